@@ -1,0 +1,72 @@
+// Package id makes identifiers: random and time-ordered UUIDs, and one-time
+// secrets in the shape scanners can recognise.
+package id
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"hash/crc32"
+	"math/big"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// New is a time-ordered id (UUIDv7): rows made later sort later.
+func New() string { return uuid.Must(uuid.NewV7()).String() }
+
+// Random is an id without order (UUIDv4), for ids whose first characters must
+// not collide within a minute: task ids name branches.
+func Random() string { return uuid.NewString() }
+
+// Valid tells whether s is a UUID in canonical form.
+func Valid(s string) bool {
+	u, err := uuid.Parse(s)
+	return err == nil && u.String() == s
+}
+
+// Prefixes of secrets that a caller may hold.
+const (
+	PAT        = "dev_pat_" // personal access token
+	RunToken   = "dev_run_" // durable token of a box
+	Enrollment = "dev_enr_" // one-time enrollment token
+	Attempt    = "dev_att_" // token of one attempt of one run: model, git, artifact
+	Setup      = "dev_set_" // first-boot setup
+)
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// Secret is prefix, 32 random bytes in base62 (43 characters) and the CRC-32
+// of what comes before in base62 (6 characters).
+func Secret(prefix string) string {
+	var b [32]byte
+	rand.Read(b[:])
+	body := prefix + encode(b[:], 43)
+	return body + checksum(body)
+}
+
+// Checked tells whether s has the prefix and a right checksum. It is a filter
+// before the database is asked, never a proof.
+func Checked(prefix, s string) bool {
+	if !strings.HasPrefix(s, prefix) || len(s) != len(prefix)+49 {
+		return false
+	}
+	return checksum(s[:len(s)-6]) == s[len(s)-6:]
+}
+
+func checksum(s string) string {
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], crc32.ChecksumIEEE([]byte(s)))
+	return encode(b[:], 6)
+}
+
+func encode(b []byte, width int) string {
+	n := new(big.Int).SetBytes(b)
+	out := make([]byte, width)
+	base, rem := big.NewInt(62), new(big.Int)
+	for i := width - 1; i >= 0; i-- {
+		n.DivMod(n, base, rem)
+		out[i] = base62[rem.Int64()]
+	}
+	return string(out)
+}

@@ -1,0 +1,351 @@
+// Package protocol is what a box and the control plane say to each other over
+// NATS: the subjects and the messages, one definition for both sides. It holds
+// no behaviour beyond naming; bus carries it, the agent and the run domain
+// speak it.
+//
+// Every duration travels as relative milliseconds: the wall clock of a box is
+// never trusted.
+package protocol
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+)
+
+// Version is the protocol's version, sent in every envelope as "v".
+const Version = 1
+
+// Limits and cadence. The order RenewEvery < KillAfter < LeaseTTL <
+// RedispatchAfter is what makes a cut-off box stop before its work is handed
+// on.
+const (
+	LeaseTTL        = 60 * time.Second // granted by claim and by every renewal, counted from when the box sent it
+	RenewEvery      = 20 * time.Second
+	KillAfter       = 50 * time.Second // without a renewal the box kills the run itself
+	RedispatchAfter = 75 * time.Second // without a renewal the server gives the task to another box
+	BeatEvery       = 10 * time.Second
+	PresenceTTL     = 30 * time.Second
+	MaxMessage      = 256 << 10 // bytes of one NATS message
+	ClaimWait       = 25 * time.Second
+)
+
+// Streams and buckets.
+const (
+	StreamEvents   = "EVT"
+	StreamCommands = "CMD"
+	BucketPresence = "presence"
+)
+
+// EventSubject is where a box publishes the events of one attempt of one run.
+func EventSubject(box, run string, attempt int) string {
+	return "evt." + box + "." + run + "." + itoa(attempt)
+}
+
+// CommandSubject carries durable commands to one box.
+func CommandSubject(box, kind string) string { return "cmd." + box + "." + kind }
+
+// ControlSubject carries the immediate copy of a command, and wake-ups.
+func ControlSubject(box, verb string) string { return "ctl." + box + "." + verb }
+
+// CallSubject carries a box's request to the control plane.
+func CallSubject(box, method string) string { return "rpc." + box + "." + method }
+
+// Methods of CallSubject.
+const (
+	CallHello      = "hello"       // Hello -> HelloReply
+	CallClaim      = "claim"       // Claim -> ClaimReply
+	CallAccept     = "run.accept"  // Accept -> Renewal
+	CallRenew      = "lease.renew" // Renew -> Renewal
+	CallCredential = "cred.renew"  // Credential -> CredentialReply
+	CallGitToken   = "git.token"   // GitTokenAsk -> GitToken
+	CallArtifact   = "artifact.url"
+)
+
+// Kinds of events. State events are never dropped by a spool; text may be
+// coalesced and capped, and the cut is an event of its own.
+const (
+	EventAccepted   = "run.accepted"
+	EventPreparing  = "preparing"
+	EventPrepared   = "prepared"         // Prepared
+	EventStarted    = "started"          // Started
+	EventUpdate     = "agent.update"     // an ACP session update, as the agent sent it
+	EventPermission = "agent.permission" // an ACP permission request and what was answered
+	EventMessage    = "user.message"     // UserMessage
+	EventUsage      = "usage"            // Usage
+	EventArtifact   = "artifact.stored"
+	EventPushed     = "git.pushed" // Pushed
+	EventTruncated  = "output.truncated"
+	EventHalting    = "run.halting"
+	EventLeaseLost  = "run.lease_lost"
+	EventFinished   = "run.finished" // Finished
+	EventClosed     = "attempt.closed"
+)
+
+// Event is one step of a run. Seq starts at 1 and has no gaps within an
+// attempt. T is the box's wall clock in Unix milliseconds, for display only;
+// Mono is milliseconds since the attempt began.
+type Event struct {
+	Seq  int64           `json:"seq"`
+	T    int64           `json:"t"`
+	Mono int64           `json:"mono"`
+	Kind string          `json:"kind"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// Envelope is the body of one message on EventSubject: one or more events of
+// one attempt, in order. Its encoding is at most MaxMessage bytes.
+type Envelope struct {
+	V       int     `json:"v"`
+	Run     string  `json:"run"`
+	Attempt int     `json:"attempt"`
+	Events  []Event `json:"events"`
+}
+
+// Data of the events that the server acts on.
+type (
+	Prepared struct {
+		Base   string `json:"base"`             // commit the work starts from
+		Resume string `json:"resume,omitempty"` // set when that commit is saved work of an earlier attempt
+	}
+	Started struct {
+		Agent     string `json:"agent"`
+		Version   string `json:"version,omitempty"`
+		Model     string `json:"model,omitempty"`
+		Session   string `json:"session,omitempty"`
+		Isolation string `json:"isolation"` // bubblewrap, landlock or none: what really held
+	}
+	Pushed struct {
+		SHA   string   `json:"sha"`
+		Ref   string   `json:"ref"`
+		WIP   bool     `json:"wip,omitempty"`
+		Paths []string `json:"paths,omitempty"`
+	}
+	UserMessage struct {
+		ID     string `json:"id"` // of the command that carried it
+		Text   string `json:"text"`
+		Queued bool   `json:"queued,omitempty"`
+	}
+	// Usage is the running total of an attempt's model traffic as the box's
+	// gateway counted it; the control plane's own count is the one billed.
+	Usage struct {
+		Model        string `json:"model"`
+		InputTokens  int64  `json:"input_tokens"`
+		OutputTokens int64  `json:"output_tokens"`
+	}
+	// Finished ends an attempt. State is succeeded, failed, halted or lost;
+	// Kind, for a failure, is a failure_kind of the specification's list.
+	Finished struct {
+		State    string   `json:"state"`
+		Kind     string   `json:"failure_kind,omitempty"`
+		Error    string   `json:"error,omitempty"`
+		Tip      string   `json:"tip,omitempty"` // commit that was pushed, if any
+		Base     string   `json:"base,omitempty"`
+		WIP      bool     `json:"wip,omitempty"` // the tip is unfinished work saved for the next attempt
+		Paths    []string `json:"paths,omitempty"`
+		Stop     string   `json:"stop,omitempty"` // the agent's own stop reason
+		ExitCode *int     `json:"exit_code,omitempty"`
+		Session  string   `json:"session,omitempty"`
+		Report   string   `json:"report,omitempty"`    // markdown, at most 64 KiB
+		ReportBy string   `json:"report_by,omitempty"` // report_md or final_turn
+		Output   string   `json:"output,omitempty"`    // last 16 KiB of a command's output
+		Usage    Usage    `json:"usage"`
+	}
+)
+
+// States of Finished.
+const (
+	Succeeded = "succeeded"
+	Failed    = "failed"
+	Halted    = "halted"
+	Lost      = "lost"
+)
+
+// Command is a durable instruction to a box, idempotent by ID and acknowledged
+// only after the box has persisted it.
+type Command struct {
+	V         int    `json:"v"`
+	ID        string `json:"id"`
+	Kind      string `json:"kind"`
+	Run       string `json:"run,omitempty"`
+	Attempt   int    `json:"attempt,omitempty"`
+	Text      string `json:"text,omitempty"`      // run.message
+	Interrupt bool   `json:"interrupt,omitempty"` // run.message: cancel the turn first
+	Mode      string `json:"mode,omitempty"`      // run.halt: graceful (save the work) or now
+	Reason    string `json:"reason,omitempty"`
+	Permit    string `json:"permit,omitempty"` // permission.answer
+}
+
+// Kinds of Command.
+const (
+	CommandMessage = "run.message"
+	CommandHalt    = "run.halt"
+	CommandPermit  = "permission.answer"
+	CommandDrain   = "box.drain"
+	CommandResume  = "box.resume"
+	CommandUpdate  = "box.update"
+	CommandRotate  = "box.rotate"
+	CommandRevoke  = "box.revoke" // immediate copy only: a revoked box can no longer read durable ones
+)
+
+// Modes of a halt.
+const (
+	HaltGraceful = "graceful"
+	HaltNow      = "now"
+)
+
+// RunRef names an attempt a box still holds, and the last event it has spooled.
+type RunRef struct {
+	Run     string `json:"run"`
+	Attempt int    `json:"attempt"`
+	Seq     int64  `json:"seq"`
+}
+
+// Presence is the value of a box's key in BucketPresence. State is ready,
+// draining or drained.
+type Presence struct {
+	V          int      `json:"v"`
+	Version    string   `json:"version"`
+	State      string   `json:"state"`
+	Slots      int      `json:"slots"`
+	Free       int      `json:"free"`
+	Runs       []RunRef `json:"runs,omitempty"`
+	DiskFree   int64    `json:"disk_free"`
+	SkewMS     int64    `json:"skew_ms"`
+	SpoolBytes int64    `json:"spool_bytes"`
+}
+
+// Hello is the first thing a box says on every connection.
+type Hello struct {
+	V         int               `json:"v"`
+	Version   string            `json:"version"`
+	Runs      []RunRef          `json:"runs"`
+	Slots     int               `json:"slots"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Agents    []AgentInfo       `json:"agents"`
+	Isolation []string          `json:"isolation"` // what the probe found, best first
+	OS        string            `json:"os"`
+	Arch      string            `json:"arch"`
+}
+
+// AgentInfo is a coding agent found on the box.
+type AgentInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+// HelloReply says what to do with each run the box named: continue, kill, or
+// resend (its events from FromSeq on). A run that is not named is to be killed.
+type HelloReply struct {
+	Runs     []RunVerdict `json:"runs"`
+	Draining bool         `json:"draining"`
+	ServerMS int64        `json:"server_time"` // Unix milliseconds
+}
+
+// RunVerdict is the answer for one run of Hello. LeaseMS counts from when the
+// box sent the hello.
+type RunVerdict struct {
+	Run     string `json:"run"`
+	Attempt int    `json:"attempt"`
+	Do      string `json:"do"` // continue or kill
+	FromSeq int64  `json:"from_seq"`
+	LeaseMS int64  `json:"lease_ms"`
+}
+
+// Verdicts.
+const (
+	DoContinue = "continue"
+	DoKill     = "kill"
+)
+
+// Claim asks for one task. The server may hold the request up to WaitMS. ID
+// makes it idempotent: the same id answers the same run as long as it lives.
+type Claim struct {
+	ID     string `json:"id"`
+	Free   int    `json:"free"`
+	WaitMS int64  `json:"wait_ms"`
+}
+
+// ClaimReply carries a run, or says why there is none.
+type ClaimReply struct {
+	Run     *Start   `json:"run,omitempty"`
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// Start is everything a box needs to carry out one attempt. It holds no
+// credential but the attempt's own, which die with it.
+type Start struct {
+	Run         string            `json:"run"`
+	Attempt     int               `json:"attempt"`
+	Task        string            `json:"task"`
+	Kind        string            `json:"kind"` // work, ci, scout, ...
+	LeaseMS     int64             `json:"lease_ms"`
+	Repo        string            `json:"repo"` // owner/name, for display
+	CloneURL    string            `json:"clone_url"`
+	DefaultRef  string            `json:"default_ref"` // branch name
+	Branch      string            `json:"branch"`      // svc/<slug>--<8 hex>; empty when nothing may be pushed
+	Base        string            `json:"base,omitempty"`
+	Checkout    string            `json:"checkout,omitempty"` // exact commit to check out (ci); empty: resume Branch if it exists, else Base or DefaultRef
+	Agent       string            `json:"agent"`              // builtin, claude, codex, opencode, gemini, qwen, goose, or command
+	Model       string            `json:"model,omitempty"`
+	Options     map[string]string `json:"options,omitempty"`
+	Command     []string          `json:"command,omitempty"` // agent "command": argv, run in the checkout
+	Env         map[string]string `json:"env,omitempty"`
+	Prompt      string            `json:"prompt"`
+	TimeoutMS   int64             `json:"timeout_ms"`
+	Isolation   string            `json:"isolation,omitempty"` // the least that policy demands: bubblewrap, landlock or none
+	GatewayURL  string            `json:"gateway_url"`         // the control plane's model gateway, without /v1
+	ModelToken  string            `json:"model_token"`
+	GitToken    string            `json:"git_token"`
+	Secrets     []string          `json:"secrets,omitempty"` // values to scrub besides the tokens above
+	CommitName  string            `json:"commit_name"`
+	CommitEmail string            `json:"commit_email"`
+}
+
+// Accept tells that the box has persisted a Start.
+type Accept struct {
+	Run     string `json:"run"`
+	Attempt int    `json:"attempt"`
+}
+
+// Renew asks for the lease to be extended.
+type Renew struct {
+	Run     string `json:"run"`
+	Attempt int    `json:"attempt"`
+	Seq     int64  `json:"seq"`
+}
+
+// Renewal answers Accept and Renew. OK false means the attempt was fenced off:
+// kill it. The box may trim its spool up to CommittedSeq.
+type Renewal struct {
+	OK           bool  `json:"ok"`
+	LeaseMS      int64 `json:"lease_ms"`
+	CommittedSeq int64 `json:"committed_seq"`
+	ServerMS     int64 `json:"server_time"`
+}
+
+// CredentialReply carries a fresh NATS user JWT for the box's own nkey.
+type CredentialReply struct {
+	JWT       string `json:"jwt"`
+	ExpiresMS int64  `json:"expires_ms"` // from now
+}
+
+// GitTokenAsk asks for a fresh push token of a live attempt.
+type GitTokenAsk struct {
+	Run     string `json:"run"`
+	Attempt int    `json:"attempt"`
+}
+
+// GitToken is the answer: the password of HTTP basic authentication.
+type GitToken struct {
+	Token     string `json:"token"`
+	ExpiresMS int64  `json:"expires_ms"`
+}
+
+// Failure is the body of a reply that carries no answer.
+type Failure struct {
+	Error string `json:"error"`
+	Slug  string `json:"slug"`
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
