@@ -1,0 +1,200 @@
+package op
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/fault"
+)
+
+// Paging is what a collection publishes. Page size is per_page, or limit for
+// the few bounded lists that have no cursor.
+type Paging struct {
+	Default, Max int
+	Sorts        []string            // the first is the default; none: sort is not published
+	Filters      map[string][]string // key -> allowed values; none: any value
+	Q            bool
+	Bounded      bool // limit instead of per_page, and no cursor
+	Full         bool // always served in full: no paging parameters at all
+}
+
+func (p *Paging) publishes(name string) bool {
+	if p == nil || p.Full {
+		return false
+	}
+	switch name {
+	case "cursor", "per_page":
+		return !p.Bounded
+	case "limit":
+		return p.Bounded
+	case "sort":
+		return len(p.Sorts) > 0
+	case "filter":
+		return len(p.Filters) > 0
+	case "q":
+		return p.Q
+	}
+	return false
+}
+
+// PageIn is embedded by the In of a collection.
+type PageIn struct {
+	Cursor  string   `json:"cursor,omitempty" paging:"1" maxLength:"2048" doc:"next_cursor of the page before, as it was received"`
+	PerPage int      `json:"per_page,omitempty" paging:"1" minimum:"1" doc:"rows a page"`
+	Limit   int      `json:"limit,omitempty" paging:"1" minimum:"1" doc:"rows to answer"`
+	Sort    string   `json:"sort,omitempty" paging:"1"`
+	Filter  []string `json:"filter,omitempty" paging:"1" maxItems:"16" doc:"key:value"`
+	Q       string   `json:"q,omitempty" paging:"1" maxLength:"200" doc:"text to search for"`
+
+	after   []string
+	filters map[string]string
+	mark    uint32
+}
+
+// After is the key of the last row already served; empty on the first page.
+func (p PageIn) After() []string { return p.after }
+
+// Size is how many rows to fetch: one more than asked, so that NewPage can
+// tell whether something follows.
+func (p PageIn) Size() int { return max(p.PerPage, p.Limit) + 1 }
+
+// Want answers the value of filter=<key>:<value>, or "".
+func (p PageIn) Want(key string) string { return p.filters[key] }
+
+// cursor is what a next_cursor holds. Mark binds it to its collection.
+type cursor struct {
+	Mark uint32   `json:"m"`
+	Sort string   `json:"s,omitempty"`
+	Key  []string `json:"k"`
+}
+
+// settle applies the row's paging to what was sent.
+func (p *PageIn) settle(r *Row, sent func(string) bool, e *errs) {
+	g := r.Paging
+	if g == nil || g.Full {
+		return
+	}
+	size, name := &p.PerPage, "per_page"
+	if g.Bounded {
+		size, name = &p.Limit, "limit"
+	}
+	switch {
+	case !sent(name):
+		*size = g.Default
+	case *size > g.Max:
+		e.add(name, fmt.Sprintf("must be at most %d", g.Max))
+	}
+	h := fnv.New32a()
+	h.Write([]byte(r.ID))
+	p.mark = h.Sum32()
+	if p.Sort != "" && !slices.Contains(g.Sorts, p.Sort) {
+		e.add("sort", "must be one of "+strings.Join(g.Sorts, ", "))
+	}
+	p.filters = map[string]string{}
+	for _, f := range p.Filter {
+		k, v, ok := strings.Cut(f, ":")
+		allowed, known := g.Filters[k]
+		switch {
+		case !ok || v == "":
+			e.add("filter", "must have the form key:value")
+		case !known:
+			e.add("filter", fmt.Sprintf("has no key %q", clip(k)))
+		case len(allowed) > 0 && !slices.Contains(allowed, v):
+			e.add("filter", fmt.Sprintf("%s must be one of %s", k, strings.Join(allowed, ", ")))
+		default:
+			if _, twice := p.filters[k]; twice {
+				e.add("filter", fmt.Sprintf("names %s twice", k))
+			}
+			p.filters[k] = v
+		}
+	}
+	if p.Cursor == "" {
+		if p.Sort == "" && len(g.Sorts) > 0 {
+			p.Sort = g.Sorts[0]
+		}
+		return
+	}
+	var c cursor
+	b, err := base64.RawURLEncoding.DecodeString(p.Cursor)
+	if err != nil || json.Unmarshal(b, &c) != nil || c.Mark != p.mark || len(c.Key) == 0 {
+		e.add("cursor", "is not a cursor of this collection")
+		return
+	}
+	if p.Sort != "" && p.Sort != c.Sort {
+		e.add("sort", "must be the sort the cursor was made with, or left out")
+		return
+	}
+	p.Sort, p.after = c.Sort, c.Key
+}
+
+// Page is the envelope of every cursor collection. A null next_cursor
+// guarantees that nothing follows.
+type Page[T any] struct {
+	Data       []T     `json:"data"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+// Bounded is the envelope of a list without a cursor; has_more tells that rows
+// beyond limit exist.
+type Bounded[T any] struct {
+	Data       []T     `json:"data"`
+	NextCursor *string `json:"next_cursor"`
+	HasMore    bool    `json:"has_more"`
+}
+
+// NewPage makes the answer from up to Size rows; key names a row's place in
+// the order.
+func NewPage[T any](p PageIn, rows []T, key func(T) []string) Page[T] {
+	n := p.Size() - 1
+	if len(rows) <= n {
+		return Page[T]{Data: filled(rows)}
+	}
+	b, _ := json.Marshal(cursor{p.mark, p.Sort, key(rows[n-1])})
+	next := base64.RawURLEncoding.EncodeToString(b)
+	return Page[T]{Data: rows[:n], NextCursor: &next}
+}
+
+// NewBounded makes the answer of a bounded list from up to Size rows.
+func NewBounded[T any](p PageIn, rows []T) Bounded[T] {
+	n := p.Size() - 1
+	if len(rows) <= n {
+		return Bounded[T]{Data: filled(rows)}
+	}
+	return Bounded[T]{Data: rows[:n], HasMore: true}
+}
+
+// Whole is the envelope of a collection that is always served in full.
+func Whole[T any](rows []T) Page[T] { return Page[T]{Data: filled(rows)} }
+
+func filled[T any](rows []T) []T {
+	if rows == nil {
+		return []T{}
+	}
+	return rows
+}
+
+// removed tells what to send instead of a parameter that does not exist.
+func removed(name string) *fault.Error {
+	switch name {
+	case "page":
+		e := fault.Field("page", "is not a parameter; walk with cursor=<next_cursor>")
+		e.Detail = "There are no numbered pages here: send the next_cursor of the answer before as cursor."
+		return e
+	case "limit":
+		e := fault.Field("limit", "is not a parameter; send per_page")
+		e.Detail = "The page size is sent as per_page."
+		return e
+	}
+	return nil
+}
+
+func clip(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "…"
+	}
+	return s
+}

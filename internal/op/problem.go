@@ -1,0 +1,73 @@
+package op
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+
+	"yardmaster/internal/fault"
+)
+
+// Problem is the body of every failure (RFC 9457, application/problem+json).
+// Clients switch on the last segment of type, never on title.
+type Problem struct {
+	Type       string              `json:"type" doc:"URI whose last segment is the stable slug"`
+	Title      string              `json:"title"`
+	Status     int                 `json:"status"`
+	Detail     string              `json:"detail"`
+	Instance   string              `json:"instance" doc:"path of the request"`
+	RequestID  string              `json:"request_id" doc:"the X-Request-Id of the response"`
+	Errors     map[string][]string `json:"errors,omitempty" doc:"dotted path of a field to what is wrong with it"`
+	RetryAfter *int                `json:"retry_after,omitempty" doc:"seconds, on 429"`
+	Extra      map[string]any      `json:",inline"`
+}
+
+func (s *server) problem(req *http.Request, f *fault.Error) Problem {
+	p := Problem{
+		Type: s.BaseURL + "/problems/" + f.Slug, Title: f.Kind.Title(), Status: f.Kind.Status(), Detail: f.Detail,
+		Instance: req.URL.Path, RequestID: RequestOf(req.Context()).ID, Errors: f.Fields,
+	}
+	for k, v := range f.Extra {
+		if p.Extra == nil {
+			p.Extra = map[string]any{}
+		}
+		p.Extra[k] = v
+	}
+	if f.Kind == fault.Conflict && p.Extra["reason"] == nil {
+		if p.Extra == nil {
+			p.Extra = map[string]any{}
+		}
+		p.Extra["reason"] = f.Slug
+	}
+	if f.RetryAfter > 0 {
+		n := int(math.Ceil(f.RetryAfter.Seconds()))
+		p.RetryAfter = &n
+	}
+	return p
+}
+
+// fail answers with the problem of err.
+func (s *server) fail(w http.ResponseWriter, req *http.Request, _ *Op, err error) {
+	f := fault.From(err)
+	p := s.problem(req, f)
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	if f.Kind == fault.Unauthenticated {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	if p.RetryAfter != nil {
+		h.Set("Retry-After", strconv.Itoa(*p.RetryAfter))
+	}
+	b, merr := json.Marshal(p)
+	if merr != nil {
+		b = []byte(`{"status":500}`)
+	}
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	w.WriteHeader(p.Status)
+	if req.Method != http.MethodHead {
+		w.Write(b)
+	}
+}

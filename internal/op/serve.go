@@ -1,0 +1,300 @@
+package op
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/policy"
+)
+
+// Guard is what the pipeline asks of the rest of the program.
+type Guard struct {
+	// Authenticate resolves the credential of a request. No credential is the
+	// anonymous actor; a bad one is an error.
+	Authenticate func(context.Context, *http.Request) (policy.Actor, error)
+	// Enter prepares the context of a request that passed its rule.
+	Enter  func(context.Context, policy.Actor) context.Context
+	Logger *slog.Logger
+	// BaseURL is the address in problem types, without a trailing slash.
+	BaseURL string
+}
+
+// Handler serves the ops. Every response carries X-Request-Id, an unmatched
+// path included, and every failure is a problem document.
+func Handler(g Guard, ops []Op) http.Handler {
+	s := &server{Guard: g, mux: http.NewServeMux()}
+	paths := map[string]methods{}
+	for i := range ops {
+		o := &ops[i]
+		m := paths[o.Path]
+		if m == nil {
+			m = methods{}
+			paths[o.Path] = m
+			pattern := o.Path
+			if pattern == "/" {
+				pattern = "/{$}"
+			}
+			s.mux.Handle(pattern, s.route(m))
+		}
+		if m[o.Method] != nil {
+			panic(fmt.Sprintf("op %s: %s %s is taken by %s", o.ID, o.Method, o.Path, m[o.Method].ID))
+		}
+		m[o.Method] = o
+	}
+	return s
+}
+
+type methods map[string]*Op
+
+type server struct {
+	Guard
+	mux *http.ServeMux
+}
+
+// Request is what a handler may know of the request besides its input.
+type Request struct {
+	ID      string
+	IP      string
+	BaseURL string // as the caller reached us
+	Secure  bool   // over https, or a proxy says so
+}
+
+type requestKey struct{}
+
+// RequestOf finds the request being served.
+func RequestOf(ctx context.Context) Request {
+	r, _ := ctx.Value(requestKey{}).(Request)
+	return r
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	rid := req.Header.Get("X-Request-Id")
+	if !printable(rid) {
+		rid = id.New()
+	}
+	w.Header().Set("X-Request-Id", rid)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	ip, _, _ := net.SplitHostPort(req.RemoteAddr)
+	r := Request{ID: rid, IP: ip, BaseURL: s.BaseURL, Secure: req.TLS != nil || strings.HasPrefix(s.BaseURL, "https:")}
+	req = req.WithContext(context.WithValue(req.Context(), requestKey{}, r))
+	h, pattern := s.mux.Handler(req)
+	if pattern == "" || req.URL.Path != path.Clean(req.URL.Path) {
+		s.fail(w, req, nil, fault.New(fault.NotFound, "", "There is nothing at this path."))
+		return
+	}
+	_ = h
+	s.mux.ServeHTTP(w, req)
+}
+
+func printable(s string) bool {
+	if s == "" || len(s) > 200 {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *server) route(m methods) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		method := req.Method
+		if method == http.MethodHead && m[method] == nil {
+			method = http.MethodGet
+		}
+		o := m[method]
+		if o == nil {
+			allow := make([]string, 0, len(m)+1)
+			for k := range m {
+				allow = append(allow, k)
+			}
+			if m["GET"] != nil && m["HEAD"] == nil {
+				allow = append(allow, "HEAD")
+			}
+			slices.Sort(allow)
+			w.Header().Set("Allow", strings.Join(allow, ", "))
+			s.fail(w, req, nil, fault.Newf(fault.MethodNotAllowed, "", "This path takes %s.", strings.Join(allow, ", ")))
+			return
+		}
+		s.serve(w, req, o)
+	})
+}
+
+func (s *server) serve(w http.ResponseWriter, req *http.Request, o *Op) {
+	start := time.Now()
+	rw := &recorder{ResponseWriter: w}
+	var err error
+	var actor policy.Actor
+	defer func() {
+		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			if rw.status == 0 {
+				s.fail(rw, req, o, err)
+			}
+		}
+		s.record(req, o, rw, actor, time.Since(start), err)
+	}()
+	if actor, err = s.admit(req, o); err == nil {
+		ctx := req.Context()
+		if s.Enter != nil {
+			ctx = s.Enter(ctx, actor)
+		}
+		req = req.WithContext(policy.With(ctx, actor))
+		bind := func(in any) error { return o.bind(req, in) }
+		if o.stream != nil {
+			err = s.stream(rw, req, o, bind)
+		} else {
+			var out any
+			if out, err = o.run(req.Context(), bind); err == nil {
+				err = s.answer(rw, req, o, out)
+			}
+		}
+	}
+	if err != nil && rw.status == 0 {
+		s.fail(rw, req, o, err)
+	}
+}
+
+// admit answers who calls, once the rule allows it.
+func (s *server) admit(req *http.Request, o *Op) (policy.Actor, error) {
+	if s.Authenticate == nil {
+		return policy.Actor{}, nil
+	}
+	actor, err := s.Authenticate(req.Context(), req)
+	if o.Rule.IsPublic() {
+		// A bad credential on a public row is as good as none.
+		if err != nil {
+			actor, err = policy.Actor{}, nil
+		}
+	}
+	if err != nil {
+		return policy.Actor{}, err
+	}
+	actor.RequestID = RequestOf(req.Context()).ID
+	return actor, o.Rule.Check(actor)
+}
+
+func (s *server) stream(w http.ResponseWriter, req *http.Request, o *Op, bind func(any) error) error {
+	last := req.Header.Get("Last-Event-ID")
+	if last != "" && !o.Resume {
+		return fault.Field("Last-Event-ID", "this stream cannot be resumed; connect without it")
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	defer cancel()
+	sink := &Sink{w: w, rc: http.NewResponseController(w), last: last}
+	go sink.keepAlive(ctx)
+	err := o.stream(ctx, bind, sink)
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	if err != nil && sink.opened {
+		sink.Send("", "error", s.problem(req, fault.From(err)))
+	}
+	return err
+}
+
+func (s *server) answer(w http.ResponseWriter, req *http.Request, o *Op, out any) error {
+	status := o.Status
+	if c, ok := out.(Statuser); ok {
+		status = c.StatusCode()
+	}
+	h := w.Header()
+	if o.NoStore {
+		h.Set("Cache-Control", "no-store")
+	}
+	contentType := "application/json"
+	if r, ok := out.(Reply); ok {
+		if r.Status != 0 {
+			status = r.Status
+		}
+		for k, v := range r.Header {
+			h.Set(k, v)
+		}
+		if r.ContentType != "" {
+			contentType = r.ContentType
+		}
+		out = r.Body
+	}
+	var body []byte
+	switch b := out.(type) {
+	case []byte:
+		body = b
+	case string:
+		body = []byte(b)
+	default:
+		buf := buffers.Get().(*bytes.Buffer)
+		buf.Reset()
+		defer buffers.Put(buf)
+		if err := json.MarshalWrite(buf, out, json.FormatNilSliceAsNull(false)); err != nil {
+			return fmt.Errorf("encode the answer of %s: %w", o.ID, err)
+		}
+		body = buf.Bytes()
+	}
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	if req.Method != http.MethodHead {
+		w.Write(body) // the client may be gone; nothing is left to tell it
+	}
+	return nil
+}
+
+// record writes the one log line of a request.
+func (s *server) record(req *http.Request, o *Op, w *recorder, a policy.Actor, d time.Duration, err error) {
+	if s.Logger == nil {
+		return
+	}
+	level := slog.LevelInfo
+	attrs := []slog.Attr{
+		slog.String("op", o.ID), slog.Int("status", w.status), slog.Duration("took", d),
+		slog.String("actor", a.Label()), slog.String("request_id", RequestOf(req.Context()).ID),
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", err.Error()))
+		if w.status >= 500 {
+			level = slog.LevelError
+		}
+	}
+	s.Logger.LogAttrs(req.Context(), level, "request", attrs...)
+}
+
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	return r.ResponseWriter.Write(b)
+}
+
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
