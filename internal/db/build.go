@@ -1,0 +1,96 @@
+package db
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Builder writes a list query whose filters are optional. Texts are constants
+// of the program and values always become parameters:
+//
+//	b := db.Build("SELECT id, title FROM task WHERE account_id = ", tx.Account)
+//	if f.Status != "" {
+//		b.And("status = ", f.Status)
+//	}
+//	if after != nil {
+//		b.And("(created_at, id) < ", db.Tuple(after.At, after.ID))
+//	}
+//	b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", limit+1)
+//	tasks, err := db.Select[Task](tx, b)
+type Builder struct {
+	text strings.Builder
+	args []any
+}
+
+// tuple is several values in parentheses.
+type tuple []any
+
+// Tuple is a row value, for comparing keysets and for VALUES.
+func Tuple(values ...any) any { return tuple(values) }
+
+// Build starts a query. The values follow the text, separated by commas.
+func Build(text constant, values ...any) *Builder {
+	return new(Builder).SQL(text, values...)
+}
+
+// SQL appends text and, behind it, the values.
+func (b *Builder) SQL(text constant, values ...any) *Builder {
+	b.text.WriteString(string(text))
+	b.list(values)
+	return b
+}
+
+// And appends one more condition: the query has its WHERE already.
+func (b *Builder) And(text constant, values ...any) *Builder {
+	b.text.WriteString(" AND ")
+	return b.SQL(text, values...)
+}
+
+// In appends the condition that column is one of values; none matches an empty
+// list. The list is filled up with its last value to a power of two, so that
+// lists of all lengths make few different texts to prepare.
+func (b *Builder) In(column constant, values []string) *Builder {
+	if len(values) == 0 {
+		b.text.WriteString(" AND FALSE")
+		return b
+	}
+	size := 1
+	for size < len(values) {
+		size *= 2
+	}
+	all := make(tuple, size)
+	for i := range all {
+		all[i] = values[min(i, len(values)-1)]
+	}
+	return b.And(column+" IN ", all)
+}
+
+var likeEscapes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// Contains appends the condition that part occurs in column; case counts for
+// letters outside ASCII only.
+func (b *Builder) Contains(column constant, part string) *Builder {
+	return b.And("lower("+column+") LIKE lower(", "%"+likeEscapes.Replace(part)+"%").SQL(`) ESCAPE '\'`)
+}
+
+func (b *Builder) list(values []any) {
+	for i, v := range values {
+		if i > 0 {
+			b.text.WriteString(", ")
+		}
+		if t, ok := v.(tuple); ok {
+			b.text.WriteByte('(')
+			b.list(t)
+			b.text.WriteByte(')')
+			continue
+		}
+		b.args = append(b.args, v)
+		b.text.WriteByte('$')
+		b.text.WriteString(strconv.Itoa(len(b.args)))
+	}
+}
+
+// Select runs a built query and returns all rows.
+func Select[T any](tx *Tx, b *Builder) ([]T, error) {
+	return selectRows[T](tx, "built query", b.text.String(), b.args, -1)
+}

@@ -1,0 +1,241 @@
+// Package db is the one door to the database, SQLite or PostgreSQL.
+//
+// A caller opens a DB, then does all its work in transactions: Read sees one
+// snapshot, Write commits once. Statements are declared as package-level
+// values with Q and S (or built with Build when a list has optional filters),
+// hold one SQL text for both engines with $N parameters, and take the *Tx:
+//
+//	var getTask = db.Q[Task](`SELECT id, title FROM task WHERE account_id = $1 AND id = $2`)
+//
+//	err := d.Write(ctx, func(tx *db.Tx) error {
+//		task, err := getTask.One(tx, tx.Account, id)
+//		...
+//	})
+//
+// What is true on both engines:
+//
+//   - A statement that failed spoils its transaction: every later statement
+//     fails and nothing is committed. Conflicts that are expected are written
+//     as ON CONFLICT, or recognised after the transaction with IsUnique.
+//   - The function given to Write may run more than once, on PostgreSQL after a
+//     serialization failure or a deadlock. Apart from tx it must have no effect
+//     that cannot be repeated; what must happen once goes into Tx.AfterCommit.
+//   - A transaction inside a transaction is refused with ErrNested. It is seen
+//     through the context: inside, pass on Tx.Context, not the outer one.
+//   - Times are integer microseconds, booleans BOOLEAN, JSON is TEXT, and text
+//     holds no U+0000.
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"yardmaster/internal/db/migrations"
+)
+
+// Engine says which database is behind a DB.
+type Engine uint8
+
+// The engines.
+const (
+	SQLite Engine = iota
+	Postgres
+)
+
+func (e Engine) String() string {
+	if e == Postgres {
+		return "postgres"
+	}
+	return "sqlite"
+}
+
+// Options are what Open may be told; the zero value is good.
+type Options struct {
+	Logger   *slog.Logger     // nil discards
+	MaxConns int              // PostgreSQL connections of this process; 0 is 16. SQLite always has one writer and four readers
+	Clock    func() time.Time // gives Tx.Now; nil is time.Now
+}
+
+// DB is an open database. It is safe for concurrent use.
+type DB struct {
+	backend backend
+	engine  Engine
+	clock   func() time.Time
+}
+
+// backend is one engine's way to run transactions. A transaction is over when
+// read or write returns; write returns nil only after a durable commit.
+type backend interface {
+	read(context.Context, func(querier) error) error
+	write(context.Context, func(querier) error) error
+	close() error
+}
+
+// querier runs statements inside one transaction.
+type querier interface {
+	query(ctx context.Context, text string, args []any) (*sql.Rows, error)
+	exec(ctx context.Context, text string, args []any) (sql.Result, error)
+}
+
+// Open opens "sqlite:/path/file.db" (made if missing, in a folder that exists)
+// or "postgres://…", and brings the schema up to date. Nodes that start
+// together on one PostgreSQL wait for each other.
+func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
+	return open(ctx, dsn, o, migrations.FS)
+}
+
+func open(ctx context.Context, dsn string, o Options, schema fs.FS) (*DB, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	d := &DB{clock: o.Clock}
+	var err error
+	scheme, path, _ := strings.Cut(dsn, ":")
+	switch scheme {
+	case "sqlite":
+		d.engine = SQLite
+		d.backend, err = openSQLite(ctx, path, o, schema)
+	case "postgres", "postgresql":
+		d.engine = Postgres
+		d.backend, err = openPostgres(ctx, dsn, o, schema)
+	default:
+		// The text is not repeated: a DSN may hold a password.
+		return nil, errors.New(`db: the address must begin with "sqlite:" or "postgres:"`)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("db: open %s: %w", d.engine, err)
+	}
+	return d, nil
+}
+
+// Engine says which database this is.
+func (d *DB) Engine() Engine { return d.engine }
+
+// Close waits for running transactions and closes the database.
+func (d *DB) Close() error { return d.backend.close() }
+
+var ping = S(`SELECT 1`)
+
+// Ping runs the smallest statement.
+func (d *DB) Ping(ctx context.Context) error {
+	return d.Read(ctx, func(tx *Tx) error {
+		_, err := ping.Exec(tx)
+		return err
+	})
+}
+
+// Read runs fn in a read-only transaction that sees one snapshot.
+func (d *DB) Read(ctx context.Context, fn func(*Tx) error) error {
+	return d.run(ctx, d.backend.read, fn)
+}
+
+// Write runs fn in a transaction and commits it if fn returns nil. On SQLite,
+// concurrent calls share one commit: each is still undone alone when its fn
+// fails, and each returns only when its rows are durable. fn may run again, see
+// the package comment.
+func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	return d.run(ctx, d.backend.write, fn)
+}
+
+func (d *DB) run(ctx context.Context, transact func(context.Context, func(querier) error) error, fn func(*Tx) error) error {
+	if outer, ok := ctx.Value(txKey{}).(*Tx); ok && outer.db == d && !outer.over.Load() {
+		return ErrNested
+	}
+	var tx *Tx
+	err := transact(ctx, func(q querier) error {
+		tx = d.begin(ctx, q)
+		defer tx.over.Store(true)
+		err := fn(tx)
+		if tx.failed != nil && (err == nil || transient(tx.failed)) {
+			return tx.failed
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range tx.after {
+		f()
+	}
+	return nil
+}
+
+func (d *DB) begin(ctx context.Context, q querier) *Tx {
+	account, _ := ctx.Value(accountKey{}).(string)
+	tx := &Tx{
+		Now:     d.clock().UTC().Truncate(time.Microsecond),
+		Account: account,
+		db:      d,
+		q:       q,
+	}
+	tx.ctx = context.WithValue(ctx, txKey{}, tx)
+	return tx
+}
+
+type (
+	accountKey struct{}
+	txKey      struct{}
+)
+
+// WithAccount sets the account whose data the transactions of ctx are about.
+func WithAccount(ctx context.Context, accountID string) context.Context {
+	return context.WithValue(ctx, accountKey{}, accountID)
+}
+
+// Tx is a running transaction. It belongs to the function it was given to, on
+// that function's goroutine, and is dead when the function returns.
+type Tx struct {
+	Now     time.Time // when it began: fixed, UTC, whole microseconds
+	Account string    // from WithAccount, "" without
+
+	ctx    context.Context
+	db     *DB
+	q      querier
+	after  []func()
+	failed error // the first statement error
+	over   atomic.Bool
+}
+
+// Micros is Now as Unix microseconds.
+func (tx *Tx) Micros() int64 { return Micros(tx.Now) }
+
+// Context is the caller's context, marked so that a nested transaction is seen.
+func (tx *Tx) Context() context.Context { return tx.ctx }
+
+// Engine says which database this is.
+func (tx *Tx) Engine() Engine { return tx.db.engine }
+
+// AfterCommit has f called once, after a successful commit and outside the
+// transaction, in the order of the calls. After a rollback f is not called.
+func (tx *Tx) AfterCommit(f func()) { tx.after = append(tx.after, f) }
+
+// usable is checked before every statement. The context is checked here
+// because a running statement of a shared SQLite transaction cannot be
+// interrupted without undoing the others.
+func (tx *Tx) usable() error {
+	if tx.over.Load() {
+		return errors.New("db: transaction used after its end")
+	}
+	if tx.failed != nil {
+		return fmt.Errorf("db: transaction already failed: %w", tx.failed)
+	}
+	return tx.ctx.Err()
+}
+
+// fail remembers the first statement error.
+func (tx *Tx) fail(err error) error {
+	if tx.failed == nil {
+		tx.failed = err
+	}
+	return err
+}

@@ -1,0 +1,48 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"log/slog"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+// migrate brings the schema up to date. On PostgreSQL an advisory lock makes
+// nodes that start together take turns.
+func migrate(ctx context.Context, pool *sql.DB, e Engine, schema fs.FS, log *slog.Logger) error {
+	others, err := fs.Glob(schema, "*."+(Postgres-e).String()+".sql")
+	if err != nil {
+		return fmt.Errorf("list migrations: %w", err)
+	}
+	options := []goose.ProviderOption{
+		goose.WithSlog(log),
+		goose.WithExcludeNames(others),
+		goose.WithDisableGlobalRegistry(true),
+	}
+	dialect := goose.DialectSQLite3
+	if e == Postgres {
+		dialect = goose.DialectPostgres
+		// Tries every second, up to five minutes.
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
+		if err != nil {
+			return fmt.Errorf("make the migration lock: %w", err)
+		}
+		options = append(options, goose.WithSessionLocker(locker))
+	}
+	provider, err := goose.NewProvider(dialect, pool, schema, options...)
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	applied, err := provider.Up(ctx)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	for _, m := range applied {
+		log.InfoContext(ctx, "schema migrated", "version", m.Source.Version, "took", m.Duration)
+	}
+	return nil
+}

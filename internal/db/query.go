@@ -1,0 +1,167 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// constant is SQL text written in the program: only a constant converts to it
+// from outside this package, so that no value can ever become SQL.
+type constant string
+
+// Query is a declared statement whose rows become T. T is a struct, its fields
+// named by `db:"column"` or else by their names in snake case, columns and
+// fields matching one to one (`db:"-"` leaves a field out); or one value for one
+// column. Fields are strings, integers, bools, []byte, time.Time and JSON, or
+// pointers to them where NULL is possible.
+type Query[T any] struct {
+	text string
+	lock string // suffix on PostgreSQL
+	at   string
+}
+
+// Q declares a query. It is for package-level variables: every declaration is
+// kept for the test that prepares all of them.
+func Q[T any](text constant) Query[T] {
+	at := declare(string(text), reflect.TypeFor[T]())
+	return Query[T]{text: string(text), at: at}
+}
+
+// ForUpdate locks the rows of a SELECT until the transaction ends. SQLite has
+// one writer and needs no lock.
+func (q Query[T]) ForUpdate() Query[T] {
+	q.lock = " FOR UPDATE"
+	return q
+}
+
+// SkipLocked is ForUpdate that passes over rows others have locked.
+func (q Query[T]) SkipLocked() Query[T] {
+	q.lock = " FOR UPDATE SKIP LOCKED"
+	return q
+}
+
+// One returns the only row; ErrNoRows if there is none, an error if there are
+// several.
+func (q Query[T]) One(tx *Tx, args ...any) (T, error) {
+	row, ok, err := q.Maybe(tx, args...)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s: %w", q.at, ErrNoRows)
+	}
+	return row, err
+}
+
+// Maybe is One for a row that may be missing.
+func (q Query[T]) Maybe(tx *Tx, args ...any) (row T, ok bool, err error) {
+	rows, err := q.rows(tx, args, 2)
+	if err != nil || len(rows) == 0 {
+		return row, false, err
+	}
+	if len(rows) > 1 {
+		return row, false, fmt.Errorf("%s: more than one row", q.at)
+	}
+	return rows[0], true, nil
+}
+
+// All returns all rows, nil if there are none.
+func (q Query[T]) All(tx *Tx, args ...any) ([]T, error) { return q.rows(tx, args, -1) }
+
+func (q Query[T]) rows(tx *Tx, args []any, limit int) ([]T, error) {
+	text := q.text
+	if q.lock != "" && tx.Engine() == Postgres {
+		text += q.lock
+	}
+	return selectRows[T](tx, q.at, text, args, limit)
+}
+
+func selectRows[T any](tx *Tx, at, text string, args []any, limit int) ([]T, error) {
+	rows, err := run(tx, at, text, args, tx.q.query)
+	if err != nil {
+		return nil, err
+	}
+	out, err := scan[T](rows, limit)
+	if err != nil {
+		return nil, tx.fail(fmt.Errorf("%s: %w", at, err))
+	}
+	return out, nil
+}
+
+// Stmt is a declared statement without rows.
+type Stmt struct{ text, at string }
+
+// S declares a statement; like Q, for package-level variables.
+func S(text constant) Stmt {
+	return Stmt{string(text), declare(string(text), nil)}
+}
+
+// Exec runs the statement and returns how many rows it changed.
+func (s Stmt) Exec(tx *Tx, args ...any) (int64, error) {
+	result, err := run(tx, s.at, s.text, args, tx.q.exec)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+func run[R any](tx *Tx, at, text string, args []any, do func(context.Context, string, []any) (R, error)) (R, error) {
+	var none R
+	if err := tx.usable(); err != nil {
+		return none, fmt.Errorf("%s: %w", at, err)
+	}
+	bound, err := bind(args)
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", at, err)
+	}
+	r, err := do(tx.ctx, text, bound)
+	if err != nil {
+		return none, tx.fail(fmt.Errorf("%s: %w", at, err))
+	}
+	return r, nil
+}
+
+// Declaration is a statement declared with Q or S.
+type Declaration struct {
+	SQL string
+	At  string       // folder/file.go:line
+	Row reflect.Type // nil for S
+}
+
+// Check tells whether the columns of the statement are right for its rows.
+func (d Declaration) Check(columns []string) error {
+	if d.Row == nil {
+		return nil
+	}
+	if len(columns) == 0 {
+		return errors.New("db: a query without columns; declare it with S")
+	}
+	_, err := newPlan(d.Row, columns)
+	return err
+}
+
+// declared is filled while packages initialise and only read afterwards.
+var declared struct {
+	sync.Mutex
+	all []Declaration
+}
+
+// Declared lists all statements declared in the packages of this program.
+func Declared() []Declaration {
+	declared.Lock()
+	defer declared.Unlock()
+	return slices.Clone(declared.all)
+}
+
+// declare returns where in the program the caller of Q or S is.
+func declare(text string, row reflect.Type) string {
+	_, file, line, _ := runtime.Caller(2)
+	at := fmt.Sprintf("%s/%s:%d", filepath.Base(filepath.Dir(file)), filepath.Base(file), line)
+	declared.Lock()
+	defer declared.Unlock()
+	declared.all = append(declared.all, Declaration{SQL: text, At: at, Row: row})
+	return at
+}

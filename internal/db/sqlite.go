@@ -1,0 +1,215 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
+)
+
+const (
+	readers = 4
+	// maxStatements bounds the prepared statements of one connection. Declared
+	// ones are a few hundred; built ones vary with their filters.
+	maxStatements = 512
+)
+
+// sqliteBackend has one connection that writes, shared through group commit,
+// and a few that read snapshots beside it (WAL).
+type sqliteBackend struct {
+	writer  *groupWriter
+	readers chan *sqliteConn // the idle ones
+	pools   []*sql.DB
+	conns   []*sqliteConn
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func openSQLite(ctx context.Context, path string, o Options, schema fs.FS) (_ *sqliteBackend, err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	// Made here so that only the owner may read it; SQLite gives the files
+	// beside it the same mode.
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	b := &sqliteBackend{readers: make(chan *sqliteConn, readers), closed: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.release())
+		}
+	}()
+
+	pool, err := b.pool(path, 1, url.Values{
+		"_txlock": {"immediate"},
+		"_pragma": {"journal_mode(WAL)", "synchronous(FULL)"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, pool, SQLite, schema, o.Logger); err != nil {
+		return nil, err
+	}
+	conn, err := b.connect(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	b.writer = &groupWriter{conn: conn}
+
+	pool, err = b.pool(path, readers, url.Values{"mode": {"ro"}, "_query_only": {"1"}})
+	if err != nil {
+		return nil, err
+	}
+	for range readers {
+		conn, err := b.connect(ctx, pool)
+		if err != nil {
+			return nil, err
+		}
+		b.readers <- conn
+	}
+	return b, nil
+}
+
+func (b *sqliteBackend) pool(path string, size int, q url.Values) (*sql.DB, error) {
+	q.Set("_busy_timeout", "5000") // milliseconds: another process may hold the file
+	q.Set("_foreign_keys", "1")
+	q.Set("_dqs", "0") // a misspelt "column" is an error, not a text
+	pool, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String())
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(size)
+	b.pools = append(b.pools, pool)
+	return pool, nil
+}
+
+func (b *sqliteBackend) connect(ctx context.Context, pool *sql.DB) (*sqliteConn, error) {
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &sqliteConn{conn: conn, stmts: map[string]*sql.Stmt{}}
+	b.conns = append(b.conns, c)
+	return c, nil
+}
+
+func (b *sqliteBackend) write(ctx context.Context, fn func(querier) error) error {
+	return b.writer.write(ctx, fn)
+}
+
+func (b *sqliteBackend) read(ctx context.Context, fn func(querier) error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-b.closed:
+		return ErrClosed
+	default:
+	}
+	var conn *sqliteConn
+	select {
+	case conn = <-b.readers:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-b.closed:
+		return ErrClosed
+	}
+	defer func() { b.readers <- conn }()
+	if err := conn.control("BEGIN"); err != nil {
+		return err
+	}
+	defer func() {
+		if e := conn.control("ROLLBACK"); e != nil && err == nil {
+			err = e
+		}
+	}()
+	return fn(conn)
+}
+
+func (b *sqliteBackend) close() (err error) {
+	b.once.Do(func() {
+		close(b.closed)
+		b.writer.close()
+		for range readers {
+			<-b.readers
+		}
+		err = b.release()
+	})
+	return err
+}
+
+func (b *sqliteBackend) release() error {
+	var errs []error
+	for _, c := range b.conns {
+		errs = append(errs, c.conn.Close())
+	}
+	for _, p := range b.pools {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// sqliteConn is one connection and its prepared statements, used by one
+// goroutine at a time.
+type sqliteConn struct {
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
+}
+
+func (c *sqliteConn) prepare(text string) (*sql.Stmt, error) {
+	if s, ok := c.stmts[text]; ok {
+		return s, nil
+	}
+	if len(c.stmts) >= maxStatements {
+		for old, s := range c.stmts { // any one: the order of a map is random
+			delete(c.stmts, old)
+			if err := s.Close(); err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	// Not the caller's context: the statement outlives the call.
+	s, err := c.conn.PrepareContext(context.Background(), text)
+	if err != nil {
+		return nil, err
+	}
+	c.stmts[text] = s
+	return s, nil
+}
+
+func (c *sqliteConn) query(ctx context.Context, text string, args []any) (*sql.Rows, error) {
+	s, err := c.prepare(text)
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(ctx, args...)
+}
+
+func (c *sqliteConn) exec(ctx context.Context, text string, args []any) (sql.Result, error) {
+	s, err := c.prepare(text)
+	if err != nil {
+		return nil, err
+	}
+	return s.ExecContext(ctx, args...)
+}
+
+// control runs a statement of transaction control.
+func (c *sqliteConn) control(text string) error {
+	if _, err := c.exec(context.Background(), text, nil); err != nil {
+		return fmt.Errorf("%s: %w", text, err)
+	}
+	return nil
+}

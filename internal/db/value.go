@@ -1,0 +1,130 @@
+package db
+
+import (
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"yardmaster/internal/fault"
+)
+
+// Micros is t as Unix microseconds, the form of every time in the database.
+func Micros(t time.Time) int64 { return t.UnixMicro() }
+
+// Time is the UTC time of Unix microseconds.
+func Time(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+
+// JSON keeps a value as JSON text in a TEXT column, as argument and as field;
+// *JSON is one that may be NULL.
+type JSON[T any] struct{ V T }
+
+// Value makes the text.
+func (j JSON[T]) Value() (driver.Value, error) {
+	b, err := json.Marshal(j.V)
+	return string(b), err
+}
+
+// Scan reads the text.
+func (j *JSON[T]) Scan(src any) error {
+	j.V = *new(T)
+	switch s := src.(type) {
+	case string:
+		return json.Unmarshal([]byte(s), &j.V)
+	case []byte:
+		return json.Unmarshal(s, &j.V)
+	}
+	return fmt.Errorf("JSON from %T", src)
+}
+
+// microTime and nullMicroTime scan microseconds.
+type (
+	microTime     struct{ to *time.Time }
+	nullMicroTime struct{ to **time.Time }
+)
+
+func (m microTime) Scan(src any) error {
+	n, ok := src.(int64)
+	if !ok {
+		return fmt.Errorf("time from %T, not from microseconds", src)
+	}
+	*m.to = Time(n)
+	return nil
+}
+
+func (m nullMicroTime) Scan(src any) error {
+	if src == nil {
+		*m.to = nil
+		return nil
+	}
+	*m.to = new(time.Time)
+	return microTime{*m.to}.Scan(src)
+}
+
+// bind turns arguments into what both drivers take the same way.
+func bind(args []any) ([]any, error) {
+	out := make([]any, len(args))
+	for i, a := range args {
+		v, err := bindOne(a)
+		if err != nil {
+			return nil, fmt.Errorf("argument $%d: %w", i+1, err)
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+func bindOne(arg any) (any, error) {
+	switch v := arg.(type) {
+	case nil, int64, bool, []byte, float64:
+		return v, nil
+	case string:
+		return text(v)
+	case int:
+		return int64(v), nil
+	case time.Time:
+		return Micros(v), nil
+	}
+	rv := reflect.ValueOf(arg)
+	if rv.Kind() == reflect.Pointer {
+		if rv.IsNil() {
+			return nil, nil
+		}
+		return bindOne(rv.Elem().Interface())
+	}
+	if v, ok := arg.(driver.Valuer); ok {
+		made, err := v.Value()
+		if err != nil {
+			return nil, err
+		}
+		return bindOne(made)
+	}
+	switch rv.Kind() {
+	case reflect.String:
+		return text(rv.String())
+	case reflect.Bool:
+		return rv.Bool(), nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return rv.Int(), nil
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
+		return int64(rv.Uint()), nil
+	case reflect.Float32:
+		return rv.Float(), nil
+	case reflect.Slice:
+		if rv.Type().Elem().Kind() == reflect.Uint8 {
+			return rv.Bytes(), nil
+		}
+	}
+	return nil, fmt.Errorf("a %T cannot be stored", arg)
+}
+
+// text refuses what PostgreSQL cannot keep. It is the caller's mistake: the
+// character can only come from a request.
+func text(s string) (any, error) {
+	if strings.IndexByte(s, 0) >= 0 {
+		return nil, fault.New(fault.Invalid, "", "Text may not hold the character U+0000.")
+	}
+	return s, nil
+}
