@@ -1,0 +1,100 @@
+// Package dbtest gives tests real databases: every test its own, with the
+// schema applied. SQLite is a file in the test's folder; PostgreSQL is one
+// throwaway cluster a test process, or the one that YARDMASTER_TEST_POSTGRES
+// names (the address of a superuser), so that a run over many packages starts
+// only one. A test never skips: without PostgreSQL's programs it fails.
+package dbtest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"yardmaster/internal/db"
+)
+
+// Run runs fn as the subtests "sqlite" and "postgres", each with a database of
+// its own.
+func Run(t *testing.T, fn func(t *testing.T, d *db.DB)) {
+	t.Helper()
+	RunWith(t, db.Options{}, fn)
+}
+
+// RunWith is Run with options, for a test that sets the clock.
+func RunWith(t *testing.T, o db.Options, fn func(t *testing.T, d *db.DB)) {
+	t.Helper()
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) { fn(t, Open(t, DSN(t, e), o)) })
+	}
+}
+
+// SQLite is a fresh SQLite database, for tests of what does not depend on the
+// engine.
+func SQLite(t testing.TB) *db.DB {
+	t.Helper()
+	return Open(t, DSN(t, db.SQLite), db.Options{})
+}
+
+// Open opens a database until the test ends. It may be called more than once
+// for one DSN, as several nodes would.
+func Open(t testing.TB, dsn string, o db.Options) *db.DB {
+	t.Helper()
+	if o.MaxConns == 0 {
+		o.MaxConns = 8 // many tests share the cluster
+	}
+	d, err := db.Open(context.Background(), dsn, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// DSN is the address of a fresh database with the schema applied.
+func DSN(t testing.TB, e db.Engine) string {
+	t.Helper()
+	if e == db.Postgres {
+		return postgresDatabase(t)
+	}
+	schema, err := sqliteTemplate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "test.db")
+	if err := os.WriteFile(path, schema, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "sqlite:" + path
+}
+
+// sqliteTemplate is the file of a database with the schema applied.
+var sqliteTemplate = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "yardmaster-sqlite-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "template.db")
+	d, err := db.Open(context.Background(), "sqlite:"+path, db.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// Main runs the tests of a package and stops the cluster before the process
+// ends. Without it the cluster stops as well, a moment after the process.
+func Main(m *testing.M) {
+	code := m.Run()
+	cluster.stop()
+	os.Exit(code)
+}

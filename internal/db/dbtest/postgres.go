@@ -1,0 +1,310 @@
+package dbtest
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/migrations"
+)
+
+// clusterEnv names an existing cluster to use.
+const clusterEnv = "YARDMASTER_TEST_POSTGRES"
+
+// postgresCluster is the cluster of this process, started on first use.
+type postgresCluster struct {
+	once  sync.Once
+	err   error
+	admin *url.URL       // a superuser's address of the database postgres
+	guard *exec.Cmd      // nil if the cluster is not ours
+	life  io.WriteCloser // the guard's standard input: closed, the cluster ends
+
+	template sync.Once
+	name     string // of the template database
+	tmplErr  error
+}
+
+// cluster is shared by all tests of the process; that is its purpose.
+var cluster postgresCluster
+
+var databases atomic.Int64
+
+// postgresDatabase makes a database from the template and drops it when the
+// test ends.
+func postgresDatabase(t testing.TB) string {
+	t.Helper()
+	template, err := cluster.ready(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := fmt.Sprintf("test_%d_%d", os.Getpid(), databases.Add(1))
+	if err := cluster.exec(`CREATE DATABASE ` + name + ` TEMPLATE ` + template); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.exec(`DROP DATABASE ` + name + ` WITH (FORCE)`); err != nil {
+			t.Error(err)
+		}
+	})
+	return cluster.address(name)
+}
+
+// ready starts the cluster and fills the template, both once, and returns the
+// template's name.
+func (c *postgresCluster) ready(ctx context.Context) (string, error) {
+	c.once.Do(func() {
+		if dsn := os.Getenv(clusterEnv); dsn != "" {
+			c.admin, c.err = url.Parse(dsn)
+			return
+		}
+		c.err = c.start(ctx)
+	})
+	if c.err != nil {
+		return "", fmt.Errorf("dbtest: PostgreSQL: %w", c.err)
+	}
+	c.template.Do(func() { c.name, c.tmplErr = c.makeTemplate(ctx) })
+	if c.tmplErr != nil {
+		return "", fmt.Errorf("dbtest: template database: %w", c.tmplErr)
+	}
+	return c.name, nil
+}
+
+// guardScript runs the server until its standard input ends, which it does
+// when the test process is gone for whatever reason, and then removes the
+// cluster.
+const guardScript = `
+"$1/postgres" -D "$2/data" -k "$2" >"$2/log" 2>&1 </dev/null &
+server=$!
+cat >/dev/null
+kill -QUIT $server
+wait $server
+rm -rf "$2"`
+
+// settings trade durability for speed: the cluster does not outlive the tests.
+const settings = `
+listen_addresses = ''
+max_connections = 300
+shared_buffers = 64MB
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+wal_level = minimal
+max_wal_senders = 0
+deadlock_timeout = 50ms
+`
+
+func (c *postgresCluster) start(ctx context.Context) (err error) {
+	bin, err := programs()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "yardmaster-pg-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil && c.guard == nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	attr := &syscall.SysProcAttr{Setsid: true} // an interrupt at the terminal is not for the guard
+	if os.Geteuid() == 0 {
+		// PostgreSQL refuses to run as root.
+		if attr.Credential, err = unprivileged("postgres"); err != nil {
+			return err
+		}
+		if err := os.Chown(dir, int(attr.Credential.Uid), int(attr.Credential.Gid)); err != nil {
+			return err
+		}
+	}
+	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", filepath.Join(dir, "data"),
+		"-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	initdb.SysProcAttr, initdb.Dir = attr, dir
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	conf, err := os.OpenFile(filepath.Join(dir, "data", "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := conf.WriteString(settings); err != nil {
+		return errors.Join(err, conf.Close())
+	}
+	if err := conf.Close(); err != nil {
+		return err
+	}
+
+	guard := exec.Command("/bin/sh", "-c", guardScript, "sh", bin, dir)
+	guard.SysProcAttr, guard.Dir = attr, dir
+	life, err := guard.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := guard.Start(); err != nil {
+		return err
+	}
+	c.guard, c.life = guard, life
+	c.admin = &url.URL{
+		Scheme: "postgres", User: url.User("postgres"), Path: "/postgres",
+		RawQuery: url.Values{"host": {dir}}.Encode(),
+	}
+	return c.await(ctx, filepath.Join(dir, "log"))
+}
+
+// await returns when the cluster answers.
+func (c *postgresCluster) await(ctx context.Context, log string) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		conn, err := pgx.Connect(ctx, c.admin.String())
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			out, _ := os.ReadFile(log)
+			return fmt.Errorf("no answer: %w\n%s", err, out)
+		}
+	}
+}
+
+// stop ends the cluster if this process started it.
+func (c *postgresCluster) stop() {
+	if c.guard == nil {
+		return
+	}
+	c.life.Close()
+	c.guard.Wait()
+}
+
+// makeTemplate makes the template of this schema unless another process of the
+// same test run did.
+func (c *postgresCluster) makeTemplate(ctx context.Context) (name string, err error) {
+	sum, err := schemaSum()
+	if err != nil {
+		return "", err
+	}
+	name = "template_" + sum
+	conn, err := pgx.Connect(ctx, c.admin.String())
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	// Held until the connection closes.
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(712026)`); err != nil {
+		return "", err
+	}
+	var exists bool
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`, name).Scan(&exists)
+	if err != nil || exists {
+		return name, err
+	}
+	// Under another name until it is whole.
+	for _, text := range []string{
+		`DROP DATABASE IF EXISTS template_unfinished WITH (FORCE)`,
+		`CREATE DATABASE template_unfinished TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'`,
+	} {
+		if _, err := conn.Exec(ctx, text); err != nil {
+			return "", err
+		}
+	}
+	d, err := db.Open(ctx, c.address("template_unfinished"), db.Options{MaxConns: 2})
+	if err != nil {
+		return "", err
+	}
+	if err := d.Close(); err != nil {
+		return "", err
+	}
+	_, err = conn.Exec(ctx, `ALTER DATABASE template_unfinished RENAME TO `+name)
+	return name, err
+}
+
+func (c *postgresCluster) exec(text string) error {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, c.admin.String())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	if _, err = conn.Exec(ctx, text); err != nil {
+		return fmt.Errorf("%s: %w", text, err)
+	}
+	return nil
+}
+
+func (c *postgresCluster) address(database string) string {
+	u := *c.admin
+	u.Path = "/" + database
+	return u.String()
+}
+
+func schemaSum() (string, error) {
+	h := sha256.New()
+	err := fs.WalkDir(migrations.FS, ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(migrations.FS, path)
+		fmt.Fprintf(h, "%s %d\n%s", path, len(text), text)
+		return err
+	})
+	return fmt.Sprintf("%x", h.Sum(nil)[:8]), err
+}
+
+// programs finds the folder of PostgreSQL's programs.
+func programs() (string, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	if err != nil {
+		return "", err
+	}
+	if path, err := exec.LookPath("postgres"); err == nil {
+		found = append(found, path)
+	}
+	for i := len(found) - 1; i >= 0; i-- {
+		// initdb looks for its files from where it really is.
+		path, err := filepath.EvalSymlinks(found[i])
+		if err != nil {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), "initdb")); err == nil {
+			return filepath.Dir(path), nil
+		}
+	}
+	return "", errors.New("postgres and initdb are not installed; run `make deps`")
+}
+
+func unprivileged(name string) (*syscall.Credential, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil, fmt.Errorf("running as root needs the user %s for the server; run `make deps`: %w", name, err)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}
