@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"yardmaster/internal/fault"
 )
@@ -57,6 +59,25 @@ type PageIn struct {
 
 // After is the key of the last row already served; empty on the first page.
 func (p PageIn) After() []string { return p.after }
+
+// TimeKey is the key of collections ordered by a time and an id.
+func TimeKey(t time.Time, id string) []string {
+	return []string{strconv.FormatInt(t.UnixMicro(), 10), id}
+}
+
+// AfterTime reads a TimeKey back: Unix microseconds and id, ok false on the
+// first page.
+func (p PageIn) AfterTime() (micros int64, id string, ok bool, err error) {
+	if len(p.after) == 0 {
+		return 0, "", false, nil
+	}
+	if len(p.after) == 2 {
+		if micros, err = strconv.ParseInt(p.after[0], 10, 64); err == nil {
+			return micros, p.after[1], true, nil
+		}
+	}
+	return 0, "", false, fault.Field("cursor", "is not a cursor of this collection")
+}
 
 // Size is how many rows to fetch: one more than asked, so that NewPage can
 // tell whether something follows.

@@ -61,6 +61,7 @@ type Rule struct {
 	scopes Set
 	user   bool
 	sess   bool
+	any    bool
 }
 
 type ruleKind uint8
@@ -87,6 +88,10 @@ func (r Rule) OfUser() Rule { r.user = true; return r }
 
 // OfSession narrows a rule to a signed-in browser session.
 func (r Rule) OfSession() Rule { r.user, r.sess = true, true; return r }
+
+// OrAnyCredential keeps the published scopes and lets every valid credential
+// pass all the same.
+func (r Rule) OrAnyCredential() Rule { r.any = true; return r }
 
 // Declared tells whether a row has a rule at all.
 func (r Rule) Declared() bool { return r.kind != unset }
@@ -119,7 +124,7 @@ func (r Rule) Check(a Actor) error {
 	if a.Anonymous() {
 		return Unauthenticated()
 	}
-	if r.kind == needScopes {
+	if r.kind == needScopes && !r.any {
 		if missing := r.scopes &^ a.Scopes; missing != 0 {
 			return MissingScope(missing)
 		}

@@ -1,0 +1,94 @@
+package signin
+
+import (
+	"context"
+	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
+)
+
+const group = "Sign-in"
+
+// Ops are the sign-in routes. They live outside /v1: browsers and the command
+// line use them to get a credential.
+func (s *Service) Ops() []op.Op {
+	return []op.Op{
+		op.New(op.Row{ID: "auth.methods", Method: "GET", Path: "/auth/methods", Group: group, Rule: policy.Public(),
+			Summary: "The ways to sign in here"}, s.methods),
+		op.New(op.Row{ID: "auth.password", Method: "POST", Path: "/auth/password", Group: group, Rule: policy.Public(), Form: true, NoStore: true,
+			Summary: "Sign in with login or e-mail and password"}, s.password),
+		op.New(op.Row{ID: "auth.logout", Method: "POST", Path: "/auth/logout", Group: group, Rule: policy.PerRequest().OfSession(),
+			Summary: "End this browser session"}, s.logout),
+	}
+}
+
+// Methods lists the ways to sign in.
+type Methods struct {
+	Methods []string `json:"methods"`
+}
+
+func (s *Service) methods(context.Context, op.None) (Methods, error) {
+	return Methods{[]string{"password"}}, nil
+}
+
+type passwordIn struct {
+	Login    string `json:"login" minLength:"1" maxLength:"254" doc:"login or e-mail"`
+	Password string `json:"password" minLength:"1" maxLength:"200"`
+}
+
+// SignedIn tells who signed in; the session itself is in the cookie.
+type SignedIn struct {
+	UserID    string `json:"user_id"`
+	AccountID string `json:"account_id"`
+}
+
+func (s *Service) password(ctx context.Context, in passwordIn) (op.Reply, error) {
+	var u loginRow
+	var known bool
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		u, known, err = userByLogin.Maybe(tx, strings.ToLower(in.Login))
+		return err
+	})
+	if err != nil {
+		return op.Reply{}, err
+	}
+	if !seal.CheckPassword(u.PasswordHash, in.Password) || !known || u.AccountID == "" {
+		return op.Reply{}, fault.New(fault.Unauthenticated, "wrong-password", "Login and password do not match.")
+	}
+	var cookie string
+	err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		if cookie, err = Open(tx, u.ID, u.AccountID, op.RequestOf(ctx).Secure); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "user.signed_in", Object: u.ID, Account: u.AccountID, Data: map[string]string{"method": "password"}})
+	})
+	if err != nil {
+		return op.Reply{}, err
+	}
+	return op.Reply{Header: map[string]string{"Set-Cookie": cookie}, Body: SignedIn{u.ID, u.AccountID}}, nil
+}
+
+func (s *Service) logout(ctx context.Context, _ op.None) (op.Reply, error) {
+	a := policy.From(ctx)
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		hashes, err := dropSession.All(tx, a.UserID, a.CredentialID+"%")
+		if err != nil {
+			return err
+		}
+		tx.AfterCommit(func() {
+			for _, h := range hashes {
+				s.Forget(h)
+			}
+		})
+		return event.Record(tx, event.Change{Kind: "user.signed_out", Object: a.UserID})
+	})
+	if err != nil {
+		return op.Reply{}, err
+	}
+	return op.Reply{Header: map[string]string{"Set-Cookie": setCookie("", 0, op.RequestOf(ctx).Secure)}, Body: struct{}{}}, nil
+}

@@ -1,0 +1,226 @@
+// Package signin is how a person proves who they are, and how every request's
+// credential becomes an actor: browser sessions behind a cookie, and personal
+// access tokens. What a credential resolves to is kept in memory for a moment,
+// and dropped at once when it is revoked on this node.
+package signin
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"sync"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/account"
+	"yardmaster/internal/domain/token"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
+)
+
+// Lifetimes of a browser session.
+const (
+	Absolute = 30 * 24 * time.Hour
+	Idle     = 14 * 24 * time.Hour
+)
+
+// fresh is how long a resolved credential is trusted without the database: a
+// token revoked on another node stops within it.
+const fresh = time.Second
+
+// Cookie is the session cookie's name; over https it has the __Host- prefix.
+func Cookie(secure bool) string {
+	if secure {
+		return "__Host-svc_session"
+	}
+	return "svc_session"
+}
+
+// Presented is what a request brought to prove who calls.
+type Presented struct {
+	Bearer     string // of the Authorization header
+	Session    string // of the cookie
+	Account    string // X-Svc-Account: id or login; sessions only
+	SameOrigin bool   // Origin or Sec-Fetch-Site say so
+	Write      bool   // the method changes things
+}
+
+// Service resolves credentials.
+type Service struct {
+	DB    *db.DB
+	Clock func() time.Time // of the cache only; what is stored has the transaction's time
+
+	mu    sync.Mutex
+	known map[string]entry
+}
+
+type entry struct {
+	actor policy.Actor
+	until time.Time
+}
+
+// Forget drops a credential by its hash.
+func (s *Service) Forget(hash string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, hash)
+}
+
+// Authenticate resolves a credential. None is the anonymous actor; one that is
+// malformed, unknown, expired or revoked fails with 401.
+func (s *Service) Authenticate(ctx context.Context, p Presented) (policy.Actor, error) {
+	switch {
+	case p.Bearer != "":
+		if !id.Checked(id.PAT, p.Bearer) {
+			return policy.Actor{}, policy.Unauthenticated()
+		}
+		return s.cached(ctx, seal.Hash(p.Bearer), "", resolveToken)
+	case p.Session != "":
+		if p.Write && !p.SameOrigin {
+			return policy.Actor{}, fault.New(fault.Forbidden, "cross-origin", "A cookie cannot be used for a write from another origin.")
+		}
+		return s.cached(ctx, seal.Hash(p.Session), p.Account, resolveSession)
+	}
+	return policy.Actor{}, nil
+}
+
+type resolver func(tx *db.Tx, hash, account string) (policy.Actor, error)
+
+func (s *Service) cached(ctx context.Context, hash, acct string, resolve resolver) (policy.Actor, error) {
+	key := hash
+	if acct != "" {
+		key = hash + "/" + acct
+	}
+	now := s.Clock()
+	s.mu.Lock()
+	e, ok := s.known[key]
+	s.mu.Unlock()
+	if ok && now.Before(e.until) {
+		return e.actor, nil
+	}
+	var a policy.Actor
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		a, err = resolve(tx, hash, acct)
+		return err
+	})
+	if err != nil {
+		return policy.Actor{}, err
+	}
+	s.mu.Lock()
+	if s.known == nil || len(s.known) > 10_000 {
+		s.known = map[string]entry{}
+	}
+	s.known[key] = entry{a, now.Add(fresh)}
+	s.mu.Unlock()
+	if e.actor.Credential == policy.None || now.Sub(e.until) > time.Minute {
+		go s.used(context.WithoutCancel(ctx), a, hash)
+	}
+	return a, nil
+}
+
+// used keeps last-used times, at most about once a minute for each credential.
+// It is a convenience: losing one is no error.
+func (s *Service) used(ctx context.Context, a policy.Actor, hash string) {
+	_ = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if a.Credential == policy.Session {
+			_, err := touchSession.Exec(tx, hash, tx.Micros())
+			return err
+		}
+		return token.Touch(tx, a.CredentialID, tx.Now)
+	})
+}
+
+func resolveToken(tx *db.Tx, hash, _ string) (policy.Actor, error) {
+	c, ok, err := token.Resolve(tx, hash)
+	if err != nil {
+		return policy.Actor{}, err
+	}
+	if !ok {
+		return policy.Actor{}, policy.Unauthenticated()
+	}
+	scopes, _ := policy.ParseScopes(c.Scopes.V)
+	a := policy.Actor{Credential: policy.Credential(c.Kind), CredentialID: c.ID, AccountID: c.AccountID, Scopes: scopes}
+	if c.ExpiresAt != nil {
+		a.ExpiresAt = *c.ExpiresAt
+	}
+	if c.UserID == nil {
+		return a, nil
+	}
+	if c.Role == nil {
+		// The minter left the account: the token has nobody to act for.
+		return policy.Actor{}, policy.Unauthenticated()
+	}
+	a.UserID, a.Role = *c.UserID, policy.Role(*c.Role)
+	a.Scopes &= ceiling(a.Role, c.Admin != nil && *c.Admin) | operator(a.Credential)
+	return a, nil
+}
+
+func operator(c policy.Credential) policy.Set {
+	if c == policy.Operator {
+		return policy.OperatorOnly
+	}
+	return 0
+}
+
+func ceiling(r policy.Role, admin bool) policy.Set {
+	s := r.Ceiling()
+	if admin {
+		s |= policy.PlatformRead
+	}
+	return s
+}
+
+func resolveSession(tx *db.Tx, hash, acct string) (policy.Actor, error) {
+	r, ok, err := sessionByHash.Maybe(tx, hash, tx.Micros(), db.Micros(tx.Now.Add(-Idle)))
+	if err != nil {
+		return policy.Actor{}, err
+	}
+	if !ok {
+		return policy.Actor{}, policy.Unauthenticated()
+	}
+	if acct != "" {
+		if r.AccountID, ok, err = account.MemberAccount(tx, r.UserID, acct); err != nil {
+			return policy.Actor{}, err
+		} else if !ok {
+			return policy.Actor{}, fault.New(fault.Forbidden, "not-a-member", "X-Svc-Account names no account this user belongs to.")
+		}
+	}
+	role, ok, err := roleOf.Maybe(tx, r.AccountID, r.UserID)
+	if err != nil {
+		return policy.Actor{}, err
+	}
+	if !ok {
+		return policy.Actor{}, policy.Unauthenticated()
+	}
+	a := policy.Actor{
+		Credential: policy.Session, CredentialID: hash[:16], UserID: r.UserID, AccountID: r.AccountID,
+		Role: policy.Role(role), ExpiresAt: r.ExpiresAt, SignedInAt: r.SignedInAt,
+	}
+	a.Scopes = ceiling(a.Role, r.PlatformAdmin)
+	if r.ApprovedAt == nil {
+		a.Scopes = policy.Scopes(policy.ReadAccount)
+	}
+	return a, nil
+}
+
+// Open makes a browser session and answers its Set-Cookie value.
+func Open(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err error) {
+	var b [32]byte
+	rand.Read(b[:])
+	plain := base64.RawURLEncoding.EncodeToString(b[:])
+	if _, err := insertSession.Exec(tx, seal.Hash(plain), userID, accountID, tx.Micros(), db.Micros(tx.Now.Add(Absolute))); err != nil {
+		return "", err
+	}
+	return setCookie(plain, int(Absolute.Seconds()), secure), nil
+}
+
+func setCookie(value string, maxAge int, secure bool) string {
+	c := fmt.Sprintf("%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Lax", Cookie(secure), value, maxAge)
+	if secure {
+		c += "; Secure"
+	}
+	return c
+}

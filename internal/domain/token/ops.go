@@ -1,0 +1,150 @@
+package token
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
+)
+
+const group = "API tokens"
+
+// Ops are the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	return []op.Op{
+		op.New(op.Row{ID: "token.mint", Method: "POST", Path: "/v1/tokens", Group: group, Rule: policy.Require(policy.WriteAccount), Status: 201, NoStore: true,
+			Summary: "Mint a personal access token; its plaintext is shown once"}, s.mint),
+		op.New(op.Row{ID: "token.list", Method: "GET", Path: "/v1/tokens", Group: group, Rule: policy.Require(policy.ReadAccount), Paging: &op.Paging{Default: 25, Max: 100},
+			Summary: "The account's tokens, masked, revoked ones included, newest first"}, s.list),
+		op.New(op.Row{ID: "token.rename", Method: "PATCH", Path: "/v1/tokens/{id}", Group: group, Rule: policy.Require(policy.WriteAccount),
+			Summary: "Change a token's name"}, s.rename),
+		op.New(op.Row{ID: "token.revoke", Method: "DELETE", Path: "/v1/tokens/{id}", Group: group, Rule: policy.Require(policy.WriteAccount),
+			Summary: "Revoke a token; again is no error"}, s.revoke),
+	}
+}
+
+type mintIn struct {
+	Scopes        []string `json:"scopes,omitempty" maxItems:"64" doc:"subset of mintable_scopes; left out: all of them"`
+	Name          *string  `json:"name" maxLength:"100"`
+	ExpiresInDays *int     `json:"expires_in_days" minimum:"1" maximum:"365" doc:"left out: permanent"`
+}
+
+func (s *Service) mint(ctx context.Context, in mintIn) (MintedToken, error) {
+	a := policy.From(ctx)
+	ceiling := mintable(a)
+	want := ceiling
+	if in.Scopes != nil {
+		var unknown []string
+		if want, unknown = policy.ParseScopes(in.Scopes); len(unknown) > 0 {
+			return MintedToken{}, fault.Field("scopes", "has no scope named "+strconv.Quote(unknown[0]))
+		}
+		if over := want &^ ceiling; over != 0 {
+			return MintedToken{}, fault.Field("scopes", "goes beyond what this credential may mint: "+over.Names()[0])
+		}
+	}
+	if want == 0 {
+		return MintedToken{}, fault.Field("scopes", "must name at least one scope")
+	}
+	var out MintedToken
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		var expires *time.Time
+		if in.ExpiresInDays != nil {
+			t := tx.Now.AddDate(0, 0, *in.ExpiresInDays)
+			expires = &t
+		}
+		var err error
+		out, err = Mint(tx, policy.PAT, a.UserID, in.Name, want, expires)
+		return err
+	})
+	return out, err
+}
+
+// Mint makes a token in the transaction's account and records it.
+func Mint(tx *db.Tx, kind policy.Credential, userID string, name *string, scopes policy.Set, expires *time.Time) (MintedToken, error) {
+	plain := id.Secret(id.PAT)
+	out := MintedToken{ID: id.New(), Name: name, Prefix: plain[:len(id.PAT)+4], Scopes: scopes.Names(), ExpiresISO: expires, Token: plain}
+	var user *string
+	if userID != "" {
+		user = &userID
+	}
+	if _, err := insert.Exec(tx, out.ID, tx.Account, user, string(kind), name, out.Prefix, seal.Hash(plain), db.JSON[[]string]{V: out.Scopes}, expires, tx.Micros()); err != nil {
+		return MintedToken{}, err
+	}
+	return out, event.Record(tx, event.Change{Kind: "token.minted", Object: out.ID, Data: map[string]any{"scopes": out.Scopes, "kind": kind}})
+}
+
+type listIn struct{ op.PageIn }
+
+func (s *Service) list(ctx context.Context, in listIn) (TokenRoster, error) {
+	var rows []row
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		rows, err = list(tx, in.PageIn)
+		return err
+	})
+	if err != nil {
+		return TokenRoster{}, err
+	}
+	p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
+	out := TokenRoster{Data: make([]Token, 0, len(p.Data)), NextCursor: p.NextCursor, MintableScopes: mintable(policy.From(ctx)).Names()}
+	for _, r := range p.Data {
+		out.Data = append(out.Data, r.token())
+	}
+	return out, nil
+}
+
+type renameIn struct {
+	ID   string  `json:"id"`
+	Name *string `json:"name" required:"true" maxLength:"100" doc:"null clears it"`
+}
+
+func (s *Service) rename(ctx context.Context, in renameIn) (Token, error) {
+	var r row
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := rename.Exec(tx, tx.Account, in.ID, in.Name)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fault.Missing("token")
+		}
+		if r, err = byID.One(tx, tx.Account, in.ID); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "token.renamed", Object: in.ID})
+	})
+	return r.token(), err
+}
+
+type revokeIn struct {
+	ID string `json:"id"`
+}
+
+func (s *Service) revoke(ctx context.Context, in revokeIn) (Token, error) {
+	var r row
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := revoke.Exec(tx, tx.Account, in.ID, tx.Micros())
+		if err != nil {
+			return err
+		}
+		var ok bool
+		if r, ok, err = byID.Maybe(tx, tx.Account, in.ID); err != nil {
+			return err
+		}
+		if !ok {
+			return fault.Missing("token")
+		}
+		tx.AfterCommit(func() { s.Dropped(r.Hash) })
+		if n == 0 {
+			return nil // revoked before
+		}
+		return event.Record(tx, event.Change{Kind: "token.revoked", Object: in.ID})
+	})
+	return r.token(), err
+}

@@ -1,0 +1,73 @@
+package token
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/op"
+)
+
+type row struct {
+	ID         string
+	Name       *string
+	Prefix     string
+	Hash       string
+	Scopes     db.JSON[[]string]
+	ExpiresAt  *time.Time
+	RevokedAt  *time.Time
+	LastUsedAt *time.Time
+	CreatedAt  time.Time
+}
+
+func (r row) token() Token {
+	return Token{r.ID, r.Name, r.Prefix, r.Scopes.V, r.ExpiresAt, r.RevokedAt != nil, r.CreatedAt, r.LastUsedAt}
+}
+
+// Credential is what a presented token resolves to.
+type Credential struct {
+	ID        string
+	AccountID string
+	UserID    *string
+	Kind      string
+	Scopes    db.JSON[[]string]
+	ExpiresAt *time.Time
+	Role      *string
+	Admin     *bool `db:"platform_admin"`
+}
+
+var (
+	insert = db.S(`INSERT INTO tokens (id, account_id, user_id, kind, name, prefix, hash, scopes, expires_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`)
+	byID = db.Q[row](`SELECT id, name, prefix, hash, scopes, expires_at, revoked_at, last_used_at, created_at
+		FROM tokens WHERE account_id = $1 AND id = $2`)
+	byHash = db.Q[Credential](`SELECT t.id, t.account_id, t.user_id, t.kind, t.scopes, t.expires_at, m.role, u.platform_admin
+		FROM tokens t LEFT JOIN memberships m ON m.account_id = t.account_id AND m.user_id = t.user_id
+		LEFT JOIN users u ON u.id = t.user_id
+		WHERE t.hash = $1 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > $2)`)
+	rename = db.S(`UPDATE tokens SET name = $3 WHERE account_id = $1 AND id = $2`)
+	revoke = db.S(`UPDATE tokens SET revoked_at = $3 WHERE account_id = $1 AND id = $2 AND revoked_at IS NULL`)
+	touch  = db.S(`UPDATE tokens SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`)
+)
+
+// Resolve finds a live token by its hash.
+func Resolve(tx *db.Tx, hash string) (Credential, bool, error) {
+	return byHash.Maybe(tx, hash, tx.Now)
+}
+
+// Touch records that a token was used.
+func Touch(tx *db.Tx, id string, at time.Time) error {
+	_, err := touch.Exec(tx, id, at)
+	return err
+}
+
+func list(tx *db.Tx, p op.PageIn) ([]row, error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
+	}
+	b := db.Build(`SELECT id, name, prefix, hash, scopes, expires_at, revoked_at, last_used_at, created_at FROM tokens WHERE account_id = `, tx.Account)
+	if more {
+		b.And("(created_at, id) < ", db.Tuple(at, last))
+	}
+	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+}
