@@ -47,7 +47,7 @@ var (
 		n BIGINT NOT NULL,
 		done BOOLEAN NOT NULL,
 		note TEXT UNIQUE,
-		data ` + "BYTEA" + `,
+		data BYTEA,
 		labels TEXT NOT NULL,
 		extra TEXT,
 		created_at BIGINT NOT NULL,
@@ -280,21 +280,24 @@ func TestBuild(t *testing.T) {
 			return nil
 		})
 		list := func() *db.Builder { return db.Build("SELECT id FROM thing WHERE done = ", false) }
-		for want, b := range map[string]*db.Builder{
-			"a b c d": list(),
-			"a c":     list().And("status = ", "open"),
-			"a b c":   list().In("id", []string{"a", "b", "c"}),
-			"":        list().In("id", nil),
-			"b":       list().Contains("note", "%_b"),
-			" ":       list().Contains("note", "%b"),
-			"c d":     list().And("(created_at, id) > ", db.Tuple(epoch, "b")),
-			"a d":     list().And("(id = ", "a").SQL(" OR id IN (", "d", "'; DROP TABLE thing; --").SQL("))"),
+		for _, c := range []struct {
+			built *db.Builder
+			want  string
+		}{
+			{list(), "a b c d"},
+			{list().And("status = ", "open"), "a c"},
+			{list().In("id", []string{"a", "b", "c"}), "a b c"},
+			{list().In("id", nil), ""},
+			{list().Contains("note", "%_b"), "b"},
+			{list().Contains("note", "%b"), ""},
+			{list().And("(created_at, id) > ", db.Tuple(epoch, "b")), "c d"},
+			{list().And("(id = ", "a").SQL(" OR id IN (", "d", "'; DROP TABLE thing; --").SQL("))"), "a d"},
 		} {
 			got := read(t, d, func(tx *db.Tx) ([]string, error) {
-				return db.Select[string](tx, b.SQL(" ORDER BY id LIMIT ", 10))
+				return db.Select[string](tx, c.built.SQL(" ORDER BY id LIMIT ", 10))
 			})
-			if strings.Join(got, " ") != strings.TrimSpace(want) {
-				t.Errorf("got %v, want %s", got, want)
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("got %v, want %s", got, c.want)
 			}
 		}
 	})
