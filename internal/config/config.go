@@ -1,0 +1,219 @@
+// Package config is how the server is told what to do: command-line flags,
+// YARDMASTER_* variables and one YAML file say the same things, in that order
+// of precedence, and every value remembers where it came from. One struct is
+// the whole list: a field, its key, its default and what it means.
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Config is every setting of `yardmaster serve`. The key is the flag's name
+// and the YAML key; upper-cased, with _ for -, it follows YARDMASTER_ in the
+// environment.
+type Config struct {
+	Data       string        `key:"data" default:"./yardmaster-data" doc:"folder that holds everything: database, repositories, streams, keys"`
+	Listen     string        `key:"listen" default:"127.0.0.1:8080" doc:"host:port of the API, the git host and the pages"`
+	BaseURL    string        `key:"base-url" doc:"address others reach the server at; derived from listen when empty"`
+	NATSListen string        `key:"nats-listen" default:"127.0.0.1:0" doc:"host:port that boxes connect to; port 0 takes a free one and keeps it"`
+	NATSURL    string        `key:"nats-url" doc:"address boxes reach NATS at; derived from nats-listen when empty"`
+	Database   string        `key:"database" doc:"postgres://… or sqlite:PATH; a file in the data folder when empty" secret:"true"`
+	MasterKey  string        `key:"master-key" doc:"64 hex digits that seal secrets; a file in the data folder when empty" secret:"true"`
+	SetupToken string        `key:"setup-token" doc:"fixes the token of the first-boot address, for automation" secret:"true"`
+	Scenario   string        `key:"scenario" doc:"YAML file the scripted model answers from; a built-in one when empty"`
+	QueueCap   int           `key:"queue-cap" default:"-1" doc:"most pending tasks of an account; -1 is no cap"`
+	Seats      int           `key:"seats" doc:"runs an account may have at once; max(2, processors) when 0"`
+	LogLevel   string        `key:"log-level" default:"info" doc:"debug, info, warn or error"`
+	LogFormat  string        `key:"log-format" default:"text" doc:"text or json"`
+	Lease      time.Duration `key:"lease" default:"60s" doc:"how long a silent box may work on; it stops itself before, and its work is handed on at 1.25 times this"`
+
+	sources map[string]string
+}
+
+// File is the flag that names the YAML file. Without it, yardmaster.yaml in
+// the data folder is read if it is there.
+const File = "config"
+
+type setting struct {
+	key, env, doc, def string
+	secret             bool
+	value              reflect.Value
+}
+
+func (c *Config) settings() []setting {
+	v := reflect.ValueOf(c).Elem()
+	var out []setting
+	for i := range v.NumField() {
+		t := v.Type().Field(i).Tag
+		if k := t.Get("key"); k != "" {
+			out = append(out, setting{k, "YARDMASTER_" + strings.ToUpper(strings.ReplaceAll(k, "-", "_")), t.Get("doc"), t.Get("default"), t.Get("secret") == "true", v.Field(i)})
+		}
+	}
+	return out
+}
+
+// Load reads flags, environment and file. An unknown key or a value that does
+// not parse is an error that names it and where it stands. Arguments that are
+// no flags are an error, too.
+func Load(command string, args []string, env func(string) (string, bool), out io.Writer) (*Config, error) {
+	c := &Config{sources: map[string]string{}}
+	all := c.settings()
+	fl := flag.NewFlagSet(command, flag.ContinueOnError)
+	fl.SetOutput(out)
+	given := map[string]*string{}
+	for _, s := range all {
+		given[s.key] = fl.String(s.key, s.def, s.doc+" ("+s.env+")")
+	}
+	file := fl.String(File, "", "YAML file with the same keys (YARDMASTER_CONFIG)")
+	if err := fl.Parse(args); err != nil {
+		return nil, err
+	}
+	if fl.NArg() > 0 {
+		return nil, fmt.Errorf("%s takes no argument %q", command, fl.Arg(0))
+	}
+	onLine := map[string]bool{}
+	fl.Visit(func(f *flag.Flag) { onLine[f.Name] = true })
+
+	pick := func(s setting, values map[string]any, path string) error {
+		v, from := s.def, "default"
+		if x, ok := values[s.key]; ok {
+			v, from = fmt.Sprint(x), path
+		}
+		if x, ok := env(s.env); ok {
+			v, from = x, s.env
+		}
+		if onLine[s.key] {
+			v, from = *given[s.key], "--"+s.key
+		}
+		if err := assign(s.value, v); err != nil {
+			return fmt.Errorf("%s (from %s): %w", s.key, from, err)
+		}
+		c.sources[s.key] = from
+		return nil
+	}
+	// The data folder comes first: it may hold the file.
+	if err := pick(all[0], nil, ""); err != nil {
+		return nil, err
+	}
+	path := *file
+	if p, ok := env("YARDMASTER_CONFIG"); ok && path == "" {
+		path = p
+	}
+	values, path, err := readFile(path, c.Data)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, s := range all {
+		known[s.key] = true
+		if err := pick(s, values, path); err != nil {
+			return nil, err
+		}
+	}
+	for k := range values {
+		if !known[k] {
+			return nil, fmt.Errorf("%s: there is no setting %q", path, k)
+		}
+	}
+	return c, c.settle()
+}
+
+func readFile(path, data string) (map[string]any, string, error) {
+	optional := path == ""
+	if optional {
+		path = filepath.Join(data, "yardmaster.yaml")
+	}
+	b, err := os.ReadFile(path)
+	if optional && errors.Is(err, fs.ErrNotExist) {
+		return nil, path, nil
+	}
+	if err != nil {
+		return nil, path, err
+	}
+	values := map[string]any{}
+	if err := yaml.Unmarshal(b, &values); err != nil {
+		return nil, path, fmt.Errorf("%s: %w", path, err)
+	}
+	return values, path, nil
+}
+
+func assign(v reflect.Value, s string) error {
+	switch v.Interface().(type) {
+	case string:
+		v.SetString(s)
+	case time.Duration:
+		d, err := time.ParseDuration(s)
+		if err != nil {
+			return fmt.Errorf("%q is not a duration such as 75s", s)
+		}
+		v.SetInt(int64(d))
+	case int:
+		if s == "" {
+			s = "0"
+		}
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			return fmt.Errorf("%q is not an integer", s)
+		}
+		v.SetInt(int64(n))
+	}
+	return nil
+}
+
+func (c *Config) settle() error {
+	abs, err := filepath.Abs(c.Data)
+	if err != nil {
+		return err
+	}
+	c.Data = abs
+	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
+	if c.Seats == 0 {
+		c.Seats = max(2, runtime.NumCPU())
+	}
+	if c.Database == "" {
+		c.Database = "sqlite:" + filepath.Join(c.Data, "yardmaster.db")
+	}
+	switch c.LogLevel {
+	case "debug", "info", "warn", "error":
+	default:
+		return fmt.Errorf("log-level (from %s): %q is none of debug, info, warn, error", c.sources["log-level"], c.LogLevel)
+	}
+	if c.LogFormat != "text" && c.LogFormat != "json" {
+		return fmt.Errorf("log-format (from %s): %q is neither text nor json", c.sources["log-format"], c.LogFormat)
+	}
+	if c.QueueCap < -1 {
+		return fmt.Errorf("queue-cap (from %s): must be -1 or more", c.sources["queue-cap"])
+	}
+	if c.Lease < time.Second {
+		return fmt.Errorf("lease (from %s): must be at least 1s", c.sources["lease"])
+	}
+	if c.Seats < 0 {
+		return fmt.Errorf("seats (from %s): must not be negative", c.sources["seats"])
+	}
+	return nil
+}
+
+// Print writes the effective configuration, one setting a line with where it
+// came from. Secrets are masked.
+func (c *Config) Print(w io.Writer) {
+	for _, s := range c.settings() {
+		v := fmt.Sprint(s.value.Interface())
+		if s.secret && v != "" && !strings.HasPrefix(v, "sqlite:") {
+			v = "(set)"
+		}
+		fmt.Fprintf(w, "%-12s %-44q # %s\n", s.key+":", v, c.sources[s.key])
+	}
+}
