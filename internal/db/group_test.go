@@ -13,27 +13,30 @@ import (
 	"yardmaster/internal/db/dbtest"
 )
 
-// line starts n writers while another holds the database, so that on SQLite
-// they form one group, and waits for all. Their functions get their number.
+// line starts n writers on SQLite while another has the baton, lets it go when
+// all stand in line, and waits for all. Their functions get their number. The
+// last error is that of the one who had the baton, a member of the first group.
 func line(t *testing.T, d *db.DB, n int, fn func(tx *db.Tx, i int) error) []error {
 	t.Helper()
-	errs := make([]error, n)
-	held, free := make(chan struct{}), make(chan struct{})
+	errs := make([]error, n+1)
 	var wg sync.WaitGroup
-	wg.Go(func() {
-		write(t, d, func(*db.Tx) error {
-			close(held)
-			<-free
-			return nil
-		})
+	errs[n] = d.Write(t.Context(), func(*db.Tx) error {
+		for i := range n {
+			wg.Go(func() { errs[i] = d.Write(t.Context(), func(tx *db.Tx) error { return fn(tx, i) }) })
+		}
+		return until(func() bool { return db.Waiting(d) == n })
 	})
-	<-held
-	for i := range n {
-		wg.Go(func() { errs[i] = d.Write(t.Context(), func(tx *db.Tx) error { return fn(tx, i) }) })
-	}
-	close(free)
 	wg.Wait()
 	return errs
+}
+
+func until(done func() bool) error {
+	for deadline := time.Now().Add(10 * time.Second); !done(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			return errors.New("waited for ten seconds")
+		}
+	}
+	return nil
 }
 
 func TestOnlyTheFailedWriterOfManyIsUndone(t *testing.T) {
@@ -91,12 +94,14 @@ func TestOnlyTheFailedWriterOfManyIsUndone(t *testing.T) {
 var readSize = db.Q[int64](`SELECT n FROM thing WHERE id = 'counter'`)
 var setSize = db.S(`UPDATE thing SET n = $1 WHERE id = 'counter'`)
 
-func TestWritersAreOneAfterAnotherOnSQLite(t *testing.T) {
+func TestWritersInLineShareCommits(t *testing.T) {
 	d := dbtest.SQLite(t)
 	createTables(t, d)
 	write(t, d, func(tx *db.Tx) error { return put(tx, thing{ID: "counter"}) })
-	const n = 300 // more than one group
+	const n = 2 * db.MaxGroup
+	groups := map[any]int{} // writers run one after another
 	for _, err := range line(t, d, n, func(tx *db.Tx, _ int) error {
+		groups[db.GroupOf(tx)]++
 		v, err := readSize.One(tx)
 		if err != nil {
 			return err
@@ -111,39 +116,67 @@ func TestWritersAreOneAfterAnotherOnSQLite(t *testing.T) {
 	if got := read(t, d, func(tx *db.Tx) (int64, error) { return readSize.One(tx) }); got != n {
 		t.Errorf("counted %d of %d", got, n)
 	}
+	// The one who waited for the line was the first member of the first group.
+	if len(groups) != 3 {
+		t.Errorf("%d writers shared %d commits, want 3", n, len(groups))
+	}
 }
 
-var childTables = []db.Stmt{
-	db.S(`CREATE TABLE parent (id TEXT PRIMARY KEY)`),
-	db.S(`CREATE TABLE child (id TEXT PRIMARY KEY, parent_id TEXT REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)`),
+var (
+	createParent = db.S(`CREATE TABLE parent (id TEXT PRIMARY KEY)`)
+	createChild  = db.S(`CREATE TABLE child (id TEXT PRIMARY KEY,
+		parent_id TEXT REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)`)
+	insertOrphan = db.S(`INSERT INTO child (id, parent_id) VALUES ($1, 'none')`)
+)
+
+func createFamily(tx *db.Tx) error {
+	if _, err := createParent.Exec(tx); err != nil {
+		return err
+	}
+	_, err := createChild.Exec(tx)
+	return err
 }
 
-var insertOrphan = db.S(`INSERT INTO child (id, parent_id) VALUES ($1, 'none')`)
-
-// A deferred foreign key is checked by COMMIT: the whole group is lost, every
-// member learns it and nobody's AfterCommit runs.
-func TestFailedCommitFailsAll(t *testing.T) {
+// A deferred foreign key is checked by COMMIT only.
+func TestFailedCommit(t *testing.T) {
 	run(t, func(t *testing.T, d *db.DB) {
-		write(t, d, func(tx *db.Tx) error {
-			for _, s := range childTables {
-				if _, err := s.Exec(tx); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		errs := line(t, d, 5, func(tx *db.Tx, i int) error {
+		write(t, d, createFamily)
+		err := d.Write(t.Context(), func(tx *db.Tx) error {
 			tx.AfterCommit(func() { t.Error("AfterCommit ran") })
-			_, err := insertOrphan.Exec(tx, fmt.Sprint(i))
+			_, err := insertOrphan.Exec(tx, "a")
 			return err
 		})
-		for i, err := range errs {
-			if !db.IsForeign(err) {
-				t.Errorf("writer %d: %v", i, err)
-			}
+		if !db.IsForeign(err) {
+			t.Error(err)
 		}
 		write(t, d, func(tx *db.Tx) error { return put(tx, thing{ID: "next"}) })
 	})
+}
+
+func TestFailedCommitFailsItsWholeGroup(t *testing.T) {
+	d := dbtest.SQLite(t)
+	createTables(t, d)
+	write(t, d, createFamily)
+	errs := line(t, d, 5, func(tx *db.Tx, i int) error {
+		tx.AfterCommit(func() { t.Error("AfterCommit ran") })
+		switch i {
+		case 2:
+			_, err := insertOrphan.Exec(tx, "a")
+			return err
+		case 3:
+			return errUndo
+		}
+		return put(tx, thing{ID: fmt.Sprint(i)})
+	})
+	for i, err := range errs {
+		if !db.IsForeign(err) {
+			t.Errorf("writer %d: %v", i, err)
+		}
+	}
+	write(t, d, func(tx *db.Tx) error { return put(tx, thing{ID: "next"}) })
+	if got := ids(t, d); len(got) != 1 {
+		t.Errorf("rows %v, want only next", got)
+	}
 }
 
 func TestCancelledWriterLeavesTheLine(t *testing.T) {
@@ -158,14 +191,12 @@ func TestCancelledWriterLeavesTheLine(t *testing.T) {
 				return nil
 			})
 		}()
+		if err := until(func() bool { return db.Waiting(d) == 1 }); err != nil {
+			return err
+		}
 		cancel()
-		select {
-		case err := <-waits:
-			if !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
-		case <-time.After(10 * time.Second):
-			t.Error("waits on after its context")
+		if err := <-waits; !errors.Is(err, context.Canceled) {
+			t.Error(err)
 		}
 		return nil
 	})

@@ -1,0 +1,18 @@
+package db
+
+// OpenSchema is Open with another set of migrations.
+var OpenSchema = open
+
+// Waiting is how many writers stand in line on SQLite.
+func Waiting(d *DB) int {
+	w := d.backend.(*sqliteBackend).writer
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.waiting)
+}
+
+// GroupOf identifies the commit that a running SQLite Write will share.
+func GroupOf(tx *Tx) any { return tx.db.backend.(*sqliteBackend).writer.open }
+
+// MaxGroup bounds the members of a group.
+const MaxGroup = maxGroup
