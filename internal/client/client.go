@@ -1,0 +1,250 @@
+// Package client calls the API over HTTP the way any caller does: a base
+// address, a token, JSON in and out, problem documents as errors. The command
+// line and the demo are built on it.
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Client calls one server with one credential.
+type Client struct {
+	URL   string // without a trailing slash
+	Token string // personal access token; empty calls anonymously
+	HTTP  *http.Client
+}
+
+// Problem is a refusal by the server (RFC 9457).
+type Problem struct {
+	Type      string              `json:"type"`
+	Title     string              `json:"title"`
+	Status    int                 `json:"status"`
+	Detail    string              `json:"detail"`
+	Errors    map[string][]string `json:"errors"`
+	RequestID string              `json:"request_id"`
+}
+
+// Slug is the last segment of the problem's type.
+func (p *Problem) Slug() string { return p.Type[strings.LastIndex(p.Type, "/")+1:] }
+
+func (p *Problem) Error() string {
+	s := fmt.Sprintf("%s (%d %s)", p.Detail, p.Status, p.Slug())
+	for field, msgs := range p.Errors {
+		s += fmt.Sprintf("\n  %s %s", field, strings.Join(msgs, ", "))
+	}
+	return s
+}
+
+// Call sends in as JSON (nil: no body) and decodes the answer into out (nil:
+// dropped). A refusal is a *Problem.
+func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
+	resp, err := c.send(ctx, method, path, in, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if out == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+		return err
+	}
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("%s %s: the answer is not what was expected: %w", method, path, err)
+	}
+	return nil
+}
+
+func (c *Client) send(ctx context.Context, method, path string, in any, header http.Header) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, body)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	hc := c.HTTP
+	if hc == nil {
+		hc = http.DefaultClient
+	}
+	resp, err := hc.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < 400 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	p := &Problem{Status: resp.StatusCode}
+	if json.Unmarshal(b, p) != nil || p.Type == "" {
+		p.Type, p.Detail = "about:blank", fmt.Sprintf("%s %s answered %s", method, path, resp.Status)
+	}
+	return nil, p
+}
+
+// Frame is one server-sent event.
+type Frame struct {
+	ID    string
+	Event string
+	Data  json.RawMessage
+}
+
+// ErrStop is returned by the function given to Stream to end it.
+var ErrStop = errors.New("stop")
+
+// Stream follows an SSE route from the event after lastID until the server
+// ends it. When the connection breaks it reconnects and resumes.
+func (c *Client) Stream(ctx context.Context, path, lastID string, fn func(Frame) error) error {
+	for {
+		h := http.Header{"Accept": {"text/event-stream"}}
+		if lastID != "" {
+			h.Set("Last-Event-ID", lastID)
+		}
+		resp, err := c.send(ctx, http.MethodGet, path, nil, h)
+		if err == nil {
+			var ended bool
+			ended, err = frames(resp.Body, func(f Frame) error {
+				if f.ID != "" {
+					lastID = f.ID
+				}
+				return fn(f)
+			})
+			resp.Body.Close()
+			if errors.Is(err, ErrStop) || ended {
+				return nil
+			}
+		}
+		var p *Problem
+		if errors.As(err, &p) && p.Status < 500 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// frames reads SSE frames; ended is true after an event named end.
+func frames(r io.Reader, fn func(Frame) error) (ended bool, err error) {
+	br := bufio.NewReaderSize(r, 64<<10)
+	var f Frame
+	var has bool
+	for {
+		line, err := br.ReadString('\n')
+		if err != nil {
+			return false, err
+		}
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" {
+			if has {
+				if err := fn(f); err != nil {
+					return false, err
+				}
+				if f.Event == "end" {
+					return true, nil
+				}
+			}
+			f, has = Frame{}, false
+			continue
+		}
+		key, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch key {
+		case "id":
+			f.ID = value
+		case "event":
+			f.Event, has = value, true
+		case "data":
+			f.Data, has = append(f.Data, value...), true
+		}
+	}
+}
+
+// Login is what the command line remembers of a server.
+type Login struct {
+	URL   string `json:"url"`
+	Token string `json:"token"`
+}
+
+// LoginFile is where the command line keeps its login.
+func LoginFile() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "yardmaster", "login.json"), nil
+}
+
+// LoadLogin reads the remembered login; YARDMASTER_URL and YARDMASTER_TOKEN
+// come before it.
+func LoadLogin(env func(string) string) (Login, error) {
+	var l Login
+	path, err := LoginFile()
+	if err == nil {
+		if b, rerr := os.ReadFile(path); rerr == nil {
+			if err := json.Unmarshal(b, &l); err != nil {
+				return l, fmt.Errorf("%s: %w", path, err)
+			}
+		}
+	}
+	if v := env("YARDMASTER_URL"); v != "" {
+		l.URL = v
+	}
+	if v := env("YARDMASTER_TOKEN"); v != "" {
+		l.Token = v
+	}
+	l.URL = strings.TrimSuffix(l.URL, "/")
+	if l.URL == "" {
+		l.URL = "http://127.0.0.1:8080"
+	}
+	if l.Token == "" {
+		return l, errors.New("not signed in: run `yardmaster login`, or set YARDMASTER_TOKEN")
+	}
+	return l, nil
+}
+
+// Save remembers the login, readable by its owner only.
+func (l Login) Save() error {
+	path, err := LoginFile()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	b, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	tmp := path + ".tmp"
+	if err := os.WriteFile(tmp, append(b, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
