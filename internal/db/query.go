@@ -28,6 +28,8 @@ type Query[T any] struct {
 
 // Q declares a query. It is for package-level variables: every declaration is
 // kept for the test that prepares all of them.
+//
+//go:noinline
 func Q[T any](text constant) Query[T] {
 	at := declare(string(text), reflect.TypeFor[T]())
 	return Query[T]{text: string(text), at: at}
@@ -95,6 +97,8 @@ func selectRows[T any](tx *Tx, at, text string, args []any, limit int) ([]T, err
 type Stmt struct{ text, at string }
 
 // S declares a statement; like Q, for package-level variables.
+//
+//go:noinline
 func S(text constant) Stmt {
 	return Stmt{string(text), declare(string(text), nil)}
 }
@@ -156,7 +160,8 @@ func Declared() []Declaration {
 	return slices.Clone(declared.all)
 }
 
-// declare returns where in the program the caller of Q or S is.
+// declare returns where in the program the caller of Q or S is. Those two are
+// not inlined: in the initialisation of a variable that would lose the line.
 func declare(text string, row reflect.Type) string {
 	_, file, line, _ := runtime.Caller(2)
 	at := fmt.Sprintf("%s/%s:%d", filepath.Base(filepath.Dir(file)), filepath.Base(file), line)

@@ -200,6 +200,9 @@ CREATE TABLE tasks (
   template      TEXT NOT NULL,
   command       TEXT NOT NULL DEFAULT '[]',
   confidence    DOUBLE PRECISION NOT NULL DEFAULT 1,
+  budget_micros BIGINT,
+  result_schema TEXT,
+  ask_id        TEXT,
   created_by    TEXT NOT NULL,
   created_at    BIGINT NOT NULL,
   updated_at    BIGINT NOT NULL,
@@ -266,6 +269,8 @@ CREATE TABLE run_events (
   data    TEXT NOT NULL,
   PRIMARY KEY (run_id, seq)
 );
+
+CREATE INDEX run_events_artifacts ON run_events (run_id, seq) WHERE kind = 'artifact.stored';
 
 CREATE TABLE run_tokens (
   hash       TEXT PRIMARY KEY,
