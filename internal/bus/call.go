@@ -1,0 +1,130 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"yardmaster/internal/fault"
+	"yardmaster/internal/protocol"
+)
+
+const (
+	callLimit   = time.Minute // after which nobody on a box is listening any more
+	callsPerBox = 256         // in flight at once
+	answerLimit = 1<<20 - headerRoom
+)
+
+// calls counts the requests being worked on.
+type calls struct {
+	running  sync.WaitGroup
+	mu       sync.Mutex
+	inFlight map[string]int // box id -> requests
+}
+
+func (c *calls) begin(boxID string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inFlight[boxID] >= callsPerBox {
+		return false
+	}
+	c.inFlight[boxID]++
+	return true
+}
+
+func (c *calls) end(boxID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inFlight[boxID]--; c.inFlight[boxID] == 0 {
+		delete(c.inFlight, boxID)
+	}
+}
+
+// Handle answers the calls of boxes to one method. Each call runs fn in a
+// goroutine of its own, so thousands may wait at once; its ctx is done after a
+// minute, or when Close begins. The box id is proved by the box's credential.
+// An error travels as protocol.Failure: a fault with its slug and detail,
+// anything else as internal. Several nodes share the calls between them.
+func (b *Bus) Handle(method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error {
+	sub, err := b.nc.QueueSubscribe(protocol.CallSubject("*", method), "cp", func(m *nats.Msg) {
+		boxID, _, _ := strings.Cut(strings.TrimPrefix(m.Subject, "rpc."), ".")
+		if !b.calls.begin(boxID) {
+			b.fail(m, fault.New(fault.RateLimited, "", "Too many calls at once."))
+			return
+		}
+		b.calls.running.Go(func() {
+			defer b.calls.end(boxID)
+			b.answer(m, method, boxID, fn)
+		})
+	})
+	if err == nil {
+		// The callback only starts goroutines, so nothing piles up for long.
+		err = sub.SetPendingLimits(-1, -1)
+	}
+	if err == nil {
+		err = b.nc.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("bus: handle %s: %w", method, err)
+	}
+	return nil
+}
+
+func (b *Bus) answer(m *nats.Msg, method, boxID string, fn func(context.Context, string, []byte) (any, error)) {
+	ctx, cancel := context.WithTimeout(b.ctx, callLimit)
+	defer cancel()
+	log := b.log.With("box", boxID, "method", method)
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("call panicked", "panic", p, "stack", string(debug.Stack()))
+			b.fail(m, fault.From(errors.New("panic")))
+		}
+	}()
+	out, err := fn(ctx, boxID, m.Data)
+	var body []byte
+	if err == nil {
+		body, err = json.Marshal(out)
+	}
+	if err == nil && len(body) > answerLimit {
+		err = fmt.Errorf("the answer has %d bytes", len(body))
+	}
+	if err == nil {
+		if err := m.Respond(body); err != nil {
+			log.Warn("answer a call", "error", err)
+		}
+		return
+	}
+	if b.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = fault.New(fault.Unavailable, "", "The control plane is restarting.").Because(err)
+	}
+	f := fault.From(err)
+	if f.Kind == fault.Internal {
+		log.Error("call failed", "error", err)
+	}
+	b.fail(m, f)
+}
+
+// fail answers with a failure. The headers are those of the NATS services
+// convention; the code is the HTTP status of the fault's kind.
+func (b *Bus) fail(m *nats.Msg, f *fault.Error) {
+	body, err := json.Marshal(protocol.Failure{Error: f.Detail, Slug: f.Slug})
+	if err == nil {
+		reply := nats.NewMsg(m.Reply)
+		reply.Header.Set(micro.ErrorHeader, f.Slug)
+		reply.Header.Set(micro.ErrorCodeHeader, strconv.Itoa(f.Kind.Status()))
+		reply.Data = body
+		err = m.RespondMsg(reply)
+	}
+	if err != nil {
+		b.log.Warn("answer a call with a failure", "subject", m.Subject, "error", err)
+	}
+}

@@ -1,0 +1,249 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"yardmaster/internal/protocol"
+)
+
+const (
+	ingestConsumer = "ingest"
+	ingestWorkers  = 16
+	ingestPending  = 4096    // messages delivered and not yet acknowledged
+	ingestBatch    = 1024    // messages asked for at once,
+	ingestBytes    = 8 << 20 // or as many as fit
+	workerQueue    = 32
+	retryFirst     = 250 * time.Millisecond
+	retryLast      = 8 * time.Second
+)
+
+// ErrReject is wrapped by an Ingest callback for an envelope that will never be
+// welcome: it is thrown away instead of being delivered again.
+var ErrReject = errors.New("bus: event rejected")
+
+// IngestFunc takes the events of one attempt and returns nil once they are
+// committed.
+type IngestFunc = func(ctx context.Context, boxID string, e protocol.Envelope) error
+
+// Ingest gives every envelope that boxes publish to fn, at least once, and
+// acknowledges it only after fn has returned nil. Those of one attempt come one
+// at a time and in order; different attempts come side by side, so that their
+// writes can share a commit. Envelopes that fn has seen may come again after a
+// crash: fn must know them by (run, attempt, seq).
+//
+// An error of fn brings the envelope back after a growing delay, and holds back
+// the later ones of that attempt only. The subject has been checked against the
+// envelope's run and attempt; that the run is the box's, fn must check.
+//
+// One Ingest may run at a time. stop waits for the calls of fn under way; ctx
+// is the context that fn gets, and its end stops Ingest as well.
+func (b *Bus) Ingest(ctx context.Context, fn IngestFunc) (stop func(), err error) {
+	consumer, err := b.js.CreateOrUpdateConsumer(ctx, protocol.StreamEvents, jetstream.ConsumerConfig{
+		Durable:       ingestConsumer,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       ackWait,
+		MaxAckPending: ingestPending,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("bus: ingest: %w", err)
+	}
+	// What an earlier run left unacknowledged comes first, at once and in
+	// order, instead of behind newer events when its time is up.
+	if _, err := b.js.ResetConsumer(ctx, protocol.StreamEvents, ingestConsumer); err != nil {
+		return nil, fmt.Errorf("bus: ingest: go back to the last acknowledged event: %w", err)
+	}
+	in := &ingest{bus: b, fn: fn, done: make(chan struct{}), seed: maphash.MakeSeed()}
+	for i := range in.queues {
+		in.queues[i] = make(chan jetstream.Msg, workerQueue)
+		in.workers.Go(func() { in.work(ctx, in.queues[i]) })
+	}
+	consuming, err := consumer.Consume(in.route,
+		jetstream.PullMaxMessagesWithBytesLimit(ingestBatch, ingestBytes),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			b.log.Warn("ingest", "error", err)
+		}))
+	if err != nil {
+		close(in.done)
+		return nil, fmt.Errorf("bus: ingest: %w", err)
+	}
+	halt := sync.OnceFunc(func() {
+		close(in.done)
+		consuming.Stop()
+	})
+	context.AfterFunc(ctx, halt)
+	stop = func() { halt(); in.workers.Wait() }
+	b.mu.Lock()
+	b.stops = append(b.stops, stop)
+	b.mu.Unlock()
+	return stop, nil
+}
+
+type ingest struct {
+	bus     *Bus
+	fn      IngestFunc
+	done    chan struct{} // closed when no further message is to be touched
+	seed    maphash.Seed
+	queues  [ingestWorkers]chan jetstream.Msg
+	workers sync.WaitGroup
+}
+
+// route hands a message to the one worker of its subject, and waits while that
+// worker is busy.
+func (in *ingest) route(m jetstream.Msg) {
+	n := maphash.String(in.seed, m.Subject()) % ingestWorkers
+	select {
+	case in.queues[n] <- m:
+	case <-in.done:
+	}
+}
+
+func (in *ingest) work(ctx context.Context, queue <-chan jetstream.Msg) {
+	held := backlog{}
+	for {
+		select {
+		case <-in.done:
+			return
+		case m := <-queue:
+			select {
+			case <-in.done:
+				return
+			default:
+				in.take(ctx, held, m)
+			}
+		}
+	}
+}
+
+// take settles one message: acknowledged, thrown away, or sent back for later.
+func (in *ingest) take(ctx context.Context, held backlog, m jetstream.Msg) {
+	log := in.bus.log.With("subject", m.Subject())
+	settle := func(err error) {
+		if err != nil {
+			log.Warn("settle an event", "error", err)
+		}
+	}
+	meta, err := m.Metadata()
+	if err != nil {
+		log.Error("event without metadata", "error", err)
+		return
+	}
+	subject, seq := m.Subject(), meta.Sequence.Stream
+	if held.blocks(subject, seq) {
+		held.add(subject, seq)
+		settle(m.NakWithDelay(retryDelay(meta.NumDelivered)))
+		return
+	}
+	boxID, envelope, err := decodeEvent(subject, m.Data())
+	switch {
+	case err != nil:
+		held.remove(subject, seq)
+		log.Error("malformed event thrown away", "seq", seq, "error", err)
+		settle(m.TermWithReason("malformed"))
+		return
+	case isTombstone(envelope):
+		held.remove(subject, seq)
+		settle(m.Ack())
+		return
+	}
+	switch err := in.fn(ctx, boxID, envelope); {
+	case err == nil:
+		held.remove(subject, seq)
+		settle(m.Ack())
+	case errors.Is(err, ErrReject):
+		held.remove(subject, seq)
+		log.Warn("event rejected", "seq", seq, "error", err)
+		settle(m.TermWithReason("rejected"))
+	default:
+		held.add(subject, seq)
+		if meta.NumDelivered == 1 {
+			log.Warn("event not ingested, will try again", "seq", seq, "error", err)
+		}
+		settle(m.NakWithDelay(retryDelay(meta.NumDelivered)))
+	}
+}
+
+func retryDelay(delivered uint64) time.Duration {
+	return min(retryFirst<<min(max(delivered, 1)-1, 10), retryLast)
+}
+
+// backlog holds, by subject, the ascending stream sequences of the messages
+// that were sent back. Only its first may be tried, so that order is kept.
+type backlog map[string][]uint64
+
+func (l backlog) blocks(subject string, seq uint64) bool {
+	waiting := l[subject]
+	return len(waiting) > 0 && waiting[0] < seq
+}
+
+func (l backlog) add(subject string, seq uint64) {
+	if at, found := slices.BinarySearch(l[subject], seq); !found {
+		l[subject] = slices.Insert(l[subject], at, seq)
+	}
+}
+
+func (l backlog) remove(subject string, seq uint64) {
+	waiting := l[subject]
+	at, found := slices.BinarySearch(waiting, seq)
+	switch {
+	case !found:
+	case len(waiting) == 1:
+		delete(l, subject)
+	default:
+		l[subject] = slices.Delete(waiting, at, at+1)
+	}
+}
+
+// decodeEvent reads a message of the events stream and holds it against its
+// subject.
+func decodeEvent(subject string, data []byte) (boxID string, e protocol.Envelope, err error) {
+	if err := json.Unmarshal(data, &e); err != nil {
+		return "", e, err
+	}
+	token := strings.Split(subject, ".")
+	switch {
+	case len(token) != 4 || token[2] != e.Run || token[3] != strconv.Itoa(e.Attempt):
+		return "", e, fmt.Errorf("run %q, attempt %d do not fit the subject", e.Run, e.Attempt)
+	case e.V != protocol.Version:
+		return "", e, fmt.Errorf("version %d is unknown", e.V)
+	case len(e.Events) == 0:
+		return "", e, errors.New("no events")
+	}
+	return token[1], e, nil
+}
+
+func isTombstone(e protocol.Envelope) bool { return e.Events[0].Kind == protocol.EventClosed }
+
+// Tombstone ends the subject of an attempt: its box published with the sequence
+// that it knew as the last one, so whatever a box that was cut off publishes
+// from here on is refused. When it returns, every event that made it is in the
+// stream before the tombstone. It may be repeated. Only honest boxes are stopped
+// so: one that publishes without that sequence is stopped by the attempt number.
+func (b *Bus) Tombstone(ctx context.Context, boxID, run string, attempt int) error {
+	if err := errors.Join(checkToken("box id", boxID), checkToken("run id", run)); err != nil {
+		return err
+	}
+	body, err := json.Marshal(protocol.Envelope{
+		V: protocol.Version, Run: run, Attempt: attempt,
+		Events: []protocol.Event{{Kind: protocol.EventClosed}},
+	})
+	if err != nil {
+		return fmt.Errorf("bus: tombstone: %w", err)
+	}
+	subject := protocol.EventSubject(boxID, run, attempt)
+	// No message id: a box could use it up beforehand.
+	if _, err := b.js.Publish(ctx, subject, body); err != nil {
+		return fmt.Errorf("bus: tombstone of %s: %w", subject, err)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// startServer runs the embedded server with one account for boxes and one for
+// the system, both given as claims that the operator has signed.
+func startServer(cfg Config, keys identity, account string) (*server.Server, error) {
+	host, port, err := splitListen(cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	operator, system, err := keys.rootClaims()
+	if err != nil {
+		return nil, err
+	}
+	resolver, err := server.NewDirAccResolver(cfg.jwtDir(), 0, time.Minute, server.NoDelete)
+	if err != nil {
+		return nil, fmt.Errorf("open the account store: %w", err)
+	}
+	if err := errors.Join(
+		resolver.Store(keys.accountID, account),
+		resolver.Store(keys.systemID, system),
+	); err != nil {
+		return nil, fmt.Errorf("store account claims: %w", err)
+	}
+	s, err := server.NewServer(&server.Options{
+		ServerName:             "yardmaster",
+		Host:                   host,
+		Port:                   port,
+		TLSConfig:              cfg.TLS,
+		TLSTimeout:             5,
+		TrustedOperators:       []*jwt.OperatorClaims{operator},
+		AccountResolver:        resolver,
+		SystemAccount:          keys.systemID,
+		JetStream:              true,
+		StoreDir:               cfg.Dir,
+		JetStreamMaxMemory:     64 << 20, // presence only
+		SyncAlways:             true,
+		DisableJetStreamBanner: true,
+		MaxPayload:             1 << 20, // answers to boxes; what boxes send is limited by their permissions
+		PingInterval:           20 * time.Second,
+		NoSigs:                 true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("configure the NATS server: %w", err)
+	}
+	log := &serverLog{log: cfg.Logger}
+	s.SetLoggerV2(log, false, false, false)
+	s.Start()
+	if err := log.failure(); err != nil {
+		s.Shutdown()
+		return nil, fmt.Errorf("start the NATS server: %w", err)
+	}
+	if !s.ReadyForConnections(10 * time.Second) {
+		s.Shutdown()
+		return nil, errors.New("the NATS server was not ready after 10 s")
+	}
+	return s, nil
+}
+
+func splitListen(listen string) (host string, port int, err error) {
+	host, digits, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", 0, fmt.Errorf("listen address: %w", err)
+	}
+	if port, err = strconv.Atoi(digits); err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("listen address %q: bad port", listen)
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	return host, port, nil
+}
+
+// serverLog passes the server's log on at debug level, all but what stops it.
+type serverLog struct {
+	log   *slog.Logger
+	mu    sync.Mutex
+	fatal error
+}
+
+func (l *serverLog) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fatal
+}
+
+func (l *serverLog) debug(level, format string, v []any) {
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.log.Debug(fmt.Sprintf(format, v...), "nats", level)
+	}
+}
+
+func (l *serverLog) Noticef(format string, v ...any) { l.debug("notice", format, v) }
+func (l *serverLog) Warnf(format string, v ...any)   { l.debug("warning", format, v) }
+func (l *serverLog) Errorf(format string, v ...any)  { l.debug("error", format, v) }
+func (l *serverLog) Debugf(format string, v ...any)  { l.debug("debug", format, v) }
+func (l *serverLog) Tracef(format string, v ...any)  { l.debug("trace", format, v) }
+
+// Fatalf is called where the server would end its process, for example when the
+// port is taken.
+func (l *serverLog) Fatalf(format string, v ...any) {
+	err := fmt.Errorf(format, v...)
+	l.log.Error("NATS server failed", "error", err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fatal = err
+}
