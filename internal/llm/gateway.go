@@ -1,0 +1,260 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"yardmaster/internal/fault"
+)
+
+// Grant is what a token allows for one call.
+type Grant struct {
+	Route Route
+	// Session is the caller's own handle, handed back to the Recorder.
+	Session any
+}
+
+// Authorizer resolves a caller's token for every call, so it must be fast:
+// keep what is looked up. A refusal is a fault; its detail is shown.
+type Authorizer interface {
+	Authorize(ctx context.Context, token string, api API, model string) (Grant, error)
+}
+
+// Recorder takes the account of every billed call that was sent upstream,
+// whole or not. For a stream it runs before the end of the answer goes out, so
+// a caller that has read a stream to its end finds it counted. The context
+// outlives the call.
+type Recorder interface {
+	Record(ctx context.Context, g Grant, u Usage)
+}
+
+// Config is what a gateway is made of. Authorizer, Recorder, Logger and Now
+// are required.
+type Config struct {
+	Authorizer Authorizer
+	Recorder   Recorder
+	Logger     *slog.Logger
+	Now        func() time.Time // measures how long a call takes
+
+	Transport http.RoundTripper // nil: NewTransport(nil)
+	Scripted  http.Handler      // the provider scripted; nil: there is none
+	Prices    *Prices           // nil: DefaultPrices
+	MaxBody   int64             // bytes; 0: MaxBody
+	Idle      time.Duration     // longest silence of a provider; 0: ten minutes
+}
+
+// NewGateway serves /v1/messages, /v1/messages/count_tokens,
+// /v1/chat/completions, /v1/responses and /v1/models.
+func NewGateway(c Config) http.Handler {
+	if c.Transport == nil {
+		c.Transport = NewTransport(nil)
+	}
+	if c.Prices == nil {
+		c.Prices = DefaultPrices()
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = MaxBody
+	}
+	if c.Idle == 0 {
+		c.Idle = 10 * time.Minute
+	}
+	return &gateway{c, Relay{c.Transport, c.Idle}}
+}
+
+type gateway struct {
+	Config
+	relay Relay
+}
+
+// Accept does what every gateway does first: it finds the endpoint, checks
+// the method and reads the body. It has answered when ok is false.
+func Accept(w http.ResponseWriter, r *http.Request, limit int64) (at Endpoint, q *Request, ok bool) {
+	at, found := EndpointOf(r.URL.Path)
+	if !found {
+		Refuse(w, Chat, RefusalOf(fault.New(fault.NotFound, "", "There is no such address at the model gateway.")))
+		return at, nil, false
+	}
+	if r.Method != at.Method {
+		w.Header().Set("Allow", at.Method)
+		Refuse(w, at.API, RefusalOf(fault.Newf(fault.MethodNotAllowed, "", "Use %s.", at.Method)))
+		return at, nil, false
+	}
+	if Token(r.Header) == "" {
+		Refuse(w, at.API, RefusalOf(fault.New(fault.Unauthenticated, "", "A token is required.")))
+		return at, nil, false
+	}
+	if at.Method == http.MethodGet {
+		return at, &Request{}, true
+	}
+	q, err := ReadRequest(w, r, limit)
+	if err != nil {
+		Refuse(w, at.API, RefusalOf(err))
+		return at, nil, false
+	}
+	return at, q, true
+}
+
+func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := g.Now()
+	at, q, ok := Accept(w, r, g.MaxBody)
+	if !ok {
+		return
+	}
+	grant, err := g.Authorizer.Authorize(r.Context(), Token(r.Header), at.API, q.Model)
+	if err == nil && !grant.Route.Provider.Speaks(at.API) {
+		err = fault.Newf(fault.Invalid, "api_unsupported",
+			"The account's model provider, %s, does not speak this API (%s).", grant.Route.Provider, at.API)
+	}
+	if err != nil {
+		if fault.IsKind(err, fault.Internal) || fault.From(err).Kind == fault.Internal {
+			g.Logger.Error("model call not authorized", "error", err)
+		}
+		Refuse(w, at.API, RefusalOf(err))
+		return
+	}
+	model := grant.Route.Model
+	if model == "" {
+		model = q.Model
+	}
+	c := &call{gateway: g, grant: grant, at: at, q: q, usage: Usage{API: at.API, Model: model, Streamed: q.Stream}}
+	if grant.Route.Provider == Scripted {
+		err = c.script(w, r)
+	} else {
+		err = c.forward(w, r)
+	}
+	c.usage.Duration = g.Now().Sub(start)
+	c.account(r.Context(), err)
+	if err != nil && c.meter != nil {
+		// The answer has begun; only a broken connection tells the caller
+		// that this is not its end.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// call is one call on its way through the gateway.
+type call struct {
+	*gateway
+	grant Grant
+	at    Endpoint
+	q     *Request
+	meter *Meter // set when the answer's body begins
+	usage Usage
+}
+
+func (c *call) body() []byte { return c.q.Body(c.usage.Model, c.at.API == Chat) }
+
+// forward sends the call to the provider. An error means that the caller did
+// not get a whole answer.
+func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
+	route := c.grant.Route
+	address, err := route.address(c.at.path)
+	if err != nil {
+		return c.refuse(w, RefusalOf(fault.New(fault.Unavailable, SlugUnavailable, "The account's model provider has no usable address.").Because(err)), err)
+	}
+	out, err := http.NewRequestWithContext(r.Context(), c.at.Method, address.String(), bytes.NewReader(c.body()))
+	if err != nil {
+		return c.refuse(w, RefusalOf(err), err)
+	}
+	if c.at.Method == http.MethodGet {
+		out.Body, out.GetBody, out.ContentLength = nil, nil, 0
+	}
+	CopyRequestHeader(out.Header, r.Header)
+	out.Header.Set("Accept-Encoding", "identity")
+	route.authorize(out.Header, c.at.API)
+	x, err := c.relay.Send(out)
+	if err != nil {
+		refusal := RefusalOf(err)
+		if refusal.Status = http.StatusBadGateway; errors.Is(err, ErrIdle) {
+			refusal.Status = http.StatusGatewayTimeout
+		}
+		return c.refuse(w, refusal, err)
+	}
+	defer x.Close()
+	CopyResponseHeader(w.Header(), x.Header)
+	w.Header().Del(FaultHeader)
+	if x.StatusCode/100 != 2 {
+		w.Header().Del("Cache-Control")
+		return c.refuse(w, upstreamRefusal(x.Response, route), nil)
+	}
+	c.meter = NewMeter(x.Header.Get("Content-Type"))
+	if x.ContentLength >= 0 {
+		w.Header().Set("Content-Length", strconv.FormatInt(x.ContentLength, 10))
+	}
+	c.usage.Status = x.StatusCode
+	w.WriteHeader(x.StatusCode)
+	return x.Copy(w, c.meter)
+}
+
+func (c *call) refuse(w http.ResponseWriter, r Refusal, err error) error {
+	c.usage.Status, c.usage.Fault = r.Status, r.Fault
+	Refuse(w, c.at.API, r)
+	return err
+}
+
+// script answers in process.
+func (c *call) script(w http.ResponseWriter, r *http.Request) error {
+	if c.Scripted == nil {
+		return c.refuse(w, RefusalOf(fault.New(fault.Unavailable, SlugUnavailable, "There is no scripted model here.")), nil)
+	}
+	in := r.Clone(r.Context())
+	in.Header = http.Header{}
+	CopyRequestHeader(in.Header, r.Header)
+	body := c.body()
+	in.Body, in.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	out := &metered{ResponseWriter: w, call: c}
+	c.Scripted.ServeHTTP(out, in)
+	if r.Context().Err() != nil {
+		return ErrCallerGone
+	}
+	return nil
+}
+
+// metered counts an answer that is written in process.
+type metered struct {
+	http.ResponseWriter
+	call *call
+}
+
+func (m *metered) Unwrap() http.ResponseWriter { return m.ResponseWriter }
+
+func (m *metered) WriteHeader(status int) {
+	m.call.usage.Status = status
+	m.call.usage.Fault = m.Header().Get(FaultHeader)
+	m.call.meter = NewMeter(m.Header().Get("Content-Type"))
+	m.ResponseWriter.WriteHeader(status)
+}
+
+func (m *metered) Write(p []byte) (int, error) {
+	if m.call.meter == nil {
+		m.WriteHeader(http.StatusOK)
+	}
+	m.call.meter.Write(p)
+	return m.ResponseWriter.Write(p)
+}
+
+// account hands the call to the recorder and says in the log what failed.
+func (c *call) account(ctx context.Context, err error) {
+	u := &c.usage
+	u.Aborted = err != nil
+	if c.meter != nil {
+		var counted bool
+		if u.Tokens, counted = c.meter.Tokens(); !counted && u.Status/100 == 2 {
+			u.Tokens, u.Estimated = c.meter.Estimate(c.q.Bytes()), true
+		}
+	}
+	if err != nil || u.Fault != "" {
+		c.Logger.Warn("model call failed", "provider", c.grant.Route.Provider, "api", u.API, "model", u.Model,
+			"status", u.Status, "fault", u.Fault, "error", err)
+	}
+	if !c.at.Billed() {
+		return
+	}
+	u.CostMicros = c.Prices.Cost(c.grant.Route.Provider, u.Model, u.Tokens)
+	c.Recorder.Record(context.WithoutCancel(ctx), c.grant, *u)
+}

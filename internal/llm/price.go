@@ -1,0 +1,133 @@
+package llm
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+//go:embed prices.yml
+var priceTable []byte
+
+// Prices is a table of what providers charge. What is not in it has no price,
+// which is not the same as costing nothing.
+type Prices struct {
+	AsOf     time.Time
+	families []family
+}
+
+// family is one row. The prices are in micro-dollars for a million tokens.
+type family struct {
+	provider                             Provider
+	name                                 string
+	input, output, cacheRead, cacheWrite int64
+}
+
+// DefaultPrices is the table that the program carries.
+var DefaultPrices = sync.OnceValue(func() *Prices {
+	p, err := ParsePrices(priceTable)
+	if err != nil {
+		panic("llm: the embedded price table: " + err.Error())
+	}
+	return p
+})
+
+// ParsePrices reads a table in the form of prices.yml.
+func ParsePrices(text []byte) (*Prices, error) {
+	type row struct {
+		Provider   Provider `yaml:"provider"`
+		Family     string   `yaml:"family"`
+		Input      *float64 `yaml:"input"`
+		Output     *float64 `yaml:"output"`
+		CacheRead  *float64 `yaml:"cache_read"`
+		CacheWrite *float64 `yaml:"cache_write"`
+	}
+	var file struct {
+		AsOf   string `yaml:"as_of"`
+		Prices []row  `yaml:"prices"`
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	if err := dec.Decode(&file); err != nil {
+		return nil, fmt.Errorf("price table: %w", err)
+	}
+	asOf, err := time.Parse(time.DateOnly, file.AsOf)
+	if err != nil {
+		return nil, fmt.Errorf("price table: as_of: %w", err)
+	}
+	p := &Prices{AsOf: asOf}
+	for i, r := range file.Prices {
+		if !slices.Contains(Providers(), r.Provider) || r.Family == "" || r.Input == nil || r.Output == nil {
+			return nil, fmt.Errorf("price table: row %d needs a known provider, a family, input and output", i+1)
+		}
+		or := func(price *float64, otherwise int64) (int64, error) {
+			if price == nil {
+				return otherwise, nil
+			}
+			if !(*price >= 0 && *price <= 100_000) {
+				return 0, fmt.Errorf("price table: row %d: %v is no price", i+1, *price)
+			}
+			return int64(*price*1e6 + 0.5), nil
+		}
+		f := family{provider: r.Provider, name: r.Family}
+		var errs [4]error
+		f.input, errs[0] = or(r.Input, 0)
+		f.output, errs[1] = or(r.Output, 0)
+		f.cacheRead, errs[2] = or(r.CacheRead, f.input)
+		f.cacheWrite, errs[3] = or(r.CacheWrite, f.input)
+		for _, err := range errs {
+			if err != nil {
+				return nil, err
+			}
+		}
+		p.families = append(p.families, f)
+	}
+	return p, nil
+}
+
+// snapshot is how providers name a dated release of a family.
+var snapshot = regexp.MustCompile(`^[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$`)
+
+// Cost is the price of a call in micro-dollars, rounded to the nearest; nil
+// when the table does not know the model. A row covers its family and the
+// family's dated snapshots, nothing else that begins alike; "*" covers every
+// other model of a provider.
+func (p *Prices) Cost(provider Provider, model string, t Tokens) *int64 {
+	f, ok := p.find(provider, model)
+	if !ok && provider == OpenRouter {
+		// It passes the makers' own prices on, under vendor/model.
+		vendor, name, _ := strings.Cut(model, "/")
+		if vendor == string(Anthropic) {
+			name = strings.ReplaceAll(name, ".", "-")
+		}
+		f, ok = p.find(Provider(vendor), name)
+	}
+	if !ok {
+		return nil
+	}
+	sum := t.InputTokens*f.input + t.OutputTokens*f.output + t.CacheReadTokens*f.cacheRead + t.CacheWriteTokens*f.cacheWrite
+	micros := (sum + 500_000) / 1_000_000
+	return &micros
+}
+
+func (p *Prices) find(provider Provider, model string) (best family, ok bool) {
+	model = strings.TrimPrefix(model, "models/")
+	for _, f := range p.families {
+		if f.provider != provider {
+			continue
+		}
+		rest, begins := strings.CutPrefix(model, f.name)
+		exact := begins && (rest == "" || snapshot.MatchString(rest))
+		if (exact || f.name == "*" && !ok) && (!ok || best.name == "*" || len(f.name) > len(best.name)) {
+			best, ok = f, true
+		}
+	}
+	return best, ok
+}

@@ -1,0 +1,132 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"yardmaster/internal/fault"
+)
+
+// Probe asks a provider about a key without spending anything.
+type Probe struct {
+	Transport http.RoundTripper // nil: NewTransport(nil)
+	Scripted  http.Handler      // the provider scripted; nil: there is none
+}
+
+// probeTimeout bounds a probe: someone waits for its answer on a page.
+const probeTimeout = 20 * time.Second
+
+// Verify tells whether the provider takes the key. The fault says what is
+// wrong: provider_auth, provider_quota, provider_unavailable and so on.
+func (p Probe) Verify(ctx context.Context, route Route) error {
+	t, _ := route.Provider.traits()
+	_, err := p.get(ctx, route, t.verify)
+	return err
+}
+
+// Models lists the models that the key may use, sorted.
+func (p Probe) Models(ctx context.Context, route Route) ([]string, error) {
+	text, err := p.get(ctx, route, "/models")
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, unavailable("The model provider's list of models cannot be read.", err)
+	}
+	models := make([]string, 0, len(list.Data))
+	for _, m := range list.Data {
+		models = append(models, strings.TrimPrefix(m.ID, "models/"))
+	}
+	slices.Sort(models)
+	return slices.Compact(models), nil
+}
+
+func (p Probe) get(ctx context.Context, route Route, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	if route.Provider == Scripted {
+		return p.script(ctx, path)
+	}
+	address, err := route.address(path)
+	if err != nil {
+		return nil, fault.Field("base_url", err.Error())
+	}
+	if route.Provider == Anthropic {
+		address.RawQuery = url.Values{"limit": {"1000"}}.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("probe %s: %w", route, err)
+	}
+	route.authorize(req.Header, ModelList)
+	transport := p.Transport
+	if transport == nil {
+		once := NewTransport(nil)
+		defer once.CloseIdleConnections()
+		transport = once
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return nil, unavailable("The model provider cannot be reached.", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		r := upstreamRefusal(resp, route)
+		kind := fault.Unprocessable
+		if r.Fault == SlugUnavailable || r.Fault == SlugRateLimit {
+			kind = fault.Unavailable
+		}
+		return nil, fault.New(kind, r.Fault, r.Message)
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
+	if err != nil {
+		return nil, unavailable("The model provider cut its answer short.", err)
+	}
+	return text, nil
+}
+
+func (p Probe) script(ctx context.Context, path string) ([]byte, error) {
+	if p.Scripted == nil {
+		return nil, unavailable("There is no scripted model here.", nil)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "/v1"+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("probe the scripted model: %w", err)
+	}
+	var page page
+	p.Scripted.ServeHTTP(&page, req)
+	if page.status != 0 && page.status != http.StatusOK {
+		return nil, unavailable("The scripted model does not answer.", nil)
+	}
+	return []byte(page.text.String()), nil
+}
+
+// page keeps an answer that is given in process.
+type page struct {
+	header http.Header
+	status int
+	text   strings.Builder
+}
+
+func (p *page) Header() http.Header {
+	if p.header == nil {
+		p.header = http.Header{}
+	}
+	return p.header
+}
+
+func (p *page) WriteHeader(status int) { p.status = status }
+
+func (p *page) Write(b []byte) (int, error) { return p.text.Write(b) }

@@ -1,0 +1,171 @@
+// Package llm carries calls to language models. Its gateway takes a call in one
+// of three wire forms (Anthropic messages, OpenAI chat completions, OpenAI
+// responses) with a token that is good for nothing else, sends it on with the
+// account's own key, streams the answer back byte for byte and counts what it
+// cost. Whoever holds the token never sees the key.
+//
+// The pieces that the gateway is made of are exported, because the box's own
+// loopback gateway is made of them too: Request reads and rewrites a body,
+// Meter counts the tokens of an answer, Relay moves bytes, Refuse writes an
+// error the way an API's clients expect it.
+package llm
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// API is a wire form.
+type API string
+
+// The wire forms. CountTokens and Models are served beside them and cost nothing.
+const (
+	Messages    API = "messages"
+	Chat        API = "chat"
+	Responses   API = "responses"
+	CountTokens API = "count_tokens"
+	ModelList   API = "models"
+)
+
+// Endpoint is one address of the gateway.
+type Endpoint struct {
+	API    API
+	Method string
+	path   string // below the upstream's version folder
+}
+
+// Billed tells whether a call to the endpoint is counted.
+func (e Endpoint) Billed() bool { return e.API != CountTokens && e.API != ModelList }
+
+// EndpointOf finds the endpoint of a path such as /v1/messages.
+func EndpointOf(path string) (Endpoint, bool) {
+	switch path {
+	case "/v1/messages":
+		return Endpoint{Messages, http.MethodPost, "/messages"}, true
+	case "/v1/messages/count_tokens":
+		return Endpoint{CountTokens, http.MethodPost, "/messages/count_tokens"}, true
+	case "/v1/chat/completions":
+		return Endpoint{Chat, http.MethodPost, "/chat/completions"}, true
+	case "/v1/responses":
+		return Endpoint{Responses, http.MethodPost, "/responses"}, true
+	case "/v1/models":
+		return Endpoint{ModelList, http.MethodGet, "/models"}, true
+	}
+	return Endpoint{}, false
+}
+
+// Provider is who runs the model.
+type Provider string
+
+// The providers. Scripted answers from a scenario file, in process and offline.
+const (
+	Anthropic  Provider = "anthropic"
+	OpenAI     Provider = "openai"
+	Google     Provider = "google"
+	OpenRouter Provider = "openrouter"
+	Compatible Provider = "compatible" // anything that speaks one of the wire forms, at a base URL of the account's
+	Scripted   Provider = "scripted"
+)
+
+// Providers lists all providers.
+func Providers() []Provider {
+	return []Provider{Anthropic, OpenAI, Google, OpenRouter, Compatible, Scripted}
+}
+
+// traits is what the gateway has to know of a provider.
+type traits struct {
+	base   string // used when the route names none; empty: the route must
+	apis   []API
+	verify string // path that only a good key may read
+}
+
+func (p Provider) traits() (traits, bool) {
+	switch p {
+	case Anthropic:
+		return traits{"https://api.anthropic.com/v1", []API{Messages, CountTokens, ModelList}, "/models"}, true
+	case OpenAI:
+		return traits{"https://api.openai.com/v1", []API{Chat, Responses, ModelList}, "/models"}, true
+	case Google:
+		return traits{"https://generativelanguage.googleapis.com/v1beta/openai", []API{Chat, ModelList}, "/models"}, true
+	case OpenRouter: // its model list is public
+		return traits{"https://openrouter.ai/api/v1", []API{Chat, Responses, Messages, ModelList}, "/key"}, true
+	case Compatible, Scripted:
+		return traits{"", []API{Chat, Responses, Messages, CountTokens, ModelList}, "/models"}, true
+	}
+	return traits{}, false
+}
+
+// Speaks tells whether the provider offers an API.
+func (p Provider) Speaks(api API) bool {
+	t, _ := p.traits()
+	return slices.Contains(t.apis, api)
+}
+
+// Route is where one call goes.
+type Route struct {
+	Provider Provider
+	// BaseURL replaces the provider's own address. A path without a version
+	// segment (/v1, /v4, /v1beta) gets /v1.
+	BaseURL string
+	Key     string
+	Model   string // the model to ask for; empty: the one the caller asked for
+}
+
+// String leaves the key out, so that a route can be logged.
+func (r Route) String() string { return fmt.Sprintf("%s %s %s", r.Provider, r.BaseURL, r.Model) }
+
+// GoString does the same for %#v.
+func (r Route) GoString() string { return "llm.Route{" + r.String() + "}" }
+
+var version = regexp.MustCompile(`(^|/)v\d+[a-z0-9]*(/|$)`)
+
+// address is the URL of a path below the route's version folder.
+func (r Route) address(path string) (*url.URL, error) {
+	t, ok := r.Provider.traits()
+	if !ok {
+		return nil, fmt.Errorf("unknown provider %q", r.Provider)
+	}
+	base := r.BaseURL
+	if base == "" {
+		base = t.base
+	}
+	u, err := url.Parse(base)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, fmt.Errorf("the %s route has no http or https address", r.Provider)
+	}
+	folder := strings.TrimRight(u.Path, "/")
+	if !version.MatchString(folder) {
+		folder += "/v1"
+	}
+	u.Path, u.RawPath, u.RawQuery, u.Fragment, u.User = folder+path, "", "", "", nil
+	return u, nil
+}
+
+// authorize puts the key where the provider looks for it.
+func (r Route) authorize(h http.Header, api API) {
+	anthropic := api == Messages || api == CountTokens || r.Provider == Anthropic
+	if anthropic && h.Get("Anthropic-Version") == "" {
+		h.Set("Anthropic-Version", "2023-06-01")
+	}
+	if r.Key == "" {
+		return
+	}
+	if anthropic && r.Provider != OpenRouter {
+		h.Set("X-Api-Key", r.Key)
+	}
+	if r.Provider != Anthropic {
+		h.Set("Authorization", "Bearer "+r.Key)
+	}
+}
+
+// Token finds the caller's token in the places the three APIs' clients use.
+func Token(h http.Header) string {
+	if scheme, token, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(token)
+	}
+	return h.Get("X-Api-Key")
+}

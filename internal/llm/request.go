@@ -1,0 +1,277 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/fault"
+)
+
+// MaxBody is the largest request a gateway takes, unless told otherwise.
+const MaxBody = 32 << 20
+
+// Request is a call's body, of which only what a gateway must know is read.
+// The rest is passed on as it came; whether it is right is the provider's to say.
+type Request struct {
+	Model  string
+	Stream bool
+
+	body           []byte
+	open           int // offset behind the opening brace
+	model, options span
+}
+
+type span struct{ from, to int }
+
+var errNotObject = errors.New("the body is not a JSON object")
+
+// ReadRequest reads a call's body of at most limit bytes and parses it. Errors
+// are faults.
+func ReadRequest(w http.ResponseWriter, r *http.Request, limit int64) (*Request, error) {
+	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		return nil, fault.New(fault.UnsupportedMedia, "", "The body must not be compressed.")
+	}
+	if r.ContentLength > limit {
+		return nil, tooLarge(limit)
+	}
+	body := bytes.NewBuffer(make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead))
+	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limit)); err != nil {
+		if over := (*http.MaxBytesError)(nil); errors.As(err, &over) {
+			return nil, tooLarge(limit)
+		}
+		return nil, fault.New(fault.Invalid, "", "The body ended early.").Because(err)
+	}
+	q, err := ParseRequest(body.Bytes())
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "", "Bad request: "+err.Error()+".")
+	}
+	return q, nil
+}
+
+func tooLarge(limit int64) error {
+	return fault.Newf(fault.TooLarge, "", "The body is larger than %d bytes.", limit)
+}
+
+// ParseRequest finds the members model, stream and stream_options of a JSON
+// object. A member that is there twice is refused: two parsers could read two
+// different calls from such a body.
+func ParseRequest(body []byte) (*Request, error) {
+	q := &Request{body: body}
+	s := cursor{b: body}
+	if !s.take('{') {
+		return nil, errNotObject
+	}
+	q.open = s.at
+	var seen []string
+	for first := true; ; first = false {
+		if s.take('}') {
+			break
+		}
+		if !first && !s.take(',') {
+			return nil, fmt.Errorf("malformed JSON at byte %d", s.at)
+		}
+		key, ok := s.key()
+		if !ok {
+			return nil, fmt.Errorf("malformed JSON at byte %d", s.at)
+		}
+		value, ok := s.value()
+		if !ok {
+			return nil, fmt.Errorf("malformed JSON at byte %d", s.at)
+		}
+		name := strings.ToLower(key)
+		if name != "model" && name != "stream" && name != "stream_options" {
+			continue
+		}
+		if slices.Contains(seen, name) || name != key {
+			return nil, fmt.Errorf("%q is there twice, or misspelt", key)
+		}
+		seen = append(seen, name)
+		raw := body[value.from:value.to]
+		var err error
+		switch name {
+		case "model":
+			q.model, err = value, json.Unmarshal(raw, &q.Model)
+		case "stream":
+			err = json.Unmarshal(raw, &q.Stream)
+		case "stream_options":
+			q.options = value
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s has the wrong type", name)
+		}
+	}
+	if s.space(); s.at != len(body) {
+		return nil, errors.New("there is something behind the JSON object")
+	}
+	return q, nil
+}
+
+// Bytes is the size of the body as it came.
+func (q *Request) Bytes() int { return len(q.body) }
+
+// Body is the body to send on: with another model if model is not empty, and
+// with the request for a count at the end of a stream of chat completions if
+// countChat is set. What need not change is copied, not encoded again.
+func (q *Request) Body(model string, countChat bool) []byte {
+	type edit struct {
+		span
+		text []byte
+	}
+	var edits []edit
+	if model != "" && model != q.Model {
+		quoted, _ := json.Marshal(model) // a string cannot fail
+		if q.model.to == 0 {
+			edits = append(edits, edit{span{q.open, q.open}, q.member("model", quoted)})
+		} else {
+			edits = append(edits, edit{q.model, quoted})
+		}
+	}
+	if countChat && q.Stream {
+		if q.options.to == 0 {
+			edits = append(edits, edit{span{q.open, q.open}, q.member("stream_options", []byte(`{"include_usage":true}`))})
+		} else if text, ok := withUsage(q.body[q.options.from:q.options.to]); ok {
+			edits = append(edits, edit{q.options, text})
+		}
+	}
+	if len(edits) == 0 {
+		return q.body
+	}
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
+	out := make([]byte, 0, len(q.body)+128)
+	at := 0
+	for _, e := range edits {
+		out = append(append(out, q.body[at:e.from]...), e.text...)
+		at = e.to
+	}
+	return append(out, q.body[at:]...)
+}
+
+// member is a new first member of the object, with the comma it needs.
+func (q *Request) member(name string, value []byte) []byte {
+	text := append([]byte(`"`+name+`":`), value...)
+	if rest := bytes.TrimLeft(q.body[q.open:], " \t\r\n"); len(rest) > 0 && rest[0] != '}' {
+		text = append(text, ',')
+	}
+	return text
+}
+
+// withUsage sets include_usage in a stream_options value; false when it is
+// set already, or when the value is not an object and the provider must say so.
+func withUsage(raw []byte) ([]byte, bool) {
+	if string(raw) == "null" {
+		return []byte(`{"include_usage":true}`), true
+	}
+	var o map[string]json.RawMessage
+	if json.Unmarshal(raw, &o) != nil || string(o["include_usage"]) == "true" {
+		return nil, false
+	}
+	o["include_usage"] = json.RawMessage("true")
+	text, err := json.Marshal(o)
+	return text, err == nil
+}
+
+// cursor walks JSON text at the speed of a byte search: it knows strings and
+// brackets, no more.
+type cursor struct {
+	b  []byte
+	at int
+}
+
+func (s *cursor) space() {
+	for s.at < len(s.b) {
+		switch s.b[s.at] {
+		case ' ', '\t', '\r', '\n':
+			s.at++
+		default:
+			return
+		}
+	}
+}
+
+func (s *cursor) take(c byte) bool {
+	s.space()
+	if s.at >= len(s.b) || s.b[s.at] != c {
+		return false
+	}
+	s.at++
+	return true
+}
+
+// str passes a string whose opening quote has been passed.
+func (s *cursor) str() bool {
+	for {
+		i := bytes.IndexByte(s.b[s.at:], '"')
+		if i < 0 {
+			return false
+		}
+		end := s.at + i
+		slashes := 0
+		for k := end - 1; k >= s.at && s.b[k] == '\\'; k-- {
+			slashes++
+		}
+		s.at = end + 1
+		if slashes%2 == 0 {
+			return true
+		}
+	}
+}
+
+// key passes a name and its colon.
+func (s *cursor) key() (string, bool) {
+	s.space()
+	from := s.at
+	if !s.take('"') || !s.str() {
+		return "", false
+	}
+	raw := s.b[from:s.at]
+	if !s.take(':') {
+		return "", false
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1]), true
+	}
+	var key string
+	return key, json.Unmarshal(raw, &key) == nil
+}
+
+func (s *cursor) value() (span, bool) {
+	s.space()
+	from, depth := s.at, 0
+	for s.at < len(s.b) {
+		c := s.b[s.at]
+		switch c {
+		case '"':
+			s.at++
+			if !s.str() {
+				return span{}, false
+			}
+		case '{', '[':
+			depth++
+			s.at++
+		case '}', ']':
+			if depth == 0 {
+				return span{from, s.at}, s.at > from
+			}
+			depth--
+			s.at++
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return span{from, s.at}, s.at > from
+			}
+			s.at++
+			continue
+		default:
+			s.at++
+			continue
+		}
+		if depth == 0 {
+			return span{from, s.at}, true
+		}
+	}
+	return span{}, false
+}
