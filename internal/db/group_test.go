@@ -202,3 +202,47 @@ func TestCancelledWriterLeavesTheLine(t *testing.T) {
 	})
 	write(t, d, func(tx *db.Tx) error { return put(tx, thing{ID: "next"}) })
 }
+
+var (
+	pageCount = db.Q[int64](`PRAGMA page_count`)
+	capPages  = db.Q[int64](`PRAGMA max_page_count = 1`) // SQLite makes it the present size
+	freePages = db.Q[int64](`PRAGMA max_page_count = 1000000`)
+)
+
+// A full disk fails who needs the space; what SQLite then undoes by itself must
+// never be acknowledged.
+func TestFullDiskLosesNothingAcknowledged(t *testing.T) {
+	d := dbtest.SQLite(t)
+	createTables(t, d)
+	write(t, d, func(tx *db.Tx) error {
+		_, err := capPages.One(tx)
+		return err
+	})
+	big := make([]byte, 1<<20)
+	errs := line(t, d, 9, func(tx *db.Tx, i int) error {
+		row := thing{ID: fmt.Sprint(i)}
+		if i == 4 {
+			row.Data = big
+		}
+		return put(tx, row)
+	})
+	if errs[4] == nil {
+		pages := read(t, d, func(tx *db.Tx) (int64, error) { return pageCount.One(tx) })
+		t.Fatalf("a megabyte fits into %d pages", pages)
+	}
+	kept := map[string]bool{}
+	for _, id := range ids(t, d) {
+		kept[id] = true
+	}
+	for i, err := range errs[:9] {
+		if kept[fmt.Sprint(i)] != (err == nil) {
+			t.Errorf("writer %d: row %v, error %v", i, kept[fmt.Sprint(i)], err)
+		}
+	}
+	write(t, d, func(tx *db.Tx) error {
+		if _, err := freePages.One(tx); err != nil {
+			return err
+		}
+		return put(tx, thing{ID: "next", Data: big})
+	})
+}

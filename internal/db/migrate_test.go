@@ -67,7 +67,7 @@ func TestMigrationPairs(t *testing.T) {
 func TestNodesThatStartTogether(t *testing.T) {
 	dsn, schema := dbtest.DSN(t, db.Postgres), next(t)
 	var wg sync.WaitGroup
-	for range 4 {
+	for range 3 {
 		wg.Go(func() {
 			d, err := db.OpenSchema(t.Context(), dsn, db.Options{MaxConns: 2}, schema)
 			if err != nil {

@@ -33,8 +33,8 @@ type postgresCluster struct {
 	once  sync.Once
 	err   error
 	admin *url.URL       // a superuser's address of the database postgres
-	guard *exec.Cmd      // nil if the cluster is not ours
 	life  io.WriteCloser // the guard's standard input: closed, the cluster ends
+	ended chan struct{}  // closed when the guard is gone; nil if the cluster is not ours
 
 	template sync.Once
 	name     string // of the template database
@@ -86,13 +86,19 @@ func (c *postgresCluster) ready(ctx context.Context) (string, error) {
 	return c.name, nil
 }
 
-// guardScript runs the server until its standard input ends, which it does
-// when the test process is gone for whatever reason, and then removes the
-// cluster.
+// guardScript makes a cluster in the folder $2 with the programs of $1 and the
+// settings $3, runs it until standard input ends, which it does when the test
+// process is gone for whatever reason, and removes the folder. QUIT ends the
+// server at once, but a server just started by a shell ignores it; TERM ends
+// that one.
 const guardScript = `
-"$1/postgres" -D "$2/data" -k "$2" >"$2/log" 2>&1 </dev/null &
+exec >"$2/log" 2>&1
+"$1/initdb" -D "$2/data" -U postgres -A trust -E UTF8 --locale=C --no-sync || exit
+printf %s "$3" >>"$2/data/postgresql.conf"
+"$1/postgres" -D "$2/data" -k "$2" </dev/null &
 server=$!
 cat >/dev/null
+kill -TERM $server
 kill -QUIT $server
 wait $server
 rm -rf "$2"`
@@ -120,7 +126,8 @@ func (c *postgresCluster) start(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() {
-		if err != nil && c.guard == nil {
+		if err != nil {
+			c.stop()
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
@@ -134,33 +141,19 @@ func (c *postgresCluster) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", filepath.Join(dir, "data"),
-		"-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	initdb.SysProcAttr, initdb.Dir = attr, dir
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w\n%s", err, out)
-	}
-	conf, err := os.OpenFile(filepath.Join(dir, "data", "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	if _, err := conf.WriteString(settings); err != nil {
-		return errors.Join(err, conf.Close())
-	}
-	if err := conf.Close(); err != nil {
-		return err
-	}
-
-	guard := exec.Command("/bin/sh", "-c", guardScript, "sh", bin, dir)
+	guard := exec.Command("/bin/sh", "-c", guardScript, "sh", bin, dir, settings)
 	guard.SysProcAttr, guard.Dir = attr, dir
-	life, err := guard.StdinPipe()
-	if err != nil {
+	if c.life, err = guard.StdinPipe(); err != nil {
 		return err
 	}
 	if err := guard.Start(); err != nil {
 		return err
 	}
-	c.guard, c.life = guard, life
+	c.ended = make(chan struct{})
+	go func() {
+		_ = guard.Wait() // how it ended is in the log
+		close(c.ended)
+	}()
 	c.admin = &url.URL{
 		Scheme: "postgres", User: url.User("postgres"), Path: "/postgres",
 		RawQuery: url.Values{"host": {dir}}.Encode(),
@@ -181,20 +174,22 @@ func (c *postgresCluster) await(ctx context.Context, log string) error {
 		}
 		select {
 		case <-tick.C:
+			continue
+		case <-c.ended:
 		case <-ctx.Done():
-			out, _ := os.ReadFile(log)
-			return fmt.Errorf("no answer: %w\n%s", err, out)
 		}
+		out, _ := os.ReadFile(log)
+		return fmt.Errorf("no answer: %w\n%s", err, out)
 	}
 }
 
 // stop ends the cluster if this process started it.
 func (c *postgresCluster) stop() {
-	if c.guard == nil {
+	if c.ended == nil {
 		return
 	}
-	c.life.Close()
-	c.guard.Wait()
+	_ = c.life.Close()
+	<-c.ended
 }
 
 // makeTemplate makes the template of this schema unless another process of the
