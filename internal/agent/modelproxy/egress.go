@@ -1,0 +1,260 @@
+package modelproxy
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+// rule is one entry of a run's list.
+type rule struct {
+	host   string       // lower case; of *.domain the part behind the star, with its dot
+	prefix netip.Prefix // valid for an address or a prefix
+	port   string       // empty: 80 and 443; *: any
+}
+
+type rules []rule
+
+func parseRules(list []string) (rules, error) {
+	var out rules
+	for _, text := range list {
+		r, err := parseRule(text)
+		if err != nil {
+			return nil, fmt.Errorf("egress %q: %w", text, err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func parseRule(text string) (rule, error) {
+	r := rule{host: strings.ToLower(text)}
+	if addr, err := netip.ParseAddr(text); err == nil { // an IPv6 address has colons of its own
+		r.prefix = netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen())
+		return r, nil
+	}
+	if prefix, err := netip.ParsePrefix(text); err == nil {
+		r.prefix = prefix.Masked()
+		return r, nil
+	}
+	if i := strings.LastIndexByte(r.host, ':'); i >= 0 {
+		r.host, r.port = strings.Trim(r.host[:i], "[]"), r.host[i+1:]
+		if _, err := strconv.ParseUint(r.port, 10, 16); err != nil && r.port != "*" {
+			return rule{}, fmt.Errorf("the port is a number or *")
+		}
+	}
+	if addr, err := netip.ParseAddr(r.host); err == nil {
+		r.prefix = netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen())
+	} else if prefix, err := netip.ParsePrefix(r.host); err == nil {
+		r.prefix = prefix.Masked()
+	}
+	name := strings.TrimPrefix(r.host, "*.")
+	if !r.prefix.IsValid() && (name == "" || strings.ContainsAny(name, "*/:@ []") || strings.HasPrefix(name, ".")) {
+		return rule{}, fmt.Errorf("it is a host, *.domain, an address or a prefix")
+	}
+	r.host = strings.TrimPrefix(r.host, "*")
+	return r, nil
+}
+
+func (r rule) serves(port string) bool {
+	return r.port == "*" || r.port == port || r.port == "" && (port == "80" || port == "443")
+}
+
+// names tells whether the list has the host of a request on it.
+func (rs rules) names(host, port string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return rs.covers(addr, port)
+	}
+	return slices.ContainsFunc(rs, func(r rule) bool {
+		named := r.host == host || strings.HasPrefix(r.host, ".") && strings.HasSuffix(host, r.host)
+		return named && !r.prefix.IsValid() && r.serves(port)
+	})
+}
+
+// covers tells whether the list has an address on it, as one.
+func (rs rules) covers(addr netip.Addr, port string) bool {
+	addr = addr.Unmap().WithZone("")
+	return slices.ContainsFunc(rs, func(r rule) bool {
+		return r.prefix.IsValid() && r.prefix.Contains(addr) && r.serves(port)
+	})
+}
+
+// dial connects to a host that has been found on the list. What its name
+// resolves to is judged when it is dialled, so that no answer of a name server
+// leads into the box or its network.
+func (rs rules) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	public := ssrf.New(ssrf.WithAnyPort())
+	d := &net.Dialer{Timeout: 10 * time.Second, Control: func(network, address string, c syscall.RawConn) error {
+		if at, err := netip.ParseAddrPort(address); err == nil && rs.covers(at.Addr(), strconv.Itoa(int(at.Port()))) {
+			return nil
+		}
+		return public.Safe(network, address, c)
+	}}
+	return d.DialContext(ctx, network, address)
+}
+
+// egress is the forward proxy: CONNECT, and plain requests for http addresses.
+func (p *Proxy) egress(w http.ResponseWriter, r *http.Request, owner string) {
+	token := proxyToken(r.Header)
+	if token == "" {
+		token = owner
+	}
+	s := p.find(token)
+	if s == nil || owner != "" && owner != token {
+		w.Header().Set("Proxy-Authenticate", `Basic realm="run"`)
+		http.Error(w, "The proxy needs the token of a run on this box.", http.StatusProxyAuthRequired)
+		return
+	}
+	host, port := r.URL.Hostname(), r.URL.Port()
+	if port == "" {
+		port = "80"
+	}
+	if r.Method != http.MethodConnect && r.URL.Scheme != "http" {
+		http.Error(w, "Only http addresses are forwarded; use CONNECT for others.", http.StatusBadRequest)
+		return
+	}
+	if !s.rules.names(host, port) {
+		p.Logger.Info("egress refused", "host", host, "port", port)
+		http.Error(w, "This run may not reach "+net.JoinHostPort(host, port)+".", http.StatusForbidden)
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	if r.Method == http.MethodConnect {
+		p.tunnel(ctx, w, s, net.JoinHostPort(host, port))
+		return
+	}
+	p.plain(ctx, w, r, s)
+}
+
+// proxyToken is the token of HTTP_PROXY=http://run:TOKEN@host:port.
+func proxyToken(h http.Header) string {
+	scheme, text, _ := strings.Cut(h.Get("Proxy-Authorization"), " ")
+	if strings.EqualFold(scheme, "Bearer") {
+		return text
+	}
+	pair, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || !strings.EqualFold(scheme, "Basic") {
+		return ""
+	}
+	_, password, _ := strings.Cut(string(pair), ":")
+	return password
+}
+
+// tunnel joins the caller and the address until either is done or the run ends.
+func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, s *session, address string) {
+	far, err := s.rules.dial(ctx, "tcp", address)
+	if err != nil {
+		p.unreachable(w, address, err)
+		return
+	}
+	defer far.Close()
+	near, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, "This connection cannot be a tunnel.", http.StatusInternalServerError)
+		return
+	}
+	defer near.Close()
+	// The context of a hijacked request ends with its handler, not with the
+	// connection; the run's is what may cut it.
+	defer context.AfterFunc(s.ctx, func() { near.Close(); far.Close() })()
+	if err := near.SetDeadline(time.Time{}); err != nil {
+		return
+	}
+	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		if _, err := io.Copy(far, buffered); err != nil {
+			far.Close()
+			return
+		}
+		closeWrite(far)
+	}()
+	if _, err := io.Copy(near, far); err != nil {
+		near.Close()
+	}
+	closeWrite(near)
+	<-sent
+}
+
+// closeWrite passes on that one side has said all it will say.
+func closeWrite(c net.Conn) {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		half.CloseWrite()
+		return
+	}
+	c.Close()
+}
+
+// hopByHop are the headers that concern one connection only.
+var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+func endToEnd(h http.Header) http.Header {
+	h = h.Clone()
+	for _, list := range h["Connection"] {
+		for name := range strings.SplitSeq(list, ",") {
+			h.Del(strings.TrimSpace(name))
+		}
+	}
+	for _, name := range hopByHop {
+		h.Del(name)
+	}
+	return h
+}
+
+func (p *Proxy) plain(ctx context.Context, w http.ResponseWriter, r *http.Request, s *session) {
+	flow := http.NewResponseController(w)
+	// An answer may begin before the request has been read to its end. Only
+	// HTTP/2, which does so anyway, has no such switch.
+	_ = flow.EnableFullDuplex()
+	out := r.Clone(ctx)
+	out.RequestURI = ""
+	out.Header = endToEnd(r.Header)
+	resp, err := s.plain.RoundTrip(out)
+	if err != nil {
+		p.unreachable(w, r.URL.Host, err)
+		return
+	}
+	defer resp.Body.Close()
+	for name, values := range endToEnd(resp.Header) {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(resp.StatusCode)
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := resp.Body.Read(buf)
+		if n > 0 {
+			if _, err := w.Write(buf[:n]); err != nil || flow.Flush() != nil {
+				return
+			}
+		}
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+func (p *Proxy) unreachable(w http.ResponseWriter, address string, err error) {
+	p.Logger.Info("egress failed", "address", address, "error", err)
+	http.Error(w, address+" cannot be reached.", http.StatusBadGateway)
+}

@@ -1,0 +1,110 @@
+package modelproxy
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"yardmaster/internal/llm"
+)
+
+// session is a registered run.
+type session struct {
+	run      Run
+	upstream string
+	rules    rules
+	plain    *http.Transport // forwards requests that are not tunnelled
+	ctx      context.Context // ends with the run
+	cancel   context.CancelFunc
+
+	mu        sync.Mutex
+	totals    Totals
+	permanent int // failures in a row
+	transient int
+	fatal     bool
+}
+
+func newSession(run Run, upstream string, rules rules) *session {
+	s := &session{run: run, upstream: upstream, rules: rules, totals: Totals{Model: run.Model}}
+	s.plain = &http.Transport{DialContext: rules.dial, DisableCompression: true}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+func (s *session) end() {
+	s.cancel()
+	s.plain.CloseIdleConnections()
+}
+
+// model is the one to ask for when the agent asked for another.
+func (s *session) model(asked string) string {
+	if s.run.Model == "" || slices.Contains(s.run.Models, asked) {
+		return asked
+	}
+	return s.run.Model
+}
+
+func (s *session) sum() Totals {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.totals
+}
+
+func (s *session) add(t llm.Tokens, model string) {
+	s.mu.Lock()
+	s.totals.Tokens = s.totals.Tokens.Add(t)
+	s.totals.Calls++
+	s.totals.Model = model
+	now := s.totals
+	s.mu.Unlock()
+	if s.run.OnUsage != nil {
+		s.run.OnUsage(now)
+	}
+}
+
+func (s *session) succeeded() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.permanent, s.transient = 0, 0
+}
+
+// failed counts an error answer against the run's budgets. An answer that says
+// the request itself is wrong counts for neither: the agent can act on it.
+func (s *session) failed(status int, slug string, permanent, transient int) {
+	hopeless := status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusPaymentRequired ||
+		slug == llm.SlugModel
+	if !hopeless && status != http.StatusTooManyRequests && status < 500 {
+		return
+	}
+	s.mu.Lock()
+	s.totals.Failed++
+	if s.transient++; hopeless {
+		s.permanent++
+	} else {
+		s.permanent = 0
+	}
+	spent := !s.fatal && (s.permanent >= permanent || s.transient >= transient)
+	s.fatal = s.fatal || spent
+	s.mu.Unlock()
+	if spent && s.run.OnFatal != nil {
+		s.run.OnFatal(failureKind(status, slug), "the model gateway answered "+strconv.Itoa(status)+" again and again")
+	}
+}
+
+// failureKind is a task's failure_kind for an answer of the gateway.
+func failureKind(status int, slug string) string {
+	switch {
+	case status == http.StatusUnauthorized: // the attempt's token no longer holds
+		return "no_credential"
+	case slug != "":
+		return strings.ReplaceAll(slug, "-", "_")
+	case status == http.StatusTooManyRequests:
+		return llm.SlugRateLimit
+	case status >= 500:
+		return llm.SlugUnavailable
+	}
+	return llm.SlugAuth
+}
