@@ -1,0 +1,306 @@
+// Package builtin is the code host that comes in the box: bare repositories in
+// a folder, served to git clients over smart HTTP, read and merged with the
+// git program.
+//
+// Who may do what is decided by the caller's Authorize; this package carries
+// the decision out. It parses the commands of a push before git sees them,
+// refuses in band so that the client prints the reason, and tells the caller
+// afterwards which refs really changed.
+//
+// Git is a process for each question (about 2 ms). No state is kept between
+// two calls, so several servers may share the folder.
+package builtin
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/fault"
+)
+
+// Config says where the repositories are and what clients call them.
+type Config struct {
+	Root    string // folder of the repositories: Root/owner/name.git; made if missing
+	BaseURL string // of this server, without a slash at the end
+	Git     string // the git program, 2.39 or later; "git" if empty
+	Logger  *slog.Logger
+}
+
+// Host implements codehost.Host.
+type Host struct {
+	root, baseURL, git string
+	env                []string
+	log                *slog.Logger
+}
+
+var _ codehost.Host = (*Host)(nil)
+
+// New checks that git is there and new enough for merges without a work tree.
+func New(cfg Config) (*Host, error) {
+	root, err := filepath.Abs(cfg.Root)
+	if err != nil {
+		return nil, fmt.Errorf("code host root: %w", err)
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, fmt.Errorf("code host root: %w", err)
+	}
+	if cfg.Git == "" {
+		cfg.Git = "git"
+	}
+	git, err := exec.LookPath(cfg.Git)
+	if err != nil {
+		return nil, fmt.Errorf("code host needs git: %w", err)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	h := &Host{root: root, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), git: git, env: environment(), log: cfg.Logger}
+
+	out, err := h.output(context.Background(), "", "version")
+	if err != nil {
+		return nil, fmt.Errorf("code host: %w", err)
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(out, "git version %d.%d", &major, &minor); err != nil {
+		return nil, fmt.Errorf("code host: reading %q: %w", out, err)
+	}
+	if major < 2 || major == 2 && minor < 39 {
+		return nil, fmt.Errorf("code host needs git 2.39, found %d.%d", major, minor)
+	}
+	return h, nil
+}
+
+// CloneURL implements codehost.Host.
+func (h *Host) CloneURL(r codehost.Repo) string {
+	return h.baseURL + "/git/" + r.Owner + "/" + r.Name + ".git"
+}
+
+func (h *Host) path(r codehost.Repo) string {
+	return filepath.Join(h.root, r.Owner, r.Name+".git")
+}
+
+// open answers the folder of an existing repository.
+func (h *Host) open(r codehost.Repo) (string, error) {
+	if r.Validate() != nil {
+		return "", codehost.ErrNotFound
+	}
+	dir := h.path(r)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return "", codehost.ErrNotFound
+	} else if err != nil {
+		return "", fmt.Errorf("open repository %s: %w", r, err)
+	}
+	return dir, nil
+}
+
+// Create implements codehost.Host. Every repository here is private to whom
+// Authorize lets in, so CreateOptions.Private changes nothing.
+func (h *Host) Create(ctx context.Context, r codehost.Repo, o codehost.CreateOptions) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if o.DefaultBranch == "" {
+		o.DefaultBranch = "main"
+	}
+	if !codehost.ValidBranch(o.DefaultBranch) {
+		return fault.Field("default_branch", "is not a valid branch name")
+	}
+	dir := h.path(r)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return fmt.Errorf("create repository %s: %w", r, err)
+	}
+	made, err := h.initialise(ctx, o.DefaultBranch)
+	if err != nil {
+		return fmt.Errorf("create repository %s: %w", r, err)
+	}
+	defer os.RemoveAll(made)
+	// A repository appears whole or not at all: renaming onto one that exists
+	// fails, because that folder is not empty.
+	if err := os.Rename(made, dir); errors.Is(err, fs.ErrExist) {
+		return codehost.ErrExists
+	} else if err != nil {
+		return fmt.Errorf("create repository %s: %w", r, err)
+	}
+	return nil
+}
+
+// initialise makes an empty bare repository in a temporary folder whose name
+// no owner can have.
+func (h *Host) initialise(ctx context.Context, branch string) (string, error) {
+	dir, err := os.MkdirTemp(h.root, ".new-")
+	if err != nil {
+		return "", err
+	}
+	if _, err := h.output(ctx, "", "init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch="+branch, dir); err != nil {
+		os.RemoveAll(dir)
+		return "", err
+	}
+	return dir, nil
+}
+
+// Info implements codehost.Host.
+func (h *Host) Info(ctx context.Context, r codehost.Repo) (codehost.Info, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return codehost.Info{}, err
+	}
+	branch, err := h.defaultBranch(ctx, dir)
+	if err != nil {
+		return codehost.Info{}, err
+	}
+	info := codehost.Info{DefaultBranch: branch}
+	info.HeadSHA, err = h.resolveOne(ctx, dir, branch)
+	if errors.Is(err, codehost.ErrNotFound) {
+		info.Empty, err = h.empty(ctx, dir)
+	}
+	return info, err
+}
+
+func (h *Host) defaultBranch(ctx context.Context, dir string) (string, error) {
+	out, err := h.output(ctx, dir, "symbolic-ref", "HEAD")
+	return strings.TrimPrefix(strings.TrimSpace(out), "refs/heads/"), err
+}
+
+func (h *Host) empty(ctx context.Context, dir string) (bool, error) {
+	out, err := h.output(ctx, dir, "for-each-ref", "--count=1", "refs/heads/")
+	return out == "", err
+}
+
+// Head implements codehost.Host.
+func (h *Host) Head(ctx context.Context, r codehost.Repo, branch string) (string, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return "", err
+	}
+	if !codehost.ValidBranch(branch) {
+		return "", codehost.ErrNotFound
+	}
+	return h.resolveOne(ctx, dir, branch)
+}
+
+// expand turns a rev as codehost.Host has it into one that git cannot take for
+// an option or an expression.
+func expand(rev string) (string, error) {
+	switch {
+	case rev == "HEAD", codehost.ValidSHA(rev), codehost.ValidRef(rev):
+		return rev, nil
+	case codehost.ValidBranch(rev):
+		return "refs/heads/" + rev, nil
+	}
+	return "", codehost.ErrNotFound
+}
+
+// resolve answers the commits that revs name.
+func (h *Host) resolve(ctx context.Context, dir string, revs ...string) ([]string, error) {
+	var ask strings.Builder
+	for _, rev := range revs {
+		rev, err := expand(rev)
+		if err != nil {
+			return nil, err
+		}
+		ask.WriteString(rev + "^{commit}\n")
+	}
+	out, err := h.filter(ctx, dir, ask.String(), nil, "cat-file", "--batch-check=%(objectname)")
+	if err != nil {
+		return nil, err
+	}
+	shas := strings.Fields(out)
+	if len(shas) != len(revs) {
+		return nil, codehost.ErrNotFound // "<rev> missing" is two words
+	}
+	return shas, nil
+}
+
+func (h *Host) resolveOne(ctx context.Context, dir, rev string) (string, error) {
+	shas, err := h.resolve(ctx, dir, rev)
+	if err != nil {
+		return "", err
+	}
+	return shas[0], nil
+}
+
+// ReadFile implements codehost.Host.
+func (h *Host) ReadFile(ctx context.Context, r codehost.Repo, rev, path string) ([]byte, string, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return nil, "", err
+	}
+	rev, err = expand(rev)
+	if err != nil {
+		return nil, "", err
+	}
+	if !fs.ValidPath(path) || path == "." || strings.ContainsAny(path, "\n\x00") {
+		return nil, "", codehost.ErrNotFound
+	}
+	// The size comes before the content: what is too large is never read.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := h.command(ctx, dir, "cat-file", "--batch")
+	c.Stdin = strings.NewReader(rev + ":" + path + "\n")
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		return nil, "", err
+	}
+	if err := c.Start(); err != nil {
+		return nil, "", fmt.Errorf("git cat-file: %w", err)
+	}
+	content, sha, err := readObject(bufio.NewReader(stdout))
+	if err != nil {
+		cancel()
+	}
+	if waited := c.Wait(); err == nil && waited != nil {
+		err = fmt.Errorf("git cat-file: %w", waited)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return content, sha, nil
+}
+
+// readObject reads one answer of cat-file --batch: "<sha> blob <size>", the
+// content, a newline; or "<name> missing".
+func readObject(r *bufio.Reader) ([]byte, string, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return nil, "", fmt.Errorf("git cat-file: %w", err)
+	}
+	f := strings.Fields(line)
+	if strings.HasSuffix(line, " missing\n") || len(f) != 3 || f[1] != "blob" {
+		return nil, "", codehost.ErrNotFound
+	}
+	size, err := strconv.ParseInt(f[2], 10, 64)
+	if err != nil {
+		return nil, "", fmt.Errorf("git cat-file: %w", err)
+	}
+	if size > codehost.MaxFileSize {
+		return nil, "", codehost.ErrTooLarge
+	}
+	content := make([]byte, size)
+	if _, err := io.ReadFull(r, content); err != nil {
+		return nil, "", fmt.Errorf("git cat-file: %w", err)
+	}
+	return content, f[0], nil
+}
+
+// Maintain packs a repository and drops objects that nothing has reached for
+// two weeks. Pushes and reads go on meanwhile. Git never does this by itself
+// here, so that no request pays for it.
+func (h *Host) Maintain(ctx context.Context, r codehost.Repo) error {
+	dir, err := h.open(r)
+	if err != nil {
+		return err
+	}
+	_, err = h.output(ctx, dir, "gc", "--quiet", "--prune=2.weeks.ago")
+	return err
+}

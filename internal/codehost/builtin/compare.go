@@ -1,0 +1,134 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"yardmaster/internal/codehost"
+)
+
+// emptyTree is the SHA of the tree without entries, which git always knows.
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+// Compare implements codehost.Host.
+func (h *Host) Compare(ctx context.Context, r codehost.Repo, base, head string) (codehost.Comparison, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return codehost.Comparison{}, err
+	}
+	c, err := h.fork(ctx, dir, base, head)
+	if err != nil {
+		return codehost.Comparison{}, err
+	}
+	from := c.MergeBase
+	if from == "" {
+		from = emptyTree
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		out, err := h.output(ctx, dir, "rev-list", "--count", c.BaseSHA+".."+c.HeadSHA)
+		if err != nil {
+			return err
+		}
+		c.Ahead, err = strconv.Atoi(strings.TrimSpace(out))
+		return err
+	})
+	g.Go(func() error {
+		out, err := h.output(ctx, dir, "diff-tree", "-r", "-z", "--no-renames", "--name-only", from, c.HeadSHA)
+		c.Paths = fields(out)
+		slices.Sort(c.Paths)
+		return err
+	})
+	g.Go(func() error {
+		id, err := h.patchID(ctx, dir, from, c.HeadSHA)
+		c.PatchID = id
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return codehost.Comparison{}, fmt.Errorf("compare %s in %s: %w", head, r, err)
+	}
+	return c, nil
+}
+
+// fork finds where two revs are and where they parted.
+func (h *Host) fork(ctx context.Context, dir, base, head string) (codehost.Comparison, error) {
+	shas, err := h.resolve(ctx, dir, base, head)
+	if err != nil {
+		return codehost.Comparison{}, err
+	}
+	c := codehost.Comparison{BaseSHA: shas[0], HeadSHA: shas[1]}
+	out, err := h.output(ctx, dir, "merge-base", c.BaseSHA, c.HeadSHA)
+	if exited(err, 1) {
+		return c, nil
+	}
+	c.MergeBase = strings.TrimSpace(out)
+	return c, err
+}
+
+// patchID pipes the difference of two trees through git patch-id, whose
+// verbatim kind counts white space and is stable.
+func (h *Host) patchID(ctx context.Context, dir, from, to string) (string, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	diff := h.command(ctx, dir, "diff-tree", "-p", "--binary", "--full-index", "--no-renames", from, to)
+	diff.Stdout = w
+	id := h.command(ctx, dir, "patch-id", "--verbatim")
+	id.Stdin = r
+	var out strings.Builder
+	id.Stdout = &out
+
+	var g errgroup.Group
+	g.Go(func() error {
+		defer w.Close()
+		return run(ctx, diff, "diff-tree")
+	})
+	g.Go(func() error {
+		defer r.Close()
+		return run(ctx, id, "patch-id")
+	})
+	if err := g.Wait(); err != nil {
+		return "", err
+	}
+	sha, _, _ := strings.Cut(out.String(), " ")
+	return sha, nil
+}
+
+// Mergeable implements codehost.Host.
+func (h *Host) Mergeable(ctx context.Context, r codehost.Repo, base, head string) (bool, []string, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return false, nil, err
+	}
+	c, err := h.fork(ctx, dir, base, head)
+	if err != nil || c.MergeBase == "" {
+		return false, nil, err
+	}
+	tree, conflicts, err := h.mergeTree(ctx, dir, c.BaseSHA, c.HeadSHA)
+	return tree != "", conflicts, err
+}
+
+// mergeTree merges two commits that have a common ancestor into a tree. No
+// tree means a conflict, in the paths answered.
+func (h *Host) mergeTree(ctx context.Context, dir, base, head string) (tree string, conflicts []string, err error) {
+	out, err := h.output(ctx, dir, "merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", base, head)
+	if err != nil && !exited(err, 1) {
+		return "", nil, err
+	}
+	f := fields(out)
+	if len(f) == 0 || !codehost.ValidSHA(f[0]) {
+		return "", nil, fmt.Errorf("git merge-tree printed no tree: %w", err)
+	}
+	if err == nil {
+		return f[0], nil, nil
+	}
+	return "", f[1:], nil
+}

@@ -1,0 +1,270 @@
+package builtin
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/fault"
+)
+
+const (
+	maxBody     = 2 << 30          // bytes of a request, and of what it unpacks to
+	maxTransfer = 30 * time.Minute // of one request
+)
+
+// Access is what a credential may do with one repository. The zero value may
+// do nothing, and is told nothing: the repository looks unknown to it.
+type Access struct {
+	Read   bool
+	Push   []string // full ref names, or prefixes that end in "/*"
+	Create bool     // pushing to a repository that does not exist creates it
+	Who    string   // for PushEvent and the log
+}
+
+// MayPush tells whether the credential may create, move or delete a ref.
+func (a Access) MayPush(ref string) bool {
+	for _, p := range a.Push {
+		prefix, any := strings.CutSuffix(p, "*")
+		if ref == p || any && strings.HasSuffix(prefix, "/") && strings.HasPrefix(ref, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// PushEvent tells which refs a push really changed.
+type PushEvent struct {
+	Repo    codehost.Repo
+	Who     string
+	Updates []RefUpdate
+}
+
+// RefUpdate is one changed ref. Old is codehost.ZeroSHA for a new ref, New for
+// a deleted one.
+type RefUpdate struct{ Ref, Old, New string }
+
+// Hooks connect the HTTP handler to the rest of the product.
+type Hooks struct {
+	// Authorize judges a credential of HTTP basic authentication. A fault of
+	// kind Unauthenticated asks the client for another one; a known credential
+	// that has no business with the repository gets the zero Access.
+	Authorize func(ctx context.Context, user, password string, r codehost.Repo) (Access, error)
+
+	// Create is asked before a push creates a repository. It may be asked
+	// again for the same one, by a push that raced or failed. The detail of a
+	// fault is shown to the client.
+	Create func(ctx context.Context, r codehost.Repo) error
+
+	// Pushed is told after git has moved the refs and before the response
+	// ends; its context outlives the client's connection.
+	Pushed func(ctx context.Context, e PushEvent)
+}
+
+// Handler serves smart HTTP under /git/{owner}/{name}.git/.
+func (h *Host) Handler(hooks Hooks) http.Handler {
+	mux := http.NewServeMux()
+	for pattern, serve := range map[string]func(*request){
+		"GET /git/{owner}/{name}/info/refs":         (*request).advertise,
+		"POST /git/{owner}/{name}/git-upload-pack":  (*request).upload,
+		"POST /git/{owner}/{name}/git-receive-pack": (*request).receive,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if q := h.admit(w, r, hooks); q != nil {
+				serve(q)
+			}
+		})
+	}
+	return mux
+}
+
+// request is an admitted request: its credential may read the repository.
+type request struct {
+	host   *Host
+	hooks  Hooks
+	w      http.ResponseWriter
+	r      *http.Request
+	repo   codehost.Repo
+	access Access
+	exists bool
+}
+
+// admit answers everything that ends before git is asked. An unknown
+// repository, a foreign one and an impossible name get the same answer.
+func (h *Host) admit(w http.ResponseWriter, r *http.Request, hooks Hooks) *request {
+	rc := http.NewResponseController(w)
+	deadline := maxTransfer + time.Minute
+	extend(rc, deadline)
+
+	w.Header().Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
+	user, password, ok := r.BasicAuth()
+	repo := codehost.Repo{Owner: r.PathValue("owner"), Name: strings.TrimSuffix(r.PathValue("name"), ".git")}
+	if !ok {
+		challenge(w)
+		return nil
+	}
+	valid := repo.Validate() == nil
+	if !valid {
+		repo = codehost.Repo{} // the credential is judged all the same
+	}
+	access, err := hooks.Authorize(r.Context(), user, password, repo)
+	switch {
+	case fault.IsKind(err, fault.Unauthenticated):
+		challenge(w)
+		return nil
+	case err != nil:
+		f := fault.From(err)
+		h.log.ErrorContext(r.Context(), "git: authorize", "repo", repo.String(), "err", err)
+		http.Error(w, f.Kind.Title(), f.Kind.Status())
+		return nil
+	}
+	q := &request{host: h, hooks: hooks, w: w, r: r, repo: repo, access: access}
+	if valid {
+		_, err = h.open(repo)
+		if q.exists = err == nil; err != nil && !errors.Is(err, codehost.ErrNotFound) {
+			q.fail("open", err)
+			return nil
+		}
+	}
+	if !valid || !access.Read || !q.exists && !access.Create {
+		notFound(w)
+		return nil
+	}
+	return q
+}
+
+func challenge(w http.ResponseWriter) {
+	w.Header().Set("WWW-Authenticate", `Basic realm="git", charset="UTF-8"`)
+	http.Error(w, "This needs a valid token as the password.", http.StatusUnauthorized)
+}
+
+func notFound(w http.ResponseWriter) {
+	http.Error(w, "There is no such repository.", http.StatusNotFound)
+}
+
+// fail logs an error of ours and says no more than that there was one.
+func (q *request) fail(doing string, err error) {
+	q.host.log.ErrorContext(q.r.Context(), "git: "+doing, "repo", q.repo.String(), "who", q.access.Who, "err", err)
+	http.Error(q.w, fault.Internal.Title(), http.StatusInternalServerError)
+}
+
+var protocolPattern = regexp.MustCompile(`^version=[0-2](:[a-z0-9=._-]{1,64}){0,8}$`)
+
+// protocol is the wire protocol that the client asks for, in the form that git
+// takes from its environment.
+func (q *request) protocol() string {
+	if p := q.r.Header.Get("Git-Protocol"); protocolPattern.MatchString(p) {
+		return p
+	}
+	return ""
+}
+
+// advertise answers GET info/refs: the first half of a fetch or a push.
+func (q *request) advertise() {
+	service := q.r.URL.Query().Get("service")
+	protocol := q.protocol()
+	var dir string
+	switch service {
+	case "git-upload-pack":
+		if !q.exists {
+			notFound(q.w)
+			return
+		}
+	case "git-receive-pack":
+		if len(q.access.Push) == 0 {
+			http.Error(q.w, "This token may read the repository, not push to it.", http.StatusForbidden)
+			return
+		}
+		protocol = "" // a push speaks version 0
+	default:
+		http.Error(q.w, "Only the smart HTTP protocol is served here.", http.StatusForbidden)
+		return
+	}
+	ctx, cancel := context.WithTimeout(q.r.Context(), maxTransfer)
+	defer cancel()
+	if dir = q.host.path(q.repo); !q.exists {
+		// Asking creates nothing: show what an empty repository would.
+		stand, err := q.host.initialise(ctx, "main")
+		if err != nil {
+			q.fail("advertise", err)
+			return
+		}
+		defer removeAll(stand)
+		dir = stand
+	}
+	refs, err := q.host.filter(ctx, "", "", []string{"GIT_PROTOCOL=" + protocol}, strings.TrimPrefix(service, "git-"), "--stateless-rpc", "--advertise-refs", dir)
+	if err != nil {
+		q.fail("advertise", err)
+		return
+	}
+	q.w.Header().Set("Content-Type", "application/x-"+service+"-advertisement")
+	if !strings.HasPrefix(protocol, "version=2") {
+		io.WriteString(q.w, pkt("# service="+service+"\n")+flushPkt)
+	}
+	io.WriteString(q.w, refs)
+}
+
+// body answers the request's body, unpacked and limited; nil if the request is
+// not one of git's and has been answered.
+func (q *request) body(service string) io.Reader {
+	if q.r.Header.Get("Content-Type") != "application/x-"+service+"-request" {
+		http.Error(q.w, "This is not a request of a git client.", http.StatusUnsupportedMediaType)
+		return nil
+	}
+	// Git answers while it still reads; without full duplex net/http would
+	// take the rest of the body away from it.
+	http.NewResponseController(q.w).EnableFullDuplex()
+	raw := http.MaxBytesReader(q.w, q.r.Body, maxBody)
+	switch q.r.Header.Get("Content-Encoding") {
+	case "", "identity":
+		return raw
+	case "gzip", "x-gzip":
+		gz, err := gzip.NewReader(raw)
+		if err != nil {
+			http.Error(q.w, "The body is not valid gzip.", http.StatusBadRequest)
+			return nil
+		}
+		return http.MaxBytesReader(q.w, gz, maxBody)
+	}
+	http.Error(q.w, "The body's encoding is not supported.", http.StatusUnsupportedMediaType)
+	return nil
+}
+
+// upload answers a fetch. The processes are killed when the client goes away.
+func (q *request) upload() {
+	if !q.exists {
+		notFound(q.w)
+		return
+	}
+	body := q.body("git-upload-pack")
+	if body == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(q.r.Context(), maxTransfer)
+	defer cancel()
+	q.w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+	c := q.host.command(ctx, "", "upload-pack", "--stateless-rpc", q.host.path(q.repo))
+	c.Env = append(c.Env[:len(c.Env):len(c.Env)], "GIT_PROTOCOL="+q.protocol())
+	c.Stdin, c.Stdout = body, &flusher{w: q.w}
+	if err := run(ctx, c, "upload-pack"); err != nil && ctx.Err() == nil {
+		q.host.log.WarnContext(ctx, "git: fetch", "repo", q.repo.String(), "who", q.access.Who, "err", err)
+	}
+}
+
+// flusher sends what git prints at once: it carries progress.
+type flusher struct{ w http.ResponseWriter }
+
+func (f *flusher) Write(p []byte) (int, error) {
+	n, err := f.w.Write(p)
+	if err == nil {
+		err = http.NewResponseController(f.w).Flush()
+	}
+	return n, err
+}

@@ -1,0 +1,210 @@
+package builtin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/fault"
+)
+
+// extend gives a transfer the time it may take, where the server would
+// otherwise cut it off sooner. Not every ResponseWriter has deadlines.
+func extend(rc *http.ResponseController, d time.Duration) {
+	until := time.Now().Add(d)
+	_ = rc.SetReadDeadline(until)
+	_ = rc.SetWriteDeadline(until)
+}
+
+func removeAll(dir string) { _ = os.RemoveAll(dir) }
+
+// receive answers a push. When the client goes away while it sends, git sees
+// a truncated pack and changes nothing; once all has arrived, the push is
+// finished and announced whether or not somebody waits for the answer.
+func (q *request) receive() {
+	if len(q.access.Push) == 0 {
+		http.Error(q.w, "This token may read the repository, not push to it.", http.StatusForbidden)
+		return
+	}
+	body := q.body("git-receive-pack")
+	if body == nil {
+		return
+	}
+	buffered := bufio.NewReaderSize(body, 64<<10)
+	p, err := readPush(buffered)
+	if err != nil {
+		q.host.log.InfoContext(q.r.Context(), "git: push", "repo", q.repo.String(), "who", q.access.Who, "err", err)
+		http.Error(q.w, "The push is malformed.", http.StatusBadRequest)
+		return
+	}
+	// A client that wants no report could move refs that nobody hears of.
+	if len(p.updates) > 0 && !p.reports() {
+		http.Error(q.w, "The client must support report-status.", http.StatusBadRequest)
+		return
+	}
+	q.w.Header().Set("Content-Type", "application/x-git-receive-pack-result")
+	if len(p.updates) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.r.Context()), maxTransfer)
+	defer cancel()
+
+	reasons, err := q.judge(ctx, p)
+	if err == nil && len(reasons) == 0 && !q.exists {
+		reasons, err = q.create(ctx, p)
+	}
+	if err != nil {
+		q.fail("push", err)
+		return
+	}
+	if len(reasons) > 0 {
+		// Clients read the answer only after they have sent everything.
+		if _, err := io.Copy(io.Discard, buffered); err == nil {
+			_, _ = q.w.Write(p.refusal(reasons))
+		}
+		return
+	}
+	if err := q.run(ctx, p, buffered); err != nil {
+		q.host.log.WarnContext(ctx, "git: push", "repo", q.repo.String(), "who", q.access.Who, "err", err)
+	}
+}
+
+// judge answers why refs of a push are refused; no reason means that all may
+// pass.
+func (q *request) judge(ctx context.Context, p push) (map[string]string, error) {
+	reasons := make(map[string]string)
+	protected := ""
+	if q.exists {
+		branch, err := q.host.defaultBranch(ctx, q.host.path(q.repo))
+		if err != nil {
+			return nil, err
+		}
+		protected = "refs/heads/" + branch
+	}
+	for _, u := range p.updates {
+		switch {
+		case !q.access.MayPush(u.Ref):
+			reasons[u.Ref] = "this token may only push to " + strings.Join(q.access.Push, ", ")
+		case u.New == codehost.ZeroSHA && u.Ref == protected:
+			reasons[u.Ref] = "the default branch cannot be deleted"
+		}
+	}
+	return reasons, nil
+}
+
+// create makes the repository that the push is for.
+func (q *request) create(ctx context.Context, p push) (map[string]string, error) {
+	err := q.hooks.Create(ctx, q.repo)
+	if err == nil {
+		err = q.host.Create(ctx, q.repo, codehost.CreateOptions{Private: true})
+	}
+	if err == nil || errors.Is(err, codehost.ErrExists) {
+		return nil, nil
+	}
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Kind == fault.Internal {
+		return nil, err
+	}
+	reasons := make(map[string]string)
+	for _, u := range p.updates {
+		reasons[u.Ref] = f.Detail
+	}
+	return reasons, nil
+}
+
+// run lets git carry out the push and tells what changed.
+func (q *request) run(ctx context.Context, p push, rest io.Reader) error {
+	dir := q.host.path(q.repo)
+	before, err := q.host.refs(ctx, dir, p.updates)
+	if err != nil {
+		return err
+	}
+	empty, err := q.host.empty(ctx, dir)
+	if err != nil {
+		return err
+	}
+	report := newReport(p.sideBand())
+	c := q.host.command(ctx, "", "receive-pack", "--stateless-rpc", dir)
+	c.Stdin = io.MultiReader(bytes.NewReader(p.raw), rest)
+	c.Stdout = io.MultiWriter(report, &lossy{w: &flusher{w: q.w}})
+	failed := run(ctx, c, "receive-pack")
+
+	var changed []RefUpdate
+	for _, u := range p.updates {
+		if report.ok[u.Ref] && before[u.Ref] != u.New {
+			changed = append(changed, u)
+		}
+	}
+	if len(changed) > 0 {
+		if empty {
+			if err := q.host.adopt(ctx, dir, changed); err != nil {
+				q.host.log.ErrorContext(ctx, "git: default branch", "repo", q.repo.String(), "err", err)
+			}
+		}
+		q.hooks.Pushed(ctx, PushEvent{Repo: q.repo, Who: q.access.Who, Updates: changed})
+	}
+	// Git may have given up early; the client reads once all is sent.
+	_, _ = io.Copy(io.Discard, rest)
+	return failed
+}
+
+// refs answers where the refs of updates are now; one that is missing is at
+// codehost.ZeroSHA.
+func (h *Host) refs(ctx context.Context, dir string, updates []RefUpdate) (map[string]string, error) {
+	at := make(map[string]string)
+	args := []string{"for-each-ref", "--format=%(objectname) %(refname)"}
+	for _, u := range updates {
+		at[u.Ref] = codehost.ZeroSHA
+		args = append(args, u.Ref)
+	}
+	out, err := h.output(ctx, dir, args...)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(out) {
+		sha, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		at[ref] = sha
+	}
+	return at, nil
+}
+
+// adopt makes the first branch that was pushed to an empty repository its
+// default, unless the default one is there now.
+func (h *Host) adopt(ctx context.Context, dir string, changed []RefUpdate) error {
+	branch, err := h.defaultBranch(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if _, err := h.resolve(ctx, dir, branch); !errors.Is(err, codehost.ErrNotFound) {
+		return err
+	}
+	for _, u := range changed {
+		if strings.HasPrefix(u.Ref, "refs/heads/") && u.New != codehost.ZeroSHA {
+			_, err := h.output(ctx, dir, "symbolic-ref", "HEAD", u.Ref)
+			return err
+		}
+	}
+	return nil
+}
+
+// lossy swallows what can no longer be sent, so that a client that went away
+// does not stop git between moving a ref and saying so.
+type lossy struct {
+	w    io.Writer
+	gone bool
+}
+
+func (l *lossy) Write(p []byte) (int, error) {
+	if !l.gone {
+		_, err := l.w.Write(p)
+		l.gone = err != nil
+	}
+	return len(p), nil
+}
