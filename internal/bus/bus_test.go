@@ -2,14 +2,12 @@ package bus_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
 	"yardmaster/internal/bus"
@@ -137,9 +135,7 @@ func (x *box) await(t testing.TB, what string, ok func(boxconn.State) bool) {
 }
 
 func connected(s boxconn.State) bool { return s.Connected }
-func refused(s boxconn.State) bool {
-	return errors.Is(s.Err, nats.ErrAuthorization) || errors.Is(s.Err, nats.ErrAuthExpired) || errors.Is(s.Err, nats.ErrAuthRevoked)
-}
+func refused(s boxconn.State) bool   { return boxconn.IsRefused(s.Err) }
 
 func receive[T any](t testing.TB, what string, ch <-chan T) T {
 	t.Helper()

@@ -20,12 +20,14 @@ import (
 const (
 	ingestConsumer = "ingest"
 	ingestWorkers  = 16
-	ingestPending  = 4096    // messages delivered and not yet acknowledged
-	ingestBatch    = 1024    // messages asked for at once,
-	ingestBytes    = 8 << 20 // or as many as fit
+	ingestPending  = 4096             // messages delivered and not yet acknowledged
+	ingestBatch    = 1024             // messages asked for at once,
+	ingestBytes    = 8 << 20          // or as many as fit
+	ingestWait     = 30 * time.Second // for a message to be queued and committed, before it comes again
 	workerQueue    = 32
 	retryFirst     = 250 * time.Millisecond
 	retryLast      = 8 * time.Second
+	retryGap       = 20 * time.Millisecond // by which later ones come after the one that failed
 )
 
 // ErrReject is wrapped by an Ingest callback for an envelope that will never be
@@ -52,7 +54,7 @@ func (b *Bus) Ingest(ctx context.Context, fn IngestFunc) (stop func(), err error
 	consumer, err := b.js.CreateOrUpdateConsumer(ctx, protocol.StreamEvents, jetstream.ConsumerConfig{
 		Durable:       ingestConsumer,
 		AckPolicy:     jetstream.AckExplicitPolicy,
-		AckWait:       ackWait,
+		AckWait:       ingestWait,
 		MaxAckPending: ingestPending,
 	})
 	if err != nil {
@@ -139,9 +141,9 @@ func (in *ingest) take(ctx context.Context, held backlog, m jetstream.Msg) {
 		return
 	}
 	subject, seq := m.Subject(), meta.Sequence.Stream
-	if held.blocks(subject, seq) {
+	if wait := held.wait(subject, seq); wait > 0 {
 		held.add(subject, seq)
-		settle(m.NakWithDelay(retryDelay(meta.NumDelivered)))
+		settle(m.NakWithDelay(wait))
 		return
 	}
 	boxID, envelope, err := decodeEvent(subject, m.Data())
@@ -165,42 +167,67 @@ func (in *ingest) take(ctx context.Context, held backlog, m jetstream.Msg) {
 		log.Warn("event rejected", "seq", seq, "error", err)
 		settle(m.TermWithReason("rejected"))
 	default:
-		held.add(subject, seq)
-		if meta.NumDelivered == 1 {
+		delay, failures := held.fail(subject, seq)
+		if failures == 1 {
 			log.Warn("event not ingested, will try again", "seq", seq, "error", err)
 		}
-		settle(m.NakWithDelay(retryDelay(meta.NumDelivered)))
+		settle(m.NakWithDelay(delay))
 	}
 }
 
-func retryDelay(delivered uint64) time.Duration {
-	return min(retryFirst<<min(max(delivered, 1)-1, 10), retryLast)
+// backlog holds, by subject, the messages that were sent back. Only the first of
+// a subject may be tried, so that order is kept.
+type backlog map[string]*heldBack
+
+type heldBack struct {
+	seqs     []uint64  // stream sequences, ascending
+	failures int       // of the first one
+	due      time.Time // when the first one comes again
 }
 
-// backlog holds, by subject, the ascending stream sequences of the messages
-// that were sent back. Only its first may be tried, so that order is kept.
-type backlog map[string][]uint64
-
-func (l backlog) blocks(subject string, seq uint64) bool {
-	waiting := l[subject]
-	return len(waiting) > 0 && waiting[0] < seq
-}
-
-func (l backlog) add(subject string, seq uint64) {
-	if at, found := slices.BinarySearch(l[subject], seq); !found {
-		l[subject] = slices.Insert(l[subject], at, seq)
+// wait tells how long a message must be sent back for because an earlier one of
+// its subject was; zero lets it pass.
+func (l backlog) wait(subject string, seq uint64) time.Duration {
+	held := l[subject]
+	if held == nil || held.seqs[0] >= seq {
+		return 0
 	}
+	return max(time.Until(held.due), 0) + retryGap
+}
+
+// fail notes that the first message of a subject failed once more, and tells
+// after how long to try again.
+func (l backlog) fail(subject string, seq uint64) (delay time.Duration, failures int) {
+	held := l.add(subject, seq)
+	delay = min(retryFirst<<min(held.failures, 10), retryLast)
+	held.failures++
+	held.due = time.Now().Add(delay)
+	return delay, held.failures
+}
+
+func (l backlog) add(subject string, seq uint64) *heldBack {
+	held := l[subject]
+	if held == nil {
+		held = new(heldBack)
+		l[subject] = held
+	}
+	if at, found := slices.BinarySearch(held.seqs, seq); !found {
+		held.seqs = slices.Insert(held.seqs, at, seq)
+	}
+	return held
 }
 
 func (l backlog) remove(subject string, seq uint64) {
-	waiting := l[subject]
-	at, found := slices.BinarySearch(waiting, seq)
-	switch {
-	case !found:
-	case len(waiting) == 1:
+	held := l[subject]
+	if held == nil {
+		return
+	}
+	if at, found := slices.BinarySearch(held.seqs, seq); found {
+		held.seqs = slices.Delete(held.seqs, at, at+1)
+		held.failures = 0
+	}
+	if len(held.seqs) == 0 {
 		delete(l, subject)
-	default:
-		l[subject] = slices.Delete(waiting, at, at+1)
 	}
 }
 

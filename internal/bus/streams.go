@@ -16,7 +16,7 @@ const (
 	commandAge   = 24 * time.Hour
 	commandRoom  = 1000             // commands of one kind that one box may have waiting
 	commandTwins = 10 * time.Minute // within which a second Send of one id is dropped
-	ackWait      = 30 * time.Second
+	commandWait  = 10 * time.Second // for a box to persist one, before it comes again
 )
 
 func (b *Bus) createStreams(ctx context.Context) error {
@@ -77,7 +77,7 @@ func (b *Bus) AddBox(ctx context.Context, boxID string) error {
 		Durable:       boxID,
 		FilterSubject: protocol.CommandSubject(boxID, ">"),
 		AckPolicy:     jetstream.AckExplicitPolicy,
-		AckWait:       ackWait,
+		AckWait:       commandWait,
 		MaxAckPending: 1,
 	})
 	if err != nil {

@@ -13,9 +13,11 @@ import (
 )
 
 const (
-	pullWait  = 30 * time.Second // a pull that found nothing is repeated after this
-	pullPause = time.Second      // after a pull that was refused
-	ackLimit  = 5 * time.Second
+	pullWait   = 30 * time.Second // a pull that found nothing is repeated after this
+	retryPause = 200 * time.Millisecond
+	nakDelay   = time.Second // before a command that was not taken comes again
+	ackLimit   = 5 * time.Second
+	ackTries   = 5
 )
 
 // Commands calls fn for each durable command, one at a time and in order, until
@@ -42,7 +44,7 @@ func (c *Conn) Commands(ctx context.Context, fn func(protocol.Command) error) er
 			return fmt.Errorf("boxconn: commands: %w", err)
 		case err != nil:
 			c.log.Debug("pull commands", "error", err)
-			pause(ctx, pullPause)
+			pause(ctx, retryPause)
 		case m != nil:
 			c.handle(ctx, m, fn)
 		}
@@ -89,15 +91,28 @@ func (c *Conn) handle(ctx context.Context, m *nats.Msg, fn func(protocol.Command
 		verdict = "+TERM"
 	} else if err := fn(command); err != nil {
 		c.log.Warn("command not taken, it will come again", "id", command.ID, "kind", command.Kind, "error", err)
-		verdict = fmt.Sprintf(`-NAK {"delay": %d}`, pullPause.Nanoseconds())
+		verdict = fmt.Sprintf(`-NAK {"delay": %d}`, nakDelay.Nanoseconds())
 	}
-	// The server confirms, so that a command that was taken does not come again
-	// after a reconnect.
+	var err error
+	for range ackTries {
+		if c.Wait(ctx) != nil {
+			return
+		}
+		if err = c.settle(ctx, m.Reply, verdict); err == nil {
+			return
+		}
+		pause(ctx, retryPause) // until a connection that is breaking is known to be
+	}
+	c.log.Warn("command not settled, it will come again", "id", command.ID, "error", err)
+}
+
+// settle acknowledges and has the server confirm it. An acknowledgement that a
+// lost connection took along can be given on the next one.
+func (c *Conn) settle(ctx context.Context, subject, verdict string) error {
 	ctx, cancel := context.WithTimeout(ctx, ackLimit)
 	defer cancel()
-	if _, err := c.request(ctx, &nats.Msg{Subject: m.Reply, Data: []byte(verdict)}); err != nil {
-		c.log.Warn("settle a command", "id", command.ID, "error", err)
-	}
+	_, err := c.request(ctx, &nats.Msg{Subject: subject, Data: []byte(verdict)})
+	return err
 }
 
 func pause(ctx context.Context, d time.Duration) {

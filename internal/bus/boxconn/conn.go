@@ -88,6 +88,9 @@ func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) 
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { o.OnState(State{Err: err}) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			c.log.Warn("connection to the control plane", "error", err)
+			if IsRefused(err) {
+				o.OnState(State{Err: err})
+			}
 		}),
 	}
 	if o.TLS != nil {
@@ -99,6 +102,13 @@ func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) 
 	}
 	c.nc = nc
 	return c, nil
+}
+
+// IsRefused tells whether err, as State has it, means that the control plane did
+// not accept the credential: it has expired or was revoked.
+func IsRefused(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) ||
+		errors.Is(err, nats.ErrAuthRevoked)
 }
 
 // backoff between attempts to connect: fast at first, as the control plane
