@@ -1,0 +1,309 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/policy"
+)
+
+const (
+	minConfidence   = 0.5
+	defaultPriority = 50
+	directPriority  = 100
+	maxAttempts     = 3
+	queueFullRetry  = 30 * time.Second
+)
+
+// createIn is the body of task.create.
+type createIn struct {
+	Repo         string            `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" maxLength:"200" doc:"owner/name"`
+	Title        string            `json:"title" minLength:"1" maxLength:"200"`
+	Problem      string            `json:"problem" minLength:"1" maxLength:"20000"`
+	Sink         string            `json:"sink,omitempty" enum:"queued,direct,gh,linear" doc:"queued unless given; direct goes to the head of the queue"`
+	Kind         string            `json:"kind,omitempty" enum:"work,scout,setup,kb,devops" doc:"work unless given"`
+	Template     string            `json:"template,omitempty" maxLength:"100"`
+	Priority     *int64            `json:"priority,omitempty" minimum:"0" maximum:"100" doc:"higher is claimed first; 50 unless given"`
+	Confidence   *float64          `json:"confidence,omitempty" minimum:"0" maximum:"1" doc:"below 0.5 a person is asked instead"`
+	DependsOn    []string          `json:"depends_on,omitempty" maxItems:"50" doc:"ids of tasks that must succeed first"`
+	Labels       map[string]string `json:"labels,omitempty" maxItems:"50" maxLength:"200"`
+	Files        []string          `json:"files,omitempty" maxItems:"200" maxLength:"500" doc:"paths the work is expected to touch"`
+	BudgetUSD    *float64          `json:"budget_usd,omitempty" minimum:"0.01" maximum:"100000"`
+	ResultSchema jsontext.Value    `json:"result_schema,omitempty" doc:"JSON Schema of a result that the report must end with"`
+	AskID        *string           `json:"ask_id,omitempty" doc:"the ask this task answers"`
+}
+
+// TaskDispatched is the answer of task.create: the place in the queue, or the
+// escalation that was filed instead.
+type TaskDispatched struct {
+	Kind          string  `json:"kind" doc:"dispatched or escalated"`
+	TaskID        *string `json:"task_id"`
+	EscalationID  *string `json:"escalation_id,omitempty"`
+	Sink          *string `json:"sink,omitempty"`
+	QueuePosition *int64  `json:"queue_position,omitempty" doc:"1-based"`
+	QueueDepth    *int64  `json:"queue_depth,omitempty"`
+	QueueDepthCap *int64  `json:"queue_depth_cap,omitempty" doc:"-1 is uncapped"`
+}
+
+func (s *Service) create(ctx context.Context, in createIn) (out TaskDispatched, err error) {
+	if err := in.check(); err != nil {
+		return out, err
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		repo, err := s.references(tx, &in)
+		if err != nil {
+			return err
+		}
+		if !repo.Enabled {
+			return fault.Reason("repo_disabled", "The repository "+repo.FullName()+" is not enabled.")
+		}
+		if onlyLinks(in.Problem) {
+			return fault.New(fault.Unprocessable, "problem-is-only-link",
+				"The problem consists of links to issues or pull requests; say what is to be done, an agent cannot follow them.")
+		}
+		if in.Sink == SinkGH || in.Sink == SinkLinear {
+			return fault.Newf(fault.Unprocessable, "sink-not-configured", "Nothing is connected behind the sink %s; send queued or direct.", in.Sink)
+		}
+		if in.Confidence != nil && *in.Confidence < minConfidence {
+			out, err = escalate(tx, repo, &in)
+			return err
+		}
+		t, err := s.Create(tx, repo, in.spec())
+		if err != nil {
+			return err
+		}
+		order, err := selectQueue.All(tx, tx.Account)
+		if err != nil {
+			return err
+		}
+		place, depth := int64(slices.Index(order, t.ID)+1), int64(len(order))
+		out = TaskDispatched{Kind: "dispatched", TaskID: &t.ID, Sink: &t.Sink, QueuePosition: &place, QueueDepth: &depth, QueueDepthCap: &s.QueueCap}
+		return nil
+	})
+	return out, err
+}
+
+// check refuses what can be told wrong from the body alone, and fills defaults.
+func (in *createIn) check() error {
+	in.Title = strings.TrimSpace(in.Title)
+	switch {
+	case in.Title == "":
+		return fault.Field("title", "must not be empty")
+	case strings.ContainsAny(in.Title, "\r\n"):
+		return fault.Field("title", "must be one line")
+	case strings.TrimSpace(in.Problem) == "":
+		return fault.Field("problem", "must not be empty")
+	}
+	for i, f := range in.Files {
+		if f == "" || strings.HasPrefix(f, "/") || strings.Contains(f, `\`) || slices.Contains(strings.Split(f, "/"), "..") {
+			return fault.Field(fmt.Sprintf("files.%d", i), "must be a path inside the repository")
+		}
+	}
+	if len(in.ResultSchema) > 0 {
+		if in.ResultSchema.Kind() != '{' {
+			return fault.Field("result_schema", "must be an object")
+		}
+		var schema jsonschema.Schema
+		if err := schema.UnmarshalJSON(in.ResultSchema); err != nil {
+			return fault.Field("result_schema", "is not a JSON Schema")
+		}
+		if _, err := schema.Resolve(nil); err != nil {
+			return fault.Field("result_schema", "is not a JSON Schema that stands on its own")
+		}
+	}
+	if in.Sink == "" {
+		in.Sink = SinkQueued
+	}
+	if in.Kind == "" {
+		in.Kind = KindWork
+	}
+	return nil
+}
+
+// references looks up what the body names.
+func (s *Service) references(tx *db.Tx, in *createIn) (Repo, error) {
+	owner, name, _ := strings.Cut(in.Repo, "/")
+	repo, ok, err := s.RepoByName(tx, owner, name)
+	if err != nil {
+		return repo, err
+	}
+	if !ok {
+		return repo, fault.Missing("repository")
+	}
+	if in.Template == "" {
+		in.Template = s.DefaultTemplate
+	}
+	if _, ok, err := s.Template(tx, tx.Account, in.Template); err != nil {
+		return repo, err
+	} else if !ok {
+		return repo, fault.Field("template", fmt.Sprintf("there is no template %q", in.Template))
+	}
+	if in.AskID != nil {
+		exists := false
+		if s.AskExists != nil && id.Valid(*in.AskID) {
+			if exists, err = s.AskExists(tx, *in.AskID); err != nil {
+				return repo, err
+			}
+		}
+		if !exists {
+			return repo, fault.Field("ask_id", "is not an ask of this account")
+		}
+	}
+	return repo, nil
+}
+
+func (in *createIn) spec() Spec {
+	sp := Spec{Kind: in.Kind, Sink: in.Sink, Title: in.Title, Problem: in.Problem, Template: in.Template, Priority: defaultPriority,
+		Confidence: 1, DependsOn: in.DependsOn, Labels: in.Labels, Files: in.Files, AskID: in.AskID}
+	if in.Sink == SinkDirect {
+		sp.Priority = directPriority
+	}
+	if in.Priority != nil {
+		sp.Priority = *in.Priority
+	}
+	if in.Confidence != nil {
+		sp.Confidence = *in.Confidence
+	}
+	if in.BudgetUSD != nil {
+		micros := int64(math.Round(*in.BudgetUSD * 1e6))
+		sp.BudgetMicros = &micros
+	}
+	if len(in.ResultSchema) > 0 {
+		text := string(in.ResultSchema)
+		sp.ResultSchema = &text
+	}
+	return sp
+}
+
+// Spec is what a new task is to be.
+type Spec struct {
+	Kind, Sink, Title, Problem string
+	Template                   string
+	Command                    []string // of kind ci: what to run
+	Checkout                   string   // of kind ci: the commit to run it on
+	Priority                   int64
+	Confidence                 float64
+	DependsOn                  []string
+	Labels                     map[string]string
+	Files                      []string
+	BudgetMicros               *int64
+	ResultSchema, AskID, PRID  *string
+}
+
+// Create puts a task into the queue of the repository's account, tx.Account.
+// It refuses with no-capacity, queue-full, or a field error of depends_on.
+// Tasks of kind ci need no seat and are never refused for want of room.
+func (s *Service) Create(tx *db.Tx, repo Repo, sp Spec) (Row, error) {
+	if sp.Kind != KindCI {
+		if err := s.room(tx); err != nil {
+			return Row{}, err
+		}
+	}
+	t := Row{
+		ID: id.Random(), AccountID: tx.Account, RepoID: repo.ID, Kind: sp.Kind, Sink: sp.Sink, Title: sp.Title, Problem: sp.Problem,
+		Status: Pending, MaxAttempts: maxAttempts, Priority: sp.Priority, NotBefore: time.UnixMicro(0), QueuedAt: tx.Now,
+		Template: sp.Template, Confidence: sp.Confidence, BudgetMicros: sp.BudgetMicros, ResultSchema: sp.ResultSchema, AskID: sp.AskID,
+		PRID: sp.PRID, CreatedBy: policy.From(tx.Context()).Label(), CreatedAt: tx.Now, UpdatedAt: tx.Now,
+		WIPPaths: db.JSON[[]string]{V: []string{}}, Files: db.JSON[[]string]{V: append([]string{}, sp.Files...)},
+		Command: db.JSON[[]string]{V: append([]string{}, sp.Command...)}, Labels: db.JSON[map[string]string]{V: map[string]string{}},
+	}
+	if policy.From(tx.Context()).Anonymous() {
+		t.CreatedBy = "system"
+	}
+	if sp.Labels != nil {
+		t.Labels.V = sp.Labels
+	}
+	if sp.Checkout != "" {
+		t.CheckoutSHA = &sp.Checkout
+	}
+	t.Branch = branchName(t.Title, t.ID)
+	deps, err := s.dependencies(tx, &t, sp.DependsOn)
+	if err != nil {
+		return t, err
+	}
+	if err := insert(tx, &t); err != nil {
+		return t, err
+	}
+	for _, d := range deps {
+		if _, err := insertDep.Exec(tx, t.ID, d); err != nil {
+			return t, err
+		}
+	}
+	return t, s.tell(tx, &t, "task.created", map[string]any{"title": t.Title, "kind": t.Kind, "sink": t.Sink})
+}
+
+// room refuses when the account has no seats or its queue is full.
+func (s *Service) room(tx *db.Tx) error {
+	seats, err := s.Seats(tx, tx.Account)
+	if err != nil {
+		return err
+	}
+	if seats == 0 {
+		return fault.New(fault.Forbidden, "no-capacity", "The account has no AI developers; add a seat first.")
+	}
+	if s.QueueCap == Uncapped {
+		return nil
+	}
+	if _, err := lockAccount.One(tx, tx.Account); err != nil {
+		return err
+	}
+	depth, err := countQueue.One(tx, tx.Account)
+	if err != nil {
+		return err
+	}
+	if depth >= s.QueueCap {
+		return fault.Newf(fault.RateLimited, "queue-full", "%d tasks wait already, the most this account may have.", depth).After(queueFullRetry)
+	}
+	return nil
+}
+
+// dependencies locks the tasks that t is to wait for, so that none of them
+// ends unseen, and counts those that have not succeeded.
+func (s *Service) dependencies(tx *db.Tx, t *Row, ids []string) ([]string, error) {
+	deps := slices.Clone(ids)
+	slices.Sort(deps)
+	deps = slices.Compact(deps)
+	for _, d := range deps {
+		up, ok, err := Row{}, false, error(nil)
+		if id.Valid(d) {
+			up, ok, err = Lock(tx, tx.Account, d)
+		}
+		path := fmt.Sprintf("depends_on.%d", slices.Index(ids, d))
+		switch {
+		case err != nil:
+			return nil, err
+		case !ok:
+			return nil, fault.Field(path, "is not a task of this account")
+		case up.Status == Failed || up.Status == Cancelled:
+			return nil, fault.Field(path, "is a task that is "+string(up.Status)+" and would never let this one start")
+		case !up.Status.succeeded():
+			t.WaitingDeps++
+		}
+	}
+	return deps, nil
+}
+
+// escalate asks a person instead of an agent.
+func escalate(tx *db.Tx, repo Repo, in *createIn) (TaskDispatched, error) {
+	escalation := id.New()
+	reason := fmt.Sprintf("The caller's confidence of %.2f is below %.1f.", *in.Confidence, minConfidence)
+	_, err := insertEscalation.Exec(tx, escalation, tx.Account, repo.ID, "low_confidence", in.Title, in.Problem, reason,
+		policy.From(tx.Context()).Label(), tx.Now)
+	if err != nil {
+		return TaskDispatched{}, err
+	}
+	err = event.Record(tx, event.Change{Kind: "escalation.created", Object: escalation, RepoID: repo.ID,
+		Data: map[string]any{"category": "low_confidence", "title": in.Title}})
+	return TaskDispatched{Kind: "escalated", EscalationID: &escalation}, err
+}

@@ -1,0 +1,224 @@
+package task
+
+import (
+	"slices"
+	"time"
+)
+
+// TaskHold is one reason why a task is not being worked on. A blocking hold
+// alone keeps every box from claiming it.
+type TaskHold struct {
+	Reason     string     `json:"reason"`
+	Since      time.Time  `json:"since"`
+	Blocking   bool       `json:"blocking"`
+	ClearsWhen string     `json:"clears_when"`
+	Clear      *TaskClear `json:"clear" doc:"the call that clears it; null when it clears by itself"`
+}
+
+// TaskClear names a capability and its arguments.
+type TaskClear struct {
+	Capability string            `json:"capability"`
+	Args       map[string]string `json:"args"`
+}
+
+// Reasons of holds.
+const (
+	HoldDependencies = "waiting_dependencies"
+	HoldBackoff      = "retry_backoff"
+	HoldRepo         = "repo_disabled"
+	HoldTemplate     = "template_missing"
+	HoldSeats        = "seats_exhausted"
+	HoldNoBox        = "no_box_online"
+	HoldDraining     = "boxes_draining"
+	HoldAgent        = "agent_not_installed"
+	HoldIsolation    = "isolation_unavailable"
+	HoldBusy         = "boxes_busy"
+)
+
+// personClears are the holds that no passing of time ends.
+var personClears = []string{HoldRepo, HoldTemplate, HoldNoBox, HoldDraining, HoldAgent, HoldIsolation}
+
+// stuckBehindPerson is how long a task may wait for a person before it counts
+// as stuck.
+const stuckBehindPerson = time.Hour
+
+// Box is a box as the queue sees it.
+type Box struct {
+	ID        string
+	AccountID string // where it is enrolled
+	Target    string // shared, org or user
+	OwnerID   string // the account or user it serves; empty when shared
+	Enrolled  bool   // takes new work: neither draining nor revoked
+	Online    bool
+	Slots     int64
+	Busy      int64 // tasks it holds
+	Agents    []string
+	Isolation []string // what its sandbox can do
+	LastBeat  time.Time
+	LastClaim time.Time
+}
+
+// Need is what a task demands of a box. The agents builtin and command come
+// with every box.
+type Need struct {
+	Agent     string
+	Isolation string // the least acceptable: bubblewrap, landlock, none or empty
+}
+
+var isolationRank = map[string]int{"": 0, "none": 0, "landlock": 1, "bubblewrap": 2}
+
+func (b *Box) serves(t *Row) bool { return b.Target != "user" || t.CreatedBy == "user:"+b.OwnerID }
+
+func (b *Box) hasAgent(n Need) bool {
+	return n.Agent == "builtin" || n.Agent == "command" || slices.Contains(b.Agents, n.Agent)
+}
+
+func (b *Box) isolates(n Need) bool {
+	best := 0
+	for _, i := range b.Isolation {
+		best = max(best, isolationRank[i])
+	}
+	return best >= isolationRank[n.Isolation]
+}
+
+// Facts is everything about an account that decides whether its pending tasks
+// can be claimed.
+type Facts struct {
+	Now       time.Time
+	Seats     int64
+	InFlight  int64     // tasks that occupy a seat
+	LastClaim time.Time // of those, the newest
+	Boxes     []Box     // that serve the account
+	Disabled  map[string]Repo
+	Needs     map[string]Need // by template; a template that is gone is missing
+}
+
+func (f *Facts) need(t *Row) (Need, bool) {
+	if t.Kind == KindCI {
+		return Need{Agent: "command"}, true
+	}
+	n, ok := f.Needs[t.Template]
+	return n, ok
+}
+
+// holds answers why no online box can claim the pending task t; none if one can.
+func (f *Facts) holds(t *Row) []TaskHold {
+	out := f.own(t)
+	need, ok := f.need(t)
+	if !ok {
+		return out
+	}
+	if h := f.fleet(t, need); h != nil {
+		out = append(out, *h)
+	}
+	return out
+}
+
+// own answers the holds that concern the task whatever box asks.
+func (f *Facts) own(t *Row) []TaskHold {
+	var out []TaskHold
+	add := func(reason string, since time.Time, when string, c *TaskClear) {
+		out = append(out, TaskHold{reason, latest(t.QueuedAt, since), true, when, c})
+	}
+	if t.WaitingDeps > 0 {
+		add(HoldDependencies, t.QueuedAt, "the tasks it depends on succeed", nil)
+	}
+	if t.NotBefore.After(f.Now) {
+		add(HoldBackoff, t.UpdatedAt, "the wait before the next try is over, at "+t.NotBefore.Truncate(time.Second).Format(time.RFC3339), nil)
+	}
+	if r, off := f.Disabled[t.RepoID]; off {
+		add(HoldRepo, t.QueuedAt, "the repository is enabled",
+			&TaskClear{"project.update", map[string]string{"owner": r.Owner, "repo": r.Name, "enabled": "true"}})
+	}
+	if _, ok := f.need(t); !ok {
+		add(HoldTemplate, t.QueuedAt, "its agent template exists again", &TaskClear{"template.set", map[string]string{"name": t.Template}})
+	}
+	if t.Kind != KindCI && f.InFlight >= f.Seats {
+		add(HoldSeats, f.LastClaim, "a running task ends or the account gets more seats", nil)
+	}
+	return out
+}
+
+// fleet answers why no box can take t, looking at the boxes that come closest.
+func (f *Facts) fleet(t *Row, n Need) *TaskHold {
+	hold := func(reason string, since time.Time, when string, c *TaskClear) *TaskHold {
+		return &TaskHold{reason, latest(t.QueuedAt, since), true, when, c}
+	}
+	var online, enrolled, agent, isolated []Box
+	var beat, claim time.Time
+	for _, b := range f.Boxes {
+		if !b.serves(t) {
+			continue
+		}
+		beat = latest(beat, b.LastBeat)
+		if b.Online {
+			online = append(online, b)
+		}
+	}
+	for _, b := range online {
+		if b.Enrolled {
+			enrolled = append(enrolled, b)
+		}
+	}
+	for _, b := range enrolled {
+		if b.hasAgent(n) {
+			agent = append(agent, b)
+		}
+	}
+	for _, b := range agent {
+		if !b.isolates(n) {
+			continue
+		}
+		isolated = append(isolated, b)
+		claim = latest(claim, b.LastClaim)
+		if b.Busy < b.Slots {
+			return nil
+		}
+	}
+	switch {
+	case len(online) == 0:
+		return hold(HoldNoBox, beat, "a box that serves this account comes online", &TaskClear{"box.add", map[string]string{}})
+	case len(enrolled) == 0:
+		return hold(HoldDraining, time.Time{}, "a box that is not draining comes online", nil)
+	case len(agent) == 0:
+		return hold(HoldAgent, time.Time{}, "an online box has the agent "+n.Agent, nil)
+	case len(isolated) == 0:
+		return hold(HoldIsolation, time.Time{}, "an online box that has the agent "+n.Agent+" can isolate it with "+n.Isolation, nil)
+	}
+	return hold(HoldBusy, claim, "a box has a free slot", nil)
+}
+
+// fits tells whether the box may claim t at this moment. For online boxes it
+// agrees with holds: one of them fits exactly if there is no hold.
+func (f *Facts) fits(b *Box, t *Row) bool {
+	n, ok := f.need(t)
+	return ok && b.Enrolled && b.Busy < b.Slots && b.serves(t) && b.hasAgent(n) && b.isolates(n) && len(f.own(t)) == 0
+}
+
+// heldFor is the hold of a parked task.
+func heldFor(t *Row) []TaskHold {
+	reason := Blocked
+	if t.FailureKind != nil {
+		reason = *t.FailureKind
+	}
+	when := "what blocks it is answered, or it is redispatched"
+	if reason == BudgetExhausted {
+		when = "its budget is raised, or it is redispatched"
+	}
+	return []TaskHold{{reason, t.UpdatedAt, true, when, &TaskClear{"task.redispatch", map[string]string{"id": t.ID}}}}
+}
+
+// stuckBehind tells whether the holds have kept a task for too long behind
+// something that only a person clears.
+func stuckBehind(holds []TaskHold, now time.Time) bool {
+	return slices.ContainsFunc(holds, func(h TaskHold) bool {
+		return slices.Contains(personClears, h.Reason) && now.Sub(h.Since) > stuckBehindPerson
+	})
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

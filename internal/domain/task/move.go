@@ -1,0 +1,266 @@
+package task
+
+import (
+	"fmt"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+)
+
+// move takes a locked task to another state: it checks the table of moves,
+// writes the row with whatever else changed in it, the audit row, and wakes
+// those who wait for the task or the queue.
+func (s *Service) move(tx *db.Tx, t *Row, to Status, what string, data map[string]any) error {
+	from := t.Status
+	if !Allowed(from, to) {
+		return fmt.Errorf("task %s cannot go from %s to %s", t.ID, from, to)
+	}
+	t.Status = to
+	if to.Terminal() {
+		t.FinishedAt = &tx.Now
+	}
+	if !to.InFlight() {
+		t.Stuck = false
+		t.BoxID = nil
+	}
+	if to == Pending {
+		t.QueuedAt, t.RunID, t.ClaimedAt, t.StartedAt, t.FinishedAt = tx.Now, nil, nil, nil, nil
+	}
+	if err := store(tx, t, from); err != nil {
+		return err
+	}
+	return s.tell(tx, t, "task."+what, data)
+}
+
+// tell records what happened to t and wakes those who wait for it. The queue
+// is woken by every move: one that frees a slot or a seat makes others
+// claimable.
+func (s *Service) tell(tx *db.Tx, t *Row, kind string, data map[string]any) error {
+	if data == nil {
+		data = map[string]any{}
+	}
+	data["status"] = t.Status
+	s.Hub.Notify(tx, event.TaskTopic(t.ID), event.QueueTopic(t.AccountID), AnyQueue)
+	return event.Record(tx, event.Change{Kind: kind, Object: t.ID, Account: t.AccountID, RepoID: t.RepoID, Data: data})
+}
+
+// AnyQueue is the topic that has news when the queue of any account does.
+var AnyQueue = event.QueueTopic("")
+
+func queueTopic(account string) string { return event.QueueTopic(account) }
+
+// MarkClaimed gives a pending task to a box, as its next attempt.
+func (s *Service) MarkClaimed(tx *db.Tx, t *Row, runID, boxID string) error {
+	t.Attempt++
+	t.RunID, t.BoxID, t.ClaimedAt = &runID, &boxID, &tx.Now
+	return s.move(tx, t, Claimed, "claimed", map[string]any{"run_id": runID, "box_id": boxID, "attempt": t.Attempt})
+}
+
+// MarkRunning tells that the agent has started.
+func (s *Service) MarkRunning(tx *db.Tx, t *Row) error {
+	t.StartedAt = &tx.Now
+	return s.move(tx, t, Running, "started", map[string]any{"run_id": t.RunID})
+}
+
+// Complete ends a task whose work needs no pull request.
+func (s *Service) Complete(tx *db.Tx, t *Row) error {
+	t.FailureKind, t.Failure = nil, nil
+	if err := s.move(tx, t, Completed, "completed", nil); err != nil {
+		return err
+	}
+	return s.succeeded(tx, t)
+}
+
+// ToAwaitingCI tells that the work is in a pull request whose checks have yet
+// to pass.
+func (s *Service) ToAwaitingCI(tx *db.Tx, t *Row, prID string) error {
+	t.PRID, t.FailureKind, t.Failure = &prID, nil, nil
+	return s.move(tx, t, AwaitingCI, "awaiting_ci", map[string]any{"pr_id": prID})
+}
+
+// ToAwaitingReview tells that the checks of the task's pull request passed.
+func (s *Service) ToAwaitingReview(tx *db.Tx, t *Row) error {
+	return s.move(tx, t, AwaitingReview, "awaiting_review", map[string]any{"pr_id": t.PRID})
+}
+
+// ToMergeable tells that the task's pull request is green and approved.
+func (s *Service) ToMergeable(tx *db.Tx, t *Row) error {
+	return s.move(tx, t, Mergeable, "mergeable", map[string]any{"pr_id": t.PRID})
+}
+
+// Merged ends a task whose pull request was merged.
+func (s *Service) Merged(tx *db.Tx, t *Row) error {
+	if err := s.move(tx, t, Merged, "merged", map[string]any{"pr_id": t.PRID}); err != nil {
+		return err
+	}
+	return s.succeeded(tx, t)
+}
+
+// Fail ends a task for good, and what depends on it.
+func (s *Service) Fail(tx *db.Tx, t *Row, kind, detail string) error {
+	t.FailureKind, t.Failure = &kind, &detail
+	if err := s.move(tx, t, Failed, "failed", map[string]any{"failure_kind": kind}); err != nil {
+		return err
+	}
+	return s.failDependents(tx, t)
+}
+
+// Hold parks a task until a person acts. Kind is blocked or budget_exhausted
+// unless a policy parks it.
+func (s *Service) Hold(tx *db.Tx, t *Row, kind, detail string) error {
+	t.FailureKind, t.Failure = &kind, &detail
+	return s.move(tx, t, Held, "held", map[string]any{"failure_kind": kind})
+}
+
+// Release puts a held task back into the queue with all its tries.
+func (s *Service) Release(tx *db.Tx, t *Row) error {
+	t.Attempt, t.Charged, t.Uncharged, t.NotBefore = 0, 0, 0, time.UnixMicro(0)
+	return s.move(tx, t, Pending, "released", nil)
+}
+
+// Requeue puts an in-flight task whose run was taken away from it back into
+// the queue, with nothing charged.
+func (s *Service) Requeue(tx *db.Tx, t *Row, why string) error {
+	t.NotBefore = tx.Now
+	return s.move(tx, t, Pending, "requeued", map[string]any{"reason": why})
+}
+
+// AttemptFailed puts an in-flight task where its failure leads: back into the
+// queue, parked, or failed for good.
+func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
+	if !KnownFailure(kind) {
+		return fmt.Errorf("task %s: unknown failure kind %q", t.ID, kind)
+	}
+	backoff := s.Backoff
+	if len(backoff) == 0 {
+		backoff = DefaultBackoff
+	}
+	to, wait, charged, uncharged := afterFailure(kind, t.Charged, t.Uncharged, t.MaxAttempts, backoff)
+	t.Charged, t.Uncharged = charged, uncharged
+	switch to {
+	case Failed:
+		return s.Fail(tx, t, kind, detail)
+	case Held:
+		return s.Hold(tx, t, kind, detail)
+	}
+	t.FailureKind, t.Failure = &kind, &detail
+	t.NotBefore = tx.Now.Add(wait)
+	return s.move(tx, t, Pending, "requeued", map[string]any{"failure_kind": kind, "charged": charged, "not_before": t.NotBefore})
+}
+
+// SetBase notes the commit that the running attempt works from.
+func (s *Service) SetBase(tx *db.Tx, t *Row, sha string) error {
+	t.BaseSHA = &sha
+	return store(tx, t, t.Status)
+}
+
+// SetWIP notes unfinished work that was saved on the task's branch.
+func (s *Service) SetWIP(tx *db.Tx, t *Row, sha string, paths []string) error {
+	if paths == nil {
+		paths = []string{}
+	}
+	t.WIPSHA, t.WIPPaths, t.WIPAt = &sha, db.JSON[[]string]{V: paths}, &tx.Now
+	if err := store(tx, t, t.Status); err != nil {
+		return err
+	}
+	s.Hub.Notify(tx, event.TaskTopic(t.ID))
+	return nil
+}
+
+// SetStuck marks a task as stuck, or as moving again.
+func (s *Service) SetStuck(tx *db.Tx, t *Row, stuck bool) error {
+	if t.Stuck == stuck {
+		return nil
+	}
+	t.Stuck = stuck
+	if err := store(tx, t, t.Status); err != nil {
+		return err
+	}
+	what := "task.unstuck"
+	if stuck {
+		what = "task.stuck"
+	}
+	return s.tell(tx, t, what, nil)
+}
+
+// succeeded lets the dependents of t go on.
+func (s *Service) succeeded(tx *db.Tx, t *Row) error {
+	_, err := dependencyDone.Exec(tx, t.ID)
+	return err
+}
+
+// failDependents fails every pending task that waits for t.
+func (s *Service) failDependents(tx *db.Tx, t *Row) error {
+	ids, err := selectDependents.All(tx, t.ID)
+	if err != nil {
+		return err
+	}
+	for _, dep := range ids {
+		d, ok, err := Lock(tx, t.AccountID, dep)
+		if err != nil {
+			return err
+		}
+		if !ok || d.Status != Pending && d.Status != Held {
+			continue
+		}
+		if err := s.Fail(tx, &d, DependencyFailed, fmt.Sprintf("%s, which it depends on, is %s.", t.ID, t.Status)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// revive puts t back into the queue with all its tries, and after it the
+// dependents that failed because of it. It answers their ids.
+func (s *Service) revive(tx *db.Tx, t *Row, what string, data map[string]any) (released []string, err error) {
+	t.Attempt, t.Charged, t.Uncharged, t.NotBefore = 0, 0, 0, time.UnixMicro(0)
+	up, err := selectUpstream.All(tx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	t.WaitingDeps = 0
+	for _, u := range up {
+		if !u.Status.succeeded() {
+			t.WaitingDeps++
+		}
+	}
+	if err := s.move(tx, t, Pending, what, data); err != nil {
+		return nil, err
+	}
+	ids, err := selectDependents.All(tx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, dep := range ids {
+		d, ok, err := Lock(tx, t.AccountID, dep)
+		if err != nil {
+			return nil, err
+		}
+		if !ok || d.Status != Failed || d.FailureKind == nil || *d.FailureKind != DependencyFailed {
+			continue
+		}
+		if lost, err := lostUpstream(tx, d.ID); err != nil {
+			return nil, err
+		} else if lost != "" {
+			continue // something else it needs has failed as well
+		}
+		further, err := s.revive(tx, &d, "released", map[string]any{"because": t.ID})
+		if err != nil {
+			return nil, err
+		}
+		released = append(append(released, d.ID), further...)
+	}
+	return released, nil
+}
+
+// lostUpstream names a dependency of the task that will not succeed, or "".
+func lostUpstream(tx *db.Tx, taskID string) (string, error) {
+	up, err := selectUpstream.All(tx, taskID)
+	for _, u := range up {
+		if u.Status == Failed || u.Status == Cancelled {
+			return u.ID, err
+		}
+	}
+	return "", err
+}

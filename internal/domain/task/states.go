@@ -1,0 +1,156 @@
+package task
+
+import (
+	"slices"
+	"time"
+)
+
+// Status is a task's state.
+type Status string
+
+// The states. Completed, merged and cancelled are final; failed is left only
+// by a redispatch.
+const (
+	Pending        Status = "pending"
+	Held           Status = "held"
+	Claimed        Status = "claimed"
+	Running        Status = "running"
+	AwaitingCI     Status = "awaiting_ci"
+	AwaitingReview Status = "awaiting_review"
+	Mergeable      Status = "mergeable"
+	Completed      Status = "completed"
+	Merged         Status = "merged"
+	Cancelled      Status = "cancelled"
+	Failed         Status = "failed"
+)
+
+// Statuses lists all states.
+func Statuses() []Status {
+	return []Status{Pending, Held, Claimed, Running, AwaitingCI, AwaitingReview, Mergeable, Completed, Merged, Cancelled, Failed}
+}
+
+// moves is the whole state machine: what is not here does not happen.
+var moves = map[Status][]Status{
+	Pending:        {Claimed, Held, Failed, Cancelled},
+	Held:           {Pending, Failed, Cancelled},
+	Claimed:        {Running, Pending, Held, Failed, Cancelled},
+	Running:        {Pending, Held, AwaitingCI, Completed, Failed, Cancelled},
+	AwaitingCI:     {AwaitingReview, Mergeable, Merged, Failed, Cancelled},
+	AwaitingReview: {AwaitingCI, Mergeable, Merged, Failed, Cancelled},
+	Mergeable:      {AwaitingCI, Merged, Failed, Cancelled},
+	Failed:         {Pending},
+}
+
+// Allowed tells whether a task may go from one state to another.
+func Allowed(from, to Status) bool { return slices.Contains(moves[from], to) }
+
+// Terminal tells whether no work goes on and none will by itself.
+func (s Status) Terminal() bool {
+	return s == Completed || s == Merged || s == Cancelled || s == Failed
+}
+
+// InFlight tells whether a box holds the task.
+func (s Status) InFlight() bool { return s == Claimed || s == Running }
+
+// Shipped tells whether the work is done as far as agents are concerned.
+func (s Status) Shipped() bool {
+	return slices.Contains([]Status{Merged, Completed, AwaitingCI, AwaitingReview, Mergeable}, s)
+}
+
+// succeeded tells whether dependents may go on.
+func (s Status) succeeded() bool { return s == Completed || s == Merged }
+
+// Failure kinds.
+const (
+	BoxLost        = "box_lost"
+	BoxDrained     = "box_drained"
+	LeaseExpired   = "lease_expired"
+	CheckoutFailed = "checkout_failed"
+	SetupFailed    = "setup_failed"
+	PushRejected   = "push_rejected"
+	StorageFailed  = "storage_failed"
+
+	RunTimeout      = "run_timeout"
+	RunStalled      = "run_stalled"
+	AgentCrashed    = "agent_crashed"
+	AgentError      = "agent_error"
+	ReportMissing   = "report_missing"
+	GaveUp          = "gave_up"
+	ContextOverflow = "context_overflow"
+
+	ProviderAuth        = "provider_auth"
+	ProviderQuota       = "provider_quota"
+	ProviderRateLimit   = "provider_rate_limit"
+	ProviderUnavailable = "provider_unavailable"
+	ModelUnavailable    = "model_unavailable"
+	NoCredential        = "no_credential"
+
+	Blocked          = "blocked"
+	BudgetExhausted  = "budget_exhausted"
+	CILadderSpent    = "ci_ladder_spent"
+	MergeConflict    = "merge_conflict"
+	PRClosed         = "pr_closed"
+	DependencyFailed = "dependency_failed"
+	PolicyRefused    = "policy_refused"
+	Superseded       = "superseded"
+	QueueExpired     = "queue_expired"
+)
+
+// consequence is what a failed try means for its task.
+type consequence uint8
+
+const (
+	charge       consequence = iota // counts as one of the tries
+	forgive                         // try again at once, uncharged
+	forgiveLater                    // try again after the ladder's wait, uncharged
+	park                            // only a person or a budget can help
+	giveUp                          // another try cannot help
+)
+
+var consequences = map[string]consequence{
+	BoxLost: forgive, BoxDrained: forgive, LeaseExpired: forgive,
+	ProviderRateLimit: forgiveLater, ProviderUnavailable: forgiveLater, ModelUnavailable: forgiveLater,
+	CheckoutFailed: charge, SetupFailed: charge, PushRejected: charge, StorageFailed: charge,
+	RunTimeout: charge, RunStalled: charge, AgentCrashed: charge, AgentError: charge, ReportMissing: charge, GaveUp: charge, ContextOverflow: charge,
+	ProviderAuth: charge, ProviderQuota: charge, NoCredential: charge, MergeConflict: charge,
+	Blocked: park, BudgetExhausted: park,
+	CILadderSpent: giveUp, PRClosed: giveUp, DependencyFailed: giveUp, PolicyRefused: giveUp, Superseded: giveUp, QueueExpired: giveUp,
+}
+
+// KnownFailure tells whether kind is one of the failure kinds.
+func KnownFailure(kind string) bool {
+	_, ok := consequences[kind]
+	return ok
+}
+
+// DefaultBackoff is the wait before the next try after the 1st, 2nd, … failure.
+var DefaultBackoff = []time.Duration{30 * time.Second, 5 * time.Minute, 30 * time.Minute}
+
+// maxUncharged tries in a row that were nobody's fault end a task all the same.
+const maxUncharged = 5
+
+// afterFailure climbs the ladder: where the task goes after a try that failed
+// with kind, how long it waits there, and its counters from then on.
+func afterFailure(kind string, charged, uncharged, maxAttempts int64, backoff []time.Duration) (to Status, wait time.Duration, c, u int64) {
+	rung := func(n int64) time.Duration { return backoff[min(int(n), len(backoff))-1] }
+	switch what := consequences[kind]; what {
+	case park:
+		return Held, 0, charged, uncharged
+	case giveUp:
+		return Failed, 0, charged, uncharged
+	case forgive, forgiveLater:
+		uncharged++
+		if uncharged >= maxUncharged {
+			return Failed, 0, charged, uncharged
+		}
+		if what == forgiveLater {
+			wait = rung(uncharged)
+		}
+		return Pending, wait, charged, uncharged
+	}
+	charged++
+	if charged >= maxAttempts {
+		return Failed, 0, charged, 0
+	}
+	return Pending, rung(charged), charged, 0
+}

@@ -1,0 +1,228 @@
+package task
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/protocol"
+)
+
+const columns = `id, account_id, repo_id, kind, sink, title, problem, status, attempt, charged, uncharged, max_attempts,
+	failure_kind, failure, priority, stuck, not_before, waiting_deps, queued_at, run_id, box_id, branch, base_sha,
+	wip_sha, wip_paths, wip_at, pr_id, checkout_sha, files, labels, guidance, template, command, confidence,
+	budget_micros, result_schema, ask_id, created_by, created_at, updated_at, claimed_at, started_at, finished_at`
+
+// queueOrder is the order in which tasks are claimed.
+const queueOrder = `priority DESC, queued_at, id`
+
+var (
+	insertTask = db.S(`INSERT INTO tasks (` + columns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+		$14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36,
+		$37, $38, $39, $40, $41, $42, $43)`)
+
+	// updateTask writes whatever may change in a task's life, provided that it
+	// is still in the state it was read in.
+	updateTask = db.S(`UPDATE tasks SET status = $4, attempt = $5, charged = $6, uncharged = $7, failure_kind = $8,
+		failure = $9, stuck = $10, not_before = $11, waiting_deps = $12, queued_at = $13, run_id = $14, box_id = $15,
+		base_sha = $16, wip_sha = $17, wip_paths = $18, wip_at = $19, pr_id = $20, guidance = $21, updated_at = $22,
+		claimed_at = $23, started_at = $24, finished_at = $25
+		WHERE account_id = $1 AND id = $2 AND status = $3`)
+
+	selectTask = db.Q[Row](`SELECT ` + columns + ` FROM tasks WHERE account_id = $1 AND id = $2`)
+
+	selectQueue = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY ` + queueOrder)
+	countQueue  = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending'`)
+
+	selectPending = db.Q[Row](`SELECT ` + columns + ` FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY ` + queueOrder)
+
+	// selectReady pages through the tasks whose own waits are over. The key of
+	// the row before is ($3, $4, $5); a priority above all begins.
+	selectReady = db.Q[Row](`SELECT ` + columns + ` FROM tasks
+		WHERE account_id = $1 AND status = 'pending' AND waiting_deps = 0 AND not_before <= $2
+		AND (priority < $3 OR priority = $3 AND (queued_at, id) > ($4, $5))
+		ORDER BY ` + queueOrder + ` LIMIT 64`)
+
+	selectNextWake = db.Q[*time.Time](`SELECT MIN(not_before) FROM tasks WHERE account_id = $1 AND status = 'pending' AND not_before > $2`)
+
+	selectSeatUse = db.Q[inFlight](`SELECT COUNT(*) AS n, MAX(claimed_at) AS newest FROM tasks
+		WHERE account_id = $1 AND status IN ('claimed', 'running') AND kind <> 'ci'`)
+
+	selectBoxUse = db.Q[boxUse](`SELECT box_id, COUNT(*) AS n, MAX(claimed_at) AS newest FROM tasks
+		WHERE status IN ('claimed', 'running') AND box_id IS NOT NULL GROUP BY box_id`)
+
+	selectFleet = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes WHERE state <> 'revoked' AND (owner_target = 'shared'
+		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = $1
+		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = $1))`)
+
+	selectBox = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes WHERE id = $1 AND state <> 'revoked'`)
+
+	// selectServed lists the accounts whose queues a box serves, the longest
+	// waiting first.
+	selectServed = db.Q[string](`SELECT t.account_id FROM tasks t WHERE t.status = 'pending' AND ($1 = 'shared'
+		OR $1 = 'org' AND t.account_id = $2
+		OR $1 = 'user' AND t.account_id IN (SELECT account_id FROM memberships WHERE user_id = $2))
+		GROUP BY t.account_id ORDER BY MIN(t.queued_at), t.account_id`)
+
+	lockAccount = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
+	lockBox     = db.Q[string](`SELECT id FROM boxes WHERE id = $1`).ForUpdate()
+
+	insertDep = db.S(`INSERT INTO task_deps (task_id, depends_on) VALUES ($1, $2)`)
+
+	selectUpstream = db.Q[upstream](`SELECT t.id, t.status FROM task_deps d JOIN tasks t ON t.id = d.depends_on
+		WHERE d.task_id = $1 ORDER BY t.id`)
+
+	selectDependents = db.Q[string](`SELECT t.id FROM task_deps d JOIN tasks t ON t.id = d.task_id
+		WHERE d.depends_on = $1 ORDER BY t.id`)
+
+	// dependencyDone needs no state: a failed dependent counts afresh when it
+	// is released.
+	dependencyDone = db.S(`UPDATE tasks SET waiting_deps = waiting_deps - 1
+		WHERE waiting_deps > 0 AND id IN (SELECT task_id FROM task_deps WHERE depends_on = $1)`)
+
+	selectSpent = db.Q[spent](`SELECT task_id, SUM(cost_micros) AS micros FROM sessions
+		WHERE account_id = $1 AND task_id = $2 AND cost_micros IS NOT NULL GROUP BY task_id`)
+
+	insertEscalation = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, created_by, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
+)
+
+const boxColumns = `id, account_id, owner_target, owner_id, state, presence, slots, agents, isolation, last_beat_at`
+
+type (
+	inFlight struct {
+		N      int64
+		Newest *time.Time
+	}
+	boxUse struct {
+		BoxID  string
+		N      int64
+		Newest *time.Time
+	}
+	boxRow struct {
+		ID          string
+		AccountID   string
+		OwnerTarget string
+		OwnerID     *string
+		State       string
+		Presence    string
+		Slots       int64
+		Agents      db.JSON[[]protocol.AgentInfo]
+		Isolation   db.JSON[[]string]
+		LastBeatAt  *time.Time
+	}
+	upstream struct {
+		ID     string
+		Status Status
+	}
+	spent struct {
+		TaskID string
+		Micros int64
+	}
+)
+
+func (r boxRow) box() Box {
+	b := Box{ID: r.ID, AccountID: r.AccountID, Target: r.OwnerTarget, Enrolled: r.State == "enrolled", Online: r.Presence == "online",
+		Slots: r.Slots, Isolation: r.Isolation.V}
+	if r.OwnerID != nil {
+		b.OwnerID = *r.OwnerID
+	} else if r.OwnerTarget == "org" {
+		b.OwnerID = r.AccountID
+	}
+	for _, a := range r.Agents.V {
+		b.Agents = append(b.Agents, a.Name)
+	}
+	if r.LastBeatAt != nil {
+		b.LastBeat = *r.LastBeatAt
+	}
+	return b
+}
+
+func insert(tx *db.Tx, t *Row) error {
+	_, err := insertTask.Exec(tx, t.ID, t.AccountID, t.RepoID, t.Kind, t.Sink, t.Title, t.Problem, t.Status, t.Attempt, t.Charged,
+		t.Uncharged, t.MaxAttempts, t.FailureKind, t.Failure, t.Priority, t.Stuck, t.NotBefore, t.WaitingDeps, t.QueuedAt, t.RunID,
+		t.BoxID, t.Branch, t.BaseSHA, t.WIPSHA, t.WIPPaths, t.WIPAt, t.PRID, t.CheckoutSHA, t.Files, t.Labels, t.Guidance, t.Template,
+		t.Command, t.Confidence, t.BudgetMicros, t.ResultSchema, t.AskID, t.CreatedBy, t.CreatedAt, t.UpdatedAt, t.ClaimedAt,
+		t.StartedAt, t.FinishedAt)
+	return err
+}
+
+// store writes t, which was read in state from.
+func store(tx *db.Tx, t *Row, from Status) error {
+	t.UpdatedAt = tx.Now
+	n, err := updateTask.Exec(tx, t.AccountID, t.ID, from, t.Status, t.Attempt, t.Charged, t.Uncharged, t.FailureKind, t.Failure,
+		t.Stuck, t.NotBefore, t.WaitingDeps, t.QueuedAt, t.RunID, t.BoxID, t.BaseSHA, t.WIPSHA, t.WIPPaths, t.WIPAt, t.PRID,
+		t.Guidance, t.UpdatedAt, t.ClaimedAt, t.StartedAt, t.FinishedAt)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("task %s is no longer %s", t.ID, from)
+	}
+	return err
+}
+
+// Lock reads a task of an account and keeps others from changing it until the
+// transaction ends. A task is locked before its run.
+func Lock(tx *db.Tx, account, taskID string) (Row, bool, error) {
+	return selectTask.ForUpdate().Maybe(tx, account, taskID)
+}
+
+// Get reads a task of an account.
+func Get(tx *db.Tx, account, taskID string) (Row, bool, error) {
+	return selectTask.Maybe(tx, account, taskID)
+}
+
+// find is Get for a caller: an id that is unknown, foreign or malformed is the
+// same 404.
+func find(tx *db.Tx, taskID string, lock bool) (Row, error) {
+	if !id.Valid(taskID) {
+		return Row{}, fault.Missing("task")
+	}
+	q := selectTask
+	if lock {
+		q = q.ForUpdate()
+	}
+	t, ok, err := q.Maybe(tx, tx.Account, taskID)
+	if err == nil && !ok {
+		err = fault.Missing("task")
+	}
+	return t, err
+}
+
+// DependsOn lists the tasks that a task waits for.
+func DependsOn(tx *db.Tx, taskID string) ([]string, error) {
+	up, err := selectUpstream.All(tx, taskID)
+	ids := make([]string, len(up))
+	for i, u := range up {
+		ids[i] = u.ID
+	}
+	return ids, err
+}
+
+func list(tx *db.Tx, p op.PageIn, repoID string) ([]Row, error) {
+	b := db.Build(`SELECT `+columns+` FROM tasks WHERE account_id = `, tx.Account)
+	if s := p.Want("status"); s != "" {
+		b.And("status = ", s)
+	}
+	if k := p.Want("kind"); k != "" {
+		b.And("kind = ", k)
+	}
+	if repoID != "" {
+		b.And("repo_id = ", repoID)
+	}
+	if p.Q != "" {
+		b.Contains("title", p.Q)
+	}
+	if after := p.After(); len(after) == 2 {
+		at, err := strconv.ParseInt(after[0], 10, 64)
+		if err != nil {
+			return nil, fault.Field("cursor", "is not a cursor of this collection")
+		}
+		b.And("(created_at, id) < ", db.Tuple(at, after[1]))
+	}
+	return db.Select[Row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+}
+
+func pageKey(t Row) []string { return []string{strconv.FormatInt(db.Micros(t.CreatedAt), 10), t.ID} }
