@@ -1,0 +1,150 @@
+package pull
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/op"
+)
+
+type row struct {
+	ID         string
+	RepoID     string
+	Owner      string
+	Name       string
+	Number     int64
+	Title      string
+	URL        string `db:"url"`
+	State      string
+	HeadRef    string
+	BaseRef    string
+	HeadSHA    string  `db:"head_sha"`
+	BaseSHA    string  `db:"base_sha"`
+	MergeSHA   *string `db:"merge_sha"`
+	PatchID    string
+	Mergeable  string
+	Checks     string
+	TaskID     *string
+	AuthorKind string
+	CreatedAt  time.Time
+	MergedAt   *time.Time
+	MergedBy   *string
+}
+
+type actionRow struct {
+	ID          string
+	PRID        string `db:"pr_id"`
+	Kind        string
+	HeadSHA     string `db:"head_sha"`
+	State       string
+	Error       *string
+	DecidedBy   *string
+	RequestedAt time.Time
+	DecidedAt   *time.Time
+	ExpiresAt   time.Time
+}
+
+type ciRow struct {
+	ID     string
+	RepoID string
+	PRID   string `db:"pr_id"`
+	SHA    string `db:"sha"`
+}
+
+type dueRow struct {
+	ID        string
+	AccountID string
+	PRID      string `db:"pr_id"`
+	HeadSHA   string `db:"head_sha"`
+	Tries     int64
+	DecidedBy *string
+}
+
+const (
+	columns = `p.id, p.repo_id, r.owner, r.name, p.number, p.title, p.url, p.state, p.head_ref, p.base_ref, p.head_sha, p.base_sha,
+	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by`
+	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
+	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at`
+)
+
+var (
+	byID       = db.Q[row](`SELECT ` + columns + from + `$1 AND p.id = $2`)
+	openByHead = db.Q[row](`SELECT ` + columns + from + `$1 AND p.repo_id = $2 AND p.head_ref = $3 AND p.state = 'open'`)
+	nextNumber = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
+	insert     = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha,
+		task_id, author_kind, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)`)
+	setHead   = db.S(`UPDATE pulls SET head_sha = $2, checks = $3, mergeable = 'unknown', updated_at = $4 WHERE id = $1`)
+	setChecks = db.S(`UPDATE pulls SET checks = $2, updated_at = $3 WHERE id = $1`)
+	setMerged = db.S(`UPDATE pulls SET state = 'merged', merge_sha = $2, merged_by = $3, merged_at = $4, updated_at = $4 WHERE id = $1 AND state = 'open'`)
+	setClean  = db.S(`UPDATE pulls SET mergeable = $2, updated_at = $3 WHERE id = $1`)
+
+	insertAction = db.S(`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by, requested_at, decided_at, expires_at, due_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $8) ON CONFLICT DO NOTHING`)
+	openAction   = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
+	decideAction = db.S(`UPDATE pull_actions SET state = $2, decided_by = $3, decided_at = $4, due_at = $4 WHERE id = $1 AND state = 'pending'`)
+	staleActions = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
+	expire       = db.S(`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at < $1`)
+	takeDue      = db.Q[dueRow](`UPDATE pull_actions SET due_at = $2, tries = tries + 1
+		WHERE id IN (SELECT id FROM pull_actions WHERE state = 'approved' AND due_at <= $1 ORDER BY due_at LIMIT 8)
+			AND due_at <= $1 AND state = 'approved'
+		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)
+	postpone  = db.S(`UPDATE pull_actions SET due_at = $2 WHERE id = $1 AND state = 'approved'`)
+	endAction = db.S(`UPDATE pull_actions SET state = $2, error = $3 WHERE id = $1 AND state = 'approved'`)
+
+	insertCI = db.S(`INSERT INTO ci_runs (id, account_id, repo_id, pr_id, sha, command, status, task_id, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`)
+	ciByTask = db.Q[ciRow](`SELECT id, repo_id, COALESCE(pr_id, '') AS pr_id, sha FROM ci_runs WHERE account_id = $1 AND task_id = $2`)
+	endCI    = db.S(`UPDATE ci_runs SET status = $2, run_id = $3, box_id = $4, exit_code = $5, output = $6, finished_at = $7 WHERE id = $1`)
+)
+
+func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
+	}
+	b := db.Build(`SELECT `+columns+from, tx.Account).And("p.repo_id = ", repoID)
+	if s := p.Want("state"); s != "" {
+		b.And("p.state = ", s)
+	}
+	if more {
+		b.And("(p.created_at, p.id) < ", db.Tuple(at, last))
+	}
+	return db.Select[row](tx, b.SQL(" ORDER BY p.created_at DESC, p.id DESC LIMIT ", p.Size()))
+}
+
+// pendingOf finds the open questions of some pull requests.
+func pendingOf(tx *db.Tx, prIDs []string) (map[string]actionRow, error) {
+	rows, err := db.Select[actionRow](tx, db.Build(`SELECT `+actionColumns+` FROM pull_actions WHERE state IN ('pending', 'approved')`).In("pr_id", prIDs))
+	if err != nil {
+		return nil, err
+	}
+	m := make(map[string]actionRow, len(rows))
+	for _, a := range rows {
+		m[a.PRID] = a
+	}
+	return m, nil
+}
+
+type approvalRow struct {
+	actionRow
+	Owner  string
+	Name   string
+	Number int64
+	Title  string
+	URL    string `db:"url"`
+}
+
+func approvals(tx *db.Tx, p op.PageIn) ([]approvalRow, error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
+	}
+	b := db.Build(`SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at,
+		r.owner, r.name, p.number, p.title, p.url
+		FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
+		WHERE a.state = 'pending' AND a.account_id = `, tx.Account)
+	if more {
+		b.And("(a.requested_at, a.id) < ", db.Tuple(at, last))
+	}
+	return db.Select[approvalRow](tx, b.SQL(" ORDER BY a.requested_at DESC, a.id DESC LIMIT ", p.Size()))
+}

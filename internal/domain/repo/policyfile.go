@@ -1,0 +1,129 @@
+package repo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// PolicyPath is where a repository keeps its policy file.
+const PolicyPath = ".svc/policy.yml"
+
+// Limits of the policy file.
+const (
+	maxPolicyBytes  = 64 << 10
+	maxInstructions = 8000 // characters
+	maxCheckTime    = 2 * time.Hour
+)
+
+// Policy is a parsed policy file with every default filled in. The zero file,
+// and a repository without one, give the defaults.
+type Policy struct {
+	Version int         `json:"version" yaml:"version"`
+	Agent   AgentPolicy `json:"agent" yaml:"agent"`
+	Checks  CheckPolicy `json:"checks" yaml:"checks"`
+	Merge   MergePolicy `json:"merge" yaml:"merge"`
+	// Instructions are handed to every agent that works on the repository.
+	Instructions string `json:"instructions" yaml:"instructions"`
+}
+
+// AgentPolicy says how agents run.
+type AgentPolicy struct {
+	Template  string `json:"template" yaml:"template"`   // used when a task names none
+	Isolation string `json:"isolation" yaml:"isolation"` // the least a box must offer: none, landlock or bubblewrap
+}
+
+// CheckPolicy is the repository's own test command, run on a box for each new
+// head of a pull request. Without a command nothing is checked.
+type CheckPolicy struct {
+	Command string `json:"command" yaml:"command"` // run by sh -c in the checkout
+	Timeout string `json:"timeout" yaml:"timeout"` // a duration such as 10m
+}
+
+// MergePolicy says what happens to a pull request whose checks passed.
+type MergePolicy struct {
+	Mode         string `json:"mode" yaml:"mode"`     // ask: a person approves the head; auto: merge; never
+	Method       string `json:"method" yaml:"method"` // merge or squash
+	DeleteBranch bool   `json:"delete_branch" yaml:"delete_branch"`
+}
+
+// CheckTimeout is Checks.Timeout as a duration.
+func (p Policy) CheckTimeout() time.Duration {
+	d, err := time.ParseDuration(p.Checks.Timeout)
+	if err != nil {
+		return 10 * time.Minute
+	}
+	return d
+}
+
+// DefaultPolicy is in force where no valid file says otherwise.
+func DefaultPolicy() Policy {
+	return Policy{
+		Version: 1,
+		Agent:   AgentPolicy{Template: "default", Isolation: "none"},
+		Checks:  CheckPolicy{Timeout: "10m"},
+		Merge:   MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true},
+	}
+}
+
+// ParsePolicy reads a policy file strictly: unknown keys are errors. Each
+// message names its line or its key.
+func ParsePolicy(text []byte) (Policy, []string) {
+	p := DefaultPolicy()
+	if len(text) > maxPolicyBytes {
+		return DefaultPolicy(), []string{fmt.Sprintf("the file is larger than %d bytes", maxPolicyBytes)}
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	err := dec.Decode(&p)
+	var types *yaml.TypeError
+	switch {
+	case errors.Is(err, io.EOF): // an empty file says nothing
+		return DefaultPolicy(), nil
+	case errors.As(err, &types):
+		msgs := make([]string, len(types.Errors))
+		for i, m := range types.Errors {
+			msgs[i] = strings.NewReplacer("repo.", "").Replace(m)
+		}
+		return DefaultPolicy(), msgs
+	case err != nil:
+		return DefaultPolicy(), []string{strings.TrimPrefix(err.Error(), "yaml: ")}
+	}
+	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return DefaultPolicy(), []string{"the file holds more than one document"}
+	}
+	if msgs := p.check(); msgs != nil {
+		return DefaultPolicy(), msgs
+	}
+	return p, nil
+}
+
+func (p Policy) check() (msgs []string) {
+	oneOf := func(key, v string, allowed ...string) {
+		if !slices.Contains(allowed, v) {
+			msgs = append(msgs, fmt.Sprintf("%s must be one of %s", key, strings.Join(allowed, ", ")))
+		}
+	}
+	if p.Version != 1 {
+		msgs = append(msgs, "version must be 1")
+	}
+	if p.Agent.Template == "" {
+		msgs = append(msgs, "agent.template must not be empty")
+	}
+	oneOf("agent.isolation", p.Agent.Isolation, "none", "landlock", "bubblewrap")
+	oneOf("merge.mode", p.Merge.Mode, "ask", "auto", "never")
+	oneOf("merge.method", p.Merge.Method, "merge", "squash")
+	if d, err := time.ParseDuration(p.Checks.Timeout); err != nil || d <= 0 || d > maxCheckTime {
+		msgs = append(msgs, fmt.Sprintf("checks.timeout must be a duration of at most %s, such as 10m", maxCheckTime))
+	}
+	if len([]rune(p.Instructions)) > maxInstructions {
+		msgs = append(msgs, fmt.Sprintf("instructions must have at most %d characters", maxInstructions))
+	}
+	return msgs
+}

@@ -1,0 +1,213 @@
+// Package repo is the repositories of an account: which there are, whether
+// agents may work on them, and the policy file each keeps in itself. It also
+// decides who may do what with a repository's git data, and is told when
+// somebody pushed.
+package repo
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/policy"
+)
+
+// Repository is a row as the API shows it.
+type Repository struct {
+	ID                 string     `json:"id"`
+	Owner              string     `json:"owner"`
+	Repo               string     `json:"repo"`
+	FullName           string     `json:"full_name"`
+	Host               string     `json:"host"`
+	CloneURL           string     `json:"clone_url"`
+	DefaultBranch      string     `json:"default_branch"`
+	Private            bool       `json:"private"`
+	Enabled            bool       `json:"enabled"`
+	DonationsEnabled   bool       `json:"donations_enabled"`
+	AIFirst            bool       `json:"ai_first"`
+	CanaryEnabled      bool       `json:"canary_enabled"`
+	PublicStatsEnabled bool       `json:"public_stats_enabled"`
+	PolicyValid        *bool      `json:"policy_valid" doc:"null: the repository has no policy file"`
+	LastActivityAt     *time.Time `json:"last_activity_at"`
+	CreatedAt          time.Time  `json:"created_at"`
+}
+
+// BuiltIn is the host value of repositories this server keeps itself.
+const BuiltIn = "builtin"
+
+// Service answers for repositories.
+type Service struct {
+	DB      *db.DB
+	Hub     *event.Hub
+	Host    codehost.Host
+	BaseURL func() string
+	// Authenticate resolves a personal access token.
+	Authenticate func(ctx context.Context, bearer string) (policy.Actor, error)
+	// Attempt resolves the git token of a live attempt: the repository, the
+	// refs it may push, and how it is named.
+	Attempt func(ctx context.Context, token string) (repoID string, push []string, who string, ok bool, err error)
+	// Pushed is told of each branch that moved, in the transaction that
+	// records the push.
+	Pushed func(tx *db.Tx, r Ref, branch, oldSHA, newSHA string) error
+}
+
+// Ref is what other domains need of a repository.
+type Ref struct {
+	ID            string
+	AccountID     string
+	Owner, Name   string
+	DefaultBranch string
+	Enabled       bool
+	Policy        Policy
+}
+
+// FullName is owner/name.
+func (r Ref) FullName() string { return r.Owner + "/" + r.Name }
+
+// HostRepo names the repository at its host.
+func (r Ref) HostRepo() codehost.Repo { return codehost.Repo{Owner: r.Owner, Name: r.Name} }
+
+// Install makes a repository known, enabled from the start. Everything that
+// makes repositories (first boot, the built-in host, the command line, a code
+// host's install webhook) comes through here.
+func Install(tx *db.Tx, owner, name, host, defaultBranch string, private bool) (string, error) {
+	newID := id.New()
+	if _, err := insert.Exec(tx, newID, tx.Account, owner, name, host, defaultBranch, private, true, tx.Micros()); err != nil {
+		return "", err
+	}
+	return newID, event.Record(tx, event.Change{Kind: "repo.installed", Object: newID, RepoID: newID, Data: map[string]string{"repo": owner + "/" + name, "host": host}})
+}
+
+// Access decides what the holder of a git password may do with a repository.
+// It answers a fault.Unauthenticated for a password that is worth nothing, and
+// no access for repositories the holder may not see.
+func (s *Service) Access(ctx context.Context, _, password string, r codehost.Repo) (codehost.Access, error) {
+	if repoID, push, who, ok, err := s.Attempt(ctx, password); err != nil {
+		return codehost.Access{}, err
+	} else if ok {
+		var row row
+		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+			row, ok, err = byIDAnywhere.Maybe(tx, repoID)
+			return err
+		})
+		if err != nil || !ok || row.Owner != r.Owner || row.Name != r.Name {
+			return codehost.Access{}, err
+		}
+		return codehost.Access{Read: true, Push: push, Who: who}, nil
+	}
+	actor, err := s.Authenticate(ctx, password)
+	if err != nil {
+		return codehost.Access{}, err
+	}
+	if actor.Anonymous() {
+		return codehost.Access{}, policy.Unauthenticated()
+	}
+	var known, own bool
+	err = s.DB.Read(db.WithAccount(ctx, actor.AccountID), func(tx *db.Tx) (err error) {
+		if _, known, err = byName.Maybe(tx, tx.Account, r.Owner, r.Name); err != nil {
+			return err
+		}
+		login, err := accountLogin.One(tx, tx.Account)
+		own = login == r.Owner
+		return err
+	})
+	if err != nil || !known && !own {
+		return codehost.Access{}, err
+	}
+	a := codehost.Access{Who: actor.Label()}
+	a.Read = actor.Scopes.Has(policy.Scopes(policy.ReadRepos))
+	if actor.Scopes.Has(policy.Scopes(policy.WriteRepos)) {
+		a.Push = []string{"refs/heads/*", "refs/tags/*"}
+		a.Create = own && !known
+	}
+	return a, nil
+}
+
+// Create installs a repository of the built-in host on its first push.
+func (s *Service) Create(ctx context.Context, r codehost.Repo) error {
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		owner, ok, err := accountByLogin.Maybe(tx, r.Owner)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fault.Missing("account")
+		}
+		tx.Account = owner
+		_, err = Install(tx, r.Owner, r.Name, BuiltIn, "main", true)
+		return err
+	})
+	if db.IsUnique(err) {
+		return nil // somebody else's first push came first
+	}
+	return err
+}
+
+// OnPush records what a push to the built-in host changed: activity, the
+// default branch of a new repository, the policy file, and the heads of pull
+// requests.
+func (s *Service) OnPush(ctx context.Context, e codehost.PushEvent) error {
+	info, err := s.Host.Info(ctx, e.Repo)
+	if err != nil {
+		return err
+	}
+	pol, err := s.readPolicy(ctx, e.Repo, info.DefaultBranch)
+	if err != nil {
+		return err
+	}
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, ok, err := byNameAnywhere.Maybe(tx, e.Repo.Owner, e.Repo.Name)
+		if err != nil || !ok {
+			return err
+		}
+		tx.Account = r.AccountID
+		if _, err := activity.Exec(tx, r.ID, tx.Now, info.DefaultBranch, pol.sha, pol.yml, pol.problem); err != nil {
+			return err
+		}
+		r.DefaultBranch, r.PolicyYML, r.PolicyError = info.DefaultBranch, pol.yml, pol.problem
+		for _, u := range e.Updates {
+			branch, isBranch := strings.CutPrefix(u.Ref, "refs/heads/")
+			if !isBranch {
+				continue
+			}
+			if err := event.Record(tx, event.Change{Kind: "repo.pushed", Object: r.ID, RepoID: r.ID,
+				Data: map[string]string{"branch": branch, "old": u.Old, "new": u.New, "by": e.Who}}); err != nil {
+				return err
+			}
+			if err := s.Pushed(tx, r.ref(), branch, u.Old, u.New); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// fileState is the policy file as it stands on the default branch.
+type fileState struct {
+	sha     string
+	yml     *string // null: there is no file
+	problem *string // why a file is not valid
+}
+
+func (s *Service) readPolicy(ctx context.Context, r codehost.Repo, branch string) (fileState, error) {
+	b, sha, err := s.Host.ReadFile(ctx, r, branch, PolicyPath)
+	if errors.Is(err, codehost.ErrNotFound) {
+		return fileState{}, nil
+	}
+	if err != nil {
+		return fileState{}, err
+	}
+	text := string(b)
+	f := fileState{sha: sha, yml: &text}
+	if _, msgs := ParsePolicy(b); msgs != nil {
+		p := strings.Join(msgs, "\n")
+		f.problem = &p
+	}
+	return f, nil
+}

@@ -1,0 +1,83 @@
+package repo
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/op"
+)
+
+type row struct {
+	ID                 string
+	AccountID          string
+	Owner              string
+	Name               string
+	Host               string
+	DefaultBranch      string
+	Private            bool
+	Enabled            bool
+	DonationsEnabled   bool
+	AIFirst            bool `db:"ai_first"`
+	CanaryEnabled      bool
+	PublicStatsEnabled bool
+	PolicyYML          *string `db:"policy_yml"`
+	PolicyError        *string
+	LastActivityAt     *time.Time
+	CreatedAt          time.Time
+}
+
+// policy is the policy in force: the file's, or the default where there is
+// none or it is not valid.
+func (r row) policy() Policy {
+	if r.PolicyYML == nil {
+		return DefaultPolicy()
+	}
+	p, _ := ParsePolicy([]byte(*r.PolicyYML))
+	return p
+}
+
+func (r row) ref() Ref {
+	return Ref{r.ID, r.AccountID, r.Owner, r.Name, r.DefaultBranch, r.Enabled, r.policy()}
+}
+
+const columns = `id, account_id, owner, name, host, default_branch, private, enabled, donations_enabled, ai_first,
+	canary_enabled, public_stats_enabled, policy_yml, policy_error, last_activity_at, created_at`
+
+var (
+	insert = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
+	byName         = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
+	byID           = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND id = $2`)
+	byIDAnywhere   = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE id = $1`)
+	byNameAnywhere = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE owner = $1 AND name = $2`)
+	accountLogin   = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
+	accountByLogin = db.Q[string](`SELECT id FROM accounts WHERE login = $1`)
+	activity       = db.S(`UPDATE repos SET last_activity_at = $2, default_branch = $3, policy_sha = $4, policy_yml = $5, policy_error = $6 WHERE id = $1`)
+	tierOf         = db.Q[string](`SELECT tier FROM accounts WHERE id = $1`)
+	update         = db.S(`UPDATE repos SET enabled = $3, donations_enabled = $4, ai_first = $5, canary_enabled = $6, public_stats_enabled = $7
+		WHERE account_id = $1 AND id = $2`)
+)
+
+func list(tx *db.Tx, p op.PageIn) ([]row, error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
+	}
+	b := db.Build(`SELECT `+columns+` FROM repos WHERE account_id = `, tx.Account)
+	if more {
+		b.And("(created_at, id) < ", db.Tuple(at, last))
+	}
+	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+}
+
+// ByName finds a repository of the transaction's account.
+func ByName(tx *db.Tx, owner, name string) (Ref, bool, error) {
+	r, ok, err := byName.Maybe(tx, tx.Account, owner, name)
+	return r.ref(), ok, err
+}
+
+// ByID finds a repository of the transaction's account.
+func ByID(tx *db.Tx, repoID string) (Ref, bool, error) {
+	r, ok, err := byID.Maybe(tx, tx.Account, repoID)
+	return r.ref(), ok, err
+}
