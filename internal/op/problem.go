@@ -21,7 +21,7 @@ type Problem struct {
 	RequestID  string              `json:"request_id" doc:"the X-Request-Id of the response"`
 	Errors     map[string][]string `json:"errors,omitempty" doc:"dotted path of a field to what is wrong with it"`
 	RetryAfter *int                `json:"retry_after,omitempty" doc:"seconds, on 429"`
-	Extra      map[string]any      `json:",inline"`
+	Extra      map[string]any      `json:",embed"`
 }
 
 func (s *server) problem(req *http.Request, f *fault.Error) Problem {

@@ -77,7 +77,7 @@ func (d *schemas) object(s *shape) *jsonschema.Schema {
 	out := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
 	for i := range s.fields {
 		f := &s.fields[i]
-		if strings.Contains(f.Tag.Get("json"), ",inline") {
+		if strings.Contains(f.Tag.Get("json"), ",embed") {
 			continue
 		}
 		out.Properties[f.name] = d.field(f)
