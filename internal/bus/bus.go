@@ -163,7 +163,7 @@ func (b *Bus) Close(ctx context.Context) error {
 		for _, stop := range stops {
 			stop()
 		}
-		b.calls.running.Wait()
+		b.calls.close()
 	}()
 	var err error
 	select {

@@ -24,21 +24,35 @@ const (
 	answerLimit = 1<<20 - headerRoom
 )
 
-// calls counts the requests being worked on.
+// calls are the requests being worked on.
 type calls struct {
 	running  sync.WaitGroup
 	mu       sync.Mutex
 	inFlight map[string]int // box id -> requests
+	closed   bool
 }
 
-func (c *calls) begin(boxID string) bool {
+var (
+	errTooMany    = fault.New(fault.RateLimited, "", "Too many calls at once.")
+	errRestarting = fault.New(fault.Unavailable, "", "The control plane is restarting.")
+)
+
+// begin runs do in a goroutine of its own, or tells why not.
+func (c *calls) begin(boxID string, do func()) *fault.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.inFlight[boxID] >= callsPerBox {
-		return false
+	switch {
+	case c.closed:
+		return errRestarting
+	case c.inFlight[boxID] >= callsPerBox:
+		return errTooMany
 	}
 	c.inFlight[boxID]++
-	return true
+	c.running.Go(func() {
+		defer c.end(boxID)
+		do()
+	})
+	return nil
 }
 
 func (c *calls) end(boxID string) {
@@ -49,6 +63,14 @@ func (c *calls) end(boxID string) {
 	}
 }
 
+// close refuses new calls and waits for those that run.
+func (c *calls) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.running.Wait()
+}
+
 // Handle answers the calls of boxes to one method. Each call runs fn in a
 // goroutine of its own, so thousands may wait at once; its ctx is done after a
 // minute, or when Close begins. The box id is proved by the box's credential.
@@ -57,14 +79,9 @@ func (c *calls) end(boxID string) {
 func (b *Bus) Handle(method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error {
 	sub, err := b.nc.QueueSubscribe(protocol.CallSubject("*", method), "cp", func(m *nats.Msg) {
 		boxID, _, _ := strings.Cut(strings.TrimPrefix(m.Subject, "rpc."), ".")
-		if !b.calls.begin(boxID) {
-			b.fail(m, fault.New(fault.RateLimited, "", "Too many calls at once."))
-			return
+		if refused := b.calls.begin(boxID, func() { b.answer(m, method, boxID, fn) }); refused != nil {
+			b.fail(m, refused)
 		}
-		b.calls.running.Go(func() {
-			defer b.calls.end(boxID)
-			b.answer(m, method, boxID, fn)
-		})
 	})
 	if err == nil {
 		// The callback only starts goroutines, so nothing piles up for long.
@@ -104,7 +121,7 @@ func (b *Bus) answer(m *nats.Msg, method, boxID string, fn func(context.Context,
 		return
 	}
 	if b.ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = fault.New(fault.Unavailable, "", "The control plane is restarting.").Because(err)
+		err = errRestarting.Because(err)
 	}
 	f := fault.From(err)
 	if f.Kind == fault.Internal {

@@ -83,8 +83,8 @@ func (b *Bus) Ingest(ctx context.Context, fn IngestFunc) (stop func(), err error
 		close(in.done)
 		consuming.Stop()
 	})
-	context.AfterFunc(ctx, halt)
-	stop = func() { halt(); in.workers.Wait() }
+	unhook := context.AfterFunc(ctx, halt)
+	stop = func() { unhook(); halt(); in.workers.Wait() }
 	b.mu.Lock()
 	b.stops = append(b.stops, stop)
 	b.mu.Unlock()

@@ -53,7 +53,7 @@ type Conn struct {
 	mu   sync.Mutex
 	up   chan struct{}   // closed while connected
 	link context.Context // of the present connection; done while there is none
-	cut  context.CancelCauseFunc
+	cut  context.CancelFunc
 }
 
 // Dial returns at once; the connection comes about when it can. creds is asked
@@ -67,8 +67,8 @@ func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) 
 		o.OnState = func(State) {}
 	}
 	c := &Conn{box: boxID, log: o.Logger, nonce: nuid.Next(), up: make(chan struct{})}
-	c.link, c.cut = context.WithCancelCause(context.Background())
-	c.cut(ErrOffline)
+	c.link, c.cut = context.WithCancel(context.Background())
+	c.cut()
 	options := []nats.Option{
 		nats.Name(boxID),
 		nats.UserJWT(
@@ -131,7 +131,7 @@ func (c *Conn) connected() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.link.Err() != nil {
-		c.link, c.cut = context.WithCancelCause(context.Background())
+		c.link, c.cut = context.WithCancel(context.Background())
 		close(c.up)
 	}
 }
@@ -140,7 +140,7 @@ func (c *Conn) disconnected() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.link.Err() == nil {
-		c.cut(ErrOffline)
+		c.cut()
 		c.up = make(chan struct{})
 	}
 }
@@ -173,15 +173,18 @@ func (c *Conn) Close() {
 	c.disconnected()
 }
 
-// onLink derives a context that also ends, with ErrOffline, when the present
-// connection does.
+// onLink derives a context that also ends when the present connection does.
 func (c *Conn) onLink(ctx context.Context) (context.Context, context.CancelFunc) {
 	c.mu.Lock()
 	link := c.link
 	c.mu.Unlock()
-	ctx, cancel := context.WithCancelCause(ctx)
-	unhook := context.AfterFunc(link, func() { cancel(ErrOffline) })
-	return ctx, func() { unhook(); cancel(nil) }
+	ctx, cancel := context.WithCancel(ctx)
+	if link.Err() != nil {
+		cancel()
+		return ctx, cancel
+	}
+	unhook := context.AfterFunc(link, cancel)
+	return ctx, func() { unhook(); cancel() }
 }
 
 // request sends a message and waits for the answer for as long as ctx and the
@@ -189,13 +192,16 @@ func (c *Conn) onLink(ctx context.Context) (context.Context, context.CancelFunc)
 func (c *Conn) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	onLink, cancel := c.onLink(ctx)
 	defer cancel()
+	if onLink.Err() != nil && ctx.Err() == nil {
+		return nil, ErrOffline
+	}
 	answer, err := c.nc.RequestMsgWithContext(onLink, m)
 	switch {
 	case err == nil:
 		return answer, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(context.Cause(onLink), ErrOffline):
+	case onLink.Err() != nil:
 		return nil, ErrOffline
 	}
 	return nil, offline(err)

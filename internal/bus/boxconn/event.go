@@ -38,7 +38,8 @@ func (e *StaleError) Error() string {
 // with the stream sequence after (0 if there is none yet), and returns its own
 // once it is on disk. Repeating a Publish whose outcome is unknown is safe: if
 // it was stored, the sequence it has is returned. Otherwise the error is, or
-// wraps, ErrFenced, *StaleError, ErrTooLarge, ErrOffline or ctx's.
+// wraps, ErrFenced, *StaleError, ErrTooLarge, ErrOffline or ctx's. Give ctx a
+// deadline.
 func (c *Conn) Publish(ctx context.Context, e protocol.Envelope, after uint64) (uint64, error) {
 	seq, err := c.publish(ctx, e, after)
 	if err != nil {
