@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +46,8 @@ type IngestFunc = func(ctx context.Context, boxID string, e protocol.Envelope) e
 // crash: fn must know them by (run, attempt, seq).
 //
 // An error of fn brings the envelope back after a growing delay, and holds back
-// the later ones of that attempt only. The subject has been checked against the
+// the later ones of that attempt only. As at most 4,096 envelopes may wait so,
+// what cannot heal must wrap ErrReject. The subject has been checked against the
 // envelope's run and attempt; that the run is the box's, fn must check.
 //
 // One Ingest may run at a time. stop waits for the calls of fn under way; ctx
@@ -129,50 +131,57 @@ func (in *ingest) work(ctx context.Context, queue <-chan jetstream.Msg) {
 
 // take settles one message: acknowledged, thrown away, or sent back for later.
 func (in *ingest) take(ctx context.Context, held backlog, m jetstream.Msg) {
-	log := in.bus.log.With("subject", m.Subject())
-	settle := func(err error) {
-		if err != nil {
-			log.Warn("settle an event", "error", err)
-		}
-	}
+	log, subject := in.bus.log, m.Subject()
 	meta, err := m.Metadata()
 	if err != nil {
-		log.Error("event without metadata", "error", err)
+		log.Error("event without metadata", "subject", subject, "error", err)
 		return
 	}
-	subject, seq := m.Subject(), meta.Sequence.Stream
+	seq := meta.Sequence.Stream
 	if wait := held.wait(subject, seq); wait > 0 {
 		held.add(subject, seq)
-		settle(m.NakWithDelay(wait))
+		in.settled(m, m.NakWithDelay(wait))
 		return
 	}
-	boxID, envelope, err := decodeEvent(subject, m.Data())
-	switch {
-	case err != nil:
-		held.remove(subject, seq)
-		log.Error("malformed event thrown away", "seq", seq, "error", err)
-		settle(m.TermWithReason("malformed"))
-		return
-	case isTombstone(envelope):
-		held.remove(subject, seq)
-		settle(m.Ack())
-		return
-	}
-	switch err := in.fn(ctx, boxID, envelope); {
+	switch err := in.deliver(ctx, m); {
 	case err == nil:
 		held.remove(subject, seq)
-		settle(m.Ack())
+		in.settled(m, m.Ack())
 	case errors.Is(err, ErrReject):
 		held.remove(subject, seq)
-		log.Warn("event rejected", "seq", seq, "error", err)
-		settle(m.TermWithReason("rejected"))
+		log.Warn("event thrown away", "subject", subject, "seq", seq, "error", err)
+		in.settled(m, m.Term())
 	default:
 		delay, failures := held.fail(subject, seq)
 		if failures == 1 {
-			log.Warn("event not ingested, will try again", "seq", seq, "error", err)
+			log.Warn("event not ingested, will try again", "subject", subject, "seq", seq, "error", err)
 		}
-		settle(m.NakWithDelay(delay))
+		in.settled(m, m.NakWithDelay(delay))
 	}
+}
+
+func (in *ingest) settled(m jetstream.Msg, err error) {
+	if err != nil {
+		in.bus.log.Warn("settle an event", "subject", m.Subject(), "error", err)
+	}
+}
+
+// deliver gives a message to the callback, unless it is a tombstone. A panic is
+// an error like others: the message would come again and end each new process.
+func (in *ingest) deliver(ctx context.Context, m jetstream.Msg) (err error) {
+	boxID, envelope, err := decodeEvent(m.Subject(), m.Data())
+	if err != nil {
+		return fmt.Errorf("%w: malformed: %w", ErrReject, err)
+	}
+	if isTombstone(envelope) {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return in.fn(ctx, boxID, envelope)
 }
 
 // backlog holds, by subject, the messages that were sent back. Only the first of

@@ -261,6 +261,9 @@ func TestIngestKeepsOrderBehindAFailure(t *testing.T) {
 	if _, err := b.Ingest(context.Background(), func(ctx context.Context, boxID string, e protocol.Envelope) error {
 		switch {
 		case e.Run == "slow" && e.Events[0].Seq == 4 && failures.Add(1) <= 2:
+			if failures.Load() == 1 {
+				panic("a bug")
+			}
 			return errors.New("the database is away")
 		case e.Run == "bad":
 			return fmt.Errorf("%w: unknown run", bus.ErrReject)
