@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -91,7 +90,7 @@ func exited(err error, code int) bool {
 
 // run executes c and names its failure.
 func run(ctx context.Context, c *exec.Cmd, verb string) error {
-	stderr := &head{max: 4 << 10}
+	stderr := &firstBytes{max: 4 << 10}
 	c.Stderr = stderr
 	err := c.Run()
 	if err == nil {
@@ -124,18 +123,16 @@ func (h *Host) filter(ctx context.Context, dir, stdin string, env []string, args
 	return out.String(), err
 }
 
-// head keeps the first max bytes written to it.
-type head struct {
+// firstBytes keeps the first max bytes written to it.
+type firstBytes struct {
 	bytes.Buffer
 	max int
 }
 
-func (h *head) Write(p []byte) (int, error) {
-	h.Buffer.Write(p[:min(len(p), h.max-h.Len())])
+func (f *firstBytes) Write(p []byte) (int, error) {
+	f.Buffer.Write(p[:min(len(p), f.max-f.Len())])
 	return len(p), nil
 }
-
-var _ io.Writer = (*head)(nil)
 
 // fields splits NUL-terminated records, as git's -z prints them.
 func fields(s string) []string {

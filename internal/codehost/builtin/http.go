@@ -1,12 +1,12 @@
 package builtin
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -55,7 +55,8 @@ type RefUpdate struct{ Ref, Old, New string }
 type Hooks struct {
 	// Authorize judges a credential of HTTP basic authentication. A fault of
 	// kind Unauthenticated asks the client for another one; a known credential
-	// that has no business with the repository gets the zero Access.
+	// that has no business with the repository gets the zero Access. An
+	// impossible repository name arrives as the zero Repo.
 	Authorize func(ctx context.Context, user, password string, r codehost.Repo) (Access, error)
 
 	// Create is asked before a push creates a repository. It may be asked
@@ -77,12 +78,25 @@ func (h *Host) Handler(hooks Hooks) http.Handler {
 		"POST /git/{owner}/{name}/git-receive-pack": (*request).receive,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			defer limit(w).Stop()
 			if q := h.admit(w, r, hooks); q != nil {
 				serve(q)
 			}
 		})
 	}
 	return mux
+}
+
+// limit lifts the server's own time limits, which are meant for small
+// requests, and ends the transfer when its longer time is over.
+func limit(w http.ResponseWriter) *time.Timer {
+	rc := http.NewResponseController(w)
+	set := func(t time.Time) {
+		_ = rc.SetReadDeadline(t) // not every ResponseWriter has deadlines
+		_ = rc.SetWriteDeadline(t)
+	}
+	set(time.Time{})
+	return time.AfterFunc(maxTransfer, func() { set(time.Unix(1, 0)) })
 }
 
 // request is an admitted request: its credential may read the repository.
@@ -99,10 +113,6 @@ type request struct {
 // admit answers everything that ends before git is asked. An unknown
 // repository, a foreign one and an impossible name get the same answer.
 func (h *Host) admit(w http.ResponseWriter, r *http.Request, hooks Hooks) *request {
-	rc := http.NewResponseController(w)
-	deadline := maxTransfer + time.Minute
-	extend(rc, deadline)
-
 	w.Header().Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
 	user, password, ok := r.BasicAuth()
 	repo := codehost.Repo{Owner: r.PathValue("owner"), Name: strings.TrimSuffix(r.PathValue("name"), ".git")}
@@ -196,7 +206,7 @@ func (q *request) advertise() {
 			q.fail("advertise", err)
 			return
 		}
-		defer removeAll(stand)
+		defer os.RemoveAll(stand)
 		dir = stand
 	}
 	refs, err := q.host.filter(ctx, "", "", []string{"GIT_PROTOCOL=" + protocol}, strings.TrimPrefix(service, "git-"), "--stateless-rpc", "--advertise-refs", dir)

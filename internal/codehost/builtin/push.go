@@ -7,23 +7,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"strings"
-	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/fault"
 )
-
-// extend gives a transfer the time it may take, where the server would
-// otherwise cut it off sooner. Not every ResponseWriter has deadlines.
-func extend(rc *http.ResponseController, d time.Duration) {
-	until := time.Now().Add(d)
-	_ = rc.SetReadDeadline(until)
-	_ = rc.SetWriteDeadline(until)
-}
-
-func removeAll(dir string) { _ = os.RemoveAll(dir) }
 
 // receive answers a push. When the client goes away while it sends, git sees
 // a truncated pack and changes nothing; once all has arrived, the push is

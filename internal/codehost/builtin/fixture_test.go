@@ -1,0 +1,188 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/fault"
+)
+
+var shop = codehost.Repo{Owner: "acme", Name: "shop"}
+
+// site is a host behind a real HTTP server, and what its hooks heard.
+type site struct {
+	*Host
+	url  string
+	wrap func(http.Handler) http.Handler // set before a request to stand between server and handler
+
+	mu     sync.Mutex
+	access map[string]map[codehost.Repo]Access // by token
+	events []PushEvent
+	create func(codehost.Repo) error
+}
+
+func newSite(t testing.TB, git string) *site {
+	t.Helper()
+	srv := httptest.NewUnstartedServer(nil)
+	s := &site{
+		url:    "http://" + srv.Listener.Addr().String(),
+		access: make(map[string]map[codehost.Repo]Access),
+		create: func(codehost.Repo) error { return nil },
+	}
+	h, err := New(Config{Root: filepath.Join(t.TempDir(), "repos"), BaseURL: s.url, Git: git})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Host = h
+	handler := h.Handler(Hooks{
+		Authorize: func(_ context.Context, _, token string, r codehost.Repo) (Access, error) {
+			repos, ok := s.access[token]
+			if !ok {
+				return Access{}, fault.New(fault.Unauthenticated, "", "no")
+			}
+			return repos[r], nil
+		},
+		Create: func(_ context.Context, r codehost.Repo) error { return s.create(r) },
+		Pushed: func(_ context.Context, e PushEvent) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.events = append(s.events, e)
+		},
+	})
+	srv.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.wrap != nil {
+			s.wrap(handler).ServeHTTP(w, r)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+	srv.Start()
+	t.Cleanup(srv.Close)
+	return s
+}
+
+// allow gives a token access to a repository.
+func (s *site) allow(token string, r codehost.Repo, a Access) {
+	if s.access[token] == nil {
+		s.access[token] = make(map[codehost.Repo]Access)
+	}
+	a.Who = token
+	s.access[token][r] = a
+}
+
+// remote is a clone URL with a token in it.
+func (s *site) remote(token string, r codehost.Repo) string {
+	return strings.Replace(s.CloneURL(r), "http://", "http://x:"+token+"@", 1)
+}
+
+// heard takes the events so far.
+func (s *site) heard() []PushEvent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.events
+	s.events = nil
+	return e
+}
+
+// client is the git of a user, without any configuration of this machine.
+func client(dir string, args ...string) *exec.Cmd {
+	c := exec.Command("git", args...)
+	c.Dir = dir
+	c.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
+		"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com",
+	}
+	return c
+}
+
+// work is a user's clone.
+type work struct {
+	t   testing.TB
+	dir string
+}
+
+func (w work) git(args ...string) string {
+	w.t.Helper()
+	out, err := client(w.dir, args...).CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// fails runs git, which must fail, and answers what it printed.
+func (w work) fails(args ...string) string {
+	w.t.Helper()
+	out, err := client(w.dir, args...).CombinedOutput()
+	if err == nil {
+		w.t.Fatalf("git %s: want a failure\n%s", strings.Join(args, " "), out)
+	}
+	return string(out)
+}
+
+func (w work) write(path string, content []byte) {
+	w.t.Helper()
+	path = filepath.Join(w.dir, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// commit writes path, content pairs and commits them; it answers the SHA.
+func (w work) commit(message string, files ...string) string {
+	w.t.Helper()
+	for i := 0; i < len(files); i += 2 {
+		w.write(files[i], []byte(files[i+1]))
+	}
+	w.git("add", "-A")
+	w.git("commit", "-q", "--allow-empty", "-m", message)
+	return w.git("rev-parse", "HEAD")
+}
+
+// start makes a repository on the host with one commit on main, and a clone of
+// it whose origin is the bare repository itself.
+func start(t testing.TB, s *site, r codehost.Repo) work {
+	t.Helper()
+	if err := s.Create(t.Context(), r, codehost.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w := work{t, t.TempDir()}
+	w.git("init", "-q", "-b", "main")
+	w.git("remote", "add", "origin", s.path(r))
+	w.commit("first", "README.md", "# Shop\n", "src/a.txt", lines(20))
+	w.git("push", "-q", "origin", "main")
+	return w
+}
+
+// branch makes a branch from a start point, with one commit, on the host.
+func (w work) branch(name, from, message string, files ...string) string {
+	w.t.Helper()
+	w.git("checkout", "-q", "-B", name, from)
+	sha := w.commit(message, files...)
+	w.git("push", "-q", "-f", "origin", name)
+	return sha
+}
+
+func lines(n int, changed ...string) string {
+	var b strings.Builder
+	for i := range n {
+		line := fmt.Sprintf("line %d", i)
+		if i < len(changed) && changed[i] != "" {
+			line = changed[i]
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
