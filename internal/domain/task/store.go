@@ -84,7 +84,7 @@ var (
 	dependencyDone = db.S(`UPDATE tasks SET waiting_deps = waiting_deps - 1
 		WHERE waiting_deps > 0 AND id IN (SELECT task_id FROM task_deps WHERE depends_on = $1)`)
 
-	selectSpent = db.Q[spent](`SELECT task_id, SUM(cost_micros) AS micros FROM sessions
+	selectSpent = db.Q[spent](`SELECT task_id, CAST(SUM(cost_micros) AS BIGINT) AS micros FROM sessions
 		WHERE account_id = $1 AND task_id = $2 AND cost_micros IS NOT NULL GROUP BY task_id`)
 
 	insertEscalation = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, created_by, created_at)

@@ -57,7 +57,7 @@ func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
 			return nil, err
 		}
 		if ok {
-			w.Budget.Spent = dollars(&paid.Micros)
+			w.Budget.Spent = Dollars(&paid.Micros)
 		}
 		out[i] = w
 	}
@@ -79,7 +79,7 @@ func wire(t *Row) Task {
 		MaxAttempts: t.MaxAttempts, FailureKind: t.FailureKind, Failure: t.Failure, Holds: []TaskHold{}, Stuck: t.Stuck,
 		Priority: t.Priority, RunID: t.RunID, BoxID: t.BoxID, Branch: t.Branch, BaseSHA: t.BaseSHA, PRID: t.PRID, AskID: t.AskID,
 		DependsOn: []string{}, Files: t.Files.V, Guidance: t.Guidance, Template: t.Template,
-		Budget: TaskBudget{USD: dollars(t.BudgetMicros)}, Labels: t.Labels.V, CreatedBy: t.CreatedBy, CreatedAt: t.CreatedAt.Truncate(time.Millisecond),
+		Budget: TaskBudget{USD: Dollars(t.BudgetMicros)}, Labels: t.Labels.V, CreatedBy: t.CreatedBy, CreatedAt: t.CreatedAt.Truncate(time.Millisecond),
 		ClaimedAt: millis(t.ClaimedAt), StartedAt: millis(t.StartedAt), FinishedAt: millis(t.FinishedAt),
 	}
 	if t.Status == Claimed {
@@ -99,8 +99,8 @@ func millis(t *time.Time) *time.Time {
 	return &m
 }
 
-// dollars prints micro-dollars as a decimal with at least two places.
-func dollars(micros *int64) *string {
+// Dollars prints micro-dollars as a decimal with at least two places.
+func Dollars(micros *int64) *string {
 	if micros == nil {
 		return nil
 	}

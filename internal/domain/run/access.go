@@ -1,0 +1,78 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/protocol"
+)
+
+// Access is what a live attempt's token gives access to.
+type Access struct {
+	RunID        string
+	Attempt      int64
+	AccountID    string
+	TaskID       string
+	TaskKind     string
+	RepoID       string
+	BoxID        string
+	SessionID    string
+	Branch       string // the one ref that may be pushed; empty when none may
+	Template     string
+	Model        string
+	BudgetMicros *int64 // of the task; nil without a limit
+}
+
+// ResolveToken tells what a token of the kind gives access to; false for one
+// that is unknown, expired or revoked, as all are once their run has ended.
+// Nothing is cached: a revocation holds at once.
+func (s *Service) ResolveToken(ctx context.Context, token, kind string) (out Access, ok bool, err error) {
+	if !id.Checked(id.Attempt, token) {
+		return Access{}, false, nil
+	}
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		a, found, err := selectAccess.Maybe(tx, hash(token), kind)
+		if err != nil || !found || a.RevokedAt != nil || a.EndedAt != nil || !tx.Now.Before(a.ExpiresAt) {
+			return err
+		}
+		ok = true
+		out = Access{RunID: a.RunID, Attempt: a.Attempt, AccountID: a.AccountID, TaskID: a.TaskID, TaskKind: a.TaskKind, RepoID: a.RepoID,
+			BoxID: a.BoxID, SessionID: a.SessionID, Template: a.Template, Model: a.Model, BudgetMicros: a.BudgetMicros}
+		if pushes(a.TaskKind) {
+			out.Branch = a.Branch
+		}
+		return nil
+	})
+	return out, ok, err
+}
+
+// Serve answers the calls and takes the events of boxes until ctx ends. The
+// returned stop waits for the events being stored.
+func (s *Service) Serve(ctx context.Context) (stop func(), err error) {
+	for method, fn := range map[string]func(context.Context, string, []byte) (any, error){
+		protocol.CallClaim:    call(s.Claim),
+		protocol.CallAccept:   call(s.Accept),
+		protocol.CallRenew:    call(s.Renew),
+		protocol.CallGitToken: call(s.GitToken),
+	} {
+		if err := s.Bus.Handle(method, fn); err != nil {
+			return nil, fmt.Errorf("run: answer %s: %w", method, err)
+		}
+	}
+	return s.Bus.Ingest(ctx, s.Ingest)
+}
+
+// call decodes what a box asks.
+func call[I, O any](fn func(context.Context, string, I) (O, error)) func(context.Context, string, []byte) (any, error) {
+	return func(ctx context.Context, boxID string, data []byte) (any, error) {
+		var in I
+		if err := json.Unmarshal(data, &in); err != nil {
+			return nil, fault.New(fault.Invalid, "", "The call cannot be read.").Because(err)
+		}
+		return fn(ctx, boxID, in)
+	}
+}

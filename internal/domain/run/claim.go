@@ -1,0 +1,309 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/protocol"
+)
+
+const (
+	defaultTimeout = 2 * time.Hour
+	// tokenSlack is how long an attempt's tokens outlive its timeout, for
+	// saving the work. Their end is the run's end; this is only the backstop.
+	tokenSlack  = 15 * time.Minute
+	gitTokenTTL = time.Hour
+)
+
+// Claim gives the box a task, waiting up to the asked time for one. The same
+// claim id answers the same run while it lives, with new tokens.
+func (s *Service) Claim(ctx context.Context, boxID string, c protocol.Claim) (protocol.ClaimReply, error) {
+	if c.ID == "" || len(c.ID) > 100 {
+		return protocol.ClaimReply{}, fault.Field("id", "must have 1 to 100 characters")
+	}
+	wait := min(max(time.Duration(c.WaitMS)*time.Millisecond, 0), protocol.ClaimWait)
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
+	for {
+		news, look, err := s.look(ctx, boxID, c)
+		if err != nil {
+			return protocol.ClaimReply{}, err
+		}
+		if look.Work {
+			start, err := s.claim(ctx, boxID, c)
+			if db.IsUnique(err) {
+				continue // its twin, delivered twice, was faster
+			}
+			if err != nil || start != nil {
+				return protocol.ClaimReply{Run: start}, err
+			}
+			continue // another box was faster
+		}
+		if look.Reasons != nil {
+			return protocol.ClaimReply{Reasons: look.Reasons}, nil
+		}
+		var due <-chan time.Time
+		if look.Wait > 0 {
+			due = time.After(look.Wait)
+		}
+		select {
+		case <-news:
+		case <-due:
+		case <-deadline.C:
+			reasons, err := s.whyNot(ctx, boxID)
+			return protocol.ClaimReply{Reasons: reasons}, err
+		case <-ctx.Done():
+			return protocol.ClaimReply{}, ctx.Err()
+		}
+	}
+}
+
+// look tells, without writing, whether a claim is worth trying. The channel
+// has news when the answer may have changed.
+func (s *Service) look(ctx context.Context, boxID string, c protocol.Claim) (news <-chan struct{}, out task.Outlook, err error) {
+	topic := task.AnyQueue
+	for range 2 { // the second time with the right topic
+		news = s.Hub.Watch(topic)
+		var want string
+		err = s.DB.Read(ctx, func(tx *db.Tx) error {
+			box, ok, err := task.FindBox(tx, boxID)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				out = task.Outlook{Reasons: []string{"box_unknown"}}
+				return nil
+			}
+			want = box.Topic()
+			prior, ok, err := selectClaim.Maybe(tx, boxID, c.ID)
+			switch {
+			case err != nil:
+				return err
+			case ok && prior.EndedAt != nil:
+				out = task.Outlook{Reasons: []string{"claim_spent"}}
+				return nil
+			case ok:
+				out = task.Outlook{Work: true}
+				return nil
+			case c.Free <= 0:
+				out = task.Outlook{Reasons: []string{task.HoldBusy}}
+				return nil
+			}
+			out, err = s.Tasks.Look(tx, boxID)
+			return err
+		})
+		if err != nil || want == "" || want == topic || out.Work || out.Reasons != nil {
+			break
+		}
+		topic = want
+	}
+	return news, out, err
+}
+
+func (s *Service) whyNot(ctx context.Context, boxID string) (reasons []string, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		reasons, err = s.Tasks.WhyNot(tx, boxID)
+		return err
+	})
+	return reasons, err
+}
+
+// claim makes a run of the next task for the box; nil if there is none.
+func (s *Service) claim(ctx context.Context, boxID string, c protocol.Claim) (start *protocol.Start, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		start = nil
+		t, err := s.Tasks.Claimable(tx, boxID) // locks the box, which orders twins of one claim
+		if err != nil {
+			return err
+		}
+		prior, again, err := selectClaim.Maybe(tx, boxID, c.ID)
+		if err != nil {
+			return err
+		}
+		if again {
+			if prior.EndedAt != nil {
+				return nil
+			}
+			start, err = s.repeat(tx, &prior)
+			return err
+		}
+		if t == nil {
+			return nil
+		}
+		start, err = s.begin(tx, t, boxID, c.ID)
+		return err
+	})
+	return start, err
+}
+
+// begin makes the run of the task's next attempt.
+func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID string) (*protocol.Start, error) {
+	r := Row{ID: id.New(), AccountID: t.AccountID, TaskID: t.ID, RepoID: t.RepoID, BoxID: boxID, ClaimID: claimID, Template: t.Template}
+	if err := s.Tasks.MarkClaimed(tx, t, r.ID, boxID); err != nil {
+		return nil, err
+	}
+	r.Attempt = t.Attempt
+	start, err := s.start(tx, t, &r)
+	if err != nil {
+		return nil, err
+	}
+	_, err = insertRun.Exec(tx, r.ID, r.AccountID, r.TaskID, r.RepoID, r.Attempt, r.BoxID, r.ClaimID,
+		tx.Now.Add(protocol.RedispatchAfter), start.Agent, r.Template, start.Model, tx.Now, tx.Now)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := insertSession.Exec(tx, id.New(), r.AccountID, r.ID, r.TaskID, r.RepoID, t.Kind, tx.Now); err != nil {
+		return nil, err
+	}
+	return start, s.arm(tx, start)
+}
+
+// repeat answers a claim again whose answer the box may not have got. The
+// tokens sent before are revoked: they cannot be read back.
+func (s *Service) repeat(tx *db.Tx, r *Row) (*protocol.Start, error) {
+	t, ok, err := task.Get(tx, r.AccountID, r.TaskID)
+	if err != nil || !ok {
+		return nil, err
+	}
+	start, err := s.start(tx, &t, r)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := renewLease.Exec(tx, r.BoxID, r.ID, r.Attempt, tx.Now.Add(protocol.RedispatchAfter)); err != nil {
+		return nil, err
+	}
+	if _, err := revokeTokens.Exec(tx, r.ID, tx.Now); err != nil {
+		return nil, err
+	}
+	return start, s.arm(tx, start)
+}
+
+// arm gives the attempt its tokens.
+func (s *Service) arm(tx *db.Tx, start *protocol.Start) (err error) {
+	ttl := time.Duration(start.TimeoutMS)*time.Millisecond + tokenSlack
+	if start.GitToken, err = mint(tx, start.Run, TokenGit, ttl); err != nil {
+		return err
+	}
+	start.ModelToken, err = mint(tx, start.Run, TokenModel, ttl)
+	return err
+}
+
+// start is all that a box needs to carry out the attempt, but its tokens.
+func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error) {
+	repo, err := s.Tasks.RepoByID(tx, t.RepoID)
+	if err != nil {
+		return nil, fmt.Errorf("repository of task %s: %w", t.ID, err)
+	}
+	st := &protocol.Start{
+		Run: r.ID, Attempt: int(r.Attempt), Task: t.ID, Kind: t.Kind, LeaseMS: protocol.LeaseTTL.Milliseconds(),
+		Repo: repo.FullName(), CloneURL: repo.CloneURL, DefaultRef: repo.DefaultBranch,
+		GatewayURL: s.GatewayURL, CommitName: s.CommitName, CommitEmail: s.CommitEmail,
+		Env: map[string]string{}, TimeoutMS: defaultTimeout.Milliseconds(),
+	}
+	if s.Secrets != nil {
+		env, secrets, err := s.Secrets(tx, t)
+		if err != nil {
+			return nil, fmt.Errorf("secrets for task %s: %w", t.ID, err)
+		}
+		if env != nil {
+			st.Env = env
+		}
+		st.Secrets = secrets
+	}
+	if t.Kind == task.KindCI {
+		st.Agent, st.Command = "command", t.Command.V
+		if t.CheckoutSHA != nil {
+			st.Checkout = *t.CheckoutSHA
+		}
+		return st, nil
+	}
+	tpl, ok, err := s.Template(tx, t.AccountID, t.Template)
+	if err != nil {
+		return nil, fmt.Errorf("template %s: %w", t.Template, err)
+	}
+	if !ok {
+		return nil, fmt.Errorf("template %s of task %s is gone", t.Template, t.ID)
+	}
+	st.Agent, st.Model, st.Options, st.Command, st.Isolation = tpl.Agent, tpl.Model, tpl.Options, tpl.Command, tpl.Isolation
+	if tpl.Timeout > 0 {
+		st.TimeoutMS = tpl.Timeout.Milliseconds()
+	}
+	if pushes(t.Kind) {
+		st.Branch = t.Branch
+	}
+	if t.CheckoutSHA != nil {
+		st.Checkout = *t.CheckoutSHA
+	}
+	var notes []string
+	if s.BriefNotes != nil {
+		if notes, err = s.BriefNotes(tx, t, r.BoxID); err != nil {
+			return nil, fmt.Errorf("notes for task %s: %w", t.ID, err)
+		}
+	}
+	st.Prompt = brief(t, repo, notes)
+	return st, nil
+}
+
+// pushes tells whether a kind of task hands in commits.
+func pushes(kind string) bool {
+	return kind != task.KindCI && kind != task.KindScout && kind != task.KindReview && kind != task.KindKB
+}
+
+// Accept notes that the box has a Start on disk.
+func (s *Service) Accept(ctx context.Context, boxID string, a protocol.Accept) (protocol.Renewal, error) {
+	return s.renew(ctx, boxID, a.Run, a.Attempt, true)
+}
+
+// Renew extends a lease. OK false tells the box that the attempt is not its own
+// any more.
+func (s *Service) Renew(ctx context.Context, boxID string, r protocol.Renew) (protocol.Renewal, error) {
+	return s.renew(ctx, boxID, r.Run, r.Attempt, false)
+}
+
+func (s *Service) renew(ctx context.Context, boxID, runID string, attempt int, accepted bool) (out protocol.Renewal, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		out = protocol.Renewal{ServerMS: tx.Now.UnixMilli()}
+		n, err := renewLease.Exec(tx, boxID, runID, attempt, tx.Now.Add(protocol.RedispatchAfter))
+		if err != nil || n == 0 {
+			return err
+		}
+		r, err := selectOfBox.One(tx, boxID, runID)
+		if err != nil {
+			return err
+		}
+		out.OK, out.LeaseMS, out.CommittedSeq = true, protocol.LeaseTTL.Milliseconds(), r.CommittedSeq
+		if accepted && r.AcceptedAt == nil {
+			r.AcceptedAt = &tx.Now
+			s.Hub.Notify(tx, event.RunTopic(r.ID))
+			return store(tx, &r)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// GitToken gives a live attempt a fresh push token; the one before dies.
+func (s *Service) GitToken(ctx context.Context, boxID string, ask protocol.GitTokenAsk) (out protocol.GitToken, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, ok, err := selectOfBox.ForUpdate().Maybe(tx, boxID, ask.Run)
+		if err != nil {
+			return err
+		}
+		if !ok || r.EndedAt != nil || r.Attempt != int64(ask.Attempt) {
+			return fault.Missing("live attempt")
+		}
+		if _, err := revokeKind.Exec(tx, r.ID, TokenGit, tx.Now); err != nil {
+			return err
+		}
+		token, err := mint(tx, r.ID, TokenGit, gitTokenTTL)
+		out = protocol.GitToken{Token: token, ExpiresMS: gitTokenTTL.Milliseconds()}
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,172 @@
+package run
+
+import (
+	"context"
+	"regexp"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+	"yardmaster/internal/id"
+	"yardmaster/internal/protocol"
+)
+
+// signs tell failures of a provider, which agents report as their own, by what
+// they say. The first that matches decides.
+var signs = []struct {
+	pattern *regexp.Regexp
+	kind    string
+}{
+	{regexp.MustCompile(`(?i)\b429\b|rate.?limit|too many requests`), task.ProviderRateLimit},
+	{regexp.MustCompile(`(?i)\b402\b|insufficient.?(quota|credit|funds)|exceeded your current quota|credit balance`), task.ProviderQuota},
+	{regexp.MustCompile(`(?i)\b401\b|\b403\b|invalid.{0,10}api.?key|authentication.?error|unauthori[sz]ed`), task.ProviderAuth},
+	{regexp.MustCompile(`(?i)context.?(length|window)|prompt is too long|maximum context`), task.ContextOverflow},
+	{regexp.MustCompile(`(?i)model.{0,40}(not found|does not exist|unavailable|not available)`), task.ModelUnavailable},
+	{regexp.MustCompile(`(?i)\b(500|502|503|504|529)\b|overloaded|service unavailable|bad gateway`), task.ProviderUnavailable},
+}
+
+// failureKind derives the kind of a failure from what was reported. A kind that
+// says more than "the agent failed" is believed.
+func failureKind(kind, text string) string {
+	if task.KnownFailure(kind) && kind != task.AgentError && kind != task.AgentCrashed {
+		return kind
+	}
+	for _, s := range signs {
+		if s.pattern.MatchString(text) {
+			return s.kind
+		}
+	}
+	if task.KnownFailure(kind) {
+		return kind
+	}
+	return task.AgentError
+}
+
+// outcomeOf reads a box's last word: how the run ended, and the failure kind
+// unless it succeeded.
+func outcomeOf(f *protocol.Finished) (outcome, kind string) {
+	switch f.State {
+	case protocol.Succeeded:
+		return Succeeded, ""
+	case protocol.Halted:
+		// Halts that the control plane asked for have fenced the run already;
+		// what is left is a box that gives its work back.
+		if task.KnownFailure(f.Kind) {
+			return Interrupted, f.Kind
+		}
+		return Interrupted, task.BoxDrained
+	case protocol.Lost:
+		if task.KnownFailure(f.Kind) {
+			return Lost, f.Kind
+		}
+		return Lost, task.BoxLost
+	}
+	return Failed, failureKind(f.Kind, f.Error)
+}
+
+// end ends a live, locked run: its tokens die, its session is over, and who
+// follows it is told.
+func (s *Service) end(tx *db.Tx, r *Row, outcome, kind, text string) error {
+	r.State, r.Outcome, r.FailureKind, r.Error, r.EndedAt = Ended, &outcome, some(kind), some(text), &tx.Now
+	_, err := endRun.Exec(tx, r.ID, r.Outcome, r.FailureKind, r.Error, r.Report, r.ReportBy, r.Tip, r.AgentSession, r.EndedAt)
+	if err != nil {
+		return err
+	}
+	if _, err := revokeTokens.Exec(tx, r.ID, tx.Now); err != nil {
+		return err
+	}
+	if _, err := endSession.Exec(tx, r.ID, outcome, tx.Now); err != nil {
+		return err
+	}
+	s.Hub.Notify(tx, event.RunTopic(r.ID))
+	return event.Record(tx, event.Change{Kind: "run.ended", Object: r.ID, Account: r.AccountID, RepoID: r.RepoID,
+		Data: map[string]any{"task_id": r.TaskID, "attempt": r.Attempt, "outcome": outcome, "failure_kind": r.FailureKind}})
+}
+
+// fence makes the bus refuse what the run's box may still send, once tx has
+// committed. The database refuses it anyway; this spares the traffic.
+func (s *Service) fence(tx *db.Tx, r *Row) {
+	f := fence{r.BoxID, r.ID, r.Attempt}
+	ctx := context.WithoutCancel(tx.Context())
+	tx.AfterCommit(func() { s.tombstone(ctx, f) })
+}
+
+const tombstoneWait = 5 * time.Second
+
+func (s *Service) tombstone(ctx context.Context, f fence) {
+	if s.Bus == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tombstoneWait)
+	defer cancel()
+	if err := s.Bus.Tombstone(ctx, f.BoxID, f.ID, int(f.Attempt)); err != nil {
+		s.log().Warn("tombstone not written; it is repeated at the next start", "run", f.ID, "error", err)
+	}
+}
+
+// Stop takes an in-flight task's run away from its box: it is task.Service's
+// StopRun. The task is locked and is moved by the caller.
+func (s *Service) Stop(tx *db.Tx, t *task.Row, why string) error {
+	r, ok, err := selectLive.ForUpdate().Maybe(tx, t.AccountID, t.ID)
+	if err != nil || !ok {
+		return err
+	}
+	if err := s.end(tx, &r, Interrupted, "", why); err != nil {
+		return err
+	}
+	mode := protocol.HaltGraceful
+	if why == task.StopCancelled {
+		mode = protocol.HaltNow
+	}
+	s.fence(tx, &r)
+	s.Hub.Notify(tx, event.CommandTopic)
+	return s.SendCommand(tx, r.BoxID, protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandHalt,
+		Run: r.ID, Attempt: int(r.Attempt), Mode: mode, Reason: why})
+}
+
+// Endings lists how the tries of a task of tx.Account ended; it is
+// task.Service's Endings.
+func (s *Service) Endings(tx *db.Tx, taskID string) ([]task.Ending, error) {
+	return endings(tx, tx.Account, taskID)
+}
+
+// lose ends a run that its box no longer holds, if still says so once it is
+// locked, and puts its task back into the queue.
+func (s *Service) lose(ctx context.Context, l lease, kind, text string, still func(*db.Tx, *Row) bool) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		t, ok, err := task.Lock(tx, l.AccountID, l.TaskID)
+		if err != nil || !ok {
+			return err
+		}
+		r, ok, err := selectOfAccount.ForUpdate().Maybe(tx, l.AccountID, l.ID)
+		if err != nil || !ok || r.EndedAt != nil || !still(tx, &r) {
+			return err
+		}
+		if err := s.end(tx, &r, Lost, kind, text); err != nil {
+			return err
+		}
+		s.fence(tx, &r)
+		return s.Tasks.AttemptFailed(tx, &t, kind, text)
+	})
+}
+
+// GiveBack ends the live runs of a box that was revoked, or that drains and has
+// to let go, and queues their tasks again. It answers how many there were.
+func (s *Service) GiveBack(ctx context.Context, boxID, kind, text string) (int, error) {
+	var runs []Row
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		runs, err = selectLiveOnBox.All(tx, boxID)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	for i := range runs {
+		r := &runs[i]
+		if err := s.lose(ctx, lease{r.ID, r.AccountID, r.TaskID}, kind, text, func(*db.Tx, *Row) bool { return true }); err != nil {
+			return i, err
+		}
+	}
+	return len(runs), nil
+}

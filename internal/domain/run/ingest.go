@@ -1,0 +1,255 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+	"yardmaster/internal/protocol"
+)
+
+// errAgain brings an envelope back: what comes before it is not stored yet, or
+// was stored at this very moment.
+var errAgain = errors.New("run: events out of order")
+
+// Limits on what a box's words may take up, in bytes.
+const (
+	maxKind   = 64
+	maxWord   = 200
+	maxError  = 4 << 10
+	maxReport = 64 << 10
+	maxPaths  = 1000
+)
+
+// Ingest stores the events of one envelope and does what they cause, all in one
+// transaction. Events already stored are passed over; an envelope that leaves a
+// gap fails and has to come again. What an attempt says that the box does not
+// hold (any more) is dropped without an error.
+func (s *Service) Ingest(ctx context.Context, boxID string, e protocol.Envelope) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		h, ok, err := selectHead.Maybe(tx, boxID, e.Run)
+		if err != nil || !ok || h.EndedAt != nil || h.Attempt != int64(e.Attempt) {
+			return err
+		}
+		fresh, err := after(e.Events, h.CommittedSeq)
+		if err != nil || len(fresh) == 0 {
+			return err
+		}
+		if !slices.ContainsFunc(fresh, isState) {
+			return s.append(tx, e, h.CommittedSeq, fresh)
+		}
+		// Whoever changes both locks the task before the run.
+		t, ok, err := task.Lock(tx, h.AccountID, h.TaskID)
+		if err != nil {
+			return err
+		}
+		r, alive, err := selectOfBox.ForUpdate().Maybe(tx, boxID, e.Run)
+		if err != nil || !ok || !alive || r.EndedAt != nil {
+			return err
+		}
+		if i := slices.IndexFunc(fresh, func(ev protocol.Event) bool { return ev.Kind == protocol.EventFinished }); i >= 0 {
+			fresh = fresh[:i+1] // nothing follows the end
+		}
+		if err := s.append(tx, e, h.CommittedSeq, fresh); err != nil {
+			return err
+		}
+		for _, ev := range fresh {
+			if err := s.apply(tx, &t, &r, ev); err != nil {
+				return err
+			}
+		}
+		if r.EndedAt == nil {
+			return store(tx, &r)
+		}
+		return nil
+	})
+}
+
+// after cuts off the events up to seq and sees to it that the rest follows
+// without a gap.
+func after(events []protocol.Event, seq int64) ([]protocol.Event, error) {
+	for len(events) > 0 && events[0].Seq <= seq {
+		events = events[1:]
+	}
+	for i := range events {
+		if events[i].Seq != seq+1+int64(i) {
+			return nil, fmt.Errorf("%w: have %d, got %d", errAgain, seq+int64(i), events[i].Seq)
+		}
+	}
+	return events, nil
+}
+
+// append stores events that follow seq, unless another transaction did.
+func (s *Service) append(tx *db.Tx, e protocol.Envelope, seq int64, events []protocol.Event) error {
+	n, err := advance.Exec(tx, e.Run, seq, events[len(events)-1].Seq, tx.Now)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("%w: run %s moved on from %d", errAgain, e.Run, seq)
+	}
+	stored := slices.Clone(events)
+	for i := range stored {
+		stored[i].Kind = clean(stored[i].Kind, maxKind)
+	}
+	s.Hub.Notify(tx, event.RunTopic(e.Run))
+	return insertEvents(tx, e.Run, e.Attempt, stored)
+}
+
+// isState tells whether an event changes more than the timeline.
+func isState(e protocol.Event) bool {
+	switch e.Kind {
+	case protocol.EventAccepted, protocol.EventPrepared, protocol.EventStarted, protocol.EventPushed, protocol.EventFinished:
+		return true
+	}
+	return false
+}
+
+// apply does what one event of the live run r causes.
+func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) error {
+	switch e.Kind {
+	case protocol.EventAccepted:
+		if r.AcceptedAt == nil {
+			r.AcceptedAt = &tx.Now
+		}
+	case protocol.EventPrepared:
+		p, ok := read[protocol.Prepared](s, r, e)
+		if !ok {
+			return nil
+		}
+		r.ResumeSHA = some(clean(p.Resume, maxWord))
+		if base := clean(p.Base, maxWord); base != "" {
+			return s.Tasks.SetBase(tx, t, base)
+		}
+	case protocol.EventStarted:
+		p, _ := read[protocol.Started](s, r, e)
+		r.State, r.StartedAt = Live, &tx.Now
+		r.AgentVersion, r.AgentSession, r.Isolation = some(clean(p.Version, maxWord)), some(clean(p.Session, maxWord)), some(clean(p.Isolation, maxWord))
+		if model := clean(p.Model, maxWord); model != "" {
+			r.Model = model
+			if _, err := modelSession.Exec(tx, r.ID, model); err != nil {
+				return err
+			}
+		}
+		if t.Status == task.Claimed {
+			return s.Tasks.MarkRunning(tx, t)
+		}
+	case protocol.EventPushed:
+		p, ok := read[protocol.Pushed](s, r, e)
+		sha := clean(p.SHA, maxWord)
+		if !ok || sha == "" {
+			return nil
+		}
+		if !p.WIP {
+			r.Tip = &sha
+			return nil
+		}
+		return s.Tasks.SetWIP(tx, t, sha, paths(p.Paths))
+	case protocol.EventFinished:
+		f, ok := read[protocol.Finished](s, r, e)
+		if !ok {
+			f = protocol.Finished{State: protocol.Failed, Kind: task.AgentCrashed, Error: "The box's last word about the run could not be read."}
+		}
+		return s.finish(tx, t, r, f)
+	}
+	return nil
+}
+
+// read decodes the data of an event. What a box says wrongly is logged and
+// passed over: it would be wrong again.
+func read[T any](s *Service, r *Row, e protocol.Event) (v T, ok bool) {
+	if err := json.Unmarshal(e.Data, &v); err != nil {
+		s.log().Warn("event with malformed data", "run", r.ID, "seq", e.Seq, "kind", e.Kind, "error", err)
+		return *new(T), false
+	}
+	return v, true
+}
+
+// finish ends a run as its box reports and moves the task on.
+func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f protocol.Finished) error {
+	f.Tip, f.Base, f.Session = clean(f.Tip, maxWord), clean(f.Base, maxWord), clean(f.Session, maxWord)
+	f.Error, f.Report, f.Paths = clean(f.Error, maxError), clean(f.Report, maxReport), paths(f.Paths)
+	if f.State == protocol.Succeeded && undelivered(t, r, &f) {
+		f.State, f.Kind, f.Error = protocol.Failed, task.ReportMissing, "The agent ended without commits and without a report."
+	}
+	outcome, kind := outcomeOf(&f)
+	if f.Session != "" {
+		r.AgentSession = &f.Session
+	}
+	if f.Tip != "" {
+		r.Tip = &f.Tip
+	}
+	r.Report, r.ReportBy = some(f.Report), nil
+	if r.Report != nil {
+		by := "final_turn"
+		if f.ReportBy == "report_md" {
+			by = f.ReportBy
+		}
+		r.ReportBy = &by
+	}
+	if err := s.end(tx, r, outcome, kind, f.Error); err != nil {
+		return err
+	}
+	if f.WIP && f.Tip != "" {
+		if err := s.Tasks.SetWIP(tx, t, f.Tip, f.Paths); err != nil {
+			return err
+		}
+	}
+	if t.Status == task.Claimed && outcome == Succeeded {
+		// It was over before it was said to have started.
+		if err := s.Tasks.MarkRunning(tx, t); err != nil {
+			return err
+		}
+	}
+	if s.OnFinished != nil {
+		if settled, err := s.OnFinished(tx, t, r, f); err != nil || settled {
+			return err
+		}
+	}
+	if outcome == Succeeded {
+		return s.Tasks.Complete(tx, t)
+	}
+	return s.Tasks.AttemptFailed(tx, t, kind, detail(f.Error, kind))
+}
+
+// undelivered tells whether a run that went well has nothing to show for it.
+func undelivered(t *task.Row, r *Row, f *protocol.Finished) bool {
+	return f.Tip == "" && strings.TrimSpace(f.Report) == "" && t.Kind != task.KindCI && r.Agent != "command"
+}
+
+func detail(text, kind string) string {
+	if text != "" {
+		return text
+	}
+	return "The run ended with " + kind + "."
+}
+
+// clean cuts text that a box sent to about max bytes and takes out what the
+// database cannot keep.
+func clean(s string, max int) string {
+	if len(s) > max {
+		s = s[:max]
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
+}
+
+func paths(list []string) []string {
+	out := make([]string, 0, min(len(list), maxPaths))
+	for _, p := range list[:min(len(list), maxPaths)] {
+		out = append(out, clean(p, 500))
+	}
+	return out
+}
+
+func some(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

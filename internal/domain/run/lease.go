@@ -1,0 +1,158 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/protocol"
+)
+
+const (
+	leaseScan = 5 * time.Second
+	// stalled is how long a running agent may say nothing before its task
+	// counts as stuck.
+	stalled = 15 * time.Minute
+	// refence is how far back fences are repeated at start.
+	refence = time.Hour
+	// inFlight is how long a claim's answer may be under way while its box
+	// does not know of the run.
+	inFlight = 5 * time.Second
+)
+
+// Loop takes back what boxes lost, and marks what got stuck, until ctx ends.
+// Every node may run it.
+func (s *Service) Loop(ctx context.Context) error {
+	if err := s.refence(ctx); err != nil && ctx.Err() == nil {
+		s.log().Error("repeat fences", "error", err)
+	}
+	tick := time.NewTicker(leaseScan)
+	defer tick.Stop()
+	for {
+		if err := s.Scan(ctx); err != nil && ctx.Err() == nil {
+			s.log().Error("scan leases", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// refence writes again the tombstones that a stopped process may owe.
+func (s *Service) refence(ctx context.Context) error {
+	var owed []fence
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		owed, err = selectFenced.All(tx, tx.Now.Add(-refence))
+		return err
+	})
+	for _, f := range owed {
+		s.tombstone(ctx, f)
+	}
+	return err
+}
+
+// Scan is one pass of Loop.
+func (s *Service) Scan(ctx context.Context) error {
+	var expired, silent, moving []lease
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		if expired, err = selectExpired.All(tx, tx.Now); err != nil {
+			return err
+		}
+		if silent, err = selectStalled.All(tx, tx.Now.Add(-stalled)); err != nil {
+			return err
+		}
+		moving, err = selectMoving.All(tx, tx.Now.Add(-stalled))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, l := range expired {
+		err := s.lose(ctx, l, task.LeaseExpired, "The box stopped renewing its lease.",
+			func(tx *db.Tx, r *Row) bool { return r.LeaseExpiresAt.Before(tx.Now) })
+		if err != nil {
+			return err
+		}
+	}
+	for _, l := range silent {
+		if err := s.mark(ctx, l, true); err != nil {
+			return err
+		}
+	}
+	for _, l := range moving {
+		if err := s.mark(ctx, l, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mark marks the task of a run as stuck or not, if the run bears it out.
+func (s *Service) mark(ctx context.Context, l lease, stuck bool) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		t, ok, err := task.Lock(tx, l.AccountID, l.TaskID)
+		if err != nil || !ok || t.Status != task.Running {
+			return err
+		}
+		r, ok, err := selectOfAccount.Maybe(tx, l.AccountID, l.ID)
+		if err != nil || !ok || r.EndedAt != nil || stuck != r.ProgressAt.Before(tx.Now.Add(-stalled)) {
+			return err
+		}
+		return s.Tasks.SetStuck(tx, &t, stuck)
+	})
+}
+
+// Verdicts answers a hello: which of the runs the box names go on. Runs that
+// it should hold and does not name are lost.
+func (s *Service) Verdicts(ctx context.Context, boxID string, refs []protocol.RunRef) ([]protocol.RunVerdict, error) {
+	var out []protocol.RunVerdict
+	var gone []Row
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		out, gone = make([]protocol.RunVerdict, 0, len(refs)), nil
+		live, err := selectLiveOnBox.All(tx, boxID)
+		if err != nil {
+			return err
+		}
+		byID := make(map[string]*Row, len(live))
+		for i := range live {
+			byID[live[i].ID] = &live[i]
+		}
+		named := map[string]bool{}
+		for _, ref := range refs {
+			r := byID[ref.Run]
+			v := protocol.RunVerdict{Run: ref.Run, Attempt: ref.Attempt, Do: protocol.DoKill}
+			if r != nil && r.Attempt == int64(ref.Attempt) {
+				n, err := renewLease.Exec(tx, boxID, r.ID, r.Attempt, tx.Now.Add(protocol.RedispatchAfter))
+				if err != nil {
+					return err
+				}
+				if n == 1 {
+					v.Do, v.FromSeq, v.LeaseMS = protocol.DoContinue, r.CommittedSeq+1, protocol.LeaseTTL.Milliseconds()
+				}
+				named[r.ID] = true
+			}
+			out = append(out, v)
+		}
+		for _, r := range live {
+			if !named[r.ID] && r.CreatedAt.Before(tx.Now.Add(-inFlight)) {
+				gone = append(gone, r)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range gone {
+		r := &gone[i]
+		err := s.lose(ctx, lease{r.ID, r.AccountID, r.TaskID}, task.BoxLost, "The box came back without the run.",
+			func(*db.Tx, *Row) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

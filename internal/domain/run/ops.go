@@ -1,0 +1,347 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+const (
+	group       = "Tasks"
+	backfillMax = 500 // events a stream reads at a time
+)
+
+// Ops are what clients may see of runs.
+func (s *Service) Ops() []op.Op {
+	read := policy.Require(policy.ReadTasks)
+	return []op.Op{
+		op.New(op.Row{ID: "task.attempts", Method: "GET", Path: "/v1/tasks/{id}/attempts", Group: group, Rule: read,
+			Summary: "Every try of a task, oldest first"}, s.attempts),
+		op.New(op.Row{ID: "task.run_events", Method: "GET", Path: "/v1/tasks/{id}/events", Group: group, Rule: read,
+			Summary: "The timeline of a task's run; can wait for news"}, s.events),
+		op.New(op.Row{ID: "task.result", Method: "GET", Path: "/v1/tasks/{id}/report", Group: group, Rule: read,
+			Summary: "What a task delivered"}, s.result),
+		op.Stream(op.Row{ID: "task.run_tail", Method: "GET", Path: "/v1/fleet/runs/{runId}/events", Group: group, Rule: read, Resume: true,
+			Summary: "Follow the timeline of one run: backfill, tail, end"}, s.tail),
+	}
+}
+
+type idIn struct {
+	ID string `json:"id"`
+}
+
+// find reads a task of tx.Account; unknown, foreign and malformed ids are the
+// same 404.
+func find(tx *db.Tx, taskID string) (task.Row, error) {
+	if !id.Valid(taskID) {
+		return task.Row{}, fault.Missing("task")
+	}
+	t, ok, err := task.Get(tx, tx.Account, taskID)
+	if err == nil && !ok {
+		err = fault.Missing("task")
+	}
+	return t, err
+}
+
+func findRun(tx *db.Tx, runID string) (Row, error) {
+	if !id.Valid(runID) {
+		return Row{}, fault.Missing("run")
+	}
+	r, ok, err := selectOfAccount.Maybe(tx, tx.Account, runID)
+	if err == nil && !ok {
+		err = fault.Missing("run")
+	}
+	return r, err
+}
+
+func (s *Service) attempts(ctx context.Context, in idIn) (page op.Page[Run], err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		if _, err := find(tx, in.ID); err != nil {
+			return err
+		}
+		rows, err := selectAttempts.All(tx, tx.Account, in.ID)
+		if err != nil {
+			return err
+		}
+		used, err := selectUsage.All(tx, tx.Account, in.ID)
+		if err != nil {
+			return err
+		}
+		runs := make([]Run, len(rows))
+		for i := range rows {
+			runs[i] = wire(&rows[i])
+			for _, u := range used {
+				if u.RunID == rows[i].ID {
+					runs[i].Usage = RunUsage{u.InputTokens, u.OutputTokens, u.CacheTokens, task.Dollars(u.CostMicros)}
+				}
+			}
+		}
+		page = op.Whole(runs)
+		return nil
+	})
+	return page, err
+}
+
+// wire is a run as clients see it. The failure kind is derived anew, so that
+// old tries profit from what was learned since.
+func wire(r *Row) Run {
+	w := Run{
+		ID: r.ID, TaskID: r.TaskID, Attempt: r.Attempt, BoxID: r.BoxID, Epoch: r.Attempt, State: r.State, Outcome: r.Outcome,
+		FailureKind: r.FailureKind, EndedReason: r.Error, Isolation: r.Isolation, Agent: r.Agent, AgentVersion: r.AgentVersion,
+		Template: r.Template, Model: some(r.Model), ResumeSHA: r.ResumeSHA, LiveChannel: r.State == Live || r.State == Parked,
+		LastSeq: r.CommittedSeq, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), AcceptedAt: millis(r.AcceptedAt),
+		StartedAt: millis(r.StartedAt), EndedAt: millis(r.EndedAt),
+	}
+	if r.EndedAt == nil {
+		w.LeaseExpiresAt = millis(&r.LeaseExpiresAt)
+	}
+	if r.Outcome != nil && *r.Outcome == Failed && r.FailureKind != nil {
+		text := ""
+		if r.Error != nil {
+			text = *r.Error
+		}
+		kind := failureKind(*r.FailureKind, text)
+		w.FailureKind = &kind
+	}
+	if w.EndedReason == nil {
+		w.EndedReason = w.FailureKind
+	}
+	return w
+}
+
+func millis(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	m := t.Truncate(time.Millisecond)
+	return &m
+}
+
+type eventsIn struct {
+	ID       string `json:"id"`
+	RunID    string `json:"run_id,omitempty" doc:"one try of the task; the newest that began unless given"`
+	SinceSeq int64  `json:"since_seq,omitempty" minimum:"0" doc:"next_since_seq of the answer before"`
+	PerPage  int    `json:"per_page,omitempty" minimum:"1" maximum:"1000" default:"200"`
+	WaitMS   int64  `json:"wait_ms,omitempty" minimum:"0" maximum:"25000" doc:"how long to wait for a first new event"`
+}
+
+// RunTimeline is the answer of task.run_events.
+type RunTimeline struct {
+	RunID        *string    `json:"run_id" doc:"null until a box has begun"`
+	Events       []RunEvent `json:"events"`
+	NextSinceSeq int64      `json:"next_since_seq"`
+}
+
+func (s *Service) events(ctx context.Context, in eventsIn) (RunTimeline, error) {
+	over := time.NewTimer(time.Duration(in.WaitMS) * time.Millisecond)
+	defer over.Stop()
+	runID := in.RunID
+	for {
+		ofTask := s.Hub.Watch(event.TaskTopic(in.ID))
+		var ofRun <-chan struct{}
+		if runID != "" {
+			ofRun = s.Hub.Watch(event.RunTopic(runID))
+		}
+		out, settled, err := s.timeline(ctx, in)
+		if err != nil || settled || in.WaitMS == 0 {
+			return out, err
+		}
+		if out.RunID != nil && *out.RunID != runID {
+			runID = *out.RunID
+			continue // watch that run before looking again
+		}
+		select {
+		case <-ofTask:
+		case <-ofRun:
+		case <-over.C:
+			return out, nil
+		case <-ctx.Done():
+			return out, ctx.Err()
+		}
+	}
+}
+
+// timeline reads one page. It is settled if there is no point in waiting: there
+// are events, or none will come.
+func (s *Service) timeline(ctx context.Context, in eventsIn) (out RunTimeline, settled bool, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		out = RunTimeline{Events: []RunEvent{}, NextSinceSeq: in.SinceSeq}
+		t, err := find(tx, in.ID)
+		if err != nil {
+			return err
+		}
+		r, err := chosen(tx, &t, in.RunID)
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			settled = t.Status.Terminal()
+			return nil
+		}
+		out.RunID = &r.ID
+		rows, err := selectEvents.All(tx, r.ID, in.SinceSeq, in.PerPage)
+		if err != nil {
+			return err
+		}
+		for _, e := range rows {
+			out.Events = append(out.Events, e.wire())
+			out.NextSinceSeq = e.Seq
+		}
+		settled = len(rows) > 0 || r.EndedAt != nil
+		return nil
+	})
+	return out, settled, err
+}
+
+// chosen is the try a caller means: the one named, or the newest that began;
+// nil if none did.
+func chosen(tx *db.Tx, t *task.Row, runID string) (*Row, error) {
+	if runID != "" {
+		r, err := findRun(tx, runID)
+		if err == nil && r.TaskID != t.ID {
+			err = fault.Missing("run")
+		}
+		return &r, err
+	}
+	rows, err := selectAttempts.All(tx, tx.Account, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	for i := len(rows) - 1; i >= 0; i-- {
+		if rows[i].CommittedSeq > 0 {
+			return &rows[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// TaskResult is what a task delivered, folded from its durable events. Report
+// is the newest run's; artifacts span all tries.
+type TaskResult struct {
+	TaskID        string            `json:"task_id"`
+	RunID         *string           `json:"run_id"`
+	Status        task.Status       `json:"status"`
+	Report        *string           `json:"report" doc:"markdown, null when nothing was delivered yet"`
+	ReportMD      string            `json:"report_md" doc:"where the report comes from: report_md, final_turn or none"`
+	ReportMissing bool              `json:"report_missing" doc:"the newest run failed for delivering nothing"`
+	Artifacts     []json.RawMessage `json:"artifacts" doc:"by reference"`
+	RawTasks      []string          `json:"raw_tasks" doc:"ids of the asks that the tries filed"`
+	Blocker       *string           `json:"blocker" doc:"id of the access blocker that a try declared"`
+	Devops        *string           `json:"devops" doc:"summary of the devops lane"`
+	ScoutContext  *ScoutContext     `json:"scout_context"`
+	RunsSeen      int64             `json:"runs_seen" doc:"above 1: it was retried"`
+}
+
+// ScoutContext is what a survey found.
+type ScoutContext struct {
+	Repo    string      `json:"repo"`
+	Summary string      `json:"summary" doc:"one line"`
+	Files   []ScoutFile `json:"files" doc:"grounded in the repository"`
+}
+
+// ScoutFile is a file that a survey cites.
+type ScoutFile struct {
+	Path      string   `json:"path"`
+	Citations []string `json:"citations" doc:"path:line"`
+}
+
+func (s *Service) result(ctx context.Context, in idIn) (out TaskResult, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		t, err := find(tx, in.ID)
+		if err != nil {
+			return err
+		}
+		out = TaskResult{TaskID: t.ID, Status: t.Status, ReportMD: "none", Artifacts: []json.RawMessage{}, RawTasks: []string{}}
+		runs, err := selectAttempts.All(tx, tx.Account, t.ID)
+		if err != nil {
+			return err
+		}
+		out.RunsSeen = int64(len(runs))
+		if len(runs) > 0 {
+			r := &runs[len(runs)-1]
+			out.RunID = &r.ID
+			out.ReportMissing = r.FailureKind != nil && *r.FailureKind == task.ReportMissing
+			if out.Report = r.Report; r.ReportBy != nil {
+				out.ReportMD = *r.ReportBy
+			}
+			if t.Kind == task.KindScout && r.Report != nil {
+				repo, err := s.Tasks.RepoByID(tx, t.RepoID)
+				if err != nil {
+					return err
+				}
+				out.ScoutContext = survey(repo.FullName(), *r.Report)
+			}
+		}
+		stored, err := selectArtifacts.All(tx, tx.Account, t.ID)
+		for _, data := range stored {
+			out.Artifacts = append(out.Artifacts, json.RawMessage(data))
+		}
+		return err
+	})
+	return out, err
+}
+
+type tailIn struct {
+	RunID string `json:"runId"`
+}
+
+// RunEnd is the last frame of task.run_tail.
+type RunEnd struct {
+	RunID       string  `json:"run_id"`
+	Outcome     *string `json:"outcome"`
+	FailureKind *string `json:"failure_kind"`
+	LastSeq     int64   `json:"last_seq"`
+}
+
+func (s *Service) tail(ctx context.Context, in tailIn, sink *op.Sink) error {
+	var since int64
+	if last := sink.LastEventID(); last != "" {
+		n, err := strconv.ParseInt(last, 10, 64)
+		if err != nil || n < 0 {
+			return fault.Field("Last-Event-ID", "is not the id of a frame of this stream")
+		}
+		since = n
+	}
+	for {
+		news := s.Hub.Watch(event.RunTopic(in.RunID))
+		var r Row
+		var rows []storedEvent
+		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+			if r, err = findRun(tx, in.RunID); err != nil {
+				return err
+			}
+			rows, err = selectEvents.All(tx, r.ID, since, backfillMax)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		sink.Open()
+		for _, e := range rows {
+			if err := sink.Send(strconv.FormatInt(e.Seq, 10), "event", e.wire()); err != nil {
+				return err
+			}
+			since = e.Seq
+		}
+		switch {
+		case len(rows) == backfillMax:
+			continue
+		case r.EndedAt != nil:
+			return sink.Send("", "end", RunEnd{r.ID, r.Outcome, wire(&r).FailureKind, r.CommittedSeq})
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/id"
+	"yardmaster/internal/protocol"
+)
+
+const columns = `id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, committed_seq, isolation,
+	agent, agent_version, template, model, resume_sha, agent_session, outcome, failure_kind, error, report, report_by, tip,
+	created_at, accepted_at, started_at, progress_at, ended_at`
+
+var (
+	insertRun = db.S(`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at,
+		agent, template, model, created_at, progress_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 'leased', $8, $9, $10, $11, $12, $13)`)
+	insertSession = db.S(`INSERT INTO sessions (id, account_id, run_id, task_id, repo_id, trigger, kind, started_at)
+		VALUES ($1, $2, $3, $4, $5, 'task', $6, $7)`)
+	insertToken = db.S(`INSERT INTO run_tokens (hash, run_id, kind, expires_at) VALUES ($1, $2, $3, $4)`)
+
+	// A box is told of its own runs only, and a person of the account's; both
+	// come with the first predicate.
+	selectOfBox     = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE box_id = $1 AND id = $2`)
+	selectOfAccount = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 AND id = $2`)
+	selectClaim     = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE box_id = $1 AND claim_id = $2`)
+	selectLive      = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 AND task_id = $2 AND ended_at IS NULL`)
+	selectLiveOnBox = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE box_id = $1 AND ended_at IS NULL ORDER BY id`)
+	selectAttempts  = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 AND task_id = $2 ORDER BY created_at, id`)
+
+	// selectHead is what a batch of ordinary events needs to know of its run.
+	selectHead = db.Q[head](`SELECT account_id, task_id, attempt, committed_seq, ended_at FROM runs WHERE box_id = $1 AND id = $2`)
+	advance    = db.S(`UPDATE runs SET committed_seq = $3, progress_at = $4 WHERE id = $1 AND committed_seq = $2 AND ended_at IS NULL`)
+
+	updateRun = db.S(`UPDATE runs SET state = $2, isolation = $3, agent_version = $4, model = $5, resume_sha = $6,
+		agent_session = $7, tip = $8, accepted_at = $9, started_at = $10 WHERE id = $1 AND ended_at IS NULL`)
+	endRun = db.S(`UPDATE runs SET state = 'ended', outcome = $2, failure_kind = $3, error = $4, report = $5, report_by = $6,
+		tip = $7, agent_session = $8, ended_at = $9 WHERE id = $1 AND ended_at IS NULL`)
+	endSession   = db.S(`UPDATE sessions SET outcome = $2, ended_at = $3 WHERE run_id = $1 AND ended_at IS NULL`)
+	modelSession = db.S(`UPDATE sessions SET model = COALESCE(model, $2) WHERE run_id = $1`)
+	revokeTokens = db.S(`UPDATE run_tokens SET revoked_at = $2 WHERE run_id = $1 AND revoked_at IS NULL`)
+	revokeKind   = db.S(`UPDATE run_tokens SET revoked_at = $3 WHERE run_id = $1 AND kind = $2 AND revoked_at IS NULL`)
+
+	renewLease = db.S(`UPDATE runs SET lease_expires_at = $4 WHERE box_id = $1 AND id = $2 AND attempt = $3 AND ended_at IS NULL`)
+
+	selectExpired = db.Q[lease](`SELECT id, account_id, task_id FROM runs WHERE ended_at IS NULL AND lease_expires_at < $1
+		ORDER BY lease_expires_at LIMIT 100`)
+	selectStalled = db.Q[lease](`SELECT r.id, r.account_id, r.task_id FROM runs r JOIN tasks t ON t.id = r.task_id
+		WHERE r.ended_at IS NULL AND r.progress_at < $1 AND t.stuck = FALSE AND t.status = 'running' LIMIT 100`)
+	selectMoving = db.Q[lease](`SELECT r.id, r.account_id, r.task_id FROM runs r JOIN tasks t ON t.id = r.task_id
+		WHERE r.ended_at IS NULL AND r.progress_at >= $1 AND t.stuck = TRUE AND t.status = 'running' LIMIT 100`)
+	selectFenced = db.Q[fence](`SELECT box_id, id, attempt FROM runs WHERE ended_at > $1 AND outcome IN ('lost', 'interrupted')`)
+
+	selectEvents = db.Q[storedEvent](`SELECT seq, t, mono, kind, data FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
+
+	// selectArtifacts are the artifacts of all tries of a task.
+	selectArtifacts = db.Q[string](`SELECT e.data FROM runs r JOIN run_events e ON e.run_id = r.id AND e.kind = 'artifact.stored'
+		WHERE r.account_id = $1 AND r.task_id = $2 ORDER BY r.created_at, e.seq`)
+
+	selectUsage = db.Q[usage](`SELECT run_id, CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(output_tokens) AS BIGINT) AS output_tokens,
+		CAST(SUM(cache_tokens) AS BIGINT) AS cache_tokens, CAST(SUM(cost_micros) AS BIGINT) AS cost_micros FROM sessions
+		WHERE account_id = $1 AND task_id = $2 AND run_id IS NOT NULL GROUP BY run_id`)
+
+	selectAccess = db.Q[access](`SELECT r.id AS run_id, r.attempt, r.account_id, r.task_id, r.repo_id, r.box_id, r.template, r.model,
+		k.kind, k.expires_at, k.revoked_at, r.ended_at, t.branch, t.kind AS task_kind, t.budget_micros, s.id AS session_id
+		FROM run_tokens k JOIN runs r ON r.id = k.run_id JOIN tasks t ON t.id = r.task_id JOIN sessions s ON s.run_id = r.id
+		WHERE k.hash = $1 AND k.kind = $2 ORDER BY s.started_at, s.id LIMIT 1`)
+)
+
+type (
+	head struct {
+		AccountID    string
+		TaskID       string
+		Attempt      int64
+		CommittedSeq int64
+		EndedAt      *time.Time
+	}
+	lease struct{ ID, AccountID, TaskID string }
+	fence struct {
+		BoxID, ID string
+		Attempt   int64
+	}
+	storedEvent struct {
+		Seq  int64
+		T    int64
+		Mono int64
+		Kind string
+		Data string
+	}
+	usage struct {
+		RunID        string
+		InputTokens  int64
+		OutputTokens int64
+		CacheTokens  int64
+		CostMicros   *int64
+	}
+	access struct {
+		RunID        string
+		Attempt      int64
+		AccountID    string
+		TaskID       string
+		RepoID       string
+		BoxID        string
+		Template     string
+		Model        string
+		Kind         string
+		ExpiresAt    time.Time
+		RevokedAt    *time.Time
+		EndedAt      *time.Time
+		Branch       string
+		TaskKind     string
+		BudgetMicros *int64
+		SessionID    string
+	}
+)
+
+func (e storedEvent) wire() RunEvent {
+	return RunEvent{e.Seq, time.UnixMilli(e.T).UTC(), e.Mono, e.Kind, json.RawMessage(e.Data)}
+}
+
+// store writes what the events of a live run change in its row.
+func store(tx *db.Tx, r *Row) error {
+	_, err := updateRun.Exec(tx, r.ID, r.State, r.Isolation, r.AgentVersion, r.Model, r.ResumeSHA, r.AgentSession, r.Tip, r.AcceptedAt, r.StartedAt)
+	return err
+}
+
+// chunk is how many events one statement inserts at most. Shorter batches are
+// cut into powers of two, so that few different statements are prepared.
+const chunk = 64
+
+func insertEvents(tx *db.Tx, runID string, attempt int, events []protocol.Event) error {
+	for len(events) > 0 {
+		n := chunk
+		for n > len(events) {
+			n /= 2
+		}
+		b := db.Build(`INSERT INTO run_events (run_id, seq, attempt, t, mono, kind, data) VALUES `)
+		for i, e := range events[:n] {
+			if i > 0 {
+				b.SQL(", ")
+			}
+			data := string(e.Data)
+			if data == "" {
+				data = "{}"
+			}
+			b.SQL("", db.Tuple(runID, e.Seq, attempt, e.T, e.Mono, e.Kind, data))
+		}
+		if _, err := db.Select[int64](tx, b.SQL(" RETURNING seq")); err != nil {
+			return err
+		}
+		events = events[n:]
+	}
+	return nil
+}
+
+// Kinds of an attempt's tokens.
+const (
+	TokenGit   = "git"
+	TokenModel = "model"
+)
+
+// mint makes a token of a live run; only its hash is stored.
+func mint(tx *db.Tx, runID, kind string, ttl time.Duration) (string, error) {
+	token := id.Secret(id.Attempt)
+	_, err := insertToken.Exec(tx, hash(token), runID, kind, tx.Now.Add(ttl))
+	return token, err
+}
+
+func hash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// endings are the ended tries of a task, for task.redispatch.
+func endings(tx *db.Tx, account, taskID string) ([]task.Ending, error) {
+	rows, err := selectAttempts.All(tx, account, taskID)
+	var out []task.Ending
+	for _, r := range rows {
+		if r.Outcome != nil {
+			out = append(out, task.Ending{Outcome: *r.Outcome, FailureKind: r.FailureKind})
+		}
+	}
+	return out, err
+}
