@@ -1,0 +1,203 @@
+package driver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// PathVariable names extra directories to look for agents in, before PATH.
+const PathVariable = "YARDMASTER_AGENT_PATH"
+
+const versionLimit = 10 * time.Second
+
+// Found is an agent installed on this machine.
+type Found struct {
+	Name     string
+	Version  string   // "" when the agent would not tell
+	Path     string   // of the program, links resolved; "" for our own binary
+	Argv     []string // what starts it, before the profile's arguments
+	PathDirs []string // directories its PATH needs besides the system's
+	ReadOnly []string // files and directories a sandbox must show besides the system's
+}
+
+// Detect lists the installed agents in the order of Profiles, our own first. A
+// version is read from the npm package around the program, or asked of the
+// program itself, for at most ten seconds.
+func Detect(ctx context.Context) []Found {
+	ctx, cancel := context.WithTimeout(ctx, versionLimit)
+	defer cancel()
+	dirs := append(filepath.SplitList(os.Getenv(PathVariable)), filepath.SplitList(os.Getenv("PATH"))...)
+
+	var out []Found
+	for _, p := range Profiles() {
+		if p.Bin == "" {
+			out = append(out, Found{Name: p.Name, Version: ownVersion()})
+		} else if f, ok := locate(p, dirs); ok {
+			out = append(out, f)
+		}
+	}
+	var asked sync.WaitGroup
+	for i := range out {
+		if f := &out[i]; f.Version == "" && f.Path != "" {
+			asked.Go(func() { f.Version = askVersion(ctx, f.Argv) })
+		}
+	}
+	asked.Wait()
+	return out
+}
+
+func locate(p Profile, dirs []string) (Found, bool) {
+	path, ok := lookup(p.Bin, dirs)
+	if !ok {
+		return Found{}, false
+	}
+	f := Found{Name: p.Name, Path: path, Argv: []string{path}}
+	if pkg := packageAround(path); pkg.Version != "" {
+		f.Version = pkg.Version
+	}
+	f.show(moduleRoot(path))
+
+	// Scripts are started through their interpreter by its full path: a
+	// sandbox's PATH need not lead to the one that was installed with them.
+	if name := interpreter(path); name != "" {
+		bin, ok := lookup(name, dirs)
+		if !ok {
+			return Found{}, false
+		}
+		f.Argv = []string{bin, path}
+		if f.show(bin) {
+			f.PathDirs = []string{filepath.Dir(bin)}
+		}
+	}
+	return f, true
+}
+
+// show adds a path that is not one of the system's own to ReadOnly.
+func (f *Found) show(path string) bool {
+	if within(path, "/usr") || within(path, "/bin") {
+		return false
+	}
+	if !slices.Contains(f.ReadOnly, path) {
+		f.ReadOnly = append(f.ReadOnly, path)
+	}
+	return true
+}
+
+// lookup finds an executable file by name and resolves its links.
+func lookup(name string, dirs []string) (string, bool) {
+	for _, dir := range dirs {
+		if !filepath.IsAbs(dir) {
+			continue // a relative entry means another program in every directory
+		}
+		path, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+		if err != nil {
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// moduleRoot is the outermost node_modules directory around path, which also
+// holds the packages that path's own package needs; without one, path itself.
+func moduleRoot(path string) string {
+	const dir = "/node_modules/"
+	if i := strings.Index(path, dir); i >= 0 {
+		return path[:i+len(dir)-1]
+	}
+	return path
+}
+
+// interpreter is the program that runs the script at path by its "#!" line
+// through env, or "" if path is no such script.
+func interpreter(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line, _ := bufio.NewReaderSize(f, 256).ReadSlice('\n')
+	rest, ok := bytes.CutPrefix(line, []byte("#!"))
+	words := strings.Fields(string(rest))
+	if !ok || len(words) < 2 || filepath.Base(words[0]) != "env" {
+		return ""
+	}
+	for _, w := range words[1:] {
+		if !strings.HasPrefix(w, "-") {
+			return w
+		}
+	}
+	return ""
+}
+
+type npmPackage struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// packageAround reads the package.json of the npm package that path is in.
+func packageAround(path string) npmPackage {
+	if !strings.Contains(path, "/node_modules/") {
+		return npmPackage{}
+	}
+	for dir := filepath.Dir(path); filepath.Base(dir) != "node_modules"; dir = filepath.Dir(dir) {
+		var p npmPackage
+		b, err := os.ReadFile(filepath.Join(dir, "package.json"))
+		if err == nil && json.Unmarshal(b, &p) == nil && p.Name != "" && p.Version != "" {
+			return p
+		}
+	}
+	return npmPackage{}
+}
+
+var versionPattern = regexp.MustCompile(`\d+\.\d+(\.\d+)?[-+.0-9A-Za-z]*`)
+
+// askVersion runs the program with --version. Its exit code is of no interest.
+func askVersion(ctx context.Context, argv []string) string {
+	cmd := exec.CommandContext(ctx, argv[0], append(slices.Clone(argv[1:]), "--version")...)
+	cmd.WaitDelay = time.Second
+	out, _ := cmd.Output()
+	return string(versionPattern.Find(out))
+}
+
+func ownVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return ""
+}
+
+// within tells whether the clean path lies in dir or is it.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+func contains(list []string, s string) bool { return slices.Contains(list, s) }
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+func number(s string, otherwise int) int {
+	if n, err := strconv.Atoi(s); err == nil && n > 0 {
+		return n
+	}
+	return otherwise
+}
