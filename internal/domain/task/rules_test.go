@@ -1,0 +1,149 @@
+package task
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestTerminalStatesStay(t *testing.T) {
+	for _, from := range Statuses() {
+		for _, to := range Statuses() {
+			if from.Terminal() && Allowed(from, to) && !(from == Failed && to == Pending) {
+				t.Errorf("%s -> %s leaves a final state", from, to)
+			}
+		}
+		if !from.Terminal() && !Allowed(from, Cancelled) {
+			t.Errorf("%s cannot be cancelled", from)
+		}
+		if from.InFlight() && !Allowed(from, Pending) {
+			t.Errorf("%s cannot be taken back from its box", from)
+		}
+	}
+}
+
+func TestLadder(t *testing.T) {
+	type step struct {
+		kind string
+		to   Status
+		wait time.Duration
+	}
+	for name, steps := range map[string][]step{
+		"three charged tries": {{AgentError, Pending, 30 * time.Second}, {RunTimeout, Pending, 5 * time.Minute}, {AgentError, Failed, 0}},
+		"five in a row that were nobody's fault": {{BoxLost, Pending, 0}, {LeaseExpired, Pending, 0}, {ProviderRateLimit, Pending, 30 * time.Minute},
+			{BoxDrained, Pending, 0}, {BoxLost, Failed, 0}},
+		"a charged try breaks the row": {{BoxLost, Pending, 0}, {BoxLost, Pending, 0}, {BoxLost, Pending, 0}, {BoxLost, Pending, 0},
+			{AgentError, Pending, 30 * time.Second}, {BoxLost, Pending, 0}},
+		"parked":        {{Blocked, Held, 0}},
+		"out of budget": {{BudgetExhausted, Held, 0}},
+		"hopeless":      {{PolicyRefused, Failed, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var charged, uncharged int64
+			for i, s := range steps {
+				to, wait, c, u := afterFailure(s.kind, charged, uncharged, 3, DefaultBackoff)
+				if to != s.to || wait != s.wait {
+					t.Fatalf("step %d, %s: %s after %s, want %s after %s", i, s.kind, to, wait, s.to, s.wait)
+				}
+				charged, uncharged = c, u
+			}
+		})
+	}
+}
+
+// Whatever the facts, a pending task has a hold or an online box that fits it.
+func TestHeldOrClaimable(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	agents := []string{"claude", "codex", "builtin"}
+	sandboxes := []string{"", "none", "landlock", "bubblewrap"}
+	rapid.Check(t, func(t *rapid.T) {
+		f := &Facts{Now: now, Seats: rapid.Int64Range(0, 2).Draw(t, "seats"), InFlight: rapid.Int64Range(0, 2).Draw(t, "in flight"),
+			Disabled: map[string]Repo{}, Needs: map[string]Need{}}
+		if rapid.Bool().Draw(t, "disabled") {
+			f.Disabled["repo"] = Repo{ID: "repo"}
+		}
+		if rapid.Bool().Draw(t, "template") {
+			f.Needs["default"] = Need{rapid.SampledFrom(agents).Draw(t, "agent"), rapid.SampledFrom(sandboxes).Draw(t, "least")}
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "boxes") {
+			f.Boxes = append(f.Boxes, Box{
+				Target: rapid.SampledFrom([]string{"org", "shared", "user"}).Draw(t, "target"), OwnerID: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "owner"),
+				Enrolled: rapid.Bool().Draw(t, "enrolled"), Online: rapid.Bool().Draw(t, "online"),
+				Slots: rapid.Int64Range(0, 2).Draw(t, "slots"), Busy: rapid.Int64Range(0, 2).Draw(t, "busy"),
+				Agents:    rapid.SliceOfN(rapid.SampledFrom(agents), 0, 2).Draw(t, "agents"),
+				Isolation: rapid.SliceOfN(rapid.SampledFrom(sandboxes[1:]), 0, 2).Draw(t, "isolation"),
+			})
+		}
+		row := &Row{ID: "t", RepoID: "repo", Template: "default", CreatedBy: "user:ann", QueuedAt: now.Add(-time.Hour),
+			Kind: rapid.SampledFrom([]string{KindWork, KindCI}).Draw(t, "kind"), WaitingDeps: rapid.Int64Range(0, 1).Draw(t, "deps"),
+			NotBefore: now.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "not before")) * time.Minute)}
+		holds := f.holds(row)
+		claimable := slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Online && f.fits(&b, row) })
+		if claimable == (len(holds) > 0) {
+			t.Fatalf("claimable: %v, holds: %v", claimable, holds)
+		}
+		for _, h := range holds {
+			if h.Since.After(now) || h.ClearsWhen == "" || h.Reason == "" {
+				t.Fatalf("hold says too little: %+v", h)
+			}
+		}
+	})
+}
+
+func TestOnlyLinks(t *testing.T) {
+	for text, want := range map[string]bool{
+		"https://github.com/acme/web/issues/12":                                                  true,
+		" - https://github.com/acme/web/pull/3\n - <https://github.com/acme/web/issues/12#c-1> ": true,
+		"acme/web#12, #13": true,
+		"https://gitlab.com/acme/web/-/merge_requests/4": true,
+		"Fix https://github.com/acme/web/issues/12":      false,
+		"https://example.com/docs/page":                  false,
+		"The header is 3px too low.":                     false,
+		"...":                                            false,
+	} {
+		if got := onlyLinks(text); got != want {
+			t.Errorf("onlyLinks(%q) = %v", text, got)
+		}
+	}
+}
+
+func TestBranchName(t *testing.T) {
+	const id = "0123abcd-0000-4000-8000-000000000000"
+	for title, want := range map[string]string{
+		"Fix the Login!  (again)": "svc/fix-the-login-again--0123abcd",
+		"修复":                      "svc/task--0123abcd",
+		"--- a":                   "svc/a--0123abcd",
+	} {
+		if got := branchName(title, id); got != want {
+			t.Errorf("branchName(%q) = %s, want %s", title, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		b := branchName(rapid.String().Draw(t, "title"), id)
+		slug := strings.TrimSuffix(strings.TrimPrefix(b, "svc/"), "--0123abcd")
+		if slug == "" || len(slug) > slugLength || strings.Contains(slug, "--") || strings.Trim(slug, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			t.Fatalf("branch %q", b)
+		}
+	})
+}
+
+func TestScrub(t *testing.T) {
+	for _, secret := range []string{
+		"dev_pat_0abcDEF", "ghp_0123456789abcdefghij", "sk-proj-0123456789abcdef", "AKIAABCDEFGHIJKLMNOP",
+		"-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----", "hunter22pass",
+	} {
+		text := "use " + secret + " here"
+		if secret == "hunter22pass" {
+			text = "password: " + secret + " and https://bob:" + secret + "@example.com"
+		}
+		if got := scrub(text); strings.Contains(got, secret) || !strings.Contains(got, redacted) {
+			t.Errorf("scrub(%q) = %q", text, got)
+		}
+	}
+	if plain := "Rename the token field in api.go; keep tests green."; scrub(plain) != plain {
+		t.Errorf("scrub changed %q to %q", plain, scrub(plain))
+	}
+}

@@ -1,0 +1,490 @@
+package task
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/event"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+var (
+	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'org', 'self_hosted', 2, 0)`)
+	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
+		VALUES ($1, $2, $3, $4, 'builtin', 'main', FALSE, TRUE, 0)`)
+	addBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
+		VALUES ($1, $2, $1, 'org', $2, 'enrolled', '', $1, 0, $3, '[{"name":"claude"}]', '["landlock"]', 'online', 0)`)
+	setPresence = db.S(`UPDATE boxes SET presence = $2 WHERE id = $1`)
+	setEnabled  = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
+	getRepo     = db.Q[Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
+	getRepoByID = db.Q[Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url FROM repos WHERE id = $1`)
+	countAudit  = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE object = $1 AND kind = $2`)
+	countEsc    = db.Q[int64](`SELECT COUNT(*) FROM escalations WHERE account_id = $1 AND id = $2`)
+)
+
+type fixture struct {
+	*Service
+	t     *testing.T
+	http  http.Handler
+	clock atomic.Int64 // microseconds
+	seats int64
+	stops []string
+}
+
+// each runs a test on both databases, with two accounts that have a
+// repository each, and one box of the first.
+func each(t *testing.T, fn func(f *fixture)) {
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) {
+			f := &fixture{t: t, seats: 2}
+			f.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
+			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: func() time.Time { return time.UnixMicro(f.clock.Load()) }})
+			f.Service = &Service{DB: d, Hub: event.NewHub(nil), QueueCap: Uncapped, DefaultTemplate: "default",
+				RepoByName: func(tx *db.Tx, owner, name string) (Repo, bool, error) {
+					return getRepo.Maybe(tx, tx.Account, owner, name)
+				},
+				RepoByID: func(tx *db.Tx, id string) (Repo, error) { return getRepoByID.One(tx, id) },
+				Template: func(_ *db.Tx, _, name string) (Need, bool, error) {
+					return map[string]Need{"default": {Agent: "claude"}, "other": {Agent: "codex"}}[name], name == "default" || name == "other", nil
+				},
+				Seats: func(*db.Tx, string) (int64, error) { return f.seats, nil },
+				StopRun: func(_ *db.Tx, t *Row, why string) error {
+					f.stops = append(f.stops, *t.RunID+" "+why)
+					return nil
+				},
+			}
+			f.write("acme", func(tx *db.Tx) error {
+				for _, a := range []string{"acme", "rival"} {
+					if _, err := addAccount.Exec(tx, a); err != nil {
+						return err
+					}
+					if _, err := addRepo.Exec(tx, a+"-web", a, a, "web"); err != nil {
+						return err
+					}
+				}
+				_, err := addBox.Exec(tx, "box", "acme", 2)
+				return err
+			})
+			f.http = op.Handler(op.Guard{
+				Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
+					return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: r.Header.Get("X-Account"),
+						Scopes: policy.Scopes(policy.ReadTasks, policy.WriteTasks)}, nil
+				},
+				Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
+			}, f.Ops())
+			fn(f)
+		})
+	}
+}
+
+func (f *fixture) write(account string, fn func(tx *db.Tx) error) {
+	f.t.Helper()
+	if err := f.DB.Write(db.WithAccount(context.Background(), account), fn); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+type object = map[string]any
+
+// call asks as an account and wants a status.
+func (f *fixture) call(account, method, path string, body any, want int) object {
+	f.t.Helper()
+	var in bytes.Buffer
+	if body != nil {
+		if err := json.NewEncoder(&in).Encode(body); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	req := httptest.NewRequest(method, path, &in)
+	req.Header.Set("X-Account", account)
+	req.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	f.http.ServeHTTP(w, req)
+	out := object{}
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
+		f.t.Fatalf("%s %s: %v in %s", method, path, err, w.Body)
+	}
+	if w.Code != want {
+		f.t.Fatalf("%s %s: %d, want %d: %s", method, path, w.Code, want, w.Body)
+	}
+	return out
+}
+
+// refused asks and wants a problem with the slug.
+func (f *fixture) refused(method, path string, body any, status int, slug string) object {
+	f.t.Helper()
+	p := f.call("acme", method, path, body, status)
+	if got, _ := p["type"].(string); !strings.HasSuffix(got, "/problems/"+slug) {
+		f.t.Fatalf("%s %s: problem %v, want %s", method, path, p, slug)
+	}
+	return p
+}
+
+func job(more object) object {
+	b := object{"repo": "acme/web", "title": "Fix the login", "problem": "It fails after a reload."}
+	for k, v := range more {
+		b[k] = v
+	}
+	return b
+}
+
+func (f *fixture) create(more object) string {
+	f.t.Helper()
+	return f.call("acme", "POST", "/v1/tasks", job(more), 202)["task_id"].(string)
+}
+
+func (f *fixture) get(id string) object {
+	f.t.Helper()
+	return f.call("acme", "GET", "/v1/tasks/"+id, nil, 200)
+}
+
+func (f *fixture) status(id, want string) {
+	f.t.Helper()
+	if got := f.get(id)["status"]; got != want {
+		f.t.Fatalf("task is %v, want %s", got, want)
+	}
+}
+
+// change applies moves to a task.
+func (f *fixture) change(id string, fn func(tx *db.Tx, t *Row) error) {
+	f.t.Helper()
+	f.write("acme", func(tx *db.Tx) error {
+		t, ok, err := Lock(tx, "acme", id)
+		if err != nil || !ok {
+			return fmt.Errorf("lock %s: %v, %w", id, ok, err)
+		}
+		return fn(tx, &t)
+	})
+}
+
+// claim has the box claim the next task and answers its id.
+func (f *fixture) claim() (id string) {
+	f.t.Helper()
+	f.write("", func(tx *db.Tx) error {
+		t, err := f.Claimable(tx, "box")
+		if err != nil || t == nil {
+			return err
+		}
+		id = t.ID
+		return f.MarkClaimed(tx, t, "run", "box")
+	})
+	return id
+}
+
+func (f *fixture) pass(d time.Duration) { f.clock.Add(d.Microseconds()) }
+
+func reasons(task object) (out []string) {
+	for _, h := range task["holds"].([]any) {
+		out = append(out, h.(object)["reason"].(string))
+	}
+	return out
+}
+
+func TestCreate(t *testing.T) {
+	each(t, func(f *fixture) {
+		out := f.call("acme", "POST", "/v1/tasks", job(object{"labels": object{"area": "auth"}, "budget_usd": 1.5}), 202)
+		if out["queue_position"] != 1.0 || out["queue_depth"] != 1.0 || out["queue_depth_cap"] != -1.0 || out["sink"] != "queued" {
+			f.t.Errorf("answer %v", out)
+		}
+		id := out["task_id"].(string)
+		got := f.get(id)
+		if got["branch"] != "svc/fix-the-login--"+id[:8] || got["repo"] != "acme/web" || got["status"] != "pending" || got["run_id"] != nil ||
+			got["budget"].(object)["usd"] != "1.50" || got["created_by"] != "user:ann" || len(reasons(got)) != 0 {
+			f.t.Errorf("task %v", got)
+		}
+		f.call("rival", "GET", "/v1/tasks/"+id, nil, 404)
+		f.call("acme", "GET", "/v1/tasks/nonsense", nil, 404)
+
+		direct := f.call("acme", "POST", "/v1/tasks", job(object{"sink": "direct"}), 202)
+		if direct["queue_position"] != 1.0 {
+			f.t.Errorf("direct work is not at the head: %v", direct)
+		}
+		esc := f.call("acme", "POST", "/v1/tasks", job(object{"confidence": 0.4}), 202)
+		if esc["kind"] != "escalated" || esc["task_id"] != nil {
+			f.t.Errorf("low confidence: %v", esc)
+		}
+		f.write("acme", func(tx *db.Tx) error {
+			n, err := countEsc.One(tx, "acme", esc["escalation_id"])
+			if n != 1 {
+				f.t.Errorf("%d escalations", n)
+			}
+			return err
+		})
+		if n := len(f.call("acme", "GET", "/v1/tasks", nil, 200)["data"].([]any)); n != 2 {
+			f.t.Errorf("%d tasks, want 2: an escalation makes none", n)
+		}
+	})
+}
+
+func TestCreateRefuses(t *testing.T) {
+	each(t, func(f *fixture) {
+		for name, c := range map[string]struct {
+			body   object
+			status int
+			slug   string
+			field  string
+		}{
+			"link only":        {object{"problem": "https://github.com/acme/web/issues/1"}, 422, "problem-is-only-link", ""},
+			"gh":               {object{"sink": "gh"}, 422, "sink-not-configured", ""},
+			"linear":           {object{"sink": "linear"}, 422, "sink-not-configured", ""},
+			"foreign repo":     {object{"repo": "rival/web"}, 404, "not-found", ""},
+			"unknown template": {object{"template": "nope"}, 400, "invalid", "template"},
+			"unknown upstream": {object{"depends_on": []string{"11111111-1111-4111-8111-111111111111"}}, 400, "invalid", "depends_on.0"},
+			"long title":       {object{"title": strings.Repeat("x", 201)}, 400, "invalid", "title"},
+			"long problem":     {object{"problem": strings.Repeat("x", 20001)}, 400, "invalid", "problem"},
+			"blank title":      {object{"title": "  "}, 400, "invalid", "title"},
+			"platform's kind":  {object{"kind": "ci"}, 400, "invalid", "kind"},
+			"escaping path":    {object{"files": []string{"a", "../b"}}, 400, "invalid", "files.1"},
+			"priority":         {object{"priority": 101}, 400, "invalid", "priority"},
+			"unknown ask":      {object{"ask_id": "x"}, 400, "invalid", "ask_id"},
+			"schema":           {object{"result_schema": []int{1}}, 400, "invalid", "result_schema"},
+		} {
+			p := f.refused("POST", "/v1/tasks", job(c.body), c.status, c.slug)
+			if c.field != "" && p["errors"].(object)[c.field] == nil {
+				f.t.Errorf("%s: no error for %s in %v", name, c.field, p)
+			}
+		}
+		f.QueueCap = 0
+		if p := f.refused("POST", "/v1/tasks", job(nil), 429, "queue-full"); p["retry_after"] == nil {
+			f.t.Errorf("no retry_after: %v", p)
+		}
+		f.seats = 0
+		f.refused("POST", "/v1/tasks", job(nil), 403, "no-capacity")
+		f.seats = 1
+		f.write("acme", func(tx *db.Tx) error { _, err := setEnabled.Exec(tx, "acme-web", false); return err })
+		if p := f.refused("POST", "/v1/tasks", job(nil), 409, "repo_disabled"); p["reason"] != "repo_disabled" {
+			f.t.Errorf("no reason: %v", p)
+		}
+	})
+}
+
+func TestListWalks(t *testing.T) {
+	each(t, func(f *fixture) {
+		var made []string
+		for range 5 {
+			made = append(made, f.create(nil))
+			f.pass(time.Second)
+		}
+		var seen []string
+		path := "/v1/tasks?per_page=2"
+		for path != "" {
+			page := f.call("acme", "GET", path, nil, 200)
+			for _, row := range page["data"].([]any) {
+				seen = append(seen, row.(object)["id"].(string))
+			}
+			path = ""
+			if next, ok := page["next_cursor"].(string); ok {
+				path = "/v1/tasks?per_page=2&cursor=" + next
+			}
+		}
+		if len(seen) != 5 || seen[0] != made[4] || seen[4] != made[0] {
+			f.t.Errorf("walked %v of %v", seen, made)
+		}
+		if n := len(f.call("acme", "GET", "/v1/tasks?filter=status:running", nil, 200)["data"].([]any)); n != 0 {
+			f.t.Errorf("%d running", n)
+		}
+		if n := len(f.call("acme", "GET", "/v1/tasks?filter=repo:acme/web&q=LOGIN", nil, 200)["data"].([]any)); n != 5 {
+			f.t.Errorf("%d in the repository", n)
+		}
+		if n := len(f.call("rival", "GET", "/v1/tasks", nil, 200)["data"].([]any)); n != 0 {
+			f.t.Errorf("a rival sees %d", n)
+		}
+	})
+}
+
+func TestStalls(t *testing.T) {
+	each(t, func(f *fixture) {
+		first := f.create(nil)
+		f.create(object{"depends_on": []string{first}})
+		f.create(object{"template": "other"})
+		status := f.call("acme", "GET", "/v1/queue/status", nil, 200)
+		got := map[string]float64{}
+		for _, s := range status["data"].([]any) {
+			got[s.(object)["reason"].(string)] = s.(object)["count"].(float64)
+		}
+		if status["claimable"] != 1.0 || status["queue_depth"] != 3.0 || got[HoldDependencies] != 1 || got[HoldAgent] != 1 || len(got) != 2 {
+			f.t.Errorf("status %v", status)
+		}
+		f.write("", func(tx *db.Tx) error { _, err := setPresence.Exec(tx, "box", "offline"); return err })
+		if got := reasons(f.get(first)); len(got) != 1 || got[0] != HoldNoBox {
+			f.t.Errorf("holds %v", got)
+		}
+		if f.get(first)["stuck"] != false {
+			f.t.Error("stuck at once")
+		}
+		f.pass(2 * time.Hour)
+		if f.get(first)["stuck"] != true {
+			f.t.Error("two hours without a box are not stuck")
+		}
+	})
+}
+
+func TestClaimOrderAndSeats(t *testing.T) {
+	each(t, func(f *fixture) {
+		f.seats = 1
+		low, high := f.create(object{"priority": 1}), f.create(object{"priority": 90})
+		if got := f.claim(); got != high {
+			f.t.Fatalf("claimed %s, want the one of higher priority", got)
+		}
+		if got := f.claim(); got != "" {
+			f.t.Fatal("claimed beyond the seats")
+		}
+		if got := reasons(f.get(low)); len(got) != 1 || got[0] != HoldSeats {
+			f.t.Errorf("holds %v", got)
+		}
+		if got := f.get(high); got["status"] != "claimed" || got["run_id"] != nil || got["box_id"] != "box" {
+			f.t.Errorf("claimed task %v", got)
+		}
+		f.change(high, f.MarkRunning)
+		if got := f.get(high); got["run_id"] != "run" {
+			f.t.Errorf("running task %v", got)
+		}
+		f.change(high, f.Complete)
+		if got := f.claim(); got != low {
+			f.t.Errorf("claimed %q, want the other", got)
+		}
+	})
+}
+
+func TestBackoffHolds(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.create(nil)
+		f.claim()
+		f.change(id, func(tx *db.Tx, t *Row) error { return f.AttemptFailed(tx, t, AgentError, "it broke") })
+		if got := reasons(f.get(id)); len(got) != 1 || got[0] != HoldBackoff || f.claim() != "" {
+			f.t.Fatalf("holds %v", got)
+		}
+		f.pass(30 * time.Second)
+		if got := f.get(id); len(reasons(got)) != 0 || got["failure_kind"] != AgentError || got["attempt"] != 1.0 {
+			f.t.Fatalf("after the wait: %v", got)
+		}
+		if f.claim() != id {
+			f.t.Error("not claimable after the wait")
+		}
+	})
+}
+
+func TestReassign(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.create(nil)
+		if got := f.call("acme", "POST", "/v1/tasks/"+id+"/reassign", nil, 200); got["reassigned"] != false {
+			f.t.Errorf("pending: %v", got)
+		}
+		f.claim()
+		if got := f.call("acme", "POST", "/v1/tasks/"+id+"/reassign", nil, 200); got["reassigned"] != true || got["status"] != "pending" {
+			f.t.Errorf("claimed: %v", got)
+		}
+		if len(f.stops) != 1 || f.stops[0] != "run "+StopReassigned {
+			f.t.Errorf("stops %v", f.stops)
+		}
+		f.call("rival", "POST", "/v1/tasks/"+id+"/reassign", nil, 404)
+		f.call("acme", "POST", "/v1/tasks/"+id+"/cancel", nil, 200)
+		f.refused("POST", "/v1/tasks/"+id+"/reassign", nil, 409, "task_terminal")
+	})
+}
+
+func TestCancel(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.create(nil)
+		waiting := f.create(object{"depends_on": []string{id}})
+		f.claim()
+		if got := f.call("acme", "POST", "/v1/tasks/"+id+"/cancel", nil, 200); got["kind"] != "cancelled" || len(f.stops) != 1 {
+			f.t.Errorf("cancel: %v, stops %v", got, f.stops)
+		}
+		if got := f.call("acme", "POST", "/v1/tasks/"+id+"/cancel", nil, 200); got["kind"] != "already_terminal" {
+			f.t.Errorf("again: %v", got)
+		}
+		if got := f.get(waiting); got["status"] != "failed" || got["failure_kind"] != DependencyFailed {
+			f.t.Errorf("dependent: %v", got)
+		}
+		f.refused("POST", "/v1/tasks/"+waiting+"/redispatch", nil, 409, "dependency_failed")
+		f.refused("POST", "/v1/tasks/"+id+"/redispatch", nil, 409, "operator_cancelled")
+		f.write("acme", func(tx *db.Tx) error {
+			n, err := countAudit.One(tx, id, "task.cancelled")
+			if n != 1 {
+				f.t.Errorf("%d audit rows of one cancel", n)
+			}
+			return err
+		})
+
+		open := true
+		f.PROpen = func(*db.Tx, string) (bool, error) { return open, nil }
+		pr := "pr"
+		var review Row
+		f.write("acme", func(tx *db.Tx) (err error) {
+			review, err = f.Create(tx, Repo{ID: "acme-web"}, Spec{Kind: KindReview, Sink: SinkQueued, Title: "Review", Problem: "p", Template: "default", PRID: &pr})
+			return err
+		})
+		f.refused("POST", "/v1/tasks/"+review.ID+"/cancel", nil, 409, "not_cancellable_review")
+		open = false
+		f.call("acme", "POST", "/v1/tasks/"+review.ID+"/cancel", nil, 200)
+	})
+}
+
+func TestRedispatch(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.create(nil)
+		b := f.create(object{"depends_on": []string{id}})
+		c := f.create(object{"depends_on": []string{b, id}})
+		f.refused("POST", "/v1/tasks/"+id+"/redispatch", nil, 409, "already_pending")
+		f.claim()
+		f.refused("POST", "/v1/tasks/"+id+"/redispatch", nil, 409, "in_flight")
+		f.change(id, func(tx *db.Tx, t *Row) error {
+			if err := f.SetWIP(tx, t, "abc", []string{"a.go"}); err != nil {
+				return err
+			}
+			return f.AttemptFailed(tx, t, PolicyRefused, "no")
+		})
+		f.status(b, "failed")
+		f.status(c, "failed")
+		out := f.call("acme", "POST", "/v1/tasks/"+id+"/redispatch", object{"guidance": "use password=hunter2222 or not"}, 200)
+		wip := out["saved_wip"].(object)
+		if out["prior_attempt"] != 1.0 || wip["found"] != true || wip["sha"] != "abc" || len(out["released_dependents"].([]any)) != 2 || out["guidance_chars"] == nil {
+			f.t.Errorf("answer %v", out)
+		}
+		got := f.get(id)
+		if got["attempt"] != 0.0 || got["failure_kind"] != PolicyRefused || got["status"] != "pending" || strings.Contains(got["guidance"].(string), "hunter") {
+			f.t.Errorf("task %v", got)
+		}
+		f.status(b, "pending")
+		f.refused("POST", "/v1/tasks/"+id+"/redispatch", object{"guidance": strings.Repeat("x", 2001)}, 400, "invalid")
+		for _, next := range []string{id, b, c} {
+			if got := f.claim(); got != next {
+				f.t.Fatalf("claimed %q, want %q: dependents go in order", got, next)
+			}
+			f.change(next, f.MarkRunning)
+			f.change(next, f.Complete)
+		}
+		f.refused("POST", "/v1/tasks/"+id+"/redispatch", nil, 409, "already_shipped")
+	})
+}
+
+func TestMovesOutsideTheTableFail(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.create(nil)
+		err := f.DB.Write(db.WithAccount(context.Background(), "acme"), func(tx *db.Tx) error {
+			row, _, err := Lock(tx, "acme", id)
+			if err != nil {
+				return err
+			}
+			return f.Merged(tx, &row)
+		})
+		if err == nil {
+			f.t.Fatal("a pending task was merged")
+		}
+		f.status(id, "pending")
+	})
+}
