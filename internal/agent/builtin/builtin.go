@@ -250,6 +250,9 @@ func (s *session) run(ctx context.Context, c call) result {
 	}
 	done := object{"sessionUpdate": acp.UpdateToolCallUpdate, "toolCallId": toolCall["toolCallId"], "status": acp.ToolCompleted}
 	res := result{id: c.id, text: out.text}
+	if res.text == "" {
+		res.text = "[nothing]"
+	}
 	if err != nil {
 		res.text, res.failed = strings.TrimSpace(out.text+"\n"+err.Error()), true
 		done["status"] = acp.ToolFailed

@@ -115,12 +115,7 @@ func (s *session) local(path string) (string, error) {
 }
 
 func (s *session) readFile(path string) ([]byte, error) {
-	f, err := s.root.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := s.root.Stat(path) // before it is opened: a pipe would block
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +125,11 @@ func (s *session) readFile(path string) ([]byte, error) {
 	if info.Size() > maxFile {
 		return nil, fmt.Errorf("%s has %d bytes, more than this tool reads; use the shell", path, info.Size())
 	}
+	f, err := s.root.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
