@@ -25,6 +25,10 @@ import (
 // in the reserve.
 var ErrFull = errors.New("spool: no space left")
 
+// stateBytes is the most that a state event's data may have, so that a message
+// always holds it. Nothing that is meant to be spooled comes near.
+const stateBytes = protocol.MaxMessage - 8<<10
+
 // Scrubber takes secrets out of what is spooled.
 type Scrubber interface {
 	// Scrub returns b without secrets; it may change b.
@@ -33,6 +37,10 @@ type Scrubber interface {
 	// secret that goes on in the next piece of the same text.
 	Partial(b []byte) int
 }
+
+// ErrEnded is what an append returns behind the event that ends an attempt:
+// nothing follows that one.
+var ErrEnded = errors.New("spool: the attempt has ended")
 
 // Options are the limits of a spool; zero fields take the defaults.
 type Options struct {
@@ -162,6 +170,9 @@ func (s *Spool) Append(kind string, data any) error {
 			return fmt.Errorf("spool: %s: %w", kind, err)
 		}
 	}
+	if len(raw) > stateBytes {
+		raw = shorten(raw, stateBytes)
+	}
 	s.mu.Lock()
 	s.flush(kind == protocol.EventFinished)
 	err := s.writeState(kind, s.scrub(raw))
@@ -233,6 +244,14 @@ func (s *Spool) Last() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
+}
+
+// First is the number of the oldest event that is still there, or that is to
+// come.
+func (s *Spool) First() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.segments[0].first
 }
 
 // Ended tells whether the newest event is the one that ends an attempt.

@@ -106,6 +106,10 @@ func TestTextIsCoalescedInOrderWithStateEvents(t *testing.T) {
 	if !s.Ended() {
 		t.Error("the spool does not know that the attempt ended")
 	}
+	say(s, "too late")
+	if err := s.Append(protocol.EventUsage, nil); !errors.Is(err, spool.ErrEnded) || s.Last() != int64(len(events)) {
+		t.Errorf("after the end: %v, and %d events", err, s.Last())
+	}
 }
 
 func TestTextIsWrittenWhenItsWindowIsOver(t *testing.T) {
@@ -409,10 +413,14 @@ func TestFullDiskKeepsStateEvents(t *testing.T) {
 	}
 	say(s, "this is lost")
 	big := strings.Repeat("r", 60<<10)
-	for _, kind := range []string{protocol.EventHalting, protocol.EventFinished} {
-		if err := s.Append(kind, map[string]string{"report": big}); err != nil {
-			t.Fatalf("%s: %v", kind, err)
-		}
+	if err := s.Append(protocol.EventHalting, map[string]string{"reason": big}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Append(protocol.EventUsage, strings.Repeat("u", 200<<10)); !errors.Is(err, spool.ErrFull) {
+		t.Errorf("past the reserve: %v", err)
+	}
+	if err := s.Append(protocol.EventFinished, map[string]string{"report": big}); err != nil {
+		t.Fatal(err)
 	}
 	check := func(s *spool.Spool) {
 		t.Helper()
@@ -426,9 +434,6 @@ func TestFullDiskKeepsStateEvents(t *testing.T) {
 		}
 	}
 	check(s)
-	if err := s.Append(protocol.EventUsage, strings.Repeat("u", 60<<10)); !errors.Is(err, spool.ErrFull) {
-		t.Errorf("past the reserve: %v", err)
-	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,8 @@ func (s *Spool) write(kind string, data json.RawMessage) error {
 		return s.broken
 	case s.closed:
 		return fmt.Errorf("spool: %w", os.ErrClosed)
+	case s.lastKind == protocol.EventFinished:
+		return ErrEnded
 	}
 	now := time.Now()
 	e := protocol.Event{
@@ -72,7 +74,7 @@ func (s *Spool) writeState(kind string, data json.RawMessage) error {
 		return nil
 	case noRoom(err):
 		return fmt.Errorf("%w for %s: %w", ErrFull, kind, err)
-	case s.closed:
+	case s.closed, errors.Is(err, ErrEnded):
 		return err
 	}
 	s.fail(err)
@@ -82,7 +84,7 @@ func (s *Spool) writeState(kind string, data json.RawMessage) error {
 // writeText adds an agent update, or drops it when there is no room and says
 // so. The caller holds mu.
 func (s *Spool) writeText(data json.RawMessage) {
-	if s.full || s.broken != nil || s.closed {
+	if s.full || s.broken != nil || s.closed || s.lastKind == protocol.EventFinished {
 		return
 	}
 	err := s.write(protocol.EventUpdate, data)
