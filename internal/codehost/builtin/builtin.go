@@ -24,6 +24,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/fault"
@@ -294,13 +295,49 @@ func readObject(r *bufio.Reader) ([]byte, string, error) {
 }
 
 // Maintain packs a repository and drops objects that nothing has reached for
-// two weeks. Pushes and reads go on meanwhile. Git never does this by itself
-// here, so that no request pays for it.
-func (h *Host) Maintain(ctx context.Context, r codehost.Repo) error {
+// two weeks, and ref locks that a crash left behind more than an hour ago: a
+// branch with such a lock can never move again. Pushes and reads go on
+// meanwhile. Git does none of this by itself here, so that no request pays for
+// it.
+func (h *Host) Maintain(ctx context.Context, r codehost.Repo, now time.Time) error {
 	dir, err := h.open(r)
 	if err != nil {
 		return err
 	}
+	for _, locked := range []string{"HEAD", "packed-refs", "refs"} {
+		if err := unlock(filepath.Join(dir, locked), now.Add(-time.Hour)); err != nil {
+			return fmt.Errorf("maintain %s: %w", r, err)
+		}
+	}
 	_, err = h.output(ctx, dir, "gc", "--quiet", "--prune=2.weeks.ago")
 	return err
+}
+
+// unlock removes the lock of a file, or all locks in a folder, from before a
+// time. No ref has a name that ends in .lock.
+func unlock(path string, before time.Time) error {
+	remove := func(lock string) error {
+		info, err := os.Stat(lock)
+		if err == nil && info.ModTime().Before(before) {
+			err = os.Remove(lock)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a push has just let go of it
+		}
+		return err
+	}
+	if err := remove(path + ".lock"); err != nil {
+		return err
+	}
+	return filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case d.Type().IsRegular() && strings.HasSuffix(path, ".lock"):
+			return remove(path)
+		}
+		return nil
+	})
 }

@@ -1,11 +1,15 @@
 package builtin
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,16 +83,19 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// A negotiation with many refs makes the client compress its request.
+// Asking for many commits makes the client compress its request.
 func TestFetchWithCompressedRequest(t *testing.T) {
 	s := newSite(t, "")
 	w := start(t, s, shop)
 	s.allow("reader", shop, Access{Read: true})
 	clone := work{t, filepath.Join(t.TempDir(), "c")}
 	work{t, "/"}.git("clone", "-q", s.remote("reader", shop), clone.dir)
-	for range 60 {
-		clone.commit("local")
+	push := []string{"push", "-q", "origin"}
+	for i := range 40 {
+		tip := w.git("commit-tree", "main^{tree}", "-p", "main", "-m", fmt.Sprint(i))
+		push = append(push, fmt.Sprintf("%s:refs/heads/b%d", tip, i))
 	}
+	w.git(push...)
 	compressed := false
 	s.wrap = func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -96,13 +103,12 @@ func TestFetchWithCompressedRequest(t *testing.T) {
 			next.ServeHTTP(rw, r)
 		})
 	}
-	sha := w.branch("topic", "main", "x", "new", "x\n")
 	clone.git("fetch", "-q", "origin")
 	if !compressed {
 		t.Error("the client did not compress; the test shows nothing")
 	}
-	if got := clone.git("rev-parse", "origin/topic"); got != sha {
-		t.Errorf("origin/topic is %s, want %s", got, sha)
+	if got := clone.git("for-each-ref", "--format=%(refname)", "refs/remotes/origin/b*"); strings.Count(got, "\n") != 39 {
+		t.Errorf("fetched %s", got)
 	}
 }
 
@@ -217,5 +223,57 @@ func TestHooksDoNotRun(t *testing.T) {
 	}
 	if len(s.heard()) != 1 {
 		t.Error("the push was not announced")
+	}
+}
+
+// A fetch whose client goes away ends at once, with all its processes, even
+// while git has nothing to say.
+func TestAbandonedFetchIsKilled(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "git")
+	fifo := filepath.Join(t.TempDir(), "running")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The shell's child stands for pack-objects: it must not outlive it.
+	body := "#!/bin/sh\ncase \"$*\" in 'upload-pack --stateless-rpc /'*) (echo on; exec sleep 600) >" + fifo + "; exit;; esac\nexec git \"$@\"\n"
+	if err := os.WriteFile(script, []byte(body), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, script)
+	start(t, s, shop)
+	s.allow("reader", shop, Access{Read: true})
+	served := make(chan struct{})
+	s.wrap = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			defer close(served)
+			next.ServeHTTP(rw, r)
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.CloneURL(shop)+"/git-upload-pack", strings.NewReader(flushPkt))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.SetBasicAuth("x", "reader")
+	req.Header.Set("Content-Type", "application/x-git-upload-pack-request")
+	gone := make(chan error, 1)
+	go func() {
+		_, err := http.DefaultClient.Do(req)
+		gone <- err
+	}()
+	running, err := os.Open(fifo) // returns when the child has opened its end
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("the request ended with %v", err)
+	}
+	<-served
+	// The end of the pipe is the end of the last process that held it.
+	if said, err := io.ReadAll(running); string(said) != "on\n" || err != nil {
+		t.Errorf("read %q, %v", said, err)
 	}
 }

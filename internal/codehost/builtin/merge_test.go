@@ -2,8 +2,11 @@ package builtin
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
@@ -243,14 +246,26 @@ func TestDeleteBranch(t *testing.T) {
 	}
 }
 
-func TestMaintainLosesNothing(t *testing.T) {
-	s, ctx := newSite(t, ""), t.Context()
+func TestMaintain(t *testing.T) {
+	s, ctx, now := newSite(t, ""), t.Context(), time.Now()
 	w := start(t, s, shop)
 	gone := w.branch("topic", "main", "x", "x", "x\n")
 	w.git("push", "-q", "origin", ":topic")
-	if err := s.Maintain(ctx, shop); err != nil {
+
+	lock := filepath.Join(s.path(shop), "refs/heads/main.lock")
+	if err := os.WriteFile(lock, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.Maintain(ctx, shop, now); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(lock); err != nil {
+		t.Errorf("a lock of this hour: %v", err)
+	}
+	if err := s.Maintain(ctx, shop, now.Add(2*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	w.branch("main", "main", "y", "y", "y\n") // fails if main is still locked
 	for _, rev := range []string{"main", gone} {
 		if _, _, err := s.ReadFile(ctx, shop, rev, "README.md"); err != nil {
 			t.Errorf("%s: %v", rev, err)

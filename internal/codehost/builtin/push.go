@@ -120,8 +120,17 @@ func (q *request) run(ctx context.Context, p push, rest io.Reader) error {
 	}
 	report := newReport(p.sideBand())
 	c := q.host.command(ctx, "", "receive-pack", "--stateless-rpc", dir)
-	c.Stdin = io.MultiReader(bytes.NewReader(p.raw), rest)
 	c.Stdout = io.MultiWriter(report, &lossy{w: &flusher{w: q.w}})
+	stdin, err := c.StdinPipe()
+	if err != nil {
+		return err
+	}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		feed(stdin, io.MultiReader(bytes.NewReader(p.raw), rest))
+	}()
+	defer func() { <-sent }()
 	failed := run(ctx, c, "receive-pack")
 
 	var changed []RefUpdate
@@ -138,9 +147,17 @@ func (q *request) run(ctx context.Context, p push, rest io.Reader) error {
 		}
 		q.hooks.Pushed(ctx, PushEvent{Repo: q.repo, Who: q.access.Who, Updates: changed})
 	}
-	// Git may have given up early; the client reads once all is sent.
-	_, _ = io.Copy(io.Discard, rest)
 	return failed
+}
+
+// feed gives git what the client sends. Git may give up early, but the client
+// listens only once it has sent everything, so all of it is read.
+func feed(git io.WriteCloser, client io.Reader) {
+	_, err := io.Copy(git, client)
+	_ = git.Close()
+	if err != nil {
+		_, _ = io.Copy(io.Discard, client)
+	}
 }
 
 // refs answers where the refs of updates are now; one that is missing is at

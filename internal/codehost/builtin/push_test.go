@@ -99,7 +99,9 @@ func TestPushCreatesRepository(t *testing.T) {
 	url := s.remote("all", fresh)
 	w.fails("ls-remote", url)
 
-	s.create = func(codehost.Repo) error { return fault.New(fault.PaymentRequired, "", "Your plan has no room for it.") }
+	s.create = func(codehost.Repo) error {
+		return fault.New(fault.PaymentRequired, "", "Your plan has no room for it.")
+	}
 	if out := w.fails("push", url, "main"); !strings.Contains(out, "Your plan has no room for it.") {
 		t.Errorf("a refused creation: %s", out)
 	}
