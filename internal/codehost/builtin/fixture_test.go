@@ -21,10 +21,10 @@ var shop = codehost.Repo{Owner: "acme", Name: "shop"}
 // site is a host behind a real HTTP server, and what its hooks heard.
 type site struct {
 	*Host
-	url  string
-	wrap func(http.Handler) http.Handler // set before a request to stand between server and handler
+	url string
 
 	mu     sync.Mutex
+	wrap   func(http.Handler) http.Handler
 	access map[string]map[codehost.Repo]Access // by token
 	events []PushEvent
 	create func(codehost.Repo) error
@@ -35,6 +35,7 @@ func newSite(t testing.TB, git string) *site {
 	srv := httptest.NewUnstartedServer(nil)
 	s := &site{
 		url:    "http://" + srv.Listener.Addr().String(),
+		wrap:   func(h http.Handler) http.Handler { return h },
 		access: make(map[string]map[codehost.Repo]Access),
 		create: func(codehost.Repo) error { return nil },
 	}
@@ -45,6 +46,8 @@ func newSite(t testing.TB, git string) *site {
 	s.Host = h
 	handler := h.Handler(Hooks{
 		Authorize: func(_ context.Context, _, token string, r codehost.Repo) (Access, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			repos, ok := s.access[token]
 			if !ok {
 				return Access{}, fault.New(fault.Unauthenticated, "", "no")
@@ -59,19 +62,29 @@ func newSite(t testing.TB, git string) *site {
 		},
 	})
 	srv.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.wrap != nil {
-			s.wrap(handler).ServeHTTP(w, r)
-			return
-		}
-		handler.ServeHTTP(w, r)
+		s.mu.Lock()
+		wrap := s.wrap
+		s.mu.Unlock()
+		wrap(handler).ServeHTTP(w, r)
 	})
 	srv.Start()
 	t.Cleanup(srv.Close)
 	return s
 }
 
+// between puts f between the server and the handler, for requests to come.
+func (s *site) between(f func(w http.ResponseWriter, r *http.Request, next http.Handler)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrap = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f(w, r, next) })
+	}
+}
+
 // allow gives a token access to a repository.
 func (s *site) allow(token string, r codehost.Repo, a Access) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.access[token] == nil {
 		s.access[token] = make(map[codehost.Repo]Access)
 	}

@@ -147,15 +147,13 @@ func TestPushesAtOnce(t *testing.T) {
 	// All clients have seen the old commit before any of them may push.
 	var seen sync.WaitGroup
 	seen.Add(n)
-	s.wrap = func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPost {
-				seen.Done()
-				seen.Wait()
-			}
-			next.ServeHTTP(rw, r)
-		})
-	}
+	s.between(func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodPost {
+			seen.Done()
+			seen.Wait()
+		}
+		next.ServeHTTP(rw, r)
+	})
 	old := w.git("rev-parse", "main")
 	errs := make([]error, n)
 	shas := make([]string, n)
@@ -266,15 +264,13 @@ func TestKilledPush(t *testing.T) {
 			sha := w.large(8 << 20)
 
 			reached, resume, served := make(chan struct{}), make(chan struct{}), make(chan struct{})
-			s.wrap = func(next http.Handler) http.Handler {
-				return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-					if r.Method == http.MethodPost && r.ContentLength < 0 {
-						r.Body = &paused{r.Body, 1 << 20, sync.OnceFunc(func() { close(reached) }), resume}
-						defer close(served)
-					}
-					next.ServeHTTP(rw, r)
-				})
-			}
+			s.between(func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+				if r.Method == http.MethodPost && r.ContentLength < 0 {
+					r.Body = &paused{r.Body, 1 << 20, sync.OnceFunc(func() { close(reached) }), resume}
+					defer close(served)
+				}
+				next.ServeHTTP(rw, r)
+			})
 			push := client(w.dir, "push", "-q", s.remote("all", shop), "main")
 			push.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			if err := push.Start(); err != nil {
@@ -303,7 +299,7 @@ func TestKilledPush(t *testing.T) {
 			if main, err := s.Head(ctx, shop, "main"); main != old || err != nil {
 				t.Errorf("main is at %s, %v, want %s", main, err, old)
 			}
-			s.wrap = nil
+			s.between(func(rw http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(rw, r) })
 			w.git("push", "-q", s.remote("all", shop), "main")
 			if main, err := s.Head(ctx, shop, "main"); main != sha || err != nil {
 				t.Errorf("after the second try main is at %s, %v, want %s", main, err, sha)
