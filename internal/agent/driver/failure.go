@@ -51,7 +51,11 @@ func agentFailure(err error) error {
 	var e *acp.Error
 	switch {
 	case errors.As(err, &e):
-		return &AgentError{Kind: classify(e), Code: e.Code, Message: e.Error()}
+		text := e.Message
+		if len(e.Data) > 0 {
+			text += ": " + string(e.Data)
+		}
+		return &AgentError{Kind: classify(e.Code, text), Code: e.Code, Message: text}
 	case errors.Is(err, acp.ErrClosed):
 		return fmt.Errorf("%w: %w", ErrAgentExited, err)
 	}
@@ -74,14 +78,13 @@ var failureWords = []struct {
 	{KindUnavailable, regexp.MustCompile(`(?i)\b5(00|02|03|04|29)\b|overloaded|unavailable|internal server error|bad gateway|econn|connection (refused|reset|error)|stream (disconnected|ended)|fetch failed|time[d]?[ -]?out|unreachable|no such host`)},
 }
 
-func classify(e *acp.Error) string {
-	text := e.Message + " " + string(e.Data)
+func classify(code int, text string) string {
 	for _, f := range failureWords {
 		if f.words.MatchString(text) {
 			return f.kind
 		}
 	}
-	if e.Code == acp.CodeAuthRequired {
+	if code == acp.CodeAuthRequired {
 		return KindAuth
 	}
 	return KindError
