@@ -102,6 +102,9 @@ func (x *Exchange) Copy(w http.ResponseWriter, m *Meter) error {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
 	flush := http.NewResponseController(w).Flush
+	if m.Streamed() && flush() != nil { // the head says at once that the call was taken
+		return ErrCallerGone
+	}
 	for {
 		n, err := x.Response.Body.Read(buf[:])
 		if n > 0 {

@@ -288,9 +288,10 @@ func (d *document) structure(c byte) {
 	case ',':
 		d.wantKey = d.wantKey || d.skipped == 0
 	default:
-		if c >= '0' && c <= '9' && d.skipped == 0 && d.depth > 0 && !d.wantKey {
+		if (c == '-' || c >= '0' && c <= '9') && d.skipped == 0 && d.depth > 0 && !d.wantKey {
 			d.number = d.path[d.depth-1].count(d.name())
-			d.value, d.whole = int64(c-'0'), true
+			d.value, d.whole = 0, true
+			d.digit(c)
 		}
 	}
 }
