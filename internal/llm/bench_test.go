@@ -82,7 +82,7 @@ func TestNoStreamIsCutShort(t *testing.T) {
 	close(work)
 	wg.Wait()
 	for range total {
-		if u := d.recorded(t); u.Aborted || u.Estimated || u.InputTokens != 25 || u.OutputTokens != 15 {
+		if u := d.recorded(t); u.Aborted || u.Estimated || u.InputTokens != 21 || u.OutputTokens != 15 {
 			t.Fatalf("%+v", u)
 		}
 	}

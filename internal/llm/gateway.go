@@ -112,7 +112,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"The account's model provider, %s, does not speak this API (%s).", grant.Route.Provider, at.API)
 	}
 	if err != nil {
-		if fault.IsKind(err, fault.Internal) || fault.From(err).Kind == fault.Internal {
+		if fault.From(err).Kind == fault.Internal {
 			g.Logger.Error("model call not authorized", "error", err)
 		}
 		Refuse(w, at.API, RefusalOf(err))

@@ -1,7 +1,6 @@
 package llm_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -29,10 +28,6 @@ const (
 
 const script = `
 scenarios:
-  - name: slow
-    match: slowly
-    steps:
-      - {text: one two three four, delay_ms: 5, slow_ms: 1, usage: {input: 10, output: 4, cache_read: 2}}
   - name: hello
     match: hello
     steps:
@@ -359,141 +354,6 @@ func TestRefusals(t *testing.T) {
 	if resp, _ := do(t, req); resp.StatusCode != 415 {
 		t.Fatal(resp.StatusCode)
 	}
-}
-
-// tap is a provider that streams what the test tells it to.
-type tap struct {
-	url     string
-	send    chan string // closed: the stream ends
-	cut     chan struct{}
-	gone    chan struct{} // closed when the gateway lets go
-	started chan struct{}
-}
-
-func newTap(t testing.TB) *tap {
-	p := &tap{send: make(chan string), cut: make(chan struct{}), gone: make(chan struct{}), started: make(chan struct{})}
-	p.url = provider(t, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.WriteHeader(200)
-		http.NewResponseController(w).Flush()
-		close(p.started)
-		for {
-			select {
-			case text, more := <-p.send:
-				if !more {
-					return
-				}
-				io.WriteString(w, text)
-				http.NewResponseController(w).Flush()
-			case <-p.cut:
-				panic(http.ErrAbortHandler)
-			case <-r.Context().Done():
-				close(p.gone)
-				return
-			}
-		}
-	})
-	return p
-}
-
-const started = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":21,\"output_tokens\":1}}}\n\n"
-
-func TestEachPieceIsSentOnAtOnce(t *testing.T) {
-	far := newTap(t)
-	d := &desk{route: llm.Route{Provider: llm.Anthropic, BaseURL: far.url}}
-	url, _ := gateway(t, d, nil)
-	resp, err := http.DefaultClient.Do(ask(t, url, "/v1/messages", `{"model":"m","stream":true}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	lines := bufio.NewReader(resp.Body)
-	for i := range 5 {
-		far.send <- fmt.Sprintf("data: %d\n", i)
-		if line, err := lines.ReadString('\n'); err != nil || line != fmt.Sprintf("data: %d\n", i) {
-			t.Fatal(line, err)
-		}
-	}
-	close(far.send)
-	if rest, err := io.ReadAll(lines); err != nil || len(rest) != 0 {
-		t.Fatal(rest, err)
-	}
-	if u := d.recorded(t); u.Aborted || !u.Estimated {
-		t.Fatalf("%+v", u)
-	}
-}
-
-func TestCallerWhoHangsUpIsCounted(t *testing.T) {
-	far := newTap(t)
-	d := &desk{route: llm.Route{Provider: llm.Anthropic, BaseURL: far.url}}
-	url, _ := gateway(t, d, nil)
-	ctx, hangUp := context.WithCancel(context.Background())
-	resp, err := http.DefaultClient.Do(ask(t, url, "/v1/messages", `{"model":"m","stream":true}`).WithContext(ctx))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	far.send <- started
-	if _, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	hangUp()
-	select {
-	case <-far.gone:
-	case <-time.After(5 * time.Second):
-		t.Fatal("the provider was not let go")
-	}
-	if u := d.recorded(t); !u.Aborted || u.InputTokens != 21 || u.Estimated {
-		t.Fatalf("%+v", u)
-	}
-}
-
-// A stream that the provider cuts must not look like one that ended.
-func TestCutStreamIsCutForTheCallerToo(t *testing.T) {
-	far := newTap(t)
-	d := &desk{route: llm.Route{Provider: llm.Anthropic, BaseURL: far.url}}
-	url, _ := gateway(t, d, nil)
-	resp, err := http.DefaultClient.Do(ask(t, url, "/v1/messages", `{"model":"m","stream":true}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	far.send <- started
-	close(far.cut)
-	if text, err := io.ReadAll(resp.Body); err == nil || string(text) != started {
-		t.Fatalf("%q %v", text, err)
-	}
-	if u := d.recorded(t); !u.Aborted || u.InputTokens != 21 {
-		t.Fatalf("%+v", u)
-	}
-}
-
-func TestSilentProviderIsGivenUp(t *testing.T) {
-	silent := make(chan struct{})
-	head := provider(t, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		<-r.Context().Done()
-		close(silent)
-	})
-	d := &desk{route: llm.Route{Provider: llm.Anthropic, BaseURL: head}}
-	short := func(c *llm.Config) { c.Idle = 20 * time.Millisecond }
-	url, _ := gateway(t, d, short)
-	if resp, text := do(t, ask(t, url, "/v1/messages", `{"model":"m"}`)); resp.StatusCode != 504 {
-		t.Fatal(resp.StatusCode, text)
-	}
-	<-silent
-	far := newTap(t)
-	d.route.BaseURL = far.url
-	resp, err := http.DefaultClient.Do(ask(t, url, "/v1/messages", `{"model":"m","stream":true}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if _, err := io.ReadAll(resp.Body); err == nil {
-		t.Fatal("a stream that went silent ended like a whole one")
-	}
-	<-far.gone
 }
 
 func TestProbe(t *testing.T) {

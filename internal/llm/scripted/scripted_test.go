@@ -37,6 +37,10 @@ scenarios:
     steps:
       - text: got through
         fail: {status: 429, times: 2, retry_after_s: 3}
+  - name: slow
+    match: slowly
+    steps:
+      - {text: one two three, delay_ms: 2, slow_ms: 1}
   - name: other-model
     model: small
     steps:
@@ -253,6 +257,19 @@ func TestStreams(t *testing.T) {
 	}
 	if last := list[len(list)-1]; last["type"] != "response.completed" || at(last, "response", "usage", "input_tokens") == nil {
 		t.Fatalf("the last event is %v", last)
+	}
+}
+
+func TestSlowTextComesInWords(t *testing.T) {
+	url := serve(t, file)
+	var words []string
+	for _, e := range events(t, post(t, url+"/v1/responses", object{"model": "m", "stream": true, "input": "slowly", "tools": codexTools()}).Body) {
+		if e["type"] == "response.output_text.delta" {
+			words = append(words, e["delta"].(string))
+		}
+	}
+	if d := cmp.Diff([]string{"one ", "two ", "three"}, words); d != "" {
+		t.Fatal(d)
 	}
 }
 
