@@ -1,0 +1,218 @@
+package run
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
+)
+
+// handler serves the rows of tasks and runs to the account's members.
+func (f *fixture) handler() http.Handler {
+	return op.Handler(op.Guard{
+		Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
+			account := r.Header.Get("X-Account")
+			if account == "" {
+				account = f.account
+			}
+			return policy.Actor{Credential: policy.PAT, CredentialID: "p", UserID: "ann", AccountID: account, Scopes: policy.Scopes(policy.ReadTasks, policy.WriteTasks)}, nil
+		},
+		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
+	}, append(f.Tasks.Ops(), f.Ops()...))
+}
+
+func (f *fixture) get(path string, want int) map[string]any {
+	f.t.Helper()
+	w := httptest.NewRecorder()
+	f.handler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	out := map[string]any{}
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code != want {
+		f.t.Fatalf("GET %s: %d, want %d: %s", path, w.Code, want, w.Body)
+	}
+	return out
+}
+
+func TestAttempts(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		taskID := f.create(task.KindWork)
+		path := "/v1/tasks/" + taskID + "/attempts"
+		if got := f.get(path, 200)["data"].([]any); len(got) != 0 {
+			t.Errorf("before the first: %v", got)
+		}
+		for _, text := range []string{"HTTP 401 unauthorized", ""} {
+			st := f.claim(f.boxes[0])
+			f.mustSay(f.boxes[0], st, 1, append(started(), finished(protocol.Finished{State: protocol.Failed, Kind: task.AgentError, Error: text}))...)
+			f.pass(time.Minute)
+		}
+		got := f.get(path, 200)["data"].([]any)
+		if len(got) != 2 {
+			t.Fatalf("attempts %v", got)
+		}
+		first, second := got[0].(map[string]any), got[1].(map[string]any)
+		if first["attempt"] != 1.0 || first["failure_kind"] != task.ProviderAuth || first["outcome"] != "failed" || first["lease_expires_at"] != nil ||
+			second["attempt"] != 2.0 || second["failure_kind"] != task.AgentError || second["ended_reason"] != task.AgentError {
+			t.Errorf("attempts %v", got)
+		}
+		f.get("/v1/tasks/"+id.Random()+"/attempts", 404)
+		f.tenant().get(path, 404)
+	})
+}
+
+func TestRunEvents(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		taskID := f.create(task.KindWork)
+		path := "/v1/tasks/" + taskID + "/events"
+		if got := f.get(path, 200); got["run_id"] != nil || len(got["events"].([]any)) != 0 || got["next_since_seq"] != 0.0 {
+			t.Errorf("unstarted: %v", got)
+		}
+		st := f.claim(f.boxes[0])
+		f.mustSay(f.boxes[0], st, 1, started()...)
+		page := f.get(path+"?per_page=3", 200)
+		if page["run_id"] != st.Run || len(page["events"].([]any)) != 3 || page["next_since_seq"] != 3.0 {
+			t.Errorf("page %v", page)
+		}
+		rest := f.get(path+"?since_seq=3&wait_ms=25000", 200)
+		if events := rest["events"].([]any); len(events) != 1 || events[0].(map[string]any)["kind"] != protocol.EventStarted {
+			t.Errorf("rest %v", rest)
+		}
+
+		got := make(chan map[string]any)
+		go func() { got <- f.get(path+"?since_seq=4&wait_ms=25000", 200) }()
+		f.mustSay(f.boxes[0], st, 5, ev("agent.update", map[string]int{"n": 1}))
+		if late := <-got; late["next_since_seq"] != 5.0 {
+			t.Errorf("waited for %v", late)
+		}
+		if empty := f.get(path+"?since_seq=5&wait_ms=1", 200); empty["next_since_seq"] != 5.0 || len(empty["events"].([]any)) != 0 {
+			t.Errorf("empty page after a wait: %v", empty)
+		}
+		f.mustSay(f.boxes[0], st, 6, finished(protocol.Finished{State: protocol.Failed}))
+		if end := f.get(path+"?since_seq=6&wait_ms=25000&run_id="+st.Run, 200); len(end["events"].([]any)) != 0 {
+			t.Errorf("after the end: %v", end)
+		}
+
+		f.get(path+"?wait_ms=25001", 400)
+		f.get(path+"?per_page=1001", 400)
+		f.get(path+"?run_id="+id.New(), 404)
+		f.get("/v1/tasks/nonsense/events?wait_ms=25000", 404)
+		other := f.create(task.KindWork)
+		f.get("/v1/tasks/"+other+"/events?run_id="+st.Run, 404)
+	})
+}
+
+func TestReport(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		taskID := f.create(task.KindScout)
+		path := "/v1/tasks/" + taskID + "/report"
+		if got := f.get(path, 200); got["report"] != nil || got["report_md"] != "none" || got["runs_seen"] != 0.0 {
+			t.Errorf("before: %v", got)
+		}
+		st := f.claim(f.boxes[0])
+		f.mustSay(f.boxes[0], st, 1, append(started(), ev(protocol.EventArtifact, map[string]string{"id": "art"}), finished(protocol.Finished{State: protocol.Succeeded}))...)
+		if got := f.get(path, 200); got["report_missing"] != true {
+			t.Errorf("without a report: %v", got)
+		}
+		f.pass(time.Minute)
+		st = f.claim(f.boxes[1])
+		f.mustSay(f.boxes[1], st, 1, finished(protocol.Finished{State: protocol.Succeeded, ReportBy: "report_md",
+			Report: "# Login lives in auth\n\nSee `auth/login.go:12` and auth/login.go:40-44, not v1.2:3x."}))
+		got := f.get(path, 200)
+		scout := got["scout_context"].(map[string]any)
+		files := scout["files"].([]any)
+		if got["report_md"] != "report_md" || got["report_missing"] != false || got["runs_seen"] != 2.0 || len(got["artifacts"].([]any)) != 1 ||
+			scout["summary"] != "Login lives in auth" || len(files) != 1 || fmt.Sprint(files[0].(map[string]any)["citations"]) != "[auth/login.go:12 auth/login.go:40-44]" {
+			t.Errorf("report %v", got)
+		}
+	})
+}
+
+// frame is one server-sent event.
+type frame struct{ id, event, data string }
+
+// follow opens the stream of a run; the channel ends with the stream.
+func (f *fixture) follow(url, runID, last string) <-chan frame {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	req, err := http.NewRequestWithContext(ctx, "GET", url+"/v1/fleet/runs/"+runID+"/events", nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { cancel(); resp.Body.Close() })
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
+		f.t.Fatalf("stream answers %d %v", resp.StatusCode, resp.Header)
+	}
+	out := make(chan frame)
+	go func() {
+		defer close(out)
+		var fr frame
+		for sc := bufio.NewScanner(resp.Body); sc.Scan(); {
+			key, value, _ := strings.Cut(sc.Text(), ": ")
+			switch key {
+			case "id":
+				fr.id = value
+			case "event":
+				fr.event = value
+			case "data":
+				fr.data = value
+			case "":
+				if fr.data != "" {
+					out <- fr
+				}
+				fr = frame{}
+			}
+		}
+	}()
+	return out
+}
+
+func TestTail(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		f.create(task.KindWork)
+		st := f.claim(f.boxes[0])
+		srv := httptest.NewServer(f.handler())
+		t.Cleanup(srv.Close)
+		f.mustSay(f.boxes[0], st, 1, started()...)
+		whole, resumed := f.follow(srv.URL, st.Run, ""), f.follow(srv.URL, st.Run, "3")
+		expect := func(from <-chan frame, ids ...string) {
+			t.Helper()
+			for _, want := range ids {
+				if fr := <-from; fr.id != want || fr.event != "event" || !json.Valid([]byte(fr.data)) {
+					t.Fatalf("frame %+v, want %s", fr, want)
+				}
+			}
+		}
+		expect(whole, "1", "2", "3", "4")
+		expect(resumed, "4")
+		f.mustSay(f.boxes[0], st, 5, ev("agent.update", nil), finished(protocol.Finished{State: protocol.Failed, Kind: task.GaveUp}))
+		for _, s := range []<-chan frame{whole, resumed} {
+			expect(s, "5", "6")
+			if end := <-s; end.event != "end" || end.id != "" || !strings.Contains(end.data, task.GaveUp) {
+				t.Errorf("last frame %+v", end)
+			}
+			if more, ok := <-s; ok {
+				t.Errorf("after the end: %+v", more)
+			}
+		}
+		f.get("/v1/fleet/runs/"+id.New()+"/events", 404)
+		f.get("/v1/fleet/runs/nonsense/events", 404)
+		f.tenant().get("/v1/fleet/runs/"+st.Run+"/events", 404)
+	})
+}
