@@ -232,6 +232,9 @@ func (s *session) turn(ctx context.Context, m Message) error {
 			if interrupted && errors.As(e.err, &answered) {
 				s.reason, e.err = acp.StopCancelled, nil // some agents answer a cancelled turn with an error
 			}
+			if e.err == nil && e.reason == acp.StopEndTurn && !interrupted {
+				e.err = s.toldFailure()
+			}
 			return e.err
 		case m, ok := <-s.msgs:
 			s.enqueue(m, ok)
@@ -247,6 +250,19 @@ func (s *session) turn(ctx context.Context, m Message) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// toldFailure finds a failure that the agent only wrote of: some end a turn as if
+// all were well when the provider refused them for good.
+func (s *session) toldFailure() error {
+	for paragraph := range strings.SplitSeq(s.finalText(), "\n") {
+		for _, words := range s.launch.Failed {
+			if strings.HasPrefix(paragraph, words) {
+				return &AgentError{Kind: classify(0, paragraph), Message: paragraph}
+			}
+		}
+	}
+	return nil
 }
 
 // cancel does not wait for an agent that has stopped reading.

@@ -208,6 +208,19 @@ func TestCancelGivesUpAfterEightSeconds(t *testing.T) {
 	})
 }
 
+func TestAFailureThatIsOnlyWrittenOf(t *testing.T) {
+	drive(t, Launch{Failed: []string{"Ran into"}}, nil, Hooks{}, func(a *fakeAgent, _ context.CancelFunc) {
+		a.open(plain)
+		p := a.want("session/prompt")
+		a.say("Some warning\n\nRan into this error: 429 Too Many Requests\n\nPlease retry.")
+		a.answer(p, `{"stopReason":"end_turn"}`)
+	}, func(out Outcome, err error) {
+		if FailureKind(err) != KindRateLimit || out.Stop != "end_turn" {
+			t.Errorf("%+v, %v", out, err)
+		}
+	})
+}
+
 func TestAnAgentThatExits(t *testing.T) {
 	drive(t, Launch{}, nil, Hooks{}, func(a *fakeAgent, _ context.CancelFunc) {
 		a.open(plain)

@@ -23,10 +23,11 @@ const (
 	KindError           = "agent_error"
 )
 
-// AgentError is an error that the agent answered. Kind is a failure kind.
+// AgentError is an error that the agent answered, or with code 0 one that it
+// only wrote of. Kind is a failure kind.
 type AgentError struct {
 	Kind    string
-	Code    int // of JSON-RPC
+	Code    int // of JSON-RPC, or 0
 	Message string
 }
 

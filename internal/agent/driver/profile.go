@@ -45,6 +45,7 @@ type Launch struct {
 	ReadOnly []string          // files and directories the sandbox must show
 	Dir      string            // working directory of the process and of the session
 	Mode     string            // ACP mode to choose if the agent offers it
+	Failed   []string          // Profile.Failed
 	Model    string            // model to choose if the agent offers it
 }
 
@@ -56,6 +57,7 @@ type Profile struct {
 	Args    []string // its arguments; {model} is replaced
 	Mode    string   // ACP mode in which it asks for nothing: the sandbox is the limit
 	Options []string // names that Job.Options may hold
+	Failed  []string // how a paragraph begins that tells of a failed turn which the agent calls ended
 
 	env   func(Job) map[string]string
 	files func(Job) map[string]string // path under the home -> content
@@ -101,6 +103,7 @@ var claude = Profile{
 	Name: "claude", Package: "@agentclientprotocol/claude-agent-acp", Bin: "claude-agent-acp",
 	Mode:    "bypassPermissions", // refused to root unless IS_SANDBOX is set
 	Options: []string{"small_model"},
+	Failed:  []string{"API Error: "},
 	env: func(j Job) map[string]string {
 		small := orElse(j.Options["small_model"], j.Model)
 		return map[string]string{
@@ -122,6 +125,7 @@ var codex = Profile{
 	Name: "codex", Package: "@agentclientprotocol/codex-acp", Bin: "codex-acp",
 	Mode:    "agent-full-access",
 	Options: []string{"reasoning_effort"},
+	Failed:  []string{"exceeded retry limit, last status", "unexpected status ", "stream disconnected before completion"},
 	check: func(j Job) error {
 		if within(j.Home, "/tmp") {
 			return fmt.Errorf("codex does not work with a home under the temporary folder (%s)", j.Home)
@@ -224,6 +228,7 @@ var qwen = Profile{
 var goose = Profile{
 	Name: "goose", Package: "@aaif/goose", Bin: "goose",
 	Args: []string{"acp", "--with-builtin", "developer"}, Mode: "auto",
+	Failed: []string{"Ran into this error"},
 	env: func(j Job) map[string]string {
 		return map[string]string{
 			"GOOSE_PROVIDER": "openai", "OPENAI_HOST": j.ModelURL, "OPENAI_API_KEY": j.ModelToken,
@@ -272,7 +277,7 @@ func Prepare(job Job, found Found) (Launch, error) {
 	env["HOME"] = job.Home
 	return Launch{
 		Agent: job.Agent, Version: found.Version, Argv: argv, Env: env, Path: found.PathDirs, ReadOnly: found.ReadOnly,
-		Dir: job.Task, Mode: p.Mode, Model: job.Model,
+		Dir: job.Task, Mode: p.Mode, Failed: p.Failed, Model: job.Model,
 	}, nil
 }
 
