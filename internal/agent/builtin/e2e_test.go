@@ -262,3 +262,25 @@ func TestARefusedCredential(t *testing.T) {
 		t.Errorf("a refused credential was tried %d times", s.count())
 	}
 }
+
+func TestATurnHasALimitOfRequests(t *testing.T) {
+	s := script(t, step{Tool: "shell", Args: m{"command": "true"}})
+	w := begin(t, s.URL, map[string]string{"max_requests": "3"})
+	out, err := w.drive(t.Context(), "Loop.", nil)
+	if err != nil || out.Stop != "max_turn_requests" || s.count() != 3 {
+		t.Errorf("%+v, %v, %d requests", out, err, s.count())
+	}
+}
+
+func TestAnOverflowingContextIsCutAndTriedAgain(t *testing.T) {
+	long := step{Tool: "shell", Args: m{"command": "seq 3000"}}
+	s := script(t, long, long, long, long, long, long, step{Text: "ok", Status: 400, Refuse: 1, Error: "maximum context length is 5 tokens"})
+	w := begin(t, s.URL, nil)
+	out, err := w.drive(t.Context(), "Fill it.", nil)
+	if err != nil || out.FinalText != "ok" {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if !strings.Contains(s.results[0], "bytes of old output dropped") || !strings.HasPrefix(s.results[5], "1\n2\n") {
+		t.Errorf("the first result is %.60q, the last %.60q", s.results[0], s.results[5])
+	}
+}

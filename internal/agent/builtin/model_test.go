@@ -19,7 +19,8 @@ type step struct {
 	Args   map[string]any
 	Status int
 	Refuse int
-	Hang   bool // after the prose, until the client goes away
+	Error  string // its text
+	Hang   bool   // after the prose, until the client goes away
 }
 
 // scripted is a model provider that speaks all three APIs. The step it plays is
@@ -69,7 +70,7 @@ func (s *scripted) serve(w http.ResponseWriter, r *http.Request, path string, re
 	if refuse {
 		w.Header().Set("Retry-After", "0")
 		w.WriteHeader(st.Status)
-		fmt.Fprintf(w, `{"error":{"type":"scripted","message":"scripted %d"}}`, st.Status)
+		fmt.Fprintf(w, `{"error":{"type":"scripted","message":"scripted %d %s"}}`, st.Status, st.Error)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")

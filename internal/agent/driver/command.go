@@ -50,7 +50,7 @@ func RunCommand(ctx context.Context, cmd *exec.Cmd, h Hooks) (CommandOutcome, er
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		err = terminate(cmd.Process.Pid, ended)
+		err = terminate(cmd.Process.Pid, killAfter, ended)
 	}
 	out.flush()
 	var exit *exec.ExitError
@@ -60,13 +60,13 @@ func RunCommand(ctx context.Context, cmd *exec.Cmd, h Hooks) (CommandOutcome, er
 	return CommandOutcome{ExitCode: cmd.ProcessState.ExitCode(), Output: out.last(), Cancelled: ctx.Err() != nil}, nil
 }
 
-func terminate(group int, ended <-chan error) error {
+func terminate(group int, grace time.Duration, ended <-chan error) error {
 	_ = syscall.Kill(-group, syscall.SIGTERM)
 	select {
 	case err := <-ended:
 		_ = syscall.Kill(-group, syscall.SIGKILL) // what of the group ignored the first
 		return err
-	case <-time.After(killAfter):
+	case <-time.After(grace):
 		_ = syscall.Kill(-group, syscall.SIGKILL)
 		return <-ended
 	}

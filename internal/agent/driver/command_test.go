@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -56,12 +57,32 @@ func TestRunCommandCancel(t *testing.T) {
 		if strings.Contains(s, "ready") {
 			cancel()
 		}
-	}, "sh", "-c", "trap '' TERM; sleep 1000 & echo ready; wait; exit 0")
-	if err != nil || !out.Cancelled {
+	}, "sh", "-c", "sleep 1000 & echo ready; wait")
+	if err != nil || !out.Cancelled || out.ExitCode != -1 {
 		t.Errorf("%+v, %v", out, err)
 	}
-	if d := time.Since(started); d > killAfter+strayOutput+3*time.Second {
+	if d := time.Since(started); d > killAfter {
 		t.Errorf("ended after %s", d)
+	}
+}
+
+func TestTerminateKillsWhatIgnoresIt(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "trap '' TERM; echo ready; sleep 1000; sleep 1000")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stdout.Read(make([]byte, 16)); err != nil { // the trap is set
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	if err := terminate(cmd.Process.Pid, 50*time.Millisecond, ended); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("ended with %v", err)
 	}
 }
 

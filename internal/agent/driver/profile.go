@@ -244,6 +244,9 @@ func Prepare(job Job, found Found) (Launch, error) {
 	if !ok {
 		return Launch{}, fmt.Errorf("no agent is called %q", job.Agent)
 	}
+	if found.Name == "" {
+		return Launch{}, fmt.Errorf("agent %s is not installed here", job.Agent)
+	}
 	if found.Name != job.Agent {
 		return Launch{}, fmt.Errorf("agent %s: %s was found instead", job.Agent, found.Name)
 	}

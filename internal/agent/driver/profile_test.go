@@ -78,6 +78,7 @@ func TestPrepareRefuses(t *testing.T) {
 	}{
 		"an unknown agent":       {func(j *Job, _ *Found) { j.Agent = "x" }, `no agent is called "x"`},
 		"another agent":          {func(_ *Job, f *Found) { f.Name = "goose" }, "goose was found instead"},
+		"no agent":               {func(_ *Job, f *Found) { *f = Found{} }, "not installed"},
 		"no model":               {func(j *Job, _ *Found) { j.Model = "" }, "a model"},
 		"an unknown option":      {func(j *Job, _ *Found) { j.Options = map[string]string{"speed": "1"} }, `no option "speed"`},
 		"a codex home under tmp": {func(j *Job, _ *Found) { j.Home = "/tmp/home" }, "temporary folder"},
