@@ -1,0 +1,288 @@
+// Package agent is what runs on a box. It enrolls the machine, keeps one
+// connection to the control plane, claims runs, and carries each out: a
+// checkout, a sandbox, an agent in it, its events spooled and sent, its work
+// pushed. It decides nothing about tasks; it makes sure that whatever happens to
+// the machine, the network or the agent, the control plane hears each event
+// once, finds the work saved, and never has two boxes at one task.
+//
+// One file holds one concern: identity, enroll, credential (who the box is);
+// hello, presence, claim, command (what it talks about); attempt, lease, sender,
+// recover (what it keeps of a run); execute, conclude, judge (the work itself).
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"yardmaster/internal/agent/driver"
+	"yardmaster/internal/agent/modelproxy"
+	"yardmaster/internal/agent/sandbox"
+	"yardmaster/internal/bus/boxconn"
+	"yardmaster/internal/protocol"
+)
+
+// ErrRevoked is what Run returns when the control plane has shut the box out.
+// Its credentials are deleted by then.
+var ErrRevoked = errors.New("this box was revoked")
+
+// Config is what Run needs. DataDir must hold an identity.
+type Config struct {
+	DataDir   string
+	ServerURL string // empty: where the box enrolled
+	Name      string // for the log
+	Slots     int    // runs at once; at least 1
+	Labels    map[string]string
+	Egress    []string // what sandboxes may reach besides the model: host, *.domain, address or prefix, each with an optional :port
+	Version   string
+	Self      string // our own binary, for the built-in agent; empty: this program
+	Logger    *slog.Logger
+	Timing    Timing
+}
+
+// Timing holds the cadences of a box; zero fields take the protocol's. Tests
+// shorten them, and so may a control plane with short leases.
+type Timing struct {
+	Renew     time.Duration // between renewals of a lease
+	Kill      time.Duration // after the last renewal that was granted
+	Beat      time.Duration
+	ClaimWait time.Duration // for which one claim may wait for a task
+	Stall     time.Duration // without a sign of progress, before a run is ended; 15 min
+	Grace     time.Duration // for an agent to end a cancelled turn; 10 s
+	Wrap      time.Duration // for saving work when an attempt ends; 5 min
+	Leave     time.Duration // for all of that when the box is stopped; 1 min
+	Retry     time.Duration // before what failed is tried again; 1 s
+}
+
+func (t Timing) withDefaults() Timing {
+	for _, f := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&t.Renew, protocol.RenewEvery},
+		{&t.Kill, protocol.KillAfter},
+		{&t.Beat, protocol.BeatEvery},
+		{&t.ClaimWait, protocol.ClaimWait},
+		{&t.Stall, 15 * time.Minute},
+		{&t.Grace, 10 * time.Second},
+		{&t.Wrap, 5 * time.Minute},
+		{&t.Leave, time.Minute},
+		{&t.Retry, time.Second},
+	} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+	}
+	return t
+}
+
+// box is a running box.
+type box struct {
+	cfg    Config
+	log    *slog.Logger
+	keys   *keyring
+	memory *memory
+	conn   *boxconn.Conn
+	proxy  *modelproxy.Proxy
+	port   string // address of the proxy on loopback
+	agents []driver.Found
+	levels []sandbox.Level
+
+	life   context.Context // of everything
+	die    context.CancelCauseFunc
+	tasks  sync.WaitGroup
+	rotate chan struct{} // asks for new credentials
+	beat   chan struct{} // asks for a beat now
+	online chan struct{} // a connection has come about
+	freed  chan struct{} // a slot may be free, or the box may take work again
+	skew   atomic.Int64  // milliseconds by which the control plane's clock is ahead
+
+	mu      sync.Mutex
+	runs    map[runKey]*attempt
+	orphans map[runKey]*attempt // of an earlier process, not yet judged by the control plane
+	busy    int                 // slots taken
+	leaving bool                // this process is on its way out
+	greeted bool                // the control plane knows of this connection and its runs
+	commits sync.Mutex          // held while a command is taken
+}
+
+type runKey struct {
+	run     string
+	attempt int
+}
+
+// Run is a box until ctx ends or the box is revoked. The end of ctx is a drain
+// with the work saved: agents are cancelled, what they did is pushed, and the
+// control plane hears it, within Timing.Leave. It returns nil then, and what it
+// could not tell any more is told by the next Run on the same folder.
+func Run(ctx context.Context, cfg Config) error {
+	b, err := newBox(cfg)
+	if err != nil {
+		return fmt.Errorf("box: %w", err)
+	}
+	lock, err := lockDir(cfg.DataDir)
+	if err != nil {
+		return fmt.Errorf("box: %w", err)
+	}
+	defer lock.Close()
+	if err := b.run(ctx); err != nil {
+		return fmt.Errorf("box: %w", err)
+	}
+	return nil
+}
+
+func newBox(cfg Config) (*box, error) {
+	cfg.Timing = cfg.Timing.withDefaults()
+	cfg.Slots = max(cfg.Slots, 1)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Self == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find our own program: %w", err)
+		}
+		cfg.Self = self
+	}
+	id, err := LoadIdentity(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.ServerURL != "" {
+		id.ServerURL = cfg.ServerURL
+	}
+	m, err := openMemory(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{"runs", "cache"} {
+		if err := os.MkdirAll(filepath.Join(cfg.DataDir, dir), 0o711); err != nil {
+			return nil, err
+		}
+	}
+	b := &box{
+		cfg: cfg, log: cfg.Logger.With("box", id.Box),
+		keys: &keyring{dataDir: cfg.DataDir, id: id}, memory: m,
+		rotate: make(chan struct{}, 1), beat: make(chan struct{}, 1),
+		online: make(chan struct{}, 1), freed: make(chan struct{}, 1),
+		runs: map[runKey]*attempt{}, orphans: map[runKey]*attempt{},
+	}
+	return b, nil
+}
+
+func (b *box) run(ctx context.Context) (err error) {
+	// Everything outlives ctx for as long as leaving takes.
+	b.life, b.die = context.WithCancelCause(context.WithoutCancel(ctx))
+	defer b.die(nil)
+	b.agents = driver.Detect(ctx)
+	b.levels = sandbox.Probe(ctx)
+	if err := b.loadOrphans(); err != nil {
+		return err
+	}
+	if err := b.startProxy(); err != nil {
+		return err
+	}
+	defer b.proxy.Close()
+	id := b.keys.get()
+	b.conn, err = boxconn.Dial(id.NATSURL, id.Box, b.keys.nats, boxconn.Options{
+		Logger: b.log, OnState: b.onState,
+	})
+	if err != nil {
+		return err
+	}
+	defer b.conn.Close()
+	if err := b.conn.Control(b.control); err != nil {
+		return err
+	}
+	for _, task := range []func(context.Context){
+		b.keepCredentials, b.present, b.greet, b.readCommands, b.claimRuns,
+	} {
+		b.tasks.Go(func() { task(b.life) })
+	}
+	b.log.Info("box started", "name", b.cfg.Name, "slots", b.cfg.Slots, "agents", len(b.agents), "isolation", b.levels)
+	select {
+	case <-b.life.Done():
+	case <-ctx.Done():
+		b.leave()
+	}
+	b.die(nil)
+	b.tasks.Wait()
+	if cause := context.Cause(b.life); errors.Is(cause, ErrRevoked) {
+		return cause
+	}
+	return nil
+}
+
+// leave gives all work back and waits until the control plane has heard of it.
+func (b *box) leave() {
+	b.log.Info("box is leaving")
+	b.mu.Lock()
+	b.leaving = true
+	b.mu.Unlock()
+	b.giveBack(graceful, "the box is stopping")
+	nudge(b.beat)
+	deadline := time.After(b.cfg.Timing.Leave)
+	for {
+		b.mu.Lock()
+		left := len(b.runs)
+		b.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		select {
+		case <-b.life.Done():
+			return
+		case <-deadline:
+			b.log.Warn("runs left for the next start", "runs", left)
+			return
+		case <-b.freed:
+		case <-time.After(b.cfg.Timing.Retry):
+		}
+	}
+}
+
+// giveBack ends all runs so that another box can go on with them.
+func (b *box) giveBack(press pressure, detail string) {
+	for _, a := range b.held() {
+		a.end(ending{press: press, state: protocol.Lost, kind: "box_drained", detail: detail})
+	}
+}
+
+// revoke ends everything for good: the box's work is not its own any more.
+func (b *box) revoke(detail string) {
+	b.log.Error("box revoked", "detail", detail)
+	for _, a := range b.held() {
+		a.fence("the box was revoked")
+	}
+	if err := b.keys.destroy(); err != nil {
+		b.log.Error("revoked", "error", err)
+	}
+	b.die(ErrRevoked)
+}
+
+func (b *box) held() []*attempt {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]*attempt, 0, len(b.runs)+len(b.orphans))
+	for _, a := range b.runs {
+		out = append(out, a)
+	}
+	for _, a := range b.orphans {
+		out = append(out, a)
+	}
+	return out
+}
+
+// nudge wakes whoever waits on a channel of one, if nobody else has.
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"yardmaster/internal/protocol"
+)
+
+// claimRuns keeps one claim waiting at the control plane for as long as a slot
+// is free, and starts what it brings.
+func (b *box) claimRuns(ctx context.Context) {
+	for ctx.Err() == nil {
+		if free, ok := b.ready(); !ok {
+			select {
+			case <-ctx.Done():
+			case <-b.freed:
+			}
+		} else if err := b.claimRun(ctx, free); err != nil && ctx.Err() == nil {
+			b.log.Warn("claim failed", "error", err)
+			if b.conn.Wait(ctx) == nil {
+				sleep(ctx, b.cfg.Timing.Retry)
+			}
+		}
+	}
+}
+
+// ready tells whether the box may claim, and for how many slots.
+func (b *box) ready() (free int, ok bool) {
+	free, taking := b.free()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return free, taking && free > 0 && b.greeted
+}
+
+func (b *box) claimRun(ctx context.Context, free int) error {
+	claim, err := b.memory.claim()
+	if err != nil {
+		return err
+	}
+	wait := b.cfg.Timing.ClaimWait
+	call, cancel := context.WithTimeout(ctx, wait+b.cfg.Timing.Renew/2)
+	defer cancel()
+	sent := time.Now()
+	var reply protocol.ClaimReply
+	err = b.conn.Call(call, protocol.CallClaim, protocol.Claim{ID: claim, Free: free, WaitMS: wait.Milliseconds()}, &reply)
+	switch {
+	case err != nil:
+		return err
+	case slices.Contains(reply.Reasons, "claim_spent"):
+		// The run this claim brought is over; the box has missed it.
+		return b.memory.claimed()
+	case reply.Run == nil:
+		if len(reply.Reasons) > 0 {
+			b.log.Debug("nothing to do", "reasons", reply.Reasons)
+		}
+		// An answer that came at once says so again; it need not do so often.
+		sleep(ctx, b.cfg.Timing.Retry-time.Since(sent))
+		return nil
+	}
+	return b.begin(*reply.Run, sent)
+}
+
+// begin persists a run and sets it going. The claim is done with once the run
+// is on disk; until then it brings the same run again.
+func (b *box) begin(start protocol.Start, sent time.Time) error {
+	if err := checkStart(start); err != nil {
+		return errors.Join(err, b.memory.claimed())
+	}
+	key := runKey{start.Run, start.Attempt}
+	b.mu.Lock()
+	held := b.runs[key] != nil || b.orphans[key] != nil
+	b.mu.Unlock()
+	if held {
+		return b.memory.claimed() // the answer was lost, the run was not
+	}
+	a := newAttempt(b.life, attemptDir(b.cfg.DataDir, start.Run, start.Attempt), start, b.log)
+	a.lease = newLease(b.cfg.Timing, sent, time.Duration(start.LeaseMS)*time.Millisecond)
+	err := a.persist()
+	if err == nil {
+		err = a.openSpool()
+	}
+	if err == nil {
+		err = b.memory.claimed()
+	}
+	if err != nil {
+		if a.spool != nil {
+			err = errors.Join(err, a.spool.Close())
+		}
+		return errors.Join(err, removeTree(a.dir))
+	}
+	b.mu.Lock()
+	b.runs[key] = a
+	a.slot = true
+	b.busy++
+	leaving := b.leaving
+	b.mu.Unlock()
+	a.log.Info("run claimed", "task", start.Task, "repo", start.Repo, "agent", start.Agent)
+	if leaving {
+		a.end(ending{press: graceful, state: protocol.Lost, kind: "box_drained", detail: "the box is stopping"})
+	}
+	b.tasks.Go(func() { b.supervise(b.life, a, 1, b.execute) })
+	return nil
+}
+
+// checkStart refuses what would name a folder or a subject that it should not.
+func checkStart(s protocol.Start) error {
+	for _, c := range []byte(s.Run) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_':
+		default:
+			return fmt.Errorf("the id of run %q is not one", s.Run)
+		}
+	}
+	if s.Run == "" || s.Attempt < 1 {
+		return fmt.Errorf("run %q, attempt %d is not one", s.Run, s.Attempt)
+	}
+	return nil
+}

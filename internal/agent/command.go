@@ -1,0 +1,135 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"yardmaster/internal/agent/driver"
+	"yardmaster/internal/protocol"
+)
+
+// readCommands takes the durable commands, one at a time.
+func (b *box) readCommands(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := b.conn.Commands(ctx, b.take); err != nil && ctx.Err() == nil {
+			b.log.Warn("commands cannot be read", "error", err)
+			sleep(ctx, b.cfg.Timing.Retry)
+		}
+	}
+}
+
+// control takes what cannot wait: the immediate copy of a command.
+func (b *box) control(verb string, data []byte) {
+	var c protocol.Command
+	if err := json.Unmarshal(data, &c); err != nil || c.ID == "" {
+		nudge(b.freed) // a word without a command: there may be work
+		return
+	}
+	if err := b.take(c); err != nil {
+		b.log.Warn("command not taken, its durable copy will come", "verb", verb, "error", err)
+	}
+}
+
+// take carries a command out once, however often it comes, and returns nil when
+// what must not be forgotten of it is on disk.
+func (b *box) take(c protocol.Command) error {
+	b.commits.Lock()
+	defer b.commits.Unlock()
+	if b.memory.knows(c.ID) {
+		return nil
+	}
+	b.log.Info("command", "id", c.ID, "kind", c.Kind, "run", c.Run, "mode", c.Mode, "reason", c.Reason)
+	if err := b.carryOut(c); err != nil {
+		return fmt.Errorf("%s: %w", c.Kind, err)
+	}
+	if c.Kind == protocol.CommandRevoke {
+		return nil // there is nothing left to remember with
+	}
+	return b.memory.remember(c.ID)
+}
+
+func (b *box) carryOut(c protocol.Command) error {
+	switch c.Kind {
+	case protocol.CommandMessage:
+		if a := b.find(c); a != nil {
+			return b.message(a, c)
+		}
+	case protocol.CommandHalt:
+		if a := b.find(c); a != nil {
+			return b.halt(a, c)
+		}
+	case protocol.CommandDrain:
+		return b.drain(c)
+	case protocol.CommandResume:
+		err := b.memory.setDraining(false)
+		nudge(b.freed)
+		nudge(b.beat)
+		return err
+	case protocol.CommandRotate:
+		nudge(b.rotate)
+	case protocol.CommandRevoke:
+		b.revoke(c.Reason)
+	default:
+		b.log.Warn("command not understood", "kind", c.Kind)
+	}
+	return nil
+}
+
+// find is the attempt that a command names, nil when it is not here any more.
+func (b *box) find(c protocol.Command) *attempt {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := runKey{c.Run, c.Attempt}
+	if a := b.runs[key]; a != nil {
+		return a
+	}
+	return b.orphans[key]
+}
+
+// message hands a person's words to the agent. The event is how they are kept.
+func (b *box) message(a *attempt, c protocol.Command) error {
+	select {
+	case <-a.ended:
+		return nil
+	default:
+	}
+	if err := a.say(driver.Message{ID: c.ID, Text: c.Text, Interrupt: c.Interrupt}); err != nil {
+		return err
+	}
+	return a.spool.Append(protocol.EventMessage, protocol.UserMessage{ID: c.ID, Text: c.Text, Queued: !c.Interrupt})
+}
+
+// halt ends a run because somebody said so. The word is on disk before it is
+// acted upon: a box that dies over it still knows it.
+func (b *box) halt(a *attempt, c protocol.Command) error {
+	if err := writeJSON(a.haltPath(), c); err != nil {
+		return err
+	}
+	a.end(haltEnding(c))
+	return nil
+}
+
+func haltEnding(c protocol.Command) ending {
+	e := ending{press: graceful, state: protocol.Halted, detail: c.Reason}
+	if c.Mode == protocol.HaltNow {
+		e.press = haltNow
+	}
+	return e
+}
+
+// drain stops taking work. What is running finishes, or with a mode is given
+// back: gracefully, with its work saved, or now.
+func (b *box) drain(c protocol.Command) error {
+	if err := b.memory.setDraining(true); err != nil {
+		return err
+	}
+	switch c.Mode {
+	case protocol.HaltGraceful:
+		b.giveBack(graceful, "the box was drained")
+	case protocol.HaltNow:
+		b.giveBack(haltNow, "the box was drained")
+	}
+	nudge(b.beat)
+	return nil
+}

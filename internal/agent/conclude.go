@@ -1,0 +1,171 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"yardmaster/internal/protocol"
+)
+
+const (
+	reportBytes = 64 << 10
+	pathsListed = 500
+	lateSave    = 30 * time.Second // for work whose lease is gone
+)
+
+// conclude saves what an attempt has produced and spools its last event. Nothing
+// of the agent runs any more. w is nil when there was no checkout yet.
+func (b *box) conclude(a *attempt, w *workspace, r result) {
+	before := a.endingNow()
+	var done work
+	var troubled error
+	if b.gone(a) {
+		return
+	}
+	done.report = readReport(a.homePath())
+	if before != nil && before.kind == "storage_failed" {
+		// The agent's home makes room for its work.
+		if err := removeTree(a.homePath()); err != nil {
+			a.log.Warn("home not removed", "error", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(a.killed, b.cfg.Timing.Wrap)
+	defer cancel()
+	if w != nil && (before == nil || before.press < haltNow) {
+		unfinished := before != nil || r.kind != "" || r.stop != "end_turn" && a.start.Agent != commandAgent
+		troubled = b.collect(a, w, unfinished, &done)
+	}
+	f := judge(a.start, r, done)
+	if troubled != nil && f.State == protocol.Succeeded {
+		f.State, f.Kind, f.Error = protocol.Failed, failed("checkout_failed", troubled).kind, troubled.Error()
+	}
+	if before != nil {
+		f.State, f.Kind, f.Error = before.state, before.kind, before.detail
+	}
+	if troubled != nil {
+		a.log.Error("work not collected", "error", troubled)
+	} else if a.start.Branch != "" && done.something {
+		b.push(ctx, a, w, done, &f)
+	}
+	// What came during the push counts only if it was more than a request.
+	if late := a.endingNow(); before == nil && late != nil && late.press > graceful {
+		f.State, f.Kind, f.Error = late.state, late.kind, late.detail
+		f.WIP = f.Tip != ""
+	}
+	if b.gone(a) {
+		return
+	}
+	if e := a.endingNow(); e != nil && e.press == leaseLost {
+		a.event(protocol.EventLeaseLost, nil)
+	}
+	a.event(protocol.EventFinished, f)
+	a.log.Info("run finished", "state", f.State, "kind", f.Kind, "error", f.Error, "tip", f.Tip, "wip", f.WIP)
+}
+
+// collect takes the work into the cache. That needs no lease, only the disk.
+func (b *box) collect(a *attempt, w *workspace, unfinished bool, done *work) error {
+	ctx, cancel := context.WithTimeout(b.life, b.cfg.Timing.Wrap)
+	defer cancel()
+	return w.collect(ctx, a, unfinished, done)
+}
+
+// gone tells whether nobody wants to hear more of the attempt, or this process
+// ends before it could say it: then the next one says so.
+func (b *box) gone(a *attempt) bool {
+	select {
+	case <-a.fenced:
+		return true
+	default:
+		return b.life.Err() != nil
+	}
+}
+
+// push puts the work where it belongs and notes in f where it is: finished or
+// not, on the run's branch; after the lease is lost, under a name of its own,
+// because the branch may be another box's by now.
+func (b *box) push(ctx context.Context, a *attempt, w *workspace, done work, f *protocol.Finished) {
+	ref, err := a.branchRef(), context.Canceled
+	if ctx.Err() == nil {
+		err = b.pushTo(ctx, a, w, done.tip, ref)
+	}
+	if e := a.endingNow(); err != nil && e != nil && e.press == leaseLost {
+		ref = wipRef(a.start)
+		late, cancel := context.WithTimeout(b.life, min(lateSave, b.cfg.Timing.Wrap))
+		defer cancel()
+		err = w.push(late, a, done.tip, ref)
+	}
+	if err != nil {
+		a.log.Warn("work not pushed", "ref", ref, "error", err)
+		if f.State == protocol.Succeeded {
+			*f = pushFailed(*f, err)
+		}
+		return
+	}
+	f.Tip, f.WIP = done.tip, f.State != protocol.Succeeded
+	a.event(protocol.EventPushed, protocol.Pushed{SHA: done.tip, Ref: ref, WIP: f.WIP, Paths: done.paths})
+}
+
+func pushFailed(f protocol.Finished, err error) protocol.Finished {
+	f.State, f.Kind, f.Error = protocol.Failed, failed("push_rejected", err).kind, err.Error()
+	return f
+}
+
+// pushTo pushes with a fresh token, and tries again while the other side is out
+// of reach.
+func (b *box) pushTo(ctx context.Context, a *attempt, w *workspace, tip, ref string) error {
+	for {
+		b.refreshGitToken(ctx, a)
+		err := w.push(ctx, a, tip, ref)
+		if err == nil || refused(err) || ctx.Err() != nil {
+			return err
+		}
+		a.log.Warn("push failed, trying again", "ref", ref, "error", err)
+		sleep(ctx, b.cfg.Timing.Retry)
+	}
+}
+
+// refreshGitToken asks for a push token: the one of the start may be hours old.
+func (b *box) refreshGitToken(ctx context.Context, a *attempt) {
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew/2)
+	defer cancel()
+	var t protocol.GitToken
+	err := b.conn.Call(ctx, protocol.CallGitToken, protocol.GitTokenAsk{Run: a.start.Run, Attempt: a.start.Attempt}, &t)
+	if err != nil || t.Token == "" {
+		a.log.Debug("no fresh git token", "error", err)
+		return
+	}
+	a.start.GitToken = t.Token
+}
+
+func wipRef(s protocol.Start) string {
+	return fmt.Sprintf("refs/wip/%s/%d", s.Run, s.Attempt)
+}
+
+// readReport reads what the agent left as its report, the first 64 KiB of it.
+// Whatever else is at that place is none.
+func readReport(home string) string {
+	root, err := os.OpenRoot(home)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	info, err := root.Lstat(reportFile)
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	file, err := root.Open(reportFile)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, reportBytes))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return ""
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(text), ""))
+}

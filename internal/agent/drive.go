@@ -1,0 +1,213 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"yardmaster/internal/agent/driver"
+	"yardmaster/internal/agent/modelproxy"
+	"yardmaster/internal/agent/sandbox"
+	"yardmaster/internal/protocol"
+)
+
+// proxyPort is where a sandbox with a network of its own finds the model proxy.
+const proxyPort = 7070
+
+// systemPath is a sandbox's search path behind what an agent adds to it.
+const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin"
+
+// reportFile is what an agent may leave in its home. ReportVariable tells it.
+const reportFile = "report.md"
+
+// ReportVariable names the file that an agent writes its report to.
+const ReportVariable = "YARDMASTER_REPORT"
+
+// place is the inside of a sandbox, as the agent sees it.
+type place struct{ task, home, proxy string }
+
+func (b *box) place(a *attempt, level sandbox.Level) place {
+	if level == sandbox.Bubblewrap {
+		return place{sandbox.TaskDir, sandbox.HomeDir, fmt.Sprintf("http://127.0.0.1:%d", proxyPort)}
+	}
+	return place{a.taskPath(), a.homePath(), "http://" + b.port}
+}
+
+// spec is the sandbox that every kind of run gets.
+func (b *box) spec(a *attempt, w *workspace, level sandbox.Level) sandbox.Spec {
+	in := b.place(a, level)
+	s := sandbox.Spec{
+		Level: level, Task: a.taskPath(), Home: a.homePath(), Env: maps.Clone(a.start.Env), ReadOnly: w.readOnly(),
+	}
+	if s.Env == nil {
+		s.Env = map[string]string{}
+	}
+	s.Env[ReportVariable] = filepath.Join(in.home, reportFile)
+	if level == sandbox.Bubblewrap {
+		s.Forward = []sandbox.Forward{{Port: proxyPort, Socket: b.socketPath()}}
+	}
+	if len(b.cfg.Egress) > 0 {
+		host := strings.TrimPrefix(in.proxy, "http://")
+		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+			s.Env[name] = "http://run:" + a.token + "@" + host
+		}
+		s.Env["NO_PROXY"], s.Env["no_proxy"] = "127.0.0.1,localhost", "127.0.0.1,localhost"
+	}
+	return s
+}
+
+// register lets the run use the proxy. progress is called for each model call.
+func (b *box) register(a *attempt, progress func()) error {
+	return b.proxy.Register(modelproxy.Run{
+		LocalToken: a.token, Upstream: a.start.GatewayURL, Token: a.start.ModelToken,
+		Model: a.start.Model, Egress: b.cfg.Egress,
+		OnUsage: func(t modelproxy.Totals) {
+			progress()
+			a.event(protocol.EventUsage, usageOf(t))
+		},
+		OnFatal: func(kind, detail string) {
+			a.end(ending{press: graceful, state: protocol.Failed, kind: kind, detail: detail})
+		},
+	})
+}
+
+func usageOf(t modelproxy.Totals) protocol.Usage {
+	return protocol.Usage{
+		Model: t.Model, OutputTokens: t.OutputTokens,
+		InputTokens: t.InputTokens + t.CacheReadTokens + t.CacheWriteTokens,
+	}
+}
+
+// stallClock ends the run when progress has not been called for too long.
+func (b *box) stallClock(a *attempt) (progress, stop func()) {
+	limit := b.cfg.Timing.Stall
+	timer := time.AfterFunc(limit, func() {
+		a.end(ending{press: graceful, state: protocol.Failed, kind: "run_stalled", detail: fmt.Sprintf("no sign of progress for %s", limit)})
+	})
+	return func() { timer.Reset(limit) }, func() { timer.Stop() }
+}
+
+// runAgent runs a coding agent until it has nothing more to do. ctx ends when
+// the agent is to come to an end.
+func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sandbox.Level) result {
+	i := slices.IndexFunc(b.agents, func(f driver.Found) bool { return f.Name == a.start.Agent })
+	if i < 0 {
+		return failed("setup_failed", fmt.Errorf("agent %s is not installed on this box", a.start.Agent))
+	}
+	in := b.place(a, level)
+	launch, err := driver.Prepare(driver.Job{
+		Agent: a.start.Agent, Model: a.start.Model, Options: a.start.Options,
+		ModelURL: in.proxy, ModelToken: a.token, Task: in.task, Home: in.home, HostHome: a.homePath(), Self: b.cfg.Self,
+	}, b.agents[i])
+	if err != nil {
+		return failed("setup_failed", err)
+	}
+	progress, stop := b.stallClock(a)
+	defer stop()
+	if err := b.register(a, progress); err != nil {
+		return failed("setup_failed", err)
+	}
+	defer b.proxy.Unregister(a.token)
+
+	said := &tail{limit: 4 << 10}
+	spec := b.spec(a, w, level)
+	maps.Copy(spec.Env, launch.Env)
+	spec.Argv, spec.Piped, spec.Stderr = launch.Argv, true, said
+	spec.Env["PATH"] = strings.Join(append(slices.Clone(launch.Path), systemPath), ":")
+	spec.ReadOnly = append(append(spec.ReadOnly, launch.ReadOnly...), b.selfPaths(a.start.Agent)...)
+	p, err := sandbox.Start(a.killed, spec)
+	if err != nil {
+		return failed("setup_failed", err)
+	}
+	defer p.Kill()
+	a.log.Info("agent started", "agent", a.start.Agent, "isolation", level)
+	out, err := driver.Drive(ctx, launch, p.Stdin(), p.Stdout(), a.start.Prompt, a.messages, driver.Hooks{
+		Started: func(session, version string) {
+			progress()
+			a.event(protocol.EventStarted, protocol.Started{
+				Agent: a.start.Agent, Version: version, Model: a.start.Model, Session: session, Isolation: string(level),
+			})
+		},
+		Update:     func(raw json.RawMessage) { progress(); a.spool.Update(raw) },
+		Permission: func(raw json.RawMessage) { progress(); a.event(protocol.EventPermission, raw) },
+	})
+	p.Kill()
+	p.Stdout().Close()
+	totals := b.proxy.Unregister(a.token)
+	r := result{stop: out.Stop, session: out.SessionID, text: out.FinalText, usage: usageOf(totals)}
+	switch {
+	case err != nil:
+		r.kind, r.detail = driver.FailureKind(err), err.Error()
+		if words := said.String(); words != "" {
+			r.detail += "; it said: " + words
+		}
+	case totals.Calls == 0 && totals.Failed > 0:
+		// Some agents end their turn as if all were well.
+		r.kind, r.detail = driver.KindUnavailable, "no call to the model was answered"
+	}
+	return r
+}
+
+// selfPaths is what the built-in agent needs to be seen in its sandbox.
+func (b *box) selfPaths(agent string) []string {
+	if agent == driver.Builtin {
+		return []string{b.cfg.Self}
+	}
+	return nil
+}
+
+// runCommand runs a program in the checkout. ctx ends when it is to stop.
+func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sandbox.Level) result {
+	if len(a.start.Command) == 0 {
+		return failed("setup_failed", errors.New("the run has no command"))
+	}
+	progress, stop := b.stallClock(a)
+	defer stop()
+	if a.start.ModelToken != "" && a.start.GatewayURL != "" {
+		if err := b.register(a, progress); err != nil {
+			return failed("setup_failed", err)
+		}
+		defer b.proxy.Unregister(a.token)
+	}
+	said := &tail{limit: 16 << 10}
+	out := io.MultiWriter(said, &chunks{update: func(raw json.RawMessage) { progress(); a.spool.Update(raw) }})
+	spec := b.spec(a, w, level)
+	spec.Argv, spec.Stdout, spec.Stderr = a.start.Command, out, out
+	p, err := sandbox.Start(a.killed, spec)
+	if err != nil {
+		return failed("setup_failed", err)
+	}
+	a.event(protocol.EventStarted, protocol.Started{Agent: commandAgent, Isolation: string(level)})
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		if err := p.Signal(syscall.SIGTERM); err != nil {
+			a.log.Debug("signal the command", "error", err)
+		}
+		select {
+		case <-p.Done():
+		case <-time.After(b.cfg.Timing.Grace):
+			p.Kill()
+		}
+	}
+	err = p.Wait()
+	r := result{output: said.String(), usage: usageOf(b.proxy.Unregister(a.token))}
+	var exit *sandbox.ExitError
+	switch {
+	case err == nil:
+		r.exit = new(int)
+	case errors.As(err, &exit):
+		r.exit = &exit.Code
+	case !errors.Is(err, sandbox.ErrKilled):
+		r.kind, r.detail = "agent_crashed", err.Error()
+	}
+	return r
+}

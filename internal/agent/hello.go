@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"yardmaster/internal/bus/boxconn"
+	"yardmaster/internal/protocol"
+)
+
+// onState hears of the connection's ups and downs.
+func (b *box) onState(s boxconn.State) {
+	if !s.Connected {
+		b.log.Warn("control plane out of reach", "error", s.Err)
+		b.mu.Lock()
+		b.greeted = false
+		b.mu.Unlock()
+		return
+	}
+	b.log.Info("connected to the control plane")
+	nudge(b.online)
+	nudge(b.beat)
+}
+
+// greet says hello on every connection, until it is answered, and carries out
+// the answer.
+func (b *box) greet(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.online:
+		}
+		for ctx.Err() == nil {
+			err := b.hello(ctx)
+			if err == nil {
+				break
+			}
+			b.log.Warn("hello not answered", "error", err)
+			if b.conn.Wait(ctx) == nil {
+				sleep(ctx, b.cfg.Timing.Retry)
+			}
+		}
+	}
+}
+
+func (b *box) hello(ctx context.Context) error {
+	held := b.held()
+	in := protocol.Hello{
+		V: protocol.Version, Version: b.cfg.Version, Slots: b.cfg.Slots, Labels: b.cfg.Labels,
+		OS: runtime.GOOS, Arch: runtime.GOARCH, Runs: []protocol.RunRef{}, Agents: []protocol.AgentInfo{},
+		Isolation: []string{},
+	}
+	for _, a := range held {
+		in.Runs = append(in.Runs, a.ref())
+	}
+	for _, f := range b.agents {
+		in.Agents = append(in.Agents, protocol.AgentInfo{Name: f.Name, Version: f.Version})
+	}
+	in.Agents = append(in.Agents, protocol.AgentInfo{Name: commandAgent})
+	for _, level := range b.levels {
+		in.Isolation = append(in.Isolation, string(level))
+	}
+	call, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew/2)
+	defer cancel()
+	sent := time.Now()
+	var reply protocol.HelloReply
+	if err := b.conn.Call(call, protocol.CallHello, in, &reply); err != nil {
+		return err
+	}
+	b.heard(reply.ServerMS)
+	if err := b.memory.setDraining(reply.Draining); err != nil {
+		return err
+	}
+	verdicts := map[runKey]protocol.RunVerdict{}
+	for _, v := range reply.Runs {
+		verdicts[runKey{v.Run, v.Attempt}] = v
+	}
+	for _, a := range held {
+		b.obey(a, verdicts[a.key()], sent)
+	}
+	b.mu.Lock()
+	b.greeted = true
+	b.mu.Unlock()
+	nudge(b.freed)
+	nudge(b.beat)
+	return nil
+}
+
+// obey carries out the verdict on one run. None at all is one, too: a run the
+// control plane does not name is not this box's.
+func (b *box) obey(a *attempt, v protocol.RunVerdict, sent time.Time) {
+	granted := time.Duration(v.LeaseMS) * time.Millisecond
+	b.mu.Lock()
+	_, orphan := b.orphans[a.key()]
+	if orphan {
+		delete(b.orphans, a.key())
+	}
+	if orphan && v.Do == protocol.DoContinue {
+		b.runs[a.key()] = a
+	}
+	b.mu.Unlock()
+	switch {
+	case v.Do != protocol.DoContinue && orphan:
+		b.discard(a, "the control plane does not want it")
+	case v.Do != protocol.DoContinue:
+		a.fence("the control plane does not want it")
+	case orphan:
+		a.lease = newLease(b.cfg.Timing, sent, granted)
+		b.tasks.Go(func() { b.supervise(b.life, a, v.FromSeq, b.wrapUp) })
+	default:
+		a.lease.extend(sent, granted)
+	}
+}

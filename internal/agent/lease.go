@@ -1,0 +1,105 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"yardmaster/internal/protocol"
+)
+
+// lease is a box's right to work on an attempt. It is counted on the box's
+// monotonic clock from when the request that was granted had been sent, so that
+// it never lasts longer here than the control plane thinks.
+type lease struct {
+	timing Timing
+
+	mu   sync.Mutex
+	sent time.Time     // of the request last granted
+	life time.Duration // from then until the box must have stopped
+	more chan struct{} // closed and replaced by each extension
+}
+
+func newLease(t Timing, sent time.Time, granted time.Duration) *lease {
+	l := &lease{timing: t, more: make(chan struct{})}
+	l.extend(sent, granted)
+	return l
+}
+
+// extend notes what was granted to a request that was sent at the given time.
+// Answers may come out of order.
+func (l *lease) extend(sent time.Time, granted time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if sent.Before(l.sent) {
+		return
+	}
+	// A control plane that grants less than usual is obeyed, with the same
+	// share of it left for stopping.
+	l.sent, l.life = sent, min(l.timing.Kill, granted*5/6)
+	close(l.more)
+	l.more = make(chan struct{})
+}
+
+func (l *lease) state() (sent, ends time.Time, more <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sent, l.sent.Add(l.life), l.more
+}
+
+// watch returns when the lease has run out (true), or ctx is done (false).
+func (l *lease) watch(ctx context.Context) bool {
+	for {
+		_, ends, more := l.state()
+		select {
+		case <-ctx.Done():
+			return false
+		case <-more:
+		case <-time.After(time.Until(ends)):
+			if _, ends, _ = l.state(); !time.Now().Before(ends) {
+				return true
+			}
+		}
+	}
+}
+
+// keepLease renews the lease of an attempt until ctx is done. While the attempt
+// runs that is every Timing.Renew; once it has ended, more often, to hear that
+// its last events are committed.
+func (b *box) keepLease(ctx context.Context, a *attempt) {
+	last, _, _ := a.lease.state()
+	pause, ended := b.cfg.Timing.Renew, a.ended
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ended:
+			pause, ended = b.cfg.Timing.Retry, nil
+			continue
+		case <-time.After(time.Until(last.Add(pause))):
+		}
+		last = time.Now()
+		err := b.renewLease(ctx, a, last)
+		if err != nil && ctx.Err() == nil {
+			a.log.Warn("lease not renewed", "error", err)
+		}
+		if pause = b.cfg.Timing.Renew; err != nil || ended == nil {
+			pause = b.cfg.Timing.Retry
+		}
+	}
+}
+
+func (b *box) renewLease(ctx context.Context, a *attempt, sent time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew/2)
+	defer cancel()
+	var r protocol.Renewal
+	err := b.conn.Call(ctx, protocol.CallRenew, protocol.Renew{
+		Run: a.start.Run, Attempt: a.start.Attempt, Seq: a.spool.Last(),
+	}, &r)
+	if err != nil {
+		return err
+	}
+	b.heard(r.ServerMS)
+	a.granted(sent, r)
+	return nil
+}

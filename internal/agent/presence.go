@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"yardmaster/internal/protocol"
+)
+
+// States of a box in its presence.
+const (
+	stateReady    = "ready"
+	stateDraining = "draining"
+	stateDrained  = "drained"
+)
+
+// present beats until ctx is done. It is the first thing a box does, and never
+// waits for anything but the clock: cloning may take minutes.
+func (b *box) present(ctx context.Context) {
+	for {
+		if err := b.conn.Beat(b.presence()); err != nil {
+			b.log.Debug("no beat", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.beat:
+		case <-time.After(b.cfg.Timing.Beat):
+		}
+	}
+}
+
+func (b *box) presence() protocol.Presence {
+	p := protocol.Presence{
+		Version: b.cfg.Version, State: stateReady, Slots: b.cfg.Slots,
+		DiskFree: diskFree(b.cfg.DataDir), SkewMS: b.skew.Load(),
+	}
+	for _, a := range b.held() {
+		p.Runs = append(p.Runs, a.ref())
+		p.SpoolBytes += a.spool.Bytes()
+	}
+	slices.SortFunc(p.Runs, func(x, y protocol.RunRef) int { return cmp.Compare(x.Run, y.Run) })
+	free, taking := b.free()
+	switch {
+	case taking:
+		p.Free = free
+	case len(p.Runs) == 0:
+		p.State = stateDrained
+	default:
+		p.State = stateDraining
+	}
+	return p
+}
+
+// free is how many slots no run takes, and whether the box takes work at all.
+func (b *box) free() (slots int, taking bool) {
+	draining := b.memory.draining()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cfg.Slots - b.busy, !draining && !b.leaving
+}
+
+// heard notes the control plane's clock, which is only shown, never relied on.
+func (b *box) heard(serverMS int64) {
+	if serverMS != 0 {
+		b.skew.Store(serverMS - time.Now().UnixMilli())
+	}
+}

@@ -1,0 +1,73 @@
+package agent
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"yardmaster/internal/protocol"
+)
+
+// loadOrphans finds the attempts that an earlier process has left. Their agents
+// died with it; what is left is their work and their events. The control plane
+// says at the next hello what becomes of them.
+func (b *box) loadOrphans() error {
+	root := filepath.Join(b.cfg.DataDir, "runs")
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		dir := filepath.Join(root, entry.Name())
+		if err := b.loadOrphan(dir); err != nil {
+			// Not worth less than the other runs: the control plane misses it
+			// at hello and gives the task to somebody else.
+			b.log.Error("run cannot be taken up again", "dir", dir, "error", err)
+			if err := removeTree(dir); err != nil {
+				b.log.Warn("run not removed from the disk", "dir", dir, "error", err)
+			}
+		}
+	}
+	return nil
+}
+
+func (b *box) loadOrphan(dir string) error {
+	var start protocol.Start
+	if err := readJSON(filepath.Join(dir, "start.json"), &start); err != nil {
+		return err
+	}
+	if err := checkStart(start); err != nil {
+		return err
+	}
+	a := newAttempt(b.life, dir, start, b.log)
+	if err := a.openSpool(); err != nil {
+		return err
+	}
+	b.orphans[a.key()] = a
+	return nil
+}
+
+// discard deletes an orphan.
+func (b *box) discard(a *attempt, why string) {
+	a.log.Info("run of an earlier process discarded", "reason", why)
+	b.remove(a)
+}
+
+// wrapUp ends an orphan that the control plane still wants to hear of: its work
+// is saved and the run is lost, so that it is queued again without being held
+// against the task. One that was told to halt has halted.
+func (b *box) wrapUp(a *attempt) {
+	if a.spool.Ended() {
+		return
+	}
+	e := ending{press: graceful, state: protocol.Lost, kind: "box_lost", detail: "the box's process ended during the run"}
+	var halt protocol.Command
+	switch err := readJSON(a.haltPath(), &halt); {
+	case err == nil:
+		e = haltEnding(halt)
+	case !errors.Is(err, os.ErrNotExist):
+		a.log.Warn("halt not read", "error", err)
+	}
+	a.end(e)
+	b.conclude(a, b.reopen(a), result{})
+}

@@ -1,0 +1,156 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"yardmaster/internal/agent/worktree"
+)
+
+// workspace is an attempt's checkout and the cache of its repository. Base and
+// Resume are kept on disk, for a process that finds the checkout later.
+type workspace struct {
+	cache    *worktree.Cache
+	checkout *worktree.Checkout
+	Base     string `json:"base"`             // commit the work starts from
+	Resume   string `json:"resume,omitempty"` // the same, when it is saved work of an earlier attempt
+}
+
+func (b *box) openCache(ctx context.Context, cloneURL string) (*worktree.Cache, error) {
+	name := sha256.Sum256([]byte(cloneURL))
+	return worktree.Open(ctx, filepath.Join(b.cfg.DataDir, "cache", hex.EncodeToString(name[:12])))
+}
+
+func (a *attempt) workspacePath() string { return filepath.Join(a.dir, "checkout.json") }
+
+func (a *attempt) identity() worktree.Identity {
+	return worktree.Identity{Name: a.start.CommitName, Email: a.start.CommitEmail}
+}
+
+// prepare makes the checkout: of the commit that the start names, of what an
+// earlier attempt has pushed to the branch, or of where the work begins.
+func (b *box) prepare(ctx context.Context, a *attempt) (*workspace, error) {
+	cache, err := b.openCache(ctx, a.start.CloneURL)
+	if err != nil {
+		return nil, err
+	}
+	w := &workspace{cache: cache}
+	if err := cache.Fetch(ctx, a.start.CloneURL, a.start.GitToken); err != nil {
+		return nil, err
+	}
+	if err := w.locate(ctx, a); err != nil {
+		return nil, err
+	}
+	if w.checkout, err = cache.Checkout(ctx, a.taskPath(), a.start.Branch, w.Base, a.identity()); err != nil {
+		return nil, err
+	}
+	a.workspace = w
+	return w, writeJSON(a.workspacePath(), w)
+}
+
+// locate finds the commit to check out.
+func (w *workspace) locate(ctx context.Context, a *attempt) (err error) {
+	s := a.start
+	switch {
+	case s.Checkout != "":
+		w.Base, err = w.cache.Resolve(ctx, s.Checkout)
+		return err
+	case s.Branch != "":
+		w.Resume, err = w.cache.Resolve(ctx, s.Branch)
+		if w.Base = w.Resume; !errors.Is(err, worktree.ErrNoRev) {
+			return err
+		}
+	}
+	from := s.Base
+	if from == "" {
+		from = s.DefaultRef
+	}
+	w.Base, err = w.cache.Resolve(ctx, from)
+	return err
+}
+
+// reopen takes over the checkout that an earlier process has left; nil if there
+// is none worth it. The checkout is moved to the place of a fresh one of the
+// same commit, which is all that collecting relies on.
+func (b *box) reopen(a *attempt) *workspace {
+	w := &workspace{}
+	if err := readJSON(a.workspacePath(), w); err != nil {
+		if !errors.Is(err, os.ErrNotExist) {
+			a.log.Warn("checkout not found again", "error", err)
+		}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(a.killed, b.cfg.Timing.Wrap)
+	defer cancel()
+	err := func() (err error) {
+		if w.cache, err = b.openCache(ctx, a.start.CloneURL); err != nil {
+			return err
+		}
+		place := a.taskPath() + ".found"
+		if err := removeTree(place); err != nil {
+			return err
+		}
+		if w.checkout, err = w.cache.Checkout(ctx, place, a.start.Branch, w.Base, a.identity()); err != nil {
+			return err
+		}
+		if err := removeTree(place); err != nil {
+			return err
+		}
+		return os.Rename(a.taskPath(), place)
+	}()
+	if err != nil {
+		a.log.Warn("checkout not taken over", "error", err)
+		return nil
+	}
+	a.workspace = w
+	return w
+}
+
+// readOnly is what the checkout needs to see besides itself.
+func (w *workspace) readOnly() []string { return []string{w.cache.Objects()} }
+
+// collect takes what the agent did into the cache.
+func (w *workspace) collect(ctx context.Context, a *attempt, unfinished bool, done *work) error {
+	subject := "Changes that the agent did not commit"
+	if unfinished {
+		subject = "Work in progress"
+	}
+	r, err := w.checkout.Collect(ctx, subject+"\n\nTask: "+a.start.Task+"\nRun: "+a.start.Run+"\n")
+	if err != nil {
+		return err
+	}
+	if r.Damage != "" || len(r.Skipped) > 0 {
+		a.log.Warn("work collected in part", "damage", r.Damage, "skipped", r.Skipped)
+	}
+	done.base, done.tip, done.paths = w.Base, r.Tip, r.Paths[:min(len(r.Paths), pathsListed)]
+	done.something = r.Commits > 0 || w.Resume != ""
+	return nil
+}
+
+// push makes ref the commit tip. A branch that the agent has rewritten is
+// replaced if it still is what the attempt began with, and nothing else.
+func (w *workspace) push(ctx context.Context, a *attempt, tip, ref string) error {
+	err := w.cache.Push(ctx, a.start.CloneURL, a.start.GitToken, tip, ref, false)
+	if !refused(err) || w.Resume == "" || ref != a.branchRef() {
+		return err
+	}
+	if err := w.cache.Fetch(ctx, a.start.CloneURL, a.start.GitToken); err != nil {
+		return err
+	}
+	if now, found := w.cache.Resolve(ctx, a.start.Branch); found != nil || now != w.Resume {
+		return err
+	}
+	return w.cache.Push(ctx, a.start.CloneURL, a.start.GitToken, tip, ref, true)
+}
+
+func (a *attempt) branchRef() string { return "refs/heads/" + a.start.Branch }
+
+// refused tells whether trying a push again would be of no use.
+func refused(err error) bool {
+	var p *worktree.PushError
+	return errors.As(err, &p) && p.Rejected || errors.Is(err, worktree.ErrAuth)
+}
