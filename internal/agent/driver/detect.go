@@ -64,9 +64,7 @@ func locate(p Profile, dirs []string) (Found, bool) {
 		return Found{}, false
 	}
 	f := Found{Name: p.Name, Path: path, Argv: []string{path}}
-	if pkg := packageAround(path); pkg.Version != "" {
-		f.Version = pkg.Version
-	}
+	f.Version = packageAround(path).Version
 	f.show(moduleRoot(path))
 
 	// Scripts are started through their interpreter by its full path: a
@@ -84,12 +82,13 @@ func locate(p Profile, dirs []string) (Found, bool) {
 	return f, true
 }
 
-// show adds a path that is not one of the system's own to ReadOnly.
+// show has a path shown in the sandbox, and tells whether it is not one of the
+// system's own, which always are.
 func (f *Found) show(path string) bool {
 	if within(path, "/usr") || within(path, "/bin") {
 		return false
 	}
-	if !slices.Contains(f.ReadOnly, path) {
+	if !slices.ContainsFunc(f.ReadOnly, func(shown string) bool { return within(path, shown) }) {
 		f.ReadOnly = append(f.ReadOnly, path)
 	}
 	return true
@@ -185,8 +184,6 @@ func ownVersion() string {
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
-
-func contains(list []string, s string) bool { return slices.Contains(list, s) }
 
 func orElse(s, otherwise string) string {
 	if s == "" {

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -254,7 +255,7 @@ func Prepare(job Job, found Found) (Launch, error) {
 		return Launch{}, fmt.Errorf("agent %s: a model and the address of its gateway are required", job.Agent)
 	}
 	for name := range job.Options {
-		if !contains(p.Options, name) {
+		if !slices.Contains(p.Options, name) {
 			return Launch{}, fmt.Errorf("agent %s has no option %q; it has %q", job.Agent, name, p.Options)
 		}
 	}
