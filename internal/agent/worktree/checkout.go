@@ -1,0 +1,143 @@
+package worktree
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// CheckoutError is a checkout that could not be made or collected.
+type CheckoutError struct {
+	Dir string
+	Err error
+}
+
+func (e *CheckoutError) Error() string { return "worktree: checkout " + e.Dir + ": " + e.Err.Error() }
+func (e *CheckoutError) Unwrap() error { return e.Err }
+
+// Checkout is a task's working copy. Once an agent has had it, nothing in it is
+// believed.
+type Checkout struct {
+	cache  *Cache
+	dir    string
+	branch string // empty when detached
+	base   string
+	id     Identity
+	refs   string // the prefix of refs that keep this checkout's commits in the cache
+}
+
+// Dir is the folder of the checkout.
+func (w *Checkout) Dir() string { return w.dir }
+
+// Checkout makes a working copy of the commit sha in dir, which must be absent
+// or empty, on a new branch, or detached if branch is empty. It borrows the
+// cache's objects, see Objects, and has the remote's branches under origin, but
+// no remote.
+func (c *Cache) Checkout(ctx context.Context, dir, branch, sha string, id Identity) (*Checkout, error) {
+	base, err := c.Resolve(ctx, sha)
+	if err != nil {
+		return nil, err
+	}
+	w := &Checkout{cache: c, dir: dir, branch: branch, base: base, id: id, refs: "refs/box/" + rand.Text() + "/"}
+	if err := w.create(ctx); err != nil {
+		return nil, &CheckoutError{Dir: dir, Err: err}
+	}
+	return w, nil
+}
+
+func (w *Checkout) create(ctx context.Context) error {
+	if !filepath.IsAbs(w.dir) {
+		return errors.New("not an absolute path")
+	}
+	if entries, err := os.ReadDir(w.dir); err == nil && len(entries) > 0 {
+		return errors.New("the folder is not empty")
+	}
+	if _, err := (command{args: []string{"init", "-q", "--template=", "--initial-branch=none", "--", w.dir}}).run(ctx); err != nil {
+		return err
+	}
+	dot := filepath.Join(w.dir, ".git")
+	git := func(args ...string) command {
+		return command{gitDir: dot, dir: w.dir, protocol: "file", args: args}
+	}
+	alternates := filepath.Join(dot, "objects", "info", "alternates")
+	err := errors.Join(os.MkdirAll(filepath.Dir(alternates), 0o755), os.WriteFile(alternates, []byte(w.cache.Objects()+"\n"), 0o644))
+	if err != nil {
+		return err
+	}
+	steps := []command{
+		git("fetch", "-q", "--no-tags", "--no-write-fetch-head", w.cache.dir, "+"+heads+"*:"+heads+"*"),
+		git("config", "user.name", w.id.Name),
+		git("config", "user.email", w.id.Email),
+		git("checkout", "-q", "--detach", w.base),
+	}
+	if w.branch != "" {
+		steps[3] = git("checkout", "-q", "--no-track", "-b", w.branch, w.base)
+	}
+	for _, s := range steps {
+		if _, err := s.run(ctx); err != nil {
+			return err
+		}
+	}
+	return w.keep(ctx, "base", w.base)
+}
+
+// keep names a commit in the cache, so that it stays as long as the checkout.
+func (w *Checkout) keep(ctx context.Context, name, sha string) error {
+	_, err := w.cache.git("update-ref", w.refs+name, sha).run(ctx)
+	return err
+}
+
+// Remove deletes the checkout; what was collected stays in the cache until it
+// is pruned.
+func (w *Checkout) Remove() error {
+	ctx := context.Background()
+	for _, name := range []string{"base", "agent", "branch", "tip"} {
+		if _, err := w.cache.git("update-ref", "-d", w.refs+name).run(ctx); err != nil {
+			return &CheckoutError{Dir: w.dir, Err: err}
+		}
+	}
+	if err := removeAll(w.dir); err != nil {
+		return &CheckoutError{Dir: w.dir, Err: err}
+	}
+	return nil
+}
+
+// removeAll removes dir even where folders in it were closed to their owner.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if err == nil || !errors.Is(err, os.ErrPermission) {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := openFolders(root, "."); err != nil {
+		return fmt.Errorf("open its folders: %w", err)
+	}
+	return os.RemoveAll(dir)
+}
+
+// openFolders makes every folder below dir writable to its owner, staying
+// inside root.
+func openFolders(root *os.Root, dir string) error {
+	if err := root.Chmod(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	entries, err := f.ReadDir(-1)
+	f.Close()
+	for _, e := range entries {
+		if e.IsDir() {
+			err = errors.Join(err, openFolders(root, filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
+}

@@ -1,0 +1,320 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Result is what came of a checkout, now in the cache.
+type Result struct {
+	Base    string    // the commit it was made from
+	Tip     string    // equal to Base if nothing was done
+	Commits int       // commits of Tip that Base does not have
+	Dirty   bool      // Tip is the box's own commit of uncommitted files
+	Paths   []string  // changed from Base to Tip
+	Skipped []Skipped // files that were left out
+	Damage  string    // why the agent's own commits could not be taken, if so; the files were
+}
+
+// Skipped is a path of the checkout that is not in the Result's Tip as it is on disk.
+type Skipped struct{ Path, Reason string }
+
+// Collect takes the agent's commits and, in one more commit with the given
+// message, its uncommitted files into the cache. Files that the repository's
+// .gitignore excludes, large ones and special ones are left out. The agent's
+// processes must be dead: a file that changes meanwhile is taken in part.
+//
+// What counts is the commit that is checked out. If the agent's branch is ahead
+// of that one and no file is changed, it is the branch. If its repository is
+// destroyed or lies, its files count alone, on top of the base.
+func (w *Checkout) Collect(ctx context.Context, message string) (Result, error) {
+	r, err := w.collect(ctx, message)
+	if err != nil {
+		return Result{}, &CheckoutError{Dir: w.dir, Err: err}
+	}
+	return r, nil
+}
+
+func (w *Checkout) collect(ctx context.Context, message string) (Result, error) {
+	r := Result{Base: w.base}
+	if st, err := os.Lstat(w.dir); err != nil {
+		return r, err
+	} else if !st.IsDir() {
+		return r, errors.New("the folder was replaced")
+	}
+	root, err := os.OpenRoot(w.dir)
+	if err != nil {
+		return r, err
+	}
+	defer root.Close()
+	scratch, err := os.MkdirTemp(filepath.Dir(w.cache.dir), ".collect-")
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(scratch)
+
+	head, branch, err := w.takeCommits(ctx, root, filepath.Join(scratch, "quarantine"))
+	if err != nil {
+		if ctx.Err() != nil || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			return r, err
+		}
+		head, branch, r.Damage = w.base, "", err.Error()
+	}
+	tree, skipped, err := w.snapshot(ctx, root, filepath.Join(scratch, "index"), head)
+	if err != nil {
+		return r, err
+	}
+	r.Tip, r.Skipped = head, skipped
+	clean, err := w.cache.git("rev-parse", "--verify", head+"^{tree}").line(ctx)
+	if err != nil {
+		return r, err
+	}
+	if tree != clean {
+		c := w.cache.git("commit-tree", tree, "-p", head, "-F", "-")
+		c.env, c.stdin = w.id.env(), strings.NewReader(message)
+		if r.Tip, err = c.line(ctx); err != nil {
+			return r, err
+		}
+		r.Dirty = true
+	} else if branch != "" && w.ancestor(ctx, head, branch) {
+		r.Tip = branch
+	}
+	if err := w.keep(ctx, "tip", r.Tip); err != nil {
+		return r, err
+	}
+	n, err := w.cache.git("rev-list", "--count", r.Tip, "--not", w.base).line(ctx)
+	if err != nil {
+		return r, err
+	}
+	if r.Commits, err = strconv.Atoi(n); err != nil {
+		return r, fmt.Errorf("git rev-list --count: %w", err)
+	}
+	r.Paths, err = w.cache.Changed(ctx, w.base, r.Tip)
+	return r, err
+}
+
+func (w *Checkout) ancestor(ctx context.Context, a, b string) bool {
+	_, err := w.cache.git("merge-base", "--is-ancestor", a, b).run(ctx)
+	return err == nil
+}
+
+// takeCommits brings what the agent committed into the cache, through a
+// repository of the box's own that has the agent's objects and nothing else of
+// its repository. It returns the commit that is checked out and that of the
+// branch, if it has one.
+func (w *Checkout) takeCommits(ctx context.Context, root *os.Root, quarantine string) (head, branch string, err error) {
+	if st, err := root.Lstat(".git"); err != nil {
+		return "", "", err
+	} else if !st.IsDir() {
+		return "", "", errors.New("the .git folder was replaced")
+	}
+	repo, err := root.OpenRoot(".git")
+	if err != nil {
+		return "", "", err
+	}
+	defer repo.Close()
+	if head, err = readHead(repo); err != nil {
+		return "", "", err
+	}
+	if w.branch != "" {
+		branch, _ = readRef(repo, "refs/heads/"+w.branch) // it may be gone
+	}
+	if (head == w.base) && (branch == "" || branch == w.base) {
+		return head, branch, nil
+	}
+	if _, err := (command{args: []string{"init", "-q", "--bare", "--template=", "--initial-branch=none", quarantine}}).run(ctx); err != nil {
+		return "", "", err
+	}
+	objects := filepath.Join(quarantine, "objects")
+	err = errors.Join(os.MkdirAll(filepath.Join(objects, "info"), 0o755),
+		os.WriteFile(filepath.Join(objects, "info", "alternates"), []byte(w.cache.Objects()+"\n"), 0o644))
+	if err != nil {
+		return "", "", err
+	}
+	if err := copyObjects(ctx, repo, quarantine); err != nil {
+		return "", "", err
+	}
+	if err := w.take(ctx, quarantine, "agent", head); err != nil {
+		return "", "", err
+	}
+	if branch != "" && w.take(ctx, quarantine, "branch", branch) != nil {
+		branch = "" // what is checked out is there; that is enough
+	}
+	return head, branch, nil
+}
+
+// take fetches one commit from the quarantine: git checks each object and that
+// none is missing, as for a push from anybody.
+func (w *Checkout) take(ctx context.Context, quarantine, name, sha string) error {
+	if _, err := (command{gitDir: quarantine, args: []string{"update-ref", "refs/heads/" + name, sha}}).run(ctx); err != nil {
+		return err
+	}
+	c := w.cache.git("fetch", "-q", "--no-tags", "--no-write-fetch-head", quarantine, "+refs/heads/"+name+":"+w.refs+name)
+	c.protocol, c.config = "file", []string{"fetch.fsckObjects=true"}
+	_, err := c.run(ctx)
+	return err
+}
+
+// maxRefFile bounds what is read of HEAD, refs and packed-refs.
+const maxRefFile = 16 << 20
+
+// readFile reads a regular file, and waits for no pipe.
+func readFile(root *os.Root, name string) ([]byte, error) {
+	f, err := openRegular(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxRefFile+1))
+	if err == nil && len(b) > maxRefFile {
+		err = fmt.Errorf("%s is too large", name)
+	}
+	return b, err
+}
+
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		f.Close()
+		return nil, errors.Join(fmt.Errorf("%s is not a regular file", name), err)
+	}
+	return f, nil
+}
+
+var fullName = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+
+func readHead(repo *os.Root) (string, error) {
+	b, err := readFile(repo, "HEAD")
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(string(b))
+	if ref, ok := strings.CutPrefix(text, "ref:"); ok {
+		return readRef(repo, strings.TrimSpace(ref))
+	}
+	if !fullName.MatchString(text) {
+		return "", errors.New("HEAD names no commit")
+	}
+	return text, nil
+}
+
+// readRef reads a branch, from its own file or from the packed ones.
+func readRef(repo *os.Root, ref string) (string, error) {
+	if !strings.HasPrefix(ref, "refs/heads/") || !filepath.IsLocal(ref) {
+		return "", fmt.Errorf("%.100q is not a branch", ref)
+	}
+	if b, err := readFile(repo, ref); err == nil {
+		if sha := strings.TrimSpace(string(b)); fullName.MatchString(sha) {
+			return sha, nil
+		}
+		return "", fmt.Errorf("%s names no commit", ref)
+	}
+	packed, err := readFile(repo, "packed-refs")
+	if err != nil {
+		return "", fmt.Errorf("%s does not exist", ref)
+	}
+	for line := range bytes.Lines(packed) {
+		sha, name, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
+		if name == ref && fullName.MatchString(sha) {
+			return sha, nil
+		}
+	}
+	return "", fmt.Errorf("%s does not exist", ref)
+}
+
+var (
+	fanout = regexp.MustCompile(`^[0-9a-f]{2}$`)
+	loose  = regexp.MustCompile(`^[0-9a-f]{38}([0-9a-f]{24})?$`)
+	pack   = regexp.MustCompile(`^pack-[0-9a-f]+\.pack$`)
+)
+
+// copyObjects copies objects, as data: loose ones as they are, packs through
+// git, which makes their index itself. Links, alternates and all else stay.
+func copyObjects(ctx context.Context, repo *os.Root, quarantine string) error {
+	names, err := list(repo, "objects")
+	if err != nil {
+		return err
+	}
+	for _, dir := range names {
+		if !fanout.MatchString(dir) {
+			continue
+		}
+		files, err := list(repo, filepath.Join("objects", dir))
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Join(quarantine, "objects", dir), 0o755); err != nil {
+			return err
+		}
+		for _, file := range files {
+			if !loose.MatchString(file) {
+				continue
+			}
+			if err := copyFile(repo, filepath.Join("objects", dir, file), quarantine); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	packs, err := list(repo, "objects/pack")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, file := range packs {
+		if !pack.MatchString(file) {
+			continue
+		}
+		f, err := openRegular(repo, filepath.Join("objects/pack", file))
+		if err != nil {
+			return err
+		}
+		_, err = (command{gitDir: quarantine, stdin: f, args: []string{"index-pack", "--stdin", "--fix-thin"}}).run(ctx)
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func list(root *os.Root, dir string) ([]string, error) {
+	if st, err := root.Lstat(dir); err != nil {
+		return nil, err
+	} else if !st.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder", dir)
+	}
+	f, err := root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+func copyFile(from *os.Root, name, to string) error {
+	src, err := openRegular(from, name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(filepath.Join(to, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	return errors.Join(err, dst.Close())
+}
