@@ -57,7 +57,9 @@ func brief(t *task.Row, repo task.Repo, notes []string) string {
 	p("Write a report in Markdown to the file that the environment variable YARDMASTER_REPORT names: what you found, what you did and why, ")
 	p("how you checked it, and what remains. It is what people read first.\n")
 	if t.Kind == task.KindScout {
-		p("   Back every claim with path:line in the repository.\n")
+		p("   Begin it with one line that sums up what you found, and back every claim with path:line in the repository. Where they apply, ")
+		p("add lists under these headings: %q (how the work may be cut into parts), %q (work you noticed that belongs elsewhere), ", headSplit, headHandoffs)
+		p("%q (what only a person can give).\n", headAccess)
 	}
 	if t.ResultSchema != nil {
 		p("   End the report with one fenced json block that is valid under this JSON Schema:\n\n```json\n%s\n```\n", *t.ResultSchema)

@@ -127,44 +127,56 @@ func (s *Service) Stop(tx *db.Tx, t *task.Row, why string) error {
 
 // Endings lists how the tries of a task of tx.Account ended; it is
 // task.Service's Endings.
-func (s *Service) Endings(tx *db.Tx, taskID string) ([]task.Ending, error) {
-	return endings(tx, tx.Account, taskID)
+func (s *Service) Endings(tx *db.Tx, taskID string) (out []task.Ending, err error) {
+	rows, err := selectAttempts.All(tx, tx.Account, taskID)
+	for _, r := range rows {
+		if r.Outcome != nil {
+			out = append(out, task.Ending{Outcome: *r.Outcome, FailureKind: r.FailureKind})
+		}
+	}
+	return out, err
+}
+
+// Pulse tells how the newest run of a task of tx.Account is doing; it is
+// task.Service's Pulse.
+func (s *Service) Pulse(tx *db.Tx, taskID string) (*task.TaskPulse, error) {
+	rows, err := selectAttempts.All(tx, tx.Account, taskID)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	r := wire(&rows[len(rows)-1])
+	return &task.TaskPulse{ID: r.ID, State: r.State, Outcome: r.Outcome, Agent: r.Agent, Model: r.Model, Isolation: r.Isolation,
+		LastSeq: r.LastSeq, ProgressAt: rows[len(rows)-1].ProgressAt.Truncate(time.Millisecond), LeaseExpiresAt: r.LeaseExpiresAt}, nil
 }
 
 // lose ends a run that its box no longer holds, if still says so once it is
 // locked, and puts its task back into the queue.
-func (s *Service) lose(ctx context.Context, l lease, kind, text string, still func(*db.Tx, *Row) bool) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		t, ok, err := task.Lock(tx, l.AccountID, l.TaskID)
-		if err != nil || !ok {
-			return err
-		}
-		r, ok, err := selectOfAccount.ForUpdate().Maybe(tx, l.AccountID, l.ID)
-		if err != nil || !ok || r.EndedAt != nil || !still(tx, &r) {
-			return err
-		}
-		if err := s.end(tx, &r, Lost, kind, text); err != nil {
-			return err
-		}
-		s.fence(tx, &r)
-		return s.Tasks.AttemptFailed(tx, &t, kind, text)
-	})
+func (s *Service) lose(tx *db.Tx, l lease, kind, text string, still func(*Row) bool) error {
+	t, ok, err := task.Lock(tx, l.AccountID, l.TaskID)
+	if err != nil || !ok {
+		return err
+	}
+	r, ok, err := selectOfAccount.ForUpdate().Maybe(tx, l.AccountID, l.ID)
+	if err != nil || !ok || r.EndedAt != nil || still != nil && !still(&r) {
+		return err
+	}
+	if err := s.end(tx, &r, Lost, kind, text); err != nil {
+		return err
+	}
+	s.fence(tx, &r)
+	return s.Tasks.AttemptFailed(tx, &t, kind, text)
 }
 
-// GiveBack ends the live runs of a box that was revoked, or that drains and has
-// to let go, and queues their tasks again. It answers how many there were.
-func (s *Service) GiveBack(ctx context.Context, boxID, kind, text string) (int, error) {
-	var runs []Row
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		runs, err = selectLiveOnBox.All(tx, boxID)
-		return err
-	})
+// GiveBack ends the live runs of a box that is revoked, or that has to let go,
+// and queues their tasks again. Kind is box_lost or box_drained. It answers how
+// many there were.
+func (s *Service) GiveBack(tx *db.Tx, boxID, kind, text string) (int, error) {
+	runs, err := selectLiveOnBox.All(tx, boxID)
 	if err != nil {
 		return 0, err
 	}
-	for i := range runs {
-		r := &runs[i]
-		if err := s.lose(ctx, lease{r.ID, r.AccountID, r.TaskID}, kind, text, func(*db.Tx, *Row) bool { return true }); err != nil {
+	for i, r := range runs {
+		if err := s.lose(tx, lease{r.ID, r.AccountID, r.TaskID}, kind, text, nil); err != nil {
 			return i, err
 		}
 	}

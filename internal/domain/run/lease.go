@@ -71,8 +71,10 @@ func (s *Service) Scan(ctx context.Context) error {
 		return err
 	}
 	for _, l := range expired {
-		err := s.lose(ctx, l, task.LeaseExpired, "The box stopped renewing its lease.",
-			func(tx *db.Tx, r *Row) bool { return r.LeaseExpiresAt.Before(tx.Now) })
+		err := s.DB.Write(ctx, func(tx *db.Tx) error {
+			return s.lose(tx, l, task.LeaseExpired, "The box stopped renewing its lease.",
+				func(r *Row) bool { return r.LeaseExpiresAt.Before(tx.Now) })
+		})
 		if err != nil {
 			return err
 		}
@@ -148,8 +150,9 @@ func (s *Service) Verdicts(ctx context.Context, boxID string, refs []protocol.Ru
 	}
 	for i := range gone {
 		r := &gone[i]
-		err := s.lose(ctx, lease{r.ID, r.AccountID, r.TaskID}, task.BoxLost, "The box came back without the run.",
-			func(*db.Tx, *Row) bool { return true })
+		err := s.DB.Write(ctx, func(tx *db.Tx) error {
+			return s.lose(tx, lease{r.ID, r.AccountID, r.TaskID}, task.BoxLost, "The box came back without the run.", nil)
+		})
 		if err != nil {
 			return nil, err
 		}

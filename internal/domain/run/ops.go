@@ -241,19 +241,6 @@ type TaskResult struct {
 	RunsSeen      int64             `json:"runs_seen" doc:"above 1: it was retried"`
 }
 
-// ScoutContext is what a survey found.
-type ScoutContext struct {
-	Repo    string      `json:"repo"`
-	Summary string      `json:"summary" doc:"one line"`
-	Files   []ScoutFile `json:"files" doc:"grounded in the repository"`
-}
-
-// ScoutFile is a file that a survey cites.
-type ScoutFile struct {
-	Path      string   `json:"path"`
-	Citations []string `json:"citations" doc:"path:line"`
-}
-
 func (s *Service) result(ctx context.Context, in idIn) (out TaskResult, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		t, err := find(tx, in.ID)

@@ -44,12 +44,22 @@ func (f *fixture) get(path string, want int) map[string]any {
 	return out
 }
 
+// post acts on a task and answers the status.
+func (f *fixture) post(path string) int {
+	w := httptest.NewRecorder()
+	f.handler().ServeHTTP(w, httptest.NewRequest("POST", path, nil))
+	return w.Code
+}
+
 func TestAttempts(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		taskID := f.create(task.KindWork)
 		path := "/v1/tasks/" + taskID + "/attempts"
 		if got := f.get(path, 200)["data"].([]any); len(got) != 0 {
 			t.Errorf("before the first: %v", got)
+		}
+		if got := f.get("/v1/tasks/"+taskID, 200); got["run"] != nil || got["status"] != "pending" {
+			t.Errorf("task before the first: %v", got)
 		}
 		for _, text := range []string{"HTTP 401 unauthorized", ""} {
 			st := f.claim(f.boxes[0])
@@ -64,6 +74,9 @@ func TestAttempts(t *testing.T) {
 		if first["attempt"] != 1.0 || first["failure_kind"] != task.ProviderAuth || first["outcome"] != "failed" || first["lease_expires_at"] != nil ||
 			second["attempt"] != 2.0 || second["failure_kind"] != task.AgentError || second["ended_reason"] != task.AgentError {
 			t.Errorf("attempts %v", got)
+		}
+		if pulse := f.get("/v1/tasks/"+taskID, 200)["run"].(map[string]any); pulse["id"] != second["id"] || pulse["state"] != Ended || pulse["last_seq"] != 5.0 {
+			t.Errorf("pulse %v", pulse)
 		}
 		f.get("/v1/tasks/"+id.Random()+"/attempts", 404)
 		f.tenant().get(path, 404)
@@ -126,12 +139,12 @@ func TestReport(t *testing.T) {
 		f.pass(time.Minute)
 		st = f.claim(f.boxes[1])
 		f.mustSay(f.boxes[1], st, 1, finished(protocol.Finished{State: protocol.Succeeded, ReportBy: "report_md",
-			Report: "# Login lives in auth\n\nSee `auth/login.go:12` and auth/login.go:40-44, not v1.2:3x."}))
+			Report: "# Login lives in auth\n\nSee `auth/login.go:12` and auth/login.go:40-44, not v1.2:3x.\n\n## Split hints\n- api first\n- then web\n\n## Other\n- no"}))
 		got := f.get(path, 200)
 		scout := got["scout_context"].(map[string]any)
 		files := scout["files"].([]any)
 		if got["report_md"] != "report_md" || got["report_missing"] != false || got["runs_seen"] != 2.0 || len(got["artifacts"].([]any)) != 1 ||
-			scout["summary"] != "Login lives in auth" || len(files) != 1 || fmt.Sprint(files[0].(map[string]any)["citations"]) != "[auth/login.go:12 auth/login.go:40-44]" {
+			fmt.Sprint(scout["split_hints"]) != "[api first then web]" || scout["summary"] != "Login lives in auth" || len(files) != 1 || fmt.Sprint(files[0].(map[string]any)["citations"]) != "[auth/login.go:12 auth/login.go:40-44]" {
 			t.Errorf("report %v", got)
 		}
 	})

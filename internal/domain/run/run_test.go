@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,13 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
+func TestMain(m *testing.M) {
+	// A database behind every step: fewer cases unless -rapid.checks says otherwise.
+	if err := flag.Set("rapid.checks", "25"); err != nil {
+		panic(err)
+	}
+	dbtest.Main(m)
+}
 
 var (
 	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'org', 'self_hosted', 100, 0)`)
@@ -91,7 +98,7 @@ func open(t testing.TB, dsn string) *fixture {
 			return nil
 		},
 	}
-	tasks.StopRun, tasks.Endings = s.Stop, s.Endings
+	tasks.StopRun, tasks.Endings, tasks.Pulse = s.Stop, s.Endings, s.Pulse
 	f.Service = s
 	return f.tenant()
 }

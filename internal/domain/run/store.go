@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
 )
@@ -174,16 +173,4 @@ func mint(tx *db.Tx, runID, kind string, ttl time.Duration) (string, error) {
 func hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
-}
-
-// endings are the ended tries of a task, for task.redispatch.
-func endings(tx *db.Tx, account, taskID string) ([]task.Ending, error) {
-	rows, err := selectAttempts.All(tx, account, taskID)
-	var out []task.Ending
-	for _, r := range rows {
-		if r.Outcome != nil {
-			out = append(out, task.Ending{Outcome: *r.Outcome, FailureKind: r.FailureKind})
-		}
-	}
-	return out, err
 }

@@ -6,17 +6,49 @@ import (
 	"strings"
 )
 
+// ScoutContext is what a survey found, read from its report.
+type ScoutContext struct {
+	Repo         string      `json:"repo"`
+	Summary      string      `json:"summary" doc:"one line"`
+	Files        []ScoutFile `json:"files" doc:"grounded in the repository"`
+	SplitHints   []string    `json:"split_hints" doc:"how the work may be cut"`
+	Handoffs     []string    `json:"handoffs" doc:"work noticed that belongs elsewhere"`
+	AccessNeeded []string    `json:"access_needed" doc:"what only a person can give"`
+}
+
+// ScoutFile is a file that a survey cites.
+type ScoutFile struct {
+	Path      string   `json:"path"`
+	Citations []string `json:"citations" doc:"path:line"`
+}
+
+// Headings of a scout's report that a survey is read from; the brief asks for
+// them.
+const (
+	headSplit    = "Split hints"
+	headHandoffs = "Handoffs"
+	headAccess   = "Access needed"
+)
+
 var citation = regexp.MustCompile(`\b((?:[\w.-]+/)*[\w-]+(?:\.[\w-]+)+):(\d+(?:-\d+)?)\b`)
 
-// survey reads the context out of a scout's report: its first line of prose
-// and the files it cites, in the order of their first mention.
+// survey reads the context out of a scout's report: its first line, the files
+// it cites in the order of their first mention, and the lists under the known
+// headings.
 func survey(repo, report string) *ScoutContext {
-	c := &ScoutContext{Repo: repo, Files: []ScoutFile{}}
+	c := &ScoutContext{Repo: repo, Files: []ScoutFile{}, SplitHints: []string{}, Handoffs: []string{}, AccessNeeded: []string{}}
+	lists := map[string]*[]string{headSplit: &c.SplitHints, headHandoffs: &c.Handoffs, headAccess: &c.AccessNeeded}
+	var list *[]string
 	for line := range strings.Lines(report) {
-		line = strings.TrimSpace(strings.TrimLeft(line, "#>*- "))
-		if line != "" {
-			c.Summary = line
-			break
+		line = strings.TrimSpace(line)
+		text := strings.TrimSpace(strings.TrimLeft(line, "#>*- "))
+		if c.Summary == "" {
+			c.Summary = text
+		}
+		if strings.HasPrefix(line, "#") {
+			list = lists[text]
+		} else if list != nil && text != "" && (line[0] == '-' || line[0] == '*') {
+			*list = append(*list, text)
 		}
 	}
 	for _, m := range citation.FindAllStringSubmatch(report, -1) {

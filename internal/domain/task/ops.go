@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"yardmaster/internal/db"
@@ -113,13 +114,39 @@ type idIn struct {
 	ID string `json:"id"`
 }
 
-func (s *Service) get(ctx context.Context, in idIn) (out Task, err error) {
+// TaskDetail is one task with the pulse of its newest run.
+type TaskDetail struct {
+	Task
+	Run *TaskPulse `json:"run" doc:"null until a box has claimed the task"`
+}
+
+// TaskPulse tells how a run is doing.
+type TaskPulse struct {
+	ID             string     `json:"id"`
+	State          string     `json:"state"`
+	Outcome        *string    `json:"outcome"`
+	Agent          string     `json:"agent"`
+	Model          *string    `json:"model"`
+	Isolation      *string    `json:"isolation"`
+	LastSeq        int64      `json:"last_seq"`
+	ProgressAt     time.Time  `json:"progress_at" doc:"of the newest event"`
+	LeaseExpiresAt *time.Time `json:"lease_expires_at" doc:"null once it has ended"`
+}
+
+func (s *Service) get(ctx context.Context, in idIn) (out TaskDetail, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		t, err := find(tx, in.ID, false)
 		if err != nil {
 			return err
 		}
-		out, err = s.one(tx, t)
+		shown, err := s.view(tx, []Row{t})
+		if err != nil {
+			return err
+		}
+		out.Task = shown[0]
+		if s.Pulse != nil {
+			out.Run, err = s.Pulse(tx, t.ID)
+		}
 		return err
 	})
 	return out, err

@@ -84,9 +84,6 @@ var (
 	dependencyDone = db.S(`UPDATE tasks SET waiting_deps = waiting_deps - 1
 		WHERE waiting_deps > 0 AND id IN (SELECT task_id FROM task_deps WHERE depends_on = $1)`)
 
-	selectSpent = db.Q[spent](`SELECT task_id, CAST(SUM(cost_micros) AS BIGINT) AS micros FROM sessions
-		WHERE account_id = $1 AND task_id = $2 AND cost_micros IS NOT NULL GROUP BY task_id`)
-
 	insertEscalation = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, created_by, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
 )
@@ -119,6 +116,7 @@ type (
 		ID     string
 		Status Status
 	}
+	edge  struct{ TaskID, DependsOn string }
 	spent struct {
 		TaskID string
 		Micros int64
@@ -191,14 +189,25 @@ func find(tx *db.Tx, taskID string, lock bool) (Row, error) {
 	return t, err
 }
 
-// DependsOn lists the tasks that a task waits for.
-func DependsOn(tx *db.Tx, taskID string) ([]string, error) {
-	up, err := selectUpstream.All(tx, taskID)
-	ids := make([]string, len(up))
-	for i, u := range up {
-		ids[i] = u.ID
+// upstreams lists, by task, what the tasks depend on.
+func upstreams(tx *db.Tx, taskIDs []string) (map[string][]string, error) {
+	rows, err := db.Select[edge](tx, db.Build(`SELECT task_id, depends_on FROM task_deps WHERE TRUE`).In("task_id", taskIDs).SQL(" ORDER BY depends_on"))
+	out := map[string][]string{}
+	for _, r := range rows {
+		out[r.TaskID] = append(out[r.TaskID], r.DependsOn)
 	}
-	return ids, err
+	return out, err
+}
+
+// spendings is what the sessions of each task cost, as far as they had a price.
+func spendings(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
+	rows, err := db.Select[spent](tx, db.Build(`SELECT task_id, CAST(SUM(cost_micros) AS BIGINT) AS micros FROM sessions
+		WHERE account_id = `, tx.Account).And("cost_micros IS NOT NULL").In("task_id", taskIDs).SQL(" GROUP BY task_id"))
+	out := map[string]int64{}
+	for _, r := range rows {
+		out[r.TaskID] = r.Micros
+	}
+	return out, err
 }
 
 func list(tx *db.Tx, p op.PageIn, repoID string) ([]Row, error) {

@@ -180,9 +180,10 @@ type Service struct {
 	// StopRun ends the live run of an in-flight task and owes its box a halt.
 	StopRun func(tx *db.Tx, t *Row, why string) error
 
-	PROpen    func(tx *db.Tx, prID string) (bool, error)       // optional: without pull requests none is open
-	AskExists func(tx *db.Tx, askID string) (bool, error)      // optional: without asks there is none
-	Endings   func(tx *db.Tx, taskID string) ([]Ending, error) // optional: ended tries, oldest first
+	PROpen    func(tx *db.Tx, prID string) (bool, error)         // optional: without pull requests none is open
+	AskExists func(tx *db.Tx, askID string) (bool, error)        // optional: without asks there is none
+	Endings   func(tx *db.Tx, taskID string) ([]Ending, error)   // optional: ended tries, oldest first
+	Pulse     func(tx *db.Tx, taskID string) (*TaskPulse, error) // optional: of the newest run, nil without one
 }
 
 // Why a run is stopped from outside.

@@ -24,6 +24,18 @@ func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
 	for i, id := range order {
 		place[id] = int64(i + 1)
 	}
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	deps, err := upstreams(tx, ids)
+	if err != nil {
+		return nil, err
+	}
+	paid, err := spendings(tx, ids)
+	if err != nil {
+		return nil, err
+	}
 	repos := map[string]Repo{}
 	out := make([]Task, len(rows))
 	for i := range rows {
@@ -49,27 +61,13 @@ func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
 		for j := range w.Holds {
 			w.Holds[j].Since = w.Holds[j].Since.Truncate(time.Millisecond)
 		}
-		if w.DependsOn, err = DependsOn(tx, t.ID); err != nil {
-			return nil, err
-		}
-		paid, ok, err := selectSpent.Maybe(tx, tx.Account, t.ID)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			w.Budget.Spent = Dollars(&paid.Micros)
+		w.DependsOn = append(w.DependsOn, deps[t.ID]...)
+		if micros, ok := paid[t.ID]; ok {
+			w.Budget.Spent = Dollars(&micros)
 		}
 		out[i] = w
 	}
 	return out, nil
-}
-
-func (s *Service) one(tx *db.Tx, t Row) (Task, error) {
-	out, err := s.view(tx, []Row{t})
-	if err != nil {
-		return Task{}, err
-	}
-	return out[0], nil
 }
 
 // wire copies what needs no further reading.
