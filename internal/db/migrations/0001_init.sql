@@ -330,11 +330,18 @@ CREATE TABLE boxes (
   nkey             TEXT NOT NULL,
   token_hash       TEXT NOT NULL UNIQUE,
   token_expires_at BIGINT NOT NULL,
+  -- The token before, good until its successor is used for the first time.
+  last_hash        TEXT UNIQUE,
+  last_expires_at  BIGINT,
+  rotate           BOOLEAN NOT NULL DEFAULT FALSE,
   version          TEXT NOT NULL DEFAULT '',
   os               TEXT NOT NULL DEFAULT '',
   arch             TEXT NOT NULL DEFAULT '',
   slots            BIGINT NOT NULL,
   labels           TEXT NOT NULL DEFAULT '{}',
+  -- What the operator fixed at enrollment; what the box reports gives way.
+  set_slots        BIGINT,
+  set_labels       TEXT NOT NULL DEFAULT '{}',
   agents           TEXT NOT NULL DEFAULT '[]',
   isolation        TEXT NOT NULL DEFAULT '[]',
   presence         TEXT NOT NULL DEFAULT 'offline',
@@ -342,16 +349,33 @@ CREATE TABLE boxes (
   last_beat_at     BIGINT,
   briefing         TEXT,
   hardening        TEXT,
+  -- Until then one node is handing the box's commands to the bus.
+  sending_until    BIGINT NOT NULL DEFAULT 0,
   created_at       BIGINT NOT NULL,
-  revoked_at       BIGINT
+  revoked_at       BIGINT,
+  retired_at       BIGINT
 );
 CREATE INDEX boxes_account ON boxes (account_id, created_at, id);
+CREATE UNIQUE INDEX boxes_nkey ON boxes (nkey) WHERE nkey <> '';
+CREATE INDEX boxes_beat ON boxes (last_beat_at) WHERE presence <> 'offline';
+
+-- Keys whose credentials the bus must refuse. Until done_at it is not sure
+-- that it does.
+CREATE TABLE revoked_keys (
+  nkey       TEXT PRIMARY KEY,
+  box_id     TEXT NOT NULL REFERENCES boxes (id),
+  revoked_at BIGINT NOT NULL,
+  done_at    BIGINT
+);
+CREATE INDEX revoked_keys_owed ON revoked_keys (revoked_at) WHERE done_at IS NULL;
 
 CREATE TABLE enrollments (
   id          TEXT PRIMARY KEY,
   account_id  TEXT NOT NULL REFERENCES accounts (id),
   hash        TEXT NOT NULL UNIQUE,
   name        TEXT NOT NULL DEFAULT '',
+  slots       BIGINT,
+  labels      TEXT NOT NULL DEFAULT '{}',
   created_by  TEXT NOT NULL,
   created_at  BIGINT NOT NULL,
   expires_at  BIGINT NOT NULL,
@@ -364,10 +388,12 @@ CREATE TABLE enrollments (
 CREATE TABLE box_commands (
   id         TEXT PRIMARY KEY,
   box_id     TEXT NOT NULL,
+  place      TEXT NOT NULL,
   kind       TEXT NOT NULL,
   payload    TEXT NOT NULL,
   created_at BIGINT NOT NULL
 );
+CREATE INDEX box_commands_box ON box_commands (box_id, place);
 
 -- Models --------------------------------------------------------------------------
 

@@ -1,0 +1,231 @@
+// Package box is the machines that agents run on: how one joins an account
+// (enrollment) and proves who it is from then on (its durable token over HTTPS,
+// its NATS credential on the bus), whether it is there (presence), what it is
+// told (commands), and how it is taken out again (drain, revoke, decommission).
+//
+// A box is told of a change by a command that is owed in the change's own
+// transaction and handed to the bus afterwards, in order, until the bus has
+// stored it. What a revocation owes to the bus is kept in the same way.
+package box
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/protocol"
+)
+
+// States of a box. Presence is another matter.
+const (
+	Enrolled = "enrolled"
+	Draining = "draining" // takes no new work, and still holds some
+	Drained  = "drained"
+	Revoked  = "revoked" // for good
+)
+
+// Presence of a box, by the age of its last beat.
+const (
+	Online  = "online"
+	Stale   = "stale"
+	Offline = "offline"
+)
+
+const (
+	staleAfter   = 45 * time.Second
+	offlineAfter = 90 * time.Second
+)
+
+// Targets of a box's owner: whose work it takes.
+const (
+	Shared = "shared" // every account's
+	Org    = "org"    // one account's
+	User   = "user"   // what one member asked for, in all of the member's accounts
+)
+
+// Lifetimes of what a box is given.
+const (
+	enrollmentTTL = time.Hour
+	runTokenTTL   = 30 * 24 * time.Hour // renewed in its last third
+	credentialTTL = 24 * time.Hour      // of the NATS credential
+)
+
+// Why Evacuate is called.
+const (
+	WhyDrained = "box_drained"
+	WhyRevoked = "box_revoked"
+)
+
+// Box is a machine as clients see it.
+type Box struct {
+	ID           string            `json:"id"`
+	Name         string            `json:"name"`
+	Owner        BoxOwner          `json:"owner"`
+	State        string            `json:"state" doc:"enrolled, draining, drained or revoked"`
+	Presence     BoxPresence       `json:"presence"`
+	Slots        int64             `json:"slots" doc:"runs it takes at once"`
+	Labels       map[string]string `json:"labels"`
+	Capabilities []BoxAgent        `json:"capabilities" doc:"the coding agents found on it"`
+	Isolation    []string          `json:"isolation" doc:"what its sandbox can do, best first"`
+	OS           string            `json:"os"`
+	Arch         string            `json:"arch"`
+	Briefing     *string           `json:"briefing" doc:"what the operator tells every agent on it"`
+	Hardening    *BoxHardening     `json:"hardening" doc:"its last report; null: it has sent none"`
+	CreatedAt    time.Time         `json:"created_at"`
+	RevokedAt    *time.Time        `json:"revoked_at"`
+}
+
+// BoxOwner is whose work a box takes; id is null when it is shared.
+type BoxOwner struct {
+	Target string  `json:"target"`
+	ID     *string `json:"id"`
+}
+
+// BoxPresence is whether a box is there and what it last said of itself.
+type BoxPresence struct {
+	Status    string        `json:"status" doc:"online, stale or offline"`
+	LastBeat  *time.Time    `json:"last_beat"`
+	Active    int           `json:"active" doc:"runs it holds"`
+	Version   string        `json:"version"`
+	Telemetry *BoxTelemetry `json:"telemetry" doc:"null before the first beat"`
+}
+
+// BoxTelemetry is what a beat carries.
+type BoxTelemetry struct {
+	State      string `json:"state" doc:"what the box takes itself for: ready, draining or drained"`
+	Free       int    `json:"free" doc:"slots without a run"`
+	DiskFree   int64  `json:"disk_free" doc:"bytes"`
+	SkewMS     int64  `json:"skew_ms" doc:"its clock against ours"`
+	SpoolBytes int64  `json:"spool_bytes" doc:"events it has yet to hand in"`
+}
+
+// BoxAgent is a coding agent on a box.
+type BoxAgent struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// BoxHardening is what a box reports after its firewall was set up.
+type BoxHardening struct {
+	Firewall     string        `json:"firewall"`
+	ExposedPorts []ExposedPort `json:"exposed_ports"`
+	Findings     []string      `json:"findings"`
+	ReportedAt   time.Time     `json:"reported_at"`
+}
+
+// ExposedPort is a port of a box that answers from outside.
+type ExposedPort struct {
+	Port     int    `json:"port" minimum:"1" maximum:"65535"`
+	Protocol string `json:"protocol" enum:"tcp,udp"`
+	Address  string `json:"address,omitempty" maxLength:"64"`
+}
+
+// Bus is what boxes need of the message bus.
+type Bus interface {
+	URL() string
+	// Issue signs a NATS credential for the public half of a key that the box
+	// has made. It refuses with a fault what is no such key.
+	Issue(boxID, publicKey string, ttl time.Duration) (string, error)
+	// Revoke refuses what was issued for the key up to a time.
+	Revoke(ctx context.Context, publicKey string, at time.Time) error
+	AddBox(ctx context.Context, boxID string) error
+	RemoveBox(ctx context.Context, boxID string) error
+	Send(ctx context.Context, boxID string, c protocol.Command) error
+	Handle(method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error
+	WatchPresence(ctx context.Context, fn func(boxID string, p *protocol.Presence)) error
+}
+
+// Service holds the boxes. The function fields are wired by the program.
+type Service struct {
+	DB     *db.DB
+	Hub    *event.Hub
+	Bus    Bus // nil: this deployment cannot sign credentials
+	Logger *slog.Logger
+
+	// Member tells whether a user belongs to tx.Account.
+	Member func(tx *db.Tx, userID string) (bool, error)
+	// Evacuate takes the work in flight off a box, back into the queue, and
+	// answers how many tasks that concerned. When the box is revoked
+	// (WhyRevoked), no token of a run on it is worth anything afterwards.
+	Evacuate func(tx *db.Tx, boxID, why string) (int, error)
+	// Verdicts decides about the runs a box says it holds, as it connects.
+	Verdicts func(ctx context.Context, boxID string, held []protocol.RunRef) ([]protocol.RunVerdict, error)
+
+	beats beats
+}
+
+func (s *Service) log() *slog.Logger {
+	if s.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Logger
+}
+
+// presenceAt is the presence of a box at now: what was stored, unless its last
+// beat has grown too old for that since.
+func presenceAt(stored string, lastBeat *time.Time, now time.Time) string {
+	if stored == Offline || lastBeat == nil {
+		return Offline
+	}
+	switch age := now.Sub(*lastBeat); {
+	case age >= offlineAfter:
+		return Offline
+	case age >= staleAfter:
+		return Stale
+	}
+	return Online
+}
+
+// slotsOf is how many runs a box takes: what it offers, or less if the
+// operator said so.
+func slotsOf(offered int64, set *int64) int64 {
+	if set != nil {
+		return min(offered, *set)
+	}
+	return offered
+}
+
+// labelsOf joins the labels a box gives itself with the operator's, which win.
+func labelsOf(own, set map[string]string) map[string]string {
+	out := make(map[string]string, len(own)+len(set))
+	for k, v := range own {
+		out[k] = v
+	}
+	for k, v := range set {
+		out[k] = v
+	}
+	return out
+}
+
+// checkLabels refuses keys that could not stand on a command line or in a
+// filter; the values' length is checked by the row.
+func checkLabels(labels map[string]string) error {
+	for k := range labels {
+		if k == "" || len(k) > 63 || strings.Trim(k, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-") != "" {
+			return fault.Field("labels", "has a key that is not 1 to 63 letters, digits, dots, slashes, hyphens or underscores")
+		}
+	}
+	return nil
+}
+
+// fresh tells whether a durable token that ends at expires is still good
+// enough not to be replaced: it is not yet in its last third.
+func fresh(expires, now time.Time) bool { return expires.Sub(now) > runTokenTTL/3 }
+
+// unavailable answers for a deployment whose bus cannot sign credentials.
+func unavailable() *fault.Error {
+	return fault.New(fault.Unavailable, "no-signing-key", "This deployment has no key to sign box credentials with.")
+}
+
+// quote makes a word that a POSIX shell reads back as s.
+func quote(s string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_"
+	if s != "" && strings.Trim(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

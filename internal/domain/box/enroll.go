@@ -1,0 +1,366 @@
+package box
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
+)
+
+type addIn struct {
+	Name   string            `json:"name,omitempty" maxLength:"100" doc:"of the box; left out: what the machine calls itself"`
+	Slots  *int64            `json:"slots,omitempty" minimum:"1" maximum:"256" doc:"most runs it may take at once, whatever it offers"`
+	Labels map[string]string `json:"labels,omitempty" maxItems:"32" maxLength:"200" doc:"win over the labels it gives itself"`
+}
+
+// BoxEnrollment is the answer of box.add, the only place the token is shown.
+type BoxEnrollment struct {
+	ID         string    `json:"id"`
+	Token      string    `json:"token" doc:"one-time; also in join"`
+	ExpiresISO time.Time `json:"expires_iso"`
+	Join       string    `json:"join" doc:"shell line to run on the machine"`
+}
+
+func (s *Service) add(ctx context.Context, in addIn) (out BoxEnrollment, err error) {
+	if err := checkLabels(in.Labels); err != nil {
+		return out, err
+	}
+	token := id.Secret(id.Enrollment)
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		out = BoxEnrollment{ID: id.New(), Token: token, ExpiresISO: tx.Now.Add(enrollmentTTL).Truncate(time.Millisecond),
+			Join: joinLine(op.RequestOf(ctx).BaseURL, token)}
+		if _, err := insertEnrollment.Exec(tx, out.ID, tx.Account, seal.Hash(token), in.Name, in.Slots, labels(in.Labels),
+			policy.From(ctx).Label(), tx.Now, out.ExpiresISO); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "box.enrollment_minted", Object: out.ID, Data: map[string]any{"name": in.Name, "expires": out.ExpiresISO}})
+	})
+	return out, err
+}
+
+func labels(m map[string]string) db.JSON[map[string]string] {
+	return db.JSON[map[string]string]{V: labelsOf(m, nil)}
+}
+
+func joinLine(url, token string) string {
+	return "yardmaster box join --url " + quote(url) + " --token " + quote(token)
+}
+
+type joinIn struct {
+	Token string `json:",omitempty" header:"X-Svc-Enroll-Token" doc:"the one-time enrollment token"`
+}
+
+func (s *Service) joinScript(ctx context.Context, in joinIn) (op.Reply, error) {
+	if !id.Checked(id.Enrollment, in.Token) {
+		return op.Reply{}, fault.Field("X-Svc-Enroll-Token", "is not an enrollment token")
+	}
+	url := op.RequestOf(ctx).BaseURL
+	return op.Reply{ContentType: "text/x-shellscript; charset=utf-8", Body: fmt.Sprintf(script, quote(url), joinLine(url, in.Token))}, nil
+}
+
+// script downloads nothing: a machine should run only what its operator has
+// put there.
+const script = `#!/bin/sh
+# Joins this machine to the Yardmaster server it came from.
+set -eu
+if ! command -v yardmaster >/dev/null 2>&1; then
+	echo 'yardmaster is not installed on this machine.' >&2
+	printf 'Copy the yardmaster program that runs the server at %%s to a folder on the PATH, then run this again.\n' %[1]s >&2
+	exit 127
+fi
+exec %[2]s
+`
+
+type enrollIn struct {
+	Token     string            `json:",omitempty" header:"X-Svc-Enroll-Token" doc:"the one-time enrollment token"`
+	PublicKey string            `json:"public_key" maxLength:"100" doc:"public half of a NATS user key that the box has made"`
+	Name      string            `json:"name,omitempty" maxLength:"100"`
+	Version   string            `json:"version,omitempty" maxLength:"100"`
+	OS        string            `json:"os,omitempty" maxLength:"40"`
+	Arch      string            `json:"arch,omitempty" maxLength:"40"`
+	Slots     int64             `json:"slots,omitempty" minimum:"1" maximum:"256" doc:"runs it offers to take at once; left out: 1"`
+	Labels    map[string]string `json:"labels,omitempty" maxItems:"32" maxLength:"200"`
+}
+
+// BoxCredentials is what a box proves itself with: run_token over HTTPS,
+// nats_jwt together with the box's own key on the bus.
+type BoxCredentials struct {
+	ID                 string    `json:"id"`
+	AccountID          string    `json:"account_id"`
+	RunToken           *string   `json:"run_token" doc:"null: the one the box has is still good"`
+	RunTokenExpiresISO time.Time `json:"run_token_expires_iso"`
+	NATSURL            string    `json:"nats_url"`
+	NATSJWT            string    `json:"nats_jwt"`
+	NATSJWTExpiresISO  time.Time `json:"nats_jwt_expires_iso"`
+}
+
+// refused is the one answer to an enrollment token that is unknown, used or
+// expired.
+func refused() *fault.Error {
+	return fault.New(fault.Invalid, "enrollment-refused", "The enrollment token is unknown, used or expired.")
+}
+
+func keyTaken() *fault.Error {
+	return fault.Field("public_key", "is in use, or was revoked; make a new one")
+}
+
+func (s *Service) enroll(ctx context.Context, in enrollIn) (out BoxCredentials, err error) {
+	if !id.Checked(id.Enrollment, in.Token) {
+		return out, refused()
+	}
+	if err := checkLabels(in.Labels); err != nil {
+		return out, err
+	}
+	hash, boxID, token := seal.Hash(in.Token), id.New(), id.Secret(id.RunToken)
+	// Nothing is signed for a token that is worth nothing.
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		_, ok, err := enrollmentByHash.Maybe(tx, hash, tx.Now)
+		if err == nil && !ok {
+			err = refused()
+		}
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	if out, err = s.credentials(boxID, in.PublicKey); err != nil {
+		return BoxCredentials{}, err
+	}
+	out.RunToken = &token
+	err = s.DB.Write(asBox(ctx, boxID), func(tx *db.Tx) error {
+		e, ok, err := enrollmentByHash.Maybe(tx, hash, tx.Now)
+		if err != nil {
+			return err
+		}
+		// Of twins, the update lets one through.
+		n, err := redeem.Exec(tx, hash, tx.Now, tx.Now, boxID)
+		if err != nil {
+			return err
+		}
+		if !ok || n == 0 {
+			return refused()
+		}
+		if _, dead, err := selectRevokedKey.Maybe(tx, in.PublicKey); err != nil {
+			return err
+		} else if dead {
+			return keyTaken()
+		}
+		tx.Account = e.AccountID
+		out.AccountID = e.AccountID
+		out.dated(tx.Now, tx.Now.Add(runTokenTTL))
+		name, slots := firstOf(e.Name, in.Name, "box-"+boxID[len(boxID)-6:]), slotsOf(max(in.Slots, 1), e.Slots)
+		if _, err := insert.Exec(tx, boxID, e.AccountID, name, in.PublicKey, seal.Hash(token), out.RunTokenExpiresISO, in.Version, in.OS, in.Arch,
+			slots, labels(labelsOf(in.Labels, e.Labels.V)), e.Slots, e.Labels, tx.Now); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "box.enrolled", Object: boxID, Data: map[string]string{"name": name, "enrollment_id": e.ID}})
+	})
+	if db.IsUnique(err) {
+		err = keyTaken()
+	}
+	if err != nil {
+		return BoxCredentials{}, err
+	}
+	if err := s.Bus.AddBox(ctx, boxID); err != nil {
+		// The box is told at its hello, which tries again.
+		s.log().WarnContext(ctx, "box has no command queue yet", "box", boxID, "error", err)
+	}
+	return out, nil
+}
+
+// credentials signs a NATS credential; the times are filled in by dated.
+func (s *Service) credentials(boxID, publicKey string) (BoxCredentials, error) {
+	if s.Bus == nil {
+		return BoxCredentials{}, unavailable()
+	}
+	jwt, err := s.Bus.Issue(boxID, publicKey, credentialTTL)
+	if err != nil {
+		return BoxCredentials{}, fmt.Errorf("sign a credential of box %s: %w", boxID, err)
+	}
+	return BoxCredentials{ID: boxID, NATSURL: s.Bus.URL(), NATSJWT: jwt}, nil
+}
+
+// dated fills in when the credentials end. The transaction may have begun a
+// little after the credential was signed, whose end is in whole seconds.
+func (c *BoxCredentials) dated(now, tokenEnds time.Time) {
+	c.RunTokenExpiresISO = tokenEnds.Truncate(time.Millisecond)
+	c.NATSJWTExpiresISO = now.Add(credentialTTL - 5*time.Second).Truncate(time.Second)
+}
+
+func firstOf(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+// asBox makes the box the actor of what follows, for the audit.
+func asBox(ctx context.Context, boxID string) context.Context {
+	return policy.With(ctx, policy.Actor{Credential: policy.Box, CredentialID: boxID, RequestID: policy.From(ctx).RequestID})
+}
+
+// bearer is the durable token in an Authorization header, as its hash.
+func bearer(authorization string) (hash string, err error) {
+	scheme, token, _ := strings.Cut(authorization, " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") || !id.Checked(id.RunToken, token) {
+		return "", policy.Unauthenticated()
+	}
+	return seal.Hash(token), nil
+}
+
+// authenticate finds the box that calls and makes it the actor.
+func (s *Service) authenticate(ctx context.Context, authorization string) (_ context.Context, hash string, r row, err error) {
+	if hash, err = bearer(authorization); err != nil {
+		return ctx, "", row{}, err
+	}
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		r, _, err = caller(tx, hash, false)
+		return err
+	})
+	return asBox(ctx, r.ID), hash, r, err
+}
+
+// caller finds the box whose durable token has the hash. Last says that it is
+// the token before, whose successor has not been used yet.
+func caller(tx *db.Tx, hash string, lock bool) (r row, last bool, err error) {
+	q := byToken
+	if lock {
+		q = q.ForUpdate()
+	}
+	r, ok, err := q.Maybe(tx, hash)
+	if err != nil {
+		return r, false, err
+	}
+	last = ok && r.TokenHash != hash
+	switch {
+	case !ok:
+		return r, false, policy.Unauthenticated()
+	case r.State == Revoked:
+		return r, false, fault.New(fault.Forbidden, "box-revoked", "This box is revoked.")
+	case last && !tx.Now.Before(*r.LastExpiresAt), !last && !tx.Now.Before(r.TokenExpiresAt):
+		return r, false, policy.Unauthenticated()
+	}
+	tx.Account = r.AccountID
+	return r, last, nil
+}
+
+type credsIn struct {
+	Authorization string `json:",omitempty" header:"Authorization" doc:"Bearer and the box's durable token"`
+	PublicKey     string `json:"public_key" maxLength:"100" doc:"of the box; a new one replaces the one before, which is revoked"`
+}
+
+func (s *Service) credsReissue(ctx context.Context, in credsIn) (out BoxCredentials, err error) {
+	ctx, hash, r, err := s.authenticate(ctx, in.Authorization)
+	if err != nil {
+		return out, err
+	}
+	if out, err = s.credentials(r.ID, in.PublicKey); err != nil {
+		return BoxCredentials{}, err
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, last, err := caller(tx, hash, true)
+		if err != nil {
+			return err
+		}
+		out.AccountID, out.RunToken = r.AccountID, nil
+		out.dated(tx.Now, r.TokenExpiresAt)
+		newKey, newToken := in.PublicKey != r.NKey, last || r.Rotate || !fresh(r.TokenExpiresAt, tx.Now)
+		if newKey {
+			if err := replaceKey(tx, r, in.PublicKey); err != nil {
+				return err
+			}
+		}
+		if newToken {
+			// The token that was used stays good until its successor has
+			// been used, in case this answer is lost.
+			until := r.TokenExpiresAt
+			if last {
+				until = *r.LastExpiresAt
+			}
+			token := id.Secret(id.RunToken)
+			out.RunToken = &token
+			out.dated(tx.Now, tx.Now.Add(runTokenTTL))
+			if _, err := replaceToken.Exec(tx, r.ID, seal.Hash(token), out.RunTokenExpiresISO, hash, until); err != nil {
+				return err
+			}
+		} else if r.LastHash != nil {
+			if _, err := forgetLast.Exec(tx, r.ID); err != nil {
+				return err
+			}
+		}
+		if !newKey && !newToken {
+			return nil
+		}
+		return event.Record(tx, event.Change{Kind: "box.creds_reissued", Object: r.ID, Data: map[string]bool{"new_key": newKey, "new_token": newToken}})
+	})
+	if db.IsUnique(err) {
+		err = keyTaken()
+	}
+	if err != nil {
+		return BoxCredentials{}, err
+	}
+	if in.PublicKey != r.NKey {
+		// What fails here is owed, and no concern of the box's.
+		_ = s.settle(ctx, r.ID)
+	}
+	return out, nil
+}
+
+// replaceKey makes a box known by another key and revokes the one before.
+func replaceKey(tx *db.Tx, r row, publicKey string) error {
+	if _, dead, err := selectRevokedKey.Maybe(tx, publicKey); err != nil {
+		return err
+	} else if dead {
+		return keyTaken()
+	}
+	if _, err := setKey.Exec(tx, r.ID, publicKey); err != nil {
+		return err
+	}
+	_, err := insertRevokedKey.Exec(tx, r.NKey, r.ID, tx.Now)
+	return err
+}
+
+type hardeningIn struct {
+	Authorization string        `json:",omitempty" header:"Authorization" doc:"Bearer and the box's durable token"`
+	Firewall      string        `json:"firewall" enum:"active,inactive,absent,unknown"`
+	ExposedPorts  []ExposedPort `json:"exposed_ports" maxItems:"1000" doc:"ports that answered from outside"`
+	Findings      []string      `json:"findings,omitempty" maxItems:"100" maxLength:"500" doc:"what else is worth knowing, for people"`
+}
+
+// HardeningReceipt says that a report was stored.
+type HardeningReceipt struct {
+	ID         string    `json:"id" doc:"of the box"`
+	ReportedAt time.Time `json:"reported_at"`
+}
+
+func (s *Service) hardeningReport(ctx context.Context, in hardeningIn) (out HardeningReceipt, err error) {
+	ctx, hash, _, err := s.authenticate(ctx, in.Authorization)
+	if err != nil {
+		return out, err
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, _, err := caller(tx, hash, true)
+		if err != nil {
+			return err
+		}
+		at := tx.Now.Truncate(time.Millisecond)
+		out = HardeningReceipt{r.ID, at}
+		h := BoxHardening{Firewall: in.Firewall, ExposedPorts: append([]ExposedPort{}, in.ExposedPorts...), Findings: append([]string{}, in.Findings...), ReportedAt: at}
+		if _, err := setHardening.Exec(tx, r.ID, db.JSON[BoxHardening]{V: h}); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "box.hardening_reported", Object: r.ID, Data: map[string]any{"firewall": in.Firewall, "exposed_ports": len(in.ExposedPorts)}})
+	})
+	return out, err
+}

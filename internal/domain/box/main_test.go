@@ -1,0 +1,251 @@
+package box
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"yardmaster/internal/bus"
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/event"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
+)
+
+const patience = 20 * time.Second
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+var (
+	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
+	countAudit = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE object = $1 AND kind = $2`)
+	auditActor = db.Q[string](`SELECT actor FROM audit WHERE object = $1 AND kind = $2`)
+	countBoxes = db.Q[int64](`SELECT COUNT(*) FROM boxes WHERE account_id = $1`)
+	backdate   = db.S(`UPDATE boxes SET last_beat_at = $2 WHERE id = $1`)
+	expireSoon = db.S(`UPDATE boxes SET token_expires_at = $2 WHERE id = $1`)
+	expireAll  = db.S(`UPDATE enrollments SET expires_at = 0`)
+	countOwed  = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1`)
+)
+
+// fixture is the package's rows over HTTP, above a real database and, unless
+// the test asked for none, a real bus.
+type fixture struct {
+	*Service
+	t    *testing.T
+	http http.Handler
+	bus  *bus.Bus
+	// evacuated is what Evacuate was told, as "why box".
+	evacuated []string
+}
+
+func onBoth(t *testing.T, withBus bool, fn func(*testing.T, *fixture)) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) { fn(t, newFixture(t, d, withBus)) })
+}
+
+func newFixture(t *testing.T, d *db.DB, withBus bool) *fixture {
+	f := &fixture{t: t}
+	f.Service = &Service{
+		DB: d, Hub: event.NewHub(nil),
+		Member: func(_ *db.Tx, user string) (bool, error) { return user == "ann", nil },
+		Evacuate: func(_ *db.Tx, boxID, why string) (int, error) {
+			f.evacuated = append(f.evacuated, why+" "+boxID)
+			return 2, nil
+		},
+		Verdicts: func(_ context.Context, _ string, held []protocol.RunRef) (out []protocol.RunVerdict, _ error) {
+			for _, r := range held {
+				out = append(out, protocol.RunVerdict{Run: r.Run, Attempt: r.Attempt, Do: protocol.DoContinue, FromSeq: r.Seq + 1})
+			}
+			return out, nil
+		},
+	}
+	if withBus {
+		keys, err := bus.NewKeys()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.bus, err = bus.Start(t.Context(), bus.Config{Dir: t.TempDir(), Keys: keys})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			if err := f.bus.Close(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		f.Bus = f.bus
+	}
+	f.write(func(tx *db.Tx) error {
+		if _, err := addAccount.Exec(tx, "acme"); err != nil {
+			return err
+		}
+		_, err := addAccount.Exec(tx, "rival")
+		return err
+	})
+	f.http = op.Handler(op.Guard{
+		BaseURL: "http://127.0.0.1:8080",
+		// X-Caller is account, or account/scope.
+		Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
+			account, scope, _ := strings.Cut(r.Header.Get("X-Caller"), "/")
+			if account == "" {
+				return policy.Actor{}, nil
+			}
+			scopes := policy.Scopes(policy.ReadRunners, policy.WriteRunners)
+			if scope != "" {
+				scopes |= policy.Scopes(policy.Scope(scope))
+			}
+			return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: account, Scopes: scopes}, nil
+		},
+		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
+	}, f.Ops())
+	return f
+}
+
+func (f *fixture) write(fn func(*db.Tx) error) {
+	f.t.Helper()
+	if err := f.DB.Write(f.t.Context(), fn); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// read runs a query that answers one value.
+func read[T any](f *fixture, q db.Query[T], args ...any) T {
+	f.t.Helper()
+	var out T
+	err := f.DB.Read(f.t.Context(), func(tx *db.Tx) (err error) {
+		out, err = q.One(tx, args...)
+		return err
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return out
+}
+
+// answer is a response: its status, its body, and the slug of a problem.
+type answer struct {
+	status int
+	body   string
+	slug   string
+}
+
+func (a answer) into(t *testing.T, v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(a.body), v); err != nil {
+		t.Fatalf("%v in %s", err, a.body)
+	}
+}
+
+// call sends a request; header is pairs of name and value.
+func (f *fixture) call(method, path string, in any, header ...string) answer {
+	f.t.Helper()
+	var body io.Reader
+	if in != nil {
+		text, err := json.Marshal(in)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		body = bytes.NewReader(text)
+	}
+	req := httptest.NewRequest(method, path, body)
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	rec := httptest.NewRecorder()
+	f.http.ServeHTTP(rec, req)
+	out := answer{status: rec.Code, body: rec.Body.String()}
+	if rec.Code >= 400 {
+		var p op.Problem
+		out.into(f.t, &p)
+		out.slug = p.Type[strings.LastIndexByte(p.Type, '/')+1:]
+	}
+	return out
+}
+
+// want calls as account acme and checks status and slug.
+func (f *fixture) want(status int, slug, method, path string, in any, header ...string) answer {
+	f.t.Helper()
+	if len(header) == 0 {
+		header = []string{"X-Caller", "acme"}
+	}
+	a := f.call(method, path, in, header...)
+	if a.status != status || slug != "" && a.slug != slug {
+		f.t.Fatalf("%s %s: %d %s, want %d %s; %s", method, path, a.status, a.slug, status, slug, a.body)
+	}
+	return a
+}
+
+func publicKey(t *testing.T) string {
+	t.Helper()
+	_, public := keyPair(t)
+	return public
+}
+
+func keyPair(t *testing.T) (seed []byte, public string) {
+	t.Helper()
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if public, err = pair.PublicKey(); err != nil {
+		t.Fatal(err)
+	}
+	if seed, err = pair.Seed(); err != nil {
+		t.Fatal(err)
+	}
+	return seed, public
+}
+
+func (f *fixture) mint() BoxEnrollment {
+	f.t.Helper()
+	var e BoxEnrollment
+	f.want(201, "", "POST", "/v1/runners/enrollments", map[string]any{}).into(f.t, &e)
+	return e
+}
+
+// enrolled makes a box of account acme.
+func (f *fixture) enrolled(public string) BoxCredentials {
+	f.t.Helper()
+	var c BoxCredentials
+	f.want(201, "", "POST", "/v1/runners/enroll", map[string]any{"public_key": public, "name": "desk", "slots": 2, "version": "1.0.0"},
+		"X-Svc-Enroll-Token", f.mint().Token).into(f.t, &c)
+	return c
+}
+
+func (f *fixture) box(boxID string) Box {
+	f.t.Helper()
+	var b Box
+	f.want(200, "", "GET", "/v1/runners/"+boxID, nil).into(f.t, &b)
+	return b
+}
+
+// eventually polls until ok; what it waits for happens on other goroutines.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline:
+			t.Fatalf("never: %s", what)
+		case <-tick.C:
+		}
+	}
+}

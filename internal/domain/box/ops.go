@@ -1,0 +1,285 @@
+package box
+
+import (
+	"context"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
+)
+
+const group = "Fleet boxes (runners)"
+
+// Ops are the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	read, write := policy.Require(policy.ReadRunners), policy.Require(policy.WriteRunners)
+	revoked := op.Refusal{Status: 409, Slug: "box-revoked"}
+	return []op.Op{
+		op.New(op.Row{ID: "box.enroll", Method: "POST", Path: "/v1/runners/enroll", Group: group, Rule: policy.Public(), Status: 201, NoStore: true,
+			Refuses: []op.Refusal{{Status: 400, Slug: "enrollment-refused"}, {Status: 503, Slug: "no-signing-key"}},
+			Summary: "Redeem a one-time enrollment token for a box's credentials"}, s.enroll),
+		op.New(op.Row{ID: "box.creds_reissue", Method: "POST", Path: "/v1/runners/creds/reissue", Group: group, Rule: policy.Public(), NoStore: true,
+			Refuses: []op.Refusal{{Status: 401, Slug: "unauthenticated"}, {Status: 403, Slug: "box-revoked"}, {Status: 503, Slug: "no-signing-key"}},
+			Summary: "A box renews its own credentials"}, s.credsReissue),
+		op.New(op.Row{ID: "box.hardening_report", Method: "POST", Path: "/v1/runners/hardening", Group: group, Rule: policy.Public(),
+			Refuses: []op.Refusal{{Status: 401, Slug: "unauthenticated"}, {Status: 403, Slug: "box-revoked"}},
+			Summary: "A box reports its firewall and the ports it exposes"}, s.hardeningReport),
+		op.New(op.Row{ID: "box.join_script", Method: "GET", Path: "/join", Group: group, Rule: policy.Public(), NoStore: true,
+			Summary: "The script that joins a fresh machine; the token is not consumed"}, s.joinScript),
+		op.New(op.Row{ID: "box.add", Method: "POST", Path: "/v1/runners/enrollments", Group: group, Rule: write, Status: 201, NoStore: true,
+			Summary: "Mint a one-time enrollment token, shown once"}, s.add),
+		op.New(op.Row{ID: "box.list", Method: "GET", Path: "/v1/runners", Group: group, Rule: read,
+			Paging:  &op.Paging{Default: 25, Max: 100, Filters: map[string][]string{"state": {Enrolled, Draining, Drained, Revoked}}},
+			Summary: "The account's boxes with their presence, newest first; decommissioned ones are left out"}, s.list),
+		op.New(op.Row{ID: "box.versions", Method: "GET", Path: "/v1/runners/versions", Group: group, Rule: read, Paging: &op.Paging{Full: true},
+			Summary: "How many boxes run which version"}, s.versions),
+		op.New(op.Row{ID: "box.get", Method: "GET", Path: "/v1/runners/{id}", Group: group, Rule: read,
+			Summary: "One box with its presence"}, s.get),
+		op.New(op.Row{ID: "box.revoke", Method: "POST", Path: "/v1/runners/{id}/revoke", Group: group, Rule: write,
+			Summary: "Cut a box off for good; again is no error"}, s.revoke),
+		op.New(op.Row{ID: "box.drain", Method: "POST", Path: "/v1/runners/{id}/drain", Group: group, Rule: write, Refuses: []op.Refusal{revoked},
+			Summary: "Take a box out of the pool and put its work back into the queue, or let it in again"}, s.drain),
+		op.New(op.Row{ID: "box.decommission", Method: "POST", Path: "/v1/runners/{id}/decommission", Group: group, Rule: write,
+			Summary: "Drain and revoke a box, and take it off the list"}, s.decommission),
+		op.New(op.Row{ID: "box.reissue_creds", Method: "POST", Path: "/v1/runners/{id}/creds/reissue", Group: group, Rule: write,
+			Refuses: []op.Refusal{{Status: 503, Slug: "no-signing-key"}},
+			Summary: "Make a healthy box renew all its credentials"}, s.reissueCreds),
+		op.New(op.Row{ID: "box.set_owner", Method: "PUT", Path: "/v1/runners/{id}/owner", Group: group, Rule: write,
+			Refuses: []op.Refusal{revoked, {Status: 422, Slug: "owner-not-possible"}},
+			Summary: "Choose whose work a box takes"}, s.setOwner),
+		op.New(op.Row{ID: "box.set_prompt", Method: "PUT", Path: "/v1/runners/{id}/prompt", Group: group, Rule: write,
+			Summary: "Set or clear what every agent on a box is told"}, s.setPrompt),
+	}
+}
+
+type listIn struct{ op.PageIn }
+
+func (s *Service) list(ctx context.Context, in listIn) (op.Page[Box], error) {
+	var rows []row
+	var now time.Time
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		now = tx.Now
+		rows, err = list(tx, in.PageIn)
+		return err
+	})
+	if err != nil {
+		return op.Page[Box]{}, err
+	}
+	p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
+	out := op.Page[Box]{Data: make([]Box, len(p.Data)), NextCursor: p.NextCursor}
+	for i, r := range p.Data {
+		out.Data[i] = r.wire(now)
+	}
+	return out, nil
+}
+
+// BoxVersion is how many boxes run one version; boxes that have never said
+// which have the empty one.
+type BoxVersion struct {
+	Version string `json:"version"`
+	Boxes   int64  `json:"boxes"`
+	Online  int64  `json:"online"`
+}
+
+func (s *Service) versions(ctx context.Context, _ op.None) (op.Page[BoxVersion], error) {
+	var rows []BoxVersion
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		rows, err = versions.All(tx, tx.Account)
+		return err
+	})
+	return op.Whole(rows), err
+}
+
+type idIn struct {
+	ID string `json:"id"`
+}
+
+func (s *Service) get(ctx context.Context, in idIn) (out Box, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, in.ID, false)
+		out = r.wire(tx.Now)
+		return err
+	})
+	return out, err
+}
+
+type drainIn struct {
+	ID     string `json:"id"`
+	Resume bool   `json:"resume,omitempty" doc:"true takes a drain back"`
+}
+
+// BoxDrain is the answer of box.drain.
+type BoxDrain struct {
+	ID       string `json:"id"`
+	State    string `json:"state"`
+	Requeued int    `json:"requeued" doc:"tasks that were put back into the queue by this call"`
+}
+
+func (s *Service) drain(ctx context.Context, in drainIn) (out BoxDrain, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, in.ID, true)
+		if err != nil {
+			return err
+		}
+		out = BoxDrain{ID: r.ID, State: r.State}
+		switch {
+		case r.State == Revoked:
+			return isRevoked()
+		case in.Resume == (r.State == Enrolled):
+			return nil // it is so already
+		case in.Resume:
+			out.State = Enrolled
+			err = s.Owe(tx, r.ID, protocol.Command{Kind: protocol.CommandResume})
+		default:
+			out.State = Draining
+			if presenceAt(r.Presence, r.LastBeatAt, tx.Now) == Offline {
+				out.State = Drained // nobody is there to give anything back
+			}
+			if err = s.Owe(tx, r.ID, protocol.Command{Kind: protocol.CommandDrain}); err == nil {
+				out.Requeued, err = s.Evacuate(tx, r.ID, WhyDrained)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := setState.Exec(tx, tx.Account, r.ID, out.State); err != nil {
+			return err
+		}
+		s.wake(tx)
+		kind := "box.drained"
+		if in.Resume {
+			kind = "box.resumed"
+		}
+		return event.Record(tx, event.Change{Kind: kind, Object: r.ID, Data: map[string]any{"requeued": out.Requeued}})
+	})
+	return out, err
+}
+
+func isRevoked() *fault.Error {
+	return fault.Reason("box-revoked", "The box is revoked, which is for good.")
+}
+
+// wake tells who waits for work, or shows why there is none, that the fleet
+// has changed.
+func (s *Service) wake(tx *db.Tx) {
+	s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
+}
+
+// BoxReissue is the answer of box.reissue_creds.
+type BoxReissue struct {
+	ID        string `json:"id"`
+	CommandID string `json:"command_id" doc:"of the command that makes the box renew"`
+}
+
+func (s *Service) reissueCreds(ctx context.Context, in idIn) (out BoxReissue, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, in.ID, true)
+		if err != nil {
+			return err
+		}
+		if r.State == Revoked {
+			return fault.Missing("box")
+		}
+		if s.Bus == nil {
+			return unavailable()
+		}
+		out = BoxReissue{ID: r.ID, CommandID: id.New()}
+		if _, err := setRotate.Exec(tx, tx.Account, r.ID); err != nil {
+			return err
+		}
+		if err := s.Owe(tx, r.ID, protocol.Command{ID: out.CommandID, Kind: protocol.CommandRotate}); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "box.reissue_requested", Object: r.ID})
+	})
+	return out, err
+}
+
+type ownerIn struct {
+	ID     string `json:"id"`
+	Target string `json:"target" enum:"shared,org,user"`
+	Owner  string `json:"owner_id,omitempty" doc:"the user; for org, this account, and may be left out"`
+}
+
+func (s *Service) setOwner(ctx context.Context, in ownerIn) (out Box, err error) {
+	if in.Target == User && in.Owner == "" {
+		return Box{}, fault.Field("owner_id", "is required for the target user")
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, in.ID, true)
+		if err != nil {
+			return err
+		}
+		if r.State == Revoked {
+			return isRevoked()
+		}
+		owner, err := s.owner(tx, in.Target, in.Owner)
+		if err != nil {
+			return err
+		}
+		if _, err := setOwner.Exec(tx, tx.Account, r.ID, in.Target, owner); err != nil {
+			return err
+		}
+		s.wake(tx)
+		r.OwnerTarget, r.OwnerID = in.Target, owner
+		out = r.wire(tx.Now)
+		return event.Record(tx, event.Change{Kind: "box.owner_set", Object: r.ID, Data: out.Owner})
+	})
+	return out, err
+}
+
+// owner answers who a target is, or why it cannot own a box here.
+func (s *Service) owner(tx *db.Tx, target, ownerID string) (*string, error) {
+	impossible := func(detail string) error { return fault.New(fault.Unprocessable, "owner-not-possible", detail) }
+	switch target {
+	case Shared:
+		// The work of other accounts comes with their code and tokens, so
+		// only who runs the server may point it at a machine.
+		if !policy.From(tx.Context()).Scopes.Has(policy.Scopes(policy.AdminReadPlat)) {
+			return nil, impossible("Only a platform admin can share a box with every account.")
+		}
+		if ownerID != "" {
+			return nil, impossible("A shared box has no owner.")
+		}
+		return nil, nil
+	case Org:
+		if ownerID != "" && ownerID != tx.Account {
+			return nil, impossible("A box can be owned by the account it is enrolled under only.")
+		}
+		return &tx.Account, nil
+	}
+	member, err := s.Member(tx, ownerID)
+	if err == nil && !member {
+		err = impossible("The user is no member of this account.")
+	}
+	return &ownerID, err
+}
+
+type promptIn struct {
+	ID     string  `json:"id"`
+	Prompt *string `json:"prompt" required:"true" maxLength:"2000" doc:"null clears it"`
+}
+
+func (s *Service) setPrompt(ctx context.Context, in promptIn) (out Box, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, in.ID, true)
+		if err != nil {
+			return err
+		}
+		if in.Prompt != nil && *in.Prompt == "" {
+			in.Prompt = nil
+		}
+		if _, err := setBriefing.Exec(tx, tx.Account, r.ID, in.Prompt); err != nil {
+			return err
+		}
+		r.Briefing = in.Prompt
+		out = r.wire(tx.Now)
+		return event.Record(tx, event.Change{Kind: "box.prompt_set", Object: r.ID, Data: map[string]bool{"cleared": in.Prompt == nil}})
+	})
+	return out, err
+}

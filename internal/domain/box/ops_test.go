@@ -1,0 +1,249 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+// TestNoSuchBox holds foreign, unknown and malformed ids to one answer.
+func TestNoSuchBox(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		own := f.enrolled(publicKey(t)).ID
+		for _, r := range []struct {
+			method, path string
+			body         any
+		}{
+			{"GET", "", nil},
+			{"POST", "/revoke", nil},
+			{"POST", "/drain", nil},
+			{"POST", "/decommission", nil},
+			{"POST", "/creds/reissue", nil},
+			{"PUT", "/owner", map[string]string{"target": Org}},
+			{"PUT", "/prompt", map[string]any{"prompt": "be kind"}},
+		} {
+			foreign := f.want(404, "not-found", r.method, "/v1/runners/"+own+r.path, r.body, "X-Caller", "rival")
+			for _, unknown := range []string{id.New(), "nonsense"} {
+				got := f.want(404, "not-found", r.method, "/v1/runners/"+unknown+r.path, r.body)
+				if a, b := detail(t, foreign), detail(t, got); a != b {
+					t.Errorf("%s %s: a foreign box answers %q, an unknown one %q", r.method, r.path, a, b)
+				}
+			}
+		}
+		if b := f.box(own); b.State != Enrolled || b.Briefing != nil {
+			t.Errorf("others changed the box: %+v", b)
+		}
+	})
+}
+
+func detail(t *testing.T, a answer) string {
+	t.Helper()
+	var p op.Problem
+	a.into(t, &p)
+	return p.Detail
+}
+
+func TestListAndVersions(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		var ids []string
+		for range 3 {
+			ids = append(ids, f.enrolled(publicKey(t)).ID)
+		}
+		slices.Reverse(ids)
+		var got []string
+		path := "/v1/runners?per_page=2"
+		for {
+			var p op.Page[Box]
+			f.want(200, "", "GET", path, nil).into(t, &p)
+			for _, b := range p.Data {
+				got = append(got, b.ID)
+			}
+			if p.NextCursor == nil {
+				break
+			}
+			path = "/v1/runners?per_page=2&cursor=" + *p.NextCursor
+		}
+		if !slices.Equal(got, ids) {
+			t.Errorf("listed %v, want %v", got, ids)
+		}
+		var p op.Page[Box]
+		f.want(200, "", "GET", "/v1/runners", nil, "X-Caller", "rival").into(t, &p)
+		if len(p.Data) != 0 {
+			t.Errorf("the rival sees %+v", p.Data)
+		}
+		f.want(200, "", "POST", "/v1/runners/"+ids[0]+"/decommission", nil)
+		f.want(200, "", "POST", "/v1/runners/"+ids[1]+"/revoke", nil)
+		f.want(200, "", "GET", "/v1/runners", nil).into(t, &p)
+		if len(p.Data) != 2 {
+			t.Errorf("%d boxes after one was decommissioned", len(p.Data))
+		}
+		f.want(200, "", "GET", "/v1/runners?filter=state:enrolled", nil).into(t, &p)
+		if len(p.Data) != 1 || p.Data[0].ID != ids[2] {
+			t.Errorf("enrolled: %+v", p.Data)
+		}
+		var v op.Page[BoxVersion]
+		f.want(200, "", "GET", "/v1/runners/versions", nil).into(t, &v)
+		if !slices.Equal(v.Data, []BoxVersion{{"1.0.0", 1, 0}}) || v.NextCursor != nil {
+			t.Errorf("versions %+v", v)
+		}
+	})
+}
+
+func TestDrainIsReversible(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		c := f.enrolled(publicKey(t))
+		path := "/v1/runners/" + c.ID + "/drain"
+		var got BoxDrain
+		f.want(200, "", "POST", path, nil).into(t, &got)
+		if want := (BoxDrain{c.ID, Drained, 2}); got != want {
+			t.Errorf("drained an offline box: %+v, want %+v", got, want)
+		}
+		f.want(200, "", "POST", path, nil).into(t, &got)
+		if want := (BoxDrain{c.ID, Drained, 0}); got != want {
+			t.Errorf("again: %+v, want %+v", got, want)
+		}
+		f.want(200, "", "POST", path, map[string]bool{"resume": true}).into(t, &got)
+		if want := (BoxDrain{c.ID, Enrolled, 0}); got != want {
+			t.Errorf("resumed: %+v, want %+v", got, want)
+		}
+		f.write(func(tx *db.Tx) error {
+			_, err := beat.Exec(tx, c.ID, tx.Now, "{}", "1.0.0")
+			return err
+		})
+		f.want(200, "", "POST", path, nil).into(t, &got)
+		if got.State != Draining {
+			t.Errorf("an online box is %s at once", got.State)
+		}
+		if want := []string{"box_drained " + c.ID, "box_drained " + c.ID}; !slices.Equal(f.evacuated, want) {
+			t.Errorf("evacuated %v", f.evacuated)
+		}
+		if n := read(f, countAudit, c.ID, "box.drained"); n != 2 {
+			t.Errorf("%d audit rows for 2 drains", n)
+		}
+		f.want(200, "", "POST", "/v1/runners/"+c.ID+"/revoke", nil)
+		f.want(409, "box-revoked", "POST", path, nil)
+	})
+}
+
+// brokenBus cannot revoke.
+type brokenBus struct{ Bus }
+
+func (brokenBus) Revoke(context.Context, string, time.Time) error { return errors.New("out of order") }
+
+func TestRevokeAndDecommission(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		c := f.enrolled(publicKey(t))
+		f.Bus = brokenBus{f.bus}
+		var got BoxRemoval
+		f.want(200, "", "POST", "/v1/runners/"+c.ID+"/decommission", nil).into(t, &got)
+		if got.Status != "cascade_failed" || got.Detail == nil || got.State != Revoked || got.Requeued != 2 || got.RevokedAt == nil {
+			t.Errorf("with a broken bus: %+v", got)
+		}
+		f.Bus = f.bus
+		f.want(200, "", "POST", "/v1/runners/"+c.ID+"/decommission", nil).into(t, &got)
+		if got.Status != "decommissioned" || got.Requeued != 0 {
+			t.Errorf("again: %+v", got)
+		}
+		if n := read(f, countAudit, c.ID, "runner.decommissioned"); n != 1 {
+			t.Errorf("%d audit rows", n)
+		}
+		if want := []string{"box_revoked " + c.ID}; !slices.Equal(f.evacuated, want) {
+			t.Errorf("evacuated %v", f.evacuated)
+		}
+		if b := f.box(c.ID); b.State != Revoked || b.Presence.Status != Offline || b.RevokedAt == nil {
+			t.Errorf("box %+v", b)
+		}
+		f.want(409, "box-revoked", "PUT", "/v1/runners/"+c.ID+"/owner", map[string]string{"target": Org})
+		var keys map[string]time.Time
+		f.write(func(tx *db.Tx) (err error) {
+			keys, err = Revocations(tx)
+			return err
+		})
+		if len(keys) != 1 {
+			t.Errorf("a restarted bus is told of %v", keys)
+		}
+	})
+}
+
+func TestSetOwner(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		path := "/v1/runners/" + f.enrolled(publicKey(t)).ID + "/owner"
+		type body = map[string]string
+		admin := []string{"X-Caller", "acme/" + string(policy.AdminReadPlat)}
+		var b Box
+		f.want(200, "", "PUT", path, body{"target": User, "owner_id": "ann"}).into(t, &b)
+		if b.Owner.Target != User || *b.Owner.ID != "ann" {
+			t.Errorf("owner %+v", b.Owner)
+		}
+		f.want(200, "", "PUT", path, body{"target": Shared}, admin...).into(t, &b)
+		if b.Owner.Target != Shared || b.Owner.ID != nil {
+			t.Errorf("owner %+v", b.Owner)
+		}
+		f.want(200, "", "PUT", path, body{"target": Org}).into(t, &b)
+		if b.Owner.Target != Org || *b.Owner.ID != "acme" {
+			t.Errorf("owner %+v", b.Owner)
+		}
+		f.want(422, "owner-not-possible", "PUT", path, body{"target": Shared})
+		f.want(422, "owner-not-possible", "PUT", path, body{"target": Org, "owner_id": "rival"})
+		f.want(422, "owner-not-possible", "PUT", path, body{"target": User, "owner_id": "bob"})
+		f.want(400, "invalid", "PUT", path, body{"target": User})
+		f.want(400, "invalid", "PUT", path, body{"target": "all"})
+	})
+}
+
+func TestSetPrompt(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		boxID := f.enrolled(publicKey(t)).ID
+		path := "/v1/runners/" + boxID + "/prompt"
+		briefed := func() (text string) {
+			f.write(func(tx *db.Tx) (err error) {
+				text, err = Briefing(tx, boxID)
+				return err
+			})
+			return text
+		}
+		long := strings.Repeat("é", 2000)
+		f.want(200, "", "PUT", path, map[string]any{"prompt": long})
+		if briefed() != long {
+			t.Error("the briefing is not what was set")
+		}
+		f.want(400, "invalid", "PUT", path, map[string]any{"prompt": long + "é"})
+		f.want(400, "invalid", "PUT", path, map[string]any{})
+		f.want(200, "", "PUT", path, map[string]any{"prompt": nil})
+		if briefed() != "" || f.box(boxID).Briefing != nil {
+			t.Error("null does not clear the briefing")
+		}
+	})
+}
+
+// TestSecretsStayIn reads every answer after enrollment for what must not be
+// in it.
+func TestSecretsStayIn(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		c := f.enrolled(publicKey(t))
+		for _, path := range []string{"/v1/runners", "/v1/runners/" + c.ID, "/v1/runners/versions"} {
+			body := f.want(http.StatusOK, "", "GET", path, nil).body
+			for _, secret := range []string{*c.RunToken, c.NATSJWT, "hash", "nkey"} {
+				if strings.Contains(body, secret) {
+					t.Errorf("%s shows %.12s…", path, secret)
+				}
+			}
+		}
+	})
+}

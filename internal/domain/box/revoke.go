@@ -1,0 +1,166 @@
+package box
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/id"
+	"yardmaster/internal/protocol"
+)
+
+// Statuses of BoxRemoval.
+const (
+	removed       = "revoked"
+	retired       = "decommissioned"
+	cascadeFailed = "cascade_failed"
+)
+
+// BoxRemoval is the answer of box.revoke and box.decommission.
+type BoxRemoval struct {
+	ID        string     `json:"id"`
+	State     string     `json:"state"`
+	Status    string     `json:"status" doc:"revoked, decommissioned, or cascade_failed: the box is revoked, but its live connection may last until the retry that is owed"`
+	Detail    *string    `json:"detail" doc:"what failed"`
+	Requeued  int        `json:"requeued" doc:"tasks that were put back into the queue by this call"`
+	RevokedAt *time.Time `json:"revoked_at"`
+}
+
+func (s *Service) revoke(ctx context.Context, in idIn) (BoxRemoval, error) {
+	return s.remove(ctx, in.ID, false)
+}
+
+func (s *Service) decommission(ctx context.Context, in idIn) (BoxRemoval, error) {
+	return s.remove(ctx, in.ID, true)
+}
+
+// remove revokes a box, and with retire takes it off the list. Again it only
+// does what is still to be done.
+func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out BoxRemoval, err error) {
+	var first bool
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, boxID, true)
+		if err != nil {
+			return err
+		}
+		first = r.State != Revoked
+		out = BoxRemoval{ID: r.ID, State: Revoked, Status: removed, RevokedAt: r.RevokedAt}
+		if first {
+			if out.Requeued, err = s.cutOff(tx, r); err != nil {
+				return err
+			}
+			out.RevokedAt = &tx.Now
+		}
+		if !retire {
+			return nil
+		}
+		out.Status = retired
+		if r.RetiredAt != nil {
+			return nil
+		}
+		if _, err := setRetired.Exec(tx, tx.Account, r.ID, tx.Now); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "runner.decommissioned", Object: r.ID, Data: map[string]any{"name": r.Name, "requeued": out.Requeued}})
+	})
+	if err != nil {
+		return BoxRemoval{}, err
+	}
+	if first && s.Bus != nil {
+		// The halt goes out while the box still has a connection to hear it.
+		halt := protocol.Command{ID: id.New(), Kind: protocol.CommandRevoke, Reason: WhyRevoked}
+		if err := s.Bus.Send(ctx, out.ID, halt); err != nil {
+			s.log().WarnContext(ctx, "revoked box was not told", "box", out.ID, "error", err)
+		}
+	}
+	if err := s.settle(ctx, out.ID); err != nil {
+		detail := "The box's live connection could not be cut yet. It is tried again until it succeeds."
+		out.Status, out.Detail = cascadeFailed, &detail
+	}
+	return out, nil
+}
+
+// cutOff revokes the box within tx. What the bus has to do about it is owed
+// through revoked_keys.
+func (s *Service) cutOff(tx *db.Tx, r row) (requeued int, err error) {
+	if requeued, err = s.Evacuate(tx, r.ID, WhyRevoked); err != nil {
+		return 0, fmt.Errorf("take the work off box %s: %w", r.ID, err)
+	}
+	if _, err := deleteCommands.Exec(tx, r.ID); err != nil {
+		return 0, err
+	}
+	if _, err := setRevoked.Exec(tx, tx.Account, r.ID, tx.Now); err != nil {
+		return 0, err
+	}
+	if _, err := insertRevokedKey.Exec(tx, r.NKey, r.ID, tx.Now); err != nil {
+		return 0, err
+	}
+	s.wake(tx)
+	return requeued, event.Record(tx, event.Change{Kind: "box.revoked", Object: r.ID, Data: map[string]int{"requeued": requeued}})
+}
+
+// settle makes the bus refuse the revoked keys of a box that it may not refuse
+// yet. What fails is tried again by Loop.
+func (s *Service) settle(ctx context.Context, boxID string) error {
+	var keys []revokedKey
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		keys, err = selectBoxKeys.All(tx, boxID)
+		return err
+	})
+	if err == nil {
+		err = s.refuse(ctx, keys)
+	}
+	if err != nil {
+		s.log().ErrorContext(ctx, "revoked key is not refused yet", "box", boxID, "error", err)
+	}
+	return err
+}
+
+// settleAll is settle for all boxes.
+func (s *Service) settleAll(ctx context.Context) error {
+	var keys []revokedKey
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		keys, err = selectOwedKeys.All(tx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.refuse(ctx, keys)
+}
+
+func (s *Service) refuse(ctx context.Context, keys []revokedKey) error {
+	if s.Bus == nil {
+		return nil
+	}
+	for _, k := range keys {
+		if err := s.Bus.Revoke(ctx, k.NKey, k.RevokedAt); err != nil {
+			return fmt.Errorf("revoke a key of box %s: %w", k.BoxID, err)
+		}
+		err := s.DB.Write(ctx, func(tx *db.Tx) error {
+			r, ok, err := byIdentity.Maybe(tx, k.BoxID)
+			if err != nil {
+				return err
+			}
+			if ok && r.State == Revoked {
+				tx.AfterCommit(func() { s.forget(ctx, k.BoxID) })
+			}
+			_, err = settleKey.Exec(tx, k.NKey, tx.Now)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget drops the command queue of a box that cannot read it any more. What
+// is left of it costs a little room, so losing this is no error.
+func (s *Service) forget(ctx context.Context, boxID string) {
+	if err := s.Bus.RemoveBox(ctx, boxID); err != nil {
+		s.log().WarnContext(ctx, "revoked box keeps its command queue", "box", boxID, "error", err)
+	}
+}

@@ -1,0 +1,209 @@
+package box
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/protocol"
+)
+
+type row struct {
+	ID             string
+	AccountID      string
+	Name           string
+	OwnerTarget    string
+	OwnerID        *string
+	State          string
+	NKey           string `db:"nkey"`
+	TokenHash      string
+	TokenExpiresAt time.Time
+	LastHash       *string
+	LastExpiresAt  *time.Time
+	Rotate         bool
+	Version        string
+	OS             string `db:"os"`
+	Arch           string
+	Slots          int64
+	Labels         db.JSON[map[string]string]
+	SetSlots       *int64
+	SetLabels      db.JSON[map[string]string]
+	Agents         db.JSON[[]protocol.AgentInfo]
+	Isolation      db.JSON[[]string]
+	Presence       string
+	Telemetry      db.JSON[protocol.Presence]
+	LastBeatAt     *time.Time
+	Briefing       *string
+	Hardening      *db.JSON[BoxHardening]
+	CreatedAt      time.Time
+	RevokedAt      *time.Time
+	RetiredAt      *time.Time
+}
+
+const columns = `id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, last_hash, last_expires_at,
+	rotate, version, os, arch, slots, labels, set_slots, set_labels, agents, isolation, presence, telemetry, last_beat_at,
+	briefing, hardening, created_at, revoked_at, retired_at`
+
+type (
+	enrollment struct {
+		ID        string
+		AccountID string
+		Name      string
+		Slots     *int64
+		Labels    db.JSON[map[string]string]
+	}
+	owed struct {
+		ID, BoxID string
+		Payload   db.JSON[protocol.Command]
+	}
+	revokedKey struct {
+		NKey      string `db:"nkey"`
+		BoxID     string
+		RevokedAt time.Time
+	}
+)
+
+var (
+	insertEnrollment = db.S(`INSERT INTO enrollments (id, account_id, hash, name, slots, labels, created_by, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
+	enrollmentByHash = db.Q[enrollment](`SELECT id, account_id, name, slots, labels FROM enrollments
+		WHERE hash = $1 AND redeemed_at IS NULL AND expires_at > $2`)
+	redeem = db.S(`UPDATE enrollments SET redeemed_at = $3, box_id = $4
+		WHERE hash = $1 AND redeemed_at IS NULL AND expires_at > $2`)
+
+	insert = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at,
+		version, os, arch, slots, labels, set_slots, set_labels, created_at)
+		VALUES ($1, $2, $3, 'org', $2, 'enrolled', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`)
+
+	byID = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE account_id = $1 AND id = $2`)
+	// A box proves itself by its token or its NATS credential; its account
+	// follows from that.
+	byToken    = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE token_hash = $1 OR last_hash = $1`)
+	byIdentity = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE id = $1`)
+
+	setState     = db.S(`UPDATE boxes SET state = $3 WHERE account_id = $1 AND id = $2`)
+	setOwner     = db.S(`UPDATE boxes SET owner_target = $3, owner_id = $4 WHERE account_id = $1 AND id = $2`)
+	setBriefing  = db.S(`UPDATE boxes SET briefing = $3 WHERE account_id = $1 AND id = $2`)
+	setHardening = db.S(`UPDATE boxes SET hardening = $2 WHERE id = $1`)
+	setRotate    = db.S(`UPDATE boxes SET rotate = TRUE WHERE account_id = $1 AND id = $2`)
+	setRetired   = db.S(`UPDATE boxes SET retired_at = $3 WHERE account_id = $1 AND id = $2`)
+	setRevoked   = db.S(`UPDATE boxes SET state = 'revoked', revoked_at = $3, presence = 'offline', telemetry = '{}', last_beat_at = NULL
+		WHERE account_id = $1 AND id = $2`)
+
+	setKey       = db.S(`UPDATE boxes SET nkey = $2 WHERE id = $1`)
+	replaceToken = db.S(`UPDATE boxes SET token_hash = $2, token_expires_at = $3, last_hash = $4, last_expires_at = $5, rotate = FALSE
+		WHERE id = $1`)
+	forgetLast = db.S(`UPDATE boxes SET last_hash = NULL, last_expires_at = NULL WHERE id = $1`)
+
+	report = db.S(`UPDATE boxes SET version = $2, os = $3, arch = $4, slots = $5, labels = $6, agents = $7, isolation = $8 WHERE id = $1`)
+	beat   = db.S(`UPDATE boxes SET presence = 'online', last_beat_at = $2, telemetry = $3, version = $4
+		WHERE id = $1 AND state <> 'revoked'`)
+	setDrained  = db.S(`UPDATE boxes SET state = 'drained' WHERE id = $1 AND state = 'draining'`)
+	selectQuiet = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE presence = 'online' AND last_beat_at <= $1
+		OR presence = 'stale' AND last_beat_at <= $2 LIMIT 500`)
+	setPresence = db.S(`UPDATE boxes SET presence = $3 WHERE id = $1 AND presence = $2 AND last_beat_at = $4`)
+
+	versions = db.Q[BoxVersion](`SELECT version, COUNT(*) AS boxes, SUM(CASE WHEN presence = 'online' THEN 1 ELSE 0 END) AS online
+		FROM boxes WHERE account_id = $1 AND state <> 'revoked' GROUP BY version ORDER BY COUNT(*) DESC, version DESC`)
+
+	insertRevokedKey = db.S(`INSERT INTO revoked_keys (nkey, box_id, revoked_at) VALUES ($1, $2, $3)`)
+	selectRevokedKey = db.Q[string](`SELECT nkey FROM revoked_keys WHERE nkey = $1`)
+	selectOwedKeys   = db.Q[revokedKey](`SELECT nkey, box_id, revoked_at FROM revoked_keys WHERE done_at IS NULL ORDER BY revoked_at LIMIT 100`)
+	selectBoxKeys    = db.Q[revokedKey](`SELECT nkey, box_id, revoked_at FROM revoked_keys WHERE box_id = $1 AND done_at IS NULL`)
+	settleKey        = db.S(`UPDATE revoked_keys SET done_at = $2 WHERE nkey = $1`)
+	// What was issued for a key before its revocation has run out after a day.
+	selectRevoked = db.Q[revokedKey](`SELECT nkey, box_id, revoked_at FROM revoked_keys WHERE revoked_at > $1`)
+
+	insertCommand = db.S(`INSERT INTO box_commands (id, box_id, place, kind, payload, created_at)
+		SELECT $1, $2, $3, $4, $5, CAST($6 AS BIGINT) WHERE EXISTS (SELECT 1 FROM boxes WHERE id = $2 AND state <> 'revoked')
+		ON CONFLICT (id) DO NOTHING`)
+	selectReaders = db.Q[string](`SELECT b.id FROM boxes b WHERE b.sending_until <= $1
+		AND EXISTS (SELECT 1 FROM box_commands c WHERE c.box_id = b.id) LIMIT 100`)
+	lease          = db.S(`UPDATE boxes SET sending_until = $3 WHERE id = $1 AND sending_until <= $2`)
+	selectCommands = db.Q[owed](`SELECT id, box_id, payload FROM box_commands WHERE box_id = $1 ORDER BY place LIMIT 100`)
+	deleteCommand  = db.S(`DELETE FROM box_commands WHERE id = $1`)
+	deleteCommands = db.S(`DELETE FROM box_commands WHERE box_id = $1`)
+	release        = db.S(`UPDATE boxes SET sending_until = $2 WHERE id = $1`)
+
+	briefing = db.Q[*string](`SELECT briefing FROM boxes WHERE id = $1`)
+)
+
+// Briefing is what the operator tells every agent on a box; empty if nothing.
+func Briefing(tx *db.Tx, boxID string) (string, error) {
+	text, ok, err := briefing.Maybe(tx, boxID)
+	if err != nil || !ok || text == nil {
+		return "", err
+	}
+	return *text, nil
+}
+
+// Revocations are the keys that a bus has to refuse from its start on, with
+// the times they were revoked at.
+func Revocations(tx *db.Tx) (map[string]time.Time, error) {
+	rows, err := selectRevoked.All(tx, tx.Now.Add(-credentialTTL-time.Hour))
+	out := make(map[string]time.Time, len(rows))
+	for _, r := range rows {
+		out[r.NKey] = r.RevokedAt
+	}
+	return out, err
+}
+
+// find reads a box of tx.Account; an id that is unknown, foreign or malformed
+// is the same 404.
+func find(tx *db.Tx, boxID string, lock bool) (row, error) {
+	if !id.Valid(boxID) {
+		return row{}, fault.Missing("box")
+	}
+	q := byID
+	if lock {
+		q = q.ForUpdate()
+	}
+	r, ok, err := q.Maybe(tx, tx.Account, boxID)
+	if err == nil && !ok {
+		err = fault.Missing("box")
+	}
+	return r, err
+}
+
+func list(tx *db.Tx, p op.PageIn) ([]row, error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
+	}
+	b := db.Build(`SELECT `+columns+` FROM boxes WHERE retired_at IS NULL AND account_id = `, tx.Account)
+	if state := p.Want("state"); state != "" {
+		b.And("state = ", state)
+	}
+	if more {
+		b.And("(created_at, id) < ", db.Tuple(at, last))
+	}
+	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+}
+
+// known reads the boxes among ids that are not revoked.
+func known(tx *db.Tx, ids []string) ([]row, error) {
+	b := db.Build(`SELECT ` + columns + ` FROM boxes WHERE state <> 'revoked'`)
+	return db.Select[row](tx, b.In("id", ids))
+}
+
+// wire is the box as clients see it at now.
+func (r row) wire(now time.Time) Box {
+	out := Box{
+		ID: r.ID, Name: r.Name, Owner: BoxOwner{r.OwnerTarget, r.OwnerID}, State: r.State,
+		Presence: BoxPresence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: r.LastBeatAt, Active: len(r.Telemetry.V.Runs), Version: r.Version},
+		Slots:    r.Slots, Labels: r.Labels.V, Isolation: r.Isolation.V,
+		Capabilities: make([]BoxAgent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing, CreatedAt: r.CreatedAt, RevokedAt: r.RevokedAt,
+	}
+	for i, a := range r.Agents.V {
+		out.Capabilities[i] = BoxAgent{a.Name, a.Version}
+	}
+	if t := r.Telemetry.V; r.LastBeatAt != nil {
+		out.Presence.Telemetry = &BoxTelemetry{t.State, t.Free, t.DiskFree, t.SkewMS, t.SpoolBytes}
+	}
+	if r.Hardening != nil {
+		out.Hardening = &r.Hardening.V
+	}
+	return out
+}
