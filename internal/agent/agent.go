@@ -212,6 +212,7 @@ func (b *box) run(ctx context.Context) (err error) {
 		b.leave()
 	}
 	b.die(nil)
+	b.proxy.Close()
 	b.tasks.Wait()
 	if cause := context.Cause(b.life); errors.Is(cause, ErrRevoked) {
 		return cause

@@ -7,12 +7,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"yardmaster/internal/agent/driver"
+	"yardmaster/internal/agent/scrub"
 	"yardmaster/internal/agent/spool"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
@@ -33,6 +33,8 @@ type attempt struct {
 	log   *slog.Logger
 	spool *spool.Spool
 	lease *lease
+
+	secrets *scrub.Scrubber // never spooled
 
 	asked  chan struct{}   // closed when the agent is to come to an end
 	killed context.Context // done when it is to end at once
@@ -74,12 +76,14 @@ const (
 
 func newAttempt(parent context.Context, dir string, start protocol.Start, log *slog.Logger) *attempt {
 	a := &attempt{
-		start: start, token: id.Random(), dir: dir,
+		start: start, token: id.Random(), dir: dir, secrets: scrub.New(),
 		log:    log.With("run", start.Run, "attempt", start.Attempt),
 		asked:  make(chan struct{}),
 		fenced: make(chan struct{}), ended: make(chan struct{}), saved: make(chan struct{}),
 		messages: make(chan driver.Message, messagesWaiting),
 	}
+	a.secrets.Add(start.Secrets...)
+	a.secrets.Add(a.token, start.ModelToken, start.GitToken)
 	a.killed, a.kill = context.WithCancel(parent)
 	return a
 }
@@ -115,7 +119,7 @@ func (a *attempt) persist() error {
 func (a *attempt) openSpool() (err error) {
 	a.spool, err = spool.Open(filepath.Join(a.dir, "spool"), spool.Options{
 		Logger:   a.log,
-		Scrubber: scrubber(append(slices.Clone(a.start.Secrets), a.token, a.start.ModelToken, a.start.GitToken)),
+		Scrubber: a.secrets,
 		OnFull: func(err error) {
 			a.end(ending{press: graceful, state: protocol.Failed, kind: "storage_failed", detail: err.Error()})
 		},

@@ -139,6 +139,7 @@ func (b *box) refreshGitToken(ctx context.Context, a *attempt) {
 		a.log.Debug("no fresh git token", "error", err)
 		return
 	}
+	a.secrets.Add(t.Token)
 	a.start.GitToken = t.Token
 }
 

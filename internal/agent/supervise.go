@@ -39,14 +39,12 @@ func (b *box) supervise(life context.Context, a *attempt, from int64, work func(
 	}
 	stop()
 	tasks.Wait()
-	b.forget(a)
-	if keep {
-		if err := a.spool.Close(); err != nil {
-			a.log.Warn("spool not closed", "error", err)
-		}
-		return
+	if !keep {
+		b.remove(a)
+	} else if err := a.spool.Close(); err != nil {
+		a.log.Warn("spool not closed", "error", err)
 	}
-	b.remove(a)
+	b.forget(a)
 }
 
 // watchLease kills the attempt when its lease has run out before it ended.

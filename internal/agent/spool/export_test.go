@@ -12,6 +12,7 @@ func (s *Spool) Abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.text = text{}
+	s.text.clean.Reset()
+	s.text.scrub = nil
 	_ = s.closeFiles()
 }

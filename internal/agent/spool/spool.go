@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"yardmaster/internal/agent/scrub"
 	"yardmaster/internal/protocol"
 )
 
@@ -29,28 +30,19 @@ var ErrFull = errors.New("spool: no space left")
 // always holds it. Nothing that is meant to be spooled comes near.
 const stateBytes = protocol.MaxMessage - 8<<10
 
-// Scrubber takes secrets out of what is spooled.
-type Scrubber interface {
-	// Scrub returns b without secrets; it may change b.
-	Scrub(b []byte) []byte
-	// Partial is how many of the last bytes of b may be the beginning of a
-	// secret that goes on in the next piece of the same text.
-	Partial(b []byte) int
-}
-
 // ErrEnded is what an append returns behind the event that ends an attempt:
 // nothing follows that one.
 var ErrEnded = errors.New("spool: the attempt has ended")
 
 // Options are the limits of a spool; zero fields take the defaults.
 type Options struct {
-	TextWindow time.Duration // pieces of text that arrive within it share an event; 100 ms
-	TextEvent  int           // bytes of text in one event; 16 KiB
-	TextTotal  int64         // bytes of agent updates in one attempt; 8 MiB
-	EventBytes int           // of one event's data; 64 KiB
-	Segment    int64         // bytes after which a new file is begun; 1 MiB
-	Reserve    int64         // bytes set aside for state events on a full disk; 256 KiB
-	Scrubber   Scrubber      // nil scrubs nothing
+	TextWindow time.Duration   // pieces of text that arrive within it share an event; 100 ms
+	TextEvent  int             // bytes of text in one event; 16 KiB
+	TextTotal  int64           // bytes of agent updates in one attempt; 8 MiB
+	EventBytes int             // of one event's data; 64 KiB
+	Segment    int64           // bytes after which a new file is begun; 1 MiB
+	Reserve    int64           // bytes set aside for state events on a full disk; 256 KiB
+	Scrubber   *scrub.Scrubber // takes secrets out of all that is spooled; nil knows none
 	Logger     *slog.Logger
 
 	// OnFull is called once, on a goroutine of its own, when the disk is
@@ -76,6 +68,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Reserve == 0 {
 		o.Reserve = 256 << 10
+	}
+	if o.Scrubber == nil {
+		o.Scrubber = scrub.New()
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -175,7 +170,7 @@ func (s *Spool) Append(kind string, data any) error {
 	}
 	s.mu.Lock()
 	s.flush(kind == protocol.EventFinished)
-	err := s.writeState(kind, s.scrub(raw))
+	err := s.writeState(kind, s.o.Scrubber.Bytes(raw))
 	seq := s.last
 	s.mu.Unlock()
 	if err != nil {

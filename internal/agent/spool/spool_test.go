@@ -16,6 +16,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"yardmaster/internal/agent/scrub"
 	"yardmaster/internal/agent/spool"
 	"yardmaster/internal/protocol"
 )
@@ -163,23 +164,9 @@ func TestLargeUpdateIsShortenedAndStillReadable(t *testing.T) {
 	}
 }
 
-// word scrubs one word, also when it comes in pieces.
-type word string
-
-func (w word) Scrub(b []byte) []byte { return bytes.ReplaceAll(b, []byte(w), []byte("***")) }
-
-func (w word) Partial(b []byte) int {
-	for n := min(len(w)-1, len(b)); n > 0; n-- {
-		if bytes.HasSuffix(b, []byte(w[:n])) {
-			return n
-		}
-	}
-	return 0
-}
-
 func TestSecretAcrossPiecesIsNeverWritten(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, dir, spool.Options{TextWindow: time.Nanosecond, Scrubber: word("hunter22")})
+	s := open(t, dir, spool.Options{TextWindow: time.Nanosecond, Scrubber: scrub.New("hunter22")})
 	for _, piece := range []string{"it is hun", "te", "r22, I said. h", "u"} {
 		changed := s.Changed()
 		say(s, piece)
@@ -192,7 +179,7 @@ func TestSecretAcrossPiecesIsNeverWritten(t *testing.T) {
 	if err := s.Append(protocol.EventFinished, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := said(t, all(t, s, 1)); got != "it is ***, I said. hu" {
+	if got := said(t, all(t, s, 1)); got != "it is "+scrub.Mark+", I said. hu" {
 		t.Errorf("got %q", got)
 	}
 	for _, path := range segments(t, dir) {

@@ -1,16 +1,19 @@
 package spool
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"time"
 	"unicode/utf8"
 )
 
 // text is the state of what the agent says.
 type text struct {
-	kind    string // of the pieces in pending
-	pending []byte
+	kind    string         // of the pieces below
+	scrub   io.WriteCloser // leads to clean; nil at the beginning of a text
+	clean   bytes.Buffer   // not yet spooled
 	timer   *time.Timer
 	spooled int64 // bytes of agent updates in the spool, ever
 	capped  bool
@@ -46,8 +49,11 @@ func (s *Spool) Update(raw json.RawMessage) {
 		s.flush(true)
 		s.text.kind = c.Kind
 	}
-	s.text.pending = append(s.text.pending, c.Content.Text...)
-	if len(s.text.pending) >= s.o.TextEvent {
+	if s.text.scrub == nil {
+		s.text.scrub = s.o.Scrubber.Writer(&s.text.clean)
+	}
+	_, _ = io.WriteString(s.text.scrub, c.Content.Text) // a buffer takes everything
+	if s.text.clean.Len() >= s.o.TextEvent {
 		s.flush(false)
 	}
 	s.later()
@@ -55,7 +61,7 @@ func (s *Spool) Update(raw json.RawMessage) {
 
 // later has what is pending written when the window is over.
 func (s *Spool) later() {
-	if s.text.timer != nil || len(s.text.pending) == 0 {
+	if s.text.timer != nil || s.text.clean.Len() == 0 {
 		return
 	}
 	s.text.timer = time.AfterFunc(s.o.TextWindow, func() {
@@ -66,30 +72,23 @@ func (s *Spool) later() {
 	})
 }
 
-// flush writes pending text. Unless it is the end of the text, what may be the
+// flush writes what is clean. Unless it is the end of the text, what may be the
 // beginning of a secret waits for the rest. The caller holds mu.
 func (s *Spool) flush(end bool) {
-	p := s.text.pending
-	hold := 0
-	if !end && s.o.Scrubber != nil {
-		hold = s.o.Scrubber.Partial(p)
+	if end && s.text.scrub != nil {
+		_ = s.text.scrub.Close() // a buffer takes everything
+		s.text.scrub = nil
 	}
-	ready := p[:len(p)-hold]
-	if len(ready) > 0 {
-		if s.o.Scrubber != nil {
-			ready = s.o.Scrubber.Scrub(append([]byte(nil), ready...))
+	for ready := s.text.clean.Bytes(); len(ready) > 0; {
+		n := cut(ready, s.o.TextEvent)
+		c := chunk{Kind: s.text.kind}
+		c.Content.Type, c.Content.Text = "text", string(ready[:n])
+		if raw, err := json.Marshal(c); err == nil { // strings only: it cannot fail
+			s.update(raw)
 		}
-		for len(ready) > 0 {
-			n := cut(ready, s.o.TextEvent)
-			c := chunk{Kind: s.text.kind}
-			c.Content.Type, c.Content.Text = "text", string(ready[:n])
-			if raw, err := json.Marshal(c); err == nil { // strings only: it cannot fail
-				s.update(raw)
-			}
-			ready = ready[n:]
-		}
+		ready = ready[n:]
 	}
-	s.text.pending = append([]byte(nil), p[len(p)-hold:]...)
+	s.text.clean.Reset()
 	if end && s.text.timer != nil {
 		s.text.timer.Stop()
 		s.text.timer = nil
@@ -115,7 +114,7 @@ func (s *Spool) update(raw json.RawMessage) {
 	if s.text.capped {
 		return
 	}
-	raw = s.scrub(raw)
+	raw = s.o.Scrubber.Bytes(raw)
 	short := raw
 	if len(raw) > s.o.EventBytes {
 		short = shorten(raw, s.o.EventBytes)

@@ -182,11 +182,3 @@ func (s *Spool) fillReserve() error {
 	}
 	return nil
 }
-
-// scrub takes secrets out of an event's data.
-func (s *Spool) scrub(data json.RawMessage) json.RawMessage {
-	if s.o.Scrubber == nil || len(data) == 0 {
-		return data
-	}
-	return s.o.Scrubber.Scrub(data)
-}

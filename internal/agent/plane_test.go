@@ -1,0 +1,500 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"yardmaster/internal/agent"
+	"yardmaster/internal/bus"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/protocol"
+)
+
+const boxID = "box-1"
+
+// plane is a control plane: a real bus, a real git host and the answers a
+// control plane gives, with faults on demand.
+type plane struct {
+	t     *testing.T
+	bus   *bus.Bus
+	http  *httptest.Server // enrollment and reissue, git, the model gateway
+	repo  string           // the bare repository that the git host serves
+	lease time.Duration
+
+	mu       sync.Mutex
+	news     chan struct{} // closed and replaced when anything below changes
+	queue    []protocol.Start
+	claims   map[string]protocol.Start // by claim id
+	runs     map[string]*seen
+	hellos   []protocol.Hello
+	presence *protocol.Presence
+	draining bool
+	silent   bool // renewals and accepts are not answered
+	refuse   *fault.Error
+	reissues int
+	renewals int           // of credentials
+	life     time.Duration // of NATS credentials
+}
+
+// seen is a run as its committed events tell it.
+type seen struct {
+	events []protocol.Event
+	asked  time.Time // newest renewal that was granted
+	fenced bool
+}
+
+func (s *seen) kinds() string {
+	var out []string
+	for _, e := range s.events {
+		if n := len(out); n == 0 || out[n-1] != e.Kind {
+			out = append(out, e.Kind)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func (s *seen) data(t *testing.T, kind string, v any) {
+	t.Helper()
+	for _, e := range s.events {
+		if e.Kind == kind {
+			if err := json.Unmarshal(e.Data, v); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("no event %s among %s", kind, s.kinds())
+}
+
+func (s *seen) text() string {
+	var b strings.Builder
+	for _, e := range s.events {
+		var u struct{ Content struct{ Text string } }
+		if e.Kind == protocol.EventUpdate && json.Unmarshal(e.Data, &u) == nil {
+			b.WriteString(u.Content.Text)
+		}
+	}
+	return b.String()
+}
+
+func (s *seen) finished() (f protocol.Finished, ok bool) {
+	if n := len(s.events); n > 0 && s.events[n-1].Kind == protocol.EventFinished {
+		return f, json.Unmarshal(s.events[n-1].Data, &f) == nil
+	}
+	return f, false
+}
+
+func newPlane(t *testing.T) *plane {
+	t.Helper()
+	p := &plane{
+		t: t, lease: protocol.LeaseTTL, life: 24 * time.Hour, news: make(chan struct{}),
+		claims: map[string]protocol.Start{}, runs: map[string]*seen{}, repo: newRepo(t),
+	}
+	keys, err := bus.NewKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if p.bus, err = bus.Start(ctx, bus.Config{Dir: t.TempDir(), Keys: keys}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		if err := p.bus.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := p.bus.AddBox(ctx, boxID); err != nil {
+		t.Fatal(err)
+	}
+	for method, fn := range map[string]func(context.Context, string, []byte) (any, error){
+		protocol.CallHello: handler(p.hello), protocol.CallClaim: handler(p.claim), protocol.CallAccept: handler(p.accept),
+		protocol.CallRenew: handler(p.renew), protocol.CallCredential: handler(p.credential), protocol.CallGitToken: handler(p.gitToken),
+	} {
+		if err := p.bus.Handle(method, fn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop, err := p.bus.Ingest(ctx, p.ingest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	go p.bus.WatchPresence(ctx, func(_ string, v *protocol.Presence) { p.change(func() { p.presence = v }) })
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/runners/enroll", p.enroll)
+	mux.HandleFunc("POST /v1/runners/creds/reissue", p.reissue)
+	mux.HandleFunc("POST /v1/chat/completions", p.model)
+	mux.HandleFunc("/git/", p.git)
+	p.http = httptest.NewServer(mux)
+	t.Cleanup(p.http.Close)
+	return p
+}
+
+func handler[In, Out any](fn func(context.Context, In) (Out, error)) func(context.Context, string, []byte) (any, error) {
+	return func(ctx context.Context, box string, data []byte) (any, error) {
+		var in In
+		if err := json.Unmarshal(data, &in); err != nil || box != boxID {
+			return nil, fmt.Errorf("box %s: %w", box, err)
+		}
+		return fn(ctx, in)
+	}
+}
+
+func (p *plane) change(fn func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fn()
+	close(p.news)
+	p.news = make(chan struct{})
+}
+
+// until waits until ok holds; it is called with the lock held.
+func (p *plane) until(what string, ok func() bool) {
+	p.t.Helper()
+	deadline := time.After(45 * time.Second)
+	for {
+		p.mu.Lock()
+		done, news := ok(), p.news
+		p.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-news:
+		case <-deadline:
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			for run, s := range p.runs {
+				p.t.Logf("run %s: %s, text %q", run, s.kinds(), s.text())
+			}
+			p.t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+func (p *plane) run(run string) *seen {
+	if p.runs[run] == nil {
+		p.runs[run] = &seen{}
+	}
+	return p.runs[run]
+}
+
+// finish waits for the end of a run.
+func (p *plane) finish(run string) (*seen, protocol.Finished) {
+	p.t.Helper()
+	var f protocol.Finished
+	var s seen
+	p.until("the end of "+run, func() (ok bool) {
+		f, ok = p.run(run).finished()
+		s = *p.run(run)
+		return ok
+	})
+	return &s, f
+}
+
+// saying waits until the agent of a run has said something.
+func (p *plane) saying(run, text string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("%s says %q", run, text), func() bool { return strings.Contains(p.run(run).text(), text) })
+}
+
+func (p *plane) hello(_ context.Context, in protocol.Hello) (out protocol.HelloReply, err error) {
+	p.change(func() {
+		p.hellos = append(p.hellos, in)
+		out.Draining = p.draining
+		for _, r := range in.Runs {
+			v := protocol.RunVerdict{Run: r.Run, Attempt: r.Attempt, Do: protocol.DoKill}
+			if s := p.run(r.Run); !s.fenced {
+				v.Do, v.FromSeq, v.LeaseMS = protocol.DoContinue, int64(len(s.events))+1, p.lease.Milliseconds()
+			}
+			out.Runs = append(out.Runs, v)
+		}
+	})
+	out.ServerMS = time.Now().UnixMilli()
+	return out, nil
+}
+
+func (p *plane) claim(ctx context.Context, in protocol.Claim) (out protocol.ClaimReply, err error) {
+	limit := time.After(time.Duration(in.WaitMS) * time.Millisecond)
+	for {
+		p.mu.Lock()
+		start, again := p.claims[in.ID]
+		if !again && len(p.queue) > 0 && !p.draining && in.Free > 0 {
+			start, again, p.queue = p.queue[0], true, p.queue[1:]
+			p.claims[in.ID] = start
+			p.run(start.Run).asked = time.Now()
+		}
+		news := p.news
+		p.mu.Unlock()
+		if again {
+			return protocol.ClaimReply{Run: &start}, nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return out, ctx.Err()
+		case <-limit:
+			return protocol.ClaimReply{Reasons: []string{"no_task"}}, nil
+		}
+	}
+}
+
+func (p *plane) grant(ctx context.Context, run string) (out protocol.Renewal, err error) {
+	p.mu.Lock()
+	silent, s := p.silent, p.run(run)
+	if _, ended := s.finished(); !silent && !s.fenced && !ended {
+		s.asked = time.Now()
+		out = protocol.Renewal{OK: true, LeaseMS: p.lease.Milliseconds(), CommittedSeq: int64(len(s.events))}
+	}
+	p.mu.Unlock()
+	if silent {
+		<-ctx.Done()
+		return out, ctx.Err()
+	}
+	return out, nil
+}
+
+func (p *plane) accept(ctx context.Context, in protocol.Accept) (protocol.Renewal, error) {
+	return p.grant(ctx, in.Run)
+}
+
+func (p *plane) renew(ctx context.Context, in protocol.Renew) (protocol.Renewal, error) {
+	return p.grant(ctx, in.Run)
+}
+
+func (p *plane) gitToken(context.Context, protocol.GitTokenAsk) (protocol.GitToken, error) {
+	return protocol.GitToken{Token: gitToken, ExpiresMS: 3600_000}, nil
+}
+
+// ingest commits events: exactly once and without gaps, or the test fails.
+func (p *plane) ingest(_ context.Context, box string, e protocol.Envelope) error {
+	p.change(func() {
+		s := p.run(e.Run)
+		for _, ev := range e.Events {
+			switch {
+			case ev.Seq == int64(len(s.events))+1:
+				s.events = append(s.events, ev)
+			default:
+				p.t.Errorf("run %s: event %d (%s) after %d", e.Run, ev.Seq, ev.Kind, len(s.events))
+			}
+		}
+	})
+	return nil
+}
+
+func (p *plane) send(c protocol.Command) {
+	p.t.Helper()
+	if c.ID == "" {
+		c.ID = id.New()
+	}
+	if err := p.bus.Send(context.Background(), boxID, c); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+const (
+	enrollToken = "dev_enr_once"
+	runToken    = "dev_run_long"
+	gitToken    = "dev_att_git"
+	modelToken  = "dev_att_model"
+)
+
+func (p *plane) enroll(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("X-Svc-Enroll-Token") != enrollToken {
+		problem(w, http.StatusBadRequest, "enrollment-token-invalid", "The token is spent.")
+		return
+	}
+	p.credentials(w, r)
+}
+
+func (p *plane) reissue(w http.ResponseWriter, r *http.Request) {
+	p.change(func() { p.reissues++ })
+	p.mu.Lock()
+	refuse := p.refuse
+	p.mu.Unlock()
+	if refuse != nil {
+		problem(w, refuse.Kind.Status(), refuse.Slug, refuse.Detail)
+		return
+	}
+	if r.Header.Get("Authorization") != "Bearer "+runToken {
+		problem(w, http.StatusUnauthorized, "unauthenticated", "No.")
+		return
+	}
+	p.credentials(w, r)
+}
+
+func (p *plane) credentials(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		PublicKey string `json:"public_key"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		p.t.Error(err)
+	}
+	p.mu.Lock()
+	life := p.life
+	p.mu.Unlock()
+	token, err := p.bus.Issue(boxID, in.PublicKey, max(life, time.Second))
+	if err != nil {
+		p.t.Error(err)
+	}
+	now := time.Now()
+	w.WriteHeader(http.StatusCreated)
+	json.NewEncoder(w).Encode(map[string]any{
+		"id": boxID, "account_id": "acc-1", "run_token": runToken, "run_token_expires_iso": now.Add(30 * 24 * time.Hour),
+		"nats_url": p.bus.URL(), "nats_jwt": token, "nats_jwt_expires_iso": now.Add(life),
+	})
+}
+
+func problem(w http.ResponseWriter, status int, slug, detail string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(map[string]any{"type": "https://cp.test/problems/" + slug, "title": slug, "status": status, "detail": detail})
+}
+
+// credential refuses: a box has to be able to go the other way.
+func (p *plane) credential(context.Context, struct{}) (out protocol.CredentialReply, err error) {
+	p.change(func() { p.renewals++ })
+	return out, fault.New(fault.Unavailable, "", "Not now.")
+}
+
+// model is the control plane's gateway with one word to say.
+func (p *plane) model(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "Bearer "+modelToken {
+		http.Error(w, `{"error":{"message":"unknown token"}}`, http.StatusUnauthorized)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprint(w, `{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop",
+		"message":{"role":"assistant","content":"hello"}}],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}`)
+}
+
+// git is git's own HTTP server.
+func (p *plane) git(w http.ResponseWriter, r *http.Request) {
+	if _, password, _ := r.BasicAuth(); password != gitToken {
+		w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
+		http.Error(w, "token unknown", http.StatusUnauthorized)
+		return
+	}
+	(&cgi.Handler{
+		Path: gitPath(p.t), Root: "/git", Stderr: os.Stderr,
+		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(p.repo), "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=box"},
+	}).ServeHTTP(w, r)
+}
+
+func gitPath(t *testing.T) string {
+	out, err := exec.Command("git", "--exec-path").Output()
+	if err != nil {
+		t.Error(err)
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), "git-http-backend")
+}
+
+// newRepo is a bare repository with one commit on main.
+func newRepo(t *testing.T) string {
+	t.Helper()
+	repo := filepath.Join(t.TempDir(), "demo.git")
+	git(t, "", "init", "-q", "--bare", "--initial-branch=main", repo)
+	git(t, repo, "config", "http.receivepack", "true")
+	work := t.TempDir()
+	git(t, work, "init", "-q", "--initial-branch=main")
+	if err := os.WriteFile(filepath.Join(work, "README"), []byte("demo\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	git(t, work, "add", "README")
+	git(t, work, "commit", "-q", "-m", "first")
+	git(t, work, "push", "-q", repo, "main")
+	return repo
+}
+
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// show is a file of the served repository at a revision.
+func (p *plane) show(rev, path string) string {
+	p.t.Helper()
+	return git(p.t, p.repo, "show", rev+":"+path)
+}
+
+// task queues a run and answers its id.
+func (p *plane) task(change func(*protocol.Start)) string {
+	s := protocol.Start{
+		Run: id.New(), Attempt: 1, Task: id.Random(), Kind: "work", LeaseMS: p.lease.Milliseconds(), Repo: "o/demo",
+		CloneURL: p.http.URL + "/git/demo.git", DefaultRef: "main", Branch: "svc/t--12345678", Agent: "builtin", Model: "m",
+		TimeoutMS: 60_000, GatewayURL: p.http.URL, ModelToken: modelToken, GitToken: gitToken,
+		CommitName: "Agent", CommitEmail: "agent@example.test",
+	}
+	change(&s)
+	p.change(func() { p.queue = append(p.queue, s) })
+	return s.Run
+}
+
+// config enrolls a machine.
+func (p *plane) config() agent.Config {
+	p.t.Helper()
+	dir := p.t.TempDir()
+	// The agent of a root box is another user, who must get through.
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	identity, err := agent.Enroll(context.Background(), p.http.URL, enrollToken, agent.Info{Name: "test", Slots: 2})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := identity.Save(dir); err != nil {
+		p.t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	if testing.Verbose() {
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return agent.Config{DataDir: dir, Name: "test", Slots: 2, Version: "1", Logger: log, Timing: agent.Timing{
+		Renew: 2 * time.Second, Beat: 200 * time.Millisecond, ClaimWait: 2 * time.Second, Retry: 20 * time.Millisecond, Grace: 2 * time.Second,
+	}}
+}
+
+// start runs a box; stop ends it gently, and gives what Run returned.
+func (p *plane) start(cfg agent.Config) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- agent.Run(ctx, cfg) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(30 * time.Second):
+			return errors.New("the box does not stop")
+		}
+	})
+	p.t.Cleanup(func() {
+		if err := stop(); err != nil && !errors.Is(err, agent.ErrRevoked) {
+			p.t.Error(err)
+		}
+	})
+	return stop
+}

@@ -1,0 +1,145 @@
+package agent_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"yardmaster/internal/protocol"
+)
+
+func TestAgentRun(t *testing.T) {
+	p := newPlane(t)
+	cfg := p.config()
+	p.start(cfg)
+	run := p.task(func(s *protocol.Start) {
+		s.Prompt = "model\nleak\nwrite a.txt one\ncommit add a\nwrite b.txt two\nreport # Done\nsay all good"
+		s.Secrets = []string{"all good"}
+	})
+	s, f := p.finish(run)
+	if f.State != protocol.Succeeded || f.Report != "# Done" || f.ReportBy != "report_md" || f.Stop != "end_turn" || f.WIP {
+		t.Errorf("finished %+v", f)
+	}
+	want := "run.accepted preparing prepared started usage agent.update git.pushed run.finished"
+	if s.kinds() != want {
+		t.Errorf("events %s, want %s", s.kinds(), want)
+	}
+	if tip := git(t, p.repo, "rev-parse", "svc/t--12345678"); tip != f.Tip || f.Base != git(t, p.repo, "rev-parse", "main") {
+		t.Errorf("the branch is at %s, finished says %+v", tip, f)
+	}
+	if p.show(f.Tip, "a.txt") != "one" || p.show(f.Tip, "b.txt") != "two" || strings.Join(f.Paths, " ") != "" {
+		t.Errorf("pushed files or paths are wrong: %q", f.Paths)
+	}
+	if f.Usage.InputTokens != 7 || f.Usage.OutputTokens != 3 {
+		t.Errorf("usage %+v", f.Usage)
+	}
+	var started protocol.Started
+	s.data(t, protocol.EventStarted, &started)
+	if started.Agent != "builtin" || started.Version != "0.1" || started.Session != "s1" || started.Isolation == "" {
+		t.Errorf("started %+v", started)
+	}
+	if text := s.text(); !strings.HasPrefix(text, "token [") || strings.Contains(text, "good") {
+		t.Errorf("secrets are not scrubbed from %q", text)
+	}
+	p.until("the run is gone from the box", func() bool { return p.presence != nil && len(p.presence.Runs) == 0 && p.presence.Free == 2 })
+	if left, err := os.ReadDir(filepath.Join(cfg.DataDir, "runs")); err != nil || len(left) > 0 {
+		t.Errorf("left on disk: %v, %v", left, err)
+	}
+}
+
+func TestCommandIsJudgedByItsExitCode(t *testing.T) {
+	p := newPlane(t)
+	p.start(p.config())
+	ci := func(script string) string {
+		return p.task(func(s *protocol.Start) {
+			s.Kind, s.Agent, s.Branch = "ci", "command", ""
+			s.Checkout = git(t, p.repo, "rev-parse", "main")
+			s.Command = []string{"/bin/sh", "-c", script}
+			s.Env = map[string]string{"WORD": "seen"}
+		})
+	}
+	good, bad := ci("cat README; echo $WORD >&2; echo changed >README"), ci("echo oops; exit 3")
+	if _, f := p.finish(good); f.State != protocol.Succeeded || *f.ExitCode != 0 || f.Tip != "" ||
+		!strings.Contains(f.Output, "demo") || !strings.Contains(f.Output, "seen") {
+		t.Errorf("good: %+v", f)
+	}
+	s, f := p.finish(bad)
+	if f.State != protocol.Failed || *f.ExitCode != 3 || f.Output != "oops" {
+		t.Errorf("bad: %+v", f)
+	}
+	if !strings.Contains(s.text(), "oops") {
+		t.Errorf("output events: %q", s.text())
+	}
+	if branches := git(t, p.repo, "branch", "--format=%(refname:short)"); branches != "main" {
+		t.Errorf("branches: %s", branches)
+	}
+}
+
+func TestCommandWorkIsPushed(t *testing.T) {
+	p := newPlane(t)
+	p.start(p.config())
+	run := p.task(func(s *protocol.Start) {
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", "sed -i s/demo/changed/ README"}
+	})
+	if _, f := p.finish(run); f.State != protocol.Succeeded || p.show(f.Tip, "README") != "changed" {
+		t.Errorf("finished %+v", f)
+	}
+}
+
+func TestFailuresHaveTheirKind(t *testing.T) {
+	p := newPlane(t)
+	p.start(p.config())
+	for _, c := range []struct {
+		name   string
+		kind   string
+		change func(*protocol.Start)
+	}{
+		{"isolation that the box does not have", "policy_refused", func(s *protocol.Start) { s.Isolation = "vault" }},
+		{"agent that is not installed", "setup_failed", func(s *protocol.Start) { s.Agent = "nobody" }},
+		{"repository that is not there", "checkout_failed", func(s *protocol.Start) { s.CloneURL += ".not" }},
+		{"turn that ends with nothing", "gave_up", func(s *protocol.Start) { s.Prompt = "stop end_turn" }},
+		{"scout without a report", "report_missing", func(s *protocol.Start) { s.Branch, s.Kind = "", "scout" }},
+		{"agent that ends with 0 amid a turn", "agent_crashed", func(s *protocol.Start) { s.Prompt = "exit" }},
+		{"refusal", "gave_up", func(s *protocol.Start) { s.Prompt = "say no\nstop refusal" }},
+		{"time that runs out", "run_timeout", func(s *protocol.Start) { s.Prompt, s.TimeoutMS = "hang", 2000 }},
+		{"model that refuses for good", "no_credential", func(s *protocol.Start) {
+			s.Prompt, s.ModelToken = strings.Repeat("try\n", 3)+"hang", "dev_att_dead"
+		}},
+	} {
+		run := p.task(c.change)
+		if _, f := p.finish(run); f.State != protocol.Failed || f.Kind != c.kind {
+			t.Errorf("%s: %+v", c.name, f)
+		}
+	}
+}
+
+func TestRefusedPushFailsTheRun(t *testing.T) {
+	p := newPlane(t)
+	hook := filepath.Join(p.repo, "hooks", "pre-receive")
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho not today >&2\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.start(p.config())
+	run := p.task(func(s *protocol.Start) { s.Prompt = "write a.txt one\nsay done" })
+	if _, f := p.finish(run); f.State != protocol.Failed || f.Kind != "push_rejected" || !strings.Contains(f.Error, "not today") {
+		t.Errorf("finished %+v", f)
+	}
+}
+
+func TestSecondAttemptResumesTheBranch(t *testing.T) {
+	p := newPlane(t)
+	p.start(p.config())
+	first := p.task(func(s *protocol.Start) { s.Prompt = "write a.txt one\nexit" })
+	_, f := p.finish(first)
+	if f.State != protocol.Failed || !f.WIP || p.show(f.Tip, "a.txt") != "one" {
+		t.Fatalf("first: %+v", f)
+	}
+	second := p.task(func(s *protocol.Start) { s.Attempt, s.Prompt = 2, "write b.txt two\ncommit b\nsay done" })
+	s, g := p.finish(second)
+	var prepared protocol.Prepared
+	s.data(t, protocol.EventPrepared, &prepared)
+	if prepared.Resume != f.Tip || g.State != protocol.Succeeded || p.show(g.Tip, "a.txt")+p.show(g.Tip, "b.txt") != "onetwo" {
+		t.Errorf("second: prepared %+v, finished %+v", prepared, g)
+	}
+}
