@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -142,22 +143,25 @@ type RunTimeline struct {
 }
 
 func (s *Service) events(ctx context.Context, in eventsIn) (RunTimeline, error) {
+	out, settled, err := s.timeline(ctx, in)
+	if err != nil || settled || in.WaitMS == 0 {
+		return out, err
+	}
 	over := time.NewTimer(time.Duration(in.WaitMS) * time.Millisecond)
 	defer over.Stop()
-	runID := in.RunID
 	for {
 		ofTask := s.Hub.Watch(event.TaskTopic(in.ID))
 		var ofRun <-chan struct{}
-		if runID != "" {
-			ofRun = s.Hub.Watch(event.RunTopic(runID))
+		if out.RunID != nil {
+			ofRun = s.Hub.Watch(event.RunTopic(*out.RunID))
 		}
-		out, settled, err := s.timeline(ctx, in)
-		if err != nil || settled || in.WaitMS == 0 {
+		watched := out.RunID
+		out, settled, err = s.timeline(ctx, in)
+		if err != nil || settled {
 			return out, err
 		}
-		if out.RunID != nil && *out.RunID != runID {
-			runID = *out.RunID
-			continue // watch that run before looking again
+		if out.RunID != nil && (watched == nil || *watched != *out.RunID) {
+			continue // a run began meanwhile: watch that one
 		}
 		select {
 		case <-ofTask:
@@ -298,17 +302,17 @@ func (s *Service) tail(ctx context.Context, in tailIn, sink *op.Sink) error {
 		}
 		since = n
 	}
+	// An id that is none of the account's must not be watched.
+	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+		_, err := findRun(tx, in.RunID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	for {
 		news := s.Hub.Watch(event.RunTopic(in.RunID))
-		var r Row
-		var rows []storedEvent
-		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-			if r, err = findRun(tx, in.RunID); err != nil {
-				return err
-			}
-			rows, err = selectEvents.All(tx, r.ID, since, backfillMax)
-			return err
-		})
+		r, rows, err := s.readOnce(ctx, in.RunID, since, news)
 		if err != nil {
 			return err
 		}
@@ -331,4 +335,29 @@ func (s *Service) tail(ctx context.Context, in tailIn, sink *op.Sink) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// step is what a stream reads at a time.
+type step struct {
+	run  Row
+	rows []storedEvent
+}
+
+// readOnce reads on for a stream. Streams that wait for the same news and have
+// come equally far share one read; whatever is stored after that read began
+// closes their news, so that none misses it.
+func (s *Service) readOnce(ctx context.Context, runID string, since int64, news <-chan struct{}) (Row, []storedEvent, error) {
+	out, err, _ := s.reads.Do(fmt.Sprint(runID, since, news), func() (any, error) {
+		var st step
+		err := s.DB.Read(context.WithoutCancel(ctx), func(tx *db.Tx) (err error) {
+			if st.run, err = findRun(tx, runID); err != nil {
+				return err
+			}
+			st.rows, err = selectEvents.All(tx, runID, since, backfillMax)
+			return err
+		})
+		return st, err
+	})
+	st, _ := out.(step)
+	return st.run, st.rows, err
 }

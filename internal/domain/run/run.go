@@ -14,6 +14,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
@@ -115,6 +117,8 @@ type Service struct {
 	// Secrets, optional, are the values that a box has to scrub from what an
 	// agent prints, and its environment.
 	Secrets func(tx *db.Tx, t *task.Row) (env map[string]string, scrub []string, err error)
+
+	reads singleflight.Group // of the streams
 }
 
 func (s *Service) log() *slog.Logger {

@@ -22,10 +22,9 @@ func (s *Service) move(tx *db.Tx, t *Row, to Status, what string, data map[strin
 	}
 	if !to.InFlight() {
 		t.Stuck = false
-		t.BoxID = nil
 	}
 	if to == Pending {
-		t.QueuedAt, t.RunID, t.ClaimedAt, t.StartedAt, t.FinishedAt = tx.Now, nil, nil, nil, nil
+		t.QueuedAt, t.RunID, t.BoxID, t.ClaimedAt, t.StartedAt, t.FinishedAt = tx.Now, nil, nil, nil, nil, nil
 	}
 	if err := store(tx, t, from); err != nil {
 		return err

@@ -12,17 +12,23 @@ import (
 
 // view makes the wire form of tasks of tx.Account.
 func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
-	order, err := selectQueue.All(tx, tx.Account)
+	depth, err := countQueue.One(tx, tx.Account)
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.facts(tx, tx.Account, slices.DeleteFunc(slices.Clone(rows), func(t Row) bool { return t.Status != Pending }))
-	if err != nil {
-		return nil, err
-	}
-	place := make(map[string]int64, len(order))
-	for i, id := range order {
-		place[id] = int64(i + 1)
+	var f *Facts
+	place := map[string]int64{}
+	if pending := slices.DeleteFunc(slices.Clone(rows), func(t Row) bool { return t.Status != Pending }); len(pending) > 0 {
+		if f, err = s.facts(tx, tx.Account, pending); err != nil {
+			return nil, err
+		}
+		order, err := selectQueue.All(tx, tx.Account)
+		if err != nil {
+			return nil, err
+		}
+		for i, id := range order {
+			place[id] = int64(i + 1)
+		}
 	}
 	ids := make([]string, len(rows))
 	for i := range rows {
@@ -47,7 +53,7 @@ func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
 		}
 		w := wire(t)
 		w.Repo = repos[t.RepoID].FullName()
-		w.QueueDepth, w.QueueDepthCap = int64(len(order)), s.QueueCap
+		w.QueueDepth, w.QueueDepthCap = depth, s.QueueCap
 		switch t.Status {
 		case Pending:
 			at := place[t.ID]
