@@ -209,6 +209,9 @@ func (l *launch) prepare() error {
 	l.cmd.Stderr = &l.stderr
 	l.stderr.dst = l.spec.Stderr
 	l.cmd.Stdout = l.spec.Stdout
+	if same(l.spec.Stdout, l.spec.Stderr) {
+		l.cmd.Stdout = l.cmd.Stderr // one writer, so that it is not written to twice at a time
+	}
 	if l.spec.Piped || l.spec.Stdin != nil {
 		w, r, err := l.pipe(true)
 		if err != nil {
@@ -343,6 +346,12 @@ func own(dirs ...string) error {
 		}
 	}
 	return nil
+}
+
+// same tells whether two writers are one; those that cannot be compared are not.
+func same(a, b io.Writer) (yes bool) {
+	defer func() { _ = recover() }()
+	return a != nil && a == b
 }
 
 // opening passes output on and remembers its start, which tells why a launcher failed.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -204,15 +205,16 @@ func TestHostileCheckouts(t *testing.T) {
 	}
 	type trick struct {
 		do     func(t *testing.T, w *Checkout, canary, dot string)
-		damage bool // the agent's commit is lost, its files are not
+		damage bool   // the agent's commit is lost, its files are not
+		armed  string // a folder where plain "git status" runs what was planted
 	}
 	for name, x := range map[string]trick{
-		"configuration and hooks": {do: func(t *testing.T, w *Checkout, canary, dot string) {
+		"configuration and hooks": {armed: ".", do: func(t *testing.T, w *Checkout, canary, dot string) {
 			commit(t, w.dir)
 			plant(t, w, canary, dot)
 			write(t, w.dir, map[string]string{".gitattributes": "* filter=evil diff=evil\n", "late": "1\n"})
 		}},
-		"a submodule with a configuration": {do: func(t *testing.T, w *Checkout, canary, dot string) {
+		"a submodule with a configuration": {armed: "sub", do: func(t *testing.T, w *Checkout, canary, dot string) {
 			sub := filepath.Join(w.dir, "sub")
 			write(t, sub, map[string]string{"f": "1\n"})
 			git(t, sub, "init", "-q")
@@ -223,13 +225,13 @@ func TestHostileCheckouts(t *testing.T) {
 			write(t, sub, map[string]string{"f": "2\n", "g": "2\n"})
 			write(t, w.dir, map[string]string{"late": "1\n"})
 		}},
-		"a .git file that points elsewhere": {damage: true, do: func(t *testing.T, w *Checkout, canary, dot string) {
+		"a .git file that points elsewhere": {damage: true, armed: ".", do: func(t *testing.T, w *Checkout, canary, dot string) {
 			commit(t, w.dir)
 			away := filepath.Join(filepath.Dir(w.dir), "away")
 			must(t, os.Rename(dot, away), os.WriteFile(dot, []byte("gitdir: "+away+"\n"), 0o644))
 			plant(t, w, canary, away)
 		}},
-		"a .git link": {damage: true, do: func(t *testing.T, w *Checkout, canary, dot string) {
+		"a .git link": {damage: true, armed: ".", do: func(t *testing.T, w *Checkout, canary, dot string) {
 			commit(t, w.dir)
 			away := filepath.Join(filepath.Dir(w.dir), "away")
 			must(t, os.Rename(dot, away), os.Symlink(away, dot))
@@ -286,7 +288,15 @@ func TestHostileCheckouts(t *testing.T) {
 			canary := filepath.Join(t.TempDir(), "canary")
 			write(t, w.dir, map[string]string{"mark": "work\n"})
 			x.do(t, w, canary, filepath.Join(w.dir, ".git"))
-			os.Remove(canary) // planting it may have run it
+			if x.armed != "" {
+				status := exec.CommandContext(t.Context(), "git", "status")
+				status.Dir, status.Env = filepath.Join(w.dir, x.armed), userEnv
+				out, err := status.CombinedOutput() // what the trick does to git itself is not of interest
+				if _, statErr := os.Stat(canary); statErr != nil {
+					t.Fatalf("the trick is none: %v: %s", err, out)
+				}
+			}
+			os.Remove(canary)
 			r := collect(t, w)
 			if b, err := os.ReadFile(canary); err == nil {
 				t.Errorf("something was run: %s", b)
