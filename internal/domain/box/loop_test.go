@@ -1,0 +1,307 @@
+package box
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"yardmaster/internal/bus/boxconn"
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/protocol"
+)
+
+// machine is the far side: an enrolled box with its connection.
+type machine struct {
+	BoxCredentials
+	public string
+	conn   *boxconn.Conn
+	states chan boxconn.State
+	verbs  chan string // of what came over the control subject
+}
+
+// join enrolls a machine and connects it.
+func (f *fixture) join() *machine {
+	f.t.Helper()
+	seed, public := keyPair(f.t)
+	m := &machine{BoxCredentials: f.enrolled(public), public: public, states: make(chan boxconn.State, 100), verbs: make(chan string, 100)}
+	conn, err := boxconn.Dial(m.NATSURL, m.ID, func() (string, []byte) { return m.NATSJWT, slices.Clone(seed) },
+		boxconn.Options{OnState: func(s boxconn.State) { m.states <- s }})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(conn.Close)
+	m.conn = conn
+	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
+	defer cancel()
+	if err := conn.Wait(ctx); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := conn.Control(func(verb string, _ []byte) { m.verbs <- verb }); err != nil {
+		f.t.Fatal(err)
+	}
+	return m
+}
+
+// run serves and loops until the test ends.
+func (f *fixture) run() {
+	f.t.Helper()
+	if err := f.Serve(); err != nil {
+		f.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- f.Loop(ctx) }()
+	f.t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				f.t.Error(err)
+			}
+		case <-time.After(patience):
+			f.t.Error("the loop does not end")
+		}
+	})
+}
+
+func (f *fixture) hello(m *machine, h protocol.Hello) (out protocol.HelloReply) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
+	defer cancel()
+	if err := m.conn.Call(ctx, protocol.CallHello, h, &out); err != nil {
+		f.t.Fatal(err)
+	}
+	return out
+}
+
+func TestLifeOfABox(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		f.run()
+		m := f.join()
+		reply := f.hello(m, protocol.Hello{Version: "1.1.0", Slots: 4, OS: "linux", Arch: "amd64", Isolation: []string{"landlock"},
+			Agents: []protocol.AgentInfo{{Name: "codex", Version: "0.1"}}, Runs: []protocol.RunRef{{Run: "r", Attempt: 1, Seq: 7}}})
+		if reply.Draining || len(reply.Runs) != 1 || reply.Runs[0].FromSeq != 8 || reply.ServerMS == 0 {
+			t.Errorf("hello is answered %+v", reply)
+		}
+		b := f.box(m.ID)
+		if b.Slots != 4 || !slices.Equal(b.Capabilities, []BoxAgent{{"codex", "0.1"}}) || !slices.Equal(b.Isolation, []string{"landlock"}) || b.Presence.Version != "1.1.0" {
+			t.Errorf("after hello: %+v", b)
+		}
+
+		say := func(p protocol.Presence) {
+			t.Helper()
+			if err := m.conn.Beat(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		say(protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 3, Runs: []protocol.RunRef{{Run: "r", Attempt: 1}}, DiskFree: 5})
+		eventually(t, "the box comes online", func() bool { return f.box(m.ID).Presence.Status == Online })
+		if p := f.box(m.ID).Presence; p.Active != 1 || p.Telemetry == nil || p.Telemetry.DiskFree != 5 || p.LastBeat == nil {
+			t.Errorf("presence %+v", p)
+		}
+		if n := read(f, countAudit, m.ID, "box.online"); n != 1 {
+			t.Errorf("%d audit rows for coming online", n)
+		}
+
+		var cred protocol.CredentialReply
+		if err := m.conn.Call(t.Context(), protocol.CallCredential, struct{}{}, &cred); err != nil || cred.JWT == "" || cred.ExpiresMS < 86_000_000 {
+			t.Errorf("cred.renew is answered %+v, %v", cred, err)
+		}
+
+		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/drain", nil)
+		if verb := receive(t, "drain", m.verbs); verb != "drain" {
+			t.Errorf("drain reached the box as %s", verb)
+		}
+		if !f.hello(m, protocol.Hello{Version: "1.1.0", Slots: 4}).Draining {
+			t.Error("a draining box is not told so at its hello")
+		}
+		say(protocol.Presence{Version: "1.1.0", State: "drained", Slots: 4, Free: 4})
+		eventually(t, "the box is drained", func() bool { return f.box(m.ID).State == Drained })
+		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/drain", map[string]bool{"resume": true})
+		if verb := receive(t, "resume", m.verbs); verb != "resume" {
+			t.Errorf("resume reached the box as %s", verb)
+		}
+
+		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/revoke", nil)
+		if verb := receive(t, "revoke", m.verbs); verb != "revoke" {
+			t.Errorf("revoke reached the box as %s", verb)
+		}
+		for refused := false; !refused; {
+			refused = boxconn.IsRefused(receive(t, "refusal of the credential", m.states).Err)
+		}
+	})
+}
+
+func receive[T any](t *testing.T, what string, ch <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("never: %s", what)
+		panic("unreachable")
+	}
+}
+
+func TestReissueReachesTheBox(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		f.run()
+		m := f.join()
+		got := m.commands(t)
+		var r BoxReissue
+		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/creds/reissue", nil).into(t, &r)
+		if c := receive(t, "command", got); c.ID != r.CommandID || c.Kind != protocol.CommandRotate {
+			t.Errorf("the box is told %+v, promised was %s", c, r.CommandID)
+		}
+		var c BoxCredentials
+		f.want(200, "", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": m.public}, "Authorization", "Bearer "+*m.RunToken).into(t, &c)
+		if c.RunToken == nil {
+			t.Error("an operator's reissue leaves the durable token as it was")
+		}
+	})
+}
+
+// commands reads the box's durable commands until the test ends.
+func (m *machine) commands(t *testing.T) <-chan protocol.Command {
+	ch := make(chan protocol.Command, 100)
+	ctx, cancel := context.WithCancel(context.Background())
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		_ = m.conn.Commands(ctx, func(c protocol.Command) error { ch <- c; return nil })
+	})
+	t.Cleanup(func() { cancel(); reading.Wait() })
+	return ch
+}
+
+func TestOwedCommandsArriveOnceInOrder(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		m := f.join()
+		owe := func(c protocol.Command) {
+			t.Helper()
+			f.write(func(tx *db.Tx) error { return f.Owe(tx, m.ID, c) })
+		}
+		const n = 5
+		for i := range n { // before anybody delivers
+			owe(protocol.Command{ID: fmt.Sprintf("c%d", n-i), Kind: protocol.CommandMessage, Run: "r"})
+		}
+		owe(protocol.Command{ID: "c1", Kind: protocol.CommandMessage, Run: "r"})
+		f.run()
+		got := m.commands(t)
+		for i := range n {
+			if c := receive(t, "command", got); c.ID != fmt.Sprintf("c%d", n-i) {
+				t.Errorf("command %d is %s", i, c.ID)
+			}
+		}
+		owe(protocol.Command{Kind: protocol.CommandPermit}) // and after
+		if c := receive(t, "command", got); c.Kind != protocol.CommandPermit || c.ID == "" {
+			t.Errorf("got %+v", c)
+		}
+		eventually(t, "nothing is owed any more", func() bool { return read(f, countOwed, m.ID) == 0 })
+		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/revoke", nil)
+		owe(protocol.Command{Kind: protocol.CommandPermit})
+		if read(f, countOwed, m.ID) != 0 {
+			t.Error("a revoked box is owed a command")
+		}
+	})
+}
+
+// TestDeliveryByTwoNodes has a second node deliver at the same time.
+func TestDeliveryByTwoNodes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		m := f.join()
+		f.write(func(tx *db.Tx) error { return f.Owe(tx, m.ID, protocol.Command{ID: "c", Kind: protocol.CommandPermit}) })
+		other := &Service{DB: f.DB, Hub: f.Hub, Bus: f.Bus}
+		var both sync.WaitGroup
+		sent := make([]int, 2)
+		for i, s := range []*Service{f.Service, other} {
+			both.Go(func() {
+				var err error
+				if sent[i], err = s.deliverTo(context.Background(), m.ID); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		if sent[0]+sent[1] != 1 {
+			t.Errorf("the two sent %v", sent)
+		}
+	})
+}
+
+func TestSilentBoxes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		boxID := f.enrolled(publicKey(t)).ID
+		heard := map[string]protocol.Presence{boxID: {Version: "1.0.0", State: "ready"}, "unknown": {}}
+		if err := f.store(t.Context(), heard); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct {
+			silent time.Duration
+			want   string
+		}{{40 * time.Second, Online}, {50 * time.Second, Stale}, {100 * time.Second, Offline}} {
+			f.write(func(tx *db.Tx) error { _, err := backdate.Exec(tx, boxID, tx.Now.Add(-step.silent)); return err })
+			if got := f.box(boxID).Presence.Status; got != step.want {
+				t.Errorf("before the sweep, after %s: %s, want %s", step.silent, got, step.want)
+			}
+			if err := f.age(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := read(f, presenceOf, boxID); got != step.want {
+				t.Errorf("after %s: %s, want %s", step.silent, got, step.want)
+			}
+		}
+		if n := read(f, countAudit, boxID, "box.offline"); n != 1 {
+			t.Errorf("%d audit rows for going offline", n)
+		}
+		if err := f.store(t.Context(), heard); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(f, presenceOf, boxID); got != Online {
+			t.Errorf("after a new beat: %s", got)
+		}
+	})
+}
+
+var presenceOf = db.Q[string](`SELECT presence FROM boxes WHERE id = $1`)
+
+// TestPresenceAt: with time a presence only ever gets worse.
+func TestPresenceAt(t *testing.T) {
+	rank := map[string]int{Online: 0, Stale: 1, Offline: 2}
+	rapid.Check(t, func(t *rapid.T) {
+		beat := time.UnixMicro(0)
+		stored := rapid.SampledFrom([]string{Online, Stale, Offline}).Draw(t, "stored")
+		a := time.Duration(rapid.Int64Range(0, int64(3*time.Minute)).Draw(t, "age"))
+		b := a + time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "more"))
+		if x, y := presenceAt(stored, &beat, beat.Add(a)), presenceAt(stored, &beat, beat.Add(b)); rank[x] > rank[y] {
+			t.Fatalf("%s after %s, %s after %s", x, a, y, b)
+		}
+	})
+	if got := presenceAt(Online, nil, time.UnixMicro(0)); got != Offline {
+		t.Errorf("without a beat: %s", got)
+	}
+}
+
+// TestCallsOfARevokedBox is a box that calls before the bus has cut it off.
+func TestCallsOfARevokedBox(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, dbtest.SQLite(t), true)
+	c := f.enrolled(publicKey(t))
+	f.want(200, "", "POST", "/v1/runners/"+c.ID+"/revoke", nil)
+	if _, err := f.renew(t.Context(), c.ID, nil); err == nil {
+		t.Error("a revoked box gets a credential")
+	}
+	if _, err := f.Service.hello(t.Context(), c.ID, []byte(`{"slots":1}`)); err == nil {
+		t.Error("a revoked box is greeted")
+	}
+}
