@@ -144,6 +144,7 @@ func (s *Service) claim(ctx context.Context, boxID string, c protocol.Claim) (st
 
 // begin makes the run of the task's next attempt.
 func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID string) (*protocol.Start, error) {
+	defer within(tx, t.AccountID)()
 	r := Row{ID: id.New(), AccountID: t.AccountID, TaskID: t.ID, RepoID: t.RepoID, BoxID: boxID, ClaimID: claimID, Template: t.Template}
 	if err := s.Tasks.MarkClaimed(tx, t, r.ID, boxID); err != nil {
 		return nil, err
@@ -167,6 +168,7 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID string) (*protoco
 // repeat answers a claim again whose answer the box may not have got. The
 // tokens sent before are revoked: they cannot be read back.
 func (s *Service) repeat(tx *db.Tx, r *Row) (*protocol.Start, error) {
+	defer within(tx, r.AccountID)()
 	t, ok, err := task.Get(tx, r.AccountID, r.TaskID)
 	if err != nil || !ok {
 		return nil, err

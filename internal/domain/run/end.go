@@ -149,9 +149,19 @@ func (s *Service) Pulse(tx *db.Tx, taskID string) (*task.TaskPulse, error) {
 		LastSeq: r.LastSeq, ProgressAt: rows[len(rows)-1].ProgressAt.Truncate(time.Millisecond), LeaseExpiresAt: r.LeaseExpiresAt}, nil
 }
 
+// within makes tx be about an account until the returned function is called.
+// What boxes and loops do comes without an account; the run decides whose data
+// it is about.
+func within(tx *db.Tx, account string) (back func()) {
+	was := tx.Account
+	tx.Account = account
+	return func() { tx.Account = was }
+}
+
 // lose ends a run that its box no longer holds, if still says so once it is
 // locked, and puts its task back into the queue.
 func (s *Service) lose(tx *db.Tx, l lease, kind, text string, still func(*Row) bool) error {
+	defer within(tx, l.AccountID)()
 	t, ok, err := task.Lock(tx, l.AccountID, l.TaskID)
 	if err != nil || !ok {
 		return err
@@ -167,10 +177,10 @@ func (s *Service) lose(tx *db.Tx, l lease, kind, text string, still func(*Row) b
 	return s.Tasks.AttemptFailed(tx, &t, kind, text)
 }
 
-// GiveBack ends the live runs of a box that is revoked, or that has to let go,
+// Evacuate ends the live runs of a box that is revoked, or that has to let go,
 // and queues their tasks again. Kind is box_lost or box_drained. It answers how
 // many there were.
-func (s *Service) GiveBack(tx *db.Tx, boxID, kind, text string) (int, error) {
+func (s *Service) Evacuate(tx *db.Tx, boxID, kind, text string) (int, error) {
 	runs, err := selectLiveOnBox.All(tx, boxID)
 	if err != nil {
 		return 0, err

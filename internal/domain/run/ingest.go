@@ -44,6 +44,7 @@ func (s *Service) Ingest(ctx context.Context, boxID string, e protocol.Envelope)
 		if !slices.ContainsFunc(fresh, isState) {
 			return s.append(tx, e, h.CommittedSeq, fresh)
 		}
+		defer within(tx, h.AccountID)()
 		// Whoever changes both locks the task before the run.
 		t, ok, err := task.Lock(tx, h.AccountID, h.TaskID)
 		if err != nil {
