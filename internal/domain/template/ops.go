@@ -1,9 +1,9 @@
 package template
 
 import (
-	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
@@ -17,120 +17,124 @@ const group = "Templates and prompt variables"
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: "template.list", Method: "GET", Path: "/v1/templates", Group: group, Rule: policy.Require(policy.ReadRunners), Paging: &op.Paging{Default: 50, Max: 100},
-			Summary: "The account's agent templates, by name"}, s.list),
+		op.New(op.Row{ID: "template.list", Method: "GET", Path: "/v1/templates", Group: group, Rule: policy.Require(policy.ReadRunners), Paging: &op.Paging{Full: true},
+			Summary: "Every agent template of the account, by name"}, s.list),
 		op.New(op.Row{ID: "template.get", Method: "GET", Path: "/v1/templates/{name}", Group: group, Rule: policy.Require(policy.ReadRunners),
-			Summary: "One agent template"}, s.get),
+			Summary: "One template"}, s.get),
 		op.New(op.Row{ID: "template.set", Method: "PUT", Path: "/v1/templates/{name}", Group: group, Rule: policy.Require(policy.WriteRunners),
-			Summary: "Create or fully replace a template; a field left out takes its default"}, s.set),
+			Refuses: []op.Refusal{{Status: 422, Slug: "too-many-templates"}},
+			Summary: "Create or fully replace a template; what is left out gets its default"}, s.set),
 		op.New(op.Row{ID: "template.delete", Method: "DELETE", Path: "/v1/templates/{name}", Group: group, Rule: policy.Require(policy.WriteRunners),
-			Summary: "Delete a template; one that is not there is no error"}, s.delete),
+			Summary: "Delete a template; the one named default goes back to what it was at first"}, s.delete),
 	}
 }
 
-type listIn struct{ op.PageIn }
-
-func (s *Service) list(ctx context.Context, in listIn) (op.Page[AgentTemplate], error) {
-	var out []AgentTemplate
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		if out, err = list(tx, in.PageIn); err != nil {
-			return err
+func (s *Service) list(ctx context.Context, _ op.None) (op.Page[Template], error) {
+	var out []Template
+	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+		rows, err := all.All(tx, tx.Account)
+		for _, r := range rows {
+			out = append(out, r.template())
 		}
-		return withDefault(tx, in.PageIn, &out)
-	})
-	return op.NewPage(in.PageIn, out, func(t AgentTemplate) []string { return []string{t.Name} }), err
-}
-
-// withDefault puts the default template in its place on the page, if the
-// account has not set its own.
-func withDefault(tx *db.Tx, p op.PageIn, page *[]AgentTemplate) error {
-	if after := p.After(); len(after) == 1 && after[0] >= Default {
-		return nil
-	}
-	_, set, err := byName.Maybe(tx, tx.Account, Default)
-	if err != nil || set {
 		return err
+	})
+	if at, found := slices.BinarySearchFunc(out, Default, func(t Template, name string) int { return strings.Compare(t.Name, name) }); !found {
+		out = slices.Insert(out, at, Defaults(Default))
 	}
-	at, _ := slices.BinarySearchFunc(*page, Default, func(t AgentTemplate, name string) int { return cmp.Compare(t.Name, name) })
-	if at == p.Size() {
-		return nil // it belongs on a later page
-	}
-	*page = slices.Insert(*page, at, fresh(Default))
-	if len(*page) > p.Size() {
-		*page = (*page)[:p.Size()]
-	}
-	return nil
+	return op.Whole(out), err
 }
 
 type nameIn struct {
 	Name string `json:"name"`
 }
 
-func (s *Service) get(ctx context.Context, in nameIn) (AgentTemplate, error) {
-	var t AgentTemplate
-	err := s.DB.Read(ctx, func(tx *db.Tx) error {
-		var ok bool
-		var err error
-		if t, ok, err = ByName(tx, tx.Account, in.Name); err == nil && !ok {
+func (s *Service) get(ctx context.Context, in nameIn) (out Template, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		t, ok, err := ByName(tx, tx.Account, in.Name)
+		if err == nil && !ok {
 			err = fault.Missing("template")
 		}
+		out = t
 		return err
 	})
-	return t, err
+	return out, err
 }
 
 type setIn struct {
-	Name      string            `json:"name" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$"`
-	Agent     string            `json:"agent,omitempty" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" default:"builtin"`
-	Provider  string            `json:"provider,omitempty" enum:"anthropic,openai,google,openrouter,compatible,scripted"`
+	Name      string            `json:"name"`
+	Agent     string            `json:"agent,omitempty" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"default builtin"`
 	Model     string            `json:"model,omitempty" maxLength:"200"`
-	BaseURL   string            `json:"base_url,omitempty" maxLength:"500"`
-	API       string            `json:"api,omitempty" enum:"chat,messages,responses" default:"chat"`
-	Options   map[string]string `json:"options,omitempty" maxItems:"50" maxLength:"2000"`
-	Command   []string          `json:"command,omitempty" maxItems:"100" maxLength:"4000"`
-	TimeoutS  int               `json:"timeout_s,omitempty" minimum:"10" maximum:"86400" default:"3600"`
-	Isolation string            `json:"isolation,omitempty" enum:"none,landlock,bubblewrap"`
+	Provider  string            `json:"provider,omitempty" enum:"anthropic,openai,google,openrouter,compatible,scripted"`
+	BaseURL   string            `json:"base_url,omitempty" maxLength:"500" doc:"required for the provider compatible"`
+	Options   map[string]string `json:"options,omitempty" maxItems:"64" maxLength:"4000"`
+	Command   []string          `json:"command,omitempty" maxItems:"100" maxLength:"4000" doc:"required for the agent command"`
+	Timeout   int64             `json:"timeout,omitempty" minimum:"10" maximum:"86400" doc:"seconds; default 3600"`
+	API       string            `json:"api,omitempty" enum:"chat,messages,responses" doc:"for the agent builtin; default chat"`
+	Isolation string            `json:"isolation,omitempty" enum:"none,landlock,bubblewrap" doc:"default none"`
 }
 
-func (s *Service) set(ctx context.Context, in setIn) (AgentTemplate, error) {
-	t := fresh(in.Name)
-	t.Agent, t.API, t.TimeoutS = cmp.Or(in.Agent, t.Agent), cmp.Or(in.API, t.API), cmp.Or(in.TimeoutS, t.TimeoutS)
-	t.Provider, t.Model, t.BaseURL, t.Isolation = in.Provider, in.Model, in.BaseURL, in.Isolation
+// template fills in the defaults of what was left out.
+func (in setIn) template() Template {
+	t := Defaults(in.Name)
+	t.Model, t.Provider, t.BaseURL = in.Model, in.Provider, strings.TrimRight(in.BaseURL, "/")
+	if in.Agent != "" {
+		t.Agent = in.Agent
+	}
+	if in.API != "" || t.Agent != Builtin {
+		t.API = in.API
+	}
+	if in.Timeout != 0 {
+		t.Timeout = in.Timeout
+	}
+	if in.Isolation != "" {
+		t.Isolation = in.Isolation
+	}
 	if in.Options != nil {
 		t.Options = in.Options
 	}
-	if in.Command != nil {
-		t.Command = in.Command
-	}
+	t.Command = append(t.Command, in.Command...)
+	return t
+}
+
+func (s *Service) set(ctx context.Context, in setIn) (out Template, err error) {
+	t := in.template()
 	if err := t.check(); err != nil {
-		return AgentTemplate{}, err
+		return out, err
 	}
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		if _, err := upsert.Exec(tx, tx.Account, in.Name, db.JSON[AgentTemplate]{V: t}, tx.Micros()); err != nil {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if _, err := put.Exec(tx, tx.Account, t.Name, db.JSON[Template]{V: t}, tx.Now); err != nil {
 			return err
 		}
-		r, err := byName.One(tx, tx.Account, in.Name)
+		if n, err := count.One(tx, tx.Account); err != nil {
+			return err
+		} else if n > most {
+			return fault.Newf(fault.Unprocessable, "too-many-templates", "An account may have %d templates.", most)
+		}
+		r, err := byName.One(tx, tx.Account, t.Name)
 		if err != nil {
 			return err
 		}
-		t = r.template()
-		return event.Record(tx, event.Change{Kind: "template.set", Object: in.Name, Data: map[string]string{"agent": t.Agent, "model": t.Model}})
+		out = r.template()
+		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic("")) // tasks may have waited for it
+		return event.Record(tx, event.Change{Kind: "template.set", Object: t.Name, Data: map[string]string{"agent": t.Agent, "model": t.Model, "provider": t.Provider}})
 	})
-	return t, err
+	return out, err
 }
 
-// TemplateDeleted tells whether there was anything to delete.
-type TemplateDeleted struct {
-	Deleted bool `json:"deleted"`
+// DeletedTemplate is the answer of template.delete.
+type DeletedTemplate struct {
+	Name    string `json:"name"`
+	Deleted bool   `json:"deleted" doc:"false: there was none"`
 }
 
-func (s *Service) delete(ctx context.Context, in nameIn) (out TemplateDeleted, err error) {
+func (s *Service) delete(ctx context.Context, in nameIn) (out DeletedTemplate, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		n, err := remove.Exec(tx, tx.Account, in.Name)
+		out = DeletedTemplate{in.Name, n > 0}
 		if err != nil || n == 0 {
 			return err
 		}
-		out.Deleted = true
+		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
 		return event.Record(tx, event.Change{Kind: "template.deleted", Object: in.Name})
 	})
 	return out, err

@@ -1,64 +1,98 @@
-// Package template is how an agent is run: which agent, on which model, with
-// which options. A task names a template; an account always has one called
-// default, the built-in agent, until it says otherwise.
+// Package template is the account's agent templates: by what name a task asks
+// for which coding agent, with which model of which provider, how it is
+// started and how long it may take.
 package template
 
 import (
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 )
 
-// Default is the name of the template that every account has.
+// Agents that are not programs of others: the one this program carries, and
+// any command.
+const (
+	Builtin = "builtin"
+	Command = "command"
+)
+
+// Default is the template that every account has, set or not.
 const Default = "default"
 
-// Agents are the values of a template's agent. Builtin and command come with
-// every box; the others have to be installed there.
-var Agents = []string{"builtin", "claude", "codex", "opencode", "gemini", "qwen", "goose", "command"}
+// compatible is the provider that has no address of its own.
+const compatible = "compatible"
 
-// AgentTemplate is a template as it is stored and shown.
-type AgentTemplate struct {
+// most is how many templates an account may have.
+const most = 200
+
+// Template is how an agent is run. What the caller of template.set leaves out
+// has its default.
+type Template struct {
 	Name      string            `json:"name"`
-	Agent     string            `json:"agent" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command"`
-	Provider  string            `json:"provider" doc:"whose key; empty: the first of the account that fits"`
-	Model     string            `json:"model" doc:"empty: the provider's or the agent's own default"`
-	BaseURL   string            `json:"base_url" doc:"of a compatible provider"`
-	API       string            `json:"api" enum:"chat,messages,responses" doc:"wire form the built-in agent speaks"`
-	Options   map[string]string `json:"options"`
+	Agent     string            `json:"agent" doc:"builtin, command, or a coding agent that the box must have"`
+	Model     string            `json:"model" doc:"empty: the agent's own choice"`
+	Provider  string            `json:"provider" doc:"whose key is used; empty: the first of the account's keys that fits"`
+	BaseURL   string            `json:"base_url" doc:"of the provider compatible: the key with this address is used"`
+	Options   map[string]string `json:"options" doc:"of the agent"`
 	Command   []string          `json:"command" doc:"argv of the agent command"`
-	TimeoutS  int               `json:"timeout_s" doc:"seconds a run may take"`
-	Isolation string            `json:"isolation" doc:"the least a box must offer; empty: what the repository's policy says"`
-	CreatedAt *time.Time        `json:"created_at" doc:"null: never set"`
+	Timeout   int64             `json:"timeout" doc:"seconds a run may take"`
+	API       string            `json:"api" doc:"wire form that the agent builtin speaks; empty for the others"`
+	Isolation string            `json:"isolation" doc:"the least a box must offer"`
+	CreatedAt *time.Time        `json:"created_at" doc:"null: never set, this is what every account begins with"`
 	UpdatedAt *time.Time        `json:"updated_at"`
 }
 
-// Timeout is TimeoutS as a duration.
-func (t AgentTemplate) Timeout() time.Duration { return time.Duration(t.TimeoutS) * time.Second }
-
-// fresh is a template with every field at its default.
-func fresh(name string) AgentTemplate {
-	return AgentTemplate{Name: name, Agent: "builtin", API: "chat", Options: map[string]string{}, Command: []string{}, TimeoutS: 3600}
-}
-
-// check refuses templates that could not run.
-func (t AgentTemplate) check() error {
-	switch {
-	case t.Provider == "compatible" && t.BaseURL == "":
-		return fault.Field("base_url", "is required for a compatible provider")
-	case t.BaseURL != "" && !strings.HasPrefix(t.BaseURL, "https://") && !strings.HasPrefix(t.BaseURL, "http://"):
-		return fault.Field("base_url", "must be an http or https address")
-	case t.Agent == "command" && len(t.Command) == 0:
-		return fault.Field("command", "is required for the agent command")
-	case t.Agent != "command" && len(t.Command) > 0:
-		return fault.Field("command", "goes with the agent command only")
-	case slices.Contains(t.Command, ""):
-		return fault.Field("command", "must not hold an empty word")
-	}
-	return nil
+// Defaults is a template of which only the name was given.
+func Defaults(name string) Template {
+	return Template{Name: name, Agent: Builtin, Options: map[string]string{}, Command: []string{}, Timeout: 3600, API: "chat", Isolation: "none"}
 }
 
 // Service answers for templates.
-type Service struct{ DB *db.DB }
+type Service struct {
+	DB  *db.DB
+	Hub *event.Hub
+}
+
+var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+
+// check tells what in a template contradicts the rest of it.
+func (t Template) check() error {
+	wrong := fault.New(fault.Invalid, "", "The request has invalid fields.")
+	wrong.Fields = map[string][]string{}
+	add := func(field, message string) { wrong.Fields[field] = append(wrong.Fields[field], message) }
+	if !namePattern.MatchString(t.Name) {
+		add("name", "must be 1 to 63 lower-case letters, digits, dots, hyphens or underscores, and begin with a letter or digit")
+	}
+	switch {
+	case t.Agent == Command && (len(t.Command) == 0 || t.Command[0] == ""):
+		add("command", "is required for the agent command")
+	case t.Agent != Command && len(t.Command) > 0:
+		add("command", "is for the agent command only")
+	}
+	if slices.ContainsFunc(t.Command, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
+		add("command", "must not hold a NUL character")
+	}
+	if t.Agent != Builtin && t.API != "" {
+		add("api", "is for the agent builtin only")
+	}
+	switch {
+	case t.Provider == compatible && t.BaseURL == "":
+		add("base_url", "is required for the provider compatible")
+	case t.Provider != compatible && t.BaseURL != "":
+		add("base_url", "is for the provider compatible only")
+	case t.BaseURL != "":
+		if u, err := url.Parse(t.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			add("base_url", "must be an http or https address without user, query and fragment")
+		}
+	}
+	if len(wrong.Fields) > 0 {
+		return wrong
+	}
+	return nil
+}
