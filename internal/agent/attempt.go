@@ -151,6 +151,15 @@ func (a *attempt) end(e ending) {
 	}
 }
 
+func isDone(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // endingNow is the ending that was asked for, nil if none was.
 func (a *attempt) endingNow() *ending {
 	a.mu.Lock()
@@ -171,9 +180,7 @@ func (a *attempt) granted(sent time.Time, r protocol.Renewal) {
 	if r.CommittedSeq >= a.spool.Last() && a.spool.Ended() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		select {
-		case <-a.saved:
-		default:
+		if !isDone(a.saved) {
 			close(a.saved)
 		}
 		return

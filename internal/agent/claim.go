@@ -96,11 +96,11 @@ func (b *box) begin(start protocol.Start, sent time.Time) error {
 	b.runs[key] = a
 	a.slot = true
 	b.busy++
-	leaving := b.leaving
 	b.mu.Unlock()
 	a.log.Info("run claimed", "task", start.Task, "repo", start.Repo, "agent", start.Agent)
-	if leaving {
-		a.end(ending{press: graceful, state: protocol.Lost, kind: "box_drained", detail: "the box is stopping"})
+	if _, taking := b.free(); !taking {
+		// The claim was on its way when the box stopped to take work.
+		a.end(ending{press: graceful, state: protocol.Lost, kind: "box_drained", detail: "the box takes no work"})
 	}
 	b.tasks.Go(func() { b.supervise(b.life, a, 1, b.execute) })
 	return nil

@@ -89,10 +89,8 @@ func (b *box) find(c protocol.Command) *attempt {
 
 // message hands a person's words to the agent. The event is how they are kept.
 func (b *box) message(a *attempt, c protocol.Command) error {
-	select {
-	case <-a.ended:
+	if isDone(a.ended) {
 		return nil
-	default:
 	}
 	if err := a.say(driver.Message{ID: c.ID, Text: c.Text, Interrupt: c.Interrupt}); err != nil {
 		return err

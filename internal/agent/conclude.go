@@ -77,12 +77,7 @@ func (b *box) collect(a *attempt, w *workspace, unfinished bool, done *work) err
 // gone tells whether nobody wants to hear more of the attempt, or this process
 // ends before it could say it: then the next one says so.
 func (b *box) gone(a *attempt) bool {
-	select {
-	case <-a.fenced:
-		return true
-	default:
-		return b.life.Err() != nil
-	}
+	return isDone(a.fenced) || b.life.Err() != nil
 }
 
 // push puts the work where it belongs and notes in f where it is: finished or

@@ -81,7 +81,10 @@ func (a *actor) Prompt(ctx context.Context, req acp.PromptRequest) (acp.PromptRe
 	return acp.PromptResult{StopReason: acp.StopEndTurn}, nil
 }
 
+// say ends with what no secret begins with: the end of a text that may be the
+// beginning of one is held back.
 func (a *actor) say(session, text string) error {
+	text += "\n"
 	return a.peer.Update(session, map[string]any{"sessionUpdate": acp.UpdateMessageChunk, "content": acp.Text(text)})
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/cgi"
@@ -391,7 +392,7 @@ func (p *plane) git(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	(&cgi.Handler{
-		Path: gitPath(p.t), Root: "/git", Stderr: os.Stderr,
+		Path: gitPath(p.t), Root: "/git", Stderr: io.Discard,
 		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(p.repo), "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=box"},
 	}).ServeHTTP(w, r)
 }

@@ -30,13 +30,12 @@ func (b *box) supervise(life context.Context, a *attempt, from int64, work func(
 		// the control plane draws its own conclusion.
 		a.fence("its end could not be recorded")
 	}
-	keep := false
 	select {
 	case <-a.fenced:
 	case <-a.saved:
 	case <-life.Done():
-		keep = true
 	}
+	keep := !isDone(a.fenced) && !isDone(a.saved)
 	stop()
 	tasks.Wait()
 	if !keep {

@@ -1,0 +1,171 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"yardmaster/internal/agent"
+	"yardmaster/internal/protocol"
+)
+
+// process runs a box as a process that can be killed.
+func (p *plane) process(cfg agent.Config) *exec.Cmd {
+	p.t.Helper()
+	cfg.Logger = nil
+	config, err := json.Marshal(cfg)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "BOX_CONFIG="+string(config))
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	return cmd
+}
+
+func TestKilledBoxComesBackWithItsWork(t *testing.T) {
+	p := newPlane(t)
+	cfg := p.config()
+	first := p.process(cfg)
+	run := p.task(func(s *protocol.Start) {
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", ticks}
+	})
+	p.until("some ticks", func() bool { return strings.Count(p.run(run).text(), "\n") > 20 })
+	killed := time.Now()
+	if err := first.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	first.Wait()
+	p.start(cfg)
+	s, f := p.finish(run) // the plane checks that no event is missing or twice
+	if f.State != protocol.Lost || f.Kind != "box_lost" || !f.WIP || p.show("svc/t--12345678", "wip.txt") != "wip" {
+		t.Errorf("finished %+v", f)
+	}
+	if late := lastTick(t, s).Sub(killed); late > 2*time.Second {
+		t.Errorf("the command outlived its box by %s", late)
+	}
+	p.until("the run is gone from the box", func() bool { return p.presence != nil && len(p.presence.Runs) == 0 && p.presence.Free == 2 })
+	if left, err := os.ReadDir(filepath.Join(cfg.DataDir, "runs")); err != nil || len(left) > 0 {
+		t.Errorf("left on disk: %v, %v", left, err)
+	}
+}
+
+func TestKilledBoxRemembersAHalt(t *testing.T) {
+	p := newPlane(t)
+	cfg := p.config()
+	cfg.Timing.Grace = time.Minute // the command ignores the signal: the halt hangs
+	first := p.process(cfg)
+	run := p.task(func(s *protocol.Start) {
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", ticks}
+	})
+	p.until("some ticks", func() bool { return strings.Count(p.run(run).text(), "\n") > 5 })
+	p.send(protocol.Command{Kind: protocol.CommandHalt, Run: run, Attempt: 1, Mode: protocol.HaltGraceful, Reason: "enough"})
+	p.until("the halt is an event", func() bool { return strings.Contains(p.run(run).kinds(), protocol.EventHalting) })
+	if err := first.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	first.Wait()
+	p.start(cfg)
+	if _, f := p.finish(run); f.State != protocol.Halted || f.Error != "enough" || !f.WIP {
+		t.Errorf("finished %+v", f)
+	}
+}
+
+func TestUnwantedRunOfAKilledBoxIsDropped(t *testing.T) {
+	p := newPlane(t)
+	cfg := p.config()
+	first := p.process(cfg)
+	run := p.task(func(s *protocol.Start) { s.Prompt = "say ready\nhang" })
+	p.saying(run, "ready")
+	if err := first.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	first.Wait()
+	p.change(func() { p.run(run).fenced = true })
+	p.start(cfg)
+	p.until("a second hello and no runs", func() bool {
+		return len(p.hellos) == 2 && len(p.hellos[1].Runs) == 1 && p.presence != nil && len(p.presence.Runs) == 0 && p.presence.Free == 2
+	})
+	if left, err := os.ReadDir(filepath.Join(cfg.DataDir, "runs")); err != nil || len(left) > 0 {
+		t.Errorf("left on disk: %v, %v", left, err)
+	}
+}
+
+func TestTwoBoxesDoNotShareAFolder(t *testing.T) {
+	p := newPlane(t)
+	cfg := p.config()
+	p.start(cfg)
+	p.until("a hello", func() bool { return len(p.hellos) > 0 })
+	if err := agent.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "another box") {
+		t.Errorf("the second box: %v", err)
+	}
+}
+
+func TestFullDiskEndsTheRunAndKeepsItsEvents(t *testing.T) {
+	if os.Geteuid() != 0 {
+		asRootOfNamespace(t)
+		return
+	}
+	p := newPlane(t)
+	cfg := p.config()
+	if err := syscall.Mount("tmpfs", cfg.DataDir, "tmpfs", 0, "size=24m,mode=755"); err != nil {
+		t.Fatalf("mount a small file system (as root, or in a user namespace): %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(cfg.DataDir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	identity, err := agent.Enroll(t.Context(), p.http.URL, enrollToken, agent.Info{Name: "small"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := identity.Save(cfg.DataDir); err != nil {
+		t.Fatal(err)
+	}
+	p.start(cfg)
+	run := p.task(func(s *protocol.Start) {
+		s.Agent = "command"
+		// The disk fills up, then there is output that finds no room.
+		s.Command = []string{"/bin/sh", "-c", `echo wip >wip.txt; cat /dev/zero >"$HOME/big" 2>/dev/null; while :; do seq 1 2000; done`}
+	})
+	s, f := p.finish(run)
+	if f.State != protocol.Failed || f.Kind != "storage_failed" {
+		t.Errorf("finished %+v", f)
+	}
+	var cut struct{ Reason string }
+	s.data(t, protocol.EventTruncated, &cut)
+	if cut.Reason != "disk_full" || !strings.Contains(s.kinds(), protocol.EventHalting) {
+		t.Errorf("cut %+v, events %s", cut, s.kinds())
+	}
+	if !f.WIP || p.show(f.Tip, "wip.txt") != "wip" {
+		t.Errorf("the work is not saved: %+v", f)
+	}
+	if left, err := filepath.Glob(filepath.Join(cfg.DataDir, "runs", "*", "home", "big")); err != nil || len(left) > 0 {
+		t.Errorf("the agent's home was not given up: %v, %v", left, err)
+	}
+}
+
+// asRootOfNamespace runs the calling test again in a user namespace, where
+// anybody may mount.
+func asRootOfNamespace(t *testing.T) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("in a user namespace: %v\n%s", err, out)
+	}
+}
