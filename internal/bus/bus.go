@@ -140,6 +140,9 @@ func (b *Bus) URL() string {
 	return b.server.ClientURL()
 }
 
+// Addr is the host:port that the server listens on.
+func (b *Bus) Addr() string { return b.server.Addr().String() }
+
 // Ping tells whether the server answers and its streams are there.
 func (b *Bus) Ping(ctx context.Context) error {
 	if _, err := b.js.AccountInfo(ctx); err != nil {

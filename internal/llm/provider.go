@@ -169,3 +169,21 @@ func Token(h http.Header) string {
 	}
 	return h.Get("X-Api-Key")
 }
+
+// DefaultModel is what a template that names no model gets; "" for a provider
+// that has no model of its own.
+func (p Provider) DefaultModel() string {
+	switch p {
+	case Anthropic:
+		return "claude-sonnet-4-5"
+	case OpenAI:
+		return "gpt-5"
+	case Google:
+		return "gemini-2.5-pro"
+	case OpenRouter:
+		return "anthropic/claude-sonnet-4.5"
+	case Scripted:
+		return "scripted"
+	}
+	return ""
+}

@@ -170,6 +170,11 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, o *Op) {
 			}
 		}
 	}
+	if errors.Is(err, context.Canceled) && req.Context().Err() != nil {
+		// The caller has gone, or we are stopping: whoever still listens may
+		// try again.
+		err = fault.New(fault.Unavailable, "", "The request was ended before it was answered.").Because(err)
+	}
 	if err != nil && rw.status == 0 {
 		s.fail(rw, req, o, err)
 	}

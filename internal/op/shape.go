@@ -54,7 +54,7 @@ func inputShape(r *Row, t reflect.Type) *shape {
 	for _, f := range s.fields {
 		switch {
 		case f.Tag.Get("header") != "":
-			f.where, f.name = inHeader, f.Tag.Get("header")
+			f.where, f.name, f.required = inHeader, f.Tag.Get("header"), f.Tag.Get("required") == "true"
 		case path[f.name]:
 			f.where, f.required = inPath, true
 			delete(path, f.name)

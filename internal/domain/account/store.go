@@ -37,8 +37,9 @@ var (
 	acceptTerms   = db.S(`UPDATE users SET tos_version = $2, tos_accepted_at = $3 WHERE id = $1`)
 	accountByName = db.Q[string](`SELECT a.id FROM accounts a JOIN memberships m ON m.account_id = a.id
 		WHERE m.user_id = $1 AND (a.id = $2 OR a.login = $2)`)
-	seatsOf = db.Q[int64](`SELECT seats FROM accounts WHERE id = $1`)
-	loginOf = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
+	seatsOf  = db.Q[int64](`SELECT seats FROM accounts WHERE id = $1`)
+	isMember = db.Q[int64](`SELECT COUNT(*) FROM memberships WHERE account_id = $1 AND user_id = $2`)
+	loginOf  = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
 )
 
 // HasUsers tells whether first boot is behind us.
@@ -50,6 +51,12 @@ func HasUsers(tx *db.Tx) (bool, error) {
 // MemberAccount resolves an account's id or login for one of its members.
 func MemberAccount(tx *db.Tx, userID, idOrLogin string) (accountID string, ok bool, err error) {
 	return accountByName.Maybe(tx, userID, idOrLogin)
+}
+
+// IsMember tells whether a user belongs to the transaction's account.
+func IsMember(tx *db.Tx, userID string) (bool, error) {
+	n, err := isMember.One(tx, tx.Account, userID)
+	return n > 0, err
 }
 
 // Seats is how many runs the account may have at once.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -54,7 +55,7 @@ type Service struct {
 	Attempt func(ctx context.Context, token string) (repoID string, push []string, who string, ok bool, err error)
 	// Pushed is told of each branch that moved, in the transaction that
 	// records the push.
-	Pushed func(tx *db.Tx, r Ref, branch, oldSHA, newSHA string) error
+	Pushed func(tx *db.Tx, r Ref, branch, newSHA string) error
 }
 
 // Ref is what other domains need of a repository.
@@ -87,9 +88,9 @@ func Install(tx *db.Tx, owner, name, host, defaultBranch string, private bool) (
 // Access decides what the holder of a git password may do with a repository.
 // It answers a fault.Unauthenticated for a password that is worth nothing, and
 // no access for repositories the holder may not see.
-func (s *Service) Access(ctx context.Context, _, password string, r codehost.Repo) (codehost.Access, error) {
+func (s *Service) Access(ctx context.Context, _, password string, r codehost.Repo) (builtin.Access, error) {
 	if repoID, push, who, ok, err := s.Attempt(ctx, password); err != nil {
-		return codehost.Access{}, err
+		return builtin.Access{}, err
 	} else if ok {
 		var row row
 		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -97,16 +98,16 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 			return err
 		})
 		if err != nil || !ok || row.Owner != r.Owner || row.Name != r.Name {
-			return codehost.Access{}, err
+			return builtin.Access{}, err
 		}
-		return codehost.Access{Read: true, Push: push, Who: who}, nil
+		return builtin.Access{Read: true, Push: push, Who: who}, nil
 	}
 	actor, err := s.Authenticate(ctx, password)
 	if err != nil {
-		return codehost.Access{}, err
+		return builtin.Access{}, err
 	}
 	if actor.Anonymous() {
-		return codehost.Access{}, policy.Unauthenticated()
+		return builtin.Access{}, policy.Unauthenticated()
 	}
 	var known, own bool
 	err = s.DB.Read(db.WithAccount(ctx, actor.AccountID), func(tx *db.Tx) (err error) {
@@ -118,9 +119,9 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 		return err
 	})
 	if err != nil || !known && !own {
-		return codehost.Access{}, err
+		return builtin.Access{}, err
 	}
-	a := codehost.Access{Who: actor.Label()}
+	a := builtin.Access{Who: actor.Label()}
 	a.Read = actor.Scopes.Has(policy.Scopes(policy.ReadRepos))
 	if actor.Scopes.Has(policy.Scopes(policy.WriteRepos)) {
 		a.Push = []string{"refs/heads/*", "refs/tags/*"}
@@ -152,7 +153,7 @@ func (s *Service) Create(ctx context.Context, r codehost.Repo) error {
 // OnPush records what a push to the built-in host changed: activity, the
 // default branch of a new repository, the policy file, and the heads of pull
 // requests.
-func (s *Service) OnPush(ctx context.Context, e codehost.PushEvent) error {
+func (s *Service) OnPush(ctx context.Context, e builtin.PushEvent) error {
 	info, err := s.Host.Info(ctx, e.Repo)
 	if err != nil {
 		return err
@@ -180,12 +181,17 @@ func (s *Service) OnPush(ctx context.Context, e codehost.PushEvent) error {
 				Data: map[string]string{"branch": branch, "old": u.Old, "new": u.New, "by": e.Who}}); err != nil {
 				return err
 			}
-			if err := s.Pushed(tx, r.ref(), branch, u.Old, u.New); err != nil {
+			if err := s.Pushed(tx, r.ref(), branch, u.New); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// Refresh reads the policy file of a repository again.
+func (s *Service) Refresh(ctx context.Context, r codehost.Repo) error {
+	return s.OnPush(ctx, builtin.PushEvent{Repo: r})
 }
 
 // fileState is the policy file as it stands on the default branch.

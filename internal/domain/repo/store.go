@@ -81,3 +81,9 @@ func ByID(tx *db.Tx, repoID string) (Ref, bool, error) {
 	r, ok, err := byID.Maybe(tx, tx.Account, repoID)
 	return r.ref(), ok, err
 }
+
+// ByIDAnywhere finds a repository by an id that a stored row holds.
+func ByIDAnywhere(tx *db.Tx, repoID string) (Ref, bool, error) {
+	r, ok, err := byIDAnywhere.Maybe(tx, repoID)
+	return r.ref(), ok, err
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"yardmaster/internal/agent"
+	"yardmaster/internal/agent/builtin"
+)
+
+// runAgent is the built-in agent: an ACP agent on standard input and output.
+func runAgent([]string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := builtin.Main(ctx, os.Stdin, os.Stdout, os.Environ()); err != nil {
+		fmt.Fprintln(os.Stderr, "yardmaster agent:", err)
+		return 1
+	}
+	return 0
+}
+
+type boxFlags struct {
+	data, level string
+	slots       int
+}
+
+func addBoxFlags(fl *flag.FlagSet) *boxFlags {
+	b := &boxFlags{}
+	fl.StringVar(&b.data, "data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"), "folder of the box: identity, caches, spools (YARDMASTER_BOX_DATA)")
+	fl.StringVar(&b.level, "log-level", env("YARDMASTER_LOG_LEVEL", "info"), "debug, info, warn or error (YARDMASTER_LOG_LEVEL)")
+	fl.IntVar(&b.slots, "slots", 2, "runs at once")
+	return b
+}
+
+func env(key, otherwise string) string {
+	if v := os.Getenv(key); v != "" {
+		return v
+	}
+	return otherwise
+}
+
+// runBoxJoin enrolls this machine, unless it is, and runs as a box. Without a
+// token it mints one with the command line's own login.
+func runBoxJoin(ctx context.Context, args []string) error {
+	fl := flags("box join")
+	address := fl.String("url", "", "address of the server; the login's when empty")
+	token := fl.String("token", os.Getenv("YARDMASTER_ENROLL_TOKEN"), "one-time enrollment token (YARDMASTER_ENROLL_TOKEN); minted with your login when empty")
+	name := fl.String("name", "", "name of the box; the host's when empty")
+	b := addBoxFlags(fl)
+	if _, err := parse(fl, args); err != nil {
+		return err
+	}
+	_, err := agent.LoadIdentity(b.data)
+	switch {
+	case err == nil && *token == "":
+		fmt.Printf("This machine is enrolled already (%s).\n", b.data)
+	case err == nil:
+		return fmt.Errorf("%s is enrolled already; `yardmaster box run` runs it, another --data enrolls anew", b.data)
+	case !errors.Is(err, agent.ErrNotEnrolled) && !errors.Is(err, fs.ErrNotExist):
+		return err
+	default:
+		if err := enroll(ctx, *address, *token, *name, b); err != nil {
+			return err
+		}
+	}
+	return runBoxHere(ctx, b)
+}
+
+func enroll(ctx context.Context, address, token, name string, b *boxFlags) error {
+	if name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return err
+		}
+		name = host
+	}
+	if token == "" {
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		var minted struct {
+			Token string `json:"token"`
+		}
+		if err := c.Call(ctx, http.MethodPost, "/v1/runners/enrollments", map[string]any{"name": name}, &minted); err != nil {
+			return err
+		}
+		if address == "" {
+			address = c.URL
+		}
+		token = minted.Token
+	}
+	if address == "" {
+		return errors.New("give the server's address with --url")
+	}
+	id, err := agent.Enroll(ctx, strings.TrimSuffix(address, "/"), token, agent.Info{Name: name, Version: version, Slots: b.slots})
+	if err != nil {
+		return err
+	}
+	if err := id.Save(b.data); err != nil {
+		return err
+	}
+	fmt.Printf("Enrolled as box %s.\n", id.Box)
+	return nil
+}
+
+func runBoxRun(ctx context.Context, args []string) error {
+	fl := flags("box run")
+	b := addBoxFlags(fl)
+	if _, err := parse(fl, args); err != nil {
+		return err
+	}
+	return runBoxHere(ctx, b)
+}
+
+func runBoxHere(ctx context.Context, b *boxFlags) error {
+	err := agent.Run(ctx, agent.Config{DataDir: b.data, Slots: b.slots, Version: version, Logger: logger(os.Stderr, b.level, "text")})
+	if errors.Is(err, agent.ErrNotEnrolled) {
+		return fmt.Errorf("%s holds no identity: `yardmaster box join` enrolls this machine", b.data)
+	}
+	return err
+}
+
+func runBoxList(ctx context.Context, _ []string) error {
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	var p page[struct {
+		ID       string `json:"id"`
+		Name     string `json:"name"`
+		State    string `json:"state"`
+		Slots    int    `json:"slots"`
+		Presence struct {
+			Status  string `json:"status"`
+			Version string `json:"version"`
+			Active  int    `json:"active"`
+		} `json:"presence"`
+	}]
+	if err := c.Call(ctx, http.MethodGet, "/v1/runners", nil, &p); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, r := range p.Data {
+		rows = append(rows, []string{r.ID, r.Name, r.State, r.Presence.Status, strconv.Itoa(r.Presence.Active) + "/" + strconv.Itoa(r.Slots), r.Presence.Version})
+	}
+	table("ID\tNAME\tSTATE\tPRESENCE\tBUSY\tVERSION", rows)
+	return nil
+}

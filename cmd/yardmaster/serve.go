@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"yardmaster/internal/app"
+	"yardmaster/internal/config"
+)
+
+func logger(w io.Writer, level, format string) *slog.Logger {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		l = slog.LevelInfo
+	}
+	o := &slog.HandlerOptions{Level: l}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+func runServe(ctx context.Context, args []string) error {
+	cfg, err := config.Load("serve", args, os.LookupEnv, os.Stderr)
+	if err != nil {
+		return err
+	}
+	err = app.Run(ctx, cfg, app.Options{
+		Version: version, SHA: commit(), Logger: logger(os.Stderr, cfg.LogLevel, cfg.LogFormat),
+		Ready: func(a *app.App) {
+			fmt.Printf("Yardmaster %s serves %s, boxes connect to %s, data in %s\n", version, a.URL(), a.NATSURL(), cfg.Data)
+			if url, err := a.SetupURL(ctx); err == nil && url != "" {
+				fmt.Printf("Nobody has set it up yet. Open this address once: %s\n", url)
+			}
+		},
+	})
+	if err == nil {
+		fmt.Println("Stopped.")
+	}
+	return err
+}
+
+func runConfig(_ context.Context, args []string) error {
+	cfg, err := config.Load("config", args, os.LookupEnv, os.Stderr)
+	if err != nil {
+		return err
+	}
+	cfg.Print(os.Stdout)
+	return nil
+}

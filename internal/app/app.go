@@ -1,0 +1,232 @@
+// Package app puts the program together: it opens what the domains stand on,
+// wires them to each other, serves their capabilities over HTTP, and starts
+// and stops everything in order. domains.go is the one visible list of what
+// there is.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"yardmaster/internal/bus"
+	"yardmaster/internal/codehost/builtin"
+	"yardmaster/internal/config"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/account"
+	"yardmaster/internal/event"
+	"yardmaster/internal/llm/scripted"
+	"yardmaster/internal/seal"
+)
+
+// Options are what a program, not its user, decides.
+type Options struct {
+	Version string
+	SHA     string // commit of a released build
+	Logger  *slog.Logger
+	// Ready is called once requests are answered.
+	Ready func(*App)
+}
+
+// App is a running control plane.
+type App struct {
+	cfg   *config.Config
+	opts  Options
+	log   *slog.Logger
+	lock  *os.File
+	db    *db.DB
+	bus   *bus.Bus
+	hub   *event.Hub
+	ring  *seal.Keyring
+	host  *builtin.Host
+	model *scripted.Server
+	base  string // address others reach us at
+	setup string
+	parts parts
+}
+
+// Run is the control plane from start to stop: it returns nil once ctx has
+// ended and everything accepted is stored.
+func Run(ctx context.Context, cfg *config.Config, o Options) (err error) {
+	a := &App{cfg: cfg, opts: o, log: o.Logger}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	if a.base = cfg.BaseURL; a.base == "" {
+		a.base = "http://" + listener.Addr().String()
+	}
+	defer func() { err = errors.Join(err, a.close()) }()
+	if err := a.open(ctx); err != nil {
+		return err
+	}
+	return a.serve(ctx, listener)
+}
+
+func (a *App) open(ctx context.Context) (err error) {
+	if a.lock, err = lock(a.cfg.Data); err != nil {
+		return err
+	}
+	if a.ring, err = keyring(a.cfg); err != nil {
+		return err
+	}
+	if a.db, err = db.Open(ctx, a.cfg.Database, db.Options{Logger: a.log}); err != nil {
+		return fmt.Errorf("open the database: %w", err)
+	}
+	if a.setup, err = setupToken(ctx, a.db, a.cfg); err != nil {
+		return err
+	}
+	if a.model, err = scriptedModel(a.cfg.Scenario); err != nil {
+		return err
+	}
+	a.hub = event.NewHub(nil)
+	if a.host, err = builtin.New(builtin.Config{Root: filepath.Join(a.cfg.Data, "git"), BaseURL: a.base, Logger: a.log}); err != nil {
+		return err
+	}
+	if err := a.startBus(ctx); err != nil {
+		return fmt.Errorf("start the message bus: %w", err)
+	}
+	a.parts = a.wire()
+	return nil
+}
+
+func (a *App) startBus(ctx context.Context) error {
+	keys, err := busKeys(ctx, a.db, a.ring)
+	if err != nil {
+		return err
+	}
+	gone := map[string]time.Time{}
+	err = a.db.Read(ctx, func(tx *db.Tx) error {
+		rows, err := revoked.All(tx)
+		for _, r := range rows {
+			gone[r.Nkey] = db.Time(r.RevokedAt)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return natsListen(ctx, a.db, a.cfg, func(listen string) (string, error) {
+		var err error
+		a.bus, err = bus.Start(ctx, bus.Config{
+			Dir: filepath.Join(a.cfg.Data, "nats"), Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Revoked: gone, Logger: a.log,
+		})
+		if err != nil {
+			return "", err
+		}
+		return a.bus.Addr(), nil
+	})
+}
+
+// serve answers requests and runs the loops until ctx ends. Requests in
+// flight get a moment; long polls and streams are ended at once.
+func (a *App) serve(ctx context.Context, listener net.Listener) error {
+	base, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelRequests()
+	server := &http.Server{
+		Handler:           a.handler(),
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, loop := range a.loops() {
+		g.Go(func() error { return loop(ctx) })
+	}
+	g.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	g.Go(func() error {
+		<-ctx.Done()
+		cancelRequests()
+		stop, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := server.Shutdown(stop); err != nil {
+			server.Close()
+		}
+		return nil
+	})
+	if a.opts.Ready != nil {
+		a.opts.Ready(a)
+	}
+	return g.Wait()
+}
+
+func (a *App) close() error {
+	var errs []error
+	if a.bus != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		errs = append(errs, a.bus.Close(ctx))
+	}
+	if a.parts.session != nil {
+		errs = append(errs, a.parts.session.Close())
+	}
+	if a.db != nil {
+		errs = append(errs, a.db.Close())
+	}
+	if a.lock != nil {
+		errs = append(errs, a.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// URL is the address others reach the server at.
+func (a *App) URL() string { return a.base }
+
+// NATSURL is the address boxes connect to.
+func (a *App) NATSURL() string { return a.bus.URL() }
+
+// SetupURL is the first-boot address; empty once there is a user.
+func (a *App) SetupURL(ctx context.Context) (string, error) {
+	var done bool
+	err := a.db.Read(ctx, func(tx *db.Tx) (err error) {
+		done, err = account.HasUsers(tx)
+		return err
+	})
+	if err != nil || done {
+		return "", err
+	}
+	return a.base + "/setup/" + a.setup, nil
+}
+
+// builtinScenario is what the scripted model answers without a file: it says
+// that it has none.
+var builtinScenario = []byte(`scenarios:
+  - name: none
+    match: ""
+    steps:
+      - text: This is the scripted model without a scenario. Start the server with --scenario FILE, or add a real model key.
+`)
+
+func scriptedModel(path string) (*scripted.Server, error) {
+	text := builtinScenario
+	if path != "" {
+		var err error
+		if text, err = os.ReadFile(path); err != nil {
+			return nil, err
+		}
+	}
+	s, err := scripted.ParseScenarios(text)
+	if err != nil {
+		return nil, err
+	}
+	return scripted.New(s), nil
+}

@@ -1,0 +1,220 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/account"
+	"yardmaster/internal/domain/billing"
+	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/service"
+	"yardmaster/internal/domain/session"
+	"yardmaster/internal/domain/signin"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/template"
+	"yardmaster/internal/domain/token"
+	"yardmaster/internal/llm"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+// parts are the domains of the product.
+type parts struct {
+	service  *service.Service
+	account  *account.Service
+	signin   *signin.Service
+	token    *token.Service
+	repo     *repo.Service
+	pull     *pull.Service
+	task     *task.Service
+	run      *run.Service
+	box      *box.Service
+	template *template.Service
+	billing  *billing.Service
+	session  *session.Service
+
+	gateway http.Handler
+}
+
+// ops are all capabilities, in the order of the contract's tables.
+func (p parts) ops() []op.Op {
+	var all []op.Op
+	for _, domain := range []interface{ Ops() []op.Op }{
+		p.service, p.account, p.signin, p.token, p.billing, p.repo, p.pull, p.task, p.run, p.box, p.template, p.session,
+	} {
+		all = append(all, domain.Ops()...)
+	}
+	return all
+}
+
+// Ops lists the capabilities without a server behind them, for documents, the
+// command line and tests that walk the table.
+func Ops() []op.Op {
+	return parts{
+		&service.Service{}, &account.Service{}, &signin.Service{}, &token.Service{}, &repo.Service{}, &pull.Service{}, &task.Service{}, &run.Service{},
+		&box.Service{}, &template.Service{}, &billing.Service{}, &session.Service{}, nil,
+	}.ops()
+}
+
+// Document is the OpenAPI document.
+func Document() ([]byte, error) {
+	return op.OpenAPI("Yardmaster", "A control plane for AI developer agents.", Ops())
+}
+
+// loops is the work that is not a request. Each runs until its context ends.
+func (a *App) loops() []func(context.Context) error {
+	p := a.parts
+	return []func(context.Context) error{
+		p.pull.Loop, p.run.Loop, p.box.Loop, p.session.Loop, a.ingest,
+	}
+}
+
+// ingest answers the calls of boxes and takes their events.
+func (a *App) ingest(ctx context.Context) error {
+	if err := a.parts.box.Serve(); err != nil {
+		return err
+	}
+	stop, err := a.parts.run.Serve(ctx)
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	stop()
+	return nil
+}
+
+// wire makes the domains and connects them to each other.
+func (a *App) wire() parts {
+	var p parts
+	p.signin = &signin.Service{DB: a.db, Clock: time.Now}
+	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open}
+	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
+	p.template = &template.Service{DB: a.db}
+	p.billing = &billing.Service{DB: a.db, Ring: a.ring}
+	p.service = &service.Service{
+		Version: a.opts.Version, SHA: a.opts.SHA, Document: sync.OnceValues(Document),
+		Probes: map[string]func(context.Context) error{
+			"database": a.db.Ping,
+			"bus":      a.bus.Ping,
+			"cache":    func(context.Context) error { return nil }, // in this process: it answers if we do
+		},
+	}
+	p.task = &task.Service{
+		DB: a.db, Hub: a.hub, QueueCap: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,
+		RepoByName: a.repoByName, RepoByID: a.repoByID, Template: need, Seats: account.Seats,
+	}
+	p.run = &run.Service{
+		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.bus, Logger: a.log, GatewayURL: a.base + "/gateway",
+		CommitName: "Yardmaster", CommitEmail: "yardmaster@localhost", Template: runTemplate, BriefNotes: briefNotes,
+	}
+	p.task.StopRun, p.task.Endings = p.run.Stop, p.run.Endings
+	p.box = &box.Service{
+		DB: a.db, Hub: a.hub, Bus: a.bus, Logger: a.log, Member: account.IsMember, Verdicts: p.run.Verdicts,
+		Evacuate: func(tx *db.Tx, boxID, why string) (int, error) {
+			if why == box.WhyDrained {
+				// The box gives its work back itself, with what was done saved;
+				// if it is gone, its leases run out.
+				return 0, nil
+			}
+			return p.run.Evacuate(tx, boxID, task.BoxLost, why)
+		},
+	}
+	p.run.SendCommand = p.box.Owe
+	p.repo = &repo.Service{
+		DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Attempt: attemptAccess(p.run),
+		Authenticate: func(ctx context.Context, bearer string) (policy.Actor, error) {
+			return p.signin.Authenticate(ctx, signin.Presented{Bearer: bearer})
+		},
+	}
+	p.pull = &pull.Service{DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Settled: a.merged(p.repo)}
+	a.wirePulls(p.pull, p.task)
+	p.repo.Pushed = p.pull.HeadMoved
+	p.run.OnFinished = a.settle(p.task, p.pull)
+	p.session = &session.Service{DB: a.db, Keys: p.billing, Logger: a.log, Clock: time.Now, Resolve: a.resolveModelToken(p.run)}
+	p.gateway = llm.NewGateway(llm.Config{Authorizer: p.session, Recorder: p.session, Logger: a.log, Now: time.Now, Scripted: a.model})
+	return p
+}
+
+// need is what a template demands of a box.
+func need(tx *db.Tx, acct, name string) (task.Need, bool, error) {
+	t, ok, err := template.ByName(tx, acct, name)
+	return task.Need{Agent: t.Agent, Isolation: t.Isolation}, ok, err
+}
+
+// runTemplate is how a template's agent is run. What the template leaves open
+// follows from the account's first key that fits.
+func runTemplate(tx *db.Tx, acct, name string) (run.Template, bool, error) {
+	t, ok, err := template.ByName(tx, acct, name)
+	if err != nil || !ok {
+		return run.Template{}, ok, err
+	}
+	out := run.Template{Agent: t.Agent, Model: t.Model, Options: map[string]string{}, Command: t.Command, Timeout: t.Timeout(), Isolation: t.Isolation}
+	maps.Copy(out.Options, t.Options)
+	if t.Agent == "command" {
+		return out, true, nil
+	}
+	provider := llm.Provider(t.Provider)
+	if provider == "" {
+		keys, err := billing.Pool(tx, acct)
+		if err != nil {
+			return run.Template{}, false, err
+		}
+		if len(keys) > 0 {
+			provider = keys[0].Provider
+		}
+	}
+	out.Model = cmp.Or(out.Model, provider.DefaultModel(), "default")
+	if out.Options["api"] == "" {
+		out.Options["api"] = t.API
+		if !provider.Speaks(llm.API(t.API)) && provider.Speaks(llm.Messages) {
+			out.Options["api"] = string(llm.Messages)
+		}
+	}
+	return out, true, nil
+}
+
+// briefNotes are what a repository and a box's operator want every agent to
+// know.
+func briefNotes(tx *db.Tx, t *task.Row, boxID string) ([]string, error) {
+	var notes []string
+	r, ok, err := repo.ByIDAnywhere(tx, t.RepoID)
+	if err != nil {
+		return nil, err
+	}
+	if ok && r.Policy.Instructions != "" {
+		notes = append(notes, r.Policy.Instructions)
+	}
+	briefing, err := box.Briefing(tx, boxID)
+	if err != nil {
+		return nil, fmt.Errorf("briefing of box %s: %w", boxID, err)
+	}
+	if briefing != "" {
+		notes = append(notes, briefing)
+	}
+	return notes, nil
+}
+
+// resolveModelToken tells the gateway which attempt a token belongs to.
+func (a *App) resolveModelToken(runs *run.Service) func(context.Context, string) (session.Attempt, bool, error) {
+	return func(ctx context.Context, tok string) (out session.Attempt, ok bool, err error) {
+		acc, ok, err := runs.ResolveToken(ctx, tok, run.TokenModel)
+		if err != nil || !ok {
+			return out, ok, err
+		}
+		err = a.db.Read(ctx, func(tx *db.Tx) error {
+			t, _, err := template.ByName(tx, acc.AccountID, acc.Template)
+			out = session.Attempt{RunID: acc.RunID, SessionID: acc.SessionID, AccountID: acc.AccountID, Provider: t.Provider, Model: t.Model, BaseURL: t.BaseURL}
+			return err
+		})
+		return out, true, err
+	}
+}

@@ -1,0 +1,73 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/signin"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+// handler is everything that is served: the capabilities, the git host, and
+// the model gateway for boxes.
+func (a *App) handler() http.Handler {
+	guard := op.Guard{
+		BaseURL: a.base,
+		Logger:  a.log,
+		Authenticate: func(ctx context.Context, r *http.Request) (policy.Actor, error) {
+			return a.parts.signin.Authenticate(ctx, a.presented(r))
+		},
+		Enter: func(ctx context.Context, actor policy.Actor) context.Context {
+			return db.WithAccount(ctx, actor.AccountID)
+		},
+	}
+	api := op.Handler(guard, a.parts.ops())
+	git := a.host.Handler(a.gitHooks(a.parts.repo))
+	gateway := http.StripPrefix("/gateway", a.parts.gateway)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/git/"):
+			git.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, "/gateway/"):
+			gateway.ServeHTTP(w, r)
+		default:
+			api.ServeHTTP(w, r)
+		}
+	})
+}
+
+// presented reads what a request brought to prove who calls.
+func (a *App) presented(r *http.Request) signin.Presented {
+	p := signin.Presented{Account: r.Header.Get("X-Svc-Account")}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+	default:
+		p.Write = true
+	}
+	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		p.Bearer = strings.TrimSpace(token)
+		return p
+	} else if r.Header.Get("Authorization") != "" {
+		p.Bearer = "-" // of a kind that nobody here holds
+		return p
+	}
+	if c, err := r.Cookie(signin.Cookie(strings.HasPrefix(a.base, "https:"))); err == nil {
+		p.Session = c.Value
+		p.SameOrigin = sameOrigin(r)
+	}
+	return p
+}
+
+// sameOrigin tells whether a browser says that its request comes from our own
+// pages. A request without either header is not a browser's of today.
+func sameOrigin(r *http.Request) bool {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
+		return site == "same-origin"
+	}
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	return err == nil && origin.Host != "" && origin.Host == r.Host
+}

@@ -1,0 +1,163 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/builtin"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/protocol"
+)
+
+// taskRepo is a repository as tasks and runs see it.
+func (a *App) taskRepo(r repo.Ref) task.Repo {
+	return task.Repo{ID: r.ID, Owner: r.Owner, Name: r.Name, Enabled: r.Enabled, DefaultBranch: r.DefaultBranch, CloneURL: a.host.CloneURL(r.HostRepo())}
+}
+
+func (a *App) repoByName(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
+	r, ok, err := repo.ByName(tx, owner, name)
+	if err != nil || !ok {
+		return task.Repo{}, false, err
+	}
+	return a.taskRepo(r), true, nil
+}
+
+func (a *App) repoByID(tx *db.Tx, id string) (task.Repo, error) {
+	r, ok, err := repo.ByIDAnywhere(tx, id)
+	if err != nil {
+		return task.Repo{}, err
+	}
+	if !ok {
+		return task.Repo{}, fmt.Errorf("there is no repository %s", id)
+	}
+	return a.taskRepo(r), nil
+}
+
+// withTask locks a task and hands it to fn.
+func withTask(tx *db.Tx, taskID string, fn func(*task.Row) error) error {
+	t, ok, err := task.Lock(tx, tx.Account, taskID)
+	if err != nil || !ok {
+		return err
+	}
+	return fn(&t)
+}
+
+// wirePulls connects pull requests to the tasks they come from.
+func (a *App) wirePulls(p *pull.Service, tasks *task.Service) {
+	p.CheckTask = func(tx *db.Tx, r repo.Ref, prID, sha string) (string, error) {
+		t, err := tasks.Create(tx, a.taskRepo(r), task.Spec{
+			Kind: task.KindCI, Sink: task.SinkDirect, Priority: 100, Confidence: 1,
+			Title: fmt.Sprintf("Check %.10s", sha), Problem: r.Policy.Checks.Command,
+			Command: []string{"sh", "-c", r.Policy.Checks.Command}, Checkout: sha, PRID: &prID,
+		})
+		return t.ID, err
+	}
+	p.TaskAwaits = func(tx *db.Tx, taskID, prID string) error {
+		return withTask(tx, taskID, func(t *task.Row) error {
+			if t.Status == task.AwaitingCI || !task.Allowed(t.Status, task.AwaitingCI) {
+				return nil
+			}
+			return tasks.ToAwaitingCI(tx, t, prID)
+		})
+	}
+	p.TaskMergeable = func(tx *db.Tx, taskID string) error {
+		return withTask(tx, taskID, func(t *task.Row) error {
+			if !task.Allowed(t.Status, task.Mergeable) {
+				return nil
+			}
+			return tasks.ToMergeable(tx, t)
+		})
+	}
+	p.TaskMerged = func(tx *db.Tx, taskID string) error {
+		return withTask(tx, taskID, func(t *task.Row) error {
+			if !task.Allowed(t.Status, task.Merged) {
+				return nil
+			}
+			return tasks.Merged(tx, t)
+		})
+	}
+	p.TaskStuck = func(tx *db.Tx, taskID, kind, why string) error {
+		return withTask(tx, taskID, func(t *task.Row) error {
+			if t.Status.Terminal() {
+				return nil
+			}
+			t.FailureKind, t.Failure = &kind, &why
+			return tasks.SetStuck(tx, t, true)
+		})
+	}
+}
+
+// settle decides what becomes of the task of a run that its box has ended:
+// a check has a result, commits become a pull request, and the rest is left to
+// the common rules.
+func (a *App) settle(tasks *task.Service, pulls *pull.Service) func(*db.Tx, *task.Row, *run.Row, protocol.Finished) (bool, error) {
+	return func(tx *db.Tx, t *task.Row, r *run.Row, f protocol.Finished) (bool, error) {
+		tx.Account = t.AccountID // events of a box come without one
+		if t.Kind == task.KindCI {
+			if f.ExitCode == nil {
+				return false, nil // the check was never run to its end: try again
+			}
+			if err := tasks.Complete(tx, t); err != nil {
+				return false, err
+			}
+			return true, pulls.CheckFinished(tx, pull.CheckResult{TaskID: t.ID, RunID: r.ID, BoxID: r.BoxID, ExitCode: f.ExitCode, Output: f.Output})
+		}
+		if f.State != protocol.Succeeded || f.Tip == "" || f.Tip == f.Base || f.WIP {
+			return false, nil
+		}
+		ref, ok, err := repo.ByID(tx, t.RepoID)
+		if err != nil {
+			return false, err
+		}
+		if !ok {
+			return false, fmt.Errorf("task %s has no repository %s", t.ID, t.RepoID)
+		}
+		_, err = pulls.Propose(tx, ref, pull.Proposal{
+			TaskID: t.ID, Title: t.Title, Body: f.Report, Branch: t.Branch, HeadSHA: f.Tip, BaseSHA: f.Base,
+		})
+		return err == nil, err
+	}
+}
+
+// gitHooks connect the built-in host to the repositories domain.
+func (a *App) gitHooks(repos *repo.Service) builtin.Hooks {
+	return builtin.Hooks{
+		Authorize: repos.Access,
+		Create:    repos.Create,
+		Pushed: func(ctx context.Context, e builtin.PushEvent) {
+			if err := repos.OnPush(ctx, e); err != nil {
+				a.log.Error("a push was stored but not recorded; the next sweep will", slog.String("repo", e.Repo.String()), slog.Any("error", err))
+			}
+		},
+	}
+}
+
+// attemptAccess tells what the git token of a live attempt may do.
+func attemptAccess(runs *run.Service) func(context.Context, string) (string, []string, string, bool, error) {
+	return func(ctx context.Context, token string) (repoID string, push []string, who string, ok bool, err error) {
+		acc, ok, err := runs.ResolveToken(ctx, token, run.TokenGit)
+		if err != nil || !ok {
+			return "", nil, "", false, err
+		}
+		if acc.Branch != "" {
+			push = []string{"refs/heads/" + acc.Branch, fmt.Sprintf("refs/wip/%s/%d", acc.RunID, acc.Attempt)}
+		}
+		return acc.RepoID, push, "run:" + acc.RunID, true, nil
+	}
+}
+
+// merged is told after a merge: the default branch has a new commit.
+func (a *App) merged(repos *repo.Service) func(repo.Ref) {
+	return func(r repo.Ref) {
+		ctx := context.Background()
+		if err := repos.Refresh(ctx, codehost.Repo{Owner: r.Owner, Name: r.Name}); err != nil {
+			a.log.Error("the policy file was not read again after a merge", slog.String("repo", r.FullName()), slog.Any("error", err))
+		}
+	}
+}

@@ -1,0 +1,351 @@
+// Package demo shows the whole job on a throwaway server: a task filed against
+// a repository with failing tests ends as a merged pull request. Everything is
+// real but the model, which is scripted: the same server, a box in a process
+// of its own, an agent, git, a person's approval (given by the demo itself).
+package demo
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"yardmaster/internal/app"
+	"yardmaster/internal/client"
+	"yardmaster/internal/config"
+)
+
+//go:embed all:sample
+var sample embed.FS
+
+//go:embed scenario.yml
+var scenario []byte
+
+// Options say how the demo runs.
+type Options struct {
+	Data   string // folder to keep; a temporary one, removed at the end, when empty
+	Once   bool   // end after the job instead of serving on
+	Listen string // address of the server
+	Out    io.Writer
+	// Self is the program to run as the box; its `box join` is called.
+	Self    string
+	Version string
+}
+
+const (
+	account = "acme"
+	login   = "ada"
+	project = "slug"
+	job     = "The tests of slug.sh fail: upper case letters and punctuation get through. Make them pass; do not change the tests."
+)
+
+// Run is the demo. With Once it returns nil only if the pull request merged
+// and the tests on the merged branch pass.
+func Run(ctx context.Context, o Options) error {
+	if _, err := exec.LookPath("git"); err != nil {
+		return errors.New("the demo needs git on this machine")
+	}
+	d := &demo{Options: o, started: time.Now()}
+	if d.Data == "" {
+		tmp, err := os.MkdirTemp("", "yardmaster-demo-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(tmp)
+		d.Data = tmp
+	}
+	var err error
+	if d.Data, err = filepath.Abs(d.Data); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(d.Data, 0o700); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(d.Data, "server")); err == nil {
+		return fmt.Errorf("%s holds an earlier demo: take another folder, or run `yardmaster serve --data %s`", d.Data, filepath.Join(d.Data, "server"))
+	}
+	ctx, stop := context.WithCancel(ctx)
+	g, ctx := errgroup.WithContext(ctx)
+	ready := make(chan *app.App, 1)
+	g.Go(func() error { return d.serve(ctx, ready) })
+	g.Go(func() error {
+		defer stop()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case a := <-ready:
+			return d.walk(ctx, a)
+		}
+	})
+	err = g.Wait()
+	if !o.Once && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+type demo struct {
+	Options
+	started time.Time
+}
+
+// step prints what is happening, with the seconds since the start.
+func (d *demo) step(format string, a ...any) {
+	fmt.Fprintf(d.Out, "%5.1fs  %s\n", time.Since(d.started).Seconds(), fmt.Sprintf(format, a...))
+}
+
+func (d *demo) serve(ctx context.Context, ready chan<- *app.App) error {
+	script := filepath.Join(d.Data, "scenario.yml")
+	if err := os.WriteFile(script, scenario, 0o600); err != nil {
+		return err
+	}
+	logFile, err := os.OpenFile(filepath.Join(d.Data, "server.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer logFile.Close()
+	none := func(string) (string, bool) { return "", false }
+	cfg, err := config.Load("demo", []string{"--data", filepath.Join(d.Data, "server"), "--listen", d.Listen, "--scenario", script}, none, io.Discard)
+	if err != nil {
+		return err
+	}
+	return app.Run(ctx, cfg, app.Options{
+		Version: d.Version, Logger: slog.New(slog.NewTextHandler(logFile, nil)),
+		Ready: func(a *app.App) { ready <- a },
+	})
+}
+
+func (d *demo) walk(ctx context.Context, a *app.App) error {
+	d.step("The control plane serves %s, boxes connect to %s.", a.URL(), a.NATSURL())
+	setup, err := a.SetupURL(ctx)
+	if err != nil {
+		return err
+	}
+	password := rand.Text()
+	c, err := client.Setup(ctx, a.URL(), setup[strings.LastIndex(setup, "/")+1:], client.Owner{
+		Login: login, Name: "Ada", Email: "ada@example.com", Password: password, Account: account,
+	})
+	if err != nil {
+		return err
+	}
+	d.step("Made the owner %s of the account %s.", login, account)
+	if err := d.repository(ctx, c); err != nil {
+		return err
+	}
+	if err := c.Call(ctx, http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted", "label": "demo"}, nil); err != nil {
+		return err
+	}
+	stopBox, err := d.box(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer stopBox()
+	t, pr, err := d.task(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := d.verify(ctx, c); err != nil {
+		return err
+	}
+	d.summary(ctx, c, t, pr, password)
+	if d.Once {
+		return nil
+	}
+	fmt.Fprintf(d.Out, "\nThe server runs on until Ctrl-C.\n")
+	<-ctx.Done()
+	return nil
+}
+
+// repository makes a git repository of the sample and pushes it.
+func (d *demo) repository(ctx context.Context, c *client.Client) error {
+	dir := filepath.Join(d.Data, "sample")
+	root, err := fs.Sub(sample, "sample")
+	if err != nil {
+		return err
+	}
+	if err := os.CopyFS(dir, root); err != nil {
+		return err
+	}
+	for _, args := range [][]string{
+		{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"},
+		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message", "Make slugs"},
+	} {
+		if _, err := client.Git(ctx, dir, "", "", args...); err != nil {
+			return err
+		}
+	}
+	if out, err := test(ctx, dir); err == nil {
+		return fmt.Errorf("the sample's tests should fail, but: %s", out)
+	} else if failures := strings.Count(out, "FAIL"); failures > 0 {
+		d.step("Made a repository whose tests fail (%d of %d).", failures, strings.Count(out, "slug '"))
+	}
+	if err := c.AddRepo(ctx, dir, account, project); err != nil {
+		return err
+	}
+	d.step("Pushed it to the built-in git host as %s/%s.", account, project)
+	return nil
+}
+
+func test(ctx context.Context, dir string) (string, error) {
+	cmd := exec.CommandContext(ctx, "sh", "test.sh")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// box enrolls a box, which is a process of its own, and waits until it is
+// online.
+func (d *demo) box(ctx context.Context, c *client.Client) (stop func(), err error) {
+	var minted struct {
+		Token string `json:"token"`
+	}
+	if err := c.Call(ctx, http.MethodPost, "/v1/runners/enrollments", map[string]any{"name": "demo-box"}, &minted); err != nil {
+		return nil, err
+	}
+	logFile, err := os.OpenFile(filepath.Join(d.Data, "box.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(d.Self, "box", "join", "--url", c.URL, "--data", filepath.Join(d.Data, "box"), "--name", "demo-box")
+	cmd.Env = append(os.Environ(), "YARDMASTER_ENROLL_TOKEN="+minted.Token)
+	cmd.Stdout, cmd.Stderr = logFile, logFile
+	// The terminal's Ctrl-C is for us: we stop the box ourselves, and it goes
+	// with us if we are killed.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	gone := make(chan error, 1)
+	go func() { gone <- cmd.Wait() }()
+	stop = func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-gone:
+		case <-time.After(10 * time.Second):
+			cmd.Process.Kill()
+		}
+		logFile.Close()
+	}
+	for {
+		var p struct {
+			Data []struct {
+				ID       string `json:"id"`
+				Presence struct {
+					Status string `json:"status"`
+				} `json:"presence"`
+				Isolation []string `json:"isolation"`
+			} `json:"data"`
+		}
+		if err := c.Call(ctx, http.MethodGet, "/v1/runners", nil, &p); err != nil {
+			stop()
+			return nil, err
+		}
+		if len(p.Data) == 1 && p.Data[0].Presence.Status == "online" {
+			d.step("Enrolled a box (process %d): online, isolation %s.", cmd.Process.Pid, strings.Join(p.Data[0].Isolation, " or "))
+			return stop, nil
+		}
+		select {
+		case <-ctx.Done():
+			stop()
+			return nil, ctx.Err()
+		case err := <-gone:
+			return nil, fmt.Errorf("the box ended (%w); see %s", err, logFile.Name())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// task files the job and follows it to its end; it approves what is asked.
+func (d *demo) task(ctx context.Context, c *client.Client) (client.Task, client.Pull, error) {
+	var filed struct {
+		TaskID string `json:"task_id"`
+	}
+	in := map[string]string{"repo": account + "/" + project, "title": "Make the tests of slug.sh pass", "problem": job}
+	if err := c.Call(ctx, http.MethodPost, "/v1/tasks", in, &filed); err != nil {
+		return client.Task{}, client.Pull{}, err
+	}
+	d.step("Filed the task %s: %s", filed.TaskID, in["title"])
+	var pull client.Pull
+	var approval error
+	show := client.Print(prefixed{d})
+	print := show.Pull
+	show.Pull = func(p client.Pull) {
+		print(p)
+		pull = p
+		if p.PendingAction == nil || p.PendingAction.State != "pending" || approval != nil {
+			return
+		}
+		if _, approval = c.Approve(ctx, p.ID); approval == nil {
+			d.step("Approved the head %.10s, as a person would.", p.HeadSHA)
+		}
+	}
+	t, err := c.Watch(ctx, filed.TaskID, show)
+	if err = errors.Join(err, approval); err != nil {
+		return t, pull, err
+	}
+	if t.Status != "merged" {
+		return t, pull, fmt.Errorf("the task ended as %s, not as merged; see %s", t.Status, d.Data)
+	}
+	return t, pull, nil
+}
+
+// prefixed writes lines with the time of the demo in front.
+type prefixed struct{ d *demo }
+
+func (p prefixed) Write(b []byte) (int, error) {
+	for line := range strings.Lines(string(b)) {
+		p.d.step("%s", strings.TrimRight(line, "\n"))
+	}
+	return len(b), nil
+}
+
+// verify runs the tests on what was merged, in a fresh clone.
+func (d *demo) verify(ctx context.Context, c *client.Client) error {
+	dir := filepath.Join(d.Data, "merged")
+	if _, err := client.Git(ctx, d.Data, c.URL, c.Token, "clone", "--quiet", fmt.Sprintf("%s/git/%s/%s.git", c.URL, account, project), dir); err != nil {
+		return err
+	}
+	out, err := test(ctx, dir)
+	if err != nil {
+		return fmt.Errorf("the tests on the merged branch fail:\n%s", out)
+	}
+	d.step("Cloned the merged branch: all %d tests pass.", strings.Count(out, "ok "))
+	return nil
+}
+
+func (d *demo) summary(ctx context.Context, c *client.Client, t client.Task, pr client.Pull, password string) {
+	var report struct {
+		Markdown *string `json:"report"`
+	}
+	if err := c.Call(ctx, http.MethodGet, "/v1/tasks/"+t.ID+"/report", nil, &report); err == nil && report.Markdown != nil {
+		fmt.Fprintf(d.Out, "\nThe agent's report:\n")
+		for line := range strings.Lines(*report.Markdown) {
+			fmt.Fprintf(d.Out, "    %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+	fmt.Fprintf(d.Out, `
+What happened: a task was filed; the box claimed it, ran an agent in a checkout
+of its own and pushed the branch; pull request #%d was opened, its checks ran on
+the box, its head was approved and merged, and the tests pass now.
+
+  address    %s
+  sign in    login %s, password %s
+  by hand    yardmaster login --url %s --login %s
+`, pr.Number, c.URL, login, password, c.URL, login)
+	if d.Once {
+		fmt.Fprintf(d.Out, "\nDone in %.1f s.\n", time.Since(d.started).Seconds())
+	}
+}
