@@ -98,7 +98,7 @@ func (a *App) wire() parts {
 	p.signin = &signin.Service{DB: a.db, Clock: time.Now}
 	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open}
 	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
-	p.template = &template.Service{DB: a.db}
+	p.template = &template.Service{DB: a.db, Hub: a.hub}
 	p.billing = &billing.Service{DB: a.db, Ring: a.ring}
 	p.service = &service.Service{
 		Version: a.opts.Version, SHA: a.opts.SHA, Document: sync.OnceValues(Document),
@@ -157,7 +157,7 @@ func runTemplate(tx *db.Tx, acct, name string) (run.Template, bool, error) {
 	if err != nil || !ok {
 		return run.Template{}, ok, err
 	}
-	out := run.Template{Agent: t.Agent, Model: t.Model, Options: map[string]string{}, Command: t.Command, Timeout: t.Timeout(), Isolation: t.Isolation}
+	out := run.Template{Agent: t.Agent, Model: t.Model, Options: map[string]string{}, Command: t.Command, Timeout: time.Duration(t.Timeout) * time.Second, Isolation: t.Isolation}
 	maps.Copy(out.Options, t.Options)
 	if t.Agent == "command" {
 		return out, true, nil
