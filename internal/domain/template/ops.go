@@ -84,7 +84,7 @@ func (in setIn) template() Template {
 		t.API = in.API
 	}
 	if in.Timeout != 0 {
-		t.Timeout = in.Timeout
+		t.Seconds = in.Timeout
 	}
 	if in.Isolation != "" {
 		t.Isolation = in.Isolation

@@ -41,7 +41,7 @@ type Template struct {
 	BaseURL   string            `json:"base_url" doc:"of the provider compatible: the key with this address is used"`
 	Options   map[string]string `json:"options" doc:"of the agent"`
 	Command   []string          `json:"command" doc:"argv of the agent command"`
-	Timeout   int64             `json:"timeout" doc:"seconds a run may take"`
+	Seconds   int64             `json:"timeout" doc:"seconds a run may take"`
 	API       string            `json:"api" doc:"wire form that the agent builtin speaks; empty for the others"`
 	Isolation string            `json:"isolation" doc:"the least a box must offer"`
 	CreatedAt *time.Time        `json:"created_at" doc:"null: never set, this is what every account begins with"`
@@ -50,8 +50,11 @@ type Template struct {
 
 // Defaults is a template of which only the name was given.
 func Defaults(name string) Template {
-	return Template{Name: name, Agent: Builtin, Options: map[string]string{}, Command: []string{}, Timeout: 3600, API: "chat", Isolation: "none"}
+	return Template{Name: name, Agent: Builtin, Options: map[string]string{}, Command: []string{}, Seconds: 3600, API: "chat", Isolation: "none"}
 }
+
+// Timeout is how long a run may take.
+func (t Template) Timeout() time.Duration { return time.Duration(t.Seconds) * time.Second }
 
 // Service answers for templates.
 type Service struct {

@@ -89,17 +89,17 @@ func TestTemplates(t *testing.T) {
 		}
 		var got Template
 		c.want(t, 200, "acme", "GET", "/v1/templates/default", "", &got)
-		if got.Agent != Builtin || got.Timeout != 3600 || got.API != "chat" || got.CreatedAt != nil {
+		if got.Agent != Builtin || got.Seconds != 3600 || got.API != "chat" || got.CreatedAt != nil {
 			t.Errorf("default is %+v", got)
 		}
 
 		c.want(t, 200, "acme", "PUT", "/v1/templates/fast", `{"agent":"claude","model":"m","options":{"effort":"low"},"timeout":60,"isolation":"landlock"}`, &got)
-		if got.Agent != "claude" || got.Options["effort"] != "low" || got.Timeout != 60 || got.API != "" || got.Isolation != "landlock" || got.CreatedAt == nil {
+		if got.Agent != "claude" || got.Options["effort"] != "low" || got.Seconds != 60 || got.API != "" || got.Isolation != "landlock" || got.CreatedAt == nil {
 			t.Errorf("set answers %+v", got)
 		}
 		got = Template{}
 		c.want(t, 200, "acme", "PUT", "/v1/templates/fast", `{"model":"n"}`, &got)
-		if got.Agent != Builtin || got.Model != "n" || len(got.Options) != 0 || got.Timeout != 3600 || got.Isolation != "none" {
+		if got.Agent != Builtin || got.Model != "n" || len(got.Options) != 0 || got.Seconds != 3600 || got.Isolation != "none" {
 			t.Errorf("a replaced template keeps something of before: %+v", got)
 		}
 		c.want(t, 200, "acme", "PUT", "/v1/templates/default", `{"agent":"command","command":["make","fmt"]}`, &got)
