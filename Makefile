@@ -1,0 +1,70 @@
+# Yardmaster. `make` prints this help; `make check` is what CI runs.
+
+GO      ?= go
+CACHE   := $(CURDIR)/.cache
+LINT    := $(CACHE)/golangci-lint
+LINT_V  := v2.15.0
+FUZZ_T  ?= 20s
+
+.PHONY: help
+help: ## print this help
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## build ./yardmaster
+	$(GO) build -o yardmaster ./cmd/yardmaster
+
+.PHONY: demo
+demo: ## run the whole job once, on a throwaway server
+	$(GO) run ./cmd/yardmaster demo --once
+
+.PHONY: deps
+deps: ## install what the tests need and this machine lacks
+	@scripts/deps
+
+.PHONY: test
+test: deps ## run the tests: both databases, real NATS, git and processes
+	$(GO) test ./...
+
+.PHONY: race
+race: deps ## run the concurrent packages under the race detector
+	$(GO) test -race -short ./internal/op ./internal/db ./internal/event ./internal/bus/... ./internal/domain/signin ./internal/domain/run ./internal/domain/session ./internal/agent/spool ./internal/agent/scrub ./internal/llm/...
+
+.PHONY: vet
+vet: ## gofmt, go vet, and a tidy go.mod
+	@test -z "$$(gofmt -l cmd internal)" || { gofmt -l cmd internal; echo 'these files are not formatted: run gofmt -w'; exit 1; }
+	$(GO) vet ./...
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+.PHONY: lint
+lint: $(LINT)-$(LINT_V) ## golangci-lint; .golangci.yml gives the reason of each exception
+	$(LINT)-$(LINT_V) run ./...
+
+$(LINT)-$(LINT_V):
+	@mkdir -p $(CACHE)
+	GOBIN=$(CACHE) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_V)
+	@mv $(LINT) $@
+
+.PHONY: generate
+generate: ## write the generated files: docs/openapi.json
+	$(GO) run ./cmd/yardmaster openapi > docs/openapi.json
+
+.PHONY: check
+check: vet test race demo lint ## everything a change must pass
+
+.PHONY: e2e-agents
+e2e-agents: deps ## run real coding agents from npm to a merged pull request
+	scripts/e2e-agents
+
+.PHONY: fuzz
+fuzz: ## fuzz every target for FUZZ_T (20s)
+	@scripts/fuzz $(FUZZ_T)
+
+.PHONY: bench
+bench: ## measure against baselines in the same run; -write updates docs/benchmarks.md
+	$(GO) run ./internal/bench
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf yardmaster $(CACHE)
