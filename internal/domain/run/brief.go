@@ -39,7 +39,7 @@ func brief(t *task.Row, repo task.Repo, notes []string) string {
 			p(" Unfinished work of an earlier try is in your checkout (commit %.12s); judge it, then continue from it or discard it.", *t.WIPSHA)
 		}
 		if t.Failure != nil && *t.Failure != "" {
-			p(" The last one ended with: %s", *t.Failure)
+			p(" The last one ended with: %q", clean(*t.Failure, maxWord))
 		}
 		p("\n\n")
 	}

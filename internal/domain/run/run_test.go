@@ -171,12 +171,31 @@ func TestStuck(t *testing.T) {
 		if !f.task(taskID).Stuck {
 			t.Error("16 silent minutes are not stuck")
 		}
+		f.pass(time.Second)
 		f.mustSay(f.boxes[0], st, 5, ev("agent.update", nil))
 		if err := f.Scan(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if f.task(taskID).Stuck {
 			t.Error("still stuck after news")
+		}
+		if status := f.post("/v1/tasks/" + taskID + "/redispatch"); status != 409 {
+			t.Errorf("redispatch of a task that moves answers %d", status)
+		}
+		for range 16 {
+			f.pass(time.Minute)
+			if _, err := f.Renew(ctx, f.boxes[0], protocol.Renew{Run: st.Run, Attempt: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Scan(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if status := f.post("/v1/tasks/" + taskID + "/redispatch"); status != 200 {
+			t.Errorf("redispatch of a stuck task answers %d", status)
+		}
+		if row := f.wantStatus(taskID, task.Pending); row.Attempt != 0 || row.Stuck || f.live(st.ModelToken, TokenModel) {
+			t.Errorf("redispatched task %+v", row)
 		}
 	})
 }

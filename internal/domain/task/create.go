@@ -83,11 +83,15 @@ func (s *Service) create(ctx context.Context, in createIn) (out TaskDispatched, 
 		if err != nil {
 			return err
 		}
-		order, err := selectQueue.All(tx, tx.Account)
+		ahead, err := countAhead.One(tx, tx.Account, t.Priority, t.QueuedAt, t.ID)
 		if err != nil {
 			return err
 		}
-		place, depth := int64(slices.Index(order, t.ID)+1), int64(len(order))
+		depth, err := countQueue.One(tx, tx.Account)
+		if err != nil {
+			return err
+		}
+		place := ahead + 1
 		out = TaskDispatched{Kind: "dispatched", TaskID: &t.ID, Sink: &t.Sink, QueuePosition: &place, QueueDepth: &depth, QueueDepthCap: &s.QueueCap}
 		return nil
 	})

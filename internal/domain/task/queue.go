@@ -119,13 +119,13 @@ func (s *Service) claimableIn(tx *db.Tx, account, boxID string, lock bool) (*Row
 		return nil, err
 	}
 	i := slices.IndexFunc(f.Boxes, func(b Box) bool { return b.ID == boxID })
-	if i < 0 {
+	if i < 0 || !f.Boxes[i].Enrolled || f.Boxes[i].Busy >= f.Boxes[i].Slots {
 		return nil, nil
 	}
 	const aboveAll = 1 << 30
 	after := Row{Priority: aboveAll, QueuedAt: time.UnixMicro(0)}
 	for {
-		rows, err := selectReady.All(tx, account, tx.Now, after.Priority, after.QueuedAt, after.ID)
+		rows, err := selectReady.All(tx, account, tx.Now, after.Priority, after.QueuedAt, after.ID, f.InFlight < f.Seats)
 		if err != nil || len(rows) == 0 {
 			return nil, err
 		}

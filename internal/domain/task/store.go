@@ -40,10 +40,15 @@ var (
 
 	selectPending = db.Q[Row](`SELECT ` + columns + ` FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY ` + queueOrder)
 
-	// selectReady pages through the tasks whose own waits are over. The key of
-	// the row before is ($3, $4, $5); a priority above all begins.
+	// countAhead is how many are claimed before the row of a key.
+	countAhead = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending'
+		AND (priority > $2 OR priority = $2 AND (queued_at, id) < ($3, $4))`)
+
+	// selectReady pages through the tasks whose own waits are over, those that
+	// need no seat unless $6. The key of the row before is ($3, $4, $5); a
+	// priority above all begins.
 	selectReady = db.Q[Row](`SELECT ` + columns + ` FROM tasks
-		WHERE account_id = $1 AND status = 'pending' AND waiting_deps = 0 AND not_before <= $2
+		WHERE account_id = $1 AND status = 'pending' AND waiting_deps = 0 AND not_before <= $2 AND (kind = 'ci' OR $6)
 		AND (priority < $3 OR priority = $3 AND (queued_at, id) > ($4, $5))
 		ORDER BY ` + queueOrder + ` LIMIT 64`)
 
