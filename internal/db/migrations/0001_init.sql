@@ -211,7 +211,8 @@ CREATE TABLE tasks (
   finished_at   BIGINT
 );
 CREATE INDEX tasks_list ON tasks (account_id, created_at, id);
-CREATE INDEX tasks_queue ON tasks (account_id, priority, queued_at, id) WHERE status = 'pending';
+CREATE INDEX tasks_queue ON tasks (account_id, priority DESC, queued_at, id) WHERE status = 'pending';
+CREATE INDEX tasks_in_flight ON tasks (account_id, box_id) WHERE status IN ('claimed', 'running');
 CREATE INDEX tasks_open ON tasks (status, updated_at) WHERE status NOT IN ('completed', 'merged', 'cancelled', 'failed');
 CREATE INDEX tasks_repo ON tasks (repo_id, created_at, id);
 CREATE INDEX tasks_pr ON tasks (pr_id);
@@ -411,7 +412,8 @@ CREATE TABLE provider_keys (
   status           TEXT NOT NULL DEFAULT 'unverified',
   last_verified_at BIGINT,
   last_error       TEXT,
-  created_at       BIGINT NOT NULL
+  created_at       BIGINT NOT NULL,
+  deleted_at       BIGINT
 );
 CREATE INDEX provider_keys_account ON provider_keys (account_id, priority, created_at, id);
 

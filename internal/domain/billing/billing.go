@@ -1,12 +1,12 @@
-// Package billing is the account's pool of model keys: sealed when they come
-// in, opened only to make a call, shown by their last characters. The gateway
-// takes the first key that fits, by priority.
+// Package billing is the account's pool of keys of model providers. A key is
+// sealed when it comes in and never shown again; the model gateway, and nobody
+// else, opens it for a call.
 package billing
 
 import (
-	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,77 +16,124 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// Kinds of keys by how they are billed.
+// Kinds of keys: paid by use, or by a subscription.
 const (
 	Metered      = "metered"
 	Subscription = "subscription"
 )
 
-// Key is a pooled model key as the API shows it.
-type Key struct {
-	ID             string       `json:"id"`
-	Provider       llm.Provider `json:"provider"`
-	Label          string       `json:"label"`
-	BaseURL        *string      `json:"base_url"`
-	Masked         string       `json:"masked"`
-	Kind           string       `json:"kind" enum:"metered,subscription"`
-	Capacity       *int64       `json:"capacity" doc:"model streams at once; null: the kind's default"`
-	Priority       int64        `json:"priority" doc:"lower is tried first"`
-	Status         string       `json:"status" enum:"unverified,ok,failed"`
-	LastVerifiedAt *time.Time   `json:"last_verified_at"`
-	LastError      *string      `json:"last_error"`
-	CreatedAt      time.Time    `json:"created_at"`
+// Statuses of a key.
+const (
+	Unverified = "unverified"
+	OK         = "ok"
+	Failing    = "failing" // the provider refused it lately
+)
+
+// BillingKey is a key as clients see it; the key itself is never shown.
+type BillingKey struct {
+	ID             string     `json:"id"`
+	Provider       string     `json:"provider"`
+	Label          string     `json:"label"`
+	Masked         string     `json:"masked" doc:"its last characters, to tell it by"`
+	BaseURL        *string    `json:"base_url"`
+	Kind           string     `json:"kind" doc:"metered or subscription"`
+	Capacity       *int64     `json:"capacity" doc:"calls at once it is meant for; null: no limit is known"`
+	Priority       int64      `json:"priority" doc:"the lowest is used first"`
+	Status         string     `json:"status" doc:"unverified, ok or failing"`
+	LastVerifiedAt *time.Time `json:"last_verified_at"`
+	LastError      *string    `json:"last_error"`
+	CreatedAt      time.Time  `json:"created_at"`
 }
 
-// Service keeps the pool.
+// Service answers for keys.
 type Service struct {
 	DB   *db.DB
 	Ring *seal.Keyring
+	// AllowHTTP permits base addresses over http beyond this machine, for
+	// operators whose model server has no certificate.
+	AllowHTTP bool
+}
+
+// Key is a key of the pool, still sealed.
+type Key struct {
+	ID       string
+	Provider llm.Provider
+	BaseURL  string
+
+	account, sealed string
+}
+
+// Wish says which key a call needs.
+type Wish struct {
+	Provider llm.Provider // empty: any
+	BaseURL  string       // of the provider compatible
+	API      llm.API
+}
+
+// Fits tells whether the key can be used. A key of the provider compatible is
+// sent to its own address and to no other: who may choose the address in a
+// template may not choose where keys go.
+func (k Key) Fits(w Wish) bool {
+	if w.Provider != "" && k.Provider != w.Provider || w.BaseURL != "" && k.BaseURL != w.BaseURL {
+		return false
+	}
+	return k.Provider.Speaks(w.API)
+}
+
+// Pick is the first key of the transaction's account that fits, by priority
+// and then by age.
+func Pick(tx *db.Tx, account string, w Wish) (Key, bool, error) {
+	keys, err := Pool(tx, account)
+	if i := slices.IndexFunc(keys, func(k Key) bool { return k.Fits(w) }); i >= 0 {
+		return keys[i], true, err
+	}
+	return Key{}, false, err
+}
+
+// Open unseals a key into the route of a call.
+func (s *Service) Open(k Key) (llm.Route, error) {
+	plain, err := s.Ring.Unseal(purpose(k.account), k.sealed)
+	if err != nil {
+		return llm.Route{}, err
+	}
+	return llm.Route{Provider: k.Provider, BaseURL: k.BaseURL, Key: string(plain)}, nil
 }
 
 func purpose(account string) string { return "provider-key/" + account }
 
-// Route opens a key for one call. The result holds the secret: it must not be
-// logged or sent anywhere but to the provider.
-func (s *Service) Route(k Sealed) (llm.Route, error) {
-	secret, err := s.Ring.Unseal(purpose(k.AccountID), k.Sealed)
-	if err != nil {
-		return llm.Route{}, fmt.Errorf("key %s: %w", k.ID, err)
-	}
-	return llm.Route{Provider: k.Provider, BaseURL: k.BaseURL, Key: string(secret)}, nil
-}
-
-// mask keeps enough of a key to tell it from the others.
+// mask keeps the last four characters of a key that is long enough to spare
+// them.
 func mask(key string) string {
-	if len(key) < 12 {
+	switch {
+	case key == "":
+		return ""
+	case len(key) < 12:
 		return "…"
 	}
 	return "…" + key[len(key)-4:]
 }
 
-// checkBase refuses addresses that would send the key in the clear: plain http
-// is for this machine only.
-func checkBase(provider llm.Provider, base string) error {
-	if base == "" {
-		if provider == llm.Compatible {
-			return fault.Field("base_url", "is required for a compatible provider")
-		}
-		return nil
+// keyless providers may be used without a key: the scripted model, and a model
+// server of the account's own.
+func keyless(p llm.Provider) bool { return p == llm.Scripted || p == llm.Compatible }
+
+// checkBaseURL refuses addresses that a key must not be sent to. Plain http is
+// for this machine, unless the operator allows more.
+func checkBaseURL(address string, allowHTTP bool) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fault.Field("base_url", "must be an https address without user, query and fragment")
 	}
-	if provider == llm.Scripted {
-		return fault.Field("base_url", "has no meaning for the scripted provider")
+	if u.Scheme == "http" && !allowHTTP && !loopback(u.Hostname()) {
+		return fault.Field("base_url", "must be https, or http on a loopback address")
 	}
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return fault.Field("base_url", "must be an address without user, query or fragment")
-	}
-	if u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname()) {
-		return nil
-	}
-	return fault.Field("base_url", "must be https; plain http is for this machine only")
+	return nil
 }
 
 func loopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback() || strings.EqualFold(host, "localhost")
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
 }

@@ -1,7 +1,6 @@
 package billing
 
 import (
-	"cmp"
 	"context"
 	"strings"
 
@@ -20,90 +19,118 @@ const group = "Billing keys, donations, grants, onboarding, MCP"
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "billing.keys_list", Method: "GET", Path: "/v1/billing/keys", Group: group, Rule: policy.Require(policy.ReadBilling), Paging: &op.Paging{Default: 25, Max: 100},
-			Summary: "The account's model keys, masked, newest first"}, s.list),
+			Summary: "The account's model provider keys, masked, in the order they are used in"}, s.list),
 		op.New(op.Row{ID: "billing.key_add", Method: "POST", Path: "/v1/billing/keys", Group: group, Rule: policy.Require(policy.WriteBilling), Status: 201,
-			Summary: "Add a model key; it is sealed and never shown again"}, s.add),
+			Summary: "Add a model provider key to the pool"}, s.add),
 		op.New(op.Row{ID: "billing.key_delete", Method: "DELETE", Path: "/v1/billing/keys/{id}", Group: group, Rule: policy.Require(policy.WriteBilling),
-			Summary: "Delete a model key"}, s.delete),
+			Summary: "Take a key out of the pool and forget it; again is no error"}, s.delete),
 	}
 }
 
 type listIn struct{ op.PageIn }
 
-func (s *Service) list(ctx context.Context, in listIn) (op.Page[Key], error) {
+func (s *Service) list(ctx context.Context, in listIn) (op.Page[BillingKey], error) {
 	var rows []row
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		rows, err = list(tx, in.PageIn)
 		return err
 	})
-	p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
-	out := op.Page[Key]{Data: make([]Key, len(p.Data)), NextCursor: p.NextCursor}
-	for i, r := range p.Data {
-		out.Data[i] = r.key()
+	if err != nil {
+		return op.Page[BillingKey]{}, err
 	}
-	return out, err
+	p := op.NewPage(in.PageIn, rows, row.key)
+	out := op.Page[BillingKey]{Data: make([]BillingKey, len(p.Data)), NextCursor: p.NextCursor}
+	for i, r := range p.Data {
+		out.Data[i] = r.wire()
+	}
+	return out, nil
 }
 
 type addIn struct {
 	Provider string `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted"`
-	Label    string `json:"label" minLength:"1" maxLength:"100"`
-	Key      string `json:"key,omitempty" maxLength:"4096" doc:"the secret; not needed for scripted"`
-	BaseURL  string `json:"base_url,omitempty" maxLength:"500" doc:"in place of the provider's own address; required for compatible"`
-	Kind     string `json:"kind,omitempty" enum:"metered,subscription" default:"metered"`
+	Label    string `json:"label,omitempty" maxLength:"100" doc:"left out: the provider's name"`
+	Key      string `json:"key,omitempty" maxLength:"4000" doc:"not needed for scripted and compatible"`
+	BaseURL  string `json:"base_url,omitempty" maxLength:"500" doc:"required for compatible, refused for the others"`
+	Kind     string `json:"kind,omitempty" enum:"metered,subscription" doc:"default metered"`
 	Capacity *int64 `json:"capacity,omitempty" minimum:"1" maximum:"256"`
-	Priority *int64 `json:"priority,omitempty" minimum:"0" maximum:"10000" default:"100"`
+	Priority *int64 `json:"priority,omitempty" minimum:"0" maximum:"10000" doc:"default 100"`
 }
 
-func (s *Service) add(ctx context.Context, in addIn) (Key, error) {
+// check refuses what contradicts itself, and fills in defaults.
+func (in *addIn) check(allowHTTP bool) error {
 	provider := llm.Provider(in.Provider)
-	in.Key = strings.TrimSpace(in.Key)
-	if in.Key == "" && provider != llm.Scripted {
-		return Key{}, fault.Field("key", "is required")
-	}
-	if err := checkBase(provider, in.BaseURL); err != nil {
-		return Key{}, err
-	}
-	priority := int64(100)
-	if in.Priority != nil {
-		priority = *in.Priority
-	}
-	var r row
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		keyID := id.New()
-		sealed := s.Ring.Seal(purpose(tx.Account), []byte(in.Key))
-		if _, err := insert.Exec(tx, keyID, tx.Account, in.Provider, in.Label, strings.TrimRight(in.BaseURL, "/"), mask(in.Key), sealed,
-			cmp.Or(in.Kind, Metered), in.Capacity, priority, tx.Micros()); err != nil {
+	in.Key, in.BaseURL = strings.TrimSpace(in.Key), strings.TrimRight(in.BaseURL, "/")
+	switch {
+	case in.Key == "" && !keyless(provider):
+		return fault.Field("key", "is required for this provider")
+	case in.Key != "" && provider == llm.Scripted:
+		return fault.Field("key", "is of no use to the provider scripted")
+	case strings.ContainsFunc(in.Key, func(c rune) bool { return c <= ' ' || c > '~' }):
+		return fault.Field("key", "must be printable ASCII without spaces")
+	case in.BaseURL == "" && provider == llm.Compatible:
+		return fault.Field("base_url", "is required for the provider compatible")
+	case in.BaseURL != "" && provider != llm.Compatible:
+		return fault.Field("base_url", "is for the provider compatible only")
+	case in.BaseURL != "":
+		if err := checkBaseURL(in.BaseURL, allowHTTP); err != nil {
 			return err
 		}
-		var err error
-		if r, err = byID.One(tx, tx.Account, keyID); err != nil {
+	}
+	if in.Label == "" {
+		in.Label = in.Provider
+	}
+	if in.Kind == "" {
+		in.Kind = Metered
+	}
+	if in.Priority == nil {
+		in.Priority = new(int64)
+		*in.Priority = 100
+	}
+	return nil
+}
+
+func (s *Service) add(ctx context.Context, in addIn) (out BillingKey, err error) {
+	if err := in.check(s.AllowHTTP); err != nil {
+		return out, err
+	}
+	keyID := id.New()
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if _, err := insert.Exec(tx, keyID, tx.Account, in.Provider, in.Label, in.BaseURL, mask(in.Key), s.Ring.Seal(purpose(tx.Account), []byte(in.Key)),
+			in.Kind, in.Capacity, *in.Priority, tx.Now); err != nil {
 			return err
 		}
+		r, err := find(tx, keyID)
+		if err != nil {
+			return err
+		}
+		out = r.wire()
 		return event.Record(tx, event.Change{Kind: "billing.key_added", Object: keyID, Data: map[string]string{"provider": in.Provider, "label": in.Label}})
 	})
-	return r.key(), err
+	return out, err
+}
+
+// DeletedKey is the answer of billing.key_delete.
+type DeletedKey struct {
+	ID      string `json:"id"`
+	Deleted bool   `json:"deleted" doc:"false: it was deleted before"`
 }
 
 type idIn struct {
 	ID string `json:"id"`
 }
 
-// KeyDeleted names the key that is gone.
-type KeyDeleted struct {
-	ID      string `json:"id"`
-	Deleted bool   `json:"deleted"`
-}
-
-func (s *Service) delete(ctx context.Context, in idIn) (KeyDeleted, error) {
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		n, err := remove.Exec(tx, tx.Account, in.ID)
+func (s *Service) delete(ctx context.Context, in idIn) (out DeletedKey, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, in.ID)
 		if err != nil {
 			return err
 		}
-		if n == 0 {
-			return fault.Missing("key")
+		n, err := erase.Exec(tx, tx.Account, r.ID, tx.Now)
+		out = DeletedKey{r.ID, n > 0}
+		if err != nil || n == 0 {
+			return err
 		}
-		return event.Record(tx, event.Change{Kind: "billing.key_deleted", Object: in.ID})
+		return event.Record(tx, event.Change{Kind: "billing.key_deleted", Object: r.ID, Data: map[string]string{"provider": r.Provider, "label": r.Label}})
 	})
-	return KeyDeleted{in.ID, true}, err
+	return out, err
 }

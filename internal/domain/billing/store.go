@@ -1,19 +1,24 @@
 package billing
 
 import (
+	"strconv"
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/op"
 )
 
 type row struct {
 	ID             string
+	AccountID      string
 	Provider       string
 	Label          string
 	BaseURL        string `db:"base_url"`
 	Masked         string
+	Sealed         string
 	Kind           string
 	Capacity       *int64
 	Priority       int64
@@ -21,46 +26,96 @@ type row struct {
 	LastVerifiedAt *time.Time
 	LastError      *string
 	CreatedAt      time.Time
+	DeletedAt      *time.Time
 }
 
-func (r row) key() Key {
-	k := Key{r.ID, llm.Provider(r.Provider), r.Label, nil, r.Masked, r.Kind, r.Capacity, r.Priority, r.Status, r.LastVerifiedAt, r.LastError, r.CreatedAt}
-	if r.BaseURL != "" {
-		k.BaseURL = &r.BaseURL
-	}
-	return k
-}
-
-// Sealed is a key with its secret still closed.
-type Sealed struct {
-	ID        string
-	AccountID string
-	Provider  llm.Provider
-	BaseURL   string `db:"base_url"`
-	Sealed    string
-}
-
-const columns = `id, provider, label, base_url, masked, kind, capacity, priority, status, last_verified_at, last_error, created_at`
+const columns = `id, account_id, provider, label, base_url, masked, sealed, kind, capacity, priority, status, last_verified_at,
+	last_error, created_at, deleted_at`
 
 var (
 	byID   = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = $1 AND id = $2`)
 	insert = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, base_url, masked, sealed, kind, capacity, priority, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`)
-	remove = db.S(`DELETE FROM provider_keys WHERE account_id = $1 AND id = $2`)
-	pool   = db.Q[Sealed](`SELECT id, account_id, provider, base_url, sealed FROM provider_keys WHERE account_id = $1 ORDER BY priority, created_at, id`)
+	// The row stays, so that a deletion can be repeated and what the key was
+	// used for can be told; the secret goes.
+	erase = db.S(`UPDATE provider_keys SET deleted_at = $3, sealed = '', masked = '' WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
+	pool  = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = $1 AND deleted_at IS NULL ORDER BY priority, created_at, id`)
+
+	markFailing = db.S(`UPDATE provider_keys SET status = 'failing', last_error = $3
+		WHERE account_id = $1 AND id = $2 AND (status <> 'failing' OR last_error <> $3)`)
+	markOK = db.S(`UPDATE provider_keys SET status = 'ok', last_error = NULL, last_verified_at = $3
+		WHERE account_id = $1 AND id = $2 AND status <> 'ok'`)
 )
 
-// Pool is the account's keys in the order in which they are tried.
-func Pool(tx *db.Tx, account string) ([]Sealed, error) { return pool.All(tx, account) }
+func (r row) wire() BillingKey {
+	out := BillingKey{ID: r.ID, Provider: r.Provider, Label: r.Label, Masked: r.Masked, Kind: r.Kind, Capacity: r.Capacity, Priority: r.Priority,
+		Status: r.Status, LastVerifiedAt: r.LastVerifiedAt, LastError: r.LastError, CreatedAt: r.CreatedAt}
+	if r.BaseURL != "" {
+		out.BaseURL = &r.BaseURL
+	}
+	return out
+}
+
+// find reads a key of tx.Account, deleted ones too; an id that is unknown,
+// foreign or malformed is the same 404.
+func find(tx *db.Tx, keyID string) (row, error) {
+	if !id.Valid(keyID) {
+		return row{}, fault.Missing("key")
+	}
+	r, ok, err := byID.Maybe(tx, tx.Account, keyID)
+	if err == nil && !ok {
+		err = fault.Missing("key")
+	}
+	return r, err
+}
 
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {
-	at, last, more, err := p.AfterTime()
-	if err != nil {
-		return nil, err
+	b := db.Build(`SELECT `+columns+` FROM provider_keys WHERE deleted_at IS NULL AND account_id = `, tx.Account)
+	if after := p.After(); len(after) > 0 {
+		place, err := placeOf(after)
+		if err != nil {
+			return nil, err
+		}
+		b.And("(priority, created_at, id) > ", place)
 	}
-	b := db.Build(`SELECT `+columns+` FROM provider_keys WHERE account_id = `, tx.Account)
-	if more {
-		b.And("(created_at, id) < ", db.Tuple(at, last))
+	return db.Select[row](tx, b.SQL(" ORDER BY priority, created_at, id LIMIT ", p.Size()))
+}
+
+// key is the row's place in the order of the list, placeOf reads it back.
+func (r row) key() []string {
+	return append([]string{strconv.FormatInt(r.Priority, 10)}, op.TimeKey(r.CreatedAt, r.ID)...)
+}
+
+func placeOf(key []string) (any, error) {
+	if len(key) == 3 {
+		priority, err := strconv.ParseInt(key[0], 10, 64)
+		at, err2 := strconv.ParseInt(key[1], 10, 64)
+		if err == nil && err2 == nil {
+			return db.Tuple(priority, at, key[2]), nil
+		}
 	}
-	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	return nil, fault.Field("cursor", "is not a cursor of this collection")
+}
+
+// Pool is an account's keys in the order they are used in.
+func Pool(tx *db.Tx, account string) ([]Key, error) {
+	rows, err := pool.All(tx, account)
+	keys := make([]Key, len(rows))
+	for i, r := range rows {
+		keys[i] = Key{ID: r.ID, Provider: llm.Provider(r.Provider), BaseURL: r.BaseURL, account: r.AccountID, sealed: r.Sealed}
+	}
+	return keys, err
+}
+
+// Note keeps what a call with a key has told about it: the slug of what went
+// wrong, or that it works. A fault that says nothing about the key changes
+// nothing.
+func Note(tx *db.Tx, account, keyID, slug string) (err error) {
+	switch slug {
+	case llm.SlugAuth, llm.SlugQuota:
+		_, err = markFailing.Exec(tx, account, keyID, slug)
+	case "":
+		_, err = markOK.Exec(tx, account, keyID, tx.Now)
+	}
+	return err
 }
