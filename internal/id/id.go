@@ -4,6 +4,7 @@ package id
 
 import (
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
 	"math/big"
@@ -23,6 +24,14 @@ func Random() string { return uuid.NewString() }
 func Valid(s string) bool {
 	u, err := uuid.Parse(s)
 	return err == nil && u.String() == s
+}
+
+// Opaque is 32 random bytes in URL-safe base64: a secret that only we read
+// back, as in a cookie.
+func Opaque() string {
+	var b [32]byte
+	rand.Read(b[:])
+	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
 // Prefixes of secrets that a caller may hold.

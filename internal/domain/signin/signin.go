@@ -6,8 +6,6 @@ package signin
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"sync"
 	"time"
@@ -208,9 +206,7 @@ func resolveSession(tx *db.Tx, hash, acct string) (policy.Actor, error) {
 
 // Open makes a browser session and answers its Set-Cookie value.
 func Open(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err error) {
-	var b [32]byte
-	rand.Read(b[:])
-	plain := base64.RawURLEncoding.EncodeToString(b[:])
+	plain := id.Opaque()
 	if _, err := insertSession.Exec(tx, seal.Hash(plain), userID, accountID, tx.Micros(), db.Micros(tx.Now.Add(Absolute))); err != nil {
 		return "", err
 	}

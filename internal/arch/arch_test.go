@@ -1,0 +1,285 @@
+package arch
+
+import (
+	"go/ast"
+	"go/token"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// edges is what each package may import of this module. Arrows point down:
+// cmd, demo -> app -> domain/* -> foundation -> fault.
+var edges = map[string]string{
+	"fault":         "",
+	"id":            "",
+	"seal":          "",
+	"protocol":      "",
+	"config":        "",
+	"client":        "",
+	"policy":        "fault",
+	"db/migrations": "",
+	"db":            "db/migrations fault",
+	"db/dbtest":     "db db/migrations",
+	"op":            "fault id policy",
+	"event":         "db id policy",
+	"bus":           "fault protocol",
+	"bus/boxconn":   "fault protocol",
+
+	"codehost":         "fault",
+	"codehost/builtin": "codehost fault",
+	"llm":              "fault",
+	"llm/scripted":     "",
+
+	// The machine side. It shares the wire with the server, not its rooms.
+	"agent":            "agent/driver agent/modelproxy agent/sandbox agent/scrub agent/spool agent/worktree bus/boxconn client id protocol",
+	"agent/acp":        "",
+	"agent/builtin":    "agent/acp",
+	"agent/driver":     "agent/acp",
+	"agent/modelproxy": "fault llm",
+	"agent/sandbox":    "",
+	"agent/scrub":      "",
+	"agent/spool":      "agent/scrub protocol",
+	"agent/worktree":   "",
+
+	"app":            "domain/* bus codehost codehost/builtin config db event id llm llm/scripted op policy protocol seal",
+	"demo":           "app client config",
+	"cmd/yardmaster": "agent agent/builtin agent/sandbox app client config demo",
+	"arch":           "",
+}
+
+// foundation is what any domain may import.
+const foundation = "codehost db event fault id llm op policy protocol seal"
+
+// between are the domains that build on another one, and why a function wired
+// in app would not do.
+var between = map[string]string{
+	"domain/run -> domain/task":        "a run is a try of a task: claiming moves both in one transaction",
+	"domain/pull -> domain/repo":       "a pull request is read and decided with its repository's policy",
+	"domain/session -> domain/billing": "the gateway spends the account's keys, call by call",
+	"domain/session -> domain/repo":    "a repository's sessions are found by its name",
+	"domain/signin -> domain/account":  "X-Svc-Account names an account the user belongs to",
+	"domain/signin -> domain/token":    "a presented token becomes an actor",
+	"domain/repo -> codehost/builtin":  "the built-in host asks the domain who may read and push",
+}
+
+func TestImports(t *testing.T) {
+	used := map[string]bool{}
+	for _, f := range product(t) {
+		from := f.pkg()
+		allowed, known := edges[from]
+		domain := strings.HasPrefix(from, "domain/")
+		if domain {
+			allowed, known = foundation, true
+		}
+		if !known {
+			t.Errorf("%s: %s is in no table; say what it may import", f.path, from)
+		}
+		for _, imp := range f.imports() {
+			to, own := strings.CutPrefix(imp, "own:")
+			if !own {
+				continue
+			}
+			edge := from + " -> " + to
+			used[edge] = true
+			if between[edge] != "" {
+				continue
+			}
+			if !slices.ContainsFunc(strings.Fields(allowed), func(glob string) bool {
+				ok, _ := path.Match(glob, to)
+				return ok
+			}) {
+				t.Errorf("%s: %s is not allowed", f.path, edge)
+			}
+		}
+	}
+	for edge := range between {
+		if !used[edge] {
+			t.Errorf("%q is in the table but not in the program: remove it", edge)
+		}
+	}
+	for from, list := range edges {
+		for _, to := range strings.Fields(list) {
+			if !strings.Contains(to, "*") && !used[from+" -> "+to] {
+				t.Errorf("%s may import %s, and does not: remove it from the table", from, to)
+			}
+		}
+	}
+}
+
+// importers are the packages whose files match, with the files.
+func importers(t *testing.T, match func(file) bool) map[string][]string {
+	users := map[string][]string{}
+	for _, f := range product(t) {
+		if match(f) {
+			users[f.pkg()] = append(users[f.pkg()], path.Base(f.path))
+		}
+	}
+	return users
+}
+
+func imports(p string) func(file) bool {
+	return func(f file) bool { return slices.Contains(f.imports(), p) }
+}
+
+func TestHTTP(t *testing.T) {
+	exceptions(t, "imports net/http", importers(t, imports("net/http")), map[string]string{
+		"op":               "serves the capabilities",
+		"app":              "serves the whole program",
+		"client":           "calls the API",
+		"codehost/builtin": "speaks git over HTTP",
+		"llm":              "is the gateway to model providers",
+		"llm/scripted":     "is a model provider, to the gateway",
+		"agent":            "enrolls over HTTP and serves its agents a model",
+		"agent/builtin":    "calls a model",
+		"agent/modelproxy": "stands between agents and the gateway",
+		"demo":             "names methods to client",
+		"cmd/yardmaster":   "names methods to client",
+	})
+}
+
+func TestSQL(t *testing.T) {
+	exceptions(t, "imports database/sql", importers(t, imports("database/sql")), map[string]string{
+		"db":        "is the door to the databases",
+		"db/dbtest": "prepares what db declares",
+	})
+	statement := regexp.MustCompile(`^\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s`)
+	for _, f := range product(t) {
+		base := path.Base(f.path)
+		switch {
+		case strings.HasPrefix(f.pkg(), "domain/") && strings.HasPrefix(base, "store"):
+			continue
+		case f.pkg() == "db" || f.pkg() == "db/dbtest":
+			continue
+		case f.path == "internal/app/keys.go": // the keys of the installation are nobody's domain
+			continue
+		case f.path == "internal/event/event.go": // its one statement is the outbox
+			continue
+		}
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, err := strconv.Unquote(lit.Value); err == nil && statement.MatchString(text) {
+					t.Errorf("%s holds a statement, which belongs in a store.go: %.60s", f.path, text)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestClock(t *testing.T) {
+	users := importers(t, func(f file) bool { return f.uses("time", "Now", "Since", "Until") })
+	maps.DeleteFunc(users, func(pkg string, _ []string) bool { return strings.HasPrefix(pkg, "agent") })
+	exceptions(t, "reads the clock", users, map[string]string{
+		"db":     "gives every transaction its time",
+		"app":    "hands the clock to those who are given one",
+		"op":     "measures requests and sets deadlines of sockets",
+		"bus":    "dates credentials and spaces redeliveries",
+		"client": "paces a person's terminal",
+		"demo":   "prints how long the steps took",
+	})
+}
+
+func TestRandomness(t *testing.T) {
+	exceptions(t, "draws randomness", importers(t, imports("crypto/rand")), map[string]string{
+		"id":             "makes ids and tokens",
+		"seal":           "makes keys and salts",
+		"agent/builtin":  "names its sessions, which no server knows",
+		"agent/worktree": "names refs that must not collide in the cache",
+		"demo":           "makes the password of a throwaway owner",
+	})
+}
+
+func TestPackageComments(t *testing.T) {
+	said := map[string]int{}
+	for _, f := range files(t) {
+		if f.tree.Doc == nil || f.test {
+			continue
+		}
+		said[f.pkg()]++
+		begin := "Package " + f.tree.Name.Name + " "
+		if f.tree.Name.Name == "main" {
+			begin = ""
+		}
+		if text := f.tree.Doc.Text(); !strings.HasPrefix(text, begin) || len(text) < 80 {
+			t.Errorf("%s: the comment must begin with %q and tell a newcomer what the room is for", f.path, begin)
+		}
+	}
+	for _, p := range packages(product(t)) {
+		if said[p] != 1 {
+			t.Errorf("%s has %d package comments, not 1", p, said[p])
+		}
+		switch path.Base(p) {
+		case "util", "utils", "common", "helper", "helpers", "manager", "misc":
+			t.Errorf("%s: a package is named for what it is about", p)
+		}
+	}
+}
+
+// longest is the most lines a hand-written file may have.
+const longest = 500
+
+func TestFileLength(t *testing.T) {
+	generated := regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+	for _, f := range files(t) {
+		if n := lines(f.text); n > longest && !generated.Match(f.text) {
+			t.Errorf("%s has %d lines; split it by concern", f.path, n)
+		}
+	}
+}
+
+// spared are files that a domain does without.
+var spared = map[string]string{
+	"domain/service/store.go": "it answers for the process and stores nothing",
+}
+
+func TestDomainLayout(t *testing.T) {
+	have := map[string]file{}
+	for _, f := range product(t) {
+		have[strings.TrimPrefix(f.path, "internal/")] = f
+	}
+	for _, p := range packages(product(t)) {
+		if !strings.HasPrefix(p, "domain/") {
+			continue
+		}
+		noun := path.Base(p)
+		for _, name := range []string{noun + ".go", "ops.go", "store.go"} {
+			at := p + "/" + name
+			f, ok := have[at]
+			switch {
+			case !ok && spared[at] == "":
+				t.Errorf("%s is missing", at)
+			case ok && spared[at] != "":
+				t.Errorf("%s exists: remove it from the table", at)
+			case ok && name == noun+".go" && f.tree.Doc == nil:
+				t.Errorf("%s must hold the package comment", at)
+			}
+		}
+	}
+}
+
+// left are what is never committed: notes to oneself, tests that do not test,
+// paths of one person's machine.
+var left = map[string]*regexp.Regexp{
+	"a note to oneself":    regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`),
+	"a skipped test":       regexp.MustCompile(`\b[tb]\.Skip(f|Now)?\(`),
+	"a path of a machine":  regexp.MustCompile(`/(root|Users|work)/`),
+	"a registry's address": regexp.MustCompile(`(proxy\.golang|registry\.npmjs|pypi)\.org`),
+}
+
+func TestNothingLeft(t *testing.T) {
+	for _, f := range files(t) {
+		for what, re := range left {
+			if m := re.Find(f.text); m != nil && f.path != "internal/arch/arch_test.go" {
+				t.Errorf("%s holds %s: %s", f.path, what, m)
+			}
+		}
+		if f.test && f.uses("time", "Sleep") {
+			t.Errorf("%s sleeps: wait for a signal, or poll with a deadline", f.path)
+		}
+	}
+}

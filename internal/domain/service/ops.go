@@ -1,0 +1,86 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"sync"
+
+	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+const group = "Service and discovery"
+
+// Ops are the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	return []op.Op{
+		op.New(op.Row{ID: "service.info", Method: "GET", Path: "/", Group: group, Rule: policy.Public(),
+			Summary: "What this service is"}, s.info),
+		op.New(op.Row{ID: "service.health", Method: "GET", Path: "/healthz", Group: group, Rule: policy.Public(), Also: []int{503},
+			Summary: "Is it alive and are its dependencies"}, s.health),
+		op.New(op.Row{ID: "service.openapi", Method: "GET", Path: "/v1/openapi.json", Group: group, Rule: policy.Public(),
+			Summary: "This description"}, s.openapi),
+		op.New(op.Row{ID: "service.problem", Method: "GET", Path: "/problems/{slug}", Group: group, Rule: policy.Public(),
+			Summary: "What a problem type means"}, s.problem),
+	}
+}
+
+func (s *Service) info(context.Context, op.None) (Card, error) {
+	return Card{"Yardmaster", "ok", s.Version, "/v1/openapi.json"}, nil
+}
+
+func (s *Service) health(ctx context.Context, _ op.None) (Health, error) {
+	out := Health{Status: "ok", Checks: map[string]ProbeResult{}}
+	if s.SHA != "" {
+		out.SHA = &s.SHA
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for name, probe := range s.Probes {
+		wg.Go(func() {
+			err := probe(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			r := ProbeResult{"ok"}
+			if err != nil {
+				r.Status, out.Status = "failed", "degraded"
+			}
+			out.Checks[name] = r
+		})
+	}
+	wg.Wait()
+	return out, nil
+}
+
+func (s *Service) openapi(context.Context, op.None) (op.Reply, error) {
+	b, err := s.Document()
+	if err != nil {
+		return op.Reply{}, err
+	}
+	return op.Reply{ContentType: "application/json", Header: map[string]string{"Cache-Control": "public, max-age=300"}, Body: b}, nil
+}
+
+type problemIn struct {
+	Slug string `json:"slug" maxLength:"64"`
+}
+
+func (s *Service) problem(_ context.Context, in problemIn) (op.Reply, error) {
+	text, ok := meanings[in.Slug]
+	if !ok {
+		for _, k := range fault.Kinds() {
+			if k.Slug() == in.Slug {
+				text, ok = fmt.Sprintf("%s. HTTP status %d. The detail of the problem document says what happened this time.", k.Title(), k.Status()), true
+			}
+		}
+	}
+	if !ok {
+		return op.Reply{}, fault.Missing("problem type")
+	}
+	page := fmt.Sprintf("<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>%[1]s</title><h1>%[1]s</h1><p>%[2]s</p></html>\n",
+		html.EscapeString(in.Slug), html.EscapeString(text))
+	return op.Reply{ContentType: "text/html; charset=utf-8", Body: page}, nil
+}
