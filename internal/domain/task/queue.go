@@ -84,6 +84,17 @@ func (b *Box) Topic() string {
 	return AnyQueue
 }
 
+// served lists the accounts whose queues the box serves.
+func (b *Box) served(tx *db.Tx) ([]string, error) {
+	switch b.Target {
+	case "org":
+		return []string{b.OwnerID}, nil
+	case "user":
+		return selectServedByUser.All(tx, b.OwnerID)
+	}
+	return selectServedByAll.All(tx)
+}
+
 // Claimable picks the task that the box is to get now, locked, from the
 // accounts it serves; nil if there is none. Call it in the transaction that
 // calls MarkClaimed: it keeps others from claiming for the same box or in the
@@ -96,7 +107,7 @@ func (s *Service) Claimable(tx *db.Tx, boxID string) (*Row, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	accounts, err := selectServed.All(tx, box.Target, box.OwnerID)
+	accounts, err := box.served(tx)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +176,7 @@ func (s *Service) Look(tx *db.Tx, boxID string) (Outlook, error) {
 	if err != nil || !ok {
 		return Outlook{Reasons: []string{"box_unknown"}}, err
 	}
-	accounts, err := selectServed.All(tx, box.Target, box.OwnerID)
+	accounts, err := box.served(tx)
 	if err != nil {
 		return Outlook{}, err
 	}
@@ -187,7 +198,8 @@ func (s *Service) Look(tx *db.Tx, boxID string) (Outlook, error) {
 	return out, nil
 }
 
-// WhyNot lists the reasons that keep the queues a box serves from giving it work.
+// WhyNot lists the reasons that keep the queues a box serves from giving it
+// work, as far as the heads of the queues show them.
 func (s *Service) WhyNot(tx *db.Tx, boxID string) ([]string, error) {
 	box, ok, err := FindBox(tx, boxID)
 	if err != nil || !ok {
@@ -196,13 +208,13 @@ func (s *Service) WhyNot(tx *db.Tx, boxID string) ([]string, error) {
 	if !box.Enrolled {
 		return []string{HoldDraining}, nil
 	}
-	accounts, err := selectServed.All(tx, box.Target, box.OwnerID)
+	accounts, err := box.served(tx)
 	if err != nil {
 		return nil, err
 	}
 	var reasons []string
 	for _, account := range accounts {
-		rows, err := selectPending.All(tx, account)
+		rows, err := selectFirst.All(tx, account)
 		if err != nil {
 			return nil, err
 		}

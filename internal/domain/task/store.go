@@ -44,6 +44,9 @@ var (
 	countAhead = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending'
 		AND (priority > $2 OR priority = $2 AND (queued_at, id) < ($3, $4))`)
 
+	// selectFirst is a sample of the queue, from its head.
+	selectFirst = db.Q[Row](`SELECT ` + columns + ` FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY ` + queueOrder + ` LIMIT 200`)
+
 	// selectReady pages through the tasks whose own waits are over, those that
 	// need no seat unless $6. The key of the row before is ($3, $4, $5); a
 	// priority above all begins.
@@ -66,12 +69,13 @@ var (
 
 	selectBox = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes WHERE id = $1 AND state <> 'revoked'`)
 
-	// selectServed lists the accounts whose queues a box serves, the longest
-	// waiting first.
-	selectServed = db.Q[string](`SELECT t.account_id FROM tasks t WHERE t.status = 'pending' AND ($1 = 'shared'
-		OR $1 = 'org' AND t.account_id = $2
-		OR $1 = 'user' AND t.account_id IN (SELECT account_id FROM memberships WHERE user_id = $2))
-		GROUP BY t.account_id ORDER BY MIN(t.queued_at), t.account_id`)
+	// The accounts that have work for a box that serves more than one, the
+	// longest waiting first.
+	selectServedByAll = db.Q[string](`SELECT account_id FROM tasks WHERE status = 'pending'
+		GROUP BY account_id ORDER BY MIN(queued_at), account_id`)
+	selectServedByUser = db.Q[string](`SELECT account_id FROM tasks WHERE status = 'pending'
+		AND account_id IN (SELECT account_id FROM memberships WHERE user_id = $1)
+		GROUP BY account_id ORDER BY MIN(queued_at), account_id`)
 
 	lockAccount = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
 	lockBox     = db.Q[string](`SELECT id FROM boxes WHERE id = $1`).ForUpdate()
