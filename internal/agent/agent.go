@@ -109,7 +109,7 @@ type box struct {
 	busy    int                 // slots taken
 	leaving bool                // this process is on its way out
 	greeted bool                // the control plane knows of this connection and its runs
-	commits sync.Mutex          // held while a command is taken
+	taking  sync.Mutex          // held while a command is taken
 }
 
 type runKey struct {

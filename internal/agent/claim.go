@@ -87,10 +87,12 @@ func (b *box) begin(start protocol.Start, sent time.Time) error {
 		err = b.memory.claimed()
 	}
 	if err != nil {
+		// Not accepted, the run goes to another box when its lease is over;
+		// claiming it again would only hold it up.
 		if a.spool != nil {
 			err = errors.Join(err, a.spool.Close())
 		}
-		return errors.Join(err, removeTree(a.dir))
+		return errors.Join(err, b.memory.claimed(), removeTree(a.dir))
 	}
 	b.mu.Lock()
 	b.runs[key] = a
@@ -102,7 +104,7 @@ func (b *box) begin(start protocol.Start, sent time.Time) error {
 		// The claim was on its way when the box stopped to take work.
 		a.end(ending{press: graceful, state: protocol.Lost, kind: "box_drained", detail: "the box takes no work"})
 	}
-	b.tasks.Go(func() { b.supervise(b.life, a, 1, b.execute) })
+	b.tasks.Go(func() { b.supervise(a, 1, b.execute) })
 	return nil
 }
 

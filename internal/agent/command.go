@@ -34,8 +34,8 @@ func (b *box) control(verb string, data []byte) {
 // take carries a command out once, however often it comes, and returns nil when
 // what must not be forgotten of it is on disk.
 func (b *box) take(c protocol.Command) error {
-	b.commits.Lock()
-	defer b.commits.Unlock()
+	b.taking.Lock()
+	defer b.taking.Unlock()
 	if b.memory.knows(c.ID) {
 		return nil
 	}
@@ -92,20 +92,22 @@ func (b *box) message(a *attempt, c protocol.Command) error {
 	if isDone(a.ended) {
 		return nil
 	}
+	if a.start.Agent == commandAgent {
+		a.log.Warn("message to a command dropped", "id", c.ID)
+		return nil
+	}
 	if err := a.say(driver.Message{ID: c.ID, Text: c.Text, Interrupt: c.Interrupt}); err != nil {
 		return err
 	}
 	return a.spool.Append(protocol.EventMessage, protocol.UserMessage{ID: c.ID, Text: c.Text, Queued: !c.Interrupt})
 }
 
-// halt ends a run because somebody said so. The word is on disk before it is
-// acted upon: a box that dies over it still knows it.
+// halt ends a run because somebody said so. The word is kept, so that a box that
+// dies over it still knows it; a disk that takes no more does not put it off.
 func (b *box) halt(a *attempt, c protocol.Command) error {
-	if err := writeJSON(a.haltPath(), c); err != nil {
-		return err
-	}
+	err := writeJSON(a.haltPath(), c)
 	a.end(haltEnding(c))
-	return nil
+	return err
 }
 
 func haltEnding(c protocol.Command) ending {

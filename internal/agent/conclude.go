@@ -36,7 +36,10 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 	}
 	ctx, cancel := context.WithTimeout(a.killed, b.cfg.Timing.Wrap)
 	defer cancel()
-	if w != nil && (before == nil || before.press < haltNow) {
+	if w != nil {
+		done.base = w.Base
+	}
+	if w != nil && a.start.Branch != "" && (before == nil || before.press < haltNow) {
 		unfinished := before != nil || r.kind != "" || r.stop != "end_turn" && a.start.Agent != commandAgent
 		troubled = b.collect(a, w, unfinished, &done)
 	}
@@ -49,7 +52,7 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 	}
 	if troubled != nil {
 		a.log.Error("work not collected", "error", troubled)
-	} else if a.start.Branch != "" && done.something {
+	} else if done.something {
 		b.push(ctx, a, w, done, &f)
 	}
 	// What came during the push counts only if it was more than a request.
@@ -101,7 +104,7 @@ func (b *box) push(ctx context.Context, a *attempt, w *workspace, done work, f *
 		}
 		return
 	}
-	f.Tip, f.WIP = done.tip, f.State != protocol.Succeeded
+	f.Tip, f.WIP, f.Paths = done.tip, f.State != protocol.Succeeded, done.paths
 	a.event(protocol.EventPushed, protocol.Pushed{SHA: done.tip, Ref: ref, WIP: f.WIP, Paths: done.paths})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,6 +31,13 @@ const reportFile = "report.md"
 
 // ReportVariable names the file that an agent writes its report to.
 const ReportVariable = "YARDMASTER_REPORT"
+
+// promptFile is where a command finds what is asked for. PromptVariable tells it.
+const promptFile = "prompt.md"
+
+// PromptVariable names the file in which a command finds what is asked for. A
+// command that wants to ask the model finds it like the built-in agent does.
+const PromptVariable = "YARDMASTER_PROMPT"
 
 // place is the inside of a sandbox, as the agent sees it.
 type place struct{ task, home, proxy string }
@@ -68,7 +76,7 @@ func (b *box) spec(a *attempt, w *workspace, level sandbox.Level) sandbox.Spec {
 func (b *box) register(a *attempt, progress func()) error {
 	return b.proxy.Register(modelproxy.Run{
 		LocalToken: a.token, Upstream: a.start.GatewayURL, Token: a.start.ModelToken,
-		Model: a.start.Model, Egress: b.cfg.Egress,
+		Model: a.start.Model, Models: []string{a.start.Options["small_model"]}, Egress: b.cfg.Egress,
 		OnUsage: func(t modelproxy.Totals) {
 			progress()
 			a.event(protocol.EventUsage, usageOf(t))
@@ -181,6 +189,14 @@ func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sa
 	out := io.MultiWriter(said, &chunks{update: func(raw json.RawMessage) { progress(); a.spool.Update(raw) }})
 	spec := b.spec(a, w, level)
 	spec.Argv, spec.Stdout, spec.Stderr = a.start.Command, out, out
+	in := b.place(a, level)
+	if err := os.WriteFile(filepath.Join(a.homePath(), promptFile), []byte(a.start.Prompt), 0o600); err != nil {
+		return failed("setup_failed", err)
+	}
+	maps.Copy(spec.Env, map[string]string{
+		PromptVariable: filepath.Join(in.home, promptFile), "YARDMASTER_MODEL": a.start.Model,
+		"YARDMASTER_MODEL_URL": in.proxy, "YARDMASTER_MODEL_TOKEN": a.token,
+	})
 	p, err := sandbox.Start(a.killed, spec)
 	if err != nil {
 		return failed("setup_failed", err)

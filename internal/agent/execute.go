@@ -51,7 +51,6 @@ func (b *box) execute(a *attempt) {
 	limit := time.AfterFunc(timeout, func() {
 		a.end(ending{press: graceful, state: protocol.Failed, kind: "run_timeout", detail: fmt.Sprintf("the run took longer than %s", timeout)})
 	})
-	defer limit.Stop()
 	w, r := b.carry(a)
 	limit.Stop()
 	b.conclude(a, w, r)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -64,6 +65,8 @@ func (a *actor) Prompt(ctx context.Context, req acp.PromptRequest) (acp.PromptRe
 			_ = callModel(ctx) // as agents do that go on regardless
 		case "model":
 			err = callModel(ctx)
+		case "fetch":
+			err = a.say(req.SessionID, rest+": "+fetch(rest))
 		case "leak":
 			err = a.say(req.SessionID, "token "+os.Getenv("YARDMASTER_MODEL_TOKEN")+".")
 		case "hang":
@@ -105,4 +108,18 @@ func callModel(ctx context.Context) error {
 		return fmt.Errorf("the model answered %s", resp.Status)
 	}
 	return nil
+}
+
+// fetch asks for an address by way of the proxy that the environment names.
+func fetch(address string) string {
+	proxy, err := url.Parse(os.Getenv("HTTP_PROXY"))
+	if err != nil || proxy.Host == "" {
+		return "no proxy"
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}).Get(address)
+	if err != nil {
+		return err.Error()
+	}
+	defer resp.Body.Close()
+	return resp.Status
 }

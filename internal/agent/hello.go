@@ -108,7 +108,7 @@ func (b *box) obey(a *attempt, v protocol.RunVerdict, sent time.Time) {
 		a.fence("the control plane does not want it")
 	case orphan:
 		a.lease = newLease(b.cfg.Timing, sent, granted)
-		b.tasks.Go(func() { b.supervise(b.life, a, v.FromSeq, b.wrapUp) })
+		b.tasks.Go(func() { b.supervise(a, v.FromSeq, b.wrapUp) })
 	default:
 		a.lease.extend(sent, granted)
 	}

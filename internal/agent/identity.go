@@ -78,17 +78,13 @@ func (k *keyring) get() Identity {
 	return k.id
 }
 
-// update changes the identity, on disk first.
+// update changes the identity, also when that cannot be saved: what is new may
+// be all that is valid.
 func (k *keyring) update(change func(*Identity)) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	id := k.id
-	change(&id)
-	if err := id.Save(k.dataDir); err != nil {
-		return err
-	}
-	k.id = id
-	return nil
+	change(&k.id)
+	return k.id.Save(k.dataDir)
 }
 
 // nats gives what a connection is authenticated with.

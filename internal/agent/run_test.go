@@ -28,7 +28,7 @@ func TestAgentRun(t *testing.T) {
 	if tip := git(t, p.repo, "rev-parse", "svc/t--12345678"); tip != f.Tip || f.Base != git(t, p.repo, "rev-parse", "main") {
 		t.Errorf("the branch is at %s, finished says %+v", tip, f)
 	}
-	if p.show(f.Tip, "a.txt") != "one" || p.show(f.Tip, "b.txt") != "two" || strings.Join(f.Paths, " ") != "" {
+	if p.show(f.Tip, "a.txt") != "one" || p.show(f.Tip, "b.txt") != "two" || strings.Join(f.Paths, " ") != "a.txt b.txt" {
 		t.Errorf("pushed files or paths are wrong: %q", f.Paths)
 	}
 	if f.Usage.InputTokens != 7 || f.Usage.OutputTokens != 3 {
@@ -141,5 +141,33 @@ func TestSecondAttemptResumesTheBranch(t *testing.T) {
 	s.data(t, protocol.EventPrepared, &prepared)
 	if prepared.Resume != f.Tip || g.State != protocol.Succeeded || p.show(g.Tip, "a.txt")+p.show(g.Tip, "b.txt") != "onetwo" {
 		t.Errorf("second: prepared %+v, finished %+v", prepared, g)
+	}
+}
+
+func TestSandboxReachesWhatTheBoxAllows(t *testing.T) {
+	p := newPlane(t)
+	cfg := p.config()
+	cfg.Egress = []string{strings.TrimPrefix(p.http.URL, "http://")}
+	p.start(cfg)
+	run := p.task(func(s *protocol.Start) {
+		s.Prompt = "fetch " + p.http.URL + "/nothing\nfetch http://127.0.0.1:9/x\nreport seen"
+		s.Kind, s.Branch = "scout", ""
+	})
+	s, f := p.finish(run)
+	want := p.http.URL + "/nothing: 404 Not Found\nhttp://127.0.0.1:9/x: 403 Forbidden\n"
+	if f.State != protocol.Succeeded || s.text() != want {
+		t.Errorf("finished %+v, said %q, want %q", f, s.text(), want)
+	}
+}
+
+func TestCommandMayAskTheModel(t *testing.T) {
+	p := newPlane(t)
+	p.start(p.config())
+	run := p.task(func(s *protocol.Start) {
+		s.Agent, s.Prompt, s.Branch = "command", "rename it", ""
+		s.Command = []string{"/bin/sh", "-c", `cat "$YARDMASTER_PROMPT"; test -n "$YARDMASTER_MODEL_TOKEN" && echo " $YARDMASTER_MODEL"`}
+	})
+	if _, f := p.finish(run); f.State != protocol.Succeeded || f.Output != "rename it m" {
+		t.Errorf("finished %+v", f)
 	}
 }

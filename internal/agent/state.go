@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,7 +60,12 @@ func (m *memory) claim() (string, error) {
 		return m.data.Claim, nil
 	}
 	m.data.Claim = id.New()
-	return m.data.Claim, writeJSON(m.path, m.data)
+	if err := writeJSON(m.path, m.data); err != nil {
+		// No claim without a record of it: on a full disk the box takes no work.
+		m.data.Claim = ""
+		return "", fmt.Errorf("keep the claim: %w", err)
+	}
+	return m.data.Claim, nil
 }
 
 // claimed tells that the run that the claim brought is on disk.

@@ -10,9 +10,9 @@ import (
 // supervise sees an attempt through: its lease is kept, its events are sent
 // from the given number on, work is done, and once the control plane has
 // committed all of it, or has given it to another box, nothing of it stays
-// here. When life ends first everything stays, for the next start.
-func (b *box) supervise(life context.Context, a *attempt, from int64, work func(*attempt)) {
-	ctx, stop := context.WithCancel(life)
+// here. When this process ends first everything stays, for the next one.
+func (b *box) supervise(a *attempt, from int64, work func(*attempt)) {
+	ctx, stop := context.WithCancel(b.life)
 	defer stop()
 	var tasks sync.WaitGroup
 	tasks.Go(func() { b.keepLease(ctx, a) })
@@ -24,7 +24,7 @@ func (b *box) supervise(life context.Context, a *attempt, from int64, work func(
 	close(a.ended)
 	b.release(a)
 	switch {
-	case life.Err() != nil, a.spool.Ended():
+	case b.life.Err() != nil, a.spool.Ended():
 	default:
 		// Its last word found no room. Without one the lease runs out, and
 		// the control plane draws its own conclusion.
@@ -33,7 +33,7 @@ func (b *box) supervise(life context.Context, a *attempt, from int64, work func(
 	select {
 	case <-a.fenced:
 	case <-a.saved:
-	case <-life.Done():
+	case <-b.life.Done():
 	}
 	keep := !isDone(a.fenced) && !isDone(a.saved)
 	stop()

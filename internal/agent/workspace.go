@@ -126,7 +126,7 @@ func (w *workspace) collect(ctx context.Context, a *attempt, unfinished bool, do
 	if r.Damage != "" || len(r.Skipped) > 0 {
 		a.log.Warn("work collected in part", "damage", r.Damage, "skipped", r.Skipped)
 	}
-	done.base, done.tip, done.paths = w.Base, r.Tip, r.Paths[:min(len(r.Paths), pathsListed)]
+	done.tip, done.paths = r.Tip, r.Paths[:min(len(r.Paths), pathsListed)]
 	done.something = r.Commits > 0 || w.Resume != ""
 	return nil
 }
