@@ -74,9 +74,13 @@ func (b *box) spec(a *attempt, w *workspace, level sandbox.Level) sandbox.Spec {
 
 // register lets the run use the proxy. progress is called for each model call.
 func (b *box) register(a *attempt, progress func()) error {
+	var models []string // besides the run's own
+	if small := a.start.Options["small_model"]; small != "" {
+		models = []string{small}
+	}
 	return b.proxy.Register(modelproxy.Run{
 		LocalToken: a.token, Upstream: a.start.GatewayURL, Token: a.start.ModelToken,
-		Model: a.start.Model, Models: []string{a.start.Options["small_model"]}, Egress: b.cfg.Egress,
+		Model: a.start.Model, Models: models, Egress: b.cfg.Egress,
 		OnUsage: func(t modelproxy.Totals) {
 			progress()
 			a.event(protocol.EventUsage, usageOf(t))

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,6 +98,30 @@ func TestUnwantedRunOfAKilledBoxIsDropped(t *testing.T) {
 	})
 	if left, err := os.ReadDir(filepath.Join(cfg.DataDir, "runs")); err != nil || len(left) > 0 {
 		t.Errorf("left on disk: %v, %v", left, err)
+	}
+}
+
+func TestRestartedControlPlaneChangesNoOutcome(t *testing.T) {
+	p := newPlane(t)
+	p.start(p.config())
+	run := p.task(func(s *protocol.Start) {
+		s.Agent = "command"
+		s.Command = []string{"/bin/sh", "-c", `i=0; while [ $i -lt 150 ]; do i=$((i+1)); echo $i; sleep 0.01; done; echo done >out.txt`}
+	})
+	p.until("some output", func() bool { return strings.Count(p.run(run).text(), "\n") > 10 })
+	p.change(func() { p.restarted = true })
+	p.shutdown()
+	p.boot()
+	s, f := p.finish(run)
+	if f.State != protocol.Succeeded || p.show(f.Tip, "out.txt") != "done" {
+		t.Errorf("finished %+v", f)
+	}
+	var want strings.Builder
+	for i := range 150 {
+		fmt.Fprintln(&want, i+1)
+	}
+	if s.text() != want.String() {
+		t.Errorf("output is missing, twice or out of order: %q", s.text())
 	}
 }
 
