@@ -176,9 +176,6 @@ func (a *App) close() error {
 		defer cancel()
 		errs = append(errs, a.bus.Close(ctx))
 	}
-	if a.parts.session != nil {
-		errs = append(errs, a.parts.session.Close())
-	}
 	if a.db != nil {
 		errs = append(errs, a.db.Close())
 	}

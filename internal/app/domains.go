@@ -74,7 +74,7 @@ func Document() ([]byte, error) {
 func (a *App) loops() []func(context.Context) error {
 	p := a.parts
 	return []func(context.Context) error{
-		p.pull.Loop, p.run.Loop, p.box.Loop, p.session.Loop, a.ingest,
+		p.pull.Loop, p.run.Loop, p.box.Loop, a.ingest,
 	}
 }
 
@@ -157,7 +157,7 @@ func runTemplate(tx *db.Tx, acct, name string) (run.Template, bool, error) {
 	if err != nil || !ok {
 		return run.Template{}, ok, err
 	}
-	out := run.Template{Agent: t.Agent, Model: t.Model, Options: map[string]string{}, Command: t.Command, Timeout: time.Duration(t.Timeout) * time.Second, Isolation: t.Isolation}
+	out := run.Template{Agent: t.Agent, Model: t.Model, Options: map[string]string{}, Command: t.Command, Timeout: t.Timeout(), Isolation: t.Isolation}
 	maps.Copy(out.Options, t.Options)
 	if t.Agent == "command" {
 		return out, true, nil
