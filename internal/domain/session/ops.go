@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
@@ -18,7 +17,7 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "session.list", Method: "GET", Path: "/v1/sessions", Group: group, Rule: policy.Require(policy.ReadSessions), Paging: &op.Paging{Default: 50, Max: 200, Bounded: true},
 			Summary: "The account's newest sessions"}, s.list),
 		op.New(op.Row{ID: "session.list_by_project", Method: "GET", Path: "/v1/repos/{owner}/{repo}/sessions", Group: group, Rule: policy.Require(policy.ReadSessions), Paging: &op.Paging{Default: 50, Max: 200},
-			Summary: "One repository's sessions, newest first"}, s.listByRepo),
+			Summary: "A repository's sessions, newest first"}, s.listByProject),
 		op.New(op.Row{ID: "session.get", Method: "GET", Path: "/v1/sessions/{id}", Group: group, Rule: policy.Require(policy.ReadSessions),
 			Summary: "One session"}, s.get),
 	}
@@ -32,52 +31,56 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Bounded[Session], err
 		rows, err = list(tx, in.PageIn, "")
 		return err
 	})
-	return op.NewBounded(in.PageIn, wire(rows)), err
-}
-
-func wire(rows []row) []Session {
-	out := make([]Session, len(rows))
-	for i, r := range rows {
-		out[i] = r.session()
+	if err != nil {
+		return op.Bounded[Session]{}, err
 	}
-	return out
+	b := op.NewBounded(in.PageIn, rows)
+	return op.Bounded[Session]{Data: wires(b.Data), HasMore: b.HasMore}, nil
 }
 
-type repoIn struct {
+type projectIn struct {
+	op.PageIn
 	Owner string `json:"owner"`
 	Repo  string `json:"repo"`
-	op.PageIn
 }
 
-func (s *Service) listByRepo(ctx context.Context, in repoIn) (op.Page[Session], error) {
+func (s *Service) listByProject(ctx context.Context, in projectIn) (op.Page[Session], error) {
 	var rows []row
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
-		r, ok, err := repo.ByName(tx, in.Owner, in.Repo)
+		repo, ok, err := repoID.Maybe(tx, tx.Account, in.Owner, in.Repo)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			return fault.Missing("repository")
 		}
-		rows, err = list(tx, in.PageIn, r.ID)
+		rows, err = list(tx, in.PageIn, repo)
 		return err
 	})
-	return op.NewPage(in.PageIn, wire(rows), func(s Session) []string { return op.TimeKey(s.StartedAt, s.ID) }), err
+	if err != nil {
+		return op.Page[Session]{}, err
+	}
+	p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.StartedAt, r.ID) })
+	return op.Page[Session]{Data: wires(p.Data), NextCursor: p.NextCursor}, nil
+}
+
+func wires(rows []row) []Session {
+	out := make([]Session, len(rows))
+	for i, r := range rows {
+		out[i] = r.wire()
+	}
+	return out
 }
 
 type idIn struct {
 	ID string `json:"id"`
 }
 
-func (s *Service) get(ctx context.Context, in idIn) (Session, error) {
-	var r row
-	err := s.DB.Read(ctx, func(tx *db.Tx) error {
-		var ok bool
-		var err error
-		if r, ok, err = byID.Maybe(tx, tx.Account, in.ID); err == nil && !ok {
-			err = fault.Missing("session")
-		}
+func (s *Service) get(ctx context.Context, in idIn) (out Session, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, in.ID)
+		out = r.wire()
 		return err
 	})
-	return r.session(), err
+	return out, err
 }

@@ -1,13 +1,13 @@
-// Package session is conversations with models: the unit of cost, model and
-// outcome. It is also the model gateway's memory: which key a run's token may
-// spend, and what each call added to the session.
+// Package session is the conversations with models: which attempt had which,
+// with what model, and what it consumed. It is what the model gateway asks
+// whether a token may call (Authorize) and tells what a call cost (Record);
+// runs begin and end the sessions themselves.
 package session
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -16,238 +16,187 @@ import (
 	"yardmaster/internal/domain/billing"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/llm"
+	"yardmaster/internal/seal"
 )
 
-// Session is a row as the API shows it.
+// Session is a conversation as clients see it.
 type Session struct {
 	ID        string        `json:"id"`
-	RunID     *string       `json:"run_id"`
+	RunID     *string       `json:"run_id" doc:"null: it belongs to no run"`
 	TaskID    *string       `json:"task_id"`
-	Repo      *string       `json:"repo"`
+	Repo      *string       `json:"repo" doc:"owner/name"`
 	Trigger   string        `json:"trigger"`
 	Kind      string        `json:"kind"`
-	Provider  *string       `json:"provider"`
+	Provider  *string       `json:"provider" doc:"null before the first call"`
 	Model     *string       `json:"model"`
-	Outcome   *string       `json:"outcome"`
+	Outcome   *string       `json:"outcome" doc:"null until it has ended"`
+	Calls     int64         `json:"calls"`
 	CostUSD   *string       `json:"cost_usd" doc:"decimal; null when nothing had a price"`
 	Tokens    SessionTokens `json:"tokens"`
 	StartedAt time.Time     `json:"started_at"`
 	EndedAt   *time.Time    `json:"ended_at"`
 }
 
-// SessionTokens is what the gateway counted.
+// SessionTokens is what a session consumed; the counts do not overlap.
 type SessionTokens struct {
-	Calls  int64 `json:"calls"`
 	Input  int64 `json:"input"`
 	Output int64 `json:"output"`
-	Cache  int64 `json:"cache" doc:"read from or written to the provider's cache"`
+	Cache  int64 `json:"cache" doc:"read from or written to a cache"`
 }
 
-// Attempt is what a model token stands for: one live attempt.
+// Attempt is the live attempt that a model token belongs to, with what its
+// template says about the model.
 type Attempt struct {
-	RunID, SessionID, AccountID string
-	Provider, Model, BaseURL    string // what the run's template asks for; may be empty
+	RunID     string
+	SessionID string
+	AccountID string
+	Provider  string // empty: any
+	BaseURL   string // of the provider compatible
+	Model     string // empty: the one that a call asks for
 }
 
-// Cadences.
-const (
-	fresh      = 500 * time.Millisecond // how long a resolved token is trusted; revocation holds within it
-	flushEvery = 200 * time.Millisecond
-)
-
-// Service is the gateway's Authorizer and Recorder, and serves sessions.
+// Service is the llm.Authorizer and llm.Recorder of the gateway, and answers
+// for sessions.
 type Service struct {
 	DB     *db.DB
 	Keys   *billing.Service
 	Logger *slog.Logger
 	Clock  func() time.Time
-	// Resolve tells which live attempt a model token belongs to.
-	Resolve func(ctx context.Context, token string) (Attempt, bool, error)
+	// Resolve finds the live attempt of a token; ok is false for a token that
+	// is worth nothing.
+	Resolve func(ctx context.Context, token string) (a Attempt, ok bool, err error)
 
-	mu      sync.Mutex
-	known   map[string]known
-	pending map[string]*sum
+	mu    sync.Mutex
+	known map[call]grant
 }
 
-type known struct {
-	attempt Attempt
-	keys    []billing.Sealed
-	until   time.Time
-}
+// remembered is how long a decision is used again. A revoked token or a
+// deleted key works no longer than this.
+const remembered = time.Second
 
-// Authorize finds the key that a run's call may spend.
-func (s *Service) Authorize(ctx context.Context, token string, api llm.API, model string) (llm.Grant, error) {
-	k, err := s.resolve(ctx, token)
+// maxKnown bounds the memory of decisions.
+const maxKnown = 10_000
+
+type (
+	call struct {
+		token string // hash
+		api   llm.API
+	}
+	grant struct {
+		llm.Grant
+		until time.Time
+	}
+	// handle comes back from the gateway with what a call consumed.
+	handle struct{ session, account, key string }
+)
+
+// Authorize picks the account's key for a call of a live attempt. Agents ask
+// for other models beside the one they were told to use, say to find a title;
+// a template that names a model has them all go there.
+func (s *Service) Authorize(ctx context.Context, token string, api llm.API, _ string) (llm.Grant, error) {
+	at, now := call{seal.Hash(token), api}, s.Clock()
+	s.mu.Lock()
+	g, ok := s.known[at]
+	s.mu.Unlock()
+	if ok && now.Before(g.until) {
+		return g.Grant, nil
+	}
+	fresh, err := s.authorize(ctx, token, api)
 	if err != nil {
 		return llm.Grant{}, err
 	}
-	for _, key := range k.keys {
-		if k.attempt.Provider != "" && string(key.Provider) != k.attempt.Provider || !key.Provider.Speaks(api) {
-			continue
-		}
-		route, err := s.Keys.Route(key)
-		if err != nil {
-			return llm.Grant{}, err
-		}
-		if k.attempt.BaseURL != "" && strings.TrimRight(k.attempt.BaseURL, "/") != key.BaseURL {
-			continue // a key is for the address it was added with, and no other
-		}
-		route.Model = k.attempt.Model
-		return llm.Grant{Route: route, Session: handle{k.attempt.SessionID, string(key.Provider)}}, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil || len(s.known) >= maxKnown {
+		s.known = map[call]grant{}
 	}
-	want := "no model key"
-	if p := k.attempt.Provider; p != "" {
-		want = "no key of the provider " + p
-	}
-	return llm.Grant{}, fault.Newf(fault.Forbidden, "no_credential", "The account has %s that speaks the %s API.", want, api)
+	s.known[at] = grant{fresh, now.Add(remembered)}
+	return fresh, nil
 }
 
-type handle struct{ session, provider string }
-
-func (s *Service) resolve(ctx context.Context, token string) (known, error) {
-	now := s.Clock()
-	s.mu.Lock()
-	k, ok := s.known[token]
-	s.mu.Unlock()
-	if ok && now.Before(k.until) {
-		return k, nil
-	}
+func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm.Grant, error) {
 	a, ok, err := s.Resolve(ctx, token)
 	if err != nil {
-		return known{}, err
+		return llm.Grant{}, err
 	}
 	if !ok {
-		return known{}, fault.New(fault.Unauthenticated, "", "The token belongs to no live run.")
+		return llm.Grant{}, fault.New(fault.Unauthenticated, "", "The token belongs to no live attempt.")
 	}
-	k = known{attempt: a, until: now.Add(fresh)}
+	wish := billing.Wish{Provider: llm.Provider(a.Provider), BaseURL: a.BaseURL, API: keyed(api)}
+	var key billing.Key
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		k.keys, err = billing.Pool(tx, a.AccountID)
+		key, ok, err = billing.Pick(tx, a.AccountID, wish)
 		return err
 	})
 	if err != nil {
-		return known{}, err
+		return llm.Grant{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known == nil || len(s.known) > 1000 {
-		s.known = map[string]known{}
+	if !ok {
+		return llm.Grant{}, noCredential(wish)
 	}
-	s.known[token] = k
-	return k, nil
+	route, err := s.Keys.Open(key)
+	if err != nil {
+		return llm.Grant{}, fmt.Errorf("open key %s: %w", key.ID, err)
+	}
+	route.Model = a.Model
+	return llm.Grant{Route: route, Session: handle{a.SessionID, a.AccountID, key.ID}}, nil
 }
 
-// sum is what calls added since the last flush.
-type sum struct {
-	provider, model                       string
-	calls, unpriced, input, output, cache int64
-	cost                                  int64
-	priced                                bool
+// keyed is the API that decides which key serves a call: what comes beside an
+// API goes where its calls go.
+func keyed(api llm.API) llm.API {
+	if api == llm.CountTokens {
+		return llm.Messages
+	}
+	return api
 }
 
-// Record adds a call to its session. It only remembers: the sums are stored
-// together, at most flushEvery later and at Close.
-func (s *Service) Record(_ context.Context, g llm.Grant, u llm.Usage) {
+func noCredential(w billing.Wish) *fault.Error {
+	who := "any provider"
+	switch {
+	case w.BaseURL != "":
+		who = "the provider at the template's base_url"
+	case w.Provider != "":
+		who = "the provider " + string(w.Provider)
+	}
+	return fault.Newf(fault.Forbidden, "no_credential", "The account has no key of %s that speaks this API (%s). Add one with billing.key_add.", who, w.API)
+}
+
+// recordTime bounds how long an answer waits for its account to be kept.
+const recordTime = 10 * time.Second
+
+// Record adds a call to its session. It returns when that is stored, so what a
+// caller has seen the end of is counted whatever happens next.
+func (s *Service) Record(ctx context.Context, g llm.Grant, u llm.Usage) {
 	h, ok := g.Session.(handle)
 	if !ok {
-		return
+		return // not one of ours
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pending == nil {
-		s.pending = map[string]*sum{}
-	}
-	p := s.pending[h.session]
-	if p == nil {
-		p = &sum{}
-		s.pending[h.session] = p
-	}
-	p.provider, p.model = h.provider, u.Model
-	p.calls++
-	p.input += u.InputTokens
-	p.output += u.OutputTokens
-	p.cache += u.CacheReadTokens + u.CacheWriteTokens
-	if u.CostMicros != nil {
-		p.cost += *u.CostMicros
-		p.priced = true
-	} else {
-		p.unpriced++
-	}
-}
-
-// Loop stores what was recorded until ctx ends.
-func (s *Service) Loop(ctx context.Context) error {
-	t := time.NewTicker(flushEvery)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.C:
-			if err := s.flush(ctx); err != nil && ctx.Err() == nil {
-				s.Logger.Error("model usage could not be stored yet", slog.Any("error", err))
-			}
-		}
-	}
-}
-
-// Close stores what is left. Call it after the last call was recorded.
-func (s *Service) Close() error { return s.flush(context.Background()) }
-
-func (s *Service) flush(ctx context.Context) error {
-	s.mu.Lock()
-	batch := s.pending
-	s.pending = nil
-	s.mu.Unlock()
-	if len(batch) == 0 {
-		return nil
-	}
+	ctx, cancel := context.WithTimeout(ctx, recordTime)
+	defer cancel()
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		for id, p := range batch {
-			var cost *int64
-			if p.priced {
-				cost = &p.cost
-			}
-			if _, err := add.Exec(tx, id, p.provider, p.model, p.calls, p.unpriced, p.input, p.output, p.cache, cost); err != nil {
-				return err
-			}
+		if err := add(tx, h.session, g.Route.Provider, u); err != nil {
+			return err
 		}
-		return nil
+		if u.Fault == "" && u.Status/100 != 2 {
+			return nil // it went wrong before the key was tried
+		}
+		return billing.Note(tx, h.account, h.key, u.Fault)
 	})
-	if err != nil {
-		s.restore(batch)
-		return fmt.Errorf("store model usage: %w", err)
-	}
-	return nil
-}
-
-// restore puts sums back that could not be stored.
-func (s *Service) restore(batch map[string]*sum) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pending == nil {
-		s.pending = map[string]*sum{}
-	}
-	for id, p := range batch {
-		q := s.pending[id]
-		if q == nil {
-			s.pending[id] = p
-			continue
-		}
-		q.calls += p.calls
-		q.unpriced += p.unpriced
-		q.input += p.input
-		q.output += p.output
-		q.cache += p.cache
-		q.cost += p.cost
-		q.priced = q.priced || p.priced
+	if err != nil && s.Logger != nil {
+		s.Logger.ErrorContext(ctx, "model call is not accounted for", "session", h.session, "provider", g.Route.Provider, "model", u.Model,
+			"input_tokens", u.InputTokens, "output_tokens", u.OutputTokens, "cost_micros", u.CostMicros, "error", err)
 	}
 }
 
-// usd is micro-dollars as a decimal.
-func usd(micros *int64) *string {
+// dollars prints micro-dollars as a decimal with at least two places.
+func dollars(micros *int64) *string {
 	if micros == nil {
 		return nil
 	}
-	s := strconv.FormatFloat(float64(*micros)/1e6, 'f', 6, 64)
+	s := fmt.Sprintf("%d.%06d", *micros/1_000_000, *micros%1_000_000)
+	for range 4 {
+		s = strings.TrimSuffix(s, "0")
+	}
 	return &s
 }
