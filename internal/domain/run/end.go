@@ -18,12 +18,20 @@ var signs = []struct {
 	pattern *regexp.Regexp
 	kind    string
 }{
-	{regexp.MustCompile(`(?i)\b429\b|rate.?limit|too many requests`), task.ProviderRateLimit},
-	{regexp.MustCompile(`(?i)\b402\b|insufficient.?(quota|credit|funds)|exceeded your current quota|credit balance`), task.ProviderQuota},
-	{regexp.MustCompile(`(?i)\b401\b|\b403\b|invalid.{0,10}api.?key|authentication.?error|unauthori[sz]ed`), task.ProviderAuth},
-	{regexp.MustCompile(`(?i)context.?(length|window)|prompt is too long|maximum context`), task.ContextOverflow},
-	{regexp.MustCompile(`(?i)model.{0,40}(not found|does not exist|unavailable|not available)`), task.ModelUnavailable},
-	{regexp.MustCompile(`(?i)\b(500|502|503|504|529)\b|overloaded|service unavailable|bad gateway`), task.ProviderUnavailable},
+	{says(`429`, `rate.?limit|too many requests`), task.ProviderRateLimit},
+	{says(`402`, `insufficient.?(?:quota|credit|funds)|exceeded your current quota|credit balance`), task.ProviderQuota},
+	{says(`401|403`, `invalid.{0,10}api.?key|authentication.?error|unauthori[sz]ed`), task.ProviderAuth},
+	{says(`413`, `context.?(?:length|window)|prompt is too long|maximum context`), task.ContextOverflow},
+	{says(``, `model.{0,40}(?:not found|does not exist|unavailable|not available)`), task.ModelUnavailable},
+	{says(`500|502|503|504|529`, `overloaded|service unavailable|bad gateway`), task.ProviderUnavailable},
+}
+
+// says matches the words, or one of the HTTP statuses where it is named as one.
+func says(status, words string) *regexp.Regexp {
+	if status != "" {
+		words = `(?:http|status|code|error)[^0-9\n]{0,12}(?:` + status + `)\b|` + words
+	}
+	return regexp.MustCompile(`(?i)` + words)
 }
 
 // failureKind derives the kind of a failure from what was reported. A kind that

@@ -16,6 +16,10 @@ const (
 	stalled = 15 * time.Minute
 	// refence is how far back fences are repeated at start.
 	refence = time.Hour
+	// grace is how long a starting node waits before it takes anything back: it
+	// cannot tell a box that was cut off from one that had nobody to talk to.
+	// Boxes get the time to renew, and what waits on the bus to be stored.
+	grace = protocol.RenewEvery
 	// inFlight is how long a claim's answer may be under way while its box
 	// does not know of the run.
 	inFlight = 5 * time.Second
@@ -26,6 +30,11 @@ const (
 func (s *Service) Loop(ctx context.Context) error {
 	if err := s.refence(ctx); err != nil && ctx.Err() == nil {
 		s.log().Error("repeat fences", "error", err)
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(grace):
 	}
 	tick := time.NewTicker(leaseScan)
 	defer tick.Stop()

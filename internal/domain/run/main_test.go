@@ -226,3 +226,5 @@ func started() []protocol.Event {
 }
 
 func finished(f protocol.Finished) protocol.Event { return ev(protocol.EventFinished, f) }
+
+func TestStatements(t *testing.T) { dbtest.Declared(t) }

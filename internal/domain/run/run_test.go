@@ -270,3 +270,22 @@ func TestEvacuate(t *testing.T) {
 		}
 	})
 }
+
+func TestFailureKind(t *testing.T) {
+	for _, c := range []struct{ kind, text, want string }{
+		{task.AgentError, "request failed: status code 429", task.ProviderRateLimit},
+		{task.AgentError, "API Error: 401 {\"type\":\"authentication_error\"}", task.ProviderAuth},
+		{task.AgentCrashed, "You exceeded your current quota", task.ProviderQuota},
+		{task.AgentError, "prompt is too long: 210000 tokens", task.ContextOverflow},
+		{task.AgentError, "The model `m-9` does not exist", task.ModelUnavailable},
+		{task.AgentError, "529 overloaded_error", task.ProviderUnavailable},
+		{task.AgentError, "panic at parser.go line 500", task.AgentError},
+		{task.AgentCrashed, "", task.AgentCrashed},
+		{task.RunTimeout, "HTTP 429", task.RunTimeout},
+		{"", "", task.AgentError},
+	} {
+		if got := failureKind(c.kind, c.text); got != c.want {
+			t.Errorf("failureKind(%q, %q) = %s, want %s", c.kind, c.text, got, c.want)
+		}
+	}
+}

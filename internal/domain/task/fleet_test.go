@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 )
 
 var (
@@ -80,3 +81,5 @@ func TestDrainingBoxesGetNothing(t *testing.T) {
 		})
 	})
 }
+
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
