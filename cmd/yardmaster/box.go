@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -123,7 +124,11 @@ func runBoxRun(ctx context.Context, args []string) error {
 }
 
 func runBoxHere(ctx context.Context, b *boxFlags) error {
-	err := agent.Run(ctx, agent.Config{DataDir: b.data, Slots: b.slots, Version: version, Logger: logger(os.Stderr, b.level, "text")})
+	data, err := filepath.Abs(b.data)
+	if err != nil {
+		return err
+	}
+	err = agent.Run(ctx, agent.Config{DataDir: data, Slots: b.slots, Version: version, Logger: logger(os.Stderr, b.level, "text")})
 	if errors.Is(err, agent.ErrNotEnrolled) {
 		return fmt.Errorf("%s holds no identity: `yardmaster box join` enrolls this machine", b.data)
 	}

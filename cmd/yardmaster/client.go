@@ -230,7 +230,7 @@ func runKeyAdd(ctx context.Context, args []string) error {
 	if err := c.Call(ctx, http.MethodPost, "/v1/billing/keys", in, &out); err != nil {
 		return err
 	}
-	fmt.Printf("Added key %s (%s).\n", out.ID, out.Masked)
+	fmt.Println(strings.TrimSpace(fmt.Sprintf("Added key %s %s", out.ID, out.Masked)))
 	return nil
 }
 

@@ -31,18 +31,18 @@ func commands() []command {
 		{"demo", "[--once] [--data DIR]", "show the whole job on a throwaway server", runDemo},
 		{"serve", "[flags]", "run the control plane", runServe},
 		{"config", "[flags of serve]", "print the effective configuration and where each value came from", runConfig},
-		{"login", "[--url URL] [--login NAME]", "sign in and remember a token", runLogin},
-		{"setup", "--token TOKEN --login NAME --email MAIL --account NAME", "make the first user and account without a browser", runSetup},
-		{"repo add", "PATH|URL [--name OWNER/NAME]", "put a repository on the server", runRepoAdd},
+		{"login", "[flags]", "sign in and remember a token", runLogin},
+		{"setup", "--token TOKEN [flags]", "make the first user and account without a browser", runSetup},
+		{"repo add", "PATH|URL", "put a repository on the server", runRepoAdd},
 		{"repo list", "", "the repositories", runRepoList},
-		{"box join", "[--url URL --token TOKEN] [--data DIR] [--name NAME] [--slots N]", "enroll this machine, and run as a box", runBoxJoin},
-		{"box run", "[--data DIR]", "run as the box this machine was enrolled as", runBoxRun},
+		{"box join", "[flags]", "enroll this machine, and run as a box", runBoxJoin},
+		{"box run", "[flags]", "run as the box this machine was enrolled as", runBoxRun},
 		{"box list", "", "the boxes", runBoxList},
-		{"task create", "--repo OWNER/NAME [--title T] [--template T] TEXT", "file a task", runTaskCreate},
+		{"task create", "--repo OWNER/NAME TEXT", "file a task", runTaskCreate},
 		{"task list", "", "the newest tasks", runTaskList},
 		{"task watch", "ID", "follow a task until it ends", runTaskWatch},
 		{"pr approve", "ID", "approve what is asked about a pull request's current head", runPRApprove},
-		{"key add", "--provider P [--label L] [--base-url URL]", "add a model key (read from standard input)", runKeyAdd},
+		{"key add", "--provider NAME [flags]", "add a model key (read from standard input)", runKeyAdd},
 		{"call", "CAPABILITY [name=value …]", "call any capability of the API", runCall},
 		{"version", "", "print the version", runVersion},
 	}
@@ -98,7 +98,7 @@ func usage(w io.Writer) {
 		fmt.Fprintf(t, "  %s\t%s\n", strings.TrimSpace(c.words+" "+c.args), c.summary)
 	}
 	t.Flush()
-	fmt.Fprint(w, "\nClient commands use the login of `yardmaster login`, or YARDMASTER_URL and YARDMASTER_TOKEN.\n")
+	fmt.Fprint(w, "\n`yardmaster COMMAND -h` lists a command's flags. Client commands use the login of `yardmaster login`, or YARDMASTER_URL and YARDMASTER_TOKEN.\n")
 }
 
 // version and commit of this build. A released build sets version with the
