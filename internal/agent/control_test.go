@@ -21,6 +21,7 @@ import (
 )
 
 func TestMessagesBecomeTurns(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	p.start(p.config())
 	run := p.task(func(s *protocol.Start) { s.Prompt = "say first\nhang" })
@@ -50,6 +51,7 @@ func TestMessagesBecomeTurns(t *testing.T) {
 }
 
 func TestHaltSavesTheWorkUnlessItIsNow(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	p.start(p.config())
 	for _, c := range []struct {
@@ -76,6 +78,7 @@ func TestHaltSavesTheWorkUnlessItIsNow(t *testing.T) {
 }
 
 func TestDrainGivesBackAndResumeTakesAgain(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	p.start(p.config())
 	hang := func(s *protocol.Start) { s.Prompt = "write a.txt one\nsay ready\nhang" }
@@ -107,6 +110,7 @@ func TestDrainGivesBackAndResumeTakesAgain(t *testing.T) {
 }
 
 func TestStoppedBoxGivesItsWorkBack(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	stop := p.start(p.config())
 	run := p.task(func(s *protocol.Start) { s.Prompt = "write a.txt one\nsay ready\nhang" })
@@ -164,6 +168,7 @@ func TestLostLeaseKillsBeforeTheRunIsGivenToAnother(t *testing.T) {
 }
 
 func TestFencedRunIsKilledAndForgotten(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
 	cfg.Timing.Renew = 100 * time.Millisecond
@@ -183,6 +188,7 @@ func TestFencedRunIsKilledAndForgotten(t *testing.T) {
 }
 
 func TestTombstoneEndsTheRun(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	p.start(p.config())
 	run := p.task(func(s *protocol.Start) { s.Agent, s.Command = "command", []string{"/bin/sh", "-c", ticks} })
@@ -194,6 +200,7 @@ func TestTombstoneEndsTheRun(t *testing.T) {
 }
 
 func TestSilentAgentIsStalled(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
 	cfg.Timing.Stall = 500 * time.Millisecond
@@ -205,6 +212,7 @@ func TestSilentAgentIsStalled(t *testing.T) {
 }
 
 func TestEnrollment(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	_, err := agent.Enroll(context.Background(), p.http.URL, "dev_enr_spent", agent.Info{Name: "x"})
 	var refused *client.Problem
@@ -226,6 +234,7 @@ func TestEnrollment(t *testing.T) {
 }
 
 func TestCredentialsAreRenewedInTime(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	p.life = 4 * time.Second
 	cfg := p.config()
@@ -251,6 +260,7 @@ func TestCredentialsAreRenewedInTime(t *testing.T) {
 }
 
 func TestExpiredCredentialIsReissued(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
 	id, err := agent.LoadIdentity(cfg.DataDir)

@@ -48,7 +48,7 @@ func (b *box) renew(ctx context.Context) error {
 		err := b.conn.Call(call, protocol.CallCredential, struct{}{}, &reply)
 		if err == nil && reply.JWT != "" {
 			return b.adopt(b.keys.update(func(id *Identity) {
-				id.NATSJWT = Lease{Value: reply.JWT, From: now, Until: now.Add(time.Duration(reply.ExpiresMS) * time.Millisecond)}
+				id.NATSJWT = Credential{Value: reply.JWT, From: now, Until: now.Add(time.Duration(reply.ExpiresMS) * time.Millisecond)}
 			}))
 		}
 		b.log.Debug("no credential over the connection", "error", err)

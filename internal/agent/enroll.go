@@ -91,9 +91,9 @@ func (k *keyring) reissue(ctx context.Context) error {
 
 // take adopts what the server granted at now on its clock.
 func (id *Identity) take(g grant, now time.Time) {
-	lease := func(value string, until time.Time) Lease {
+	credential := func(value string, until time.Time) Credential {
 		here := time.Now()
-		return Lease{Value: value, From: here, Until: here.Add(until.Sub(now))}
+		return Credential{Value: value, From: here, Until: here.Add(until.Sub(now))}
 	}
 	if g.ID != "" {
 		id.Box = g.ID
@@ -105,9 +105,9 @@ func (id *Identity) take(g grant, now time.Time) {
 		id.NATSURL = g.NATSURL
 	}
 	if g.RunToken != "" {
-		id.RunToken = lease(g.RunToken, g.RunTokenExpiresAt)
+		id.RunToken = credential(g.RunToken, g.RunTokenExpiresAt)
 	}
-	id.NATSJWT = lease(g.NATSJWT, g.NATSJWTExpiresAt)
+	id.NATSJWT = credential(g.NATSJWT, g.NATSJWTExpiresAt)
 }
 
 const answerLimit = 1 << 20

@@ -11,18 +11,18 @@ import (
 
 // Identity is what enrollment gave this machine. It is all secrets.
 type Identity struct {
-	Box       string `json:"box"`
-	Account   string `json:"account"`
-	ServerURL string `json:"server_url"`
-	Seed      string `json:"seed"` // of the nkey that the box made for itself
-	RunToken  Lease  `json:"run_token"`
-	NATSURL   string `json:"nats_url"`
-	NATSJWT   Lease  `json:"nats_jwt"`
+	Box       string     `json:"box"`
+	Account   string     `json:"account"`
+	ServerURL string     `json:"server_url"`
+	Seed      string     `json:"seed"` // of the nkey that the box made for itself
+	RunToken  Credential `json:"run_token"`
+	NATSURL   string     `json:"nats_url"`
+	NATSJWT   Credential `json:"nats_jwt"`
 }
 
-// Lease is a credential that ends. Both times are of the box's clock: what the
+// Credential is a secret that ends. Both times are of the box's clock: what the
 // control plane said was turned into a duration first, as the clocks may differ.
-type Lease struct {
+type Credential struct {
 	Value string    `json:"value"`
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
@@ -30,11 +30,11 @@ type Lease struct {
 
 // at is when the given part of the lifetime has passed. A clock that has been
 // set back to before the beginning makes it due at once.
-func (l Lease) at(now time.Time, part float64) time.Time {
-	if now.Before(l.From) {
+func (c Credential) at(now time.Time, part float64) time.Time {
+	if now.Before(c.From) {
 		return now
 	}
-	return l.From.Add(time.Duration(float64(l.Until.Sub(l.From)) * part))
+	return c.From.Add(time.Duration(float64(c.Until.Sub(c.From)) * part))
 }
 
 // ErrNotEnrolled means that there is no identity in the data folder.
@@ -97,7 +97,7 @@ func (k *keyring) nats() (token string, seed []byte) {
 func (k *keyring) destroy() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.id.Seed, k.id.RunToken, k.id.NATSJWT = "", Lease{}, Lease{}
+	k.id.Seed, k.id.RunToken, k.id.NATSJWT = "", Credential{}, Credential{}
 	if err := os.Remove(identityPath(k.dataDir)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("delete the credentials: %w", err)
 	}

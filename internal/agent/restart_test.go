@@ -34,6 +34,7 @@ func (p *plane) process(cfg agent.Config) *exec.Cmd {
 }
 
 func TestKilledBoxComesBackWithItsWork(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
 	first := p.process(cfg)
@@ -61,6 +62,7 @@ func TestKilledBoxComesBackWithItsWork(t *testing.T) {
 }
 
 func TestKilledBoxRemembersAHalt(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
 	cfg.Timing.Grace = time.Minute // the command ignores the signal: the halt hangs
@@ -81,7 +83,44 @@ func TestKilledBoxRemembersAHalt(t *testing.T) {
 	}
 }
 
+// TestBoxKilledAtAnyMoment kills boxes from before they have written the run
+// down until after it has ended. Whatever the moment, the run ends once, and the
+// plane checks that its events are whole.
+func TestBoxKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	cfg := p.config()
+	for i, moment := range []string{"", protocol.EventAccepted, protocol.EventPreparing, protocol.EventPrepared, protocol.EventStarted, protocol.EventUpdate, protocol.EventPushed} {
+		box := p.process(cfg)
+		run := p.task(func(s *protocol.Start) {
+			s.Branch = fmt.Sprintf("svc/moment-%d", i)
+			s.Prompt = "say hello\nwrite a.txt one\nsay done"
+		})
+		p.until("the moment "+moment, func() bool {
+			return moment == "" && !p.run(run).asked.IsZero() || moment != "" && strings.Contains(p.run(run).kinds(), moment)
+		})
+		if err := box.Process.Signal(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		box.Wait()
+		p.change(func() { p.hellos = nil })
+		box = p.process(cfg)
+		p.until("a hello", func() bool { return len(p.hellos) > 0 })
+		_, f := p.finish(run)
+		if f.State != protocol.Lost && f.State != protocol.Succeeded {
+			t.Errorf("killed at %q: finished %+v", moment, f)
+		}
+		if err := box.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := box.Wait(); err != nil {
+			t.Errorf("killed at %q: the second box ended with %v", moment, err)
+		}
+	}
+}
+
 func TestUnwantedRunOfAKilledBoxIsDropped(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
 	first := p.process(cfg)
@@ -102,6 +141,7 @@ func TestUnwantedRunOfAKilledBoxIsDropped(t *testing.T) {
 }
 
 func TestRestartedControlPlaneChangesNoOutcome(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	p.start(p.config())
 	run := p.task(func(s *protocol.Start) {
@@ -126,6 +166,7 @@ func TestRestartedControlPlaneChangesNoOutcome(t *testing.T) {
 }
 
 func TestTwoBoxesDoNotShareAFolder(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
 	p.start(cfg)
@@ -140,6 +181,7 @@ func TestFullDiskEndsTheRunAndKeepsItsEvents(t *testing.T) {
 		asRootOfNamespace(t)
 		return
 	}
+	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
 	if err := syscall.Mount("tmpfs", cfg.DataDir, "tmpfs", 0, "size=24m,mode=755"); err != nil {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestAgentRun(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
 	p.start(cfg)
@@ -49,6 +50,7 @@ func TestAgentRun(t *testing.T) {
 }
 
 func TestCommandIsJudgedByItsExitCode(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	p.start(p.config())
 	ci := func(script string) string {
@@ -77,6 +79,7 @@ func TestCommandIsJudgedByItsExitCode(t *testing.T) {
 }
 
 func TestCommandWorkIsPushed(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	p.start(p.config())
 	run := p.task(func(s *protocol.Start) {
@@ -88,6 +91,7 @@ func TestCommandWorkIsPushed(t *testing.T) {
 }
 
 func TestFailuresHaveTheirKind(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	p.start(p.config())
 	for _, c := range []struct {
@@ -115,6 +119,7 @@ func TestFailuresHaveTheirKind(t *testing.T) {
 }
 
 func TestRefusedPushFailsTheRun(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	hook := filepath.Join(p.repo, "hooks", "pre-receive")
 	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho not today >&2\nexit 1\n"), 0o755); err != nil {
@@ -128,6 +133,7 @@ func TestRefusedPushFailsTheRun(t *testing.T) {
 }
 
 func TestSecondAttemptResumesTheBranch(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	p.start(p.config())
 	first := p.task(func(s *protocol.Start) { s.Prompt = "write a.txt one\nexit" })
@@ -145,6 +151,7 @@ func TestSecondAttemptResumesTheBranch(t *testing.T) {
 }
 
 func TestSandboxReachesWhatTheBoxAllows(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
 	cfg.Egress = []string{strings.TrimPrefix(p.http.URL, "http://")}
@@ -161,6 +168,7 @@ func TestSandboxReachesWhatTheBoxAllows(t *testing.T) {
 }
 
 func TestCommandMayAskTheModel(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	p.start(p.config())
 	run := p.task(func(s *protocol.Start) {

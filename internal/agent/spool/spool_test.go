@@ -164,6 +164,18 @@ func TestLargeUpdateIsShortenedAndStillReadable(t *testing.T) {
 	}
 }
 
+func TestStateEventAlwaysFitsAMessage(t *testing.T) {
+	s := open(t, t.TempDir(), spool.Options{})
+	if err := s.Append(protocol.EventPermission, map[string]any{"title": "write", "content": strings.Repeat("\x00", 1<<20)}); err != nil {
+		t.Fatal(err)
+	}
+	e := all(t, s, 1)[0]
+	var v struct{ Title string }
+	if err := json.Unmarshal(e.Data, &v); err != nil || v.Title != "write" || len(e.Data) > protocol.MaxMessage-1024 {
+		t.Errorf("%d bytes, title %q, error %v", len(e.Data), v.Title, err)
+	}
+}
+
 func TestSecretAcrossPiecesIsNeverWritten(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, spool.Options{TextWindow: time.Nanosecond, Scrubber: scrub.New("hunter22")})
