@@ -49,9 +49,13 @@ var (
 
 func (r row) wire() BillingKey {
 	out := BillingKey{ID: r.ID, Provider: r.Provider, Label: r.Label, Masked: r.Masked, Kind: r.Kind, Capacity: r.Capacity, Priority: r.Priority,
-		Status: r.Status, LastVerifiedAt: r.LastVerifiedAt, LastError: r.LastError, CreatedAt: r.CreatedAt}
+		Status: r.Status, LastError: r.LastError, CreatedAt: r.CreatedAt.Truncate(time.Millisecond)}
 	if r.BaseURL != "" {
 		out.BaseURL = &r.BaseURL
+	}
+	if r.LastVerifiedAt != nil {
+		at := r.LastVerifiedAt.Truncate(time.Millisecond)
+		out.LastVerifiedAt = &at
 	}
 	return out
 }

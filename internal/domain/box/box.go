@@ -143,7 +143,7 @@ type Bus interface {
 type Service struct {
 	DB     *db.DB
 	Hub    *event.Hub
-	Bus    Bus // nil: this deployment cannot sign credentials
+	Bus    Bus // nil: this deployment cannot sign credentials, and runs neither Serve nor Loop
 	Logger *slog.Logger
 
 	// Member tells whether a user belongs to tx.Account.
@@ -202,9 +202,12 @@ func labelsOf(own, set map[string]string) map[string]string {
 }
 
 // checkLabels refuses keys that could not stand on a command line or in a
-// filter; the values' length is checked by the row.
+// filter, and long values.
 func checkLabels(labels map[string]string) error {
-	for k := range labels {
+	for k, v := range labels {
+		if len(v) > 800 {
+			return fault.Field("labels."+k, "is too long")
+		}
 		if k == "" || len(k) > 63 || strings.Trim(k, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-") != "" {
 			return fault.Field("labels", "has a key that is not 1 to 63 letters, digits, dots, slashes, hyphens or underscores")
 		}
@@ -219,6 +222,15 @@ func fresh(expires, now time.Time) bool { return expires.Sub(now) > runTokenTTL/
 // unavailable answers for a deployment whose bus cannot sign credentials.
 func unavailable() *fault.Error {
 	return fault.New(fault.Unavailable, "no-signing-key", "This deployment has no key to sign box credentials with.")
+}
+
+// millis is a time as it goes out.
+func millis(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	m := t.Truncate(time.Millisecond)
+	return &m
 }
 
 // quote makes a word that a POSIX shell reads back as s.

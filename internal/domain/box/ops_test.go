@@ -9,10 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/id"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
 )
 
 // TestNoSuchBox holds foreign, unknown and malformed ids to one answer.
@@ -243,6 +247,54 @@ func TestSecretsStayIn(t *testing.T) {
 				if strings.Contains(body, secret) {
 					t.Errorf("%s shows %.12s…", path, secret)
 				}
+			}
+		}
+	})
+}
+
+// TestStates walks boxes through random moves beside a model of their states.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, dbtest.SQLite(t), true)
+	rapid.Check(t, func(rt *rapid.T) {
+		boxID, state, online := f.enrolled(publicKey(t)).ID, Enrolled, false
+		for _, move := range rapid.SliceOfN(rapid.SampledFrom([]string{"drain", "resume", "ready", "drained", "revoke"}), 1, 6).Draw(rt, "moves") {
+			status := http.StatusOK
+			switch move {
+			case "drain", "resume":
+				status = f.call("POST", "/v1/runners/"+boxID+"/drain", map[string]bool{"resume": move == "resume"}, "X-Caller", "acme").status
+			case "revoke":
+				status = f.call("POST", "/v1/runners/"+boxID+"/revoke", nil, "X-Caller", "acme").status
+			default:
+				if err := f.store(t.Context(), map[string]protocol.Presence{boxID: {State: move}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := http.StatusOK
+			switch {
+			case state == Revoked:
+				if move == "drain" || move == "resume" {
+					want = http.StatusConflict
+				}
+			case move == "revoke":
+				state, online = Revoked, false
+			case move == "resume":
+				state = Enrolled
+			case move == "drain" && state == Enrolled && online:
+				state = Draining
+			case move == "drain" && state == Enrolled:
+				state = Drained
+			case move == "ready":
+				online = true
+			case move == "drained":
+				online = true
+				if state == Draining {
+					state = Drained
+				}
+			}
+			b := f.box(boxID)
+			if status != want || b.State != state || (b.Presence.Status == Online) != online {
+				rt.Fatalf("after %s: %d, %s, %s; want %d, %s, online %v", move, status, b.State, b.Presence.Status, want, state, online)
 			}
 		}
 	})

@@ -46,12 +46,12 @@ func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out Bo
 			return err
 		}
 		first = r.State != Revoked
-		out = BoxRemoval{ID: r.ID, State: Revoked, Status: removed, RevokedAt: r.RevokedAt}
+		out = BoxRemoval{ID: r.ID, State: Revoked, Status: removed, RevokedAt: millis(r.RevokedAt)}
 		if first {
 			if out.Requeued, err = s.cutOff(tx, r); err != nil {
 				return err
 			}
-			out.RevokedAt = &tx.Now
+			out.RevokedAt = millis(&tx.Now)
 		}
 		if !retire {
 			return nil

@@ -192,9 +192,9 @@ func known(tx *db.Tx, ids []string) ([]row, error) {
 func (r row) wire(now time.Time) Box {
 	out := Box{
 		ID: r.ID, Name: r.Name, Owner: BoxOwner{r.OwnerTarget, r.OwnerID}, State: r.State,
-		Presence: BoxPresence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: r.LastBeatAt, Active: len(r.Telemetry.V.Runs), Version: r.Version},
+		Presence: BoxPresence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: millis(r.LastBeatAt), Active: len(r.Telemetry.V.Runs), Version: r.Version},
 		Slots:    r.Slots, Labels: r.Labels.V, Isolation: r.Isolation.V,
-		Capabilities: make([]BoxAgent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing, CreatedAt: r.CreatedAt, RevokedAt: r.RevokedAt,
+		Capabilities: make([]BoxAgent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), RevokedAt: millis(r.RevokedAt),
 	}
 	for i, a := range r.Agents.V {
 		out.Capabilities[i] = BoxAgent{a.Name, a.Version}

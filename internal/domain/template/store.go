@@ -23,8 +23,8 @@ var (
 )
 
 func (r row) template() Template {
-	t := r.Body.V
-	t.Name, t.CreatedAt, t.UpdatedAt = r.Name, &r.CreatedAt, &r.UpdatedAt
+	t, created, updated := r.Body.V, r.CreatedAt.Truncate(time.Millisecond), r.UpdatedAt.Truncate(time.Millisecond)
+	t.Name, t.CreatedAt, t.UpdatedAt = r.Name, &created, &updated
 	return t
 }
 
