@@ -47,10 +47,11 @@ type Config struct {
 }
 
 // Timing holds the cadences of a box; zero fields take the protocol's. Tests
-// shorten them, and so may a control plane with short leases.
+// shorten them. What a lease demands follows from its length, which the control
+// plane says; Renew and Kill only bound it.
 type Timing struct {
-	Renew     time.Duration // between renewals of a lease
-	Kill      time.Duration // after the last renewal that was granted
+	Renew     time.Duration // between renewals of a lease, at most; half of it for one call to be answered
+	Kill      time.Duration // after the last renewal that was granted, at most; unbounded when zero
 	Beat      time.Duration
 	ClaimWait time.Duration // for which one claim may wait for a task
 	Stall     time.Duration // without a sign of progress, before a run is ended; 15 min
@@ -66,7 +67,6 @@ func (t Timing) withDefaults() Timing {
 		value time.Duration
 	}{
 		{&t.Renew, protocol.RenewEvery},
-		{&t.Kill, protocol.KillAfter},
 		{&t.Beat, protocol.BeatEvery},
 		{&t.ClaimWait, protocol.ClaimWait},
 		{&t.Stall, 15 * time.Minute},

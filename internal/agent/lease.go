@@ -14,10 +14,11 @@ import (
 type lease struct {
 	timing Timing
 
-	mu   sync.Mutex
-	sent time.Time     // of the request last granted
-	life time.Duration // from then until the box must have stopped
-	more chan struct{} // closed and replaced by each extension
+	mu    sync.Mutex
+	sent  time.Time     // of the request last granted
+	renew time.Duration // from one request to the next
+	life  time.Duration // from sent until the box must have stopped
+	more  chan struct{} // closed and replaced by each extension
 }
 
 func newLease(t Timing, sent time.Time, granted time.Duration) *lease {
@@ -34,11 +35,19 @@ func (l *lease) extend(sent time.Time, granted time.Duration) {
 	if sent.Before(l.sent) {
 		return
 	}
-	// A control plane that grants less than usual is obeyed, with the same
-	// share of it left for stopping.
-	l.sent, l.life = sent, min(l.timing.Kill, granted*5/6)
+	l.sent, l.renew, l.life = sent, min(l.timing.Renew, protocol.RenewAfter(granted)), protocol.KillAfter(granted)
+	if l.timing.Kill > 0 {
+		l.life = min(l.life, l.timing.Kill)
+	}
 	close(l.more)
 	l.more = make(chan struct{})
+}
+
+// pause is how long to wait from one renewal to the next.
+func (l *lease) pause() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.renew
 }
 
 func (l *lease) state() (sent, ends time.Time, more <-chan struct{}) {
@@ -64,11 +73,11 @@ func (l *lease) watch(ctx context.Context) bool {
 }
 
 // keepLease renews the lease of an attempt until ctx is done. While the attempt
-// runs that is every Timing.Renew; once it has ended, more often, to hear that
-// its last events are committed.
+// runs that is at every third of it; once it has ended, more often, to hear
+// that its last events are committed.
 func (b *box) keepLease(ctx context.Context, a *attempt) {
 	last, _, _ := a.lease.state()
-	pause, ended := b.cfg.Timing.Renew, a.ended
+	pause, ended := a.lease.pause(), a.ended
 	for {
 		select {
 		case <-ctx.Done():
@@ -83,14 +92,14 @@ func (b *box) keepLease(ctx context.Context, a *attempt) {
 		if err != nil && ctx.Err() == nil {
 			a.log.Warn("lease not renewed", "error", err)
 		}
-		if pause = b.cfg.Timing.Renew; err != nil || ended == nil {
-			pause = b.cfg.Timing.Retry
+		if pause = a.lease.pause(); err != nil || ended == nil {
+			pause = min(pause, b.cfg.Timing.Retry)
 		}
 	}
 }
 
 func (b *box) renewLease(ctx context.Context, a *attempt, sent time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew/2)
+	ctx, cancel := context.WithTimeout(ctx, a.lease.pause()/2)
 	defer cancel()
 	var r protocol.Renewal
 	err := b.conn.Call(ctx, protocol.CallRenew, protocol.Renew{

@@ -74,7 +74,7 @@ func Document() ([]byte, error) {
 func (a *App) loops() []func(context.Context) error {
 	p := a.parts
 	return []func(context.Context) error{
-		p.pull.Loop, p.run.Loop, p.box.Loop, a.ingest,
+		p.repo.Loop, p.pull.Loop, p.run.Loop, p.box.Loop, a.ingest,
 	}
 }
 
@@ -113,7 +113,7 @@ func (a *App) wire() parts {
 		RepoByName: a.repoByName, RepoByID: a.repoByID, Template: need, Seats: account.Seats,
 	}
 	p.run = &run.Service{
-		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.bus, Logger: a.log, GatewayURL: a.base + "/gateway",
+		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.bus, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway",
 		CommitName: "Yardmaster", CommitEmail: "yardmaster@localhost", Template: runTemplate, BriefNotes: briefNotes,
 	}
 	p.task.StopRun, p.task.Endings = p.run.Stop, p.run.Endings
@@ -137,7 +137,7 @@ func (a *App) wire() parts {
 	}
 	p.pull = &pull.Service{DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Settled: a.merged(p.repo)}
 	a.wirePulls(p.pull, p.task)
-	p.repo.Pushed = p.pull.HeadMoved
+	p.repo.Pushed, p.repo.OpenHeads, p.repo.Maintain, p.repo.Logger = p.pull.HeadMoved, pull.OpenHeads, a.host.Maintain, a.log
 	p.run.OnFinished = a.settle(p.task, p.pull)
 	p.session = &session.Service{DB: a.db, Keys: p.billing, Logger: a.log, Clock: time.Now, Resolve: a.resolveModelToken(p.run)}
 	p.gateway = llm.NewGateway(llm.Config{Authorizer: p.session, Recorder: p.session, Logger: a.log, Now: time.Now, Scripted: a.model})

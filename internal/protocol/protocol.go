@@ -16,19 +16,33 @@ import (
 // Version is the protocol's version, sent in every envelope as "v".
 const Version = 1
 
-// Limits and cadence. The order RenewEvery < KillAfter < LeaseTTL <
-// RedispatchAfter is what makes a cut-off box stop before its work is handed
-// on.
+// Limits and cadence.
 const (
-	LeaseTTL        = 60 * time.Second // granted by claim and by every renewal, counted from when the box sent it
-	RenewEvery      = 20 * time.Second
-	KillAfter       = 50 * time.Second // without a renewal the box kills the run itself
-	RedispatchAfter = 75 * time.Second // without a renewal the server gives the task to another box
-	BeatEvery       = 10 * time.Second
-	PresenceTTL     = 30 * time.Second
-	MaxMessage      = 256 << 10 // bytes of one NATS message
-	ClaimWait       = 25 * time.Second
+	LeaseTTL    = 60 * time.Second // granted by claim and by every renewal unless configured otherwise, counted from when the box sent it
+	RenewEvery  = 20 * time.Second // at the latest; a short lease is renewed sooner
+	BeatEvery   = 10 * time.Second
+	PresenceTTL = 30 * time.Second
+	MaxMessage  = 256 << 10 // bytes of one NATS message
+	ClaimWait   = 25 * time.Second
 )
+
+// What happens in the course of a lease that is not renewed. The order
+// RenewAfter < KillAfter < lease < RedispatchAfter is what makes a cut-off box
+// stop before its work is handed on.
+
+// RenewAfter is when the box asks for more.
+func RenewAfter(lease time.Duration) time.Duration { return lease / 3 }
+
+// KillAfter is when the box kills the run itself.
+func KillAfter(lease time.Duration) time.Duration { return lease * 5 / 6 }
+
+// RedispatchAfter is when the server gives the task to another box, counted
+// from when it heard of the box.
+func RedispatchAfter(lease time.Duration) time.Duration { return lease * 5 / 4 }
+
+// ClaimAnswer bounds how long the server may hold a claim: its lease counts
+// from when it was sent, and half of what the box has of it must be left.
+func ClaimAnswer(lease time.Duration) time.Duration { return min(ClaimWait, KillAfter(lease)/2) }
 
 // Streams and buckets.
 const (

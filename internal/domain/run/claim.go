@@ -27,7 +27,7 @@ func (s *Service) Claim(ctx context.Context, boxID string, c protocol.Claim) (pr
 	if c.ID == "" || len(c.ID) > 100 {
 		return protocol.ClaimReply{}, fault.Field("id", "must have 1 to 100 characters")
 	}
-	wait := min(max(time.Duration(c.WaitMS)*time.Millisecond, 0), protocol.ClaimWait)
+	wait := min(max(time.Duration(c.WaitMS)*time.Millisecond, 0), protocol.ClaimAnswer(s.lease()))
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
 	for {
@@ -155,7 +155,7 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID string) (*protoco
 		return nil, err
 	}
 	_, err = insertRun.Exec(tx, r.ID, r.AccountID, r.TaskID, r.RepoID, r.Attempt, r.BoxID, r.ClaimID,
-		tx.Now.Add(protocol.RedispatchAfter), start.Agent, r.Template, start.Model, tx.Now, tx.Now)
+		s.redispatchAt(tx), start.Agent, r.Template, start.Model, tx.Now, tx.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (s *Service) repeat(tx *db.Tx, r *Row) (*protocol.Start, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := renewLease.Exec(tx, r.BoxID, r.ID, r.Attempt, tx.Now.Add(protocol.RedispatchAfter)); err != nil {
+	if _, err := renewLease.Exec(tx, r.BoxID, r.ID, r.Attempt, s.redispatchAt(tx)); err != nil {
 		return nil, err
 	}
 	if _, err := revokeTokens.Exec(tx, r.ID, tx.Now); err != nil {
@@ -203,7 +203,7 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		return nil, fmt.Errorf("repository of task %s: %w", t.ID, err)
 	}
 	st := &protocol.Start{
-		Run: r.ID, Attempt: int(r.Attempt), Task: t.ID, Kind: t.Kind, LeaseMS: protocol.LeaseTTL.Milliseconds(),
+		Run: r.ID, Attempt: int(r.Attempt), Task: t.ID, Kind: t.Kind, LeaseMS: s.lease().Milliseconds(),
 		Repo: repo.FullName(), CloneURL: repo.CloneURL, DefaultRef: repo.DefaultBranch,
 		GatewayURL: s.GatewayURL, CommitName: s.CommitName, CommitEmail: s.CommitEmail,
 		Env: map[string]string{}, TimeoutMS: defaultTimeout.Milliseconds(),
@@ -271,15 +271,19 @@ func (s *Service) Renew(ctx context.Context, boxID string, r protocol.Renew) (pr
 func (s *Service) renew(ctx context.Context, boxID, runID string, attempt int, accepted bool) (out protocol.Renewal, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		out = protocol.Renewal{ServerMS: tx.Now.UnixMilli()}
-		n, err := renewLease.Exec(tx, boxID, runID, attempt, tx.Now.Add(protocol.RedispatchAfter))
-		if err != nil || n == 0 {
-			return err
-		}
-		r, err := selectOfBox.One(tx, boxID, runID)
+		n, err := renewLease.Exec(tx, boxID, runID, attempt, s.redispatchAt(tx))
 		if err != nil {
 			return err
 		}
-		out.OK, out.LeaseMS, out.CommittedSeq = true, protocol.LeaseTTL.Milliseconds(), r.CommittedSeq
+		r, ok, err := selectOfBox.Maybe(tx, boxID, runID)
+		if err != nil || !ok || r.Attempt != int64(attempt) {
+			return err
+		}
+		// Of a run that is over, the box learns that its last word was heard.
+		if out.CommittedSeq = r.CommittedSeq; n == 0 {
+			return nil
+		}
+		out.OK, out.LeaseMS = true, s.lease().Milliseconds()
 		if accepted && r.AcceptedAt == nil {
 			r.AcceptedAt = &tx.Now
 			s.Hub.Notify(tx, event.RunTopic(r.ID))

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -10,20 +11,29 @@ import (
 )
 
 const (
-	leaseScan = 5 * time.Second
+	// scansPerLease is how often within one lease Loop looks for those that
+	// have run out.
+	scansPerLease = 12
 	// stalled is how long a running agent may say nothing before its task
 	// counts as stuck.
 	stalled = 15 * time.Minute
 	// refence is how far back fences are repeated at start.
 	refence = time.Hour
-	// grace is how long a starting node waits before it takes anything back: it
-	// cannot tell a box that was cut off from one that had nobody to talk to.
-	// Boxes get the time to renew, and what waits on the bus to be stored.
-	grace = protocol.RenewEvery
 	// inFlight is how long a claim's answer may be under way while its box
 	// does not know of the run.
 	inFlight = 5 * time.Second
 )
+
+// lease is how long a box may work on after it last asked.
+func (s *Service) lease() time.Duration {
+	return cmp.Or(s.Lease, protocol.LeaseTTL)
+}
+
+// redispatchAt is when a run goes to another box unless its own asks again. By
+// then that one has stopped.
+func (s *Service) redispatchAt(tx *db.Tx) time.Time {
+	return tx.Now.Add(protocol.RedispatchAfter(s.lease()))
+}
 
 // Loop takes back what boxes lost, and marks what got stuck, until ctx ends.
 // Every node may run it.
@@ -31,12 +41,15 @@ func (s *Service) Loop(ctx context.Context) error {
 	if err := s.refence(ctx); err != nil && ctx.Err() == nil {
 		s.log().Error("repeat fences", "error", err)
 	}
+	// A starting node cannot tell a box that was cut off from one that had
+	// nobody to talk to: boxes get the time to renew, and what waits on the bus
+	// to be stored, before anything is taken back.
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-time.After(grace):
+	case <-time.After(protocol.RenewAfter(s.lease())):
 	}
-	tick := time.NewTicker(leaseScan)
+	tick := time.NewTicker(s.lease() / scansPerLease)
 	defer tick.Stop()
 	for {
 		if err := s.Scan(ctx); err != nil && ctx.Err() == nil {
@@ -137,12 +150,12 @@ func (s *Service) Verdicts(ctx context.Context, boxID string, refs []protocol.Ru
 			r := byID[ref.Run]
 			v := protocol.RunVerdict{Run: ref.Run, Attempt: ref.Attempt, Do: protocol.DoKill}
 			if r != nil && r.Attempt == int64(ref.Attempt) {
-				n, err := renewLease.Exec(tx, boxID, r.ID, r.Attempt, tx.Now.Add(protocol.RedispatchAfter))
+				n, err := renewLease.Exec(tx, boxID, r.ID, r.Attempt, s.redispatchAt(tx))
 				if err != nil {
 					return err
 				}
 				if n == 1 {
-					v.Do, v.FromSeq, v.LeaseMS = protocol.DoContinue, r.CommittedSeq+1, protocol.LeaseTTL.Milliseconds()
+					v.Do, v.FromSeq, v.LeaseMS = protocol.DoContinue, r.CommittedSeq+1, s.lease().Milliseconds()
 				}
 				named[r.ID] = true
 			}

@@ -98,6 +98,8 @@ type Service struct {
 	Tasks  *task.Service
 	Bus    Bus // optional: without one nothing is fenced but by the database
 	Logger *slog.Logger
+	// Lease is what claims and renewals grant; protocol.LeaseTTL when 0.
+	Lease time.Duration
 
 	GatewayURL  string // of the model gateway, as boxes reach it
 	CommitName  string // author of the agents' commits
