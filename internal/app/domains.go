@@ -116,7 +116,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.bus, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway",
 		CommitName: "Yardmaster", CommitEmail: "yardmaster@localhost", Template: runTemplate, BriefNotes: briefNotes,
 	}
-	p.task.StopRun, p.task.Endings = p.run.Stop, p.run.Endings
+	p.task.StopRun, p.task.Endings, p.task.Pulse, p.task.PROpen = p.run.Stop, p.run.Endings, p.run.Pulse, pull.IsOpen
 	p.box = &box.Service{
 		DB: a.db, Hub: a.hub, Bus: a.bus, Logger: a.log, Member: account.IsMember, Verdicts: p.run.Verdicts,
 		Evacuate: func(tx *db.Tx, boxID, why string) (int, error) {

@@ -40,6 +40,9 @@ func (s *Service) Loop(ctx context.Context) error {
 }
 
 func (s *Service) pass(ctx context.Context) error {
+	if err := s.loseChecks(ctx); err != nil {
+		return err
+	}
 	for {
 		var due []dueRow
 		err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
@@ -61,6 +64,27 @@ func (s *Service) pass(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// loseChecks ends the checks whose tasks ended without a result.
+func (s *Service) loseChecks(ctx context.Context) error {
+	var lost []lostRow
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		lost, err = lostCI.All(tx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("find lost checks: %w", err)
+	}
+	for _, l := range lost {
+		err := s.DB.Write(db.WithAccount(ctx, l.AccountID), func(tx *db.Tx) error {
+			return s.CheckFinished(tx, CheckResult{TaskID: l.TaskID, Why: "the check could not be run: " + l.Why})
+		})
+		if err != nil {
+			return fmt.Errorf("end the lost check of task %s: %w", l.TaskID, err)
+		}
+	}
+	return nil
 }
 
 // apply merges one approved head. The host's merge is idempotent, so a crash

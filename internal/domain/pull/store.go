@@ -51,6 +51,12 @@ type ciRow struct {
 	SHA    string `db:"sha"`
 }
 
+type lostRow struct {
+	AccountID string
+	TaskID    string
+	Why       string
+}
+
 type dueRow struct {
 	ID        string
 	AccountID string
@@ -70,6 +76,7 @@ const (
 var (
 	byID       = db.Q[row](`SELECT ` + columns + from + `$1 AND p.id = $2`)
 	openByHead = db.Q[row](`SELECT ` + columns + from + `$1 AND p.repo_id = $2 AND p.head_ref = $3 AND p.state = 'open'`)
+	openHeads  = db.Q[struct{ HeadRef, HeadSHA string }](`SELECT head_ref, head_sha FROM pulls WHERE account_id = $1 AND repo_id = $2 AND state = 'open'`)
 	nextNumber = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
 	insert     = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha,
 		task_id, author_kind, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)`)
@@ -94,7 +101,9 @@ var (
 	insertCI = db.S(`INSERT INTO ci_runs (id, account_id, repo_id, pr_id, sha, command, status, task_id, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`)
 	ciByTask = db.Q[ciRow](`SELECT id, repo_id, COALESCE(pr_id, '') AS pr_id, sha FROM ci_runs WHERE account_id = $1 AND task_id = $2`)
-	endCI    = db.S(`UPDATE ci_runs SET status = $2, run_id = $3, box_id = $4, exit_code = $5, output = $6, finished_at = $7 WHERE id = $1`)
+	lostCI   = db.Q[lostRow](`SELECT c.account_id, c.task_id, COALESCE(t.failure, t.status) AS why FROM ci_runs c JOIN tasks t ON t.id = c.task_id
+		WHERE c.finished_at IS NULL AND t.status IN ('failed', 'cancelled') LIMIT 50`)
+	endCI = db.S(`UPDATE ci_runs SET status = $2, run_id = $3, box_id = $4, exit_code = $5, output = $6, finished_at = $7 WHERE id = $1`)
 )
 
 func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
@@ -147,4 +156,20 @@ func approvals(tx *db.Tx, p op.PageIn) ([]approvalRow, error) {
 		b.And("(a.requested_at, a.id) < ", db.Tuple(at, last))
 	}
 	return db.Select[approvalRow](tx, b.SQL(" ORDER BY a.requested_at DESC, a.id DESC LIMIT ", p.Size()))
+}
+
+// OpenHeads is the recorded head of each branch with an open pull request.
+func OpenHeads(tx *db.Tx, repoID string) (map[string]string, error) {
+	rows, err := openHeads.All(tx, tx.Account, repoID)
+	heads := make(map[string]string, len(rows))
+	for _, r := range rows {
+		heads[r.HeadRef] = r.HeadSHA
+	}
+	return heads, err
+}
+
+// IsOpen tells whether a pull request of the transaction's account is open.
+func IsOpen(tx *db.Tx, prID string) (bool, error) {
+	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
+	return ok && pr.State == Open, err
 }

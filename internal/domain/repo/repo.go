@@ -7,6 +7,7 @@ package repo
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -56,6 +57,11 @@ type Service struct {
 	// Pushed is told of each branch that moved, in the transaction that
 	// records the push.
 	Pushed func(tx *db.Tx, r Ref, branch, newSHA string) error
+	// OpenHeads is the recorded head of each branch with an open pull request.
+	OpenHeads func(tx *db.Tx, repoID string) (map[string]string, error)
+	// Maintain packs a repository of the built-in host.
+	Maintain func(ctx context.Context, r codehost.Repo, now time.Time) error
+	Logger   *slog.Logger
 }
 
 // Ref is what other domains need of a repository.

@@ -20,6 +20,7 @@ type row struct {
 	AIFirst            bool `db:"ai_first"`
 	CanaryEnabled      bool
 	PublicStatsEnabled bool
+	PolicySHA          string  `db:"policy_sha"`
 	PolicyYML          *string `db:"policy_yml"`
 	PolicyError        *string
 	LastActivityAt     *time.Time
@@ -41,7 +42,7 @@ func (r row) ref() Ref {
 }
 
 const columns = `id, account_id, owner, name, host, default_branch, private, enabled, donations_enabled, ai_first,
-	canary_enabled, public_stats_enabled, policy_yml, policy_error, last_activity_at, created_at`
+	canary_enabled, public_stats_enabled, policy_sha, policy_yml, policy_error, last_activity_at, created_at`
 
 var (
 	insert = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
@@ -50,6 +51,7 @@ var (
 	byID           = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND id = $2`)
 	byIDAnywhere   = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE id = $1`)
 	byNameAnywhere = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE owner = $1 AND name = $2`)
+	allBuiltIn     = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 ORDER BY id`)
 	accountLogin   = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
 	accountByLogin = db.Q[string](`SELECT id FROM accounts WHERE login = $1`)
 	activity       = db.S(`UPDATE repos SET last_activity_at = $2, default_branch = $3, policy_sha = $4, policy_yml = $5, policy_error = $6 WHERE id = $1`)

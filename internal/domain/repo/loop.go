@@ -1,0 +1,119 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/builtin"
+	"yardmaster/internal/db"
+)
+
+// Cadences of Loop.
+const (
+	reconcileEvery = time.Hour
+	maintainEvery  = 24 * time.Hour
+)
+
+// Loop looks after the repositories of the built-in host until ctx ends. At
+// start and every hour it records what a crash between git and the database
+// kept from being recorded; once a day each repository is packed. Several
+// nodes may do it at once: what is recorded is recorded once.
+func (s *Service) Loop(ctx context.Context) error {
+	tick := time.NewTicker(reconcileEvery)
+	defer tick.Stop()
+	packed := map[string]time.Time{}
+	for {
+		s.pass(ctx, packed)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *Service) pass(ctx context.Context, packed map[string]time.Time) {
+	var rows []row
+	var now time.Time
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		now = tx.Now
+		rows, err = allBuiltIn.All(tx, BuiltIn)
+		return err
+	})
+	if err != nil {
+		s.complain(ctx, "list repositories", err)
+		return
+	}
+	for _, r := range rows {
+		if ctx.Err() != nil {
+			return
+		}
+		name := r.ref().HostRepo()
+		if err := s.reconcile(ctx, r); err != nil {
+			s.complain(ctx, "reconcile "+name.String(), err)
+		}
+		last, seen := packed[r.ID]
+		if !seen {
+			packed[r.ID] = now // a start is a bad moment to pack
+			continue
+		}
+		if now.Sub(last) >= maintainEvery {
+			packed[r.ID] = now
+			if err := s.Maintain(ctx, name, now); err != nil {
+				s.complain(ctx, "maintain "+name.String(), err)
+			}
+		}
+	}
+}
+
+func (s *Service) complain(ctx context.Context, what string, err error) {
+	if ctx.Err() == nil {
+		s.Logger.ErrorContext(ctx, what, slog.Any("error", err))
+	}
+}
+
+// reconcile records the heads of pull requests, and the policy file, where
+// they are not what was recorded last.
+func (s *Service) reconcile(ctx context.Context, r row) error {
+	name := r.ref().HostRepo()
+	var heads map[string]string
+	err := s.DB.Read(db.WithAccount(ctx, r.AccountID), func(tx *db.Tx) (err error) {
+		heads, err = s.OpenHeads(tx, r.ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	e := builtin.PushEvent{Repo: name, Who: "reconciled"}
+	for branch, known := range heads {
+		sha, err := s.Host.Head(ctx, name, branch)
+		if errors.Is(err, codehost.ErrNotFound) {
+			continue // deleted: the pull request shows its last head
+		}
+		if err != nil {
+			return fmt.Errorf("head of %s: %w", branch, err)
+		}
+		if sha != known {
+			e.Updates = append(e.Updates, builtin.RefUpdate{Ref: "refs/heads/" + branch, Old: known, New: sha})
+		}
+	}
+	info, err := s.Host.Info(ctx, name)
+	if errors.Is(err, codehost.ErrNotFound) {
+		return nil // installed, but never pushed to
+	}
+	if err != nil {
+		return err
+	}
+	file, err := s.readPolicy(ctx, name, info.DefaultBranch)
+	if err != nil {
+		return err
+	}
+	if len(e.Updates) == 0 && file.sha == r.PolicySHA && info.DefaultBranch == r.DefaultBranch {
+		return nil
+	}
+	return s.OnPush(ctx, e)
+}
