@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/account"
+	"yardmaster/internal/domain/box"
 	"yardmaster/internal/event"
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/seal"
@@ -107,12 +108,9 @@ func (a *App) startBus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gone := map[string]time.Time{}
-	err = a.db.Read(ctx, func(tx *db.Tx) error {
-		rows, err := revoked.All(tx)
-		for _, r := range rows {
-			gone[r.Nkey] = db.Time(r.RevokedAt)
-		}
+	var gone map[string]time.Time
+	err = a.db.Read(ctx, func(tx *db.Tx) (err error) {
+		gone, err = box.Revocations(tx)
 		return err
 	})
 	if err != nil {
@@ -143,9 +141,9 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	g, running := errgroup.WithContext(ctx)
 	for _, loop := range a.loops() {
-		g.Go(func() error { return loop(ctx) })
+		g.Go(func() error { return loop(running) })
 	}
 	g.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -154,7 +152,7 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 		return nil
 	})
 	g.Go(func() error {
-		<-ctx.Done()
+		<-running.Done()
 		cancelRequests()
 		stop, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -166,7 +164,11 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 	if a.opts.Ready != nil {
 		a.opts.Ready(a)
 	}
-	return g.Wait()
+	err := g.Wait()
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // a loop that was still on its way up
+	}
+	return err
 }
 
 func (a *App) close() error {

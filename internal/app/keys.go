@@ -19,10 +19,6 @@ import (
 var (
 	readMeta   = db.Q[string](`SELECT value FROM meta WHERE key = $1`)
 	insertMeta = db.S(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`)
-	revoked    = db.Q[struct {
-		Nkey      string
-		RevokedAt int64
-	}](`SELECT nkey, revoked_at FROM boxes WHERE revoked_at IS NOT NULL`)
 )
 
 // remember answers the value kept under key, made with fresh on first use.
