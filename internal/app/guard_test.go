@@ -1,0 +1,193 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+// pathParams lists the parameters in a row's path.
+func pathParams(path string) (names []string) {
+	for seg := range strings.SplitSeq(path, "/") {
+		if strings.HasPrefix(seg, "{") {
+			names = append(names, strings.TrimSuffix(strings.Trim(seg, "{}"), "..."))
+		}
+	}
+	return names
+}
+
+// filled puts values into a row's path; {id} is named by the row's group.
+func filled(o op.Op, values map[string]string) string {
+	path := o.Path
+	for _, name := range pathParams(path) {
+		value := values[name]
+		if name == "id" {
+			value, _, _ = strings.Cut(o.ID, ".")
+			value = values[value]
+		}
+		if value == "" {
+			value = id.Random()
+		}
+		path = strings.Replace(path, "{"+name+"}", value, 1)
+	}
+	return path
+}
+
+// noScope are the rows that need a valid credential but no scope of it, and
+// why.
+var noScope = map[string]string{
+	"account.me":  "tells every credential what it holds",
+	"auth.logout": "ends the session it is called with",
+}
+
+func TestEveryRowIsGuarded(t *testing.T) {
+	y := start(t, db.SQLite)
+	everything := policy.Scopes(policy.Vocabulary()...)
+	for _, o := range Ops() {
+		if o.Rule.IsPublic() {
+			continue
+		}
+		t.Run(o.ID, func(t *testing.T) {
+			y := &yard{App: y.App, t: t, acct: y.acct, user: y.user}
+			path := filled(o, nil)
+			if o.Method == "HEAD" {
+				t.Fatal("HEAD follows from GET")
+			}
+			y.send(o.Method, path, "", "").problem(401, "unauthenticated")
+			y.send(o.Method, path, id.Secret(id.PAT), "").problem(401, "unauthenticated")
+			need, unknown := policy.ParseScopes(o.Rule.Names())
+			if len(unknown) > 0 {
+				t.Fatalf("the rule names scopes that do not exist: %v", unknown)
+			}
+			if noScope[o.ID] != "" {
+				return
+			}
+			if need == 0 {
+				t.Fatal("the rule demands no scope: say why in the table")
+			}
+			// Without each one of the scopes alone, all others there.
+			for _, name := range need.Names() {
+				one, _ := policy.ParseScopes([]string{name})
+				p := y.send(o.Method, path, y.mint(y.acct, nil, everything&^one, nil), "").problem(403, "missing-scope")
+				if got, _ := json.Marshal(p["missing_scopes"]); string(got) != `["`+name+`"]` {
+					t.Errorf("missing_scopes is %s, not %s", got, name)
+				}
+			}
+		})
+	}
+	for _, known := range slices.Sorted(maps.Keys(noScope)) {
+		if !slices.ContainsFunc(Ops(), func(o op.Op) bool { return o.ID == known }) {
+			t.Errorf("there is no %s: remove it from the table", known)
+		}
+	}
+}
+
+// personal are the rows for a credential that names a user.
+var personal = map[string]string{"account.accept_tos": "user-required", "auth.logout": "user-required"}
+
+func TestMachinesHaveNoPersonalSide(t *testing.T) {
+	y := start(t, db.SQLite)
+	machine := y.mint(y.acct, nil, policy.Scopes(policy.Vocabulary()...), nil)
+	for _, o := range Ops() {
+		if slug := personal[o.ID]; slug != "" {
+			y.send(o.Method, o.Path, machine, "").problem(403, slug)
+		}
+	}
+	y.send("POST", "/auth/logout", y.owner, "").problem(403, "session-required")
+	var me struct {
+		User     any
+		Approved any
+		Scopes   []string
+	}
+	decode(t, y.send("GET", "/v1/me", machine, "").want(200), &me)
+	if me.User != nil || me.Approved != nil || len(me.Scopes) == 0 {
+		t.Errorf("a machine is somebody: %+v", me)
+	}
+}
+
+// bodies are what rows with required fields are sent.
+var bodies = map[string]string{
+	"token.rename":            `{"name": "x"}`,
+	"project.update":          `{"ai_first": true}`,
+	"project.policy_validate": `{"yml": ""}`,
+	"pr.approve_pending":      `{"head_sha": "` + head + `"}`,
+	"pr.skip_pending":         `{"head_sha": "` + head + `"}`,
+	"box.set_owner":           `{"target": "org"}`,
+	"box.set_prompt":          `{"prompt": "x"}`,
+}
+
+// byName are the rows that answer 200 for what is not there, and why.
+var byName = map[string]string{
+	"template.set":    "makes what is not there",
+	"template.delete": "deleting twice is no error",
+}
+
+// What another account has and what does not exist are the same to a caller,
+// to the byte.
+func TestForeignIsUnknown(t *testing.T) {
+	y := start(t, db.SQLite)
+	rival := y.tenant("rival")
+	theirs := y.seed(rival, "rival")
+	ours := y.seed(y.acct, "acme")
+	for _, o := range Ops() {
+		if len(pathParams(o.Path)) == 0 || o.Rule.IsPublic() {
+			continue
+		}
+		t.Run(o.ID, func(t *testing.T) {
+			y := &yard{App: y.App, t: t, owner: y.owner}
+			unknown := y.send(o.Method, filled(o, map[string]string{"name": "nobodys"}), y.owner, bodies[o.ID])
+			foreign := y.send(o.Method, filled(o, theirs), y.owner, bodies[o.ID])
+			if byName[o.ID] == "" {
+				unknown.problem(404, "not-found")
+				foreign.problem(404, "not-found")
+			} else if unknown.want(200); strings.Contains(string(foreign.body), rival) {
+				t.Errorf("a foreign answer: %s", foreign.body)
+			}
+			if a, b := timeless(t, unknown.body), timeless(t, foreign.body); foreign.StatusCode != unknown.StatusCode || !bytes.Equal(a, b) {
+				t.Errorf("foreign and unknown differ:\n%s\n%s", a, b)
+			}
+		})
+	}
+	// The seeds do exist: their owner finds them.
+	for _, path := range []string{
+		"/v1/repos/acme/seeded", "/v1/prs/" + ours["pr"], "/v1/tasks/" + ours["task"], "/v1/runners/" + ours["box"], "/v1/sessions/" + ours["session"],
+		"/v1/templates/acmes",
+	} {
+		y.send("GET", path, y.owner, "").want(200)
+	}
+	y.send("PATCH", "/v1/tokens/"+ours["token"], y.owner, bodies["token.rename"]).want(200)
+	y.send("DELETE", "/v1/billing/keys/"+ours["billing"], y.owner, "").want(200)
+	for _, list := range []string{"/v1/repos", "/v1/tasks", "/v1/runners", "/v1/sessions", "/v1/tokens", "/v1/billing/keys", "/v1/approvals", "/v1/templates"} {
+		a := y.send("GET", list, y.owner, "").want(200)
+		for _, value := range theirs {
+			if len(value) == len(rival) && bytes.Contains(a.body, []byte(value)) {
+				t.Errorf("%s shows what is another account's: %s", list, value)
+			}
+		}
+	}
+}
+
+// timeless is an answer without what belongs to the one request.
+func timeless(t *testing.T, body []byte) []byte {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal(body, &m); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	for _, member := range []string{"request_id", "instance", "name", "created_at", "updated_at", "deleted"} {
+		delete(m, member)
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

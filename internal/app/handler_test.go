@@ -1,0 +1,260 @@
+package app
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/policy"
+)
+
+func TestUnmatchedPath(t *testing.T) {
+	y := start(t, db.SQLite)
+	for _, path := range []string{"/nothing", "/v1", "/v1/", "/v1/tasks/x/y/z", "/v1//tasks", "/v1/tasks/", "/v1/../v1/tasks"} {
+		for _, bearer := range []string{"", y.owner} {
+			y.send("GET", path, bearer, "").problem(404, "not-found")
+		}
+	}
+}
+
+func TestWrongMethod(t *testing.T) {
+	y := start(t, db.SQLite)
+	for path, allow := range map[string]string{"/v1/tasks": "GET, HEAD, POST", "/v1/me": "GET, HEAD", "/v1/tasks/x/cancel": "POST", "/auth/password": "POST"} {
+		a := y.send("PUT", path, y.owner, "{}")
+		a.problem(405, "method-not-allowed")
+		if got := a.Header.Get("Allow"); got != allow {
+			t.Errorf("%s allows %q, want %q", path, got, allow)
+		}
+	}
+	if a := y.send("HEAD", "/v1/me", y.owner, "").want(200); len(a.body) != 0 || a.ContentLength <= 0 {
+		t.Errorf("HEAD answers %d bytes and says %d", len(a.body), a.ContentLength)
+	}
+}
+
+func TestRequestID(t *testing.T) {
+	y := start(t, db.SQLite)
+	for _, path := range []string{"/", "/v1/me", "/nothing", "/healthz"} {
+		if got := y.send("GET", path, "", "", "X-Request-Id", "mine 1").Header.Get("X-Request-Id"); got != "mine 1" {
+			t.Errorf("%s does not adopt the request id: %q", path, got)
+		}
+		long := strings.Repeat("x", 201)
+		for _, bad := range []string{"", long, "caf\u00e9"} {
+			got := y.send("GET", path, "", "", "X-Request-Id", bad).Header.Get("X-Request-Id")
+			if got == "" || got == bad {
+				t.Errorf("%s answers the request id %q to %q", path, got, bad)
+			}
+		}
+	}
+}
+
+func TestBadCredentials(t *testing.T) {
+	y := start(t, db.SQLite)
+	for name, header := range map[string]string{
+		"of another kind": "Basic YWRhOnB3", "no token": "Bearer", "garbage": "Bearer dev_pat_x", "of nobody": "Bearer " + strings.Repeat("d", 57),
+		"changed": "Bearer " + y.owner[:len(y.owner)-1] + "!",
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := y.send("GET", "/v1/tasks", "", "", "Authorization", header)
+			a.problem(401, "unauthenticated")
+			if a.Header.Get("WWW-Authenticate") == "" {
+				t.Error("a 401 without a challenge")
+			}
+		})
+	}
+	past := time.Now().Add(-time.Minute)
+	y.send("GET", "/v1/tasks", y.mint(y.acct, &y.user, policy.Owner.Ceiling(), &past), "").problem(401, "unauthenticated")
+	y.send("GET", "/", "", "", "Authorization", "Bearer garbage").want(200)
+}
+
+func TestRevokedTokenStops(t *testing.T) {
+	y := start(t, db.SQLite)
+	var minted struct{ ID, Token string }
+	decode(t, y.send("POST", "/v1/tokens", y.owner, "{}").want(201), &minted)
+	y.send("GET", "/v1/tasks", minted.Token, "").want(200)
+	y.send("DELETE", "/v1/tokens/"+minted.ID, y.owner, "").want(200)
+	y.send("GET", "/v1/tasks", minted.Token, "").problem(401, "unauthenticated")
+}
+
+// A token never holds more than its minter's role allows now, whatever it was
+// minted with.
+func TestRoleCeiling(t *testing.T) {
+	y := start(t, db.SQLite)
+	bob := y.person("bob", y.acct, policy.Admin)
+	pat := y.mint(y.acct, &bob, policy.Admin.Ceiling(), nil)
+	create := func() answer { return y.send("POST", "/v1/runners/enrollments", pat, "{}") }
+	create().want(201)
+	y.in(y.acct, func(tx *db.Tx) error {
+		_, err := setRole.Exec(tx, y.acct, bob, string(policy.Viewer))
+		return err
+	})
+	// Another node would have changed the role: ours may trust what it knows
+	// for a moment.
+	y.eventually("the demoted member's token loses what its role lost", func() bool { return create().StatusCode == 403 })
+	p := create().problem(403, "missing-scope")
+	if missing, _ := p["missing_scopes"].([]any); len(missing) != 1 || missing[0] != "write:runners" {
+		t.Errorf("missing_scopes is %v", p["missing_scopes"])
+	}
+	y.send("GET", "/v1/tasks", pat, "").want(200)
+}
+
+func TestWhoLeftHoldsNothing(t *testing.T) {
+	y := start(t, db.SQLite)
+	bob := y.person("bob", y.tenant("rival"), policy.Owner)
+	y.send("GET", "/v1/tasks", y.mint(y.acct, &bob, policy.Owner.Ceiling(), nil), "").problem(401, "unauthenticated")
+}
+
+// browser signs in with a password and answers the Cookie header.
+func (y *yard) browser() string {
+	y.t.Helper()
+	a := y.send("POST", "/auth/password", "", `{"login": "ada", "password": "`+password+`"}`).want(200)
+	set := a.Header.Get("Set-Cookie")
+	for _, part := range []string{"HttpOnly", "SameSite=Lax", "Path=/"} {
+		if !strings.Contains(set, part) {
+			y.t.Errorf("the cookie lacks %s: %s", part, set)
+		}
+	}
+	cookie, _, _ := strings.Cut(set, ";")
+	return cookie
+}
+
+func TestCookieWrites(t *testing.T) {
+	y := start(t, db.SQLite)
+	cookie := y.browser()
+	mint := func(header ...string) answer {
+		return y.send("POST", "/v1/tokens", "", "{}", append(header, "Cookie", cookie)...)
+	}
+	for name, header := range map[string][]string{
+		"no word of the origin": nil,
+		"another site":          {"Origin", "http://evil.example"},
+		"another site's form":   {"Sec-Fetch-Site", "cross-site", "Origin", y.URL()},
+		"a sibling's":           {"Sec-Fetch-Site", "same-site"},
+		"an opaque origin":      {"Origin", "null"},
+	} {
+		t.Run(name, func(t *testing.T) { mint(header...).problem(403, "cross-origin") })
+	}
+	mint("Origin", y.URL()).want(201)
+	mint("Sec-Fetch-Site", "same-origin").want(201)
+	y.send("GET", "/v1/tokens", "", "", "Cookie", cookie).want(200)
+	y.send("POST", "/auth/logout", "", "", "Cookie", cookie, "Origin", y.URL()).want(200)
+	y.send("GET", "/v1/tokens", "", "", "Cookie", cookie).problem(401, "unauthenticated")
+}
+
+func TestChosenAccount(t *testing.T) {
+	y := start(t, db.SQLite)
+	second := y.tenant("second")
+	foreign := y.tenant("rival")
+	y.in(second, func(tx *db.Tx) error {
+		_, err := addMember.Exec(tx, second, y.user, string(policy.Viewer))
+		return err
+	})
+	cookie := y.browser()
+	acting := func(account string) answer {
+		return y.send("GET", "/v1/me", "", "", "Cookie", cookie, "X-Svc-Account", account)
+	}
+	for _, chosen := range []string{second, "second"} {
+		var me struct{ Account struct{ ID, Role string } }
+		decode(t, acting(chosen).want(200), &me)
+		if me.Account.ID != second || me.Account.Role != "viewer" {
+			t.Errorf("as %s: %+v", chosen, me)
+		}
+	}
+	unknown := acting("nobody").problem(403, "not-a-member")
+	for _, chosen := range []string{foreign, "rival"} {
+		if p := acting(chosen).problem(403, "not-a-member"); p["detail"] != unknown["detail"] {
+			t.Errorf("a foreign account is told from an unknown one: %v", p)
+		}
+	}
+	var me struct{ Account struct{ ID string } }
+	decode(t, y.send("GET", "/v1/me", y.owner, "", "X-Svc-Account", "rival").want(200), &me)
+	if me.Account.ID != y.acct {
+		t.Errorf("a token left its account for %s", me.Account.ID)
+	}
+}
+
+func TestPasswordSignIn(t *testing.T) {
+	y := start(t, db.SQLite)
+	try := func(login, pw string) answer {
+		return y.send("POST", "/auth/password", "", `{"login": "`+login+`", "password": "`+pw+`"}`)
+	}
+	try("ada", password).want(200)
+	try("ADA@example.com", password).want(200)
+	wrong := try("ada", password+"!").problem(401, "wrong-password")
+	y.person("bob", y.acct, policy.Member) // has no password
+	for _, login := range []string{"nobody", "bob"} {
+		if p := try(login, password).problem(401, "wrong-password"); p["detail"] != wrong["detail"] {
+			t.Errorf("%s: a login without a password is told from a wrong one: %v", login, p)
+		}
+	}
+}
+
+func TestSetupDoor(t *testing.T) {
+	y := boot(t, db.SQLite)
+	body := `{"login": "ada", "email": "ada@example.com", "password": "` + password + `", "account": "acme"}`
+	run := func(token string) answer { return y.send("POST", "/setup/"+token, "", body) }
+	run(y.setup+"x").problem(404, "not-found")
+	y.send("GET", "/setup/"+y.setup, "", "").want(200)
+	y.send("POST", "/setup/"+y.setup, "", `{"login": "Ada!"}`).problem(400, "invalid")
+	if url, err := y.SetupURL(t.Context()); err != nil || url != y.URL()+"/setup/"+y.setup {
+		t.Errorf("SetupURL: %q, %v", url, err)
+	}
+	cookie, _, _ := strings.Cut(run(y.setup).want(201).Header.Get("Set-Cookie"), ";")
+	y.send("GET", "/v1/me", "", "", "Cookie", cookie).want(200)
+	run(y.setup).problem(404, "not-found")
+	y.send("GET", "/setup/"+y.setup, "", "").problem(404, "not-found")
+	if url, err := y.SetupURL(t.Context()); err != nil || url != "" {
+		t.Errorf("SetupURL after setup: %q, %v", url, err)
+	}
+}
+
+func TestBodies(t *testing.T) {
+	y := start(t, db.SQLite)
+	y.send("POST", "/v1/tasks", y.owner, "{").problem(400, "invalid")
+	y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web"}`, "Content-Type", "text/plain").problem(415, "unsupported-media-type")
+	y.send("POST", "/v1/tasks", y.owner, `{"problem": "`+strings.Repeat("x", 1<<20)+`"}`).problem(413, "too-large")
+	p := y.send("POST", "/v1/tasks", y.owner, `{"title": "", "surprise": 1}`).problem(400, "invalid")
+	errs, _ := p["errors"].(map[string]any)
+	for _, field := range []string{"repo", "title", "problem", "surprise"} {
+		if errs[field] == nil {
+			t.Errorf("errors say nothing of %s: %v", field, errs)
+		}
+	}
+	p = y.send("GET", "/v1/tasks?limit=5", y.owner, "").problem(400, "invalid")
+	if d, _ := p["detail"].(string); !strings.Contains(d, "per_page") {
+		t.Errorf("the refusal of limit does not name per_page: %v", p)
+	}
+	p = y.send("GET", "/v1/tasks?page=2", y.owner, "").problem(400, "invalid")
+	if d, _ := p["detail"].(string); !strings.Contains(d, "next_cursor") {
+		t.Errorf("the refusal of page does not name next_cursor: %v", p)
+	}
+	for _, q := range []string{"per_page=0", "per_page=201", "per_page=x", "cursor=x", "sort=age", "filter=status:odd", "surprise=1"} {
+		y.send("GET", "/v1/tasks?"+q, y.owner, "").problem(400, "invalid")
+	}
+}
+
+// Streams and long polls are ended when the server stops, not waited for.
+func TestStopEndsStreams(t *testing.T) {
+	y := start(t, db.SQLite)
+	y.push("acme/web", map[string]string{"README": "hello\n"})
+	rows := y.seed(y.acct, "acme")
+	req, err := http.NewRequest("GET", y.URL()+"/v1/fleet/runs/"+rows["runId"]+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+y.owner)
+	resp, err := plain.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	began := time.Now()
+	y.stop()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		t.Errorf("the stream was cut, not ended: %v", err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the server waited %s for a stream", took)
+	}
+}

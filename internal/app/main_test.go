@@ -1,0 +1,327 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"yardmaster/internal/agent"
+	"yardmaster/internal/agent/sandbox"
+	"yardmaster/internal/client"
+	"yardmaster/internal/config"
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/token"
+	"yardmaster/internal/id"
+	"yardmaster/internal/policy"
+)
+
+// patience bounds every wait of a test.
+const patience = 30 * time.Second
+
+// The test binary is also the shim that a box starts its agents with.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == sandbox.Command {
+		os.Exit(sandbox.Main(os.Args[2:]))
+	}
+	dbtest.Main(m)
+}
+
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+// yard is a running control plane with one owner, ada of acme.
+type yard struct {
+	*App
+	t     *testing.T
+	setup string // token of the first-boot address, used up by then
+	stop  func() // ends it; what the test ends with otherwise
+	owner string // a token with everything an owner may hold
+	user  string // ada's id
+	acct  string // acme's id
+}
+
+const password = "a long password"
+
+// start runs a control plane until the test ends.
+func start(t *testing.T, e db.Engine) *yard {
+	t.Helper()
+	y := boot(t, e)
+	var made struct {
+		User    struct{ ID string }
+		Account struct{ ID string }
+	}
+	resp := y.send(http.MethodPost, "/setup/"+y.setup, "", `{"login": "ada", "email": "ada@example.com", "password": "`+password+`", "account": "acme"}`)
+	resp.want(http.StatusCreated)
+	if err := json.Unmarshal(resp.body, &made); err != nil {
+		t.Fatal(err)
+	}
+	y.user, y.acct = made.User.ID, made.Account.ID
+	y.owner = y.mint(y.acct, &y.user, policy.Owner.Ceiling()|policy.PlatformRead, nil)
+	return y
+}
+
+// boot runs a control plane that nobody has set up.
+func boot(t *testing.T, e db.Engine) *yard {
+	t.Helper()
+	y := &yard{t: t, setup: id.Secret(id.Setup)}
+	none := func(string) (string, bool) { return "", false }
+	args := []string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--database", dbtest.DSN(t, e), "--setup-token", y.setup, "--lease", "3s"}
+	cfg, err := config.Load("test", args, none, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	if testing.Verbose() {
+		log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan *App, 1), make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, cfg, Options{Version: "test", Logger: log, Ready: func(a *App) { ready <- a }})
+	}()
+	select {
+	case y.App = <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	y.stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(patience):
+			t.Error("the control plane does not stop")
+		}
+	})
+	t.Cleanup(y.stop)
+	return y
+}
+
+// answer is a response, read to its end.
+type answer struct {
+	t *testing.T
+	*http.Response
+	body []byte
+}
+
+// send makes a request with a token, if any, and further header lines.
+func (y *yard) send(method, path, bearer, body string, header ...string) answer {
+	y.t.Helper()
+	return y.sendHost(y.URL(), method, path, bearer, body, header...)
+}
+
+// plain follows no redirect and keeps no cookie.
+var plain = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Timeout: patience}
+
+func (y *yard) sendHost(base, method, path, bearer, body string, header ...string) answer {
+	y.t.Helper()
+	req, err := http.NewRequestWithContext(y.t.Context(), method, base+path, strings.NewReader(body))
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if bearer != "" {
+		req.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := plain.Do(req)
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(resp.Body); err != nil {
+		y.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return answer{y.t, resp, b.Bytes()}
+}
+
+func (a answer) want(status int) answer {
+	a.t.Helper()
+	if a.StatusCode != status {
+		a.t.Fatalf("%s %s answers %d, want %d: %s", a.Request.Method, a.Request.URL.Path, a.StatusCode, status, a.body)
+	}
+	return a
+}
+
+// problem holds the answer against what every failure looks like, and answers
+// its members.
+func (a answer) problem(status int, slug string) map[string]any {
+	a.t.Helper()
+	a.want(status)
+	at := a.Request.Method + " " + a.Request.URL.Path
+	if got := a.Header.Get("Content-Type"); got != "application/problem+json" {
+		a.t.Errorf("%s: a problem of type %q", at, got)
+	}
+	var p map[string]any
+	if err := json.Unmarshal(a.body, &p); err != nil {
+		a.t.Fatalf("%s: %v: %s", at, err, a.body)
+	}
+	kind, _ := p["type"].(string)
+	if got := kind[strings.LastIndex(kind, "/")+1:]; got != slug {
+		a.t.Errorf("%s: slug %q, want %q: %s", at, got, slug, a.body)
+	}
+	if p["status"] != float64(status) || p["request_id"] != a.Header.Get("X-Request-Id") || p["instance"] != a.Request.URL.Path {
+		a.t.Errorf("%s: the problem contradicts the response: %s", at, a.body)
+	}
+	for _, member := range []string{"title", "detail", "request_id"} {
+		if s, _ := p[member].(string); s == "" {
+			a.t.Errorf("%s: the problem has no %s: %s", at, member, a.body)
+		}
+	}
+	return p
+}
+
+// in writes to the database as an account.
+func (y *yard) in(account string, fn func(*db.Tx) error) {
+	y.t.Helper()
+	if err := y.db.Write(db.WithAccount(context.Background(), account), fn); err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+// mint makes a token behind the API's back; without a user it is a machine's.
+func (y *yard) mint(account string, user *string, scopes policy.Set, expires *time.Time) (plaintext string) {
+	y.t.Helper()
+	y.in(account, func(tx *db.Tx) error {
+		var userID string
+		if user != nil {
+			userID = *user
+		}
+		m, err := token.Mint(tx, policy.PAT, userID, nil, scopes, expires)
+		plaintext = m.Token
+		return err
+	})
+	return plaintext
+}
+
+var (
+	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $2, 'organization', 'self_hosted', 2, 0)`)
+	addUser    = db.S(`INSERT INTO users (id, login, name, email, approved_at, created_at) VALUES ($1, $2, $2, $2 || '@example.com', 0, 0)`)
+	addMember  = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, 0)`)
+	setRole    = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
+)
+
+// person makes a user with a role in an account; there is no API for it yet.
+func (y *yard) person(login, account string, role policy.Role) (userID string) {
+	y.t.Helper()
+	userID = id.New()
+	y.in(account, func(tx *db.Tx) error {
+		if _, err := addUser.Exec(tx, userID, login); err != nil {
+			return err
+		}
+		_, err := addMember.Exec(tx, account, userID, string(role))
+		return err
+	})
+	return userID
+}
+
+// tenant makes a second account; there is no API for it yet.
+func (y *yard) tenant(login string) (accountID string) {
+	y.t.Helper()
+	accountID = id.New()
+	y.in(accountID, func(tx *db.Tx) error {
+		_, err := addAccount.Exec(tx, accountID, login)
+		return err
+	})
+	return accountID
+}
+
+// push makes a repository of the files and pushes it as owner/name.
+func (y *yard) push(name string, files map[string]string) {
+	y.t.Helper()
+	dir := y.t.TempDir()
+	for path, text := range files {
+		at := filepath.Join(dir, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			y.t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			y.t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{
+		{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"},
+		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message", "Begin"},
+	} {
+		if _, err := client.Git(y.t.Context(), dir, "", "", args...); err != nil {
+			y.t.Fatal(err)
+		}
+	}
+	owner, repo, _ := strings.Cut(name, "/")
+	c := &client.Client{URL: y.URL(), Token: y.owner}
+	if err := c.AddRepo(y.t.Context(), dir, owner, repo); err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+// box enrolls a real box with a token and runs it until the test ends.
+func (y *yard) box(enrollment string) {
+	y.t.Helper()
+	dir := y.t.TempDir()
+	// Agents run as another user where the box is root, and must get through.
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		y.t.Fatal(err)
+	}
+	identity, err := agent.Enroll(y.t.Context(), y.URL(), enrollment, agent.Info{Name: "bench", Version: "test", Slots: 2})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	if err := identity.Save(dir); err != nil {
+		y.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- agent.Run(ctx, agent.Config{DataDir: dir, Slots: 2, Version: "test", Logger: y.log.With("side", "box"), Timing: agent.Timing{
+			Renew: time.Second, Beat: 200 * time.Millisecond, Retry: 20 * time.Millisecond, Grace: time.Second,
+		}})
+	}()
+	y.t.Cleanup(func() {
+		stop()
+		select {
+		case err := <-ended:
+			if err != nil {
+				y.t.Error("box:", err)
+			}
+		case <-time.After(patience):
+			y.t.Error("the box does not stop")
+		}
+	})
+}
+func decode(t *testing.T, a answer, into any) {
+	t.Helper()
+	if err := json.Unmarshal(a.body, into); err != nil {
+		t.Fatalf("%v: %s", err, a.body)
+	}
+}
+
+// eventually polls for what becomes true outside our sight.
+func (y *yard) eventually(what string, is func() bool) {
+	y.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	over := time.After(patience)
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-over:
+			y.t.Fatalf("it never came to pass that %s", what)
+		}
+	}
+}

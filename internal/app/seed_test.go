@@ -1,0 +1,62 @@
+package app
+
+import (
+	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/id"
+)
+
+var (
+	addRepo = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
+		VALUES ($1, $2, $3, 'seeded', 'builtin', 'main', FALSE, TRUE, 0)`)
+	addTask = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, created_by, created_at, updated_at)
+		VALUES ($1, $2, $3, 'work', 'queued', 'Seeded', 'Nothing.', 'running', 0, 'svc/seeded', 'default', 'system', 0, $4)`)
+	addRun = db.S(`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, agent, template, created_at, progress_at)
+		VALUES ($1, $2, $3, $4, 1, $5, $1, 'live', $6, 'builtin', 'default', 0, $7)`)
+	addPull = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha, author_kind, created_at, updated_at)
+		VALUES ($1, $2, $3, 1, 'Seeded', '', '', 'open', 'seeded', 'main', $4, $4, 'agent', 0, 0)`)
+	addBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, created_at)
+		VALUES ($1, $2, 'seeded', 'org', $2, 'enrolled', $1, $1, 0, 1, 0)`)
+	addKey = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, masked, sealed, kind, created_at)
+		VALUES ($1, $2, 'scripted', 'Seeded', '', '', 'metered', 0)`)
+	addToken    = db.S(`INSERT INTO tokens (id, account_id, kind, prefix, hash, scopes, created_at) VALUES ($1, $2, 'pat', '', $1, '[]', 0)`)
+	addSession  = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at) VALUES ($1, $2, $3, 'task', 'work', 0)`)
+	addTemplate = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, '{}', 0, 0)`)
+)
+
+// head is the commit that the seeded pull request stands at.
+var head = strings.Repeat("a", 40)
+
+// seed gives an account one of everything that a path can name, and answers
+// the ids by the group of the capabilities, and runId.
+func (y *yard) seed(account, login string) map[string]string {
+	y.t.Helper()
+	at := map[string]string{"owner": login, "repo": "seeded", "name": login + "s"}
+	for _, group := range []string{"token", "billing", "project", "task", "runId", "pr", "box", "session"} {
+		at[group] = id.Random()
+	}
+	y.in(account, func(tx *db.Tx) error {
+		later := tx.Micros() + 3600e6
+		for _, row := range []struct {
+			db.Stmt
+			args []any
+		}{
+			{addRepo, []any{at["project"], account, login}},
+			{addTask, []any{at["task"], account, at["project"], later}},
+			{addBox, []any{at["box"], account}},
+			{addRun, []any{at["runId"], account, at["task"], at["project"], at["box"], later, later}},
+			{addPull, []any{at["pr"], account, at["project"], head}},
+			{addKey, []any{at["billing"], account}},
+			{addToken, []any{at["token"], account}},
+			{addSession, []any{at["session"], account, at["project"]}},
+			{addTemplate, []any{account, at["name"]}},
+		} {
+			if _, err := row.Exec(tx, row.args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return at
+}

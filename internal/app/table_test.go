@@ -1,0 +1,147 @@
+package app
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"yardmaster/internal/op"
+)
+
+func TestTable(t *testing.T) {
+	ids, routes, shapes := map[string]bool{}, map[string]string{}, map[string]string{}
+	name := regexp.MustCompile(`^[a-z_]+\.[a-z_]+$`)
+	for _, o := range Ops() {
+		if ids[o.ID] {
+			t.Errorf("two rows are %s", o.ID)
+		}
+		ids[o.ID] = true
+		route := o.Method + " " + o.Path
+		if other := routes[route]; other != "" {
+			t.Errorf("%s is served by %s and %s", route, other, o.ID)
+		}
+		routes[route] = o.ID
+		// The same path with other names for its parameters would not be routed
+		// to the row that a reader expects.
+		shape := regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(o.Path, "{}")
+		if other := shapes[shape]; other != "" && other != o.Path {
+			t.Errorf("%s and %s are one path with two spellings", other, o.Path)
+		}
+		shapes[shape] = o.Path
+		switch {
+		case !name.MatchString(o.ID):
+			t.Errorf("%s is not of the form group.verb", o.ID)
+		case !o.Rule.Declared():
+			t.Errorf("%s has no rule", o.ID)
+		case o.Summary == "" || strings.HasSuffix(o.Summary, "."):
+			t.Errorf("%s: the summary is a phrase without a full stop, not %q", o.ID, o.Summary)
+		case o.Group == "":
+			t.Errorf("%s has no group", o.ID)
+		case o.Rule.IsPublic() && len(o.Rule.Names()) > 0:
+			t.Errorf("%s is public and names scopes", o.ID)
+		}
+		for _, p := range pathParams(o.Path) {
+			if o.Input()[p] != "path" {
+				t.Errorf("%s: {%s} of the path is no input", o.ID, p)
+			}
+		}
+		if o.Paging == nil {
+			continue
+		}
+		if g := o.Paging; !g.Full && (g.Default < 1 || g.Max < g.Default) {
+			t.Errorf("%s: a page has %d rows, at most %d", o.ID, g.Default, g.Max)
+		}
+		if o.Method != "GET" {
+			t.Errorf("%s pages and is no GET", o.ID)
+		}
+	}
+}
+
+// rows reads a committed table: tab-separated, # begins a comment line.
+func rows(t *testing.T, file string) (out [][]string) {
+	t.Helper()
+	b, err := os.ReadFile("testdata/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimRight(line, "\n")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		out = append(out, strings.Split(line, "\t"))
+	}
+	return out
+}
+
+// keyed is a table by its first column.
+func keyed(t *testing.T, file string, columns int) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	for _, r := range rows(t, file) {
+		if len(r) != columns {
+			t.Errorf("%s: %q has %d columns, not %d", file, r[0], len(r), columns)
+			continue
+		}
+		if out[r[0]] != nil {
+			t.Errorf("%s names %s twice", file, r[0])
+		}
+		out[r[0]] = r[1:]
+	}
+	return out
+}
+
+// TestContract holds the served rows against the contract: every capability is
+// served as the contract says, or is on the list of the missing.
+func TestContract(t *testing.T) {
+	contract := keyed(t, "capabilities.tsv", 4) // capability, method, path, scope
+	missing := keyed(t, "missing.txt", 1)
+	extra := keyed(t, "extra.txt", 2) // capability, why
+	if len(contract) != 231 {
+		t.Fatalf("the contract has %d capabilities, not 231", len(contract))
+	}
+	served := map[string]op.Op{}
+	for _, o := range Ops() {
+		served[o.ID] = o
+	}
+	for _, name := range slices.Sorted(maps.Keys(contract)) {
+		c := contract[name]
+		o, ok := served[name]
+		switch {
+		case !ok && missing[name] == nil:
+			t.Errorf("%s is neither served nor on the list of the missing", name)
+			continue
+		case ok && missing[name] != nil:
+			t.Errorf("%s is served now: take it off the list of the missing", name)
+			continue
+		case !ok:
+			continue
+		}
+		if o.Method != c[0] || o.Path != c[1] {
+			t.Errorf("%s is served at %s %s, and should be at %s %s", name, o.Method, o.Path, c[0], c[1])
+		}
+		// Rows whose access is narrower or wider than the scope they publish are
+		// in the tables of TestEveryRowIsGuarded.
+		if got := o.Rule.String(); got != c[2] {
+			t.Errorf("%s demands %s, and should %s", name, got, c[2])
+		}
+	}
+	for name := range served {
+		if contract[name] == nil && extra[name] == nil {
+			t.Errorf("%s is served and in no table", name)
+		}
+	}
+	for name := range missing {
+		if contract[name] == nil {
+			t.Errorf("%s is missing, but nobody asked for it", name)
+		}
+	}
+	for name := range extra {
+		if _, ok := served[name]; !ok || contract[name] != nil {
+			t.Errorf("%s is not served beyond the contract", name)
+		}
+	}
+}
