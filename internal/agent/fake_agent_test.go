@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,7 +31,26 @@ func TestMain(m *testing.M) {
 	case os.Getenv("BOX_CONFIG") != "":
 		os.Exit(boxMain(os.Getenv("BOX_CONFIG")))
 	}
+	if err := showBinary(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
+}
+
+// showBinary opens the folders in which "go test" has put this program: without
+// Bubblewrap, the agent of a root box is another user and starts it from there.
+func showBinary() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for dir := filepath.Dir(self); strings.HasPrefix(dir, filepath.Join(os.TempDir(), "go-build")); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // actor is a coding agent whose prompts are its script, one step a line.
