@@ -62,11 +62,11 @@ type Reply struct {
 // Op is a row with its handler, ready to be served.
 type Op struct {
 	Row
-	in, out *shape
-	input   reflect.Type
-	output  reflect.Type
-	run     func(ctx context.Context, bind func(any) error) (any, error)
-	stream  func(ctx context.Context, bind func(any) error, s *Sink) error
+	in     *shape
+	input  reflect.Type
+	output reflect.Type
+	run    func(ctx context.Context, bind func(any) error) (any, error)
+	stream func(ctx context.Context, bind func(any) error, s *Sink) error
 }
 
 // New makes a capability that answers once.

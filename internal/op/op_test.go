@@ -230,11 +230,12 @@ func TestMatrix(t *testing.T) {
 
 func TestProblemMembers(t *testing.T) {
 	h := handler(t)
-	res, m := call(t, h, "POST", "/v1/o/items", "full", `{"title":"dup","note":null}`, "X-Request-Id", "mine")
+	_, m := call(t, h, "POST", "/v1/o/items", "full", `{"title":"dup","note":null}`, "X-Request-Id", "mine")
 	if m["reason"] != "dup_title" || m["by"] != "x" || m["request_id"] != "mine" || m["instance"] != "/v1/o/items" {
 		t.Errorf("problem %v", m)
 	}
-	if res, m = call(t, h, "POST", "/v1/o/items", "full", `{"title":"wait","note":null}`); res.Header.Get("Retry-After") != "2" || m["retry_after"] != 2.0 {
+	res, m := call(t, h, "POST", "/v1/o/items", "full", `{"title":"wait","note":null}`)
+	if res.Header.Get("Retry-After") != "2" || m["retry_after"] != 2.0 {
 		t.Errorf("Retry-After %q, %v", res.Header.Get("Retry-After"), m)
 	}
 	if res, _ = call(t, h, "PUT", "/v1/o/items", "full", ""); res.Header.Get("Allow") != "GET, HEAD, POST" {

@@ -54,7 +54,8 @@ func OpenAPI(title, description string, ops []Op) ([]byte, error) {
 func securitySchemes() object {
 	return object{
 		"bearer": object{"type": "http", "scheme": "bearer", "description": "A personal access token (dev_pat_…)."},
-		"cookie": object{"type": "apiKey", "in": "cookie", "name": "svc_session", "description": "The dashboard's session."},
+		"cookie": object{"type": "apiKey", "in": "cookie", "name": "svc_session", "description": "The browser's session; over https the name begins with __Host-."},
+		"box":    object{"type": "http", "scheme": "bearer", "description": "The durable token of a box (dev_run_…)."},
 	}
 }
 
@@ -78,14 +79,18 @@ func (d *schemas) operation(o *Op) object {
 	if o.Rule.IsPublic() {
 		x["security"] = []object{}
 	} else {
-		// Bearer tokens of this kind have no scopes in OpenAPI's own sense; x-scope names them.
-		x["security"] = []object{{"bearer": []string{}}, {"cookie": []string{}}}
+		x["security"] = []object{{"bearer": o.Rule.Names()}, {"cookie": o.Rule.Names()}}
 	}
 	var params []object
 	body := &shape{}
 	for _, f := range o.in.fields {
-		if f.where == inBody {
+		switch {
+		case f.where == inBody:
 			body.fields = append(body.fields, f)
+			continue
+		case f.where == inHeader && f.name == "Authorization":
+			// No parameter to OpenAPI: rows that read it authenticate a box.
+			x["security"] = []object{{"box": []string{}}}
 			continue
 		}
 		s := d.field(&f)
@@ -102,7 +107,14 @@ func (d *schemas) operation(o *Op) object {
 		x["parameters"] = params
 	}
 	if o.in.body {
-		x["requestBody"] = object{"required": o.in.need, "content": object{"application/json": object{"schema": d.object(body)}}}
+		s := d.object(body)
+		s.Required = nil
+		for _, f := range body.fields {
+			if f.required { // unlike an answer's, a request's pointer may be left out
+				s.Required = append(s.Required, f.name)
+			}
+		}
+		x["requestBody"] = object{"required": o.in.need, "content": object{"application/json": object{"schema": s}}}
 	}
 	return x
 }

@@ -144,7 +144,7 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, o *Op) {
 	var actor policy.Actor
 	defer func() {
 		if p := recover(); p != nil {
-			if p == http.ErrAbortHandler {
+			if e, ok := p.(error); ok && errors.Is(e, http.ErrAbortHandler) {
 				panic(p)
 			}
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -213,7 +213,7 @@ func (s *server) stream(w http.ResponseWriter, req *http.Request, o *Op, bind fu
 		return nil
 	}
 	if err != nil && sink.opened {
-		sink.Send("", "error", s.problem(req, fault.From(err)))
+		_ = sink.Send("", "error", s.problem(req, fault.From(err))) // the client may be gone, too
 	}
 	return err
 }

@@ -34,7 +34,7 @@ func (s *Service) Ops() []op.Op {
 }
 
 func (a actionRow) wire() PendingAction {
-	return PendingAction{a.ID, a.PRID, a.Kind, a.HeadSHA, a.State, a.Error, a.DecidedBy, a.RequestedAt, a.DecidedAt, a.ExpiresAt}
+	return PendingAction(a)
 }
 
 func (r row) wire(pending map[string]actionRow) PullRequest {
