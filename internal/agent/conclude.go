@@ -48,7 +48,7 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 		f.State, f.Kind, f.Error = protocol.Failed, failed("checkout_failed", troubled).kind, troubled.Error()
 	}
 	if before != nil {
-		f.State, f.Kind, f.Error = before.state, before.kind, before.detail
+		before.overrule(&f)
 	}
 	if troubled != nil {
 		a.log.Error("work not collected", "error", troubled)
@@ -56,9 +56,8 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 		b.push(ctx, a, w, done, &f)
 	}
 	// What came during the push counts only if it was more than a request.
-	if late := a.endingNow(); before == nil && late != nil && late.press > graceful {
-		f.State, f.Kind, f.Error = late.state, late.kind, late.detail
-		f.WIP = f.Tip != ""
+	if late := a.endingNow(); late != before && late.press > graceful {
+		late.overrule(&f)
 	}
 	if b.gone(a) {
 		return
@@ -68,6 +67,12 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 	}
 	a.event(protocol.EventFinished, f)
 	a.log.Info("run finished", "state", f.State, "kind", f.Kind, "error", f.Error, "tip", f.Tip, "wip", f.WIP)
+}
+
+// overrule turns a judgement into the ending that was asked for.
+func (e *ending) overrule(f *protocol.Finished) {
+	f.State, f.Kind, f.Error = e.state, e.kind, e.detail
+	f.WIP = f.Tip != ""
 }
 
 // collect takes the work into the cache. That needs no lease, only the disk.
@@ -93,6 +98,7 @@ func (b *box) push(ctx context.Context, a *attempt, w *workspace, done work, f *
 	}
 	if e := a.endingNow(); err != nil && e != nil && e.press == leaseLost {
 		ref = wipRef(a.start)
+		e.overrule(f)
 		late, cancel := context.WithTimeout(b.life, min(lateSave, b.cfg.Timing.Wrap))
 		defer cancel()
 		err = w.push(late, a, done.tip, ref)
