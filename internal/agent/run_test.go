@@ -179,3 +179,32 @@ func TestCommandMayAskTheModel(t *testing.T) {
 		t.Errorf("finished %+v", f)
 	}
 }
+
+func TestRewrittenBranchIsReplacedOnlyIfNobodyElseMovedIt(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	_, first := p.finish(p.task(func(s *protocol.Start) { s.Prompt = "write a.txt one\ncommit a\nsay done" }))
+	rewrite := func(attempt int) protocol.Finished {
+		_, f := p.finish(p.task(func(s *protocol.Start) {
+			s.Attempt, s.Agent = attempt, "command"
+			s.Command = []string{"/bin/sh", "-c", "git commit -q --amend -m rewritten-" + s.Run + " && touch ready"}
+		}))
+		return f
+	}
+	second := rewrite(2)
+	if second.State != protocol.Succeeded || git(t, p.repo, "rev-list", "--count", "svc/t--12345678", "--not", "main", first.Tip) != "2" {
+		t.Errorf("rewritten: %+v", second)
+	}
+	// Somebody else's commit arrives at the very moment of the push.
+	hook := filepath.Join(p.repo, "hooks", "pre-receive")
+	other := git(t, p.repo, "commit-tree", "-p", second.Tip, "-m", "by hand", second.Tip+"^{tree}")
+	script := "#!/bin/sh\nunset GIT_QUARANTINE_PATH\ngit update-ref refs/heads/svc/t--12345678 " + other + "\n"
+	if err := os.WriteFile(hook, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	third := rewrite(3)
+	if third.State != protocol.Failed || third.Kind != "push_rejected" || git(t, p.repo, "rev-parse", "svc/t--12345678") != other {
+		t.Errorf("moved by somebody else: %+v", third)
+	}
+}
