@@ -1,0 +1,133 @@
+package e2e
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestBoxKilledMidRunComesBack(t *testing.T) {
+	st := newStack(t)
+	st.script("work", `[ ! -e half ] || { echo resumed; rm half; `+deliver+`; exit; }; echo half >half; `+work)
+	b := st.join("box")
+	id := st.file("work", "Outlive the box")
+	r := st.live(id, 1)
+	ticks := b.ticks(r)
+	st.until("some lines are stored", func() bool { return len(st.lines(r)) > 10 })
+	b.kill()
+	dead := len(st.times(ticks))
+	b.run()
+	st.merges(id)
+
+	if got := st.outcomes(id); got != "lost(box_lost) succeeded" {
+		t.Errorf("the tries: %s", got)
+	}
+	tries := st.tries(id)
+	if tries[1].ResumeSHA == "" || !slices.Equal(st.lines(tries[1]), []string{"resumed"}) {
+		t.Errorf("the second try did not begin from the saved work: %+v, it said %q", tries[1], st.lines(tries[1]))
+	}
+	if saved := st.git(st.bare(), "show", tries[1].ResumeSHA+":half"); saved != "half" {
+		t.Errorf("what was saved of the first try: %q", saved)
+	}
+	if n := st.counted(tries[0]); n < 10 {
+		t.Errorf("%d lines of the first try are stored", n)
+	}
+	// Its agent died with the box: nothing was written after.
+	if late := len(st.times(ticks)) - dead; late > 5 {
+		t.Errorf("the agent ticked %d times after its box was killed", late)
+	}
+	st.verify()
+}
+
+func TestBoxKilledMidRunNeverComesBack(t *testing.T) {
+	st := newStack(t)
+	st.script("work", work)
+	first := st.join("first")
+	id := st.file("work", "Outlive the box for good")
+	r := st.live(id, 1)
+	ticks := first.ticks(r)
+	st.until("some lines are stored", func() bool { return len(st.lines(r)) > 10 })
+	first.kill()
+	second := st.join("second")
+	again := st.live(id, 2)
+	if again.BoxID != second.id {
+		t.Errorf("the second try is on box %s", again.BoxID)
+	}
+	second.release(again)
+	st.merges(id)
+
+	if got := st.outcomes(id); got != "lost(lease_expired) succeeded" {
+		t.Errorf("the tries: %s", got)
+	}
+	times := st.times(ticks)
+	if last := times[len(times)-1]; !last.Before(again.CreatedAt) {
+		t.Errorf("the agent of the killed box ticked at %s, its work was handed on at %s", last, again.CreatedAt)
+	}
+	st.counted(r)
+	st.counted(again)
+	st.verify()
+}
+
+func TestBoxTakesOverSavedWork(t *testing.T) {
+	st := newStack(t)
+	st.script("work", `[ ! -e half ] || { echo resumed; rm half; `+deliver+`; exit; }; echo half >half; `+work)
+	first := st.join("first")
+	id := st.file("work", "Be handed over")
+	st.until("some lines are stored", func() bool { return len(st.lines(st.live(id, 1))) > 10 })
+	// A machine that is shut down saves its work; nobody starts it again.
+	first.stop()
+	second := st.join("second")
+	st.merges(id)
+
+	if got := st.outcomes(id); got != "lost(box_drained) succeeded" {
+		t.Errorf("the tries: %s", got)
+	}
+	tries := st.tries(id)
+	if tries[1].BoxID != second.id || tries[1].ResumeSHA == "" || st.lines(tries[1])[0] != "resumed" {
+		t.Errorf("the second box did not go on with the saved work: %+v", tries[1])
+	}
+	if left, err := filepath.Glob(filepath.Join(first.data, "runs", "*")); err != nil || len(left) > 0 {
+		t.Errorf("left on the first box: %v, %v", left, err)
+	}
+	st.verify()
+}
+
+func TestBoxesShareTheQueue(t *testing.T) {
+	st := newStack(t)
+	st.script("work", deliver)
+	var ids []string
+	file := func(n int) {
+		for range n {
+			ids = append(ids, st.file("work", "One of many"))
+		}
+	}
+	// Some wait when the boxes come, for the others all boxes wait.
+	file(3)
+	boxes := []*box{st.enroll("first", nil), st.enroll("second", nil), st.enroll("third", nil)}
+	for _, b := range boxes {
+		b.begin()
+	}
+	for _, b := range boxes {
+		b.online()
+	}
+	st.merges(ids[2])
+	file(3)
+	st.merges(ids[5])
+	file(3)
+	used := map[string]bool{}
+	for _, id := range ids {
+		st.merges(id)
+		if got := st.outcomes(id); got != "succeeded" {
+			t.Errorf("the tries of %s: %s", id, got)
+		}
+		used[st.tries(id)[0].BoxID] = true
+	}
+	if len(used) < 2 {
+		t.Errorf("the work of all was done by %d box", len(used))
+	}
+	if got := strings.Join(st.delivered(), " "); strings.Count(got, "done-") != len(ids) {
+		t.Errorf("delivered: %s", got)
+	}
+	st.verify()
+}

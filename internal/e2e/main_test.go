@@ -1,0 +1,53 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+var (
+	program string // the built binary
+	root    string // of all data folders; short, as sockets live in it
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if !explicit("test.parallel") {
+		// The tests wait for leases and ladders much longer than they compute.
+		if err := flag.Set("test.parallel", "8"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(run(m))
+}
+
+func explicit(name string) (yes bool) {
+	flag.Visit(func(f *flag.Flag) { yes = yes || f.Name == name })
+	return yes
+}
+
+func run(m *testing.M) int {
+	var err error
+	// The agents of a box that runs as root are another user, who must get
+	// through to their checkouts.
+	if root, err = os.MkdirTemp("", "ym"); err == nil {
+		err = os.Chmod(root, 0o711)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(root)
+	program = filepath.Join(root, "yardmaster")
+	build := exec.Command(filepath.Join(runtime.GOROOT(), "bin", "go"), "build", "-o", program, "yardmaster/cmd/yardmaster")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v: %v\n%s", build, err, out)
+		return 1
+	}
+	return m.Run()
+}
