@@ -44,6 +44,7 @@ func commands() []command {
 		{"pr approve", "ID", "approve what is asked about a pull request's current head", runPRApprove},
 		{"key add", "--provider NAME [flags]", "add a model key (read from standard input)", runKeyAdd},
 		{"call", "CAPABILITY [name=value …]", "call any capability of the API", runCall},
+		{"openapi", "", "print the OpenAPI document", runOpenAPI},
 		{"version", "", "print the version", runVersion},
 	}
 }

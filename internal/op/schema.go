@@ -77,9 +77,6 @@ func (d *schemas) object(s *shape) *jsonschema.Schema {
 	out := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
 	for i := range s.fields {
 		f := &s.fields[i]
-		if strings.Contains(f.Tag.Get("json"), ",embed") {
-			continue
-		}
 		out.Properties[f.name] = d.field(f)
 		out.PropertyOrder = append(out.PropertyOrder, f.name)
 		// An answer's pointer is always there, though it may be null.

@@ -101,8 +101,8 @@ func compile(t reflect.Type, stack []reflect.Type) *shape {
 	s := &shape{}
 	for _, sf := range reflect.VisibleFields(t) {
 		name, opts, _ := strings.Cut(sf.Tag.Get("json"), ",")
-		if !sf.IsExported() || sf.Anonymous && name == "" || name == "-" {
-			continue
+		if !sf.IsExported() || sf.Anonymous && name == "" || name == "-" || opts == "embed" {
+			continue // an embedded map holds members that nobody knows beforehand
 		}
 		if name == "" && sf.Tag.Get("header") == "" {
 			panic(fmt.Sprintf("op: %v.%s has no json name", t, sf.Name))

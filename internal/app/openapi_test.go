@@ -1,0 +1,281 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"yardmaster/internal/op"
+)
+
+const documentFile = "../../docs/openapi.json"
+
+func TestDocumentIsCommitted(t *testing.T) {
+	generated, err := Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	committed, err := os.ReadFile(documentFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(append(generated, '\n'), committed) {
+		t.Error("docs/openapi.json is not what the rows say. Run: go run ./cmd/yardmaster openapi > docs/openapi.json")
+	}
+}
+
+// document is what the tests read of the OpenAPI document.
+type document struct {
+	OpenAPI    string `json:"openapi"`
+	Tags       []struct{ Name string }
+	Paths      map[string]map[string]operation
+	Components struct {
+		Schemas   map[string]*jsonschema.Schema
+		Responses map[string]response
+	}
+}
+
+type operation struct {
+	ID          string `json:"operationId"`
+	Summary     string
+	Tags        []string
+	Parameters  []struct{ Name, In string }
+	RequestBody *struct {
+		Content map[string]media
+	} `json:"requestBody"`
+	Responses map[string]response
+	Security  []map[string][]string
+}
+
+type response struct {
+	Ref         string `json:"$ref"`
+	Description string
+	Content     map[string]media
+}
+
+type media struct{ Schema *jsonschema.Schema }
+
+const (
+	schemaRoot   = "#/components/schemas/"
+	responseRoot = "#/components/responses/"
+)
+
+func readDocument(t *testing.T) document {
+	t.Helper()
+	b, err := Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d document
+	if err := json.Unmarshal(b, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// operations are those of the document by id.
+func (d document) operations() map[string]operation {
+	out := map[string]operation{}
+	for _, methods := range d.Paths {
+		for _, x := range methods {
+			out[x.ID] = x
+		}
+	}
+	return out
+}
+
+// schemas walks every schema below s, s included.
+func schemas(s *jsonschema.Schema, fn func(*jsonschema.Schema)) {
+	if s == nil {
+		return
+	}
+	fn(s)
+	schemas(s.Items, fn)
+	schemas(s.AdditionalProperties, fn)
+	for _, list := range [][]*jsonschema.Schema{s.AnyOf, s.AllOf, s.OneOf} {
+		for _, x := range list {
+			schemas(x, fn)
+		}
+	}
+	for _, x := range s.Properties {
+		schemas(x, fn)
+	}
+}
+
+func TestDocument(t *testing.T) {
+	d := readDocument(t)
+	if d.OpenAPI != "3.1.1" {
+		t.Errorf("openapi is %q", d.OpenAPI)
+	}
+	var tags []string
+	for _, tag := range d.Tags {
+		tags = append(tags, tag.Name)
+	}
+	used := map[string]bool{"Problem": true}
+	resolves := func(at string, s *jsonschema.Schema) {
+		schemas(s, func(s *jsonschema.Schema) {
+			if s.Ref == "" {
+				return
+			}
+			name, ok := strings.CutPrefix(s.Ref, schemaRoot)
+			used[name] = true
+			if !ok || d.Components.Schemas[name] == nil {
+				t.Errorf("%s: %s leads nowhere", at, s.Ref)
+			}
+		})
+	}
+	for name, s := range d.Components.Schemas {
+		resolves(name, s)
+		if _, err := closed(d, &jsonschema.Schema{Ref: schemaRoot + name}); err != nil {
+			t.Errorf("%s is no JSON Schema: %v", name, err)
+		}
+	}
+	ids := map[string]string{}
+	for path, methods := range d.Paths {
+		for method, x := range methods {
+			at := method + " " + path
+			if other := ids[x.ID]; other != "" {
+				t.Errorf("%s and %s are both %s", at, other, x.ID)
+			}
+			ids[x.ID] = at
+			if x.Summary == "" || len(x.Tags) != 1 || !slices.Contains(tags, x.Tags[0]) {
+				t.Errorf("%s: summary %q, tags %v", at, x.Summary, x.Tags)
+			}
+			for _, name := range pathParams(path) {
+				if !slices.Contains(x.Parameters, struct{ Name, In string }{name, "path"}) {
+					t.Errorf("%s does not declare {%s}", at, name)
+				}
+			}
+			if x.RequestBody != nil {
+				for _, m := range x.RequestBody.Content {
+					resolves(at, m.Schema)
+				}
+			}
+			for status, r := range x.Responses {
+				if r.Ref != "" {
+					name, ok := strings.CutPrefix(r.Ref, responseRoot)
+					if r, ok = d.Components.Responses[name]; !ok {
+						t.Errorf("%s %s leads nowhere", at, status)
+					}
+				}
+				if r.Description == "" {
+					t.Errorf("%s %s has no description", at, status)
+				}
+				for kind, m := range r.Content {
+					resolves(at, m.Schema)
+					if kind != "text/event-stream" && m.Schema.Ref == "" {
+						t.Errorf("%s %s answers a schema without a name", at, status)
+					}
+				}
+			}
+		}
+	}
+	for name, s := range d.Components.Schemas {
+		schemas(s, func(x *jsonschema.Schema) {
+			if x != s && len(x.Properties) > 0 {
+				t.Errorf("%s holds an object without a name", name)
+			}
+		})
+		if !used[name] {
+			t.Errorf("nothing refers to %s", name)
+		}
+	}
+	for _, o := range Ops() {
+		if strings.HasPrefix(o.Path, "/v1/") != (ids[o.ID] != "") {
+			t.Errorf("%s at %s: documented at %q", o.ID, o.Path, ids[o.ID])
+		}
+	}
+}
+
+// closed is a schema of the document with all it refers to, which takes no
+// member that the document does not name, and times in RFC 3339 UTC only.
+func closed(d document, s *jsonschema.Schema) (*jsonschema.Resolved, error) {
+	const root = "#/$defs/"
+	strict := func(s *jsonschema.Schema) *jsonschema.Schema {
+		c := s.CloneSchemas()
+		schemas(c, func(s *jsonschema.Schema) {
+			s.Ref = strings.Replace(s.Ref, schemaRoot, root, 1)
+			if s.Format == "date-time" {
+				s.Pattern = `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$`
+			}
+			if s.Type == "object" && s.AdditionalProperties == nil {
+				s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
+			}
+		})
+		return c
+	}
+	all := strict(s)
+	all.Defs = map[string]*jsonschema.Schema{}
+	for name, x := range d.Components.Schemas {
+		if all.Defs[name] = strict(x); name == "Problem" {
+			all.Defs[name].AdditionalProperties = nil // problems may say more
+		}
+	}
+	return all.Resolve(nil)
+}
+
+// judge holds what was sent and answered against the document. It caches the
+// schemas it has made.
+type judge struct {
+	document
+	ops  map[string]operation
+	made map[string]*jsonschema.Resolved
+}
+
+func newJudge(t *testing.T) *judge {
+	d := readDocument(t)
+	return &judge{d, d.operations(), map[string]*jsonschema.Resolved{}}
+}
+
+func (j *judge) valid(key string, s *jsonschema.Schema, body []byte) error {
+	r := j.made[key]
+	if r == nil {
+		var err error
+		if r, err = closed(j.document, s); err != nil {
+			return err
+		}
+		j.made[key] = r
+	}
+	var v any
+	if err := json.Unmarshal(body, &v); err != nil {
+		return err
+	}
+	return r.Validate(v)
+}
+
+// exchange tells what in a request and its answer the document does not allow.
+func (j *judge) exchange(o op.Op, sent []byte, a answer) error {
+	x, ok := j.ops[o.ID]
+	if !ok {
+		return nil // not under /v1
+	}
+	status := strconv.Itoa(a.StatusCode)
+	r, ok := x.Responses[status]
+	if !ok {
+		return fmt.Errorf("the document knows no answer %s of %s", status, o.ID)
+	}
+	if r.Ref != "" {
+		r = j.Components.Responses[strings.TrimPrefix(r.Ref, responseRoot)]
+	}
+	kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
+	if m, ok := r.Content[kind]; ok && strings.HasSuffix(kind, "json") {
+		if err := j.valid(o.ID+status, m.Schema, a.body); err != nil {
+			return fmt.Errorf("the answer is not as documented: %w\n%s", err, a.body)
+		}
+	} else if !ok && r.Content != nil {
+		return fmt.Errorf("the answer is %s, which the document does not know", kind)
+	}
+	if a.StatusCode < 300 && x.RequestBody != nil && len(sent) > 0 {
+		if err := j.valid(o.ID, x.RequestBody.Content["application/json"].Schema, sent); err != nil {
+			return fmt.Errorf("the request was taken and is not as documented: %w", err)
+		}
+	}
+	return nil
+}
