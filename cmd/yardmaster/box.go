@@ -30,8 +30,8 @@ func runAgent([]string) int {
 }
 
 type boxFlags struct {
-	data, level string
-	slots       int
+	data, level, egress string
+	slots               int
 }
 
 func addBoxFlags(fl *flag.FlagSet) *boxFlags {
@@ -39,7 +39,13 @@ func addBoxFlags(fl *flag.FlagSet) *boxFlags {
 	fl.StringVar(&b.data, "data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"), "folder of the box: identity, caches, spools (YARDMASTER_BOX_DATA)")
 	fl.StringVar(&b.level, "log-level", env("YARDMASTER_LOG_LEVEL", "info"), "debug, info, warn or error (YARDMASTER_LOG_LEVEL)")
 	fl.IntVar(&b.slots, "slots", 2, "runs at once")
+	fl.StringVar(&b.egress, "egress", os.Getenv("YARDMASTER_BOX_EGRESS"), "what agents in a bubblewrap sandbox may reach besides the model: host[:port] patterns, comma-separated (YARDMASTER_BOX_EGRESS)")
 	return b
+}
+
+// list splits a comma-separated flag.
+func list(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 func env(key, otherwise string) string {
@@ -128,7 +134,7 @@ func runBoxHere(ctx context.Context, b *boxFlags) error {
 	if err != nil {
 		return err
 	}
-	err = agent.Run(ctx, agent.Config{DataDir: data, Slots: b.slots, Version: version, Logger: logger(os.Stderr, b.level, "text")})
+	err = agent.Run(ctx, agent.Config{DataDir: data, Slots: b.slots, Egress: list(b.egress), Version: version, Logger: logger(os.Stderr, b.level, "text")})
 	if errors.Is(err, agent.ErrNotEnrolled) {
 		return fmt.Errorf("%s holds no identity: `yardmaster box join` enrolls this machine", b.data)
 	}

@@ -17,7 +17,10 @@ import (
 
 // taskRepo is a repository as tasks and runs see it.
 func (a *App) taskRepo(r repo.Ref) task.Repo {
-	return task.Repo{ID: r.ID, Owner: r.Owner, Name: r.Name, Enabled: r.Enabled, DefaultBranch: r.DefaultBranch, CloneURL: a.host.CloneURL(r.HostRepo())}
+	return task.Repo{
+		ID: r.ID, Owner: r.Owner, Name: r.Name, Enabled: r.Enabled, DefaultBranch: r.DefaultBranch, CloneURL: a.host.CloneURL(r.HostRepo()),
+		Template: r.Policy.Agent.Template, Isolation: r.Policy.Agent.Isolation, CheckTimeout: r.Policy.CheckTimeout(),
+	}
 }
 
 func (a *App) repoByName(tx *db.Tx, owner, name string) (task.Repo, bool, error) {

@@ -140,7 +140,7 @@ func (s *Service) drain(ctx context.Context, in drainIn) (out BoxDrain, err erro
 			if presenceAt(r.Presence, r.LastBeatAt, tx.Now) == Offline {
 				out.State = Drained // nobody is there to give anything back
 			}
-			if err = s.Owe(tx, r.ID, protocol.Command{Kind: protocol.CommandDrain}); err == nil {
+			if err = s.Owe(tx, r.ID, protocol.Command{Kind: protocol.CommandDrain, Mode: protocol.HaltGraceful}); err == nil {
 				out.Requeued, err = s.Evacuate(tx, r.ID, WhyDrained)
 			}
 		}

@@ -218,8 +218,12 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		}
 		st.Secrets = secrets
 	}
+	st.Isolation = repo.Isolation
 	if t.Kind == task.KindCI {
 		st.Agent, st.Command = "command", t.Command.V
+		if repo.CheckTimeout > 0 {
+			st.TimeoutMS = repo.CheckTimeout.Milliseconds()
+		}
 		if t.CheckoutSHA != nil {
 			st.Checkout = *t.CheckoutSHA
 		}
@@ -232,7 +236,8 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 	if !ok {
 		return nil, fmt.Errorf("template %s of task %s is gone", t.Template, t.ID)
 	}
-	st.Agent, st.Model, st.Options, st.Command, st.Isolation = tpl.Agent, tpl.Model, tpl.Options, tpl.Command, tpl.Isolation
+	st.Agent, st.Model, st.Options, st.Command = tpl.Agent, tpl.Model, tpl.Options, tpl.Command
+	st.Isolation = task.Stricter(tpl.Isolation, repo.Isolation)
 	if tpl.Timeout > 0 {
 		st.TimeoutMS = tpl.Timeout.Milliseconds()
 	}

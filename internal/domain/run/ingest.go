@@ -24,6 +24,7 @@ const (
 	maxWord   = 200
 	maxError  = 4 << 10
 	maxReport = 64 << 10
+	maxOutput = 64 << 10
 	maxPaths  = 1000
 )
 
@@ -175,7 +176,7 @@ func read[T any](s *Service, r *Row, e protocol.Event) (v T, ok bool) {
 // finish ends a run as its box reports and moves the task on.
 func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f protocol.Finished) error {
 	f.Tip, f.Base, f.Session = clean(f.Tip, maxWord), clean(f.Base, maxWord), clean(f.Session, maxWord)
-	f.Error, f.Report, f.Paths = clean(f.Error, maxError), clean(f.Report, maxReport), paths(f.Paths)
+	f.Error, f.Report, f.Output, f.Paths = clean(f.Error, maxError), clean(f.Report, maxReport), clean(f.Output, maxOutput), paths(f.Paths)
 	if f.State == protocol.Succeeded && undelivered(t, r, &f) {
 		f.State, f.Kind, f.Error = protocol.Failed, task.ReportMissing, "The agent ended without commits and without a report."
 	}

@@ -32,7 +32,7 @@ var (
 		VALUES ($1, $1, $1, 'web', 'builtin', 'main', FALSE, TRUE, 0)`)
 	addBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
 		VALUES ($1, $2, $1, 'org', $2, 'enrolled', '', $1, 0, 100, '[{"name":"claude"}]', '["landlock"]', 'online', 0)`)
-	getRepo = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url FROM repos WHERE id = $1`)
+	getRepo = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout FROM repos WHERE id = $1`)
 )
 
 // patience bounds every wait of a test.

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -146,7 +147,7 @@ func (s *Service) references(tx *db.Tx, in *createIn) (Repo, error) {
 		return repo, fault.Missing("repository")
 	}
 	if in.Template == "" {
-		in.Template = s.DefaultTemplate
+		in.Template = cmp.Or(repo.Template, s.DefaultTemplate)
 	}
 	if _, ok, err := s.Template(tx, tx.Account, in.Template); err != nil {
 		return repo, err

@@ -90,15 +90,25 @@ type Facts struct {
 	LastClaim time.Time // of those, the newest
 	Boxes     []Box     // that serve the account
 	Disabled  map[string]Repo
-	Needs     map[string]Need // by template; a template that is gone is missing
+	Needs     map[string]Need   // by template; a template that is gone is missing
+	Least     map[string]string // by repository: the least isolation its policy accepts
 }
 
 func (f *Facts) need(t *Row) (Need, bool) {
-	if t.Kind == KindCI {
-		return Need{Agent: "command"}, true
+	n, ok := Need{Agent: "command"}, true
+	if t.Kind != KindCI {
+		n, ok = f.Needs[t.Template]
 	}
-	n, ok := f.Needs[t.Template]
+	n.Isolation = Stricter(n.Isolation, f.Least[t.RepoID])
 	return n, ok
+}
+
+// Stricter is the more demanding of two least isolations.
+func Stricter(a, b string) string {
+	if isolationRank[b] > isolationRank[a] {
+		return b
+	}
+	return a
 }
 
 // holds answers why no online box can claim the pending task t; none if one can.

@@ -10,7 +10,7 @@ import (
 
 // facts reads what decides whether the pending tasks among rows can be claimed.
 func (s *Service) facts(tx *db.Tx, account string, rows []Row) (*Facts, error) {
-	f := &Facts{Now: tx.Now, Disabled: map[string]Repo{}, Needs: map[string]Need{}}
+	f := &Facts{Now: tx.Now, Disabled: map[string]Repo{}, Needs: map[string]Need{}, Least: map[string]string{}}
 	var err error
 	if f.Seats, err = s.Seats(tx, account); err != nil {
 		return nil, fmt.Errorf("seats of account %s: %w", account, err)
@@ -49,6 +49,7 @@ func (s *Service) learn(tx *db.Tx, f *Facts, account string, rows []Row) error {
 			if err != nil {
 				return fmt.Errorf("repository of task %s: %w", t.ID, err)
 			}
+			f.Least[t.RepoID] = r.Isolation
 			if !r.Enabled {
 				f.Disabled[t.RepoID] = r
 			}

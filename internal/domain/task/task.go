@@ -148,6 +148,9 @@ type Repo struct {
 	Enabled       bool
 	DefaultBranch string
 	CloneURL      string
+	Template      string        // for tasks that name none; empty: Service.DefaultTemplate
+	Isolation     string        // the least that its policy accepts, whatever the template says
+	CheckTimeout  time.Duration // of its own check
 }
 
 // FullName is owner/name.
