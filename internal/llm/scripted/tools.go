@@ -102,8 +102,16 @@ func (t *turn) edit(e editStep) (*call, error) {
 	if c := t.patch("*** Update File: " + e.Path + "\n@@\n" + prefixed("-", e.Old) + prefixed("+", e.New)); c != nil {
 		return c, nil
 	}
-	return nil, t.cannot("edit a file")
+	file := quote(e.Path)
+	return t.shell("old=" + quote(e.Old) + " new=" + quote(e.New) + " awk " + quote(replaceOnce) + " " + file +
+		" > " + file + ".new && cat " + file + ".new > " + file + " && rm " + file + ".new")
 }
+
+// replaceOnce reads a whole file as one record and replaces the first $old in
+// it by $new; it fails where there is none.
+const replaceOnce = `BEGIN { RS = "\001"; ORS = ""; old = ENVIRON["old"] }
+(at = index($0, old)) { print substr($0, 1, at - 1) ENVIRON["new"] substr($0, at + length(old)); done = 1 }
+END { exit !done }`
 
 func (t *turn) shell(command string) (*call, error) {
 	f, ok := t.find(shellTools)
