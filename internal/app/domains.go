@@ -173,7 +173,7 @@ func runTemplate(tx *db.Tx, acct, name string) (run.Template, bool, error) {
 		}
 	}
 	out.Model = cmp.Or(out.Model, provider.DefaultModel(), "default")
-	if out.Options["api"] == "" {
+	if t.Agent == template.Builtin && out.Options["api"] == "" { // the others speak their one API
 		out.Options["api"] = t.API
 		if !provider.Speaks(llm.API(t.API)) && provider.Speaks(llm.Messages) {
 			out.Options["api"] = string(llm.Messages)
