@@ -135,7 +135,7 @@ func (a *App) wire() parts {
 			return p.signin.Authenticate(ctx, signin.Presented{Bearer: bearer})
 		},
 	}
-	p.pull = &pull.Service{DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Settled: a.merged(p.repo)}
+	p.pull = &pull.Service{DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Logger: a.log, Settled: a.merged(p.repo)}
 	a.wirePulls(p.pull, p.task)
 	p.repo.Pushed, p.repo.OpenHeads, p.repo.Maintain, p.repo.Logger = p.pull.HeadMoved, pull.OpenHeads, a.host.Maintain, a.log
 	p.run.OnFinished = a.settle(p.task, p.pull)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
 )
 
 // How approved actions are carried out: one try may take hold, the next comes
@@ -21,15 +23,13 @@ const (
 )
 
 // Loop carries out approved actions until ctx ends. Any node may run it: what
-// is due is taken in the database.
+// is due is taken in the database. What fails is logged and tried again.
 func (s *Service) Loop(ctx context.Context) error {
 	tick := time.NewTicker(sweep)
 	defer tick.Stop()
 	for {
 		news := s.Hub.Watch(event.PullTopic)
-		if err := s.pass(ctx); err != nil && ctx.Err() == nil {
-			return err
-		}
+		s.pass(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -39,31 +39,51 @@ func (s *Service) Loop(ctx context.Context) error {
 	}
 }
 
-func (s *Service) pass(ctx context.Context) error {
+// pass does all that is due now. One action that fails keeps no other from its
+// turn.
+func (s *Service) pass(ctx context.Context) {
 	if err := s.loseChecks(ctx); err != nil {
-		return err
+		s.complain(ctx, "end lost checks", err)
 	}
 	for {
-		var due []dueRow
-		err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-			if _, err = expire.Exec(tx, tx.Micros()); err != nil {
-				return err
-			}
-			due, err = takeDue.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)))
-			return err
-		})
+		due, err := s.take(ctx)
 		if err != nil {
-			return fmt.Errorf("take due actions: %w", err)
+			s.complain(ctx, "take due actions", err)
 		}
-		if len(due) == 0 {
-			return nil
+		if len(due) == 0 || err != nil {
+			return
 		}
 		for _, d := range due {
 			if err := s.apply(ctx, d); err != nil {
-				return err
+				s.complain(ctx, "carry out action "+d.ID, err)
 			}
 		}
 	}
+}
+
+func (s *Service) complain(ctx context.Context, what string, err error) {
+	if ctx.Err() == nil {
+		s.Logger.ErrorContext(ctx, what, slog.Any("error", err))
+	}
+}
+
+// take lets questions expire that nobody answered, and takes the actions that
+// are due: for a while no other node takes them.
+func (s *Service) take(ctx context.Context) (due []dueRow, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		old, err := expire.All(tx, tx.Micros())
+		if err != nil {
+			return err
+		}
+		for _, e := range old {
+			if err := event.Record(tx, event.Change{Kind: "approval.expired", Object: e.ID, Account: e.AccountID, Data: map[string]any{"pr_id": e.PRID, "head_sha": e.HeadSHA}}); err != nil {
+				return err
+			}
+		}
+		due, err = takeDue.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)))
+		return err
+	})
+	return due, err
 }
 
 // loseChecks ends the checks whose tasks ended without a result.
@@ -102,6 +122,12 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	if err != nil {
 		return err
 	}
+	if pr.State != Open {
+		return s.DB.Write(ctx, func(tx *db.Tx) error {
+			_, err := endAction.Exec(tx, d.ID, ActionStale, nil)
+			return err
+		})
+	}
 	merge := codehost.MergeOptions{
 		Base: pr.BaseRef, Head: pr.HeadRef, HeadSHA: d.HeadSHA, Method: codehost.Method(r.Policy.Merge.Method),
 		Title:  fmt.Sprintf("%s (#%d)", pr.Title, pr.Number),
@@ -111,13 +137,16 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	if ctx.Err() != nil {
 		return nil // taken again after the hold
 	}
-	if mergeErr == nil && r.Policy.Merge.DeleteBranch {
+	if mergeErr != nil {
+		s.Logger.WarnContext(ctx, "merge", slog.String("pr", pr.ID), slog.Any("error", mergeErr))
+	} else if r.Policy.Merge.DeleteBranch {
 		// A branch that moved on or is gone is left as it is.
-		if err := s.Host.DeleteBranch(ctx, r.HostRepo(), pr.HeadRef, d.HeadSHA); err != nil && !errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, codehost.ErrHeadMoved) {
-			return fmt.Errorf("delete the merged branch: %w", err)
+		err := s.Host.DeleteBranch(ctx, r.HostRepo(), pr.HeadRef, d.HeadSHA)
+		if err != nil && !errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, codehost.ErrHeadMoved) {
+			s.complain(ctx, "delete the merged branch of "+pr.ID, err)
 		}
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, pr, sha, mergeErr) })
+	err = s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, sha, mergeErr) })
 	if err == nil && mergeErr == nil {
 		s.Settled(r)
 	}
@@ -126,17 +155,28 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 
 var bot = codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"}
 
-func (s *Service) applied(tx *db.Tx, d dueRow, pr row, sha string, mergeErr error) error {
+// applied records how a merge went. What the pull request is by now, it reads
+// anew: its head may have moved meanwhile.
+func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error {
+	pr, _, err := lock(tx, d.PRID)
+	if err != nil {
+		return err
+	}
 	end := func(state, kind string, data map[string]any) error {
 		var reason *string
 		if mergeErr != nil {
-			m := mergeErr.Error()
-			reason = &m
+			reason = &fault.From(mergeErr).Detail
 		}
-		if _, err := endAction.Exec(tx, d.ID, state, reason); err != nil {
-			return err
+		if n, err := endAction.Exec(tx, d.ID, state, reason); err != nil || n == 0 && mergeErr != nil {
+			return err // stale since: who moved the head has seen to the rest
 		}
 		return event.Record(tx, event.Change{Kind: kind, Object: pr.ID, RepoID: pr.RepoID, Data: data})
+	}
+	stuck := func(kind, why string) error {
+		if pr.TaskID == nil {
+			return nil
+		}
+		return s.TaskStuck(tx, *pr.TaskID, kind, why)
 	}
 	switch {
 	case mergeErr == nil:
@@ -147,11 +187,15 @@ func (s *Service) applied(tx *db.Tx, d dueRow, pr row, sha string, mergeErr erro
 		if err := end(ActionApplied, "pr.merged", map[string]any{"number": pr.Number, "head_sha": d.HeadSHA, "merge_sha": sha, "task_id": pr.TaskID, "merged_by": d.DecidedBy}); err != nil {
 			return err
 		}
+		// A newer head may have been asked about meanwhile.
+		if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
+			return err
+		}
 		if pr.TaskID != nil {
 			return s.TaskMerged(tx, *pr.TaskID)
 		}
 		return nil
-	case errors.Is(mergeErr, codehost.ErrHeadMoved):
+	case errors.Is(mergeErr, codehost.ErrHeadMoved), errors.Is(mergeErr, codehost.ErrNotFound):
 		return end(ActionStale, "approval.stale", map[string]any{"head_sha": d.HeadSHA})
 	case errors.Is(mergeErr, codehost.ErrConflict):
 		if _, err := setClean.Exec(tx, pr.ID, "conflict", tx.Micros()); err != nil {
@@ -160,13 +204,13 @@ func (s *Service) applied(tx *db.Tx, d dueRow, pr row, sha string, mergeErr erro
 		if err := end(ActionFailed, "pr.merge_failed", map[string]any{"reason": "merge_conflict"}); err != nil {
 			return err
 		}
-		if pr.TaskID != nil {
-			return s.TaskStuck(tx, *pr.TaskID, "merge_conflict", "the branch conflicts with its base")
-		}
-		return nil
+		return stuck("merge_conflict", "the branch conflicts with its base")
 	case d.Tries >= maxTries:
-		return end(ActionFailed, "pr.merge_failed", map[string]any{"reason": "host_failed"})
+		if err := end(ActionFailed, "pr.merge_failed", map[string]any{"reason": "host_failed"}); err != nil {
+			return err
+		}
+		return stuck("push_rejected", "the code host did not carry out the merge")
 	}
-	_, err := postpone.Exec(tx, d.ID, db.Micros(tx.Now.Add(time.Second<<min(d.Tries, 6))))
+	_, err = postpone.Exec(tx, d.ID, db.Micros(tx.Now.Add(time.Second<<min(d.Tries, 6))))
 	return err
 }

@@ -6,6 +6,7 @@ package pull
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"yardmaster/internal/codehost"
@@ -91,6 +92,7 @@ type Service struct {
 	Hub     *event.Hub
 	Host    codehost.Host
 	BaseURL func() string
+	Logger  *slog.Logger
 	// CheckTask queues a task that runs a repository's check on a commit.
 	CheckTask func(tx *db.Tx, r repo.Ref, prID, sha string) (taskID string, err error)
 	// The task that a pull request came from is moved along with it.
@@ -112,7 +114,11 @@ type Proposal struct {
 // Propose opens a pull request for pushed work, or moves the open one of the
 // same branch, and queues its checks.
 func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err error) {
-	existing, ok, err := openByHead.Maybe(tx, tx.Account, r.ID, p.Branch)
+	// The repository's row orders those who would take the same number.
+	if _, err := lockRepo.One(tx, tx.Account, r.ID); err != nil {
+		return "", err
+	}
+	existing, ok, err := lockByHead(tx, r.ID, p.Branch)
 	if err != nil {
 		return "", err
 	}
@@ -145,9 +151,13 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 	return prID, s.check(tx, r, pr)
 }
 
-// HeadMoved is called for every branch that was pushed.
+// HeadMoved is called for every branch that was pushed. The pull request of one
+// that was deleted keeps its last head.
 func (s *Service) HeadMoved(tx *db.Tx, r repo.Ref, branch, newSHA string) error {
-	pr, ok, err := openByHead.Maybe(tx, tx.Account, r.ID, branch)
+	if newSHA == codehost.ZeroSHA {
+		return nil
+	}
+	pr, ok, err := lockByHead(tx, r.ID, branch)
 	if err != nil || !ok || pr.HeadSHA == newSHA {
 		return err
 	}
@@ -221,7 +231,7 @@ func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 	if err := event.Record(tx, event.Change{Kind: "ci." + status, Object: ci.ID, RepoID: ci.RepoID, Data: map[string]any{"sha": ci.SHA, "exit_code": c.ExitCode}}); err != nil {
 		return err
 	}
-	pr, ok, err := byID.Maybe(tx, tx.Account, ci.PRID)
+	pr, ok, err := lock(tx, ci.PRID)
 	if err != nil || !ok || pr.State != Open || pr.HeadSHA != ci.SHA {
 		return err
 	}
@@ -277,7 +287,7 @@ func (s *Service) green(tx *db.Tx, r repo.Ref, pr row) error {
 // decide answers the question about a head. The head the decider saw must be
 // the head there is.
 func (s *Service) decide(tx *db.Tx, prID, headSHA, state string) (actionRow, error) {
-	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
+	pr, ok, err := lock(tx, prID)
 	if err != nil {
 		return actionRow{}, err
 	}
@@ -294,7 +304,7 @@ func (s *Service) decide(tx *db.Tx, prID, headSHA, state string) (actionRow, err
 	if err != nil {
 		return actionRow{}, err
 	}
-	if !ok || a.State != ActionPending || a.HeadSHA != headSHA {
+	if !ok || a.State != ActionPending || a.HeadSHA != headSHA || !tx.Now.Before(a.ExpiresAt) {
 		return actionRow{}, fault.Reason("no_pending_action", "Nothing on this head waits for a decision.")
 	}
 	by := policy.From(tx.Context()).Label()

@@ -77,6 +77,8 @@ var (
 	byID       = db.Q[row](`SELECT ` + columns + from + `$1 AND p.id = $2`)
 	openByHead = db.Q[row](`SELECT ` + columns + from + `$1 AND p.repo_id = $2 AND p.head_ref = $3 AND p.state = 'open'`)
 	openHeads  = db.Q[struct{ HeadRef, HeadSHA string }](`SELECT head_ref, head_sha FROM pulls WHERE account_id = $1 AND repo_id = $2 AND state = 'open'`)
+	lockPull   = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND id = $2`).ForUpdate()
+	lockRepo   = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND id = $2`).ForUpdate()
 	nextNumber = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
 	insert     = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha,
 		task_id, author_kind, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)`)
@@ -90,21 +92,44 @@ var (
 	openAction   = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
 	decideAction = db.S(`UPDATE pull_actions SET state = $2, decided_by = $3, decided_at = $4, due_at = $4 WHERE id = $1 AND state = 'pending'`)
 	staleActions = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
-	expire       = db.S(`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at < $1`)
-	takeDue      = db.Q[dueRow](`UPDATE pull_actions SET due_at = $2, tries = tries + 1
+	expire       = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
+		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)
+	takeDue = db.Q[dueRow](`UPDATE pull_actions SET due_at = $2, tries = tries + 1
 		WHERE id IN (SELECT id FROM pull_actions WHERE state = 'approved' AND due_at <= $1 ORDER BY due_at LIMIT 8)
 			AND due_at <= $1 AND state = 'approved'
 		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)
 	postpone  = db.S(`UPDATE pull_actions SET due_at = $2 WHERE id = $1 AND state = 'approved'`)
 	endAction = db.S(`UPDATE pull_actions SET state = $2, error = $3 WHERE id = $1 AND state = 'approved'`)
 
+	// A head that comes back is checked again, in the same row.
 	insertCI = db.S(`INSERT INTO ci_runs (id, account_id, repo_id, pr_id, sha, command, status, task_id, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (pr_id, sha) WHERE pr_id IS NOT NULL DO UPDATE SET command = excluded.command,
+		status = excluded.status, task_id = excluded.task_id, created_at = excluded.created_at, run_id = NULL, box_id = NULL, exit_code = NULL,
+		output = '', started_at = NULL, finished_at = NULL`)
 	ciByTask = db.Q[ciRow](`SELECT id, repo_id, COALESCE(pr_id, '') AS pr_id, sha FROM ci_runs WHERE account_id = $1 AND task_id = $2`)
 	lostCI   = db.Q[lostRow](`SELECT c.account_id, c.task_id, COALESCE(t.failure, t.status) AS why FROM ci_runs c JOIN tasks t ON t.id = c.task_id
 		WHERE c.finished_at IS NULL AND t.status IN ('failed', 'cancelled') LIMIT 50`)
 	endCI = db.S(`UPDATE ci_runs SET status = $2, run_id = $3, box_id = $4, exit_code = $5, output = $6, finished_at = $7 WHERE id = $1`)
 )
+
+// lock reads a pull request of the transaction's account and keeps others from
+// changing it.
+func lock(tx *db.Tx, prID string) (row, bool, error) {
+	if _, ok, err := lockPull.Maybe(tx, tx.Account, prID); err != nil || !ok {
+		return row{}, false, err
+	}
+	return byID.Maybe(tx, tx.Account, prID)
+}
+
+// lockByHead is lock for the open pull request of a branch.
+func lockByHead(tx *db.Tx, repoID, branch string) (row, bool, error) {
+	pr, ok, err := openByHead.Maybe(tx, tx.Account, repoID, branch)
+	if err != nil || !ok {
+		return row{}, false, err
+	}
+	pr, ok, err = lock(tx, pr.ID)
+	return pr, ok && pr.State == Open, err
+}
 
 func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
 	at, last, more, err := p.AfterTime()

@@ -1,0 +1,300 @@
+package pull
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/builtin"
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/event"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+var (
+	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
+	setPolicy  = db.S(`UPDATE repos SET policy_yml = $2 WHERE id = $1`)
+	actions    = db.Q[string](`SELECT state FROM pull_actions WHERE pr_id = $1 ORDER BY requested_at, id`)
+	dueIn      = db.Q[int64](`SELECT due_at FROM pull_actions WHERE pr_id = $1 AND state = 'approved'`)
+	audited    = db.Q[string](`SELECT kind FROM audit WHERE account_id = $1 ORDER BY at, id`)
+	checksOf   = db.Q[string](`SELECT status FROM ci_runs WHERE pr_id = $1 ORDER BY status`)
+)
+
+// yard is the pull requests of acme/web, at a real code host, and what the
+// tasks they come from are told.
+type yard struct {
+	*Service
+	t     *testing.T
+	clock *atomic.Int64 // microseconds
+	host  *flaky
+	root  string
+	work  string // a clone
+	repo  string // id of acme/web
+	told  map[string]string
+	check []string // the tasks of checks, oldest first
+	http  http.Handler
+}
+
+// flaky is a code host that fails for as long as there is an error.
+type flaky struct {
+	codehost.Host
+	merge, remove error
+}
+
+func (f *flaky) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOptions) (string, error) {
+	if f.merge != nil {
+		return "", f.merge
+	}
+	return f.Host.Merge(ctx, r, o)
+}
+
+func (f *flaky) DeleteBranch(ctx context.Context, r codehost.Repo, branch, sha string) error {
+	if f.remove != nil {
+		return f.remove
+	}
+	return f.Host.DeleteBranch(ctx, r, branch, sha)
+}
+
+func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) { fn(t, open(t, e)) })
+	}
+}
+
+func open(t *testing.T, e db.Engine) *yard {
+	y := &yard{t: t, clock: new(atomic.Int64), root: t.TempDir(), work: t.TempDir(), told: map[string]string{}}
+	y.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
+	d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: func() time.Time { return time.UnixMicro(y.clock.Load()) }})
+	host, err := builtin.New(builtin.Config{Root: y.root, BaseURL: "http://host"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.host = &flaky{Host: host}
+	tell := func(what string) func(*db.Tx, string) error {
+		return func(tx *db.Tx, task string) error {
+			tx.AfterCommit(func() { y.told[task] = what })
+			return nil
+		}
+	}
+	y.Service = &Service{
+		DB: d, Hub: event.NewHub(nil), Host: y.host, BaseURL: func() string { return "http://host" }, Logger: slog.New(slog.DiscardHandler),
+		CheckTask: func(tx *db.Tx, _ repo.Ref, _, _ string) (string, error) {
+			task := id.New()
+			tx.AfterCommit(func() { y.check = append(y.check, task) })
+			return task, nil
+		},
+		TaskAwaits:    func(tx *db.Tx, task, _ string) error { return tell("awaits")(tx, task) },
+		TaskMergeable: tell("mergeable"),
+		TaskMerged:    tell("merged"),
+		TaskStuck:     func(tx *db.Tx, task, kind, _ string) error { return tell("stuck: "+kind)(tx, task) },
+		Settled:       func(repo.Ref) { y.told["settled"] = "yes" },
+	}
+	y.write(func(tx *db.Tx) (err error) {
+		for _, account := range []string{"acme", "rival"} {
+			if _, err := addAccount.Exec(tx, account); err != nil {
+				return err
+			}
+		}
+		y.repo, err = repo.Install(tx, "acme", "web", repo.BuiltIn, "main", true)
+		return err
+	})
+	if err := host.Create(t.Context(), codehost.Repo{Owner: "acme", Name: "web"}, codehost.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	y.git("init", "--quiet", "--initial-branch=main")
+	y.commit("main", "README", "hello\n")
+	y.http = op.Handler(op.Guard{
+		Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
+			scopes, _ := policy.ParseScopes(strings.Fields(r.Header.Get("X-Scopes")))
+			return policy.Actor{Credential: policy.PAT, CredentialID: "t", UserID: "ada", AccountID: r.Header.Get("X-Caller"), Scopes: scopes}, nil
+		},
+		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
+	}, y.Ops())
+	return y
+}
+
+func (y *yard) ctx() context.Context { return db.WithAccount(context.Background(), "acme") }
+
+func (y *yard) write(fn func(*db.Tx) error) {
+	y.t.Helper()
+	if err := y.DB.Write(y.ctx(), fn); err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+func (y *yard) pass(d time.Duration) {
+	y.clock.Add(d.Microseconds())
+	y.Service.pass(y.ctx())
+}
+
+func (y *yard) git(args ...string) string {
+	y.t.Helper()
+	c := exec.Command("git", args...)
+	c.Dir = y.work
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com"}
+	out, err := c.CombinedOutput()
+	if err != nil {
+		y.t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// commit puts a file on a branch, which begins at main, and pushes it.
+func (y *yard) commit(branch, path, text string) (sha string) {
+	y.t.Helper()
+	if branch != "main" {
+		if y.git("branch", "--list", branch) == "" {
+			y.git("branch", branch, "main")
+		}
+		y.git("checkout", "--quiet", branch)
+		defer y.git("checkout", "--quiet", "main")
+	}
+	if err := os.WriteFile(filepath.Join(y.work, path), []byte(text), 0o644); err != nil {
+		y.t.Fatal(err)
+	}
+	y.git("add", "--all")
+	y.git("commit", "--quiet", "--message", "Write "+path)
+	y.push(branch)
+	return y.git("rev-parse", "HEAD")
+}
+
+func (y *yard) push(refspec string) {
+	y.t.Helper()
+	y.git("push", "--quiet", "--force", filepath.Join(y.root, "acme", "web.git"), refspec)
+}
+
+// policy is the file in force.
+func (y *yard) policy(yml string) {
+	y.t.Helper()
+	if _, msgs := repo.ParsePolicy([]byte(yml)); msgs != nil {
+		y.t.Fatal(msgs)
+	}
+	y.write(func(tx *db.Tx) error {
+		_, err := setPolicy.Exec(tx, y.repo, yml)
+		return err
+	})
+}
+
+// propose puts a branch up, as the task named after it.
+func (y *yard) propose(branch, sha string) (prID string) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) error {
+		r, _, err := repo.ByID(tx, y.repo)
+		if err != nil {
+			return err
+		}
+		prID, err = y.Propose(tx, r, Proposal{TaskID: "task-" + branch, Title: "Do " + branch, Branch: branch, HeadSHA: sha, BaseSHA: strings.Repeat("b", 40)})
+		return err
+	})
+	return prID
+}
+
+// moved tells of a push.
+func (y *yard) moved(branch, sha string) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) error {
+		r, _, err := repo.ByID(tx, y.repo)
+		if err != nil {
+			return err
+		}
+		return y.HeadMoved(tx, r, branch, sha)
+	})
+}
+
+// checked ends the check that a task carried out.
+func (y *yard) checked(task string, exit *int) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) error {
+		return y.CheckFinished(tx, CheckResult{TaskID: task, RunID: "r", BoxID: "b", ExitCode: exit, Output: "ok"})
+	})
+}
+
+// call sends a request of a user with every scope of the package.
+func (y *yard) call(status int, method, path, body string, into any) {
+	y.t.Helper()
+	y.callAs("acme", status, method, path, body, into)
+}
+
+func (y *yard) callAs(account string, status int, method, path, body string, into any) {
+	y.t.Helper()
+	got, text := y.answer(account, method, path, body)
+	if got != status {
+		y.t.Fatalf("%s %s %s: %d, want %d: %s", method, path, body, got, status, text)
+	}
+	if into != nil {
+		if err := json.Unmarshal(text, into); err != nil {
+			y.t.Fatalf("%v: %s", err, text)
+		}
+	}
+}
+
+func (y *yard) answer(account, method, path, body string) (int, []byte) {
+	req := httptest.NewRequest(method, path, strings.NewReader(body))
+	req.Header.Set("X-Caller", account)
+	req.Header.Set("X-Scopes", "read:prs write:prs")
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	rec := httptest.NewRecorder()
+	y.http.ServeHTTP(rec, req)
+	return rec.Code, rec.Body.Bytes()
+}
+
+func (y *yard) pr(prID string) (pr PullRequest) {
+	y.t.Helper()
+	y.call(200, "GET", "/v1/prs/"+prID, "", &pr)
+	return pr
+}
+
+// refused sends a decision that must fail with a conflict, and answers the
+// problem.
+func (y *yard) refused(reason, prID, verb, sha string) (problem map[string]any) {
+	y.t.Helper()
+	y.call(409, "POST", "/v1/prs/"+prID+"/"+verb+"-pending", `{"head_sha": "`+sha+`"}`, &problem)
+	if problem["reason"] != reason {
+		y.t.Errorf("%s is refused with %v, want %s", verb, problem["reason"], reason)
+	}
+	return problem
+}
+
+func (y *yard) approve(prID, sha string) {
+	y.t.Helper()
+	y.call(200, "POST", "/v1/prs/"+prID+"/approve-pending", `{"head_sha": "`+sha+`"}`, nil)
+}
+
+func (y *yard) wantActions(prID, want string) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) error {
+		states, err := actions.All(tx, prID)
+		if got := strings.Join(states, " "); got != want {
+			y.t.Errorf("the actions are %q, want %q", got, want)
+		}
+		return err
+	})
+}
+
+func (y *yard) wantTold(who, want string) {
+	y.t.Helper()
+	if y.told[who] != want {
+		y.t.Errorf("%s was told %q, want %q", who, y.told[who], want)
+	}
+}

@@ -1,0 +1,437 @@
+package pull
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+)
+
+const checked = "version: 1\nchecks: {command: make check}\n"
+
+var (
+	zero = 0
+	one  = 1
+)
+
+func TestApprovedHeadIsMerged(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked)
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.wantTold("task-svc/a", "awaits")
+		y.refused("no_pending_action", pr, "approve", sha)
+		y.checked(y.check[0], &zero)
+		y.wantTold("task-svc/a", "mergeable")
+
+		var waiting struct{ Data []Approval }
+		y.call(200, "GET", "/v1/approvals", "", &waiting)
+		if len(waiting.Data) != 1 || waiting.Data[0].PRID != pr || waiting.Data[0].HeadSHA != sha || waiting.Data[0].Repo != "acme/web" {
+			t.Fatalf("what waits for a person: %+v", waiting)
+		}
+		y.approve(pr, sha)
+		y.refused("no_pending_action", pr, "approve", sha)
+		y.refused("no_pending_action", pr, "skip", sha)
+		y.pass(0)
+
+		got := y.pr(pr)
+		if got.State != Merged || got.MergeSHA == nil || got.MergedBy == nil || *got.MergedBy != "user:ada" || got.PendingAction != nil || got.Number != 1 {
+			t.Errorf("after the merge: %+v", got)
+		}
+		y.wantActions(pr, "applied")
+		y.wantTold("task-svc/a", "merged")
+		y.wantTold("settled", "yes")
+		if head, err := y.Host.Head(y.ctx(), codehost.Repo{Owner: "acme", Name: "web"}, "main"); err != nil || head != *got.MergeSHA {
+			t.Errorf("main is at %s (%v), want the merge %s", head, err, *got.MergeSHA)
+		}
+		if _, err := y.Host.Head(y.ctx(), codehost.Repo{Owner: "acme", Name: "web"}, "svc/a"); !errors.Is(err, codehost.ErrNotFound) {
+			t.Errorf("the merged branch: %v, want it gone", err)
+		}
+		y.refused("pr_not_open", pr, "approve", sha)
+		y.write(func(tx *db.Tx) error {
+			kinds, err := audited.All(tx, "acme")
+			for _, want := range []string{"pr.opened", "ci.passed", "approval.asked", "approval.approved", "pr.merged"} {
+				if !slices.Contains(kinds, want) {
+					t.Errorf("the audit trail lacks %s: %v", want, kinds)
+				}
+			}
+			return err
+		})
+	})
+}
+
+// A crash between the host's merge and our own commit leaves the action to be
+// taken again; the second merge is the first.
+func TestMergeIsRepeatedHarmlessly(t *testing.T) {
+	t.Parallel()
+	for _, method := range []codehost.Method{codehost.MethodMerge, codehost.MethodSquash} {
+		t.Run(string(method), func(t *testing.T) {
+			onBoth(t, func(t *testing.T, y *yard) {
+				y.policy("version: 1\nmerge: {mode: auto, method: " + string(method) + "}\n")
+				sha := y.commit("svc/a", "a", "1\n")
+				pr := y.propose("svc/a", sha)
+				name := codehost.Repo{Owner: "acme", Name: "web"}
+				first, err := y.Host.Merge(y.ctx(), name, codehost.MergeOptions{Base: "main", Head: "svc/a", HeadSHA: sha, Method: method, Title: "before the crash", Author: bot, Committer: bot})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := y.Host.DeleteBranch(y.ctx(), name, "svc/a", sha); err != nil {
+					t.Fatal(err)
+				}
+				y.pass(0)
+				got := y.pr(pr)
+				if got.State != Merged || got.MergeSHA == nil || *got.MergeSHA != first || *got.MergedBy != "policy" {
+					t.Errorf("merged again: %+v, want %s", got, first)
+				}
+				y.wantActions(pr, "applied")
+			})
+		})
+	}
+}
+
+func TestHeadMoves(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked)
+		first := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", first)
+		y.checked(y.check[0], &zero)
+		second := y.commit("svc/a", "a", "2\n")
+		y.moved("svc/a", second)
+		y.moved("svc/a", second) // told twice
+		if len(y.check) != 2 {
+			t.Fatalf("%d checks, want one a head", len(y.check))
+		}
+		if p := y.refused("head_moved", pr, "approve", first); p["current_head_sha"] != second {
+			t.Errorf("the refusal names the head %v, want %s", p["current_head_sha"], second)
+		}
+		y.wantActions(pr, "stale")
+		y.refused("no_pending_action", pr, "approve", second)
+		if got := y.pr(pr); got.Checks != ChecksPending || got.HeadSHA != second {
+			t.Errorf("after the move: %+v", got)
+		}
+		y.checked(y.check[0], &one) // says nothing of the head there is
+		if got := y.pr(pr); got.Checks != ChecksPending {
+			t.Errorf("the check of an old head counts: %s", got.Checks)
+		}
+
+		// Back to the first head: it is checked anew, and that result counts.
+		y.moved("svc/a", first)
+		if len(y.check) != 3 {
+			t.Fatalf("%d checks, want a third", len(y.check))
+		}
+		y.checked(y.check[2], &zero)
+		if got := y.pr(pr); got.Checks != ChecksPassed || got.PendingAction == nil || got.PendingAction.HeadSHA != first {
+			t.Errorf("back at the first head: %+v", got)
+		}
+		y.write(func(tx *db.Tx) error {
+			all, err := checksOf.All(tx, pr)
+			if got := strings.Join(all, " "); got != "passed queued" {
+				t.Errorf("the checks are %q, want one row a head", got)
+			}
+			return err
+		})
+
+		y.moved("svc/a", codehost.ZeroSHA)
+		if got := y.pr(pr); got.HeadSHA != first || got.State != Open {
+			t.Errorf("after the branch was deleted: %+v", got)
+		}
+		y.moved("svc/other", second) // no pull request of that branch
+	})
+}
+
+// What is merged is what was approved, and nothing else.
+func TestPushAfterApproval(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.approve(pr, sha)
+		evil := y.commit("svc/a", "a", "evil\n") // and nobody has told us yet
+		before := y.git("rev-parse", "main")
+		y.pass(0)
+		y.wantActions(pr, "stale")
+		if head, err := y.Host.Head(y.ctx(), codehost.Repo{Owner: "acme", Name: "web"}, "main"); err != nil || head != before {
+			t.Errorf("main moved to %s: %v", head, err)
+		}
+		y.moved("svc/a", evil)
+		y.refused("head_moved", pr, "approve", sha)
+		y.approve(pr, evil)
+		y.pass(0)
+		if got := y.pr(pr); got.State != Merged {
+			t.Errorf("the new head was approved: %+v", got)
+		}
+	})
+}
+
+func TestDeletedBranchEndsTheAction(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.approve(pr, sha)
+		y.push(":svc/a")
+		y.pass(0)
+		y.wantActions(pr, "stale")
+	})
+}
+
+func TestMergeConflict(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.commit("svc/a", "README", "theirs\n")
+		pr := y.propose("svc/a", sha)
+		y.commit("main", "README", "ours\n")
+		y.approve(pr, sha)
+		y.pass(0)
+		y.wantActions(pr, "failed")
+		y.wantTold("task-svc/a", "stuck: merge_conflict")
+		if got := y.pr(pr); got.State != Open || got.Mergeable != "conflict" {
+			t.Errorf("after the conflict: %+v", got)
+		}
+	})
+}
+
+// A host that fails is asked again, later each time, and given up on.
+func TestHostFailure(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.host.merge = errors.New("disk /secret/path is on fire")
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		other := y.commit("svc/b", "b", "1\n")
+		second := y.propose("svc/b", other)
+		y.approve(pr, sha)
+		last := time.Duration(0)
+		for try := range maxTries - 1 {
+			y.pass(0)
+			y.write(func(tx *db.Tx) error {
+				at, err := dueIn.One(tx, pr)
+				wait := db.Time(at).Sub(tx.Now)
+				if err == nil && wait <= last {
+					t.Errorf("try %d waits %s, after %s", try+1, wait, last)
+				}
+				last = wait
+				return err
+			})
+			y.pass(last / 2) // not due yet
+			y.clock.Add((last / 2).Microseconds())
+		}
+		y.wantActions(pr, "approved")
+		y.pass(time.Second)
+		y.wantActions(pr, "failed")
+		y.wantTold("task-svc/a", "stuck: push_rejected")
+
+		// The branch may stay; the merge counts.
+		y.host.merge, y.host.remove = nil, errors.New("no")
+		y.approve(second, other)
+		y.pass(0)
+		if got := y.pr(second); got.State != Merged {
+			t.Errorf("a branch that cannot be deleted undoes the merge: %+v", got)
+		}
+	})
+}
+
+// While one head is merged, the next is pushed and asked about: nothing is
+// left to be asked about a merged pull request.
+func TestHeadMovesDuringTheMerge(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.approve(pr, sha)
+		due, err := y.take(y.ctx())
+		if err != nil || len(due) != 1 {
+			t.Fatalf("taken: %v, %v", due, err)
+		}
+		if again, err := y.take(y.ctx()); err != nil || len(again) != 0 {
+			t.Fatalf("taken twice: %v, %v", again, err)
+		}
+		y.moved("svc/a", strings.Repeat("c", 40))
+		y.wantActions(pr, "stale pending")
+		y.write(func(tx *db.Tx) error { return y.applied(tx, due[0], strings.Repeat("d", 40), nil) })
+		y.wantActions(pr, "stale stale")
+		if got := y.pr(pr); got.State != Merged || got.PendingAction != nil {
+			t.Errorf("after the merge: %+v", got)
+		}
+		y.write(func(tx *db.Tx) error { return y.applied(tx, due[0], strings.Repeat("d", 40), nil) })
+	})
+}
+
+func TestQuestionsExpire(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.clock.Add(askFor.Microseconds())
+		y.refused("no_pending_action", pr, "approve", sha) // whether or not the loop has come by
+		y.pass(0)
+		y.wantActions(pr, "expired")
+		y.refused("no_pending_action", pr, "approve", sha)
+	})
+}
+
+func TestSkip(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.call(200, "POST", "/v1/prs/"+pr+"/skip-pending", `{"head_sha": "`+sha+`"}`, nil)
+		y.refused("no_pending_action", pr, "approve", sha)
+		y.pass(0)
+		if got := y.pr(pr); got.State != Open {
+			t.Errorf("skipped, and yet %s", got.State)
+		}
+	})
+}
+
+func TestPolicyDecides(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy("version: 1\nmerge: {mode: never}\n")
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.wantActions(pr, "")
+		y.policy("version: 1\nmerge: {mode: auto, delete_branch: false}\n")
+		sha = y.commit("svc/b", "b", "1\n")
+		pr = y.propose("svc/b", sha)
+		y.pass(0)
+		if got := y.pr(pr); got.State != Merged {
+			t.Errorf("mode auto leaves it %s", got.State)
+		}
+		if _, err := y.Host.Head(y.ctx(), codehost.Repo{Owner: "acme", Name: "web"}, "svc/b"); err != nil {
+			t.Errorf("delete_branch is false: %v", err)
+		}
+	})
+}
+
+func TestFailedChecks(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked)
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.checked(y.check[0], &one)
+		y.wantTold("task-svc/a", "stuck: ci_ladder_spent")
+		if got := y.pr(pr); got.Checks != ChecksFailed || got.PendingAction != nil {
+			t.Errorf("after a failed check: %+v", got)
+		}
+		sha = y.commit("svc/b", "b", "1\n")
+		pr = y.propose("svc/b", sha)
+		y.checked(y.check[1], nil)
+		if got := y.pr(pr); got.Checks != ChecksFailed {
+			t.Errorf("after a lost check: %+v", got)
+		}
+		y.checked("no-such-task", &zero)
+	})
+}
+
+// Nothing of an account is seen or touched by another.
+func TestOtherAccounts(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		for _, known := range []string{pr, "no-such-id"} {
+			y.callAs("rival", 404, "GET", "/v1/prs/"+known, "", nil)
+			y.callAs("rival", 404, "POST", "/v1/prs/"+known+"/approve-pending", `{"head_sha": "`+sha+`"}`, nil)
+			y.callAs("rival", 404, "POST", "/v1/prs/"+known+"/skip-pending", `{"head_sha": "`+sha+`"}`, nil)
+		}
+		y.callAs("rival", 404, "GET", "/v1/repos/acme/web/prs", "", nil)
+		var page struct{ Data []any }
+		for _, path := range []string{"/v1/approvals", "/v1/prs/pending-approvals"} {
+			if y.callAs("rival", 200, "GET", path, "", &page); len(page.Data) != 0 {
+				t.Errorf("%s shows a stranger %v", path, page.Data)
+			}
+		}
+		y.wantActions(pr, "pending")
+	})
+}
+
+func TestPages(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.commit("svc/0", "a", "1\n")
+		for i := range 5 {
+			y.clock.Add(1)
+			y.propose(fmt.Sprintf("svc/%d", i), sha)
+		}
+		for _, path := range []string{"/v1/approvals?per_page=2", "/v1/repos/acme/web/prs?per_page=2&filter=state:open"} {
+			var numbers []int64
+			for next := ""; ; {
+				var page struct {
+					Data       []struct{ Number int64 }
+					NextCursor *string `json:"next_cursor"`
+				}
+				y.call(200, "GET", path+next, "", &page)
+				for _, row := range page.Data {
+					numbers = append(numbers, row.Number)
+				}
+				if page.NextCursor == nil {
+					break
+				}
+				next = "&cursor=" + *page.NextCursor
+			}
+			if !slices.Equal(numbers, []int64{5, 4, 3, 2, 1}) {
+				t.Errorf("%s walks %v", path, numbers)
+			}
+		}
+	})
+}
+
+// Of many who decide at once, one does; of many who propose at once, each gets
+// a number of its own.
+func TestRaces(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		const callers = 24
+		results := make([]int, callers)
+		var group sync.WaitGroup
+		for i := range callers {
+			group.Go(func() {
+				verb := []string{"approve", "skip"}[i%2]
+				results[i], _ = y.answer("acme", "POST", "/v1/prs/"+pr+"/"+verb+"-pending", `{"head_sha": "`+sha+`"}`)
+			})
+		}
+		group.Wait()
+		slices.Sort(results)
+		if results[0] != 200 || results[1] != 409 || results[callers-1] != 409 {
+			t.Errorf("%d callers are answered %v, want one 200", callers, results)
+		}
+
+		y.TaskAwaits = func(*db.Tx, string, string) error { return nil }
+		y.TaskMergeable = func(*db.Tx, string) error { return nil }
+		errs := make([]error, callers)
+		for i := range callers {
+			group.Go(func() {
+				errs[i] = y.DB.Write(y.ctx(), func(tx *db.Tx) error {
+					r, _, err := repo.ByID(tx, y.repo)
+					if err != nil {
+						return err
+					}
+					// Every branch is proposed twice.
+					_, err = y.Propose(tx, r, Proposal{TaskID: "t", Title: "x", Branch: fmt.Sprint("svc/x", i/2), HeadSHA: sha, BaseSHA: sha})
+					return err
+				})
+			})
+		}
+		group.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Error(err)
+		}
+		var page struct{ Data []PullRequest }
+		if y.call(200, "GET", "/v1/repos/acme/web/prs", "", &page); len(page.Data) != 1+callers/2 {
+			t.Errorf("%d pull requests, want %d", len(page.Data), 1+callers/2)
+		}
+	})
+}
