@@ -155,7 +155,7 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID string) (*protoco
 		return nil, err
 	}
 	_, err = insertRun.Exec(tx, r.ID, r.AccountID, r.TaskID, r.RepoID, r.Attempt, r.BoxID, r.ClaimID,
-		s.redispatchAt(tx), start.Agent, r.Template, start.Model, tx.Now, tx.Now)
+		s.acceptBy(tx), start.Agent, r.Template, start.Model, tx.Now, tx.Now)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,13 @@ func (s *Service) lease() time.Duration {
 	return cmp.Or(s.Lease, protocol.LeaseTTL)
 }
 
+// acceptBy is when a run that was claimed goes to another box unless its own
+// has accepted it, or asked for more. That is soon: a box does nothing before,
+// and a box that died while its claim waited will never do anything.
+func (s *Service) acceptBy(tx *db.Tx) time.Time {
+	return tx.Now.Add(protocol.RenewAfter(s.lease()))
+}
+
 // redispatchAt is when a run goes to another box unless its own asks again. By
 // then that one has stopped.
 func (s *Service) redispatchAt(tx *db.Tx) time.Time {
