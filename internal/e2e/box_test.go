@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestBoxKilledMidRunComesBack(t *testing.T) {
@@ -128,6 +129,32 @@ func TestBoxesShareTheQueue(t *testing.T) {
 	}
 	if got := strings.Join(st.delivered(), " "); strings.Count(got, "done-") != len(ids) {
 		t.Errorf("delivered: %s", got)
+	}
+	st.verify()
+}
+
+func TestClaimOfAKilledBoxHoldsNothingUp(t *testing.T) {
+	st := newStack(t)
+	st.script("work", deliver)
+	dead := st.join("dead")
+	done := st.file("work", "Show that the box claims")
+	st.merges(done)
+	// Its next claim waits at the server, which cannot know that nobody does.
+	st.until("the box claims again", func() bool { return strings.Contains(dead.output(), "nothing to do") })
+	dead.kill()
+	id := st.file("work", "Be claimed by a dead box")
+	alive := st.join("alive")
+	st.merges(id)
+
+	tries := st.tries(id)
+	if last := tries[len(tries)-1]; last.BoxID != alive.id {
+		t.Errorf("the work was done by box %s", last.BoxID)
+	}
+	// A box that works is given 7.5 s to come back.
+	if len(tries) > 1 {
+		if held := tries[1].CreatedAt.Sub(tries[0].CreatedAt); held > 5*time.Second {
+			t.Errorf("the dead box held the task for %s", held)
+		}
 	}
 	st.verify()
 }
