@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
@@ -115,18 +116,13 @@ type answer struct {
 	body []byte
 }
 
-// send makes a request with a token, if any, and further header lines.
-func (y *yard) send(method, path, bearer, body string, header ...string) answer {
-	y.t.Helper()
-	return y.sendHost(y.URL(), method, path, bearer, body, header...)
-}
-
 // plain follows no redirect and keeps no cookie.
 var plain = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Timeout: patience}
 
-func (y *yard) sendHost(base, method, path, bearer, body string, header ...string) answer {
+// send makes a request with a token, if any, and further headers.
+func (y *yard) send(method, path, bearer, body string, header ...string) answer {
 	y.t.Helper()
-	req, err := http.NewRequestWithContext(y.t.Context(), method, base+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(y.t.Context(), method, y.URL()+path, strings.NewReader(body))
 	if err != nil {
 		y.t.Fatal(err)
 	}
@@ -324,4 +320,12 @@ func (y *yard) eventually(what string, is func() bool) {
 			y.t.Fatalf("it never came to pass that %s", what)
 		}
 	}
+}
+
+// fail ends a task for good.
+func (y *yard) fail(taskID, kind string) {
+	y.t.Helper()
+	y.in(y.acct, func(tx *db.Tx) error {
+		return withTask(tx, taskID, func(t *task.Row) error { return y.parts.task.Fail(tx, t, kind, "Failed by a test.") })
+	})
 }

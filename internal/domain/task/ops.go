@@ -20,7 +20,7 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "task.create", Method: "POST", Path: "/v1/tasks", Group: group, Rule: write, Status: 202,
 			Summary: "Dispatch one scoped task",
-			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, {Status: 409, Slug: "repo_disabled"}, {Status: 422, Slug: "problem-is-only-link"},
+			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, {Status: 404, Slug: "not-found"}, {Status: 409, Slug: "repo_disabled"}, {Status: 422, Slug: "problem-is-only-link"},
 				{Status: 422, Slug: "sink-not-configured"}, {Status: 429, Slug: "queue-full"}}}, s.create),
 		op.New(op.Row{ID: "task.list", Method: "GET", Path: "/v1/tasks", Group: group, Rule: read,
 			Summary: "List the account's tasks, newest first", Paging: paging()}, s.list),

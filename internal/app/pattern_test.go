@@ -1,0 +1,170 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// values are what a transcript has come to know, by name.
+//
+// A pattern is text in which * stands for anything and <name> for a value. Of
+// JSON, an object is like a pattern that names some of its members, an array
+// must be as long as its pattern unless that ends in "...", and the string
+// "*" is like any value, null included.
+type values map[string]string
+
+var placeholder = regexp.MustCompile(`<([a-z_]+)>`)
+
+// fill puts values into a request.
+func (v values) fill(t *testing.T, text string) string {
+	t.Helper()
+	return placeholder.ReplaceAllStringFunc(text, func(p string) string {
+		value, ok := v[p[1:len(p)-1]]
+		if !ok {
+			t.Fatalf("nothing has said what %s is", p)
+		}
+		return value
+	})
+}
+
+// match holds text against a pattern and learns the values that are new.
+func (v values) match(pattern, got string) error {
+	var re strings.Builder
+	var fresh []string
+	literal := func(s string) {
+		for i, part := range strings.Split(s, "*") {
+			if i > 0 {
+				re.WriteString(".*")
+			}
+			re.WriteString(regexp.QuoteMeta(part))
+		}
+	}
+	re.WriteString("(?s)^")
+	end := 0
+	for _, at := range placeholder.FindAllStringSubmatchIndex(pattern, -1) {
+		literal(pattern[end:at[0]])
+		name := pattern[at[2]:at[3]]
+		if value, ok := v[name]; ok {
+			re.WriteString(regexp.QuoteMeta(value))
+		} else {
+			re.WriteString("(.+?)")
+			fresh = append(fresh, name)
+		}
+		end = at[1]
+	}
+	literal(pattern[end:])
+	re.WriteString("$")
+	found := regexp.MustCompile(re.String()).FindStringSubmatch(got)
+	if found == nil {
+		return fmt.Errorf("%q is not like %q", got, pattern)
+	}
+	for i, name := range fresh {
+		if old, ok := v[name]; ok && old != found[i+1] {
+			return fmt.Errorf("<%s> is both %q and %q", name, old, found[i+1])
+		}
+		v[name] = found[i+1]
+	}
+	return nil
+}
+
+func (v values) matchJSON(pattern string, got []byte) error {
+	var want, have any
+	if err := json.Unmarshal([]byte(pattern), &want); err != nil {
+		return fmt.Errorf("the pattern is not JSON: %w", err)
+	}
+	if err := json.Unmarshal(got, &have); err != nil {
+		return fmt.Errorf("not JSON: %w", err)
+	}
+	return v.matchValue("", want, have)
+}
+
+func (v values) matchValue(at string, want, have any) error {
+	switch want := want.(type) {
+	case map[string]any:
+		object, ok := have.(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s is %v, no object", at, have)
+		}
+		for name, w := range want {
+			h, ok := object[name]
+			if !ok {
+				return fmt.Errorf("%s.%s is not there", at, name)
+			}
+			if err := v.matchValue(at+"."+name, w, h); err != nil {
+				return err
+			}
+		}
+		return nil
+	case []any:
+		list, ok := have.([]any)
+		if !ok {
+			return fmt.Errorf("%s is %v, no array", at, have)
+		}
+		n := len(want)
+		open := n > 0 && want[n-1] == "..."
+		if open {
+			n--
+		}
+		if len(list) < n || !open && len(list) > n {
+			return fmt.Errorf("%s has %d entries, want %d", at, len(list), n)
+		}
+		for i := range n {
+			if err := v.matchValue(fmt.Sprintf("%s[%d]", at, i), want[i], list[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	case string:
+		if want == "*" {
+			return nil
+		}
+		if text, ok := have.(string); ok {
+			if err := v.match(want, text); err != nil {
+				return fmt.Errorf("%s: %w", at, err)
+			}
+			return nil
+		}
+	}
+	if !reflect.DeepEqual(want, have) {
+		return fmt.Errorf("%s is %v, want %v", at, have, want)
+	}
+	return nil
+}
+
+// The patterns must be able to refuse.
+func TestPatterns(t *testing.T) {
+	for _, c := range []struct {
+		pattern, got string
+		like         bool
+	}{
+		{`{"a": 1}`, `{"a": 1, "b": 2}`, true},
+		{`{"a": 1, "c": null}`, `{"a": 1, "b": 2}`, false},
+		{`{"a": null}`, `{"a": 0}`, false},
+		{`{"a": "*"}`, `{"a": null}`, true},
+		{`{"a": "*"}`, `{}`, false},
+		{`[]`, `[1]`, false},
+		{`["..."]`, `[1]`, true},
+		{`[1, 2, "..."]`, `[1]`, false},
+		{`["<x>", "<x>"]`, `["a", "a"]`, true},
+		{`["<x>", "<x>"]`, `["a", "b"]`, false},
+		{`["<known>"]`, `["yes"]`, true},
+		{`["<known>"]`, `["no"]`, false},
+		{`["a*c"]`, `["abbc"]`, true},
+		{`["a*c"]`, `["abcd"]`, false},
+		{`["a.c"]`, `["abc"]`, false},
+		{`"1"`, `1`, false},
+	} {
+		err := values{"known": "yes"}.matchJSON(c.pattern, []byte(c.got))
+		if (err == nil) != c.like {
+			t.Errorf("%s against %s: %v", c.got, c.pattern, err)
+		}
+	}
+	v := values{}
+	if err := v.match("a <x> c", "a b c"); err != nil || v["x"] != "b" {
+		t.Errorf("%v, %v", v, err)
+	}
+}

@@ -1,0 +1,280 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/op"
+)
+
+// A transcript (internal/domain/*/testdata/*.txtar) is a talk with a fresh
+// server, in order. Each file of the archive is one step, named for what it
+// shows:
+//
+//	-- a task is filed --
+//	POST /v1/tasks
+//	{"repo": "acme/web", "title": "t", "problem": "p"}
+//	=> 202
+//	{"kind": "dispatched", "task_id": "<task>"}
+//
+// A request is its first line, header lines and a body. Unless it has an
+// Authorization line it comes with the owner's token; "Authorization: none"
+// sends none. After => come the status, header lines and what the body must
+// be like (see pattern_test.go); <task> stands for whatever is found there
+// first, and for the same from then on, in requests as well. <url>, <setup>
+// and <owner> are known from the start. "=> 200 eventually" repeats the
+// request until the answer is like that.
+//
+// A step that begins with $ is done for the transcript:
+//
+//	$ push OWNER/NAME     pushes a new repository; lines "path: text" are its files
+//	$ box TOKEN           enrolls a box, a real one, and lets it run
+//	$ fail TASK KIND      fails a task for good, as the loss of its pull request would
+//	$ fresh               as the first step: the server has not been set up
+//
+// Every exchange is held against the OpenAPI document as well.
+func TestTranscripts(t *testing.T) {
+	for _, tr := range transcripts(t) {
+		t.Run(tr.name, func(t *testing.T) {
+			for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+				t.Run(e.String(), func(t *testing.T) {
+					if tr.steps[0].verb == "fresh" {
+						tr.play(t, boot(t, e))
+					} else {
+						tr.play(t, start(t, e))
+					}
+				})
+			}
+		})
+	}
+}
+
+type transcript struct {
+	name  string
+	steps []step
+}
+
+type step struct {
+	name    string
+	verb    string // of $ steps
+	args    []string
+	files   map[string]string
+	request message
+	answer  message // first is the status
+	poll    bool
+}
+
+// message is a first line, header lines and a body.
+type message struct {
+	first  string
+	header [][2]string
+	body   string
+}
+
+func transcripts(t *testing.T) (out []transcript) {
+	t.Helper()
+	paths, err := filepath.Glob("../domain/*/testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := transcript{name: strings.TrimSuffix(filepath.Base(path), ".txtar")}
+		for _, f := range archive.Files {
+			s, err := parseStep(f.Name, string(f.Data))
+			if err != nil {
+				t.Fatalf("%s: %s: %v", path, f.Name, err)
+			}
+			tr.steps = append(tr.steps, s)
+		}
+		out = append(out, tr)
+	}
+	return out
+}
+
+func parseStep(name, text string) (s step, err error) {
+	s.name = name
+	text = strings.TrimSpace(text)
+	if command, ok := strings.CutPrefix(text, "$ "); ok {
+		first, rest, _ := strings.Cut(command, "\n")
+		words := strings.Fields(first)
+		s.verb, s.args, s.files = words[0], words[1:], map[string]string{}
+		for line := range strings.Lines(rest) {
+			path, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			s.files[path] = text + "\n"
+		}
+		return s, nil
+	}
+	request, answer, ok := strings.Cut(text, "\n=> ")
+	if !ok {
+		return s, fmt.Errorf("there is no => line")
+	}
+	s.request, s.answer = parseMessage(request), parseMessage(answer)
+	s.answer.first, s.poll = strings.CutSuffix(s.answer.first, " eventually")
+	return s, nil
+}
+
+// parseMessage takes lines of the form "Name: value" as headers up to the
+// first that is not.
+func parseMessage(text string) (m message) {
+	var rest string
+	m.first, rest, _ = strings.Cut(text, "\n")
+	for rest != "" {
+		line, after, _ := strings.Cut(rest, "\n")
+		name, value, ok := strings.Cut(line, ": ")
+		if !ok || name != http.CanonicalHeaderKey(name) || strings.ContainsAny(name, "{[\"<* ") {
+			break
+		}
+		m.header = append(m.header, [2]string{name, value})
+		rest = after
+	}
+	m.body = strings.TrimSpace(rest)
+	return m
+}
+
+// router finds the row a request goes to.
+func router() func(method, path string) (op.Op, bool) {
+	mux := http.NewServeMux()
+	rows := map[string]op.Op{}
+	for _, o := range Ops() {
+		pattern := o.Method + " " + o.Path
+		if o.Path == "/" {
+			pattern += "{$}"
+		}
+		rows[pattern] = o
+		mux.Handle(pattern, http.NotFoundHandler())
+	}
+	return func(method, path string) (op.Op, bool) {
+		req, err := http.NewRequest(method, "http://any"+path, nil)
+		if err != nil {
+			return op.Op{}, false
+		}
+		_, pattern := mux.Handler(req)
+		o, ok := rows[pattern]
+		return o, ok
+	}
+}
+
+func (tr transcript) play(t *testing.T, y *yard) {
+	talk := talk{yard: *y, find: router(), judge: newJudge(t), known: values{"url": y.URL(), "setup": y.setup, "owner": y.owner}}
+	for _, s := range tr.steps {
+		switch s.verb {
+		case "fresh":
+		case "push":
+			y.push(s.args[0], s.files)
+		case "box":
+			y.box(talk.known.fill(t, s.args[0]))
+		case "fail":
+			y.fail(talk.known.fill(t, s.args[0]), s.args[1])
+		case "":
+			if !t.Run(s.name, func(t *testing.T) { talk.step(t, s) }) {
+				return // what follows builds on it
+			}
+		default:
+			t.Fatalf("there is no $ %s", s.verb)
+		}
+	}
+}
+
+// talk is a transcript being played.
+type talk struct {
+	yard
+	find  func(method, path string) (op.Op, bool)
+	judge *judge
+	known values
+}
+
+func (k *talk) step(t *testing.T, s step) {
+	k.t = t
+	method, target, _ := strings.Cut(k.known.fill(t, s.request.first), " ")
+	header := []string{}
+	bearer := k.owner
+	for _, h := range s.request.header {
+		if h[0] == "Authorization" {
+			if bearer = ""; h[1] == "none" {
+				continue
+			}
+		}
+		header = append(header, h[0], k.known.fill(t, h[1]))
+	}
+	body := k.known.fill(t, s.request.body)
+	try := func() (answer, error) {
+		a := k.send(method, target, bearer, body, header...)
+		found := maps.Clone(k.known)
+		err := s.like(a, found)
+		if err == nil {
+			k.known = found
+		}
+		return a, err
+	}
+	a, err := try()
+	if err != nil && s.poll {
+		k.eventually("the answer is as the step says", func() bool {
+			a, err = try()
+			return err == nil
+		})
+	}
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", method, target, err, a.body)
+	}
+	path, _, _ := strings.Cut(target, "?")
+	if o, ok := k.find(method, path); ok {
+		if err := k.judge.exchange(o, []byte(body), a); err != nil {
+			t.Errorf("%s: %v", o.ID, err)
+		}
+	}
+}
+
+// like tells what in an answer is not as the step says.
+func (s step) like(a answer, known values) error {
+	if want, err := strconv.Atoi(s.answer.first); err != nil || a.StatusCode != want {
+		return fmt.Errorf("status %d, want %s", a.StatusCode, s.answer.first)
+	}
+	for _, h := range s.answer.header {
+		if err := known.match(h[1], a.Header.Get(h[0])); err != nil {
+			return fmt.Errorf("header %s: %w", h[0], err)
+		}
+	}
+	if s.answer.body == "" {
+		return nil
+	}
+	if kind := a.Header.Get("Content-Type"); !strings.HasSuffix(kind, "json") {
+		return known.match(s.answer.body, strings.TrimSpace(string(a.body)))
+	}
+	return known.matchJSON(s.answer.body, a.body)
+}
+
+// Every row occurs in a transcript that shows it succeed.
+func TestEveryRowIsInATranscript(t *testing.T) {
+	find := router()
+	shown := map[string][]string{}
+	for _, tr := range transcripts(t) {
+		for _, s := range tr.steps {
+			if s.verb != "" {
+				continue
+			}
+			method, target, _ := strings.Cut(s.request.first, " ")
+			target, _, _ = strings.Cut(strings.NewReplacer("<", "", ">", "").Replace(target), "?")
+			if o, ok := find(method, target); ok {
+				shown[o.ID] = append(shown[o.ID], s.answer.first)
+			}
+		}
+	}
+	for _, o := range Ops() {
+		if !slices.ContainsFunc(shown[o.ID], func(status string) bool { return strings.HasPrefix(status, "2") }) {
+			t.Errorf("%s succeeds in no transcript (there: %v)", o.ID, shown[o.ID])
+		}
+	}
+}
