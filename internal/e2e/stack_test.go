@@ -175,6 +175,8 @@ type box struct {
 	name string
 	data string
 	id   string
+	// launcher comes before the program.
+	launcher []string
 	*process
 }
 
@@ -208,7 +210,8 @@ func (st *stack) enrollment(name string) string {
 // begin starts the process of an enrolled box.
 func (b *box) begin() {
 	b.st.t.Helper()
-	b.process = start(b.st.t, b.st.path(b.name+".log"), b.st.env, program, "box", "run", "--data", b.data, "--slots", "1", "--log-level", "debug")
+	argv := append(slices.Clone(b.launcher), program, "box", "run", "--data", b.data, "--slots", "1", "--log-level", "debug")
+	b.process = start(b.st.t, b.st.path(b.name+".log"), b.st.env, argv...)
 	if !slices.Contains(b.st.boxes, b) {
 		b.st.boxes = append(b.st.boxes, b)
 	}
