@@ -182,7 +182,7 @@ func timeless(t *testing.T, body []byte) []byte {
 	if err := json.Unmarshal(body, &m); err != nil {
 		t.Fatalf("%v: %s", err, body)
 	}
-	for _, member := range []string{"request_id", "instance", "name", "created_at", "updated_at", "deleted"} {
+	for _, member := range []string{"request_id", "instance", "id", "name", "created_at", "updated_at"} {
 		delete(m, member)
 	}
 	b, err := json.Marshal(m)
