@@ -45,11 +45,12 @@ func base64Forms(secret string) (out []string) {
 }
 
 // percentForms are those of a query and of a path in Go, of encodeURIComponent,
-// and with every byte that is no letter or digit encoded, in both cases.
+// with every byte that is no letter or digit encoded, and with every byte at
+// all, as shell scripts do it; in both cases.
 func percentForms(secret string) (out []string) {
 	const component = "-_.!~*'()"
 	for _, f := range []string{
-		url.QueryEscape(secret), url.PathEscape(secret), percent(secret, component), percent(secret, "-_.~"), percent(secret, ""),
+		url.QueryEscape(secret), url.PathEscape(secret), percent(secret, component), percent(secret, "-_.~"), percent(secret, ""), "%" + strings.ReplaceAll(fmt.Sprintf("% X", secret), " ", "%"),
 	} {
 		out = append(out, f, lowerEscapes(f))
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/url"
@@ -25,6 +26,7 @@ var encoders = map[string]func(string) string{
 	"HEX":            func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) },
 	"query":          url.QueryEscape,
 	"path":           url.PathEscape,
+	"every byte":     func(s string) string { return "%" + strings.ReplaceAll(fmt.Sprintf("% x", s), " ", "%") },
 	"base64":         func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
 	"base64 raw":     func(s string) string { return base64.RawStdEncoding.EncodeToString([]byte(s)) },
 	"base64 url":     func(s string) string { return base64.URLEncoding.EncodeToString([]byte(s)) },
