@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 )
 
@@ -229,6 +230,9 @@ func TestBodies(t *testing.T) {
 	if d, _ := p["detail"].(string); !strings.Contains(d, "next_cursor") {
 		t.Errorf("the refusal of page does not name next_cursor: %v", p)
 	}
+	for _, path := range []string{"/v1/me?x=1", "/v1/templates?per_page=5", "/v1/queue/status?x=1", "/v1/prs/pending-approvals?cursor=x"} {
+		y.send("GET", path, y.owner, "").problem(400, "invalid")
+	}
 	for _, q := range []string{"per_page=0", "per_page=201", "per_page=x", "cursor=x", "sort=age", "filter=status:odd", "surprise=1"} {
 		y.send("GET", "/v1/tasks?"+q, y.owner, "").problem(400, "invalid")
 	}
@@ -256,5 +260,25 @@ func TestStopEndsStreams(t *testing.T) {
 	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the server waited %s for a stream", took)
+	}
+}
+
+// The type of every problem is an address that answers.
+func TestProblemPages(t *testing.T) {
+	y := start(t, db.SQLite)
+	slugs := map[string]bool{}
+	for _, k := range fault.Kinds() {
+		slugs[k.Slug()] = true
+	}
+	for _, o := range Ops() {
+		for _, r := range o.Refuses {
+			slugs[r.Slug] = true
+		}
+	}
+	for slug := range slugs {
+		a := y.send("GET", "/problems/"+slug, "", "")
+		if a.StatusCode != 200 || !strings.Contains(string(a.body), slug) {
+			t.Errorf("the problem type %s has no page", slug)
+		}
 	}
 }

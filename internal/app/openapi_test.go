@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"yardmaster/internal/fault"
 	"yardmaster/internal/op"
 )
 
@@ -203,7 +204,7 @@ func closed(d document, s *jsonschema.Schema) (*jsonschema.Resolved, error) {
 		schemas(c, func(s *jsonschema.Schema) {
 			s.Ref = strings.Replace(s.Ref, schemaRoot, root, 1)
 			if s.Format == "date-time" {
-				s.Pattern = `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$`
+				s.Pattern = `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$`
 			}
 			if s.Type == "object" && s.AdditionalProperties == nil {
 				s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
@@ -219,6 +220,24 @@ func closed(d document, s *jsonschema.Schema) (*jsonschema.Resolved, error) {
 		}
 	}
 	return all.Resolve(nil)
+}
+
+// published tells whether a row says that it may fail as it did: by its kind
+// alone, as any row may, or with a slug that it names.
+func published(o op.Op, a answer) error {
+	var p struct{ Type string }
+	if err := json.Unmarshal(a.body, &p); err != nil {
+		return err
+	}
+	slug := p.Type[strings.LastIndex(p.Type, "/")+1:]
+	common := []string{"missing-scope", "user-required", "session-required", "cross-origin", "not-a-member"}
+	for _, k := range fault.Kinds() {
+		common = append(common, k.Slug())
+	}
+	if slices.Contains(common, slug) || slices.Contains(o.Refuses, op.Refusal{Status: a.StatusCode, Slug: slug}) {
+		return nil
+	}
+	return fmt.Errorf("it fails with %d %s, which the row does not name", a.StatusCode, slug)
 }
 
 // judge holds what was sent and answered against the document. It caches the
@@ -263,6 +282,11 @@ func (j *judge) exchange(o op.Op, sent []byte, a answer) error {
 	}
 	if r.Ref != "" {
 		r = j.Components.Responses[strings.TrimPrefix(r.Ref, responseRoot)]
+	}
+	if a.StatusCode >= 400 {
+		if err := published(o, a); err != nil {
+			return err
+		}
 	}
 	kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
 	if m, ok := r.Content[kind]; ok && strings.HasSuffix(kind, "json") {

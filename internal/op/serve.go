@@ -250,7 +250,7 @@ func (s *server) answer(w http.ResponseWriter, req *http.Request, o *Op, out any
 		buf := buffers.Get().(*bytes.Buffer)
 		buf.Reset()
 		defer buffers.Put(buf)
-		if err := json.MarshalWrite(buf, out, json.FormatNilSliceAsNull(false)); err != nil {
+		if err := json.MarshalWrite(buf, out, wire); err != nil {
 			return fmt.Errorf("encode the answer of %s: %w", o.ID, err)
 		}
 		body = buf.Bytes()

@@ -51,7 +51,7 @@ func (s *Sink) open() {
 
 // Send writes one frame. An empty id or event leaves that line out.
 func (s *Sink) Send(id, event string, data any) error {
-	b, err := json.Marshal(data)
+	b, err := json.Marshal(data, wire)
 	if err != nil {
 		return err
 	}

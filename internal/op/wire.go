@@ -1,0 +1,17 @@
+package op
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// wire is how every answer is written: a nil list is an empty one, and times
+// are RFC 3339 in UTC with milliseconds at most.
+var wire = json.JoinOptions(
+	json.FormatNilSliceAsNull(false),
+	json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
+		return e.WriteToken(jsontext.String(t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)))
+	})),
+)
