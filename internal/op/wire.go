@@ -12,6 +12,8 @@ import (
 var wire = json.JoinOptions(
 	json.FormatNilSliceAsNull(false),
 	json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
-		return e.WriteToken(jsontext.String(t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)))
+		b := append(e.AvailableBuffer(), '"')
+		b = t.UTC().Truncate(time.Millisecond).AppendFormat(b, time.RFC3339Nano)
+		return e.WriteValue(append(b, '"'))
 	})),
 )
