@@ -239,7 +239,7 @@ func describe(e Event) string {
 	}
 	switch e.Kind {
 	case "run.accepted":
-		return "accepted by the box"
+		return "claimed and accepted by the box"
 	case "prepared":
 		s := fmt.Sprintf("checked out %.10s", d.Base)
 		if d.Resume != "" {

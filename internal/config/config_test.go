@@ -1,0 +1,94 @@
+package config
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func environment(kv map[string]string) func(string) (string, bool) {
+	return func(k string) (string, bool) {
+		v, ok := kv[k]
+		return v, ok
+	}
+}
+
+// TestPrecedence holds that flags come before variables, variables before the
+// file, the file before the defaults, and that each value tells its source.
+func TestPrecedence(t *testing.T) {
+	data := t.TempDir()
+	file := filepath.Join(data, "yardmaster.yaml")
+	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:1\nqueue-cap: 7\nlog-level: warn\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := environment(map[string]string{"YARDMASTER_DATA": data, "YARDMASTER_QUEUE_CAP": "8", "YARDMASTER_LOG_LEVEL": "debug"})
+	c, err := Load("serve", []string{"--log-level", "error"}, env, new(bytes.Buffer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen != "127.0.0.1:1" || c.QueueCap != 8 || c.LogLevel != "error" || c.LogFormat != "text" || c.Data != data {
+		t.Errorf("config %+v", c)
+	}
+	var out bytes.Buffer
+	c.Print(&out)
+	for _, want := range []string{"# " + file, "# YARDMASTER_QUEUE_CAP", "# --log-level", "# default", "# YARDMASTER_DATA"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+func TestSecretsAreMasked(t *testing.T) {
+	env := environment(map[string]string{"YARDMASTER_DATA": t.TempDir(), "YARDMASTER_DATABASE": "postgres://u:hunter2@h/d", "YARDMASTER_SETUP_TOKEN": "hunter2"})
+	c, err := Load("serve", nil, env, new(bytes.Buffer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	c.Print(&out)
+	if strings.Contains(out.String(), "hunter2") {
+		t.Errorf("a secret is printed:\n%s", out.String())
+	}
+}
+
+// TestMistakes holds that an error names the setting and where it stands.
+func TestMistakes(t *testing.T) {
+	data := t.TempDir()
+	file := filepath.Join(data, "c.yaml")
+	if err := os.WriteFile(file, []byte("lisen: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		env  map[string]string
+		want []string
+	}{
+		"not a number":    {nil, map[string]string{"YARDMASTER_QUEUE_CAP": "many"}, []string{"queue-cap", "YARDMASTER_QUEUE_CAP", "many"}},
+		"not a duration":  {[]string{"--lease", "60"}, nil, []string{"lease", "--lease"}},
+		"too short":       {[]string{"--lease", "1ms"}, nil, []string{"lease"}},
+		"unknown level":   {[]string{"--log-level", "loud"}, nil, []string{"log-level", "loud"}},
+		"unknown key":     {[]string{"--config", file}, nil, []string{file, "lisen"}},
+		"file missing":    {[]string{"--config", file + ".no"}, nil, []string{file + ".no"}},
+		"stray argument":  {[]string{"now"}, nil, []string{"now"}},
+		"negative seats":  {[]string{"--seats", "-1"}, nil, []string{"seats"}},
+		"cap below minus": {[]string{"--queue-cap", "-2"}, nil, []string{"queue-cap"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := map[string]string{"YARDMASTER_DATA": data}
+			for k, v := range c.env {
+				env[k] = v
+			}
+			_, err := Load("serve", c.args, environment(env), new(bytes.Buffer))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, w := range c.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%q does not name %q", err, w)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package seal
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestSealing(t *testing.T) {
+	k, err := Open(filepath.Join(t.TempDir(), "master.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := k.Seal("provider-key/a", []byte("sk-secret"))
+	if strings.Contains(sealed, "secret") || sealed == k.Seal("provider-key/a", []byte("sk-secret")) {
+		t.Error("the sealed form shows something")
+	}
+	if b, err := k.Unseal("provider-key/a", sealed); err != nil || string(b) != "sk-secret" {
+		t.Errorf("%q, %v", b, err)
+	}
+	other, err := Parse(strings.Repeat("ab", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, try := range map[string]func() ([]byte, error){
+		"another purpose": func() ([]byte, error) { return k.Unseal("provider-key/b", sealed) },
+		"another key":     func() ([]byte, error) { return other.Unseal("provider-key/a", sealed) },
+		"damaged":         func() ([]byte, error) { return k.Unseal("provider-key/a", sealed[:len(sealed)-2]+"AA") },
+		"no version":      func() ([]byte, error) { return k.Unseal("provider-key/a", sealed[3:]) },
+		"no base64":       func() ([]byte, error) { return k.Unseal("provider-key/a", "v1.*") },
+	} {
+		if b, err := try(); err == nil || b != nil {
+			t.Errorf("%s: opened as %q", name, b)
+		}
+	}
+}
+
+// TestOneKey holds that starters that race agree on one key, which only its
+// owner can read.
+func TestOneKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "master.key")
+	rings := make([]*Keyring, 8)
+	var wg sync.WaitGroup
+	for i := range rings {
+		wg.Go(func() {
+			var err error
+			if rings[i], err = Open(path); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, r := range rings {
+		if r != nil && !bytes.Equal(r.master, rings[0].master) {
+			t.Error("two keys")
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	for _, bad := range []string{"", "xy", strings.Repeat("ab", 31)} {
+		if _, err := Parse(bad); err == nil {
+			t.Errorf("took %q for a key", bad)
+		}
+	}
+}
+
+func TestPasswords(t *testing.T) {
+	h := Password("correct horse")
+	if !strings.HasPrefix(h, "$argon2id$") || h == Password("correct horse") {
+		t.Errorf("hash %q", h)
+	}
+	if !CheckPassword(h, "correct horse") {
+		t.Error("the right password is refused")
+	}
+	for _, c := range [][2]string{{h, "wrong horse"}, {h, ""}, {"", "a password nobody has"}, {"$argon2i$x", "x"}, {"garbage", "x"}, {strings.Replace(h, "p=1", "p=0", 1), "correct horse"}} {
+		if CheckPassword(c[0], c[1]) {
+			t.Errorf("%q opens %q", c[1], c[0])
+		}
+	}
+}
