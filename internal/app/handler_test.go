@@ -3,6 +3,7 @@ package app
 import (
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -260,6 +261,41 @@ func TestStopEndsStreams(t *testing.T) {
 	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the server waited %s for a stream", took)
+	}
+}
+
+var (
+	setTier  = db.S(`UPDATE accounts SET tier = $2 WHERE id = $1`)
+	setSeats = db.S(`UPDATE accounts SET seats = $2 WHERE id = $1`)
+)
+
+// What a plan does not cover is refused by name.
+func TestPlanLimits(t *testing.T) {
+	y := start(t, db.SQLite, "--queue-cap", "1")
+	y.push("acme/web", map[string]string{"README": "hello\n"})
+	file := func() answer {
+		return y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`)
+	}
+	file().want(202)
+	a := file()
+	p := a.problem(429, "queue-full")
+	after, err := strconv.Atoi(a.Header.Get("Retry-After"))
+	if err != nil || after < 1 || p["retry_after"] != float64(after) {
+		t.Errorf("Retry-After is %q, retry_after %v", a.Header.Get("Retry-After"), p["retry_after"])
+	}
+	y.in(y.acct, func(tx *db.Tx) error {
+		_, err := setSeats.Exec(tx, y.acct, 0)
+		return err
+	})
+	file().problem(403, "no-capacity")
+	y.in(y.acct, func(tx *db.Tx) error {
+		_, err := setTier.Exec(tx, y.acct, "free")
+		return err
+	})
+	y.send("PATCH", "/v1/repos/acme/web", y.owner, `{"enabled": false}`).want(200)
+	p = y.send("PATCH", "/v1/repos/acme/web", y.owner, `{"enabled": true}`).problem(402, "payment-required")
+	if d, _ := p["detail"].(string); !strings.Contains(d, "public") || !strings.Contains(d, "paid plan") {
+		t.Errorf("the refusal names no way out: %s", d)
 	}
 }
 

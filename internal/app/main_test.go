@@ -52,10 +52,11 @@ type yard struct {
 
 const password = "a long password"
 
-// start runs a control plane until the test ends.
-func start(t *testing.T, e db.Engine) *yard {
+// start runs a control plane until the test ends. Flags are further ones of
+// `yardmaster serve`.
+func start(t *testing.T, e db.Engine, flags ...string) *yard {
 	t.Helper()
-	y := boot(t, e)
+	y := boot(t, e, flags...)
 	var made struct {
 		User    struct{ ID string }
 		Account struct{ ID string }
@@ -71,12 +72,12 @@ func start(t *testing.T, e db.Engine) *yard {
 }
 
 // boot runs a control plane that nobody has set up.
-func boot(t *testing.T, e db.Engine) *yard {
+func boot(t *testing.T, e db.Engine, flags ...string) *yard {
 	t.Helper()
 	y := &yard{t: t, setup: id.Secret(id.Setup)}
 	none := func(string) (string, bool) { return "", false }
 	args := []string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--database", dbtest.DSN(t, e), "--setup-token", y.setup, "--lease", "3s"}
-	cfg, err := config.Load("test", args, none, io.Discard)
+	cfg, err := config.Load("test", append(args, flags...), none, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
