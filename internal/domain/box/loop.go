@@ -88,10 +88,9 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 	if err := s.Bus.AddBox(ctx, boxID); err != nil {
 		return nil, err
 	}
-	if len(h.Runs) > 0 {
-		if out.Runs, err = s.Verdicts(ctx, boxID, h.Runs); err != nil {
-			return nil, err
-		}
+	// Also a box that names no runs is asked about: it may have lost some.
+	if out.Runs, err = s.Verdicts(ctx, boxID, h.Runs); err != nil {
+		return nil, err
 	}
 	return out, nil
 }
