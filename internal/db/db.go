@@ -23,7 +23,7 @@
 //   - A transaction inside a transaction is refused with ErrNested. It is seen
 //     through the context: inside, pass on Tx.Context, not the outer one.
 //   - Times are integer microseconds, booleans BOOLEAN, JSON is TEXT, and text
-//     holds no U+0000.
+//     is UTF-8 without U+0000.
 package db
 
 import (

@@ -232,7 +232,7 @@ func TestArgumentsThatCannotBeStored(t *testing.T) {
 				t.Errorf("%T: %v", arg, err)
 			}
 		}
-		for _, arg := range []any{"a\x00b", status("\x00")} {
+		for _, arg := range []any{"a\x00b", status("\x00"), "a\xffb", status("\xc3")} {
 			err := d.Read(t.Context(), func(tx *db.Tx) error {
 				_, err := thingExists.One(tx, arg)
 				return err

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"yardmaster/internal/fault"
 )
@@ -120,9 +121,12 @@ func bindOne(arg any) (any, error) {
 	return nil, fmt.Errorf("a %T cannot be stored", arg)
 }
 
-// text refuses what PostgreSQL cannot keep. It is the caller's mistake: the
-// character can only come from a request.
+// text refuses what PostgreSQL cannot keep. It is the caller's mistake: such
+// text can only come from a request.
 func text(s string) (any, error) {
+	if !utf8.ValidString(s) {
+		return nil, fault.New(fault.Invalid, "", "Text must be valid UTF-8.")
+	}
 	if strings.IndexByte(s, 0) >= 0 {
 		return nil, fault.New(fault.Invalid, "", "Text may not hold the character U+0000.")
 	}

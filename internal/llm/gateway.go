@@ -21,7 +21,9 @@ type Grant struct {
 }
 
 // Authorizer resolves a caller's token for every call, so it must be fast:
-// keep what is looked up. A refusal is a fault; its detail is shown.
+// keep what is looked up. A refusal is a fault; its detail is shown. It is asked
+// before the body is read, with an empty model, and again when the model is
+// known.
 type Authorizer interface {
 	Authorize(ctx context.Context, token string, api API, model string) (Grant, error)
 }
@@ -67,6 +69,9 @@ func NewGateway(c Config) http.Handler {
 	return &gateway{c, Relay{c.Transport, c.Idle}}
 }
 
+// bodyTime is how long a caller may take to send a body.
+const bodyTime = 2 * time.Minute
+
 type gateway struct {
 	Config
 	relay Relay
@@ -102,10 +107,16 @@ func Accept(w http.ResponseWriter, r *http.Request, limit int64) (at Endpoint, q
 
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := g.Now()
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(start.Add(bodyTime)) // not every ResponseWriter has deadlines
+	if !g.known(w, r) {
+		return
+	}
 	at, q, ok := Accept(w, r, g.MaxBody)
 	if !ok {
 		return
 	}
+	_ = rc.SetReadDeadline(time.Time{})
 	grant, err := g.Authorizer.Authorize(r.Context(), Token(r.Header), at.API, q.Model)
 	if err == nil && !grant.Route.Provider.Speaks(at.API) {
 		err = fault.Newf(fault.Invalid, "api_unsupported",
@@ -135,6 +146,23 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// that this is not its end.
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// known refuses a token that is worth nothing before a body is read: bodies are
+// large, and kept whole.
+func (g *gateway) known(w http.ResponseWriter, r *http.Request) bool {
+	at, found := EndpointOf(r.URL.Path)
+	token := Token(r.Header)
+	if !found || token == "" {
+		return true // Accept says what is wrong
+	}
+	_, err := g.Authorizer.Authorize(r.Context(), token, at.API, "")
+	if !fault.IsKind(err, fault.Unauthenticated) {
+		return true
+	}
+	w.Header().Set("Connection", "close") // or net/http would read on before it answers
+	Refuse(w, at.API, RefusalOf(err))
+	return false
 }
 
 // call is one call on its way through the gateway.

@@ -349,6 +349,15 @@ func TestRefusals(t *testing.T) {
 	if resp, _ := do(t, req); resp.StatusCode != 413 {
 		t.Fatal("a body of unknown length:", resp.StatusCode)
 	}
+	// Who is nobody gets an answer without sending a body.
+	body, never := io.Pipe()
+	req = ask(t, url, "/v1/messages", "")
+	req.Header.Set("Authorization", "Bearer dev_att_other")
+	req.Body, req.ContentLength = body, -1
+	if resp, _ := do(t, req); resp.StatusCode != 401 {
+		t.Fatal("a stranger's body was waited for:", resp.StatusCode)
+	}
+	never.Close()
 	req = ask(t, url, "/v1/messages", ok)
 	req.Header.Set("Content-Encoding", "zstd")
 	if resp, _ := do(t, req); resp.StatusCode != 415 {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -27,7 +28,7 @@ type Problem struct {
 func (s *server) problem(req *http.Request, f *fault.Error) Problem {
 	p := Problem{
 		Type: s.BaseURL + "/problems/" + f.Slug, Title: f.Kind.Title(), Status: f.Kind.Status(), Detail: f.Detail,
-		Instance: req.URL.Path, RequestID: RequestOf(req.Context()).ID, Errors: f.Fields,
+		Instance: strings.ToValidUTF8(req.URL.Path, "\uFFFD"), RequestID: RequestOf(req.Context()).ID, Errors: f.Fields,
 	}
 	for k, v := range f.Extra {
 		if p.Extra == nil {

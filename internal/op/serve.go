@@ -13,7 +13,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
@@ -59,6 +61,9 @@ func Handler(g Guard, ops []Op) http.Handler {
 	return s
 }
 
+// bodyTime is how long a caller may take to send a body.
+const bodyTime = 30 * time.Second
+
 type methods map[string]*Op
 
 type server struct {
@@ -92,12 +97,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	ip, _, _ := net.SplitHostPort(req.RemoteAddr)
 	r := Request{ID: rid, IP: ip, BaseURL: s.BaseURL, Secure: req.TLS != nil || strings.HasPrefix(s.BaseURL, "https:")}
 	req = req.WithContext(context.WithValue(req.Context(), requestKey{}, r))
-	h, pattern := s.mux.Handler(req)
-	if pattern == "" || req.URL.Path != path.Clean(req.URL.Path) {
+	_, pattern := s.mux.Handler(req)
+	if pattern == "" || req.URL.Path != path.Clean(req.URL.Path) || !utf8.ValidString(req.URL.Path) {
 		s.fail(w, req, nil, fault.New(fault.NotFound, "", "There is nothing at this path."))
 		return
 	}
-	_ = h
 	s.mux.ServeHTTP(w, req)
 }
 
@@ -140,6 +144,8 @@ func (s *server) route(m methods) http.Handler {
 func (s *server) serve(w http.ResponseWriter, req *http.Request, o *Op) {
 	start := time.Now()
 	rw := &recorder{ResponseWriter: w}
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(start.Add(bodyTime)) // not every ResponseWriter has deadlines
 	var err error
 	var actor policy.Actor
 	defer func() {
@@ -160,7 +166,13 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, o *Op) {
 			ctx = s.Enter(ctx, actor)
 		}
 		req = req.WithContext(policy.With(ctx, actor))
-		bind := func(in any) error { return o.bind(req, in) }
+		bind := func(in any) error {
+			err := o.bind(req, in)
+			if err == nil {
+				_ = rc.SetReadDeadline(time.Time{}) // what follows may take its time
+			}
+			return err
+		}
 		if o.stream != nil {
 			err = s.stream(rw, req, o, bind)
 		} else {
@@ -205,9 +217,11 @@ func (s *server) stream(w http.ResponseWriter, req *http.Request, o *Op, bind fu
 		return fault.Field("Last-Event-ID", "this stream cannot be resumed; connect without it")
 	}
 	ctx, cancel := context.WithCancel(req.Context())
-	defer cancel()
 	sink := &Sink{w: w, rc: http.NewResponseController(w), last: last}
-	go sink.keepAlive(ctx)
+	var alive sync.WaitGroup
+	alive.Go(func() { sink.keepAlive(ctx) })
+	defer alive.Wait() // nothing may be written once we have returned
+	defer cancel()
 	err := o.stream(ctx, bind, sink)
 	if errors.Is(err, context.Canceled) {
 		return nil
