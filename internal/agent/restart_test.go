@@ -3,10 +3,15 @@ package agent_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -234,5 +239,35 @@ func asRootOfNamespace(t *testing.T) {
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("in a user namespace: %v\n%s", err, out)
+	}
+}
+
+func TestGitHostThatRestartsIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	to, err := url.Parse(p.http.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := httputil.NewSingleHostReverseProxy(to)
+	var asked atomic.Int64
+	restarting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) <= 2 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		host.ServeHTTP(w, r)
+	}))
+	defer restarting.Close()
+	run := p.task(func(s *protocol.Start) {
+		s.CloneURL = restarting.URL + "/git/demo.git"
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", "echo one >a.txt"}
+	})
+	if _, f := p.finish(run); f.State != protocol.Succeeded || p.show(f.Tip, "a.txt") != "one" {
+		t.Errorf("finished %+v", f)
+	}
+	if n := asked.Load(); n < 3 {
+		t.Errorf("the host was asked %d times", n)
 	}
 }

@@ -39,7 +39,7 @@ func (b *box) prepare(ctx context.Context, a *attempt) (*workspace, error) {
 		return nil, err
 	}
 	w := &workspace{cache: cache}
-	if err := cache.Fetch(ctx, a.start.CloneURL, a.start.GitToken); err != nil {
+	if err := b.fetch(ctx, a, cache); err != nil {
 		return nil, err
 	}
 	if err := w.locate(ctx, a); err != nil {
@@ -50,6 +50,23 @@ func (b *box) prepare(ctx context.Context, a *attempt) (*workspace, error) {
 	}
 	a.workspace = w
 	return w, writeJSON(a.workspacePath(), w)
+}
+
+// fetchTries is how often a run's repository is asked for, with pauses that
+// double: about a quarter of a minute in all.
+const fetchTries = 5
+
+// fetch brings the cache up to date. What may be better a moment later is tried
+// again: a control plane that restarts is no reason to give the run up.
+func (b *box) fetch(ctx context.Context, a *attempt, cache *worktree.Cache) error {
+	for n := 1; ; n++ {
+		err := cache.Fetch(ctx, a.start.CloneURL, a.start.GitToken)
+		if err == nil || n == fetchTries || errors.Is(err, worktree.ErrAuth) || noSpace(err) || ctx.Err() != nil {
+			return err
+		}
+		a.log.Warn("fetch failed, trying again", "error", err)
+		sleep(ctx, b.cfg.Timing.Retry<<(n-1))
+	}
 }
 
 // locate finds the commit to check out.
