@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,6 +39,30 @@ func TestBoxKilledMidRunComesBack(t *testing.T) {
 	if late := len(st.times(ticks)) - dead; late > 5 {
 		t.Errorf("the agent ticked %d times after its box was killed", late)
 	}
+	st.verify()
+}
+
+func TestBoxComesBackWithoutItsRuns(t *testing.T) {
+	st := newStack(t)
+	st.script("work", work)
+	b := st.join("box")
+	id := st.file("work", "Be lost with a disk")
+	r := st.live(id, 1)
+	st.until("some lines are stored", func() bool { return len(st.lines(r)) > 10 })
+	// It is taken for a claim on its way while it is young.
+	st.until("the run is old enough to be missed", func() bool { return time.Since(r.CreatedAt) > 5500*time.Millisecond })
+	b.kill()
+	if err := os.RemoveAll(filepath.Join(b.data, "runs")); err != nil {
+		t.Fatal(err)
+	}
+	b.run()
+	again := st.live(id, 2)
+	b.release(again)
+	st.merges(id)
+	if got := st.outcomes(id); got != "lost(box_lost) succeeded" {
+		t.Errorf("the tries: %s", got)
+	}
+	st.counted(r)
 	st.verify()
 }
 

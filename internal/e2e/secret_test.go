@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -83,12 +82,7 @@ func (st *stack) scan(traces [][]byte, found func(where string)) {
 	}
 
 	// Values of a row may be spread over pages of the file.
-	d, err := sql.Open("sqlite", "file:"+st.path("server/yardmaster.db")+"?mode=ro")
-	if err != nil {
-		st.t.Fatal(err)
-	}
-	defer d.Close()
-	s := store{st, d}
+	s := st.open("server/yardmaster.db")
 	for _, table := range s.rows(`SELECT name FROM sqlite_schema WHERE type = 'table'`) {
 		for _, row := range s.rows(fmt.Sprintf(`SELECT * FROM %q`, table[0])) {
 			look(fmt.Sprintf("table %s", table[0]), fmt.Appendf(nil, "%s", row))

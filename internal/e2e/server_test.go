@@ -1,6 +1,11 @@
 package e2e
 
-import "testing"
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+)
 
 func TestServerKilledMidRun(t *testing.T) {
 	st := newStack(t)
@@ -25,6 +30,79 @@ func TestServerKilledMidRun(t *testing.T) {
 	}
 	if n := st.counted(st.tries(id)[0]); n < before+10 {
 		t.Errorf("%d lines are stored, %d were printed before the restart alone", n, before)
+	}
+	st.verify()
+}
+
+func TestServerKilledInTheMiddleOfAnAnswer(t *testing.T) {
+	scenario := filepath.Join(root, "answer.yml")
+	err := os.WriteFile(scenario, []byte(`scenarios:
+  - name: slow
+    match: Talk on
+    steps:
+      - text: I say this so slowly that nobody hears the end of it before the server is gone, and the last of these words is finis
+        slow_ms: 100
+        shell: |
+          `+deliver+`
+      - text: All is delivered.
+`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := newStack(t, "--scenario", scenario)
+	st.call(http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted"}, nil)
+	st.join("box")
+	id := st.file("default", "Talk on")
+	r := st.live(id, 1)
+	st.until("the model is talking", func() bool { return len(st.lines(r)) > 0 })
+	st.server.kill()
+	st.serve()
+	st.merges(id)
+	if got := st.outcomes(id); got != "succeeded" {
+		t.Errorf("the restart changed the run: %s", got)
+	}
+	st.verify()
+}
+
+func TestEverythingKilledAgainAndAgain(t *testing.T) {
+	st := newStack(t)
+	// About a second of work, all of it said.
+	st.script("work", `for i in $(seq 1 20); do echo "line $i"; sleep 0.05; done; `+deliver)
+	first, second := st.join("first"), st.join("second")
+	var ids []string
+	for range 8 {
+		ids = append(ids, st.file("work", "Survive"))
+	}
+	busy := func() bool {
+		n := 0
+		for _, id := range ids {
+			if s := st.task(id).Status; s == "running" || s == "claimed" {
+				n++
+			}
+		}
+		return n > 0
+	}
+	for range 2 {
+		for _, again := range []func(){
+			func() { st.server.kill(); st.serve() },
+			func() { first.kill(); first.run() },
+			func() { st.server.kill(); first.kill(); st.serve(); first.run() },
+			func() { second.kill(); st.server.kill(); st.serve(); second.run() },
+		} {
+			st.until("there is work in progress", busy)
+			again()
+		}
+	}
+	for _, id := range ids {
+		st.merges(id)
+		for _, r := range st.tries(id) {
+			if r.Outcome != "succeeded" && r.FailureKind != "box_lost" && r.FailureKind != "lease_expired" {
+				t.Errorf("run %s was charged for what it could not help: %s, %s", r.ID, r.FailureKind, r.EndedReason)
+			}
+			if n := st.counted(r); r.Outcome == "succeeded" && n != 20 {
+				t.Errorf("run %s said %d lines of 20", r.ID, n)
+			}
+		}
 	}
 	st.verify()
 }

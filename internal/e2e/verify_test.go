@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	_ "modernc.org/sqlite"
@@ -19,12 +20,23 @@ func (st *stack) verify() {
 	st.t.Helper()
 	st.verifyAPI()
 	st.stop()
-	d, err := sql.Open("sqlite", "file:"+st.path("server/yardmaster.db")+"?mode=ro")
+	s := st.open("server/yardmaster.db")
+	s.wrong = st.t.Errorf
+	s.verify()
+}
+
+// open opens a database of a stopped server, for reading.
+func (st *stack) open(name string) store {
+	st.t.Helper()
+	d, err := sql.Open("sqlite", "file:"+st.path(name)+"?mode=ro")
 	if err != nil {
 		st.t.Fatal(err)
 	}
-	defer d.Close()
-	s := store{st, d}
+	st.t.Cleanup(func() { d.Close() })
+	return store{stack: st, db: d}
+}
+
+func (s store) verify() {
 	s.tasks()
 	s.runs()
 	s.eventsOfRuns()
@@ -79,14 +91,15 @@ func (st *stack) verifyAPI() {
 // store is the database of a stopped server.
 type store struct {
 	*stack
-	db *sql.DB
+	db    *sql.DB
+	wrong func(format string, args ...any) // hears of each violation
 }
 
 // none reports every row of a query as a violation of what is said.
 func (s store) none(violated, query string, args ...any) {
 	s.t.Helper()
 	for _, row := range s.rows(query, args...) {
-		s.t.Errorf("%s: %v", violated, row)
+		s.wrong("%s: %v", violated, row)
 	}
 }
 
@@ -140,10 +153,10 @@ func (s store) runs() {
 			task, attempt, ended = row[0], 0, 0
 		}
 		if n := row[1].(int64); n != attempt+1 {
-			s.t.Errorf("attempt %d of task %v is followed by %d", attempt, task, n)
+			s.wrong("attempt %d of task %v is followed by %d", attempt, task, n)
 		}
 		if began < ended {
-			s.t.Errorf("run %v began %s before the one before it had ended", row[4], time.Duration(ended-began)*time.Microsecond)
+			s.wrong("run %v began %s before the one before it had ended", row[4], time.Duration(ended-began)*time.Microsecond)
 		}
 		attempt = row[1].(int64)
 		ended, _ = row[3].(int64)
@@ -167,11 +180,11 @@ func (s store) pulls() {
 	merged := s.rows(`SELECT merge_sha FROM pulls WHERE state = 'merged'`)
 	merges := strings.Fields(s.git(s.bare(), "rev-list", "--first-parent", "--min-parents=2", "main"))
 	if len(merged) != len(merges) {
-		s.t.Errorf("%d pull requests were merged, by %d commits", len(merged), len(merges))
+		s.wrong("%d pull requests were merged, by %d commits", len(merged), len(merges))
 	}
 	for _, row := range merged {
 		if sha := fmt.Sprint(row[0]); !slices.Contains(merges, sha) {
-			s.t.Errorf("the merge %s is not on the main branch", sha)
+			s.wrong("the merge %s is not on the main branch", sha)
 		}
 	}
 }
@@ -193,4 +206,65 @@ func (s store) audit() {
 	s.none("the trail's last word on a task is not its status", `SELECT t.id, t.status, a.kind, a.data FROM tasks t JOIN audit a ON a.id =
 		(SELECT id FROM audit WHERE object = t.id AND kind LIKE 'task.%' ORDER BY at DESC, id DESC LIMIT 1)
 		WHERE json_extract(a.data, '$.status') <> t.status`)
+}
+
+// The checks above would notice.
+func TestVerifyNoticesWhatIsWrong(t *testing.T) {
+	st := newStack(t)
+	st.script("work", `[ ! -e half ] || { rm half; `+deliver+`; exit; }; echo half >half; `+work)
+	b := st.join("box")
+	id := st.file("work", "Be done in two tries")
+	r := st.live(id, 1)
+	st.until("some lines are stored", func() bool { return len(st.lines(r)) > 5 })
+	b.kill()
+	b.run()
+	st.merges(id)
+	st.verify()
+
+	for _, harm := range []string{
+		`DELETE FROM run_events WHERE kind = 'preparing'`,
+		`DELETE FROM run_events WHERE seq = 1`,
+		`INSERT INTO run_events SELECT run_id, seq + 1000, attempt, t, mono, kind, data FROM run_events WHERE kind = 'started'`,
+		`UPDATE run_events SET attempt = attempt + 1 WHERE kind = 'started'`,
+		`UPDATE runs SET ended_at = created_at + 60000000 WHERE attempt = 1`,
+		`UPDATE runs SET ended_at = NULL WHERE attempt = 2`,
+		`UPDATE runs SET attempt = 3 WHERE attempt = 2`,
+		`UPDATE runs SET outcome = 'succeeded'`,
+		`UPDATE run_tokens SET revoked_at = NULL`,
+		`UPDATE sessions SET ended_at = NULL`,
+		`UPDATE tasks SET status = 'pending'`,
+		`UPDATE tasks SET pr_id = NULL`,
+		`UPDATE tasks SET status = 'failed'`,
+		`INSERT INTO pulls SELECT id || 'x', account_id, repo_id, number + 1, title, body, url, state, head_ref, base_ref, head_sha, base_sha, merge_sha, patch_id,
+			mergeable, checks, task_id, author_kind, merged_by, created_at, updated_at, merged_at, closed_at FROM pulls`,
+		`UPDATE pulls SET merge_sha = head_sha`,
+		`DELETE FROM audit WHERE kind = 'task.claimed'`,
+		`DELETE FROM audit WHERE kind = 'run.ended'`,
+		`INSERT INTO audit SELECT id || 'x', account_id, at, actor, kind, object, repo_id, request_id, data FROM audit WHERE kind = 'task.merged'`,
+	} {
+		copied := fmt.Sprintf("harmed%d.db", stacks.Add(1))
+		d, err := sql.Open("sqlite", "file:"+st.path("server/yardmaster.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = d.Exec(`VACUUM INTO ?`, st.path(copied))
+		d.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err = sql.Open("sqlite", "file:"+st.path(copied)); err == nil {
+			_, err = d.Exec(harm)
+			d.Close()
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", harm, err)
+		}
+		noticed := 0
+		s := st.open(copied)
+		s.wrong = func(string, ...any) { noticed++ }
+		s.verify()
+		if noticed == 0 {
+			t.Errorf("nothing was noticed of: %s", harm)
+		}
+	}
 }

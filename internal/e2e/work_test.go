@@ -160,6 +160,9 @@ func (st *stack) lines(r try) []string {
 			text.WriteString(u.Content.Text)
 		}
 	}
+	if text.Len() == 0 {
+		return nil
+	}
 	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 }
 
