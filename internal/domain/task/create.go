@@ -84,15 +84,15 @@ func (s *Service) create(ctx context.Context, in createIn) (out TaskDispatched, 
 		if err != nil {
 			return err
 		}
-		ahead, err := countAhead.One(tx, tx.Account, t.Priority, t.QueuedAt, t.ID)
-		if err != nil {
-			return err
-		}
 		depth, err := countQueue.One(tx, tx.Account)
 		if err != nil {
 			return err
 		}
-		place := ahead + 1
+		behind, err := countBehind.One(tx, tx.Account, t.Priority, t.QueuedAt, t.ID)
+		if err != nil {
+			return err
+		}
+		place := depth - behind
 		out = TaskDispatched{Kind: "dispatched", TaskID: &t.ID, Sink: &t.Sink, QueuePosition: &place, QueueDepth: &depth, QueueDepthCap: &s.QueueCap}
 		return nil
 	})

@@ -8,18 +8,24 @@ import (
 	"yardmaster/internal/db"
 )
 
-// facts reads what decides whether the pending tasks among rows can be claimed.
-func (s *Service) facts(tx *db.Tx, account string, rows []Row) (*Facts, error) {
+// seatFacts reads how the account's seats are taken.
+func (s *Service) seatFacts(tx *db.Tx, account string) (*Facts, error) {
 	f := &Facts{Now: tx.Now, Disabled: map[string]Repo{}, Needs: map[string]Need{}, Least: map[string]string{}}
 	var err error
 	if f.Seats, err = s.Seats(tx, account); err != nil {
 		return nil, fmt.Errorf("seats of account %s: %w", account, err)
 	}
 	use, err := selectSeatUse.One(tx, account)
+	f.InFlight, f.LastClaim = use.N, timeOr(use.Newest)
+	return f, err
+}
+
+// facts reads what decides whether the pending tasks among rows can be claimed.
+func (s *Service) facts(tx *db.Tx, account string, rows []Row) (*Facts, error) {
+	f, err := s.seatFacts(tx, account)
 	if err != nil {
 		return nil, err
 	}
-	f.InFlight, f.LastClaim = use.N, timeOr(use.Newest)
 	boxes, err := selectFleet.All(tx, account)
 	if err != nil {
 		return nil, err
@@ -104,8 +110,8 @@ func (s *Service) Claimable(tx *db.Tx, boxID string) (*Row, error) {
 	if _, ok, err := lockBox.Maybe(tx, boxID); err != nil || !ok {
 		return nil, err
 	}
-	box, ok, err := FindBox(tx, boxID)
-	if err != nil || !ok {
+	box, free, err := free(tx, boxID)
+	if err != nil || !free {
 		return nil, err
 	}
 	accounts, err := box.served(tx)
@@ -113,31 +119,40 @@ func (s *Service) Claimable(tx *db.Tx, boxID string) (*Row, error) {
 		return nil, err
 	}
 	for _, account := range accounts {
-		if t, err := s.claimableIn(tx, account, boxID, true); err != nil || t != nil {
+		if t, err := s.claimableIn(tx, account, box, true); err != nil || t != nil {
 			return t, err
 		}
 	}
 	return nil, nil
 }
 
-func (s *Service) claimableIn(tx *db.Tx, account, boxID string, lock bool) (*Row, error) {
+// free reads a box and tells whether it may take a task now.
+func free(tx *db.Tx, boxID string) (Box, bool, error) {
+	box, ok, err := FindBox(tx, boxID)
+	if err != nil || !ok || !box.Enrolled {
+		return box, false, err
+	}
+	box.Busy, err = countHeld.One(tx, boxID)
+	return box, box.Busy < box.Slots, err
+}
+
+// claimableIn looks through the queue of an account that the box serves. It
+// reads no more of the fleet than this box, and of the queue a few rows first:
+// most often the head is it.
+func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*Row, error) {
 	if lock {
 		if _, err := lockAccount.One(tx, account); err != nil {
 			return nil, err
 		}
 	}
-	f, err := s.facts(tx, account, nil)
+	f, err := s.seatFacts(tx, account)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(f.Boxes, func(b Box) bool { return b.ID == boxID })
-	if i < 0 || !f.Boxes[i].Enrolled || f.Boxes[i].Busy >= f.Boxes[i].Slots {
-		return nil, nil
-	}
 	const aboveAll = 1 << 30
 	after := Row{Priority: aboveAll, QueuedAt: time.UnixMicro(0)}
-	for {
-		rows, err := selectReady.All(tx, account, tx.Now, after.Priority, after.QueuedAt, after.ID, f.InFlight < f.Seats)
+	for limit := 2; ; limit = 64 {
+		rows, err := selectReady.All(tx, account, tx.Now, after.Priority, after.QueuedAt, after.ID, f.InFlight < f.Seats, limit)
 		if err != nil || len(rows) == 0 {
 			return nil, err
 		}
@@ -145,7 +160,7 @@ func (s *Service) claimableIn(tx *db.Tx, account, boxID string, lock bool) (*Row
 			return nil, err
 		}
 		for j := range rows {
-			if !f.fits(&f.Boxes[i], &rows[j]) {
+			if !f.fits(&box, &rows[j]) {
 				continue
 			}
 			if !lock {
@@ -173,9 +188,15 @@ type Outlook struct {
 
 // Look tells whether there is work for a box, without claiming it.
 func (s *Service) Look(tx *db.Tx, boxID string) (Outlook, error) {
-	box, ok, err := FindBox(tx, boxID)
-	if err != nil || !ok {
-		return Outlook{Reasons: []string{"box_unknown"}}, err
+	box, free, err := free(tx, boxID)
+	if err != nil {
+		return Outlook{}, err
+	}
+	if box.ID == "" {
+		return Outlook{Reasons: []string{"box_unknown"}}, nil
+	}
+	if !free {
+		return Outlook{}, nil // no wait that ends changes that
 	}
 	accounts, err := box.served(tx)
 	if err != nil {
@@ -183,7 +204,7 @@ func (s *Service) Look(tx *db.Tx, boxID string) (Outlook, error) {
 	}
 	var out Outlook
 	for _, account := range accounts {
-		if t, err := s.claimableIn(tx, account, boxID, false); err != nil || t != nil {
+		if t, err := s.claimableIn(tx, account, box, false); err != nil || t != nil {
 			return Outlook{Work: t != nil}, err
 		}
 		next, err := selectNextWake.One(tx, account, tx.Now)

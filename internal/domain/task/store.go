@@ -17,6 +17,9 @@ const columns = `id, account_id, repo_id, kind, sink, title, problem, status, at
 	wip_sha, wip_paths, wip_at, pr_id, checkout_sha, files, labels, guidance, template, command, confidence,
 	budget_micros, result_schema, ask_id, created_by, created_at, updated_at, claimed_at, started_at, finished_at`
 
+// queueHead is since when the next task in the queue of an account a has waited.
+const queueHead = `(SELECT t.queued_at FROM tasks t WHERE t.account_id = a.account_id AND t.status = 'pending' ORDER BY t.priority DESC, t.queued_at, t.id LIMIT 1)`
+
 // queueOrder is the order in which tasks are claimed.
 const queueOrder = `priority DESC, queued_at, id`
 
@@ -40,9 +43,11 @@ var (
 
 	selectPending = db.Q[Row](`SELECT ` + columns + ` FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY ` + queueOrder)
 
-	// countAhead is how many are claimed before the row of a key.
-	countAhead = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending'
-		AND (priority > $2 OR priority = $2 AND (queued_at, id) < ($3, $4))`)
+	// countBehind is how many are claimed after the row of a key: of a task that
+	// is new, few.
+	countBehind = db.Q[int64](`SELECT
+		(SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending' AND priority < $2) +
+		(SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending' AND priority = $2 AND (queued_at, id) > ($3, $4))`)
 
 	// selectFirst is a sample of the queue, from its head.
 	selectFirst = db.Q[Row](`SELECT ` + columns + ` FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY ` + queueOrder + ` LIMIT 200`)
@@ -53,9 +58,11 @@ var (
 	selectReady = db.Q[Row](`SELECT ` + columns + ` FROM tasks
 		WHERE account_id = $1 AND status = 'pending' AND waiting_deps = 0 AND not_before <= $2 AND (kind = 'ci' OR $6)
 		AND (priority < $3 OR priority = $3 AND (queued_at, id) > ($4, $5))
-		ORDER BY ` + queueOrder + ` LIMIT 64`)
+		ORDER BY ` + queueOrder + ` LIMIT $7`)
 
-	selectNextWake = db.Q[*time.Time](`SELECT MIN(not_before) FROM tasks WHERE account_id = $1 AND status = 'pending' AND not_before > $2`)
+	// selectNextWake names the index tasks_later by its condition.
+	selectNextWake = db.Q[*time.Time](`SELECT MIN(not_before) FROM tasks
+		WHERE account_id = $1 AND status = 'pending' AND not_before > 0 AND not_before > $2`)
 
 	selectSeatUse = db.Q[inFlight](`SELECT COUNT(*) AS n, MAX(claimed_at) AS newest FROM tasks
 		WHERE account_id = $1 AND status IN ('claimed', 'running') AND kind <> 'ci'`)
@@ -63,19 +70,25 @@ var (
 	selectBoxUse = db.Q[boxUse](`SELECT box_id, COUNT(*) AS n, MAX(claimed_at) AS newest FROM tasks
 		WHERE status IN ('claimed', 'running') AND box_id IS NOT NULL GROUP BY box_id`)
 
+	countHeld = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE status IN ('claimed', 'running') AND box_id = $1`)
+
 	selectFleet = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes WHERE state <> 'revoked' AND (owner_target = 'shared'
 		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = $1
 		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = $1))`)
 
 	selectBox = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes WHERE id = $1 AND state <> 'revoked'`)
 
-	// The accounts that have work for a box that serves more than one, the
-	// longest waiting first.
-	selectServedByAll = db.Q[string](`SELECT account_id FROM tasks WHERE status = 'pending'
-		GROUP BY account_id ORDER BY MIN(queued_at), account_id`)
-	selectServedByUser = db.Q[string](`SELECT account_id FROM tasks WHERE status = 'pending'
-		AND account_id IN (SELECT account_id FROM memberships WHERE user_id = $1)
-		GROUP BY account_id ORDER BY MIN(queued_at), account_id`)
+	// The accounts that have work for a box that serves more than one, the one
+	// whose next task has waited longest first. Neither reads more of a queue
+	// than its head: the first goes from account to account through the index.
+	selectServedByAll = db.Q[string](`WITH RECURSIVE a (account_id) AS (
+			SELECT MIN(account_id) FROM tasks WHERE status = 'pending'
+			UNION ALL
+			SELECT (SELECT MIN(t.account_id) FROM tasks t WHERE t.status = 'pending' AND t.account_id > a.account_id) FROM a
+			WHERE a.account_id IS NOT NULL)
+		SELECT account_id FROM a WHERE account_id IS NOT NULL ORDER BY ` + queueHead + `, account_id`)
+	selectServedByUser = db.Q[string](`SELECT account_id FROM memberships a WHERE user_id = $1 AND ` + queueHead + ` IS NOT NULL
+		ORDER BY ` + queueHead + `, account_id`)
 
 	lockAccount = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
 	lockBox     = db.Q[string](`SELECT id FROM boxes WHERE id = $1`).ForUpdate()
