@@ -9,7 +9,6 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
-	"yardmaster/internal/seal"
 )
 
 const group = "Sign-in"
@@ -21,6 +20,7 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "auth.methods", Method: "GET", Path: "/auth/methods", Group: group, Rule: policy.Public(),
 			Summary: "The ways to sign in here"}, s.methods),
 		op.New(op.Row{ID: "auth.password", Method: "POST", Path: "/auth/password", Group: group, Rule: policy.Public(), Form: true, NoStore: true,
+			Refuses: []op.Refusal{{Status: 401, Slug: "wrong-password"}, {Status: 403, Slug: "cross-origin"}, {Status: 429, Slug: "rate-limited"}},
 			Summary: "Sign in with login or e-mail and password"}, s.password),
 		op.New(op.Row{ID: "auth.logout", Method: "POST", Path: "/auth/logout", Group: group, Rule: policy.PerRequest().OfSession(),
 			Summary: "End this browser session"}, s.logout),
@@ -37,6 +37,7 @@ func (s *Service) methods(context.Context, op.None) (Methods, error) {
 }
 
 type passwordIn struct {
+	Site     string `json:",omitempty" header:"Sec-Fetch-Site" doc:"set by browsers"`
 	Login    string `json:"login" minLength:"1" maxLength:"254" doc:"login or e-mail"`
 	Password string `json:"password" minLength:"1" maxLength:"200"`
 }
@@ -48,6 +49,10 @@ type SignedIn struct {
 }
 
 func (s *Service) password(ctx context.Context, in passwordIn) (op.Reply, error) {
+	if in.Site == "cross-site" || in.Site == "same-site" {
+		// Or another site's form could sign a visitor in as somebody else.
+		return op.Reply{}, fault.New(fault.Forbidden, "cross-origin", "Sign in from a page of this server.")
+	}
 	var u loginRow
 	var known bool
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -57,7 +62,11 @@ func (s *Service) password(ctx context.Context, in passwordIn) (op.Reply, error)
 	if err != nil {
 		return op.Reply{}, err
 	}
-	if !seal.CheckPassword(u.PasswordHash, in.Password) || !known || u.AccountID == "" {
+	match, err := s.checks.match(ctx, u.PasswordHash, in.Password)
+	if err != nil {
+		return op.Reply{}, err
+	}
+	if !match || !known || u.AccountID == "" {
 		return op.Reply{}, fault.New(fault.Unauthenticated, "wrong-password", "Login and password do not match.")
 	}
 	var cookie string

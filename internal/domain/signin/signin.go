@@ -7,6 +7,7 @@ package signin
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -28,6 +29,9 @@ const (
 // fresh is how long a resolved credential is trusted without the database: a
 // token revoked on another node stops within it.
 const fresh = time.Second
+
+// usedEvery is how often the use of a credential is recorded.
+const usedEvery = time.Minute
 
 // Cookie is the session cookie's name; over https it has the __Host- prefix.
 func Cookie(secure bool) string {
@@ -52,19 +56,26 @@ type Service struct {
 	Clock func() time.Time // of the cache only; what is stored has the transaction's time
 
 	mu    sync.Mutex
-	known map[string]entry
+	known map[lookup]entry
+
+	checks checks
 }
+
+// lookup is a credential's hash, and the account it was used for where the
+// caller chose one.
+type lookup struct{ hash, account string }
 
 type entry struct {
 	actor policy.Actor
 	until time.Time
+	used  time.Time // when its use was last recorded
 }
 
 // Forget drops a credential by its hash.
 func (s *Service) Forget(hash string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.known, hash)
+	maps.DeleteFunc(s.known, func(l lookup, _ entry) bool { return l.hash == hash })
 }
 
 // Authenticate resolves a credential. None is the anonymous actor; one that is
@@ -88,10 +99,7 @@ func (s *Service) Authenticate(ctx context.Context, p Presented) (policy.Actor, 
 type resolver func(tx *db.Tx, hash, account string) (policy.Actor, error)
 
 func (s *Service) cached(ctx context.Context, hash, acct string, resolve resolver) (policy.Actor, error) {
-	key := hash
-	if acct != "" {
-		key = hash + "/" + acct
-	}
+	key := lookup{hash, acct}
 	now := s.Clock()
 	s.mu.Lock()
 	e, ok := s.known[key]
@@ -99,27 +107,31 @@ func (s *Service) cached(ctx context.Context, hash, acct string, resolve resolve
 	if ok && now.Before(e.until) {
 		return e.actor, nil
 	}
-	var a policy.Actor
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		a, err = resolve(tx, hash, acct)
+		e.actor, err = resolve(tx, hash, acct)
 		return err
 	})
 	if err != nil {
 		return policy.Actor{}, err
 	}
+	e.until = now.Add(fresh)
+	stale := now.Sub(e.used) >= usedEvery
+	if stale {
+		e.used = now
+	}
 	s.mu.Lock()
 	if s.known == nil || len(s.known) > 10_000 {
-		s.known = map[string]entry{}
+		s.known = map[lookup]entry{}
 	}
-	s.known[key] = entry{a, now.Add(fresh)}
+	s.known[key] = e
 	s.mu.Unlock()
-	if e.actor.Credential == policy.None || now.Sub(e.until) > time.Minute {
-		go s.used(context.WithoutCancel(ctx), a, hash)
+	if stale {
+		go s.used(context.WithoutCancel(ctx), e.actor, hash)
 	}
-	return a, nil
+	return e.actor, nil
 }
 
-// used keeps last-used times, at most about once a minute for each credential.
+// used keeps last-used times, about once a minute for each credential.
 // It is a convenience: losing one is no error.
 func (s *Service) used(ctx context.Context, a policy.Actor, hash string) {
 	_ = s.DB.Write(ctx, func(tx *db.Tx) error {

@@ -1,0 +1,290 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/token"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+const password = "a long password"
+
+var (
+	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
+	addUser    = db.S(`INSERT INTO users (id, login, name, email, password_hash, approved_at, created_at) VALUES ($1, $1, $1, $1 || '@example.com', $2, $3, 0)`)
+	addMember  = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)`)
+	dropMember = db.S(`DELETE FROM memberships WHERE account_id = $1 AND user_id = $2`)
+	seenAt     = db.Q[int64](`SELECT last_seen_at FROM signins`)
+)
+
+// door is the sign-in of a server where ada owns acme and views second, and
+// nobody else is anybody.
+type door struct {
+	*Service
+	t     *testing.T
+	clock *atomic.Int64 // microseconds
+}
+
+func onBoth(t *testing.T, fn func(*testing.T, *door)) {
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) {
+			d := &door{t: t, clock: new(atomic.Int64)}
+			d.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
+			now := func() time.Time { return time.UnixMicro(d.clock.Load()) }
+			d.Service = &Service{DB: dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: now}), Clock: now}
+			d.write(func(tx *db.Tx) error {
+				_, err := addUser.Exec(tx, "ada", seal.Password(password), tx.Now)
+				for i, account := range []string{"acme", "second", "rival"} {
+					_, failed := addAccount.Exec(tx, account)
+					err = errors.Join(err, failed)
+					if role := []policy.Role{policy.Owner, policy.Viewer, ""}[i]; role != "" {
+						_, failed = addMember.Exec(tx, account, "ada", string(role), i)
+						err = errors.Join(err, failed)
+					}
+				}
+				return err
+			})
+			fn(t, d)
+		})
+	}
+}
+
+func (d *door) write(fn func(*db.Tx) error) {
+	d.t.Helper()
+	if err := d.DB.Write(context.Background(), fn); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *door) pass(by time.Duration) { d.clock.Add(by.Microseconds()) }
+
+// cookie opens a session and answers its secret.
+func (d *door) cookie() (secret string) {
+	d.t.Helper()
+	d.write(func(tx *db.Tx) error {
+		set, err := Open(tx, "ada", "acme", false)
+		secret, _, _ = strings.Cut(strings.TrimPrefix(set, Cookie(false)+"="), ";")
+		return err
+	})
+	return secret
+}
+
+func (d *door) who(p Presented) (policy.Actor, error) {
+	return d.Authenticate(context.Background(), p)
+}
+
+func (d *door) wantKind(p Presented, k fault.Kind) {
+	d.t.Helper()
+	if a, err := d.who(p); !fault.IsKind(err, k) {
+		d.t.Errorf("%+v: %+v, %v, want %v", p, a, err, k)
+	}
+}
+
+// A session that is used stays; one that is not ends after Idle, and every one
+// after Absolute.
+func TestSessionsLive(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, d *door) {
+		used := Presented{Session: d.cookie()}
+		for at := time.Duration(0); at < Idle+time.Hour; at += 30 * time.Hour {
+			// Two requests within a minute, over and over: as a page does that
+			// asks for news.
+			for range 3 {
+				if _, err := d.who(used); err != nil {
+					t.Fatalf("after %s: %v", at, err)
+				}
+				d.pass(50 * time.Second)
+			}
+			d.seen()
+			d.pass(30 * time.Hour)
+		}
+		idle := Presented{Session: d.cookie()}
+		d.pass(Idle + time.Second)
+		d.wantKind(idle, fault.Unauthenticated)
+		d.wantKind(used, fault.Unauthenticated)
+	})
+}
+
+// seen waits until the use of the only session within the last minutes is
+// recorded: that happens beside the request.
+func (d *door) seen() {
+	d.t.Helper()
+	over := time.After(10 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		var at time.Time
+		var now time.Time
+		d.write(func(tx *db.Tx) error {
+			n, err := seenAt.One(tx)
+			at, now = db.Time(n), tx.Now
+			return err
+		})
+		if now.Sub(at) < 2*time.Minute {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-over:
+			d.t.Fatalf("last seen at %s, and it is %s", at, now)
+		}
+	}
+}
+
+func TestChosenAccountIsForgotten(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, d *door) {
+		secret := d.cookie()
+		for _, acct := range []string{"", "second"} {
+			a, err := d.who(Presented{Session: secret, Account: acct})
+			if err != nil || acct != "" && (a.AccountID != acct || a.Role != policy.Viewer || a.Scopes.Has(policy.Scopes(policy.WriteTasks))) {
+				t.Fatalf("as %q: %+v, %v", acct, a, err)
+			}
+		}
+		d.wantKind(Presented{Session: secret, Account: "rival"}, fault.Forbidden)
+		d.wantKind(Presented{Session: secret, Account: "nobody"}, fault.Forbidden)
+
+		a, err := d.who(Presented{Session: secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := db.WithAccount(policy.With(context.Background(), a), a.AccountID)
+		if _, err := d.logout(ctx, op.None{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, acct := range []string{"", "second"} { // at once, cached or not
+			d.wantKind(Presented{Session: secret, Account: acct}, fault.Unauthenticated)
+		}
+	})
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, d *door) {
+		var owner, machine, operator string
+		d.write(func(tx *db.Tx) error {
+			tx.Account = "acme"
+			everything := policy.Owner.Ceiling() | policy.PlatformRead | policy.OperatorOnly
+			for _, m := range []struct {
+				into *string
+				kind policy.Credential
+				user string
+			}{{&owner, policy.PAT, "ada"}, {&machine, policy.PAT, ""}, {&operator, policy.Operator, "ada"}} {
+				made, err := token.Mint(tx, m.kind, m.user, nil, everything, nil)
+				if err != nil {
+					return err
+				}
+				*m.into = made.Token
+			}
+			return nil
+		})
+		a, err := d.who(Presented{Bearer: owner})
+		if err != nil || a.Scopes != policy.Owner.Ceiling() || a.UserID != "ada" || a.AccountID != "acme" {
+			t.Errorf("the owner's token: %+v, %v", a, err)
+		}
+		if a, err = d.who(Presented{Bearer: operator}); err != nil || !a.Scopes.Has(policy.OperatorOnly) || a.Scopes.Has(policy.PlatformRead) {
+			t.Errorf("the operator's token: %+v, %v", a, err)
+		}
+		if a, err = d.who(Presented{Bearer: owner, Account: "second"}); err != nil || a.AccountID != "acme" {
+			t.Errorf("a token acts in one account for life: %+v, %v", a, err)
+		}
+		for name, bearer := range map[string]string{"garbage": "x", "unknown": "dev_pat_" + strings.Repeat("0", 49), "cut": owner[:len(owner)-1], "a hash": seal.Hash(owner)} {
+			if _, err := d.who(Presented{Bearer: bearer}); !fault.IsKind(err, fault.Unauthenticated) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		d.write(func(tx *db.Tx) error {
+			_, err := dropMember.Exec(tx, "acme", "ada")
+			return err
+		})
+		d.pass(fresh)
+		d.wantKind(Presented{Bearer: owner}, fault.Unauthenticated)
+		d.wantKind(Presented{Bearer: operator}, fault.Unauthenticated)
+		if _, err := d.who(Presented{Bearer: machine}); err != nil {
+			t.Errorf("a machine's token has no member to lose: %v", err)
+		}
+	})
+}
+
+func (d *door) signIn(site, login, pw string) int {
+	h := op.Handler(op.Guard{}, d.Ops())
+	req := httptest.NewRequest("POST", "/auth/password", strings.NewReader("login="+login+"&password="+pw))
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if site != "" {
+		req.Header.Set("Sec-Fetch-Site", site)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, req)
+	if (w.Code == http.StatusOK) != (w.Header().Get("Set-Cookie") != "") {
+		d.t.Errorf("%d with the cookie %q", w.Code, w.Header().Get("Set-Cookie"))
+	}
+	return w.Code
+}
+
+func TestPasswordFromAnotherSite(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, d *door) {
+		for site, want := range map[string]int{"": 200, "none": 200, "same-origin": 200, "same-site": 403, "cross-site": 403} {
+			if got := d.signIn(site, "ada", "a+long+password"); got != want {
+				t.Errorf("from %q: %d, want %d", site, got, want)
+			}
+		}
+	})
+}
+
+// However many ask at once, no more than a few passwords are checked at once,
+// and who finds too long a queue is sent away.
+func TestFloodOfSignIns(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, d *door) {
+		d.checks.once.Do(func() {
+			d.checks.turns, d.checks.seats = make(chan struct{}, 1), make(chan struct{}, 3)
+		})
+		d.checks.turns <- struct{}{} // somebody's check takes for ever
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() {
+				if _, err := d.checks.match(ctx, "", "x"); !errors.Is(err, context.Canceled) {
+					t.Errorf("who waited and left: %v", err)
+				}
+			})
+		}
+		over := time.After(10 * time.Second)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for len(d.checks.seats) < 3 {
+			select {
+			case <-tick.C:
+			case <-over:
+				t.Fatal("nobody waits")
+			}
+		}
+		if got := d.signIn("", "ada", "a+long+password"); got != http.StatusTooManyRequests {
+			t.Errorf("with every seat taken: %d", got)
+		}
+		cancel()
+		group.Wait()
+		<-d.checks.turns
+		if got := d.signIn("", "ada", "a+long+password"); got != http.StatusOK {
+			t.Errorf("once they have gone: %d", got)
+		}
+	})
+}
