@@ -222,6 +222,15 @@ func closed(d document, s *jsonschema.Schema) (*jsonschema.Resolved, error) {
 	return all.Resolve(nil)
 }
 
+// common are the slugs that any row may fail with.
+func common() []string {
+	out := []string{"missing-scope", "user-required", "session-required", "cross-origin", "not-a-member"}
+	for _, k := range fault.Kinds() {
+		out = append(out, k.Slug())
+	}
+	return out
+}
+
 // published tells whether a row says that it may fail as it did: by its kind
 // alone, as any row may, or with a slug that it names.
 func published(o op.Op, a answer) error {
@@ -230,11 +239,7 @@ func published(o op.Op, a answer) error {
 		return err
 	}
 	slug := p.Type[strings.LastIndex(p.Type, "/")+1:]
-	common := []string{"missing-scope", "user-required", "session-required", "cross-origin", "not-a-member"}
-	for _, k := range fault.Kinds() {
-		common = append(common, k.Slug())
-	}
-	if slices.Contains(common, slug) || slices.Contains(o.Refuses, op.Refusal{Status: a.StatusCode, Slug: slug}) {
+	if slices.Contains(common(), slug) || slices.Contains(o.Refuses, op.Refusal{Status: a.StatusCode, Slug: slug}) {
 		return nil
 	}
 	return fmt.Errorf("it fails with %d %s, which the row does not name", a.StatusCode, slug)
