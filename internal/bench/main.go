@@ -1,0 +1,112 @@
+// Bench measures the program against baselines in the same run: each figure
+// stands beside that of a bare thing which does no more than the same work, and
+// the two take turns, so that a busy machine slows both alike. What is measured
+// is the real program: `yardmaster serve` as a process of its own, called over
+// loopback. The baselines are handlers in a second process, this program run
+// again with the word "baseline"; the load comes from this one.
+//
+// `go run ./internal/bench` prints a table, `-write` also makes
+// docs/benchmarks.md of it, `-only start,list` runs a part.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// document is what -write makes, from the repository's root.
+const document = "docs/benchmarks.md"
+
+// section is a part of the run; its rows belong together.
+type section struct {
+	name  string
+	about string
+	run   func(context.Context, *bench) error
+}
+
+var sections = []section{
+	{"start", "Start and idle memory. The baseline is a bare net/http server as a process of its own.", start},
+	{"list", "Listing tasks, 50 a page, with a personal access token, from 4 clients. The baseline is a bare net/http handler: the same statements on the same database file, prepared, scanned by hand into the same struct, encoded with the same JSON library.", list},
+	{"create", "Filing tasks from 16 clients, durable before the answer. The baseline is a bare net/http handler that decodes the body and commits one insert of the same row alone.", create},
+	{"dispatch", "From the answer of task.create until the box knows that its acceptance of the run is stored. The baseline is three durable SQLite commits and one NATS round trip, nothing else.", dispatch},
+	{"ingest", "Events from a box into the database, in order, exactly once, 32 a message, 32 runs at a time, the stream and the database both synced. The baseline is bare inserts of the same rows, 32 in a statement and a durable commit each.", ingest},
+	{"gateway", "What the model gateway adds to the median of a sequential call to an upstream on loopback, with its account stored durably before the answer ends. The baseline is the standard library's reverse proxy, which keeps no account.", gateway},
+}
+
+// bench is what the sections share.
+type bench struct {
+	dir  string // of this run's data
+	bin  string // the program measured
+	self string // this program
+	rows []row
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "baseline" {
+		exit(serveBaseline(os.Args[2:]))
+	}
+	var write bool
+	var only, dir string
+	flag.BoolVar(&write, "write", false, "write "+document+", too")
+	flag.StringVar(&only, "only", "", "comma-separated sections to run")
+	flag.StringVar(&dir, "dir", "", "folder for the data, on the disk to measure; the temporary one when empty")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	exit(run(ctx, dir, only, write))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func run(ctx context.Context, dir, only string, write bool) (err error) {
+	if write && only != "" {
+		return errors.New("-write needs all sections: leave -only out")
+	}
+	b := &bench{}
+	if b.self, err = os.Executable(); err != nil {
+		return err
+	}
+	if b.dir, err = os.MkdirTemp(dir, "yardmaster-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	b.bin = filepath.Join(b.dir, "yardmaster")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.bin, "yardmaster/cmd/yardmaster").CombinedOutput(); err != nil {
+		return fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	began := time.Now()
+	for _, s := range sections {
+		if only != "" && !strings.Contains(","+only+",", ","+s.name+",") {
+			continue
+		}
+		fmt.Printf("\n%s: %s\n", s.name, s.about)
+		first := len(b.rows)
+		if err := s.run(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		for i := first; i < len(b.rows); i++ {
+			b.rows[i].section = s.name
+			fmt.Println(b.rows[i].line())
+		}
+	}
+	took := time.Since(began)
+	fmt.Printf("\n%s, in %.0f s.\n", verdict(b.rows), took.Seconds())
+	if !write {
+		return nil
+	}
+	return os.WriteFile(document, page(b.rows, took), 0o644)
+}
