@@ -110,6 +110,11 @@ func (p Policy) check() (msgs []string) {
 			msgs = append(msgs, fmt.Sprintf("%s must be one of %s", key, strings.Join(allowed, ", ")))
 		}
 	}
+	for key, v := range map[string]string{"agent.template": p.Agent.Template, "checks.command": p.Checks.Command, "instructions": p.Instructions} {
+		if strings.ContainsRune(v, 0) {
+			msgs = append(msgs, key+" must not hold the character U+0000")
+		}
+	}
 	if p.Version != 1 {
 		msgs = append(msgs, "version must be 1")
 	}

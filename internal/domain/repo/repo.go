@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"yardmaster/internal/codehost"
@@ -54,14 +55,16 @@ type Service struct {
 	// Attempt resolves the git token of a live attempt: the repository, the
 	// refs it may push, and how it is named.
 	Attempt func(ctx context.Context, token string) (repoID string, push []string, who string, ok bool, err error)
-	// Pushed is told of each branch that moved, in the transaction that
-	// records the push.
+	// Pushed is told of each branch that moved, and where it is now
+	// (codehost.ZeroSHA: gone), in the transaction that records the push.
 	Pushed func(tx *db.Tx, r Ref, branch, newSHA string) error
 	// OpenHeads is the recorded head of each branch with an open pull request.
 	OpenHeads func(tx *db.Tx, repoID string) (map[string]string, error)
 	// Maintain packs a repository of the built-in host.
 	Maintain func(ctx context.Context, r codehost.Repo, now time.Time) error
 	Logger   *slog.Logger
+
+	recording sync.Map // codehost.Repo -> *sync.Mutex
 }
 
 // Ref is what other domains need of a repository.
@@ -158,11 +161,28 @@ func (s *Service) Create(ctx context.Context, r codehost.Repo) error {
 
 // OnPush records what a push to the built-in host changed: activity, the
 // default branch of a new repository, the policy file, and the heads of pull
-// requests.
+// requests. Pushes that come at once are told of in any order: what is recorded
+// is what the host has by now, for one push of a repository after the other.
 func (s *Service) OnPush(ctx context.Context, e builtin.PushEvent) error {
+	turn, _ := s.recording.LoadOrStore(e.Repo, new(sync.Mutex))
+	turn.(*sync.Mutex).Lock()
+	defer turn.(*sync.Mutex).Unlock()
 	info, err := s.Host.Info(ctx, e.Repo)
 	if err != nil {
 		return err
+	}
+	heads := map[string]string{}
+	for _, u := range e.Updates {
+		branch, isBranch := strings.CutPrefix(u.Ref, "refs/heads/")
+		if !isBranch {
+			continue
+		}
+		switch heads[branch], err = s.Host.Head(ctx, e.Repo, branch); {
+		case errors.Is(err, codehost.ErrNotFound):
+			heads[branch] = codehost.ZeroSHA
+		case err != nil:
+			return err
+		}
 	}
 	pol, err := s.readPolicy(ctx, e.Repo, info.DefaultBranch)
 	if err != nil {
@@ -187,7 +207,7 @@ func (s *Service) OnPush(ctx context.Context, e builtin.PushEvent) error {
 				Data: map[string]string{"branch": branch, "old": u.Old, "new": u.New, "by": e.Who}}); err != nil {
 				return err
 			}
-			if err := s.Pushed(tx, r.ref(), branch, u.New); err != nil {
+			if err := s.Pushed(tx, r.ref(), branch, heads[branch]); err != nil {
 				return err
 			}
 		}
@@ -209,17 +229,28 @@ type fileState struct {
 
 func (s *Service) readPolicy(ctx context.Context, r codehost.Repo, branch string) (fileState, error) {
 	b, sha, err := s.Host.ReadFile(ctx, r, branch, PolicyPath)
-	if errors.Is(err, codehost.ErrNotFound) {
+	switch {
+	case errors.Is(err, codehost.ErrNotFound):
 		return fileState{}, nil
-	}
-	if err != nil {
+	case errors.Is(err, codehost.ErrTooLarge):
+		b = make([]byte, maxPolicyBytes+1) // of which nothing is kept
+	case err != nil:
 		return fileState{}, err
 	}
-	text := string(b)
+	_, msgs := ParsePolicy(b)
+	if len(b) > maxPolicyBytes {
+		b = nil
+	}
+	text := storable(string(b))
 	f := fileState{sha: sha, yml: &text}
-	if _, msgs := ParsePolicy(b); msgs != nil {
-		p := strings.Join(msgs, "\n")
+	if msgs != nil {
+		p := storable(strings.Join(msgs, "\n"))
 		f.problem = &p
 	}
 	return f, nil
+}
+
+// storable replaces what a database does not take: anybody may push a file.
+func storable(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }

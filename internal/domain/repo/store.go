@@ -30,7 +30,7 @@ type row struct {
 // policy is the policy in force: the file's, or the default where there is
 // none or it is not valid.
 func (r row) policy() Policy {
-	if r.PolicyYML == nil {
+	if r.PolicyYML == nil || r.PolicyError != nil {
 		return DefaultPolicy()
 	}
 	p, _ := ParsePolicy([]byte(*r.PolicyYML))

@@ -1,0 +1,97 @@
+package repo
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+func TestParsePolicy(t *testing.T) {
+	t.Parallel()
+	with := func(change func(*Policy)) Policy {
+		p := DefaultPolicy()
+		change(&p)
+		return p
+	}
+	for name, c := range map[string]struct {
+		text string
+		want Policy
+		says string // of the first message; empty: the file is valid
+	}{
+		"empty":             {"", DefaultPolicy(), ""},
+		"a comment":         {"# nothing\n", DefaultPolicy(), ""},
+		"the version":       {"version: 1\n", DefaultPolicy(), ""},
+		"one key":           {"checks: {command: make check}\n", with(func(p *Policy) { p.Checks.Command = "make check" }), ""},
+		"all of it":         {"version: 1\nagent: {template: t, isolation: landlock}\nchecks: {command: c, timeout: 90m}\nmerge: {mode: auto, method: squash, delete_branch: false}\ninstructions: i\n", Policy{1, AgentPolicy{"t", "landlock"}, CheckPolicy{"c", "90m"}, MergePolicy{"auto", "squash", false}, "i"}, ""},
+		"a section of null": {"merge:\n", DefaultPolicy(), ""},
+		"an unknown key":    {"version: 1\nmerge: {moode: auto}\n", Policy{}, "line 2"},
+		"another version":   {"version: 2\n", Policy{}, "version must be 1"},
+		"another mode":      {"merge: {mode: yolo}\n", Policy{}, "merge.mode must be one of ask, auto, never"},
+		"another method":    {"merge: {method: rebase}\n", Policy{}, "merge.method"},
+		"another isolation": {"agent: {isolation: prayer}\n", Policy{}, "agent.isolation"},
+		"no template":       {"agent: {template: ''}\n", Policy{}, "agent.template must not be empty"},
+		"no duration":       {"checks: {timeout: soon}\n", Policy{}, "checks.timeout"},
+		"a negative one":    {"checks: {timeout: -1m}\n", Policy{}, "checks.timeout"},
+		"too long a one":    {"checks: {timeout: 3h}\n", Policy{}, "checks.timeout"},
+		"U+0000":            {`checks: {command: "a\0b"}`, Policy{}, "checks.command must not hold"},
+		"much to say":       {"instructions: " + strings.Repeat("ü", maxInstructions), with(func(p *Policy) { p.Instructions = strings.Repeat("ü", maxInstructions) }), ""},
+		"too much to say":   {"instructions: " + strings.Repeat("ü", maxInstructions+1), Policy{}, "instructions must have at most"},
+		"too large":         {"#" + strings.Repeat("x", maxPolicyBytes), Policy{}, "larger than"},
+		"two documents":     {"version: 1\n---\nversion: 1\n", Policy{}, "more than one document"},
+		"a list":            {"- 1\n", Policy{}, "line 1"},
+		"broken":            {"version: [1\n", Policy{}, "line"},
+		"not text":          {"version: \xff\xfe\n", Policy{}, "UTF-8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, msgs := ParsePolicy([]byte(c.text))
+			if c.says == "" {
+				if msgs != nil || p != c.want {
+					t.Errorf("%+v, %q; want %+v", p, msgs, c.want)
+				}
+				return
+			}
+			if len(msgs) == 0 || !strings.Contains(msgs[0], c.says) || p != DefaultPolicy() {
+				t.Errorf("%q does not say %q, or the defaults are not in force: %+v", msgs, c.says, p)
+			}
+		})
+	}
+}
+
+// Whatever is pushed, what comes out is the defaults with a reason, or a policy
+// that holds every limit, can be stored, and is read the same when written again.
+func FuzzParsePolicy(f *testing.F) {
+	f.Fuzz(func(t *testing.T, text []byte) {
+		began := time.Now()
+		p, msgs := ParsePolicy(text)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Fatalf("%d bytes took %s", len(text), took)
+		}
+		if msgs != nil {
+			if len(msgs) == 0 || p != DefaultPolicy() {
+				t.Fatalf("refused with %q, and yet %+v", msgs, p)
+			}
+			return
+		}
+		if d := p.CheckTimeout(); p.Version != 1 || d <= 0 || d > maxCheckTime || utf8.RuneCountInString(p.Instructions) > maxInstructions {
+			t.Fatalf("beyond the limits: %+v", p)
+		}
+		for _, s := range []string{p.Agent.Template, p.Checks.Command, p.Instructions} {
+			if s != storable(s) {
+				t.Fatalf("cannot be stored: %q", s)
+			}
+		}
+		again, err := yaml.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(again) > maxPolicyBytes {
+			return
+		}
+		if q, msgs := ParsePolicy(again); msgs != nil || q != p {
+			t.Fatalf("%+v is read back as %+v: %q", p, q, msgs)
+		}
+	})
+}
