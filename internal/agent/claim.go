@@ -18,6 +18,7 @@ func (b *box) claimRuns(ctx context.Context) {
 			select {
 			case <-ctx.Done():
 			case <-b.freed:
+			case <-time.After(b.cfg.Timing.Beat): // room on the disk comes about without a word
 			}
 		} else if err := b.claimRun(ctx, free); err != nil && ctx.Err() == nil {
 			b.log.Warn("claim failed", "error", err)
@@ -28,8 +29,16 @@ func (b *box) claimRuns(ctx context.Context) {
 	}
 }
 
+// roomToClaim is how much of the disk has to be free, unless a tenth of it is
+// less: a run that finds no room is a try of its task wasted.
+const roomToClaim = 256 << 20
+
 // ready tells whether the box may claim, and for how many slots.
 func (b *box) ready() (free int, ok bool) {
+	if room, total := diskFree(b.cfg.DataDir); room < min(roomToClaim, total/10) {
+		b.log.Warn("no room to take work", "free", room)
+		return 0, false
+	}
 	free, taking := b.free()
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -66,13 +66,14 @@ func removeTree(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// diskFree is how many bytes this process may still write under dir.
-func diskFree(dir string) int64 {
+// diskFree is how many bytes this process may still write under dir, and how
+// many the file system holds.
+func diskFree(dir string) (free, total int64) {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
-		return 0
+		return 0, 0
 	}
-	return int64(st.Bavail) * st.Bsize
+	return int64(st.Bavail) * st.Bsize, int64(st.Blocks) * st.Bsize
 }
 
 // lockDir makes this process the only box on a data folder. The lock goes with

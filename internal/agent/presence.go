@@ -34,9 +34,9 @@ func (b *box) present(ctx context.Context) {
 
 func (b *box) presence() protocol.Presence {
 	p := protocol.Presence{
-		Version: b.cfg.Version, State: stateReady, Slots: b.cfg.Slots,
-		DiskFree: diskFree(b.cfg.DataDir), SkewMS: b.skew.Load(),
+		Version: b.cfg.Version, State: stateReady, Slots: b.cfg.Slots, SkewMS: b.skew.Load(),
 	}
+	p.DiskFree, _ = diskFree(b.cfg.DataDir)
 	for _, a := range b.held() {
 		p.Runs = append(p.Runs, a.ref())
 		p.SpoolBytes += a.spool.Bytes()
