@@ -67,8 +67,13 @@ type nameIn struct {
 	Repo  string `json:"repo"`
 }
 
-func (in nameIn) find(tx *db.Tx) (row, error) {
-	r, ok, err := byName.Maybe(tx, tx.Account, in.Owner, in.Repo)
+func (in nameIn) find(tx *db.Tx) (row, error) { return in.get(tx, byName) }
+
+// lock is find that keeps others from changing the row meanwhile.
+func (in nameIn) lock(tx *db.Tx) (row, error) { return in.get(tx, byName.ForUpdate()) }
+
+func (in nameIn) get(tx *db.Tx, q db.Query[row]) (row, error) {
+	r, ok, err := q.Maybe(tx, tx.Account, in.Owner, in.Repo)
 	if err == nil && !ok {
 		err = fault.Missing("repository")
 	}
@@ -109,7 +114,7 @@ func (s *Service) update(ctx context.Context, in updateIn) (Repository, error) {
 		if in.Enabled == nil && in.DonationsEnabled == nil && in.AIFirst == nil && in.CanaryEnabled == nil && in.PublicStatsEnabled == nil {
 			return fault.Field("", "at least one of enabled, donations_enabled, ai_first, canary_enabled, public_stats_enabled is required")
 		}
-		if r, err = in.find(tx); err != nil {
+		if r, err = in.lock(tx); err != nil {
 			return err
 		}
 		if in.Enabled != nil && *in.Enabled && r.Private {

@@ -1,0 +1,368 @@
+package repo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/builtin"
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/event"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+var (
+	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', $2, 2, 0)`)
+	web        = codehost.Repo{Owner: "acme", Name: "web"}
+	everything = []policy.Scope{policy.ReadRepos, policy.WriteRepos}
+)
+
+// site is the repositories of acme and rival at a real code host.
+type site struct {
+	*Service
+	t    *testing.T
+	http http.Handler
+	root string
+	work string
+
+	mu     sync.Mutex
+	pushed []string // branch and commit
+}
+
+func onBoth(t *testing.T, fn func(*testing.T, *site)) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		s := &site{t: t, root: t.TempDir(), work: t.TempDir()}
+		host, err := builtin.New(builtin.Config{Root: s.root, BaseURL: "http://host"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Service = &Service{
+			DB: d, Hub: event.NewHub(nil), Host: host, BaseURL: func() string { return "http://host" }, Logger: slog.New(slog.DiscardHandler),
+			Authenticate: func(_ context.Context, bearer string) (policy.Actor, error) {
+				// <account> or <account>/<scope>
+				account, scope, one := strings.Cut(bearer, "/")
+				if account == "" {
+					return policy.Actor{}, policy.Unauthenticated()
+				}
+				scopes := policy.Scopes(everything...)
+				if one {
+					scopes = policy.Scopes(policy.Scope(scope))
+				}
+				return policy.Actor{Credential: policy.PAT, CredentialID: "t", AccountID: account, Scopes: scopes}, nil
+			},
+			Attempt: func(context.Context, string) (string, []string, string, bool, error) { return "", nil, "", false, nil },
+			Pushed: func(tx *db.Tx, r Ref, branch, sha string) error {
+				tx.AfterCommit(func() {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					s.pushed = append(s.pushed, branch+" "+sha)
+				})
+				return nil
+			},
+			OpenHeads: func(*db.Tx, string) (map[string]string, error) { return nil, nil },
+			Maintain:  func(context.Context, codehost.Repo, time.Time) error { return nil },
+		}
+		s.write("", func(tx *db.Tx) error {
+			_, err := addAccount.Exec(tx, "acme", "self_hosted")
+			_, failed := addAccount.Exec(tx, "rival", "free")
+			return errors.Join(err, failed)
+		})
+		s.http = op.Handler(op.Guard{
+			Authenticate: func(ctx context.Context, r *http.Request) (policy.Actor, error) {
+				return s.Authenticate(ctx, r.Header.Get("X-Caller"))
+			},
+			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
+		}, s.Ops())
+		fn(t, s)
+	})
+}
+
+func (s *site) write(account string, fn func(*db.Tx) error) {
+	s.t.Helper()
+	if err := s.DB.Write(db.WithAccount(context.Background(), account), fn); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// make creates acme/web with one commit on main, and tells of the push.
+func (s *site) make() {
+	s.t.Helper()
+	if err := s.Create(s.t.Context(), web); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.Host.Create(s.t.Context(), web, codehost.CreateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+	s.git("init", "--quiet", "--initial-branch=main")
+	s.push("README", "hello\n")
+}
+
+func (s *site) git(args ...string) string {
+	s.t.Helper()
+	c := exec.Command("git", args...)
+	c.Dir = s.work
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com"}
+	out, err := c.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// push commits a file to the branch that is checked out, pushes it, and tells
+// of it.
+func (s *site) push(path, text string) (sha string) {
+	s.t.Helper()
+	at := filepath.Join(s.work, path)
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+	s.git("add", "--all")
+	s.git("commit", "--quiet", "--message", "Write "+path)
+	branch := s.git("branch", "--show-current")
+	s.git("push", "--quiet", filepath.Join(s.root, "acme", "web.git"), branch)
+	sha = s.git("rev-parse", "HEAD")
+	s.tell(branch, sha)
+	return sha
+}
+
+func (s *site) tell(branch, sha string) {
+	s.t.Helper()
+	e := builtin.PushEvent{Repo: web, Who: "ann", Updates: []builtin.RefUpdate{{Ref: "refs/heads/" + branch, Old: codehost.ZeroSHA, New: sha}, {Ref: "refs/tags/v1", New: sha}}}
+	if err := s.OnPush(s.t.Context(), e); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) call(caller string, status int, method, path, body string, into any) {
+	s.t.Helper()
+	req := httptest.NewRequest(method, path, strings.NewReader(body))
+	req.Header.Set("X-Caller", caller)
+	req.Header.Set("Content-Type", "application/json")
+	rec := httptest.NewRecorder()
+	s.http.ServeHTTP(rec, req)
+	if rec.Code != status {
+		s.t.Fatalf("%s %s %s: %d, want %d: %s", method, path, body, rec.Code, status, rec.Body)
+	}
+	if into != nil {
+		if err := json.Unmarshal(rec.Body.Bytes(), into); err != nil {
+			s.t.Fatalf("%v: %s", err, rec.Body)
+		}
+	}
+}
+
+func TestPolicyFileInForce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		s.make()
+		get := func() (p EffectivePolicy) {
+			t.Helper()
+			s.call("acme", 200, "GET", "/v1/repos/acme/web/policy", "", &p)
+			return p
+		}
+		if p := get(); p.YML != nil || p.Fallback == nil || p.Policy != DefaultPolicy() {
+			t.Errorf("without a file: %+v", p)
+		}
+		yml := "checks: {command: make check}\n"
+		s.push(PolicyPath, yml)
+		if p := get(); p.YML == nil || *p.YML != yml || p.Fallback != nil || p.Policy.Checks.Command != "make check" {
+			t.Errorf("with a file: %+v", p)
+		}
+		// What is pushed may be anything: the defaults are in force, it is said
+		// why, and the push is recorded all the same.
+		for name, text := range map[string]string{
+			"wrong":      "merge: {mode: yolo}\n",
+			"binary":     "version: 1\x00\xff\xfe\n",
+			"U+0000":     `checks: {command: "a\0b"}`,
+			"large":      "#" + strings.Repeat("x", maxPolicyBytes),
+			"very large": "#" + strings.Repeat("x", codehost.MaxFileSize),
+			"laughs":     "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\ninstructions: *b\n",
+		} {
+			sha := s.push(PolicyPath, text)
+			if p := get(); p.YML == nil || p.Fallback == nil || *p.Fallback == "" || p.Policy != DefaultPolicy() {
+				t.Errorf("%s: %+v", name, p)
+			}
+			if last := s.pushed[len(s.pushed)-1]; last != "main "+sha {
+				t.Errorf("%s: the last push told of is %s", name, last)
+			}
+			var r Repository
+			if s.call("acme", 200, "GET", "/v1/repos/acme/web", "", &r); r.PolicyValid == nil || *r.PolicyValid {
+				t.Errorf("%s: policy_valid is %v", name, r.PolicyValid)
+			}
+		}
+		s.git("checkout", "--quiet", "-b", "side")
+		s.push(PolicyPath, "merge: {mode: auto}\n")
+		if p := get(); p.Policy.Merge.Mode != "ask" {
+			t.Error("a branch other than the default one decides the policy")
+		}
+		var verdict PolicyVerdict
+		if s.call("acme", 200, "POST", "/v1/repos/acme/web/policy/validate", `{"yml": "version: 2"}`, &verdict); verdict.OK || len(verdict.Errors) != 1 {
+			t.Errorf("version 2: %+v", verdict)
+		}
+		if s.call("acme", 200, "POST", "/v1/repos/acme/web/policy/validate", `{"yml": ""}`, &verdict); !verdict.OK || len(verdict.Errors) != 0 {
+			t.Errorf("nothing: %+v", verdict)
+		}
+	})
+}
+
+// Pushes are told of in any order, and more than once; what is passed on is
+// where the branch is.
+func TestPushesOutOfOrder(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		s.make()
+		first := s.git("rev-parse", "HEAD")
+		second := s.push("README", "again\n")
+		s.pushed = nil
+		var group sync.WaitGroup
+		for i := range 8 {
+			group.Go(func() { s.tell("main", []string{first, second}[i%2]) })
+		}
+		group.Wait()
+		s.git("push", "--quiet", filepath.Join(s.root, "acme", "web.git"), "main:gone", "main:kept")
+		s.git("push", "--quiet", filepath.Join(s.root, "acme", "web.git"), ":gone")
+		s.tell("gone", second)
+		s.tell("kept", codehost.ZeroSHA)
+		want := slices.Repeat([]string{"main " + second}, 8)
+		want = append(want, "gone "+codehost.ZeroSHA, "kept "+second)
+		if !slices.Equal(s.pushed, want) {
+			t.Errorf("told of %q, want %q", s.pushed, want)
+		}
+	})
+}
+
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		s.make()
+		fresh, foreign := codehost.Repo{Owner: "acme", Name: "fresh"}, codehost.Repo{Owner: "rival", Name: "web"}
+		for name, c := range map[string]struct {
+			password           string
+			repo               codehost.Repo
+			read, push, create bool
+		}{
+			"its own":               {"acme", web, true, true, false},
+			"one that is not there": {"acme", fresh, true, true, true},
+			"a foreign name":        {"acme", foreign, false, false, false},
+			"a foreign repository":  {"rival", web, false, false, false},
+			"a name beside it":      {"rival", fresh, false, false, false},
+			"to read":               {"acme/read:repos", web, true, false, false},
+			"to read a new one":     {"acme/read:repos", fresh, true, false, false},
+			"neither":               {"acme/read:tasks", web, false, false, false},
+			"the impossible name":   {"acme", codehost.Repo{}, false, false, false},
+		} {
+			a, err := s.Access(t.Context(), "x", c.password, c.repo)
+			if err != nil || a.Read != c.read || a.MayPush("refs/heads/main") != c.push || a.Create != c.create {
+				t.Errorf("%s: %+v, %v", name, a, err)
+			}
+			if a.MayPush("refs/wip/r/1") || a.MayPush("refs/heads/") && !c.push {
+				t.Errorf("%s: may push beyond branches and tags", name)
+			}
+		}
+		if _, err := s.Access(t.Context(), "x", "", web); !errors.Is(err, policy.Unauthenticated()) {
+			t.Errorf("a password that is worth nothing: %v", err)
+		}
+
+		// An attempt's token is for one repository and the refs it names.
+		var webID string
+		s.write("acme", func(tx *db.Tx) error {
+			r, _, err := ByName(tx, "acme", "web")
+			webID = r.ID
+			return err
+		})
+		s.Attempt = func(_ context.Context, token string) (string, []string, string, bool, error) {
+			return webID, []string{"refs/heads/svc/a"}, "run:r", token == "live", nil
+		}
+		a, err := s.Access(t.Context(), "x", "live", web)
+		if err != nil || !a.Read || !a.MayPush("refs/heads/svc/a") || a.MayPush("refs/heads/main") || a.MayPush("refs/heads/svc/a/b") || a.Create {
+			t.Errorf("an attempt: %+v, %v", a, err)
+		}
+		for _, other := range []codehost.Repo{fresh, foreign, {}} {
+			if a, err := s.Access(t.Context(), "x", "live", other); err != nil || a.Read || a.Create || len(a.Push) > 0 {
+				t.Errorf("an attempt at %s: %+v, %v", other, a, err)
+			}
+		}
+	})
+}
+
+func TestCreateRaces(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				if err := s.Create(context.Background(), web); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		var page struct{ Data []Repository }
+		if s.call("acme", 200, "GET", "/v1/repos", "", &page); len(page.Data) != 1 {
+			t.Errorf("%d repositories", len(page.Data))
+		}
+		if err := s.Create(t.Context(), codehost.Repo{Owner: "nobody", Name: "web"}); err == nil {
+			t.Error("a repository of nobody's was made")
+		}
+	})
+}
+
+func TestSwitches(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		s.make()
+		var r Repository
+		s.call("acme", 200, "PATCH", "/v1/repos/acme/web", `{"enabled": false, "ai_first": true}`, &r)
+		if r.Enabled || !r.AIFirst || r.CanaryEnabled {
+			t.Errorf("%+v", r)
+		}
+		s.call("acme", 400, "PATCH", "/v1/repos/acme/web", `{}`, nil)
+		for _, path := range []string{"/v1/repos/acme/web", "/v1/repos/acme/nothing"} {
+			s.call("rival", 404, "GET", path, "", nil)
+			s.call("rival", 404, "GET", path+"/policy", "", nil)
+			s.call("rival", 404, "PATCH", path, `{"enabled": true}`, nil)
+			s.call("rival", 404, "POST", path+"/policy/validate", `{"yml": ""}`, nil)
+		}
+		// Switches that are turned at once are all turned.
+		names := []string{"donations_enabled", "ai_first", "canary_enabled", "public_stats_enabled", "enabled"}
+		for _, to := range []string{"true", "false"} {
+			var group sync.WaitGroup
+			for _, name := range names {
+				group.Go(func() { s.call("acme", 200, "PATCH", "/v1/repos/acme/web", `{"`+name+`": `+to+`}`, nil) })
+			}
+			group.Wait()
+			s.call("acme", 200, "GET", "/v1/repos/acme/web", "", &r)
+			if on := to == "true"; r.Enabled != on || r.DonationsEnabled != on || r.AIFirst != on || r.CanaryEnabled != on || r.PublicStatsEnabled != on {
+				t.Errorf("all turned %s at once: %+v", to, r)
+			}
+		}
+		s.write("rival", func(tx *db.Tx) error {
+			_, err := Install(tx, "rival", "secret", BuiltIn, "main", true)
+			return err
+		})
+		s.call("rival", 402, "PATCH", "/v1/repos/rival/secret", `{"enabled": true}`, nil)
+		s.call("rival", 200, "PATCH", "/v1/repos/rival/secret", `{"enabled": false}`, nil)
+	})
+}
