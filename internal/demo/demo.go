@@ -228,8 +228,12 @@ func (d *demo) box(ctx context.Context, c *client.Client) (stop func(), err erro
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	gone := make(chan error, 1)
-	go func() { gone <- cmd.Wait() }()
+	var ended error // once gone is closed
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		ended = cmd.Wait()
+	}()
 	stop = func() {
 		cmd.Process.Signal(syscall.SIGTERM)
 		select {
@@ -261,8 +265,8 @@ func (d *demo) box(ctx context.Context, c *client.Client) (stop func(), err erro
 		case <-ctx.Done():
 			stop()
 			return nil, ctx.Err()
-		case err := <-gone:
-			return nil, fmt.Errorf("the box ended (%w); see %s", err, logFile.Name())
+		case <-gone:
+			return nil, fmt.Errorf("the box ended (%w); see %s", ended, logFile.Name())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

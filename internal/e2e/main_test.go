@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 )
 
@@ -44,7 +43,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(root)
 	program = filepath.Join(root, "yardmaster")
-	build := exec.Command(filepath.Join(runtime.GOROOT(), "bin", "go"), "build", "-o", program, "yardmaster/cmd/yardmaster")
+	build := exec.Command("go", "build", "-o", program, "yardmaster/cmd/yardmaster")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v: %v\n%s", build, err, out)
 		return 1

@@ -80,10 +80,9 @@ func TestRules(t *testing.T) {
 	} {
 		err := c.rule.Check(c.actor)
 		var f *fault.Error
-		if slug := ""; errors.As(err, &f) {
-			slug = f.Slug
-			if slug != c.slug {
-				t.Errorf("%s: %s, want %q", name, slug, c.slug)
+		if errors.As(err, &f) {
+			if f.Slug != c.slug {
+				t.Errorf("%s: %s, want %q", name, f.Slug, c.slug)
 			}
 		} else if c.slug != "" {
 			t.Errorf("%s: allowed, want %s", name, c.slug)

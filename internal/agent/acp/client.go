@@ -26,7 +26,7 @@ type Client struct{ c *conn }
 // process; Done tells when.
 func NewClient(w io.Writer, r io.Reader, h Handler) *Client {
 	c := &Client{newConn(w, clientSide{h})}
-	go c.c.read(r) // the error is kept for the calls it fails
+	go func() { _ = c.c.read(r) }() // the error is kept for the calls it fails
 	return c
 }
 

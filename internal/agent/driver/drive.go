@@ -267,7 +267,7 @@ func (s *session) toldFailure() error {
 
 // cancel does not wait for an agent that has stopped reading.
 func (s *session) cancel() {
-	go s.client.Cancel(s.id) // if it fails the agent is gone, and the prompt fails with it
+	go func() { _ = s.client.Cancel(s.id) }() // if it fails the agent is gone, and the prompt fails with it
 }
 
 func (s *session) hook(f func()) {

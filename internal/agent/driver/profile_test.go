@@ -113,8 +113,9 @@ func TestOpencodeConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c struct {
-		Model, Small_model string
-		Provider           map[string]struct {
+		Model      string
+		SmallModel string `json:"small_model"`
+		Provider   map[string]struct {
 			Models map[string]struct{ Limit struct{ Context int } }
 		}
 		Permission map[string]string
@@ -122,7 +123,7 @@ func TestOpencodeConfiguration(t *testing.T) {
 	if err := json.Unmarshal([]byte(l.Env["OPENCODE_CONFIG_CONTENT"]), &c); err != nil {
 		t.Fatal(err)
 	}
-	if c.Model != "box/vendor/m-1" || c.Small_model != "box/tiny" || len(c.Provider["box"].Models) != 2 ||
+	if c.Model != "box/vendor/m-1" || c.SmallModel != "box/tiny" || len(c.Provider["box"].Models) != 2 ||
 		c.Provider["box"].Models["tiny"].Limit.Context != 1000 || c.Permission["bash"] != "allow" {
 		t.Errorf("%+v", c)
 	}

@@ -196,7 +196,7 @@ func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, s *session, a
 // closeWrite passes on that one side has said all it will say.
 func closeWrite(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
-		half.CloseWrite()
+		_ = half.CloseWrite() // the other side has gone before
 		return
 	}
 	c.Close()

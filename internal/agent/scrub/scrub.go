@@ -6,6 +6,7 @@
 package scrub
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"sync"
@@ -99,11 +100,11 @@ func (w *writer) Write(p []byte) (int, error) {
 }
 
 func (w *writer) Close() error {
-	switch w.err {
-	case nil:
-		w.flush(true)
-	case io.ErrClosedPipe:
+	if errors.Is(w.err, io.ErrClosedPipe) {
 		return nil
+	}
+	if w.err == nil {
+		w.flush(true)
 	}
 	err := w.err
 	w.err = io.ErrClosedPipe

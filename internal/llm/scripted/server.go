@@ -129,12 +129,12 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(object{"type": "error", "error": object{"type": class, "code": class, "message": message}})
+	_ = json.NewEncoder(w).Encode(object{"type": "error", "error": object{"type": class, "code": class, "message": message}})
 }
 
 func document(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(v)
+	_ = json.NewEncoder(w).Encode(v) // the caller may be gone
 }
 
 // wait answers false when the caller went away.
