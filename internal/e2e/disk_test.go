@@ -72,14 +72,19 @@ func TestDiskFullWithTheAgentsHome(t *testing.T) {
 func TestDiskFullWithTheWork(t *testing.T) {
 	st := newStack(t)
 	st.script("work", `head -c 64000000 /dev/zero >big 2>/dev/null || `+talk+`; rm big; `+deliver)
+	st.script("little", deliver)
 	small := st.small("small")
 	id := st.file("work", "Need more than a small box has")
+	little := st.file("little", "Need little")
 	if r := st.ends(id, 1); r.FailureKind != "storage_failed" {
 		t.Errorf("the first try ended as %+v", r)
 	}
-	// There is room again once the run is over: what needs little is done.
-	st.script("little", deliver)
-	st.merges(st.file("little", "Need little"))
+	// The next in the queue is not dragged along: the box waits until the run
+	// has left its disk.
+	st.merges(little)
+	if got := st.outcomes(little); got != "succeeded" {
+		t.Errorf("the tries of what needs little: %s", got)
+	}
 	small.stop()
 	if text := small.output(); strings.Contains(text, "panic") {
 		t.Errorf("the box panicked")
