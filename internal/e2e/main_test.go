@@ -43,6 +43,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(root)
 	program = filepath.Join(root, "yardmaster")
+	// The toolchain that runs a test comes first on its path.
 	build := exec.Command("go", "build", "-o", program, "yardmaster/cmd/yardmaster")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v: %v\n%s", build, err, out)

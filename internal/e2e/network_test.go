@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"yardmaster/internal/agent"
 )
@@ -96,14 +95,10 @@ func TestBoxBrieflyCutOffGoesOn(t *testing.T) {
 	st.until("some lines are stored", func() bool { return len(st.lines(r)) > 10 })
 	http.cut()
 	nats.cut()
-	cut := time.Now()
 	before := len(st.times(ticks))
 	st.until("the agent works on without a line", func() bool { return len(st.times(ticks)) > before+15 })
 	http.mend()
 	nats.mend()
-	if gap := time.Since(cut); gap > 3*time.Second {
-		t.Logf("the cut took %s: this machine is slow", gap)
-	}
 	st.until("what was said meanwhile is stored", func() bool { return len(st.lines(r)) > before+15 })
 	far.release(r)
 	st.merges(id)

@@ -240,7 +240,7 @@ func TestVerifyNoticesWhatIsWrong(t *testing.T) {
 		`UPDATE pulls SET merge_sha = head_sha`,
 		`DELETE FROM audit WHERE kind = 'task.claimed'`,
 		`DELETE FROM audit WHERE kind = 'run.ended'`,
-		`INSERT INTO audit SELECT id || 'x', account_id, at, actor, kind, object, repo_id, request_id, data FROM audit WHERE kind = 'task.merged'`,
+		`INSERT INTO audit (id, account_id, at, actor, kind, object, repo_id, request_id, data) SELECT id || 'x', account_id, at, actor, kind, object, repo_id, request_id, data FROM audit WHERE kind = 'task.merged'`,
 	} {
 		copied := fmt.Sprintf("harmed%d.db", stacks.Add(1))
 		d, err := sql.Open("sqlite", "file:"+st.path("server/yardmaster.db"))
