@@ -43,6 +43,7 @@ func commands() []command {
 		{"task watch", "ID", "follow a task until it ends", runTaskWatch},
 		{"pr approve", "ID", "approve what is asked about a pull request's current head", runPRApprove},
 		{"key add", "--provider NAME [flags]", "add a model key (read from standard input)", runKeyAdd},
+		{"mail", "[--data DIR] [NUMBER]", "list the mails of a server without SMTP, or show one", runMail},
 		{"call", "CAPABILITY [name=value …]", "call any capability of the API", runCall},
 		{"openapi", "", "print the OpenAPI document", runOpenAPI},
 		{"version", "", "print the version", runVersion},

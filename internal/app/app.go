@@ -25,6 +25,7 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/event"
 	"yardmaster/internal/llm/scripted"
+	"yardmaster/internal/mail"
 	"yardmaster/internal/seal"
 )
 
@@ -47,6 +48,7 @@ type App struct {
 	bus   *bus.Bus
 	hub   *event.Hub
 	ring  *seal.Keyring
+	mail  *mail.Outbox
 	host  *builtin.Host
 	model *scripted.Server
 	base  string // address others reach us at
@@ -93,6 +95,9 @@ func (a *App) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.hub = event.NewHub(nil)
+	if a.mail, err = outbox(a); err != nil {
+		return err
+	}
 	if a.host, err = builtin.New(builtin.Config{Root: filepath.Join(a.cfg.Data, "git"), BaseURL: a.base, Logger: a.log}); err != nil {
 		return err
 	}
@@ -101,6 +106,19 @@ func (a *App) open(ctx context.Context) (err error) {
 	}
 	a.parts = a.wire()
 	return nil
+}
+
+// outbox sends through the configured server, or into a folder.
+func outbox(a *App) (*mail.Outbox, error) {
+	o := &mail.Outbox{DB: a.db, Hub: a.hub, Ring: a.ring, From: a.cfg.MailFrom, Logger: a.log, Transport: mail.Folder{Dir: filepath.Join(a.cfg.Data, "mail")}}
+	if a.cfg.SMTPURL != "" {
+		server, err := mail.ParseSMTP(a.cfg.SMTPURL)
+		if err != nil {
+			return nil, fmt.Errorf("smtp-url: %w", err)
+		}
+		o.Transport = server
+	}
+	return o, nil
 }
 
 func (a *App) startBus(ctx context.Context) error {

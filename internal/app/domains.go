@@ -74,7 +74,7 @@ func Document() ([]byte, error) {
 func (a *App) loops() []func(context.Context) error {
 	p := a.parts
 	return []func(context.Context) error{
-		p.repo.Loop, p.pull.Loop, p.run.Loop, p.box.Loop, a.ingest,
+		p.repo.Loop, p.pull.Loop, p.run.Loop, p.box.Loop, a.mail.Loop, a.ingest,
 	}
 }
 

@@ -36,6 +36,8 @@ type Config struct {
 	Scenario   string        `key:"scenario" doc:"YAML file the scripted model answers from; a built-in one when empty"`
 	QueueCap   int           `key:"queue-cap" default:"-1" doc:"most pending tasks of an account; -1 is no cap"`
 	Seats      int           `key:"seats" doc:"runs an account may have at once; max(2, processors) when 0"`
+	SMTPURL    string        `key:"smtp-url" doc:"smtp://, smtps:// or smtp+plain://USER:PASSWORD@HOST:PORT that sends mail; without it mails are files in the data folder" secret:"true"`
+	MailFrom   string        `key:"mail-from" default:"Yardmaster <yardmaster@localhost>" doc:"sender of mails"`
 	LogLevel   string        `key:"log-level" default:"info" doc:"debug, info, warn or error"`
 	LogFormat  string        `key:"log-format" default:"text" doc:"text or json"`
 	Lease      time.Duration `key:"lease" default:"60s" doc:"how long a silent box may work on; it stops itself before, and its work is handed on at 1.25 times this"`

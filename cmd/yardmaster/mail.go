@@ -1,0 +1,48 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"yardmaster/internal/mail"
+)
+
+func runMail(_ context.Context, args []string) error {
+	fl := flags("mail")
+	data := fl.String("data", cmp.Or(os.Getenv("YARDMASTER_DATA"), "./yardmaster-data"), "the server's data folder (YARDMASTER_DATA)")
+	plain, err := parse(fl, args)
+	if err != nil {
+		return err
+	}
+	letters, err := mail.Folder{Dir: filepath.Join(*data, "mail")}.List()
+	if err != nil {
+		return err
+	}
+	if len(plain) == 0 {
+		return listMails(os.Stdout, letters)
+	}
+	n, err := strconv.Atoi(plain[0])
+	if err != nil || n < 1 || n > len(letters) || len(plain) > 1 {
+		return fmt.Errorf("there is no mail %q: name one of the %d by its number", plain, len(letters))
+	}
+	l := letters[n-1]
+	_, err = fmt.Printf("Date:    %s\nFrom:    %s\nTo:      %s\nSubject: %s\n\n%s\n", l.At.Local().Format(time.RFC1123Z), l.From, l.To, l.Subject, l.Text)
+	return err
+}
+
+// listMails prints the newest last, which is where a reader of a terminal looks.
+func listMails(w io.Writer, letters []mail.Letter) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NUMBER\tDATE\tTO\tSUBJECT")
+	for i, l := range letters {
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\n", i+1, l.At.Local().Format(time.DateTime), l.To, l.Subject)
+	}
+	return t.Flush()
+}

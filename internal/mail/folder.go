@@ -1,0 +1,101 @@
+package mail
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"mime/quotedprintable"
+	netmail "net/mail"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Folder keeps letters as .eml files, one each, readable by its owner only.
+type Folder struct{ Dir string }
+
+const suffix = ".eml"
+
+// Send writes a letter to its file; the same letter again, to the same one.
+func (f Folder) Send(_ context.Context, l Letter) error {
+	text, err := l.bytes()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(f.Dir, ".mail-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // gone by then if all went well
+	_, err = tmp.Write(text)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if closed := tmp.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("write mail %s: %w", l.ID, err)
+	}
+	return os.Rename(tmp.Name(), filepath.Join(f.Dir, l.ID+suffix))
+}
+
+// List reads the letters of the folder, oldest first. A folder that nobody has
+// written to is empty.
+func (f Folder) List() ([]Letter, error) {
+	paths, err := fs.Glob(os.DirFS(f.Dir), "*"+suffix)
+	if err != nil {
+		return nil, err
+	}
+	var all []Letter // ids, and so the names of files, are in the order of time
+	for _, p := range paths {
+		l, err := f.read(p)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", filepath.Join(f.Dir, p), err)
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+func (f Folder) read(name string) (Letter, error) {
+	file, err := os.Open(filepath.Join(f.Dir, name))
+	if err != nil {
+		return Letter{}, err
+	}
+	defer file.Close()
+	m, err := netmail.ReadMessage(file)
+	if err != nil {
+		return Letter{}, err
+	}
+	l := Letter{ID: strings.TrimSuffix(name, suffix)}
+	if l.At, err = m.Header.Date(); err != nil {
+		l.At = time.Time{}
+	}
+	if l.To, err = bare(m.Header, "To"); err != nil {
+		return Letter{}, err
+	}
+	if l.From, err = bare(m.Header, "From"); err != nil {
+		return Letter{}, err
+	}
+	if l.Subject, err = new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); err != nil {
+		return Letter{}, err
+	}
+	text, err := io.ReadAll(quotedprintable.NewReader(m.Body))
+	l.Text = strings.ReplaceAll(string(text), "\r\n", "\n")
+	return l, err
+}
+
+func bare(h netmail.Header, name string) (string, error) {
+	a, err := netmail.ParseAddress(h.Get(name))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return a.Address, nil
+}

@@ -1,0 +1,71 @@
+// Package mail sends what the service writes to people. A mail is a row of the
+// outbox, written in the transaction of its cause, so that neither exists
+// without the other; the outbox hands it to the one transport there is: an
+// SMTP server, or a folder of .eml files where none is configured. A mail that
+// cannot be sent is tried again and again, and its row is never lost.
+package mail
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+)
+
+// Message is a mail as its cause writes it: plain text to one person.
+type Message struct {
+	To      string
+	Subject string
+	Text    string
+}
+
+// Letter is a mail on its way out. A letter that is sent twice has the same ID
+// both times, by which mail programs tell that it is one.
+type Letter struct {
+	Message
+	ID   string
+	From string
+	At   time.Time
+}
+
+// Transport carries letters out. An error is worth another try unless it is
+// marked with permanent.
+type Transport interface {
+	Send(ctx context.Context, l Letter) error
+}
+
+var errPermanent = errors.New("the mail will never be accepted")
+
+func permanent(err error) error { return fmt.Errorf("%w: %w", errPermanent, err) }
+
+// compose writes a letter in the form of RFC 5322.
+func (l Letter) compose() (*gomail.Msg, error) {
+	m := gomail.NewMsg(gomail.WithEncoding(gomail.EncodingQP))
+	if err := m.From(l.From); err != nil {
+		return nil, fmt.Errorf("the sender's address: %w", err)
+	}
+	if err := m.To(l.To); err != nil {
+		return nil, permanent(fmt.Errorf("the recipient's address: %w", err))
+	}
+	m.Subject(l.Subject)
+	m.SetMessageIDWithValue(l.ID + "@yardmaster")
+	m.SetDateWithValue(l.At)
+	m.SetGenHeader("Auto-Submitted", "auto-generated")
+	m.SetBodyString(gomail.TypeTextPlain, l.Text)
+	return m, nil
+}
+
+func (l Letter) bytes() ([]byte, error) {
+	m, err := l.compose()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if _, err := m.WriteTo(&b); err != nil {
+		return nil, fmt.Errorf("write mail %s: %w", l.ID, err)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,122 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/id"
+	"yardmaster/internal/seal"
+)
+
+// How mails are sent: who takes one holds it for a while, and what is due is
+// looked for whenever a mail is posted and every sweep.
+const (
+	lease = 5 * time.Minute // longer than a batch of tries takes
+	sweep = 15 * time.Second
+)
+
+// ladder is how long to wait after each failure; after the last step the mail
+// has failed. Its row stays.
+var ladder = []time.Duration{
+	10 * time.Second, time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+}
+
+// Outbox is the mail that is owed.
+type Outbox struct {
+	DB        *db.DB
+	Hub       *event.Hub
+	Ring      *seal.Keyring
+	Transport Transport
+	From      string // address of the sender
+	Logger    *slog.Logger
+}
+
+const topic = "mails"
+
+// Post owes a mail, together with what else its transaction does.
+func (o *Outbox) Post(tx *db.Tx, m Message) error {
+	mail := id.New()
+	sealed := o.Ring.Seal(purpose(mail), []byte(m.Text))
+	if _, err := insert.Exec(tx, mail, m.To, m.Subject, sealed, tx.Micros()); err != nil {
+		return err
+	}
+	o.Hub.Notify(tx, topic)
+	return nil
+}
+
+func purpose(mail string) string { return "mail/" + mail }
+
+// Loop sends what is due until ctx ends. Any node may run it: what is due is
+// taken in the database.
+func (o *Outbox) Loop(ctx context.Context) error {
+	tick := time.NewTicker(sweep)
+	defer tick.Stop()
+	for {
+		news := o.Hub.Watch(topic)
+		if err := o.pass(ctx); err != nil && ctx.Err() == nil {
+			o.Logger.ErrorContext(ctx, "send mails", slog.Any("error", err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-news:
+		case <-tick.C:
+		}
+	}
+}
+
+// pass sends all that is due now.
+func (o *Outbox) pass(ctx context.Context) error {
+	for {
+		var batch []row
+		err := o.DB.Write(ctx, func(tx *db.Tx) (err error) {
+			batch, err = takeDue.All(tx, tx.Micros(), db.Micros(tx.Now.Add(lease)))
+			return err
+		})
+		if err != nil || len(batch) == 0 {
+			return err
+		}
+		for _, r := range batch {
+			if err := o.deliver(ctx, r); err != nil {
+				return fmt.Errorf("mail %s: %w", r.ID, err)
+			}
+		}
+	}
+}
+
+// deliver makes one try and stores how it ended. A try that this process did
+// not live to see end is repeated after the lease.
+func (o *Outbox) deliver(ctx context.Context, r row) error {
+	err := o.send(ctx, r)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return o.DB.Write(ctx, func(tx *db.Tx) error {
+		if err == nil {
+			_, err := delivered.Exec(tx, r.ID, r.Tries, tx.Micros())
+			return err
+		}
+		o.Logger.WarnContext(ctx, "a mail was not sent", slog.String("mail", r.ID), slog.Int("try", r.Tries), slog.Any("error", err))
+		state, at := failed, tx.Now
+		if r.Tries <= len(ladder) && !errors.Is(err, errPermanent) {
+			state, at = due, tx.Now.Add(ladder[r.Tries-1])
+		}
+		_, err := refused.Exec(tx, r.ID, r.Tries, state, at, err.Error())
+		return err
+	})
+}
+
+func (o *Outbox) send(ctx context.Context, r row) error {
+	text, err := o.Ring.Unseal(purpose(r.ID), r.Sealed)
+	if err != nil {
+		return permanent(err)
+	}
+	return o.Transport.Send(ctx, Letter{
+		Message: Message{To: r.Recipient, Subject: r.Subject, Text: string(text)}, ID: r.ID, From: o.From, At: r.CreatedAt,
+	})
+}

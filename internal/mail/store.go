@@ -1,0 +1,36 @@
+package mail
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+// States of a mail.
+const (
+	due    = "due"
+	sent   = "sent"
+	failed = "failed"
+)
+
+type row struct {
+	ID        string
+	Recipient string
+	Subject   string
+	Sealed    string
+	Tries     int
+	CreatedAt time.Time
+}
+
+var (
+	insert = db.S(`INSERT INTO mails (id, recipient, subject, sealed, state, due_at, created_at) VALUES ($1, $2, $3, $4, 'due', $5, $5)`)
+	// The rows stay due: whoever takes them and dies gives them back by the end
+	// of the lease, which is due_at.
+	takeDue = db.Q[row](`UPDATE mails SET due_at = $2, tries = tries + 1
+		WHERE id IN (SELECT id FROM mails WHERE state = 'due' AND due_at <= $1 ORDER BY due_at LIMIT 8)
+			AND state = 'due' AND due_at <= $1
+		RETURNING id, recipient, subject, sealed, tries, created_at`)
+	// tries tells the holder of the lease from those before it.
+	delivered = db.S(`UPDATE mails SET state = 'sent', sealed = '', sent_at = $3, last_error = NULL WHERE id = $1 AND tries = $2 AND state = 'due'`)
+	refused   = db.S(`UPDATE mails SET state = $3, due_at = $4, last_error = $5 WHERE id = $1 AND tries = $2 AND state = 'due'`)
+)
