@@ -28,12 +28,19 @@ const (
 	workerQueue    = 32
 	retryFirst     = 250 * time.Millisecond
 	retryLast      = 8 * time.Second
+	earlyTries     = 5                     // of an envelope whose predecessors are missing, within 8 s
 	retryGap       = 20 * time.Millisecond // by which later ones come after the one that failed
 )
 
 // ErrReject is wrapped by an Ingest callback for an envelope that will never be
 // welcome: it is thrown away instead of being delivered again.
 var ErrReject = errors.New("bus: event rejected")
+
+// ErrEarly is wrapped by an Ingest callback for an envelope whose predecessors it
+// has not seen. Another node may have them under way, so it comes again, but
+// only a few times: a box that leaves gaps must not take up the room of others.
+// What is thrown away an honest box sends once more, after its next hello.
+var ErrEarly = errors.New("bus: event before its predecessors")
 
 // IngestFunc takes the events of one attempt and returns nil once they are
 // committed.
@@ -151,6 +158,10 @@ func (in *ingest) take(ctx context.Context, held backlog, m jetstream.Msg) {
 		held.remove(subject, seq)
 		log.Warn("event thrown away", "subject", subject, "seq", seq, "error", err)
 		in.settled(m, m.Term())
+	case errors.Is(err, ErrEarly) && held.early(subject, seq) >= earlyTries:
+		held.drop(subject, seq)
+		log.Warn("event thrown away", "subject", subject, "seq", seq, "error", err)
+		in.settled(m, m.Term())
 	default:
 		delay, failures := held.fail(subject, seq)
 		if failures == 1 {
@@ -191,6 +202,7 @@ type backlog map[string]*heldBack
 type heldBack struct {
 	seqs     []uint64  // stream sequences, ascending
 	failures int       // of the first one
+	early    int       // how often in a row the first one's predecessors were missing
 	due      time.Time // when the first one comes again
 }
 
@@ -214,6 +226,15 @@ func (l backlog) fail(subject string, seq uint64) (delay time.Duration, failures
 	return delay, held.failures
 }
 
+// early notes that the first message of a subject came before its predecessors,
+// and tells how often that was so in a row. Those behind it have the same gap
+// before them: the count goes on until one is taken.
+func (l backlog) early(subject string, seq uint64) int {
+	held := l.add(subject, seq)
+	held.early++
+	return held.early
+}
+
 func (l backlog) add(subject string, seq uint64) *heldBack {
 	held := l[subject]
 	if held == nil {
@@ -227,13 +248,17 @@ func (l backlog) add(subject string, seq uint64) *heldBack {
 }
 
 func (l backlog) remove(subject string, seq uint64) {
-	held := l[subject]
-	if held == nil {
-		return
+	if held := l[subject]; held != nil {
+		held.failures, held.early = 0, 0
+		l.drop(subject, seq)
 	}
+}
+
+// drop is remove for a message that was not taken.
+func (l backlog) drop(subject string, seq uint64) {
+	held := l[subject]
 	if at, found := slices.BinarySearch(held.seqs, seq); found {
 		held.seqs = slices.Delete(held.seqs, at, at+1)
-		held.failures = 0
 	}
 	if len(held.seqs) == 0 {
 		delete(l, subject)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"yardmaster/internal/bus"
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -63,7 +64,16 @@ func (s *Service) Serve(ctx context.Context) (stop func(), err error) {
 			return nil, fmt.Errorf("run: answer %s: %w", method, err)
 		}
 	}
-	return s.Bus.Ingest(ctx, s.Ingest)
+	return s.Bus.Ingest(ctx, s.take)
+}
+
+// take is Ingest for the bus: what cannot be stored now cannot be stored later.
+func (s *Service) take(ctx context.Context, boxID string, e protocol.Envelope) error {
+	err := s.Ingest(ctx, boxID, e)
+	if fault.IsKind(err, fault.Invalid) {
+		err = fmt.Errorf("%w: %w", bus.ErrReject, err)
+	}
+	return err
 }
 
 // call decodes what a box asks.

@@ -3,11 +3,11 @@ package run
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"yardmaster/internal/bus"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
@@ -16,7 +16,7 @@ import (
 
 // errAgain brings an envelope back: what comes before it is not stored yet, or
 // was stored at this very moment.
-var errAgain = errors.New("run: events out of order")
+var errAgain = fmt.Errorf("run: events out of order: %w", bus.ErrEarly)
 
 // Limits on what a box's words may take up, in bytes.
 const (
