@@ -133,3 +133,38 @@ func TestClaimWaits(t *testing.T) {
 		}
 	})
 }
+
+func TestConfiguredLease(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		const lease = 12 * time.Second
+		f.Lease = lease
+		scan := func(after time.Duration, taskID string, want task.Status) {
+			t.Helper()
+			f.pass(after)
+			if err := f.Scan(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			f.wantStatus(taskID, want)
+		}
+		// A claim that nobody accepts is given away after a third of it.
+		taskID := f.create(task.KindWork)
+		f.claim(f.boxes[0])
+		scan(lease/3-time.Second, taskID, task.Claimed)
+		scan(2*time.Second, taskID, task.Pending)
+		// One that was accepted, after five quarters.
+		st := f.claim(f.boxes[0])
+		r, err := f.Accept(context.Background(), f.boxes[0], protocol.Accept{Run: st.Run, Attempt: st.Attempt})
+		if err != nil || !r.OK || r.LeaseMS != lease.Milliseconds() || st.LeaseMS != lease.Milliseconds() {
+			t.Errorf("claimed for %d ms, accepted: %+v, %v", st.LeaseMS, r, err)
+		}
+		scan(lease*5/4-time.Second, taskID, task.Claimed)
+		scan(2*time.Second, taskID, task.Pending)
+		// Of a run that is over, a box still hears what was stored.
+		f.pass(time.Hour)
+		st = f.claim(f.boxes[0])
+		f.mustSay(f.boxes[0], st, 1, ev(protocol.EventAccepted, nil), finished(protocol.Finished{State: protocol.Failed}))
+		if r, err = f.Renew(context.Background(), f.boxes[0], protocol.Renew{Run: st.Run, Attempt: st.Attempt}); err != nil || r.OK || r.CommittedSeq != 2 {
+			t.Errorf("renewal of a run that is over: %+v, %v", r, err)
+		}
+	})
+}
