@@ -120,7 +120,7 @@ func (o *Op) parameters(req *http.Request, v reflect.Value, e *errs) (sent func(
 			}
 		}
 	}
-	if seen != len(q) {
+	if seen != len(q) && !o.Lenient {
 		for k := range q {
 			if f := o.in.byName[k]; f != nil && f.where == inQuery {
 				continue
@@ -247,7 +247,9 @@ func (o *Op) decode(b []byte, in any, e *errs) (map[string]bool, error) {
 	present := make(map[string]bool, len(keys))
 	for k := range keys {
 		if f := o.in.byName[k]; f == nil || f.where != inBody {
-			e.add(clip(k), "is not a field of this request")
+			if !o.Lenient {
+				e.add(clip(k), "is not a field of this request")
+			}
 			delete(keys, k)
 			continue
 		}
@@ -325,7 +327,9 @@ func (o *Op) form(body string, in any, e *errs) (map[string]bool, error) {
 		f := o.in.byName[k]
 		switch {
 		case f == nil || f.where != inBody:
-			e.add(clip(k), "is not a field of this form")
+			if !o.Lenient {
+				e.add(clip(k), "is not a field of this form")
+			}
 		case len(vals) != 1 || !set(v.FieldByIndex(f.Index), vals[0]):
 			e.add(k, "must be "+kindName(f.Type))
 		default:

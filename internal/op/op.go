@@ -16,6 +16,7 @@ import (
 	"context"
 	"reflect"
 
+	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 )
 
@@ -33,8 +34,11 @@ type Row struct {
 	Refuses []Refusal // what it refuses beyond the statuses every row shares
 	MaxBody int64     // bytes of the body, 1 MiB when zero
 	Form    bool      // also takes application/x-www-form-urlencoded
+	Lenient bool      // inputs that it does not know are ignored, as RFC 6749 and 7591 demand
 	NoStore bool      // the answer holds a one-time secret
 	Resume  bool      // streams: Last-Event-ID is understood
+	// Recast adds to every refusal what a protocol of its own demands of it.
+	Recast func(*fault.Error) *fault.Error
 }
 
 // Refusal is a published way to fail.

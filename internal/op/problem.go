@@ -50,8 +50,11 @@ func (s *server) problem(req *http.Request, f *fault.Error) Problem {
 }
 
 // fail answers with the problem of err.
-func (s *server) fail(w http.ResponseWriter, req *http.Request, _ *Op, err error) {
+func (s *server) fail(w http.ResponseWriter, req *http.Request, o *Op, err error) {
 	f := fault.From(err)
+	if o != nil && o.Recast != nil {
+		f = o.Recast(f)
+	}
 	p := s.problem(req, f)
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
