@@ -33,11 +33,31 @@ func (j *JSON[T]) Scan(src any) error {
 	j.V = *new(T)
 	switch s := src.(type) {
 	case string:
+		if empty(s, any(&j.V)) {
+			return nil
+		}
 		return json.Unmarshal([]byte(s), &j.V)
 	case []byte:
 		return json.Unmarshal(s, &j.V)
 	}
 	return fmt.Errorf("JSON from %T", src)
+}
+
+// empty reads the text of most lists and maps without a decoder.
+func empty(text string, to any) bool {
+	switch to := to.(type) {
+	case *[]string:
+		if text == "[]" {
+			*to = []string{}
+			return true
+		}
+	case *map[string]string:
+		if text == "{}" {
+			*to = map[string]string{}
+			return true
+		}
+	}
+	return false
 }
 
 // microTime and nullMicroTime scan microseconds.
