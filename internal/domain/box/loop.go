@@ -165,13 +165,27 @@ func (b *beats) take() map[string]protocol.Presence {
 	return out
 }
 
+// Most that is kept of a beat: the version's length in bytes, and runs.
+const (
+	maxVersion = 100
+	maxRuns    = 256
+)
+
+// sane takes out of a beat what cannot be stored: the beats of many boxes are
+// stored at once, and none may spoil the others'.
+func sane(p protocol.Presence) protocol.Presence {
+	p.Version = strings.ReplaceAll(strings.ToValidUTF8(p.Version[:min(len(p.Version), maxVersion)], ""), "\x00", "")
+	p.Runs = p.Runs[:min(len(p.Runs), maxRuns)]
+	return p
+}
+
 // watch collects beats. That the bus has forgotten one is no news: the sweep
 // goes by the age of what is stored.
 func (s *Service) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := s.Bus.WatchPresence(ctx, func(boxID string, p *protocol.Presence) {
 			if p != nil {
-				s.beats.put(boxID, *p)
+				s.beats.put(boxID, sane(*p))
 			}
 		})
 		if err == nil {

@@ -1,0 +1,33 @@
+package box
+
+import (
+	"strings"
+	"testing"
+
+	"yardmaster/internal/protocol"
+)
+
+// A beat that cannot be stored as it is spoils neither its own box's presence
+// nor that of another, whose beat is stored along with it.
+func TestHostileBeat(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		f.run()
+		evil, honest := f.join(), f.join()
+		for _, m := range []struct {
+			box string
+			err error
+		}{
+			{evil.ID, evil.conn.Beat(protocol.Presence{Version: "1\x00" + strings.Repeat("9", 5000), State: "ready", Runs: make([]protocol.RunRef, 1000)})},
+			{honest.ID, honest.conn.Beat(protocol.Presence{Version: "1.1.0", State: "ready"})},
+		} {
+			if m.err != nil {
+				t.Fatal(m.err)
+			}
+			eventually(t, "the box comes online", func() bool { return f.box(m.box).Presence.Status == Online })
+		}
+		if p := f.box(evil.ID).Presence; p.Version != "1"+strings.Repeat("9", maxVersion-2) || p.Active != maxRuns {
+			t.Errorf("what is kept of the hostile beat: %+v", p)
+		}
+	})
+}
