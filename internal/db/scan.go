@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -111,6 +112,9 @@ func scan[T any](rows *sql.Rows, limit int) (out []T, err error) {
 	}
 	dest := make([]any, len(columns))
 	for len(out) != limit && rows.Next() {
+		if limit < 0 && len(out) == cap(out) {
+			out = slices.Grow(out, max(8, len(out))) // rows are large: fewer copies
+		}
 		out = append(out, *new(T))
 		p.targets(reflect.ValueOf(&out[len(out)-1]).Elem(), dest)
 		if err := rows.Scan(dest...); err != nil {

@@ -18,7 +18,13 @@ func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
 	}
 	var f *Facts
 	place := map[string]int64{}
-	if pending := slices.DeleteFunc(slices.Clone(rows), func(t Row) bool { return t.Status != Pending }); len(pending) > 0 {
+	var pending []Row
+	for i := range rows {
+		if rows[i].Status == Pending {
+			pending = append(pending, rows[i])
+		}
+	}
+	if len(pending) > 0 {
 		if f, err = s.facts(tx, tx.Account, pending); err != nil {
 			return nil, err
 		}
