@@ -17,6 +17,7 @@ import (
 var edges = map[string]string{
 	"fault":         "",
 	"id":            "",
+	"limit":         "",
 	"seal":          "",
 	"protocol":      "",
 	"config":        "",
