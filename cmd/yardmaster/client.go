@@ -168,11 +168,14 @@ type page[T any] struct {
 	Data []T `json:"data"`
 }
 
-// table prints rows under a header.
+// table prints rows under a header. What stands in them may be a stranger's.
 func table(header string, rows [][]string) {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, header)
 	for _, r := range rows {
+		for i, cell := range r {
+			r[i] = client.Inert(cell)
+		}
 		fmt.Fprintln(t, strings.Join(r, "\t"))
 	}
 	t.Flush()

@@ -114,6 +114,9 @@ func (a *App) settle(tasks *task.Service, pulls *pull.Service) func(*db.Tx, *tas
 		if f.State != protocol.Succeeded || f.Tip == "" || f.Tip == f.Base || f.WIP {
 			return false, nil
 		}
+		if !codehost.ValidSHA(f.Tip) || !codehost.ValidSHA(f.Base) {
+			return true, tasks.AttemptFailed(tx, t, task.AgentCrashed, "The box named a commit that is none.")
+		}
 		ref, ok, err := repo.ByID(tx, t.RepoID)
 		if err != nil {
 			return false, err

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Task is what the command line reads of a task.
@@ -146,7 +147,7 @@ func Print(out io.Writer) Watcher {
 	var text strings.Builder
 	flush := func() {
 		for line := range strings.Lines(text.String()) {
-			if s := clean(line); s != "" {
+			if s := Inert(line); s != "" {
 				fmt.Fprintf(out, "  agent     %s\n", s)
 			}
 		}
@@ -154,7 +155,7 @@ func Print(out io.Writer) Watcher {
 	}
 	say := func(what, format string, a ...any) {
 		flush()
-		fmt.Fprintf(out, "  %-9s %s\n", what, clean(fmt.Sprintf(format, a...)))
+		fmt.Fprintf(out, "  %-9s %s\n", what, Inert(fmt.Sprintf(format, a...)))
 	}
 	return Watcher{
 		State: func(t Task) {
@@ -196,13 +197,13 @@ func deref(s *string) string {
 	return *s
 }
 
-// clean makes text of agents and repositories inert on a terminal.
-func clean(s string) string {
+// Inert makes text of agents and repositories inert on a terminal.
+func Inert(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r == '\t' {
 			return ' '
 		}
-		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
 			return -1
 		}
 		return r
