@@ -44,6 +44,8 @@ func commands() []command {
 		{"pr approve", "ID", "approve what is asked about a pull request's current head", runPRApprove},
 		{"key add", "--provider NAME [flags]", "add a model key (read from standard input)", runKeyAdd},
 		{"mail", "[--data DIR] [NUMBER]", "list the mails of a server without SMTP, or show one", runMail},
+		{"audit export", "", "print the account's audit rows, one JSON object a line", runAuditExport},
+		{"audit verify", "FILE", "check exported audit rows without a server; names the first bad one", runAuditVerify},
 		{"call", "CAPABILITY [name=value …]", "call any capability of the API", runCall},
 		{"openapi", "", "print the OpenAPI document", runOpenAPI},
 		{"version", "", "print the version", runVersion},

@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/account"
+	"yardmaster/internal/domain/audit"
 	"yardmaster/internal/domain/billing"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/pull"
@@ -41,6 +42,7 @@ type parts struct {
 	template *template.Service
 	billing  *billing.Service
 	session  *session.Service
+	audit    *audit.Service
 
 	gateway http.Handler
 }
@@ -49,7 +51,7 @@ type parts struct {
 func (p parts) ops() []op.Op {
 	var all []op.Op
 	for _, domain := range []interface{ Ops() []op.Op }{
-		p.service, p.account, p.signin, p.token, p.billing, p.repo, p.pull, p.task, p.run, p.box, p.template, p.session,
+		p.service, p.account, p.signin, p.token, p.billing, p.repo, p.pull, p.task, p.run, p.box, p.template, p.session, p.audit,
 	} {
 		all = append(all, domain.Ops()...)
 	}
@@ -61,7 +63,7 @@ func (p parts) ops() []op.Op {
 func Ops() []op.Op {
 	return parts{
 		&service.Service{}, &account.Service{}, &signin.Service{}, &token.Service{}, &repo.Service{}, &pull.Service{}, &task.Service{}, &run.Service{},
-		&box.Service{}, &template.Service{}, &billing.Service{}, &session.Service{}, nil,
+		&box.Service{}, &template.Service{}, &billing.Service{}, &session.Service{}, &audit.Service{}, nil,
 	}.ops()
 }
 
@@ -140,6 +142,7 @@ func (a *App) wire() parts {
 	p.repo.Pushed, p.repo.OpenHeads, p.repo.Maintain, p.repo.Logger = p.pull.HeadMoved, pull.OpenHeads, a.host.Maintain, a.log
 	p.run.OnFinished = a.settle(p.task, p.pull)
 	p.session = &session.Service{DB: a.db, Keys: p.billing, Logger: a.log, Clock: time.Now, Resolve: a.resolveModelToken(p.run)}
+	p.audit = &audit.Service{DB: a.db}
 	p.gateway = llm.NewGateway(llm.Config{Authorizer: p.session, Recorder: p.session, Logger: a.log, Now: time.Now, Scripted: a.model})
 	return p
 }

@@ -156,6 +156,9 @@ func (d *DB) run(ctx context.Context, transact func(context.Context, func(querie
 		tx = d.begin(ctx, q)
 		defer tx.over.Store(true)
 		err := fn(tx)
+		if err == nil && tx.failed == nil {
+			err = tx.finish()
+		}
 		if tx.failed != nil && (err == nil || transient(tx.failed)) {
 			return tx.failed
 		}
@@ -202,6 +205,8 @@ type Tx struct {
 	db     *DB
 	q      querier
 	after  []func()
+	last   map[any]any // *Last -> what was handed to it
+	steps  []func() error
 	failed error // the first statement error
 	over   atomic.Bool
 }

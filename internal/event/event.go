@@ -6,57 +6,10 @@
 package event
 
 import (
-	"encoding/json"
-	"fmt"
 	"sync"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/id"
-	"yardmaster/internal/policy"
 )
-
-// Change is one thing that happened to one object.
-type Change struct {
-	Kind    string // <noun>.<past participle>, say task.created
-	Object  string // id of the object
-	Account string // owner of the object; the transaction's account when empty
-	RepoID  string // set when the object belongs to a repository
-	Data    any    // what changed; never a secret
-}
-
-var insert = db.S(`INSERT INTO audit (id, account_id, at, actor, kind, object, repo_id, request_id, data)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
-
-// Record writes the audit row of a change into the change's own transaction.
-// The actor and the request id come from the context the transaction began
-// with; without an actor it was the system.
-func Record(tx *db.Tx, c Change) error {
-	actor := policy.From(tx.Context())
-	label := actor.Label()
-	if actor.Anonymous() {
-		label = "system"
-	}
-	account := c.Account
-	if account == "" {
-		account = tx.Account
-	}
-	data := []byte("{}")
-	if c.Data != nil {
-		var err error
-		if data, err = json.Marshal(c.Data); err != nil {
-			return fmt.Errorf("encode audit data of %s: %w", c.Kind, err)
-		}
-	}
-	_, err := insert.Exec(tx, id.New(), optional(account), tx.Micros(), label, c.Kind, c.Object, optional(c.RepoID), actor.RequestID, string(data))
-	return err
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
 
 // Hub wakes those who wait for a topic. Topics are free text; the constructors
 // below name the ones in use.

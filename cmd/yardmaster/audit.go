@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+
+	"yardmaster/internal/chain"
+)
+
+// runAuditExport writes the account's audit rows as lines of JSON, newest
+// first, as the API shows them.
+func runAuditExport(ctx context.Context, args []string) error {
+	if _, err := parse(flags("audit export"), args); err != nil {
+		return err
+	}
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(os.Stdout)
+	for path := "/v1/audit/events?per_page=200"; path != ""; {
+		var page struct {
+			Data       []json.RawMessage `json:"data"`
+			NextCursor *string           `json:"next_cursor"`
+		}
+		if err := c.Call(ctx, http.MethodGet, path, nil, &page); err != nil {
+			return err
+		}
+		for _, row := range page.Data {
+			out.Write(row)
+			out.WriteByte('\n')
+		}
+		if path = ""; page.NextCursor != nil {
+			path = "/v1/audit/events?per_page=200&cursor=" + url.QueryEscape(*page.NextCursor)
+		}
+	}
+	return out.Flush()
+}
+
+// runAuditVerify checks an export without any server.
+func runAuditVerify(_ context.Context, args []string) error {
+	fl := flags("audit verify")
+	head := fl.String("head", "", "hash that the newest row must have, noted down at another time")
+	plain, err := parse(fl, args)
+	if err != nil {
+		return err
+	}
+	if len(plain) != 1 {
+		return errors.New("give one file of audit rows, or - for standard input")
+	}
+	in := io.Reader(os.Stdin)
+	if plain[0] != "-" {
+		f, err := os.Open(plain[0])
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	return auditVerify(in, *head, os.Stdout)
+}
+
+func auditVerify(in io.Reader, head string, out io.Writer) error {
+	spans, err := chain.Verify(in)
+	if err != nil {
+		return err
+	}
+	if len(spans) == 0 {
+		return errors.New("there are no rows")
+	}
+	if head != "" && (len(spans) != 1 || spans[0].Head.Hash != head) {
+		return fmt.Errorf("the newest row is not the one with the hash %s: rows are missing at the end", head)
+	}
+	for _, s := range spans {
+		account := s.AccountID
+		if account == "" {
+			account = "the platform"
+		}
+		fmt.Fprintf(out, "%s: %d rows, %d to %d, are whole; the newest has the hash %s\n", account, s.Rows, s.First.Seq, s.Head.Seq, s.Head.Hash)
+		if s.First.Seq > 1 {
+			fmt.Fprintf(out, "%s: what came before row %d is not in the file\n", account, s.First.Seq)
+		}
+	}
+	return nil
+}

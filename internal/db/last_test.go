@@ -1,0 +1,52 @@
+package db_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+)
+
+// What is handed to a step is handled once, at the end, in one go.
+func TestAtEnd(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		var calls [][]int
+		refuse := errors.New("refused")
+		var fail error
+		step := db.AtEnd(func(tx *db.Tx, all []int) error {
+			calls = append(calls, all)
+			if err := tx.Context().Err(); err != nil {
+				return err
+			}
+			return fail
+		})
+		write := func(fn func(tx *db.Tx) error) error { return d.Write(t.Context(), fn) }
+		add := func(err error) func(*db.Tx) error {
+			return func(tx *db.Tx) error {
+				step.Add(tx, 1)
+				step.Add(tx, 2)
+				if len(calls) != 0 {
+					t.Error("the step was taken before the end")
+				}
+				return err
+			}
+		}
+		if err := write(add(refuse)); !errors.Is(err, refuse) || calls != nil {
+			t.Errorf("after a failure: %v, %v", calls, err)
+		}
+		if err := write(add(nil)); err != nil || len(calls) != 1 || !slices.Equal(calls[0], []int{1, 2}) {
+			t.Errorf("%v, %v", calls, err)
+		}
+		calls, fail = nil, refuse
+		committed := false
+		err := write(func(tx *db.Tx) error {
+			tx.AfterCommit(func() { committed = true })
+			return add(nil)(tx)
+		})
+		if !errors.Is(err, refuse) || committed {
+			t.Errorf("a step that fails: committed %t, %v", committed, err)
+		}
+	})
+}

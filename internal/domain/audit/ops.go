@@ -1,0 +1,103 @@
+package audit
+
+import (
+	"context"
+	"strconv"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+// Ops are the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	const operators = "Account and platform operator"
+	paging := &op.Paging{Default: 50, Max: 200}
+	return []op.Op{
+		op.New(op.Row{ID: "account.platform_audit", Method: "GET", Path: "/v1/admin/audit", Group: operators, Rule: policy.Require(policy.AdminReadPlat), Paging: paging,
+			Summary: "What happened in every account, newest first"}, s.platform),
+		op.New(op.Row{ID: "account.platform_trail", Method: "GET", Path: "/v1/admin/platform-audit", Group: operators, Rule: policy.Require(policy.AdminReadPlat), Paging: paging,
+			Summary: "Every look of an operator at a tenant's data, newest first"}, s.trail),
+		op.New(op.Row{ID: "audit.tail", Method: "GET", Path: "/v1/audit/events", Group: "Sessions, audit, streams", Rule: policy.Require(policy.ReadSessions), Paging: paging,
+			Summary: "What happened in the account, newest first"}, s.tail),
+	}
+}
+
+type listIn struct{ op.PageIn }
+
+// after is the one value in the key of the last row served.
+func (in listIn) after() (string, bool, error) {
+	switch key := in.After(); len(key) {
+	case 0:
+		return "", false, nil
+	case 1:
+		return key[0], true, nil
+	}
+	return "", false, badCursor()
+}
+
+func badCursor() error { return fault.Field("cursor", "is not a cursor of this collection") }
+
+func (s *Service) tail(ctx context.Context, in listIn) (op.Page[AuditEvent], error) {
+	before := int64(1) << 62
+	if key, more, err := in.after(); err != nil {
+		return op.Page[AuditEvent]{}, err
+	} else if more {
+		if before, err = strconv.ParseInt(key, 10, 64); err != nil {
+			return op.Page[AuditEvent]{}, badCursor()
+		}
+	}
+	var rows []row
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		rows, err = ofAccount.All(tx, tx.Account, before, in.Size())
+		return err
+	})
+	return page(in, rows, func(e AuditEvent) []string { return []string{strconv.FormatInt(e.Seq, 10)} }), err
+}
+
+// platform is ordered by id, which follows the time a change was made.
+func (s *Service) platform(ctx context.Context, in listIn) (op.Page[AuditEvent], error) {
+	before, more, err := in.after()
+	if err != nil {
+		return op.Page[AuditEvent]{}, err
+	}
+	if !more {
+		before = newest
+	}
+	var rows []row
+	// A look at every account's data leaves its trace first.
+	err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		if err := event.Trail(tx, event.Look{Capability: "account.platform_audit"}); err != nil {
+			return err
+		}
+		rows, err = ofAll.All(tx, before, in.Size())
+		return err
+	})
+	return page(in, rows, func(e AuditEvent) []string { return []string{e.ID} }), err
+}
+
+func page(in listIn, rows []row, key func(AuditEvent) []string) op.Page[AuditEvent] {
+	events := make([]AuditEvent, len(rows))
+	for i, r := range rows {
+		events[i] = r.wire()
+	}
+	return op.NewPage(in.PageIn, events, key)
+}
+
+func (s *Service) trail(ctx context.Context, in listIn) (op.Page[TrailEntry], error) {
+	before, more, err := in.after()
+	if err != nil {
+		return op.Page[TrailEntry]{}, err
+	}
+	if !more {
+		before = newest
+	}
+	var rows []TrailEntry
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		rows, err = looks.All(tx, before, in.Size())
+		return err
+	})
+	return op.NewPage(in.PageIn, rows, func(e TrailEntry) []string { return []string{e.ID} }), err
+}

@@ -1,0 +1,42 @@
+package audit
+
+import (
+	"encoding/json"
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+// row is an AuditEvent as it is stored.
+type row struct {
+	ID        string
+	AccountID *string
+	Seq       int64
+	At        time.Time
+	Actor     string
+	Kind      string
+	Object    string
+	RepoID    *string
+	RequestID string
+	Data      string
+	PrevHash  string
+	Hash      string
+}
+
+func (r row) wire() AuditEvent {
+	return AuditEvent{r.ID, r.AccountID, r.Seq, r.At, r.Actor, r.Kind, r.Object, r.RepoID, r.RequestID, json.RawMessage(r.Data), r.PrevHash, r.Hash}
+}
+
+const columns = `id, account_id, seq, at, actor, kind, object, repo_id, request_id, data, prev_hash, hash`
+
+// newest sorts behind every id.
+const newest = "g"
+
+// Ids are made in the order of time, so that they are what the platform's
+// records are ordered by.
+var (
+	ofAccount = db.Q[row](`SELECT ` + columns + ` FROM audit WHERE account_id = $1 AND seq > 0 AND seq < $2 ORDER BY seq DESC LIMIT $3`)
+	ofAll     = db.Q[row](`SELECT ` + columns + ` FROM audit WHERE id < $1 ORDER BY id DESC LIMIT $2`)
+	looks     = db.Q[TrailEntry](`SELECT id, at, actor, capability, account_id, user_id, run_id, request_id FROM operator_trail
+		WHERE id < $1 ORDER BY id DESC LIMIT $2`)
+)

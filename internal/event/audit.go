@@ -1,0 +1,157 @@
+package event
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"yardmaster/internal/chain"
+	"yardmaster/internal/db"
+	"yardmaster/internal/id"
+	"yardmaster/internal/policy"
+)
+
+// Change is one thing that happened to one object.
+type Change struct {
+	Kind    string // <noun>.<past participle>, say task.created
+	Object  string // id of the object
+	Account string // owner of the object; the transaction's account when empty
+	RepoID  string // set when the object belongs to a repository
+	Data    any    // what changed; never a secret
+}
+
+// entry is an audit row as its hash covers it: what the API shows of it, less
+// the hash.
+type entry struct {
+	ID        string         `json:"id"`
+	AccountID *string        `json:"account_id"`
+	Seq       int64          `json:"seq"`
+	At        string         `json:"at"`
+	Actor     string         `json:"actor"`
+	Kind      string         `json:"kind"`
+	Object    string         `json:"object"`
+	RepoID    *string        `json:"repo_id"`
+	RequestID string         `json:"request_id"`
+	Data      jsontext.Value `json:"data"`
+	PrevHash  string         `json:"prev_hash"`
+}
+
+type head struct {
+	Seq  int64
+	Hash string
+}
+
+var (
+	selectHead = db.Q[head](`SELECT seq, hash FROM audit_heads WHERE account_id = $1`).ForUpdate()
+	insertHead = db.S(`INSERT INTO audit_heads (account_id, seq, hash) VALUES ($1, 0, '') ON CONFLICT DO NOTHING`)
+	moveHead   = db.S(`UPDATE audit_heads SET seq = $2, hash = $3 WHERE account_id = $1`)
+	insert     = db.S(`INSERT INTO audit (id, account_id, at, actor, kind, object, repo_id, request_id, data, seq, prev_hash, hash)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`)
+	insertTrail = db.S(`INSERT INTO operator_trail (id, at, actor, capability, account_id, user_id, run_id, request_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`)
+)
+
+// owed are the audit rows of a transaction. They are written at its end: the
+// head of an account's chain is one row that all its changes want.
+var owed = db.AtEnd(write)
+
+// Record writes the audit row of a change in the change's own transaction.
+// The actor and the request id come from the context the transaction began
+// with; without an actor it was the system.
+func Record(tx *db.Tx, c Change) error {
+	actor := policy.From(tx.Context())
+	account := c.Account
+	if account == "" {
+		account = tx.Account
+	}
+	data := []byte("{}")
+	if c.Data != nil {
+		var err error
+		if data, err = json.Marshal(c.Data); err != nil {
+			return fmt.Errorf("encode audit data of %s: %w", c.Kind, err)
+		}
+	}
+	owed.Add(tx, entry{
+		ID: id.New(), AccountID: optional(account), At: tx.Now.Truncate(time.Millisecond).Format(time.RFC3339Nano), Actor: label(actor),
+		Kind: c.Kind, Object: c.Object, RepoID: optional(c.RepoID), RequestID: actor.RequestID, Data: data,
+	})
+	return nil
+}
+
+// write appends rows to the chains of their accounts, in an order of accounts
+// that is the same for everybody.
+func write(tx *db.Tx, rows []entry) error {
+	chains := map[string][]entry{}
+	for _, e := range rows {
+		account := ""
+		if e.AccountID != nil {
+			account = *e.AccountID
+		}
+		chains[account] = append(chains[account], e)
+	}
+	for _, account := range slices.Sorted(maps.Keys(chains)) {
+		if err := extend(tx, account, chains[account]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func extend(tx *db.Tx, account string, rows []entry) error {
+	h, ok, err := selectHead.Maybe(tx, account)
+	if err == nil && !ok {
+		if _, err = insertHead.Exec(tx, account); err == nil {
+			h, err = selectHead.One(tx, account)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("head of the audit chain: %w", err)
+	}
+	for _, e := range rows {
+		e.Seq, e.PrevHash = h.Seq+1, h.Hash
+		hash, err := chain.HashOf(e)
+		if err != nil {
+			return fmt.Errorf("hash the audit row of %s: %w", e.Kind, err)
+		}
+		if _, err := insert.Exec(tx, e.ID, e.AccountID, tx.Micros(), e.Actor, e.Kind, e.Object, e.RepoID, e.RequestID, string(e.Data), e.Seq, e.PrevHash, hash); err != nil {
+			return err
+		}
+		h = head{e.Seq, hash}
+	}
+	_, err = moveHead.Exec(tx, account, h.Seq, h.Hash)
+	return err
+}
+
+// Look is one look of an operator at a tenant's data. An empty account means
+// every account.
+type Look struct {
+	Capability string
+	Account    string
+	User       string // the person looked at
+	Run        string
+}
+
+// Trail notes a look, before it is answered.
+func Trail(tx *db.Tx, l Look) error {
+	actor := policy.From(tx.Context())
+	_, err := insertTrail.Exec(tx, id.New(), tx.Micros(), label(actor), l.Capability, optional(l.Account), optional(l.User), optional(l.Run), actor.RequestID)
+	return err
+}
+
+func label(a policy.Actor) string {
+	if a.Anonymous() {
+		return "system"
+	}
+	return a.Label()
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
