@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"yardmaster/internal/db"
@@ -99,26 +100,21 @@ func (s *Service) Scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var errs []error // one run that fails keeps no other from its turn
 	for _, l := range expired {
 		err := s.DB.Write(ctx, func(tx *db.Tx) error {
 			return s.lose(tx, l, task.LeaseExpired, "The box stopped renewing its lease.",
 				func(r *Row) bool { return r.LeaseExpiresAt.Before(tx.Now) })
 		})
-		if err != nil {
-			return err
-		}
+		errs = append(errs, err)
 	}
 	for _, l := range silent {
-		if err := s.mark(ctx, l, true); err != nil {
-			return err
-		}
+		errs = append(errs, s.mark(ctx, l, true))
 	}
 	for _, l := range moving {
-		if err := s.mark(ctx, l, false); err != nil {
-			return err
-		}
+		errs = append(errs, s.mark(ctx, l, false))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // mark marks the task of a run as stuck or not, if the run bears it out.
