@@ -28,7 +28,7 @@ test: deps ## run the tests: both databases, real NATS, git and processes
 
 .PHONY: race
 race: deps ## run the concurrent packages under the race detector
-	$(GO) test -race -short ./internal/op ./internal/db ./internal/event ./internal/bus/... ./internal/domain/signin ./internal/domain/run ./internal/domain/session ./internal/agent/spool ./internal/agent/scrub ./internal/llm/...
+	$(GO) test -race ./internal/op ./internal/db ./internal/event ./internal/bus/... ./internal/domain/signin ./internal/domain/run ./internal/domain/session ./internal/agent/spool ./internal/agent/scrub ./internal/llm/...
 
 .PHONY: vet
 vet: ## gofmt, go vet, and a tidy go.mod

@@ -90,8 +90,7 @@ func (a *App) wirePulls(p *pull.Service, tasks *task.Service) {
 			if t.Status.Terminal() {
 				return nil
 			}
-			t.FailureKind, t.Failure = &kind, &why
-			return tasks.SetStuck(tx, t, true)
+			return tasks.Stick(tx, t, kind, why)
 		})
 	}
 }

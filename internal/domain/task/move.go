@@ -85,11 +85,13 @@ func (s *Service) ToAwaitingReview(tx *db.Tx, t *Row) error {
 
 // ToMergeable tells that the task's pull request is green and approved.
 func (s *Service) ToMergeable(tx *db.Tx, t *Row) error {
+	t.FailureKind, t.Failure = nil, nil // an earlier red check is history
 	return s.move(tx, t, Mergeable, "mergeable", map[string]any{"pr_id": t.PRID})
 }
 
 // Merged ends a task whose pull request was merged.
 func (s *Service) Merged(tx *db.Tx, t *Row) error {
+	t.FailureKind, t.Failure = nil, nil
 	if err := s.move(tx, t, Merged, "merged", map[string]any{"pr_id": t.PRID}); err != nil {
 		return err
 	}
@@ -181,6 +183,15 @@ func (s *Service) SetStuck(tx *db.Tx, t *Row, stuck bool) error {
 		what = "task.stuck"
 	}
 	return s.tell(tx, t, what, nil)
+}
+
+// Stick marks a task as stuck for a reason, which may be a newer one.
+func (s *Service) Stick(tx *db.Tx, t *Row, kind, detail string) error {
+	t.Stuck, t.FailureKind, t.Failure = true, &kind, &detail
+	if err := store(tx, t, t.Status); err != nil {
+		return err
+	}
+	return s.tell(tx, t, "task.stuck", map[string]any{"failure_kind": kind})
 }
 
 // succeeded lets the dependents of t go on.
