@@ -92,7 +92,7 @@ func healthy(address string) bool {
 // serve starts the program on a data folder. Its log is kept at warnings: the
 // bare handlers log nothing either.
 func (b *bench) serve(ctx context.Context, data string, args ...string) (*process, time.Duration, error) {
-	return b.launch(ctx, b.bin, append([]string{"serve", "--data", data, "--setup-token", setupToken, "--seats", "1000", "--log-level", "warn"}, args...)...)
+	return b.launch(ctx, b.bin, append([]string{"serve", "--data", data, "--setup-token", setupToken, "--seats", "1000", "--rate-limits", "off", "--log-level", "warn"}, args...)...)
 }
 
 // stop ends the process and waits for it.

@@ -54,7 +54,7 @@ func verdict(rows []row) string {
 }
 
 // page is the document of a run.
-func page(rows []row, took time.Duration) []byte {
+func page(rows []row, took time.Duration, loadBefore string) []byte {
 	var p strings.Builder
 	fmt.Fprintf(&p, `# Benchmarks
 
@@ -62,9 +62,10 @@ Written by `+"`go run ./internal/bench -write`"+` (`+"`make bench`"+` prints the
 measured in the same run, the two taking turns: read the ratios, which travel between machines better than the figures.
 
 Measured on %d cores (%s), %d GB of memory, %s, %s/%s, SQLite and NATS embedded. The load, the program and the baselines
-share these cores, so that a rate is not what the program could do with the machine to itself.
+share these cores, so that a rate is not what the program could do with the machine to itself. While the run began, the
+machine had %s processes ready to run besides; the more there were, the slower both sides.
 %s; the run took %.0f s.
-`, runtime.NumCPU(), processor(), memory(), runtime.Version(), runtime.GOOS, runtime.GOARCH, verdict(rows), took.Seconds())
+`, runtime.NumCPU(), processor(), memory(), runtime.Version(), runtime.GOOS, runtime.GOARCH, loadBefore, verdict(rows), took.Seconds())
 	for _, s := range sections {
 		fmt.Fprintf(&p, "\n## %s%s\n\n%s\n\n", strings.ToUpper(s.name[:1]), s.name[1:], s.about)
 		p.WriteString("| what | measured | baseline | ratio | target | |\n| --- | ---: | ---: | ---: | --- | --- |\n")
@@ -79,6 +80,16 @@ share these cores, so that a rate is not what the program could do with the mach
 
 func processor() string {
 	return field("/proc/cpuinfo", "model name", "unknown")
+}
+
+// loadAverage is the kernel's mean of the last minute.
+func loadAverage() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "an unknown number of"
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	return first
 }
 
 func memory() int {
