@@ -5,9 +5,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
+	"yardmaster/internal/limit"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
@@ -24,6 +26,9 @@ func (a *App) handler() http.Handler {
 		Enter: func(ctx context.Context, actor policy.Actor) context.Context {
 			return db.WithAccount(ctx, actor.AccountID)
 		},
+	}
+	if a.cfg.RateLimits == "on" {
+		guard.Limits = limit.New(time.Now)
 	}
 	api := op.Handler(guard, a.parts.ops())
 	git := a.host.Handler(a.gitHooks(a.parts.repo))

@@ -26,7 +26,7 @@ var edges = map[string]string{
 	"db/migrations": "",
 	"db":            "db/migrations fault",
 	"db/dbtest":     "db db/migrations",
-	"op":            "fault id policy",
+	"op":            "fault id limit policy",
 	"chain":         "",
 	"event":         "chain db id policy",
 	"mail":          "db event id seal",
@@ -49,7 +49,7 @@ var edges = map[string]string{
 	"agent/spool":      "agent/scrub protocol",
 	"agent/worktree":   "",
 
-	"app":            "domain/* bus codehost codehost/builtin config db event id llm llm/scripted mail op policy protocol seal",
+	"app":            "domain/* bus codehost codehost/builtin config db event id limit llm llm/scripted mail op policy protocol seal",
 	"demo":           "app client config",
 	"cmd/yardmaster": "agent agent/builtin agent/sandbox app chain client config demo mail",
 	"arch":           "",

@@ -38,6 +38,7 @@ type Config struct {
 	Seats      int           `key:"seats" doc:"runs an account may have at once; max(2, processors) when 0"`
 	SMTPURL    string        `key:"smtp-url" doc:"smtp://, smtps:// or smtp+plain://USER:PASSWORD@HOST:PORT that sends mail; without it mails are files in the data folder" secret:"true"`
 	MailFrom   string        `key:"mail-from" default:"Yardmaster <yardmaster@localhost>" doc:"sender of mails"`
+	RateLimits string        `key:"rate-limits" default:"on" doc:"on or off; off where something before the server counts requests"`
 	LogLevel   string        `key:"log-level" default:"info" doc:"debug, info, warn or error"`
 	LogFormat  string        `key:"log-format" default:"text" doc:"text or json"`
 	Lease      time.Duration `key:"lease" default:"60s" doc:"how long a silent box may work on; it stops itself before, and its work is handed on at 1.25 times this"`
@@ -195,6 +196,9 @@ func (c *Config) settle() error {
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		return fmt.Errorf("log-format (from %s): %q is neither text nor json", c.sources["log-format"], c.LogFormat)
+	}
+	if c.RateLimits != "on" && c.RateLimits != "off" {
+		return fmt.Errorf("rate-limits (from %s): %q is neither on nor off", c.sources["rate-limits"], c.RateLimits)
 	}
 	if c.QueueCap < -1 {
 		return fmt.Errorf("queue-cap (from %s): must be -1 or more", c.sources["queue-cap"])

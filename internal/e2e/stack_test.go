@@ -51,7 +51,7 @@ func newStack(t *testing.T, flags ...string) *stack {
 	t.Parallel()
 	st := &stack{
 		t: t, ctx: t.Context(), dir: filepath.Join(root, fmt.Sprint(stacks.Add(1))), listen: freeAddress(t),
-		flags: append([]string{"--setup-token", setupToken, "--seats", "16", "--lease", "6s"}, flags...),
+		flags: append([]string{"--setup-token", setupToken, "--seats", "16", "--lease", "6s", "--rate-limits", "off"}, flags...),
 	}
 	if err := os.Mkdir(st.dir, 0o711); err != nil {
 		t.Fatal(err)

@@ -37,6 +37,9 @@ type Row struct {
 	Lenient bool      // inputs that it does not know are ignored, as RFC 6749 and 7591 demand
 	NoStore bool      // the answer holds a one-time secret
 	Resume  bool      // streams: Last-Event-ID is understood
+	// PerAddress is how often a minute one address may call, in a bucket of the
+	// path's own besides the general one. Zero: the general one alone.
+	PerAddress int
 	// Recast adds to every refusal what a protocol of its own demands of it.
 	Recast func(*fault.Error) *fault.Error
 }

@@ -46,7 +46,7 @@ func OpenAPI(title, description string, ops []Op) ([]byte, error) {
 		"servers":    []object{{"url": "/"}},
 		"tags":       tagList,
 		"paths":      paths,
-		"components": object{"schemas": d.named, "responses": responses(), "securitySchemes": securitySchemes()},
+		"components": object{"schemas": d.named, "responses": responses(), "headers": headers(), "securitySchemes": securitySchemes()},
 	}
 	return json.Marshal(doc, json.Deterministic(true), jsontext.WithIndent(" "))
 }
@@ -63,9 +63,36 @@ func securitySchemes() object {
 func responses() object {
 	out := object{}
 	for _, k := range fault.Kinds() {
-		out["problem"+strconv.Itoa(k.Status())] = object{
+		r := object{
 			"description": k.Title() + ".",
 			"content":     object{"application/problem+json": object{"schema": object{"$ref": "#/components/schemas/Problem"}}},
+		}
+		if k == fault.RateLimited {
+			r["headers"] = limitHeaders(true)
+		}
+		out["problem"+strconv.Itoa(k.Status())] = r
+	}
+	return out
+}
+
+// headers are those of answers to a credential.
+func headers() object {
+	h := func(doc string) object {
+		return object{"description": doc, "schema": object{"type": "integer"}}
+	}
+	return object{
+		"RateLimit-Limit":     h("What the bucket that runs out first holds: 600 reads and 600 writes a minute of a credential, 120 writes a minute of a conversation. The minute slides."),
+		"RateLimit-Remaining": h("How many of them are left."),
+		"RateLimit-Reset":     h("Seconds until a slot frees."),
+		"Retry-After":         h("Seconds until a slot frees, the same as RateLimit-Reset."),
+	}
+}
+
+func limitHeaders(refused bool) object {
+	out := object{}
+	for name := range headers() {
+		if refused || name != "Retry-After" {
+			out[name] = object{"$ref": "#/components/headers/" + name}
 		}
 	}
 	return out
@@ -164,6 +191,10 @@ func (d *schemas) results(o *Op) object {
 	if !o.Rule.IsPublic() {
 		fail(401)
 		fail(403)
+		ok["headers"] = limitHeaders(false)
+	}
+	if !o.Rule.IsPublic() || o.PerAddress > 0 {
+		fail(429)
 	}
 	if strings.Contains(o.Path, "{") {
 		fail(404)

@@ -21,6 +21,7 @@ import (
 
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/limit"
 	"yardmaster/internal/policy"
 )
 
@@ -32,6 +33,8 @@ type Guard struct {
 	// Enter prepares the context of a request that passed its rule.
 	Enter  func(context.Context, policy.Actor) context.Context
 	Logger *slog.Logger
+	// Limits counts requests; without it nothing is limited.
+	Limits *limit.Counter
 	// BaseURL is the address in problem types, without a trailing slash.
 	BaseURL string
 }
@@ -99,7 +102,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	req = req.WithContext(context.WithValue(req.Context(), requestKey{}, r))
 	_, pattern := s.mux.Handler(req)
 	if pattern == "" || req.URL.Path != path.Clean(req.URL.Path) || !utf8.ValidString(req.URL.Path) {
-		s.fail(w, req, nil, fault.New(fault.NotFound, "", "There is nothing at this path."))
+		err := s.knock(w.Header(), req, nil)
+		if err == nil {
+			err = fault.New(fault.NotFound, "", "There is nothing at this path.")
+		}
+		s.fail(w, req, nil, err)
 		return
 	}
 	s.mux.ServeHTTP(w, req)
@@ -133,8 +140,12 @@ func (s *server) route(m methods) http.Handler {
 				allow = append(allow, "HEAD")
 			}
 			slices.Sort(allow)
-			w.Header().Set("Allow", strings.Join(allow, ", "))
-			s.fail(w, req, nil, fault.Newf(fault.MethodNotAllowed, "", "This path takes %s.", strings.Join(allow, ", ")))
+			err := s.knock(w.Header(), req, nil)
+			if err == nil {
+				w.Header().Set("Allow", strings.Join(allow, ", "))
+				err = fault.Newf(fault.MethodNotAllowed, "", "This path takes %s.", strings.Join(allow, ", "))
+			}
+			s.fail(w, req, nil, err)
 			return
 		}
 		s.serve(w, req, o)
@@ -160,7 +171,7 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, o *Op) {
 		}
 		s.record(req, o, rw, actor, time.Since(start), err)
 	}()
-	if actor, err = s.admit(req, o); err == nil {
+	if actor, err = s.admit(rw.Header(), req, o); err == nil {
 		ctx := req.Context()
 		if s.Enter != nil {
 			ctx = s.Enter(ctx, actor)
@@ -192,8 +203,12 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, o *Op) {
 	}
 }
 
-// admit answers who calls, once the rule allows it.
-func (s *server) admit(req *http.Request, o *Op) (policy.Actor, error) {
+// admit answers who calls, once there is room for the call and the rule allows
+// it.
+func (s *server) admit(h http.Header, req *http.Request, o *Op) (policy.Actor, error) {
+	if err := s.knock(h, req, o); err != nil {
+		return policy.Actor{}, err
+	}
 	if s.Authenticate == nil {
 		return policy.Actor{}, nil
 	}
@@ -208,6 +223,11 @@ func (s *server) admit(req *http.Request, o *Op) (policy.Actor, error) {
 		return policy.Actor{}, err
 	}
 	actor.RequestID = RequestOf(req.Context()).ID
+	if !o.Rule.IsPublic() && !actor.Anonymous() {
+		if err := s.charge(h, actor, writes(req.Method), ""); err != nil {
+			return actor, err
+		}
+	}
 	return actor, o.Rule.Check(actor)
 }
 

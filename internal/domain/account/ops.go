@@ -28,7 +28,7 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Record the signed-in user's consent to the terms of service"}, s.acceptTOS),
 		op.New(op.Row{ID: "setup.form", Method: "GET", Path: "/setup/{token}", Group: setup, Rule: policy.Public(),
 			Summary: "The form that makes the first user and account"}, s.setupForm),
-		op.New(op.Row{ID: "setup.run", Method: "POST", Path: "/setup/{token}", Group: setup, Rule: policy.Public(), Status: 201, Form: true,
+		op.New(op.Row{ID: "setup.run", Method: "POST", Path: "/setup/{token}", Group: setup, Rule: policy.Public(), Status: 201, Form: true, PerAddress: 30,
 			Summary: "Make the first user and account, once"}, s.setup),
 	}
 }

@@ -20,13 +20,13 @@ func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.ReadRunners), policy.Require(policy.WriteRunners)
 	revoked := op.Refusal{Status: 409, Slug: "box-revoked"}
 	return []op.Op{
-		op.New(op.Row{ID: "box.enroll", Method: "POST", Path: "/v1/runners/enroll", Group: group, Rule: policy.Public(), Status: 201, NoStore: true,
+		op.New(op.Row{ID: "box.enroll", Method: "POST", Path: "/v1/runners/enroll", Group: group, Rule: policy.Public(), Status: 201, NoStore: true, PerAddress: 60,
 			Refuses: []op.Refusal{{Status: 400, Slug: "enrollment-refused"}, {Status: 503, Slug: "no-signing-key"}},
 			Summary: "Redeem a one-time enrollment token for a box's credentials"}, s.enroll),
-		op.New(op.Row{ID: "box.creds_reissue", Method: "POST", Path: "/v1/runners/creds/reissue", Group: group, Rule: policy.Public(), NoStore: true,
+		op.New(op.Row{ID: "box.creds_reissue", Method: "POST", Path: "/v1/runners/creds/reissue", Group: group, Rule: policy.Public(), NoStore: true, PerAddress: 60,
 			Refuses: []op.Refusal{{Status: 401, Slug: "unauthenticated"}, {Status: 403, Slug: "box-revoked"}, {Status: 503, Slug: "no-signing-key"}},
 			Summary: "A box renews its own credentials"}, s.credsReissue),
-		op.New(op.Row{ID: "box.hardening_report", Method: "POST", Path: "/v1/runners/hardening", Group: group, Rule: policy.Public(),
+		op.New(op.Row{ID: "box.hardening_report", Method: "POST", Path: "/v1/runners/hardening", Group: group, Rule: policy.Public(), PerAddress: 60,
 			Refuses: []op.Refusal{{Status: 401, Slug: "unauthenticated"}, {Status: 403, Slug: "box-revoked"}},
 			Summary: "A box reports its firewall and the ports it exposes"}, s.hardeningReport),
 		op.New(op.Row{ID: "box.join_script", Method: "GET", Path: "/join", Group: group, Rule: policy.Public(), NoStore: true,

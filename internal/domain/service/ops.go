@@ -20,7 +20,7 @@ func (s *Service) Ops() []op.Op {
 			Summary: "What this service is"}, s.info),
 		op.New(op.Row{ID: "service.health", Method: "GET", Path: "/healthz", Group: group, Rule: policy.Public(), Also: []int{503},
 			Summary: "Is it alive and are its dependencies"}, s.health),
-		op.New(op.Row{ID: "service.openapi", Method: "GET", Path: "/v1/openapi.json", Group: group, Rule: policy.Public(),
+		op.New(op.Row{ID: "service.openapi", Method: "GET", Path: "/v1/openapi.json", Group: group, Rule: policy.Public(), PerAddress: 30,
 			Summary: "This description"}, s.openapi),
 		op.New(op.Row{ID: "service.problem", Method: "GET", Path: "/problems/{slug}", Group: group, Rule: policy.Public(),
 			Summary: "What a problem type means"}, s.problem),
