@@ -24,6 +24,7 @@ import (
 	"yardmaster/internal/domain/template"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/llm"
+	"yardmaster/internal/oauth"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
@@ -43,6 +44,7 @@ type parts struct {
 	billing  *billing.Service
 	session  *session.Service
 	audit    *audit.Service
+	oauth    *oauth.Service
 
 	gateway http.Handler
 }
@@ -51,7 +53,7 @@ type parts struct {
 func (p parts) ops() []op.Op {
 	var all []op.Op
 	for _, domain := range []interface{ Ops() []op.Op }{
-		p.service, p.account, p.signin, p.token, p.billing, p.repo, p.pull, p.task, p.run, p.box, p.template, p.session, p.audit,
+		p.service, p.oauth, p.account, p.signin, p.token, p.billing, p.repo, p.pull, p.task, p.run, p.box, p.template, p.session, p.audit,
 	} {
 		all = append(all, domain.Ops()...)
 	}
@@ -63,7 +65,7 @@ func (p parts) ops() []op.Op {
 func Ops() []op.Op {
 	return parts{
 		&service.Service{}, &account.Service{}, &signin.Service{}, &token.Service{}, &repo.Service{}, &pull.Service{}, &task.Service{}, &run.Service{},
-		&box.Service{}, &template.Service{}, &billing.Service{}, &session.Service{}, &audit.Service{}, nil,
+		&box.Service{}, &template.Service{}, &billing.Service{}, &session.Service{}, &audit.Service{}, &oauth.Service{}, nil,
 	}.ops()
 }
 
@@ -100,6 +102,7 @@ func (a *App) wire() parts {
 	p.signin = &signin.Service{DB: a.db, Clock: time.Now}
 	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open}
 	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
+	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Tokens: p.token}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}
 	p.billing = &billing.Service{DB: a.db, Ring: a.ring}
 	p.service = &service.Service{

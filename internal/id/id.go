@@ -54,6 +54,19 @@ func Secret(prefix string) string {
 	return body + checksum(body)
 }
 
+// Typed is a short code for a person to type: eight of twenty letters, which
+// spell no words and are not mistaken for one another, in two groups. It is
+// good for minutes, and where guesses are counted.
+func Typed() string {
+	const letters = "BCDFGHJKLMNPQRSTVWXZ"
+	n := make([]byte, 8)
+	for i := range n {
+		k, _ := rand.Int(rand.Reader, big.NewInt(int64(len(letters)))) // the reader never fails
+		n[i] = letters[k.Int64()]
+	}
+	return string(n[:4]) + "-" + string(n[4:])
+}
+
 // Checked tells whether s has the prefix and a right checksum. It is a filter
 // before the database is asked, never a proof.
 func Checked(prefix, s string) bool {

@@ -77,4 +77,20 @@ var meanings = map[string]string{
 	"no-signing-key":         "The server cannot sign credentials for boxes now.",
 	"owner-not-possible":     "The target cannot own a box of this account.",
 	"too-many-templates":     "The account has as many templates as it may have.",
+
+	// The error codes of OAuth.
+	"bad-ticket":                "The form belongs to another session, was answered before, or was open for too long. Start again.",
+	"invalid_client":            "The client_id was not issued by this server. Register the client again.",
+	"invalid_client_metadata":   "The registration asks for something that is not implemented.",
+	"invalid_redirect_uri":      "A redirect address must use https, http on a loopback address, or a scheme that is a domain name in reverse.",
+	"invalid_request":           "The request lacks something or is malformed (RFC 6749).",
+	"invalid_grant":             "The code is unknown, spent or expired, or not good for this client, address and verifier (RFC 6749).",
+	"invalid_scope":             "A scope that was asked for does not exist, or none of them can be given (RFC 6749).",
+	"invalid_target":            "The resource that was asked for is not this server's (RFC 8707).",
+	"unsupported_grant_type":    "Only the authorization code grant is implemented (RFC 6749).",
+	"unsupported_response_type": "Only the response type code is implemented (RFC 6749).",
+	"access_denied":             "The user said no.",
+	"authorization_pending":     "Nobody has decided yet. Ask again after the interval (RFC 8628).",
+	"slow_down":                 "The interval between two polls was too short. Wait five seconds more from now on (RFC 8628).",
+	"expired_token":             "The device code has expired. Start again (RFC 8628).",
 }

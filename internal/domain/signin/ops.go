@@ -19,8 +19,10 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "auth.methods", Method: "GET", Path: "/auth/methods", Group: group, Rule: policy.Public(),
 			Summary: "The ways to sign in here"}, s.methods),
+		op.New(op.Row{ID: "auth.page", Method: "GET", Path: "/login", Group: group, Rule: policy.Public(), NoStore: true, Also: []int{303},
+			Summary: "The sign-in page"}, s.form),
 		op.New(op.Row{ID: "auth.password", Method: "POST", Path: "/auth/password", Group: group, Rule: policy.Public(), Form: true, NoStore: true,
-			Refuses: []op.Refusal{{Status: 401, Slug: "wrong-password"}, {Status: 403, Slug: "cross-origin"}, {Status: 429, Slug: "rate-limited"}},
+			Also: []int{303}, Refuses: []op.Refusal{{Status: 401, Slug: "wrong-password"}, {Status: 403, Slug: "cross-origin"}, {Status: 429, Slug: "rate-limited"}},
 			Summary: "Sign in with login or e-mail and password"}, s.password),
 		op.New(op.Row{ID: "auth.logout", Method: "POST", Path: "/auth/logout", Group: group, Rule: policy.PerRequest().OfSession(),
 			Summary: "End this browser session"}, s.logout),
@@ -40,6 +42,7 @@ type passwordIn struct {
 	Site     string `json:",omitempty" header:"Sec-Fetch-Site" doc:"set by browsers"`
 	Login    string `json:"login" minLength:"1" maxLength:"254" doc:"login or e-mail"`
 	Password string `json:"password" minLength:"1" maxLength:"200"`
+	ReturnTo string `json:"return_to,omitempty" maxLength:"8000" doc:"sent by the sign-in page: answers are pages, and success leads there"`
 }
 
 // SignedIn tells who signed in; the session itself is in the cookie.
@@ -49,37 +52,47 @@ type SignedIn struct {
 }
 
 func (s *Service) password(ctx context.Context, in passwordIn) (op.Reply, error) {
+	cookie, who, err := s.enter(ctx, in)
+	switch {
+	case in.ReturnTo == "" && err == nil:
+		return op.Reply{Header: map[string]string{"Set-Cookie": cookie}, Body: who}, nil
+	case in.ReturnTo == "":
+		return op.Reply{}, err
+	case err != nil:
+		return again(in, err)
+	}
+	return goTo(local(in.ReturnTo), cookie), nil
+}
+
+// enter checks a password and opens a session.
+func (s *Service) enter(ctx context.Context, in passwordIn) (cookie string, who SignedIn, err error) {
 	if in.Site == "cross-site" || in.Site == "same-site" {
 		// Or another site's form could sign a visitor in as somebody else.
-		return op.Reply{}, fault.New(fault.Forbidden, "cross-origin", "Sign in from a page of this server.")
+		return "", who, fault.New(fault.Forbidden, "cross-origin", "Sign in from a page of this server.")
 	}
 	var u loginRow
 	var known bool
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		u, known, err = userByLogin.Maybe(tx, strings.ToLower(in.Login))
 		return err
 	})
 	if err != nil {
-		return op.Reply{}, err
+		return "", who, err
 	}
 	match, err := s.checks.match(ctx, u.PasswordHash, in.Password)
 	if err != nil {
-		return op.Reply{}, err
+		return "", who, err
 	}
 	if !match || !known || u.AccountID == "" {
-		return op.Reply{}, fault.New(fault.Unauthenticated, "wrong-password", "Login and password do not match.")
+		return "", who, fault.New(fault.Unauthenticated, "wrong-password", "Login and password do not match.")
 	}
-	var cookie string
 	err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
 		if cookie, err = Open(tx, u.ID, u.AccountID, op.RequestOf(ctx).Secure); err != nil {
 			return err
 		}
 		return event.Record(tx, event.Change{Kind: "user.signed_in", Object: u.ID, Account: u.AccountID, Data: map[string]string{"method": "password"}})
 	})
-	if err != nil {
-		return op.Reply{}, err
-	}
-	return op.Reply{Header: map[string]string{"Set-Cookie": cookie}, Body: SignedIn{u.ID, u.AccountID}}, nil
+	return cookie, SignedIn{u.ID, u.AccountID}, err
 }
 
 func (s *Service) logout(ctx context.Context, _ op.None) (op.Reply, error) {

@@ -128,23 +128,35 @@ type revokeIn struct {
 
 func (s *Service) revoke(ctx context.Context, in revokeIn) (Token, error) {
 	var r row
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		n, err := revoke.Exec(tx, tx.Account, in.ID, tx.Micros())
-		if err != nil {
-			return err
-		}
-		var ok bool
-		if r, ok, err = byID.Maybe(tx, tx.Account, in.ID); err != nil {
-			return err
-		}
-		if !ok {
-			return fault.Missing("token")
-		}
-		tx.AfterCommit(func() { s.Dropped(r.Hash) })
-		if n == 0 {
-			return nil // revoked before
-		}
-		return event.Record(tx, event.Change{Kind: "token.revoked", Object: in.ID})
+	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		r, err = s.end(tx, in.ID)
+		return err
 	})
 	return r.token(), err
+}
+
+// Revoke ends a token of the transaction's account and records it; again is no
+// error.
+func (s *Service) Revoke(tx *db.Tx, id string) error {
+	_, err := s.end(tx, id)
+	return err
+}
+
+func (s *Service) end(tx *db.Tx, id string) (row, error) {
+	n, err := revoke.Exec(tx, tx.Account, id, tx.Micros())
+	if err != nil {
+		return row{}, err
+	}
+	r, ok, err := byID.Maybe(tx, tx.Account, id)
+	if err != nil {
+		return row{}, err
+	}
+	if !ok {
+		return row{}, fault.Missing("token")
+	}
+	tx.AfterCommit(func() { s.Dropped(r.Hash) })
+	if n == 0 {
+		return r, nil // revoked before
+	}
+	return r, event.Record(tx, event.Change{Kind: "token.revoked", Object: id})
 }

@@ -1,0 +1,232 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
+)
+
+type authorizeIn struct {
+	Accept          string `header:"Accept"`
+	ClientID        string `json:"client_id,omitempty"`
+	RedirectURI     string `json:"redirect_uri,omitempty"`
+	ResponseType    string `json:"response_type,omitempty"`
+	Scope           string `json:"scope,omitempty"`
+	State           string `json:"state,omitempty" maxLength:"2000"`
+	Challenge       string `json:"code_challenge,omitempty"`
+	ChallengeMethod string `json:"code_challenge_method,omitempty"`
+	Resource        string `json:"resource,omitempty"`
+}
+
+// query is the request again, as the sign-in page returns to it.
+func (in authorizeIn) query() string {
+	q := url.Values{}
+	for name, value := range map[string]string{
+		"client_id": in.ClientID, "redirect_uri": in.RedirectURI, "response_type": in.ResponseType, "scope": in.Scope, "state": in.State,
+		"code_challenge": in.Challenge, "code_challenge_method": in.ChallengeMethod, "resource": in.Resource,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	return q.Encode()
+}
+
+// ticket is what a person was shown and may allow. It travels sealed in the
+// page, good for one decision in the session that was shown it.
+type ticket struct {
+	ID        string     `json:"id"`
+	Session   string     `json:"session"`
+	User      string     `json:"user"`
+	Account   string     `json:"account"`
+	Expires   time.Time  `json:"expires"`
+	Scopes    policy.Set `json:"scopes"`
+	Name      string     `json:"name"`
+	Client    string     `json:"client,omitempty"`
+	Redirect  string     `json:"redirect,omitempty"`
+	State     string     `json:"state,omitempty"`
+	Challenge string     `json:"challenge,omitempty"`
+}
+
+// Purposes of tickets: one kind does not open as the other.
+const (
+	sealConsent = "oauth-consent"
+	sealDevice  = "oauth-device"
+)
+
+func (s *Service) issue(purpose string, t ticket) (string, error) {
+	b, err := json.Marshal(t)
+	return s.Ring.Seal(purpose, b), err
+}
+
+// open answers what a ticket allows the actor to decide now.
+func (s *Service) open(tx *db.Tx, purpose, sealed string, a policy.Actor) (t ticket, err error) {
+	b, err := s.Ring.Unseal(purpose, sealed)
+	if err == nil {
+		err = json.Unmarshal(b, &t)
+	}
+	switch {
+	case err != nil:
+		return t, badTicket("This form was not made by this server.")
+	case !signedIn(a) || t.Session != a.CredentialID || t.User != a.UserID || t.Account != a.AccountID:
+		return t, badTicket("This page was shown to another session, or for another account. Start again.")
+	case !tx.Now.Before(t.Expires):
+		return t, badTicket("This page was open for too long. Start again.")
+	case !grantable(a).Has(t.Scopes):
+		return t, badTicket("Your rights have changed since the page was shown. Start again.")
+	}
+	return t, nil
+}
+
+func badTicket(detail string) *fault.Error { return fault.New(fault.Invalid, "bad-ticket", detail) }
+
+var challengeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+
+// check finds what is wrong with a request of a client that may be answered at
+// its redirect address.
+func (in authorizeIn) check(base string) error {
+	switch {
+	case in.ResponseType != responseCode:
+		return refuse("unsupported_response_type", "response_type must be code.")
+	case in.ChallengeMethod != "S256":
+		return refuse("invalid_request", "code_challenge_method must be S256.")
+	case !challengeForm.MatchString(in.Challenge):
+		return refuse("invalid_request", "code_challenge must be 43 characters of base64url.")
+	}
+	return checkResource(base, in.Resource)
+}
+
+// checkResource takes the addresses that the tokens are good for (RFC 8707).
+func checkResource(base, resource string) error {
+	switch strings.TrimSuffix(resource, "/") {
+	case "", base, base + ResourcePath:
+		return nil
+	}
+	return refuse("invalid_target", "resource is not this server's.")
+}
+
+// authorize shows the consent screen. Nobody is redirected to a client's
+// address before they have signed in here: registration is open, and a link
+// that only passes through would lend our name to any site.
+func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, error) {
+	client, ok := s.client(in.ClientID)
+	if !ok {
+		return failed(in.Accept, refuse("invalid_client", "The program that sent you here is not registered: its client_id is not one of this server."))
+	}
+	if !client.registered(in.RedirectURI) {
+		return failed(in.Accept, refuse("invalid_request", "The program that sent you here names a redirect_uri that it has not registered."))
+	}
+	a := policy.From(ctx)
+	if !signedIn(a) {
+		return toSignIn(authorizePath + "?" + in.query()), nil
+	}
+	base := op.RequestOf(ctx).BaseURL
+	scopes, err := narrow(in.Scope, a)
+	if bad := in.check(base); bad != nil {
+		err = bad
+	}
+	if err != nil {
+		return redirect(base, in.RedirectURI, in.State, fault.From(err), ""), nil
+	}
+	var names namesRow
+	var sealed string
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		if names, err = namesOf.One(tx, a.AccountID, a.UserID); err != nil {
+			return err
+		}
+		sealed, err = s.issue(sealConsent, ticket{
+			ID: id.New(), Session: a.CredentialID, User: a.UserID, Account: a.AccountID, Expires: tx.Now.Add(ticketLife), Scopes: scopes,
+			Name: client.Name, Client: clientKey(in.ClientID), Redirect: in.RedirectURI, State: in.State, Challenge: in.Challenge,
+		})
+		return err
+	})
+	if err != nil {
+		return op.Reply{}, err
+	}
+	return render(200, consentPage, consent{
+		Action: authorizePath, Name: client.Name, User: names.Login, Account: names.Account, Scopes: scopes.Names(), Ticket: sealed,
+		Destination: destination(in.RedirectURI), Days: int(tokenLife.Hours() / 24),
+	}, source(in.RedirectURI))
+}
+
+type decisionIn struct {
+	Accept   string `header:"Accept"`
+	Ticket   string `json:"ticket,omitempty"`
+	Decision string `json:"decision,omitempty"`
+}
+
+// decision says which of the two buttons was pressed.
+func (in decisionIn) allowed() (bool, error) {
+	switch in.Decision {
+	case "authorize":
+		return true, nil
+	case "cancel":
+		return false, nil
+	}
+	return false, refuse("invalid_request", "decision must be authorize or cancel.")
+}
+
+// decide takes the person's decision on the consent screen.
+func (s *Service) decide(ctx context.Context, in decisionIn) (op.Reply, error) {
+	a := policy.From(ctx)
+	var t ticket
+	code := ""
+	allowed, err := in.allowed()
+	if err == nil {
+		err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+			if t, err = s.open(tx, sealConsent, in.Ticket, a); err != nil || !allowed {
+				return err
+			}
+			if _, err := purgeCodes.Exec(tx, db.Micros(tx.Now.Add(-tokenLife))); err != nil {
+				return err
+			}
+			code = id.Opaque()
+			_, err = insertCode.Exec(tx, seal.Hash(code), t.ID, tx.Account, t.User, t.Client, t.Name, t.Redirect, t.Challenge,
+				db.JSON[[]string]{V: t.Scopes.Names()}, db.Micros(tx.Now.Add(codeLife)))
+			if err != nil {
+				return err
+			}
+			return event.Record(tx, event.Change{Kind: "client.authorized", Object: t.ID, Data: map[string]any{
+				"name": t.Name, "redirect": destination(t.Redirect), "scopes": t.Scopes.Names(),
+			}})
+		})
+	}
+	if db.IsUnique(err) {
+		err = badTicket("This page was answered before. Start again.")
+	}
+	if err != nil {
+		return failed(in.Accept, err)
+	}
+	var denied *fault.Error
+	if !allowed {
+		denied = refuse("access_denied", "The user said no.")
+	}
+	return redirect(op.RequestOf(ctx).BaseURL, t.Redirect, t.State, denied, code), nil
+}
+
+// redirect answers the client at its address, and says who does (RFC 9207).
+// 303 makes the browser drop the form it has just sent.
+func redirect(base, to, state string, failure *fault.Error, code string) op.Reply {
+	q := url.Values{"iss": {base}}
+	if state != "" {
+		q.Set("state", state)
+	}
+	if failure != nil {
+		q.Set("error", failure.Slug)
+		q.Set("error_description", failure.Detail)
+	} else {
+		q.Set("code", code)
+	}
+	return seeOther(answerAt(to, q))
+}

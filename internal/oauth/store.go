@@ -1,0 +1,60 @@
+package oauth
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+type codeRow struct {
+	AccountID string
+	UserID    string
+	Client    string
+	Name      string
+	Redirect  string
+	Challenge string
+	Scopes    db.JSON[[]string]
+	ExpiresAt time.Time
+	TokenID   *string
+}
+
+type deviceRow struct {
+	Hash      string
+	UserCode  string
+	Name      string
+	Asked     db.JSON[[]string]
+	ExpiresAt time.Time
+	PolledAt  *time.Time
+	Decision  string
+	AccountID *string
+	UserID    *string
+	Scopes    *db.JSON[[]string]
+	TokenID   *string
+}
+
+type namesRow struct{ Login, Account string }
+
+// Codes and devices are found by a secret that only its holder knows; which
+// account they are of follows from the row.
+var (
+	insertCode = db.S(`INSERT INTO oauth_codes (hash, ticket, account_id, user_id, client, name, redirect, challenge, scopes, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`)
+	codeByHash = db.Q[codeRow](`SELECT account_id, user_id, client, name, redirect, challenge, scopes, expires_at, token_id
+		FROM oauth_codes WHERE hash = $1`)
+	spendCode  = db.S(`UPDATE oauth_codes SET token_id = $3 WHERE account_id = $1 AND hash = $2`)
+	purgeCodes = db.S(`DELETE FROM oauth_codes WHERE expires_at < $1`)
+
+	insertDevice = db.S(`INSERT INTO oauth_devices (hash, user_code, name, asked, expires_at, decision) VALUES ($1, $2, $3, $4, $5, 'pending')`)
+	deviceByHash = db.Q[deviceRow](`SELECT hash, user_code, name, asked, expires_at, polled_at, decision, account_id, user_id, scopes, token_id
+		FROM oauth_devices WHERE hash = $1`)
+	deviceByCode = db.Q[deviceRow](`SELECT hash, user_code, name, asked, expires_at, polled_at, decision, account_id, user_id, scopes, token_id
+		FROM oauth_devices WHERE user_code = $1`)
+	decideDevice = db.S(`UPDATE oauth_devices SET decision = $2, account_id = $3, user_id = $4, scopes = $5
+		WHERE hash = $1 AND decision = 'pending' AND expires_at > $6`)
+	pollDevice   = db.S(`UPDATE oauth_devices SET polled_at = $2 WHERE hash = $1`)
+	spendDevice  = db.S(`UPDATE oauth_devices SET token_id = $3 WHERE account_id = $1 AND hash = $2`)
+	purgeDevices = db.S(`DELETE FROM oauth_devices WHERE expires_at < $1`)
+
+	namesOf = db.Q[namesRow](`SELECT u.login, a.login AS account FROM users u JOIN memberships m ON m.user_id = u.id
+		JOIN accounts a ON a.id = m.account_id WHERE a.id = $1 AND u.id = $2`)
+)
