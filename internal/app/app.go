@@ -196,6 +196,9 @@ func (a *App) close() error {
 		defer cancel()
 		errs = append(errs, a.bus.Close(ctx))
 	}
+	if a.parts.session != nil {
+		a.parts.session.Close()
+	}
 	if a.db != nil {
 		errs = append(errs, a.db.Close())
 	}

@@ -218,6 +218,13 @@ CREATE INDEX tasks_open ON tasks (status, updated_at) WHERE status NOT IN ('comp
 CREATE INDEX tasks_repo ON tasks (repo_id, created_at, id);
 CREATE INDEX tasks_pr ON tasks (pr_id);
 
+-- How many tasks of an account are pending, kept by every move so that nobody
+-- has to count a long queue.
+CREATE TABLE queue_depths (
+  account_id TEXT PRIMARY KEY REFERENCES accounts (id),
+  pending    BIGINT NOT NULL
+);
+
 CREATE TABLE task_deps (
   task_id    TEXT NOT NULL REFERENCES tasks (id),
   depends_on TEXT NOT NULL REFERENCES tasks (id),

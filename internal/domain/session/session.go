@@ -66,8 +66,9 @@ type Service struct {
 	// is worth nothing.
 	Resolve func(ctx context.Context, token string) (a Attempt, ok bool, err error)
 
-	mu    sync.Mutex
-	known map[call]grant
+	writes sync.WaitGroup
+	mu     sync.Mutex
+	known  map[call]grant
 }
 
 // remembered is how long a decision is used again. A revoked token or a
@@ -162,16 +163,25 @@ func noCredential(w billing.Wish) *fault.Error {
 	return fault.Newf(fault.Forbidden, "no_credential", "The account has no key of %s that speaks this API (%s). Add one with billing.key_add.", who, w.API)
 }
 
-// recordTime bounds how long an answer waits for its account to be kept.
+// recordTime bounds how long the account of a call may wait for the database.
 const recordTime = 10 * time.Second
 
-// Record adds a call to its session. It returns when that is stored, so what a
-// caller has seen the end of is counted whatever happens next.
+// Record adds a call to its session. The write begins at once and the answer
+// does not wait for it, which would double what the gateway adds to a call: a
+// process that is killed can lose the accounts of its last millisecond, one
+// that is stopped waits for them in Close.
 func (s *Service) Record(ctx context.Context, g llm.Grant, u llm.Usage) {
 	h, ok := g.Session.(handle)
 	if !ok {
 		return // not one of ours
 	}
+	s.writes.Go(func() { s.record(ctx, h, g, u) })
+}
+
+// Close waits until every recorded call is stored.
+func (s *Service) Close() { s.writes.Wait() }
+
+func (s *Service) record(ctx context.Context, h handle, g llm.Grant, u llm.Usage) {
 	ctx, cancel := context.WithTimeout(ctx, recordTime)
 	defer cancel()
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {

@@ -106,6 +106,7 @@ func (f *fixture) write(fn func(*db.Tx) error) {
 // call sends a request as an account; into may be nil.
 func (f *fixture) call(status int, account, method, path, body string, into any) {
 	f.t.Helper()
+	f.Close() // what calls have consumed is stored
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
 	req.Header.Set("X-Caller", account)
 	req.Header.Set("Content-Type", "application/json")
@@ -331,9 +332,9 @@ func TestLists(t *testing.T) {
 	})
 }
 
-// TestStreamIsCountedBeforeItsEnd: who has read a stream to its end finds it
-// counted.
-func TestStreamIsCountedBeforeItsEnd(t *testing.T) {
+// TestStreamIsCounted: a stream that was read to its end has been handed over
+// to be stored.
+func TestStreamIsCounted(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {
 		f.addKey(`{"provider":"scripted"}`)

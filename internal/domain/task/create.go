@@ -84,10 +84,11 @@ func (s *Service) create(ctx context.Context, in createIn) (out TaskDispatched, 
 		if err != nil {
 			return err
 		}
-		depth, err := countQueue.One(tx, tx.Account)
+		depth, err := countQueue(tx, tx.Account)
 		if err != nil {
 			return err
 		}
+		depth++ // and this one
 		behind, err := countBehind.One(tx, tx.Account, t.Priority, t.QueuedAt, t.ID)
 		if err != nil {
 			return err
@@ -263,7 +264,7 @@ func (s *Service) room(tx *db.Tx) error {
 	if _, err := lockAccount.One(tx, tx.Account); err != nil {
 		return err
 	}
-	depth, err := countQueue.One(tx, tx.Account)
+	depth, err := countQueue(tx, tx.Account)
 	if err != nil {
 		return err
 	}

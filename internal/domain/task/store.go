@@ -2,6 +2,8 @@ package task
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -39,7 +41,9 @@ var (
 	selectTask = db.Q[Row](`SELECT ` + columns + ` FROM tasks WHERE account_id = $1 AND id = $2`)
 
 	selectQueue = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY ` + queueOrder)
-	countQueue  = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending'`)
+	selectDepth = db.Q[int64](`SELECT pending FROM queue_depths WHERE account_id = $1`)
+	addDepth    = db.S(`INSERT INTO queue_depths (account_id, pending) VALUES ($1, $2)
+		ON CONFLICT (account_id) DO UPDATE SET pending = queue_depths.pending + excluded.pending`)
 
 	selectPending = db.Q[Row](`SELECT ` + columns + ` FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY ` + queueOrder)
 
@@ -168,6 +172,9 @@ func insert(tx *db.Tx, t *Row) error {
 		t.BoxID, t.Branch, t.BaseSHA, t.WIPSHA, t.WIPPaths, t.WIPAt, t.PRID, t.CheckoutSHA, t.Files, t.Labels, t.Guidance, t.Template,
 		t.Command, t.Confidence, t.BudgetMicros, t.ResultSchema, t.AskID, t.CreatedBy, t.CreatedAt, t.UpdatedAt, t.ClaimedAt,
 		t.StartedAt, t.FinishedAt)
+	if err == nil && t.Status == Pending {
+		depths.Add(tx, depth{t.AccountID, 1})
+	}
 	return err
 }
 
@@ -180,7 +187,45 @@ func store(tx *db.Tx, t *Row, from Status) error {
 	if err == nil && n != 1 {
 		err = fmt.Errorf("task %s is no longer %s", t.ID, from)
 	}
+	if err == nil && (from == Pending) != (t.Status == Pending) {
+		change := depth{t.AccountID, 1}
+		if from == Pending {
+			change.by = -1
+		}
+		depths.Add(tx, change)
+	}
 	return err
+}
+
+// depth is how many more tasks of an account are pending after a change.
+type depth struct {
+	account string
+	by      int64
+}
+
+// depths are kept at the end of a transaction: each account's row is one that
+// every transaction of the account wants.
+var depths = db.AtEnd(func(tx *db.Tx, all []depth) error {
+	sums := map[string]int64{}
+	for _, d := range all {
+		sums[d.account] += d.by
+	}
+	for _, account := range slices.Sorted(maps.Keys(sums)) {
+		if sums[account] == 0 {
+			continue
+		}
+		if _, err := addDepth.Exec(tx, account, sums[account]); err != nil {
+			return err
+		}
+	}
+	return nil
+})
+
+// countQueue is how many tasks of an account were pending before what this
+// transaction changes.
+func countQueue(tx *db.Tx, account string) (int64, error) {
+	n, _, err := selectDepth.Maybe(tx, account)
+	return n, err
 }
 
 // Lock reads a task of an account and keeps others from changing it until the

@@ -12,7 +12,7 @@ import (
 
 // view makes the wire form of tasks of tx.Account.
 func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
-	depth, err := countQueue.One(tx, tx.Account)
+	depth, err := countQueue(tx, tx.Account)
 	if err != nil {
 		return nil, err
 	}
