@@ -70,21 +70,26 @@ func ask(prompt string, secret bool) (string, error) {
 func runLogin(ctx context.Context, args []string) error {
 	fl := flags("login")
 	address := fl.String("url", "http://127.0.0.1:8080", "address of the server")
-	login := fl.String("login", "", "login or e-mail; asked for when empty")
+	login := fl.String("login", "", "login or e-mail, to sign in with a password; in a browser when empty")
 	if _, err := parse(fl, args); err != nil {
 		return err
 	}
-	var err error
+	server := strings.TrimSuffix(*address, "/")
 	if *login == "" {
-		if *login, err = ask("Login", false); err != nil {
+		c := &client.Client{URL: server}
+		err := c.SignInByDevice(ctx, func(a client.Approval) {
+			fmt.Fprintf(os.Stderr, "Open %s in a browser and see that it shows the code %s.\n", client.Inert(a.Complete), client.Inert(a.UserCode))
+		})
+		if err != nil {
 			return err
 		}
+		return remember(c)
 	}
 	password, err := ask("Password", true)
 	if err != nil {
 		return err
 	}
-	c, err := client.SignIn(ctx, strings.TrimSuffix(*address, "/"), *login, password)
+	c, err := client.SignIn(ctx, server, *login, password)
 	if err != nil {
 		return err
 	}

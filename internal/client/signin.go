@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/cookiejar"
-	"os"
 )
 
 // Owner is who first boot makes.
@@ -37,14 +36,10 @@ func mint(ctx context.Context, url, path string, body any) (*Client, error) {
 	if err := session.Call(ctx, http.MethodPost, path, body, nil); err != nil {
 		return nil, err
 	}
-	name := "command line"
-	if host, err := os.Hostname(); err == nil {
-		name += " on " + host
-	}
 	var minted struct {
 		Token string `json:"token"`
 	}
-	if err := session.Call(ctx, http.MethodPost, "/v1/tokens", map[string]string{"name": name}, &minted); err != nil {
+	if err := session.Call(ctx, http.MethodPost, "/v1/tokens", map[string]string{"name": programName()}, &minted); err != nil {
 		return nil, err
 	}
 	// The session has done its work; a failure to end it leaves it to expire.
