@@ -91,7 +91,7 @@ func TestEveryRowIsGuarded(t *testing.T) {
 }
 
 // personal are the rows for a credential that names a user.
-var personal = map[string]string{"account.accept_tos": "user-required", "auth.logout": "user-required"}
+var personal = map[string]string{"account.accept_tos": "user-required", "invitation.accept": "user-required", "auth.logout": "user-required"}
 
 func TestMachinesHaveNoPersonalSide(t *testing.T) {
 	y := start(t, db.SQLite)
@@ -115,6 +115,7 @@ func TestMachinesHaveNoPersonalSide(t *testing.T) {
 
 // bodies are what rows with required fields are sent.
 var bodies = map[string]string{
+	"member.set_role":         `{"role": "viewer"}`,
 	"token.rename":            `{"name": "x"}`,
 	"project.update":          `{"ai_first": true}`,
 	"project.policy_validate": `{"yml": ""}`,
@@ -137,14 +138,19 @@ func TestForeignIsUnknown(t *testing.T) {
 	rival := y.tenant("rival")
 	theirs := y.seed(rival, "rival")
 	ours := y.seed(y.acct, "acme")
+	operator := y.operator()
 	for _, o := range Ops() {
 		if len(pathParams(o.Path)) == 0 || o.Rule.IsPublic() {
 			continue
 		}
 		t.Run(o.ID, func(t *testing.T) {
 			y := &yard{App: y.App, t: t, owner: y.owner}
-			unknown := y.send(o.Method, filled(o, map[string]string{"name": "nobodys"}), y.owner, bodies[o.ID])
-			foreign := y.send(o.Method, filled(o, theirs), y.owner, bodies[o.ID])
+			bearer := y.owner
+			if need, _ := policy.ParseScopes(o.Rule.Names()); need&policy.OperatorOnly != 0 {
+				bearer = operator
+			}
+			unknown := y.send(o.Method, filled(o, map[string]string{"name": "nobodys"}), bearer, bodies[o.ID])
+			foreign := y.send(o.Method, filled(o, theirs), bearer, bodies[o.ID])
 			own := []string{"request_id", "instance"} // of the one request
 			if byName[o.ID] == "" {
 				unknown.problem(404, "not-found")

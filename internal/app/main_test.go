@@ -196,12 +196,23 @@ func (y *yard) in(account string, fn func(*db.Tx) error) {
 // mint makes a token behind the API's back; without a user it is a machine's.
 func (y *yard) mint(account string, user *string, scopes policy.Set, expires *time.Time) (plaintext string) {
 	y.t.Helper()
+	return y.mintAs(policy.PAT, account, user, scopes, expires)
+}
+
+// operator mints ada a token with every operator scope.
+func (y *yard) operator() (plaintext string) {
+	y.t.Helper()
+	return y.mintAs(policy.Operator, y.acct, &y.user, policy.OperatorOnly, nil)
+}
+
+func (y *yard) mintAs(kind policy.Credential, account string, user *string, scopes policy.Set, expires *time.Time) (plaintext string) {
+	y.t.Helper()
 	y.in(account, func(tx *db.Tx) error {
 		var userID string
 		if user != nil {
 			userID = *user
 		}
-		m, err := token.Mint(tx, policy.PAT, userID, nil, scopes, expires)
+		m, err := token.Mint(tx, kind, userID, nil, scopes, expires)
 		plaintext = m.Token
 		return err
 	})

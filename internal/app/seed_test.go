@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
+	"yardmaster/internal/policy"
 )
 
 var (
@@ -20,8 +21,10 @@ var (
 		VALUES ($1, $2, 'seeded', 'org', $2, 'enrolled', $1, $1, 0, 1, 0)`)
 	addKey = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, masked, sealed, kind, created_at)
 		VALUES ($1, $2, 'scripted', 'Seeded', '', '', 'metered', 0)`)
-	addToken    = db.S(`INSERT INTO tokens (id, account_id, kind, prefix, hash, scopes, created_at) VALUES ($1, $2, 'pat', '', $1, '[]', 0)`)
-	addSession  = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at) VALUES ($1, $2, $3, 'task', 'work', 0)`)
+	addToken   = db.S(`INSERT INTO tokens (id, account_id, kind, prefix, hash, scopes, created_at) VALUES ($1, $2, 'pat', '', $1, '[]', 0)`)
+	addSession = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at) VALUES ($1, $2, $3, 'task', 'work', 0)`)
+	addInvite  = db.S(`INSERT INTO invitations (id, kind, account_id, email, role, token_hash, created_at, expires_at)
+		VALUES ($1, 'org_member', $2, 'seeded@example.com', 'member', $1, 0, $3)`)
 	addTemplate = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, '{}', 0, 0)`)
 )
 
@@ -33,9 +36,10 @@ var head = strings.Repeat("a", 40)
 func (y *yard) seed(account, login string) map[string]string {
 	y.t.Helper()
 	at := map[string]string{"owner": login, "repo": "seeded", "name": login + "s"}
-	for _, group := range []string{"token", "billing", "project", "task", "runId", "pr", "box", "session"} {
+	for _, group := range []string{"token", "billing", "project", "task", "runId", "pr", "box", "session", "invitationId"} {
 		at[group] = id.Random()
 	}
+	at["userId"] = y.person("of-"+login, account, policy.Member)
 	y.in(account, func(tx *db.Tx) error {
 		later := tx.Micros() + 3600e6
 		for _, row := range []struct {
@@ -50,6 +54,7 @@ func (y *yard) seed(account, login string) map[string]string {
 			{addKey, []any{at["billing"], account}},
 			{addToken, []any{at["token"], account}},
 			{addSession, []any{at["session"], account, at["project"]}},
+			{addInvite, []any{at["invitationId"], account, later}},
 			{addTemplate, []any{account, at["name"]}},
 		} {
 			if _, err := row.Exec(tx, row.args...); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
 )
 
 // A transcript (testdata/*.txtar of a domain or room) is a talk with a fresh
@@ -39,6 +40,9 @@ import (
 //	$ push OWNER/NAME     pushes a new repository; lines "path: text" are its files
 //	$ box TOKEN           enrolls a box, a real one, and lets it run
 //	$ fail TASK KIND      fails a task for good, as the loss of its pull request would
+//	$ person LOGIN [ROLE] makes a user with an account of their own, and a role in acme;
+//	                      <LOGIN> is the id, <LOGIN_token> what they may do there
+//	$ operator            <operator> is a token of ada's with every operator scope
 //	$ fresh               as the first step: the server has not been set up
 //
 // Every exchange is held against the OpenAPI document as well.
@@ -180,6 +184,10 @@ func (tr transcript) play(t *testing.T, y *yard) {
 			y.push(s.args[0], s.files)
 		case "box":
 			y.box(talk.known.fill(t, s.args[0]))
+		case "person":
+			talk.meet(s.args)
+		case "operator":
+			talk.known["operator"] = y.operator()
 		case "fail":
 			y.fail(talk.known.fill(t, s.args[0]), s.args[1])
 		case "":
@@ -198,6 +206,22 @@ type talk struct {
 	find  func(method, path string) (op.Op, bool)
 	judge *judge
 	known values
+}
+
+// meet makes a person whom the transcript speaks of.
+func (k *talk) meet(args []string) {
+	login := args[0]
+	account := k.tenant(login)
+	user := k.person(login, account, policy.Owner)
+	if len(args) > 1 {
+		k.in(k.acct, func(tx *db.Tx) error {
+			_, err := addMember.Exec(tx, k.acct, user, args[1])
+			return err
+		})
+		account = k.acct
+	}
+	k.known[login] = user
+	k.known[login+"_token"] = k.mint(account, &user, policy.Owner.Ceiling(), nil)
 }
 
 func (k *talk) step(t *testing.T, s step) {

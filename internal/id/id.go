@@ -41,6 +41,7 @@ const (
 	Enrollment = "dev_enr_" // one-time enrollment token
 	Attempt    = "dev_att_" // token of one attempt of one run: model, git, artifact
 	Setup      = "dev_set_" // first-boot setup
+	Invite     = "dev_inv_" // one-time link of an invitation
 )
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

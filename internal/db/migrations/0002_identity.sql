@@ -15,5 +15,27 @@ CREATE TABLE mails (
 );
 CREATE INDEX mails_due ON mails (due_at) WHERE state = 'due';
 
+-- Invitations: kind org_member has an account and a role, kind platform neither.
+-- An address has at most one that can still be accepted, for each account and
+-- for the platform.
+CREATE TABLE invitations (
+  id          TEXT PRIMARY KEY,
+  kind        TEXT NOT NULL,
+  account_id  TEXT REFERENCES accounts (id),
+  email       TEXT NOT NULL,
+  role        TEXT,
+  bundle      TEXT NOT NULL DEFAULT '{}',
+  token_hash  TEXT NOT NULL UNIQUE,
+  invited_by  TEXT,
+  created_at  BIGINT NOT NULL,
+  expires_at  BIGINT NOT NULL,
+  accepted_at BIGINT,
+  accepted_by TEXT,
+  revoked_at  BIGINT
+);
+CREATE UNIQUE INDEX invitations_open ON invitations (COALESCE(account_id, ''), email) WHERE accepted_at IS NULL AND revoked_at IS NULL;
+CREATE INDEX invitations_kind ON invitations (kind, account_id, created_at, id);
+CREATE INDEX invitations_email ON invitations (email);
+
 -- +goose Down
 SELECT 1;

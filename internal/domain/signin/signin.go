@@ -78,6 +78,13 @@ func (s *Service) Forget(hash string) {
 	maps.DeleteFunc(s.known, func(l lookup, _ entry) bool { return l.hash == hash })
 }
 
+// ForgetUser drops all credentials of a user.
+func (s *Service) ForgetUser(userID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.known, func(_ lookup, e entry) bool { return e.actor.UserID == userID })
+}
+
 // Authenticate resolves a credential. None is the anonymous actor; one that is
 // malformed, unknown, expired or revoked fails with 401.
 func (s *Service) Authenticate(ctx context.Context, p Presented) (policy.Actor, error) {

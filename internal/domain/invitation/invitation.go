@@ -1,0 +1,231 @@
+// Package invitation lets people in who are not here yet: a one-time link,
+// mailed to an address, that grants a place in an account or access to the
+// platform to the user who has that address. The link is shown once, to who
+// invites, and only its hash is kept.
+package invitation
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/mail"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
+)
+
+// Kinds of invitation.
+const (
+	OrgMember = "org_member"
+	Platform  = "platform"
+)
+
+// The status of an invitation follows from its times.
+const (
+	Pending  = "pending"
+	Accepted = "accepted"
+	Revoked  = "revoked"
+	Expired  = "expired"
+)
+
+// How long a link works.
+const (
+	memberLife   = 7 * 24 * time.Hour
+	platformLife = 14 * 24 * time.Hour
+)
+
+// Invitation is what may be shown of one, at any time: never its link.
+type Invitation struct {
+	ID         string       `json:"id"`
+	Kind       string       `json:"kind" enum:"org_member,platform"`
+	Email      string       `json:"email"`
+	Role       *policy.Role `json:"role" doc:"null on a platform invitation"`
+	Status     string       `json:"status" enum:"pending,accepted,revoked,expired"`
+	InvitedBy  *string      `json:"invited_by" doc:"id of a user"`
+	CreatedAt  time.Time    `json:"created_at"`
+	ExpiresAt  time.Time    `json:"expires_at"`
+	AcceptedAt *time.Time   `json:"accepted_at"`
+	RevokedAt  *time.Time   `json:"revoked_at"`
+}
+
+// SentInvitation is an invitation with its link, which is shown this once.
+type SentInvitation struct {
+	Invitation Invitation `json:"invitation"`
+	Link       string     `json:"link"`
+}
+
+// InvitationRevoked is the answer to a withdrawal. Revoked is false when it
+// had been withdrawn before.
+type InvitationRevoked struct {
+	ID      string `json:"id"`
+	Status  string `json:"status"`
+	Revoked bool   `json:"revoked"`
+}
+
+// Acceptance is what an invitation did for the caller. When it granted
+// nothing, reason says why.
+type Acceptance struct {
+	InvitationID string        `json:"invitation_id"`
+	Kind         string        `json:"kind" enum:"org_member,platform"`
+	Granted      bool          `json:"granted"`
+	Reason       *string       `json:"reason" doc:"already_accepted, revoked, expired, other_address, already_member or already_approved; null when granted"`
+	Account      *JoinedTenant `json:"account" doc:"null for a platform invitation, and when nothing was granted"`
+}
+
+// JoinedTenant is the account that an invitation opened.
+type JoinedTenant struct {
+	ID    string      `json:"id"`
+	Login string      `json:"login"`
+	Role  policy.Role `json:"role"`
+}
+
+// Bundle is what a platform invitation brings along besides access.
+type Bundle struct {
+	AIDevs        int `json:"ai_devs,omitempty"`
+	ExpiresInDays int `json:"expires_in_days,omitempty"` // 0: for good
+}
+
+// Service sends, redeems and withdraws invitations.
+type Service struct {
+	DB   *db.DB
+	Mail *mail.Outbox
+	// BaseURL is the address in links.
+	BaseURL func() string
+	// Forget drops what is cached of a user's credentials.
+	Forget func(userID string)
+}
+
+// Offer is what an invitation is to grant, and whom.
+type Offer struct {
+	Kind      string
+	AccountID string      // of OrgMember
+	Role      policy.Role // of OrgMember
+	Email     string
+	Bundle    Bundle // of Platform
+	Inviter   string // as the mail names them
+	Account   string // login of the account, for the mail
+}
+
+// Send makes an invitation or, if the address has one that was not accepted
+// yet, arms it anew: its old link dies. It mails the link and answers it.
+func (s *Service) Send(tx *db.Tx, o Offer) (SentInvitation, error) {
+	link := id.Secret(id.Invite)
+	life := memberLife
+	if o.Kind == Platform {
+		life = platformLife
+	}
+	var account *string
+	var role *policy.Role
+	if o.Kind == OrgMember {
+		account, role = &o.AccountID, &o.Role
+	}
+	var by *string
+	if u := policy.From(tx.Context()).UserID; u != "" {
+		by = &u
+	}
+	r, err := arm.One(tx, prefix+id.New(), o.Kind, account, Address(o.Email), role, db.JSON[Bundle]{V: o.Bundle}, seal.Hash(link), by, tx.Micros(), tx.Now.Add(life))
+	if err != nil {
+		return SentInvitation{}, err
+	}
+	return s.mailed(tx, r, link, o.Inviter, o.Account)
+}
+
+// mailed owes the mail of an armed invitation.
+func (s *Service) mailed(tx *db.Tx, r row, secret, inviter, account string) (SentInvitation, error) {
+	out := SentInvitation{Invitation: r.wire(tx.Now), Link: s.BaseURL() + "/invite/" + secret}
+	what := "Yardmaster"
+	if r.Kind == OrgMember {
+		what = account + " on Yardmaster"
+	}
+	text := fmt.Sprintf("%s invites you to %s.\n\nOpen this address to accept:\n\n%s\n\nIt works once, for %s, until %s.\nIf you did not expect it, do nothing.\n",
+		inviter, what, out.Link, r.Email, r.ExpiresAt.UTC().Format("2 January 2006"))
+	return out, s.Mail.Post(tx, mail.Message{To: r.Email, Subject: "An invitation to " + what, Text: text})
+}
+
+// prefix begins the id of every invitation.
+const prefix = "inv_"
+
+// Address is an e-mail address in the form addresses are compared in.
+func Address(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
+
+func (r row) status(now time.Time) string {
+	switch {
+	case r.AcceptedAt != nil:
+		return Accepted
+	case r.RevokedAt != nil:
+		return Revoked
+	case !now.Before(r.ExpiresAt):
+		return Expired
+	}
+	return Pending
+}
+
+func (r row) wire(now time.Time) Invitation {
+	return Invitation{r.ID, r.Kind, r.Email, r.Role, r.status(now), r.InvitedBy, r.CreatedAt, r.ExpiresAt, r.AcceptedAt, r.RevokedAt}
+}
+
+// Approve lets a user through the gate of the closed beta; false if they were
+// through already.
+func (s *Service) Approve(tx *db.Tx, userID string) (bool, error) {
+	n, err := approve.Exec(tx, userID, tx.Micros())
+	tx.AfterCommit(func() { s.Forget(userID) })
+	return n > 0, err
+}
+
+// Join makes a user a member of an account; false if they are one already.
+func Join(tx *db.Tx, accountID, userID string, role policy.Role) (bool, error) {
+	n, err := join.Exec(tx, accountID, userID, string(role), tx.Micros())
+	return n > 0, err
+}
+
+// Of lists the invitations to the transaction's account, newest first.
+func Of(tx *db.Tx) ([]Invitation, error) {
+	rows, err := ofAccount.All(tx, tx.Account)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Invitation, len(rows))
+	for i, r := range rows {
+		out[i] = r.wire(tx.Now)
+	}
+	return out, nil
+}
+
+// Withdraw takes back an invitation to an account, or to the platform when
+// account is empty. One that was accepted is a 409.
+func Withdraw(tx *db.Tx, account, invitation string) (InvitationRevoked, error) {
+	r, err := find(tx, account, invitation)
+	if err != nil {
+		return InvitationRevoked{}, err
+	}
+	switch r.status(tx.Now) {
+	case Accepted:
+		return InvitationRevoked{}, fault.Reason("already_accepted", "The invitation was accepted; what it granted is taken back elsewhere.")
+	case Revoked:
+		return InvitationRevoked{r.ID, Revoked, false}, nil
+	}
+	_, err = revoke.Exec(tx, r.ID, tx.Micros())
+	return InvitationRevoked{r.ID, Revoked, true}, err
+}
+
+func find(tx *db.Tx, account, invitation string) (r row, err error) {
+	var ok bool
+	if account == "" {
+		r, ok, err = platformByID.Maybe(tx, invitation)
+	} else {
+		r, ok, err = memberByID.Maybe(tx, account, invitation)
+	}
+	if err == nil && !ok {
+		err = fault.Missing("invitation")
+	}
+	return r, err
+}
+
+// Invited tells whether an address has an invitation that can be accepted.
+func Invited(tx *db.Tx, email string) (bool, error) {
+	n, err := openFor.One(tx, Address(email), tx.Micros())
+	return n > 0, err
+}

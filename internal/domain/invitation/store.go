@@ -1,0 +1,47 @@
+package invitation
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/policy"
+)
+
+type row struct {
+	ID         string
+	Kind       string
+	AccountID  *string
+	Email      string
+	Role       *policy.Role
+	Bundle     db.JSON[Bundle]
+	InvitedBy  *string
+	CreatedAt  time.Time
+	ExpiresAt  time.Time
+	AcceptedAt *time.Time
+	RevokedAt  *time.Time
+}
+
+var (
+	arm = db.Q[row](`INSERT INTO invitations (id, kind, account_id, email, role, bundle, token_hash, invited_by, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+		ON CONFLICT (COALESCE(account_id, ''), email) WHERE accepted_at IS NULL AND revoked_at IS NULL
+		DO UPDATE SET role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by, expires_at = excluded.expires_at
+		RETURNING id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at`)
+	rearm = db.Q[row](`UPDATE invitations SET token_hash = $2, expires_at = $3 WHERE id = $1
+		RETURNING id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at`)
+	memberByID = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
+		FROM invitations WHERE account_id = $1 AND id = $2`).ForUpdate()
+	platformByID = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
+		FROM invitations WHERE kind = 'platform' AND id = $1`).ForUpdate()
+	byHash = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
+		FROM invitations WHERE token_hash = $1`).ForUpdate()
+	ofAccount = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
+		FROM invitations WHERE account_id = $1 ORDER BY created_at DESC, id DESC`)
+	accept  = db.S(`UPDATE invitations SET accepted_at = $2, accepted_by = $3 WHERE id = $1`)
+	revoke  = db.S(`UPDATE invitations SET revoked_at = $2 WHERE id = $1`)
+	openFor = db.Q[int64](`SELECT COUNT(*) FROM invitations WHERE email = $1 AND accepted_at IS NULL AND revoked_at IS NULL AND expires_at > $2`)
+	approve = db.S(`UPDATE users SET approved_at = $2 WHERE id = $1 AND approved_at IS NULL`)
+	join    = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`)
+	person  = db.Q[struct{ Login, Email string }](`SELECT login, email FROM users WHERE id = $1`)
+	tenant  = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
+)

@@ -1,0 +1,215 @@
+package member
+
+import (
+	"context"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/invitation"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+const group = "Organisation members, invitations, SSO"
+
+// Ops are the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	read, write := policy.Require(policy.ReadAccount), policy.Require(policy.WriteMembers)
+	owner, last := op.Refusal{Status: 403, Slug: "owner-required"}, op.Refusal{Status: 409, Slug: "last_owner"}
+	return []op.Op{
+		op.New(op.Row{ID: "member.list", Method: "GET", Path: "/v1/org/members", Group: group, Rule: read, Paging: &op.Paging{Full: true},
+			Summary: "The account's members and their roles"}, s.list),
+		op.New(op.Row{ID: "member.invite", Method: "POST", Path: "/v1/org/members", Group: group, Rule: write, Status: 201, NoStore: true,
+			Refuses: []op.Refusal{owner, {Status: 409, Slug: "already_member"}, {Status: 404, Slug: "not-found"}},
+			Summary: "Add a registered user by login, or invite an e-mail address with a one-time link, shown once and mailed"}, s.invite),
+		op.New(op.Row{ID: "member.set_role", Method: "PATCH", Path: "/v1/org/members/{userId}", Group: group, Rule: write, Refuses: []op.Refusal{owner, last},
+			Summary: "Change a member's role"}, s.setRole),
+		op.New(op.Row{ID: "member.remove", Method: "DELETE", Path: "/v1/org/members/{userId}", Group: group, Rule: write, Refuses: []op.Refusal{owner, last},
+			Summary: "Remove a member; their tokens of this account stop"}, s.remove),
+		op.New(op.Row{ID: "member.list_invitations", Method: "GET", Path: "/v1/org/members/invitations", Group: group, Rule: read, Paging: &op.Paging{Full: true},
+			Summary: "The invitations to this account in every status, newest first"}, s.listInvitations),
+		op.New(op.Row{ID: "member.revoke_invitation", Method: "DELETE", Path: "/v1/org/members/invitations/{invitationId}", Group: group, Rule: write,
+			Refuses: []op.Refusal{{Status: 409, Slug: "already_accepted"}},
+			Summary: "Withdraw an invitation to this account; again is no error"}, s.revokeInvitation),
+	}
+}
+
+func (s *Service) list(ctx context.Context, _ op.None) (op.Page[OrgMember], error) {
+	var rows []OrgMember
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		rows, err = roster.All(tx, tx.Account)
+		return err
+	})
+	return op.Whole(rows), err
+}
+
+type inviteIn struct {
+	Login string      `json:"login,omitempty" maxLength:"39" doc:"of a registered user, who is added at once"`
+	Email string      `json:"email,omitempty" maxLength:"254" pattern:"^[^@\\s<>]+@[^@\\s<>]+$" doc:"of anybody, who is sent a link"`
+	Role  policy.Role `json:"role,omitempty" enum:"viewer,member,admin,owner" doc:"left out: member"`
+}
+
+func (s *Service) invite(ctx context.Context, in inviteIn) (out Invited, err error) {
+	if (in.Login == "") == (in.Email == "") {
+		return out, fault.Field("", "send either login or email")
+	}
+	if in.Role == "" {
+		in.Role = policy.Member
+	}
+	if err := mayGive(policy.From(ctx), in.Role); err != nil {
+		return out, err
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if in.Login != "" {
+			out, err = s.add(tx, in.Login, in.Role)
+		} else {
+			out, err = s.mail(tx, in.Email, in.Role)
+		}
+		return err
+	})
+	return out, err
+}
+
+func alreadyMember() error {
+	return fault.Reason("already_member", "They are a member already; change their role instead.")
+}
+
+func (s *Service) add(tx *db.Tx, login string, role policy.Role) (out Invited, err error) {
+	user, ok, err := userByLogin.Maybe(tx, login)
+	if err != nil {
+		return out, err
+	}
+	if !ok {
+		return out, fault.Missing("user")
+	}
+	if ok, err = invitation.Join(tx, tx.Account, user, role); err != nil {
+		return out, err
+	} else if !ok {
+		return out, alreadyMember()
+	}
+	m, err := byUser.One(tx, tx.Account, user)
+	if err != nil {
+		return out, err
+	}
+	return Invited{Kind: "added", Member: &m}, event.Record(tx, event.Change{Kind: "org_member.added", Object: user, Data: map[string]any{"role": role}})
+}
+
+func (s *Service) mail(tx *db.Tx, email string, role policy.Role) (out Invited, err error) {
+	if _, ok, err := memberEmail.Maybe(tx, tx.Account, invitation.Address(email)); err != nil {
+		return out, err
+	} else if ok {
+		return out, alreadyMember()
+	}
+	offer := invitation.Offer{Kind: invitation.OrgMember, AccountID: tx.Account, Role: role, Email: email}
+	if offer.Account, err = tenantLogin.One(tx, tx.Account); err != nil {
+		return out, err
+	}
+	offer.Inviter = offer.Account
+	if user := policy.From(tx.Context()).UserID; user != "" {
+		if offer.Inviter, err = userLogin.One(tx, user); err != nil {
+			return out, err
+		}
+	}
+	sent, err := s.Invites.Send(tx, offer)
+	if err != nil {
+		return out, err
+	}
+	return Invited{Kind: "invited", Invitation: &sent.Invitation, Link: &sent.Link},
+		event.Record(tx, event.Change{Kind: "org_member.invited", Object: sent.Invitation.ID, Data: map[string]any{"email": sent.Invitation.Email, "role": role}})
+}
+
+type setRoleIn struct {
+	UserID string      `json:"userId"`
+	Role   policy.Role `json:"role" enum:"viewer,member,admin,owner"`
+}
+
+// member finds whom a write is about, and whether nobody else is an owner. Until
+// the transaction ends, nobody else decides about owners. The caller must be
+// allowed to change what that member is.
+func member(tx *db.Tx, userID string) (m OrgMember, last bool, err error) {
+	all, err := owners.All(tx, tx.Account)
+	if err != nil {
+		return m, false, err
+	}
+	m, ok, err := byUser.Maybe(tx, tx.Account, userID)
+	if err != nil {
+		return m, false, err
+	}
+	if !ok {
+		return m, false, fault.Missing("member")
+	}
+	return m, m.Role == policy.Owner && len(all) < 2, mayGive(policy.From(tx.Context()), m.Role)
+}
+
+func (s *Service) setRole(ctx context.Context, in setRoleIn) (m OrgMember, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		var last bool
+		if m, last, err = member(tx, in.UserID); err != nil {
+			return err
+		}
+		if err := mayGive(policy.From(ctx), in.Role); err != nil {
+			return err
+		}
+		before := m.Role
+		if before == in.Role {
+			return nil
+		}
+		if last {
+			return lastOwner()
+		}
+		if _, err := setRole.Exec(tx, tx.Account, m.UserID, string(in.Role)); err != nil {
+			return err
+		}
+		m.Role = in.Role
+		tx.AfterCommit(func() { s.Forget(m.UserID) })
+		return event.Record(tx, event.Change{Kind: "org_member.role_changed", Object: m.UserID, Data: map[string]any{"role": m.Role, "previous_role": before}})
+	})
+	return m, err
+}
+
+type memberIn struct {
+	UserID string `json:"userId"`
+}
+
+func (s *Service) remove(ctx context.Context, in memberIn) (out Removed, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		m, last, err := member(tx, in.UserID)
+		if err != nil {
+			return err
+		}
+		if last {
+			return lastOwner()
+		}
+		if err := drop(tx, m); err != nil {
+			return err
+		}
+		tx.AfterCommit(func() { s.Forget(m.UserID) })
+		out = Removed{m.UserID, true}
+		return event.Record(tx, event.Change{Kind: "org_member.removed", Object: m.UserID, Data: map[string]any{"role": m.Role}})
+	})
+	return out, err
+}
+
+func (s *Service) listInvitations(ctx context.Context, _ op.None) (op.Page[invitation.Invitation], error) {
+	var rows []invitation.Invitation
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		rows, err = invitation.Of(tx)
+		return err
+	})
+	return op.Whole(rows), err
+}
+
+type invitationIn struct {
+	InvitationID string `json:"invitationId"`
+}
+
+func (s *Service) revokeInvitation(ctx context.Context, in invitationIn) (out invitation.InvitationRevoked, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if out, err = invitation.Withdraw(tx, tx.Account, in.InvitationID); err != nil || !out.Revoked {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "invitation.revoked", Object: out.ID})
+	})
+	return out, err
+}
