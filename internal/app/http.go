@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
+	"yardmaster/internal/idempotency"
 	"yardmaster/internal/limit"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
@@ -27,6 +28,7 @@ func (a *App) handler() http.Handler {
 			return db.WithAccount(ctx, actor.AccountID)
 		},
 	}
+	guard.Ledger = a.ledger()
 	if a.cfg.RateLimits == "on" {
 		guard.Limits = limit.New(time.Now)
 	}
@@ -43,6 +45,11 @@ func (a *App) handler() http.Handler {
 			api.ServeHTTP(w, r)
 		}
 	})
+}
+
+// ledger keeps the answers to writes with an Idempotency-Key.
+func (a *App) ledger() *idempotency.Ledger {
+	return &idempotency.Ledger{DB: a.db, Hub: a.hub, Logger: a.log}
 }
 
 // presented reads what a request brought to prove who calls.

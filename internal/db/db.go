@@ -144,6 +144,15 @@ func (d *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 // fails, and each returns only when its rows are durable. fn may run again, see
 // the package comment.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	if last, ok := ctx.Value(lastKey{}).(func(*Tx) error); ok {
+		first := fn
+		fn = func(tx *Tx) error {
+			if err := first(tx); err != nil {
+				return err
+			}
+			return last(tx)
+		}
+	}
 	return d.run(ctx, d.backend.write, fn)
 }
 
@@ -188,11 +197,19 @@ func (d *DB) begin(ctx context.Context, q querier) *Tx {
 type (
 	accountKey struct{}
 	txKey      struct{}
+	lastKey    struct{}
 )
 
 // WithAccount sets the account whose data the transactions of ctx are about.
 func WithAccount(ctx context.Context, accountID string) context.Context {
 	return context.WithValue(ctx, accountKey{}, accountID)
+}
+
+// BeforeCommit has f called at the end of every Write of ctx, in its
+// transaction; an error undoes it. Like the function given to Write it may run
+// more than once.
+func BeforeCommit(ctx context.Context, f func(*Tx) error) context.Context {
+	return context.WithValue(ctx, lastKey{}, f)
 }
 
 // Tx is a running transaction. It belongs to the function it was given to, on

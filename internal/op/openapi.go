@@ -81,19 +81,21 @@ func headers() object {
 		return object{"description": doc, "schema": object{"type": "integer"}}
 	}
 	return object{
-		"RateLimit-Limit":     h("What the bucket that runs out first holds: 600 reads and 600 writes a minute of a credential, 120 writes a minute of a conversation. The minute slides."),
-		"RateLimit-Remaining": h("How many of them are left."),
-		"RateLimit-Reset":     h("Seconds until a slot frees."),
-		"Retry-After":         h("Seconds until a slot frees, the same as RateLimit-Reset."),
+		"X-Idempotent-Replayed": object{"description": "true on an answer that an earlier call with this Idempotency-Key was given.", "schema": object{"type": "string", "enum": []string{"true"}}},
+		"RateLimit-Limit":       h("What the bucket that runs out first holds: 600 reads and 600 writes a minute of a credential, 120 writes a minute of a conversation. The minute slides."),
+		"RateLimit-Remaining":   h("How many of them are left."),
+		"RateLimit-Reset":       h("Seconds until a slot frees."),
+		"Retry-After":           h("Seconds until a slot frees, the same as RateLimit-Reset."),
 	}
 }
 
 func limitHeaders(refused bool) object {
 	out := object{}
-	for name := range headers() {
-		if refused || name != "Retry-After" {
-			out[name] = object{"$ref": "#/components/headers/" + name}
-		}
+	for _, name := range []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"} {
+		out[name] = object{"$ref": "#/components/headers/" + name}
+	}
+	if refused {
+		out["Retry-After"] = object{"$ref": "#/components/headers/Retry-After"}
 	}
 	return out
 }
@@ -129,6 +131,11 @@ func (d *schemas) operation(o *Op) object {
 			p["description"], s.Description = s.Description, ""
 		}
 		params = append(params, p)
+	}
+	if o.keyed() {
+		params = append(params, object{"name": keyHeader, "in": "header", "required": false,
+			"description": "Runs the call once: a retry with the same key, credential and body is answered what the first was, for 24 hours.",
+			"schema":      object{"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}})
 	}
 	if params != nil {
 		x["parameters"] = params
@@ -191,7 +198,11 @@ func (d *schemas) results(o *Op) object {
 	if !o.Rule.IsPublic() {
 		fail(401)
 		fail(403)
-		ok["headers"] = limitHeaders(false)
+		h := limitHeaders(false)
+		if o.keyed() {
+			h["X-Idempotent-Replayed"] = object{"$ref": "#/components/headers/X-Idempotent-Replayed"}
+		}
+		ok["headers"] = h
 	}
 	if !o.Rule.IsPublic() || o.PerAddress > 0 {
 		fail(429)
@@ -204,6 +215,9 @@ func (d *schemas) results(o *Op) object {
 		fail(415)
 	}
 	slugs := map[int][]string{}
+	if o.keyed() {
+		slugs[409] = []string{"idempotency-conflict", "idempotency-in-flight"}
+	}
 	for _, r := range o.Refuses {
 		slugs[r.Status] = append(slugs[r.Status], r.Slug)
 	}

@@ -25,6 +25,8 @@ type Problem struct {
 	Extra      map[string]any      `json:",embed"`
 }
 
+const problemType = "application/problem+json"
+
 func (s *server) problem(req *http.Request, f *fault.Error) Problem {
 	p := Problem{
 		Type: s.BaseURL + "/problems/" + f.Slug, Title: f.Kind.Title(), Status: f.Kind.Status(), Detail: f.Detail,
@@ -57,7 +59,7 @@ func (s *server) fail(w http.ResponseWriter, req *http.Request, o *Op, err error
 	}
 	p := s.problem(req, f)
 	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
+	h.Set("Content-Type", problemType)
 	h.Set("Cache-Control", "no-store")
 	if f.Kind == fault.Unauthenticated {
 		h.Set("WWW-Authenticate", "Bearer")

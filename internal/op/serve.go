@@ -35,6 +35,9 @@ type Guard struct {
 	Logger *slog.Logger
 	// Limits counts requests; without it nothing is limited.
 	Limits *limit.Counter
+	// Ledger remembers the answers to idempotent writes; without it the header
+	// is ignored.
+	Ledger Ledger
 	// BaseURL is the address in problem types, without a trailing slash.
 	BaseURL string
 }
@@ -184,23 +187,40 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, o *Op) {
 			}
 			return err
 		}
-		if o.stream != nil {
+		var use Use
+		var sent bool
+		switch use, sent, err = s.use(req, o, actor); {
+		case err != nil:
+		case sent:
+			err = s.once(rw, req, o, actor, use)
+		case o.stream != nil:
 			err = s.stream(rw, req, o, bind)
-		} else {
-			var out any
-			if out, err = o.run(req.Context(), bind); err == nil {
-				err = s.answer(rw, req, o, out)
-			}
+		default:
+			err = s.run(rw, req, o, bind)
 		}
 	}
-	if errors.Is(err, context.Canceled) && req.Context().Err() != nil {
-		// The caller has gone, or we are stopping: whoever still listens may
-		// try again.
-		err = fault.New(fault.Unavailable, "", "The request was ended before it was answered.").Because(err)
-	}
+	err = ended(req, err)
 	if err != nil && rw.status == 0 {
 		s.fail(rw, req, o, err)
 	}
+}
+
+// run has the handler answer.
+func (s *server) run(w http.ResponseWriter, req *http.Request, o *Op, bind func(any) error) error {
+	out, err := o.run(req.Context(), bind)
+	if err == nil {
+		err = s.answer(w, req, o, out)
+	}
+	return err
+}
+
+// ended makes of the end of a request, where it is why it failed, a failure
+// that may be tried again: the caller has gone, or we are stopping.
+func ended(req *http.Request, err error) error {
+	if errors.Is(err, context.Canceled) && req.Context().Err() != nil {
+		return fault.New(fault.Unavailable, "", "The request was ended before it was answered.").Because(err)
+	}
+	return err
 }
 
 // admit answers who calls, once there is room for the call and the rule allows

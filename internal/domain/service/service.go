@@ -55,6 +55,8 @@ var meanings = map[string]string{
 	"session-required":       "The route works for a signed-in browser session only, not for a token.",
 	"not-a-member":           "X-Svc-Account names an account that does not exist or that the user does not belong to.",
 	"cross-origin":           "A write with the session cookie must come from the service's own origin.",
+	"idempotency-conflict":   "The Idempotency-Key was used before, in the account, for something else: by another credential, for another method or path, or with another body.",
+	"idempotency-in-flight":  "The request that used the Idempotency-Key first is still being answered, or was cut off before it was. Try again later.",
 	"wrong-password":         "There is no such login, or the password is wrong.",
 	"queue-full":             "The account's queue has reached its cap. Wait as long as Retry-After says.",
 	"no-capacity":            "The account has no seat for an AI developer.",
@@ -76,11 +78,6 @@ var meanings = map[string]string{
 	"enrollment-refused":     "The enrollment token is unknown, used or expired. Mint a new one.",
 	"no-signing-key":         "The server cannot sign credentials for boxes now.",
 	"owner-not-possible":     "The target cannot own a box of this account.",
-	"invitation_revoked":     "The invitation was withdrawn. Invite the address anew.",
-	"already_accepted":       "The invitation was accepted and can neither be withdrawn nor sent again.",
-	"already_member":         "The person is a member of the account already.",
-	"last_owner":             "The account would be left without an owner. Make somebody else one first.",
-	"owner-required":         "Only an owner of the account can make an owner, or change what one is.",
 	"too-many-templates":     "The account has as many templates as it may have.",
 
 	// The error codes of OAuth.

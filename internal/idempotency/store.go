@@ -1,0 +1,33 @@
+package idempotency
+
+import "yardmaster/internal/db"
+
+// row is one use of a key.
+type row struct {
+	Print       string `db:"print"`
+	Claim       string `db:"claim"`
+	Effect      bool   `db:"effect"`
+	Status      int    `db:"status"`
+	ContentType string `db:"content_type"`
+	Body        []byte `db:"body"`
+	CreatedAt   int64  `db:"created_at"`
+}
+
+var (
+	find = db.Q[row](`SELECT print, claim, effect, status, content_type, body, created_at FROM idempotency_keys WHERE account_id = $1 AND key = $2`)
+
+	claim = db.S(`INSERT INTO idempotency_keys (account_id, key, print, claim, effect, status, content_type, body, created_at)
+		VALUES ($1, $2, $3, $4, FALSE, 0, '', '', $5) ON CONFLICT (account_id, key) DO NOTHING`)
+	// takeOver is for a claim whose holder is gone and has changed nothing.
+	takeOver = db.S(`UPDATE idempotency_keys SET claim = $4, created_at = $5
+		WHERE account_id = $1 AND key = $2 AND claim = $3 AND status = 0 AND effect = FALSE`)
+	expire = db.S(`DELETE FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND created_at <= $3`)
+
+	// mark goes with every change that a claim makes. Of a claim that was taken
+	// over it finds nothing.
+	mark    = db.S(`UPDATE idempotency_keys SET effect = TRUE WHERE account_id = $1 AND key = $2 AND claim = $3`)
+	settle  = db.S(`UPDATE idempotency_keys SET status = $4, content_type = $5, body = $6 WHERE account_id = $1 AND key = $2 AND claim = $3`)
+	release = db.S(`DELETE FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND claim = $3 AND status = 0`)
+
+	purge = db.S(`DELETE FROM idempotency_keys WHERE created_at <= $1`)
+)
