@@ -14,6 +14,8 @@ import (
 	"yardmaster/internal/domain/audit"
 	"yardmaster/internal/domain/billing"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/invitation"
+	"yardmaster/internal/domain/member"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
@@ -46,6 +48,9 @@ type parts struct {
 	audit    *audit.Service
 	oauth    *oauth.Service
 
+	invites *invitation.Service
+	member  *member.Service
+
 	gateway http.Handler
 }
 
@@ -53,7 +58,7 @@ type parts struct {
 func (p parts) ops() []op.Op {
 	var all []op.Op
 	for _, domain := range []interface{ Ops() []op.Op }{
-		p.service, p.oauth, p.account, p.signin, p.token, p.billing, p.repo, p.pull, p.task, p.run, p.box, p.template, p.session, p.audit,
+		p.service, p.oauth, p.account, p.signin, p.token, p.member, p.invites, p.billing, p.repo, p.pull, p.task, p.run, p.box, p.template, p.session, p.audit,
 	} {
 		all = append(all, domain.Ops()...)
 	}
@@ -64,8 +69,10 @@ func (p parts) ops() []op.Op {
 // command line and tests that walk the table.
 func Ops() []op.Op {
 	return parts{
-		&service.Service{}, &account.Service{}, &signin.Service{}, &token.Service{}, &repo.Service{}, &pull.Service{}, &task.Service{}, &run.Service{},
-		&box.Service{}, &template.Service{}, &billing.Service{}, &session.Service{}, &audit.Service{}, &oauth.Service{}, nil,
+		service: &service.Service{}, account: &account.Service{}, signin: &signin.Service{}, token: &token.Service{},
+		member: &member.Service{}, invites: &invitation.Service{}, repo: &repo.Service{}, pull: &pull.Service{}, task: &task.Service{},
+		run: &run.Service{}, box: &box.Service{}, template: &template.Service{}, billing: &billing.Service{}, session: &session.Service{},
+		audit: &audit.Service{}, oauth: &oauth.Service{},
 	}.ops()
 }
 
@@ -103,6 +110,8 @@ func (a *App) wire() parts {
 	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open}
 	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
 	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Tokens: p.token}
+	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, BaseURL: a.URL, Forget: p.signin.ForgetUser}
+	p.member = &member.Service{DB: a.db, Invites: p.invites, Forget: p.signin.ForgetUser}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}
 	p.billing = &billing.Service{DB: a.db, Ring: a.ring}
 	p.service = &service.Service{

@@ -66,12 +66,13 @@ const foundation = "codehost db event fault id llm mail op policy protocol seal"
 // between are the domains that build on another one, and why a function wired
 // in app would not do.
 var between = map[string]string{
-	"domain/run -> domain/task":        "a run is a try of a task: claiming moves both in one transaction",
-	"domain/pull -> domain/repo":       "a pull request is read and decided with its repository's policy",
-	"domain/session -> domain/billing": "the gateway spends the account's keys, call by call",
-	"domain/signin -> domain/account":  "X-Svc-Account names an account the user belongs to",
-	"domain/signin -> domain/token":    "a presented token becomes an actor",
-	"domain/repo -> codehost/builtin":  "the built-in host asks the domain who may read and push",
+	"domain/run -> domain/task":          "a run is a try of a task: claiming moves both in one transaction",
+	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",
+	"domain/session -> domain/billing":   "the gateway spends the account's keys, call by call",
+	"domain/signin -> domain/account":    "X-Svc-Account names an account the user belongs to",
+	"domain/signin -> domain/token":      "a presented token becomes an actor",
+	"domain/member -> domain/invitation": "a member is invited in one transaction",
+	"domain/repo -> codehost/builtin":    "the built-in host asks the domain who may read and push",
 }
 
 // measuring is the package that weighs the program and its parts against

@@ -78,6 +78,11 @@ var meanings = map[string]string{
 	"enrollment-refused":     "The enrollment token is unknown, used or expired. Mint a new one.",
 	"no-signing-key":         "The server cannot sign credentials for boxes now.",
 	"owner-not-possible":     "The target cannot own a box of this account.",
+	"invitation_revoked":     "The invitation was withdrawn. Invite the address anew.",
+	"already_accepted":       "The invitation was accepted and can neither be withdrawn nor sent again.",
+	"already_member":         "The person is a member of the account already.",
+	"last_owner":             "The account would be left without an owner. Make somebody else one first.",
+	"owner-required":         "Only an owner of the account can make an owner, or change what one is.",
 	"too-many-templates":     "The account has as many templates as it may have.",
 
 	// The error codes of OAuth.
