@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/domain/audit"
 	"yardmaster/internal/domain/billing"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/member"
 	"yardmaster/internal/domain/pull"
@@ -46,6 +47,7 @@ type parts struct {
 	billing  *billing.Service
 	session  *session.Service
 	audit    *audit.Service
+	grant    *grant.Service
 	oauth    *oauth.Service
 
 	invites *invitation.Service
@@ -58,7 +60,7 @@ type parts struct {
 func (p parts) ops() []op.Op {
 	var all []op.Op
 	for _, domain := range []interface{ Ops() []op.Op }{
-		p.service, p.oauth, p.account, p.signin, p.token, p.member, p.invites, p.billing, p.repo, p.pull, p.task, p.run, p.box, p.template, p.session, p.audit,
+		p.service, p.oauth, p.account, p.signin, p.token, p.member, p.invites, p.billing, p.repo, p.pull, p.task, p.run, p.box, p.template, p.session, p.audit, p.grant,
 	} {
 		all = append(all, domain.Ops()...)
 	}
@@ -72,7 +74,7 @@ func Ops() []op.Op {
 		service: &service.Service{}, account: &account.Service{}, signin: &signin.Service{}, token: &token.Service{},
 		member: &member.Service{}, invites: &invitation.Service{}, repo: &repo.Service{}, pull: &pull.Service{}, task: &task.Service{},
 		run: &run.Service{}, box: &box.Service{}, template: &template.Service{}, billing: &billing.Service{}, session: &session.Service{},
-		audit: &audit.Service{}, oauth: &oauth.Service{},
+		audit: &audit.Service{}, grant: &grant.Service{}, oauth: &oauth.Service{},
 	}.ops()
 }
 
@@ -107,11 +109,12 @@ func (a *App) ingest(ctx context.Context) error {
 func (a *App) wire() parts {
 	var p parts
 	p.signin = &signin.Service{DB: a.db, Clock: time.Now}
-	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open}
+	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Repointed: p.signin.Forget}
+	p.grant = &grant.Service{DB: a.db, Account: account.Exists, User: account.HasUser}
 	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
-	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Tokens: p.token}
 	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, BaseURL: a.URL, Forget: p.signin.ForgetUser}
 	p.member = &member.Service{DB: a.db, Invites: p.invites, Forget: p.signin.ForgetUser}
+	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Tokens: p.token}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}
 	p.billing = &billing.Service{DB: a.db, Ring: a.ring}
 	p.service = &service.Service{
@@ -124,7 +127,7 @@ func (a *App) wire() parts {
 	}
 	p.task = &task.Service{
 		DB: a.db, Hub: a.hub, QueueCap: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,
-		RepoByName: a.repoByName, RepoByID: a.repoByID, Template: need, Seats: account.Seats,
+		RepoByName: a.repoByName, RepoByID: a.repoByID, Template: need, Seats: devs,
 	}
 	p.run = &run.Service{
 		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.bus, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway",
@@ -157,6 +160,17 @@ func (a *App) wire() parts {
 	p.audit = &audit.Service{DB: a.db}
 	p.gateway = llm.NewGateway(llm.Config{Authorizer: p.session, Recorder: p.session, Logger: a.log, Now: time.Now, Scripted: a.model})
 	return p
+}
+
+// devs is how many runs an account may have at once: those it pays for and
+// those it was given.
+func devs(tx *db.Tx, acct string) (int64, error) {
+	paid, err := account.Seats(tx, acct)
+	if err != nil {
+		return 0, err
+	}
+	free, err := grant.Devs(tx, acct)
+	return paid + free, err
 }
 
 // need is what a template demands of a box.

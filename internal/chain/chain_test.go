@@ -41,7 +41,9 @@ func line(t *testing.T, account string, seq int, prev, data string) string {
 	return string(b)
 }
 
-func verify(lines []string) ([]Span, error) { return Verify(strings.NewReader(strings.Join(lines, "\n"))) }
+func verify(lines []string) ([]Span, error) {
+	return Verify(strings.NewReader(strings.Join(lines, "\n")))
+}
 
 func TestVerify(t *testing.T) {
 	down := export(t, "a", 5)

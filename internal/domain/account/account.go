@@ -83,6 +83,9 @@ type Service struct {
 	Seats int
 	// SignIn opens a browser session for a user and answers the cookie.
 	SignIn func(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err error)
+	// Repointed tells every cache of credentials that a session acts for
+	// another account now.
+	Repointed func(hash string)
 	// SetupToken guards first boot; empty when it was not asked for.
 	SetupToken string
 	Hub        *event.Hub

@@ -21,16 +21,19 @@ const (
 
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
-	return []op.Op{
+	return append([]op.Op{
 		op.New(op.Row{ID: "account.me", Method: "GET", Path: "/v1/me", Group: group, Rule: policy.Require(policy.ReadAccount).OrAnyCredential(),
 			Summary: "Who is calling: scopes, user, memberships, active account"}, s.me),
+		op.New(op.Row{ID: "account.active_account_switch", Method: "POST", Path: "/v1/me/active-account", Group: group, Rule: policy.Require(policy.ReadAccount).OfSession(),
+			Refuses: []op.Refusal{{Status: 403, Slug: "session-required"}, {Status: 403, Slug: "not-a-member"}},
+			Summary: "Point the signed-in session at another account of the user"}, s.switchAccount),
 		op.New(op.Row{ID: "account.accept_tos", Method: "POST", Path: "/v1/me/accept-tos", Group: group, Rule: policy.Require(policy.ReadAccount).OfUser(),
 			Summary: "Record the signed-in user's consent to the terms of service"}, s.acceptTOS),
 		op.New(op.Row{ID: "setup.form", Method: "GET", Path: "/setup/{token}", Group: setup, Rule: policy.Public(),
 			Summary: "The form that makes the first user and account"}, s.setupForm),
 		op.New(op.Row{ID: "setup.run", Method: "POST", Path: "/setup/{token}", Group: setup, Rule: policy.Public(), Status: 201, Form: true, PerAddress: 30,
 			Summary: "Make the first user and account, once"}, s.setup),
-	}
+	}, s.operatorOps()...)
 }
 
 func (s *Service) me(ctx context.Context, _ op.None) (Identity, error) {
@@ -76,6 +79,39 @@ func (s *Service) acceptTOS(ctx context.Context, _ op.None) (Terms, error) {
 		}
 		out = Terms{Version: TermsVersion, Accepted: true, AcceptedAt: &tx.Now}
 		return event.Record(tx, event.Change{Kind: "user.tos_accepted", Object: user, Data: map[string]string{"version": TermsVersion}})
+	})
+	return out, err
+}
+
+type switchIn struct {
+	Account string `json:"account" minLength:"1" maxLength:"100" doc:"id or login"`
+}
+
+func (s *Service) switchAccount(ctx context.Context, in switchIn) (out Account, err error) {
+	a := policy.From(ctx)
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		to, ok, err := MemberAccount(tx, a.UserID, in.Account)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fault.New(fault.Forbidden, "not-a-member", "This user belongs to no such account.")
+		}
+		acct, err := accountByID.One(tx, to)
+		if err != nil {
+			return err
+		}
+		role, err := roleOf.One(tx, to, a.UserID)
+		if err != nil {
+			return err
+		}
+		out = Account{acct.ID, acct.Login, acct.Kind, policy.Role(role), acct.Tier}
+		hash, err := repoint.One(tx, a.UserID, a.CredentialID+"%", to)
+		if err != nil {
+			return err
+		}
+		tx.AfterCommit(func() { s.Repointed(hash) })
+		return event.Record(tx, event.Change{Kind: "user.account_switched", Object: a.UserID, Account: to, Data: map[string]string{"from": a.AccountID}})
 	})
 	return out, err
 }

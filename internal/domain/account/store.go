@@ -37,6 +37,7 @@ var (
 	acceptTerms   = db.S(`UPDATE users SET tos_version = $2, tos_accepted_at = $3 WHERE id = $1`)
 	accountByName = db.Q[string](`SELECT a.id FROM accounts a JOIN memberships m ON m.account_id = a.id
 		WHERE m.user_id = $1 AND (a.id = $2 OR a.login = $2)`)
+	repoint  = db.Q[string](`UPDATE signins SET account_id = $3 WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
 	seatsOf  = db.Q[int64](`SELECT seats FROM accounts WHERE id = $1`)
 	isMember = db.Q[int64](`SELECT COUNT(*) FROM memberships WHERE account_id = $1 AND user_id = $2`)
 	loginOf  = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)

@@ -24,7 +24,7 @@ const (
 // Ops are what clients may see of runs.
 func (s *Service) Ops() []op.Op {
 	read := policy.Require(policy.ReadTasks)
-	return []op.Op{
+	return append([]op.Op{
 		op.New(op.Row{ID: "task.attempts", Method: "GET", Path: "/v1/tasks/{id}/attempts", Group: group, Rule: read,
 			Summary: "Every try of a task, oldest first"}, s.attempts),
 		op.New(op.Row{ID: "task.run_events", Method: "GET", Path: "/v1/tasks/{id}/events", Group: group, Rule: read,
@@ -33,7 +33,7 @@ func (s *Service) Ops() []op.Op {
 			Summary: "What a task delivered"}, s.result),
 		op.Stream(op.Row{ID: "task.run_tail", Method: "GET", Path: "/v1/fleet/runs/{runId}/events", Group: group, Rule: read, Resume: true,
 			Summary: "Follow the timeline of one run: backfill, tail, end"}, s.tail),
-	}
+	}, s.operatorOps()...)
 }
 
 type idIn struct {
@@ -82,7 +82,7 @@ func (s *Service) attempts(ctx context.Context, in idIn) (page op.Page[Run], err
 			runs[i] = wire(&rows[i])
 			for _, u := range used {
 				if u.RunID == rows[i].ID {
-					runs[i].Usage = RunUsage{u.InputTokens, u.OutputTokens, u.CacheTokens, task.Dollars(u.CostMicros)}
+					runs[i].Usage = u.wire()
 				}
 			}
 		}
@@ -310,15 +310,23 @@ func (s *Service) tail(ctx context.Context, in tailIn, sink *op.Sink) error {
 	if err != nil {
 		return err
 	}
+	return s.follow(ctx, in.RunID, since, func(e RunEvent) error {
+		return sink.Send(strconv.FormatInt(e.Seq, 10), "event", e)
+	}, sink)
+}
+
+// follow sends the events of a run of the context's account after since, and
+// the end, to a sink; send writes one event's frame.
+func (s *Service) follow(ctx context.Context, runID string, since int64, send func(RunEvent) error, sink *op.Sink) error {
 	for {
-		news := s.Hub.Watch(event.RunTopic(in.RunID))
-		r, rows, err := s.readOnce(ctx, in.RunID, since, news)
+		news := s.Hub.Watch(event.RunTopic(runID))
+		r, rows, err := s.readOnce(ctx, runID, since, news)
 		if err != nil {
 			return err
 		}
 		sink.Open()
 		for _, e := range rows {
-			if err := sink.Send(strconv.FormatInt(e.Seq, 10), "event", e.wire()); err != nil {
+			if err := send(e.wire()); err != nil {
 				return err
 			}
 			since = e.Seq

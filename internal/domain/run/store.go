@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
 )
@@ -27,10 +28,14 @@ var (
 	// come with the first predicate.
 	selectOfBox     = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE box_id = $1 AND id = $2`)
 	selectOfAccount = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 AND id = $2`)
+	// Operators see runs of every account, each look noted.
+	selectAnywhere  = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE id = $1`)
 	selectClaim     = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE box_id = $1 AND claim_id = $2`)
 	selectLive      = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 AND task_id = $2 AND ended_at IS NULL`)
 	selectLiveOnBox = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE box_id = $1 AND ended_at IS NULL ORDER BY id`)
 	selectAttempts  = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 AND task_id = $2 ORDER BY created_at, id`)
+
+	selectOwner = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
 
 	// selectHead is what a batch of ordinary events needs to know of its run.
 	selectHead = db.Q[head](`SELECT account_id, task_id, attempt, committed_seq, ended_at FROM runs WHERE box_id = $1 AND id = $2`)
@@ -120,6 +125,10 @@ type (
 
 func (e storedEvent) wire() RunEvent {
 	return RunEvent{e.Seq, time.UnixMilli(e.T).UTC(), e.Mono, e.Kind, json.RawMessage(e.Data)}
+}
+
+func (u usage) wire() RunUsage {
+	return RunUsage{u.InputTokens, u.OutputTokens, u.CacheTokens, task.Dollars(u.CostMicros)}
 }
 
 // store writes what the events of a live run change in its row.

@@ -1,0 +1,187 @@
+package account
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+)
+
+var (
+	lockAccount = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
+	roleOf      = db.Q[string](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
+	ownersOf    = db.Q[int64](`SELECT COUNT(*) FROM memberships WHERE account_id = $1 AND role = 'owner'`)
+	setRole     = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
+	setSeats    = db.S(`UPDATE accounts SET seats = $2 WHERE id = $1`)
+	setCap      = db.S(`UPDATE accounts SET spend_cap_micros = $2 WHERE id = $1`)
+	// A review that was done stays dated while the account is verified.
+	setTier = db.S(`UPDATE accounts SET tier = $2, oss_reviewed_at = CASE WHEN $2 = 'oss_verified' THEN COALESCE(oss_reviewed_at, $3) END WHERE id = $1`)
+
+	orgExtra = db.Q[orgRow](`SELECT a.spend_cap_micros, a.oss_reviewed_at,
+		(SELECT COUNT(*) FROM repos WHERE account_id = a.id) AS repos,
+		(SELECT COUNT(*) FROM boxes WHERE account_id = a.id AND state <> 'revoked') AS boxes,
+		(SELECT COUNT(*) FROM tasks WHERE account_id = a.id AND status NOT IN ('completed', 'merged', 'cancelled', 'failed')) AS tasks_open
+		FROM accounts a WHERE a.id = $1`)
+	roster = db.Q[RosterMember](`SELECT m.user_id, u.login, u.name, m.role FROM memberships m JOIN users u ON u.id = m.user_id
+		WHERE m.account_id = $1 ORDER BY u.login`)
+
+	orgsOf = db.Q[UserOrg](`SELECT m.account_id, a.login, a.kind, m.role FROM memberships m JOIN accounts a ON a.id = m.account_id
+		WHERE m.user_id = $1 ORDER BY a.login`)
+	lastActive = db.Q[*time.Time](`SELECT MAX(at) FROM (SELECT MAX(signed_in_at) AS at FROM signins WHERE user_id = $1
+		UNION ALL SELECT MAX(last_used_at) AS at FROM tokens WHERE user_id = $1) AS seen`)
+
+	glance = db.Q[PlatformOverview](`SELECT
+		(SELECT COUNT(*) FROM accounts) AS accounts,
+		(SELECT COUNT(*) FROM users) AS users,
+		(SELECT COUNT(*) FROM users WHERE approved_at IS NULL) AS users_waitlisted,
+		(SELECT COUNT(*) FROM repos) AS repos,
+		(SELECT COUNT(*) FROM boxes WHERE state <> 'revoked') AS boxes,
+		(SELECT COUNT(*) FROM boxes WHERE state <> 'revoked' AND presence = 'online') AS boxes_online,
+		(SELECT COUNT(*) FROM tasks WHERE status = 'pending') AS tasks_queued,
+		(SELECT COUNT(*) FROM tasks WHERE status IN ('claimed', 'running')) AS tasks_in_flight,
+		(SELECT COUNT(*) FROM tasks WHERE stuck = TRUE AND status NOT IN ('completed', 'merged', 'cancelled', 'failed')) AS tasks_stuck,
+		(SELECT COUNT(*) FROM runs WHERE ended_at IS NULL) AS runs_live,
+		(SELECT COUNT(*) FROM pulls WHERE state = 'open') AS pulls_open,
+		(SELECT COUNT(*) FROM pull_actions WHERE state = 'pending') AS approvals_pending,
+		(SELECT COUNT(*) FROM escalations WHERE resolved_at IS NULL) AS escalations_open,
+		(SELECT COUNT(*) FROM grants WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)) AS grants_active,
+		(SELECT COUNT(*) FROM oss_applications WHERE state = 'pending') AS oss_pending`)
+)
+
+type orgRow struct {
+	SpendCapMicros *int64
+	OSSReviewedAt  *time.Time `db:"oss_reviewed_at"`
+	Repos          int64
+	Boxes          int64
+	TasksOpen      int64
+}
+
+// selectOrgs reads accounts; the builder gives it the time, for whether a
+// grant is active.
+func selectOrgs(tx *db.Tx) *db.Builder {
+	return db.Build(`SELECT * FROM (SELECT a.id, a.login, a.kind, a.tier, a.seats, a.created_at,
+		(SELECT COUNT(*) FROM memberships m WHERE m.account_id = a.id) AS members,
+		CASE WHEN a.tier = 'oss_verified' OR EXISTS (SELECT 1 FROM grants g WHERE g.account_id = a.id AND g.revoked_at IS NULL
+			AND COALESCE(g.expires_at, 9223372036854775807) > `, tx.Micros()).SQL(`) THEN 'comped' END AS billing FROM accounts a) AS o WHERE TRUE`)
+}
+
+func listOrgs(tx *db.Tx, p op.PageIn) ([]OrgSummary, error) {
+	b := selectOrgs(tx)
+	if billing := p.Want("billing"); billing != "" {
+		b.And("billing = ", billing)
+	}
+	return newestFirst[OrgSummary](tx, b, p)
+}
+
+// newestFirst is one page of a list that is searched by login.
+func newestFirst[T any](tx *db.Tx, b *db.Builder, p op.PageIn) ([]T, error) {
+	if p.Q != "" {
+		b.Contains("login", p.Q)
+	}
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
+	}
+	if more {
+		b.And("(created_at, id) < ", db.Tuple(at, last))
+	}
+	return db.Select[T](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+}
+
+func orgDetail(tx *db.Tx, account string) (out OrgDetail, err error) {
+	if !id.Valid(account) {
+		return out, fault.Missing("account")
+	}
+	found, err := db.Select[OrgSummary](tx, selectOrgs(tx).And("id = ", account))
+	if err != nil {
+		return out, err
+	}
+	if len(found) == 0 {
+		return out, fault.Missing("account")
+	}
+	extra, err := orgExtra.One(tx, account)
+	if err != nil {
+		return out, err
+	}
+	out = OrgDetail{OrgSummary: found[0], OSSReviewedAt: extra.OSSReviewedAt, Repos: extra.Repos, Boxes: extra.Boxes, TasksOpen: extra.TasksOpen}
+	if extra.SpendCapMicros != nil {
+		usd := float64(*extra.SpendCapMicros) / 1e6
+		out.SpendCapUSD = &usd
+	}
+	if out.FreeDevs, err = grant.Devs(tx, account); err != nil {
+		return out, err
+	}
+	out.Roster, err = roster.All(tx, account)
+	return out, err
+}
+
+// moveTier sets the tier and dates the review, or forgets its date.
+func moveTier(tx *db.Tx, account, tier string) error {
+	_, err := setTier.Exec(tx, account, tier, tx.Micros())
+	return err
+}
+
+// personRow is a PlatformUser as it is stored.
+type personRow struct {
+	userRow
+	CreatedAt time.Time
+}
+
+const selectUsers = `SELECT id, login, name, email, avatar_url, platform_admin, approved_at, tos_version, tos_accepted_at, created_at FROM users WHERE TRUE`
+
+func (r personRow) wire() PlatformUser {
+	return PlatformUser{*r.user(), r.ApprovedAt != nil, r.CreatedAt}
+}
+
+func listUsers(tx *db.Tx, p op.PageIn) ([]PlatformUser, error) {
+	b := db.Build(selectUsers)
+	switch p.Want("status") {
+	case "approved":
+		b.SQL(" AND approved_at IS NOT NULL")
+	case "waitlisted":
+		b.SQL(" AND approved_at IS NULL")
+	}
+	rows, err := newestFirst[personRow](tx, b, p)
+	out := make([]PlatformUser, len(rows))
+	for i, r := range rows {
+		out[i] = r.wire()
+	}
+	return out, err
+}
+
+func userDetail(tx *db.Tx, user string) (out PlatformUserDetail, err error) {
+	if !id.Valid(user) {
+		return out, fault.Missing("user")
+	}
+	found, err := db.Select[personRow](tx, db.Build(selectUsers).And("id = ", user))
+	if err != nil {
+		return out, err
+	}
+	if len(found) == 0 {
+		return out, fault.Missing("user")
+	}
+	out.PlatformUser = found[0].wire()
+	if out.LastActiveAt, err = lastActive.One(tx, user); err != nil {
+		return out, err
+	}
+	if out.Orgs, err = orgsOf.All(tx, user); err != nil {
+		return out, err
+	}
+	out.Grants, err = grant.History(tx, user, 25)
+	return out, err
+}
+
+// Exists tells whether there is an account of that id.
+func Exists(tx *db.Tx, account string) (bool, error) {
+	_, ok, err := loginOf.Maybe(tx, account)
+	return ok, err
+}
+
+// HasUser tells whether there is a user of that id.
+func HasUser(tx *db.Tx, user string) (bool, error) {
+	_, ok, err := userByID.Maybe(tx, user)
+	return ok, err
+}

@@ -1,0 +1,145 @@
+package grant
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+const group = "Billing keys, donations, grants, onboarding, MCP"
+
+// Ops are the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	return []op.Op{
+		op.New(op.Row{ID: "grant.list", Method: "GET", Path: "/v1/admin/grants", Group: group, Rule: policy.Require(policy.AdminReadOrgs), Paging: &op.Paging{Default: 25, Max: 100},
+			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
+			Summary: "What an account or a person was given, newest first, revoked and expired grants included"}, s.list),
+		op.New(op.Row{ID: "grant.issue", Method: "POST", Path: "/v1/admin/grants", Group: group, Rule: policy.Require(policy.AdminGrants), Status: 201,
+			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
+			Summary: "Give an account or a person free AI developers"}, s.issue),
+		op.New(op.Row{ID: "grant.revoke", Method: "DELETE", Path: "/v1/admin/grants/{id}", Group: group, Rule: policy.Require(policy.AdminGrants),
+			Summary: "Stop a grant; its row is kept, and again is no error"}, s.revoke),
+	}
+}
+
+type listIn struct {
+	op.PageIn
+	AccountID string `json:"account_id,omitempty" doc:"whose grants; this or user_id"`
+	UserID    string `json:"user_id,omitempty"`
+}
+
+func (s *Service) list(ctx context.Context, in listIn) (op.Page[EntitlementGrant], error) {
+	subject := Subject{in.AccountID, in.UserID}
+	if err := subject.check(); err != nil {
+		return op.Page[EntitlementGrant]{}, err
+	}
+	var rows []EntitlementGrant
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		if err = s.exists(tx, subject); err != nil {
+			return err
+		}
+		rows, err = list(tx, subject, in.PageIn)
+		return err
+	})
+	return op.NewPage(in.PageIn, rows, key), err
+}
+
+// exists fails with 404 for a subject that is not there.
+func (s *Service) exists(tx *db.Tx, subject Subject) error {
+	what, who, find := "account", subject.AccountID, s.Account
+	if who == "" {
+		what, who, find = "user", subject.UserID, s.User
+	}
+	ok := id.Valid(who)
+	if ok {
+		var err error
+		if ok, err = find(tx, who); err != nil {
+			return err
+		}
+	}
+	if !ok {
+		return fault.Missing(what)
+	}
+	return nil
+}
+
+type issueIn struct {
+	AccountID     string `json:"account_id,omitempty" doc:"to whom; this or user_id"`
+	UserID        string `json:"user_id,omitempty"`
+	AIDevs        int64  `json:"ai_devs" minimum:"1" maximum:"1000" doc:"AI developers on top of the paid seats"`
+	Reason        string `json:"reason" minLength:"1" maxLength:"500"`
+	ExpiresInDays *int   `json:"expires_in_days" minimum:"1" maximum:"3650" doc:"left out: until it is revoked"`
+}
+
+func (s *Service) issue(ctx context.Context, in issueIn) (out EntitlementGrant, err error) {
+	subject := Subject{in.AccountID, in.UserID}
+	if err := subject.check(); err != nil {
+		return out, err
+	}
+	if strings.TrimSpace(in.Reason) == "" {
+		return out, fault.Field("reason", "must say why")
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := s.exists(tx, subject); err != nil {
+			return err
+		}
+		out, err = issue(tx, subject, EntitlementGrant{AIDevs: in.AIDevs, Reason: in.Reason, ExpiresAt: until(tx.Now, in.ExpiresInDays)})
+		return err
+	})
+	return out, err
+}
+
+func until(now time.Time, days *int) *time.Time {
+	if days == nil {
+		return nil
+	}
+	t := now.AddDate(0, 0, *days)
+	return &t
+}
+
+type revokeIn struct {
+	ID string `json:"id"`
+}
+
+// RevokedGrant is the answer of grant.revoke.
+type RevokedGrant struct {
+	ID      string           `json:"id"`
+	Revoked bool             `json:"revoked" doc:"false: it had stopped before"`
+	Grant   EntitlementGrant `json:"grant"`
+}
+
+func (s *Service) revoke(ctx context.Context, in revokeIn) (out RevokedGrant, err error) {
+	if !id.Valid(in.ID) {
+		return out, fault.Missing("grant")
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := park.Exec(tx, in.ID, tx.Micros(), policy.From(ctx).Label())
+		if err != nil {
+			return err
+		}
+		g, ok, err := byID.Maybe(tx, tx.Micros(), in.ID)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fault.Missing("grant")
+		}
+		out = RevokedGrant{ID: in.ID, Revoked: n == 1, Grant: g}
+		if n == 0 {
+			return nil
+		}
+		c := event.Change{Kind: "grant.revoked", Object: in.ID, Data: map[string]any{"user_id": g.UserID, "ai_devs": g.AIDevs}}
+		if g.AccountID != nil {
+			c.Account = *g.AccountID
+		}
+		return event.Record(tx, c)
+	})
+	return out, err
+}

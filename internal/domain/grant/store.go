@@ -1,0 +1,77 @@
+package grant
+
+import (
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+// Every statement about one grant tells whether it is active at a given time.
+const selection = `SELECT id, account_id, user_id, ai_devs, reason, (revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)) AS active,
+	issued_by, created_at, expires_at, revoked_at FROM grants WHERE `
+
+var (
+	byID   = db.Q[EntitlementGrant](selection + `id = $2`)
+	insert = db.S(`INSERT INTO grants (id, account_id, user_id, ai_devs, reason, issued_by, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`)
+	park   = db.S(`UPDATE grants SET revoked_at = $2, revoked_by = $3 WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`)
+
+	devs = db.Q[int64](`SELECT CAST(COALESCE(SUM(g.ai_devs), 0) AS BIGINT) FROM grants g
+		WHERE g.revoked_at IS NULL AND (g.expires_at IS NULL OR g.expires_at > $2) AND (g.account_id = $1 OR g.user_id IN (
+			SELECT m.user_id FROM memberships m WHERE m.account_id = $1 AND m.role = 'owner' AND NOT EXISTS (
+				SELECT 1 FROM memberships o WHERE o.user_id = m.user_id AND o.role = 'owner'
+				AND (o.created_at, o.account_id) < (m.created_at, m.account_id))))`)
+)
+
+func list(tx *db.Tx, s Subject, p op.PageIn) ([]EntitlementGrant, error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
+	}
+	b := db.Build(selectionBy, tx.Micros()).SQL(") AS active FROM grants WHERE ")
+	if s.AccountID != "" {
+		b.SQL("account_id = ", s.AccountID)
+	} else {
+		b.SQL("user_id = ", s.UserID)
+	}
+	if more {
+		b.And("(created_at, id) < ", db.Tuple(at, last))
+	}
+	return db.Select[EntitlementGrant](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+}
+
+// selectionBy is selection for a built query, which counts its parameters
+// itself.
+const selectionBy = `SELECT id, account_id, user_id, ai_devs, reason, issued_by, created_at, expires_at, revoked_at,
+	(revoked_at IS NULL AND COALESCE(expires_at, 9223372036854775807) > `
+
+// Devs is how many AI developers an account has for free.
+func Devs(tx *db.Tx, accountID string) (int64, error) { return devs.One(tx, accountID, tx.Micros()) }
+
+// History is the newest of what a person was given, up to limit.
+func History(tx *db.Tx, userID string, limit int) (op.Bounded[EntitlementGrant], error) {
+	p := op.PageIn{Limit: limit}
+	rows, err := list(tx, Subject{UserID: userID}, p)
+	return op.NewBounded(p, rows), err
+}
+
+func key(g EntitlementGrant) []string { return op.TimeKey(g.CreatedAt, g.ID) }
+
+// issue makes a grant and records it in the account it is for.
+func issue(tx *db.Tx, s Subject, g EntitlementGrant) (EntitlementGrant, error) {
+	g.ID, g.AccountID, g.UserID, g.Active, g.CreatedAt = id.New(), optional(s.AccountID), optional(s.UserID), true, tx.Now
+	g.IssuedBy = policy.From(tx.Context()).Label()
+	if _, err := insert.Exec(tx, g.ID, g.AccountID, g.UserID, g.AIDevs, g.Reason, g.IssuedBy, tx.Micros(), g.ExpiresAt); err != nil {
+		return g, err
+	}
+	return g, event.Record(tx, event.Change{Kind: "grant.issued", Object: g.ID, Account: s.AccountID,
+		Data: map[string]any{"user_id": g.UserID, "ai_devs": g.AIDevs, "reason": g.Reason, "expires_at": g.ExpiresAt}})
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

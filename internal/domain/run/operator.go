@@ -1,0 +1,86 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+// operatorOps are the rows of those who run the platform: one run of whichever
+// account. Each call that finds its run is noted before it is answered.
+func (s *Service) operatorOps() []op.Op {
+	const operators = "Account and platform operator"
+	read := policy.Require(policy.AdminReadRuns)
+	return []op.Op{
+		op.New(op.Row{ID: "account.platform_run_get", Method: "GET", Path: "/v1/admin/fleet/runs/{runId}", Group: operators, Rule: read,
+			Summary: "The pulse of one run of any account; the look is noted"}, s.platformRun),
+		op.Stream(op.Row{ID: "account.platform_run_tail", Method: "GET", Path: "/v1/admin/fleet/runs/{runId}/events", Group: operators, Rule: read,
+			Summary: "Follow one run of any account; the look is noted, and the stream cannot be resumed"}, s.platformTail),
+	}
+}
+
+// PlatformRun is a run of any account, with its owner.
+type PlatformRun struct {
+	AccountID  string    `json:"account_id"`
+	Account    string    `json:"account" doc:"login of the account"`
+	ProgressAt time.Time `json:"progress_at" doc:"when it last did something"`
+	Run        Run       `json:"run"`
+}
+
+func (s *Service) platformRun(ctx context.Context, in tailIn) (out PlatformRun, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, err := look(tx, "account.platform_run_get", in.RunID)
+		if err != nil {
+			return err
+		}
+		login, err := selectOwner.One(tx, r.AccountID)
+		if err != nil {
+			return err
+		}
+		out = PlatformRun{r.AccountID, login, r.ProgressAt, wire(&r)}
+		used, err := selectUsage.All(tx, r.AccountID, r.TaskID)
+		for _, u := range used {
+			if u.RunID == r.ID {
+				out.Run.Usage = u.wire()
+			}
+		}
+		return err
+	})
+	return out, err
+}
+
+// look finds a run wherever it is, and notes that it was looked at. A run that
+// is not there leaves no note.
+func look(tx *db.Tx, capability, runID string) (Row, error) {
+	if !id.Valid(runID) {
+		return Row{}, fault.Missing("run")
+	}
+	r, ok, err := selectAnywhere.Maybe(tx, runID)
+	if err == nil && !ok {
+		err = fault.Missing("run")
+	}
+	if err != nil {
+		return r, err
+	}
+	return r, event.Trail(tx, event.Look{Capability: capability, Account: r.AccountID, Run: runID})
+}
+
+func (s *Service) platformTail(ctx context.Context, in tailIn, sink *op.Sink) error {
+	var r Row
+	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		r, err = look(tx, "account.platform_run_tail", in.RunID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.follow(db.WithAccount(ctx, r.AccountID), r.ID, 0, func(e RunEvent) error {
+		return sink.Send("", "event", e)
+	}, sink)
+}
