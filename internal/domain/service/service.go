@@ -57,6 +57,7 @@ var meanings = map[string]string{
 	"cross-origin":           "A write with the session cookie must come from the service's own origin.",
 	"idempotency-conflict":   "The Idempotency-Key was used before, in the account, for something else: by another credential, for another method or path, or with another body.",
 	"idempotency-in-flight":  "The request that used the Idempotency-Key first is still being answered, or was cut off before it was. Try again later.",
+	"reauth-required":        "The call needs a session that signed in within the last hour. Prove again who you are at /auth/reauth.",
 	"wrong-password":         "There is no such login, or the password is wrong.",
 	"queue-full":             "The account's queue has reached its cap. Wait as long as Retry-After says.",
 	"no-capacity":            "The account has no seat for an AI developer.",

@@ -24,6 +24,9 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "auth.password", Method: "POST", Path: "/auth/password", Group: group, Rule: policy.Public(), Form: true, NoStore: true,
 			Also: []int{303}, Refuses: []op.Refusal{{Status: 401, Slug: "wrong-password"}, {Status: 403, Slug: "cross-origin"}, {Status: 429, Slug: "rate-limited"}},
 			Summary: "Sign in with login or e-mail and password"}, s.password),
+		op.New(op.Row{ID: "auth.reauth", Method: "POST", Path: "/auth/reauth", Group: group, Rule: policy.PerRequest().OfSession(), PerAddress: 30,
+			Refuses: []op.Refusal{{Status: 401, Slug: "wrong-password"}, {Status: 429, Slug: "rate-limited"}},
+			Summary: "Prove again who is signed in, for what asks for a fresh sign-in"}, s.reauth),
 		op.New(op.Row{ID: "auth.logout", Method: "POST", Path: "/auth/logout", Group: group, Rule: policy.PerRequest().OfSession(),
 			Summary: "End this browser session"}, s.logout),
 	}

@@ -171,12 +171,14 @@ func resolveToken(tx *db.Tx, hash, _ string) (policy.Actor, error) {
 		return policy.Actor{}, policy.Unauthenticated()
 	}
 	a.UserID, a.Role = *c.UserID, policy.Role(*c.Role)
-	a.Scopes &= ceiling(a.Role, c.Admin != nil && *c.Admin) | operator(a.Credential)
+	admin := c.Admin != nil && *c.Admin
+	a.Scopes &= ceiling(a.Role, admin) | operator(a.Credential, admin)
 	return a, nil
 }
 
-func operator(c policy.Credential) policy.Set {
-	if c == policy.Operator {
+// operator is what an operator token may hold, as long as its user is one.
+func operator(c policy.Credential, admin bool) policy.Set {
+	if c == policy.Operator && admin {
 		return policy.OperatorOnly
 	}
 	return 0

@@ -30,6 +30,7 @@ var (
 	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
 	addUser    = db.S(`INSERT INTO users (id, login, name, email, password_hash, approved_at, created_at) VALUES ($1, $1, $1, $1 || '@example.com', $2, $3, 0)`)
 	addMember  = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)`)
+	makeAdmin  = db.S(`UPDATE users SET platform_admin = TRUE WHERE id = $1`)
 	dropMember = db.S(`DELETE FROM memberships WHERE account_id = $1 AND user_id = $2`)
 	seenAt     = db.Q[int64](`SELECT last_seen_at FROM signins`)
 )
@@ -178,15 +179,21 @@ func TestChosenAccountIsForgotten(t *testing.T) {
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, d *door) {
-		var owner, machine, operator string
+		var owner, machine, operator, former string
 		d.write(func(tx *db.Tx) error {
 			tx.Account = "acme"
+			_, err := addUser.Exec(tx, "root", "", tx.Now)
+			_, other := addMember.Exec(tx, "acme", "root", string(policy.Owner), 9)
+			_, third := makeAdmin.Exec(tx, "root")
+			if err := errors.Join(err, other, third); err != nil {
+				return err
+			}
 			everything := policy.Owner.Ceiling() | policy.PlatformRead | policy.OperatorOnly
 			for _, m := range []struct {
 				into *string
 				kind policy.Credential
 				user string
-			}{{&owner, policy.PAT, "ada"}, {&machine, policy.PAT, ""}, {&operator, policy.Operator, "ada"}} {
+			}{{&owner, policy.PAT, "ada"}, {&machine, policy.PAT, ""}, {&operator, policy.Operator, "root"}, {&former, policy.Operator, "ada"}} {
 				made, err := token.Mint(tx, m.kind, m.user, nil, everything, nil)
 				if err != nil {
 					return err
@@ -199,8 +206,11 @@ func TestTokens(t *testing.T) {
 		if err != nil || a.Scopes != policy.Owner.Ceiling() || a.UserID != "ada" || a.AccountID != "acme" {
 			t.Errorf("the owner's token: %+v, %v", a, err)
 		}
-		if a, err = d.who(Presented{Bearer: operator}); err != nil || !a.Scopes.Has(policy.OperatorOnly) || a.Scopes.Has(policy.PlatformRead) {
+		if a, err = d.who(Presented{Bearer: operator}); err != nil || !a.Scopes.Has(policy.OperatorOnly) {
 			t.Errorf("the operator's token: %+v, %v", a, err)
+		}
+		if a, err = d.who(Presented{Bearer: former}); err != nil || a.Scopes&policy.OperatorOnly != 0 {
+			t.Errorf("the operator token of who is no operator any more: %+v, %v", a, err)
 		}
 		if a, err = d.who(Presented{Bearer: owner, Account: "second"}); err != nil || a.AccountID != "acme" {
 			t.Errorf("a token acts in one account for life: %+v, %v", a, err)
@@ -216,7 +226,7 @@ func TestTokens(t *testing.T) {
 		})
 		d.pass(fresh)
 		d.wantKind(Presented{Bearer: owner}, fault.Unauthenticated)
-		d.wantKind(Presented{Bearer: operator}, fault.Unauthenticated)
+		d.wantKind(Presented{Bearer: former}, fault.Unauthenticated)
 		if _, err := d.who(Presented{Bearer: machine}); err != nil {
 			t.Errorf("a machine's token has no member to lose: %v", err)
 		}

@@ -27,6 +27,8 @@ var (
 		WHERE s.hash = $1 AND s.expires_at > $2 AND s.last_seen_at > $3`)
 	roleOf        = db.Q[string](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
 	insertSession = db.S(`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at) VALUES ($1, $2, $3, $4, $4, $5)`)
+	refresh       = db.S(`UPDATE signins SET signed_in_at = $3 WHERE user_id = $1 AND hash LIKE $2`)
+	passwordOf    = db.Q[string](`SELECT password_hash FROM users WHERE id = $1`)
 	touchSession  = db.S(`UPDATE signins SET last_seen_at = $2 WHERE hash = $1`)
 	dropSession   = db.Q[string](`DELETE FROM signins WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
 	userByLogin   = db.Q[loginRow](`SELECT u.id, u.password_hash,

@@ -27,6 +27,9 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Change a token's name"}, s.rename),
 		op.New(op.Row{ID: "token.revoke", Method: "DELETE", Path: "/v1/tokens/{id}", Group: group, Rule: policy.Require(policy.WriteAccount),
 			Summary: "Revoke a token; again is no error"}, s.revoke),
+		op.New(op.Row{ID: "operator_token.issue", Method: "POST", Path: "/v1/admin/operator-tokens", Group: group, Rule: policy.Require(policy.AdminReadPlat), Status: 201, NoStore: true,
+			Refuses: []op.Refusal{{Status: 403, Slug: "reauth-required"}},
+			Summary: "Issue an operator token for an hour, to a session that is freshly signed in; its plaintext is shown once"}, s.issue),
 	}
 }
 

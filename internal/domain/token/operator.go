@@ -1,0 +1,47 @@
+package token
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
+)
+
+// An operator token lives this long, and is issued to whoever signed in no
+// longer ago than that.
+const (
+	operatorLife  = time.Hour
+	operatorFresh = time.Hour
+)
+
+type operatorIn struct {
+	Name   string   `json:"name" minLength:"1" maxLength:"100" doc:"what it is for"`
+	Scopes []string `json:"scopes" maxItems:"16" doc:"of the admin scopes that write, and admin:bugs"`
+}
+
+// issue is the only door to the operator scopes.
+func (s *Service) issue(ctx context.Context, in operatorIn) (out MintedToken, err error) {
+	want, unknown := policy.ParseScopes(in.Scopes)
+	if len(unknown) > 0 {
+		return out, fault.Field("scopes", "has no scope named "+strconv.Quote(unknown[0]))
+	}
+	if want == 0 {
+		return out, fault.Field("scopes", "must name at least one scope")
+	}
+	if over := want &^ policy.OperatorOnly; over != 0 {
+		return out, fault.Field("scopes", "names one that is no operator's: "+over.Names()[0])
+	}
+	a := policy.From(ctx)
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if a.Credential != policy.Session || tx.Now.Sub(a.SignedInAt) > operatorFresh {
+			return fault.New(fault.Forbidden, "reauth-required", "Operator tokens are issued to a session that signed in within the last hour. Prove again who you are at /auth/reauth.")
+		}
+		expires := tx.Now.Add(operatorLife)
+		out, err = Mint(tx, policy.Operator, a.UserID, &in.Name, want, &expires)
+		return err
+	})
+	return out, err
+}
