@@ -2,13 +2,18 @@ package token
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
-	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )
@@ -18,76 +23,165 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ('acme', 'acme', 'organization', 'self_hosted', 2, 0)`)
-	addUser    = db.S(`INSERT INTO users (id, login, name, email, platform_admin, created_at) VALUES ('ada', 'ada', 'Ada', 'ada@example.com', TRUE, 0)`)
+	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
+	stored     = db.Q[string](`SELECT id || name || prefix || hash || scopes FROM tokens WHERE account_id = $1`)
+	audited    = db.Q[string](`SELECT kind || data FROM audit WHERE account_id = $1 ORDER BY at, id`)
 )
 
-// Operator tokens are for sessions that are fresh, and for an hour.
-func TestOperatorTokens(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
-	dbtest.RunWith(t, db.Options{Clock: func() time.Time { return now }}, func(t *testing.T, d *db.DB) {
-		s := &Service{DB: d}
-		err := d.Write(t.Context(), func(tx *db.Tx) error {
-			_, err := addAccount.Exec(tx)
-			_, other := addUser.Exec(tx)
-			return errors.Join(err, other)
+// roster is the tokens of acme and rival. A caller holds the scopes it names.
+type roster struct {
+	*Service
+	t       *testing.T
+	http    http.Handler
+	dropped []string
+}
+
+func onBoth(t *testing.T, fn func(*testing.T, *roster)) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		r := &roster{t: t}
+		r.Service = &Service{DB: d, Dropped: func(hash string) { r.dropped = append(r.dropped, hash) }}
+		r.write("", func(tx *db.Tx) error {
+			_, err := addAccount.Exec(tx, "acme")
+			_, failed := addAccount.Exec(tx, "rival")
+			return errors.Join(err, failed)
 		})
-		if err != nil {
-			t.Fatal(err)
+		r.http = op.Handler(op.Guard{
+			Authenticate: func(_ context.Context, req *http.Request) (policy.Actor, error) {
+				scopes, unknown := policy.ParseScopes(strings.Fields(req.Header.Get("X-Scopes")))
+				if unknown != nil {
+					t.Errorf("unknown scopes %v", unknown)
+				}
+				return policy.Actor{Credential: policy.PAT, CredentialID: "t", AccountID: req.Header.Get("X-Caller"), Scopes: scopes}, nil
+			},
+			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
+		}, r.Ops())
+		fn(t, r)
+	})
+}
+
+func (r *roster) write(account string, fn func(*db.Tx) error) {
+	r.t.Helper()
+	if err := r.DB.Write(db.WithAccount(context.Background(), account), fn); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *roster) call(account, scopes string, status int, method, path, body string, into any) {
+	r.t.Helper()
+	req := httptest.NewRequest(method, path, strings.NewReader(body))
+	req.Header.Set("X-Caller", account)
+	req.Header.Set("X-Scopes", scopes)
+	req.Header.Set("Content-Type", "application/json")
+	rec := httptest.NewRecorder()
+	r.http.ServeHTTP(rec, req)
+	if rec.Code != status {
+		r.t.Fatalf("%s %s %s: %d, want %d: %s", method, path, body, rec.Code, status, rec.Body)
+	}
+	if into != nil {
+		if err := json.Unmarshal(rec.Body.Bytes(), into); err != nil {
+			r.t.Fatalf("%v: %s", err, rec.Body)
 		}
-		issue := func(c policy.Credential, ago time.Duration, scopes ...string) (MintedToken, error) {
-			a := policy.Actor{Credential: c, CredentialID: "x", UserID: "ada", AccountID: "acme", Role: policy.Owner, Scopes: policy.PlatformRead, SignedInAt: now.Add(-ago)}
-			return s.issue(db.WithAccount(policy.With(context.Background(), a), "acme"), operatorIn{Name: "fix", Scopes: scopes})
-		}
-		for name, c := range map[string]struct {
-			credential policy.Credential
-			ago        time.Duration
-			scope      string
-			slug       string
-		}{
-			"fresh":              {policy.Session, time.Hour, "admin:users", ""},
-			"stale":              {policy.Session, time.Hour + time.Second, "admin:users", "reauth-required"},
-			"a token":            {policy.PAT, 0, "admin:users", "reauth-required"},
-			"an operator token":  {policy.Operator, 0, "admin:users", "reauth-required"},
-			"bugs":               {policy.Session, 0, "admin:bugs", ""},
-			"an operator's read": {policy.Session, 0, "admin:read:users", "invalid"},
-			"a member's write":   {policy.Session, 0, "write:tasks", "invalid"},
-			"no scope":           {policy.Session, 0, "admin:everything", "invalid"},
+	}
+}
+
+// A token holds what its minter holds or less, and never what only an
+// operator's may.
+func TestMintCeilings(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, r *roster) {
+		const admin = "read:account write:account read:tasks admin:read:platform admin:grants"
+		for body, want := range map[string]string{
+			`{}`:                           "read:account write:account read:tasks admin:read:platform",
+			`{"scopes": ["read:tasks"]}`:   "read:tasks",
+			`{"scopes": ["write:tasks"]}`:  "",
+			`{"scopes": ["admin:grants"]}`: "",
+			`{"scopes": ["read:tasks", "write:billing"]}`: "",
+			`{"scopes": ["read:everything"]}`:             "",
+			`{"scopes": []}`:                              "",
+			`{"expires_in_days": 366}`:                    "",
+			`{"expires_in_days": 0}`:                      "",
 		} {
-			m, err := issue(c.credential, c.ago, c.scope)
-			var f *fault.Error
-			if slug := ""; errors.As(err, &f) || err == nil {
-				if f != nil {
-					slug = f.Slug
-				}
-				if slug != c.slug {
-					t.Errorf("%s: %q, want %q", name, slug, c.slug)
-				}
-			} else {
-				t.Errorf("%s: %v", name, err)
-			}
-			if c.slug != "" {
+			if want == "" {
+				r.call("acme", admin, 400, "POST", "/v1/tokens", body, nil)
 				continue
 			}
-			if m.ExpiresISO == nil || !m.ExpiresISO.Equal(now.Add(time.Hour)) || len(m.Scopes) != 1 || m.Scopes[0] != c.scope {
-				t.Errorf("%s: %+v", name, m)
-			}
-			for after, live := range map[time.Duration]bool{time.Hour - time.Second: true, time.Hour: false} {
-				err := d.Read(t.Context(), func(tx *db.Tx) error {
-					tx.Now = now.Add(after)
-					cred, ok, err := Resolve(tx, seal.Hash(m.Token))
-					if ok != live || ok && cred.Kind != string(policy.Operator) {
-						t.Errorf("%s: after %s: %+v, %v", name, after, cred, ok)
-					}
-					return err
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+			var m MintedToken
+			r.call("acme", admin, 201, "POST", "/v1/tokens", body, &m)
+			if got := strings.Join(m.Scopes, " "); got != want || !id.Checked(id.PAT, m.Token) || !strings.HasPrefix(m.Token, m.Prefix) {
+				t.Errorf("%s mints %+v, want %q", body, m, want)
 			}
 		}
-		if _, err := issue(policy.Session, 0); !fault.IsKind(err, fault.Invalid) {
-			t.Errorf("without a scope: %v", err)
+		r.call("acme", "read:account read:tasks", 403, "POST", "/v1/tokens", `{"scopes": ["read:tasks"]}`, nil)
+		var list TokenRoster
+		if r.call("acme", "read:account read:tasks", 200, "GET", "/v1/tokens", "", &list); len(list.MintableScopes) != 0 || len(list.Data) != 2 {
+			t.Errorf("who may not mint sees %+v", list)
+		}
+	})
+}
+
+func TestPlaintextIsShownOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, r *roster) {
+		var m MintedToken
+		r.call("acme", "write:account", 201, "POST", "/v1/tokens", `{"name": "ci", "expires_in_days": 1}`, &m)
+		r.write("acme", func(tx *db.Tx) error {
+			rows, err := stored.All(tx, "acme")
+			trail, failed := audited.All(tx, "acme")
+			for _, text := range append(rows, trail...) {
+				if strings.Contains(text, m.Token[len(m.Prefix):]) {
+					t.Errorf("the plaintext is stored: %s", text)
+				}
+			}
+			if c, ok, err := Resolve(tx, seal.Hash(m.Token)); err != nil || !ok || c.ID != m.ID || c.AccountID != "acme" {
+				t.Errorf("it resolves to %+v, %v, %v", c, ok, err)
+			}
+			return errors.Join(err, failed)
+		})
+	})
+}
+
+func TestRevoke(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, r *roster) {
+		var m MintedToken
+		r.call("acme", "write:account", 201, "POST", "/v1/tokens", `{}`, &m)
+		for _, known := range []string{m.ID, id.New(), "x"} { // foreign and unknown alike
+			r.call("rival", "write:account", 404, "DELETE", "/v1/tokens/"+known, "", nil)
+			r.call("rival", "write:account", 404, "PATCH", "/v1/tokens/"+known, `{"name": "mine"}`, nil)
+		}
+		if len(r.dropped) != 0 {
+			t.Errorf("a stranger's attempt dropped %v", r.dropped)
+		}
+		for range 2 { // again is no error
+			var row Token
+			if r.call("acme", "write:account", 200, "DELETE", "/v1/tokens/"+m.ID, "", &row); !row.Revoked {
+				t.Errorf("revoked: %+v", row)
+			}
+		}
+		if !slices.Contains(r.dropped, seal.Hash(m.Token)) {
+			t.Error("no cache was told")
+		}
+		r.write("acme", func(tx *db.Tx) error {
+			_, ok, err := Resolve(tx, seal.Hash(m.Token))
+			if ok {
+				t.Error("a revoked token resolves")
+			}
+			trail, failed := audited.All(tx, "acme")
+			n := 0
+			for _, row := range trail {
+				if strings.HasPrefix(row, "token.revoked") {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("%d audit rows of one revocation", n)
+			}
+			return errors.Join(err, failed)
+		})
+		var row Token
+		r.call("acme", "write:account", 200, "PATCH", "/v1/tokens/"+m.ID, `{"name": null}`, &row)
+		if row.Name != nil || !row.Revoked {
+			t.Errorf("renamed: %+v", row)
 		}
 	})
 }
