@@ -27,6 +27,7 @@ import (
 	"yardmaster/internal/domain/template"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/llm"
+	"yardmaster/internal/mail"
 	"yardmaster/internal/oauth"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
@@ -109,7 +110,7 @@ func (a *App) ingest(ctx context.Context) error {
 func (a *App) wire() parts {
 	var p parts
 	p.signin = &signin.Service{DB: a.db, Clock: time.Now}
-	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Repointed: p.signin.Forget}
+	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Repointed: p.signin.Forget, Mail: a.post}
 	p.grant = &grant.Service{DB: a.db, Account: account.Exists, User: account.HasUser}
 	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
 	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, BaseURL: a.URL, Forget: p.signin.ForgetUser}
@@ -160,6 +161,11 @@ func (a *App) wire() parts {
 	p.audit = &audit.Service{DB: a.db}
 	p.gateway = llm.NewGateway(llm.Config{Authorizer: p.session, Recorder: p.session, Logger: a.log, Now: time.Now, Scripted: a.model})
 	return p
+}
+
+// post owes a letter to somebody.
+func (a *App) post(tx *db.Tx, to, subject, text string) error {
+	return a.mail.Post(tx, mail.Message{To: to, Subject: subject, Text: text})
 }
 
 // devs is how many runs an account may have at once: those it pays for and

@@ -116,18 +116,19 @@ func TestMachinesHaveNoPersonalSide(t *testing.T) {
 
 // bodies are what rows with required fields are sent.
 var bodies = map[string]string{
-	"member.set_role":         `{"role": "viewer"}`,
-	"token.rename":            `{"name": "x"}`,
-	"account.set_member_role": `{"role": "viewer"}`,
-	"account.set_tier":        `{"tier": "free", "confirm": true}`,
-	"account.set_seats":       `{"seats": 1, "confirm": true}`,
-	"account.set_spend_cap":   `{"usd": 1, "confirm": true}`,
-	"project.update":          `{"ai_first": true}`,
-	"project.policy_validate": `{"yml": ""}`,
-	"pr.approve_pending":      `{"head_sha": "` + head + `"}`,
-	"pr.skip_pending":         `{"head_sha": "` + head + `"}`,
-	"box.set_owner":           `{"target": "org"}`,
-	"box.set_prompt":          `{"prompt": "x"}`,
+	"member.set_role":           `{"role": "viewer"}`,
+	"token.rename":              `{"name": "x"}`,
+	"account.oss_verify_decide": `{"decision": "approve", "confirm": true}`,
+	"account.set_member_role":   `{"role": "viewer"}`,
+	"account.set_tier":          `{"tier": "free", "confirm": true}`,
+	"account.set_seats":         `{"seats": 1, "confirm": true}`,
+	"account.set_spend_cap":     `{"usd": 1, "confirm": true}`,
+	"project.update":            `{"ai_first": true}`,
+	"project.policy_validate":   `{"yml": ""}`,
+	"pr.approve_pending":        `{"head_sha": "` + head + `"}`,
+	"pr.skip_pending":           `{"head_sha": "` + head + `"}`,
+	"box.set_owner":             `{"target": "org"}`,
+	"box.set_prompt":            `{"prompt": "x"}`,
 }
 
 // byName are the rows that answer 200 for what is not there, and why.

@@ -98,3 +98,27 @@ func TestLastOwnerAtOnce(t *testing.T) {
 		})
 	}
 }
+
+var letters = db.Q[int64](`SELECT COUNT(*) FROM mails WHERE recipient = $1 AND subject LIKE '%open-source%'`)
+
+// One letter goes to the person who applied, with the approval.
+func TestApprovalIsMailed(t *testing.T) {
+	y := start(t, db.SQLite)
+	operator := y.operator()
+	decide := func(body string) (n int64) {
+		var v struct{ Application struct{ ID string } }
+		decode(t, y.send("POST", "/v1/oss/verification", y.owner, `{"project_url": "https://example.com/acme", "statement": "MIT"}`).want(200), &v)
+		y.send("POST", "/v1/admin/oss-verifications/"+v.Application.ID+"/decide", operator, body).want(200)
+		y.in(y.acct, func(tx *db.Tx) (err error) {
+			n, err = letters.One(tx, "ada@example.com")
+			return err
+		})
+		return n
+	}
+	if n := decide(`{"decision": "reject", "note": "No.", "confirm": true}`); n != 0 {
+		t.Errorf("%d letters of a rejection, which is read at the application", n)
+	}
+	if n := decide(`{"decision": "approve", "confirm": true}`); n != 1 {
+		t.Errorf("%d letters of an approval", n)
+	}
+}

@@ -55,7 +55,7 @@ CREATE TABLE oss_applications (
   statement   TEXT NOT NULL,
   state       TEXT NOT NULL,
   note        TEXT,
-  applied_by  TEXT NOT NULL,
+  applied_by  TEXT REFERENCES users (id),
   created_at  BIGINT NOT NULL,
   updated_at  BIGINT NOT NULL,
   decided_at  BIGINT

@@ -86,6 +86,8 @@ type Service struct {
 	// Repointed tells every cache of credentials that a session acts for
 	// another account now.
 	Repointed func(hash string)
+	// Mail sends a letter once the transaction has committed.
+	Mail func(tx *db.Tx, to, subject, text string) error
 	// SetupToken guards first boot; empty when it was not asked for.
 	SetupToken string
 	Hub        *event.Hub

@@ -33,7 +33,7 @@ func (s *Service) Ops() []op.Op {
 			Summary: "The form that makes the first user and account"}, s.setupForm),
 		op.New(op.Row{ID: "setup.run", Method: "POST", Path: "/setup/{token}", Group: setup, Rule: policy.Public(), Status: 201, Form: true, PerAddress: 30,
 			Summary: "Make the first user and account, once"}, s.setup),
-	}, s.operatorOps()...)
+	}, append(s.operatorOps(), s.ossOps()...)...)
 }
 
 func (s *Service) me(ctx context.Context, _ op.None) (Identity, error) {

@@ -82,6 +82,7 @@ var meanings = map[string]string{
 	"invitation_revoked":     "The invitation was withdrawn. Invite the address anew.",
 	"already_accepted":       "The invitation was accepted and can neither be withdrawn nor sent again.",
 	"already_member":         "The person is a member of the account already.",
+	"already-approved":       "The account is verified as an open-source project already; there is nothing to apply for.",
 	"last_owner":             "The account would be left without an owner. Make somebody else one first.",
 	"owner-required":         "Only an owner of the account can make an owner, or change what one is.",
 	"too-many-templates":     "The account has as many templates as it may have.",

@@ -1,0 +1,195 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+// States of an application as an open-source project.
+const (
+	ossPending  = "pending"
+	ossApproved = "approved"
+	ossRejected = "rejected"
+)
+
+// ossOps are the rows by which an account asks to be treated as an open-source
+// project, and by which an operator decides.
+func (s *Service) ossOps() []op.Op {
+	return []op.Op{
+		op.New(op.Row{ID: "account.oss_verify_list", Method: "GET", Path: "/v1/admin/oss-verifications", Group: group, Rule: policy.Require(policy.AdminReadOrgs),
+			Paging:  &op.Paging{Default: 25, Max: 100, Filters: map[string][]string{"status": {ossPending, "all"}}},
+			Summary: "Applications as open-source projects, newest first; those that wait unless filtered"}, s.ossList),
+		op.New(op.Row{ID: "account.oss_verify_decide", Method: "POST", Path: "/v1/admin/oss-verifications/{id}/decide", Group: group, Rule: policy.Require(policy.AdminAccounts),
+			Summary: "Approve or reject an application that waits"}, s.ossDecide),
+		op.New(op.Row{ID: "account.oss_verification_get", Method: "GET", Path: "/v1/oss/verification", Group: group, Rule: policy.Require(policy.ReadBilling),
+			Summary: "The account's latest application as an open-source project"}, s.ossGet),
+		op.New(op.Row{ID: "account.oss_verification_apply", Method: "POST", Path: "/v1/oss/verification", Group: group, Rule: policy.Require(policy.WriteBilling),
+			Refuses: []op.Refusal{{Status: 409, Slug: "already-approved"}},
+			Summary: "Apply as an open-source project, or amend the application that waits"}, s.ossApply),
+	}
+}
+
+// OSSApplication asks that an account be treated as an open-source project.
+type OSSApplication struct {
+	ID         string     `json:"id"`
+	AccountID  string     `json:"account_id"`
+	ProjectURL string     `json:"project_url" db:"project_url"`
+	Statement  string     `json:"statement"`
+	State      string     `json:"state" doc:"pending, approved or rejected"`
+	Note       *string    `json:"note" doc:"the operator's to the applicant"`
+	AppliedBy  *string    `json:"applied_by" doc:"user id; null: a machine token applied"`
+	CreatedAt  time.Time  `json:"created_at"`
+	UpdatedAt  time.Time  `json:"updated_at"`
+	DecidedAt  *time.Time `json:"decided_at"`
+}
+
+// OSSVerification is where an account stands.
+type OSSVerification struct {
+	Application *OSSApplication `json:"application" doc:"the latest; null: the account never applied"`
+}
+
+func (s *Service) ossGet(ctx context.Context, _ op.None) (out OSSVerification, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		a, ok, err := latestApplication.Maybe(tx, tx.Account)
+		if ok {
+			out.Application = &a
+		}
+		return err
+	})
+	return out, err
+}
+
+type applyIn struct {
+	ProjectURL string `json:"project_url" minLength:"1" maxLength:"500" doc:"where the project can be seen"`
+	Statement  string `json:"statement" minLength:"1" maxLength:"4000" doc:"its licence, and what it is for"`
+}
+
+func (s *Service) ossApply(ctx context.Context, in applyIn) (out OSSVerification, err error) {
+	if u, err := url.Parse(in.ProjectURL); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return out, fault.Field("project_url", "must be an https address")
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := lockOrg(tx, tx.Account); err != nil {
+			return err
+		}
+		last, ok, err := latestApplication.Maybe(tx, tx.Account)
+		if err != nil {
+			return err
+		}
+		kind, applicationID := "account.oss_verification_applied", id.New()
+		switch {
+		case ok && last.State == ossApproved:
+			return fault.Reason("already-approved", "The account is verified as an open-source project already.")
+		case ok && last.State == ossPending:
+			kind, applicationID = "account.oss_verification_amended", last.ID
+			_, err = amendApplication.Exec(tx, tx.Account, last.ID, in.ProjectURL, in.Statement, tx.Micros())
+		default:
+			var by *string
+			if user := policy.From(ctx).UserID; user != "" {
+				by = &user
+			}
+			_, err = insertApplication.Exec(tx, applicationID, tx.Account, in.ProjectURL, in.Statement, by, tx.Micros())
+		}
+		if err != nil {
+			return err
+		}
+		a, err := latestApplication.One(tx, tx.Account)
+		if err != nil {
+			return err
+		}
+		out.Application = &a
+		return event.Record(tx, event.Change{Kind: kind, Object: applicationID, Data: map[string]string{"project_url": in.ProjectURL}})
+	})
+	return out, err
+}
+
+func (s *Service) ossList(ctx context.Context, in listIn) (op.Page[OSSApplication], error) {
+	var rows []OSSApplication
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		rows, err = listApplications(tx, in.PageIn)
+		return err
+	})
+	return op.NewPage(in.PageIn, rows, func(a OSSApplication) []string { return op.TimeKey(a.CreatedAt, a.ID) }), err
+}
+
+type decideIn struct {
+	ID       string `json:"id"`
+	Decision string `json:"decision" enum:"approve,reject"`
+	Note     string `json:"note,omitempty" maxLength:"2000" doc:"shown to the applicant; a rejection needs one"`
+	Confirm  bool   `json:"confirm" doc:"must be true"`
+}
+
+func (s *Service) ossDecide(ctx context.Context, in decideIn) (out OSSApplication, err error) {
+	in.Note = strings.TrimSpace(in.Note)
+	if !in.Confirm {
+		return out, fault.Field("confirm", "must be true")
+	}
+	approve := in.Decision == "approve"
+	if !approve && in.Note == "" {
+		return out, fault.Field("note", "must say why, for the applicant reads it")
+	}
+	if !id.Valid(in.ID) {
+		return out, fault.Missing("pending application")
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		state, note := ossRejected, &in.Note
+		if approve {
+			state = ossApproved
+		}
+		if in.Note == "" {
+			note = nil
+		}
+		// Only one that waits is changed, so that one of two deciders is late.
+		n, err := decideApplication.Exec(tx, in.ID, state, note, tx.Micros())
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fault.Missing("pending application")
+		}
+		if out, err = applicationByID.One(tx, in.ID); err != nil {
+			return err
+		}
+		if approve {
+			if err := moveTier(tx, out.AccountID, TierOSS); err != nil {
+				return err
+			}
+			if err := s.congratulate(tx, out); err != nil {
+				return err
+			}
+		}
+		return event.Record(tx, event.Change{Kind: "account.oss_verify_decide", Object: in.ID, Account: out.AccountID,
+			Data: map[string]any{"operator": policy.From(ctx).Label(), "decision": in.Decision, "note": note}})
+	})
+	return out, err
+}
+
+// congratulate mails whoever applied, if that was a person.
+func (s *Service) congratulate(tx *db.Tx, a OSSApplication) error {
+	if a.AppliedBy == nil {
+		return nil
+	}
+	u, err := userByID.One(tx, *a.AppliedBy)
+	if err != nil {
+		return err
+	}
+	login, err := Login(tx, a.AccountID)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("Hello %s,\n\nthe account %s is verified as an open-source project now: private repositories are covered, too.\n", u.Name, login)
+	if a.Note != nil {
+		text += "\nA note from the operator:\n\n" + *a.Note + "\n"
+	}
+	return s.Mail(tx, u.Email, login+" is verified as an open-source project", text)
+}
