@@ -69,10 +69,11 @@ var between = map[string]string{
 	"domain/run -> domain/task":          "a run is a try of a task: claiming moves both in one transaction",
 	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",
 	"domain/session -> domain/billing":   "the gateway spends the account's keys, call by call",
-	"domain/account -> domain/grant":   "an account and a person are shown with what they were given",
+	"domain/account -> domain/grant":     "an account and a person are shown with what they were given",
 	"domain/signin -> domain/account":    "X-Svc-Account names an account the user belongs to",
 	"domain/signin -> domain/token":      "a presented token becomes an actor",
 	"domain/member -> domain/invitation": "a member is invited in one transaction",
+	"domain/run -> bus":                  "what is wrong with an event is said so that the bus knows whether it may come again",
 	"domain/repo -> codehost/builtin":    "the built-in host asks the domain who may read and push",
 }
 

@@ -32,11 +32,11 @@ func (s *Service) Ops() []op.Op {
 			Refuses: refusals("invalid_request", "invalid_client", "invalid_grant", "unsupported_grant_type", "invalid_target"),
 			Summary: "Exchange an authorization code for a token"}, s.exchange),
 		op.New(op.Row{ID: "service.oauth_register", Method: "POST", Path: registerPath, Group: group, Rule: policy.Public(), Lenient: true, NoStore: true, Recast: recast,
-			Status: 201, MaxBody: 64 << 10, Refuses: refusals("invalid_redirect_uri", "invalid_client_metadata"),
+			Status: 201, MaxBody: 64 << 10, PerAddress: 30, Refuses: refusals("invalid_redirect_uri", "invalid_client_metadata"),
 			Summary: "Register a public client; nothing is stored (RFC 7591)"}, s.register),
 
 		op.New(op.Row{ID: "auth.device", Method: "POST", Path: "/auth/device", Group: login, Rule: policy.Public(), Form: true, Lenient: true, NoStore: true, Recast: recast,
-			Refuses: refusals("invalid_request", "invalid_scope"),
+			PerAddress: 30, Refuses: refusals("invalid_request", "invalid_scope"),
 			Summary: "Begin to sign in a command line (RFC 8628)"}, s.device),
 		op.New(op.Row{ID: "auth.device_token", Method: "POST", Path: "/auth/device/token", Group: login, Rule: policy.Public(), Form: true, Lenient: true, NoStore: true, Recast: recast,
 			Refuses: refusals("authorization_pending", "slow_down", "access_denied", "expired_token", "invalid_grant"),
