@@ -21,6 +21,9 @@ var (
 	accountID = db.Q[string](`SELECT id FROM accounts WHERE login = $1`)
 	repoID    = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND name = $2`)
 
+	setDepth = db.S(`INSERT INTO queue_depths (account_id, pending) SELECT account_id, COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending' GROUP BY account_id
+		ON CONFLICT (account_id) DO UPDATE SET pending = excluded.pending`)
+
 	// addTasks numbers tasks from $3 on, $4 of them. Their ids, times and
 	// texts look like real ones in size and order; the first $5 wait.
 	addTasks = db.S(`WITH RECURSIVE n (i) AS (SELECT CAST($3 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $3 + $4)
@@ -54,7 +57,10 @@ func (w *world) fill(ctx context.Context, from, to int) (err error) {
 			if err != nil {
 				return err
 			}
-			_, err = addTasks.Exec(tx, acct, repo, from, min(batch, to-from), waiting)
+			if _, err = addTasks.Exec(tx, acct, repo, from, min(batch, to-from), waiting); err != nil {
+				return err
+			}
+			_, err = setDepth.Exec(tx, acct)
 			return err
 		})
 	}

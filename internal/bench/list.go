@@ -169,7 +169,7 @@ func newLister(path string) (*lister, error) {
 			text string
 		}{
 			{&c.page, `SELECT ` + columns + ` FROM tasks WHERE account_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2`},
-			{&c.depth, `SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending'`},
+			{&c.depth, `SELECT pending FROM queue_depths WHERE account_id = $1`},
 			{&c.deps, `SELECT task_id, depends_on FROM task_deps WHERE TRUE AND task_id IN ` + marks(1) + ` ORDER BY depends_on`},
 			{&c.spent, `SELECT task_id, CAST(SUM(cost_micros) AS BIGINT) FROM sessions WHERE account_id = $1 AND cost_micros IS NOT NULL
 				AND task_id IN ` + marks(2) + ` GROUP BY task_id`},
