@@ -89,11 +89,11 @@ func (s *Service) create(ctx context.Context, in createIn) (out TaskDispatched, 
 			return err
 		}
 		depth++ // and this one
-		behind, err := countBehind.One(tx, tx.Account, t.Priority, t.QueuedAt, t.ID)
+		behind, err := countBelow.One(tx, tx.Account, t.Priority)
 		if err != nil {
 			return err
 		}
-		place := depth - behind
+		place := depth - behind // the newest of its priority is the last of it
 		out = TaskDispatched{Kind: "dispatched", TaskID: &t.ID, Sink: &t.Sink, QueuePosition: &place, QueueDepth: &depth, QueueDepthCap: &s.QueueCap}
 		return nil
 	})

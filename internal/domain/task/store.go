@@ -47,11 +47,8 @@ var (
 
 	selectPending = db.Q[Row](`SELECT ` + columns + ` FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY ` + queueOrder)
 
-	// countBehind is how many are claimed after the row of a key: of a task that
-	// is new, few.
-	countBehind = db.Q[int64](`SELECT
-		(SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending' AND priority < $2) +
-		(SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending' AND priority = $2 AND (queued_at, id) > ($3, $4))`)
+	// countBelow is how many are claimed after every task of a priority.
+	countBelow = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending' AND priority < $2`)
 
 	// selectFirst is a sample of the queue, from its head.
 	selectFirst = db.Q[Row](`SELECT ` + columns + ` FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY ` + queueOrder + ` LIMIT 200`)
