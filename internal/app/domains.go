@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/access"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/audit"
 	"yardmaster/internal/domain/billing"
@@ -53,6 +54,7 @@ type parts struct {
 
 	invites *invitation.Service
 	member  *member.Service
+	access  *access.Service
 
 	gateway http.Handler
 }
@@ -61,7 +63,7 @@ type parts struct {
 func (p parts) ops() []op.Op {
 	var all []op.Op
 	for _, domain := range []interface{ Ops() []op.Op }{
-		p.service, p.oauth, p.account, p.signin, p.token, p.member, p.invites, p.billing, p.repo, p.pull, p.task, p.run, p.box, p.template, p.session, p.audit, p.grant,
+		p.service, p.oauth, p.account, p.signin, p.token, p.member, p.invites, p.access, p.billing, p.repo, p.pull, p.task, p.run, p.box, p.template, p.session, p.audit, p.grant,
 	} {
 		all = append(all, domain.Ops()...)
 	}
@@ -73,7 +75,7 @@ func (p parts) ops() []op.Op {
 func Ops() []op.Op {
 	return parts{
 		service: &service.Service{}, account: &account.Service{}, signin: &signin.Service{}, token: &token.Service{},
-		member: &member.Service{}, invites: &invitation.Service{}, repo: &repo.Service{}, pull: &pull.Service{}, task: &task.Service{},
+		access: &access.Service{}, member: &member.Service{}, invites: &invitation.Service{}, repo: &repo.Service{}, pull: &pull.Service{}, task: &task.Service{},
 		run: &run.Service{}, box: &box.Service{}, template: &template.Service{}, billing: &billing.Service{}, session: &session.Service{},
 		audit: &audit.Service{}, grant: &grant.Service{}, oauth: &oauth.Service{},
 	}.ops()
@@ -114,6 +116,7 @@ func (a *App) wire() parts {
 	p.grant = &grant.Service{DB: a.db, Account: account.Exists, User: account.HasUser}
 	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
 	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, BaseURL: a.URL, Forget: p.signin.ForgetUser}
+	p.access = &access.Service{DB: a.db, Mail: a.mail, BaseURL: a.URL, Bearer: a.cfg.ServiceToken, Forget: p.signin.ForgetUser}
 	p.member = &member.Service{DB: a.db, Invites: p.invites, Forget: p.signin.ForgetUser}
 	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Tokens: p.token}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}

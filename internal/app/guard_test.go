@@ -139,6 +139,8 @@ var byName = map[string]string{
 
 // everywhere are the rows that find what another account has, and why.
 var everywhere = map[string]string{
+	"user.approve_by_id":        "operators decide about every user",
+	"user.suspend_by_id":        "operators decide about every user",
 	"account.platform_run_get":  "operators look at runs of every account",
 	"account.platform_run_tail": "operators look at runs of every account",
 }

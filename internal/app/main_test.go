@@ -77,7 +77,7 @@ func boot(t *testing.T, e db.Engine, flags ...string) *yard {
 	t.Helper()
 	y := &yard{t: t, setup: id.Secret(id.Setup)}
 	none := func(string) (string, bool) { return "", false }
-	args := []string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--database", dbtest.DSN(t, e), "--setup-token", y.setup, "--lease", "3s", "--rate-limits", "off"}
+	args := []string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--database", dbtest.DSN(t, e), "--setup-token", y.setup, "--lease", "3s", "--rate-limits", "off", "--service-token", "the-form"}
 	cfg, err := config.Load("test", append(args, flags...), none, io.Discard)
 	if err != nil {
 		t.Fatal(err)

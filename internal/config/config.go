@@ -25,23 +25,24 @@ import (
 // and the YAML key; upper-cased, with _ for -, it follows YARDMASTER_ in the
 // environment.
 type Config struct {
-	Data       string        `key:"data" default:"./yardmaster-data" doc:"folder that holds everything: database, repositories, streams, keys"`
-	Listen     string        `key:"listen" default:"127.0.0.1:8080" doc:"host:port of the API, the git host and the pages"`
-	BaseURL    string        `key:"base-url" doc:"address others reach the server at; derived from listen when empty"`
-	NATSListen string        `key:"nats-listen" default:"127.0.0.1:0" doc:"host:port that boxes connect to; port 0 takes a free one and keeps it"`
-	NATSURL    string        `key:"nats-url" doc:"address boxes reach NATS at; derived from nats-listen when empty"`
-	Database   string        `key:"database" doc:"postgres://… or sqlite:PATH; a file in the data folder when empty" secret:"true"`
-	MasterKey  string        `key:"master-key" doc:"64 hex digits that seal secrets; a file in the data folder when empty" secret:"true"`
-	SetupToken string        `key:"setup-token" doc:"fixes the token of the first-boot address, for automation" secret:"true"`
-	Scenario   string        `key:"scenario" doc:"YAML file the scripted model answers from; a built-in one when empty"`
-	QueueCap   int           `key:"queue-cap" default:"-1" doc:"most pending tasks of an account; -1 is no cap"`
-	Seats      int           `key:"seats" doc:"runs an account may have at once; max(2, processors) when 0"`
-	SMTPURL    string        `key:"smtp-url" doc:"smtp://, smtps:// or smtp+plain://USER:PASSWORD@HOST:PORT that sends mail; without it mails are files in the data folder" secret:"true"`
-	MailFrom   string        `key:"mail-from" default:"Yardmaster <yardmaster@localhost>" doc:"sender of mails"`
-	RateLimits string        `key:"rate-limits" default:"on" doc:"on or off; off where something before the server counts requests"`
-	LogLevel   string        `key:"log-level" default:"info" doc:"debug, info, warn or error"`
-	LogFormat  string        `key:"log-format" default:"text" doc:"text or json"`
-	Lease      time.Duration `key:"lease" default:"60s" doc:"how long a silent box may work on; it stops itself before, and its work is handed on at 1.25 times this"`
+	Data         string        `key:"data" default:"./yardmaster-data" doc:"folder that holds everything: database, repositories, streams, keys"`
+	Listen       string        `key:"listen" default:"127.0.0.1:8080" doc:"host:port of the API, the git host and the pages"`
+	BaseURL      string        `key:"base-url" doc:"address others reach the server at; derived from listen when empty"`
+	NATSListen   string        `key:"nats-listen" default:"127.0.0.1:0" doc:"host:port that boxes connect to; port 0 takes a free one and keeps it"`
+	NATSURL      string        `key:"nats-url" doc:"address boxes reach NATS at; derived from nats-listen when empty"`
+	Database     string        `key:"database" doc:"postgres://… or sqlite:PATH; a file in the data folder when empty" secret:"true"`
+	MasterKey    string        `key:"master-key" doc:"64 hex digits that seal secrets; a file in the data folder when empty" secret:"true"`
+	SetupToken   string        `key:"setup-token" doc:"fixes the token of the first-boot address, for automation" secret:"true"`
+	Scenario     string        `key:"scenario" doc:"YAML file the scripted model answers from; a built-in one when empty"`
+	QueueCap     int           `key:"queue-cap" default:"-1" doc:"most pending tasks of an account; -1 is no cap"`
+	Seats        int           `key:"seats" doc:"runs an account may have at once; max(2, processors) when 0"`
+	SMTPURL      string        `key:"smtp-url" doc:"smtp://, smtps:// or smtp+plain://USER:PASSWORD@HOST:PORT that sends mail; without it mails are files in the data folder" secret:"true"`
+	MailFrom     string        `key:"mail-from" default:"Yardmaster <yardmaster@localhost>" doc:"sender of mails"`
+	RateLimits   string        `key:"rate-limits" default:"on" doc:"on or off; off where something before the server counts requests"`
+	ServiceToken string        `key:"service-token" doc:"bearer that the form for access requests proves itself by; without it nobody can apply" secret:"true"`
+	LogLevel     string        `key:"log-level" default:"info" doc:"debug, info, warn or error"`
+	LogFormat    string        `key:"log-format" default:"text" doc:"text or json"`
+	Lease        time.Duration `key:"lease" default:"60s" doc:"how long a silent box may work on; it stops itself before, and its work is handed on at 1.25 times this"`
 
 	sources map[string]string
 }

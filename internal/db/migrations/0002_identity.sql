@@ -37,5 +37,19 @@ CREATE UNIQUE INDEX invitations_open ON invitations (COALESCE(account_id, ''), e
 CREATE INDEX invitations_kind ON invitations (kind, account_id, created_at, id);
 CREATE INDEX invitations_email ON invitations (email);
 
+-- Applications for access. An address that was declined may apply again.
+CREATE TABLE access_requests (
+  id          TEXT PRIMARY KEY,
+  email       TEXT NOT NULL,
+  name        TEXT NOT NULL,
+  org         TEXT NOT NULL,
+  created_at  BIGINT NOT NULL,
+  invited_at  BIGINT,
+  declined_at BIGINT,
+  decided_by  TEXT
+);
+CREATE UNIQUE INDEX access_requests_live ON access_requests (email) WHERE declined_at IS NULL;
+CREATE INDEX access_requests_created ON access_requests (created_at, id);
+
 -- +goose Down
 SELECT 1;

@@ -173,6 +173,9 @@ func resolveToken(tx *db.Tx, hash, _ string) (policy.Actor, error) {
 	a.UserID, a.Role = *c.UserID, policy.Role(*c.Role)
 	admin := c.Admin != nil && *c.Admin
 	a.Scopes &= ceiling(a.Role, admin) | operator(a.Credential, admin)
+	if c.Approved == nil {
+		a.Scopes &= policy.Scopes(policy.ReadAccount)
+	}
 	return a, nil
 }
 

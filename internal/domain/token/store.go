@@ -32,7 +32,8 @@ type Credential struct {
 	Scopes    db.JSON[[]string]
 	ExpiresAt *time.Time
 	Role      *string
-	Admin     *bool `db:"platform_admin"`
+	Admin     *bool      `db:"platform_admin"`
+	Approved  *time.Time `db:"approved_at"`
 }
 
 var (
@@ -40,7 +41,7 @@ var (
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`)
 	byID = db.Q[row](`SELECT id, name, prefix, hash, scopes, expires_at, revoked_at, last_used_at, created_at
 		FROM tokens WHERE account_id = $1 AND id = $2`)
-	byHash = db.Q[Credential](`SELECT t.id, t.account_id, t.user_id, t.kind, t.scopes, t.expires_at, m.role, u.platform_admin
+	byHash = db.Q[Credential](`SELECT t.id, t.account_id, t.user_id, t.kind, t.scopes, t.expires_at, m.role, u.platform_admin, u.approved_at
 		FROM tokens t LEFT JOIN memberships m ON m.account_id = t.account_id AND m.user_id = t.user_id
 		LEFT JOIN users u ON u.id = t.user_id
 		WHERE t.hash = $1 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > $2)`)

@@ -1,0 +1,191 @@
+package access
+
+import (
+	"context"
+	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/mail"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
+)
+
+const group = "Access requests and user approval"
+
+// Ops are the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	read, write := policy.Require(policy.AdminReadUsers), policy.Require(policy.AdminUsers)
+	return []op.Op{
+		op.New(op.Row{ID: "access_request.create", Method: "POST", Path: "/v1/access-requests", Group: group, Rule: policy.Public(), Status: 201, Also: []int{200},
+			Refuses: []op.Refusal{{Status: 401, Slug: "unauthenticated"}},
+			Summary: "Apply for access; a form does it for people, with the bearer it shares with the server"}, s.create),
+		op.New(op.Row{ID: "access_request.list", Method: "GET", Path: "/v1/admin/access-requests", Group: group, Rule: read,
+			Paging:  &op.Paging{Default: 25, Max: 100, Q: true, Filters: map[string][]string{"status": {Pending, Invited, Declined, "all"}}},
+			Summary: "Applications, newest first, the pending ones unless a filter says otherwise; q searches address, name and organisation"}, s.list),
+		op.New(op.Row{ID: "access_request.get", Method: "GET", Path: "/v1/admin/access-requests/{id}", Group: group, Rule: read,
+			Summary: "One application"}, s.get),
+		op.New(op.Row{ID: "access_request.decline", Method: "POST", Path: "/v1/admin/access-requests/{id}/decline", Group: group, Rule: write,
+			Refuses: []op.Refusal{{Status: 409, Slug: "already_decided"}},
+			Summary: "Decline an application; the applicant is told nothing"}, s.decline),
+		op.New(op.Row{ID: "user.approve_by_id", Method: "POST", Path: "/v1/admin/users/{userId}/approve", Group: group, Rule: write,
+			Summary: "Let a user through the gate of the closed beta, and tell them"}, s.approve),
+		op.New(op.Row{ID: "user.suspend_by_id", Method: "POST", Path: "/v1/admin/users/{userId}/suspend", Group: group, Rule: write,
+			Summary: "Send a user back to the waitlist; what they hold is worth read:account from then on"}, s.suspend),
+	}
+}
+
+type createIn struct {
+	Authorization string `json:",omitempty" header:"Authorization" doc:"Bearer and the secret shared with the form"`
+	Email         string `json:"email" maxLength:"254" pattern:"^[^@\\s<>]+@[^@\\s<>]+$"`
+	Name          string `json:"name,omitempty" maxLength:"100"`
+	Org           string `json:"org,omitempty" maxLength:"100"`
+}
+
+func (s *Service) create(ctx context.Context, in createIn) (out Applied, err error) {
+	bearer, ok := strings.CutPrefix(in.Authorization, "Bearer ")
+	if !ok || s.Bearer == "" || !seal.Equal(bearer, s.Bearer) {
+		return out, policy.Unauthenticated()
+	}
+	in.Email = strings.ToLower(in.Email)
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := apply.Exec(tx, id.New(), in.Email, in.Name, in.Org, tx.Micros())
+		if err != nil {
+			return err
+		}
+		r, err := byEmail.One(tx, in.Email)
+		if err != nil {
+			return err
+		}
+		out = Applied{ID: r.ID, Status: r.status(), fresh: n > 0}
+		if !out.fresh {
+			return nil
+		}
+		if err := s.Mail.Post(tx, mail.Message{To: r.Email, Subject: "Your request for access to Yardmaster",
+			Text: "We have your request and will write to you once it is your turn.\n\nIf you did not ask for access, do nothing.\n"}); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "access_request.created", Object: r.ID})
+	})
+	return out, err
+}
+
+type listIn struct{ op.PageIn }
+
+func (s *Service) list(ctx context.Context, in listIn) (op.Page[AccessRequest], error) {
+	var rows []row
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		rows, err = list(tx, in.PageIn)
+		return err
+	})
+	if err != nil {
+		return op.Page[AccessRequest]{}, err
+	}
+	p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
+	out := op.Page[AccessRequest]{Data: make([]AccessRequest, len(p.Data)), NextCursor: p.NextCursor}
+	for i, r := range p.Data {
+		out.Data[i] = r.wire()
+	}
+	return out, nil
+}
+
+type idIn struct {
+	ID string `json:"id"`
+}
+
+func (s *Service) get(ctx context.Context, in idIn) (out AccessRequest, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, in.ID)
+		out = r.wire()
+		return err
+	})
+	return out, err
+}
+
+func find(tx *db.Tx, request string) (row, error) {
+	r, ok, err := byID.Maybe(tx, request)
+	if err == nil && !ok {
+		err = fault.Missing("access request")
+	}
+	return r, err
+}
+
+type declineIn struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason,omitempty" maxLength:"500" doc:"kept on the audit row only"`
+}
+
+func (s *Service) decline(ctx context.Context, in declineIn) (out AccessRequest, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := decline.Exec(tx, in.ID, tx.Micros(), policy.From(ctx).Label())
+		if err != nil {
+			return err
+		}
+		r, err := find(tx, in.ID)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fault.Reason("already_decided", "The application is "+r.status()+" already.").With("decision", r.status())
+		}
+		out = r.wire()
+		return event.Record(tx, event.Change{Kind: "access_request.declined", Object: r.ID, Data: map[string]string{"reason": in.Reason}})
+	})
+	return out, err
+}
+
+type userIn struct {
+	UserID string `json:"userId"`
+}
+
+func (s *Service) approve(ctx context.Context, in userIn) (out UserDecision, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := approve.Exec(tx, in.UserID, tx.Micros())
+		if err != nil {
+			return err
+		}
+		u, ok, err := userByID.Maybe(tx, in.UserID)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return fault.Missing("user")
+		case n == 0:
+			out = UserDecision{in.UserID, "already_approved", true}
+			return nil
+		}
+		out = UserDecision{in.UserID, "approved", true}
+		tx.AfterCommit(func() { s.Forget(in.UserID) })
+		if err := s.Mail.Post(tx, mail.Message{To: u.Email, Subject: "You have access to Yardmaster", Text: "You are in. Go on at\n\n" + s.BaseURL() + "\n"}); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "user.approved", Object: in.UserID})
+	})
+	return out, err
+}
+
+func (s *Service) suspend(ctx context.Context, in userIn) (out UserDecision, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := suspend.Exec(tx, in.UserID)
+		if err != nil {
+			return err
+		}
+		_, ok, err := userByID.Maybe(tx, in.UserID)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return fault.Missing("user")
+		case n == 0:
+			out = UserDecision{in.UserID, "already_waitlisted", false}
+			return nil
+		}
+		out = UserDecision{in.UserID, "suspended", false}
+		tx.AfterCommit(func() { s.Forget(in.UserID) })
+		return event.Record(tx, event.Change{Kind: "user.suspended", Object: in.UserID})
+	})
+	return out, err
+}

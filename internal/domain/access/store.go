@@ -1,0 +1,59 @@
+package access
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/op"
+)
+
+type row struct {
+	ID         string
+	Email      string
+	Name       string
+	Org        string
+	CreatedAt  time.Time
+	InvitedAt  *time.Time
+	DeclinedAt *time.Time
+}
+
+type userRow struct {
+	Email      string
+	ApprovedAt *time.Time
+}
+
+var (
+	// An address that was not declined has one application.
+	apply = db.S(`INSERT INTO access_requests (id, email, name, org, created_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (email) WHERE declined_at IS NULL DO NOTHING`)
+	byEmail = db.Q[row](`SELECT id, email, name, org, created_at, invited_at, declined_at FROM access_requests WHERE email = $1 AND declined_at IS NULL`)
+	byID    = db.Q[row](`SELECT id, email, name, org, created_at, invited_at, declined_at FROM access_requests WHERE id = $1`)
+	decline = db.S(`UPDATE access_requests SET declined_at = $2, decided_by = $3 WHERE id = $1 AND invited_at IS NULL AND declined_at IS NULL`)
+
+	userByID = db.Q[userRow](`SELECT email, approved_at FROM users WHERE id = $1`)
+	approve  = db.S(`UPDATE users SET approved_at = $2 WHERE id = $1 AND approved_at IS NULL`)
+	suspend  = db.S(`UPDATE users SET approved_at = NULL WHERE id = $1 AND approved_at IS NOT NULL`)
+)
+
+func list(tx *db.Tx, p op.PageIn) ([]row, error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
+	}
+	b := db.Build(`SELECT id, email, name, org, created_at, invited_at, declined_at FROM access_requests WHERE created_at >= `, 0)
+	switch p.Want("status") {
+	case Pending, "":
+		b.And("invited_at IS NULL AND declined_at IS NULL")
+	case Invited:
+		b.And("invited_at IS NOT NULL AND declined_at IS NULL")
+	case Declined:
+		b.And("declined_at IS NOT NULL")
+	}
+	if p.Q != "" {
+		b.Contains("(email || ' ' || name || ' ' || org)", p.Q)
+	}
+	if more {
+		b.And("(created_at, id) < ", db.Tuple(at, last))
+	}
+	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+}
