@@ -214,9 +214,7 @@ CREATE INDEX tasks_list ON tasks (account_id, created_at, id);
 CREATE INDEX tasks_queue ON tasks (account_id, priority DESC, queued_at, id) WHERE status = 'pending';
 CREATE INDEX tasks_later ON tasks (account_id, not_before) WHERE status = 'pending' AND not_before > 0;
 CREATE INDEX tasks_in_flight ON tasks (account_id, box_id) WHERE status IN ('claimed', 'running');
-CREATE INDEX tasks_open ON tasks (status, updated_at) WHERE status NOT IN ('completed', 'merged', 'cancelled', 'failed');
 CREATE INDEX tasks_repo ON tasks (repo_id, created_at, id);
-CREATE INDEX tasks_pr ON tasks (pr_id);
 
 -- How many tasks of an account are pending, kept by every move so that nobody
 -- has to count a long queue.
@@ -448,7 +446,6 @@ CREATE TABLE audit (
   data       TEXT NOT NULL
 );
 CREATE INDEX audit_account ON audit (account_id, at, id);
-CREATE INDEX audit_object ON audit (object, at);
 
 -- +goose Down
 SELECT 1;
