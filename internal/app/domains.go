@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/member"
+	"yardmaster/internal/domain/onboarding"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
@@ -50,6 +51,7 @@ type parts struct {
 	session  *session.Service
 	audit    *audit.Service
 	grant    *grant.Service
+	onboard  *onboarding.Service
 	oauth    *oauth.Service
 
 	invites *invitation.Service
@@ -63,7 +65,7 @@ type parts struct {
 func (p parts) ops() []op.Op {
 	var all []op.Op
 	for _, domain := range []interface{ Ops() []op.Op }{
-		p.service, p.oauth, p.account, p.signin, p.token, p.member, p.invites, p.access, p.billing, p.repo, p.pull, p.task, p.run, p.box, p.template, p.session, p.audit, p.grant,
+		p.service, p.oauth, p.account, p.signin, p.token, p.member, p.invites, p.access, p.billing, p.repo, p.pull, p.task, p.run, p.box, p.template, p.session, p.audit, p.grant, p.onboard,
 	} {
 		all = append(all, domain.Ops()...)
 	}
@@ -77,7 +79,7 @@ func Ops() []op.Op {
 		service: &service.Service{}, account: &account.Service{}, signin: &signin.Service{}, token: &token.Service{},
 		access: &access.Service{}, member: &member.Service{}, invites: &invitation.Service{}, repo: &repo.Service{}, pull: &pull.Service{}, task: &task.Service{},
 		run: &run.Service{}, box: &box.Service{}, template: &template.Service{}, billing: &billing.Service{}, session: &session.Service{},
-		audit: &audit.Service{}, grant: &grant.Service{}, oauth: &oauth.Service{},
+		audit: &audit.Service{}, grant: &grant.Service{}, onboard: &onboarding.Service{}, oauth: &oauth.Service{},
 	}.ops()
 }
 
@@ -114,6 +116,7 @@ func (a *App) wire() parts {
 	p.signin = &signin.Service{DB: a.db, Clock: time.Now}
 	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Repointed: p.signin.Forget, Mail: a.post}
 	p.grant = &grant.Service{DB: a.db, Account: account.Exists, User: account.HasUser}
+	p.onboard = &onboarding.Service{DB: a.db, Devs: devs}
 	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
 	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, BaseURL: a.URL, Forget: p.signin.ForgetUser}
 	p.access = &access.Service{DB: a.db, Mail: a.mail, BaseURL: a.URL, Bearer: a.cfg.ServiceToken, Forget: p.signin.ForgetUser}

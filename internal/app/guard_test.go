@@ -44,9 +44,12 @@ func filled(o op.Op, values map[string]string) string {
 // noScope are the rows that need a valid credential but no scope of it, and
 // why.
 var noScope = map[string]string{
-	"account.me":  "tells every credential what it holds",
-	"auth.logout": "ends the session it is called with",
-	"auth.reauth": "is about the session it is called with",
+	"account.me":         "tells every credential what it holds",
+	"account.next_steps": "tells every credential what it lacks",
+	"onboarding.advance": "asserts write:account itself",
+	"onboarding.state":   "asserts read:account itself",
+	"auth.logout":        "ends the session it is called with",
+	"auth.reauth":        "is about the session it is called with",
 }
 
 func TestEveryRowIsGuarded(t *testing.T) {

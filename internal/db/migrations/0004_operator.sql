@@ -63,5 +63,14 @@ CREATE TABLE oss_applications (
 CREATE INDEX oss_applications_account ON oss_applications (account_id, created_at, id);
 CREATE UNIQUE INDEX oss_applications_open ON oss_applications (account_id) WHERE state = 'pending';
 
+-- What people say they have done on the way to their first task; what the
+-- platform can see for itself is not kept.
+CREATE TABLE onboarding (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  event      TEXT NOT NULL,
+  at         BIGINT NOT NULL,
+  PRIMARY KEY (account_id, event)
+);
+
 -- +goose Down
 SELECT 1;

@@ -83,6 +83,7 @@ var meanings = map[string]string{
 	"already_accepted":       "The invitation was accepted and can neither be withdrawn nor sent again.",
 	"already_member":         "The person is a member of the account already.",
 	"already-approved":       "The account is verified as an open-source project already; there is nothing to apply for.",
+	"platform-witnessed":     "The event is one that the platform sees for itself; it cannot be reported.",
 	"last_owner":             "The account would be left without an owner. Make somebody else one first.",
 	"already_decided":        "The application was invited or declined before; decision says which.",
 	"owner-required":         "Only an owner of the account can make an owner, or change what one is.",

@@ -1,0 +1,36 @@
+package onboarding
+
+import "yardmaster/internal/db"
+
+// facts are what the platform sees of an account.
+type facts struct {
+	Repos         int64
+	EnabledRepos  int64
+	ValidPolicies int64
+	Keys          int64
+	Boxes         int64
+	BoxesOnline   int64
+	Devs          int64 `db:"-"`
+}
+
+var (
+	selectFacts = db.Q[facts](`SELECT
+		(SELECT COUNT(*) FROM repos WHERE account_id = $1) AS repos,
+		(SELECT COUNT(*) FROM repos WHERE account_id = $1 AND enabled = TRUE) AS enabled_repos,
+		(SELECT COUNT(*) FROM repos WHERE account_id = $1 AND policy_yml IS NOT NULL AND policy_error IS NULL) AS valid_policies,
+		(SELECT COUNT(*) FROM provider_keys WHERE account_id = $1 AND deleted_at IS NULL) AS keys,
+		(SELECT COUNT(*) FROM boxes WHERE account_id = $1 AND state <> 'revoked') AS boxes,
+		(SELECT COUNT(*) FROM boxes WHERE account_id = $1 AND state <> 'revoked' AND presence = 'online') AS boxes_online`)
+	repoOnboarded = db.Q[bool](`SELECT enabled = TRUE AND policy_error IS NULL AS onboarded FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
+	reported      = db.Q[string](`SELECT event FROM onboarding WHERE account_id = $1 ORDER BY event`)
+	report        = db.S(`INSERT INTO onboarding (account_id, event, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`)
+)
+
+func (s *Service) facts(tx *db.Tx) (facts, error) {
+	f, err := selectFacts.One(tx, tx.Account)
+	if err != nil {
+		return f, err
+	}
+	f.Devs, err = s.Devs(tx, tx.Account)
+	return f, err
+}
