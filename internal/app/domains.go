@@ -30,6 +30,7 @@ import (
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/mail"
+	"yardmaster/internal/mcp"
 	"yardmaster/internal/oauth"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
@@ -69,7 +70,7 @@ func (p parts) ops() []op.Op {
 	} {
 		all = append(all, domain.Ops()...)
 	}
-	return all
+	return append(all, mcp.New(p.service.Version, all).Ops()...)
 }
 
 // Ops lists the capabilities without a server behind them, for documents, the

@@ -44,6 +44,9 @@ func filled(o op.Op, values map[string]string) string {
 // noScope are the rows that need a valid credential but no scope of it, and
 // why.
 var noScope = map[string]string{
+	"mcp.rpc":            "each verb asserts its own inside",
+	"mcp.stream_refused": "there is nothing behind it",
+
 	"account.me":         "tells every credential what it holds",
 	"account.next_steps": "tells every credential what it lacks",
 	"onboarding.advance": "asserts write:account itself",

@@ -30,6 +30,7 @@ var edges = map[string]string{
 	"op":            "fault id limit policy",
 	"chain":         "",
 	"event":         "chain db id policy",
+	"mcp":           "fault op policy",
 	"mail":          "db event id seal",
 	"bus":           "fault protocol",
 	"bus/boxconn":   "fault protocol",
@@ -53,7 +54,7 @@ var edges = map[string]string{
 	// The browser's side of getting a token.
 	"oauth": "db domain/token event fault id op policy seal",
 
-	"app":            "domain/* bus codehost codehost/builtin config db event id idempotency limit llm llm/scripted mail oauth op policy protocol seal",
+	"app":            "domain/* bus codehost codehost/builtin config db event id idempotency limit llm llm/scripted mail mcp oauth op policy protocol seal",
 	"demo":           "app client config",
 	"cmd/yardmaster": "agent agent/builtin agent/sandbox app chain client config demo mail",
 	"arch":           "",
@@ -146,6 +147,7 @@ func imports(p string) func(file) bool {
 func TestHTTP(t *testing.T) {
 	exceptions(t, "imports net/http", importers(t, imports("net/http")), map[string]string{
 		"op":               "serves the capabilities",
+		"mcp":              "names the statuses of protocol errors",
 		"app":              "serves the whole program",
 		"client":           "calls the API",
 		"codehost/builtin": "speaks git over HTTP",

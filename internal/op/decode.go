@@ -25,6 +25,9 @@ var (
 
 // bind fills the In of an op from a request and checks it.
 func (o *Op) bind(req *http.Request, in any) error {
+	if body, ok := in.(*[]byte); ok {
+		return o.bindRaw(req, body)
+	}
 	v := reflect.ValueOf(in).Elem()
 	var e errs
 	sent, err := o.parameters(req, v, &e)
@@ -206,10 +209,15 @@ func (o *Op) body(req *http.Request, in any, e *errs) (map[string]bool, error) {
 	if o.Form && err == nil && media == "application/x-www-form-urlencoded" {
 		return o.form(b.String(), in, e)
 	}
-	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+	if !isJSON(req) {
 		return nil, fault.New(fault.UnsupportedMedia, "", "The body must be application/json.")
 	}
 	return o.decode(b.Bytes(), in, e)
+}
+
+func isJSON(req *http.Request) bool {
+	media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
+	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
 func (o *Op) read(req *http.Request, b *bytes.Buffer) error {

@@ -42,7 +42,7 @@ const keyHeader = "Idempotency-Key"
 
 // keyed tells whether a row understands Idempotency-Key.
 func (o *Op) keyed() bool {
-	return writes(o.Method) && strings.HasPrefix(o.Path, "/v1/") && !o.Rule.IsPublic() && !o.NoStore && o.stream == nil
+	return writes(o.Method) && strings.HasPrefix(o.Path, "/v1/") && !o.Rule.IsPublic() && !o.NoStore && !o.Inside && o.stream == nil
 }
 
 // use reads the key of a request, if it has one that the row understands.

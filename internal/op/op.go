@@ -40,6 +40,12 @@ type Row struct {
 	// PerAddress is how often a minute one address may call, in a bucket of the
 	// path's own besides the general one. Zero: the general one alone.
 	PerAddress int
+	// Inside marks a row that runs others with Call, which are charged to the
+	// caller's limits; itself it is not.
+	Inside bool
+	// Resource is the path that describes the resource (RFC 9728). A 401 points
+	// there.
+	Resource string
 	// Recast adds to every refusal what a protocol of its own demands of it.
 	Recast func(*fault.Error) *fault.Error
 }
@@ -73,6 +79,7 @@ type Op struct {
 	input  reflect.Type
 	output reflect.Type
 	run    func(ctx context.Context, bind func(any) error) (any, error)
+	raw    bool // the body is the handler's business
 	stream func(ctx context.Context, bind func(any) error, s *Sink) error
 }
 

@@ -19,7 +19,7 @@ type object = map[string]any
 // OpenAPI renders the OpenAPI 3.1.1 document of the ops under /v1. The text is
 // the same for the same ops: members are sorted.
 func OpenAPI(title, description string, ops []Op) ([]byte, error) {
-	d := &schemas{root: "#/components/schemas/", named: map[string]*jsonschema.Schema{}, types: map[string]reflect.Type{}}
+	d := newSchemas("#/components/schemas/")
 	paths, tags := map[string]object{}, []string{}
 	d.of(reflect.TypeFor[Problem]())
 	for i := range ops {
@@ -143,6 +143,9 @@ func (d *schemas) operation(o *Op) object {
 	if o.in.body {
 		s := d.object(body)
 		s.Required = nil
+		if o.raw {
+			s.AdditionalProperties = &jsonschema.Schema{}
+		}
 		for _, f := range body.fields {
 			if f.required { // unlike an answer's, a request's pointer may be left out
 				s.Required = append(s.Required, f.name)
@@ -182,12 +185,15 @@ func (d *schemas) results(o *Op) object {
 	switch {
 	case o.stream != nil:
 		ok["content"] = object{"text/event-stream": object{"schema": object{"type": "string"}}}
-	case o.output == reflect.TypeFor[Reply]():
+	case o.output == replyType, o.Status >= 400:
 	default:
 		ok["content"] = object{"application/json": object{"schema": d.of(o.output)}}
 	}
 	out := object{}
 	for _, s := range append([]int{o.Status}, o.Also...) {
+		if s >= 400 {
+			continue // a row that only refuses
+		}
 		out[strconv.Itoa(s)] = ok
 	}
 	fail := func(status int) {

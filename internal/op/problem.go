@@ -62,7 +62,14 @@ func (s *server) fail(w http.ResponseWriter, req *http.Request, o *Op, err error
 	h.Set("Content-Type", problemType)
 	h.Set("Cache-Control", "no-store")
 	if f.Kind == fault.Unauthenticated {
-		h.Set("WWW-Authenticate", "Bearer")
+		challenge := "Bearer"
+		if o != nil && o.Resource != "" {
+			challenge += ` resource_metadata="` + s.BaseURL + o.Resource + `"`
+		}
+		h.Set("WWW-Authenticate", challenge)
+	}
+	if f.Kind == fault.MethodNotAllowed && o != nil {
+		h.Set("Allow", s.paths[o.Path].allow(o))
 	}
 	if p.RetryAfter != nil {
 		h.Set("Retry-After", strconv.Itoa(*p.RetryAfter))

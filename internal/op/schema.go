@@ -18,6 +18,10 @@ type schemas struct {
 	types map[string]reflect.Type
 }
 
+func newSchemas(root string) *schemas {
+	return &schemas{root: root, named: map[string]*jsonschema.Schema{}, types: map[string]reflect.Type{}}
+}
+
 // opaque types are scalars on the wire although structs in Go.
 func opaque(t reflect.Type) bool { return t == reflect.TypeFor[time.Time]() }
 

@@ -45,8 +45,8 @@ type Guard struct {
 // Handler serves the ops. Every response carries X-Request-Id, an unmatched
 // path included, and every failure is a problem document.
 func Handler(g Guard, ops []Op) http.Handler {
-	s := &server{Guard: g, mux: http.NewServeMux()}
 	paths := map[string]methods{}
+	s := &server{Guard: g, mux: http.NewServeMux(), paths: paths}
 	for i := range ops {
 		o := &ops[i]
 		m := paths[o.Path]
@@ -72,9 +72,25 @@ const bodyTime = 30 * time.Second
 
 type methods map[string]*Op
 
+// allow lists the methods of a path, less that of a row that refuses its own.
+func (m methods) allow(but *Op) string {
+	var out []string
+	for k, o := range m {
+		if o == but {
+			continue
+		}
+		if out = append(out, k); k == "GET" && m["HEAD"] == nil {
+			out = append(out, "HEAD")
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
 type server struct {
 	Guard
-	mux *http.ServeMux
+	mux   *http.ServeMux
+	paths map[string]methods
 }
 
 // Request is what a handler may know of the request besides its input.
@@ -135,18 +151,11 @@ func (s *server) route(m methods) http.Handler {
 		}
 		o := m[method]
 		if o == nil {
-			allow := make([]string, 0, len(m)+1)
-			for k := range m {
-				allow = append(allow, k)
-			}
-			if m["GET"] != nil && m["HEAD"] == nil {
-				allow = append(allow, "HEAD")
-			}
-			slices.Sort(allow)
+			allow := m.allow(nil)
 			err := s.knock(w.Header(), req, nil)
 			if err == nil {
-				w.Header().Set("Allow", strings.Join(allow, ", "))
-				err = fault.Newf(fault.MethodNotAllowed, "", "This path takes %s.", strings.Join(allow, ", "))
+				w.Header().Set("Allow", allow)
+				err = fault.Newf(fault.MethodNotAllowed, "", "This path takes %s.", allow)
 			}
 			s.fail(w, req, nil, err)
 			return
@@ -178,6 +187,9 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, o *Op) {
 		ctx := req.Context()
 		if s.Enter != nil {
 			ctx = s.Enter(ctx, actor)
+		}
+		if o.Inside {
+			ctx = context.WithValue(ctx, exchangeKey{}, &exchange{s, req, rw.Header()})
 		}
 		req = req.WithContext(policy.With(ctx, actor))
 		bind := func(in any) error {
@@ -243,7 +255,7 @@ func (s *server) admit(h http.Header, req *http.Request, o *Op) (policy.Actor, e
 		return policy.Actor{}, err
 	}
 	actor.RequestID = RequestOf(req.Context()).ID
-	if !o.Rule.IsPublic() && !actor.Anonymous() {
+	if !o.Rule.IsPublic() && !o.Inside && !actor.Anonymous() {
 		if err := s.charge(h, actor, writes(req.Method), ""); err != nil {
 			return actor, err
 		}

@@ -1,0 +1,148 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/id"
+	"yardmaster/internal/mcp"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+// tool calls a row over MCP with what its path and body would hold, and
+// answers the problem or the answer.
+func (y *yard) tool(o op.Op, bearer string, values map[string]string, body string) (content json.RawMessage, failed bool) {
+	y.t.Helper()
+	args := map[string]any{}
+	if body != "" {
+		if err := json.Unmarshal([]byte(body), &args); err != nil {
+			y.t.Fatal(err)
+		}
+	}
+	path := strings.Split(filled(o, values), "/")
+	for i, seg := range strings.Split(o.Path, "/") {
+		if strings.HasPrefix(seg, "{") {
+			args[strings.TrimSuffix(strings.Trim(seg, "{}"), "...")] = path[i]
+		}
+	}
+	frame, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": o.ID, "arguments": args}})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	var r struct {
+		Result *struct {
+			StructuredContent json.RawMessage
+			IsError           bool
+		}
+	}
+	a := y.send("POST", mcp.Path, bearer, string(frame)).want(200)
+	if decode(y.t, a, &r); r.Result == nil {
+		y.t.Fatalf("%s: %s", o.ID, a.body)
+	}
+	return r.Result.StructuredContent, r.Result.IsError
+}
+
+// isProblem holds the content of a call against a problem.
+func isProblem(t *testing.T, content json.RawMessage, failed bool, status int, slug string) {
+	t.Helper()
+	var p struct {
+		Type   string
+		Status int
+	}
+	if err := json.Unmarshal(content, &p); err != nil || !failed || p.Status != status || !strings.HasSuffix(p.Type, "/problems/"+slug) {
+		t.Errorf("want %d %s: %s", status, slug, content)
+	}
+}
+
+func TestEveryToolIsGuarded(t *testing.T) {
+	y := start(t, db.SQLite)
+	y.send("POST", mcp.Path, "", `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "task.list"}}`).problem(401, "unauthenticated")
+	y.send("POST", mcp.Path, id.Secret(id.PAT), `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "task.list"}}`).problem(401, "unauthenticated")
+	everything := policy.Scopes(policy.Vocabulary()...)
+	for _, o := range Ops() {
+		if !o.IsTool() || noScope[o.ID] != "" {
+			continue
+		}
+		t.Run(o.ID, func(t *testing.T) {
+			y := &yard{App: y.App, t: t, acct: y.acct}
+			need, _ := policy.ParseScopes(o.Rule.Names())
+			for _, name := range need.Names() {
+				one, _ := policy.ParseScopes([]string{name})
+				content, failed := y.tool(o, y.mint(y.acct, nil, everything&^one, nil), nil, "")
+				isProblem(t, content, failed, 403, "missing-scope")
+			}
+		})
+	}
+}
+
+func TestForeignIsUnknownToTools(t *testing.T) {
+	y := start(t, db.SQLite)
+	theirs := y.seed(y.tenant("rival"), "rival")
+	operator := y.operator()
+	for _, o := range Ops() {
+		if len(pathParams(o.Path)) == 0 || !o.IsTool() || byName[o.ID] != "" || everywhere[o.ID] != "" {
+			continue
+		}
+		t.Run(o.ID, func(t *testing.T) {
+			bearer := y.owner
+			if need, _ := policy.ParseScopes(o.Rule.Names()); need&policy.OperatorOnly != 0 {
+				bearer = operator
+			}
+			y := &yard{App: y.App, t: t}
+			unknown, failed := y.tool(o, bearer, map[string]string{"name": "nobodys"}, bodies[o.ID])
+			isProblem(t, unknown, failed, 404, "not-found")
+			foreign, failed := y.tool(o, bearer, theirs, bodies[o.ID])
+			isProblem(t, foreign, failed, 404, "not-found")
+			own := []string{"request_id", "instance"}
+			if a, b := without(t, unknown, own), without(t, foreign, own); !bytes.Equal(a, b) {
+				t.Errorf("foreign and unknown differ:\n%s\n%s", a, b)
+			}
+		})
+	}
+}
+
+// The list shows what the scopes allow, and takes no time once it was made.
+func TestToolList(t *testing.T) {
+	y := start(t, db.SQLite)
+	list := func(scopes policy.Set) (names []string) {
+		var r struct {
+			Result struct{ Tools []struct{ Name string } }
+		}
+		token := y.mint(y.acct, &y.user, scopes, nil)
+		ask := func() answer {
+			return y.send("POST", mcp.Path, token, `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`).want(200)
+		}
+		decode(t, ask(), &r)
+		quickest := time.Hour
+		for range 20 {
+			began := time.Now()
+			ask()
+			quickest = min(quickest, time.Since(began))
+		}
+		t.Logf("%d tools in %v", len(r.Result.Tools), quickest)
+		if quickest > 50*time.Millisecond {
+			t.Errorf("%d tools take %v", len(r.Result.Tools), quickest)
+		}
+		for _, tool := range r.Result.Tools {
+			names = append(names, tool.Name)
+		}
+		return names
+	}
+	for _, scopes := range []policy.Set{policy.Scopes(policy.ReadTasks), policy.Owner.Ceiling()} {
+		var want []string
+		for _, o := range Ops() {
+			if need, _ := policy.ParseScopes(o.Rule.Names()); o.IsTool() && scopes.Has(need) {
+				want = append(want, o.ID)
+			}
+		}
+		if got := list(scopes); !slices.Equal(got, want) || len(got) == 0 {
+			t.Errorf("with %v the tools are %v, not %v", scopes.Names(), got, want)
+		}
+	}
+}
