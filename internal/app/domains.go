@@ -119,8 +119,8 @@ func (a *App) wire() parts {
 	p.grant = &grant.Service{DB: a.db, Account: account.Exists, User: account.HasUser}
 	p.onboard = &onboarding.Service{DB: a.db, Devs: devs}
 	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
-	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, BaseURL: a.URL, Forget: p.signin.ForgetUser}
-	p.access = &access.Service{DB: a.db, Mail: a.mail, BaseURL: a.URL, Bearer: a.cfg.ServiceToken, Forget: p.signin.ForgetUser}
+	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, BaseURL: a.URL, Give: give, Forget: p.signin.ForgetUser}
+	p.access = &access.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Bearer: a.cfg.ServiceToken, Forget: p.signin.ForgetUser}
 	p.member = &member.Service{DB: a.db, Invites: p.invites, Forget: p.signin.ForgetUser}
 	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Tokens: p.token}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}
@@ -184,6 +184,17 @@ func devs(tx *db.Tx, acct string) (int64, error) {
 	}
 	free, err := grant.Devs(tx, acct)
 	return paid + free, err
+}
+
+// give books what a platform invitation brings along.
+func give(tx *db.Tx, userID string, b invitation.Bundle) error {
+	g := grant.EntitlementGrant{AIDevs: int64(b.AIDevs), Reason: "invited off the waitlist"}
+	if b.ExpiresInDays > 0 {
+		until := tx.Now.AddDate(0, 0, b.ExpiresInDays)
+		g.ExpiresAt = &until
+	}
+	_, err := grant.Book(tx, grant.Subject{UserID: userID}, g)
+	return err
 }
 
 // need is what a template demands of a box.

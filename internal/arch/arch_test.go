@@ -73,6 +73,7 @@ var between = map[string]string{
 	"domain/account -> domain/grant":     "an account and a person are shown with what they were given",
 	"domain/signin -> domain/account":    "X-Svc-Account names an account the user belongs to",
 	"domain/signin -> domain/token":      "a presented token becomes an actor",
+	"domain/access -> domain/invitation": "an applicant is decided about and invited in one transaction",
 	"domain/member -> domain/invitation": "a member is invited in one transaction",
 	"domain/run -> bus":                  "what is wrong with an event is said so that the bus knows whether it may come again",
 	"domain/repo -> codehost/builtin":    "the built-in host asks the domain who may read and push",

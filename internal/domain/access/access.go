@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/mail"
 )
 
@@ -45,6 +46,25 @@ func (a Applied) StatusCode() int {
 	return 200
 }
 
+// The standard bundle of who is invited off the waitlist.
+const (
+	starterDevs = 1
+	starterDays = 30
+)
+
+// InvitedApplicant is what an operator's invitation of an applicant did. The
+// link is shown here and never again.
+type InvitedApplicant struct {
+	Request       AccessRequest         `json:"request"`
+	Invitation    invitation.Invitation `json:"invitation"`
+	Link          string                `json:"link"`
+	UserID        *string               `json:"user_id" doc:"the applicant, if they had signed in before"`
+	Approved      bool                  `json:"approved" doc:"this call let them through the gate"`
+	AIDevs        int                   `json:"ai_devs"`
+	ExpiresInDays int                   `json:"expires_in_days"`
+	Granted       bool                  `json:"granted" doc:"the AI developers are there already; otherwise they come with the acceptance"`
+}
+
 // UserDecision is what became of a user's approval.
 type UserDecision struct {
 	UserID   string `json:"user_id"`
@@ -54,8 +74,9 @@ type UserDecision struct {
 
 // Service keeps the gate.
 type Service struct {
-	DB   *db.DB
-	Mail *mail.Outbox
+	DB      *db.DB
+	Mail    *mail.Outbox
+	Invites *invitation.Service
 	// BaseURL is the address in mails.
 	BaseURL func() string
 	// Bearer is what the form that people apply with proves itself by. Empty:

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -28,6 +29,9 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Applications, newest first, the pending ones unless a filter says otherwise; q searches address, name and organisation"}, s.list),
 		op.New(op.Row{ID: "access_request.get", Method: "GET", Path: "/v1/admin/access-requests/{id}", Group: group, Rule: read,
 			Summary: "One application"}, s.get),
+		op.New(op.Row{ID: "access_request.invite", Method: "POST", Path: "/v1/admin/access-requests/{id}/invite", Group: group, Rule: policy.Require(policy.AdminGrants, policy.AdminUsers), NoStore: true,
+			Refuses: []op.Refusal{{Status: 409, Slug: "already_decided"}},
+			Summary: "Invite an applicant, let them through the gate and book free AI developers; the link is mailed, and shown once"}, s.invite),
 		op.New(op.Row{ID: "access_request.decline", Method: "POST", Path: "/v1/admin/access-requests/{id}/decline", Group: group, Rule: write,
 			Refuses: []op.Refusal{{Status: 409, Slug: "already_decided"}},
 			Summary: "Decline an application; the applicant is told nothing"}, s.decline),
@@ -113,6 +117,66 @@ func find(tx *db.Tx, request string) (row, error) {
 	return r, err
 }
 
+type inviteIn struct {
+	ID            string `json:"id"`
+	AIDevs        *int   `json:"ai_devs" minimum:"0" maximum:"100" doc:"free AI developers; left out: 1"`
+	ExpiresInDays *int   `json:"expires_in_days" minimum:"1" maximum:"365" doc:"how long they are free; left out: 30"`
+}
+
+func (s *Service) invite(ctx context.Context, in inviteIn) (out InvitedApplicant, err error) {
+	bundle := invitation.Bundle{AIDevs: starterDevs, ExpiresInDays: starterDays}
+	if in.AIDevs != nil {
+		bundle.AIDevs = *in.AIDevs
+	}
+	if in.ExpiresInDays != nil {
+		bundle.ExpiresInDays = *in.ExpiresInDays
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := invited.Exec(tx, in.ID, tx.Micros(), policy.From(ctx).Label())
+		if err != nil {
+			return err
+		}
+		r, err := find(tx, in.ID)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return decided(r)
+		}
+		out = InvitedApplicant{Request: r.wire(), AIDevs: bundle.AIDevs, ExpiresInDays: bundle.ExpiresInDays}
+		user, known, err := applicant.Maybe(tx, r.Email)
+		if err != nil {
+			return err
+		}
+		later := bundle
+		if known {
+			out.UserID = &user
+			if out.Approved, err = s.Invites.Approve(tx, user); err != nil {
+				return err
+			}
+			if bundle.AIDevs > 0 {
+				if err := s.Invites.Give(tx, user, bundle); err != nil {
+					return err
+				}
+			}
+			out.Granted, later = true, invitation.Bundle{}
+		}
+		sent, err := s.Invites.Send(tx, invitation.Offer{Kind: invitation.Platform, Email: r.Email, Bundle: later, Inviter: "Yardmaster"})
+		if err != nil {
+			return err
+		}
+		out.Invitation, out.Link = sent.Invitation, sent.Link
+		return event.Record(tx, event.Change{Kind: "access_request.invited", Object: r.ID, Data: map[string]any{
+			"invitation_id": sent.Invitation.ID, "user_id": user, "approved": out.Approved, "ai_devs": out.AIDevs,
+		}})
+	})
+	return out, err
+}
+
+func decided(r row) error {
+	return fault.Reason("already_decided", "The application is "+r.status()+" already.").With("decision", r.status())
+}
+
 type declineIn struct {
 	ID     string `json:"id"`
 	Reason string `json:"reason,omitempty" maxLength:"500" doc:"kept on the audit row only"`
@@ -129,7 +193,7 @@ func (s *Service) decline(ctx context.Context, in declineIn) (out AccessRequest,
 			return err
 		}
 		if n == 0 {
-			return fault.Reason("already_decided", "The application is "+r.status()+" already.").With("decision", r.status())
+			return decided(r)
 		}
 		out = r.wire()
 		return event.Record(tx, event.Change{Kind: "access_request.declined", Object: r.ID, Data: map[string]string{"reason": in.Reason}})

@@ -30,6 +30,9 @@ var (
 	byID    = db.Q[row](`SELECT id, email, name, org, created_at, invited_at, declined_at FROM access_requests WHERE id = $1`)
 	decline = db.S(`UPDATE access_requests SET declined_at = $2, decided_by = $3 WHERE id = $1 AND invited_at IS NULL AND declined_at IS NULL`)
 
+	invited   = db.S(`UPDATE access_requests SET invited_at = $2, decided_by = $3 WHERE id = $1 AND invited_at IS NULL AND declined_at IS NULL`)
+	applicant = db.Q[string](`SELECT id FROM users WHERE email = $1`)
+
 	userByID = db.Q[userRow](`SELECT email, approved_at FROM users WHERE id = $1`)
 	approve  = db.S(`UPDATE users SET approved_at = $2 WHERE id = $1 AND approved_at IS NULL`)
 	suspend  = db.S(`UPDATE users SET approved_at = NULL WHERE id = $1 AND approved_at IS NOT NULL`)

@@ -14,8 +14,12 @@ const selection = `SELECT id, account_id, user_id, ai_devs, reason, (revoked_at 
 
 var (
 	byID   = db.Q[EntitlementGrant](selection + `id = $2`)
+	live   = db.Q[EntitlementGrant](selection + `user_id = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1) ORDER BY created_at DESC, id DESC`)
 	insert = db.S(`INSERT INTO grants (id, account_id, user_id, ai_devs, reason, issued_by, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`)
 	park   = db.S(`UPDATE grants SET revoked_at = $2, revoked_by = $3 WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`)
+
+	userByEmail = db.Q[string](`SELECT id FROM users WHERE email = $1`)
+	waiting     = db.Q[string](`SELECT id FROM invitations WHERE kind = 'platform' AND email = $1 AND accepted_at IS NULL AND revoked_at IS NULL AND expires_at > $2`)
 
 	devs = db.Q[int64](`SELECT CAST(COALESCE(SUM(g.ai_devs), 0) AS BIGINT) FROM grants g
 		WHERE g.revoked_at IS NULL AND (g.expires_at IS NULL OR g.expires_at > $2) AND (g.account_id = $1 OR g.user_id IN (
@@ -58,11 +62,18 @@ func History(tx *db.Tx, userID string, limit int) (op.Bounded[EntitlementGrant],
 
 func key(g EntitlementGrant) []string { return op.TimeKey(g.CreatedAt, g.ID) }
 
-// issue makes a grant and records it in the account it is for.
-func issue(tx *db.Tx, s Subject, g EntitlementGrant) (EntitlementGrant, error) {
+// Book makes a grant that the caller records as part of a larger change.
+func Book(tx *db.Tx, s Subject, g EntitlementGrant) (EntitlementGrant, error) {
 	g.ID, g.AccountID, g.UserID, g.Active, g.CreatedAt = id.New(), optional(s.AccountID), optional(s.UserID), true, tx.Now
 	g.IssuedBy = policy.From(tx.Context()).Label()
-	if _, err := insert.Exec(tx, g.ID, g.AccountID, g.UserID, g.AIDevs, g.Reason, g.IssuedBy, tx.Micros(), g.ExpiresAt); err != nil {
+	_, err := insert.Exec(tx, g.ID, g.AccountID, g.UserID, g.AIDevs, g.Reason, g.IssuedBy, tx.Micros(), g.ExpiresAt)
+	return g, err
+}
+
+// issue makes a grant and records it in the account it is for.
+func issue(tx *db.Tx, s Subject, g EntitlementGrant) (EntitlementGrant, error) {
+	g, err := Book(tx, s, g)
+	if err != nil {
 		return g, err
 	}
 	return g, event.Record(tx, event.Change{Kind: "grant.issued", Object: g.ID, Account: s.AccountID,

@@ -94,6 +94,8 @@ type Service struct {
 	Mail *mail.Outbox
 	// BaseURL is the address in links.
 	BaseURL func() string
+	// Give books what a platform invitation brings along.
+	Give func(tx *db.Tx, userID string, b Bundle) error
 	// Forget drops what is cached of a user's credentials.
 	Forget func(userID string)
 }

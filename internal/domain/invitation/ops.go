@@ -6,6 +6,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
@@ -15,10 +16,20 @@ const group = "Organisation members, invitations, SSO"
 
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
+	accepted := op.Refusal{Status: 409, Slug: "already_accepted"}
 	return []op.Op{
 		op.New(op.Row{ID: "invitation.accept", Method: "POST", Path: "/v1/invitations/accept", Group: group, Rule: policy.Require(policy.ReadAccount).OfUser(),
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
 			Summary: "Redeem an invitation for the signed-in user"}, s.accept),
+		op.New(op.Row{ID: "invitation.list", Method: "GET", Path: "/v1/admin/invitations", Group: group, Rule: policy.Require(policy.AdminReadUsers),
+			Paging:  &op.Paging{Default: 25, Max: 100, Q: true, Filters: map[string][]string{"status": {Pending, Accepted, Revoked, Expired, "all"}}},
+			Summary: "The platform's invitations, newest first; q searches the address"}, s.list),
+		op.New(op.Row{ID: "invitation.revoke", Method: "POST", Path: "/v1/admin/invitations/{invitationId}/revoke", Group: group, Rule: policy.Require(policy.AdminUsers),
+			Refuses: []op.Refusal{accepted},
+			Summary: "Withdraw a platform invitation; again is no error"}, s.revoke),
+		op.New(op.Row{ID: "invitation.resend", Method: "POST", Path: "/v1/admin/invitations/{invitationId}/resend", Group: group, Rule: policy.Require(policy.AdminUsers), NoStore: true,
+			Refuses: []op.Refusal{accepted, {Status: 409, Slug: "invitation_revoked"}},
+			Summary: "Mail a platform invitation again with a new link, shown once; the old one dies"}, s.resend),
 	}
 }
 
@@ -78,6 +89,9 @@ func (s *Service) grant(tx *db.Tx, r row, user string, out *Acceptance) (err err
 	already := "already_approved"
 	if r.Kind == Platform {
 		out.Granted, err = s.Approve(tx, user)
+		if b := r.Bundle.V; err == nil && b.AIDevs > 0 {
+			out.Granted, err = true, s.Give(tx, user, b)
+		}
 	} else {
 		already = "already_member"
 		out.Granted, err = Join(tx, *r.AccountID, user, *r.Role)
@@ -93,4 +107,61 @@ func (s *Service) grant(tx *db.Tx, r row, user string, out *Acceptance) (err err
 		return err
 	}
 	return nil
+}
+
+type listIn struct{ op.PageIn }
+
+func (s *Service) list(ctx context.Context, in listIn) (op.Page[Invitation], error) {
+	var out op.Page[Invitation]
+	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+		rows, err := list(tx, in.PageIn)
+		if err != nil {
+			return err
+		}
+		p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
+		out = op.Page[Invitation]{Data: make([]Invitation, len(p.Data)), NextCursor: p.NextCursor}
+		for i, r := range p.Data {
+			out.Data[i] = r.wire(tx.Now)
+		}
+		return nil
+	})
+	return out, err
+}
+
+type idIn struct {
+	InvitationID string `json:"invitationId"`
+}
+
+func (s *Service) revoke(ctx context.Context, in idIn) (out InvitationRevoked, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if out, err = Withdraw(tx, "", in.InvitationID); err != nil || !out.Revoked {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "invitation.revoked", Object: out.ID})
+	})
+	return out, err
+}
+
+func (s *Service) resend(ctx context.Context, in idIn) (out SentInvitation, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, "", in.InvitationID)
+		if err != nil {
+			return err
+		}
+		switch r.status(tx.Now) {
+		case Accepted:
+			return fault.Reason("already_accepted", "The invitation was accepted.")
+		case Revoked:
+			return fault.Reason("invitation_revoked", "The invitation was withdrawn. Invite the address anew.")
+		}
+		secret := id.Secret(id.Invite)
+		if r, err = rearm.One(tx, r.ID, seal.Hash(secret), tx.Now.Add(platformLife)); err != nil {
+			return err
+		}
+		if out, err = s.mailed(tx, r, secret, "Yardmaster", ""); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "invitation.resent", Object: r.ID})
+	})
+	return out, err
 }

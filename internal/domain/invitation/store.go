@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 
@@ -45,3 +46,29 @@ var (
 	person  = db.Q[struct{ Login, Email string }](`SELECT login, email FROM users WHERE id = $1`)
 	tenant  = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
 )
+
+func list(tx *db.Tx, p op.PageIn) ([]row, error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
+	}
+	b := db.Build(`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
+		FROM invitations WHERE kind = `, Platform)
+	switch p.Want("status") {
+	case Pending:
+		b.And("accepted_at IS NULL AND revoked_at IS NULL AND expires_at > ", tx.Micros())
+	case Expired:
+		b.And("accepted_at IS NULL AND revoked_at IS NULL AND expires_at <= ", tx.Micros())
+	case Accepted:
+		b.And("accepted_at IS NOT NULL")
+	case Revoked:
+		b.And("revoked_at IS NOT NULL")
+	}
+	if p.Q != "" {
+		b.Contains("email", p.Q)
+	}
+	if more {
+		b.And("(created_at, id) < ", db.Tuple(at, last))
+	}
+	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+}
