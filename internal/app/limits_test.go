@@ -18,6 +18,7 @@ func TestPathsWithLimits(t *testing.T) {
 		{"POST", "/v1/runners/enroll", 60, 400},
 		{"POST", "/v1/runners/creds/reissue", 60, 400},
 		{"POST", "/v1/runners/hardening", 60, 400},
+		{"POST", "/auth/password", 30, 400},
 	} {
 		for range c.most {
 			y.send(c.method, c.path, "", "").want(c.status)

@@ -21,7 +21,7 @@ func (s *Service) Ops() []op.Op {
 			Summary: "The ways to sign in here"}, s.methods),
 		op.New(op.Row{ID: "auth.page", Method: "GET", Path: "/login", Group: group, Rule: policy.Public(), NoStore: true, Also: []int{303},
 			Summary: "The sign-in page"}, s.form),
-		op.New(op.Row{ID: "auth.password", Method: "POST", Path: "/auth/password", Group: group, Rule: policy.Public(), Form: true, NoStore: true,
+		op.New(op.Row{ID: "auth.password", Method: "POST", Path: "/auth/password", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30,
 			Also: []int{303}, Refuses: []op.Refusal{{Status: 401, Slug: "wrong-password"}, {Status: 403, Slug: "cross-origin"}, {Status: 429, Slug: "rate-limited"}},
 			Summary: "Sign in with login or e-mail and password"}, s.password),
 		op.New(op.Row{ID: "auth.reauth", Method: "POST", Path: "/auth/reauth", Group: group, Rule: policy.PerRequest().OfSession(), PerAddress: 30,
