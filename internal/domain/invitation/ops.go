@@ -18,9 +18,11 @@ const group = "Organisation members, invitations, SSO"
 func (s *Service) Ops() []op.Op {
 	accepted := op.Refusal{Status: 409, Slug: "already_accepted"}
 	return []op.Op{
-		op.New(op.Row{ID: "invitation.accept", Method: "POST", Path: "/v1/invitations/accept", Group: group, Rule: policy.Require(policy.ReadAccount).OfUser(),
+		op.New(op.Row{ID: "invitation.accept", Method: "POST", Path: "/v1/invitations/accept", Group: group, Rule: policy.Require(policy.ReadAccount).OfUser(), Form: true,
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
 			Summary: "Redeem an invitation for the signed-in user"}, s.accept),
+		op.New(op.Row{ID: "invitation.page", Method: "GET", Path: "/invite/{token}", Group: group, Rule: policy.Public(), NoStore: true,
+			Summary: "What an invitation's link opens: whom it is for, and the button that accepts it"}, s.page),
 		op.New(op.Row{ID: "invitation.list", Method: "GET", Path: "/v1/admin/invitations", Group: group, Rule: policy.Require(policy.AdminReadUsers),
 			Paging:  &op.Paging{Default: 25, Max: 100, Q: true, Filters: map[string][]string{"status": {Pending, Accepted, Revoked, Expired, "all"}}},
 			Summary: "The platform's invitations, newest first; q searches the address"}, s.list),

@@ -36,6 +36,8 @@ var (
 		FROM invitations WHERE kind = 'platform' AND id = $1`).ForUpdate()
 	byHash = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
 		FROM invitations WHERE token_hash = $1`).ForUpdate()
+	seen = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
+		FROM invitations WHERE token_hash = $1`)
 	ofAccount = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
 		FROM invitations WHERE account_id = $1 ORDER BY created_at DESC, id DESC`)
 	accept  = db.S(`UPDATE invitations SET accepted_at = $2, accepted_by = $3 WHERE id = $1`)
