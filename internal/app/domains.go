@@ -121,6 +121,12 @@ func (a *App) wire() parts {
 	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
 	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, BaseURL: a.URL, Give: give, Forget: p.signin.ForgetUser}
 	p.access = &access.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Bearer: a.cfg.ServiceToken, Forget: p.signin.ForgetUser}
+	p.grant.Approve, p.grant.Invite = p.invites.Approve, func(tx *db.Tx, email string, devs, days int) (string, error) {
+		sent, err := p.invites.Send(tx, invitation.Offer{
+			Kind: invitation.Platform, Email: email, Bundle: invitation.Bundle{AIDevs: devs, ExpiresInDays: days}, Inviter: "Yardmaster",
+		})
+		return sent.Invitation.ID, err
+	}
 	p.member = &member.Service{DB: a.db, Invites: p.invites, Forget: p.signin.ForgetUser}
 	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Tokens: p.token}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}

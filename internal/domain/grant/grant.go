@@ -43,4 +43,9 @@ type Service struct {
 	// Account and User tell whether a subject exists.
 	Account func(tx *db.Tx, id string) (bool, error)
 	User    func(tx *db.Tx, id string) (bool, error)
+	// Approve lets a user through the gate; false if they were through.
+	Approve func(tx *db.Tx, userID string) (bool, error)
+	// Invite mails an invitation to the platform that brings AI developers
+	// along, for some days or, with 0, for good.
+	Invite func(tx *db.Tx, email string, devs, days int) (invitationID string, err error)
 }

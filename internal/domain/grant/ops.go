@@ -26,6 +26,7 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Give an account or a person free AI developers"}, s.issue),
 		op.New(op.Row{ID: "grant.revoke", Method: "DELETE", Path: "/v1/admin/grants/{id}", Group: group, Rule: policy.Require(policy.AdminGrants),
 			Summary: "Stop a grant; its row is kept, and again is no error"}, s.revoke),
+		s.provisionOp(),
 	}
 }
 
