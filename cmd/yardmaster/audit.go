@@ -34,8 +34,9 @@ func runAuditExport(ctx context.Context, args []string) error {
 			return err
 		}
 		for _, row := range page.Data {
-			out.Write(row)
-			out.WriteByte('\n')
+			if _, err := out.Write(append(row, '\n')); err != nil {
+				return err
+			}
 		}
 		if path = ""; page.NextCursor != nil {
 			path = "/v1/audit/events?per_page=200&cursor=" + url.QueryEscape(*page.NextCursor)

@@ -166,7 +166,7 @@ func provider() (url string, stop func(), err error) {
 		}
 		io.WriteString(w, "data: {\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":25,\"completion_tokens\":15}}\n\n"+streamEnd)
 	})}
-	go server.Serve(l)
+	go func() { _ = server.Serve(l) }() // until it is closed
 	return "http://" + l.Addr().String(), func() { server.Close() }, nil
 }
 

@@ -211,7 +211,7 @@ func (c *listConn) list(ctx context.Context, acct string) (out []task.Task, err 
 	if _, err := c.conn.ExecContext(ctx, "BEGIN"); err != nil {
 		return nil, err
 	}
-	defer c.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	defer func() { _, _ = c.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // of reads
 	tasks, repos, err := c.read(ctx, acct)
 	if err != nil {
 		return nil, err

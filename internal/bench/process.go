@@ -99,7 +99,7 @@ func (b *bench) serve(ctx context.Context, data string, args ...string) (*proces
 func (p *process) stop() {
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	kill := time.AfterFunc(20*time.Second, func() { p.cmd.Process.Kill() })
-	p.cmd.Wait()
+	_ = p.cmd.Wait() // that it was ended by a signal is no news
 	kill.Stop()
 	p.log.Close()
 }

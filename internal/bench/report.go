@@ -94,7 +94,7 @@ func loadAverage() string {
 
 func memory() int {
 	var kb int
-	fmt.Sscan(field("/proc/meminfo", "MemTotal", "0"), &kb)
+	_, _ = fmt.Sscan(field("/proc/meminfo", "MemTotal", "0"), &kb) // 0 where there is no such file
 	return kb >> 20
 }
 
