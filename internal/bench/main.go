@@ -38,7 +38,7 @@ var sections = []section{
 	{"create", "Filing tasks from 16 clients, durable before the answer. The baseline is a bare net/http handler that decodes the body and commits one insert of a task alone; the program also looks up repository, template and seats, writes the audit row and counts the queue for the place that it answers.", create},
 	{"dispatch", "From the answer of task.create until the box knows that its acceptance of the run is stored. The baseline is three durable SQLite commits and one NATS round trip, nothing else.", dispatch},
 	{"ingest", "Events from a box into the database, in order, exactly once, 32 a message, 32 runs at a time, the stream and the database both synced. The baseline is bare inserts of the same rows, 32 in a statement and a durable commit each.", ingest},
-	{"gateway", "What the model gateway adds to the median of a sequential call to an upstream on loopback, with its account stored durably before the answer ends. The baseline is the standard library's reverse proxy, which keeps no account.", gateway},
+	{"gateway", "What the model gateway adds to the median of a sequential call to an upstream on loopback, with its account stored durably within 20 ms. The baseline is the standard library's reverse proxy, which keeps no account.", gateway},
 }
 
 // bench is what the sections share.

@@ -69,6 +69,7 @@ type Service struct {
 	writes sync.WaitGroup
 	mu     sync.Mutex
 	known  map[call]grant
+	owed   []owed
 }
 
 // remembered is how long a decision is used again. A revoked token or a
@@ -163,39 +164,77 @@ func noCredential(w billing.Wish) *fault.Error {
 	return fault.Newf(fault.Forbidden, "no_credential", "The account has no key of %s that speaks this API (%s). Add one with billing.key_add.", who, w.API)
 }
 
-// recordTime bounds how long the account of a call may wait for the database.
-const recordTime = 10 * time.Second
+const (
+	// together is how long the account of a call waits for others, to share a
+	// commit with them.
+	together = 20 * time.Millisecond
+	// recordTime bounds how long accounts may wait for the database.
+	recordTime = 10 * time.Second
+)
 
-// Record adds a call to its session. The write begins at once and the answer
-// does not wait for it, which would double what the gateway adds to a call: a
-// process that is killed can lose the accounts of its last millisecond, one
-// that is stopped waits for them in Close.
-func (s *Service) Record(ctx context.Context, g llm.Grant, u llm.Usage) {
+// owed is a call that has yet to be added to its session.
+type owed struct {
+	handle
+	provider llm.Provider
+	usage    llm.Usage
+}
+
+// Record adds a call to its session. The answer does not wait until that is
+// stored, which would double what the gateway adds to a call: a process that
+// is killed can lose the accounts of its last moment (together), one that is
+// stopped stores them in Close.
+func (s *Service) Record(_ context.Context, g llm.Grant, u llm.Usage) {
 	h, ok := g.Session.(handle)
 	if !ok {
 		return // not one of ours
 	}
-	s.writes.Go(func() { s.record(ctx, h, g, u) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.owed = append(s.owed, owed{h, g.Route.Provider, u})
+	if len(s.owed) == 1 {
+		s.writes.Go(func() {
+			time.Sleep(together)
+			s.flush()
+		})
+	}
 }
 
-// Close waits until every recorded call is stored.
-func (s *Service) Close() { s.writes.Wait() }
+// Close stores what is owed. Call it after the last Record.
+func (s *Service) Close() {
+	s.flush()
+	s.writes.Wait()
+}
 
-func (s *Service) record(ctx context.Context, h handle, g llm.Grant, u llm.Usage) {
-	ctx, cancel := context.WithTimeout(ctx, recordTime)
+func (s *Service) flush() {
+	s.mu.Lock()
+	all := s.owed
+	s.owed = nil
+	s.mu.Unlock()
+	if len(all) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), recordTime)
 	defer cancel()
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		if err := add(tx, h.session, g.Route.Provider, u); err != nil {
-			return err
+		for _, o := range all {
+			if err := add(tx, o.session, o.provider, o.usage); err != nil {
+				return err
+			}
+			if o.usage.Fault == "" && o.usage.Status/100 != 2 {
+				continue // it went wrong before the key was tried
+			}
+			if err := billing.Note(tx, o.account, o.key, o.usage.Fault); err != nil {
+				return err
+			}
 		}
-		if u.Fault == "" && u.Status/100 != 2 {
-			return nil // it went wrong before the key was tried
-		}
-		return billing.Note(tx, h.account, h.key, u.Fault)
+		return nil
 	})
-	if err != nil && s.Logger != nil {
-		s.Logger.ErrorContext(ctx, "model call is not accounted for", "session", h.session, "provider", g.Route.Provider, "model", u.Model,
-			"input_tokens", u.InputTokens, "output_tokens", u.OutputTokens, "cost_micros", u.CostMicros, "error", err)
+	if err == nil || s.Logger == nil {
+		return
+	}
+	for _, o := range all {
+		s.Logger.Error("model call is not accounted for", "session", o.session, "provider", o.provider, "model", o.usage.Model,
+			"input_tokens", o.usage.InputTokens, "output_tokens", o.usage.OutputTokens, "cost_micros", o.usage.CostMicros, "error", err)
 	}
 }
 
