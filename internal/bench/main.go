@@ -35,7 +35,7 @@ type section struct {
 var sections = []section{
 	{"start", "Start and idle memory. The baseline is a bare net/http server as a process of its own.", start},
 	{"list", "Listing tasks, 50 a page, with a personal access token, from 4 clients. The baseline is a bare net/http handler: the same statements on the same database file, prepared, scanned by hand into the same struct, encoded with the same JSON library.", list},
-	{"create", "Filing tasks from 16 clients, durable before the answer. The baseline is a bare net/http handler that decodes the body and commits one insert of a task alone; the program also looks up repository, template and seats, writes the audit row and counts the queue for the place that it answers.", create},
+	{"create", "Filing tasks from 16 clients, durable before the answer. The baseline is a bare net/http handler that decodes the body and commits one insert of the same row alone, into the same schema; the program also looks up repository, template and seats, writes the chained audit row and keeps the depth of the queue.", create},
 	{"dispatch", "From the answer of task.create until the box knows that its acceptance of the run is stored. The baseline is three durable SQLite commits and one NATS round trip, nothing else.", dispatch},
 	{"ingest", "Events from a box into the database, in order, exactly once, 32 a message, 32 runs at a time, the stream and the database both synced. The baseline is bare inserts of the same rows, 32 in a statement and a durable commit each.", ingest},
 	{"gateway", "What the model gateway adds to the median of a sequential call to an upstream on loopback, with its account stored durably within 20 ms. The baseline is the standard library's reverse proxy, which keeps no account.", gateway},
