@@ -200,10 +200,7 @@ func (o *Op) body(req *http.Request, in any, e *errs) (map[string]bool, error) {
 		return nil, err
 	}
 	if b.Len() == 0 {
-		if o.in.need {
-			return map[string]bool{}, nil // every required field is named by the caller
-		}
-		return map[string]bool{}, nil
+		return map[string]bool{}, nil // bind names every required field as missing
 	}
 	media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	if o.Form && err == nil && media == "application/x-www-form-urlencoded" {
