@@ -17,9 +17,10 @@
 //   - A statement that failed spoils its transaction: every later statement
 //     fails and nothing is committed. Conflicts that are expected are written
 //     as ON CONFLICT, or recognised after the transaction with IsUnique.
-//   - The function given to Write may run more than once, on PostgreSQL after a
-//     serialization failure or a deadlock. Apart from tx it must have no effect
-//     that cannot be repeated; what must happen once goes into Tx.AfterCommit.
+//   - The function given to Write may run more than once: on PostgreSQL after a
+//     serialization failure or a deadlock, on SQLite when another that was to
+//     share its commit failed halfway. Apart from tx it must have no effect that
+//     cannot be repeated; what must happen once goes into Tx.AfterCommit.
 //   - A transaction inside a transaction is refused with ErrNested. It is seen
 //     through the context: inside, pass on Tx.Context, not the outer one.
 //   - Times are integer microseconds, booleans BOOLEAN, JSON is TEXT, and text
@@ -82,6 +83,20 @@ type backend interface {
 type querier interface {
 	query(ctx context.Context, text string, args []any) (*sql.Rows, error)
 	exec(ctx context.Context, text string, args []any) (sql.Result, error)
+}
+
+// sharing is a querier whose transaction commits together with others.
+type sharing interface {
+	// share takes over the steps that tx owes, to be taken once for all; false
+	// leaves them to tx.
+	share(tx *Tx) bool
+	// ahead are the steps that are owed by those before.
+	ahead() []step
+}
+
+func shares(q querier, tx *Tx) bool {
+	s, ok := q.(sharing)
+	return ok && s.share(tx)
 }
 
 // Open opens "sqlite:/path/file.db" (made if missing, in a folder that exists)
@@ -165,7 +180,7 @@ func (d *DB) run(ctx context.Context, transact func(context.Context, func(querie
 		tx = d.begin(ctx, q)
 		defer tx.over.Store(true)
 		err := fn(tx)
-		if err == nil && tx.failed == nil {
+		if err == nil && tx.failed == nil && !shares(q, tx) {
 			err = tx.finish()
 		}
 		if tx.failed != nil && (err == nil || transient(tx.failed)) {
@@ -222,8 +237,7 @@ type Tx struct {
 	db     *DB
 	q      querier
 	after  []func()
-	last   map[any]any // *Last -> what was handed to it
-	steps  []func() error
+	owed   []step
 	failed error // the first statement error
 	over   atomic.Bool
 }

@@ -43,6 +43,12 @@ func violates(err error, state string, codes ...int) bool {
 	return false
 }
 
+// violated tells whether err is a violated constraint of SQLite, of any kind.
+func violated(err error) bool {
+	lite, ok := errors.AsType[*sqlite.Error](err)
+	return ok && lite.Code()&0xff == sqlite3.SQLITE_CONSTRAINT
+}
+
 // transient tells whether PostgreSQL asks for the transaction to be run again:
 // a serialization failure or a deadlock.
 func transient(err error) bool {

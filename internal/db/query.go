@@ -24,6 +24,7 @@ type Query[T any] struct {
 	text string
 	lock string // suffix on PostgreSQL
 	at   string
+	keep *keeper // nil: not kept
 }
 
 // Q declares a query. It is for package-level variables: every declaration is
@@ -74,6 +75,9 @@ func (q Query[T]) Maybe(tx *Tx, args ...any) (row T, ok bool, err error) {
 func (q Query[T]) All(tx *Tx, args ...any) ([]T, error) { return q.rows(tx, args, -1) }
 
 func (q Query[T]) rows(tx *Tx, args []any, limit int) ([]T, error) {
+	if m, ok := tx.q.(*member); ok && q.keep != nil {
+		return keptRows(tx, m, &q, args)
+	}
 	text := q.text
 	if q.lock != "" && tx.Engine() == Postgres {
 		text += q.lock

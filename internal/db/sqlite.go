@@ -206,6 +206,15 @@ func (c *sqliteConn) exec(ctx context.Context, text string, args []any) (sql.Res
 	return s.ExecContext(ctx, args...)
 }
 
+// version moves whenever another connection has changed the database.
+func (c *sqliteConn) version() (n int64, err error) {
+	s, err := c.prepare("PRAGMA data_version")
+	if err != nil {
+		return 0, err
+	}
+	return n, s.QueryRowContext(context.Background()).Scan(&n)
+}
+
 // control runs a statement of transaction control.
 func (c *sqliteConn) control(text string) error {
 	if _, err := c.exec(context.Background(), text, nil); err != nil {

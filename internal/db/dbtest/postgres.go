@@ -66,6 +66,23 @@ func postgresDatabase(t testing.TB) string {
 	return cluster.address(name)
 }
 
+// Throwaway is a fresh, empty database for a program that measures: the SQLite
+// file at path, or a database of the cluster of this process.
+func Throwaway(ctx context.Context, e db.Engine, path string) (dsn string, drop func(), err error) {
+	if e == db.SQLite {
+		return "sqlite:" + path, func() { _ = os.Remove(path) }, nil
+	}
+	template, err := cluster.ready(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	name := fmt.Sprintf("throwaway_%d_%d", os.Getpid(), databases.Add(1))
+	if err := cluster.exec(`CREATE DATABASE ` + name + ` TEMPLATE ` + template); err != nil {
+		return "", nil, err
+	}
+	return cluster.address(name), func() { _ = cluster.exec(`DROP DATABASE ` + name + ` WITH (FORCE)`) }, nil
+}
+
 // ready starts the cluster and fills the template, both once, and returns the
 // template's name.
 func (c *postgresCluster) ready(ctx context.Context) (string, error) {
