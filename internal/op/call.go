@@ -3,9 +3,9 @@ package op
 import (
 	"bytes"
 	"context"
-	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -62,7 +62,7 @@ func (o *Op) Changes() bool {
 // answer that was given before.
 func (o *Op) Call(ctx context.Context, args map[string]jsontext.Value, conversation string) (a Answer, replayed bool) {
 	x, actor := exchangeOf(ctx), policy.From(ctx)
-	req, err := o.request(ctx, x.req, args)
+	req, body, err := o.request(ctx, x.req, args)
 	refuse := func(err error) Answer {
 		p := &page{header: http.Header{}}
 		x.fail(p, req, o, ended(req, err))
@@ -83,7 +83,9 @@ func (o *Op) Call(ctx context.Context, args map[string]jsontext.Value, conversat
 	run := func(ctx context.Context) Answer {
 		req := req.WithContext(ctx)
 		p := &page{header: http.Header{}}
-		if err := x.run(p, req, o, func(in any) error { return o.bind(req, in) }); err != nil {
+		if err := x.run(p, req, o, func(in any) error {
+			return o.fill(req, in, func(_ *http.Request, in any, e *errs) (map[string]bool, error) { return o.assign(body, in, e), nil })
+		}); err != nil {
 			return refuse(err)
 		}
 		return Answer{p.status, p.header.Get("Content-Type"), p.body.Bytes()}
@@ -109,17 +111,20 @@ func (o *Op) Call(ctx context.Context, args map[string]jsontext.Value, conversat
 	return a, replayed
 }
 
-// request is the one that would bring args to the op's own route. What is no
-// input of the op goes where it is refused. Headers are no arguments.
-func (o *Op) request(ctx context.Context, outer *http.Request, args map[string]jsontext.Value) (*http.Request, error) {
-	req := (&http.Request{Method: o.Method, URL: &url.URL{Path: o.Path}, Header: http.Header{}, RemoteAddr: outer.RemoteAddr}).WithContext(ctx)
+// request is the one that would bring args to the op's own route, less its
+// body, whose members stand beside it. What is no input of the op goes where it
+// is refused. Headers are no arguments.
+func (o *Op) request(ctx context.Context, outer *http.Request, args map[string]jsontext.Value) (req *http.Request, body map[string]jsontext.Value, err error) {
+	req = (&http.Request{Method: o.Method, URL: &url.URL{Path: o.Path}, Header: http.Header{}, RemoteAddr: outer.RemoteAddr}).WithContext(ctx)
 	var e errs
-	query, body := url.Values{}, map[string]jsontext.Value{}
+	query, body := url.Values{}, make(map[string]jsontext.Value, len(args))
+	size := int64(0)
 	for name, v := range args {
 		f := o.in.byName[name]
 		switch {
 		case f == nil && o.in.body, f != nil && f.where == inBody:
 			body[name] = v
+			size += int64(len(name) + len(v))
 		case f != nil && f.where == inPath:
 			text, ok := scalar(v)
 			if !ok {
@@ -128,10 +133,10 @@ func (o *Op) request(ctx context.Context, outer *http.Request, args map[string]j
 			req.SetPathValue(name, text)
 			req.URL.Path = strings.NewReplacer("{"+name+"}", text, "{"+name+"...}", text).Replace(req.URL.Path)
 		case v.Kind() == 'n': // as if it were left out
-		case v.Kind() == '[' && f != nil:
+		case v.Kind() == '[' && f != nil && f.Type.Kind() == reflect.Slice:
 			var list []jsontext.Value
 			if err := json.Unmarshal(v, &list); err != nil {
-				return req, malformed(err)
+				return req, nil, malformed(err)
 			}
 			for _, item := range list {
 				text, ok := scalar(item)
@@ -155,18 +160,13 @@ func (o *Op) request(ctx context.Context, outer *http.Request, args map[string]j
 	}
 	req.URL.RawQuery = query.Encode()
 	req.Body = http.NoBody
-	if o.in.body {
-		b, err := json.Marshal(body, json.Deterministic(true))
-		if err != nil {
-			return req, malformed(err)
-		}
-		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
-		req.Header.Set("Content-Type", "application/json")
+	switch {
+	case e != nil:
+		return req, nil, invalid(e)
+	case size > o.MaxBody:
+		return req, nil, o.tooLarge()
 	}
-	if e != nil {
-		return req, invalid(e)
-	}
-	return req, nil
+	return req, body, nil
 }
 
 // scalar is how a value is spelled in a path or a query.

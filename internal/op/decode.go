@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -28,6 +30,12 @@ func (o *Op) bind(req *http.Request, in any) error {
 	if body, ok := in.(*[]byte); ok {
 		return o.bindRaw(req, body)
 	}
+	return o.fill(req, in, o.body)
+}
+
+// fill is bind with a body that is read by another function, which answers the
+// top-level members that were there.
+func (o *Op) fill(req *http.Request, in any, body func(*http.Request, any, *errs) (map[string]bool, error)) error {
 	v := reflect.ValueOf(in).Elem()
 	var e errs
 	sent, err := o.parameters(req, v, &e)
@@ -36,7 +44,7 @@ func (o *Op) bind(req *http.Request, in any) error {
 	}
 	var keys map[string]bool
 	if o.in.body {
-		if keys, err = o.body(req, in, &e); err != nil {
+		if keys, err = body(req, in, &e); err != nil {
 			return err
 		}
 	} else if req.ContentLength > 0 {
@@ -100,11 +108,17 @@ func (o *Op) parameters(req *http.Request, v reflect.Value, e *errs) (sent func(
 		fv := v.FieldByIndex(f.Index)
 		switch f.where {
 		case inPath:
-			if !set(fv, req.PathValue(f.name)) {
+			if !isText(req.PathValue(f.name)) { // of a call that was no path
+				e.add(f.name, notText)
+			} else if !set(fv, req.PathValue(f.name)) {
 				e.add(f.name, "must be "+kindName(fv.Type()))
 			}
 		case inHeader:
-			set(fv, req.Header.Get(f.name))
+			if v := req.Header.Get(f.name); !isText(v) {
+				e.add(f.name, notText)
+			} else {
+				set(fv, v)
+			}
 		case inQuery:
 			vals, ok := q[f.name]
 			if !ok {
@@ -114,7 +128,9 @@ func (o *Op) parameters(req *http.Request, v reflect.Value, e *errs) (sent func(
 				continue
 			}
 			seen++
-			if fv.Kind() == reflect.Slice {
+			if slices.ContainsFunc(vals, func(v string) bool { return !isText(v) }) {
+				e.add(f.name, notText)
+			} else if fv.Kind() == reflect.Slice {
 				fv.Set(reflect.ValueOf(vals))
 			} else if len(vals) > 1 {
 				e.add(f.name, "was sent twice")
@@ -141,6 +157,12 @@ func (o *Op) parameters(req *http.Request, v reflect.Value, e *errs) (sent func(
 		return q.Has(name)
 	}, nil
 }
+
+// isText tells whether a string can be stored: PostgreSQL takes no NUL, and
+// neither database, nor JSON, what is not UTF-8.
+func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+const notText = "must be UTF-8 text without NUL"
 
 func set(v reflect.Value, s string) bool {
 	if v.Kind() == reflect.Pointer {
@@ -221,12 +243,16 @@ func (o *Op) read(req *http.Request, b *bytes.Buffer) error {
 	_, err := b.ReadFrom(http.MaxBytesReader(nil, req.Body, o.MaxBody))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return fault.Newf(fault.TooLarge, "", "The body is larger than %d bytes.", o.MaxBody)
+		return o.tooLarge()
 	}
 	if err != nil {
 		return fault.New(fault.Invalid, "", "The body could not be read to its end.").Because(err)
 	}
 	return nil
+}
+
+func (o *Op) tooLarge() error {
+	return fault.Newf(fault.TooLarge, "", "The body is larger than %d bytes.", o.MaxBody)
 }
 
 func (o *Op) noBody(req *http.Request) error {
@@ -249,20 +275,31 @@ func (o *Op) decode(b []byte, in any, e *errs) (map[string]bool, error) {
 	if err := json.Unmarshal(b, &keys); err != nil {
 		return nil, malformed(err)
 	}
+	if keys == nil { // null
+		return nil, fault.Field("", "must be a JSON object")
+	}
+	return o.assign(keys, in, e), nil
+}
+
+// assign puts the members of a body where they belong.
+func (o *Op) assign(keys map[string]jsontext.Value, in any, e *errs) map[string]bool {
 	present := make(map[string]bool, len(keys))
 	for k := range keys {
 		if f := o.in.byName[k]; f == nil || f.where != inBody {
 			if !o.Lenient {
 				e.add(clip(k), "is not a field of this request")
 			}
-			delete(keys, k)
 			continue
 		}
 		present[k] = true
 	}
 	v := reflect.ValueOf(in).Elem()
-	for k, raw := range keys {
-		f := o.in.byName[k]
+	for k := range present {
+		f, raw := o.in.byName[k], keys[k]
+		if hasNUL(raw) {
+			e.add(k, notText)
+			continue
+		}
 		if err := json.Unmarshal(raw, v.FieldByIndex(f.Index).Addr().Interface(), strict); err != nil {
 			path, msg := explain(err, f.Type)
 			if path != "" {
@@ -273,7 +310,24 @@ func (o *Op) decode(b []byte, in any, e *errs) (map[string]bool, error) {
 			e.add(k, "must not be null")
 		}
 	}
-	return present, nil
+	return present
+}
+
+// hasNUL tells whether a text or a name in a value has a NUL. In JSON that is
+// always the escape.
+func hasNUL(v jsontext.Value) bool {
+	if !bytes.Contains(v, []byte(`\u0000`)) {
+		return false
+	}
+	for d := jsontext.NewDecoder(bytes.NewReader(v)); ; {
+		tok, err := d.ReadToken()
+		if err != nil {
+			return false // it has been read before: this is its end
+		}
+		if tok.Kind() == '"' && strings.IndexByte(tok.String(), 0) >= 0 {
+			return true
+		}
+	}
 }
 
 func malformed(err error) *fault.Error {
@@ -330,11 +384,28 @@ func (o *Op) form(body string, in any, e *errs) (map[string]bool, error) {
 	present := map[string]bool{}
 	for k, vals := range q {
 		f := o.in.byName[k]
+		if name, key, dotted := strings.Cut(k, "."); f == nil && dotted {
+			// A member of an object is spelled as errors spell it.
+			if of := o.in.byName[name]; of != nil && of.where == inBody && of.Type == reflect.TypeFor[map[string]string]() {
+				m := v.FieldByIndex(of.Index)
+				if m.IsNil() {
+					m.Set(reflect.ValueOf(map[string]string{}))
+				}
+				if len(vals) != 1 {
+					e.add(k, "was sent twice")
+				}
+				m.Interface().(map[string]string)[key] = vals[0]
+				present[name] = true
+				continue
+			}
+		}
 		switch {
 		case f == nil || f.where != inBody:
 			if !o.Lenient {
 				e.add(clip(k), "is not a field of this form")
 			}
+		case len(vals) == 1 && !isText(vals[0]):
+			e.add(k, notText)
 		case len(vals) != 1 || !set(v.FieldByIndex(f.Index), vals[0]):
 			e.add(k, "must be "+kindName(f.Type))
 		default:

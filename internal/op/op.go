@@ -7,7 +7,8 @@
 // path parameter, otherwise it is a query parameter of GET and DELETE, and a
 // member of the JSON body of everything else. A `header` tag names a request
 // header. What a field must look like is said by tags: minLength, maxLength,
-// pattern, enum, minimum, maximum, maxItems, default, doc. A body field is
+// pattern, enum, minimum, maximum, maxItems, default, doc; example is what the
+// document shows of it, where its name and the checks do not suggest one. A body field is
 // required unless it is a pointer or has omitempty or omitzero;
 // required:"true" makes a pointer required, though it may be null.
 package op
@@ -46,6 +47,9 @@ type Row struct {
 	// Resource is the path that describes the resource (RFC 9728). A 401 points
 	// there.
 	Resource string
+	// AnyOrigin lets scripts of any site call the row, with a bearer token or
+	// with nothing, never with a cookie.
+	AnyOrigin bool
 	// Recast adds to every refusal what a protocol of its own demands of it.
 	Recast func(*fault.Error) *fault.Error
 }
@@ -69,6 +73,7 @@ type Reply struct {
 	Status      int
 	ContentType string
 	Header      map[string]string
+	Cookies     []string // values of Set-Cookie
 	Body        any
 }
 
@@ -135,6 +140,15 @@ func (o *Op) Input() map[string]string {
 	m := make(map[string]string, len(o.in.fields))
 	for _, f := range o.in.fields {
 		m[f.name] = f.where.String()
+	}
+	return m
+}
+
+// Kinds tells the Go type of each published input.
+func (o *Op) Kinds() map[string]reflect.Type {
+	m := make(map[string]reflect.Type, len(o.in.fields))
+	for _, f := range o.in.fields {
+		m[f.name] = f.Type
 	}
 	return m
 }

@@ -36,11 +36,12 @@ func TestOpenAPI(t *testing.T) {
 		op.New(op.Row{ID: "item.page", Method: "GET", Path: "/items", Group: "Pages", Rule: policy.Public(), Summary: "Not of the API"},
 			func(context.Context, op.None) (op.Reply, error) { return op.Reply{}, nil }),
 	}
-	b, err := op.OpenAPI("T", "D", ops)
+	about := op.About{Title: "T", Description: "D", Groups: map[string]string{"Items": "Things."}}
+	b, err := op.OpenAPI(about, ops)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := op.OpenAPI("T", "D", ops)
+	again, err := op.OpenAPI(about, ops)
 	if err != nil || !bytes.Equal(b, again) {
 		t.Errorf("the text changes from one rendering to the next (%v)", err)
 	}
@@ -54,7 +55,7 @@ func TestOpenAPI(t *testing.T) {
 		want string
 	}{
 		{[]any{"paths", "/items"}, `null`},
-		{[]any{"tags"}, `[{"name":"Items"}]`},
+		{[]any{"tags"}, `[{"description":"Things.","name":"Items"}]`},
 		{[]any{"paths", rename, "patch", "security"}, `[{"box":[]}]`},
 		{[]any{"paths", rename, "patch", "parameters", 0, "name"}, `"id"`},
 		{[]any{"paths", rename, "patch", "parameters", 1}, `null`},
@@ -62,7 +63,7 @@ func TestOpenAPI(t *testing.T) {
 		{[]any{"components", "schemas", "renamed", "required"}, `["name","at"]`},
 		{[]any{"components", "schemas", "renamed", "properties", "name", "type"}, `["string","null"]`},
 		{[]any{"components", "schemas", "renamed", "properties", "gone", "type"}, `"string"`},
-		{[]any{"paths", list, "get", "security", 0}, `{"bearer":["read:tasks"]}`},
+		{[]any{"paths", list, "get", "security"}, `[{"bearer":[]},{"cookie":[]},{"oauth":["read:tasks"]}]`},
 		{[]any{"paths", list, "get", "parameters", 1, "schema"}, `{"default":2,"maximum":3,"minimum":1,"type":"integer"}`},
 		{[]any{"paths", list, "get", "responses", "200", "content", "application/json", "schema"}, `{"$ref":"#/components/schemas/` + page + `"}`},
 		{[]any{"paths", list, "get", "responses", "409", "description"}, `"Refused: busy."`},

@@ -22,6 +22,7 @@ type Problem struct {
 	RequestID  string              `json:"request_id" doc:"the X-Request-Id of the response"`
 	Errors     map[string][]string `json:"errors,omitempty" doc:"dotted path of a field to what is wrong with it"`
 	RetryAfter *int                `json:"retry_after,omitempty" doc:"seconds, on 429"`
+	Reason     string              `json:"reason,omitempty" doc:"why not, on 409: the slug, or what the capability names"`
 	Extra      map[string]any      `json:",embed"`
 }
 
@@ -33,16 +34,17 @@ func (s *server) problem(req *http.Request, f *fault.Error) Problem {
 		Instance: strings.ToValidUTF8(req.URL.Path, "\uFFFD"), RequestID: RequestOf(req.Context()).ID, Errors: f.Fields,
 	}
 	for k, v := range f.Extra {
+		if why, ok := v.(string); ok && k == "reason" {
+			p.Reason = why
+			continue
+		}
 		if p.Extra == nil {
 			p.Extra = map[string]any{}
 		}
 		p.Extra[k] = v
 	}
-	if f.Kind == fault.Conflict && p.Extra["reason"] == nil {
-		if p.Extra == nil {
-			p.Extra = map[string]any{}
-		}
-		p.Extra["reason"] = f.Slug
+	if f.Kind == fault.Conflict && p.Reason == "" {
+		p.Reason = f.Slug
 	}
 	if f.RetryAfter > 0 {
 		n := int(math.Ceil(f.RetryAfter.Seconds()))

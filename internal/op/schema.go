@@ -16,10 +16,11 @@ type schemas struct {
 	root  string
 	named map[string]*jsonschema.Schema
 	types map[string]reflect.Type
+	told  map[*jsonschema.Schema]any // what example tags say
 }
 
 func newSchemas(root string) *schemas {
-	return &schemas{root: root, named: map[string]*jsonschema.Schema{}, types: map[string]reflect.Type{}}
+	return &schemas{root: root, named: map[string]*jsonschema.Schema{}, types: map[string]reflect.Type{}, told: map[*jsonschema.Schema]any{}}
 }
 
 // opaque types are scalars on the wire although structs in Go.
@@ -42,13 +43,13 @@ func (d *schemas) of(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "number"}
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
-			return &jsonschema.Schema{} // raw JSON
+			return anything()
 		}
 		return &jsonschema.Schema{Type: "array", Items: d.of(t.Elem())}
 	case reflect.Map:
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: d.of(t.Elem())}
 	case reflect.Interface:
-		return &jsonschema.Schema{}
+		return anything()
 	case reflect.Struct:
 		name := schemaName(t)
 		if name == "" {
@@ -67,6 +68,12 @@ func (d *schemas) of(t reflect.Type) *jsonschema.Schema {
 	panic(fmt.Sprintf("op: no schema for %v", t))
 }
 
+// anything is a schema in more words than it takes: some readers know no schema
+// written as true, and none by which null is a value without being named.
+func anything() *jsonschema.Schema {
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Description: "Any JSON value."}, {Type: "null"}}}
+}
+
 // schemaName is the Go type's name; Page[task.Task] becomes TaskPage.
 func schemaName(t reflect.Type) string {
 	name, arg, generic := strings.Cut(t.Name(), "[")
@@ -79,6 +86,9 @@ func schemaName(t reflect.Type) string {
 
 func (d *schemas) object(s *shape) *jsonschema.Schema {
 	out := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
+	if s.open {
+		out.AdditionalProperties = &jsonschema.Schema{}
+	}
 	for i := range s.fields {
 		f := &s.fields[i]
 		out.Properties[f.name] = d.field(f)
@@ -128,11 +138,19 @@ func (d *schemas) field(f *field) *jsonschema.Schema {
 	if f.Type.Kind() == reflect.Pointer && !strings.Contains(f.Tag.Get("json"), "omit") {
 		s = nullable(s)
 	}
-	s.Description = f.Tag.Get("doc")
+	if doc := f.Tag.Get("doc"); doc != "" {
+		s.Description = doc
+	}
+	if v, ok := f.Tag.Lookup("example"); ok {
+		d.told[s] = literal(s, v)
+	}
 	return s
 }
 
 func nullable(s *jsonschema.Schema) *jsonschema.Schema {
+	if len(s.AnyOf) > 0 {
+		return s // anything, which may be null
+	}
 	if s.Ref != "" || s.Type == "" {
 		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s, {Type: "null"}}}
 	}

@@ -6,16 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/netip"
 	"path"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
@@ -34,10 +32,13 @@ type Guard struct {
 	Enter  func(context.Context, policy.Actor) context.Context
 	Logger *slog.Logger
 	// Limits counts requests; without it nothing is limited.
-	Limits *limit.Counter
+	Limits limit.Limiter
 	// Ledger remembers the answers to idempotent writes; without it the header
 	// is ignored.
 	Ledger Ledger
+	// Proxies are the networks whose word is taken for where a request comes
+	// from.
+	Proxies []netip.Prefix
 	// BaseURL is the address in problem types, without a trailing slash.
 	BaseURL string
 }
@@ -53,16 +54,18 @@ func Handler(g Guard, ops []Op) http.Handler {
 		if m == nil {
 			m = methods{}
 			paths[o.Path] = m
-			pattern := o.Path
-			if pattern == "/" {
-				pattern = "/{$}"
-			}
-			s.mux.Handle(pattern, s.route(m))
 		}
 		if m[o.Method] != nil {
 			panic(fmt.Sprintf("op %s: %s %s is taken by %s", o.ID, o.Method, o.Path, m[o.Method].ID))
 		}
 		m[o.Method] = o
+		pattern := o.Path
+		if pattern == "/" {
+			pattern = "/{$}"
+		}
+		// By method, because two paths may both be like one address
+		// (/a/{x}/b and /a/b/{y}), as long as no method has both.
+		s.mux.Handle(o.Method+" "+pattern, s.route(m))
 	}
 	return s
 }
@@ -96,7 +99,7 @@ type server struct {
 // Request is what a handler may know of the request besides its input.
 type Request struct {
 	ID      string
-	IP      string
+	IP      string // of the caller, past trusted proxies
 	BaseURL string // as the caller reached us
 	Secure  bool   // over https, or a proxy says so
 }
@@ -109,18 +112,27 @@ func RequestOf(ctx context.Context) Request {
 	return r
 }
 
-func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	rid := req.Header.Get("X-Request-Id")
-	if !printable(rid) {
-		rid = id.New()
+// Name gives a request its id, the caller's if it sent a usable one, and tells
+// it in the response. It is for what is served beside the ops, too.
+func Name(h http.Header, req *http.Request) (requestID string) {
+	if requestID = req.Header.Get("X-Request-Id"); !printable(requestID) {
+		requestID = id.New()
 	}
-	w.Header().Set("X-Request-Id", rid)
+	h.Set("X-Request-Id", requestID)
+	return requestID
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	rid := Name(w.Header(), req)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	ip, _, _ := net.SplitHostPort(req.RemoteAddr)
-	r := Request{ID: rid, IP: ip, BaseURL: s.BaseURL, Secure: req.TLS != nil || strings.HasPrefix(s.BaseURL, "https:")}
+	r := Request{ID: rid, IP: clientOf(req, s.Proxies), BaseURL: s.BaseURL, Secure: req.TLS != nil || strings.HasPrefix(s.BaseURL, "https:")}
 	req = req.WithContext(context.WithValue(req.Context(), requestKey{}, r))
 	_, pattern := s.mux.Handler(req)
-	if pattern == "" || req.URL.Path != path.Clean(req.URL.Path) || !utf8.ValidString(req.URL.Path) {
+	var other methods // of a path that there is, but not for this method
+	if pattern == "" {
+		other = s.otherwise(req)
+	}
+	if pattern == "" && other == nil || req.URL.Path != path.Clean(req.URL.Path) || !isText(req.URL.Path) {
 		err := s.knock(w.Header(), req, nil)
 		if err == nil {
 			err = fault.New(fault.NotFound, "", "There is nothing at this path.")
@@ -128,7 +140,23 @@ func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		s.fail(w, req, nil, err)
 		return
 	}
+	if other != nil {
+		s.route(other).ServeHTTP(w, req)
+		return
+	}
 	s.mux.ServeHTTP(w, req)
+}
+
+// otherwise finds the path that a request would have come to with another
+// method.
+func (s *server) otherwise(req *http.Request) methods {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		_, pattern := s.mux.Handler(&http.Request{Method: method, URL: req.URL, Host: req.Host})
+		if _, path, ok := strings.Cut(pattern, " "); ok {
+			return s.paths[strings.TrimSuffix(path, "{$}")]
+		}
+	}
+	return nil
 }
 
 func printable(s string) bool {
@@ -145,6 +173,13 @@ func printable(s string) bool {
 
 func (s *server) route(m methods) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if m.anyOrigin() {
+			m.letIn(w.Header())
+			if req.Method == http.MethodOptions {
+				s.preflight(w, req, m)
+				return
+			}
+		}
 		method := req.Method
 		if method == http.MethodHead && m[method] == nil {
 			method = http.MethodGet
@@ -263,6 +298,30 @@ func (s *server) admit(h http.Header, req *http.Request, o *Op) (policy.Actor, e
 	return actor, o.Rule.Check(actor)
 }
 
+// still tells whether the caller of an open stream may go on listening. What
+// keeps us from finding out does not.
+func (s *server) still(ctx context.Context, req *http.Request, o *Op) error {
+	if s.Authenticate == nil || o.Rule.IsPublic() {
+		return nil
+	}
+	actor, err := s.Authenticate(ctx, req)
+	if err == nil {
+		err = o.Rule.Check(actor)
+	}
+	if was := policy.From(ctx); err == nil {
+		switch lost := was.Scopes &^ actor.Scopes; {
+		case actor.AccountID != was.AccountID:
+			err = fault.New(fault.Forbidden, "", "The credential acts for another account now. Connect again.")
+		case len(o.Rule.Names()) == 0 && lost != 0: // what it follows was chosen by what it held
+			err = policy.MissingScope(lost)
+		}
+	}
+	if fault.IsKind(err, fault.Unauthenticated) || fault.IsKind(err, fault.Forbidden) {
+		return err
+	}
+	return nil
+}
+
 func (s *server) stream(w http.ResponseWriter, req *http.Request, o *Op, bind func(any) error) error {
 	last := req.Header.Get("Last-Event-ID")
 	if last != "" && !o.Resume {
@@ -270,11 +329,23 @@ func (s *server) stream(w http.ResponseWriter, req *http.Request, o *Op, bind fu
 	}
 	ctx, cancel := context.WithCancel(req.Context())
 	sink := &Sink{w: w, rc: http.NewResponseController(w), last: last}
-	var alive sync.WaitGroup
-	alive.Go(func() { sink.keepAlive(ctx) })
-	defer alive.Wait() // nothing may be written once we have returned
-	defer cancel()
+	var shut error
+	stop := sink.keepAlive(func() error {
+		err := s.still(ctx, req, o)
+		if ctx.Err() != nil {
+			return nil // what we wanted to know, nobody waits for
+		}
+		return err
+	}, func(err error) {
+		shut = err
+		cancel()
+	})
 	err := o.stream(ctx, bind, sink)
+	cancel()
+	stop() // nothing may be written once we have returned
+	if shut != nil {
+		err = shut
+	}
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -293,6 +364,10 @@ func (s *server) answer(w http.ResponseWriter, req *http.Request, o *Op, out any
 	if o.NoStore {
 		h.Set("Cache-Control", "no-store")
 	}
+	if a, ok := out.(*Asset); ok {
+		a.serve(w, req)
+		return nil
+	}
 	contentType := "application/json"
 	if r, ok := out.(Reply); ok {
 		if r.Status != 0 {
@@ -300,6 +375,9 @@ func (s *server) answer(w http.ResponseWriter, req *http.Request, o *Op, out any
 		}
 		for k, v := range r.Header {
 			h.Set(k, v)
+		}
+		for _, c := range r.Cookies {
+			h.Add("Set-Cookie", c)
 		}
 		if r.ContentType != "" {
 			contentType = r.ContentType
@@ -336,15 +414,18 @@ func (s *server) record(req *http.Request, o *Op, w *recorder, a policy.Actor, d
 		return
 	}
 	level := slog.LevelInfo
+	if err != nil && w.status >= 500 {
+		level = slog.LevelError
+	}
+	if !s.Logger.Enabled(req.Context(), level) {
+		return
+	}
 	attrs := []slog.Attr{
 		slog.String("op", o.ID), slog.Int("status", w.status), slog.Duration("took", d),
 		slog.String("actor", a.Label()), slog.String("request_id", RequestOf(req.Context()).ID),
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
-		if w.status >= 500 {
-			level = slog.LevelError
-		}
 	}
 	s.Logger.LogAttrs(req.Context(), level, "request", attrs...)
 }

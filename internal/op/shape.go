@@ -26,6 +26,7 @@ type shape struct {
 	byName map[string]*field
 	body   bool // some field travels in the body
 	need   bool // some body field is required
+	open   bool // it may have members that nobody knows beforehand
 }
 
 type field struct {
@@ -101,8 +102,12 @@ func compile(t reflect.Type, stack []reflect.Type) *shape {
 	s := &shape{}
 	for _, sf := range reflect.VisibleFields(t) {
 		name, opts, _ := strings.Cut(sf.Tag.Get("json"), ",")
-		if !sf.IsExported() || sf.Anonymous && name == "" || name == "-" || opts == "embed" {
-			continue // an embedded map holds members that nobody knows beforehand
+		if opts == "embed" {
+			s.open = true
+			continue
+		}
+		if !sf.IsExported() || sf.Anonymous && name == "" || name == "-" {
+			continue
 		}
 		if name == "" && sf.Tag.Get("header") == "" {
 			panic(fmt.Sprintf("op: %v.%s has no json name", t, sf.Name))
@@ -180,7 +185,7 @@ func checks(sf reflect.StructField) (out []check) {
 	if n, ok := number("minimum"); ok {
 		out = append(out, func(v reflect.Value) string {
 			if numeric(v) < n {
-				return fmt.Sprintf("must be at least %v", n)
+				return "must be at least " + strconv.FormatFloat(n, 'f', -1, 64)
 			}
 			return ""
 		})
@@ -188,7 +193,7 @@ func checks(sf reflect.StructField) (out []check) {
 	if n, ok := number("maximum"); ok {
 		out = append(out, func(v reflect.Value) string {
 			if numeric(v) > n {
-				return fmt.Sprintf("must be at most %v", n)
+				return "must be at most " + strconv.FormatFloat(n, 'f', -1, 64)
 			}
 			return ""
 		})

@@ -2,8 +2,8 @@ package op
 
 import (
 	"bytes"
-	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,8 +11,13 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// beat is how often an idle stream says that it is alive.
-const beat = 15 * time.Second
+const (
+	// beat is how often an idle stream says that it is alive.
+	beat = 15 * time.Second
+	// recheck is how often the caller of an open stream is looked at again: a
+	// revoked credential, or one with less to it, hears nothing any more after that.
+	recheck = time.Second
+)
 
 // Sink is the open end of a server-sent event stream. Its methods are safe for
 // concurrent use.
@@ -68,33 +73,70 @@ func (s *Sink) Send(id, event string, data any) error {
 	s.buf.WriteString("data: ")
 	s.buf.Write(b)
 	s.buf.WriteString("\n\n")
-	return s.flush()
+	return s.flush(s.buf.Bytes())
 }
 
-func (s *Sink) flush() error {
+// Frame is a frame of an event without an id, to be sent to many with Pass.
+func Frame(event string, data any) ([]byte, error) {
+	b, err := json.Marshal(data, wire)
+	return slices.Concat([]byte("event: "+event+"\ndata: "), b, []byte("\n\n")), err
+}
+
+// Pass writes frames that Frame has made.
+func (s *Sink) Pass(frames []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open()
+	return s.flush(frames)
+}
+
+func (s *Sink) flush(b []byte) error {
 	s.rc.SetWriteDeadline(time.Now().Add(30 * time.Second))
-	if _, err := s.w.Write(s.buf.Bytes()); err != nil {
+	if _, err := s.w.Write(b); err != nil {
 		return err
 	}
 	return s.rc.Flush()
 }
 
-// keepAlive writes comments until ctx ends.
-func (s *Sink) keepAlive(ctx context.Context) {
-	t := time.NewTicker(beat)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
+var alive = []byte(": alive\n\n")
+
+// keepAlive writes comments until it is stopped, or until the caller is no
+// longer allowed to listen: then it cuts. Once stop has returned nothing is
+// written any more. Between the looks it is a timer and no goroutine, whose
+// stack thousands of idle streams would each keep.
+func (s *Sink) keepAlive(allowed func() error, cut func(error)) (stop func()) {
+	var mu sync.Mutex // held during a look
+	var over bool
+	var t *time.Timer
+	idle := time.Duration(0)
+	mu.Lock()
+	defer mu.Unlock()
+	t = time.AfterFunc(recheck, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if over {
 			return
-		case <-t.C:
+		}
+		if err := allowed(); err != nil {
+			over = true
+			cut(err)
+			return
+		}
+		if idle += recheck; idle >= beat {
+			idle = 0
 			s.mu.Lock()
 			if s.opened {
-				s.buf.Reset()
-				s.buf.WriteString(": " + "alive" + "\n\n")
-				s.flush()
+				s.flush(alive)
 			}
 			s.mu.Unlock()
 		}
+		t.Reset(recheck)
+	})
+	return func() {
+		t.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		t.Stop() // the look that we waited for may have set it again
 	}
 }

@@ -14,7 +14,7 @@ const Conversation = "conversation_ref"
 // IsTool tells whether the op can be called with JSON and answers it: it is
 // part of the API, behind the guard, and no stream.
 func (o *Op) IsTool() bool {
-	return strings.HasPrefix(o.Path, "/v1/") && !o.Rule.IsPublic() && !o.Inside && !o.raw && o.stream == nil && o.Status < 400 && o.output != replyType
+	return strings.HasPrefix(o.Path, "/v1/") && !o.Rule.IsPublic() && !o.Inside && !o.raw && o.stream == nil && o.Status < 400 && o.output != replyType && o.output != assetType
 }
 
 // Schemas describes what Call takes and answers: the inputs of path, query and

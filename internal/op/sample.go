@@ -1,0 +1,161 @@
+package op
+
+import (
+	"encoding/json"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// What examples are made of.
+const (
+	sampleID   = "0199d3a4-5b6c-7d8e-9f01-23456789abcd"
+	sampleTime = "2026-03-14T09:26:53Z"
+	sampleSHA  = "3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b"
+)
+
+// sampleNames are examples of members by their names, or by how these end.
+var sampleNames = map[string]string{
+	"id": sampleID, "owner": "acme", "repo": "acme/web", "name": "nightly", "title": "Fix the date in the footer", "login": "ada",
+	"email": "ada@example.com", "problem": "The footer shows last year.", "base_url": "https://models.example.com", "url": "https://example.com/acme/web",
+	"sha": sampleSHA, "branch": "svc/fix-the-date--3f8a1c5e", "model": "model-1", "version": "1.4.0", "reason": "No longer needed.",
+	"path": "docs/footer.md", "files": "docs/footer.md", "provider": "anthropic", "usd": "12.50", "cost": "0.0421", "scopes": "read:tasks",
+	"org": "acme", "body": "It says 2025.", "yml": "version: 1\n", "prompt": "Run the tests before you push.", "detail": "Nothing to add.", "type": "about:blank",
+}
+
+// patterned are tried where a pattern is asked for.
+var patterned = []string{
+	"example", "acme", "acme/web", "1", "1.00", "EXAMPLE", sampleID, sampleSHA, "3f8a1c5e", "a3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b9d2046f8a",
+	"2026-03-14", sampleTime, "BCDF-GHJK", "123456", "v1", "https://example.com", "ada@example.com", "a.b",
+}
+
+// sample makes an example of a schema; not ok where it cannot. The name is the
+// member's that it is for, the stack the types it is within.
+func (d *schemas) sample(name string, s *jsonschema.Schema, stack []string) (v any, ok bool) {
+	if v, ok := d.told[s]; ok {
+		return v, true
+	}
+	if ref, is := strings.CutPrefix(s.Ref, d.root); is && s.Ref != "" {
+		if slices.Contains(stack, ref) {
+			return nil, false
+		}
+		return d.sample(name, d.named[ref], append(slices.Clone(stack), ref))
+	}
+	switch {
+	case s.Default != nil:
+		return s.Default, true
+	case len(s.Enum) > 0:
+		return s.Enum[0], true
+	case len(s.AnyOf) > 0:
+		if v, ok := d.sample(name, s.AnyOf[0], stack); ok {
+			return v, true
+		}
+		return nil, s.AnyOf[len(s.AnyOf)-1].Type == "null"
+	case name == "next_cursor":
+		return nil, true
+	}
+	kind := s.Type
+	if len(s.Types) > 0 {
+		kind = s.Types[0]
+	}
+	switch kind {
+	case "object":
+		return d.sampleObject(s, stack)
+	case "array":
+		if v, ok := d.sample(strings.TrimSuffix(name, "s"), s.Items, stack); ok {
+			return []any{v}, true
+		}
+		return []any{}, true
+	case "string":
+		return sampleText(name, s)
+	case "boolean":
+		return true, true
+	case "integer", "number":
+		return sampleNumber(s), true
+	}
+	return object{}, kind == ""
+}
+
+// sampleObject fills the members that must be there, or one if none must.
+func (d *schemas) sampleObject(s *jsonschema.Schema, stack []string) (any, bool) {
+	out := object{}
+	for _, name := range s.Required {
+		v, ok := d.sample(name, s.Properties[name], stack)
+		if !ok {
+			return nil, false
+		}
+		out[name] = v
+	}
+	for _, name := range s.PropertyOrder {
+		if _, told := d.told[s.Properties[name]]; !told && len(out) > 0 {
+			continue
+		}
+		if v, ok := d.sample(name, s.Properties[name], stack); ok {
+			out[name] = v
+		}
+	}
+	if more := s.AdditionalProperties; more != nil && more.Not == nil && len(s.Properties) == 0 {
+		if v, ok := d.sample("", more, stack); ok {
+			out["example"] = v
+		}
+	}
+	return out, true
+}
+
+func sampleText(name string, s *jsonschema.Schema) (string, bool) {
+	list := slices.Clone(patterned)
+	switch last := name[strings.LastIndexByte(name, '_')+1:]; {
+	case s.Format == "date-time":
+		return sampleTime, true
+	case sampleNames[name] != "":
+		list = slices.Insert(list, 0, sampleNames[name])
+	case name == "cursor":
+		list = slices.Insert(list, 0, "eyJtIjoxfQ")
+	case last == "iso" || last == "at":
+		list = slices.Insert(list, 0, sampleTime)
+	case sampleNames[last] != "":
+		list = slices.Insert(list, 0, sampleNames[last])
+	}
+	var like *regexp.Regexp
+	if s.Pattern != "" {
+		like = regexp.MustCompile(s.Pattern)
+	}
+	for _, v := range list {
+		n := utf8.RuneCountInString(v)
+		if s.MinLength != nil && n < *s.MinLength {
+			v += strings.Repeat(" example", *s.MinLength/8+1)
+			n = len(v)
+		}
+		if (s.MaxLength == nil || n <= *s.MaxLength) && (like == nil || like.MatchString(v)) {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+func sampleNumber(s *jsonschema.Schema) any {
+	n := 1.0
+	if s.Minimum != nil {
+		n = math.Max(n, *s.Minimum)
+	}
+	if s.Maximum != nil {
+		n = math.Min(n, *s.Maximum)
+	}
+	return n
+}
+
+// literal is what an example tag says: JSON, or a string without its quotes.
+func literal(s *jsonschema.Schema, tag string) any {
+	if s.Type == "string" {
+		return tag
+	}
+	var v any
+	if json.Unmarshal([]byte(tag), &v) != nil {
+		return tag
+	}
+	return v
+}
