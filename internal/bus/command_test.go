@@ -51,7 +51,7 @@ func TestCommandsAreDurableAndAcknowledgedAfterPersisting(t *testing.T) {
 	send("bx", "c1", protocol.CommandMessage)
 	stop(t, b)
 	b = start(t, cfg)
-	send("bx", "c2", protocol.CommandPermit)
+	send("bx", "c2", protocol.CommandUpdate)
 
 	c := x.connect(t, b)
 	failures := 1
@@ -134,7 +134,7 @@ func TestImmediateCopies(t *testing.T) {
 	if err := c.Call(testContext(t), protocol.CallHello, protocol.Hello{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{protocol.CommandPermit, protocol.CommandHalt, protocol.CommandRevoke} {
+	for _, kind := range []string{protocol.CommandUpdate, protocol.CommandHalt, protocol.CommandRevoke} {
 		if err := b.Send(testContext(t), "bx", protocol.Command{ID: kind, Kind: kind}); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,9 @@
 package client
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+)
 
 func TestInert(t *testing.T) {
 	for in, want := range map[string]string{
@@ -13,5 +16,16 @@ func TestInert(t *testing.T) {
 		if got := Inert(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
+	}
+}
+
+func TestEscape(t *testing.T) {
+	const text = "a\u009b2J\u202eb\x7f\n\tc"
+	if got, want := Escape(text), "a\\u009b2J\\u202eb\\u007f\n\tc"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var back string
+	if err := json.Unmarshal([]byte(Escape("\"a\u009b2J\u202eb\"")), &back); err != nil || back != "a\u009b2J\u202eb" {
+		t.Errorf("%q, %v", back, err)
 	}
 }

@@ -210,6 +210,20 @@ func Inert(s string) string {
 	}, s))
 }
 
+// Escape makes text inert on a terminal and keeps all of it: JSON stays the
+// same JSON. Line ends and tabs are left.
+func Escape(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
 func agentText(e Event) (string, bool) {
 	var u struct {
 		Update  string `json:"sessionUpdate"`

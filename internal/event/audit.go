@@ -1,6 +1,7 @@
 package event
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -38,6 +39,8 @@ type entry struct {
 	RequestID string         `json:"request_id"`
 	Data      jsontext.Value `json:"data"`
 	PrevHash  string         `json:"prev_hash"`
+
+	micros int64 // At, in full
 }
 
 type head struct {
@@ -77,7 +80,7 @@ func Record(tx *db.Tx, c Change) error {
 	}
 	owed.Add(tx, entry{
 		ID: id.New(), AccountID: optional(account), At: tx.Now.Truncate(time.Millisecond).Format(time.RFC3339Nano), Actor: label(actor),
-		Kind: c.Kind, Object: c.Object, RepoID: optional(c.RepoID), RequestID: actor.RequestID, Data: data,
+		Kind: c.Kind, Object: c.Object, RepoID: optional(c.RepoID), RequestID: actor.RequestID, Data: data, micros: tx.Micros(),
 	})
 	return nil
 }
@@ -117,7 +120,7 @@ func extend(tx *db.Tx, account string, rows []entry) error {
 		if err != nil {
 			return fmt.Errorf("hash the audit row of %s: %w", e.Kind, err)
 		}
-		if _, err := insert.Exec(tx, e.ID, e.AccountID, tx.Micros(), e.Actor, e.Kind, e.Object, e.RepoID, e.RequestID, string(e.Data), e.Seq, e.PrevHash, hash); err != nil {
+		if _, err := insert.Exec(tx, e.ID, e.AccountID, e.micros, e.Actor, e.Kind, e.Object, e.RepoID, e.RequestID, string(e.Data), e.Seq, e.PrevHash, hash); err != nil {
 			return err
 		}
 		h = head{e.Seq, hash}
@@ -140,6 +143,17 @@ func Trail(tx *db.Tx, l Look) error {
 	actor := policy.From(tx.Context())
 	_, err := insertTrail.Exec(tx, id.New(), tx.Micros(), label(actor), l.Capability, optional(l.Account), optional(l.User), optional(l.Run), actor.RequestID)
 	return err
+}
+
+// Looking reads data of tenants for an operator: fn runs once the look is noted,
+// in the same transaction, so that nothing is answered without its trace.
+func Looking(ctx context.Context, d *db.DB, l Look, fn func(*db.Tx) error) error {
+	return d.Write(ctx, func(tx *db.Tx) error {
+		if err := Trail(tx, l); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
 }
 
 func label(a policy.Actor) string {

@@ -7,17 +7,25 @@ package event
 
 import (
 	"sync"
+	"time"
 
 	"yardmaster/internal/db"
 )
 
 // Hub wakes those who wait for a topic. Topics are free text; the constructors
-// below name the ones in use.
+// below name the ones in use. Who waits may also be woken without news.
 type Hub struct {
 	mu      sync.Mutex
 	waiting map[string]chan struct{}
+	older   map[string]chan struct{} // waited for since before turned
+	turned  time.Time
 	relay   func(topics []string)
 }
+
+// forgotten is how long a topic is kept for whoever waits for it: nobody says
+// when he stops waiting, and most topics never have news again. Who still waits
+// then is woken, and watches anew.
+const forgotten = 10 * time.Minute
 
 // NewHub makes a hub. relay, if not nil, carries local notices to other nodes,
 // whose own hubs are told with Hear.
@@ -37,6 +45,12 @@ func QueueTopic(account string) string { return "queue:" + account }
 // PullTopic has news when a pull request or an action on it needs work.
 const PullTopic = "pulls"
 
+// AskTopic has news when an ask waits for a judge.
+const AskTopic = "asks"
+
+// BacklogTopic has news when an import of a backlog is queued.
+const BacklogTopic = "backlog"
+
 // CommandTopic has news when a command is owed to a box.
 const CommandTopic = "commands"
 
@@ -45,6 +59,9 @@ const CommandTopic = "commands"
 func (h *Hub) Watch(topic string) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if c := h.older[topic]; c != nil {
+		return c
+	}
 	c := h.waiting[topic]
 	if c == nil {
 		c = make(chan struct{})
@@ -58,16 +75,34 @@ func (h *Hub) Hear(topics ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range topics {
-		if c := h.waiting[t]; c != nil {
-			close(c)
-			delete(h.waiting, t)
+		for _, m := range []map[string]chan struct{}{h.waiting, h.older} {
+			if c := m[t]; c != nil {
+				close(c)
+				delete(m, t)
+			}
 		}
 	}
 }
 
+// turn lets go of the topics that have been waited for since before the last
+// turn, if that was long ago.
+func (h *Hub) turn(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if now.Sub(h.turned) < forgotten {
+		return
+	}
+	for _, c := range h.older {
+		close(c)
+	}
+	h.older, h.waiting, h.turned = h.waiting, map[string]chan struct{}{}, now
+}
+
 // Notify wakes the waiters of the topics once tx has committed.
 func (h *Hub) Notify(tx *db.Tx, topics ...string) {
+	now := tx.Now
 	tx.AfterCommit(func() {
+		h.turn(now)
 		h.Hear(topics...)
 		if h.relay != nil {
 			h.relay(topics)

@@ -3,6 +3,7 @@ package event_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
@@ -94,5 +95,48 @@ func TestHub(t *testing.T) {
 	}
 	if relayed != nil {
 		t.Error("what came from elsewhere was sent on")
+	}
+}
+
+// TestHubForgets holds that topics without news do not stay for ever, and that
+// whoever still waits for one is woken and may watch it anew.
+func TestHubForgets(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	d, err := db.Open(t.Context(), dbtest.DSN(t, db.SQLite), db.Options{Clock: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	hub := event.NewHub(nil)
+	pass := func(by time.Duration) {
+		now = now.Add(by)
+		if err := d.Write(t.Context(), func(tx *db.Tx) error {
+			hub.Notify(tx, "other")
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass(0)
+	quiet := hub.Watch("quiet")
+	pass(9 * time.Minute)
+	if closed(quiet) {
+		t.Error("woken early")
+	}
+	pass(time.Minute)
+	if hub.Watch("quiet") != quiet || closed(quiet) {
+		t.Error("one who has just come was woken")
+	}
+	if n := event.Topics(hub); n != 1 {
+		t.Errorf("%d topics are kept", n)
+	}
+	pass(10 * time.Minute)
+	if !closed(quiet) || event.Topics(hub) != 0 {
+		t.Errorf("a topic without news is kept: %d", event.Topics(hub))
+	}
+	quiet = hub.Watch("quiet")
+	hub.Hear("quiet")
+	if !closed(quiet) {
+		t.Error("watched anew, the news went missing")
 	}
 }
