@@ -5,7 +5,6 @@ package id
 import (
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/binary"
 	"hash/crc32"
 	"math/big"
 	"strings"
@@ -68,6 +67,17 @@ func Typed() string {
 	return string(n[:4]) + "-" + string(n[4:])
 }
 
+// Digits is a random number of n digits as text, for a person to copy from a
+// mail. It is good for minutes, and where guesses are counted.
+func Digits(n int) string {
+	out := make([]byte, n)
+	for i := range out {
+		k, _ := rand.Int(rand.Reader, big.NewInt(10)) // the reader never fails
+		out[i] = '0' + byte(k.Int64())
+	}
+	return string(out)
+}
+
 // Checked tells whether s has the prefix and a right checksum. It is a filter
 // before the database is asked, never a proof.
 func Checked(prefix, s string) bool {
@@ -78,9 +88,13 @@ func Checked(prefix, s string) bool {
 }
 
 func checksum(s string) string {
-	var b [4]byte
-	binary.BigEndian.PutUint32(b[:], crc32.ChecksumIEEE([]byte(s)))
-	return encode(b[:], 6)
+	n := crc32.ChecksumIEEE([]byte(s))
+	var out [6]byte
+	for i := len(out) - 1; i >= 0; i-- {
+		out[i] = base62[n%62]
+		n /= 62
+	}
+	return string(out[:])
 }
 
 func encode(b []byte, width int) string {

@@ -1,0 +1,52 @@
+// Package money prints and reads amounts of dollars, which are kept everywhere
+// as integer micro-dollars so that sums are exact.
+package money
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Dollars prints micro-dollars as a decimal with at least two places.
+func Dollars(micros int64) string {
+	sign := ""
+	if micros < 0 {
+		sign, micros = "-", -micros
+	}
+	s := fmt.Sprintf("%s%d.%06d", sign, micros/1e6, micros%1e6)
+	for range 4 {
+		s = strings.TrimSuffix(s, "0")
+	}
+	return s
+}
+
+// DollarsOrNone is Dollars of an amount that may be unknown.
+func DollarsOrNone(micros *int64) *string {
+	if micros == nil {
+		return nil
+	}
+	s := Dollars(*micros)
+	return &s
+}
+
+// USD is an amount as a JSON number; nil stays nil.
+func USD(micros *int64) *float64 {
+	if micros == nil {
+		return nil
+	}
+	v := float64(*micros) / 1e6
+	return &v
+}
+
+// Micros reads a JSON number of dollars; nil stays nil.
+func Micros(usd *float64) *int64 {
+	if usd == nil {
+		return nil
+	}
+	n := int64(math.Round(*usd * 1e6))
+	if *usd > 0 {
+		n = max(n, 1) // a little is not nothing
+	}
+	return &n
+}
