@@ -1,0 +1,120 @@
+// Package redistest gives a test a Redis server of its own: the real program,
+// on a free loopback port, without a disk. It never skips: without the program
+// the test fails.
+package redistest
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// patience bounds how long the server may take to come up.
+const patience = 30 * time.Second
+
+// Server is a running server.
+type Server struct {
+	t      testing.TB
+	listen string
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// Start runs a server until the test ends.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	for range 5 { // another process may take the port that was free
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &Server{t: t, listen: l.Addr().String()}
+		l.Close()
+		if s.start() {
+			t.Cleanup(func() { s.Stop() })
+			return s
+		}
+	}
+	t.Fatal("redis-server does not start")
+	return nil
+}
+
+// URL is the server's address.
+func (s *Server) URL() string { return "redis://" + s.listen + "/0" }
+
+// Client is connected to the server until the test ends.
+func (s *Server) Client() *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: s.listen})
+	s.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// Stop ends the server, and with it all it held.
+func (s *Server) Stop() {
+	_ = s.cmd.Process.Kill()
+	<-s.exited
+}
+
+// Freeze makes the server hang: it takes connections and answers none.
+func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen server go on.
+func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig os.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Again starts a stopped server at the same address.
+func (s *Server) Again() {
+	s.t.Helper()
+	if !s.start() {
+		s.t.Fatal("redis-server does not start again")
+	}
+}
+
+// start tells whether the server came up.
+func (s *Server) start() bool {
+	s.t.Helper()
+	host, port, err := net.SplitHostPort(s.listen)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.cmd = exec.Command("redis-server", "--bind", host, "--port", port, "--save", "", "--appendonly", "no", "--dir", s.t.TempDir())
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatalf("%v; scripts/deps installs it", err)
+	}
+	exited := make(chan struct{})
+	s.exited = exited
+	go func() {
+		_ = s.cmd.Wait()
+		close(exited)
+	}()
+	c := redis.NewClient(&redis.Options{Addr: s.listen, MaxRetries: -1})
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	for every := time.NewTicker(10 * time.Millisecond); ; {
+		if c.Ping(ctx).Err() == nil {
+			every.Stop()
+			return true
+		}
+		select {
+		case <-exited:
+			return false
+		case <-ctx.Done():
+			s.Stop()
+			return false
+		case <-every.C:
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Limiter is where buckets are kept: a Counter, or a Shared.
+type Limiter interface {
+	// Take takes a slot of a bucket that holds at most max, which must be
+	// positive and below 65536. Without room it takes none and answers false.
+	Take(b Bucket, max int) (State, bool)
+}
+
+const (
+	// answerTime is how long a request waits for the server at most.
+	answerTime = 50 * time.Millisecond
+	// pause is how long a server that did not answer is left alone.
+	pause = time.Second
+)
+
+// Shared keeps the buckets of several nodes in one Redis or Valkey server,
+// counted by that server's clock. It counts in this process as well: while the
+// server does not answer in time, what this process has seen decides alone.
+// It is safe for concurrent use.
+type Shared struct {
+	here  *Counter
+	redis *redis.Client
+	clock func() time.Time
+	log   *slog.Logger
+	wait  time.Duration
+	// away is 0 while the server answers, and else the nanosecond of the clock
+	// from which it may be asked again.
+	away atomic.Int64
+}
+
+// Share uses the server at an address such as redis://:PASSWORD@HOST:6379/0,
+// or rediss:// over TLS. It does not connect yet.
+func Share(address string, clock func() time.Time, log *slog.Logger) (*Shared, error) {
+	o, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, errors.New("is no address such as redis://HOST:6379/0") // the cause may quote a password
+	}
+	logging.Disable() // what fails is told here, once
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = time.Second, time.Second, time.Second, time.Second
+	o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries, o.DisableIdentity = true, -1, 1, true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return &Shared{here: New(clock), redis: redis.NewClient(o), clock: clock, log: log, wait: answerTime}, nil
+}
+
+// take is one ask: a hash holds what was taken in each second. It answers
+// whether there was room, what is taken now, and when a slot frees.
+var take = redis.NewScript(`
+local now = tonumber(redis.call('TIME')[1])
+local window = tonumber(ARGV[2])
+local all = redis.call('HGETALL', KEYS[1])
+local sum, oldest, gone = 0, now, {}
+for i = 1, #all, 2 do
+  local at = tonumber(all[i])
+  if at <= now - window then
+    gone[#gone + 1] = all[i]
+  else
+    sum = sum + tonumber(all[i + 1])
+    if at < oldest then oldest = at end
+  end
+end
+if #gone > 0 then redis.call('HDEL', KEYS[1], unpack(gone)) end
+local room = 0
+if sum < tonumber(ARGV[1]) then
+  room = 1
+  sum = sum + 1
+  redis.call('HINCRBY', KEYS[1], now, 1)
+  redis.call('EXPIRE', KEYS[1], window)
+end
+return {room, sum, oldest + window - now}`)
+
+// Take is Limiter's.
+func (s *Shared) Take(b Bucket, max int) (State, bool) {
+	state, room := s.here.Take(b, max)
+	again := s.away.Load()
+	if now := s.clock().UnixNano(); again != 0 && (now < again || !s.away.CompareAndSwap(again, now+int64(pause))) {
+		return state, room
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.wait)
+	defer cancel()
+	got, err := take.Run(ctx, s.redis, []string{key(b)}, max, seconds).Int64Slice()
+	if err == nil && len(got) != 3 {
+		err = fmt.Errorf("%d numbers", len(got))
+	}
+	if err != nil {
+		if s.away.Swap(s.clock().UnixNano()+int64(pause)) == 0 {
+			s.log.Warn("The server that request counts are shared through does not answer; each node counts for itself.", "error", err)
+		}
+		return state, room
+	}
+	if again != 0 {
+		s.away.Store(0)
+		s.log.Info("Request counts are shared again.")
+	}
+	return State{Limit: max, Remaining: left(max, int(got[1])), Reset: int(got[2])}, got[0] == 1
+}
+
+// Ping tells whether the server answers.
+func (s *Shared) Ping(ctx context.Context) error { return s.redis.Ping(ctx).Err() }
+
+// Close lets go of the connections.
+func (s *Shared) Close() error { return s.redis.Close() }
+
+// key is a bucket's name on the server. Only the last part may hold anything.
+func key(b Bucket) string {
+	ip := ""
+	if b.IP != (netip.Addr{}) {
+		ip = b.IP.String()
+	}
+	return strings.Join([]string{"yardmaster:limit", b.Name, ip, b.Who, b.Talk}, "|")
+}
+
+// left is what remains of a bucket, which may have shrunk since.
+func left(most, taken int) int { return max(0, most-taken) }
