@@ -24,6 +24,12 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "auth.password", Method: "POST", Path: "/auth/password", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30,
 			Also: []int{303}, Refuses: []op.Refusal{{Status: 401, Slug: "wrong-password"}, {Status: 403, Slug: "cross-origin"}, {Status: 429, Slug: "rate-limited"}},
 			Summary: "Sign in with login or e-mail and password"}, s.password),
+		op.New(op.Row{ID: "auth.email", Method: "POST", Path: "/auth/email", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30, Status: 202,
+			Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 429, Slug: "rate-limited"}},
+			Summary: "Mail a code to sign in with; the answer is the same whether or not the address is anybody's"}, s.mailCode),
+		op.New(op.Row{ID: "auth.email_verify", Method: "POST", Path: "/auth/email/verify", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30,
+			Also: []int{303}, Refuses: []op.Refusal{{Status: 401, Slug: "wrong-code"}, {Status: 403, Slug: "cross-origin"}, {Status: 403, Slug: "not-invited"}, {Status: 429, Slug: "rate-limited"}},
+			Summary: "Sign in with the code that was mailed: six digits, good for ten minutes, five tries, once"}, s.verifyCode),
 		op.New(op.Row{ID: "auth.reauth", Method: "POST", Path: "/auth/reauth", Group: group, Rule: policy.PerRequest().OfSession(), PerAddress: 30,
 			Refuses: []op.Refusal{{Status: 401, Slug: "wrong-password"}, {Status: 429, Slug: "rate-limited"}},
 			Summary: "Prove again who is signed in, for what asks for a fresh sign-in"}, s.reauth),
@@ -34,11 +40,34 @@ func (s *Service) Ops() []op.Op {
 
 // Methods lists the ways to sign in.
 type Methods struct {
-	Methods []string `json:"methods"`
+	Methods []string `json:"methods" doc:"password, email, oidc, github: those that are configured"`
 }
 
-func (s *Service) methods(context.Context, op.None) (Methods, error) {
-	return Methods{[]string{"password"}}, nil
+func (s *Service) methods(ctx context.Context, _ op.None) (Methods, error) {
+	w, err := s.ways(ctx)
+	out := Methods{[]string{"password"}}
+	if w.Email {
+		out.Methods = append(out.Methods, "email")
+	}
+	if w.SSO {
+		out.Methods = append(out.Methods, "oidc")
+	}
+	if w.GitHub {
+		out.Methods = append(out.Methods, "github")
+	}
+	return out, err
+}
+
+// ways are the ways to sign in besides the password, which always is one.
+type ways struct{ Email, SSO, GitHub bool }
+
+func (s *Service) ways(ctx context.Context) (w ways, err error) {
+	w.Email, w.GitHub = s.Mailed, s.GitHub
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		w.SSO, err = s.SSO(tx)
+		return err
+	})
+	return w, err
 }
 
 type passwordIn struct {
@@ -55,23 +84,31 @@ type SignedIn struct {
 }
 
 func (s *Service) password(ctx context.Context, in passwordIn) (op.Reply, error) {
-	cookie, who, err := s.enter(ctx, in)
+	cookie, who, err := s.byPassword(ctx, in)
 	switch {
 	case in.ReturnTo == "" && err == nil:
 		return op.Reply{Header: map[string]string{"Set-Cookie": cookie}, Body: who}, nil
 	case in.ReturnTo == "":
 		return op.Reply{}, err
 	case err != nil:
-		return again(in, err)
+		return s.again(ctx, signinForm{ReturnTo: in.ReturnTo, Login: in.Login}, err)
 	}
-	return goTo(local(in.ReturnTo), cookie), nil
+	return goTo(Local(in.ReturnTo), cookie), nil
 }
 
-// enter checks a password and opens a session.
-func (s *Service) enter(ctx context.Context, in passwordIn) (cookie string, who SignedIn, err error) {
-	if in.Site == "cross-site" || in.Site == "same-site" {
-		// Or another site's form could sign a visitor in as somebody else.
-		return "", who, fault.New(fault.Forbidden, "cross-origin", "Sign in from a page of this server.")
+// ourPage refuses the forms of other sites, which could sign a visitor in as
+// somebody else. Where it comes from is what the browser says.
+func ourPage(site string) error {
+	if site == "cross-site" || site == "same-site" {
+		return fault.New(fault.Forbidden, "cross-origin", "Sign in from a page of this server.")
+	}
+	return nil
+}
+
+// byPassword checks a password and opens a session.
+func (s *Service) byPassword(ctx context.Context, in passwordIn) (cookie string, who SignedIn, err error) {
+	if err := ourPage(in.Site); err != nil {
+		return "", who, err
 	}
 	var u loginRow
 	var known bool
@@ -93,7 +130,7 @@ func (s *Service) enter(ctx context.Context, in passwordIn) (cookie string, who 
 		if cookie, err = Open(tx, u.ID, u.AccountID, op.RequestOf(ctx).Secure); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "user.signed_in", Object: u.ID, Account: u.AccountID, Data: map[string]string{"method": "password"}})
+		return recordSignIn(tx, u.ID, u.AccountID, "password", false)
 	})
 	return cookie, SignedIn{u.ID, u.AccountID}, err
 }

@@ -18,7 +18,7 @@ func TestReturnTo(t *testing.T) {
 		" //evil.example":                        "/",
 		"javascript:alert(1)":                    "/",
 	} {
-		if got := local(path); got != want {
+		if got := Local(path); got != want {
 			t.Errorf("%q leads to %q, want %q", path, got, want)
 		}
 	}

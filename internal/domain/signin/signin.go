@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )
@@ -54,11 +55,30 @@ type Presented struct {
 type Service struct {
 	DB    *db.DB
 	Clock func() time.Time // of the cache only; what is stored has the transaction's time
+	Ring  *seal.Keyring
+	Mail  *mail.Outbox
+
+	// Mailed tells that mail leaves the machine, so that a code reaches people.
+	Mailed bool
+	// Waitlist lets strangers in, who wait for approval then.
+	Waitlist bool
+	// Seats is what a newcomer's own account gets.
+	Seats int
+	// Invited tells whether an address has an invitation that can be accepted.
+	Invited func(tx *db.Tx, email string) (bool, error)
+	// Redeem accepts an invitation for a user and answers the account it led
+	// to, if to one.
+	Redeem func(tx *db.Tx, token, userID string) (accountID string, err error)
+	// SSO tells whether an account has an identity provider of its own.
+	SSO func(tx *db.Tx) (bool, error)
+	// GitHub tells that people can sign in with it.
+	GitHub bool
 
 	mu    sync.Mutex
 	known map[lookup]entry
 
 	checks checks
+	drops  int // how often something was forgotten
 }
 
 // lookup is a credential's hash, and the account it was used for where the
@@ -69,12 +89,14 @@ type entry struct {
 	actor policy.Actor
 	until time.Time
 	used  time.Time // when its use was last recorded
+	asked bool      // since it was resolved
 }
 
 // Forget drops a credential by its hash.
 func (s *Service) Forget(hash string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.drops++
 	maps.DeleteFunc(s.known, func(l lookup, _ entry) bool { return l.hash == hash })
 }
 
@@ -82,6 +104,7 @@ func (s *Service) Forget(hash string) {
 func (s *Service) ForgetUser(userID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.drops++
 	maps.DeleteFunc(s.known, func(_ lookup, e entry) bool { return e.actor.UserID == userID })
 }
 
@@ -110,8 +133,14 @@ func (s *Service) cached(ctx context.Context, hash, acct string, resolve resolve
 	now := s.Clock()
 	s.mu.Lock()
 	e, ok := s.known[key]
+	live := ok && now.Before(e.until)
+	if live && !e.asked {
+		e.asked = true
+		s.known[key] = e
+	}
+	drops := s.drops
 	s.mu.Unlock()
-	if ok && now.Before(e.until) {
+	if live {
 		return e.actor, nil
 	}
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -121,7 +150,7 @@ func (s *Service) cached(ctx context.Context, hash, acct string, resolve resolve
 	if err != nil {
 		return policy.Actor{}, err
 	}
-	e.until = now.Add(fresh)
+	e.until, e.asked = now.Add(fresh), true
 	stale := now.Sub(e.used) >= usedEvery
 	if stale {
 		e.used = now
@@ -130,7 +159,9 @@ func (s *Service) cached(ctx context.Context, hash, acct string, resolve resolve
 	if s.known == nil || len(s.known) > 10_000 {
 		s.known = map[lookup]entry{}
 	}
-	s.known[key] = e
+	if s.drops == drops { // else it may be this one that was revoked meanwhile
+		s.known[key] = e
+	}
 	s.mu.Unlock()
 	if stale {
 		go s.used(context.WithoutCancel(ctx), e.actor, hash)
@@ -217,12 +248,46 @@ func resolveSession(tx *db.Tx, hash, acct string) (policy.Actor, error) {
 	if !ok {
 		return policy.Actor{}, policy.Unauthenticated()
 	}
+	if r.SSOAccountID != nil && *r.SSOAccountID != r.AccountID {
+		return policy.Actor{}, fault.New(fault.Forbidden, "sso-session", "This session was opened by the identity provider of another account, and is good there only.")
+	}
 	a := policy.Actor{
-		Credential: policy.Session, CredentialID: hash[:16], UserID: r.UserID, AccountID: r.AccountID,
+		Bound: r.SSOAccountID != nil, Credential: policy.Session, CredentialID: hash[:16], UserID: r.UserID, AccountID: r.AccountID,
 		Role: policy.Role(role), ExpiresAt: r.ExpiresAt, SignedInAt: r.SignedInAt,
 	}
 	a.Scopes = ceiling(a.Role, r.PlatformAdmin)
+	if a.Bound {
+		// The provider is the account's, and vouches for nothing beyond it; and
+		// whoever may set it is no owner by that.
+		if a.Role == policy.Owner {
+			a.Role = policy.Admin
+		}
+		a.Scopes = a.Role.Ceiling() &^ policy.Scopes(policy.SelfKeys, policy.SelfPrompt)
+	}
 	if r.ApprovedAt == nil {
+		a.Scopes = policy.Scopes(policy.ReadAccount)
+	}
+	return a, nil
+}
+
+// Within is who a session would be in another of its user's accounts. In one
+// that is not theirs, and in every other for a session that is good in its own
+// only, it holds nothing.
+func (s *Service) Within(tx *db.Tx, a policy.Actor, accountID string) (policy.Actor, error) {
+	role, member, err := roleOf.Maybe(tx, accountID, a.UserID)
+	if err != nil {
+		return a, err
+	}
+	a.AccountID, a.Role, a.Scopes = accountID, policy.Role(role), 0
+	if !member || a.Bound {
+		return a, nil
+	}
+	u, err := standing.One(tx, a.UserID)
+	if err != nil {
+		return a, err
+	}
+	a.Scopes = ceiling(a.Role, u.PlatformAdmin)
+	if u.ApprovedAt == nil {
 		a.Scopes = policy.Scopes(policy.ReadAccount)
 	}
 	return a, nil
@@ -230,8 +295,12 @@ func resolveSession(tx *db.Tx, hash, acct string) (policy.Actor, error) {
 
 // Open makes a browser session and answers its Set-Cookie value.
 func Open(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err error) {
+	return open(tx, userID, accountID, nil, secure)
+}
+
+func open(tx *db.Tx, userID, accountID string, sso *string, secure bool) (cookie string, err error) {
 	plain := id.Opaque()
-	if _, err := insertSession.Exec(tx, seal.Hash(plain), userID, accountID, tx.Micros(), db.Micros(tx.Now.Add(Absolute))); err != nil {
+	if _, err := insertSession.Exec(tx, seal.Hash(plain), userID, accountID, tx.Micros(), db.Micros(tx.Now.Add(Absolute)), sso); err != nil {
 		return "", err
 	}
 	return setCookie(plain, int(Absolute.Seconds()), secure), nil

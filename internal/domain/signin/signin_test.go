@@ -46,25 +46,33 @@ type door struct {
 func onBoth(t *testing.T, fn func(*testing.T, *door)) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
-			d := &door{t: t, clock: new(atomic.Int64)}
-			d.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
-			now := func() time.Time { return time.UnixMicro(d.clock.Load()) }
-			d.Service = &Service{DB: dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: now}), Clock: now}
-			d.write(func(tx *db.Tx) error {
-				_, err := addUser.Exec(tx, "ada", seal.Password(password), tx.Now)
-				for i, account := range []string{"acme", "second", "rival"} {
-					_, failed := addAccount.Exec(tx, account)
-					err = errors.Join(err, failed)
-					if role := []policy.Role{policy.Owner, policy.Viewer, ""}[i]; role != "" {
-						_, failed = addMember.Exec(tx, account, "ada", string(role), i)
-						err = errors.Join(err, failed)
-					}
-				}
-				return err
-			})
-			fn(t, d)
+			fn(t, newDoor(t, dbtest.DSN(t, e), true))
 		})
 	}
+}
+
+// newDoor opens a database, on which fill makes the people.
+func newDoor(t *testing.T, dsn string, fill bool) *door {
+	d := &door{t: t, clock: new(atomic.Int64)}
+	d.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
+	now := func() time.Time { return time.UnixMicro(d.clock.Load()) }
+	d.Service = &Service{DB: dbtest.Open(t, dsn, db.Options{Clock: now}), Clock: now}
+	if !fill {
+		return d
+	}
+	d.write(func(tx *db.Tx) error {
+		_, err := addUser.Exec(tx, "ada", seal.Password(password), tx.Now)
+		for i, account := range []string{"acme", "second", "rival"} {
+			_, failed := addAccount.Exec(tx, account)
+			err = errors.Join(err, failed)
+			if role := []policy.Role{policy.Owner, policy.Viewer, ""}[i]; role != "" {
+				_, failed = addMember.Exec(tx, account, "ada", string(role), i)
+				err = errors.Join(err, failed)
+			}
+		}
+		return err
+	})
+	return d
 }
 
 func (d *door) write(fn func(*db.Tx) error) {

@@ -13,6 +13,12 @@ type sessionRow struct {
 	ExpiresAt     time.Time
 	PlatformAdmin bool
 	ApprovedAt    *time.Time
+	SSOAccountID  *string `db:"sso_account_id"`
+}
+
+type standingRow struct {
+	PlatformAdmin bool
+	ApprovedAt    *time.Time
 }
 
 type loginRow struct {
@@ -22,16 +28,34 @@ type loginRow struct {
 }
 
 var (
-	sessionByHash = db.Q[sessionRow](`SELECT s.user_id, s.account_id, s.signed_in_at, s.expires_at, u.platform_admin, u.approved_at
+	sessionByHash = db.Q[sessionRow](`SELECT s.user_id, s.account_id, s.signed_in_at, s.expires_at, u.platform_admin, u.approved_at, s.sso_account_id
 		FROM signins s JOIN users u ON u.id = s.user_id
 		WHERE s.hash = $1 AND s.expires_at > $2 AND s.last_seen_at > $3`)
 	roleOf        = db.Q[string](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
-	insertSession = db.S(`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at) VALUES ($1, $2, $3, $4, $4, $5)`)
+	insertSession = db.S(`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at, sso_account_id) VALUES ($1, $2, $3, $4, $4, $5, $6)`)
 	refresh       = db.S(`UPDATE signins SET signed_in_at = $3 WHERE user_id = $1 AND hash LIKE $2`)
 	passwordOf    = db.Q[string](`SELECT password_hash FROM users WHERE id = $1`)
-	touchSession  = db.S(`UPDATE signins SET last_seen_at = $2 WHERE hash = $1`)
+	touchSession  = db.S(`UPDATE signins SET last_seen_at = $2 WHERE hash = $1 AND last_seen_at < $2`)
 	dropSession   = db.Q[string](`DELETE FROM signins WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
 	userByLogin   = db.Q[loginRow](`SELECT u.id, u.password_hash,
 			COALESCE((SELECT m.account_id FROM memberships m WHERE m.user_id = u.id ORDER BY m.created_at LIMIT 1), '') AS account_id
 		FROM users u WHERE u.login = $1 OR u.email = $1`)
+
+	// A code takes the place of the one before it. An address gets only so many
+	// within a window.
+	armCode = db.S(`INSERT INTO signin_codes (email, code, tries, expires_at, sent, window_at) VALUES ($1, $2, 0, $3, 1, $4)
+		ON CONFLICT (email) DO UPDATE SET code = excluded.code, tries = 0, expires_at = excluded.expires_at,
+			sent = CASE WHEN signin_codes.window_at <= $5 THEN 1 ELSE signin_codes.sent + 1 END,
+			window_at = CASE WHEN signin_codes.window_at <= $5 THEN excluded.window_at ELSE signin_codes.window_at END
+		WHERE signin_codes.window_at <= $5 OR signin_codes.sent < $6`)
+	tryCode    = db.Q[string](`UPDATE signin_codes SET tries = tries + 1 WHERE email = $1 AND expires_at > $2 AND tries < $3 RETURNING code`)
+	spendCode  = db.S(`UPDATE signin_codes SET expires_at = 0 WHERE email = $1 AND code = $2 AND expires_at > 0`)
+	purgeCodes = db.S(`DELETE FROM signin_codes WHERE window_at < $1`)
+
+	standing       = db.Q[standingRow](`SELECT platform_admin, approved_at FROM users WHERE id = $1`)
+	userByEmail    = db.Q[string](`SELECT id FROM users WHERE email = $1`)
+	userByIdentity = db.Q[string](`SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2`)
+	link           = db.S(`INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`)
+	firstAccount   = db.Q[string](`SELECT account_id FROM memberships WHERE user_id = $1 ORDER BY created_at, account_id LIMIT 1`)
+	join           = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)`)
 )

@@ -1,0 +1,147 @@
+package signin
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/mail"
+	"yardmaster/internal/op"
+	"yardmaster/internal/seal"
+)
+
+// What a mailed code is worth. Together they leave who guesses at an address
+// 25 tries an hour at a million codes.
+const (
+	codeDigits    = 6
+	codeLife      = 10 * time.Minute
+	codeTries     = 5
+	codesOfWindow = 5 // to one address
+	codeWindow    = time.Hour
+)
+
+type emailIn struct {
+	Site       string `json:",omitempty" header:"Sec-Fetch-Site" doc:"set by browsers"`
+	Email      string `json:"email" maxLength:"254" pattern:"^[^@\\s<>]+@[^@\\s<>]+$"`
+	ReturnTo   string `json:"return_to,omitempty" maxLength:"8000" doc:"sent by our pages: answers are pages"`
+	Invitation string `json:"invitation,omitempty" maxLength:"200" doc:"sent by the page of an invitation, to be accepted on the way"`
+}
+
+// CodeSent is the answer to everybody who asks for a code.
+type CodeSent struct {
+	Email     string `json:"email"`
+	ExpiresIn int    `json:"expires_in" doc:"seconds that a code is good for, if one was sent"`
+}
+
+func (s *Service) mailCode(ctx context.Context, in emailIn) (op.Reply, error) {
+	if err := ourPage(in.Site); err != nil {
+		return op.Reply{}, err
+	}
+	email := strings.ToLower(in.Email)
+	code := id.Digits(codeDigits)
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		if _, err := purgeCodes.Exec(tx, db.Micros(tx.Now.Add(-2*codeWindow))); err != nil {
+			return err
+		}
+		armed, err := armCode.Exec(tx, email, s.digest(email, code), db.Micros(tx.Now.Add(codeLife)), tx.Micros(), db.Micros(tx.Now.Add(-codeWindow)), codesOfWindow)
+		if err != nil || armed == 0 {
+			return err
+		}
+		if expected, err := s.expects(tx, email); err != nil || !expected {
+			return err
+		}
+		text := fmt.Sprintf("Your code to sign in to Yardmaster is\n\n    %s\n\nIt is good for %d minutes, once, at %s.\nIf you did not ask for it, do nothing, and tell it to nobody.\n",
+			code, int(codeLife.Minutes()), op.RequestOf(ctx).BaseURL)
+		return s.Mail.Post(tx, mail.Message{To: email, Subject: "Your code to sign in", Text: text})
+	})
+	if err != nil {
+		return op.Reply{}, err
+	}
+	if in.ReturnTo != "" {
+		return render(202, codePage, codeForm{Email: email, ReturnTo: Local(in.ReturnTo), Invitation: in.Invitation})
+	}
+	return op.Reply{Status: 202, Body: CodeSent{email, int(codeLife.Seconds())}}, nil
+}
+
+// digest is what is stored of a code. It is keyed: a million digests are
+// compared in no time.
+func (s *Service) digest(email, code string) string {
+	return hex.EncodeToString(s.Ring.Sign("signin-code", []byte(email+"\x00"+code)))
+}
+
+// expects tells whether the owner of an address may come in.
+func (s *Service) expects(tx *db.Tx, email string) (bool, error) {
+	if s.Waitlist {
+		return true, nil
+	}
+	if _, known, err := userByEmail.Maybe(tx, email); err != nil || known {
+		return known, err
+	}
+	return s.Invited(tx, email)
+}
+
+type verifyIn struct {
+	Site       string `json:",omitempty" header:"Sec-Fetch-Site" doc:"set by browsers"`
+	Email      string `json:"email" minLength:"1" maxLength:"254"`
+	Code       string `json:"code" minLength:"1" maxLength:"20"`
+	ReturnTo   string `json:"return_to,omitempty" maxLength:"8000"`
+	Invitation string `json:"invitation,omitempty" maxLength:"200"`
+}
+
+func (s *Service) verifyCode(ctx context.Context, in verifyIn) (op.Reply, error) {
+	email := strings.ToLower(in.Email)
+	cookie, who, err := s.byCode(ctx, in, email)
+	if in.ReturnTo == "" {
+		if err != nil {
+			return op.Reply{}, err
+		}
+		return op.Reply{Cookies: []string{cookie}, Body: who}, nil
+	}
+	if err == nil {
+		return goTo(Local(in.ReturnTo), cookie), nil
+	}
+	f := fault.From(err)
+	if f.Kind == fault.Internal {
+		return op.Reply{}, err
+	}
+	return render(f.Kind.Status(), codePage, codeForm{Email: email, ReturnTo: Local(in.ReturnTo), Invitation: in.Invitation, Failure: f.Detail})
+}
+
+func (s *Service) byCode(ctx context.Context, in verifyIn, email string) (cookie string, who SignedIn, err error) {
+	if err := ourPage(in.Site); err != nil {
+		return "", who, err
+	}
+	digest := s.digest(email, strings.ReplaceAll(strings.TrimSpace(in.Code), " ", ""))
+	// A wrong guess counts even though nothing else comes of it.
+	right := false
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		want, live, err := tryCode.Maybe(tx, email, tx.Micros(), codeTries)
+		right = seal.Equal(want, digest) && live
+		return err
+	})
+	if err == nil && !right {
+		err = wrongCode()
+	}
+	if err != nil {
+		return "", who, err
+	}
+	return s.Enter(ctx, func(tx *db.Tx) (Proof, error) {
+		// Only one of those who know the code spends it.
+		n, err := spendCode.Exec(tx, email, digest)
+		if err == nil && n == 0 {
+			err = wrongCode()
+		}
+		return Proof{Method: "email", Email: email, Invitation: in.Invitation}, err
+	})
+}
+
+// wrongCode is the one answer to a code that is wrong, expired, used, or was
+// guessed at too often, and to an address that none was sent to.
+func wrongCode() *fault.Error {
+	return fault.New(fault.Unauthenticated, "wrong-code", "The code is wrong, or not good any more. After five tries, or ten minutes, ask for a new one.")
+}

@@ -1,0 +1,114 @@
+package signin
+
+import (
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/token"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
+)
+
+var revokeAll = db.S(`UPDATE tokens SET revoked_at = $1`)
+
+func (d *door) token() (bearer string) {
+	d.t.Helper()
+	d.write(func(tx *db.Tx) error {
+		tx.Account = "acme"
+		made, err := token.Mint(tx, policy.PAT, "ada", nil, policy.Owner.Ceiling(), nil)
+		bearer = made.Token
+		return err
+	})
+	return bearer
+}
+
+// A credential in use is checked without the database, as long as somebody
+// asks it meanwhile.
+func TestSteadyUseReadsNothing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, d *door) {
+		p, cookie := Presented{Bearer: d.token()}, Presented{Session: d.cookie(), Account: "second"}
+		ask := func() {
+			t.Helper()
+			for _, p := range []Presented{p, cookie} {
+				if _, err := d.who(p); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		ask()
+		for range 5 {
+			d.pass(ahead)
+			ask()
+			d.refresh(t.Context())
+		}
+		if err := d.DB.Close(); err != nil {
+			t.Fatal(err)
+		}
+		d.pass(fresh - time.Millisecond)
+		ask()
+		d.pass(time.Millisecond)
+		if _, err := d.who(p); err == nil {
+			t.Error("trusted for longer than is fresh")
+		}
+	})
+}
+
+// What nobody uses is not resolved again.
+func TestDisuseEndsTheRefreshing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, d *door) {
+		p := Presented{Bearer: d.token()}
+		if _, err := d.who(p); err != nil {
+			t.Fatal(err)
+		}
+		d.refresh(t.Context())
+		d.pass(ahead)
+		d.refresh(t.Context())
+		d.pass(ahead)
+		if err := d.DB.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.who(p); err == nil {
+			t.Error("refreshed without use")
+		}
+	})
+}
+
+// A token that one node revokes stops within a second on another, however the
+// refreshing falls.
+func TestRevokedOnEveryNode(t *testing.T) {
+	t.Parallel()
+	dsn := dbtest.DSN(t, db.Postgres)
+	for _, before := range []time.Duration{0, ahead - time.Millisecond, ahead} {
+		here := newDoor(t, dsn, before == 0)
+		there := &Service{DB: dbtest.Open(t, dsn, db.Options{Clock: here.Clock}), Clock: here.Clock}
+		p := Presented{Bearer: here.token()}
+		ask := func() error {
+			_, err := there.Authenticate(t.Context(), p)
+			return err
+		}
+		if err := ask(); err != nil {
+			t.Fatal(err)
+		}
+		here.pass(before)
+		if err := ask(); err != nil {
+			t.Fatal(err)
+		}
+		there.refresh(t.Context())
+		here.write(func(tx *db.Tx) error {
+			_, err := revokeAll.Exec(tx, tx.Micros())
+			return err
+		})
+		for range 2 {
+			_ = ask() // in use all the time
+			here.pass(ahead)
+			there.refresh(t.Context())
+		}
+		if err := ask(); !fault.IsKind(err, fault.Unauthenticated) {
+			t.Errorf("a second after it was revoked: %v", err)
+		}
+	}
+}

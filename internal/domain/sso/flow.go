@@ -1,0 +1,249 @@
+package sso
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/signin"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/idp"
+	"yardmaster/internal/op"
+)
+
+// flow is a sign-in that the browser is away for. It travels sealed in a
+// cookie, so that only the browser that began ends it.
+type flow struct {
+	idp.Ticket
+	Account  string    `json:"account,omitempty"` // whose provider; none: GitHub
+	ReturnTo string    `json:"return_to"`
+	Expires  time.Time `json:"expires"`
+}
+
+const (
+	flowLife  = 10 * time.Minute
+	sealFlow  = "signin-flow"
+	maxCookie = 4000 // bytes that every browser keeps
+)
+
+func cookieName(secure bool) string {
+	if secure {
+		return "__Host-svc_flow"
+	}
+	return "svc_flow"
+}
+
+func flowCookie(value string, age time.Duration, secure bool) string {
+	c := fmt.Sprintf("%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Lax", cookieName(secure), value, int(age.Seconds()))
+	if secure {
+		c += "; Secure"
+	}
+	return c
+}
+
+// away sends the browser to a provider, with what it has to bring back.
+func (s *Service) away(ctx context.Context, f flow, address string) (op.Reply, error) {
+	b, err := json.Marshal(f)
+	if err != nil {
+		return op.Reply{}, err
+	}
+	cookie := flowCookie(s.Ring.Seal(sealFlow, b), flowLife, op.RequestOf(ctx).Secure)
+	if len(cookie) > maxCookie {
+		return s.failed(ctx, f.ReturnTo, fault.New(fault.Invalid, "", "The address you are to go to then is too long for this way to sign in. Take another one."))
+	}
+	return op.Reply{
+		Status: 303, ContentType: "text/html; charset=utf-8", Body: "", Header: map[string]string{"Location": address, "Referrer-Policy": "no-referrer"},
+		Cookies: []string{cookie},
+	}, nil
+}
+
+// brought reads what the browser brings back, and holds the answer against it.
+func (s *Service) brought(ctx context.Context, cookies, state string, now time.Time) (f flow, err error) {
+	lost := fault.New(fault.Invalid, "signin-lost", "This sign-in was not begun in this browser, or too long ago. Begin again.")
+	name := cookieName(op.RequestOf(ctx).Secure)
+	for pair := range strings.SplitSeq(cookies, ";") {
+		key, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		if key != name {
+			continue
+		}
+		b, err := s.Ring.Unseal(sealFlow, value)
+		if err != nil || json.Unmarshal(b, &f) != nil {
+			return f, lost
+		}
+	}
+	if !f.Good(state) || !now.Before(f.Expires) {
+		return f, lost
+	}
+	return f, nil
+}
+
+// failed shows the sign-in page with what went wrong.
+func (s *Service) failed(ctx context.Context, returnTo string, err error) (op.Reply, error) {
+	return s.SignIn.Failed(ctx, returnTo, err)
+}
+
+type chooseIn struct {
+	Org      string `json:"org,omitempty" maxLength:"100"`
+	ReturnTo string `json:"return_to,omitempty" maxLength:"8000"`
+}
+
+func (s *Service) choose(ctx context.Context, in chooseIn) (op.Reply, error) {
+	return s.start(ctx, startIn{Org: strings.ToLower(strings.TrimSpace(in.Org)), ReturnTo: in.ReturnTo})
+}
+
+type startIn struct {
+	Site     string `json:",omitempty" header:"Sec-Fetch-Site" doc:"set by browsers"`
+	Org      string `json:"org" maxLength:"100" doc:"login of the account"`
+	ReturnTo string `json:"return_to,omitempty" maxLength:"8000" doc:"path of this server to go to then"`
+}
+
+func (s *Service) start(ctx context.Context, in startIn) (op.Reply, error) {
+	if in.Site == "cross-site" {
+		// Or a link elsewhere could sign a visitor in at a provider of its own
+		// choice. A person says themselves where they belong.
+		return s.SignIn.Offer(ctx, in.ReturnTo, in.Org)
+	}
+	var r row
+	f := flow{Ticket: idp.NewTicket(), ReturnTo: signin.Local(in.ReturnTo)}
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		f.Expires = tx.Now.Add(flowLife)
+		r, err = configured(byLogin.Maybe(tx, in.Org))
+		return err
+	})
+	if err != nil {
+		return s.failed(ctx, in.ReturnTo, err)
+	}
+	f.Account = r.AccountID
+	address, err := s.Providers.Begin(ctx, idp.Provider{Issuer: r.Issuer, ClientID: r.ClientID}, f.Ticket, s.BaseURL()+oidcBack)
+	if err != nil {
+		return s.failed(ctx, in.ReturnTo, err)
+	}
+	return s.away(ctx, f, address)
+}
+
+// configured makes of no configuration the one answer that says so.
+func configured(r row, ok bool, err error) (row, error) {
+	if err == nil && !ok {
+		err = fault.New(fault.NotFound, "", "No organisation of this login has a sign-in of its own here.")
+	}
+	return r, err
+}
+
+type backIn struct {
+	Cookies string `json:",omitempty" header:"Cookie"`
+	State   string `json:"state,omitempty"`
+	Code    string `json:"code,omitempty"`
+	Issuer  string `json:"iss,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// answered refuses what a provider answers instead of a code.
+func (in backIn) answered() error {
+	if in.Error == "" && in.Code != "" {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "provider-refused", "The provider did not let you sign in.")
+}
+
+func (s *Service) callback(ctx context.Context, in backIn) (op.Reply, error) {
+	var f flow
+	var r row
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		if f, err = s.brought(ctx, in.Cookies, in.State, tx.Now); err != nil {
+			return err
+		}
+		r, err = configured(byAccount.Maybe(tx, f.Account))
+		return err
+	})
+	if err == nil {
+		err = in.answered()
+	}
+	if err != nil {
+		return s.failed(ctx, f.ReturnTo, err)
+	}
+	secret, err := s.Ring.Unseal(purpose(r.AccountID), r.Sealed)
+	if err != nil {
+		return op.Reply{}, fmt.Errorf("client secret of %s: %w", r.AccountID, err)
+	}
+	who, err := s.Providers.Finish(ctx, idp.Provider{Issuer: r.Issuer, ClientID: r.ClientID, ClientSecret: string(secret)}, f.Ticket, s.BaseURL()+oidcBack, in.Code, in.Issuer)
+	if err == nil && (!proper(who.Email) || !r.vouches(who.Email)) {
+		err = fault.New(fault.Forbidden, "provider-refused", "The organisation's provider may not vouch for this address: it is of none of its domains.")
+	}
+	if err != nil {
+		return s.failed(ctx, f.ReturnTo, err)
+	}
+	return s.enter(ctx, f, signin.Proof{
+		Method: "oidc", Email: who.Email, Name: who.Name, Login: who.Login, AvatarURL: who.AvatarURL,
+		// What one account's provider says is nothing to another account.
+		Issuer: "oidc " + r.AccountID + " " + who.Issuer, Subject: who.Subject, Account: r.AccountID, Role: r.Role,
+	})
+}
+
+// enter signs in who is proved, and sends the browser where it wanted to go.
+func (s *Service) enter(ctx context.Context, f flow, p signin.Proof) (op.Reply, error) {
+	session, _, err := s.SignIn.Enter(ctx, func(*db.Tx) (signin.Proof, error) { return p, nil })
+	if err != nil {
+		return s.failed(ctx, f.ReturnTo, err)
+	}
+	return op.Reply{
+		Status: 303, ContentType: "text/html; charset=utf-8", Body: "", Header: map[string]string{"Location": f.ReturnTo},
+		Cookies: []string{session, flowCookie("", 0, op.RequestOf(ctx).Secure)},
+	}, nil
+}
+
+type githubIn struct {
+	ReturnTo string `json:"return_to,omitempty" maxLength:"8000" doc:"path of this server to go to then"`
+}
+
+func (s *Service) noGitHub() error {
+	if s.GitHub.ClientID != "" {
+		return nil
+	}
+	return fault.New(fault.NotFound, "", "Nobody signs in with GitHub here.")
+}
+
+func (s *Service) startGitHub(ctx context.Context, in githubIn) (op.Reply, error) {
+	if err := s.noGitHub(); err != nil {
+		return s.failed(ctx, in.ReturnTo, err)
+	}
+	f := flow{Ticket: idp.NewTicket(), ReturnTo: signin.Local(in.ReturnTo)}
+	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+		f.Expires = tx.Now.Add(flowLife)
+		return nil
+	})
+	if err != nil {
+		return op.Reply{}, err
+	}
+	return s.away(ctx, f, s.GitHub.Begin(f.Ticket, s.BaseURL()+githubBack))
+}
+
+func (s *Service) callbackGitHub(ctx context.Context, in backIn) (op.Reply, error) {
+	var f flow
+	err := s.noGitHub()
+	if err == nil {
+		err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+			f, err = s.brought(ctx, in.Cookies, in.State, tx.Now)
+			return err
+		})
+	}
+	if err == nil {
+		err = in.answered()
+	}
+	if err == nil && f.Account != "" {
+		err = fault.New(fault.Invalid, "signin-lost", "This sign-in was begun elsewhere. Begin again.")
+	}
+	if err != nil {
+		return s.failed(ctx, f.ReturnTo, err)
+	}
+	who, err := s.GitHub.Finish(ctx, f.Ticket, s.BaseURL()+githubBack, in.Code)
+	if err != nil {
+		return s.failed(ctx, f.ReturnTo, err)
+	}
+	return s.enter(ctx, f, signin.Proof{
+		Method: "github", Email: who.Email, Emails: who.Emails, Name: who.Name, Login: who.Login, AvatarURL: who.AvatarURL,
+		Issuer: "github " + who.Issuer, Subject: who.Subject,
+	})
+}
