@@ -27,20 +27,27 @@ type authorizeIn struct {
 	Challenge       string `json:"code_challenge,omitempty"`
 	ChallengeMethod string `json:"code_challenge_method,omitempty"`
 	Resource        string `json:"resource,omitempty"`
+	// Account is ours: which of the person's accounts the screen is about.
+	Account string `json:"account,omitempty" maxLength:"100"`
 }
 
 // query is the request again, as the sign-in page returns to it.
 func (in authorizeIn) query() string {
 	q := url.Values{}
-	for name, value := range map[string]string{
-		"client_id": in.ClientID, "redirect_uri": in.RedirectURI, "response_type": in.ResponseType, "scope": in.Scope, "state": in.State,
-		"code_challenge": in.Challenge, "code_challenge_method": in.ChallengeMethod, "resource": in.Resource,
-	} {
+	for name, value := range in.members() {
 		if value != "" {
 			q.Set(name, value)
 		}
 	}
 	return q.Encode()
+}
+
+// members are what the client asked for.
+func (in authorizeIn) members() map[string]string {
+	return map[string]string{
+		"client_id": in.ClientID, "redirect_uri": in.RedirectURI, "response_type": in.ResponseType, "scope": in.Scope, "state": in.State,
+		"code_challenge": in.Challenge, "code_challenge_method": in.ChallengeMethod, "resource": in.Resource,
+	}
 }
 
 // ticket is what a person was shown and may allow. It travels sealed in the
@@ -49,7 +56,8 @@ type ticket struct {
 	ID        string     `json:"id"`
 	Session   string     `json:"session"`
 	User      string     `json:"user"`
-	Account   string     `json:"account"`
+	Account   string     `json:"account"` // that the program is to act in
+	Active    string     `json:"active"`  // that the session acted in
 	Expires   time.Time  `json:"expires"`
 	Scopes    policy.Set `json:"scopes"`
 	Name      string     `json:"name"`
@@ -79,14 +87,28 @@ func (s *Service) open(tx *db.Tx, purpose, sealed string, a policy.Actor) (t tic
 	switch {
 	case err != nil:
 		return t, badTicket("This form was not made by this server.")
-	case !signedIn(a) || t.Session != a.CredentialID || t.User != a.UserID || t.Account != a.AccountID:
+	case !signedIn(a) || t.Session != a.CredentialID || t.User != a.UserID || t.Active != a.AccountID:
 		return t, badTicket("This page was shown to another session, or for another account. Start again.")
 	case !tx.Now.Before(t.Expires):
 		return t, badTicket("This page was open for too long. Start again.")
-	case !grantable(a).Has(t.Scopes):
+	}
+	if a, err = s.acting(tx, a, t.Account); err != nil {
+		return t, err
+	}
+	if !grantable(a).Has(t.Scopes) {
 		return t, badTicket("Your rights have changed since the page was shown. Start again.")
 	}
+	tx.Account = t.Account
 	return t, nil
+}
+
+// acting is the person in one of their accounts: the session's, or another
+// that they chose. It holds nothing in an account that they do not belong to.
+func (s *Service) acting(tx *db.Tx, a policy.Actor, account string) (policy.Actor, error) {
+	if account == a.AccountID {
+		return a, nil
+	}
+	return s.Within(tx, a, account)
 }
 
 func badTicket(detail string) *fault.Error { return fault.New(fault.Invalid, "bad-ticket", detail) }
@@ -132,32 +154,76 @@ func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, erro
 		return toSignIn(authorizePath + "?" + in.query()), nil
 	}
 	base := op.RequestOf(ctx).BaseURL
-	scopes, err := narrow(in.Scope, a)
-	if bad := in.check(base); bad != nil {
-		err = bad
+	var names namesRow
+	var accounts []choice
+	var sealed string
+	var scopes policy.Set
+	err := in.check(base)
+	if err == nil {
+		err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+			if accounts, err = s.choices(tx, a, in.Account); err != nil {
+				return err
+			}
+			active := a.AccountID
+			for _, c := range accounts {
+				if c.Chosen {
+					if a, err = s.acting(tx, a, c.ID); err != nil {
+						return err
+					}
+				}
+			}
+			if scopes, err = narrow(in.Scope, a); err != nil {
+				return err
+			}
+			if names, err = namesOf.One(tx, a.AccountID, a.UserID); err != nil {
+				return err
+			}
+			sealed, err = s.issue(sealConsent, ticket{
+				ID: id.New(), Session: a.CredentialID, User: a.UserID, Account: a.AccountID, Active: active, Expires: tx.Now.Add(ticketLife), Scopes: scopes,
+				Name: client.Name, Client: clientKey(in.ClientID), Redirect: in.RedirectURI, State: in.State, Challenge: in.Challenge,
+			})
+			return err
+		})
 	}
-	if err != nil {
+	if fault.IsKind(err, fault.Invalid) && rfcErrors[fault.From(err).Slug] {
 		return redirect(base, in.RedirectURI, in.State, fault.From(err), ""), nil
 	}
-	var names namesRow
-	var sealed string
-	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		if names, err = namesOf.One(tx, a.AccountID, a.UserID); err != nil {
-			return err
-		}
-		sealed, err = s.issue(sealConsent, ticket{
-			ID: id.New(), Session: a.CredentialID, User: a.UserID, Account: a.AccountID, Expires: tx.Now.Add(ticketLife), Scopes: scopes,
-			Name: client.Name, Client: clientKey(in.ClientID), Redirect: in.RedirectURI, State: in.State, Challenge: in.Challenge,
-		})
-		return err
-	})
 	if err != nil {
 		return op.Reply{}, err
 	}
 	return render(200, consentPage, consent{
 		Action: authorizePath, Name: client.Name, User: names.Login, Account: names.Account, Scopes: scopes.Names(), Ticket: sealed,
-		Destination: destination(in.RedirectURI), Days: int(tokenLife.Hours() / 24),
+		Destination: destination(in.RedirectURI), Days: int(tokenLife.Hours() / 24), Accounts: accounts, Request: in.members(),
 	}, source(in.RedirectURI))
+}
+
+// choice is one of the accounts that a person may let the program act in.
+type choice struct {
+	ID     string
+	Login  string
+	Chosen bool `db:"-"`
+}
+
+// choices are the person's accounts, with the one marked that they chose, by
+// login or id, or else the one their session acts in. A session that is good
+// in its account only has no choice.
+func (s *Service) choices(tx *db.Tx, a policy.Actor, chosen string) ([]choice, error) {
+	if a.Bound {
+		return nil, nil
+	}
+	all, err := accountsOf.All(tx, a.UserID)
+	if err != nil {
+		return nil, err
+	}
+	found := false
+	for i := range all {
+		all[i].Chosen = chosen != "" && (all[i].Login == chosen || all[i].ID == chosen)
+		found = found || all[i].Chosen
+	}
+	for i := range all {
+		all[i].Chosen = all[i].Chosen || !found && all[i].ID == a.AccountID
+	}
+	return all, nil
 }
 
 type decisionIn struct {

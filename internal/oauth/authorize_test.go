@@ -240,3 +240,39 @@ func TestOneCodeOneToken(t *testing.T) {
 		}
 	})
 }
+
+// A person may let a program act in another account of theirs than the one
+// their session acts in: with the rights they have there, and the session
+// stays where it is.
+func TestAccountIsPicked(t *testing.T) {
+	onBoth(t, func(t *testing.T, y *yard) {
+		page := y.call(answer{200, nil}, "GET", y.request(), owner, "").Body.String()
+		for _, want := range []string{`<option value="acme" selected>`, `<option value="rival">`, `name="state" value="s&amp;1"`, `name="code_challenge" value="` + challenge + `"`} {
+			if !strings.Contains(page, want) {
+				t.Errorf("the screen lacks %s:\n%s", want, page)
+			}
+		}
+		ticket := y.shown(y.request("account", "rival"), owner)
+		q := y.heard(y.call(answer{303, nil}, "POST", authorizePath, owner, decision(ticket, "authorize")))
+		var g Grant
+		y.call(answer{200, &g}, "POST", tokenPath, "", y.exchange(q.Get("code")))
+		if g.Scope != "read:tasks" {
+			t.Errorf("in rival it gets %q", g.Scope)
+		}
+		var in []string
+		y.read(func(tx *db.Tx) (err error) {
+			in, err = tokenAccounts.All(tx)
+			return err
+		})
+		if len(in) != 1 || in[0] != "rival" {
+			t.Errorf("the token acts in %v", in)
+		}
+		// One that is not theirs is not picked.
+		page = y.call(answer{200, nil}, "GET", y.request("account", "nobodys"), owner, "").Body.String()
+		if !strings.Contains(page, `<option value="acme" selected>`) || !strings.Contains(page, "in the account <strong>acme</strong>") {
+			t.Errorf("another's account:\n%s", page)
+		}
+		// The decision is about the account that was shown.
+		y.refused("bad-ticket", "POST", authorizePath, "s1 rival read:tasks", decision(y.shown(y.request("account", "rival"), owner), "authorize"))
+	})
+}

@@ -163,7 +163,7 @@ func (s *Service) showDevice(ctx context.Context, in devicePageIn) (op.Reply, er
 			return err
 		}
 		sealed, err = s.issue(sealDevice, ticket{
-			ID: d.Hash, Session: a.CredentialID, User: a.UserID, Account: a.AccountID, Expires: d.ExpiresAt, Scopes: scopes, Name: d.Name,
+			ID: d.Hash, Session: a.CredentialID, User: a.UserID, Account: a.AccountID, Active: a.AccountID, Expires: d.ExpiresAt, Scopes: scopes, Name: d.Name,
 		})
 		return err
 	})

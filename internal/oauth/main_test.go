@@ -34,12 +34,13 @@ const (
 )
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	addUser    = db.S(`INSERT INTO users (id, login, name, email, created_at) VALUES ($1, $1, $1, $1 || '@example.com', 0)`)
-	addMember  = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, 'owner', 0)`)
-	liveTokens = db.Q[string](`SELECT scopes FROM tokens WHERE revoked_at IS NULL ORDER BY created_at`)
-	audited    = db.Q[struct{ Actor, Kind string }](`SELECT actor, kind FROM audit WHERE account_id = $1 ORDER BY at, id`)
-	countCodes = db.Q[int64](`SELECT COUNT(*) FROM oauth_codes`)
+	addAccount    = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
+	addUser       = db.S(`INSERT INTO users (id, login, name, email, created_at) VALUES ($1, $1, $1, $1 || '@example.com', 0)`)
+	addMember     = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, 'owner', 0)`)
+	liveTokens    = db.Q[string](`SELECT scopes FROM tokens WHERE revoked_at IS NULL ORDER BY created_at`)
+	audited       = db.Q[struct{ Actor, Kind string }](`SELECT actor, kind FROM audit WHERE account_id = $1 ORDER BY at, id`)
+	tokenAccounts = db.Q[string](`SELECT account_id FROM tokens ORDER BY created_at`)
+	countCodes    = db.Q[int64](`SELECT COUNT(*) FROM oauth_codes`)
 )
 
 // yard is the service with ada, who is in acme and in rival, and a clock that
@@ -75,7 +76,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 			}
 			y := &yard{t: t, now: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)}
 			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: y.clock})
-			y.Service = &Service{DB: d, Ring: ring, Tokens: &token.Service{DB: d, Dropped: func(string) {
+			y.Service = &Service{DB: d, Ring: ring, Within: within, Tokens: &token.Service{DB: d, Dropped: func(string) {
 				y.mu.Lock()
 				defer y.mu.Unlock()
 				y.dropped++
@@ -115,6 +116,21 @@ func session(_ context.Context, r *http.Request) (policy.Actor, error) {
 	}
 	scopes, _ := policy.ParseScopes(words[2:])
 	return policy.Actor{Credential: policy.Session, CredentialID: words[0], UserID: "ada", AccountID: words[1], Scopes: scopes}, nil
+}
+
+// within lets ada read tasks in rival and do everything in acme, and nobody be
+// anywhere else.
+func within(_ *db.Tx, a policy.Actor, account string) (policy.Actor, error) {
+	a.AccountID = account
+	switch account {
+	case "acme":
+		a.Scopes = ^policy.Set(0)
+	case "rival":
+		a.Scopes = policy.Scopes(policy.ReadTasks)
+	default:
+		a.Scopes = 0
+	}
+	return a, nil
 }
 
 // owner is a session with every scope there is, so that what an operator token

@@ -47,6 +47,9 @@ type Service struct {
 	DB     *db.DB
 	Ring   *seal.Keyring
 	Tokens *token.Service
+	// Within is who a person's session would be in another account of theirs:
+	// with the rights they have there, which are none if it is not theirs.
+	Within func(tx *db.Tx, a policy.Actor, account string) (policy.Actor, error)
 }
 
 // ProtectedResource describes the MCP endpoint (RFC 9728).

@@ -16,11 +16,11 @@ const (
 // cookie, the sealed ticket or the code is what authenticates.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: "service.oauth_protected_resource", Method: "GET", Path: "/.well-known/oauth-protected-resource", Group: group, Rule: policy.Public(), Lenient: true,
+		op.New(op.Row{ID: "service.oauth_protected_resource", AnyOrigin: true, Method: "GET", Path: "/.well-known/oauth-protected-resource", Group: group, Rule: policy.Public(), Lenient: true,
 			Summary: "The MCP endpoint as a protected resource (RFC 9728)"}, s.protectedResource),
-		op.New(op.Row{ID: "service.oauth_protected_resource_mcp", Method: "GET", Path: ProtectedPath, Group: group, Rule: policy.Public(), Lenient: true,
+		op.New(op.Row{ID: "service.oauth_protected_resource_mcp", AnyOrigin: true, Method: "GET", Path: ProtectedPath, Group: group, Rule: policy.Public(), Lenient: true,
 			Summary: "The same document where a challenge of the MCP endpoint points"}, s.protectedResource),
-		op.New(op.Row{ID: "service.oauth_authorization_server", Method: "GET", Path: "/.well-known/oauth-authorization-server", Group: group, Rule: policy.Public(), Lenient: true,
+		op.New(op.Row{ID: "service.oauth_authorization_server", AnyOrigin: true, Method: "GET", Path: "/.well-known/oauth-authorization-server", Group: group, Rule: policy.Public(), Lenient: true,
 			Summary: "The authorization server's metadata (RFC 8414)"}, s.authorizationServer),
 		op.New(op.Row{ID: "service.oauth_authorize", Method: "GET", Path: authorizePath, Group: group, Rule: policy.Public(), Lenient: true, NoStore: true, Recast: recast,
 			Also: []int{303}, Refuses: refusals("invalid_client", "invalid_request"),
@@ -28,10 +28,10 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "service.oauth_consent", Method: "POST", Path: authorizePath, Group: group, Rule: policy.Public(), Form: true, NoStore: true, Recast: recast,
 			Status: 303, Refuses: refusals("bad-ticket", "invalid_request"),
 			Summary: "Authorize or cancel, as the consent screen was answered"}, s.decide),
-		op.New(op.Row{ID: "service.oauth_token", Method: "POST", Path: tokenPath, Group: group, Rule: policy.Public(), Form: true, Lenient: true, NoStore: true, Recast: recast,
+		op.New(op.Row{ID: "service.oauth_token", AnyOrigin: true, Method: "POST", Path: tokenPath, Group: group, Rule: policy.Public(), Form: true, Lenient: true, NoStore: true, Recast: recast,
 			Refuses: refusals("invalid_request", "invalid_client", "invalid_grant", "unsupported_grant_type", "invalid_target"),
 			Summary: "Exchange an authorization code for a token"}, s.exchange),
-		op.New(op.Row{ID: "service.oauth_register", Method: "POST", Path: registerPath, Group: group, Rule: policy.Public(), Lenient: true, NoStore: true, Recast: recast,
+		op.New(op.Row{ID: "service.oauth_register", AnyOrigin: true, Method: "POST", Path: registerPath, Group: group, Rule: policy.Public(), Lenient: true, NoStore: true, Recast: recast,
 			Status: 201, MaxBody: 64 << 10, PerAddress: 30, Refuses: refusals("invalid_redirect_uri", "invalid_client_metadata"),
 			Summary: "Register a public client; nothing is stored (RFC 7591)"}, s.register),
 

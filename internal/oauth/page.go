@@ -15,6 +15,7 @@ import (
 const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:30rem;margin:3rem auto;padding:0 1rem;color:#1b1f24;overflow-wrap:anywhere}
 h1{font-size:1.4rem} ul{columns:2;padding-left:1.2rem} code{font-size:.9em} small{color:#57606a}
 input{width:100%;box-sizing:border-box;padding:.55rem;border:1px solid #8c959f;border-radius:6px;font:inherit}
+select{padding:.5rem;border:1px solid #8c959f;border-radius:6px;background:#fff;font:inherit}
 button{margin:1.5rem .75rem 0 0;padding:.6rem 1.2rem;border:1px solid #8c959f;border-radius:6px;background:#fff;font:inherit;font-weight:600}
 button.yes{border-color:#0b6b4f;background:#0b6b4f;color:#fff}`
 
@@ -33,7 +34,9 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{"style": func(
 {{define "decide"}}<form method="post" action="{{.Action}}"><input type="hidden" name="ticket" value="{{.Ticket}}">
 <button class="yes" name="decision" value="authorize">Authorize</button><button name="decision" value="cancel">Cancel</button></form>{{end}}
 
-{{define "consent"}}{{template "top" "Authorize a program"}}<p>A program that calls itself <strong><bdi>{{.Name}}</bdi></strong> asks to act for you, <strong>{{.User}}</strong>, in the account <strong>{{.Account}}</strong>, with these rights:</p>
+{{define "consent"}}{{template "top" "Authorize a program"}}{{if gt (len .Accounts) 1}}<form method="get" action="{{.Action}}">{{range $name, $value := .Request}}{{if $value}}<input type="hidden" name="{{$name}}" value="{{$value}}">{{end}}{{end}}
+<label for="account">Account</label> <select id="account" name="account">{{range .Accounts}}<option value="{{.Login}}"{{if .Chosen}} selected{{end}}>{{.Login}}</option>{{end}}</select> <button>Change</button></form>
+{{end}}<p>A program that calls itself <strong><bdi>{{.Name}}</bdi></strong> asks to act for you, <strong>{{.User}}</strong>, in the account <strong>{{.Account}}</strong>, with these rights:</p>
 {{template "scopes" .Scopes}}
 <p>If you authorize it, your browser goes to <strong>{{.Destination}}</strong>, and the program gets a token for {{.Days}} days, which you can revoke at any time. Anybody can give a program any name: go on only if you have just started it yourself.</p>
 {{template "decide" .}}</body></html>
@@ -62,6 +65,10 @@ type consent struct {
 	Action, Name, Code, User, Account, Ticket, Destination string
 	Scopes                                                 []string
 	Days                                                   int
+	// On the consent screen: where the person may let the program act, and the
+	// request, to be shown again for another account.
+	Accounts []choice
+	Request  map[string]string
 }
 
 type said struct{ Title, Text string }

@@ -55,6 +55,7 @@ var (
 	spendDevice  = db.S(`UPDATE oauth_devices SET token_id = $3 WHERE account_id = $1 AND hash = $2`)
 	purgeDevices = db.S(`DELETE FROM oauth_devices WHERE expires_at < $1`)
 
-	namesOf = db.Q[namesRow](`SELECT u.login, a.login AS account FROM users u JOIN memberships m ON m.user_id = u.id
+	accountsOf = db.Q[choice](`SELECT a.id, a.login FROM memberships m JOIN accounts a ON a.id = m.account_id WHERE m.user_id = $1 ORDER BY a.login`)
+	namesOf    = db.Q[namesRow](`SELECT u.login, a.login AS account FROM users u JOIN memberships m ON m.user_id = u.id
 		JOIN accounts a ON a.id = m.account_id WHERE a.id = $1 AND u.id = $2`)
 )
