@@ -40,11 +40,18 @@ type putIn struct {
 	Name  string `json:"name" minLength:"1" maxLength:"5"`
 }
 
-// serve runs the endpoint beside the routes of a few ops. The bearer is the
-// list of its scopes.
+// serve runs things until the test ends.
 func serve(t *testing.T) *httptest.Server {
 	t.Helper()
 	now := time.Unix(1_700_000_000, 0)
+	s := httptest.NewServer(things(limit.New(func() time.Time { return now })))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// things is the endpoint beside the routes of a few ops. The bearer is the list
+// of its scopes.
+func things(limits limit.Limiter) http.Handler {
 	get := func(_ context.Context, in getIn) (thing, error) {
 		if in.Owner == "nobody" {
 			return thing{}, fault.Missing("thing")
@@ -63,8 +70,8 @@ func serve(t *testing.T) *httptest.Server {
 		op.New(op.Row{ID: "thing.delete", Method: "DELETE", Path: "/v1/{owner}/thing", Rule: policy.Require(policy.WriteRepos), Group: "Things", Summary: "Gone"}, get),
 		op.New(op.Row{ID: "thing.free", Method: "GET", Path: "/v1/free", Rule: policy.Public(), Group: "Things", Summary: "Free"}, func(context.Context, op.None) (op.None, error) { return op.None{}, nil }),
 	}
-	h := op.Handler(op.Guard{
-		BaseURL: "http://yard", Limits: limit.New(func() time.Time { return now }),
+	return op.Handler(op.Guard{
+		BaseURL: "http://yard", Limits: limits,
 		Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
 			token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 			if token == "" {
@@ -77,9 +84,6 @@ func serve(t *testing.T) *httptest.Server {
 			return policy.Actor{Credential: policy.PAT, CredentialID: token, AccountID: "acme", Scopes: scopes}, nil
 		},
 	}, append(ops, mcp.New("test", ops).Ops()...))
-	s := httptest.NewServer(h)
-	t.Cleanup(s.Close)
-	return s
 }
 
 // bearer adds a token to every request.

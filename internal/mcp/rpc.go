@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -112,7 +113,23 @@ func reply(id jsontext.Value, result any, err *rpcError) op.Reply {
 	if err != nil {
 		r.Status = err.status
 	}
+	if l, ok := result.(listed); ok {
+		r.Body = l.splice(r.Body.(response))
+	}
 	return r
+}
+
+// splice encodes a list around its tools, which are long and encoded already.
+func (l listed) splice(r response) any {
+	const end = "null}}"
+	r.Result = listed{l.settled, jsontext.Value("null")}
+	frame, err := json.Marshal(r)
+	frame, ok := bytes.CutSuffix(frame, []byte(end))
+	if err != nil || !ok {
+		r.Result = l
+		return r
+	}
+	return slices.Concat(frame, l.Tools, []byte(end[len("null"):]))
 }
 
 // revision checks that header and message name the same revision, and one we
@@ -121,7 +138,7 @@ func revision(ctx context.Context, f *frame) *rpcError {
 	header := op.Header(ctx, "Mcp-Protocol-Version")
 	if header != "" && !slices.Contains(revisions, header) {
 		err := failure(http.StatusBadRequest, unknownRevision, "This revision of the protocol is not supported.")
-		err.Data = map[string]any{"supported": revisions, "requested": header}
+		err.Data = map[string]any{"supported": revisions, "requested": strings.ToValidUTF8(header, "\uFFFD")}
 		return err
 	}
 	var meta string
