@@ -28,6 +28,13 @@ type Authorizer interface {
 	Authorize(ctx context.Context, token string, api API, model string) (Grant, error)
 }
 
+// Reserver sets the cost of a call aside before it is made, so that no budget
+// is ever overshot. It answers how much, between q.Least and q.Most; a refusal
+// is a fault. Every amount comes back to the Recorder in Usage.Reserved.
+type Reserver interface {
+	Reserve(ctx context.Context, g Grant, q Quote) (micros int64, err error)
+}
+
 // Recorder takes the account of every billed call that was sent upstream,
 // whole or not. For a stream it runs before the end of the answer goes out, so
 // a caller that has read a stream to its end finds it counted. The context
@@ -36,10 +43,11 @@ type Recorder interface {
 	Record(ctx context.Context, g Grant, u Usage)
 }
 
-// Config is what a gateway is made of. Authorizer, Recorder, Logger and Now
-// are required.
+// Config is what a gateway is made of. Authorizer, Reserver, Recorder, Logger
+// and Now are required.
 type Config struct {
 	Authorizer Authorizer
+	Reserver   Reserver
 	Recorder   Recorder
 	Logger     *slog.Logger
 	Now        func() time.Time // measures how long a call takes
@@ -134,6 +142,15 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		model = q.Model
 	}
 	c := &call{gateway: g, grant: grant, at: at, q: q, usage: Usage{API: at.API, Model: model, Streamed: q.Stream}}
+	if at.Billed() {
+		if err := c.reserve(r.Context()); err != nil {
+			if fault.From(err).Kind == fault.Internal {
+				g.Logger.Error("model call not reserved", "error", err)
+			}
+			Refuse(w, at.API, RefusalOf(err))
+			return
+		}
+	}
 	if grant.Route.Provider == Scripted {
 		err = c.script(w, r)
 	} else {
@@ -173,9 +190,24 @@ type call struct {
 	q     *Request
 	meter *Meter // set when the answer's body begins
 	usage Usage
+	cap   int64 // on the output, lower than the caller's; 0: as it came
 }
 
-func (c *call) body() []byte { return c.q.Body(c.usage.Model, c.at.API == Chat) }
+// reserve sets the most that the call may cost aside, and lowers the cap on its
+// output when less is left.
+func (c *call) reserve(ctx context.Context) error {
+	q := c.Prices.Quote(c.grant.Route.Provider, c.usage.Model, c.q)
+	micros, err := c.Reserver.Reserve(ctx, c.grant, q)
+	if err != nil {
+		return err
+	}
+	c.usage.Reserved, c.cap = micros, q.Cap(micros)
+	return nil
+}
+
+func (c *call) body() []byte {
+	return c.q.Body(Edits{Model: c.usage.Model, CountChat: c.at.API == Chat, MaxOutput: c.cap, API: c.at.API})
+}
 
 // forward sends the call to the provider. An error means that the caller did
 // not get a whole answer.

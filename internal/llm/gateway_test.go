@@ -42,6 +42,19 @@ type desk struct {
 	deny  error
 	usage chan llm.Usage
 	asked []string
+	left  *int64 // what calls may cost; nil: anything
+}
+
+func (d *desk) Reserve(_ context.Context, _ llm.Grant, q llm.Quote) (int64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.left == nil:
+		return q.Most, nil
+	case *d.left < q.Least:
+		return 0, fault.New(fault.PaymentRequired, "budget_exhausted", "There is no room.")
+	}
+	return min(*d.left, q.Most), nil
 }
 
 func (d *desk) Authorize(_ context.Context, t string, api llm.API, model string) (llm.Grant, error) {
@@ -81,7 +94,7 @@ func gateway(t testing.TB, d *desk, change func(*llm.Config)) (url string, logs 
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := llm.Config{Authorizer: d, Recorder: d, Now: time.Now, Scripted: scripted.New(scenarios),
+	c := llm.Config{Authorizer: d, Reserver: d, Recorder: d, Now: time.Now, Scripted: scripted.New(scenarios),
 		Logger: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	if change != nil {
 		change(&c)
@@ -161,7 +174,10 @@ func TestEveryAPIIsCarriedAndCounted(t *testing.T) {
 				if u.Duration <= 0 {
 					t.Error("it took no time")
 				}
-				u.Duration = 0
+				if u.Reserved < cost {
+					t.Errorf("%d set aside for a call of %d", u.Reserved, cost)
+				}
+				u.Duration, u.Reserved = 0, 0
 				expect := llm.Usage{Tokens: llm.Tokens{InputTokens: 10, OutputTokens: 4, CacheReadTokens: 2},
 					API: api, Model: "big", CostMicros: &cost, Status: 200, Streamed: stream}
 				if d := cmp.Diff(expect, u); d != "" {

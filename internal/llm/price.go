@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"regexp"
@@ -28,7 +29,11 @@ type family struct {
 	provider                             Provider
 	name                                 string
 	input, output, cacheRead, cacheWrite int64
+	maxOutput                            int64 // tokens
 }
+
+// defaultMaxOutput is what no model in the table exceeds unless its row says so.
+const defaultMaxOutput = 128_000
 
 // DefaultPrices is the table that the program carries.
 var DefaultPrices = sync.OnceValue(func() *Prices {
@@ -48,6 +53,7 @@ func ParsePrices(text []byte) (*Prices, error) {
 		Output     *float64 `yaml:"output"`
 		CacheRead  *float64 `yaml:"cache_read"`
 		CacheWrite *float64 `yaml:"cache_write"`
+		MaxOutput  int64    `yaml:"max_output"`
 	}
 	var file struct {
 		AsOf   string `yaml:"as_of"`
@@ -76,7 +82,10 @@ func ParsePrices(text []byte) (*Prices, error) {
 			}
 			return int64(*price*1e6 + 0.5), nil
 		}
-		f := family{provider: r.Provider, name: r.Family}
+		if r.MaxOutput < 0 || r.MaxOutput > 1<<31 {
+			return nil, fmt.Errorf("price table: row %d: %d is no max_output", i+1, r.MaxOutput)
+		}
+		f := family{provider: r.Provider, name: r.Family, maxOutput: cmp.Or(r.MaxOutput, defaultMaxOutput)}
 		var errs [4]error
 		f.input, errs[0] = or(r.Input, 0)
 		f.output, errs[1] = or(r.Output, 0)
@@ -100,7 +109,18 @@ var snapshot = regexp.MustCompile(`^[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$`)
 // family's dated snapshots, nothing else that begins alike; "*" covers every
 // other model of a provider.
 func (p *Prices) Cost(provider Provider, model string, t Tokens) *int64 {
-	f, ok := p.find(provider, model)
+	f, ok := p.row(provider, model)
+	if !ok {
+		return nil
+	}
+	sum := t.InputTokens*f.input + t.OutputTokens*f.output + t.CacheReadTokens*f.cacheRead + t.CacheWriteTokens*f.cacheWrite
+	micros := (sum + 500_000) / 1_000_000
+	return &micros
+}
+
+// row finds the price of a model.
+func (p *Prices) row(provider Provider, model string) (f family, ok bool) {
+	f, ok = p.find(provider, model)
 	if !ok && provider == OpenRouter {
 		// It passes the makers' own prices on, under vendor/model.
 		vendor, name, _ := strings.Cut(model, "/")
@@ -109,12 +129,7 @@ func (p *Prices) Cost(provider Provider, model string, t Tokens) *int64 {
 		}
 		f, ok = p.find(Provider(vendor), name)
 	}
-	if !ok {
-		return nil
-	}
-	sum := t.InputTokens*f.input + t.OutputTokens*f.output + t.CacheReadTokens*f.cacheRead + t.CacheWriteTokens*f.cacheWrite
-	micros := (sum + 500_000) / 1_000_000
-	return &micros
+	return f, ok
 }
 
 func (p *Prices) find(provider Provider, model string) (best family, ok bool) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"yardmaster/internal/fault"
@@ -20,13 +21,35 @@ const MaxBody = 32 << 20
 type Request struct {
 	Model  string
 	Stream bool
+	// MaxOutput is the caller's cap on output tokens; 0 without one.
+	MaxOutput int64
+	// Choices is how many answers are asked for, at least 1.
+	Choices int64
 
 	body           []byte
 	open           int // offset behind the opening brace
 	model, options span
+	output         span // of the cap
+	thinking       bool // a part of the cap is promised to something else
 }
 
 type span struct{ from, to int }
+
+// readMembers are the members of a call that a gateway reads, the cap on the
+// output under the names of the three APIs.
+var readMembers = []string{"model", "stream", "stream_options", "thinking", "n", "max_tokens", "max_completion_tokens", "max_output_tokens"}
+
+// amount reads a number of tokens or answers; null is 0.
+func amount(raw []byte) (int64, error) {
+	if string(raw) == "null" {
+		return 0, nil
+	}
+	var n int64
+	if err := json.Unmarshal(raw, &n); err != nil || n < 0 || n > 1<<31 {
+		return 0, errors.New("not a count")
+	}
+	return n, nil
+}
 
 var errNotObject = errors.New("the body is not a JSON object")
 
@@ -57,11 +80,10 @@ func tooLarge(limit int64) error {
 	return fault.Newf(fault.TooLarge, "", "The body is larger than %d bytes.", limit)
 }
 
-// ParseRequest finds the members model, stream and stream_options of a JSON
-// object. A member that is there twice is refused: two parsers could read two
+// ParseRequest finds the members of a JSON object that a gateway must know. A member that is there twice is refused: two parsers could read two
 // different calls from such a body.
 func ParseRequest(body []byte) (*Request, error) {
-	q := &Request{body: body}
+	q := &Request{body: body, Choices: 1}
 	s := cursor{b: body}
 	if !s.take('{') {
 		return nil, errNotObject
@@ -84,7 +106,7 @@ func ParseRequest(body []byte) (*Request, error) {
 			return nil, fmt.Errorf("malformed JSON at byte %d", s.at)
 		}
 		name := strings.ToLower(key)
-		if name != "model" && name != "stream" && name != "stream_options" {
+		if !slices.Contains(readMembers, name) {
 			continue
 		}
 		if slices.Contains(seen, name) || name != key {
@@ -100,6 +122,20 @@ func ParseRequest(body []byte) (*Request, error) {
 			err = json.Unmarshal(raw, &q.Stream)
 		case "stream_options":
 			q.options = value
+		case "thinking":
+			q.thinking = true
+		case "n":
+			q.Choices, err = amount(raw)
+			q.Choices = max(q.Choices, 1)
+		default: // a cap on the output, under one of its names
+			if string(raw) == "null" {
+				continue
+			}
+			if q.output.to > 0 {
+				return nil, errors.New("the output is capped twice")
+			}
+			q.output = value
+			q.MaxOutput, err = amount(raw)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s has the wrong type", name)
@@ -114,28 +150,43 @@ func ParseRequest(body []byte) (*Request, error) {
 // Bytes is the size of the body as it came.
 func (q *Request) Bytes() int { return len(q.body) }
 
-// Body is the body to send on: with another model if model is not empty, and
-// with the request for a count at the end of a stream of chat completions if
-// countChat is set. What need not change is copied, not encoded again.
-func (q *Request) Body(model string, countChat bool) []byte {
+// Edits are what a gateway changes in a call's body.
+type Edits struct {
+	Model     string // another model, unless empty
+	CountChat bool   // ask for a count at the end of a stream of chat completions
+	MaxOutput int64  // a lower cap on the output, unless 0
+	API       API    // decides the name of a cap that is not there yet
+}
+
+// Body is the body to send on. What need not change is copied, not encoded
+// again.
+func (q *Request) Body(e Edits) []byte {
 	type edit struct {
 		span
 		text []byte
 	}
 	var edits []edit
-	if model != "" && model != q.Model {
-		quoted, _ := json.Marshal(model) // a string cannot fail
+	if e.Model != "" && e.Model != q.Model {
+		quoted, _ := json.Marshal(e.Model) // a string cannot fail
 		if q.model.to == 0 {
 			edits = append(edits, edit{span{q.open, q.open}, q.member("model", quoted)})
 		} else {
 			edits = append(edits, edit{q.model, quoted})
 		}
 	}
-	if countChat && q.Stream {
+	if e.CountChat && q.Stream {
 		if q.options.to == 0 {
 			edits = append(edits, edit{span{q.open, q.open}, q.member("stream_options", []byte(`{"include_usage":true}`))})
 		} else if text, ok := withUsage(q.body[q.options.from:q.options.to]); ok {
 			edits = append(edits, edit{q.options, text})
+		}
+	}
+	if e.MaxOutput > 0 {
+		n := strconv.AppendInt(nil, e.MaxOutput, 10)
+		if q.output.to == 0 {
+			edits = append(edits, edit{span{q.open, q.open}, q.member(e.API.capName(), n)})
+		} else {
+			edits = append(edits, edit{q.output, n})
 		}
 	}
 	if len(edits) == 0 {

@@ -28,12 +28,12 @@ func TestRequestBody(t *testing.T) {
 			t.Errorf("%s: %v", c.in, err)
 			continue
 		}
-		if d := cmp.Diff(c.want, string(q.Body(c.model, true))); d != "" {
+		if d := cmp.Diff(c.want, string(q.Body(Edits{Model: c.model, CountChat: true}))); d != "" {
 			t.Errorf("%s: %s", c.in, d)
 		}
 	}
 	q, err := ParseRequest([]byte(`{"model":"a","stream":true}`))
-	if err != nil || string(q.Body("", false)) != `{"model":"a","stream":true}` || !q.Stream || q.Model != "a" {
+	if err != nil || string(q.Body(Edits{})) != `{"model":"a","stream":true}` || !q.Stream || q.Model != "a" {
 		t.Errorf("%v %v", q, err)
 	}
 }
@@ -70,7 +70,7 @@ func FuzzParseRequest(f *testing.F) {
 		if s, ok := before["stream"].(bool); ok && s != q.Stream {
 			t.Fatalf("stream %v", q.Stream)
 		}
-		out := q.Body("another", true)
+		out := q.Body(Edits{Model: "another", CountChat: true})
 		if err := json.Unmarshal(out, &after); err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}

@@ -29,6 +29,7 @@ type Usage struct {
 	API        API
 	Model      string // as the provider was asked
 	CostMicros *int64 // micro-dollars; nil: no price is known
+	Reserved   int64  // micro-dollars that were set aside for the call
 	Duration   time.Duration
 	Status     int // of the answer to the caller; 0 when there was none
 	Streamed   bool

@@ -1,0 +1,184 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"yardmaster/internal/fault"
+)
+
+// Caller makes the platform's own calls. They go through a gateway like those
+// of agents, so that the same keys, prices and accounts hold for them.
+type Caller struct {
+	Gateway http.Handler
+}
+
+// Prompt is one call for a text: no tools, no stream.
+type Prompt struct {
+	API      API // Messages or Chat
+	Provider Provider
+	Model    string
+	System   string
+	// Turns are what was said so far: prompts and answers in turn, a prompt
+	// first and last.
+	Turns     []string
+	MaxTokens int // of the answer
+}
+
+// maxText is the longest answer that is read, in bytes.
+const maxText = 1 << 20
+
+type said struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// Complete makes a call with a token that the gateway's Authorizer knows, and
+// returns the text of the answer. Errors are faults, with the slugs of a
+// gateway's refusals; an answer that was cut off is one.
+func (c Caller) Complete(ctx context.Context, token string, p Prompt) (string, error) {
+	path, body := "/v1/chat/completions", map[string]any{"model": p.Model}
+	var messages []said
+	switch {
+	case p.API == Messages:
+		path, body["system"], body["max_tokens"] = "/v1/messages", p.System, p.MaxTokens
+	case p.Provider == OpenAI: // its newer models refuse the other name
+		body["max_completion_tokens"] = p.MaxTokens
+	default:
+		body["max_tokens"] = p.MaxTokens
+	}
+	if p.API != Messages && p.System != "" {
+		messages = append(messages, said{"system", p.System})
+	}
+	for i, turn := range p.Turns {
+		messages = append(messages, said{[]string{"user", "assistant"}[i%2], turn})
+	}
+	body["messages"] = messages
+	text, err := json.Marshal(body)
+	if err != nil {
+		return "", err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, path, bytes.NewReader(text))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+token)
+	w := &answer{header: http.Header{}}
+	if err := w.serve(c.Gateway, req); err != nil {
+		return "", err
+	}
+	return w.text()
+}
+
+// answer keeps what a gateway writes.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header { return a.header }
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	if a.body.Len()+len(p) > maxText {
+		return 0, errors.New("the answer is too long")
+	}
+	return a.body.Write(p)
+}
+
+// serve runs the handler as a server would: a gateway gives up an answer that
+// has begun by a panic that means just that, and no other ends the process.
+func (a *answer) serve(h http.Handler, r *http.Request) (err error) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler:
+			err = unavailable("The model provider cut its answer short.", ErrCut)
+		default:
+			err = fmt.Errorf("the model gateway panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	h.ServeHTTP(a, r)
+	return r.Context().Err()
+}
+
+// text reads the answer of either API.
+func (a *answer) text() (string, error) {
+	var doc struct {
+		Error struct {
+			Message string `json:"message"`
+			Code    string `json:"code"`
+		} `json:"error"`
+		Content []struct { // messages
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"content"`
+		StopReason string     `json:"stop_reason"`
+		Choices    []struct { // chat
+			Message struct {
+				Content string `json:"content"`
+			} `json:"message"`
+			FinishReason string `json:"finish_reason"`
+		} `json:"choices"`
+	}
+	err := json.Unmarshal(a.body.Bytes(), &doc)
+	if a.status != http.StatusOK {
+		return "", refused(a.status, a.header.Get(FaultHeader), doc.Error.Code, doc.Error.Message)
+	}
+	if err != nil {
+		return "", unavailable("The model provider answered in a form that cannot be read.", err)
+	}
+	var b strings.Builder
+	cut := doc.StopReason == "max_tokens"
+	for _, part := range doc.Content {
+		if part.Type == "text" {
+			b.WriteString(part.Text)
+		}
+	}
+	if len(doc.Choices) > 0 {
+		b.WriteString(doc.Choices[0].Message.Content)
+		cut = cut || doc.Choices[0].FinishReason == "length"
+	}
+	if cut {
+		return "", unavailable("The model's answer was longer than it may be.", ErrCut)
+	}
+	return b.String(), nil
+}
+
+// refused turns a gateway's refusal back into a fault.
+func refused(status int, slug, code, message string) error {
+	kind := fault.Unprocessable
+	switch {
+	case status == http.StatusTooManyRequests:
+		kind = fault.RateLimited
+	case status >= 500:
+		kind = fault.Unavailable
+	case status == http.StatusPaymentRequired:
+		kind = fault.PaymentRequired
+	case status == http.StatusForbidden || status == http.StatusUnauthorized:
+		kind = fault.Forbidden
+	case status == http.StatusNotFound:
+		kind = fault.NotFound
+	}
+	if slug == "" {
+		slug = code
+	}
+	if message == "" {
+		message = fmt.Sprintf("The model provider answered %d.", status)
+	}
+	return fault.New(kind, slug, message)
+}

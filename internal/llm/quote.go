@@ -1,0 +1,64 @@
+package llm
+
+// leastOutput is the smallest cap, in tokens, that a gateway sets on a call
+// that the budget has no room for as it came.
+const leastOutput = 1024
+
+// Quote is what a call may cost, in micro-dollars. A model without a known
+// price is quoted at nothing: it cannot be held to a budget in dollars.
+type Quote struct {
+	Most  int64 // with as much output as the call allows
+	Least int64 // with the smallest cap the gateway may set; Most when it may set none
+
+	input, token int64 // the prompt, and one token of output in all answers: micro-dollars times a million
+	max          int64 // tokens of output that Most allows
+}
+
+// Quote bounds a call from above. A token is at least one byte of the body, and
+// its price the highest that input can have; the output is bounded by the
+// caller's cap, or by what the model can write.
+func (p *Prices) Quote(provider Provider, model string, q *Request) Quote {
+	f, ok := p.row(provider, model)
+	if !ok {
+		return Quote{}
+	}
+	out := f.maxOutput
+	if q.MaxOutput > 0 {
+		out = min(out, q.MaxOutput)
+	}
+	quote := Quote{
+		input: int64(q.Bytes()) * max(f.input, f.cacheWrite, f.cacheRead),
+		token: f.output * min(max(q.Choices, 1), 128), // no provider gives more answers at a time
+		max:   out,
+	}
+	quote.Most = quote.cost(out)
+	quote.Least = quote.Most
+	if !q.thinking {
+		quote.Least = quote.cost(min(out, leastOutput))
+	}
+	return quote
+}
+
+func (q Quote) cost(output int64) int64 {
+	return (q.input + output*q.token + 999_999) / 1_000_000
+}
+
+// Cap is the cap on the output that keeps a call within micros, which is at
+// least q.Least; 0 when it needs none.
+func (q Quote) Cap(micros int64) int64 {
+	if micros >= q.Most || q.token == 0 {
+		return 0
+	}
+	return max(min((micros*1_000_000-q.input)/q.token, q.max), 1)
+}
+
+// capName is the member that caps the output of a call.
+func (a API) capName() string {
+	switch a {
+	case Responses:
+		return "max_output_tokens"
+	case Messages:
+		return "max_tokens"
+	}
+	return "max_completion_tokens"
+}
