@@ -20,6 +20,16 @@ func (s *Service) Ops() []op.Op {
 			Summary: "A repository's sessions, newest first"}, s.listByProject),
 		op.New(op.Row{ID: "session.get", Method: "GET", Path: "/v1/sessions/{id}", Group: group, Rule: policy.Require(policy.ReadSessions),
 			Summary: "One session"}, s.get),
+		op.Stream(op.Row{ID: "session.events", Method: "GET", Path: "/v1/sessions/{id}/events", Group: group, Rule: policy.Require(policy.ReadSessions), Resume: true,
+			Summary: "Follow what happens in a session: backfill, tail, end"}, s.events),
+		op.New(op.Row{ID: "session.events_export", Method: "GET", Path: "/v1/sessions/{id}/events.jsonl", Group: group, Rule: policy.Require(policy.ReadSessions),
+			Summary: "Download what happened in a session, one JSON object a line"}, s.export),
+		op.New(op.Row{ID: "session.replay", Method: "POST", Path: "/v1/sessions/{id}/replay", Group: group, Rule: policy.Require(policy.ReadSessions),
+			Refuses: []op.Refusal{{Status: 409, Slug: "session_running"}},
+			Summary: "What another policy would have decided in a finished session; changes nothing"}, s.replay),
+		op.New(op.Row{ID: "session.message", Method: "POST", Path: "/v1/fleet/runs/{runId}/message", Group: group, Rule: policy.Require(policy.WriteSessions),
+			Refuses: []op.Refusal{{Status: 409, Slug: "no_live_channel"}},
+			Summary: "Say something to the agent of a live run, and wait for its answer"}, s.message),
 	}
 }
 

@@ -1,19 +1,23 @@
 // Package session is the conversations with models: which attempt had which,
 // with what model, and what it consumed. It is what the model gateway asks
-// whether a token may call (Authorize) and tells what a call cost (Record);
-// runs begin and end the sessions themselves.
+// whether a token may call (Authorize) and whether there is money for it
+// (Reserve), and tells what a call cost (Record); runs begin and end the
+// sessions themselves.
 package session
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/billing"
+	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/seal"
@@ -55,21 +59,34 @@ type Attempt struct {
 	Model     string // empty: the one that a call asks for
 }
 
-// Service is the llm.Authorizer and llm.Recorder of the gateway, and answers
-// for sessions.
+// Service is the llm.Authorizer, llm.Reserver and llm.Recorder of the gateway,
+// and answers for sessions.
 type Service struct {
 	DB     *db.DB
 	Keys   *billing.Service
+	Budget *budget.Service
 	Logger *slog.Logger
 	Clock  func() time.Time
 	// Resolve finds the live attempt of a token; ok is false for a token that
 	// is worth nothing.
 	Resolve func(ctx context.Context, token string) (a Attempt, ok bool, err error)
+	Hub     *event.Hub
+	// Say owes the agent of a live run of tx.Account a message; a run that
+	// cannot be reached is refused with no_live_channel. Await tells what
+	// became of it by the end of the wait.
+	Say   func(tx *db.Tx, runID, text string) (messageID string, err error)
+	Await func(ctx context.Context, runID, messageID string, wait time.Duration) (Outcome, error)
+	// Parse reads a policy file; the messages say what is wrong with it.
+	Parse func(yml string) (Candidate, []string)
+	// Calls carries the platform's own calls through the gateway.
+	Calls llm.Caller
 
+	reads  singleflight.Group // of the streams
 	writes sync.WaitGroup
 	mu     sync.Mutex
 	known  map[call]grant
 	owed   []owed
+	own    map[string]Attempt // hash of a token -> conversation of the platform's own
 }
 
 // remembered is how long a decision is used again. A revoked token or a
@@ -117,7 +134,13 @@ func (s *Service) Authorize(ctx context.Context, token string, api llm.API, _ st
 }
 
 func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm.Grant, error) {
-	a, ok, err := s.Resolve(ctx, token)
+	s.mu.Lock()
+	a, ok := s.own[seal.Hash(token)]
+	s.mu.Unlock()
+	var err error
+	if !ok {
+		a, ok, err = s.Resolve(ctx, token)
+	}
 	if err != nil {
 		return llm.Grant{}, err
 	}
@@ -179,6 +202,15 @@ type owed struct {
 	usage    llm.Usage
 }
 
+// Reserve sets aside what a call may cost. A refusal stops the session's run.
+func (s *Service) Reserve(ctx context.Context, g llm.Grant, q llm.Quote) (int64, error) {
+	h, ok := g.Session.(handle)
+	if !ok {
+		return 0, fmt.Errorf("reserve for a call of session %v, which is none", g.Session)
+	}
+	return s.Budget.Reserve(ctx, h.session, q.Most, q.Least)
+}
+
 // Record adds a call to its session. The answer does not wait until that is
 // stored, which would double what the gateway adds to a call: a process that
 // is killed can lose the accounts of its last moment (together), one that is
@@ -213,9 +245,16 @@ func (s *Service) flush() {
 	if len(all) == 0 {
 		return
 	}
+	calls := make([]budget.Call, len(all))
+	for i, o := range all {
+		calls[i] = budget.Call{Session: o.session, Account: o.account, Reserved: o.usage.Reserved, Cost: o.usage.CostMicros}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), recordTime)
 	defer cancel()
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := s.Budget.Settle(tx, calls); err != nil {
+			return err
+		}
 		for _, o := range all {
 			if err := add(tx, o.session, o.provider, o.usage); err != nil {
 				return err
@@ -229,23 +268,15 @@ func (s *Service) flush() {
 		}
 		return nil
 	})
-	if err == nil || s.Logger == nil {
+	if err == nil {
+		return
+	}
+	s.Budget.Abandon(calls)
+	if s.Logger == nil {
 		return
 	}
 	for _, o := range all {
 		s.Logger.Error("model call is not accounted for", "session", o.session, "provider", o.provider, "model", o.usage.Model,
 			"input_tokens", o.usage.InputTokens, "output_tokens", o.usage.OutputTokens, "cost_micros", o.usage.CostMicros, "error", err)
 	}
-}
-
-// dollars prints micro-dollars as a decimal with at least two places.
-func dollars(micros *int64) *string {
-	if micros == nil {
-		return nil
-	}
-	s := fmt.Sprintf("%d.%06d", *micros/1_000_000, *micros%1_000_000)
-	for range 4 {
-		s = strings.TrimSuffix(s, "0")
-	}
-	return &s
 }

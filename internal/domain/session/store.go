@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
+	"yardmaster/internal/money"
 	"yardmaster/internal/op"
 )
 
@@ -38,12 +39,53 @@ var (
 	byID   = db.Q[row](selection + `$1 AND s.id = $2`)
 	repoID = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
 
+	insertOwn = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at) VALUES ($1, $2, $3, $4, $5, $6)`)
+	endOwn    = db.S(`UPDATE sessions SET outcome = $2, ended_at = $3 WHERE id = $1 AND ended_at IS NULL AND run_id IS NULL`)
+
 	// addCall counts one call. The session's id comes from its attempt's
 	// token, never from a request.
 	addCall = db.S(`UPDATE sessions SET calls = calls + 1, input_tokens = input_tokens + $2, output_tokens = output_tokens + $3,
 		cache_tokens = cache_tokens + $4, unpriced = unpriced + $5,
 		cost_micros = CASE WHEN $5 = 0 THEN COALESCE(cost_micros, 0) + $6 ELSE cost_micros END,
 		provider = COALESCE(provider, $7), model = COALESCE(model, $8) WHERE id = $1`)
+)
+
+type eventRow struct {
+	Seq  int64
+	At   int64 // as it is stored
+	Kind string
+	Data string
+}
+
+// facts is what the record of a session tells a replay.
+type facts struct {
+	Template    *string
+	Isolation   *string
+	CostMicros  *int64
+	TaskCost    *int64
+	PRID        *string `db:"pr_id"`
+	MergedAt    *int64
+	Asked       int64
+	Command     *string
+	CheckMicros *int64
+}
+
+var (
+	addEvent = db.S(`INSERT INTO session_events (session_id, seq, at, kind, data)
+		SELECT $1, COALESCE(MAX(seq), 0) + 1, $2, $3, $4 FROM session_events WHERE session_id = $1`)
+	// The run and the session were found in the account before.
+	ofRun     = db.Q[eventRow](`SELECT seq, t AS at, kind, data FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
+	ofSession = db.Q[eventRow](`SELECT seq, at, kind, data FROM session_events WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
+
+	// selectFacts looks at the newest check of the task's pull request.
+	selectFacts = db.Q[facts](`SELECT n.template, n.isolation, s.cost_micros,
+		(SELECT CAST(SUM(o.cost_micros) AS BIGINT) FROM sessions o WHERE o.account_id = s.account_id AND o.task_id = s.task_id) AS task_cost,
+		p.id AS pr_id, p.merged_at,
+		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.decided_by IS NOT NULL) AS asked,
+		c.command, c.finished_at - c.started_at AS check_micros
+		FROM sessions s LEFT JOIN runs n ON n.id = s.run_id LEFT JOIN tasks t ON t.id = s.task_id LEFT JOIN pulls p ON p.id = t.pr_id
+		LEFT JOIN ci_runs c ON c.id = (SELECT l.id FROM ci_runs l WHERE l.pr_id = p.id ORDER BY l.created_at DESC, l.id DESC LIMIT 1)
+		WHERE s.account_id = $1 AND s.id = $2`)
 )
 
 func add(tx *db.Tx, sessionID string, provider llm.Provider, u llm.Usage) error {
@@ -70,6 +112,16 @@ func list(tx *db.Tx, p op.PageIn, repo string) ([]row, error) {
 	return db.Select[row](tx, b.SQL(" ORDER BY s.started_at DESC, s.id DESC LIMIT ", p.Size()))
 }
 
+// Rows are the sessions of tx.Account whose run is among ids, or, for nil, its newest, up to limit, as the list shows them.
+func Rows(tx *db.Tx, ids []string, limit int) ([]Session, error) {
+	b := db.Build(selection, tx.Account)
+	if ids != nil {
+		b.In("s.run_id", ids)
+	}
+	rows, err := db.Select[row](tx, b.SQL(" ORDER BY s.started_at DESC, s.id DESC LIMIT ", limit))
+	return wires(rows), err
+}
+
 // find reads a session of tx.Account; an id that is unknown, foreign or
 // malformed is the same 404.
 func find(tx *db.Tx, sessionID string) (row, error) {
@@ -86,7 +138,7 @@ func find(tx *db.Tx, sessionID string) (row, error) {
 func (r row) wire() Session {
 	out := Session{
 		ID: r.ID, RunID: r.RunID, TaskID: r.TaskID, Trigger: r.Trigger, Kind: r.Kind, Provider: r.Provider, Model: r.Model, Outcome: r.Outcome,
-		Calls: r.Calls, CostUSD: dollars(r.CostMicros), Tokens: SessionTokens{r.InputTokens, r.OutputTokens, r.CacheTokens},
+		Calls: r.Calls, CostUSD: money.DollarsOrNone(r.CostMicros), Tokens: SessionTokens{r.InputTokens, r.OutputTokens, r.CacheTokens},
 		StartedAt: r.StartedAt.Truncate(time.Millisecond),
 	}
 	if r.Owner != nil && r.Name != nil {

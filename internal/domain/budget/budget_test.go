@@ -1,0 +1,364 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+var (
+	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, spend_cap_micros, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, $2, 0)`)
+	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at) VALUES ($1, $2, $2, $1, 'builtin', 'main', TRUE, TRUE, 0)`)
+	addTask    = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, budget_micros, created_by, created_at, updated_at)
+		VALUES ($1, $2, $3, 'work', 'queued', 't', 'p', 'running', 0, 'b', 'default', $4, $5, 0, 0)`)
+	addSession = db.S(`INSERT INTO sessions (id, account_id, run_id, task_id, repo_id, trigger, kind, started_at) VALUES ($1, $2, $3, $4, $5, 'task', 'work', 0)`)
+	allMeters  = db.Q[meterRow](`SELECT scope, ref, period, reserved, spent FROM budgets WHERE account_id = $1 ORDER BY scope, ref`)
+	expire     = db.S(`UPDATE reservations SET expires_at = 0 WHERE node = $1`)
+)
+
+type meterRow struct {
+	Scope, Ref, Period string
+	Reserved, Spent    int64
+}
+
+// world is an account with a task and sessions, and what was done to its runs.
+type world struct {
+	t  *testing.T
+	db *db.DB
+
+	mu     sync.Mutex
+	halted map[string]string
+	freed  []string
+	now    time.Time
+}
+
+func (w *world) node() *Service {
+	return &Service{DB: w.db, Logger: slog.New(slog.DiscardHandler), Node: id.New(),
+		Clock: func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.now },
+		Halt: func(_ *db.Tx, runID, why string) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.halted[runID] = why
+			return nil
+		},
+		Release: func(_ *db.Tx, _, taskID string) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.freed = append(w.freed, taskID)
+			return nil
+		},
+	}
+}
+
+func onBoth(t *testing.T, limits map[string]int64, fn func(*testing.T, *world)) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		w := &world{t: t, db: d, halted: map[string]string{}, now: time.Now()}
+		w.write(func(tx *db.Tx) error {
+			of := func(scope string) *int64 {
+				if n, ok := limits[scope]; ok {
+					return &n
+				}
+				return nil
+			}
+			_, err1 := addAccount.Exec(tx, "acme", of("operator"))
+			_, err2 := addRepo.Exec(tx, "repo", "acme")
+			_, err3 := addTask.Exec(tx, "task", "acme", "repo", of(Task), "user:ada")
+			var err4 error
+			for _, s := range []string{"s1", "s2", "s3"} {
+				_, err := addSession.Exec(tx, s, "acme", "run-"+s, "task", "repo")
+				err4 = errors.Join(err4, err)
+			}
+			for _, scope := range []string{Account, Member} {
+				if m := of(scope); m != nil {
+					_, err := setLimit.Exec(tx, "acme", scope, map[string]string{Account: "acme", Member: "ada"}[scope], *m)
+					err4 = errors.Join(err4, err)
+				}
+			}
+			return errors.Join(err1, err2, err3, err4)
+		})
+		fn(t, w)
+	})
+}
+
+func (w *world) write(fn func(*db.Tx) error) {
+	w.t.Helper()
+	if err := w.db.Write(db.WithAccount(context.Background(), "acme"), fn); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// meters are the account's meters by scope.
+func (w *world) meters() map[string]meterRow {
+	w.t.Helper()
+	out := map[string]meterRow{}
+	err := w.db.Read(context.Background(), func(tx *db.Tx) error {
+		rows, err := allMeters.All(tx, "acme")
+		for _, r := range rows {
+			out[r.Scope+" "+r.Ref] = r
+			if r.Reserved < 0 || r.Spent < 0 {
+				w.t.Errorf("%+v", r)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+func (w *world) settle(s *Service, session string, reserved, cost int64) {
+	w.t.Helper()
+	w.write(func(tx *db.Tx) error { return s.Settle(tx, []Call{{session, "acme", reserved, &cost}}) })
+}
+
+func TestCallCountsOnEveryMeter(t *testing.T) {
+	onBoth(t, nil, func(t *testing.T, w *world) {
+		s := w.node()
+		n, err := s.Reserve(t.Context(), "s1", 70_000, 10_000)
+		if err != nil || n != 70_000 {
+			t.Fatal(n, err)
+		}
+		m := w.meters()
+		for _, k := range []string{"account acme", "member ada", "task task", "run run-s1"} {
+			if m[k].Reserved < 70_000 || m[k].Spent != 0 {
+				t.Errorf("%s: %+v before the call", k, m[k])
+			}
+		}
+		w.settle(s, "s1", n, 12_345)
+		if err := s.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for k, m := range w.meters() {
+			if m.Reserved != 0 || m.Spent != 12_345 {
+				t.Errorf("%s: %+v after it", k, m)
+			}
+		}
+	})
+}
+
+func TestLimitStopsTheRun(t *testing.T) {
+	for scope, why := range map[string]string{"operator": "account", Account: "account", Member: "member", Task: "task"} {
+		t.Run(scope, func(t *testing.T) {
+			onBoth(t, map[string]int64{scope: 100_000}, func(t *testing.T, w *world) {
+				s := w.node()
+				n, err := s.Reserve(t.Context(), "s1", 150_000, 60_000)
+				if err != nil || n != 100_000 {
+					t.Fatalf("%d, %v: the call is not cut to what is left", n, err)
+				}
+				if _, err := s.Reserve(t.Context(), "s2", 1, 1); !fault.IsKind(err, fault.PaymentRequired) || fault.From(err).Slug != SlugExhausted {
+					t.Fatalf("%v while everything is set aside", err)
+				}
+				w.settle(s, "s1", n, 40_000)
+				if n, err = s.Reserve(t.Context(), "s1", 60_000, 60_000); err != nil || n != 60_000 {
+					t.Fatalf("%d, %v: what was not used is not free", n, err)
+				}
+				w.settle(s, "s1", n, 60_000)
+				if _, err = s.Reserve(t.Context(), "s1", 0, 0); !fault.IsKind(err, fault.PaymentRequired) {
+					t.Errorf("%v when nothing is left: a call without a price goes on", err)
+				}
+				if w.halted["run-s1"] == "" || w.halted["run-s2"] == "" {
+					t.Errorf("halted %v", w.halted)
+				}
+				if m := w.meters()[why+" "+map[string]string{"account": "acme", "member": "ada", "task": "task"}[why]]; m.Spent != 100_000 || m.Reserved != 0 {
+					t.Errorf("%+v", m)
+				}
+			})
+		})
+	}
+}
+
+func TestRaisedLimitFreesTheTask(t *testing.T) {
+	onBoth(t, map[string]int64{Member: 10}, func(t *testing.T, w *world) {
+		s := w.node()
+		if _, err := s.Reserve(t.Context(), "s1", 20, 20); !fault.IsKind(err, fault.PaymentRequired) {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			limit int64
+			freed int
+		}{{5, 0}, {10, 0}, {30, 1}} {
+			w.write(func(tx *db.Tx) error { return s.setLimit(tx, Member, "ada", "billing.member_cap_set", &c.limit) })
+			if len(w.freed) != c.freed {
+				t.Errorf("limit %d: freed %v", c.limit, w.freed)
+			}
+		}
+		if n, err := s.Reserve(t.Context(), "s1", 20, 20); err != nil || n != 20 {
+			t.Errorf("%d, %v under the new limit", n, err)
+		}
+	})
+}
+
+func TestOperatorRaisesTheCap(t *testing.T) {
+	onBoth(t, map[string]int64{"operator": 10, Account: 100}, func(t *testing.T, w *world) {
+		s := w.node()
+		if _, err := s.Reserve(t.Context(), "s1", 20, 20); !fault.IsKind(err, fault.PaymentRequired) {
+			t.Fatal(err)
+		}
+		own, low, high := int64(200), int64(9), int64(50)
+		w.write(func(tx *db.Tx) error { return s.setLimit(tx, Account, "acme", "billing.spend_cap_set", &own) })
+		w.write(func(tx *db.Tx) error { return s.OperatorCap(tx, "acme", &low) })
+		if len(w.freed) != 0 {
+			t.Errorf("freed %v under the operator's cap", w.freed)
+		}
+		w.write(func(tx *db.Tx) error { return s.OperatorCap(tx, "acme", &high) })
+		if len(w.freed) != 1 {
+			t.Errorf("freed %v when the operator raised the cap", w.freed)
+		}
+	})
+}
+
+func TestUnpricedCallsTakeNothing(t *testing.T) {
+	for _, limits := range []map[string]int64{nil, {Account: 1_000_000}} {
+		onBoth(t, limits, func(t *testing.T, w *world) {
+			if n, err := w.node().Reserve(t.Context(), "s1", 0, 0); err != nil || n != 0 {
+				t.Error(n, err)
+			}
+			for k, m := range w.meters() {
+				if m.Reserved != 0 || m.Spent != 0 {
+					t.Errorf("%s: %+v", k, m)
+				}
+			}
+		})
+	}
+	onBoth(t, map[string]int64{Account: 0}, func(t *testing.T, w *world) {
+		if _, err := w.node().Reserve(t.Context(), "s1", 0, 0); !fault.IsKind(err, fault.PaymentRequired) {
+			t.Errorf("%v where nothing may be spent", err)
+		}
+		if len(w.halted) != 1 {
+			t.Errorf("halted %v", w.halted)
+		}
+	})
+}
+
+func TestMonthEnds(t *testing.T) {
+	onBoth(t, map[string]int64{Account: 1000}, func(t *testing.T, w *world) {
+		s := w.node()
+		n, err := s.Reserve(t.Context(), "s1", 400, 400)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(func(tx *db.Tx) error {
+			tx.Now = tx.Now.AddDate(0, 2, 0)
+			_, err := keepAlive.Exec(tx, s.Node, tx.Now.Add(time.Hour))
+			return err
+		})
+		w.settle(s, "s1", n, 400)
+		// In the next month the whole limit is there again.
+		later := w.node()
+		err = w.db.Write(t.Context(), func(tx *db.Tx) error {
+			tx.Now = tx.Now.AddDate(0, 2, 0)
+			sub, err := selectSubject.One(tx, "s2")
+			if err != nil {
+				return err
+			}
+			meters, err := later.meters(tx, sub)
+			if err != nil {
+				return err
+			}
+			b, err := lock(tx, "acme", meters)
+			if left, tight := room(meters, b); left != 1000 || tight.Scope != Account {
+				t.Errorf("%d left on %v", left, tight)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestDeadNode holds that what a node held when it died counts as spent, once,
+// even if it was not dead at all.
+func TestDeadNode(t *testing.T) {
+	onBoth(t, map[string]int64{Task: 1_000_000}, func(t *testing.T, w *world) {
+		dead, other := w.node(), w.node()
+		n, err := dead.Reserve(t.Context(), "s1", 300_000, 300_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		heldBy := w.meters()["task task"].Reserved
+		w.write(func(tx *db.Tx) error { _, err := expire.Exec(tx, dead.Node); return err })
+		if err := other.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if m := w.meters()["task task"]; m.Reserved != 0 || m.Spent != heldBy {
+			t.Fatalf("%+v, of %d held", m, heldBy)
+		}
+		w.settle(dead, "s1", n, 200_000) // it lives: its cost comes on top
+		if m := w.meters()["task task"]; m.Reserved != 0 || m.Spent != heldBy+200_000 {
+			t.Errorf("%+v", m)
+		}
+	})
+}
+
+// TestNeverOvershot lets two nodes and many callers at one limit, with nodes
+// that die, and holds after every step that no meter exceeds it.
+func TestNeverOvershot(t *testing.T) {
+	const limit = 3_000_000
+	onBoth(t, map[string]int64{Task: limit, Account: limit + 500_000}, func(t *testing.T, w *world) {
+		nodes := []*Service{w.node(), w.node()}
+		seed := rand.Uint64()
+		var wg sync.WaitGroup
+		for caller := range 6 {
+			rnd := rand.New(rand.NewPCG(seed, uint64(caller)))
+			wg.Go(func() {
+				for range 40 {
+					s, session := nodes[rnd.IntN(2)], fmt.Sprint("s", 1+rnd.IntN(3))
+					most := rnd.Int64N(200_000)
+					n, err := s.Reserve(context.Background(), session, most, min(most, 50_000))
+					if fault.IsKind(err, fault.PaymentRequired) {
+						continue
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					switch cost := rnd.Int64N(n + 1); rnd.IntN(10) {
+					case 0:
+						s.Abandon([]Call{{session, "acme", n, nil}})
+					case 1:
+						w.settleNow(s, Call{session, "acme", n, nil})
+					default:
+						w.settleNow(s, Call{session, "acme", n, &cost})
+					}
+					if m := w.meters()["task task"]; m.Reserved+m.Spent > limit {
+						t.Errorf("seed %d: %d set aside and %d spent of %d", seed, m.Reserved, m.Spent, int64(limit))
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		for _, s := range nodes {
+			if err := s.Close(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for k, m := range w.meters() {
+			if m.Reserved != 0 {
+				t.Errorf("seed %d: %s keeps %d set aside", seed, k, m.Reserved)
+			}
+		}
+	})
+}
+
+func (w *world) settleNow(s *Service, c Call) {
+	if err := w.db.Write(context.Background(), func(tx *db.Tx) error { return s.Settle(tx, []Call{c}) }); err != nil {
+		w.t.Error(err)
+	}
+}

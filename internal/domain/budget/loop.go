@@ -1,0 +1,127 @@
+package budget
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+)
+
+// Loop keeps this node's reservations alive, gives unused ones back, settles
+// those of dead nodes, and puts tasks back that there is money for again, until
+// ctx ends.
+func (s *Service) Loop(ctx context.Context) error {
+	t := time.NewTicker(idle)
+	defer t.Stop()
+	for {
+		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+			s.Logger.Error("budgets were not swept; the next turn will", "error", err)
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Sweep is one turn of Loop.
+func (s *Service) Sweep(ctx context.Context) error {
+	if err := s.returnIdle(ctx, s.Clock().Add(-idle)); err != nil {
+		return err
+	}
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		if _, err := dropMinutes.Exec(tx, tx.Now.Add(-ledgerDays)); err != nil {
+			return err
+		}
+		if _, err := keepAlive.Exec(tx, s.Node, tx.Now.Add(leaseTime)); err != nil {
+			return err
+		}
+		due, err := selectDue.All(tx, tx.Now)
+		if err != nil {
+			return err
+		}
+		for _, r := range due {
+			if err := r.close(tx, r.left()); err != nil {
+				return err
+			}
+			err := event.Record(tx, event.Change{Kind: "budget.unsettled", Object: r.SessionID, Account: r.AccountID,
+				Data: map[string]any{"micros": r.left()}})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		tasks, err := selectIdle.All(tx, month(tx.Now))
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			if err := s.free(tx, t.AccountID, t.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// free lets a task go on that a limit had stopped.
+func (s *Service) free(tx *db.Tx, account, taskID string) error {
+	if _, err := dropStop.Exec(tx, taskID); err != nil {
+		return err
+	}
+	return s.Release(tx, account, taskID)
+}
+
+// OperatorCap frees what the cap of an account's operator stopped when it was
+// lower than it is now.
+func (s *Service) OperatorCap(tx *db.Tx, account string, to *int64) error {
+	own, ok, err := selectLimit.Maybe(tx, account, Account, account)
+	if err != nil {
+		return err
+	}
+	if ok {
+		to = lower(to, &own)
+	}
+	return s.raised(tx, account, Account, account, to)
+}
+
+// raised frees the tasks of an account that a limit stopped when it was lower.
+func (s *Service) raised(tx *db.Tx, account, scope, ref string, micros *int64) error {
+	limit := int64(1) << 62
+	if micros != nil {
+		limit = *micros
+	}
+	tasks, err := selectRaised.All(tx, account, scope, ref, limit)
+	if err != nil {
+		return err
+	}
+	for _, id := range tasks {
+		if err := s.free(tx, account, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close gives back what no call needs any more. Call it after the last Settle.
+func (s *Service) Close(ctx context.Context) error { return s.returnIdle(ctx, s.Clock()) }
+
+func (s *Service) returnIdle(ctx context.Context, before time.Time) error {
+	s.mu.Lock()
+	held := maps.Clone(s.purses)
+	s.mu.Unlock()
+	for session, p := range held {
+		if err := s.giveBack(ctx, session, p, before); err != nil {
+			return err
+		}
+	}
+	return nil
+}

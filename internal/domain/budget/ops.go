@@ -1,0 +1,254 @@
+package budget
+
+import (
+	"context"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/money"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+const group = "Billing keys, donations, grants, onboarding, MCP"
+
+// Ops are the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	read, write := policy.Require(policy.ReadBilling), policy.Require(policy.WriteBilling)
+	return []op.Op{
+		op.New(op.Row{ID: "billing.spend_cap_get", Method: "GET", Path: "/v1/billing/spend-cap", Group: group, Rule: read,
+			Summary: "What the account may spend on models in a month, and has spent in this one"}, s.capGet),
+		op.New(op.Row{ID: "billing.spend_cap_set", Method: "PUT", Path: "/v1/billing/spend-cap", Group: group, Rule: write,
+			Summary: "Cap what the account may spend on models in a month; null takes the cap away"}, s.capSet),
+		op.New(op.Row{ID: "billing.member_cap_set", Method: "PUT", Path: "/v1/billing/spend-cap/members/{userId}", Group: group, Rule: write,
+			Summary: "Cap what the work that one member filed may spend in a month; null takes the cap away"}, s.memberSet),
+		op.New(op.Row{ID: "billing.usage", Method: "GET", Path: "/v1/billing/usage", Group: group, Rule: policy.Require(policy.ReadUsage),
+			Summary: "What models cost the account in a month, member by member"}, s.usage),
+		op.New(op.Row{ID: "task.budget_set", Method: "PUT", Path: "/v1/tasks/{id}/budget", Group: "Tasks", Rule: policy.Require(policy.WriteTasks),
+			Summary: "Give a task another budget; a task that its old one had stopped goes on"}, s.taskSet),
+		op.New(op.Row{ID: "plan.budget_set", Method: "PUT", Path: "/v1/plans/{planId}/budget", Group: "Plans", Rule: policy.Require(policy.WriteTasks),
+			Summary: "Cap what a plan's tasks may spend together; null takes the cap away"}, s.planSet),
+	}
+}
+
+// SpendCap is what an account may spend on models in a month. Amounts are US
+// dollars.
+type SpendCap struct {
+	USD         *float64 `json:"usd" doc:"the account's own cap; null: none"`
+	OperatorUSD *float64 `json:"operator_usd" doc:"the cap that the platform's operator set; null: none"`
+	Period      string   `json:"period" doc:"YYYY-MM, in UTC"`
+	Spent       string   `json:"spent_usd" doc:"decimal"`
+	Reserved    string   `json:"reserved_usd" doc:"decimal; set aside for calls under way"`
+	Left        *string  `json:"left_usd" doc:"decimal, under the lower cap; null without one"`
+}
+
+func (s *Service) capGet(ctx context.Context, _ op.None) (out SpendCap, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		out, err = spendCap(tx)
+		return err
+	})
+	return out, err
+}
+
+func spendCap(tx *db.Tx) (SpendCap, error) {
+	own, err := limitOf(tx, Account, tx.Account)
+	if err != nil {
+		return SpendCap{}, err
+	}
+	operator, err := selectCap.One(tx, tx.Account)
+	if err != nil {
+		return SpendCap{}, err
+	}
+	now := month(tx.Now)
+	b, _, err := selectBalance.Maybe(tx, tx.Account, Account, tx.Account, now)
+	if err != nil {
+		return SpendCap{}, err
+	}
+	out := SpendCap{USD: money.USD(own), OperatorUSD: money.USD(operator), Period: now, Spent: money.Dollars(b.Spent), Reserved: money.Dollars(b.Reserved)}
+	if least := lower(own, operator); least != nil {
+		left := money.Dollars(max(*least-b.Spent-b.Reserved, 0))
+		out.Left = &left
+	}
+	return out, nil
+}
+
+type capIn struct {
+	USD *float64 `json:"usd" required:"true" minimum:"0" maximum:"10000000" doc:"US dollars; null: no cap"`
+}
+
+func (s *Service) capSet(ctx context.Context, in capIn) (out SpendCap, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := s.setLimit(tx, Account, tx.Account, "billing.spend_cap_set", money.Micros(in.USD)); err != nil {
+			return err
+		}
+		out, err = spendCap(tx)
+		return err
+	})
+	return out, err
+}
+
+// setLimit stores a limit with its audit row, and frees what the old one had
+// stopped.
+func (s *Service) setLimit(tx *db.Tx, scope, ref, kind string, to *int64) error {
+	before, err := limitOf(tx, scope, ref)
+	if err != nil {
+		return err
+	}
+	if err := storeLimit(tx, scope, ref, to); err != nil {
+		return err
+	}
+	holds := to
+	if scope == Account {
+		operator, err := selectCap.One(tx, ref)
+		if err != nil {
+			return err
+		}
+		holds = lower(to, operator)
+	}
+	if err := s.raised(tx, tx.Account, scope, ref, holds); err != nil {
+		return err
+	}
+	return event.Record(tx, event.Change{Kind: kind, Object: ref, Data: map[string]any{"before_usd": money.USD(before), "usd": money.USD(to)}})
+}
+
+type memberIn struct {
+	UserID string `json:"userId"`
+	capIn
+}
+
+// MemberCap is a member's cap.
+type MemberCap struct {
+	UserID string   `json:"user_id"`
+	USD    *float64 `json:"usd" doc:"US dollars a month; null: no cap"`
+}
+
+func (s *Service) memberSet(ctx context.Context, in memberIn) (MemberCap, error) {
+	to := money.Micros(in.USD)
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := isMember.One(tx, tx.Account, in.UserID)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fault.Missing("member")
+		}
+		return s.setLimit(tx, Member, in.UserID, "billing.member_cap_set", to)
+	})
+	return MemberCap{in.UserID, money.USD(to)}, err
+}
+
+type usageIn struct {
+	Month string `json:"month,omitempty" pattern:"^[0-9]{4}-(0[1-9]|1[0-2])$" doc:"YYYY-MM in UTC; the current one unless given"`
+}
+
+// BillingUsage is what models cost an account in a month.
+type BillingUsage struct {
+	Period   string        `json:"period"`
+	Spent    string        `json:"spent_usd" doc:"decimal; of calls with a known price"`
+	Reserved string        `json:"reserved_usd" doc:"decimal; set aside for calls under way"`
+	Sessions *int64        `json:"sessions" doc:"that called a model; kept for about three months, null before"`
+	Calls    *int64        `json:"calls"`
+	Unpriced *int64        `json:"unpriced_calls" doc:"calls of models without a known price"`
+	Members  []MemberUsage `json:"members" doc:"by login; what nobody filed is in the account's sum only"`
+}
+
+// MemberUsage is what the work that a member filed cost.
+type MemberUsage struct {
+	UserID   string   `json:"user_id"`
+	Login    string   `json:"login"`
+	Spent    string   `json:"spent_usd"`
+	Reserved string   `json:"reserved_usd"`
+	CapUSD   *float64 `json:"cap_usd"`
+}
+
+func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		from := time.Date(tx.Now.UTC().Year(), tx.Now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
+		if in.Month != "" {
+			if from, err = time.Parse("2006-01", in.Month); err != nil {
+				return fault.Field("month", "is not a month such as 2026-01")
+			}
+		}
+		out = BillingUsage{Period: month(from), Members: []MemberUsage{}}
+		b, _, err := selectBalance.Maybe(tx, tx.Account, Account, tx.Account, out.Period)
+		if err != nil {
+			return err
+		}
+		out.Spent, out.Reserved = money.Dollars(b.Spent), money.Dollars(b.Reserved)
+		if to := from.AddDate(0, 1, 0); tx.Now.Sub(from) < ledgerDays {
+			c, err := selectCalls.One(tx, tx.Account, from, to)
+			if err != nil {
+				return err
+			}
+			out.Sessions, out.Calls, out.Unpriced = &c.Sessions, &c.Calls, &c.Unpriced
+		}
+		rows, err := selectMembers.All(tx, tx.Account, out.Period)
+		for _, r := range rows {
+			m := MemberUsage{UserID: r.UserID, Login: r.Login, Spent: money.Dollars(or0(r.Spent)), Reserved: money.Dollars(or0(r.Reserved)), CapUSD: money.USD(r.Micros)}
+			out.Members = append(out.Members, m)
+		}
+		return err
+	})
+	return out, err
+}
+
+type taskIn struct {
+	ID string `json:"id"`
+	capIn
+}
+
+// TaskCap is a task's budget.
+type TaskCap struct {
+	TaskID string   `json:"task_id"`
+	USD    *float64 `json:"usd" doc:"US dollars for all tries; null: what the repository's policy says"`
+}
+
+func (s *Service) taskSet(ctx context.Context, in taskIn) (TaskCap, error) {
+	to := money.Micros(in.USD)
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		before, err := s.SetTask(tx, in.ID, to)
+		if err != nil {
+			return err
+		}
+		if err := s.raised(tx, tx.Account, Task, in.ID, to); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "task.budget_set", Object: in.ID, Data: map[string]any{"before_usd": money.USD(before), "usd": money.USD(to)}})
+	})
+	return TaskCap{in.ID, money.USD(to)}, err
+}
+
+type planIn struct {
+	PlanID string `json:"planId"`
+	capIn
+}
+
+// PlanCap is what a plan's tasks may spend together.
+type PlanCap struct {
+	PlanID string   `json:"planId"`
+	USD    *float64 `json:"usd" doc:"US dollars; null: no cap"`
+}
+
+func (s *Service) planSet(ctx context.Context, in planIn) (PlanCap, error) {
+	to := money.Micros(in.USD)
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := isPlan.One(tx, tx.Account, in.PlanID)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fault.Missing("plan")
+		}
+		return s.setLimit(tx, Plan, in.PlanID, "plan.budget_set", to)
+	})
+	return PlanCap{in.PlanID, money.USD(to)}, err
+}
+
+func or0(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}

@@ -1,0 +1,349 @@
+package budget
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
+)
+
+// Service holds the budgets. The function fields are wired by the program; the
+// optional ones say so.
+type Service struct {
+	DB     *db.DB
+	Logger *slog.Logger
+	Clock  func() time.Time
+	Node   string // of this process, unlike any other's, past or present
+
+	OfRepo func(tx *db.Tx, repoID string) (Defaults, error) // optional: what a repository's policy sets
+	// Halt makes a live run stop and hand in what it has, and parks its task.
+	Halt func(tx *db.Tx, runID, why string) error
+	// Release puts a task back into the queue if it is held for want of money.
+	Release func(tx *db.Tx, account, taskID string) error
+	// SetTask gives a task of tx.Account another budget; nil is none. It
+	// answers the one before. Unknown and foreign tasks are the same 404.
+	SetTask func(tx *db.Tx, taskID string, micros *int64) (before *int64, err error)
+
+	mu     sync.Mutex
+	purses map[string]*purse // by session
+}
+
+// purse is what this node holds for a session.
+type purse struct {
+	mu     sync.Mutex // held while it is filled, so that calls of a session wait for one commit
+	amount int64      // set aside, less what is stored as spent
+	busy   int64      // promised to calls whose cost is not stored yet
+	lost   int64      // promised to calls whose cost could not be stored
+	calls  int
+	used   time.Time
+	gone   bool // given back: make another
+
+	checked time.Time // when no limit was spent, for calls without a price
+}
+
+// recheck is how often the limits are looked at for calls without a price.
+const recheck = time.Second
+
+func (s *Service) purse(session string) *purse {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.purses == nil {
+		s.purses = map[string]*purse{}
+	}
+	p := s.purses[session]
+	if p == nil {
+		p = &purse{}
+		s.purses[session] = p
+	}
+	return p
+}
+
+// Reserve sets aside what a call of a session may cost: most micro-dollars if
+// there is room for that, never less than least. A refusal is a fault of the
+// kind PaymentRequired; it also stops the session's run. Each Reserve that
+// succeeds is followed by one Call in Settle or Abandon.
+func (s *Service) Reserve(ctx context.Context, session string, most, least int64) (int64, error) {
+	for {
+		p := s.purse(session)
+		p.mu.Lock()
+		if p.gone {
+			p.mu.Unlock()
+			continue
+		}
+		n, err := s.take(ctx, p, session, most, least)
+		if err == nil {
+			p.busy, p.calls, p.used = p.busy+n, p.calls+1, s.Clock()
+		}
+		p.mu.Unlock()
+		return n, err
+	}
+}
+
+func (s *Service) take(ctx context.Context, p *purse, session string, most, least int64) (int64, error) {
+	if most <= 0 {
+		return 0, s.unpriced(ctx, p, session)
+	}
+	free := p.amount - p.busy - p.lost
+	if free > 0 && free >= most {
+		return most, nil
+	}
+	added, err := s.fill(ctx, session, max(least-free, 0), max(most-free, 0))
+	p.amount += added
+	free += added
+	if err != nil && (!fault.IsKind(err, fault.PaymentRequired) || free < least || free <= 0) {
+		return 0, err
+	}
+	return min(free, most), nil
+}
+
+// unpriced lets a call without a price be made where no limit is spent. Nothing
+// is set aside for it, and the limits are looked at once a second: it costs
+// nothing that could overshoot them.
+func (s *Service) unpriced(ctx context.Context, p *purse, session string) error {
+	now := s.Clock()
+	if now.Sub(p.checked) < recheck {
+		return nil
+	}
+	spent := false
+	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+		sub, err := selectSubject.One(tx, session)
+		if err != nil {
+			return err
+		}
+		meters, err := s.meters(tx, sub)
+		if err != nil {
+			return err
+		}
+		balances := make([]balance, len(meters))
+		for i, m := range meters {
+			if balances[i], _, err = selectBalance.Maybe(tx, sub.AccountID, m.Scope, m.Ref, m.Period); err != nil {
+				return err
+			}
+		}
+		left, tight := room(meters, balances)
+		spent = tight != nil && left <= 0
+		return nil
+	})
+	if err == nil && spent {
+		_, err = s.fill(ctx, session, 0, 0) // refuses, and stops the run
+	}
+	if err == nil {
+		p.checked = now
+	}
+	return err
+}
+
+// fill sets more aside for a session.
+func (s *Service) fill(ctx context.Context, session string, least, most int64) (added int64, err error) {
+	var refused error
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		added, refused = 0, nil
+		r, _, err := selectHeld.Maybe(tx, session, s.Node)
+		if err != nil {
+			return err
+		}
+		sub, err := selectSubject.One(tx, session)
+		if err != nil {
+			return err
+		}
+		meters, err := s.meters(tx, sub)
+		if err != nil {
+			return err
+		}
+		balances, err := lock(tx, sub.AccountID, meters)
+		if err != nil {
+			return err
+		}
+		left, tight := room(meters, balances)
+		amount, ok := grant(least, most, left, tight != nil)
+		if !ok {
+			refused = exhausted(tight.Scope)
+			return s.stop(tx, sub, tight)
+		}
+		if amount == 0 {
+			return nil
+		}
+		if !same(r.Meters.V, meters) {
+			// Another month, say: what is left goes along.
+			if err := move(tx, r.AccountID, r.Meters.V, -r.left(), 0); err != nil {
+				return err
+			}
+			if err := move(tx, sub.AccountID, meters, r.left(), 0); err != nil {
+				return err
+			}
+		}
+		added = amount
+		if err := move(tx, sub.AccountID, meters, amount, 0); err != nil {
+			return err
+		}
+		_, err = extend.Exec(tx, session, s.Node, sub.AccountID, r.Amount+amount, r.Used, db.JSON[[]Meter]{V: meters}, tx.Now.Add(leaseTime))
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return added, refused
+}
+
+func same(a, b []Meter) bool {
+	return slices.EqualFunc(a, b, func(a, b Meter) bool { return a.Scope == b.Scope && a.Ref == b.Ref && a.Period == b.Period })
+}
+
+// stop parks the work of a session that a limit has no room for.
+func (s *Service) stop(tx *db.Tx, sub subject, m *Meter) error {
+	if sub.RunID == nil || sub.TaskID == nil {
+		return nil
+	}
+	if _, err := addStop.Exec(tx, *sub.TaskID, sub.AccountID, m.Scope, m.Ref, m.Period, *m.limit); err != nil {
+		return err
+	}
+	return s.Halt(tx, *sub.RunID, exhausted(m.Scope).Error())
+}
+
+// Call is the account of one call: what was set aside for it, and what it cost.
+type Call struct {
+	Session  string
+	Account  string
+	Reserved int64
+	Cost     *int64 // micro-dollars; nil: it had no price
+}
+
+// Settle stores what calls cost, in the transaction that counts them otherwise.
+// What was set aside for them is free again once it has committed.
+func (s *Service) Settle(tx *db.Tx, calls []Call) error {
+	sums := map[string]*sum{}
+	for _, c := range calls {
+		a := sums[c.Session]
+		if a == nil {
+			a = &sum{session: c.Session, account: c.Account}
+			sums[c.Session] = a
+		}
+		a.add(c)
+	}
+	// One order for everybody: reservations before meters, accounts sorted.
+	order := slices.SortedFunc(maps.Values(sums), func(a, b *sum) int {
+		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.session, b.session))
+	})
+	for _, a := range order {
+		var err error
+		if a.held, a.known, err = selectHeld.Maybe(tx, a.session, s.Node); err != nil {
+			return err
+		}
+	}
+	for _, a := range order {
+		if _, err := addMinute.Exec(tx, a.account, tx.Now.Truncate(time.Minute), a.session, a.calls, a.unpriced, a.costOrNone()); err != nil {
+			return err
+		}
+		if err := s.spend(tx, a); err != nil {
+			return err
+		}
+	}
+	tx.AfterCommit(func() { s.settled(calls) })
+	return nil
+}
+
+// sum is what the calls of one session cost together.
+type sum struct {
+	session, account string
+	calls, unpriced  int64
+	cost             int64
+	held             reservation
+	known            bool
+}
+
+func (a *sum) add(c Call) {
+	if a.calls++; c.Cost == nil {
+		a.unpriced++
+		return
+	}
+	a.cost += *c.Cost
+}
+
+func (a *sum) costOrNone() *int64 {
+	if a.calls == a.unpriced {
+		return nil
+	}
+	return &a.cost
+}
+
+// spend moves a cost from what is set aside to what is spent.
+func (s *Service) spend(tx *db.Tx, a *sum) error {
+	if a.cost == 0 {
+		return nil
+	}
+	if a.known {
+		if _, err := use.Exec(tx, a.session, s.Node, a.cost); err != nil {
+			return err
+		}
+		return move(tx, a.account, a.held.Meters.V, -min(a.cost, a.held.left()), a.cost)
+	}
+	// This node was given up for dead: what it held counts as spent already,
+	// and what the calls cost comes on top.
+	sub, err := selectSubject.One(tx, a.session)
+	if err != nil {
+		return err
+	}
+	meters, err := s.meters(tx, sub)
+	if err != nil {
+		return err
+	}
+	if _, err := lock(tx, a.account, meters); err != nil {
+		return err
+	}
+	return move(tx, a.account, meters, 0, a.cost)
+}
+
+// settled frees what was set aside for calls whose cost is stored.
+func (s *Service) settled(calls []Call) {
+	s.each(calls, func(p *purse, c Call) {
+		if c.Cost != nil {
+			p.amount -= *c.Cost
+		}
+	})
+}
+
+// Abandon ends calls whose cost could not be stored: all that was set aside for
+// them counts as spent.
+func (s *Service) Abandon(calls []Call) {
+	s.each(calls, func(p *purse, c Call) { p.lost += c.Reserved })
+}
+
+func (s *Service) each(calls []Call, f func(*purse, Call)) {
+	for _, c := range calls {
+		p := s.purse(c.Session)
+		p.mu.Lock()
+		p.busy, p.calls = p.busy-c.Reserved, p.calls-1
+		f(p, c)
+		p.mu.Unlock()
+	}
+}
+
+// giveBack frees what a purse still holds, if no call needs it.
+func (s *Service) giveBack(ctx context.Context, session string, p *purse, before time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone || p.calls > 0 || p.used.After(before) {
+		return nil
+	}
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, ok, err := selectHeld.Maybe(tx, session, s.Node)
+		if err != nil || !ok {
+			return err
+		}
+		return r.close(tx, p.lost)
+	})
+	if err != nil {
+		return err
+	}
+	p.gone = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.purses, session)
+	return nil
+}

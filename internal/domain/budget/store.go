@@ -1,0 +1,163 @@
+package budget
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+// subject is whom a session's calls count for.
+type subject struct {
+	AccountID  string
+	RunID      *string
+	TaskID     *string
+	RepoID     *string
+	PlanID     string
+	CreatedBy  string
+	TaskMicros *int64
+	CapMicros  *int64
+}
+
+type limit struct {
+	Scope, Ref string
+	Micros     int64
+}
+
+// reservation is what a node holds for a session.
+type reservation struct {
+	SessionID string
+	Node      string
+	AccountID string
+	Amount    int64
+	Used      int64
+	Meters    db.JSON[[]Meter]
+}
+
+// left is what is set aside and not spent. A call can cost more than its
+// quote only if the provider counts otherwise than it says.
+func (r reservation) left() int64 { return max(r.Amount-r.Used, 0) }
+
+const held = `SELECT session_id, node, account_id, amount, used, meters FROM reservations WHERE `
+
+var (
+	// The session comes from an attempt's token, never from a request.
+	selectSubject = db.Q[subject](`SELECT s.account_id, s.run_id, s.task_id, s.repo_id, COALESCE(t.plan_id, '') AS plan_id, COALESCE(t.created_by, '') AS created_by,
+		t.budget_micros AS task_micros, a.spend_cap_micros AS cap_micros
+		FROM sessions s JOIN accounts a ON a.id = s.account_id LEFT JOIN tasks t ON t.id = s.task_id WHERE s.id = $1`)
+	selectLimits = db.Q[limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = $1 AND (scope, ref) IN (($2, $3), ($4, $5), ($6, $7))`)
+	selectLimit  = db.Q[int64](`SELECT micros FROM budget_limits WHERE account_id = $1 AND scope = $2 AND ref = $3`)
+	setLimit     = db.S(`INSERT INTO budget_limits (account_id, scope, ref, micros) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (account_id, scope, ref) DO UPDATE SET micros = EXCLUDED.micros`)
+	clearLimit = db.S(`DELETE FROM budget_limits WHERE account_id = $1 AND scope = $2 AND ref = $3`)
+
+	selectBalance = db.Q[balance](`SELECT reserved, spent FROM budgets WHERE account_id = $1 AND scope = $2 AND ref = $3 AND period = $4`)
+	openMeter     = db.S(`INSERT INTO budgets (account_id, scope, ref, period) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`)
+	moveMeter     = db.S(`UPDATE budgets SET reserved = reserved + $5, spent = spent + $6 WHERE account_id = $1 AND scope = $2 AND ref = $3 AND period = $4`)
+
+	// Who changes meters locks its reservations before them.
+	selectHeld = db.Q[reservation](held + `session_id = $1 AND node = $2`).ForUpdate()
+	extend     = db.S(`INSERT INTO reservations (session_id, node, account_id, amount, used, meters, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (session_id, node) DO UPDATE SET amount = EXCLUDED.amount, meters = EXCLUDED.meters, expires_at = EXCLUDED.expires_at`)
+	use       = db.S(`UPDATE reservations SET used = used + $3 WHERE session_id = $1 AND node = $2`)
+	forget    = db.S(`DELETE FROM reservations WHERE session_id = $1 AND node = $2`)
+	keepAlive = db.S(`UPDATE reservations SET expires_at = $2 WHERE node = $1`)
+	selectDue = db.Q[reservation](held + `expires_at < $1 ORDER BY account_id, session_id, node LIMIT 100`).SkipLocked()
+
+	addMinute = db.S(`INSERT INTO spend_minutes (account_id, minute, session_id, calls, unpriced, cost_micros) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (account_id, minute, session_id) DO UPDATE SET calls = spend_minutes.calls + EXCLUDED.calls,
+		unpriced = spend_minutes.unpriced + EXCLUDED.unpriced,
+		cost_micros = CASE WHEN EXCLUDED.cost_micros IS NULL THEN spend_minutes.cost_micros
+			ELSE COALESCE(spend_minutes.cost_micros, 0) + EXCLUDED.cost_micros END`)
+	// By account, as the table is: nothing that is kept is read.
+	dropMinutes = db.S(`DELETE FROM spend_minutes WHERE account_id IN (SELECT id FROM accounts) AND minute < $1`)
+
+	addStop = db.S(`INSERT INTO budget_stops (task_id, account_id, scope, ref, period, micros) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (task_id) DO UPDATE SET scope = EXCLUDED.scope, ref = EXCLUDED.ref, period = EXCLUDED.period, micros = EXCLUDED.micros`)
+	dropStop = db.S(`DELETE FROM budget_stops WHERE task_id = $1`)
+	// selectRaised are the tasks that a limit stopped which is higher now.
+	selectRaised = db.Q[string](`SELECT task_id FROM budget_stops WHERE account_id = $1 AND scope = $2 AND ref = $3 AND micros < $4 ORDER BY task_id`)
+	// selectIdle are held tasks that nothing stops any more: their limit was
+	// raised before they were held, or its month is over.
+	selectIdle = db.Q[heldTask](`SELECT t.id, t.account_id FROM tasks t LEFT JOIN budget_stops b ON b.task_id = t.id
+		WHERE t.status = 'held' AND t.failure_kind = 'budget_exhausted' AND (b.task_id IS NULL OR b.period <> '' AND b.period <> $1) ORDER BY t.id LIMIT 100`)
+
+	selectMembers = db.Q[memberRow](`SELECT m.user_id, u.login, b.reserved, b.spent, l.micros FROM memberships m JOIN users u ON u.id = m.user_id
+		LEFT JOIN budgets b ON b.account_id = m.account_id AND b.scope = 'member' AND b.ref = m.user_id AND b.period = $2
+		LEFT JOIN budget_limits l ON l.account_id = m.account_id AND l.scope = 'member' AND l.ref = m.user_id
+		WHERE m.account_id = $1 ORDER BY u.login`)
+	selectCap   = db.Q[*int64](`SELECT spend_cap_micros FROM accounts WHERE id = $1`)
+	isPlan      = db.Q[int64](`SELECT COUNT(*) FROM plans WHERE account_id = $1 AND id = $2`)
+	isMember    = db.Q[int64](`SELECT COUNT(*) FROM memberships WHERE account_id = $1 AND user_id = $2`)
+	selectCalls = db.Q[callRow](`SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) AS calls, CAST(COALESCE(SUM(unpriced), 0) AS BIGINT) AS unpriced,
+		COUNT(DISTINCT session_id) AS sessions FROM spend_minutes WHERE account_id = $1 AND minute >= $2 AND minute < $3`)
+)
+
+type (
+	heldTask  struct{ ID, AccountID string }
+	memberRow struct {
+		UserID, Login   string
+		Reserved, Spent *int64
+		Micros          *int64
+	}
+	callRow struct{ Calls, Unpriced, Sessions int64 }
+)
+
+// lock reads the balances of meters, for a change.
+func lock(tx *db.Tx, account string, meters []Meter) ([]balance, error) {
+	out := make([]balance, len(meters))
+	for i, m := range meters {
+		b, ok, err := selectBalance.ForUpdate().Maybe(tx, account, m.Scope, m.Ref, m.Period)
+		if err == nil && !ok {
+			if _, err = openMeter.Exec(tx, account, m.Scope, m.Ref, m.Period); err == nil {
+				b, err = selectBalance.ForUpdate().One(tx, account, m.Scope, m.Ref, m.Period)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[i] = b
+	}
+	return out, nil
+}
+
+// move adds to what is set aside and to what is spent on meters.
+func move(tx *db.Tx, account string, meters []Meter, reserved, spent int64) error {
+	for _, m := range meters {
+		if _, err := moveMeter.Exec(tx, account, m.Scope, m.Ref, m.Period, reserved, spent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close ends a reservation: of what is left of it, spent counts as spent and
+// the rest is free.
+func (r reservation) close(tx *db.Tx, spent int64) error {
+	if err := move(tx, r.AccountID, r.Meters.V, -r.left(), min(spent, r.left())); err != nil {
+		return err
+	}
+	_, err := forget.Exec(tx, r.SessionID, r.Node)
+	return err
+}
+
+// limitOf is a limit that people set; nil without one.
+func limitOf(tx *db.Tx, scope, ref string) (*int64, error) {
+	n, ok, err := selectLimit.Maybe(tx, tx.Account, scope, ref)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return &n, nil
+}
+
+// storeLimit sets a limit, or clears it.
+func storeLimit(tx *db.Tx, scope, ref string, micros *int64) (err error) {
+	if micros == nil {
+		_, err = clearLimit.Exec(tx, tx.Account, scope, ref)
+	} else {
+		_, err = setLimit.Exec(tx, tx.Account, scope, ref, *micros)
+	}
+	return err
+}
+
+// ledgerDays is how long the minutes are kept.
+const ledgerDays = 93 * 24 * time.Hour

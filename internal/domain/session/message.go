@@ -1,0 +1,68 @@
+package session
+
+import (
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+)
+
+// Outcome is how far a message to a run has come.
+type Outcome struct {
+	Status string
+	Reply  string
+}
+
+type messageIn struct {
+	RunID   string `json:"runId"`
+	Message string `json:"message" minLength:"1" maxLength:"8000"`
+	WaitMS  *int64 `json:"wait_ms,omitempty" minimum:"0" maximum:"25000" doc:"how long to wait for the reply; 20000 unless given"`
+}
+
+// MessageResult is what became of a message by the time of the answer.
+type MessageResult struct {
+	MessageID string  `json:"message_id"`
+	Status    string  `json:"status" enum:"replied,queued,read,unconfirmed,dropped"`
+	Reply     *string `json:"reply" doc:"the agent's answer; null unless replied"`
+	Note      *string `json:"note" doc:"what the status means; null when replied"`
+}
+
+// notes tell what to make of a message without a reply.
+var notes = map[string]string{
+	"queued":      "The box holds the message for the agent's next turn. Do not send it again.",
+	"read":        "The agent has read the message and not answered it. Do not send it again.",
+	"unconfirmed": "The box has not confirmed the message. It may still arrive.",
+	"dropped":     "The run ended before the agent could read the message.",
+}
+
+const defaultWait = 20 * time.Second
+
+func (s *Service) message(ctx context.Context, in messageIn) (out MessageResult, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if out.MessageID, err = s.Say(tx, in.RunID, in.Message); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "session.message_sent", Object: in.RunID,
+			Data: map[string]any{"message_id": out.MessageID, "characters": utf8.RuneCountInString(in.Message)}})
+	})
+	if err != nil {
+		return MessageResult{}, err
+	}
+	wait := defaultWait
+	if in.WaitMS != nil {
+		wait = time.Duration(*in.WaitMS) * time.Millisecond
+	}
+	fate, err := s.Await(ctx, in.RunID, out.MessageID, wait)
+	if err != nil {
+		return MessageResult{}, err
+	}
+	out.Status = fate.Status
+	if note, ok := notes[fate.Status]; ok {
+		out.Note = &note
+	} else {
+		out.Reply = &fate.Reply
+	}
+	return out, nil
+}

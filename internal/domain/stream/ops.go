@@ -1,0 +1,95 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+// Ops are the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	return []op.Op{
+		op.Stream(op.Row{ID: "stream.subscribe", Method: "GET", Path: "/v1/streams", Group: "Sessions, audit, streams", Rule: policy.PerRequest(),
+			Refuses: []op.Refusal{{Status: 403, Slug: "no-topic"}},
+			Summary: "Follow the rows of several topics: a snapshot, then what changes"}, s.subscribe),
+	}
+}
+
+type subscribeIn struct {
+	Topics string `json:"topics" minLength:"1" maxLength:"500" pattern:"^[a-z_]+(,[a-z_]+)*$" doc:"names, separated by commas: tasks,prs,…"`
+}
+
+func (s *Service) subscribe(ctx context.Context, in subscribeIn, sink *op.Sink) error {
+	if in.Topics == "" {
+		return fault.Field("topics", "is required")
+	}
+	actor := policy.From(ctx)
+	if actor.AccountID == "" {
+		return fault.New(fault.Forbidden, "", "This needs a credential of an account.")
+	}
+	ready, topics := s.choose(actor, strings.Split(in.Topics, ","))
+	if len(topics) == 0 {
+		return fault.New(fault.Forbidden, "no-topic", "None of the topics can be followed with this credential.").
+			With("ignored", ready.Ignored).With("unauthorised", ready.Unauthorised)
+	}
+	f, l, err := s.listen(ctx, actor.AccountID, topics)
+	if err != nil {
+		return err
+	}
+	defer s.leave(actor.AccountID, f, l)
+	if err := sink.Send("", "ready", ready); err != nil {
+		return err
+	}
+	for _, t := range topics {
+		frames, err := f.snapshot(t)
+		if err != nil {
+			return err
+		}
+		if len(frames) == 0 {
+			continue
+		}
+		if err := sink.Pass(frames); err != nil {
+			return err
+		}
+	}
+	for {
+		select {
+		case frames, ok := <-l.frames:
+			if !ok {
+				return errCut
+			}
+			if err := sink.Pass(frames); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// errCut ends a stream whose reader cannot keep up, or whose feed has failed.
+var errCut = fault.New(fault.Unavailable, "stream-cut", "The stream fell behind. Connect again for a fresh snapshot.").Because(errors.New("a listener was cut off"))
+
+// choose sorts the topics that were asked for.
+func (s *Service) choose(actor policy.Actor, names []string) (StreamReady, []*Topic) {
+	out := StreamReady{Subscribed: []string{}, Ignored: []string{}, Unauthorised: []string{}}
+	var topics []*Topic
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		switch t := s.topic(name); {
+		case t == nil:
+			out.Ignored = append(out.Ignored, name)
+		case policy.Require(t.Scope).Check(actor) != nil:
+			out.Unauthorised = append(out.Unauthorised, name)
+		default:
+			out.Subscribed = append(out.Subscribed, name)
+			topics = append(topics, t)
+		}
+	}
+	return out, topics
+}

@@ -1,0 +1,126 @@
+// Package stream lets a client follow what changes in its account: rows of
+// several topics over one connection. The account's audit chain is the change
+// feed. While anybody listens, one feed an account and node reads the chain,
+// loads each changed row once, encodes it once, and hands the same bytes to
+// every listener of the topic; how many listen costs the database nothing.
+//
+// A listener gets a snapshot first, and from then on the rows that change. It
+// converges on the state of the database: a row may come twice, never in an
+// older state last.
+package stream
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+// Topic is a kind of rows that can be followed.
+type Topic struct {
+	Name  string
+	Scope policy.Scope
+	// Kinds are the nouns of the changes whose object is a row of the topic,
+	// say task of task.created.
+	Kinds []string
+	// Key is the member of any other change's data that names a row it changes.
+	Key string
+	// Fixed rows are never taken out of their list.
+	Fixed bool
+	// Rows are those of tx.Account with the ids, or, for nil, its newest, up
+	// to limit, newest first.
+	Rows func(tx *db.Tx, ids []string, limit int) ([]Row, error)
+}
+
+// Rows makes a topic's Rows of a list that a domain has.
+func Rows[T any](list func(tx *db.Tx, ids []string, limit int) ([]T, error), id func(T) string) func(*db.Tx, []string, int) ([]Row, error) {
+	return func(tx *db.Tx, ids []string, limit int) ([]Row, error) {
+		all, err := list(tx, ids, limit)
+		out := make([]Row, len(all))
+		for i, v := range all {
+			out[i] = Row{id(v), v}
+		}
+		return out, err
+	}
+}
+
+// Row is a row as the topic's list shows it.
+type Row struct {
+	ID    string
+	Value any
+}
+
+const (
+	// snapshotRows of each topic are what a listener begins with.
+	snapshotRows = 50
+	// tick is how often a feed looks at the chain if nobody wakes it. What
+	// other nodes change is seen by then.
+	tick = 100 * time.Millisecond
+	// behind is how many changes a feed reads at a time.
+	behind = 500
+	// backlog is how many frames a listener may lag behind.
+	backlog = 64
+)
+
+// Service runs the feeds.
+type Service struct {
+	DB     *db.DB
+	Hub    *event.Hub
+	Topics []Topic
+
+	mu    sync.Mutex
+	feeds map[string]*feed // by account
+}
+
+func (s *Service) topic(name string) *Topic {
+	i := slices.IndexFunc(s.Topics, func(t Topic) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &s.Topics[i]
+}
+
+// StreamReady is the first frame: which topics are followed.
+type StreamReady struct {
+	Subscribed   []string `json:"subscribed"`
+	Ignored      []string `json:"ignored" doc:"no such topic"`
+	Unauthorised []string `json:"unauthorised" doc:"the credential lacks the topic's scope"`
+}
+
+// StreamPatch is one row that is to be put in the place of the one with its
+// id, or taken out.
+type StreamPatch struct {
+	Topic string `json:"topic"`
+	Op    string `json:"op" enum:"upsert,remove"`
+	ID    string `json:"id"`
+	Row   any    `json:"row" doc:"as the topic's list has it; null when removed"`
+}
+
+// change is an audit row as the feed sees it.
+type change struct {
+	Seq    int64
+	Kind   string
+	Object string
+	Data   string
+}
+
+// touched adds the rows of a topic that a change concerns.
+func (t *Topic) touched(c change, ids map[string]bool) {
+	noun, _, _ := strings.Cut(c.Kind, ".")
+	if slices.Contains(t.Kinds, noun) {
+		ids[c.Object] = true
+	}
+	if t.Key == "" || !strings.Contains(c.Data, t.Key) {
+		return
+	}
+	var data map[string]json.RawMessage
+	var id string
+	if json.Unmarshal([]byte(c.Data), &data) == nil && json.Unmarshal(data[t.Key], &id) == nil && id != "" {
+		ids[id] = true
+	}
+}

@@ -1,0 +1,247 @@
+package stream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+// The rows of these tests are templates: they have an account, a name and a
+// body, and nothing else hangs on them.
+var (
+	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
+	put        = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, $3, 0, 0)
+		ON CONFLICT (account_id, name) DO UPDATE SET body = EXCLUDED.body`)
+	take  = db.S(`DELETE FROM templates WHERE account_id = $1 AND name = $2`)
+	whole = db.Q[pair](`SELECT name, body FROM templates WHERE account_id = $1`)
+)
+
+type pair struct{ Name, Body string }
+
+func pairs(tx *db.Tx, ids []string, limit int) ([]pair, error) {
+	b := db.Build(`SELECT name, body FROM templates WHERE account_id = `, tx.Account)
+	if ids != nil {
+		b.In("name", ids)
+	}
+	return db.Select[pair](tx, b.SQL(" ORDER BY name LIMIT ", limit))
+}
+
+func node(d *db.DB) *Service {
+	return &Service{DB: d, Hub: event.NewHub(nil), Topics: []Topic{{
+		Name: "pairs", Scope: policy.ReadTasks, Kinds: []string{"pair"}, Rows: Rows(pairs, func(p pair) string { return p.Name }),
+	}}}
+}
+
+func in(t testing.TB, d *db.DB, account string, fn func(*db.Tx) error) {
+	t.Helper()
+	if err := d.Write(db.WithAccount(context.Background(), account), fn); err != nil {
+		t.Error(err)
+	}
+}
+
+// edit puts or takes a row, with the audit row of it.
+func edit(t testing.TB, d *db.DB, account, name, body string) {
+	in(t, d, account, func(tx *db.Tx) error {
+		if body == "" {
+			if _, err := take.Exec(tx, account, name); err != nil {
+				return err
+			}
+		} else if _, err := put.Exec(tx, account, name, body); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "pair.changed", Object: name})
+	})
+}
+
+// view is what a listener has put together from its frames.
+type view struct {
+	mu   sync.Mutex
+	rows map[string]string
+	cut  bool
+}
+
+func (v *view) apply(t testing.TB, frames []byte) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for s := bufio.NewScanner(bytes.NewReader(frames)); s.Scan(); {
+		text, ok := strings.CutPrefix(s.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var p struct {
+			Op, ID string
+			Row    *pair
+		}
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			t.Errorf("%v: %s", err, text)
+		}
+		if p.Op == "remove" {
+			delete(v.rows, p.ID)
+		} else {
+			v.rows[p.ID] = p.Row.Body
+		}
+	}
+}
+
+func (v *view) is(want map[string]string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return maps.Equal(v.rows, want)
+}
+
+// follow listens as a connection does.
+func follow(t testing.TB, s *Service, account string) *view {
+	t.Helper()
+	f, l, err := s.listen(context.Background(), account, []*Topic{&s.Topics[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.leave(account, f, l) })
+	v := &view{rows: map[string]string{}}
+	frames, err := f.snapshot(&s.Topics[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.apply(t, frames)
+	go func() {
+		for frames := range l.frames {
+			v.apply(t, frames)
+		}
+		v.mu.Lock()
+		v.cut = true
+		v.mu.Unlock()
+	}()
+	return v
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	over := time.After(20 * time.Second)
+	for !ok() {
+		select {
+		case <-over:
+			t.Fatal("in vain: ", what)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// TestListenersConverge holds that whoever listens, from whichever moment on
+// and on whichever node, ends with the rows of the database, and none of
+// another account's.
+func TestListenersConverge(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		for _, a := range []string{"acme", "rival"} {
+			in(t, d, a, func(tx *db.Tx) error { _, err := addAccount.Exec(tx, a); return err })
+		}
+		nodes := []*Service{node(d), node(d)} // their hubs do not talk
+		seed := rand.Uint64()
+		var wg sync.WaitGroup
+		for w := range 4 {
+			rnd := rand.New(rand.NewPCG(seed, uint64(w)))
+			account := []string{"acme", "rival"}[w%2]
+			wg.Go(func() {
+				for i := range 60 {
+					body := fmt.Sprint(account, w, i)
+					if rnd.IntN(4) == 0 {
+						body = ""
+					}
+					edit(t, d, account, fmt.Sprint("p", rnd.IntN(10)), body)
+				}
+			})
+		}
+		views := map[string][]*view{}
+		for i := range 6 {
+			for _, account := range []string{"acme", "rival"} {
+				views[account] = append(views[account], follow(t, nodes[i%2], account))
+			}
+		}
+		wg.Wait()
+		for account, all := range views {
+			want := map[string]string{}
+			if err := d.Read(context.Background(), func(tx *db.Tx) error {
+				rows, err := whole.All(tx, account)
+				for _, r := range rows {
+					want[r.Name] = r.Body
+				}
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range all {
+				eventually(t, fmt.Sprintf("seed %d: listener %d of %s has %v", seed, i, account, want), func() bool { return v.is(want) })
+			}
+		}
+	})
+}
+
+// TestSlowListenerIsCut holds that a listener that does not read holds up
+// nobody and is let go.
+func TestSlowListenerIsCut(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		in(t, d, "acme", func(tx *db.Tx) error { _, err := addAccount.Exec(tx, "acme"); return err })
+		s := node(d)
+		f, slow, err := s.listen(t.Context(), "acme", []*Topic{&s.Topics[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.leave("acme", f, slow)
+		quick := follow(t, s, "acme")
+		for i := range backlog + 2 {
+			body := fmt.Sprint("v", i)
+			edit(t, d, "acme", "p", body)
+			eventually(t, "the quick listener has "+body, func() bool { return quick.is(map[string]string{"p": body}) })
+		}
+		n := 0
+		for range slow.frames {
+			n++
+		}
+		if n != backlog || quick.cut {
+			t.Errorf("the slow listener was handed %d frames, want %d; the quick one was cut: %v", n, backlog, quick.cut)
+		}
+	})
+}
+
+// TestFeedEndsWithItsLastListener holds that nobody listening costs nothing.
+func TestFeedEndsWithItsLastListener(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		in(t, d, "acme", func(tx *db.Tx) error { _, err := addAccount.Exec(tx, "acme"); return err })
+		s := node(d)
+		var all []*listener
+		var f *feed
+		for range 3 {
+			one, l, err := s.listen(t.Context(), "acme", nil)
+			if err != nil || f != nil && f != one {
+				t.Fatal(err, "or a second feed")
+			}
+			f, all = one, append(all, l)
+		}
+		for i, l := range all {
+			if f.ctx.Err() != nil {
+				t.Errorf("the feed ended before listener %d left", i)
+			}
+			s.leave("acme", f, l)
+			s.leave("acme", f, l) // again is harmless
+		}
+		if f.ctx.Err() == nil || len(s.feeds) > 0 {
+			t.Error("the feed goes on without listeners")
+		}
+	})
+}
