@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
@@ -45,7 +45,7 @@ type createIn struct {
 	AskID        *string           `json:"ask_id,omitempty" doc:"the ask this task answers"`
 }
 
-// TaskDispatched is the answer of task.create: the place in the queue, or the
+// TaskDispatched is the answer of task.create and project.setup: the place in the queue, or the
 // escalation that was filed instead.
 type TaskDispatched struct {
 	Kind          string  `json:"kind" doc:"dispatched or escalated"`
@@ -84,20 +84,21 @@ func (s *Service) create(ctx context.Context, in createIn) (out TaskDispatched, 
 		if err != nil {
 			return err
 		}
-		depth, err := countQueue(tx, tx.Account)
-		if err != nil {
-			return err
-		}
-		depth++ // and this one
-		behind, err := countBelow.One(tx, tx.Account, t.Priority)
-		if err != nil {
-			return err
-		}
-		place := depth - behind // the newest of its priority is the last of it
-		out = TaskDispatched{Kind: "dispatched", TaskID: &t.ID, Sink: &t.Sink, QueuePosition: &place, QueueDepth: &depth, QueueDepthCap: &s.QueueCap}
-		return nil
+		out, err = s.dispatched(tx, &t)
+		return err
 	})
 	return out, err
+}
+
+// dispatched tells the place of a task that this transaction has created.
+func (s *Service) dispatched(tx *db.Tx, t *Row) (TaskDispatched, error) {
+	depth, err := countQueue(tx, tx.Account)
+	if err != nil {
+		return TaskDispatched{}, err
+	}
+	depth++ // and this one
+	place, err := Place(tx, t)
+	return TaskDispatched{Kind: "dispatched", TaskID: &t.ID, Sink: &t.Sink, QueuePosition: &place, QueueDepth: &depth, QueueDepthCap: &s.QueueCap}, err
 }
 
 // check refuses what can be told wrong from the body alone, and fills defaults.
@@ -116,16 +117,17 @@ func (in *createIn) check() error {
 			return fault.Field(fmt.Sprintf("files.%d", i), "must be a path inside the repository")
 		}
 	}
+	for name := range in.Labels {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return fault.Field("labels", "must have names, without the character =")
+		}
+	}
 	if len(in.ResultSchema) > 0 {
 		if in.ResultSchema.Kind() != '{' {
 			return fault.Field("result_schema", "must be an object")
 		}
-		var schema jsonschema.Schema
-		if err := schema.UnmarshalJSON(in.ResultSchema); err != nil {
-			return fault.Field("result_schema", "is not a JSON Schema")
-		}
-		if _, err := schema.Resolve(nil); err != nil {
-			return fault.Field("result_schema", "is not a JSON Schema that stands on its own")
+		if _, err := parseSchema(in.ResultSchema); err != nil {
+			return fault.Field("result_schema", err.Error())
 		}
 	}
 	if in.Sink == "" {
@@ -205,6 +207,7 @@ type Spec struct {
 	Files                      []string
 	BudgetMicros               *int64
 	ResultSchema, AskID, PRID  *string
+	Branch                     string // empty: one of the task's own
 }
 
 // Create puts a task into the queue of the repository's account, tx.Account.
@@ -215,6 +218,18 @@ func (s *Service) Create(tx *db.Tx, repo Repo, sp Spec) (Row, error) {
 		if err := s.room(tx); err != nil {
 			return Row{}, err
 		}
+	}
+	return s.add(tx, repo, sp, nil)
+}
+
+// add is Create for a task that there is room for. The tasks in fresh were made
+// in this transaction: nobody else can end them meanwhile.
+func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row, error) {
+	switch {
+	case sp.Kind == KindCI:
+		sp.Template = ""
+	case sp.Template == "":
+		sp.Template = cmp.Or(repo.Template, s.DefaultTemplate)
 	}
 	t := Row{
 		ID: id.Random(), AccountID: tx.Account, RepoID: repo.ID, Kind: sp.Kind, Sink: sp.Sink, Title: sp.Title, Problem: sp.Problem,
@@ -233,18 +248,28 @@ func (s *Service) Create(tx *db.Tx, repo Repo, sp Spec) (Row, error) {
 	if sp.Checkout != "" {
 		t.CheckoutSHA = &sp.Checkout
 	}
-	t.Branch = branchName(t.Title, t.ID)
-	deps, err := s.dependencies(tx, &t, sp.DependsOn)
+	if t.Branch = sp.Branch; t.Branch == "" {
+		t.Branch = branchName(t.Title, t.ID)
+	}
+	deps, err := s.dependencies(tx, &t, sp.DependsOn, fresh)
 	if err != nil {
 		return t, err
 	}
 	if err := insert(tx, &t); err != nil {
 		return t, err
 	}
+	for _, name := range slices.Sorted(maps.Keys(t.Labels.V)) {
+		if _, err := insertLabel.Exec(tx, t.AccountID, name, t.Labels.V[name], t.CreatedAt, t.ID); err != nil {
+			return t, err
+		}
+	}
 	for _, d := range deps {
 		if _, err := insertDep.Exec(tx, t.ID, d); err != nil {
 			return t, err
 		}
+	}
+	if err := s.moved(tx, &t, ""); err != nil {
+		return t, err
 	}
 	return t, s.tell(tx, &t, "task.created", map[string]any{"title": t.Title, "kind": t.Kind, "sink": t.Sink})
 }
@@ -268,7 +293,7 @@ func (s *Service) room(tx *db.Tx) error {
 	if err != nil {
 		return err
 	}
-	if depth >= s.QueueCap {
+	if depth += joining(tx, tx.Account); depth >= s.QueueCap {
 		return fault.Newf(fault.RateLimited, "queue-full", "%d tasks wait already, the most this account may have.", depth).After(queueFullRetry)
 	}
 	return nil
@@ -276,11 +301,15 @@ func (s *Service) room(tx *db.Tx) error {
 
 // dependencies locks the tasks that t is to wait for, so that none of them
 // ends unseen, and counts those that have not succeeded.
-func (s *Service) dependencies(tx *db.Tx, t *Row, ids []string) ([]string, error) {
+func (s *Service) dependencies(tx *db.Tx, t *Row, ids []string, fresh map[string]bool) ([]string, error) {
 	deps := slices.Clone(ids)
 	slices.Sort(deps)
 	deps = slices.Compact(deps)
 	for _, d := range deps {
+		if fresh[d] {
+			t.WaitingDeps++
+			continue
+		}
 		up, ok, err := Row{}, false, error(nil)
 		if id.Valid(d) {
 			up, ok, err = Lock(tx, tx.Account, d)
@@ -302,14 +331,21 @@ func (s *Service) dependencies(tx *db.Tx, t *Row, ids []string) ([]string, error
 
 // escalate asks a person instead of an agent.
 func escalate(tx *db.Tx, repo Repo, in *createIn) (TaskDispatched, error) {
-	escalation := id.New()
 	reason := fmt.Sprintf("The caller's confidence of %.2f is below %.1f.", *in.Confidence, minConfidence)
-	_, err := insertEscalation.Exec(tx, escalation, tx.Account, repo.ID, "low_confidence", in.Title, in.Problem, reason,
-		policy.From(tx.Context()).Label(), tx.Now)
-	if err != nil {
-		return TaskDispatched{}, err
-	}
-	err = event.Record(tx, event.Change{Kind: "escalation.created", Object: escalation, RepoID: repo.ID,
-		Data: map[string]any{"category": "low_confidence", "title": in.Title}})
+	escalation, err := Escalate(tx, repo.ID, "low_confidence", in.Title, in.Problem, reason)
 	return TaskDispatched{Kind: "escalated", EscalationID: &escalation}, err
+}
+
+// Escalate asks the people of tx.Account to look at something of a repository.
+func Escalate(tx *db.Tx, repoID, category, title, body, reason string) (escalationID string, err error) {
+	escalationID = id.New()
+	by := policy.From(tx.Context()).Label()
+	if policy.From(tx.Context()).Anonymous() {
+		by = "system"
+	}
+	if _, err := insertEscalation.Exec(tx, escalationID, tx.Account, repoID, category, title, body, reason, by, tx.Now); err != nil {
+		return "", err
+	}
+	return escalationID, event.Record(tx, event.Change{Kind: "escalation.created", Object: escalationID, RepoID: repoID,
+		Data: map[string]any{"category": category, "title": title}})
 }

@@ -2,6 +2,7 @@ package task
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -33,6 +34,7 @@ const (
 	HoldAgent        = "agent_not_installed"
 	HoldIsolation    = "isolation_unavailable"
 	HoldBusy         = "boxes_busy"
+	HoldConflict     = "conflict"
 )
 
 // personClears are the holds that no passing of time ends.
@@ -92,6 +94,10 @@ type Facts struct {
 	Disabled  map[string]Repo
 	Needs     map[string]Need   // by template; a template that is gone is missing
 	Least     map[string]string // by repository: the least isolation its policy accepts
+	Conflicts map[string]string // by repository: what its policy says about them
+
+	held int        // tasks that this claim held back
+	ask  []question // what the code host has to be asked before more can be said
 }
 
 func (f *Facts) need(t *Row) (Need, bool) {
@@ -135,6 +141,13 @@ func (f *Facts) own(t *Row) []TaskHold {
 	}
 	if t.NotBefore.After(f.Now) {
 		add(HoldBackoff, t.UpdatedAt, "the wait before the next try is over, at "+t.NotBefore.Truncate(time.Second).Format(time.RFC3339), nil)
+	}
+	if t.ConflictWith != nil {
+		when := "the task " + *t.ConflictWith + ", which works on the same files, is merged or ends"
+		if len(t.ConflictPaths.V) > 0 {
+			when = "the task " + *t.ConflictWith + ", which works on " + strings.Join(t.ConflictPaths.V, ", ") + " too, is merged or ends"
+		}
+		add(HoldConflict, timeOr(t.ConflictAt), when, nil)
 	}
 	if r, off := f.Disabled[t.RepoID]; off {
 		add(HoldRepo, t.QueuedAt, "the repository is enabled",
@@ -211,11 +224,11 @@ func heldFor(t *Row) []TaskHold {
 	if t.FailureKind != nil {
 		reason = *t.FailureKind
 	}
-	when := "what blocks it is answered, or it is redispatched"
+	when, clear := "what blocks it is answered, or it is redispatched", "task.redispatch"
 	if reason == BudgetExhausted {
-		when = "its budget is raised, or it is redispatched"
+		when, clear = "the budget that stopped it is raised", "task.budget_set"
 	}
-	return []TaskHold{{reason, t.UpdatedAt, true, when, &TaskClear{"task.redispatch", map[string]string{"id": t.ID}}}}
+	return []TaskHold{{reason, t.UpdatedAt, true, when, &TaskClear{clear, map[string]string{"id": t.ID}}}}
 }
 
 // stuckBehind tells whether the holds have kept a task for too long behind

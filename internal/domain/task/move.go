@@ -26,10 +26,28 @@ func (s *Service) move(tx *db.Tx, t *Row, to Status, what string, data map[strin
 	if to == Pending {
 		t.QueuedAt, t.RunID, t.BoxID, t.ClaimedAt, t.StartedAt, t.FinishedAt = tx.Now, nil, nil, nil, nil, nil
 	}
+	if from == Pending {
+		t.ConflictWith, t.ConflictPaths, t.ConflictAt = nil, db.JSON[[]string]{V: []string{}}, nil
+	}
 	if err := store(tx, t, from); err != nil {
 		return err
 	}
+	if err := letGo(tx, t, from); err != nil {
+		return err
+	}
+	if err := s.moved(tx, t, from); err != nil {
+		return err
+	}
 	return s.tell(tx, t, "task."+what, data)
+}
+
+func (s *Service) moved(tx *db.Tx, t *Row, from Status) error {
+	for _, fn := range s.Moved {
+		if err := fn(tx, t, from); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tell records what happened to t and wakes those who wait for it. The queue
@@ -40,6 +58,9 @@ func (s *Service) tell(tx *db.Tx, t *Row, kind string, data map[string]any) erro
 		data = map[string]any{}
 	}
 	data["status"] = t.Status
+	if t.PlanID != nil {
+		data["plan_id"] = *t.PlanID // who follows plans sees the task move in it
+	}
 	s.Hub.Notify(tx, event.TaskTopic(t.ID), event.QueueTopic(t.AccountID), AnyQueue)
 	return event.Record(tx, event.Change{Kind: kind, Object: t.ID, Account: t.AccountID, RepoID: t.RepoID, Data: data})
 }
@@ -53,6 +74,7 @@ func queueTopic(account string) string { return event.QueueTopic(account) }
 func (s *Service) MarkClaimed(tx *db.Tx, t *Row, runID, boxID string) error {
 	t.Attempt++
 	t.RunID, t.BoxID, t.ClaimedAt = &runID, &boxID, &tx.Now
+	shifts.Add(tx, shift{lane: t.lane(), at: t.CreatedAt, served: 1, now: tx.Now})
 	return s.move(tx, t, Claimed, "claimed", map[string]any{"run_id": runID, "box_id": boxID, "attempt": t.Attempt})
 }
 
@@ -120,10 +142,21 @@ func (s *Service) Release(tx *db.Tx, t *Row) error {
 	return s.move(tx, t, Pending, "released", nil)
 }
 
+// SetBudget gives a task of tx.Account another budget, nil for none of its own,
+// and answers the one before. The caller writes the audit row.
+func SetBudget(tx *db.Tx, taskID string, micros *int64) (before *int64, err error) {
+	t, err := find(tx, taskID, true)
+	if err != nil {
+		return nil, err
+	}
+	_, err = updateBudget.Exec(tx, t.AccountID, t.ID, micros, tx.Now)
+	return t.BudgetMicros, err
+}
+
 // Requeue puts an in-flight task whose run was taken away from it back into
 // the queue, with nothing charged.
 func (s *Service) Requeue(tx *db.Tx, t *Row, why string) error {
-	t.NotBefore = tx.Now
+	t.NotBefore = time.UnixMicro(0)
 	return s.move(tx, t, Pending, "requeued", map[string]any{"reason": why})
 }
 
@@ -146,8 +179,11 @@ func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
 		return s.Hold(tx, t, kind, detail)
 	}
 	t.FailureKind, t.Failure = &kind, &detail
-	t.NotBefore = tx.Now.Add(wait)
-	return s.move(tx, t, Pending, "requeued", map[string]any{"failure_kind": kind, "charged": charged, "not_before": t.NotBefore})
+	t.NotBefore = time.UnixMicro(0)
+	if wait > 0 {
+		t.NotBefore = tx.Now.Add(wait)
+	}
+	return s.move(tx, t, Pending, "requeued", map[string]any{"failure_kind": kind, "charged": charged, "wait_ms": wait.Milliseconds()})
 }
 
 // SetBase notes the commit that the running attempt works from.
@@ -196,7 +232,8 @@ func (s *Service) Stick(tx *db.Tx, t *Row, kind, detail string) error {
 
 // succeeded lets the dependents of t go on.
 func (s *Service) succeeded(tx *db.Tx, t *Row) error {
-	_, err := dependencyDone.Exec(tx, t.ID)
+	freed, err := dependencyDone.All(tx, t.ID)
+	noteFreed(tx, freed)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/leak"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
@@ -22,6 +23,9 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Dispatch one scoped task",
 			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, {Status: 404, Slug: "not-found"}, {Status: 409, Slug: "repo_disabled"}, {Status: 422, Slug: "problem-is-only-link"},
 				{Status: 422, Slug: "sink-not-configured"}, {Status: 429, Slug: "queue-full"}}}, s.create),
+		op.New(op.Row{ID: "project.setup", Method: "POST", Path: "/v1/repos/{owner}/{repo}/setup", Group: "Repositories", Rule: write, Status: 202,
+			Summary: "Send an agent to look a repository over and give it its base: scripts, tools and notes for agents",
+			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, {Status: 404, Slug: "not-found"}, {Status: 429, Slug: "queue-full"}}}, s.setup),
 		op.New(op.Row{ID: "task.list", Method: "GET", Path: "/v1/tasks", Group: group, Rule: read,
 			Summary: "List the account's tasks, newest first", Paging: paging()}, s.list),
 		op.New(op.Row{ID: "task.stalls", Method: "GET", Path: "/v1/queue/status", Group: group, Rule: read,
@@ -50,6 +54,7 @@ func paging() *op.Paging {
 		"status": states,
 		"kind":   {KindWork, KindScout, KindSetup, KindReview, KindBabysit, KindKB, KindDevops, KindCI},
 		"repo":   nil,
+		"label":  nil, // name=value
 	}}
 }
 
@@ -80,34 +85,6 @@ func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Task], err 
 		return err
 	})
 	return page, err
-}
-
-// QueueStatus is the answer of task.stalls. Every pending task is counted as
-// claimable or occurs in at least one stall.
-type QueueStatus struct {
-	QueueDepth    int64       `json:"queue_depth" doc:"pending tasks"`
-	QueueDepthCap int64       `json:"queue_depth_cap" doc:"-1 is uncapped"`
-	Claimable     int64       `json:"claimable" doc:"pending tasks that an online box can take now"`
-	Data          []TaskStall `json:"data"`
-	NextCursor    *string     `json:"next_cursor" doc:"always null: the list is whole"`
-}
-
-func (s *Service) stalls(ctx context.Context, _ op.None) (out QueueStatus, err error) {
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		rows, err := selectPending.All(tx, tx.Account)
-		if err != nil {
-			return err
-		}
-		f, err := s.facts(tx, tx.Account, rows)
-		if err != nil {
-			return err
-		}
-		out = QueueStatus{QueueDepth: int64(len(rows)), QueueDepthCap: s.QueueCap, Data: []TaskStall{}}
-		found, claimable := stalls(rows, f)
-		out.Data, out.Claimable = append(out.Data, found...), claimable
-		return nil
-	})
-	return out, err
 }
 
 type idIn struct {
@@ -276,7 +253,7 @@ func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out TaskRedi
 		}
 		out = TaskRedispatched{TaskID: t.ID, PriorAttempt: t.Attempt}
 		if in.Guidance != nil {
-			text := scrub(*in.Guidance)
+			text := leak.Scrub(*in.Guidance)
 			n := utf8.RuneCountInString(text)
 			t.Guidance, out.GuidanceChars = &text, &n
 		}

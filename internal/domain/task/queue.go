@@ -10,7 +10,7 @@ import (
 
 // seatFacts reads how the account's seats are taken.
 func (s *Service) seatFacts(tx *db.Tx, account string) (*Facts, error) {
-	f := &Facts{Now: tx.Now, Disabled: map[string]Repo{}, Needs: map[string]Need{}, Least: map[string]string{}}
+	f := &Facts{Now: tx.Now, Disabled: map[string]Repo{}, Needs: map[string]Need{}, Least: map[string]string{}, Conflicts: map[string]string{}}
 	var err error
 	if f.Seats, err = s.Seats(tx, account); err != nil {
 		return nil, fmt.Errorf("seats of account %s: %w", account, err)
@@ -55,7 +55,7 @@ func (s *Service) learn(tx *db.Tx, f *Facts, account string, rows []Row) error {
 			if err != nil {
 				return fmt.Errorf("repository of task %s: %w", t.ID, err)
 			}
-			f.Least[t.RepoID] = r.Isolation
+			f.Least[t.RepoID], f.Conflicts[t.RepoID] = r.Isolation, r.Conflicts
 			if !r.Enabled {
 				f.Disabled[t.RepoID] = r
 			}
@@ -119,7 +119,7 @@ func (s *Service) Claimable(tx *db.Tx, boxID string) (*Row, error) {
 		return nil, err
 	}
 	for _, account := range accounts {
-		if t, err := s.claimableIn(tx, account, box, true); err != nil || t != nil {
+		if t, _, err := s.claimableIn(tx, account, box, true); err != nil || t != nil {
 			return t, err
 		}
 	}
@@ -136,46 +136,112 @@ func free(tx *db.Tx, boxID string) (Box, bool, error) {
 	return box, box.Busy < box.Slots, err
 }
 
-// claimableIn looks through the queue of an account that the box serves. It
-// reads no more of the fleet than this box, and of the queue a few rows first:
-// most often the head is it.
-func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*Row, error) {
+// claimableIn looks through the lanes of an account's queue for one that the
+// box can serve: a few first, for most often the next is it.
+//
+// Without lock it tells whether a claim is worth trying, or what has to be
+// asked before that is known.
+func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*Row, []question, error) {
 	if lock {
 		if _, err := lockAccount.One(tx, account); err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if err := wake(tx, account); err != nil {
+			return nil, nil, err
 		}
 	}
 	f, err := s.seatFacts(tx, account)
 	if err != nil {
+		return nil, nil, err
+	}
+	seen := 0
+	for _, limit := range []int{4, 1 << 20} {
+		lanes, err := selectLanes.All(tx, account, f.InFlight < f.Seats, limit)
+		if err != nil {
+			return nil, nil, err
+		}
+		lanes = catchUp(tx, account, lanes, false)
+		for _, l := range lanes[min(seen, len(lanes)):] {
+			if t, err := s.head(tx, f, l, &box, lock); err != nil || t != nil || len(f.ask) > 0 && !lock || f.held >= maxHeldBack {
+				return t, f.ask, err
+			}
+		}
+		if seen = len(lanes); seen < limit {
+			break
+		}
+	}
+	return nil, nil, nil
+}
+
+// heads is how many tasks at the head of a lane are looked at: only one that
+// somebody else just took is passed over.
+const heads = 2
+
+// head is the next task of the lane, if the box can take it.
+func (s *Service) head(tx *db.Tx, f *Facts, l lane, box *Box, lock bool) (*Row, error) {
+	one := l.sample()
+	if box.Target == "user" {
+		one.CreatedBy = "user:" + box.OwnerID
+	}
+	if err := s.learn(tx, f, l.AccountID, []Row{one}); err != nil {
 		return nil, err
 	}
-	const aboveAll = 1 << 30
-	after := Row{Priority: aboveAll, QueuedAt: time.UnixMicro(0)}
-	for limit := 2; ; limit = 64 {
-		rows, err := selectReady.All(tx, account, tx.Now, after.Priority, after.QueuedAt, after.ID, f.InFlight < f.Seats, limit)
-		if err != nil || len(rows) == 0 {
+	if !f.fits(box, &one) {
+		return nil, nil
+	}
+	args := []any{l.AccountID, l.RepoID, l.Template, l.Priority, heads}
+	q := selectHead
+	if box.Target == "user" {
+		q, args = selectHeadBy, append(args, one.CreatedBy)
+	}
+	for {
+		rows, err := q.All(tx, args...)
+		if err != nil {
 			return nil, err
 		}
-		if err := s.learn(tx, f, account, rows); err != nil {
-			return nil, err
-		}
-		for j := range rows {
-			if !f.fits(&box, &rows[j]) {
+		held := f.held
+		for i := range rows {
+			t, ok := rows[i], true
+			if lock {
+				if t, ok, err = Lock(tx, l.AccountID, t.ID); err != nil {
+					return nil, err
+				}
+			}
+			if !ok || !t.ready() {
 				continue
 			}
-			if !lock {
-				return &rows[j], nil
-			}
-			t, ok, err := Lock(tx, account, rows[j].ID)
-			if err != nil {
+			c, err := s.forecast(tx, f, &t)
+			switch f.ask = c.ask; {
+			case err != nil || len(c.ask) > 0:
 				return nil, err
-			}
-			if ok && t.Status == Pending {
+			case c.with == nil || !lock:
+				return &t, nil
+			case c.tip != "":
+				t.StackedOn, t.StartSHA = &c.with.ID, &c.tip
 				return &t, nil
 			}
+			f.held++
+			if err := s.holdBack(tx, &t, c); err != nil {
+				return nil, err
+			}
 		}
-		after = rows[len(rows)-1]
+		if f.held == held || f.held >= maxHeldBack {
+			return nil, nil
+		}
 	}
+}
+
+// wake makes the tasks ready whose wait before the next try is over.
+func wake(tx *db.Tx, account string) error {
+	due, err := selectDue.All(tx, account, tx.Now)
+	for _, id := range due {
+		freed, err := wakeUp.All(tx, account, id)
+		if err != nil {
+			return err
+		}
+		noteFreed(tx, freed)
+	}
+	return err
 }
 
 // Outlook is what a box without work may know: why there is none, and when the
@@ -184,7 +250,13 @@ type Outlook struct {
 	Work    bool // there is a task for the box after all
 	Reasons []string
 	Wait    time.Duration // 0 if nothing ends by itself
+
+	questions []question
 }
+
+// Asks tells whether the code host has to be asked, with Ask, before it is
+// known whether there is work.
+func (o Outlook) Asks() bool { return len(o.questions) > 0 }
 
 // Look tells whether there is work for a box, without claiming it.
 func (s *Service) Look(tx *db.Tx, boxID string) (Outlook, error) {
@@ -204,8 +276,12 @@ func (s *Service) Look(tx *db.Tx, boxID string) (Outlook, error) {
 	}
 	var out Outlook
 	for _, account := range accounts {
-		if t, err := s.claimableIn(tx, account, box, false); err != nil || t != nil {
-			return Outlook{Work: t != nil}, err
+		if t, ask, err := s.claimableIn(tx, account, box, false); err != nil || t != nil || len(ask) > 0 {
+			return Outlook{Work: t != nil, questions: ask}, err
+		}
+		due, err := selectDue.All(tx, account, tx.Now)
+		if err != nil || len(due) > 0 {
+			return Outlook{Work: true}, err // once they are woken
 		}
 		next, err := selectNextWake.One(tx, account, tx.Now)
 		if err != nil {
@@ -221,7 +297,7 @@ func (s *Service) Look(tx *db.Tx, boxID string) (Outlook, error) {
 }
 
 // WhyNot lists the reasons that keep the queues a box serves from giving it
-// work, as far as the heads of the queues show them.
+// work.
 func (s *Service) WhyNot(tx *db.Tx, boxID string) ([]string, error) {
 	box, ok, err := FindBox(tx, boxID)
 	if err != nil || !ok {
@@ -235,12 +311,8 @@ func (s *Service) WhyNot(tx *db.Tx, boxID string) ([]string, error) {
 		return nil, err
 	}
 	var reasons []string
-	for _, account := range accounts {
-		rows, err := selectFirst.All(tx, account)
-		if err != nil {
-			return nil, err
-		}
-		f, err := s.facts(tx, account, rows)
+	for _, account := range accounts[:min(len(accounts), accountsToldOf)] {
+		f, groups, err := s.cohorts(tx, account)
 		if err != nil {
 			return nil, err
 		}
@@ -249,8 +321,8 @@ func (s *Service) WhyNot(tx *db.Tx, boxID string) ([]string, error) {
 		for i := range f.Boxes {
 			f.Boxes[i].Online = true
 		}
-		for i := range rows {
-			for _, h := range f.holds(&rows[i]) {
+		for i := range groups {
+			for _, h := range f.holds(&groups[i].Row) {
 				reasons = append(reasons, h.Reason)
 			}
 		}
@@ -261,6 +333,9 @@ func (s *Service) WhyNot(tx *db.Tx, boxID string) ([]string, error) {
 	slices.Sort(reasons)
 	return slices.Compact(reasons), nil
 }
+
+// accountsToldOf is how many queues a box that serves several is told about.
+const accountsToldOf = 20
 
 func timeOr(t *time.Time) time.Time {
 	if t == nil {

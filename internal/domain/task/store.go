@@ -2,9 +2,8 @@ package task
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"yardmaster/internal/db"
@@ -14,56 +13,34 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-const columns = `id, account_id, repo_id, kind, sink, title, problem, status, attempt, charged, uncharged, max_attempts,
+// columns are inserted; what comes behind them in own is set later.
+const (
+	columns = `id, account_id, repo_id, kind, sink, title, problem, status, attempt, charged, uncharged, max_attempts,
 	failure_kind, failure, priority, stuck, not_before, waiting_deps, queued_at, run_id, box_id, branch, base_sha,
 	wip_sha, wip_paths, wip_at, pr_id, checkout_sha, files, labels, guidance, template, command, confidence,
 	budget_micros, result_schema, ask_id, created_by, created_at, updated_at, claimed_at, started_at, finished_at`
-
-// queueHead is since when the next task in the queue of an account a has waited.
-const queueHead = `(SELECT t.queued_at FROM tasks t WHERE t.account_id = a.account_id AND t.status = 'pending' ORDER BY t.priority DESC, t.queued_at, t.id LIMIT 1)`
-
-// queueOrder is the order in which tasks are claimed.
-const queueOrder = `priority DESC, queued_at, id`
+	own = columns + `, plan_id, group_id, conflict_with, conflict_paths, conflict_at, stacked_on, start_sha`
+)
 
 var (
-	insertTask = db.S(`INSERT INTO tasks (` + columns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
-		$14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36,
-		$37, $38, $39, $40, $41, $42, $43)`)
+	// insertTask writes what a task is born with; the rest are the defaults of
+	// the schema.
+	insertTask = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, max_attempts, priority, waiting_deps,
+		queued_at, branch, pr_id, checkout_sha, files, labels, template, command, confidence, budget_micros, result_schema, ask_id,
+		created_by, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $25)`)
 
 	// updateTask writes whatever may change in a task's life, provided that it
 	// is still in the state it was read in.
-	updateTask = db.S(`UPDATE tasks SET status = $4, attempt = $5, charged = $6, uncharged = $7, failure_kind = $8,
+	updateBudget = db.S(`UPDATE tasks SET budget_micros = $3, updated_at = $4 WHERE account_id = $1 AND id = $2`)
+	updateTask   = db.S(`UPDATE tasks SET status = $4, attempt = $5, charged = $6, uncharged = $7, failure_kind = $8,
 		failure = $9, stuck = $10, not_before = $11, waiting_deps = $12, queued_at = $13, run_id = $14, box_id = $15,
 		base_sha = $16, wip_sha = $17, wip_paths = $18, wip_at = $19, pr_id = $20, guidance = $21, updated_at = $22,
-		claimed_at = $23, started_at = $24, finished_at = $25
+		claimed_at = $23, started_at = $24, finished_at = $25, conflict_with = $26, conflict_paths = $27, conflict_at = $28,
+		stacked_on = $29, start_sha = $30
 		WHERE account_id = $1 AND id = $2 AND status = $3`)
 
-	selectTask = db.Q[Row](`SELECT ` + columns + ` FROM tasks WHERE account_id = $1 AND id = $2`)
-
-	selectQueue = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY ` + queueOrder)
-	selectDepth = db.Q[int64](`SELECT pending FROM queue_depths WHERE account_id = $1`)
-	addDepth    = db.S(`INSERT INTO queue_depths (account_id, pending) VALUES ($1, $2)
-		ON CONFLICT (account_id) DO UPDATE SET pending = queue_depths.pending + excluded.pending`)
-
-	selectPending = db.Q[Row](`SELECT ` + columns + ` FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY ` + queueOrder)
-
-	// countBelow is how many are claimed after every task of a priority.
-	countBelow = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending' AND priority < $2`)
-
-	// selectFirst is a sample of the queue, from its head.
-	selectFirst = db.Q[Row](`SELECT ` + columns + ` FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY ` + queueOrder + ` LIMIT 200`)
-
-	// selectReady pages through the tasks whose own waits are over, those that
-	// need no seat unless $6. The key of the row before is ($3, $4, $5); a
-	// priority above all begins.
-	selectReady = db.Q[Row](`SELECT ` + columns + ` FROM tasks
-		WHERE account_id = $1 AND status = 'pending' AND waiting_deps = 0 AND not_before <= $2 AND (kind = 'ci' OR $6)
-		AND (priority < $3 OR priority = $3 AND (queued_at, id) > ($4, $5))
-		ORDER BY ` + queueOrder + ` LIMIT $7`)
-
-	// selectNextWake names the index tasks_later by its condition.
-	selectNextWake = db.Q[*time.Time](`SELECT MIN(not_before) FROM tasks
-		WHERE account_id = $1 AND status = 'pending' AND not_before > 0 AND not_before > $2`)
+	selectTask = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND id = $2`)
 
 	selectSeatUse = db.Q[inFlight](`SELECT COUNT(*) AS n, MAX(claimed_at) AS newest FROM tasks
 		WHERE account_id = $1 AND status IN ('claimed', 'running') AND kind <> 'ci'`)
@@ -79,20 +56,10 @@ var (
 
 	selectBox = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes WHERE id = $1 AND state <> 'revoked'`)
 
-	// The accounts that have work for a box that serves more than one, the one
-	// whose next task has waited longest first. Neither reads more of a queue
-	// than its head: the first goes from account to account through the index.
-	selectServedByAll = db.Q[string](`WITH RECURSIVE a (account_id) AS (
-			SELECT MIN(account_id) FROM tasks WHERE status = 'pending'
-			UNION ALL
-			SELECT (SELECT MIN(t.account_id) FROM tasks t WHERE t.status = 'pending' AND t.account_id > a.account_id) FROM a
-			WHERE a.account_id IS NOT NULL)
-		SELECT account_id FROM a WHERE account_id IS NOT NULL ORDER BY ` + queueHead + `, account_id`)
-	selectServedByUser = db.Q[string](`SELECT account_id FROM memberships a WHERE user_id = $1 AND ` + queueHead + ` IS NOT NULL
-		ORDER BY ` + queueHead + `, account_id`)
-
 	lockAccount = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
 	lockBox     = db.Q[string](`SELECT id FROM boxes WHERE id = $1`).ForUpdate()
+
+	insertLabel = db.S(`INSERT INTO task_labels (account_id, name, value, created_at, task_id) VALUES ($1, $2, $3, $4, $5)`)
 
 	insertDep = db.S(`INSERT INTO task_deps (task_id, depends_on) VALUES ($1, $2)`)
 
@@ -104,8 +71,14 @@ var (
 
 	// dependencyDone needs no state: a failed dependent counts afresh when it
 	// is released.
-	dependencyDone = db.S(`UPDATE tasks SET waiting_deps = waiting_deps - 1
-		WHERE waiting_deps > 0 AND id IN (SELECT task_id FROM task_deps WHERE depends_on = $1)`)
+	dependencyDone = db.Q[freed](`UPDATE tasks SET waiting_deps = waiting_deps - 1
+		WHERE waiting_deps > 0 AND id IN (SELECT task_id FROM task_deps WHERE depends_on = $1) RETURNING ` + freedColumns)
+
+	addDep    = db.S(`INSERT INTO task_deps (task_id, depends_on) VALUES ($1, $2) ON CONFLICT DO NOTHING`)
+	deleteDep = db.S(`DELETE FROM task_deps WHERE task_id = $1 AND depends_on = $2`)
+
+	joinPlan     = db.S(`UPDATE tasks SET plan_id = $3, group_id = $4 WHERE account_id = $1 AND id = $2`)
+	selectOfPlan = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND plan_id = $2 ORDER BY created_at, id`)
 
 	insertEscalation = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, created_by, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
@@ -164,65 +137,52 @@ func (r boxRow) box() Box {
 }
 
 func insert(tx *db.Tx, t *Row) error {
-	_, err := insertTask.Exec(tx, t.ID, t.AccountID, t.RepoID, t.Kind, t.Sink, t.Title, t.Problem, t.Status, t.Attempt, t.Charged,
-		t.Uncharged, t.MaxAttempts, t.FailureKind, t.Failure, t.Priority, t.Stuck, t.NotBefore, t.WaitingDeps, t.QueuedAt, t.RunID,
-		t.BoxID, t.Branch, t.BaseSHA, t.WIPSHA, t.WIPPaths, t.WIPAt, t.PRID, t.CheckoutSHA, t.Files, t.Labels, t.Guidance, t.Template,
-		t.Command, t.Confidence, t.BudgetMicros, t.ResultSchema, t.AskID, t.CreatedBy, t.CreatedAt, t.UpdatedAt, t.ClaimedAt,
-		t.StartedAt, t.FinishedAt)
+	_, err := insertTask.Exec(tx, t.ID, t.AccountID, t.RepoID, t.Kind, t.Sink, t.Title, t.Problem, t.Status, t.MaxAttempts, t.Priority,
+		t.WaitingDeps, t.QueuedAt, t.Branch, t.PRID, t.CheckoutSHA, t.Files, t.Labels, t.Template, t.Command, t.Confidence,
+		t.BudgetMicros, t.ResultSchema, t.AskID, t.CreatedBy, t.CreatedAt)
 	if err == nil && t.Status == Pending {
-		depths.Add(tx, depth{t.AccountID, 1})
+		shifts.Add(tx, t.shift(1, t.ready()))
 	}
 	return err
 }
 
 // store writes t, which was read in state from.
-func store(tx *db.Tx, t *Row, from Status) error {
-	t.UpdatedAt = tx.Now
-	n, err := updateTask.Exec(tx, t.AccountID, t.ID, from, t.Status, t.Attempt, t.Charged, t.Uncharged, t.FailureKind, t.Failure,
-		t.Stuck, t.NotBefore, t.WaitingDeps, t.QueuedAt, t.RunID, t.BoxID, t.BaseSHA, t.WIPSHA, t.WIPPaths, t.WIPAt, t.PRID,
-		t.Guidance, t.UpdatedAt, t.ClaimedAt, t.StartedAt, t.FinishedAt)
-	if err == nil && n != 1 {
-		err = fmt.Errorf("task %s is no longer %s", t.ID, from)
-	}
-	if err == nil && (from == Pending) != (t.Status == Pending) {
-		change := depth{t.AccountID, 1}
-		if from == Pending {
-			change.by = -1
-		}
-		depths.Add(tx, change)
-	}
-	return err
-}
-
-// depth is how many more tasks of an account are pending after a change.
-type depth struct {
-	account string
-	by      int64
-}
-
-// depths are kept at the end of a transaction: each account's row is one that
-// every transaction of the account wants.
-var depths = db.AtEnd(func(tx *db.Tx, all []depth) error {
-	sums := map[string]int64{}
-	for _, d := range all {
-		sums[d.account] += d.by
-	}
-	for _, account := range slices.Sorted(maps.Keys(sums)) {
-		if sums[account] == 0 {
-			continue
-		}
-		if _, err := addDepth.Exec(tx, account, sums[account]); err != nil {
+func store(tx *db.Tx, t *Row, from Status) (err error) {
+	was := false
+	if from == Pending {
+		if was, _, err = selectWasReady.Maybe(tx, t.AccountID, t.ID); err != nil {
 			return err
 		}
 	}
+	t.UpdatedAt = tx.Now
+	n, err := updateTask.Exec(tx, t.AccountID, t.ID, from, t.Status, t.Attempt, t.Charged, t.Uncharged, t.FailureKind, t.Failure,
+		t.Stuck, t.NotBefore, t.WaitingDeps, t.QueuedAt, t.RunID, t.BoxID, t.BaseSHA, t.WIPSHA, t.WIPPaths, t.WIPAt, t.PRID,
+		t.Guidance, t.UpdatedAt, t.ClaimedAt, t.StartedAt, t.FinishedAt, t.ConflictWith, t.ConflictPaths, t.ConflictAt, t.StackedOn, t.StartSHA)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("task %s is no longer %s", t.ID, from)
+	}
+	if err != nil {
+		return err
+	}
+	var more, ready int64
+	if from == Pending {
+		more--
+	}
+	if t.Status == Pending {
+		more++
+	}
+	if was {
+		ready--
+	}
+	if t.ready() {
+		ready++
+	}
+	if more != 0 || ready != 0 {
+		sh := t.shift(more, false)
+		sh.ready = ready
+		shifts.Add(tx, sh)
+	}
 	return nil
-})
-
-// countQueue is how many tasks of an account were pending before what this
-// transaction changes.
-func countQueue(tx *db.Tx, account string) (int64, error) {
-	n, _, err := selectDepth.Maybe(tx, account)
-	return n, err
 }
 
 // Lock reads a task of an account and keeps others from changing it until the
@@ -274,8 +234,36 @@ func spendings(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
 	return out, err
 }
 
+// reservations is what is set aside for calls of each task.
+func reservations(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
+	out := map[string]int64{}
+	if len(taskIDs) == 0 {
+		return out, nil
+	}
+	rows, err := db.Select[spent](tx, db.Build(`SELECT ref AS task_id, reserved AS micros FROM budgets WHERE scope = 'task' AND period = ''
+		AND account_id = `, tx.Account).In("ref", taskIDs))
+	for _, r := range rows {
+		out[r.TaskID] = r.Micros
+	}
+	return out, err
+}
+
+// Rows are the tasks of tx.Account with the ids, or, for nil, its newest, up to
+// limit, as the list shows them.
+func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Task, error) {
+	b := db.Build(`SELECT `+own+` FROM tasks WHERE account_id = `, tx.Account)
+	if ids != nil {
+		b.In("id", ids)
+	}
+	rows, err := db.Select[Row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", limit))
+	if err != nil {
+		return nil, err
+	}
+	return s.view(tx, rows)
+}
+
 func list(tx *db.Tx, p op.PageIn, repoID string) ([]Row, error) {
-	b := db.Build(`SELECT `+columns+` FROM tasks WHERE account_id = `, tx.Account)
+	b := db.Build(`SELECT `+own+` FROM tasks WHERE account_id = `, tx.Account)
 	if s := p.Want("status"); s != "" {
 		b.And("status = ", s)
 	}
@@ -284,6 +272,10 @@ func list(tx *db.Tx, p op.PageIn, repoID string) ([]Row, error) {
 	}
 	if repoID != "" {
 		b.And("repo_id = ", repoID)
+	}
+	if l := p.Want("label"); l != "" {
+		name, value, _ := strings.Cut(l, "=")
+		b.And("(created_at, id) IN (SELECT created_at, task_id FROM task_labels WHERE account_id = ", tx.Account).And("name = ", name).And("value = ", value).SQL(")")
 	}
 	if p.Q != "" {
 		b.Contains("title", p.Q)

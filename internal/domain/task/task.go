@@ -82,6 +82,14 @@ type Row struct {
 	ClaimedAt    *time.Time
 	StartedAt    *time.Time
 	FinishedAt   *time.Time
+	PlanID       *string // set once the task is part of a plan
+	GroupID      *string // of the plan
+
+	ConflictWith  *string           // the open task that keeps this pending one back
+	ConflictPaths db.JSON[[]string] // where both would write
+	ConflictAt    *time.Time        // since when
+	StackedOn     *string           // the task on whose work this one is to begin
+	StartSHA      *string           `db:"start_sha"` // the commit of that
 }
 
 // Task is a task as clients see it. Holds say why a pending task is not
@@ -149,6 +157,7 @@ type Repo struct {
 	DefaultBranch string
 	CloneURL      string
 	Template      string        // for tasks that name none; empty: Service.DefaultTemplate
+	Conflicts     string        // what becomes of a task that would conflict with open work; empty is ConflictsIgnore
 	Isolation     string        // the least that its policy accepts, whatever the template says
 	CheckTimeout  time.Duration // of its own check
 }
@@ -183,10 +192,22 @@ type Service struct {
 	// StopRun ends the live run of an in-flight task and owes its box a halt.
 	StopRun func(tx *db.Tx, t *Row, why string) error
 
+	// Moved is told of every move, within its transaction and after the row is
+	// written; a task that was just created comes from "". An error undoes the
+	// move. The row is not to be changed.
+	Moved []func(tx *db.Tx, t *Row, from Status) error
+
+	// Foresight, optional, tells what tasks would run into.
+	Foresight Foresight
+	// HeadOf, optional, is the head of a pull request while it is open.
+	HeadOf func(tx *db.Tx, prID string) (sha string, err error)
+
 	PROpen    func(tx *db.Tx, prID string) (bool, error)         // optional: without pull requests none is open
 	AskExists func(tx *db.Tx, askID string) (bool, error)        // optional: without asks there is none
 	Endings   func(tx *db.Tx, taskID string) ([]Ending, error)   // optional: ended tries, oldest first
 	Pulse     func(tx *db.Tx, taskID string) (*TaskPulse, error) // optional: of the newest run, nil without one
+
+	foreseen foreseen
 }
 
 // Why a run is stopped from outside.

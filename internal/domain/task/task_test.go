@@ -29,8 +29,8 @@ var (
 		VALUES ($1, $2, $1, 'org', $2, 'enrolled', '', $1, 0, $3, '[{"name":"claude"}]', '["landlock"]', 'online', 0)`)
 	setPresence = db.S(`UPDATE boxes SET presence = $2 WHERE id = $1`)
 	setEnabled  = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
-	getRepo     = db.Q[Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
-	getRepoByID = db.Q[Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout FROM repos WHERE id = $1`)
+	getRepo     = db.Q[Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
+	getRepoByID = db.Q[Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
 	countAudit  = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE object = $1 AND kind = $2`)
 	countEsc    = db.Q[int64](`SELECT COUNT(*) FROM escalations WHERE account_id = $1 AND id = $2`)
 )
@@ -42,6 +42,7 @@ type fixture struct {
 	clock atomic.Int64 // microseconds
 	seats int64
 	stops []string
+	box   string // that claims
 }
 
 // each runs a test on both databases, with two accounts that have a
@@ -49,7 +50,7 @@ type fixture struct {
 func each(t *testing.T, fn func(f *fixture)) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
-			f := &fixture{t: t, seats: 2}
+			f := &fixture{t: t, seats: 2, box: "box"}
 			f.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: func() time.Time { return time.UnixMicro(f.clock.Load()) }})
 			f.Service = &Service{DB: d, Hub: event.NewHub(nil), QueueCap: Uncapped, DefaultTemplate: "default",
@@ -142,6 +143,7 @@ func job(more object) object {
 }
 
 func (f *fixture) create(more object) string {
+	f.pass(time.Millisecond) // who is older is no accident
 	f.t.Helper()
 	return f.call("acme", "POST", "/v1/tasks", job(more), 202)["task_id"].(string)
 }
@@ -172,14 +174,21 @@ func (f *fixture) change(id string, fn func(tx *db.Tx, t *Row) error) {
 
 // claim has the box claim the next task and answers its id.
 func (f *fixture) claim() (id string) {
+	if id = f.claimOnce(); id == "" {
+		id = f.claimOnce() // the first has woken what is due
+	}
+	return id
+}
+
+func (f *fixture) claimOnce() (id string) {
 	f.t.Helper()
 	f.write("", func(tx *db.Tx) error {
-		t, err := f.Claimable(tx, "box")
+		t, err := f.Claimable(tx, f.box)
 		if err != nil || t == nil {
 			return err
 		}
 		id = t.ID
-		return f.MarkClaimed(tx, t, "run", "box")
+		return f.MarkClaimed(tx, t, "run", f.box)
 	})
 	return id
 }

@@ -1,0 +1,45 @@
+package task
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"yardmaster/internal/db"
+)
+
+// Who listens to moves hears all of them, and can undo one.
+func TestMoved(t *testing.T) {
+	each(t, func(f *fixture) {
+		var heard []string
+		f.Moved = append(f.Moved, func(_ *db.Tx, t *Row, from Status) error {
+			heard = append(heard, string(from)+">"+string(t.Status))
+			return nil
+		})
+		up := f.create(nil)
+		down := f.create(object{"depends_on": []string{up}})
+		f.claim()
+		f.change(up, func(tx *db.Tx, t *Row) error { return f.MarkRunning(tx, t) })
+		f.call("acme", "POST", "/v1/tasks/"+up+"/cancel", nil, 200)
+		f.status(down, "failed")
+		if got, want := strings.Join(heard, " "), ">pending >pending pending>claimed claimed>running running>cancelled pending>failed"; got != want {
+			f.t.Errorf("heard %s, want %s", got, want)
+		}
+
+		id := f.create(nil)
+		no := errors.New("no")
+		f.Moved = append(f.Moved, func(*db.Tx, *Row, Status) error { return no })
+		err := f.DB.Write(f.t.Context(), func(tx *db.Tx) error {
+			t, _, err := Lock(tx, "acme", id)
+			if err != nil {
+				return err
+			}
+			return f.Hold(tx, &t, Blocked, "It waits.")
+		})
+		f.Moved = nil
+		if !errors.Is(err, no) {
+			f.t.Errorf("a refused move answers %v", err)
+		}
+		f.status(id, "pending")
+	})
+}

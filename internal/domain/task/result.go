@@ -1,0 +1,60 @@
+package task
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// resultBlock is a fenced block of JSON.
+var resultBlock = regexp.MustCompile("(?ms)^[ \t]*```json[ \t]*\r?\n(.*?)^[ \t]*```[ \t]*\r?$")
+
+// maxMismatch is how much of what is wrong with a result is told, in bytes.
+const maxMismatch = 1500
+
+// parseSchema reads a result schema. It has to stand on its own: nothing it
+// refers to is fetched.
+func parseSchema(text []byte) (*jsonschema.Resolved, error) {
+	var schema jsonschema.Schema
+	if err := schema.UnmarshalJSON(text); err != nil {
+		return nil, fmt.Errorf("is not a JSON Schema: %w", err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		return nil, fmt.Errorf("is not a JSON Schema that stands on its own: %w", err)
+	}
+	return resolved, nil
+}
+
+// Result reads the result out of the report of a try that went well: the last
+// block of JSON in it, which has to be valid under the task's result schema. A
+// task without a schema has none. What fails the try is its failure kind, and
+// why, in words for the next try.
+func (t *Row) Result(report string) (result jsontext.Value, kind, why string) {
+	if t.ResultSchema == nil {
+		return nil, "", ""
+	}
+	blocks := resultBlock.FindAllStringSubmatch(report, -1)
+	if len(blocks) == 0 {
+		return nil, ReportMissing, "The report does not end with a fenced json block, which the result schema asks for."
+	}
+	text := strings.TrimSpace(blocks[len(blocks)-1][1])
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return nil, AgentError, shorten("The result at the end of the report is not JSON: " + err.Error())
+	}
+	schema, err := parseSchema([]byte(*t.ResultSchema))
+	if err != nil {
+		return nil, PolicyRefused, shorten("The result schema " + err.Error())
+	}
+	if err := schema.Validate(value); err != nil {
+		return nil, AgentError, shorten("The result at the end of the report is not valid under the result schema: " + err.Error())
+	}
+	return jsontext.Value(text), "", ""
+}
+
+func shorten(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxMismatch)], "") }

@@ -1,0 +1,48 @@
+package task
+
+import (
+	"context"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
+)
+
+// setupProblem is what the agent of a setup is asked for.
+const setupProblem = `Look this repository over and give it the base that people and agents need to work in it. Nobody has told you what it is made of: find out, and believe what you can run over what a document says.
+
+1. Stack. Find the languages, their versions, package managers, frameworks, data stores, services and deployment targets, from manifests, lock files, CI configuration and container files. Name the file that each finding comes from, and say what you could not tell.
+
+2. Scripts. Every everyday errand is to be one command from a fresh checkout: install what is needed, run, test, check style and types, build. Keep the commands that are there and work; add the missing ones in the way the repository already uses (its task runner, package scripts, a Makefile, else a folder of scripts). Run each of them, and say which ones you could not run and why.
+
+3. Tools for agents. Write .mcp.json in the root, with the MCP servers that fit the stack. It refers to credentials by the names of environment variables and holds none. Keep entries that are there.
+
+4. Project brain. Write AGENTS.md in the root, short, for somebody who starts here today: what the project is for, how it is laid out, the commands above, the conventions that the code keeps to, what breaks easily, and where to read more. Keep what people wrote there; correct it where it is wrong.
+
+Change nothing of what the product does, and add no dependency that it ships with. Report what you found, what you added, what is broken or missing that you left alone, and what only a person can decide.`
+
+type setupIn struct {
+	Owner string `json:"owner"`
+	Repo  string `json:"repo"`
+}
+
+// setup queues the task that gives a repository its base. One that is not
+// enabled is not there.
+func (s *Service) setup(ctx context.Context, in setupIn) (out TaskDispatched, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		repo, ok, err := s.RepoByName(tx, in.Owner, in.Repo)
+		if err != nil {
+			return err
+		}
+		if !ok || !repo.Enabled {
+			return fault.New(fault.NotFound, "", "There is no such repository, or it is not enabled.")
+		}
+		t, err := s.Create(tx, repo, Spec{Kind: KindSetup, Sink: SinkQueued, Title: "Set up " + repo.FullName(), Problem: setupProblem,
+			Priority: defaultPriority, Confidence: 1})
+		if err != nil {
+			return err
+		}
+		out, err = s.dispatched(tx, &t)
+		return err
+	})
+	return out, err
+}

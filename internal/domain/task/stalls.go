@@ -1,0 +1,217 @@
+package task
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/op"
+)
+
+// QueueStatus is the answer of task.stalls. Every pending task is counted as
+// claimable or occurs in at least one stall.
+type QueueStatus struct {
+	QueueDepth    int64       `json:"queue_depth" doc:"pending tasks"`
+	QueueDepthCap int64       `json:"queue_depth_cap" doc:"-1 is uncapped"`
+	Claimable     int64       `json:"claimable" doc:"pending tasks that an online box can take now"`
+	Data          []TaskStall `json:"data"`
+	NextCursor    *string     `json:"next_cursor" doc:"always null: the list is whole"`
+}
+
+// TaskStall is one reason that holds pending tasks back.
+type TaskStall struct {
+	Reason     string     `json:"reason"`
+	Count      int64      `json:"count" doc:"pending tasks it holds"`
+	Since      time.Time  `json:"since" doc:"when it began to hold the first of them"`
+	ClearsWhen string     `json:"clears_when"`
+	Clear      *TaskClear `json:"clear" doc:"the call that clears it; null when it clears by itself"`
+	TaskIDs    []string   `json:"task_ids" doc:"the first few of the tasks"`
+}
+
+const (
+	stallExamples = 5
+	// waitingExamples is how many of the waiting tasks are looked at to name some.
+	waitingExamples = 200
+)
+
+func (s *Service) stalls(ctx context.Context, _ op.None) (out QueueStatus, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		f, groups, err := s.cohorts(tx, tx.Account)
+		if err != nil {
+			return err
+		}
+		waiting, err := selectWaiting.All(tx, tx.Account, waitingExamples)
+		if err != nil {
+			return err
+		}
+		out = QueueStatus{QueueDepthCap: s.QueueCap, Data: []TaskStall{}}
+		st := stalls{index: map[string]int{}}
+		for i := range groups {
+			g := &groups[i]
+			out.QueueDepth += g.n
+			holds := f.holds(&g.Row)
+			if len(holds) == 0 {
+				out.Claimable += g.n
+				continue
+			}
+			names, err := g.names(tx, waiting)
+			if err != nil {
+				return err
+			}
+			for _, h := range holds {
+				st.add(h, g.n, names)
+			}
+		}
+		out.Data = append(out.Data, st.sorted()...)
+		return nil
+	})
+	return out, err
+}
+
+// A cohort is pending tasks that wait for the same, as one Row that stands for
+// all of them.
+type cohort struct {
+	Row
+	n int64
+}
+
+// cohorts are the pending tasks of an account. What it costs depends on how many
+// lanes there are, and on the tasks that are not ready.
+func (s *Service) cohorts(tx *db.Tx, account string) (*Facts, []cohort, error) {
+	var out []cohort
+	lanes, err := lanesOf(tx, account)
+	if err != nil {
+		return nil, nil, err
+	}
+	waiting, err := countWaiting.All(tx, account, tx.Now)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := s.facts(tx, account, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Target == "user" }) {
+		// Who filed a task decides which boxes may take it.
+		crowds, err := countReadyBy.All(tx, account)
+		if err != nil {
+			return nil, nil, err
+		}
+		waiting, lanes = append(waiting, crowds...), nil
+	}
+	for _, l := range lanes {
+		g := cohort{l.sample(), l.Ready}
+		g.QueuedAt = time.UnixMicro(l.HeadAt).UTC()
+		g.UpdatedAt = g.QueuedAt
+		out = append(out, g)
+	}
+	for _, c := range waiting {
+		l := lane{AccountID: account, RepoID: c.RepoID, Template: c.Template, Priority: c.Priority}
+		g := cohort{l.sample(), c.N}
+		g.CreatedBy, g.QueuedAt, g.UpdatedAt, g.NotBefore = c.CreatedBy, c.Queued, c.Updated, time.UnixMicro(0)
+		if c.Waits {
+			g.WaitingDeps = 1
+		}
+		if c.Later {
+			g.NotBefore = *c.NotBefore
+		}
+		if c.ConflictWith != nil {
+			g.ConflictWith, g.ConflictAt = c.ConflictWith, &g.UpdatedAt
+		}
+		out = append(out, g)
+	}
+	rows := make([]Row, len(out))
+	for i := range out {
+		rows[i] = out[i].Row
+	}
+	return f, out, s.learn(tx, f, account, rows)
+}
+
+// names are the first few of its tasks.
+func (g *cohort) names(tx *db.Tx, waiting []Row) (ids []string, err error) {
+	var rows []Row
+	switch {
+	case !g.ready():
+		rows = slices.DeleteFunc(slices.Clone(waiting), func(t Row) bool {
+			return t.RepoID != g.RepoID || t.Template != g.Template || (t.WaitingDeps > 0) != (g.WaitingDeps > 0) ||
+				t.NotBefore.After(tx.Now) != g.NotBefore.After(tx.Now) || !equal(t.ConflictWith, g.ConflictWith)
+		})
+	case g.CreatedBy != "":
+		rows, err = selectHeadBy.All(tx, g.AccountID, g.RepoID, g.Template, g.Priority, stallExamples, g.CreatedBy)
+	default:
+		rows, err = selectHead.All(tx, g.AccountID, g.RepoID, g.Template, g.Priority, stallExamples)
+	}
+	for _, t := range rows[:min(len(rows), stallExamples)] {
+		ids = append(ids, t.ID)
+	}
+	return ids, err
+}
+
+func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// stalls gathers holds. Those of one reason that are cleared differently (two
+// disabled repositories) are told apart.
+type stalls struct {
+	all   []TaskStall
+	index map[string]int
+}
+
+func (s *stalls) add(h TaskHold, count int64, ids []string) {
+	key := h.Reason
+	if h.Clear != nil {
+		for _, k := range slices.Sorted(maps.Keys(h.Clear.Args)) {
+			key += "\x00" + h.Clear.Args[k]
+		}
+	} else if h.Reason == HoldAgent || h.Reason == HoldIsolation || h.Reason == HoldConflict {
+		key += "\x00" + h.ClearsWhen
+	}
+	n, ok := s.index[key]
+	if !ok {
+		n = len(s.all)
+		s.index[key] = n
+		s.all = append(s.all, TaskStall{Reason: h.Reason, Since: h.Since, ClearsWhen: h.ClearsWhen, Clear: h.Clear, TaskIDs: []string{}})
+	}
+	st := &s.all[n]
+	st.Count += count
+	if h.Since.Before(st.Since) {
+		st.Since = h.Since
+	}
+	st.TaskIDs = append(st.TaskIDs, ids[:min(len(ids), stallExamples-len(st.TaskIDs))]...)
+}
+
+func (s *stalls) sorted() []TaskStall {
+	for i := range s.all {
+		s.all[i].Since = s.all[i].Since.Truncate(time.Millisecond)
+	}
+	slices.SortStableFunc(s.all, func(a, b TaskStall) int { return int(b.Count - a.Count) })
+	return s.all
+}
+
+// countedFrom is how far into a lane it is counted from one end before the
+// other is tried.
+const countedFrom = 1000
+
+// position is the place of a pending task in the queue, 1-based: how many
+// ready tasks have their turn before it, as things are, and one.
+func position(tx *db.Tx, lanes []lane, t *Row) (int64, error) {
+	own := t.lane()
+	key := []any{t.AccountID, t.RepoID, t.Template, t.Priority, t.CreatedAt, t.ID}
+	var whole int64
+	for _, l := range lanes {
+		if l.RepoID == own.RepoID && l.Template == own.Template && l.Priority == own.Priority {
+			whole = l.Ready
+		}
+	}
+	first, err := countAhead.One(tx, append(key, countedFrom)...)
+	if err == nil && first == countedFrom {
+		var last int64
+		if last, err = countAfter.One(tx, append(key, countedFrom)...); err == nil && last < countedFrom {
+			first = whole - last
+		} else if err == nil {
+			first, err = countAhead.One(tx, append(key, whole)...)
+		}
+	}
+	return ahead(lanes, own, first) + 1, err
+}
