@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"yardmaster/internal/bus"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
@@ -28,16 +30,37 @@ type Access struct {
 	BudgetMicros *int64 // of the task; nil without a limit
 }
 
+// rescue is how long after a run was taken from its box the box may still save
+// the work.
+const rescue = 10 * time.Minute
+
 // ResolveToken tells what a token of the kind gives access to; false for one
 // that is unknown, expired or revoked, as all are once their run has ended.
 // Nothing is cached: a revocation holds at once.
-func (s *Service) ResolveToken(ctx context.Context, token, kind string) (out Access, ok bool, err error) {
+func (s *Service) ResolveToken(ctx context.Context, token, kind string) (Access, bool, error) {
+	return s.resolve(ctx, token, kind, func(a *access, now time.Time) bool {
+		return a.RevokedAt == nil && a.EndedAt == nil && now.Before(a.ExpiresAt)
+	})
+}
+
+// ResolveRescue tells which run's work the git token of a run may still save,
+// under the run's own refs/wip: one that was taken from its box less than ten
+// minutes ago, of a task that somebody still wants.
+func (s *Service) ResolveRescue(ctx context.Context, token string) (Access, bool, error) {
+	return s.resolve(ctx, token, TokenGit, func(a *access, now time.Time) bool {
+		taken := a.Outcome != nil && (*a.Outcome == Lost || *a.Outcome == Interrupted)
+		return taken && a.EndedAt != nil && now.Before(a.EndedAt.Add(rescue)) && a.TaskStatus != task.Cancelled &&
+			a.RevokedAt != nil && a.RevokedAt.Equal(*a.EndedAt) // by that end, and not replaced before
+	})
+}
+
+func (s *Service) resolve(ctx context.Context, token, kind string, good func(*access, time.Time) bool) (out Access, ok bool, err error) {
 	if !id.Checked(id.Attempt, token) {
 		return Access{}, false, nil
 	}
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		a, found, err := selectAccess.Maybe(tx, hash(token), kind)
-		if err != nil || !found || a.RevokedAt != nil || a.EndedAt != nil || !tx.Now.Before(a.ExpiresAt) {
+		if err != nil || !found || !good(&a, tx.Now) {
 			return err
 		}
 		ok = true
@@ -59,6 +82,7 @@ func (s *Service) Serve(ctx context.Context) (stop func(), err error) {
 		protocol.CallAccept:   call(s.Accept),
 		protocol.CallRenew:    call(s.Renew),
 		protocol.CallGitToken: call(s.GitToken),
+		protocol.CallSecrets:  call(s.Secrets),
 	} {
 		if err := s.Bus.Handle(method, fn); err != nil {
 			return nil, fmt.Errorf("run: answer %s: %w", method, err)

@@ -35,6 +35,12 @@ func (s *Service) Claim(ctx context.Context, boxID string, c protocol.Claim) (pr
 		if err != nil {
 			return protocol.ClaimReply{}, err
 		}
+		if look.Asks() {
+			if err := s.Tasks.Ask(ctx, look); err != nil {
+				return protocol.ClaimReply{}, err
+			}
+			continue
+		}
 		if look.Work {
 			start, err := s.claim(ctx, boxID, c)
 			if db.IsUnique(err) {
@@ -186,11 +192,14 @@ func (s *Service) repeat(tx *db.Tx, r *Row) (*protocol.Start, error) {
 	return start, s.arm(tx, start)
 }
 
-// arm gives the attempt its tokens.
+// arm gives the attempt its tokens. A check needs no model.
 func (s *Service) arm(tx *db.Tx, start *protocol.Start) (err error) {
 	ttl := time.Duration(start.TimeoutMS)*time.Millisecond + tokenSlack
 	if start.GitToken, err = mint(tx, start.Run, TokenGit, ttl); err != nil {
 		return err
+	}
+	if start.Kind == task.KindCI {
+		return nil
 	}
 	start.ModelToken, err = mint(tx, start.Run, TokenModel, ttl)
 	return err
@@ -208,19 +217,9 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		GatewayURL: s.GatewayURL, CommitName: s.CommitName, CommitEmail: s.CommitEmail,
 		Env: map[string]string{}, TimeoutMS: defaultTimeout.Milliseconds(),
 	}
-	if s.Secrets != nil {
-		env, secrets, err := s.Secrets(tx, t)
-		if err != nil {
-			return nil, fmt.Errorf("secrets for task %s: %w", t.ID, err)
-		}
-		if env != nil {
-			st.Env = env
-		}
-		st.Secrets = secrets
-	}
 	st.Isolation = repo.Isolation
 	if t.Kind == task.KindCI {
-		st.Agent, st.Command = "command", t.Command.V
+		st.Agent, st.Command = commandAgent, t.Command.V
 		if repo.CheckTimeout > 0 {
 			st.TimeoutMS = repo.CheckTimeout.Milliseconds()
 		}
@@ -243,6 +242,9 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 	}
 	if pushes(t.Kind) {
 		st.Branch = t.Branch
+		if t.StartSHA != nil {
+			st.Base = *t.StartSHA
+		}
 	}
 	if t.CheckoutSHA != nil {
 		st.Checkout = *t.CheckoutSHA

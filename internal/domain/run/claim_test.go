@@ -41,7 +41,7 @@ func TestClaimOfChecks(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.create(task.KindCI)
 		st := f.claim(f.boxes[0])
-		if st.Agent != "command" || st.Checkout != "c0ffee" || st.Branch != "" || len(st.Command) != 2 || st.Prompt != "" {
+		if st.Agent != "command" || st.Checkout != "c0ffee" || st.Branch != "" || len(st.Command) != 2 || st.Prompt != "" || st.ModelToken != "" || st.GitToken == "" {
 			t.Errorf("start %+v", st)
 		}
 	})

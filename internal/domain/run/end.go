@@ -57,6 +57,8 @@ func outcomeOf(f *protocol.Finished) (outcome, kind string) {
 	switch f.State {
 	case protocol.Succeeded:
 		return Succeeded, ""
+	case protocol.Blocked:
+		return Interrupted, task.Blocked
 	case protocol.Halted:
 		// Halts that the control plane asked for have fenced the run already;
 		// what is left is a box that gives its work back.
@@ -133,6 +135,22 @@ func (s *Service) Stop(tx *db.Tx, t *task.Row, why string) error {
 		Run: r.ID, Attempt: int(r.Attempt), Mode: mode, Reason: why})
 }
 
+// Halt makes the box of a live run save what there is and end it; the task then
+// goes where a failure of the kind leads. Again, and of an ended run, it does
+// nothing.
+func (s *Service) Halt(tx *db.Tx, runID, kind, why string) error {
+	r, ok, err := selectAnywhere.ForUpdate().Maybe(tx, runID)
+	if err != nil || !ok || r.EndedAt != nil || r.Halting != "" {
+		return err
+	}
+	if _, err := setHalting.Exec(tx, r.ID, kind); err != nil {
+		return err
+	}
+	s.Hub.Notify(tx, event.CommandTopic)
+	return s.SendCommand(tx, r.BoxID, protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandHalt,
+		Run: r.ID, Attempt: int(r.Attempt), Mode: protocol.HaltGraceful, Reason: why})
+}
+
 // Endings lists how the tries of a task of tx.Account ended; it is
 // task.Service's Endings.
 func (s *Service) Endings(tx *db.Tx, taskID string) (out []task.Ending, err error) {
@@ -178,6 +196,9 @@ func (s *Service) lose(tx *db.Tx, l lease, kind, text string, still func(*Row) b
 	if err != nil || !ok || r.EndedAt != nil || still != nil && !still(&r) {
 		return err
 	}
+	if r.Halting != "" {
+		kind = r.Halting
+	}
 	if err := s.end(tx, &r, Lost, kind, text); err != nil {
 		return err
 	}
@@ -196,6 +217,12 @@ func (s *Service) Evacuate(tx *db.Tx, boxID, kind, text string) (int, error) {
 	for i, r := range runs {
 		if err := s.lose(tx, lease{r.ID, r.AccountID, r.TaskID}, kind, text, nil); err != nil {
 			return i, err
+		}
+		if kind == task.BoxLost {
+			// Nothing is saved by a box that is not to be trusted any more.
+			if _, err := forgetTokens.Exec(tx, r.ID); err != nil {
+				return i, err
+			}
 		}
 	}
 	return len(runs), nil

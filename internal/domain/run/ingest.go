@@ -107,7 +107,8 @@ func (s *Service) append(tx *db.Tx, e protocol.Envelope, seq int64, events []pro
 // isState tells whether an event changes more than the timeline.
 func isState(e protocol.Event) bool {
 	switch e.Kind {
-	case protocol.EventAccepted, protocol.EventPrepared, protocol.EventStarted, protocol.EventPushed, protocol.EventFinished:
+	case protocol.EventAccepted, protocol.EventPrepared, protocol.EventStarted, protocol.EventPushed, protocol.EventFinished,
+		protocol.EventParked, protocol.EventResumed, protocol.EventAsk, protocol.EventBlocker:
 		return true
 	}
 	return false
@@ -153,6 +154,14 @@ func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) error 
 			return nil
 		}
 		return s.Tasks.SetWIP(tx, t, sha, paths(p.Paths))
+	case protocol.EventParked:
+		r.State = Parked
+	case protocol.EventResumed:
+		r.State, r.WokenAt = Live, nil
+		_, err := resumeRun.Exec(tx, r.ID)
+		return err
+	case protocol.EventAsk, protocol.EventBlocker:
+		return s.declared(tx, t, r, e)
 	case protocol.EventFinished:
 		f, ok := read[protocol.Finished](s, r, e)
 		if !ok {
@@ -181,6 +190,16 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f protocol.Finished) er
 		f.State, f.Kind, f.Error = protocol.Failed, task.ReportMissing, "The agent ended without commits and without a report."
 	}
 	outcome, kind := outcomeOf(&f)
+	if outcome == Succeeded {
+		if _, unfit, why := t.Result(f.Report); unfit != "" {
+			// What it pushed is there for the next try.
+			outcome, kind = Failed, unfit
+			f.State, f.Kind, f.Error, f.WIP = protocol.Failed, unfit, why, f.WIP || f.Tip != ""
+		}
+	}
+	if r.Halting != "" && outcome != Succeeded {
+		kind = r.Halting
+	}
 	if f.Session != "" {
 		r.AgentSession = &f.Session
 	}
@@ -217,12 +236,19 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f protocol.Finished) er
 	if outcome == Succeeded {
 		return s.Tasks.Complete(tx, t)
 	}
-	return s.Tasks.AttemptFailed(tx, t, kind, detail(f.Error, kind))
+	if err := s.Tasks.AttemptFailed(tx, t, kind, detail(f.Error, kind)); err != nil {
+		return err
+	}
+	if kind == task.Blocked && r.WokenAt != nil && t.Status == task.Held {
+		// What it waited for came just too late.
+		return s.Tasks.Release(tx, t)
+	}
+	return nil
 }
 
 // undelivered tells whether a run that went well has nothing to show for it.
 func undelivered(t *task.Row, r *Row, f *protocol.Finished) bool {
-	return f.Tip == "" && strings.TrimSpace(f.Report) == "" && t.Kind != task.KindCI && r.Agent != "command"
+	return f.Tip == "" && strings.TrimSpace(f.Report) == "" && t.Kind != task.KindCI && r.Agent != commandAgent
 }
 
 func detail(text, kind string) string {

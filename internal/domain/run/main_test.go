@@ -32,7 +32,8 @@ var (
 		VALUES ($1, $1, $1, 'web', 'builtin', 'main', FALSE, TRUE, 0)`)
 	addBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
 		VALUES ($1, $2, $1, 'org', $2, 'enrolled', '', $1, 0, 100, '[{"name":"claude"}]', '["landlock"]', 'online', 0)`)
-	getRepo = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout FROM repos WHERE id = $1`)
+	getRepoByName = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE owner = $1 AND name = $2`)
+	getRepo       = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
 )
 
 // patience bounds every wait of a test.
@@ -77,11 +78,19 @@ func open(t testing.TB, dsn string) *fixture {
 	clock := &atomic.Int64{}
 	clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 	d := dbtest.Open(t, dsn, db.Options{Clock: func() time.Time { return time.UnixMicro(clock.Load()) }})
-	hub := event.NewHub(nil)
 	f := &fixture{t: t, clock: clock, commands: &outbox{all: map[string][]protocol.Command{}}}
+	f.serve(d)
+	return f.tenant()
+}
+
+// serve puts a node behind the fixture, on a database.
+func (f *fixture) serve(d *db.DB) {
+	hub := event.NewHub(nil)
 	tasks := &task.Service{DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
-		RepoByName: func(tx *db.Tx, owner, _ string) (task.Repo, bool, error) { return getRepo.Maybe(tx, owner) },
-		RepoByID:   func(tx *db.Tx, id string) (task.Repo, error) { return getRepo.One(tx, id) },
+		RepoByName: func(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
+			return getRepoByName.Maybe(tx, owner, name)
+		},
+		RepoByID: func(tx *db.Tx, id string) (task.Repo, error) { return getRepo.One(tx, id) },
 		Template: func(_ *db.Tx, _, name string) (task.Need, bool, error) {
 			return task.Need{Agent: "claude"}, name == "default", nil
 		},
@@ -98,7 +107,6 @@ func open(t testing.TB, dsn string) *fixture {
 	}
 	tasks.StopRun, tasks.Endings, tasks.Pulse = s.Stop, s.Endings, s.Pulse
 	f.Service = s
-	return f.tenant()
 }
 
 // tenant is the fixture with a new account.

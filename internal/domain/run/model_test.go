@@ -48,6 +48,13 @@ func (m *model) do(fn func(tx *db.Tx) error) {
 	}
 }
 
+// see is do without a commit.
+func (m *model) see(fn func(tx *db.Tx) error) {
+	if err := m.DB.Read(m.ctx(), fn); err != nil {
+		m.fail("%v", err)
+	}
+}
+
 func (m *model) pick() *attempt {
 	if len(m.attempts) == 0 {
 		m.r.Skip("no attempts")
@@ -142,13 +149,13 @@ func (m *model) say(a *attempt, batch []protocol.Event, offset int64) {
 }
 
 func (m *model) row(a *attempt) (r Row) {
-	m.do(func(tx *db.Tx) (err error) { r, err = selectOfBox.One(tx, a.box, a.start.Run); return err })
+	m.see(func(tx *db.Tx) (err error) { r, err = selectOfBox.One(tx, a.box, a.start.Run); return err })
 	return r
 }
 
 // snapshot is all that the account's tasks and runs are.
 func (m *model) snapshot() (s string) {
-	m.do(func(tx *db.Tx) error {
+	m.see(func(tx *db.Tx) error {
 		s = ""
 		runs, err := allRuns.All(tx, m.account)
 		for _, r := range runs {
@@ -214,7 +221,7 @@ func (m *model) interfere(*rapid.T) {
 
 // check holds what must always be true against the database.
 func (m *model) check(*rapid.T) {
-	m.do(func(tx *db.Tx) error {
+	m.see(func(tx *db.Tx) error {
 		runs, err := allRuns.All(tx, m.account)
 		if err != nil {
 			return err

@@ -238,10 +238,12 @@ type TaskResult struct {
 	ReportMD      string            `json:"report_md" doc:"where the report comes from: report_md, final_turn or none"`
 	ReportMissing bool              `json:"report_missing" doc:"the newest run failed for delivering nothing"`
 	Artifacts     []json.RawMessage `json:"artifacts" doc:"by reference"`
-	RawTasks      []string          `json:"raw_tasks" doc:"ids of the asks that the tries filed"`
-	Blocker       *string           `json:"blocker" doc:"id of the access blocker that a try declared"`
+	RawTasks      []RawTask         `json:"raw_tasks" doc:"what the tries filed"`
+	AskIDs        []string          `json:"ask_ids" doc:"the asks that came of it"`
+	Blocker       *DeclaredBlocker  `json:"blocker" doc:"the newest that a try declared"`
 	Devops        *string           `json:"devops" doc:"summary of the devops lane"`
 	ScoutContext  *ScoutContext     `json:"scout_context"`
+	Result        json.RawMessage   `json:"result" doc:"what the report ends with, valid under the task's result_schema; null without"`
 	RunsSeen      int64             `json:"runs_seen" doc:"above 1: it was retried"`
 }
 
@@ -251,7 +253,7 @@ func (s *Service) result(ctx context.Context, in idIn) (out TaskResult, err erro
 		if err != nil {
 			return err
 		}
-		out = TaskResult{TaskID: t.ID, Status: t.Status, ReportMD: "none", Artifacts: []json.RawMessage{}, RawTasks: []string{}}
+		out = TaskResult{TaskID: t.ID, Status: t.Status, ReportMD: "none", Artifacts: []json.RawMessage{}, RawTasks: []RawTask{}, AskIDs: []string{}}
 		runs, err := selectAttempts.All(tx, tx.Account, t.ID)
 		if err != nil {
 			return err
@@ -263,6 +265,10 @@ func (s *Service) result(ctx context.Context, in idIn) (out TaskResult, err erro
 			out.ReportMissing = r.FailureKind != nil && *r.FailureKind == task.ReportMissing
 			if out.Report = r.Report; r.ReportBy != nil {
 				out.ReportMD = *r.ReportBy
+			}
+			if r.Outcome != nil && *r.Outcome == Succeeded && r.Report != nil {
+				result, _, _ := t.Result(*r.Report)
+				out.Result = json.RawMessage(result)
 			}
 			if t.Kind == task.KindScout && r.Report != nil {
 				repo, err := s.Tasks.RepoByID(tx, t.RepoID)
@@ -276,7 +282,10 @@ func (s *Service) result(ctx context.Context, in idIn) (out TaskResult, err erro
 		for _, data := range stored {
 			out.Artifacts = append(out.Artifacts, json.RawMessage(data))
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return s.foldDeclared(tx, t.ID, runs, &out)
 	})
 	return out, err
 }

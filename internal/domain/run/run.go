@@ -66,8 +66,10 @@ type Row struct {
 	CreatedAt      time.Time
 	AcceptedAt     *time.Time
 	StartedAt      *time.Time
-	ProgressAt     time.Time // of the newest event
+	ProgressAt     time.Time  // of the newest event
+	WokenAt        *time.Time // when it was sent a message while parked; nil once it goes on
 	EndedAt        *time.Time
+	Halting        string // failure kind of a run that was told to hand in and end; empty otherwise
 }
 
 // Template is how an agent is to be run.
@@ -116,9 +118,18 @@ type Service struct {
 	// BriefNotes, optional, are further paragraphs of a brief: the repository's
 	// prompt variables, the box's briefing.
 	BriefNotes func(tx *db.Tx, t *task.Row, boxID string) ([]string, error)
-	// Secrets, optional, are the values that a box has to scrub from what an
-	// agent prints, and its environment.
-	Secrets func(tx *db.Tx, t *task.Row) (env map[string]string, scrub []string, err error)
+	// AskFiled and BlockerDeclared, optional, are told what the agent of a live
+	// run declares, in the transaction that stores the event and with the task
+	// locked. Each declaration comes once. A fault that they answer, before they
+	// write anything, passes the declaration over: the event stays. Any other
+	// error has the events come again.
+	AskFiled        func(tx *db.Tx, t *task.Row, r *Row, a protocol.AskFiled) error
+	BlockerDeclared func(tx *db.Tx, t *task.Row, r *Row, b protocol.BlockerDeclared) error
+	// AsksOf, optional, lists the ids of the asks that runs filed.
+	AsksOf func(tx *db.Tx, runIDs []string) ([]string, error)
+	// Vault, optional, is what a run of a repository of tx.Account may use of the
+	// vaults. It goes to the box sealed, and nowhere else.
+	Vault func(tx *db.Tx, repoID string) ([]protocol.Secret, error)
 
 	reads singleflight.Group // of the streams
 }

@@ -248,6 +248,62 @@ func TestCancelHaltsTheBox(t *testing.T) {
 	})
 }
 
+func TestTakenWorkMayBeSavedForAWhile(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		rescue := func(token string) bool {
+			t.Helper()
+			a, ok, err := f.ResolveRescue(context.Background(), token)
+			if err != nil || ok && (a.RunID == "" || a.Branch == "") {
+				t.Fatalf("access %+v, %v", a, err)
+			}
+			return ok
+		}
+		f.create(task.KindWork)
+		st := f.claim(f.boxes[0])
+		f.mustSay(f.boxes[0], st, 1, started()...)
+		fresh, err := f.GitToken(context.Background(), f.boxes[0], protocol.GitTokenAsk{Run: st.Run, Attempt: 1})
+		if err != nil || rescue(fresh.Token) {
+			t.Errorf("a live run is rescued: %v", err)
+		}
+		f.pass(2 * time.Minute)
+		if err := f.Scan(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if !rescue(fresh.Token) || f.live(fresh.Token, TokenGit) || rescue(st.GitToken) || rescue(st.ModelToken) {
+			t.Error("after the lease is lost, the newest git token and no other saves the work")
+		}
+		f.pass(10 * time.Minute)
+		if rescue(fresh.Token) {
+			t.Error("work is saved for more than ten minutes")
+		}
+
+		taskID := f.create(task.KindWork)
+		if st = f.claim(f.boxes[0]); st.Task != taskID {
+			st = f.claim(f.boxes[0])
+		}
+		f.mustSay(f.boxes[0], st, 1, started()...)
+		f.write(func(tx *db.Tx) error {
+			row, _, err := task.Lock(tx, f.account, taskID)
+			if err != nil {
+				return err
+			}
+			return f.Tasks.Cancel(tx, &row)
+		})
+		if rescue(st.GitToken) {
+			t.Error("cancelled work is saved")
+		}
+		f.create(task.KindWork)
+		st = f.claim(f.boxes[1])
+		f.write(func(tx *db.Tx) error {
+			_, err := f.Evacuate(tx, f.boxes[1], task.BoxLost, "revoked")
+			return err
+		})
+		if rescue(st.GitToken) {
+			t.Error("a revoked box saves work")
+		}
+	})
+}
+
 func TestEvacuate(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		taskID, waiting := f.create(task.KindWork), f.create(task.KindWork)

@@ -9,14 +9,18 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
+	"yardmaster/internal/money"
 	"yardmaster/internal/protocol"
 )
 
 const columns = `id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, committed_seq, isolation,
 	agent, agent_version, template, model, resume_sha, agent_session, outcome, failure_kind, error, report, report_by, tip,
-	created_at, accepted_at, started_at, progress_at, ended_at`
+	created_at, accepted_at, started_at, progress_at, woken_at, ended_at, halting`
 
 var (
+	claimKey  = db.S(`UPDATE runs SET secrets_key = $2 WHERE id = $1 AND secrets_key IS NULL`)
+	selectKey = db.Q[string](`SELECT COALESCE(secrets_key, '') FROM runs WHERE id = $1`)
+
 	insertRun = db.S(`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at,
 		agent, template, model, created_at, progress_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 'leased', $8, $9, $10, $11, $12, $13)`)
@@ -45,19 +49,25 @@ var (
 		agent_session = $7, tip = $8, accepted_at = $9, started_at = $10 WHERE id = $1 AND ended_at IS NULL`)
 	endRun = db.S(`UPDATE runs SET state = 'ended', outcome = $2, failure_kind = $3, error = $4, report = $5, report_by = $6,
 		tip = $7, agent_session = $8, ended_at = $9 WHERE id = $1 AND ended_at IS NULL`)
+	setHalting = db.S(`UPDATE runs SET halting = $2 WHERE id = $1 AND ended_at IS NULL`)
+	// wakeRun sees to it that a message is owed only to a run that has not ended.
+	wakeRun      = db.S(`UPDATE runs SET woken_at = CASE WHEN state = 'parked' THEN $2 ELSE woken_at END WHERE id = $1 AND ended_at IS NULL`)
+	resumeRun    = db.S(`UPDATE runs SET woken_at = NULL WHERE id = $1`)
 	endSession   = db.S(`UPDATE sessions SET outcome = $2, ended_at = $3 WHERE run_id = $1 AND ended_at IS NULL`)
 	modelSession = db.S(`UPDATE sessions SET model = COALESCE(model, $2) WHERE run_id = $1`)
 	revokeTokens = db.S(`UPDATE run_tokens SET revoked_at = $2 WHERE run_id = $1 AND revoked_at IS NULL`)
+	forgetTokens = db.S(`DELETE FROM run_tokens WHERE run_id = $1`)
 	revokeKind   = db.S(`UPDATE run_tokens SET revoked_at = $3 WHERE run_id = $1 AND kind = $2 AND revoked_at IS NULL`)
 
 	renewLease = db.S(`UPDATE runs SET lease_expires_at = $4 WHERE box_id = $1 AND id = $2 AND attempt = $3 AND ended_at IS NULL`)
 
 	selectExpired = db.Q[lease](`SELECT id, account_id, task_id FROM runs WHERE ended_at IS NULL AND lease_expires_at < $1
 		ORDER BY lease_expires_at LIMIT 100`)
-	selectStalled = db.Q[lease](`SELECT r.id, r.account_id, r.task_id FROM runs r JOIN tasks t ON t.id = r.task_id
-		WHERE r.ended_at IS NULL AND r.progress_at < $1 AND t.stuck = FALSE AND t.status = 'running' LIMIT 100`)
-	selectMoving = db.Q[lease](`SELECT r.id, r.account_id, r.task_id FROM runs r JOIN tasks t ON t.id = r.task_id
-		WHERE r.ended_at IS NULL AND r.progress_at >= $1 AND t.stuck = TRUE AND t.status = 'running' LIMIT 100`)
+	// CROSS has SQLite begin with the few live runs, not with all tasks.
+	selectStalled = db.Q[lease](`SELECT r.id, r.account_id, r.task_id FROM runs r CROSS JOIN tasks t
+		WHERE t.id = r.task_id AND r.ended_at IS NULL AND r.progress_at < $1 AND r.state <> 'parked' AND t.stuck = FALSE AND t.status = 'running' LIMIT 100`)
+	selectMoving = db.Q[lease](`SELECT r.id, r.account_id, r.task_id FROM runs r CROSS JOIN tasks t
+		WHERE t.id = r.task_id AND r.ended_at IS NULL AND r.progress_at >= $1 AND t.stuck = TRUE AND t.status = 'running' LIMIT 100`)
 	selectFenced = db.Q[fence](`SELECT box_id, id, attempt FROM runs WHERE ended_at > $1 AND outcome IN ('lost', 'interrupted')`)
 
 	selectEvents = db.Q[storedEvent](`SELECT seq, t, mono, kind, data FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
@@ -66,12 +76,20 @@ var (
 	selectArtifacts = db.Q[string](`SELECT e.data FROM runs r JOIN run_events e ON e.run_id = r.id AND e.kind = 'artifact.stored'
 		WHERE r.account_id = $1 AND r.task_id = $2 ORDER BY r.created_at, e.seq`)
 
+	// selectMessages are what became of the messages to a run, oldest first.
+	selectMessages = db.Q[string](`SELECT data FROM run_events WHERE run_id = $1 AND kind = 'user.message' ORDER BY seq`)
+	countDeclared  = db.Q[int64](`SELECT COUNT(*) FROM run_events WHERE run_id = $1 AND seq <= $2 AND kind IN ('ask.filed', 'blocker.declared')`)
+	// selectDeclared are the declarations of all tries of a task.
+	selectDeclared = db.Q[declaration](`SELECT r.id AS run_id, e.kind, e.data FROM runs r
+		JOIN run_events e ON e.run_id = r.id AND e.kind IN ('ask.filed', 'blocker.declared')
+		WHERE r.account_id = $1 AND r.task_id = $2 ORDER BY r.created_at, e.seq`)
+
 	selectUsage = db.Q[usage](`SELECT run_id, CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(output_tokens) AS BIGINT) AS output_tokens,
 		CAST(SUM(cache_tokens) AS BIGINT) AS cache_tokens, CAST(SUM(cost_micros) AS BIGINT) AS cost_micros FROM sessions
 		WHERE account_id = $1 AND task_id = $2 AND run_id IS NOT NULL GROUP BY run_id`)
 
 	selectAccess = db.Q[access](`SELECT r.id AS run_id, r.attempt, r.account_id, r.task_id, r.repo_id, r.box_id, r.template, r.model,
-		k.kind, k.expires_at, k.revoked_at, r.ended_at, t.branch, t.kind AS task_kind, t.budget_micros, s.id AS session_id
+		k.kind, k.expires_at, k.revoked_at, r.ended_at, r.outcome, t.branch, t.status AS task_status, t.kind AS task_kind, t.budget_micros, s.id AS session_id
 		FROM run_tokens k JOIN runs r ON r.id = k.run_id JOIN tasks t ON t.id = r.task_id JOIN sessions s ON s.run_id = r.id
 		WHERE k.hash = $1 AND k.kind = $2 ORDER BY s.started_at, s.id LIMIT 1`)
 )
@@ -96,7 +114,8 @@ type (
 		Kind string
 		Data string
 	}
-	usage struct {
+	declaration struct{ RunID, Kind, Data string }
+	usage       struct {
 		RunID        string
 		InputTokens  int64
 		OutputTokens int64
@@ -116,6 +135,8 @@ type (
 		ExpiresAt    time.Time
 		RevokedAt    *time.Time
 		EndedAt      *time.Time
+		Outcome      *string
+		TaskStatus   task.Status
 		Branch       string
 		TaskKind     string
 		BudgetMicros *int64
@@ -128,7 +149,7 @@ func (e storedEvent) wire() RunEvent {
 }
 
 func (u usage) wire() RunUsage {
-	return RunUsage{u.InputTokens, u.OutputTokens, u.CacheTokens, task.Dollars(u.CostMicros)}
+	return RunUsage{u.InputTokens, u.OutputTokens, u.CacheTokens, money.DollarsOrNone(u.CostMicros)}
 }
 
 // store writes what the events of a live run change in its row.

@@ -4,6 +4,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 )
 
 // ScoutContext is what a survey found, read from its report.
@@ -20,6 +23,21 @@ type ScoutContext struct {
 type ScoutFile struct {
 	Path      string   `json:"path"`
 	Citations []string `json:"citations" doc:"path:line"`
+}
+
+// Survey is the report of the newest run of a task of tx.Account and what is
+// read from it; false without a report.
+func (s *Service) Survey(tx *db.Tx, t *task.Row) (report string, c *ScoutContext, ok bool, err error) {
+	runs, err := selectAttempts.All(tx, tx.Account, t.ID)
+	if err != nil || len(runs) == 0 || runs[len(runs)-1].Report == nil {
+		return "", nil, false, err
+	}
+	repo, err := s.Tasks.RepoByID(tx, t.RepoID)
+	if err != nil {
+		return "", nil, false, err
+	}
+	report = *runs[len(runs)-1].Report
+	return report, survey(repo.FullName(), report), true, nil
 }
 
 // Headings of a scout's report that a survey is read from; the brief asks for

@@ -1,0 +1,122 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/protocol"
+)
+
+// What a declaration may hold, in bytes.
+const (
+	maxTitle  = 200
+	maxBody   = protocol.MaxDeclaredBytes
+	maxFields = 20
+)
+
+var (
+	blockerKinds = map[string]bool{"missing_credential": true, "missing_access": true, "decision": true}
+	fieldKinds   = map[string]bool{"env_secret": true, "service_url": true, "mcp_server": true, "oauth_connection": true}
+)
+
+// declared hands on what the agent of a run asks for. The box has looked at it
+// already, but a box is not to be trusted: what is malformed or too much stays
+// an event and nothing else.
+func (s *Service) declared(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) error {
+	n, err := countDeclared.One(tx, r.ID, e.Seq)
+	if err != nil {
+		return err
+	}
+	if n > protocol.MaxDeclared {
+		s.log().Warn("declaration beyond the limit", "run", r.ID, "seq", e.Seq)
+		return nil
+	}
+	if e.Kind == protocol.EventAsk {
+		a, ok := ask(s, r, e)
+		if !ok || s.AskFiled == nil {
+			return nil
+		}
+		err = s.AskFiled(tx, t, r, a)
+	} else {
+		b, ok := blocker(s, r, e)
+		if !ok || s.BlockerDeclared == nil {
+			return nil
+		}
+		err = s.BlockerDeclared(tx, t, r, b)
+	}
+	if _, refused := errors.AsType[*fault.Error](err); refused && !fault.IsKind(err, fault.Internal) {
+		s.log().Warn("declaration refused", "run", r.ID, "seq", e.Seq, "error", err)
+		return nil
+	}
+	return err
+}
+
+func ask(s *Service, r *Row, e protocol.Event) (protocol.AskFiled, bool) {
+	a, ok := read[protocol.AskFiled](s, r, e)
+	a.ID, a.Repo, a.DedupeKey = clean(a.ID, maxWord), clean(a.Repo, maxWord), clean(a.DedupeKey, maxWord)
+	a.Title, a.Body = strings.Join(strings.Fields(clean(a.Title, maxTitle)), " "), clean(a.Body, maxBody)
+	return a, ok && a.ID != "" && a.Title != "" && strings.TrimSpace(a.Body) != ""
+}
+
+func blocker(s *Service, r *Row, e protocol.Event) (protocol.BlockerDeclared, bool) {
+	b, ok := read[protocol.BlockerDeclared](s, r, e)
+	b.ID, b.Question = clean(b.ID, maxWord), clean(b.Question, maxError)
+	fields := b.Fields[:min(len(b.Fields), maxFields)]
+	b.Fields = nil
+	for _, f := range fields {
+		f.Name, f.Environment, f.Description = clean(f.Name, maxWord), clean(f.Environment, maxWord), clean(f.Description, maxError)
+		if f.Name != "" && fieldKinds[f.Kind] {
+			b.Fields = append(b.Fields, f)
+		}
+	}
+	return b, ok && b.ID != "" && blockerKinds[b.Kind] && strings.TrimSpace(b.Question) != ""
+}
+
+// RawTask is further work that a try noticed and filed.
+type RawTask struct {
+	ID    string  `json:"id" doc:"the run's own name for it"`
+	RunID string  `json:"run_id"`
+	Repo  *string `json:"repo" doc:"owner/name; null: the task's own"`
+	Title string  `json:"title"`
+	Body  string  `json:"body"`
+}
+
+// DeclaredBlocker is what a try could not go on without.
+type DeclaredBlocker struct {
+	ID       string                  `json:"id" doc:"the run's own name for it"`
+	RunID    string                  `json:"run_id"`
+	Kind     string                  `json:"kind" enum:"missing_credential,missing_access,decision"`
+	Question string                  `json:"question"`
+	Fields   []protocol.BlockerField `json:"fields"`
+}
+
+// foldDeclared adds to a result what the tries of the task declared.
+func (s *Service) foldDeclared(tx *db.Tx, taskID string, runs []Row, out *TaskResult) error {
+	all, err := selectDeclared.All(tx, tx.Account, taskID)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	for _, d := range all {
+		e, r := protocol.Event{Kind: d.Kind, Data: json.RawMessage(d.Data)}, &Row{ID: d.RunID}
+		if d.Kind == protocol.EventAsk {
+			if a, ok := ask(s, r, e); ok {
+				out.RawTasks = append(out.RawTasks, RawTask{a.ID, d.RunID, some(a.Repo), a.Title, a.Body})
+			}
+		} else if b, ok := blocker(s, r, e); ok {
+			out.Blocker = &DeclaredBlocker{b.ID, d.RunID, b.Kind, b.Question, append([]protocol.BlockerField{}, b.Fields...)}
+		}
+	}
+	if s.AsksOf == nil || len(out.RawTasks) == 0 {
+		return nil
+	}
+	ids := make([]string, len(runs))
+	for i := range runs {
+		ids[i] = runs[i].ID
+	}
+	out.AskIDs, err = s.AsksOf(tx, ids)
+	return err
+}

@@ -1,0 +1,176 @@
+package run
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/protocol"
+)
+
+func TestDeclarationsReachTheirDomains(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		var asks []protocol.AskFiled
+		var blockers []protocol.BlockerDeclared
+		f.AskFiled = func(tx *db.Tx, row *task.Row, r *Row, a protocol.AskFiled) error {
+			if a.Title == "refuse me" {
+				return fault.Field("title", "is not wanted")
+			}
+			if tx.Account != f.account || row.ID != r.TaskID {
+				t.Errorf("asked about task %s of %s", row.ID, tx.Account)
+			}
+			asks = append(asks, a)
+			return nil
+		}
+		f.BlockerDeclared = func(_ *db.Tx, _ *task.Row, _ *Row, b protocol.BlockerDeclared) error {
+			blockers = append(blockers, b)
+			return nil
+		}
+		taskID := f.create(task.KindWork)
+		st := f.claim(f.boxes[0])
+		f.mustSay(f.boxes[0], st, 1, append(started(),
+			ev(protocol.EventAsk, protocol.AskFiled{ID: "1", Title: " Two\nlines ", Body: "b"}),
+			ev(protocol.EventAsk, protocol.AskFiled{ID: "2", Title: "refuse me", Body: "b"}),
+			ev(protocol.EventAsk, map[string]any{"id": 3}),
+			ev(protocol.EventBlocker, protocol.BlockerDeclared{ID: "4", Kind: "missing_credential", Question: "Key?",
+				Fields: []protocol.BlockerField{{Name: "KEY", Kind: "env_secret"}, {Name: "X", Kind: "root_shell"}}}),
+			ev(protocol.EventBlocker, protocol.BlockerDeclared{ID: "5", Kind: "boredom", Question: "Why?"}),
+			ev(protocol.EventParked, protocol.Parked{WindowMS: 1000}))...)
+		if len(asks) != 1 || asks[0].Title != "Two lines" || len(blockers) != 1 || len(blockers[0].Fields) != 1 {
+			t.Errorf("asks %+v, blockers %+v", asks, blockers)
+		}
+		if r := f.run(f.boxes[0], st.Run); r.State != Parked || r.CommittedSeq != 10 {
+			t.Errorf("run %+v", r)
+		}
+		for n := range 3 {
+			events := make([]protocol.Event, 10)
+			for i := range events {
+				events[i] = ev(protocol.EventAsk, protocol.AskFiled{ID: "x", Title: "more", Body: "b"})
+			}
+			f.mustSay(f.boxes[0], st, int64(11+10*n), events...)
+		}
+		if len(asks) != 1+protocol.MaxDeclared-5 {
+			t.Errorf("%d asks of one run", len(asks))
+		}
+		f.AsksOf = func(_ *db.Tx, runs []string) ([]string, error) { return runs, nil }
+		out, err := f.result(f.ctx(), idIn{taskID})
+		if err != nil || len(out.RawTasks) < 2 || out.Blocker == nil || out.Blocker.Question != "Key?" || len(out.AskIDs) != 1 || out.AskIDs[0] != st.Run {
+			t.Errorf("result %+v, %v", out, err)
+		}
+
+		f.pass(time.Hour)
+		f.mustSay(f.boxes[0], st, 41, ev(protocol.EventResumed, nil))
+		if r := f.run(f.boxes[0], st.Run); r.State != Live {
+			t.Errorf("woken run is %s", r.State)
+		}
+		f.mustSay(f.boxes[0], st, 42, finished(protocol.Finished{State: protocol.Blocked, Error: "Key?", Tip: "wip", WIP: true}))
+		if row := f.wantStatus(taskID, task.Held); *row.FailureKind != task.Blocked || *row.WIPSHA != "wip" {
+			t.Errorf("task %+v", row)
+		}
+	})
+}
+
+func TestParkedRunIsNotStuck(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		taskID := f.create(task.KindWork)
+		st := f.claim(f.boxes[0])
+		f.mustSay(f.boxes[0], st, 1, append(started(), ev(protocol.EventParked, protocol.Parked{WindowMS: 1000}))...)
+		f.pass(time.Hour)
+		if _, err := f.Renew(context.Background(), f.boxes[0], protocol.Renew{Run: st.Run, Attempt: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Scan(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if f.task(taskID).Stuck {
+			t.Error("a run that waits for a person counts as stuck")
+		}
+	})
+}
+
+func TestAnswerThatComesTooLateReleasesTheTask(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		taskID := f.create(task.KindWork)
+		st := f.claim(f.boxes[0])
+		f.mustSay(f.boxes[0], st, 1, append(started(), ev(protocol.EventParked, protocol.Parked{WindowMS: 1000}))...)
+		wake := func() (woken bool) {
+			f.write(func(tx *db.Tx) (err error) {
+				woken, err = f.Wake(tx, st.Run, "Here it is.")
+				return err
+			})
+			return woken
+		}
+		if !wake() {
+			t.Error("a parked run was not woken")
+		}
+		f.mustSay(f.boxes[0], st, 6, finished(protocol.Finished{State: protocol.Blocked, Error: "Key?"}))
+		f.wantStatus(taskID, task.Pending)
+		if wake() {
+			t.Error("an ended run was woken")
+		}
+	})
+}
+
+func TestMessageHasAFate(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		f.create(task.KindWork)
+		st := f.claim(f.boxes[0])
+		say := func() (messageID string, err error) {
+			err = f.DB.Write(f.ctx(), func(tx *db.Tx) error {
+				messageID, err = f.Message(tx, st.Run, "go on")
+				return err
+			})
+			return messageID, err
+		}
+		if _, err := say(); fault.From(err).Slug != "no_live_channel" {
+			t.Errorf("message to a run that has not begun: %v", err)
+		}
+		f.mustSay(f.boxes[0], st, 1, started()...)
+		messageID, err := say()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sent := f.commands.of(f.boxes[0]); len(sent) != 1 || sent[0].ID != messageID || sent[0].Text != "go on" || sent[0].Run != st.Run {
+			t.Fatalf("commands %+v", sent)
+		}
+		want := func(status, reply string) {
+			t.Helper()
+			got, err := f.AwaitMessage(f.ctx(), st.Run, messageID, 0)
+			if err != nil || got != (MessageOutcome{status, reply}) {
+				t.Errorf("the message is %+v, %v; want %s", got, err, status)
+			}
+		}
+		want(MessageUnconfirmed, "")
+		for i, c := range []struct {
+			m    protocol.UserMessage
+			want string
+		}{
+			{protocol.UserMessage{State: protocol.MessageQueued, Text: "go on"}, MessageQueued},
+			{protocol.UserMessage{State: protocol.MessageDelivered}, MessageRead},
+			{protocol.UserMessage{State: protocol.MessageRead, Reply: "gone"}, MessageReplied},
+		} {
+			c.m.ID = messageID
+			f.mustSay(f.boxes[0], st, int64(5+i), ev(protocol.EventMessage, c.m))
+			want(c.want, c.m.Reply)
+		}
+		if messageID, err = say(); err != nil {
+			t.Fatal(err)
+		}
+		f.mustSay(f.boxes[0], st, 8, finished(protocol.Finished{State: protocol.Failed, Kind: task.AgentError, Error: "boom"}))
+		want(MessageDropped, "")
+		f.write(func(tx *db.Tx) error {
+			woken, err := f.Wake(tx, st.Run, "hello")
+			if woken {
+				t.Error("an ended run was woken")
+			}
+			return err
+		})
+		if _, err := f.AwaitMessage(f.ctx(), strings.Repeat("0", 8), messageID, 0); !fault.IsKind(err, fault.NotFound) {
+			t.Errorf("unknown run: %v", err)
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
+)
+
+func TestSecretsAreForTheProcessThatAskedFirst(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		ctx := context.Background()
+		value := "v1"
+		f.Vault = func(tx *db.Tx, repoID string) ([]protocol.Secret, error) {
+			if tx.Account == "" || repoID == "" {
+				t.Errorf("the vault of repository %q of account %q was asked for", repoID, tx.Account)
+			}
+			return []protocol.Secret{{Name: "A", Delivery: protocol.DeliverEnv, Value: []byte(value)}}, nil
+		}
+		f.create(task.KindWork)
+		st := f.claim(f.boxes[0])
+		mine, err := seal.NewRecipient()
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := seal.NewRecipient()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := protocol.SecretsAsk{Run: st.Run, Attempt: 1, Key: mine.Public()}
+		for _, value = range []string{"v1", "v2"} { // again, with what is there by then
+			got, err := f.Secrets(ctx, f.boxes[0], ask)
+			if err != nil || strings.Contains(got.Sealed, value) {
+				t.Fatal(got, err)
+			}
+			text, err := mine.Open(protocol.SecretsPurpose(st.Run), got.Sealed)
+			var list []protocol.Secret
+			if err == nil {
+				err = json.Unmarshal(text, &list)
+			}
+			if err != nil || len(list) != 1 || string(list[0].Value) != value {
+				t.Fatalf("%s %v", text, err)
+			}
+		}
+		ask.Key = other.Public()
+		if _, err := f.Secrets(ctx, f.boxes[0], ask); !fault.IsKind(err, fault.Forbidden) {
+			t.Error("another process got them:", err)
+		}
+		ask.Key = mine.Public()
+		if _, err := f.Secrets(ctx, f.boxes[1], ask); !fault.IsKind(err, fault.NotFound) {
+			t.Error("another box got them:", err)
+		}
+		for _, key := range []string{"", "no key", strings.Repeat("A", 200)} {
+			if _, err := f.Secrets(ctx, f.boxes[0], protocol.SecretsAsk{Run: st.Run, Attempt: 1, Key: key}); err == nil {
+				t.Errorf("sealed to %q", key)
+			}
+		}
+		f.write(func(tx *db.Tx) error {
+			_, err := f.Evacuate(tx, f.boxes[0], task.BoxLost, "gone")
+			return err
+		})
+		if _, err := f.Secrets(ctx, f.boxes[0], ask); !fault.IsKind(err, fault.NotFound) {
+			t.Error("a run that is over got them:", err)
+		}
+	})
+}
