@@ -13,8 +13,12 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// MaxFileSize is the largest file that ReadFile returns, in bytes.
-const MaxFileSize = 1 << 20
+// MaxFileSize is the largest file that ReadFile and ReadDir return, in bytes.
+// MaxDirFiles is how many files ReadDir returns at most.
+const (
+	MaxFileSize = 1 << 20
+	MaxDirFiles = 1000
+)
 
 // What a caller can act on. They match with errors.Is.
 var (
@@ -24,7 +28,7 @@ var (
 	ErrHeadMoved = fault.Reason("head_moved", "The branch has moved since it was looked at.")
 	// ErrConflict: the two sides cannot be merged without a person or an agent.
 	ErrConflict = fault.Reason("merge-conflict", "The branch conflicts with its base.")
-	ErrTooLarge = fault.New(fault.TooLarge, "file-too-large", "The file is larger than 1 MiB.")
+	ErrTooLarge = fault.New(fault.TooLarge, "file-too-large", "A file is larger than 1 MiB, or there are too many.")
 )
 
 // Host is one code host.
@@ -45,6 +49,18 @@ type Host interface {
 	// symbolic link is not followed: its content is the path it points to.
 	// ErrNotFound, ErrTooLarge.
 	ReadFile(ctx context.Context, r Repo, rev, path string) (content []byte, sha string, err error)
+
+	// ReadDir answers the regular files that lie directly in a folder at rev,
+	// by name, and the commit they were read at. ErrNotFound if there is no
+	// such folder below the root; ErrTooLarge for more files, or a larger one,
+	// than are returned.
+	ReadDir(ctx context.Context, r Repo, rev, folder string) (commit string, files map[string][]byte, err error)
+
+	// WriteFiles makes a commit on a branch that is at o.Parent (else
+	// ErrHeadMoved) and answers it; it is o.Parent where the files are so
+	// already. ErrConflict: a folder is where a file is to be, or the other
+	// way about. ErrNotFound.
+	WriteFiles(ctx context.Context, r Repo, o WriteOptions) (sha string, err error)
 
 	// Head is the SHA of a branch. ErrNotFound.
 	Head(ctx context.Context, r Repo, branch string) (sha string, err error)
@@ -105,6 +121,17 @@ const (
 	MethodMerge  Method = "merge"
 	MethodSquash Method = "squash"
 )
+
+// WriteOptions describe a commit that changes files.
+type WriteOptions struct {
+	Branch      string
+	Parent      string            // where the branch is
+	Files       map[string][]byte // path -> content
+	Remove      []string          // paths; those that are not there are passed over
+	Title, Body string            // the commit's message
+	Author      Person
+	Committer   Person
+}
 
 // Person signs a commit.
 type Person struct{ Name, Email string }

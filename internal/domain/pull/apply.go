@@ -45,6 +45,9 @@ func (s *Service) pass(ctx context.Context) {
 	if err := s.loseChecks(ctx); err != nil {
 		s.complain(ctx, "end lost checks", err)
 	}
+	if err := s.babysit(ctx); err != nil {
+		s.complain(ctx, "begin rounds", err)
+	}
 	for {
 		due, err := s.take(ctx)
 		if err != nil {
@@ -128,6 +131,9 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 			return err
 		})
 	}
+	if waits, err := s.waits(ctx, pr, d); err != nil || waits {
+		return err
+	}
 	merge := codehost.MergeOptions{
 		Base: pr.BaseRef, Head: pr.HeadRef, HeadSHA: d.HeadSHA, Method: codehost.Method(r.Policy.Merge.Method),
 		Title:  fmt.Sprintf("%s (#%d)", pr.Title, pr.Number),
@@ -148,9 +154,37 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	}
 	err = s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, sha, mergeErr) })
 	if err == nil && mergeErr == nil {
-		s.Settled(r)
+		s.Settled(ctx, r)
 	}
 	return err
+}
+
+// waits sees to an approved merge of work that was begun on top of other work:
+// that is merged first. If it never will be, neither will this, with it inside.
+func (s *Service) waits(ctx context.Context, pr row, d dueRow) (waits bool, err error) {
+	if pr.TaskID == nil || s.Unmerged == nil {
+		return false, nil
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		on, dropped, err := s.Unmerged(tx, *pr.TaskID)
+		waits = on != ""
+		switch {
+		case err != nil || !waits:
+			return err
+		case !dropped:
+			_, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep)))
+			return err
+		}
+		why := "it is built on the work of task " + on + ", which was dropped"
+		if _, err := endAction.Exec(tx, d.ID, ActionFailed, &why); err != nil {
+			return err
+		}
+		if err := event.Record(tx, event.Change{Kind: "pr.merge_failed", Object: pr.ID, RepoID: pr.RepoID, Data: map[string]any{"reason": "superseded"}}); err != nil {
+			return err
+		}
+		return s.TaskStuck(tx, *pr.TaskID, "superseded", why)
+	})
+	return waits, err
 }
 
 var bot = codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"}
@@ -204,7 +238,20 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 		if err := end(ActionFailed, "pr.merge_failed", map[string]any{"reason": "merge_conflict"}); err != nil {
 			return err
 		}
-		return stuck("merge_conflict", "the branch conflicts with its base")
+		if pr.Babysit != BabysitWatching {
+			return stuck("merge_conflict", "the branch conflicts with its base")
+		}
+		r, _, err := repo.ByID(tx, pr.RepoID)
+		if err != nil {
+			return err
+		}
+		pr.Mergeable = "conflict"
+		if pr.TaskID != nil {
+			if err := s.TaskAwaits(tx, *pr.TaskID, pr.ID); err != nil {
+				return err
+			}
+		}
+		return s.attend(tx, r, pr)
 	case d.Tries >= maxTries:
 		if err := end(ActionFailed, "pr.merge_failed", map[string]any{"reason": "host_failed"}); err != nil {
 			return err

@@ -3,6 +3,7 @@ package pull
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +21,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
@@ -50,6 +52,9 @@ type yard struct {
 	repo  string // id of acme/web
 	told  map[string]string
 	check []string // the tasks of checks, oldest first
+	round []Round  // the rounds begun, oldest first; the task of the nth is round-n
+	full  bool     // there is no room for a round
+	asked []string // categories of the escalations
 	http  http.Handler
 }
 
@@ -101,11 +106,22 @@ func open(t *testing.T, e db.Engine) *yard {
 			tx.AfterCommit(func() { y.check = append(y.check, task) })
 			return task, nil
 		},
+		BabysitTask: func(tx *db.Tx, _ repo.Ref, r Round) (string, error) {
+			if y.full {
+				return "", fault.New(fault.RateLimited, "queue-full", "Full.")
+			}
+			y.round = append(y.round, r)
+			return fmt.Sprintf("round-%d", len(y.round)), nil
+		},
+		Escalate: func(tx *db.Tx, _ repo.Ref, category, _, _, _ string) error {
+			tx.AfterCommit(func() { y.asked = append(y.asked, category) })
+			return nil
+		},
 		TaskAwaits:    func(tx *db.Tx, task, _ string) error { return tell("awaits")(tx, task) },
 		TaskMergeable: tell("mergeable"),
 		TaskMerged:    tell("merged"),
 		TaskStuck:     func(tx *db.Tx, task, kind, _ string) error { return tell("stuck: "+kind)(tx, task) },
-		Settled:       func(repo.Ref) { y.told["settled"] = "yes" },
+		Settled:       func(context.Context, repo.Ref) { y.told["settled"] = "yes" },
 	}
 	y.write(func(tx *db.Tx) (err error) {
 		for _, account := range []string{"acme", "rival"} {

@@ -30,6 +30,9 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "pr.skip_pending", Method: "POST", Path: "/v1/prs/{id}/skip-pending", Group: group, Rule: policy.Require(policy.WritePRs),
 			Refuses: []op.Refusal{{Status: 409, Slug: "head_moved"}, {Status: 409, Slug: "pr_not_open"}, {Status: 409, Slug: "no_pending_action"}},
 			Summary: "Decline what is asked about the head named"}, s.skip),
+		op.New(op.Row{ID: "pr.rearm_babysit", Method: "POST", Path: "/v1/prs/{id}/rearm-babysit", Group: group, Rule: policy.Require(policy.WritePRs), Status: 202,
+			Refuses: []op.Refusal{{Status: 409, Slug: "pr_not_open"}, {Status: 409, Slug: "repo_disabled"}},
+			Summary: "Let agents repair a pull request again whose rounds are spent"}, s.rearm),
 	}
 }
 
@@ -42,7 +45,7 @@ func (r row) wire(pending map[string]actionRow) PullRequest {
 		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: r.URL, State: r.State,
 		HeadRef: r.HeadRef, BaseRef: r.BaseRef, HeadSHA: r.HeadSHA, BaseSHA: r.BaseSHA, MergeSHA: r.MergeSHA,
 		Mergeable: r.Mergeable, Checks: r.Checks, TaskID: r.TaskID, AuthorKind: r.AuthorKind,
-		CreatedAt: r.CreatedAt, MergedAt: r.MergedAt, MergedBy: r.MergedBy,
+		Babysit: r.babysitting(), CreatedAt: r.CreatedAt, MergedAt: r.MergedAt, MergedBy: r.MergedBy,
 	}
 	if r.PatchID != "" {
 		out.PatchID = &r.PatchID

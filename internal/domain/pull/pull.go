@@ -5,6 +5,7 @@
 package pull
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -65,6 +66,7 @@ type PullRequest struct {
 	Checks        string         `json:"checks" enum:"none,pending,passed,failed"`
 	TaskID        *string        `json:"task_id"`
 	AuthorKind    string         `json:"author_kind"`
+	Babysit       Babysit        `json:"babysit"`
 	PendingAction *PendingAction `json:"pending_action"`
 	CreatedAt     time.Time      `json:"created_at"`
 	MergedAt      *time.Time     `json:"merged_at"`
@@ -95,6 +97,11 @@ type Service struct {
 	Logger  *slog.Logger
 	// CheckTask queues a task that runs a repository's check on a commit.
 	CheckTask func(tx *db.Tx, r repo.Ref, prID, sha string) (taskID string, err error)
+	// BabysitTask queues a task that repairs a head. A fault that it answers
+	// means not now.
+	BabysitTask func(tx *db.Tx, r repo.Ref, round Round) (taskID string, err error)
+	// Escalate asks a person to look.
+	Escalate func(tx *db.Tx, r repo.Ref, category, title, body, reason string) error
 	// The task that a pull request came from is moved along with it.
 	TaskAwaits    func(tx *db.Tx, taskID, prID string) error
 	TaskMergeable func(tx *db.Tx, taskID string) error
@@ -102,7 +109,10 @@ type Service struct {
 	TaskStuck     func(tx *db.Tx, taskID, failureKind, why string) error
 	// Settled is told after a merge, outside the transaction: the default
 	// branch has moved.
-	Settled func(repo.Ref)
+	Settled func(context.Context, repo.Ref)
+	// Unmerged, optional, names the task on whose work another was begun while
+	// that is not merged; dropped tells that it will not be.
+	Unmerged func(tx *db.Tx, taskID string) (on string, dropped bool, err error)
 }
 
 // Proposal is finished work to be put up as a pull request.
@@ -238,15 +248,20 @@ func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 	if _, err := setChecks.Exec(tx, pr.ID, checks, tx.Micros()); err != nil {
 		return err
 	}
-	if checks == ChecksPassed {
-		r, _, err := repo.ByID(tx, ci.RepoID)
-		if err != nil {
-			return err
-		}
-		return s.green(tx, r, pr)
+	r, _, err := repo.ByID(tx, ci.RepoID)
+	if err != nil {
+		return err
 	}
-	if pr.TaskID == nil {
-		return nil
+	switch {
+	case checks == ChecksPassed:
+		return s.green(tx, r, pr)
+	case c.ExitCode == nil && pr.Babysit == BabysitWatching:
+		return s.spend(tx, r, pr, failing{"ci_ladder_spent", c.Why})
+	case pr.Babysit == BabysitWatching:
+		pr.Checks = checks
+		return s.attend(tx, r, pr)
+	case pr.TaskID == nil, pr.Babysit == BabysitCI, pr.Babysit == BabysitConflict:
+		return nil // the end of the round sees to it
 	}
 	why := c.Why
 	if c.ExitCode != nil {

@@ -193,7 +193,7 @@ func TestMergeConflict(t *testing.T) {
 		y.approve(pr, sha)
 		y.pass(0)
 		y.wantActions(pr, "failed")
-		y.wantTold("task-svc/a", "stuck: merge_conflict")
+		y.wantTold("task-svc/a", "awaits")
 		if got := y.pr(pr); got.State != Open || got.Mergeable != "conflict" {
 			t.Errorf("after the conflict: %+v", got)
 		}
@@ -320,7 +320,6 @@ func TestFailedChecks(t *testing.T) {
 		sha := y.commit("svc/a", "a", "1\n")
 		pr := y.propose("svc/a", sha)
 		y.checked(y.check[0], &one)
-		y.wantTold("task-svc/a", "stuck: ci_ladder_spent")
 		if got := y.pr(pr); got.Checks != ChecksFailed || got.PendingAction != nil {
 			t.Errorf("after a failed check: %+v", got)
 		}

@@ -29,6 +29,13 @@ type row struct {
 	CreatedAt  time.Time
 	MergedAt   *time.Time
 	MergedBy   *string
+
+	Babysit        string
+	CIRounds       int64 `db:"ci_rounds"`
+	ConflictRounds int64
+	Forgiven       int64
+	ArmedAt        *time.Time
+	BabysitTask    *string
 }
 
 type actionRow struct {
@@ -51,6 +58,14 @@ type ciRow struct {
 	SHA    string `db:"sha"`
 }
 
+type headCI struct {
+	Command  string
+	ExitCode *int64
+	Output   string
+}
+
+type troubledRow struct{ ID, AccountID string }
+
 type lostRow struct {
 	AccountID string
 	TaskID    string
@@ -68,24 +83,39 @@ type dueRow struct {
 
 const (
 	columns = `p.id, p.repo_id, r.owner, r.name, p.number, p.title, p.url, p.state, p.head_ref, p.base_ref, p.head_sha, p.base_sha,
-	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by`
+	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by,
+	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task`
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
 	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at`
 )
 
 var (
-	byID       = db.Q[row](`SELECT ` + columns + from + `$1 AND p.id = $2`)
-	openByHead = db.Q[row](`SELECT ` + columns + from + `$1 AND p.repo_id = $2 AND p.head_ref = $3 AND p.state = 'open'`)
-	openHeads  = db.Q[struct{ HeadRef, HeadSHA string }](`SELECT head_ref, head_sha FROM pulls WHERE account_id = $1 AND repo_id = $2 AND state = 'open'`)
+	byID         = db.Q[row](`SELECT ` + columns + from + `$1 AND p.id = $2`)
+	openByHead   = db.Q[row](`SELECT ` + columns + from + `$1 AND p.repo_id = $2 AND p.head_ref = $3 AND p.state = 'open'`)
+	openHeads    = db.Q[struct{ HeadRef, HeadSHA string }](`SELECT head_ref, head_sha FROM pulls WHERE account_id = $1 AND repo_id = $2 AND state = 'open'`)
+	byIDAnywhere = db.Q[struct {
+		State   string
+		HeadSHA string `db:"head_sha"`
+	}](`SELECT state, head_sha FROM pulls WHERE id = $1`)
 	lockPull   = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND id = $2`).ForUpdate()
 	lockRepo   = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND id = $2`).ForUpdate()
 	nextNumber = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
 	insert     = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha,
-		task_id, author_kind, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)`)
+		task_id, author_kind, created_at, updated_at, babysit, armed_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, 'watching', $15)`)
 	setHead   = db.S(`UPDATE pulls SET head_sha = $2, checks = $3, mergeable = 'unknown', updated_at = $4 WHERE id = $1`)
 	setChecks = db.S(`UPDATE pulls SET checks = $2, updated_at = $3 WHERE id = $1`)
-	setMerged = db.S(`UPDATE pulls SET state = 'merged', merge_sha = $2, merged_by = $3, merged_at = $4, updated_at = $4 WHERE id = $1 AND state = 'open'`)
+	setMerged = db.S(`UPDATE pulls SET state = 'merged', babysit = 'done', merge_sha = $2, merged_by = $3, merged_at = $4, updated_at = $4 WHERE id = $1 AND state = 'open'`)
 	setClean  = db.S(`UPDATE pulls SET mergeable = $2, updated_at = $3 WHERE id = $1`)
+
+	beginRound = db.S(`UPDATE pulls SET babysit = $2, ci_rounds = $3, conflict_rounds = $4, babysit_task = $5, updated_at = $6 WHERE id = $1`)
+	setBabysit = db.S(`UPDATE pulls SET babysit = $2, babysit_task = NULL, updated_at = $3 WHERE id = $1`)
+	rearmPull  = db.S(`UPDATE pulls SET babysit = $2, ci_rounds = 0, conflict_rounds = 0, forgiven = $3, armed_at = $4, updated_at = $4 WHERE id = $1`)
+	// A check that never ended is made again by the pass after it was armed anew.
+	troubled = db.Q[troubledRow](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
+		WHERE p.babysit = 'watching' AND p.state = 'open' AND (p.checks = 'failed' OR p.mergeable = 'conflict') AND r.enabled = TRUE
+		ORDER BY p.updated_at LIMIT 50`)
+	ciOfHead = db.Q[headCI](`SELECT command, exit_code, output FROM ci_runs WHERE pr_id = $1 AND sha = $2`)
 
 	insertAction = db.S(`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by, requested_at, decided_at, expires_at, due_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $8) ON CONFLICT DO NOTHING`)
@@ -98,8 +128,10 @@ var (
 		WHERE id IN (SELECT id FROM pull_actions WHERE state = 'approved' AND due_at <= $1 ORDER BY due_at LIMIT 8)
 			AND due_at <= $1 AND state = 'approved'
 		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)
-	postpone  = db.S(`UPDATE pull_actions SET due_at = $2 WHERE id = $1 AND state = 'approved'`)
-	endAction = db.S(`UPDATE pull_actions SET state = $2, error = $3 WHERE id = $1 AND state = 'approved'`)
+	postpone = db.S(`UPDATE pull_actions SET due_at = $2 WHERE id = $1 AND state = 'approved'`)
+	// waitLonger is for an action that may not be carried out yet: it is no try.
+	waitLonger = db.S(`UPDATE pull_actions SET due_at = $2, tries = tries - 1 WHERE id = $1 AND state = 'approved'`)
+	endAction  = db.S(`UPDATE pull_actions SET state = $2, error = $3 WHERE id = $1 AND state = 'approved'`)
 
 	// A head that comes back is checked again, in the same row.
 	insertCI = db.S(`INSERT INTO ci_runs (id, account_id, repo_id, pr_id, sha, command, status, task_id, created_at)
@@ -168,19 +200,48 @@ type approvalRow struct {
 	URL    string `db:"url"`
 }
 
+const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at,
+	r.owner, r.name, p.number, p.title, p.url
+	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
+	WHERE a.state = 'pending' AND a.account_id = `
+
 func approvals(tx *db.Tx, p op.PageIn) ([]approvalRow, error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
 		return nil, err
 	}
-	b := db.Build(`SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at,
-		r.owner, r.name, p.number, p.title, p.url
-		FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
-		WHERE a.state = 'pending' AND a.account_id = `, tx.Account)
+	b := db.Build(questions, tx.Account)
 	if more {
 		b.And("(a.requested_at, a.id) < ", db.Tuple(at, last))
 	}
 	return db.Select[approvalRow](tx, b.SQL(" ORDER BY a.requested_at DESC, a.id DESC LIMIT ", p.Size()))
+}
+
+func newest(tx *db.Tx, ids []string, limit int) ([]row, error) {
+	b := db.Build(`SELECT `+columns+from, tx.Account)
+	if ids != nil {
+		b.In("p.id", ids)
+	}
+	return db.Select[row](tx, b.SQL(" ORDER BY p.created_at DESC, p.id DESC LIMIT ", limit))
+}
+
+func openQuestions(tx *db.Tx, ids []string, limit int) ([]approvalRow, error) {
+	b := db.Build(questions, tx.Account)
+	if ids != nil {
+		b.In("a.id", ids)
+	}
+	return db.Select[approvalRow](tx, b.SQL(" ORDER BY a.requested_at DESC, a.id DESC LIMIT ", limit))
+}
+
+// Checks are the checks of tx.Account with the ids, or, for nil, its newest, up
+// to limit.
+func Checks(tx *db.Tx, ids []string, limit int) ([]Check, error) {
+	b := db.Build(`SELECT c.id, r.owner || '/' || r.name AS repo, c.pr_id, c.sha, c.command, c.status, c.exit_code, c.created_at, c.finished_at
+		FROM ci_runs c JOIN repos r ON r.id = c.repo_id WHERE c.account_id = `, tx.Account)
+	if ids != nil {
+		b.In("c.id", ids)
+	}
+	return db.Select[Check](tx, b.SQL(" ORDER BY c.created_at DESC, c.id DESC LIMIT ", limit))
 }
 
 // OpenHeads is the recorded head of each branch with an open pull request.
@@ -191,6 +252,15 @@ func OpenHeads(tx *db.Tx, repoID string) (map[string]string, error) {
 		heads[r.HeadRef] = r.HeadSHA
 	}
 	return heads, err
+}
+
+// HeadOf is the head of a pull request while it is open, else "".
+func HeadOf(tx *db.Tx, prID string) (string, error) {
+	pr, ok, err := byIDAnywhere.Maybe(tx, prID)
+	if !ok || pr.State != Open {
+		return "", err
+	}
+	return pr.HeadSHA, nil
 }
 
 // IsOpen tells whether a pull request of the transaction's account is open.

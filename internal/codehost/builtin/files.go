@@ -1,0 +1,226 @@
+package builtin
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/fault"
+)
+
+// ReadDir implements codehost.Host.
+func (h *Host) ReadDir(ctx context.Context, r codehost.Repo, rev, folder string) (string, map[string][]byte, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return "", nil, err
+	}
+	commit, err := h.resolveOne(ctx, dir, rev)
+	if err != nil {
+		return "", nil, err
+	}
+	if !plainPath(folder) {
+		return "", nil, codehost.ErrNotFound
+	}
+	// The slash asks for what is in the folder, and nothing if it is a file.
+	out, err := h.output(ctx, dir, "--literal-pathspecs", "ls-tree", "-z", commit, "--", folder+"/")
+	if err != nil {
+		return "", nil, err
+	}
+	entries := fields(out)
+	if len(entries) == 0 {
+		return "", nil, codehost.ErrNotFound
+	}
+	var names []string
+	var ask strings.Builder
+	for _, e := range entries {
+		about, name, _ := strings.Cut(e, "\t") // "<mode> <type> <sha>"
+		f := strings.Fields(about)
+		if len(f) != 3 || f[0] != "100644" && f[0] != "100755" {
+			continue
+		}
+		names = append(names, path.Base(name))
+		ask.WriteString(f[2] + "\n")
+	}
+	if len(names) > codehost.MaxDirFiles {
+		return "", nil, codehost.ErrTooLarge
+	}
+	files, err := h.readObjects(ctx, dir, names, ask.String())
+	return commit, files, err
+}
+
+// readObjects reads the blobs that are asked for, by the names given to them.
+func (h *Host) readObjects(ctx context.Context, dir string, names []string, ask string) (map[string][]byte, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := h.command(ctx, dir, "cat-file", "--batch")
+	c.Stdin = strings.NewReader(ask)
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, fmt.Errorf("git cat-file: %w", err)
+	}
+	files := make(map[string][]byte, len(names))
+	from := bufio.NewReader(stdout)
+	for _, name := range names {
+		if files[name], _, err = readObject(from); err == nil {
+			_, err = from.Discard(1) // the newline behind the content
+		}
+		if err != nil {
+			cancel() // what is too large is not read to its end
+			break
+		}
+	}
+	if waited := c.Wait(); err == nil && waited != nil {
+		err = fmt.Errorf("git cat-file: %w", waited)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return files, nil
+}
+
+// plainPath tells whether a path names something below the root of a tree.
+func plainPath(p string) bool {
+	return fs.ValidPath(p) && p != "." && !strings.ContainsAny(p, "\n\x00") && !slices.ContainsFunc(strings.Split(p, "/"), func(part string) bool {
+		return strings.EqualFold(part, ".git")
+	})
+}
+
+// WriteFiles implements codehost.Host.
+func (h *Host) WriteFiles(ctx context.Context, r codehost.Repo, o codehost.WriteOptions) (string, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return "", err
+	}
+	if !codehost.ValidSHA(o.Parent) {
+		return "", fault.Field("parent", "is not a full commit SHA")
+	}
+	for _, p := range slices.Concat(slices.Collect(maps.Keys(o.Files)), o.Remove) {
+		if !plainPath(p) {
+			return "", fault.Field("files", "must be paths inside the repository")
+		}
+	}
+	head, err := h.Head(ctx, r, o.Branch)
+	if err != nil {
+		return "", err
+	}
+	if head != o.Parent {
+		return "", codehost.ErrHeadMoved
+	}
+	tree, err := h.writeTree(ctx, dir, head, o)
+	if err != nil {
+		return "", fmt.Errorf("write files to %s of %s: %w", o.Branch, r, err)
+	}
+	was, err := h.output(ctx, dir, "rev-parse", head+"^{tree}")
+	if err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(was) == tree {
+		return head, nil
+	}
+	sha, err := h.commit(ctx, dir, tree, head, codehost.MergeOptions{Title: o.Title, Body: o.Body, Author: o.Author, Committer: o.Committer})
+	if err != nil {
+		return "", err
+	}
+	if _, failed := h.output(ctx, dir, "update-ref", "refs/heads/"+o.Branch, sha, head); failed != nil {
+		// It moved, or a push holds its lock and is about to move it.
+		return "", codehost.ErrHeadMoved.Because(failed)
+	}
+	return sha, nil
+}
+
+// writeTree makes the tree of a commit with some files changed. It works in an
+// index of its own, in a folder of its own.
+func (h *Host) writeTree(ctx context.Context, dir, commit string, o codehost.WriteOptions) (string, error) {
+	blobs, err := h.writeBlobs(ctx, dir, o.Files)
+	if err != nil {
+		return "", err
+	}
+	if err := h.fits(ctx, dir, commit, slices.Collect(maps.Keys(o.Files))); err != nil {
+		return "", err
+	}
+	tmp, err := os.MkdirTemp(h.root, ".new-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp)
+	env := []string{"GIT_INDEX_FILE=" + filepath.Join(tmp, "index")}
+	if _, err := h.filter(ctx, dir, "", env, "read-tree", commit); err != nil {
+		return "", err
+	}
+	var change strings.Builder
+	for _, p := range o.Remove {
+		if _, kept := o.Files[p]; !kept {
+			change.WriteString("0 " + codehost.ZeroSHA + "\t" + p + "\x00")
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(blobs)) {
+		change.WriteString("100644 " + blobs[p] + "\t" + p + "\x00")
+	}
+	if _, err := h.filter(ctx, dir, change.String(), env, "update-index", "-z", "--index-info"); err != nil {
+		return "", err
+	}
+	out, err := h.filter(ctx, dir, "", env, "write-tree")
+	return strings.TrimSpace(out), err
+}
+
+// fits tells whether files can be written where they are to be: git would put
+// a file in the place of a folder, and a folder in the place of a file.
+func (h *Host) fits(ctx context.Context, dir, commit string, files []string) error {
+	folder := map[string]bool{} // of what is to be written: what is to be a folder
+	for _, file := range files {
+		folder[file] = false
+	}
+	for _, file := range files {
+		for up := path.Dir(file); up != "."; up = path.Dir(up) {
+			if isFolder, known := folder[up]; known && !isFolder {
+				return codehost.ErrConflict
+			}
+			folder[up] = true
+		}
+	}
+	args := []string{"--literal-pathspecs", "ls-tree", "-z", "-t", commit, "--"}
+	out, err := h.output(ctx, dir, append(args, slices.Sorted(maps.Keys(folder))...)...)
+	if err != nil {
+		return err
+	}
+	for _, e := range fields(out) {
+		about, name, _ := strings.Cut(e, "\t")
+		if isFolder, ours := folder[name]; ours && isFolder != (strings.Fields(about)[1] == "tree") {
+			return codehost.ErrConflict
+		}
+	}
+	return nil
+}
+
+// writeBlobs stores contents and answers their objects, by path.
+func (h *Host) writeBlobs(ctx context.Context, dir string, files map[string][]byte) (map[string]string, error) {
+	paths := slices.Sorted(maps.Keys(files))
+	var script strings.Builder
+	for i, p := range paths {
+		fmt.Fprintf(&script, "blob\nmark :%d\ndata %d\n%s\nget-mark :%d\n", i+1, len(files[p]), files[p], i+1)
+	}
+	out, err := h.filter(ctx, dir, script.String(), nil, "fast-import", "--quiet")
+	if err != nil {
+		return nil, err
+	}
+	shas := strings.Fields(out)
+	if len(shas) != len(paths) {
+		return nil, fmt.Errorf("git fast-import named %d objects, not %d", len(shas), len(paths))
+	}
+	blobs := make(map[string]string, len(paths))
+	for i, p := range paths {
+		blobs[p] = shas[i]
+	}
+	return blobs, nil
+}
