@@ -1,0 +1,469 @@
+package ask
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+)
+
+func TestMint(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		askID := y.file(nil)
+		y.judge.say = always("```json\n" + says(object{"kind": "mint", "reason": "Two parts.", "tasks": []any{
+			object{"repo": "acme/web", "title": "Say it loudly", "problem": "It is too quiet.", "depends_on": []int{1}, "priority": 70, "files": []string{"a/b.go"}},
+			object{"repo": "acme/web", "title": "Say hello", "problem": "Nobody is greeted.", "kind": "scout"},
+		}}) + "\n```")
+		y.pass()
+		a := y.want(askID, Triaged, "")
+		if a.Verdict.Kind != Minted || a.Verdict.Reason != "Two parts." || len(a.Verdict.TaskIDs) != 2 || a.TriagedAt == nil {
+			t.Fatalf("verdict %+v", a.Verdict)
+		}
+		rows := y.minted("acme")
+		i := slices.IndexFunc(rows, func(r made) bool { return r.ID == a.Verdict.TaskIDs[0] })
+		first := rows[i]
+		if len(rows) != 2 || first.Priority != 70 || first.WaitingDeps != 1 || *first.AskID != askID || !slices.Equal(first.Files.V, []string{"a/b.go"}) || first.Title != "Say it loudly" {
+			t.Errorf("%d tasks, the first %+v", len(rows), first)
+		}
+		if other := rows[1-i]; other.Kind != "scout" || other.Priority != 50 || other.WaitingDeps != 0 {
+			t.Errorf("the other %+v", other)
+		}
+		if got := all(y, audited, askID); !slices.Equal(got, []string{"ask.filed", "ask.triaged"}) {
+			t.Errorf("audit rows %v", got)
+		}
+		y.later(time.Hour)
+		y.pass()
+		if n := y.judge.calls(); n != 1 || !slices.Equal(y.judge.ends, []string{"succeeded"}) {
+			t.Errorf("the judge was asked %d times, sessions ended %v", n, y.judge.ends)
+		}
+	})
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		covering := y.existing("acme-web", "Greet")
+		dup, link, noise, human := y.file(nil), y.file(nil), y.file(nil), y.file(nil)
+		for askID, v := range map[string]object{
+			dup:   {"kind": "drop", "reason": "A duplicate.", "covering_task_id": covering},
+			noise: {"kind": "drop", "reason": "Noise."},
+			link:  {"kind": "cross_link", "reason": "In work.", "task_ids": []string{covering}},
+			human: {"kind": "escalate", "reason": "Money is involved.", "category": "needs_decision"},
+		} {
+			y.judge.say = always(says(v))
+			claim := id.New()
+			y.write(func(tx *db.Tx) error {
+				_, err := takeOne.Exec(tx, askID, claim)
+				return err
+			})
+			if err := y.Service.judge(y.ctx(), askID, claim); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v := y.want(dup, Dropped, "").Verdict; v.Kind != NotNeeded || *v.CoveringTaskID != covering {
+			t.Errorf("duplicate: %+v", v)
+		}
+		if v := y.want(noise, Dropped, "").Verdict; v.CoveringTaskID != nil {
+			t.Errorf("noise: %+v", v)
+		}
+		if v := y.want(link, Triaged, "").Verdict; v.Kind != CrossLinked || !slices.Equal(v.TaskIDs, []string{covering}) {
+			t.Errorf("link: %+v", v)
+		}
+		y.want(human, Escalated, "needs_decision")
+		if got := one(y, openOf, human); got != "needs_decision" {
+			t.Errorf("escalated for %s", got)
+		}
+		if n := len(y.minted("acme")); n != 1 {
+			t.Errorf("%d tasks, want the one that was there", n)
+		}
+	})
+}
+
+// A key is filed under once, by however many twins on however many nodes.
+func TestDedupe(t *testing.T) {
+	t.Parallel()
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) {
+			y := open(t, e)
+			nodes := []*Service{y.Service}
+			if e == db.Postgres {
+				y2 := &Service{DB: y.DB, Hub: event.NewHub(nil)}
+				nodes = append(nodes, y2)
+			}
+			var wg sync.WaitGroup
+			var mu sync.Mutex
+			ids, fresh := map[string]bool{}, 0
+			for i := range 50 {
+				s := nodes[i%len(nodes)]
+				wg.Go(func() {
+					var a Ask
+					var existing bool
+					err := s.DB.Write(y.ctx(), func(tx *db.Tx) (err error) {
+						a, existing, err = s.File(tx, Filing{Title: "t", Body: "b", DedupeKey: "k", Scopes: filer})
+						return err
+					})
+					mu.Lock()
+					defer mu.Unlock()
+					if err != nil {
+						t.Error(err)
+					}
+					ids[a.ID] = true
+					if !existing {
+						fresh++
+					}
+				})
+			}
+			wg.Wait()
+			if len(ids) != 1 || fresh != 1 {
+				t.Errorf("%d asks, %d of them new", len(ids), fresh)
+			}
+			// The keys of another account, and of another room, are others.
+			y.file(func(f *Filing) { f.DedupeKey, f.Source = "k", FromPlan })
+			err := y.DB.Write(db.WithAccount(context.Background(), "rival"), func(tx *db.Tx) error {
+				_, existing, err := y.File(tx, Filing{Title: "t", Body: "b", DedupeKey: "k", Scopes: filer})
+				if existing {
+					t.Error("an account is answered what another filed")
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := one(y, countAsks); n != 3 {
+				t.Errorf("%d asks, want 3", n)
+			}
+		})
+	}
+}
+
+// Two nodes that look at once never have one ask judged twice.
+func TestTwoNodes(t *testing.T) {
+	t.Parallel()
+	y := open(t, db.Postgres)
+	y.judge.say = always(mint("acme/web", nil))
+	for range 12 {
+		y.file(nil)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var loops sync.WaitGroup
+	for range 2 {
+		s := &Service{DB: y.DB, Hub: y.Hub, Logger: y.Logger, Judge: y.judge, Mint: y.Mint}
+		loops.Go(func() {
+			if err := s.Loop(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for one(y, countTasks) < 12 && time.Now().Before(deadline) {
+		<-time.After(5 * time.Millisecond)
+	}
+	cancel()
+	loops.Wait()
+	if n, calls := one(y, countTasks), y.judge.calls(); n != 12 || calls != 12 {
+		t.Errorf("%d tasks after %d calls, want 12 of each", n, calls)
+	}
+}
+
+// A verdict that is refused is given back with the reasons; nothing of it is
+// stored.
+func TestCorrected(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		askID := y.file(nil)
+		half := says(object{"kind": "mint", "reason": "Two.", "tasks": []any{
+			object{"repo": "acme/web", "title": "a", "problem": "a"}, object{"repo": "acme/nowhere", "title": "b", "problem": "b"}}})
+		y.judge.say = func(n int, turns []string) (string, error) {
+			if n == 0 {
+				return half, nil
+			}
+			if n := len(y.minted("acme")); n != 0 {
+				t.Errorf("%d tasks of a verdict that was refused", n)
+			}
+			if last := turns[len(turns)-1]; len(turns) != 3 || turns[1] != half || !strings.Contains(last, "tasks.1.repo") {
+				t.Errorf("the judge was told %q", last)
+			}
+			return mint("acme/web", nil), nil
+		}
+		y.pass()
+		y.want(askID, Triaged, "")
+	})
+}
+
+func TestNoVerdict(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		askID := y.file(nil)
+		y.judge.say = always(`I would rather not say.`)
+		y.pass()
+		a := y.want(askID, Escalated, JudgeInvalid)
+		if n := y.judge.calls(); n != maxCalls || !strings.Contains(a.Verdict.Reason, "JSON") {
+			t.Errorf("%d calls; %s", n, a.Verdict.Reason)
+		}
+		if _, err := y.redrive(y.ctx(), idIn{askID}); !errors.Is(err, fault.Reason("not_redrivable", "")) {
+			t.Errorf("redriven: %v", err)
+		}
+	})
+}
+
+// Without a model a person is asked, and can send the ask back when there is
+// one.
+func TestNoModel(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		askID := y.file(nil)
+		y.judge.refuse = fault.New(fault.Forbidden, "no_credential", "The account has no key.")
+		y.pass()
+		a := y.want(askID, Escalated, JudgeUnavailable)
+		if !strings.Contains(a.Verdict.Reason, "no key") {
+			t.Error(a.Verdict.Reason)
+		}
+		y.judge.refuse, y.judge.say = nil, always(mint("acme/web", nil))
+		out, err := y.redrive(y.ctx(), idIn{askID})
+		if err != nil || out.State != Pending || out.Nudged {
+			t.Fatalf("%+v, %v; no loop runs that could have been nudged", out, err)
+		}
+		if open := all(y, openOf, askID); len(open) != 0 {
+			t.Errorf("still open: %v", open)
+		}
+		y.pass()
+		y.want(askID, Triaged, "")
+		if got := all(y, audited, askID); !slices.Equal(got, []string{"ask.filed", "ask.escalated", "ask.redriven", "ask.triaged"}) {
+			t.Errorf("audit rows %v", got)
+		}
+	})
+}
+
+// What may pass is waited for, and not for ever.
+func TestPassing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		askID := y.file(nil)
+		y.judge.say = func(int, []string) (string, error) {
+			return "", fault.New(fault.RateLimited, "provider_rate_limit", "Slow down.").After(time.Minute)
+		}
+		for n := range maxTries {
+			y.want(askID, Pending, "")
+			y.pass()
+			if y.judge.calls() != n+1 {
+				t.Fatalf("%d calls after %d rounds", y.judge.calls(), n+1)
+			}
+			y.pass() // nothing is due
+			y.later(time.Hour)
+		}
+		if n := y.judge.calls(); n != maxTries {
+			t.Errorf("%d calls", n)
+		}
+		y.want(askID, Escalated, JudgeUnavailable)
+	})
+}
+
+// A node that dies over an ask leaves it to the next one, after a while; what
+// it says later changes nothing.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		askID := y.file(nil)
+		dead := id.New()
+		if due, err := y.claim(y.ctx(), dead, 5); err != nil || len(due) != 1 {
+			t.Fatal(due, err)
+		}
+		y.judge.say = always(mint("acme/web", nil))
+		y.pass()
+		y.want(askID, Pending, "")
+		y.later(hold)
+		y.pass()
+		y.want(askID, Triaged, "")
+		if err := y.Service.judge(y.ctx(), askID, dead); err != nil {
+			t.Error(err)
+		}
+		if n := len(y.minted("acme")); n != 1 {
+			t.Errorf("%d tasks", n)
+		}
+	})
+}
+
+// A server that keeps dying over an ask stops trying.
+func TestPoison(t *testing.T) {
+	t.Parallel()
+	y := open(t, db.SQLite)
+	askID := y.file(nil)
+	for range maxTries {
+		if _, err := y.claim(y.ctx(), id.New(), 5); err != nil {
+			t.Fatal(err)
+		}
+		y.later(hold)
+	}
+	y.pass()
+	y.want(askID, Escalated, JudgeUnavailable)
+	if y.judge.calls() != 0 {
+		t.Error("the judge was asked once more")
+	}
+}
+
+func TestFullQueue(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		y.existing("acme-web", "The only one")
+		askID := y.file(nil)
+		y.judge.say = always(says(object{"kind": "mint", "reason": "Two.", "tasks": []any{
+			object{"repo": "acme/web", "title": "a", "problem": "a"}, object{"repo": "acme/web", "title": "b", "problem": "b"}}}))
+		y.tasks.QueueCap = 1
+		y.pass()
+		if y.want(askID, Pending, ""); y.judge.calls() != 0 {
+			t.Error("the judge was asked though nothing can be minted")
+		}
+		y.tasks.QueueCap = 2 // room for one of the two
+		y.later(roomy)
+		y.pass()
+		y.want(askID, Pending, "")
+		if n := len(y.minted("acme")); n != 1 {
+			t.Fatalf("%d tasks: a verdict was carried out by half", n)
+		}
+		if n := one(y, triesOf, askID); n != 0 {
+			t.Errorf("waiting for room has cost %d tries", n)
+		}
+		y.tasks.QueueCap = 3
+		y.later(roomy)
+		y.pass()
+		y.want(askID, Triaged, "")
+		y.tasks.QueueCap, y.seats = task.Uncapped, 0
+		none := y.file(nil)
+		y.pass()
+		y.want(none, Escalated, NoCapacity)
+	})
+}
+
+// A loop that is stopped gives back what it has in hand.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		ctx, cancel := context.WithCancel(context.Background())
+		y.judge.say = func(int, []string) (string, error) {
+			cancel()
+			return "", context.Canceled
+		}
+		askID := y.file(nil)
+		if err := y.Loop(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if due := one(y, dueAt, askID); due.UnixMicro() > y.clock.Load() || y.free() != 0 {
+			t.Errorf("due at %s; %d places free after the end", due, y.free())
+		}
+		y.want(askID, Pending, "")
+	})
+}
+
+var takeOne = db.S(`UPDATE asks SET claim = $2, tries = 1 WHERE id = $1`)
+
+func TestRunAsks(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		y.judge.say = always(mint("acme/api", nil))
+		file := func(o OfRun) {
+			t.Helper()
+			y.write(func(tx *db.Tx) error { return y.FileOfRun(tx, o) })
+		}
+		base := OfRun{RunID: id.New(), RepoID: "acme-web", ID: "1", Title: "More work", Body: "I saw it."}
+		file(base)
+		file(base)
+		if n := one(y, countAsks); n != 1 {
+			t.Fatalf("%d asks of one declaration", n)
+		}
+		own := all(y, newestAsk)[0]
+		if a := y.ask(own); a.Source != FromRun || a.FiledBy != "run:"+base.RunID || *a.Repo != "acme/web" {
+			t.Errorf("%+v", a)
+		}
+		other := base
+		other.ID, other.Repo = "2", "acme/api"
+		file(other)
+		there := all(y, newestAsk)[0]
+		foreign := base
+		foreign.ID, foreign.Repo = "3", "rival/web"
+		file(foreign)
+		outside := all(y, newestAsk)[0]
+		y.want(outside, Escalated, UnknownRepository)
+		chained := base
+		chained.ID = "4"
+		for i := range maxDepth {
+			chained.AskID, chained.ID = &own, string(rune('a'+i))
+			file(chained)
+			own = all(y, newestAsk)[0]
+		}
+		y.want(own, Escalated, ChainTooLong)
+		// The same key means the same for later runs in the repository.
+		keyed := base
+		keyed.ID, keyed.DedupeKey = "5", "leak"
+		file(keyed)
+		n := one(y, countAsks)
+		keyed.RunID, keyed.ID = id.New(), "1"
+		file(keyed)
+		if again := one(y, countAsks); again != n {
+			t.Errorf("%d asks, want %d", again, n)
+		}
+		for i := range 2 * maxOfRun {
+			many := base
+			many.ID = "many" + string(rune('A'+i))
+			file(many)
+		}
+		if n := one(y, countOfRun, "acme", base.RunID); n != maxOfRun {
+			t.Errorf("a run has filed %d asks", n)
+		}
+		y.write(func(tx *db.Tx) error {
+			ids, err := OfRuns(tx, []string{base.RunID, id.New()})
+			if len(ids) != maxOfRun || ids[1] != there {
+				t.Errorf("the run's asks are %v", ids)
+			}
+			return err
+		})
+		y.pass()
+		if y.want(there, Triaged, ""); y.minted("acme")[0].RepoID != "acme-api" || len(y.minted("rival")) != 0 {
+			t.Error("the work is elsewhere")
+		}
+	})
+}
+
+var newestAsk = db.Q[string](`SELECT id FROM asks ORDER BY id DESC`)
+
+// The judge is shown what it needs, and no more than it may be.
+func TestBrief(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		shown := y.existing("acme-web", "Greet")
+		elsewhere := y.existing("acme-api", "Answer")
+		foreign := y.existing("rival-web", "Spy")
+		y.file(func(f *Filing) { f.Body = strings.Repeat("x", maxBody) })
+		y.judge.say = always(says(object{"kind": "drop", "reason": "Noise."}))
+		y.pass()
+		prompt := y.judge.heard[0][0]
+		for _, want := range []string{"acme/web", shown, "Be brief.", `"boxes_online":1`, "claude", "at most 80", "kb, scout, setup, work"} {
+			if !strings.Contains(prompt, want) {
+				t.Errorf("%q is not in %s", want, clip(prompt, 2000))
+			}
+		}
+		for _, not := range []string{foreign, elsewhere, "rival", "acme/api", "devops"} {
+			if strings.Contains(prompt, not) {
+				t.Errorf("the judge is shown %q", not)
+			}
+		}
+		if len(prompt) > 20_000 || strings.Contains(y.judge.system, "slices") {
+			t.Errorf("%d bytes", len(prompt))
+		}
+		y.file(func(f *Filing) { f.RepoIDs = nil })
+		y.pass()
+		wide := y.judge.heard[1][0]
+		if !strings.Contains(wide, elsewhere) || strings.Contains(wide, foreign) || strings.Contains(wide, "attic") {
+			t.Errorf("an ask for all repositories is judged with %s", wide)
+		}
+	})
+}

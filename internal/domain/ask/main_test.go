@@ -1,0 +1,316 @@
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+	"yardmaster/internal/id"
+	"yardmaster/internal/policy"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+var (
+	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
+	addUser    = db.S(`INSERT INTO users (id, login, name, email, created_at) VALUES ($1, $1, $1, $1, 0)`)
+	addMember  = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, 0)`)
+	setRole    = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
+	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, policy_yml, created_at)
+		VALUES ($1, $2, $2, $3, 'builtin', 'main', TRUE, $4, 'instructions: Be brief.', 0)`)
+	setEnabled = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
+	addBox     = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, presence, created_at)
+		VALUES ($1, $2, $1, 'org', $2, 'enrolled', '', $1, 0, 1, '[{"name":"claude"}]', 'online', 0)`)
+	repoOf     = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND id = $2`)
+	tasksOf    = db.Q[made](`SELECT id, repo_id, kind, title, problem, status, branch, priority, waiting_deps, ask_id, files FROM tasks WHERE account_id = $1 ORDER BY id`)
+	countTasks = db.Q[int64](`SELECT COUNT(*) FROM tasks`)
+	countAsks  = db.Q[int64](`SELECT COUNT(*) FROM asks`)
+	openOf     = db.Q[string](`SELECT category FROM escalations WHERE ask_id = $1 AND resolved_at IS NULL`)
+	audited    = db.Q[string](`SELECT kind FROM audit WHERE object = $1 ORDER BY seq`)
+	dueAt      = db.Q[time.Time](`SELECT due_at FROM asks WHERE id = $1`)
+	triesOf    = db.Q[int64](`SELECT tries FROM asks WHERE id = $1`)
+)
+
+// made is a task that was minted.
+type made struct {
+	ID, RepoID, Kind, Title, Problem, Status, Branch string
+	Priority, WaitingDeps                            int64
+	AskID                                            *string
+	Files                                            db.JSON[[]string]
+}
+
+// script is a judge that says what a test has it say. It hears what a model
+// would, and believes all of it.
+type script struct {
+	mu     sync.Mutex
+	begins int
+	ends   []string
+	heard  [][]string // the turns of each call
+	system string
+	refuse error // of Begin
+	// say answers the n-th call, from 0.
+	say func(n int, turns []string) (string, error)
+}
+
+func (j *script) Begin(context.Context, string, string, string) (Talk, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.begins++
+	if j.refuse != nil {
+		return nil, j.refuse
+	}
+	return talk{j}, nil
+}
+
+type talk struct{ j *script }
+
+func (talk) ID() string { return "session" }
+
+func (k talk) Say(_ context.Context, system string, turns []string) (string, error) {
+	k.j.mu.Lock()
+	n := len(k.j.heard)
+	k.j.heard, k.j.system = append(k.j.heard, slices.Clone(turns)), system
+	say := k.j.say
+	k.j.mu.Unlock()
+	return say(n, turns)
+}
+
+func (k talk) End(_ context.Context, outcome string) {
+	k.j.mu.Lock()
+	defer k.j.mu.Unlock()
+	k.j.ends = append(k.j.ends, outcome)
+}
+
+func (j *script) calls() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.heard)
+}
+
+// always says the same.
+func always(answer string) func(int, []string) (string, error) {
+	return func(int, []string) (string, error) { return answer, nil }
+}
+
+// yard is the asks of acme, whose people are ann (member) and olga (owner) and
+// whose repositories are web, api, and attic, which is not enabled; rival has
+// a web of its own.
+type yard struct {
+	*Service
+	t     *testing.T
+	judge *script
+	tasks *task.Service
+	clock *atomic.Int64 // microseconds
+	seats int64
+}
+
+func onBoth(t *testing.T, fn func(y *yard)) {
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) { fn(open(t, e)) })
+	}
+}
+
+func open(t *testing.T, e db.Engine) *yard {
+	y := &yard{t: t, judge: &script{say: always("")}, clock: new(atomic.Int64), seats: 2}
+	y.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
+	dsn := dbtest.DSN(t, e)
+	y.Service = y.node(dsn)
+	y.write(func(tx *db.Tx) error {
+		var errs []error
+		run := func(s db.Stmt, args ...any) {
+			_, err := s.Exec(tx, args...)
+			errs = append(errs, err)
+		}
+		for _, account := range []string{"acme", "rival"} {
+			run(addAccount, account)
+			run(addRepo, account+"-web", account, "web", true)
+			run(addBox, account+"-box", account)
+		}
+		run(addRepo, "acme-api", "acme", "api", true)
+		run(addRepo, "acme-attic", "acme", "attic", false)
+		for name, role := range map[string]policy.Role{"ann": policy.Member, "olga": policy.Owner} {
+			run(addUser, name)
+			run(addMember, "acme", name, string(role))
+		}
+		return errors.Join(errs...)
+	})
+	return y
+}
+
+// node is one server on the database.
+func (y *yard) node(dsn string) *Service {
+	d := dbtest.Open(y.t, dsn, db.Options{Clock: func() time.Time { return time.UnixMicro(y.clock.Load()) }})
+	hub := event.NewHub(nil)
+	y.tasks = &task.Service{
+		DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
+		Seats: func(*db.Tx, string) (int64, error) { return y.seats, nil },
+	}
+	tasks := y.tasks
+	return &Service{
+		DB: d, Hub: hub, Logger: slog.New(slog.DiscardHandler), Judge: y.judge, Full: func(tx *db.Tx) (bool, error) { return tasks.Full(tx) },
+		Mint: func(tx *db.Tx, n NewTask) (string, error) {
+			r, err := repoOf.One(tx, tx.Account, n.RepoID)
+			if err != nil {
+				return "", err
+			}
+			t, err := tasks.Create(tx, inTasks(r), task.Spec{Kind: n.Kind, Sink: task.SinkQueued, Title: n.Title, Problem: n.Problem, Template: "default",
+				Priority: n.Priority, Confidence: 1, DependsOn: n.DependsOn, Files: n.Files, AskID: &n.AskID})
+			return t.ID, err
+		},
+	}
+}
+
+// inTasks is a repository as tasks see it.
+func inTasks(r Repo) task.Repo {
+	return task.Repo{ID: r.ID, Owner: r.Owner, Name: r.Name, Enabled: r.Enabled, DefaultBranch: "main"}
+}
+
+func (y *yard) ctx() context.Context { return db.WithAccount(context.Background(), "acme") }
+
+func (y *yard) write(fn func(*db.Tx) error) {
+	y.t.Helper()
+	if err := y.DB.Write(y.ctx(), fn); err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+var filer = policy.Scopes(policy.ReadTasks, policy.WriteTasks, policy.WriteKB)
+
+// file files an ask of ann's for acme/web; edit may change it.
+func (y *yard) file(edit func(*Filing)) string {
+	y.t.Helper()
+	f := Filing{RepoIDs: []string{"acme-web"}, Title: "Greet people", Body: "Nobody is greeted.", Scopes: filer, By: "user:ann", UserID: "ann"}
+	if edit != nil {
+		edit(&f)
+	}
+	var askID string
+	y.write(func(tx *db.Tx) error {
+		a, _, err := y.File(tx, f)
+		askID = a.ID
+		return err
+	})
+	return askID
+}
+
+// pass judges what is due, one ask after the other, as a node would.
+func (y *yard) pass() {
+	y.t.Helper()
+	claim := id.New()
+	due, err := y.claim(context.Background(), claim, 50)
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	for _, c := range due {
+		if err := y.Service.judge(db.WithAccount(context.Background(), c.AccountID), c.ID, claim); err != nil {
+			y.t.Fatal(err)
+		}
+	}
+}
+
+func (y *yard) later(d time.Duration) { y.clock.Add(d.Microseconds()) }
+
+func (y *yard) ask(askID string) (a Ask) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) error {
+		r, err := find(tx, askID, false)
+		a = r.wire()
+		return err
+	})
+	return a
+}
+
+func (y *yard) want(askID string, state State, reason string) Ask {
+	y.t.Helper()
+	a := y.ask(askID)
+	if a.State != state || deref(a.EscalationReason) != reason {
+		y.t.Fatalf("the ask is %s (%s), want %s (%s); verdict %+v", a.State, deref(a.EscalationReason), state, reason, a.Verdict)
+	}
+	return a
+}
+
+func (y *yard) minted(account string) (rows []made) {
+	y.t.Helper()
+	if err := y.DB.Read(db.WithAccount(context.Background(), account), func(tx *db.Tx) (err error) {
+		rows, err = tasksOf.All(tx, account)
+		return err
+	}); err != nil {
+		y.t.Fatal(err)
+	}
+	return rows
+}
+
+// one reads one value.
+func one[T any](y *yard, q db.Query[T], args ...any) (v T) {
+	y.t.Helper()
+	if err := y.DB.Read(y.ctx(), func(tx *db.Tx) (err error) {
+		v, err = q.One(tx, args...)
+		return err
+	}); err != nil {
+		y.t.Fatal(err)
+	}
+	return v
+}
+
+func all[T any](y *yard, q db.Query[T], args ...any) (v []T) {
+	y.t.Helper()
+	if err := y.DB.Read(y.ctx(), func(tx *db.Tx) (err error) {
+		v, err = q.All(tx, args...)
+		return err
+	}); err != nil {
+		y.t.Fatal(err)
+	}
+	return v
+}
+
+type object = map[string]any
+
+// says is a verdict as a judge writes it.
+func says(v object) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// mint is a verdict of one task in a repository.
+func mint(repo string, more object) string {
+	t := object{"repo": repo, "title": "Say hello", "problem": "Nobody is greeted."}
+	for k, v := range more {
+		t[k] = v
+	}
+	return says(object{"kind": "mint", "reason": "It is work.", "tasks": []any{t}})
+}
+
+// existing queues a task of acme's that was there before.
+func (y *yard) existing(repoID, title string) string {
+	y.t.Helper()
+	account, _, _ := strings.Cut(repoID, "-")
+	var taskID string
+	if err := y.DB.Write(db.WithAccount(context.Background(), account), func(tx *db.Tx) error {
+		r, err := repoOf.One(tx, account, repoID)
+		if err != nil {
+			return err
+		}
+		t, err := y.tasks.Create(tx, inTasks(r), task.Spec{Kind: "work", Sink: "queued", Title: title, Problem: fmt.Sprintf("About %s.", title), Template: "default", Priority: 50, Confidence: 1})
+		taskID = t.ID
+		return err
+	}); err != nil {
+		y.t.Fatal(err)
+	}
+	return taskID
+}

@@ -1,0 +1,193 @@
+package ask
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/policy"
+)
+
+// gather reads what a verdict about an ask is held against. Everything it
+// finds belongs to tx.Account.
+func (s *Service) gather(tx *db.Tx, r *row, v *verdict) (f facts, err error) {
+	f = facts{repos: map[string]Repo{}, tasks: map[string]taskRef{}, within: r.within, priority: r.maxPriority(), plans: s.AuthorPlan != nil}
+	names, ids := v.names()
+	for _, full := range names {
+		owner, name, _ := strings.Cut(full, "/")
+		if repo, ok, err := repoByName.Maybe(tx, tx.Account, owner, name); err != nil {
+			return f, err
+		} else if ok {
+			f.repos[full] = repo
+		}
+	}
+	for _, taskID := range ids {
+		if !id.Valid(taskID) {
+			continue
+		}
+		if t, ok, err := taskByID.Maybe(tx, tx.Account, taskID); err != nil {
+			return f, err
+		} else if ok {
+			f.tasks[taskID] = t
+		}
+	}
+	f.scopes, err = r.rights(tx)
+	return f, err
+}
+
+// within tells whether the ask reaches a repository of its account.
+func (r *row) within(repoID string) bool {
+	return len(r.Reach.V) == 0 || slices.Contains(r.Reach.V, repoID)
+}
+
+func (r *row) maxPriority() int64 {
+	if r.FilerID != nil {
+		return maxPriorityOfPeople
+	}
+	return maxPriorityOfPrograms
+}
+
+// rights are what the filer was allowed when filing, and is still: whoever has
+// left the account since, or lost a role, gives a verdict nothing.
+func (r *row) rights(tx *db.Tx) (policy.Set, error) {
+	scopes, _ := policy.ParseScopes(r.Scopes.V)
+	if r.FilerID == nil {
+		return scopes, nil
+	}
+	role, ok, err := roleOf.Maybe(tx, tx.Account, *r.FilerID)
+	if err != nil || !ok {
+		return 0, err
+	}
+	return scopes & role.Ceiling(), nil
+}
+
+// carryOut does what a verdict says, all of it in tx, or answers a refusal.
+func (s *Service) carryOut(tx *db.Tx, r *row, v *verdict) error {
+	f, err := s.gather(tx, r, v)
+	if err != nil {
+		return err
+	}
+	if wrong := check(v, f); len(wrong) > 0 {
+		return wrong
+	}
+	out := AskVerdict{Reason: strings.TrimSpace(v.Reason), TaskIDs: []string{}}
+	switch v.Kind {
+	case doMint:
+		out.Kind = Minted
+		out.TaskIDs, err = s.mint(tx, r, v.Tasks, f)
+	case doPlan:
+		var planID string
+		planID, err = s.AuthorPlan(tx, v.Plan.draft(r, f, out.Reason))
+		out.Kind, out.PlanID = Planned, &planID
+	case doDrop:
+		out.Kind, out.CoveringTaskID = NotNeeded, v.CoveringTaskID
+		return s.move(tx, r, Dropped, out, "")
+	case doCrossLink:
+		out.Kind, out.TaskIDs = CrossLinked, v.TaskIDs
+	case doEscalate:
+		return s.escalate(tx, r, v.Category, out.Reason)
+	}
+	if err != nil {
+		return err
+	}
+	return s.move(tx, r, Triaged, out, "")
+}
+
+// draft puts the slices of a plan into an order in which each follows those it
+// depends on.
+func (o *outline) draft(r *row, f facts, reason string) NewPlan {
+	p := NewPlan{AskID: r.ID, Title: strings.TrimSpace(o.Title), Summary: reason, Hold: r.FilerID == nil}
+	sorted, _ := order(o.Slices)
+	place := make([]int, len(sorted))
+	for at, i := range sorted {
+		place[i] = at
+		slice := &o.Slices[i]
+		n := NewSlice{RepoID: f.repos[slice.Repo].ID, Title: strings.TrimSpace(slice.Title), Problem: slice.Problem, Files: slice.Files}
+		for _, d := range slice.DependsOn {
+			n.DependsOn = append(n.DependsOn, place[d])
+		}
+		p.Slices = append(p.Slices, n)
+	}
+	return p
+}
+
+// mint makes the tasks, each after those it depends on, and answers their ids
+// in the order of the verdict.
+func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts) ([]string, error) {
+	ids := make([]string, len(all))
+	sorted, _ := order(all)
+	for _, i := range sorted {
+		p := &all[i]
+		t := NewTask{AskID: r.ID, RepoID: f.repos[p.Repo].ID, Kind: p.kind(), Title: strings.TrimSpace(p.Title), Problem: p.Problem, Priority: p.priority(), Files: p.Files}
+		for _, d := range p.DependsOn {
+			t.DependsOn = append(t.DependsOn, ids[d])
+		}
+		taskID, err := s.Mint(tx, t)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = taskID
+	}
+	return ids, nil
+}
+
+// escalate hands a pending ask to a person.
+func (s *Service) escalate(tx *db.Tx, r *row, category, reason string) error {
+	reason = clip(reason, maxReason)
+	escalation := id.New()
+	if _, err := insertEscalation.Exec(tx, escalation, tx.Account, r.RepoID, category, r.Title, r.Body, reason, r.ID, r.FiledBy, tx.Now); err != nil {
+		return err
+	}
+	v := AskVerdict{Kind: ToPerson, Reason: reason, TaskIDs: []string{}}
+	r.EscalationReason = &category
+	return s.move(tx, r, Escalated, v, escalation)
+}
+
+// move takes an ask out of triage, with its audit row.
+func (s *Service) move(tx *db.Tx, r *row, to State, v AskVerdict, escalation string) error {
+	if !Allowed(r.State, to, "") {
+		return fmt.Errorf("ask %s cannot go from %s to %s", r.ID, r.State, to)
+	}
+	n, err := settle.Exec(tx, tx.Account, r.ID, to, db.JSON[AskVerdict]{V: v}, r.EscalationReason, tx.Now)
+	if err != nil {
+		return err
+	}
+	if n != 1 {
+		return fmt.Errorf("ask %s is no longer pending", r.ID)
+	}
+	r.State = to
+	data := map[string]any{"verdict": v.Kind}
+	for name, value := range map[string]string{"escalation_id": escalation, "reason": deref(r.EscalationReason), "plan_id": deref(v.PlanID), "covering_task_id": deref(v.CoveringTaskID)} {
+		if value != "" {
+			data[name] = value
+		}
+	}
+	if len(v.TaskIDs) > 0 {
+		data["task_ids"] = v.TaskIDs
+	}
+	return event.Record(tx, event.Change{Kind: "ask." + string(to), Object: r.ID, RepoID: deref(r.RepoID), Data: data})
+}
+
+// refusalOf takes what the rest of the platform says against a verdict as a
+// refusal, if the judge can do something about it.
+func refusalOf(err error) (refusal, bool) {
+	if r, ok := err.(refusal); ok { //nolint:errorlint // it is made here and never wrapped
+		return r, true
+	}
+	f := fault.From(err)
+	switch f.Kind {
+	case fault.Invalid, fault.Unprocessable, fault.Conflict, fault.NotFound:
+	default:
+		return nil, false
+	}
+	out := refusal{f.Detail}
+	for _, field := range slices.Sorted(maps.Keys(f.Fields)) {
+		out = append(out, field+" "+strings.Join(f.Fields[field], ", "))
+	}
+	return out, true
+}

@@ -1,0 +1,233 @@
+package ask
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+type row struct {
+	ID               string
+	AccountID        string
+	RepoID           *string
+	Reach            db.JSON[[]string]
+	Title            string
+	Body             string
+	Source           string
+	Labels           db.JSON[map[string]string]
+	DedupeKey        *string
+	State            State
+	Verdict          *db.JSON[AskVerdict]
+	EscalationReason *string
+	FiledBy          string
+	FilerID          *string
+	Scopes           db.JSON[[]string]
+	RunID            *string
+	Depth            int64
+	Tries            int64
+	SessionID        *string
+	CreatedAt        time.Time
+	TriagedAt        *time.Time
+	Repo             *string
+}
+
+const columns = `a.id, a.account_id, a.repo_id, a.reach, a.title, a.body, a.source, a.labels, a.dedupe_key, a.state, a.verdict, a.escalation_reason,
+	a.filed_by, a.filer_id, a.scopes, a.run_id, a.depth, a.tries, a.session_id, a.created_at, a.triaged_at, r.owner || '/' || r.name AS repo
+	FROM asks a LEFT JOIN repos r ON r.id = a.repo_id`
+
+// Repo is a repository as a verdict sees it.
+type Repo struct {
+	ID, Owner, Name string
+	Enabled         bool
+}
+
+// FullName is owner/name.
+func (r Repo) FullName() string { return r.Owner + "/" + r.Name }
+
+type escalationRow struct {
+	ID         string
+	Repo       *string
+	Category   string
+	Title      string
+	Body       string
+	Reason     string
+	AskID      *string
+	CreatedBy  string
+	CreatedAt  time.Time
+	ResolvedAt *time.Time
+	ResolvedBy *string
+	Note       *string
+}
+
+const escalationColumns = `e.id, r.owner || '/' || r.name AS repo, e.category, e.title, e.body, e.reason, e.ask_id, e.created_by, e.created_at,
+	e.resolved_at, e.resolved_by, e.note FROM escalations e LEFT JOIN repos r ON r.id = e.repo_id`
+
+// claimed is an ask that this node has, for a while.
+type claimed struct{ ID, AccountID string }
+
+var (
+	byID     = db.Q[row](`SELECT ` + columns + ` WHERE a.account_id = $1 AND a.id = $2`)
+	lockID   = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND id = $2`).ForUpdate()
+	byDedupe = db.Q[row](`SELECT ` + columns + ` WHERE a.account_id = $1 AND a.dedupe = $2`)
+	insert   = db.S(`INSERT INTO asks (id, account_id, repo_id, reach, title, body, source, labels, dedupe_key, dedupe, state, filed_by,
+		filer_id, scopes, run_id, depth, due_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17)
+		ON CONFLICT (account_id, dedupe) DO NOTHING`)
+	countOfRun = db.Q[int64](`SELECT COUNT(*) FROM asks WHERE account_id = $1 AND run_id = $2`)
+	depthOf    = db.Q[int64](`SELECT depth FROM asks WHERE account_id = $1 AND id = $2`)
+
+	// takeDue gives asks to a node: until then no other takes them.
+	takeDue = db.Q[claimed](`UPDATE asks SET due_at = $2, claim = $3, tries = tries + 1
+		WHERE id IN (SELECT id FROM asks WHERE state = 'pending' AND due_at <= $1 ORDER BY due_at LIMIT $4)
+			AND due_at <= $1 AND state = 'pending'
+		RETURNING id, account_id`)
+	// Whoever holds a claim renews it, gives it back or ends it.
+	ofClaim  = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND id = $2 AND claim = $3 AND state = 'pending'`).ForUpdate()
+	renew    = db.S(`UPDATE asks SET due_at = $4 WHERE account_id = $1 AND id = $2 AND claim = $3 AND state = 'pending'`)
+	giveBack = db.S(`UPDATE asks SET due_at = $4, claim = NULL, tries = $5 WHERE account_id = $1 AND id = $2 AND claim = $3 AND state = 'pending'`)
+	settle   = db.S(`UPDATE asks SET state = $3, verdict = $4, escalation_reason = $5, triaged_at = $6, claim = NULL
+		WHERE account_id = $1 AND id = $2 AND state = 'pending'`)
+	revive = db.S(`UPDATE asks SET state = 'pending', verdict = NULL, escalation_reason = NULL, triaged_at = NULL, due_at = $3, tries = 0
+		WHERE account_id = $1 AND id = $2 AND state = 'escalated' AND escalation_reason = 'judge_unavailable'`)
+	setSession = db.S(`UPDATE asks SET session_id = $4 WHERE account_id = $1 AND id = $2 AND claim = $3`)
+
+	repoByName = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
+	roleOf     = db.Q[policy.Role](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
+
+	taskByID = db.Q[taskRef](`SELECT id, repo_id, status FROM tasks WHERE account_id = $1 AND id = $2`)
+
+	insertEscalation = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, ask_id, created_by, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`)
+	escalationByID = db.Q[escalationRow](`SELECT ` + escalationColumns + ` WHERE e.account_id = $1 AND e.id = $2`)
+	resolveOne     = db.S(`UPDATE escalations SET resolved_at = $3, resolved_by = $4, note = $5
+		WHERE account_id = $1 AND id = $2 AND resolved_at IS NULL`)
+	resolveOfAsk = db.S(`UPDATE escalations SET resolved_at = $3, resolved_by = $4, note = $5
+		WHERE account_id = $1 AND ask_id = $2 AND resolved_at IS NULL`)
+)
+
+// find reads an ask of tx.Account, locked if it is to change. An id that is
+// unknown, foreign or malformed is the same 404.
+func find(tx *db.Tx, askID string, lock bool) (row, error) {
+	if !id.Valid(askID) {
+		return row{}, fault.Missing("ask")
+	}
+	if lock {
+		if _, ok, err := lockID.Maybe(tx, tx.Account, askID); err != nil {
+			return row{}, err
+		} else if !ok {
+			return row{}, fault.Missing("ask")
+		}
+	}
+	r, ok, err := byID.Maybe(tx, tx.Account, askID)
+	if err == nil && !ok {
+		err = fault.Missing("ask")
+	}
+	return r, err
+}
+
+// Exists tells whether an id is an ask of tx.Account.
+func Exists(tx *db.Tx, askID string) (bool, error) {
+	_, ok, err := byID.Maybe(tx, tx.Account, askID)
+	return ok, err
+}
+
+// Tasks lists the tasks that an ask of tx.Account was scheduled as, or was
+// linked to; false if there is no such ask.
+func Tasks(tx *db.Tx, askID string) ([]string, bool, error) {
+	r, ok, err := byID.Maybe(tx, tx.Account, askID)
+	if err != nil || !ok || r.Verdict == nil {
+		return nil, ok, err
+	}
+	return r.Verdict.V.TaskIDs, true, nil
+}
+
+// OfRuns lists the ids of the asks that runs filed, oldest first.
+func OfRuns(tx *db.Tx, runIDs []string) ([]string, error) {
+	b := db.Build(`SELECT id FROM asks WHERE account_id = `, tx.Account).In("run_id", runIDs)
+	return db.Select[string](tx, b.SQL(" ORDER BY created_at, id"))
+}
+
+func list(tx *db.Tx, p op.PageIn, repoID string) ([]row, error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
+	}
+	b := db.Build(`SELECT `+columns+` WHERE a.account_id = `, tx.Account)
+	if state := p.Want("state"); state != "" {
+		b.And("a.state = ", state)
+	}
+	if repoID != "" {
+		b.And("a.repo_id = ", repoID)
+	}
+	if p.Q != "" {
+		b.Contains("a.title", p.Q)
+	}
+	if more {
+		b.And("(a.created_at, a.id) < ", db.Tuple(at, last))
+	}
+	return db.Select[row](tx, b.SQL(" ORDER BY a.created_at DESC, a.id DESC LIMIT ", p.Size()))
+}
+
+// Rows are the asks of tx.Account with the ids, or, for nil, its newest, up to
+// limit, as the list shows them.
+func Rows(tx *db.Tx, ids []string, limit int) ([]Ask, error) {
+	b := db.Build(`SELECT `+columns+` WHERE a.account_id = `, tx.Account)
+	if ids != nil {
+		b.In("a.id", ids)
+	}
+	rows, err := db.Select[row](tx, b.SQL(" ORDER BY a.created_at DESC, a.id DESC LIMIT ", limit))
+	out := make([]Ask, len(rows))
+	for i := range rows {
+		out[i] = rows[i].wire()
+	}
+	return out, err
+}
+
+func listEscalations(tx *db.Tx, p op.PageIn) ([]escalationRow, error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
+	}
+	b := db.Build(`SELECT `+escalationColumns+` WHERE e.account_id = `, tx.Account)
+	switch p.Want("state") {
+	case "open":
+		b.SQL(" AND e.resolved_at IS NULL")
+	case "resolved":
+		b.SQL(" AND e.resolved_at IS NOT NULL")
+	}
+	if more {
+		b.And("(e.created_at, e.id) < ", db.Tuple(at, last))
+	}
+	return db.Select[escalationRow](tx, b.SQL(" ORDER BY e.created_at DESC, e.id DESC LIMIT ", p.Size()))
+}
+
+func (r *row) wire() Ask {
+	out := Ask{
+		AskID: r.ID, ID: r.ID, Repo: r.Repo, Title: r.Title, Body: r.Body, Source: r.Source, Labels: r.Labels.V, DedupeKey: r.DedupeKey,
+		State: r.State, EscalationReason: r.EscalationReason, FiledBy: r.FiledBy, CreatedAt: r.CreatedAt.Truncate(time.Millisecond),
+	}
+	if r.Verdict != nil {
+		out.Verdict = &r.Verdict.V
+	}
+	out.TriagedAt = millis(r.TriagedAt)
+	return out
+}
+
+func (r *escalationRow) wire() Escalation {
+	return Escalation{
+		ID: r.ID, Repo: r.Repo, Category: r.Category, Title: r.Title, Body: r.Body, Reason: r.Reason, AskID: r.AskID, CreatedBy: r.CreatedBy,
+		CreatedAt: r.CreatedAt.Truncate(time.Millisecond), ResolvedAt: millis(r.ResolvedAt), ResolvedBy: r.ResolvedBy, Note: r.Note,
+	}
+}
+
+func millis(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	m := t.Truncate(time.Millisecond)
+	return &m
+}

@@ -1,0 +1,73 @@
+package ask
+
+import (
+	"slices"
+
+	"yardmaster/internal/db"
+)
+
+// sketch is a task as a judge sees it.
+type sketch struct {
+	ID      string `json:"id"`
+	RepoID  string `json:"-"`
+	Repo    string `json:"repo"`
+	Kind    string `json:"kind"`
+	Status  string `json:"status"`
+	Title   string `json:"title"`
+	Problem string `json:"problem"`
+
+	Files db.JSON[[]string] `json:"-"`
+	Touch []string          `json:"files,omitempty" db:"-"`
+}
+
+type reached struct {
+	Repo      string  `json:"repo"`
+	Enabled   bool    `json:"enabled"`
+	Branch    string  `db:"default_branch" json:"default_branch"`
+	PolicyYML *string `db:"policy_yml" json:"policy,omitempty"`
+}
+
+type online struct {
+	Agents db.JSON[[]struct {
+		Name string `json:"name"`
+	}]
+}
+
+const reachedColumns = `SELECT owner || '/' || name AS repo, enabled, default_branch, CASE WHEN policy_error IS NULL THEN policy_yml END AS policy_yml
+	FROM repos WHERE account_id = `
+
+const sketchColumns = `SELECT t.id, t.repo_id, r.owner || '/' || r.name AS repo, t.kind, t.status, t.title, SUBSTR(t.problem, 1, 400) AS problem, t.files`
+
+// The newest tasks, however many there are: a judge is not shown a queue of a
+// hundred thousand.
+var (
+	newestTasks = db.Q[sketch](sketchColumns + ` FROM (SELECT * FROM tasks WHERE account_id = $1 ORDER BY created_at DESC, id DESC LIMIT 500) t
+		JOIN repos r ON r.id = t.repo_id ORDER BY t.created_at DESC, t.id DESC`)
+	newestOfRepo = db.Q[sketch](sketchColumns + ` FROM (SELECT * FROM tasks WHERE account_id = $1 AND repo_id = $2 ORDER BY created_at DESC, id DESC LIMIT 500) t
+		JOIN repos r ON r.id = t.repo_id ORDER BY t.created_at DESC, t.id DESC`)
+	templateNames = db.Q[string](`SELECT name FROM templates WHERE account_id = $1 ORDER BY name LIMIT 50`)
+	boxesOnline   = db.Q[online](`SELECT agents FROM boxes WHERE state = 'enrolled' AND presence = 'online' AND (owner_target = 'shared'
+		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = $1
+		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = $1)) LIMIT 500`)
+)
+
+// reachedRepos are the repositories that a verdict about the ask may name, the
+// newest first.
+func reachedRepos(tx *db.Tx, r *row) ([]reached, error) {
+	b := db.Build(reachedColumns, tx.Account)
+	if len(r.Reach.V) > 0 {
+		b.In("id", r.Reach.V)
+	} else {
+		b.SQL(" AND enabled")
+	}
+	return db.Select[reached](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", maxReach))
+}
+
+// tasksNear are the newest tasks that the ask reaches, with what came of them.
+func tasksNear(tx *db.Tx, r *row) (all []sketch, err error) {
+	if len(r.Reach.V) == 1 {
+		return newestOfRepo.All(tx, tx.Account, r.Reach.V[0])
+	}
+	all, err = newestTasks.All(tx, tx.Account)
+	return slices.DeleteFunc(all, func(t sketch) bool { return !r.within(t.RepoID) }), err
+}

@@ -1,0 +1,178 @@
+package backlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+var (
+	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
+	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
+		VALUES ($1, $2, $2, $3, 'elsewhere', 'main', TRUE, TRUE, 0)`)
+	stands  = db.Q[standing](`SELECT state, filed, tries FROM backlog_imports WHERE id = $1`)
+	audited = db.Q[string](`SELECT kind FROM audit WHERE object = $1 ORDER BY seq`)
+)
+
+type standing struct {
+	State        State
+	Filed, Tries int64
+}
+
+// yard is the service beside a host that keeps issues.
+type yard struct {
+	*Service
+	t    *testing.T
+	ctx  context.Context
+	now  time.Time
+	open []Issue
+	away error
+	asks map[string]string // by repository and key: by whom
+}
+
+func onBoth(t *testing.T, fn func(*yard)) {
+	t.Helper()
+	y := &yard{now: time.Unix(1_700_000_000, 0)}
+	clock := func() time.Time { return y.now }
+	dbtest.RunWith(t, db.Options{Clock: clock}, func(t *testing.T, d *db.DB) {
+		y := y
+		*y = yard{t: t, now: y.now, asks: map[string]string{}}
+		y.ctx = policy.With(db.WithAccount(t.Context(), "ops"), policy.Actor{Credential: policy.System})
+		y.Service = &Service{
+			DB: d, Hub: event.NewHub(nil), Logger: slog.New(slog.DiscardHandler),
+			Issues: func(context.Context, Repo) ([]Issue, bool, error) { return y.open, true, y.away },
+			File: func(tx *db.Tx, repoID, by string, i Issue) (bool, error) {
+				if tx.Account != "acme" {
+					t.Errorf("filed in %q", tx.Account)
+				}
+				_, there := y.asks[repoID+" "+i.Key]
+				y.asks[repoID+" "+i.Key] = by
+				return !there, nil
+			},
+		}
+		err := d.Write(y.ctx, func(tx *db.Tx) error {
+			for _, a := range []string{"acme", "ops"} {
+				if _, err := addAccount.Exec(tx, a); err != nil {
+					return err
+				}
+			}
+			_, err := addRepo.Exec(tx, "r1", "acme", "web")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fn(y)
+	})
+}
+
+func (y *yard) request() (string, error) {
+	out, err := y.Service.request(y.ctx, requestIn{ID: "acme", Owner: "acme", Repo: "web", Confirm: true})
+	return out.JobID, err
+}
+
+func (y *yard) stands(job string) (s standing, kinds []string) {
+	y.t.Helper()
+	err := y.DB.Read(y.ctx, func(tx *db.Tx) (err error) {
+		if s, err = stands.One(tx, job); err != nil {
+			return err
+		}
+		kinds, err = audited.All(tx, job)
+		return err
+	})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	return s, kinds
+}
+
+// One import at a time; each issue becomes one ask, however often it is
+// imported.
+func TestImport(t *testing.T) {
+	onBoth(t, func(y *yard) {
+		for i := range 2*batch + 7 {
+			y.open = append(y.open, Issue{Key: fmt.Sprint(i), Title: "t", Body: "b"})
+		}
+		job, err := y.request()
+		if err != nil {
+			y.t.Fatal(err)
+		}
+		var refused *fault.Error
+		if _, err := y.request(); !errors.As(err, &refused) || refused.Slug != "import_in_flight" {
+			y.t.Errorf("a second one: %v", err)
+		}
+		y.pass(y.ctx)
+		if s, kinds := y.stands(job); s != (standing{Done, int64(len(y.open)), 1}) || fmt.Sprint(kinds) != "[backlog.import_requested backlog.imported]" {
+			y.t.Errorf("%+v %v", s, kinds)
+		}
+		y.open = append(y.open[:10], Issue{Key: "new"})
+		if job, err = y.request(); err != nil {
+			y.t.Fatal(err)
+		}
+		y.pass(y.ctx)
+		if s, _ := y.stands(job); s != (standing{Done, 1, 1}) || len(y.asks) != 2*batch+8 {
+			y.t.Errorf("again: %+v, %d asks", s, len(y.asks))
+		}
+	})
+}
+
+// A host that does not answer is asked again later, and given up in the end.
+func TestHostIsAway(t *testing.T) {
+	onBoth(t, func(y *yard) {
+		y.away = errors.New("connection refused")
+		job, err := y.request()
+		if err != nil {
+			y.t.Fatal(err)
+		}
+		for i := range maxTries {
+			if s, _ := y.stands(job); s.Tries != int64(i) {
+				y.t.Fatalf("try %d: %+v", i, s)
+			}
+			y.pass(y.ctx)
+			y.pass(y.ctx) // too soon
+			y.now = y.now.Add(maxTries * hold)
+		}
+		if s, kinds := y.stands(job); s != (standing{Failed, 0, maxTries}) || fmt.Sprint(kinds) != "[backlog.import_requested backlog.import_failed]" {
+			y.t.Errorf("%+v %v", s, kinds)
+		}
+		if _, err := y.request(); err != nil {
+			y.t.Errorf("after a failed one: %v", err)
+		}
+	})
+}
+
+// What a node had that died is taken up by another, which makes it whole; the
+// first, come back to life, changes nothing any more.
+func TestNodeDies(t *testing.T) {
+	onBoth(t, func(y *yard) {
+		y.open = []Issue{{Key: "1"}, {Key: "2"}}
+		job, err := y.request()
+		if err != nil {
+			y.t.Fatal(err)
+		}
+		list := y.Issues
+		y.Issues = func(ctx context.Context, r Repo) ([]Issue, bool, error) {
+			y.Issues = list
+			y.now = y.now.Add(hold)
+			y.pass(y.ctx) // the other one
+			return y.open, true, nil
+		}
+		y.pass(y.ctx)
+		if s, kinds := y.stands(job); s != (standing{Done, 2, 2}) || len(kinds) != 2 || len(y.asks) != 2 {
+			y.t.Errorf("%+v %v, %d asks", s, kinds, len(y.asks))
+		}
+	})
+}

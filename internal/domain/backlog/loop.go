@@ -1,0 +1,151 @@
+package backlog
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/id"
+	"yardmaster/internal/policy"
+)
+
+const (
+	// hold is how long a node has an import for: after a crash another takes it
+	// up then. It is renewed with each batch.
+	hold = time.Minute
+	// sweep is how often a node looks for imports that nobody told it of.
+	sweep = 30 * time.Second
+	// batch is how many issues become asks in one transaction.
+	batch = 50
+	// maxTries is how often a host is asked that fails to answer.
+	maxTries = 5
+)
+
+// errLost ends the work on an import that another node has by now.
+var errLost = errors.New("backlog: another node has it")
+
+// Loop makes the imports that are due until ctx ends. Any node may run it: an
+// import is taken in the database, for a while, and an issue that has its ask
+// gets no second one.
+func (s *Service) Loop(ctx context.Context) error {
+	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
+	tick := time.NewTicker(sweep)
+	defer tick.Stop()
+	for {
+		news := s.Hub.Watch(event.BacklogTopic)
+		s.pass(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-news:
+		case <-tick.C:
+		}
+	}
+}
+
+// pass makes what is due now.
+func (s *Service) pass(ctx context.Context) {
+	claim := id.New()
+	for ctx.Err() == nil {
+		var due []job
+		err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+			due, err = takeDue.All(tx, tx.Now, claim, tx.Now.Add(hold))
+			return err
+		})
+		if err != nil {
+			s.complain(ctx, "take due imports", err)
+			return
+		}
+		if len(due) == 0 {
+			return
+		}
+		for _, j := range due {
+			if err := s.work(db.WithAccount(ctx, j.AccountID), j, claim); err != nil {
+				s.complain(ctx, "import the backlog, job "+j.ID, err)
+			}
+		}
+	}
+}
+
+func (s *Service) work(ctx context.Context, j job, claim string) error {
+	var r Repo
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		r, err = repoByID.One(tx, tx.Account, j.RepoID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	asking, cancel := context.WithTimeout(ctx, hold/2)
+	open, kept, err := s.Issues(asking, r)
+	cancel()
+	if err != nil {
+		return errors.Join(err, s.again(ctx, j, claim))
+	}
+	for some := range slices.Chunk(open, batch) {
+		if err := s.file(ctx, j, claim, some); err != nil {
+			return err
+		}
+	}
+	return s.end(ctx, j, claim, Done, map[string]any{"issues_kept": kept, "open": len(open)})
+}
+
+// file files some of the issues.
+func (s *Service) file(ctx context.Context, j job, claim string, some []Issue) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		if n, err := renew.Exec(tx, tx.Account, j.ID, claim, tx.Now.Add(hold)); err != nil || n == 0 {
+			return errors.Join(err, errLost)
+		}
+		fresh := 0
+		for _, i := range some {
+			is, err := s.File(tx, j.RepoID, j.RequestedBy, i)
+			if err != nil {
+				return err
+			}
+			if is {
+				fresh++
+			}
+		}
+		_, err := credit.Exec(tx, tx.Account, j.ID, claim, fresh)
+		return err
+	})
+}
+
+// again puts an import off whose host did not answer, or gives it up.
+func (s *Service) again(ctx context.Context, j job, claim string) error {
+	if j.Tries >= maxTries {
+		return s.end(ctx, j, claim, Failed, map[string]any{"reason": "host_unavailable"})
+	}
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		_, err := retry.Exec(tx, tx.Account, j.ID, claim, tx.Now.Add(time.Duration(j.Tries)*hold))
+		return err
+	})
+}
+
+// end writes down what came of an import, once.
+func (s *Service) end(ctx context.Context, j job, claim string, as State, result map[string]any) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := finish.Exec(tx, tx.Account, j.ID, claim, as, tx.Now)
+		if err != nil || n == 0 {
+			return err
+		}
+		if result["filed"], err = filed.One(tx, tx.Account, j.ID); err != nil {
+			return err
+		}
+		kind := "backlog.imported"
+		if as == Failed {
+			kind = "backlog.import_failed"
+		}
+		return event.Record(tx, event.Change{Kind: kind, Object: j.ID, RepoID: j.RepoID, Data: result})
+	})
+}
+
+func (s *Service) complain(ctx context.Context, what string, err error) {
+	if ctx.Err() == nil {
+		s.Logger.ErrorContext(ctx, what, slog.Any("error", err))
+	}
+}

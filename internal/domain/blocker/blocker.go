@@ -1,0 +1,215 @@
+// Package blocker is how a run asks for what only a person can give. A run
+// declares a blocker; people find it on a list, and answer it in words, fill in
+// its form, or withdraw it. What they fill in goes straight into the vaults and
+// never comes back. Whoever has the fix link of a blocker may fill in that one
+// form, without an account, for an hour.
+//
+// A blocker closes once. What waited for it goes on then: a run that still
+// waits is woken, a task that is held goes back into the queue with all its
+// tries, and for one that has moved on, an ask is filed.
+package blocker
+
+import (
+	"regexp"
+	"slices"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/id"
+	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
+)
+
+// States of a blocker. All but open are for good.
+const (
+	Open      = "open"
+	Answered  = "answered"
+	Submitted = "submitted"
+	Withdrawn = "withdrawn"
+	Expired   = "expired" // its task was cancelled
+)
+
+// MissingCredential is the kind of blocker that has a form.
+const MissingCredential = "missing_credential"
+
+// Kinds of a field.
+const (
+	EnvSecret       = "env_secret"
+	ServiceURL      = "service_url"
+	MCPServer       = "mcp_server"
+	OAuthConnection = "oauth_connection"
+)
+
+// mcpPrefix stands before the name of an MCP server where fields are named.
+const mcpPrefix = "mcp:"
+
+// linkTTL is how long a fix link is good for.
+const linkTTL = time.Hour
+
+// linkPurpose is what fix links are signed for.
+const linkPurpose = "blocker-fix"
+
+// Blocker is what a run cannot go on without, as clients see it. It never
+// holds an answer or a value.
+type Blocker struct {
+	ID        string       `json:"id"`
+	Kind      string       `json:"kind" doc:"missing_credential, missing_access or decision"`
+	State     string       `json:"state" doc:"open, answered, submitted, withdrawn or expired"`
+	Question  string       `json:"question" doc:"in the words of the agent"`
+	Repo      string       `json:"repo" doc:"owner/name"`
+	TaskID    string       `json:"task_id"`
+	RunID     string       `json:"run_id"`
+	Form      *BlockerForm `json:"form" doc:"of a missing_credential; null for the others"`
+	FixURL    *string      `json:"fix_url" doc:"opens the form for an hour, without an account; null unless you may write secrets and it is open"`
+	CreatedAt time.Time    `json:"created_at"`
+	ClosedAt  *time.Time   `json:"closed_at"`
+	ClosedBy  *string      `json:"closed_by"`
+}
+
+// BlockerForm is what is to be filled in.
+type BlockerForm struct {
+	Fields []BlockerFormField `json:"fields"`
+}
+
+// BlockerFormField is one thing to be filled in, once.
+type BlockerFormField struct {
+	Name        string  `json:"name" doc:"of an MCP server: mcp:<server>"`
+	Kind        string  `json:"kind" doc:"env_secret, service_url, mcp_server or oauth_connection"`
+	Environment *string `json:"environment"`
+	Description string  `json:"description" doc:"in the words of the agent"`
+	Landed      bool    `json:"landed" doc:"it has its value"`
+	Submittable bool    `json:"submittable" doc:"whether a value can be submitted now"`
+	Replaces    bool    `json:"replaces" doc:"the vault has a value by this name, which a new one replaces"`
+}
+
+// MCPStanza is what to add to the policy file for an MCP server whose token
+// was submitted.
+type MCPStanza struct {
+	Server    string `json:"server"`
+	URL       string `json:"url"`
+	Transport string `json:"transport"`
+	TokenRef  string `json:"token_ref" doc:"name of the account's secret that holds the token"`
+	YAML      string `json:"yaml" doc:"the stanza of .svc/policy.yml"`
+}
+
+// Value is what is put into a vault.
+type Value struct {
+	RepoID      string // empty: the account's vault
+	Name        string
+	Environment string
+	Value       string
+	Host        string // of a token: the only host that it is for; empty for the environment of runs
+}
+
+// What became of that which waited for a blocker.
+const (
+	Released = "released" // the held task is in the queue again
+	Woken    = "woken"    // the run that asked was told
+	Filed    = "filed"    // the task has moved on: an ask was filed
+	Recorded = "recorded" // kept; the task waits for more, or nothing waits
+)
+
+// FollowUp is an ask to be filed for a task that has moved on.
+type FollowUp struct {
+	BlockerID, TaskID, RepoID string
+	Title, Body               string
+}
+
+// Service answers for blockers. The function fields are wired by the program.
+type Service struct {
+	DB      *db.DB
+	Ring    *seal.Keyring
+	BaseURL string // of fix links, without a trailing slash
+
+	// RepoName tells a repository's owner/name.
+	RepoName func(tx *db.Tx, repoID string) (string, error)
+	// NameFault says why a secret cannot have a name and environment, or "".
+	NameFault func(name, environment string) string
+	// Has tells whether a vault has a value by a name.
+	Has func(tx *db.Tx, repoID, environment, name string) (bool, error)
+	// Keep puts a value into a vault; a fault that is not internal means that it
+	// cannot be stored.
+	Keep func(tx *db.Tx, by string, v Value) error
+	// LockTask locks a task of tx.Account until tx ends.
+	LockTask func(tx *db.Tx, taskID string) error
+	// Resume lets a task go on: its run, if that is alive, by telling it word
+	// (unless empty), or itself, if it is held for a blocker and release is set.
+	// It answers Woken, Released, Recorded if the task goes on by itself or not
+	// yet, and "" if it is over.
+	Resume func(tx *db.Tx, taskID, runID, word string, release bool) (string, error)
+	// FileAsk, optional, files an ask; without it what has come is only kept.
+	FileAsk func(tx *db.Tx, f FollowUp) (askID string, err error)
+}
+
+var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
+
+// Declare takes a blocker that a live run of tx.Account declares. Declared
+// again under the same name it is passed over. Fields that could not be filled
+// in are left out, and so is a form without any.
+func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.BlockerDeclared) error {
+	blockerID := id.New()
+	n, err := insertBlocker.Exec(tx, blockerID, tx.Account, repoID, taskID, runID, b.ID, b.Kind, b.Question, tx.Now)
+	if err != nil || n == 0 {
+		return err
+	}
+	var names []string
+	for _, f := range b.Fields {
+		name, ok := s.fieldName(f)
+		if b.Kind != MissingCredential || !ok || slices.Contains(names, name) {
+			continue
+		}
+		names = append(names, name)
+		if _, err := insertField.Exec(tx, blockerID, name, len(names), f.Kind, f.Environment, f.Description); err != nil {
+			return err
+		}
+	}
+	return event.Record(tx, event.Change{Kind: "blocker.declared", Object: blockerID, RepoID: repoID,
+		Data: map[string]any{"task_id": taskID, "run_id": runID, "kind": b.Kind, "fields": names}})
+}
+
+// fieldName is the name under which a field is filled in; false if it cannot
+// be.
+func (s *Service) fieldName(f protocol.BlockerField) (string, bool) {
+	switch f.Kind {
+	case EnvSecret, ServiceURL:
+		return f.Name, s.NameFault(f.Name, f.Environment) == ""
+	case MCPServer:
+		return mcpPrefix + f.Name, serverPattern.MatchString(f.Name) && f.Environment == ""
+	case OAuthConnection:
+		return f.Name, f.Name != "" && len(f.Name) <= 100
+	}
+	return "", false
+}
+
+// Cleared tells whether a run of a task of tx.Account asked for something, and
+// has all of it by now.
+func (s *Service) Cleared(tx *db.Tx, taskID, runID string) (bool, error) {
+	waiting, err := openOfTask.All(tx, tx.Account, taskID)
+	if err != nil || len(waiting) > 0 {
+		return false, err
+	}
+	had, err := closedOf.All(tx, tx.Account, taskID, runID)
+	return len(had) > 0, err
+}
+
+// Expire closes the open blockers of a task of tx.Account that was cancelled.
+func (s *Service) Expire(tx *db.Tx, taskID string) error {
+	ids, err := openOfTask.All(tx, tx.Account, taskID)
+	if err != nil {
+		return err
+	}
+	for _, blockerID := range ids {
+		n, err := closeBlocker.Exec(tx, tx.Account, blockerID, Expired, nil, tx.Now, "system")
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			continue
+		}
+		if err := event.Record(tx, event.Change{Kind: "blocker.expired", Object: blockerID, Data: map[string]any{"task_id": taskID}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package blocker
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
+)
+
+// entry is what is filled into one field: a text, or a server.
+type entry struct {
+	text   string
+	server *server
+}
+
+type server struct {
+	URL       string `json:"url"`
+	Transport string `json:"transport"`
+	Token     string `json:"token"`
+}
+
+// readEntry reads a member of the body of blocker.submit.
+func readEntry(name string, raw jsontext.Value) (e entry, err error) {
+	if strings.HasPrefix(name, mcpPrefix) {
+		e.server = &server{}
+		if raw.Kind() != '{' || json.Unmarshal(raw, e.server, json.RejectUnknownMembers(true)) != nil {
+			return e, fault.Field("fields."+name, "must be an object of url, transport and token")
+		}
+		return e, nil
+	}
+	if raw.Kind() != '"' || json.Unmarshal(raw, &e.text) != nil {
+		return e, fault.Field("fields."+name, "must be a string")
+	}
+	return e, nil
+}
+
+// unstorable is a value that no vault takes, with the field's name and never
+// the value.
+func unstorable(name, why string) error {
+	f := fault.New(fault.Unprocessable, "", "A field cannot be stored.")
+	f.Fields = map[string][]string{"fields." + name: {why}}
+	return f
+}
+
+func answerPurpose(account, blockerID string) string {
+	return "blocker-answer/" + account + "/" + blockerID
+}
+
+// lock finds a blocker and locks its task, and with it everything about the
+// task, until tx ends.
+func (s *Service) lock(tx *db.Tx, blockerID string) (row, error) {
+	r, err := find(tx, blockerID)
+	if err != nil {
+		return r, err
+	}
+	if err := s.LockTask(tx, r.TaskID); err != nil {
+		return r, err
+	}
+	return find(tx, blockerID) // as it is now
+}
+
+// finish closes an open blocker.
+func (s *Service) finish(tx *db.Tx, r *row, state string, sealed *string) error {
+	by := policy.From(tx.Context()).Label()
+	n, err := closeBlocker.Exec(tx, tx.Account, r.ID, state, sealed, tx.Now, by)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return errClosed
+	}
+	r.State, r.Answer, r.ClosedAt, r.ClosedBy = state, sealed, &tx.Now, &by
+	return nil
+}
+
+func closed(r *row, kind string) BlockerClosed {
+	return BlockerClosed{BlockerID: r.ID, State: r.State, Kind: kind, TaskID: r.TaskID, Landed: []string{}, Stanzas: []MCPStanza{}}
+}
+
+const withdrawnWord = "A question of yours was withdrawn: nobody will answer it. Go on without it if you can, or say in your report what is missing."
+
+// Word is what a run is told of the blockers of a task of tx.Account that were
+// answered or filled in: the questions, the answers and the names of values,
+// never a value. It is empty if there are none. With a run, it is of that run's
+// blockers alone.
+func (s *Service) Word(tx *db.Tx, taskID, runID string) (string, error) {
+	rows, err := closedOf.All(tx, tx.Account, taskID, runID)
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	var b strings.Builder
+	for i := range rows {
+		if err := s.tell(tx, &b, &rows[i]); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+func (s *Service) tell(tx *db.Tx, b *strings.Builder, r *row) error {
+	fmt.Fprintf(b, "You asked: %s\n", strings.Join(strings.Fields(r.Question), " "))
+	if r.Answer != nil {
+		text, err := s.Ring.Unseal(answerPurpose(tx.Account, r.ID), *r.Answer)
+		if err != nil {
+			return fmt.Errorf("answer of blocker %s: %w", r.ID, err)
+		}
+		fmt.Fprintf(b, "A person answers: %s\n", text)
+	}
+	fields, err := fieldsOf.All(tx, tx.Account, r.ID)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, f := range fields {
+		if f.LandedAt == nil {
+			continue
+		}
+		name := f.Name
+		if f.Environment != "" {
+			name += " (" + f.Environment + ")"
+		}
+		names = append(names, name)
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(b, "A person has put these into the vault: %s.\n", strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// loadWord tells a process that is running already how to get what is new.
+const loadWord = "What is new is not in your environment yet. A shell loads it with: eval \"$(curl -fsS \"$YARDMASTER_SECRETS_URL/-/env\")\"\nGo on with the task."
+
+// resume lets go on what waited for a blocker that has just been closed.
+func (s *Service) resume(tx *db.Tx, r *row) (BlockerClosed, error) {
+	out := closed(r, Recorded)
+	waiting, err := openOfTask.All(tx, tx.Account, r.TaskID)
+	if err != nil {
+		return out, err
+	}
+	said, err := s.Word(tx, r.TaskID, r.RunID)
+	if err != nil {
+		return out, err
+	}
+	word := said + loadWord
+	if len(waiting) > 0 {
+		word = "" // it waits for more
+	}
+	how, err := s.Resume(tx, r.TaskID, r.RunID, word, word != "")
+	switch {
+	case err != nil:
+		return out, err
+	case how != "":
+		out.Kind = how
+		return out, nil
+	case s.FileAsk == nil:
+		return out, nil
+	}
+	askID, err := s.FileAsk(tx, FollowUp{BlockerID: r.ID, TaskID: r.TaskID, RepoID: r.RepoID, Title: "Go on with what a blocker stopped",
+		Body: said + "\nThe task that asked, " + r.TaskID + ", has moved on. Decide what of its work is left.\n"})
+	if err != nil {
+		return out, err
+	}
+	out.Kind, out.AskID = Filed, &askID
+	return out, nil
+}
+
+// land fills in fields of a locked blocker, all of them or none.
+func (s *Service) land(tx *db.Tx, r *row, values map[string]entry) (BlockerClosed, error) {
+	out := closed(r, Recorded)
+	if r.State != Open {
+		return out, errClosed
+	}
+	if len(values) == 0 {
+		return out, fault.Field("fields", "must hold at least one field")
+	}
+	fields, err := fieldsOf.All(tx, tx.Account, r.ID)
+	if err != nil {
+		return out, err
+	}
+	by := policy.From(tx.Context()).Label()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		i := slices.IndexFunc(fields, func(f fieldRow) bool { return f.Name == name })
+		switch {
+		case i < 0:
+			return out, unstorable(name, "is no field of this form")
+		case fields[i].Kind == OAuthConnection:
+			return out, unstorable(name, "takes no value: connect it, then answer the blocker")
+		}
+		n, err := landField.Exec(tx, r.ID, name, tx.Now, by)
+		if err != nil {
+			return out, err
+		}
+		if n == 0 {
+			return out, fault.Reason("field-landed", "The field "+name+" has its value already.").With("field", name)
+		}
+		fields[i].LandedAt = &tx.Now
+		stanza, err := s.keep(tx, by, r, &fields[i], values[name])
+		if err != nil {
+			return out, err
+		}
+		out.Landed = append(out.Landed, name)
+		if stanza != nil {
+			out.Stanzas = append(out.Stanzas, *stanza)
+		}
+	}
+	kind := "blocker.fields_landed"
+	landed, stanzas := out.Landed, out.Stanzas
+	if !slices.ContainsFunc(fields, func(f fieldRow) bool { return f.LandedAt == nil }) {
+		kind = "blocker.submitted"
+		if err := s.finish(tx, r, Submitted, nil); err != nil {
+			return out, err
+		}
+		if out, err = s.resume(tx, r); err != nil {
+			return out, err
+		}
+		out.Landed, out.Stanzas = landed, stanzas
+	}
+	return out, event.Record(tx, event.Change{Kind: kind, Object: r.ID, RepoID: r.RepoID,
+		Data: map[string]any{"task_id": r.TaskID, "fields": landed, "kind": out.Kind, "ask_id": out.AskID}})
+}
+
+// keep puts what was filled into one field where it belongs.
+func (s *Service) keep(tx *db.Tx, by string, r *row, f *fieldRow, e entry) (*MCPStanza, error) {
+	v := Value{RepoID: r.RepoID, Name: f.Name, Environment: f.Environment, Value: e.text}
+	var stanza *MCPStanza
+	switch f.Kind {
+	case ServiceURL:
+		if u, err := url.Parse(strings.TrimSpace(e.text)); err != nil || u.Scheme == "" || u.Host == "" {
+			return nil, unstorable(f.Name, "must be an address with a scheme and a host")
+		}
+	case MCPServer:
+		u, err := url.Parse(e.server.URL)
+		if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" || strings.ContainsAny(e.server.URL, "\"\\\n\r") {
+			return nil, unstorable(f.Name, "url must be an https address without a user and a fragment")
+		}
+		if e.server.Transport != "http" && e.server.Transport != "sse" {
+			return nil, unstorable(f.Name, "transport must be http or sse")
+		}
+		v = Value{Name: tokenRef(f.Name), Value: e.server.Token, Host: strings.ToLower(u.Host)}
+		stanza = stanzaOf(strings.TrimPrefix(f.Name, mcpPrefix), u.String(), e.server.Transport, v.Name)
+	}
+	err := s.Keep(tx, by, v)
+	if refused := fault.From(err); err != nil && refused.Kind != fault.Internal {
+		why := refused.Detail
+		for _, messages := range refused.Fields {
+			why = strings.Join(messages, "; ")
+		}
+		return nil, unstorable(f.Name, why)
+	}
+	return stanza, err
+}
+
+// tokenRef names the account's secret that holds the token of an MCP server.
+func tokenRef(field string) string {
+	name := strings.ToUpper(strings.TrimPrefix(field, mcpPrefix))
+	return "MCP_" + strings.ReplaceAll(name, "-", "_") + "_TOKEN"
+}
+
+// stanzaOf is an MCP server as the policy file spells it.
+func stanzaOf(name, address, transport, ref string) *MCPStanza {
+	return &MCPStanza{Server: name, URL: address, Transport: transport, TokenRef: ref,
+		YAML: fmt.Sprintf("mcp_servers:\n  %q:\n    url: %q\n    transport: %s\n    token_ref: %s\n", name, address, transport, ref)}
+}

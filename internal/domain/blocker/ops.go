@@ -1,0 +1,278 @@
+package blocker
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/leak"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
+)
+
+const group = "Blockers"
+
+// Ops are the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	closed := op.Refusal{Status: 409, Slug: "blocker-closed"}
+	landed := op.Refusal{Status: 409, Slug: "field-landed"}
+	return []op.Op{
+		op.New(op.Row{ID: "blocker.fix_link_form", Method: "GET", Path: "/blocker-fix/{jwt}", Group: group, Rule: policy.Public(), NoStore: true,
+			Refuses: []op.Refusal{{Status: 410, Slug: "fix-link-expired"}},
+			Summary: "The form of a blocker, for whoever has its link"}, s.form),
+		op.New(op.Row{ID: "blocker.fix_link_redeem", Method: "POST", Path: "/blocker-fix/{jwt}", Group: group, Rule: policy.Public(), NoStore: true, Form: true,
+			Refuses: []op.Refusal{closed, landed, {Status: 410, Slug: "fix-link-expired"}},
+			Summary: "Fill in any of the form's fields, each once"}, s.redeem),
+		op.New(op.Row{ID: "blocker.list", Method: "GET", Path: "/v1/blockers", Group: group, Rule: policy.Require(policy.ReadTasks), Paging: &op.Paging{Default: 25, Max: 100},
+			Summary: "What runs wait for people to give: the open ones oldest first, or all newest first"}, s.list),
+		op.New(op.Row{ID: "blocker.answer", Method: "POST", Path: "/v1/blockers/{blockerId}/answer", Group: group, Rule: policy.Require(policy.WriteTasks).OfUser(), NoStore: true,
+			Refuses: []op.Refusal{closed},
+			Summary: "Answer a blocker in words; say where a credential is, never the credential"}, s.answer),
+		op.New(op.Row{ID: "blocker.withdraw", Method: "POST", Path: "/v1/blockers/{blockerId}/withdraw", Group: group, Rule: policy.Require(policy.WriteTasks),
+			Summary: "Retire an open blocker without an answer"}, s.withdraw),
+		op.New(op.Row{ID: "blocker.spec", Method: "GET", Path: "/v1/blockers/{blockerId}/spec", Group: group, Rule: policy.Require(policy.ReadTasks).OrFixLink(),
+			Summary: "A blocker's form: the names and kinds of its fields, never a value"}, s.spec),
+		op.New(op.Row{ID: "blocker.submit", Method: "POST", Path: "/v1/blockers/{blockerId}/submit", Group: group, Rule: policy.Require(policy.WriteSecrets).OrFixLink(), NoStore: true,
+			Refuses: []op.Refusal{closed, landed, {Status: 422, Slug: "unprocessable"}},
+			Summary: "Fill in any of the form's fields, each once; the last one closes the blocker"}, s.submit),
+	}
+}
+
+// find reads a blocker of tx.Account; unknown, foreign and malformed ids are
+// the same 404. A fix link finds its own alone.
+func find(tx *db.Tx, blockerID string) (row, error) {
+	actor := policy.From(tx.Context())
+	if !id.Valid(blockerID) || actor.Credential == policy.FixLink && actor.CredentialID != blockerID {
+		return row{}, fault.Missing("blocker")
+	}
+	r, ok, err := byID.Maybe(tx, tx.Account, blockerID)
+	if err == nil && !ok {
+		err = fault.Missing("blocker")
+	}
+	return r, err
+}
+
+var errClosed = fault.Reason("blocker-closed", "The blocker is closed.")
+
+// fields reads the form of a blocker.
+func (s *Service) fields(tx *db.Tx, r *row) ([]BlockerFormField, error) {
+	rows, err := fieldsOf.All(tx, tx.Account, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]BlockerFormField, len(rows))
+	for i, f := range rows {
+		out[i] = BlockerFormField{Name: f.Name, Kind: f.Kind, Description: f.Description, Landed: f.LandedAt != nil,
+			Submittable: f.LandedAt == nil && f.Kind != OAuthConnection && r.State == Open}
+		if f.Environment != "" {
+			out[i].Environment = &rows[i].Environment
+		}
+		if !out[i].Submittable {
+			continue
+		}
+		repoID, name := r.RepoID, f.Name
+		if f.Kind == MCPServer {
+			repoID, name = "", tokenRef(f.Name)
+		}
+		if out[i].Replaces, err = s.Has(tx, repoID, f.Environment, name); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// wire is a blocker as clients see it.
+func (s *Service) wire(tx *db.Tx, r *row) (Blocker, error) {
+	b := Blocker{ID: r.ID, Kind: r.Kind, State: r.State, Question: r.Question, TaskID: r.TaskID, RunID: r.RunID,
+		CreatedAt: r.CreatedAt.Truncate(time.Millisecond), ClosedBy: r.ClosedBy}
+	if r.ClosedAt != nil {
+		at := r.ClosedAt.Truncate(time.Millisecond)
+		b.ClosedAt = &at
+	}
+	var err error
+	if b.Repo, err = s.RepoName(tx, r.RepoID); err != nil || r.Kind != MissingCredential {
+		return b, err
+	}
+	fields, err := s.fields(tx, r)
+	b.Form = &BlockerForm{fields}
+	if r.State == Open && policy.From(tx.Context()).Scopes.Has(policy.Scopes(policy.WriteSecrets)) {
+		link := s.BaseURL + "/blocker-fix/" + s.Ring.SignLink(linkPurpose, seal.Link{Subject: r.ID, Account: tx.Account, Expires: tx.Now.Add(linkTTL)})
+		b.FixURL = &link
+	}
+	return b, err
+}
+
+type listIn struct {
+	op.PageIn
+	Open *bool `json:"open,omitempty" default:"true" doc:"false: the closed ones as well, all newest first"`
+}
+
+func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Blocker], err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		at, after, more, err := in.AfterTime()
+		if err != nil {
+			return err
+		}
+		var rows []row
+		if in.Open == nil || *in.Open {
+			rows, err = listOpen.All(tx, tx.Account, at, after, in.Size())
+		} else {
+			if !more {
+				at = math.MaxInt64
+			}
+			rows, err = listAll.All(tx, tx.Account, at, after, in.Size())
+		}
+		if err != nil {
+			return err
+		}
+		page := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
+		out = op.Page[Blocker]{Data: make([]Blocker, len(page.Data)), NextCursor: page.NextCursor}
+		for i := range page.Data {
+			if out.Data[i], err = s.wire(tx, &page.Data[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+type answerIn struct {
+	BlockerID string `json:"blockerId"`
+	Answer    string `json:"answer" minLength:"1" maxLength:"4000" doc:"what is missing, or where it is; a credential itself is refused"`
+}
+
+// BlockerClosed is the answer of those that close a blocker, or try to.
+type BlockerClosed struct {
+	BlockerID string      `json:"blocker_id"`
+	State     string      `json:"state"`
+	Kind      string      `json:"kind" doc:"released: the held task is in the queue again; woken: the run that asked was told; filed: an ask was filed; recorded: nothing goes on yet"`
+	TaskID    string      `json:"task_id"`
+	AskID     *string     `json:"ask_id" doc:"of filed"`
+	Landed    []string    `json:"landed" doc:"the fields that have their value now"`
+	Stanzas   []MCPStanza `json:"stanzas" doc:"what to add to the policy file"`
+}
+
+func (s *Service) answer(ctx context.Context, in answerIn) (out BlockerClosed, err error) {
+	text := strings.TrimSpace(in.Answer)
+	switch {
+	case text == "":
+		return out, fault.Field("answer", "must not be empty")
+	case leak.Found(text):
+		return out, fault.Field("answer", "looks like a secret; keep it in the vault and say by what name")
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, err := s.lock(tx, in.BlockerID)
+		if err != nil {
+			return err
+		}
+		sealed := s.Ring.Seal(answerPurpose(tx.Account, r.ID), []byte(text))
+		if err := s.finish(tx, &r, Answered, &sealed); err != nil {
+			return err
+		}
+		if out, err = s.resume(tx, &r); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "blocker.answered", Object: r.ID, RepoID: r.RepoID,
+			Data: map[string]any{"task_id": r.TaskID, "kind": out.Kind, "ask_id": out.AskID}})
+	})
+	return out, err
+}
+
+type blockerIn struct {
+	BlockerID string `json:"blockerId"`
+}
+
+func (s *Service) withdraw(ctx context.Context, in blockerIn) (out BlockerClosed, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, err := s.lock(tx, in.BlockerID)
+		if err != nil {
+			return err
+		}
+		if r.State != Open {
+			return fault.Missing("blocker")
+		}
+		if err := s.finish(tx, &r, Withdrawn, nil); err != nil {
+			return err
+		}
+		out = closed(&r, Recorded)
+		waiting, err := openOfTask.All(tx, tx.Account, r.TaskID)
+		if err != nil {
+			return err
+		}
+		// A task stays held: nothing has come. A run that waits is told not to.
+		if len(waiting) == 0 {
+			how, err := s.Resume(tx, r.TaskID, r.RunID, withdrawnWord, false)
+			if err != nil {
+				return err
+			}
+			out.Kind = cmp.Or(how, Recorded)
+		}
+		return event.Record(tx, event.Change{Kind: "blocker.withdrawn", Object: r.ID, RepoID: r.RepoID, Data: map[string]any{"task_id": r.TaskID}})
+	})
+	return out, err
+}
+
+// BlockerSpec is the form of a blocker, with what it is for.
+type BlockerSpec struct {
+	BlockerID string             `json:"blocker_id"`
+	Kind      string             `json:"kind"`
+	State     string             `json:"state"`
+	Question  string             `json:"question"`
+	Repo      string             `json:"repo"`
+	Fields    []BlockerFormField `json:"fields"`
+}
+
+func (s *Service) spec(ctx context.Context, in blockerIn) (out BlockerSpec, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, in.BlockerID)
+		if err != nil {
+			return err
+		}
+		out, err = s.specOf(tx, &r)
+		return err
+	})
+	return out, err
+}
+
+func (s *Service) specOf(tx *db.Tx, r *row) (BlockerSpec, error) {
+	repo, err := s.RepoName(tx, r.RepoID)
+	if err != nil {
+		return BlockerSpec{}, err
+	}
+	fields, err := s.fields(tx, r)
+	return BlockerSpec{r.ID, r.Kind, r.State, r.Question, repo, fields}, err
+}
+
+type submitIn struct {
+	BlockerID string                    `json:"blockerId"`
+	Fields    map[string]jsontext.Value `json:"fields" doc:"by the name of the field: a string, or for mcp:<server> an object of url, transport (http or sse) and token"`
+}
+
+func (s *Service) submit(ctx context.Context, in submitIn) (out BlockerClosed, err error) {
+	values := map[string]entry{}
+	for name, raw := range in.Fields {
+		e, err := readEntry(name, raw)
+		if err != nil {
+			return out, err
+		}
+		values[name] = e
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		r, err := s.lock(tx, in.BlockerID)
+		if err == nil {
+			out, err = s.land(tx, &r, values)
+		}
+		return err
+	})
+	return out, err
+}

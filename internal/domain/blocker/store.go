@@ -1,0 +1,72 @@
+package blocker
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+type row struct {
+	ID        string
+	RepoID    string
+	TaskID    string
+	RunID     string
+	Kind      string
+	Question  string
+	State     string
+	Answer    *string
+	ClosedAt  *time.Time
+	ClosedBy  *string
+	CreatedAt time.Time
+}
+
+type fieldRow struct {
+	BlockerID   string
+	Name        string
+	Kind        string
+	Environment string
+	Description string
+	LandedAt    *time.Time
+}
+
+const (
+	columns      = `id, repo_id, task_id, run_id, kind, question, state, answer, closed_at, closed_by, created_at`
+	fieldColumns = `f.blocker_id, f.name, f.kind, f.environment, f.description, f.landed_at`
+)
+
+var (
+	insertBlocker = db.S(`INSERT INTO blockers (id, account_id, repo_id, task_id, run_id, declared, kind, question, state, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9) ON CONFLICT (run_id, declared) DO NOTHING`)
+	insertField = db.S(`INSERT INTO blocker_fields (blocker_id, name, position, kind, environment, description) VALUES ($1, $2, $3, $4, $5, $6)`)
+
+	byID       = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND id = $2`)
+	openOfTask = db.Q[string](`SELECT id FROM blockers WHERE account_id = $1 AND task_id = $2 AND state = 'open' ORDER BY id`)
+	closedOf   = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND state IN ('answered', 'submitted') AND $3 IN ('', run_id)
+		ORDER BY closed_at, id`)
+	listOpen = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND state = 'open' AND (created_at > $2 OR created_at = $2 AND id > $3)
+		ORDER BY created_at, id LIMIT $4`)
+	listAll = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND (created_at < $2 OR created_at = $2 AND id < $3)
+		ORDER BY created_at DESC, id DESC LIMIT $4`)
+
+	fieldsOf = db.Q[fieldRow](`SELECT ` + fieldColumns + ` FROM blocker_fields f JOIN blockers b ON b.id = f.blocker_id
+		WHERE b.account_id = $1 AND f.blocker_id = $2 ORDER BY f.position`)
+	landField    = db.S(`UPDATE blocker_fields SET landed_at = $3, landed_by = $4 WHERE blocker_id = $1 AND name = $2 AND landed_at IS NULL`)
+	closeBlocker = db.S(`UPDATE blockers SET state = $3, answer = $4, closed_at = $5, closed_by = $6 WHERE account_id = $1 AND id = $2 AND state = 'open'`)
+)
+
+// Rows are the blockers of tx.Account with the ids, or, for nil, its newest, up
+// to limit, as the list shows them to whom the transaction is for.
+func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Blocker, error) {
+	b := db.Build(`SELECT `+columns+` FROM blockers WHERE account_id = `, tx.Account)
+	if ids != nil {
+		b.In("id", ids)
+	}
+	rows, err := db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", limit))
+	out := make([]Blocker, len(rows))
+	for i := range rows {
+		if err == nil {
+			out[i], err = s.wire(tx, &rows[i])
+		}
+	}
+	return out, err
+}

@@ -1,0 +1,40 @@
+package overview
+
+import (
+	"context"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/money"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+const group = "Overview"
+
+// Ops are the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	return []op.Op{
+		op.New(op.Row{ID: "overview.counts", Method: "GET", Path: "/v1/overview/counts", Group: group, Rule: policy.Require(policy.ReadPRs),
+			Summary: "Repositories, pull requests and approvals of the account, counted"}, s.counts),
+		op.New(op.Row{ID: "overview.burn", Method: "GET", Path: "/v1/overview/burn", Group: group, Rule: policy.Require(policy.ReadSessions),
+			Summary: "What sessions cost in the last hour, estimated"}, s.burn),
+	}
+}
+
+func (s *Service) counts(ctx context.Context, _ op.None) (out OverviewCounts, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		out, err = selectCounts.One(tx, tx.Account, tx.Now.Add(-24*time.Hour))
+		return err
+	})
+	return out, err
+}
+
+func (s *Service) burn(ctx context.Context, _ op.None) (out OverviewBurn, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		b, err := selectBurn.One(tx, tx.Account, tx.Now.Add(-time.Hour).Truncate(time.Minute))
+		out = OverviewBurn{money.DollarsOrNone(b.Micros), b.Sessions, b.Unpriced}
+		return err
+	})
+	return out, err
+}

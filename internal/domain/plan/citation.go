@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// citation is a place in a repository.
+type citation struct {
+	path     string
+	from, to int // lines, from 1
+}
+
+// parseCitation reads path:line or path:line-line.
+func parseCitation(text string) (c citation, ok bool) {
+	path, lines, ok := cutLast(text, ":")
+	if !ok || !plainPath(path) {
+		return c, false
+	}
+	first, last, isRange := strings.Cut(lines, "-")
+	c.path = path
+	if c.from, ok = lineNumber(first); !ok {
+		return citation{}, false
+	}
+	if c.to = c.from; isRange {
+		if c.to, ok = lineNumber(last); !ok || c.to < c.from {
+			return citation{}, false
+		}
+	}
+	return c, true
+}
+
+func (c citation) String() string {
+	if c.to > c.from {
+		return fmt.Sprintf("%s:%d-%d", c.path, c.from, c.to)
+	}
+	return fmt.Sprintf("%s:%d", c.path, c.from)
+}
+
+func lineNumber(s string) (int, bool) {
+	n, err := strconv.Atoi(s)
+	return n, err == nil && n > 0 && n < 10_000_000 && s == strconv.Itoa(n)
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// cited finds citations in prose: a path with a dot or a slash in it, or a
+// name like README, and a line. Addresses are none.
+var cited = regexp.MustCompile("(^|[\\s(\\[`'\"*,;])((?:[\\w.@+-]+/)*(?:[\\w@+-]*\\.[\\w.@+-]*\\w|[A-Z]\\w+)|(?:[\\w.@+-]+/)+[\\w.@+-]+):(\\d+(?:-\\d+)?)\\b")
+
+// claim is one line of a report that is backed by citations.
+type claim struct {
+	text  string
+	key   string // that of claims which say the same; "" says nothing
+	cites []citation
+}
+
+var (
+	bullet = regexp.MustCompile(`^(?:[-*+>#]+|\d+[.)])\s+`)
+	empty  = regexp.MustCompile("\\([\\s,;]*\\)|\\[[\\s,;]*\\]|`[\\s,;]*`|\\*{4}")
+)
+
+// claims reads the lines of a report that cite something.
+func claims(report string) []claim {
+	var out []claim
+	for line := range strings.Lines(report) {
+		line = strings.TrimSpace(line)
+		var c claim
+		// Neighbours share the character between them, so each search begins
+		// anew behind the citation before.
+		rest, text := line, strings.Builder{}
+		for {
+			m := cited.FindStringSubmatchIndex(rest)
+			if m == nil {
+				break
+			}
+			text.WriteString(rest[:m[3]])
+			if at, ok := parseCitation(rest[m[4]:m[7]]); ok {
+				if !slices.Contains(c.cites, at) {
+					c.cites = append(c.cites, at)
+				}
+			} else {
+				text.WriteString(rest[m[4]:m[7]])
+			}
+			rest = rest[m[7]:]
+		}
+		if len(c.cites) == 0 {
+			continue
+		}
+		text.WriteString(rest)
+		c.text = tidy(text.String())
+		c.key = keyOf(c.text)
+		out = append(out, c)
+	}
+	return out
+}
+
+func keyOf(text string) string { return strings.ToLower(strings.Trim(text, " .,;:!")) }
+
+// tidy takes the leavings of citations out of a line.
+func tidy(s string) string {
+	s = bullet.ReplaceAllString(strings.TrimSpace(s), "")
+	for {
+		t := empty.ReplaceAllString(s, " ")
+		if t == s {
+			break
+		}
+		s = t
+	}
+	s = strings.Join(strings.Fields(s), " ")
+	s = strings.NewReplacer(" .", ".", " ,", ",", " ;", ";").Replace(s)
+	return strings.TrimSpace(strings.TrimRight(s, " ,;:-"))
+}
+
+// handedIn reads the documents of a plan out of a scout's report: each is the
+// content of a fence whose opening line is "```plan <file>", of three or more
+// backticks or tildes, closed by at least as many.
+func handedIn(report string) map[string][]byte {
+	files := map[string][]byte{}
+	var name, fence string
+	var body strings.Builder
+	for line := range strings.Lines(report) {
+		bare := strings.TrimSpace(line)
+		mark := fenceOf(bare)
+		switch {
+		case fence == "" && mark != "":
+			fence = mark
+			body.Reset()
+			name = ""
+			if word, file, ok := strings.Cut(strings.TrimSpace(bare[len(mark):]), " "); ok && word == "plan" {
+				name = strings.TrimSpace(file)
+			}
+		case fence != "" && bare == mark && mark != "" && mark[0] == fence[0] && len(mark) >= len(fence):
+			if name != "" {
+				files[name] = []byte(body.String())
+			}
+			fence = ""
+		case fence != "":
+			body.WriteString(line)
+		}
+	}
+	return files
+}
+
+// fenceOf is the run of backticks or tildes that a line begins with, "" unless
+// there are three.
+func fenceOf(line string) string {
+	for _, c := range []string{"`", "~"} {
+		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 {
+			return line[:n]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/policy"
+)
+
+// Unit is a group of a plan that is to be made: one pull request.
+type Unit struct {
+	Slug      string // unique in the plan
+	Repo      task.Repo
+	Title     string
+	Problem   string
+	Files     []string
+	Template  string            // "" for the repository's own
+	DependsOn map[string]string // slug -> kind of the edge
+}
+
+// Draft is a plan that is to be made.
+type Draft struct {
+	Repo     task.Repo // of the first group
+	Overview string
+	Source   string
+	AskID    *string
+	Hold     bool // until it is approved
+	Units    []Unit
+
+	dir      *string
+	revision int64
+	digest   string
+	commit   *string
+}
+
+// Author makes a plan of units that a judge has cut an ask into, one slice a
+// repository as a rule, and dispatches it unless it is held. What the units
+// depend on must be units before them, else it is a field error of units. It
+// refuses as task.Create does, and with repo_not_enabled.
+func (s *Service) Author(tx *db.Tx, d Draft) (planID string, err error) {
+	d.revision = 1
+	known := map[string]bool{}
+	for i, u := range d.Units {
+		for up, kind := range u.DependsOn {
+			if !known[up] || kind != Code && kind != OrderingOnly {
+				return "", fault.Field(fmt.Sprintf("units.%d.depends_on", i), "must name units before it")
+			}
+		}
+		if u.Slug == "" || known[u.Slug] {
+			return "", fault.Field(fmt.Sprintf("units.%d.slug", i), "must be there, once")
+		}
+		known[u.Slug] = true
+	}
+	if len(d.Units) == 0 || len(d.Units) > maxUnits {
+		return "", fault.Field("units", fmt.Sprintf("must be 1 to %d", maxUnits))
+	}
+	p, _, err := s.record(tx, d)
+	return p.ID, err
+}
+
+// record stores a plan and dispatches it unless it is held. Of a directory and
+// revision there is one: the plan that is there already is answered, with
+// existing true.
+func (s *Service) record(tx *db.Tx, d Draft) (p row, existing bool, err error) {
+	p = row{
+		ID: id.New(), AccountID: tx.Account, RepoID: d.Repo.ID, Title: d.Units[0].Title, Overview: d.Overview, Source: d.Source, Dir: d.dir,
+		Revision: d.revision, Digest: d.digest, CommitSHA: d.commit, Hold: d.Hold, AskID: d.AskID, CreatedBy: author(tx), CreatedAt: tx.Now,
+	}
+	made, err := insert(tx, &p)
+	if err != nil {
+		return p, false, err
+	}
+	if !made {
+		p, err = selectByDir.One(tx, tx.Account, d.Repo.ID, d.dir, d.revision)
+		return p, true, err
+	}
+	if err := s.cut(tx, &p, d.Units); err != nil {
+		return p, false, err
+	}
+	err = event.Record(tx, event.Change{Kind: "plan.created", Object: p.ID, RepoID: p.RepoID,
+		Data: map[string]any{"title": p.Title, "source": p.Source, "dir": p.Dir, "revision": p.Revision, "groups": len(d.Units), "held": d.Hold}})
+	if err != nil || d.Hold {
+		return p, false, err
+	}
+	n, err := read(tx, p.ID)
+	if err != nil {
+		return p, false, err
+	}
+	_, err = s.release(tx, &p, n)
+	return p, false, err
+}
+
+// cut makes the groups of a plan.
+func (s *Service) cut(tx *db.Tx, p *row, units []Unit) error {
+	ids := map[string]string{}
+	for i, u := range units {
+		groupID := id.New()
+		ids[u.Slug] = groupID
+		_, err := insertGroup.Exec(tx, groupID, tx.Account, p.ID, u.Repo.ID, i, u.Slug, u.Title, u.Problem, db.JSON[[]string]{V: append([]string{}, u.Files...)}, u.Template)
+		if err != nil {
+			return err
+		}
+	}
+	for _, u := range units {
+		for up, kind := range u.DependsOn {
+			if _, err := insertEdge.Exec(tx, ids[u.Slug], ids[up], p.ID, kind); err != nil {
+				return err
+			}
+		}
+	}
+	touch(tx, p.ID)
+	return nil
+}
+
+// release mints the tasks of a plan, all in this transaction, and notes them as
+// what its approval answered.
+func (s *Service) release(tx *db.Tx, p *row, n *net) ([]string, error) {
+	repos := map[string]task.Repo{}
+	for i := range n.groups {
+		g := &n.groups[i]
+		if _, known := repos[g.RepoID]; known || n.state(g) != Held {
+			continue
+		}
+		r, err := s.Tasks.RepoByID(tx, g.RepoID)
+		if err != nil {
+			return nil, err
+		}
+		if !r.Enabled {
+			return nil, fault.Reason("repo_not_enabled", "The repository "+r.FullName()+", which a held group of the plan works in, is not enabled.").With("repo", r.FullName())
+		}
+		repos[g.RepoID] = r
+	}
+	batch, err := s.Tasks.Batch(tx)
+	if err != nil {
+		return nil, err
+	}
+	minted := []string{}
+	for _, g := range n.order() {
+		if n.state(g) != Held {
+			continue
+		}
+		t, err := batch.Create(repos[g.RepoID], task.Spec{
+			Kind: task.KindWork, Sink: task.SinkQueued, Title: g.Title, Problem: g.Problem, Priority: priority, Confidence: 1,
+			Template: cmp.Or(g.Template, repos[g.RepoID].Template, s.Tasks.DefaultTemplate), DependsOn: n.upTasks(g.ID), Files: g.Files.V, AskID: p.AskID,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if err := task.JoinPlan(tx, &t, p.ID, &g.ID); err != nil {
+			return nil, err
+		}
+		n.tasks[g.ID] = []task.Row{t}
+		minted = append(minted, t.ID)
+	}
+	p.ApprovedAt, p.ApprovedTasks = &tx.Now, &db.JSON[[]string]{V: minted}
+	touch(tx, p.ID)
+	_, err = approvePlan.Exec(tx, tx.Account, p.ID, p.ApprovedAt, p.ApprovedTasks)
+	return minted, err
+}
+
+// read is a plan's groups, edges and tasks.
+func read(tx *db.Tx, planID string) (*net, error) {
+	groups, err := selectGroups.All(tx, tx.Account, planID)
+	if err != nil {
+		return nil, err
+	}
+	edges, err := selectEdges.All(tx, planID)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := task.OfPlan(tx, planID)
+	return newNet(groups, edges, tasks), err
+}
+
+// find reads a plan for a caller: unknown, foreign and malformed ids are the
+// same 404. Lock keeps others from deciding about it until the transaction
+// ends; a plan is locked before its tasks.
+func find(tx *db.Tx, planID string, lock bool) (row, error) {
+	if !id.Valid(planID) {
+		return row{}, fault.Missing("plan")
+	}
+	q := selectPlan
+	if lock {
+		q = q.ForUpdate()
+	}
+	p, ok, err := q.Maybe(tx, tx.Account, planID)
+	if err == nil && !ok {
+		err = fault.Missing("plan")
+	}
+	return p, err
+}
+
+// enabled finds a repository that agents may work on. To a plan one that is
+// not enabled is not there.
+func (s *Service) enabled(tx *db.Tx, name string) (task.Repo, error) {
+	owner, repo, _ := cutLast(name, "/")
+	r, ok, err := s.Tasks.RepoByName(tx, owner, repo)
+	if err == nil && (!ok || !r.Enabled) {
+		err = fault.New(fault.NotFound, "", "There is no such repository, or it is not enabled.")
+	}
+	return r, err
+}
+
+func author(tx *db.Tx) string {
+	if a := policy.From(tx.Context()); !a.Anonymous() {
+		return a.Label()
+	}
+	return "system"
+}

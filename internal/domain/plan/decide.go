@@ -1,0 +1,145 @@
+package plan
+
+import (
+	"context"
+	"slices"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+)
+
+// PlanApproved is the answer of plan.approve.
+type PlanApproved struct {
+	Kind    string   `json:"kind" enum:"approved,already_approved"`
+	PlanID  string   `json:"plan_id"`
+	Status  string   `json:"status"`
+	TaskIDs []string `json:"task_ids" doc:"what the first approval minted"`
+}
+
+func (s *Service) approve(ctx context.Context, in idIn) (out PlanApproved, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		p, err := find(tx, in.PlanID, true)
+		if err != nil {
+			return err
+		}
+		n, err := read(tx, p.ID)
+		if err != nil {
+			return err
+		}
+		out = PlanApproved{Kind: "approved", PlanID: p.ID, Status: n.progress(&p).status}
+		switch {
+		case out.Status == Cancelled:
+			return fault.Reason("plan-stopped", "All groups of the plan were stopped.")
+		case p.ApprovedAt != nil:
+			out.Kind, out.TaskIDs = "already_approved", p.ApprovedTasks.V
+			return nil
+		case len(n.groups) == 0:
+			return fault.Reason("plan-drafting", "The plan has no groups yet: its scout has not come back with any.")
+		}
+		if out.TaskIDs, err = s.release(tx, &p, n); err != nil {
+			return err
+		}
+		out.Status = Running
+		return event.Record(tx, event.Change{Kind: "plan.approved", Object: p.ID, RepoID: p.RepoID, Data: map[string]any{"task_ids": out.TaskIDs}})
+	})
+	return out, err
+}
+
+// PlanCancelled is the answer of plan.cancel. A task is on one of the lists.
+type PlanCancelled struct {
+	PlanID            string   `json:"plan_id"`
+	Status            string   `json:"status"`
+	Stopped           []string `json:"stopped" doc:"tasks that were cancelled"`
+	AlreadyFinished   []string `json:"already_finished" doc:"tasks that were over"`
+	ReviewsNotStopped []string `json:"reviews_not_stopped" doc:"reviews of pull requests that are still open; they go on"`
+}
+
+func (s *Service) cancel(ctx context.Context, in idIn) (out PlanCancelled, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		p, err := find(tx, in.PlanID, true)
+		if err != nil {
+			return err
+		}
+		n, err := read(tx, p.ID)
+		if err != nil {
+			return err
+		}
+		if out, err = s.stop(tx, &p, n); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "plan.cancelled", Object: p.ID, RepoID: p.RepoID, Data: map[string]any{
+			"status": out.Status, "stopped": out.Stopped, "already_finished": out.AlreadyFinished, "reviews_not_stopped": out.ReviewsNotStopped}})
+	})
+	return out, err
+}
+
+// stop ends whatever of a locked plan is not over. A plan that is done stays
+// done.
+func (s *Service) stop(tx *db.Tx, p *row, n *net) (PlanCancelled, error) {
+	out := PlanCancelled{PlanID: p.ID, Stopped: []string{}, AlreadyFinished: []string{}, ReviewsNotStopped: []string{}}
+	end := func(taskID string) error {
+		t, ok, err := task.Lock(tx, tx.Account, taskID)
+		switch {
+		case err != nil || !ok:
+			return err
+		case t.Status.Terminal():
+			out.AlreadyFinished = append(out.AlreadyFinished, t.ID)
+			return nil
+		case t.Kind == task.KindReview && t.PRID != nil && s.Tasks.PROpen != nil:
+			is, err := s.Tasks.PROpen(tx, *t.PRID)
+			if err != nil {
+				return err
+			}
+			if is {
+				out.ReviewsNotStopped = append(out.ReviewsNotStopped, t.ID)
+				return nil
+			}
+		}
+		out.Stopped = append(out.Stopped, t.ID)
+		return s.Tasks.Cancel(tx, &t)
+	}
+	done := n.progress(p).status == Done
+	// What waits ends before what it waits for, so that nothing fails for it.
+	order := n.order()
+	slices.Reverse(order)
+	for _, g := range order {
+		is := n.state(g)
+		for i := range n.tasks[g.ID] {
+			if err := end(n.tasks[g.ID][i].ID); err != nil {
+				return out, err
+			}
+		}
+		if !settled(is) {
+			if _, err := closeGroup.Exec(tx, tx.Account, g.ID, Stopped); err != nil {
+				return out, err
+			}
+		}
+	}
+	for i := range n.scouts {
+		if err := end(n.scouts[i].ID); err != nil {
+			return out, err
+		}
+	}
+	children, err := selectChildren.All(tx, tx.Account, p.ID)
+	if err != nil {
+		return out, err
+	}
+	for _, c := range children {
+		if err := end(c); err != nil {
+			return out, err
+		}
+	}
+	touch(tx, p.ID)
+	out.Status = Done
+	if done {
+		return out, nil
+	}
+	out.Status = Cancelled
+	if p.CancelledAt == nil {
+		p.CancelledAt = &tx.Now
+		_, err = cancelPlan.Exec(tx, tx.Account, p.ID, p.CancelledAt)
+	}
+	return out, err
+}

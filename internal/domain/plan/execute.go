@@ -1,0 +1,195 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/fault"
+)
+
+type executeIn struct {
+	Repo     string `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" maxLength:"200" doc:"owner/name"`
+	Dir      string `json:"dir" doc:"the plan directory, from the root of the repository"`
+	Revision *int64 `json:"revision,omitempty" minimum:"1" maximum:"1000000" doc:"one that has not been read yet reads the directory again, as a new plan; the newest one unless given"`
+	DryRun   bool   `json:"dry_run,omitempty" doc:"record the plan held, to be approved"`
+}
+
+// PlanFiled is the answer of plan.execute and plan.file.
+type PlanFiled struct {
+	Kind      string   `json:"kind" enum:"created,existing"`
+	PlanID    string   `json:"plan_id"`
+	Status    string   `json:"status"`
+	Dir       string   `json:"dir"`
+	Revision  int64    `json:"revision"`
+	CommitSHA *string  `json:"commit_sha" doc:"where the directory was read"`
+	TaskIDs   []string `json:"task_ids" doc:"what its approval minted; empty while it is held"`
+}
+
+func (s *Service) execute(ctx context.Context, in executeIn) (out PlanFiled, err error) {
+	var repo task.Repo
+	revision, found := int64(1), false
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		if repo, err = s.enabled(tx, in.Repo); err != nil {
+			return err
+		}
+		if !plainPath(in.Dir) {
+			return fault.New(fault.Unprocessable, "plan-path", "The path is not that of a directory inside the repository: names with single slashes between them, without . and .. among them.")
+		}
+		var p row
+		if in.Revision == nil {
+			p, found, err = selectLast.Maybe(tx, tx.Account, repo.ID, in.Dir)
+		} else {
+			revision = *in.Revision
+			p, found, err = selectByDir.Maybe(tx, tx.Account, repo.ID, in.Dir, revision)
+		}
+		if err != nil || !found {
+			return err
+		}
+		out, err = filed(tx, &p, true)
+		return err
+	})
+	if err != nil || found {
+		return out, err
+	}
+	commit, files, err := s.Host.ReadDir(ctx, hostRepo(repo), repo.DefaultBranch, in.Dir)
+	switch {
+	case errors.Is(err, codehost.ErrNotFound):
+		return out, refused([]PlanProblem{{onCodeHost, in.Dir, "there is no such directory on the default branch"}})
+	case errors.Is(err, codehost.ErrTooLarge):
+		return out, refused([]PlanProblem{{onCodeHost, in.Dir, "the directory holds too many files, or too large a one"}})
+	case err != nil:
+		return out, err
+	}
+	d, problems := parse(files, false)
+	if _, ok := files[StatusFile]; !ok {
+		problems = append(problems, PlanProblem{onDocuments, StatusFile, "is missing"})
+	}
+	if len(problems) > 0 {
+		return out, refused(problems)
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if repo, err = s.enabled(tx, in.Repo); err != nil {
+			return err
+		}
+		out, err = s.dispatch(tx, repo, &d, Draft{Source: SourceExecute, Hold: in.DryRun, dir: &in.Dir, revision: revision, commit: &commit})
+		return err
+	})
+	return out, err
+}
+
+// dispatch records the plan that a directory describes.
+func (s *Service) dispatch(tx *db.Tx, repo task.Repo, d *directory, draft Draft) (PlanFiled, error) {
+	units, problems, err := s.units(tx, repo, d, *draft.dir)
+	if err != nil {
+		return PlanFiled{}, err
+	}
+	if len(problems) > 0 {
+		return PlanFiled{}, refused(problems)
+	}
+	draft.Repo, draft.Overview, draft.Units, draft.digest = units[0].Repo, d.overview, units, d.digest
+	draft.Repo = repo
+	p, existing, err := s.record(tx, draft)
+	if err != nil {
+		return PlanFiled{}, err
+	}
+	return filed(tx, &p, existing)
+}
+
+func filed(tx *db.Tx, p *row, existing bool) (PlanFiled, error) {
+	n, err := read(tx, p.ID)
+	out := PlanFiled{Kind: "created", PlanID: p.ID, Status: n.progress(p).status, Revision: p.Revision, CommitSHA: p.CommitSHA, TaskIDs: []string{}}
+	if p.Dir != nil {
+		out.Dir = *p.Dir
+	}
+	if p.ApprovedTasks != nil {
+		out.TaskIDs = append(out.TaskIDs, p.ApprovedTasks.V...)
+	}
+	if existing {
+		out.Kind = "existing"
+	}
+	return out, err
+}
+
+// units cuts a directory into units, one a slice, and a last one that updates
+// the status file; without a dir there is no such file. Slices that the status
+// file says are done are left out.
+func (s *Service) units(tx *db.Tx, repo task.Repo, d *directory, dir string) (units []Unit, problems []PlanProblem, err error) {
+	if d.status.Status == statusDone || d.status.Status == statusCancelled {
+		return nil, []PlanProblem{{onDocuments, StatusFile, "says that the plan is " + d.status.Status}}, nil
+	}
+	repos := map[string]task.Repo{"": repo, repo.FullName(): repo}
+	for _, sl := range d.slices {
+		if d.status.Units[sl.name] == statusDone {
+			continue
+		}
+		r, known := repos[sl.repo]
+		if !known {
+			switch r, err = s.enabled(tx, sl.repo); {
+			case fault.IsKind(err, fault.NotFound):
+				problems = append(problems, PlanProblem{onDocuments, sl.name + ".md", "repo: there is no repository " + sl.repo + ", or it is not enabled"})
+				continue
+			case err != nil:
+				return nil, nil, err
+			}
+			repos[sl.repo] = r
+		}
+		u := Unit{Slug: sl.name, Repo: r, Title: sl.title, Problem: problem(d, &sl, repo, dir), Files: sl.files, DependsOn: map[string]string{}}
+		for _, dep := range sl.dependsOn {
+			if d.status.Units[dep.unit] != statusDone {
+				u.DependsOn[dep.unit] = dep.kind
+			}
+		}
+		units = append(units, u)
+	}
+	switch {
+	case len(problems) > 0:
+		return nil, problems, nil
+	case len(units) == 0:
+		return nil, []PlanProblem{{onDocuments, StatusFile, "says that every slice is done"}}, nil
+	case dir == "":
+		return units, nil, nil
+	}
+	last := Unit{Slug: "status", Repo: repo, Title: finalTitle(d.title), Files: []string{dir + "/" + StatusFile}, DependsOn: map[string]string{},
+		Problem: fmt.Sprintf("Every other part of the plan in %s has merged. In %s/%s, set the status to %s, and that of every unit. Change nothing else.",
+			dir, dir, StatusFile, statusDone)}
+	for _, u := range units {
+		last.DependsOn[u.Slug] = OrderingOnly
+	}
+	return append(units, last), nil, nil
+}
+
+func finalTitle(plan string) string {
+	title := []rune("Note that the plan is done: " + plan)
+	return string(title[:min(len(title), maxTitle)])
+}
+
+// problem is what the task of a slice is told: the document, and where it
+// belongs.
+func problem(d *directory, sl *slice, repo task.Repo, dir string) string {
+	text := sl.body + "\n\n---\n\nThis is " + sl.name + ", one part of the plan \"" + d.title + "\". Do this part alone: the others are tasks of their own."
+	if dir != "" {
+		text += fmt.Sprintf(" The whole plan is in %s of the repository %s. Leave its %s as it is.", dir, repo.FullName(), StatusFile)
+	}
+	return text
+}
+
+func hostRepo(r task.Repo) codehost.Repo { return codehost.Repo{Owner: r.Owner, Name: r.Name} }
+
+// refused is the one answer to a directory that is no plan: all that is wrong
+// with it.
+func refused(problems []PlanProblem) *fault.Error {
+	e := fault.New(fault.Unprocessable, "plan-invalid", sentence(problems)).With("problems", problems)
+	e.Fields = map[string][]string{}
+	for _, p := range problems {
+		at := p.On
+		if p.Name != "" {
+			at += "." + p.Name
+		}
+		e.Fields[at] = append(e.Fields[at], p.Detail)
+	}
+	return e
+}

@@ -1,0 +1,309 @@
+package plan
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/fault"
+)
+
+// filedUnder is the folder that plan.file makes plan directories in.
+const filedUnder = "plans"
+
+type fileIn struct {
+	Repo      string            `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" maxLength:"200" doc:"owner/name"`
+	Slug      string            `json:"slug" doc:"names the directory, plans/<slug>: lower-case words with - between them"`
+	Documents map[string]string `json:"documents" maxItems:"502" doc:"the files of the directory by name: overview.md, NN-slug.md, and status.yml, which is made if it is left out"`
+	Scouts    []ScoutEvidence   `json:"scouts,omitempty" maxItems:"50" doc:"what the plan is grounded on"`
+	Replaces  *string           `json:"replaces,omitempty" doc:"the plan of this directory, held or failed, that these documents correct"`
+	DryRun    bool              `json:"dry_run,omitempty" doc:"record the plan held, to be approved"`
+}
+
+// ScoutEvidence is what a scout saw in a repository.
+type ScoutEvidence struct {
+	Repo      string   `json:"repo,omitempty" doc:"owner/name; that of the plan unless given"`
+	Citations []string `json:"citations" maxItems:"500" maxLength:"600" doc:"path:line or path:line-line, at the default branch"`
+}
+
+var slugPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// site is a plan directory as it is when it is about to be written.
+type site struct {
+	repo    task.Repo
+	newest  *row // plan of the directory
+	status  string
+	commit  string
+	present map[string][]byte // the files there
+}
+
+func (s *Service) file(ctx context.Context, in fileIn) (out PlanFiled, err error) {
+	files := map[string][]byte{}
+	for name, text := range in.Documents {
+		files[name] = []byte(text)
+	}
+	dir := path.Join(filedUnder, in.Slug)
+	d, problems := parse(files, true)
+	if !slugPattern.MatchString(in.Slug) || len(in.Slug) > maxName {
+		problems = append(problems, PlanProblem{onSlug, "", "must be lower-case words with - between them"})
+		dir = filedUnder + "/none"
+	} else if _, ok := files[StatusFile]; !ok && len(problems) == 0 {
+		files[StatusFile] = d.statusText()
+	}
+	const tries = 5
+	for range tries {
+		at, err := s.look(ctx, in.Repo, dir)
+		if err != nil {
+			return out, err
+		}
+		found := append([]PlanProblem{}, problems...)
+		if at.commit == "" {
+			found = append(found, PlanProblem{onCodeHost, "", "the repository has no commit yet"})
+		} else if found, err = s.ground(ctx, at, in.Scouts, found); err != nil {
+			return out, err
+		}
+		if len(found) > 0 {
+			return out, refused(found)
+		}
+		revision := int64(1)
+		if at.newest != nil {
+			revision = at.newest.Revision + 1
+		}
+		switch same, err := at.judge(d.digest, in.Replaces); {
+		case err != nil:
+			return out, err
+		case same:
+			err = s.DB.Read(ctx, func(tx *db.Tx) error {
+				out, err = filed(tx, at.newest, true)
+				return err
+			})
+			return out, err
+		}
+		commit, err := s.write(ctx, at, dir, d.title, files)
+		switch {
+		case errors.Is(err, codehost.ErrHeadMoved):
+			continue
+		case errors.Is(err, codehost.ErrConflict):
+			return out, refused([]PlanProblem{{onCodeHost, dir, "a file is where the directory would be, or the other way about"}})
+		case err != nil:
+			return out, err
+		}
+		moved := false
+		err = s.DB.Write(ctx, func(tx *db.Tx) error {
+			repo, err := s.enabled(tx, in.Repo)
+			if err != nil {
+				return err
+			}
+			if moved, err = s.retire(tx, at, repo, dir); err != nil || moved {
+				return err
+			}
+			out, err = s.dispatch(tx, repo, &d, Draft{Source: SourceFile, Hold: in.DryRun, dir: &dir, revision: revision, commit: &commit})
+			return err
+		})
+		if err != nil || !moved {
+			return out, err
+		}
+	}
+	return out, fault.New(fault.Unavailable, "", "The default branch moves too fast to write to.")
+}
+
+// look reads what is there before a plan is filed.
+func (s *Service) look(ctx context.Context, repo, dir string) (at site, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		if at.repo, err = s.enabled(tx, repo); err != nil {
+			return err
+		}
+		if on, err := filing(tx); err != nil {
+			return err
+		} else if !on {
+			return fault.Reason("plan-file-off", "The account does not let plan documents be written into its repositories; plan.file_switch_set changes that.")
+		}
+		p, ok, err := selectLast.Maybe(tx, tx.Account, at.repo.ID, dir)
+		if err != nil || !ok {
+			return err
+		}
+		n, err := read(tx, p.ID)
+		at.newest, at.status = &p, n.progress(&p).status
+		return err
+	})
+	if err != nil {
+		return at, err
+	}
+	at.commit, err = s.Host.Head(ctx, hostRepo(at.repo), at.repo.DefaultBranch)
+	if errors.Is(err, codehost.ErrNotFound) {
+		return at, nil
+	}
+	if err != nil {
+		return at, err
+	}
+	_, at.present, err = s.Host.ReadDir(ctx, hostRepo(at.repo), at.commit, dir)
+	if errors.Is(err, codehost.ErrNotFound) {
+		err = nil
+	}
+	return at, err
+}
+
+// judge tells whether a plan of the documents with a digest may be filed, or is
+// the one that is there already.
+func (at *site) judge(sum string, replaces *string) (same bool, err error) {
+	stale := func(detail string) error {
+		e := fault.New(fault.Unprocessable, "plan-stale", detail)
+		if at.newest != nil {
+			e = e.With("plan_id", at.newest.ID)
+		}
+		return e
+	}
+	if st, bad := parseStatus(string(at.present[StatusFile])); bad == "" && (st.Status == statusDone || st.Status == statusCancelled) {
+		return false, fault.New(fault.Unprocessable, "plan-closed", "The plan in the repository is "+st.Status+" as its status file says. File another one under another slug.")
+	}
+	if at.newest == nil {
+		if replaces != nil {
+			return false, stale("There is no plan of this directory that could be replaced.")
+		}
+		if at.present != nil && digest(at.present) != sum {
+			return false, stale("The directory is there already and holds other documents. Execute it, or file under another slug.")
+		}
+		return false, nil
+	}
+	switch {
+	case at.status == Done || at.status == Cancelled && at.newest.CancelledAt != nil:
+		return false, fault.New(fault.Unprocessable, "plan-closed", "The plan of this directory is "+at.status+". File another one under another slug.").With("plan_id", at.newest.ID)
+	case at.newest.Digest == sum:
+		return true, nil
+	case at.status == Running:
+		return false, fault.New(fault.Unprocessable, "plan-running", "The plan of this directory is running; its documents cannot be changed under it. Cancel it, or regroup it.").With("plan_id", at.newest.ID)
+	case replaces == nil || *replaces != at.newest.ID:
+		return false, stale("The directory has a newer plan than the one these documents replace.")
+	case digest(at.present) != at.newest.Digest:
+		return false, stale("The documents on the default branch are no longer those of the plan.")
+	}
+	return false, nil
+}
+
+// ground checks the citations of scouts at the default branches.
+func (s *Service) ground(ctx context.Context, at site, scouts []ScoutEvidence, problems []PlanProblem) ([]PlanProblem, error) {
+	type place struct{ repo, path string }
+	lines := map[place]int{} // of the files read; -1: there is none
+	commits := map[string]string{at.repo.FullName(): at.commit}
+	total := 0
+	for i, sc := range scouts {
+		name := strconv.Itoa(i)
+		repo := at.repo
+		if sc.Repo != "" && sc.Repo != repo.FullName() {
+			err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+				repo, err = s.enabled(tx, sc.Repo)
+				return err
+			})
+			if fault.IsKind(err, fault.NotFound) {
+				problems = append(problems, PlanProblem{onScouts, name, "there is no repository " + clip(sc.Repo) + ", or it is not enabled"})
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		commit := commits[repo.FullName()]
+		if commit == "" {
+			var err error
+			if commit, err = s.Host.Head(ctx, hostRepo(repo), repo.DefaultBranch); err != nil && !errors.Is(err, codehost.ErrNotFound) {
+				return nil, err
+			}
+			commits[repo.FullName()] = commit
+		}
+		for _, text := range sc.Citations {
+			if total++; total > maxCitations {
+				return append(problems, PlanProblem{onScouts, name, fmt.Sprintf("there are more than %d citations", maxCitations)}), nil
+			}
+			c, ok := parseCitation(text)
+			if !ok {
+				problems = append(problems, PlanProblem{onScouts, name, fmt.Sprintf("%q is not path:line", clip(text))})
+				continue
+			}
+			file := place{repo.ID, c.path}
+			n, known := lines[file]
+			if !known {
+				b, _, err := s.Host.ReadFile(ctx, hostRepo(repo), commit, c.path)
+				switch {
+				case errors.Is(err, codehost.ErrNotFound):
+					n = -1
+				case errors.Is(err, codehost.ErrTooLarge):
+					problems = append(problems, PlanProblem{onScouts, name, c.path + " is too large to be checked"})
+					n = 1 << 30
+				case err != nil:
+					return nil, err
+				default:
+					if n = bytes.Count(b, []byte("\n")); len(b) > 0 && b[len(b)-1] != '\n' {
+						n++
+					}
+				}
+				lines[file] = n
+			}
+			switch {
+			case n < 0:
+				problems = append(problems, PlanProblem{onScouts, name, fmt.Sprintf("%s: there is no such file on the default branch of %s", c, repo.FullName())})
+			case c.to > n:
+				problems = append(problems, PlanProblem{onScouts, name, fmt.Sprintf("%s: the file has %d lines on the default branch of %s", c, n, repo.FullName())})
+			}
+		}
+	}
+	return problems, nil
+}
+
+// write commits the documents; those of an earlier plan that are left out go.
+func (s *Service) write(ctx context.Context, at site, dir, title string, files map[string][]byte) (commit string, err error) {
+	by := codehost.Person{Name: s.CommitName, Email: s.CommitEmail}
+	o := codehost.WriteOptions{Branch: at.repo.DefaultBranch, Parent: at.commit, Files: map[string][]byte{}, Title: "File a plan: " + title, Author: by, Committer: by}
+	for name, text := range files {
+		o.Files[dir+"/"+name] = text
+	}
+	for name := range at.present {
+		if _, kept := files[name]; !kept && sliceFile.MatchString(name) {
+			o.Remove = append(o.Remove, dir+"/"+name)
+		}
+	}
+	host := hostRepo(at.repo)
+	if commit, err = s.Host.WriteFiles(ctx, host, o); err != nil || commit == at.commit {
+		return commit, err
+	}
+	if err := s.Wrote(ctx, host, o.Branch, at.commit, commit); err != nil {
+		// It is on the branch; the next sweep records it.
+		s.log().Error("documents of a plan were committed but not recorded", "repo", host.String(), "error", err)
+	}
+	return commit, nil
+}
+
+// retire cancels the plan that a corrected one takes the place of. Moved tells
+// that there is another by now, or that it is no longer as it was.
+func (s *Service) retire(tx *db.Tx, at site, repo task.Repo, dir string) (moved bool, err error) {
+	newest, ok, err := selectLast.Maybe(tx, tx.Account, repo.ID, dir)
+	if err != nil || ok != (at.newest != nil) {
+		return true, err
+	}
+	if !ok {
+		return false, nil
+	}
+	p, err := find(tx, newest.ID, true)
+	if err != nil {
+		return false, err
+	}
+	n, err := read(tx, p.ID)
+	if err != nil || p.ID != at.newest.ID || n.progress(&p).status != at.status {
+		return true, err
+	}
+	_, err = s.stop(tx, &p, n)
+	return false, err
+}
+
+// filing tells whether plan documents may be written into the repositories of
+// tx.Account.
+func filing(tx *db.Tx) (bool, error) {
+	on, ok, err := selectSwitch.Maybe(tx, tx.Account)
+	return on || !ok, err
+}

@@ -1,0 +1,339 @@
+package plan
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/builtin"
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+var (
+	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'org', 'self_hosted', 2, 0)`)
+	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
+		VALUES ($1, 'acme', 'acme', $2, 'builtin', 'main', FALSE, TRUE, 0)`)
+	getRepo    = db.Q[repoRow](`SELECT id, owner, name, enabled FROM repos WHERE owner = $1 AND name = $2`)
+	getByID    = db.Q[repoRow](`SELECT id, owner, name, enabled FROM repos WHERE id = $1`)
+	countAudit = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE object = $1 AND kind = $2`)
+	addReview  = db.S(`UPDATE tasks SET kind = 'review', pr_id = $2 WHERE id = $1`)
+	setPR      = db.S(`UPDATE tasks SET pr_id = $2 WHERE id = $1`)
+)
+
+type repoRow struct {
+	ID, Owner, Name string
+	Enabled         bool
+}
+
+func (r repoRow) repo() task.Repo {
+	return task.Repo{ID: r.ID, Owner: r.Owner, Name: r.Name, Enabled: r.Enabled, DefaultBranch: "main"}
+}
+
+func repoByID(tx *db.Tx, id string) (task.Repo, error) {
+	r, err := getByID.One(tx, id)
+	return r.repo(), err
+}
+
+// fixture is the plans of one account, with real tasks and a real code host.
+type fixture struct {
+	*Service
+	t       testing.TB
+	http    http.Handler
+	clock   atomic.Int64 // microseconds
+	seats   int64
+	reports map[string]string // by task
+	openPRs map[string]bool
+	host    *builtin.Host
+	root    string // of its repositories
+}
+
+// each runs a test on both databases.
+func each(t *testing.T, fn func(f *fixture)) {
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) { fn(newFixture(t, e)) })
+	}
+}
+
+func newFixture(t testing.TB, e db.Engine) *fixture {
+	f := &fixture{t: t, seats: 2, reports: map[string]string{}, openPRs: map[string]bool{}}
+	f.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
+	d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: func() time.Time { return time.UnixMicro(f.clock.Load()) }})
+	f.root = t.TempDir()
+	host, err := builtin.New(builtin.Config{Root: f.root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.host = host
+	tasks := &task.Service{DB: d, Hub: event.NewHub(nil), QueueCap: task.Uncapped, DefaultTemplate: "default",
+		RepoByName: func(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
+			r, ok, err := getRepo.Maybe(tx, owner, name)
+			return r.repo(), ok, err
+		},
+		RepoByID: repoByID,
+		Template: func(*db.Tx, string, string) (task.Need, bool, error) { return task.Need{Agent: "builtin"}, true, nil },
+		Seats:    func(*db.Tx, string) (int64, error) { return f.seats, nil },
+		StopRun:  func(*db.Tx, *task.Row, string) error { return nil },
+		PROpen:   func(_ *db.Tx, pr string) (bool, error) { return f.openPRs[pr], nil },
+	}
+	f.Service = &Service{DB: d, Tasks: tasks, Host: host, CommitName: "Yard", CommitEmail: "yard@example.com",
+		Surveyed: func(_ *db.Tx, id string) (Survey, bool, error) {
+			r, ok := f.reports[id]
+			return Survey{Report: r, Summary: "s"}, ok, nil
+		},
+		Wrote: func(context.Context, codehost.Repo, string, string, string) error { return nil },
+	}
+	tasks.Moved = append(tasks.Moved, f.TaskMoved)
+	f.write(func(tx *db.Tx) error {
+		if _, err := addAccount.Exec(tx, "acme"); err != nil {
+			return err
+		}
+		for _, r := range []string{"web", "api"} {
+			if _, err := addRepo.Exec(tx, "repo-"+r, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	f.http = op.Handler(op.Guard{
+		Authenticate: func(context.Context, *http.Request) (policy.Actor, error) {
+			return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: "acme", Scopes: policy.Scopes(policy.Vocabulary()...)}, nil
+		},
+		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
+	}, f.Ops())
+	return f
+}
+
+func (f *fixture) write(fn func(tx *db.Tx) error) {
+	f.t.Helper()
+	if err := f.DB.Write(db.WithAccount(context.Background(), "acme"), fn); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// change moves a task.
+func (f *fixture) change(id string, fn func(tx *db.Tx, t *task.Row) error) {
+	f.t.Helper()
+	f.clock.Add(1e6)
+	f.write(func(tx *db.Tx) error {
+		t, ok, err := task.Lock(tx, "acme", id)
+		if err != nil || !ok {
+			return fmt.Errorf("task %s: %v %w", id, ok, err)
+		}
+		return fn(tx, &t)
+	})
+}
+
+func (f *fixture) run(id string) {
+	f.t.Helper()
+	f.change(id, func(tx *db.Tx, t *task.Row) error {
+		if err := f.Tasks.MarkClaimed(tx, t, "run", "box"); err != nil {
+			return err
+		}
+		return f.Tasks.MarkRunning(tx, t)
+	})
+}
+
+// merge takes a task that can start to its end.
+func (f *fixture) merge(id string) {
+	f.t.Helper()
+	f.run(id)
+	f.change(id, f.Tasks.Complete)
+}
+
+func (f *fixture) fail(id string) {
+	f.t.Helper()
+	f.change(id, func(tx *db.Tx, t *task.Row) error { return f.Tasks.Fail(tx, t, task.RunTimeout, "By a test.") })
+}
+
+func (f *fixture) task(id string) (t task.Row) {
+	f.t.Helper()
+	f.write(func(tx *db.Tx) (err error) {
+		t, _, err = task.Get(tx, "acme", id)
+		return err
+	})
+	return t
+}
+
+func (f *fixture) audits(object, kind string) (n int64) {
+	f.t.Helper()
+	f.write(func(tx *db.Tx) (err error) {
+		n, err = countAudit.One(tx, object, kind)
+		return err
+	})
+	return n
+}
+
+// newTask makes a task that is in no plan.
+func (f *fixture) newTask(dependsOn ...string) (id string) {
+	f.t.Helper()
+	f.write(func(tx *db.Tx) error {
+		r, err := repoByID(tx, "repo-web")
+		if err != nil {
+			return err
+		}
+		t, err := f.Tasks.Create(tx, r, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "Another", Problem: "p", Template: "default", DependsOn: dependsOn})
+		id = t.ID
+		return err
+	})
+	return id
+}
+
+// commit makes a repository of the host with files, or changes them.
+func (f *fixture) commit(repo string, files map[string]string) {
+	f.t.Helper()
+	r := codehost.Repo{Owner: "acme", Name: repo}
+	ctx := context.Background()
+	head, err := f.host.Head(ctx, r, "main")
+	if err != nil {
+		f.seed(r)
+		if head, err = f.host.Head(ctx, r, "main"); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	content := map[string][]byte{}
+	for name, text := range files {
+		content[name] = []byte(text)
+	}
+	by := codehost.Person{Name: "Ann", Email: "ann@example.com"}
+	if _, err := f.host.WriteFiles(ctx, r, codehost.WriteOptions{Branch: "main", Parent: head, Files: content, Title: "t", Author: by, Committer: by}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// seed makes a repository with one empty commit.
+func (f *fixture) seed(r codehost.Repo) {
+	f.t.Helper()
+	if err := f.host.Create(context.Background(), r, codehost.CreateOptions{}); err != nil {
+		f.t.Fatal(err)
+	}
+	script := `tree=$(git mktree </dev/null) && git update-ref refs/heads/main $(git commit-tree -m first $tree)`
+	c := exec.Command("sh", "-c", script)
+	c.Env = append(os.Environ(), "GIT_DIR="+filepath.Join(f.root, r.Owner, r.Name+".git"),
+		"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com")
+	if out, err := c.CombinedOutput(); err != nil {
+		f.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+type object = map[string]any
+
+// call asks, and wants a status. It may be called from any goroutine.
+func (f *fixture) call(method, path string, body any, want int) object {
+	f.t.Helper()
+	var in bytes.Buffer
+	if body != nil {
+		if err := json.NewEncoder(&in).Encode(body); err != nil {
+			f.t.Error(err)
+		}
+	}
+	req := httptest.NewRequest(method, path, &in)
+	req.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	f.http.ServeHTTP(w, req)
+	out := object{}
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
+		f.t.Errorf("%s %s: %v in %s", method, path, err, w.Body)
+	}
+	if w.Code != want {
+		f.t.Errorf("%s %s: %d, want %d: %s", method, path, w.Code, want, w.Body)
+	}
+	return out
+}
+
+func (f *fixture) refused(method, path string, body any, status int, slug string) object {
+	f.t.Helper()
+	p := f.call(method, path, body, status)
+	if got, _ := p["type"].(string); !strings.HasSuffix(got, "/problems/"+slug) {
+		f.t.Errorf("%s %s: problem %v, want %s", method, path, p, slug)
+	}
+	return p
+}
+
+func (f *fixture) plan(id string) (p PlanDetail) {
+	f.t.Helper()
+	b, err := json.Marshal(f.call("GET", "/v1/plans/"+id, nil, 200))
+	if err == nil {
+		err = json.Unmarshal(b, &p)
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return p
+}
+
+// strings of a JSON array.
+func texts(v any) (out []string) {
+	list, _ := v.([]any)
+	for _, x := range list {
+		out = append(out, x.(string))
+	}
+	return out
+}
+
+// draw makes a plan of groups; up says what each needs, by place.
+func (f *fixture) draw(hold bool, up ...[]int) (planID string) {
+	f.t.Helper()
+	f.write(func(tx *db.Tx) error {
+		r, err := repoByID(tx, "repo-web")
+		if err != nil {
+			return err
+		}
+		d := Draft{Repo: r, Source: SourceTriage, Hold: hold}
+		for i, list := range up {
+			u := Unit{Slug: fmt.Sprintf("%02d-part", i), Repo: r, Title: fmt.Sprintf("Part %d", i), Problem: "p", DependsOn: map[string]string{}}
+			for _, j := range list {
+				kind := Code
+				if (i+j)%2 == 0 {
+					kind = OrderingOnly
+				}
+				u.DependsOn[fmt.Sprintf("%02d-part", j)] = kind
+			}
+			d.Units = append(d.Units, u)
+		}
+		planID, err = f.Author(tx, d)
+		return err
+	})
+	return planID
+}
+
+var addBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
+	VALUES ('box', 'acme', 'box', 'org', 'acme', 'enrolled', '', 'box', 0, 2, '[]', '[]', 'online', 0)`)
+
+// live brings a box online.
+func (f *fixture) live() {
+	f.t.Helper()
+	f.write(func(tx *db.Tx) error {
+		_, err := addBox.Exec(tx)
+		return err
+	})
+}
+
+// files lists a folder of acme/web.
+func (f *fixture) files(folder string) []string {
+	f.t.Helper()
+	_, files, err := f.host.ReadDir(context.Background(), codehost.Repo{Owner: "acme", Name: "web"}, "main", folder)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(files))
+}

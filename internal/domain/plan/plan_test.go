@@ -1,0 +1,349 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/fault"
+)
+
+// A plan goes from held to done by itself as its tasks merge.
+func TestAPlanFollowsItsTasks(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.draw(true, nil, []int{0}, []int{0, 1})
+		want := func(status, bucket string, merged, held int64, groups ...string) {
+			t.Helper()
+			p := f.plan(id)
+			var got []string
+			for _, g := range p.Groups {
+				got = append(got, g.Status)
+			}
+			if p.Status != status || p.Bucket != bucket || p.Merged != merged || p.HeldCount != held || p.Total != 3 || !slices.Equal(got, groups) {
+				f.t.Fatalf("the plan is %s (%s), %d of %d merged, %d held, %v; want %s (%s), %d merged, %d held, %v",
+					p.Status, p.Bucket, p.Merged, p.Total, p.HeldCount, got, status, bucket, merged, held, groups)
+			}
+		}
+		want(Held, BucketHeld, 0, 3, Held, Held, Held)
+		tasks := texts(f.call("POST", "/v1/plans/"+id+"/approve", nil, 200)["task_ids"])
+		want(Running, BucketActive, 0, 0, Ready, Waiting, Waiting)
+		f.run(tasks[0])
+		want(Running, BucketActive, 0, 0, Running, Waiting, Waiting)
+		f.change(tasks[0], func(tx *db.Tx, t *task.Row) error { return f.Tasks.Hold(tx, t, task.Blocked, "A key is missing.") })
+		want(Running, BucketStalled, 0, 1, Held, Waiting, Waiting)
+		f.change(tasks[0], f.Tasks.Release)
+		f.merge(tasks[0])
+		want(Running, BucketActive, 1, 0, Done, Ready, Waiting)
+		f.fail(tasks[1])
+		want(Failed, BucketStalled, 1, 0, Done, Failed, Failed)
+		f.change(tasks[1], func(tx *db.Tx, t *task.Row) error { return nil })
+		if p := f.plan(id); !p.LastActivityAt.After(p.CreatedAt) {
+			f.t.Error("nothing seems to have happened")
+		}
+		if n := f.audits(id, "plan.approved"); n != 1 {
+			f.t.Errorf("%d audit rows of one approval", n)
+		}
+	})
+}
+
+// Approvals that come at once mint once.
+func TestApprovedOnce(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.draw(true, nil, []int{0}, []int{1}, []int{0, 2})
+		answers := make([]object, 6)
+		var g sync.WaitGroup
+		for i := range answers {
+			g.Go(func() { answers[i] = f.call("POST", "/v1/plans/"+id+"/approve", nil, 200) })
+		}
+		g.Wait()
+		fresh := 0
+		for _, a := range answers {
+			if a["kind"] == "approved" {
+				fresh++
+			}
+			if got, want := texts(a["task_ids"]), texts(answers[0]["task_ids"]); len(got) != 4 || !slices.Equal(got, want) {
+				f.t.Errorf("answers name %v and %v", got, want)
+			}
+		}
+		if fresh != 1 {
+			f.t.Errorf("%d approvals minted", fresh)
+		}
+	})
+}
+
+// What a directory and revision are is one plan, whoever comes at once.
+func TestExecutedOnce(t *testing.T) {
+	each(t, func(f *fixture) {
+		f.commit("web", map[string]string{"p/overview.md": "# P", "p/01-a.md": "# A", "p/02-b.md": "---\ndepends_on: [01-a]\nrepo: acme/api\n---\n# B", "p/status.yml": "units: {01-a: done}"})
+		answers := make([]object, 6)
+		var g sync.WaitGroup
+		for i := range answers {
+			g.Go(func() { answers[i] = f.call("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "p"}, 202) })
+		}
+		g.Wait()
+		made := 0
+		for _, a := range answers {
+			if a["kind"] == "created" {
+				made++
+			}
+			if a["plan_id"] != answers[0]["plan_id"] {
+				f.t.Errorf("two plans: %v, %v", a, answers[0])
+			}
+		}
+		p := f.plan(answers[0]["plan_id"].(string))
+		if made != 1 || p.Total != 2 || p.Groups[0].Repo != "acme/api" || p.Groups[0].Status != Ready || p.Groups[1].Slug != "status" || p.Groups[1].Repo != "acme/web" {
+			f.t.Errorf("%d made: %+v", made, p)
+		}
+		second := f.call("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "p", "revision": 2}, 202)
+		if second["kind"] != "created" || second["plan_id"] == p.ID {
+			f.t.Errorf("a revision is a plan of its own: %v", second)
+		}
+		if newest := f.call("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "p"}, 202); newest["plan_id"] != second["plan_id"] {
+			f.t.Errorf("without a revision it is the newest: %v", newest)
+		}
+		for _, dir := range []string{"", ".", "/p", "p/", "./p", "p/..", "a//b", `p\q`, ".git", "p\n"} {
+			f.refused("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": dir}, 422, "plan-path")
+		}
+		f.seats = 0
+		f.refused("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "p", "revision": 3}, 403, "no-capacity")
+		f.seats, f.Tasks.QueueCap = 2, 1
+		if p := f.refused("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "p", "revision": 3}, 429, "queue-full"); p["retry_after"] == nil {
+			f.t.Errorf("not said when to come again: %v", p)
+		}
+	})
+}
+
+// A held plan is corrected by filing it again, by whoever knows what is there.
+func TestFiledAgain(t *testing.T) {
+	each(t, func(f *fixture) {
+		f.commit("web", map[string]string{"README": "a\nb\n"})
+		body := func(more object) object {
+			b := object{"repo": "acme/web", "slug": "x", "dry_run": true, "documents": object{"overview.md": "# X", "01-a.md": "# A", "02-b.md": "# B"}}
+			for k, v := range more {
+				b[k] = v
+			}
+			return b
+		}
+		first := f.call("POST", "/v1/plans/file", body(nil), 202)["plan_id"]
+		other := object{"overview.md": "# X", "01-a.md": "# A, better"}
+		if p := f.refused("POST", "/v1/plans/file", body(object{"documents": other}), 422, "plan-stale"); p["plan_id"] != first {
+			f.t.Errorf("it is not said which plan is there: %v", p)
+		}
+		second := f.call("POST", "/v1/plans/file", body(object{"documents": other, "replaces": first}), 202)
+		if second["kind"] != "created" || second["revision"] != 2.0 {
+			f.t.Errorf("%v", second)
+		}
+		if p := f.plan(first.(string)); p.Status != Cancelled {
+			f.t.Errorf("the plan that was replaced is %s", p.Status)
+		}
+		f.refused("POST", "/v1/plans/file", body(object{"documents": object{"overview.md": "# X", "01-c.md": "# C"}, "replaces": first}), 422, "plan-stale")
+		if files := f.files("plans/x"); !slices.Equal(files, []string{"01-a.md", "overview.md", "status.yml"}) {
+			f.t.Errorf("the directory holds %v", files)
+		}
+		// Somebody else changes the documents meanwhile.
+		f.commit("web", map[string]string{"plans/x/01-a.md": "# A, by hand"})
+		f.refused("POST", "/v1/plans/file", body(object{"documents": object{"overview.md": "# X", "01-c.md": "# C"}, "replaces": second["plan_id"]}), 422, "plan-stale")
+		// A plan that says it is done stays so.
+		f.commit("web", map[string]string{"plans/y/overview.md": "# Y", "plans/y/01-a.md": "# A", "plans/y/status.yml": "status: done"})
+		f.refused("POST", "/v1/plans/file", body(object{"slug": "y"}), 422, "plan-closed")
+		f.refused("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "plans/y"}, 422, "plan-invalid")
+		// Twins are one plan.
+		answers := make([]object, 4)
+		var g sync.WaitGroup
+		for i := range answers {
+			g.Go(func() { answers[i] = f.call("POST", "/v1/plans/file", body(object{"slug": "twins"}), 202) })
+		}
+		g.Wait()
+		for _, a := range answers {
+			if a["plan_id"] != answers[0]["plan_id"] {
+				f.t.Errorf("twins are %v and %v", a, answers[0])
+			}
+		}
+		// Where a file is in the way, and where there is no commit.
+		f.commit("web", map[string]string{"plans/file": "x"})
+		f.refused("POST", "/v1/plans/file", body(object{"slug": "file"}), 422, "plan-invalid")
+	})
+}
+
+// What is cancelled stops; what looks after an open pull request goes on.
+func TestCancelled(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.draw(false, nil, []int{0}, []int{1})
+		var tasks []string
+		for _, g := range f.plan(id).Groups {
+			tasks = append(tasks, g.Tasks[0].ID)
+		}
+		outside := f.newTask(tasks[2])
+		f.merge(tasks[0])
+		f.run(tasks[1])
+		review, closed := f.newTask(), f.newTask()
+		f.openPRs["pr"] = true
+		f.write(func(tx *db.Tx) error {
+			for task, pr := range map[string]string{review: "pr", closed: "gone"} {
+				if _, err := addReview.Exec(tx, task, pr); err != nil {
+					return err
+				}
+			}
+			_, err := setPR.Exec(tx, tasks[1], "pr")
+			if err == nil {
+				_, err = setPR.Exec(tx, tasks[0], "gone")
+			}
+			return err
+		})
+		a := f.call("POST", "/v1/plans/"+id+"/cancel", nil, 200)
+		stopped := texts(a["stopped"])
+		slices.Sort(stopped)
+		want := []string{tasks[1], tasks[2], closed}
+		slices.Sort(want)
+		if !slices.Equal(stopped, want) || !slices.Equal(texts(a["already_finished"]), tasks[:1]) || !slices.Equal(texts(a["reviews_not_stopped"]), []string{review}) {
+			f.t.Errorf("%v", a)
+		}
+		for i, want := range []task.Status{task.Completed, task.Cancelled, task.Cancelled} {
+			if got := f.task(tasks[i]).Status; got != want {
+				f.t.Errorf("task %d is %s, want %s", i, got, want)
+			}
+		}
+		if got := f.task(outside); got.Status != task.Failed {
+			f.t.Errorf("what waits for a cancelled task is %s", got.Status)
+		}
+		if p := f.plan(id); p.Status != Cancelled || p.Bucket != BucketCancelled || p.Groups[0].Status != Done || p.Groups[2].Status != Stopped {
+			f.t.Errorf("%+v", p)
+		}
+		f.refused("POST", "/v1/plans/"+id+"/approve", nil, 409, "plan-stopped")
+		done := f.draw(false, nil)
+		f.merge(f.plan(done).Groups[0].Tasks[0].ID)
+		if a := f.call("POST", "/v1/plans/"+done+"/cancel", nil, 200); a["status"] != Done {
+			f.t.Errorf("a plan that is done: %v", a)
+		}
+	})
+}
+
+// A scout's report becomes the plan, or says why it cannot.
+func TestDrafted(t *testing.T) {
+	const good = "It can be done.\n\n```plan overview.md\n# All of it\n```\n~~~plan 01-a.md\n# First\n```\ncode\n```\n~~~\n```plan 02-b.md\n---\ndepends_on: [01-a]\n---\n# Second\n```\n"
+	each(t, func(f *fixture) {
+		f.live()
+		begin := func(hold bool) (plan, scout string) {
+			body := object{"repo": "acme/web", "ask": "Do it.\nAll of it."}
+			if hold {
+				body["require_approval"] = true
+			}
+			a := f.call("POST", "/v1/plans", body, 202)
+			if a["queue_position"] == nil || a["run_id"] != nil || a["queue_depth_cap"] != float64(task.Uncapped) {
+				f.t.Errorf("%v", a)
+			}
+			return a["plan_id"].(string), a["task_id"].(string)
+		}
+		plan, scout := begin(true)
+		if p := f.plan(plan); p.Status != Drafting || p.Bucket != BucketActive || p.Title != "Do it." || f.task(scout).Kind != task.KindScout {
+			f.t.Errorf("%+v", p)
+		}
+		f.refused("POST", "/v1/plans/"+plan+"/approve", nil, 409, "plan-drafting")
+		f.reports[scout] = good
+		f.merge(scout)
+		p := f.plan(plan)
+		if p.Status != Held || p.Title != "First" || len(p.Groups) != 2 || p.Groups[1].Upstream[0].GroupID != p.Groups[0].ID || p.Note != nil {
+			f.t.Errorf("%+v", p)
+		}
+		f.call("POST", "/v1/plans/"+plan+"/approve", nil, 200)
+		if !strings.Contains(f.task(f.plan(plan).Groups[0].Tasks[0].ID).Problem, "# First\n```\ncode\n```") {
+			f.t.Error("a document lost its own fence")
+		}
+
+		plan, scout = begin(false)
+		f.reports[scout] = good
+		f.merge(scout)
+		if p := f.plan(plan); p.Status != Running || p.Groups[0].Status != Ready || p.Groups[1].Status != Waiting {
+			f.t.Errorf("%+v", p)
+		}
+
+		plan, scout = begin(false)
+		f.reports[scout] = "```plan overview.md\n# All of it\n```\n```plan 01-a.md\n---\nrepo: rival/web\n---\n# First\n```\n"
+		f.merge(scout)
+		if p := f.plan(plan); p.Status != Failed || p.Note == nil || !strings.Contains(*p.Note, "no repository rival/web") {
+			f.t.Errorf("%+v", p)
+		}
+
+		plan, scout = begin(false)
+		f.fail(scout)
+		if p := f.plan(plan); p.Status != Failed || p.Bucket != BucketStalled {
+			f.t.Errorf("%+v", p)
+		}
+		f.reports[scout] = good
+		f.seats = 0
+		f.change(scout, func(tx *db.Tx, t *task.Row) error { // as a redispatch does
+			t.FailureKind = ptr(task.DependencyFailed)
+			_, err := f.Tasks.Relink(tx, t, nil, nil)
+			return err
+		})
+		if p := f.plan(plan); p.Status != Drafting || p.Note != nil {
+			f.t.Errorf("%+v", p)
+		}
+		f.merge(scout)
+		if p := f.plan(plan); p.Status != Held || p.Note == nil || !strings.Contains(*p.Note, "no AI developers") {
+			f.t.Errorf("what was refused holds the plan: %+v", p)
+		}
+	})
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// Several repositories are surveyed at once; what their scouts say is merged.
+func TestFanOut(t *testing.T) {
+	each(t, func(f *fixture) {
+		f.live()
+		a := f.call("POST", "/v1/plans", object{"repos": []string{"acme/web", "acme/api"}, "ask": "Who greets?", "return_context": true}, 202)
+		scouts := texts(a["task_ids"])
+		f.reports[scouts[0]] = "Two do.\n\n- Greeting is done by hand (`src/hello.go:3`, src/hello.go:5-9).\n- See http://x.org:80/y\n- README:1 says who."
+		f.reports[scouts[1]] = "One does.\n\n* greeting is done by hand: api.go:7"
+		f.merge(scouts[0])
+		path := "/v1/plans/fanouts/" + a["fanout_id"].(string)
+		if c := f.call("GET", path, nil, 200); c["status"] != "running" || !slices.Equal(texts(c["still_surveying"]), []string{"acme/api"}) || len(c["claims"].([]any)) != 2 {
+			f.t.Errorf("%v", c)
+		}
+		f.merge(scouts[1])
+		c := f.call("GET", path, nil, 200)
+		claims := c["claims"].([]any)
+		first := claims[0].(object)
+		if c["status"] != "done" || len(claims) != 2 || first["text"] != "Greeting is done by hand." || !slices.Equal(texts(first["repos"]), []string{"acme/web", "acme/api"}) ||
+			!slices.Equal(texts(first["citations"]), []string{"acme/web:src/hello.go:3", "acme/web:src/hello.go:5-9", "acme/api:api.go:7"}) {
+			f.t.Errorf("%v", c)
+		}
+		asked := 0
+		body := object{"repos": []string{"acme/web", "acme/api"}, "ask": "Greet."}
+		f.refused("POST", "/v1/plans", body, 503, "no-triage")
+		f.FileAsk = func(_ *db.Tx, filing Filing) (string, error) {
+			asked++
+			return "the-ask", nil
+		}
+		if a := f.call("POST", "/v1/plans", body, 202); a["raw_task_id"] != "the-ask" || a["task_id"] != nil || asked != 1 {
+			f.t.Errorf("%v", a)
+		}
+		body["require_approval"] = false
+		if p := f.call("POST", "/v1/plans", body, 400); p["errors"].(object)["require_approval"] == nil {
+			f.t.Errorf("%v", p)
+		}
+		f.seats = 0
+		f.refused("POST", "/v1/plans", object{"repo": "acme/web", "ask": "Greet."}, 403, "no-capacity")
+	})
+}
+
+func TestAuthorRefuses(t *testing.T) {
+	f := newFixture(t, db.SQLite)
+	for what, units := range map[string][]Unit{
+		"none": nil, "what comes later": {{Slug: "a", DependsOn: map[string]string{"b": Code}}, {Slug: "b"}},
+		"itself": {{Slug: "a", DependsOn: map[string]string{"a": Code}}}, "twice": {{Slug: "a"}, {Slug: "a"}},
+		"an edge of no kind": {{Slug: "a"}, {Slug: "b", DependsOn: map[string]string{"a": "x"}}},
+	} {
+		err := f.DB.Write(t.Context(), func(tx *db.Tx) error {
+			_, err := f.Author(tx, Draft{Units: units})
+			return err
+		})
+		if !fault.IsKind(err, fault.Invalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

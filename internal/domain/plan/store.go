@@ -1,0 +1,221 @@
+package plan
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+const planColumns = `id, account_id, repo_id, title, overview, source, dir, revision, digest, commit_sha, hold, scout_task_id, ask_id, note,
+	approved_tasks, approved_at, cancelled_at, failed_at, created_by, created_at`
+
+type row struct {
+	ID            string
+	AccountID     string
+	RepoID        string
+	Title         string
+	Overview      string
+	Source        string
+	Dir           *string
+	Revision      int64
+	Digest        string
+	CommitSHA     *string `db:"commit_sha"`
+	Hold          bool
+	ScoutTaskID   *string
+	AskID         *string
+	Note          *string
+	ApprovedTasks *db.JSON[[]string]
+	ApprovedAt    *time.Time
+	CancelledAt   *time.Time
+	FailedAt      *time.Time
+	CreatedBy     string
+	CreatedAt     time.Time
+}
+
+type groupRow struct {
+	ID       string
+	RepoID   string
+	Place    int64
+	Slug     string
+	Title    string
+	Problem  string
+	Files    db.JSON[[]string]
+	Template string
+	Closed   string
+}
+
+type edgeRow struct {
+	GroupID    string
+	UpstreamID string
+	Kind       string
+}
+
+type progressRow struct {
+	PlanID         string
+	RepoID         string
+	Status         string
+	Bucket         string
+	Merged         int64
+	Total          int64
+	HeldCount      int64
+	LastActivityAt time.Time
+}
+
+type listRow struct {
+	ID             string
+	RepoID         string
+	Title          string
+	Status         string
+	Bucket         string
+	Source         string
+	Dir            *string
+	Revision       int64
+	Merged         int64
+	Total          int64
+	HeldCount      int64
+	AskID          *string
+	Note           *string
+	CreatedBy      string
+	CreatedAt      time.Time
+	LastActivityAt time.Time
+}
+
+type (
+	bucketCount struct {
+		Bucket string
+		N      int64
+	}
+	planRepo struct{ PlanID, Repo string }
+	pullRow  struct {
+		ID     string
+		Number int64
+		Title  string
+		URL    string `db:"url"`
+		State  string
+	}
+	fanoutRow struct {
+		ID        string
+		Ask       string
+		CreatedBy string
+		CreatedAt time.Time
+	}
+)
+
+var (
+	insertPlan = db.S(`INSERT INTO plans (` + planColumns + `)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) ON CONFLICT DO NOTHING`)
+	selectPlan  = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND id = $2`)
+	selectByDir = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND repo_id = $2 AND dir = $3 AND revision = $4`)
+	selectLast  = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND repo_id = $2 AND dir = $3 ORDER BY revision DESC LIMIT 1`)
+
+	approvePlan = db.S(`UPDATE plans SET approved_at = $3, approved_tasks = $4 WHERE account_id = $1 AND id = $2`)
+	cancelPlan  = db.S(`UPDATE plans SET cancelled_at = $3 WHERE account_id = $1 AND id = $2`)
+	draftPlan   = db.S(`UPDATE plans SET title = $3, overview = $4, failed_at = $5, note = $6 WHERE account_id = $1 AND id = $2`)
+
+	insertGroup = db.S(`INSERT INTO plan_groups (id, account_id, plan_id, repo_id, place, slug, title, problem, files, template, closed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '')`)
+	selectGroups = db.Q[groupRow](`SELECT id, repo_id, place, slug, title, problem, files, template, closed FROM plan_groups
+		WHERE account_id = $1 AND plan_id = $2 ORDER BY place, id`)
+	closeGroup = db.S(`UPDATE plan_groups SET closed = $3 WHERE account_id = $1 AND id = $2`)
+
+	insertEdge = db.S(`INSERT INTO plan_edges (group_id, upstream_id, plan_id, kind) VALUES ($1, $2, $3, $4)`)
+	deleteEdge = db.S(`DELETE FROM plan_edges WHERE plan_id = $1 AND group_id = $2 AND upstream_id = $3`)
+	// selectEdges needs no account: the plan was found in one.
+	selectEdges = db.Q[edgeRow](`SELECT group_id, upstream_id, kind FROM plan_edges WHERE plan_id = $1 ORDER BY group_id, upstream_id`)
+
+	insertProgress = db.S(`INSERT INTO plan_progress (plan_id, account_id, repo_id, status, bucket, last_activity_at) VALUES ($1, $2, $3, $4, $5, $6)`)
+	selectProgress = db.Q[progressRow](`SELECT plan_id, repo_id, status, bucket, merged, total, held_count, last_activity_at FROM plan_progress
+		WHERE account_id = $1 AND plan_id = $2`)
+	updateProgress = db.S(`UPDATE plan_progress SET status = $3, bucket = $4, merged = $5, total = $6, held_count = $7, last_activity_at = $8
+		WHERE account_id = $1 AND plan_id = $2`)
+
+	selectRepos = db.Q[string](`SELECT DISTINCT r.owner || '/' || r.name AS repo FROM plan_progress p JOIN repos r ON r.id = p.repo_id
+		WHERE p.account_id = $1 ORDER BY repo`)
+
+	// selectChildren are the tasks that look after the pull requests of a
+	// plan's tasks.
+	selectChildren = db.Q[string](`SELECT c.id FROM tasks t JOIN tasks c ON c.pr_id = t.pr_id
+		WHERE t.account_id = $1 AND c.account_id = $1 AND t.plan_id = $2 AND c.plan_id IS NULL AND c.kind IN ('review', 'babysit') ORDER BY c.id`)
+
+	insertFanout = db.S(`INSERT INTO plan_fanouts (id, account_id, ask, created_by, created_at) VALUES ($1, $2, $3, $4, $5)`)
+	insertScout  = db.S(`INSERT INTO plan_fanout_tasks (fanout_id, place, task_id) VALUES ($1, $2, $3)`)
+	selectFanout = db.Q[fanoutRow](`SELECT id, ask, created_by, created_at FROM plan_fanouts WHERE account_id = $1 AND id = $2`)
+	selectScouts = db.Q[string](`SELECT task_id FROM plan_fanout_tasks WHERE fanout_id = $1 ORDER BY place`)
+
+	selectSwitch = db.Q[bool](`SELECT enabled FROM plan_file_switches WHERE account_id = $1`)
+	setSwitch    = db.S(`INSERT INTO plan_file_switches (account_id, enabled) VALUES ($1, $2)
+		ON CONFLICT (account_id) DO UPDATE SET enabled = excluded.enabled`)
+)
+
+// insert stores a plan; false if there is one of its directory and revision.
+func insert(tx *db.Tx, p *row) (bool, error) {
+	n, err := insertPlan.Exec(tx, p.ID, p.AccountID, p.RepoID, p.Title, p.Overview, p.Source, p.Dir, p.Revision, p.Digest, p.CommitSHA, p.Hold,
+		p.ScoutTaskID, p.AskID, p.Note, p.ApprovedTasks, p.ApprovedAt, p.CancelledAt, p.FailedAt, p.CreatedBy, p.CreatedAt)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	_, err = insertProgress.Exec(tx, p.ID, p.AccountID, p.RepoID, Held, BucketHeld, tx.Now)
+	return true, err
+}
+
+// narrow adds the filters of a list, all but the bucket.
+func (in *listIn) narrow(b *db.Builder, repoID string) {
+	if repoID != "" {
+		b.And("g.repo_id = ", repoID)
+	}
+	if in.Q != "" {
+		b.Contains("p.title", in.Q)
+	}
+}
+
+func countBuckets(tx *db.Tx, in *listIn, repoID string) ([]bucketCount, error) {
+	b := db.Build(`SELECT g.bucket, COUNT(*) AS n FROM plan_progress g JOIN plans p ON p.id = g.plan_id WHERE g.account_id = `, tx.Account)
+	in.narrow(b, repoID)
+	return db.Select[bucketCount](tx, b.SQL(" GROUP BY g.bucket"))
+}
+
+const listed = `p.id, p.repo_id, p.title, g.status, g.bucket, p.source, p.dir, p.revision, g.merged, g.total, g.held_count, p.ask_id, p.note,
+	p.created_by, p.created_at, g.last_activity_at FROM plan_progress g JOIN plans p ON p.id = g.plan_id`
+
+// Rows are the plans of tx.Account with the ids, or, for nil, those that moved
+// last, up to limit, as the list shows them.
+func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Plan, error) {
+	b := db.Build(`SELECT `+listed+` WHERE g.account_id = `, tx.Account)
+	if ids != nil {
+		b.In("g.plan_id", ids)
+	}
+	rows, err := db.Select[listRow](tx, b.SQL(" ORDER BY g.last_activity_at DESC, g.plan_id DESC LIMIT ", limit))
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return s.view(tx, rows)
+}
+
+func list(tx *db.Tx, in *listIn, repoID string) ([]listRow, error) {
+	b := db.Build(`SELECT `+listed+` WHERE g.account_id = `, tx.Account)
+	in.narrow(b, repoID)
+	if in.Bucket != "" {
+		b.And("g.bucket = ", in.Bucket)
+	}
+	return db.Select[listRow](tx, b.SQL(" ORDER BY g.last_activity_at DESC, g.plan_id DESC LIMIT ", in.PerPage).SQL(" OFFSET ", (in.Page-1)*in.PerPage))
+}
+
+// reposOf lists the repositories that plans work in, by plan.
+func reposOf(tx *db.Tx, planIDs []string) (map[string][]string, error) {
+	rows, err := db.Select[planRepo](tx, db.Build(`SELECT DISTINCT g.plan_id, r.owner || '/' || r.name AS repo FROM plan_groups g
+		JOIN repos r ON r.id = g.repo_id WHERE g.account_id = `, tx.Account).In("g.plan_id", planIDs).SQL(" ORDER BY repo"))
+	out := map[string][]string{}
+	for _, r := range rows {
+		out[r.PlanID] = append(out[r.PlanID], r.Repo)
+	}
+	return out, err
+}
+
+func pulls(tx *db.Tx, ids []string) (map[string]pullRow, error) {
+	rows, err := db.Select[pullRow](tx, db.Build(`SELECT id, number, title, url, state FROM pulls WHERE account_id = `, tx.Account).In("id", ids))
+	out := map[string]pullRow{}
+	for _, r := range rows {
+		out[r.ID] = r
+	}
+	return out, err
+}

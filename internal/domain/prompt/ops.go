@@ -1,0 +1,276 @@
+package prompt
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+const (
+	group         = "Templates and prompt variables"
+	groupPersonal = "Personal settings"
+)
+
+// Ops are the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	read, write := policy.Require(policy.ReadRunners), policy.Require(policy.WriteRunners)
+	mine := policy.Require(policy.SelfPrompt).OfUser()
+	return []op.Op{
+		op.New(op.Row{ID: "self.system_prompt_get", Method: "GET", Path: "/v1/me/system-prompt", Group: groupPersonal, Rule: mine,
+			Summary: "The caller's own system prompt, which the runs of tasks they file get"}, s.mine),
+		op.New(op.Row{ID: "self.system_prompt_set", Method: "PUT", Path: "/v1/me/system-prompt", Group: groupPersonal, Rule: mine,
+			Summary: "Set the caller's own system prompt"}, s.setMine),
+		op.New(op.Row{ID: "self.system_prompt_clear", Method: "DELETE", Path: "/v1/me/system-prompt", Group: groupPersonal, Rule: mine,
+			Summary: "Clear the caller's own system prompt; again is no error"}, s.clearMine),
+		op.New(op.Row{ID: "config.list", Method: "GET", Path: "/v1/prompt-vars", Group: group, Rule: read, Paging: &op.Paging{Default: 25, Max: 100},
+			Summary: "The prompt variables of the account, by scope, ref and key"}, s.list),
+		op.New(op.Row{ID: "config.get", Method: "GET", Path: "/v1/prompt-vars/{scope}/{key}", Group: group, Rule: read,
+			Summary: "One prompt variable"}, s.get),
+		op.New(op.Row{ID: "config.set", Method: "PUT", Path: "/v1/prompt-vars/{scope}/{key}", Group: group, Rule: write,
+			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}, {Status: 422, Slug: "too-many-variables"}},
+			Summary: "Set a prompt variable; what looks like a secret is refused"}, s.set),
+		op.New(op.Row{ID: "config.delete", Method: "DELETE", Path: "/v1/prompt-vars/{scope}/{key}", Group: group, Rule: write,
+			Summary: "Delete a prompt variable; again is no error"}, s.delete),
+		op.New(op.Row{ID: "system_prompt.get", Method: "GET", Path: "/v1/system-prompts/{scope}", Group: group, Rule: read,
+			Summary: "The system prompt of the account, of a repository or of a template"}, s.prompt),
+		op.New(op.Row{ID: "system_prompt.set", Method: "PUT", Path: "/v1/system-prompts/{scope}", Group: group, Rule: write, Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
+			Summary: "Set a system prompt; an empty one clears it"}, s.setPrompt),
+	}
+}
+
+type listIn struct {
+	op.PageIn
+	Scope string `json:"scope,omitempty" enum:"account,repo,template"`
+	Ref   string `json:"ref,omitempty" maxLength:"100" doc:"id of a repository or name of a template"`
+}
+
+func (s *Service) list(ctx context.Context, in listIn) (out op.Page[PromptVariable], err error) {
+	after := in.After()
+	if len(after) == 0 {
+		after = []string{"", "", ""}
+	}
+	if len(after) != 3 {
+		return out, fault.Field("cursor", "is not a cursor of this collection")
+	}
+	var rows []varRow
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		rows, err = listVars.All(tx, tx.Account, in.Scope, in.Ref, after[0], after[1], after[2], in.Size())
+		return err
+	})
+	page := op.NewPage(in.PageIn, rows, func(r varRow) []string { return []string{r.Scope, r.Ref, r.Key} })
+	out = op.Page[PromptVariable]{Data: make([]PromptVariable, len(page.Data)), NextCursor: page.NextCursor}
+	for i, r := range page.Data {
+		out.Data[i] = r.wire()
+	}
+	return out, err
+}
+
+type varIn struct {
+	Scope string `json:"scope" enum:"account,repo,template"`
+	Key   string `json:"key" pattern:"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$"`
+	Ref   string `json:"ref,omitempty" maxLength:"100" doc:"id of the repository or name of the template; the account takes none"`
+}
+
+func (s *Service) get(ctx context.Context, in varIn) (out PromptVariable, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		if err := s.place(tx, in.Scope, in.Ref); err != nil {
+			return err
+		}
+		r, ok, err := oneVar.Maybe(tx, tx.Account, in.Scope, in.Ref, in.Key)
+		if err == nil && !ok {
+			err = fault.Missing("prompt variable")
+		}
+		out = r.wire()
+		return err
+	})
+	return out, err
+}
+
+type setVarIn struct {
+	varIn
+	Value string `json:"value" maxLength:"4000" doc:"plain text that everybody in the account and every agent may read"`
+}
+
+func (s *Service) set(ctx context.Context, in setVarIn) (out PromptVariable, err error) {
+	if err := plain("value", in.Value); err != nil {
+		return out, err
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := s.place(tx, in.Scope, in.Ref); err != nil {
+			return err
+		}
+		if _, err := putVar.Exec(tx, tx.Account, in.Scope, in.Ref, in.Key, in.Value, tx.Now); err != nil {
+			return err
+		}
+		if n, err := countVars.One(tx, tx.Account); err != nil {
+			return err
+		} else if n > maxVars {
+			return fault.Newf(fault.Unprocessable, "too-many-variables", "An account may have %d prompt variables.", maxVars)
+		}
+		r, err := oneVar.One(tx, tx.Account, in.Scope, in.Ref, in.Key)
+		if err != nil {
+			return err
+		}
+		out = r.wire()
+		return event.Record(tx, event.Change{Kind: "config.set", Object: in.Key, RepoID: repoOf(in.Scope, in.Ref), Data: map[string]any{"scope": in.Scope, "ref": out.Ref}})
+	})
+	return out, err
+}
+
+// repoOf is the repository that a ref names, if it names one.
+func repoOf(scope, ref string) string {
+	if scope == Repo {
+		return ref
+	}
+	return ""
+}
+
+// DeletedVariable is the answer of config.delete.
+type DeletedVariable struct {
+	Key     string `json:"key"`
+	Deleted bool   `json:"deleted" doc:"false: there was none"`
+}
+
+func (s *Service) delete(ctx context.Context, in varIn) (out DeletedVariable, err error) {
+	if in.Scope == Account && in.Ref != "" {
+		return out, fault.Field("ref", "is for repo and template only")
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := dropVar.Exec(tx, tx.Account, in.Scope, in.Ref, in.Key)
+		out = DeletedVariable{in.Key, n > 0}
+		if err != nil || n == 0 {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "config.deleted", Object: in.Key, RepoID: repoOf(in.Scope, in.Ref), Data: map[string]any{"scope": in.Scope, "ref": in.Ref}})
+	})
+	return out, err
+}
+
+type promptIn struct {
+	Scope string `json:"scope" enum:"account,repo,template"`
+	Ref   string `json:"ref,omitempty" maxLength:"100" doc:"id of the repository or name of the template; the account takes none"`
+}
+
+// read is the prompt at a place.
+func (s *Service) read(tx *db.Tx, in promptIn) (SystemPrompt, error) {
+	out := SystemPrompt{Scope: in.Scope}
+	if in.Ref != "" {
+		out.Ref = &in.Ref
+	}
+	r, ok, err := onePrompt.Maybe(tx, tx.Account, in.Scope, in.Ref)
+	if ok {
+		at := r.UpdatedAt.Truncate(time.Millisecond)
+		out.Prompt, out.UpdatedAt, out.UpdatedBy = &r.Prompt, &at, &r.UpdatedBy
+	}
+	return out, err
+}
+
+func (s *Service) prompt(ctx context.Context, in promptIn) (out SystemPrompt, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		if err := s.place(tx, in.Scope, in.Ref); err != nil {
+			return err
+		}
+		out, err = s.read(tx, in)
+		return err
+	})
+	return out, err
+}
+
+type setPromptIn struct {
+	promptIn
+	Prompt string `json:"prompt" maxLength:"8000" doc:"{{name}} is a prompt variable"`
+}
+
+func (s *Service) setPrompt(ctx context.Context, in setPromptIn) (out SystemPrompt, err error) {
+	text := strings.TrimSpace(in.Prompt)
+	if err := plain("prompt", text); err != nil {
+		return out, err
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := s.place(tx, in.Scope, in.Ref); err != nil {
+			return err
+		}
+		if text == "" {
+			_, err = dropPrompt.Exec(tx, tx.Account, in.Scope, in.Ref)
+		} else {
+			_, err = putPrompt.Exec(tx, tx.Account, in.Scope, in.Ref, text, tx.Now, policy.From(ctx).Label())
+		}
+		if err != nil {
+			return err
+		}
+		if out, err = s.read(tx, in.promptIn); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "system_prompt.set", Object: in.Scope, RepoID: repoOf(in.Scope, in.Ref),
+			Data: map[string]any{"ref": out.Ref, "characters": len([]rune(text))}})
+	})
+	return out, err
+}
+
+// own is the prompt of a person.
+func own(tx *db.Tx, userID string) (SystemPrompt, error) {
+	out := SystemPrompt{Scope: "user"}
+	r, ok, err := personal.Maybe(tx, userID)
+	if ok {
+		at := r.UpdatedAt.Truncate(time.Millisecond)
+		out.Prompt, out.UpdatedAt = &r.Prompt, &at
+	}
+	return out, err
+}
+
+func (s *Service) mine(ctx context.Context, _ op.None) (out SystemPrompt, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		out, err = own(tx, policy.From(ctx).UserID)
+		return err
+	})
+	return out, err
+}
+
+type setMineIn struct {
+	Prompt string `json:"prompt" minLength:"1" maxLength:"8000"`
+}
+
+func (s *Service) setMine(ctx context.Context, in setMineIn) (out SystemPrompt, err error) {
+	text := strings.TrimSpace(in.Prompt)
+	if text == "" {
+		return out, fault.Field("prompt", "must not be empty; clear it instead")
+	}
+	if err := plain("prompt", text); err != nil {
+		return out, err
+	}
+	user := policy.From(ctx).UserID
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if _, err := putPersonal.Exec(tx, user, text, tx.Now); err != nil {
+			return err
+		}
+		if out, err = own(tx, user); err != nil {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "self.system_prompt_set", Object: user, Data: map[string]any{"characters": len([]rune(text))}})
+	})
+	return out, err
+}
+
+// ClearedPrompt is the answer of self.system_prompt_clear.
+type ClearedPrompt struct {
+	Cleared bool `json:"cleared" doc:"false: there was none"`
+}
+
+func (s *Service) clearMine(ctx context.Context, _ op.None) (out ClearedPrompt, err error) {
+	user := policy.From(ctx).UserID
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := dropPersonal.Exec(tx, user)
+		out = ClearedPrompt{n > 0}
+		if err != nil || n == 0 {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "self.system_prompt_cleared", Object: user})
+	})
+	return out, err
+}

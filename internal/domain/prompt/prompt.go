@@ -1,0 +1,155 @@
+// Package prompt is what people put into the briefs of runs: system prompts,
+// and the variables in them. There is a prompt of the platform (from the
+// configuration), of the account, of the repository, of the template and of the
+// person who filed the task; a run gets all there are, in this order, the
+// widest first, so that what comes later is nearer to the work.
+//
+// {{name}} in a prompt is the variable of that name: the template's if it has
+// one, else the repository's, else the account's. What has no value stays as it
+// is written. Values are put in once: they hold no variables themselves.
+//
+// Everybody in the account, and every agent, can read all of it. So what looks
+// like a secret is refused.
+package prompt
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/leak"
+)
+
+// Scopes of a variable and of a prompt.
+const (
+	Account  = "account"
+	Repo     = "repo"
+	Template = "template"
+)
+
+// Limits, in characters.
+const (
+	maxPrompt = 8000
+	maxValue  = 4000
+	maxVars   = 500
+)
+
+// PromptVariable is a value that prompts name. It is plain text.
+type PromptVariable struct {
+	Scope     string    `json:"scope" doc:"account, repo or template"`
+	Ref       *string   `json:"ref" doc:"id of the repository or name of the template; null for the account"`
+	Key       string    `json:"key"`
+	Value     string    `json:"value"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// SystemPrompt is what every brief in its scope says.
+type SystemPrompt struct {
+	Scope     string     `json:"scope" doc:"account, repo, template or user"`
+	Ref       *string    `json:"ref" doc:"id of the repository or name of the template"`
+	Prompt    *string    `json:"prompt" doc:"null: none is set"`
+	UpdatedAt *time.Time `json:"updated_at"`
+	UpdatedBy *string    `json:"updated_by,omitempty"`
+}
+
+// Service answers for prompts and their variables. The function fields are
+// wired by the program.
+type Service struct {
+	DB *db.DB
+	// Platform is the prompt of the whole installation, empty for none.
+	Platform string
+	// HasRepo and HasTemplate tell whether tx.Account has what a ref names.
+	HasRepo     func(tx *db.Tx, id string) (bool, error)
+	HasTemplate func(tx *db.Tx, name string) (bool, error)
+}
+
+// place finds what a scope and a ref name. A ref of another account is unknown.
+func (s *Service) place(tx *db.Tx, scope, ref string) error {
+	var ok bool
+	var err error
+	switch {
+	case scope == Account && ref != "":
+		return fault.Field("ref", "is for repo and template only")
+	case scope == Account:
+		return nil
+	case ref == "":
+		return fault.Field("ref", "is required for "+scope)
+	case scope == Repo:
+		ok, err = s.HasRepo(tx, ref)
+	default:
+		ok, err = s.HasTemplate(tx, ref)
+	}
+	if err == nil && !ok {
+		err = fault.Missing(map[string]string{Repo: "repository", Template: "template"}[scope])
+	}
+	return err
+}
+
+// plain refuses what does not belong into plain text.
+func plain(field, text string) error {
+	if leak.Found(text) {
+		return fault.Field(field, "looks like a secret; secrets belong into the vault of the account or the repository")
+	}
+	return nil
+}
+
+var variable = regexp.MustCompile(`\{\{ ?([A-Za-z_][A-Za-z0-9_.-]{0,63}) ?\}\}`)
+
+// fill puts variables into a text.
+func fill(text string, vars map[string]string) string {
+	return variable.ReplaceAllStringFunc(text, func(name string) string {
+		if v, ok := vars[strings.Trim(name, "{} ")]; ok {
+			return v
+		}
+		return name
+	})
+}
+
+// For is what a run gets: of a repository, of a template by its name, of the
+// person who wanted the work (empty for none), all of tx.Account. The result is
+// a list of paragraphs in the documented order, empty ones left out.
+func (s *Service) For(tx *db.Tx, repoID, template, userID string, further ...string) ([]string, error) {
+	vars := map[string]string{}
+	rows, err := varsFor.All(tx, tx.Account, repoID, template) // the widest first
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		vars[r.Key] = r.Value
+	}
+	texts := []string{s.Platform}
+	prompts, err := promptsFor.All(tx, tx.Account, repoID, template)
+	if err != nil {
+		return nil, err
+	}
+	texts = append(texts, prompts...)
+	if userID != "" {
+		own, _, err := personal.Maybe(tx, userID)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, own.Prompt)
+	}
+	out := []string{}
+	for _, text := range append(texts, further...) {
+		if text = strings.TrimSpace(fill(text, vars)); text != "" {
+			out = append(out, text)
+		}
+	}
+	return out, nil
+}
+
+// Check tells whether a text may be a prompt, for the configuration.
+func Check(text string) error {
+	if n := len([]rune(text)); n > maxPrompt {
+		return fmt.Errorf("the system prompt has %d characters, more than %d", n, maxPrompt)
+	}
+	if leak.Found(text) {
+		return fmt.Errorf("the system prompt holds what looks like a secret")
+	}
+	return nil
+}

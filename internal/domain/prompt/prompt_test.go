@@ -1,0 +1,78 @@
+package prompt
+
+import (
+	"strings"
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+var (
+	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
+	addUser    = db.S(`INSERT INTO users (id, login, name, email, created_at) VALUES ('ada', 'ada', 'Ada', 'ada@example.com', 0)`)
+)
+
+func TestOrderAndVariables(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		s := &Service{DB: d, Platform: "platform {{who}}"}
+		err := d.Write(db.WithAccount(t.Context(), "acme"), func(tx *db.Tx) error {
+			for _, acct := range []string{"acme", "rival"} {
+				if _, err := addAccount.Exec(tx, acct); err != nil {
+					return err
+				}
+			}
+			if _, err := addUser.Exec(tx); err != nil {
+				return err
+			}
+			for _, p := range [][4]string{
+				{"acme", Template, "fast", "template {{who}}"}, {"acme", Repo, "r1", "repo {{ who }}"}, {"acme", Account, "", "account {{nobody}} {{who}"},
+				{"acme", Repo, "r2", "another"}, {"rival", Account, "", "a rival's"},
+			} {
+				if _, err := putPrompt.Exec(tx, p[0], p[1], p[2], p[3], tx.Now, "test"); err != nil {
+					return err
+				}
+			}
+			for _, v := range [][5]string{
+				{"acme", Account, "", "who", "account"}, {"acme", Repo, "r1", "who", "{{team}}"}, {"acme", Repo, "r2", "who", "r2"},
+				{"acme", Account, "", "team", "never"}, {"rival", Template, "fast", "who", "a rival's"},
+			} {
+				if _, err := putVar.Exec(tx, v[0], v[1], v[2], v[3], v[4], tx.Now); err != nil {
+					return err
+				}
+			}
+			if _, err := putPersonal.Exec(tx, "ada", "person", tx.Now); err != nil {
+				return err
+			}
+			got, err := s.For(tx, "r1", "fast", "ada", "", "further {{who}}")
+			want := "platform {{team}}|account {{nobody}} {{who}|repo {{team}}|template {{team}}|person|further {{team}}"
+			if text := strings.Join(got, "|"); text != want {
+				t.Errorf("a run gets %q, want %q", text, want)
+			}
+			if err != nil {
+				return err
+			}
+			got, err = s.For(tx, "r3", "default", "")
+			if text := strings.Join(got, "|"); text != "platform account|account {{nobody}} {{who}" {
+				t.Errorf("another run gets %q", text)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestCheck(t *testing.T) {
+	for text, ok := range map[string]bool{"": true, "Be brief.": true, strings.Repeat("x", maxPrompt+1): false, "token=abcdef123456": false} {
+		if err := Check(text); (err == nil) != ok {
+			t.Errorf("%.30q: %v", text, err)
+		}
+	}
+}

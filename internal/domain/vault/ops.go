@@ -1,0 +1,161 @@
+package vault
+
+import (
+	"context"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+const group = "Secrets"
+
+// Ops are the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	rule := policy.Require(policy.WriteSecrets)
+	full := []op.Refusal{{Status: 422, Slug: "vault-full"}}
+	return []op.Op{
+		op.New(op.Row{ID: "project_secret.list", Method: "GET", Path: "/v1/repos/{owner}/{repo}/secrets", Group: group, Rule: rule, Paging: &op.Paging{Full: true},
+			Summary: "The secrets of a repository, by name; never a value"}, s.listRepo),
+		op.New(op.Row{ID: "project_secret.set", Method: "PUT", Path: "/v1/repos/{owner}/{repo}/secrets/{name}", Group: group, Rule: rule, NoStore: true, Refuses: full,
+			Summary: "Keep a secret of a repository, in place of what had its name"}, s.setRepo),
+		op.New(op.Row{ID: "project_secret.delete", Method: "DELETE", Path: "/v1/repos/{owner}/{repo}/secrets/{name}", Group: group, Rule: rule,
+			Summary: "Delete a secret of a repository; again is no error"}, s.deleteRepo),
+		op.New(op.Row{ID: "secret.list", Method: "GET", Path: "/v1/secrets", Group: group, Rule: rule, Paging: &op.Paging{Full: true},
+			Summary: "The secrets that every repository of the account gets, by name; never a value"}, s.list),
+		op.New(op.Row{ID: "secret.set", Method: "PUT", Path: "/v1/secrets/{name}", Group: group, Rule: rule, NoStore: true, Refuses: full,
+			Summary: "Keep a secret of the account, in place of what had its name"}, s.set),
+		op.New(op.Row{ID: "secret.delete", Method: "DELETE", Path: "/v1/secrets/{name}", Group: group, Rule: rule,
+			Summary: "Delete a secret of the account; again is no error"}, s.delete),
+	}
+}
+
+type repoIn struct {
+	Owner string `json:"owner"`
+	Repo  string `json:"repo"`
+}
+
+// within finds the repository that a path names.
+func (s *Service) within(tx *db.Tx, in repoIn) (string, error) {
+	id, ok, err := s.Repo(tx, in.Owner, in.Repo)
+	if err == nil && !ok {
+		err = fault.Missing("repository")
+	}
+	return id, err
+}
+
+func (s *Service) list(ctx context.Context, _ op.None) (op.Page[Secret], error) {
+	return s.all(ctx, func(*db.Tx) (string, error) { return "", nil })
+}
+
+func (s *Service) listRepo(ctx context.Context, in repoIn) (op.Page[Secret], error) {
+	return s.all(ctx, func(tx *db.Tx) (string, error) { return s.within(tx, in) })
+}
+
+func (s *Service) all(ctx context.Context, repo func(*db.Tx) (string, error)) (op.Page[Secret], error) {
+	var out []Secret
+	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+		id, err := repo(tx)
+		if err != nil {
+			return err
+		}
+		rows, err := list.All(tx, tx.Account, id)
+		for _, r := range rows {
+			out = append(out, r.wire())
+		}
+		return err
+	})
+	return op.Whole(out), err
+}
+
+type setIn struct {
+	Name        string   `json:"name" doc:"of the environment variable, or by which the broker's part of it is known"`
+	Value       string   `json:"value" maxLength:"16384" doc:"never read back"`
+	Environment string   `json:"environment,omitempty" doc:"what it is for, say staging; one name may have a value for each"`
+	Delivery    string   `json:"delivery,omitempty" enum:"env,broker" doc:"env unless given"`
+	Hosts       []string `json:"hosts,omitempty" maxItems:"20" maxLength:"255" doc:"of broker: the hosts that it is sent to, over https, and no others"`
+	Header      string   `json:"header,omitempty" maxLength:"100" doc:"of broker: Authorization unless given"`
+	Prefix      *string  `json:"prefix,omitempty" maxLength:"100" doc:"of broker: what stands before the value; \"Bearer \" for Authorization, else nothing"`
+}
+
+type setRepoIn struct {
+	Owner string `json:"owner"`
+	Repo  string `json:"repo"`
+	setIn
+}
+
+func (in setIn) item(repoID string) Item {
+	return Item{RepoID: repoID, Name: in.Name, Environment: in.Environment, Value: in.Value, Delivery: in.Delivery, Hosts: in.Hosts, Header: in.Header, Prefix: in.Prefix}
+}
+
+func (s *Service) set(ctx context.Context, in setIn) (Secret, error) {
+	return s.keep(ctx, func(*db.Tx) (string, error) { return "", nil }, in)
+}
+
+func (s *Service) setRepo(ctx context.Context, in setRepoIn) (Secret, error) {
+	return s.keep(ctx, func(tx *db.Tx) (string, error) { return s.within(tx, repoIn{in.Owner, in.Repo}) }, in.setIn)
+}
+
+func (s *Service) keep(ctx context.Context, repo func(*db.Tx) (string, error), in setIn) (out Secret, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		repoID, err := repo(tx)
+		if err != nil {
+			return err
+		}
+		if err := s.Put(tx, policy.From(ctx).Label(), in.item(repoID)); err != nil {
+			return err
+		}
+		r, err := one.One(tx, tx.Account, repoID, in.Environment, in.Name)
+		if err != nil {
+			return err
+		}
+		out = r.wire()
+		return event.Record(tx, event.Change{Kind: "secret.set", Object: in.Name, RepoID: repoID,
+			Data: map[string]any{"environment": out.Environment, "delivery": out.Delivery, "hosts": out.Hosts, "header": out.Header}})
+	})
+	return out, err
+}
+
+type deleteIn struct {
+	Name        string `json:"name"`
+	Environment string `json:"environment,omitempty"`
+}
+
+type deleteRepoIn struct {
+	Owner       string `json:"owner"`
+	Repo        string `json:"repo"`
+	Name        string `json:"name"`
+	Environment string `json:"environment,omitempty"`
+}
+
+// DeletedSecret is the answer of both deletions.
+type DeletedSecret struct {
+	Name    string `json:"name"`
+	Deleted bool   `json:"deleted" doc:"false: there was none"`
+}
+
+func (s *Service) delete(ctx context.Context, in deleteIn) (DeletedSecret, error) {
+	return s.drop(ctx, func(*db.Tx) (string, error) { return "", nil }, in)
+}
+
+func (s *Service) deleteRepo(ctx context.Context, in deleteRepoIn) (DeletedSecret, error) {
+	return s.drop(ctx, func(tx *db.Tx) (string, error) { return s.within(tx, repoIn{in.Owner, in.Repo}) }, deleteIn{in.Name, in.Environment})
+}
+
+func (s *Service) drop(ctx context.Context, repo func(*db.Tx) (string, error), in deleteIn) (out DeletedSecret, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		repoID, err := repo(tx)
+		if err != nil {
+			return err
+		}
+		n, err := remove.Exec(tx, tx.Account, repoID, in.Environment, in.Name)
+		out = DeletedSecret{in.Name, n > 0}
+		if err != nil || n == 0 {
+			return err
+		}
+		return event.Record(tx, event.Change{Kind: "secret.deleted", Object: in.Name, RepoID: repoID, Data: map[string]any{"environment": in.Environment}})
+	})
+	return out, err
+}

@@ -1,0 +1,70 @@
+package vault
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/protocol"
+)
+
+type row struct {
+	RepoID      string
+	Name        string
+	Environment string
+	Delivery    string
+	Hosts       db.JSON[[]string]
+	Header      string
+	Prefix      string
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	UpdatedBy   string
+}
+
+type sealedRow struct {
+	RepoID      string
+	Name        string
+	Environment string
+	Sealed      string
+	Delivery    string
+	Hosts       db.JSON[[]string]
+	Header      string
+	Prefix      string
+}
+
+type usage struct{ Count, Total int64 }
+
+var (
+	list = db.Q[row](`SELECT repo_id, name, environment, delivery, hosts, header, prefix, created_at, updated_at, updated_by FROM secrets
+		WHERE account_id = $1 AND repo_id = $2 ORDER BY name, environment`)
+	one = db.Q[row](`SELECT repo_id, name, environment, delivery, hosts, header, prefix, created_at, updated_at, updated_by FROM secrets
+		WHERE account_id = $1 AND repo_id = $2 AND environment = $3 AND name = $4`)
+	forRun = db.Q[sealedRow](`SELECT repo_id, name, environment, sealed, delivery, hosts, header, prefix FROM secrets
+		WHERE account_id = $1 AND repo_id IN ('', $2) ORDER BY repo_id, name, environment`)
+	size = db.Q[usage](`SELECT COUNT(*) AS count, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS total FROM secrets WHERE account_id = $1 AND repo_id = $2`)
+	put  = db.S(`INSERT INTO secrets (account_id, repo_id, environment, name, sealed, size, delivery, hosts, header, prefix, created_at, updated_at, updated_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12)
+		ON CONFLICT (account_id, repo_id, environment, name) DO UPDATE SET sealed = excluded.sealed, size = excluded.size, delivery = excluded.delivery,
+			hosts = excluded.hosts, header = excluded.header, prefix = excluded.prefix, updated_at = excluded.updated_at, updated_by = excluded.updated_by`)
+	remove = db.S(`DELETE FROM secrets WHERE account_id = $1 AND repo_id = $2 AND environment = $3 AND name = $4`)
+)
+
+func (r row) wire() Secret {
+	out := Secret{Name: r.Name, Delivery: r.Delivery, Hosts: r.Hosts.V, CreatedAt: r.CreatedAt.Truncate(time.Millisecond),
+		UpdatedAt: r.UpdatedAt.Truncate(time.Millisecond), UpdatedBy: r.UpdatedBy}
+	if r.Environment != "" {
+		out.Environment = &r.Environment
+	}
+	if r.Delivery == protocol.DeliverBroker {
+		out.Header, out.Prefix = &r.Header, &r.Prefix
+	} else {
+		v := variable(r.Name, r.Environment)
+		out.Variable = &v
+	}
+	return out
+}
+
+// Has tells whether tx.Account has a secret of that name and environment.
+func Has(tx *db.Tx, repoID, environment, name string) (bool, error) {
+	_, ok, err := one.Maybe(tx, tx.Account, repoID, environment, name)
+	return ok, err
+}

@@ -1,0 +1,279 @@
+// Package vault keeps the secrets of accounts and repositories. A value comes
+// in sealed to its place, and goes out only to the box that carries out a run:
+// no answer, list, log or audit row holds one. How a run gets a value is its
+// delivery: with env the agent has it in its environment; with broker the box
+// adds it to requests to the hosts it is for, and the agent never sees it.
+package vault
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
+)
+
+// Limits of one vault: what a run needs of two of them fits one message to
+// its box.
+const (
+	maxSecrets = 100
+	maxTotal   = 48 << 10 // bytes of all values
+	maxValue   = 16 << 10
+	minBroker  = 8 // bytes: shorter ones cannot be told from ordinary text in an answer
+	maxHosts   = 20
+)
+
+// Secret is a secret as clients see it: everything but its value.
+type Secret struct {
+	Name        string    `json:"name"`
+	Environment *string   `json:"environment"`
+	Delivery    string    `json:"delivery" doc:"env: the agent has it in its environment; broker: the box adds it to requests, the agent never has it"`
+	Variable    *string   `json:"variable" doc:"environment variable of a run that holds it; null for broker"`
+	Hosts       []string  `json:"hosts" doc:"host or host:port that the broker adds it for"`
+	Header      *string   `json:"header" doc:"header that the broker sets"`
+	Prefix      *string   `json:"prefix" doc:"what stands before the value in the header"`
+	CreatedAt   time.Time `json:"created_at"`
+	UpdatedAt   time.Time `json:"updated_at"`
+	UpdatedBy   string    `json:"updated_by"`
+}
+
+// Item is a secret to be kept.
+type Item struct {
+	RepoID      string // empty: of the account
+	Name        string
+	Environment string
+	Value       string
+	Delivery    string // env unless given
+	Hosts       []string
+	Header      string // of broker: Authorization unless given
+	Prefix      *string
+}
+
+// Service answers for secrets. The function field is wired by the program.
+type Service struct {
+	DB   *db.DB
+	Ring *seal.Keyring
+	// Repo finds a repository of tx.Account.
+	Repo func(tx *db.Tx, owner, name string) (id string, ok bool, err error)
+}
+
+var (
+	namePattern   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
+	envPattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
+	hostPattern   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+(:[0-9]{1,5})?$`)
+	headerPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")
+	headerText    = regexp.MustCompile(`^[\t\x20-\x7e]*$`)
+)
+
+// reserved are variables that decide how programs run, which no secret may set.
+var (
+	reserved       = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "ENV", "BASH_ENV", "IFS", "TERM", "LANG", "TMPDIR", "PYTHONPATH", "PYTHONSTARTUP", "PERL5OPT", "PERL5LIB", "RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "PROMPT_COMMAND"}
+	reservedPrefix = []string{"YARDMASTER_", "LD_", "DYLD_", "GIT_", "BASH_FUNC_"}
+	// perConnection are headers that belong to the connection, not to a request.
+	perConnection = []string{"connection", "content-length", "host", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
+)
+
+// NameFault says why a secret cannot have a name, or "".
+func NameFault(name string) string {
+	up := strings.ToUpper(name)
+	switch {
+	case !namePattern.MatchString(name):
+		return "must be the name of an environment variable: letters, digits and underscores, at most 100"
+	case slices.Contains(reserved, up) || strings.HasSuffix(up, "_PROXY") || slices.ContainsFunc(reservedPrefix, func(p string) bool { return strings.HasPrefix(up, p) }):
+		return "is a variable that decides how programs run"
+	}
+	return ""
+}
+
+// EnvironmentFault says why an environment cannot have a name, or "".
+func EnvironmentFault(name string) string {
+	if name != "" && !envPattern.MatchString(name) {
+		return "must be lower-case letters, digits, dots, hyphens or underscores, at most 40"
+	}
+	return ""
+}
+
+// check fills in what was left out and tells what is wrong, by field.
+func (it *Item) check() error {
+	wrong := fault.New(fault.Invalid, "", "The request has invalid fields.")
+	wrong.Fields = map[string][]string{}
+	add := func(field, message string) {
+		if message != "" {
+			wrong.Fields[field] = append(wrong.Fields[field], message)
+		}
+	}
+	add("name", NameFault(it.Name))
+	add("environment", EnvironmentFault(it.Environment))
+	switch {
+	case strings.TrimSpace(it.Value) == "":
+		add("value", "must not be empty")
+	case len(it.Value) > maxValue:
+		add("value", fmt.Sprintf("must have at most %d bytes", maxValue))
+	case strings.ContainsRune(it.Value, 0):
+		add("value", "must not hold a NUL character")
+	}
+	if it.Delivery == "" {
+		it.Delivery = protocol.DeliverEnv
+	}
+	if it.Delivery == protocol.DeliverEnv {
+		if len(it.Hosts) > 0 || it.Header != "" || it.Prefix != nil {
+			add("delivery", "hosts, header and prefix are for broker only")
+		}
+	} else {
+		it.checkBroker(add)
+	}
+	if len(wrong.Fields) > 0 {
+		return wrong
+	}
+	return nil
+}
+
+func (it *Item) checkBroker(add func(field, message string)) {
+	if len(it.Hosts) == 0 {
+		add("hosts", "is required for broker")
+	}
+	for i, h := range it.Hosts {
+		it.Hosts[i] = strings.ToLower(strings.TrimSuffix(h, ":443"))
+		if !hostPattern.MatchString(it.Hosts[i]) {
+			add(fmt.Sprintf("hosts.%d", i), "must be a host name, with a port if it is not 443")
+		}
+	}
+	if it.Header == "" {
+		it.Header = "Authorization"
+	}
+	if !headerPattern.MatchString(it.Header) || slices.Contains(perConnection, strings.ToLower(it.Header)) {
+		add("header", "must be the name of a header of a request")
+	}
+	if it.Prefix == nil {
+		prefix := ""
+		if strings.EqualFold(it.Header, "Authorization") {
+			prefix = "Bearer "
+		}
+		it.Prefix = &prefix
+	}
+	if !headerText.MatchString(*it.Prefix) {
+		add("prefix", "must be printable ASCII")
+	}
+	if it.Value = strings.TrimSpace(it.Value); it.Value != "" && (!headerText.MatchString(it.Value) || len(it.Value) < minBroker) {
+		add("value", fmt.Sprintf("of a header must be printable ASCII, at least %d characters", minBroker))
+	}
+}
+
+// variable is the environment variable that holds a secret: its name, and
+// behind two underscores the environment that it is for.
+func variable(name, environment string) string {
+	if environment == "" {
+		return name
+	}
+	return name + "__" + strings.Map(func(r rune) rune {
+		if r == '.' || r == '-' {
+			return '_'
+		}
+		return r
+	}, strings.ToUpper(environment))
+}
+
+func purpose(account, repoID, environment, name string) string {
+	return "secret/" + account + "/" + repoID + "/" + environment + "/" + name
+}
+
+// Put keeps a secret of tx.Account in place of what had its name. The caller
+// writes the audit row. What cannot be stored is a fault of kind Invalid that
+// names the field.
+func (s *Service) Put(tx *db.Tx, by string, it Item) error {
+	if err := it.check(); err != nil {
+		return err
+	}
+	prefix := ""
+	if it.Prefix != nil {
+		prefix = *it.Prefix
+	}
+	if it.Hosts == nil {
+		it.Hosts = []string{}
+	}
+	sealed := s.Ring.Seal(purpose(tx.Account, it.RepoID, it.Environment, it.Name), []byte(it.Value))
+	_, err := put.Exec(tx, tx.Account, it.RepoID, it.Environment, it.Name, sealed, len(it.Value), it.Delivery,
+		db.JSON[[]string]{V: it.Hosts}, it.Header, prefix, tx.Now, by)
+	if err != nil {
+		return err
+	}
+	n, err := size.One(tx, tx.Account, it.RepoID)
+	if err != nil {
+		return err
+	}
+	if n.Count > maxSecrets || n.Total > maxTotal {
+		return fault.Newf(fault.Unprocessable, "vault-full", "A vault holds %d secrets and %d bytes of values at most.", maxSecrets, maxTotal)
+	}
+	return nil
+}
+
+// Land keeps a value that somebody filled into a form. A secret that is there
+// already keeps its delivery: what is the broker's does not come into the hands
+// of agents because one of them asked for it. Host, of a new one, makes it the
+// broker's for that host alone; one that is there for others only is refused.
+func (s *Service) Land(tx *db.Tx, by string, it Item, host string) error {
+	old, ok, err := one.Maybe(tx, tx.Account, it.RepoID, it.Environment, it.Name)
+	switch {
+	case err != nil:
+		return err
+	case ok && host != "" && !slices.Contains(old.Hosts.V, strings.TrimSuffix(host, ":443")):
+		return fault.Field("value", "is kept for another host by the name "+it.Name)
+	case ok && old.Delivery == protocol.DeliverBroker:
+		it.Delivery, it.Hosts, it.Header, it.Prefix = old.Delivery, old.Hosts.V, old.Header, &old.Prefix
+	case !ok && host != "":
+		it.Delivery, it.Hosts = protocol.DeliverBroker, []string{host}
+	}
+	return s.Put(tx, by, it)
+}
+
+// Lent is what a run may use, by name.
+type Lent struct {
+	Variables []string // of its environment
+	Hosts     []string // for which the broker has a credential
+}
+
+// Lent tells what a run of a repository of tx.Account may use.
+func (s *Service) Lent(tx *db.Tx, repoID string) (out Lent, err error) {
+	rows, err := forRun.All(tx, tx.Account, repoID)
+	for _, r := range rows {
+		if r.Delivery == protocol.DeliverBroker {
+			out.Hosts = append(out.Hosts, r.Hosts.V...)
+		} else {
+			out.Variables = append(out.Variables, variable(r.Name, r.Environment))
+		}
+	}
+	slices.Sort(out.Variables)
+	slices.Sort(out.Hosts)
+	out.Variables, out.Hosts = slices.Compact(out.Variables), slices.Compact(out.Hosts)
+	return out, err
+}
+
+// ForRun is what a run of a repository of tx.Account gets: the account's
+// secrets, and over them the repository's.
+func (s *Service) ForRun(tx *db.Tx, repoID string) ([]protocol.Secret, error) {
+	rows, err := forRun.All(tx, tx.Account, repoID) // the account's first
+	if err != nil {
+		return nil, err
+	}
+	at := map[string]int{}
+	out := []protocol.Secret{}
+	for _, r := range rows {
+		value, err := s.Ring.Unseal(purpose(tx.Account, r.RepoID, r.Environment, r.Name), r.Sealed)
+		if err != nil {
+			return nil, fmt.Errorf("secret %s: %w", r.Name, err)
+		}
+		v := protocol.Secret{Name: variable(r.Name, r.Environment), Delivery: r.Delivery, Value: value, Hosts: r.Hosts.V, Header: r.Header, Prefix: r.Prefix}
+		if i, ok := at[v.Name]; ok {
+			out[i] = v
+			continue
+		}
+		at[v.Name] = len(out)
+		out = append(out, v)
+	}
+	return out, nil
+}
