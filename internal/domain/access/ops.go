@@ -81,7 +81,7 @@ type listIn struct{ op.PageIn }
 
 func (s *Service) list(ctx context.Context, in listIn) (op.Page[AccessRequest], error) {
 	var rows []row
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+	err := event.Looking(ctx, s.DB, event.Look{Capability: "access_request.list"}, func(tx *db.Tx) (err error) {
 		rows, err = list(tx, in.PageIn)
 		return err
 	})

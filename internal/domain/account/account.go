@@ -88,6 +88,9 @@ type Service struct {
 	Repointed func(hash string)
 	// Mail sends a letter once the transaction has committed.
 	Mail func(tx *db.Tx, to, subject, text string) error
+	// Capped, optional, lets an account's work go on that its spend cap, in
+	// micro-dollars and nil for none, holds up no more.
+	Capped func(tx *db.Tx, accountID string, micros *int64) error
 	// SetupToken guards first boot; empty when it was not asked for.
 	SetupToken string
 	Hub        *event.Hub

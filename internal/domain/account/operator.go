@@ -71,7 +71,7 @@ type PlatformOverview struct {
 }
 
 func (s *Service) overview(ctx context.Context, _ op.None) (out PlatformOverview, err error) {
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+	err = event.Looking(ctx, s.DB, event.Look{Capability: "account.platform_overview"}, func(tx *db.Tx) error {
 		out, err = glance.One(tx, tx.Micros())
 		return err
 	})
@@ -114,7 +114,7 @@ type listIn struct{ op.PageIn }
 
 func (s *Service) orgs(ctx context.Context, in listIn) (op.Page[OrgSummary], error) {
 	var rows []OrgSummary
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+	err := event.Looking(ctx, s.DB, event.Look{Capability: "account.orgs_list"}, func(tx *db.Tx) (err error) {
 		rows, err = listOrgs(tx, in.PageIn)
 		return err
 	})
@@ -160,7 +160,7 @@ type PlatformUserDetail struct {
 
 func (s *Service) users(ctx context.Context, in listIn) (op.Page[PlatformUser], error) {
 	var rows []PlatformUser
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+	err := event.Looking(ctx, s.DB, event.Look{Capability: "account.users_list"}, func(tx *db.Tx) (err error) {
 		rows, err = listUsers(tx, in.PageIn)
 		return err
 	})
@@ -294,6 +294,9 @@ func (s *Service) setSpendCap(ctx context.Context, in capIn) (OrgDetail, error) 
 	}
 	return s.change(ctx, in.ID, in.Confirm, "account.set_spend_cap", func(tx *db.Tx, before OrgDetail) (any, any, error) {
 		_, err := setCap.Exec(tx, in.ID, micros)
+		if err == nil && s.Capped != nil {
+			err = s.Capped(tx, in.ID, micros)
+		}
 		return before.SpendCapUSD, in.USD, err
 	})
 }

@@ -25,7 +25,7 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "account.me", Method: "GET", Path: "/v1/me", Group: group, Rule: policy.Require(policy.ReadAccount).OrAnyCredential(),
 			Summary: "Who is calling: scopes, user, memberships, active account"}, s.me),
 		op.New(op.Row{ID: "account.active_account_switch", Method: "POST", Path: "/v1/me/active-account", Group: group, Rule: policy.Require(policy.ReadAccount).OfSession(),
-			Refuses: []op.Refusal{{Status: 403, Slug: "session-required"}, {Status: 403, Slug: "not-a-member"}},
+			Refuses: []op.Refusal{{Status: 403, Slug: "session-required"}, {Status: 403, Slug: "not-a-member"}, {Status: 403, Slug: "sso-session"}},
 			Summary: "Point the signed-in session at another account of the user"}, s.switchAccount),
 		op.New(op.Row{ID: "account.accept_tos", Method: "POST", Path: "/v1/me/accept-tos", Group: group, Rule: policy.Require(policy.ReadAccount).OfUser(),
 			Summary: "Record the signed-in user's consent to the terms of service"}, s.acceptTOS),
@@ -89,6 +89,9 @@ type switchIn struct {
 
 func (s *Service) switchAccount(ctx context.Context, in switchIn) (out Account, err error) {
 	a := policy.From(ctx)
+	if a.Bound {
+		return out, fault.New(fault.Forbidden, "sso-session", "This session was opened by the account's identity provider, and is good there only.")
+	}
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		to, ok, err := MemberAccount(tx, a.UserID, in.Account)
 		if err != nil {

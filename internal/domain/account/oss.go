@@ -115,7 +115,7 @@ func (s *Service) ossApply(ctx context.Context, in applyIn) (out OSSVerification
 
 func (s *Service) ossList(ctx context.Context, in listIn) (op.Page[OSSApplication], error) {
 	var rows []OSSApplication
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+	err := event.Looking(ctx, s.DB, event.Look{Capability: "account.oss_verify_list"}, func(tx *db.Tx) (err error) {
 		rows, err = listApplications(tx, in.PageIn)
 		return err
 	})

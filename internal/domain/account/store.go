@@ -38,9 +38,13 @@ var (
 	accountByName = db.Q[string](`SELECT a.id FROM accounts a JOIN memberships m ON m.account_id = a.id
 		WHERE m.user_id = $1 AND (a.id = $2 OR a.login = $2)`)
 	repoint  = db.Q[string](`UPDATE signins SET account_id = $3 WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
-	seatsOf  = db.Q[int64](`SELECT seats FROM accounts WHERE id = $1`)
+	seatsOf  = db.Q[int64](`SELECT seats FROM accounts WHERE id = $1`).Kept()
 	isMember = db.Q[int64](`SELECT COUNT(*) FROM memberships WHERE account_id = $1 AND user_id = $2`)
 	loginOf  = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
+
+	setAvatar      = db.S(`UPDATE users SET avatar_url = $2 WHERE id = $1`)
+	accountByLogin = db.Q[string](`SELECT id FROM accounts WHERE login = $1`)
+	loginTaken     = db.Q[int64](`SELECT COUNT(*) FROM (SELECT 1 AS one FROM users WHERE login = $1 UNION ALL SELECT 1 AS one FROM accounts WHERE login = $1) AS taken`)
 )
 
 // HasUsers tells whether first boot is behind us.

@@ -40,7 +40,7 @@ var (
 		(SELECT COUNT(*) FROM repos) AS repos,
 		(SELECT COUNT(*) FROM boxes WHERE state <> 'revoked') AS boxes,
 		(SELECT COUNT(*) FROM boxes WHERE state <> 'revoked' AND presence = 'online') AS boxes_online,
-		(SELECT COUNT(*) FROM tasks WHERE status = 'pending') AS tasks_queued,
+		(SELECT CAST(COALESCE(SUM(pending), 0) AS BIGINT) FROM queue_depths) AS tasks_queued,
 		(SELECT COUNT(*) FROM tasks WHERE status IN ('claimed', 'running')) AS tasks_in_flight,
 		(SELECT COUNT(*) FROM tasks WHERE stuck = TRUE AND status NOT IN ('completed', 'merged', 'cancelled', 'failed')) AS tasks_stuck,
 		(SELECT COUNT(*) FROM runs WHERE ended_at IS NULL) AS runs_live,

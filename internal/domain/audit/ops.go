@@ -68,10 +68,7 @@ func (s *Service) platform(ctx context.Context, in listIn) (op.Page[AuditEvent],
 	}
 	var rows []row
 	// A look at every account's data leaves its trace first.
-	err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		if err := event.Trail(tx, event.Look{Capability: "account.platform_audit"}); err != nil {
-			return err
-		}
+	err = event.Looking(ctx, s.DB, event.Look{Capability: "account.platform_audit"}, func(tx *db.Tx) (err error) {
 		rows, err = ofAll.All(tx, before, in.Size())
 		return err
 	})

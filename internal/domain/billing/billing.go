@@ -49,9 +49,9 @@ type BillingKey struct {
 type Service struct {
 	DB   *db.DB
 	Ring *seal.Keyring
-	// AllowHTTP permits base addresses over http beyond this machine, for
-	// operators whose model server has no certificate.
-	AllowHTTP bool
+	// PlainHTTP is where base addresses may be reached without TLS: see
+	// PlainNowhere. Tests and networks of their own have reason to.
+	PlainHTTP Plain
 }
 
 // Key is a key of the pool, still sealed.
@@ -117,17 +117,29 @@ func mask(key string) string {
 // server of the account's own.
 func keyless(p llm.Provider) bool { return p == llm.Scripted || p == llm.Compatible }
 
-// checkBaseURL refuses addresses that a key must not be sent to. Plain http is
-// for this machine, unless the operator allows more.
-func checkBaseURL(address string, allowHTTP bool) error {
+// Plain says where keys may be sent over plain http.
+type Plain uint8
+
+// From the strictest on. Loopback is this machine.
+const (
+	PlainNowhere Plain = iota
+	PlainLoopback
+	PlainAnywhere
+)
+
+// checkBaseURL refuses addresses that a key must not be sent to.
+func checkBaseURL(address string, plain Plain) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
 		return fault.Field("base_url", "must be an https address without user, query and fragment")
 	}
-	if u.Scheme == "http" && !allowHTTP && !loopback(u.Hostname()) {
+	switch {
+	case u.Scheme == "https", plain == PlainAnywhere, plain == PlainLoopback && loopback(u.Hostname()):
+		return nil
+	case plain == PlainLoopback:
 		return fault.Field("base_url", "must be https, or http on a loopback address")
 	}
-	return nil
+	return fault.Field("base_url", "must be https")
 }
 
 func loopback(host string) bool {

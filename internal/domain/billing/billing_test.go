@@ -42,7 +42,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &fixture{Service: &Service{DB: d, Ring: ring}, t: t}
+		f := &fixture{Service: &Service{DB: d, Ring: ring, PlainHTTP: PlainLoopback}, t: t}
 		f.write(func(tx *db.Tx) error {
 			if _, err := addAccount.Exec(tx, "acme"); err != nil {
 				return err
@@ -206,8 +206,10 @@ func TestRefusedKeys(t *testing.T) {
 				t.Errorf("%v is refused with %s, want a word about %s", x.in, text, x.field)
 			}
 		}
-		f.AllowHTTP = true
+		f.PlainHTTP = PlainAnywhere
 		f.add(object{"provider": "compatible", "base_url": "http://models.test/v1"})
+		f.PlainHTTP = PlainNowhere
+		f.call(400, "acme", "POST", "/v1/billing/keys", object{"provider": "compatible", "key": secret, "base_url": "http://127.0.0.1/v1"}, nil)
 	})
 }
 

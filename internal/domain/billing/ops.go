@@ -57,7 +57,7 @@ type addIn struct {
 }
 
 // check refuses what contradicts itself, and fills in defaults.
-func (in *addIn) check(allowHTTP bool) error {
+func (in *addIn) check(plain Plain) error {
 	provider := llm.Provider(in.Provider)
 	in.Key, in.BaseURL = strings.TrimSpace(in.Key), strings.TrimRight(in.BaseURL, "/")
 	switch {
@@ -72,7 +72,7 @@ func (in *addIn) check(allowHTTP bool) error {
 	case in.BaseURL != "" && provider != llm.Compatible:
 		return fault.Field("base_url", "is for the provider compatible only")
 	case in.BaseURL != "":
-		if err := checkBaseURL(in.BaseURL, allowHTTP); err != nil {
+		if err := checkBaseURL(in.BaseURL, plain); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (in *addIn) check(allowHTTP bool) error {
 }
 
 func (s *Service) add(ctx context.Context, in addIn) (out BillingKey, err error) {
-	if err := in.check(s.AllowHTTP); err != nil {
+	if err := in.check(s.PlainHTTP); err != nil {
 		return out, err
 	}
 	keyID := id.New()

@@ -201,13 +201,13 @@ func TestOwedCommandsArriveOnceInOrder(t *testing.T) {
 				t.Errorf("command %d is %s", i, c.ID)
 			}
 		}
-		owe(protocol.Command{Kind: protocol.CommandPermit}) // and after
-		if c := receive(t, "command", got); c.Kind != protocol.CommandPermit || c.ID == "" {
+		owe(protocol.Command{Kind: protocol.CommandUpdate}) // and after
+		if c := receive(t, "command", got); c.Kind != protocol.CommandUpdate || c.ID == "" {
 			t.Errorf("got %+v", c)
 		}
 		eventually(t, "nothing is owed any more", func() bool { return read(f, countOwed, m.ID) == 0 })
 		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/revoke", nil)
-		owe(protocol.Command{Kind: protocol.CommandPermit})
+		owe(protocol.Command{Kind: protocol.CommandUpdate})
 		if read(f, countOwed, m.ID) != 0 {
 			t.Error("a revoked box is owed a command")
 		}
@@ -219,7 +219,7 @@ func TestDeliveryByTwoNodes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
 		m := f.join()
-		f.write(func(tx *db.Tx) error { return f.Owe(tx, m.ID, protocol.Command{ID: "c", Kind: protocol.CommandPermit}) })
+		f.write(func(tx *db.Tx) error { return f.Owe(tx, m.ID, protocol.Command{ID: "c", Kind: protocol.CommandUpdate}) })
 		other := &Service{DB: f.DB, Hub: f.Hub, Bus: f.Bus}
 		var both sync.WaitGroup
 		sent := make([]int, 2)

@@ -182,6 +182,21 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
 }
 
+// Rows are the boxes of tx.Account with the ids, or, for nil, its newest, up to
+// limit, as the list shows them.
+func Rows(tx *db.Tx, ids []string, limit int) ([]Box, error) {
+	b := db.Build(`SELECT `+columns+` FROM boxes WHERE retired_at IS NULL AND account_id = `, tx.Account)
+	if ids != nil {
+		b.In("id", ids)
+	}
+	rows, err := db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", limit))
+	out := make([]Box, len(rows))
+	for i, r := range rows {
+		out[i] = r.wire(tx.Now)
+	}
+	return out, err
+}
+
 // known reads the boxes among ids that are not revoked.
 func known(tx *db.Tx, ids []string) ([]row, error) {
 	b := db.Build(`SELECT ` + columns + ` FROM boxes WHERE state <> 'revoked'`)

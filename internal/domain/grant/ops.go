@@ -42,7 +42,7 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[EntitlementGrant
 		return op.Page[EntitlementGrant]{}, err
 	}
 	var rows []EntitlementGrant
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+	err := event.Looking(ctx, s.DB, event.Look{Capability: "grant.list", Account: in.AccountID, User: in.UserID}, func(tx *db.Tx) (err error) {
 		if err = s.exists(tx, subject); err != nil {
 			return err
 		}

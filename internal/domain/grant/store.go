@@ -1,6 +1,8 @@
 package grant
 
 import (
+	"time"
+
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -21,12 +23,18 @@ var (
 	userByEmail = db.Q[string](`SELECT id FROM users WHERE email = $1`)
 	waiting     = db.Q[string](`SELECT id FROM invitations WHERE kind = 'platform' AND email = $1 AND accepted_at IS NULL AND revoked_at IS NULL AND expires_at > $2`)
 
-	devs = db.Q[int64](`SELECT CAST(COALESCE(SUM(g.ai_devs), 0) AS BIGINT) FROM grants g
-		WHERE g.revoked_at IS NULL AND (g.expires_at IS NULL OR g.expires_at > $2) AND (g.account_id = $1 OR g.user_id IN (
+	devs = db.Q[given](`SELECT g.ai_devs, g.expires_at FROM grants g
+		WHERE g.revoked_at IS NULL AND (g.account_id = $1 OR g.user_id IN (
 			SELECT m.user_id FROM memberships m WHERE m.account_id = $1 AND m.role = 'owner' AND NOT EXISTS (
 				SELECT 1 FROM memberships o WHERE o.user_id = m.user_id AND o.role = 'owner'
-				AND (o.created_at, o.account_id) < (m.created_at, m.account_id))))`)
+				AND (o.created_at, o.account_id) < (m.created_at, m.account_id))))`).Kept()
 )
+
+// given is what one grant gives, until it ends.
+type given struct {
+	AIDevs    int64 `db:"ai_devs"`
+	ExpiresAt *time.Time
+}
 
 func list(tx *db.Tx, s Subject, p op.PageIn) ([]EntitlementGrant, error) {
 	at, last, more, err := p.AfterTime()
@@ -51,7 +59,15 @@ const selectionBy = `SELECT id, account_id, user_id, ai_devs, reason, issued_by,
 	(revoked_at IS NULL AND COALESCE(expires_at, 9223372036854775807) > `
 
 // Devs is how many AI developers an account has for free.
-func Devs(tx *db.Tx, accountID string) (int64, error) { return devs.One(tx, accountID, tx.Micros()) }
+func Devs(tx *db.Tx, accountID string) (n int64, err error) {
+	all, err := devs.All(tx, accountID)
+	for _, g := range all {
+		if g.ExpiresAt == nil || g.ExpiresAt.After(tx.Now) {
+			n += g.AIDevs
+		}
+	}
+	return n, err
+}
 
 // History is the newest of what a person was given, up to limit.
 func History(tx *db.Tx, userID string, limit int) (op.Bounded[EntitlementGrant], error) {

@@ -23,6 +23,9 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Redeem an invitation for the signed-in user"}, s.accept),
 		op.New(op.Row{ID: "invitation.page", Method: "GET", Path: "/invite/{token}", Group: group, Rule: policy.Public(), NoStore: true,
 			Summary: "What an invitation's link opens: whom it is for, and the button that accepts it"}, s.page),
+		op.New(op.Row{ID: "invitation.confirm", Method: "POST", Path: "/invite/{token}", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30,
+			Also: []int{303}, Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
+			Summary: "The button of that page: accept as who is signed in"}, s.confirm),
 		op.New(op.Row{ID: "invitation.list", Method: "GET", Path: "/v1/admin/invitations", Group: group, Rule: policy.Require(policy.AdminReadUsers),
 			Paging:  &op.Paging{Default: 25, Max: 100, Q: true, Filters: map[string][]string{"status": {Pending, Accepted, Revoked, Expired, "all"}}},
 			Summary: "The platform's invitations, newest first; q searches the address"}, s.list),
@@ -41,36 +44,42 @@ type acceptIn struct {
 
 func (s *Service) accept(ctx context.Context, in acceptIn) (out Acceptance, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		r, ok, err := byHash.Maybe(tx, seal.Hash(in.Token))
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return fault.Missing("invitation")
-		}
-		out = Acceptance{InvitationID: r.ID, Kind: r.Kind}
-		user := policy.From(ctx).UserID
-		who, err := person.One(tx, user)
-		if err != nil {
-			return err
-		}
-		if why := r.refusal(tx, who.Email); why != "" {
-			out.Reason = &why
-			return nil
-		}
-		if err := s.grant(tx, r, user, &out); err != nil || !out.Granted {
-			return err
-		}
-		if _, err := accept.Exec(tx, r.ID, tx.Micros(), user); err != nil {
-			return err
-		}
-		change := event.Change{Kind: "invitation.accepted", Object: r.ID, Data: map[string]any{"kind": r.Kind, "user_id": user, "role": r.Role}}
-		if r.AccountID != nil {
-			change.Account = *r.AccountID
-		}
-		return event.Record(tx, change)
+		out, err = s.Redeem(tx, in.Token, policy.From(ctx).UserID)
+		return err
 	})
 	return out, err
+}
+
+// Redeem does for a user what an invitation is for, or says why it does not.
+// 404 if there is no such token.
+func (s *Service) Redeem(tx *db.Tx, token, user string) (out Acceptance, err error) {
+	r, ok, err := byHash.Maybe(tx, seal.Hash(token))
+	if err != nil {
+		return out, err
+	}
+	if !ok {
+		return out, fault.Missing("invitation")
+	}
+	out = Acceptance{InvitationID: r.ID, Kind: r.Kind}
+	who, err := person.One(tx, user)
+	if err != nil {
+		return out, err
+	}
+	if why := r.refusal(tx, who.Email); why != "" {
+		out.Reason = &why
+		return out, nil
+	}
+	if err := s.grant(tx, r, user, &out); err != nil || !out.Granted {
+		return out, err
+	}
+	if _, err := accept.Exec(tx, r.ID, tx.Micros(), user); err != nil {
+		return out, err
+	}
+	change := event.Change{Kind: "invitation.accepted", Object: r.ID, Data: map[string]any{"kind": r.Kind, "user_id": user, "role": r.Role}}
+	if r.AccountID != nil {
+		change.Account = *r.AccountID
+	}
+	return out, event.Record(tx, change)
 }
 
 // refusal says why an invitation grants the owner of an address nothing, or "".
@@ -115,7 +124,7 @@ type listIn struct{ op.PageIn }
 
 func (s *Service) list(ctx context.Context, in listIn) (op.Page[Invitation], error) {
 	var out op.Page[Invitation]
-	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+	err := event.Looking(ctx, s.DB, event.Look{Capability: "invitation.list"}, func(tx *db.Tx) error {
 		rows, err := list(tx, in.PageIn)
 		if err != nil {
 			return err

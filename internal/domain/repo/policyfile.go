@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +23,7 @@ const (
 	maxPolicyBytes  = 64 << 10
 	maxInstructions = 8000 // characters
 	maxCheckTime    = 2 * time.Hour
+	maxBudget       = 100_000 // US dollars
 )
 
 // Policy is a parsed policy file with every default filled in. The zero file,
@@ -29,8 +33,15 @@ type Policy struct {
 	Agent   AgentPolicy `json:"agent" yaml:"agent"`
 	Checks  CheckPolicy `json:"checks" yaml:"checks"`
 	Merge   MergePolicy `json:"merge" yaml:"merge"`
+	// Budget limits what models may cost.
+	Budget BudgetPolicy `json:"budget" yaml:"budget"`
+	// Conflicts says what becomes of a task that would conflict with open work:
+	// it waits (hold), begins on top of it (stack), or goes ahead (ignore).
+	Conflicts string `json:"conflicts" yaml:"conflicts"`
 	// Instructions are handed to every agent that works on the repository.
 	Instructions string `json:"instructions" yaml:"instructions"`
+	// MCPServers are what agents may use besides their own tools, by name.
+	MCPServers map[string]MCPServer `json:"mcp_servers,omitempty" yaml:"mcp_servers"`
 }
 
 // AgentPolicy says how agents run.
@@ -53,6 +64,41 @@ type MergePolicy struct {
 	DeleteBranch bool   `json:"delete_branch" yaml:"delete_branch"`
 }
 
+// BudgetPolicy is in US dollars; null is no limit.
+type BudgetPolicy struct {
+	TaskUSD *float64 `json:"task_usd" yaml:"task_usd"` // of all tries of a task that names no budget
+	RunUSD  *float64 `json:"run_usd" yaml:"run_usd"`   // of one try
+}
+
+// MCPServer is a server of the Model Context Protocol. Agents reach it through
+// the box, which adds the token.
+type MCPServer struct {
+	URL       string `json:"url" yaml:"url"`             // https
+	Transport string `json:"transport" yaml:"transport"` // http or sse
+	TokenRef  string `json:"token_ref" yaml:"token_ref"` // name of the secret that holds the token
+}
+
+const maxMCPServers = 20
+
+var (
+	mcpName  = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
+	tokenRef = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
+)
+
+func (m MCPServer) check(name string) (msgs []string) {
+	u, err := url.Parse(m.URL)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
+		msgs = append(msgs, "mcp_servers."+name+".url must be an https address without a user")
+	}
+	if m.Transport != "http" && m.Transport != "sse" {
+		msgs = append(msgs, "mcp_servers."+name+".transport must be one of http, sse")
+	}
+	if !tokenRef.MatchString(m.TokenRef) {
+		msgs = append(msgs, "mcp_servers."+name+".token_ref must be the name of a secret")
+	}
+	return msgs
+}
+
 // CheckTimeout is Checks.Timeout as a duration.
 func (p Policy) CheckTimeout() time.Duration {
 	d, err := time.ParseDuration(p.Checks.Timeout)
@@ -69,6 +115,8 @@ func DefaultPolicy() Policy {
 		Agent:   AgentPolicy{Template: "default", Isolation: "none"},
 		Checks:  CheckPolicy{Timeout: "10m"},
 		Merge:   MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true},
+
+		Conflicts: "hold",
 	}
 }
 
@@ -98,6 +146,9 @@ func ParsePolicy(text []byte) (Policy, []string) {
 	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return DefaultPolicy(), []string{"the file holds more than one document"}
 	}
+	if len(p.MCPServers) == 0 {
+		p.MCPServers = nil
+	}
 	if msgs := p.check(); msgs != nil {
 		return DefaultPolicy(), msgs
 	}
@@ -123,9 +174,24 @@ func (p Policy) check() (msgs []string) {
 	}
 	oneOf("agent.isolation", p.Agent.Isolation, "none", "landlock", "bubblewrap")
 	oneOf("merge.mode", p.Merge.Mode, "ask", "auto", "never")
+	oneOf("conflicts", p.Conflicts, "hold", "stack", "ignore")
 	oneOf("merge.method", p.Merge.Method, "merge", "squash")
 	if d, err := time.ParseDuration(p.Checks.Timeout); err != nil || d <= 0 || d > maxCheckTime {
 		msgs = append(msgs, fmt.Sprintf("checks.timeout must be a duration of at most %s, such as 10m", maxCheckTime))
+	}
+	for key, usd := range map[string]*float64{"budget.task_usd": p.Budget.TaskUSD, "budget.run_usd": p.Budget.RunUSD} {
+		if usd != nil && !(*usd >= 0 && *usd <= maxBudget) {
+			msgs = append(msgs, fmt.Sprintf("%s must be between 0 and %d", key, maxBudget))
+		}
+	}
+	if len(p.MCPServers) > maxMCPServers {
+		msgs = append(msgs, fmt.Sprintf("mcp_servers must have at most %d entries", maxMCPServers))
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.MCPServers)) {
+		if !mcpName.MatchString(name) {
+			msgs = append(msgs, "mcp_servers: a name has lower-case letters, digits, hyphens and underscores")
+		}
+		msgs = append(msgs, p.MCPServers[name].check(name)...)
 	}
 	if len([]rune(p.Instructions)) > maxInstructions {
 		msgs = append(msgs, fmt.Sprintf("instructions must have at most %d characters", maxInstructions))

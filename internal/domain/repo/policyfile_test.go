@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -16,19 +17,24 @@ func TestParsePolicy(t *testing.T) {
 		change(&p)
 		return p
 	}
+	taskUSD := 2.5
 	for name, c := range map[string]struct {
 		text string
 		want Policy
 		says string // of the first message; empty: the file is valid
 	}{
-		"empty":             {"", DefaultPolicy(), ""},
-		"a comment":         {"# nothing\n", DefaultPolicy(), ""},
-		"the version":       {"version: 1\n", DefaultPolicy(), ""},
-		"one key":           {"checks: {command: make check}\n", with(func(p *Policy) { p.Checks.Command = "make check" }), ""},
-		"all of it":         {"version: 1\nagent: {template: t, isolation: landlock}\nchecks: {command: c, timeout: 90m}\nmerge: {mode: auto, method: squash, delete_branch: false}\ninstructions: i\n", Policy{1, AgentPolicy{"t", "landlock"}, CheckPolicy{"c", "90m"}, MergePolicy{"auto", "squash", false}, "i"}, ""},
+		"empty":       {"", DefaultPolicy(), ""},
+		"a comment":   {"# nothing\n", DefaultPolicy(), ""},
+		"the version": {"version: 1\n", DefaultPolicy(), ""},
+		"one key":     {"checks: {command: make check}\n", with(func(p *Policy) { p.Checks.Command = "make check" }), ""},
+		"all of it": {"version: 1\nagent: {template: t, isolation: landlock}\nchecks: {command: c, timeout: 90m}\nmerge: {mode: auto, method: squash, delete_branch: false}\nconflicts: stack\ninstructions: i\nbudget: {task_usd: 2.5}\n", Policy{
+			Version: 1, Agent: AgentPolicy{"t", "landlock"}, Checks: CheckPolicy{"c", "90m"}, Merge: MergePolicy{"auto", "squash", false},
+			Conflicts: "stack", Instructions: "i", Budget: BudgetPolicy{TaskUSD: &taskUSD}}, ""},
+		"a budget below 0":  {"budget: {run_usd: -1}\n", Policy{}, "budget.run_usd must be between 0 and 100000"},
 		"a section of null": {"merge:\n", DefaultPolicy(), ""},
 		"an unknown key":    {"version: 1\nmerge: {moode: auto}\n", Policy{}, "line 2"},
 		"another version":   {"version: 2\n", Policy{}, "version must be 1"},
+		"other conflicts":   {"conflicts: fight\n", Policy{}, "conflicts must be one of hold, stack, ignore"},
 		"another mode":      {"merge: {mode: yolo}\n", Policy{}, "merge.mode must be one of ask, auto, never"},
 		"another method":    {"merge: {method: rebase}\n", Policy{}, "merge.method"},
 		"another isolation": {"agent: {isolation: prayer}\n", Policy{}, "agent.isolation"},
@@ -42,22 +48,30 @@ func TestParsePolicy(t *testing.T) {
 		"too large":         {"#" + strings.Repeat("x", maxPolicyBytes), Policy{}, "larger than"},
 		"two documents":     {"version: 1\n---\nversion: 1\n", Policy{}, "more than one document"},
 		"a list":            {"- 1\n", Policy{}, "line 1"},
+		"mcp servers":       {"mcp_servers:\n  tracker:\n    url: https://mcp.example.com/v1\n    transport: http\n    token_ref: MCP_TRACKER_TOKEN\n", withServer(), ""},
+		"mcp over http":     {"mcp_servers:\n  tracker: {url: \"http://mcp.example.com\", transport: http, token_ref: T}\n", Policy{}, "https"},
 		"broken":            {"version: [1\n", Policy{}, "line"},
 		"not text":          {"version: \xff\xfe\n", Policy{}, "UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, msgs := ParsePolicy([]byte(c.text))
 			if c.says == "" {
-				if msgs != nil || p != c.want {
+				if msgs != nil || !reflect.DeepEqual(p, c.want) {
 					t.Errorf("%+v, %q; want %+v", p, msgs, c.want)
 				}
 				return
 			}
-			if len(msgs) == 0 || !strings.Contains(msgs[0], c.says) || p != DefaultPolicy() {
+			if len(msgs) == 0 || !strings.Contains(msgs[0], c.says) || !reflect.DeepEqual(p, DefaultPolicy()) {
 				t.Errorf("%q does not say %q, or the defaults are not in force: %+v", msgs, c.says, p)
 			}
 		})
 	}
+}
+
+func withServer() Policy {
+	p := DefaultPolicy()
+	p.MCPServers = map[string]MCPServer{"tracker": {URL: "https://mcp.example.com/v1", Transport: "http", TokenRef: "MCP_TRACKER_TOKEN"}}
+	return p
 }
 
 // Whatever is pushed, what comes out is the defaults with a reason, or a policy
@@ -70,7 +84,7 @@ func FuzzParsePolicy(f *testing.F) {
 			t.Fatalf("%d bytes took %s", len(text), took)
 		}
 		if msgs != nil {
-			if len(msgs) == 0 || p != DefaultPolicy() {
+			if len(msgs) == 0 || !reflect.DeepEqual(p, DefaultPolicy()) {
 				t.Fatalf("refused with %q, and yet %+v", msgs, p)
 			}
 			return
@@ -90,7 +104,7 @@ func FuzzParsePolicy(f *testing.F) {
 		if len(again) > maxPolicyBytes {
 			return
 		}
-		if q, msgs := ParsePolicy(again); msgs != nil || q != p {
+		if q, msgs := ParsePolicy(again); msgs != nil || !reflect.DeepEqual(q, p) {
 			t.Fatalf("%+v is read back as %+v: %q", p, q, msgs)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -182,7 +183,7 @@ func TestPolicyFileInForce(t *testing.T) {
 			s.call("acme", 200, "GET", "/v1/repos/acme/web/policy", "", &p)
 			return p
 		}
-		if p := get(); p.YML != nil || p.Fallback == nil || p.Policy != DefaultPolicy() {
+		if p := get(); p.YML != nil || p.Fallback == nil || !reflect.DeepEqual(p.Policy, DefaultPolicy()) {
 			t.Errorf("without a file: %+v", p)
 		}
 		yml := "checks: {command: make check}\n"
@@ -201,7 +202,7 @@ func TestPolicyFileInForce(t *testing.T) {
 			"laughs":     "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\ninstructions: *b\n",
 		} {
 			sha := s.push(PolicyPath, text)
-			if p := get(); p.YML == nil || p.Fallback == nil || *p.Fallback == "" || p.Policy != DefaultPolicy() {
+			if p := get(); p.YML == nil || p.Fallback == nil || *p.Fallback == "" || !reflect.DeepEqual(p.Policy, DefaultPolicy()) {
 				t.Errorf("%s: %+v", name, p)
 			}
 			if last := s.pushed[len(s.pushed)-1]; last != "main "+sha {

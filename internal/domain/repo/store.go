@@ -47,7 +47,7 @@ const columns = `id, account_id, owner, name, host, default_branch, private, ena
 var (
 	insert = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
-	byName         = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
+	byName         = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`).Kept()
 	byID           = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND id = $2`)
 	byIDAnywhere   = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE id = $1`)
 	byNameAnywhere = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE owner = $1 AND name = $2`)
@@ -70,6 +70,21 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 		b.And("(created_at, id) < ", db.Tuple(at, last))
 	}
 	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+}
+
+// Rows are the repositories of tx.Account with the ids, or, for nil, its
+// newest, up to limit, as the list shows them.
+func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Repository, error) {
+	b := db.Build(`SELECT `+columns+` FROM repos WHERE account_id = `, tx.Account)
+	if ids != nil {
+		b.In("id", ids)
+	}
+	rows, err := db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", limit))
+	out := make([]Repository, len(rows))
+	for i, r := range rows {
+		out[i] = s.wire(r)
+	}
+	return out, err
 }
 
 // ByName finds a repository of the transaction's account.

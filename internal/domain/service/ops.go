@@ -20,8 +20,10 @@ func (s *Service) Ops() []op.Op {
 			Summary: "What this service is"}, s.info),
 		op.New(op.Row{ID: "service.health", Method: "GET", Path: "/healthz", Group: group, Rule: policy.Public(), Also: []int{503},
 			Summary: "Is it alive and are its dependencies"}, s.health),
-		op.New(op.Row{ID: "service.openapi", Method: "GET", Path: "/v1/openapi.json", Group: group, Rule: policy.Public(), PerAddress: 30,
+		op.New(op.Row{ID: "service.openapi", AnyOrigin: true, Method: "GET", Path: "/v1/openapi.json", Group: group, Rule: policy.Public(), PerAddress: 30, Also: []int{304},
 			Summary: "This description"}, s.openapi),
+		op.New(op.Row{ID: "service.reference", Method: "GET", Path: "/docs", Group: group, Rule: policy.Public(), PerAddress: 60, Also: []int{304},
+			Summary: "This description as a page for people"}, s.reference),
 		op.New(op.Row{ID: "service.problem", Method: "GET", Path: "/problems/{slug}", Group: group, Rule: policy.Public(),
 			Summary: "What a problem type means"}, s.problem),
 	}
@@ -56,13 +58,13 @@ func (s *Service) health(ctx context.Context, _ op.None) (Health, error) {
 	return out, nil
 }
 
-func (s *Service) openapi(context.Context, op.None) (op.Reply, error) {
-	b, err := s.Document()
-	if err != nil {
-		return op.Reply{}, err
-	}
-	return op.Reply{ContentType: "application/json", Header: map[string]string{"Cache-Control": "public, max-age=300"}, Body: b}, nil
+type keptIn struct {
+	Tag string `json:",omitempty" header:"If-None-Match" doc:"the ETag of what the caller has: 304 if that is still the answer"`
 }
+
+func (s *Service) openapi(context.Context, keptIn) (*op.Asset, error) { return s.Document() }
+
+func (s *Service) reference(context.Context, keptIn) (*op.Asset, error) { return s.Reference() }
 
 type problemIn struct {
 	Slug string `json:"slug" maxLength:"64"`

@@ -5,6 +5,8 @@ package service
 import (
 	"context"
 	"time"
+
+	"yardmaster/internal/op"
 )
 
 // probeTime bounds each probe of a dependency.
@@ -16,8 +18,9 @@ type Service struct {
 	SHA     string // git commit of a released build, else empty
 	// Probes are the dependencies by name: database, bus, cache.
 	Probes map[string]func(context.Context) error
-	// Document is the OpenAPI document, made once.
-	Document func() ([]byte, error)
+	// Document is the OpenAPI document, Reference the page made of it. Each is
+	// made once.
+	Document, Reference func() (*op.Asset, error)
 }
 
 // Card is the answer of the root path. It holds no account state.
@@ -58,6 +61,12 @@ var meanings = map[string]string{
 	"idempotency-conflict":   "The Idempotency-Key was used before, in the account, for something else: by another credential, for another method or path, or with another body.",
 	"idempotency-in-flight":  "The request that used the Idempotency-Key first is still being answered, or was cut off before it was. Try again later.",
 	"reauth-required":        "The call needs a session that signed in within the last hour. Prove again who you are at /auth/reauth.",
+	"wrong-code":             "The code that was mailed is another one, was used, is older than ten minutes, or was guessed at five times.",
+	"not-invited":            "Nobody here knows the person yet, and people come by invitation.",
+	"sso-session":            "The session was opened by an account's own identity provider, and is good in that account only.",
+	"signin-lost":            "The sign-in was begun in another browser, or too long ago.",
+	"provider-refused":       "The identity provider does not vouch for the person, or not in a way that can be relied on.",
+	"provider-unreachable":   "The identity provider could not be asked; its address must be public and use https.",
 	"wrong-password":         "There is no such login, or the password is wrong.",
 	"queue-full":             "The account's queue has reached its cap. Wait as long as Retry-After says.",
 	"no-capacity":            "The account has no seat for an AI developer.",
@@ -65,8 +74,35 @@ var meanings = map[string]string{
 	"sink-not-configured":    "The sink needs a connector that this server does not have.",
 	"task_terminal":          "The task has ended; only a redispatch can bring a failed one back.",
 	"not_cancellable_review": "A review cannot be cancelled while its pull request is open.",
+	"no-topic":               "None of the topics that were asked for exists and may be followed with this credential; ignored and unauthorised name them.",
+	"stream-cut":             "The listener fell behind, or the stream could not be kept up. Connect again: a stream begins with a fresh snapshot.",
+	"session_running":        "The session has not ended. What a policy would have decided can be told only of what is over.",
+	"no_live_channel":        "The run has no agent that can be spoken to: it has not begun, it has ended, or a plain command does its work.",
+	"budget_exhausted":       "A budget has no room for another call to a model. The work that was done is saved and the task is held until the budget is raised.",
+	"export-too-large":       "The session has more events than one download carries. Follow its events instead.",
 	"head_moved":             "The pull request has a newer head than the one that was decided on; current_head_sha names it.",
 	"repo_disabled":          "The repository is disabled for Yardmaster.",
+	"no-live-box":            "A scout's session needs an online box with an agent that takes messages; needed_mode and template say which.",
+	"no-triage":              "This server triages no asks, which a plan over several repositories needs.",
+	"plan-path":              "The path is not that of a plain directory inside the repository.",
+	"plan-invalid":           "The directory is no plan; problems lists all that is wrong with it.",
+	"plan-file-off":          "The account does not let plan documents be written into its repositories.",
+	"plan-closed":            "The plan of the directory is done or cancelled. File another one under another slug.",
+	"plan-running":           "The plan of the directory is running; its documents cannot change under it.",
+	"plan-stale":             "The directory is no longer what the documents are a correction of; plan_id names its newest plan.",
+	"plan-stopped":           "All groups of the plan were stopped.",
+	"plan-drafting":          "The plan has no groups until its scout comes back with some.",
+	"plan-not-open":          "The plan is in no state to be changed.",
+	"group-settled":          "The group is over, or others have its place.",
+	"unknown-group":          "The plan has no such group.",
+	"unknown-ask":            "There is no such ask, or it has not been scheduled.",
+	"unknown-task":           "There is no such task.",
+	"no-such-edge":           "The group has no ordering-only edge from the one that was named.",
+	"task-not-usable":        "The task is part of a plan already, looks after a pull request, or has ended badly.",
+	"would-cycle":            "The change would make groups or tasks wait for themselves.",
+	"upstream-failed":        "What the groups wait for has failed or was stopped; replace it as well.",
+	"not_redrivable":         "Only an ask that was escalated because no judge answered goes back to triage. Look at its verdict, and file a new one.",
+	"import_in_flight":       "An import of the repository's backlog is queued or running; wait for its end.",
 	"repo_not_enabled":       "The repository is not enabled for Yardmaster.",
 	"pr_not_open":            "The pull request has been merged or closed.",
 	"box-revoked":            "The box was revoked. It has to be enrolled anew.",
@@ -88,6 +124,12 @@ var meanings = map[string]string{
 	"already_decided":        "The application was invited or declined before; decision says which.",
 	"owner-required":         "Only an owner of the account can make an owner, or change what one is.",
 	"too-many-templates":     "The account has as many templates as it may have.",
+	"too-many-variables":     "The account has as many prompt variables as it may have.",
+	"vault-full":             "The vault holds as many secrets, or as much in them, as it may.",
+	"other-process":          "Another process on the box holds the secrets of this attempt.",
+	"blocker-closed":         "The blocker was answered, submitted, withdrawn or has expired.",
+	"field-landed":           "The field has its value already; each is written once.",
+	"fix-link-expired":       "The link has expired; whoever may write secrets finds a new one on the list of blockers.",
 
 	// The error codes of OAuth.
 	"bad-ticket":                "The form belongs to another session, was answered before, or was open for too long. Start again.",

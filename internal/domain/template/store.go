@@ -14,7 +14,7 @@ type row struct {
 }
 
 var (
-	byName = db.Q[row](`SELECT name, body, created_at, updated_at FROM templates WHERE account_id = $1 AND name = $2`)
+	byName = db.Q[row](`SELECT name, body, created_at, updated_at FROM templates WHERE account_id = $1 AND name = $2`).Kept()
 	all    = db.Q[row](`SELECT name, body, created_at, updated_at FROM templates WHERE account_id = $1 ORDER BY name`)
 	count  = db.Q[int64](`SELECT COUNT(*) FROM templates WHERE account_id = $1`)
 	put    = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, $3, $4, $4)
