@@ -12,6 +12,7 @@ package agent
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +22,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"yardmaster/internal/agent/broker"
 	"yardmaster/internal/agent/driver"
 	"yardmaster/internal/agent/modelproxy"
 	"yardmaster/internal/agent/sandbox"
@@ -39,7 +43,8 @@ type Config struct {
 	Name      string // for the log
 	Slots     int    // runs at once; at least 1
 	Labels    map[string]string
-	Egress    []string // what sandboxes may reach besides the model: host, *.domain, address or prefix, each with an optional :port
+	Roots     *x509.CertPool // whom the hosts are believed that secrets are sent to; nil: the system's
+	Egress    []string       // what sandboxes may reach besides the model: host, *.domain, address or prefix, each with an optional :port
 	Version   string
 	Self      string // our own binary, for the built-in agent; empty: this program
 	Logger    *slog.Logger
@@ -55,6 +60,7 @@ type Timing struct {
 	Beat      time.Duration
 	ClaimWait time.Duration // for which one claim may wait for a task
 	Stall     time.Duration // without a sign of progress, before a run is ended; 15 min
+	Park      time.Duration // for which an agent that waits for a person is kept; 10 min
 	Grace     time.Duration // for an agent to end a cancelled turn; 10 s
 	Wrap      time.Duration // for saving work when an attempt ends; 5 min
 	Leave     time.Duration // for all of that when the box is stopped; 1 min
@@ -70,6 +76,7 @@ func (t Timing) withDefaults() Timing {
 		{&t.Beat, protocol.BeatEvery},
 		{&t.ClaimWait, protocol.ClaimWait},
 		{&t.Stall, 15 * time.Minute},
+		{&t.Park, 10 * time.Minute},
 		{&t.Grace, 10 * time.Second},
 		{&t.Wrap, 5 * time.Minute},
 		{&t.Leave, time.Minute},
@@ -91,8 +98,11 @@ type box struct {
 	conn   *boxconn.Conn
 	proxy  *modelproxy.Proxy
 	port   string // address of the proxy on loopback
-	agents []driver.Found
-	levels []sandbox.Level
+	broker *broker.Broker
+	// brokerPort is the address of the broker on loopback.
+	brokerPort string
+	agents     []driver.Found
+	levels     []sandbox.Level
 
 	life   context.Context // of everything
 	die    context.CancelCauseFunc
@@ -109,7 +119,8 @@ type box struct {
 	busy    int                 // slots taken
 	leaving bool                // this process is on its way out
 	greeted bool                // the control plane knows of this connection and its runs
-	taking  sync.Mutex          // held while a command is taken
+	refused []protocol.CommandRefused
+	taking  sync.Mutex // held while a command is taken
 }
 
 type runKey struct {
@@ -122,6 +133,11 @@ type runKey struct {
 // control plane hears it, within Timing.Leave. It returns nil then, and what it
 // could not tell any more is told by the next Run on the same folder.
 func Run(ctx context.Context, cfg Config) error {
+	// Secrets of runs are in this process's memory, which an agent of the same
+	// user could read but for this.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("box: close our memory to others: %w", err)
+	}
 	b, err := newBox(cfg)
 	if err != nil {
 		return fmt.Errorf("box: %w", err)
@@ -189,6 +205,10 @@ func (b *box) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer b.proxy.Close()
+	if err := b.startBroker(); err != nil {
+		return err
+	}
+	defer b.broker.Close()
 	id := b.keys.get()
 	b.conn, err = boxconn.Dial(id.NATSURL, id.Box, b.keys.nats, boxconn.Options{
 		Logger: b.log, OnState: b.onState,
@@ -213,6 +233,7 @@ func (b *box) run(ctx context.Context) (err error) {
 	}
 	b.die(nil)
 	b.proxy.Close()
+	b.broker.Close()
 	b.tasks.Wait()
 	if cause := context.Cause(b.life); errors.Is(cause, ErrRevoked) {
 		return cause

@@ -35,6 +35,7 @@ type attempt struct {
 	lease *lease
 
 	secrets *scrub.Scrubber // never spooled
+	vault   *secrets        // nil until they are had
 
 	asked  chan struct{}   // closed when the agent is to come to an end
 	killed context.Context // done when it is to end at once
@@ -44,12 +45,14 @@ type attempt struct {
 	saved  chan struct{} // closed when its last event is committed
 
 	messages chan driver.Message
+	declared outbox
 	slot     bool // it takes one; guarded by box.mu
 
 	workspace *workspace // nil until there is a checkout
 
-	mu     sync.Mutex
-	ending *ending
+	mu      sync.Mutex
+	ending  *ending
+	dropped bool // somebody said that the work is not wanted
 }
 
 // messagesWaiting is how many messages one run may have waiting.
@@ -71,7 +74,7 @@ const (
 	graceful  pressure = iota // the turn is cancelled, the work is pushed to the branch
 	leaseLost                 // killed; the work is pushed where nobody else pushes
 	haltNow                   // killed; the work is dropped
-	fenced                    // killed; the events are dropped too
+	fenced                    // killed; the events are dropped, the work is pushed where nobody else pushes
 )
 
 func newAttempt(parent context.Context, dir string, start protocol.Start, log *slog.Logger) *attempt {
@@ -82,7 +85,6 @@ func newAttempt(parent context.Context, dir string, start protocol.Start, log *s
 		fenced: make(chan struct{}), ended: make(chan struct{}), saved: make(chan struct{}),
 		messages: make(chan driver.Message, messagesWaiting),
 	}
-	a.secrets.Add(start.Secrets...)
 	a.secrets.Add(a.token, start.ModelToken, start.GitToken)
 	a.killed, a.kill = context.WithCancel(parent)
 	return a
@@ -135,6 +137,7 @@ func (a *attempt) end(e ending) {
 	if raised {
 		a.ending = &e
 	}
+	a.dropped = a.dropped || e.press == haltNow
 	a.mu.Unlock()
 	if !raised {
 		return
@@ -165,6 +168,14 @@ func (a *attempt) endingNow() *ending {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.ending
+}
+
+// wanted tells whether the work is worth saving when the attempt is not this
+// box's any more.
+func (a *attempt) wanted() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !a.dropped && a.start.Branch != ""
 }
 
 func (a *attempt) fence(detail string) {

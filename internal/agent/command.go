@@ -71,9 +71,27 @@ func (b *box) carryOut(c protocol.Command) error {
 	case protocol.CommandRevoke:
 		b.revoke(c.Reason)
 	default:
-		b.log.Warn("command not understood", "kind", c.Kind)
+		b.refuse(c)
 	}
 	return nil
+}
+
+// refusalsShown is how many refused commands a box tells of.
+const refusalsShown = 8
+
+// refuse says that a command is not carried out: on the run that it names, and
+// with the next beat.
+func (b *box) refuse(c protocol.Command) {
+	r := protocol.CommandRefused{ID: c.ID, Kind: c.Kind, Reason: "This box, version " + b.cfg.Version + ", does not support it."}
+	b.log.Warn("command refused", "id", c.ID, "kind", c.Kind)
+	if a := b.find(c); a != nil && !isDone(a.ended) {
+		a.event(protocol.EventUnknown, r)
+	}
+	b.mu.Lock()
+	b.refused = append(b.refused, r)
+	b.refused = b.refused[max(0, len(b.refused)-refusalsShown):]
+	b.mu.Unlock()
+	nudge(b.beat)
 }
 
 // find is the attempt that a command names, nil when it is not here any more.
@@ -92,14 +110,20 @@ func (b *box) message(a *attempt, c protocol.Command) error {
 	if isDone(a.ended) {
 		return nil
 	}
+	m := protocol.UserMessage{ID: c.ID, State: protocol.MessageQueued, Text: c.Text}
 	if a.start.Agent == commandAgent {
-		a.log.Warn("message to a command dropped", "id", c.ID)
-		return nil
+		m.State = protocol.MessageDropped // a command hears nothing
+		return a.spool.Append(protocol.EventMessage, m)
 	}
-	if err := a.say(driver.Message{ID: c.ID, Text: c.Text, Interrupt: c.Interrupt}); err != nil {
+	// The event comes first, so that it precedes those of its turn.
+	if err := a.spool.Append(protocol.EventMessage, m); err != nil {
 		return err
 	}
-	return a.spool.Append(protocol.EventMessage, protocol.UserMessage{ID: c.ID, Text: c.Text, Queued: !c.Interrupt})
+	if err := a.say(driver.Message{ID: c.ID, Text: c.Text, Interrupt: c.Interrupt}); err != nil {
+		a.log.Warn("message dropped", "id", c.ID, "error", err)
+		return a.spool.Append(protocol.EventMessage, protocol.UserMessage{ID: c.ID, State: protocol.MessageDropped})
+	}
+	return nil
 }
 
 // halt ends a run because somebody said so. The word is kept, so that a box that

@@ -12,10 +12,13 @@ import (
 	"yardmaster/internal/protocol"
 )
 
+// repairKind is the kind of a task that works on the branch of a pull request.
+const repairKind = "babysit"
+
 const (
 	reportBytes = 64 << 10
 	pathsListed = 500
-	lateSave    = 30 * time.Second // for work whose lease is gone
+	lateSave    = 3 * time.Minute // for work whose lease is gone
 )
 
 // conclude saves what an attempt has produced and spools its last event. Nothing
@@ -24,6 +27,9 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 	before := a.endingNow()
 	var done work
 	var troubled error
+	if isDone(a.fenced) {
+		b.rescue(a, w)
+	}
 	if b.gone(a) {
 		return
 	}
@@ -52,6 +58,13 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 	}
 	if troubled != nil {
 		a.log.Error("work not collected", "error", troubled)
+	} else if a.start.Kind == repairKind && f.State != protocol.Succeeded {
+		// The branch is a pull request's: what is on it may be merged.
+		if done.tip != "" && done.tip != w.Base && a.wanted() {
+			if err := b.pushLate(a, w, done.tip); err != nil {
+				a.log.Warn("unfinished repair not saved", "error", err)
+			}
+		}
 	} else if done.something {
 		b.push(ctx, a, w, done, &f)
 	}
@@ -96,12 +109,10 @@ func (b *box) push(ctx context.Context, a *attempt, w *workspace, done work, f *
 	if ctx.Err() == nil {
 		err = b.pushTo(ctx, a, w, done.tip, ref)
 	}
-	if e := a.endingNow(); err != nil && e != nil && e.press == leaseLost {
+	if e := a.endingNow(); err != nil && e != nil && (e.press != graceful || e.state == protocol.Halted) && a.wanted() {
 		ref = wipRef(a.start)
 		e.overrule(f)
-		late, cancel := context.WithTimeout(b.life, min(lateSave, b.cfg.Timing.Wrap))
-		defer cancel()
-		err = w.push(late, a, done.tip, ref)
+		err = b.pushLate(a, w, done.tip)
 	}
 	if err != nil {
 		a.log.Warn("work not pushed", "ref", ref, "error", err)
@@ -112,6 +123,37 @@ func (b *box) push(ctx context.Context, a *attempt, w *workspace, done work, f *
 	}
 	f.Tip, f.WIP, f.Paths = done.tip, f.State != protocol.Succeeded, done.paths
 	a.event(protocol.EventPushed, protocol.Pushed{SHA: done.tip, Ref: ref, WIP: f.WIP, Paths: done.paths})
+}
+
+// rescue saves the work of an attempt that was taken from this box. Nobody
+// hears of it here: who goes on with the task looks for it.
+func (b *box) rescue(a *attempt, w *workspace) {
+	if w == nil || !a.wanted() || b.life.Err() != nil {
+		return
+	}
+	var done work
+	err := b.collect(a, w, true, &done)
+	if err == nil && done.tip != w.Base {
+		err = b.pushLate(a, w, done.tip)
+	}
+	if err != nil {
+		a.log.Warn("work not saved", "error", err)
+	}
+}
+
+// pushLate puts work whose lease is gone under the attempt's own name. Its token
+// is good for no more, and for a while only.
+func (b *box) pushLate(a *attempt, w *workspace, tip string) error {
+	ctx, cancel := context.WithTimeout(b.life, min(lateSave, b.cfg.Timing.Wrap))
+	defer cancel()
+	for {
+		err := w.push(ctx, a, tip, wipRef(a.start))
+		if err == nil || refused(err) || ctx.Err() != nil {
+			return err
+		}
+		a.log.Warn("work not saved, trying again", "error", err)
+		sleep(ctx, b.cfg.Timing.Retry)
+	}
 }
 
 func pushFailed(f protocol.Finished, err error) protocol.Finished {

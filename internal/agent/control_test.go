@@ -44,7 +44,11 @@ func TestMessagesBecomeTurns(t *testing.T) {
 		}
 	}
 	// Each came twice, at once and durably.
-	want := []protocol.UserMessage{{ID: "m1", Text: "say second", Queued: true}, {ID: "m2", Text: "say urgent"}}
+	want := []protocol.UserMessage{
+		{ID: "m1", State: protocol.MessageQueued, Text: "say second"}, {ID: "m2", State: protocol.MessageQueued, Text: "say urgent"},
+		{ID: "m2", State: protocol.MessageDelivered}, {ID: "m2", State: protocol.MessageRead, Reply: "urgent"},
+		{ID: "m1", State: protocol.MessageDelivered}, {ID: "m1", State: protocol.MessageRead, Reply: "second"},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -167,6 +171,24 @@ func TestLostLeaseKillsBeforeTheRunIsGivenToAnother(t *testing.T) {
 	}
 }
 
+func TestUnknownCommandsAreRefused(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	run := p.task(func(s *protocol.Start) { s.Prompt = "say first\nhang" })
+	p.saying(run, "first")
+	p.send(protocol.Command{Kind: "permission.answer", Run: run, Attempt: 1, ID: "c1"})
+	p.send(protocol.Command{Kind: protocol.CommandUpdate, ID: "c2"})
+	p.until("both are refused", func() bool { return p.presence != nil && len(p.presence.Refused) == 2 })
+	p.send(protocol.Command{Kind: protocol.CommandHalt, Run: run, Attempt: 1, Mode: protocol.HaltNow})
+	s, _ := p.finish(run)
+	var r protocol.CommandRefused
+	s.data(t, protocol.EventUnknown, &r)
+	if r.ID != "c1" || r.Kind != "permission.answer" || r.Reason == "" {
+		t.Errorf("refused %+v", r)
+	}
+}
+
 func TestFencedRunIsKilledAndForgotten(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -181,6 +203,12 @@ func TestFencedRunIsKilledAndForgotten(t *testing.T) {
 	defer p.mu.Unlock()
 	if kinds := p.run(run).kinds(); strings.Contains(kinds, "pushed") || strings.Contains(kinds, "finished") {
 		t.Errorf("a fenced run said %s", kinds)
+	}
+	if p.show("refs/wip/"+run+"/1", "wip.txt") != "wip" {
+		t.Error("the work of a fenced run is not saved")
+	}
+	if branches := git(t, p.repo, "branch", "--format=%(refname:short)"); branches != "main" {
+		t.Errorf("branches that may be another box's: %s", branches)
 	}
 	if left, err := os.ReadDir(filepath.Join(cfg.DataDir, "runs")); err != nil || len(left) > 0 {
 		t.Errorf("left on disk: %v, %v", left, err)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -76,6 +77,9 @@ func diskFree(dir string) (free, total int64) {
 	return int64(st.Bavail) * st.Bsize, int64(st.Blocks) * st.Bsize
 }
 
+// lockWait is how long a new box waits for the lock of the one before.
+const lockWait = 3 * time.Second
+
 // lockDir makes this process the only box on a data folder. The lock goes with
 // the process.
 func lockDir(dir string) (*os.File, error) {
@@ -83,8 +87,15 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("another box runs on %s: %w", dir, err), f.Close())
+	// A process that the box before was starting when it was killed holds the
+	// lock for a moment more, until it is a program of its own.
+	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockWait / 50) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(deadline) {
+			return nil, errors.Join(fmt.Errorf("another box runs on %s: %w", dir, err), f.Close())
+		}
 	}
-	return f, nil
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"yardmaster/internal/agent/broker"
 	"yardmaster/internal/agent/driver"
 	"yardmaster/internal/agent/modelproxy"
 	"yardmaster/internal/agent/sandbox"
@@ -40,13 +41,13 @@ const promptFile = "prompt.md"
 const PromptVariable = "YARDMASTER_PROMPT"
 
 // place is the inside of a sandbox, as the agent sees it.
-type place struct{ task, home, proxy string }
+type place struct{ task, home, proxy, broker string }
 
 func (b *box) place(a *attempt, level sandbox.Level) place {
 	if level == sandbox.Bubblewrap {
-		return place{sandbox.TaskDir, sandbox.HomeDir, fmt.Sprintf("http://127.0.0.1:%d", proxyPort)}
+		return place{sandbox.TaskDir, sandbox.HomeDir, fmt.Sprintf("http://127.0.0.1:%d", proxyPort), fmt.Sprintf("127.0.0.1:%d", secretsPort)}
 	}
-	return place{a.taskPath(), a.homePath(), "http://" + b.port}
+	return place{a.taskPath(), a.homePath(), "http://" + b.port, b.brokerPort}
 }
 
 // spec is the sandbox that every kind of run gets.
@@ -58,9 +59,12 @@ func (b *box) spec(a *attempt, w *workspace, level sandbox.Level) sandbox.Spec {
 	if s.Env == nil {
 		s.Env = map[string]string{}
 	}
+	maps.Copy(s.Env, a.vault.have.Env)
+	s.Env[SecretsVariable] = broker.Address(in.broker, a.token)
 	s.Env[ReportVariable] = filepath.Join(in.home, reportFile)
+	s.Env[OutboxVariable] = filepath.Join(in.home, outboxDir)
 	if level == sandbox.Bubblewrap {
-		s.Forward = []sandbox.Forward{{Port: proxyPort, Socket: b.socketPath()}}
+		s.Forward = []sandbox.Forward{{Port: proxyPort, Socket: b.socketPath()}, {Port: secretsPort, Socket: b.brokerPath()}}
 	}
 	if len(b.cfg.Egress) > 0 {
 		host := strings.TrimPrefix(in.proxy, "http://")
@@ -98,13 +102,18 @@ func usageOf(t modelproxy.Totals) protocol.Usage {
 	}
 }
 
-// stallClock ends the run when progress has not been called for too long.
+// stallClock ends the run when progress has not been called for too long. While
+// the run is parked it stands still once it was stopped.
 func (b *box) stallClock(a *attempt) (progress, stop func()) {
 	limit := b.cfg.Timing.Stall
 	timer := time.AfterFunc(limit, func() {
 		a.end(ending{press: graceful, state: protocol.Failed, kind: "run_stalled", detail: fmt.Sprintf("no sign of progress for %s", limit)})
 	})
-	return func() { timer.Reset(limit) }, func() { timer.Stop() }
+	return func() {
+		if !a.declared.parked.Load() {
+			timer.Reset(limit)
+		}
+	}, func() { timer.Stop() }
 }
 
 // runAgent runs a coding agent until it has nothing more to do. ctx ends when
@@ -128,6 +137,10 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 		return failed("setup_failed", err)
 	}
 	defer b.proxy.Unregister(a.token)
+	if err := b.lendSecrets(a); err != nil {
+		return failed("setup_failed", err)
+	}
+	defer b.broker.Unregister(a.token)
 
 	said := &tail{limit: 4 << 10}
 	spec := b.spec(a, w, level)
@@ -150,6 +163,28 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 		},
 		Update:     func(raw json.RawMessage) { progress(); a.spool.Update(raw) },
 		Permission: func(raw json.RawMessage) { progress(); a.event(protocol.EventPermission, raw) },
+		Prompted: func(m driver.Message) {
+			if a.declared.wake() {
+				a.event(protocol.EventResumed, nil)
+			}
+			progress()
+			a.event(protocol.EventMessage, protocol.UserMessage{ID: m.ID, State: protocol.MessageDelivered})
+		},
+		Turned: func(m driver.Message, reply string) {
+			a.readOutbox()
+			if m.ID != "" {
+				a.event(protocol.EventMessage, protocol.UserMessage{ID: m.ID, State: protocol.MessageRead, Reply: cut(reply, replyBytes)})
+			}
+		},
+		Idle: func() time.Duration {
+			if len(a.declared.blockers) == 0 {
+				return 0
+			}
+			a.declared.parked.Store(true)
+			stop()
+			a.event(protocol.EventParked, protocol.Parked{WindowMS: b.cfg.Timing.Park.Milliseconds(), Blockers: a.declared.blockers})
+			return b.cfg.Timing.Park
+		},
 	})
 	p.Kill()
 	p.Stdout().Close()
@@ -161,6 +196,8 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 		if words := said.String(); words != "" {
 			r.detail += "; it said: " + words
 		}
+	case a.declared.parked.Load() && ctx.Err() == nil:
+		r.kind, r.detail = blockedKind, a.declared.question
 	case totals.Calls == 0 && totals.Failed > 0:
 		// Some agents end their turn as if all were well.
 		r.kind, r.detail = driver.KindUnavailable, "no call to the model was answered"
@@ -189,6 +226,10 @@ func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sa
 		}
 		defer b.proxy.Unregister(a.token)
 	}
+	if err := b.lendSecrets(a); err != nil {
+		return failed("setup_failed", err)
+	}
+	defer b.broker.Unregister(a.token)
 	said := &tail{limit: 16 << 10}
 	out := io.MultiWriter(said, &chunks{update: func(raw json.RawMessage) { progress(); a.spool.Update(raw) }})
 	spec := b.spec(a, w, level)
@@ -197,10 +238,12 @@ func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sa
 	if err := os.WriteFile(filepath.Join(a.homePath(), promptFile), []byte(a.start.Prompt), 0o600); err != nil {
 		return failed("setup_failed", err)
 	}
-	maps.Copy(spec.Env, map[string]string{
-		PromptVariable: filepath.Join(in.home, promptFile), "YARDMASTER_MODEL": a.start.Model,
-		"YARDMASTER_MODEL_URL": in.proxy, "YARDMASTER_MODEL_TOKEN": a.token,
-	})
+	spec.Env[PromptVariable] = filepath.Join(in.home, promptFile)
+	if a.start.ModelToken != "" {
+		maps.Copy(spec.Env, map[string]string{
+			"YARDMASTER_MODEL": a.start.Model, "YARDMASTER_MODEL_URL": in.proxy, "YARDMASTER_MODEL_TOKEN": a.token,
+		})
+	}
 	p, err := sandbox.Start(a.killed, spec)
 	if err != nil {
 		return failed("setup_failed", err)
@@ -219,6 +262,7 @@ func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sa
 		}
 	}
 	err = p.Wait()
+	a.readOutbox()
 	r := result{output: said.String(), usage: usageOf(b.proxy.Unregister(a.token))}
 	var exit *sandbox.ExitError
 	switch {
@@ -229,5 +273,19 @@ func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sa
 	case !errors.Is(err, sandbox.ErrKilled):
 		r.kind, r.detail = "agent_crashed", err.Error()
 	}
+	if r.kind == "" && r.exit != nil && len(a.declared.blockers) > 0 && ctx.Err() == nil {
+		r.kind, r.detail = blockedKind, a.declared.question // nothing can be said to a command
+	}
 	return r
+}
+
+// replyBytes of an answer to a message are kept.
+const replyBytes = 32 << 10
+
+// cut keeps the end of a text.
+func cut(text string, most int) string {
+	if over := len(text) - most; over > 0 {
+		text = strings.ToValidUTF8(text[over:], "")
+	}
+	return text
 }

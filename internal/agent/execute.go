@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -102,12 +103,15 @@ func (b *box) carry(a *attempt) (*workspace, result) {
 	a.event(protocol.EventPreparing, nil)
 	ctx, cancel := a.untilAsked()
 	defer cancel()
+	if err := b.fetchSecrets(ctx, a); err != nil {
+		return nil, failed("setup_failed", err)
+	}
 	w, err := b.prepare(ctx, a)
 	if err != nil {
 		return nil, failed("checkout_failed", err)
 	}
 	a.event(protocol.EventPrepared, protocol.Prepared{Base: w.Base, Resume: w.Resume})
-	if err := os.MkdirAll(a.homePath(), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(a.homePath(), outboxDir), 0o700); err != nil {
 		return w, failed("setup_failed", err)
 	}
 	if a.start.Agent == commandAgent {

@@ -76,6 +76,14 @@ func (a *actor) Prompt(ctx context.Context, req acp.PromptRequest) (acp.PromptRe
 			err = os.WriteFile(path, []byte(text+"\n"), 0o644)
 		case "report":
 			err = os.WriteFile(os.Getenv("YARDMASTER_REPORT"), []byte(rest), 0o644)
+		case "declare":
+			name, text, _ := strings.Cut(rest, " ")
+			err = os.WriteFile(filepath.Join(os.Getenv("YARDMASTER_OUTBOX"), name), []byte(text), 0o644)
+		case "run":
+			var out []byte
+			if out, err = exec.Command("sh", "-c", rest).CombinedOutput(); err != nil {
+				err = fmt.Errorf("%w: %s", err, out)
+			}
 		case "commit":
 			var out []byte
 			if out, err = exec.Command("sh", "-c", "git add -A && git commit -q -m '"+rest+"'").CombinedOutput(); err != nil {

@@ -35,6 +35,9 @@ func judge(start protocol.Start, r result, w work) protocol.Finished {
 		return f
 	}
 	switch {
+	case r.kind == blockedKind:
+		f.State = protocol.Blocked
+		return f
 	case r.kind != "":
 		return f
 	case start.Agent == commandAgent && r.exit == nil:

@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
 )
 
 const boxID = "box-1"
@@ -49,6 +50,7 @@ type plane struct {
 	reissues  int
 	renewals  int           // of credentials
 	life      time.Duration // of NATS credentials
+	secrets   []protocol.Secret
 }
 
 // seen is a run as its committed events tell it.
@@ -138,6 +140,7 @@ func (p *plane) boot() {
 	for method, fn := range map[string]func(context.Context, string, []byte) (any, error){
 		protocol.CallHello: handler(p.hello), protocol.CallClaim: handler(p.claim), protocol.CallAccept: handler(p.accept),
 		protocol.CallRenew: handler(p.renew), protocol.CallCredential: handler(p.credential), protocol.CallGitToken: handler(p.gitToken),
+		protocol.CallSecrets: handler(p.vault),
 	} {
 		if err := p.bus.Handle(method, fn); err != nil {
 			p.t.Fatal(err)
@@ -164,6 +167,18 @@ func handler[In, Out any](fn func(context.Context, In) (Out, error)) func(contex
 		}
 		return fn(ctx, in)
 	}
+}
+
+// vault answers what runs may use, sealed to whoever asks.
+func (p *plane) vault(_ context.Context, ask protocol.SecretsAsk) (protocol.Secrets, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list, err := json.Marshal(p.secrets)
+	if err != nil {
+		return protocol.Secrets{}, err
+	}
+	sealed, err := seal.SealTo(ask.Key, protocol.SecretsPurpose(ask.Run), list)
+	return protocol.Secrets{Sealed: sealed}, err
 }
 
 func (p *plane) change(fn func()) {

@@ -22,20 +22,25 @@ func (b *box) startProxy() error {
 		return fmt.Errorf("model proxy: %w", err)
 	}
 	b.port = tcp.Addr().String()
-	if err := os.Remove(b.socketPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return errors.Join(fmt.Errorf("model proxy: %w", err), tcp.Close())
+	return b.door("model proxy", tcp, b.socketPath(), b.proxy.Serve)
+}
+
+// door serves on a port of loopback and on a socket, until serve is told to end.
+func (b *box) door(name string, tcp net.Listener, path string, serve func(net.Listener) error) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return errors.Join(fmt.Errorf("%s: %w", name, err), tcp.Close())
 	}
-	unix, err := net.Listen("unix", b.socketPath())
+	unix, err := net.Listen("unix", path)
 	if err == nil {
-		err = os.Chmod(b.socketPath(), 0o666) // an agent of a root box is another user
+		err = os.Chmod(path, 0o666) // an agent of a root box is another user
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("model proxy: socket (its path may have 107 bytes): %w", err), tcp.Close())
+		return errors.Join(fmt.Errorf("%s: socket (its path may have 107 bytes): %w", name, err), tcp.Close())
 	}
 	for _, l := range []net.Listener{tcp, unix} {
 		b.tasks.Go(func() {
-			if err := b.proxy.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				b.log.Error("model proxy stopped", "error", err)
+			if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
+				b.log.Error(name+" stopped", "error", err)
 			}
 		})
 	}

@@ -140,9 +140,10 @@ func TestUnwantedRunOfAKilledBoxIsDropped(t *testing.T) {
 	p.until("a second hello and no runs", func() bool {
 		return len(p.hellos) == 2 && len(p.hellos[1].Runs) == 1 && p.presence != nil && len(p.presence.Runs) == 0 && p.presence.Free == 2
 	})
-	if left, err := os.ReadDir(filepath.Join(cfg.DataDir, "runs")); err != nil || len(left) > 0 {
-		t.Errorf("left on disk: %v, %v", left, err)
-	}
+	p.until("nothing is left on disk", func() bool {
+		left, err := os.ReadDir(filepath.Join(cfg.DataDir, "runs"))
+		return err == nil && len(left) == 0
+	})
 }
 
 func TestRestartedControlPlaneChangesNoOutcome(t *testing.T) {

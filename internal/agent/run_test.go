@@ -16,7 +16,7 @@ func TestAgentRun(t *testing.T) {
 	p.start(cfg)
 	run := p.task(func(s *protocol.Start) {
 		s.Prompt = "model\nleak\nwrite a.txt one\ncommit add a\nwrite b.txt two\nreport # Done\nsay all good"
-		s.Secrets = []string{"all good"}
+		p.secrets = []protocol.Secret{{Name: "PHRASE", Delivery: protocol.DeliverEnv, Value: []byte("all good")}}
 	})
 	s, f := p.finish(run)
 	if f.State != protocol.Succeeded || f.Report != "# Done" || f.ReportBy != "report_md" || f.Stop != "end_turn" || f.WIP {
@@ -46,6 +46,29 @@ func TestAgentRun(t *testing.T) {
 	p.until("the run is gone from the box", func() bool { return p.presence != nil && len(p.presence.Runs) == 0 && p.presence.Free == 2 })
 	if left, err := os.ReadDir(filepath.Join(cfg.DataDir, "runs")); err != nil || len(left) > 0 {
 		t.Errorf("left on disk: %v, %v", left, err)
+	}
+}
+
+func TestSecretsReachAnAgent(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.secrets = []protocol.Secret{
+		{Name: "OPEN", Delivery: protocol.DeliverEnv, Value: []byte("for everybody in it")},
+		{Name: "CLOSED", Delivery: protocol.DeliverBroker, Value: []byte("for the box alone"), Hosts: []string{"api.example.com"}, Header: "Authorization"},
+	}
+	p.start(p.config())
+	run := p.task(func(s *protocol.Start) {
+		s.Kind, s.Agent, s.Branch, s.Checkout = "ci", "command", "", git(t, p.repo, "rev-parse", "main")
+		s.Command = []string{"/bin/sh", "-c", `env; case "$YARDMASTER_SECRETS_URL" in http://127.0.0.1:*) ;; *) exit 8;; esac; [ "$OPEN" = "for everybody in it" ] && [ -z "$CLOSED" ]`}
+	})
+	s, f := p.finish(run)
+	if f.ExitCode == nil || *f.ExitCode != 0 {
+		t.Errorf("finished %+v", f)
+	}
+	for _, secret := range []string{"everybody", "the box alone"} {
+		if strings.Contains(s.text()+f.Output, secret) {
+			t.Errorf("%q is in what the run said", secret)
+		}
 	}
 }
 
@@ -206,5 +229,28 @@ func TestRewrittenBranchIsReplacedOnlyIfNobodyElseMovedIt(t *testing.T) {
 	third := rewrite(3)
 	if third.State != protocol.Failed || third.Kind != "push_rejected" || git(t, p.repo, "rev-parse", "svc/t--12345678") != other {
 		t.Errorf("moved by somebody else: %+v", third)
+	}
+}
+
+func TestUnfinishedRepairIsNotPutIntoThePullRequest(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	_, work := p.finish(p.task(func(s *protocol.Start) { s.Prompt = "write a.txt one\ncommit a\nsay done" }))
+	run := p.task(func(s *protocol.Start) { s.Kind, s.Prompt = "babysit", "write a.txt half\ncommit half\nexit" })
+	if _, f := p.finish(run); f.State != protocol.Failed || f.Tip != "" || f.WIP {
+		t.Errorf("finished %+v", f)
+	}
+	if head := git(t, p.repo, "rev-parse", "svc/t--12345678"); head != work.Tip {
+		t.Error("the branch has unfinished work")
+	}
+	if p.show("refs/wip/"+run+"/1", "a.txt") != "half" {
+		t.Error("the unfinished work is not saved")
+	}
+	run = p.task(func(s *protocol.Start) {
+		s.Kind, s.Attempt, s.Prompt = "babysit", 2, "write a.txt two\ncommit whole\nsay done"
+	})
+	if _, f := p.finish(run); f.State != protocol.Succeeded || f.Base != work.Tip || git(t, p.repo, "rev-parse", "svc/t--12345678") != f.Tip {
+		t.Errorf("finished %+v", f)
 	}
 }

@@ -22,6 +22,7 @@ const (
 	Operator Credential = "operator" // short-lived operator token
 	Box      Credential = "box"      // a box's durable token
 	System   Credential = "system"   // this process: loops, first boot
+	FixLink  Credential = "fix_link" // the link of one blocker's form; CredentialID is the blocker
 )
 
 // Actor is the resolved caller of one request. The zero value is anonymous.
@@ -34,6 +35,7 @@ type Actor struct {
 	Scopes       Set
 	ExpiresAt    time.Time // zero: permanent
 	SignedInAt   time.Time // sessions only
+	Bound        bool      // a session that is good in its account only
 	RequestID    string    // of the request being served, for audit rows
 }
 
@@ -62,6 +64,7 @@ type Rule struct {
 	user   bool
 	sess   bool
 	any    bool
+	link   bool
 }
 
 type ruleKind uint8
@@ -93,6 +96,10 @@ func (r Rule) OfSession() Rule { r.user, r.sess = true, true; return r }
 // pass all the same.
 func (r Rule) OrAnyCredential() Rule { r.any = true; return r }
 
+// OrFixLink lets the fix link of a blocker pass as well; the handler answers
+// for that blocker alone.
+func (r Rule) OrFixLink() Rule { r.link = true; return r }
+
 // Declared tells whether a row has a rule at all.
 func (r Rule) Declared() bool { return r.kind != unset }
 
@@ -121,8 +128,11 @@ func (r Rule) Check(a Actor) error {
 	if r.kind == public {
 		return nil
 	}
-	if a.Anonymous() {
+	if a.Anonymous() || a.Credential == FixLink && !r.link {
 		return Unauthenticated()
+	}
+	if a.Credential == FixLink {
+		return nil
 	}
 	if r.kind == needScopes && !r.any {
 		if missing := r.scopes &^ a.Scopes; missing != 0 {

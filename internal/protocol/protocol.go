@@ -73,7 +73,7 @@ const (
 	CallRenew      = "lease.renew" // Renew -> Renewal
 	CallCredential = "cred.renew"  // Credential -> CredentialReply
 	CallGitToken   = "git.token"   // GitTokenAsk -> GitToken
-	CallArtifact   = "artifact.url"
+	CallSecrets    = "run.secrets" // SecretsAsk -> Secrets
 )
 
 // Kinds of events. State events are never dropped by a spool; text may be
@@ -86,7 +86,13 @@ const (
 	EventUpdate     = "agent.update"     // an ACP session update, as the agent sent it
 	EventPermission = "agent.permission" // an ACP permission request and what was answered
 	EventMessage    = "user.message"     // UserMessage
-	EventUsage      = "usage"            // Usage
+	EventAsk        = "ask.filed"        // AskFiled
+	EventBlocker    = "blocker.declared" // BlockerDeclared
+	EventRefused    = "outbox.refused"   // OutboxRefused
+	EventUnknown    = "command.refused"  // CommandRefused
+	EventParked     = "run.parked"       // Parked
+	EventResumed    = "run.resumed"
+	EventUsage      = "usage" // Usage
 	EventArtifact   = "artifact.stored"
 	EventPushed     = "git.pushed" // Pushed
 	EventTruncated  = "output.truncated"
@@ -135,10 +141,54 @@ type (
 		WIP   bool     `json:"wip,omitempty"`
 		Paths []string `json:"paths,omitempty"`
 	}
+	// UserMessage is what became of a message so far. There is one event for
+	// each state that it reached; Text is in the first of them.
 	UserMessage struct {
-		ID     string `json:"id"` // of the command that carried it
-		Text   string `json:"text"`
-		Queued bool   `json:"queued,omitempty"`
+		ID    string `json:"id"` // of the command that carried it
+		State string `json:"state"`
+		Text  string `json:"text,omitempty"`
+		Reply string `json:"reply,omitempty"` // when read: the closing prose of the turn it began, at most 64 KiB
+	}
+	// AskFiled is further work that the agent noticed and leaves to others. ID is
+	// unique within the run.
+	AskFiled struct {
+		ID        string `json:"id"`
+		Title     string `json:"title"` // one line
+		Body      string `json:"body"`
+		Repo      string `json:"repo,omitempty"` // owner/name; empty: the run's own
+		DedupeKey string `json:"dedupe_key,omitempty"`
+	}
+	// BlockerDeclared is what only a person can give, and without which the
+	// agent cannot go on. ID is unique within the run.
+	BlockerDeclared struct {
+		ID       string         `json:"id"`
+		Kind     string         `json:"kind"` // missing_credential, missing_access or decision
+		Question string         `json:"question"`
+		Fields   []BlockerField `json:"fields,omitempty"`
+	}
+	// BlockerField is one thing to be filled in.
+	BlockerField struct {
+		Name        string `json:"name"`
+		Kind        string `json:"kind"` // env_secret, service_url, mcp_server or oauth_connection
+		Environment string `json:"environment,omitempty"`
+		Description string `json:"description,omitempty"`
+	}
+	// OutboxRefused is a declaration of the agent that says nothing: File is its
+	// name, Reason what is wrong with it.
+	OutboxRefused struct {
+		File   string `json:"file"`
+		Reason string `json:"reason"`
+	}
+	// CommandRefused is a command that the box does not carry out.
+	CommandRefused struct {
+		ID     string `json:"id"`
+		Kind   string `json:"kind"`
+		Reason string `json:"reason"`
+	}
+	// Parked tells that the agent waits for a person, for WindowMS at most.
+	Parked struct {
+		WindowMS int64    `json:"window_ms"`
+		Blockers []string `json:"blockers"` // ids that were declared
 	}
 	// Usage is the running total of an attempt's model traffic as the box's
 	// gateway counted it; the control plane's own count is the one billed.
@@ -147,7 +197,7 @@ type (
 		InputTokens  int64  `json:"input_tokens"`
 		OutputTokens int64  `json:"output_tokens"`
 	}
-	// Finished ends an attempt. State is succeeded, failed, halted or lost;
+	// Finished ends an attempt. State is succeeded, failed, blocked, halted or lost;
 	// Kind, for a failure, is a failure_kind of the specification's list.
 	Finished struct {
 		State    string   `json:"state"`
@@ -167,10 +217,26 @@ type (
 	}
 )
 
-// States of Finished.
+// Limits on what an agent declares in one run.
+const (
+	MaxDeclared      = 20       // declarations
+	MaxDeclaredBytes = 16 << 10 // of one
+)
+
+// States of a UserMessage. Dropped ends it at any point; so does the end of the
+// run, with whatever state the message has reached.
+const (
+	MessageQueued    = "queued"    // the box holds it for the next turn
+	MessageDelivered = "delivered" // its turn has begun
+	MessageRead      = "read"      // its turn is over
+	MessageDropped   = "dropped"   // the run ends without it
+)
+
+// States of Finished. Blocked is for a run that waited for a person in vain.
 const (
 	Succeeded = "succeeded"
 	Failed    = "failed"
+	Blocked   = "blocked"
 	Halted    = "halted"
 	Lost      = "lost"
 )
@@ -187,17 +253,15 @@ type Command struct {
 	Interrupt bool   `json:"interrupt,omitempty"` // run.message: cancel the turn first
 	Mode      string `json:"mode,omitempty"`      // run.halt: graceful (save the work) or now
 	Reason    string `json:"reason,omitempty"`
-	Permit    string `json:"permit,omitempty"` // permission.answer
 }
 
 // Kinds of Command.
 const (
 	CommandMessage = "run.message"
 	CommandHalt    = "run.halt"
-	CommandPermit  = "permission.answer"
 	CommandDrain   = "box.drain"
 	CommandResume  = "box.resume"
-	CommandUpdate  = "box.update"
+	CommandUpdate  = "box.update" // no box of this version carries it out: it is refused
 	CommandRotate  = "box.rotate"
 	CommandRevoke  = "box.revoke" // immediate copy only: a revoked box can no longer read durable ones
 )
@@ -227,6 +291,8 @@ type Presence struct {
 	DiskFree   int64    `json:"disk_free"`
 	SkewMS     int64    `json:"skew_ms"`
 	SpoolBytes int64    `json:"spool_bytes"`
+	// Refused are the newest commands that this process did not carry out.
+	Refused []CommandRefused `json:"refused,omitempty"`
 }
 
 // Hello is the first thing a box says on every connection.
@@ -311,7 +377,6 @@ type Start struct {
 	GatewayURL  string            `json:"gateway_url"`         // the control plane's model gateway, without /v1
 	ModelToken  string            `json:"model_token"`
 	GitToken    string            `json:"git_token"`
-	Secrets     []string          `json:"secrets,omitempty"` // values to scrub besides the tokens above
 	CommitName  string            `json:"commit_name"`
 	CommitEmail string            `json:"commit_email"`
 }

@@ -40,6 +40,13 @@ type Hooks struct {
 	Update     func(raw json.RawMessage)     // a session update as the agent sent it
 	Permission func(raw json.RawMessage)     // a permission request; it is granted, once
 	Prompted   func(m Message)               // a message begins its turn
+
+	// Turned and Idle may take a moment. Turned is told of each turn that is
+	// over, of the message it began with (none for the first) and of the turn's
+	// closing prose. Idle is asked when nothing is left to do: for how long to
+	// wait for a message all the same.
+	Turned func(m Message, reply string)
+	Idle   func() time.Duration
 }
 
 // Outcome is how the work ended. Stop is the last turn's stop reason, or
@@ -161,12 +168,16 @@ func names(id, model string) bool { return id == model || strings.HasSuffix(id, 
 // converse runs turns until none is left to run.
 func (s *session) converse(ctx context.Context, m Message) error {
 	for {
-		if err := s.turn(ctx, m); err != nil {
+		err := s.turn(ctx, m)
+		if s.hooks.Turned != nil {
+			s.hooks.Turned(m, s.finalText())
+		}
+		if err != nil {
 			return err
 		}
 		for s.receive() {
 		}
-		if ctx.Err() != nil || len(s.queue) == 0 {
+		if ctx.Err() != nil || len(s.queue) == 0 && !s.linger(ctx) {
 			return ctx.Err()
 		}
 		m, s.queue = s.queue[0], s.queue[1:]
@@ -176,6 +187,29 @@ func (s *session) converse(ctx context.Context, m Message) error {
 			}
 		})
 	}
+}
+
+// linger waits for a message if somebody wants the session kept. It tells
+// whether one came.
+func (s *session) linger(ctx context.Context) bool {
+	if s.hooks.Idle == nil {
+		return false
+	}
+	window := s.hooks.Idle()
+	if window <= 0 {
+		return false
+	}
+	over := time.NewTimer(window)
+	defer over.Stop()
+	select {
+	case m, ok := <-s.msgs:
+		s.enqueue(m, ok)
+		return ok
+	case <-over.C:
+	case <-ctx.Done():
+	case <-s.client.Done(): // nobody is left to be told
+	}
+	return false
 }
 
 // receive takes a message that is there already.

@@ -225,7 +225,7 @@ func (p *Proxy) plain(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	// HTTP/2, which does so anyway, has no such switch.
 	_ = flow.EnableFullDuplex()
 	out := r.Clone(ctx)
-	out.RequestURI = ""
+	out.RequestURI, out.Close = "", false
 	out.Header = endToEnd(r.Header)
 	resp, err := s.plain.RoundTrip(out)
 	if err != nil {

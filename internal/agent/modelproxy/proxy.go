@@ -244,7 +244,7 @@ type call struct {
 func (c *call) forward(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
 	var body *bytes.Reader
 	if c.at.Method == http.MethodPost {
-		body = bytes.NewReader(c.q.Body(c.model, false))
+		body = bytes.NewReader(c.q.Body(llm.Edits{Model: c.model}))
 	} else {
 		body = bytes.NewReader(nil)
 	}
