@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -38,13 +40,47 @@ type Config struct {
 	Seats        int           `key:"seats" doc:"runs an account may have at once; max(2, processors) when 0"`
 	SMTPURL      string        `key:"smtp-url" doc:"smtp://, smtps:// or smtp+plain://USER:PASSWORD@HOST:PORT that sends mail; without it mails are files in the data folder" secret:"true"`
 	MailFrom     string        `key:"mail-from" default:"Yardmaster <yardmaster@localhost>" doc:"sender of mails"`
+	HTTPKeys     string        `key:"allow-http-keys" default:"loopback" doc:"where keys may be sent over plain http: loopback (this machine, and only if the server listens on loopback itself) or anywhere"`
 	RateLimits   string        `key:"rate-limits" default:"on" doc:"on or off; off where something before the server counts requests"`
+	Redis        string        `key:"redis" doc:"redis://:PASSWORD@HOST:PORT/DB, or rediss://, of a Redis or Valkey server that several nodes share request counts through; without it each node counts for itself" secret:"true"`
 	ServiceToken string        `key:"service-token" doc:"bearer that the form for access requests proves itself by; without it nobody can apply" secret:"true"`
+	Waitlist     string        `key:"waitlist" default:"off" doc:"on or off; on, strangers may sign in and wait until an operator lets them through; off, people come by invitation"`
+	Proxies      Networks      `key:"trusted-proxies" doc:"networks (CIDR, comma-separated) whose X-Forwarded-For or Forwarded is believed"`
+	Reachable    Networks      `key:"allow-networks" doc:"private networks (CIDR, comma-separated) in which addresses that customers name may lie"`
+	GitHubURL    string        `key:"github-url" default:"https://github.com" doc:"GitHub, or a GitHub Enterprise Server, that people may sign in with"`
+	GitHubID     string        `key:"github-client-id" doc:"client id of the OAuth app there; without it there is no sign-in with GitHub"`
+	GitHubSecret string        `key:"github-client-secret" doc:"client secret of the OAuth app" secret:"true"`
+	SystemPrompt string        `key:"system-prompt" doc:"what every brief of every run begins with, before the prompts of the account and the rest"`
 	LogLevel     string        `key:"log-level" default:"info" doc:"debug, info, warn or error"`
 	LogFormat    string        `key:"log-format" default:"text" doc:"text or json"`
 	Lease        time.Duration `key:"lease" default:"60s" doc:"how long a silent box may work on; it stops itself before, and its work is handed on at 1.25 times this"`
 
 	sources map[string]string
+}
+
+// Networks are address ranges. The zero value holds none.
+type Networks []netip.Prefix
+
+func (n Networks) String() string {
+	var out []string
+	for _, p := range n {
+		out = append(out, p.String())
+	}
+	return strings.Join(out, ",")
+}
+
+func networks(s string) (out Networks, err error) {
+	for part := range strings.SplitSeq(s, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		p, err := netip.ParsePrefix(part)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a network such as 10.0.0.0/8", part)
+		}
+		out = append(out, p.Masked())
+	}
+	return out, nil
 }
 
 // File is the flag that names the YAML file. Without it, yardmaster.yaml in
@@ -164,6 +200,12 @@ func assign(v reflect.Value, s string) error {
 			return fmt.Errorf("%q is not a duration such as 75s", s)
 		}
 		v.SetInt(int64(d))
+	case Networks:
+		n, err := networks(s)
+		if err != nil {
+			return err
+		}
+		v.Set(reflect.ValueOf(n))
 	case int:
 		if s == "" {
 			s = "0"
@@ -198,8 +240,21 @@ func (c *Config) settle() error {
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		return fmt.Errorf("log-format (from %s): %q is neither text nor json", c.sources["log-format"], c.LogFormat)
 	}
+	if c.HTTPKeys != "loopback" && c.HTTPKeys != "anywhere" {
+		return fmt.Errorf("allow-http-keys (from %s): %q is neither loopback nor anywhere", c.sources["allow-http-keys"], c.HTTPKeys)
+	}
 	if c.RateLimits != "on" && c.RateLimits != "off" {
 		return fmt.Errorf("rate-limits (from %s): %q is neither on nor off", c.sources["rate-limits"], c.RateLimits)
+	}
+	if c.Waitlist != "on" && c.Waitlist != "off" {
+		return fmt.Errorf("waitlist (from %s): %q is neither on nor off", c.sources["waitlist"], c.Waitlist)
+	}
+	if u, err := url.Parse(c.GitHubURL); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return fmt.Errorf("github-url (from %s): %q is not an http address", c.sources["github-url"], c.GitHubURL)
+	}
+	c.GitHubURL = strings.TrimSuffix(c.GitHubURL, "/")
+	if (c.GitHubID == "") != (c.GitHubSecret == "") {
+		return errors.New("github-client-id and github-client-secret go together")
 	}
 	if c.QueueCap < -1 {
 		return fmt.Errorf("queue-cap (from %s): must be -1 or more", c.sources["queue-cap"])
@@ -221,6 +276,6 @@ func (c *Config) Print(w io.Writer) {
 		if s.secret && v != "" && !strings.HasPrefix(v, "sqlite:") {
 			v = "(set)"
 		}
-		fmt.Fprintf(w, "%-12s %-44q # %s\n", s.key+":", v, c.sources[s.key])
+		fmt.Fprintf(w, "%-21s %-44q # %s\n", s.key+":", v, c.sources[s.key])
 	}
 }

@@ -72,6 +72,10 @@ func TestMistakes(t *testing.T) {
 		"unknown key":     {[]string{"--config", file}, nil, []string{file, "lisen"}},
 		"file missing":    {[]string{"--config", file + ".no"}, nil, []string{file + ".no"}},
 		"stray argument":  {[]string{"now"}, nil, []string{"now"}},
+		"no network":      {[]string{"--trusted-proxies", "10.0.0.0/8, 10.0.0.1"}, nil, []string{"trusted-proxies", "10.0.0.1"}},
+		"half an app":     {[]string{"--github-client-id", "x"}, nil, []string{"github-client-secret"}},
+		"no GitHub":       {[]string{"--github-url", "github.com"}, nil, []string{"github-url"}},
+		"no switch":       {[]string{"--waitlist", "yes"}, nil, []string{"waitlist", "yes"}},
 		"negative seats":  {[]string{"--seats", "-1"}, nil, []string{"seats"}},
 		"cap below minus": {[]string{"--queue-cap", "-2"}, nil, []string{"queue-cap"}},
 	} {
