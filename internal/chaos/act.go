@@ -1,0 +1,205 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"yardmaster/internal/client"
+)
+
+// do carries a step out, and undoes it after its length.
+func (w *world) do(ctx context.Context, s step) error {
+	b := w.boxes[s.target]
+	switch s.what {
+	case taskFiled:
+		return w.file(ctx, s)
+	case taskCancelled:
+		return w.change(ctx, s, "cancel")
+	case taskReassigned:
+		return w.change(ctx, s, "reassign")
+	case taskRedispatched:
+		return w.change(ctx, s, "redispatch")
+
+	case serverKilled:
+		w.serverTurn.Lock()
+		defer w.serverTurn.Unlock()
+		w.tell(s, "the server is killed")
+		w.server.Kill()
+		pause(ctx, s.length)
+		_, err := w.serve(ctx)
+		return err
+	case boxKilled:
+		b.turn.Lock()
+		defer b.turn.Unlock()
+		w.tell(s, b.name+" is killed")
+		b.Kill()
+		pause(ctx, s.length)
+		return w.runBox(b)
+	case boxFrozen:
+		b.turn.Lock()
+		defer b.turn.Unlock()
+		w.tell(s, b.name+" is frozen")
+		b.Freeze()
+		pause(ctx, s.length)
+		b.Thaw()
+	case lineCut:
+		b.turn.Lock()
+		defer b.turn.Unlock()
+		w.tell(s, b.name+" is cut off from the bus")
+		b.line.Cut()
+		pause(ctx, s.length)
+		b.line.Mend()
+	case webCut:
+		w.hostTurn.Lock()
+		defer w.hostTurn.Unlock()
+		w.tell(s, "all boxes are cut off from the API and git")
+		w.web.Cut()
+		pause(ctx, s.length)
+		w.web.Mend()
+	case linesBroken:
+		w.tell(s, "every connection of a box is reset")
+		w.web.Break()
+		for _, b := range w.boxes {
+			b.line.Break()
+		}
+	case pushRefused:
+		w.hostTurn.Lock()
+		defer w.hostTurn.Unlock()
+		w.tell(s, "the git host refuses pushes")
+		err := w.refuse(ctx, true)
+		pause(ctx, s.length)
+		return errors.Join(err, w.refuse(context.WithoutCancel(ctx), false))
+	case databaseLost:
+		w.tell(s, "the server loses its connections to the database")
+		return w.terminate(ctx)
+	}
+	return nil
+}
+
+func (w *world) tell(s step, what string) {
+	w.count(s.what)
+	if s.length > 0 {
+		what += fmt.Sprintf(" for %.1f s", s.length.Seconds())
+	}
+	w.say("%s", what)
+}
+
+// bare is the repository as the server stores it.
+func (w *world) bare() (string, error) {
+	found, err := filepath.Glob(filepath.Join(w.path("server"), "git", "*", project+".git"))
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("the server has %d repositories", len(found))
+	}
+	if err != nil {
+		return "", err
+	}
+	return found[0], nil
+}
+
+// refuse lets no push to a task's branch through: git itself says no, as it
+// does where rules protect branches.
+func (w *world) refuse(ctx context.Context, on bool) error {
+	dir, err := w.bare()
+	if err != nil {
+		return err
+	}
+	args := []string{"config", "--local", "receive.hideRefs", "refs/heads/svc"}
+	if !on {
+		args = []string{"config", "--local", "--unset-all", "receive.hideRefs"}
+	}
+	_, err = client.Git(ctx, dir, "", "", args...)
+	return err
+}
+
+// terminate ends the server's connections to PostgreSQL.
+func (w *world) terminate(ctx context.Context) error {
+	d, err := w.database()
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	_, err = Record{DB: d}.rows(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	return err
+}
+
+// mendAll undoes what a plan that was broken off has left.
+func (w *world) mendAll() {
+	w.web.Mend()
+	for _, b := range w.boxes {
+		b.line.Mend()
+		b.Thaw()
+	}
+}
+
+// settle waits until no task moves by itself any more, and cancels those that
+// wait for a person or for much later.
+func (w *world) settle(ctx context.Context) error {
+	w.say("The disorder is over.")
+	for _, b := range w.boxes {
+		if b.Ended() {
+			w.report(Crash, fmt.Sprintf("%s ended by itself: %s", b.name, tail(b.Output())))
+			if err := w.runBox(b); err != nil {
+				return err
+			}
+		}
+	}
+	if w.server.Ended() {
+		w.report(Crash, "the server ended by itself: "+tail(w.server.Output()))
+		if _, err := w.serve(ctx); err != nil {
+			return err
+		}
+	}
+	// Nothing having happened for this long means that nothing will.
+	const stillness = time.Minute
+	var last string
+	since, began := time.Now(), time.Now()
+	for {
+		open, err := w.open(ctx)
+		if err != nil {
+			return err
+		}
+		var now string
+		active := 0
+		for _, t := range open {
+			now += fmt.Sprint(t.ID, t.Status, t.Attempt, t.Stuck, ";")
+			if !waits(t) {
+				active++
+			}
+		}
+		if now != last {
+			last, since = now, time.Now()
+		}
+		if len(open) == 0 {
+			break
+		}
+		// The first rung of the ladder is worth waiting for.
+		if active == 0 && time.Since(since) > 10*time.Second && time.Since(began) > min(w.Length, 40*time.Second) || time.Since(since) > stillness {
+			for _, t := range open {
+				if !waits(t) {
+					w.report(TaskLost, fmt.Sprintf("nothing moves task %s: %+v", t.ID, t))
+				}
+				w.putDown++
+				if err := w.c.Call(ctx, "POST", "/v1/tasks/"+t.ID+"/cancel", nil, nil); err != nil {
+					return err
+				}
+			}
+			break
+		}
+		if !pause(ctx, 300*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+	w.say("All tasks have ended.")
+	// Boxes clean up behind runs that were taken from them.
+	return until(ctx, "the boxes are empty", patience, func() (bool, error) {
+		for _, b := range w.boxes {
+			if left, err := filepath.Glob(filepath.Join(b.data, "runs", "*")); err != nil || len(left) > 0 {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+}

@@ -1,0 +1,172 @@
+package chaos
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+)
+
+// Cable is the line between a box and its control plane. While it is cut, no
+// connection breaks and no byte gets through, as when packets are lost; what
+// was under way arrives once it is mended, as late as that may be.
+type Cable struct {
+	net.Listener
+
+	mu    sync.Mutex
+	to    string                // far end; "" while nothing is plugged in
+	open  chan struct{}         // closed while bytes pass
+	ends  map[net.Conn]struct{} // of all connections
+	over  chan struct{}         // closed at the end
+	lines sync.WaitGroup
+}
+
+// NewCable listens on a free loopback port. It is cut until it is plugged in.
+func NewCable() (*Cable, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	c := &Cable{Listener: l, open: make(chan struct{}), ends: map[net.Conn]struct{}{}, over: make(chan struct{})}
+	c.lines.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.lines.Go(func() { c.carry(near) })
+		}
+	})
+	return c, nil
+}
+
+// Close ends every connection and waits until nothing is carried any more.
+func (c *Cable) Close() error {
+	close(c.over)
+	err := c.Listener.Close()
+	c.lines.Wait()
+	return err
+}
+
+// Plug connects the far end, host:port, and mends the cable.
+func (c *Cable) Plug(address string) {
+	c.mu.Lock()
+	c.to = address
+	c.mu.Unlock()
+	c.Mend()
+}
+
+// Cut lets no byte through until Mend.
+func (c *Cable) Cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if closed(c.open) {
+		c.open = make(chan struct{})
+	}
+}
+
+// Mend lets bytes through again.
+func (c *Cable) Mend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !closed(c.open) {
+		close(c.open)
+	}
+}
+
+// Break resets every connection there is; new ones are carried.
+func (c *Cable) Break() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for end := range c.ends {
+		if tcp, ok := end.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // it is closed in any case
+		}
+		end.Close()
+	}
+}
+
+func closed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait returns the far end once bytes pass; false at the end.
+func (c *Cable) wait() (string, bool) {
+	c.mu.Lock()
+	open := c.open
+	c.mu.Unlock()
+	select {
+	case <-open:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.to, true
+	case <-c.over:
+		return "", false
+	}
+}
+
+// hold remembers a connection's end until it is dropped.
+func (c *Cable) hold(end net.Conn) (drop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ends[end] = struct{}{}
+	return func() {
+		end.Close()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.ends, end)
+	}
+}
+
+func (c *Cable) carry(near net.Conn) {
+	defer c.hold(near)()
+	to, ok := c.wait()
+	if !ok {
+		return
+	}
+	far, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	defer c.hold(far)()
+	ended := make(chan struct{})
+	defer func() { <-ended }()
+	go func() {
+		defer close(ended)
+		c.copy(far, near)
+	}()
+	go func() {
+		select {
+		case <-c.over:
+			near.Close()
+			far.Close()
+		case <-ended:
+		}
+	}()
+	c.copy(near, far)
+}
+
+// copy passes bytes on, and the end of the stream after them.
+func (c *Cable) copy(to, from net.Conn) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if _, ok := c.wait(); !ok {
+			return
+		}
+		if _, werr := to.Write(buf[:n]); err != nil || werr != nil {
+			if !errors.Is(err, io.EOF) {
+				from.Close()
+			}
+			if tcp, ok := to.(*net.TCPConn); ok {
+				_ = tcp.CloseWrite() // the other side may be gone
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package chaos
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Process is one running program. What it writes is kept in a file that its
+// successors append to.
+type Process struct {
+	cmd  *exec.Cmd
+	gone chan struct{} // closed once it has ended
+
+	mu   sync.Mutex
+	said bytes.Buffer // since its own start
+}
+
+// Start runs a program. env comes on top of a minimal environment whose home
+// is the given folder. The process dies with this one, also when this one is
+// killed.
+func Start(log, home string, env []string, argv ...string) (*Process, error) {
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{gone: make(chan struct{}), cmd: exec.Command(argv[0], argv[1:]...)}
+	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8"}, env...)
+	out := writer(func(b []byte) (int, error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.said.Write(b)
+		return file.Write(b)
+	})
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	p.cmd.WaitDelay = 2 * time.Second
+	if err := p.cmd.Start(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	go func() {
+		_ = p.cmd.Wait() // how it ended shows in what it said
+		file.Close()
+		close(p.gone)
+	}()
+	return p, nil
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
+
+// Output is what the process has written so far.
+func (p *Process) Output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said.String()
+}
+
+// Kill is kill -9, and waits for the end.
+func (p *Process) Kill() {
+	p.cmd.Process.Kill()
+	<-p.gone
+}
+
+// Freeze stops the process where it is, and Thaw lets it go on.
+func (p *Process) Freeze() { p.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Thaw ends a Freeze.
+func (p *Process) Thaw() { p.cmd.Process.Signal(syscall.SIGCONT) }
+
+// Stop asks the process to end, as an operator would. One that does not within
+// 20 s is killed, and that is an error.
+func (p *Process) Stop() error {
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.gone:
+		return nil
+	case <-time.After(20 * time.Second):
+		p.Kill()
+		return fmt.Errorf("%s does not stop", p.cmd)
+	}
+}
+
+// Ended tells whether the process is gone.
+func (p *Process) Ended() bool { return closed(p.gone) }
+
+// PID is its number.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
