@@ -23,7 +23,9 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/event"
+	"yardmaster/internal/limit"
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/seal"
@@ -51,7 +53,8 @@ type App struct {
 	mail  *mail.Outbox
 	host  *builtin.Host
 	model *scripted.Server
-	base  string // address others reach us at
+	cache *limit.Shared // nil: requests are counted in this process alone
+	base  string        // address others reach us at
 	setup string
 	parts parts
 }
@@ -79,6 +82,9 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (err error) {
 }
 
 func (a *App) open(ctx context.Context) (err error) {
+	if err := prompt.Check(a.cfg.SystemPrompt); err != nil {
+		return err
+	}
 	if a.lock, err = lock(a.cfg.Data); err != nil {
 		return err
 	}
@@ -92,6 +98,9 @@ func (a *App) open(ctx context.Context) (err error) {
 		return err
 	}
 	if a.model, err = scriptedModel(a.cfg.Scenario); err != nil {
+		return err
+	}
+	if a.cache, err = shareLimits(a.cfg, a.log); err != nil {
 		return err
 	}
 	a.hub = event.NewHub(nil)
@@ -198,6 +207,12 @@ func (a *App) close() error {
 	}
 	if a.parts.session != nil {
 		a.parts.session.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		errs = append(errs, a.parts.budget.Close(ctx))
+	}
+	if a.cache != nil {
+		errs = append(errs, a.cache.Close())
 	}
 	if a.db != nil {
 		errs = append(errs, a.db.Close())

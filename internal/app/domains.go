@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"sync"
@@ -12,22 +11,32 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/access"
 	"yardmaster/internal/domain/account"
+	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/audit"
+	"yardmaster/internal/domain/backlog"
 	"yardmaster/internal/domain/billing"
+	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/member"
 	"yardmaster/internal/domain/onboarding"
+	"yardmaster/internal/domain/overview"
+	"yardmaster/internal/domain/plan"
+	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/service"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/signin"
+	"yardmaster/internal/domain/sso"
+	"yardmaster/internal/domain/stream"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
 	"yardmaster/internal/domain/token"
+	"yardmaster/internal/domain/vault"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/mcp"
@@ -41,14 +50,20 @@ type parts struct {
 	service  *service.Service
 	account  *account.Service
 	signin   *signin.Service
+	sso      *sso.Service
 	token    *token.Service
 	repo     *repo.Service
 	pull     *pull.Service
+	ask      *ask.Service
 	task     *task.Service
+	plan     *plan.Service
 	run      *run.Service
 	box      *box.Service
 	template *template.Service
 	billing  *billing.Service
+	budget   *budget.Service
+	overview *overview.Service
+	stream   *stream.Service
 	session  *session.Service
 	audit    *audit.Service
 	grant    *grant.Service
@@ -58,6 +73,10 @@ type parts struct {
 	invites *invitation.Service
 	member  *member.Service
 	access  *access.Service
+	vault   *vault.Service
+	blocker *blocker.Service
+	backlog *backlog.Service
+	prompt  *prompt.Service
 
 	gateway http.Handler
 }
@@ -66,7 +85,35 @@ type parts struct {
 func (p parts) ops() []op.Op {
 	var all []op.Op
 	for _, domain := range []interface{ Ops() []op.Op }{
-		p.service, p.oauth, p.account, p.signin, p.token, p.member, p.invites, p.access, p.billing, p.repo, p.pull, p.task, p.run, p.box, p.template, p.session, p.audit, p.grant, p.onboard,
+		p.service,
+		p.oauth,
+		p.account,
+		p.signin,
+		p.sso,
+		p.token,
+		p.member,
+		p.invites,
+		p.access,
+		p.billing,
+		p.budget,
+		p.repo,
+		p.pull,
+		p.ask,
+		p.backlog,
+		p.task,
+		p.run,
+		p.plan,
+		p.box,
+		p.template,
+		p.vault,
+		p.blocker,
+		p.prompt,
+		p.session,
+		p.overview,
+		p.stream,
+		p.audit,
+		p.grant,
+		p.onboard,
 	} {
 		all = append(all, domain.Ops()...)
 	}
@@ -77,23 +124,53 @@ func (p parts) ops() []op.Op {
 // command line and tests that walk the table.
 func Ops() []op.Op {
 	return parts{
-		service: &service.Service{}, account: &account.Service{}, signin: &signin.Service{}, token: &token.Service{},
-		access: &access.Service{}, member: &member.Service{}, invites: &invitation.Service{}, repo: &repo.Service{}, pull: &pull.Service{}, task: &task.Service{},
-		run: &run.Service{}, box: &box.Service{}, template: &template.Service{}, billing: &billing.Service{}, session: &session.Service{},
-		audit: &audit.Service{}, grant: &grant.Service{}, onboard: &onboarding.Service{}, oauth: &oauth.Service{},
+		service:  &service.Service{},
+		account:  &account.Service{},
+		signin:   &signin.Service{},
+		sso:      &sso.Service{},
+		token:    &token.Service{},
+		access:   &access.Service{},
+		member:   &member.Service{},
+		invites:  &invitation.Service{},
+		repo:     &repo.Service{},
+		pull:     &pull.Service{},
+		ask:      &ask.Service{},
+		backlog:  &backlog.Service{},
+		task:     &task.Service{},
+		plan:     &plan.Service{},
+		run:      &run.Service{},
+		box:      &box.Service{},
+		template: &template.Service{},
+		vault:    &vault.Service{},
+		blocker:  &blocker.Service{},
+		prompt:   &prompt.Service{},
+		billing:  &billing.Service{},
+		budget:   &budget.Service{},
+		overview: &overview.Service{},
+		stream:   &stream.Service{},
+		session:  &session.Service{},
+		audit:    &audit.Service{},
+		grant:    &grant.Service{},
+		onboard:  &onboarding.Service{},
+		oauth:    &oauth.Service{},
 	}.ops()
-}
-
-// Document is the OpenAPI document.
-func Document() ([]byte, error) {
-	return op.OpenAPI("Yardmaster", "A control plane for AI developer agents.", Ops())
 }
 
 // loops is the work that is not a request. Each runs until its context ends.
 func (a *App) loops() []func(context.Context) error {
 	p := a.parts
 	return []func(context.Context) error{
-		p.repo.Loop, p.pull.Loop, p.run.Loop, p.box.Loop, a.mail.Loop, a.ledger().Loop, a.ingest,
+		p.signin.Loop,
+		p.repo.Loop,
+		p.pull.Loop,
+		p.ask.Loop,
+		p.backlog.Loop,
+		p.run.Loop,
+		p.box.Loop,
+		p.budget.Loop,
+		a.mail.Loop,
+		a.ledger().Loop,
+		a.ingest,
 	}
 }
 
@@ -114,7 +191,8 @@ func (a *App) ingest(ctx context.Context) error {
 // wire makes the domains and connects them to each other.
 func (a *App) wire() parts {
 	var p parts
-	p.signin = &signin.Service{DB: a.db, Clock: time.Now}
+	p.signin = a.wireSignIn(func() *invitation.Service { return p.invites })
+	p.sso = a.wireSSO(p.signin)
 	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Repointed: p.signin.Forget, Mail: a.post}
 	p.grant = &grant.Service{DB: a.db, Account: account.Exists, User: account.HasUser}
 	p.onboard = &onboarding.Service{DB: a.db, Devs: devs}
@@ -128,15 +206,17 @@ func (a *App) wire() parts {
 		return sent.Invitation.ID, err
 	}
 	p.member = &member.Service{DB: a.db, Invites: p.invites, Forget: p.signin.ForgetUser}
-	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Tokens: p.token}
+	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Tokens: p.token, Within: p.signin.Within}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}
 	p.billing = &billing.Service{DB: a.db, Ring: a.ring}
+	p.vault = a.newVault()
+	p.billing = &billing.Service{DB: a.db, Ring: a.ring, PlainHTTP: a.plainHTTP()}
 	p.service = &service.Service{
-		Version: a.opts.Version, SHA: a.opts.SHA, Document: sync.OnceValues(Document),
+		Version: a.opts.Version, SHA: a.opts.SHA, Document: sync.OnceValues(documentAsset), Reference: sync.OnceValues(referenceAsset),
 		Probes: map[string]func(context.Context) error{
 			"database": a.db.Ping,
 			"bus":      a.bus.Ping,
-			"cache":    func(context.Context) error { return nil }, // in this process: it answers if we do
+			"cache":    a.pingCache,
 		},
 	}
 	p.task = &task.Service{
@@ -145,7 +225,7 @@ func (a *App) wire() parts {
 	}
 	p.run = &run.Service{
 		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.bus, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway",
-		CommitName: "Yardmaster", CommitEmail: "yardmaster@localhost", Template: runTemplate, BriefNotes: briefNotes,
+		CommitName: "Yardmaster", CommitEmail: "yardmaster@localhost", Template: runTemplate,
 	}
 	p.task.StopRun, p.task.Endings, p.task.Pulse, p.task.PROpen = p.run.Stop, p.run.Endings, p.run.Pulse, pull.IsOpen
 	p.box = &box.Service{
@@ -159,7 +239,7 @@ func (a *App) wire() parts {
 			return p.run.Evacuate(tx, boxID, task.BoxLost, why)
 		},
 	}
-	p.run.SendCommand = p.box.Owe
+	p.run.SendCommand, p.run.Vault = p.box.Owe, p.vault.ForRun
 	p.repo = &repo.Service{
 		DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Attempt: attemptAccess(p.run),
 		Authenticate: func(ctx context.Context, bearer string) (policy.Actor, error) {
@@ -168,11 +248,25 @@ func (a *App) wire() parts {
 	}
 	p.pull = &pull.Service{DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Logger: a.log, Settled: a.merged(p.repo)}
 	a.wirePulls(p.pull, p.task)
+	a.wireConflicts(p.pull, p.task)
+	a.wireBabysit(p.pull, p.task)
 	p.repo.Pushed, p.repo.OpenHeads, p.repo.Maintain, p.repo.Logger = p.pull.HeadMoved, pull.OpenHeads, a.host.Maintain, a.log
+	p.plan = a.wirePlans(p)
 	p.run.OnFinished = a.settle(p.task, p.pull)
-	p.session = &session.Service{DB: a.db, Keys: p.billing, Logger: a.log, Clock: time.Now, Resolve: a.resolveModelToken(p.run)}
+	p.blocker = a.newBlockers(p.vault, p.task, p.run)
+	p.prompt = a.newPrompts()
+	p.run.BriefNotes = briefNotes(p.prompt, p.blocker, p.vault)
+	p.budget = a.budgets(p.task, p.run)
+	p.account.Capped = p.budget.OperatorCap
+	p.session = a.sessions(p)
+	p.overview = &overview.Service{DB: a.db}
+	p.stream = &stream.Service{DB: a.db, Hub: a.hub, Topics: topics(p)}
 	p.audit = &audit.Service{DB: a.db}
-	p.gateway = llm.NewGateway(llm.Config{Authorizer: p.session, Recorder: p.session, Logger: a.log, Now: time.Now, Scripted: a.model})
+	p.gateway = llm.NewGateway(llm.Config{Authorizer: p.session, Reserver: p.session, Recorder: p.session, Logger: a.log, Now: time.Now, Scripted: a.model})
+	p.session.Calls = llm.Caller{Gateway: p.gateway}
+	p.ask = a.wireAsks(p.task, p.run, p.session)
+	p.backlog = a.wireBacklog(p.ask)
+	a.wireTriage(p.ask, p.plan, p.blocker)
 	return p
 }
 
@@ -239,27 +333,6 @@ func runTemplate(tx *db.Tx, acct, name string) (run.Template, bool, error) {
 		}
 	}
 	return out, true, nil
-}
-
-// briefNotes are what a repository and a box's operator want every agent to
-// know.
-func briefNotes(tx *db.Tx, t *task.Row, boxID string) ([]string, error) {
-	var notes []string
-	r, ok, err := repo.ByIDAnywhere(tx, t.RepoID)
-	if err != nil {
-		return nil, err
-	}
-	if ok && r.Policy.Instructions != "" {
-		notes = append(notes, r.Policy.Instructions)
-	}
-	briefing, err := box.Briefing(tx, boxID)
-	if err != nil {
-		return nil, fmt.Errorf("briefing of box %s: %w", boxID, err)
-	}
-	if briefing != "" {
-		notes = append(notes, briefing)
-	}
-	return notes, nil
 }
 
 // resolveModelToken tells the gateway which attempt a token belongs to.

@@ -46,6 +46,7 @@ func filled(o op.Op, values map[string]string) string {
 var noScope = map[string]string{
 	"mcp.rpc":            "each verb asserts its own inside",
 	"mcp.stream_refused": "there is nothing behind it",
+	"stream.subscribe":   "each topic asserts its own inside",
 
 	"account.me":         "tells every credential what it holds",
 	"account.next_steps": "tells every credential what it lacks",
@@ -98,7 +99,8 @@ func TestEveryRowIsGuarded(t *testing.T) {
 }
 
 // personal are the rows for a credential that names a user.
-var personal = map[string]string{"account.accept_tos": "user-required", "account.active_account_switch": "user-required", "invitation.accept": "user-required", "auth.logout": "user-required"}
+var personal = map[string]string{"account.accept_tos": "user-required", "account.active_account_switch": "user-required", "invitation.accept": "user-required", "blocker.answer": "user-required",
+	"self.system_prompt_get": "user-required", "self.system_prompt_set": "user-required", "self.system_prompt_clear": "user-required", "auth.logout": "user-required"}
 
 func TestMachinesHaveNoPersonalSide(t *testing.T) {
 	y := start(t, db.SQLite)
@@ -127,20 +129,41 @@ var bodies = map[string]string{
 	"account.oss_verify_decide": `{"decision": "approve", "confirm": true}`,
 	"account.set_member_role":   `{"role": "viewer"}`,
 	"account.set_tier":          `{"tier": "free", "confirm": true}`,
+	"account.backlog_import":    `{"confirm": true}`,
 	"account.set_seats":         `{"seats": 1, "confirm": true}`,
 	"account.set_spend_cap":     `{"usd": 1, "confirm": true}`,
+	"billing.member_cap_set":    `{"usd": 1}`,
+	"plan.budget_set":           `{"usd": 1}`,
+	"session.message":           `{"message": "x", "wait_ms": 0}`,
+	"session.replay":            `{"yml": ""}`,
+	"task.budget_set":           `{"usd": 1}`,
 	"project.update":            `{"ai_first": true}`,
 	"project.policy_validate":   `{"yml": ""}`,
 	"pr.approve_pending":        `{"head_sha": "` + head + `"}`,
+	"pr.rearm_babysit":          `{"reason": "why"}`,
 	"pr.skip_pending":           `{"head_sha": "` + head + `"}`,
+	"plan.regroup":              `{"group_ids": ["x"], "task_ids": ["x"]}`,
+	"plan.unlink":               `{"group_id": "x", "upstream_group_ids": ["x"], "reason": "x"}`,
 	"box.set_owner":             `{"target": "org"}`,
 	"box.set_prompt":            `{"prompt": "x"}`,
+	"secret.set":                `{"value": "x"}`,
+	"blocker.answer":            `{"answer": "x"}`,
+	"config.set":                `{"value": "x"}`,
+	"system_prompt.set":         `{"prompt": "x"}`,
+	"blocker.submit":            `{"fields": {"A": "x"}}`,
+	"project_secret.set":        `{"value": "x"}`,
 }
 
 // byName are the rows that answer 200 for what is not there, and why.
 var byName = map[string]string{
-	"template.set":    "makes what is not there",
-	"template.delete": "deleting twice is no error",
+	"template.set":      "makes what is not there",
+	"template.delete":   "deleting twice is no error",
+	"secret.set":        "makes what is not there",
+	"secret.delete":     "deleting twice is no error",
+	"config.set":        "makes what is not there",
+	"config.delete":     "deleting twice is no error",
+	"system_prompt.get": "every account has a place for one",
+	"system_prompt.set": "every account has a place for one",
 }
 
 // everywhere are the rows that find what another account has, and why.
@@ -150,6 +173,9 @@ var everywhere = map[string]string{
 	"account.platform_run_get":  "operators look at runs of every account",
 	"account.platform_run_tail": "operators look at runs of every account",
 }
+
+// nobodys are the values of a path that have a form, and name nothing.
+var nobodys = map[string]string{"name": "nobodys", "key": "nobodys", "scope": "account"}
 
 // What another account has and what does not exist are the same to a caller,
 // to the byte.
@@ -169,7 +195,7 @@ func TestForeignIsUnknown(t *testing.T) {
 			if need, _ := policy.ParseScopes(o.Rule.Names()); need&policy.OperatorOnly != 0 {
 				bearer = operator
 			}
-			unknown := y.send(o.Method, filled(o, map[string]string{"name": "nobodys"}), bearer, bodies[o.ID])
+			unknown := y.send(o.Method, filled(o, nobodys), bearer, bodies[o.ID])
 			if everywhere[o.ID] != "" {
 				unknown.problem(404, "not-found")
 				return
@@ -181,7 +207,7 @@ func TestForeignIsUnknown(t *testing.T) {
 				foreign.problem(404, "not-found")
 			} else {
 				unknown.want(200)
-				own = []string{"name", "created_at", "updated_at"}
+				own = []string{"name", "key", "variable", "created_at", "updated_at"}
 			}
 			if a, b := without(t, unknown.body, own), without(t, foreign.body, own); foreign.StatusCode != unknown.StatusCode || !bytes.Equal(a, b) {
 				t.Errorf("foreign and unknown differ:\n%s\n%s", a, b)
@@ -191,13 +217,14 @@ func TestForeignIsUnknown(t *testing.T) {
 	// The seeds do exist: their owner finds them.
 	for _, path := range []string{
 		"/v1/repos/acme/seeded", "/v1/prs/" + ours["pr"], "/v1/tasks/" + ours["task"], "/v1/runners/" + ours["box"], "/v1/sessions/" + ours["session"],
-		"/v1/templates/acmes",
+		"/v1/templates/acmes", "/v1/plans/" + ours["planId"], "/v1/plans/fanouts/" + ours["fanoutId"], "/v1/asks/" + ours["askId"],
 	} {
 		y.send("GET", path, y.owner, "").want(200)
 	}
 	y.send("PATCH", "/v1/tokens/"+ours["token"], y.owner, bodies["token.rename"]).want(200)
+	y.send("POST", "/v1/escalations/"+ours["escalation"]+"/resolve", y.owner, "").want(200)
 	y.send("DELETE", "/v1/billing/keys/"+ours["billing"], y.owner, "").want(200)
-	for _, list := range []string{"/v1/repos", "/v1/tasks", "/v1/runners", "/v1/sessions", "/v1/tokens", "/v1/billing/keys", "/v1/approvals", "/v1/templates"} {
+	for _, list := range []string{"/v1/repos", "/v1/tasks", "/v1/runners", "/v1/sessions", "/v1/tokens", "/v1/billing/keys", "/v1/approvals", "/v1/templates", "/v1/plans", "/v1/asks", "/v1/escalations"} {
 		a := y.send("GET", list, y.owner, "").want(200)
 		for _, value := range theirs {
 			if len(value) == len(rival) && bytes.Contains(a.body, []byte(value)) {

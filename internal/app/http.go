@@ -5,12 +5,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/idempotency"
-	"yardmaster/internal/limit"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
@@ -20,26 +18,31 @@ import (
 func (a *App) handler() http.Handler {
 	guard := op.Guard{
 		BaseURL: a.base,
+		Proxies: a.cfg.Proxies,
 		Logger:  a.log,
 		Authenticate: func(ctx context.Context, r *http.Request) (policy.Actor, error) {
-			return a.parts.signin.Authenticate(ctx, a.presented(r))
+			p := a.presented(r)
+			if actor, ok, err := a.parts.blocker.FixLink(ctx, p.Bearer); ok || err != nil {
+				return actor, err
+			}
+			return a.parts.signin.Authenticate(ctx, p)
 		},
 		Enter: func(ctx context.Context, actor policy.Actor) context.Context {
 			return db.WithAccount(ctx, actor.AccountID)
 		},
 	}
 	guard.Ledger = a.ledger()
-	if a.cfg.RateLimits == "on" {
-		guard.Limits = limit.New(time.Now)
-	}
+	guard.Limits = a.limits()
 	api := op.Handler(guard, a.parts.ops())
 	git := a.host.Handler(a.gitHooks(a.parts.repo))
 	gateway := http.StripPrefix("/gateway", a.parts.gateway)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/git/"):
+			op.Name(w.Header(), r)
 			git.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, "/gateway/"):
+			op.Name(w.Header(), r)
 			gateway.ServeHTTP(w, r)
 		default:
 			api.ServeHTTP(w, r)

@@ -19,6 +19,9 @@ func TestPathsWithLimits(t *testing.T) {
 		{"POST", "/v1/runners/creds/reissue", 60, 400},
 		{"POST", "/v1/runners/hardening", 60, 400},
 		{"POST", "/auth/password", 30, 400},
+		{"POST", "/auth/email", 30, 400},
+		{"POST", "/auth/email/verify", 30, 400},
+		{"GET", "/auth/oidc/nobody/start", 60, 404},
 	} {
 		for range c.most {
 			y.send(c.method, c.path, "", "").want(c.status)

@@ -4,17 +4,21 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"yardmaster/internal/agent"
+	"yardmaster/internal/agent/builtin"
 	"yardmaster/internal/agent/sandbox"
 	"yardmaster/internal/client"
 	"yardmaster/internal/config"
@@ -24,6 +28,7 @@ import (
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
 )
 
 // patience bounds every wait of a test.
@@ -33,6 +38,13 @@ const patience = 30 * time.Second
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.Command {
 		os.Exit(sandbox.Main(os.Args[2:]))
+	}
+	if len(os.Args) == 2 && os.Args[1] == "agent" { // of boxes in this process
+		if err := builtin.Main(context.Background(), os.Stdin, os.Stdout, os.Environ()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	dbtest.Main(m)
 }
@@ -77,7 +89,7 @@ func boot(t *testing.T, e db.Engine, flags ...string) *yard {
 	t.Helper()
 	y := &yard{t: t, setup: id.Secret(id.Setup)}
 	none := func(string) (string, bool) { return "", false }
-	args := []string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--database", dbtest.DSN(t, e), "--setup-token", y.setup, "--lease", "3s", "--rate-limits", "off", "--service-token", "the-form"}
+	args := []string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--database", dbtest.DSN(t, e), "--setup-token", y.setup, "--lease", "3s", "--rate-limits", "off", "--scenario", "testdata/scenario.yml", "--service-token", "the-form"}
 	cfg, err := config.Load("test", append(args, flags...), none, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +128,33 @@ type answer struct {
 	t *testing.T
 	*http.Response
 	body []byte
+}
+
+// hear reads a stream until enough says so, it ends, or patience does.
+func (y *yard) hear(path, bearer string, header []string, enough func(answer) bool) answer {
+	y.t.Helper()
+	ctx, stop := context.WithTimeout(y.t.Context(), patience)
+	defer stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, y.URL()+path, nil)
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+bearer)
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := plain.Do(req)
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	a := answer{t: y.t, Response: resp}
+	for buf := make([]byte, 64<<10); ; {
+		n, err := resp.Body.Read(buf)
+		if a.body = append(a.body, buf[:n]...); err != nil || enough(a) {
+			return a
+		}
+	}
 }
 
 // plain follows no redirect and keeps no cookie.
@@ -333,6 +372,26 @@ func (y *yard) eventually(what string, is func() bool) {
 			y.t.Fatalf("it never came to pass that %s", what)
 		}
 	}
+}
+
+// block declares a blocker as a run of the task would, and holds the task if
+// it waits in the queue.
+func (y *yard) block(taskID, kind string, fields map[string]string) {
+	y.t.Helper()
+	b := protocol.BlockerDeclared{ID: id.New(), Kind: kind, Question: "How do I get <b>in</b>?"}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		f := protocol.BlockerField{Name: name, Kind: strings.TrimSpace(fields[name]), Description: "for the tests"}
+		f.Kind, f.Environment, _ = strings.Cut(f.Kind, " ")
+		b.Fields = append(b.Fields, f)
+	}
+	y.in(y.acct, func(tx *db.Tx) error {
+		return withTask(tx, taskID, func(t *task.Row) error {
+			if err := y.parts.blocker.Declare(tx, t.RepoID, t.ID, id.New(), b); err != nil || t.Status != task.Pending {
+				return err
+			}
+			return y.parts.task.Hold(tx, t, task.Blocked, b.Question)
+		})
+	})
 }
 
 // fail ends a task for good.

@@ -95,7 +95,7 @@ func TestForeignIsUnknownToTools(t *testing.T) {
 				bearer = operator
 			}
 			y := &yard{App: y.App, t: t}
-			unknown, failed := y.tool(o, bearer, map[string]string{"name": "nobodys"}, bodies[o.ID])
+			unknown, failed := y.tool(o, bearer, nobodys, bodies[o.ID])
 			isProblem(t, unknown, failed, 404, "not-found")
 			foreign, failed := y.tool(o, bearer, theirs, bodies[o.ID])
 			isProblem(t, foreign, failed, 404, "not-found")

@@ -35,12 +35,34 @@ func TestDocumentIsCommitted(t *testing.T) {
 // document is what the tests read of the OpenAPI document.
 type document struct {
 	OpenAPI    string `json:"openapi"`
-	Tags       []struct{ Name string }
-	Paths      map[string]map[string]operation
+	Tags       []struct{ Name, Description string }
+	Paths      map[string]pathItem
 	Components struct {
 		Schemas   map[string]*jsonschema.Schema
 		Responses map[string]response
 	}
+}
+
+// pathItem is the operations of a path by method.
+type pathItem map[string]operation
+
+func (p *pathItem) UnmarshalJSON(b []byte) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(b, &members); err != nil {
+		return err
+	}
+	*p = pathItem{}
+	for name, raw := range members {
+		if name == "parameters" { // which all of them have
+			continue
+		}
+		var x operation
+		if err := json.Unmarshal(raw, &x); err != nil {
+			return err
+		}
+		(*p)[name] = x
+	}
+	return nil
 }
 
 type operation struct {
@@ -61,7 +83,10 @@ type response struct {
 	Content     map[string]media
 }
 
-type media struct{ Schema *jsonschema.Schema }
+type media struct {
+	Schema  *jsonschema.Schema
+	Example json.RawMessage
+}
 
 const (
 	schemaRoot   = "#/components/schemas/"
@@ -117,7 +142,9 @@ func TestDocument(t *testing.T) {
 	}
 	var tags []string
 	for _, tag := range d.Tags {
-		tags = append(tags, tag.Name)
+		if tags = append(tags, tag.Name); tag.Description == "" {
+			t.Errorf("the group %s is not described (in describe.go)", tag.Name)
+		}
 	}
 	used := map[string]bool{"Problem": true}
 	resolves := func(at string, s *jsonschema.Schema) {
@@ -172,7 +199,7 @@ func TestDocument(t *testing.T) {
 				}
 				for kind, m := range r.Content {
 					resolves(at, m.Schema)
-					if kind != "text/event-stream" && m.Schema.Ref == "" {
+					if kind != "text/event-stream" && m.Schema.Ref == "" && x.ID != "service.openapi" {
 						t.Errorf("%s %s answers a schema without a name", at, status)
 					}
 				}
@@ -192,6 +219,34 @@ func TestDocument(t *testing.T) {
 	for _, o := range Ops() {
 		if strings.HasPrefix(o.Path, "/v1/") != (ids[o.ID] != "") {
 			t.Errorf("%s at %s: documented at %q", o.ID, o.Path, ids[o.ID])
+		}
+	}
+}
+
+// What the document gives as examples is what it says is right.
+func TestExamples(t *testing.T) {
+	j := newJudge(t)
+	for _, o := range Ops() {
+		x := j.ops[o.ID]
+		try := func(key string, m media) {
+			if m.Example == nil {
+				t.Errorf("%s %s has no example: give the field whose pattern asks too much an example tag", o.ID, key)
+			} else if err := j.valid(o.ID+key, m.Schema, m.Example); err != nil {
+				t.Errorf("the example of %s %s: %v\n%s", o.ID, key, err, m.Example)
+			}
+		}
+		if x.RequestBody != nil && o.ID != "mcp.rpc" { // which is a protocol of its own
+			try("request", x.RequestBody.Content["application/json"])
+		}
+		for status, r := range x.Responses {
+			if r.Ref != "" {
+				r = j.Components.Responses[strings.TrimPrefix(r.Ref, responseRoot)]
+			}
+			for kind, m := range r.Content {
+				if strings.HasSuffix(kind, "json") && o.ID != "service.openapi" { // which is its own example
+					try(status, m)
+				}
+			}
 		}
 	}
 }

@@ -25,6 +25,17 @@ var (
 	addSession = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at) VALUES ($1, $2, $3, 'task', 'work', 0)`)
 	addInvite  = db.S(`INSERT INTO invitations (id, kind, account_id, email, role, token_hash, created_at, expires_at)
 		VALUES ($1, 'org_member', $2, 'seeded@example.com', 'member', $1, 0, $3)`)
+	addPlan = db.S(`INSERT INTO plans (id, account_id, repo_id, title, overview, source, revision, hold, created_by, created_at)
+		VALUES ($1, $2, $3, 'Seeded', '', 'triage', 1, TRUE, 'system', 0)`)
+	addProgress = db.S(`INSERT INTO plan_progress (plan_id, account_id, repo_id, status, bucket, last_activity_at) VALUES ($1, $2, $3, 'held', 'held', 0)`)
+	addFanout   = db.S(`INSERT INTO plan_fanouts (id, account_id, ask, created_by, created_at) VALUES ($1, $2, 'Seeded', 'system', 0)`)
+	addBlocker  = db.S(`INSERT INTO blockers (id, account_id, repo_id, task_id, run_id, declared, kind, question, state, created_at)
+		VALUES ($1, $2, $3, $4, $5, '1', 'missing_credential', 'Seeded?', 'open', 0)`)
+	addVariable = db.S(`INSERT INTO prompt_vars (account_id, scope, ref, key, value, created_at, updated_at) VALUES ($1, 'account', '', $2, 'seeded', 0, 0)`)
+	addAsk      = db.S(`INSERT INTO asks (id, account_id, repo_id, reach, title, body, source, labels, state, filed_by, scopes, depth, due_at, created_at)
+		VALUES ($1, $2, $3, '[]', 'Seeded', 'Nothing.', 'api', '{}', 'dropped', 'system', '[]', 0, 0, 0)`)
+	addEscalation = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, created_by, created_at)
+		VALUES ($1, $2, $3, 'unclear', 'Seeded', '', '', 'system', 0)`)
 	addTemplate = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, '{}', 0, 0)`)
 )
 
@@ -35,8 +46,8 @@ var head = strings.Repeat("a", 40)
 // the ids by the group of the capabilities, and runId.
 func (y *yard) seed(account, login string) map[string]string {
 	y.t.Helper()
-	at := map[string]string{"owner": login, "repo": "seeded", "name": login + "s"}
-	for _, group := range []string{"token", "billing", "project", "task", "runId", "pr", "box", "session", "invitationId"} {
+	at := map[string]string{"owner": login, "repo": "seeded", "name": login + "s", "scope": "account", "key": login + "s"}
+	for _, group := range []string{"token", "billing", "project", "task", "runId", "pr", "box", "session", "invitationId", "blockerId", "planId", "fanoutId", "askId", "escalation"} {
 		at[group] = id.Random()
 	}
 	at["userId"] = y.person("of-"+login, account, policy.Member)
@@ -55,6 +66,13 @@ func (y *yard) seed(account, login string) map[string]string {
 			{addToken, []any{at["token"], account}},
 			{addSession, []any{at["session"], account, at["project"]}},
 			{addInvite, []any{at["invitationId"], account, later}},
+			{addPlan, []any{at["planId"], account, at["project"]}},
+			{addProgress, []any{at["planId"], account, at["project"]}},
+			{addFanout, []any{at["fanoutId"], account}},
+			{addBlocker, []any{at["blockerId"], account, at["project"], at["task"], at["runId"]}},
+			{addVariable, []any{account, at["key"]}},
+			{addAsk, []any{at["askId"], account, at["project"]}},
+			{addEscalation, []any{at["escalation"], account, at["project"]}},
 			{addTemplate, []any{account, at["name"]}},
 		} {
 			if _, err := row.Exec(tx, row.args...); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -33,32 +34,60 @@ import (
 // be like (see pattern_test.go); <task> stands for whatever is found there
 // first, and for the same from then on, in requests as well. <url>, <setup>
 // and <owner> are known from the start. "=> 200 eventually" repeats the
-// request until the answer is like that.
+// request until the answer is like that; "=> 200 first" reads a stream until
+// what it has sent is.
 //
 // A step that begins with $ is done for the transcript:
 //
 //	$ push OWNER/NAME     pushes a new repository; lines "path: text" are its files
 //	$ box TOKEN           enrolls a box, a real one, and lets it run
+//	$ blocker TASK KIND   declares a blocker and holds the task for it; lines "name: kind" are its fields
 //	$ fail TASK KIND      fails a task for good, as the loss of its pull request would
 //	$ person LOGIN [ROLE] makes a user with an account of their own, and a role in acme;
 //	                      <LOGIN> is the id, <LOGIN_token> what they may do there
 //	$ operator            <operator> is a token of ada's with every operator scope
+//	$ code EMAIL          <code> is the newest code mailed to an address, once there is a
+//	                      newer one than the last that was asked for
+//	$ visit ADDRESS       <back> is the query that a page elsewhere sends us back with
+//	$ provider            as the first step: people may sign in at <provider>, of whom one
+//	                      comes there, and with GitHub
 //	$ fresh               as the first step: the server has not been set up
 //
-// Every exchange is held against the OpenAPI document as well.
+// Every exchange is held against the OpenAPI document as well, and every change
+// against the audit record.
 func TestTranscripts(t *testing.T) {
-	for _, tr := range transcripts(t) {
+	kept := record{rows: map[string][]int{}}
+	if *exchanges != "" {
+		f, err := os.Create(*exchanges)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		kept.file = f
+	}
+	all, played := transcripts(t), 0
+	for _, tr := range all {
 		t.Run(tr.name, func(t *testing.T) {
+			played++
 			for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 				t.Run(e.String(), func(t *testing.T) {
-					if tr.steps[0].verb == "fresh" {
-						tr.play(t, boot(t, e))
-					} else {
-						tr.play(t, start(t, e))
+					switch tr.steps[0].verb {
+					case "fresh":
+						tr.play(t, boot(t, e), nil, &kept)
+					case "provider":
+						p := newProvider(t)
+						p.is(map[string]any{"sub": "1", "id": 1, "login": "eva", "name": "Eva", "email": "eva@acme.example", "email_verified": true})
+						p.set(func() { p.emails = []map[string]any{{"email": "ada@example.com", "verified": true, "primary": true}} })
+						tr.play(t, start(t, e, "--allow-networks", "127.0.0.0/8", "--github-url", p.URL, "--github-client-id", providerClient, "--github-client-secret", providerSecret), p, &kept)
+					default:
+						tr.play(t, start(t, e), nil, &kept)
 					}
 				})
 			}
 		})
+	}
+	if played == len(all) {
+		kept.judge(t)
 	}
 }
 
@@ -75,6 +104,7 @@ type step struct {
 	request message
 	answer  message // first is the status
 	poll    bool
+	endless bool
 }
 
 // message is a first line, header lines and a body.
@@ -131,6 +161,7 @@ func parseStep(name, text string) (s step, err error) {
 	}
 	s.request, s.answer = parseMessage(request), parseMessage(answer)
 	s.answer.first, s.poll = strings.CutSuffix(s.answer.first, " eventually")
+	s.answer.first, s.endless = strings.CutSuffix(s.answer.first, " first")
 	return s, nil
 }
 
@@ -175,19 +206,28 @@ func router() func(method, path string) (op.Op, bool) {
 	}
 }
 
-func (tr transcript) play(t *testing.T, y *yard) {
-	talk := talk{yard: *y, find: router(), judge: newJudge(t), known: values{"url": y.URL(), "setup": y.setup, "owner": y.owner}}
+func (tr transcript) play(t *testing.T, y *yard, p *provider, kept *record) {
+	talk := talk{yard: *y, record: kept, find: router(), judge: newJudge(t), known: values{"url": y.URL(), "setup": y.setup, "owner": y.owner}}
+	if p != nil {
+		talk.known["provider"] = p.URL
+	}
 	for _, s := range tr.steps {
 		switch s.verb {
-		case "fresh":
+		case "fresh", "provider":
+		case "visit":
+			talk.known["back"] = y.visit(talk.known.fill(t, s.args[0]))
 		case "push":
 			y.push(s.args[0], s.files)
 		case "box":
 			y.box(talk.known.fill(t, s.args[0]))
 		case "person":
 			talk.meet(s.args)
+		case "code":
+			talk.known["code"] = y.code(s.args[0], talk.known["code"])
 		case "operator":
 			talk.known["operator"] = y.operator()
+		case "blocker":
+			y.block(talk.known.fill(t, s.args[0]), s.args[1], s.files)
 		case "fail":
 			y.fail(talk.known.fill(t, s.args[0]), s.args[1])
 		case "":
@@ -203,6 +243,7 @@ func (tr transcript) play(t *testing.T, y *yard) {
 // talk is a transcript being played.
 type talk struct {
 	yard
+	*record
 	find  func(method, path string) (op.Op, bool)
 	judge *judge
 	known values
@@ -239,7 +280,12 @@ func (k *talk) step(t *testing.T, s step) {
 	}
 	body := k.known.fill(t, s.request.body)
 	try := func() (answer, error) {
-		a := k.send(method, target, bearer, body, header...)
+		var a answer
+		if s.endless {
+			a = k.hear(target, bearer, header, func(a answer) bool { return s.like(a, maps.Clone(k.known)) == nil })
+		} else {
+			a = k.send(method, target, bearer, body, header...)
+		}
 		found := maps.Clone(k.known)
 		err := s.like(a, found)
 		if err == nil {
@@ -262,6 +308,7 @@ func (k *talk) step(t *testing.T, s step) {
 		if err := k.judge.exchange(o, []byte(body), a); err != nil {
 			t.Errorf("%s: %v", o.ID, err)
 		}
+		k.note(&k.yard, o, body, a)
 	}
 }
 

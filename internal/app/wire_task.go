@@ -12,14 +12,13 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
-	"yardmaster/internal/protocol"
 )
 
 // taskRepo is a repository as tasks and runs see it.
 func (a *App) taskRepo(r repo.Ref) task.Repo {
 	return task.Repo{
 		ID: r.ID, Owner: r.Owner, Name: r.Name, Enabled: r.Enabled, DefaultBranch: r.DefaultBranch, CloneURL: a.host.CloneURL(r.HostRepo()),
-		Template: r.Policy.Agent.Template, Isolation: r.Policy.Agent.Isolation, CheckTimeout: r.Policy.CheckTimeout(),
+		Template: r.Policy.Agent.Template, Isolation: r.Policy.Agent.Isolation, Conflicts: r.Policy.Conflicts, CheckTimeout: r.Policy.CheckTimeout(),
 	}
 }
 
@@ -95,41 +94,6 @@ func (a *App) wirePulls(p *pull.Service, tasks *task.Service) {
 	}
 }
 
-// settle decides what becomes of the task of a run that its box has ended:
-// a check has a result, commits become a pull request, and the rest is left to
-// the common rules.
-func (a *App) settle(tasks *task.Service, pulls *pull.Service) func(*db.Tx, *task.Row, *run.Row, protocol.Finished) (bool, error) {
-	return func(tx *db.Tx, t *task.Row, r *run.Row, f protocol.Finished) (bool, error) {
-		tx.Account = t.AccountID // events of a box come without one
-		if t.Kind == task.KindCI {
-			if f.ExitCode == nil {
-				return false, nil // the check was never run to its end: try again
-			}
-			if err := tasks.Complete(tx, t); err != nil {
-				return false, err
-			}
-			return true, pulls.CheckFinished(tx, pull.CheckResult{TaskID: t.ID, RunID: r.ID, BoxID: r.BoxID, ExitCode: f.ExitCode, Output: f.Output})
-		}
-		if f.State != protocol.Succeeded || f.Tip == "" || f.Tip == f.Base || f.WIP {
-			return false, nil
-		}
-		if !codehost.ValidSHA(f.Tip) || !codehost.ValidSHA(f.Base) {
-			return true, tasks.AttemptFailed(tx, t, task.AgentCrashed, "The box named a commit that is none.")
-		}
-		ref, ok, err := repo.ByID(tx, t.RepoID)
-		if err != nil {
-			return false, err
-		}
-		if !ok {
-			return false, fmt.Errorf("task %s has no repository %s", t.ID, t.RepoID)
-		}
-		_, err = pulls.Propose(tx, ref, pull.Proposal{
-			TaskID: t.ID, Title: t.Title, Body: f.Report, Branch: t.Branch, HeadSHA: f.Tip, BaseSHA: f.Base,
-		})
-		return err == nil, err
-	}
-}
-
 // gitHooks connect the built-in host to the repositories domain.
 func (a *App) gitHooks(repos *repo.Service) builtin.Hooks {
 	return builtin.Hooks{
@@ -143,24 +107,31 @@ func (a *App) gitHooks(repos *repo.Service) builtin.Hooks {
 	}
 }
 
-// attemptAccess tells what the git token of a live attempt may do.
+// attemptAccess tells what the git token of a live attempt may do, or of one
+// that was taken from its box a moment ago: that one may save its work.
 func attemptAccess(runs *run.Service) func(context.Context, string) (string, []string, string, bool, error) {
 	return func(ctx context.Context, token string) (repoID string, push []string, who string, ok bool, err error) {
 		acc, ok, err := runs.ResolveToken(ctx, token, run.TokenGit)
+		late := err == nil && !ok
+		if late {
+			acc, ok, err = runs.ResolveRescue(ctx, token)
+		}
 		if err != nil || !ok {
 			return "", nil, "", false, err
 		}
 		if acc.Branch != "" {
-			push = []string{"refs/heads/" + acc.Branch, fmt.Sprintf("refs/wip/%s/%d", acc.RunID, acc.Attempt)}
+			push = []string{fmt.Sprintf("refs/wip/%s/%d", acc.RunID, acc.Attempt)}
+			if !late {
+				push = append(push, "refs/heads/"+acc.Branch)
+			}
 		}
 		return acc.RepoID, push, "run:" + acc.RunID, true, nil
 	}
 }
 
 // merged is told after a merge: the default branch has a new commit.
-func (a *App) merged(repos *repo.Service) func(repo.Ref) {
-	return func(r repo.Ref) {
-		ctx := context.Background()
+func (a *App) merged(repos *repo.Service) func(context.Context, repo.Ref) {
+	return func(ctx context.Context, r repo.Ref) {
 		if err := repos.Refresh(ctx, codehost.Repo{Owner: r.Owner, Name: r.Name}); err != nil {
 			a.log.Error("the policy file was not read again after a merge", slog.String("repo", r.FullName()), slog.Any("error", err))
 		}

@@ -80,6 +80,9 @@ var source = sync.OnceValues(func() ([]file, error) {
 			if name := d.Name(); name == "testdata" || path != root && strings.HasPrefix(name, ".") {
 				return filepath.SkipDir
 			}
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != root {
+				return filepath.SkipDir // a module of its own: a tool, no part of the program
+			}
 			return nil
 		}
 		if !strings.HasSuffix(path, ".go") {

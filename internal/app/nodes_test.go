@@ -1,0 +1,51 @@
+package app
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/limit/redistest"
+)
+
+// Nodes with one Redis count together and report its health; without it each
+// serves on alone.
+func TestNodesShareLimits(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	y := start(t, db.SQLite, "--rate-limits", "on", "--redis", redis.URL())
+	y.send("GET", "/healthz", "", "").want(http.StatusOK)
+
+	// A busy machine may take longer than a request waits for a count.
+	c, until := redis.Client(), time.Now().Add(patience)
+	for {
+		a := y.send("GET", "/v1/me", y.owner, "").want(http.StatusOK)
+		keys, err := c.Keys(t.Context(), "yardmaster:limit|reads|*").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(keys) == 1 {
+			if a.Header.Get("RateLimit-Limit") != "600" {
+				t.Errorf("headers %v", a.Header)
+			}
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatalf("keys %q", keys)
+		}
+	}
+
+	redis.Stop()
+	var health struct {
+		Checks map[string]struct{ Status string }
+	}
+	decode(t, y.send("GET", "/healthz", "", "").want(http.StatusServiceUnavailable), &health)
+	if health.Checks["cache"].Status != "failed" || health.Checks["database"].Status != "ok" {
+		t.Errorf("health without Redis: %+v", health)
+	}
+	a := y.send("GET", "/v1/me", y.owner, "").want(http.StatusOK)
+	if a.Header.Get("RateLimit-Limit") != "600" || a.Header.Get("RateLimit-Remaining") == "" {
+		t.Errorf("headers without Redis: %v", a.Header)
+	}
+}

@@ -1,0 +1,328 @@
+package app
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"html"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/policy"
+)
+
+// traveller is a browser that goes wherever it is sent.
+func (y *yard) traveller() *visitor {
+	v := y.visitor()
+	v.browser.CheckRedirect = nil
+	return v
+}
+
+var alert = regexp.MustCompile(`<p role="alert">(.*)</p>`)
+
+// goes opens a path and answers where that ended: the failure that the sign-in
+// page shows, or "" and the body of where it was to lead.
+func (v *visitor) goes(path string) (failure, body string) {
+	v.t.Helper()
+	_, body = v.open(http.MethodGet, v.URL()+path, "")
+	if found := alert.FindStringSubmatch(body); found != nil {
+		return html.UnescapeString(found[1]), body
+	}
+	return "", body
+}
+
+// me is who a browser is signed in as.
+type me struct {
+	Approved bool
+	Scopes   []string
+	User     struct{ ID, Login, Name, Email string }
+	Account  struct{ ID, Login, Role string }
+}
+
+func (v *visitor) me() (out me) {
+	v.t.Helper()
+	resp, body := v.open(http.MethodGet, v.URL()+"/v1/me", "")
+	if resp.StatusCode == 200 {
+		decode(v.t, answer{t: v.t, body: []byte(body)}, &out)
+	}
+	return out
+}
+
+// sso configures acme's provider.
+func (y *yard) sso(p *provider) {
+	y.t.Helper()
+	y.send("PUT", "/v1/org-sso", y.owner, `{"issuer": "`+p.URL+`", "client_id": "`+providerClient+`", "client_secret": "`+providerSecret+`", "domains": ["Acme.example"]}`).want(200)
+}
+
+const ssoStart = "/auth/oidc/acme/start?return_to=%2Fv1%2Fme"
+
+// People of an organisation sign in at its own provider; those who are new
+// become members.
+func TestOIDCSignIn(t *testing.T) {
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) {
+			y := start(t, e, "--allow-networks", "127.0.0.0/8")
+			p := newProvider(t)
+			y.sso(p)
+			p.is(map[string]any{"sub": "1", "email": "Eva.Lu@acme.example", "email_verified": true, "name": "Eva Lu"})
+			v := y.traveller()
+			if failure, _ := v.goes(ssoStart); failure != "" {
+				t.Fatal(failure)
+			}
+			eva := v.me()
+			if eva.User.Login != "eva-lu" || eva.User.Name != "Eva Lu" || eva.Account.Login != "acme" || eva.Account.Role != "member" || !eva.Approved {
+				t.Errorf("she is %+v", eva)
+			}
+			for _, scope := range eva.Scopes {
+				if strings.HasPrefix(scope, "write:self:") || strings.HasPrefix(scope, "admin:") {
+					t.Errorf("a provider of an account vouches for %s", scope)
+				}
+			}
+			// The subject names her, whatever her address is by then.
+			p.is(map[string]any{"sub": "1", "email": "eva.braun@acme.example", "email_verified": "true"})
+			again := y.traveller()
+			again.goes(ssoStart)
+			if again.me().User.ID != eva.User.ID {
+				t.Errorf("with another address she is %+v", again.me())
+			}
+			// What the provider vouches for is the account's.
+			second := y.tenant("second")
+			y.in(second, func(tx *db.Tx) error {
+				_, err := addMember.Exec(tx, second, eva.User.ID, string(policy.Owner))
+				return err
+			})
+			cookie := v.cookie()
+			y.send("GET", "/v1/me", "", "", "Cookie", cookie, "X-Svc-Account", "second").problem(403, "sso-session")
+			y.send("POST", "/v1/me/active-account", "", `{"account": "second"}`, "Cookie", cookie, "Origin", y.URL()).problem(403, "sso-session")
+			// It ends with the configuration.
+			y.send("DELETE", "/v1/org-sso", y.owner, "").want(200)
+			y.send("GET", "/v1/me", "", "", "Cookie", cookie).problem(401, "unauthenticated")
+			if failure, _ := v.goes(ssoStart); !strings.Contains(failure, "No organisation") {
+				t.Errorf("without a configuration: %q", failure)
+			}
+		})
+	}
+}
+
+func (v *visitor) cookie() string {
+	at, err := url.Parse(v.URL())
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	for _, c := range v.browser.Jar.Cookies(at) {
+		if c.Name == "svc_session" {
+			return c.Name + "=" + c.Value
+		}
+	}
+	v.t.Fatal("there is no session")
+	return ""
+}
+
+// An account's provider cannot make anybody somebody else, nor more than an
+// admin of the account.
+func TestOIDCVouchesForItsOwn(t *testing.T) {
+	y := start(t, db.SQLite, "--allow-networks", "127.0.0.0/8")
+	p := newProvider(t)
+	y.send("PUT", "/v1/org-sso", y.owner, `{"issuer": "`+p.URL+`", "client_id": "`+providerClient+`", "client_secret": "`+providerSecret+`", "domains": ["example.com", "acme.example"]}`).want(200)
+	y.tenant("rival")
+	rival := y.tenant("third")
+	y.person("bob", rival, policy.Owner)
+	for name, c := range map[string]struct {
+		claims map[string]any
+		want   string
+	}{
+		"a user of another account":       {map[string]any{"sub": "2", "email": "bob@example.com", "email_verified": true}, "no member of the account"},
+		"another domain":                  {map[string]any{"sub": "3", "email": "eve@elsewhere.example", "email_verified": true}, "none of its domains"},
+		"an address that is none":         {map[string]any{"sub": "3", "email": "eve@x@acme.example", "email_verified": true}, "none of its domains"},
+		"an address nobody proved":        {map[string]any{"sub": "4", "email": "eve@acme.example", "email_verified": false}, "not say that your e-mail address is proved"},
+		"nothing said of its proof":       {map[string]any{"sub": "4", "email": "eve@acme.example"}, "not say that your e-mail address is proved"},
+		"somebody who changed their mind": {nil, "did not let you sign in"},
+	} {
+		p.is(c.claims)
+		v := y.traveller()
+		if failure, _ := v.goes(ssoStart); !strings.Contains(failure, c.want) || v.me().User.ID != "" {
+			t.Errorf("%s: %q, as %+v", name, failure, v.me())
+		}
+	}
+	p.is(map[string]any{"sub": "5", "email": "ada@example.com", "email_verified": true})
+	v := y.traveller()
+	v.goes(ssoStart)
+	ada := v.me()
+	if ada.User.ID != y.user || ada.Account.Role != "admin" {
+		t.Errorf("the owner, by the word of a provider that an admin may have set: %+v", ada)
+	}
+}
+
+// What a provider sends is checked, all of it.
+func TestOIDCAnswersAreChecked(t *testing.T) {
+	y := start(t, db.SQLite, "--allow-networks", "127.0.0.0/8")
+	p := newProvider(t)
+	y.sso(p)
+	p.is(map[string]any{"sub": "1", "email": "eva@acme.example", "email_verified": true})
+	other, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(){
+		"nonce":          func() { p.lie = map[string]any{"nonce": "another"} },
+		"no nonce":       func() { p.lie = map[string]any{"nonce": ""} },
+		"issuer":         func() { p.lie = map[string]any{"iss": "https://elsewhere.example"} },
+		"audience":       func() { p.lie = map[string]any{"aud": "another"} },
+		"party":          func() { p.lie = map[string]any{"aud": []string{providerClient, "another"}, "azp": "another"} },
+		"expired":        func() { p.lie = map[string]any{"exp": time.Now().Add(-time.Hour).Unix()} },
+		"nobody":         func() { p.lie = map[string]any{"sub": ""} },
+		"signature":      func() { p.sign = other },
+		"iss parameter":  func() { p.iss = "https://elsewhere.example" },
+		"no iss, though": func() { p.iss = "" },
+	} {
+		p.set(func() {
+			p.lie, p.sign, p.iss = nil, p.key, p.URL
+			spoil()
+		})
+		v := y.traveller()
+		if failure, _ := v.goes(ssoStart); failure == "" || v.me().User.ID != "" {
+			t.Errorf("%s: %q, as %+v", name, failure, v.me())
+		}
+	}
+	p.set(func() { p.lie, p.sign, p.iss = nil, p.key, p.URL })
+
+	// An answer is worth something only to the browser that began.
+	v := y.traveller()
+	v.browser.CheckRedirect = func(to *http.Request, _ []*http.Request) error {
+		if to.URL.Path == "/auth/oidc/callback" {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}
+	resp, _ := v.open(http.MethodGet, y.URL()+ssoStart, "")
+	back, err := resp.Location()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failure, _ := y.traveller().goes(back.RequestURI()); !strings.Contains(failure, "not begun in this browser") {
+		t.Errorf("another browser: %q", failure)
+	}
+	var before, after int
+	p.set(func() { before = p.asked })
+	for name, change := range map[string]string{"state": "x", "code": "x"} {
+		q := back.Query()
+		q.Set(name, change)
+		if failure, _ := v.goes(back.Path + "?" + q.Encode()); failure == "" {
+			t.Errorf("with another %s: signed in", name)
+		}
+	}
+	if p.set(func() { after = p.asked }); after != before+1 {
+		t.Errorf("the provider was asked %d times: a wrong state must end it before", after-before)
+	}
+	if failure, _ := v.goes(back.RequestURI()); failure != "" || v.me().User.Login != "eva" {
+		t.Errorf("the right answer: %q", failure)
+	}
+	// Nobody is sent elsewhere in the end.
+	elsewhere := y.traveller()
+	elsewhere.browser.CheckRedirect = func(to *http.Request, _ []*http.Request) error {
+		if to.URL.Host == "evil.example" {
+			t.Errorf("sent to %s", to.URL)
+		}
+		return nil
+	}
+	elsewhere.goes("/auth/oidc/acme/start?return_to=https%3A%2F%2Fevil.example")
+}
+
+// Addresses inside are not reached, unless the operator allows them, and the
+// answer is the same whatever is there.
+func TestOIDCStaysOutside(t *testing.T) {
+	y := start(t, db.SQLite)
+	p := newProvider(t)
+	var details []any
+	for _, issuer := range []string{p.URL, "http://127.0.0.1:1", "http://example.com", "https://127.0.0.1:1", "https://localhost", "https://10.0.0.1", "https://[::1]", "https://169.254.169.254", "ftp://x"} {
+		a := y.send("PUT", "/v1/org-sso", y.owner, `{"issuer": "`+issuer+`", "client_id": "c", "client_secret": "s", "domains": ["acme.example"]}`).problem(503, "provider-unreachable")
+		details = append(details, a["detail"])
+	}
+	for _, d := range details {
+		if d != details[0] {
+			t.Errorf("%v is told from %v", d, details[0])
+		}
+	}
+}
+
+// With GitHub, people whom somebody knows or invited come in, by any proved
+// address, and stay who they are.
+func TestGitHubSignIn(t *testing.T) {
+	p := newProvider(t)
+	y := start(t, db.SQLite, "--github-url", p.URL, "--github-client-id", providerClient, "--github-client-secret", providerSecret)
+	const begin = "/auth/github/start?return_to=%2Fv1%2Fme"
+	emails := func(list ...map[string]any) { p.set(func() { p.emails = list }) }
+	p.is(map[string]any{"id": 7, "login": "Octo_Cat", "name": "Octo Cat"})
+	emails(map[string]any{"email": "ada@example.com", "verified": false, "primary": true})
+	if failure, _ := y.traveller().goes(begin); !strings.Contains(failure, "no verified e-mail") {
+		t.Errorf("without a proved address: %q", failure)
+	}
+	emails(map[string]any{"email": "octo@cat.example", "verified": true, "primary": true}, map[string]any{"email": "ada@example.com", "verified": false})
+	if failure, _ := y.traveller().goes(begin); !strings.Contains(failure, "Ask for an invitation") {
+		t.Errorf("a stranger: %q", failure)
+	}
+	emails(map[string]any{"email": "octo@cat.example", "verified": true, "primary": true}, map[string]any{"email": "Invited@example.com", "verified": true})
+	y.send("POST", "/v1/org/members", y.owner, `{"email": "invited@example.com", "role": "viewer"}`).want(201)
+	v := y.traveller()
+	if failure, _ := v.goes(begin); failure != "" {
+		t.Fatal(failure)
+	}
+	octo := v.me()
+	if octo.User.Login != "octo-cat" || octo.User.Email != "invited@example.com" || octo.Account.Login != "octo-cat" {
+		t.Errorf("who was invited is %+v", octo)
+	}
+	p.is(map[string]any{"id": 7, "login": "renamed"})
+	emails(map[string]any{"email": "octo@cat.example", "verified": true, "primary": true})
+	v = y.traveller()
+	v.goes(begin)
+	if v.me().User.ID != octo.User.ID {
+		t.Errorf("with another name and address they are %+v", v.me())
+	}
+	p.is(map[string]any{"id": 8, "login": "lovelace"})
+	emails(map[string]any{"email": "ADA@example.com", "verified": true})
+	v = y.traveller()
+	v.goes(begin)
+	if v.me().User.ID != y.user || v.me().Account.Role != "owner" {
+		t.Errorf("ada is %+v", v.me())
+	}
+}
+
+// The page offers what is configured, and every form of it leads somewhere.
+func TestSignInPageShowsTheWays(t *testing.T) {
+	y := start(t, db.SQLite)
+	_, page := y.visitor().open("GET", y.URL()+"/login", "")
+	for _, not := range []string{"/auth/email", "/auth/oidc", "/auth/github"} {
+		if strings.Contains(page, not) {
+			t.Errorf("%s is offered and not configured", not)
+		}
+	}
+	p := newProvider(t)
+	y = start(t, db.SQLite, "--smtp-url", "smtp+plain://127.0.0.1:1", "--allow-networks", "127.0.0.0/8", "--github-url", p.URL, "--github-client-id", providerClient, "--github-client-secret", providerSecret)
+	y.sso(p)
+	var out struct{ Methods []string }
+	decode(t, y.send("GET", "/auth/methods", "", "").want(200), &out)
+	if strings.Join(out.Methods, " ") != "password email oidc github" {
+		t.Errorf("methods %v", out.Methods)
+	}
+	p.is(map[string]any{"sub": "1", "email": "eva@acme.example", "email_verified": true})
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := y.traveller()
+	v.browser.Jar = jar
+	_, page = v.open("GET", y.URL()+"/login?return_to=%2Fv1%2Fme", "")
+	for _, want := range []string{`action="/auth/password"`, `action="/auth/email"`, `action="/auth/oidc"`, `href="/auth/github/start?return_to=%2fv1%2fme"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s:\n%s", want, page)
+		}
+	}
+	if failure, _ := v.goes("/auth/oidc?org=+ACME+&return_to=%2Fv1%2Fme"); failure != "" || v.me().User.Login != "eva" {
+		t.Errorf("typed in: %q, %+v", failure, v.me())
+	}
+}

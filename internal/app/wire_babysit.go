@@ -1,0 +1,101 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/protocol"
+)
+
+// repairPriority puts the repair of a pull request before new work.
+const repairPriority = 90
+
+// wireBabysit connects the rounds of pull requests to the tasks that carry them
+// out.
+func (a *App) wireBabysit(pulls *pull.Service, tasks *task.Service) {
+	pulls.Escalate = func(tx *db.Tx, r repo.Ref, category, title, body, reason string) error {
+		_, err := task.Escalate(tx, r.ID, category, title, body, reason)
+		return err
+	}
+	pulls.BabysitTask = func(tx *db.Tx, r repo.Ref, round pull.Round) (string, error) {
+		// As the work was done, so it is repaired.
+		work, ok, err := task.Lock(tx, tx.Account, round.TaskID)
+		if err != nil {
+			return "", err
+		}
+		to := a.taskRepo(r)
+		t, err := tasks.Create(tx, to, task.Spec{
+			Kind: task.KindBabysit, Sink: task.SinkQueued, Priority: repairPriority, Confidence: 1, Title: round.Title, Problem: round.Problem,
+			Template: cmp.Or(work.Template, to.Template, tasks.DefaultTemplate), Branch: round.Branch, PRID: &round.PRID, AskID: work.AskID,
+		})
+		if err == nil && ok {
+			err = tasks.SetStuck(tx, &work, false)
+		}
+		return t.ID, err
+	}
+	tasks.Moved = append(tasks.Moved, func(tx *db.Tx, t *task.Row, _ task.Status) error {
+		if t.Kind != task.KindBabysit || t.PRID == nil || !t.Status.Terminal() {
+			return nil
+		}
+		return pulls.RoundEnded(tx, *t.PRID, t.ID, t.Status == task.Cancelled)
+	})
+}
+
+// settle decides what becomes of the task of a run that its box has ended:
+// a check has a result, commits become a pull request or repair one, and the
+// rest is left to the common rules.
+func (a *App) settle(tasks *task.Service, pulls *pull.Service) func(*db.Tx, *task.Row, *run.Row, protocol.Finished) (bool, error) {
+	return func(tx *db.Tx, t *task.Row, r *run.Row, f protocol.Finished) (bool, error) {
+		tx.Account = t.AccountID // events of a box come without one
+		if t.Kind == task.KindCI {
+			if f.ExitCode == nil {
+				return false, nil // the check was never run to its end: try again
+			}
+			if err := tasks.Complete(tx, t); err != nil {
+				return false, err
+			}
+			return true, pulls.CheckFinished(tx, pull.CheckResult{TaskID: t.ID, RunID: r.ID, BoxID: r.BoxID, ExitCode: f.ExitCode, Output: f.Output})
+		}
+		// An earlier try may have pushed all of the work, and been lost before it
+		// could say so. The one that resumed it had nothing to add.
+		added := f.Tip != f.Base || r.ResumeSHA != nil && t.PRID == nil
+		if f.State != protocol.Succeeded || f.Tip == "" || !added || f.WIP {
+			return false, nil
+		}
+		if !codehost.ValidSHA(f.Tip) || !codehost.ValidSHA(f.Base) {
+			return true, tasks.AttemptFailed(tx, t, task.AgentCrashed, "The box named a commit that is none.")
+		}
+		ref, ok, err := repo.ByID(tx, t.RepoID)
+		if err != nil {
+			return false, err
+		}
+		if !ok {
+			return false, fmt.Errorf("task %s has no repository %s", t.ID, t.RepoID)
+		}
+		// What a box says that it has pushed is looked up.
+		head, err := a.host.Head(tx.Context(), ref.HostRepo(), t.Branch)
+		if err != nil && !errors.Is(err, codehost.ErrNotFound) {
+			return false, err
+		}
+		if head != f.Tip {
+			return true, tasks.AttemptFailed(tx, t, task.PushRejected, fmt.Sprintf("The branch %s is not at %.12s, which the box says it has pushed.", t.Branch, f.Tip))
+		}
+		if t.Kind == task.KindBabysit {
+			if err := pulls.HeadMoved(tx, ref, t.Branch, f.Tip); err != nil {
+				return false, err
+			}
+			return true, tasks.Complete(tx, t)
+		}
+		_, err = pulls.Propose(tx, ref, pull.Proposal{
+			TaskID: t.ID, Title: t.Title, Body: f.Report, Branch: t.Branch, HeadSHA: f.Tip, BaseSHA: f.Base,
+		})
+		return err == nil, err
+	}
+}

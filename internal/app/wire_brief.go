@@ -1,0 +1,98 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/blocker"
+	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/prompt"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/template"
+	"yardmaster/internal/domain/vault"
+)
+
+// newPrompts keeps what people put into briefs.
+func (a *App) newPrompts() *prompt.Service {
+	return &prompt.Service{
+		DB: a.db, Platform: a.cfg.SystemPrompt,
+		HasRepo: func(tx *db.Tx, id string) (bool, error) {
+			_, ok, err := repo.ByID(tx, id)
+			return ok, err
+		},
+		HasTemplate: func(tx *db.Tx, name string) (bool, error) {
+			_, ok, err := template.ByName(tx, tx.Account, name)
+			return ok, err
+		},
+	}
+}
+
+// briefNotes are what is added to every brief, in this order: the system
+// prompts of the platform, the account, the repository, the template and the
+// person who filed the task; the instructions of the policy file; the briefing
+// of the box; what people have answered; the secrets there are, by name.
+func briefNotes(prompts *prompt.Service, blockers *blocker.Service, vaults *vault.Service) func(*db.Tx, *task.Row, string) ([]string, error) {
+	return func(tx *db.Tx, t *task.Row, boxID string) ([]string, error) {
+		r, ok, err := repo.ByIDAnywhere(tx, t.RepoID)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, fmt.Errorf("there is no repository %s", t.RepoID)
+		}
+		briefing, err := box.Briefing(tx, boxID)
+		if err != nil {
+			return nil, fmt.Errorf("briefing of box %s: %w", boxID, err)
+		}
+		user, _ := strings.CutPrefix(t.CreatedBy, "user:")
+		if user == t.CreatedBy {
+			user = ""
+		}
+		notes, err := prompts.For(tx, t.RepoID, t.Template, user, r.Policy.Instructions, briefing)
+		if err != nil {
+			return nil, fmt.Errorf("prompts: %w", err)
+		}
+		said, err := blockers.Word(tx, t.ID, "")
+		if err != nil {
+			return nil, err
+		}
+		if said != "" {
+			notes = append(notes, "## What people have answered\n\n"+said)
+		}
+		lent, err := vaults.Lent(tx, t.RepoID)
+		if err != nil {
+			return nil, err
+		}
+		return append(notes, secretsNote(lent, r.Policy.MCPServers)), nil
+	}
+}
+
+// secretsNote tells an agent what it may use, and how; empty if there is
+// nothing.
+func secretsNote(lent vault.Lent, servers map[string]repo.MCPServer) string {
+	if len(lent.Variables)+len(lent.Hosts) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("## Secrets\n\n")
+	if len(lent.Variables) > 0 {
+		fmt.Fprintf(&b, "In your environment: %s. Never print, log, commit or send them anywhere but where they belong.\n", strings.Join(lent.Variables, ", "))
+	}
+	if len(lent.Hosts) > 0 {
+		fmt.Fprintf(&b, "For %s there are credentials that you use without having them: send a request for https://HOST/PATH to $YARDMASTER_SECRETS_URL/HOST/PATH instead, "+
+			"without a credential; it is added on the way.\n", strings.Join(lent.Hosts, ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		u, err := url.Parse(servers[name].URL)
+		if err != nil || !slices.Contains(lent.Hosts, u.Host) {
+			continue
+		}
+		fmt.Fprintf(&b, "The MCP server %s (transport %s) is at $YARDMASTER_SECRETS_URL/%s%s in the same way.\n", name, servers[name].Transport, u.Host, u.RequestURI())
+	}
+	return b.String()
+}

@@ -1,0 +1,44 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"yardmaster/internal/config"
+	"yardmaster/internal/limit"
+)
+
+// shareLimits is where several nodes count requests together, nil without an
+// address.
+func shareLimits(c *config.Config, log *slog.Logger) (*limit.Shared, error) {
+	if c.Redis == "" || c.RateLimits != "on" {
+		return nil, nil
+	}
+	s, err := limit.Share(c.Redis, time.Now, log)
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	return s, nil
+}
+
+// limits counts requests, nil where that is switched off.
+func (a *App) limits() limit.Limiter {
+	switch {
+	case a.cfg.RateLimits != "on":
+		return nil
+	case a.cache != nil:
+		return a.cache
+	}
+	return limit.New(time.Now)
+}
+
+// pingCache asks the server that counts are shared through. The counts of this
+// process answer whenever we do.
+func (a *App) pingCache(ctx context.Context) error {
+	if a.cache == nil {
+		return nil
+	}
+	return a.cache.Ping(ctx)
+}
