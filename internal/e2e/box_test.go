@@ -42,6 +42,24 @@ func TestBoxKilledMidRunComesBack(t *testing.T) {
 	st.verify()
 }
 
+// Nothing is left to be done by the second try, and what the first one has done
+// is delivered all the same.
+func TestBoxKilledWhenAllWasDone(t *testing.T) {
+	st := newStack(t)
+	st.script("work", `if [ -e done-* ]; then exit; fi; `+deliver+`; while :; do echo line; sleep 0.05; done`)
+	b := st.join("box")
+	id := st.file("work", "Be lost at the very end")
+	r := st.live(id, 1)
+	st.until("some lines are stored", func() bool { return len(st.lines(r)) > 10 })
+	b.kill()
+	b.run()
+	st.merges(id)
+	if tries := st.tries(id); len(tries) != 2 || tries[1].ResumeSHA == "" {
+		t.Errorf("the tries: %+v", tries)
+	}
+	st.verify()
+}
+
 func TestBoxComesBackWithoutItsRuns(t *testing.T) {
 	st := newStack(t)
 	st.script("work", work)

@@ -8,18 +8,17 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"yardmaster/internal/agent"
+	"yardmaster/internal/chaos"
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/protocol"
 )
@@ -28,31 +27,9 @@ import (
 // what comes before: there are three.
 func spellings(secret string) []string {
 	out := []string{secret, hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret))),
-		url.QueryEscape(secret), percent(secret)}
+		url.QueryEscape(secret), chaos.Percent(secret)}
 	for _, before := range []string{"", "k", "k="} {
 		out = append(out, base64.StdEncoding.EncodeToString([]byte(before+secret+"\n")), base64.RawURLEncoding.EncodeToString([]byte(before+secret)))
-	}
-	return out
-}
-
-func percent(s string) string {
-	var b strings.Builder
-	for _, c := range []byte(s) {
-		fmt.Fprintf(&b, "%%%02X", c)
-	}
-	return b.String()
-}
-
-// traces are what of a secret must not be found: its spellings, less the
-// characters of base64 that depend on what is around it.
-func traces(secret string) [][]byte {
-	out := [][]byte{[]byte(secret), []byte(hex.EncodeToString([]byte(secret))), []byte(strings.ToUpper(hex.EncodeToString([]byte(secret)))),
-		[]byte(url.QueryEscape(secret)), []byte(percent(secret))}
-	for before := range 3 {
-		for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-			text := enc.EncodeToString(append(make([]byte, before), secret...))
-			out = append(out, []byte(text[(before*8+5)/6:(before+len(secret))*8/6]))
-		}
 	}
 	return out
 }
@@ -69,37 +46,9 @@ func (st *stack) scan(traces [][]byte, found func(where string)) {
 			}
 		}
 	}
-	err := filepath.WalkDir(st.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		look(path, text)
-		return err
-	})
+	err := chaos.Scan(context.WithoutCancel(st.ctx), st.dir, st.open("server/yardmaster.db").DB, look)
 	if err != nil {
 		st.t.Fatal(err)
-	}
-
-	// Values of a row may be spread over pages of the file.
-	s := st.open("server/yardmaster.db")
-	for _, table := range s.rows(`SELECT name FROM sqlite_schema WHERE type = 'table'`) {
-		for _, row := range s.rows(fmt.Sprintf(`SELECT * FROM %q`, table[0])) {
-			look(fmt.Sprintf("table %s", table[0]), fmt.Appendf(nil, "%s", row))
-		}
-	}
-
-	repos, err := filepath.Glob(st.path("*/cache/*/objects"))
-	if err != nil || len(repos) == 0 {
-		st.t.Fatalf("caches of boxes: %v, %v", repos, err)
-	}
-	for _, dir := range append(repos, filepath.Join(st.bare(), "objects")) {
-		git := exec.CommandContext(context.WithoutCancel(st.ctx), "git", "--git-dir", filepath.Dir(dir), "cat-file", "--batch-all-objects", "--batch")
-		text, err := git.Output()
-		if err != nil || len(text) == 0 {
-			st.t.Fatalf("%s: %d bytes, %v", git, len(text), err)
-		}
-		look("objects of "+dir, text)
 	}
 }
 
@@ -151,6 +100,13 @@ func TestSecretsAreStoredNowhere(t *testing.T) {
 	secrets := map[string]string{
 		"the provider's key": key, "a key in the box's environment": ambient, "the personal access token": st.c.Token, "the password": password,
 	}
+	for name, body := range map[string]map[string]any{
+		"OPEN_SECRET":   {"value": "open+" + rand.Text() + "/="},
+		"CLOSED_SECRET": {"value": "closed+" + rand.Text() + "/=", "delivery": "broker", "hosts": []string{"api.example.com"}},
+	} {
+		st.call(http.MethodPut, "/v1/secrets/"+name, body, nil)
+		secrets["the secret "+name] = body["value"].(string)
+	}
 	joining := st.enrollment("spare")
 	secrets["an enrollment token"] = joining
 	b := st.join("box", "OPENAI_API_KEY="+ambient, "ANTHROPIC_API_KEY="+ambient)
@@ -193,23 +149,23 @@ func TestSecretsAreStoredNowhere(t *testing.T) {
 	st.verify()
 
 	for name, secret := range secrets {
-		for i, trace := range traces(secret) {
+		for i, trace := range chaos.Traces(secret) {
 			st.scan([][]byte{trace}, func(where string) { t.Errorf("%s is in %s, in spelling %d", name, where, i) })
 		}
 	}
-	st.scan(traces(identity.Seed), func(where string) {
+	st.scan(chaos.Traces(identity.Seed), func(where string) {
 		if filepath.Base(where) != "identity.json" {
 			t.Errorf("the box's own key is in %s", where)
 		}
 	})
-	st.scan(traces(identity.RunToken.Value), func(where string) {
+	st.scan(chaos.Traces(identity.RunToken.Value), func(where string) {
 		if filepath.Base(where) != "identity.json" {
 			t.Errorf("the box's own token is in %s", where)
 		}
 	})
 	// The scan finds what is there: the agents printed one more thing, which is
 	// no secret, in all the same ways.
-	for i, trace := range traces(marker) {
+	for i, trace := range chaos.Traces(marker) {
 		var database, stream bool
 		st.scan([][]byte{trace}, func(where string) {
 			database = database || where == "table run_events"

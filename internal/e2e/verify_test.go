@@ -1,16 +1,17 @@
 package e2e
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	_ "modernc.org/sqlite"
 
+	"yardmaster/internal/chaos"
 	"yardmaster/internal/client"
 )
 
@@ -20,28 +21,22 @@ func (st *stack) verify() {
 	st.t.Helper()
 	st.verifyAPI()
 	st.stop()
-	s := st.open("server/yardmaster.db")
-	s.wrong = st.t.Errorf
-	s.verify()
+	r := st.open("server/yardmaster.db")
+	r.Found = func(f chaos.Fault, what string) { st.t.Errorf("%s: %s", f, what) }
+	if err := r.Verify(context.WithoutCancel(st.ctx)); err != nil {
+		st.t.Error(err)
+	}
 }
 
 // open opens a database of a stopped server, for reading.
-func (st *stack) open(name string) store {
+func (st *stack) open(name string) chaos.Record {
 	st.t.Helper()
 	d, err := sql.Open("sqlite", "file:"+st.path(name)+"?mode=ro")
 	if err != nil {
 		st.t.Fatal(err)
 	}
 	st.t.Cleanup(func() { d.Close() })
-	return store{stack: st, db: d}
-}
-
-func (s store) verify() {
-	s.tasks()
-	s.runs()
-	s.eventsOfRuns()
-	s.pulls()
-	s.audit()
+	return chaos.Record{DB: d, Repo: st.bare()}
 }
 
 // stop ends all processes the gentle way.
@@ -88,127 +83,7 @@ func (st *stack) verifyAPI() {
 	}
 }
 
-// store is the database of a stopped server.
-type store struct {
-	*stack
-	db    *sql.DB
-	wrong func(format string, args ...any) // hears of each violation
-}
-
-// none reports every row of a query as a violation of what is said.
-func (s store) none(violated, query string, args ...any) {
-	s.t.Helper()
-	for _, row := range s.rows(query, args...) {
-		s.wrong("%s: %v", violated, row)
-	}
-}
-
-func (s store) rows(query string, args ...any) (out [][]any) {
-	s.t.Helper()
-	rows, err := s.db.Query(query, args...)
-	if err != nil {
-		s.t.Fatalf("%s: %v", query, err)
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for rows.Next() {
-		row, into := make([]any, len(columns)), make([]any, len(columns))
-		for i := range row {
-			into[i] = &row[i]
-		}
-		if err := rows.Scan(into...); err != nil {
-			s.t.Fatal(err)
-		}
-		out = append(out, row)
-	}
-	if err := rows.Err(); err != nil {
-		s.t.Fatal(err)
-	}
-	return out
-}
-
-func (s store) tasks() {
-	s.none("a task is neither done nor failed nor cancelled",
-		`SELECT id, status FROM tasks WHERE status NOT IN ('completed', 'merged', 'failed', 'cancelled')`)
-	s.none("a merged task has no merged pull request of its own", `SELECT t.id FROM tasks t
-		LEFT JOIN pulls p ON p.id = t.pr_id AND p.task_id = t.id AND p.state = 'merged' WHERE t.status = 'merged' AND p.id IS NULL`)
-	s.none("a task that was done has other than one try that succeeded", `SELECT t.id, COUNT(r.id) FROM tasks t
-		LEFT JOIN runs r ON r.task_id = t.id AND r.outcome = 'succeeded' WHERE t.status IN ('merged', 'completed') GROUP BY t.id HAVING COUNT(r.id) <> 1`)
-}
-
-// runs checks that at no time two boxes held one task.
-func (s store) runs() {
-	s.none("a run has not ended", `SELECT id, state FROM runs WHERE ended_at IS NULL OR state <> 'ended' OR outcome IS NULL`)
-	s.none("a token outlived its run", `SELECT k.run_id, k.kind FROM run_tokens k JOIN runs r ON r.id = k.run_id WHERE k.revoked_at IS NULL OR k.revoked_at > r.ended_at`)
-	s.none("a run has other than one session, or one that goes on", `SELECT r.id FROM runs r LEFT JOIN sessions s ON s.run_id = r.id
-		GROUP BY r.id HAVING COUNT(s.id) <> 1 OR COUNT(s.ended_at) <> 1`)
-	var task any
-	var attempt, ended int64
-	for _, row := range s.rows(`SELECT task_id, attempt, created_at, ended_at, id FROM runs ORDER BY task_id, created_at, attempt`) {
-		began := row[2].(int64)
-		if row[0] != task {
-			task, attempt, ended = row[0], 0, 0
-		}
-		if n := row[1].(int64); n != attempt+1 {
-			s.wrong("attempt %d of task %v is followed by %d", attempt, task, n)
-		}
-		if began < ended {
-			s.wrong("run %v began %s before the one before it had ended", row[4], time.Duration(ended-began)*time.Microsecond)
-		}
-		attempt = row[1].(int64)
-		ended, _ = row[3].(int64)
-	}
-}
-
-// eventsOfRuns checks that no event is missing, and what can only happen once.
-func (s store) eventsOfRuns() {
-	s.none("the events of a run are not 1 to n", `SELECT r.id, r.committed_seq, COUNT(e.seq), MIN(e.seq), MAX(e.seq) FROM runs r LEFT JOIN run_events e ON e.run_id = r.id
-		GROUP BY r.id HAVING COUNT(e.seq) <> r.committed_seq OR r.committed_seq > 0 AND (MIN(e.seq) <> 1 OR MAX(e.seq) <> r.committed_seq)`)
-	s.none("an event is of another attempt or of no run", `SELECT e.run_id, e.seq FROM run_events e LEFT JOIN runs r ON r.id = e.run_id AND r.attempt = e.attempt WHERE r.id IS NULL`)
-	s.none("an event is there twice", `SELECT run_id, kind, COUNT(*) FROM run_events
-		WHERE kind IN ('run.accepted', 'preparing', 'prepared', 'started', 'run.finished') GROUP BY run_id, kind HAVING COUNT(*) > 1`)
-	s.none("an event follows the last", `SELECT r.id FROM runs r JOIN run_events e ON e.run_id = r.id AND e.kind = 'run.finished' WHERE e.seq <> r.committed_seq`)
-	s.none("a run succeeded without its box's word", `SELECT r.id FROM runs r LEFT JOIN run_events e ON e.run_id = r.id AND e.kind = 'run.finished'
-		WHERE r.outcome = 'succeeded' AND e.seq IS NULL`)
-}
-
-func (s store) pulls() {
-	s.none("a task has several pull requests", `SELECT task_id, COUNT(*) FROM pulls GROUP BY task_id HAVING COUNT(*) > 1`)
-	merged := s.rows(`SELECT merge_sha FROM pulls WHERE state = 'merged'`)
-	merges := strings.Fields(s.git(s.bare(), "rev-list", "--first-parent", "--min-parents=2", "main"))
-	if len(merged) != len(merges) {
-		s.wrong("%d pull requests were merged, by %d commits", len(merged), len(merges))
-	}
-	for _, row := range merged {
-		if sha := fmt.Sprint(row[0]); !slices.Contains(merges, sha) {
-			s.wrong("the merge %s is not on the main branch", sha)
-		}
-	}
-}
-
-// audit checks the trail against the rows it tells of.
-func (s store) audit() {
-	once := `SELECT o.id, COUNT(a.id) FROM %s o LEFT JOIN audit a ON a.object = o.id AND a.kind = '%s' WHERE %s GROUP BY o.id HAVING COUNT(a.id) <> 1`
-	for _, c := range []struct{ table, kind, where string }{
-		{"tasks", "task.created", "TRUE"},
-		{"tasks", "task.merged", "o.status = 'merged'"},
-		{"tasks", "task.awaiting_ci", "o.status = 'merged'"},
-		{"tasks", "task.failed", "o.status = 'failed'"},
-		{"runs", "run.ended", "TRUE"},
-	} {
-		s.none("the trail does not have "+c.kind+" once", fmt.Sprintf(once, c.table, c.kind, c.where))
-	}
-	s.none("the trail counts other claims than there are runs", `SELECT t.id FROM tasks t
-		WHERE (SELECT COUNT(*) FROM runs r WHERE r.task_id = t.id) <> (SELECT COUNT(*) FROM audit a WHERE a.object = t.id AND a.kind = 'task.claimed')`)
-	s.none("the trail's last word on a task is not its status", `SELECT t.id, t.status, a.kind, a.data FROM tasks t JOIN audit a ON a.id =
-		(SELECT id FROM audit WHERE object = t.id AND kind LIKE 'task.%' ORDER BY at DESC, id DESC LIMIT 1)
-		WHERE json_extract(a.data, '$.status') <> t.status`)
-}
-
-// The checks above would notice.
+// The checks would notice.
 func TestVerifyNoticesWhatIsWrong(t *testing.T) {
 	st := newStack(t)
 	st.script("work", `[ ! -e half ] || { rm half; `+deliver+`; exit; }; echo half >half; `+work)
@@ -239,6 +114,8 @@ func TestVerifyNoticesWhatIsWrong(t *testing.T) {
 		`UPDATE pulls SET merge_sha = head_sha`,
 		`DELETE FROM audit WHERE kind = 'task.claimed'`,
 		`DELETE FROM audit WHERE kind = 'run.ended'`,
+		`DELETE FROM audit WHERE seq = 2`,
+		`UPDATE audit SET data = '{"status":"failed"}' WHERE kind = 'task.merged'`,
 		`UPDATE audit SET kind = 'task.merged' WHERE kind = 'task.awaiting_ci'`,
 	} {
 		copied := fmt.Sprintf("harmed%d.db", stacks.Add(1))
@@ -259,9 +136,11 @@ func TestVerifyNoticesWhatIsWrong(t *testing.T) {
 			t.Fatalf("%s: %v", harm, err)
 		}
 		noticed := 0
-		s := st.open(copied)
-		s.wrong = func(string, ...any) { noticed++ }
-		s.verify()
+		r := st.open(copied)
+		r.Found = func(chaos.Fault, string) { noticed++ }
+		if err := r.Verify(st.ctx); err != nil {
+			t.Errorf("%s: %v", harm, err)
+		}
 		if noticed == 0 {
 			t.Errorf("nothing was noticed of: %s", harm)
 		}

@@ -1,0 +1,22 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+)
+
+// On SQLite it is a command of its own: `make chaos`.
+func TestChaosOnPostgreSQL(t *testing.T) {
+	t.Parallel()
+	c := exec.CommandContext(t.Context(), program, "chaos", "--minutes", "0.4", "--seed", "5", "--database", dbtest.DSN(t, db.Postgres))
+	c.Env = append(os.Environ(), "TMPDIR="+root)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}
