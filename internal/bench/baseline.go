@@ -20,7 +20,9 @@ func serveBaseline(args []string) error {
 	listen := fl.String("listen", "", "host:port")
 	read := fl.String("read", "", "database file of the program, to list from")
 	write := fl.String("write", "", "database file to make, to insert into")
+	guard := fl.String("guard", "", "database file of the program, whose credentials are taken")
 	upstream := fl.String("upstream", "", "address to proxy to")
+	events := fl.Bool("events", false, "hand what is posted to all who listen")
 	if err := fl.Parse(args); err != nil {
 		return err
 	}
@@ -39,6 +41,19 @@ func serveBaseline(args []string) error {
 			return err
 		}
 		mux.Handle("POST /tasks", c)
+	}
+	if *guard != "" {
+		h, err := guarded(*guard)
+		if err != nil {
+			return err
+		}
+		mux.Handle("/v1/", h)
+		mux.HandleFunc("POST /bare", bareEcho)
+	}
+	if *events {
+		e := &bareEvents{listeners: map[chan []byte]bool{}}
+		mux.HandleFunc("GET /events", e.get)
+		mux.HandleFunc("POST /events", e.post)
 	}
 	if *upstream != "" {
 		target, err := url.Parse(*upstream)

@@ -24,6 +24,12 @@ var (
 	setDepth = db.S(`INSERT INTO queue_depths (account_id, pending) SELECT account_id, COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending' GROUP BY account_id
 		ON CONFLICT (account_id) DO UPDATE SET pending = excluded.pending`)
 
+	setLanes = db.S(`INSERT INTO queue_lanes (account_id, repo_id, template, priority, ready, place, head_at)
+		SELECT account_id, repo_id, template, priority, COUNT(*), -priority, MIN(created_at) FROM tasks
+		WHERE account_id = $1 AND status = 'pending' AND waiting_deps = 0 AND not_before = 0 AND conflict_with IS NULL
+		GROUP BY account_id, repo_id, template, priority
+		ON CONFLICT (account_id, repo_id, template, priority) DO UPDATE SET ready = excluded.ready, head_at = excluded.head_at`)
+
 	// addTasks numbers tasks from $3 on, $4 of them. Their ids, times and
 	// texts look like real ones in size and order; the first $5 wait.
 	addTasks = db.S(`WITH RECURSIVE n (i) AS (SELECT CAST($3 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $3 + $4)
@@ -60,7 +66,10 @@ func (w *world) fill(ctx context.Context, from, to int) (err error) {
 			if _, err = addTasks.Exec(tx, acct, repo, from, min(batch, to-from), waiting); err != nil {
 				return err
 			}
-			_, err = setDepth.Exec(tx, acct)
+			if _, err = setDepth.Exec(tx, acct); err != nil {
+				return err
+			}
+			_, err = setLanes.Exec(tx, acct)
 			return err
 		})
 	}

@@ -17,6 +17,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/money"
 	"yardmaster/internal/op"
 )
 
@@ -245,7 +246,7 @@ func (c *listConn) list(ctx context.Context, acct string) (out []task.Task, err 
 		t.Repo, t.QueueDepth, t.QueueDepthCap = names[repos[i]], depth, -1
 		t.DependsOn = append([]string{}, deps[t.ID]...)
 		if v := spent[t.ID]; len(v) > 0 {
-			t.Budget.Spent = task.Dollars(&v[0])
+			t.Budget.Spent = money.DollarsOrNone(&v[0])
 		}
 	}
 	return tasks, nil
@@ -306,7 +307,7 @@ func (c *listConn) read(ctx context.Context, acct string) (tasks []task.Task, re
 		if wip != nil {
 			t.WIP = &task.TaskWIP{SHA: *wip, Paths: paths, At: moment(wipAt)}
 		}
-		t.Holds, t.Budget.USD = []task.TaskHold{}, task.Dollars(budget)
+		t.Holds, t.Budget.USD = []task.TaskHold{}, money.DollarsOrNone(budget)
 		t.CreatedAt, t.ClaimedAt, t.StartedAt, t.FinishedAt = db.Time(created).Truncate(time.Millisecond), moment(claimed), moment(started), moment(finished)
 		tasks, repos = append(tasks, t), append(repos, repo)
 	}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	runs "yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+	"yardmaster/internal/id"
+	"yardmaster/internal/protocol"
+)
+
+// The long queue and the short one.
+const (
+	longFinished = 1_000_000
+	longPending  = 100_000
+	longRepos    = 200
+	shortPending = 100
+	shortRepos   = 10
+	claimRounds  = 400
+)
+
+var (
+	newAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ('a', 'a', 'org', 'self_hosted', 100, 0)`)
+	newRepos   = db.S(`WITH RECURSIVE n (i) AS (SELECT CAST(0 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $1)
+		INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
+		SELECT 'r' || CAST(i AS TEXT), 'a', 'a', 'r' || CAST(i AS TEXT), 'builtin', 'main', FALSE, TRUE, 0 FROM n`)
+	newBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
+		VALUES ('b', 'a', 'b', 'org', 'a', 'enrolled', '', 'b', 0, 100, '[]', '["none"]', 'online', 0)`)
+	// newTasks numbers tasks from $1 on, $2 of them, spread over $3 repositories.
+	newTasks = db.S(`WITH RECURSIVE n (i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < CAST($1 AS BIGINT) + $2)
+		INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, attempt, queued_at, branch, template, created_by, created_at, updated_at)
+		SELECT '00000000-0000-4000-8000-' || substr(CAST(1000000000000 + (i * 7919) % 999983 + i * 1000000 AS TEXT), 2, 12) , 'a', 'r' || CAST(i % $3 AS TEXT), 'work', 'queued',
+			'Make a widget turn the right way round', 'It turns left when it is asked to turn right. Its test says how it should be.',
+			CAST($4 AS TEXT), 1, 1700000000000000 + i * 1000, 'svc/make-widget--00000000', 'default', 'user:ada',
+			1700000000000000 + i * 1000, 1700000000000000 + i * 1000 FROM n`)
+	fillLanes = db.S(`INSERT INTO queue_lanes (account_id, repo_id, template, priority, ready, place, head_at)
+		SELECT account_id, repo_id, template, priority, COUNT(*), -priority, MIN(created_at) FROM tasks WHERE status = 'pending' GROUP BY account_id, repo_id, template, priority`)
+	fillDepth = db.S(`INSERT INTO queue_depths (account_id, pending) SELECT account_id, COUNT(*) FROM tasks WHERE status = 'pending' GROUP BY account_id`)
+	analyze   = db.S(`ANALYZE`)
+	anyRepo   = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
+)
+
+// queue is one database with tasks, and the domains that serve it.
+type queue struct {
+	db   *db.DB
+	runs *runs.Service
+}
+
+func claim(ctx context.Context, b *bench) error {
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		if err := claimOn(ctx, b, e); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	return nil
+}
+
+func claimOn(ctx context.Context, b *bench, e db.Engine) (err error) {
+	var queues [2]*queue // short, long
+	for i, size := range [][3]int{{shortPending, 0, shortRepos}, {longPending, longFinished, longRepos}} {
+		dsn, drop, err := dbtest.Throwaway(ctx, e, filepath.Join(b.dir, fmt.Sprintf("queue-%d.db", i)))
+		if err != nil {
+			return err
+		}
+		defer drop()
+		d, err := db.Open(ctx, dsn, db.Options{})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, d.Close()) }()
+		if queues[i], err = fillQueue(ctx, d, size[0], size[1], size[2]); err != nil {
+			return err
+		}
+	}
+	var took [2][]time.Duration
+	for range claimRounds {
+		for i, q := range queues { // they take turns
+			d, err := q.claim(ctx)
+			if err != nil {
+				return err
+			}
+			took[i] = append(took[i], d)
+		}
+	}
+	for _, of := range []float64{50, 90} {
+		long, short := percentile(took[1], of), percentile(took[0], of)
+		r := ratio(long, short)
+		b.add(row{what: fmt.Sprintf("claim, p%.0f, %d pending and %d finished tasks in %d repositories, %s", of, longPending, longFinished, longRepos, e),
+			value: us(long), baseline: us(short), ratio: r, target: fmt.Sprintf("≤ 1.50 of a queue of %d", shortPending), met: r <= 1.5})
+	}
+	return nil
+}
+
+func fillQueue(ctx context.Context, d *db.DB, pending, finished, repos int) (*queue, error) {
+	write := func(fn func(tx *db.Tx) error) error { return d.Write(db.WithAccount(ctx, "a"), fn) }
+	err := write(func(tx *db.Tx) error {
+		if _, err := newAccount.Exec(tx); err != nil {
+			return err
+		}
+		if _, err := newRepos.Exec(tx, repos); err != nil {
+			return err
+		}
+		_, err := newBox.Exec(tx)
+		return err
+	})
+	const batch = 50_000
+	for from := 0; from < pending+finished && err == nil; from += batch {
+		status, n := "merged", min(batch, finished-from)
+		if from >= finished {
+			status, n = "pending", min(batch, pending+finished-from)
+		}
+		err = write(func(tx *db.Tx) error { _, err := newTasks.Exec(tx, from, n, repos, status); return err })
+	}
+	if err == nil {
+		err = write(func(tx *db.Tx) error {
+			if _, err := fillLanes.Exec(tx); err != nil {
+				return err
+			}
+			if _, err := fillDepth.Exec(tx); err != nil {
+				return err
+			}
+			_, err := analyze.Exec(tx)
+			return err
+		})
+	}
+	hub := event.NewHub(nil)
+	tasks := &task.Service{DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
+		RepoByID: func(tx *db.Tx, id string) (task.Repo, error) { return anyRepo.One(tx, id) },
+		Template: func(*db.Tx, string, string) (task.Need, bool, error) { return task.Need{Agent: "builtin"}, true, nil },
+		Seats:    func(*db.Tx, string) (int64, error) { return 100, nil },
+	}
+	served := &runs.Service{DB: d, Hub: hub, Tasks: tasks,
+		Template: func(*db.Tx, string, string) (runs.Template, bool, error) {
+			return runs.Template{Agent: "builtin"}, true, nil
+		},
+		SendCommand: func(*db.Tx, string, protocol.Command) error { return nil },
+	}
+	tasks.StopRun = served.Stop
+	return &queue{d, served}, err
+}
+
+// claim has the box claim a task, and puts it back unmeasured.
+func (q *queue) claim(ctx context.Context) (time.Duration, error) {
+	begin := time.Now()
+	reply, err := q.runs.Claim(ctx, "b", protocol.Claim{ID: id.New(), Free: 1})
+	took := time.Since(begin)
+	if err == nil && reply.Run == nil {
+		err = fmt.Errorf("nothing to claim: %v", reply.Reasons)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return took, q.db.Write(db.WithAccount(ctx, "a"), func(tx *db.Tx) error {
+		t, _, err := task.Lock(tx, "a", reply.Run.Task)
+		if err != nil {
+			return err
+		}
+		if err := q.runs.Stop(tx, &t, task.StopReassigned); err != nil {
+			return err
+		}
+		return q.runs.Tasks.Requeue(tx, &t, task.StopReassigned)
+	})
+}
