@@ -30,14 +30,15 @@ func runAgent([]string) int {
 }
 
 type boxFlags struct {
-	data, level, egress string
-	slots               int
+	data, level, egress, name string
+	slots                     int
 }
 
 func addBoxFlags(fl *flag.FlagSet) *boxFlags {
 	b := &boxFlags{}
 	fl.StringVar(&b.data, "data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"), "folder of the box: identity, caches, spools (YARDMASTER_BOX_DATA)")
 	fl.StringVar(&b.level, "log-level", env("YARDMASTER_LOG_LEVEL", "info"), "debug, info, warn or error (YARDMASTER_LOG_LEVEL)")
+	fl.StringVar(&b.name, "name", os.Getenv("YARDMASTER_BOX_NAME"), "name of the box; the host's when empty (YARDMASTER_BOX_NAME)")
 	fl.IntVar(&b.slots, "slots", 2, "runs at once")
 	fl.StringVar(&b.egress, "egress", os.Getenv("YARDMASTER_BOX_EGRESS"), "what agents in a bubblewrap sandbox may reach besides the model: host[:port] patterns, comma-separated (YARDMASTER_BOX_EGRESS)")
 	return b
@@ -61,7 +62,6 @@ func runBoxJoin(ctx context.Context, args []string) error {
 	fl := flags("box join")
 	address := fl.String("url", "", "address of the server; the login's when empty")
 	token := fl.String("token", os.Getenv("YARDMASTER_ENROLL_TOKEN"), "one-time enrollment token (YARDMASTER_ENROLL_TOKEN); minted with your login when empty")
-	name := fl.String("name", "", "name of the box; the host's when empty")
 	b := addBoxFlags(fl)
 	if _, err := parse(fl, args); err != nil {
 		return err
@@ -75,20 +75,25 @@ func runBoxJoin(ctx context.Context, args []string) error {
 	case !errors.Is(err, agent.ErrNotEnrolled) && !errors.Is(err, fs.ErrNotExist):
 		return err
 	default:
-		if err := enroll(ctx, *address, *token, *name, b); err != nil {
+		if err := enroll(ctx, *address, *token, b); err != nil {
 			return err
 		}
 	}
 	return runBoxHere(ctx, b)
 }
 
-func enroll(ctx context.Context, address, token, name string, b *boxFlags) error {
-	if name == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			return err
-		}
-		name = host
+// named is the box's name.
+func (b *boxFlags) named() (string, error) {
+	if b.name != "" {
+		return b.name, nil
+	}
+	return os.Hostname()
+}
+
+func enroll(ctx context.Context, address, token string, b *boxFlags) error {
+	name, err := b.named()
+	if err != nil {
+		return err
 	}
 	if token == "" {
 		c, err := connect()
@@ -134,7 +139,11 @@ func runBoxHere(ctx context.Context, b *boxFlags) error {
 	if err != nil {
 		return err
 	}
-	err = agent.Run(ctx, agent.Config{DataDir: data, Slots: b.slots, Egress: list(b.egress), Version: version, Logger: logger(os.Stderr, b.level, "text")})
+	name, err := b.named()
+	if err != nil {
+		return err
+	}
+	err = agent.Run(ctx, agent.Config{DataDir: data, Name: name, Slots: b.slots, Egress: list(b.egress), Version: version, Logger: logger(os.Stderr, b.level, "text")})
 	if errors.Is(err, agent.ErrNotEnrolled) {
 		return fmt.Errorf("%s holds no identity: `yardmaster box join` enrolls this machine", b.data)
 	}

@@ -286,7 +286,7 @@ func runCall(ctx context.Context, args []string) error {
 		}
 		if o.IsStream() {
 			return c.Stream(ctx, path, "", func(f client.Frame) error {
-				fmt.Printf("%s %s %s\n", f.ID, f.Event, f.Data)
+				fmt.Println(client.Escape(fmt.Sprintf("%s %s %s", f.ID, f.Event, f.Data)))
 				return nil
 			})
 		}
@@ -302,7 +302,7 @@ func runCall(ctx context.Context, args []string) error {
 		if json.Unmarshal(out, &v) == nil {
 			out, _ = json.MarshalIndent(v, "", "  ")
 		}
-		fmt.Println(string(out))
+		fmt.Println(client.Escape(string(out)))
 		return nil
 	}
 	return fmt.Errorf("there is no capability %q; `yardmaster call` lists them", args[0])

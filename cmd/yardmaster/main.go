@@ -16,6 +16,7 @@ import (
 	"text/tabwriter"
 
 	"yardmaster/internal/agent/sandbox"
+	"yardmaster/internal/client"
 )
 
 // command is one subcommand. Its words are its name: "repo add".
@@ -38,6 +39,9 @@ func commands() []command {
 		{"box join", "[flags]", "enroll this machine, and run as a box", runBoxJoin},
 		{"box run", "[flags]", "run as the box this machine was enrolled as", runBoxRun},
 		{"box list", "", "the boxes", runBoxList},
+		{"ask file", "[--repo OWNER/NAME] TEXT", "file something wanted, for triage to decide about", runAskFile},
+		{"ask list", "", "the newest asks", runAskList},
+		{"ask get", "ID", "what became of an ask", runAskGet},
 		{"task create", "--repo OWNER/NAME TEXT", "file a task", runTaskCreate},
 		{"task list", "", "the newest tasks", runTaskList},
 		{"task watch", "ID", "follow a task until it ends", runTaskWatch},
@@ -47,6 +51,7 @@ func commands() []command {
 		{"audit export", "", "print the account's audit rows, one JSON object a line", runAuditExport},
 		{"audit verify", "FILE", "check exported audit rows without a server; names the first bad one", runAuditVerify},
 		{"call", "CAPABILITY [name=value …]", "call any capability of the API", runCall},
+		{"chaos", "[--minutes N] [--seed S]", "do harm to a throwaway server and its boxes, and print what was lost", runChaos},
 		{"openapi", "", "print the OpenAPI document", runOpenAPI},
 		{"version", "", "print the version", runVersion},
 	}
@@ -82,7 +87,7 @@ func run(args []string, stderr io.Writer) int {
 		case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 			return 130
 		}
-		fmt.Fprintf(stderr, "yardmaster %s: %v\n", c.words, err)
+		fmt.Fprintf(stderr, "yardmaster %s: %s\n", c.words, client.Escape(err.Error()))
 		return 1
 	}
 	w := stderr

@@ -25,13 +25,7 @@ func runTaskCreate(ctx context.Context, args []string) error {
 	if *repo == "" || text == "" {
 		return errors.New("give --repo OWNER/NAME and what is to be done")
 	}
-	if *title == "" {
-		*title, _, _ = strings.Cut(text, "\n")
-		for utf8.RuneCountInString(*title) > 120 {
-			*title = strings.TrimSpace((*title)[:strings.LastIndexByte((*title)[:min(len(*title), 117)], ' ')]) + "…"
-		}
-	}
-	in := map[string]any{"repo": *repo, "title": *title, "problem": text}
+	in := map[string]any{"repo": *repo, "title": headline(*title, text), "problem": text}
 	if *template != "" {
 		in["template"] = *template
 	}
@@ -49,6 +43,23 @@ func runTaskCreate(ctx context.Context, args []string) error {
 	}
 	fmt.Printf("%s\nqueued, %d of %d; follow it with: yardmaster task watch %s\n", out.TaskID, out.Position, out.Depth, out.TaskID)
 	return nil
+}
+
+// headline is the title, or else the first line of the text, cut at a word.
+func headline(title, text string) string {
+	if title != "" {
+		return title
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	const most = 120 // characters
+	if utf8.RuneCountInString(line) <= most {
+		return line
+	}
+	line = string([]rune(line)[:most-1])
+	if at := strings.LastIndexByte(line, ' '); at > 0 {
+		line = line[:at]
+	}
+	return strings.TrimSpace(line) + "…"
 }
 
 func runTaskList(ctx context.Context, _ []string) error {

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"yardmaster/internal/chaos"
+)
+
+func runChaos(ctx context.Context, args []string) error {
+	fl := flags("chaos")
+	o := chaos.Options{Out: os.Stdout}
+	minutes := fl.Float64("minutes", 0.5, "how long harm is done; settling comes on top")
+	fl.Uint64Var(&o.Seed, "seed", 1, "what the plan of faults is drawn from")
+	fl.IntVar(&o.Boxes, "boxes", 2, "how many boxes there are")
+	fl.StringVar(&o.Database, "database", "", "postgres://… of an empty database; a SQLite file when empty")
+	fl.StringVar(&o.Data, "data", "", "empty folder to keep; a temporary one, kept if something is wrong, when empty")
+	if rest, err := parse(fl, args); err != nil {
+		return err
+	} else if len(rest) > 0 {
+		return fmt.Errorf("there is no argument %q", rest[0])
+	}
+	o.Length = time.Duration(*minutes * float64(time.Minute))
+	var err error
+	if o.Self, err = os.Executable(); err != nil {
+		return err
+	}
+	if err := chaos.Run(ctx, o); errors.Is(err, chaos.ErrFound) {
+		return fmt.Errorf("%w; see above", err)
+	} else if err != nil {
+		return fmt.Errorf("no ledger: %w", err)
+	}
+	return nil
+}
