@@ -28,7 +28,7 @@ test: deps ## run the tests: both databases, real NATS, git and processes
 
 .PHONY: race
 race: deps ## run the concurrent packages under the race detector
-	$(GO) test -race ./internal/op ./internal/db ./internal/event ./internal/bus/... ./internal/domain/signin ./internal/domain/run ./internal/domain/session ./internal/agent/spool ./internal/agent/scrub ./internal/llm/...
+	$(GO) test -race ./internal/op ./internal/db ./internal/event ./internal/bus/... ./internal/domain/signin ./internal/domain/run ./internal/domain/session ./internal/domain/budget ./internal/domain/stream ./internal/domain/ask ./internal/agent/spool ./internal/agent/scrub ./internal/llm/...
 
 .PHONY: vet
 vet: ## gofmt, go vet, and a tidy go.mod
@@ -51,15 +51,32 @@ generate: ## write the generated files: docs/openapi.json
 	$(GO) run ./cmd/yardmaster openapi > docs/openapi.json
 
 .PHONY: check
-check: vet test race demo lint ## everything a change must pass
+check: vet test race demo chaos lint ## everything a change must pass
 
 .PHONY: e2e-agents
 e2e-agents: deps ## run real coding agents from npm to a merged pull request
 	scripts/e2e-agents
 
+MINUTES ?= 0.5
+SEED    ?= 1
+
+.PHONY: chaos
+chaos: ## harm real processes for MINUTES (0.5) as SEED (1) says, and count what was lost
+	$(GO) run ./cmd/yardmaster chaos --minutes $(MINUTES) --seed $(SEED)
+
+.PHONY: conformance
+conformance: deps ## hold the API against linters, generated clients, a validator and MCP's own clients
+	scripts/conformance/run
+
 .PHONY: fuzz
 fuzz: ## fuzz every target for FUZZ_T (20s)
 	@scripts/fuzz $(FUZZ_T)
+
+STEPS   ?= 100000
+
+.PHONY: model
+model: deps ## drive the queue through STEPS (100000) random steps on each database
+	$(GO) test ./internal/domain/run -run TestQueueUnderDisorder -steps $(STEPS) -timeout 0 -v
 
 .PHONY: bench
 bench: ## measure against baselines in the same run; -write updates docs/benchmarks.md

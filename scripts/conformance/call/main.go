@@ -1,0 +1,47 @@
+// Call is a program against the Go client that oapi-codegen makes of the
+// document: it compiles, and talks to a server.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"conformance/client"
+)
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println("the Go client works")
+}
+
+func run(ctx context.Context) error {
+	c, err := client.NewClientWithResponses(os.Getenv("YARD_URL"), client.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+		r.Header.Set("Authorization", "Bearer "+os.Getenv("YARD_TOKEN"))
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
+	size := 5
+	tasks, err := c.TaskListWithResponse(ctx, &client.TaskListParams{PerPage: &size})
+	if err != nil {
+		return err
+	}
+	if tasks.JSON200 == nil || tasks.JSON200.NextCursor != nil {
+		return fmt.Errorf("tasks: %s %s", tasks.Status(), tasks.Body)
+	}
+	none, err := c.TaskAttemptsWithResponse(ctx, "0199d3a4-5b6c-7d8e-9f01-23456789abcd", nil)
+	if err != nil {
+		return err
+	}
+	if none.ApplicationproblemJSON404 == nil || none.ApplicationproblemJSON404.Status != 404 {
+		return errors.New("an unknown task: " + none.Status())
+	}
+	return nil
+}
