@@ -14,12 +14,13 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// How approved actions are carried out: one try may take hold, the next comes
-// after backoff doubled, and the last failure is final.
+// How approved actions are carried out: a node that is at them says so before
+// each hold has passed, another takes over from one that does not, the next try
+// comes after backoff doubled, and the last failure is final.
 const (
-	hold     = 2 * time.Minute
+	hold     = 15 * time.Second
 	maxTries = 6
-	sweep    = 30 * time.Second
+	sweep    = 10 * time.Second
 )
 
 // Loop carries out approved actions until ctx ends. Any node may run it: what
@@ -57,11 +58,39 @@ func (s *Service) pass(ctx context.Context) {
 			return
 		}
 		for _, d := range due {
+			stop := s.keep(ctx, d)
 			if err := s.apply(ctx, d); err != nil {
 				s.complain(ctx, "carry out action "+d.ID, err)
 			}
+			stop()
 		}
 	}
+}
+
+// keep holds on to an action until stop is called, or it has ended.
+func (s *Service) keep(ctx context.Context, d dueRow) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(hold / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			err := s.DB.Write(ctx, func(tx *db.Tx) error {
+				_, err := keepDue.Exec(tx, d.ID, d.Tries, db.Micros(tx.Now.Add(hold)))
+				return err
+			})
+			if err != nil {
+				s.complain(ctx, "hold on to action "+d.ID, err)
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
 }
 
 func (s *Service) complain(ctx context.Context, what string, err error) {
@@ -70,8 +99,8 @@ func (s *Service) complain(ctx context.Context, what string, err error) {
 	}
 }
 
-// take lets questions expire that nobody answered, and takes the actions that
-// are due: for a while no other node takes them.
+// take lets questions expire that nobody answered, and takes an action that is
+// due, if one is: for a while no other node takes it.
 func (s *Service) take(ctx context.Context) (due []dueRow, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		old, err := expire.All(tx, tx.Micros())

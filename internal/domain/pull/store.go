@@ -125,9 +125,10 @@ var (
 	expire       = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
 		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)
 	takeDue = db.Q[dueRow](`UPDATE pull_actions SET due_at = $2, tries = tries + 1
-		WHERE id IN (SELECT id FROM pull_actions WHERE state = 'approved' AND due_at <= $1 ORDER BY due_at LIMIT 8)
+		WHERE id IN (SELECT id FROM pull_actions WHERE state = 'approved' AND due_at <= $1 ORDER BY due_at LIMIT 1)
 			AND due_at <= $1 AND state = 'approved'
 		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)
+	keepDue  = db.S(`UPDATE pull_actions SET due_at = $3 WHERE id = $1 AND tries = $2 AND state = 'approved' AND due_at < $3`)
 	postpone = db.S(`UPDATE pull_actions SET due_at = $2 WHERE id = $1 AND state = 'approved'`)
 	// waitLonger is for an action that may not be carried out yet: it is no try.
 	waitLonger = db.S(`UPDATE pull_actions SET due_at = $2, tries = tries - 1 WHERE id = $1 AND state = 'approved'`)
