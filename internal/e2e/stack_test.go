@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -265,14 +266,26 @@ func (b *box) online() {
 	})
 }
 
-// dump shows the ends of all logs of a failed test.
+// routine is a line of a log that says nothing of what went wrong.
+var routine = regexp.MustCompile(`(?m)^.*(msg=request .* status=2\d\d |msg="nothing to do").*\n`)
+
+// dump shows what became of the tasks of a failed test, and the ends of all its
+// logs.
 func (st *stack) dump() {
+	for _, path := range []string{"/v1/tasks", "/v1/prs", "/v1/queue/status"} {
+		var out json.RawMessage
+		if err := st.c.Call(context.WithoutCancel(st.ctx), http.MethodGet, path, nil, &out); err != nil {
+			out = json.RawMessage(err.Error())
+		}
+		st.t.Logf("--- %s\n%s", path, out)
+	}
 	logs, _ := filepath.Glob(st.path("*.log"))
 	for _, name := range logs {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			st.t.Error(err)
 		}
-		st.t.Logf("--- the end of %s\n%s", filepath.Base(name), text[max(0, len(text)-6000):])
+		text = routine.ReplaceAll(text, nil)
+		st.t.Logf("--- the end of %s\n%s", filepath.Base(name), text[max(0, len(text)-8000):])
 	}
 }
