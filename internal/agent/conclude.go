@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -110,7 +109,7 @@ func (b *box) push(ctx context.Context, a *attempt, w *workspace, done work, f *
 		err = b.pushTo(ctx, a, w, done.tip, ref)
 	}
 	if e := a.endingNow(); err != nil && e != nil && (e.press != graceful || e.state == protocol.Halted) && a.wanted() {
-		ref = wipRef(a.start)
+		ref = a.savedRef()
 		e.overrule(f)
 		err = b.pushLate(a, w, done.tip)
 	}
@@ -126,14 +125,15 @@ func (b *box) push(ctx context.Context, a *attempt, w *workspace, done work, f *
 }
 
 // rescue saves the work of an attempt that was taken from this box. Nobody
-// hears of it here: who goes on with the task looks for it.
+// hears of it here: who goes on with the task looks for it, and waits no longer
+// than until it finds that there was none.
 func (b *box) rescue(a *attempt, w *workspace) {
-	if w == nil || !a.wanted() || b.life.Err() != nil {
+	if w == nil || a.start.Branch == "" || !a.wanted() || b.life.Err() != nil {
 		return
 	}
 	var done work
 	err := b.collect(a, w, true, &done)
-	if err == nil && done.tip != w.Base {
+	if err == nil {
 		err = b.pushLate(a, w, done.tip)
 	}
 	if err != nil {
@@ -147,7 +147,7 @@ func (b *box) pushLate(a *attempt, w *workspace, tip string) error {
 	ctx, cancel := context.WithTimeout(b.life, min(lateSave, b.cfg.Timing.Wrap))
 	defer cancel()
 	for {
-		err := w.push(ctx, a, tip, wipRef(a.start))
+		err := w.push(ctx, a, tip, a.savedRef())
 		if err == nil || refused(err) || ctx.Err() != nil {
 			return err
 		}
@@ -189,9 +189,7 @@ func (b *box) refreshGitToken(ctx context.Context, a *attempt) {
 	a.start.GitToken = t.Token
 }
 
-func wipRef(s protocol.Start) string {
-	return fmt.Sprintf("refs/wip/%s/%d", s.Run, s.Attempt)
-}
+func (a *attempt) savedRef() string { return protocol.SavedRef(a.start.Run, a.start.Attempt) }
 
 // readReport reads what the agent left as its report, the first 64 KiB of it.
 // Whatever else is at that place is none.

@@ -173,6 +173,45 @@ func TestSecondAttemptResumesTheBranch(t *testing.T) {
 	}
 }
 
+// Work that was taken from a box is where its attempt saved it, and the next
+// one waits for it, unless it does not go on from what is there.
+func TestNextAttemptResumesWhatWasSaved(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	first := p.task(func(s *protocol.Start) { s.Agent, s.Command = "command", []string{"/bin/sh", "-c", ticks} })
+	p.until("some ticks", func() bool { return strings.Count(p.run(first).text(), "\n") > 5 })
+	next := func(change func(*protocol.Start)) string {
+		return p.task(func(s *protocol.Start) {
+			s.Attempt, s.Saved, s.Prompt = 2, protocol.SavedRef(first, 1), "write b.txt two\ncommit b\nsay done"
+			change(s)
+		})
+	}
+	second := next(func(s *protocol.Start) { s.SavedMS = 60_000 })
+	p.until("the second is prepared", func() bool { return strings.Contains(p.run(second).kinds(), protocol.EventPreparing) })
+	p.send(protocol.Command{Kind: protocol.CommandHalt, Run: first, Attempt: 1, Mode: protocol.HaltGraceful})
+	p.change(func() { p.run(first).fenced = true })
+	s, f := p.finish(second)
+	var prepared protocol.Prepared
+	s.data(t, protocol.EventPrepared, &prepared)
+	if prepared.Resume != git(t, p.repo, "rev-parse", protocol.SavedRef(first, 1)) || f.State != protocol.Succeeded || p.show(f.Tip, "wip.txt")+p.show(f.Tip, "b.txt") != "wiptwo" {
+		t.Errorf("second: prepared %+v, finished %+v", prepared, f)
+	}
+	third := next(func(s *protocol.Start) { s.Attempt, s.Prompt = 3, "say nothing new" })
+	s, _ = p.finish(third)
+	s.data(t, protocol.EventPrepared, &prepared)
+	if prepared.Resume != f.Tip {
+		t.Errorf("third: it left the branch at %s for %+v", f.Tip, prepared)
+	}
+	fourth := next(func(s *protocol.Start) { s.Branch, s.Saved = "svc/u--12345678", protocol.SavedRef("none", 1) })
+	s, f = p.finish(fourth)
+	prepared = protocol.Prepared{}
+	s.data(t, protocol.EventPrepared, &prepared)
+	if prepared.Resume != "" || f.State != protocol.Succeeded {
+		t.Errorf("fourth: prepared %+v, finished %+v", prepared, f)
+	}
+}
+
 func TestSandboxReachesWhatTheBoxAllows(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"time"
 
 	"yardmaster/internal/agent/worktree"
 )
@@ -18,6 +19,7 @@ type workspace struct {
 	checkout *worktree.Checkout
 	Base     string `json:"base"`             // commit the work starts from
 	Resume   string `json:"resume,omitempty"` // the same, when it is saved work of an earlier attempt
+	Branch   string `json:"branch,omitempty"` // commit of the attempt's branch then, if it was there
 }
 
 func (b *box) openCache(ctx context.Context, cloneURL string) (*worktree.Cache, error) {
@@ -42,7 +44,7 @@ func (b *box) prepare(ctx context.Context, a *attempt) (*workspace, error) {
 	if err := b.fetch(ctx, a, cache); err != nil {
 		return nil, err
 	}
-	if err := w.locate(ctx, a); err != nil {
+	if err := b.locate(ctx, a, w); err != nil {
 		return nil, err
 	}
 	if w.checkout, err = cache.Checkout(ctx, a.taskPath(), a.start.Branch, w.Base, a.identity()); err != nil {
@@ -70,16 +72,24 @@ func (b *box) fetch(ctx context.Context, a *attempt, cache *worktree.Cache) erro
 }
 
 // locate finds the commit to check out.
-func (w *workspace) locate(ctx context.Context, a *attempt) (err error) {
+func (b *box) locate(ctx context.Context, a *attempt, w *workspace) (err error) {
 	s := a.start
 	switch {
 	case s.Checkout != "":
 		w.Base, err = w.cache.Resolve(ctx, s.Checkout)
 		return err
 	case s.Branch != "":
-		w.Resume, err = w.cache.Resolve(ctx, s.Branch)
-		if w.Base = w.Resume; !errors.Is(err, worktree.ErrNoRev) {
+		if w.Branch, err = w.cache.Resolve(ctx, s.Branch); err != nil && !errors.Is(err, worktree.ErrNoRev) {
 			return err
+		}
+		if w.Resume, err = b.saved(ctx, a, w.cache, w.Branch); err != nil {
+			return err
+		}
+		if w.Resume == "" {
+			w.Resume = w.Branch
+		}
+		if w.Base = w.Resume; w.Base != "" {
+			return nil
 		}
 	}
 	from := s.Base
@@ -88,6 +98,34 @@ func (w *workspace) locate(ctx context.Context, a *attempt) (err error) {
 	}
 	w.Base, err = w.cache.Resolve(ctx, from)
 	return err
+}
+
+// saved is the work that the box before this one has saved, waiting a little
+// for one that is still at it; empty if there is none that goes on from the
+// branch, or from the default branch when there is none.
+func (b *box) saved(ctx context.Context, a *attempt, cache *worktree.Cache, branch string) (string, error) {
+	s := a.start
+	if s.Saved == "" {
+		return "", nil
+	}
+	late := time.Now().Add(time.Duration(s.SavedMS) * time.Millisecond)
+	for {
+		sha, err := cache.FetchRef(ctx, s.CloneURL, s.GitToken, s.Saved)
+		switch {
+		case err == nil:
+			old, err := cache.Resolve(ctx, s.DefaultRef)
+			if err != nil || cache.Ancestor(ctx, sha, old) || branch != "" && (sha == branch || !cache.Ancestor(ctx, branch, sha)) {
+				return "", err
+			}
+			return sha, nil
+		case !errors.Is(err, worktree.ErrNoRev):
+			a.log.Warn("saved work not found", "error", err) // it is a gain, not a need
+			return "", ctx.Err()
+		case ctx.Err() != nil || !time.Now().Before(late):
+			return "", ctx.Err()
+		}
+		sleep(ctx, min(b.cfg.Timing.Retry, time.Until(late)))
+	}
 }
 
 // reopen takes over the checkout that an earlier process has left; nil if there
@@ -152,13 +190,13 @@ func (w *workspace) collect(ctx context.Context, a *attempt, unfinished bool, do
 // replaced if it still is what the attempt began with, and nothing else.
 func (w *workspace) push(ctx context.Context, a *attempt, tip, ref string) error {
 	err := w.cache.Push(ctx, a.start.CloneURL, a.start.GitToken, tip, ref, false)
-	if !refused(err) || w.Resume == "" || ref != a.branchRef() {
+	if !refused(err) || w.Branch == "" || ref != a.branchRef() {
 		return err
 	}
 	if err := w.cache.Fetch(ctx, a.start.CloneURL, a.start.GitToken); err != nil {
 		return err
 	}
-	if now, found := w.cache.Resolve(ctx, a.start.Branch); found != nil || now != w.Resume {
+	if now, found := w.cache.Resolve(ctx, a.start.Branch); found != nil || now != w.Branch {
 		return err
 	}
 	return w.cache.Push(ctx, a.start.CloneURL, a.start.GitToken, tip, ref, true)

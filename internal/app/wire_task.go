@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/protocol"
 )
 
 // taskRepo is a repository as tasks and runs see it.
@@ -120,7 +121,7 @@ func attemptAccess(runs *run.Service) func(context.Context, string) (string, []s
 			return "", nil, "", false, err
 		}
 		if acc.Branch != "" {
-			push = []string{fmt.Sprintf("refs/wip/%s/%d", acc.RunID, acc.Attempt)}
+			push = []string{protocol.SavedRef(acc.RunID, int(acc.Attempt))}
 			if !late {
 				push = append(push, "refs/heads/"+acc.Branch)
 			}

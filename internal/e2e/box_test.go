@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -199,5 +200,30 @@ func TestClaimOfAKilledBoxHoldsNothingUp(t *testing.T) {
 			t.Errorf("the dead box held the task for %s", held)
 		}
 	}
+	st.verify()
+}
+
+func TestWorkOfARunThatIsReassignedGoesOnOnAnotherBox(t *testing.T) {
+	st := newStack(t)
+	st.join("far")
+	st.script("work", `date >>"half-$(cat /proc/sys/kernel/random/uuid)"; `+work)
+	id := st.file("work", "Go on elsewhere")
+	r := st.live(id, 1)
+	st.until("some lines are stored", func() bool { return len(st.lines(r)) > 3 })
+	near := st.join("near")
+	st.call(http.MethodPost, "/v1/tasks/"+id+"/reassign", nil, nil)
+	again := st.live(id, 2)
+	if again.BoxID != near.id { // which was idle when the other still saved
+		t.Fatalf("the second try is on box %s", again.BoxID)
+	}
+	near.release(again)
+	st.merges(id)
+	saved := "refs/wip/" + r.ID + "/1"
+	files := strings.Fields(st.git(st.bare(), "ls-tree", "--name-only", "main"))
+	halves := slices.DeleteFunc(files, func(name string) bool { return !strings.HasPrefix(name, "half-") })
+	if len(halves) != 2 {
+		t.Errorf("the second try merged %s; the first saved %s", halves, st.git(st.bare(), "ls-tree", "--name-only", saved))
+	}
+	st.git(st.bare(), "merge-base", "--is-ancestor", saved, "main")
 	st.verify()
 }

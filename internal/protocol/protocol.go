@@ -9,6 +9,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -365,7 +366,9 @@ type Start struct {
 	DefaultRef  string            `json:"default_ref"` // branch name
 	Branch      string            `json:"branch"`      // svc/<slug>--<8 hex>; empty when nothing may be pushed
 	Base        string            `json:"base,omitempty"`
-	Checkout    string            `json:"checkout,omitempty"` // exact commit to check out (ci); empty: resume Branch if it exists, else Base or DefaultRef
+	Checkout    string            `json:"checkout,omitempty"` // exact commit to check out (ci); empty: resume Branch or Saved if one exists, else Base or DefaultRef
+	Saved       string            `json:"saved,omitempty"`    // ref under which the box that the task was taken from may have saved work, see SavedRef
+	SavedMS     int64             `json:"saved_ms,omitempty"` // how long that box may still be at it
 	Agent       string            `json:"agent"`              // builtin, claude, codex, opencode, gemini, qwen, goose, or command
 	Model       string            `json:"model,omitempty"`
 	Options     map[string]string `json:"options,omitempty"`
@@ -380,6 +383,10 @@ type Start struct {
 	CommitName  string            `json:"commit_name"`
 	CommitEmail string            `json:"commit_email"`
 }
+
+// SavedRef is where a box puts the work of an attempt that was taken from it:
+// the attempt's branch may be another box's by then.
+func SavedRef(run string, attempt int) string { return fmt.Sprintf("refs/wip/%s/%d", run, attempt) }
 
 // Accept tells that the box has persisted a Start.
 type Accept struct {

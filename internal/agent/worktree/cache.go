@@ -89,6 +89,43 @@ func (c *Cache) Fetch(ctx context.Context, url, token string) error {
 	return err
 }
 
+// FetchRef brings in one ref, by its full name, of the repository at url, and
+// gives its commit, or ErrNoRev if the ref is not there.
+func (c *Cache) FetchRef(ctx context.Context, url, token, ref string) (sha string, err error) {
+	cmd, err := remote(url, token)
+	if err != nil {
+		return "", err
+	}
+	if !strings.HasPrefix(ref, "refs/") {
+		return "", fmt.Errorf("worktree: %q is not a full ref name", ref)
+	}
+	release, err := lock(ctx, c.lockFile())
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	cmd.gitDir, cmd.args = c.dir, []string{"ls-remote", "-q", "--end-of-options", url, ref}
+	out, err := cmd.run(ctx)
+	if err != nil {
+		return "", err
+	}
+	sha, name, _ := strings.Cut(strings.TrimSpace(string(out)), "\t")
+	if name != ref {
+		return "", fmt.Errorf("%w: %s", ErrNoRev, ref)
+	}
+	cmd.args = []string{"fetch", "-q", "--no-tags", "--no-write-fetch-head", "--end-of-options", url, ref}
+	if _, err := cmd.run(ctx); err != nil {
+		return "", err
+	}
+	return c.Resolve(ctx, sha)
+}
+
+// Ancestor tells whether the commit a is b or comes before it.
+func (c *Cache) Ancestor(ctx context.Context, a, b string) bool {
+	_, err := c.git("merge-base", "--is-ancestor", "--end-of-options", a, b).run(ctx)
+	return err == nil
+}
+
 var objectName = regexp.MustCompile(`^[0-9a-f]{4,64}$`)
 
 // Resolve gives the commit that rev, a branch of the remote or the name of a

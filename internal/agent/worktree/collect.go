@@ -85,7 +85,7 @@ func (w *Checkout) collect(ctx context.Context, message string) (Result, error) 
 			return r, err
 		}
 		r.Dirty = true
-	} else if branch != "" && w.ancestor(ctx, head, branch) {
+	} else if branch != "" && w.cache.Ancestor(ctx, head, branch) {
 		r.Tip = branch
 	}
 	if err := w.keep(ctx, "tip", r.Tip); err != nil {
@@ -100,11 +100,6 @@ func (w *Checkout) collect(ctx context.Context, message string) (Result, error) 
 	}
 	r.Paths, err = w.cache.Changed(ctx, w.base, r.Tip)
 	return r, err
-}
-
-func (w *Checkout) ancestor(ctx context.Context, a, b string) bool {
-	_, err := w.cache.git("merge-base", "--is-ancestor", a, b).run(ctx)
-	return err == nil
 }
 
 // takeCommits brings what the agent committed into the cache, through a

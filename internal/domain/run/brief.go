@@ -14,7 +14,7 @@ const maxTold = 2000
 
 // brief is the prompt of an attempt. The problem is fenced: whoever wrote it
 // describes the work, but does not speak for the operator.
-func brief(t *task.Row, repo task.Repo, notes []string) string {
+func brief(t *task.Row, repo task.Repo, saved bool, notes []string) string {
 	var b strings.Builder
 	p := func(format string, a ...any) { fmt.Fprintf(&b, format, a...) }
 
@@ -41,10 +41,12 @@ func brief(t *task.Row, repo task.Repo, notes []string) string {
 			p("%s\n\n", n)
 		}
 	}
-	if t.Attempt > 1 || t.WIPSHA != nil {
+	if t.Attempt > 1 || t.WIPSHA != nil || saved {
 		p("## Earlier tries\n\nThis is try %d.", t.Attempt)
 		if t.WIPSHA != nil {
 			p(" Unfinished work of an earlier try is in your checkout (commit %.12s); judge it, then continue from it or discard it.", *t.WIPSHA)
+		} else if saved {
+			p(" What an earlier try left unfinished is in your checkout if it could be saved (see the log); judge it, then continue from it or discard it.")
 		}
 		if t.Failure != nil && *t.Failure != "" {
 			p(" The last one ended with: %q", clean(*t.Failure, maxTold))

@@ -245,6 +245,9 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		if t.StartSHA != nil {
 			st.Base = *t.StartSHA
 		}
+		if err := saved(tx, r, st); err != nil {
+			return nil, err
+		}
 	}
 	if t.CheckoutSHA != nil {
 		st.Checkout = *t.CheckoutSHA
@@ -255,8 +258,26 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 			return nil, fmt.Errorf("notes for task %s: %w", t.ID, err)
 		}
 	}
-	st.Prompt = brief(t, repo, notes)
+	st.Prompt = brief(t, repo, st.Saved != "", notes)
 	return st, nil
+}
+
+// savingTime is how long a box may take to save the work of a run that a
+// person took from it, before the next one begins without.
+const savingTime = 10 * time.Second
+
+// saved tells the box where the one before it saves its work, if the task was
+// taken from that.
+func saved(tx *db.Tx, r *Row, st *protocol.Start) error {
+	l, ok, err := selectLast.Maybe(tx, r.AccountID, r.TaskID, r.ID)
+	if err != nil || !ok || l.Outcome == nil || *l.Outcome != Lost && *l.Outcome != Interrupted {
+		return err
+	}
+	st.Saved = protocol.SavedRef(l.ID, int(l.Attempt))
+	if *l.Outcome == Interrupted && l.FailureKind == nil && l.Presence == "online" { // not given back by its box
+		st.SavedMS = max(0, l.EndedAt.Add(savingTime).Sub(tx.Now).Milliseconds())
+	}
+	return nil
 }
 
 // pushes tells whether a kind of task hands in commits.

@@ -39,6 +39,10 @@ var (
 	selectLiveOnBox = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE box_id = $1 AND ended_at IS NULL ORDER BY id`)
 	selectAttempts  = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 AND task_id = $2 ORDER BY created_at, id`)
 
+	// selectLast is the run of the task before another.
+	selectLast = db.Q[last](`SELECT r.id, r.attempt, r.outcome, r.failure_kind, r.ended_at, b.presence FROM runs r JOIN boxes b ON b.id = r.box_id
+		WHERE r.account_id = $1 AND r.task_id = $2 AND r.id <> $3 AND r.ended_at IS NOT NULL ORDER BY r.created_at DESC, r.id DESC LIMIT 1`)
+
 	selectOwner = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
 
 	// selectHead is what a batch of ordinary events needs to know of its run.
@@ -95,6 +99,13 @@ var (
 )
 
 type (
+	last struct {
+		ID                   string
+		Attempt              int64
+		Outcome, FailureKind *string
+		EndedAt              *time.Time
+		Presence             string
+	}
 	head struct {
 		AccountID    string
 		TaskID       string
