@@ -35,9 +35,9 @@ const (
 	maxExport = 64 << 20 // bytes of events that an export holds
 )
 
-// Note appends an event to a session that belongs to no run. Data must hold no
+// note appends an event to a session that belongs to no run. Data must hold no
 // secret.
-func (s *Service) Note(tx *db.Tx, sessionID, kind string, data any) error {
+func (s *Service) note(tx *db.Tx, sessionID, kind string, data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("encode %s of session %s: %w", kind, sessionID, err)

@@ -1,13 +1,19 @@
 package session
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/billing"
+	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/leak"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/seal"
 )
@@ -43,7 +49,7 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Own, error) {
 	var key billing.Key
 	err := s.DB.Write(db.WithAccount(ctx, o.AccountID), func(tx *db.Tx) (err error) {
 		if o.Before != "" {
-			if _, err := endOwn.Exec(tx, o.Before, "lost", tx.Now); err != nil {
+			if err := s.endOwn(tx, o.Before, "lost"); err != nil {
 				return err
 			}
 		}
@@ -67,18 +73,17 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Own, error) {
 		if o.RepoID != "" {
 			repo = &o.RepoID
 		}
-		_, err = insertOwn.Exec(tx, c.id, o.AccountID, repo, o.Trigger, o.Kind, tx.Now)
-		return err
+		c.prompt.Provider, c.prompt.MaxTokens, c.prompt.Model = key.Provider, o.MaxTokens, cmp.Or(o.Model, key.Provider.DefaultModel(), "default")
+		if _, err = insertOwn.Exec(tx, c.id, o.AccountID, repo, o.Trigger, o.Kind, tx.Now); err != nil {
+			return err
+		}
+		if err := event.Record(tx, event.Change{Kind: "session.opened", Object: c.id, RepoID: o.RepoID, Data: map[string]any{"trigger": o.Trigger, "kind": o.Kind}}); err != nil {
+			return err
+		}
+		return s.note(tx, c.id, noteOpened, OwnOpened{o.Trigger, o.Kind, string(c.prompt.Provider), c.prompt.Model})
 	})
 	if err != nil {
 		return nil, err
-	}
-	c.prompt.Provider, c.prompt.MaxTokens, c.prompt.Model = key.Provider, o.MaxTokens, o.Model
-	if c.prompt.Model == "" {
-		c.prompt.Model = key.Provider.DefaultModel()
-	}
-	if c.prompt.Model == "" {
-		c.prompt.Model = "default"
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,11 +98,27 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Own, error) {
 func (c *Own) ID() string { return c.id }
 
 // Say makes one call: prompts and answers in turn, a prompt first and last. The
-// answer is the model's text; errors are faults.
+// answer is the model's text; errors are faults. What is said is noted in the
+// session, each prompt before the call it goes with.
 func (c *Own) Say(ctx context.Context, system string, turns []string) (string, error) {
 	p := c.prompt
 	p.System, p.Turns = system, turns
-	return c.s.Calls.Complete(ctx, c.token, p)
+	if err := c.note(ctx, notePrompt, shown(turns[len(turns)-1])); err != nil {
+		return "", err
+	}
+	answer, err := c.s.Calls.Complete(ctx, c.token, p)
+	if err != nil {
+		f := fault.From(err)
+		return "", errors.Join(err, c.note(ctx, noteFailed, OwnFailed{f.Slug, leak.Scrub(f.Detail)}))
+	}
+	return answer, c.note(ctx, noteAnswer, shown(answer))
+}
+
+// note outlives the call that it tells of.
+func (c *Own) note(ctx context.Context, kind string, data any) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	return c.s.DB.Write(db.WithAccount(ctx, c.account), func(tx *db.Tx) error { return c.s.note(tx, c.id, kind, data) })
 }
 
 // End closes the session, and its token is worth nothing any more.
@@ -107,11 +128,68 @@ func (c *Own) End(ctx context.Context, outcome string) {
 	c.s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, recordTime)
 	defer cancel()
-	err := c.s.DB.Write(db.WithAccount(ctx, c.account), func(tx *db.Tx) error {
-		_, err := endOwn.Exec(tx, c.id, outcome, tx.Now)
-		return err
-	})
+	err := c.s.DB.Write(db.WithAccount(ctx, c.account), func(tx *db.Tx) error { return c.s.endOwn(tx, c.id, outcome) })
 	if err != nil && c.s.Logger != nil {
 		c.s.Logger.ErrorContext(ctx, "session is not ended", "session", c.id, "error", err)
 	}
+}
+
+// endOwn closes a session of the platform's own, if it is open.
+func (s *Service) endOwn(tx *db.Tx, sessionID, outcome string) error {
+	n, err := endOwn.Exec(tx, sessionID, outcome, tx.Now)
+	if err != nil || n == 0 {
+		return err
+	}
+	if err := event.Record(tx, event.Change{Kind: "session.ended", Object: sessionID, Data: map[string]any{"outcome": outcome}}); err != nil {
+		return err
+	}
+	return s.note(tx, sessionID, noteEnded, OwnEnded{outcome})
+}
+
+// The events of a session without a run.
+const (
+	noteOpened = "session.opened" // OwnOpened
+	notePrompt = "prompt"         // OwnText
+	noteAnswer = "answer"         // OwnText
+	noteFailed = "call.failed"    // OwnFailed
+	noteEnded  = "session.ended"  // OwnEnded
+)
+
+type (
+	// OwnOpened says whom the platform talks to, and about what.
+	OwnOpened struct {
+		Trigger  string `json:"trigger"`
+		Kind     string `json:"kind"`
+		Provider string `json:"provider"`
+		Model    string `json:"model"`
+	}
+	// OwnText is a prompt or an answer, as data: what looks like a secret is
+	// taken out of it, and an end that is too long is cut off.
+	OwnText struct {
+		Text  string `json:"text"`
+		Chars int    `json:"chars"` // of the whole
+		Cut   bool   `json:"cut,omitempty"`
+	}
+	// OwnFailed is why a call had no answer.
+	OwnFailed struct {
+		Slug   string `json:"slug"`
+		Detail string `json:"detail"`
+	}
+	// OwnEnded is the end.
+	OwnEnded struct {
+		Outcome string `json:"outcome"`
+	}
+)
+
+// maxNoted is how much of a prompt or an answer is kept, in characters.
+const maxNoted = 64 << 10
+
+func shown(text string) OwnText {
+	out := OwnText{Chars: utf8.RuneCountInString(text)}
+	runes := []rune(leak.Scrub(strings.ToValidUTF8(text, "\uFFFD")))
+	if len(runes) > maxNoted {
+		runes, out.Cut = runes[:maxNoted], true
+	}
+	out.Text = string(runes)
+	return out
 }

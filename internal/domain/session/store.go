@@ -112,11 +112,11 @@ func list(tx *db.Tx, p op.PageIn, repo string) ([]row, error) {
 	return db.Select[row](tx, b.SQL(" ORDER BY s.started_at DESC, s.id DESC LIMIT ", p.Size()))
 }
 
-// Rows are the sessions of tx.Account whose run is among ids, or, for nil, its newest, up to limit, as the list shows them.
+// Rows are the sessions of tx.Account that are among ids, or whose run is, or, for nil, its newest, up to limit, as the list shows them.
 func Rows(tx *db.Tx, ids []string, limit int) ([]Session, error) {
 	b := db.Build(selection, tx.Account)
 	if ids != nil {
-		b.In("s.run_id", ids)
+		b.And("s.id IN (SELECT id FROM sessions WHERE TRUE").In("run_id", ids).SQL(" UNION ALL SELECT id FROM sessions WHERE TRUE").In("id", ids).SQL(")")
 	}
 	rows, err := db.Select[row](tx, b.SQL(" ORDER BY s.started_at DESC, s.id DESC LIMIT ", limit))
 	return wires(rows), err
