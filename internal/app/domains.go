@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/member"
@@ -55,6 +56,7 @@ type parts struct {
 	repo     *repo.Service
 	pull     *pull.Service
 	ask      *ask.Service
+	escalate *escalation.Service
 	task     *task.Service
 	plan     *plan.Service
 	run      *run.Service
@@ -99,6 +101,7 @@ func (p parts) ops() []op.Op {
 		p.repo,
 		p.pull,
 		p.ask,
+		p.escalate,
 		p.backlog,
 		p.task,
 		p.run,
@@ -135,6 +138,7 @@ func Ops() []op.Op {
 		repo:     &repo.Service{},
 		pull:     &pull.Service{},
 		ask:      &ask.Service{},
+		escalate: &escalation.Service{},
 		backlog:  &backlog.Service{},
 		task:     &task.Service{},
 		plan:     &plan.Service{},
@@ -208,7 +212,6 @@ func (a *App) wire() parts {
 	p.member = &member.Service{DB: a.db, Invites: p.invites, Forget: p.signin.ForgetUser}
 	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Tokens: p.token, Within: p.signin.Within}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}
-	p.billing = &billing.Service{DB: a.db, Ring: a.ring}
 	p.vault = a.newVault()
 	p.billing = &billing.Service{DB: a.db, Ring: a.ring, PlainHTTP: a.plainHTTP()}
 	p.service = &service.Service{
@@ -265,6 +268,7 @@ func (a *App) wire() parts {
 	p.gateway = llm.NewGateway(llm.Config{Authorizer: p.session, Reserver: p.session, Recorder: p.session, Logger: a.log, Now: time.Now, Scripted: a.model})
 	p.session.Calls = llm.Caller{Gateway: p.gateway}
 	p.ask = a.wireAsks(p.task, p.run, p.session)
+	p.escalate = &escalation.Service{DB: a.db}
 	p.backlog = a.wireBacklog(p.ask)
 	a.wireTriage(p.ask, p.plan, p.blocker)
 	return p

@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
@@ -21,7 +22,7 @@ const repairPriority = 90
 // out.
 func (a *App) wireBabysit(pulls *pull.Service, tasks *task.Service) {
 	pulls.Escalate = func(tx *db.Tx, r repo.Ref, category, title, body, reason string) error {
-		_, err := task.Escalate(tx, r.ID, category, title, body, reason)
+		_, err := escalation.Raise(tx, escalation.New{RepoID: &r.ID, Category: category, Title: title, Body: body, Reason: reason})
 		return err
 	}
 	pulls.BabysitTask = func(tx *db.Tx, r repo.Ref, round pull.Round) (string, error) {

@@ -75,6 +75,8 @@ const foundation = "codehost db event fault id idp leak llm mail money op policy
 // between are the domains that build on another one, and why a function wired
 // in app would not do.
 var between = map[string]string{
+	"domain/ask -> domain/escalation":    "an ask is handed to a person in one transaction",
+	"domain/task -> domain/escalation":   "a task that its caller is unsure of becomes a question instead, in one transaction",
 	"domain/run -> domain/task":          "a run is a try of a task: claiming moves both in one transaction",
 	"domain/plan -> domain/task":         "approving a plan mints the tasks of all its groups in one transaction",
 	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",

@@ -50,3 +50,20 @@ func TestValidBranch(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyLinks(t *testing.T) {
+	for text, want := range map[string]bool{
+		"https://github.com/acme/web/issues/12":                                                  true,
+		" - https://github.com/acme/web/pull/3\n - <https://github.com/acme/web/issues/12#c-1> ": true,
+		"acme/web#12, #13": true,
+		"https://gitlab.com/acme/web/-/merge_requests/4": true,
+		"Fix https://github.com/acme/web/issues/12":      false,
+		"https://example.com/docs/page":                  false,
+		"The header is 3px too low.":                     false,
+		"...":                                            false,
+	} {
+		if got := OnlyLinks(text); got != want {
+			t.Errorf("OnlyLinks(%q) = %v", text, got)
+		}
+	}
+}

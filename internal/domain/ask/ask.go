@@ -106,22 +106,6 @@ const (
 	ToPerson    = "escalated"
 )
 
-// Escalation is a question to a person. No agent is ever given one.
-type Escalation struct {
-	ID         string     `json:"id"`
-	Repo       *string    `json:"repo" doc:"owner/name"`
-	Category   string     `json:"category"`
-	Title      string     `json:"title"`
-	Body       string     `json:"body"`
-	Reason     string     `json:"reason" doc:"why a person is asked"`
-	AskID      *string    `json:"ask_id"`
-	CreatedBy  string     `json:"created_by"`
-	CreatedAt  time.Time  `json:"created_at"`
-	ResolvedAt *time.Time `json:"resolved_at" doc:"null while it is open"`
-	ResolvedBy *string    `json:"resolved_by"`
-	Note       *string    `json:"note" doc:"what whoever resolved it wrote"`
-}
-
 // Service holds the asks. The function fields are wired by the program; the
 // optional ones say so.
 type Service struct {

@@ -96,6 +96,7 @@ func TestHostileAsks(t *testing.T) {
 		"a title of two lines":            {task(object{"title": "a\nb"}), nil},
 		"a title that reads backwards":    {task(object{"title": "a\u202eb"}), nil},
 		"a problem that rings":            {task(object{"problem": "a\x07b"}), nil},
+		"a problem that is only a link":   {task(object{"problem": " https://github.com/acme/web/issues/7 "}), nil},
 		"an escalation to an agent":       {says(object{"kind": "escalate", "reason": "r", "category": "agent"}), nil},
 		"an escalation with an assignee":  {says(object{"kind": "escalate", "reason": "r", "category": "unclear", "assign_to": "claude"}), nil},
 		"the judge's own absence":         {says(object{"kind": "escalate", "reason": "r", "category": JudgeUnavailable}), nil},
@@ -138,7 +139,8 @@ func TestHostileAsks(t *testing.T) {
 			authored++
 			return "plan", nil
 		}
-		for _, answer := range []string{plan("acme/web", "rival/web"), plan("acme/web", "acme/attic"), plan()} {
+		links := says(object{"kind": "plan", "reason": "r", "plan": object{"title": "t", "slices": []any{object{"repo": "acme/web", "title": "t", "problem": "acme/web#7"}}}})
+		for _, answer := range []string{plan("acme/web", "rival/web"), plan("acme/web", "acme/attic"), plan(), links} {
 			askID := y.file(func(f *Filing) {
 				hostile(answer)(f)
 				f.RepoIDs = nil

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/id"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
@@ -33,11 +33,6 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "ask.redrive", Method: "POST", Path: "/v1/asks/{askId}/redrive", Group: group, Rule: write,
 			Summary: "Give an ask that found no judge back to triage",
 			Refuses: []op.Refusal{{Status: 409, Slug: "not_redrivable"}}}, s.redrive),
-		op.New(op.Row{ID: "escalation.list", Method: "GET", Path: "/v1/escalations", Group: group, Rule: read,
-			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {"open", "resolved"}}},
-			Summary: "Questions to people, newest first"}, s.escalations),
-		op.New(op.Row{ID: "escalation.resolve", Method: "POST", Path: "/v1/escalations/{id}/resolve", Group: group, Rule: write.OfUser(),
-			Summary: "Say that a person has dealt with an escalation; again is no error"}, s.resolve),
 	}
 }
 
@@ -170,7 +165,7 @@ func (s *Service) redrive(ctx context.Context, in idIn) (out AskRedriven, err er
 		if _, err := revive.Exec(tx, tx.Account, r.ID, tx.Now); err != nil {
 			return err
 		}
-		if _, err := resolveOfAsk.Exec(tx, tx.Account, r.ID, tx.Now, policy.From(ctx).Label(), "The ask went back to triage."); err != nil {
+		if err := escalation.ResolveOfAsk(tx, r.ID, JudgeUnavailable, "The ask went back to triage."); err != nil {
 			return err
 		}
 		out = AskRedriven{AskID: r.ID, State: Pending}
@@ -187,58 +182,4 @@ func standing(r *row) string {
 		return string(r.State) + " for " + *r.EscalationReason
 	}
 	return string(r.State)
-}
-
-func (s *Service) escalations(ctx context.Context, in listIn) (page op.Page[Escalation], err error) {
-	var rows []escalationRow
-	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		rows, err = listEscalations(tx, in.PageIn)
-		return err
-	})
-	if err != nil {
-		return page, err
-	}
-	found := op.NewPage(in.PageIn, rows, func(r escalationRow) []string { return op.TimeKey(r.CreatedAt, r.ID) })
-	page = op.Page[Escalation]{Data: make([]Escalation, len(found.Data)), NextCursor: found.NextCursor}
-	for i := range found.Data {
-		page.Data[i] = found.Data[i].wire()
-	}
-	return page, nil
-}
-
-type resolveIn struct {
-	ID   string  `json:"id"`
-	Note *string `json:"note,omitempty" maxLength:"2000" doc:"what was decided, for those who read it later"`
-}
-
-// EscalationResolved is the answer of escalation.resolve.
-type EscalationResolved struct {
-	Kind       string     `json:"kind" enum:"resolved,already_resolved"`
-	Escalation Escalation `json:"escalation"`
-}
-
-func (s *Service) resolve(ctx context.Context, in resolveIn) (out EscalationResolved, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		if !id.Valid(in.ID) {
-			return fault.Missing("escalation")
-		}
-		n, err := resolveOne.Exec(tx, tx.Account, in.ID, tx.Now, policy.From(ctx).Label(), in.Note)
-		if err != nil {
-			return err
-		}
-		r, ok, err := escalationByID.Maybe(tx, tx.Account, in.ID)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return fault.Missing("escalation")
-		}
-		out = EscalationResolved{"resolved", r.wire()}
-		if n == 0 {
-			out.Kind = "already_resolved"
-			return nil
-		}
-		return event.Record(tx, event.Change{Kind: "escalation.resolved", Object: r.ID, Data: map[string]any{"category": r.Category, "note": in.Note}})
-	})
-	return out, err
 }

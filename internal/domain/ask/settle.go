@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -139,17 +140,17 @@ func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts) ([]string, error
 // escalate hands a pending ask to a person.
 func (s *Service) escalate(tx *db.Tx, r *row, category, reason string) error {
 	reason = clip(reason, maxReason)
-	escalation := id.New()
-	if _, err := insertEscalation.Exec(tx, escalation, tx.Account, r.RepoID, category, r.Title, r.Body, reason, r.ID, r.FiledBy, tx.Now); err != nil {
+	raised, err := escalation.Raise(tx, escalation.New{RepoID: r.RepoID, Category: category, Title: r.Title, Body: r.Body, Reason: reason, AskID: &r.ID, By: r.FiledBy})
+	if err != nil {
 		return err
 	}
 	v := AskVerdict{Kind: ToPerson, Reason: reason, TaskIDs: []string{}}
 	r.EscalationReason = &category
-	return s.move(tx, r, Escalated, v, escalation)
+	return s.move(tx, r, Escalated, v, raised)
 }
 
 // move takes an ask out of triage, with its audit row.
-func (s *Service) move(tx *db.Tx, r *row, to State, v AskVerdict, escalation string) error {
+func (s *Service) move(tx *db.Tx, r *row, to State, v AskVerdict, escalationID string) error {
 	if !Allowed(r.State, to, "") {
 		return fmt.Errorf("ask %s cannot go from %s to %s", r.ID, r.State, to)
 	}
@@ -162,7 +163,7 @@ func (s *Service) move(tx *db.Tx, r *row, to State, v AskVerdict, escalation str
 	}
 	r.State = to
 	data := map[string]any{"verdict": v.Kind}
-	for name, value := range map[string]string{"escalation_id": escalation, "reason": deref(r.EscalationReason), "plan_id": deref(v.PlanID), "covering_task_id": deref(v.CoveringTaskID)} {
+	for name, value := range map[string]string{"escalation_id": escalationID, "reason": deref(r.EscalationReason), "plan_id": deref(v.PlanID), "covering_task_id": deref(v.CoveringTaskID)} {
 		if value != "" {
 			data[name] = value
 		}

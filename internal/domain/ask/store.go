@@ -48,24 +48,6 @@ type Repo struct {
 // FullName is owner/name.
 func (r Repo) FullName() string { return r.Owner + "/" + r.Name }
 
-type escalationRow struct {
-	ID         string
-	Repo       *string
-	Category   string
-	Title      string
-	Body       string
-	Reason     string
-	AskID      *string
-	CreatedBy  string
-	CreatedAt  time.Time
-	ResolvedAt *time.Time
-	ResolvedBy *string
-	Note       *string
-}
-
-const escalationColumns = `e.id, r.owner || '/' || r.name AS repo, e.category, e.title, e.body, e.reason, e.ask_id, e.created_by, e.created_at,
-	e.resolved_at, e.resolved_by, e.note FROM escalations e LEFT JOIN repos r ON r.id = e.repo_id`
-
 // claimed is an ask that this node has, for a while.
 type claimed struct{ ID, AccountID string }
 
@@ -99,14 +81,6 @@ var (
 	roleOf     = db.Q[policy.Role](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
 
 	taskByID = db.Q[taskRef](`SELECT id, repo_id, status FROM tasks WHERE account_id = $1 AND id = $2`)
-
-	insertEscalation = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, ask_id, created_by, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`)
-	escalationByID = db.Q[escalationRow](`SELECT ` + escalationColumns + ` WHERE e.account_id = $1 AND e.id = $2`)
-	resolveOne     = db.S(`UPDATE escalations SET resolved_at = $3, resolved_by = $4, note = $5
-		WHERE account_id = $1 AND id = $2 AND resolved_at IS NULL`)
-	resolveOfAsk = db.S(`UPDATE escalations SET resolved_at = $3, resolved_by = $4, note = $5
-		WHERE account_id = $1 AND ask_id = $2 AND resolved_at IS NULL`)
 )
 
 // find reads an ask of tx.Account, locked if it is to change. An id that is
@@ -187,24 +161,6 @@ func Rows(tx *db.Tx, ids []string, limit int) ([]Ask, error) {
 	return out, err
 }
 
-func listEscalations(tx *db.Tx, p op.PageIn) ([]escalationRow, error) {
-	at, last, more, err := p.AfterTime()
-	if err != nil {
-		return nil, err
-	}
-	b := db.Build(`SELECT `+escalationColumns+` WHERE e.account_id = `, tx.Account)
-	switch p.Want("state") {
-	case "open":
-		b.SQL(" AND e.resolved_at IS NULL")
-	case "resolved":
-		b.SQL(" AND e.resolved_at IS NOT NULL")
-	}
-	if more {
-		b.And("(e.created_at, e.id) < ", db.Tuple(at, last))
-	}
-	return db.Select[escalationRow](tx, b.SQL(" ORDER BY e.created_at DESC, e.id DESC LIMIT ", p.Size()))
-}
-
 func (r *row) wire() Ask {
 	out := Ask{
 		AskID: r.ID, ID: r.ID, Repo: r.Repo, Title: r.Title, Body: r.Body, Source: r.Source, Labels: r.Labels.V, DedupeKey: r.DedupeKey,
@@ -215,13 +171,6 @@ func (r *row) wire() Ask {
 	}
 	out.TriagedAt = millis(r.TriagedAt)
 	return out
-}
-
-func (r *escalationRow) wire() Escalation {
-	return Escalation{
-		ID: r.ID, Repo: r.Repo, Category: r.Category, Title: r.Title, Body: r.Body, Reason: r.Reason, AskID: r.AskID, CreatedBy: r.CreatedBy,
-		CreatedAt: r.CreatedAt.Truncate(time.Millisecond), ResolvedAt: millis(r.ResolvedAt), ResolvedBy: r.ResolvedBy, Note: r.Note,
-	}
 }
 
 func millis(t *time.Time) *time.Time {

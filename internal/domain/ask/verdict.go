@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/policy"
 )
 
@@ -254,6 +255,8 @@ func (c *checking) pieces(at string, all []piece, most int) {
 			c.add("%s.problem must have 1 to %d characters.", at, maxProblem)
 		} else if strings.ContainsFunc(p.Problem, func(r rune) bool { return unsafe(r) && r != '\n' && r != '\t' && r != '\r' }) {
 			c.add("%s.problem must not hold control characters.", at)
+		} else if codehost.OnlyLinks(p.Problem) {
+			c.add("%s.problem is nothing but links to issues or pull requests (problem-is-only-link); say what is to be done.", at)
 		}
 		if p.Priority != nil && (*p.Priority < 0 || *p.Priority > c.priority) {
 			c.add("%s.priority must be between 0 and %d.", at, c.priority)

@@ -12,8 +12,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
-	"yardmaster/internal/event"
+	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
@@ -41,7 +42,7 @@ type createIn struct {
 	Labels       map[string]string `json:"labels,omitempty" maxItems:"50" maxLength:"200"`
 	Files        []string          `json:"files,omitempty" maxItems:"200" maxLength:"500" doc:"paths the work is expected to touch"`
 	BudgetUSD    *float64          `json:"budget_usd,omitempty" minimum:"0.01" maximum:"100000"`
-	ResultSchema jsontext.Value    `json:"result_schema,omitempty" doc:"JSON Schema of a result that the report must end with"`
+	ResultSchema jsontext.Value    `json:"result_schema,omitempty" doc:"JSON Schema (2020-12 or draft-07) of a result that the report must end with; at most 64 KiB, with references only to its own parts, and none in a circle"`
 	AskID        *string           `json:"ask_id,omitempty" doc:"the ask this task answers"`
 }
 
@@ -69,7 +70,7 @@ func (s *Service) create(ctx context.Context, in createIn) (out TaskDispatched, 
 		if !repo.Enabled {
 			return fault.Reason("repo_disabled", "The repository "+repo.FullName()+" is not enabled.")
 		}
-		if onlyLinks(in.Problem) {
+		if codehost.OnlyLinks(in.Problem) {
 			return fault.New(fault.Unprocessable, "problem-is-only-link",
 				"The problem consists of links to issues or pull requests; say what is to be done, an agent cannot follow them.")
 		}
@@ -123,9 +124,6 @@ func (in *createIn) check() error {
 		}
 	}
 	if len(in.ResultSchema) > 0 {
-		if in.ResultSchema.Kind() != '{' {
-			return fault.Field("result_schema", "must be an object")
-		}
 		if _, err := parseSchema(in.ResultSchema); err != nil {
 			return fault.Field("result_schema", err.Error())
 		}
@@ -332,20 +330,6 @@ func (s *Service) dependencies(tx *db.Tx, t *Row, ids []string, fresh map[string
 // escalate asks a person instead of an agent.
 func escalate(tx *db.Tx, repo Repo, in *createIn) (TaskDispatched, error) {
 	reason := fmt.Sprintf("The caller's confidence of %.2f is below %.1f.", *in.Confidence, minConfidence)
-	escalation, err := Escalate(tx, repo.ID, "low_confidence", in.Title, in.Problem, reason)
-	return TaskDispatched{Kind: "escalated", EscalationID: &escalation}, err
-}
-
-// Escalate asks the people of tx.Account to look at something of a repository.
-func Escalate(tx *db.Tx, repoID, category, title, body, reason string) (escalationID string, err error) {
-	escalationID = id.New()
-	by := policy.From(tx.Context()).Label()
-	if policy.From(tx.Context()).Anonymous() {
-		by = "system"
-	}
-	if _, err := insertEscalation.Exec(tx, escalationID, tx.Account, repoID, category, title, body, reason, by, tx.Now); err != nil {
-		return "", err
-	}
-	return escalationID, event.Record(tx, event.Change{Kind: "escalation.created", Object: escalationID, RepoID: repoID,
-		Data: map[string]any{"category": category, "title": title}})
+	raised, err := escalation.Raise(tx, escalation.New{RepoID: &repo.ID, Category: "low_confidence", Title: in.Title, Body: in.Problem, Reason: reason, AskID: in.AskID})
+	return TaskDispatched{Kind: "escalated", EscalationID: &raised}, err
 }

@@ -1,13 +1,11 @@
 package task
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // resultBlock is a fenced block of JSON.
@@ -15,20 +13,6 @@ var resultBlock = regexp.MustCompile("(?ms)^[ \t]*```json[ \t]*\r?\n(.*?)^[ \t]*
 
 // maxMismatch is how much of what is wrong with a result is told, in bytes.
 const maxMismatch = 1500
-
-// parseSchema reads a result schema. It has to stand on its own: nothing it
-// refers to is fetched.
-func parseSchema(text []byte) (*jsonschema.Resolved, error) {
-	var schema jsonschema.Schema
-	if err := schema.UnmarshalJSON(text); err != nil {
-		return nil, fmt.Errorf("is not a JSON Schema: %w", err)
-	}
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		return nil, fmt.Errorf("is not a JSON Schema that stands on its own: %w", err)
-	}
-	return resolved, nil
-}
 
 // Result reads the result out of the report of a try that went well: the last
 // block of JSON in it, which has to be valid under the task's result schema. A

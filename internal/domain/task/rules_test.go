@@ -93,23 +93,6 @@ func TestHeldOrClaimable(t *testing.T) {
 	})
 }
 
-func TestOnlyLinks(t *testing.T) {
-	for text, want := range map[string]bool{
-		"https://github.com/acme/web/issues/12":                                                  true,
-		" - https://github.com/acme/web/pull/3\n - <https://github.com/acme/web/issues/12#c-1> ": true,
-		"acme/web#12, #13": true,
-		"https://gitlab.com/acme/web/-/merge_requests/4": true,
-		"Fix https://github.com/acme/web/issues/12":      false,
-		"https://example.com/docs/page":                  false,
-		"The header is 3px too low.":                     false,
-		"...":                                            false,
-	} {
-		if got := onlyLinks(text); got != want {
-			t.Errorf("onlyLinks(%q) = %v", text, got)
-		}
-	}
-}
-
 func TestBranchName(t *testing.T) {
 	const id = "0123abcd-0000-4000-8000-000000000000"
 	for title, want := range map[string]string{

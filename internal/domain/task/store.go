@@ -79,9 +79,6 @@ var (
 
 	joinPlan     = db.S(`UPDATE tasks SET plan_id = $3, group_id = $4 WHERE account_id = $1 AND id = $2`)
 	selectOfPlan = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND plan_id = $2 ORDER BY created_at, id`)
-
-	insertEscalation = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, created_by, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
 )
 
 const boxColumns = `id, account_id, owner_target, owner_id, state, presence, slots, agents, isolation, last_beat_at`

@@ -1,0 +1,19 @@
+package codehost
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+var itemLink = regexp.MustCompile(`(?i)<?https?://[^\s/]+/[^\s/]+/[^\s/]+/(?:-/)?(?:issues?|pulls?|pull-requests?|merge_requests)/\d+[^\s>)\]]*>?|\b[\w.-]+/[\w.-]+#\d+|#\d+`)
+
+// OnlyLinks tells whether a problem says nothing but links to issues or pull
+// requests of a code host.
+func OnlyLinks(problem string) bool {
+	if !strings.Contains(problem, "://") && !strings.Contains(problem, "#") {
+		return false
+	}
+	rest := itemLink.ReplaceAllString(problem, " ")
+	return rest != problem && !strings.ContainsFunc(rest, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+}

@@ -1,0 +1,84 @@
+package escalation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+var (
+	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
+	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
+		VALUES ($1, $2, $2, $3, 'builtin', 'main', TRUE, TRUE, 0)`)
+	told = db.Q[happened](`SELECT kind, repo_id, data FROM audit WHERE account_id = $1 AND object = $2 ORDER BY seq`)
+)
+
+type happened struct {
+	Kind   string
+	RepoID *string
+	Data   string
+}
+
+// TestRaisedIsTold holds that every escalation has its event, in the same
+// transaction and without what looks like a secret.
+func TestRaisedIsTold(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		ctx := db.WithAccount(context.Background(), "acme")
+		web, asked := "web", "ask-1"
+		write := func(fn func(*db.Tx) error) {
+			t.Helper()
+			if err := d.Write(ctx, fn); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(func(tx *db.Tx) error {
+			_, err1 := addAccount.Exec(tx, "acme")
+			_, err2 := addRepo.Exec(tx, web, "acme", "web")
+			return errors.Join(err1, err2)
+		})
+		var ids [2]string
+		undone := errors.New("undone")
+		var lost string
+		if err := d.Write(ctx, func(tx *db.Tx) (err error) {
+			lost, err = Raise(tx, New{Category: "unclear", Title: "t", Body: "b", Reason: "r"})
+			return errors.Join(err, undone)
+		}); !errors.Is(err, undone) {
+			t.Fatal(err)
+		}
+		write(func(tx *db.Tx) (err error) {
+			ids[0], err = Raise(tx, New{RepoID: &web, Category: "unclear", Title: "t", Body: "b", Reason: "password=hunter22", AskID: &asked})
+			return err
+		})
+		write(func(tx *db.Tx) (err error) {
+			ids[1], err = Raise(tx, New{Category: "sensitive", Title: "t", Body: "b", Reason: "r", AskID: &asked})
+			return err
+		})
+		write(func(tx *db.Tx) error { return ResolveOfAsk(tx, asked, "unclear", "done") })
+		for escalationID, want := range map[string][]string{
+			lost:   nil,
+			ids[0]: {`{"repo":"acme/web","issue_id":null,"ask_id":"ask-1","escalation_id":"` + ids[0] + `","category":"unclear","reason":"password=[redacted]","url":null}`, `{"ask_id":"ask-1","note":"done"}`},
+			ids[1]: {`{"repo":null,"issue_id":null,"ask_id":"ask-1","escalation_id":"` + ids[1] + `","category":"sensitive","reason":"r","url":null}`},
+		} {
+			var rows []happened
+			if err := d.Read(ctx, func(tx *db.Tx) (err error) { rows, err = told.All(tx, "acme", escalationID); return err }); err != nil {
+				t.Fatal(err)
+			}
+			if len(rows) != len(want) {
+				t.Fatalf("%+v", rows)
+			}
+			for i, r := range rows {
+				if kind := []string{Raised, "escalation.resolved"}[i]; r.Kind != kind || r.Data != want[i] || !json.Valid([]byte(r.Data)) {
+					t.Errorf("%s %s, want %s %s", r.Kind, r.Data, kind, want[i])
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package escalation
+
+import (
+	"context"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+const group = "Escalations"
+
+// Ops are the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	return []op.Op{
+		op.New(op.Row{ID: "escalation.list", Method: "GET", Path: "/v1/escalations", Group: group, Rule: policy.Require(policy.ReadTasks),
+			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {"open", "resolved"}}},
+			Summary: "Questions to people, newest first"}, s.list),
+		op.New(op.Row{ID: "escalation.resolve", Method: "POST", Path: "/v1/escalations/{id}/resolve", Group: group, Rule: policy.Require(policy.WriteTasks).OfUser(),
+			Summary: "Say that a person has dealt with an escalation; again is no error"}, s.resolve),
+	}
+}
+
+type listIn struct{ op.PageIn }
+
+func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Escalation], err error) {
+	var rows []row
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		rows, err = list(tx, in.PageIn)
+		return err
+	})
+	if err != nil {
+		return page, err
+	}
+	found := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
+	page = op.Page[Escalation]{Data: make([]Escalation, len(found.Data)), NextCursor: found.NextCursor}
+	for i := range found.Data {
+		page.Data[i] = found.Data[i].wire()
+	}
+	return page, nil
+}
+
+type resolveIn struct {
+	ID   string  `json:"id"`
+	Note *string `json:"note,omitempty" maxLength:"2000" doc:"what was decided, for those who read it later"`
+}
+
+// EscalationResolved is the answer of escalation.resolve.
+type EscalationResolved struct {
+	Kind       string     `json:"kind" enum:"resolved,already_resolved"`
+	Escalation Escalation `json:"escalation"`
+}
+
+func (s *Service) resolve(ctx context.Context, in resolveIn) (out EscalationResolved, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if !id.Valid(in.ID) {
+			return fault.Missing("escalation")
+		}
+		n, err := resolve.Exec(tx, tx.Account, in.ID, tx.Now, policy.From(ctx).Label(), in.Note)
+		if err != nil {
+			return err
+		}
+		r, ok, err := byID.Maybe(tx, tx.Account, in.ID)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fault.Missing("escalation")
+		}
+		out = EscalationResolved{"resolved", r.wire()}
+		if n == 0 {
+			out.Kind = "already_resolved"
+			return nil
+		}
+		return event.Record(tx, event.Change{Kind: "escalation.resolved", Object: r.ID, Data: map[string]any{"category": r.Category, "note": in.Note}})
+	})
+	return out, err
+}

@@ -1,0 +1,69 @@
+package escalation
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/op"
+)
+
+type row struct {
+	ID         string
+	Repo       *string
+	Category   string
+	Title      string
+	Body       string
+	Reason     string
+	AskID      *string
+	CreatedBy  string
+	CreatedAt  time.Time
+	ResolvedAt *time.Time
+	ResolvedBy *string
+	Note       *string
+}
+
+const columns = `e.id, r.owner || '/' || r.name AS repo, e.category, e.title, e.body, e.reason, e.ask_id, e.created_by, e.created_at,
+	e.resolved_at, e.resolved_by, e.note FROM escalations e LEFT JOIN repos r ON r.id = e.repo_id`
+
+var (
+	insert = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, ask_id, created_by, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`)
+	byID    = db.Q[row](`SELECT ` + columns + ` WHERE e.account_id = $1 AND e.id = $2`)
+	resolve = db.S(`UPDATE escalations SET resolved_at = $3, resolved_by = $4, note = $5
+		WHERE account_id = $1 AND id = $2 AND resolved_at IS NULL`)
+	resolveOfAsk = db.Q[string](`UPDATE escalations SET resolved_at = $3, resolved_by = $4, note = $5
+		WHERE account_id = $1 AND ask_id = $2 AND category = $6 AND resolved_at IS NULL RETURNING id`)
+)
+
+func list(tx *db.Tx, p op.PageIn) ([]row, error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
+	}
+	b := db.Build(`SELECT `+columns+` WHERE e.account_id = `, tx.Account)
+	switch p.Want("state") {
+	case "open":
+		b.SQL(" AND e.resolved_at IS NULL")
+	case "resolved":
+		b.SQL(" AND e.resolved_at IS NOT NULL")
+	}
+	if more {
+		b.And("(e.created_at, e.id) < ", db.Tuple(at, last))
+	}
+	return db.Select[row](tx, b.SQL(" ORDER BY e.created_at DESC, e.id DESC LIMIT ", p.Size()))
+}
+
+func (r *row) wire() Escalation {
+	return Escalation{
+		ID: r.ID, Repo: r.Repo, Category: r.Category, Title: r.Title, Body: r.Body, Reason: r.Reason, AskID: r.AskID, CreatedBy: r.CreatedBy,
+		CreatedAt: r.CreatedAt.Truncate(time.Millisecond), ResolvedAt: millis(r.ResolvedAt), ResolvedBy: r.ResolvedBy, Note: r.Note,
+	}
+}
+
+func millis(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	m := t.Truncate(time.Millisecond)
+	return &m
+}
