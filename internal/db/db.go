@@ -191,10 +191,15 @@ func (d *DB) run(ctx context.Context, transact func(context.Context, func(querie
 	if err != nil {
 		return err
 	}
+	tx.committed()
+	return nil
+}
+
+// committed does what was to be done after the commit.
+func (tx *Tx) committed() {
 	for _, f := range tx.after {
 		f()
 	}
-	return nil
 }
 
 func (d *DB) begin(ctx context.Context, q querier) *Tx {

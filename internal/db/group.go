@@ -52,6 +52,7 @@ type group struct {
 	undone bool          // a member failed halfway
 	err    error         // why all are lost; final when done is closed
 	again  bool          // all have to run again; final when done is closed
+	after  func()        // what the steps at its end owe to the commit; final when done is closed
 	done   chan struct{} // closed after the commit, or the rollback
 }
 
@@ -75,6 +76,7 @@ func (w *groupWriter) write(ctx context.Context, fn func(querier) error) error {
 		if g.err != nil {
 			return g.err
 		}
+		g.after()
 		return err
 	}
 }
@@ -119,7 +121,7 @@ func (w *groupWriter) begin() error {
 		_ = w.conn.control("ROLLBACK") // of nothing
 		return err
 	}
-	w.open = &group{done: make(chan struct{})}
+	w.open = &group{after: func() {}, done: make(chan struct{})}
 	return nil
 }
 
@@ -280,7 +282,9 @@ func (w *groupWriter) end(g *group) {
 	}
 }
 
-// settle takes the steps that the members owe.
+// settle takes the steps that the members owe. What those owe to the commit is
+// nobody's in particular: whichever member comes first sees to it, and the
+// others wait.
 func (w *groupWriter) settle(g *group) error {
 	if len(g.owed) == 0 {
 		return nil
@@ -291,6 +295,7 @@ func (w *groupWriter) settle(g *group) error {
 	if err := tx.finish(); err != nil {
 		return err
 	}
+	g.after = sync.OnceFunc(tx.committed)
 	return tx.failed
 }
 
