@@ -167,6 +167,10 @@ func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) error 
 		if !ok {
 			f = protocol.Finished{State: protocol.Failed, Kind: task.AgentCrashed, Error: "The box's last word about the run could not be read."}
 		}
+		// The end may come in one envelope with what went before it.
+		if err := store(tx, r); err != nil {
+			return err
+		}
 		return s.finish(tx, t, r, f)
 	}
 	return nil

@@ -61,6 +61,10 @@ func TestEndings(t *testing.T) {
 				if *got.FailureKind != c.kind || got.Charged != c.charged || got.RunID != nil && got.Status == task.Pending {
 					t.Errorf("task %+v", got)
 				}
+				// All of it came in one envelope.
+				if r := f.run(f.boxes[0], st.Run); r.AcceptedAt == nil || r.StartedAt == nil || r.Isolation == nil || *r.Isolation != "landlock" || *r.AgentVersion != "2" {
+					t.Errorf("run %+v", r)
+				}
 				if c.f.WIP && (got.WIPSHA == nil || *got.WIPSHA != "wip") {
 					t.Errorf("saved work %v", got.WIPSHA)
 				}
