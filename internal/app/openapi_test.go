@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -93,17 +94,12 @@ const (
 	responseRoot = "#/components/responses/"
 )
 
-func readDocument(t *testing.T) document {
-	t.Helper()
+func parseDocument() (d document, err error) {
 	b, err := Document()
 	if err != nil {
-		t.Fatal(err)
+		return d, err
 	}
-	var d document
-	if err := json.Unmarshal(b, &d); err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return d, json.Unmarshal(b, &d)
 }
 
 // operations are those of the document by id.
@@ -136,7 +132,7 @@ func schemas(s *jsonschema.Schema, fn func(*jsonschema.Schema)) {
 }
 
 func TestDocument(t *testing.T) {
-	d := readDocument(t)
+	d := newJudge(t).document
 	if d.OpenAPI != "3.1.1" {
 		t.Errorf("openapi is %q", d.OpenAPI)
 	}
@@ -255,26 +251,29 @@ func TestExamples(t *testing.T) {
 // member that the document does not name, and times in RFC 3339 UTC only.
 func closed(d document, s *jsonschema.Schema) (*jsonschema.Resolved, error) {
 	const root = "#/$defs/"
-	strict := func(s *jsonschema.Schema) *jsonschema.Schema {
-		c := s.CloneSchemas()
-		schemas(c, func(s *jsonschema.Schema) {
-			s.Ref = strings.Replace(s.Ref, schemaRoot, root, 1)
-			if s.Format == "date-time" {
-				s.Pattern = `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$`
-			}
-			if s.Type == "object" && s.AdditionalProperties == nil {
-				s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
-			}
-		})
-		return c
-	}
-	all := strict(s)
+	all := s.CloneSchemas()
 	all.Defs = map[string]*jsonschema.Schema{}
-	for name, x := range d.Components.Schemas {
-		if all.Defs[name] = strict(x); name == "Problem" {
-			all.Defs[name].AdditionalProperties = nil // problems may say more
+	var strict func(s *jsonschema.Schema)
+	strict = func(s *jsonschema.Schema) {
+		if name, ok := strings.CutPrefix(s.Ref, schemaRoot); ok {
+			s.Ref = root + name
+			if x := d.Components.Schemas[name]; x != nil && all.Defs[name] == nil {
+				x = x.CloneSchemas()
+				all.Defs[name] = x
+				schemas(x, strict)
+				if name == "Problem" {
+					x.AdditionalProperties = nil // problems may say more
+				}
+			}
+		}
+		if s.Format == "date-time" {
+			s.Pattern = `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$`
+		}
+		if s.Type == "object" && s.AdditionalProperties == nil {
+			s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
 		}
 	}
+	schemas(all, strict)
 	return all.Resolve(nil)
 }
 
@@ -301,27 +300,45 @@ func published(o op.Op, a answer) error {
 	return fmt.Errorf("it fails with %d %s, which the row does not name", a.StatusCode, slug)
 }
 
-// judge holds what was sent and answered against the document. It caches the
-// schemas it has made.
+// judge holds what was sent and answered against the document. It keeps the
+// schemas it has made, for all tests: making them is the slowest part.
 type judge struct {
 	document
-	ops  map[string]operation
+	ops map[string]operation
+
+	mu   sync.Mutex
 	made map[string]*jsonschema.Resolved
 }
 
+var theJudge = sync.OnceValues(func() (*judge, error) {
+	d, err := parseDocument()
+	return &judge{document: d, ops: d.operations(), made: map[string]*jsonschema.Resolved{}}, err
+})
+
 func newJudge(t *testing.T) *judge {
-	d := readDocument(t)
-	return &judge{d, d.operations(), map[string]*jsonschema.Resolved{}}
+	t.Helper()
+	j, err := theJudge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func (j *judge) schema(key string, s *jsonschema.Schema) (r *jsonschema.Resolved, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if r = j.made[key]; r == nil {
+		if r, err = closed(j.document, s); err == nil {
+			j.made[key] = r
+		}
+	}
+	return r, err
 }
 
 func (j *judge) valid(key string, s *jsonschema.Schema, body []byte) error {
-	r := j.made[key]
-	if r == nil {
-		var err error
-		if r, err = closed(j.document, s); err != nil {
-			return err
-		}
-		j.made[key] = r
+	r, err := j.schema(key, s)
+	if err != nil {
+		return err
 	}
 	var v any
 	if err := json.Unmarshal(body, &v); err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"yardmaster/internal/db"
@@ -18,6 +19,7 @@ var exchanges = flag.String("exchanges", "", "a file for what the transcripts se
 
 // record is what the transcripts leave behind.
 type record struct {
+	mu   sync.Mutex // transcripts are played side by side
 	file io.Writer
 	rows map[string][]int // how many audit rows each success of a row that changes something wrote
 }
@@ -29,6 +31,8 @@ var auditOf = db.Q[tally](`SELECT count(*) AS rows, count(DISTINCT object) AS ob
 // note takes down an exchange.
 func (r *record) note(y *yard, o op.Op, body string, a answer) {
 	y.t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.file != nil && strings.HasPrefix(o.Path, "/v1/") {
 		b, err := json.Marshal(struct {
 			Op, Method, URL string

@@ -62,15 +62,22 @@ func TestTranscripts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
+		t.Cleanup(func() { f.Close() })
 		kept.file = f
 	}
 	all, played := transcripts(t), 0
+	t.Cleanup(func() { // after the last of them
+		if played == len(all) {
+			kept.judge(t)
+		}
+	})
 	for _, tr := range all {
 		t.Run(tr.name, func(t *testing.T) {
 			played++
+			t.Parallel()
 			for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 				t.Run(e.String(), func(t *testing.T) {
+					t.Parallel()
 					switch tr.steps[0].verb {
 					case "fresh":
 						tr.play(t, boot(t, e), nil, &kept)
@@ -85,9 +92,6 @@ func TestTranscripts(t *testing.T) {
 				})
 			}
 		})
-	}
-	if played == len(all) {
-		kept.judge(t)
 	}
 }
 
