@@ -106,6 +106,14 @@ func (b *box) secretsOf(ctx context.Context, a *attempt, fresh bool) (broker.Sec
 	return have, nil
 }
 
+// outdate makes the next who asks for fresh secrets get them, however short ago
+// somebody did: a person has just said something, maybe that there are new ones.
+func (v *secrets) outdate() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.asked = time.Time{}
+}
+
 // lendSecrets lets the agent of the attempt use the broker.
 func (b *box) lendSecrets(a *attempt) error {
 	return b.broker.Register(broker.Run{

@@ -12,7 +12,7 @@ import (
 // newBlockers connects what runs wait for to the vaults, the tasks and the runs.
 func (a *App) newBlockers(vaults *vault.Service, tasks *task.Service, runs *run.Service) *blocker.Service {
 	s := &blocker.Service{
-		DB: a.db, Ring: a.ring, BaseURL: a.base, Has: vault.Has,
+		DB: a.db, Ring: a.ring, BaseURL: a.base, Has: vault.Has, Quotes: vaults.Quoted,
 		RepoName: func(tx *db.Tx, id string) (string, error) {
 			r, err := a.repoByID(tx, id)
 			return r.FullName(), err
@@ -43,6 +43,14 @@ func (a *App) newBlockers(vaults *vault.Service, tasks *task.Service, runs *run.
 		}
 		return forAccount(tx, t.AccountID, func() error { return s.Expire(tx, t.ID) })
 	})
+	tasks.Wants = func(tx *db.Tx, taskIDs []string) ([]task.Want, error) {
+		open, err := blocker.Wants(tx, taskIDs)
+		out := make([]task.Want, len(open))
+		for i, w := range open {
+			out[i] = task.Want{TaskID: w.TaskID, BlockerID: w.ID, Form: w.Form, Parked: w.Parked, Since: w.Since}
+		}
+		return out, err
+	}
 	runs.OnFinished = unblocked(s, tasks, runs.OnFinished)
 	return s
 }

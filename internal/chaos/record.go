@@ -111,15 +111,21 @@ func (r Record) runs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := r.rows(ctx, `SELECT task_id, attempt, created_at, ended_at, id FROM runs ORDER BY task_id, created_at, attempt`)
+	rows, err := r.rows(ctx, `SELECT r.task_id, r.attempt, r.created_at, r.ended_at, r.id,
+			(SELECT COUNT(*) FROM audit a WHERE a.object = r.task_id AND a.kind IN ('task.redispatched', 'task.released') AND a.at <= r.created_at)
+		FROM runs r ORDER BY r.task_id, r.created_at, r.attempt`)
 	var task any
-	var attempt, ended int64
+	var attempt, ended, afresh int64
 	for _, row := range rows {
 		began, _ := row[2].(int64)
 		if row[0] != task {
-			task, attempt, ended = row[0], 0, 0
+			task, attempt, ended, afresh = row[0], 0, 0, 0
 		}
 		n, _ := row[1].(int64)
+		// A task that somebody sends on has all its tries again.
+		if again, _ := row[5].(int64); again > afresh {
+			attempt, afresh = 0, again
+		}
 		if n != attempt+1 {
 			r.Found(Gap, fmt.Sprintf("attempt %d of task %v is followed by %d", attempt, task, n))
 		}

@@ -128,6 +128,8 @@ type Service struct {
 	NameFault func(name, environment string) string
 	// Has tells whether a vault has a value by a name.
 	Has func(tx *db.Tx, repoID, environment, name string) (bool, error)
+	// Quotes tells whether a text holds the value of a secret of the repository.
+	Quotes func(tx *db.Tx, repoID, text string) (bool, error)
 	// Keep puts a value into a vault; a fault that is not internal means that it
 	// cannot be stored.
 	Keep func(tx *db.Tx, by string, v Value) error

@@ -65,6 +65,7 @@ func each(t *testing.T, fn func(*testing.T, *fixture)) {
 			RepoName:  func(*db.Tx, string) (string, error) { return "acme/web", nil },
 			NameFault: func(name, _ string) string { return map[string]string{"PATH": "no"}[name] },
 			Has:       func(_ *db.Tx, _, _, name string) (bool, error) { return name == "OLD", nil },
+			Quotes:    func(_ *db.Tx, _, text string) (bool, error) { return strings.Contains(text, "quoted"), nil },
 			Keep: func(_ *db.Tx, _ string, v Value) error {
 				if v.Value == "refused" {
 					return fault.Field("value", "is refused")

@@ -164,16 +164,21 @@ type BlockerClosed struct {
 
 func (s *Service) answer(ctx context.Context, in answerIn) (out BlockerClosed, err error) {
 	text := strings.TrimSpace(in.Answer)
+	var secret error = fault.Field("answer", "looks like a secret; keep it in the vault and say by what name")
 	switch {
 	case text == "":
 		return out, fault.Field("answer", "must not be empty")
 	case leak.Found(text):
-		return out, fault.Field("answer", "looks like a secret; keep it in the vault and say by what name")
+		return out, secret
 	}
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		r, err := s.lock(tx, in.BlockerID)
 		if err != nil {
 			return err
+		}
+		// The answer is told to agents and to triage: what it holds can be read.
+		if quoted, err := s.Quotes(tx, r.RepoID, text); err != nil || quoted {
+			return cmp.Or(err, secret)
 		}
 		sealed := s.Ring.Seal(answerPurpose(tx.Account, r.ID), []byte(text))
 		if err := s.finish(tx, &r, Answered, &sealed); err != nil {

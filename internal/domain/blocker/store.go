@@ -54,6 +54,23 @@ var (
 	closeBlocker = db.S(`UPDATE blockers SET state = $3, answer = $4, closed_at = $5, closed_by = $6 WHERE account_id = $1 AND id = $2 AND state = 'open'`)
 )
 
+// Want is an open blocker, as its task shows it.
+type Want struct {
+	TaskID string
+	ID     string
+	Form   bool // a value can be filled in still
+	Parked bool // the run that asked waits for it
+	Since  time.Time
+}
+
+// Wants are the open blockers of tasks of tx.Account, oldest first.
+func Wants(tx *db.Tx, taskIDs []string) ([]Want, error) {
+	return db.Select[Want](tx, db.Build(`SELECT b.task_id, b.id,
+			EXISTS (SELECT 1 FROM blocker_fields f WHERE f.blocker_id = b.id AND f.landed_at IS NULL AND f.kind <> 'oauth_connection') AS form,
+			EXISTS (SELECT 1 FROM runs r WHERE r.id = b.run_id AND r.state = 'parked') AS parked, b.created_at AS since
+		FROM blockers b WHERE b.account_id = `, tx.Account).And("b.state = 'open'").In("b.task_id", taskIDs).SQL(" ORDER BY b.created_at, b.id"))
+}
+
 // Rows are the blockers of tx.Account with the ids, or, for nil, its newest, up
 // to limit, as the list shows them to whom the transaction is for.
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Blocker, error) {

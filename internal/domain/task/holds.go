@@ -218,11 +218,51 @@ func (f *Facts) fits(b *Box, t *Row) bool {
 	return ok && b.Enrolled && b.Busy < b.Slots && b.serves(t) && b.hasAgent(n) && b.isolates(n) && len(f.own(t)) == 0
 }
 
-// heldFor is the hold of a parked task.
-func heldFor(t *Row) []TaskHold {
+// Want is an open blocker of a task: something that only a person can give.
+type Want struct {
+	TaskID, BlockerID string
+	Form              bool // it is filled in, by whoever may write secrets; else answered
+	Parked            bool // the run that asked waits for it
+	Since             time.Time
+}
+
+func (w *Want) hold() TaskHold {
+	h := TaskHold{Reason: Blocked, Since: w.Since, Blocking: true, Clear: &TaskClear{"blocker.answer", map[string]string{"blockerId": w.BlockerID}},
+		ClearsWhen: "a person who may write tasks answers the blocker " + w.BlockerID}
+	if w.Form {
+		h.Clear.Capability = "blocker.submit"
+		h.ClearsWhen = "whoever may write secrets, or has its fix_url, fills in the form of the blocker " + w.BlockerID
+	}
+	return h
+}
+
+// parkedFor are the holds of a task whose run waits for people.
+func parkedFor(t *Row, wants []Want) []TaskHold {
+	out := []TaskHold{}
+	for i := range wants {
+		if w := &wants[i]; w.TaskID == t.ID && w.Parked {
+			out = append(out, w.hold())
+		}
+	}
+	return out
+}
+
+// heldFor are the holds of a held task.
+func heldFor(t *Row, wants []Want) []TaskHold {
 	reason := Blocked
 	if t.FailureKind != nil {
 		reason = *t.FailureKind
+	}
+	if reason == Blocked {
+		var out []TaskHold
+		for i := range wants {
+			if wants[i].TaskID == t.ID {
+				out = append(out, wants[i].hold())
+			}
+		}
+		if out != nil {
+			return out
+		}
 	}
 	when, clear := "what blocks it is answered, or it is redispatched", "task.redispatch"
 	if reason == BudgetExhausted {

@@ -93,7 +93,9 @@ type Row struct {
 }
 
 // Task is a task as clients see it. Holds say why a pending task is not
-// claimable right now; an empty list means that an online box can take it.
+// claimable right now; an empty list means that an online box can take it. Of a
+// held task, and of a running one whose agent waits, they say who can let it go
+// on.
 type Task struct {
 	ID            string            `json:"id"`
 	Repo          string            `json:"repo" doc:"owner/name"`
@@ -201,6 +203,10 @@ type Service struct {
 	Foresight Foresight
 	// HeadOf, optional, is the head of a pull request while it is open.
 	HeadOf func(tx *db.Tx, prID string) (sha string, err error)
+
+	// Wants, optional, is what the tasks of tx.Account with the ids wait for
+	// people to give, oldest first.
+	Wants func(tx *db.Tx, taskIDs []string) ([]Want, error)
 
 	PROpen    func(tx *db.Tx, prID string) (bool, error)         // optional: without pull requests none is open
 	AskExists func(tx *db.Tx, askID string) (bool, error)        // optional: without asks there is none

@@ -42,10 +42,19 @@ func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	var flying []string
+	var flying, asking []string
 	for i := range rows {
 		if rows[i].Status.InFlight() {
 			flying = append(flying, rows[i].ID)
+		}
+		if rows[i].Status == Held || rows[i].Status == Running {
+			asking = append(asking, rows[i].ID)
+		}
+	}
+	var wants []Want
+	if s.Wants != nil && len(asking) > 0 {
+		if wants, err = s.Wants(tx, asking); err != nil {
+			return nil, err
 		}
 	}
 	reserved, err := reservations(tx, flying)
@@ -73,8 +82,10 @@ func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
 			w.QueuePosition = &at
 			w.Holds = append(w.Holds, f.holds(t)...)
 			w.Stuck = t.Stuck || stuckBehind(w.Holds, tx.Now)
+		case Running:
+			w.Holds = parkedFor(t, wants)
 		case Held:
-			w.Holds = heldFor(t)
+			w.Holds = heldFor(t, wants)
 			w.Stuck = t.Stuck || tx.Now.Sub(t.UpdatedAt) > stuckBehindPerson
 		}
 		for j := range w.Holds {

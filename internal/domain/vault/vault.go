@@ -253,6 +253,17 @@ func (s *Service) Lent(tx *db.Tx, repoID string) (out Lent, err error) {
 	return out, err
 }
 
+// Quoted tells whether a text holds the value of a secret that runs of a
+// repository of tx.Account get. Values too short to be told from ordinary words
+// do not count.
+func (s *Service) Quoted(tx *db.Tx, repoID, text string) (bool, error) {
+	all, err := s.ForRun(tx, repoID)
+	return slices.ContainsFunc(all, func(v protocol.Secret) bool {
+		value := strings.TrimSpace(string(v.Value))
+		return len(value) >= minBroker && strings.Contains(text, value)
+	}), err
+}
+
 // ForRun is what a run of a repository of tx.Account gets: the account's
 // secrets, and over them the repository's.
 func (s *Service) ForRun(tx *db.Tx, repoID string) ([]protocol.Secret, error) {
