@@ -127,6 +127,7 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 	launch, err := driver.Prepare(driver.Job{
 		Agent: a.start.Agent, Model: a.start.Model, Options: a.start.Options,
 		ModelURL: in.proxy, ModelToken: a.token, Task: in.task, Home: in.home, HostHome: a.homePath(), Self: b.cfg.Self,
+		Servers: serversOf(a, in),
 	}, b.agents[i])
 	if err != nil {
 		return failed("setup_failed", err)
@@ -204,6 +205,16 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 		r.kind, r.detail = driver.KindUnavailable, "no call to the model was answered"
 	}
 	return r
+}
+
+// serversOf are the MCP servers of the run as its agent reaches them: through
+// the broker, which adds their tokens.
+func serversOf(a *attempt, in place) []driver.Server {
+	out := make([]driver.Server, len(a.start.MCPServers))
+	for i, m := range a.start.MCPServers {
+		out[i] = driver.Server{Name: m.Name, Transport: m.Transport, URL: broker.Address(in.broker, a.token) + m.Path}
+	}
+	return out
 }
 
 // selfPaths is what the built-in agent needs to be seen in its sandbox.

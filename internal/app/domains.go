@@ -258,7 +258,7 @@ func (a *App) wire() parts {
 	p.run.OnFinished = a.settle(p.task, p.pull)
 	p.blocker = a.newBlockers(p.vault, p.task, p.run)
 	p.prompt = a.newPrompts()
-	p.run.BriefNotes = briefNotes(p.prompt, p.blocker, p.vault)
+	p.run.BriefNotes, p.run.Servers = briefNotes(p.prompt, p.blocker, p.vault), taskServers(p.vault)
 	p.budget = a.budgets(p.task, p.run)
 	p.account.Capped = p.budget.OperatorCap
 	p.session = a.sessions(p)

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
 	"yardmaster/internal/domain/vault"
+	"yardmaster/internal/protocol"
 )
 
 // newPrompts keeps what people put into briefs.
@@ -68,13 +69,41 @@ func briefNotes(prompts *prompt.Service, blockers *blocker.Service, vaults *vaul
 		if err != nil {
 			return nil, err
 		}
-		return append(notes, secretsNote(lent, r.Policy.MCPServers)), nil
+		return append(notes, secretsNote(lent, serversOf(lent, r.Policy.MCPServers))), nil
 	}
+}
+
+// taskServers are the MCP servers that a run of the task may use.
+func taskServers(vaults *vault.Service) func(*db.Tx, *task.Row) ([]protocol.MCPServer, error) {
+	return func(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error) {
+		r, ok, err := repo.ByIDAnywhere(tx, t.RepoID)
+		if err != nil || !ok || len(r.Policy.MCPServers) == 0 {
+			return nil, err
+		}
+		lent, err := vaults.Lent(tx, t.RepoID)
+		return serversOf(lent, r.Policy.MCPServers), err
+	}
+}
+
+// serversOf are the servers of a policy file for whose host there is a
+// credential, by name.
+func serversOf(lent vault.Lent, servers map[string]repo.MCPServer) (out []protocol.MCPServer) {
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		u, err := url.Parse(servers[name].URL)
+		if err != nil {
+			continue
+		}
+		host := strings.TrimSuffix(strings.ToLower(u.Host), ":443")
+		if slices.Contains(lent.Hosts, host) {
+			out = append(out, protocol.MCPServer{Name: name, Transport: servers[name].Transport, Path: "/" + host + u.RequestURI()})
+		}
+	}
+	return out
 }
 
 // secretsNote tells an agent what it may use, and how; empty if there is
 // nothing.
-func secretsNote(lent vault.Lent, servers map[string]repo.MCPServer) string {
+func secretsNote(lent vault.Lent, servers []protocol.MCPServer) string {
 	if len(lent.Variables)+len(lent.Hosts) == 0 {
 		return ""
 	}
@@ -87,12 +116,8 @@ func secretsNote(lent vault.Lent, servers map[string]repo.MCPServer) string {
 		fmt.Fprintf(&b, "For %s there are credentials that you use without having them: send a request for https://HOST/PATH to $YARDMASTER_SECRETS_URL/HOST/PATH instead, "+
 			"without a credential; it is added on the way.\n", strings.Join(lent.Hosts, ", "))
 	}
-	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		u, err := url.Parse(servers[name].URL)
-		if err != nil || !slices.Contains(lent.Hosts, u.Host) {
-			continue
-		}
-		fmt.Fprintf(&b, "The MCP server %s (transport %s) is at $YARDMASTER_SECRETS_URL/%s%s in the same way.\n", name, servers[name].Transport, u.Host, u.RequestURI())
+	for _, m := range servers {
+		fmt.Fprintf(&b, "The MCP server %s (transport %s) is among your tools if you speak its protocol; it is at $YARDMASTER_SECRETS_URL%s in the same way.\n", m.Name, m.Transport, m.Path)
 	}
 	return b.String()
 }

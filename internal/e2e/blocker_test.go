@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,7 +16,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"yardmaster/internal/chaos"
 )
@@ -323,4 +327,68 @@ func (st *stack) reads(task string, secrets map[string]string) {
 			}
 		}
 	}
+}
+
+// The MCP servers of the policy file are the agent's tools. Their token is added
+// on the way: neither the agent nor anything that is stored has it.
+func TestServersOfThePolicyFileAreTools(t *testing.T) {
+	token := "tracker+" + rand.Text() + "/="
+	st := newStack(t, withModel(t, `scenarios:
+  - name: look-up
+    match: Look up the ticket
+    steps:
+      - tool: {name: streamed__lookup, args: {ticket: T-1}}
+      - tool: {name: evented__lookup, args: {ticket: T-2}}
+      - text: I deliver.
+        shell: |
+          `+deliver+`
+      - text: Done.
+`)...)
+	var seen sync.Map
+	tracker := sdk.NewServer(&sdk.Implementation{Name: "tracker", Version: "1"}, nil)
+	sdk.AddTool(tracker, &sdk.Tool{Name: "lookup", Description: "Looks a ticket up."}, func(_ context.Context, _ *sdk.CallToolRequest, in struct {
+		Ticket string `json:"ticket"`
+	}) (*sdk.CallToolResult, any, error) {
+		seen.Store(in.Ticket, true)
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "ticket " + in.Ticket + " says " + token}}}, nil, nil
+	})
+	choose := func(*http.Request) *sdk.Server { return tracker }
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", sdk.NewStreamableHTTPHandler(choose, nil))
+	mux.Handle("/sse", sdk.NewSSEHandler(choose, nil))
+	host := st.service("ca.pem", func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Authorization"); got != "Bearer "+token {
+			t.Errorf("the server was shown %q", got)
+		}
+		mux.ServeHTTP(w, r)
+	})
+	st.call(http.MethodPut, "/v1/secrets/MCP_TRACKER_TOKEN", map[string]any{
+		"value": token, "delivery": "broker", "hosts": []string{strings.TrimPrefix(host.URL, "https://")},
+	}, nil)
+	st.push("main", map[string]string{".svc/policy.yml": "version: 1\nmerge: {mode: auto}\nmcp_servers:\n" +
+		"  streamed: {url: " + host.URL + "/mcp, transport: http, token_ref: MCP_TRACKER_TOKEN}\n" +
+		"  evented: {url: " + host.URL + "/sse, transport: sse, token_ref: MCP_TRACKER_TOKEN}\n" +
+		"  absent: {url: 'https://mcp.invalid/', transport: http, token_ref: MCP_ABSENT_TOKEN}\n"})
+	st.call(http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted"}, nil)
+	st.join("box")
+	id := st.file("default", "Look up the ticket")
+	st.merges(id)
+	if got := st.outcomes(id); got != "succeeded" {
+		t.Errorf("the tries: %s", got)
+	}
+	for _, ticket := range []string{"T-1", "T-2"} {
+		if _, ok := seen.Load(ticket); !ok {
+			t.Errorf("nobody looked %s up", ticket)
+		}
+	}
+	var told bool
+	for _, e := range st.events(st.tries(id)[0]) {
+		told = told || strings.Contains(string(e.Data), "ticket T-2 says ")
+	}
+	if !told {
+		t.Error("the agent was not told what the server answered")
+	}
+	st.reads(id, map[string]string{"the token": token})
+	st.verify()
+	st.hides(map[string]string{"the token": token})
 }

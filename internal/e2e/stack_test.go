@@ -111,10 +111,21 @@ func (st *stack) path(name string) string { return filepath.Join(st.dir, name) }
 func (st *stack) addRepo() {
 	st.t.Helper()
 	dir := st.path("source")
-	for name, text := range map[string]string{
-		"README.md":       "# Widgets\n",
-		".svc/policy.yml": "version: 1\nmerge: {mode: auto}\n",
-	} {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		st.t.Fatal(err)
+	}
+	st.git(dir, "init", "--quiet", "--initial-branch=main")
+	st.commit(map[string]string{"README.md": "# Widgets\n", ".svc/policy.yml": "version: 1\nmerge: {mode: auto}\n"})
+	if err := st.c.AddRepo(st.ctx, dir, owner, repoName); err != nil {
+		st.t.Fatal(err)
+	}
+}
+
+// commit writes files in Ada's clone and commits them.
+func (st *stack) commit(files map[string]string) {
+	st.t.Helper()
+	dir := st.path("source")
+	for name, text := range files {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			st.t.Fatal(err)
 		}
@@ -122,12 +133,23 @@ func (st *stack) addRepo() {
 			st.t.Fatal(err)
 		}
 	}
-	st.git(dir, "init", "--quiet", "--initial-branch=main")
 	st.git(dir, "add", "--all")
-	st.git(dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=Begin")
-	if err := st.c.AddRepo(st.ctx, dir, owner, repoName); err != nil {
-		st.t.Fatal(err)
+	st.git(dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=Change")
+}
+
+// push lets Ada change files on a branch, on top of what is there.
+func (st *stack) push(branch string, files map[string]string) {
+	st.t.Helper()
+	dir, remote := st.path("source"), st.c.URL+"/git/"+owner+"/"+repoName+".git"
+	authorized := func(args ...string) {
+		if _, err := client.Git(st.ctx, dir, st.c.URL, st.c.Token, args...); err != nil {
+			st.t.Fatal(err)
+		}
 	}
+	authorized("fetch", "--quiet", remote, branch)
+	st.git(dir, "checkout", "--quiet", "--detach", "FETCH_HEAD")
+	st.commit(files)
+	authorized("push", "--quiet", remote, "HEAD:refs/heads/"+branch)
 }
 
 func (st *stack) git(dir string, args ...string) string {

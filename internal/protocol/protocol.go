@@ -375,6 +375,7 @@ type Start struct {
 	Command     []string          `json:"command,omitempty"` // agent "command": argv, run in the checkout
 	Env         map[string]string `json:"env,omitempty"`
 	Prompt      string            `json:"prompt"`
+	MCPServers  []MCPServer       `json:"mcp_servers,omitempty"`
 	TimeoutMS   int64             `json:"timeout_ms"`
 	Isolation   string            `json:"isolation,omitempty"` // the least that policy demands: bubblewrap, landlock or none
 	GatewayURL  string            `json:"gateway_url"`         // the control plane's model gateway, without /v1
@@ -387,6 +388,14 @@ type Start struct {
 // SavedRef is where a box puts the work of an attempt that was taken from it:
 // the attempt's branch may be another box's by then.
 func SavedRef(run string, attempt int) string { return fmt.Sprintf("refs/wip/%s/%d", run, attempt) }
+
+// MCPServer is a server of the Model Context Protocol that the agent may use
+// through the box's broker.
+type MCPServer struct {
+	Name      string `json:"name"`
+	Transport string `json:"transport"` // http or sse
+	Path      string `json:"path"`      // at the broker: /host/path?query
+}
 
 // Accept tells that the box has persisted a Start.
 type Accept struct {

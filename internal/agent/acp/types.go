@@ -81,7 +81,11 @@ type InitializeRequest struct {
 // AgentCapabilities is the part of an agent's capabilities that a client here
 // acts on. A nil Resume means the agent cannot resume without a replay.
 type AgentCapabilities struct {
-	LoadSession         bool `json:"loadSession"`
+	LoadSession bool `json:"loadSession"`
+	MCP         struct {
+		HTTP bool `json:"http"`
+		SSE  bool `json:"sse"`
+	} `json:"mcpCapabilities"` // transports besides stdio
 	SessionCapabilities struct {
 		Resume *struct{} `json:"resume,omitempty"`
 	} `json:"sessionCapabilities"`
@@ -95,16 +99,22 @@ type InitializeResult struct {
 	AuthMethods       []json.RawMessage `json:"authMethods"`
 }
 
-// MCPServer is a stdio MCP server that the agent is to start for a session.
+// Transports of an MCPServer.
+const (
+	TransportHTTP = "http" // streamable HTTP
+	TransportSSE  = "sse"
+)
+
+// MCPServer is an MCP server that the agent is to connect to for a session.
 type MCPServer struct {
-	Name    string   `json:"name"`
-	Command string   `json:"command"`
-	Args    []string `json:"args"`
-	Env     []EnvVar `json:"env"`
+	Type    string       `json:"type"`
+	Name    string       `json:"name"`
+	URL     string       `json:"url"`
+	Headers []HTTPHeader `json:"headers"` // required, may be empty
 }
 
-// EnvVar is one environment variable.
-type EnvVar struct {
+// HTTPHeader is a header of each request to a server.
+type HTTPHeader struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }

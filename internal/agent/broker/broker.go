@@ -16,6 +16,7 @@
 package broker
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -191,8 +192,12 @@ func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.env(w, r)
 		return
 	}
-	host, path, _ := strings.Cut(rest, "/")
-	b.pass(w, r, s, strings.TrimSuffix(strings.ToLower(host), ":443"), "/"+path, "/"+token+"/"+host)
+	host, path, deep := strings.Cut(rest, "/")
+	base := "./" + host
+	if deep {
+		base = "." + strings.Repeat("/..", strings.Count(path, "/"))
+	}
+	b.pass(w, r, s, strings.TrimSuffix(strings.ToLower(host), ":443"), "/"+path, base)
 }
 
 // env writes the secrets that the agent may read.
@@ -256,7 +261,9 @@ func clean(h http.Header) http.Header {
 	return h
 }
 
-// pass sends a request on to its host. base is the path here that leads there.
+// pass sends a request on to its host. base is where
+// that host begins, as seen from the request: a whole path has the run's token,
+// which is taken out of all answers.
 func (b *Broker) pass(w http.ResponseWriter, r *http.Request, s *session, host, path, base string) {
 	if r.Method == http.MethodTrace || r.Method == http.MethodConnect {
 		http.Error(w, "This method is not passed on.", http.StatusMethodNotAllowed)
@@ -315,7 +322,11 @@ func (b *Broker) pass(w http.ResponseWriter, r *http.Request, s *session, host, 
 		}
 	}
 	w.WriteHeader(resp.StatusCode)
-	copyOut(w, resp.Body, s.Scrubber)
+	body := io.Reader(resp.Body)
+	if r.Method == http.MethodGet && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		body = &endpoint{lines: bufio.NewReader(resp.Body), at: to, base: base}
+	}
+	copyOut(w, body, s.Scrubber)
 }
 
 // unsearchable says why a secret in an answer could go unseen, or "".
@@ -339,16 +350,26 @@ func redirect(resp *http.Response, from *url.URL, base string) bool {
 	if text == "" {
 		return true
 	}
-	to, err := from.Parse(text)
-	if err != nil || to.Scheme != "https" || strings.TrimSuffix(strings.ToLower(to.Host), ":443") != from.Host {
+	there := within(text, from, base)
+	if there == "" {
 		return false
+	}
+	resp.Header.Set("Location", there)
+	return true
+}
+
+// within makes a reference from an address of a host lead back here, where base
+// leads to that host. It is empty for one that leads to another.
+func within(reference string, from *url.URL, base string) string {
+	to, err := from.Parse(reference)
+	if err != nil || to.Scheme != "https" || strings.TrimSuffix(strings.ToLower(to.Host), ":443") != from.Host {
+		return ""
 	}
 	there := base + to.EscapedPath()
 	if to.RawQuery != "" {
 		there += "?" + to.RawQuery
 	}
-	resp.Header.Set("Location", there)
-	return true
+	return there
 }
 
 // copyOut passes an answer on, without secrets, as it comes.

@@ -206,8 +206,9 @@ func TestCredentialIsAddedAndNeverComesBack(t *testing.T) {
 		}
 	}
 	resp, _ = get(t, "GET", f.address+"/"+host+"/back")
-	if at := resp.Header.Get("Location"); resp.StatusCode != 307 || at != "/"+token+"/"+host+"/echo?again=1" {
-		t.Error(resp.StatusCode, at)
+	// It does not name the token of the run, which no answer may hold.
+	if at, err := resp.Location(); err != nil || resp.StatusCode != 307 || at.Path != "/"+token+"/"+host+"/echo" || at.RawQuery != "again=1" || strings.Contains(resp.Header.Get("Location"), token) {
+		t.Error(resp.StatusCode, resp.Header, err)
 	}
 	if resp, _ := get(t, "TRACE", f.address+"/"+host+"/echo"); resp.StatusCode != 405 {
 		t.Error("TRACE:", resp.StatusCode)

@@ -1,6 +1,7 @@
 // Package builtin is Yardmaster's own coding agent, an ordinary ACP agent on
 // standard input and output. It is what a box can always offer: four tools, a
-// loop around a model, no state on disk. It asks for no permission and limits
+// loop around a model, no state on disk; more tools come from the MCP servers
+// that it is given. It asks for no permission and limits
 // its shell in no way, because a box runs it in a sandbox.
 package builtin
 
@@ -122,6 +123,7 @@ type session struct {
 	id      string
 	cwd     string
 	root    *os.Root
+	tools   []tool // its own, and those of its servers
 	history []message
 	calls   int // tool calls so far, to number them
 }
@@ -131,24 +133,26 @@ func (a *agent) Initialize(context.Context, acp.InitializeRequest) (acp.Initiali
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version = info.Main.Version
 	}
-	return acp.InitializeResult{
+	out := acp.InitializeResult{
 		ProtocolVersion: acp.ProtocolVersion,
 		AgentInfo:       &acp.Implementation{Name: "yardmaster", Title: "Yardmaster agent", Version: version},
-	}, nil
+	}
+	out.AgentCapabilities.MCP.HTTP, out.AgentCapabilities.MCP.SSE = true, true
+	return out, nil
 }
 
-func (a *agent) NewSession(_ context.Context, req acp.SessionRequest) (acp.Session, error) {
+func (a *agent) NewSession(ctx context.Context, req acp.SessionRequest) (acp.Session, error) {
 	if !filepath.IsAbs(req.Cwd) {
 		return acp.Session{}, acp.Errorf(acp.CodeInvalidParams, "cwd must be an absolute path")
-	}
-	if len(req.MCPServers) > 0 {
-		return acp.Session{}, acp.Errorf(acp.CodeInvalidParams, "this agent does not use MCP servers")
 	}
 	root, err := os.OpenRoot(req.Cwd)
 	if err != nil {
 		return acp.Session{}, acp.Errorf(acp.CodeInvalidParams, "open the working directory: %s", err)
 	}
-	s := &session{agent: a, id: rand.Text(), cwd: filepath.Clean(req.Cwd), root: root}
+	s := &session{agent: a, id: rand.Text(), cwd: filepath.Clean(req.Cwd), root: root, tools: slices.Clone(tools)}
+	for _, what := range s.attach(ctx, req.MCPServers) {
+		s.say("The MCP server " + what + "\n")
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sessions[s.id] = s
@@ -183,9 +187,9 @@ func (s *session) turn(ctx context.Context) (string, error) {
 	system := systemPrompt(s.cwd, s.cfg.report)
 	for range s.cfg.maxRequests {
 		trim(s.history, s.cfg.contextTokens)
-		r, err := s.model.complete(ctx, system, s.history, s.say)
+		r, err := s.model.complete(ctx, system, s.tools, s.history, s.say)
 		if overflows(err) && trimTo(s.history, 0) {
-			r, err = s.model.complete(ctx, system, s.history, s.say)
+			r, err = s.model.complete(ctx, system, s.tools, s.history, s.say)
 		}
 		if r.text != "" || len(r.calls) > 0 {
 			s.history = append(s.history, message{role: assistant, text: r.text, calls: r.calls})
@@ -224,12 +228,12 @@ func (s *session) run(ctx context.Context, c call) result {
 		"toolCallId": fmt.Sprintf("call_%d", s.calls), "title": c.name, "kind": "other",
 		"status": acp.ToolInProgress, "rawInput": c.object(),
 	}
-	i := slices.IndexFunc(tools, func(t tool) bool { return t.name == c.name })
+	i := slices.IndexFunc(s.tools, func(t tool) bool { return t.name == c.name })
 	var act action
 	err := fmt.Errorf("there is no tool %q", c.name)
 	if i >= 0 {
-		toolCall["kind"] = tools[i].kind
-		act, err = tools[i].parse(s, c.args)
+		toolCall["kind"] = s.tools[i].kind
+		act, err = s.tools[i].parse(s, c.args)
 	}
 	if err == nil {
 		toolCall["title"] = act.title
@@ -242,7 +246,7 @@ func (s *session) run(ctx context.Context, c call) result {
 	_ = s.peer.Update(s.id, start)
 
 	var out output
-	if err == nil && s.cfg.ask && tools[i].risky {
+	if err == nil && s.cfg.ask && s.tools[i].risky {
 		err = s.permitted(ctx, toolCall)
 	}
 	if err == nil {

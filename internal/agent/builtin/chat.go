@@ -18,7 +18,7 @@ var chatWire = wire{
 
 type object = map[string]any
 
-func chatRequest(model, system string, history []message) any {
+func chatRequest(model, system string, tools []tool, history []message) any {
 	messages := []object{{"role": "system", "content": system}}
 	for _, m := range history {
 		for _, r := range m.results {

@@ -39,7 +39,7 @@ type reply struct {
 type wire struct {
 	path    string
 	headers func(token string) map[string]string
-	request func(model, system string, history []message) any
+	request func(model, system string, tools []tool, history []message) any
 	decoder func(say func(string)) decoder
 }
 
@@ -94,8 +94,8 @@ func (e *modelError) Error() string { return e.text }
 // complete asks for the next message of the conversation and passes prose to
 // say as it comes. With an error, reply holds the prose that was passed on. An
 // error is an *acp.Error that says what happened, or that of ctx.
-func (c *client) complete(ctx context.Context, system string, history []message, say func(string)) (reply, error) {
-	body, err := encode(c.cfg.wire.request(c.cfg.model, system, history))
+func (c *client) complete(ctx context.Context, system string, tools []tool, history []message, say func(string)) (reply, error) {
+	body, err := encode(c.cfg.wire.request(c.cfg.model, system, tools, history))
 	if err != nil {
 		return reply{}, fmt.Errorf("encode the model request: %w", err)
 	}

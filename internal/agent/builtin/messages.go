@@ -17,7 +17,7 @@ var messagesWire = wire{
 	decoder: func(say func(string)) decoder { return &messagesDecoder{say: say} },
 }
 
-func messagesRequest(model, system string, history []message) any {
+func messagesRequest(model, system string, tools []tool, history []message) any {
 	var messages []object
 	for _, m := range history {
 		var content []object

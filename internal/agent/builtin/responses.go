@@ -15,7 +15,7 @@ var responsesWire = wire{
 	decoder: func(say func(string)) decoder { return &responsesDecoder{say: say} },
 }
 
-func responsesRequest(model, system string, history []message) any {
+func responsesRequest(model, system string, tools []tool, history []message) any {
 	var input []object
 	for _, m := range history {
 		for _, r := range m.results {

@@ -184,7 +184,7 @@ func TestRetries(t *testing.T) {
 			c := newClient(config{url: srv.URL, model: "m", wire: chatWire}, http.DefaultTransport)
 			var waits []time.Duration
 			c.wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
-			_, err := c.complete(t.Context(), "", nil, func(string) {})
+			_, err := c.complete(t.Context(), "", tools, nil, func(string) {})
 			var e *acp.Error
 			if !errors.As(err, &e) || !strings.Contains(e.Message, tc.message) {
 				t.Errorf("%v, want %s", err, tc.message)

@@ -110,7 +110,7 @@ func (s *session) start(ctx context.Context) error {
 	if err != nil {
 		return startError(ctx, err)
 	}
-	opened, err := s.client.NewSession(ctx, s.launch.Dir, nil)
+	opened, err := s.client.NewSession(ctx, s.launch.Dir, taken(info.AgentCapabilities, s.launch.Servers))
 	if err != nil {
 		return startError(ctx, err)
 	}
@@ -128,6 +128,14 @@ func (s *session) start(ctx context.Context) error {
 		s.hooks.Started(s.id, version)
 	}
 	return nil
+}
+
+// taken are the servers whose transport the agent says that it speaks; an agent
+// may refuse a session for the sake of another.
+func taken(can acp.AgentCapabilities, servers []acp.MCPServer) []acp.MCPServer {
+	return slices.DeleteFunc(slices.Clone(servers), func(m acp.MCPServer) bool {
+		return m.Type == acp.TransportHTTP && !can.MCP.HTTP || m.Type == acp.TransportSSE && !can.MCP.SSE
+	})
 }
 
 func startError(ctx context.Context, err error) error {

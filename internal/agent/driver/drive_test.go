@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"yardmaster/internal/agent/acp"
 )
 
 // fakeAgent is the far end of Drive's pipes: a script that reads what the
@@ -271,5 +273,22 @@ func TestFailureKinds(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestAgentGetsTheServersThatItSpeaksTo(t *testing.T) {
+	launch := Launch{Dir: "/task", Servers: []acp.MCPServer{{Type: acp.TransportHTTP, Name: "a"}, {Type: acp.TransportSSE, Name: "b"}}}
+	for can, want := range map[string]string{`{}`: "", `{"http":true}`: "a", `{"http":true,"sse":true}`: "a b"} {
+		var told acp.AgentCapabilities
+		if err := json.Unmarshal([]byte(`{"mcpCapabilities":`+can+`}`), &told); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range taken(told, launch.Servers) {
+			got = append(got, m.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("an agent that says %s gets %q", can, got)
+		}
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"yardmaster/internal/agent/acp"
 )
 
 // Builtin is the name of the agent inside our own binary.
@@ -34,7 +36,11 @@ type Job struct {
 	Home       string
 	HostHome   string // the same home on the host; configuration files are written here
 	Self       string // our own binary
+	Servers    []Server
 }
+
+// Server is an MCP server that the agent may use. Its transport is http or sse.
+type Server struct{ Name, Transport, URL string }
 
 // Launch says how to start an agent and how to drive it then.
 type Launch struct {
@@ -48,6 +54,7 @@ type Launch struct {
 	Mode     string            // ACP mode to choose if the agent offers it
 	Failed   []string          // Profile.Failed
 	Model    string            // model to choose if the agent offers it
+	Servers  []acp.MCPServer   // to give to the session, as far as the agent takes their transports
 }
 
 // Profile is what is particular to one agent.
@@ -277,11 +284,15 @@ func Prepare(job Job, found Found) (Launch, error) {
 	for _, a := range p.Args {
 		argv = append(argv, strings.ReplaceAll(a, "{model}", job.Model))
 	}
+	servers := make([]acp.MCPServer, len(job.Servers))
+	for i, m := range job.Servers {
+		servers[i] = acp.MCPServer{Type: m.Transport, Name: m.Name, URL: m.URL, Headers: []acp.HTTPHeader{}}
+	}
 	env := maps.Clone(p.env(job))
 	env["HOME"] = job.Home
 	return Launch{
 		Agent: job.Agent, Version: found.Version, Argv: argv, Env: env, Path: found.PathDirs, ReadOnly: found.ReadOnly,
-		Dir: job.Task, Mode: p.Mode, Failed: p.Failed, Model: job.Model,
+		Dir: job.Task, Mode: p.Mode, Failed: p.Failed, Servers: servers, Model: job.Model,
 	}, nil
 }
 

@@ -258,6 +258,11 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 			return nil, fmt.Errorf("notes for task %s: %w", t.ID, err)
 		}
 	}
+	if s.Servers != nil {
+		if st.MCPServers, err = s.Servers(tx, t); err != nil {
+			return nil, fmt.Errorf("MCP servers for task %s: %w", t.ID, err)
+		}
+	}
 	st.Prompt = brief(t, repo, st.Saved != "", notes)
 	return st, nil
 }

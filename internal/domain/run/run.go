@@ -118,6 +118,8 @@ type Service struct {
 	// BriefNotes, optional, are further paragraphs of a brief: the repository's
 	// prompt variables, the box's briefing.
 	BriefNotes func(tx *db.Tx, t *task.Row, boxID string) ([]string, error)
+	// Servers, optional, are the MCP servers that a run of the task may use.
+	Servers func(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error)
 	// AskFiled and BlockerDeclared, optional, are told what the agent of a live
 	// run declares, in the transaction that stores the event and with the task
 	// locked. Each declaration comes once. A fault that they answer, before they
