@@ -63,13 +63,18 @@ func (o *Op) Changes() bool {
 func (o *Op) Call(ctx context.Context, args map[string]jsontext.Value, conversation string) (a Answer, replayed bool) {
 	x, actor := exchangeOf(ctx), policy.From(ctx)
 	req, body, err := o.request(ctx, x.req, args)
+	written := func(p *page) Answer {
+		for _, name := range []string{"Retry-After", "Cache-Control"} {
+			if v := p.header.Get(name); v != "" {
+				x.h.Set(name, v)
+			}
+		}
+		return Answer{p.status, p.header.Get("Content-Type"), p.body.Bytes()}
+	}
 	refuse := func(err error) Answer {
 		p := &page{header: http.Header{}}
 		x.fail(p, req, o, ended(req, err))
-		if after := p.header.Get("Retry-After"); after != "" {
-			x.h.Set("Retry-After", after)
-		}
-		return Answer{p.status, p.header.Get("Content-Type"), p.body.Bytes()}
+		return written(p)
 	}
 	if err := x.charge(x.h, actor, o.Changes(), conversation); err != nil {
 		return refuse(err), false
@@ -88,7 +93,7 @@ func (o *Op) Call(ctx context.Context, args map[string]jsontext.Value, conversat
 		}); err != nil {
 			return refuse(err)
 		}
-		return Answer{p.status, p.header.Get("Content-Type"), p.body.Bytes()}
+		return written(p)
 	}
 	use, sent, err := x.use(x.req, o, actor)
 	switch {
