@@ -22,6 +22,7 @@ type record struct {
 	mu   sync.Mutex // transcripts are played side by side
 	file io.Writer
 	rows map[string][]int // how many audit rows each success of a row that changes something wrote
+	tool map[string]bool  // the rows that were called as tools and succeeded
 }
 
 type tally struct{ Rows, Objects int }
@@ -29,11 +30,11 @@ type tally struct{ Rows, Objects int }
 var auditOf = db.Q[tally](`SELECT count(*) AS rows, count(DISTINCT object) AS objects FROM audit WHERE request_id = $1`)
 
 // note takes down an exchange.
-func (r *record) note(y *yard, o op.Op, body string, a answer) {
+func (r *record) note(y *talk, o op.Op, body string, a answer) {
 	y.t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.file != nil && strings.HasPrefix(o.Path, "/v1/") {
+	if r.file != nil && !y.tools && strings.HasPrefix(o.Path, "/v1/") {
 		b, err := json.Marshal(struct {
 			Op, Method, URL string
 			Sent            http.Header
@@ -68,6 +69,13 @@ func (r *record) note(y *yard, o op.Op, body string, a answer) {
 	r.rows[o.ID] = append(r.rows[o.ID], n.Rows)
 }
 
+// called takes down a call of a tool.
+func (r *record) called(o op.Op, a answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tool[o.ID] = r.tool[o.ID] || a.StatusCode < 300
+}
+
 // unaudited are the rows that are no GET and change nothing that is audited,
 // and why.
 var unaudited = map[string]string{
@@ -80,10 +88,23 @@ var unaudited = map[string]string{
 	"task.reassign":           "its transcript has no task in flight to move; a move of any task writes one",
 }
 
+// ofSessions are the tools that no token can have succeed, and why.
+var ofSessions = map[string]string{
+	"account.active_account_switch": "turns a session to another account; a token is of one for life",
+	"operator_token.issue":          "wants a fresh sign-in, which a token has none of",
+}
+
 // judge holds what every row wrote against the rule that a change writes one
 // audit row of its object. A call that changes nothing, as the second
 // revocation of a token, writes none; but every row has a call that does.
+//
+// Every row that can be a tool must have succeeded as one.
 func (r *record) judge(t *testing.T) {
+	for _, o := range Ops() {
+		if o.IsTool() && r.tool[o.ID] == (ofSessions[o.ID] != "") {
+			t.Errorf("%s succeeds as a tool: %v", o.ID, r.tool[o.ID])
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(r.rows)) {
 		switch wrote := slices.Max(r.rows[id]); {
 		case wrote == 0 && unaudited[id] == "":

@@ -54,9 +54,11 @@ import (
 //	$ fresh               as the first step: the server has not been set up
 //
 // Every exchange is held against the OpenAPI document as well, and every change
-// against the audit record.
+// against the audit record. Each transcript is played over REST with both
+// databases, and once more with its capabilities called as tools over MCP,
+// which must come to the same.
 func TestTranscripts(t *testing.T) {
-	kept := record{rows: map[string][]int{}}
+	kept := record{rows: map[string][]int{}, tool: map[string]bool{}}
 	if *exchanges != "" {
 		f, err := os.Create(*exchanges)
 		if err != nil {
@@ -75,9 +77,16 @@ func TestTranscripts(t *testing.T) {
 		t.Run(tr.name, func(t *testing.T) {
 			played++
 			t.Parallel()
-			for _, e := range []db.Engine{db.SQLite, db.Postgres} {
-				t.Run(e.String(), func(t *testing.T) {
+			for _, way := range []struct {
+				name   string
+				engine db.Engine
+				tools  bool
+			}{{"sqlite", db.SQLite, false}, {"postgres", db.Postgres, false}, {"mcp", db.SQLite, true}} {
+				e := way.engine
+				t.Run(way.name, func(t *testing.T) {
 					t.Parallel()
+					tr := tr
+					tr.tools = way.tools
 					switch tr.steps[0].verb {
 					case "fresh":
 						tr.play(t, boot(t, e), nil, &kept)
@@ -98,6 +107,7 @@ func TestTranscripts(t *testing.T) {
 type transcript struct {
 	name  string
 	steps []step
+	tools bool // play it over MCP
 }
 
 type step struct {
@@ -211,7 +221,7 @@ func router() func(method, path string) (op.Op, bool) {
 }
 
 func (tr transcript) play(t *testing.T, y *yard, p *provider, kept *record) {
-	talk := talk{yard: *y, record: kept, find: router(), judge: newJudge(t), known: values{"url": y.URL(), "setup": y.setup, "owner": y.owner}}
+	talk := talk{yard: *y, tools: tr.tools, record: kept, find: router(), judge: newJudge(t), known: values{"url": y.URL(), "setup": y.setup, "owner": y.owner}}
 	if p != nil {
 		talk.known["provider"] = p.URL
 	}
@@ -247,6 +257,7 @@ func (tr transcript) play(t *testing.T, y *yard, p *provider, kept *record) {
 // talk is a transcript being played.
 type talk struct {
 	yard
+	tools bool
 	*record
 	find  func(method, path string) (op.Op, bool)
 	judge *judge
@@ -283,16 +294,25 @@ func (k *talk) step(t *testing.T, s step) {
 		header = append(header, h[0], k.known.fill(t, h[1]))
 	}
 	body := k.known.fill(t, s.request.body)
-	try := func() (answer, error) {
-		var a answer
-		if s.endless {
+	path, _, _ := strings.Cut(target, "?")
+	o, isRow := k.find(method, path)
+	frame, asTool := "", false
+	if k.tools && isRow && o.IsTool() && !s.endless {
+		frame, asTool = s.overMCP(o, target, body, header)
+	}
+	try := func() (a answer, err error) {
+		switch {
+		case s.endless:
 			a = k.hear(target, bearer, header, func(a answer) bool { return s.like(a, maps.Clone(k.known)) == nil })
-		} else {
+		case asTool:
+			if a, err = k.call(o, frame, bearer, s.answer.first, header); err != nil {
+				return a, err
+			}
+		default:
 			a = k.send(method, target, bearer, body, header...)
 		}
 		found := maps.Clone(k.known)
-		err := s.like(a, found)
-		if err == nil {
+		if err = s.like(a, found); err == nil {
 			k.known = found
 		}
 		return a, err
@@ -305,15 +325,21 @@ func (k *talk) step(t *testing.T, s step) {
 		})
 	}
 	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", method, target, err, a.body)
+		t.Fatalf("%s %s: %v\n%s%s", method, target, err, frame, a.body)
 	}
-	path, _, _ := strings.Cut(target, "?")
-	if o, ok := k.find(method, path); ok {
-		if err := k.judge.exchange(o, []byte(body), a); err != nil {
+	if !isRow {
+		return
+	}
+	if err := k.judge.exchange(o, []byte(body), a); err != nil {
+		t.Errorf("%s: %v", o.ID, err)
+	}
+	if asTool {
+		k.called(o, a)
+		if err := theToolJudge.call(o, frame, a); err != nil {
 			t.Errorf("%s: %v", o.ID, err)
 		}
-		k.note(&k.yard, o, body, a)
 	}
+	k.note(k, o, body, a)
 }
 
 // like tells what in an answer is not as the step says.
