@@ -26,6 +26,7 @@ import (
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/event"
 	"yardmaster/internal/limit"
+	"yardmaster/internal/llm"
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/seal"
@@ -42,21 +43,22 @@ type Options struct {
 
 // App is a running control plane.
 type App struct {
-	cfg   *config.Config
-	opts  Options
-	log   *slog.Logger
-	lock  *os.File
-	db    *db.DB
-	bus   *bus.Bus
-	hub   *event.Hub
-	ring  *seal.Keyring
-	mail  *mail.Outbox
-	host  *builtin.Host
-	model *scripted.Server
-	cache *limit.Shared // nil: requests are counted in this process alone
-	base  string        // address others reach us at
-	setup string
-	parts parts
+	cfg    *config.Config
+	opts   Options
+	log    *slog.Logger
+	lock   *os.File
+	db     *db.DB
+	bus    *bus.Bus
+	hub    *event.Hub
+	ring   *seal.Keyring
+	mail   *mail.Outbox
+	host   *builtin.Host
+	model  *scripted.Server
+	prices *llm.Prices
+	cache  *limit.Shared // nil: requests are counted in this process alone
+	base   string        // address others reach us at
+	setup  string
+	parts  parts
 }
 
 // Run is the control plane from start to stop: it returns nil once ctx has
@@ -98,6 +100,9 @@ func (a *App) open(ctx context.Context) (err error) {
 		return err
 	}
 	if a.model, err = scriptedModel(a.cfg.Scenario); err != nil {
+		return err
+	}
+	if a.prices, err = priceTable(a.cfg.Prices); err != nil {
 		return err
 	}
 	if a.cache, err = shareLimits(a.cfg, a.log); err != nil {
@@ -250,6 +255,22 @@ var builtinScenario = []byte(`scenarios:
     steps:
       - text: This is the scripted model without a scenario. Start the server with --scenario FILE, or add a real model key.
 `)
+
+// priceTable is the built-in one, behind the rows of a file if there is one.
+func priceTable(path string) (*llm.Prices, error) {
+	if path == "" {
+		return llm.DefaultPrices(), nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	own, err := llm.ParsePrices(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return own.Before(llm.DefaultPrices()), nil
+}
 
 func scriptedModel(path string) (*scripted.Server, error) {
 	text := builtinScenario

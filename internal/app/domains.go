@@ -260,12 +260,12 @@ func (a *App) wire() parts {
 	p.prompt = a.newPrompts()
 	p.run.BriefNotes, p.run.Servers = briefNotes(p.prompt, p.blocker, p.vault), taskServers(p.vault)
 	p.budget = a.budgets(p.task, p.run)
-	p.account.Capped = p.budget.OperatorCap
+	p.account.Capped, p.repo.PolicyChanged = p.budget.OperatorCap, policyChanged(p.budget)
 	p.session = a.sessions(p)
 	p.overview = &overview.Service{DB: a.db}
 	p.stream = &stream.Service{DB: a.db, Hub: a.hub, Topics: topics(p)}
 	p.audit = &audit.Service{DB: a.db}
-	p.gateway = llm.NewGateway(llm.Config{Authorizer: p.session, Reserver: p.session, Recorder: p.session, Logger: a.log, Now: time.Now, Scripted: a.model})
+	p.gateway = llm.NewGateway(llm.Config{Authorizer: p.session, Reserver: p.session, Recorder: p.session, Logger: a.log, Now: time.Now, Scripted: a.model, Prices: a.prices})
 	p.session.Calls = llm.Caller{Gateway: p.gateway}
 	p.ask = a.wireAsks(p.task, p.run, p.session)
 	p.escalate = &escalation.Service{DB: a.db}

@@ -36,6 +36,7 @@ type Config struct {
 	MasterKey    string        `key:"master-key" doc:"64 hex digits that seal secrets; a file in the data folder when empty" secret:"true"`
 	SetupToken   string        `key:"setup-token" doc:"fixes the token of the first-boot address, for automation" secret:"true"`
 	Scenario     string        `key:"scenario" doc:"YAML file the scripted model answers from; a built-in one when empty"`
+	Prices       string        `key:"prices" doc:"YAML file in the form of the built-in price table; its rows come before that table's"`
 	QueueCap     int           `key:"queue-cap" default:"-1" doc:"most pending tasks of an account; -1 is no cap"`
 	Seats        int           `key:"seats" doc:"runs an account may have at once; max(2, processors) when 0"`
 	SMTPURL      string        `key:"smtp-url" doc:"smtp://, smtps:// or smtp+plain://USER:PASSWORD@HOST:PORT that sends mail; without it mails are files in the data folder" secret:"true"`

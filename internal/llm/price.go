@@ -101,6 +101,11 @@ func ParsePrices(text []byte) (*Prices, error) {
 	return p, nil
 }
 
+// Before is the table of p's rows and, for what they do not cover, other's.
+func (p *Prices) Before(other *Prices) *Prices {
+	return &Prices{AsOf: p.AsOf, families: slices.Concat(p.families, other.families)}
+}
+
 // snapshot is how providers name a dated release of a family.
 var snapshot = regexp.MustCompile(`^[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$`)
 

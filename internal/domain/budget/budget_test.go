@@ -362,3 +362,39 @@ func (w *world) settleNow(s *Service, c Call) {
 		w.t.Error(err)
 	}
 }
+
+// What a call cost is stored a moment after its answer: an agent that goes on at
+// once is not stopped for want of what that sets free.
+func TestCallWaitsForTheCostOfTheOneBefore(t *testing.T) {
+	onBoth(t, map[string]int64{Task: 100_000}, func(t *testing.T, w *world) {
+		s := w.node()
+		n, err := s.Reserve(t.Context(), "s1", 60_000, 60_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		type answer struct {
+			n   int64
+			err error
+		}
+		next := make(chan answer, 1)
+		go func() {
+			n, err := s.Reserve(t.Context(), "s1", 60_000, 60_000)
+			next <- answer{n, err}
+		}()
+		p := s.purse("s1")
+		for waits := false; !waits; {
+			select {
+			case a := <-next:
+				t.Fatalf("%d, %v before the cost is known", a.n, a.err)
+			case <-time.After(time.Millisecond):
+			}
+			p.mu.Lock()
+			waits = p.news != nil
+			p.mu.Unlock()
+		}
+		w.settle(s, "s1", n, 10_000)
+		if a := <-next; a.err != nil || a.n != 60_000 || len(w.halted) > 0 {
+			t.Errorf("%d, %v, halted %v", a.n, a.err, w.halted)
+		}
+	})
+}

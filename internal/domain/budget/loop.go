@@ -80,6 +80,36 @@ func (s *Service) free(tx *db.Tx, account, taskID string) error {
 	return s.Release(tx, account, taskID)
 }
 
+// freeRun lets a task go on that the limit of one run had stopped.
+func (s *Service) freeRun(tx *db.Tx, account, taskID string) error {
+	stopped, err := stopOfRun.All(tx, account, taskID)
+	for _, id := range stopped {
+		if err := s.free(tx, account, id); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// PolicyChanged frees what the policy file of a repository of tx.Account
+// stopped when its limits were lower than they are now.
+func (s *Service) PolicyChanged(tx *db.Tx, repoID string, now Defaults) error {
+	stops, err := selectStopsOfRepo.All(tx, tx.Account, repoID)
+	for _, b := range stops {
+		limit := now.Task
+		if b.Scope == Run {
+			limit = now.Run
+		}
+		if limit != nil && *limit <= b.Micros {
+			continue
+		}
+		if err := s.free(tx, tx.Account, b.TaskID); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // OperatorCap frees what the cap of an account's operator stopped when it was
 // lower than it is now.
 func (s *Service) OperatorCap(tx *db.Tx, account string, to *int64) error {

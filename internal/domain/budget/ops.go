@@ -27,6 +27,7 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "billing.usage", Method: "GET", Path: "/v1/billing/usage", Group: group, Rule: policy.Require(policy.ReadUsage),
 			Summary: "What models cost the account in a month, member by member"}, s.usage),
 		op.New(op.Row{ID: "task.budget_set", Method: "PUT", Path: "/v1/tasks/{id}/budget", Group: "Tasks", Rule: policy.Require(policy.WriteTasks),
+			Refuses: []op.Refusal{{Status: 409, Slug: "task_terminal"}},
 			Summary: "Give a task another budget; a task that its old one had stopped goes on"}, s.taskSet),
 		op.New(op.Row{ID: "plan.budget_set", Method: "PUT", Path: "/v1/plans/{planId}/budget", Group: "Plans", Rule: policy.Require(policy.WriteTasks),
 			Summary: "Cap what a plan's tasks may spend together; null takes the cap away"}, s.planSet),
@@ -208,11 +209,24 @@ type TaskCap struct {
 func (s *Service) taskSet(ctx context.Context, in taskIn) (TaskCap, error) {
 	to := money.Micros(in.USD)
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		before, err := s.SetTask(tx, in.ID, to)
+		before, repoID, err := s.SetTask(tx, in.ID, to)
 		if err != nil {
 			return err
 		}
-		if err := s.raised(tx, tx.Account, Task, in.ID, to); err != nil {
+		defaults, err := s.OfRepo(tx, repoID)
+		if err != nil {
+			return err
+		}
+		holds := to
+		if to == nil {
+			holds = defaults.Task
+		}
+		if err := s.raised(tx, tx.Account, Task, in.ID, holds); err != nil {
+			return err
+		}
+		// Who says what a task may cost means it to go on: its next run has a
+		// meter of its own.
+		if err := s.freeRun(tx, tx.Account, in.ID); err != nil {
 			return err
 		}
 		return event.Record(tx, event.Change{Kind: "task.budget_set", Object: in.ID, Data: map[string]any{"before_usd": money.USD(before), "usd": money.USD(to)}})

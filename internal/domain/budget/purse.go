@@ -27,8 +27,9 @@ type Service struct {
 	// Release puts a task back into the queue if it is held for want of money.
 	Release func(tx *db.Tx, account, taskID string) error
 	// SetTask gives a task of tx.Account another budget; nil is none. It
-	// answers the one before. Unknown and foreign tasks are the same 404.
-	SetTask func(tx *db.Tx, taskID string, micros *int64) (before *int64, err error)
+	// answers the one before, and the task's repository. Unknown and foreign
+	// tasks are the same 404.
+	SetTask func(tx *db.Tx, taskID string, micros *int64) (before *int64, repoID string, err error)
 
 	mu     sync.Mutex
 	purses map[string]*purse // by session
@@ -44,8 +45,14 @@ type purse struct {
 	used   time.Time
 	gone   bool // given back: make another
 
-	checked time.Time // when no limit was spent, for calls without a price
+	news    chan struct{} // closed when a call is over; nil unless somebody waits
+	checked time.Time     // when no limit was spent, for calls without a price
 }
+
+// settling is how long a call that there is no room for waits for the cost of
+// other calls of its session. An agent that makes one call after the other is
+// faster than the books.
+const settling = 10 * time.Second
 
 // recheck is how often the limits are looked at for calls without a price.
 const recheck = time.Second
@@ -69,6 +76,8 @@ func (s *Service) purse(session string) *purse {
 // kind PaymentRequired; it also stops the session's run. Each Reserve that
 // succeeds is followed by one Call in Settle or Abandon.
 func (s *Service) Reserve(ctx context.Context, session string, most, least int64) (int64, error) {
+	var late <-chan time.Time
+	final := false
 	for {
 		p := s.purse(session)
 		p.mu.Lock()
@@ -76,24 +85,43 @@ func (s *Service) Reserve(ctx context.Context, session string, most, least int64
 			p.mu.Unlock()
 			continue
 		}
-		n, err := s.take(ctx, p, session, most, least)
+		final = final || p.calls == 0
+		n, err := s.take(ctx, p, session, most, least, final)
 		if err == nil {
 			p.busy, p.calls, p.used = p.busy+n, p.calls+1, s.Clock()
 		}
+		if final || !fault.IsKind(err, fault.PaymentRequired) {
+			p.mu.Unlock()
+			return n, err
+		}
+		if p.news == nil {
+			p.news = make(chan struct{})
+		}
+		news := p.news
 		p.mu.Unlock()
-		return n, err
+		if late == nil {
+			late = time.After(settling)
+		}
+		select {
+		case <-news:
+		case <-late:
+			final = true
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
 	}
 }
 
-func (s *Service) take(ctx context.Context, p *purse, session string, most, least int64) (int64, error) {
+// take is Reserve within the purse. Unless it is final, a refusal stops nothing.
+func (s *Service) take(ctx context.Context, p *purse, session string, most, least int64, final bool) (int64, error) {
 	if most <= 0 {
-		return 0, s.unpriced(ctx, p, session)
+		return 0, s.unpriced(ctx, p, session, final)
 	}
 	free := p.amount - p.busy - p.lost
 	if free > 0 && free >= most {
 		return most, nil
 	}
-	added, err := s.fill(ctx, session, max(least-free, 0), max(most-free, 0))
+	added, err := s.fill(ctx, session, max(least-free, 0), max(most-free, 0), final)
 	p.amount += added
 	free += added
 	if err != nil && (!fault.IsKind(err, fault.PaymentRequired) || free < least || free <= 0) {
@@ -105,7 +133,7 @@ func (s *Service) take(ctx context.Context, p *purse, session string, most, leas
 // unpriced lets a call without a price be made where no limit is spent. Nothing
 // is set aside for it, and the limits are looked at once a second: it costs
 // nothing that could overshoot them.
-func (s *Service) unpriced(ctx context.Context, p *purse, session string) error {
+func (s *Service) unpriced(ctx context.Context, p *purse, session string, final bool) error {
 	now := s.Clock()
 	if now.Sub(p.checked) < recheck {
 		return nil
@@ -131,7 +159,7 @@ func (s *Service) unpriced(ctx context.Context, p *purse, session string) error 
 		return nil
 	})
 	if err == nil && spent {
-		_, err = s.fill(ctx, session, 0, 0) // refuses, and stops the run
+		_, err = s.fill(ctx, session, 0, 0, final) // refuses
 	}
 	if err == nil {
 		p.checked = now
@@ -139,8 +167,9 @@ func (s *Service) unpriced(ctx context.Context, p *purse, session string) error 
 	return err
 }
 
-// fill sets more aside for a session.
-func (s *Service) fill(ctx context.Context, session string, least, most int64) (added int64, err error) {
+// fill sets more aside for a session. If there is no room for it, and it is
+// final, it stops the session's run.
+func (s *Service) fill(ctx context.Context, session string, least, most int64, final bool) (added int64, err error) {
 	var refused error
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		added, refused = 0, nil
@@ -164,6 +193,9 @@ func (s *Service) fill(ctx context.Context, session string, least, most int64) (
 		amount, ok := grant(least, most, left, tight != nil)
 		if !ok {
 			refused = exhausted(tight.Scope)
+			if !final {
+				return nil
+			}
 			return s.stop(tx, sub, tight)
 		}
 		if amount == 0 {
@@ -320,6 +352,10 @@ func (s *Service) each(calls []Call, f func(*purse, Call)) {
 		p.mu.Lock()
 		p.busy, p.calls = p.busy-c.Reserved, p.calls-1
 		f(p, c)
+		if p.news != nil {
+			close(p.news)
+			p.news = nil
+		}
 		p.mu.Unlock()
 	}
 }

@@ -76,6 +76,13 @@ var (
 	dropStop = db.S(`DELETE FROM budget_stops WHERE task_id = $1`)
 	// selectRaised are the tasks that a limit stopped which is higher now.
 	selectRaised = db.Q[string](`SELECT task_id FROM budget_stops WHERE account_id = $1 AND scope = $2 AND ref = $3 AND micros < $4 ORDER BY task_id`)
+	// stopOfRun is the task's stop by the limit of one run, on which no money
+	// need be left.
+	stopOfRun = db.Q[string](`SELECT task_id FROM budget_stops WHERE account_id = $1 AND task_id = $2 AND scope = 'run'`)
+	// selectStopsOfRepo are what a repository's policy stopped: limits of runs,
+	// and of tasks that name none.
+	selectStopsOfRepo = db.Q[repoStop](`SELECT b.task_id, b.scope, b.micros FROM budget_stops b JOIN tasks t ON t.id = b.task_id
+		WHERE b.account_id = $1 AND t.repo_id = $2 AND (b.scope = 'run' OR b.scope = 'task' AND t.budget_micros IS NULL) ORDER BY b.task_id`)
 	// selectIdle are held tasks that nothing stops any more: their limit was
 	// raised before they were held, or its month is over.
 	selectIdle = db.Q[heldTask](`SELECT t.id, t.account_id FROM tasks t LEFT JOIN budget_stops b ON b.task_id = t.id
@@ -93,7 +100,11 @@ var (
 )
 
 type (
-	heldTask  struct{ ID, AccountID string }
+	heldTask struct{ ID, AccountID string }
+	repoStop struct {
+		TaskID, Scope string
+		Micros        int64
+	}
 	memberRow struct {
 		UserID, Login   string
 		Reserved, Spent *int64
@@ -138,6 +149,19 @@ func (r reservation) close(tx *db.Tx, spent int64) error {
 	}
 	_, err := forget.Exec(tx, r.SessionID, r.Node)
 	return err
+}
+
+// Stop is the limit that stopped a task.
+type Stop struct {
+	TaskID, Scope, Ref string
+	Operator           bool // it is the cap of the account's operator that is the lower one
+}
+
+// Stops are what stopped tasks of tx.Account.
+func Stops(tx *db.Tx, taskIDs []string) ([]Stop, error) {
+	return db.Select[Stop](tx, db.Build(`SELECT b.task_id, b.scope, b.ref, b.scope = 'account' AND a.spend_cap_micros IS NOT NULL
+			AND NOT EXISTS (SELECT 1 FROM budget_limits l WHERE l.account_id = b.account_id AND l.scope = 'account' AND l.micros <= a.spend_cap_micros) AS operator
+		FROM budget_stops b JOIN accounts a ON a.id = b.account_id WHERE b.account_id = `, tx.Account).In("b.task_id", taskIDs))
 }
 
 // limitOf is a limit that people set; nil without one.

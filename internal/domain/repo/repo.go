@@ -58,6 +58,8 @@ type Service struct {
 	// Pushed is told of each branch that moved, and where it is now
 	// (codehost.ZeroSHA: gone), in the transaction that records the push.
 	Pushed func(tx *db.Tx, r Ref, branch, newSHA string) error
+	// PolicyChanged, optional, is told of a policy that is in force from now on.
+	PolicyChanged func(tx *db.Tx, r Ref) error
 	// OpenHeads is the recorded head of each branch with an open pull request.
 	OpenHeads func(tx *db.Tx, repoID string) (map[string]string, error)
 	// Maintain packs a repository of the built-in host.
@@ -197,7 +199,13 @@ func (s *Service) OnPush(ctx context.Context, e builtin.PushEvent) error {
 		if _, err := activity.Exec(tx, r.ID, tx.Now, info.DefaultBranch, pol.sha, pol.yml, pol.problem); err != nil {
 			return err
 		}
+		changed := r.PolicySHA != pol.sha || r.DefaultBranch != info.DefaultBranch
 		r.DefaultBranch, r.PolicyYML, r.PolicyError = info.DefaultBranch, pol.yml, pol.problem
+		if changed && s.PolicyChanged != nil {
+			if err := s.PolicyChanged(tx, r.ref()); err != nil {
+				return err
+			}
+		}
 		for _, u := range e.Updates {
 			branch, isBranch := strings.CutPrefix(u.Ref, "refs/heads/")
 			if !isBranch {

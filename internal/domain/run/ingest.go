@@ -203,6 +203,9 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f protocol.Finished) er
 	}
 	if r.Halting != "" && outcome != Succeeded {
 		kind = r.Halting
+		if outcome == Failed {
+			outcome = Interrupted // the agent gave up over what the halt is for, before that came
+		}
 	}
 	if f.Session != "" {
 		r.AgentSession = &f.Session

@@ -247,8 +247,16 @@ func parkedFor(t *Row, wants []Want) []TaskHold {
 	return out
 }
 
+// Stop is the limit that stopped a task, and what raises it; no call of the
+// account's members does if Clear is nil.
+type Stop struct {
+	TaskID     string
+	ClearsWhen string
+	Clear      *TaskClear
+}
+
 // heldFor are the holds of a held task.
-func heldFor(t *Row, wants []Want) []TaskHold {
+func heldFor(t *Row, wants []Want, stops []Stop) []TaskHold {
 	reason := Blocked
 	if t.FailureKind != nil {
 		reason = *t.FailureKind
@@ -266,6 +274,9 @@ func heldFor(t *Row, wants []Want) []TaskHold {
 	}
 	when, clear := "what blocks it is answered, or it is redispatched", "task.redispatch"
 	if reason == BudgetExhausted {
+		if i := slices.IndexFunc(stops, func(s Stop) bool { return s.TaskID == t.ID }); i >= 0 {
+			return []TaskHold{{reason, t.UpdatedAt, true, stops[i].ClearsWhen, stops[i].Clear}}
+		}
 		when, clear = "the budget that stopped it is raised", "task.budget_set"
 	}
 	return []TaskHold{{reason, t.UpdatedAt, true, when, &TaskClear{clear, map[string]string{"id": t.ID}}}}

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
 )
 
 // move takes a locked task to another state: it checks the table of moves,
@@ -143,14 +144,18 @@ func (s *Service) Release(tx *db.Tx, t *Row) error {
 }
 
 // SetBudget gives a task of tx.Account another budget, nil for none of its own,
-// and answers the one before. The caller writes the audit row.
-func SetBudget(tx *db.Tx, taskID string, micros *int64) (before *int64, err error) {
+// and answers the one before. One that is over needs none; one that failed may
+// be redispatched with more. The caller writes the audit row.
+func SetBudget(tx *db.Tx, taskID string, micros *int64) (before *int64, repoID string, err error) {
 	t, err := find(tx, taskID, true)
 	if err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	if t.Status.Terminal() && t.Status != Failed {
+		return nil, "", fault.Reason("task_terminal", "The task is "+string(t.Status)+"; it will spend nothing more.")
 	}
 	_, err = updateBudget.Exec(tx, t.AccountID, t.ID, micros, tx.Now)
-	return t.BudgetMicros, err
+	return t.BudgetMicros, t.RepoID, err
 }
 
 // Requeue puts an in-flight task whose run was taken away from it back into

@@ -208,6 +208,9 @@ type Service struct {
 	// people to give, oldest first.
 	Wants func(tx *db.Tx, taskIDs []string) ([]Want, error)
 
+	// Stops, optional, is what the budget of held tasks of tx.Account lacks.
+	Stops func(tx *db.Tx, taskIDs []string) ([]Stop, error)
+
 	PROpen    func(tx *db.Tx, prID string) (bool, error)         // optional: without pull requests none is open
 	AskExists func(tx *db.Tx, askID string) (bool, error)        // optional: without asks there is none
 	Endings   func(tx *db.Tx, taskID string) ([]Ending, error)   // optional: ended tries, oldest first

@@ -61,6 +61,12 @@ func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	var stops []Stop
+	if s.Stops != nil && len(asking) > 0 {
+		if stops, err = s.Stops(tx, asking); err != nil {
+			return nil, err
+		}
+	}
 	repos := map[string]Repo{}
 	out := make([]Task, len(rows))
 	for i := range rows {
@@ -85,7 +91,7 @@ func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
 		case Running:
 			w.Holds = parkedFor(t, wants)
 		case Held:
-			w.Holds = heldFor(t, wants)
+			w.Holds = heldFor(t, wants, stops)
 			w.Stuck = t.Stuck || tx.Now.Sub(t.UpdatedAt) > stuckBehindPerson
 		}
 		for j := range w.Holds {
