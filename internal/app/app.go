@@ -29,6 +29,7 @@ import (
 	"yardmaster/internal/llm"
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/mail"
+	"yardmaster/internal/op"
 	"yardmaster/internal/seal"
 )
 
@@ -166,9 +167,9 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 	base, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
 	server := &http.Server{
-		Handler:           a.handler(),
+		Handler:           op.Hurry(a.cfg.BodyTime, a.handler()),
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: 10 * time.Second,
+		ReadHeaderTimeout: a.cfg.HeaderTime,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),

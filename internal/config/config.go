@@ -54,6 +54,8 @@ type Config struct {
 	SystemPrompt string        `key:"system-prompt" doc:"what every brief of every run begins with, before the prompts of the account and the rest"`
 	LogLevel     string        `key:"log-level" default:"info" doc:"debug, info, warn or error"`
 	LogFormat    string        `key:"log-format" default:"text" doc:"text or json"`
+	HeaderTime   time.Duration `key:"header-timeout" default:"10s" doc:"how long a client may take to send the headers of a request"`
+	BodyTime     time.Duration `key:"body-timeout" default:"30s" doc:"how long a client may take to send a body, and another second for every 4 KiB of it"`
 	Lease        time.Duration `key:"lease" default:"60s" doc:"how long a silent box may work on; it stops itself before, and its work is handed on at 1.25 times this"`
 
 	sources map[string]string
@@ -262,6 +264,12 @@ func (c *Config) settle() error {
 	}
 	if c.Lease < time.Second {
 		return fmt.Errorf("lease (from %s): must be at least 1s", c.sources["lease"])
+	}
+	if c.HeaderTime <= 0 {
+		return fmt.Errorf("header-timeout (from %s): must be more than 0", c.sources["header-timeout"])
+	}
+	if c.BodyTime <= 0 {
+		return fmt.Errorf("body-timeout (from %s): must be more than 0", c.sources["body-timeout"])
 	}
 	if c.Seats < 0 {
 		return fmt.Errorf("seats (from %s): must not be negative", c.sources["seats"])

@@ -77,9 +77,6 @@ func NewGateway(c Config) http.Handler {
 	return &gateway{c, Relay{c.Transport, c.Idle}}
 }
 
-// bodyTime is how long a caller may take to send a body.
-const bodyTime = 2 * time.Minute
-
 type gateway struct {
 	Config
 	relay Relay
@@ -115,8 +112,6 @@ func Accept(w http.ResponseWriter, r *http.Request, limit int64) (at Endpoint, q
 
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := g.Now()
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(start.Add(bodyTime)) // not every ResponseWriter has deadlines
 	if !g.known(w, r) {
 		return
 	}
@@ -124,7 +119,6 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	_ = rc.SetReadDeadline(time.Time{})
 	grant, err := g.Authorizer.Authorize(r.Context(), Token(r.Header), at.API, q.Model)
 	if err == nil && !grant.Route.Provider.Speaks(at.API) {
 		err = fault.Newf(fault.Invalid, "api_unsupported",

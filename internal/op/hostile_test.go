@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"yardmaster/internal/op"
 )
 
 // A path that is not text is nothing that is here, and the problem says so in
@@ -42,7 +44,7 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 		t.Run(token, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				listener := make(pipes, 1)
-				server := &http.Server{Handler: handler(t)}
+				server := &http.Server{Handler: op.Hurry(30*time.Second, handler(t))}
 				go server.Serve(listener)
 				near, far := net.Pipe()
 				listener <- far
@@ -64,6 +66,43 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A body may take much longer than the time for one if it keeps coming, and
+// the time that the server takes is not the client's.
+func TestSteadyBodiesAreTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const some, steps, piece = 30 * time.Second, 100, 16 << 10
+		listener := make(pipes, 1)
+		server := &http.Server{Handler: op.Hurry(some, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(2 * some)
+			n, err := io.Copy(io.Discard, r.Body)
+			time.Sleep(2 * some)
+			fmt.Fprint(w, n, err, r.Context().Err())
+		}))}
+		go server.Serve(listener)
+		near, far := net.Pipe()
+		listener <- far
+		go func() {
+			fmt.Fprintf(near, "POST / HTTP/1.1\r\nHost: yard\r\nContent-Length: %d\r\n\r\n", steps*piece)
+			for range steps {
+				time.Sleep(some / 10)
+				if _, err := near.Write(make([]byte, piece)); err != nil {
+					return
+				}
+			}
+		}()
+		resp, err := http.ReadResponse(bufio.NewReader(near), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(resp.Body); string(got) != fmt.Sprint(steps*piece, nil, nil) {
+			t.Errorf("%s, %v", got, err)
+		}
+		near.Close()
+		close(listener)
+		server.Close()
+	})
 }
 
 // A stream that has ended writes nothing more, not even that it is alive.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -72,7 +71,6 @@ func (s *server) once(w http.ResponseWriter, req *http.Request, o *Op, a policy.
 	if err := o.read(req, &body); err != nil {
 		return err
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	u.Print = fingerprint(a.CredentialID, req.Method, req.URL.RequestURI(), body.String())
 	var failed error
 	got, replayed, err := s.Ledger.Once(req.Context(), u, func(ctx context.Context) Answer {

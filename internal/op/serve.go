@@ -70,9 +70,6 @@ func Handler(g Guard, ops []Op) http.Handler {
 	return s
 }
 
-// bodyTime is how long a caller may take to send a body.
-const bodyTime = 30 * time.Second
-
 type methods map[string]*Op
 
 // allow lists the methods of a path, less that of a row that refuses its own.
@@ -202,8 +199,6 @@ func (s *server) route(m methods) http.Handler {
 func (s *server) serve(w http.ResponseWriter, req *http.Request, o *Op) {
 	start := time.Now()
 	rw := &recorder{ResponseWriter: w}
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(start.Add(bodyTime)) // not every ResponseWriter has deadlines
 	var err error
 	var actor policy.Actor
 	defer func() {
@@ -227,13 +222,7 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, o *Op) {
 			ctx = context.WithValue(ctx, exchangeKey{}, &exchange{s, req, rw.Header()})
 		}
 		req = req.WithContext(policy.With(ctx, actor))
-		bind := func(in any) error {
-			err := o.bind(req, in)
-			if err == nil {
-				_ = rc.SetReadDeadline(time.Time{}) // what follows may take its time
-			}
-			return err
-		}
+		bind := func(in any) error { return o.bind(req, in) }
 		var use Use
 		var sent bool
 		switch use, sent, err = s.use(req, o, actor); {

@@ -87,16 +87,15 @@ func (h *Host) Handler(hooks Hooks) http.Handler {
 	return mux
 }
 
-// limit lifts the server's own time limits, which are meant for small
-// requests, and ends the transfer when its longer time is over.
+// limit ends a transfer whose time is over. How long the server waits for the
+// client to send is the server's business.
 func limit(w http.ResponseWriter) *time.Timer {
 	rc := http.NewResponseController(w)
-	set := func(t time.Time) {
-		_ = rc.SetReadDeadline(t) // not every ResponseWriter has deadlines
-		_ = rc.SetWriteDeadline(t)
-	}
-	set(time.Time{})
-	return time.AfterFunc(maxTransfer, func() { set(time.Unix(1, 0)) })
+	return time.AfterFunc(maxTransfer, func() {
+		over := time.Unix(1, 0)
+		_ = rc.SetReadDeadline(over) // not every ResponseWriter has deadlines
+		_ = rc.SetWriteDeadline(over)
+	})
 }
 
 // request is an admitted request: its credential may read the repository.
