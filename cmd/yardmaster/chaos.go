@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"time"
 
 	"yardmaster/internal/chaos"
+	"yardmaster/internal/chaos/astray"
 )
 
 func runChaos(ctx context.Context, args []string) error {
@@ -34,4 +37,21 @@ func runChaos(ctx context.Context, args []string) error {
 		return fmt.Errorf("no ledger: %w", err)
 	}
 	return nil
+}
+
+// runAstray runs a command with a clock that is some seconds ahead of the
+// machine's, and that standard input sets again.
+func runAstray(args []string) int {
+	set := func(r io.Reader) {
+		if err := astray.Follow(r); err != nil {
+			fmt.Fprintln(os.Stderr, "yardmaster astray:", err)
+			os.Exit(2)
+		}
+	}
+	if len(args) > 0 {
+		set(strings.NewReader(args[0]))
+		args = args[1:]
+	}
+	go set(os.Stdin)
+	return run(args, os.Stderr)
 }

@@ -62,6 +62,7 @@ func hidden() map[string]func([]string) int {
 	return map[string]func([]string) int{
 		"agent":        runAgent,
 		"sandbox-exec": sandbox.Main,
+		"astray":       runAstray,
 	}
 }
 

@@ -174,6 +174,7 @@ func (a *App) loops() []func(context.Context) error {
 		p.budget.Loop,
 		a.mail.Loop,
 		a.ledger().Loop,
+		a.keeper().Loop,
 		a.ingest,
 	}
 }

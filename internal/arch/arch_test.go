@@ -32,6 +32,7 @@ var edges = map[string]string{
 	"db/dbtest":       "db db/migrations",
 	"op":              "fault id limit policy",
 	"chain":           "",
+	"clock":           "db protocol",
 	"reference":       "",
 	"event":           "chain db id policy",
 	"mcp":             "fault op policy",
@@ -61,16 +62,17 @@ var edges = map[string]string{
 	// The browser's side of getting a token.
 	"oauth": "db domain/token event fault id op policy seal",
 
-	"app":            "domain/* bus codehost codehost/builtin config db event id idempotency idp limit llm llm/scripted mail mcp money oauth op policy protocol reference seal",
+	"app":            "domain/* bus clock codehost codehost/builtin config db event id idempotency idp limit llm llm/scripted mail mcp money oauth op policy protocol reference seal",
 	"demo":           "app client config",
-	"chaos":          "agent client",
-	"cmd/yardmaster": "agent agent/builtin agent/sandbox app chain chaos client config demo mail",
+	"chaos":          "agent chaos/astray client",
+	"chaos/astray":   "",
+	"cmd/yardmaster": "agent agent/builtin agent/sandbox app chain chaos chaos/astray client config demo mail",
 	"arch":           "",
 	"e2e":            "",
 }
 
 // foundation is what any domain may import.
-const foundation = "codehost db event fault id idp leak llm mail money op policy protocol seal"
+const foundation = "clock codehost db event fault id idp leak llm mail money op policy protocol seal"
 
 // between are the domains that build on another one, and why a function wired
 // in app would not do.
@@ -194,6 +196,8 @@ func TestSQL(t *testing.T) {
 			continue
 		case f.path == "internal/idempotency/store.go": // it serves every domain
 			continue
+		case f.path == "internal/clock/store.go": // what waits, waits in every domain
+			continue
 		case f.path == "internal/app/keys.go": // the keys of the installation are nobody's domain
 			continue
 		case f.path == "internal/mail/store.go": // the outbox is nobody's domain
@@ -220,6 +224,7 @@ func TestClock(t *testing.T) {
 		"app":    "hands the clock to those who are given one",
 		"op":     "measures requests and sets deadlines of sockets",
 		"bus":    "dates credentials and spaces redeliveries",
+		"clock":  "notices that it was set",
 		"client": "paces a person's terminal",
 		"demo":   "prints how long the steps took",
 		"chaos":  "harms at times of its own, outside of what it harms",

@@ -72,6 +72,18 @@ func (w *world) do(ctx context.Context, s step) error {
 		err := w.refuse(ctx, true)
 		pause(ctx, s.length)
 		return errors.Join(err, w.refuse(context.WithoutCancel(ctx), false))
+	case serverSet:
+		w.serverTurn.Lock()
+		defer w.serverTurn.Unlock()
+		w.tell(s, fmt.Sprintf("the server's clock is set to be %s ahead", s.ahead))
+		w.ahead = s.ahead
+		w.server.Set(w.ahead)
+	case boxSet:
+		b.turn.Lock()
+		defer b.turn.Unlock()
+		w.tell(s, fmt.Sprintf("the clock of %s is set to be %s ahead", b.name, s.ahead))
+		b.ahead = s.ahead
+		b.Set(b.ahead)
 	case databaseLost:
 		w.tell(s, "the server loses its connections to the database")
 		return w.terminate(ctx)
@@ -128,9 +140,13 @@ func (w *world) terminate(ctx context.Context) error {
 // mendAll undoes what a plan that was broken off has left.
 func (w *world) mendAll() {
 	w.web.Mend()
+	w.ahead = 0
+	w.server.Set(0)
 	for _, b := range w.boxes {
 		b.line.Mend()
 		b.Thaw()
+		b.ahead = 0
+		b.Set(0)
 	}
 }
 
@@ -152,8 +168,9 @@ func (w *world) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	// Nothing having happened for this long means that nothing will.
-	const stillness = time.Minute
+	// Nothing having happened for this long means that nothing will: longer
+	// than a merge waits whose server died.
+	const stillness = 150 * time.Second
 	var last string
 	since, began := time.Now(), time.Now()
 	for {

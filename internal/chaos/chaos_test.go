@@ -32,7 +32,7 @@ func TestSameSeedSamePlan(t *testing.T) {
 			t.Errorf("a box is frozen for %s, too short to lose its work", s.length)
 		}
 	}
-	if len(used) != 12 {
+	if len(used) != 14 {
 		t.Errorf("the plan uses %v", used)
 	}
 	for _, s := range plan(7, length, 3, false) {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"yardmaster/internal/chaos/astray"
 )
 
 // lease is how long a box that hears nothing works on; its work is handed on
@@ -19,10 +21,12 @@ const (
 	serverKilled action = "server killed"
 	boxKilled    action = "box killed"
 	boxFrozen    action = "box frozen"
-	lineCut      action = "line cut"      // of one box to the bus: nothing arrives
-	webCut       action = "web cut"       // of all boxes to the API and the git host
-	linesBroken  action = "lines broken"  // every connection is reset
-	pushRefused  action = "push refused"  // by the git host, of any task's branch
+	lineCut      action = "line cut"     // of one box to the bus: nothing arrives
+	webCut       action = "web cut"      // of all boxes to the API and the git host
+	linesBroken  action = "lines broken" // every connection is reset
+	pushRefused  action = "push refused" // by the git host, of any task's branch
+	serverSet    action = "server's clock set"
+	boxSet       action = "box's clock set"
 	databaseLost action = "database lost" // its connections are terminated: PostgreSQL
 
 	taskFiled        action = "task filed"
@@ -37,6 +41,7 @@ type step struct {
 	what   action
 	target int           // which box
 	length time.Duration // until it is undone
+	ahead  time.Duration // of the right time, for a clock
 	pick   uint64        // chooses among the tasks there are by then
 }
 
@@ -48,6 +53,9 @@ func plan(seed uint64, length time.Duration, boxes int, postgres bool) []step {
 		return low + time.Duration(r.Int64N(int64(high-low)))
 	}
 	kinds := []action{serverKilled, boxKilled, boxFrozen, lineCut, webCut, linesBroken, pushRefused}
+	if astray.Possible {
+		kinds = append(kinds, serverSet, boxSet)
+	}
 	if postgres {
 		kinds = append(kinds, databaseLost)
 	}
@@ -65,6 +73,10 @@ func plan(seed uint64, length time.Duration, boxes int, postgres bool) []step {
 			s.length = between(0, lease/2)
 		case boxFrozen:
 			s.length = between(lease*5/4, 2*lease) // its work is another's by then
+		case serverSet, boxSet:
+			if s.ahead = time.Second << r.IntN(15); r.IntN(2) == 0 {
+				s.ahead = -s.ahead
+			}
 		case linesBroken, databaseLost:
 		default:
 			s.length = between(lease/10, lease*3/2)

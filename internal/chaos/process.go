@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -15,6 +16,7 @@ import (
 // successors append to.
 type Process struct {
 	cmd  *exec.Cmd
+	in   io.WriteCloser
 	gone chan struct{} // closed once it has ended
 
 	mu   sync.Mutex
@@ -40,6 +42,9 @@ func Start(log, home string, env []string, argv ...string) (*Process, error) {
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	p.cmd.WaitDelay = 2 * time.Second
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
 	if err := p.cmd.Start(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -73,6 +78,12 @@ func (p *Process) Freeze() { p.cmd.Process.Signal(syscall.SIGSTOP) }
 
 // Thaw ends a Freeze.
 func (p *Process) Thaw() { p.cmd.Process.Signal(syscall.SIGCONT) }
+
+// Set sets the clock of a `yardmaster astray` to be some whole seconds ahead of
+// the machine's.
+func (p *Process) Set(ahead time.Duration) {
+	fmt.Fprintf(p.in, "%d\n", ahead/time.Second) // it may be gone
+}
 
 // Stop asks the process to end, as an operator would. One that does not within
 // 20 s is killed, and that is an error.

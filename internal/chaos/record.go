@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -9,7 +10,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Fault is what a violation amounts to.
@@ -104,38 +104,73 @@ func (r Record) runs(ctx context.Context) error {
 	err := r.none(ctx,
 		rule{TaskLost, "a run has not ended", `SELECT id, state FROM runs WHERE ended_at IS NULL OR state <> 'ended' OR outcome IS NULL`},
 		rule{Contradiction, "a token outlived its run",
-			`SELECT k.run_id, k.kind FROM run_tokens k JOIN runs r ON r.id = k.run_id WHERE k.revoked_at IS NULL OR k.revoked_at > r.ended_at`},
+			`SELECT k.run_id, k.kind FROM run_tokens k JOIN runs r ON r.id = k.run_id WHERE k.revoked_at IS NULL`},
 		rule{Contradiction, "a run has other than one session, or one that goes on", `SELECT r.id FROM runs r LEFT JOIN sessions s ON s.run_id = r.id
 			GROUP BY r.id HAVING COUNT(s.id) <> 1 OR COUNT(s.ended_at) <> 1`},
 	)
 	if err != nil {
 		return err
 	}
-	rows, err := r.rows(ctx, `SELECT r.task_id, r.attempt, r.created_at, r.ended_at, r.id,
-			(SELECT COUNT(*) FROM audit a WHERE a.object = r.task_id AND a.kind IN ('task.redispatched', 'task.released') AND a.at <= r.created_at)
-		FROM runs r ORDER BY r.task_id, r.created_at, r.attempt`)
-	var task any
-	var attempt, ended, afresh int64
+	rows, err := r.rows(ctx, `SELECT task_id, attempt, id FROM runs`)
+	if err != nil {
+		return err
+	}
+	t, err := r.told(ctx)
+	slices.SortFunc(rows, func(a, b []any) int {
+		return cmp.Or(cmp.Compare(fmt.Sprint(a[0]), fmt.Sprint(b[0])), cmp.Compare(t.began[fmt.Sprint(a[2])], t.began[fmt.Sprint(b[2])]))
+	})
+	var task string
+	var attempt, free int64
 	for _, row := range rows {
-		began, _ := row[2].(int64)
-		if row[0] != task {
-			task, attempt, ended, afresh = row[0], 0, 0, 0
+		run := fmt.Sprint(row[2])
+		if of := fmt.Sprint(row[0]); of != task {
+			task, attempt, free = of, 0, 0
 		}
 		n, _ := row[1].(int64)
 		// A task that somebody sends on has all its tries again.
-		if again, _ := row[5].(int64); again > afresh {
-			attempt, afresh = 0, again
+		if slices.ContainsFunc(t.afresh[task], func(at int64) bool { return free < at && at < t.began[run] }) {
+			attempt = 0
 		}
 		if n != attempt+1 {
-			r.Found(Gap, fmt.Sprintf("attempt %d of task %v is followed by %d", attempt, task, n))
+			r.Found(Gap, fmt.Sprintf("attempt %d of task %s is followed by %d", attempt, task, n))
 		}
-		if began < ended {
-			r.Found(RunDoubled, fmt.Sprintf("run %v began %s before the one before it had ended", row[4], time.Duration(ended-began)*time.Microsecond))
+		if t.began[run] <= free {
+			r.Found(RunDoubled, fmt.Sprintf("run %s began before the one before it had ended", run))
 		}
-		attempt = n
-		ended, _ = row[3].(int64)
+		attempt, free = n, t.ended[run]
 	}
 	return err
+}
+
+// told is at which places in the trail things happened. Places have an order,
+// which times do not have where clocks are set.
+type told struct {
+	began, ended map[string]int64   // runs
+	afresh       map[string][]int64 // tasks, that got all their tries again
+}
+
+func (r Record) told(ctx context.Context) (told, error) {
+	t := told{map[string]int64{}, map[string]int64{}, map[string][]int64{}}
+	rows, err := r.rows(ctx, `SELECT kind, object, data, seq FROM audit WHERE kind IN ('task.claimed', 'run.ended', 'task.redispatched', 'task.released')`)
+	for _, row := range rows {
+		object := fmt.Sprint(row[1])
+		place, _ := row[3].(int64)
+		switch row[0] {
+		case "run.ended":
+			t.ended[object] = place
+		case "task.claimed":
+			var claimed struct {
+				RunID string `json:"run_id"`
+			}
+			if err := json.Unmarshal(fmt.Append(nil, row[2]), &claimed); err != nil {
+				return t, fmt.Errorf("an audit row of task %s: %w", object, err)
+			}
+			t.began[claimed.RunID] = place
+		default:
+			t.afresh[object] = append(t.afresh[object], place)
+		}
+	}
+	return t, err
 }
 
 // events checks that none of a run is missing, and what can only happen once.

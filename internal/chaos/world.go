@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -42,7 +43,8 @@ type world struct {
 	marker  string            // printed like the secrets, and none
 
 	server     *Process
-	serverTurn sync.Mutex // one fault at a time; a box has its own
+	ahead      time.Duration // its clock
+	serverTurn sync.Mutex    // one fault at a time; a box has its own
 	hostTurn   sync.Mutex
 
 	mu      sync.Mutex
@@ -60,6 +62,7 @@ type box struct {
 	line *Cable // to the bus
 	turn sync.Mutex
 	*Process
+	ahead time.Duration // its clock
 }
 
 func (w *world) path(name string) string { return filepath.Join(w.Data, name) }
@@ -164,7 +167,7 @@ var ready = regexp.MustCompile(`serves (http://\S+), boxes connect to nats://(\S
 // serve starts the control plane, waits until it answers, and returns the
 // address of its bus.
 func (w *world) serve(ctx context.Context) (bus string, err error) {
-	argv := []string{w.Self, "serve", "--data", w.path("server"), "--listen", w.listen, "--base-url", "http://" + w.web.Addr().String(),
+	argv := []string{w.Self, "astray", seconds(w.ahead), "serve", "--data", w.path("server"), "--listen", w.listen, "--base-url", "http://" + w.web.Addr().String(),
 		"--setup-token", w.setup, "--seats", "16", "--lease", lease.String(), "--rate-limits", "off", "--scenario", w.path("scenario.yml")}
 	var env []string
 	if w.Database != "" {
@@ -274,9 +277,11 @@ func (w *world) enroll(ctx context.Context, name, bus string) (*box, error) {
 func (w *world) runBox(b *box) (err error) {
 	key := w.secrets["a key in the environment of the boxes"]
 	b.Process, err = Start(w.path(b.name+".log"), w.Data, []string{"OPENAI_API_KEY=" + key, "ANTHROPIC_API_KEY=" + key},
-		w.Self, "box", "run", "--data", b.data, "--slots", "2")
+		w.Self, "astray", seconds(b.ahead), "box", "run", "--data", b.data, "--slots", "2")
 	return err
 }
+
+func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
 // online waits until the control plane sees the box.
 func (w *world) online(ctx context.Context, b *box) error {

@@ -223,7 +223,7 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 		for _, r := range rows {
 			p, was := heard[r.ID], presenceAt(r.Presence, r.LastBeatAt, tx.Now)
 			drained := r.State == Draining && p.State == Drained // only the box knows when it has given back its last work
-			if !drained && r.Presence == Online && was == Online && tx.Now.Sub(*r.LastBeatAt) < protocol.BeatEvery/2 && alike(r.Telemetry.V, p) {
+			if !drained && r.Presence == Online && was == Online && tx.Now.Sub(*r.LastBeatAt).Abs() < protocol.BeatEvery/2 && alike(r.Telemetry.V, p) {
 				continue
 			}
 			if _, err := beat.Exec(tx, r.ID, tx.Now, db.JSON[protocol.Presence]{V: p}, firstOf(p.Version, r.Version)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/protocol"
@@ -52,22 +53,22 @@ func (s *Service) Loop(ctx context.Context) error {
 	// A starting node cannot tell a box that was cut off from one that had
 	// nobody to talk to: boxes get the time to renew, and what waits on the bus
 	// to be stored, before anything is taken back.
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-time.After(protocol.RenewAfter(s.lease())):
-	}
-	tick := time.NewTicker(s.lease() / scansPerLease)
-	defer tick.Stop()
+	pause := protocol.RenewAfter(s.lease())
+	var watch clock.Watch
 	for {
-		if err := s.Scan(ctx); err != nil && ctx.Err() == nil {
-			s.log().Error("scan leases", "error", err)
-		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-time.After(pause):
 		}
+		if watch.Set() > 0 { // all leases seem to have run out: the same again
+			pause = protocol.RenewAfter(s.lease())
+			continue
+		}
+		if err := s.Scan(ctx); err != nil && ctx.Err() == nil {
+			s.log().Error("scan leases", "error", err)
+		}
+		pause = s.lease() / scansPerLease
 	}
 }
 
@@ -165,7 +166,8 @@ func (s *Service) Verdicts(ctx context.Context, boxID string, refs []protocol.Ru
 			out = append(out, v)
 		}
 		for _, r := range live {
-			if !named[r.ID] && r.CreatedAt.Before(tx.Now.Add(-inFlight)) {
+			// A run of the future was claimed before the clock was set back.
+			if age := tx.Now.Sub(r.CreatedAt); !named[r.ID] && (age > inFlight || age < 0) {
 				gone = append(gone, r)
 			}
 		}

@@ -1,0 +1,51 @@
+package run
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"yardmaster/internal/clock"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/protocol"
+)
+
+// A clock that was ahead has given leases that a right one finds endless.
+func TestLeasesEndAfterTheClockIsSetBack(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		ctx := context.Background()
+		keeper := clock.Keeper{DB: f.DB, Lease: f.lease(), Logger: slog.New(slog.DiscardHandler)}
+		taskID := f.create(task.KindWork)
+		st := f.claim(f.boxes[0])
+		f.mustSay(f.boxes[0], st, 1, started()...)
+		f.pass(-4 * time.Hour)
+		if err := keeper.Mend(ctx); err != nil {
+			t.Fatal(err)
+		}
+		f.pass(protocol.RedispatchAfter(f.lease()) - time.Second)
+		if err := f.Scan(ctx); err != nil {
+			t.Fatal(err)
+		}
+		f.wantStatus(taskID, task.Running)
+		f.pass(2 * time.Second)
+		if err := f.Scan(ctx); err != nil {
+			t.Fatal(err)
+		}
+		f.wantStatus(taskID, task.Pending)
+	})
+}
+
+// Runs that were claimed in what is the future now are missed, too, when their
+// box does not know them.
+func TestRunsOfTheFutureAreMissed(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		taskID := f.create(task.KindWork)
+		f.claim(f.boxes[0])
+		f.pass(-4 * time.Hour)
+		if _, err := f.Verdicts(context.Background(), f.boxes[0], nil); err != nil {
+			t.Fatal(err)
+		}
+		f.wantStatus(taskID, task.Pending)
+	})
+}
