@@ -36,16 +36,18 @@ func Q[T any](text constant) Query[T] {
 	return Query[T]{text: string(text), at: at}
 }
 
-// ForUpdate locks the rows of a SELECT until the transaction ends. SQLite has
-// one writer and needs no lock.
+// ForUpdate locks the rows of a SELECT until the transaction ends, against
+// others who would lock or change them. Who adds a row that refers to one of
+// them need not wait, and so cannot close a circle. SQLite has one writer and
+// needs no lock.
 func (q Query[T]) ForUpdate() Query[T] {
-	q.lock = " FOR UPDATE"
+	q.lock = " FOR NO KEY UPDATE"
 	return q
 }
 
 // SkipLocked is ForUpdate that passes over rows others have locked.
 func (q Query[T]) SkipLocked() Query[T] {
-	q.lock = " FOR UPDATE SKIP LOCKED"
+	q.lock = " FOR NO KEY UPDATE SKIP LOCKED"
 	return q
 }
 

@@ -160,7 +160,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 			return err
 		})
 	}
-	if waits, err := s.waits(ctx, pr, d); err != nil || waits {
+	if ready, err := s.ready(ctx, d); err != nil || !ready {
 		return err
 	}
 	merge := codehost.MergeOptions{
@@ -188,17 +188,27 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	return err
 }
 
-// waits sees to an approved merge of work that was begun on top of other work:
-// that is merged first. If it never will be, neither will this, with it inside.
-func (s *Service) waits(ctx context.Context, pr row, d dueRow) (waits bool, err error) {
-	if pr.TaskID == nil || s.Unmerged == nil {
-		return false, nil
-	}
+// ready tells whether an approved merge may be carried out: it was not taken
+// back meanwhile, and what its work was begun on top of is merged. If that never
+// will be, neither will this, with it inside.
+func (s *Service) ready(ctx context.Context, d dueRow) (ready bool, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		ready = false
+		pr, ok, err := lock(tx, d.PRID)
+		if err != nil || !ok {
+			return err
+		}
+		a, ok, err := openAction.Maybe(tx, pr.ID)
+		if err != nil || !ok || a.ID != d.ID {
+			return err
+		}
+		if ready = pr.TaskID == nil || s.Unmerged == nil; ready {
+			return nil
+		}
 		on, dropped, err := s.Unmerged(tx, *pr.TaskID)
-		waits = on != ""
+		ready = err == nil && on == ""
 		switch {
-		case err != nil || !waits:
+		case err != nil || ready:
 			return err
 		case !dropped:
 			_, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep)))
@@ -213,7 +223,7 @@ func (s *Service) waits(ctx context.Context, pr row, d dueRow) (waits bool, err 
 		}
 		return s.TaskStuck(tx, *pr.TaskID, "superseded", why)
 	})
-	return waits, err
+	return ready, err
 }
 
 var bot = codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"}

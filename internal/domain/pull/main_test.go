@@ -62,11 +62,15 @@ type yard struct {
 type flaky struct {
 	codehost.Host
 	merge, remove error
+	during        func() // a merge
 }
 
 func (f *flaky) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOptions) (string, error) {
 	if f.merge != nil {
 		return "", f.merge
+	}
+	if f.during != nil {
+		f.during()
 	}
 	return f.Host.Merge(ctx, r, o)
 }

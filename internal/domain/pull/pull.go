@@ -213,6 +213,23 @@ func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
 	return err
 }
 
+// Withdraw takes back what is asked or ordered about a pull request whose task
+// was cancelled.
+func (s *Service) Withdraw(tx *db.Tx, prID, taskID string) error {
+	pr, ok, err := lock(tx, prID)
+	if err != nil || !ok || pr.TaskID == nil || *pr.TaskID != taskID {
+		return err
+	}
+	a, ok, err := openAction.Maybe(tx, pr.ID)
+	if err != nil || !ok {
+		return err
+	}
+	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
+		return err
+	}
+	return event.Record(tx, event.Change{Kind: "approval.stale", Object: a.ID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": pr.ID, "head_sha": a.HeadSHA}})
+}
+
 // CheckResult is how a check ended.
 type CheckResult struct {
 	TaskID, RunID, BoxID string

@@ -97,6 +97,8 @@ var (
 		State   string
 		HeadSHA string `db:"head_sha"`
 	}](`SELECT state, head_sha FROM pulls WHERE id = $1`)
+	taskOf     = db.Q[*string](`SELECT task_id FROM pulls WHERE account_id = $1 AND id = $2`)
+	lockTask   = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2`).ForUpdate()
 	lockPull   = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND id = $2`).ForUpdate()
 	lockRepo   = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND id = $2`).ForUpdate()
 	nextNumber = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
@@ -146,8 +148,18 @@ var (
 )
 
 // lock reads a pull request of the transaction's account and keeps others from
-// changing it.
+// changing it. The task it came from, which nearly always moves with it, is
+// locked before: whoever begins with a task takes them in this order, too.
 func lock(tx *db.Tx, prID string) (row, bool, error) {
+	taskID, ok, err := taskOf.Maybe(tx, tx.Account, prID)
+	if err != nil || !ok {
+		return row{}, false, err
+	}
+	if taskID != nil {
+		if _, _, err := lockTask.Maybe(tx, tx.Account, *taskID); err != nil {
+			return row{}, false, err
+		}
+	}
 	if _, ok, err := lockPull.Maybe(tx, tx.Account, prID); err != nil || !ok {
 		return row{}, false, err
 	}

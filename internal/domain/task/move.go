@@ -112,13 +112,19 @@ func (s *Service) ToMergeable(tx *db.Tx, t *Row) error {
 	return s.move(tx, t, Mergeable, "mergeable", map[string]any{"pr_id": t.PRID})
 }
 
-// Merged ends a task whose pull request was merged.
+// Merged ends a task whose pull request was merged. One that was cancelled
+// while the code host was at it is merged all the same.
 func (s *Service) Merged(tx *db.Tx, t *Row) error {
+	cancelled := t.Status == Cancelled
 	t.FailureKind, t.Failure = nil, nil
 	if err := s.move(tx, t, Merged, "merged", map[string]any{"pr_id": t.PRID}); err != nil {
 		return err
 	}
-	return s.succeeded(tx, t)
+	if err := s.succeeded(tx, t); err != nil || !cancelled {
+		return err
+	}
+	_, err := s.releaseDependents(tx, t)
+	return err
 }
 
 // Fail ends a task for good, and what depends on it.
@@ -280,6 +286,11 @@ func (s *Service) revive(tx *db.Tx, t *Row, what string, data map[string]any) (r
 	if err := s.move(tx, t, Pending, what, data); err != nil {
 		return nil, err
 	}
+	return s.releaseDependents(tx, t)
+}
+
+// releaseDependents puts those back into the queue that failed because of t.
+func (s *Service) releaseDependents(tx *db.Tx, t *Row) (released []string, err error) {
 	ids, err := selectDependents.All(tx, t.ID)
 	if err != nil {
 		return nil, err

@@ -39,6 +39,7 @@ var moves = map[Status][]Status{
 	AwaitingReview: {AwaitingCI, Mergeable, Merged, Failed, Cancelled},
 	Mergeable:      {AwaitingCI, Merged, Failed, Cancelled},
 	Failed:         {Pending},
+	Cancelled:      {Merged}, // by a merge that was under way
 }
 
 // Allowed tells whether a task may go from one state to another.

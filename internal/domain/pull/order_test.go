@@ -1,0 +1,178 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/id"
+)
+
+var (
+	addTask = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, created_by, created_at, updated_at)
+		VALUES ($1, 'acme', $2, 'work', 'queued', '', '', 'running', 0, '', 'default', 'ada', 0, 0)`)
+	touchTask = db.S(`UPDATE tasks SET updated_at = updated_at + 1 WHERE id = $1`)
+)
+
+// Who begins with the task of a pull request and who begins with the pull
+// request take both in one order. A circle would be broken by PostgreSQL, which
+// has a transaction run again.
+func TestOneOrderOfLocks(t *testing.T) {
+	y := open(t, db.Postgres)
+	y.policy("version: 1\nmerge: {mode: auto}\nchecks: {command: make}\n")
+	task := "task-x"
+	y.write(func(tx *db.Tx) error { _, err := addTask.Exec(tx, task, y.repo); return err })
+	var check atomic.Value // the latest
+	y.CheckTask = func(tx *db.Tx, _ repo.Ref, _, _ string) (string, error) {
+		task := id.New()
+		tx.AfterCommit(func() { check.Store(task) })
+		return task, nil
+	}
+	touch := func(tx *db.Tx, id string) error { _, err := touchTask.Exec(tx, id); return err }
+	y.TaskAwaits = func(tx *db.Tx, id, _ string) error { return touch(tx, id) }
+	y.TaskMergeable, y.TaskMerged = touch, touch
+	prID := y.propose("x", y.commit("x", "x", "x\n"))
+
+	var again atomic.Int64
+	write := func(fn func(tx *db.Tx) error) error {
+		runs := int64(0)
+		err := y.DB.Write(y.ctx(), func(tx *db.Tx) error { runs++; return fn(tx) })
+		again.Add(runs - 1)
+		return err
+	}
+	head := new(atomic.Int64)
+	sha := func() string { return fmt.Sprintf("%040x", head.Add(1)) }
+	ref := func(tx *db.Tx) (repo.Ref, error) { r, _, err := repo.ByID(tx, y.repo); return r, err }
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var all sync.WaitGroup
+	for name, step := range map[string]func(tx *db.Tx) error{
+		"a box delivers": func(tx *db.Tx) error { // the task is locked, as by the end of its run
+			if _, err := lockTask.One(tx, "acme", task); err != nil {
+				return err
+			}
+			r, err := ref(tx)
+			if err != nil {
+				return err
+			}
+			_, err = y.Propose(tx, r, Proposal{TaskID: task, Branch: "x", HeadSHA: sha(), BaseSHA: codehost.ZeroSHA})
+			return err
+		},
+		"a push arrives": func(tx *db.Tx) error {
+			r, err := ref(tx)
+			if err != nil {
+				return err
+			}
+			return y.HeadMoved(tx, r, "x", sha())
+		},
+		"a check ends": func(tx *db.Tx) error {
+			zero := 0
+			return y.CheckFinished(tx, CheckResult{TaskID: check.Load().(string), RunID: "r", BoxID: "b", ExitCode: &zero})
+		},
+		"the task is cancelled": func(tx *db.Tx) error {
+			if _, err := lockTask.One(tx, "acme", task); err != nil {
+				return err
+			}
+			return y.Withdraw(tx, prID, task)
+		},
+		"a merge fails": func(tx *db.Tx) error {
+			return y.applied(tx, dueRow{ID: "none", PRID: prID, HeadSHA: strings.Repeat("a", 40)}, "", codehost.ErrHeadMoved)
+		},
+	} {
+		for range 2 {
+			all.Go(func() {
+				for range 40 {
+					if err := write(step); err != nil || ctx.Err() != nil {
+						t.Errorf("%s: %v, %v", name, err, ctx.Err())
+						return
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	if n := again.Load(); n > 0 {
+		t.Errorf("%d transactions had to run again", n)
+	}
+}
+
+var lockAccount = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
+
+// Two that have both referred to a row may both lock it afterwards: here the
+// account, whose queue of tasks is counted.
+func TestReferringDoesNotLock(t *testing.T) {
+	y := open(t, db.Postgres)
+	y.policy("version: 1\nchecks: {command: make}\n")
+	var both sync.WaitGroup
+	both.Add(2)
+	y.CheckTask = func(tx *db.Tx, _ repo.Ref, _, _ string) (string, error) {
+		both.Done()
+		both.Wait() // each has put up its pull request
+		_, err := lockAccount.One(tx, "acme")
+		return id.New(), err
+	}
+	var runs atomic.Int64
+	var all sync.WaitGroup
+	for _, name := range []string{"one", "other"} {
+		var repoID string
+		y.write(func(tx *db.Tx) (err error) {
+			repoID, err = repo.Install(tx, "acme", name, repo.BuiltIn, "main", true)
+			if err == nil {
+				_, err = setPolicy.Exec(tx, repoID, "version: 1\nchecks: {command: make}\n")
+			}
+			return err
+		})
+		all.Go(func() {
+			err := y.DB.Write(y.ctx(), func(tx *db.Tx) error {
+				if runs.Add(1) > 2 {
+					return errors.New("it runs again")
+				}
+				r, _, err := repo.ByID(tx, repoID)
+				if err != nil {
+					return err
+				}
+				_, err = y.Propose(tx, r, Proposal{TaskID: name, Branch: name, HeadSHA: fmt.Sprintf("%040x", 1), BaseSHA: codehost.ZeroSHA})
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// What was ordered for a task is taken back with it; what the code host is at
+// already is done, and known.
+func TestCancelledWorkIsNotMerged(t *testing.T) {
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy("version: 1\nmerge: {mode: auto}\n")
+		withdraw := func(pr, task string) {
+			y.write(func(tx *db.Tx) error { return y.Withdraw(tx, pr, task) })
+		}
+		before := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
+		withdraw(before, "task-svc/b") // not its own
+		y.wantActions(before, "approved")
+		withdraw(before, "task-svc/a")
+		y.wantActions(before, "stale")
+		y.pass(0)
+		if got := y.pr(before); got.State != Open {
+			t.Errorf("a pull request whose task was cancelled is %s", got.State)
+		}
+		meanwhile := y.propose("svc/b", y.commit("svc/b", "b", "1\n"))
+		y.host.during = func() { withdraw(meanwhile, "task-svc/b") }
+		y.pass(0)
+		if got := y.pr(meanwhile); got.State != Merged {
+			t.Errorf("a pull request whose task was cancelled during its merge is %s", got.State)
+		}
+		y.wantTold("task-svc/b", "merged")
+	})
+}
