@@ -43,3 +43,20 @@ func TestMoved(t *testing.T) {
 		f.status(id, "pending")
 	})
 }
+
+// A task that is cancelled while the code host merges it is merged, and what
+// depends on it goes on.
+func TestMergedThoughCancelled(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.create(nil)
+		waiting := f.create(object{"depends_on": []string{id}})
+		f.call("acme", "POST", "/v1/tasks/"+id+"/cancel", nil, 200)
+		f.status(waiting, "failed")
+		f.change(id, func(tx *db.Tx, t *Row) error { return f.Merged(tx, t) })
+		f.status(id, "merged")
+		f.status(waiting, "pending")
+		if got := reasons(f.get(waiting)); len(got) != 0 {
+			f.t.Errorf("holds of the dependent of merged work: %v", got)
+		}
+	})
+}

@@ -429,13 +429,6 @@ func TestCancel(t *testing.T) {
 			return err
 		})
 
-		// The code host was merging it.
-		f.change(id, func(tx *db.Tx, t *Row) error { return f.Merged(tx, t) })
-		f.status(id, "merged")
-		if got := f.get(waiting); got["status"] != "pending" || len(reasons(got)) != 0 {
-			f.t.Errorf("dependent of merged work: %v", got)
-		}
-
 		open := true
 		f.PROpen = func(*db.Tx, string) (bool, error) { return open, nil }
 		pr := "pr"
