@@ -120,15 +120,15 @@ func (r Record) runs(ctx context.Context) error {
 		return cmp.Or(cmp.Compare(fmt.Sprint(a[0]), fmt.Sprint(b[0])), cmp.Compare(t.began[fmt.Sprint(a[2])], t.began[fmt.Sprint(b[2])]))
 	})
 	var task string
-	var attempt, free int64
+	var attempt, before, free int64
 	for _, row := range rows {
 		run := fmt.Sprint(row[2])
 		if of := fmt.Sprint(row[0]); of != task {
-			task, attempt, free = of, 0, 0
+			task, attempt, before, free = of, 0, 0, 0
 		}
 		n, _ := row[1].(int64)
 		// A task that somebody sends on has all its tries again.
-		if slices.ContainsFunc(t.afresh[task], func(at int64) bool { return free < at && at < t.began[run] }) {
+		if slices.ContainsFunc(t.afresh[task], func(at int64) bool { return before < at && at < t.began[run] }) {
 			attempt = 0
 		}
 		if n != attempt+1 {
@@ -137,7 +137,7 @@ func (r Record) runs(ctx context.Context) error {
 		if t.began[run] <= free {
 			r.Found(RunDoubled, fmt.Sprintf("run %s began before the one before it had ended", run))
 		}
-		attempt, free = n, t.ended[run]
+		attempt, before, free = n, t.began[run], t.ended[run]
 	}
 	return err
 }
