@@ -17,7 +17,7 @@ func TestSecretsAreForTheProcessThatAskedFirst(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
-		value := "v1"
+		value := "the first value"
 		f.Vault = func(tx *db.Tx, repoID string) ([]protocol.Secret, error) {
 			if tx.Account == "" || repoID == "" {
 				t.Errorf("the vault of repository %q of account %q was asked for", repoID, tx.Account)
@@ -35,7 +35,7 @@ func TestSecretsAreForTheProcessThatAskedFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		ask := protocol.SecretsAsk{Run: st.Run, Attempt: 1, Key: mine.Public()}
-		for _, value = range []string{"v1", "v2"} { // again, with what is there by then
+		for _, value = range []string{"the first value", "the second value"} { // again, with what is there by then
 			got, err := f.Secrets(ctx, f.boxes[0], ask)
 			if err != nil || strings.Contains(got.Sealed, value) {
 				t.Fatal(got, err)
