@@ -2,11 +2,18 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nkeys"
+
+	"yardmaster/internal/bus/boxconn"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/box"
+	"yardmaster/internal/protocol"
 )
 
 // TestOpenStreamEndsWithItsCredential holds that a stream that is open when its
@@ -47,5 +54,73 @@ func TestPlanIsFollowedThroughItsTasks(t *testing.T) {
 	})
 	if bytes.Count(a.body, []byte(`"topic":"plans"`)) < 2 || !bytes.Contains(a.body, []byte(`"bucket":"active"`)) {
 		t.Errorf("heard only %s", a.body)
+	}
+}
+
+var silence = db.S(`UPDATE boxes SET last_beat_at = $2 WHERE id = $1`)
+
+// TestPresenceIsFollowed holds that who follows the boxes is told when one
+// comes, falls silent, is gone, and comes again.
+func TestPresenceIsFollowed(t *testing.T) {
+	y := start(t, db.SQLite)
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var enrollment struct{ Token string }
+	decode(t, y.send("POST", "/v1/runners/enrollments", y.owner, "{}").want(http.StatusCreated), &enrollment)
+	var c box.BoxCredentials
+	decode(t, y.send("POST", "/v1/runners/enroll", "", `{"public_key": "`+public+`", "name": "desk"}`, "X-Svc-Enroll-Token", enrollment.Token).want(http.StatusCreated), &c)
+	conn, err := boxconn.Dial(c.NATSURL, c.ID, func() (string, []byte) { return c.NATSJWT, slices.Clone(seed) }, boxconn.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := conn.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	beat := func() {
+		if err := conn.Beat(protocol.Presence{State: "ready", Slots: 1, Free: 1}); err != nil {
+			t.Error(err)
+		}
+	}
+	quiet := func(d time.Duration) func() {
+		return func() {
+			y.in(y.acct, func(tx *db.Tx) error { _, err := silence.Exec(tx, c.ID, tx.Now.Add(-d)); return err })
+		}
+	}
+	// Each step follows once the row is as the step before says.
+	steps := []struct {
+		status string
+		then   func()
+	}{{"offline", beat}, {"online", quiet(time.Minute)}, {"stale", beat}, {"online", quiet(time.Minute)}, {"stale", quiet(2 * time.Minute)}, {"offline", beat}, {"online", nil}}
+	read, step := 0, 0
+	a := y.hear("/v1/streams?topics=runners", y.owner, nil, func(a answer) bool {
+		for step < len(steps) {
+			want := []byte(`"presence":{"status":"` + steps[step].status + `"`)
+			at := bytes.Index(a.body[read:], want)
+			if at < 0 {
+				return false
+			}
+			read += at + len(want)
+			if steps[step].then != nil {
+				steps[step].then()
+			}
+			step++
+		}
+		return true
+	})
+	if step < len(steps) {
+		t.Errorf("no patch says %s, step %d: %s", steps[step].status, step, a.body)
 	}
 }

@@ -229,13 +229,17 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 			if _, err := beat.Exec(tx, r.ID, tx.Now, db.JSON[protocol.Presence]{V: p}, firstOf(p.Version, r.Version)); err != nil {
 				return err
 			}
+			tx.Account = r.AccountID
 			if drained {
-				if _, err := setDrained.Exec(tx, r.ID); err != nil {
+				n, err := setDrained.Exec(tx, r.ID)
+				if err == nil && n > 0 {
+					err = event.Record(tx, event.Change{Kind: "box.emptied", Object: r.ID})
+				}
+				if err != nil {
 					return err
 				}
 			}
-			tx.Account = r.AccountID
-			if was == Offline {
+			if r.Presence != Online || was == Offline {
 				if err := event.Record(tx, event.Change{Kind: "box.online", Object: r.ID, Data: map[string]string{"version": p.Version}}); err != nil {
 					return err
 				}
@@ -291,10 +295,7 @@ func (s *Service) age(ctx context.Context) error {
 			}
 			tx.Account = r.AccountID
 			s.wake(tx)
-			if now != Offline {
-				continue
-			}
-			if err := event.Record(tx, event.Change{Kind: "box.offline", Object: r.ID, Data: map[string]any{"last_beat": r.LastBeatAt}}); err != nil {
+			if err := event.Record(tx, event.Change{Kind: "box." + now, Object: r.ID, Data: map[string]any{"last_beat": r.LastBeatAt}}); err != nil {
 				return err
 			}
 		}
