@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os"
 
 	"yardmaster/internal/chain"
+	"yardmaster/internal/client"
 )
 
 // runAuditExport writes the account's audit rows as lines of JSON, newest
@@ -80,10 +82,7 @@ func auditVerify(in io.Reader, head string, out io.Writer) error {
 		return fmt.Errorf("the newest row is not the one with the hash %s: rows are missing at the end", head)
 	}
 	for _, s := range spans {
-		account := s.AccountID
-		if account == "" {
-			account = "the platform"
-		}
+		account := cmp.Or(client.Inert(s.AccountID), "the platform")
 		fmt.Fprintf(out, "%s: %d rows, %d to %d, are whole; the newest has the hash %s\n", account, s.Rows, s.First.Seq, s.Head.Seq, s.Head.Hash)
 		if s.First.Seq > 1 {
 			fmt.Fprintf(out, "%s: what came before row %d is not in the file\n", account, s.First.Seq)

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"yardmaster/internal/client"
 	"yardmaster/internal/mail"
 )
 
@@ -32,8 +33,13 @@ func runMail(_ context.Context, args []string) error {
 	if err != nil || n < 1 || n > len(letters) || len(plain) > 1 {
 		return fmt.Errorf("there is no mail %q: name one of the %d by its number", plain, len(letters))
 	}
-	l := letters[n-1]
-	_, err = fmt.Printf("Date:    %s\nFrom:    %s\nTo:      %s\nSubject: %s\n\n%s\n", l.At.Local().Format(time.RFC1123Z), l.From, l.To, l.Subject, l.Text)
+	return showMail(os.Stdout, letters[n-1])
+}
+
+// showMail prints a letter, in which names stand that strangers chose.
+func showMail(w io.Writer, l mail.Letter) error {
+	_, err := fmt.Fprintf(w, "Date:    %s\nFrom:    %s\nTo:      %s\nSubject: %s\n\n%s\n", l.At.Local().Format(time.RFC1123Z),
+		client.Inert(l.From), client.Inert(l.To), client.Inert(l.Subject), client.Escape(l.Text))
 	return err
 }
 
@@ -42,7 +48,7 @@ func listMails(w io.Writer, letters []mail.Letter) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NUMBER\tDATE\tTO\tSUBJECT")
 	for i, l := range letters {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\n", i+1, l.At.Local().Format(time.DateTime), l.To, l.Subject)
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\n", i+1, l.At.Local().Format(time.DateTime), client.Inert(l.To), client.Inert(l.Subject))
 	}
 	return t.Flush()
 }

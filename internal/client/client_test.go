@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 func TestProblems(t *testing.T) {
@@ -99,5 +100,28 @@ func TestPrintIsInert(t *testing.T) {
 	w.Event(Task{}, Event{Kind: "git.pushed", Data: json.RawMessage(`{"sha":"0123456789abcdef","ref":"refs/heads/svc/x","wip":true}`)})
 	if out := b.String(); strings.ContainsAny(out, "\x1b\x07") || !strings.Contains(out, "red [31malert") || !strings.Contains(out, "pushed 0123456789 to svc/x (unfinished work)") {
 		t.Errorf("printed %q", out)
+	}
+	b.Reset()
+	const nasty = "a\x1b]0;owned\x07\u202eb\u009b2J\rc\n  task      merged"
+	var failed Task
+	data, err := json.Marshal(map[string]any{"status": "failed", "failure_kind": nasty, "failure": nasty, "holds": []any{map[string]string{"reason": nasty, "clears_when": nasty}}})
+	if err == nil {
+		err = json.Unmarshal(data, &failed)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.State(failed)
+	w.Pull(Pull{ID: nasty, State: nasty, HeadSHA: nasty, Checks: nasty})
+	if data, err = json.Marshal(map[string]string{"sha": nasty, "ref": nasty, "state": nasty, "error": nasty, "agent": nasty, "model": nasty, "title": nasty, "failure_kind": nasty, "sessionUpdate": "tool_call"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"started", "agent.update", "git.pushed", "run.finished", nasty} {
+		w.Event(Task{}, Event{Kind: kind, Data: data})
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(b.String(), "\n"), "\n") {
+		if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) || strings.HasPrefix(line, "  task      merged") {
+			t.Errorf("printed %q", line)
+		}
 	}
 }
