@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -153,6 +154,36 @@ func ParsePolicy(text []byte) (Policy, []string) {
 		return DefaultPolicy(), msgs
 	}
 	return p, nil
+}
+
+// policies remembers what files say, by their text: every task, claim and
+// budget asks for the policy of its repository, and hardly ever has that
+// changed. Whoever gets one must not change what it points to.
+type policies struct {
+	mu    sync.Mutex
+	known map[string]Policy
+}
+
+var parsed policies
+
+// maxParsed bounds how many are remembered; a file has at most maxPolicyBytes.
+const maxParsed = 500
+
+func (c *policies) of(text string) Policy {
+	c.mu.Lock()
+	p, ok := c.known[text]
+	c.mu.Unlock()
+	if ok {
+		return p
+	}
+	p, _ = ParsePolicy([]byte(text))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= maxParsed {
+		c.known = map[string]Policy{}
+	}
+	c.known[text] = p
+	return p
 }
 
 func (p Policy) check() (msgs []string) {

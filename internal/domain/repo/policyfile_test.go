@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -106,6 +107,44 @@ func FuzzParsePolicy(f *testing.F) {
 		}
 		if q, msgs := ParsePolicy(again); msgs != nil || !reflect.DeepEqual(q, p) {
 			t.Fatalf("%+v is read back as %+v: %q", p, q, msgs)
+		}
+	})
+}
+
+// TestPoliciesAreRemembered holds that a remembered policy is that of its text,
+// however many others have been asked for.
+func TestPoliciesAreRemembered(t *testing.T) {
+	var c policies
+	for range 2 {
+		for i := range maxParsed + 10 {
+			text := fmt.Sprintf("instructions: the %dth", i)
+			for range 2 {
+				if got := c.of(text).Instructions; got != text[len("instructions: "):] {
+					t.Fatalf("%q for %q", got, text)
+				}
+			}
+		}
+	}
+	if len(c.known) > maxParsed {
+		t.Errorf("%d are remembered", len(c.known))
+	}
+}
+
+func BenchmarkPolicyOfARow(b *testing.B) {
+	text := "version: 1\nagent: {template: default, isolation: landlock}\nchecks: {command: make check, timeout: 15m}\nmerge: {mode: auto, method: squash}\n" +
+		"budget: {task_usd: 5, run_usd: 2}\nmcp_servers:\n  docs: {url: 'https://docs.example.com/mcp', transport: http, token_ref: DOCS}\ninstructions: |\n" + strings.Repeat("  Keep it short, and test what you change.\n", 40)
+	r := row{PolicyYML: &text}
+	if _, wrong := ParsePolicy([]byte(text)); wrong != nil {
+		b.Fatal(wrong)
+	}
+	b.Run("remembered", func(b *testing.B) {
+		for b.Loop() {
+			_ = r.policy()
+		}
+	})
+	b.Run("parsed", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = ParsePolicy([]byte(text))
 		}
 	})
 }

@@ -33,8 +33,7 @@ func (r row) policy() Policy {
 	if r.PolicyYML == nil || r.PolicyError != nil {
 		return DefaultPolicy()
 	}
-	p, _ := ParsePolicy([]byte(*r.PolicyYML))
-	return p
+	return parsed.of(*r.PolicyYML)
 }
 
 func (r row) ref() Ref {
