@@ -45,7 +45,7 @@ func (p *Paging) publishes(name string) bool {
 
 // PageIn is embedded by the In of a collection.
 type PageIn struct {
-	Cursor  string   `json:"cursor,omitempty" paging:"1" maxLength:"2048" doc:"next_cursor of the page before, as it was received"`
+	Cursor  string   `json:"cursor,omitempty" paging:"1" maxLength:"8192" doc:"next_cursor of the page before, as it was received; it keeps sort, filter and q"`
 	PerPage int      `json:"per_page,omitempty" paging:"1" minimum:"1" doc:"rows a page"`
 	Limit   int      `json:"limit,omitempty" paging:"1" minimum:"1" doc:"rows to answer"`
 	Sort    string   `json:"sort,omitempty" paging:"1"`
@@ -86,11 +86,14 @@ func (p PageIn) Size() int { return max(p.PerPage, p.Limit) + 1 }
 // Want answers the value of filter=<key>:<value>, or "".
 func (p PageIn) Want(key string) string { return p.filters[key] }
 
-// cursor is what a next_cursor holds. Mark binds it to its collection.
+// cursor is what a next_cursor holds: a bare one suffices to walk on. Mark binds
+// it to its collection.
 type cursor struct {
-	Mark uint32   `json:"m"`
-	Sort string   `json:"s,omitempty"`
-	Key  []string `json:"k"`
+	Mark   uint32   `json:"m"`
+	Sort   string   `json:"s,omitempty"`
+	Q      string   `json:"q,omitempty"`
+	Filter []string `json:"f,omitempty"` // sorted
+	Key    []string `json:"k"`
 }
 
 // settle applies the row's paging to what was sent.
@@ -112,6 +115,12 @@ func (p *PageIn) settle(r *Row, sent func(string) bool, e *errs) {
 	h := fnv.New32a()
 	h.Write([]byte(r.ID))
 	p.mark = h.Sum32()
+	if p.Cursor != "" && !p.resume(e) {
+		return
+	}
+	if p.Sort == "" && len(g.Sorts) > 0 {
+		p.Sort = g.Sorts[0]
+	}
 	if p.Sort != "" && !slices.Contains(g.Sorts, p.Sort) {
 		e.add("sort", "must be one of "+strings.Join(g.Sorts, ", "))
 	}
@@ -133,23 +142,36 @@ func (p *PageIn) settle(r *Row, sent func(string) bool, e *errs) {
 			p.filters[k] = v
 		}
 	}
-	if p.Cursor == "" {
-		if p.Sort == "" && len(g.Sorts) > 0 {
-			p.Sort = g.Sorts[0]
-		}
-		return
-	}
+}
+
+// resume goes on with the walk of a cursor: what it narrows the collection to
+// need not be sent again, and cannot be changed.
+func (p *PageIn) resume(e *errs) bool {
 	var c cursor
 	b, err := base64.RawURLEncoding.DecodeString(p.Cursor)
 	if err != nil || json.Unmarshal(b, &c) != nil || c.Mark != p.mark || len(c.Key) == 0 {
 		e.add("cursor", "is not a cursor of this collection")
-		return
+		return false
 	}
+	const same = "must be the %s the cursor was made with, or left out"
 	if p.Sort != "" && p.Sort != c.Sort {
-		e.add("sort", "must be the sort the cursor was made with, or left out")
-		return
+		e.add("sort", fmt.Sprintf(same, "sort"))
 	}
-	p.Sort, p.after = c.Sort, c.Key
+	if p.Q != "" && p.Q != c.Q {
+		e.add("q", fmt.Sprintf(same, "text"))
+	}
+	if p.Filter != nil && !slices.Equal(slices.Sorted(slices.Values(p.Filter)), c.Filter) {
+		e.add("filter", fmt.Sprintf(same, "filter"))
+	}
+	p.Sort, p.Q, p.Filter, p.after = c.Sort, c.Q, c.Filter, c.Key
+	return true
+}
+
+// At is a cursor to what follows a key.
+func (p PageIn) At(key []string) *string {
+	b, _ := json.Marshal(cursor{p.mark, p.Sort, p.Q, slices.Sorted(slices.Values(p.Filter)), key})
+	next := base64.RawURLEncoding.EncodeToString(b)
+	return &next
 }
 
 // Page is the envelope of every cursor collection. A null next_cursor
@@ -174,9 +196,7 @@ func NewPage[T any](p PageIn, rows []T, key func(T) []string) Page[T] {
 	if len(rows) <= n {
 		return Page[T]{Data: filled(rows)}
 	}
-	b, _ := json.Marshal(cursor{p.mark, p.Sort, key(rows[n-1])})
-	next := base64.RawURLEncoding.EncodeToString(b)
-	return Page[T]{Data: rows[:n], NextCursor: &next}
+	return Page[T]{Data: rows[:n], NextCursor: p.At(key(rows[n-1]))}
 }
 
 // NewBounded makes the answer of a bounded list from up to Size rows.

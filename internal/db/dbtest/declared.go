@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -98,4 +100,51 @@ func prepareSQLite(ctx context.Context, dsn string) (columnsOf, func(), error) {
 		})
 		return names, err
 	}, func() { conn.Close(); pool.Close() }, nil
+}
+
+// Plan tells how SQLite would carry out the declared statements whose text has
+// a part, a line for each step.
+func Plan(t testing.TB, part string) string {
+	t.Helper()
+	file := url.URL{Scheme: "file", Path: strings.TrimPrefix(DSN(t, db.SQLite), "sqlite:")}
+	pool, err := sql.Open("sqlite", file.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	var plan strings.Builder
+	for _, d := range db.Declared() {
+		if !strings.Contains(d.SQL, part) {
+			continue
+		}
+		// What the parameters are does not matter, that they are some does.
+		rows, err := pool.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+d.SQL, make([]any, highest(d.SQL))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			var id, parent, unused int
+			var step string
+			if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+				t.Error(err)
+			}
+			plan.WriteString(step + "\n")
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+		rows.Close()
+	}
+	return plan.String()
+}
+
+var parameter = regexp.MustCompile(`\$(\d+)`)
+
+// highest is the number of the last parameter of a statement.
+func highest(text string) (n int) {
+	for _, m := range parameter.FindAllStringSubmatch(text, -1) {
+		at, _ := strconv.Atoi(m[1])
+		n = max(n, at)
+	}
+	return n
 }

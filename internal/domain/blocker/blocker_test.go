@@ -354,3 +354,15 @@ func TestPage(t *testing.T) {
 		}
 	})
 }
+
+// TestLists holds that a page of blockers is read from where it begins.
+func TestLists(t *testing.T) {
+	for part, want := range map[string]string{
+		"state = 'open' AND (created_at, id) >": "SEARCH blockers USING INDEX blockers_open (account_id=? AND state=? AND (created_at,id)>(?,?))\n",
+		"(created_at, id) < ($2, $3)":           "SEARCH blockers USING INDEX blockers_all (account_id=? AND (created_at,id)<(?,?))\n",
+	} {
+		if got := dbtest.Plan(t, "FROM blockers WHERE account_id = $1 AND "+part); got != want {
+			t.Errorf("%s: %s", part, got)
+		}
+	}
+}

@@ -43,9 +43,9 @@ var (
 	openOfTask = db.Q[string](`SELECT id FROM blockers WHERE account_id = $1 AND task_id = $2 AND state = 'open' ORDER BY id`)
 	closedOf   = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND state IN ('answered', 'submitted') AND $3 IN ('', run_id)
 		ORDER BY closed_at, id`)
-	listOpen = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND state = 'open' AND (created_at > $2 OR created_at = $2 AND id > $3)
+	listOpen = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND state = 'open' AND (created_at, id) > ($2, $3)
 		ORDER BY created_at, id LIMIT $4`)
-	listAll = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND (created_at < $2 OR created_at = $2 AND id < $3)
+	listAll = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND (created_at, id) < ($2, $3)
 		ORDER BY created_at DESC, id DESC LIMIT $4`)
 
 	fieldsOf = db.Q[fieldRow](`SELECT ` + fieldColumns + ` FROM blocker_fields f JOIN blockers b ON b.id = f.blocker_id

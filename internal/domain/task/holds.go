@@ -35,10 +35,11 @@ const (
 	HoldIsolation    = "isolation_unavailable"
 	HoldBusy         = "boxes_busy"
 	HoldConflict     = "conflict"
+	HoldPerson       = "waiting_person" // beside one of the above: what it waits for waits for a person
 )
 
 // personClears are the holds that no passing of time ends.
-var personClears = []string{HoldRepo, HoldTemplate, HoldNoBox, HoldDraining, HoldAgent, HoldIsolation}
+var personClears = []string{HoldRepo, HoldTemplate, HoldNoBox, HoldDraining, HoldAgent, HoldIsolation, HoldPerson}
 
 // stuckBehindPerson is how long a task may wait for a person before it counts
 // as stuck.
@@ -92,9 +93,10 @@ type Facts struct {
 	LastClaim time.Time // of those, the newest
 	Boxes     []Box     // that serve the account
 	Disabled  map[string]Repo
-	Needs     map[string]Need   // by template; a template that is gone is missing
-	Least     map[string]string // by repository: the least isolation its policy accepts
-	Conflicts map[string]string // by repository: what its policy says about them
+	Needs     map[string]Need       // by template; a template that is gone is missing
+	Least     map[string]string     // by repository: the least isolation its policy accepts
+	Conflicts map[string]string     // by repository: what its policy says about them
+	Behind    map[string][]obstacle // by task: what it waits for that waits for a person
 
 	held int        // tasks that this claim held back
 	ask  []question // what the code host has to be asked before more can be said
@@ -148,6 +150,9 @@ func (f *Facts) own(t *Row) []TaskHold {
 			when = "the task " + *t.ConflictWith + ", which works on " + strings.Join(t.ConflictPaths.V, ", ") + " too, is merged or ends"
 		}
 		add(HoldConflict, timeOr(t.ConflictAt), when, nil)
+	}
+	for _, o := range f.Behind[t.ID] {
+		out = append(out, o.behindIt(t.QueuedAt))
 	}
 	if r, off := f.Disabled[t.RepoID]; off {
 		add(HoldRepo, t.QueuedAt, "the repository is enabled",

@@ -303,7 +303,7 @@ func (s *Service) releaseDependents(tx *db.Tx, t *Row) (released []string, err e
 		if !ok || d.Status != Failed || d.FailureKind == nil || *d.FailureKind != DependencyFailed {
 			continue
 		}
-		if lost, err := lostUpstream(tx, d.ID); err != nil {
+		if lost, _, err := lostUpstream(tx, d.ID); err != nil {
 			return nil, err
 		} else if lost != "" {
 			continue // something else it needs has failed as well
@@ -317,13 +317,14 @@ func (s *Service) releaseDependents(tx *db.Tx, t *Row) (released []string, err e
 	return released, nil
 }
 
-// lostUpstream names a dependency of the task that will not succeed, or "".
-func lostUpstream(tx *db.Tx, taskID string) (string, error) {
+// lostUpstream names a dependency of the task that will not succeed, with its
+// state, or "".
+func lostUpstream(tx *db.Tx, taskID string) (string, Status, error) {
 	up, err := selectUpstream.All(tx, taskID)
 	for _, u := range up {
 		if u.Status == Failed || u.Status == Cancelled {
-			return u.ID, err
+			return u.ID, u.Status, err
 		}
 	}
-	return "", err
+	return "", "", err
 }

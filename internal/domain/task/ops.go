@@ -27,7 +27,7 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Send an agent to look a repository over and give it its base: scripts, tools and notes for agents",
 			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, {Status: 404, Slug: "not-found"}, {Status: 429, Slug: "queue-full"}}}, s.setup),
 		op.New(op.Row{ID: "task.list", Method: "GET", Path: "/v1/tasks", Group: group, Rule: read,
-			Summary: "List the account's tasks, newest first", Paging: paging()}, s.list),
+			Summary: "List the account's tasks, newest first; q searches the title, 20,000 tasks a page, which may be short or empty and still have a next", Paging: paging()}, s.list),
 		op.New(op.Row{ID: "task.stalls", Method: "GET", Path: "/v1/queue/status", Group: group, Rule: read,
 			Summary: "Every reason that holds a pending task, and what clears it"}, s.stalls),
 		op.New(op.Row{ID: "task.run_status", Method: "GET", Path: "/v1/tasks/{id}", Group: group, Rule: read,
@@ -75,12 +75,14 @@ func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Task], err 
 			}
 			repoID = r.ID
 		}
-		rows, err := list(tx, in.PageIn, repoID)
+		rows, end, err := list(tx, in.PageIn, repoID)
 		if err != nil {
 			return err
 		}
 		shown := op.NewPage(in.PageIn, rows, pageKey)
-		page.NextCursor = shown.NextCursor
+		if page.NextCursor = shown.NextCursor; end != nil {
+			page.NextCursor = in.At(end)
+		}
 		page.Data, err = s.view(tx, shown.Data)
 		return err
 	})
@@ -241,10 +243,14 @@ func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out TaskRedi
 		if err := redispatchable(&t); err != nil {
 			return err
 		}
-		if lost, err := lostUpstream(tx, t.ID); err != nil {
+		if lost, status, err := lostUpstream(tx, t.ID); err != nil {
 			return err
 		} else if lost != "" {
-			return fault.Reason("dependency_failed", "It depends on the task "+lost+", which did not succeed; redispatch that one.").With("depends_on", lost)
+			advice := "redispatch that one."
+			if status == Cancelled {
+				advice = "that is for good: create a task that does not depend on it."
+			}
+			return fault.Reason("dependency_failed", "It depends on the task "+lost+", which is "+string(status)+"; "+advice).With("depends_on", lost)
 		}
 		if t.Status.InFlight() {
 			if err := s.StopRun(tx, &t, StopRedispatched); err != nil {

@@ -58,7 +58,7 @@ func (s *Service) Relink(tx *db.Tx, t *Row, add, drop []string) (released []stri
 	}
 	switch {
 	case t.Status == Failed && t.FailureKind != nil && *t.FailureKind == DependencyFailed:
-		lost, err := lostUpstream(tx, t.ID)
+		lost, _, err := lostUpstream(tx, t.ID)
 		if err != nil || lost != "" {
 			return nil, err
 		}

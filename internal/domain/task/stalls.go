@@ -64,6 +64,15 @@ func (s *Service) stalls(ctx context.Context, _ op.None) (out QueueStatus, err e
 				st.add(h, g.n, names)
 			}
 		}
+		if len(waiting) > 0 {
+			all, err := s.obstacles(tx, tx.Account)
+			if err == nil {
+				err = st.people(tx, f, all, waiting)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		out.Data = append(out.Data, st.sorted()...)
 		return nil
 	})
@@ -179,6 +188,39 @@ func (s *stalls) add(h TaskHold, count int64, ids []string) {
 		st.Since = h.Since
 	}
 	st.TaskIDs = append(st.TaskIDs, ids[:min(len(ids), stallExamples-len(st.TaskIDs))]...)
+}
+
+// people adds what waits, however indirectly, for tasks that wait for people.
+func (s *stalls) people(tx *db.Tx, f *Facts, all []obstacle, waiting []Row) error {
+	counts, err := crowdsBehind(tx, all)
+	if err != nil {
+		return err
+	}
+	if err := f.behind(tx, all, waiting); err != nil {
+		return err
+	}
+	for i := range all {
+		o := &all[i]
+		n := counts[o.ID]
+		var names []string
+		since := f.Now
+		for k := range waiting {
+			t := &waiting[k]
+			if !slices.ContainsFunc(f.Behind[t.ID], func(b obstacle) bool { return b.ID == o.ID }) {
+				continue
+			}
+			if names = append(names, t.ID); t.QueuedAt.Before(since) {
+				since = t.QueuedAt
+			}
+			if t.WaitingDeps == 0 {
+				n++ // it is behind by its files
+			}
+		}
+		if n > 0 {
+			s.add(o.behindIt(since), n, names)
+		}
+	}
+	return nil
 }
 
 func (s *stalls) sorted() []TaskStall {

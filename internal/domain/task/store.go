@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -259,16 +258,32 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Task, error) {
 	return s.view(tx, rows)
 }
 
-func list(tx *db.Tx, p op.PageIn, repoID string) ([]Row, error) {
-	b := db.Build(`SELECT `+own+` FROM tasks WHERE account_id = `, tx.Account)
-	if s := p.Want("status"); s != "" {
-		b.And("status = ", s)
+// searched is how many of the newest tasks behind its cursor a page with a text
+// looks at: no index knows what texts occur in.
+const searched = 20_000
+
+// list reads a page. If a search stopped before its page was full, end is the
+// key of the last task that it looked at.
+func list(tx *db.Tx, p op.PageIn, repoID string) (rows []Row, end []string, err error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, nil, err
 	}
+	narrow := func(b *db.Builder) *db.Builder {
+		if s := p.Want("status"); s != "" {
+			b.And("status = ", s)
+		}
+		if repoID != "" {
+			b.And("repo_id = ", repoID)
+		}
+		if more {
+			b.And("(created_at, id) < ", db.Tuple(at, last))
+		}
+		return b
+	}
+	b := narrow(db.Build(`SELECT `+own+` FROM tasks WHERE account_id = `, tx.Account))
 	if k := p.Want("kind"); k != "" {
 		b.And("kind = ", k)
-	}
-	if repoID != "" {
-		b.And("repo_id = ", repoID)
 	}
 	if l := p.Want("label"); l != "" {
 		name, value, _ := strings.Cut(l, "=")
@@ -276,15 +291,26 @@ func list(tx *db.Tx, p op.PageIn, repoID string) ([]Row, error) {
 	}
 	if p.Q != "" {
 		b.Contains("title", p.Q)
-	}
-	if after := p.After(); len(after) == 2 {
-		at, err := strconv.ParseInt(after[0], 10, 64)
+		stop, err := db.Select[place](tx, narrow(db.Build(`SELECT created_at, id FROM tasks WHERE account_id = `, tx.Account)).
+			SQL(" ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET ", searched-1))
 		if err != nil {
-			return nil, fault.Field("cursor", "is not a cursor of this collection")
+			return nil, nil, err
 		}
-		b.And("(created_at, id) < ", db.Tuple(at, after[1]))
+		for _, s := range stop {
+			b.And("(created_at, id) >= ", db.Tuple(s.CreatedAt, s.ID))
+			end = op.TimeKey(s.CreatedAt, s.ID)
+		}
 	}
-	return db.Select[Row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	rows, err = db.Select[Row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	if len(rows) == p.Size() {
+		end = nil
+	}
+	return rows, end, err
 }
 
-func pageKey(t Row) []string { return []string{strconv.FormatInt(db.Micros(t.CreatedAt), 10), t.ID} }
+type place struct {
+	CreatedAt time.Time
+	ID        string
+}
+
+func pageKey(t Row) []string { return op.TimeKey(t.CreatedAt, t.ID) }

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"yardmaster/internal/db"
@@ -28,6 +29,15 @@ func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
 		}
 		if lanes, err = lanesOf(tx, tx.Account); err != nil {
 			return nil, err
+		}
+		if slices.ContainsFunc(pending, func(t Row) bool { return t.WaitingDeps > 0 || t.ConflictWith != nil }) {
+			all, err := s.obstacles(tx, tx.Account)
+			if err == nil {
+				err = f.behind(tx, all, pending)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 	}
 	ids := make([]string, len(rows))

@@ -1,0 +1,114 @@
+package task
+
+import (
+	"slices"
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+// obstacle is a task that others wait for and that itself waits for a person:
+// it is held or stuck, its run is parked, or its pull request asks for a
+// decision.
+type obstacle struct {
+	ID   string
+	hold TaskHold // of those that wait for it
+}
+
+// obstacles are those of an account.
+func (s *Service) obstacles(tx *db.Tx, account string) ([]obstacle, error) {
+	rows, err := selectObstacles.All(tx, account, maxObstacles)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	var wants []Want
+	if s.Wants != nil {
+		if wants, err = s.Wants(tx, ids); err != nil {
+			return nil, err
+		}
+	}
+	var stops []Stop
+	if s.Stops != nil {
+		if stops, err = s.Stops(tx, ids); err != nil {
+			return nil, err
+		}
+	}
+	var out []obstacle
+	for i := range rows {
+		if h, ok := rows[i].hold(wants, stops); ok {
+			out = append(out, obstacle{rows[i].ID, h})
+		}
+	}
+	return out, nil
+}
+
+// hold is why nothing that waits for the task goes on, and who ends that; false
+// if that is no matter of a person.
+func (r *obstacleRow) hold(wants []Want, stops []Stop) (TaskHold, bool) {
+	t := Row{ID: r.ID, FailureKind: r.FailureKind, UpdatedAt: r.UpdatedAt}
+	own := parkedFor(&t, wants)
+	if r.Status == Held {
+		own = heldFor(&t, wants, stops)
+	}
+	h := TaskHold{Reason: HoldPerson, Since: r.UpdatedAt, Blocking: true}
+	pr := map[string]string{}
+	if r.PRID != nil {
+		pr["id"] = *r.PRID
+	}
+	switch {
+	case len(own) > 0:
+		h.Since, h.Clear = own[0].Since, own[0].Clear
+		h.ClearsWhen = "the task " + r.ID + ", which it waits for, goes on: " + own[0].ClearsWhen
+	case r.AskedSHA != nil:
+		pr["head_sha"] = *r.AskedSHA
+		h.Since, h.Clear = *r.AskedAt, &TaskClear{"pr.approve_pending", pr}
+		h.ClearsWhen = "a person decides about the pull request of the task " + r.ID + ", which it waits for"
+	case !r.Stuck:
+		return h, false
+	case r.PRID != nil && r.Status.Shipped():
+		h.Clear = &TaskClear{"pr.rearm_babysit", pr}
+		h.ClearsWhen = "the pull request of the task " + r.ID + ", which it waits for and which is stuck, is repaired and merged"
+	default:
+		h.Clear = &TaskClear{"task.redispatch", map[string]string{"id": r.ID}}
+		h.ClearsWhen = "the task " + r.ID + ", which it waits for and which is stuck, moves on or is redispatched"
+	}
+	return h, true
+}
+
+// behindIt is the hold of a task that was queued at a time.
+func (o *obstacle) behindIt(queued time.Time) TaskHold {
+	h := o.hold
+	h.Since = latest(queued, h.Since)
+	return h
+}
+
+// behind tells which obstacles the pending tasks among rows wait for.
+func (f *Facts) behind(tx *db.Tx, all []obstacle, rows []Row) error {
+	f.Behind = map[string][]obstacle{}
+	var waiting []string
+	for i := range rows {
+		if t := &rows[i]; t.Status == Pending && t.WaitingDeps > 0 {
+			waiting = append(waiting, t.ID)
+		} else if t.Status == Pending && t.ConflictWith != nil {
+			if k := slices.IndexFunc(all, func(o obstacle) bool { return o.ID == *t.ConflictWith }); k >= 0 {
+				f.Behind[t.ID] = all[k : k+1]
+			}
+		}
+	}
+	if len(all) == 0 || len(waiting) == 0 {
+		return nil
+	}
+	found, err := selectFollowers(tx, all, waiting)
+	for i := range all {
+		for _, w := range found {
+			if w.Root == all[i].ID {
+				f.Behind[w.ID] = append(f.Behind[w.ID], all[i])
+			}
+		}
+	}
+	return err
+}
