@@ -112,7 +112,7 @@ func (p *Proxy) egress(w http.ResponseWriter, r *http.Request, owner string) {
 		token = owner
 	}
 	s := p.find(token)
-	if s == nil || owner != "" && owner != token {
+	if s == nil || owner != "" && s != p.find(owner) {
 		w.Header().Set("Proxy-Authenticate", `Basic realm="run"`)
 		http.Error(w, "The proxy needs the token of a run on this box.", http.StatusProxyAuthRequired)
 		return

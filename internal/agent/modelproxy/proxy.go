@@ -203,7 +203,7 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request, owner string) {
 	}
 	token := llm.Token(r.Header)
 	s := p.find(token)
-	if s == nil || owner != "" && owner != token {
+	if s == nil || owner != "" && s != p.find(owner) {
 		at, _ := llm.EndpointOf(r.URL.Path)
 		llm.Refuse(w, at.API, llm.RefusalOf(fault.New(fault.Unauthenticated, "", "This token is not that of a run on this box.")))
 		return
