@@ -116,7 +116,19 @@ func (s *Service) byCode(ctx context.Context, in verifyIn, email string) (cookie
 	if err := ourPage(in.Site); err != nil {
 		return "", who, err
 	}
-	digest := s.digest(email, strings.ReplaceAll(strings.TrimSpace(in.Code), " ", ""))
+	spend, err := s.try(ctx, email, in.Code)
+	if err != nil {
+		return "", who, err
+	}
+	return s.Enter(ctx, func(tx *db.Tx) (Proof, error) {
+		return Proof{Method: "email", Email: email, Invitation: in.Invitation}, spend(tx)
+	})
+}
+
+// try fails unless the code is one that was mailed to the address. What comes
+// of it then begins with spending the code, in its transaction.
+func (s *Service) try(ctx context.Context, email, code string) (spend func(*db.Tx) error, err error) {
+	digest := s.digest(email, strings.ReplaceAll(strings.TrimSpace(code), " ", ""))
 	// A wrong guess counts even though nothing else comes of it.
 	right := false
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
@@ -127,17 +139,14 @@ func (s *Service) byCode(ctx context.Context, in verifyIn, email string) (cookie
 	if err == nil && !right {
 		err = wrongCode()
 	}
-	if err != nil {
-		return "", who, err
-	}
-	return s.Enter(ctx, func(tx *db.Tx) (Proof, error) {
+	return func(tx *db.Tx) error {
 		// Only one of those who know the code spends it.
 		n, err := spendCode.Exec(tx, email, digest)
 		if err == nil && n == 0 {
 			err = wrongCode()
 		}
-		return Proof{Method: "email", Email: email, Invitation: in.Invitation}, err
-	})
+		return err
+	}, err
 }
 
 // wrongCode is the one answer to a code that is wrong, expired, used, or was

@@ -31,8 +31,8 @@ func (s *Service) Ops() []op.Op {
 			Also: []int{303}, Refuses: []op.Refusal{{Status: 401, Slug: "wrong-code"}, {Status: 403, Slug: "cross-origin"}, {Status: 403, Slug: "not-invited"}, {Status: 429, Slug: "rate-limited"}},
 			Summary: "Sign in with the code that was mailed: six digits, good for ten minutes, five tries, once"}, s.verifyCode),
 		op.New(op.Row{ID: "auth.reauth", Method: "POST", Path: "/auth/reauth", Group: group, Rule: policy.PerRequest().OfSession(), PerAddress: 30,
-			Refuses: []op.Refusal{{Status: 401, Slug: "wrong-password"}, {Status: 429, Slug: "rate-limited"}},
-			Summary: "Prove again who is signed in, for what asks for a fresh sign-in"}, s.reauth),
+			Refuses: []op.Refusal{{Status: 401, Slug: "wrong-password"}, {Status: 401, Slug: "wrong-code"}, {Status: 429, Slug: "rate-limited"}},
+			Summary: "Prove again who is signed in, by password or mailed code, for what asks for a fresh sign-in"}, s.reauth),
 		op.New(op.Row{ID: "auth.logout", Method: "POST", Path: "/auth/logout", Group: group, Rule: policy.PerRequest().OfSession(),
 			Summary: "End this browser session"}, s.logout),
 	}

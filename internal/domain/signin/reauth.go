@@ -2,6 +2,7 @@ package signin
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"yardmaster/internal/db"
@@ -11,7 +12,8 @@ import (
 )
 
 type reauthIn struct {
-	Password string `json:"password" minLength:"1" maxLength:"200"`
+	Password string `json:"password,omitempty" maxLength:"200"`
+	Code     string `json:"code,omitempty" maxLength:"20" doc:"instead: one that POST /auth/email has mailed to the user's address"`
 }
 
 // Reauthenticated tells since when the session counts as freshly signed in.
@@ -20,25 +22,26 @@ type Reauthenticated struct {
 }
 
 // reauth lets a session pass for a fresh one, once its user has proved again
-// who they are.
+// who they are. Who signs in with a provider does that there: what comes of it
+// is a fresh session.
 func (s *Service) reauth(ctx context.Context, in reauthIn) (out Reauthenticated, err error) {
 	a := policy.From(ctx)
-	var hash string
-	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		hash, err = passwordOf.One(tx, a.UserID)
-		return err
-	})
+	spend := func(*db.Tx) error { return nil }
+	switch {
+	case (in.Password == "") == (in.Code == ""):
+		return out, fault.Field("password", "is required, or else code")
+	case in.Code != "":
+		spend, err = s.guess(ctx, a.UserID, in.Code)
+	default:
+		err = s.knows(ctx, a.UserID, in.Password)
+	}
 	if err != nil {
 		return out, err
-	}
-	match, err := s.checks.match(ctx, hash, in.Password)
-	if err != nil {
-		return out, err
-	}
-	if !match {
-		return out, fault.New(fault.Unauthenticated, "wrong-password", "This is not the password.")
 	}
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := spend(tx); err != nil {
+			return err
+		}
 		out.SignedInAt = tx.Now
 		if _, err := refresh.Exec(tx, a.UserID, a.CredentialID+"%", tx.Micros()); err != nil {
 			return err
@@ -47,4 +50,34 @@ func (s *Service) reauth(ctx context.Context, in reauthIn) (out Reauthenticated,
 		return event.Record(tx, event.Change{Kind: "user.reauthenticated", Object: a.UserID})
 	})
 	return out, err
+}
+
+// knows fails unless the password is the user's.
+func (s *Service) knows(ctx context.Context, user, password string) error {
+	var hash string
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		hash, err = passwordOf.One(tx, user)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	match, err := s.checks.match(ctx, hash, password)
+	if err == nil && !match {
+		err = fault.New(fault.Unauthenticated, "wrong-password", "This is not the password.")
+	}
+	return err
+}
+
+// guess fails unless the code is one that was mailed to the user.
+func (s *Service) guess(ctx context.Context, user, code string) (spend func(*db.Tx) error, err error) {
+	var email string
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		email, err = addressOf.One(tx, user)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.try(ctx, strings.ToLower(email), code)
 }

@@ -34,6 +34,7 @@ var (
 	roleOf        = db.Q[string](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
 	insertSession = db.S(`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at, sso_account_id) VALUES ($1, $2, $3, $4, $4, $5, $6)`)
 	refresh       = db.S(`UPDATE signins SET signed_in_at = $3 WHERE user_id = $1 AND hash LIKE $2`)
+	addressOf     = db.Q[string](`SELECT email FROM users WHERE id = $1`)
 	passwordOf    = db.Q[string](`SELECT password_hash FROM users WHERE id = $1`)
 	touchSession  = db.S(`UPDATE signins SET last_seen_at = $2 WHERE hash = $1 AND last_seen_at < $2`)
 	dropSession   = db.Q[string](`DELETE FROM signins WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
