@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/tools/txtar"
@@ -68,9 +69,10 @@ func TestTranscripts(t *testing.T) {
 		kept.file = f
 	}
 	all, played := transcripts(t), 0
+	var asTools atomic.Int64
 	t.Cleanup(func() { // after the last of them
 		if played == len(all) {
-			kept.judge(t)
+			kept.judge(t, int(asTools.Load()) == len(all))
 		}
 	})
 	for _, tr := range all {
@@ -86,7 +88,9 @@ func TestTranscripts(t *testing.T) {
 				t.Run(way.name, func(t *testing.T) {
 					t.Parallel()
 					tr := tr
-					tr.tools = way.tools
+					if tr.tools = way.tools; tr.tools {
+						asTools.Add(1)
+					}
 					switch tr.steps[0].verb {
 					case "fresh":
 						tr.play(t, boot(t, e), nil, &kept)
