@@ -261,7 +261,7 @@ func (a *App) wire() parts {
 	p.prompt = a.newPrompts()
 	p.run.BriefNotes, p.run.Servers = briefNotes(p.prompt, p.blocker, p.vault), taskServers(p.vault)
 	p.budget = a.budgets(p.task, p.run)
-	p.account.Capped, p.repo.PolicyChanged = p.budget.OperatorCap, policyChanged(p.budget)
+	p.account.Capped, p.repo.PolicyChanged = p.budget.OperatorCap, policyChanged(p.budget, p.task)
 	p.session = a.sessions(p)
 	p.overview = &overview.Service{DB: a.db}
 	p.stream = &stream.Service{DB: a.db, Hub: a.hub, Topics: topics(p)}

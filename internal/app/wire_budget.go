@@ -40,8 +40,11 @@ func limitsOf(p repo.Policy) budget.Defaults {
 
 // policyChanged lets go what the old policy file of a repository held up and
 // the new one does not.
-func policyChanged(budgets *budget.Service) func(*db.Tx, repo.Ref) error {
+func policyChanged(budgets *budget.Service, tasks *task.Service) func(*db.Tx, repo.Ref) error {
 	return func(tx *db.Tx, r repo.Ref) error {
+		if err := tasks.PolicyChanged(tx, r.ID); err != nil {
+			return err
+		}
 		return budgets.PolicyChanged(tx, r.ID, limitsOf(r.Policy))
 	}
 }

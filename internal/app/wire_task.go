@@ -64,7 +64,7 @@ func (a *App) wirePulls(p *pull.Service, tasks *task.Service) {
 	p.TaskAwaits = func(tx *db.Tx, taskID, prID string) error {
 		return withTask(tx, taskID, func(t *task.Row) error {
 			if t.Status == task.AwaitingCI || !task.Allowed(t.Status, task.AwaitingCI) {
-				return nil
+				return tasks.WorkChanged(tx, t)
 			}
 			return tasks.ToAwaitingCI(tx, t, prID)
 		})

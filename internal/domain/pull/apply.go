@@ -264,10 +264,13 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 		if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
 			return err
 		}
-		if pr.TaskID != nil {
-			return s.TaskMerged(tx, *pr.TaskID)
+		if pr.TaskID == nil {
+			return nil
 		}
-		return nil
+		if _, err := dueAbove.Exec(tx, *pr.TaskID, tx.Micros()); err != nil {
+			return err
+		}
+		return s.TaskMerged(tx, *pr.TaskID)
 	case errors.Is(mergeErr, codehost.ErrHeadMoved), errors.Is(mergeErr, codehost.ErrNotFound):
 		return end(ActionStale, "approval.stale", map[string]any{"head_sha": d.HeadSHA})
 	case errors.Is(mergeErr, codehost.ErrConflict):

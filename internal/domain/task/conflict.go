@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/event"
 )
 
 // What the policy of a repository says about a task that would conflict with
@@ -203,6 +204,28 @@ func letGo(tx *db.Tx, t *Row, from Status) error {
 	freed, err := clearBehind.All(tx, t.ID)
 	noteFreed(tx, freed)
 	return err
+}
+
+// WorkChanged has the tasks that wait for t looked at again: its pull request
+// has another head.
+func (s *Service) WorkChanged(tx *db.Tx, t *Row) error {
+	freed, err := clearBehind.All(tx, t.ID)
+	s.lookAgain(tx, t.AccountID, freed)
+	return err
+}
+
+// PolicyChanged has the tasks that wait for others in a repository of tx.Account
+// looked at again: what becomes of conflicts there may be decided otherwise.
+func (s *Service) PolicyChanged(tx *db.Tx, repoID string) error {
+	freed, err := clearInRepo.All(tx, repoID)
+	s.lookAgain(tx, tx.Account, freed)
+	return err
+}
+
+func (s *Service) lookAgain(tx *db.Tx, account string, freed []freed) {
+	if noteFreed(tx, freed); len(freed) > 0 {
+		s.Hub.Notify(tx, event.QueueTopic(account), AnyQueue)
+	}
 }
 
 // Unmerged names the task on whose work t was begun, if that is not merged;

@@ -89,6 +89,8 @@ var (
 		ORDER BY claimed_at, id LIMIT $2`)
 	clearBehind = db.Q[freed](`UPDATE tasks SET conflict_with = NULL, conflict_at = NULL, conflict_paths = '[]' WHERE conflict_with = $1
 		RETURNING ` + freedColumns)
+	clearInRepo = db.Q[freed](`UPDATE tasks SET conflict_with = NULL, conflict_at = NULL, conflict_paths = '[]' WHERE repo_id = $1 AND status = 'pending'
+		AND conflict_with IS NOT NULL RETURNING ` + freedColumns)
 
 	// The accounts that have a queue for a box that serves more than one, the
 	// one that was served longest ago first.
