@@ -63,7 +63,7 @@ func (st *stack) money(task string) (limit, spent float64) {
 		}
 		return n
 	}
-	if limit, spent = of(t.Budget.USD), of(t.Budget.Spent); limit > 0 && spent+of(t.Budget.Reserved) > limit {
+	if limit, spent = of(t.Budget.USD), of(t.Budget.Spent); limit > 0 && spent+of(t.Budget.Reserved) > limit+1e-9 {
 		st.t.Errorf("a task that may spend %v has spent %v and set %v aside", limit, spent, of(t.Budget.Reserved))
 	}
 	return limit, spent
