@@ -15,8 +15,10 @@ func TestAtEnd(t *testing.T) {
 		var calls [][]int
 		refuse := errors.New("refused")
 		var fail error
+		told := 0
 		step := db.AtEnd(func(tx *db.Tx, all []int) error {
 			calls = append(calls, all)
+			tx.AfterCommit(func() { told++ })
 			if err := tx.Context().Err(); err != nil {
 				return err
 			}
@@ -39,13 +41,16 @@ func TestAtEnd(t *testing.T) {
 		if err := write(add(nil)); err != nil || len(calls) != 1 || !slices.Equal(calls[0], []int{1, 2}) {
 			t.Errorf("%v, %v", calls, err)
 		}
+		if told != 1 {
+			t.Errorf("what a step owes to the commit was done %d times", told)
+		}
 		calls, fail = nil, refuse
 		committed := false
 		err := write(func(tx *db.Tx) error {
 			tx.AfterCommit(func() { committed = true })
 			return add(nil)(tx)
 		})
-		if !errors.Is(err, refuse) || committed {
+		if !errors.Is(err, refuse) || committed || told != 1 {
 			t.Errorf("a step that fails: committed %t, %v", committed, err)
 		}
 	})
