@@ -8,7 +8,8 @@
 // Setting aside costs a commit, and calls are many; so a node sets a little
 // more aside than a call needs and hands it out from memory (a purse for each
 // session). When a node dies, what its purses still held counts as spent: a
-// call may have been under way.
+// call may have been under way. A node that only seemed dead takes it back when
+// it next settles or sets aside.
 //
 // A model whose price is not known costs nothing here. It is shown as unpriced
 // and cannot be held to a budget in dollars.
@@ -45,6 +46,9 @@ const (
 	idle = 30 * time.Second
 	// leaseTime is how long a purse is its node's without a sign of life.
 	leaseTime = 2 * time.Minute
+	// afterlife is how long a node that was given up for dead may still turn out
+	// to be alive. No call to a model takes as long.
+	afterlife = 24 * time.Hour
 )
 
 // Meter is one thing that money is counted for.

@@ -299,8 +299,22 @@ func TestDeadNode(t *testing.T) {
 		if m := w.meters()["task task"]; m.Reserved != 0 || m.Spent != heldBy {
 			t.Fatalf("%+v, of %d held", m, heldBy)
 		}
-		w.settle(dead, "s1", n, 200_000) // it lives: its cost comes on top
-		if m := w.meters()["task task"]; m.Reserved != 0 || m.Spent != heldBy+200_000 {
+		w.settle(dead, "s1", n, 200_000) // it lives, and has what it held
+		if m := w.meters()["task task"]; m.Reserved != heldBy-200_000 || m.Spent != 200_000 {
+			t.Errorf("%+v", m)
+		}
+		if n, err = dead.Reserve(t.Context(), "s1", 100_000, 100_000); err != nil {
+			t.Fatal(err)
+		}
+		w.write(func(tx *db.Tx) error { _, err := expire.Exec(tx, dead.Node); return err })
+		for range 2 { // the second time for good
+			if err := other.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			w.write(func(tx *db.Tx) error { _, err := expire.Exec(tx, dead.Node); return err })
+		}
+		w.settle(dead, "s1", n, 50_000)
+		if m := w.meters()["task task"]; m.Reserved != 0 || m.Spent != heldBy {
 			t.Errorf("%+v", m)
 		}
 	})

@@ -44,7 +44,16 @@ func (s *Service) Sweep(ctx context.Context) error {
 			return err
 		}
 		for _, r := range due {
-			if err := r.close(tx, r.left()); err != nil {
+			if r.WrittenOff { // for long enough
+				if _, err := forget.Exec(tx, r.SessionID, r.Node); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := move(tx, r.AccountID, r.Meters.V, -r.left(), r.left()); err != nil {
+				return err
+			}
+			if _, err := writeOff.Exec(tx, r.SessionID, r.Node, tx.Now.Add(afterlife)); err != nil {
 				return err
 			}
 			err := event.Record(tx, event.Change{Kind: "budget.unsettled", Object: r.SessionID, Account: r.AccountID,

@@ -49,6 +49,8 @@ type purse struct {
 	checked time.Time     // when no limit was spent, for calls without a price
 }
 
+func (p *purse) free() int64 { return p.amount - p.busy - p.lost }
+
 // settling is how long a call that there is no room for waits for the cost of
 // other calls of its session. An agent that makes one call after the other is
 // faster than the books.
@@ -117,13 +119,11 @@ func (s *Service) take(ctx context.Context, p *purse, session string, most, leas
 	if most <= 0 {
 		return 0, s.unpriced(ctx, p, session, final)
 	}
-	free := p.amount - p.busy - p.lost
-	if free > 0 && free >= most {
+	if free := p.free(); free > 0 && free >= most {
 		return most, nil
 	}
-	added, err := s.fill(ctx, session, max(least-free, 0), max(most-free, 0), final)
-	p.amount += added
-	free += added
+	err := s.fill(ctx, p, session, least, most, final)
+	free := p.free()
 	if err != nil && (!fault.IsKind(err, fault.PaymentRequired) || free < least || free <= 0) {
 		return 0, err
 	}
@@ -159,7 +159,7 @@ func (s *Service) unpriced(ctx context.Context, p *purse, session string, final 
 		return nil
 	})
 	if err == nil && spent {
-		_, err = s.fill(ctx, session, 0, 0, final) // refuses
+		err = s.fill(ctx, p, session, 0, 0, final) // refuses
 	}
 	if err == nil {
 		p.checked = now
@@ -167,13 +167,15 @@ func (s *Service) unpriced(ctx context.Context, p *purse, session string, final 
 	return err
 }
 
-// fill sets more aside for a session. If there is no room for it, and it is
-// final, it stops the session's run.
-func (s *Service) fill(ctx context.Context, session string, least, most int64, final bool) (added int64, err error) {
+// fill sets more aside in the locked purse of a session, so that it has between
+// least and most for another call. If there is no room for it, and it is final,
+// it stops the session's run.
+func (s *Service) fill(ctx context.Context, p *purse, session string, least, most int64, final bool) error {
 	var refused error
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		added, refused = 0, nil
-		r, _, err := selectHeld.Maybe(tx, session, s.Node)
+	var after purse
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		refused, after.amount, after.lost = nil, p.amount, p.lost
+		r, known, err := selectHeld.Maybe(tx, session, s.Node)
 		if err != nil {
 			return err
 		}
@@ -185,12 +187,30 @@ func (s *Service) fill(ctx context.Context, session string, least, most int64, f
 		if err != nil {
 			return err
 		}
+		switch {
+		case known && p.busy > 0:
+			// Calls under way count where they began, and what overlaps them with them.
+			meters = today(r.Meters.V, meters)
+		case known && !same(r.Meters.V, meters): // another month, say
+			if err := r.close(tx, p.lost); err != nil {
+				return err
+			}
+			r, known = reservation{}, false
+		}
+		if known {
+			if err := r.revive(tx); err != nil {
+				return err
+			}
+		} else if p.busy == 0 {
+			after.amount, after.lost = 0, 0
+		}
 		balances, err := lock(tx, sub.AccountID, meters)
 		if err != nil {
 			return err
 		}
+		free := after.amount - p.busy - after.lost
 		left, tight := room(meters, balances)
-		amount, ok := grant(least, most, left, tight != nil)
+		amount, ok := grant(max(least-free, 0), max(most-free, 0), left, tight != nil)
 		if !ok {
 			refused = exhausted(tight.Scope)
 			if !final {
@@ -201,16 +221,7 @@ func (s *Service) fill(ctx context.Context, session string, least, most int64, f
 		if amount == 0 {
 			return nil
 		}
-		if !same(r.Meters.V, meters) {
-			// Another month, say: what is left goes along.
-			if err := move(tx, r.AccountID, r.Meters.V, -r.left(), 0); err != nil {
-				return err
-			}
-			if err := move(tx, sub.AccountID, meters, r.left(), 0); err != nil {
-				return err
-			}
-		}
-		added = amount
+		after.amount += amount
 		if err := move(tx, sub.AccountID, meters, amount, 0); err != nil {
 			return err
 		}
@@ -218,9 +229,23 @@ func (s *Service) fill(ctx context.Context, session string, least, most int64, f
 		return err
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return added, refused
+	p.amount, p.lost = after.amount, after.lost
+	return refused
+}
+
+// today are meters with the limits that those of today have.
+func today(meters, now []Meter) []Meter {
+	out := slices.Clone(meters)
+	for i := range out {
+		for _, m := range now {
+			if m.Scope == out[i].Scope && m.Ref == out[i].Ref {
+				out[i].limit = m.limit
+			}
+		}
+	}
+	return out
 }
 
 func same(a, b []Meter) bool {
@@ -309,26 +334,18 @@ func (s *Service) spend(tx *db.Tx, a *sum) error {
 	if a.cost == 0 {
 		return nil
 	}
-	if a.known {
-		if _, err := use.Exec(tx, a.session, s.Node, a.cost); err != nil {
-			return err
-		}
-		return move(tx, a.account, a.held.Meters.V, -min(a.cost, a.held.left()), a.cost)
+	if !a.known {
+		// This node was given up for dead so long ago that what it held is counted
+		// as spent for good, and these calls with it.
+		return nil
 	}
-	// This node was given up for dead: what it held counts as spent already,
-	// and what the calls cost comes on top.
-	sub, err := selectSubject.One(tx, a.session)
-	if err != nil {
+	if err := a.held.revive(tx); err != nil {
 		return err
 	}
-	meters, err := s.meters(tx, sub)
-	if err != nil {
+	if _, err := use.Exec(tx, a.session, s.Node, a.cost); err != nil {
 		return err
 	}
-	if _, err := lock(tx, a.account, meters); err != nil {
-		return err
-	}
-	return move(tx, a.account, meters, 0, a.cost)
+	return move(tx, a.account, a.held.Meters.V, -min(a.cost, a.held.left()), a.cost)
 }
 
 // settled frees what was set aside for calls whose cost is stored.

@@ -31,13 +31,15 @@ type reservation struct {
 	Amount    int64
 	Used      int64
 	Meters    db.JSON[[]Meter]
+
+	WrittenOff bool // what is left counts as spent: the node seemed dead
 }
 
 // left is what is set aside and not spent. A call can cost more than its
 // quote only if the provider counts otherwise than it says.
 func (r reservation) left() int64 { return max(r.Amount-r.Used, 0) }
 
-const held = `SELECT session_id, node, account_id, amount, used, meters FROM reservations WHERE `
+const held = `SELECT session_id, node, account_id, amount, used, meters, written_off FROM reservations WHERE `
 
 var (
 	// The session comes from an attempt's token, never from a request.
@@ -60,7 +62,9 @@ var (
 		ON CONFLICT (session_id, node) DO UPDATE SET amount = EXCLUDED.amount, meters = EXCLUDED.meters, expires_at = EXCLUDED.expires_at`)
 	use       = db.S(`UPDATE reservations SET used = used + $3 WHERE session_id = $1 AND node = $2`)
 	forget    = db.S(`DELETE FROM reservations WHERE session_id = $1 AND node = $2`)
-	keepAlive = db.S(`UPDATE reservations SET expires_at = $2 WHERE node = $1`)
+	keepAlive = db.S(`UPDATE reservations SET expires_at = $2 WHERE node = $1 AND written_off = FALSE`)
+	writeOff  = db.S(`UPDATE reservations SET written_off = TRUE, expires_at = $3 WHERE session_id = $1 AND node = $2`)
+	takeBack  = db.S(`UPDATE reservations SET written_off = FALSE, expires_at = $3 WHERE session_id = $1 AND node = $2`)
 	selectDue = db.Q[reservation](held + `expires_at < $1 ORDER BY account_id, session_id, node LIMIT 100`).SkipLocked()
 
 	addMinute = db.S(`INSERT INTO spend_minutes (account_id, minute, session_id, calls, unpriced, cost_micros) VALUES ($1, $2, $3, $4, $5, $6)
@@ -141,9 +145,25 @@ func move(tx *db.Tx, account string, meters []Meter, reserved, spent int64) erro
 	return nil
 }
 
+// revive takes back what was written off.
+func (r *reservation) revive(tx *db.Tx) error {
+	if !r.WrittenOff {
+		return nil
+	}
+	r.WrittenOff = false
+	if err := move(tx, r.AccountID, r.Meters.V, r.left(), -r.left()); err != nil {
+		return err
+	}
+	_, err := takeBack.Exec(tx, r.SessionID, r.Node, tx.Now.Add(leaseTime))
+	return err
+}
+
 // close ends a reservation: of what is left of it, spent counts as spent and
 // the rest is free.
 func (r reservation) close(tx *db.Tx, spent int64) error {
+	if err := r.revive(tx); err != nil {
+		return err
+	}
 	if err := move(tx, r.AccountID, r.Meters.V, -r.left(), min(spent, r.left())); err != nil {
 		return err
 	}
