@@ -221,6 +221,33 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
+// A task that takes a place in a plan while a box works on it waits like any
+// other once it is back in the queue, and is over if what it waits for is.
+func TestReplacedInFlight(t *testing.T) {
+	each(t, func(f *fixture) {
+		planID := f.draw(false, nil, []int{0})
+		groups := f.plan(planID).Groups
+		first := groups[0].Tasks[0].ID
+		var tasks []string
+		for range 2 {
+			tasks = append(tasks, f.newTask())
+			f.run(tasks[len(tasks)-1])
+		}
+		f.call("POST", "/v1/plans/"+planID+"/regroup", object{"group_ids": []string{groups[1].ID}, "task_ids": tasks}, 200)
+		f.change(tasks[0], func(tx *db.Tx, t *task.Row) error { return f.Tasks.Requeue(tx, t, "drained") })
+		if got := f.task(tasks[0]); got.Status != task.Pending || got.WaitingDeps != 1 {
+			f.t.Errorf("%s, waits for %d", got.Status, got.WaitingDeps)
+		}
+		f.fail(first)
+		f.change(tasks[1], func(tx *db.Tx, t *task.Row) error { return f.Tasks.AttemptFailed(tx, t, task.AgentError, "By a test.") })
+		for _, id := range tasks {
+			if got := f.task(id); got.Status != task.Failed || *got.FailureKind != task.DependencyFailed {
+				f.t.Errorf("%s for %v", got.Status, got.FailureKind)
+			}
+		}
+	})
+}
+
 // A scout's report becomes the plan, or says why it cannot.
 func TestDrafted(t *testing.T) {
 	const good = "It can be done.\n\n```plan overview.md\n# All of it\n```\n~~~plan 01-a.md\n# First\n```\ncode\n```\n~~~\n```plan 02-b.md\n---\ndepends_on: [01-a]\n---\n# Second\n```\n"

@@ -294,10 +294,8 @@ func (s *Service) replace(tx *db.Tx, p *row, n *net, old []*groupRow, tasks []ta
 				return out, err
 			}
 		}
-		if t.Status == task.Pending || t.Status == task.Held {
-			if _, err := s.Tasks.Relink(tx, t, before, nil); err != nil {
-				return out, err
-			}
+		if _, err := s.Tasks.Relink(tx, t, before, nil); err != nil {
+			return out, err
 		}
 		added, newTasks = append(added, groupID), append(newTasks, t.ID)
 	}

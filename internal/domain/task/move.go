@@ -167,6 +167,9 @@ func SetBudget(tx *db.Tx, taskID string, micros *int64) (before *int64, repoID s
 // Requeue puts an in-flight task whose run was taken away from it back into
 // the queue, with nothing charged.
 func (s *Service) Requeue(tx *db.Tx, t *Row, why string) error {
+	if over, err := s.rejoin(tx, t); over || err != nil {
+		return err
+	}
 	t.NotBefore = time.UnixMicro(0)
 	return s.move(tx, t, Pending, "requeued", map[string]any{"reason": why})
 }
@@ -183,10 +186,13 @@ func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
 	}
 	to, wait, charged, uncharged := afterFailure(kind, t.Charged, t.Uncharged, t.MaxAttempts, backoff)
 	t.Charged, t.Uncharged = charged, uncharged
-	switch to {
-	case Failed:
+	if to == Failed {
 		return s.Fail(tx, t, kind, detail)
-	case Held:
+	}
+	if over, err := s.rejoin(tx, t); over || err != nil {
+		return err
+	}
+	if to == Held {
 		return s.Hold(tx, t, kind, detail)
 	}
 	t.FailureKind, t.Failure = &kind, &detail
@@ -195,6 +201,38 @@ func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
 		t.NotBefore = tx.Now.Add(wait)
 	}
 	return s.move(tx, t, Pending, "requeued", map[string]any{"failure_kind": kind, "charged": charged, "wait_ms": wait.Milliseconds()})
+}
+
+// rejoin counts afresh what an in-flight task waits for: it may have been
+// linked to others since it was claimed. If one of those did not succeed, the
+// task is over.
+func (s *Service) rejoin(tx *db.Tx, t *Row) (over bool, err error) {
+	up, err := selectUpstream.All(tx, t.ID)
+	if err != nil {
+		return false, err
+	}
+	t.WaitingDeps = 0
+	for _, u := range up {
+		if u.Status.succeeded() {
+			continue
+		}
+		d, _, err := Lock(tx, t.AccountID, u.ID) // so that it does not succeed meanwhile, and tell nobody
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case d.Status == Failed || d.Status == Cancelled:
+			return true, s.lost(tx, t, &d)
+		case !d.Status.succeeded():
+			t.WaitingDeps++
+		}
+	}
+	return false, nil
+}
+
+// lost ends a task for good that depends on up.
+func (s *Service) lost(tx *db.Tx, t, up *Row) error {
+	return s.Fail(tx, t, DependencyFailed, fmt.Sprintf("%s, which it depends on, is %s.", up.ID, up.Status))
 }
 
 // SetBase notes the commit that the running attempt works from.
@@ -262,7 +300,7 @@ func (s *Service) failDependents(tx *db.Tx, t *Row) error {
 		if !ok || d.Status != Pending && d.Status != Held {
 			continue
 		}
-		if err := s.Fail(tx, &d, DependencyFailed, fmt.Sprintf("%s, which it depends on, is %s.", t.ID, t.Status)); err != nil {
+		if err := s.lost(tx, &d, t); err != nil {
 			return err
 		}
 	}
