@@ -42,12 +42,13 @@ type fixture struct {
 	t     *testing.T
 	clock *atomic.Int64
 
-	mu    sync.Mutex
-	kept  []Value
-	words []string
-	asks  []FollowUp
-	how   string // what Resume answers
-	n     int
+	mu       sync.Mutex
+	kept     []Value
+	words    []string
+	released bool
+	asks     []FollowUp
+	how      string // what Resume answers
+	n        int
 }
 
 func each(t *testing.T, fn func(*testing.T, *fixture)) {
@@ -79,10 +80,10 @@ func each(t *testing.T, fn func(*testing.T, *fixture)) {
 				_, err := lockTask.One(tx, taskID)
 				return err
 			},
-			Resume: func(_ *db.Tx, _, _, word string, _ bool) (string, error) {
+			Resume: func(_ *db.Tx, _, _, word string, release bool) (string, error) {
 				f.mu.Lock()
 				defer f.mu.Unlock()
-				f.words = append(f.words, word)
+				f.words, f.released = append(f.words, word), release
 				return f.how, nil
 			},
 			FileAsk: func(_ *db.Tx, a FollowUp) (string, error) {
@@ -281,6 +282,22 @@ func TestWhatIsToldAndWhatIsNot(t *testing.T) {
 			}
 			return nil
 		})
+	})
+}
+
+// What was answered reaches the run though the last thing that it asked for is
+// withdrawn.
+func TestAnswerOutlivesAWithdrawal(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		first, second := f.declare("Which colour?"), f.declare("Which key?")
+		if _, err := f.answer(f.ctx(), answerIn{first, "Blue."}); err != nil {
+			t.Fatal(err)
+		}
+		out, err := f.withdraw(f.ctx(), blockerIn{second})
+		if err != nil || out.Kind != Released || !strings.Contains(f.words[1], "Blue.") || !strings.Contains(f.words[1], "withdrawn") || !f.released {
+			t.Errorf("%+v %v, told %q", out, err, f.words)
+		}
 	})
 }
 

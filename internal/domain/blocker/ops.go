@@ -214,9 +214,14 @@ func (s *Service) withdraw(ctx context.Context, in blockerIn) (out BlockerClosed
 		if err != nil {
 			return err
 		}
-		// A task stays held: nothing has come. A run that waits is told not to.
+		// A run that waits is told not to, and what else it asked for that has
+		// come. A task stays held if nothing has.
 		if len(waiting) == 0 {
-			how, err := s.Resume(tx, r.TaskID, r.RunID, withdrawnWord, false)
+			said, err := s.Word(tx, r.TaskID, r.RunID)
+			if err != nil {
+				return err
+			}
+			how, err := s.Resume(tx, r.TaskID, r.RunID, said+withdrawnWord, said != "")
 			if err != nil {
 				return err
 			}
