@@ -75,8 +75,8 @@ fuzz: ## fuzz every target for FUZZ_T (20s)
 STEPS   ?= 100000
 
 .PHONY: model
-model: deps ## drive the queue through STEPS (100000) random steps on each database
-	$(GO) test ./internal/domain/run -run TestQueueUnderDisorder -steps $(STEPS) -timeout 0 -v
+model: deps ## drive the work plane through STEPS (100000) random steps on each database
+	$(GO) test ./internal/app -run TestWorkUnderDisorder -steps $(STEPS) -timeout 0 -v
 
 .PHONY: bench
 bench: ## measure against baselines in the same run; -write updates docs/benchmarks.md

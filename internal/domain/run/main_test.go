@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,13 +17,7 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-func TestMain(m *testing.M) {
-	// A database behind every step: fewer cases unless -rapid.checks says otherwise.
-	if err := flag.Set("rapid.checks", "25"); err != nil {
-		panic(err)
-	}
-	dbtest.Main(m)
-}
+func TestMain(m *testing.M) { dbtest.Main(m) }
 
 var (
 	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'org', 'self_hosted', 100, 0)`)
@@ -33,6 +26,7 @@ var (
 	addBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
 		VALUES ($1, $2, $1, 'org', $2, 'enrolled', '', $1, 0, 100, '[{"name":"claude"}]', '["landlock"]', 'online', 0)`)
 	getRepoByName = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE owner = $1 AND name = $2`)
+	allRuns       = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 ORDER BY id`)
 	getRepo       = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
 )
 
