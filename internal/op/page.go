@@ -65,13 +65,13 @@ func TimeKey(t time.Time, id string) []string {
 	return []string{strconv.FormatInt(t.UnixMicro(), 10), id}
 }
 
-// AfterTime reads a TimeKey back: Unix microseconds and id, ok false on the
-// first page.
+// AfterTime reads a TimeKey back, which may begin a longer key: Unix
+// microseconds and id, ok false on the first page.
 func (p PageIn) AfterTime() (micros int64, id string, ok bool, err error) {
 	if len(p.after) == 0 {
 		return 0, "", false, nil
 	}
-	if len(p.after) == 2 {
+	if len(p.after) >= 2 {
 		if micros, err = strconv.ParseInt(p.after[0], 10, 64); err == nil {
 			return micros, p.after[1], true, nil
 		}

@@ -113,7 +113,7 @@ func (s *Service) wire(tx *db.Tx, r *row) (Blocker, error) {
 
 type listIn struct {
 	op.PageIn
-	Open *bool `json:"open,omitempty" default:"true" doc:"false: the closed ones as well, all newest first"`
+	Open *bool `json:"open,omitempty" doc:"true unless given; false: the closed ones as well, all newest first"`
 }
 
 func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Blocker], err error) {
@@ -122,8 +122,17 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Blocker], er
 		if err != nil {
 			return err
 		}
+		// A bare cursor goes on with the walk that it is of.
+		open := in.Open == nil || *in.Open
+		if after := in.After(); len(after) > 0 {
+			was := len(after) == 2
+			if in.Open != nil && open != was {
+				return fault.Field("open", "must be what the cursor was made with, or left out")
+			}
+			open = was
+		}
 		var rows []row
-		if in.Open == nil || *in.Open {
+		if open {
 			rows, err = listOpen.All(tx, tx.Account, at, after, in.Size())
 		} else {
 			if !more {
@@ -134,7 +143,13 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Blocker], er
 		if err != nil {
 			return err
 		}
-		page := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
+		page := op.NewPage(in.PageIn, rows, func(r row) []string {
+			key := op.TimeKey(r.CreatedAt, r.ID)
+			if !open {
+				key = append(key, "all")
+			}
+			return key
+		})
 		out = op.Page[Blocker]{Data: make([]Blocker, len(page.Data)), NextCursor: page.NextCursor}
 		for i := range page.Data {
 			if out.Data[i], err = s.wire(tx, &page.Data[i]); err != nil {

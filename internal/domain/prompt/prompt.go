@@ -92,7 +92,7 @@ func (s *Service) place(tx *db.Tx, scope, ref string) error {
 // plain refuses what does not belong into plain text.
 func plain(field, text string) error {
 	if leak.Found(text) {
-		return fault.Field(field, "looks like a secret; secrets belong into the vault of the account or the repository")
+		return fault.Field(field, "looks like a secret; a secret belongs under /v1/secrets or /v1/repos/{owner}/{repo}/secrets")
 	}
 	return nil
 }

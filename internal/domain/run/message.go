@@ -41,7 +41,11 @@ func (s *Service) Message(tx *db.Tx, runID, text string) (messageID string, err 
 		return "", err
 	}
 	if !reachable(&r) {
-		return "", fault.Reason("no_live_channel", "The run has no live channel: its state is "+r.State+".")
+		why := "it is " + r.State + "."
+		if r.State == Live || r.State == Parked {
+			why = "its agent takes no messages."
+		}
+		return "", fault.Reason("no_live_channel", "The run has no live channel: "+why)
 	}
 	messageID, owed, err := s.say(tx, &r, text)
 	if err == nil && !owed {
