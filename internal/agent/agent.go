@@ -225,6 +225,9 @@ func (b *box) run(ctx context.Context) (err error) {
 	} {
 		b.tasks.Go(func() { task(b.life) })
 	}
+	if os.Geteuid() != 0 && len(b.levels) > 0 && b.levels[0] == sandbox.None {
+		b.log.Warn("agents are not isolated here, and run as the user of the box: they can read its identity, and act as the box. Install bubblewrap, or run the box as root")
+	}
 	b.log.Info("box started", "name", b.cfg.Name, "slots", b.cfg.Slots, "agents", len(b.agents), "isolation", b.levels)
 	select {
 	case <-b.life.Done():
