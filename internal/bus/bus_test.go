@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -171,6 +172,9 @@ func TestStartReportsATakenPort(t *testing.T) {
 	if err == nil {
 		stop(t, b)
 		t.Fatal("started on a taken port")
+	}
+	if !strings.Contains(err.Error(), cfg.Listen+" is taken") || !strings.Contains(err.Error(), "nats-listen") {
+		t.Errorf("said %q", err)
 	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("took %s to notice", took)

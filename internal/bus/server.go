@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -61,6 +62,9 @@ func startServer(cfg Config, keys identity, account string) (*server.Server, err
 	s.Start()
 	if err := log.failure(); err != nil {
 		s.Shutdown()
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("the address %s is taken: give nats-listen another, each server on a machine needs its own", cfg.Listen)
+		}
 		return nil, fmt.Errorf("start the NATS server: %w", err)
 	}
 	if !s.ReadyForConnections(10 * time.Second) {
@@ -114,6 +118,11 @@ func (l *serverLog) Tracef(format string, v ...any)  { l.debug("trace", format, 
 func (l *serverLog) Fatalf(format string, v ...any) {
 	err := fmt.Errorf(format, v...)
 	l.log.Error("NATS server failed", "error", err)
+	for _, a := range v {
+		if cause, ok := a.(error); ok {
+			err = cause // it can be told what it is
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fatal = err
