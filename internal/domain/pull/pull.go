@@ -214,7 +214,7 @@ func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
 }
 
 // Withdraw takes back what is asked or ordered about a pull request whose task
-// was cancelled.
+// was cancelled. A merge that is under way already is seen through.
 func (s *Service) Withdraw(tx *db.Tx, prID, taskID string) error {
 	pr, ok, err := lock(tx, prID)
 	if err != nil || !ok || pr.TaskID == nil || *pr.TaskID != taskID {
@@ -224,7 +224,7 @@ func (s *Service) Withdraw(tx *db.Tx, prID, taskID string) error {
 	if err != nil || !ok {
 		return err
 	}
-	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
+	if n, err := withdraw.Exec(tx, pr.ID, tx.Micros()); err != nil || n == 0 {
 		return err
 	}
 	return event.Record(tx, event.Change{Kind: "approval.stale", Object: a.ID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": pr.ID, "head_sha": a.HeadSHA}})

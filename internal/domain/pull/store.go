@@ -124,7 +124,9 @@ var (
 	openAction   = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
 	decideAction = db.S(`UPDATE pull_actions SET state = $2, decided_by = $3, decided_at = $4, due_at = $4 WHERE id = $1 AND state = 'pending'`)
 	staleActions = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
-	expire       = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
+	// What has been taken the code host may have done, whatever became of the taker.
+	withdraw = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved') AND tries = 0`)
+	expire   = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
 		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)
 	takeDue = db.Q[dueRow](`UPDATE pull_actions SET due_at = $2, tries = tries + 1
 		WHERE id IN (SELECT id FROM pull_actions WHERE state = 'approved' AND due_at <= $1 ORDER BY due_at LIMIT 1)
