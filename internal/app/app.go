@@ -110,6 +110,11 @@ func (a *App) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.hub = event.NewHub(nil)
+	if a.db.Engine() == db.SQLite {
+		if err := a.ledger().Restarted(ctx); err != nil {
+			return err
+		}
+	}
 	if a.mail, err = outbox(a); err != nil {
 		return err
 	}

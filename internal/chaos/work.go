@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -57,8 +56,7 @@ func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return k.RoundTripper.RoundTrip(r)
 }
 
-// file files a task, and asks again with the same key until it is answered
-// or there.
+// file files a task, and asks again with the same key until it is answered.
 func (w *world) file(ctx context.Context, s step) error {
 	template := "script"
 	switch n := s.pick % 20; {
@@ -78,20 +76,6 @@ func (w *world) file(ctx context.Context, s step) error {
 		var p *client.Problem
 		if errors.As(err, &p) && p.Status < 500 && p.Status != http.StatusConflict {
 			return false, fmt.Errorf("filing a task: %w", err)
-		}
-		// The server may have been killed between the task and the answer. Then
-		// the key never gets one, and whether there is a task shows in the list.
-		if p != nil && p.Slug() == "idempotency-in-flight" {
-			var page struct{ Data []struct{ ID, Title string } }
-			if w.c.Call(ctx, http.MethodGet, "/v1/tasks?per_page=200&q="+url.QueryEscape(title), nil, &page) != nil {
-				return false, nil
-			}
-			for _, t := range page.Data {
-				if t.Title == title {
-					out.TaskID = t.ID
-					return true, nil
-				}
-			}
 		}
 		if err != nil {
 			pause(ctx, 200*time.Millisecond)

@@ -82,11 +82,25 @@ func TestDeadHolder(t *testing.T) {
 			t.Errorf("before it counts as dead: %v", err)
 		}
 		pass(abandoned)
+		restarted := harmless
+		restarted.Key = "r"
+		if _, stored, err := l.claim(t.Context(), restarted, "dead"); stored || err != nil {
+			t.Fatal(stored, err)
+		}
 		if _, replayed, err := l.Once(t.Context(), harmless, done); err != nil || replayed {
 			t.Errorf("a claim without effect: %v %v", replayed, err)
 		}
 		if _, _, err := l.Once(t.Context(), harmful, done); !inFlightError(err) {
 			t.Errorf("a claim with effect: %v", err)
+		}
+		if err := l.Restarted(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, replayed, err := l.Once(t.Context(), restarted, done); err != nil || replayed {
+			t.Errorf("a claim of the server before: %v %v", replayed, err)
+		}
+		if _, _, err := l.Once(t.Context(), harmful, done); !inFlightError(err) {
+			t.Errorf("a claim with effect of the server before: %v", err)
 		}
 	})
 }

@@ -3,13 +3,15 @@
 // instead of running again.
 //
 // A key is claimed by inserting its row, which only one of many twins can, on
-// whichever node they are. The row is marked in the very transactions in which
-// the claim's holder changes something. So when a holder dies, its row tells
-// whether the write took effect: if not, the next retry runs it; if so, nobody
-// does again, although the answer is lost.
+// whichever node they are. The very transactions in which the claim's holder
+// changes something keep the answer, too, for rows that know it by then
+// (op.Answers). For others they mark the row. So when a holder dies, its row
+// tells whether the write took effect: if not, the next retry runs it; if so,
+// nobody does again.
 package idempotency
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -42,6 +44,15 @@ type Ledger struct {
 	Hub      *event.Hub
 	Logger   *slog.Logger
 	Patience time.Duration // with a twin in flight; 10 s when zero
+}
+
+// Restarted lets go of the claims of the server before, so that retries need not
+// wait until they count as abandoned. It is for a database with one server.
+func (l *Ledger) Restarted(ctx context.Context) error {
+	return l.DB.Write(ctx, func(tx *db.Tx) error {
+		_, err := disown.Exec(tx)
+		return err
+	})
 }
 
 // Once is what op.Ledger says.
@@ -120,10 +131,14 @@ func attempt(tx *db.Tx, u op.Use, mine string) (r row, won bool, err error) {
 
 // hold runs the request and settles the claim by its answer.
 func (l *Ledger) hold(ctx context.Context, u op.Use, mine string, run func(context.Context) op.Answer) op.Answer {
-	var a op.Answer // none, if run panics
+	var a op.Answer                     // none, if run panics
+	var early atomic.Pointer[op.Answer] // kept with the change
 	var over atomic.Bool
 	defer func() {
 		over.Store(true)
+		if e := early.Load(); e != nil && a.Status == e.Status && a.ContentType == e.ContentType && bytes.Equal(a.Body, e.Body) {
+			return
+		}
 		// The answer is kept though its caller may be gone. If it cannot be, the
 		// claim stays as that of a dead holder would.
 		err := l.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error {
@@ -143,13 +158,27 @@ func (l *Ledger) hold(ctx context.Context, u op.Use, mine string, run func(conte
 		if over.Load() {
 			return nil // what goes on after the answer is not the claim's
 		}
-		n, err := mark.Exec(tx, u.Account, u.Key, mine)
+		n, err := l.note(tx, u, mine, &early)
 		if err == nil && n == 0 {
 			err = inFlight("The request took so long that a retry with its Idempotency-Key went first.")
 		}
 		return err
 	}))
 	return a
+}
+
+// note marks that the claim took effect, and keeps the answer if it is known.
+func (l *Ledger) note(tx *db.Tx, u op.Use, mine string, early *atomic.Pointer[op.Answer]) (n int64, err error) {
+	a, ok, err := op.Answered(tx.Context())
+	if err != nil {
+		return 0, err
+	}
+	if !ok {
+		return mark.Exec(tx, u.Account, u.Key, mine)
+	}
+	early.Store(&a)
+	l.Hub.Notify(tx, topic(u))
+	return settle.Exec(tx, u.Account, u.Key, mine, a.Status, a.ContentType, a.Body)
 }
 
 func inFlight(detail string) *fault.Error { return fault.Reason("idempotency-in-flight", detail) }

@@ -52,6 +52,8 @@ type node struct {
 type counter struct {
 	mu sync.Mutex
 	n  int
+	// committed is closed by the handler of a request named "killed".
+	committed chan struct{}
 }
 
 func (c *counter) next() int {
@@ -84,6 +86,23 @@ func serve(d *db.DB, runs *counter) node {
 	row := func(id, method, path string) op.Row {
 		return op.Row{ID: id, Method: method, Path: path, Rule: policy.PerRequest(), Group: "Items", Status: 201}
 	}
+	kept := func(ctx context.Context, in in) (o out, err error) {
+		err = d.Write(op.Answers(ctx, &o), func(tx *db.Tx) error {
+			o.N = runs.next()
+			_, err := effect.Exec(tx, "effect "+in.Name, "")
+			return err
+		})
+		switch in.Name {
+		case "killed": // from here on nothing of this node runs
+			close(runs.committed)
+			<-ctx.Done()
+		case "late failure":
+			return o, errors.New("down")
+		case "changed":
+			o.N = -1
+		}
+		return o, err
+	}
 	secret := row("item.secret", "POST", "/v1/secrets")
 	secret.NoStore = true
 	h := op.Handler(op.Guard{
@@ -94,6 +113,7 @@ func serve(d *db.DB, runs *counter) node {
 		},
 	}, []op.Op{
 		op.New(row("item.make", "POST", "/v1/items"), do),
+		op.New(row("item.kept", "POST", "/v1/kept"), kept),
 		op.New(row("item.put", "PUT", "/v1/items"), do),
 		op.New(row("item.other", "POST", "/v1/others"), do),
 		op.New(secret, do),

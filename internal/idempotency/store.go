@@ -21,6 +21,8 @@ var (
 	// takeOver is for a claim whose holder is gone and has changed nothing.
 	takeOver = db.S(`UPDATE idempotency_keys SET claim = $4, created_at = $5
 		WHERE account_id = $1 AND key = $2 AND claim = $3 AND status = 0 AND effect = FALSE`)
+	// disown is for the claims of holders that are all gone.
+	disown = db.S(`DELETE FROM idempotency_keys WHERE status = 0 AND effect = FALSE`)
 	expire = db.S(`DELETE FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND created_at <= $3`)
 
 	// mark goes with every change that a claim makes. Of a claim that was taken

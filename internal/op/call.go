@@ -69,7 +69,7 @@ func (o *Op) Call(ctx context.Context, args map[string]jsontext.Value, conversat
 				x.h.Set(name, v)
 			}
 		}
-		return Answer{p.status, p.header.Get("Content-Type"), p.body.Bytes()}
+		return p.answer()
 	}
 	refuse := func(err error) Answer {
 		p := &page{header: http.Header{}}
@@ -86,7 +86,7 @@ func (o *Op) Call(ctx context.Context, args map[string]jsontext.Value, conversat
 		return refuse(err), false
 	}
 	run := func(ctx context.Context) Answer {
-		req := req.WithContext(ctx)
+		req := req.WithContext(x.answering(ctx, req, o))
 		p := &page{header: http.Header{}}
 		if err := x.run(p, req, o, func(in any) error {
 			return o.fill(req, in, func(_ *http.Request, in any, e *errs) (map[string]bool, error) { return o.assign(body, in, e), nil })

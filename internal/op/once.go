@@ -31,7 +31,8 @@ type Answer struct {
 // Ledger remembers the answers to writes that came with an Idempotency-Key.
 type Ledger interface {
 	// Once runs what the use stands for, or answers what it was answered
-	// before, which replayed tells. Answers of 500 and up are not remembered.
+	// before, which replayed tells. In the transactions of run, Answered may
+	// tell what the answer will be. Answers of 500 and up are not remembered.
 	// A twin in flight is waited for. It fails with 409 for a key that stands
 	// for something else, or whose twin does not end.
 	Once(ctx context.Context, u Use, run func(context.Context) Answer) (a Answer, replayed bool, err error)
@@ -75,12 +76,12 @@ func (s *server) once(w http.ResponseWriter, req *http.Request, o *Op, a policy.
 	var failed error
 	got, replayed, err := s.Ledger.Once(req.Context(), u, func(ctx context.Context) Answer {
 		p := &page{header: w.Header()}
-		req := req.WithContext(ctx)
+		req := req.WithContext(s.answering(ctx, req, o))
 		req.Body = io.NopCloser(&body)
 		if failed = s.run(p, req, o, func(in any) error { return o.bind(req, in) }); failed != nil {
 			s.fail(p, req, o, ended(req, failed))
 		}
-		return Answer{p.status, p.header.Get("Content-Type"), p.body.Bytes()}
+		return p.answer()
 	})
 	if err != nil {
 		return err
@@ -122,6 +123,8 @@ type page struct {
 	status int
 	body   bytes.Buffer
 }
+
+func (p *page) answer() Answer { return Answer{p.status, p.header.Get("Content-Type"), p.body.Bytes()} }
 
 func (p *page) Header() http.Header         { return p.header }
 func (p *page) WriteHeader(status int)      { p.status = status }

@@ -55,7 +55,7 @@ func (s *Service) create(ctx context.Context, in createIn) (out Applied, err err
 		return out, policy.Unauthenticated()
 	}
 	in.Email = strings.ToLower(in.Email)
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := apply.Exec(tx, id.New(), in.Email, in.Name, in.Org, tx.Micros())
 		if err != nil {
 			return err
@@ -131,7 +131,7 @@ func (s *Service) invite(ctx context.Context, in inviteIn) (out InvitedApplicant
 	if in.ExpiresInDays != nil {
 		bundle.ExpiresInDays = *in.ExpiresInDays
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := invited.Exec(tx, in.ID, tx.Micros(), policy.From(ctx).Label())
 		if err != nil {
 			return err
@@ -183,7 +183,7 @@ type declineIn struct {
 }
 
 func (s *Service) decline(ctx context.Context, in declineIn) (out AccessRequest, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := decline.Exec(tx, in.ID, tx.Micros(), policy.From(ctx).Label())
 		if err != nil {
 			return err
@@ -206,7 +206,7 @@ type userIn struct {
 }
 
 func (s *Service) approve(ctx context.Context, in userIn) (out UserDecision, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := approve.Exec(tx, in.UserID, tx.Micros())
 		if err != nil {
 			return err
@@ -232,7 +232,7 @@ func (s *Service) approve(ctx context.Context, in userIn) (out UserDecision, err
 }
 
 func (s *Service) suspend(ctx context.Context, in userIn) (out UserDecision, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := suspend.Exec(tx, in.UserID)
 		if err != nil {
 			return err

@@ -193,7 +193,7 @@ type RoleChange struct {
 }
 
 func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if err := lockOrg(tx, in.ID); err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func (s *Service) change(ctx context.Context, account string, confirm bool, kind
 	if !confirm {
 		return out, fault.Field("confirm", "must be true")
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if err := lockOrg(tx, account); err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ func (s *Service) me(ctx context.Context, _ op.None) (Identity, error) {
 
 func (s *Service) acceptTOS(ctx context.Context, _ op.None) (Terms, error) {
 	var out Terms
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+	err := s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		user := policy.From(ctx).UserID
 		if _, err := acceptTerms.Exec(tx, user, TermsVersion, tx.Now); err != nil {
 			return err
@@ -92,7 +92,7 @@ func (s *Service) switchAccount(ctx context.Context, in switchIn) (out Account, 
 	if a.Bound {
 		return out, fault.New(fault.Forbidden, "sso-session", "This session was opened by the account's identity provider, and is good there only.")
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		to, ok, err := MemberAccount(tx, a.UserID, in.Account)
 		if err != nil {
 			return err

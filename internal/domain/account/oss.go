@@ -78,7 +78,7 @@ func (s *Service) ossApply(ctx context.Context, in applyIn) (out OSSVerification
 	if u, err := url.Parse(in.ProjectURL); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return out, fault.Field("project_url", "must be an https address")
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if err := lockOrg(tx, tx.Account); err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (s *Service) ossDecide(ctx context.Context, in decideIn) (out OSSApplicatio
 	if !id.Valid(in.ID) {
 		return out, fault.Missing("pending application")
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		state, note := ossRejected, &in.Note
 		if approve {
 			state = ossApproved

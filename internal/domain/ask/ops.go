@@ -75,7 +75,7 @@ func (s *Service) fileOne(ctx context.Context, in fileIn) (out AskFiled, err err
 		return out, fault.Field("body", "must not be empty")
 	}
 	actor := policy.From(ctx)
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		enabled := true
 		f := Filing{Title: in.Title, Body: in.Body, Source: in.Source, Labels: in.Labels, DedupeKey: in.DedupeKey, Scopes: actor.Scopes}
 		if in.Repo != "" {
@@ -154,7 +154,7 @@ type AskRedriven struct {
 }
 
 func (s *Service) redrive(ctx context.Context, in idIn) (out AskRedriven, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := find(tx, in.AskID, true)
 		if err != nil {
 			return err
@@ -168,11 +168,10 @@ func (s *Service) redrive(ctx context.Context, in idIn) (out AskRedriven, err er
 		if err := escalation.ResolveOfAsk(tx, r.ID, JudgeUnavailable, "The ask went back to triage."); err != nil {
 			return err
 		}
-		out = AskRedriven{AskID: r.ID, State: Pending}
+		out = AskRedriven{AskID: r.ID, State: Pending, Nudged: s.free() > 0}
 		s.Hub.Notify(tx, event.AskTopic)
 		return event.Record(tx, event.Change{Kind: "ask.redriven", Object: r.ID, RepoID: deref(r.RepoID)})
 	})
-	out.Nudged = err == nil && s.free() > 0
 	return out, err
 }
 

@@ -39,7 +39,7 @@ func (s *Service) request(ctx context.Context, in requestIn) (out BacklogImport,
 		return out, fault.Field("confirm", "must be true")
 	}
 	by := policy.From(ctx).Label()
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, ok, err := repoByName.Maybe(tx, in.ID, in.Owner, in.Repo)
 		switch {
 		case err != nil:

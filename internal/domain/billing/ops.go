@@ -94,7 +94,7 @@ func (s *Service) add(ctx context.Context, in addIn) (out BillingKey, err error)
 		return out, err
 	}
 	keyID := id.New()
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if _, err := insert.Exec(tx, keyID, tx.Account, in.Provider, in.Label, in.BaseURL, mask(in.Key), s.Ring.Seal(purpose(tx.Account), []byte(in.Key)),
 			in.Kind, in.Capacity, *in.Priority, tx.Now); err != nil {
 			return err
@@ -120,7 +120,7 @@ type idIn struct {
 }
 
 func (s *Service) delete(ctx context.Context, in idIn) (out DeletedKey, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := find(tx, in.ID)
 		if err != nil {
 			return err

@@ -186,7 +186,7 @@ func (s *Service) answer(ctx context.Context, in answerIn) (out BlockerClosed, e
 	case leak.Found(text):
 		return out, secret
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := s.lock(tx, in.BlockerID)
 		if err != nil {
 			return err
@@ -213,7 +213,7 @@ type blockerIn struct {
 }
 
 func (s *Service) withdraw(ctx context.Context, in blockerIn) (out BlockerClosed, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := s.lock(tx, in.BlockerID)
 		if err != nil {
 			return err
@@ -292,7 +292,7 @@ func (s *Service) submit(ctx context.Context, in submitIn) (out BlockerClosed, e
 		}
 		values[name] = e
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := s.lock(tx, in.BlockerID)
 		if err == nil {
 			out, err = s.land(tx, &r, values)

@@ -349,7 +349,7 @@ func (s *Service) hardeningReport(ctx context.Context, in hardeningIn) (out Hard
 	if err != nil {
 		return out, err
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, _, err := caller(tx, hash, true)
 		if err != nil {
 			return err

@@ -121,7 +121,7 @@ type BoxDrain struct {
 }
 
 func (s *Service) drain(ctx context.Context, in drainIn) (out BoxDrain, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := find(tx, in.ID, true)
 		if err != nil {
 			return err
@@ -177,7 +177,7 @@ type BoxReissue struct {
 }
 
 func (s *Service) reissueCreds(ctx context.Context, in idIn) (out BoxReissue, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := find(tx, in.ID, true)
 		if err != nil {
 			return err
@@ -210,7 +210,7 @@ func (s *Service) setOwner(ctx context.Context, in ownerIn) (out Box, err error)
 	if in.Target == User && in.Owner == "" {
 		return Box{}, fault.Field("owner_id", "is required for the target user")
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := find(tx, in.ID, true)
 		if err != nil {
 			return err
@@ -266,7 +266,7 @@ type promptIn struct {
 }
 
 func (s *Service) setPrompt(ctx context.Context, in promptIn) (out Box, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := find(tx, in.ID, true)
 		if err != nil {
 			return err

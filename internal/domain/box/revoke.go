@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
+	"yardmaster/internal/op"
 	"yardmaster/internal/protocol"
 )
 
@@ -40,7 +41,7 @@ func (s *Service) decommission(ctx context.Context, in idIn) (BoxRemoval, error)
 // does what is still to be done.
 func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out BoxRemoval, err error) {
 	var first bool
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := find(tx, boxID, true)
 		if err != nil {
 			return err

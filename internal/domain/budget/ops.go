@@ -80,7 +80,7 @@ type capIn struct {
 }
 
 func (s *Service) capSet(ctx context.Context, in capIn) (out SpendCap, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if err := s.setLimit(tx, Account, tx.Account, "billing.spend_cap_set", money.Micros(in.USD)); err != nil {
 			return err
 		}
@@ -127,7 +127,8 @@ type MemberCap struct {
 
 func (s *Service) memberSet(ctx context.Context, in memberIn) (MemberCap, error) {
 	to := money.Micros(in.USD)
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+	out := MemberCap{in.UserID, money.USD(to)}
+	err := s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := isMember.One(tx, tx.Account, in.UserID)
 		if err != nil {
 			return err
@@ -137,7 +138,7 @@ func (s *Service) memberSet(ctx context.Context, in memberIn) (MemberCap, error)
 		}
 		return s.setLimit(tx, Member, in.UserID, "billing.member_cap_set", to)
 	})
-	return MemberCap{in.UserID, money.USD(to)}, err
+	return out, err
 }
 
 type usageIn struct {
@@ -208,7 +209,8 @@ type TaskCap struct {
 
 func (s *Service) taskSet(ctx context.Context, in taskIn) (TaskCap, error) {
 	to := money.Micros(in.USD)
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+	out := TaskCap{in.ID, money.USD(to)}
+	err := s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		before, repoID, err := s.SetTask(tx, in.ID, to)
 		if err != nil {
 			return err
@@ -231,7 +233,7 @@ func (s *Service) taskSet(ctx context.Context, in taskIn) (TaskCap, error) {
 		}
 		return event.Record(tx, event.Change{Kind: "task.budget_set", Object: in.ID, Data: map[string]any{"before_usd": money.USD(before), "usd": money.USD(to)}})
 	})
-	return TaskCap{in.ID, money.USD(to)}, err
+	return out, err
 }
 
 type planIn struct {
@@ -247,7 +249,8 @@ type PlanCap struct {
 
 func (s *Service) planSet(ctx context.Context, in planIn) (PlanCap, error) {
 	to := money.Micros(in.USD)
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+	out := PlanCap{in.PlanID, money.USD(to)}
+	err := s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := isPlan.One(tx, tx.Account, in.PlanID)
 		if err != nil {
 			return err
@@ -257,7 +260,7 @@ func (s *Service) planSet(ctx context.Context, in planIn) (PlanCap, error) {
 		}
 		return s.setLimit(tx, Plan, in.PlanID, "plan.budget_set", to)
 	})
-	return PlanCap{in.PlanID, money.USD(to)}, err
+	return out, err
 }
 
 func or0(n *int64) int64 {

@@ -55,7 +55,7 @@ type EscalationResolved struct {
 }
 
 func (s *Service) resolve(ctx context.Context, in resolveIn) (out EscalationResolved, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if !id.Valid(in.ID) {
 			return fault.Missing("escalation")
 		}

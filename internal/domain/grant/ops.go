@@ -87,7 +87,7 @@ func (s *Service) issue(ctx context.Context, in issueIn) (out EntitlementGrant, 
 	if strings.TrimSpace(in.Reason) == "" {
 		return out, fault.Field("reason", "must say why")
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if err := s.exists(tx, subject); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (s *Service) revoke(ctx context.Context, in revokeIn) (out RevokedGrant, er
 	if !id.Valid(in.ID) {
 		return out, fault.Missing("grant")
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := park.Exec(tx, in.ID, tx.Micros(), policy.From(ctx).Label())
 		if err != nil {
 			return err

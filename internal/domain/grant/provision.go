@@ -43,7 +43,7 @@ func (s *Service) provision(ctx context.Context, in provisionIn) (out Provision,
 		devs = *in.AIDevs
 	}
 	email := strings.ToLower(in.Email)
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		out = Provision{Email: email}
 		user, known, err := userByEmail.Maybe(tx, email)
 		if err != nil {

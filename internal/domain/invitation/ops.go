@@ -43,7 +43,7 @@ type acceptIn struct {
 }
 
 func (s *Service) accept(ctx context.Context, in acceptIn) (out Acceptance, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		out, err = s.Redeem(tx, in.Token, policy.From(ctx).UserID)
 		return err
 	})
@@ -144,7 +144,7 @@ type idIn struct {
 }
 
 func (s *Service) revoke(ctx context.Context, in idIn) (out InvitationRevoked, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if out, err = Withdraw(tx, "", in.InvitationID); err != nil || !out.Revoked {
 			return err
 		}
@@ -154,7 +154,7 @@ func (s *Service) revoke(ctx context.Context, in idIn) (out InvitationRevoked, e
 }
 
 func (s *Service) resend(ctx context.Context, in idIn) (out SentInvitation, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := find(tx, "", in.InvitationID)
 		if err != nil {
 			return err

@@ -60,7 +60,7 @@ func (s *Service) invite(ctx context.Context, in inviteIn) (out Invited, err err
 	if err := mayGive(policy.From(ctx), in.Role); err != nil {
 		return out, err
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if in.Login != "" {
 			out, err = s.add(tx, in.Login, in.Role)
 		} else {
@@ -143,7 +143,7 @@ func member(tx *db.Tx, userID string) (m OrgMember, last bool, err error) {
 }
 
 func (s *Service) setRole(ctx context.Context, in setRoleIn) (m OrgMember, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &m), func(tx *db.Tx) error {
 		var last bool
 		if m, last, err = member(tx, in.UserID); err != nil {
 			return err
@@ -173,7 +173,7 @@ type memberIn struct {
 }
 
 func (s *Service) remove(ctx context.Context, in memberIn) (out Removed, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		m, last, err := member(tx, in.UserID)
 		if err != nil {
 			return err
@@ -205,7 +205,7 @@ type invitationIn struct {
 }
 
 func (s *Service) revokeInvitation(ctx context.Context, in invitationIn) (out invitation.InvitationRevoked, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if out, err = invitation.Withdraw(tx, tx.Account, in.InvitationID); err != nil || !out.Revoked {
 			return err
 		}

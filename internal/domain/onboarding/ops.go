@@ -93,7 +93,7 @@ func (s *Service) advance(ctx context.Context, in advanceIn) (out OnboardingStat
 	if witnessed[in.Event] {
 		return out, fault.Newf(fault.Unprocessable, "platform-witnessed", "The platform sees %s for itself; it cannot be reported.", in.Event)
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := report.Exec(tx, tx.Account, in.Event, tx.Micros())
 		if err != nil {
 			return err

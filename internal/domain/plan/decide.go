@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
 )
 
 // PlanApproved is the answer of plan.approve.
@@ -19,7 +20,7 @@ type PlanApproved struct {
 }
 
 func (s *Service) approve(ctx context.Context, in idIn) (out PlanApproved, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		p, err := find(tx, in.PlanID, true)
 		if err != nil {
 			return err
@@ -57,7 +58,7 @@ type PlanCancelled struct {
 }
 
 func (s *Service) cancel(ctx context.Context, in idIn) (out PlanCancelled, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		p, err := find(tx, in.PlanID, true)
 		if err != nil {
 			return err

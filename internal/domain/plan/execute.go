@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
 )
 
 type executeIn struct {
@@ -71,7 +72,7 @@ func (s *Service) execute(ctx context.Context, in executeIn) (out PlanFiled, err
 	if len(problems) > 0 {
 		return out, refused(problems)
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if repo, err = s.enabled(tx, in.Repo); err != nil {
 			return err
 		}

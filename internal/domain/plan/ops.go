@@ -268,7 +268,7 @@ type PlanFileSwitched struct {
 }
 
 func (s *Service) putSwitch(ctx context.Context, in switchIn) (out PlanFileSwitched, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		was, err := filing(tx)
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/op"
 )
 
 type regroupIn struct {
@@ -40,7 +41,7 @@ func (s *Service) regroup(ctx context.Context, in regroupIn) (out PlanRegrouped,
 	case (in.AskID == nil) == (len(in.TaskIDs) == 0):
 		return out, fault.Field("task_ids", "is required, or else ask_id; not both")
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		p, n, err := s.changeable(tx, in.PlanID)
 		if err != nil {
 			return err
@@ -368,7 +369,7 @@ func (s *Service) unlink(ctx context.Context, in unlinkIn) (out PlanUnlinked, er
 	if in.Reason = strings.TrimSpace(in.Reason); in.Reason == "" {
 		return out, fault.Field("reason", "must not be empty")
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		p, n, err := s.changeable(tx, in.PlanID)
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/op"
 )
 
 type startIn struct {
@@ -43,7 +44,7 @@ func (s *Service) start(ctx context.Context, in startIn) (out PlanStarted, err e
 	if err != nil {
 		return out, err
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		out = PlanStarted{}
 		repos := make([]task.Repo, len(names))
 		for i, name := range names {

@@ -101,7 +101,7 @@ func (s *Service) set(ctx context.Context, in setVarIn) (out PromptVariable, err
 	if err := plain("value", in.Value); err != nil {
 		return out, err
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if err := s.place(tx, in.Scope, in.Ref); err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (s *Service) delete(ctx context.Context, in varIn) (out DeletedVariable, er
 	if in.Scope == Account && in.Ref != "" {
 		return out, fault.Field("ref", "is for repo and template only")
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := dropVar.Exec(tx, tx.Account, in.Scope, in.Ref, in.Key)
 		out = DeletedVariable{in.Key, n > 0}
 		if err != nil || n == 0 {
@@ -192,7 +192,7 @@ func (s *Service) setPrompt(ctx context.Context, in setPromptIn) (out SystemProm
 	if err := plain("prompt", text); err != nil {
 		return out, err
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if err := s.place(tx, in.Scope, in.Ref); err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func (s *Service) setMine(ctx context.Context, in setMineIn) (out SystemPrompt, 
 		return out, err
 	}
 	user := policy.From(ctx).UserID
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if _, err := putPersonal.Exec(tx, user, text, tx.Now); err != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ type ClearedPrompt struct {
 
 func (s *Service) clearMine(ctx context.Context, _ op.None) (out ClearedPrompt, err error) {
 	user := policy.From(ctx).UserID
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := dropPersonal.Exec(tx, user)
 		out = ClearedPrompt{n > 0}
 		if err != nil || n == 0 {

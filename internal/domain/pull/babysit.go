@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
 )
 
 // States of babysitting. A pull request of an agent is watched from the start;
@@ -213,7 +214,7 @@ type Rearmed struct {
 }
 
 func (s *Service) rearm(ctx context.Context, in rearmIn) (out Rearmed, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		pr, ok, err := lock(tx, in.ID)
 		if err != nil {
 			return err

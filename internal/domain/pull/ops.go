@@ -173,11 +173,11 @@ func (s *Service) skip(ctx context.Context, in decideIn) (Decision, error) {
 	return s.decided(ctx, in, ActionSkipped)
 }
 
-func (s *Service) decided(ctx context.Context, in decideIn, state string) (Decision, error) {
-	var a actionRow
-	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		a, err = s.decide(tx, in.ID, in.HeadSHA, state)
+func (s *Service) decided(ctx context.Context, in decideIn, state string) (out Decision, err error) {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+		a, err := s.decide(tx, in.ID, in.HeadSHA, state)
+		out = Decision{a.wire()}
 		return err
 	})
-	return Decision{a.wire()}, err
+	return out, err
 }

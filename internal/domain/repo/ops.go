@@ -101,7 +101,7 @@ type updateIn struct {
 	PublicStatsEnabled *bool `json:"public_stats_enabled,omitempty"`
 }
 
-func (s *Service) update(ctx context.Context, in updateIn) (Repository, error) {
+func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err error) {
 	changed := map[string]bool{}
 	turn := func(name string, to *bool, sw *bool) {
 		if to != nil {
@@ -109,12 +109,12 @@ func (s *Service) update(ctx context.Context, in updateIn) (Repository, error) {
 			*sw = *to
 		}
 	}
-	var r row
-	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if in.Enabled == nil && in.DonationsEnabled == nil && in.AIFirst == nil && in.CanaryEnabled == nil && in.PublicStatsEnabled == nil {
 			return fault.Field("", "at least one of enabled, donations_enabled, ai_first, canary_enabled, public_stats_enabled is required")
 		}
-		if r, err = in.lock(tx); err != nil {
+		r, err := in.lock(tx)
+		if err != nil {
 			return err
 		}
 		if in.Enabled != nil && *in.Enabled && r.Private {
@@ -131,12 +131,10 @@ func (s *Service) update(ctx context.Context, in updateIn) (Repository, error) {
 			return err
 		}
 		s.Hub.Notify(tx, event.QueueTopic(tx.Account))
+		out = s.wire(r)
 		return event.Record(tx, event.Change{Kind: "repo.updated", Object: r.ID, RepoID: r.ID, Data: changed})
 	})
-	if err != nil {
-		return Repository{}, err
-	}
-	return s.wire(r), nil
+	return out, err
 }
 
 // covered refuses private repositories on a plan without them.

@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
+	"yardmaster/internal/op"
 )
 
 // Outcome is how far a message to a run has come.
@@ -40,7 +41,9 @@ var notes = map[string]string{
 const defaultWait = 20 * time.Second
 
 func (s *Service) message(ctx context.Context, in messageIn) (out MessageResult, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	unconfirmed := notes["unconfirmed"]
+	out = MessageResult{Status: "unconfirmed", Note: &unconfirmed} // until more is known
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if out.MessageID, err = s.Say(tx, in.RunID, in.Message); err != nil {
 			return err
 		}
@@ -58,7 +61,7 @@ func (s *Service) message(ctx context.Context, in messageIn) (out MessageResult,
 	if err != nil {
 		return MessageResult{}, err
 	}
-	out.Status = fate.Status
+	out.Status, out.Note = fate.Status, nil
 	if note, ok := notes[fate.Status]; ok {
 		out.Note = &note
 	} else {

@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 
@@ -38,7 +39,7 @@ func (s *Service) reauth(ctx context.Context, in reauthIn) (out Reauthenticated,
 	if err != nil {
 		return out, err
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if err := spend(tx); err != nil {
 			return err
 		}

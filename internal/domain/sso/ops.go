@@ -91,7 +91,7 @@ func (s *Service) set(ctx context.Context, in setIn) (out OrgSSO, err error) {
 	if err := s.Providers.Discover(ctx, in.Issuer); err != nil {
 		return out, err
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		before, existed, err := byAccount.Maybe(tx, tx.Account)
 		if err != nil {
 			return err
@@ -134,7 +134,7 @@ func (s *Service) end(tx *db.Tx) error {
 }
 
 func (s *Service) delete(ctx context.Context, _ op.None) (out SSODeleted, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := remove.Exec(tx, tx.Account)
 		if out.Deleted = n > 0; err != nil || !out.Deleted {
 			return err

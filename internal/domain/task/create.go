@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 
@@ -62,7 +63,7 @@ func (s *Service) create(ctx context.Context, in createIn) (out TaskDispatched, 
 	if err := in.check(); err != nil {
 		return out, err
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		repo, err := s.references(tx, &in)
 		if err != nil {
 			return err

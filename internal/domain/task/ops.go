@@ -139,7 +139,7 @@ type TaskReassigned struct {
 }
 
 func (s *Service) reassign(ctx context.Context, in idIn) (out TaskReassigned, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		t, err := find(tx, in.ID, true)
 		if err != nil {
 			return err
@@ -170,7 +170,7 @@ type TaskCancelled struct {
 }
 
 func (s *Service) cancel(ctx context.Context, in idIn) (out TaskCancelled, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		t, err := find(tx, in.ID, true)
 		if err != nil {
 			return err
@@ -235,7 +235,7 @@ type TaskSavedWIP struct {
 }
 
 func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out TaskRedispatched, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		t, err := find(tx, in.ID, true)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
 )
 
 // setupProblem is what the agent of a setup is asked for.
@@ -28,7 +29,7 @@ type setupIn struct {
 // setup queues the task that gives a repository its base. One that is not
 // enabled is not there.
 func (s *Service) setup(ctx context.Context, in setupIn) (out TaskDispatched, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		repo, ok, err := s.RepoByName(tx, in.Owner, in.Repo)
 		if err != nil {
 			return err

@@ -101,7 +101,7 @@ func (s *Service) set(ctx context.Context, in setIn) (out Template, err error) {
 	if err := t.check(); err != nil {
 		return out, err
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if _, err := put.Exec(tx, tx.Account, t.Name, db.JSON[Template]{V: t}, tx.Now); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ type DeletedTemplate struct {
 }
 
 func (s *Service) delete(ctx context.Context, in nameIn) (out DeletedTemplate, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := remove.Exec(tx, tx.Account, in.Name)
 		out = DeletedTemplate{in.Name, n > 0}
 		if err != nil || n == 0 {

@@ -107,9 +107,8 @@ type renameIn struct {
 	Name *string `json:"name" required:"true" maxLength:"100" doc:"null clears it"`
 }
 
-func (s *Service) rename(ctx context.Context, in renameIn) (Token, error) {
-	var r row
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+func (s *Service) rename(ctx context.Context, in renameIn) (out Token, err error) {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := rename.Exec(tx, tx.Account, in.ID, in.Name)
 		if err != nil {
 			return err
@@ -117,25 +116,27 @@ func (s *Service) rename(ctx context.Context, in renameIn) (Token, error) {
 		if n == 0 {
 			return fault.Missing("token")
 		}
-		if r, err = byID.One(tx, tx.Account, in.ID); err != nil {
+		r, err := byID.One(tx, tx.Account, in.ID)
+		if err != nil {
 			return err
 		}
+		out = r.token()
 		return event.Record(tx, event.Change{Kind: "token.renamed", Object: in.ID})
 	})
-	return r.token(), err
+	return out, err
 }
 
 type revokeIn struct {
 	ID string `json:"id"`
 }
 
-func (s *Service) revoke(ctx context.Context, in revokeIn) (Token, error) {
-	var r row
-	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		r, err = s.end(tx, in.ID)
+func (s *Service) revoke(ctx context.Context, in revokeIn) (out Token, err error) {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+		r, err := s.end(tx, in.ID)
+		out = r.token()
 		return err
 	})
-	return r.token(), err
+	return out, err
 }
 
 // Revoke ends a token of the transaction's account and records it; again is no

@@ -99,7 +99,7 @@ func (s *Service) setRepo(ctx context.Context, in setRepoIn) (Secret, error) {
 }
 
 func (s *Service) keep(ctx context.Context, repo func(*db.Tx) (string, error), in setIn) (out Secret, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		repoID, err := repo(tx)
 		if err != nil {
 			return err
@@ -145,7 +145,7 @@ func (s *Service) deleteRepo(ctx context.Context, in deleteRepoIn) (DeletedSecre
 }
 
 func (s *Service) drop(ctx context.Context, repo func(*db.Tx) (string, error), in deleteIn) (out DeletedSecret, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		repoID, err := repo(tx)
 		if err != nil {
 			return err
