@@ -43,6 +43,7 @@ var sections = []section{
 	{"mcp", "The same capability called as a tool. The baseline is its own route, in the same process; for the list, which is of the whole program, it is a ping.", tools},
 	{"plan", "From the call of plan.approve until its answer: the tasks of all groups of a held plan are minted in one durable transaction, each with its dependencies and its audit row. The baseline inserts as many bare rows of tasks into the same schema in one durable commit.", approvePlan},
 	{"streams", "5,000 connections follow the tasks of one account on one node while tasks are filed; the program's time includes filing the task durably. The memory is the difference of the resident set before them and after, by the number of connections. The baseline is a bare net/http server that hands one frame to as many channels, and stores and checks nothing. The readers share the cores with both.", following},
+	{"tails", "500 connections follow one live run on PostgreSQL, which counts how often the table of events is read; the baseline is one connection that follows another run saying the same.", tails},
 	{"gateway", "What the model gateway adds to the median of a sequential call to an upstream on loopback, with its account stored durably within 20 ms. The baseline is the standard library's reverse proxy, which keeps no account.", gateway},
 }
 

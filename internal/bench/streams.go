@@ -23,6 +23,7 @@ const (
 
 // audience is many connections that each follow the same stream.
 type audience struct {
+	size  int
 	conns []net.Conn
 
 	mu    sync.Mutex
@@ -32,16 +33,16 @@ type audience struct {
 	wrong error
 }
 
-// attend opens the connections, 50 at a time, and returns when each has had
+// attend opens n connections, 50 at a time, and returns when each has had
 // its first frames, up to one that has the word.
-func attend(ctx context.Context, url, path, token, word string) (*audience, error) {
-	a := &audience{}
-	heard := a.expect(word, listeners)
+func attend(ctx context.Context, url, path, token, word string, n int) (*audience, error) {
+	a := &audience{size: n}
+	heard := a.expect(word, n)
 	request := "GET " + path + " HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer " + token + "\r\n\r\n"
 	var d net.Dialer
 	turns := make(chan struct{}, 50)
 	var wg sync.WaitGroup
-	for range listeners {
+	for range n {
 		turns <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-turns }()
@@ -84,7 +85,7 @@ func (a *audience) wait(ctx context.Context, heard <-chan struct{}) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return fmt.Errorf("%d of %d listeners have not heard %q: %w", a.left, listeners, a.word, errors.Join(a.wrong, context.DeadlineExceeded))
+	return fmt.Errorf("%d of %d listeners have not heard %q: %w", a.left, a.size, a.word, errors.Join(a.wrong, context.DeadlineExceeded))
 }
 
 func (a *audience) listen(c net.Conn) {
@@ -122,7 +123,7 @@ func crowd(ctx context.Context, p *process, path, token string, change func(word
 	if err != nil {
 		return 0, nil, err
 	}
-	a, err := attend(ctx, p.url, path, token, "200 OK")
+	a, err := attend(ctx, p.url, path, token, "200 OK", listeners)
 	if a != nil {
 		defer a.leave()
 	}
