@@ -26,7 +26,8 @@ func NewTransport(control func(network, address string, c syscall.RawConn) error
 		MaxIdleConns:        512,
 		MaxIdleConnsPerHost: 128,
 		IdleConnTimeout:     90 * time.Second,
-		DisableCompression:  true, // the meter reads the bytes that pass
+		DisableCompression:  true,     // the meter reads the bytes that pass
+		WriteBufferSize:     64 << 10, // most prompts go out in one write
 	}
 }
 
@@ -94,6 +95,9 @@ func (x *Exchange) Close() {
 	x.Response.Body.Close()
 }
 
+// headWait is how long the head of a streamed answer waits for the first piece.
+const headWait = 2 * time.Millisecond
+
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // Copy streams the answer's body to w, each piece as it comes, and to the
@@ -102,11 +106,27 @@ func (x *Exchange) Copy(w http.ResponseWriter, m *Meter) error {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
 	flush := http.NewResponseController(w).Flush
-	if m.Streamed() && flush() != nil { // the head says at once that the call was taken
-		return ErrCallerGone
+	var head sync.Mutex
+	var begun bool
+	if m.Streamed() {
+		// The head says that the call was taken. It goes out with the first
+		// piece, or alone when that takes its time.
+		early := time.AfterFunc(headWait, func() {
+			head.Lock()
+			defer head.Unlock()
+			if !begun {
+				_ = flush() // the next write tells
+			}
+		})
+		defer early.Stop()
 	}
 	for {
 		n, err := x.Response.Body.Read(buf[:])
+		if !begun {
+			head.Lock()
+			begun = true
+			head.Unlock()
+		}
 		if n > 0 {
 			x.timer.Reset(x.idle)
 			m.Write(buf[:n])
