@@ -75,8 +75,16 @@ func (st *stack) approve(pr proposal) {
 func (st *stack) waitsFor(task, other string) {
 	st.t.Helper()
 	st.until(task+" waits for "+other, func() bool {
-		holds := st.holds(task)
-		return len(holds) == 1 && holds[0].Reason == "conflict" && strings.Contains(holds[0].ClearsWhen, other) && strings.Contains(holds[0].ClearsWhen, "shared.txt")
+		because := 0
+		for _, h := range st.holds(task) {
+			switch {
+			case h.Reason == "conflict" && strings.Contains(h.ClearsWhen, other) && strings.Contains(h.ClearsWhen, "shared.txt"):
+				because++
+			case h.Reason != "waiting_person": // whom the other waits for
+				return false
+			}
+		}
+		return because == 1
 	})
 }
 

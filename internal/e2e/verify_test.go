@@ -101,7 +101,7 @@ func TestVerifyNoticesWhatIsWrong(t *testing.T) {
 		`DELETE FROM run_events WHERE seq = 1`,
 		`INSERT INTO run_events SELECT run_id, seq + 1000, attempt, t, mono, kind, data FROM run_events WHERE kind = 'started'`,
 		`UPDATE run_events SET attempt = attempt + 1 WHERE kind = 'started'`,
-		`UPDATE runs SET ended_at = created_at + 60000000 WHERE attempt = 1`,
+		`UPDATE audit SET seq = (SELECT MAX(seq) + 1 FROM audit) WHERE kind = 'run.ended' AND object = (SELECT id FROM runs WHERE attempt = 1)`,
 		`UPDATE runs SET ended_at = NULL WHERE attempt = 2`,
 		`UPDATE runs SET attempt = 3 WHERE attempt = 2`,
 		`UPDATE runs SET outcome = 'succeeded'`,

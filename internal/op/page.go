@@ -144,7 +144,7 @@ func (p *PageIn) settle(r *Row, sent func(string) bool, e *errs) {
 	}
 }
 
-// resume goes on with the walk of a cursor: what it narrows the collection to
+// resume goes on with the walk of a cursor: what it narrowed the collection to
 // need not be sent again, and cannot be changed.
 func (p *PageIn) resume(e *errs) bool {
 	var c cursor
@@ -160,10 +160,13 @@ func (p *PageIn) resume(e *errs) bool {
 	if p.Q != "" && p.Q != c.Q {
 		e.add("q", fmt.Sprintf(same, "text"))
 	}
-	if p.Filter != nil && !slices.Equal(slices.Sorted(slices.Values(p.Filter)), c.Filter) {
+	// Without a filter the collection's own default held, which may be named now.
+	if p.Filter == nil {
+		p.Filter = c.Filter
+	} else if c.Filter != nil && !slices.Equal(slices.Sorted(slices.Values(p.Filter)), c.Filter) {
 		e.add("filter", fmt.Sprintf(same, "filter"))
 	}
-	p.Sort, p.Q, p.Filter, p.after = c.Sort, c.Q, c.Filter, c.Key
+	p.Sort, p.Q, p.after = c.Sort, c.Q, c.Key
 	return true
 }
 
