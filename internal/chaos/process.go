@@ -100,6 +100,3 @@ func (p *Process) Stop() error {
 
 // Ended tells whether the process is gone.
 func (p *Process) Ended() bool { return closed(p.gone) }
-
-// PID is its number.
-func (p *Process) PID() int { return p.cmd.Process.Pid }

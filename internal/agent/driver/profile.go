@@ -1,7 +1,6 @@
 // Package driver runs coding agents: it finds those that are installed, writes
 // the little configuration each of them needs, and drives them all through the
-// Agent Client Protocol. What differs between agents is data, one Profile each;
-// a program that is no agent at all runs through RunCommand.
+// Agent Client Protocol. What differs between agents is data, one Profile each.
 //
 // The caller owns the process and its sandbox. Prepare says how to start an
 // agent, Drive takes the streams of the started process and returns when the
