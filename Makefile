@@ -4,7 +4,7 @@ GO      ?= go
 CACHE   := $(CURDIR)/.cache
 LINT    := $(CACHE)/golangci-lint
 LINT_V  := v2.15.0
-FUZZ_T  ?= 20s
+FUZZ_T  ?= 100000x
 
 .PHONY: help
 help: ## print this help
@@ -69,7 +69,7 @@ conformance: deps ## hold the API against linters, generated clients, a validato
 	scripts/conformance/run
 
 .PHONY: fuzz
-fuzz: ## fuzz every target for FUZZ_T (20s)
+fuzz: ## fuzz every target with FUZZ_T inputs (100000x), or for a time (20s)
 	@scripts/fuzz $(FUZZ_T)
 
 STEPS   ?= 100000
