@@ -82,8 +82,8 @@ func handler(t *testing.T) http.Handler {
 			}),
 		op.Stream(op.Row{ID: "item.tail", Method: "GET", Path: "/v1/tail", Rule: policy.Public(), Group: "Items", Resume: true},
 			func(_ context.Context, _ op.None, s *op.Sink) error {
-				if s.LastEventID() == "bad" {
-					return fault.Field("Last-Event-ID", "is unknown")
+				if _, err := s.Since(); err != nil {
+					return err
 				}
 				return s.Send("7", "row", item{ID: "x"})
 			}),

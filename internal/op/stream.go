@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"yardmaster/internal/fault"
 )
 
 const (
@@ -31,8 +34,18 @@ type Sink struct {
 	buf    bytes.Buffer
 }
 
-// LastEventID is what a reconnecting client had seen; empty on a first visit.
-func (s *Sink) LastEventID() string { return s.last }
+// Since is the number that a reconnecting client had seen last, of a stream whose
+// frames are numbered; 0 on a first visit.
+func (s *Sink) Since() (int64, error) {
+	if s.last == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(s.last, 10, 64)
+	if err != nil || n < 0 {
+		return 0, fault.Field("Last-Event-ID", "is not the id of a frame of this stream")
+	}
+	return n, nil
+}
 
 // Open sends the headers. From here on an error can no longer be a problem.
 func (s *Sink) Open() {

@@ -303,16 +303,12 @@ type RunEnd struct {
 }
 
 func (s *Service) tail(ctx context.Context, in tailIn, sink *op.Sink) error {
-	var since int64
-	if last := sink.LastEventID(); last != "" {
-		n, err := strconv.ParseInt(last, 10, 64)
-		if err != nil || n < 0 {
-			return fault.Field("Last-Event-ID", "is not the id of a frame of this stream")
-		}
-		since = n
+	since, err := sink.Since()
+	if err != nil {
+		return err
 	}
 	// An id that is none of the account's must not be watched.
-	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		_, err := findRun(tx, in.RunID)
 		return err
 	})

@@ -73,16 +73,12 @@ func (r row) events(tx *db.Tx, after int64) ([]SessionEvent, error) {
 }
 
 func (s *Service) events(ctx context.Context, in idIn, sink *op.Sink) error {
-	var since int64
-	if last := sink.LastEventID(); last != "" {
-		n, err := strconv.ParseInt(last, 10, 64)
-		if err != nil || n < 0 {
-			return fault.Field("Last-Event-ID", "is not the id of a frame of this stream")
-		}
-		since = n
+	since, err := sink.Since()
+	if err != nil {
+		return err
 	}
 	var r row
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		r, err = find(tx, in.ID)
 		return err
 	})
