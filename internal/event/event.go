@@ -6,6 +6,7 @@
 package event
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -53,6 +54,23 @@ const BacklogTopic = "backlog"
 
 // CommandTopic has news when a command is owed to a box.
 const CommandTopic = "commands"
+
+// Sweep calls pass now, at each notice of the topic, and at least this often,
+// until ctx ends.
+func (h *Hub) Sweep(ctx context.Context, topic string, every time.Duration, pass func(context.Context)) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		news := h.Watch(topic)
+		pass(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-news:
+		case <-tick.C:
+		}
+	}
+}
 
 // Watch answers a channel that is closed at the next notice of the topic. Take
 // it before reading the database, so that nothing falls in between.

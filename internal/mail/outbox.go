@@ -54,20 +54,12 @@ func purpose(mail string) string { return "mail/" + mail }
 // Loop sends what is due until ctx ends. Any node may run it: what is due is
 // taken in the database.
 func (o *Outbox) Loop(ctx context.Context) error {
-	tick := time.NewTicker(sweep)
-	defer tick.Stop()
-	for {
-		news := o.Hub.Watch(topic)
+	o.Hub.Sweep(ctx, topic, sweep, func(ctx context.Context) {
 		if err := o.pass(ctx); err != nil && ctx.Err() == nil {
 			o.Logger.ErrorContext(ctx, "send mails", slog.Any("error", err))
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-news:
-		case <-tick.C:
-		}
-	}
+	})
+	return nil
 }
 
 // pass sends all that is due now.

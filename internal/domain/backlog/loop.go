@@ -33,18 +33,8 @@ var errLost = errors.New("backlog: another node has it")
 // gets no second one.
 func (s *Service) Loop(ctx context.Context) error {
 	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
-	tick := time.NewTicker(sweep)
-	defer tick.Stop()
-	for {
-		news := s.Hub.Watch(event.BacklogTopic)
-		s.pass(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-news:
-		case <-tick.C:
-		}
-	}
+	s.Hub.Sweep(ctx, event.BacklogTopic, sweep, s.pass)
+	return nil
 }
 
 // pass makes what is due now.

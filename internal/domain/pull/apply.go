@@ -26,18 +26,8 @@ const (
 // Loop carries out approved actions until ctx ends. Any node may run it: what
 // is due is taken in the database. What fails is logged and tried again.
 func (s *Service) Loop(ctx context.Context) error {
-	tick := time.NewTicker(sweep)
-	defer tick.Stop()
-	for {
-		news := s.Hub.Watch(event.PullTopic)
-		s.pass(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-news:
-		case <-tick.C:
-		}
-	}
+	s.Hub.Sweep(ctx, event.PullTopic, sweep, s.pass)
+	return nil
 }
 
 // pass does all that is due now. One action that fails keeps no other from its
