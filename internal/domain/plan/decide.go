@@ -11,6 +11,14 @@ import (
 	"yardmaster/internal/op"
 )
 
+// lock locks a plan of the account and reads its groups.
+func lock(tx *db.Tx, planID string) (p row, n *net, err error) {
+	if p, err = find(tx, planID, true); err == nil {
+		n, err = read(tx, p.ID)
+	}
+	return p, n, err
+}
+
 // PlanApproved is the answer of plan.approve.
 type PlanApproved struct {
 	Kind    string   `json:"kind" enum:"approved,already_approved"`
@@ -21,11 +29,7 @@ type PlanApproved struct {
 
 func (s *Service) approve(ctx context.Context, in idIn) (out PlanApproved, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		p, err := find(tx, in.PlanID, true)
-		if err != nil {
-			return err
-		}
-		n, err := read(tx, p.ID)
+		p, n, err := lock(tx, in.PlanID)
 		if err != nil {
 			return err
 		}
@@ -59,11 +63,7 @@ type PlanCancelled struct {
 
 func (s *Service) cancel(ctx context.Context, in idIn) (out PlanCancelled, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		p, err := find(tx, in.PlanID, true)
-		if err != nil {
-			return err
-		}
-		n, err := read(tx, p.ID)
+		p, n, err := lock(tx, in.PlanID)
 		if err != nil {
 			return err
 		}
