@@ -4,32 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"yardmaster/internal/fault"
 )
-
-// NewTransport is the transport for calls to providers: it bounds connecting,
-// never the answer, and takes no proxy from the environment. The control, if
-// any, sees each address before it is dialled and may refuse it.
-func NewTransport(control func(network, address string, c syscall.RawConn) error) *http.Transport {
-	dial := &net.Dialer{Timeout: 10 * time.Second, Control: control}
-	return &http.Transport{
-		DialContext:         dial.DialContext,
-		TLSHandshakeTimeout: 10 * time.Second,
-		ForceAttemptHTTP2:   true,
-		MaxIdleConns:        512,
-		MaxIdleConnsPerHost: 128,
-		IdleConnTimeout:     90 * time.Second,
-		DisableCompression:  true,     // the meter reads the bytes that pass
-		WriteBufferSize:     64 << 10, // most prompts go out in one write
-	}
-}
 
 // Why an exchange ended early.
 var (

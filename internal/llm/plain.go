@@ -1,0 +1,262 @@
+package llm
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// plain makes HTTP/1.1 calls, each written and read in its caller's own
+// goroutine. The standard library's transport hands both to goroutines of the
+// connection; on loopback those wake-ups cost more than all the rest of a call
+// (docs/benchmarks.md, Gateway). Framing is the standard library's.
+type plain struct {
+	dial func(ctx context.Context, host string) (net.Conn, error)
+
+	mu    sync.Mutex
+	idle  map[string][]*conn // by host and port, the last used last
+	sweep *time.Timer        // set while a connection is idle
+}
+
+// conn is a connection to an upstream, used by one call at a time.
+type conn struct {
+	net.Conn
+	r     *bufio.Reader
+	host  string
+	left  int64     // bytes that may still be read
+	used  bool      // an answer came over it before
+	since time.Time // idle since
+}
+
+var (
+	errHead = errors.New("the head of the answer is too long")
+	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeBuffer) }}
+)
+
+// lastWords is how long an upstream that broke off a request has for its
+// answer.
+const lastWords = time.Second
+
+func (c *conn) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errHead // an answer's body is not bounded
+	}
+	n, err := c.Conn.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	return n, err
+}
+
+// roundTrip makes a call. One that met a connection which the upstream closed
+// meanwhile is made again when that is harmless, as net/http does.
+func (p *plain) roundTrip(req *http.Request) (*http.Response, error) {
+	for {
+		c, err := p.get(req)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := p.call(c, req)
+		if err == nil {
+			return resp, nil
+		}
+		if gone := req.Context().Err(); gone != nil {
+			return nil, gone
+		}
+		if !errors.Is(err, errStale) || !c.used {
+			return nil, err
+		}
+		if req = again(req); req == nil {
+			return nil, err
+		}
+	}
+}
+
+// errStale says that not a byte of an answer came.
+var errStale = errors.New("the upstream closed the connection")
+
+// again is the same request to send once more; nil when it may not be sent twice.
+func again(req *http.Request) *http.Request {
+	if _, ok := req.Header["Idempotency-Key"]; !ok && req.Method != http.MethodGet {
+		return nil
+	}
+	if req.Body == nil || req.Body == http.NoBody {
+		return req
+	}
+	if req.GetBody == nil {
+		return nil
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil
+	}
+	next := *req
+	next.Body = body
+	return &next
+}
+
+// call sends a request over a connection and reads the head of the answer.
+func (p *plain) call(c *conn, req *http.Request) (*http.Response, error) {
+	stop := context.AfterFunc(req.Context(), func() { c.Close() })
+	sent := make(chan error, 1)
+	if req.ContentLength >= 0 && req.ContentLength < writeBuffer {
+		sent <- c.send(req)
+	} else {
+		// Upstreams may refuse a long request before they have read it.
+		go func() { sent <- c.send(req) }()
+	}
+	resp, err := c.answer(req)
+	if err != nil {
+		stop()
+		c.Close()
+		if failed := <-sent; failed != nil {
+			err = fmt.Errorf("%w, after %w", err, failed)
+		}
+		return nil, err
+	}
+	resp.Body = &tail{ReadCloser: resp.Body, end: func(whole bool) {
+		select {
+		case err := <-sent:
+			whole = whole && err == nil
+		default:
+			whole = false
+		}
+		// What the context has closed is closed.
+		if !stop() || !whole || resp.Close || resp.StatusCode < 200 || c.r.Buffered() > 0 {
+			c.Close()
+			return
+		}
+		p.put(c)
+	}}
+	return resp, nil
+}
+
+func (c *conn) send(req *http.Request) error {
+	w := writers.Get().(*bufio.Writer)
+	defer writers.Put(w)
+	w.Reset(c.Conn)
+	defer w.Reset(nil)
+	err := req.Write(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		_ = c.SetReadDeadline(time.Now().Add(lastWords)) // closed: reads fail, too
+	}
+	return err
+}
+
+// answer reads the head of the answer, behind any interim ones.
+func (c *conn) answer(req *http.Request) (*http.Response, error) {
+	c.left = maxHead
+	if _, err := c.r.Peek(1); err != nil {
+		return nil, fmt.Errorf("%w: %w", errStale, err)
+	}
+	for {
+		resp, err := http.ReadResponse(c.r, req)
+		if err != nil && c.left <= 0 {
+			return nil, errHead
+		}
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {
+			c.left = math.MaxInt64
+			return resp, nil
+		}
+	}
+}
+
+// tail is the body of an answer, which gives the connection back at its end.
+type tail struct {
+	io.ReadCloser
+	end  func(whole bool)
+	done atomic.Bool
+}
+
+func (t *tail) Read(p []byte) (int, error) {
+	n, err := t.ReadCloser.Read(p)
+	if err != nil && t.done.CompareAndSwap(false, true) {
+		t.end(err == io.EOF)
+	}
+	return n, err
+}
+
+// Close cuts off an upstream that is still sending.
+func (t *tail) Close() error {
+	if t.done.CompareAndSwap(false, true) {
+		t.end(false)
+	}
+	return nil
+}
+
+func (p *plain) get(req *http.Request) (*conn, error) {
+	host := req.URL.Host
+	if req.URL.Port() == "" {
+		host = net.JoinHostPort(req.URL.Hostname(), "80")
+	}
+	p.mu.Lock()
+	if kept := p.idle[host]; len(kept) > 0 {
+		c := kept[len(kept)-1]
+		kept[len(kept)-1] = nil
+		p.idle[host] = kept[:len(kept)-1]
+		p.mu.Unlock()
+		return c, nil
+	}
+	p.mu.Unlock()
+	far, err := p.dial(req.Context(), host)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: far, host: host}
+	c.r = bufio.NewReader(c)
+	return c, nil
+}
+
+func (p *plain) put(c *conn) {
+	c.used, c.since = true, time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle[c.host]) >= maxIdle {
+		c.Close()
+		return
+	}
+	if p.idle == nil {
+		p.idle = map[string][]*conn{}
+	}
+	p.idle[c.host] = append(p.idle[c.host], c)
+	if p.sweep == nil {
+		p.sweep = time.AfterFunc(idleTimeout, func() { p.closeIdle(idleTimeout) })
+	}
+}
+
+// closeIdle closes what has been idle for so long, and looks again as long as
+// there is something left.
+func (p *plain) closeIdle(age time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for host, kept := range p.idle {
+		old := 0
+		for old < len(kept) && time.Since(kept[old].since) >= age {
+			kept[old].Close()
+			old++
+		}
+		if p.idle[host] = append([]*conn(nil), kept[old:]...); old == len(kept) {
+			delete(p.idle, host)
+		}
+	}
+	if p.sweep == nil {
+		return
+	}
+	p.sweep.Stop()
+	p.sweep = nil
+	if len(p.idle) > 0 {
+		p.sweep = time.AfterFunc(idleTimeout, func() { p.closeIdle(idleTimeout) })
+	}
+}

@@ -1,0 +1,287 @@
+package llm_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"yardmaster/internal/llm"
+)
+
+// wire is an upstream of which a test writes every byte. Each connection goes
+// to the handler with its number, from 1.
+func wire(t *testing.T, serve func(n int64, c net.Conn, r *bufio.Reader)) (url string, connections *atomic.Int64) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	connections = new(atomic.Int64)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			n := connections.Add(1)
+			go func() {
+				defer c.Close()
+				serve(n, c, bufio.NewReader(c))
+			}()
+		}
+	}()
+	return "http://" + l.Addr().String(), connections
+}
+
+// take reads one request whole.
+func take(r *bufio.Reader) bool {
+	req, err := http.ReadRequest(r)
+	if err != nil {
+		return false
+	}
+	_, err = io.Copy(io.Discard, req.Body)
+	return err == nil
+}
+
+func transport(t *testing.T) *llm.Transport {
+	tr := llm.NewTransport(nil)
+	t.Cleanup(tr.CloseIdleConnections)
+	return tr
+}
+
+// post makes a call that may be made again.
+func post(t *testing.T, ctx context.Context, url string, body []byte) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header["Idempotency-Key"] = nil
+	return req
+}
+
+func whole(t *testing.T, tr http.RoundTripper, req *http.Request) string {
+	t.Helper()
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(resp.StatusCode, " ", string(text))
+}
+
+// What an answer looks like on the wire decides what is read and whether its
+// connection is used again.
+func TestAnswersOnTheWire(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer string
+		want   string // status and body, or the end of an error
+		kept   bool
+	}{
+		"a document":                  {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "200 ok", true},
+		"chunks":                      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", "200 ok", true},
+		"nothing":                     {"HTTP/1.1 204 No Content\r\n\r\n", "204 ", true},
+		"up to the end":               {"HTTP/1.1 200 OK\r\n\r\nok", "200 ok", false},
+		"a close that is announced":   {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", "200 ok", false},
+		"an older version":            {"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "200 ok", false},
+		"interim answers":             {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "200 ok", true},
+		"more than was announced":     {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n", "200 ok", false},
+		"less than was announced":     {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", "unexpected EOF", false},
+		"chunks that break off":       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n", "unexpected EOF", false},
+		"an unasked change of speech": {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "101 ", false},
+		"no HTTP":                     {"SSH-2.0-OpenSSH\r\n\r\n", `malformed HTTP response "SSH-2.0-OpenSSH"`, false},
+		"an endless head":             {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2<<20), "head of the answer is too long", false},
+		"endless interim answers":     {strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100_000), "head of the answer is too long", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, connections := wire(t, func(_ int64, far net.Conn, r *bufio.Reader) {
+				for take(r) {
+					io.WriteString(far, c.answer)
+					if !c.kept {
+						return
+					}
+				}
+			})
+			tr := transport(t)
+			for i := range 2 {
+				got := ""
+				resp, err := tr.RoundTrip(post(t, t.Context(), url, []byte("{}")))
+				if err == nil {
+					var text []byte
+					text, err = io.ReadAll(resp.Body)
+					got = fmt.Sprint(resp.StatusCode, " ", string(text))
+					resp.Body.Close()
+				}
+				if err != nil {
+					got = err.Error()
+				}
+				if !strings.HasSuffix(got, c.want) {
+					t.Fatalf("call %d: %q, want %q", i, got, c.want)
+				}
+			}
+			if n := connections.Load(); c.kept != (n == 1) {
+				t.Errorf("%d connections for two calls", n)
+			}
+		})
+	}
+}
+
+// An upstream that closed an idle connection costs a new one, not the call;
+// a call that may have had its effect is not made again.
+func TestStaleConnection(t *testing.T) {
+	var calls atomic.Int64
+	url, connections := wire(t, func(n int64, c net.Conn, r *bufio.Reader) {
+		for i := 0; take(r); i++ {
+			calls.Add(1)
+			if n == 1 && i == 1 {
+				return // took the call, and says nothing
+			}
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		}
+	})
+	tr := transport(t)
+	for range 2 {
+		if got := whole(t, tr, post(t, t.Context(), url, []byte("{}"))); got != "200 ok" {
+			t.Fatal(got)
+		}
+	}
+	if calls.Load() != 3 || connections.Load() != 2 {
+		t.Fatalf("%d calls over %d connections", calls.Load(), connections.Load())
+	}
+
+	again, _ := wire(t, func(_ int64, c net.Conn, r *bufio.Reader) {
+		if take(r) {
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		}
+		take(r)
+		calls.Add(1)
+	})
+	calls.Store(0)
+	whole(t, tr, post(t, t.Context(), again, nil))
+	once := post(t, t.Context(), again, []byte("{}"))
+	once.Header.Del("Idempotency-Key")
+	if resp, err := tr.RoundTrip(once); err == nil {
+		t.Fatal(resp.Status)
+	}
+	if calls.Load() != 1 {
+		t.Fatalf("made %d times", calls.Load())
+	}
+}
+
+// A long request that is refused before it was read: the refusal arrives.
+func TestRefusedBeforeItWasRead(t *testing.T) {
+	url, _ := wire(t, func(_ int64, c net.Conn, r *bufio.Reader) {
+		if _, err := http.ReadRequest(r); err != nil {
+			return
+		}
+		io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+		r.WriteTo(io.Discard) // keeps the connection open until the caller closes it
+	})
+	stuck, _ := wire(t, func(_ int64, c net.Conn, r *bufio.Reader) {
+		if _, err := http.ReadRequest(r); err != nil {
+			return
+		}
+		io.WriteString(c, "HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno")
+		<-t.Context().Done() // reads nothing more
+	})
+	tr := transport(t)
+	long := make([]byte, 32<<20)
+	if got := whole(t, tr, post(t, t.Context(), url, long)); got != "413 no" {
+		t.Error(got)
+	}
+	if got := whole(t, tr, post(t, t.Context(), stuck, long)); got != "401 no" {
+		t.Error(got)
+	}
+}
+
+// Whoever gives a call up lets go of the upstream, before the head, within the
+// body, and while the request is being sent.
+func TestGivenUp(t *testing.T) {
+	cause := errors.New("enough")
+	for name, long := range map[string]int{"short": 2, "long": 32 << 20} {
+		for _, head := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " with a head ", head), func(t *testing.T) {
+				t.Parallel()
+				gone := make(chan struct{})
+				ready := make(chan struct{})
+				url, _ := wire(t, func(_ int64, c net.Conn, r *bufio.Reader) {
+					defer close(gone)
+					if _, err := http.ReadRequest(r); err != nil {
+						return
+					}
+					if head {
+						io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok")
+					}
+					close(ready)
+					if !head && long > 2 {
+						<-t.Context().Done() // leaves the caller in its write
+						return
+					}
+					r.WriteTo(io.Discard)
+				})
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				go func() {
+					<-ready
+					if !head {
+						cancel(cause)
+					}
+				}()
+				resp, err := transport(t).RoundTrip(post(t, ctx, url, make([]byte, long)))
+				if !head {
+					if !errors.Is(err, context.Canceled) {
+						t.Fatal(err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				cancel(cause)
+				if text, err := io.ReadAll(resp.Body); err == nil {
+					t.Fatalf("%q", text)
+				}
+				resp.Body.Close()
+				select {
+				case <-gone:
+				case <-time.After(10 * time.Second):
+					t.Fatal("the upstream is still held")
+				}
+			})
+		}
+	}
+}
+
+// An answer that is closed early takes its connection with it.
+func TestClosedEarly(t *testing.T) {
+	gone := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(gone)
+	}))
+	defer srv.Close()
+	resp, err := transport(t).RoundTrip(post(t, t.Context(), srv.URL, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	<-gone
+}
