@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -201,15 +202,12 @@ func (p *plain) get(req *http.Request) (*conn, error) {
 	if req.URL.Port() == "" {
 		host = net.JoinHostPort(req.URL.Hostname(), "80")
 	}
-	p.mu.Lock()
-	if kept := p.idle[host]; len(kept) > 0 {
-		c := kept[len(kept)-1]
-		kept[len(kept)-1] = nil
-		p.idle[host] = kept[:len(kept)-1]
-		p.mu.Unlock()
-		return c, nil
+	for c := p.take(host); c != nil; c = p.take(host) {
+		if c.quiet() {
+			return c, nil
+		}
+		c.Close()
 	}
-	p.mu.Unlock()
 	far, err := p.dial(req.Context(), host)
 	if err != nil {
 		return nil, err
@@ -217,6 +215,42 @@ func (p *plain) get(req *http.Request) (*conn, error) {
 	c := &conn{Conn: far, host: host}
 	c.r = bufio.NewReader(c)
 	return c, nil
+}
+
+// take is the connection to a host that was used last, or nil.
+func (p *plain) take(host string) *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kept := p.idle[host]
+	if len(kept) == 0 {
+		return nil
+	}
+	c := kept[len(kept)-1]
+	kept[len(kept)-1] = nil
+	p.idle[host] = kept[:len(kept)-1]
+	return c
+}
+
+// quiet tells whether nothing came over an idle connection: what an upstream
+// says unasked, such as that it is about to close, would be taken for the
+// answer to the next call.
+func (c *conn) quiet() bool {
+	far, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return true
+	}
+	raw, err := far.SyscallConn()
+	if err != nil {
+		return false
+	}
+	nothing := false
+	err = raw.Read(func(fd uintptr) bool {
+		var b [1]byte
+		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		nothing = errors.Is(err, syscall.EAGAIN)
+		return true
+	})
+	return err == nil && nothing
 }
 
 func (p *plain) put(c *conn) {

@@ -285,3 +285,51 @@ func TestClosedEarly(t *testing.T) {
 	resp.Body.Close()
 	<-gone
 }
+
+// What an upstream says unasked is not the answer to the next call: a notice
+// that it closes the connection, or an answer that was kept back for another
+// caller.
+func TestUnaskedWordsAreNoAnswer(t *testing.T) {
+	for name, word := range map[string]string{
+		"a notice":       "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+		"another answer": "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged",
+		"a single byte":  "H",
+		"an end":         "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			idle, said := make(chan struct{}), make(chan struct{})
+			url, connections := wire(t, func(n int64, c net.Conn, r *bufio.Reader) {
+				for take(r) {
+					io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+					if n > 1 {
+						continue
+					}
+					<-idle
+					io.WriteString(c, word)
+					if word == "" {
+						c.(*net.TCPConn).CloseWrite()
+					}
+					close(said)
+					r.WriteTo(io.Discard)
+					return
+				}
+			})
+			tr := transport(t)
+			for range 2 {
+				once := post(t, t.Context(), url, []byte("{}"))
+				once.Header.Del("Idempotency-Key") // a second try would hide it
+				if got := whole(t, tr, once); got != "200 ok" {
+					t.Fatal(got)
+				}
+				if connections.Load() == 1 {
+					close(idle)
+					<-said
+				}
+			}
+			if n := connections.Load(); n != 2 {
+				t.Errorf("%d connections", n)
+			}
+		})
+	}
+}
