@@ -266,7 +266,8 @@ func (a *App) wire() parts {
 	p.overview = &overview.Service{DB: a.db}
 	p.stream = &stream.Service{DB: a.db, Hub: a.hub, Topics: topics(p)}
 	p.audit = &audit.Service{DB: a.db}
-	p.gateway = llm.NewGateway(llm.Config{Authorizer: p.session, Reserver: p.session, Recorder: p.session, Logger: a.log, Now: time.Now, Scripted: a.model, Prices: a.prices})
+	p.gateway = llm.NewGateway(llm.Config{Authorizer: p.session, Reserver: p.session, Recorder: p.session, Logger: a.log, Now: time.Now, Scripted: a.model, Prices: a.prices,
+		Transport: llm.NewTransport(a.models)})
 	p.session.Calls = llm.Caller{Gateway: p.gateway}
 	p.ask = a.wireAsks(p.task, p.run, p.session)
 	p.escalate = &escalation.Service{DB: a.db}

@@ -1,8 +1,11 @@
 package app
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
+	"slices"
+	"syscall"
 
 	"yardmaster/internal/domain/billing"
 )
@@ -22,4 +25,22 @@ func (a *App) plainHTTP() billing.Plain {
 		return billing.PlainLoopback
 	}
 	return billing.PlainNowhere
+}
+
+// models judges an address of a model provider when it is dialled, whatever its
+// name was when the key came in. Private networks are open, for models are
+// served there; this machine is as for plainHTTP.
+func (a *App) models(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("dial a model provider: %w", err)
+	}
+	ip := at.Addr().Unmap().WithZone("")
+	if slices.ContainsFunc(a.cfg.Reachable, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+		return nil
+	}
+	if billing.Closed(ip) || ip.IsLoopback() && a.plainHTTP() == billing.PlainNowhere {
+		return fmt.Errorf("%s is no address for models", ip)
+	}
+	return nil
 }

@@ -133,6 +133,9 @@ func checkBaseURL(address string, plain Plain) error {
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
 		return fault.Field("base_url", "must be an https address without user, query and fragment")
 	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && Closed(ip) {
+		return fault.Field("base_url", "must not be a link-local address")
+	}
 	switch {
 	case u.Scheme == "https", plain == PlainAnywhere, plain == PlainLoopback && loopback(u.Hostname()):
 		return nil
@@ -148,4 +151,18 @@ func loopback(host string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback()
+}
+
+// metadata are services that hand a machine its credentials and are not on a
+// link-local address: of AWS, Google, Azure, Alibaba and Oracle.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254"), netip.MustParseAddr("168.63.129.16"),
+	netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192"),
+}
+
+// Closed tells of an address at which no model is, but what a cloud tells its
+// machine alone.
+func Closed(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	return ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() || slices.Contains(metadata, ip)
 }
