@@ -74,40 +74,53 @@ func NewGateway(c Config) http.Handler {
 	if c.Idle == 0 {
 		c.Idle = 10 * time.Minute
 	}
-	return &gateway{c, Relay{c.Transport, c.Idle}}
+	return &gateway{Config: c, relay: Relay{c.Transport, c.Idle}}
 }
 
 type gateway struct {
 	Config
 	relay Relay
+	room  Room
 }
 
 // Accept does what every gateway does first: it finds the endpoint, checks
-// the method and reads the body. It has answered when ok is false.
-func Accept(w http.ResponseWriter, r *http.Request, limit int64) (at Endpoint, q *Request, ok bool) {
+// the method and reads the body, for which there must be room. It has answered
+// when stay is nil; leave when the call is over.
+func Accept(w http.ResponseWriter, r *http.Request, limit int64, room *Room) (at Endpoint, q *Request, stay *Stay) {
 	at, found := EndpointOf(r.URL.Path)
 	if !found {
 		Refuse(w, Chat, RefusalOf(fault.New(fault.NotFound, "", "There is no such address at the model gateway.")))
-		return at, nil, false
+		return at, nil, nil
 	}
-	if r.Method != at.Method {
-		w.Header().Set("Allow", at.Method)
-		Refuse(w, at.API, RefusalOf(fault.Newf(fault.MethodNotAllowed, "", "Use %s.", at.Method)))
-		return at, nil, false
-	}
-	if Token(r.Header) == "" {
-		Refuse(w, at.API, RefusalOf(fault.New(fault.Unauthenticated, "", "A token is required.")))
-		return at, nil, false
-	}
-	if at.Method == http.MethodGet {
-		return at, &Request{}, true
-	}
-	q, err := ReadRequest(w, r, limit)
+	q, stay, err := accept(w, r, at, limit, room)
 	if err != nil {
 		Refuse(w, at.API, RefusalOf(err))
-		return at, nil, false
 	}
-	return at, q, true
+	return at, q, stay
+}
+
+func accept(w http.ResponseWriter, r *http.Request, at Endpoint, limit int64, room *Room) (*Request, *Stay, error) {
+	if r.Method != at.Method {
+		w.Header().Set("Allow", at.Method)
+		return nil, nil, fault.Newf(fault.MethodNotAllowed, "", "Use %s.", at.Method)
+	}
+	token := Token(r.Header)
+	if token == "" {
+		return nil, nil, fault.New(fault.Unauthenticated, "", "A token is required.")
+	}
+	stay, err := room.Enter(token)
+	if err != nil || at.Method == http.MethodGet {
+		return &Request{}, stay, err
+	}
+	q, err := ReadRequest(w, r, limit, stay)
+	if err == nil && q.MaxOutput > 0 && at.Billed() && !at.API.caps(q.outputName) {
+		err = fault.Newf(fault.Invalid, "", "The output of this API is capped by %s, not by %s.", at.API.capName(), q.outputName)
+	}
+	if err != nil {
+		stay.Leave()
+		return nil, nil, err
+	}
+	return q, stay, nil
 }
 
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -115,10 +128,11 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !g.known(w, r) {
 		return
 	}
-	at, q, ok := Accept(w, r, g.MaxBody)
-	if !ok {
+	at, q, stay := Accept(w, r, g.MaxBody, &g.room)
+	if stay == nil {
 		return
 	}
+	defer stay.Leave()
 	grant, err := g.Authorizer.Authorize(r.Context(), Token(r.Header), at.API, q.Model)
 	if err == nil && !grant.Route.Provider.Speaks(at.API) {
 		err = fault.Newf(fault.Invalid, "api_unsupported",
@@ -235,6 +249,12 @@ func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
 	if x.StatusCode/100 != 2 {
 		w.Header().Del("Cache-Control")
 		return c.refuse(w, upstreamRefusal(x.Response, route), nil)
+	}
+	if coding := x.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		// It cannot be counted, and was not asked for.
+		refusal := RefusalOf(unavailable("The model provider compressed its answer.", ErrCoded))
+		refusal.Status = http.StatusBadGateway
+		return c.refuse(w, refusal, ErrCoded)
 	}
 	c.meter = NewMeter(x.Header.Get("Content-Type"))
 	if x.ContentLength >= 0 {

@@ -77,12 +77,12 @@ func ParsePrices(text []byte) (*Prices, error) {
 			if price == nil {
 				return otherwise, nil
 			}
-			if !(*price >= 0 && *price <= 100_000) {
+			if !(*price >= 0 && *price <= 10_000) {
 				return 0, fmt.Errorf("price table: row %d: %v is no price", i+1, *price)
 			}
 			return int64(*price*1e6 + 0.5), nil
 		}
-		if r.MaxOutput < 0 || r.MaxOutput > 1<<31 {
+		if r.MaxOutput < 0 || r.MaxOutput > 1_000_000 {
 			return nil, fmt.Errorf("price table: row %d: %d is no max_output", i+1, r.MaxOutput)
 		}
 		f := family{provider: r.Provider, name: r.Family, maxOutput: cmp.Or(r.MaxOutput, defaultMaxOutput)}

@@ -52,6 +52,12 @@ func (q Quote) Cap(micros int64) int64 {
 	return max(min((micros*1_000_000-q.input)/q.token, q.max), 1)
 }
 
+// caps tells whether the API goes by a cap of this name. A provider may pass
+// over others, and a budget would be held to a cap that is none.
+func (a API) caps(name string) bool {
+	return name == a.capName() || a == Chat && name == "max_tokens"
+}
+
 // capName is the member that caps the output of a call.
 func (a API) capName() string {
 	switch a {

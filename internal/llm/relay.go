@@ -17,6 +17,7 @@ var (
 	ErrCallerGone = errors.New("the caller went away")
 	ErrIdle       = errors.New("the upstream sent nothing for too long")
 	ErrCut        = errors.New("the upstream cut its answer short")
+	ErrCoded      = errors.New("the upstream compressed its answer")
 )
 
 // Relay sends calls upstream and streams answers back.

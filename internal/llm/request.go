@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -30,6 +31,7 @@ type Request struct {
 	open           int // offset behind the opening brace
 	model, options span
 	output         span // of the cap
+	outputName     string
 	thinking       bool // a part of the cap is promised to something else
 }
 
@@ -53,19 +55,28 @@ func amount(raw []byte) (int64, error) {
 
 var errNotObject = errors.New("the body is not a JSON object")
 
-// ReadRequest reads a call's body of at most limit bytes and parses it. Errors
-// are faults.
-func ReadRequest(w http.ResponseWriter, r *http.Request, limit int64) (*Request, error) {
+// ReadRequest reads a call's body of at most limit bytes, for which it takes
+// room, and parses it. Errors are faults.
+func ReadRequest(w http.ResponseWriter, r *http.Request, limit int64, stay *Stay) (*Request, error) {
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, fault.New(fault.UnsupportedMedia, "", "The body must not be compressed.")
 	}
 	if r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
+	in := io.Reader(http.MaxBytesReader(w, r.Body, limit))
+	if r.ContentLength < 0 {
+		in = taking{in, stay}
+	} else if err := stay.take(r.ContentLength); err != nil {
+		return nil, err
+	}
 	body := bytes.NewBuffer(make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead))
-	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limit)); err != nil {
+	if _, err := body.ReadFrom(in); err != nil {
 		if over := (*http.MaxBytesError)(nil); errors.As(err, &over) {
 			return nil, tooLarge(limit)
+		}
+		if fault.IsKind(err, fault.RateLimited) {
+			return nil, err
 		}
 		return nil, fault.New(fault.Invalid, "", "The body ended early.").Because(err)
 	}
@@ -105,10 +116,11 @@ func ParseRequest(body []byte) (*Request, error) {
 		if !ok {
 			return nil, fmt.Errorf("malformed JSON at byte %d", s.at)
 		}
-		name := strings.ToLower(key)
-		if !slices.Contains(readMembers, name) {
+		known := slices.IndexFunc(readMembers, func(m string) bool { return strings.EqualFold(m, key) })
+		if known < 0 {
 			continue
 		}
+		name := readMembers[known]
 		if slices.Contains(seen, name) || name != key {
 			return nil, fmt.Errorf("%q is there twice, or misspelt", key)
 		}
@@ -134,7 +146,7 @@ func ParseRequest(body []byte) (*Request, error) {
 			if q.output.to > 0 {
 				return nil, errors.New("the output is capped twice")
 			}
-			q.output = value
+			q.output, q.outputName = value, name
 			q.MaxOutput, err = amount(raw)
 		}
 		if err != nil {

@@ -43,6 +43,7 @@ func TestParseRequestRefuses(t *testing.T) {
 		``, `[]`, `"model"`, `{`, `{"model"`, `{"model":`, `{"model":"a"`, `{"model":"a",}`, `{"model":"a"}{}`, `{"model":"a"} x`,
 		`{"model":7}`, `{"stream":"yes"}`, `{"model":"a","model":"b"}`, `{"model":"a","mod\u0065l":"b"}`, `{"Model":"a"}`, `{"a":[}`, `{"a":"\"}`,
 		`{"a" 1}`, `{,}`, `{"a":1 "model":"b"}`,
+		`{"max_tokens":1,"max_token\u017f":9}`, `{"max_tokenſ":9}`, `{"max_toKens":9}`, `{"ſtream":true}`, // which Go's own parser takes for one
 	} {
 		if q, err := ParseRequest([]byte(in)); err == nil {
 			t.Errorf("%s: %+v", in, q)

@@ -297,15 +297,17 @@ func (d *document) structure(c byte) {
 	}
 }
 
+// maxTokens is more than a call can have of any kind, and small enough for sums
+// of costs. A count over it is none.
+const maxTokens = 100_000_000
+
 // digit takes one more byte of a number; false when the number is over.
 func (d *document) digit(c byte) bool {
 	switch {
 	case c >= '0' && c <= '9':
-		if d.value > 1<<50 {
-			d.whole = false
-			return true
+		if d.value = d.value*10 + int64(c-'0'); d.value > maxTokens {
+			d.value, d.whole = 0, false
 		}
-		d.value = d.value*10 + int64(c-'0')
 	case c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-':
 		d.whole = false
 	default:

@@ -76,6 +76,7 @@ type Config struct {
 type Proxy struct {
 	Config
 	relay llm.Relay
+	room  llm.Room
 
 	mu      sync.RWMutex
 	runs    map[[32]byte]*session // by the digest of the local token
@@ -208,10 +209,11 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request, owner string) {
 		llm.Refuse(w, at.API, llm.RefusalOf(fault.New(fault.Unauthenticated, "", "This token is not that of a run on this box.")))
 		return
 	}
-	at, q, ok := llm.Accept(w, r, llm.MaxBody)
-	if !ok {
+	at, q, stay := llm.Accept(w, r, llm.MaxBody, &p.room)
+	if stay == nil {
 		return
 	}
+	defer stay.Leave()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
