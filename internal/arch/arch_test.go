@@ -223,6 +223,7 @@ func TestClock(t *testing.T) {
 		"db":     "gives every transaction its time",
 		"app":    "hands the clock to those who are given one",
 		"op":     "measures requests and sets deadlines of sockets",
+		"llm":    "sets deadlines of sockets and knows how long they are idle",
 		"bus":    "dates credentials and spaces redeliveries",
 		"clock":  "notices that it was set",
 		"client": "paces a person's terminal",
