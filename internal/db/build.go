@@ -20,6 +20,7 @@ import (
 type Builder struct {
 	text strings.Builder
 	args []any
+	lock bool
 }
 
 // tuple is several values in parentheses.
@@ -73,6 +74,12 @@ func (b *Builder) Contains(column constant, part string) *Builder {
 	return b.And("lower("+column+") LIKE lower(", "%"+likeEscapes.Replace(part)+"%").SQL(`) ESCAPE '\'`)
 }
 
+// ForUpdate is Query.ForUpdate for a built query.
+func (b *Builder) ForUpdate() *Builder {
+	b.lock = true
+	return b
+}
+
 func (b *Builder) list(values []any) {
 	for i, v := range values {
 		if i > 0 {
@@ -92,5 +99,9 @@ func (b *Builder) list(values []any) {
 
 // Select runs a built query and returns all rows.
 func Select[T any](tx *Tx, b *Builder) ([]T, error) {
-	return selectRows[T](tx, "built query", b.text.String(), b.args, -1)
+	text := b.text.String()
+	if b.lock && tx.Engine() == Postgres {
+		text += forUpdate
+	}
+	return selectRows[T](tx, "built query", text, b.args, -1)
 }

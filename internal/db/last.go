@@ -1,5 +1,10 @@
 package db
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Last is a step that a transaction takes at its end, just before it commits,
 // once and with everything that was handed to it. It is for what must be done
 // late, such as taking a lock that every transaction wants: held from there to
@@ -7,12 +12,27 @@ package db
 // On SQLite the transactions of one commit take the step together, with what
 // was handed to it in all of them; so nothing in a value may be taken from the
 // step's own transaction, and neither its Now nor its Account mean anything.
-// Declare it as a package-level variable; steps run in the order of their
-// first Add.
-type Last[T any] struct{ run func(*Tx, []T) error }
+// Declare it as a package-level variable.
+type Last[T any] struct {
+	turn Turn
+	run  func(*Tx, []T) error
+}
+
+// Turn says when a step is taken: all transactions take their steps in the
+// order of the turns, and so the locks that those take. A step may hand
+// something to its own turn or to a later one.
+type Turn int
+
+// The turns.
+const (
+	First Turn = iota
+	Second
+	Third
+	Fourth
+)
 
 // AtEnd declares a step.
-func AtEnd[T any](run func(tx *Tx, all []T) error) *Last[T] { return &Last[T]{run} }
+func AtEnd[T any](turn Turn, run func(tx *Tx, all []T) error) *Last[T] { return &Last[T]{turn, run} }
 
 // Add hands v to the step at the end of tx. After a rollback nothing happens.
 func (l *Last[T]) Add(tx *Tx, v T) {
@@ -48,6 +68,7 @@ func (l *Last[T]) Ahead(tx *Tx, f func(T)) {
 
 // step is what a transaction owes to one Last.
 type step interface {
+	turn() Turn
 	take(*Tx) error
 	// join adds what another transaction owes to the same Last, and answers
 	// whether it is the same.
@@ -58,6 +79,8 @@ type batch[T any] struct {
 	last *Last[T]
 	all  []T
 }
+
+func (b *batch[T]) turn() Turn { return b.last.turn }
 
 func (b *batch[T]) take(tx *Tx) error { return b.last.run(tx, b.all) }
 
@@ -96,8 +119,8 @@ next:
 // finish takes the steps that are owed.
 func (tx *Tx) finish() error {
 	for len(tx.owed) > 0 {
-		s := tx.owed[0]
-		tx.owed = tx.owed[1:]
+		s := slices.MinFunc(tx.owed, func(a, b step) int { return cmp.Compare(a.turn(), b.turn()) })
+		tx.owed = slices.DeleteFunc(tx.owed, func(o step) bool { return o == s })
 		if err := s.take(tx); err != nil {
 			return err
 		}

@@ -9,6 +9,25 @@ import (
 	"yardmaster/internal/db/dbtest"
 )
 
+// Steps are taken by their turns, whoever was handed something first, and again
+// by a step before.
+func TestTurns(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		var took []string
+		late := db.AtEnd(db.Third, func(*db.Tx, []int) error { took = append(took, "late"); return nil })
+		middle := db.AtEnd(db.Second, func(tx *db.Tx, _ []int) error { took = append(took, "middle"); late.Add(tx, 2); return nil })
+		early := db.AtEnd(db.First, func(tx *db.Tx, _ []int) error { took = append(took, "early"); middle.Add(tx, 2); return nil })
+		err := d.Write(t.Context(), func(tx *db.Tx) error {
+			late.Add(tx, 1)
+			early.Add(tx, 1)
+			return nil
+		})
+		if err != nil || !slices.Equal(took, []string{"early", "middle", "late"}) {
+			t.Errorf("%v, %v", took, err)
+		}
+	})
+}
+
 // What is handed to a step is handled once, at the end, in one go.
 func TestAtEnd(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
@@ -16,7 +35,7 @@ func TestAtEnd(t *testing.T) {
 		refuse := errors.New("refused")
 		var fail error
 		told := 0
-		step := db.AtEnd(func(tx *db.Tx, all []int) error {
+		step := db.AtEnd(db.First, func(tx *db.Tx, all []int) error {
 			calls = append(calls, all)
 			tx.AfterCommit(func() { told++ })
 			if err := tx.Context().Err(); err != nil {

@@ -36,18 +36,20 @@ func Q[T any](text constant) Query[T] {
 	return Query[T]{text: string(text), at: at}
 }
 
+const forUpdate = " FOR NO KEY UPDATE"
+
 // ForUpdate locks the rows of a SELECT until the transaction ends, against
 // others who would lock or change them. Who adds a row that refers to one of
 // them need not wait, and so cannot close a circle. SQLite has one writer and
 // needs no lock.
 func (q Query[T]) ForUpdate() Query[T] {
-	q.lock = " FOR NO KEY UPDATE"
+	q.lock = forUpdate
 	return q
 }
 
 // SkipLocked is ForUpdate that passes over rows others have locked.
 func (q Query[T]) SkipLocked() Query[T] {
-	q.lock = " FOR NO KEY UPDATE SKIP LOCKED"
+	q.lock = forUpdate + " SKIP LOCKED"
 	return q
 }
 

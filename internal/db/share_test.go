@@ -80,7 +80,7 @@ func TestAtEndOfAGroup(t *testing.T) {
 	createTables(t, d)
 	var calls [][]int
 	refuse, refused := errors.New("refused"), -1
-	step := db.AtEnd(func(tx *db.Tx, all []int) error {
+	step := db.AtEnd(db.First, func(tx *db.Tx, all []int) error {
 		calls = append(calls, all)
 		if slices.Contains(all, refused) {
 			return refuse

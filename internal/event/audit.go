@@ -60,7 +60,7 @@ var (
 
 // owed are the audit rows of a transaction. They are written at its end: the
 // head of an account's chain is one row that all its changes want.
-var owed = db.AtEnd(write)
+var owed = db.AtEnd(db.Fourth, write)
 
 // Record writes the audit row of a change in the change's own transaction.
 // The actor and the request id come from the context the transaction began

@@ -178,17 +178,12 @@ func read(tx *db.Tx, planID string) (*net, error) {
 }
 
 // find reads a plan for a caller: unknown, foreign and malformed ids are the
-// same 404. Lock keeps others from deciding about it until the transaction
-// ends; a plan is locked before its tasks.
-func find(tx *db.Tx, planID string, lock bool) (row, error) {
+// same 404.
+func find(tx *db.Tx, planID string) (row, error) {
 	if !id.Valid(planID) {
 		return row{}, fault.Missing("plan")
 	}
-	q := selectPlan
-	if lock {
-		q = q.ForUpdate()
-	}
-	p, ok, err := q.Maybe(tx, tx.Account, planID)
+	p, ok, err := selectPlan.Maybe(tx, tx.Account, planID)
 	if err == nil && !ok {
 		err = fault.Missing("plan")
 	}

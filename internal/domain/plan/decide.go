@@ -11,9 +11,18 @@ import (
 	"yardmaster/internal/op"
 )
 
-// lock locks a plan of the account and reads its groups.
+// lock keeps others from deciding about a plan of the account until the
+// transaction ends, and reads its groups. See task.Lock for the order.
 func lock(tx *db.Tx, planID string) (p row, n *net, err error) {
-	if p, err = find(tx, planID, true); err == nil {
+	if p, err = find(tx, planID); err != nil {
+		return p, nil, err
+	}
+	if p.ScoutTaskID != nil {
+		if _, _, err := task.Lock(tx, tx.Account, *p.ScoutTaskID); err != nil {
+			return p, nil, err
+		}
+	}
+	if p, err = selectPlan.ForUpdate().One(tx, tx.Account, p.ID); err == nil {
 		n, err = read(tx, p.ID)
 	}
 	return p, n, err
@@ -101,6 +110,16 @@ func (s *Service) stop(tx *db.Tx, p *row, n *net) (PlanCancelled, error) {
 		out.Stopped = append(out.Stopped, t.ID)
 		return s.Tasks.Cancel(tx, &t)
 	}
+	children, err := selectChildren.All(tx, tx.Account, p.ID)
+	if err != nil {
+		return out, err
+	}
+	if _, err := task.LockAll(tx, tx.Account, children); err != nil {
+		return out, err
+	}
+	if _, err := n.hold(tx, nil); err != nil {
+		return out, err
+	}
 	done := n.progress(p).status == Done
 	// What waits ends before what it waits for, so that nothing fails for it.
 	order := n.order()
@@ -122,10 +141,6 @@ func (s *Service) stop(tx *db.Tx, p *row, n *net) (PlanCancelled, error) {
 		if err := end(n.scouts[i].ID); err != nil {
 			return out, err
 		}
-	}
-	children, err := selectChildren.All(tx, tx.Account, p.ID)
-	if err != nil {
-		return out, err
 	}
 	for _, c := range children {
 		if err := end(c); err != nil {

@@ -289,11 +289,7 @@ func (s *Service) retire(tx *db.Tx, at site, repo task.Repo, dir string) (moved 
 	if !ok {
 		return false, nil
 	}
-	p, err := find(tx, newest.ID, true)
-	if err != nil {
-		return false, err
-	}
-	n, err := read(tx, p.ID)
+	p, n, err := lock(tx, newest.ID)
 	if err != nil || p.ID != at.newest.ID || n.progress(&p).status != at.status {
 		return true, err
 	}

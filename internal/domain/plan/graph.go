@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 )
 
@@ -97,6 +98,31 @@ func (n *net) order() []*groupRow {
 		visit(&n.groups[i])
 	}
 	return out
+}
+
+// hold locks all tasks of the plan, and others, which it answers as well. The
+// plan's are then as they are now that nobody else can move them.
+func (n *net) hold(tx *db.Tx, others []string) (map[string]task.Row, error) {
+	all := [][]task.Row{n.scouts}
+	for _, list := range n.tasks {
+		all = append(all, list)
+	}
+	ids := slices.Clone(others)
+	for _, list := range all {
+		for i := range list {
+			ids = append(ids, list[i].ID)
+		}
+	}
+	locked, err := task.LockAll(tx, tx.Account, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range all {
+		for i := range list {
+			list[i] = locked[list[i].ID]
+		}
+	}
+	return locked, nil
 }
 
 // upTasks are the tasks that a group waits for.

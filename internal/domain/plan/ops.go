@@ -164,7 +164,7 @@ type idIn struct {
 
 func (s *Service) get(ctx context.Context, in idIn) (out PlanDetail, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		p, err := find(tx, in.PlanID, false)
+		p, err := find(tx, in.PlanID)
 		if err != nil {
 			return err
 		}

@@ -13,55 +13,57 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// news is a plan that something happened to. Settle, if not nil, is done before
-// the plan is derived anew.
+// news is a plan that something happened to; settle is of returns.
 type news struct {
 	account, plan string
 	settle        func(*db.Tx) error
 }
 
+// returns are of scouts that have moved in a transaction. They are seen to at
+// its end: what a scout brought back is there by then.
+var returns = db.AtEnd(db.First, func(tx *db.Tx, all []news) error {
+	return eachPlan(tx, all, func(n news) error { return n.settle(tx) })
+})
+
 // tidings are seen to at the end of a transaction: whatever moved in a plan,
 // it is derived once, and its row of progress, which every move of its tasks
-// wants, is locked last.
-var tidings = db.AtEnd(func(tx *db.Tx, all []news) error {
+// wants, is locked late.
+var tidings = db.AtEnd(db.Third, func(tx *db.Tx, all []news) error {
+	return eachPlan(tx, all, func(n news) error { return refresh(tx, n.plan) })
+})
+
+// eachPlan does something for the last news of each plan, as its account.
+func eachPlan(tx *db.Tx, all []news, do func(news) error) error {
 	was := tx.Account
 	defer func() { tx.Account = was }()
 	last := map[string]news{}
 	for _, n := range all {
-		if n.settle == nil {
-			n.settle = last[n.plan].settle
-		}
 		last[n.plan] = n
 	}
 	for _, planID := range slices.Sorted(maps.Keys(last)) {
 		n := last[planID]
 		tx.Account = n.account
-		if n.settle != nil {
-			if err := n.settle(tx); err != nil {
-				return err
-			}
-		}
-		if err := refresh(tx, planID); err != nil {
+		if err := do(n); err != nil {
 			return err
 		}
 	}
 	return nil
-})
+}
 
 func touch(tx *db.Tx, planID string) { tidings.Add(tx, news{account: tx.Account, plan: planID}) }
 
-// TaskMoved is one of task.Service's Moved. The end of a scout is seen to at
-// the end of the transaction: what it brought back is there by then.
+// TaskMoved is one of task.Service's Moved.
 func (s *Service) TaskMoved(tx *db.Tx, t *task.Row, _ task.Status) error {
 	if t.PlanID == nil {
 		return nil
 	}
 	n := news{account: t.AccountID, plan: *t.PlanID}
+	tidings.Add(tx, n)
 	if t.GroupID == nil {
 		scout := *t
 		n.settle = func(tx *db.Tx) error { return s.surveyed(tx, *scout.PlanID, &scout) }
+		returns.Add(tx, n)
 	}
-	tidings.Add(tx, n)
 	return nil
 }
 

@@ -69,11 +69,7 @@ func (s *Service) regroup(ctx context.Context, in regroupIn) (out PlanRegrouped,
 
 // changeable locks a plan that is open.
 func (s *Service) changeable(tx *db.Tx, planID string) (row, *net, error) {
-	p, err := find(tx, planID, true)
-	if err != nil {
-		return p, nil, err
-	}
-	n, err := read(tx, p.ID)
+	p, n, err := lock(tx, planID)
 	if err != nil {
 		return p, nil, err
 	}
@@ -125,32 +121,11 @@ func (s *Service) successors(tx *db.Tx, in *regroupIn) ([]string, error) {
 }
 
 // usable locks the tasks that are to take the place, and everything they will
-// wait for or be waited for by, in one order.
+// wait for or be waited for by.
 func (s *Service) usable(tx *db.Tx, n *net, ids []string) ([]task.Row, error) {
-	want := slices.Clone(ids)
-	for _, list := range n.tasks {
-		for i := range list {
-			want = append(want, list[i].ID)
-		}
-	}
-	slices.Sort(want)
-	locked := map[string]task.Row{}
-	for _, taskID := range slices.Compact(want) {
-		if !id.Valid(taskID) {
-			continue
-		}
-		t, ok, err := task.Lock(tx, tx.Account, taskID)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			locked[taskID] = t
-		}
-	}
-	for _, list := range n.tasks { // as they are now that nobody else can move them
-		for i := range list {
-			list[i] = locked[list[i].ID]
-		}
+	locked, err := n.hold(tx, ids)
+	if err != nil {
+		return nil, err
 	}
 	var out []task.Row
 	for _, taskID := range ids {

@@ -214,6 +214,9 @@ type Spec struct {
 // Tasks of kind ci need no seat and are never refused for want of room.
 func (s *Service) Create(tx *db.Tx, repo Repo, sp Spec) (Row, error) {
 	if sp.Kind != KindCI {
+		if _, err := LockAll(tx, tx.Account, sp.DependsOn); err != nil {
+			return Row{}, err
+		}
 		if err := s.room(tx); err != nil {
 			return Row{}, err
 		}
@@ -222,7 +225,8 @@ func (s *Service) Create(tx *db.Tx, repo Repo, sp Spec) (Row, error) {
 }
 
 // add is Create for a task that there is room for. The tasks in fresh were made
-// in this transaction: nobody else can end them meanwhile.
+// in this transaction, a microsecond one after the other: nobody else can end
+// them meanwhile.
 func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row, error) {
 	switch {
 	case sp.Kind == KindCI:
@@ -234,7 +238,7 @@ func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row
 		ID: id.Random(), AccountID: tx.Account, RepoID: repo.ID, Kind: sp.Kind, Sink: sp.Sink, Title: sp.Title, Problem: sp.Problem,
 		Status: Pending, MaxAttempts: maxAttempts, Priority: sp.Priority, NotBefore: time.UnixMicro(0), QueuedAt: tx.Now,
 		Template: sp.Template, Confidence: sp.Confidence, BudgetMicros: sp.BudgetMicros, ResultSchema: sp.ResultSchema, AskID: sp.AskID,
-		PRID: sp.PRID, CreatedBy: policy.From(tx.Context()).Label(), CreatedAt: tx.Now, UpdatedAt: tx.Now,
+		PRID: sp.PRID, CreatedBy: policy.From(tx.Context()).Label(), CreatedAt: tx.Now.Add(time.Duration(len(fresh)) * time.Microsecond), UpdatedAt: tx.Now,
 		WIPPaths: db.JSON[[]string]{V: []string{}}, Files: db.JSON[[]string]{V: append([]string{}, sp.Files...)},
 		Command: db.JSON[[]string]{V: append([]string{}, sp.Command...)}, Labels: db.JSON[map[string]string]{V: map[string]string{}},
 	}
@@ -285,8 +289,12 @@ func (s *Service) room(tx *db.Tx) error {
 	if s.QueueCap == Uncapped {
 		return nil
 	}
-	if _, err := lockAccount.One(tx, tx.Account); err != nil {
+	if _, ok, err := lockDepth.Maybe(tx, tx.Account); err != nil {
 		return err
+	} else if !ok {
+		if _, err := addDepth.Exec(tx, tx.Account, 0); err != nil {
+			return err
+		}
 	}
 	depth, err := countQueue(tx, tx.Account)
 	if err != nil {
@@ -304,19 +312,18 @@ func (s *Service) dependencies(tx *db.Tx, t *Row, ids []string, fresh map[string
 	deps := slices.Clone(ids)
 	slices.Sort(deps)
 	deps = slices.Compact(deps)
+	ups, err := LockAll(tx, tx.Account, slices.DeleteFunc(slices.Clone(deps), func(d string) bool { return fresh[d] }))
+	if err != nil {
+		return nil, err
+	}
 	for _, d := range deps {
 		if fresh[d] {
 			t.WaitingDeps++
 			continue
 		}
-		up, ok, err := Row{}, false, error(nil)
-		if id.Valid(d) {
-			up, ok, err = Lock(tx, tx.Account, d)
-		}
+		up, ok := ups[d]
 		path := fmt.Sprintf("depends_on.%d", slices.Index(ids, d))
 		switch {
-		case err != nil:
-			return nil, err
 		case !ok:
 			return nil, fault.Field(path, "is not a task of this account")
 		case up.Status == Failed || up.Status == Cancelled:

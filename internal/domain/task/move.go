@@ -123,12 +123,23 @@ func (s *Service) Merged(tx *db.Tx, t *Row) error {
 	if err := s.succeeded(tx, t); err != nil || !cancelled {
 		return err
 	}
+	if err := holdBelow(tx, t); err != nil {
+		return err
+	}
 	_, err := s.releaseDependents(tx, t)
 	return err
 }
 
 // Fail ends a task for good, and what depends on it.
 func (s *Service) Fail(tx *db.Tx, t *Row, kind, detail string) error {
+	if err := holdBelow(tx, t); err != nil {
+		return err
+	}
+	return s.fail(tx, t, kind, detail)
+}
+
+// fail is Fail once all that may fail with t is locked.
+func (s *Service) fail(tx *db.Tx, t *Row, kind, detail string) error {
 	t.FailureKind, t.Failure = &kind, &detail
 	if err := s.move(tx, t, Failed, "failed", map[string]any{"failure_kind": kind}); err != nil {
 		return err
@@ -213,26 +224,23 @@ func (s *Service) rejoin(tx *db.Tx, t *Row) (over bool, err error) {
 	}
 	t.WaitingDeps = 0
 	for _, u := range up {
-		if u.Status.succeeded() {
-			continue
-		}
-		d, _, err := Lock(tx, t.AccountID, u.ID) // so that it does not succeed meanwhile, and tell nobody
-		if err != nil {
-			return false, err
-		}
 		switch {
-		case d.Status == Failed || d.Status == Cancelled:
-			return true, s.lost(tx, t, &d)
-		case !d.Status.succeeded():
+		case u.Status == Failed || u.Status == Cancelled:
+			if err := holdBelow(tx, t); err != nil {
+				return true, err
+			}
+			return true, s.lost(tx, t, u)
+		case !u.Status.succeeded(): // it locks t when it ends, and sees then that it is waited for
 			t.WaitingDeps++
 		}
 	}
 	return false, nil
 }
 
-// lost ends a task for good that depends on up.
-func (s *Service) lost(tx *db.Tx, t, up *Row) error {
-	return s.Fail(tx, t, DependencyFailed, fmt.Sprintf("%s, which it depends on, is %s.", up.ID, up.Status))
+// lost ends a task for good that depends on up, once all that waits for it is
+// locked.
+func (s *Service) lost(tx *db.Tx, t *Row, up upstream) error {
+	return s.fail(tx, t, DependencyFailed, fmt.Sprintf("%s, which it depends on, is %s.", up.ID, up.Status))
 }
 
 // SetBase notes the commit that the running attempt works from.
@@ -279,14 +287,25 @@ func (s *Service) Stick(tx *db.Tx, t *Row, kind, detail string) error {
 	return s.tell(tx, t, "task.stuck", map[string]any{"failure_kind": kind})
 }
 
+// holdBelow locks all tasks that wait for t, at any remove, before one of them
+// is moved with it.
+func holdBelow(tx *db.Tx, t *Row) error {
+	_, err := lockBelow.All(tx, t.ID)
+	return err
+}
+
 // succeeded lets the dependents of t go on.
 func (s *Service) succeeded(tx *db.Tx, t *Row) error {
+	if _, err := lockDependents.All(tx, t.ID); err != nil {
+		return err
+	}
 	freed, err := dependencyDone.All(tx, t.ID)
 	noteFreed(tx, freed)
 	return err
 }
 
-// failDependents fails every pending task that waits for t.
+// failDependents fails every pending task that waits for t, all of which are
+// locked.
 func (s *Service) failDependents(tx *db.Tx, t *Row) error {
 	ids, err := selectDependents.All(tx, t.ID)
 	if err != nil {
@@ -300,7 +319,7 @@ func (s *Service) failDependents(tx *db.Tx, t *Row) error {
 		if !ok || d.Status != Pending && d.Status != Held {
 			continue
 		}
-		if err := s.lost(tx, &d, t); err != nil {
+		if err := s.lost(tx, &d, upstream{t.ID, t.Status}); err != nil {
 			return err
 		}
 	}
@@ -308,7 +327,8 @@ func (s *Service) failDependents(tx *db.Tx, t *Row) error {
 }
 
 // revive puts t back into the queue with all its tries, and after it the
-// dependents that failed because of it. It answers their ids.
+// dependents that failed because of it, all of which are locked. It answers
+// their ids.
 func (s *Service) revive(tx *db.Tx, t *Row, what string, data map[string]any) (released []string, err error) {
 	t.Attempt, t.Charged, t.Uncharged, t.NotBefore = 0, 0, 0, time.UnixMicro(0)
 	up, err := selectUpstream.All(tx, t.ID)

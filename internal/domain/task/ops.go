@@ -199,6 +199,9 @@ func (s *Service) cancel(ctx context.Context, in idIn) (out TaskCancelled, err e
 
 // Cancel ends a locked task that is not terminal, its run, and what waits for it.
 func (s *Service) Cancel(tx *db.Tx, t *Row) error {
+	if err := holdBelow(tx, t); err != nil {
+		return err
+	}
 	if t.Status.InFlight() {
 		if err := s.StopRun(tx, t, StopCancelled); err != nil {
 			return err
@@ -241,6 +244,9 @@ func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out TaskRedi
 			return err
 		}
 		if err := redispatchable(&t); err != nil {
+			return err
+		}
+		if err := holdBelow(tx, &t); err != nil {
 			return err
 		}
 		if lost, status, err := lostUpstream(tx, t.ID); err != nil {

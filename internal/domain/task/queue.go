@@ -174,7 +174,7 @@ func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*R
 }
 
 // heads is how many tasks at the head of a lane are looked at: only one that
-// somebody else just took is passed over.
+// somebody else has just now is passed over, for a claim waits for no task.
 const heads = 2
 
 // head is the next task of the lane, if the box can take it.
@@ -203,7 +203,7 @@ func (s *Service) head(tx *db.Tx, f *Facts, l lane, box *Box, lock bool) (*Row, 
 		for i := range rows {
 			t, ok := rows[i], true
 			if lock {
-				if t, ok, err = Lock(tx, l.AccountID, t.ID); err != nil {
+				if t, ok, err = selectTask.SkipLocked().Maybe(tx, l.AccountID, t.ID); err != nil {
 					return nil, err
 				}
 			}
@@ -234,6 +234,12 @@ func (s *Service) head(tx *db.Tx, f *Facts, l lane, box *Box, lock bool) (*Row, 
 // wake makes the tasks ready whose wait before the next try is over.
 func wake(tx *db.Tx, account string) error {
 	due, err := selectDue.All(tx, account, tx.Now)
+	if err != nil {
+		return err
+	}
+	if _, err := LockAll(tx, account, due); err != nil {
+		return err
+	}
 	for _, id := range due {
 		freed, err := wakeUp.All(tx, account, id)
 		if err != nil {
@@ -241,7 +247,7 @@ func wake(tx *db.Tx, account string) error {
 		}
 		noteFreed(tx, freed)
 	}
-	return err
+	return nil
 }
 
 // Outlook is what a box without work may know: why there is none, and when the

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -26,7 +25,7 @@ func OfPlan(tx *db.Tx, planID string) ([]Row, error) {
 // of them it still waits for. One that failed only because a dependency did,
 // and has no such dependency left, goes back into the queue, and so do those
 // that failed because of it: their ids are answered, with its own. What is in
-// flight or over keeps its state.
+// flight or over keeps its state. Those in add are locked, too.
 //
 // Cycles are the caller's to refuse, see Reaches.
 func (s *Service) Relink(tx *db.Tx, t *Row, add, drop []string) (released []string, err error) {
@@ -37,11 +36,6 @@ func (s *Service) Relink(tx *db.Tx, t *Row, add, drop []string) (released []stri
 		}
 	}
 	for _, d := range add {
-		if _, ok, err := Lock(tx, t.AccountID, d); err != nil {
-			return nil, err
-		} else if !ok {
-			return nil, fmt.Errorf("task %s cannot depend on %s, which is none", t.ID, d)
-		}
 		if _, err := addDep.Exec(tx, t.ID, d); err != nil {
 			return nil, err
 		}
@@ -60,6 +54,9 @@ func (s *Service) Relink(tx *db.Tx, t *Row, add, drop []string) (released []stri
 	case t.Status == Failed && t.FailureKind != nil && *t.FailureKind == DependencyFailed:
 		lost, _, err := lostUpstream(tx, t.ID)
 		if err != nil || lost != "" {
+			return nil, err
+		}
+		if err := holdBelow(tx, t); err != nil {
 			return nil, err
 		}
 		released, err = s.revive(tx, t, "released", map[string]any{"because": "relinked"})

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,7 @@ var (
 	selectBox = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes WHERE id = $1 AND state <> 'revoked'`)
 
 	lockAccount = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
+	lockDepth   = db.Q[int64](`SELECT pending FROM queue_depths WHERE account_id = $1`).ForUpdate()
 	lockBox     = db.Q[string](`SELECT id FROM boxes WHERE id = $1`).ForUpdate()
 
 	insertLabel = db.S(`INSERT INTO task_labels (account_id, name, value, created_at, task_id) VALUES ($1, $2, $3, $4, $5)`)
@@ -66,10 +68,19 @@ var (
 		WHERE d.task_id = $1 ORDER BY t.id`)
 
 	selectDependents = db.Q[string](`SELECT t.id FROM task_deps d JOIN tasks t ON t.id = d.task_id
-		WHERE d.depends_on = $1 ORDER BY t.id`)
+		WHERE d.depends_on = $1 ORDER BY t.created_at, t.id`)
+	lockDependents = db.Q[string](`SELECT id FROM tasks WHERE id IN (SELECT task_id FROM task_deps WHERE depends_on = $1)
+		ORDER BY created_at, id`).ForUpdate()
+	// lockBelow locks all that waits for a task, at any remove.
+	lockBelow = db.Q[string](`SELECT id FROM tasks WHERE id IN (
+			WITH RECURSIVE below (id) AS (SELECT task_id FROM task_deps WHERE depends_on = $1
+				UNION SELECT d.task_id FROM below JOIN task_deps d ON d.depends_on = below.id)
+			SELECT id FROM below)
+		ORDER BY created_at, id`).ForUpdate()
 
 	// dependencyDone needs no state: a failed dependent counts afresh when it
-	// is released.
+	// is released. Lock the dependents before: one that goes back into the queue
+	// right now is counted down as soon as it has counted.
 	dependencyDone = db.Q[freed](`UPDATE tasks SET waiting_deps = waiting_deps - 1
 		WHERE waiting_deps > 0 AND id IN (SELECT task_id FROM task_deps WHERE depends_on = $1) RETURNING ` + freedColumns)
 
@@ -182,9 +193,40 @@ func store(tx *db.Tx, t *Row, from Status) (err error) {
 }
 
 // Lock reads a task of an account and keeps others from changing it until the
-// transaction ends. A task is locked before its run.
+// transaction ends.
+//
+// All of the program takes its locks in one order, so that no two transactions
+// wait for each other:
+//
+//  1. a box, an account (by those who claim, and by the platform's operator);
+//  2. the scout of a plan, and then the plan;
+//  3. tasks: one that looks after a pull request before the task that made it,
+//     any other before those that were made later and may wait for it;
+//  4. the repository, its pull requests, the run;
+//  5. the depth of the account's queue, for room in it;
+//  6. at the end, see db.AtEnd: what a scout's end does to its plan, the queue
+//     and its lanes, how far plans are, the chain of the audit log.
+//
+// What waits for one made after it, because a regroup has put that in its way
+// or because their work conflicts, is the exception. PostgreSQL breaks such a
+// circle, and the write runs again.
 func Lock(tx *db.Tx, account, taskID string) (Row, bool, error) {
 	return selectTask.ForUpdate().Maybe(tx, account, taskID)
+}
+
+// LockAll locks tasks of an account in the order of Lock. It passes over ids
+// that are of none.
+func LockAll(tx *db.Tx, account string, taskIDs []string) (map[string]Row, error) {
+	if taskIDs = slices.DeleteFunc(slices.Clone(taskIDs), func(s string) bool { return !id.Valid(s) }); len(taskIDs) == 0 {
+		return nil, nil
+	}
+	rows, err := db.Select[Row](tx, db.Build(`SELECT `+own+` FROM tasks WHERE account_id = `, account).In("id", taskIDs).
+		SQL(" ORDER BY created_at, id").ForUpdate())
+	out := make(map[string]Row, len(rows))
+	for _, t := range rows {
+		out[t.ID] = t
+	}
+	return out, err
 }
 
 // Get reads a task of an account.

@@ -171,8 +171,8 @@ func noteFreed(tx *db.Tx, tasks []freed) {
 }
 
 // shifts are made at the end of a transaction: each account's row is one that
-// every transaction of the account wants.
-var shifts = db.AtEnd(func(tx *db.Tx, all []shift) error {
+// every transaction of the account wants. Whoever has it has the lanes, too.
+var shifts = db.AtEnd(db.Second, func(tx *db.Tx, all []shift) error {
 	depths, lanes := map[string]int64{}, map[lane]shift{}
 	for _, s := range all {
 		depths[s.lane.AccountID] += s.pending
@@ -184,9 +184,6 @@ var shifts = db.AtEnd(func(tx *db.Tx, all []shift) error {
 		lanes[s.lane] = sum
 	}
 	for _, account := range slices.Sorted(maps.Keys(depths)) {
-		if depths[account] == 0 {
-			continue
-		}
 		if _, err := addDepth.Exec(tx, account, depths[account]); err != nil {
 			return err
 		}
