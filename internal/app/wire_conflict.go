@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
@@ -16,6 +17,10 @@ import (
 func (a *App) wireConflicts(p *pull.Service, tasks *task.Service) {
 	tasks.Foresight, tasks.HeadOf, p.Unmerged = foresight{a}, pull.HeadOf, task.Unmerged
 }
+
+// glance is how long a box that claims waits for one answer: without it the
+// task starts all the same.
+const glance = 5 * time.Second
 
 // foresight asks the code host what commits change.
 type foresight struct{ a *App }
@@ -37,6 +42,8 @@ func (f foresight) Changes(ctx context.Context, repoID, sha string) ([]string, e
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, glance)
+	defer cancel()
 	c, err := f.a.host.Compare(ctx, r.HostRepo(), r.DefaultBranch, sha)
 	return c.Paths, err
 }
@@ -50,6 +57,8 @@ func (f foresight) Conflicts(ctx context.Context, repoID, a, b string) ([]string
 	if !codehost.ValidSHA(a) || !codehost.ValidSHA(b) {
 		return nil, fmt.Errorf("%q or %q is no commit", a, b)
 	}
+	ctx, cancel := context.WithTimeout(ctx, glance)
+	defer cancel()
 	_, paths, err := f.a.host.Mergeable(ctx, r.HostRepo(), a, b)
 	return paths, err
 }

@@ -43,6 +43,7 @@ type Host struct {
 	root, baseURL, git string
 	env                []string
 	log                *slog.Logger
+	turns              turns
 }
 
 var _ codehost.Host = (*Host)(nil)
@@ -253,7 +254,7 @@ func (h *Host) ReadFile(ctx context.Context, r codehost.Repo, rev, path string) 
 	if err != nil {
 		return nil, "", err
 	}
-	if err := c.Start(); err != nil {
+	if err := begin(c); err != nil {
 		return nil, "", fmt.Errorf("git cat-file: %w", err)
 	}
 	content, sha, err := readObject(bufio.NewReader(stdout))

@@ -66,7 +66,7 @@ func (h *Host) readObjects(ctx context.Context, dir string, names []string, ask 
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Start(); err != nil {
+	if err := begin(c); err != nil {
 		return nil, fmt.Errorf("git cat-file: %w", err)
 	}
 	files := make(map[string][]byte, len(names))

@@ -7,10 +7,21 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What one git process may take, so that a small push that unpacks to much, or
+// a tree that names itself again and again, costs no more than itself.
+const (
+	maxMemory  = 2 << 30  // bytes that it may write to
+	maxReceive = 1 << 30  // the same of one that takes a push
+	maxOutput  = 64 << 20 // bytes that it may print for us
 )
 
 // settings hold for every git process and win over what a repository's own
@@ -27,7 +38,10 @@ var settings = [][2]string{
 	{"receive.fsckObjects", "true"},
 	{"receive.maxInputSize", strconv.FormatInt(maxBody, 10)},
 	{"receive.denyDeleteCurrent", "refuse"},
+	{"core.bigFileThreshold", "64m"}, // larger ones are neither compared nor kept in memory where git can do without
+	{"pack.windowMemory", "128m"},    // for each thread
 	{"uploadpack.allowFilter", "true"},
+	{"uploadpackfilter.sparse:oid.allow", "false"}, // patterns are the client's, the time is ours
 }
 
 // environment is the whole environment of a git process: nothing of the
@@ -88,11 +102,34 @@ func exited(err error, code int) bool {
 	return errors.As(err, &e) && e.code == code
 }
 
+// begin starts c and bounds its memory, and that of the processes it will have.
+func begin(c *exec.Cmd) error {
+	if err := c.Start(); err != nil {
+		return err
+	}
+	most := uint64(maxMemory)
+	if slices.Contains(c.Args, "receive-pack") {
+		most = maxReceive
+	}
+	var now unix.Rlimit
+	err := unix.Prlimit(c.Process.Pid, unix.RLIMIT_DATA, nil, &now)
+	if now.Max = min(now.Max, most); err == nil {
+		err = unix.Prlimit(c.Process.Pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: min(now.Cur, now.Max), Max: now.Max}, nil)
+	}
+	if err != nil && !errors.Is(err, unix.ESRCH) { // one that has ended needs no bound
+		return errors.Join(fmt.Errorf("bound the memory of git: %w", err), c.Cancel(), c.Wait())
+	}
+	return nil
+}
+
 // run executes c and names its failure.
 func run(ctx context.Context, c *exec.Cmd, verb string) error {
 	stderr := &firstBytes{max: 4 << 10}
 	c.Stderr = stderr
-	err := c.Run()
+	err := begin(c)
+	if err == nil {
+		err = c.Wait()
+	}
 	if err == nil {
 		return nil
 	}
@@ -101,7 +138,7 @@ func run(ctx context.Context, c *exec.Cmd, verb string) error {
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return &exitError{verb, exit.ExitCode(), strings.TrimSpace(stderr.String())}
+		return &exitError{verb, exit.ExitCode(), strings.TrimSpace(stderr.text.String())}
 	}
 	return fmt.Errorf("git %s: %w", verb, err)
 }
@@ -114,23 +151,35 @@ func (h *Host) output(ctx context.Context, dir string, args ...string) (string, 
 
 // filter is output with a standard input and further environment variables.
 func (h *Host) filter(ctx context.Context, dir, stdin string, env []string, args ...string) (string, error) {
-	var out bytes.Buffer
+	ctx, cancel := context.WithTimeout(ctx, maxTransfer)
+	defer cancel()
+	var out printed
 	c := h.command(ctx, dir, args...)
 	c.Stdin = strings.NewReader(stdin)
 	c.Stdout = &out
 	c.Env = append(c.Env[:len(c.Env):len(c.Env)], env...)
 	err := run(ctx, c, args[0])
-	return out.String(), err
+	return out.text.String(), err
+}
+
+// printed keeps what git prints, and stops git when that is too much.
+type printed struct{ text bytes.Buffer } // embedded, its ReadFrom would know no bound
+
+func (p *printed) Write(b []byte) (int, error) {
+	if p.text.Len()+len(b) > maxOutput {
+		return 0, errors.New("git prints too much")
+	}
+	return p.text.Write(b)
 }
 
 // firstBytes keeps the first max bytes written to it.
 type firstBytes struct {
-	bytes.Buffer
-	max int
+	text bytes.Buffer
+	max  int
 }
 
 func (f *firstBytes) Write(p []byte) (int, error) {
-	f.Buffer.Write(p[:min(len(p), f.max-f.Len())])
+	f.text.Write(p[:min(len(p), f.max-f.text.Len())])
 	return len(p), nil
 }
 

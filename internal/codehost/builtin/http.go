@@ -258,6 +258,11 @@ func (q *request) upload() {
 	}
 	ctx, cancel := context.WithTimeout(q.r.Context(), maxTransfer)
 	defer cancel()
+	leave, err := q.host.turns.take(ctx, q.access.Who)
+	if err != nil {
+		return // the client has gone
+	}
+	defer leave()
 	q.w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
 	c := q.host.command(ctx, "", "upload-pack", "--stateless-rpc", q.host.path(q.repo))
 	c.Env = append(c.Env[:len(c.Env):len(c.Env)], "GIT_PROTOCOL="+q.protocol())

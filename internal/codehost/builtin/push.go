@@ -25,6 +25,11 @@ func (q *request) receive() {
 	if body == nil {
 		return
 	}
+	leave, err := q.host.turns.take(q.r.Context(), q.access.Who)
+	if err != nil {
+		return // the client has gone
+	}
+	defer leave()
 	buffered := bufio.NewReaderSize(body, 64<<10)
 	p, err := readPush(buffered)
 	if err != nil {

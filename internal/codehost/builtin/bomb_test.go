@@ -1,0 +1,188 @@
+package builtin
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"crypto/sha1"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"yardmaster/internal/codehost"
+)
+
+// Kinds of objects in a pack.
+const (
+	packCommit = 1
+	packTree   = 2
+	packBlob   = 3
+	packDelta  = 6 // against the object so many bytes before
+)
+
+// packed is a pack under construction.
+type packed struct {
+	bytes.Buffer
+	n uint32
+}
+
+func (p *packed) add(kind int, size int, between, content []byte) {
+	b := byte(kind<<4 | size&15)
+	for size >>= 4; size > 0; size >>= 7 {
+		p.WriteByte(b | 0x80)
+		b = byte(size & 0x7f)
+	}
+	p.WriteByte(b)
+	p.Write(between)
+	z := zlib.NewWriter(p)
+	z.Write(content)
+	z.Close()
+	p.n++
+}
+
+// object adds an object and answers its name.
+func (p *packed) object(kind int, content []byte) [20]byte {
+	p.add(kind, len(content), nil, content)
+	name := map[int]string{packCommit: "commit", packTree: "tree", packBlob: "blob"}[kind]
+	return sha1.Sum(fmt.Appendf(nil, "%s %d\x00%s", name, len(content), content))
+}
+
+func (p *packed) whole() string {
+	head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), p.n)
+	all := append(head, p.Bytes()...)
+	sum := sha1.Sum(all)
+	return string(append(all, sum[:]...))
+}
+
+// grown is a pack of a few kilobytes with a blob of size bytes: a delta that
+// takes the same base again and again.
+func grown(size int) string {
+	var p packed
+	base := make([]byte, 1<<24-1)
+	p.object(packBlob, base)
+	distance := p.Len()
+	delta := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(len(base))), uint64(size))
+	for left := size; left > 0; {
+		n := min(left, len(base))
+		delta = append(delta, 0xf0, byte(n), byte(n>>8), byte(n>>16))
+		left -= n
+	}
+	far := []byte{byte(distance & 0x7f)}
+	for distance >>= 7; distance > 0; distance >>= 7 {
+		distance--
+		far = append([]byte{0x80 | byte(distance&0x7f)}, far...)
+	}
+	p.add(packDelta, len(delta), far, delta)
+	return p.whole()
+}
+
+// multiplied is a pack of a kilobyte with a commit of ten to the depth files.
+func multiplied(parent string, depth int) (pack, commit string) {
+	var p packed
+	name, mode := p.object(packBlob, []byte("x\n")), "100644"
+	for range depth {
+		var tree []byte
+		for i := range 10 {
+			tree = append(fmt.Appendf(tree, "%s n%d\x00", mode, i), name[:]...)
+		}
+		name, mode = p.object(packTree, tree), "40000"
+	}
+	text := fmt.Sprintf("tree %x\nparent %s\nauthor a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\n\nmany\n", name, parent)
+	sha := p.object(packCommit, []byte(text))
+	return p.whole(), fmt.Sprintf("%x", sha)
+}
+
+func (s *site) pushPack(t *testing.T, ref, sha, pack string) string {
+	t.Helper()
+	s.allow("bomber", shop, everything)
+	head := pkt(codehost.ZeroSHA+" "+sha+" "+ref+"\x00report-status\n") + flushPkt
+	status, _, body := get(t, "POST", s.CloneURL(shop)+"/git-receive-pack", "bomber", "application/x-git-receive-pack-request", head+pack)
+	if status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	return body
+}
+
+// A small push whose objects are gigabytes fails for want of memory of its own.
+func TestPushThatGrows(t *testing.T) {
+	s := newSite(t, "")
+	w := start(t, s, shop)
+	began := time.Now()
+	answer := s.pushPack(t, "refs/heads/big", w.git("rev-parse", "main"), grown(3<<29))
+	if !strings.Contains(answer, "unpack") || strings.Contains(answer, "unpack ok") {
+		t.Errorf("after %s: %q", time.Since(began), answer)
+	}
+	if _, err := s.Head(t.Context(), shop, "big"); !errors.Is(err, codehost.ErrNotFound) {
+		t.Error(err)
+	}
+	w.commit("after", "x", "x\n")
+	w.git("push", "-q", "origin", "main")
+}
+
+// A tree that holds itself many times over is compared and merged within the
+// caller's time and the server's memory.
+func TestTreeThatMultiplies(t *testing.T) {
+	s := newSite(t, "")
+	w := start(t, s, shop)
+	pack, sha := multiplied(w.git("rev-parse", "main"), 12)
+	if answer := s.pushPack(t, "refs/heads/many", sha, pack); !strings.Contains(answer, "ok refs/heads/many") {
+		t.Fatal(answer)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if c, err := s.Compare(ctx, shop, "main", "many"); err == nil {
+		t.Errorf("%d paths", len(c.Paths))
+	}
+	// With fewer, git is done, and what it says is too much.
+	pack, sha = multiplied(w.git("rev-parse", "main"), 7)
+	s.pushPack(t, "refs/heads/fewer", sha, pack)
+	out, err := s.output(t.Context(), s.path(shop), "ls-tree", "-r", "fewer")
+	if err == nil || len(out) > maxOutput {
+		t.Errorf("%d bytes, %v", len(out), err)
+	}
+}
+
+// One credential's transfers take turns; another's do not wait for them.
+func TestTurns(t *testing.T) {
+	var all turns
+	var leaves []func()
+	for range atOnce {
+		leave, err := all.take(t.Context(), "ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves = append(leaves, leave)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := all.take(gone, "ann"); err == nil {
+		t.Fatal("there was a turn too many")
+	}
+	leave, err := all.take(t.Context(), "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	var waiting sync.WaitGroup
+	for range 3 * atOnce {
+		waiting.Go(func() {
+			leave, err := all.take(t.Context(), "ann")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			leave()
+		})
+	}
+	for _, leave := range leaves {
+		leave()
+	}
+	waiting.Wait()
+	if len(all.held) != 0 {
+		t.Errorf("%d are remembered", len(all.held))
+	}
+}

@@ -1,0 +1,50 @@
+package builtin
+
+import (
+	"context"
+	"sync"
+)
+
+// atOnce is how many transfers of one credential run at a time. More wait: each
+// may take as much memory as a git process gets.
+const atOnce = 8
+
+// turns lets transfers take turns, by who makes them. The zero value is ready.
+type turns struct {
+	mu   sync.Mutex
+	held map[string]*turn
+}
+
+type turn struct {
+	slots chan struct{}
+	users int
+}
+
+// take waits for a turn. Call leave when it is over.
+func (t *turns) take(ctx context.Context, who string) (leave func(), err error) {
+	t.mu.Lock()
+	if t.held == nil {
+		t.held = map[string]*turn{}
+	}
+	at := t.held[who]
+	if at == nil {
+		at = &turn{slots: make(chan struct{}, atOnce)}
+		t.held[who] = at
+	}
+	at.users++
+	t.mu.Unlock()
+	forget := func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if at.users--; at.users == 0 {
+			delete(t.held, who)
+		}
+	}
+	select {
+	case at.slots <- struct{}{}:
+		return func() { <-at.slots; forget() }, nil
+	case <-ctx.Done():
+		forget()
+		return nil, context.Cause(ctx)
+	}
+}
