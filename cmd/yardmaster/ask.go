@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
@@ -29,16 +29,16 @@ type filedAsk struct {
 
 func runAskFile(ctx context.Context, args []string) error {
 	fl := flags("ask file")
-	repo := fl.String("repo", "", "OWNER/NAME; the judge may pick when empty")
+	repo := fl.String("repo", "", "`OWNER/NAME`; the judge may pick when empty")
 	title := fl.String("title", "", "one line; the first of the text when empty")
 	key := fl.String("dedupe-key", "", "file it once for this key")
-	plain, err := parse(fl, args)
+	plain, err := parse(fl, args, "TEXT…")
 	if err != nil {
 		return err
 	}
 	text := strings.TrimSpace(strings.Join(plain, " "))
 	if text == "" {
-		return errors.New("give what is wanted")
+		return misuse{"give what is wanted"}
 	}
 	in := map[string]any{"title": headline(*title, text), "body": text}
 	if *repo != "" {
@@ -63,7 +63,10 @@ func runAskFile(ctx context.Context, args []string) error {
 	return nil
 }
 
-func runAskList(ctx context.Context, _ []string) error {
+func runAskList(ctx context.Context, args []string) error {
+	if _, err := parse(flags("ask list"), args); err != nil {
+		return err
+	}
 	c, err := connect()
 	if err != nil {
 		return err
@@ -83,24 +86,21 @@ func runAskList(ctx context.Context, _ []string) error {
 		}
 		rows = append(rows, []string{a.ID, a.State, verdict, repo, a.Title})
 	}
-	table("ID\tSTATE\tVERDICT\tREPOSITORY\tTITLE", rows)
+	table("ID\tSTATE\tVERDICT\tREPOSITORY\tTITLE", rows, `yardmaster ask file "…"`)
 	return nil
 }
 
 func runAskGet(ctx context.Context, args []string) error {
-	plain, err := parse(flags("ask get"), args)
+	plain, err := parse(flags("ask get"), args, "ID")
 	if err != nil {
 		return err
-	}
-	if len(plain) != 1 {
-		return errors.New("give the id of one ask")
 	}
 	c, err := connect()
 	if err != nil {
 		return err
 	}
 	var a filedAsk
-	if err := c.Call(ctx, http.MethodGet, "/v1/asks/"+plain[0], nil, &a); err != nil {
+	if err := c.Call(ctx, http.MethodGet, "/v1/asks/"+url.PathEscape(plain[0]), nil, &a); err != nil {
 		return err
 	}
 	say := func(what, text string) { fmt.Fprintf(os.Stdout, "%-12s%s\n", what, client.Inert(text)) }

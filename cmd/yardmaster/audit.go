@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 
 	"yardmaster/internal/chain"
@@ -27,22 +25,12 @@ func runAuditExport(ctx context.Context, args []string) error {
 		return err
 	}
 	out := bufio.NewWriter(os.Stdout)
-	for path := "/v1/audit/events?per_page=200"; path != ""; {
-		var page struct {
-			Data       []json.RawMessage `json:"data"`
-			NextCursor *string           `json:"next_cursor"`
-		}
-		if err := c.Call(ctx, http.MethodGet, path, nil, &page); err != nil {
-			return err
-		}
-		for _, row := range page.Data {
-			if _, err := out.Write(append(row, '\n')); err != nil {
-				return err
-			}
-		}
-		if path = ""; page.NextCursor != nil {
-			path = "/v1/audit/events?per_page=200&cursor=" + url.QueryEscape(*page.NextCursor)
-		}
+	err = client.Each(ctx, c, "/v1/audit/events?per_page=200", func(row json.RawMessage) error {
+		_, err := out.Write(append(row, '\n'))
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return out.Flush()
 }
@@ -51,12 +39,9 @@ func runAuditExport(ctx context.Context, args []string) error {
 func runAuditVerify(_ context.Context, args []string) error {
 	fl := flags("audit verify")
 	head := fl.String("head", "", "hash that the newest row must have, noted down at another time")
-	plain, err := parse(fl, args)
+	plain, err := parse(fl, args, "FILE")
 	if err != nil {
 		return err
-	}
-	if len(plain) != 1 {
-		return errors.New("give one file of audit rows, or - for standard input")
 	}
 	in := io.Reader(os.Stdin)
 	if plain[0] != "-" {

@@ -66,12 +66,19 @@ func runBoxJoin(ctx context.Context, args []string) error {
 	if _, err := parse(fl, args); err != nil {
 		return err
 	}
-	_, err := agent.LoadIdentity(b.data)
+	if *address != "" {
+		server, err := serverAt(*address)
+		if err != nil {
+			return err
+		}
+		*address = server
+	}
+	id, err := agent.LoadIdentity(b.data)
 	switch {
-	case err == nil && *token == "":
-		fmt.Printf("This machine is enrolled already (%s).\n", b.data)
+	case err == nil && *token == "" && (*address == "" || *address == id.ServerURL):
+		fmt.Printf("This machine is box %s of %s already; its identity is in %s.\n", id.Box, id.ServerURL, b.data)
 	case err == nil:
-		return fmt.Errorf("%s is enrolled already; `yardmaster box run` runs it, another --data enrolls anew", b.data)
+		return fmt.Errorf("%s is enrolled at %s already; `yardmaster box run` runs it, another --data enrolls anew", b.data, id.ServerURL)
 	case !errors.Is(err, agent.ErrNotEnrolled) && !errors.Is(err, fs.ErrNotExist):
 		return err
 	default:
@@ -100,19 +107,22 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) error {
 		if err != nil {
 			return err
 		}
+		if address == "" {
+			address = c.URL
+		}
+		if address != c.URL {
+			return fmt.Errorf("your login is one of %s: sign in with `yardmaster login --url %s`, or give a --token from there", c.URL, address)
+		}
 		var minted struct {
 			Token string `json:"token"`
 		}
 		if err := c.Call(ctx, http.MethodPost, "/v1/runners/enrollments", map[string]any{"name": name}, &minted); err != nil {
 			return err
 		}
-		if address == "" {
-			address = c.URL
-		}
 		token = minted.Token
 	}
 	if address == "" {
-		return errors.New("give the server's address with --url")
+		return misuse{"give the server's address with --url"}
 	}
 	id, err := agent.Enroll(ctx, strings.TrimSuffix(address, "/"), token, agent.Info{Name: name, Version: version, Slots: b.slots})
 	if err != nil {
@@ -121,7 +131,7 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) error {
 	if err := id.Save(b.data); err != nil {
 		return err
 	}
-	fmt.Printf("Enrolled as box %s.\n", id.Box)
+	fmt.Printf("Enrolled as box %s of %s.\n", id.Box, id.ServerURL)
 	return nil
 }
 
@@ -150,7 +160,10 @@ func runBoxHere(ctx context.Context, b *boxFlags) error {
 	return err
 }
 
-func runBoxList(ctx context.Context, _ []string) error {
+func runBoxList(ctx context.Context, args []string) error {
+	if _, err := parse(flags("box list"), args); err != nil {
+		return err
+	}
 	c, err := connect()
 	if err != nil {
 		return err
@@ -173,6 +186,6 @@ func runBoxList(ctx context.Context, _ []string) error {
 	for _, r := range p.Data {
 		rows = append(rows, []string{r.ID, r.Name, r.State, r.Presence.Status, strconv.Itoa(r.Presence.Active) + "/" + strconv.Itoa(r.Slots), r.Presence.Version})
 	}
-	table("ID\tNAME\tSTATE\tPRESENCE\tBUSY\tVERSION", rows)
+	table("ID\tNAME\tSTATE\tPRESENCE\tBUSY\tVERSION", rows, "yardmaster box join")
 	return nil
 }

@@ -21,10 +21,8 @@ func runChaos(ctx context.Context, args []string) error {
 	fl.IntVar(&o.Boxes, "boxes", 2, "how many boxes there are")
 	fl.StringVar(&o.Database, "database", "", "postgres://… of an empty database; a SQLite file when empty")
 	fl.StringVar(&o.Data, "data", "", "empty folder to keep; a temporary one, kept if something is wrong, when empty")
-	if rest, err := parse(fl, args); err != nil {
+	if _, err := parse(fl, args); err != nil {
 		return err
-	} else if len(rest) > 0 {
-		return fmt.Errorf("there is no argument %q", rest[0])
 	}
 	o.Length = time.Duration(*minutes * float64(time.Minute))
 	var err error

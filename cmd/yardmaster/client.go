@@ -3,43 +3,16 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"golang.org/x/term"
 
-	"yardmaster/internal/app"
 	"yardmaster/internal/client"
 )
-
-// flags makes a flag set whose errors and help go to standard error.
-func flags(name string) *flag.FlagSet {
-	return flag.NewFlagSet("yardmaster "+name, flag.ContinueOnError)
-}
-
-// parse takes flags before and after the plain arguments, which it answers.
-func parse(fl *flag.FlagSet, args []string) ([]string, error) {
-	var plain []string
-	for {
-		if err := fl.Parse(args); err != nil {
-			return nil, err
-		}
-		if fl.NArg() == 0 {
-			return plain, nil
-		}
-		plain = append(plain, fl.Arg(0))
-		args = fl.Args()[1:]
-	}
-}
 
 func connect() (*client.Client, error) {
 	l, err := client.LoadLogin(os.Getenv)
@@ -47,6 +20,22 @@ func connect() (*client.Client, error) {
 		return nil, err
 	}
 	return &client.Client{URL: l.URL, Token: l.Token}, nil
+}
+
+// serverAt is the address that a flag names, or else that of the login.
+func serverAt(address string) (string, error) {
+	if address == "" {
+		l, err := client.LoadLogin(os.Getenv)
+		if l.URL == "" {
+			return "", err
+		}
+		return l.URL, nil // whether or not it has a token
+	}
+	server, err := client.Address(address)
+	if err != nil {
+		return "", misuse{"--url: " + err.Error()}
+	}
+	return server, nil
 }
 
 // ask prompts on a terminal; secret answers are not echoed.
@@ -62,19 +51,22 @@ func ask(prompt string, secret bool) (string, error) {
 	}
 	s, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if s = strings.TrimRight(s, "\r\n"); s == "" && err != nil {
-		return "", fmt.Errorf("%s is needed: %w", strings.ToLower(prompt), err)
+		return "", misused("%s is read from standard input, which is empty", strings.ToLower(prompt))
 	}
 	return s, nil
 }
 
 func runLogin(ctx context.Context, args []string) error {
 	fl := flags("login")
-	address := fl.String("url", "http://127.0.0.1:8080", "address of the server")
+	address := fl.String("url", "", "address of the server; that of the last login, or http://127.0.0.1:8080, when empty")
 	login := fl.String("login", "", "login or e-mail, to sign in with a password; in a browser when empty")
 	if _, err := parse(fl, args); err != nil {
 		return err
 	}
-	server := strings.TrimSuffix(*address, "/")
+	server, err := serverAt(*address)
+	if err != nil {
+		return err
+	}
 	if *login == "" {
 		c := &client.Client{URL: server}
 		err := c.SignInByDevice(ctx, func(a client.Approval) {
@@ -107,8 +99,8 @@ func remember(c *client.Client) error {
 
 func runSetup(ctx context.Context, args []string) error {
 	fl := flags("setup")
-	address := fl.String("url", "http://127.0.0.1:8080", "address of the server")
-	token := fl.String("token", os.Getenv("YARDMASTER_SETUP_TOKEN"), "setup token that the server printed (YARDMASTER_SETUP_TOKEN)")
+	address := fl.String("url", "", "address of the server; that of the last login, or http://127.0.0.1:8080, when empty")
+	token := fl.String("token", os.Getenv("YARDMASTER_SETUP_TOKEN"), "`TOKEN` at the end of the address that the server printed (YARDMASTER_SETUP_TOKEN)")
 	var o client.Owner
 	fl.StringVar(&o.Login, "login", "", "your login")
 	fl.StringVar(&o.Email, "email", "", "your e-mail address")
@@ -116,66 +108,46 @@ func runSetup(ctx context.Context, args []string) error {
 	if _, err := parse(fl, args); err != nil {
 		return err
 	}
-	var err error
+	server, err := serverAt(*address)
+	if err != nil {
+		return err
+	}
+	if *token == "" {
+		return misuse{"give --token, the end of the address that the server printed"}
+	}
+	for _, of := range []struct {
+		value      *string
+		name, text string
+	}{{&o.Login, "login", "Your login"}, {&o.Email, "email", "Your e-mail address"}, {&o.Account, "account", "Your team's name"}} {
+		switch {
+		case *of.value != "":
+		case !term.IsTerminal(int(os.Stdin.Fd())):
+			return misuse{"give --" + of.name}
+		default:
+			if *of.value, err = ask(of.text, false); err != nil {
+				return err
+			}
+		}
+	}
 	if o.Password, err = ask("Password", true); err != nil {
 		return err
 	}
-	c, err := client.Setup(ctx, strings.TrimSuffix(*address, "/"), *token, o)
+	c, err := client.Setup(ctx, server, *token, o)
 	if err != nil {
 		return err
 	}
 	return remember(c)
 }
 
-type me struct {
-	Account struct {
-		Login string `json:"login"`
-	} `json:"account"`
-}
-
-func runRepoAdd(ctx context.Context, args []string) error {
-	fl := flags("repo add")
-	full := fl.String("name", "", "OWNER/NAME on the server; the account and the source's own name when empty")
-	plain, err := parse(fl, args)
-	if err != nil {
-		return err
-	}
-	if len(plain) != 1 {
-		return errors.New("give one path or address of a git repository")
-	}
-	c, err := connect()
-	if err != nil {
-		return err
-	}
-	owner, name, ok := strings.Cut(*full, "/")
-	if !ok {
-		if *full != "" {
-			return errors.New("--name has the form OWNER/NAME")
-		}
-		var who me
-		if err := c.Call(ctx, http.MethodGet, "/v1/me", nil, &who); err != nil {
-			return err
-		}
-		source := plain[0]
-		if abs, err := filepath.Abs(source); err == nil && !strings.Contains(source, "://") {
-			source = abs
-		}
-		owner, name = who.Account.Login, strings.ToLower(strings.TrimSuffix(filepath.Base(source), ".git"))
-	}
-	if err := c.AddRepo(ctx, plain[0], owner, name); err != nil {
-		return err
-	}
-	fmt.Printf("%s/%s is on the server. Fetch what agents do from %s/git/%s/%s.git\n", owner, name, c.URL, owner, name)
-	return nil
-}
-
 type page[T any] struct {
 	Data []T `json:"data"`
 }
 
-// table prints rows under a header. What stands in them may be a stranger's.
-func table(header string, rows [][]string) {
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+// table prints rows under a header, cut to the terminal. What stands in them
+// may be a stranger's. Of nothing, it says what would make the first row.
+func table(header string, rows [][]string, first string) {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, header)
 	for _, r := range rows {
 		for i, cell := range r {
@@ -184,36 +156,29 @@ func table(header string, rows [][]string) {
 		fmt.Fprintln(t, strings.Join(r, "\t"))
 	}
 	t.Flush()
-}
-
-func runRepoList(ctx context.Context, _ []string) error {
-	c, err := connect()
-	if err != nil {
-		return err
+	most := width()
+	for line := range strings.Lines(b.String()) {
+		line = strings.TrimRight(line, " \n")
+		if r := []rune(line); most > 1 && len(r) > most {
+			line = string(r[:most-1]) + "…"
+		}
+		fmt.Println(line)
 	}
-	var p page[struct {
-		FullName      string `json:"full_name"`
-		DefaultBranch string `json:"default_branch"`
-		Enabled       bool   `json:"enabled"`
-	}]
-	if err := c.Call(ctx, http.MethodGet, "/v1/repos?per_page=100", nil, &p); err != nil {
-		return err
+	if len(rows) == 0 {
+		fmt.Fprintf(os.Stderr, "There are none yet: %s\n", first)
 	}
-	var rows [][]string
-	for _, r := range p.Data {
-		rows = append(rows, []string{r.FullName, r.DefaultBranch, strconv.FormatBool(r.Enabled)})
-	}
-	table("REPOSITORY\tBRANCH\tENABLED", rows)
-	return nil
 }
 
 func runKeyAdd(ctx context.Context, args []string) error {
 	fl := flags("key add")
-	provider := fl.String("provider", "", "anthropic, openai, google, openrouter, compatible or scripted")
+	provider := fl.String("provider", "", "`NAME`: anthropic, openai, google, openrouter, compatible or scripted")
 	label := fl.String("label", "", "a name for people; the provider's when empty")
 	base := fl.String("base-url", "", "address of a compatible endpoint")
 	if _, err := parse(fl, args); err != nil {
 		return err
+	}
+	if *provider == "" {
+		return misuse{"give --provider: anthropic, openai, google, openrouter, compatible or scripted"}
 	}
 	c, err := connect()
 	if err != nil {
@@ -240,70 +205,4 @@ func runKeyAdd(ctx context.Context, args []string) error {
 	}
 	fmt.Println(strings.TrimSpace(fmt.Sprintf("Added key %s %s", out.ID, out.Masked)))
 	return nil
-}
-
-// runCall calls a capability by its id: the arguments travel where the row
-// says. A value that is JSON is sent as such, anything else as text.
-func runCall(ctx context.Context, args []string) error {
-	if len(args) == 0 {
-		for _, o := range app.Ops() {
-			fmt.Printf("%-34s %-6s %s\n", o.ID, o.Method, o.Path)
-		}
-		return nil
-	}
-	c, err := connect()
-	if err != nil {
-		return err
-	}
-	for _, o := range app.Ops() {
-		if o.ID != args[0] {
-			continue
-		}
-		path, query, body := o.Path, url.Values{}, map[string]any{}
-		where := o.Input()
-		for _, a := range args[1:] {
-			name, value, ok := strings.Cut(a, "=")
-			if !ok {
-				return fmt.Errorf("%q has not the form name=value", a)
-			}
-			switch where[name] {
-			case "path":
-				path = strings.NewReplacer("{"+name+"}", url.PathEscape(value), "{"+name+"...}", value).Replace(path)
-			case "query":
-				query.Add(name, value)
-			case "body":
-				var v any
-				if json.Unmarshal([]byte(value), &v) != nil {
-					v = value
-				}
-				body[name] = v
-			default:
-				return fmt.Errorf("%s has no input %q", o.ID, name)
-			}
-		}
-		if len(query) > 0 {
-			path += "?" + query.Encode()
-		}
-		if o.IsStream() {
-			return c.Stream(ctx, path, "", func(f client.Frame) error {
-				fmt.Println(client.Escape(fmt.Sprintf("%s %s %s", f.ID, f.Event, f.Data)))
-				return nil
-			})
-		}
-		var in any
-		if len(body) > 0 {
-			in = body
-		}
-		var out json.RawMessage
-		if err := c.Call(ctx, o.Method, path, in, &out); err != nil {
-			return err
-		}
-		var v any
-		if json.Unmarshal(out, &v) == nil {
-			out, _ = json.MarshalIndent(v, "", "  ")
-		}
-		fmt.Println(client.Escape(string(out)))
-		return nil
-	}
-	return fmt.Errorf("there is no capability %q; `yardmaster call` lists them", args[0])
 }

@@ -18,7 +18,7 @@ import (
 func runMail(_ context.Context, args []string) error {
 	fl := flags("mail")
 	data := fl.String("data", cmp.Or(os.Getenv("YARDMASTER_DATA"), "./yardmaster-data"), "the server's data folder (YARDMASTER_DATA)")
-	plain, err := parse(fl, args)
+	plain, err := parse(fl, args, "[NUMBER]")
 	if err != nil {
 		return err
 	}
@@ -30,8 +30,8 @@ func runMail(_ context.Context, args []string) error {
 		return listMails(os.Stdout, letters)
 	}
 	n, err := strconv.Atoi(plain[0])
-	if err != nil || n < 1 || n > len(letters) || len(plain) > 1 {
-		return fmt.Errorf("there is no mail %q: name one of the %d by its number", plain, len(letters))
+	if err != nil || n < 1 || n > len(letters) {
+		return fmt.Errorf("there is no mail %q: name one of the %d by its number", plain[0], len(letters))
 	}
 	return showMail(os.Stdout, letters[n-1])
 }

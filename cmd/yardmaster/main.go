@@ -19,7 +19,8 @@ import (
 	"yardmaster/internal/client"
 )
 
-// command is one subcommand. Its words are its name: "repo add".
+// command is one subcommand. Its words are its name: "repo add". One without a
+// function is the heading of those that follow.
 type command struct {
 	words   string
 	args    string
@@ -29,29 +30,41 @@ type command struct {
 
 func commands() []command {
 	return []command{
+		{"the server", "", "", nil},
 		{"demo", "[--once] [--data DIR]", "show the whole job on a throwaway server", runDemo},
 		{"serve", "[flags]", "run the control plane", runServe},
 		{"config", "[flags of serve]", "print the effective configuration and where each value came from", runConfig},
-		{"login", "[flags]", "sign in and remember a token", runLogin},
+		{"mail", "[--data DIR] [NUMBER]", "list the mails of a server without SMTP, or show one", runMail},
+		{"chaos", "[--minutes N] [--seed S]", "do harm to a throwaway server and its boxes, and print what was lost", runChaos},
+
+		{"you, and what you bring", "", "", nil},
 		{"setup", "--token TOKEN [flags]", "make the first user and account without a browser", runSetup},
+		{"login", "[flags]", "sign in and remember a token", runLogin},
 		{"repo add", "PATH|URL", "put a repository on the server", runRepoAdd},
 		{"repo list", "", "the repositories", runRepoList},
+		{"key add", "--provider NAME [flags]", "add a model key (read from standard input)", runKeyAdd},
 		{"box join", "[flags]", "enroll this machine, and run as a box", runBoxJoin},
 		{"box run", "[flags]", "run as the box this machine was enrolled as", runBoxRun},
 		{"box list", "", "the boxes", runBoxList},
-		{"ask file", "[--repo OWNER/NAME] TEXT", "file something wanted, for triage to decide about", runAskFile},
-		{"ask list", "", "the newest asks", runAskList},
-		{"ask get", "ID", "what became of an ask", runAskGet},
+
+		{"the work", "", "", nil},
 		{"task create", "--repo OWNER/NAME TEXT", "file a task", runTaskCreate},
 		{"task list", "", "the newest tasks", runTaskList},
 		{"task watch", "ID", "follow a task until it ends", runTaskWatch},
+		{"task cancel", "ID", "end a task for good", runTaskCancel},
+		{"task reassign", "ID", "take a task from its box and queue it again", runTaskReassign},
+		{"task redispatch", "ID [--guidance TEXT]", "try a task again that failed or is stuck", runTaskRedispatch},
+		{"pr list", "", "the pull requests that wait for a decision", runPRList},
 		{"pr approve", "ID", "approve what is asked about a pull request's current head", runPRApprove},
-		{"key add", "--provider NAME [flags]", "add a model key (read from standard input)", runKeyAdd},
-		{"mail", "[--data DIR] [NUMBER]", "list the mails of a server without SMTP, or show one", runMail},
+		{"pr skip", "ID", "decline it", runPRSkip},
+		{"ask file", "[--repo OWNER/NAME] TEXT", "file something wanted, for triage to decide about", runAskFile},
+		{"ask list", "", "the newest asks", runAskList},
+		{"ask get", "ID", "what became of an ask", runAskGet},
+
+		{"everything else", "", "", nil},
 		{"audit export", "", "print the account's audit rows, one JSON object a line", runAuditExport},
 		{"audit verify", "FILE", "check exported audit rows without a server; names the first bad one", runAuditVerify},
-		{"call", "CAPABILITY [name=value …]", "call any capability of the API", runCall},
-		{"chaos", "[--minutes N] [--seed S]", "do harm to a throwaway server and its boxes, and print what was lost", runChaos},
+		{"call", "[CAPABILITY [name=value …]]", "call any capability of the API; alone, list them", runCall},
 		{"openapi", "", "print the OpenAPI document", runOpenAPI},
 		{"version", "", "print the version", runVersion},
 	}
@@ -68,47 +81,114 @@ func hidden() map[string]func([]string) int {
 
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 
+// Exit codes besides 0.
+const (
+	exitFailed      = 1
+	exitMisused     = 2 // nothing was tried
+	exitInterrupted = 130
+)
+
 func run(args []string, stderr io.Writer) int {
 	if len(args) > 0 {
 		if f, ok := hidden()[args[0]]; ok {
 			return f(args[1:])
 		}
 	}
+	help := len(args) == 0
+	if !help {
+		switch args[0] {
+		case "help", "-h", "--help":
+			help, args = true, args[1:]
+		case "-v", "--version":
+			args = []string{"version"}
+		}
+	}
+	c, rest := find(args)
+	switch {
+	case c == nil && help && usage(os.Stdout, args):
+		return 0
+	case c == nil:
+		fmt.Fprintf(stderr, "yardmaster: there is no command %q; `yardmaster help` lists them\n", client.Escape(strings.Join(args, " ")))
+		if len(args) > 0 {
+			usage(stderr, args[:1])
+		}
+		return exitMisused
+	case help:
+		rest = []string{"-h"}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	for _, c := range commands() {
-		words := strings.Fields(c.words)
-		if len(args) < len(words) || strings.Join(args[:len(words)], " ") != c.words {
-			continue
-		}
-		err := c.run(ctx, args[len(words):])
-		switch {
-		case err == nil || errors.Is(err, flag.ErrHelp):
-			return 0
-		case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-			return 130
-		}
-		fmt.Fprintf(stderr, "yardmaster %s: %s\n", c.words, client.Escape(err.Error()))
-		return 1
-	}
-	w := stderr
-	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
-		usage(os.Stdout)
+	err := c.run(ctx, rest)
+	var wrong misuse
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
 		return 0
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return exitInterrupted
+	case errors.As(err, &wrong):
+		fmt.Fprintf(stderr, "yardmaster %s: %s\nusage: %s   (-h tells more)\n", c.words, client.Escape(wrong.text), c.usage())
+		return exitMisused
 	}
-	fmt.Fprintf(w, "yardmaster: there is no command %q\n\n", strings.Join(args, " "))
-	usage(w)
-	return 2
+	fmt.Fprintf(stderr, "yardmaster %s: %s\n", c.words, client.Escape(err.Error()))
+	if hint := next(err); hint != "" {
+		fmt.Fprintln(stderr, hint)
+	}
+	return exitFailed
 }
 
-func usage(w io.Writer) {
-	fmt.Fprint(w, "Yardmaster is a control plane for AI developer agents.\n\nusage: yardmaster COMMAND\n\n")
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+// find is the command that the arguments begin with, and the rest of them.
+func find(args []string) (*command, []string) {
 	for _, c := range commands() {
+		n := len(strings.Fields(c.words))
+		if c.run != nil && len(args) >= n && strings.Join(args[:n], " ") == c.words {
+			return &c, args[n:]
+		}
+	}
+	return nil, nil
+}
+
+// next is what to do about an error, where that is the same for all commands.
+func next(err error) string {
+	var refusal *client.Problem
+	var silent *client.Unreachable
+	switch {
+	case errors.As(err, &silent):
+		return "Is the server running there? `yardmaster serve` starts one, `yardmaster login --url` names another."
+	case errors.As(err, &refusal) && refusal.Slug() == "unauthenticated":
+		return "The token is not, or no longer, good: `yardmaster login` gets another."
+	case errors.As(err, &refusal) && refusal.Status >= 500 && refusal.RequestID != "":
+		return "The server's log has the cause, under request_id=" + client.Escape(refusal.RequestID)
+	}
+	return ""
+}
+
+func (c *command) usage() string {
+	return strings.TrimSpace("yardmaster " + c.words + " " + c.args)
+}
+
+// usage lists the commands, or those that begin with a word. It answers false
+// if there are none.
+func usage(w io.Writer, of []string) bool {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	shown := false
+	for _, c := range commands() {
+		switch {
+		case len(of) > 0 && (len(of) > 1 || !strings.HasPrefix(c.words, of[0]+" ")) || c.run == nil && len(of) > 0:
+			continue
+		case !shown && len(of) == 0:
+			fmt.Fprint(t, "Yardmaster is a control plane for AI developer agents.\n\nusage: yardmaster COMMAND\n")
+		}
+		if shown = true; c.run == nil {
+			fmt.Fprintf(t, "\n%s\n", c.words)
+			continue
+		}
 		fmt.Fprintf(t, "  %s\t%s\n", strings.TrimSpace(c.words+" "+c.args), c.summary)
 	}
 	t.Flush()
-	fmt.Fprint(w, "\n`yardmaster COMMAND -h` lists a command's flags. Client commands use the login of `yardmaster login`, or YARDMASTER_URL and YARDMASTER_TOKEN.\n")
+	if shown && len(of) == 0 {
+		fmt.Fprint(w, "\n`yardmaster help COMMAND` tells more of one. Client commands use the login of `yardmaster login`,\nor YARDMASTER_URL and YARDMASTER_TOKEN.\n")
+	}
+	return shown
 }
 
 // version and commit of this build. A released build sets version with the
@@ -128,7 +208,10 @@ func commit() string {
 	return ""
 }
 
-func runVersion(context.Context, []string) error {
-	fmt.Println("yardmaster", version, commit())
+func runVersion(_ context.Context, args []string) error {
+	if _, err := parse(flags("version"), args); err != nil {
+		return err
+	}
+	fmt.Println(strings.TrimSpace("yardmaster " + version + " " + commit()))
 	return nil
 }

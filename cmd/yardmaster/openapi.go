@@ -7,7 +7,10 @@ import (
 	"yardmaster/internal/app"
 )
 
-func runOpenAPI(context.Context, []string) error {
+func runOpenAPI(_ context.Context, args []string) error {
+	if _, err := parse(flags("openapi"), args); err != nil {
+		return err
+	}
 	b, err := app.Document()
 	if err != nil {
 		return err

@@ -24,8 +24,18 @@ func logger(w io.Writer, level, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, o))
 }
 
+// configured reads the settings of a command that takes them as flags.
+func configured(name string, args []string) (*config.Config, error) {
+	fl := flags(name)
+	load := config.Define(fl, os.LookupEnv)
+	if _, err := parse(fl, args); err != nil {
+		return nil, err
+	}
+	return load()
+}
+
 func runServe(ctx context.Context, args []string) error {
-	cfg, err := config.Load("serve", args, os.LookupEnv, os.Stderr)
+	cfg, err := configured("serve", args)
 	if err != nil {
 		return err
 	}
@@ -50,7 +60,7 @@ func runServe(ctx context.Context, args []string) error {
 }
 
 func runConfig(_ context.Context, args []string) error {
-	cfg, err := config.Load("config", args, os.LookupEnv, os.Stderr)
+	cfg, err := configured("config", args)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -14,16 +14,16 @@ import (
 
 func runTaskCreate(ctx context.Context, args []string) error {
 	fl := flags("task create")
-	repo := fl.String("repo", "", "OWNER/NAME")
+	repo := fl.String("repo", "", "`OWNER/NAME` of the repository, as `yardmaster repo list` shows it")
 	title := fl.String("title", "", "one line; the first of the text when empty")
-	template := fl.String("template", "", "agent template; the repository's default when empty")
-	plain, err := parse(fl, args)
+	template := fl.String("template", "", "`NAME` of the agent template; the repository's default when empty")
+	plain, err := parse(fl, args, "TEXT…")
 	if err != nil {
 		return err
 	}
 	text := strings.TrimSpace(strings.Join(plain, " "))
 	if *repo == "" || text == "" {
-		return errors.New("give --repo OWNER/NAME and what is to be done")
+		return misuse{"give --repo OWNER/NAME, and what is to be done"}
 	}
 	in := map[string]any{"repo": *repo, "title": headline(*title, text), "problem": text}
 	if *template != "" {
@@ -62,7 +62,10 @@ func headline(title, text string) string {
 	return strings.TrimSpace(line) + "…"
 }
 
-func runTaskList(ctx context.Context, _ []string) error {
+func runTaskList(ctx context.Context, args []string) error {
+	if _, err := parse(flags("task list"), args); err != nil {
+		return err
+	}
 	c, err := connect()
 	if err != nil {
 		return err
@@ -75,48 +78,158 @@ func runTaskList(ctx context.Context, _ []string) error {
 	for _, t := range p.Data {
 		rows = append(rows, []string{t.ID, t.Status, t.Repo, t.Kind, t.Title})
 	}
-	table("ID\tSTATUS\tREPOSITORY\tKIND\tTITLE", rows)
+	table("ID\tSTATUS\tREPOSITORY\tKIND\tTITLE", rows, `yardmaster task create --repo OWNER/NAME "…"`)
 	return nil
 }
 
 func runTaskWatch(ctx context.Context, args []string) error {
-	plain, err := parse(flags("task watch"), args)
+	plain, err := parse(flags("task watch"), args, "ID")
 	if err != nil {
 		return err
-	}
-	if len(plain) != 1 {
-		return errors.New("give the id of one task")
 	}
 	c, err := connect()
 	if err != nil {
 		return err
 	}
-	t, err := c.Watch(ctx, plain[0], client.Print(os.Stdout))
+	t, err := c.Watch(ctx, plain[0], client.Print(os.Stdout, width()))
 	if err != nil {
 		return err
 	}
-	if t.Status != "merged" && t.Status != "completed" {
-		return fmt.Errorf("the task is %s", t.Status)
+	switch t.Status {
+	case "merged", "completed":
+		return nil
+	case "failed":
+		return fmt.Errorf("the task failed; `yardmaster task redispatch %s` tries it again", t.ID)
+	}
+	return fmt.Errorf("the task was %s", t.Status)
+}
+
+// onTask calls a capability of one task, and tells what came of it.
+func onTask(ctx context.Context, id, verb string, in map[string]any, out any) error {
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	return c.Call(ctx, http.MethodPost, "/v1/tasks/"+url.PathEscape(id)+"/"+verb, in, out)
+}
+
+func runTaskCancel(ctx context.Context, args []string) error {
+	plain, err := parse(flags("task cancel"), args, "ID")
+	if err != nil {
+		return err
+	}
+	var out struct {
+		Kind   string `json:"kind"`
+		Status string `json:"status"`
+	}
+	if err := onTask(ctx, plain[0], "cancel", nil, &out); err != nil {
+		return err
+	}
+	if out.Kind == "already_terminal" {
+		fmt.Printf("It is over already: %s.\n", out.Status)
+		return nil
+	}
+	fmt.Println("Cancelled.")
+	return nil
+}
+
+func runTaskReassign(ctx context.Context, args []string) error {
+	plain, err := parse(flags("task reassign"), args, "ID")
+	if err != nil {
+		return err
+	}
+	var out struct {
+		Reassigned bool   `json:"reassigned"`
+		Status     string `json:"status"`
+	}
+	if err := onTask(ctx, plain[0], "reassign", nil, &out); err != nil {
+		return err
+	}
+	if out.Reassigned {
+		fmt.Println("Taken from its box; it waits for the next.")
+	} else {
+		fmt.Printf("No box works on it: it is %s.\n", out.Status)
 	}
 	return nil
 }
 
-func runPRApprove(ctx context.Context, args []string) error {
-	plain, err := parse(flags("pr approve"), args)
+func runTaskRedispatch(ctx context.Context, args []string) error {
+	fl := flags("task redispatch")
+	guidance := fl.String("guidance", "", "what the next attempt should know, `TEXT` of at most 2000 characters")
+	plain, err := parse(fl, args, "ID")
 	if err != nil {
 		return err
 	}
-	if len(plain) != 1 {
-		return errors.New("give the id of one pull request")
+	in := map[string]any{}
+	if *guidance != "" {
+		in["guidance"] = *guidance
+	}
+	var out struct {
+		Saved struct {
+			Found bool   `json:"found"`
+			SHA   string `json:"sha"`
+		} `json:"saved_wip"`
+	}
+	if err := onTask(ctx, plain[0], "redispatch", in, &out); err != nil {
+		return err
+	}
+	from := "from the beginning"
+	if out.Saved.Found {
+		from = fmt.Sprintf("from the work saved at %.10s", out.Saved.SHA)
+	}
+	fmt.Printf("Queued again, %s; follow it with: yardmaster task watch %s\n", from, plain[0])
+	return nil
+}
+
+func runPRList(ctx context.Context, args []string) error {
+	if _, err := parse(flags("pr list"), args); err != nil {
+		return err
 	}
 	c, err := connect()
 	if err != nil {
 		return err
 	}
-	pr, err := c.Approve(ctx, plain[0])
+	type waiting struct {
+		PRID   string `json:"pr_id"`
+		Repo   string `json:"repo"`
+		Number int    `json:"number"`
+		Kind   string `json:"kind"`
+		Head   string `json:"head_sha"`
+		Title  string `json:"title"`
+	}
+	var rows [][]string
+	err = client.Each(ctx, c, "/v1/approvals?per_page=100", func(w waiting) error {
+		rows = append(rows, []string{w.PRID, fmt.Sprintf("%s#%d", w.Repo, w.Number), w.Kind, fmt.Sprintf("%.10s", w.Head), w.Title})
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Approved %s #%d at %.10s.\n", pr.Repo, pr.Number, pr.HeadSHA)
+	table("ID\tPULL REQUEST\tASKED\tHEAD\tTITLE", rows, "they come when the checks of a task's pull request have passed")
+	return nil
+}
+
+func runPRApprove(ctx context.Context, args []string) error {
+	return decide(ctx, "pr approve", args, "approve-pending", "Approved")
+}
+
+func runPRSkip(ctx context.Context, args []string) error {
+	return decide(ctx, "pr skip", args, "skip-pending", "Declined")
+}
+
+func decide(ctx context.Context, name string, args []string, verb, done string) error {
+	plain, err := parse(flags(name), args, "ID")
+	if err != nil {
+		return err
+	}
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	pr, err := c.Decide(ctx, plain[0], verb)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %s#%d at %.10s.\n", done, pr.Repo, pr.Number, pr.HeadSHA)
 	return nil
 }

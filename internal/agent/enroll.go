@@ -131,7 +131,7 @@ func post(ctx context.Context, url, header, value string, in any) (g grant, now 
 	direct := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := direct.Do(req)
 	if err != nil {
-		return g, now, err
+		return g, now, &client.Unreachable{URL: req.URL.Scheme + "://" + req.URL.Host, Err: err}
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit))

@@ -123,6 +123,9 @@ func (p parts) ops() []op.Op {
 	return append(all, mcp.New(p.service.Version, all).Ops()...)
 }
 
+// Op is a capability.
+type Op = op.Op
+
 // Ops lists the capabilities without a server behind them, for documents, the
 // command line and tests that walk the table.
 func Ops() []op.Op {

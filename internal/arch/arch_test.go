@@ -226,7 +226,6 @@ func TestClock(t *testing.T) {
 		"llm":    "sets deadlines of sockets and knows how long they are idle",
 		"bus":    "dates credentials and spaces redeliveries",
 		"clock":  "notices that it was set",
-		"client": "paces a person's terminal",
 		"demo":   "prints how long the steps took",
 		"chaos":  "harms at times of its own, outside of what it harms",
 	})

@@ -11,9 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,6 +36,9 @@ type Problem struct {
 	Detail    string              `json:"detail"`
 	Errors    map[string][]string `json:"errors"`
 	RequestID string              `json:"request_id"`
+
+	RetryAfter  int    `json:"retry_after"`      // seconds
+	CurrentHead string `json:"current_head_sha"` // of a pull request whose head has moved
 }
 
 // Slug is the last segment of the problem's type.
@@ -40,10 +46,44 @@ func (p *Problem) Slug() string { return p.Type[strings.LastIndex(p.Type, "/")+1
 
 func (p *Problem) Error() string {
 	s := fmt.Sprintf("%s (%d %s)", p.Detail, p.Status, p.Slug())
-	for field, msgs := range p.Errors {
-		s += fmt.Sprintf("\n  %s %s", field, strings.Join(msgs, ", "))
+	if p.CurrentHead != "" {
+		s += "\n  its head is " + p.CurrentHead + " now"
+	}
+	for _, field := range slices.Sorted(maps.Keys(p.Errors)) {
+		name := field + ": "
+		if field == "" { // the whole request
+			name = ""
+		}
+		s += "\n  " + name + strings.Join(p.Errors[field], ", ")
 	}
 	return s
+}
+
+// Unreachable means that no answer came from the server at URL.
+type Unreachable struct {
+	URL string
+	Err error
+}
+
+func (u *Unreachable) Error() string {
+	err := u.Err
+	var of *url.Error
+	if errors.As(err, &of) {
+		err = of.Err // less what was asked
+	}
+	return fmt.Sprintf("no answer from %s: %v", u.URL, err)
+}
+
+func (u *Unreachable) Unwrap() error { return u.Err }
+
+// Address checks the address of a server and answers it without a trailing
+// slash.
+func Address(s string) (string, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("%q is not an address such as http://127.0.0.1:8080", s)
+	}
+	return strings.TrimRight(s, "/"), nil
 }
 
 // Call sends in as JSON (nil: no body) and decodes the answer into out (nil:
@@ -62,6 +102,53 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 		return fmt.Errorf("%s %s: the answer is not what was expected: %w", method, path, err)
 	}
 	return nil
+}
+
+// Each takes the rows of a collection, page after page. When the server has
+// heard enough for a while, it waits.
+func Each[T any](ctx context.Context, c *Client, path string, take func(T) error) error {
+	for at := path; ; {
+		var page struct {
+			Data []T     `json:"data"`
+			Next *string `json:"next_cursor"`
+		}
+		err := c.Call(ctx, http.MethodGet, at, nil, &page)
+		var p *Problem
+		if errors.As(err, &p) && p.Status == http.StatusTooManyRequests {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Duration(max(p.RetryAfter, 1)) * time.Second):
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, row := range page.Data {
+			if err := take(row); err != nil {
+				return err
+			}
+		}
+		if page.Next == nil {
+			return nil
+		}
+		sep := "?"
+		if strings.Contains(path, "?") {
+			sep = "&"
+		}
+		at = path + sep + "cursor=" + url.QueryEscape(*page.Next)
+	}
+}
+
+// Fetch answers the body as the server sent it.
+func (c *Client) Fetch(ctx context.Context, method, path string, in any) ([]byte, error) {
+	resp, err := c.send(ctx, method, path, in, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(resp.Body)
 }
 
 func (c *Client) send(ctx context.Context, method, path string, in any, header http.Header) (*http.Response, error) {
@@ -92,7 +179,10 @@ func (c *Client) send(ctx context.Context, method, path string, in any, header h
 	}
 	resp, err := hc.Do(req)
 	if err != nil {
-		return nil, err
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &Unreachable{c.URL, err}
 	}
 	if resp.StatusCode < 400 {
 		return resp, nil
@@ -139,13 +229,14 @@ func (c *Client) Stream(ctx context.Context, path, lastID string, fn func(Frame)
 			}
 		}
 		var p *Problem
-		if errors.As(err, &p) && p.Status < 500 {
+		wait, again := tryAgain(ctx, err)
+		if errors.As(err, &p) && !again {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(500 * time.Millisecond):
+		case <-time.After(max(wait, 500*time.Millisecond)):
 		}
 	}
 }
@@ -219,9 +310,11 @@ func LoadLogin(env func(string) string) (Login, error) {
 	if v := env("YARDMASTER_TOKEN"); v != "" {
 		l.Token = v
 	}
-	l.URL = strings.TrimSuffix(l.URL, "/")
 	if l.URL == "" {
 		l.URL = "http://127.0.0.1:8080"
+	}
+	if l.URL, err = Address(l.URL); err != nil {
+		return l, err
 	}
 	if l.Token == "" {
 		return l, errors.New("not signed in: run `yardmaster login`, or set YARDMASTER_TOKEN")

@@ -25,7 +25,7 @@ func TestProblems(t *testing.T) {
 	defer srv.Close()
 	c := &Client{URL: srv.URL}
 	var p *Problem
-	if err := c.Call(t.Context(), "POST", "/x", nil, nil); !errors.As(err, &p) || p.Slug() != "head_moved" || !strings.Contains(err.Error(), "a is odd") {
+	if err := c.Call(t.Context(), "POST", "/x", nil, nil); !errors.As(err, &p) || p.Slug() != "head_moved" || !strings.Contains(err.Error(), "a: is odd") {
 		t.Errorf("error %v", err)
 	}
 	if err := c.Call(t.Context(), "GET", "/plain", nil, nil); !errors.As(err, &p) || p.Status != 502 {
@@ -95,7 +95,7 @@ func TestStreamStops(t *testing.T) {
 
 func TestPrintIsInert(t *testing.T) {
 	var b strings.Builder
-	w := Print(&b)
+	w := Print(&b, 0)
 	w.Event(Task{}, Event{Kind: "agent.update", Data: json.RawMessage(`{"sessionUpdate":"agent_message_chunk","content":{"text":"red \u001b[31malert\u0007\nnext"}}`)})
 	w.Event(Task{}, Event{Kind: "git.pushed", Data: json.RawMessage(`{"sha":"0123456789abcdef","ref":"refs/heads/svc/x","wip":true}`)})
 	if out := b.String(); strings.ContainsAny(out, "\x1b\x07") || !strings.Contains(out, "red [31malert") || !strings.Contains(out, "pushed 0123456789 to svc/x (unfinished work)") {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,7 +25,13 @@ func Git(ctx context.Context, dir, url, token string, args ...string) (string, e
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return string(out), fmt.Errorf("git %s: %w\n%s", args[0], err, strings.TrimSpace(string(out)))
+		if ctx.Err() != nil {
+			return string(out), ctx.Err()
+		}
+		if text := strings.TrimSpace(string(out)); text != "" {
+			return string(out), fmt.Errorf("git %s failed:\n%s", args[0], text)
+		}
+		return string(out), fmt.Errorf("git %s: %w", args[0], err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }
@@ -36,6 +43,9 @@ func (c *Client) AddRepo(ctx context.Context, source, owner, name string) error 
 	remote := fmt.Sprintf("%s/git/%s/%s.git", c.URL, owner, name)
 	dir := source
 	if info, err := os.Stat(source); err != nil || !info.IsDir() {
+		if err != nil && !strings.Contains(source, ":") {
+			return fmt.Errorf("there is no folder %s", source)
+		}
 		tmp, err := os.MkdirTemp("", "yardmaster-import-")
 		if err != nil {
 			return err
@@ -46,14 +56,34 @@ func (c *Client) AddRepo(ctx context.Context, source, owner, name string) error 
 			return err
 		}
 	}
-	head, err := Git(ctx, dir, "", "", "symbolic-ref", "--short", "HEAD")
+	head, err := branch(ctx, dir)
 	if err != nil {
-		return fmt.Errorf("%s has no current branch to begin with: %w", source, err)
+		return fmt.Errorf("%s %w", source, err)
 	}
 	// The first branch that arrives becomes the default branch.
-	if _, err := Git(ctx, dir, c.URL, c.Token, "push", "--quiet", remote, "refs/heads/"+head+":refs/heads/"+head); err != nil {
+	if out, err := Git(ctx, dir, c.URL, c.Token, "push", "--quiet", remote, "refs/heads/"+head+":refs/heads/"+head); strings.Contains(out, "[rejected]") {
+		return fmt.Errorf("%s/%s has commits on its branch %s that %s lacks; bring them over first: git pull %s %s", owner, name, head, source, remote, head)
+	} else if err != nil {
 		return err
 	}
 	_, err = Git(ctx, dir, c.URL, c.Token, "push", "--quiet", remote, "refs/heads/*:refs/heads/*", "refs/tags/*:refs/tags/*")
 	return err
+}
+
+// branch is the current branch of a repository that can be pushed as a whole.
+func branch(ctx context.Context, dir string) (string, error) {
+	if _, err := Git(ctx, dir, "", "", "rev-parse", "--git-dir"); err != nil {
+		return "", errors.New("is no git repository")
+	}
+	if shallow, err := Git(ctx, dir, "", "", "rev-parse", "--is-shallow-repository"); err == nil && shallow == "true" {
+		return "", errors.New("holds only the newest commits: complete it with `git fetch --unshallow`")
+	}
+	head, err := Git(ctx, dir, "", "", "symbolic-ref", "--quiet", "--short", "HEAD")
+	if err != nil {
+		return "", errors.New("is on no branch: `git switch` to the one that is to be the default")
+	}
+	if _, err := Git(ctx, dir, "", "", "rev-parse", "--quiet", "--verify", "HEAD"); err != nil {
+		return "", fmt.Errorf("has no commit on its branch %s yet: make one first", head)
+	}
+	return head, nil
 }

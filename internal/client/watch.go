@@ -3,12 +3,11 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
+	"net/url"
 	"time"
-	"unicode"
 )
 
 // Task is what the command line reads of a task.
@@ -59,11 +58,18 @@ type Pull struct {
 
 // Approve approves what is asked about the current head of a pull request.
 func (c *Client) Approve(ctx context.Context, prID string) (Pull, error) {
+	return c.Decide(ctx, prID, "approve-pending")
+}
+
+// Decide carries out approve-pending or skip-pending on the current head of a
+// pull request.
+func (c *Client) Decide(ctx context.Context, prID, verb string) (Pull, error) {
 	var pr Pull
-	if err := c.Call(ctx, http.MethodGet, "/v1/prs/"+prID, nil, &pr); err != nil {
+	path := "/v1/prs/" + url.PathEscape(prID)
+	if err := c.Call(ctx, http.MethodGet, path, nil, &pr); err != nil {
 		return pr, err
 	}
-	return pr, c.Call(ctx, http.MethodPost, "/v1/prs/"+prID+"/approve-pending", map[string]string{"head_sha": pr.HeadSHA}, nil)
+	return pr, c.Call(ctx, http.MethodPost, path+"/"+verb, map[string]string{"head_sha": pr.HeadSHA}, nil)
 }
 
 // Event is one step of a run's timeline.
@@ -78,215 +84,164 @@ type Watcher struct {
 	State func(Task)        // the task's state, or the reason why it waits, changed
 	Event func(Task, Event) // its run did something
 	Pull  func(Pull)        // its pull request changed
+	Lost  func(error)       // the server does not answer; it is asked until it does
 }
+
+const (
+	// firstLook is the pause before a task is looked at again. While nothing
+	// changes the pauses grow, so that hours of waiting for a person cost a
+	// small part of the reads that a credential has.
+	firstLook = 100 * time.Millisecond
+	lastLook  = 3 * time.Second
+	// lastWords is how long the events of a run may lag behind its task's end.
+	lastWords = 5 * time.Second
+)
 
 // Watch follows a task until it ends: its states, the events of each of its
-// runs in order, and its pull request.
+// runs in order, and its pull request. A server that restarts is waited for.
 func (c *Client) Watch(ctx context.Context, taskID string, w Watcher) (Task, error) {
-	var last, run, pull string
-	var since int64
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f := follower{c: c, w: w, id: taskID}
+	pause, lost := firstLook, false
 	for {
-		var t Task
-		if err := c.Call(ctx, http.MethodGet, "/v1/tasks/"+taskID, nil, &t); err != nil {
-			return t, err
-		}
-		if state := fmt.Sprint(t.Status, t.Stuck, t.Attempt, t.Holds); state != last {
-			last = state
-			if w.State != nil {
-				w.State(t)
+		changed, err := f.look(ctx)
+		var refusal *Problem
+		known := f.task.ID != "" || errors.As(err, &refusal) // by a server that there is
+		if wait, again := tryAgain(ctx, err); again && known {
+			if !lost && w.Lost != nil {
+				w.Lost(err)
 			}
+			lost, pause = true, max(wait, lastLook)
+		} else if err != nil {
+			return f.task, err
+		} else if lost = false; changed {
+			pause = firstLook
 		}
-		if t.PRID != nil {
-			var pr Pull
-			if err := c.Call(ctx, http.MethodGet, "/v1/prs/"+*t.PRID, nil, &pr); err != nil {
-				return t, err
+		if err == nil && f.task.RunID != nil && (f.run == nil || f.run.id != *f.task.RunID) {
+			f.rest(ctx)
+			f.run = c.tail(ctx, *f.task.RunID)
+		}
+		if err == nil && f.task.Ended() {
+			f.rest(ctx)
+			return f.task, nil
+		}
+		ended, err := f.hear(ctx, time.After(pause))
+		if err != nil {
+			return f.task, err
+		}
+		if pause = min(pause*3/2, lastLook); ended {
+			pause = firstLook
+		}
+	}
+}
+
+// tryAgain tells whether a call that failed may succeed later, and when.
+func tryAgain(ctx context.Context, err error) (after time.Duration, again bool) {
+	var p *Problem
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return 0, false
+	case errors.As(err, &p):
+		return time.Duration(p.RetryAfter) * time.Second, p.Status >= 500 || p.Status == http.StatusTooManyRequests
+	}
+	var unreachable *Unreachable
+	return 0, errors.As(err, &unreachable)
+}
+
+// follower is a watch under way.
+type follower struct {
+	c           *Client
+	w           Watcher
+	id          string
+	task        Task
+	state, pull string // as last told
+	run         *tail
+}
+
+// look reads the task and its pull request, and tells what changed.
+func (f *follower) look(ctx context.Context) (changed bool, err error) {
+	var t Task
+	if err := f.c.Call(ctx, http.MethodGet, "/v1/tasks/"+url.PathEscape(f.id), nil, &t); err != nil {
+		return false, err
+	}
+	f.task = t
+	if state := fmt.Sprint(t.Status, t.Stuck, t.Attempt, t.Holds); state != f.state {
+		f.state, changed = state, true
+		if f.w.State != nil {
+			f.w.State(t)
+		}
+	}
+	if t.PRID == nil {
+		return changed, nil
+	}
+	var pr Pull
+	if err := f.c.Call(ctx, http.MethodGet, "/v1/prs/"+*t.PRID, nil, &pr); err != nil {
+		return changed, err
+	}
+	if pull := fmt.Sprint(pr.State, pr.Checks, pr.HeadSHA, pr.PendingAction != nil); pull != f.pull {
+		f.pull, changed = pull, true
+		if f.w.Pull != nil {
+			f.w.Pull(pr)
+		}
+	}
+	return changed, nil
+}
+
+// hear tells what the run does until it ends or the time is over.
+func (f *follower) hear(ctx context.Context, over <-chan time.Time) (ended bool, err error) {
+	var events chan Event
+	if f.run != nil {
+		events = f.run.events
+	}
+	for {
+		select {
+		case e, more := <-events:
+			if !more {
+				f.run.events = nil
+				return true, f.run.err
 			}
-			if state := fmt.Sprint(pr.State, pr.Checks, pr.HeadSHA, pr.PendingAction != nil); state != pull {
-				pull = state
-				if w.Pull != nil {
-					w.Pull(pr)
-				}
+			if f.w.Event != nil {
+				f.w.Event(f.task, e)
 			}
+		case <-over:
+			return false, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
 		}
-		if t.Ended() {
-			return t, nil
-		}
-		// The wait ends at once for a run that has ended: then a short pause
-		// keeps us from asking without end while the task waits for others.
-		var page struct {
-			RunID  *string `json:"run_id"`
-			Events []Event `json:"events"`
-			Next   int64   `json:"next_since_seq"`
-		}
-		asked := time.Now()
-		if err := c.Call(ctx, http.MethodGet, fmt.Sprintf("/v1/tasks/%s/events?since_seq=%d&wait_ms=1000", taskID, since), nil, &page); err != nil {
-			return t, err
-		}
-		if page.RunID != nil && *page.RunID != run {
-			run, since = *page.RunID, 0
-			continue // read the new run from its beginning
-		}
-		for _, e := range page.Events {
-			if w.Event != nil {
-				w.Event(t, e)
+	}
+}
+
+// rest tells what is left of a run that is over.
+func (f *follower) rest(ctx context.Context) {
+	if f.run != nil && f.run.events != nil {
+		_, _ = f.hear(ctx, time.After(lastWords)) // what ended the run is the task's to say
+	}
+}
+
+// tail is the events of one run as they come.
+type tail struct {
+	id     string
+	events chan Event // nil once it was closed and that was seen
+	err    error      // set before events is closed
+}
+
+func (c *Client) tail(ctx context.Context, runID string) *tail {
+	t := &tail{id: runID, events: make(chan Event)}
+	go func() {
+		defer close(t.events)
+		t.err = c.Stream(ctx, "/v1/fleet/runs/"+url.PathEscape(runID)+"/events", "", func(f Frame) error {
+			var e Event
+			if f.Event != "event" || json.Unmarshal(f.Data, &e) != nil {
+				return nil
 			}
-		}
-		since = page.Next
-		if len(page.Events) == 0 && time.Since(asked) < 100*time.Millisecond {
 			select {
+			case t.events <- e:
+				return nil
 			case <-ctx.Done():
-				return t, ctx.Err()
-			case <-time.After(200 * time.Millisecond):
+				return ErrStop
 			}
-		}
-	}
-}
-
-// Print is a watcher that writes one line for each step, for people.
-func Print(out io.Writer) Watcher {
-	var text strings.Builder
-	flush := func() {
-		for line := range strings.Lines(text.String()) {
-			if s := Inert(line); s != "" {
-				fmt.Fprintf(out, "  agent     %s\n", s)
-			}
-		}
-		text.Reset()
-	}
-	say := func(what, format string, a ...any) {
-		flush()
-		fmt.Fprintf(out, "  %-9s %s\n", what, Inert(fmt.Sprintf(format, a...)))
-	}
-	return Watcher{
-		State: func(t Task) {
-			s := t.Status
-			if t.Stuck {
-				s += ", stuck"
-			}
-			if t.Failure != nil && *t.Failure != "" && !t.Ended() || t.Status == "failed" {
-				s += fmt.Sprintf(" (last failure: %s %s)", deref(t.FailureKind), deref(t.Failure))
-			}
-			for _, h := range t.Holds {
-				s += fmt.Sprintf("; waits: %s, until %s", h.Reason, h.ClearsWhen)
-			}
-			say("task", "%s", s)
-		},
-		Event: func(_ Task, e Event) {
-			if chunk, ok := agentText(e); ok {
-				text.WriteString(chunk)
-				return
-			}
-			if line := describe(e); line != "" {
-				say("run", "%s", line)
-			}
-		},
-		Pull: func(p Pull) {
-			line := fmt.Sprintf("#%d %s, head %.10s, checks %s", p.Number, p.State, p.HeadSHA, p.Checks)
-			if p.PendingAction != nil && p.PendingAction.State == "pending" {
-				line += fmt.Sprintf("; %s waits for approval: yardmaster pr approve %s", p.PendingAction.Kind, p.ID)
-			}
-			say("pull", "%s", line)
-		},
-	}
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-// Inert makes text of agents and repositories inert on a terminal.
-func Inert(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r == '\t' {
-			return ' '
-		}
-		if r < 0x20 || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
-			return -1
-		}
-		return r
-	}, s))
-}
-
-// Escape makes text inert on a terminal and keeps all of it: JSON stays the
-// same JSON. Line ends and tabs are left.
-func Escape(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-func agentText(e Event) (string, bool) {
-	var u struct {
-		Update  string `json:"sessionUpdate"`
-		Content struct {
-			Text string `json:"text"`
-		} `json:"content"`
-	}
-	if e.Kind != "agent.update" || json.Unmarshal(e.Data, &u) != nil || u.Update != "agent_message_chunk" {
-		return "", false
-	}
-	return u.Content.Text, true
-}
-
-// describe puts an event into one line; empty for those not worth one.
-func describe(e Event) string {
-	var d struct {
-		Base, Resume, Agent, Version, Model, Isolation, SHA, Ref, State, Error string
-		Update                                                                 string `json:"sessionUpdate"`
-		Title                                                                  string
-		Kind                                                                   string
-		FailureKind                                                            string `json:"failure_kind"`
-		WIP                                                                    bool
-		InputTokens                                                            int64 `json:"input_tokens"`
-		OutputTokens                                                           int64 `json:"output_tokens"`
-	}
-	if len(e.Data) > 0 && json.Unmarshal(e.Data, &d) != nil {
-		return e.Kind
-	}
-	switch e.Kind {
-	case "run.accepted":
-		return "claimed and accepted by the box"
-	case "prepared":
-		s := fmt.Sprintf("checked out %.10s", d.Base)
-		if d.Resume != "" {
-			s += ", saved work of an earlier attempt"
-		}
-		return s
-	case "started":
-		return strings.TrimSpace(fmt.Sprintf("agent %s %s started, model %s, isolation %s", d.Agent, d.Version, or(d.Model, "none"), or(d.Isolation, "none")))
-	case "agent.update":
-		if d.Update == "tool_call" {
-			return fmt.Sprintf("tool: %s", or(d.Title, d.Kind))
-		}
-		return ""
-	case "usage":
-		return fmt.Sprintf("tokens: %d in, %d out", d.InputTokens, d.OutputTokens)
-	case "git.pushed":
-		s := fmt.Sprintf("pushed %.10s to %s", d.SHA, strings.TrimPrefix(d.Ref, "refs/heads/"))
-		if d.WIP {
-			s += " (unfinished work)"
-		}
-		return s
-	case "run.finished":
-		return strings.TrimSpace(fmt.Sprintf("finished: %s %s %s", d.State, d.FailureKind, d.Error))
-	case "preparing", "agent.permission":
-		return ""
-	}
-	return e.Kind
-}
-
-func or(s, alternative string) string {
-	if s == "" {
-		return alternative
-	}
-	return s
+		})
+	}()
+	return t
 }

@@ -112,28 +112,39 @@ func (c *Config) settings() []setting {
 // not parse is an error that names it and where it stands. Arguments that are
 // no flags are an error, too.
 func Load(command string, args []string, env func(string) (string, bool), out io.Writer) (*Config, error) {
-	c := &Config{sources: map[string]string{}}
-	all := c.settings()
 	fl := flag.NewFlagSet(command, flag.ContinueOnError)
 	fl.SetOutput(out)
-	given := map[string]*string{}
-	for _, s := range all {
-		given[s.key] = fl.String(s.key, s.def, s.doc+" ("+s.env+")")
-	}
-	file := fl.String(File, "", "YAML file with the same keys (YARDMASTER_CONFIG)")
+	load := Define(fl, env)
 	if err := fl.Parse(args); err != nil {
 		return nil, err
 	}
 	if fl.NArg() > 0 {
 		return nil, fmt.Errorf("%s takes no argument %q", command, fl.Arg(0))
 	}
+	return load()
+}
+
+// Define adds a flag for every setting, and answers what reads the rest once
+// the flags are parsed.
+func Define(fl *flag.FlagSet, env func(string) (string, bool)) func() (*Config, error) {
+	c := &Config{sources: map[string]string{}}
+	given := map[string]*string{}
+	for _, s := range c.settings() {
+		given[s.key] = fl.String(s.key, s.def, s.doc+" ("+s.env+")")
+	}
+	file := fl.String(File, "", "YAML file with the same keys; yardmaster.yaml in the data folder, if it is there, when empty (YARDMASTER_CONFIG)")
+	return func() (*Config, error) { return c.load(fl, given, *file, env) }
+}
+
+func (c *Config) load(fl *flag.FlagSet, given map[string]*string, path string, env func(string) (string, bool)) (*Config, error) {
+	all := c.settings()
 	onLine := map[string]bool{}
 	fl.Visit(func(f *flag.Flag) { onLine[f.Name] = true })
 
-	pick := func(s setting, values map[string]any, path string) error {
+	pick := func(s setting, values map[string]string, path string) error {
 		v, from := s.def, "default"
 		if x, ok := values[s.key]; ok {
-			v, from = fmt.Sprint(x), path
+			v, from = x, path
 		}
 		if x, ok := env(s.env); ok {
 			v, from = x, s.env
@@ -151,7 +162,6 @@ func Load(command string, args []string, env func(string) (string, bool), out io
 	if err := pick(all[0], nil, ""); err != nil {
 		return nil, err
 	}
-	path := *file
 	if p, ok := env("YARDMASTER_CONFIG"); ok && path == "" {
 		path = p
 	}
@@ -174,7 +184,7 @@ func Load(command string, args []string, env func(string) (string, bool), out io
 	return c, c.settle()
 }
 
-func readFile(path, data string) (map[string]any, string, error) {
+func readFile(path, data string) (map[string]string, string, error) {
 	optional := path == ""
 	if optional {
 		path = filepath.Join(data, "yardmaster.yaml")
@@ -186,11 +196,44 @@ func readFile(path, data string) (map[string]any, string, error) {
 	if err != nil {
 		return nil, path, err
 	}
-	values := map[string]any{}
-	if err := yaml.Unmarshal(b, &values); err != nil {
+	nodes := map[string]yaml.Node{}
+	if err := yaml.Unmarshal(b, &nodes); err != nil {
 		return nil, path, fmt.Errorf("%s: %w", path, err)
 	}
+	values := map[string]string{}
+	for key, n := range nodes {
+		v, set, err := text(&n)
+		if err != nil {
+			return nil, path, fmt.Errorf("%s, line %d: %s %w", path, n.Line, key, err)
+		}
+		if set {
+			values[key] = v
+		}
+	}
 	return values, path, nil
+}
+
+// text is a value as it is written in the file, as a flag would say it: a list
+// with commas. One that is left empty is not set.
+func text(n *yaml.Node) (v string, set bool, err error) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	switch n.Kind {
+	case yaml.ScalarNode:
+		return n.Value, n.Tag != "!!null", nil
+	case yaml.SequenceNode:
+		var parts []string
+		for _, e := range n.Content {
+			part, _, err := text(e)
+			if err != nil {
+				return "", false, err
+			}
+			parts = append(parts, part)
+		}
+		return strings.Join(parts, ","), true, nil
+	}
+	return "", false, errors.New("must be a value or a list of values")
 }
 
 func assign(v reflect.Value, s string) error {

@@ -98,3 +98,31 @@ func TestMistakes(t *testing.T) {
 		})
 	}
 }
+
+// TestFileIsLiteral holds that a value in the file means what the same text
+// means in a flag: digits stay digits, a list is one with commas, and what is
+// left empty is not set.
+func TestFileIsLiteral(t *testing.T) {
+	data := t.TempDir()
+	const file = "setup-token: 0123\nlisten:\nseats: 0x10\ntrusted-proxies: [10.0.0.0/8, 192.168.0.0/16]\nwaitlist: on\n"
+	path := filepath.Join(data, "yardmaster.yaml")
+	if err := os.WriteFile(path, []byte(strings.Replace(file, "0x10", "5", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := environment(map[string]string{"YARDMASTER_DATA": data})
+	c, err := Load("serve", nil, env, new(bytes.Buffer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.SetupToken != "0123" || c.Listen != "127.0.0.1:8080" || c.Seats != 5 || c.Proxies.String() != "10.0.0.0/8,192.168.0.0/16" || c.Waitlist != "on" {
+		t.Errorf("%+v", c)
+	}
+	for wrong, want := range map[string]string{file: `seats (from ` + path + `): "0x10" is not an integer`, "listen:\n  host: x\n": "line 2: listen must be a value"} {
+		if err := os.WriteFile(path, []byte(wrong), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load("serve", nil, env, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

@@ -284,7 +284,7 @@ func (d *demo) task(ctx context.Context, c *client.Client) (client.Task, client.
 	d.step("Filed the task %s: %s", filed.TaskID, in["title"])
 	var pull client.Pull
 	var approval error
-	show := client.Print(prefixed{d})
+	show := client.Print(prefixed{d}, 0)
 	print := show.Pull
 	show.Pull = func(p client.Pull) {
 		print(p)

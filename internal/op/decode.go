@@ -205,6 +205,9 @@ func kindName(t reflect.Type) string {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "a JSON value"
+		}
 		return "an array"
 	case reflect.Map, reflect.Struct:
 		return "an object"

@@ -16,6 +16,7 @@ package op
 import (
 	"context"
 	"reflect"
+	"strings"
 
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
@@ -142,6 +143,31 @@ func (o *Op) Input() map[string]string {
 		m[f.name] = f.where.String()
 	}
 	return m
+}
+
+// Input describes a published input for people.
+type Input struct {
+	Name, Kind, Doc string
+	Required        bool
+}
+
+// Inputs are the published inputs but headers, in the order of In.
+func (o *Op) Inputs() []Input {
+	var out []Input
+	for _, f := range o.in.fields {
+		if f.where != inHeader {
+			_, kind, _ := strings.Cut(kindName(f.Type), " ")
+			if kind == "or false" {
+				kind = "true or false"
+			}
+			doc := f.Tag.Get("doc")
+			if e := f.Tag.Get("enum"); e != "" && doc == "" {
+				doc = strings.ReplaceAll(e, ",", ", ")
+			}
+			out = append(out, Input{f.name, kind, doc, f.required})
+		}
+	}
+	return out
 }
 
 // Kinds tells the Go type of each published input.

@@ -72,7 +72,7 @@ func merges(t *testing.T, c *client.Client, agent, version string) {
 
 	var started struct{ Agent, Version, Isolation string }
 	var tools, tokens int
-	show := client.Print(t.Output())
+	show := client.Print(t.Output(), 0)
 	printState, printEvent, printPull := show.State, show.Event, show.Pull
 	show.State = func(task client.Task) {
 		printState(task)

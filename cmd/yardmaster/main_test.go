@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestMain makes the test's own program the command line, when it is told to.
+func TestMain(m *testing.M) {
+	if os.Getenv("YARDMASTER_TEST_AS") == "program" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// yardmaster runs the command line in an empty folder, signed in to a server
+// that does not answer.
+func yardmaster(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = []string{"YARDMASTER_TEST_AS=program", "HOME=" + cmd.Dir, "PATH=" + os.Getenv("PATH"), "YARDMASTER_URL=http://127.0.0.1:1", "YARDMASTER_TOKEN=t"}
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// TestEveryCommandHelps holds that each command explains itself, and refuses
+// flags and arguments that it does not know before it does anything.
+func TestEveryCommandHelps(t *testing.T) {
+	for _, c := range commands() {
+		if c.run == nil {
+			continue
+		}
+		words := strings.Fields(c.words)
+		code, out, errs := yardmaster(t, append(words, "-h")...)
+		if code != 0 || !strings.HasPrefix(out, "usage: yardmaster "+c.words) || errs != "" {
+			t.Errorf("%s -h: exit code %d\n%s%s", c.words, code, out, errs)
+		}
+		if _, again, _ := yardmaster(t, append([]string{"help"}, words...)...); again != out {
+			t.Errorf("help %s differs from %s -h:\n%s", c.words, c.words, again)
+		}
+		many := append(words, "a=b", "c", "d")
+		if strings.Contains(c.args, "TEXT") { // which takes any number
+			many = append(words, "--nonsense")
+		}
+		for _, args := range [][]string{append(words, "--nonsense"), many} {
+			code, out, errs = yardmaster(t, args...)
+			if code != 2 || out != "" || !strings.HasPrefix(errs, "yardmaster "+c.words+": ") {
+				t.Errorf("%q: exit code %d\n%s%s", args, code, out, errs)
+			}
+		}
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	for _, tt := range []struct {
+		args      string
+		code      int
+		out, errs string // a part of each
+	}{
+		{"", 0, "usage: yardmaster COMMAND", ""},
+		{"help", 0, "usage: yardmaster COMMAND", ""},
+		{"--version", 0, "yardmaster dev\n", ""},
+		{"help task", 0, "  task watch ID", ""},
+		{"help nothing", 2, "", `there is no command "nothing"`},
+		{"task", 2, "", "  task watch ID"},
+		{"task wach", 2, "", "  task watch ID"},
+		{"bogus", 2, "", "yardmaster: there is no command \"bogus\"; `yardmaster help` lists them\n"},
+		{"task watch", 2, "", "yardmaster task watch: ID is missing\nusage: yardmaster task watch ID "},
+		{"task create --repo a/b", 2, "", "TEXT is missing"},
+		{"box run --slots x", 2, "", `invalid value "x" for --slots`},
+		{"serve --lease x", 1, "", `lease (from --lease): "x" is not a duration`},
+		{"serve --bogus", 2, "", "there is no flag --bogus"},
+		{"key add", 2, "", "give --provider"},
+		{"key add --provider openai", 2, "", "key is read from standard input, which is empty"},
+		{"setup", 2, "", "give --token"},
+		{"login --url example.com", 2, "", `"example.com" is not an address such as http://127.0.0.1:8080`},
+		{"repo list", 1, "", "no answer from http://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused\nIs the server running there?"},
+		{"task watch x", 1, "", "no answer from http://127.0.0.1:1"},
+		{"box join --url http://127.0.0.1:2", 1, "", "your login is one of http://127.0.0.1:1"},
+		{"box join --url http://127.0.0.1:2 --token x", 1, "", "no answer from http://127.0.0.1:2"},
+		{"box run", 1, "", "`yardmaster box join` enrolls this machine"},
+		{"repo add nowhere --name a/b/c", 2, "", "--name has the form OWNER/NAME"},
+		{"call task.bogus", 2, "", `there is no capability "task.bogus"`},
+		{"call template.", 0, "template.set     PUT     /v1/templates/{name}\n", ""},
+		{"call task.cancel", 2, "", "task.cancel needs id=…"},
+		{"call task.cancel id=1 bogus=2", 2, "", `task.cancel has no input "bogus"`},
+		{"call task.redispatch -h", 0, "  guidance=", ""},
+	} {
+		code, out, errs := yardmaster(t, strings.Fields(tt.args)...)
+		if code != tt.code || !strings.Contains(out, tt.out) || !strings.Contains(errs, tt.errs) || (tt.errs == "") != (errs == "") {
+			t.Errorf("%q: exit code %d, want %d\nstdout: %s\nstderr: %s", tt.args, code, tt.code, out, errs)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"one --x 1 two", "one,two"},
+		{"--x 1 -- --y -z", "--y,-z"},
+		{"a -- --x 1", "a,--x,1"},
+	} {
+		fl := flags("task create")
+		fl.Int("x", 0, "")
+		got, err := parse(fl, strings.Fields(tt.args), "TEXT…")
+		if err != nil || strings.Join(got, ",") != tt.want {
+			t.Errorf("%q: %q, %v", tt.args, got, err)
+		}
+	}
+	fl := flags("task list")
+	if _, err := parse(fl, []string{"x"}); err == nil || errors.Is(err, flag.ErrHelp) {
+		t.Errorf("an argument too many: %v", err)
+	}
+}
+
+func TestNameOf(t *testing.T) {
+	for source, want := range map[string]string{
+		"/home/me/My Project":            "my-project",
+		"/home/me/calc/":                 "calc",
+		"https://example.com/o/Calc.git": "calc",
+		"git@example.com:o/calc.git":     "calc",
+		"git@example.com:calc":           "calc",
+		"/home/me/日本":                    "",
+	} {
+		if got := nameOf(source); got != want {
+			t.Errorf("%q: %q, want %q", source, got, want)
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Print is a watcher that writes one line for each step, for people. A width
+// is that of a terminal, for which long lines are broken between words; 0
+// leaves them whole.
+func Print(out io.Writer, width int) Watcher {
+	line := func(what, text string) {
+		for i, part := range broken(Inert(text), width-len(margin)) {
+			if i > 0 {
+				what = ""
+			}
+			fmt.Fprintf(out, "  %-9s %s\n", what, part)
+		}
+	}
+	var text string // of the agent, since its last line ended
+	hear := func(chunk string) {
+		text += chunk
+		for {
+			whole, rest, ended := strings.Cut(text, "\n")
+			if !ended {
+				return
+			}
+			if text = rest; Inert(whole) != "" {
+				line("agent", whole)
+			}
+		}
+	}
+	say := func(what, format string, a ...any) {
+		if text != "" {
+			hear("\n")
+		}
+		line(what, fmt.Sprintf(format, a...))
+	}
+	return Watcher{
+		State: func(t Task) {
+			s := t.Status
+			if t.Stuck {
+				s += ", stuck"
+			}
+			if t.FailureKind != nil && (t.Status == "failed" || t.Status == "pending" || t.Status == "held") {
+				s += ", after " + *t.FailureKind
+				if t.Failure != nil && *t.Failure != "" {
+					s += ": " + *t.Failure
+				}
+			}
+			say("task", "%s", s)
+			for _, h := range t.Holds {
+				say("task", "waits: %s, until %s", h.Reason, h.ClearsWhen)
+			}
+		},
+		Event: func(_ Task, e Event) {
+			if chunk, ok := agentText(e); ok {
+				hear(chunk)
+				return
+			}
+			if line := describe(e); line != "" {
+				say("run", "%s", line)
+			}
+		},
+		Pull: func(p Pull) {
+			checks := "checks " + p.Checks
+			if p.Checks == "none" {
+				checks = "no checks"
+			}
+			say("pull", "#%d %s, head %.10s, %s", p.Number, p.State, p.HeadSHA, checks)
+			if p.PendingAction != nil && p.PendingAction.State == "pending" {
+				say("pull", "%s waits for approval: yardmaster pr approve %s", p.PendingAction.Kind, p.ID)
+			}
+		},
+		Lost: func(err error) { say("server", "%v; trying again", err) },
+	}
+}
+
+const margin = "  agent     "
+
+// broken breaks a line between words into parts of at most width characters;
+// only a single longer word is left whole. A width that is too small to read
+// in breaks nothing.
+func broken(line string, width int) (parts []string) {
+	if width < 20 {
+		return []string{line}
+	}
+	for utf8.RuneCountInString(line) > width {
+		r := []rune(line)
+		at := strings.LastIndexByte(string(r[:width+1]), ' ')
+		if at <= 0 {
+			if at = strings.IndexByte(line, ' '); at <= 0 {
+				break
+			}
+		}
+		parts = append(parts, strings.TrimRight(line[:at], " "))
+		line = strings.TrimLeft(line[at:], " ")
+	}
+	return append(parts, line)
+}
+
+// Inert makes text of agents and repositories inert on a terminal.
+func Inert(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return ' '
+		}
+		if r < 0x20 || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, s))
+}
+
+// Escape makes text inert on a terminal and keeps all of it: JSON stays the
+// same JSON. Line ends and tabs are left.
+func Escape(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func agentText(e Event) (string, bool) {
+	var u struct {
+		Update  string `json:"sessionUpdate"`
+		Content struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if e.Kind != "agent.update" || json.Unmarshal(e.Data, &u) != nil || u.Update != "agent_message_chunk" {
+		return "", false
+	}
+	return u.Content.Text, true
+}
+
+// describe puts an event into one line; empty for those not worth one.
+func describe(e Event) string {
+	var d struct {
+		Base, Resume, Agent, Version, Model, Isolation, SHA, Ref, State, Error string
+		Update                                                                 string `json:"sessionUpdate"`
+		Title                                                                  string
+		Kind                                                                   string
+		FailureKind                                                            string `json:"failure_kind"`
+		WIP                                                                    bool
+		InputTokens                                                            int64 `json:"input_tokens"`
+		OutputTokens                                                           int64 `json:"output_tokens"`
+	}
+	if len(e.Data) > 0 && json.Unmarshal(e.Data, &d) != nil {
+		return e.Kind
+	}
+	switch e.Kind {
+	case "run.accepted":
+		return "claimed and accepted by the box"
+	case "prepared":
+		s := fmt.Sprintf("checked out %.10s", d.Base)
+		if d.Resume != "" {
+			s += ", saved work of an earlier attempt"
+		}
+		return s
+	case "started":
+		s := strings.TrimSpace("agent " + d.Agent + " " + d.Version)
+		if s += " started"; d.Model != "" {
+			s += ", model " + d.Model
+		}
+		return s + ", isolation " + or(d.Isolation, "none")
+	case "agent.update":
+		if d.Update == "tool_call" {
+			return fmt.Sprintf("tool: %s", or(d.Title, d.Kind))
+		}
+		return ""
+	case "usage":
+		return fmt.Sprintf("tokens: %d in, %d out", d.InputTokens, d.OutputTokens)
+	case "git.pushed":
+		s := fmt.Sprintf("pushed %.10s to %s", d.SHA, strings.TrimPrefix(d.Ref, "refs/heads/"))
+		if d.WIP {
+			s += " (unfinished work)"
+		}
+		return s
+	case "run.finished":
+		s := "finished: " + d.State
+		if d.FailureKind != "" {
+			s += ", " + d.FailureKind
+		}
+		if d.Error != "" {
+			s += ": " + d.Error
+		}
+		return s
+	case "preparing", "agent.permission":
+		return ""
+	}
+	return e.Kind
+}
+
+func or(s, alternative string) string {
+	if s == "" {
+		return alternative
+	}
+	return s
+}

@@ -1,0 +1,160 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// yard is a server with one task, which is pending, then run, then waits for a
+// person until it merges. Times are since the test began.
+type yard struct {
+	merges   time.Duration
+	down     [2]time.Duration // from and to
+	busy     time.Duration    // until then every read is one too many
+	start    time.Time
+	requests int
+	tooSoon  int
+}
+
+func (y *yard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	now := time.Since(y.start)
+	if y.requests++; now >= y.down[0] && now < y.down[1] {
+		w.WriteHeader(503)
+		return
+	}
+	if now < y.busy {
+		w.WriteHeader(429)
+		fmt.Fprintf(w, `{"type": "http://y/problems/rate-limited", "status": 429, "detail": "Too many.", "retry_after": %d}`, int((y.busy-now).Seconds())+1)
+		y.tooSoon++
+		return
+	}
+	switch r.URL.Path {
+	case "/v1/tasks/t":
+		switch {
+		case now < 10*time.Second:
+			io.WriteString(w, `{"id": "t", "status": "pending", "run_id": null, "holds": [{"reason": "no_box_online", "clears_when": "a box connects"}]}`)
+		case now < 20*time.Second:
+			io.WriteString(w, `{"id": "t", "status": "running", "run_id": "r"}`)
+		case now < y.merges:
+			io.WriteString(w, `{"id": "t", "status": "mergeable", "run_id": "r", "pr_id": "p"}`)
+		default:
+			io.WriteString(w, `{"id": "t", "status": "merged", "run_id": "r", "pr_id": "p"}`)
+		}
+	case "/v1/prs/p":
+		io.WriteString(w, `{"id": "p", "number": 1, "state": "open", "head_sha": "0123456789abcdef", "checks": "none", "pending_action": {"kind": "merge", "state": "pending"}}`)
+	case "/v1/fleet/runs/r/events":
+		for i := range 500 {
+			fmt.Fprintf(w, "id: %d\nevent: event\ndata: {\"seq\": %d, \"kind\": \"usage\", \"data\": {\"input_tokens\": %d}}\n\n", i+1, i+1, i)
+		}
+		fmt.Fprint(w, "event: end\ndata: {}\n\n")
+	default:
+		w.WriteHeader(404)
+	}
+}
+
+// TestWatchIsCheap holds that hours of waiting stay far below the 600 reads a
+// minute of a credential, and that no event of a run is missing or doubled.
+func TestWatchIsCheap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y := &yard{merges: 2 * time.Hour, start: time.Now()}
+		c := &Client{URL: "http://y", HTTP: &http.Client{Transport: served{y}}}
+		var states []string
+		var next int64
+		task, err := c.Watch(t.Context(), "t", Watcher{
+			State: func(task Task) { states = append(states, task.Status) },
+			Event: func(_ Task, e Event) {
+				if next++; e.Seq != next {
+					t.Errorf("event %d, want %d", e.Seq, next)
+				}
+			},
+		})
+		if err != nil || task.Status != "merged" || next != 500 || strings.Join(states, " ") != "pending running mergeable merged" {
+			t.Fatalf("%s after %q, %d events, %v", task.Status, states, next, err)
+		}
+		if perMinute := float64(y.requests) / time.Since(y.start).Minutes(); perMinute > 60 {
+			t.Errorf("%.0f requests a minute", perMinute)
+		}
+		if late := time.Since(y.start) - y.merges; late > lastLook {
+			t.Errorf("the merge was seen %v late", late)
+		}
+	})
+}
+
+// TestWatchOutlastsTheServer holds that a server that restarts, or has heard
+// enough for a while, ends no watch.
+func TestWatchOutlastsTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y := &yard{merges: 5 * time.Minute, start: time.Now(), busy: 40 * time.Second, down: [2]time.Duration{time.Minute, 3 * time.Minute}}
+		c := &Client{URL: "http://y", HTTP: &http.Client{Transport: served{y}}}
+		lost := 0
+		task, err := c.Watch(t.Context(), "t", Watcher{Lost: func(error) { lost++ }})
+		if err != nil || task.Status != "merged" || lost != 2 {
+			t.Errorf("%s, lost %d times, %v", task.Status, lost, err)
+		}
+		if y.tooSoon > 1 {
+			t.Errorf("asked %d times before it was told to", y.tooSoon)
+		}
+	})
+}
+
+func TestWatchRefused(t *testing.T) {
+	c := &Client{URL: "http://y", HTTP: &http.Client{Transport: served{http.NotFoundHandler()}}}
+	var p *Problem
+	if _, err := c.Watch(t.Context(), "t", Watcher{}); !errors.As(err, &p) || p.Status != 404 {
+		t.Errorf("%v", err)
+	}
+	var gone *Unreachable
+	if _, err := (&Client{URL: "http://127.0.0.1:1"}).Watch(t.Context(), "t", Watcher{}); !errors.As(err, &gone) || !strings.HasPrefix(err.Error(), "no answer from http://127.0.0.1:1: dial") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	c.HTTP.Transport = served{&yard{merges: time.Hour, start: time.Now()}}
+	if _, err := c.Watch(ctx, "t", Watcher{State: func(Task) { cancel() }}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPrintFits(t *testing.T) {
+	const text = "Upper case and punctuation are passed through. The text has to be lowered.\nnow http://127.0.0.1:8080/a/very/long/address/that/fits/in/no/terminal"
+	event := Event{Kind: "agent.update", Data: []byte(fmt.Sprintf(`{"sessionUpdate": "agent_message_chunk", "content": {"text": %q}}`, text))}
+	for width, want := range map[int]string{
+		40: `  agent     Upper case and punctuation
+            are passed through. The text
+            has to be lowered.
+  agent     now
+            http://127.0.0.1:8080/a/very/long/address/that/fits/in/no/terminal
+  task      pending
+`,
+		0: `  agent     Upper case and punctuation are passed through. The text has to be lowered.
+  agent     now http://127.0.0.1:8080/a/very/long/address/that/fits/in/no/terminal
+  task      pending
+`} {
+		var b strings.Builder
+		w := Print(&b, width)
+		w.Event(Task{}, event)
+		w.State(Task{Status: "pending"})
+		if b.String() != want {
+			t.Errorf("at %d:\n%s", width, b.String())
+		}
+	}
+}
+
+// TestPrintIsLive holds that a line of the agent is shown when it is whole, not
+// when something else happens.
+func TestPrintIsLive(t *testing.T) {
+	var b strings.Builder
+	w := Print(&b, 0)
+	for _, chunk := range []string{"one ", "two\nthr", "ee"} {
+		w.Event(Task{}, Event{Kind: "agent.update", Data: []byte(fmt.Sprintf(`{"sessionUpdate": "agent_message_chunk", "content": {"text": %q}}`, chunk))})
+	}
+	if b.String() != "  agent     one two\n" {
+		t.Errorf("printed %q", b.String())
+	}
+}
