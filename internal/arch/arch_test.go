@@ -220,14 +220,15 @@ func TestClock(t *testing.T) {
 	users := importers(t, func(f file) bool { return f.uses("time", "Now", "Since", "Until") })
 	maps.DeleteFunc(users, func(pkg string, _ []string) bool { return strings.HasPrefix(pkg, "agent") })
 	exceptions(t, "reads the clock", users, map[string]string{
-		"db":    "gives every transaction its time",
-		"app":   "hands the clock to those who are given one",
-		"op":    "measures requests and sets deadlines of sockets",
-		"llm":   "sets deadlines of sockets and knows how long they are idle",
-		"bus":   "dates credentials and spaces redeliveries",
-		"clock": "notices that it was set",
-		"demo":  "prints how long the steps took",
-		"chaos": "harms at times of its own, outside of what it harms",
+		"db":               "gives every transaction its time",
+		"app":              "hands the clock to those who are given one",
+		"op":               "measures requests and sets deadlines of sockets",
+		"codehost/builtin": "sets deadlines of sockets",
+		"llm":              "sets deadlines of sockets and knows how long they are idle",
+		"bus":              "dates credentials and spaces redeliveries",
+		"clock":            "notices that it was set",
+		"demo":             "prints how long the steps took",
+		"chaos":            "harms at times of its own, outside of what it harms",
 	})
 }
 

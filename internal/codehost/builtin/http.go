@@ -17,7 +17,7 @@ import (
 
 const (
 	maxBody     = 2 << 30          // bytes of a request, and of what it unpacks to
-	maxTransfer = 30 * time.Minute // of one request
+	maxTransfer = 30 * time.Minute // of one request, and more for what passes
 )
 
 // Access is what a credential may do with one repository. The zero value may
@@ -78,8 +78,10 @@ func (h *Host) Handler(hooks Hooks) http.Handler {
 		"POST /git/{owner}/{name}/git-receive-pack": (*request).receive,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			defer limit(w).Stop()
-			if q := h.admit(w, r, hooks); q != nil {
+			t := transferring(w, maxTransfer, time.Minute)
+			defer t.stop()
+			r.Body = t.body(r.Body)
+			if q := h.admit(t, r, hooks); q != nil {
 				serve(q)
 			}
 		})
@@ -87,22 +89,11 @@ func (h *Host) Handler(hooks Hooks) http.Handler {
 	return mux
 }
 
-// limit ends a transfer whose time is over. How long the server waits for the
-// client to send is the server's business.
-func limit(w http.ResponseWriter) *time.Timer {
-	rc := http.NewResponseController(w)
-	return time.AfterFunc(maxTransfer, func() {
-		over := time.Unix(1, 0)
-		_ = rc.SetReadDeadline(over) // not every ResponseWriter has deadlines
-		_ = rc.SetWriteDeadline(over)
-	})
-}
-
 // request is an admitted request: its credential may read the repository.
 type request struct {
 	host   *Host
 	hooks  Hooks
-	w      http.ResponseWriter
+	w      *transfer
 	r      *http.Request
 	repo   codehost.Repo
 	access Access
@@ -111,7 +102,7 @@ type request struct {
 
 // admit answers everything that ends before git is asked. An unknown
 // repository, a foreign one and an impossible name get the same answer.
-func (h *Host) admit(w http.ResponseWriter, r *http.Request, hooks Hooks) *request {
+func (h *Host) admit(w *transfer, r *http.Request, hooks Hooks) *request {
 	w.Header().Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
 	user, password, ok := r.BasicAuth()
 	repo := codehost.Repo{Owner: r.PathValue("owner"), Name: strings.TrimSuffix(r.PathValue("name"), ".git")}
@@ -196,7 +187,7 @@ func (q *request) advertise() {
 		http.Error(q.w, "Only the smart HTTP protocol is served here.", http.StatusForbidden)
 		return
 	}
-	ctx, cancel := context.WithTimeout(q.r.Context(), maxTransfer)
+	ctx, cancel := q.w.bound(q.r.Context())
 	defer cancel()
 	if dir = q.host.path(q.repo); !q.exists {
 		// Asking creates nothing: show what an empty repository would.
@@ -215,9 +206,9 @@ func (q *request) advertise() {
 	}
 	q.w.Header().Set("Content-Type", "application/x-"+service+"-advertisement")
 	if !strings.HasPrefix(protocol, "version=2") {
-		io.WriteString(q.w, pkt("# service="+service+"\n")+flushPkt)
+		refs = pkt("# service="+service+"\n") + flushPkt + refs
 	}
-	io.WriteString(q.w, refs)
+	_, _ = io.WriteString(q.w, refs) // the client has gone
 }
 
 // body answers the request's body, unpacked and limited; nil if the request is
@@ -229,8 +220,8 @@ func (q *request) body(service string) io.Reader {
 	}
 	// Git answers while it still reads; without full duplex net/http would
 	// take the rest of the body away from it.
-	http.NewResponseController(q.w).EnableFullDuplex()
-	raw := http.MaxBytesReader(q.w, q.r.Body, maxBody)
+	q.w.flow.EnableFullDuplex()
+	raw := http.MaxBytesReader(q.w.ResponseWriter, q.r.Body, maxBody)
 	switch q.r.Header.Get("Content-Encoding") {
 	case "", "identity":
 		return raw
@@ -240,7 +231,7 @@ func (q *request) body(service string) io.Reader {
 			http.Error(q.w, "The body is not valid gzip.", http.StatusBadRequest)
 			return nil
 		}
-		return http.MaxBytesReader(q.w, gz, maxBody)
+		return http.MaxBytesReader(q.w.ResponseWriter, gz, maxBody)
 	}
 	http.Error(q.w, "The body's encoding is not supported.", http.StatusUnsupportedMediaType)
 	return nil
@@ -256,7 +247,7 @@ func (q *request) upload() {
 	if body == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(q.r.Context(), maxTransfer)
+	ctx, cancel := q.w.bound(q.r.Context())
 	defer cancel()
 	leave, err := q.host.turns.take(ctx, q.access.Who)
 	if err != nil {
@@ -272,13 +263,15 @@ func (q *request) upload() {
 	}
 }
 
-// flusher sends what git prints at once: it carries progress.
-type flusher struct{ w http.ResponseWriter }
+// flusher sends what git prints at once: it carries progress. It gives up on a
+// client that takes nothing.
+type flusher struct{ w *transfer }
 
 func (f *flusher) Write(p []byte) (int, error) {
+	_ = f.w.flow.SetWriteDeadline(time.Now().Add(patience))
 	n, err := f.w.Write(p)
 	if err == nil {
-		err = http.NewResponseController(f.w).Flush()
+		err = f.w.flow.Flush()
 	}
 	return n, err
 }

@@ -46,7 +46,7 @@ func (q *request) receive() {
 	if len(p.updates) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.r.Context()), maxTransfer)
+	ctx, cancel := q.w.bound(context.WithoutCancel(q.r.Context()))
 	defer cancel()
 
 	reasons, err := q.judge(ctx, p)

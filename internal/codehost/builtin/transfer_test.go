@@ -1,0 +1,53 @@
+package builtin
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// A transfer ends when its time is over, unless enough has passed meanwhile.
+func TestTransfersThatMoveHaveTime(t *testing.T) {
+	const least = 200 * time.Millisecond
+	for name, c := range map[string]struct {
+		piece int // bytes, every 20 ms
+		cut   bool
+	}{"slow and steady": {4 << 10, false}, "a drip": {1, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := make(chan int64, 1)
+			over := make(chan bool, 1)
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				x := transferring(w, least, 5*time.Millisecond)
+				defer x.stop()
+				n, _ := io.Copy(io.Discard, x.body(r.Body)) // fails when it is cut
+				over <- x.over.Err() != nil
+				got <- n
+			}))
+			defer srv.Close()
+			in, out := io.Pipe()
+			go func() {
+				defer out.Close()
+				tick := time.NewTicker(20 * time.Millisecond)
+				defer tick.Stop()
+				piece := make([]byte, c.piece)
+				for range 50 { // a second, five times as long as a transfer that does not move
+					if _, err := out.Write(piece); err != nil {
+						return
+					}
+					<-tick.C
+				}
+			}()
+			resp, err := http.Post(srv.URL, "", in)
+			if err == nil {
+				resp.Body.Close()
+			}
+			in.Close()
+			if cut := <-over; cut != c.cut {
+				t.Errorf("cut: %v, after %d bytes", cut, <-got)
+			}
+		})
+	}
+}
