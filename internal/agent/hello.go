@@ -11,6 +11,9 @@ import (
 
 // onState hears of the connection's ups and downs.
 func (b *box) onState(s boxconn.State) {
+	if !s.Connected && b.life.Err() != nil {
+		return // we have hung up ourselves
+	}
 	if !s.Connected {
 		b.log.Warn("control plane out of reach", "error", s.Err)
 		b.mu.Lock()

@@ -14,7 +14,7 @@ import (
 
 func TestUnmatchedPath(t *testing.T) {
 	y := start(t, db.SQLite)
-	for _, path := range []string{"/nothing", "/v1", "/v1/", "/v1/tasks/x/y/z", "/v1//tasks", "/v1/tasks/", "/v1/../v1/tasks"} {
+	for _, path := range []string{"/nothing", "/v1", "/v1/", "/v1/tasks/x/y/z", "/v1//tasks", "/v1/tasks/", "/v1/../v1/tasks", "/git/", "/git/acme/calc.git", "/git/acme/calc.git/info/refs/x"} {
 		for _, bearer := range []string{"", y.owner} {
 			y.send("GET", path, bearer, "").problem(404, "not-found")
 		}

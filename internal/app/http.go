@@ -35,7 +35,9 @@ func (a *App) handler() http.Handler {
 	guard.Ledger = a.ledger()
 	guard.Limits = a.limits()
 	api := op.Handler(guard, a.parts.ops())
-	git := a.host.Handler(a.gitHooks(a.parts.repo))
+	hooks := a.gitHooks(a.parts.repo)
+	hooks.Otherwise = api
+	git := a.host.Handler(hooks)
 	gateway := http.StripPrefix("/gateway", a.parts.gateway)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -41,8 +42,12 @@ func migrate(ctx context.Context, pool *sql.DB, e Engine, schema fs.FS, log *slo
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	for _, m := range applied {
-		log.InfoContext(ctx, "schema migrated", "version", m.Source.Version, "took", m.Duration)
+	if n := len(applied); n > 0 {
+		var took time.Duration
+		for _, m := range applied {
+			took += m.Duration
+		}
+		log.InfoContext(ctx, "schema migrated", "to", applied[n-1].Source.Version, "steps", n, "took", took)
 	}
 	return nil
 }

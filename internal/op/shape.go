@@ -162,10 +162,13 @@ func checks(sf reflect.StructField) (out []check) {
 		})
 	}
 	if p := sf.Tag.Get("pattern"); p != "" {
-		re := regexp.MustCompile(p)
+		re, wrong := regexp.MustCompile(p), "must match "+p
+		if says, ok := spelled[p]; ok {
+			wrong = says
+		}
 		out = append(out, func(v reflect.Value) string {
 			if !re.MatchString(v.String()) {
-				return "must match " + p
+				return wrong
 			}
 			return ""
 		})
@@ -199,6 +202,16 @@ func checks(sf reflect.StructField) (out []check) {
 		})
 	}
 	return out
+}
+
+// spelled says for people what common patterns ask for.
+var spelled = map[string]string{
+	`^[^/]+/[^/]+$`:              "must have the form OWNER/NAME",
+	`^[^/\s]+/[^/\s]+$`:          "must have the form OWNER/NAME",
+	`^[^@\s]+@[^@\s]+$`:          "must be an e-mail address",
+	`^[^@\s<>]+@[^@\s<>]+$`:      "must be an e-mail address",
+	`^[0-9a-f]{40}$`:             "must be the 40 hexadecimal digits of a commit",
+	`^[0-9]{4}-(0[1-9]|1[0-2])$`: "must have the form YYYY-MM",
 }
 
 func numeric(v reflect.Value) float64 {

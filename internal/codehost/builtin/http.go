@@ -67,6 +67,9 @@ type Hooks struct {
 	// Pushed is told after git has moved the refs and before the response
 	// ends; its context outlives the client's connection.
 	Pushed func(ctx context.Context, e PushEvent)
+
+	// Otherwise answers what no git client asks for.
+	Otherwise http.Handler
 }
 
 // Handler serves smart HTTP under /git/{owner}/{name}.git/.
@@ -85,6 +88,9 @@ func (h *Host) Handler(hooks Hooks) http.Handler {
 				serve(q)
 			}
 		})
+	}
+	if hooks.Otherwise != nil {
+		mux.Handle("/", hooks.Otherwise)
 	}
 	return mux
 }

@@ -2,7 +2,6 @@ package account
 
 import (
 	"context"
-	"html/template"
 	"strings"
 
 	"yardmaster/internal/db"
@@ -142,28 +141,44 @@ func (s *Service) door(tx *db.Tx, token string) error {
 		return err
 	}
 	if done || s.SetupToken == "" || !seal.Equal(token, s.SetupToken) {
-		return fault.Missing("setup address")
+		return fault.New(fault.NotFound, "", "There is no such setup address. The server prints one when it starts, until it was used.")
 	}
 	return nil
 }
 
+// setup answers JSON, or, to a browser, pages.
 func (s *Service) setup(ctx context.Context, in setupIn) (op.Reply, error) {
-	var out SetupResult
-	var cookie string
+	out, cookie, err := s.found(ctx, in)
+	if !strings.Contains(in.Accept, htmlType) {
+		return op.Reply{Header: map[string]string{"Set-Cookie": cookie}, Body: out}, err
+	}
+	if err != nil {
+		return failed(err, setupForm{Token: in.Token, Login: in.Login, Email: in.Email, Account: in.Account})
+	}
+	reply, err := render(201, donePage, struct {
+		SetupResult
+		Base string
+	}{out, op.RequestOf(ctx).BaseURL})
+	reply.Cookies = []string{cookie}
+	return reply, err
+}
+
+// found makes the first user and account, and signs the user in.
+func (s *Service) found(ctx context.Context, in setupIn) (out SetupResult, cookie string, err error) {
 	if err := s.DB.Read(ctx, func(tx *db.Tx) error { return s.door(tx, in.Token) }); err != nil {
-		return op.Reply{}, err
+		return out, "", err
 	}
 	if err := CheckLogin("login", in.Login); err != nil {
-		return op.Reply{}, err
+		return out, "", err
 	}
 	if err := CheckLogin("account", in.Account); err != nil {
-		return op.Reply{}, err
+		return out, "", err
 	}
 	if in.Name == "" {
 		in.Name = in.Login
 	}
 	hash := seal.Password(in.Password)
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := s.door(tx, in.Token); err != nil {
 			return err
 		}
@@ -179,68 +194,21 @@ func (s *Service) setup(ctx context.Context, in setupIn) (op.Reply, error) {
 		out = SetupResult{*u.user(), acct}
 		return event.Record(tx, event.Change{Kind: "account.created", Object: acct.ID, Account: acct.ID, Data: map[string]string{"login": acct.Login, "owner": u.Login}})
 	})
-	if err != nil {
-		return op.Reply{}, err
-	}
-	reply := op.Reply{Header: map[string]string{"Set-Cookie": cookie}, Body: out}
-	if strings.Contains(in.Accept, "text/html") {
-		var b strings.Builder
-		if err := donePage.Execute(&b, out); err != nil {
-			return op.Reply{}, err
-		}
-		reply.ContentType, reply.Body = "text/html; charset=utf-8", b.String()
-	}
-	return reply, nil
+	return out, cookie, err
 }
 
 type setupFormIn struct {
-	Token string `json:"token"`
+	Token  string `json:"token"`
+	Accept string `header:"Accept"`
 }
 
 func (s *Service) setupForm(ctx context.Context, in setupFormIn) (op.Reply, error) {
-	if err := s.DB.Read(ctx, func(tx *db.Tx) error { return s.door(tx, in.Token) }); err != nil {
+	err := s.DB.Read(ctx, func(tx *db.Tx) error { return s.door(tx, in.Token) })
+	if err != nil && strings.Contains(in.Accept, htmlType) {
+		return failed(err, setupForm{})
+	}
+	if err != nil {
 		return op.Reply{}, err
 	}
-	var b strings.Builder
-	if err := setupPage.Execute(&b, in); err != nil {
-		return op.Reply{}, err
-	}
-	return op.Reply{
-		ContentType: "text/html; charset=utf-8", Body: b.String(),
-		Header: map[string]string{"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'"},
-	}, nil
+	return render(200, setupPage, setupForm{Token: in.Token})
 }
-
-var donePage = template.Must(template.New("done").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Yardmaster is set up</title>
-<style>body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem;color:#1b1f24} h1{font-size:1.4rem} pre{background:#f6f8fa;padding:1rem;border-radius:6px;overflow:auto}</style>
-</head><body><h1>Yardmaster is set up</h1>
-<p>You are {{.User.Login}}, owner of {{.Account.Login}}. On your machine, sign the command line in and add a repository:</p>
-<pre>yardmaster login
-yardmaster repo add PATH
-yardmaster box join</pre>
-</body></html>
-`))
-
-var setupPage = template.Must(template.New("setup").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Set up Yardmaster</title>
-<style>
-body{font:16px/1.5 system-ui,sans-serif;max-width:26rem;margin:3rem auto;padding:0 1rem;color:#1b1f24}
-h1{font-size:1.4rem} label{display:block;margin:1rem 0 .25rem;font-weight:600}
-input{width:100%;box-sizing:border-box;padding:.55rem;border:1px solid #8c959f;border-radius:6px;font:inherit}
-small{color:#57606a} button{margin-top:1.5rem;padding:.6rem 1.2rem;border:0;border-radius:6px;background:#0b6b4f;color:#fff;font:inherit;font-weight:600}
-</style></head><body>
-<h1>Set up Yardmaster</h1>
-<p>This makes the first user, who runs the server, and the first account. It works once.</p>
-<form method="post" action="/setup/{{.Token}}">
-<label for="login">Your login</label><input id="login" name="login" required autocomplete="username" pattern="[a-z0-9-]{1,39}">
-<label for="email">E-mail</label><input id="email" name="email" type="email" required autocomplete="email">
-<label for="password">Password</label><input id="password" name="password" type="password" required minlength="10" autocomplete="new-password">
-<small>At least 10 characters.</small>
-<label for="account">Account</label><input id="account" name="account" required pattern="[a-z0-9-]{1,39}">
-<small>Your team's name: the owner of its repositories.</small><br>
-<button>Set up</button>
-</form></body></html>
-`))
