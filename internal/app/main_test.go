@@ -55,6 +55,7 @@ func TestStatements(t *testing.T) { dbtest.Declared(t) }
 type yard struct {
 	*App
 	t     *testing.T
+	dsn   string
 	setup string // token of the first-boot address, used up by then
 	stop  func() // ends it; what the test ends with otherwise
 	owner string // a token with everything an owner may hold
@@ -87,9 +88,9 @@ func start(t *testing.T, e db.Engine, flags ...string) *yard {
 // refused, so requests are not counted unless a flag says so.
 func boot(t *testing.T, e db.Engine, flags ...string) *yard {
 	t.Helper()
-	y := &yard{t: t, setup: id.Secret(id.Setup)}
+	y := &yard{t: t, dsn: dbtest.DSN(t, e), setup: id.Secret(id.Setup)}
 	none := func(string) (string, bool) { return "", false }
-	args := []string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--database", dbtest.DSN(t, e), "--setup-token", y.setup, "--lease", "3s", "--rate-limits", "off", "--scenario", "testdata/scenario.yml", "--service-token", "the-form"}
+	args := []string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--database", y.dsn, "--setup-token", y.setup, "--lease", "3s", "--rate-limits", "off", "--scenario", "testdata/scenario.yml", "--service-token", "the-form"}
 	cfg, err := config.Load("test", append(args, flags...), none, io.Discard)
 	if err != nil {
 		t.Fatal(err)

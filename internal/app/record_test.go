@@ -53,6 +53,7 @@ func (r *record) note(y *talk, o op.Op, body string, a answer) {
 	if o.ID == "mcp.rpc" {
 		return
 	}
+	y.keptWithItsChange(o, a)
 	var rows []auditRow
 	err := y.db.Read(y.t.Context(), func(tx *db.Tx) (err error) {
 		rows, err = auditOf.All(tx, a.Header.Get("X-Request-Id"))

@@ -225,6 +225,7 @@ func router() func(method, path string) (op.Op, bool) {
 }
 
 func (tr transcript) play(t *testing.T, y *yard, p *provider, kept *record) {
+	y.watchAnswers()
 	talk := talk{yard: *y, tools: tr.tools, record: kept, find: router(), judge: newJudge(t), known: values{"url": y.URL(), "setup": y.setup, "owner": y.owner}}
 	if p != nil {
 		talk.known["provider"] = p.URL
@@ -313,7 +314,7 @@ func (k *talk) step(t *testing.T, s step) {
 				return a, err
 			}
 		default:
-			a = k.send(method, target, bearer, body, header...)
+			a = k.send(method, target, bearer, body, k.keyed(o, header)...)
 		}
 		found := maps.Clone(k.known)
 		if err = s.like(a, found); err == nil {

@@ -159,7 +159,7 @@ func (d *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 // fails, and each returns only when its rows are durable. fn may run again, see
 // the package comment.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	if last, ok := ctx.Value(lastKey{}).(func(*Tx) error); ok {
+	if last, _ := ctx.Value(lastKey{}).(func(*Tx) error); last != nil {
 		first := fn
 		fn = func(tx *Tx) error {
 			if err := first(tx); err != nil {
@@ -227,7 +227,7 @@ func WithAccount(ctx context.Context, accountID string) context.Context {
 
 // BeforeCommit has f called at the end of every Write of ctx, in its
 // transaction; an error undoes it. Like the function given to Write it may run
-// more than once.
+// more than once. Nil calls off what an outer context has asked for.
 func BeforeCommit(ctx context.Context, f func(*Tx) error) context.Context {
 	return context.WithValue(ctx, lastKey{}, f)
 }

@@ -11,6 +11,7 @@ import (
 // are RFC 3339 in UTC with milliseconds at most.
 var wire = json.JoinOptions(
 	json.FormatNilSliceAsNull(false),
+	json.Deterministic(true), // an answer is compared with the one that is kept for retries
 	json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
 		b := append(e.AvailableBuffer(), '"')
 		b = t.UTC().Truncate(time.Millisecond).AppendFormat(b, time.RFC3339Nano)

@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
 )
 
 // filedUnder is the folder that plan.file makes plan directories in.
@@ -95,23 +96,22 @@ func (s *Service) file(ctx context.Context, in fileIn) (out PlanFiled, err error
 		case err != nil:
 			return out, err
 		}
-		moved := false
-		err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 			repo, err := s.enabled(tx, in.Repo)
 			if err != nil {
 				return err
 			}
-			if moved, err = s.retire(tx, at, repo, dir); err != nil || moved {
+			if err := s.retire(tx, at, repo, dir); err != nil {
 				return err
 			}
 			out, err = s.dispatch(tx, repo, &d, Draft{Source: SourceFile, Hold: in.DryRun, dir: &dir, revision: revision, commit: &commit})
 			return err
 		})
-		if err != nil || !moved {
+		if !errors.Is(err, errMoved) {
 			return out, err
 		}
 	}
-	return out, fault.New(fault.Unavailable, "", "The default branch moves too fast to write to.")
+	return PlanFiled{}, fault.New(fault.Unavailable, "", "The default branch moves too fast to write to.")
 }
 
 // look reads what is there before a plan is filed.
@@ -272,29 +272,39 @@ func (s *Service) write(ctx context.Context, at site, dir, title string, files m
 	if commit, err = s.Host.WriteFiles(ctx, host, o); err != nil || commit == at.commit {
 		return commit, err
 	}
-	if err := s.Wrote(ctx, host, o.Branch, at.commit, commit); err != nil {
+	// A retry finds the documents there and goes on: only the plan is what the
+	// request stands for.
+	if err := s.Wrote(db.BeforeCommit(ctx, nil), host, o.Branch, at.commit, commit); err != nil {
 		// It is on the branch; the next sweep records it.
 		s.log().Error("documents of a plan were committed but not recorded", "repo", host.String(), "error", err)
 	}
 	return commit, nil
 }
 
-// retire cancels the plan that a corrected one takes the place of. Moved tells
-// that there is another by now, or that it is no longer as it was.
-func (s *Service) retire(tx *db.Tx, at site, repo task.Repo, dir string) (moved bool, err error) {
+// errMoved tells that a directory has another plan by now, or that its plan is
+// no longer as it was.
+var errMoved = errors.New("the plan of the directory has moved")
+
+// retire cancels the plan that a corrected one takes the place of.
+func (s *Service) retire(tx *db.Tx, at site, repo task.Repo, dir string) error {
 	newest, ok, err := selectLast.Maybe(tx, tx.Account, repo.ID, dir)
-	if err != nil || ok != (at.newest != nil) {
-		return true, err
-	}
-	if !ok {
-		return false, nil
+	switch {
+	case err != nil:
+		return err
+	case ok != (at.newest != nil):
+		return errMoved
+	case !ok:
+		return nil
 	}
 	p, n, err := lock(tx, newest.ID)
-	if err != nil || p.ID != at.newest.ID || n.progress(&p).status != at.status {
-		return true, err
+	if err != nil {
+		return err
+	}
+	if p.ID != at.newest.ID || n.progress(&p).status != at.status {
+		return errMoved
 	}
 	_, err = s.stop(tx, &p, n)
-	return false, err
+	return err
 }
 
 // filing tells whether plan documents may be written into the repositories of
