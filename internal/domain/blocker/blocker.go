@@ -10,8 +10,10 @@
 package blocker
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"yardmaster/internal/db"
@@ -140,6 +142,8 @@ type Service struct {
 	// It answers Woken, Released, Recorded if the task goes on by itself or not
 	// yet, and "" if it is over.
 	Resume func(tx *db.Tx, taskID, runID, word string, release bool) (string, error)
+	// Tell says something to a run that can be reached.
+	Tell func(tx *db.Tx, runID, text string) error
 	// FileAsk, optional, files an ask; without it what has come is only kept.
 	FileAsk func(tx *db.Tx, f FollowUp) (askID string, err error)
 }
@@ -148,17 +152,24 @@ var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
 // Declare takes a blocker that a live run of tx.Account declares. Declared
 // again under the same name it is passed over. Fields that could not be filled
-// in are left out, and so is a form without any.
+// in are left out, and the run is told which and why.
 func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.BlockerDeclared) error {
 	blockerID := id.New()
 	n, err := insertBlocker.Exec(tx, blockerID, tx.Account, repoID, taskID, runID, b.ID, b.Kind, b.Question, tx.Now)
 	if err != nil || n == 0 {
 		return err
 	}
-	var names []string
+	var names, refused []string
 	for _, f := range b.Fields {
-		name, ok := s.fieldName(f)
-		if b.Kind != MissingCredential || !ok || slices.Contains(names, name) {
+		name, why := s.fieldName(f)
+		if b.Kind != MissingCredential {
+			why = "only a " + MissingCredential + " has fields"
+		}
+		if why != "" {
+			refused = append(refused, fmt.Sprintf("%q: %s", f.Name, why))
+			continue
+		}
+		if slices.Contains(names, name) {
 			continue
 		}
 		names = append(names, name)
@@ -166,22 +177,37 @@ func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 			return err
 		}
 	}
+	if len(refused) > 0 {
+		text := "A blocker of yours was taken without some of its fields, which nobody could fill in:\n* " + strings.Join(refused, "\n* ") +
+			"\nIf you need them, declare another blocker that asks for them rightly."
+		if err := s.Tell(tx, runID, text); err != nil {
+			return err
+		}
+	}
 	return event.Record(tx, event.Change{Kind: "blocker.declared", Object: blockerID, RepoID: repoID,
-		Data: map[string]any{"task_id": taskID, "run_id": runID, "kind": b.Kind, "fields": names}})
+		Data: map[string]any{"task_id": taskID, "run_id": runID, "kind": b.Kind, "fields": names, "refused": refused}})
 }
 
-// fieldName is the name under which a field is filled in; false if it cannot
-// be.
-func (s *Service) fieldName(f protocol.BlockerField) (string, bool) {
+// fieldName is the name under which a field is filled in, or why it cannot be.
+func (s *Service) fieldName(f protocol.BlockerField) (name, why string) {
 	switch f.Kind {
 	case EnvSecret, ServiceURL:
-		return f.Name, s.NameFault(f.Name, f.Environment) == ""
+		return f.Name, s.NameFault(f.Name, f.Environment)
 	case MCPServer:
-		return mcpPrefix + f.Name, serverPattern.MatchString(f.Name) && f.Environment == ""
+		switch {
+		case !serverPattern.MatchString(f.Name):
+			why = "the name of a server must be lower-case letters, digits, hyphens or underscores, at most 40"
+		case f.Environment != "":
+			why = "a server is of no environment"
+		}
+		return mcpPrefix + f.Name, why
 	case OAuthConnection:
-		return f.Name, f.Name != "" && len(f.Name) <= 100
+		if f.Name == "" || len(f.Name) > 100 {
+			why = "a name must have 1 to 100 bytes"
+		}
+		return f.Name, why
 	}
-	return "", false
+	return f.Name, "there is no such kind of field"
 }
 
 // Cleared tells whether a run of a task of tx.Account asked for something, and

@@ -45,6 +45,7 @@ type fixture struct {
 	mu       sync.Mutex
 	kept     []Value
 	words    []string
+	told     []string
 	released bool
 	asks     []FollowUp
 	how      string // what Resume answers
@@ -85,6 +86,10 @@ func each(t *testing.T, fn func(*testing.T, *fixture)) {
 				defer f.mu.Unlock()
 				f.words, f.released = append(f.words, word), release
 				return f.how, nil
+			},
+			Tell: func(_ *db.Tx, _, text string) error {
+				f.told = append(f.told, text)
+				return nil
 			},
 			FileAsk: func(_ *db.Tx, a FollowUp) (string, error) {
 				f.asks = append(f.asks, a)
@@ -203,6 +208,34 @@ func TestTwoAtOnce(t *testing.T) {
 			if won.Load() != 1 {
 				t.Fatalf("%d of four answered it", won.Load())
 			}
+		}
+	})
+}
+
+// A field that nobody could fill in is not on the form, and the run is told of
+// it by name.
+func TestFieldsThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		b := f.declare("?", "A", "PATH", "A", "Bad Name:mcp_server", "good:mcp_server", strings.Repeat("x", 101)+":oauth_connection")
+		spec, err := f.spec(f.ctx(), blockerIn{b})
+		if err != nil || len(spec.Fields) != 2 || len(f.told) != 1 {
+			t.Fatalf("form %+v, %v; told %q", spec, err, f.told)
+		}
+		for what, want := range map[string]bool{`"PATH": no`: true, `"Bad Name": the name of a server must be`: true, `x": a name must have`: true, `"A"`: false, `"good"`: false} {
+			if strings.Contains(f.told[0], what) != want {
+				t.Errorf("%s in %q: want %t", what, f.told[0], want)
+			}
+		}
+		f.write(func(tx *db.Tx) error {
+			return f.Declare(tx, "repo", "task", "run", protocol.BlockerDeclared{ID: "d", Kind: "decision", Question: "?",
+				Fields: []protocol.BlockerField{{Name: "A", Kind: EnvSecret}}})
+		})
+		if len(f.told) != 2 || !strings.Contains(f.told[1], `"A": only a missing_credential`) {
+			t.Errorf("told %q", f.told)
+		}
+		if f.declare("?", "A"); len(f.told) != 2 {
+			t.Errorf("told %q of a form that is right", f.told)
 		}
 	})
 }
