@@ -194,7 +194,10 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 	r := result{stop: out.Stop, session: out.SessionID, text: out.FinalText, usage: usageOf(totals)}
 	switch {
 	case err != nil:
-		r.kind, r.detail = driver.FailureKind(err), err.Error()
+		r.kind, r.detail = driver.FailureKind(err), driver.FailureText(err)
+		if totals.Refused != "" {
+			r.kind = totals.Refused
+		}
 		if words := said.String(); words != "" {
 			r.detail += "; it said: " + words
 		}
@@ -203,6 +206,9 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 	case totals.Calls == 0 && totals.Failed > 0:
 		// Some agents end their turn as if all were well.
 		r.kind, r.detail = driver.KindUnavailable, "no call to the model was answered"
+		if totals.Refused != "" {
+			r.kind, r.detail = totals.Refused, "every call to the model was refused"
+		}
 	}
 	return r
 }

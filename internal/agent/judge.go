@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"syscall"
 
@@ -43,7 +44,7 @@ func judge(start protocol.Start, r result, w work) protocol.Finished {
 	case start.Agent == commandAgent && r.exit == nil:
 		return fail("agent_crashed", "The command was ended by force.")
 	case start.Agent == commandAgent && *r.exit != 0:
-		return fail("agent_error", "The command ended with a code other than 0.")
+		return fail("agent_error", fmt.Sprintf("The command ended with code %d.", *r.exit))
 	case start.Agent == commandAgent:
 	case r.stop == "max_tokens":
 		return fail("context_overflow", "The agent ran out of tokens.")

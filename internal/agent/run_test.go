@@ -133,6 +133,12 @@ func TestFailuresHaveTheirKind(t *testing.T) {
 		{"model that refuses for good", "no_credential", func(s *protocol.Start) {
 			s.Prompt, s.ModelToken = strings.Repeat("try\n", 3)+"hang", "dev_att_dead"
 		}},
+		{"model that refuses, in the agent's own words", "no_credential", func(s *protocol.Start) {
+			s.Prompt, s.ModelToken = "model", "dev_att_dead"
+		}},
+		{"model that refuses, and an agent that ends its turn", "no_credential", func(s *protocol.Start) {
+			s.Prompt, s.ModelToken = "try\nsay done", "dev_att_dead"
+		}},
 	} {
 		run := p.task(c.change)
 		if _, f := p.finish(run); f.State != protocol.Failed || f.Kind != c.kind {

@@ -118,12 +118,7 @@ func (c *Client) Watch(ctx context.Context, taskID string, w Watcher) (Task, err
 		} else if lost = false; changed {
 			pause = firstLook
 		}
-		if err == nil && f.task.RunID != nil && (f.run == nil || f.run.id != *f.task.RunID) {
-			f.rest(ctx)
-			f.run = c.tail(ctx, *f.task.RunID)
-		}
 		if err == nil && f.task.Ended() {
-			f.rest(ctx)
 			return f.task, nil
 		}
 		ended, err := f.hear(ctx, time.After(pause))
@@ -166,7 +161,14 @@ func (f *follower) look(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	f.task = t
+	if t.RunID != nil && (f.run == nil || f.run.id != *t.RunID) {
+		f.rest(ctx)
+		f.run = f.c.tail(ctx, *t.RunID)
+	}
 	if state := fmt.Sprint(t.Status, t.Stuck, t.Attempt, t.Holds); state != f.state {
+		if t.Status != "claimed" && t.Status != "running" {
+			f.rest(ctx) // what led to it comes first
+		}
 		f.state, changed = state, true
 		if f.w.State != nil {
 			f.w.State(t)

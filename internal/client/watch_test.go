@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,7 @@ type yard struct {
 	merges   time.Duration
 	down     [2]time.Duration // from and to
 	busy     time.Duration    // until then every read is one too many
+	swift    bool             // the run is over before anybody looks
 	start    time.Time
 	requests int
 	tooSoon  int
@@ -40,7 +42,7 @@ func (y *yard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case now < 10*time.Second:
 			io.WriteString(w, `{"id": "t", "status": "pending", "run_id": null, "holds": [{"reason": "no_box_online", "clears_when": "a box connects"}]}`)
-		case now < 20*time.Second:
+		case now < 20*time.Second && !y.swift:
 			io.WriteString(w, `{"id": "t", "status": "running", "run_id": "r"}`)
 		case now < y.merges:
 			io.WriteString(w, `{"id": "t", "status": "mergeable", "run_id": "r", "pr_id": "p"}`)
@@ -70,12 +72,13 @@ func TestWatchIsCheap(t *testing.T) {
 		task, err := c.Watch(t.Context(), "t", Watcher{
 			State: func(task Task) { states = append(states, task.Status) },
 			Event: func(_ Task, e Event) {
+				states = slices.Compact(append(states, "run"))
 				if next++; e.Seq != next {
 					t.Errorf("event %d, want %d", e.Seq, next)
 				}
 			},
 		})
-		if err != nil || task.Status != "merged" || next != 500 || strings.Join(states, " ") != "pending running mergeable merged" {
+		if err != nil || task.Status != "merged" || next != 500 || strings.Join(states, " ") != "pending running run mergeable merged" {
 			t.Fatalf("%s after %q, %d events, %v", task.Status, states, next, err)
 		}
 		if perMinute := float64(y.requests) / time.Since(y.start).Minutes(); perMinute > 60 {
@@ -83,6 +86,22 @@ func TestWatchIsCheap(t *testing.T) {
 		}
 		if late := time.Since(y.start) - y.merges; late > lastLook {
 			t.Errorf("the merge was seen %v late", late)
+		}
+	})
+}
+
+// TestWatchTellsInOrder holds that what a run did is told before what came of
+// it, also when the run is over before it is seen.
+func TestWatchTellsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y := &yard{merges: time.Minute, swift: true, start: time.Now()}
+		var told []string
+		tell := func(what string) { told = slices.Compact(append(told, what)) }
+		_, err := (&Client{URL: "http://y", HTTP: &http.Client{Transport: served{y}}}).Watch(t.Context(), "t", Watcher{
+			State: func(task Task) { tell(task.Status) }, Event: func(Task, Event) { tell("run") }, Pull: func(Pull) { tell("pull") },
+		})
+		if got := strings.Join(told, " "); err != nil || got != "pending run mergeable pull merged" {
+			t.Errorf("%q, %v", got, err)
 		}
 	})
 }

@@ -47,6 +47,15 @@ func FailureKind(err error) string {
 	return KindError
 }
 
+// FailureText is what an error that Drive returned says beyond its kind.
+func FailureText(err error) string {
+	var e *AgentError
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
+}
+
 // agentFailure turns an error of the connection into one of this package.
 func agentFailure(err error) error {
 	var e *acp.Error

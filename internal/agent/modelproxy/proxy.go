@@ -61,6 +61,9 @@ type Totals struct {
 	Model  string // of the last answer
 	Calls  int64  // billed calls that were answered
 	Failed int64
+	// Refused is the failure kind of the last call, if no retry could mend it;
+	// agents pass that on in words of their own, or not at all.
+	Refused string
 }
 
 // Config is what a proxy is made of. Logger is required.

@@ -197,7 +197,13 @@ func TestErrorBudget(t *testing.T) {
 				t.Fatal("too early")
 			}
 			fail(8)
-			p.Unregister(local)
+			refused := ""
+			if hopeless := c.calls == 2; hopeless {
+				refused = c.kind
+			}
+			if totals := p.Unregister(local); totals.Refused != refused {
+				t.Errorf("refused as %q, want %q", totals.Refused, refused)
+			}
 			close(fatal)
 			if got := <-fatal; got != c.kind || len(fatal) != 0 {
 				t.Fatal(got, len(fatal))

@@ -68,7 +68,7 @@ func (s *session) add(t llm.Tokens, model string) {
 func (s *session) succeeded() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.permanent, s.transient = 0, 0
+	s.permanent, s.transient, s.totals.Refused = 0, 0, ""
 }
 
 // failed counts an error answer against the run's budgets. An answer that says
@@ -81,8 +81,10 @@ func (s *session) failed(status int, slug string, permanent, transient int) {
 	}
 	s.mu.Lock()
 	s.totals.Failed++
+	s.totals.Refused = ""
 	if s.transient++; hopeless {
 		s.permanent++
+		s.totals.Refused = failureKind(status, slug)
 	} else {
 		s.permanent = 0
 	}

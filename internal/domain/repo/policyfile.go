@@ -121,6 +121,13 @@ func DefaultPolicy() Policy {
 	}
 }
 
+// What the YAML package says speaks of Go.
+var (
+	unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
+	strayValue   = regexp.MustCompile("cannot unmarshal (!!\\w+)( `.*`)? into \\S+$")
+	yamlKinds    = strings.NewReplacer("!!str", "text", "!!seq", "list", "!!map", "mapping", "!!int", "number", "!!float", "number", "!!bool", "truth value")
+)
+
 // ParsePolicy reads a policy file strictly: unknown keys are errors. Each
 // message names its line or its key.
 func ParsePolicy(text []byte) (Policy, []string) {
@@ -138,7 +145,9 @@ func ParsePolicy(text []byte) (Policy, []string) {
 	case errors.As(err, &types):
 		msgs := make([]string, len(types.Errors))
 		for i, m := range types.Errors {
-			msgs[i] = strings.NewReplacer("repo.", "").Replace(m)
+			m = unknownField.ReplaceAllString(m, "there is no field $1")
+			m = strayValue.ReplaceAllString(m, "a $1$2 cannot stand here")
+			msgs[i] = yamlKinds.Replace(m)
 		}
 		return DefaultPolicy(), msgs
 	case err != nil:

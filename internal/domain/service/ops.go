@@ -29,8 +29,8 @@ func (s *Service) Ops() []op.Op {
 	}
 }
 
-func (s *Service) info(context.Context, op.None) (Card, error) {
-	return Card{"Yardmaster", "ok", s.Version, "/v1/openapi.json"}, nil
+func (s *Service) info(ctx context.Context, _ op.None) (Card, error) {
+	return Card{"Yardmaster", "ok", s.Version, op.RequestOf(ctx).BaseURL + "/docs"}, nil
 }
 
 func (s *Service) health(ctx context.Context, _ op.None) (Health, error) {

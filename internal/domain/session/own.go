@@ -64,7 +64,7 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Own, error) {
 			return k.Fits(wish) || k.Fits(inOther)
 		})
 		if i < 0 {
-			return fault.New(fault.Forbidden, "no_credential", "The account has no key of a model provider that can be used for this. Add one with billing.key_add.")
+			return fault.New(fault.Forbidden, "no_credential", "The account has no key of a model provider that can be used for this. `yardmaster key add` adds one.")
 		}
 		if key, c.prompt.API = keys[i], llm.Chat; !key.Provider.Speaks(llm.Chat) {
 			c.prompt.API = llm.Messages

@@ -184,7 +184,7 @@ func noCredential(w billing.Wish) *fault.Error {
 	case w.Provider != "":
 		who = "the provider " + string(w.Provider)
 	}
-	return fault.Newf(fault.Forbidden, "no_credential", "The account has no key of %s that speaks this API (%s). Add one with billing.key_add.", who, w.API)
+	return fault.Newf(fault.Forbidden, "no_credential", "The account has no key of %s that speaks this API (%s). `yardmaster key add` adds one.", who, w.API)
 }
 
 const (
