@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/fault"
@@ -315,6 +317,24 @@ func TestWhatIsToldAndWhatIsNot(t *testing.T) {
 			}
 			return nil
 		})
+	})
+}
+
+// Who asked for a server is told where it is, and how to get there.
+func TestServersAreTold(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		b := f.declare("Where are the tickets?", "tracker:mcp_server")
+		value := jsontext.Value(`{"url": "https://Tracker.example.com:443/mcp?team=a", "transport": "sse", "token": "the-very-secret"}`)
+		out, err := f.submit(f.ctx(), submitIn{b, map[string]jsontext.Value{"mcp:tracker": value}})
+		if err != nil || len(out.Stanzas) != 1 || len(f.words) != 1 || f.kept[0].Host != "tracker.example.com" {
+			t.Fatalf("%+v, %v; told %q; kept %+v", out, err, f.words, f.kept)
+		}
+		want := "The MCP server tracker (transport sse) is https://Tracker.example.com:443/mcp?team=a. " +
+			"You reach it at $YARDMASTER_SECRETS_URL/tracker.example.com/mcp?team=a, without a credential: its token is added on the way.\n"
+		if !strings.Contains(f.words[0], want) || strings.Contains(f.words[0], "very-secret") {
+			t.Errorf("told %q", f.words[0])
+		}
 	})
 }
 

@@ -89,9 +89,9 @@ func closed(r *row, kind string) BlockerClosed {
 const withdrawnWord = "A question of yours was withdrawn: nobody will answer it. Go on without it if you can, or say in your report what is missing."
 
 // Word is what a run is told of the blockers of a task of tx.Account that were
-// answered or filled in: the questions, the answers and the names of values,
-// never a value. It is empty if there are none. With a run, it is of that run's
-// blockers alone.
+// answered or filled in: the questions, the answers, the names of values, never
+// a value, and where the servers are. It is empty if there are none. With a
+// run, it is of that run's blockers alone.
 func (s *Service) Word(tx *db.Tx, taskID, runID string) (string, error) {
 	rows, err := closedOf.All(tx, tx.Account, taskID, runID)
 	if err != nil || len(rows) == 0 {
@@ -133,8 +133,22 @@ func (s *Service) tell(tx *db.Tx, b *strings.Builder, r *row) error {
 	if len(names) > 0 {
 		fmt.Fprintf(b, "A person has put these into the vault: %s.\n", strings.Join(names, ", "))
 	}
+	for _, f := range fields {
+		if f.URL == nil || f.Transport == nil {
+			continue
+		}
+		u, err := url.Parse(*f.URL)
+		if err != nil {
+			return fmt.Errorf("address of %s in blocker %s: %w", f.Name, r.ID, err)
+		}
+		fmt.Fprintf(b, "The MCP server %s (transport %s) is %s. You reach it at $YARDMASTER_SECRETS_URL/%s%s, without a credential: its token is added on the way.\n",
+			strings.TrimPrefix(f.Name, mcpPrefix), *f.Transport, u, hostOf(u), u.RequestURI())
+	}
 	return nil
 }
+
+// hostOf is the host of a server as tokens are kept for it.
+func hostOf(u *url.URL) string { return strings.TrimSuffix(strings.ToLower(u.Host), ":443") }
 
 // loadWord tells a process that is running already how to get what is new.
 const loadWord = "What is new is not in your environment yet. A shell loads it with: eval \"$(curl -fsS \"$YARDMASTER_SECRETS_URL/-/env\")\"\nGo on with the task."
@@ -245,8 +259,11 @@ func (s *Service) keep(tx *db.Tx, by string, r *row, f *fieldRow, e entry) (*MCP
 		if e.server.Transport != "http" && e.server.Transport != "sse" {
 			return nil, unstorable(f.Name, "transport must be http or sse")
 		}
-		v = Value{Name: tokenRef(f.Name), Value: e.server.Token, Host: strings.ToLower(u.Host)}
+		v = Value{Name: tokenRef(f.Name), Value: e.server.Token, Host: hostOf(u)}
 		stanza = stanzaOf(strings.TrimPrefix(f.Name, mcpPrefix), u.String(), e.server.Transport, v.Name)
+		if _, err := placeServer.Exec(tx, r.ID, f.Name, stanza.URL, stanza.Transport); err != nil {
+			return nil, err
+		}
 	}
 	err := s.Keep(tx, by, v)
 	if refused := fault.From(err); err != nil && refused.Kind != fault.Internal {

@@ -27,11 +27,13 @@ type fieldRow struct {
 	Environment string
 	Description string
 	LandedAt    *time.Time
+	URL         *string `db:"url"` // of an MCP server
+	Transport   *string
 }
 
 const (
 	columns      = `id, repo_id, task_id, run_id, kind, question, state, answer, closed_at, closed_by, created_at`
-	fieldColumns = `f.blocker_id, f.name, f.kind, f.environment, f.description, f.landed_at`
+	fieldColumns = `f.blocker_id, f.name, f.kind, f.environment, f.description, f.landed_at, f.url, f.transport`
 )
 
 var (
@@ -51,6 +53,7 @@ var (
 	fieldsOf = db.Q[fieldRow](`SELECT ` + fieldColumns + ` FROM blocker_fields f JOIN blockers b ON b.id = f.blocker_id
 		WHERE b.account_id = $1 AND f.blocker_id = $2 ORDER BY f.position`)
 	landField    = db.S(`UPDATE blocker_fields SET landed_at = $3, landed_by = $4 WHERE blocker_id = $1 AND name = $2 AND landed_at IS NULL`)
+	placeServer  = db.S(`UPDATE blocker_fields SET url = $3, transport = $4 WHERE blocker_id = $1 AND name = $2`)
 	closeBlocker = db.S(`UPDATE blockers SET state = $3, answer = $4, closed_at = $5, closed_by = $6 WHERE account_id = $1 AND id = $2 AND state = 'open'`)
 )
 
