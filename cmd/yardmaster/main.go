@@ -154,6 +154,8 @@ func next(err error) string {
 	switch {
 	case errors.As(err, &silent):
 		return "Is the server running there? `yardmaster serve` starts one, `yardmaster login --url` names another."
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "Another program listens there: stop it, or choose another address with --listen."
 	case errors.As(err, &refusal) && refusal.Slug() == "unauthenticated":
 		return "The token is not, or no longer, good: `yardmaster login` gets another."
 	case errors.As(err, &refusal) && refusal.Status >= 500 && refusal.RequestID != "":

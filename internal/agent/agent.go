@@ -118,6 +118,7 @@ type box struct {
 	orphans map[runKey]*attempt // of an earlier process, not yet judged by the control plane
 	busy    int                 // slots taken
 	leaving bool                // this process is on its way out
+	cutOff  bool                // there is no connection
 	greeted bool                // the control plane knows of this connection and its runs
 	refused []protocol.CommandRefused
 	taking  sync.Mutex // held while a command is taken

@@ -95,7 +95,10 @@ func lockDir(dir string) (*os.File, error) {
 			return f, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(deadline) {
-			return nil, errors.Join(fmt.Errorf("another box runs on %s: %w", dir, err), f.Close())
+			if errors.Is(err, unix.EWOULDBLOCK) {
+				err = fmt.Errorf("another box runs on %s already", dir)
+			}
+			return nil, errors.Join(err, f.Close())
 		}
 	}
 }

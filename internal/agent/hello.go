@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"log/slog"
 	"runtime"
 	"time"
 
@@ -14,11 +15,17 @@ func (b *box) onState(s boxconn.State) {
 	if !s.Connected && b.life.Err() != nil {
 		return // we have hung up ourselves
 	}
+	b.mu.Lock()
+	known := b.cutOff == !s.Connected
+	b.cutOff = !s.Connected
+	b.greeted = b.greeted && s.Connected
+	b.mu.Unlock()
 	if !s.Connected {
-		b.log.Warn("control plane out of reach", "error", s.Err)
-		b.mu.Lock()
-		b.greeted = false
-		b.mu.Unlock()
+		level := slog.LevelWarn
+		if known { // one more try that failed
+			level = slog.LevelDebug
+		}
+		b.log.Log(b.life, level, "control plane out of reach", "error", s.Err)
 		return
 	}
 	b.log.Info("connected to the control plane")

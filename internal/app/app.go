@@ -269,11 +269,11 @@ func priceTable(path string) (*llm.Prices, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("prices: %w", err)
 	}
 	own, err := llm.ParsePrices(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("prices %s: %w", path, err)
 	}
 	return own.Before(llm.DefaultPrices()), nil
 }
@@ -283,12 +283,12 @@ func scriptedModel(path string) (*scripted.Server, error) {
 	if path != "" {
 		var err error
 		if text, err = os.ReadFile(path); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("scenario: %w", err)
 		}
 	}
 	s, err := scripted.ParseScenarios(text)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("scenario %s: %w", path, err)
 	}
 	return scripted.New(s), nil
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/netip"
 	"net/url"
 	"os"
@@ -294,6 +295,15 @@ func (c *Config) settle() error {
 	}
 	if c.Waitlist != "on" && c.Waitlist != "off" {
 		return fmt.Errorf("waitlist (from %s): %q is neither on nor off", c.sources["waitlist"], c.Waitlist)
+	}
+	if u, err := url.Parse(c.BaseURL); c.BaseURL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Path != "" || u.RawQuery != "") {
+		return fmt.Errorf("base-url (from %s): %q is not an address such as https://yardmaster.example.com", c.sources["base-url"], c.BaseURL)
+	}
+	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {
+		return fmt.Errorf("listen (from %s): %q has not the form host:port", c.sources["listen"], c.Listen)
+	}
+	if _, port, err := net.SplitHostPort(c.NATSListen); err != nil || port == "" {
+		return fmt.Errorf("nats-listen (from %s): %q has not the form host:port", c.sources["nats-listen"], c.NATSListen)
 	}
 	if u, err := url.Parse(c.GitHubURL); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return fmt.Errorf("github-url (from %s): %q is not an http address", c.sources["github-url"], c.GitHubURL)

@@ -126,3 +126,22 @@ func TestFileIsLiteral(t *testing.T) {
 		}
 	}
 }
+
+// TestAddresses holds that what cannot be an address is refused before the
+// server begins with it.
+func TestAddresses(t *testing.T) {
+	env := environment(map[string]string{"YARDMASTER_DATA": t.TempDir()})
+	for _, args := range [][]string{
+		{"--base-url", "foo"}, {"--base-url", "ftp://x"}, {"--base-url", "https://x/path"},
+		{"--listen", "8080"}, {"--listen", "127.0.0.1:"}, {"--nats-listen", "foo"},
+	} {
+		if _, err := Load("serve", args, env, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), args[0][2:]+" (from "+args[0]+")") {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	for _, args := range [][]string{{"--base-url", "https://x.example:8443/"}, {"--listen", ":8080"}, {"--nats-listen", "[::1]:0"}} {
+		if _, err := Load("serve", args, env, new(bytes.Buffer)); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
