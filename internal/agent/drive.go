@@ -163,7 +163,7 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 			})
 		},
 		Update:     func(raw json.RawMessage) { progress(); a.spool.Update(raw) },
-		Permission: func(raw json.RawMessage) { progress(); a.event(protocol.EventPermission, raw) },
+		Permission: func(raw json.RawMessage) { progress(); a.spool.Permission(raw) },
 		Prompted: func(m driver.Message) {
 			a.vault.outdate()
 			if a.declared.wake() {

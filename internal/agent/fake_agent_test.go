@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,6 +96,11 @@ func (a *actor) Prompt(ctx context.Context, req acp.PromptRequest) (acp.PromptRe
 			err = callModel(ctx)
 		case "fetch":
 			err = a.say(req.SessionID, rest+": "+fetch(rest))
+		case "raw": // a quoted line of the protocol, as it is
+			var text string
+			if text, err = strconv.Unquote(rest); err == nil {
+				_, err = os.Stdout.WriteString(text + "\n")
+			}
 		case "leak":
 			err = a.say(req.SessionID, "token "+os.Getenv("YARDMASTER_MODEL_TOKEN")+".")
 		case "hang":

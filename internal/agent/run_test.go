@@ -3,6 +3,7 @@ package agent_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -297,5 +298,28 @@ func TestUnfinishedRepairIsNotPutIntoThePullRequest(t *testing.T) {
 	})
 	if _, f := p.finish(run); f.State != protocol.Succeeded || f.Base != work.Tip || git(t, p.repo, "rev-parse", "svc/t--12345678") != f.Tip {
 		t.Errorf("finished %+v", f)
+	}
+}
+
+// What an agent says that no strict reader takes stops neither what follows nor
+// the run.
+func TestImproperAgent(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	say := func(update string) string {
+		return "raw " + strconv.Quote(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":`+update+`}}`) + "\n"
+	}
+	run := p.task(func(s *protocol.Start) {
+		s.Prompt = say(`{"sessionUpdate":"tool_call_update","toolCallId":"1","a":1,"a":2}`) +
+			say(`{"sessionUpdate":"tool_call_update","toolCallId":"2","rawOutput":"cut \ud83d"}`) +
+			say("{\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"3\",\"rawOutput\":\"\xff\"}") +
+			say(strings.Repeat(`{"a":[`, 4000)+strings.Repeat("]}", 4000)) +
+			say("nonsense") +
+			`raw "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/request_permission\",\"params\":{\"sessionId\":\"s1\",\"options\":[],\"options\":[]}}"` + "\nsay done"
+	})
+	s, f := p.finish(run)
+	if f.State != protocol.Succeeded || !strings.Contains(s.text(), "done") {
+		t.Errorf("%+v, said %q in %s", f, s.text(), s.kinds())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // peer is a scripted agent at the far end of two pipes: the test reads what the
@@ -295,4 +296,52 @@ func TestServe(t *testing.T) {
 		agentOut.Close()
 		<-c.Done()
 	})
+}
+
+// A peer that asks on and on and reads no answer is not read for ever: what is
+// kept for it is bounded.
+func TestAskingWithoutReading(t *testing.T) {
+	for name, request := range map[string]string{
+		"short": `{"jsonrpc":"2.0","id":%d,"method":"fs/read_text_file"}`,
+		"long":  `{"jsonrpc":"2.0","id":%d,"method":"` + strings.Repeat("m", longAsk) + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, p := connect(t, &recorder{})
+			total := 2 * maxOwed
+			if name == "long" {
+				total = 4
+			}
+			taken := make(chan struct{})
+			go func() {
+				defer close(taken)
+				for id := range total {
+					if _, err := fmt.Fprintf(p.out, request+"\n", id); err != nil {
+						return
+					}
+					taken <- struct{}{}
+				}
+			}()
+			asked := 0
+			for quiet := false; !quiet; {
+				select {
+				case <-taken:
+					asked++
+				case <-time.After(300 * time.Millisecond):
+					quiet = true
+				}
+			}
+			if asked > maxOwed+2 || name == "long" && asked > 1 {
+				t.Fatalf("%d requests were taken", asked)
+			}
+			go func() {
+				for range taken {
+				}
+			}()
+			for id := range total { // all are answered once the answers are read
+				if m := p.read(); m.Error == nil || m.Error.Code != CodeMethodNotFound {
+					t.Fatalf("answer %d: %+v", id, m)
+				}
+			}
+		})
+	}
 }

@@ -83,10 +83,18 @@ type conn struct {
 
 	done    chan struct{}
 	answers sync.WaitGroup
+	owed    chan struct{} // an element for each answer under way
 }
 
+// What a peer that asks on and does not read has in memory: it is read no
+// further until it does.
+const (
+	maxOwed = 64      // answers under way
+	longAsk = 1 << 20 // bytes of a request that is answered before more is read
+)
+
 func newConn(w io.Writer, d dispatcher) *conn {
-	return &conn{d: d, w: w, pending: map[string]chan message{}, done: make(chan struct{})}
+	return &conn{d: d, w: w, pending: map[string]chan message{}, done: make(chan struct{}), owed: make(chan struct{}, maxOwed)}
 }
 
 // read handles the peer's messages until its stream ends, and returns why it
@@ -129,7 +137,15 @@ func (c *conn) handle(line []byte) {
 	switch {
 	case m.Method != "" && m.ID != nil:
 		answer := c.d.request(m.Method, m.Params)
-		c.answers.Go(func() { c.answer(m.ID, answer) })
+		if len(line) > longAsk {
+			c.answer(m.ID, answer)
+			return
+		}
+		c.owed <- struct{}{}
+		c.answers.Go(func() {
+			defer func() { <-c.owed }()
+			c.answer(m.ID, answer)
+		})
 	case m.Method != "":
 		c.d.notify(m.Method, m.Params)
 	case m.ID != nil:

@@ -131,8 +131,8 @@ func (g *segment) count(e protocol.Event, length int) {
 	g.offsets = append(g.offsets, g.size)
 	g.size += int64(length)
 	switch e.Kind {
-	case protocol.EventUpdate:
-		g.textBytes += int64(len(e.Data))
+	case protocol.EventUpdate, protocol.EventPermission:
+		g.textBytes += charge(e.Data)
 	case protocol.EventTruncated:
 		g.capped = g.capped || isCap(e.Data)
 	}

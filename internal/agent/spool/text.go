@@ -7,6 +7,10 @@ import (
 	"io"
 	"time"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"yardmaster/internal/protocol"
 )
 
 // text is the state of what the agent says.
@@ -109,24 +113,72 @@ func cut(b []byte, limit int) int {
 	return limit
 }
 
+// Permission adds what an agent asked leave for, within the limits of updates.
+func (s *Spool) Permission(raw json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flush(true)
+	s.said(protocol.EventPermission, raw)
+}
+
 // update writes one agent update within the limits. The caller holds mu.
-func (s *Spool) update(raw json.RawMessage) {
+func (s *Spool) update(raw json.RawMessage) { s.said(protocol.EventUpdate, raw) }
+
+// said writes what comes from the agent within the limits. The caller holds mu.
+func (s *Spool) said(kind string, raw json.RawMessage) {
 	if s.text.capped {
 		return
 	}
-	raw = s.o.Scrubber.Bytes(raw)
+	raw = s.o.Scrubber.Bytes(proper(raw))
 	short := raw
 	if len(raw) > s.o.EventBytes {
 		short = shorten(raw, s.o.EventBytes)
 	}
-	if s.text.spooled+int64(len(short)) > s.o.TextTotal {
+	if s.text.spooled+charge(short) > s.o.TextTotal {
 		s.text.capped = true
 		s.truncated(Truncated{Reason: reasonCap})
 		return
 	}
-	s.writeText(short)
+	s.writeText(kind, short)
 	if lost := len(raw) - len(short); lost > 0 {
 		s.truncated(Truncated{Reason: "event_limit", Bytes: int64(lost)})
+	}
+}
+
+// leastCharge keeps an agent from saying nothing a million times.
+const leastCharge = 128
+
+// charge is what an update counts for the cap.
+func charge(data json.RawMessage) int64 { return int64(max(len(data), leastCharge)) }
+
+// maxNesting is deeper than any agent's update.
+const maxNesting = 256
+
+// proper is an agent's JSON as every reader takes it: UTF-8, each name once in
+// an object, not nested without end. What cannot be sent would hold up all that
+// is behind it.
+func proper(raw json.RawMessage) json.RawMessage {
+	if jsontext.Value(raw).IsValid() && nesting(raw) <= maxNesting {
+		return raw
+	}
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if d.Decode(&v) == nil {
+		if out, err := json.Marshal(shortened(v, len(raw), maxNesting/2)); err == nil {
+			return out
+		}
+	}
+	return json.RawMessage("{}")
+}
+
+// nesting is how deep valid JSON goes.
+func nesting(raw json.RawMessage) (deepest int) {
+	for d := jsontext.NewDecoder(bytes.NewReader(raw)); ; {
+		if _, err := d.ReadToken(); err != nil {
+			return deepest
+		}
+		deepest = max(deepest, d.StackDepth())
 	}
 }
 
@@ -137,7 +189,7 @@ func shorten(raw json.RawMessage, limit int) json.RawMessage {
 	var v any
 	if err := json.Unmarshal(raw, &v); err == nil {
 		for longest := limit / 2; longest >= 64; longest /= 4 {
-			if out, err := json.Marshal(shortened(v, longest)); err == nil && len(out) <= limit {
+			if out, err := json.Marshal(shortened(v, longest, maxNesting)); err == nil && len(out) <= limit {
 				return out
 			}
 		}
@@ -156,7 +208,11 @@ func shorten(raw json.RawMessage, limit int) json.RawMessage {
 	return out
 }
 
-func shortened(v any, longest int) any {
+// shortened cuts strings, and what is nested deeper than depth.
+func shortened(v any, longest, depth int) any {
+	if depth == 0 {
+		return nil
+	}
 	switch v := v.(type) {
 	case string:
 		if n := cut([]byte(v), longest); n < len(v) {
@@ -165,13 +221,13 @@ func shortened(v any, longest int) any {
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = shortened(v[i], longest)
+			out[i] = shortened(v[i], longest, depth-1)
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k := range v {
-			out[k] = shortened(v[k], longest)
+			out[k] = shortened(v[k], longest, depth-1)
 		}
 		return out
 	}

@@ -81,16 +81,16 @@ func (s *Spool) writeState(kind string, data json.RawMessage) error {
 	return s.broken
 }
 
-// writeText adds an agent update, or drops it when there is no room and says
+// writeText adds what an agent said, or drops it when there is no room and says
 // so. The caller holds mu.
-func (s *Spool) writeText(data json.RawMessage) {
+func (s *Spool) writeText(kind string, data json.RawMessage) {
 	if s.full || s.broken != nil || s.closed || s.lastKind == protocol.EventFinished {
 		return
 	}
-	err := s.write(protocol.EventUpdate, data)
+	err := s.write(kind, data)
 	switch {
 	case err == nil:
-		s.text.spooled += int64(len(data))
+		s.text.spooled += charge(data)
 		s.notify()
 	case noRoom(err):
 		s.noteFull(err)
