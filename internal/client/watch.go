@@ -161,11 +161,22 @@ func (f *follower) look(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	f.task = t
-	if t.RunID != nil && (f.run == nil || f.run.id != *t.RunID) {
-		f.rest(ctx)
-		f.run = f.c.tail(ctx, *t.RunID)
+	state, run := fmt.Sprint(t.Status, t.Stuck, t.Attempt, t.Holds), t.RunID
+	if state != f.state && run == nil && t.Attempt > 0 {
+		// A run that is over is the task's no longer.
+		var newest struct {
+			RunID *string `json:"run_id"`
+		}
+		if err := f.c.Call(ctx, http.MethodGet, "/v1/tasks/"+url.PathEscape(f.id)+"/events?per_page=1", nil, &newest); err != nil {
+			return false, err
+		}
+		run = newest.RunID
 	}
-	if state := fmt.Sprint(t.Status, t.Stuck, t.Attempt, t.Holds); state != f.state {
+	if run != nil && (f.run == nil || f.run.id != *run) {
+		f.rest(ctx)
+		f.run = f.c.tail(ctx, *run)
+	}
+	if state != f.state {
 		if t.Status != "claimed" && t.Status != "running" {
 			f.rest(ctx) // what led to it comes first
 		}

@@ -20,6 +20,7 @@ type yard struct {
 	down     [2]time.Duration // from and to
 	busy     time.Duration    // until then every read is one too many
 	swift    bool             // the run is over before anybody looks
+	fails    bool             // an attempt has failed before anybody looks
 	start    time.Time
 	requests int
 	tooSoon  int
@@ -40,6 +41,8 @@ func (y *yard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/v1/tasks/t":
 		switch {
+		case now < 5*time.Second && y.fails:
+			io.WriteString(w, `{"id": "t", "status": "pending", "attempt": 1, "run_id": null, "failure_kind": "agent_error"}`)
 		case now < 10*time.Second:
 			io.WriteString(w, `{"id": "t", "status": "pending", "run_id": null, "holds": [{"reason": "no_box_online", "clears_when": "a box connects"}]}`)
 		case now < 20*time.Second && !y.swift:
@@ -49,6 +52,8 @@ func (y *yard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		default:
 			io.WriteString(w, `{"id": "t", "status": "merged", "run_id": "r", "pr_id": "p"}`)
 		}
+	case "/v1/tasks/t/events":
+		io.WriteString(w, `{"run_id": "r", "events": []}`)
 	case "/v1/prs/p":
 		io.WriteString(w, `{"id": "p", "number": 1, "state": "open", "head_sha": "0123456789abcdef", "checks": "none", "pending_action": {"kind": "merge", "state": "pending"}}`)
 	case "/v1/fleet/runs/r/events":
@@ -101,6 +106,17 @@ func TestWatchTellsInOrder(t *testing.T) {
 			State: func(task Task) { tell(task.Status) }, Event: func(Task, Event) { tell("run") }, Pull: func(Pull) { tell("pull") },
 		})
 		if got := strings.Join(told, " "); err != nil || got != "pending run mergeable pull merged" {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		y := &yard{merges: time.Minute, fails: true, start: time.Now()}
+		var told []string
+		tell := func(what string) { told = slices.Compact(append(told, what)) }
+		_, err := (&Client{URL: "http://y", HTTP: &http.Client{Transport: served{y}}}).Watch(t.Context(), "t", Watcher{
+			State: func(task Task) { tell(task.Status) }, Event: func(Task, Event) { tell("run") },
+		})
+		if got := strings.Join(told, " "); err != nil || !strings.HasPrefix(got, "run pending ") {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
