@@ -155,7 +155,11 @@ func (w *Checkout) take(ctx context.Context, quarantine, name, sha string) error
 	}
 	c := w.cache.git("fetch", "-q", "--no-tags", "--no-write-fetch-head", quarantine, "+refs/heads/"+name+":"+w.refs+name)
 	c.protocol, c.config = "file", []string{"fetch.fsckObjects=true"}
-	_, err := c.run(ctx)
+	if _, err := c.run(ctx); err != nil {
+		return err
+	}
+	// A tree that holds itself again and again has no end of files.
+	_, err := w.cache.git("ls-tree", "-r", "-z", "--name-only", w.refs+name).run(ctx)
 	return err
 }
 

@@ -23,6 +23,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrNoRev is a revision that the cache does not have.
@@ -110,16 +112,59 @@ func (c command) run(ctx context.Context) ([]byte, error) {
 		defer credential.Close()
 		cmd.ExtraFiles = []*os.File{credential}
 	}
-	var stdout, stderr bytes.Buffer
+	stdout, stderr := kept{most: maxOutput, all: true}, kept{most: maxComplaint}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, &stdout, &stderr
 	// Git leaves the talking to children of its own: they end with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
-	if err := cmd.Run(); err != nil {
-		return stdout.Bytes(), c.failure(ctx, err, stderr.String())
+	err := cmd.Start()
+	if err == nil {
+		err = errors.Join(bound(cmd.Process.Pid), cmd.Wait())
 	}
-	return stdout.Bytes(), nil
+	if err != nil {
+		return stdout.text.Bytes(), c.failure(ctx, err, stderr.text.String())
+	}
+	return stdout.text.Bytes(), nil
+}
+
+// What one git process may take: an agent can make a tree that holds itself
+// again and again, and objects of a few bytes that unpack to gigabytes.
+const (
+	maxMemory    = 2 << 30   // bytes that it may write to
+	maxOutput    = 256 << 20 // bytes that it may print
+	maxComplaint = 64 << 10  // bytes of its complaints that are kept
+)
+
+// bound holds a process, and those it will have, to maxMemory.
+func bound(pid int) error {
+	var now unix.Rlimit
+	err := unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &now)
+	if err == nil {
+		most := min(now.Max, maxMemory)
+		err = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: min(now.Cur, most), Max: most}, nil)
+	}
+	if errors.Is(err, unix.ESRCH) {
+		return nil // it has ended
+	}
+	return err
+}
+
+// kept is the beginning of what is written to it, or all of it and then no more
+// than most.
+type kept struct {
+	text bytes.Buffer // embedded, its ReadFrom would know no bound
+	most int
+	all  bool
+}
+
+func (k *kept) Write(p []byte) (int, error) {
+	room := k.most - k.text.Len()
+	if k.all && len(p) > room {
+		return 0, errors.New("git prints too much")
+	}
+	k.text.Write(p[:min(len(p), room)])
+	return len(p), nil
 }
 
 func (c command) failure(ctx context.Context, err error, said string) *GitError {
