@@ -217,7 +217,7 @@ func TestAuthorize(t *testing.T) {
 				t.Errorf("%d %s %s, want %d %s with %q", got, fault, body, status, slug, word)
 			}
 		}
-		refuse("tok", chat, 403, "no_credential", "billing.key_add")
+		refuse("tok", chat, 403, "no_credential", "key add")
 		refuse("other", chat, 401, "unauthenticated", "live attempt")
 		key := f.addKey(`{"provider":"openai","key":"sk-0123456789abcdef"}`)
 		refuse("tok", "/v1/messages", 403, "no_credential", "messages")
