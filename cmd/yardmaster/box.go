@@ -154,6 +154,9 @@ func runBoxHere(ctx context.Context, b *boxFlags) error {
 		return err
 	}
 	err = agent.Run(ctx, agent.Config{DataDir: data, Name: name, Slots: b.slots, Egress: list(b.egress), Version: version, Logger: logger(os.Stderr, b.level, "text")})
+	if errors.Is(err, agent.ErrRevoked) {
+		return errors.New("this box was revoked, and its identity is deleted; `yardmaster box join` enrolls the machine anew")
+	}
 	if errors.Is(err, agent.ErrNotEnrolled) {
 		return fmt.Errorf("%s holds no identity: `yardmaster box join` enrolls this machine", b.data)
 	}

@@ -65,6 +65,7 @@ type Timing struct {
 	Wrap      time.Duration // for saving work when an attempt ends; 5 min
 	Leave     time.Duration // for all of that when the box is stopped; 1 min
 	Retry     time.Duration // before what failed is tried again; 1 s
+	Seek      time.Duration // without a connection, before the bus is looked for; 5 s
 }
 
 func (t Timing) withDefaults() Timing {
@@ -81,6 +82,7 @@ func (t Timing) withDefaults() Timing {
 		{&t.Wrap, 5 * time.Minute},
 		{&t.Leave, time.Minute},
 		{&t.Retry, time.Second},
+		{&t.Seek, 5 * time.Second},
 	} {
 		if *f.field == 0 {
 			*f.field = f.value
@@ -222,7 +224,7 @@ func (b *box) run(ctx context.Context) (err error) {
 		return err
 	}
 	for _, task := range []func(context.Context){
-		b.keepCredentials, b.present, b.greet, b.readCommands, b.claimRuns,
+		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands, b.claimRuns,
 	} {
 		b.tasks.Go(func() { task(b.life) })
 	}

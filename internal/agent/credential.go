@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"yardmaster/internal/client"
 	"yardmaster/internal/protocol"
 )
 
@@ -30,12 +32,49 @@ func (b *box) keepCredentials(ctx context.Context) {
 		case <-time.After(wait):
 		}
 		failures++
-		if err := renew(ctx); err == nil {
+		err := renew(ctx)
+		var silent *client.Unreachable
+		switch {
+		case err == nil:
 			failures = 0
-		} else if ctx.Err() == nil {
+		case ctx.Err() != nil:
+		case errors.As(err, &silent) && b.isCutOff():
+			b.log.Debug("credentials not renewed", "error", err)
+		case unknown(err):
+			b.log.Error("the control plane does not know this box; to enroll it anew, stop it, delete its identity and run `yardmaster box join`",
+				"server", b.keys.get().ServerURL, "identity", identityPath(b.cfg.DataDir))
+		default:
 			b.log.Warn("credentials not renewed", "error", err)
 		}
 	}
+}
+
+// maxSeek is the longest pause between two looks for the bus.
+const maxSeek = 10 * time.Minute
+
+// seekBus asks over HTTPS where the bus is and for credentials that it takes,
+// when there has been no connection for a while: it may have moved.
+func (b *box) seekBus(ctx context.Context) {
+	pause := b.cfg.Timing.Seek
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		if !b.isCutOff() {
+			pause = b.cfg.Timing.Seek
+			continue
+		}
+		nudge(b.rotate)
+		pause = min(2*pause, maxSeek)
+	}
+}
+
+func (b *box) isCutOff() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cutOff
 }
 
 // renew asks on the connection there is; what that cannot give comes over HTTPS.
@@ -71,5 +110,5 @@ func (b *box) adopt(err error) error {
 		return err
 	}
 	b.log.Info("credentials renewed")
-	return b.conn.Reconnect()
+	return b.conn.Reconnect(b.keys.get().NATSURL)
 }

@@ -154,6 +154,12 @@ func post(ctx context.Context, url, header, value string, in any) (g grant, now 
 	return g, now, nil
 }
 
+// unknown tells whether the control plane has never heard of this box's token.
+func unknown(err error) bool {
+	var p *client.Problem
+	return errors.As(err, &p) && p.Status == http.StatusUnauthorized
+}
+
 // revoked tells whether the control plane has shut this box out for good.
 func revoked(err error) bool {
 	var p *client.Problem

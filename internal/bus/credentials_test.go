@@ -195,7 +195,7 @@ func TestReissueAfterRevocation(t *testing.T) {
 	}
 	x.await(t, "refused", refused)
 	x.issue(t, b, time.Hour) // in the same second, most likely
-	if err := c.Reconnect(); err != nil {
+	if err := c.Reconnect(b.URL()); err != nil {
 		t.Fatal(err)
 	}
 	x.await(t, "connected again", connected)
@@ -225,7 +225,7 @@ func TestExpiryAndRenewal(t *testing.T) {
 
 	// Renewal ahead of time.
 	x.issue(t, b, 2*time.Hour)
-	if err := c.Reconnect(); err != nil {
+	if err := c.Reconnect(b.URL()); err != nil {
 		t.Fatal(err)
 	}
 	x.await(t, "disconnected for renewal", func(s boxconn.State) bool { return !s.Connected })

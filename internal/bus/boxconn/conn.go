@@ -158,9 +158,12 @@ func (c *Conn) Wait(ctx context.Context) error {
 	}
 }
 
-// Reconnect drops the connection and opens another with what creds says now. If
-// there is none, it tries at once instead of waiting.
-func (c *Conn) Reconnect() error {
+// Reconnect drops the connection and opens another to url with what creds says
+// now. If there is none, it tries at once instead of waiting.
+func (c *Conn) Reconnect(url string) error {
+	if err := c.nc.SetServerPool(strings.Split(url, ",")); err != nil {
+		return fmt.Errorf("boxconn: reconnect to %s: %w", url, err)
+	}
 	if err := c.nc.ForceReconnect(); err != nil {
 		return fmt.Errorf("boxconn: reconnect: %w", err)
 	}
