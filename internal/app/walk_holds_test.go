@@ -1,13 +1,18 @@
 package app
 
 import (
+	"fmt"
+	"slices"
+
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 )
 
 // explained wants each pending task to be claimable by a box, or to say why
-// not, and each held one to say what it waits for.
+// not, and each held one, and one whose agent waits, to say what it waits for.
 func (m *walk) explained() {
+	m.waiting(m.nodes[0])
 	at := [3]int64{m.newest.Seq, m.clock.Load(), m.fleets}
 	if at == m.asked {
 		return // nothing is different
@@ -64,6 +69,54 @@ func (m *walk) pending(n *node) {
 	})
 	if !work {
 		m.fail("the tasks %v have no hold, and no box finds work", free)
+	}
+}
+
+// waiting wants running tasks to say what their parked runs wait for, blocker by
+// blocker, and those whose runs go on to say nothing.
+func (m *walk) waiting(n *node) {
+	want := map[string][]string{}
+	for _, t := range m.was.tasks {
+		if t.Status == task.Running {
+			want[t.ID] = nil
+		}
+	}
+	for _, b := range m.was.asked {
+		if _, running := want[b.TaskID]; running && b.State == "open" && m.was.runs[b.RunID].State == run.Parked {
+			want[b.TaskID] = append(want[b.TaskID], b.ID)
+		}
+	}
+	at := fmt.Sprint(want)
+	if at == m.waits {
+		return // nothing is different
+	}
+	m.waits = at
+	_, out := m.call(n, "GET", "/v1/tasks?filter=status:running&per_page=200", nil)
+	for _, row := range out["data"].([]any) {
+		row := row.(map[string]any)
+		id := row["id"].(string)
+		var named []string
+		for _, h := range row["holds"].([]any) {
+			h := h.(map[string]any)
+			clear, _ := h["clear"].(map[string]any)
+			if h["reason"] != task.Blocked || h["blocking"] != true || h["since"] == nil || clear["capability"] != "blocker.answer" && clear["capability"] != "blocker.submit" {
+				m.fail("the run of task %s waits, and the task says %v", id, h)
+			}
+			named = append(named, clear["args"].(map[string]any)["blockerId"].(string))
+		}
+		waits, running := want[id]
+		slices.Sort(named)
+		slices.Sort(waits)
+		if !running || !slices.Equal(named, waits) {
+			m.fail("the run of task %s waits for %v, and the task says %v", id, waits, row["holds"])
+		}
+		if len(waits) > 0 {
+			m.seen["a parked run explained"]++
+		}
+		delete(want, id)
+	}
+	if len(want) > 0 {
+		m.fail("tasks that run and are not listed: %v", want)
 	}
 }
 

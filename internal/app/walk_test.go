@@ -191,6 +191,7 @@ type walk struct {
 	turn     int    // draws so far
 	fleets   int64  // changes of boxes and repositories
 	asked    [3]int64
+	waits    string // when waiting looked last
 
 	mu      sync.Mutex
 	tasks   []string // as they were made

@@ -23,7 +23,11 @@ func (m *walk) declare() {
 			}
 		}
 	}
-	batch := []protocol.Event{said(protocol.EventBlocker, b)}
+	var batch []protocol.Event
+	if m.was.tasks[a.start.Task].Status == task.Claimed && rapid.IntRange(0, 9).Draw(m.r, "before it starts") != 7 {
+		batch = append(batch, said(protocol.EventStarted, protocol.Started{Agent: "builtin"}))
+	}
+	batch = append(batch, said(protocol.EventBlocker, b))
 	if rapid.Bool().Draw(m.r, "parks") {
 		batch = append(batch, said(protocol.EventParked, protocol.Parked{WindowMS: 60_000}))
 	}
