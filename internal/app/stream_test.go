@@ -124,3 +124,50 @@ func TestPresenceIsFollowed(t *testing.T) {
 		t.Errorf("no patch says %s, step %d: %s", steps[step].status, step, a.body)
 	}
 }
+
+// TestRunsOfABoxAreFollowed holds that who follows the boxes sees a run begin
+// and end, though the box says nothing.
+func TestRunsOfABoxAreFollowed(t *testing.T) {
+	y := start(t, db.SQLite)
+	y.push("acme/web", map[string]string{"README": "hello\n"})
+	const quiet = "quiet-box"
+	y.in(y.acct, func(tx *db.Tx) error {
+		_, err := walkBox.Exec(tx, quiet, y.acct)
+		return err
+	})
+	var filed struct {
+		ID string `json:"task_id"`
+	}
+	steps := []struct {
+		active string
+		then   func()
+	}{
+		{"0", func() {
+			decode(t, y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "Something is wrong."}`).want(http.StatusAccepted), &filed)
+			if reply, err := y.parts.run.Claim(t.Context(), quiet, protocol.Claim{ID: "c", Free: 1}); err != nil || reply.Run == nil {
+				t.Errorf("%+v, %v", reply, err)
+			}
+		}},
+		{"1", func() { y.send("POST", "/v1/tasks/"+filed.ID+"/cancel", y.owner, "").want(http.StatusOK) }},
+		{"0", nil},
+	}
+	read, step := 0, 0
+	a := y.hear("/v1/streams?topics=runners", y.owner, nil, func(a answer) bool {
+		for step < len(steps) {
+			want := []byte(`"active":` + steps[step].active + `,`)
+			at := bytes.Index(a.body[read:], want)
+			if at < 0 {
+				return false
+			}
+			read += at + len(want)
+			if steps[step].then != nil {
+				steps[step].then()
+			}
+			step++
+		}
+		return true
+	})
+	if step < len(steps) {
+		t.Errorf("no patch says %s active, step %d: %s", steps[step].active, step, a.body)
+	}
+}

@@ -103,7 +103,7 @@ func TestLifeOfABox(t *testing.T) {
 		}
 		say(protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 3, Runs: []protocol.RunRef{{Run: "r", Attempt: 1}}, DiskFree: 5})
 		eventually(t, "the box comes online", func() bool { return f.box(m.ID).Presence.Status == Online })
-		if p := f.box(m.ID).Presence; p.Active != 1 || p.Telemetry == nil || p.Telemetry.DiskFree != 5 || p.LastBeat == nil {
+		if p := f.box(m.ID).Presence; p.Active != 0 || p.Telemetry == nil || p.Telemetry.DiskFree != 5 || p.LastBeat == nil {
 			t.Errorf("presence %+v", p)
 		}
 		if n := read(f, countAudit, m.ID, "box.online"); n != 1 {

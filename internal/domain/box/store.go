@@ -40,11 +40,13 @@ type row struct {
 	CreatedAt      time.Time
 	RevokedAt      *time.Time
 	RetiredAt      *time.Time
+	Active         int // runs, counted where they begin and end: a beat tells of them later, and is no change that is followed
 }
 
 const columns = `id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, last_hash, last_expires_at,
 	rotate, version, os, arch, slots, labels, set_slots, set_labels, agents, isolation, presence, telemetry, last_beat_at,
-	briefing, hardening, created_at, revoked_at, retired_at`
+	briefing, hardening, created_at, revoked_at, retired_at,
+	(SELECT COUNT(*) FROM runs r WHERE r.box_id = boxes.id AND r.ended_at IS NULL) AS active`
 
 type (
 	enrollment struct {
@@ -207,7 +209,7 @@ func known(tx *db.Tx, ids []string) ([]row, error) {
 func (r row) wire(now time.Time) Box {
 	out := Box{
 		ID: r.ID, Name: r.Name, Owner: BoxOwner{r.OwnerTarget, r.OwnerID}, State: r.State,
-		Presence: BoxPresence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: millis(r.LastBeatAt), Active: len(r.Telemetry.V.Runs), Version: r.Version},
+		Presence: BoxPresence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: millis(r.LastBeatAt), Active: r.Active, Version: r.Version},
 		Slots:    r.Slots, Labels: r.Labels.V, Isolation: r.Isolation.V,
 		Capabilities: make([]BoxAgent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), RevokedAt: millis(r.RevokedAt),
 	}

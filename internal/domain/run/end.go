@@ -91,7 +91,7 @@ func (s *Service) end(tx *db.Tx, r *Row, outcome, kind, text string) error {
 	}
 	s.Hub.Notify(tx, event.RunTopic(r.ID))
 	return event.Record(tx, event.Change{Kind: "run.ended", Object: r.ID, Account: r.AccountID, RepoID: r.RepoID,
-		Data: map[string]any{"task_id": r.TaskID, "attempt": r.Attempt, "outcome": outcome, "failure_kind": r.FailureKind}})
+		Data: map[string]any{"task_id": r.TaskID, "box_id": r.BoxID, "attempt": r.Attempt, "outcome": outcome, "failure_kind": r.FailureKind}})
 }
 
 // fence makes the bus refuse what the run's box may still send, once tx has
