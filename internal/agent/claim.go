@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"yardmaster/internal/agent/worktree"
 	"yardmaster/internal/protocol"
 )
 
@@ -101,7 +102,7 @@ func (b *box) begin(start protocol.Start, sent time.Time) error {
 		if a.spool != nil {
 			err = errors.Join(err, a.spool.Close())
 		}
-		return errors.Join(err, b.memory.claimed(), removeTree(a.dir))
+		return errors.Join(err, b.memory.claimed(), worktree.RemoveTree(a.dir))
 	}
 	b.mu.Lock()
 	b.runs[key] = a

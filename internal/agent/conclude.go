@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"yardmaster/internal/agent/worktree"
 	"yardmaster/internal/protocol"
 )
 
@@ -35,7 +36,7 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 	done.report = readReport(a.homePath())
 	if before != nil && before.kind == "storage_failed" {
 		// The agent's home makes room for its work.
-		if err := removeTree(a.homePath()); err != nil {
+		if err := worktree.RemoveTree(a.homePath()); err != nil {
 			a.log.Warn("home not removed", "error", err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"yardmaster/internal/agent/worktree"
 	"yardmaster/internal/protocol"
 )
 
@@ -23,7 +24,7 @@ func (b *box) loadOrphans() error {
 			// Not worth less than the other runs: the control plane misses it
 			// at hello and gives the task to somebody else.
 			b.log.Error("run cannot be taken up again", "dir", dir, "error", err)
-			if err := removeTree(dir); err != nil {
+			if err := worktree.RemoveTree(dir); err != nil {
 				b.log.Warn("run not removed from the disk", "dir", dir, "error", err)
 			}
 		}

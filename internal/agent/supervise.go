@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"yardmaster/internal/agent/worktree"
 	"yardmaster/internal/protocol"
 )
 
@@ -104,7 +105,7 @@ func (b *box) remove(a *attempt) {
 			a.log.Warn("checkout not removed", "error", err)
 		}
 	}
-	if err := removeTree(a.dir); err != nil {
+	if err := worktree.RemoveTree(a.dir); err != nil {
 		a.log.Warn("run not removed from the disk", "error", err)
 	}
 }

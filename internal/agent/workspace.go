@@ -146,13 +146,13 @@ func (b *box) reopen(a *attempt) *workspace {
 			return err
 		}
 		place := a.taskPath() + ".found"
-		if err := removeTree(place); err != nil {
+		if err := worktree.RemoveTree(place); err != nil {
 			return err
 		}
 		if w.checkout, err = w.cache.Checkout(ctx, place, a.start.Branch, w.Base, a.identity()); err != nil {
 			return err
 		}
-		if err := removeTree(place); err != nil {
+		if err := worktree.RemoveTree(place); err != nil {
 			return err
 		}
 		return os.Rename(a.taskPath(), place)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -99,45 +98,8 @@ func (w *Checkout) Remove() error {
 			return &CheckoutError{Dir: w.dir, Err: err}
 		}
 	}
-	if err := removeAll(w.dir); err != nil {
+	if err := RemoveTree(w.dir); err != nil {
 		return &CheckoutError{Dir: w.dir, Err: err}
 	}
 	return nil
-}
-
-// removeAll removes dir even where folders in it were closed to their owner.
-func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
-	if err == nil || !errors.Is(err, os.ErrPermission) {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if err := openFolders(root, "."); err != nil {
-		return fmt.Errorf("open its folders: %w", err)
-	}
-	return os.RemoveAll(dir)
-}
-
-// openFolders makes every folder below dir writable to its owner, staying
-// inside root.
-func openFolders(root *os.Root, dir string) error {
-	if err := root.Chmod(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := root.Open(dir)
-	if err != nil {
-		return err
-	}
-	entries, err := f.ReadDir(-1)
-	f.Close()
-	for _, e := range entries {
-		if e.IsDir() {
-			err = errors.Join(err, openFolders(root, filepath.Join(dir, e.Name())))
-		}
-	}
-	return err
 }

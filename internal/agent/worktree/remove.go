@@ -1,0 +1,115 @@
+package worktree
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// deepest is how many folders are open at a time while a tree is removed. What
+// lies deeper is lifted to the top first: an agent can nest more folders than a
+// process may open.
+const deepest = 32
+
+// RemoveTree removes dir and all in it, even where folders were closed to their
+// owner. It follows no link.
+func RemoveTree(dir string) error {
+	err := os.Remove(dir)
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	top, err := openFolder(unix.AT_FDCWD, dir)
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", dir, err)
+	}
+	defer top.Close()
+	r := removal{top: top}
+	if err := r.empty(top, 0); err != nil {
+		return fmt.Errorf("remove %s: %w", dir, err)
+	}
+	return os.Remove(dir)
+}
+
+type removal struct {
+	top    *os.File
+	lifted int
+}
+
+func (r *removal) empty(dir *os.File, depth int) error {
+	for {
+		names, err := dir.Readdirnames(1024)
+		if len(names) == 0 {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		for _, name := range names {
+			if err := r.remove(dir, name, depth); err != nil {
+				return err
+			}
+		}
+		if _, err := dir.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *removal) remove(dir *os.File, name string, depth int) error {
+	at := int(dir.Fd())
+	if err := unix.Unlinkat(at, name, 0); !errors.Is(err, unix.EISDIR) {
+		return err
+	}
+	folder, err := openFolder(at, name)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if depth == deepest {
+		return r.lift(at, name)
+	}
+	if err := r.empty(folder, depth+1); err != nil {
+		return err
+	}
+	return unix.Unlinkat(at, name, unix.AT_REMOVEDIR)
+}
+
+// lift moves a folder to the top, under a name that is free there.
+func (r *removal) lift(at int, name string) error {
+	for {
+		r.lifted++
+		err := unix.Renameat(at, name, int(r.top.Fd()), ".lifted-"+strconv.Itoa(r.lifted))
+		if !errors.Is(err, unix.EEXIST) && !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.ENOTDIR) {
+			return err
+		}
+	}
+}
+
+// openFolder opens a folder and makes it its owner's to write.
+func openFolder(at int, name string) (*os.File, error) {
+	const flags = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat(at, name, flags|unix.O_RDONLY, 0)
+	if errors.Is(err, unix.EACCES) {
+		place, err := unix.Openat(at, name, flags|unix.O_PATH, 0)
+		if err != nil {
+			return nil, err
+		}
+		err = unix.Chmod("/proc/self/fd/"+strconv.Itoa(place), 0o700)
+		unix.Close(place)
+		if err != nil {
+			return nil, err
+		}
+		fd, err = unix.Openat(at, name, flags|unix.O_RDONLY, 0)
+		if err != nil {
+			return nil, err
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	_ = unix.Fchmod(fd, 0o700) // another user's, which root may write all the same
+	return os.NewFile(uintptr(fd), name), nil
+}
