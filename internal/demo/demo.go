@@ -258,7 +258,7 @@ func (d *demo) box(ctx context.Context, c *client.Client) (stop func(), err erro
 			return nil, err
 		}
 		if len(p.Data) == 1 && p.Data[0].Presence.Status == "online" {
-			d.step("Enrolled a box (process %d): online, isolation %s.", cmd.Process.Pid, strings.Join(p.Data[0].Isolation, " or "))
+			d.step("Enrolled a box (process %d): online; isolation it offers: %s.", cmd.Process.Pid, strings.Join(p.Data[0].Isolation, ", "))
 			return stop, nil
 		}
 		select {
