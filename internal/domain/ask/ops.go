@@ -27,7 +27,7 @@ func (s *Service) Ops() []op.Op {
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}, {Status: 409, Slug: "repo_disabled"}}}, s.fileOne),
 		op.New(op.Row{ID: "ask.list", Method: "GET", Path: "/v1/asks", Group: group, Rule: read,
 			Paging:  &op.Paging{Default: 50, Max: 200, Q: true, Filters: map[string][]string{"state": states, "repo": nil}},
-			Summary: "List the account's asks, newest first; q searches the title"}, s.list),
+			Summary: "List the account's asks, newest first; q searches the title, 20,000 asks a page, which may be short or empty and still have a next"}, s.list),
 		op.New(op.Row{ID: "ask.get", Method: "GET", Path: "/v1/asks/{askId}", Group: group, Rule: read,
 			Summary: "One ask, and what became of it"}, s.get),
 		op.New(op.Row{ID: "ask.redrive", Method: "POST", Path: "/v1/asks/{askId}/redrive", Group: group, Rule: write,
@@ -109,6 +109,7 @@ type listIn struct{ op.PageIn }
 
 func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Ask], err error) {
 	var rows []row
+	var end []string
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		var repoID string
 		if full := in.Want("repo"); full != "" {
@@ -119,7 +120,7 @@ func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Ask], err e
 			}
 			repoID = r.ID
 		}
-		rows, err = list(tx, in.PageIn, repoID)
+		rows, end, err = list(tx, in.PageIn, repoID)
 		return err
 	})
 	if err != nil {
@@ -127,6 +128,9 @@ func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Ask], err e
 	}
 	found := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
 	page = op.Page[Ask]{Data: make([]Ask, len(found.Data)), NextCursor: found.NextCursor}
+	if end != nil {
+		page.NextCursor = in.At(end)
+	}
 	for i := range found.Data {
 		page.Data[i] = found.Data[i].wire()
 	}

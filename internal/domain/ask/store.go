@@ -125,25 +125,53 @@ func OfRuns(tx *db.Tx, runIDs []string) ([]string, error) {
 	return db.Select[string](tx, b.SQL(" ORDER BY created_at, id"))
 }
 
-func list(tx *db.Tx, p op.PageIn, repoID string) ([]row, error) {
+// searched is how many of the newest asks behind its cursor a page with a text
+// looks at: no index knows what texts occur in.
+const searched = 20_000
+
+// place is where an ask is in the list.
+type place struct {
+	ID        string
+	CreatedAt time.Time
+}
+
+// list reads a page. If a search stopped before its page was full, end is the
+// key of the last ask that it looked at.
+func list(tx *db.Tx, p op.PageIn, repoID string) (rows []row, end []string, err error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	b := db.Build(`SELECT `+columns+` WHERE a.account_id = `, tx.Account)
-	if state := p.Want("state"); state != "" {
-		b.And("a.state = ", state)
+	narrow := func(b *db.Builder) *db.Builder {
+		if state := p.Want("state"); state != "" {
+			b.And("a.state = ", state)
+		}
+		if repoID != "" {
+			b.And("a.repo_id = ", repoID)
+		}
+		if more {
+			b.And("(a.created_at, a.id) < ", db.Tuple(at, last))
+		}
+		return b
 	}
-	if repoID != "" {
-		b.And("a.repo_id = ", repoID)
-	}
+	b := narrow(db.Build(`SELECT `+columns+` WHERE a.account_id = `, tx.Account))
 	if p.Q != "" {
 		b.Contains("a.title", p.Q)
+		stop, err := db.Select[place](tx, narrow(db.Build(`SELECT a.id, a.created_at FROM asks a WHERE a.account_id = `, tx.Account)).
+			SQL(" ORDER BY a.created_at DESC, a.id DESC LIMIT 1 OFFSET ", searched-1))
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, s := range stop {
+			b.And("(a.created_at, a.id) >= ", db.Tuple(s.CreatedAt, s.ID))
+			end = op.TimeKey(s.CreatedAt, s.ID)
+		}
 	}
-	if more {
-		b.And("(a.created_at, a.id) < ", db.Tuple(at, last))
+	rows, err = db.Select[row](tx, b.SQL(" ORDER BY a.created_at DESC, a.id DESC LIMIT ", p.Size()))
+	if len(rows) == p.Size() {
+		end = nil
 	}
-	return db.Select[row](tx, b.SQL(" ORDER BY a.created_at DESC, a.id DESC LIMIT ", p.Size()))
+	return rows, end, err
 }
 
 // Rows are the asks of tx.Account with the ids, or, for nil, its newest, up to
