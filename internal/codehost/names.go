@@ -33,13 +33,6 @@ func (r Repo) Validate() error {
 	return nil
 }
 
-// ParseRepo reads "owner/name".
-func ParseRepo(s string) (Repo, error) {
-	owner, name, _ := strings.Cut(s, "/")
-	r := Repo{Owner: owner, Name: name}
-	return r, r.Validate()
-}
-
 // ValidSHA tells whether s is the full SHA of an object.
 func ValidSHA(s string) bool { return shaPattern.MatchString(s) && s != ZeroSHA }
 

@@ -6,18 +6,23 @@ import (
 	"testing"
 )
 
+func named(s string) Repo {
+	owner, name, _ := strings.Cut(s, "/")
+	return Repo{owner, name}
+}
+
 func TestRepoNames(t *testing.T) {
 	for _, s := range []string{"acme/shop", "a/.github", "acme_2/a.b-c_d", "A/B", "acme/...x"} {
-		if r, err := ParseRepo(s); err != nil || r.String() != s {
-			t.Errorf("ParseRepo(%q) = %v, %v", s, r, err)
+		if r := named(s); r.Validate() != nil || r.String() != s {
+			t.Errorf("%q is refused: %v", s, r.Validate())
 		}
 	}
 	for _, s := range []string{
 		"", "/", "acme", "acme/", "/shop", "acme/..", "acme/.", "../shop", "./shop", "acme/a/b", "acme/-x", "-a/x", "a.b/x",
 		"acme/x.git", "acme/x.GIT", "acme/a b", "acme/a\n", "acme/é", "acme/a\x00", "acme/a%2fb", `acme/a\b`, "acme/" + strings.Repeat("a", 101),
 	} {
-		if r, err := ParseRepo(s); err == nil {
-			t.Errorf("ParseRepo(%q) = %v, want an error", s, r)
+		if named(s).Validate() == nil {
+			t.Errorf("%q is taken", s)
 		}
 	}
 }

@@ -24,11 +24,6 @@ func IsUnique(err error) bool {
 	return violates(err, "23505", sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
-// IsForeign tells whether err is a violated foreign key.
-func IsForeign(err error) bool {
-	return violates(err, "23503", sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY)
-}
-
 func violates(err error, state string, codes ...int) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == state

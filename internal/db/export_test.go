@@ -1,5 +1,7 @@
 package db
 
+import sqlite3 "modernc.org/sqlite/lib"
+
 // OpenSchema is Open with another set of migrations.
 var OpenSchema = open
 
@@ -16,3 +18,8 @@ func GroupOf(tx *Tx) any { return tx.db.backend.(*sqliteBackend).writer.open }
 
 // MaxGroup bounds the members of a group.
 const MaxGroup = maxGroup
+
+// IsForeign tells whether err is a violated foreign key.
+func IsForeign(err error) bool {
+	return violates(err, "23503", sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY)
+}

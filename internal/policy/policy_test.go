@@ -33,7 +33,7 @@ func TestCeilings(t *testing.T) {
 		}
 	}
 	var below Set
-	for _, r := range Roles() {
+	for _, r := range []Role{Viewer, Member, Admin, Owner} {
 		if !r.Ceiling().Has(below) {
 			t.Errorf("%s holds less than the role below it", r)
 		}

@@ -124,9 +124,6 @@ const (
 	Owner  Role = "owner"
 )
 
-// Roles lists the roles from least to most.
-func Roles() []Role { return []Role{Viewer, Member, Admin, Owner} }
-
 var ceilings = func() map[Role]Set {
 	viewer := Scopes(SelfKeys, SelfPrompt)
 	for _, s := range vocabulary {
