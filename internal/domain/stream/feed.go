@@ -112,30 +112,49 @@ func (f *feed) run(account string) {
 
 // read tells what has changed since the last time.
 func (f *feed) read() error {
-	f.mu.Lock()
-	since, followed := f.seq, map[*Topic]bool{}
-	for l := range f.listeners {
-		for _, t := range l.topics {
-			followed[t] = true
-		}
-	}
-	f.mu.Unlock()
 	for {
-		patches, upTo, err := f.patches(since, followed)
-		if err != nil {
+		done, err := f.tell(f.followed())
+		if done || err != nil {
 			return err
 		}
-		f.mu.Lock()
-		f.seq = upTo
-		for l := range f.listeners {
-			l.offer(f, patches)
-		}
-		f.mu.Unlock()
-		if upTo-since < behind {
-			return nil
-		}
-		since = upTo
 	}
+}
+
+func (f *feed) followed() map[*Topic]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := map[*Topic]bool{}
+	for l := range f.listeners {
+		for _, t := range l.topics {
+			out[t] = true
+		}
+	}
+	return out
+}
+
+// tell hands out the next changes of the topics that are followed. It is not
+// done if there may be more, or if somebody has come who follows a topic beside
+// those: what is told now would be lost to them.
+func (f *feed) tell(followed map[*Topic]bool) (done bool, err error) {
+	f.mu.Lock()
+	since := f.seq
+	f.mu.Unlock()
+	patches, upTo, err := f.patches(since, followed)
+	if err != nil {
+		return false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for l := range f.listeners {
+		if slices.ContainsFunc(l.topics, func(t *Topic) bool { return !followed[t] }) {
+			return false, nil
+		}
+	}
+	f.seq = upTo
+	for l := range f.listeners {
+		l.offer(f, patches)
+	}
+	return upTo-since < behind, nil
 }
 
 // offer hands a listener the frames of its topics at once.

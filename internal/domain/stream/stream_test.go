@@ -219,6 +219,39 @@ func TestSlowListenerIsCut(t *testing.T) {
 	})
 }
 
+// TestListenerComesWhileTheFeedReads holds that a change reaches a listener that
+// came after the feed looked who follows what, and before it looked what changed.
+func TestListenerComesWhileTheFeedReads(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		in(t, d, "acme", func(tx *db.Tx) error { _, err := addAccount.Exec(tx, "acme"); return err })
+		s := node(d)
+		ctx, stop := context.WithCancel(db.WithAccount(t.Context(), "acme"))
+		defer stop()
+		f := &feed{s: s, ctx: ctx, stop: stop, listeners: map[*listener]struct{}{}}
+		s.feeds = map[string]*feed{"acme": f}
+		before := f.followed()
+		_, l, err := s.listen(ctx, "acme", []*Topic{&s.Topics[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit(t, d, "acme", "p", "v")
+		if _, err := f.tell(before); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.read(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case frame := <-l.frames:
+			if !strings.Contains(string(frame), `"v"`) {
+				t.Errorf("%s", frame)
+			}
+		default:
+			t.Error("the change is lost")
+		}
+	})
+}
+
 // TestFeedEndsWithItsLastListener holds that nobody listening costs nothing.
 func TestFeedEndsWithItsLastListener(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
