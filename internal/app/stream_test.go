@@ -100,19 +100,29 @@ func TestPresenceIsFollowed(t *testing.T) {
 		}
 	}
 	// Each step follows once the row is as the step before says.
-	steps := []struct {
-		status string
-		then   func()
-	}{{"offline", beat}, {"online", quiet(time.Minute)}, {"stale", beat}, {"online", quiet(time.Minute)}, {"stale", quiet(2 * time.Minute)}, {"offline", beat}, {"online", nil}}
+	is := func(status string, then func()) seen { return seen{`"presence":{"status":"` + status + `"`, then} }
+	steps := []seen{is("offline", beat), is("online", quiet(time.Minute)), is("stale", beat), is("online", quiet(time.Minute)),
+		is("stale", quiet(2*time.Minute)), is("offline", beat), is("online", nil)}
+	y.followRunners(steps)
+}
+
+// seen is what a frame of the runners says, and what is done once it has come.
+type seen struct {
+	says string
+	then func()
+}
+
+// followRunners holds that the runners' stream says one thing after the other.
+func (y *yard) followRunners(steps []seen) {
+	y.t.Helper()
 	read, step := 0, 0
 	a := y.hear("/v1/streams?topics=runners", y.owner, nil, func(a answer) bool {
 		for step < len(steps) {
-			want := []byte(`"presence":{"status":"` + steps[step].status + `"`)
-			at := bytes.Index(a.body[read:], want)
+			at := bytes.Index(a.body[read:], []byte(steps[step].says))
 			if at < 0 {
 				return false
 			}
-			read += at + len(want)
+			read += at + len(steps[step].says)
 			if steps[step].then != nil {
 				steps[step].then()
 			}
@@ -121,7 +131,7 @@ func TestPresenceIsFollowed(t *testing.T) {
 		return true
 	})
 	if step < len(steps) {
-		t.Errorf("no patch says %s, step %d: %s", steps[step].status, step, a.body)
+		y.t.Errorf("no patch says %s, step %d: %s", steps[step].says, step, a.body)
 	}
 }
 
@@ -138,36 +148,14 @@ func TestRunsOfABoxAreFollowed(t *testing.T) {
 	var filed struct {
 		ID string `json:"task_id"`
 	}
-	steps := []struct {
-		active string
-		then   func()
-	}{
-		{"0", func() {
+	y.followRunners([]seen{
+		{`"active":0,`, func() {
 			decode(t, y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "Something is wrong."}`).want(http.StatusAccepted), &filed)
 			if reply, err := y.parts.run.Claim(t.Context(), quiet, protocol.Claim{ID: "c", Free: 1}); err != nil || reply.Run == nil {
 				t.Errorf("%+v, %v", reply, err)
 			}
 		}},
-		{"1", func() { y.send("POST", "/v1/tasks/"+filed.ID+"/cancel", y.owner, "").want(http.StatusOK) }},
-		{"0", nil},
-	}
-	read, step := 0, 0
-	a := y.hear("/v1/streams?topics=runners", y.owner, nil, func(a answer) bool {
-		for step < len(steps) {
-			want := []byte(`"active":` + steps[step].active + `,`)
-			at := bytes.Index(a.body[read:], want)
-			if at < 0 {
-				return false
-			}
-			read += at + len(want)
-			if steps[step].then != nil {
-				steps[step].then()
-			}
-			step++
-		}
-		return true
+		{`"active":1,`, func() { y.send("POST", "/v1/tasks/"+filed.ID+"/cancel", y.owner, "").want(http.StatusOK) }},
+		{`"active":0,`, nil},
 	})
-	if step < len(steps) {
-		t.Errorf("no patch says %s active, step %d: %s", steps[step].active, step, a.body)
-	}
 }
