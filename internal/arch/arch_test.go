@@ -27,6 +27,7 @@ var edges = map[string]string{
 	"config":          "",
 	"client":          "",
 	"policy":          "fault",
+	"ration":          "",
 	"db/migrations":   "",
 	"db":              "db/migrations fault",
 	"db/dbtest":       "db db/migrations",
@@ -43,7 +44,7 @@ var edges = map[string]string{
 	"idp": "fault id",
 
 	"codehost":         "fault",
-	"codehost/builtin": "codehost fault",
+	"codehost/builtin": "codehost fault ration",
 	"llm":              "fault",
 	"llm/scripted":     "",
 
@@ -57,7 +58,7 @@ var edges = map[string]string{
 	"agent/sandbox":    "",
 	"agent/scrub":      "",
 	"agent/spool":      "agent/scrub protocol",
-	"agent/worktree":   "",
+	"agent/worktree":   "ration",
 
 	// The browser's side of getting a token.
 	"oauth": "db domain/token event fault id op policy seal",

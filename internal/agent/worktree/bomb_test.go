@@ -53,19 +53,3 @@ func TestTreeThatMultiplies(t *testing.T) {
 		})
 	}
 }
-
-func TestOutputIsBounded(t *testing.T) {
-	all, some := kept{most: 10, all: true}, kept{most: 10}
-	for range 2 {
-		if n, err := some.Write([]byte("seven..")); n != len("seven..") || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	if some.text.String() != "seven..sev" {
-		t.Error(some.text.String())
-	}
-	_, first := all.Write([]byte("seven.."))
-	if _, second := all.Write([]byte("seven..")); first != nil || second == nil {
-		t.Error(first, second)
-	}
-}

@@ -10,7 +10,6 @@
 package worktree
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +23,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"yardmaster/internal/ration"
 )
 
 // ErrNoRev is a revision that the cache does not have.
@@ -112,20 +111,20 @@ func (c command) run(ctx context.Context) ([]byte, error) {
 		defer credential.Close()
 		cmd.ExtraFiles = []*os.File{credential}
 	}
-	stdout, stderr := kept{most: maxOutput, all: true}, kept{most: maxComplaint}
+	stdout, stderr := ration.Output{Most: maxOutput, Whole: true}, ration.Output{Most: maxComplaint}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, &stdout, &stderr
 	// Git leaves the talking to children of its own: they end with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
-	err := cmd.Start()
+	err := ration.Start(cmd, maxMemory)
 	if err == nil {
-		err = errors.Join(bound(cmd.Process.Pid), cmd.Wait())
+		err = cmd.Wait()
 	}
 	if err != nil {
-		return stdout.text.Bytes(), c.failure(ctx, err, stderr.text.String())
+		return stdout.Bytes(), c.failure(ctx, err, stderr.String())
 	}
-	return stdout.text.Bytes(), nil
+	return stdout.Bytes(), nil
 }
 
 // What one git process may take: an agent can make a tree that holds itself
@@ -135,37 +134,6 @@ const (
 	maxOutput    = 256 << 20 // bytes that it may print
 	maxComplaint = 64 << 10  // bytes of its complaints that are kept
 )
-
-// bound holds a process, and those it will have, to maxMemory.
-func bound(pid int) error {
-	var now unix.Rlimit
-	err := unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &now)
-	if err == nil {
-		most := min(now.Max, maxMemory)
-		err = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: min(now.Cur, most), Max: most}, nil)
-	}
-	if errors.Is(err, unix.ESRCH) {
-		return nil // it has ended
-	}
-	return err
-}
-
-// kept is the beginning of what is written to it, or all of it and then no more
-// than most.
-type kept struct {
-	text bytes.Buffer // embedded, its ReadFrom would know no bound
-	most int
-	all  bool
-}
-
-func (k *kept) Write(p []byte) (int, error) {
-	room := k.most - k.text.Len()
-	if k.all && len(p) > room {
-		return 0, errors.New("git prints too much")
-	}
-	k.text.Write(p[:min(len(p), room)])
-	return len(p), nil
-}
 
 func (c command) failure(ctx context.Context, err error, said string) *GitError {
 	if ctx.Err() != nil {

@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"yardmaster/internal/ration"
 )
 
 // What one git process may take, so that a small push that unpacks to much, or
@@ -104,27 +103,16 @@ func exited(err error, code int) bool {
 
 // begin starts c and bounds its memory, and that of the processes it will have.
 func begin(c *exec.Cmd) error {
-	if err := c.Start(); err != nil {
-		return err
-	}
 	most := uint64(maxMemory)
 	if slices.Contains(c.Args, "receive-pack") {
 		most = maxReceive
 	}
-	var now unix.Rlimit
-	err := unix.Prlimit(c.Process.Pid, unix.RLIMIT_DATA, nil, &now)
-	if now.Max = min(now.Max, most); err == nil {
-		err = unix.Prlimit(c.Process.Pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: min(now.Cur, now.Max), Max: now.Max}, nil)
-	}
-	if err != nil && !errors.Is(err, unix.ESRCH) { // one that has ended needs no bound
-		return errors.Join(fmt.Errorf("bound the memory of git: %w", err), c.Cancel(), c.Wait())
-	}
-	return nil
+	return ration.Start(c, most)
 }
 
 // run executes c and names its failure.
 func run(ctx context.Context, c *exec.Cmd, verb string) error {
-	stderr := &firstBytes{max: 4 << 10}
+	stderr := &ration.Output{Most: 4 << 10}
 	c.Stderr = stderr
 	err := begin(c)
 	if err == nil {
@@ -138,7 +126,7 @@ func run(ctx context.Context, c *exec.Cmd, verb string) error {
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return &exitError{verb, exit.ExitCode(), strings.TrimSpace(stderr.text.String())}
+		return &exitError{verb, exit.ExitCode(), strings.TrimSpace(stderr.String())}
 	}
 	return fmt.Errorf("git %s: %w", verb, err)
 }
@@ -153,34 +141,13 @@ func (h *Host) output(ctx context.Context, dir string, args ...string) (string, 
 func (h *Host) filter(ctx context.Context, dir, stdin string, env []string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTransfer)
 	defer cancel()
-	var out printed
+	out := ration.Output{Most: maxOutput, Whole: true}
 	c := h.command(ctx, dir, args...)
 	c.Stdin = strings.NewReader(stdin)
 	c.Stdout = &out
 	c.Env = append(c.Env[:len(c.Env):len(c.Env)], env...)
 	err := run(ctx, c, args[0])
-	return out.text.String(), err
-}
-
-// printed keeps what git prints, and stops git when that is too much.
-type printed struct{ text bytes.Buffer } // embedded, its ReadFrom would know no bound
-
-func (p *printed) Write(b []byte) (int, error) {
-	if p.text.Len()+len(b) > maxOutput {
-		return 0, errors.New("git prints too much")
-	}
-	return p.text.Write(b)
-}
-
-// firstBytes keeps the first max bytes written to it.
-type firstBytes struct {
-	text bytes.Buffer
-	max  int
-}
-
-func (f *firstBytes) Write(p []byte) (int, error) {
-	f.text.Write(p[:min(len(p), f.max-f.text.Len())])
-	return len(p), nil
+	return out.String(), err
 }
 
 // fields splits NUL-terminated records, as git's -z prints them.
