@@ -256,6 +256,13 @@ type Command struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
+// MaxUnfit bounds Presence.Unfit, in bytes.
+const MaxUnfit = 500
+
+// FailureBoxUnfit is the kind of a Finished whose run failed for a fault of the
+// box itself, which its test of itself has confirmed.
+const FailureBoxUnfit = "box_unfit"
+
 // Kinds of Command.
 const (
 	CommandMessage = "run.message"
@@ -281,7 +288,7 @@ type RunRef struct {
 }
 
 // Presence is the value of a box's key in BucketPresence. State is ready,
-// draining or drained.
+// draining, drained or unfit.
 type Presence struct {
 	V          int      `json:"v"`
 	Version    string   `json:"version"`
@@ -292,6 +299,9 @@ type Presence struct {
 	DiskFree   int64    `json:"disk_free"`
 	SkewMS     int64    `json:"skew_ms"`
 	SpoolBytes int64    `json:"spool_bytes"`
+	// Unfit says in one sentence, of at most MaxUnfit bytes, why the box can
+	// carry out no run at all. Such a box claims nothing. Empty: it can.
+	Unfit string `json:"unfit,omitempty"`
 	// Refused are the newest commands that this process did not carry out.
 	Refused []CommandRefused `json:"refused,omitempty"`
 }
