@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,13 +29,14 @@ func runAgent([]string) int {
 }
 
 type boxFlags struct {
-	data, level, egress, name string
-	slots                     int
+	data, work, level, egress, name string
+	slots                           int
 }
 
 func addBoxFlags(fl *flag.FlagSet) *boxFlags {
 	b := &boxFlags{}
 	fl.StringVar(&b.data, "data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"), "folder of the box: identity, caches, spools (YARDMASTER_BOX_DATA)")
+	fl.StringVar(&b.work, "work", os.Getenv("YARDMASTER_BOX_WORK"), "folder for what agents use, which their user must be able to enter: checkouts, homes, caches; when empty --data, or a folder in /var/lib if they cannot enter that (YARDMASTER_BOX_WORK)")
 	fl.StringVar(&b.level, "log-level", env("YARDMASTER_LOG_LEVEL", "info"), "debug, info, warn or error (YARDMASTER_LOG_LEVEL)")
 	fl.StringVar(&b.name, "name", os.Getenv("YARDMASTER_BOX_NAME"), "name of the box; the host's when empty (YARDMASTER_BOX_NAME)")
 	fl.IntVar(&b.slots, "slots", 2, "runs at once")
@@ -82,6 +82,15 @@ func runBoxJoin(ctx context.Context, args []string) error {
 	case !errors.Is(err, agent.ErrNotEnrolled) && !errors.Is(err, fs.ErrNotExist):
 		return err
 	default:
+		// A machine that cannot carry out runs does not become a box, and the
+		// token stays good.
+		cfg, err := b.config()
+		if err != nil {
+			return err
+		}
+		if err := agent.Inspect(ctx, cfg); err != nil {
+			return err
+		}
 		if err := enroll(ctx, *address, *token, b); err != nil {
 			return err
 		}
@@ -144,16 +153,21 @@ func runBoxRun(ctx context.Context, args []string) error {
 	return runBoxHere(ctx, b)
 }
 
-func runBoxHere(ctx context.Context, b *boxFlags) error {
-	data, err := filepath.Abs(b.data)
-	if err != nil {
-		return err
-	}
+// config is the box that the flags describe.
+func (b *boxFlags) config() (agent.Config, error) {
 	name, err := b.named()
+	return agent.Config{
+		DataDir: b.data, WorkDir: b.work, Name: name, Slots: b.slots, Egress: list(b.egress), Version: version,
+		Logger: logger(os.Stderr, b.level, "text"),
+	}, err
+}
+
+func runBoxHere(ctx context.Context, b *boxFlags) error {
+	cfg, err := b.config()
 	if err != nil {
 		return err
 	}
-	err = agent.Run(ctx, agent.Config{DataDir: data, Name: name, Slots: b.slots, Egress: list(b.egress), Version: version, Logger: logger(os.Stderr, b.level, "text")})
+	err = agent.Run(ctx, cfg)
 	if errors.Is(err, agent.ErrRevoked) {
 		return errors.New("this box was revoked, and its identity is deleted; `yardmaster box join` enrolls the machine anew")
 	}

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"text/tabwriter"
 
-	"yardmaster/internal/agent/sandbox"
+	"yardmaster/internal/agent"
 	"yardmaster/internal/client"
 )
 
@@ -72,11 +72,9 @@ func commands() []command {
 
 // hidden are the subcommands that the program runs itself with.
 func hidden() map[string]func([]string) int {
-	return map[string]func([]string) int{
-		"agent":        runAgent,
-		"sandbox-exec": sandbox.Main,
-		"astray":       runAstray,
-	}
+	all := agent.Inner()
+	all["agent"], all["astray"] = runAgent, runAstray
+	return all
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) }

@@ -22,12 +22,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"yardmaster/internal/agent/broker"
-	"yardmaster/internal/agent/driver"
 	"yardmaster/internal/agent/modelproxy"
 	"yardmaster/internal/agent/sandbox"
+	"yardmaster/internal/agent/selftest"
 	"yardmaster/internal/bus/boxconn"
 	"yardmaster/internal/protocol"
 )
@@ -36,9 +34,17 @@ import (
 // Its credentials are deleted by then.
 var ErrRevoked = errors.New("this box was revoked")
 
+// Inner are the subcommands with which a box starts its own program again: a
+// program that calls Run or Inspect has to have them. Each takes the arguments
+// behind its name and returns the exit code.
+func Inner() map[string]func(args []string) int {
+	return map[string]func([]string) int{sandbox.Command: sandbox.Main, selftest.Command: selftest.Main}
+}
+
 // Config is what Run needs. DataDir must hold an identity.
 type Config struct {
 	DataDir   string
+	WorkDir   string // for what agents use: checkouts, homes, caches; empty: DataDir if agents get at it, else a folder that is found
 	ServerURL string // empty: where the box enrolled
 	Name      string // for the log
 	Slots     int    // runs at once; at least 1
@@ -103,8 +109,7 @@ type box struct {
 	broker *broker.Broker
 	// brokerPort is the address of the broker on loopback.
 	brokerPort string
-	agents     []driver.Found
-	levels     []sandbox.Level
+	ground     *ground
 
 	life   context.Context // of everything
 	die    context.CancelCauseFunc
@@ -113,6 +118,7 @@ type box struct {
 	beat   chan struct{} // asks for a beat now
 	online chan struct{} // a connection has come about
 	freed  chan struct{} // a slot may be free, or the box may take work again
+	ailing chan struct{} // the box has become unfit
 	skew   atomic.Int64  // milliseconds by which the control plane's clock is ahead
 
 	mu      sync.Mutex
@@ -122,8 +128,11 @@ type box struct {
 	leaving bool                // this process is on its way out
 	cutOff  bool                // there is no connection
 	greeted bool                // the control plane knows of this connection and its runs
+	unfit   string              // why the box can carry out nothing, as its last test says; empty: it can
 	refused []protocol.CommandRefused
 	taking  sync.Mutex // held while a command is taken
+
+	examining sync.Mutex // held while the machine is tested
 }
 
 type runKey struct {
@@ -136,10 +145,8 @@ type runKey struct {
 // control plane hears it, within Timing.Leave. It returns nil then, and what it
 // could not tell any more is told by the next Run on the same folder.
 func Run(ctx context.Context, cfg Config) error {
-	// Secrets of runs are in this process's memory, which an agent of the same
-	// user could read but for this.
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("box: close our memory to others: %w", err)
+	if err := settleProcess(); err != nil {
+		return fmt.Errorf("box: %w", err)
 	}
 	b, err := newBox(cfg)
 	if err != nil {
@@ -150,24 +157,43 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("box: %w", err)
 	}
 	defer lock.Close()
+	if b.ground, err = survey(ctx, b.cfg); err != nil {
+		return err
+	}
 	if err := b.run(ctx); err != nil {
 		return fmt.Errorf("box: %w", err)
 	}
 	return nil
 }
 
-func newBox(cfg Config) (*box, error) {
+// complete fills in what may be left out.
+func (cfg Config) complete() (Config, error) {
 	cfg.Timing = cfg.Timing.withDefaults()
 	cfg.Slots = max(cfg.Slots, 1)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	var err error
 	if cfg.Self == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, fmt.Errorf("find our own program: %w", err)
+		if cfg.Self, err = os.Executable(); err != nil {
+			return cfg, fmt.Errorf("find our own program: %w", err)
 		}
-		cfg.Self = self
+	}
+	for _, dir := range []*string{&cfg.DataDir, &cfg.WorkDir} {
+		if *dir == "" {
+			continue
+		}
+		if *dir, err = filepath.Abs(*dir); err != nil {
+			return cfg, err
+		}
+	}
+	return cfg, nil
+}
+
+func newBox(cfg Config) (*box, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
 	}
 	id, err := LoadIdentity(cfg.DataDir)
 	if err != nil {
@@ -180,16 +206,11 @@ func newBox(cfg Config) (*box, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, dir := range []string{"runs", "cache"} {
-		if err := os.MkdirAll(filepath.Join(cfg.DataDir, dir), 0o711); err != nil {
-			return nil, err
-		}
-	}
 	b := &box{
 		cfg: cfg, log: cfg.Logger.With("box", id.Box),
 		keys: &keyring{dataDir: cfg.DataDir, id: id}, memory: m,
 		rotate: make(chan struct{}, 1), beat: make(chan struct{}, 1),
-		online: make(chan struct{}, 1), freed: make(chan struct{}, 1),
+		online: make(chan struct{}, 1), freed: make(chan struct{}, 1), ailing: make(chan struct{}, 1),
 		runs: map[runKey]*attempt{}, orphans: map[runKey]*attempt{},
 	}
 	return b, nil
@@ -199,8 +220,6 @@ func (b *box) run(ctx context.Context) (err error) {
 	// Everything outlives ctx for as long as leaving takes.
 	b.life, b.die = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer b.die(nil)
-	b.agents = driver.Detect(ctx)
-	b.levels = sandbox.Probe(ctx)
 	if err := b.loadOrphans(); err != nil {
 		return err
 	}
@@ -224,14 +243,14 @@ func (b *box) run(ctx context.Context) (err error) {
 		return err
 	}
 	for _, task := range []func(context.Context){
-		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands, b.claimRuns,
+		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands, b.claimRuns, b.keepFit,
 	} {
 		b.tasks.Go(func() { task(b.life) })
 	}
-	if os.Geteuid() != 0 && len(b.levels) > 0 && b.levels[0] == sandbox.None {
-		b.log.Warn("agents are not isolated here, and run as the user of the box: they can read its identity, and act as the box. Install bubblewrap, or run the box as root")
+	if b.ground.levels[0] == sandbox.None {
+		b.log.Warn(unisolated())
 	}
-	b.log.Info("box started", "name", b.cfg.Name, "slots", b.cfg.Slots, "agents", len(b.agents), "isolation", b.levels)
+	b.log.Info("box started", "name", b.cfg.Name, "slots", b.cfg.Slots, "agents", len(b.ground.agents), "isolation", b.ground.levels)
 	select {
 	case <-b.life.Done():
 	case <-ctx.Done():
@@ -245,6 +264,14 @@ func (b *box) run(ctx context.Context) (err error) {
 		return cause
 	}
 	return nil
+}
+
+// unisolated says what it means that a box offers no isolation.
+func unisolated() string {
+	if sandbox.Separate() {
+		return "nothing isolates agents from the user " + sandbox.AgentUser() + ", whom they run as: they can read and change what that user can; the box's own files are closed to them. Install bubblewrap"
+	}
+	return "nothing isolates agents from the user of the box, whom they run as: they can read its identity, act as the box, and read and change all that this user can. Install bubblewrap, or run the box as root"
 }
 
 // leave gives all work back and waits until the control plane has heard of it.

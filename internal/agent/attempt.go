@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/agent/driver"
 	"yardmaster/internal/agent/scrub"
 	"yardmaster/internal/agent/spool"
+	"yardmaster/internal/agent/worktree"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
 )
@@ -24,12 +25,15 @@ import (
 //	<dir>/start.json   what the control plane said to do
 //	<dir>/halt.json    that it said to stop, and how
 //	<dir>/spool        its events
-//	<dir>/task         the checkout
-//	<dir>/home         the agent's home
+//	<work>/task        the checkout
+//	<work>/home        the agent's home
+//
+// The two folders are often one: see ground.
 type attempt struct {
 	start protocol.Start
 	token string // for the model proxy; worth nothing anywhere else
 	dir   string
+	work  string
 	log   *slog.Logger
 	spool *spool.Spool
 	lease *lease
@@ -77,9 +81,10 @@ const (
 	fenced                    // killed; the events are dropped, the work is pushed where nobody else pushes
 )
 
-func newAttempt(parent context.Context, dir string, start protocol.Start, log *slog.Logger) *attempt {
+func newAttempt(parent context.Context, g *ground, start protocol.Start, log *slog.Logger) *attempt {
 	a := &attempt{
-		start: start, token: id.Random(), dir: dir, secrets: scrub.New(),
+		start: start, token: id.Random(), secrets: scrub.New(),
+		dir: attemptDir(g.data, start.Run, start.Attempt), work: attemptDir(g.work, start.Run, start.Attempt),
 		log:    log.With("run", start.Run, "attempt", start.Attempt),
 		asked:  make(chan struct{}),
 		fenced: make(chan struct{}), ended: make(chan struct{}), saved: make(chan struct{}),
@@ -98,8 +103,8 @@ func (a *attempt) key() runKey { return runKey{a.start.Run, a.start.Attempt} }
 
 func (a *attempt) startPath() string { return filepath.Join(a.dir, "start.json") }
 func (a *attempt) haltPath() string  { return filepath.Join(a.dir, "halt.json") }
-func (a *attempt) taskPath() string  { return filepath.Join(a.dir, "task") }
-func (a *attempt) homePath() string  { return filepath.Join(a.dir, "home") }
+func (a *attempt) taskPath() string  { return filepath.Join(a.work, "task") }
+func (a *attempt) homePath() string  { return filepath.Join(a.work, "home") }
 func (a *attempt) ref() protocol.RunRef {
 	return protocol.RunRef{Run: a.start.Run, Attempt: a.start.Attempt, Seq: a.spool.Last()}
 }
@@ -108,13 +113,20 @@ func (a *attempt) ref() protocol.RunRef {
 func (a *attempt) persist() error {
 	// Folders are passed through by the agent of a root box, who is another
 	// user; what is in them is for this one alone.
-	if err := os.MkdirAll(a.dir, 0o711); err != nil {
-		return fmt.Errorf("keep the run: %w", err)
+	for _, dir := range []string{a.dir, a.work} {
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			return fmt.Errorf("keep the run: %w", err)
+		}
 	}
 	if err := errors.Join(writeJSON(a.startPath(), a.start), syncDir(filepath.Dir(a.dir))); err != nil {
 		return fmt.Errorf("keep the run: %w", err)
 	}
 	return nil
+}
+
+// removeFolders deletes all that is on disk of the attempt.
+func (a *attempt) removeFolders() error {
+	return errors.Join(worktree.RemoveTree(a.work), worktree.RemoveTree(a.dir))
 }
 
 // openSpool opens the attempt's spool, from which its secrets are scrubbed.

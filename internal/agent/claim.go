@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"yardmaster/internal/agent/worktree"
 	"yardmaster/internal/protocol"
 )
 
@@ -36,8 +35,7 @@ const roomToClaim = 256 << 20
 
 // ready tells whether the box may claim, and for how many slots.
 func (b *box) ready() (free int, ok bool) {
-	if room, total := diskFree(b.cfg.DataDir); room < min(roomToClaim, total/10) {
-		b.log.Warn("no room to take work", "free", room)
+	if b.ill() != "" {
 		return 0, false
 	}
 	free, taking := b.free()
@@ -87,7 +85,7 @@ func (b *box) begin(start protocol.Start, sent time.Time) error {
 	if held {
 		return b.memory.claimed() // the answer was lost, the run was not
 	}
-	a := newAttempt(b.life, attemptDir(b.cfg.DataDir, start.Run, start.Attempt), start, b.log)
+	a := newAttempt(b.life, b.ground, start, b.log)
 	a.lease = newLease(b.cfg.Timing, sent, time.Duration(start.LeaseMS)*time.Millisecond)
 	err := a.persist()
 	if err == nil {
@@ -102,7 +100,7 @@ func (b *box) begin(start protocol.Start, sent time.Time) error {
 		if a.spool != nil {
 			err = errors.Join(err, a.spool.Close())
 		}
-		return errors.Join(err, b.memory.claimed(), worktree.RemoveTree(a.dir))
+		return errors.Join(err, b.memory.claimed(), a.removeFolders())
 	}
 	b.mu.Lock()
 	b.runs[key] = a
@@ -110,7 +108,10 @@ func (b *box) begin(start protocol.Start, sent time.Time) error {
 	b.busy++
 	b.mu.Unlock()
 	a.log.Info("run claimed", "task", start.Task, "repo", start.Repo, "agent", start.Agent)
-	if _, taking := b.free(); !taking {
+	if reason := b.ailment(); reason != "" {
+		// The same, when the box became unfit.
+		a.end(ending{press: graceful, state: protocol.Lost, kind: protocol.FailureBoxUnfit, detail: reason})
+	} else if _, taking := b.free(); !taking {
 		// The claim was on its way when the box stopped to take work.
 		a.end(ending{press: graceful, state: protocol.Lost, kind: "box_drained", detail: "the box takes no work"})
 	}

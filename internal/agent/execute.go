@@ -2,11 +2,9 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"yardmaster/internal/agent/sandbox"
@@ -54,7 +52,7 @@ func (b *box) execute(a *attempt) {
 	})
 	w, r := b.carry(a)
 	limit.Stop()
-	b.conclude(a, w, r)
+	b.conclude(a, w, b.blame(a, r))
 }
 
 // accept tells the control plane that the run is on disk, until it hears so or
@@ -122,11 +120,8 @@ func (b *box) carry(a *attempt) (*workspace, result) {
 
 // isolation chooses the best level this box has, if that is enough.
 func (b *box) isolation(start protocol.Start) (sandbox.Level, error) {
-	if len(b.levels) == 0 {
-		return "", errors.New("this box has no sandbox, not even none")
-	}
-	best := b.levels[0]
-	if least := sandbox.Level(start.Isolation); least != "" && !slices.ContainsFunc(b.levels, func(l sandbox.Level) bool { return l.AtLeast(least) }) {
+	best := b.ground.levels[0]
+	if least := sandbox.Level(start.Isolation); least != "" && !best.AtLeast(least) {
 		return "", fmt.Errorf("the run demands isolation by %s, the best of this box is %s", least, best)
 	}
 	return best, nil

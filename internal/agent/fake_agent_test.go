@@ -13,15 +13,18 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/agent"
 	"yardmaster/internal/agent/acp"
-	"yardmaster/internal/agent/sandbox"
 )
 
 // The test binary is also the shim, the built-in agent and a whole box.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		if inner, ok := agent.Inner()[os.Args[1]]; ok {
+			os.Exit(inner(os.Args[2:]))
+		}
+	}
 	switch {
-	case len(os.Args) > 1 && os.Args[1] == sandbox.Command:
-		os.Exit(sandbox.Main(os.Args[2:]))
 	case len(os.Args) == 2 && os.Args[1] == "agent":
 		err := acp.Serve(context.Background(), os.Stdin, os.Stdout, func(p *acp.Peer) acp.Agent { return &actor{peer: p} })
 		if err != nil {
@@ -32,26 +35,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv("BOX_CONFIG") != "":
 		os.Exit(boxMain(os.Getenv("BOX_CONFIG")))
 	}
-	if err := showBinary(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	os.Exit(m.Run())
-}
-
-// showBinary opens the folders in which "go test" has put this program: without
-// Bubblewrap, the agent of a root box is another user and starts it from there.
-func showBinary() error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	for dir := filepath.Dir(self); strings.HasPrefix(dir, filepath.Join(os.TempDir(), "go-build")); dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // actor is a coding agent whose prompts are its script, one step a line.

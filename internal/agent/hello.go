@@ -55,6 +55,9 @@ func (b *box) greet(ctx context.Context) {
 	}
 }
 
+// skewNoted is the difference of two clocks from which on it is logged.
+const skewNoted = 5 * time.Minute
+
 func (b *box) hello(ctx context.Context) error {
 	held := b.held()
 	in := protocol.Hello{
@@ -65,11 +68,11 @@ func (b *box) hello(ctx context.Context) error {
 	for _, a := range held {
 		in.Runs = append(in.Runs, a.ref())
 	}
-	for _, f := range b.agents {
+	for _, f := range b.ground.agents {
 		in.Agents = append(in.Agents, protocol.AgentInfo{Name: f.Name, Version: f.Version})
 	}
 	in.Agents = append(in.Agents, protocol.AgentInfo{Name: commandAgent})
-	for _, level := range b.levels {
+	for _, level := range b.ground.levels {
 		in.Isolation = append(in.Isolation, string(level))
 	}
 	call, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew/2)
@@ -80,6 +83,9 @@ func (b *box) hello(ctx context.Context) error {
 		return err
 	}
 	b.heard(reply.ServerMS)
+	if skew := time.Duration(b.skew.Load()) * time.Millisecond; skew.Abs() > skewNoted {
+		b.log.Warn("the clock of this machine differs from the control plane's: far off, certificates are refused", "behind", skew)
+	}
 	if err := b.memory.setDraining(reply.Draining); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ const (
 	stateReady    = "ready"
 	stateDraining = "draining"
 	stateDrained  = "drained"
+	stateUnfit    = "unfit"
 )
 
 // present beats until ctx is done. It is the first thing a box does, and never
@@ -46,7 +47,10 @@ func (b *box) presence() protocol.Presence {
 	}
 	slices.SortFunc(p.Runs, func(x, y protocol.RunRef) int { return cmp.Compare(x.Run, y.Run) })
 	free, taking := b.free()
+	p.Unfit = b.ill()
 	switch {
+	case taking && p.Unfit != "":
+		p.State = stateUnfit
 	case taking:
 		p.Free = free
 	case len(p.Runs) == 0:

@@ -22,20 +22,30 @@ func (b *box) startProxy() error {
 		return fmt.Errorf("model proxy: %w", err)
 	}
 	b.port = tcp.Addr().String()
-	return b.door("model proxy", tcp, b.socketPath(), b.proxy.Serve)
+	return b.serveAt("model proxy", tcp, b.socketPath(), b.proxy.Serve)
 }
 
-// door serves on a port of loopback and on a socket, until serve is told to end.
-func (b *box) door(name string, tcp net.Listener, path string, serve func(net.Listener) error) error {
+// listenUnix opens a socket that agents may connect to: those of a root box are
+// another user.
+func listenUnix(path string) (net.Listener, error) {
+	l, err := net.Listen("unix", path)
+	if err == nil {
+		err = os.Chmod(path, 0o666)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open a socket (its path may have 107 bytes): %w", err)
+	}
+	return l, nil
+}
+
+// serveAt serves on a port of loopback and on a socket, until serve is told to end.
+func (b *box) serveAt(name string, tcp net.Listener, path string, serve func(net.Listener) error) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return errors.Join(fmt.Errorf("%s: %w", name, err), tcp.Close())
 	}
-	unix, err := net.Listen("unix", path)
-	if err == nil {
-		err = os.Chmod(path, 0o666) // an agent of a root box is another user
-	}
+	unix, err := listenUnix(path)
 	if err != nil {
-		return errors.Join(fmt.Errorf("%s: socket (its path may have 107 bytes): %w", name, err), tcp.Close())
+		return errors.Join(fmt.Errorf("%s: %w", name, err), tcp.Close())
 	}
 	for _, l := range []net.Listener{tcp, unix} {
 		b.tasks.Go(func() {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -18,6 +19,9 @@ func (b *box) loadOrphans() error {
 	if err != nil {
 		return err
 	}
+	if err := b.removeStrays(); err != nil {
+		return err
+	}
 	for _, entry := range entries {
 		dir := filepath.Join(root, entry.Name())
 		if err := b.loadOrphan(dir); err != nil {
@@ -32,6 +36,22 @@ func (b *box) loadOrphans() error {
 	return nil
 }
 
+// removeStrays deletes what is left in the work folder of attempts that the
+// data folder knows nothing of.
+func (b *box) removeStrays() error {
+	root := filepath.Join(b.ground.work, "runs")
+	entries, err := os.ReadDir(root)
+	for _, entry := range entries {
+		if _, err := os.Stat(filepath.Join(b.cfg.DataDir, "runs", entry.Name())); !errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err := worktree.RemoveTree(filepath.Join(root, entry.Name())); err != nil {
+			b.log.Warn("run not removed from the disk", "dir", filepath.Join(root, entry.Name()), "error", err)
+		}
+	}
+	return err
+}
+
 func (b *box) loadOrphan(dir string) error {
 	var start protocol.Start
 	if err := readJSON(filepath.Join(dir, "start.json"), &start); err != nil {
@@ -40,7 +60,10 @@ func (b *box) loadOrphan(dir string) error {
 	if err := checkStart(start); err != nil {
 		return err
 	}
-	a := newAttempt(b.life, dir, start, b.log)
+	a := newAttempt(b.life, b.ground, start, b.log)
+	if a.dir != dir {
+		return fmt.Errorf("it belongs in %s", a.dir)
+	}
 	if err := a.openSpool(); err != nil {
 		return err
 	}

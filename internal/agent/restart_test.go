@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -205,6 +206,7 @@ func TestFullDiskEndsTheRunAndKeepsItsEvents(t *testing.T) {
 	if err := identity.Save(cfg.DataDir); err != nil {
 		t.Fatal(err)
 	}
+	cfg.Self = openProgram(t) // the disk has no room for a copy
 	p.start(cfg)
 	run := p.task(func(s *protocol.Start) {
 		s.Agent = "command"
@@ -226,6 +228,25 @@ func TestFullDiskEndsTheRunAndKeepsItsEvents(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(cfg.DataDir, "runs", "*", "home", "big")); err != nil || len(left) > 0 {
 		t.Errorf("the agent's home was not given up: %v, %v", left, err)
 	}
+}
+
+// openProgram is this program where everybody may run it.
+func openProgram(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "program-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	text, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "program")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(path, text, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // asRootOfNamespace runs the calling test again in a user namespace, where

@@ -47,7 +47,7 @@ func (b *box) startBroker() error {
 		return fmt.Errorf("broker: %w", err)
 	}
 	b.brokerPort = tcp.Addr().String()
-	return b.door("broker", tcp, b.brokerPath(), b.broker.Serve)
+	return b.serveAt("broker", tcp, b.brokerPath(), b.broker.Serve)
 }
 
 // fetchSecrets gets what the attempt may use, until it has it or ctx ends.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"yardmaster/internal/agent/worktree"
 	"yardmaster/internal/protocol"
 )
 
@@ -105,7 +104,7 @@ func (b *box) remove(a *attempt) {
 			a.log.Warn("checkout not removed", "error", err)
 		}
 	}
-	if err := worktree.RemoveTree(a.dir); err != nil {
+	if err := a.removeFolders(); err != nil {
 		a.log.Warn("run not removed from the disk", "error", err)
 	}
 }

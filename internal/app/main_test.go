@@ -19,7 +19,6 @@ import (
 
 	"yardmaster/internal/agent"
 	"yardmaster/internal/agent/builtin"
-	"yardmaster/internal/agent/sandbox"
 	"yardmaster/internal/client"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
@@ -36,8 +35,10 @@ const patience = 30 * time.Second
 
 // The test binary is also the shim that a box starts its agents with.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == sandbox.Command {
-		os.Exit(sandbox.Main(os.Args[2:]))
+	if len(os.Args) > 1 {
+		if inner, ok := agent.Inner()[os.Args[1]]; ok {
+			os.Exit(inner(os.Args[2:]))
+		}
 	}
 	if len(os.Args) == 2 && os.Args[1] == "agent" { // of boxes in this process
 		if err := builtin.Main(context.Background(), os.Stdin, os.Stdout, os.Environ()); err != nil {

@@ -295,7 +295,7 @@ func TestCanaryAtEveryLevel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := sandbox.Probe(t.Context())
+	held := sandbox.Held(sandbox.Probe(t.Context(), "", ""))
 	t.Log("levels of this machine:", held)
 	for _, level := range held {
 		t.Run(string(level), func(t *testing.T) {

@@ -33,7 +33,7 @@ var systemDirs = []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"
 // agentID is the user inside: a root box makes the agent a real unprivileged
 // user, an ordinary user's box maps that user to an ordinary one.
 func agentID() int {
-	if os.Geteuid() == 0 {
+	if Separate() {
 		return nobody
 	}
 	return insideID
@@ -50,7 +50,7 @@ func bubblewrap(l *launch, self string) (*exec.Cmd, error) {
 	id := strconv.Itoa(agentID())
 	args := []string{"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net",
 		"--hostname", "box", "--die-with-parent", "--new-session", "--as-pid-1"}
-	if os.Geteuid() == 0 {
+	if Separate() {
 		// Root needs no user namespace: the shim keeps what it takes to become the unprivileged user.
 		args = append(args, "--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL")
 	} else {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
@@ -31,6 +32,11 @@ func become(o *orders) error {
 		}
 	}
 	if o.Level != Bubblewrap {
+		for _, path := range append(slices.Clone(o.Writable), o.ReadOnly...) {
+			if err := enterable(path); err != nil {
+				return err
+			}
+		}
 		if err := os.MkdirAll(os.Getenv("TMPDIR"), 0o700); err != nil {
 			return fmt.Errorf("make the agent's folder for temporary files: %w", err)
 		}

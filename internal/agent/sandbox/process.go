@@ -180,9 +180,9 @@ func (l *launch) pipe(childReads bool) (ours, theirs *os.File, err error) {
 }
 
 func (l *launch) prepare() error {
-	self, err := os.Executable()
+	self, err := l.spec.program()
 	if err != nil {
-		return fmt.Errorf("sandbox: the path of this program: %w", err)
+		return err
 	}
 	control, orders, err := l.pipe(true)
 	if err != nil {
@@ -291,11 +291,8 @@ func (l *launch) handshake() error {
 	if err := json.Unmarshal([]byte(line), &a); err != nil {
 		return fmt.Errorf("sandbox: the shim's answer: %w", err)
 	}
-	if a.Unavailable {
-		return fmt.Errorf("sandbox: %s: %w: %s", l.spec.Level, ErrUnavailable, a.Error)
-	}
-	if a.Error != "" {
-		return fmt.Errorf("sandbox: %s", a.Error)
+	if err := a.err(); err != nil {
+		return fmt.Errorf("sandbox: %s: %w", l.spec.Level, err)
 	}
 	if l.feed != nil {
 		in := l.p.stdin
@@ -331,7 +328,7 @@ func (l *launch) abandon() {
 // own gives folders to the unprivileged user if the box is root. Links are
 // changed themselves, never followed.
 func own(dirs ...string) error {
-	if os.Geteuid() != 0 {
+	if !Separate() {
 		return nil
 	}
 	for _, dir := range dirs {

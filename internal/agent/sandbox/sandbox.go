@@ -12,14 +12,12 @@
 package sandbox
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 )
 
 // Level is how much a sandbox isolates.
@@ -64,6 +62,7 @@ type Spec struct {
 	ReadOnly   []string          // more files and folders of the host to show, at their own paths
 	Forward    []Forward
 	Limits     Limits
+	Program    string // this program, where the agents' user may run it; empty: where it was started from
 
 	// Piped makes the agent's input and output pipes, see Process.Stdin and
 	// Process.Stdout; the two fields below must then be nil.
@@ -86,6 +85,18 @@ const nobody = 65534
 // ErrUnavailable is what Start answers when this machine cannot provide the
 // level that was asked for.
 var ErrUnavailable = errors.New("the isolation level is not available")
+
+// program is the file that is run as the shim.
+func (s *Spec) program() (string, error) {
+	if s.Program != "" {
+		return s.Program, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("sandbox: the path of this program: %w", err)
+	}
+	return self, nil
+}
 
 func (s *Spec) check() error {
 	switch {
@@ -117,44 +128,4 @@ func (s *Spec) check() error {
 		}
 	}
 	return nil
-}
-
-// probeTimeout bounds the trial of one level.
-const probeTimeout = 20 * time.Second
-
-// Probe tells which levels hold on this machine, best first; None is always the
-// last. It tries each: a process is started that must be able to write its own
-// folders and unable to read a file outside them.
-func Probe(ctx context.Context) []Level {
-	var held []Level
-	for _, l := range levels {
-		if l == None || tryLevel(ctx, l) == nil {
-			held = append(held, l)
-		}
-	}
-	return held
-}
-
-func tryLevel(ctx context.Context, l Level) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	root, err := os.MkdirTemp("", "sandbox-probe-")
-	if err != nil {
-		return fmt.Errorf("sandbox: %w", err)
-	}
-	defer os.RemoveAll(root)
-	if err := os.Chmod(root, 0o755); err != nil { // a root box runs the probe as somebody else
-		return fmt.Errorf("sandbox: %w", err)
-	}
-	canary, task, home := filepath.Join(root, "canary"), filepath.Join(root, "task"), filepath.Join(root, "home")
-	err = errors.Join(os.WriteFile(canary, []byte("x"), 0o644), os.Mkdir(task, 0o755), os.Mkdir(home, 0o755))
-	if err != nil {
-		return fmt.Errorf("sandbox: %w", err)
-	}
-	const script = `cat "$0" >/dev/null 2>&1 && exit 1; echo x >probe && echo x >"$HOME/probe"`
-	p, err := Start(ctx, Spec{Level: l, Task: task, Home: home, Argv: []string{"/bin/sh", "-c", script, canary}})
-	if err != nil {
-		return err
-	}
-	return p.Wait()
 }

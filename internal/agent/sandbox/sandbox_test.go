@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // here are the levels that this machine offers; which those are is for Probe's
 // own test to judge.
 func here(t *testing.T, f func(t *testing.T, l Level)) {
-	for _, l := range Probe(t.Context()) {
+	for _, l := range Held(Probe(t.Context(), "", "")) {
 		t.Run(string(l), func(t *testing.T) { f(t, l) })
 	}
 }
@@ -102,7 +102,7 @@ func TestAtLeast(t *testing.T) {
 }
 
 func TestProbeSaysWhatHolds(t *testing.T) {
-	held := Probe(t.Context())
+	held := Held(Probe(t.Context(), "", ""))
 	if len(held) == 0 || held[len(held)-1] != None || !slices.IsSortedFunc(held, func(a, b Level) int {
 		return slices.Index(levels, a) - slices.Index(levels, b)
 	}) {
@@ -136,7 +136,7 @@ func TestBubblewrapThatFailsIsUnavailable(t *testing.T) {
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "no namespaces for you") {
 		t.Error(err)
 	}
-	if slices.Contains(Probe(t.Context()), Bubblewrap) {
+	if slices.Contains(Held(Probe(t.Context(), "", "")), Bubblewrap) {
 		t.Error("the probe believes in it")
 	}
 	t.Setenv("PATH", t.TempDir())

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -53,7 +54,27 @@ type message struct{ Signal int }
 // answer says whether the agent runs. It is one line.
 type answer struct {
 	Error       string
-	Unavailable bool // the level, on this machine
+	Unavailable bool         // the level, on this machine
+	Closed      *ClosedError // what the agent's user cannot get at
+}
+
+func answerOf(err error) (a answer) {
+	a = answer{Error: strings.TrimPrefix(err.Error(), ErrUnavailable.Error()+": "), Unavailable: errors.Is(err, ErrUnavailable)}
+	errors.As(err, &a.Closed)
+	return a
+}
+
+// err is the error that the answer tells of, nil if there is none.
+func (a answer) err() error {
+	switch {
+	case a.Error == "":
+		return nil
+	case a.Closed != nil:
+		return a.Closed
+	case a.Unavailable:
+		return fmt.Errorf("%w: %s", ErrUnavailable, a.Error)
+	}
+	return errors.New(a.Error)
 }
 
 // orders makes the shim's orders, with paths as they are inside.
@@ -77,7 +98,7 @@ func (l *launch) orders() orders {
 	for k, v := range env {
 		o.Env = append(o.Env, k+"="+v)
 	}
-	if os.Geteuid() == 0 {
+	if Separate() {
 		o.User = nobody
 	}
 	return o
@@ -110,7 +131,7 @@ func Main(args []string) int {
 		}
 		killDescendants(os.Getpid())
 	}
-	_ = json.NewEncoder(out).Encode(answer{Error: err.Error(), Unavailable: errors.Is(err, ErrUnavailable)})
+	_ = json.NewEncoder(out).Encode(answerOf(err))
 	return codeFailed
 }
 
@@ -172,11 +193,8 @@ func startAgent(o *orders) (int, error) {
 		return cmd.Process.Pid, nil
 	case err != nil:
 		return 0, fmt.Errorf("start the agent: %w", err)
-	case a.Unavailable:
-		return 0, fmt.Errorf("%w: %s", ErrUnavailable, a.Error)
-	default:
-		return 0, errors.New(a.Error)
 	}
+	return 0, a.err()
 }
 
 // obey passes signals on until the box lets go of the pipe, then ends everything.

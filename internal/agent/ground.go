@@ -1,0 +1,353 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"yardmaster/internal/agent/driver"
+	"yardmaster/internal/agent/sandbox"
+)
+
+// UnfitError is a machine that cannot carry out runs as it is. It says in one
+// sentence what is wrong and what to do about it.
+type UnfitError struct {
+	Reason string
+	place  bool // another work folder may do
+}
+
+func (e *UnfitError) Error() string { return e.Reason }
+
+// ground is what the runs of a box stand on.
+//
+// Agents of a box of root are another user, so below Bubblewrap every folder
+// above what they use must let that user pass. The data folder's need not: it
+// may lie in root's home. Then what agents use is kept in a work folder
+// elsewhere, to which a link in the data folder leads.
+type ground struct {
+	data    string // the box's own: identity, spools, sockets
+	work    string // what agents use: checkouts, homes, caches; often the same
+	program string // ours, where agents may run it
+	levels  []sandbox.Level
+	agents  []driver.Found
+}
+
+// workLink is the link in the data folder to a work folder elsewhere.
+const workLink = "work"
+
+// WorkDir is where a box with the data folder keeps what its agents use, if not
+// in the data folder; empty otherwise.
+func WorkDir(dataDir string) string {
+	target, err := os.Readlink(filepath.Join(dataDir, workLink))
+	if err != nil {
+		return ""
+	}
+	return target
+}
+
+// Inspect tests whether this machine can be a box as cfg says, before it is
+// enrolled as one. What is wrong is an *UnfitError.
+func Inspect(ctx context.Context, cfg Config) error {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return err
+	}
+	if err := settleProcess(); err != nil {
+		return err
+	}
+	_, err = os.Stat(cfg.DataDir)
+	fresh := errors.Is(err, os.ErrNotExist)
+	if err := makeFolder(cfg.DataDir); err != nil {
+		return unusable(cfg.DataDir, "--data", err)
+	}
+	lock, err := lockDir(cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	g, err := survey(ctx, cfg)
+	if err != nil && fresh {
+		if err := os.RemoveAll(cfg.DataDir); err != nil {
+			cfg.Logger.Warn("folder not removed", "error", err)
+		}
+	}
+	if err == nil {
+		cfg.Logger.Debug("the machine can be a box", "work", g.work, "isolation", g.levels)
+	}
+	return err
+}
+
+// settleProcess makes this process fit to be a box.
+func settleProcess() error {
+	// Secrets of runs are in its memory, which an agent of the same user could
+	// read but for this.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("close our memory to others: %w", err)
+	}
+	if sandbox.Separate() {
+		// Agents are another user, who must be able to read what is not secret;
+		// what is secret has a mode of its own.
+		unix.Umask(0o022)
+	}
+	return nil
+}
+
+// survey finds out what the runs of a box will have, mends what it can, and
+// tests it. What it cannot mend is an *UnfitError.
+func survey(ctx context.Context, cfg Config) (*ground, error) {
+	if err := checkTools(); err != nil {
+		return nil, err
+	}
+	var first error
+	for _, work := range workFolders(cfg) {
+		g, err := settle(ctx, cfg, work)
+		if err == nil {
+			g.agents = g.reachable(driver.Detect(ctx), cfg.Logger)
+			return g, g.remember(cfg.Logger)
+		}
+		if first == nil {
+			first = err
+		}
+		var unfit *UnfitError
+		if !errors.As(err, &unfit) || !unfit.place {
+			break
+		}
+		cfg.Logger.Debug("work folder not used", "folder", work, "reason", err)
+	}
+	return nil, first
+}
+
+// checkTools looks for what the box itself runs.
+func checkTools() error {
+	if _, err := exec.LookPath("git"); err != nil {
+		return &UnfitError{Reason: "git is not installed on this machine, or is not in PATH: install it, for a box works with it"}
+	}
+	return nil
+}
+
+// workFolders are the folders to try for what agents use, the best first.
+func workFolders(cfg Config) []string {
+	if cfg.WorkDir != "" {
+		return []string{cfg.WorkDir}
+	}
+	out := []string{}
+	if kept := WorkDir(cfg.DataDir); kept != "" {
+		out = append(out, kept)
+	}
+	out = append(out, cfg.DataDir)
+	if sandbox.Separate() {
+		sum := sha256.Sum256([]byte(cfg.DataDir))
+		for _, dir := range []string{"/var/lib", "/var/tmp", "/tmp"} {
+			out = append(out, filepath.Join(dir, "yardmaster-box-"+hex.EncodeToString(sum[:6])))
+		}
+	}
+	return out
+}
+
+// settle makes a work folder of dir and tests it.
+func settle(ctx context.Context, cfg Config, dir string) (g *ground, failed error) {
+	flag := "--work"
+	if dir == cfg.DataDir {
+		flag = "--data"
+	} else if err := ours(dir, dir == cfg.WorkDir); err != nil {
+		return nil, err
+	}
+	_, err := os.Lstat(dir)
+	fresh := errors.Is(err, os.ErrNotExist)
+	defer func() {
+		switch { // what was made for nothing goes
+		case failed != nil && fresh && dir != cfg.DataDir:
+			_ = os.RemoveAll(dir)
+		case failed != nil && g != nil && g.program != cfg.Self:
+			_ = os.Remove(g.program)
+		}
+	}()
+	err = makeFolder(dir)
+	work := dir
+	if err == nil {
+		work, err = filepath.EvalSymlinks(dir) // a link may lie where only the box gets through
+	}
+	for _, name := range []string{"", "runs", "cache"} {
+		if err == nil && name != "" {
+			err = makeFolder(filepath.Join(work, name))
+		}
+	}
+	if err == nil {
+		err = makeFolder(filepath.Join(cfg.DataDir, "runs"))
+	}
+	if err != nil {
+		return nil, unusable(dir, flag, err)
+	}
+	g = &ground{data: cfg.DataDir, work: work, program: cfg.Self}
+	if err := g.room(); err != nil {
+		return nil, err
+	}
+	if g.program, err = g.runnable(cfg.Self); err != nil {
+		return nil, unusable(dir, flag, err)
+	}
+	findings := sandbox.Probe(ctx, g.work, g.program)
+	g.levels = sandbox.Held(findings)
+	for _, f := range findings {
+		if f.Err != nil {
+			cfg.Logger.Debug("isolation not offered", "level", f.Level, "reason", f.Err)
+		}
+		var closed *sandbox.ClosedError
+		if g.levels[0] != sandbox.Bubblewrap && errors.As(f.Err, &closed) {
+			return g, g.shut(closed)
+		}
+	}
+	return g, g.test(ctx)
+}
+
+// makeFolder makes a folder of the box, and lets the agents' user pass through
+// it if that is another one. One that is there keeps its mode.
+func makeFolder(dir string) error {
+	err := os.MkdirAll(filepath.Dir(dir), 0o755)
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
+	}
+	switch {
+	case errors.Is(err, os.ErrExist):
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			err = &os.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+		}
+		return err
+	case err == nil && sandbox.Separate():
+		return os.Chmod(dir, 0o711)
+	}
+	return err
+}
+
+// ours tells whether a folder that may be there already is the box's own: where
+// everybody may make folders, somebody else may have made one of that name. A
+// link is followed only if it was named by whoever started the box.
+func ours(dir string, named bool) error {
+	var st unix.Stat_t
+	look := unix.Lstat
+	if named {
+		look = unix.Stat
+	}
+	err := look(dir, &st)
+	refuse := func(what string) error {
+		return &UnfitError{place: true, Reason: dir + " " + what + ": choose another folder with --work"}
+	}
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	case err != nil:
+		return unusable(dir, "--work", err)
+	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return refuse("is no folder")
+	case int(st.Uid) != os.Geteuid():
+		return refuse(fmt.Sprintf("belongs to another user (%d)", st.Uid))
+	case st.Mode&0o022 != 0:
+		return refuse(fmt.Sprintf("can be written by others (mode %#o)", st.Mode&0o7777))
+	}
+	return nil
+}
+
+func unusable(dir, flag string, err error) *UnfitError {
+	return &UnfitError{place: true, Reason: fmt.Sprintf("%s cannot be used (%s): choose another folder with %s", dir, plain(err), flag)}
+}
+
+// plain is an error without the name of the package that it comes from.
+func plain(err error) string { return strings.TrimPrefix(err.Error(), "sandbox: ") }
+
+// shut says what keeps agents from their folders.
+func (g *ground) shut(closed *sandbox.ClosedError) *UnfitError {
+	at := *closed
+	if strings.HasPrefix(at.For, g.work+"/") && (at.Path == g.work || strings.HasPrefix(g.work, strings.TrimSuffix(at.Path, "/")+"/")) {
+		at.For = g.work // and not the folder of a test
+	}
+	return &UnfitError{place: true, Reason: at.Error() + ": choose with --work a folder that others may pass through, say /var/lib/yardmaster-box, or install bubblewrap"}
+}
+
+// runnable is where agents may run our program: where it is, or a copy. What
+// "go run" has built, or a build under umask 077, only its owner may run.
+func (g *ground) runnable(self string) (string, error) {
+	var closed *sandbox.ClosedError
+	if err := sandbox.Closed(self); !errors.As(err, &closed) {
+		return self, err
+	}
+	dir := filepath.Join(g.work, "bin")
+	if err := makeFolder(dir); err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(self)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "yardmaster")
+	next := path + ".next"
+	err = errors.Join(os.WriteFile(next, text, 0o755), os.Chmod(next, 0o755))
+	if err == nil {
+		err = os.Rename(next, path)
+	}
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(next))
+	}
+	return path, nil
+}
+
+// room tells whether a run would find room on the disks.
+func (g *ground) room() error {
+	for _, dir := range slices.Compact([]string{g.data, g.work}) {
+		free, total := diskFree(dir)
+		if least := min(roomToClaim, total/10); free < least {
+			return &UnfitError{place: true, Reason: fmt.Sprintf("the disk of %s is full: a run needs %d MiB of it to be free", dir, max(1, least>>20))}
+		}
+	}
+	return nil
+}
+
+// reachable leaves out the agents that the user whom they would run as cannot
+// get at. Bubblewrap shows them wherever they are.
+func (g *ground) reachable(found []driver.Found, log *slog.Logger) []driver.Found {
+	if g.levels[0] == sandbox.Bubblewrap {
+		return found
+	}
+	return slices.DeleteFunc(found, func(f driver.Found) bool {
+		for _, path := range append(slices.Clone(f.Argv), f.ReadOnly...) {
+			var closed *sandbox.ClosedError
+			if errors.As(sandbox.Closed(path), &closed) {
+				log.Warn("agent not offered", "agent", f.Name, "program", f.Path, "reason", closed)
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// remember leaves the link to a work folder elsewhere: the next process finds
+// there what this one may leave.
+func (g *ground) remember(log *slog.Logger) error {
+	link := filepath.Join(g.data, workLink)
+	data, err := filepath.EvalSymlinks(g.data)
+	if err != nil || g.work == data || WorkDir(g.data) == g.work {
+		return err
+	}
+	log.Info("checkouts and caches are kept apart from the box's own folder", "work", g.work, "data", g.data)
+	next := link + ".next"
+	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remember the work folder: %w", err)
+	}
+	if err := os.Symlink(g.work, next); err != nil {
+		return fmt.Errorf("remember the work folder: %w", err)
+	}
+	if err := os.Rename(next, link); err != nil {
+		return fmt.Errorf("remember the work folder: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ClosedError is a file or folder that agents need and that their user cannot
+// get at. Path names what is closed itself, not what lies behind it.
+type ClosedError struct {
+	Path string
+	Mode fs.FileMode // of Path
+	For  string      // what was wanted behind it
+}
+
+func (e *ClosedError) Error() string {
+	what := fmt.Sprintf("the user %s, whom agents run as, cannot enter %s (mode %#o)", AgentUser(), e.Path, e.Mode.Perm())
+	switch {
+	case !e.Mode.IsDir():
+		return fmt.Sprintf("the user %s, whom agents run as, cannot run %s (mode %#o)", AgentUser(), e.Path, e.Mode.Perm())
+	case e.Path != e.For:
+		what += ", a folder above " + e.For
+	}
+	return what
+}
+
+// AgentUser names the user that agents run as on this machine.
+func AgentUser() string {
+	if Separate() {
+		return "nobody (" + strconv.Itoa(nobody) + ")"
+	}
+	return strconv.Itoa(os.Geteuid())
+}
+
+// Separate tells whether agents run as another user than this process: those of
+// root do, unless it is a root that may not become somebody else, as in a
+// namespace of one user or without capabilities.
+var Separate = sync.OnceValue(func() bool {
+	if os.Geteuid() != 0 {
+		return false
+	}
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if unix.Capget(&head, &sets[0]) == nil {
+		for _, c := range []uint{unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID} {
+			if sets[0].Effective&(1<<c) == 0 {
+				return false
+			}
+		}
+	}
+	return mapped("/proc/self/uid_map") && mapped("/proc/self/gid_map")
+})
+
+// mapped tells whether a user namespace, by its map, knows the agents' user.
+func mapped(file string) bool {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return true // a kernel without user namespaces
+	}
+	for line := range strings.Lines(string(text)) {
+		var inside, outside, count uint64
+		if _, err := fmt.Sscan(line, &inside, &outside, &count); err == nil && inside <= nobody && nobody < inside+count {
+			return true
+		}
+	}
+	return false
+}
+
+// Closed tells what keeps the agents' user from path, which exists: the first
+// folder on the way that the user may not enter, or path itself. It goes by
+// modes alone; only a trial in a sandbox knows of access lists and mounts. Nil
+// if nothing does, or agents are this process's own user.
+func Closed(path string) error {
+	if !Separate() {
+		return nil
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	return way(real, func(p string, info fs.FileInfo) (open bool) {
+		st, ok := info.Sys().(*syscall.Stat_t)
+		if !ok {
+			return true
+		}
+		mode := uint32(info.Mode().Perm())
+		switch {
+		case st.Uid == nobody:
+			mode >>= 6
+		case st.Gid == nobody:
+			mode >>= 3
+		}
+		if info.IsDir() {
+			return mode&1 != 0
+		}
+		return mode&5 == 5
+	})
+}
+
+// way follows a path from the root down and returns a *ClosedError for the
+// first part that is not open.
+func way(path string, open func(p string, info fs.FileInfo) bool) error {
+	at := "/"
+	parts := strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
+	for i := -1; i < len(parts); i++ {
+		if i >= 0 {
+			at = filepath.Join(at, parts[i])
+		}
+		info, err := os.Stat(at)
+		if err != nil {
+			return fmt.Errorf("sandbox: %w", err)
+		}
+		if !open(at, info) {
+			return &ClosedError{Path: at, Mode: info.Mode(), For: path}
+		}
+	}
+	return nil
+}
+
+// enterable is Closed as the agent's own process sees it: it tries.
+func enterable(folder string) error {
+	return way(folder, func(p string, info fs.FileInfo) bool {
+		return !info.IsDir() || !errors.Is(unix.Access(p, unix.X_OK), unix.EACCES)
+	})
+}

@@ -1,0 +1,165 @@
+// Package selftest is what a box runs in a sandbox of its own before it takes
+// work: this program again, as the user that agents are, in folders like
+// theirs, doing what every run does. A machine that cannot carry out runs is
+// found out so before it has claimed one.
+package selftest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Command is the subcommand under which the program must call Main.
+const Command = "selftest"
+
+// Variable names the environment variable that holds a Request in JSON.
+const Variable = "YARDMASTER_SELFTEST"
+
+// Request says what Main is to try besides its own folders.
+type Request struct {
+	Read    []string `json:"read"`    // files that agents must be able to read
+	Proxies []string `json:"proxies"` // addresses that must answer over HTTP, whatever they say
+}
+
+// Result is what Main prints, in JSON: the first step that failed, and why. Both
+// are empty if none did.
+type Result struct {
+	Step  Step   `json:"step"`
+	Error string `json:"error"`
+}
+
+// Step is one thing that every run needs.
+type Step string
+
+// The steps, in their order.
+const (
+	Task  Step = "task"  // write and rename in the checkout's folder
+	Home  Step = "home"  // the same in the agent's home
+	Temp  Step = "temp"  // the same in the folder for temporary files
+	Read  Step = "read"  // read what the box shows
+	Git   Step = "git"   // commit in the checkout's folder
+	Proxy Step = "proxy" // reach the box's proxies
+	Clock Step = "clock" // a clock that certificates can be checked by
+)
+
+// Earliest is when no clock can be right that shows a time before it: this
+// program was not written then.
+var Earliest = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// proxyWait is how long a proxy on loopback may take to answer.
+const proxyWait = 5 * time.Second
+
+// Main tries everything, prints the Result and returns the exit code: 0 if
+// nothing failed.
+func Main([]string) int {
+	step, err := try()
+	r := Result{Step: step}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil || r.Error != "" {
+		return 1
+	}
+	return 0
+}
+
+func try() (Step, error) {
+	var in Request
+	if err := json.Unmarshal([]byte(os.Getenv(Variable)), &in); err != nil {
+		return Task, fmt.Errorf("%s holds no request; this is not for the command line", Variable)
+	}
+	task, err := os.Getwd()
+	if err != nil {
+		return Task, err
+	}
+	steps := []struct {
+		step Step
+		try  func() error
+	}{
+		{Task, func() error { return write(task) }},
+		{Home, func() error { return write(os.Getenv("HOME")) }},
+		{Temp, func() error { return write(os.TempDir()) }},
+		{Read, func() error { return read(in.Read) }},
+		{Git, func() error { return commit(task) }},
+		{Proxy, func() error { return reach(in.Proxies) }},
+		{Clock, func() error { return clock(time.Now()) }},
+	}
+	for _, s := range steps {
+		if err := s.try(); err != nil {
+			return s.step, err
+		}
+	}
+	return "", nil
+}
+
+// write makes, renames and removes a file in a folder.
+func write(dir string) error {
+	f, err := os.CreateTemp(dir, ".selftest-")
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, "selftest\n")
+	moved := f.Name() + ".moved"
+	return errors.Join(err, f.Close(), os.Rename(f.Name(), moved), os.Remove(moved))
+}
+
+func read(files []string) error {
+	for _, f := range files {
+		if _, err := os.ReadFile(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit makes a repository with one commit, as agents do in their checkouts.
+func commit(dir string) error {
+	if err := os.WriteFile(filepath.Join(dir, "selftest"), []byte("selftest\n"), 0o644); err != nil {
+		return err
+	}
+	for _, args := range [][]string{
+		{"init", "--quiet", "--template="},
+		{"add", "--all"},
+		{"-c", "user.name=selftest", "-c", "user.email=selftest@localhost", "-c", "commit.gpgsign=false", "commit", "--quiet", "--no-verify", "--message", "selftest"},
+	} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return errors.New(strings.TrimSpace(fmt.Sprintf("git %s: %v: %s", args[0], err, firstLine(out))))
+		}
+	}
+	return nil
+}
+
+func firstLine(text []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return line
+}
+
+func reach(addresses []string) error {
+	// No proxy of the environment's, which is for what is farther away.
+	direct := &http.Client{Timeout: proxyWait, Transport: &http.Transport{}}
+	for _, address := range addresses {
+		resp, err := direct.Get(address)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+	}
+	return nil
+}
+
+func clock(now time.Time) error {
+	if now.Before(Earliest) {
+		return fmt.Errorf("it shows %s", now.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
