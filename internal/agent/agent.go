@@ -248,7 +248,7 @@ func (b *box) run(ctx context.Context) (err error) {
 		b.tasks.Go(func() { task(b.life) })
 	}
 	if b.ground.levels[0] == sandbox.None {
-		b.log.Warn(unisolated())
+		b.log.Warn(Unisolated())
 	}
 	b.log.Info("box started", "name", b.cfg.Name, "slots", b.cfg.Slots, "agents", len(b.ground.agents), "isolation", b.ground.levels)
 	select {
@@ -266,8 +266,8 @@ func (b *box) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// unisolated says what it means that a box offers no isolation.
-func unisolated() string {
+// Unisolated says what it means that a box of this user offers no isolation.
+func Unisolated() string {
 	if sandbox.Separate() {
 		return "nothing isolates agents from the user " + sandbox.AgentUser() + ", whom they run as: they can read and change what that user can; the box's own files are closed to them. Install bubblewrap"
 	}

@@ -169,8 +169,13 @@ func settle(ctx context.Context, cfg Config, dir string) (g *ground, failed erro
 		switch { // what was made for nothing goes
 		case failed != nil && fresh && dir != cfg.DataDir:
 			_ = os.RemoveAll(dir)
-		case failed != nil && g != nil && g.program != cfg.Self:
-			_ = os.Remove(g.program)
+		case failed != nil && g != nil:
+			if g.program != cfg.Self {
+				_ = os.Remove(g.program)
+			}
+			for _, name := range []string{"bin", "cache"} {
+				_ = os.Remove(filepath.Join(g.work, name)) // unless something is in it
+			}
 		}
 	}()
 	err = makeFolder(dir)

@@ -49,13 +49,14 @@ var edges = map[string]string{
 	"llm/scripted":     "",
 
 	// The machine side. It shares the wire with the server, not its rooms.
-	"agent":            "agent/broker agent/driver agent/modelproxy agent/sandbox agent/scrub agent/spool agent/worktree bus/boxconn client id protocol seal",
+	"agent":            "agent/broker agent/driver agent/modelproxy agent/sandbox agent/scrub agent/selftest agent/spool agent/worktree bus/boxconn client id protocol seal",
 	"agent/acp":        "",
 	"agent/broker":     "agent/scrub",
 	"agent/builtin":    "agent/acp",
 	"agent/driver":     "agent/acp",
 	"agent/modelproxy": "fault llm",
 	"agent/sandbox":    "",
+	"agent/selftest":   "",
 	"agent/scrub":      "",
 	"agent/spool":      "agent/scrub protocol",
 	"agent/worktree":   "ration",
@@ -64,10 +65,10 @@ var edges = map[string]string{
 	"oauth": "db domain/token event fault id op policy seal",
 
 	"app":            "domain/* bus clock codehost codehost/builtin config db event id idempotency idp limit llm llm/scripted mail mcp money oauth op policy protocol reference seal",
-	"demo":           "app client config",
+	"demo":           "agent app client config",
 	"chaos":          "agent chaos/astray client",
 	"chaos/astray":   "",
-	"cmd/yardmaster": "agent agent/builtin agent/sandbox app chain chaos chaos/astray client config demo mail",
+	"cmd/yardmaster": "agent agent/builtin app chain chaos chaos/astray client config demo mail",
 	"arch":           "",
 	"e2e":            "",
 }
@@ -175,6 +176,7 @@ func TestHTTP(t *testing.T) {
 		"agent/broker":     "adds secrets to requests",
 		"agent/builtin":    "calls a model",
 		"agent/modelproxy": "stands between agents and the gateway",
+		"agent/selftest":   "asks the proxies of a box",
 		"demo":             "names methods to client",
 		"chaos":            "names methods to client and gives its calls keys",
 		"cmd/yardmaster":   "names methods to client",

@@ -18,11 +18,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"yardmaster/internal/agent"
 	"yardmaster/internal/app"
 	"yardmaster/internal/client"
 	"yardmaster/internal/config"
@@ -58,24 +58,32 @@ func Run(ctx context.Context, o Options) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return errors.New("the demo needs git on this machine")
 	}
-	d := &demo{Options: o, started: time.Now()}
+	d := &demo{Options: o, started: time.Now(), kept: true}
 	if d.Data == "" {
 		tmp, err := os.MkdirTemp("", "yardmaster-demo-")
 		if err != nil {
 			return err
 		}
 		defer os.RemoveAll(tmp)
-		d.Data = tmp
+		d.Data, d.kept = tmp, false
 	}
 	var err error
 	if d.Data, err = filepath.Abs(d.Data); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(d.Data, 0o700); err != nil {
+	if err := d.makeFolder(); err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(d.Data, "server")); err == nil {
 		return fmt.Errorf("%s holds an earlier demo: take another folder, or run `yardmaster serve --data %s`", d.Data, filepath.Join(d.Data, "server"))
+	}
+	if !d.kept {
+		// Where agents cannot enter our folder, the box keeps theirs elsewhere.
+		defer func() {
+			if work := agent.WorkDir(filepath.Join(d.Data, "box")); work != "" {
+				os.RemoveAll(work)
+			}
+		}()
 	}
 	ctx, stop := context.WithCancel(ctx)
 	g, ctx := errgroup.WithContext(ctx)
@@ -94,12 +102,31 @@ func Run(ctx context.Context, o Options) error {
 	if !o.Once && errors.Is(err, context.Canceled) {
 		return nil
 	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		d.showLogs()
+	}
 	return err
+}
+
+// makeFolder makes the demo's own folder. The agents of root's box are another
+// user, who must be able to pass through it; what is in it is closed by itself.
+func (d *demo) makeFolder() error {
+	_, err := os.Stat(d.Data)
+	fresh := errors.Is(err, fs.ErrNotExist)
+	if err := os.MkdirAll(d.Data, 0o700); err != nil {
+		return err
+	}
+	if os.Geteuid() == 0 && (fresh || !d.kept) {
+		return os.Chmod(d.Data, 0o711)
+	}
+	return nil
 }
 
 type demo struct {
 	Options
-	started time.Time
+	started   time.Time
+	kept      bool     // whether the folder stays
+	addresses []string // of the server, which dies with the demo
 }
 
 // step prints what is happening, with the seconds since the start.
@@ -112,7 +139,7 @@ func (d *demo) serve(ctx context.Context, ready chan<- *app.App) error {
 	if err := os.WriteFile(script, scenario, 0o600); err != nil {
 		return err
 	}
-	logFile, err := os.OpenFile(filepath.Join(d.Data, "server.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	logFile, err := os.OpenFile(d.serverLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -129,7 +156,12 @@ func (d *demo) serve(ctx context.Context, ready chan<- *app.App) error {
 }
 
 func (d *demo) walk(ctx context.Context, a *app.App) error {
-	d.step("The control plane serves %s, boxes connect to %s.", a.URL(), a.NATSURL())
+	d.addresses = []string{a.URL(), a.NATSURL()}
+	if d.Once {
+		d.step("The control plane serves on loopback.")
+	} else {
+		d.step("The control plane serves %s, boxes connect to %s.", a.URL(), a.NATSURL())
+	}
 	setup, err := a.SetupURL(ctx)
 	if err != nil {
 		return err
@@ -148,22 +180,28 @@ func (d *demo) walk(ctx context.Context, a *app.App) error {
 	if err := c.Call(ctx, http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted", "label": "demo"}, nil); err != nil {
 		return err
 	}
-	stopBox, err := d.box(ctx, c)
+	b, err := d.startBox(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer stopBox()
-	t, pr, err := d.task(ctx, c)
+	defer b.stop()
+	t, pr, err := d.task(ctx, c, b)
 	if err != nil {
 		return err
 	}
 	if err := d.verify(ctx, c); err != nil {
 		return err
 	}
-	d.summary(ctx, c, t, pr, password)
+	d.summary(ctx, c, t, pr)
 	if d.Once {
+		fmt.Fprintf(d.Out, "\nDone in %.1f s.\n", time.Since(d.started).Seconds())
 		return nil
 	}
+	fmt.Fprintf(d.Out, `
+  address    %s
+  sign in    login %s, password %s
+  by hand    yardmaster login --url %s --login %s
+`, c.URL, login, password, c.URL, login)
 	fmt.Fprintf(d.Out, "\nThe server runs on until Ctrl-C.\n")
 	<-ctx.Done()
 	return nil
@@ -206,74 +244,8 @@ func test(ctx context.Context, dir string) (string, error) {
 	return string(out), err
 }
 
-// box enrolls a box, which is a process of its own, and waits until it is
-// online.
-func (d *demo) box(ctx context.Context, c *client.Client) (stop func(), err error) {
-	var minted struct {
-		Token string `json:"token"`
-	}
-	if err := c.Call(ctx, http.MethodPost, "/v1/runners/enrollments", map[string]any{"name": "demo-box"}, &minted); err != nil {
-		return nil, err
-	}
-	logFile, err := os.OpenFile(filepath.Join(d.Data, "box.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(d.Self, "box", "join", "--url", c.URL, "--data", filepath.Join(d.Data, "box"), "--name", "demo-box")
-	cmd.Env = append(os.Environ(), "YARDMASTER_ENROLL_TOKEN="+minted.Token)
-	cmd.Stdout, cmd.Stderr = logFile, logFile
-	// The terminal's Ctrl-C is for us: we stop the box ourselves, and it goes
-	// with us if we are killed.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	var ended error // once gone is closed
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		ended = cmd.Wait()
-	}()
-	stop = func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-gone:
-		case <-time.After(10 * time.Second):
-			cmd.Process.Kill()
-		}
-		logFile.Close()
-	}
-	for {
-		var p struct {
-			Data []struct {
-				ID       string `json:"id"`
-				Presence struct {
-					Status string `json:"status"`
-				} `json:"presence"`
-				Isolation []string `json:"isolation"`
-			} `json:"data"`
-		}
-		if err := c.Call(ctx, http.MethodGet, "/v1/runners", nil, &p); err != nil {
-			stop()
-			return nil, err
-		}
-		if len(p.Data) == 1 && p.Data[0].Presence.Status == "online" {
-			d.step("Enrolled a box (process %d): online; isolation it offers: %s.", cmd.Process.Pid, strings.Join(p.Data[0].Isolation, ", "))
-			return stop, nil
-		}
-		select {
-		case <-ctx.Done():
-			stop()
-			return nil, ctx.Err()
-		case <-gone:
-			return nil, fmt.Errorf("the box ended (%w); see %s", ended, logFile.Name())
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
 // task files the job and follows it to its end; it approves what is asked.
-func (d *demo) task(ctx context.Context, c *client.Client) (client.Task, client.Pull, error) {
+func (d *demo) task(ctx context.Context, c *client.Client, b *box) (client.Task, client.Pull, error) {
 	var filed struct {
 		TaskID string `json:"task_id"`
 	}
@@ -282,28 +254,47 @@ func (d *demo) task(ctx context.Context, c *client.Client) (client.Task, client.
 		return client.Task{}, client.Pull{}, err
 	}
 	d.step("Filed the task %s: %s", filed.TaskID, in["title"])
+	watch, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	go func() {
+		select {
+		case <-watch.Done():
+		case <-b.gone:
+			giveUp(d.boxEnded(b))
+		}
+	}()
 	var pull client.Pull
-	var approval error
 	show := client.Print(prefixed{d}, 0)
-	print := show.Pull
+	printState, printPull := show.State, show.Pull
+	show.State = func(t client.Task) {
+		printState(t)
+		if err := failure(t); err != nil {
+			giveUp(err)
+		}
+	}
 	show.Pull = func(p client.Pull) {
-		print(p)
+		printPull(p)
 		pull = p
-		if p.PendingAction == nil || p.PendingAction.State != "pending" || approval != nil {
+		if p.Checks == "failed" {
+			giveUp(errChecks)
+		}
+		if p.PendingAction == nil || p.PendingAction.State != "pending" {
 			return
 		}
-		if _, approval = c.Approve(ctx, p.ID); approval == nil {
-			d.step("Approved the head %.10s, as a person would.", p.HeadSHA)
+		if _, err := c.Approve(watch, p.ID); err != nil {
+			giveUp(err)
+			return
 		}
+		d.step("Approved the head %.10s, as a person would.", p.HeadSHA)
 	}
-	t, err := c.Watch(ctx, filed.TaskID, show)
-	if err = errors.Join(err, approval); err != nil {
-		return t, pull, err
+	t, err := c.Watch(watch, filed.TaskID, show)
+	if cause := context.Cause(watch); cause != nil && ctx.Err() == nil {
+		err = cause
 	}
-	if t.Status != "merged" {
-		return t, pull, fmt.Errorf("the task ended as %s, not as merged; see %s", t.Status, d.Data)
+	if err == nil {
+		err = failure(t)
 	}
-	return t, pull, nil
+	return t, pull, err
 }
 
 // prefixed writes lines with the time of the demo in front.
@@ -330,7 +321,7 @@ func (d *demo) verify(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-func (d *demo) summary(ctx context.Context, c *client.Client, t client.Task, pr client.Pull, password string) {
+func (d *demo) summary(ctx context.Context, c *client.Client, t client.Task, pr client.Pull) {
 	var report struct {
 		Markdown *string `json:"report"`
 	}
@@ -344,12 +335,5 @@ func (d *demo) summary(ctx context.Context, c *client.Client, t client.Task, pr 
 What happened: a task was filed; the box claimed it, ran an agent in a checkout
 of its own and pushed the branch; pull request #%d was opened, its checks ran on
 the box, its head was approved and merged, and the tests pass now.
-
-  address    %s
-  sign in    login %s, password %s
-  by hand    yardmaster login --url %s --login %s
-`, pr.Number, c.URL, login, password, c.URL, login)
-	if d.Once {
-		fmt.Fprintf(d.Out, "\nDone in %.1f s.\n", time.Since(d.started).Seconds())
-	}
+`, pr.Number)
 }

@@ -1,0 +1,83 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/client"
+)
+
+// passing are the failures of a try that mend themselves: another try follows.
+var passing = []string{"box_lost", "box_drained", "lease_expired", "provider_rate_limit", "provider_unavailable", "model_unavailable"}
+
+// hopeless are the reasons for waiting that nobody here will end.
+var hopeless = []string{"box_unfit", "isolation_unavailable", "agent_not_installed", "template_missing", "repo_disabled"}
+
+// failure tells whether the task has failed in a way that time does not mend.
+func failure(t client.Task) error {
+	if t.Status != "merged" && t.FailureKind != nil && !slices.Contains(passing, *t.FailureKind) {
+		detail := ""
+		if t.Failure != nil {
+			detail = ": " + *t.Failure
+		}
+		return fmt.Errorf("the task failed, %s%s", *t.FailureKind, detail)
+	}
+	for _, h := range t.Holds {
+		if slices.Contains(hopeless, h.Reason) {
+			return fmt.Errorf("the task waits for what does not come, %s: until %s", h.Reason, h.ClearsWhen)
+		}
+	}
+	if t.Ended() && t.Status != "merged" {
+		return fmt.Errorf("the task ended as %s, not as merged", t.Status)
+	}
+	return nil
+}
+
+// errChecks is the failure of a pull request whose checks are red.
+var errChecks = errors.New("the checks of the pull request failed")
+
+func (d *demo) boxLog() string    { return filepath.Join(d.Data, "box.log") }
+func (d *demo) serverLog() string { return filepath.Join(d.Data, "server.log") }
+
+// logLines is how many lines of each log are shown after a failure.
+const logLines = 8
+
+// showLogs prints the ends of the logs, without the addresses of a server that
+// is about to go.
+func (d *demo) showLogs() {
+	for _, log := range []struct {
+		of, path string
+		quiet    bool // its requests are not shown
+	}{{"server", d.serverLog(), true}, {"box", d.boxLog(), false}} {
+		lines := tail(log.path, logLines, func(line string) bool { return !log.quiet || !strings.Contains(line, " level=INFO ") })
+		if len(lines) == 0 {
+			continue
+		}
+		fmt.Fprintf(d.Out, "\nThe last lines of the %s's log:\n", log.of)
+		for _, line := range lines {
+			for _, address := range d.addresses {
+				line = strings.ReplaceAll(line, address, "(its address)")
+			}
+			fmt.Fprintf(d.Out, "    %s\n", client.Escape(line))
+		}
+	}
+	if d.kept {
+		fmt.Fprintf(d.Out, "\nAll of it is in %s.\n", d.Data)
+	}
+	fmt.Fprintln(d.Out)
+}
+
+// tail is the last lines of a file that are wanted, but for empty ones; none if
+// there is no file.
+func tail(path string, n int, wanted func(line string) bool) []string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return strings.TrimSpace(line) == "" || !wanted(line) })
+	return lines[max(0, len(lines)-n):]
+}
