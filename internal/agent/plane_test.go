@@ -43,6 +43,8 @@ type plane struct {
 	runs      map[string]*seen
 	hellos    []protocol.Hello
 	presence  *protocol.Presence
+	beaten    int // beats of it
+	waiting   int // claims that are not answered yet
 	draining  bool
 	restarted bool
 	silent    bool // renewals and accepts are not answered
@@ -149,7 +151,14 @@ func (p *plane) boot() {
 	if _, err := p.bus.Ingest(ctx, p.ingest); err != nil {
 		p.t.Fatal(err)
 	}
-	go p.bus.WatchPresence(ctx, func(_ string, v *protocol.Presence) { p.change(func() { p.presence = v }) })
+	go p.bus.WatchPresence(ctx, func(_ string, v *protocol.Presence) { p.change(func() { p.presence = v; p.beaten++ }) })
+}
+
+// beats is how many there have been.
+func (p *plane) beats() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.beaten
 }
 
 func (p *plane) shutdown() {
@@ -257,6 +266,8 @@ func (p *plane) hello(_ context.Context, in protocol.Hello) (out protocol.HelloR
 
 func (p *plane) claim(ctx context.Context, in protocol.Claim) (out protocol.ClaimReply, err error) {
 	limit := time.After(time.Duration(in.WaitMS) * time.Millisecond)
+	p.change(func() { p.waiting++ })
+	defer p.change(func() { p.waiting-- })
 	for {
 		p.mu.Lock()
 		start, again := p.claims[in.ID]

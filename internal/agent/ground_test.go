@@ -1,0 +1,251 @@
+package agent_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/agent"
+	"yardmaster/internal/agent/sandbox"
+	"yardmaster/internal/protocol"
+)
+
+// links makes a folder with links to all programs of PATH but some, and has it
+// be PATH for the rest of the test.
+func links(t *testing.T, without ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, from := range filepath.SplitList(os.Getenv("PATH")) {
+		entries, err := os.ReadDir(from)
+		if err != nil {
+			continue // PATH may name what is not there
+		}
+		for _, e := range entries {
+			if err := os.Symlink(filepath.Join(from, e.Name()), filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, os.ErrExist) {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, name := range without {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir)
+	return dir
+}
+
+// shut moves the data folder of a box into one that only its owner may enter.
+func shut(t *testing.T, cfg *agent.Config) string {
+	t.Helper()
+	closed, err := os.MkdirTemp("", "closed-") // of mode 0700
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if work := agent.WorkDir(filepath.Join(closed, "box")); work != "" {
+			os.RemoveAll(work)
+		}
+		os.RemoveAll(closed)
+	})
+	data := filepath.Join(closed, "box")
+	if err := os.Rename(cfg.DataDir, data); err != nil {
+		t.Fatal(err)
+	}
+	cfg.DataDir = data
+	return closed
+}
+
+func TestBoxInAClosedFolderWorks(t *testing.T) {
+	links(t, "bwrap")
+	p := newPlane(t)
+	cfg := p.config()
+	shut(t, &cfg)
+	stop := p.start(cfg)
+	run := p.task(func(s *protocol.Start) {
+		s.Prompt = "write a.txt one\ncommit add a\nsay done"
+	})
+	if _, f := p.finish(run); f.State != protocol.Succeeded || p.show(f.Tip, "a.txt") != "one" {
+		t.Fatalf("finished %+v", f)
+	}
+	work := agent.WorkDir(cfg.DataDir)
+	if (work != "") != sandbox.Separate() {
+		t.Fatalf("the work folder is %q", work)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	for _, dir := range []string{cfg.DataDir, filepath.Join(cfg.DataDir, "work")} {
+		if left, err := filepath.Glob(filepath.Join(dir, "runs", "*")); err != nil || len(left) > 0 {
+			t.Errorf("left in %s: %v, %v", dir, left, err)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(cfg.DataDir, "identity.json")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("identity: %v, %v", info, err)
+	}
+}
+
+func TestMachineThatCannotBeABoxIsRefused(t *testing.T) {
+	open := func(t *testing.T) string {
+		dir, err := os.MkdirTemp("", "open-")
+		if err == nil {
+			err = os.Chmod(dir, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		return dir
+	}
+	for name, x := range map[string]struct {
+		without  string
+		work     func(t *testing.T, dir string) string
+		want     string
+		anything bool // also of an ordinary user
+	}{
+		"closed folder above": {"bwrap", func(t *testing.T, dir string) string {
+			must(t, os.Mkdir(filepath.Join(dir, "shut"), 0o700))
+			return filepath.Join(dir, "shut", "in", "work")
+		}, "/shut (mode 0700), a folder above ", false},
+		"closed folder": {"bwrap", func(t *testing.T, dir string) string {
+			must(t, os.Mkdir(filepath.Join(dir, "shut"), 0o700))
+			return filepath.Join(dir, "shut")
+		}, "/shut (mode 0700): choose with --work", false},
+		"folder of everybody": {"", func(t *testing.T, dir string) string {
+			must(t, os.Mkdir(filepath.Join(dir, "all"), 0o755))
+			must(t, os.Chmod(filepath.Join(dir, "all"), 0o777))
+			return filepath.Join(dir, "all")
+		}, "/all can be written by others (mode 0777)", true},
+		"file": {"", func(t *testing.T, dir string) string {
+			must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
+			return filepath.Join(dir, "file")
+		}, "/file is no folder", true},
+		"no git": {"git", func(t *testing.T, dir string) string { return dir }, "git is not installed on this machine", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			links(t, strings.Fields(x.without)...)
+			dir := open(t)
+			data := filepath.Join(dir, "data")
+			err := agent.Inspect(t.Context(), agent.Config{DataDir: data, WorkDir: x.work(t, dir)})
+			if !x.anything && !sandbox.Separate() {
+				if err != nil {
+					t.Errorf("for a user whom nothing of their own is closed to: %v", err)
+				}
+				return
+			}
+			var unfit *agent.UnfitError
+			if !errors.As(err, &unfit) || !strings.Contains(err.Error(), x.want) || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("%v", err)
+			}
+			if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the data folder was made: %v", err)
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInspectedMachineIsLeftAsItWas(t *testing.T) {
+	cfg := agent.Config{DataDir: filepath.Join(t.TempDir(), "box")}
+	must(t, os.Chmod(filepath.Dir(filepath.Dir(cfg.DataDir)), 0o755))
+	must(t, agent.Inspect(t.Context(), cfg))
+	must(t, agent.Inspect(t.Context(), cfg)) // nothing is held
+	left, err := filepath.Glob(filepath.Join(cfg.DataDir, "*", "*"))
+	if more, _ := filepath.Glob(filepath.Join(cfg.DataDir, "selftest*")); err != nil || len(append(left, more...)) > 1 { // a copy of the program, at most
+		t.Errorf("left: %v, %v, %v", left, more, err)
+	}
+}
+
+// A fault of the box is not one of the run that meets it, nor of the next.
+func TestBoxThatBecomesUnfitStopsAndRecovers(t *testing.T) {
+	path := links(t)
+	p := newPlane(t)
+	p.start(p.config())
+	p.until("a fit box beats", func() bool { return p.presence != nil && p.presence.State == "ready" && p.presence.Unfit == "" })
+	git := filepath.Join(path, "git")
+	real, err := os.Readlink(git)
+	must(t, err)
+	must(t, os.Remove(git))
+	met := p.task(func(s *protocol.Start) { s.Prompt = "say never" })
+	if _, f := p.finish(met); f.State != protocol.Failed || f.Kind != protocol.FailureBoxUnfit || !strings.Contains(f.Error, "git is not installed") {
+		t.Errorf("finished %+v", f)
+	}
+	p.until("the box says that it is unfit", func() bool {
+		return p.presence != nil && p.presence.State == "unfit" && p.presence.Free == 0 && strings.Contains(p.presence.Unfit, "git is not installed")
+	})
+	p.until("the claim that was on its way is answered", func() bool { return p.waiting == 0 })
+	next := p.task(func(s *protocol.Start) { s.Prompt = "say done" })
+	beats := p.beats()
+	p.until("some beats later", func() bool { return p.beaten >= beats+3 })
+	p.mu.Lock()
+	if len(p.queue) != 1 {
+		t.Error("an unfit box claims")
+	}
+	p.mu.Unlock()
+	must(t, os.Symlink(real, git))
+	if _, f := p.finish(next); f.State != protocol.Succeeded {
+		t.Errorf("finished %+v", f)
+	}
+	p.until("the box says that it is fit", func() bool { return p.presence.State == "ready" && p.presence.Unfit == "" })
+}
+
+// A failure that only the run is to blame for leaves the box as it is.
+func TestFaultOfARunIsNotTheBoxes(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	run := p.task(func(s *protocol.Start) { s.Agent = "nobody" })
+	if _, f := p.finish(run); f.Kind != "setup_failed" {
+		t.Errorf("finished %+v", f)
+	}
+	next := p.task(func(s *protocol.Start) { s.Prompt = "say done" })
+	if _, f := p.finish(next); f.State != protocol.Succeeded {
+		t.Errorf("finished %+v", f)
+	}
+	p.until("a fit box beats", func() bool { return p.presence != nil && p.presence.Unfit == "" })
+}
+
+// What an attempt leaves in a work folder elsewhere is found by the next
+// process, and goes with the attempt.
+func TestKilledBoxInAClosedFolderComesBackWithItsWork(t *testing.T) {
+	links(t, "bwrap")
+	p := newPlane(t)
+	cfg := p.config()
+	shut(t, &cfg)
+	first := p.process(cfg)
+	run := p.task(func(s *protocol.Start) {
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", ticks}
+	})
+	p.until("some ticks", func() bool { return strings.Count(p.run(run).text(), "\n") > 20 })
+	must(t, first.Process.Kill())
+	first.Wait()
+	stray := filepath.Join(cfg.DataDir, "work", "runs", "of-nobody.1")
+	if sandbox.Separate() {
+		must(t, os.Mkdir(stray, 0o711))
+	}
+	p.start(cfg)
+	if _, f := p.finish(run); f.State != protocol.Lost || !f.WIP || p.show("svc/t--12345678", "wip.txt") != "wip" {
+		t.Errorf("finished %+v", f)
+	}
+	deadline := time.After(20 * time.Second)
+	for {
+		left, err := filepath.Glob(filepath.Join(cfg.DataDir, "work", "runs", "*"))
+		if err == nil && len(left) == 0 {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("left: %v, %v", left, err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// nest makes folders below each other with the modes, in a folder that
+// everybody may enter, and returns the last.
+func nest(t *testing.T, modes ...os.FileMode) (root, dir string) {
+	t.Helper()
+	root, err := os.MkdirTemp("", "reach-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for dir = root; len(modes) > 0; modes = modes[1:] {
+		dir = filepath.Join(dir, "in")
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, modes[0])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root, dir
+}
+
+func TestClosedNamesTheFirstClosedFolder(t *testing.T) {
+	for _, x := range []struct {
+		modes []os.FileMode
+		shut  int // the closed one, counted from 1; 0: none
+	}{
+		{[]os.FileMode{0o755, 0o711, 0o701}, 0},
+		{[]os.FileMode{0o755, 0o700, 0o755}, 2},
+		{[]os.FileMode{0o744, 0o700, 0o700}, 1}, // may be listed, not entered
+		{[]os.FileMode{0o755, 0o755, 0o770}, 3},
+	} {
+		root, dir := nest(t, x.modes...)
+		err := Closed(dir)
+		var closed *ClosedError
+		switch {
+		case x.shut == 0 || !Separate():
+			if err != nil {
+				t.Errorf("%v: %v", x.modes, err)
+			}
+		case !errors.As(err, &closed) || closed.Path != root+strings.Repeat("/in", x.shut) || closed.Mode.Perm() != x.modes[x.shut-1] || closed.For != dir:
+			t.Errorf("%v: %v", x.modes, err)
+		}
+	}
+	root, dir := nest(t, 0o755)
+	program := filepath.Join(dir, "program")
+	if err := os.WriteFile(program, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var closed *ClosedError
+	if err := Closed(program); Separate() && (!errors.As(err, &closed) || closed.Path != program || !strings.Contains(closed.Error(), "cannot run "+program)) {
+		t.Error(err)
+	}
+	if err := Closed(filepath.Join(root, "missing")); Separate() && !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// A folder that the agents' user cannot enter is named as it is: not the one
+// behind it, which the user sees as missing.
+func TestSandboxInAClosedFolderNamesIt(t *testing.T) {
+	here(t, func(t *testing.T, l Level) {
+		root, dir := nest(t, 0o755, 0o700, 0o755)
+		s := Spec{Level: l, Task: filepath.Join(dir, "task"), Home: filepath.Join(dir, "home"), Argv: []string{"/bin/true"}}
+		if err := errors.Join(os.Mkdir(s.Task, 0o755), os.Mkdir(s.Home, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Start(t.Context(), s)
+		if l == Bubblewrap || !Separate() { // who brings the folders in, or owns them
+			if err == nil {
+				err = p.Wait()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		}
+		var closed *ClosedError
+		if !errors.As(err, &closed) || closed.Path != root+"/in/in" || closed.Mode.Perm() != 0o700 {
+			t.Fatalf("%v", err)
+		}
+		if want := "the user nobody (65534), whom agents run as, cannot enter " + root + "/in/in (mode 0700)"; !strings.Contains(err.Error(), want) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// A program that only its owner may run is no shim for another user; a copy is.
+func TestProgramOfASpecIsTheShim(t *testing.T) {
+	here(t, func(t *testing.T, l Level) {
+		_, dir := nest(t, 0o755)
+		text, err := os.ReadFile(os.Args[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := folders(t, l, "exit 0")
+		s.Program = filepath.Join(dir, "program")
+		if err := os.WriteFile(s.Program, text, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := Start(t.Context(), s); Separate() && err == nil {
+			p.Kill()
+			t.Error("another user ran a program of mode 0700")
+		}
+		if err := os.Chmod(s.Program, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := output(t, s); err != nil {
+			t.Error(out, err)
+		}
+	})
+}
