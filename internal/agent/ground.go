@@ -13,11 +13,13 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"yardmaster/internal/agent/driver"
 	"yardmaster/internal/agent/sandbox"
+	"yardmaster/internal/agent/worktree"
 )
 
 // UnfitError is a machine that cannot carry out runs as it is. It says in one
@@ -183,18 +185,16 @@ func settle(ctx context.Context, cfg Config, dir string) (g *ground, failed erro
 	if err == nil {
 		work, err = filepath.EvalSymlinks(dir) // a link may lie where only the box gets through
 	}
-	for _, name := range []string{"", "runs", "cache"} {
-		if err == nil && name != "" {
-			err = makeFolder(filepath.Join(work, name))
+	for _, folder := range []string{filepath.Join(work, "runs"), filepath.Join(work, "cache"), filepath.Join(cfg.DataDir, "runs")} {
+		if err == nil {
+			err = makeFolder(folder)
 		}
-	}
-	if err == nil {
-		err = makeFolder(filepath.Join(cfg.DataDir, "runs"))
 	}
 	if err != nil {
 		return nil, unusable(dir, flag, err)
 	}
 	g = &ground{data: cfg.DataDir, work: work, program: cfg.Self}
+	g.sweep(cfg.Logger)
 	if err := g.room(); err != nil {
 		return nil, err
 	}
@@ -290,13 +290,20 @@ func (g *ground) runnable(self string) (string, error) {
 	if err := makeFolder(dir); err != nil {
 		return "", err
 	}
+	path := filepath.Join(dir, "yardmaster")
+	from, err := os.Stat(self)
+	if err != nil {
+		return "", err
+	}
+	if have, err := os.Stat(path); err == nil && have.Size() == from.Size() && have.ModTime().Equal(from.ModTime()) {
+		return path, nil // by an earlier process
+	}
 	text, err := os.ReadFile(self)
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "yardmaster")
 	next := path + ".next"
-	err = errors.Join(os.WriteFile(next, text, 0o755), os.Chmod(next, 0o755))
+	err = errors.Join(os.WriteFile(next, text, 0o755), os.Chtimes(next, time.Time{}, from.ModTime()))
 	if err == nil {
 		err = os.Rename(next, path)
 	}
@@ -304,6 +311,18 @@ func (g *ground) runnable(self string) (string, error) {
 		return "", errors.Join(err, os.RemoveAll(next))
 	}
 	return path, nil
+}
+
+// sweep deletes what tests have left that were killed.
+func (g *ground) sweep(log *slog.Logger) {
+	for _, pattern := range []string{"selftest-*", "sandbox-probe-*"} {
+		left, _ := filepath.Glob(filepath.Join(g.work, pattern)) // the pattern is well formed
+		for _, dir := range left {
+			if err := worktree.RemoveTree(dir); err != nil {
+				log.Warn("folder of a test not removed", "folder", dir, "error", err)
+			}
+		}
+	}
 }
 
 // room tells whether a run would find room on the disks.
