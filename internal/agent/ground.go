@@ -169,7 +169,7 @@ func settle(ctx context.Context, cfg Config, dir string) (g *ground, failed erro
 	fresh := errors.Is(err, os.ErrNotExist)
 	defer func() {
 		switch { // what was made for nothing goes
-		case failed != nil && fresh && dir != cfg.DataDir:
+		case failed != nil && fresh && dir != cfg.DataDir && ours(dir, false) == nil:
 			_ = os.RemoveAll(dir)
 		case failed != nil && g != nil:
 			if g.program != cfg.Self {
@@ -181,6 +181,12 @@ func settle(ctx context.Context, cfg Config, dir string) (g *ground, failed erro
 		}
 	}()
 	err = makeFolder(dir)
+	if dir != cfg.DataDir && err == nil {
+		// Again: somebody may have made it since.
+		if err := ours(dir, dir == cfg.WorkDir); err != nil {
+			return nil, err
+		}
+	}
 	work := dir
 	if err == nil {
 		work, err = filepath.EvalSymlinks(dir) // a link may lie where only the box gets through
