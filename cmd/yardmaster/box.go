@@ -15,6 +15,7 @@ import (
 
 	"yardmaster/internal/agent"
 	"yardmaster/internal/agent/builtin"
+	"yardmaster/internal/client"
 )
 
 // runAgent is the built-in agent: an ACP agent on standard input and output.
@@ -191,18 +192,30 @@ func runBoxList(ctx context.Context, args []string) error {
 		State    string `json:"state"`
 		Slots    int    `json:"slots"`
 		Presence struct {
-			Status  string `json:"status"`
-			Version string `json:"version"`
-			Active  int    `json:"active"`
+			Status  string  `json:"status"`
+			Version string  `json:"version"`
+			Active  int     `json:"active"`
+			Unfit   *string `json:"unfit"`
 		} `json:"presence"`
 	}]
 	if err := c.Call(ctx, http.MethodGet, "/v1/runners", nil, &p); err != nil {
 		return err
 	}
 	var rows [][]string
+	var unfit []string
 	for _, r := range p.Data {
-		rows = append(rows, []string{r.ID, r.Name, r.State, r.Presence.Status, strconv.Itoa(r.Presence.Active) + "/" + strconv.Itoa(r.Slots), r.Presence.Version})
+		presence := r.Presence.Status
+		if r.Presence.Unfit != nil {
+			if presence == "online" {
+				presence = "unfit"
+			}
+			unfit = append(unfit, client.Inert(r.Name)+" takes no work: "+client.Inert(*r.Presence.Unfit))
+		}
+		rows = append(rows, []string{r.ID, r.Name, r.State, presence, strconv.Itoa(r.Presence.Active) + "/" + strconv.Itoa(r.Slots), r.Presence.Version})
 	}
 	table("ID\tNAME\tSTATE\tPRESENCE\tBUSY\tVERSION", rows, "yardmaster box join")
+	for _, line := range unfit {
+		fmt.Println(line) // whole, however wide the terminal is
+	}
 	return nil
 }

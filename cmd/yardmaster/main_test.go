@@ -22,13 +22,19 @@ func TestMain(m *testing.M) {
 // that does not answer.
 func yardmaster(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return yardmasterAt(t, "http://127.0.0.1:1", args...)
+}
+
+// yardmasterAt is yardmaster, signed in to the server at url.
+func yardmasterAt(t *testing.T, url string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self, args...)
 	cmd.Dir = t.TempDir()
-	cmd.Env = []string{"YARDMASTER_TEST_AS=program", "HOME=" + cmd.Dir, "PATH=" + os.Getenv("PATH"), "YARDMASTER_URL=http://127.0.0.1:1", "YARDMASTER_TOKEN=t"}
+	cmd.Env = []string{"YARDMASTER_TEST_AS=program", "HOME=" + cmd.Dir, "PATH=" + os.Getenv("PATH"), "YARDMASTER_URL=" + url, "YARDMASTER_TOKEN=t"}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = cmd.Run()

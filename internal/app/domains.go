@@ -246,7 +246,7 @@ func (a *App) wire() parts {
 			return p.run.Evacuate(tx, boxID, task.BoxLost, why)
 		},
 	}
-	p.run.SendCommand, p.run.Vault = p.box.Owe, p.vault.ForRun
+	p.run.SendCommand, p.run.BoxUnfit, p.run.Vault = p.box.Owe, p.box.MarkUnfit, p.vault.ForRun
 	p.repo = &repo.Service{
 		DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Attempt: attemptAccess(p.run),
 		Authenticate: func(ctx context.Context, bearer string) (policy.Actor, error) {

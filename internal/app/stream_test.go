@@ -60,7 +60,7 @@ func TestPlanIsFollowedThroughItsTasks(t *testing.T) {
 var silence = db.S(`UPDATE boxes SET last_beat_at = $2 WHERE id = $1`)
 
 // TestPresenceIsFollowed holds that who follows the boxes is told when one
-// comes, falls silent, is gone, and comes again.
+// comes, falls silent, is gone, and comes again, and when it is unfit and fit.
 func TestPresenceIsFollowed(t *testing.T) {
 	y := start(t, db.SQLite)
 	pair, err := nkeys.CreateUser()
@@ -89,11 +89,14 @@ func TestPresenceIsFollowed(t *testing.T) {
 	if err := conn.Wait(ctx); err != nil {
 		t.Fatal(err)
 	}
-	beat := func() {
-		if err := conn.Beat(protocol.Presence{State: "ready", Slots: 1, Free: 1}); err != nil {
-			t.Error(err)
+	says := func(unfit string) func() {
+		return func() {
+			if err := conn.Beat(protocol.Presence{State: "ready", Slots: 1, Free: 1, Unfit: unfit}); err != nil {
+				t.Error(err)
+			}
 		}
 	}
+	beat := says("")
 	quiet := func(d time.Duration) func() {
 		return func() {
 			y.in(y.acct, func(tx *db.Tx) error { _, err := silence.Exec(tx, c.ID, tx.Now.Add(-d)); return err })
@@ -102,7 +105,7 @@ func TestPresenceIsFollowed(t *testing.T) {
 	// Each step follows once the row is as the step before says.
 	is := func(status string, then func()) seen { return seen{`"presence":{"status":"` + status + `"`, then} }
 	steps := []seen{is("offline", beat), is("online", quiet(time.Minute)), is("stale", beat), is("online", quiet(time.Minute)),
-		is("stale", quiet(2*time.Minute)), is("offline", beat), is("online", nil)}
+		is("stale", quiet(2*time.Minute)), is("offline", beat), is("online", says("No room.")), {`"unfit":"No room."`, beat}, {`"unfit":null`, nil}}
 	y.followRunners(steps)
 }
 

@@ -76,6 +76,13 @@ func (m *walk) checkTasks(was, now *state) {
 		if known && before.Status != t.Status && before.Status.Terminal() && before.Status != task.Failed {
 			m.fail("task %s went from %s to %s", t.ID, before.Status, t.Status)
 		}
+		// A fault of a box is no try of the task.
+		if before.Status.InFlight() && t.Status == task.Pending && t.Attempt == before.Attempt && t.FailureKind != nil && *t.FailureKind == task.BoxUnfit {
+			m.seen["a box that was unfit"]++
+			if t.Charged != before.Charged || t.Uncharged != before.Uncharged {
+				m.fail("task %+v was %+v", t, before)
+			}
+		}
 	}
 }
 

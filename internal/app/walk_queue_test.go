@@ -21,14 +21,14 @@ import (
 
 var (
 	enableRepo = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
-	setFleet   = db.S(`UPDATE boxes SET slots = $2, presence = $3, state = $4 WHERE id = $1`)
+	setFleet   = db.S(`UPDATE boxes SET slots = $2, presence = $3, state = $4, unfit = $5 WHERE id = $1`)
 )
 
 // actions are the steps of a walk.
 func (m *walk) actions() map[string]func() {
 	return map[string]func(){
 		"file": m.file, "claim": m.claimOne, "claim both": m.claimBoth, "claim more": m.claimBoth, "claim again": m.claimAgain,
-		"speak": m.speak, "speak on": m.speak, "finish": m.finish, "finish more": m.finish, "finish well": m.deliver, "lose": m.lose, "hello": m.hello,
+		"speak": m.speak, "speak on": m.speak, "finish": m.finish, "finish more": m.finish, "finish well": m.deliver, "break down": m.breakDown, "lose": m.lose, "hello": m.hello,
 		"old": m.old, "wait": m.wait, "interfere": m.interfere, "ship": m.ship, "ship on": m.ship, "relink": m.relink, "fleet": m.fleet, "enable": m.enable, "restart": m.restart,
 		"start a plan": m.startPlan, "author a plan": m.authorPlan, "approve": m.approve, "cancel a plan": m.cancelPlan, "regroup": m.regroup, "unlink": m.unlink,
 		"declare": m.declare, "park": m.park, "answer": m.answer, "submit": m.submit, "submit more": m.submit, "withdraw": m.withdraw,
@@ -184,6 +184,17 @@ func (m *walk) finish() {
 		{State: protocol.Succeeded, Report: "done"}, {State: protocol.Failed, Kind: task.AgentError}, {State: protocol.Halted, WIP: true, Tip: "w"},
 		{State: protocol.Blocked}, {State: protocol.Failed, Kind: task.PolicyRefused},
 	}, "end"))
+}
+
+// breakDown has an attempt end for a fault of its box, which is given nothing
+// more until the fleet changes.
+func (m *walk) breakDown() {
+	a := m.pickLive()
+	if m.alive(a) && m.unfit[a.box] == nil {
+		m.owe("box.unfit", a.box)
+		m.unfit[a.box] = "no room"
+	}
+	m.end(a, protocol.Finished{State: protocol.Failed, Kind: task.BoxUnfit, Error: "no room"})
 }
 
 // deliver has an attempt bring what it was sent for: commits, or a plan.
@@ -358,9 +369,10 @@ func (m *walk) fleet() {
 	box, slots := one(m, m.boxes[:], "box"), rapid.SampledFrom([]int{0, 1, 2, 2}).Draw(m.r, "slots")
 	presence := rapid.SampledFrom([]string{"online", "online", "online", "offline"}).Draw(m.r, "presence")
 	state := rapid.SampledFrom([]string{"enrolled", "enrolled", "enrolled", "draining"}).Draw(m.r, "state")
+	m.unfit[box] = rapid.SampledFrom([]any{nil, nil, nil, "no namespaces"}).Draw(m.r, "unfit")
 	m.fleets++
 	m.do(func(tx *db.Tx) error {
-		_, err := setFleet.Exec(tx, box, slots, presence, state)
+		_, err := setFleet.Exec(tx, box, slots, presence, state, m.unfit[box])
 		return err
 	})
 }
@@ -411,7 +423,7 @@ func (m *walk) drain() {
 			}
 		}
 		for _, b := range m.boxes {
-			if _, err := setFleet.Exec(tx, b, 5, "online", "enrolled"); err != nil {
+			if _, err := setFleet.Exec(tx, b, 5, "online", "enrolled", nil); err != nil {
 				return err
 			}
 		}

@@ -203,8 +203,9 @@ type walk struct {
 	was      state    // at the last check
 	newest   link     // the newest audit row by then
 	stuck    map[string]bool
-	paid     int64 // micro-dollars of calls that were settled
-	written  int64 // micro-dollars that were given up with a node
+	unfit    map[string]any // what ails a box, by its id; nil: nothing
+	paid     int64          // micro-dollars of calls that were settled
+	written  int64          // micro-dollars that were given up with a node
 }
 
 // attempt is what a box believes of an attempt it was given.
@@ -249,7 +250,7 @@ var policies = [3]string{"conflicts: hold\nbudget: {run_usd: 1, task_usd: 2}\n",
 
 func (w *world) begin(r *rapid.T) *walk {
 	m := &walk{world: w, r: r, account: id.New(), user: id.New(), believe: map[string]task.Status{}, moves: map[string][]task.Status{},
-		stuck: map[string]bool{}, was: state{}}
+		stuck: map[string]bool{}, unfit: map[string]any{}, was: state{}}
 	for i, n := range w.nodes {
 		if len(n.calls) > 0 { // of a walk that failed
 			w.nodes[i] = w.boot(n.db)

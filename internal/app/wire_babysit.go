@@ -56,8 +56,8 @@ func (a *App) settle(tasks *task.Service, pulls *pull.Service) func(*db.Tx, *tas
 	return func(tx *db.Tx, t *task.Row, r *run.Row, f protocol.Finished) (bool, error) {
 		tx.Account = t.AccountID // events of a box come without one
 		if t.Kind == task.KindCI {
-			if f.ExitCode == nil {
-				return false, nil // the check was never run to its end: try again
+			if f.ExitCode == nil || r.FailureKind != nil && *r.FailureKind == task.BoxUnfit {
+				return false, nil // the check was never run to its end, or failed for a fault of the box: try again
 			}
 			if err := tasks.Complete(tx, t); err != nil {
 				return false, err

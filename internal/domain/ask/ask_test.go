@@ -442,6 +442,13 @@ func TestBrief(t *testing.T) {
 		shown := y.existing("acme-web", "Greet")
 		elsewhere := y.existing("acme-api", "Answer")
 		foreign := y.existing("rival-web", "Spy")
+		y.write(func(tx *db.Tx) error { // one more that is online, and of no use
+			if _, err := addBox.Exec(tx, "unfit-box", "acme"); err != nil {
+				return err
+			}
+			_, err := setUnfit.Exec(tx, "unfit-box", "No room.")
+			return err
+		})
 		y.file(func(f *Filing) { f.Body = strings.Repeat("x", maxBody) })
 		y.judge.say = always(says(object{"kind": "drop", "reason": "Noise."}))
 		y.pass()

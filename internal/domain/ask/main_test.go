@@ -35,6 +35,7 @@ var (
 	setEnabled = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
 	addBox     = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, presence, created_at)
 		VALUES ($1, $2, $1, 'org', $2, 'enrolled', '', $1, 0, 1, '[{"name":"claude"}]', 'online', 0)`)
+	setUnfit   = db.S(`UPDATE boxes SET unfit = $2 WHERE id = $1`)
 	repoOf     = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND id = $2`)
 	tasksOf    = db.Q[made](`SELECT id, repo_id, kind, title, problem, status, branch, priority, waiting_deps, ask_id, files FROM tasks WHERE account_id = $1 ORDER BY id`)
 	countTasks = db.Q[int64](`SELECT COUNT(*) FROM tasks`)

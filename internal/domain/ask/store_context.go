@@ -46,7 +46,7 @@ var (
 	newestOfRepo = db.Q[sketch](sketchColumns + ` FROM (SELECT * FROM tasks WHERE account_id = $1 AND repo_id = $2 ORDER BY created_at DESC, id DESC LIMIT 500) t
 		JOIN repos r ON r.id = t.repo_id ORDER BY t.created_at DESC, t.id DESC`)
 	templateNames = db.Q[string](`SELECT name FROM templates WHERE account_id = $1 ORDER BY name LIMIT 50`)
-	boxesOnline   = db.Q[online](`SELECT agents FROM boxes WHERE state = 'enrolled' AND presence = 'online' AND (owner_target = 'shared'
+	boxesOnline   = db.Q[online](`SELECT agents FROM boxes WHERE state = 'enrolled' AND presence = 'online' AND unfit IS NULL AND (owner_target = 'shared'
 		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = $1
 		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = $1)) LIMIT 500`)
 )

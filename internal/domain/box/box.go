@@ -91,12 +91,13 @@ type BoxPresence struct {
 	LastBeat  *time.Time    `json:"last_beat"`
 	Active    int           `json:"active" doc:"runs it holds"`
 	Version   string        `json:"version"`
+	Unfit     *string       `json:"unfit" doc:"why it takes no work; null when nothing is wrong with it"`
 	Telemetry *BoxTelemetry `json:"telemetry" doc:"null before the first beat"`
 }
 
 // BoxTelemetry is what a beat carries.
 type BoxTelemetry struct {
-	State      string `json:"state" doc:"what the box takes itself for: ready, draining or drained"`
+	State      string `json:"state" doc:"what the box takes itself for: ready, draining, drained or unfit"`
 	Free       int    `json:"free" doc:"slots without a run"`
 	DiskFree   int64  `json:"disk_free" doc:"bytes"`
 	SkewMS     int64  `json:"skew_ms" doc:"its clock against ours"`

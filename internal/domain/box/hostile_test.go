@@ -18,7 +18,8 @@ func TestHostileBeat(t *testing.T) {
 			box string
 			err error
 		}{
-			{evil.ID, evil.conn.Beat(protocol.Presence{Version: "1\x00" + strings.Repeat("9", 5000), State: "ready", Runs: make([]protocol.RunRef, 1000)})},
+			{evil.ID, evil.conn.Beat(protocol.Presence{Version: "1\x00" + strings.Repeat("9", 5000), State: "ready", Runs: make([]protocol.RunRef, 1000),
+				Unfit: "no\x00 \x1b[2Jroom\n" + strings.Repeat("é", 5000)})},
 			{honest.ID, honest.conn.Beat(protocol.Presence{Version: "1.1.0", State: "ready"})},
 		} {
 			if m.err != nil {
@@ -28,6 +29,9 @@ func TestHostileBeat(t *testing.T) {
 		}
 		if r := read(f, byIdentity, evil.ID); r.Version != "1"+strings.Repeat("9", maxVersion-2) || len(r.Telemetry.V.Runs) != maxRuns {
 			t.Errorf("what is kept of the hostile beat: %s, %d runs", r.Version, len(r.Telemetry.V.Runs))
+		}
+		if u := f.box(evil.ID).Presence.Unfit; u == nil || !strings.HasPrefix(*u, "no [2Jroom éé") || len(*u) > protocol.MaxUnfit {
+			t.Errorf("what is kept of its reason: %v", u)
 		}
 	})
 }

@@ -176,6 +176,7 @@ const (
 func sane(p protocol.Presence) protocol.Presence {
 	p.Version = strings.ReplaceAll(strings.ToValidUTF8(p.Version[:min(len(p.Version), maxVersion)], ""), "\x00", "")
 	p.Runs = p.Runs[:min(len(p.Runs), maxRuns)]
+	p.Unfit = reason(p.Unfit)
 	return p
 }
 
@@ -223,7 +224,7 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 		for _, r := range rows {
 			p, was := heard[r.ID], presenceAt(r.Presence, r.LastBeatAt, tx.Now)
 			drained := r.State == Draining && p.State == Drained // only the box knows when it has given back its last work
-			if !drained && r.Presence == Online && was == Online && tx.Now.Sub(*r.LastBeatAt).Abs() < protocol.BeatEvery/2 && alike(r.Telemetry.V, p) {
+			if !drained && r.Presence == Online && was == Online && tx.Now.Sub(*r.LastBeatAt).Abs() < protocol.BeatEvery/2 && alike(r, p) {
 				continue
 			}
 			if _, err := beat.Exec(tx, r.ID, tx.Now, db.JSON[protocol.Presence]{V: p}, firstOf(p.Version, r.Version)); err != nil {
@@ -247,14 +248,22 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 			if r.Presence != Online {
 				s.wake(tx)
 			}
+			if p.Unfit != r.unfit() {
+				if err := s.judge(tx, r.ID, p.Unfit); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	})
 }
 
-// alike tells whether two beats differ in nothing that is shown as a state.
-func alike(a, b protocol.Presence) bool {
-	return a.Version == b.Version && a.State == b.State && a.Slots == b.Slots && a.Free == b.Free && len(a.Runs) == len(b.Runs)
+// alike tells whether a beat differs from what is known of its box in nothing
+// that is shown as a state. That the box is unfit may be known from elsewhere
+// than from its last beat.
+func alike(r row, b protocol.Presence) bool {
+	a := r.Telemetry.V
+	return a.Version == b.Version && a.State == b.State && a.Slots == b.Slots && a.Free == b.Free && len(a.Runs) == len(b.Runs) && r.unfit() == b.Unfit
 }
 
 // sweep notices boxes that have fallen silent, and pays what is owed to the

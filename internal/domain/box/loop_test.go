@@ -109,6 +109,10 @@ func TestLifeOfABox(t *testing.T) {
 		if n := read(f, countAudit, m.ID, "box.online"); n != 1 {
 			t.Errorf("%d audit rows for coming online", n)
 		}
+		say(protocol.Presence{Version: "1.1.0", State: "unfit", Slots: 4, Free: 4, Unfit: "The sandbox does not start."})
+		eventually(t, "the box is unfit", func() bool { return f.box(m.ID).Presence.Unfit != nil })
+		say(protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 4})
+		eventually(t, "the box is fit", func() bool { return f.box(m.ID).Presence.Unfit == nil })
 
 		var cred protocol.CredentialReply
 		if err := m.conn.Call(t.Context(), protocol.CallCredential, struct{}{}, &cred); err != nil || cred.JWT == "" || cred.ExpiresMS < 86_000_000 {

@@ -35,6 +35,7 @@ type row struct {
 	Presence       string
 	Telemetry      db.JSON[protocol.Presence]
 	LastBeatAt     *time.Time
+	Unfit          *string // nil: it can carry out runs
 	Briefing       *string
 	Hardening      *db.JSON[BoxHardening]
 	CreatedAt      time.Time
@@ -45,7 +46,7 @@ type row struct {
 
 const columns = `id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, last_hash, last_expires_at,
 	rotate, version, os, arch, slots, labels, set_slots, set_labels, agents, isolation, presence, telemetry, last_beat_at,
-	briefing, hardening, created_at, revoked_at, retired_at,
+	unfit, briefing, hardening, created_at, revoked_at, retired_at,
 	(SELECT COUNT(*) FROM runs r WHERE r.box_id = boxes.id AND r.ended_at IS NULL) AS active`
 
 type (
@@ -91,7 +92,7 @@ var (
 	setHardening = db.S(`UPDATE boxes SET hardening = $2 WHERE id = $1`)
 	setRotate    = db.S(`UPDATE boxes SET rotate = TRUE WHERE account_id = $1 AND id = $2`)
 	setRetired   = db.S(`UPDATE boxes SET retired_at = $3 WHERE account_id = $1 AND id = $2`)
-	setRevoked   = db.S(`UPDATE boxes SET state = 'revoked', revoked_at = $3, presence = 'offline', telemetry = '{}', last_beat_at = NULL
+	setRevoked   = db.S(`UPDATE boxes SET state = 'revoked', revoked_at = $3, presence = 'offline', telemetry = '{}', last_beat_at = NULL, unfit = NULL
 		WHERE account_id = $1 AND id = $2`)
 
 	setKey       = db.S(`UPDATE boxes SET nkey = $2 WHERE id = $1`)
@@ -102,6 +103,9 @@ var (
 	report = db.S(`UPDATE boxes SET version = $2, os = $3, arch = $4, slots = $5, labels = $6, agents = $7, isolation = $8 WHERE id = $1`)
 	beat   = db.S(`UPDATE boxes SET presence = 'online', last_beat_at = $2, telemetry = $3, version = $4
 		WHERE id = $1 AND state <> 'revoked'`)
+	// setUnfit changes nothing if it is so already, so that each change has one
+	// audit row, whoever is faster.
+	setUnfit    = db.S(`UPDATE boxes SET unfit = NULLIF($2, '') WHERE id = $1 AND state <> 'revoked' AND COALESCE(unfit, '') <> $2`)
 	setDrained  = db.S(`UPDATE boxes SET state = 'drained' WHERE id = $1 AND state = 'draining'`)
 	selectQuiet = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE presence = 'online' AND last_beat_at <= $1
 		OR presence = 'stale' AND last_beat_at <= $2 LIMIT 500`)
@@ -150,6 +154,14 @@ func Revocations(tx *db.Tx) (map[string]time.Time, error) {
 		out[r.NKey] = r.RevokedAt
 	}
 	return out, err
+}
+
+// unfit is why the box can carry out no run; empty if it can.
+func (r row) unfit() string {
+	if r.Unfit == nil {
+		return ""
+	}
+	return *r.Unfit
 }
 
 // find reads a box of tx.Account; an id that is unknown, foreign or malformed
@@ -218,6 +230,11 @@ func (r row) wire(now time.Time) Box {
 	}
 	if t := r.Telemetry.V; r.LastBeatAt != nil {
 		out.Presence.Telemetry = &BoxTelemetry{t.State, t.Free, t.DiskFree, t.SkewMS, t.SpoolBytes}
+	}
+	// What a box said before it fell silent may have been repaired since, and
+	// its silence is reason enough. A revoked box has no reason any more.
+	if out.Presence.Status != Offline {
+		out.Presence.Unfit = r.Unfit
 	}
 	if r.Hardening != nil {
 		out.Hardening = &r.Hardening.V

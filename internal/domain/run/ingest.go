@@ -46,7 +46,13 @@ func (s *Service) Ingest(ctx context.Context, boxID string, e protocol.Envelope)
 			return s.append(tx, e, h.CommittedSeq, fresh)
 		}
 		defer within(tx, h.AccountID)()
-		// Whoever changes both locks the task before the run.
+		// Whoever changes both locks the task before the run, and a box before
+		// either.
+		if slices.ContainsFunc(fresh, blamesBox) {
+			if err := task.LockBox(tx, boxID); err != nil {
+				return err
+			}
+		}
 		t, ok, err := task.Lock(tx, h.AccountID, h.TaskID)
 		if err != nil {
 			return err
@@ -112,6 +118,12 @@ func isState(e protocol.Event) bool {
 		return true
 	}
 	return false
+}
+
+// blamesBox tells whether an event may end its run for a fault of the box.
+func blamesBox(e protocol.Event) bool {
+	var f protocol.Finished
+	return e.Kind == protocol.EventFinished && json.Unmarshal(e.Data, &f) == nil && f.Kind == task.BoxUnfit
 }
 
 // apply does what one event of the live run r causes.
@@ -195,12 +207,13 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f protocol.Finished) er
 	}
 	outcome, kind := outcomeOf(&f)
 	if outcome == Succeeded {
-		if _, unfit, why := t.Result(f.Report); unfit != "" {
+		if _, wrong, why := t.Result(f.Report); wrong != "" {
 			// What it pushed is there for the next try.
-			outcome, kind = Failed, unfit
-			f.State, f.Kind, f.Error, f.WIP = protocol.Failed, unfit, why, f.WIP || f.Tip != ""
+			outcome, kind = Failed, wrong
+			f.State, f.Kind, f.Error, f.WIP = protocol.Failed, wrong, why, f.WIP || f.Tip != ""
 		}
 	}
+	unfit := kind == task.BoxUnfit // whatever else is to become of the task
 	if r.Halting != "" && outcome != Succeeded {
 		kind = r.Halting
 		if outcome == Failed {
@@ -223,6 +236,11 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f protocol.Finished) er
 	}
 	if err := s.end(tx, r, outcome, kind, f.Error); err != nil {
 		return err
+	}
+	if unfit {
+		if err := s.BoxUnfit(tx, r.BoxID, f.Error); err != nil {
+			return err
+		}
 	}
 	if f.WIP && f.Tip != "" {
 		if err := s.Tasks.SetWIP(tx, t, f.Tip, f.Paths); err != nil {

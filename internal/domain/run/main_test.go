@@ -42,6 +42,7 @@ type fixture struct {
 	boxes   [2]string
 
 	commands *outbox
+	faulty   map[string][]string // what BoxUnfit was told, by box
 }
 
 // outbox keeps the commands owed to boxes.
@@ -72,7 +73,7 @@ func open(t testing.TB, dsn string) *fixture {
 	clock := &atomic.Int64{}
 	clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 	d := dbtest.Open(t, dsn, db.Options{Clock: func() time.Time { return time.UnixMicro(clock.Load()) }})
-	f := &fixture{t: t, clock: clock, commands: &outbox{all: map[string][]protocol.Command{}}}
+	f := &fixture{t: t, clock: clock, commands: &outbox{all: map[string][]protocol.Command{}}, faulty: map[string][]string{}}
 	f.serve(d)
 	return f.tenant()
 }
@@ -96,6 +97,10 @@ func (f *fixture) serve(d *db.DB) {
 		},
 		SendCommand: func(tx *db.Tx, boxID string, c protocol.Command) error {
 			tx.AfterCommit(func() { f.commands.put(boxID, c) })
+			return nil
+		},
+		BoxUnfit: func(tx *db.Tx, boxID, why string) error {
+			tx.AfterCommit(func() { f.faulty[boxID] = append(f.faulty[boxID], why) })
 			return nil
 		},
 	}

@@ -111,6 +111,10 @@ type Service struct {
 	Template func(tx *db.Tx, account, name string) (Template, bool, error)
 	// SendCommand owes a command to a box, within tx.
 	SendCommand func(tx *db.Tx, boxID string, c protocol.Command) error
+	// BoxUnfit notes, within tx, that a run on a box failed for a fault of the
+	// box, so that it is given nothing more until it says that it is fit. The
+	// box is locked.
+	BoxUnfit func(tx *db.Tx, boxID, why string) error
 	// OnFinished, optional, lets another domain settle the task of a run that
 	// its box has ended: checks have a result, commits become a pull request.
 	// It answers false to leave the task to the common rules.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,8 @@ func TestEndings(t *testing.T) {
 		"blocked":           {protocol.Finished{State: protocol.Failed, Kind: task.Blocked}, task.Held, task.Blocked, 0},
 		"given back":        {protocol.Finished{State: protocol.Halted, WIP: true, Tip: "wip", Paths: []string{"a"}}, task.Pending, task.BoxDrained, 0},
 		"lost by the box":   {protocol.Finished{State: protocol.Lost}, task.Pending, task.BoxLost, 0},
+		"unfit box":         {protocol.Finished{State: protocol.Failed, Kind: task.BoxUnfit, Error: "HTTP 429"}, task.Pending, task.BoxUnfit, 0},
+		"unfit box, lost":   {protocol.Finished{State: protocol.Lost, Kind: task.BoxUnfit, Error: "no room", WIP: true, Tip: "wip"}, task.Pending, task.BoxUnfit, 0},
 		"text from hell":    {protocol.Finished{State: protocol.Failed, Error: "a\x00b" + strings.Repeat("é", 5000)}, task.Pending, task.AgentError, 1},
 	}
 	each(t, func(t *testing.T, f *fixture) {
@@ -65,10 +68,57 @@ func TestEndings(t *testing.T) {
 				if r := f.run(f.boxes[0], st.Run); r.AcceptedAt == nil || r.StartedAt == nil || r.Isolation == nil || *r.Isolation != "landlock" || *r.AgentVersion != "2" {
 					t.Errorf("run %+v", r)
 				}
+				// Only a fault of the box is held against it.
+				if told := f.faulty[f.boxes[0]]; (len(told) == 1 && told[0] == c.f.Error) != (c.kind == task.BoxUnfit) || len(told) > 1 || f.faulty[f.boxes[1]] != nil {
+					t.Errorf("the box is said to be unfit: %q", told)
+				}
 				if c.f.WIP && (got.WIPSHA == nil || *got.WIPSHA != "wip") {
 					t.Errorf("saved work %v", got.WIPSHA)
 				}
 			})
+		}
+	})
+}
+
+// A fault of the box is told in the transaction that ends the run: if it cannot
+// be noted, nothing has happened, and the last word comes again.
+func TestUnfitBoxIsNotedWithTheEnd(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		noted := f.BoxUnfit
+		f.BoxUnfit = func(*db.Tx, string, string) error { return errors.New("out of order") }
+		taskID := f.create(task.KindWork)
+		st := f.claim(f.boxes[0])
+		f.mustSay(f.boxes[0], st, 1, started()...)
+		last := finished(protocol.Finished{State: protocol.Failed, Kind: task.BoxUnfit, Error: "no room"})
+		if err := f.say(f.boxes[0], st, 5, last); err == nil {
+			t.Error("the end was taken")
+		}
+		f.wantStatus(taskID, task.Running)
+		if r := f.run(f.boxes[0], st.Run); r.EndedAt != nil || r.CommittedSeq != 4 {
+			t.Errorf("run %+v", r)
+		}
+		f.BoxUnfit = noted
+		for range 2 { // the second time it is passed over
+			f.mustSay(f.boxes[0], st, 5, last)
+		}
+		f.wantStatus(taskID, task.Pending)
+		if r := f.run(f.boxes[0], st.Run); *r.Outcome != Failed || *r.FailureKind != task.BoxUnfit || *r.Error != "no room" || len(f.faulty[f.boxes[0]]) != 1 {
+			t.Errorf("run %+v, told %v", r, f.faulty)
+		}
+	})
+}
+
+// A run that was told to end for another reason ends for that, and its box is
+// unfit all the same.
+func TestUnfitBoxOfAHaltedRun(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		taskID := f.create(task.KindWork)
+		st := f.claim(f.boxes[0])
+		f.mustSay(f.boxes[0], st, 1, started()...)
+		f.write(func(tx *db.Tx) error { return f.Halt(tx, st.Run, task.BudgetExhausted, "budget") })
+		f.mustSay(f.boxes[0], st, 5, finished(protocol.Finished{State: protocol.Failed, Kind: task.BoxUnfit, Error: "no room"}))
+		if row := f.wantStatus(taskID, task.Held); *row.FailureKind != task.BudgetExhausted || len(f.faulty[f.boxes[0]]) != 1 {
+			t.Errorf("task %+v, told %v", row, f.faulty)
 		}
 	})
 }
@@ -342,6 +392,7 @@ func TestFailureKind(t *testing.T) {
 		{task.AgentError, "panic at parser.go line 500", task.AgentError},
 		{task.AgentCrashed, "", task.AgentCrashed},
 		{task.RunTimeout, "HTTP 429", task.RunTimeout},
+		{task.BoxUnfit, "HTTP 429", task.BoxUnfit},
 		{"", "", task.AgentError},
 	} {
 		if got := failureKind(c.kind, c.text); got != c.want {

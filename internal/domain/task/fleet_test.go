@@ -1,8 +1,10 @@
 package task
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
@@ -14,6 +16,7 @@ var (
 	dropOut   = db.S(`DELETE FROM memberships WHERE account_id = $1 AND user_id = $2`)
 	setTarget = db.S(`UPDATE boxes SET owner_target = $2, owner_id = $3 WHERE id = $1`)
 	setState  = db.S(`UPDATE boxes SET state = $2 WHERE id = $1`)
+	setUnfit  = db.S(`UPDATE boxes SET unfit = $2 WHERE id = $1`)
 )
 
 // Whom a box serves: its account, every account, or one member's tasks in
@@ -79,6 +82,110 @@ func TestDrainingBoxesGetNothing(t *testing.T) {
 				f.t.Errorf("the box is told %v", why)
 			}
 			return err
+		})
+	})
+}
+
+// A box that is unfit gets nothing, and is told so. What only such boxes serve
+// waits, and says which has to be repaired; what a fit one serves does not.
+func TestUnfitBoxesGetNothing(t *testing.T) {
+	each(t, func(f *fixture) {
+		unfit := func(box string, why any) {
+			f.t.Helper()
+			f.write("", func(tx *db.Tx) error { _, err := setUnfit.Exec(tx, box, why); return err })
+		}
+		id := f.create(nil)
+		unfit("box", "The sandbox does not start.")
+		task := f.get(id)
+		if got := reasons(task); f.claim() != "" || len(got) != 1 || got[0] != HoldUnfit {
+			f.t.Fatalf("holds %v", got)
+		}
+		const when = "the box box can run agents again; it says: The sandbox does not start."
+		if h := task["holds"].([]any)[0].(object); h["clears_when"] != when || h["clear"] != nil || h["blocking"] != true {
+			f.t.Errorf("hold %v", h)
+		}
+		f.write("", func(tx *db.Tx) error {
+			why, err := f.WhyNot(tx, "box")
+			if len(why) != 1 || why[0] != HoldUnfit {
+				f.t.Errorf("the box is told %v", why)
+			}
+			look, err2 := f.Look(tx, "box")
+			if look.Work || look.Asks() {
+				f.t.Errorf("the box sees work: %+v", look)
+			}
+			return errors.Join(err, err2)
+		})
+
+		// A person's box that is unfit, too, concerns that person's tasks only.
+		ann := "ann"
+		f.write("", func(tx *db.Tx) error {
+			if _, err := addUser.Exec(tx, ann); err != nil {
+				return err
+			}
+			if _, err := addMember.Exec(tx, "acme", ann); err != nil {
+				return err
+			}
+			if _, err := addBox.Exec(tx, "mine", "acme", 2); err != nil {
+				return err
+			}
+			_, err := setTarget.Exec(tx, "mine", "user", &ann)
+			return err
+		})
+		unfit("mine", "The disk is full.")
+		f.write("acme", func(tx *db.Tx) error {
+			_, err := f.Create(tx, Repo{ID: "acme-web"}, Spec{Kind: KindWork, Sink: SinkQueued, Title: "t", Problem: "p", Template: "default"})
+			return err
+		})
+		stalled := map[string]float64{}
+		status := f.call("acme", "GET", "/v1/queue/status", nil, 200)
+		for _, s := range status["data"].([]any) {
+			if s := s.(object); s["reason"] == HoldUnfit {
+				stalled[s["clears_when"].(string)] = s["count"].(float64)
+			}
+		}
+		both := "one of the boxes box and 1 more can run agents again; box says: The sandbox does not start."
+		if status["claimable"] != 0.0 || len(stalled) != 2 || stalled[when] != 1 || stalled[both] != 1 {
+			f.t.Errorf("status %v", status)
+		}
+
+		unfit("mine", nil)
+		if f.box = "mine"; len(reasons(f.get(id))) != 0 || f.claim() != id {
+			f.t.Errorf("a fit box does not get the task: %v", f.get(id)["holds"])
+		}
+		unfit("box", nil)
+		if f.box = "box"; f.claim() == "" {
+			f.t.Error("a box that is fit again gets nothing")
+		}
+	})
+}
+
+// A fault of its box is no try of a task, however often it happens.
+func TestUnfitBoxesAreNoTries(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.create(nil)
+		for _, kind := range []string{BoxLost, AgentError, BoxUnfit, BoxUnfit, BoxUnfit, BoxUnfit, BoxUnfit, BoxUnfit, BoxLost, BoxUnfit} {
+			f.pass(time.Hour)
+			if f.claim() != id {
+				f.t.Fatalf("not claimable before it fails with %s: %v", kind, f.get(id))
+			}
+			f.change(id, func(tx *db.Tx, t *Row) error {
+				charged, uncharged := t.Charged, t.Uncharged
+				if err := f.AttemptFailed(tx, t, kind, "it broke"); err != nil {
+					return err
+				}
+				if kind == BoxUnfit && (t.Charged != charged || t.Uncharged != uncharged || t.NotBefore.After(tx.Now) || *t.FailureKind != BoxUnfit) {
+					f.t.Errorf("after an unfit box: %+v", t)
+				}
+				return nil
+			})
+			f.status(id, "pending")
+		}
+		f.claim()
+		f.change(id, func(_ *db.Tx, t *Row) error {
+			if t.Charged != 1 || t.Uncharged != 1 || t.Attempt != 11 {
+				f.t.Errorf("counted are %d and %d tries of %d", t.Charged, t.Uncharged, t.Attempt)
+			}
+			return nil
 		})
 	})
 }

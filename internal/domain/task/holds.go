@@ -1,6 +1,8 @@
 package task
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +33,7 @@ const (
 	HoldSeats        = "seats_exhausted"
 	HoldNoBox        = "no_box_online"
 	HoldDraining     = "boxes_draining"
+	HoldUnfit        = BoxUnfit // of all boxes that take work
 	HoldAgent        = "agent_not_installed"
 	HoldIsolation    = "isolation_unavailable"
 	HoldBusy         = "boxes_busy"
@@ -39,7 +42,7 @@ const (
 )
 
 // personClears are the holds that no passing of time ends.
-var personClears = []string{HoldRepo, HoldTemplate, HoldNoBox, HoldDraining, HoldAgent, HoldIsolation, HoldPerson}
+var personClears = []string{HoldRepo, HoldTemplate, HoldNoBox, HoldDraining, HoldUnfit, HoldAgent, HoldIsolation, HoldPerson}
 
 // stuckBehindPerson is how long a task may wait for a person before it counts
 // as stuck.
@@ -48,11 +51,13 @@ const stuckBehindPerson = time.Hour
 // Box is a box as the queue sees it.
 type Box struct {
 	ID        string
+	Name      string
 	AccountID string // where it is enrolled
 	Target    string // shared, org or user
 	OwnerID   string // the account or user it serves; empty when shared
 	Enrolled  bool   // takes new work: neither draining nor revoked
 	Online    bool
+	Unfit     string // why it can carry out no run; empty if it can
 	Slots     int64
 	Busy      int64 // tasks it holds
 	Agents    []string
@@ -71,6 +76,9 @@ type Need struct {
 var isolationRank = map[string]int{"": 0, "none": 0, "landlock": 1, "bubblewrap": 2}
 
 func (b *Box) serves(t *Row) bool { return b.Target != "user" || t.CreatedBy == "user:"+b.OwnerID }
+
+// takesWork tells whether the box is to be given new work at all.
+func (b *Box) takesWork() bool { return b.Enrolled && b.Unfit == "" }
 
 func (b *Box) hasAgent(n Need) bool {
 	return n.Agent == "builtin" || n.Agent == "command" || slices.Contains(b.Agents, n.Agent)
@@ -172,7 +180,7 @@ func (f *Facts) fleet(t *Row, n Need) *TaskHold {
 	hold := func(reason string, since time.Time, when string, c *TaskClear) *TaskHold {
 		return &TaskHold{reason, latest(t.QueuedAt, since), true, when, c}
 	}
-	var online, enrolled, agent, isolated []Box
+	var online, enrolled, fit, agent, isolated []Box
 	var beat, claim time.Time
 	for _, b := range f.Boxes {
 		if !b.serves(t) {
@@ -189,6 +197,11 @@ func (f *Facts) fleet(t *Row, n Need) *TaskHold {
 		}
 	}
 	for _, b := range enrolled {
+		if b.takesWork() {
+			fit = append(fit, b)
+		}
+	}
+	for _, b := range fit {
 		if b.hasAgent(n) {
 			agent = append(agent, b)
 		}
@@ -208,6 +221,8 @@ func (f *Facts) fleet(t *Row, n Need) *TaskHold {
 		return hold(HoldNoBox, beat, "a box that serves this account comes online", &TaskClear{"box.add", map[string]string{}})
 	case len(enrolled) == 0:
 		return hold(HoldDraining, time.Time{}, "a box that is not draining comes online", nil)
+	case len(fit) == 0:
+		return hold(HoldUnfit, time.Time{}, repaired(t.AccountID, enrolled), nil)
 	case len(agent) == 0:
 		return hold(HoldAgent, time.Time{}, "an online box has the agent "+n.Agent, nil)
 	case len(isolated) == 0:
@@ -216,11 +231,25 @@ func (f *Facts) fleet(t *Row, n Need) *TaskHold {
 	return hold(HoldBusy, claim, "a box has a free slot", nil)
 }
 
+// repaired says which of the boxes, all of them unfit, have to be fit again. What
+// ails a machine of another account is shown to that account only.
+func repaired(account string, unfit []Box) string {
+	own := slices.DeleteFunc(slices.Clone(unfit), func(b Box) bool { return b.AccountID != account })
+	if len(own) == 0 {
+		return "a box that another account has enrolled can run agents again"
+	}
+	first := slices.MinFunc(own, func(a, b Box) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID)) })
+	if more := len(unfit) - 1; more > 0 {
+		return fmt.Sprintf("one of the boxes %s and %d more can run agents again; %s says: %s", first.Name, more, first.Name, first.Unfit)
+	}
+	return fmt.Sprintf("the box %s can run agents again; it says: %s", first.Name, first.Unfit)
+}
+
 // fits tells whether the box may claim t at this moment. For online boxes it
 // agrees with holds: one of them fits exactly if there is no hold.
 func (f *Facts) fits(b *Box, t *Row) bool {
 	n, ok := f.need(t)
-	return ok && b.Enrolled && b.Busy < b.Slots && b.serves(t) && b.hasAgent(n) && b.isolates(n) && len(f.own(t)) == 0
+	return ok && b.takesWork() && b.Busy < b.Slots && b.serves(t) && b.hasAgent(n) && b.isolates(n) && len(f.own(t)) == 0
 }
 
 // Want is an open blocker of a task: something that only a person can give.

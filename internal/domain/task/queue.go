@@ -107,7 +107,7 @@ func (b *Box) served(tx *db.Tx) ([]string, error) {
 // calls MarkClaimed: it keeps others from claiming for the same box or in the
 // same account until that ends.
 func (s *Service) Claimable(tx *db.Tx, boxID string) (*Row, error) {
-	if _, ok, err := lockBox.Maybe(tx, boxID); err != nil || !ok {
+	if err := LockBox(tx, boxID); err != nil {
 		return nil, err
 	}
 	box, free, err := free(tx, boxID)
@@ -129,7 +129,7 @@ func (s *Service) Claimable(tx *db.Tx, boxID string) (*Row, error) {
 // free reads a box and tells whether it may take a task now.
 func free(tx *db.Tx, boxID string) (Box, bool, error) {
 	box, ok, err := FindBox(tx, boxID)
-	if err != nil || !ok || !box.Enrolled {
+	if err != nil || !ok || !box.takesWork() {
 		return box, false, err
 	}
 	box.Busy, err = countHeld.One(tx, boxID)
@@ -311,6 +311,9 @@ func (s *Service) WhyNot(tx *db.Tx, boxID string) ([]string, error) {
 	}
 	if !box.Enrolled {
 		return []string{HoldDraining}, nil
+	}
+	if box.Unfit != "" {
+		return []string{HoldUnfit}, nil
 	}
 	accounts, err := box.served(tx)
 	if err != nil {

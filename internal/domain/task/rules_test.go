@@ -37,6 +37,12 @@ func TestLadder(t *testing.T) {
 			{BoxDrained, Pending, 0}, {BoxLost, Failed, 0}},
 		"a charged try breaks the row": {{BoxLost, Pending, 0}, {BoxLost, Pending, 0}, {BoxLost, Pending, 0}, {BoxLost, Pending, 0},
 			{AgentError, Pending, 30 * time.Second}, {BoxLost, Pending, 0}},
+		"any number of boxes that were unfit": {{BoxUnfit, Pending, 0}, {BoxUnfit, Pending, 0}, {BoxUnfit, Pending, 0}, {BoxUnfit, Pending, 0},
+			{BoxUnfit, Pending, 0}, {BoxUnfit, Pending, 0}},
+		"an unfit box neither breaks the row nor adds to it": {{BoxLost, Pending, 0}, {BoxLost, Pending, 0}, {BoxLost, Pending, 0}, {BoxUnfit, Pending, 0},
+			{BoxLost, Pending, 0}, {BoxUnfit, Pending, 0}, {BoxLost, Failed, 0}},
+		"an unfit box is no charged try": {{AgentError, Pending, 30 * time.Second}, {BoxUnfit, Pending, 0}, {AgentError, Pending, 5 * time.Minute},
+			{BoxUnfit, Pending, 0}, {AgentError, Failed, 0}},
 		"parked":        {{Blocked, Held, 0}},
 		"out of budget": {{BudgetExhausted, Held, 0}},
 		"hopeless":      {{PolicyRefused, Failed, 0}},
@@ -72,12 +78,13 @@ func TestHeldOrClaimable(t *testing.T) {
 			f.Boxes = append(f.Boxes, Box{
 				Target: rapid.SampledFrom([]string{"org", "shared", "user"}).Draw(t, "target"), OwnerID: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "owner"),
 				Enrolled: rapid.Bool().Draw(t, "enrolled"), Online: rapid.Bool().Draw(t, "online"),
+				Unfit: rapid.SampledFrom([]string{"", "", "No room."}).Draw(t, "unfit"), AccountID: rapid.SampledFrom([]string{"acme", "rival"}).Draw(t, "account"),
 				Slots: rapid.Int64Range(0, 2).Draw(t, "slots"), Busy: rapid.Int64Range(0, 2).Draw(t, "busy"),
 				Agents:    rapid.SliceOfN(rapid.SampledFrom(agents), 0, 2).Draw(t, "agents"),
 				Isolation: rapid.SliceOfN(rapid.SampledFrom(sandboxes[1:]), 0, 2).Draw(t, "isolation"),
 			})
 		}
-		row := &Row{ID: "t", RepoID: "repo", Template: "default", CreatedBy: "user:ann", QueuedAt: now.Add(-time.Hour),
+		row := &Row{ID: "t", AccountID: "acme", RepoID: "repo", Template: "default", CreatedBy: "user:ann", QueuedAt: now.Add(-time.Hour),
 			Kind: rapid.SampledFrom([]string{KindWork, KindCI}).Draw(t, "kind"), WaitingDeps: rapid.Int64Range(0, 1).Draw(t, "deps"),
 			NotBefore: now.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "not before")) * time.Minute)}
 		holds := f.holds(row)
@@ -89,8 +96,28 @@ func TestHeldOrClaimable(t *testing.T) {
 			if h.Since.After(now) || h.ClearsWhen == "" || h.Reason == "" {
 				t.Fatalf("hold says too little: %+v", h)
 			}
+			// Of the boxes that serve the task and take work, all are unfit.
+			all := slices.DeleteFunc(slices.Clone(f.Boxes), func(b Box) bool { return !b.Online || !b.Enrolled || !b.serves(row) })
+			unfit := len(all) > 0 && !slices.ContainsFunc(all, func(b Box) bool { return b.Unfit == "" })
+			if about := []string{HoldNoBox, HoldDraining, HoldUnfit, HoldAgent, HoldIsolation, HoldBusy}; slices.Contains(about, h.Reason) && (h.Reason == HoldUnfit) != unfit {
+				t.Fatalf("%s, and all boxes are unfit: %v", h.Reason, unfit)
+			}
 		}
 	})
+}
+
+// What has to be repaired is named, unless it is another account's.
+func TestRepaired(t *testing.T) {
+	box := func(account, name, why string) Box { return Box{ID: name, Name: name, AccountID: account, Unfit: why} }
+	for want, boxes := range map[string][]Box{
+		"the box desk can run agents again; it says: No room.":                       {box("acme", "desk", "No room.")},
+		"one of the boxes a and 2 more can run agents again; a says: No namespaces.": {box("acme", "c", "x"), box("acme", "a", "No namespaces."), box("rival", "0", "z")},
+		"a box that another account has enrolled can run agents again":               {box("rival", "desk", "No room.")},
+	} {
+		if got := repaired("acme", boxes); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 }
 
 func TestBranchName(t *testing.T) {

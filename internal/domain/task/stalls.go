@@ -173,7 +173,7 @@ func (s *stalls) add(h TaskHold, count int64, ids []string) {
 		for _, k := range slices.Sorted(maps.Keys(h.Clear.Args)) {
 			key += "\x00" + h.Clear.Args[k]
 		}
-	} else if h.Reason == HoldAgent || h.Reason == HoldIsolation || h.Reason == HoldConflict {
+	} else if slices.Contains([]string{HoldUnfit, HoldAgent, HoldIsolation, HoldConflict}, h.Reason) {
 		key += "\x00" + h.ClearsWhen
 	}
 	n, ok := s.index[key]

@@ -3,6 +3,8 @@ package task
 import (
 	"slices"
 	"time"
+
+	"yardmaster/internal/protocol"
 )
 
 // Status is a task's state.
@@ -65,6 +67,7 @@ func (s Status) succeeded() bool { return s == Completed || s == Merged }
 const (
 	BoxLost        = "box_lost"
 	BoxDrained     = "box_drained"
+	BoxUnfit       = protocol.FailureBoxUnfit
 	LeaseExpired   = "lease_expired"
 	CheckoutFailed = "checkout_failed"
 	SetupFailed    = "setup_failed"
@@ -104,12 +107,14 @@ const (
 	charge       consequence = iota // counts as one of the tries
 	forgive                         // try again at once, uncharged
 	forgiveLater                    // try again after the ladder's wait, uncharged
+	ignore                          // try again at once, as if it had not been tried
 	park                            // only a person or a budget can help
 	giveUp                          // another try cannot help
 )
 
 var consequences = map[string]consequence{
 	BoxLost: forgive, BoxDrained: forgive, LeaseExpired: forgive,
+	BoxUnfit:          ignore, // the box that failed is given nothing more, so no number of tries has to end this
 	ProviderRateLimit: forgiveLater, ProviderUnavailable: forgiveLater, ModelUnavailable: forgiveLater,
 	CheckoutFailed: charge, SetupFailed: charge, PushRejected: charge, StorageFailed: charge,
 	RunTimeout: charge, RunStalled: charge, AgentCrashed: charge, AgentError: charge, ReportMissing: charge, GaveUp: charge, ContextOverflow: charge,
@@ -139,6 +144,8 @@ func afterFailure(kind string, charged, uncharged, maxAttempts int64, backoff []
 		return Held, 0, charged, uncharged
 	case giveUp:
 		return Failed, 0, charged, uncharged
+	case ignore:
+		return Pending, 0, charged, uncharged
 	case forgive, forgiveLater:
 		uncharged++
 		if uncharged >= maxUncharged {

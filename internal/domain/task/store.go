@@ -91,7 +91,7 @@ var (
 	selectOfPlan = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND plan_id = $2 ORDER BY created_at, id`)
 )
 
-const boxColumns = `id, account_id, owner_target, owner_id, state, presence, slots, agents, isolation, last_beat_at`
+const boxColumns = `id, name, account_id, owner_target, owner_id, state, presence, COALESCE(unfit, '') AS unfit, slots, agents, isolation, last_beat_at`
 
 type (
 	inFlight struct {
@@ -105,11 +105,13 @@ type (
 	}
 	boxRow struct {
 		ID          string
+		Name        string
 		AccountID   string
 		OwnerTarget string
 		OwnerID     *string
 		State       string
 		Presence    string
+		Unfit       string
 		Slots       int64
 		Agents      db.JSON[[]protocol.AgentInfo]
 		Isolation   db.JSON[[]string]
@@ -127,8 +129,8 @@ type (
 )
 
 func (r boxRow) box() Box {
-	b := Box{ID: r.ID, AccountID: r.AccountID, Target: r.OwnerTarget, Enrolled: r.State == "enrolled", Online: r.Presence == "online",
-		Slots: r.Slots, Isolation: r.Isolation.V}
+	b := Box{ID: r.ID, Name: r.Name, AccountID: r.AccountID, Target: r.OwnerTarget, Enrolled: r.State == "enrolled", Online: r.Presence == "online",
+		Unfit: r.Unfit, Slots: r.Slots, Isolation: r.Isolation.V}
 	if r.OwnerID != nil {
 		b.OwnerID = *r.OwnerID
 	} else if r.OwnerTarget == "org" {
@@ -198,7 +200,8 @@ func store(tx *db.Tx, t *Row, from Status) (err error) {
 // All of the program takes its locks in one order, so that no two transactions
 // wait for each other:
 //
-//  1. a box, an account (by those who claim, and by the platform's operator);
+//  1. a box, an account (by those who claim, and by the platform's operator;
+//     the box also by a run that ends for a fault of the box);
 //  2. the scout of a plan, and then the plan;
 //  3. tasks: one that looks after a pull request before the task that made it,
 //     any other before those that were made later and may wait for it;
@@ -212,6 +215,12 @@ func store(tx *db.Tx, t *Row, from Status) (err error) {
 // circle, and the write runs again.
 func Lock(tx *db.Tx, account, taskID string) (Row, bool, error) {
 	return selectTask.ForUpdate().Maybe(tx, account, taskID)
+}
+
+// LockBox keeps others from changing a box until the transaction ends; see Lock.
+func LockBox(tx *db.Tx, boxID string) error {
+	_, _, err := lockBox.Maybe(tx, boxID)
+	return err
 }
 
 // LockAll locks tasks of an account in the order of Lock. It passes over ids

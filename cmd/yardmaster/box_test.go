@@ -1,0 +1,41 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestBoxListSaysWhatIsWrong holds that a box that can carry out no run is told
+// from one that can, that all of what it says is shown, and that it does nothing
+// to the terminal.
+func TestBoxListSaysWhatIsWrong(t *testing.T) {
+	long := strings.Repeat("It cannot make namespaces. ", 15) + "The end."
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/runners" {
+			t.Errorf("asked for %s", r.URL)
+		}
+		io.WriteString(w, `{"data": [
+			{"id": "1", "name": "fine", "state": "enrolled", "slots": 2, "presence": {"status": "online", "version": "1.0", "active": 1, "unfit": null}},
+			{"id": "2", "name": "desk", "state": "enrolled", "slots": 2, "presence": {"status": "online", "version": "1.0", "active": 0, "unfit": "`+long+`"}},
+			{"id": "3", "name": "evil\u001b[2J\nfine", "state": "enrolled", "slots": 2, "presence": {"status": "stale", "version": "1.0", "active": 0, "unfit": "x\u001b]0;y\u0007\nfine takes no work\u202e"}},
+			{"id": "4", "name": "gone", "state": "enrolled", "slots": 2, "presence": {"status": "offline", "version": "1.0", "active": 0, "unfit": null}}
+		]}`)
+	}))
+	defer server.Close()
+	code, out, errs := yardmasterAt(t, server.URL, "box", "list")
+	want := strings.Join([]string{
+		"ID  NAME         STATE     PRESENCE  BUSY  VERSION",
+		"1   fine         enrolled  online    1/2   1.0",
+		"2   desk         enrolled  unfit     0/2   1.0",
+		"3   evil[2Jfine  enrolled  stale     0/2   1.0",
+		"4   gone         enrolled  offline   0/2   1.0",
+		"desk takes no work: " + long,
+		"evil[2Jfine takes no work: x]0;yfine takes no work",
+	}, "\n") + "\n"
+	if code != 0 || errs != "" || out != want {
+		t.Errorf("exit code %d, %s\n%s\nwant\n%s", code, errs, out, want)
+	}
+}
