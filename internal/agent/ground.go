@@ -43,6 +43,8 @@ type ground struct {
 	program string // ours, where agents may run it
 	levels  []sandbox.Level
 	agents  []driver.Found
+
+	made []string // files and folders that were not there before
 }
 
 // workLink is the link in the data folder to a work folder elsewhere.
@@ -158,67 +160,86 @@ func workFolders(cfg Config) []string {
 }
 
 // settle makes a work folder of dir and tests it.
-func settle(ctx context.Context, cfg Config, dir string) (g *ground, failed error) {
-	flag := "--work"
-	if dir == cfg.DataDir {
-		flag = "--data"
-	} else if err := ours(dir, dir == cfg.WorkDir); err != nil {
-		return nil, err
-	}
-	_, err := os.Lstat(dir)
-	fresh := errors.Is(err, os.ErrNotExist)
-	defer func() {
-		switch { // what was made for nothing goes
-		case failed != nil && fresh && dir != cfg.DataDir && ours(dir, false) == nil:
-			_ = os.RemoveAll(dir)
-		case failed != nil && g != nil:
-			if g.program != cfg.Self {
-				_ = os.Remove(g.program)
-			}
-			for _, name := range []string{"bin", "cache"} {
-				_ = os.Remove(filepath.Join(g.work, name)) // unless something is in it
-			}
-		}
-	}()
-	err = makeFolder(dir)
-	if dir != cfg.DataDir && err == nil {
-		// Again: somebody may have made it since.
-		if err := ours(dir, dir == cfg.WorkDir); err != nil {
-			return nil, err
-		}
-	}
-	work := dir
+func settle(ctx context.Context, cfg Config, dir string) (*ground, error) {
+	g := &ground{data: cfg.DataDir, program: cfg.Self}
+	err := g.lay(cfg, dir)
 	if err == nil {
-		work, err = filepath.EvalSymlinks(dir) // a link may lie where only the box gets through
+		err = g.choose(ctx, cfg.Logger)
 	}
-	for _, folder := range []string{filepath.Join(work, "runs"), filepath.Join(work, "cache"), filepath.Join(cfg.DataDir, "runs")} {
-		if err == nil {
-			err = makeFolder(folder)
-		}
+	if err == nil {
+		err = g.test(ctx)
 	}
 	if err != nil {
-		return nil, unusable(dir, flag, err)
-	}
-	g = &ground{data: cfg.DataDir, work: work, program: cfg.Self}
-	g.sweep(cfg.Logger)
-	if err := g.room(); err != nil {
+		g.undo()
 		return nil, err
 	}
-	if g.program, err = g.runnable(cfg.Self); err != nil {
-		return nil, unusable(dir, flag, err)
+	return g, nil
+}
+
+// lay makes the folders in dir, and sees to it that agents may run our program.
+func (g *ground) lay(cfg Config, dir string) error {
+	flag, mine := "--data", func() error { return nil }
+	if dir != cfg.DataDir {
+		flag, mine = "--work", func() error { return ours(dir, dir == cfg.WorkDir) }
 	}
+	err := mine()
+	if err == nil {
+		err = g.folder(dir)
+	}
+	if err == nil {
+		err = mine() // somebody else may have made it meanwhile
+	}
+	if err == nil {
+		g.work, err = filepath.EvalSymlinks(dir) // a link may lie where only the box gets through
+	}
+	for _, name := range []string{filepath.Join(g.work, "runs"), filepath.Join(g.work, "cache"), filepath.Join(g.data, "runs")} {
+		if err == nil {
+			err = g.folder(name)
+		}
+	}
+	if err == nil {
+		g.sweep(cfg.Logger)
+		err = g.room()
+	}
+	if err == nil {
+		err = g.show(cfg.Self)
+	}
+	var unfit *UnfitError
+	if err != nil && !errors.As(err, &unfit) {
+		return unusable(dir, flag, err)
+	}
+	return err
+}
+
+// choose finds the levels of isolation that hold.
+func (g *ground) choose(ctx context.Context, log *slog.Logger) error {
 	findings := sandbox.Probe(ctx, g.work, g.program)
 	g.levels = sandbox.Held(findings)
 	for _, f := range findings {
 		if f.Err != nil {
-			cfg.Logger.Debug("isolation not offered", "level", f.Level, "reason", f.Err)
+			log.Debug("isolation not offered", "level", f.Level, "reason", f.Err)
 		}
 		var closed *sandbox.ClosedError
 		if g.levels[0] != sandbox.Bubblewrap && errors.As(f.Err, &closed) {
-			return g, g.shut(closed)
+			return g.shut(closed) // in another folder the level may hold
 		}
 	}
-	return g, g.test(ctx)
+	return nil
+}
+
+// folder is makeFolder for what undo takes back.
+func (g *ground) folder(dir string) error {
+	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+		g.made = append(g.made, dir)
+	}
+	return makeFolder(dir)
+}
+
+// undo deletes what was made for nothing, unless something is in it.
+func (g *ground) undo() {
+	for _, path := range slices.Backward(g.made) {
+		_ = os.Remove(path)
+	}
 }
 
 // makeFolder makes a folder of the box, and lets the agents' user pass through
@@ -242,13 +263,13 @@ func makeFolder(dir string) error {
 }
 
 // ours tells whether a folder that may be there already is the box's own: where
-// everybody may make folders, somebody else may have made one of that name. A
-// link is followed only if it was named by whoever started the box.
+// everybody may make folders, somebody else may have made one of that name. One
+// that whoever started the box has named may be a link, and its group's.
 func ours(dir string, named bool) error {
 	var st unix.Stat_t
-	look := unix.Lstat
+	look, others := unix.Lstat, uint32(0o022)
 	if named {
-		look = unix.Stat
+		look, others = unix.Stat, 0o002
 	}
 	err := look(dir, &st)
 	refuse := func(what string) error {
@@ -263,7 +284,7 @@ func ours(dir string, named bool) error {
 		return refuse("is no folder")
 	case int(st.Uid) != os.Geteuid():
 		return refuse(fmt.Sprintf("belongs to another user (%d)", st.Uid))
-	case st.Mode&0o022 != 0:
+	case st.Mode&others != 0:
 		return refuse(fmt.Sprintf("can be written by others (mode %#o)", st.Mode&0o7777))
 	}
 	return nil
@@ -285,38 +306,38 @@ func (g *ground) shut(closed *sandbox.ClosedError) *UnfitError {
 	return &UnfitError{place: true, Reason: at.Error() + ": choose with --work a folder that others may pass through, say /var/lib/yardmaster-box, or install bubblewrap"}
 }
 
-// runnable is where agents may run our program: where it is, or a copy. What
-// "go run" has built, or a build under umask 077, only its owner may run.
-func (g *ground) runnable(self string) (string, error) {
+// show sees to it that agents may run our program: from where it is, or from a
+// copy. What "go run" has built, or a build under umask 077, only its owner may.
+func (g *ground) show(self string) error {
 	var closed *sandbox.ClosedError
 	if err := sandbox.Closed(self); !errors.As(err, &closed) {
-		return self, err
+		return err
 	}
-	dir := filepath.Join(g.work, "bin")
-	if err := makeFolder(dir); err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "yardmaster")
+	g.program = filepath.Join(g.work, "bin", "yardmaster")
 	from, err := os.Stat(self)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if have, err := os.Stat(path); err == nil && have.Size() == from.Size() && have.ModTime().Equal(from.ModTime()) {
-		return path, nil // by an earlier process
+	if have, err := os.Stat(g.program); err == nil && have.Size() == from.Size() && have.ModTime().Equal(from.ModTime()) {
+		return nil // by an earlier process
+	}
+	if err := g.folder(filepath.Dir(g.program)); err != nil {
+		return err
 	}
 	text, err := os.ReadFile(self)
 	if err != nil {
-		return "", err
+		return err
 	}
-	next := path + ".next"
+	g.made = append(g.made, g.program)
+	next := g.program + ".next"
 	err = errors.Join(os.WriteFile(next, text, 0o755), os.Chtimes(next, time.Time{}, from.ModTime()))
 	if err == nil {
-		err = os.Rename(next, path)
+		err = os.Rename(next, g.program)
 	}
 	if err != nil {
-		return "", errors.Join(err, os.RemoveAll(next))
+		return errors.Join(err, os.RemoveAll(next))
 	}
-	return path, nil
+	return nil
 }
 
 // sweep deletes what tests have left that were killed.
