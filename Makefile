@@ -6,6 +6,11 @@ LINT    := $(CACHE)/golangci-lint
 LINT_V  := v2.15.0
 FUZZ_T  ?= 100000x
 
+# Where scripts/deps unpacks programs for those who cannot install any.
+export PATH := $(CACHE)/deps/bin:$(PATH)
+
+.NOTPARALLEL: # what is lacking is said and gotten first
+
 .PHONY: help
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -19,14 +24,15 @@ demo: ## run the whole job once, on a throwaway server
 	$(GO) run ./cmd/yardmaster demo --once
 
 .PHONY: deps
-deps: ## install what the tests need and this machine lacks
-	@scripts/deps
+deps: ## say what the tests need and this machine lacks, and get it
+	@scripts/deps $(NEEDS)
 
 .PHONY: test
 test: deps ## run the tests: both databases, real NATS, git and processes
 	$(GO) test ./...
 
 .PHONY: race
+race: NEEDS := race
 race: deps ## run the concurrent packages under the race detector
 	$(GO) test -race ./internal/op ./internal/db ./internal/event ./internal/bus/... ./internal/domain/signin ./internal/domain/run ./internal/domain/session ./internal/domain/budget ./internal/domain/stream ./internal/domain/ask ./internal/agent/spool ./internal/agent/scrub ./internal/llm/...
 
@@ -51,7 +57,8 @@ generate: ## write the generated files: docs/openapi.json
 	$(GO) run ./cmd/yardmaster openapi > docs/openapi.json
 
 .PHONY: check
-check: vet test race demo chaos lint ## everything a change must pass
+check: NEEDS := race
+check: deps vet test race demo chaos lint ## everything a change must pass, in this order
 
 .PHONY: e2e-agents
 e2e-agents: deps ## run real coding agents from npm to a merged pull request

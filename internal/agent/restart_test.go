@@ -183,22 +183,29 @@ func TestTwoBoxesDoNotShareAFolder(t *testing.T) {
 	}
 }
 
+// smallDisk names a small file system to a test that had no right to mount one.
+const smallDisk = "SMALL_DISK"
+
 func TestFullDiskEndsTheRunAndKeepsItsEvents(t *testing.T) {
-	if os.Geteuid() != 0 {
-		asRootOfNamespace(t)
+	if os.Getenv(smallDisk) == "" && os.Geteuid() != 0 {
+		againWithSmallDisk(t)
 		return
 	}
 	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
-	if err := syscall.Mount("tmpfs", cfg.DataDir, "tmpfs", 0, "size=24m,mode=755"); err != nil {
-		t.Fatalf("mount a small file system (as root, or in a user namespace): %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(cfg.DataDir, syscall.MNT_DETACH); err != nil {
-			t.Errorf("unmount: %v", err)
+	if dir := os.Getenv(smallDisk); dir != "" {
+		cfg.DataDir = dir
+	} else {
+		if err := syscall.Mount("tmpfs", cfg.DataDir, "tmpfs", 0, "size=24m,mode=755"); err != nil {
+			t.Fatalf("mount a small file system: %v", err)
 		}
-	})
+		t.Cleanup(func() {
+			if err := syscall.Unmount(cfg.DataDir, syscall.MNT_DETACH); err != nil {
+				t.Errorf("unmount: %v", err)
+			}
+		})
+	}
 	identity, err := agent.Enroll(t.Context(), p.http.URL, enrollToken, agent.Info{Name: "small"})
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +213,7 @@ func TestFullDiskEndsTheRunAndKeepsItsEvents(t *testing.T) {
 	if err := identity.Save(cfg.DataDir); err != nil {
 		t.Fatal(err)
 	}
-	cfg.Self = openProgram(t) // the disk has no room for a copy
+	cfg.WorkDir, cfg.Self = cfg.DataDir, openProgram(t) // the disk has no room for a copy
 	p.start(cfg)
 	run := p.task(func(s *protocol.Start) {
 		s.Agent = "command"
@@ -249,16 +256,14 @@ func openProgram(t *testing.T) string {
 	return path
 }
 
-// asRootOfNamespace runs the calling test again in a user namespace, where
-// anybody may mount.
-func asRootOfNamespace(t *testing.T) {
+// againWithSmallDisk runs the calling test again in a namespace of its own,
+// where anybody may mount, and of which the box must not be root: it could not
+// make its agents another user there.
+func againWithSmallDisk(t *testing.T) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
-	}
+	const setUp = `mount -t tmpfs -o size=24m,mode=755 tmpfs "$SMALL_DISK" && exec unshare --user --map-user=1000 --map-group=1000 "$0" "$@"`
+	cmd := exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", setUp, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), smallDisk+"="+t.TempDir())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("in a user namespace: %v\n%s", err, out)
 	}

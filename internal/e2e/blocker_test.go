@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -139,6 +140,9 @@ func digest(s string) string {
 // form in bit by bit; the agent that waited goes on with them, and none of them
 // is anywhere to be read.
 func TestMissingCredentialIsFilledInAndTheRunGoesOn(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Fatalf("curl is not to be had on this machine (%v): install it, the agent of this test needs it", err)
+	}
 	key, token := "deploy+"+rand.Text()+"/=", "tracker+"+rand.Text()+"/="
 	st := newStack(t, withModel(t, `scenarios:
   - name: after

@@ -212,11 +212,13 @@ func TestCancelDuringACommand(t *testing.T) {
 
 // alive tells whether a process group has a member that is not a zombie.
 func alive(group int) bool {
-	out, _ := exec.Command("ps", "-eo", "pgid=,stat=").Output()
-	for line := range strings.Lines(string(out)) {
-		var g int
-		var stat string
-		if fmt.Sscan(line, &g, &stat); g == group && !strings.HasPrefix(stat, "Z") {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // the process may be gone
+		_, after, _ := strings.Cut(string(text), ") ")
+		var g, parent int
+		var state string
+		if fmt.Sscan(after, &state, &parent, &g); g == group && state != "Z" {
 			return true
 		}
 	}

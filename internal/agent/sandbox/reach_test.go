@@ -68,7 +68,7 @@ func TestClosedNamesTheFirstClosedFolder(t *testing.T) {
 // A folder that the agents' user cannot enter is named as it is: not the one
 // behind it, which the user sees as missing.
 func TestSandboxInAClosedFolderNamesIt(t *testing.T) {
-	here(t, func(t *testing.T, l Level) {
+	every(t, func(t *testing.T, l Level) {
 		root, dir := nest(t, 0o755, 0o700, 0o755)
 		s := Spec{Level: l, Task: filepath.Join(dir, "task"), Home: filepath.Join(dir, "home"), Argv: []string{"/bin/true"}}
 		if err := errors.Join(os.Mkdir(s.Task, 0o755), os.Mkdir(s.Home, 0o755)); err != nil {
@@ -96,7 +96,7 @@ func TestSandboxInAClosedFolderNamesIt(t *testing.T) {
 
 // A program that only its owner may run is no shim for another user; a copy is.
 func TestProgramOfASpecIsTheShim(t *testing.T) {
-	here(t, func(t *testing.T, l Level) {
+	every(t, func(t *testing.T, l Level) {
 		_, dir := nest(t, 0o755)
 		text, err := os.ReadFile(os.Args[0])
 		if err != nil {

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -31,12 +32,34 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// here are the levels that this machine offers; which those are is for Probe's
-// own test to judge.
-func here(t *testing.T, f func(t *testing.T, l Level)) {
-	for _, l := range Held(Probe(t.Context(), "", "")) {
-		t.Run(string(l), func(t *testing.T) { f(t, l) })
+// every runs f at all levels. One that this machine does not offer fails by
+// name and says why, so that nothing is left out in silence.
+func every(t *testing.T, f func(t *testing.T, l Level)) {
+	for _, l := range levels {
+		t.Run(string(l), func(t *testing.T) {
+			if err := withheld(t, l); err != nil {
+				t.Fatal(err)
+			}
+			f(t, l)
+		})
 	}
+}
+
+// withheld tells why this machine does not offer a level.
+func withheld(t *testing.T, l Level) error {
+	t.Helper()
+	p, err := Start(t.Context(), folders(t, l, "exit 0"))
+	if err == nil {
+		err = p.Wait()
+	}
+	if err == nil {
+		return nil
+	}
+	need := map[Level]string{
+		Bubblewrap: "install it, and let it make namespaces, to run this test",
+		Landlock:   "this test needs Linux 6.2 or later, started with it",
+	}[l]
+	return fmt.Errorf("%s is not to be had on this machine (%w): %s", l, err, need)
 }
 
 // folders makes what a run needs, reachable for the agent's user.
@@ -146,7 +169,7 @@ func TestBubblewrapThatFailsIsUnavailable(t *testing.T) {
 }
 
 func TestFilesInsideAndOutside(t *testing.T) {
-	here(t, func(t *testing.T, l Level) {
+	every(t, func(t *testing.T, l Level) {
 		caller, err := os.MkdirTemp("", "caller-home-")
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +214,7 @@ cat /dev/null && git --version >/dev/null && echo tools-work`)
 }
 
 func TestReadOnlyPathsAreShownAndClosed(t *testing.T) {
-	here(t, func(t *testing.T, l Level) {
+	every(t, func(t *testing.T, l Level) {
 		s := folders(t, l, `cat "$1" "$2/tool"; (echo x >"$1") 2>/dev/null; (echo x >"$2/new") 2>/dev/null; exit 0`)
 		dir := filepath.Join(filepath.Dir(s.Task), "agents")
 		err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "tool"), []byte("tool"), 0o644))
@@ -217,7 +240,7 @@ func TestReadOnlyPathsAreShownAndClosed(t *testing.T) {
 }
 
 func TestEnvironmentIsMade(t *testing.T) {
-	here(t, func(t *testing.T, l Level) {
+	every(t, func(t *testing.T, l Level) {
 		t.Setenv("BOX_SECRET", "of-the-box")
 		s := folders(t, l, `env; echo "whoami $(id -u)"; pwd; cat /proc/$PPID/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' '`)
 		s.Env = map[string]string{"MODEL_TOKEN": "given-token", "LANG": "C"}
@@ -253,7 +276,7 @@ func TestEnvironmentIsMade(t *testing.T) {
 }
 
 func TestPipesCarryMuch(t *testing.T) {
-	here(t, func(t *testing.T, l Level) {
+	every(t, func(t *testing.T, l Level) {
 		s := folders(t, l, "cat")
 		s.Piped = true
 		p, err := Start(t.Context(), s)
@@ -285,7 +308,7 @@ type zeros struct{}
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
 func TestHowAnAgentEnds(t *testing.T) {
-	here(t, func(t *testing.T, l Level) {
+	every(t, func(t *testing.T, l Level) {
 		var exit *ExitError
 		if _, err := output(t, folders(t, l, "exit 7")); !errors.As(err, &exit) || exit.Code != 7 {
 			t.Error(err)
@@ -326,7 +349,7 @@ func TestHowAnAgentEnds(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	here(t, func(t *testing.T, l Level) {
+	every(t, func(t *testing.T, l Level) {
 		s := folders(t, l, `head -c 1000000 /dev/zero >big; wc -c <big`)
 		s.Limits = Limits{FileBytes: 4096}
 		if out, _ := output(t, s); !strings.Contains(out, "4096\n") {
@@ -341,7 +364,7 @@ func TestNetworkIsTheForwards(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer outside.Close()
-	here(t, func(t *testing.T, l Level) {
+	every(t, func(t *testing.T, l Level) {
 		s := folders(t, l, `exec git ls-remote "http://127.0.0.1:$1/repo"`)
 		sock := filepath.Join(filepath.Dir(s.Task), "s")
 		ln, err := net.Listen("unix", sock)

@@ -315,7 +315,7 @@ func programs() (string, error) {
 			return filepath.Dir(path), nil
 		}
 	}
-	return "", errors.New("postgres and initdb are not installed; run `make deps`")
+	return "", errors.New("postgres and initdb are not found; run `make deps`, and put .cache/deps/bin on the PATH if that is where it put them")
 }
 
 func unprivileged(name string) (*syscall.Credential, error) {
