@@ -70,6 +70,8 @@ var edges = map[string]string{
 	"cmd/yardmaster": "agent agent/builtin agent/sandbox app chain chaos chaos/astray client config demo mail",
 	"arch":           "",
 	"e2e":            "",
+
+	"e2e/environments": "",
 }
 
 // foundation is what any domain may import.
