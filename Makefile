@@ -64,6 +64,10 @@ check: deps vet test race demo chaos lint ## everything a change must pass, in t
 e2e-agents: deps ## run real coding agents from npm to a merged pull request
 	scripts/e2e-agents
 
+.PHONY: environments
+environments: deps ## run the demo as root and others, with and without isolation, where folders are closed
+	scripts/environments
+
 MINUTES ?= 0.5
 SEED    ?= 1
 

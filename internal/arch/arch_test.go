@@ -71,6 +71,8 @@ var edges = map[string]string{
 	"cmd/yardmaster": "agent agent/builtin app chain chaos chaos/astray client config demo mail",
 	"arch":           "",
 	"e2e":            "",
+
+	"e2e/environments": "",
 }
 
 // foundation is what any domain may import.

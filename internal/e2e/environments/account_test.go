@@ -1,0 +1,72 @@
+//go:build environments
+
+package environments
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// account is an ordinary user of the machine, made for one row.
+type account struct {
+	name, home string
+	id         int
+}
+
+var (
+	accounts atomic.Int64
+	// database is held while users are made and removed: useradd does not wait
+	// for another one.
+	database sync.Mutex
+)
+
+// newAccount makes a user, and removes it with its home when the row is over.
+func newAccount(p *place) *account {
+	p.t.Helper()
+	a := &account{name: fmt.Sprintf("ymenv%d-%d", os.Getpid(), accounts.Add(1))}
+	if out, err := admin("useradd", "-m", a.name); err != nil {
+		p.fatalf("useradd: %v: %s", err, out)
+	}
+	p.t.Cleanup(func() {
+		// Whatever it still runs was started by this row. The row has failed for
+		// it already.
+		for pid := range processes() {
+			if st, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil && int(st.Sys().(*syscall.Stat_t).Uid) == a.id && a.id > 0 {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		if out, err := admin("userdel", "-r", a.name); err != nil {
+			p.failf("userdel: %v: %s", err, out)
+		}
+	})
+	u, err := user.Lookup(a.name)
+	p.must(err)
+	a.home = u.HomeDir
+	a.id, err = strconv.Atoi(u.Uid)
+	p.must(err)
+	// Not every machine makes homes private.
+	p.must(os.Chmod(a.home, 0o700))
+	return a
+}
+
+// admin runs a tool on the user database, which somebody else may hold for a
+// moment, and a process that has just been killed may still be in.
+func admin(argv ...string) ([]byte, error) {
+	database.Lock()
+	defer database.Unlock()
+	for late := time.Now().Add(5 * time.Second); ; <-time.After(100 * time.Millisecond) {
+		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+		again := strings.Contains(string(out), "cannot lock") || strings.Contains(string(out), "currently used by")
+		if err == nil || !again || time.Now().After(late) {
+			return out, err
+		}
+	}
+}

@@ -1,0 +1,160 @@
+//go:build environments
+
+package environments
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// grounds are where the program may keep temporary data and work folders.
+var grounds = []string{"/var/lib", "/var/tmp", "/tmp"}
+
+var (
+	// ours are the names that the program gives them.
+	ours = regexp.MustCompile(`yardmaster|^sandbox-`)
+	// fresh are the names of folders that are one process's own.
+	fresh = regexp.MustCompile(`\d$`)
+)
+
+// marked lists what the program may have made on the grounds, and what lies
+// directly inside of folders that it shares.
+func (o *order) marked() map[string]bool {
+	found := map[string]bool{}
+	for _, ground := range grounds {
+		for _, e := range entries(ground) {
+			path := filepath.Join(ground, e.Name())
+			if !o.may(e) {
+				continue
+			}
+			found[path] = true
+			if e.IsDir() && !fresh.MatchString(path) {
+				for _, inner := range entries(path) {
+					found[filepath.Join(path, inner.Name())] = true
+				}
+			}
+		}
+	}
+	return found
+}
+
+// may tells whether the row may have made something: a user made for it, all
+// that is the user's; root, what has such a name.
+func (o *order) may(e fs.DirEntry) bool {
+	by := owner(e)
+	if o.Owner != 0 {
+		return by == o.Owner
+	}
+	return ours.MatchString(e.Name()) && (by == os.Geteuid() || by == nobody)
+}
+
+func entries(dir string) []fs.DirEntry {
+	found, _ := os.ReadDir(dir) // what cannot be listed holds nothing
+	return found
+}
+
+func owner(e fs.DirEntry) int {
+	info, err := e.Info()
+	if err != nil {
+		return -1 // gone
+	}
+	return int(info.Sys().(*syscall.Stat_t).Uid)
+}
+
+// look tells what the program has left behind.
+func (o *order) look(before map[string]bool, r *report) {
+	// Whoever else runs the program on this machine has folders there as well:
+	// of two new ones, that is another's which a living process uses, for those
+	// of this row are gone.
+	for late := time.Now().Add(settle); ; {
+		r.Left = nil
+		for path := range o.marked() {
+			if !before[path] && !used(path, slices.Collect(maps.Values(processes()))) {
+				r.Left = append(r.Left, path)
+			}
+		}
+		if len(r.Left) == 0 || time.Now().After(late) {
+			break
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	slices.Sort(r.Left)
+	r.Left = slices.DeleteFunc(r.Left, func(path string) bool { return slices.Contains(r.Left, filepath.Dir(path)) })
+	for _, dir := range o.Temp {
+		for _, e := range entries(dir) {
+			r.Left = append(r.Left, filepath.Join(dir, e.Name()))
+		}
+	}
+	if o.Data != "" {
+		o.lookAtData(r)
+	}
+}
+
+// claim notes which folders are the row's own, while its processes show it: one
+// that has to be killed does not remove them.
+func (o *order) claim(before map[string]bool, r *report) {
+	for path := range o.marked() {
+		if !before[path] && used(path, descendants()) {
+			r.Own = append(r.Own, path)
+		}
+	}
+}
+
+// used tells whether one of some processes has to do with a path.
+func used(path string, by []process) bool {
+	for _, p := range by {
+		if p.pid == os.Getpid() {
+			continue
+		}
+		proc := fmt.Sprintf("/proc/%d/", p.pid)
+		if argv, _ := os.ReadFile(proc + "cmdline"); strings.Contains(string(argv), path) {
+			return true
+		}
+		links := []string{proc + "cwd", proc + "exe"}
+		for _, e := range entries(proc + "fd") {
+			links = append(links, proc+"fd/"+e.Name())
+		}
+		for _, l := range links {
+			if target, _ := os.Readlink(l); target == path || strings.HasPrefix(target, path+"/") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lookAtData looks at the data that the program keeps: who can read what only
+// the box and the server may, and what the logs say.
+func (o *order) lookAtData(r *report) {
+	r.Logs = map[string]string{}
+	_ = filepath.WalkDir(o.Data, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // what cannot be read is not open
+		}
+		info, err := e.Info()
+		if err != nil {
+			return nil
+		}
+		mode := info.Mode().Perm()
+		switch {
+		case e.Name() == "identity.json":
+			if r.Identities++; mode != 0o600 {
+				r.Open = append(r.Open, fmt.Sprintf("%s has the mode %04o, not 0600", path, mode))
+			}
+		case path == filepath.Join(o.Data, "server") && mode&0o077 != 0:
+			r.Open = append(r.Open, fmt.Sprintf("%s has the mode %04o: others can read it", path, mode))
+		case filepath.Dir(path) == o.Data && strings.HasSuffix(path, ".log"):
+			text, _ := os.ReadFile(path)
+			r.Logs[e.Name()] = string(text[max(0, len(text)-32<<10):])
+		}
+		return nil
+	})
+}

@@ -1,0 +1,417 @@
+//go:build environments
+
+package environments
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Who a row runs as, and what isolates agents there.
+const (
+	root     = "root"
+	ordinary = "user"
+
+	bubblewrap = "bubblewrap"
+	landlock   = "landlock"
+	none       = "none"
+)
+
+// nobody is whom agents of a root box run as.
+const nobody = 65534
+
+// place is where one row runs. A row changes what it is about before the first
+// program starts.
+type place struct {
+	t       *testing.T
+	who     string
+	level   string
+	account *account // the ordinary user
+	dir     string   // of the row; everybody can pass through
+	home    string   // nobody else can
+	program string
+	env     map[string]string
+	unset   []string
+	umask   int
+	under   []string // what the program is started by
+	session bool
+	mounts  []string // commands of a shell, in a mount namespace of the row
+	temp    []string // folders for temporary files
+	data    string   // what `demo --data` keeps; empty: it is temporary
+
+	reason string
+	kept   []*kept
+	over   chan struct{} // closed when all its programs have ended
+}
+
+var (
+	places atomic.Int64
+	// running are the rows whose programs have not all ended.
+	running sync.Map
+)
+
+// newPlace makes the place of a row, and waits for its turn.
+func newPlace(t *testing.T, who, level string) *place {
+	t.Helper()
+	t.Parallel()
+	p := &place{t: t, who: who, level: level, program: program, umask: 0o022, over: make(chan struct{}),
+		env: map[string]string{"PATH": paths["no bwrap"]}}
+	if level == bubblewrap {
+		p.env["PATH"] = paths["everything"]
+	}
+	started := time.Now()
+	t.Cleanup(func() {
+		verdict, reason := "ok", ""
+		if t.Failed() {
+			verdict, reason = "FAILED", ": "+p.reason
+		}
+		fmt.Printf("%-7s %5.1f s  %s%s\n", verdict, time.Since(started).Seconds(), t.Name(), reason)
+	})
+	if ctx.Err() != nil {
+		p.fatalf("interrupted")
+	}
+	if who == root {
+		p.needsRoot()
+	}
+	p.dir = filepath.Join(suite, strconv.FormatInt(places.Add(1), 10))
+	if err := os.Mkdir(p.dir, 0o711); err != nil {
+		p.fatalf("%v", err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(p.dir); err != nil {
+			p.failf("%v", err)
+		}
+	})
+	if who == ordinary && os.Geteuid() == 0 {
+		p.account = newAccount(p)
+		p.home = p.account.home
+	} else {
+		// It stands for a home that is closed to others, as root's is.
+		p.home = p.private("h")
+		for k, v := range map[string]string{"HOME": p.home, "USER": who, "LOGNAME": who, "SHELL": "/bin/sh", "LANG": "C.UTF-8", "TERM": "xterm"} {
+			p.env[k] = v
+		}
+	}
+	running.Store(p, p.over)
+	t.Cleanup(p.finish)
+	return p
+}
+
+func (p *place) needsRoot() {
+	p.t.Helper()
+	if os.Geteuid() != 0 {
+		p.fatalf("this row needs root: run `make environments` as root")
+	}
+}
+
+func (p *place) failf(format string, a ...any) {
+	p.t.Helper()
+	text := fmt.Sprintf(format, a...)
+	if p.reason == "" {
+		p.reason, _, _ = strings.Cut(text, "\n")
+	}
+	p.t.Error(text)
+}
+
+func (p *place) fatalf(format string, a ...any) {
+	p.t.Helper()
+	p.failf(format, a...)
+	p.t.FailNow()
+}
+
+func (p *place) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.fatalf("%v", err)
+	}
+}
+
+// private makes a folder that only the row's user can enter.
+func (p *place) private(name string) string {
+	p.t.Helper()
+	dir := filepath.Join(p.dir, name)
+	p.must(os.Mkdir(dir, 0o700))
+	p.own(dir)
+	return dir
+}
+
+// own gives something to the row's user.
+func (p *place) own(path string) {
+	p.t.Helper()
+	if p.account != nil {
+		p.must(os.Lchown(path, p.account.id, p.account.id))
+	}
+}
+
+// mount adds a command to those that make the row's mounts.
+func (p *place) mount(argv ...string) {
+	p.needsRoot()
+	p.mounts = append(p.mounts, quoted("mount")+" "+quoted(argv...))
+}
+
+// kept is a program that a keeper holds.
+type kept struct {
+	p    *place
+	in   io.Closer // whose end is the program's
+	gone chan struct{}
+	report
+
+	mu        sync.Mutex
+	out, errs bytes.Buffer
+	stopped   bool
+	hopeless  func(said string) bool // ends the program
+}
+
+// begin starts a program as the row's user, on the row's scene.
+func (p *place) begin(limit time.Duration, input string, argv ...string) *kept {
+	p.t.Helper()
+	s := scene{Clear: p.account == nil, Unset: p.unset, Umask: p.umask, NoLandlock: p.level == none, Argv: argv}
+	for k, v := range p.env {
+		s.Set = append(s.Set, k+"="+v)
+	}
+	if p.account == nil {
+		s.Dir = p.home
+	}
+	argv = []string{self, enterCommand, p.encode(s)}
+	o := order{Input: input, Session: p.session, Limit: limit, Temp: p.temp, Data: p.data, Argv: argv}
+	if p.account != nil {
+		// A login of its own, of which nothing here shows. What takes privileges
+		// away comes after it.
+		o.Owner, o.Argv = p.account.id, []string{"su", "-l", "-s", "/bin/sh", "-c", "exec " + quoted(argv...), p.account.name}
+	}
+	argv = []string{self, keepCommand, p.encode(o)}
+	if len(p.mounts) > 0 {
+		argv = []string{"unshare", "-m", "/bin/sh", "-c", strings.Join(p.mounts, " && ") + " && exec " + quoted(argv...)}
+	}
+
+	k := &kept{p: p, gone: make(chan struct{})}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	// The terminal's Ctrl-C is for the suite, which then ends its rows.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stdout, cmd.Stderr = writer{k, false}, writer{k, true}
+	in, err := cmd.StdinPipe()
+	p.must(err)
+	answer, w, err := os.Pipe()
+	p.must(err)
+	defer w.Close()
+	cmd.ExtraFiles = []*os.File{w} // reportFD
+	p.must(cmd.Start())
+	k.in = in
+	cut := context.AfterFunc(ctx, k.stop)
+	go func() {
+		defer close(k.gone)
+		defer cut()
+		defer answer.Close()
+		if err := json.NewDecoder(answer).Decode(&k.report); err != nil {
+			k.Trouble = fmt.Sprintf("no answer from the keeper: %v", err)
+		}
+		_ = cmd.Wait() // how it ended is in the report
+	}()
+	p.kept = append(p.kept, k)
+	return k
+}
+
+func (p *place) encode(v any) string {
+	p.t.Helper()
+	b, err := json.Marshal(v)
+	p.must(err)
+	return string(b)
+}
+
+func quoted(argv ...string) string {
+	out := make([]string, len(argv))
+	for i, a := range argv {
+		out[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+	}
+	return strings.Join(out, " ")
+}
+
+// writer takes what a program says.
+type writer struct {
+	k   *kept
+	err bool
+}
+
+func (w writer) Write(b []byte) (int, error) {
+	k := w.k
+	k.mu.Lock()
+	k.out.Write(b)
+	if w.err {
+		k.errs.Write(b)
+	}
+	lost := k.hopeless != nil && k.hopeless(k.out.String())
+	k.mu.Unlock()
+	if lost {
+		k.stop()
+	}
+	return len(b), nil
+}
+
+// said is all that the program has written so far.
+func (k *kept) said() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.out.String()
+}
+
+func (k *kept) stderr() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.errs.String()
+}
+
+// stop asks the program to end.
+func (k *kept) stop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.stopped {
+		k.stopped = true
+		k.in.Close()
+	}
+}
+
+// wait waits for the end, which the keeper sees to.
+func (k *kept) wait() *kept {
+	<-k.gone
+	return k
+}
+
+func (k *kept) ended() bool {
+	select {
+	case <-k.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// watch ends the program as soon as what it says leaves no hope.
+func (k *kept) watch(hopeless func(said string) bool) *kept {
+	k.mu.Lock()
+	k.hopeless = hopeless
+	k.mu.Unlock()
+	if hopeless != nil && hopeless(k.said()) {
+		k.stop()
+	}
+	return k
+}
+
+// lastLine is what a program has said last.
+func (k *kept) lastLine() string {
+	lines := strings.Split(strings.TrimSpace(k.said()), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// until waits for something to come about.
+func (p *place) until(what string, limit time.Duration, done func() bool) {
+	p.t.Helper()
+	for late := time.Now().Add(limit); !done(); <-time.After(100 * time.Millisecond) {
+		if time.Now().After(late) || ctx.Err() != nil {
+			p.fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// finish ends what still runs, and fails the row for whatever is left of it.
+func (p *place) finish() {
+	for _, k := range slices.Backward(p.kept) {
+		k.stop()
+		k.wait()
+	}
+	for _, k := range p.kept {
+		if k.Trouble != "" {
+			p.failf("%s", k.Trouble)
+		}
+		if k.Killed && !p.t.Failed() {
+			p.failf("it did not end within %s of being asked to, and was killed", patience)
+		}
+		if len(k.Processes) > 0 && !k.Killed {
+			p.failf("processes are left behind: %s", strings.Join(k.Processes, "; "))
+		}
+		if len(k.Open) > 0 {
+			p.failf("others can read what they must not: %s", strings.Join(k.Open, "; "))
+		}
+	}
+	p.tidy()
+	if p.t.Failed() {
+		for _, k := range p.kept {
+			if k.Code == 0 && !k.stopped && len(p.kept) > 1 {
+				continue // a command that did its part
+			}
+			p.t.Logf("--- it said (exit code %d after %.1f s):\n%s", k.Code, k.Seconds, tail(k.said()))
+			for name, text := range k.Logs {
+				p.t.Logf("--- the end of %s:\n%s", name, tail(text))
+			}
+		}
+	}
+}
+
+// tidy fails the row for folders that it has left behind, and removes them.
+func (p *place) tidy() {
+	left, own := map[string]bool{}, map[string]bool{}
+	var said strings.Builder
+	killed := false // and so could not remove what it had made
+	for _, k := range p.kept {
+		killed = killed || k.Killed
+		said.WriteString(k.said())
+		for _, text := range k.Logs {
+			said.WriteString(text)
+		}
+		for _, path := range k.Left {
+			left[path] = true
+		}
+		for _, path := range k.Own {
+			own[path] = true
+		}
+	}
+	for path := range left {
+		// With data that is kept, a box may have kept a folder elsewhere, if it
+		// says where.
+		named := strings.Contains(said.String(), path)
+		if !named && !own[path] && p.account == nil && !strings.HasPrefix(path, p.dir+"/") {
+			continue
+		}
+		delete(left, path)
+		if !killed && (p.data == "" || !named) {
+			p.failf("left behind: %s", path)
+		}
+		os.RemoveAll(path)
+	}
+	running.Delete(p)
+	close(p.over)
+	if len(left) == 0 {
+		return
+	}
+	// The rest may be of the row beside this one, which removes it.
+	running.Range(func(_, over any) bool {
+		<-over.(chan struct{})
+		return true
+	})
+	for path := range left {
+		if _, err := os.Lstat(path); err == nil && !killed {
+			// Not removed: it may be another program's after all.
+			p.failf("left behind, and nothing that was said names it: %s", path)
+		}
+	}
+}
+
+// tail is the end of a text.
+func tail(text string) string {
+	const most = 6000
+	return text[max(0, len(text)-most):]
+}
