@@ -76,6 +76,9 @@ func (d *demo) awaitBox(ctx context.Context, c *client.Client, b *box) error {
 		if len(p.Data) == 1 && p.Data[0].Presence.Status == "online" && len(p.Data[0].Isolation) > 0 {
 			levels := p.Data[0].Isolation
 			d.step("Enrolled a box (process %d): online; isolation it offers: %s.", b.cmd.Process.Pid, strings.Join(levels, ", "))
+			if work := agent.WorkDir(b.data); work != "" {
+				d.step("Agents cannot enter %s: their folders are in %s.", b.data, work)
+			}
 			if levels[0] == "none" {
 				d.step("Note: %s.", agent.Unisolated())
 			}
