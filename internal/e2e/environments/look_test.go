@@ -22,7 +22,7 @@ var (
 	// ours are the names that the program gives them.
 	ours = regexp.MustCompile(`yardmaster|^sandbox-`)
 	// fresh are the names of folders that are one process's own.
-	fresh = regexp.MustCompile(`\d$`)
+	fresh = regexp.MustCompile(`[0-9a-f]{6,}$`)
 )
 
 // marked lists what the program may have made on the grounds, and what lies
@@ -77,7 +77,7 @@ func (o *order) look(before map[string]bool, r *report) {
 	for late := time.Now().Add(settle); ; {
 		r.Left = nil
 		for path := range o.marked() {
-			if !before[path] && !used(path, slices.Collect(maps.Values(processes()))) {
+			if !before[path] && !used(path, everybody()) {
 				r.Left = append(r.Left, path)
 			}
 		}
@@ -108,6 +108,8 @@ func (o *order) claim(before map[string]bool, r *report) {
 	}
 }
 
+func everybody() []process { return slices.Collect(maps.Values(processes())) }
+
 // used tells whether one of some processes has to do with a path.
 func used(path string, by []process) bool {
 	for _, p := range by {
@@ -115,8 +117,13 @@ func used(path string, by []process) bool {
 			continue
 		}
 		proc := fmt.Sprintf("/proc/%d/", p.pid)
-		if argv, _ := os.ReadFile(proc + "cmdline"); strings.Contains(string(argv), path) {
-			return true
+		argv, _ := os.ReadFile(proc + "cmdline")
+		for arg := range strings.SplitSeq(string(argv), "\x00") {
+			// The data folder of a box has a link to its work folder.
+			work, _ := os.Readlink(filepath.Join(arg, "work"))
+			if strings.Contains(arg, path) || filepath.IsAbs(arg) && work == path {
+				return true
+			}
 		}
 		links := []string{proc + "cwd", proc + "exe"}
 		for _, e := range entries(proc + "fd") {

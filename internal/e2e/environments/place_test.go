@@ -31,6 +31,9 @@ const (
 	none       = "none"
 )
 
+// most is how long what is waited for may take.
+const most = 10 * time.Second
+
 // nobody is whom agents of a root box run as.
 const nobody = 65534
 
@@ -397,15 +400,26 @@ func (p *place) tidy() {
 	if len(left) == 0 {
 		return
 	}
-	// The rest may be of the row beside this one, which removes it.
+	// The rest may be of the row beside this one, which removes it, or of somebody
+	// else who is at work here.
 	running.Range(func(_, over any) bool {
 		<-over.(chan struct{})
 		return true
 	})
+	late := time.Now().Add(most)
 	for path := range left {
-		if _, err := os.Lstat(path); err == nil && !killed {
-			// Not removed: it may be another program's after all.
-			p.failf("left behind, and nothing that was said names it: %s", path)
+		gone := func() bool {
+			_, err := os.Lstat(path)
+			return err != nil || used(path, everybody())
+		}
+		for !gone() {
+			if time.Now().After(late) {
+				if !killed { // and not removed: it may be another program's after all
+					p.failf("left behind, and nothing that was said names it: %s", path)
+				}
+				break
+			}
+			<-time.After(100 * time.Millisecond)
 		}
 	}
 }

@@ -20,8 +20,6 @@ import (
 
 const (
 	setupToken = "e2e-environments"
-	// most is how long a command that asks the server may take.
-	most = 10 * time.Second
 	// lifetime bounds what runs until it is stopped.
 	lifetime = 90 * time.Second
 )
