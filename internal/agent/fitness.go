@@ -40,7 +40,7 @@ func (g *ground) test(ctx context.Context) error {
 	if err != nil {
 		return unusable(g.work, "--work", err)
 	}
-	defer worktree.RemoveTree(root)
+	defer func() { _ = worktree.RemoveTree(root) }() // what stays is removed at the next start
 	task, home, shown := filepath.Join(root, "task"), filepath.Join(root, "home"), filepath.Join(root, "shown")
 	err = errors.Join(os.Chmod(root, 0o711), os.Mkdir(task, 0o755), os.Mkdir(home, 0o755), os.Mkdir(shown, 0o755), os.WriteFile(filepath.Join(shown, "file"), []byte("selftest\n"), 0o644))
 	if err != nil {

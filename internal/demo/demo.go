@@ -16,8 +16,10 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -85,10 +87,17 @@ func Run(ctx context.Context, o Options) error {
 			}
 		}()
 	}
-	ctx, stop := context.WithCancel(ctx)
+	// A reader that is gone ends the demo as Ctrl-C does: nothing stays behind.
+	ctx, unread := context.WithCancel(ctx)
+	defer unread()
+	signal.Ignore(syscall.SIGPIPE)
+	d.Out = &outlet{o.Out, unread}
+	// The server outlives the box, which has things to tell it when it ends.
+	served, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
 	g, ctx := errgroup.WithContext(ctx)
 	ready := make(chan *app.App, 1)
-	g.Go(func() error { return d.serve(ctx, ready) })
+	g.Go(func() error { return d.serve(served, ready) })
 	g.Go(func() error {
 		defer stop()
 		select {
@@ -295,6 +304,20 @@ func (d *demo) task(ctx context.Context, c *client.Client, b *box) (client.Task,
 		err = failure(t)
 	}
 	return t, pull, err
+}
+
+// outlet tells when what is written to it is read no more.
+type outlet struct {
+	io.Writer
+	unread func()
+}
+
+func (o *outlet) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		o.unread()
+	}
+	return n, err
 }
 
 // prefixed writes lines with the time of the demo in front.
