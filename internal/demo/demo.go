@@ -90,7 +90,7 @@ func Run(ctx context.Context, o Options) error {
 	// A reader that is gone ends the demo as Ctrl-C does: nothing stays behind.
 	ctx, unread := context.WithCancel(ctx)
 	defer unread()
-	signal.Ignore(syscall.SIGPIPE)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // to ignore it would be inherited by what agents start
 	d.Out = &outlet{o.Out, unread}
 	// The server outlives the box, which has things to tell it when it ends.
 	served, stop := context.WithCancel(context.WithoutCancel(ctx))
