@@ -17,6 +17,7 @@ var (
 	setTarget = db.S(`UPDATE boxes SET owner_target = $2, owner_id = $3 WHERE id = $1`)
 	setState  = db.S(`UPDATE boxes SET state = $2 WHERE id = $1`)
 	setUnfit  = db.S(`UPDATE boxes SET unfit = $2 WHERE id = $1`)
+	setLevels = db.S(`UPDATE boxes SET isolation = $2 WHERE id = $1`)
 )
 
 // Whom a box serves: its account, every account, or one member's tasks in
@@ -88,6 +89,28 @@ func TestDrainingBoxesGetNothing(t *testing.T) {
 
 // A box that is unfit gets nothing, and is told so. What only such boxes serve
 // waits, and says which has to be repaired; what a fit one serves does not.
+func TestBoxThatOffersNoIsolationGetsNothing(t *testing.T) {
+	each(t, func(f *fixture) {
+		setIsolation := func(levels string) {
+			f.t.Helper()
+			f.write("", func(tx *db.Tx) error { _, err := setLevels.Exec(tx, "box", levels); return err })
+		}
+		setIsolation(`[]`)
+		id := f.create(nil)
+		task := f.get(id)
+		if got := reasons(task); f.claim() != "" || len(got) != 1 || got[0] != HoldIsolation {
+			f.t.Fatalf("holds %v", got)
+		}
+		if h := task["holds"].([]any)[0].(object); !strings.HasSuffix(h["clears_when"].(string), " says how it isolates agents") {
+			f.t.Errorf("hold %v", h)
+		}
+		setIsolation(`["none"]`)
+		if got := f.claim(); got == "" {
+			f.t.Errorf("a box that offers none gets nothing: holds %v", reasons(f.get(id)))
+		}
+	})
+}
+
 func TestUnfitBoxesGetNothing(t *testing.T) {
 	each(t, func(f *fixture) {
 		unfit := func(box string, why any) {

@@ -84,8 +84,10 @@ func (b *Box) hasAgent(n Need) bool {
 	return n.Agent == "builtin" || n.Agent == "command" || slices.Contains(b.Agents, n.Agent)
 }
 
+// isolates tells whether agents can be held as the task demands. A box that has
+// not said what it offers offers nothing, not even none.
 func (b *Box) isolates(n Need) bool {
-	best := 0
+	best := -1
 	for _, i := range b.Isolation {
 		best = max(best, isolationRank[i])
 	}
@@ -226,7 +228,11 @@ func (f *Facts) fleet(t *Row, n Need) *TaskHold {
 	case len(agent) == 0:
 		return hold(HoldAgent, time.Time{}, "an online box has the agent "+n.Agent, nil)
 	case len(isolated) == 0:
-		return hold(HoldIsolation, time.Time{}, "an online box that has the agent "+n.Agent+" can isolate it with "+n.Isolation, nil)
+		how := "can isolate it with " + n.Isolation
+		if isolationRank[n.Isolation] == 0 {
+			how = "says how it isolates agents"
+		}
+		return hold(HoldIsolation, time.Time{}, "an online box that has the agent "+n.Agent+" "+how, nil)
 	}
 	return hold(HoldBusy, claim, "a box has a free slot", nil)
 }
