@@ -6,6 +6,7 @@
 // once, finds the work saved, and never has two boxes at one task.
 //
 // One file holds one concern: identity, enroll, credential (who the box is);
+// setup, fitness (what it works with, and whether that is enough);
 // hello, presence, claim, command (what it talks about); attempt, lease, sender,
 // recover (what it keeps of a run); execute, conclude, judge (the work itself).
 package agent
@@ -109,17 +110,17 @@ type box struct {
 	broker *broker.Broker
 	// brokerPort is the address of the broker on loopback.
 	brokerPort string
-	ground     *ground
+	setup      *setup
 
-	life   context.Context // of everything
-	die    context.CancelCauseFunc
-	tasks  sync.WaitGroup
-	rotate chan struct{} // asks for new credentials
-	beat   chan struct{} // asks for a beat now
-	online chan struct{} // a connection has come about
-	freed  chan struct{} // a slot may be free, or the box may take work again
-	ailing chan struct{} // the box has become unfit
-	skew   atomic.Int64  // milliseconds by which the control plane's clock is ahead
+	life      context.Context // of everything
+	die       context.CancelCauseFunc
+	tasks     sync.WaitGroup
+	rotate    chan struct{} // asks for new credentials
+	beat      chan struct{} // asks for a beat now
+	online    chan struct{} // a connection has come about
+	freed     chan struct{} // a slot may be free, or the box may take work again
+	unfitNews chan struct{} // the box has become unfit
+	skew      atomic.Int64  // milliseconds by which the control plane's clock is ahead
 
 	mu      sync.Mutex
 	runs    map[runKey]*attempt
@@ -132,7 +133,7 @@ type box struct {
 	refused []protocol.CommandRefused
 	taking  sync.Mutex // held while a command is taken
 
-	examining sync.Mutex // held while the machine is tested
+	retesting sync.Mutex // held while the machine is tested
 }
 
 type runKey struct {
@@ -145,7 +146,7 @@ type runKey struct {
 // control plane hears it, within Timing.Leave. It returns nil then, and what it
 // could not tell any more is told by the next Run on the same folder.
 func Run(ctx context.Context, cfg Config) error {
-	if err := settleProcess(); err != nil {
+	if err := prepareProcess(); err != nil {
 		return fmt.Errorf("box: %w", err)
 	}
 	b, err := newBox(cfg)
@@ -157,7 +158,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("box: %w", err)
 	}
 	defer lock.Close()
-	if b.ground, err = survey(ctx, b.cfg); err != nil {
+	if b.setup, err = setUp(ctx, b.cfg); err != nil {
 		return err
 	}
 	if err := b.run(ctx); err != nil {
@@ -210,7 +211,7 @@ func newBox(cfg Config) (*box, error) {
 		cfg: cfg, log: cfg.Logger.With("box", id.Box),
 		keys: &keyring{dataDir: cfg.DataDir, id: id}, memory: m,
 		rotate: make(chan struct{}, 1), beat: make(chan struct{}, 1),
-		online: make(chan struct{}, 1), freed: make(chan struct{}, 1), ailing: make(chan struct{}, 1),
+		online: make(chan struct{}, 1), freed: make(chan struct{}, 1), unfitNews: make(chan struct{}, 1),
 		runs: map[runKey]*attempt{}, orphans: map[runKey]*attempt{},
 	}
 	return b, nil
@@ -243,14 +244,14 @@ func (b *box) run(ctx context.Context) (err error) {
 		return err
 	}
 	for _, task := range []func(context.Context){
-		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands, b.claimRuns, b.keepFit,
+		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands, b.claimRuns, b.retestUnfit,
 	} {
 		b.tasks.Go(func() { task(b.life) })
 	}
-	if b.ground.levels[0] == sandbox.None {
+	if b.setup.levels[0] == sandbox.None {
 		b.log.Warn(Unisolated())
 	}
-	b.log.Info("box started", "name", b.cfg.Name, "slots", b.cfg.Slots, "agents", len(b.ground.agents), "isolation", b.ground.levels)
+	b.log.Info("box started", "name", b.cfg.Name, "slots", b.cfg.Slots, "agents", len(b.setup.agents), "isolation", b.setup.levels)
 	select {
 	case <-b.life.Done():
 	case <-ctx.Done():

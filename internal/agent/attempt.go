@@ -28,7 +28,7 @@ import (
 //	<work>/task        the checkout
 //	<work>/home        the agent's home
 //
-// The two folders are often one: see ground.
+// The two folders are often one: see setup.
 type attempt struct {
 	start protocol.Start
 	token string // for the model proxy; worth nothing anywhere else
@@ -81,10 +81,10 @@ const (
 	fenced                    // killed; the events are dropped, the work is pushed where nobody else pushes
 )
 
-func newAttempt(parent context.Context, g *ground, start protocol.Start, log *slog.Logger) *attempt {
+func newAttempt(parent context.Context, on *setup, start protocol.Start, log *slog.Logger) *attempt {
 	a := &attempt{
 		start: start, token: id.Random(), secrets: scrub.New(),
-		dir: attemptDir(g.data, start.Run, start.Attempt), work: attemptDir(g.work, start.Run, start.Attempt),
+		dir: attemptDir(on.data, start.Run, start.Attempt), work: attemptDir(on.work, start.Run, start.Attempt),
 		log:    log.With("run", start.Run, "attempt", start.Attempt),
 		asked:  make(chan struct{}),
 		fenced: make(chan struct{}), ended: make(chan struct{}), saved: make(chan struct{}),

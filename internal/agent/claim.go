@@ -35,7 +35,7 @@ const roomToClaim = 256 << 20
 
 // ready tells whether the box may claim, and for how many slots.
 func (b *box) ready() (free int, ok bool) {
-	if b.ill() != "" {
+	if b.cannotRun() != "" {
 		return 0, false
 	}
 	free, taking := b.free()
@@ -85,7 +85,7 @@ func (b *box) begin(start protocol.Start, sent time.Time) error {
 	if held {
 		return b.memory.claimed() // the answer was lost, the run was not
 	}
-	a := newAttempt(b.life, b.ground, start, b.log)
+	a := newAttempt(b.life, b.setup, start, b.log)
 	a.lease = newLease(b.cfg.Timing, sent, time.Duration(start.LeaseMS)*time.Millisecond)
 	err := a.persist()
 	if err == nil {
@@ -108,7 +108,7 @@ func (b *box) begin(start protocol.Start, sent time.Time) error {
 	b.busy++
 	b.mu.Unlock()
 	a.log.Info("run claimed", "task", start.Task, "repo", start.Repo, "agent", start.Agent)
-	if reason := b.ailment(); reason != "" {
+	if reason := b.unfitReason(); reason != "" {
 		// The same, when the box became unfit.
 		a.end(ending{press: graceful, state: protocol.Lost, kind: protocol.FailureBoxUnfit, detail: reason})
 	} else if _, taking := b.free(); !taking {

@@ -54,7 +54,7 @@ func (b *box) place(a *attempt, level sandbox.Level) place {
 func (b *box) spec(a *attempt, w *workspace, level sandbox.Level) sandbox.Spec {
 	in := b.place(a, level)
 	s := sandbox.Spec{
-		Level: level, Task: a.taskPath(), Home: a.homePath(), Env: maps.Clone(a.start.Env), ReadOnly: w.readOnly(), Program: b.ground.program,
+		Level: level, Task: a.taskPath(), Home: a.homePath(), Env: maps.Clone(a.start.Env), ReadOnly: w.readOnly(), Program: b.setup.program,
 	}
 	if s.Env == nil {
 		s.Env = map[string]string{}
@@ -119,16 +119,16 @@ func (b *box) stallClock(a *attempt) (progress, stop func()) {
 // runAgent runs a coding agent until it has nothing more to do. ctx ends when
 // the agent is to come to an end.
 func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sandbox.Level) result {
-	i := slices.IndexFunc(b.ground.agents, func(f driver.Found) bool { return f.Name == a.start.Agent })
+	i := slices.IndexFunc(b.setup.agents, func(f driver.Found) bool { return f.Name == a.start.Agent })
 	if i < 0 {
 		return failed("setup_failed", fmt.Errorf("agent %s is not installed on this box", a.start.Agent))
 	}
 	in := b.place(a, level)
 	launch, err := driver.Prepare(driver.Job{
 		Agent: a.start.Agent, Model: a.start.Model, Options: a.start.Options,
-		ModelURL: in.proxy, ModelToken: a.token, Task: in.task, Home: in.home, HostHome: a.homePath(), Self: b.ground.program,
+		ModelURL: in.proxy, ModelToken: a.token, Task: in.task, Home: in.home, HostHome: a.homePath(), Self: b.setup.program,
 		Servers: serversOf(a, in),
-	}, b.ground.agents[i])
+	}, b.setup.agents[i])
 	if err != nil {
 		return failed("setup_failed", err)
 	}
@@ -226,7 +226,7 @@ func serversOf(a *attempt, in place) []driver.Server {
 // selfPaths is what the built-in agent needs to be seen in its sandbox.
 func (b *box) selfPaths(agent string) []string {
 	if agent == driver.Builtin {
-		return []string{b.ground.program}
+		return []string{b.setup.program}
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (b *box) execute(a *attempt) {
 	})
 	w, r := b.carry(a)
 	limit.Stop()
-	b.conclude(a, w, b.blame(a, r))
+	b.conclude(a, w, b.checkBox(a, r))
 }
 
 // accept tells the control plane that the run is on disk, until it hears so or
@@ -120,7 +120,7 @@ func (b *box) carry(a *attempt) (*workspace, result) {
 
 // isolation chooses the best level this box has, if that is enough.
 func (b *box) isolation(start protocol.Start) (sandbox.Level, error) {
-	best := b.ground.levels[0]
+	best := b.setup.levels[0]
 	if least := sandbox.Level(start.Isolation); least != "" && !best.AtLeast(least) {
 		return "", fmt.Errorf("the run demands isolation by %s, the best of this box is %s", least, best)
 	}

@@ -25,41 +25,41 @@ import (
 // testWait bounds a test of the machine.
 const testWait = 30 * time.Second
 
-// test starts this program in a sandbox as agents get it, in folders beside
+// selfTest starts this program in a sandbox as agents get it, in folders beside
 // theirs, and has it do what every run does. What fails is an *UnfitError.
-func (g *ground) test(ctx context.Context) error {
+func (s *setup) selfTest(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, testWait)
 	defer cancel()
 	if err := checkTools(); err != nil {
 		return err
 	}
-	if err := g.room(); err != nil {
+	if err := s.room(); err != nil {
 		return err
 	}
-	root, err := os.MkdirTemp(g.work, "selftest-")
+	root, err := os.MkdirTemp(s.work, "selftest-")
 	if err != nil {
-		return unusable(g.work, "--work", err)
+		return unusable(s.work, "--work", err)
 	}
 	defer func() { _ = worktree.RemoveTree(root) }() // what stays is removed at the next start
 	task, home, shown := filepath.Join(root, "task"), filepath.Join(root, "home"), filepath.Join(root, "shown")
 	err = errors.Join(os.Chmod(root, 0o711), os.Mkdir(task, 0o755), os.Mkdir(home, 0o755), os.Mkdir(shown, 0o755), os.WriteFile(filepath.Join(shown, "file"), []byte("selftest\n"), 0o644))
 	if err != nil {
-		return unusable(g.work, "--work", err)
+		return unusable(s.work, "--work", err)
 	}
-	door, err := openDoor(filepath.Join(g.data, "selftest.sock"))
+	proxy, err := openTestProxy(filepath.Join(s.data, "selftest.sock"))
 	if err != nil {
 		return &UnfitError{Reason: "the box cannot serve its agents: " + err.Error()}
 	}
-	defer door.Close()
-	level := g.levels[0]
+	defer proxy.Close()
+	level := s.levels[0]
 	var said, complaint bytes.Buffer
 	spec := sandbox.Spec{
-		Level: level, Task: task, Home: home, Program: g.program, Argv: []string{g.program, selftest.Command},
-		ReadOnly: []string{g.program, shown}, Env: map[string]string{}, Stdout: &said, Stderr: &complaint,
+		Level: level, Task: task, Home: home, Program: s.program, Argv: []string{s.program, selftest.Command},
+		ReadOnly: []string{s.program, shown}, Env: map[string]string{}, Stdout: &said, Stderr: &complaint,
 	}
-	in := selftest.Request{Read: []string{filepath.Join(shown, "file")}, Proxies: []string{"http://" + door.address}}
+	in := selftest.Request{Read: []string{filepath.Join(shown, "file")}, Proxies: []string{"http://" + proxy.address}}
 	if level == sandbox.Bubblewrap {
-		spec.Forward = []sandbox.Forward{{Port: proxyPort, Socket: door.socket}}
+		spec.Forward = []sandbox.Forward{{Port: proxyPort, Socket: proxy.socket}}
 		in.Proxies = []string{fmt.Sprintf("http://127.0.0.1:%d", proxyPort)}
 	}
 	request, err := json.Marshal(in)
@@ -69,7 +69,7 @@ func (g *ground) test(ctx context.Context) error {
 	spec.Env[selftest.Variable] = string(request)
 	p, err := sandbox.Start(ctx, spec)
 	if err != nil {
-		return g.unfit(err)
+		return s.startError(err)
 	}
 	ended := p.Wait()
 	var r selftest.Result
@@ -79,27 +79,27 @@ func (g *ground) test(ctx context.Context) error {
 	case err != nil:
 		return &UnfitError{Reason: fmt.Sprintf("a test of the %s sandbox did not end well (%v): %s", level, ended, firstLine(complaint.String()))}
 	case r.Error != "":
-		return g.failedStep(r)
+		return s.stepError(r)
 	}
 	return nil
 }
 
-// unfit says why a sandbox does not start.
-func (g *ground) unfit(err error) error {
+// startError says why a sandbox does not start.
+func (s *setup) startError(err error) error {
 	var closed *sandbox.ClosedError
 	switch {
 	case errors.As(err, &closed):
-		return g.shut(closed)
+		return s.closedError(closed)
 	case errors.Is(err, sandbox.ErrUnavailable):
-		return &UnfitError{Reason: fmt.Sprintf("%s isolates agents here no more (%s): make it work again, or start the box anew, which then offers what there is", g.levels[0], plain(err))}
+		return &UnfitError{Reason: fmt.Sprintf("%s isolates agents here no more (%s): make it work again, or start the box anew, which then offers what there is", s.levels[0], plain(err))}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &UnfitError{Reason: fmt.Sprintf("a test of the %s sandbox took longer than %s: the machine is too slow or hangs", g.levels[0], testWait)}
+		return &UnfitError{Reason: fmt.Sprintf("a test of the %s sandbox took longer than %s: the machine is too slow or hangs", s.levels[0], testWait)}
 	}
-	return &UnfitError{place: true, Reason: fmt.Sprintf("agents cannot be started in %s as the user %s: %s", g.work, sandbox.AgentUser(), plain(err))}
+	return &UnfitError{place: true, Reason: fmt.Sprintf("agents cannot be started in %s as the user %s: %s", s.work, sandbox.AgentUser(), plain(err))}
 }
 
-// failedStep says in a sentence what agents cannot do here.
-func (g *ground) failedStep(r selftest.Result) error {
+// stepError says in a sentence what agents cannot do here.
+func (s *setup) stepError(r selftest.Result) error {
 	user := "agents of this box, who run as the user " + sandbox.AgentUser() + ","
 	say := func(place bool, format string, a ...any) error {
 		return &UnfitError{place: place, Reason: fmt.Sprintf(format, a...)}
@@ -112,7 +112,7 @@ func (g *ground) failedStep(r selftest.Result) error {
 	case selftest.Clock:
 		return say(false, "the clock of this machine is wrong, %s: set it, or no certificate is accepted", r.Error)
 	}
-	return say(true, "%s cannot use their folders in %s: %s: choose another folder with --work", user, g.work, r.Error)
+	return say(true, "%s cannot use their folders in %s: %s: choose another folder with --work", user, s.work, r.Error)
 }
 
 func firstLine(text string) string {
@@ -120,13 +120,13 @@ func firstLine(text string) string {
 	return line
 }
 
-// door is a model proxy that knows no run, at an address and on a socket.
-type door struct {
+// testProxy is a model proxy that knows no run, at an address and on a socket.
+type testProxy struct {
 	*modelproxy.Proxy
 	address, socket string
 }
 
-func openDoor(socket string) (*door, error) {
+func openTestProxy(socket string) (*testProxy, error) {
 	tcp, err := modelproxy.Listen()
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func openDoor(socket string) (*door, error) {
 	if err != nil {
 		return nil, errors.Join(err, tcp.Close())
 	}
-	d := &door{modelproxy.New(modelproxy.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}), tcp.Addr().String(), socket}
+	d := &testProxy{modelproxy.New(modelproxy.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}), tcp.Addr().String(), socket}
 	for _, l := range []net.Listener{tcp, unix} {
 		go func() {
 			if err := d.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -149,9 +149,9 @@ func openDoor(socket string) (*door, error) {
 	return d, nil
 }
 
-// blame tells a fault of the box from one of the run: when a run fails before
+// checkBox tells a fault of the box from one of the run: when a run fails before
 // its agent has begun, the box tests itself, and if it fails too, it is unfit.
-func (b *box) blame(a *attempt, r result) result {
+func (b *box) checkBox(a *attempt, r result) result {
 	switch r.kind {
 	case "setup_failed", "checkout_failed", "storage_failed":
 	default:
@@ -160,7 +160,7 @@ func (b *box) blame(a *attempt, r result) result {
 	if isDone(a.asked) {
 		return r
 	}
-	reason := b.examine(b.life)
+	reason := b.retest(b.life)
 	if reason == "" {
 		return r
 	}
@@ -169,11 +169,11 @@ func (b *box) blame(a *attempt, r result) result {
 	return r
 }
 
-// examine tests the machine, notes what is wrong with it, and answers that.
-func (b *box) examine(ctx context.Context) (reason string) {
-	b.examining.Lock()
-	defer b.examining.Unlock()
-	err := b.ground.test(ctx)
+// retest tests the machine, notes what is wrong with it, and answers that.
+func (b *box) retest(ctx context.Context) (reason string) {
+	b.retesting.Lock()
+	defer b.retesting.Unlock()
+	err := b.setup.selfTest(ctx)
 	if ctx.Err() != nil {
 		return ""
 	}
@@ -184,55 +184,51 @@ func (b *box) examine(ctx context.Context) (reason string) {
 	before := b.unfit
 	b.unfit = reason
 	b.mu.Unlock()
-	switch {
-	case before == reason:
-	case reason != "":
-		b.log.Error("the box is unfit and takes no work", "reason", reason)
-		nudge(b.ailing)
-	default:
-		b.log.Info("the box is fit again")
+	if reason != "" && before == "" {
+		nudge(b.unfitNews)
 	}
 	nudge(b.beat)
 	nudge(b.freed)
 	return reason
 }
 
-// longestAilment is the longest pause between two tests of an unfit box.
-const longestAilment = 5 * time.Minute
+// longestRetest is the longest pause between two tests of an unfit box.
+const longestRetest = 5 * time.Minute
 
-// keepFit tests an unfit box again and again, until it is fit.
-func (b *box) keepFit(ctx context.Context) {
+// retestUnfit tests an unfit box again and again, until it is fit.
+func (b *box) retestUnfit(ctx context.Context) {
 	pause := b.cfg.Timing.Beat
 	for ctx.Err() == nil {
-		if b.ailment() == "" {
+		if b.unfitReason() == "" {
 			pause = b.cfg.Timing.Beat
 			select {
 			case <-ctx.Done():
-			case <-b.ailing:
+			case <-b.unfitNews:
 			}
 			continue
 		}
 		sleep(ctx, pause)
 		if ctx.Err() == nil {
-			b.examine(ctx)
+			b.retest(ctx)
 		}
-		pause = min(2*pause, longestAilment)
+		pause = min(2*pause, longestRetest)
 	}
 }
 
-// ill is ailment, or that there is no room: that comes and goes without a test.
-func (b *box) ill() string {
-	if reason := b.ailment(); reason != "" {
+// cannotRun is why the box takes no work: it is unfit, or there is no room, which
+// comes and goes without a test. It is empty if the box does.
+func (b *box) cannotRun() string {
+	if reason := b.unfitReason(); reason != "" {
 		return reason
 	}
-	if err := b.ground.room(); err != nil {
+	if err := b.setup.room(); err != nil {
 		return err.Error()
 	}
 	return ""
 }
 
-// ailment is why the box can carry out nothing; empty if it can.
-func (b *box) ailment() string {
+// unfitReason is what the last test found wrong; empty if nothing.
+func (b *box) unfitReason() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.unfit

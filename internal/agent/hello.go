@@ -68,11 +68,11 @@ func (b *box) hello(ctx context.Context) error {
 	for _, a := range held {
 		in.Runs = append(in.Runs, a.ref())
 	}
-	for _, f := range b.ground.agents {
+	for _, f := range b.setup.agents {
 		in.Agents = append(in.Agents, protocol.AgentInfo{Name: f.Name, Version: f.Version})
 	}
 	in.Agents = append(in.Agents, protocol.AgentInfo{Name: commandAgent})
-	for _, level := range b.ground.levels {
+	for _, level := range b.setup.levels {
 		in.Isolation = append(in.Isolation, string(level))
 	}
 	call, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew/2)

@@ -20,8 +20,18 @@ const (
 // present beats until ctx is done. It is the first thing a box does, and never
 // waits for anything but the clock: cloning may take minutes.
 func (b *box) present(ctx context.Context) {
+	unfit := ""
 	for {
-		if err := b.conn.Beat(b.presence()); err != nil {
+		p := b.presence()
+		switch {
+		case p.Unfit == unfit:
+		case p.Unfit != "":
+			b.log.Error("the box is unfit and takes no work", "reason", p.Unfit)
+		default:
+			b.log.Info("the box is fit again")
+		}
+		unfit = p.Unfit
+		if err := b.conn.Beat(p); err != nil {
 			b.log.Debug("no beat", "error", err)
 		}
 		select {
@@ -47,7 +57,7 @@ func (b *box) presence() protocol.Presence {
 	}
 	slices.SortFunc(p.Runs, func(x, y protocol.RunRef) int { return cmp.Compare(x.Run, y.Run) })
 	free, taking := b.free()
-	p.Unfit = b.ill()
+	p.Unfit = b.cannotRun()
 	switch {
 	case taking && p.Unfit != "":
 		p.State = stateUnfit

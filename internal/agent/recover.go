@@ -39,7 +39,7 @@ func (b *box) loadOrphans() error {
 // removeStrays deletes what is left in the work folder of attempts that the
 // data folder knows nothing of.
 func (b *box) removeStrays() error {
-	root := filepath.Join(b.ground.work, "runs")
+	root := filepath.Join(b.setup.work, "runs")
 	entries, err := os.ReadDir(root)
 	for _, entry := range entries {
 		if _, err := os.Stat(filepath.Join(b.cfg.DataDir, "runs", entry.Name())); !errors.Is(err, os.ErrNotExist) {
@@ -60,7 +60,7 @@ func (b *box) loadOrphan(dir string) error {
 	if err := checkStart(start); err != nil {
 		return err
 	}
-	a := newAttempt(b.life, b.ground, start, b.log)
+	a := newAttempt(b.life, b.setup, start, b.log)
 	if a.dir != dir {
 		return fmt.Errorf("it belongs in %s", a.dir)
 	}

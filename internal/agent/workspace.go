@@ -24,7 +24,7 @@ type workspace struct {
 
 func (b *box) openCache(ctx context.Context, cloneURL string) (*worktree.Cache, error) {
 	name := sha256.Sum256([]byte(cloneURL))
-	return worktree.Open(ctx, filepath.Join(b.ground.work, "cache", hex.EncodeToString(name[:12])))
+	return worktree.Open(ctx, filepath.Join(b.setup.work, "cache", hex.EncodeToString(name[:12])))
 }
 
 func (a *attempt) workspacePath() string { return filepath.Join(a.dir, "checkout.json") }

@@ -31,13 +31,14 @@ type UnfitError struct {
 
 func (e *UnfitError) Error() string { return e.Reason }
 
-// ground is what the runs of a box stand on.
+// setup is how a box runs its agents: in which folders, with which program, at
+// which levels of isolation.
 //
 // Agents of a box of root are another user, so below Bubblewrap every folder
 // above what they use must let that user pass. The data folder's need not: it
 // may lie in root's home. Then what agents use is kept in a work folder
 // elsewhere, to which a link in the data folder leads.
-type ground struct {
+type setup struct {
 	data    string // the box's own: identity, spools, sockets
 	work    string // what agents use: checkouts, homes, caches; often the same
 	program string // ours, where agents may run it
@@ -67,7 +68,7 @@ func Inspect(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	if err := settleProcess(); err != nil {
+	if err := prepareProcess(); err != nil {
 		return err
 	}
 	_, err = os.Stat(cfg.DataDir)
@@ -80,20 +81,20 @@ func Inspect(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer lock.Close()
-	g, err := survey(ctx, cfg)
+	s, err := setUp(ctx, cfg)
 	if err != nil && fresh {
 		if err := os.RemoveAll(cfg.DataDir); err != nil {
 			cfg.Logger.Warn("folder not removed", "error", err)
 		}
 	}
 	if err == nil {
-		cfg.Logger.Debug("the machine can be a box", "work", g.work, "isolation", g.levels)
+		cfg.Logger.Debug("the machine can be a box", "work", s.work, "isolation", s.levels)
 	}
 	return err
 }
 
-// settleProcess makes this process fit to be a box.
-func settleProcess() error {
+// prepareProcess makes this process fit to be a box.
+func prepareProcess() error {
 	// Secrets of runs are in its memory, which an agent of the same user could
 	// read but for this.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
@@ -107,18 +108,18 @@ func settleProcess() error {
 	return nil
 }
 
-// survey finds out what the runs of a box will have, mends what it can, and
+// setUp finds out how the box will run its agents, mends what it can, and
 // tests it. What it cannot mend is an *UnfitError.
-func survey(ctx context.Context, cfg Config) (*ground, error) {
+func setUp(ctx context.Context, cfg Config) (*setup, error) {
 	if err := checkTools(); err != nil {
 		return nil, err
 	}
 	var first error
-	for _, work := range workFolders(cfg) {
-		g, err := settle(ctx, cfg, work)
+	for _, work := range workCandidates(cfg) {
+		s, err := trySetup(ctx, cfg, work)
 		if err == nil {
-			g.agents = g.reachable(driver.Detect(ctx), cfg.Logger)
-			return g, g.remember(cfg.Logger)
+			s.agents = s.runnableAgents(driver.Detect(ctx), cfg.Logger)
+			return s, s.linkWork(cfg.Logger)
 		}
 		if first == nil {
 			first = err
@@ -140,8 +141,8 @@ func checkTools() error {
 	return nil
 }
 
-// workFolders are the folders to try for what agents use, the best first.
-func workFolders(cfg Config) []string {
+// workCandidates are the folders to try for what agents use, the best first.
+func workCandidates(cfg Config) []string {
 	if cfg.WorkDir != "" {
 		return []string{cfg.WorkDir}
 	}
@@ -159,50 +160,51 @@ func workFolders(cfg Config) []string {
 	return out
 }
 
-// settle makes a work folder of dir and tests it.
-func settle(ctx context.Context, cfg Config, dir string) (*ground, error) {
-	g := &ground{data: cfg.DataDir, program: cfg.Self}
-	err := g.lay(cfg, dir)
+// trySetup makes a work folder of dir and tests it.
+func trySetup(ctx context.Context, cfg Config, dir string) (*setup, error) {
+	s := &setup{data: cfg.DataDir, program: cfg.Self}
+	err := s.makeFolders(cfg, dir)
 	if err == nil {
-		err = g.choose(ctx, cfg.Logger)
+		err = s.findLevels(ctx, cfg.Logger)
 	}
 	if err == nil {
-		err = g.test(ctx)
+		err = s.selfTest(ctx)
 	}
 	if err != nil {
-		g.undo()
+		s.removeMade()
 		return nil, err
 	}
-	return g, nil
+	return s, nil
 }
 
-// lay makes the folders in dir, and sees to it that agents may run our program.
-func (g *ground) lay(cfg Config, dir string) error {
+// makeFolders makes the folders in dir, and sees to it that agents may run our
+// program.
+func (s *setup) makeFolders(cfg Config, dir string) error {
 	flag, mine := "--data", func() error { return nil }
 	if dir != cfg.DataDir {
-		flag, mine = "--work", func() error { return ours(dir, dir == cfg.WorkDir) }
+		flag, mine = "--work", func() error { return checkOwner(dir, dir == cfg.WorkDir) }
 	}
 	err := mine()
 	if err == nil {
-		err = g.folder(dir)
+		err = s.makeFolder(dir)
 	}
 	if err == nil {
 		err = mine() // somebody else may have made it meanwhile
 	}
 	if err == nil {
-		g.work, err = filepath.EvalSymlinks(dir) // a link may lie where only the box gets through
+		s.work, err = filepath.EvalSymlinks(dir) // a link may lie where only the box gets through
 	}
-	for _, name := range []string{filepath.Join(g.work, "runs"), filepath.Join(g.work, "cache"), filepath.Join(g.data, "runs")} {
+	for _, name := range []string{filepath.Join(s.work, "runs"), filepath.Join(s.work, "cache"), filepath.Join(s.data, "runs")} {
 		if err == nil {
-			err = g.folder(name)
+			err = s.makeFolder(name)
 		}
 	}
 	if err == nil {
-		g.sweep(cfg.Logger)
-		err = g.room()
+		s.removeLeftovers(cfg.Logger)
+		err = s.room()
 	}
 	if err == nil {
-		err = g.show(cfg.Self)
+		err = s.placeProgram(cfg.Self)
 	}
 	var unfit *UnfitError
 	if err != nil && !errors.As(err, &unfit) {
@@ -211,33 +213,33 @@ func (g *ground) lay(cfg Config, dir string) error {
 	return err
 }
 
-// choose finds the levels of isolation that hold.
-func (g *ground) choose(ctx context.Context, log *slog.Logger) error {
-	findings := sandbox.Probe(ctx, g.work, g.program)
-	g.levels = sandbox.Held(findings)
+// findLevels finds the levels of isolation that hold.
+func (s *setup) findLevels(ctx context.Context, log *slog.Logger) error {
+	findings := sandbox.Probe(ctx, s.work, s.program)
+	s.levels = sandbox.Held(findings)
 	for _, f := range findings {
 		if f.Err != nil {
 			log.Debug("isolation not offered", "level", f.Level, "reason", f.Err)
 		}
 		var closed *sandbox.ClosedError
-		if g.levels[0] != sandbox.Bubblewrap && errors.As(f.Err, &closed) {
-			return g.shut(closed) // in another folder the level may hold
+		if s.levels[0] != sandbox.Bubblewrap && errors.As(f.Err, &closed) {
+			return s.closedError(closed) // in another folder the level may hold
 		}
 	}
 	return nil
 }
 
-// folder is makeFolder for what undo takes back.
-func (g *ground) folder(dir string) error {
+// makeFolder is the function of that name for what removeMade takes back.
+func (s *setup) makeFolder(dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
-		g.made = append(g.made, dir)
+		s.made = append(s.made, dir)
 	}
 	return makeFolder(dir)
 }
 
-// undo deletes what was made for nothing, unless something is in it.
-func (g *ground) undo() {
-	for _, path := range slices.Backward(g.made) {
+// removeMade deletes what was made for nothing, unless something is in it.
+func (s *setup) removeMade() {
+	for _, path := range slices.Backward(s.made) {
 		_ = os.Remove(path)
 	}
 }
@@ -262,10 +264,10 @@ func makeFolder(dir string) error {
 	return err
 }
 
-// ours tells whether a folder that may be there already is the box's own: where
+// checkOwner tells whether a folder that may be there already is the box's own: where
 // everybody may make folders, somebody else may have made one of that name. One
 // that whoever started the box has named may be a link, and its group's.
-func ours(dir string, named bool) error {
+func checkOwner(dir string, named bool) error {
 	var st unix.Stat_t
 	look, others := unix.Lstat, uint32(0o022)
 	if named {
@@ -297,42 +299,42 @@ func unusable(dir, flag string, err error) *UnfitError {
 // plain is an error without the name of the package that it comes from.
 func plain(err error) string { return strings.TrimPrefix(err.Error(), "sandbox: ") }
 
-// shut says what keeps agents from their folders.
-func (g *ground) shut(closed *sandbox.ClosedError) *UnfitError {
+// closedError says what keeps agents from their folders.
+func (s *setup) closedError(closed *sandbox.ClosedError) *UnfitError {
 	at := *closed
-	if strings.HasPrefix(at.For, g.work+"/") && (at.Path == g.work || strings.HasPrefix(g.work, strings.TrimSuffix(at.Path, "/")+"/")) {
-		at.For = g.work // and not the folder of a test
+	if strings.HasPrefix(at.For, s.work+"/") && (at.Path == s.work || strings.HasPrefix(s.work, strings.TrimSuffix(at.Path, "/")+"/")) {
+		at.For = s.work // and not the folder of a test
 	}
 	return &UnfitError{place: true, Reason: at.Error() + ": choose with --work a folder that others may pass through, say /var/lib/yardmaster-box, or install bubblewrap"}
 }
 
-// show sees to it that agents may run our program: from where it is, or from a
+// placeProgram sees to it that agents may run our program: from where it is, or from a
 // copy. What "go run" has built, or a build under umask 077, only its owner may.
-func (g *ground) show(self string) error {
+func (s *setup) placeProgram(self string) error {
 	var closed *sandbox.ClosedError
 	if err := sandbox.Closed(self); !errors.As(err, &closed) {
 		return err
 	}
-	g.program = filepath.Join(g.work, "bin", "yardmaster")
+	s.program = filepath.Join(s.work, "bin", "yardmaster")
 	from, err := os.Stat(self)
 	if err != nil {
 		return err
 	}
-	if have, err := os.Stat(g.program); err == nil && have.Size() == from.Size() && have.ModTime().Equal(from.ModTime()) {
+	if have, err := os.Stat(s.program); err == nil && have.Size() == from.Size() && have.ModTime().Equal(from.ModTime()) {
 		return nil // by an earlier process
 	}
-	if err := g.folder(filepath.Dir(g.program)); err != nil {
+	if err := s.makeFolder(filepath.Dir(s.program)); err != nil {
 		return err
 	}
 	text, err := os.ReadFile(self)
 	if err != nil {
 		return err
 	}
-	g.made = append(g.made, g.program)
-	next := g.program + ".next"
+	s.made = append(s.made, s.program)
+	next := s.program + ".next"
 	err = errors.Join(os.WriteFile(next, text, 0o755), os.Chtimes(next, time.Time{}, from.ModTime()))
 	if err == nil {
-		err = os.Rename(next, g.program)
+		err = os.Rename(next, s.program)
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(next))
@@ -340,10 +342,10 @@ func (g *ground) show(self string) error {
 	return nil
 }
 
-// sweep deletes what tests have left that were killed.
-func (g *ground) sweep(log *slog.Logger) {
+// removeLeftovers deletes what tests have left that were killed.
+func (s *setup) removeLeftovers(log *slog.Logger) {
 	for _, pattern := range []string{"selftest-*", "sandbox-probe-*"} {
-		left, _ := filepath.Glob(filepath.Join(g.work, pattern)) // the pattern is well formed
+		left, _ := filepath.Glob(filepath.Join(s.work, pattern)) // the pattern is well formed
 		for _, dir := range left {
 			if err := worktree.RemoveTree(dir); err != nil {
 				log.Warn("folder of a test not removed", "folder", dir, "error", err)
@@ -353,8 +355,8 @@ func (g *ground) sweep(log *slog.Logger) {
 }
 
 // room tells whether a run would find room on the disks.
-func (g *ground) room() error {
-	for _, dir := range slices.Compact([]string{g.data, g.work}) {
+func (s *setup) room() error {
+	for _, dir := range slices.Compact([]string{s.data, s.work}) {
 		free, total := diskFree(dir)
 		if least := min(roomToClaim, total/10); free < least {
 			return &UnfitError{place: true, Reason: fmt.Sprintf("the disk of %s is full: a run needs %d MiB of it to be free", dir, max(1, least>>20))}
@@ -363,10 +365,10 @@ func (g *ground) room() error {
 	return nil
 }
 
-// reachable leaves out the agents that the user whom they would run as cannot
+// runnableAgents leaves out the agents that the user whom they would run as cannot
 // get at. Bubblewrap shows them wherever they are.
-func (g *ground) reachable(found []driver.Found, log *slog.Logger) []driver.Found {
-	if g.levels[0] == sandbox.Bubblewrap {
+func (s *setup) runnableAgents(found []driver.Found, log *slog.Logger) []driver.Found {
+	if s.levels[0] == sandbox.Bubblewrap {
 		return found
 	}
 	return slices.DeleteFunc(found, func(f driver.Found) bool {
@@ -381,20 +383,20 @@ func (g *ground) reachable(found []driver.Found, log *slog.Logger) []driver.Foun
 	})
 }
 
-// remember leaves the link to a work folder elsewhere: the next process finds
+// linkWork leaves the link to a work folder elsewhere: the next process finds
 // there what this one may leave.
-func (g *ground) remember(log *slog.Logger) error {
-	link := filepath.Join(g.data, workLink)
-	data, err := filepath.EvalSymlinks(g.data)
-	if err != nil || g.work == data || WorkDir(g.data) == g.work {
+func (s *setup) linkWork(log *slog.Logger) error {
+	link := filepath.Join(s.data, workLink)
+	data, err := filepath.EvalSymlinks(s.data)
+	if err != nil || s.work == data || WorkDir(s.data) == s.work {
 		return err
 	}
-	log.Info("checkouts and caches are kept apart from the box's own folder", "work", g.work, "data", g.data)
+	log.Info("checkouts and caches are kept apart from the box's own folder", "work", s.work, "data", s.data)
 	next := link + ".next"
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remember the work folder: %w", err)
 	}
-	if err := os.Symlink(g.work, next); err != nil {
+	if err := os.Symlink(s.work, next); err != nil {
 		return fmt.Errorf("remember the work folder: %w", err)
 	}
 	if err := os.Rename(next, link); err != nil {
