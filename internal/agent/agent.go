@@ -270,9 +270,9 @@ func (b *box) run(ctx context.Context) (err error) {
 // Unisolated says what it means that a box of this user offers no isolation.
 func Unisolated() string {
 	if sandbox.Separate() {
-		return "nothing isolates agents from the user " + sandbox.AgentUser() + ", whom they run as: they can read and change what that user can; the box's own files are closed to them. Install bubblewrap"
+		return "nothing isolates agents: they run as the user " + sandbox.AgentUser() + " and can read and change all that this user can, but not the box's own files; install bubblewrap to isolate them"
 	}
-	return "nothing isolates agents from the user of the box, whom they run as: they can read its identity, act as the box, and read and change all that this user can. Install bubblewrap, or run the box as root"
+	return "nothing isolates agents: they run as the user of the box, can read and change all that this user can, and can read the box's identity and act as the box; install bubblewrap, or run the box as root"
 }
 
 // leave gives all work back and waits until the control plane has heard of it.

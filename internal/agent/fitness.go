@@ -48,7 +48,7 @@ func (s *setup) selfTest(ctx context.Context) error {
 	}
 	proxy, err := openTestProxy(filepath.Join(s.data, "selftest.sock"))
 	if err != nil {
-		return &UnfitError{Reason: "the box cannot serve its agents: " + err.Error()}
+		return &UnfitError{Reason: "the box cannot open the proxy that agents use: " + err.Error()}
 	}
 	defer proxy.Close()
 	level := s.levels[0]
@@ -75,9 +75,9 @@ func (s *setup) selfTest(ctx context.Context) error {
 	var r selftest.Result
 	switch err := json.Unmarshal(said.Bytes(), &r); {
 	case ctx.Err() != nil:
-		return &UnfitError{Reason: fmt.Sprintf("a test of the %s sandbox took longer than %s: the machine is too slow or hangs", level, testWait)}
+		return &UnfitError{Reason: fmt.Sprintf("the test of this machine at the isolation level %s took longer than %s: the machine is overloaded, or a disk does not answer", level, testWait)}
 	case err != nil:
-		return &UnfitError{Reason: fmt.Sprintf("a test of the %s sandbox did not end well (%v): %s", level, ended, firstLine(complaint.String()))}
+		return &UnfitError{Reason: fmt.Sprintf("the test of this machine failed at the isolation level %s (%v): %s", level, ended, firstLine(complaint.String()))}
 	case r.Error != "":
 		return s.stepError(r)
 	}
@@ -91,11 +91,11 @@ func (s *setup) startError(err error) error {
 	case errors.As(err, &closed):
 		return s.closedError(closed)
 	case errors.Is(err, sandbox.ErrUnavailable):
-		return &UnfitError{Reason: fmt.Sprintf("%s isolates agents here no more (%s): make it work again, or start the box anew, which then offers what there is", s.levels[0], plain(err))}
+		return &UnfitError{Reason: fmt.Sprintf("the isolation level %s does not work on this machine (%s): repair it, or restart the box, which then offers only the levels that work", s.levels[0], plain(err))}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &UnfitError{Reason: fmt.Sprintf("a test of the %s sandbox took longer than %s: the machine is too slow or hangs", s.levels[0], testWait)}
+		return &UnfitError{Reason: fmt.Sprintf("the test of this machine at the isolation level %s took longer than %s: the machine is overloaded, or a disk does not answer", s.levels[0], testWait)}
 	}
-	return &UnfitError{place: true, Reason: fmt.Sprintf("agents cannot be started in %s as the user %s: %s", s.work, sandbox.AgentUser(), plain(err))}
+	return &UnfitError{place: true, Reason: fmt.Sprintf("agents cannot be started in %s as the user %s (%s): restart the box, or choose another folder with --work", s.work, sandbox.AgentUser(), plain(err))}
 }
 
 // stepError says in a sentence what agents cannot do here.
@@ -106,13 +106,13 @@ func (s *setup) stepError(r selftest.Result) error {
 	}
 	switch r.Step {
 	case selftest.Git:
-		return say(false, "%s cannot work with git: %s: install git where all users find it", user, r.Error)
+		return say(false, "%s cannot use git (%s): install git where all users can run it", user, r.Error)
 	case selftest.Proxy:
-		return say(false, "%s do not reach the box's own proxy: %s: let programs of this machine connect to each other on loopback", user, r.Error)
+		return say(false, "%s cannot reach the box's own proxy (%s): allow programs on this machine to connect to 127.0.0.1", user, r.Error)
 	case selftest.Clock:
-		return say(false, "the clock of this machine is wrong, %s: set it, or no certificate is accepted", r.Error)
+		return say(false, "the clock of this machine is wrong (%s): set it, because certificates are checked against it", r.Error)
 	}
-	return say(true, "%s cannot use their folders in %s: %s: choose another folder with --work", user, s.work, r.Error)
+	return say(true, "%s cannot use their folders in %s (%s): choose another folder with --work", user, s.work, r.Error)
 }
 
 func firstLine(text string) string {

@@ -136,7 +136,7 @@ func setUp(ctx context.Context, cfg Config) (*setup, error) {
 // checkTools looks for what the box itself runs.
 func checkTools() error {
 	if _, err := exec.LookPath("git"); err != nil {
-		return &UnfitError{Reason: "git is not installed on this machine, or is not in PATH: install it, for a box works with it"}
+		return &UnfitError{Reason: "git is not installed on this machine, or is not in the PATH of the box: install git, which every run needs"}
 	}
 	return nil
 }
@@ -283,11 +283,11 @@ func checkOwner(dir string, named bool) error {
 	case err != nil:
 		return unusable(dir, "--work", err)
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return refuse("is no folder")
+		return refuse("is not a folder")
 	case int(st.Uid) != os.Geteuid():
 		return refuse(fmt.Sprintf("belongs to another user (%d)", st.Uid))
 	case st.Mode&others != 0:
-		return refuse(fmt.Sprintf("can be written by others (mode %#o)", st.Mode&0o7777))
+		return refuse(fmt.Sprintf("is writable by others (mode %#o)", st.Mode&0o7777))
 	}
 	return nil
 }
@@ -305,7 +305,7 @@ func (s *setup) closedError(closed *sandbox.ClosedError) *UnfitError {
 	if strings.HasPrefix(at.For, s.work+"/") && (at.Path == s.work || strings.HasPrefix(s.work, strings.TrimSuffix(at.Path, "/")+"/")) {
 		at.For = s.work // and not the folder of a test
 	}
-	return &UnfitError{place: true, Reason: at.Error() + ": choose with --work a folder that others may pass through, say /var/lib/yardmaster-box, or install bubblewrap"}
+	return &UnfitError{place: true, Reason: at.Error() + ": choose with --work a folder that this user can enter, such as /var/lib/yardmaster-box, or install bubblewrap"}
 }
 
 // placeProgram sees to it that agents may run our program: from where it is, or from a
@@ -359,7 +359,7 @@ func (s *setup) room() error {
 	for _, dir := range slices.Compact([]string{s.data, s.work}) {
 		free, total := diskFree(dir)
 		if least := min(roomToClaim, total/10); free < least {
-			return &UnfitError{place: true, Reason: fmt.Sprintf("the disk of %s is full: a run needs %d MiB of it to be free", dir, max(1, least>>20))}
+			return &UnfitError{place: true, Reason: fmt.Sprintf("the disk that holds %s is full: free at least %d MiB on it, which a run needs", dir, max(1, least>>20))}
 		}
 	}
 	return nil
@@ -391,7 +391,7 @@ func (s *setup) linkWork(log *slog.Logger) error {
 	if err != nil || s.work == data || WorkDir(s.data) == s.work {
 		return err
 	}
-	log.Info("checkouts and caches are kept apart from the box's own folder", "work", s.work, "data", s.data)
+	log.Info("the checkouts, homes and caches of agents are in a work folder outside of the data folder", "work", s.work, "data", s.data)
 	next := link + ".next"
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remember the work folder: %w", err)

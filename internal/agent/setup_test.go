@@ -118,11 +118,11 @@ func TestMachineThatCannotBeABoxIsRefused(t *testing.T) {
 			must(t, os.Mkdir(filepath.Join(dir, "all"), 0o755))
 			must(t, os.Chmod(filepath.Join(dir, "all"), 0o777))
 			return filepath.Join(dir, "all")
-		}, "/all can be written by others (mode 0777)", true},
+		}, "/all is writable by others (mode 0777)", true},
 		"file": {"", func(t *testing.T, dir string) string {
 			must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
 			return filepath.Join(dir, "file")
-		}, "/file is no folder", true},
+		}, "/file is not a folder", true},
 		"no git": {"git", func(t *testing.T, dir string) string { return dir }, "git is not installed on this machine", true},
 	} {
 		t.Run(name, func(t *testing.T) {
