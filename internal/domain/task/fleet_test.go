@@ -123,7 +123,7 @@ func TestUnfitBoxesGetNothing(t *testing.T) {
 		if got := reasons(task); f.claim() != "" || len(got) != 1 || got[0] != HoldUnfit {
 			f.t.Fatalf("holds %v", got)
 		}
-		const when = "the box box can run agents again; it says: The sandbox does not start."
+		const when = "the fault of the box box is repaired: The sandbox does not start."
 		if h := task["holds"].([]any)[0].(object); h["clears_when"] != when || h["clear"] != nil || h["blocking"] != true {
 			f.t.Errorf("hold %v", h)
 		}
@@ -166,7 +166,7 @@ func TestUnfitBoxesGetNothing(t *testing.T) {
 				stalled[s["clears_when"].(string)] = s["count"].(float64)
 			}
 		}
-		both := "one of the boxes box and 1 more can run agents again; box says: The sandbox does not start."
+		both := "the fault of one of 2 boxes is repaired; the fault of the box box: The sandbox does not start."
 		if status["claimable"] != 0.0 || len(stalled) != 2 || stalled[when] != 1 || stalled[both] != 1 {
 			f.t.Errorf("status %v", status)
 		}

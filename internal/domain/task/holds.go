@@ -242,13 +242,13 @@ func (f *Facts) fleet(t *Row, n Need) *TaskHold {
 func repaired(account string, unfit []Box) string {
 	own := slices.DeleteFunc(slices.Clone(unfit), func(b Box) bool { return b.AccountID != account })
 	if len(own) == 0 {
-		return "a box that another account has enrolled can run agents again"
+		return "the fault of a box that another account has enrolled is repaired"
 	}
 	first := slices.MinFunc(own, func(a, b Box) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID)) })
 	if more := len(unfit) - 1; more > 0 {
-		return fmt.Sprintf("one of the boxes %s and %d more can run agents again; %s says: %s", first.Name, more, first.Name, first.Unfit)
+		return fmt.Sprintf("the fault of one of %d boxes is repaired; the fault of the box %s: %s", more+1, first.Name, first.Unfit)
 	}
-	return fmt.Sprintf("the box %s can run agents again; it says: %s", first.Name, first.Unfit)
+	return fmt.Sprintf("the fault of the box %s is repaired: %s", first.Name, first.Unfit)
 }
 
 // fits tells whether the box may claim t at this moment. For online boxes it

@@ -110,9 +110,9 @@ func TestHeldOrClaimable(t *testing.T) {
 func TestRepaired(t *testing.T) {
 	box := func(account, name, why string) Box { return Box{ID: name, Name: name, AccountID: account, Unfit: why} }
 	for want, boxes := range map[string][]Box{
-		"the box desk can run agents again; it says: No room.":                       {box("acme", "desk", "No room.")},
-		"one of the boxes a and 2 more can run agents again; a says: No namespaces.": {box("acme", "c", "x"), box("acme", "a", "No namespaces."), box("rival", "0", "z")},
-		"a box that another account has enrolled can run agents again":               {box("rival", "desk", "No room.")},
+		"the fault of the box desk is repaired: No room.":                                 {box("acme", "desk", "No room.")},
+		"the fault of one of 3 boxes is repaired; the fault of the box a: No namespaces.": {box("acme", "c", "x"), box("acme", "a", "No namespaces."), box("rival", "0", "z")},
+		"the fault of a box that another account has enrolled is repaired":                {box("rival", "desk", "No room.")},
 	} {
 		if got := repaired("acme", boxes); got != want {
 			t.Errorf("%q, want %q", got, want)
