@@ -73,7 +73,7 @@ func (c *Client) AddRepo(ctx context.Context, source, owner, name string) error 
 // branch is the current branch of a repository that can be pushed as a whole.
 func branch(ctx context.Context, dir string) (string, error) {
 	if _, err := Git(ctx, dir, "", "", "rev-parse", "--git-dir"); err != nil {
-		return "", errors.New("is no git repository")
+		return "", fmt.Errorf("cannot be used as a git repository: %w", err)
 	}
 	if shallow, err := Git(ctx, dir, "", "", "rev-parse", "--is-shallow-repository"); err == nil && shallow == "true" {
 		return "", errors.New("holds only the newest commits: complete it with `git fetch --unshallow`")

@@ -58,7 +58,7 @@ const (
 // and the tests on the merged branch pass.
 func Run(ctx context.Context, o Options) error {
 	if _, err := exec.LookPath("git"); err != nil {
-		return errors.New("the demo needs git on this machine")
+		return errors.New("the demo needs git: install it, or add its folder to PATH")
 	}
 	d := &demo{Options: o, started: time.Now(), kept: true}
 	if d.Data == "" {

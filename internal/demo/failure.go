@@ -28,7 +28,7 @@ func failure(t client.Task) error {
 	}
 	for _, h := range t.Holds {
 		if slices.Contains(hopeless, h.Reason) {
-			return fmt.Errorf("the task waits for what does not come, %s: until %s", h.Reason, h.ClearsWhen)
+			return fmt.Errorf("the task cannot go on (%s) until %s", h.Reason, h.ClearsWhen)
 		}
 	}
 	if t.Ended() && t.Status != "merged" {
@@ -66,7 +66,7 @@ func (d *demo) showLogs() {
 		}
 	}
 	if d.kept {
-		fmt.Fprintf(d.Out, "\nAll of it is in %s.\n", d.Data)
+		fmt.Fprintf(d.Out, "\nThe data and the whole logs are in %s.\n", d.Data)
 	}
 	fmt.Fprintln(d.Out)
 }

@@ -62,7 +62,7 @@ func New(cfg Config) (*Host, error) {
 	}
 	git, err := exec.LookPath(cfg.Git)
 	if err != nil {
-		return nil, fmt.Errorf("code host needs git: %w", err)
+		return nil, fmt.Errorf("the git host needs git, which is not installed or not in PATH: %w", err)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
