@@ -36,8 +36,8 @@ type boxFlags struct {
 
 func addBoxFlags(fl *flag.FlagSet) *boxFlags {
 	b := &boxFlags{}
-	fl.StringVar(&b.data, "data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"), "folder of the box: identity, caches, spools (YARDMASTER_BOX_DATA)")
-	fl.StringVar(&b.work, "work", os.Getenv("YARDMASTER_BOX_WORK"), "folder for what agents use, which their user must be able to enter: checkouts, homes, caches; when empty --data, or a folder in /var/lib if they cannot enter that (YARDMASTER_BOX_WORK)")
+	fl.StringVar(&b.data, "data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"), "folder of the box, for its identity and the events it has not sent yet (YARDMASTER_BOX_DATA)")
+	fl.StringVar(&b.work, "work", os.Getenv("YARDMASTER_BOX_WORK"), "folder for the checkouts, homes and caches of agents; when empty, --data, or a folder in /var/lib if agents cannot enter --data (YARDMASTER_BOX_WORK)")
 	fl.StringVar(&b.level, "log-level", env("YARDMASTER_LOG_LEVEL", "info"), "debug, info, warn or error (YARDMASTER_LOG_LEVEL)")
 	fl.StringVar(&b.name, "name", os.Getenv("YARDMASTER_BOX_NAME"), "name of the box; the host's when empty (YARDMASTER_BOX_NAME)")
 	fl.IntVar(&b.slots, "slots", 2, "runs at once")
@@ -81,7 +81,7 @@ func runBoxJoin(ctx context.Context, args []string) error {
 	case err == nil:
 		return fmt.Errorf("%s is enrolled at %s already; `yardmaster box run` runs it, another --data enrolls anew", b.data, id.ServerURL)
 	case !errors.Is(err, agent.ErrNotEnrolled) && !errors.Is(err, fs.ErrNotExist):
-		return err
+		return fmt.Errorf("%s cannot be used (%w): choose another folder with --data", b.data, err)
 	default:
 		// A machine that cannot carry out runs does not become a box, and the
 		// token stays good.
