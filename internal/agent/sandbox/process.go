@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -332,17 +331,49 @@ func own(dirs ...string) error {
 		return nil
 	}
 	for _, dir := range dirs {
-		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			return os.Lchown(path, nobody, nobody)
-		})
-		if err != nil {
+		if err := give(dir, nobody); err != nil {
 			return fmt.Errorf("sandbox: give %s to the agent's user: %w", dir, err)
 		}
 	}
 	return nil
+}
+
+// give makes a folder and all in it a user's. Another agent of that user may be
+// at work: what is in a folder is given before the folder itself, so that
+// nobody can change what has still to be walked, and no name leads out of dir.
+func give(dir string, user int) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var walk func(folder string) error
+	walk = func(folder string) error {
+		f, err := root.Open(folder)
+		if err != nil {
+			return err
+		}
+		entries, err := f.ReadDir(-1)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		for _, e := range entries {
+			name := filepath.Join(folder, e.Name())
+			if e.IsDir() {
+				if err := walk(name); err != nil {
+					return err
+				}
+			}
+			if err := root.Lchown(name, user, user); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := walk("."); err != nil {
+		return err
+	}
+	return os.Lchown(dir, user, user) // in a folder of the box's own
 }
 
 // same tells whether two writers are one; those that cannot be compared are not.

@@ -60,6 +60,23 @@ var Separate = sync.OnceValue(func() bool {
 	return mapped("/proc/self/uid_map") && mapped("/proc/self/gid_map")
 })
 
+// Admit closes a folder of the box to all but the agents' user, who may pass
+// through it: other users of the machine may not. Where agents are this
+// process's own user, nobody else may get in.
+func Admit(dir string) error {
+	mode := os.FileMode(0o700)
+	if Separate() {
+		mode = 0o710
+		if err := os.Chown(dir, -1, nobody); err != nil {
+			return fmt.Errorf("sandbox: %w", err)
+		}
+	}
+	if err := os.Chmod(dir, mode); err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	return nil
+}
+
 // mapped tells whether a user namespace, by its map, knows the agents' user.
 func mapped(file string) bool {
 	text, err := os.ReadFile(file)

@@ -2,9 +2,11 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -118,4 +120,62 @@ func TestProgramOfASpecIsTheShim(t *testing.T) {
 			t.Error(out, err)
 		}
 	})
+}
+
+// Another agent of the same user may be at work while a checkout becomes its
+// agent's: what it can change must not be walked any more.
+func TestGivingAFolderLeadsNowhereElse(t *testing.T) {
+	if !Separate() {
+		return // nothing is given to anybody
+	}
+	root := t.TempDir()
+	victim, dir := filepath.Join(root, "victim"), filepath.Join(root, "task")
+	for _, name := range []string{victim, dir} {
+		if err := os.Mkdir(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secret := filepath.Join(victim, "secret")
+	if err := errors.Join(os.WriteFile(secret, nil, 0o600), os.Symlink(secret, filepath.Join(dir, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		name := filepath.Join(dir, fmt.Sprintf("folder-%03d\xff\n", i))
+		if err := errors.Join(os.Mkdir(name, 0o700), os.WriteFile(filepath.Join(name, "file"), nil, 0o400)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := filepath.Join(dir, "last")
+	if err := os.Mkdir(last, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	owner := func(name string) uint32 {
+		info, err := os.Lstat(name)
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		return info.Sys().(*syscall.Stat_t).Uid
+	}
+	swapped := make(chan struct{})
+	go func() { // as the other agent would
+		defer close(swapped)
+		for owner(dir) != nobody && !t.Failed() {
+		}
+		if err := errors.Join(os.Rename(last, last+".away"), os.Symlink(victim, last)); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := own(dir); err != nil {
+		t.Error(err)
+	}
+	<-swapped
+	if owner(secret) != 0 {
+		t.Error("a file outside was given away")
+	}
+	for _, name := range []string{"link", "folder-000\xff\n", "folder-299\xff\n/file", "last.away"} {
+		if owner(filepath.Join(dir, name)) != nobody {
+			t.Errorf("%q was not given", name)
+		}
+	}
 }
