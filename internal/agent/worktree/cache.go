@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 )
 
 // heads is where the remote's branches are in a cache and in a checkout.
@@ -85,9 +86,35 @@ func (c *Cache) Fetch(ctx context.Context, url, token string) error {
 	defer release()
 	cmd.gitDir = c.dir
 	cmd.args = []string{"fetch", "-q", "--no-tags", "--no-write-fetch-head", "--prune", "--end-of-options", url, "+refs/heads/*:" + heads + "*"}
-	_, err = cmd.run(ctx)
+	if _, err = cmd.run(ctx); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		err = errors.Join(err, c.tidy())
+	}
 	return err
 }
+
+// tidy deletes what git has left half written, which it does when the disk is
+// full: it would stay so. The caller holds the cache's lock. While something is
+// collected into the cache it is let be.
+func (c *Cache) tidy() error {
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	release, err := lock(done, c.writersFile())
+	if err != nil {
+		return nil //nolint:nilerr // the next one does it
+	}
+	defer release()
+	for _, pattern := range []string{"??/tmp_obj_*", "pack/tmp_*"} {
+		left, globErr := filepath.Glob(filepath.Join(c.Objects(), pattern))
+		err = errors.Join(err, globErr)
+		for _, name := range left {
+			err = errors.Join(err, os.Remove(name))
+		}
+	}
+	return err
+}
+
+// writersFile is locked by all who write into the cache without its lock.
+func (c *Cache) writersFile() string { return c.dir + ".writers" }
 
 // FetchRef brings in one ref, by its full name, of the repository at url, and
 // gives its commit, or ErrNoRev if the ref is not there.

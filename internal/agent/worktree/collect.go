@@ -37,6 +37,11 @@ type Skipped struct{ Path, Reason string }
 // of that one and no file is changed, it is the branch. If its repository is
 // destroyed or lies, its files count alone, on top of the base.
 func (w *Checkout) Collect(ctx context.Context, message string) (Result, error) {
+	release, err := lockAs(ctx, w.cache.writersFile(), syscall.LOCK_SH)
+	if err != nil {
+		return Result{}, &CheckoutError{Dir: w.dir, Err: err}
+	}
+	defer release()
 	r, err := w.collect(ctx, message)
 	if err != nil {
 		return Result{}, &CheckoutError{Dir: w.dir, Err: err}

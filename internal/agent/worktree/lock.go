@@ -15,6 +15,11 @@ const lockPause = 20 * time.Millisecond
 // Every caller opens the file anew, so that it keeps runs of one box apart as
 // well as several boxes; the kernel releases it when the holder dies.
 func lock(ctx context.Context, path string) (release func(), err error) {
+	return lockAs(ctx, path, syscall.LOCK_EX)
+}
+
+// lockAs is lock, or, with LOCK_SH, one of many that hold it at a time.
+func lockAs(ctx context.Context, path string, how int) (release func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("worktree: lock the cache: %w", err)
@@ -22,7 +27,7 @@ func lock(ctx context.Context, path string) (release func(), err error) {
 	tick := time.NewTicker(lockPause)
 	defer tick.Stop()
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 		if err == nil {
 			return func() { f.Close() }, nil
 		}
