@@ -5,6 +5,7 @@
 package selftest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,6 +57,9 @@ var Earliest = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // proxyWait is how long a proxy on loopback may take to answer.
 const proxyWait = 5 * time.Second
+
+// gitWait is how long one command of git may take in an empty repository.
+const gitWait = 10 * time.Second
 
 // Main tries everything, prints the Result and returns the exit code: 0 if
 // nothing failed.
@@ -128,13 +132,27 @@ func commit(dir string) error {
 	for _, args := range [][]string{
 		{"init", "--quiet", "--template="},
 		{"add", "--all"},
-		{"-c", "user.name=selftest", "-c", "user.email=selftest@localhost", "-c", "commit.gpgsign=false", "commit", "--quiet", "--no-verify", "--message", "selftest"},
+		{"commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message", "selftest"},
 	} {
-		cmd := exec.Command("git", args...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return errors.New(strings.TrimSpace(fmt.Sprintf("git %s: %v: %s", args[0], err, firstLine(out))))
+		if err := git(dir, args...); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// git runs one of its commands in a folder.
+func git(dir string, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), gitWait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "user.name=selftest", "-c", "user.email=selftest@localhost"}, args...)...)
+	cmd.Dir, cmd.WaitDelay = dir, time.Second
+	out, err := cmd.CombinedOutput()
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("git %s: it took longer than %s", args[0], gitWait)
+	case err != nil:
+		return errors.New(strings.TrimSpace(fmt.Sprintf("git %s: %v: %s", args[0], err, firstLine(out))))
 	}
 	return nil
 }
