@@ -83,15 +83,6 @@ func runBoxJoin(ctx context.Context, args []string) error {
 	case !errors.Is(err, agent.ErrNotEnrolled) && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s cannot be used (%w): choose another folder with --data", b.data, err)
 	default:
-		// A machine that cannot carry out runs does not become a box, and the
-		// token stays good.
-		cfg, err := b.config()
-		if err != nil {
-			return err
-		}
-		if err := agent.Inspect(ctx, cfg); err != nil {
-			return err
-		}
 		if err := enroll(ctx, *address, *token, b); err != nil {
 			return err
 		}
@@ -107,14 +98,15 @@ func (b *boxFlags) named() (string, error) {
 	return os.Hostname()
 }
 
-func enroll(ctx context.Context, address, token string, b *boxFlags) error {
-	name, err := b.named()
+func enroll(ctx context.Context, address, token string, b *boxFlags) (err error) {
+	cfg, err := b.config()
 	if err != nil {
 		return err
 	}
+	name := cfg.Name
+	var c *client.Client
 	if token == "" {
-		c, err := connect()
-		if err != nil {
+		if c, err = connect(); err != nil {
 			return err
 		}
 		if address == "" {
@@ -123,6 +115,22 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) error {
 		if address != c.URL {
 			return fmt.Errorf("your login is one of %s: sign in with `yardmaster login --url %s`, or give a --token from there", c.URL, address)
 		}
+	}
+	if address == "" {
+		return misuse{"give the server's address with --url"}
+	}
+	// A machine that cannot carry out runs does not become a box, and the token
+	// stays good. A machine that is not enrolled keeps nothing of the test.
+	undo, err := agent.Inspect(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			undo()
+		}
+	}()
+	if token == "" {
 		var minted struct {
 			Token string `json:"token"`
 		}
@@ -130,9 +138,6 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) error {
 			return err
 		}
 		token = minted.Token
-	}
-	if address == "" {
-		return misuse{"give the server's address with --url"}
 	}
 	id, err := agent.Enroll(ctx, strings.TrimSuffix(address, "/"), token, agent.Info{Name: name, Version: version, Slots: b.slots})
 	if err != nil {

@@ -158,9 +158,14 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("box: %w", err)
 	}
 	defer lock.Close()
-	if b.setup, err = setUp(ctx, b.cfg); err != nil {
+	b.setup, err = setUp(ctx, b.cfg)
+	switch {
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return nil
+	case err != nil:
 		return err
 	}
+	defer b.setup.release()
 	if err := b.run(ctx); err != nil {
 		return fmt.Errorf("box: %w", err)
 	}

@@ -51,7 +51,8 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 	}
 	f := judge(a.start, r, done)
 	if troubled != nil && f.State == protocol.Succeeded {
-		f.State, f.Kind, f.Error = protocol.Failed, failed("checkout_failed", troubled).kind, troubled.Error()
+		r := b.checkBox(a, failed("checkout_failed", troubled))
+		f.State, f.Kind, f.Error = protocol.Failed, r.kind, r.detail
 	}
 	if before != nil {
 		before.overrule(&f)
@@ -88,11 +89,21 @@ func (e *ending) overrule(f *protocol.Finished) {
 	f.WIP = f.Tip != ""
 }
 
-// collect takes the work into the cache. That needs no lease, only the disk.
+// collect takes the work into the cache. That needs no lease, only the disk and
+// a box that is fit: while it is not, the work stays where it is.
 func (b *box) collect(a *attempt, w *workspace, unfinished bool, done *work) error {
 	ctx, cancel := context.WithTimeout(b.life, b.cfg.Timing.Wrap)
 	defer cancel()
-	return w.collect(ctx, a, unfinished, done)
+	for {
+		err := w.collect(ctx, a, unfinished, done)
+		if err == nil || noSpace(err) || ctx.Err() != nil || b.retest(ctx) == "" {
+			return err
+		}
+		a.log.Warn("work not collected, trying again when the box is fit", "error", err)
+		for ctx.Err() == nil && b.unfitReason() != "" {
+			sleep(ctx, b.cfg.Timing.Retry)
+		}
+	}
 }
 
 // gone tells whether nobody wants to hear more of the attempt, or this process

@@ -27,10 +27,10 @@ const testWait = 30 * time.Second
 
 // selfTest starts this program in a sandbox as agents get it, in folders beside
 // theirs, and has it do what every run does. What fails is an *UnfitError.
-func (s *setup) selfTest(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, testWait)
+func (s *setup) selfTest(whole context.Context) error {
+	ctx, cancel := context.WithTimeout(whole, testWait)
 	defer cancel()
-	if err := checkTools(); err != nil {
+	if err := checkTools(ctx); err != nil {
 		return err
 	}
 	if err := s.room(); err != nil {
@@ -68,10 +68,16 @@ func (s *setup) selfTest(ctx context.Context) error {
 	}
 	spec.Env[selftest.Variable] = string(request)
 	p, err := sandbox.Start(ctx, spec)
+	if whole.Err() != nil {
+		return whole.Err() // nothing is wrong, the test was not wanted any more
+	}
 	if err != nil {
 		return s.startError(err)
 	}
 	ended := p.Wait()
+	if whole.Err() != nil {
+		return whole.Err()
+	}
 	var r selftest.Result
 	switch err := json.Unmarshal(said.Bytes(), &r); {
 	case ctx.Err() != nil:
@@ -160,6 +166,12 @@ func (b *box) checkBox(a *attempt, r result) result {
 	if isDone(a.asked) {
 		return r
 	}
+	// What fills the disk may be the run itself: its repository is too large, and
+	// would be on the next box as well. Git does not always say so.
+	if b.setup.room() != nil && b.setup.roomBut(diskUse(a.work)+diskUse(b.cachePath(a.start.CloneURL))) == nil {
+		r.kind = "storage_failed"
+		return r
+	}
 	reason := b.retest(b.life)
 	if reason == "" {
 		return r
@@ -173,7 +185,10 @@ func (b *box) checkBox(a *attempt, r result) result {
 func (b *box) retest(ctx context.Context) (reason string) {
 	b.retesting.Lock()
 	defer b.retesting.Unlock()
-	err := b.setup.selfTest(ctx)
+	err := b.setup.restore(b.cfg.Self)
+	if err == nil {
+		err = b.setup.selfTest(ctx)
+	}
 	if ctx.Err() != nil {
 		return ""
 	}
@@ -193,7 +208,7 @@ func (b *box) retest(ctx context.Context) (reason string) {
 }
 
 // longestRetest is the longest pause between two tests of an unfit box.
-const longestRetest = 5 * time.Minute
+const longestRetest = time.Minute
 
 // retestUnfit tests an unfit box again and again, until it is fit.
 func (b *box) retestUnfit(ctx context.Context) {

@@ -33,6 +33,7 @@ type plane struct {
 	bus   *bus.Bus
 	halt  context.CancelFunc
 	http  *httptest.Server // enrollment and reissue, git, the model gateway
+	data  string           // of the box that was enrolled last
 	repo  string           // the bare repository that the git host serves
 	lease time.Duration
 
@@ -451,6 +452,7 @@ func (p *plane) config() agent.Config {
 	if err := identity.Save(dir); err != nil {
 		p.t.Fatal(err)
 	}
+	p.data = dir
 	log := slog.New(slog.DiscardHandler)
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 
 	"yardmaster/internal/agent/worktree"
 	"yardmaster/internal/protocol"
@@ -42,7 +44,7 @@ func (b *box) removeStrays() error {
 	root := filepath.Join(b.setup.work, "runs")
 	entries, err := os.ReadDir(root)
 	for _, entry := range entries {
-		if _, err := os.Stat(filepath.Join(b.cfg.DataDir, "runs", entry.Name())); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(b.cfg.DataDir, "runs", entry.Name())); !errors.Is(err, os.ErrNotExist) || !ofAttempt(filepath.Join(root, entry.Name())) {
 			continue
 		}
 		if err := worktree.RemoveTree(filepath.Join(root, entry.Name())); err != nil {
@@ -50,6 +52,18 @@ func (b *box) removeStrays() error {
 		}
 	}
 	return err
+}
+
+// attemptName are the names of attempts' folders.
+var attemptName = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[0-9]+$`)
+
+// ofAttempt tells whether a folder is an attempt's. A work folder that somebody
+// has named may have held other things of that name before it was one.
+func ofAttempt(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && attemptName.MatchString(filepath.Base(dir)) && !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return !slices.Contains([]string{"task", "task.found", "home"}, e.Name())
+	})
 }
 
 func (b *box) loadOrphan(dir string) error {

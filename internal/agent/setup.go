@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -46,6 +47,7 @@ type setup struct {
 	agents  []driver.Found
 
 	made []string // files and folders that were not there before
+	lock *os.File // of a work folder elsewhere
 }
 
 // workLink is the link in the data folder to a work folder elsewhere.
@@ -62,35 +64,53 @@ func WorkDir(dataDir string) string {
 }
 
 // Inspect tests whether this machine can be a box as cfg says, before it is
-// enrolled as one. What is wrong is an *UnfitError.
-func Inspect(ctx context.Context, cfg Config) error {
-	cfg, err := cfg.complete()
-	if err != nil {
-		return err
+// enrolled as one, and makes its folders; undo deletes them again, if it does
+// not become one. What is wrong is an *UnfitError.
+func Inspect(ctx context.Context, cfg Config) (undo func(), err error) {
+	if cfg, err = cfg.complete(); err != nil {
+		return nil, err
 	}
 	if err := prepareProcess(); err != nil {
-		return err
+		return nil, err
 	}
-	_, err = os.Stat(cfg.DataDir)
-	fresh := errors.Is(err, os.ErrNotExist)
+	fresh := &setup{made: missing(cfg.DataDir)}
+	if len(fresh.made) > 0 {
+		fresh.made = append(fresh.made, filepath.Join(cfg.DataDir, lockFile))
+	}
+	s, err := inspect(ctx, cfg)
+	if err != nil {
+		fresh.removeMade()
+		return nil, err
+	}
+	cfg.Logger.Debug("the machine can be a box", "work", s.work, "isolation", s.levels)
+	return func() {
+		s.removeMade()
+		fresh.removeMade()
+	}, nil
+}
+
+func inspect(ctx context.Context, cfg Config) (*setup, error) {
 	if err := makeFolder(cfg.DataDir); err != nil {
-		return unusable(cfg.DataDir, "--data", err)
+		return nil, unusable(cfg.DataDir, "--data", err)
 	}
 	lock, err := lockDir(cfg.DataDir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer lock.Close()
 	s, err := setUp(ctx, cfg)
-	if err != nil && fresh {
-		if err := os.RemoveAll(cfg.DataDir); err != nil {
-			cfg.Logger.Warn("folder not removed", "error", err)
-		}
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		cfg.Logger.Debug("the machine can be a box", "work", s.work, "isolation", s.levels)
+	s.release()
+	return s, nil
+}
+
+// release lets another process have the work folder.
+func (s *setup) release() {
+	if s.lock != nil {
+		s.lock.Close()
 	}
-	return err
 }
 
 // prepareProcess makes this process fit to be a box.
@@ -111,7 +131,7 @@ func prepareProcess() error {
 // setUp finds out how the box will run its agents, mends what it can, and
 // tests it. What it cannot mend is an *UnfitError.
 func setUp(ctx context.Context, cfg Config) (*setup, error) {
-	if err := checkTools(); err != nil {
+	if err := checkTools(ctx); err != nil {
 		return nil, err
 	}
 	var first error
@@ -119,7 +139,14 @@ func setUp(ctx context.Context, cfg Config) (*setup, error) {
 		s, err := trySetup(ctx, cfg, work)
 		if err == nil {
 			s.agents = s.runnableAgents(driver.Detect(ctx), cfg.Logger)
-			return s, s.linkWork(cfg.Logger)
+			if err := s.linkWork(cfg.Logger); err != nil {
+				s.release()
+				return nil, err
+			}
+			return s, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err() // nothing is known to be wrong
 		}
 		if first == nil {
 			first = err
@@ -133,10 +160,28 @@ func setUp(ctx context.Context, cfg Config) (*setup, error) {
 	return nil, first
 }
 
-// checkTools looks for what the box itself runs.
-func checkTools() error {
-	if _, err := exec.LookPath("git"); err != nil {
+// toolWait is how long git may take to say its version.
+const toolWait = 10 * time.Second
+
+// checkTools tries what the box itself runs. Agents may have another git: theirs
+// is the first in the PATH that all users have.
+func checkTools(ctx context.Context) error {
+	git, err := exec.LookPath("git")
+	if err != nil {
 		return &UnfitError{Reason: "git is not installed on this machine, or is not in the PATH of the box: install git, which every run needs"}
+	}
+	call, cancel := context.WithTimeout(ctx, toolWait)
+	defer cancel()
+	cmd := exec.CommandContext(call, git, "--version")
+	cmd.WaitDelay = time.Second // a script may have left a process behind
+	out, err := cmd.CombinedOutput()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case call.Err() != nil:
+		return &UnfitError{Reason: fmt.Sprintf("%s does not tell its version within %s: repair it, or put another git before it in the PATH of the box", git, toolWait)}
+	case err != nil:
+		return &UnfitError{Reason: fmt.Sprintf("%s does not work (%s): repair it, or put another git before it in the PATH of the box", git, strings.TrimSuffix(err.Error()+": "+firstLine(string(out)), ": "))}
 	}
 	return nil
 }
@@ -194,22 +239,68 @@ func (s *setup) makeFolders(cfg Config, dir string) error {
 	if err == nil {
 		s.work, err = filepath.EvalSymlinks(dir) // a link may lie where only the box gets through
 	}
-	for _, name := range []string{filepath.Join(s.work, "runs"), filepath.Join(s.work, "cache"), filepath.Join(s.data, "runs")} {
-		if err == nil {
-			err = s.makeFolder(name)
-		}
+	if err == nil && strings.Contains(s.work, "\n") {
+		err = errors.New("its path has a line break, which git does not take")
+	}
+	if err == nil {
+		err = s.lockWork()
+	}
+	if err == nil {
+		err = s.fill(cfg.Self)
 	}
 	if err == nil {
 		s.removeLeftovers(cfg.Logger)
 		err = s.room()
 	}
-	if err == nil {
-		err = s.placeProgram(cfg.Self)
-	}
 	var unfit *UnfitError
 	if err != nil && !errors.As(err, &unfit) {
 		return unusable(dir, flag, err)
 	}
+	return err
+}
+
+// fill makes what belongs into the work folder, and the data folder's runs.
+func (s *setup) fill(self string) error {
+	for _, name := range []string{filepath.Join(s.work, "runs"), filepath.Join(s.work, "cache"), filepath.Join(s.data, "runs")} {
+		if err := s.makeFolder(name); err != nil {
+			return err
+		}
+		// Git makes what is in them readable for all, and their paths are no
+		// secret.
+		if err := sandbox.Admit(name); err != nil {
+			return err
+		}
+	}
+	return s.placeProgram(self)
+}
+
+// restore makes the work folder again if somebody has deleted it.
+func (s *setup) restore(self string) error {
+	if _, err := os.Stat(s.work); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	err := s.makeFolder(s.work)
+	if err == nil {
+		err = s.fill(self)
+	}
+	if err != nil {
+		return unusable(s.work, "--work", err)
+	}
+	return nil
+}
+
+// lockWork keeps other boxes from a work folder that is not the data folder. They
+// would take this one's runs for what is left of nobody's.
+func (s *setup) lockWork() error {
+	if data, err := filepath.EvalSymlinks(s.data); err != nil || data == s.work {
+		return err // whose lock is held
+	}
+	name := filepath.Join(s.work, lockFile)
+	if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
+		s.made = append(s.made, name)
+	}
+	var err error
+	s.lock, err = lockDir(s.work)
 	return err
 }
 
@@ -231,10 +322,20 @@ func (s *setup) findLevels(ctx context.Context, log *slog.Logger) error {
 
 // makeFolder is the function of that name for what removeMade takes back.
 func (s *setup) makeFolder(dir string) error {
-	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
-		s.made = append(s.made, dir)
-	}
+	s.made = append(s.made, missing(dir)...)
 	return makeFolder(dir)
+}
+
+// missing lists the folders on the way to dir that are not there, dir included,
+// the outermost first.
+func missing(dir string) (out []string) {
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+			slices.Reverse(out)
+			return out
+		}
+		out = append(out, dir)
+	}
 }
 
 // removeMade deletes what was made for nothing, unless something is in it.
@@ -242,6 +343,7 @@ func (s *setup) removeMade() {
 	for _, path := range slices.Backward(s.made) {
 		_ = os.Remove(path)
 	}
+	s.release()
 }
 
 // makeFolder makes a folder of the box, and lets the agents' user pass through
@@ -308,14 +410,16 @@ func (s *setup) closedError(closed *sandbox.ClosedError) *UnfitError {
 	return &UnfitError{place: true, Reason: at.Error() + ": choose with --work a folder that this user can enter, such as /var/lib/yardmaster-box, or install bubblewrap"}
 }
 
-// placeProgram sees to it that agents may run our program: from where it is, or from a
-// copy. What "go run" has built, or a build under umask 077, only its owner may.
+// placeProgram sees to it that agents may run our program: from where it is, or
+// from a copy. What "go run" has built, or a build under umask 077, only its owner may.
 func (s *setup) placeProgram(self string) error {
 	var closed *sandbox.ClosedError
 	if err := sandbox.Closed(self); !errors.As(err, &closed) {
 		return err
 	}
-	s.program = filepath.Join(s.work, "bin", "yardmaster")
+	if place := filepath.Join(s.work, "bin", "yardmaster"); s.program != place { // else runs may be reading it
+		s.program = place
+	}
 	from, err := os.Stat(self)
 	if err != nil {
 		return err
@@ -342,22 +446,37 @@ func (s *setup) placeProgram(self string) error {
 	return nil
 }
 
+// ofTest are the names of folders that tests are made in. The work folder may
+// hold what is not the box's.
+var ofTest = regexp.MustCompile(`^(selftest|sandbox-probe)-[0-9]+$`)
+
 // removeLeftovers deletes what tests have left that were killed.
 func (s *setup) removeLeftovers(log *slog.Logger) {
-	for _, pattern := range []string{"selftest-*", "sandbox-probe-*"} {
-		left, _ := filepath.Glob(filepath.Join(s.work, pattern)) // the pattern is well formed
-		for _, dir := range left {
-			if err := worktree.RemoveTree(dir); err != nil {
-				log.Warn("folder of a test not removed", "folder", dir, "error", err)
-			}
+	entries, err := os.ReadDir(s.work)
+	if err != nil {
+		log.Warn("work folder not read", "folder", s.work, "error", err)
+	}
+	for _, e := range entries {
+		if !ofTest.MatchString(e.Name()) {
+			continue
+		}
+		dir := filepath.Join(s.work, e.Name())
+		if err := worktree.RemoveTree(dir); err != nil {
+			log.Warn("folder of a test not removed", "folder", dir, "error", err)
 		}
 	}
 }
 
 // room tells whether a run would find room on the disks.
-func (s *setup) room() error {
+func (s *setup) room() error { return s.roomBut(0) }
+
+// roomBut is room if so many bytes of the work folder's disk were free besides.
+func (s *setup) roomBut(use int64) error {
 	for _, dir := range slices.Compact([]string{s.data, s.work}) {
 		free, total := diskFree(dir)
+		if sameDisk(dir, s.work) {
+			free += use
+		}
 		if least := min(roomToClaim, total/10); free < least {
 			return &UnfitError{place: true, Reason: fmt.Sprintf("the disk that holds %s is full: free at least %d MiB on it, which a run needs", dir, max(1, least>>20))}
 		}
@@ -394,13 +513,14 @@ func (s *setup) linkWork(log *slog.Logger) error {
 	log.Info("the checkouts, homes and caches of agents are in a work folder outside of the data folder", "work", s.work, "data", s.data)
 	next := link + ".next"
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remember the work folder: %w", err)
+		return fmt.Errorf("link the work folder: %w", err)
 	}
 	if err := os.Symlink(s.work, next); err != nil {
-		return fmt.Errorf("remember the work folder: %w", err)
+		return fmt.Errorf("link the work folder: %w", err)
 	}
 	if err := os.Rename(next, link); err != nil {
-		return fmt.Errorf("remember the work folder: %w", err)
+		return fmt.Errorf("link the work folder: %w", err)
 	}
+	s.made = append(s.made, link)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -83,6 +84,14 @@ func TestBoxInAClosedFolderWorks(t *testing.T) {
 			t.Errorf("left in %s: %v, %v", dir, left, err)
 		}
 	}
+	if work != "" {
+		for _, name := range []string{"runs", "cache"} {
+			info, err := os.Stat(filepath.Join(work, name))
+			if err != nil || info.Mode().Perm() != 0o710 {
+				t.Errorf("what agents use is open to all users of the machine: %s: %v, %v", name, info, err)
+			}
+		}
+	}
 	if info, err := os.Stat(filepath.Join(cfg.DataDir, "identity.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("identity: %v, %v", info, err)
 	}
@@ -123,13 +132,22 @@ func TestMachineThatCannotBeABoxIsRefused(t *testing.T) {
 			must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
 			return filepath.Join(dir, "file")
 		}, "/file is not a folder", true},
+		"line break": {"", func(t *testing.T, dir string) string { return filepath.Join(dir, "a\nb") }, "its path has a line break", true},
+		"folder of another box": {"", func(t *testing.T, dir string) string {
+			must(t, os.Mkdir(filepath.Join(dir, "theirs"), 0o755))
+			lock, err := os.Create(filepath.Join(dir, "theirs", "lock"))
+			must(t, err)
+			t.Cleanup(func() { lock.Close() })
+			must(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
+			return filepath.Join(dir, "theirs")
+		}, "another box is running with the folder ", true},
 		"no git": {"git", func(t *testing.T, dir string) string { return dir }, "git is not installed on this machine", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			links(t, strings.Fields(x.without)...)
 			dir := open(t)
-			data := filepath.Join(dir, "data")
-			err := agent.Inspect(t.Context(), agent.Config{DataDir: data, WorkDir: x.work(t, dir)})
+			data := filepath.Join(dir, "above", "data")
+			_, err := agent.Inspect(t.Context(), agent.Config{DataDir: data, WorkDir: x.work(t, dir)})
 			if !x.anything && !sandbox.Separate() {
 				if err != nil {
 					t.Errorf("for a user whom nothing of their own is closed to: %v", err)
@@ -137,13 +155,55 @@ func TestMachineThatCannotBeABoxIsRefused(t *testing.T) {
 				return
 			}
 			var unfit *agent.UnfitError
-			if !errors.As(err, &unfit) || !strings.Contains(err.Error(), x.want) || strings.Contains(err.Error(), "\n") {
+			if !errors.As(err, &unfit) || !strings.Contains(err.Error(), x.want) || strings.ReplaceAll(err.Error(), "a\nb", "") != strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "a\nb", "")), " ") {
 				t.Fatalf("%v", err)
 			}
-			if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
+			for _, made := range []string{"in", "work"} {
+				if _, err := os.Stat(filepath.Join(dir, "shut", made)); !errors.Is(err, os.ErrNotExist) {
+					t.Errorf("left behind: %s, %v", made, err)
+				}
+			}
+			if _, err := os.Stat(filepath.Dir(data)); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the data folder was made: %v", err)
 			}
 		})
+	}
+}
+
+// The box's own git is not the agents'.
+func TestGitThatDoesNotWorkIsFound(t *testing.T) {
+	path := links(t, "git")
+	for script, want := range map[string]string{"echo broken >&2; exit 3": "does not work (exit status 3: broken)", "exec sleep 1000": "does not tell its version"} {
+		must(t, os.WriteFile(filepath.Join(path, "git"), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+		var unfit *agent.UnfitError
+		if _, err := agent.Inspect(t.Context(), agent.Config{DataDir: filepath.Join(t.TempDir(), "data")}); !errors.As(err, &unfit) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", script, err)
+		}
+	}
+}
+
+// A work folder that somebody has named may hold what is theirs.
+func TestWorkFolderKeepsWhatIsNotTheBoxes(t *testing.T) {
+	p := newPlane(t)
+	cfg := p.config()
+	work := filepath.Join(t.TempDir(), "work")
+	for dir := filepath.Dir(work); sandbox.Separate() && dir != os.TempDir(); dir = filepath.Dir(dir) {
+		must(t, os.Chmod(dir, 0o755))
+	}
+	cfg.WorkDir = work
+	theirs := []string{"runs/experiment", "runs/experiment.1/model", "selftest-data"}
+	for _, name := range theirs {
+		must(t, os.MkdirAll(filepath.Join(work, name), 0o755))
+	}
+	p.start(cfg)
+	run := p.task(func(s *protocol.Start) { s.Prompt = "say done" })
+	if _, f := p.finish(run); f.State != protocol.Succeeded {
+		t.Errorf("finished %+v", f)
+	}
+	for _, name := range theirs {
+		if _, err := os.Stat(filepath.Join(work, name)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -157,11 +217,62 @@ func must(t *testing.T, err error) {
 func TestInspectedMachineIsLeftAsItWas(t *testing.T) {
 	cfg := agent.Config{DataDir: filepath.Join(t.TempDir(), "box")}
 	must(t, os.Chmod(filepath.Dir(filepath.Dir(cfg.DataDir)), 0o755))
-	must(t, agent.Inspect(t.Context(), cfg))
-	must(t, agent.Inspect(t.Context(), cfg)) // nothing is held
+	undo, err := agent.Inspect(t.Context(), cfg)
+	must(t, err)
+	_, err = agent.Inspect(t.Context(), cfg) // nothing is held
+	must(t, err)
 	left, err := filepath.Glob(filepath.Join(cfg.DataDir, "*", "*"))
 	if more, _ := filepath.Glob(filepath.Join(cfg.DataDir, "selftest*")); err != nil || len(append(left, more...)) > 1 { // a copy of the program, at most
 		t.Errorf("left: %v, %v, %v", left, more, err)
+	}
+	undo()
+	if _, err := os.Stat(cfg.DataDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what was made for a box that is none is still there: %v", err)
+	}
+}
+
+// The work of an agent whose box breaks meanwhile is not lost: it is collected
+// when the box is whole again.
+func TestWorkIsKeptUntilTheBoxIsFit(t *testing.T) {
+	path := links(t)
+	p := newPlane(t)
+	p.start(p.config())
+	git := filepath.Join(path, "git")
+	real, err := os.Readlink(git)
+	must(t, err)
+	run := p.task(func(s *protocol.Start) {
+		s.Prompt = "say at work\nrun while [ ! -e go ]; do sleep 0.05; done; rm go\nwrite a.txt one\nsay done"
+	})
+	p.saying(run, "at work")
+	must(t, os.Remove(git))
+	found, err := filepath.Glob(filepath.Join(p.data, "runs", run+".1", "task"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the checkout: %v, %v", found, err)
+	}
+	must(t, os.WriteFile(filepath.Join(found[0], "go"), nil, 0o666))
+	p.until("the box says that it is unfit", func() bool { return p.presence != nil && strings.Contains(p.presence.Unfit, "git is not installed") })
+	must(t, os.Symlink(real, git))
+	if _, f := p.finish(run); f.State != protocol.Succeeded || p.show(f.Tip, "a.txt") != "one" {
+		t.Errorf("finished %+v", f)
+	}
+}
+
+// A work folder that somebody has deleted is made again.
+func TestDeletedWorkFolderIsMadeAgain(t *testing.T) {
+	links(t, "bwrap")
+	p := newPlane(t)
+	cfg := p.config()
+	shut(t, &cfg)
+	p.start(cfg)
+	p.until("a fit box beats", func() bool { return p.presence != nil && p.presence.State == "ready" && p.presence.Unfit == "" })
+	if work := agent.WorkDir(cfg.DataDir); work != "" { // else there is none apart from the data folder
+		must(t, os.RemoveAll(work))
+	}
+	for again := true; again; {
+		_, f := p.finish(p.task(func(s *protocol.Start) { s.Prompt = "say done" }))
+		if again = f.State == protocol.Failed; again && f.Kind != protocol.FailureBoxUnfit && f.Kind != "checkout_failed" {
+			t.Fatalf("finished %+v", f)
+		}
 	}
 }
 

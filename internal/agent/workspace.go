@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -23,8 +24,12 @@ type workspace struct {
 }
 
 func (b *box) openCache(ctx context.Context, cloneURL string) (*worktree.Cache, error) {
+	return worktree.Open(ctx, b.cachePath(cloneURL))
+}
+
+func (b *box) cachePath(cloneURL string) string {
 	name := sha256.Sum256([]byte(cloneURL))
-	return worktree.Open(ctx, filepath.Join(b.setup.work, "cache", hex.EncodeToString(name[:12])))
+	return filepath.Join(b.setup.work, "cache", hex.EncodeToString(name[:12]))
 }
 
 func (a *attempt) workspacePath() string { return filepath.Join(a.dir, "checkout.json") }
@@ -63,7 +68,7 @@ const fetchTries = 5
 func (b *box) fetch(ctx context.Context, a *attempt, cache *worktree.Cache) error {
 	for n := 1; ; n++ {
 		err := cache.Fetch(ctx, a.start.CloneURL, a.start.GitToken)
-		if err == nil || n == fetchTries || errors.Is(err, worktree.ErrAuth) || noSpace(err) || ctx.Err() != nil {
+		if err == nil || n == fetchTries || errors.Is(err, worktree.ErrAuth) || errors.Is(err, exec.ErrNotFound) || noSpace(err) || ctx.Err() != nil {
 			return err
 		}
 		a.log.Warn("fetch failed, trying again", "error", err)

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"crypto/rand"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,30 @@ func (st *stack) small(name string) *box {
 		st.t.Fatal(err)
 	}
 	return b.run()
+}
+
+// A repository that a box has no room for is no fault of the box: another try
+// costs the task something, and the disk is not left full.
+func TestRepositoryThatTheDiskDoesNotHold(t *testing.T) {
+	for name, size := range map[string]int{"checkout": 14 << 20, "cache": 30 << 20} {
+		t.Run(name, func(t *testing.T) {
+			st := newStack(t)
+			st.script("work", deliver)
+			text := make([]byte, size)
+			if _, err := rand.Read(text); err != nil {
+				t.Fatal(err)
+			}
+			st.push("main", map[string]string{"large": string(text)})
+			small := st.small("small")
+			id := st.file("work", "Work in a large repository")
+			if r := st.ends(id, 1); r.FailureKind != "storage_failed" {
+				t.Errorf("the first try ended as %+v", r)
+			}
+			if left, err := filepath.Glob(filepath.Join(small.data, "cache", "*", "objects", "*", "tmp_*")); err != nil || len(left) > 0 {
+				t.Errorf("left in the cache: %v, %v", left, err)
+			}
+		})
+	}
 }
 
 // The output of an agent finds no room, until something happens.
