@@ -33,6 +33,7 @@ type attempt struct {
 	start protocol.Start
 	token string // for the model proxy; worth nothing anywhere else
 	dir   string
+	root  string // the work folder that it is in: another one, if an earlier process began it there
 	work  string
 	log   *slog.Logger
 	spool *spool.Spool
@@ -84,7 +85,7 @@ const (
 func newAttempt(parent context.Context, on *setup, start protocol.Start, log *slog.Logger) *attempt {
 	a := &attempt{
 		start: start, token: id.Random(), secrets: scrub.New(),
-		dir: attemptDir(on.data, start.Run, start.Attempt), work: attemptDir(on.work, start.Run, start.Attempt),
+		dir: attemptDir(on.data, start.Run, start.Attempt), root: on.work, work: attemptDir(on.work, start.Run, start.Attempt),
 		log:    log.With("run", start.Run, "attempt", start.Attempt),
 		asked:  make(chan struct{}),
 		fenced: make(chan struct{}), ended: make(chan struct{}), saved: make(chan struct{}),

@@ -107,7 +107,7 @@ func lockDir(dir string) (*os.File, error) {
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(deadline) {
 			if errors.Is(err, unix.EWOULDBLOCK) {
-				err = fmt.Errorf("another box is running with the folder %s: stop it, or give this one a folder of its own with --data", dir)
+				err = fmt.Errorf("another box is running with the folder %s: stop it, or give this one a folder of its own", dir)
 			}
 			return nil, errors.Join(err, f.Close())
 		}

@@ -168,7 +168,7 @@ func (b *box) checkBox(a *attempt, r result) result {
 	}
 	// What fills the disk may be the run itself: its repository is too large, and
 	// would be on the next box as well. Git does not always say so.
-	if b.setup.room() != nil && b.setup.roomBut(diskUse(a.work)+diskUse(b.cachePath(a.start.CloneURL))) == nil {
+	if b.setup.room() != nil && b.setup.roomBut(diskUse(a.work)+diskUse(a.cachePath())) == nil {
 		r.kind = "storage_failed"
 		return r
 	}

@@ -78,6 +78,7 @@ func (b *box) loadOrphan(dir string) error {
 	if a.dir != dir {
 		return fmt.Errorf("it belongs in %s", a.dir)
 	}
+	a.whereabouts(b.cfg.DataDir)
 	if err := a.openSpool(); err != nil {
 		return err
 	}
@@ -106,6 +107,10 @@ func (b *box) wrapUp(a *attempt) {
 	case !errors.Is(err, os.ErrNotExist):
 		a.log.Warn("halt not read", "error", err)
 	}
+	w := b.reopen(a)
+	if _, err := os.Stat(a.workspacePath()); w == nil && err == nil && e.state == protocol.Lost {
+		e.detail += "; what it had done and not pushed was not found again"
+	}
 	a.end(e)
-	b.conclude(a, b.reopen(a), result{})
+	b.conclude(a, w, result{})
 }

@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -106,13 +105,6 @@ func inspect(ctx context.Context, cfg Config) (*setup, error) {
 	return s, nil
 }
 
-// release lets another process have the work folder.
-func (s *setup) release() {
-	if s.lock != nil {
-		s.lock.Close()
-	}
-}
-
 // prepareProcess makes this process fit to be a box.
 func prepareProcess() error {
 	// Secrets of runs are in its memory, which an agent of the same user could
@@ -192,7 +184,7 @@ func workCandidates(cfg Config) []string {
 		return []string{cfg.WorkDir}
 	}
 	out := []string{}
-	if kept := WorkDir(cfg.DataDir); kept != "" {
+	if kept := WorkDir(cfg.DataDir); kept != "" && ownLink(filepath.Join(cfg.DataDir, workLink)) {
 		out = append(out, kept)
 	}
 	out = append(out, cfg.DataDir)
@@ -259,51 +251,6 @@ func (s *setup) makeFolders(cfg Config, dir string) error {
 	return err
 }
 
-// fill makes what belongs into the work folder, and the data folder's runs.
-func (s *setup) fill(self string) error {
-	for _, name := range []string{filepath.Join(s.work, "runs"), filepath.Join(s.work, "cache"), filepath.Join(s.data, "runs")} {
-		if err := s.makeFolder(name); err != nil {
-			return err
-		}
-		// Git makes what is in them readable for all, and their paths are no
-		// secret.
-		if err := sandbox.Admit(name); err != nil {
-			return err
-		}
-	}
-	return s.placeProgram(self)
-}
-
-// restore makes the work folder again if somebody has deleted it.
-func (s *setup) restore(self string) error {
-	if _, err := os.Stat(s.work); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	err := s.makeFolder(s.work)
-	if err == nil {
-		err = s.fill(self)
-	}
-	if err != nil {
-		return unusable(s.work, "--work", err)
-	}
-	return nil
-}
-
-// lockWork keeps other boxes from a work folder that is not the data folder. They
-// would take this one's runs for what is left of nobody's.
-func (s *setup) lockWork() error {
-	if data, err := filepath.EvalSymlinks(s.data); err != nil || data == s.work {
-		return err // whose lock is held
-	}
-	name := filepath.Join(s.work, lockFile)
-	if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
-		s.made = append(s.made, name)
-	}
-	var err error
-	s.lock, err = lockDir(s.work)
-	return err
-}
-
 // findLevels finds the levels of isolation that hold.
 func (s *setup) findLevels(ctx context.Context, log *slog.Logger) error {
 	findings := sandbox.Probe(ctx, s.work, s.program)
@@ -316,80 +263,6 @@ func (s *setup) findLevels(ctx context.Context, log *slog.Logger) error {
 		if s.levels[0] != sandbox.Bubblewrap && errors.As(f.Err, &closed) {
 			return s.closedError(closed) // in another folder the level may hold
 		}
-	}
-	return nil
-}
-
-// makeFolder is the function of that name for what removeMade takes back.
-func (s *setup) makeFolder(dir string) error {
-	s.made = append(s.made, missing(dir)...)
-	return makeFolder(dir)
-}
-
-// missing lists the folders on the way to dir that are not there, dir included,
-// the outermost first.
-func missing(dir string) (out []string) {
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
-			slices.Reverse(out)
-			return out
-		}
-		out = append(out, dir)
-	}
-}
-
-// removeMade deletes what was made for nothing, unless something is in it.
-func (s *setup) removeMade() {
-	for _, path := range slices.Backward(s.made) {
-		_ = os.Remove(path)
-	}
-	s.release()
-}
-
-// makeFolder makes a folder of the box, and lets the agents' user pass through
-// it if that is another one. One that is there keeps its mode.
-func makeFolder(dir string) error {
-	err := os.MkdirAll(filepath.Dir(dir), 0o755)
-	if err == nil {
-		err = os.Mkdir(dir, 0o700)
-	}
-	switch {
-	case errors.Is(err, os.ErrExist):
-		info, err := os.Stat(dir)
-		if err == nil && !info.IsDir() {
-			err = &os.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
-		}
-		return err
-	case err == nil && sandbox.Separate():
-		return os.Chmod(dir, 0o711)
-	}
-	return err
-}
-
-// checkOwner tells whether a folder that may be there already is the box's own: where
-// everybody may make folders, somebody else may have made one of that name. One
-// that whoever started the box has named may be a link, and its group's.
-func checkOwner(dir string, named bool) error {
-	var st unix.Stat_t
-	look, others := unix.Lstat, uint32(0o022)
-	if named {
-		look, others = unix.Stat, 0o002
-	}
-	err := look(dir, &st)
-	refuse := func(what string) error {
-		return &UnfitError{place: true, Reason: dir + " " + what + ": choose another folder with --work"}
-	}
-	switch {
-	case errors.Is(err, unix.ENOENT):
-		return nil
-	case err != nil:
-		return unusable(dir, "--work", err)
-	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return refuse("is not a folder")
-	case int(st.Uid) != os.Geteuid():
-		return refuse(fmt.Sprintf("belongs to another user (%d)", st.Uid))
-	case st.Mode&others != 0:
-		return refuse(fmt.Sprintf("is writable by others (mode %#o)", st.Mode&0o7777))
 	}
 	return nil
 }
@@ -511,6 +384,9 @@ func (s *setup) linkWork(log *slog.Logger) error {
 		return err
 	}
 	log.Info("the checkouts, homes and caches of agents are in a work folder outside of the data folder", "work", s.work, "data", s.data)
+	if before := WorkDir(s.data); before != "" {
+		log.Warn("they were in another folder before: delete what is left there", "folder", before)
+	}
 	next := link + ".next"
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("link the work folder: %w", err)

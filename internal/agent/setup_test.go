@@ -182,14 +182,21 @@ func TestGitThatDoesNotWorkIsFound(t *testing.T) {
 	}
 }
 
+// passable is a folder that agents may pass through.
+func passable(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "passable-")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	must(t, os.Chmod(dir, 0o755))
+	return dir
+}
+
 // A work folder that somebody has named may hold what is theirs.
 func TestWorkFolderKeepsWhatIsNotTheBoxes(t *testing.T) {
 	p := newPlane(t)
 	cfg := p.config()
-	work := filepath.Join(t.TempDir(), "work")
-	for dir := filepath.Dir(work); sandbox.Separate() && dir != os.TempDir(); dir = filepath.Dir(dir) {
-		must(t, os.Chmod(dir, 0o755))
-	}
+	work := filepath.Join(passable(t), "work")
 	cfg.WorkDir = work
 	theirs := []string{"runs/experiment", "runs/experiment.1/model", "selftest-data"}
 	for _, name := range theirs {
@@ -211,6 +218,18 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Where others may write the data folder, they may have put the link there.
+func TestLinkOfOthersIsNotFollowed(t *testing.T) {
+	dir := passable(t)
+	data, victim := filepath.Join(dir, "data"), filepath.Join(dir, "victim")
+	must(t, errors.Join(os.Mkdir(data, 0o755), os.Chmod(data, 0o777), os.Mkdir(victim, 0o755), os.Symlink(victim, filepath.Join(data, "work"))))
+	_, err := agent.Inspect(t.Context(), agent.Config{DataDir: data})
+	must(t, err)
+	if made, err := os.ReadDir(victim); err != nil || len(made) > 0 {
+		t.Errorf("made where the link leads: %v, %v", made, err)
 	}
 }
 
@@ -358,5 +377,50 @@ func TestKilledBoxInAClosedFolderComesBackWithItsWork(t *testing.T) {
 			t.Fatalf("left: %v, %v", left, err)
 		case <-time.After(10 * time.Millisecond):
 		}
+	}
+}
+
+// The folder that agents use may be another one when the box comes back.
+func TestWorkIsFoundWhereAnEarlierProcessKeptIt(t *testing.T) {
+	for name, before := range map[string]string{"data": "", "work": "before"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlane(t)
+			cfg := p.config()
+			dir := passable(t)
+			if before != "" {
+				cfg.WorkDir = filepath.Join(dir, before)
+			}
+			first := p.process(cfg)
+			run := p.task(func(s *protocol.Start) {
+				s.Agent, s.Command = "command", []string{"/bin/sh", "-c", ticks}
+			})
+			p.until("some ticks", func() bool { return strings.Count(p.run(run).text(), "\n") > 20 })
+			must(t, first.Process.Kill())
+			first.Wait()
+			cfg.WorkDir = filepath.Join(dir, "after")
+			p.start(cfg)
+			if _, f := p.finish(run); f.State != protocol.Lost || !f.WIP || p.show("svc/t--12345678", "wip.txt") != "wip" {
+				t.Errorf("finished %+v", f)
+			}
+		})
+	}
+}
+
+func TestWorkThatIsNotFoundIsSaidToBeLost(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	cfg := p.config()
+	first := p.process(cfg)
+	run := p.task(func(s *protocol.Start) {
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", ticks}
+	})
+	p.until("some ticks", func() bool { return strings.Count(p.run(run).text(), "\n") > 20 })
+	must(t, first.Process.Kill())
+	first.Wait()
+	must(t, os.RemoveAll(filepath.Join(cfg.DataDir, "cache")))
+	p.start(cfg)
+	if _, f := p.finish(run); f.State != protocol.Lost || f.WIP || !strings.Contains(f.Error, "was not found again") {
+		t.Errorf("finished %+v", f)
 	}
 }

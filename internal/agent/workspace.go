@@ -18,18 +18,16 @@ import (
 type workspace struct {
 	cache    *worktree.Cache
 	checkout *worktree.Checkout
+	Work     string `json:"work"`             // folder that it and the cache are in
 	Base     string `json:"base"`             // commit the work starts from
 	Resume   string `json:"resume,omitempty"` // the same, when it is saved work of an earlier attempt
 	Branch   string `json:"branch,omitempty"` // commit of the attempt's branch then, if it was there
 }
 
-func (b *box) openCache(ctx context.Context, cloneURL string) (*worktree.Cache, error) {
-	return worktree.Open(ctx, b.cachePath(cloneURL))
-}
-
-func (b *box) cachePath(cloneURL string) string {
-	name := sha256.Sum256([]byte(cloneURL))
-	return filepath.Join(b.setup.work, "cache", hex.EncodeToString(name[:12]))
+// cachePath is the cache of the attempt's repository.
+func (a *attempt) cachePath() string {
+	name := sha256.Sum256([]byte(a.start.CloneURL))
+	return filepath.Join(a.root, "cache", hex.EncodeToString(name[:12]))
 }
 
 func (a *attempt) workspacePath() string { return filepath.Join(a.dir, "checkout.json") }
@@ -41,11 +39,11 @@ func (a *attempt) identity() worktree.Identity {
 // prepare makes the checkout: of the commit that the start names, of what an
 // earlier attempt has pushed to the branch, or of where the work begins.
 func (b *box) prepare(ctx context.Context, a *attempt) (*workspace, error) {
-	cache, err := b.openCache(ctx, a.start.CloneURL)
+	cache, err := worktree.Open(ctx, a.cachePath())
 	if err != nil {
 		return nil, err
 	}
-	w := &workspace{cache: cache}
+	w := &workspace{cache: cache, Work: a.root}
 	if err := b.fetch(ctx, a, cache); err != nil {
 		return nil, err
 	}
@@ -133,6 +131,22 @@ func (b *box) saved(ctx context.Context, a *attempt, cache *worktree.Cache, bran
 	}
 }
 
+// whereabouts finds the work folder of an attempt that an earlier process has
+// left: that process may have kept what agents use elsewhere.
+func (a *attempt) whereabouts(dataDir string) {
+	var w workspace
+	if err := readJSON(a.workspacePath(), &w); err != nil {
+		return // it has no checkout
+	}
+	for _, root := range []string{w.Work, a.root, dataDir} {
+		work := attemptDir(root, a.start.Run, a.start.Attempt)
+		if info, err := os.Lstat(filepath.Join(work, "task")); root != "" && err == nil && info.IsDir() {
+			a.root, a.work = root, work
+			return
+		}
+	}
+}
+
 // reopen takes over the checkout that an earlier process has left; nil if there
 // is none worth it. The checkout is moved to the place of a fresh one of the
 // same commit, which is all that collecting relies on.
@@ -147,7 +161,7 @@ func (b *box) reopen(a *attempt) *workspace {
 	ctx, cancel := context.WithTimeout(a.killed, b.cfg.Timing.Wrap)
 	defer cancel()
 	err := func() (err error) {
-		if w.cache, err = b.openCache(ctx, a.start.CloneURL); err != nil {
+		if w.cache, err = worktree.Open(ctx, a.cachePath()); err != nil {
 			return err
 		}
 		place := a.taskPath() + ".found"
