@@ -30,7 +30,7 @@ const testWait = 30 * time.Second
 func (s *setup) selfTest(whole context.Context) error {
 	ctx, cancel := context.WithTimeout(whole, testWait)
 	defer cancel()
-	if err := checkTools(ctx); err != nil {
+	if err := CheckTools(ctx); err != nil {
 		return err
 	}
 	if err := s.room(); err != nil {

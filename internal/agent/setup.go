@@ -123,7 +123,7 @@ func prepareProcess() error {
 // setUp finds out how the box will run its agents, mends what it can, and
 // tests it. What it cannot mend is an *UnfitError.
 func setUp(ctx context.Context, cfg Config) (*setup, error) {
-	if err := checkTools(ctx); err != nil {
+	if err := CheckTools(ctx); err != nil {
 		return nil, err
 	}
 	var first error
@@ -155,9 +155,9 @@ func setUp(ctx context.Context, cfg Config) (*setup, error) {
 // toolWait is how long git may take to say its version.
 const toolWait = 10 * time.Second
 
-// checkTools tries what the box itself runs. Agents may have another git: theirs
+// CheckTools tries what the box itself runs. Agents may have another git: theirs
 // is the first in the PATH that all users have.
-func checkTools(ctx context.Context) error {
+func CheckTools(ctx context.Context) error {
 	git, err := exec.LookPath("git")
 	if err != nil {
 		return &UnfitError{Reason: "git is not installed on this machine, or is not in the PATH of the box: install git, which every run needs"}
@@ -230,6 +230,9 @@ func (s *setup) makeFolders(cfg Config, dir string) error {
 	}
 	if err == nil {
 		s.work, err = filepath.EvalSymlinks(dir) // a link may lie where only the box gets through
+	}
+	if err == nil && s.work == "/" {
+		err = errors.New("it is the root of the file system")
 	}
 	if err == nil && strings.Contains(s.work, "\n") {
 		err = errors.New("its path has a line break, which git does not take")

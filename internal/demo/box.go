@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,11 +17,10 @@ import (
 
 // box is the demo's box, a process of its own.
 type box struct {
-	cmd   *exec.Cmd
-	data  string
-	log   *os.File
-	gone  chan struct{}
-	ended error // once gone is closed
+	cmd  *exec.Cmd
+	data string
+	log  *os.File
+	gone chan struct{} // closed when it has ended
 }
 
 // startBox enrolls a box and waits until it is online and has said what it
@@ -50,7 +48,7 @@ func (d *demo) startBox(ctx context.Context, c *client.Client) (*box, error) {
 	}
 	go func() {
 		defer close(b.gone)
-		b.ended = b.cmd.Wait()
+		_ = b.cmd.Wait() // its state tells
 	}()
 	if err := d.awaitBox(ctx, c, b); err != nil {
 		b.stop()
@@ -94,13 +92,15 @@ func (d *demo) awaitBox(ctx context.Context, c *client.Client, b *box) error {
 	}
 }
 
-// boxEnded is the error of a box that has ended by itself: its own last words.
+// boxEnded is the error of a box that has ended by itself: its own last words,
+// if it had any.
 func (d *demo) boxEnded(b *box) error {
-	words := tail(d.boxLog(), 1, func(string) bool { return true })
+	const says = "yardmaster box join: "
+	words := tail(d.boxLog(), 1, func(line string) bool { return strings.HasPrefix(line, says) })
 	if len(words) == 0 {
-		return fmt.Errorf("the box ended: %w", b.ended)
+		return errors.New("the box ended: " + b.cmd.ProcessState.String())
 	}
-	return errors.New("the box ended: " + strings.TrimPrefix(words[0], "yardmaster box join: "))
+	return errors.New("the box ended: " + strings.TrimPrefix(words[0], says))
 }
 
 // stop ends the box, gently at first. It may be called more than once.

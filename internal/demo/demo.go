@@ -60,6 +60,9 @@ func Run(ctx context.Context, o Options) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return errors.New("the demo needs git: install it, or add its folder to PATH")
 	}
+	if err := agent.CheckTools(ctx); err != nil {
+		return err // a git that hangs would hang all of it
+	}
 	d := &demo{Options: o, started: time.Now(), kept: true}
 	if d.Data == "" {
 		tmp, err := os.MkdirTemp("", "yardmaster-demo-")
@@ -113,6 +116,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		d.showLogs()
+		err = errors.New(d.withoutAddresses(err.Error()))
 	}
 	return err
 }

@@ -59,16 +59,22 @@ func (d *demo) showLogs() {
 		}
 		fmt.Fprintf(d.Out, "\nThe last lines of the %s's log:\n", log.of)
 		for _, line := range lines {
-			for _, address := range d.addresses {
-				line = strings.ReplaceAll(line, address, "(its address)")
-			}
-			fmt.Fprintf(d.Out, "    %s\n", client.Escape(line))
+			fmt.Fprintf(d.Out, "    %s\n", client.Escape(d.withoutAddresses(line)))
 		}
 	}
 	if d.kept {
 		fmt.Fprintf(d.Out, "\nThe data and the whole logs are in %s.\n", d.Data)
 	}
 	fmt.Fprintln(d.Out)
+}
+
+// withoutAddresses leaves those out of the server, which nobody reaches any more.
+func (d *demo) withoutAddresses(text string) string {
+	for _, address := range d.addresses {
+		_, port, _ := strings.Cut(address, "://")
+		text = strings.ReplaceAll(strings.ReplaceAll(text, address, "(its address)"), port, "(its address)")
+	}
+	return text
 }
 
 // tail is the last lines of a file that are wanted, but for empty ones; none if

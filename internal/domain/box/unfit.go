@@ -13,6 +13,9 @@ import (
 // noReason is shown of a box that says that it is unfit, and nothing more.
 const noReason = "It does not say what is wrong."
 
+// foreignReason is what other accounts are told of a box that is unfit.
+const foreignReason = "The box, which another account has enrolled, could not carry out the run."
+
 // reason makes one line of what a box says is wrong with it, of at most
 // protocol.MaxUnfit bytes that every terminal and database takes. It is empty
 // only if the box says nothing.
@@ -40,19 +43,24 @@ func reason(text string) string {
 // MarkUnfit keeps a box from being given work, within tx, because a run on it
 // failed for a fault of the box. What it says of itself decides from then on:
 // its next beat may confirm that, say it better, or take it back. A box that
-// has said already what is wrong keeps its own words.
+// has said already what is wrong keeps its own words. It answers what tx.Account
+// may know: the words of another account's box are for that account alone.
 //
 // The caller holds the lock of the box, unless it holds none of a task: see the
 // order at task.Lock.
-func (s *Service) MarkUnfit(tx *db.Tx, boxID, why string) error {
+func (s *Service) MarkUnfit(tx *db.Tx, boxID, why string) (shown string, err error) {
+	why = firstOf(reason(why), noReason)
 	r, ok, err := byIdentity.ForUpdate().Maybe(tx, boxID)
+	if shown = why; r.AccountID != tx.Account {
+		shown = foreignReason
+	}
 	if err != nil || !ok || r.Unfit != nil {
-		return err
+		return shown, err
 	}
 	was := tx.Account
 	tx.Account = r.AccountID // the run may be another account's
 	defer func() { tx.Account = was }()
-	return s.judge(tx, r.ID, firstOf(reason(why), noReason))
+	return shown, s.judge(tx, r.ID, why)
 }
 
 // judge notes why a box of tx.Account is unfit; that it is fit if why is empty.

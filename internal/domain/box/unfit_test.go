@@ -1,6 +1,7 @@
 package box
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"unicode"
@@ -83,7 +84,10 @@ func TestMarkUnfit(t *testing.T) {
 			t.Helper()
 			f.write(func(tx *db.Tx) error {
 				tx.Account = "rival" // whose run it was
-				err := f.MarkUnfit(tx, boxID, why)
+				shown, err := f.MarkUnfit(tx, boxID, why)
+				if shown != foreignReason {
+					t.Errorf("another account is told: %s", shown)
+				}
 				if tx.Account != "rival" {
 					t.Errorf("the transaction is about %q afterwards", tx.Account)
 				}
@@ -118,7 +122,15 @@ func TestMarkUnfit(t *testing.T) {
 		mark("bwrap: no namespaces")
 		f.wantUnfit(boxID, "The sandbox does not start.", 3, 1)
 
-		f.write(func(tx *db.Tx) error { return f.MarkUnfit(tx, "unknown", "x") })
+		f.write(func(tx *db.Tx) error {
+			tx.Account = "acme"
+			shown, err := f.MarkUnfit(tx, boxID, "no\x1b[31mroom")
+			if shown != "no [31mroom" {
+				t.Errorf("its own account is told: %q", shown)
+			}
+			_, unknown := f.MarkUnfit(tx, "unknown", "x")
+			return errors.Join(err, unknown)
+		})
 	})
 }
 
@@ -138,7 +150,7 @@ func TestUnfitIsNotShownForEver(t *testing.T) {
 
 		f.want(200, "", "POST", "/v1/runners/"+boxID+"/revoke", nil)
 		f.wantUnfit(boxID, "", 1, 0)
-		f.write(func(tx *db.Tx) error { return f.MarkUnfit(tx, boxID, "too late") })
+		f.write(func(tx *db.Tx) error { _, err := f.MarkUnfit(tx, boxID, "too late"); return err })
 		f.wantUnfit(boxID, "", 1, 0)
 		if got := read(f, unfitOf, boxID); got != nil {
 			t.Errorf("of a revoked box is kept %q", *got)

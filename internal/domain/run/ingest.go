@@ -234,13 +234,14 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f protocol.Finished) er
 		}
 		r.ReportBy = &by
 	}
-	if err := s.end(tx, r, outcome, kind, f.Error); err != nil {
-		return err
-	}
 	if unfit {
-		if err := s.BoxUnfit(tx, r.BoxID, f.Error); err != nil {
+		var err error
+		if f.Error, err = s.BoxUnfit(tx, r.BoxID, f.Error); err != nil {
 			return err
 		}
+	}
+	if err := s.end(tx, r, outcome, kind, f.Error); err != nil {
+		return err
 	}
 	if f.WIP && f.Tip != "" {
 		if err := s.Tasks.SetWIP(tx, t, f.Tip, f.Paths); err != nil {

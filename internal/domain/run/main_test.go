@@ -99,9 +99,9 @@ func (f *fixture) serve(d *db.DB) {
 			tx.AfterCommit(func() { f.commands.put(boxID, c) })
 			return nil
 		},
-		BoxUnfit: func(tx *db.Tx, boxID, why string) error {
+		BoxUnfit: func(tx *db.Tx, boxID, why string) (string, error) {
 			tx.AfterCommit(func() { f.faulty[boxID] = append(f.faulty[boxID], why) })
-			return nil
+			return why, nil
 		},
 	}
 	tasks.StopRun, tasks.Endings, tasks.Pulse = s.Stop, s.Endings, s.Pulse

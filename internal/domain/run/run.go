@@ -113,8 +113,8 @@ type Service struct {
 	SendCommand func(tx *db.Tx, boxID string, c protocol.Command) error
 	// BoxUnfit notes, within tx, that a run on a box failed for a fault of the
 	// box, so that it is given nothing more until it says that it is fit. The
-	// box is locked.
-	BoxUnfit func(tx *db.Tx, boxID, why string) error
+	// box is locked. It answers what tx.Account may know of the fault.
+	BoxUnfit func(tx *db.Tx, boxID, why string) (shown string, err error)
 	// OnFinished, optional, lets another domain settle the task of a run that
 	// its box has ended: checks have a result, commits become a pull request.
 	// It answers false to leave the task to the common rules.

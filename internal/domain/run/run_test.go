@@ -85,7 +85,7 @@ func TestEndings(t *testing.T) {
 func TestUnfitBoxIsNotedWithTheEnd(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		noted := f.BoxUnfit
-		f.BoxUnfit = func(*db.Tx, string, string) error { return errors.New("out of order") }
+		f.BoxUnfit = func(*db.Tx, string, string) (string, error) { return "", errors.New("out of order") }
 		taskID := f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
 		f.mustSay(f.boxes[0], st, 1, started()...)

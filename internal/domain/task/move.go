@@ -200,6 +200,13 @@ func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
 	if to == Failed {
 		return s.Fail(tx, t, kind, detail)
 	}
+	if kind == BoxUnfit && s.Endings != nil {
+		endings, err := s.Endings(tx, t.ID)
+		if err != nil {
+			return err
+		}
+		wait = pace(endings, backoff)
+	}
 	if over, err := s.rejoin(tx, t); over || err != nil {
 		return err
 	}

@@ -139,3 +139,32 @@ func TestBranchName(t *testing.T) {
 		}
 	})
 }
+
+// Tries that the faults of boxes end are not charged: they are slowed down.
+func TestPace(t *testing.T) {
+	backoff := []time.Duration{time.Minute, time.Hour}
+	of := func(kinds ...string) (out []Ending) {
+		for _, k := range kinds {
+			out = append(out, Ending{Outcome: "failed", FailureKind: &k})
+		}
+		return out
+	}
+	unfit := func(n int) []string { return slices.Repeat([]string{BoxUnfit}, n) }
+	for _, x := range []struct {
+		endings []Ending
+		want    time.Duration
+	}{
+		{nil, 0},
+		{of(unfit(3)...), 0},
+		{of(unfit(4)...), time.Minute},
+		{of(unfit(5)...), time.Hour},
+		{of(unfit(50)...), time.Hour},
+		{of(append(unfit(9), BoxLost)...), 0},
+		{of(append(append(unfit(9), AgentError), unfit(2)...)...), 0},
+		{append(of(unfit(4)...), Ending{Outcome: "succeeded"}), 0},
+	} {
+		if got := pace(x.endings, backoff); got != x.want {
+			t.Errorf("after %d tries: %s, want %s", len(x.endings), got, x.want)
+		}
+	}
+}

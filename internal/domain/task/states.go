@@ -135,6 +135,24 @@ var DefaultBackoff = []time.Duration{30 * time.Second, 5 * time.Minute, 30 * tim
 // maxUncharged tries in a row that were nobody's fault end a task all the same.
 const maxUncharged = 5
 
+// unpaced tries in a row that the faults of boxes ended are followed by the next
+// at once: by then most of a small fleet has been tried.
+const unpaced = 3
+
+// pace is how long a task waits after a try that a fault of its box ended, given
+// how its tries ended, the newest last. Nothing is charged, so nothing else slows
+// down a box that says that it is fit each time.
+func pace(endings []Ending, backoff []time.Duration) time.Duration {
+	n := 0
+	for i := len(endings) - 1; i >= 0 && endings[i].FailureKind != nil && *endings[i].FailureKind == BoxUnfit; i-- {
+		n++
+	}
+	if n <= unpaced {
+		return 0
+	}
+	return backoff[min(n-unpaced, len(backoff))-1]
+}
+
 // afterFailure climbs the ladder: where the task goes after a try that failed
 // with kind, how long it waits there, and its counters from then on.
 func afterFailure(kind string, charged, uncharged, maxAttempts int64, backoff []time.Duration) (to Status, wait time.Duration, c, u int64) {
@@ -144,7 +162,7 @@ func afterFailure(kind string, charged, uncharged, maxAttempts int64, backoff []
 		return Held, 0, charged, uncharged
 	case giveUp:
 		return Failed, 0, charged, uncharged
-	case ignore:
+	case ignore: // how long it waits depends on how often in a row: see pace
 		return Pending, 0, charged, uncharged
 	case forgive, forgiveLater:
 		uncharged++
