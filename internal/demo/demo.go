@@ -56,7 +56,7 @@ const (
 
 // Run is the demo. With Once it returns nil only if the pull request merged
 // and the tests on the merged branch pass.
-func Run(ctx context.Context, o Options) error {
+func Run(ctx context.Context, o Options) (failed error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return errors.New("the demo needs git: install it, or add its folder to PATH")
 	}
@@ -82,14 +82,13 @@ func Run(ctx context.Context, o Options) error {
 	if _, err := os.Stat(filepath.Join(d.Data, "server")); err == nil {
 		return fmt.Errorf("%s holds an earlier demo: take another folder, or run `yardmaster serve --data %s`", d.Data, filepath.Join(d.Data, "server"))
 	}
-	if !d.kept {
-		// Where agents cannot enter our folder, the box keeps theirs elsewhere.
-		defer func() {
-			if work := agent.WorkDir(filepath.Join(d.Data, "box")); work != "" {
-				os.RemoveAll(work)
-			}
-		}()
-	}
+	// Where agents cannot enter our folder, the box keeps theirs elsewhere. It makes
+	// them anew if it is started again.
+	defer func() {
+		if work := agent.WorkDir(filepath.Join(d.Data, "box")); work != "" && (!d.kept || failed == nil) {
+			os.RemoveAll(work)
+		}
+	}()
 	// A reader that is gone ends the demo as Ctrl-C does: nothing stays behind.
 	ctx, unread := context.WithCancel(ctx)
 	defer unread()
