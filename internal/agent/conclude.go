@@ -90,17 +90,18 @@ func (e *ending) overrule(f *protocol.Finished) {
 }
 
 // collect takes the work into the cache. That needs no lease, only the disk and
-// a box that is fit: while it is not, the work stays where it is.
+// a box that is fit: while it is not, the work stays where it is, unless the
+// attempt is to end at once.
 func (b *box) collect(a *attempt, w *workspace, unfinished bool, done *work) error {
 	ctx, cancel := context.WithTimeout(b.life, b.cfg.Timing.Wrap)
 	defer cancel()
 	for {
 		err := w.collect(ctx, a, unfinished, done)
-		if err == nil || noSpace(err) || ctx.Err() != nil || b.retest(ctx) == "" {
+		if err == nil || noSpace(err) || a.killed.Err() != nil || ctx.Err() != nil || b.retest(ctx) == "" {
 			return err
 		}
 		a.log.Warn("work not collected, trying again when the box is fit", "error", err)
-		for ctx.Err() == nil && b.unfitReason() != "" {
+		for ctx.Err() == nil && a.killed.Err() == nil && b.unfitReason() != "" {
 			sleep(ctx, b.cfg.Timing.Retry)
 		}
 	}

@@ -67,7 +67,7 @@ func diskFree(dir string) (free, total int64) {
 func diskUse(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil //nolint:nilerr // the rest counts all the same
+			return nil // the rest counts all the same
 		}
 		if info, err := e.Info(); err == nil {
 			if st, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -91,8 +91,8 @@ const lockFile = "lock"
 // lockWait is how long a new box waits for the lock of the one before.
 const lockWait = 3 * time.Second
 
-// lockDir makes this process the only box on a data or work folder. The lock goes with
-// the process.
+// lockDir makes this process the only box on a data or work folder. The lock goes
+// with the process.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -144,15 +143,15 @@ func openTestProxy(socket string) (*testProxy, error) {
 	if err != nil {
 		return nil, errors.Join(err, tcp.Close())
 	}
-	d := &testProxy{modelproxy.New(modelproxy.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}), tcp.Addr().String(), socket}
+	p := &testProxy{modelproxy.New(modelproxy.Config{Logger: slog.New(slog.DiscardHandler)}), tcp.Addr().String(), socket}
 	for _, l := range []net.Listener{tcp, unix} {
 		go func() {
-			if err := d.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			if err := p.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 				l.Close()
 			}
 		}()
 	}
-	return d, nil
+	return p, nil
 }
 
 // checkBox tells a fault of the box from one of the run: when a run fails before

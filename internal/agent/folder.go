@@ -20,11 +20,18 @@ func (s *setup) release() {
 	}
 }
 
-// lockWork keeps other boxes from a work folder that is not the data folder. They
-// would take this one's runs for what is left of nobody's.
+// apart tells whether the work folder is another than the data folder.
+func (s *setup) apart() (bool, error) {
+	data, err := filepath.EvalSymlinks(s.data)
+	return data != s.work, err
+}
+
+// lockWork keeps other boxes from a work folder that is not the data folder,
+// whose lock is held. They would take this one's runs for what is left of
+// nobody's.
 func (s *setup) lockWork() error {
-	if data, err := filepath.EvalSymlinks(s.data); err != nil || data == s.work {
-		return err // whose lock is held
+	if apart, err := s.apart(); err != nil || !apart {
+		return err
 	}
 	name := filepath.Join(s.work, lockFile)
 	if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
@@ -50,19 +57,39 @@ func (s *setup) fill(self string) error {
 	return s.placeProgram(self)
 }
 
-// restore makes the work folder again if somebody has deleted it.
+// restore makes the work folder again if somebody has deleted it. What somebody
+// else has put in its place is refused.
 func (s *setup) restore(self string) error {
+	apart, err := s.apart()
+	if err != nil {
+		return unusable(s.data, "--data", err)
+	}
+	mine := func() error { return nil }
+	if apart && sandbox.Separate() {
+		mine = func() error { return checkOwner(s.work, false) }
+	}
+	if err := mine(); err != nil {
+		return err
+	}
 	if _, err := os.Stat(s.work); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	err := s.makeFolder(s.work)
+	err = s.makeFolder(s.work)
+	if err == nil {
+		err = mine()
+	}
+	if err == nil {
+		s.release() // of the folder that is gone
+		err = s.lockWork()
+	}
 	if err == nil {
 		err = s.fill(self)
 	}
-	if err != nil {
+	var unfit *UnfitError
+	if err != nil && !errors.As(err, &unfit) {
 		return unusable(s.work, "--work", err)
 	}
-	return nil
+	return err
 }
 
 // makeFolder is the function of that name for what removeMade takes back.
@@ -111,9 +138,10 @@ func makeFolder(dir string) error {
 	return err
 }
 
-// checkOwner tells whether a folder that may be there already is the box's own: where
-// everybody may make folders, somebody else may have made one of that name. One
-// that whoever started the box has named may be a link, and its group's.
+// checkOwner tells whether a folder that may be there already is the box's own:
+// where everybody may make folders, somebody else may have made one of that
+// name. One that whoever started the box has named may be a link, and, unless
+// agents are another user, its group's.
 func checkOwner(dir string, named bool) error {
 	var st unix.Stat_t
 	look, others := unix.Lstat, uint32(0o022)

@@ -62,6 +62,21 @@ func WorkDir(dataDir string) string {
 	return target
 }
 
+// RemoveWorkDir deletes the work folder of a box that does not run, if the box
+// has found it itself. One that somebody has named stays: it may be another
+// box's, too. A box that is started again makes it anew.
+func RemoveWorkDir(dataDir string) error {
+	dir, err := filepath.Abs(dataDir)
+	if err != nil {
+		return err
+	}
+	work := WorkDir(dir)
+	if filepath.Base(work) != workName(dir) {
+		return nil
+	}
+	return worktree.RemoveTree(work)
+}
+
 // Inspect tests whether this machine can be a box as cfg says, before it is
 // enrolled as one, and makes its folders; undo deletes them again, if it does
 // not become one. What is wrong is an *UnfitError.
@@ -189,12 +204,17 @@ func workCandidates(cfg Config) []string {
 	}
 	out = append(out, cfg.DataDir)
 	if sandbox.Separate() {
-		sum := sha256.Sum256([]byte(cfg.DataDir))
 		for _, dir := range []string{"/var/lib", "/var/tmp", "/tmp"} {
-			out = append(out, filepath.Join(dir, "yardmaster-box-"+hex.EncodeToString(sum[:6])))
+			out = append(out, filepath.Join(dir, workName(cfg.DataDir)))
 		}
 	}
 	return out
+}
+
+// workName is what a box calls a work folder that nobody has named.
+func workName(dataDir string) string {
+	sum := sha256.Sum256([]byte(dataDir))
+	return "yardmaster-box-" + hex.EncodeToString(sum[:6])
 }
 
 // trySetup makes a work folder of dir and tests it.
@@ -382,8 +402,8 @@ func (s *setup) runnableAgents(found []driver.Found, log *slog.Logger) []driver.
 // there what this one may leave.
 func (s *setup) linkWork(log *slog.Logger) error {
 	link := filepath.Join(s.data, workLink)
-	data, err := filepath.EvalSymlinks(s.data)
-	if err != nil || s.work == data || WorkDir(s.data) == s.work {
+	apart, err := s.apart()
+	if err != nil || !apart || WorkDir(s.data) == s.work {
 		return err
 	}
 	log.Info("the checkouts, homes and caches of agents are in a work folder outside of the data folder", "work", s.work, "data", s.data)

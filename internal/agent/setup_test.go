@@ -295,6 +295,32 @@ func TestDeletedWorkFolderIsMadeAgain(t *testing.T) {
 	}
 }
 
+// What a box has found for itself may be deleted with it; what somebody has named
+// may be another box's.
+func TestOnlyAWorkFolderThatNobodyNamedIsRemoved(t *testing.T) {
+	links(t, "bwrap")
+	p := newPlane(t)
+	named := p.config()
+	named.WorkDir = filepath.Join(passable(t), "named")
+	if _, err := agent.Inspect(t.Context(), named); err != nil {
+		t.Fatal(err)
+	}
+	must(t, agent.RemoveWorkDir(named.DataDir))
+	if _, err := os.Stat(named.WorkDir); err != nil || agent.WorkDir(named.DataDir) != named.WorkDir {
+		t.Errorf("the named folder: %v, the link leads to %q", err, agent.WorkDir(named.DataDir))
+	}
+	found := p.config()
+	shut(t, &found)
+	if _, err := agent.Inspect(t.Context(), found); err != nil {
+		t.Fatal(err)
+	}
+	work := agent.WorkDir(found.DataDir)
+	must(t, agent.RemoveWorkDir(found.DataDir))
+	if _, err := os.Lstat(work); work != "" && !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the found folder %s: %v", work, err)
+	}
+}
+
 // A fault of the box is not one of the run that meets it, nor of the next.
 func TestBoxThatBecomesUnfitStopsAndRecovers(t *testing.T) {
 	path := links(t)

@@ -75,7 +75,7 @@ func (d *demo) awaitBox(ctx context.Context, c *client.Client, b *box) error {
 			levels := p.Data[0].Isolation
 			d.step("Enrolled a box (process %d): online; isolation it offers: %s.", b.cmd.Process.Pid, strings.Join(levels, ", "))
 			if work := agent.WorkDir(b.data); work != "" {
-				d.step("Agents cannot enter %s: their folders are in %s.", b.data, work)
+				d.step("The box keeps the folders of its agents in %s.", work)
 			}
 			if levels[0] == "none" {
 				d.step("Note: %s.", agent.Unisolated())

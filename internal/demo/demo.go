@@ -57,11 +57,8 @@ const (
 // Run is the demo. With Once it returns nil only if the pull request merged
 // and the tests on the merged branch pass.
 func Run(ctx context.Context, o Options) (failed error) {
-	if _, err := exec.LookPath("git"); err != nil {
-		return errors.New("the demo needs git: install it, or add its folder to PATH")
-	}
 	if err := agent.CheckTools(ctx); err != nil {
-		return err // a git that hangs would hang all of it
+		return fmt.Errorf("the demo needs git: %w", err)
 	}
 	d := &demo{Options: o, started: time.Now(), kept: true}
 	if d.Data == "" {
@@ -85,8 +82,8 @@ func Run(ctx context.Context, o Options) (failed error) {
 	// Where agents cannot enter our folder, the box keeps theirs elsewhere. It makes
 	// them anew if it is started again.
 	defer func() {
-		if work := agent.WorkDir(filepath.Join(d.Data, "box")); work != "" && (!d.kept || failed == nil) {
-			os.RemoveAll(work)
+		if !d.kept || failed == nil {
+			failed = errors.Join(failed, agent.RemoveWorkDir(filepath.Join(d.Data, "box")))
 		}
 	}()
 	// A reader that is gone ends the demo as Ctrl-C does: nothing stays behind.

@@ -100,7 +100,7 @@ func (c *Cache) tidy() error {
 	cancel()
 	release, err := lock(done, c.writersFile())
 	if err != nil {
-		return nil //nolint:nilerr // the next one does it
+		return nil // the next one does it
 	}
 	defer release()
 	for _, pattern := range []string{"??/tmp_obj_*", "pack/tmp_*"} {
