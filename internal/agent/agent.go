@@ -29,6 +29,7 @@ import (
 	"yardmaster/internal/agent/selftest"
 	"yardmaster/internal/bus/boxconn"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
 )
 
 // ErrRevoked is what Run returns when the control plane has shut the box out.
@@ -104,6 +105,7 @@ type box struct {
 	log    *slog.Logger
 	keys   *keyring
 	memory *memory
+	secret seal.Recipient // what the control plane seals for this process; kept nowhere
 	conn   *boxconn.Conn
 	proxy  *modelproxy.Proxy
 	port   string // address of the proxy on loopback
@@ -119,6 +121,7 @@ type box struct {
 	beat      chan struct{} // asks for a beat now
 	online    chan struct{} // a connection has come about
 	freed     chan struct{} // a slot may be free, or the box may take work again
+	commanded chan struct{} // commands may be waiting
 	unfitNews chan struct{} // the box has become unfit
 	skew      atomic.Int64  // milliseconds by which the control plane's clock is ahead
 
@@ -128,6 +131,7 @@ type box struct {
 	busy    int                 // slots taken
 	leaving bool                // this process is on its way out
 	cutOff  bool                // there is no connection
+	refusal bool                // since it was cut, the bus has refused the credential
 	greeted bool                // the control plane knows of this connection and its runs
 	unfit   string              // why the box can carry out nothing, as its last test says; empty: it can
 	refused []protocol.CommandRefused
@@ -212,11 +216,15 @@ func newBox(cfg Config) (*box, error) {
 	if err != nil {
 		return nil, err
 	}
+	secret, err := seal.NewRecipient()
+	if err != nil {
+		return nil, err
+	}
 	b := &box{
 		cfg: cfg, log: cfg.Logger.With("box", id.Box),
-		keys: &keyring{dataDir: cfg.DataDir, id: id}, memory: m,
+		keys: &keyring{dataDir: cfg.DataDir, id: id}, memory: m, secret: secret,
 		rotate: make(chan struct{}, 1), beat: make(chan struct{}, 1),
-		online: make(chan struct{}, 1), freed: make(chan struct{}, 1), unfitNews: make(chan struct{}, 1),
+		online: make(chan struct{}, 1), freed: make(chan struct{}, 1), commanded: make(chan struct{}, 1), unfitNews: make(chan struct{}, 1),
 		runs: map[runKey]*attempt{}, orphans: map[runKey]*attempt{},
 	}
 	return b, nil
@@ -245,7 +253,7 @@ func (b *box) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer b.conn.Close()
-	if err := b.conn.Control(b.control); err != nil {
+	if err := b.conn.Nudges(b.nudged); err != nil {
 		return err
 	}
 	for _, task := range []func(context.Context){

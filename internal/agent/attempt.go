@@ -198,15 +198,7 @@ func (a *attempt) fence(detail string) {
 // granted takes the control plane's answer to a request that was sent at the
 // given time.
 func (a *attempt) granted(sent time.Time, r protocol.Renewal) {
-	if err := a.spool.Trim(r.CommittedSeq); err != nil {
-		a.log.Warn("spool not trimmed", "error", err)
-	}
-	if r.CommittedSeq >= a.spool.Last() && a.spool.Ended() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if !isDone(a.saved) {
-			close(a.saved)
-		}
+	if a.stored(r.CommittedSeq) {
 		return
 	}
 	if !r.OK {
@@ -214,6 +206,23 @@ func (a *attempt) granted(sent time.Time, r protocol.Renewal) {
 		return
 	}
 	a.lease.extend(sent, time.Duration(r.LeaseMS)*time.Millisecond)
+}
+
+// stored notes that the control plane has the events up to seq for good, and
+// tells whether that is all there will be.
+func (a *attempt) stored(seq int64) (all bool) {
+	if err := a.spool.Trim(seq); err != nil {
+		a.log.Warn("spool not trimmed", "error", err)
+	}
+	if seq < a.spool.Last() || !a.spool.Ended() {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !isDone(a.saved) {
+		close(a.saved)
+	}
+	return true
 }
 
 // event spools a state event. A failure is the spool's to report.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -69,7 +70,24 @@ func (b *box) claimRun(ctx context.Context, free int) error {
 		sleep(ctx, b.cfg.Timing.Retry-time.Since(sent))
 		return nil
 	}
+	tokens, err := b.open(reply.Run.Run, reply.Sealed)
+	if err != nil {
+		return errors.Join(fmt.Errorf("run %s: %w", reply.Run.Run, err), b.memory.claimed())
+	}
+	reply.Run.ModelToken, reply.Run.GitToken = tokens.Model, tokens.Git
 	return b.begin(*reply.Run, sent)
+}
+
+// open reads the tokens of a run, which are sealed to this process.
+func (b *box) open(run, sealed string) (out protocol.Tokens, err error) {
+	text, err := b.secret.Open(protocol.TokensPurpose(run), sealed)
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		return out, errors.New("the tokens are not sealed to this process") // the cause could quote them
+	}
+	return out, nil
 }
 
 // begin persists a run and sets it going. The claim is done with once the run

@@ -2,33 +2,69 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 
 	"yardmaster/internal/agent/driver"
 	"yardmaster/internal/protocol"
 )
 
-// readCommands takes the durable commands, one at a time.
+// nudged hears a word of the control plane. It does nothing but make the box ask
+// sooner: whoever could say it would otherwise command the box.
+func (b *box) nudged(verb string) {
+	switch verb {
+	case protocol.NudgeCommands:
+		nudge(b.commanded)
+	case protocol.NudgeProve:
+		nudge(b.rotate)
+	default:
+		b.log.Debug("unknown nudge", "verb", verb)
+	}
+}
+
+// readCommands fetches the box's commands whenever there may be some.
 func (b *box) readCommands(ctx context.Context) {
-	for ctx.Err() == nil {
-		if err := b.conn.Commands(ctx, b.take); err != nil && ctx.Err() == nil {
-			b.log.Warn("commands cannot be read", "error", err)
-			sleep(ctx, b.cfg.Timing.Retry)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.commanded:
+		}
+		for more := true; more && ctx.Err() == nil; {
+			var err error
+			if more, err = b.fetchCommands(ctx); err != nil && ctx.Err() == nil {
+				b.log.Warn("commands not taken, they will come again", "error", err)
+				if more = b.conn.Wait(ctx) == nil; more {
+					sleep(ctx, b.cfg.Timing.Retry)
+				}
+			}
 		}
 	}
 }
 
-// control takes what cannot wait: the immediate copy of a command.
-func (b *box) control(verb string, data []byte) {
-	var c protocol.Command
-	if err := json.Unmarshal(data, &c); err != nil || c.ID == "" {
-		nudge(b.freed) // a word without a command: there may be work
-		return
+// fetchCommands takes the oldest commands, one after the other, and says which
+// are kept. What comes behind one that could not be taken waits for it.
+func (b *box) fetchCommands(ctx context.Context) (more bool, err error) {
+	call, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew)
+	defer cancel()
+	var got protocol.Commands
+	if err := b.conn.Call(call, protocol.CallCommands, struct{}{}, &got); err != nil {
+		return false, err
 	}
-	if err := b.take(c); err != nil {
-		b.log.Warn("command not taken, its durable copy will come", "verb", verb, "error", err)
+	var done protocol.Done
+	for _, c := range got.Commands {
+		if err = b.take(c); err != nil {
+			break
+		}
+		done.IDs = append(done.IDs, c.ID)
 	}
+	if len(done.IDs) == 0 {
+		return false, err
+	}
+	if said := b.conn.Call(call, protocol.CallDone, done, nil); said != nil {
+		err = errors.Join(err, said)
+	}
+	return got.More, err
 }
 
 // take carries a command out once, however often it comes, and returns nil when
@@ -42,9 +78,6 @@ func (b *box) take(c protocol.Command) error {
 	b.log.Info("command", "id", c.ID, "kind", c.Kind, "run", c.Run, "mode", c.Mode, "reason", c.Reason)
 	if err := b.carryOut(c); err != nil {
 		return fmt.Errorf("%s: %w", c.Kind, err)
-	}
-	if c.Kind == protocol.CommandRevoke {
-		return nil // there is nothing left to remember with
 	}
 	return b.memory.remember(c.ID)
 }
@@ -68,8 +101,6 @@ func (b *box) carryOut(c protocol.Command) error {
 		return err
 	case protocol.CommandRotate:
 		nudge(b.rotate)
-	case protocol.CommandRevoke:
-		b.revoke(c.Reason)
 	default:
 		b.refuse(c)
 	}

@@ -194,12 +194,16 @@ func (b *box) refreshGitToken(ctx context.Context, a *attempt) {
 	defer cancel()
 	var t protocol.GitToken
 	err := b.conn.Call(ctx, protocol.CallGitToken, protocol.GitTokenAsk{Run: a.start.Run, Attempt: a.start.Attempt}, &t)
-	if err != nil || t.Token == "" {
+	var fresh protocol.Tokens
+	if err == nil {
+		fresh, err = b.open(a.start.Run, t.Sealed)
+	}
+	if err != nil || fresh.Git == "" {
 		a.log.Debug("no fresh git token", "error", err)
 		return
 	}
-	a.secrets.Add(t.Token)
-	a.start.GitToken = t.Token
+	a.secrets.Add(fresh.Git)
+	a.start.GitToken = fresh.Git
 }
 
 func (a *attempt) savedRef() string { return protocol.SavedRef(a.start.Run, a.start.Attempt) }

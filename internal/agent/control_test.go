@@ -215,15 +215,13 @@ func TestFencedRunIsKilledAndForgotten(t *testing.T) {
 	}
 }
 
-func TestTombstoneEndsTheRun(t *testing.T) {
+func TestClosedAttemptEndsTheRun(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	p.start(p.config())
 	run := p.task(func(s *protocol.Start) { s.Agent, s.Command = "command", []string{"/bin/sh", "-c", ticks} })
 	p.until("some ticks", func() bool { return strings.Count(p.run(run).text(), "\n") > 5 })
-	if err := p.bus.Tombstone(context.Background(), boxID, run, 1); err != nil {
-		t.Fatal(err)
-	}
+	p.change(func() { p.run(run).closed = true })
 	p.until("the slot is free", func() bool { return p.presence != nil && p.presence.Free == 2 && len(p.presence.Runs) == 0 })
 }
 
@@ -304,9 +302,44 @@ func TestExpiredCredentialIsReissued(t *testing.T) {
 	p.until("a hello", func() bool { return len(p.hellos) > 0 })
 }
 
+// What the bus says is not believed: a box that is told so stops only when the
+// control plane has said it over HTTPS.
+func TestForgedRevocation(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	cfg := p.config()
+	p.start(cfg)
+	run := p.task(func(s *protocol.Start) { s.Agent, s.Command = "command", []string{"/bin/sh", "-c", ticks} })
+	p.until("some ticks", func() bool { return strings.Count(p.run(run).text(), "\n") > 2 })
+	for _, verb := range []string{protocol.NudgeProve, "revoke", "drain", "halt", protocol.NudgeCommands} {
+		p.bus.Nudge(boxID, verb)
+	}
+	p.until("the box has asked", func() bool { return p.reissues > 0 })
+	var ticked int
+	p.until("a tick", func() bool { ticked = strings.Count(p.run(run).text(), "\n"); return ticked > 0 })
+	p.until("more ticks", func() bool { return strings.Count(p.run(run).text(), "\n") > ticked+3 })
+	if _, err := agent.LoadIdentity(cfg.DataDir); err != nil {
+		t.Error(err)
+	}
+	if p.presence.State != "ready" {
+		t.Errorf("the box is %s", p.presence.State)
+	}
+}
+
 func TestRevokedBoxStopsForGood(t *testing.T) {
 	for name, revoke := range map[string]func(*plane){
-		"told": func(p *plane) { p.send(protocol.Command{Kind: protocol.CommandRevoke, Reason: "stolen"}) },
+		"nudged": func(p *plane) {
+			p.change(func() { p.refuse = fault.New(fault.Forbidden, "box-revoked", "This box was revoked.") })
+			p.bus.Nudge(boxID, protocol.NudgeProve)
+		},
+		"shut out": func(p *plane) {
+			p.change(func() {
+				p.refuse, p.seatGone = fault.New(fault.Forbidden, "box-revoked", "This box was revoked."), true
+			})
+			if err := p.bus.Shut(context.Background(), p.seat); err != nil {
+				p.t.Error(err)
+			}
+		},
 		"refused": func(p *plane) {
 			p.change(func() { p.refuse = fault.New(fault.Forbidden, "box-revoked", "This box was revoked.") })
 			p.send(protocol.Command{Kind: protocol.CommandRotate})

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/base64"
 	"log/slog"
 	"runtime"
 	"time"
@@ -19,7 +20,12 @@ func (b *box) onState(s boxconn.State) {
 	known := b.cutOff == !s.Connected
 	b.cutOff = !s.Connected
 	b.greeted = b.greeted && s.Connected
+	asks := !b.refusal
+	b.refusal = !s.Connected && (b.refusal || boxconn.IsRefused(s.Err))
 	b.mu.Unlock()
+	if !s.Connected && boxconn.IsRefused(s.Err) && asks {
+		nudge(b.rotate) // only over HTTPS is it said whether that is for good
+	}
 	if !s.Connected {
 		level := slog.LevelWarn
 		if known { // one more try that failed
@@ -60,7 +66,13 @@ const skewNoted = 5 * time.Minute
 
 func (b *box) hello(ctx context.Context) error {
 	held := b.held()
+	key := b.secret.Public()
+	signature, err := b.keys.sign(protocol.KeyStatement(b.keys.get().Box, key))
+	if err != nil {
+		return err
+	}
 	in := protocol.Hello{
+		Key: key, Signature: base64.StdEncoding.EncodeToString(signature),
 		V: protocol.Version, Version: b.cfg.Version, Slots: b.cfg.Slots, Labels: b.cfg.Labels,
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Runs: []protocol.RunRef{}, Agents: []protocol.AgentInfo{},
 		Isolation: []string{},
@@ -101,6 +113,7 @@ func (b *box) hello(ctx context.Context) error {
 	b.mu.Unlock()
 	nudge(b.freed)
 	nudge(b.beat)
+	nudge(b.commanded)
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nkeys"
 )
 
 // Identity is what enrollment gave this machine. It is all secrets.
@@ -91,6 +93,16 @@ func (k *keyring) update(change func(*Identity)) error {
 func (k *keyring) nats() (token string, seed []byte) {
 	id := k.get()
 	return id.NATSJWT.Value, []byte(id.Seed)
+}
+
+// sign signs with the key that the box has made for itself.
+func (k *keyring) sign(statement []byte) ([]byte, error) {
+	pair, err := nkeys.FromSeed([]byte(k.get().Seed))
+	if err != nil {
+		return nil, fmt.Errorf("sign: %w", err)
+	}
+	defer pair.Wipe()
+	return pair.Sign(statement)
 }
 
 // destroy deletes the credentials for good.

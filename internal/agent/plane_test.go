@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -31,6 +32,7 @@ type plane struct {
 	t     *testing.T
 	cfg   bus.Config
 	bus   *bus.Bus
+	seat  string // the NATS account of the box
 	halt  context.CancelFunc
 	http  *httptest.Server // enrollment and reissue, git, the model gateway
 	data  string           // of the box that was enrolled last
@@ -42,6 +44,8 @@ type plane struct {
 	queue     []protocol.Start
 	claims    map[string]protocol.Start // by claim id
 	runs      map[string]*seen
+	commands  []protocol.Command
+	seatGone  bool // nobody knows the box's account any more
 	hellos    []protocol.Hello
 	presence  *protocol.Presence
 	beaten    int // beats of it
@@ -61,6 +65,7 @@ type seen struct {
 	events []protocol.Event
 	asked  time.Time // newest renewal that was granted
 	fenced bool
+	closed bool // takes no more events
 }
 
 func (s *seen) kinds() string {
@@ -114,8 +119,15 @@ func newPlane(t *testing.T) *plane {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.cfg = bus.Config{Dir: t.TempDir(), Keys: keys}
+	p.cfg = bus.Config{Keys: keys, Owner: func(_ context.Context, account string) (string, bool, error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return boxID, account == p.seat && !p.seatGone, nil
+	}}
 	p.boot()
+	if p.seat, err = p.bus.NewAccount(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(p.shutdown)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runners/enroll", p.enroll)
@@ -137,22 +149,16 @@ func (p *plane) boot() {
 		p.t.Fatal(err)
 	}
 	p.cfg.Listen = strings.TrimPrefix(p.bus.URL(), "nats://")
-	if err := p.bus.AddBox(ctx, boxID); err != nil {
-		p.t.Fatal(err)
-	}
 	for method, fn := range map[string]func(context.Context, string, []byte) (any, error){
 		protocol.CallHello: handler(p.hello), protocol.CallClaim: handler(p.claim), protocol.CallAccept: handler(p.accept),
 		protocol.CallRenew: handler(p.renew), protocol.CallCredential: handler(p.credential), protocol.CallGitToken: handler(p.gitToken),
-		protocol.CallSecrets: handler(p.vault),
+		protocol.CallSecrets: handler(p.vault), protocol.CallAppend: handler(p.append), protocol.CallBeat: handler(p.beat),
+		protocol.CallCommands: handler(p.next), protocol.CallDone: handler(p.done),
 	} {
 		if err := p.bus.Handle(method, fn); err != nil {
 			p.t.Fatal(err)
 		}
 	}
-	if _, err := p.bus.Ingest(ctx, p.ingest); err != nil {
-		p.t.Fatal(err)
-	}
-	go p.bus.WatchPresence(ctx, func(_ string, v *protocol.Presence) { p.change(func() { p.presence = v; p.beaten++ }) })
 }
 
 // beats is how many there have been.
@@ -179,16 +185,41 @@ func handler[In, Out any](fn func(context.Context, In) (Out, error)) func(contex
 	}
 }
 
-// vault answers what runs may use, sealed to whoever asks.
-func (p *plane) vault(_ context.Context, ask protocol.SecretsAsk) (protocol.Secrets, error) {
+// sealed is what only the box's process that said hello last can read. The lock
+// is held.
+func (p *plane) sealed(purpose string, v any) (string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	return seal.SealTo(p.hellos[len(p.hellos)-1].Key, purpose, text)
+}
+
+// vault answers what runs may use.
+func (p *plane) vault(_ context.Context, ask protocol.SecretsAsk) (out protocol.Secrets, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	list, err := json.Marshal(p.secrets)
-	if err != nil {
-		return protocol.Secrets{}, err
-	}
-	sealed, err := seal.SealTo(ask.Key, protocol.SecretsPurpose(ask.Run), list)
-	return protocol.Secrets{Sealed: sealed}, err
+	out.Sealed, err = p.sealed(protocol.SecretsPurpose(ask.Run), p.secrets)
+	return out, err
+}
+
+func (p *plane) beat(_ context.Context, in protocol.Presence) (out protocol.BeatReply, err error) {
+	p.change(func() { p.presence, p.beaten, out.Commands = &in, p.beaten+1, len(p.commands) > 0 })
+	return out, nil
+}
+
+func (p *plane) next(context.Context, struct{}) (out protocol.Commands, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out.Commands = slices.Clone(p.commands)
+	return out, nil
+}
+
+func (p *plane) done(_ context.Context, in protocol.Done) (struct{}, error) {
+	p.change(func() {
+		p.commands = slices.DeleteFunc(p.commands, func(c protocol.Command) bool { return slices.Contains(in.IDs, c.ID) })
+	})
+	return struct{}{}, nil
 }
 
 func (p *plane) change(fn func()) {
@@ -280,7 +311,12 @@ func (p *plane) claim(ctx context.Context, in protocol.Claim) (out protocol.Clai
 		news := p.news
 		p.mu.Unlock()
 		if again {
-			return protocol.ClaimReply{Run: &start}, nil
+			out.Run = &start
+			p.mu.Lock()
+			out.Sealed, err = p.sealed(protocol.TokensPurpose(start.Run), protocol.Tokens{Git: start.GitToken, Model: start.ModelToken})
+			p.mu.Unlock()
+			start.GitToken, start.ModelToken = "", ""
+			return out, err
 		}
 		select {
 		case <-news:
@@ -315,27 +351,35 @@ func (p *plane) renew(ctx context.Context, in protocol.Renew) (protocol.Renewal,
 	return p.grant(ctx, in.Run)
 }
 
-func (p *plane) gitToken(context.Context, protocol.GitTokenAsk) (protocol.GitToken, error) {
-	return protocol.GitToken{Token: gitToken, ExpiresMS: 3600_000}, nil
+func (p *plane) gitToken(_ context.Context, ask protocol.GitTokenAsk) (out protocol.GitToken, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out.ExpiresMS = 3600_000
+	out.Sealed, err = p.sealed(protocol.TokensPurpose(ask.Run), protocol.Tokens{Git: gitToken})
+	return out, err
 }
 
-// ingest commits events: exactly once and without gaps, or the test fails.
-func (p *plane) ingest(_ context.Context, box string, e protocol.Envelope) error {
+// append commits events: exactly once and without gaps, or the test fails.
+func (p *plane) append(_ context.Context, e protocol.Envelope) (out protocol.Appended, err error) {
 	p.change(func() {
 		s := p.run(e.Run)
+		defer func() { out.Seq, out.Closed = int64(len(s.events)), s.closed }()
+		if s.closed {
+			return
+		}
 		for _, ev := range e.Events {
 			last := int64(len(s.events))
 			switch {
 			case ev.Seq == last+1:
 				s.events = append(s.events, ev)
 			case ev.Seq <= last && p.restarted:
-				// Committed, and not acknowledged before the restart.
+				// Committed, and not answered before the restart.
 			default:
 				p.t.Errorf("run %s: event %d (%s) after %d", e.Run, ev.Seq, ev.Kind, last)
 			}
 		}
 	})
-	return nil
+	return out, nil
 }
 
 func (p *plane) send(c protocol.Command) {
@@ -343,85 +387,8 @@ func (p *plane) send(c protocol.Command) {
 	if c.ID == "" {
 		c.ID = id.New()
 	}
-	if err := p.bus.Send(context.Background(), boxID, c); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-const (
-	enrollToken = "dev_enr_once"
-	runToken    = "dev_run_long"
-	gitToken    = "dev_att_git"
-	modelToken  = "dev_att_model"
-)
-
-func (p *plane) enroll(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("X-Svc-Enroll-Token") != enrollToken {
-		problem(w, http.StatusBadRequest, "enrollment-token-invalid", "The token is spent.")
-		return
-	}
-	p.credentials(w, r)
-}
-
-func (p *plane) reissue(w http.ResponseWriter, r *http.Request) {
-	p.change(func() { p.reissues++ })
-	p.mu.Lock()
-	refuse := p.refuse
-	p.mu.Unlock()
-	if refuse != nil {
-		problem(w, refuse.Kind.Status(), refuse.Slug, refuse.Detail)
-		return
-	}
-	if r.Header.Get("Authorization") != "Bearer "+runToken {
-		problem(w, http.StatusUnauthorized, "unauthenticated", "No.")
-		return
-	}
-	p.credentials(w, r)
-}
-
-func (p *plane) credentials(w http.ResponseWriter, r *http.Request) {
-	var in struct {
-		PublicKey string `json:"public_key"`
-	}
-	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-		p.t.Error(err)
-	}
-	p.mu.Lock()
-	life := p.life
-	p.mu.Unlock()
-	token, err := p.bus.Issue(boxID, in.PublicKey, max(life, time.Second))
-	if err != nil {
-		p.t.Error(err)
-	}
-	now := time.Now()
-	w.WriteHeader(http.StatusCreated)
-	json.NewEncoder(w).Encode(map[string]any{
-		"id": boxID, "account_id": "acc-1", "run_token": runToken, "run_token_expires_iso": now.Add(30 * 24 * time.Hour),
-		"nats_url": p.bus.URL(), "nats_jwt": token, "nats_jwt_expires_iso": now.Add(life),
-	})
-}
-
-func problem(w http.ResponseWriter, status int, slug, detail string) {
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(map[string]any{"type": "https://cp.test/problems/" + slug, "title": slug, "status": status, "detail": detail})
-}
-
-// credential refuses: a box has to be able to go the other way.
-func (p *plane) credential(context.Context, struct{}) (out protocol.CredentialReply, err error) {
-	p.change(func() { p.renewals++ })
-	return out, fault.New(fault.Unavailable, "", "Not now.")
-}
-
-// model is the control plane's gateway with one word to say.
-func (p *plane) model(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Authorization") != "Bearer "+modelToken {
-		http.Error(w, `{"error":{"message":"unknown token"}}`, http.StatusUnauthorized)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprint(w, `{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop",
-		"message":{"role":"assistant","content":"hello"}}],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}`)
+	p.change(func() { p.commands = append(p.commands, c) })
+	p.bus.Nudge(boxID, protocol.NudgeCommands)
 }
 
 // task queues a run and answers its id.

@@ -31,7 +31,7 @@ func (b *box) present(ctx context.Context) {
 			b.log.Info("the box is fit again")
 		}
 		unfit = p.Unfit
-		if err := b.conn.Beat(p); err != nil {
+		if err := b.sendBeat(ctx, p); err != nil {
 			b.log.Debug("no beat", "error", err)
 		}
 		select {
@@ -41,6 +41,23 @@ func (b *box) present(ctx context.Context) {
 		case <-time.After(b.cfg.Timing.Beat):
 		}
 	}
+}
+
+// sendBeat says how the box is. It is not kept for later: a beat that cannot be
+// sent now is worthless.
+func (b *box) sendBeat(ctx context.Context, p protocol.Presence) error {
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Beat)
+	defer cancel()
+	p.V = protocol.Version
+	var reply protocol.BeatReply
+	if err := b.conn.Call(ctx, protocol.CallBeat, p, &reply); err != nil {
+		return err
+	}
+	b.heard(reply.ServerMS)
+	if reply.Commands {
+		nudge(b.commanded)
+	}
+	return nil
 }
 
 func (b *box) presence() protocol.Presence {

@@ -12,7 +12,6 @@ import (
 
 	"yardmaster/internal/agent/broker"
 	"yardmaster/internal/protocol"
-	"yardmaster/internal/seal"
 )
 
 // SecretsVariable names the address at which an agent uses the secrets of its
@@ -29,8 +28,6 @@ const secretsEvery = 2 * time.Second
 // secrets are what an attempt may use of the vaults. They are in this process
 // alone: the key that they are sealed to is never written down.
 type secrets struct {
-	key seal.Recipient
-
 	mu    sync.Mutex
 	have  broker.Secrets
 	asked time.Time
@@ -52,11 +49,7 @@ func (b *box) startBroker() error {
 
 // fetchSecrets gets what the attempt may use, until it has it or ctx ends.
 func (b *box) fetchSecrets(ctx context.Context, a *attempt) error {
-	key, err := seal.NewRecipient()
-	if err != nil {
-		return err
-	}
-	a.vault = &secrets{key: key}
+	a.vault = &secrets{}
 	for {
 		_, err := b.secretsOf(ctx, a, true)
 		if err == nil || ctx.Err() != nil {
@@ -79,11 +72,11 @@ func (b *box) secretsOf(ctx context.Context, a *attempt, fresh bool) (broker.Sec
 	call, done := context.WithTimeout(ctx, b.cfg.Timing.Renew/2)
 	defer done()
 	var reply protocol.Secrets
-	err := b.conn.Call(call, protocol.CallSecrets, protocol.SecretsAsk{Run: a.start.Run, Attempt: a.start.Attempt, Key: v.key.Public()}, &reply)
+	err := b.conn.Call(call, protocol.CallSecrets, protocol.SecretsAsk{Run: a.start.Run, Attempt: a.start.Attempt}, &reply)
 	if err != nil {
 		return broker.Secrets{}, err
 	}
-	text, err := v.key.Open(protocol.SecretsPurpose(a.start.Run), reply.Sealed)
+	text, err := b.secret.Open(protocol.SecretsPurpose(a.start.Run), reply.Sealed)
 	if err != nil {
 		return broker.Secrets{}, err
 	}

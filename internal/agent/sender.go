@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"yardmaster/internal/bus/boxconn"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
 )
 
@@ -15,12 +15,11 @@ const (
 	envelopeBytes  = 64 << 10
 )
 
-// send publishes an attempt's events in order, from the given number on, until
-// ctx is done or the attempt is fenced. Each envelope names the message it
-// follows, so that what a lost answer left unknown is found out, and nothing is
-// stored twice or out of order.
+// send hands in an attempt's events in order, from the given number on, until ctx
+// is done or the attempt is fenced. Each answer says how far they are stored, so
+// that whatever was lost on the way comes again, and nothing else does.
 func (b *box) send(ctx context.Context, a *attempt, from int64) {
-	next, after := max(from, a.spool.First()), uint64(0)
+	next := max(from, a.spool.First())
 	for ctx.Err() == nil {
 		changed := a.spool.Changed()
 		if err := a.spool.Sync(); err != nil {
@@ -41,24 +40,28 @@ func (b *box) send(ctx context.Context, a *attempt, from int64) {
 			continue
 		}
 		last := events[len(events)-1].Seq
-		seq, err := b.publish(ctx, protocol.Envelope{
-			Run: a.start.Run, Attempt: a.start.Attempt, Events: events,
-		}, after)
-		var stale *boxconn.StaleError
+		reply, err := b.append(ctx, protocol.Envelope{Run: a.start.Run, Attempt: a.start.Attempt, Events: events})
+		var refused *fault.Error
 		switch {
-		case err == nil:
-			next, after = last+1, seq
-		case errors.As(err, &stale):
-			a.log.Debug("the stream is elsewhere", "event", stale.EventSeq, "here", next)
-			if stale.EventSeq > a.spool.Last() {
-				a.fence("the stream holds events that this box does not know")
+		case err == nil && reply.Seq > a.spool.Last():
+			a.fence("the control plane holds events that this box does not know")
+			return
+		case err == nil && (reply.Seq >= last || !reply.Closed):
+			if a.stored(reply.Seq) {
 				return
 			}
-			next, after = max(stale.EventSeq+1, a.spool.First()), stale.SubjectSeq
-		case errors.Is(err, boxconn.ErrFenced):
+			if next = reply.Seq + 1; next < a.spool.First() {
+				a.fence("the control plane lacks events that are no longer here")
+				return
+			}
+		case err == nil:
 			a.fence("the control plane has closed the attempt's events")
 			return
 		case ctx.Err() != nil:
+			return
+		case errors.As(err, &refused) && final(refused):
+			a.log.Error("events refused", "from", next, "error", err)
+			a.fence("the control plane refuses the attempt's events: " + refused.Detail)
 			return
 		default:
 			a.log.Debug("events not sent", "from", next, "error", err)
@@ -69,10 +72,15 @@ func (b *box) send(ctx context.Context, a *attempt, from int64) {
 	}
 }
 
-func (b *box) publish(ctx context.Context, e protocol.Envelope, after uint64) (uint64, error) {
+// final tells whether a refusal will be the same the next time.
+func final(f *fault.Error) bool {
+	return f.Kind == fault.Invalid || f.Kind == fault.TooLarge || f.Kind == fault.Forbidden
+}
+
+func (b *box) append(ctx context.Context, e protocol.Envelope) (protocol.Appended, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew)
 	defer cancel()
-	return b.conn.Publish(ctx, e, after)
+	return b.conn.Append(ctx, e)
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -146,19 +146,20 @@ func (a *App) startBus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var gone map[string]time.Time
-	err = a.db.Read(ctx, func(tx *db.Tx) (err error) {
-		gone, err = box.Revocations(tx)
+	// Earlier versions kept events there that boxes hold in their spools, too.
+	if err := os.RemoveAll(filepath.Join(a.cfg.Data, "nats")); err != nil {
 		return err
-	})
-	if err != nil {
-		return err
+	}
+	owner := func(ctx context.Context, account string) (boxID string, ok bool, err error) {
+		err = a.db.Read(ctx, func(tx *db.Tx) error {
+			boxID, ok, err = box.Owner(tx, account)
+			return err
+		})
+		return boxID, ok, err
 	}
 	return natsListen(ctx, a.db, a.cfg, func(listen string) (string, error) {
 		var err error
-		a.bus, err = bus.Start(ctx, bus.Config{
-			Dir: filepath.Join(a.cfg.Data, "nats"), Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Revoked: gone, Logger: a.log,
-		})
+		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Owner: owner, Logger: a.log})
 		if err != nil {
 			return "", err
 		}

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"sync"
@@ -178,21 +179,16 @@ func (a *App) loops() []func(context.Context) error {
 		a.mail.Loop,
 		a.ledger().Loop,
 		a.keeper().Loop,
-		a.ingest,
+		a.answerBoxes,
 	}
 }
 
-// ingest answers the calls of boxes and takes their events.
-func (a *App) ingest(ctx context.Context) error {
-	if err := a.parts.box.Serve(); err != nil {
-		return err
-	}
-	stop, err := a.parts.run.Serve(ctx)
-	if err != nil {
+// answerBoxes answers the calls of boxes.
+func (a *App) answerBoxes(ctx context.Context) error {
+	if err := errors.Join(a.parts.box.Serve(), a.parts.run.Serve()); err != nil {
 		return err
 	}
 	<-ctx.Done()
-	stop()
 	return nil
 }
 
@@ -223,6 +219,7 @@ func (a *App) wire() parts {
 		Probes: map[string]func(context.Context) error{
 			"database": a.db.Ping,
 			"bus":      a.bus.Ping,
+			"events":   func(context.Context) error { return a.parts.run.Stuck() },
 			"cache":    a.pingCache,
 		},
 	}
@@ -236,7 +233,7 @@ func (a *App) wire() parts {
 	}
 	p.task.StopRun, p.task.Endings, p.task.Pulse, p.task.PROpen = p.run.Stop, p.run.Endings, p.run.Pulse, pull.IsOpen
 	p.box = &box.Service{
-		DB: a.db, Hub: a.hub, Bus: a.bus, Logger: a.log, Member: account.IsMember, Verdicts: p.run.Verdicts,
+		DB: a.db, Hub: a.hub, Bus: a.bus, Logger: a.log, Member: account.IsMember, Verdicts: p.run.Verdicts, Dismiss: p.run.Dismiss,
 		Evacuate: func(tx *db.Tx, boxID, why string) (int, error) {
 			if why == box.WhyDrained {
 				// The box gives its work back itself, with what was done saved;
@@ -246,7 +243,7 @@ func (a *App) wire() parts {
 			return p.run.Evacuate(tx, boxID, task.BoxLost, why)
 		},
 	}
-	p.run.SendCommand, p.run.BoxUnfit, p.run.Vault = p.box.Owe, p.box.MarkUnfit, p.vault.ForRun
+	p.run.SendCommand, p.run.BoxUnfit, p.run.Vault, p.run.SealKey = p.box.Owe, p.box.MarkUnfit, p.vault.ForRun, box.SealKey
 	p.repo = &repo.Service{
 		DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Attempt: attemptAccess(p.run),
 		Authenticate: func(ctx context.Context, bearer string) (policy.Actor, error) {

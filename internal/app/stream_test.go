@@ -91,7 +91,7 @@ func TestPresenceIsFollowed(t *testing.T) {
 	}
 	says := func(unfit string) func() {
 		return func() {
-			if err := conn.Beat(protocol.Presence{State: "ready", Slots: 1, Free: 1, Unfit: unfit}); err != nil {
+			if err := conn.Call(ctx, protocol.CallBeat, protocol.Presence{State: "ready", Slots: 1, Free: 1, Unfit: unfit}, nil); err != nil {
 				t.Error(err)
 			}
 		}

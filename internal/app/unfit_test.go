@@ -76,7 +76,7 @@ func TestCheckOnAnUnfitBox(t *testing.T) {
 				t.Helper()
 				events := []protocol.Event{said(protocol.EventStarted, protocol.Started{Agent: "command"}), said(protocol.EventFinished, f)}
 				events[0].Seq, events[1].Seq = 1, 2
-				if err := p.run.Ingest(context.Background(), box, protocol.Envelope{V: 1, Run: st.Run, Attempt: st.Attempt, Events: events}); err != nil {
+				if _, err := p.run.Append(context.Background(), box, protocol.Envelope{V: protocol.Version, Run: st.Run, Attempt: st.Attempt, Events: events}); err != nil {
 					t.Fatal(err)
 				}
 			}

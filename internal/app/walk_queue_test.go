@@ -240,18 +240,18 @@ func (m *walk) say(a *attempt, batch []protocol.Event, offset int64) {
 	if !alive {
 		before = m.read()
 	}
-	err := m.on().parts.run.Ingest(context.Background(), a.box, protocol.Envelope{V: 1, Run: a.start.Run, Attempt: a.start.Attempt, Events: batch})
+	out, err := m.on().parts.run.Append(context.Background(), a.box, protocol.Envelope{V: protocol.Version, Run: a.start.Run, Attempt: a.start.Attempt, Events: batch})
 	switch {
-	case !alive && err != nil:
-		m.fail("what an ended attempt says is dropped, not refused: %v", err)
+	case err != nil:
+		m.fail("append: %v", err)
+	case !alive && !out.Closed:
+		m.fail("what an ended attempt says is taken: %+v", out)
 	case !alive:
 		if after := m.read(); !after.same(before) {
 			m.fail("an ended attempt changed something:\n%+v\n%+v", before, after)
 		}
-	case first > next && err == nil:
-		m.fail("a gap was taken")
-	case first <= next && err != nil:
-		m.fail("ingest: %v", err)
+	case first > next && out.Seq != next-1:
+		m.fail("a gap was taken: %+v", out)
 	case first <= next:
 		a.sent = append(a.sent, batch[next-first:]...)
 	}

@@ -40,6 +40,7 @@ var edges = map[string]string{
 	"mail":            "db event id seal",
 	"bus":             "fault protocol",
 	"bus/boxconn":     "fault protocol",
+	"bus/hostile":     "",
 
 	"idp": "fault id",
 
@@ -49,7 +50,7 @@ var edges = map[string]string{
 	"llm/scripted":     "",
 
 	// The machine side. It shares the wire with the server, not its rooms.
-	"agent":            "agent/broker agent/driver agent/modelproxy agent/sandbox agent/scrub agent/selftest agent/spool agent/worktree bus/boxconn client id protocol seal",
+	"agent":            "agent/broker agent/driver agent/modelproxy agent/sandbox agent/scrub agent/selftest agent/spool agent/worktree bus/boxconn client fault id protocol seal",
 	"agent/acp":        "",
 	"agent/broker":     "agent/scrub",
 	"agent/builtin":    "agent/acp",
@@ -94,7 +95,6 @@ var between = map[string]string{
 	"domain/sso -> domain/signin":        "who is vouched for elsewhere enters like everybody, and fails on the same page",
 	"domain/access -> domain/invitation": "an applicant is decided about and invited in one transaction",
 	"domain/member -> domain/invitation": "a member is invited in one transaction",
-	"domain/run -> bus":                  "what is wrong with an event is said so that the bus knows whether it may come again",
 	"domain/repo -> codehost/builtin":    "the built-in host asks the domain who may read and push",
 }
 
@@ -230,7 +230,9 @@ func TestClock(t *testing.T) {
 		"op":               "measures requests and sets deadlines of sockets",
 		"codehost/builtin": "sets deadlines of sockets",
 		"llm":              "sets deadlines of sockets and knows how long they are idle",
-		"bus":              "dates credentials and spaces redeliveries",
+		"bus":              "dates credentials and paces boxes",
+		"bus/hostile":      "waits for an attack to show",
+		"domain/run":       "measures how long events take to be stored",
 		"clock":            "notices that it was set",
 		"demo":             "prints how long the steps took",
 		"chaos":            "harms at times of its own, outside of what it harms",

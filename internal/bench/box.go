@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,15 +10,19 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nkeys"
+
 	"yardmaster/internal/agent"
 	"yardmaster/internal/bus/boxconn"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
 )
 
 // box is a simulated one: a real connection with a real identity, and no
 // machine behind it.
 type box struct {
 	conn   *boxconn.Conn
+	secret seal.Recipient
 	claims atomic.Int64
 	stop   context.CancelFunc
 }
@@ -43,7 +48,19 @@ func (w *world) join(ctx context.Context, name string, slots int) (*box, error) 
 	if err := b.conn.Wait(ctx); err != nil {
 		return nil, err
 	}
+	if b.secret, err = seal.NewRecipient(); err != nil {
+		return nil, err
+	}
+	pair, err := nkeys.FromSeed([]byte(who.Seed))
+	if err != nil {
+		return nil, err
+	}
+	signature, err := pair.Sign(protocol.KeyStatement(who.Box, b.secret.Public()))
+	if err != nil {
+		return nil, err
+	}
 	err = b.call(ctx, protocol.CallHello, protocol.Hello{
+		Key: b.secret.Public(), Signature: base64.StdEncoding.EncodeToString(signature),
 		V: protocol.Version, Version: "bench", Slots: slots, Runs: []protocol.RunRef{},
 		Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"none"}, OS: "linux", Arch: "amd64",
 	}, &protocol.HelloReply{})
@@ -53,7 +70,7 @@ func (w *world) join(ctx context.Context, name string, slots int) (*box, error) 
 	life, stop := context.WithCancel(ctx)
 	b.stop = stop
 	beat := func() error {
-		return b.conn.Beat(protocol.Presence{V: protocol.Version, Version: "bench", State: "ready", Slots: slots, Free: slots})
+		return b.call(ctx, protocol.CallBeat, protocol.Presence{V: protocol.Version, Version: "bench", State: "ready", Slots: slots, Free: slots}, nil)
 	}
 	if err := beat(); err != nil {
 		return nil, err
@@ -91,9 +108,19 @@ func (b *box) take(ctx context.Context) (run *protocol.Start, at time.Time, err 
 		if err := b.call(ctx, protocol.CallClaim, ask, &claim); err != nil {
 			return nil, at, err
 		}
-		if run = claim.Run; run != nil {
-			break
+		if run = claim.Run; run == nil {
+			continue
 		}
+		var tokens protocol.Tokens
+		text, err := b.secret.Open(protocol.TokensPurpose(run.Run), claim.Sealed)
+		if err == nil {
+			err = json.Unmarshal(text, &tokens)
+		}
+		if err != nil {
+			return nil, at, fmt.Errorf("tokens of run %s: %w", run.Run, err)
+		}
+		run.ModelToken, run.GitToken = tokens.Model, tokens.Git
+		break
 	}
 	var renewal protocol.Renewal
 	if err := b.call(ctx, protocol.CallAccept, protocol.Accept{Run: run.Run, Attempt: run.Attempt}, &renewal); err != nil {
@@ -111,19 +138,14 @@ func (b *box) finish(ctx context.Context, run *protocol.Start) error {
 	if err != nil {
 		return err
 	}
-	_, err = b.publish(ctx, run, []protocol.Event{{Seq: 1, Kind: protocol.EventAccepted}, {Seq: 2, Kind: protocol.EventFinished, Data: data}}, 0)
+	_, err = b.append(ctx, run, []protocol.Event{{Seq: 1, Kind: protocol.EventAccepted}, {Seq: 2, Kind: protocol.EventFinished, Data: data}})
 	return err
 }
 
-func (b *box) publish(ctx context.Context, run *protocol.Start, events []protocol.Event, after uint64) (uint64, error) {
+// append hands in events, and answers the last one that the database holds.
+func (b *box) append(ctx context.Context, run *protocol.Start, events []protocol.Event) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	return b.conn.Publish(ctx, protocol.Envelope{Run: run.Run, Attempt: run.Attempt, Events: events}, after)
-}
-
-// committed is the last event of a run that the database holds.
-func (b *box) committed(ctx context.Context, run *protocol.Start) (int64, error) {
-	var renewal protocol.Renewal
-	err := b.call(ctx, protocol.CallRenew, protocol.Renew{Run: run.Run, Attempt: run.Attempt}, &renewal)
-	return renewal.CommittedSeq, err
+	reply, err := b.conn.Append(ctx, protocol.Envelope{Run: run.Run, Attempt: run.Attempt, Events: events})
+	return reply.Seq, err
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"yardmaster/internal/protocol"
 )
 
 const (
@@ -131,7 +133,8 @@ func (w *world) model(ctx context.Context, upstream string) (address, token stri
 			case <-life.Done():
 				return
 			case <-time.After(10 * time.Second):
-				_, _ = x.committed(life, run) // a lost lease fails the calls
+				// A lost lease fails the calls that are measured.
+				_ = x.call(life, protocol.CallRenew, protocol.Renew{Run: run.Run, Attempt: run.Attempt}, nil)
 			}
 		}
 	}()

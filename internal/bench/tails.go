@@ -77,13 +77,12 @@ func tailed(ctx context.Context, w *world, x *box, pool *sql.DB, n int) (reads i
 	if err != nil {
 		return 0, err
 	}
-	after := uint64(0)
 	for seq := range int64(spoken) {
 		word := fmt.Sprintf("word-%d.", seq)
 		heard := a.expect(word, n)
 		data := json.RawMessage(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + word + `"}}`)
 		e := protocol.Event{Seq: seq + 1, T: 1_700_000_000_000 + seq, Mono: seq, Kind: protocol.EventUpdate, Data: data}
-		if after, err = x.publish(ctx, run, []protocol.Event{e}, after); err != nil {
+		if _, err = x.append(ctx, run, []protocol.Event{e}); err != nil {
 			return 0, err
 		}
 		if err := a.wait(ctx, heard); err != nil {

@@ -1,12 +1,19 @@
 // Package bus is the control plane's side of NATS. It carries an embedded
-// server in operator mode, mints and revokes the credentials of boxes, and
-// offers what the domains need of it: calls from boxes (Handle), commands to
-// them (Send, Nudge), their run events (Ingest, Tombstone) and their presence
-// (WatchPresence). What travels is defined in internal/protocol; the box's side
-// is the package boxconn below this one, which does not import the server.
+// server in operator mode, mints and shuts the credentials of boxes, answers
+// their calls (Handle) and nudges them (Nudge). What travels is defined in
+// internal/protocol; the box's side is the package boxconn below this one, which
+// does not import the server.
 //
-// Every event that Publish on a box has acknowledged is on disk, and so is
-// every command that Send has returned from: all stream writes are synchronous.
+// Nothing is stored here. A call is answered once what it asks is in the
+// database, a nudge may be lost, and the accounts that boxes connect to are read
+// from whoever owns the boxes (Config.Owner): the bus can be thrown away at any
+// moment, and holds nothing that a box could fill.
+//
+// Each box has a NATS account of its own, from which two things lead out: calls
+// under its own name, and nudges in. NATS holds the subject of a message against
+// the sender's permissions, but never its reply subject: in an account that
+// boxes share, whoever answers is a deputy that publishes where the asker likes.
+// Across accounts an answer can only go back into the account that asked.
 package bus
 
 import (
@@ -15,51 +22,53 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 
 	"yardmaster/internal/protocol"
 )
 
-// Config is what Start needs. Only Dir and Keys have no default.
+// Owner answers which box an account belongs to, as long as it may use it. It is
+// asked when the server meets an account that it does not know, and has a few
+// seconds.
+type Owner func(ctx context.Context, account string) (boxID string, ok bool, err error)
+
+// Config is what Start needs. Only Keys and Owner have no default.
 type Config struct {
-	Dir         string // holds the streams; belongs to one bus at a time
-	Listen      string // host:port for boxes; empty is 127.0.0.1:0
-	URL         string // address handed to boxes; empty is the listener's
-	Keys        Keys   // the same ones for the life of Dir
-	TLS         *tls.Config
-	Revoked     map[string]time.Time // public keys of boxes, with the times that Revoke was given
-	PresenceTTL time.Duration        // zero is protocol.PresenceTTL; at least a second
-	Logger      *slog.Logger
+	Listen string // host:port for boxes; empty is 127.0.0.1:0
+	URL    string // address handed to boxes; empty is the listener's
+	Keys   Keys
+	Owner  Owner
+	TLS    *tls.Config
+	Logger *slog.Logger
 }
 
-// Bus is a running embedded server and the control plane's connection to it.
+// Bus is a running embedded server and the control plane's connections to it.
 type Bus struct {
 	cfg    Config
 	log    *slog.Logger
 	keys   identity
 	server *server.Server
-	nc     *nats.Conn
-	js     jetstream.JetStream
+	nc     *nats.Conn // in the control plane's account
+	system *nats.Conn // in the system account
+	probe  *nats.Conn // as a box would be
 
-	ctx    context.Context // of every call and callback; done when Close begins
+	ctx    context.Context // of every call; done when Close begins
 	cancel context.CancelFunc
 	calls  calls
 
-	mu      sync.Mutex
-	revoked map[string]int64 // public key of a box -> Unix second
-	stops   []func()         // of running Ingests
+	mu   sync.Mutex
+	shut map[string]bool // accounts
 }
 
-// Start runs the server, connects to it within the process, and makes the
-// streams that do not exist yet. It returns once boxes can connect.
+// Start runs the server and connects to it within the process. It returns once
+// boxes can connect.
 func Start(ctx context.Context, cfg Config) (*Bus, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -67,40 +76,55 @@ func Start(ctx context.Context, cfg Config) (*Bus, error) {
 	if cfg.Listen == "" {
 		cfg.Listen = "127.0.0.1:0"
 	}
-	if cfg.PresenceTTL == 0 {
-		cfg.PresenceTTL = protocol.PresenceTTL
+	if cfg.Owner == nil {
+		return nil, errors.New("bus: nobody says whose an account is")
 	}
 	keys, err := cfg.Keys.parse()
 	if err != nil {
 		return nil, err
 	}
-	b := &Bus{cfg: cfg, log: cfg.Logger, keys: keys, revoked: map[string]int64{}}
-	for key, at := range cfg.Revoked {
-		b.revoked[key] = at.Unix()
-	}
+	b := &Bus{cfg: cfg, log: cfg.Logger, keys: keys, shut: map[string]bool{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
-	b.calls.inFlight = map[string]int{}
-	if err := b.start(ctx); err != nil {
+	b.calls.of = map[string]*share{}
+	if err := b.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("bus: %w", err), b.Close(ctx))
 	}
 	return b, nil
 }
 
-func (b *Bus) start(ctx context.Context) (err error) {
-	account, err := b.accountJWT()
+// The pseudo-box as which Ping calls. No box has the name: theirs are ids.
+const probeBox = "probe"
+
+func (b *Bus) start() (err error) {
+	accounts, err := b.newAccounts()
 	if err != nil {
 		return err
 	}
-	if b.server, err = startServer(b.cfg, b.keys, account); err != nil {
+	if b.server, err = startServer(b.cfg, b.keys, accounts); err != nil {
 		return err
 	}
-	if b.nc, err = b.connect(b.keys.account, "control-plane"); err != nil {
+	if b.nc, err = b.connect(b.keys.control, "control-plane"); err != nil {
 		return err
 	}
-	if b.js, err = jetstream.New(b.nc); err != nil {
-		return fmt.Errorf("open JetStream: %w", err)
+	if b.system, err = b.connect(b.keys.system, "control-plane-system"); err != nil {
+		return err
 	}
-	return b.createStreams(ctx)
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		return err
+	}
+	public, err := user.PublicKey()
+	if err != nil {
+		return err
+	}
+	token, err := b.Issue(probeBox, accounts.probe, public, 0)
+	if err != nil {
+		return err
+	}
+	if b.probe, err = b.join(probeBox, token, user, nats.CustomInboxPrefix("_INBOX."+probeBox)); err != nil {
+		return err
+	}
+	return b.Handle(protocol.CallPing, func(context.Context, string, []byte) (any, error) { return struct{}{}, nil })
 }
 
 // connect opens a connection within the process, as a new user of the account
@@ -120,12 +144,16 @@ func (b *Bus) connect(account nkeys.KeyPair, name string) (*nats.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign the user %s: %w", name, err)
 	}
-	nc, err := nats.Connect("", nats.InProcessServer(b.server), nats.Name(name),
+	return b.join(name, token, user)
+}
+
+func (b *Bus) join(name, token string, user nkeys.KeyPair, more ...nats.Option) (*nats.Conn, error) {
+	nc, err := nats.Connect("", append([]nats.Option{nats.InProcessServer(b.server), nats.Name(name),
 		nats.UserJWT(func() (string, error) { return token, nil }, user.Sign),
-		nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
+		nats.MaxReconnects(-1), nats.ReconnectWait(50 * time.Millisecond),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			b.log.Warn("bus connection", "error", err)
-		}))
+		})}, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("connect %s: %w", name, err)
 	}
@@ -143,41 +171,49 @@ func (b *Bus) URL() string {
 // Addr is the host:port that the server listens on.
 func (b *Bus) Addr() string { return b.server.Addr().String() }
 
-// Ping tells whether the server answers and its streams are there.
+// Ping makes a call the way a box does, from an account like a box's, and tells
+// whether it was answered.
 func (b *Bus) Ping(ctx context.Context) error {
-	if _, err := b.js.AccountInfo(ctx); err != nil {
+	if _, err := b.probe.RequestWithContext(ctx, protocol.CallSubject(probeBox, protocol.CallPing), nil); err != nil {
 		return fmt.Errorf("bus: ping: %w", err)
 	}
 	return nil
 }
 
+// Nudge says a word to a box, which asks for what it is about. The word may be
+// lost, and nobody waits for an answer.
+func (b *Bus) Nudge(boxID, verb string) {
+	if err := checkToken("box id", boxID); err != nil {
+		b.log.Error("nudge", "error", err)
+		return
+	}
+	if err := b.nc.Publish(protocol.ControlSubject(boxID, verb), nil); err != nil {
+		b.log.Warn("nudge", "box", boxID, "verb", verb, "error", err)
+	}
+}
+
 // Close ends calls in flight with an answer that sends boxes elsewhere, waits
-// for running callbacks, and stops the server. When ctx ends first it stops the
-// server without waiting further.
+// for them, and stops the server. When ctx ends first it stops the server
+// without waiting further.
 func (b *Bus) Close(ctx context.Context) error {
 	b.cancel()
-	b.mu.Lock()
-	stops := b.stops
-	b.stops = nil
-	b.mu.Unlock()
 	idle := make(chan struct{})
 	go func() {
 		defer close(idle)
-		for _, stop := range stops {
-			stop()
-		}
 		b.calls.close()
 	}()
 	var err error
 	select {
 	case <-idle:
 	case <-ctx.Done():
-		err = fmt.Errorf("bus: close: callbacks still running: %w", ctx.Err())
+		err = fmt.Errorf("bus: close: calls still running: %w", ctx.Err())
 	}
-	if b.nc != nil {
-		// Best effort: answers of the calls that were just cut short.
-		_ = b.nc.FlushTimeout(time.Second)
-		b.nc.Close()
+	for _, nc := range []*nats.Conn{b.nc, b.system, b.probe} {
+		if nc != nil {
+			// Best effort: answers of the calls that were just cut short.
+			_ = nc.FlushTimeout(time.Second)
+			nc.Close()
+		}
 	}
 	if b.server != nil {
 		b.server.Shutdown()
@@ -186,4 +222,21 @@ func (b *Bus) Close(ctx context.Context) error {
 	return err
 }
 
-func (c Config) jwtDir() string { return filepath.Join(c.Dir, "jwt") }
+// update makes the server use new claims of an account at once, if it has ever
+// met the account.
+func (b *Bus) update(ctx context.Context, account, claims string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	answer, err := b.system.RequestWithContext(ctx, "$SYS.REQ.ACCOUNT."+account+".CLAIMS.UPDATE", []byte(claims))
+	if err != nil {
+		return fmt.Errorf("update account claims: %w", err)
+	}
+	var got server.ServerAPIClaimUpdateResponse
+	if err := json.Unmarshal(answer.Data, &got); err != nil {
+		return fmt.Errorf("update account claims: read the answer: %w", err)
+	}
+	if got.Error != nil {
+		return fmt.Errorf("update account claims: %s", got.Error.Description)
+	}
+	return nil
+}

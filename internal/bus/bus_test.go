@@ -24,26 +24,60 @@ func testContext(t testing.TB) context.Context {
 	return ctx
 }
 
-func newConfig(t testing.TB) bus.Config {
+// registry knows whose an account is, as a database does.
+type registry struct {
+	mu    sync.Mutex
+	boxes map[string]string // account -> box
+}
+
+func (r *registry) owner(_ context.Context, account string) (string, bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	box, ok := r.boxes[account]
+	return box, ok, nil
+}
+
+func (r *registry) set(account, box string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.boxes[account] = box; box == "" {
+		delete(r.boxes, account)
+	}
+}
+
+func newConfig(t testing.TB) config {
 	t.Helper()
 	keys, err := bus.NewKeys()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bus.Config{Dir: t.TempDir(), Keys: keys, Logger: slog.New(slog.DiscardHandler)}
+	r := &registry{boxes: map[string]string{}}
+	return config{bus.Config{Keys: keys, Owner: r.owner, Logger: slog.New(slog.DiscardHandler)}, r}
 }
 
-func start(t testing.TB, cfg bus.Config) *bus.Bus {
+// config is a bus's, with who knows its boxes.
+type config struct {
+	bus.Config
+	registry *registry
+}
+
+// server is a running bus.
+type server struct {
+	*bus.Bus
+	registry *registry
+}
+
+func start(t testing.TB, cfg config) server {
 	t.Helper()
-	b, err := bus.Start(testContext(t), cfg)
+	b, err := bus.Start(testContext(t), cfg.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stop(t, b) })
-	return b
+	t.Cleanup(func() { stop(t, server{b, nil}) })
+	return server{b, cfg.registry}
 }
 
-func stop(t testing.TB, b *bus.Bus) {
+func stop(t testing.TB, b server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -54,15 +88,15 @@ func stop(t testing.TB, b *bus.Bus) {
 
 // box is an enrolled machine.
 type box struct {
-	id, public string
-	seed       []byte
-	states     chan boxconn.State
+	id, account, public string
+	seed                []byte
+	states              chan boxconn.State
 
 	mu  sync.Mutex
 	jwt string
 }
 
-func enrol(t testing.TB, b *bus.Bus, id string) *box {
+func enrol(t testing.TB, b server, id string) *box {
 	t.Helper()
 	pair, err := nkeys.CreateUser()
 	if err != nil {
@@ -75,16 +109,17 @@ func enrol(t testing.TB, b *bus.Bus, id string) *box {
 	if x.seed, err = pair.Seed(); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.AddBox(testContext(t), id); err != nil {
+	if x.account, err = b.NewAccount(); err != nil {
 		t.Fatal(err)
 	}
+	b.registry.set(x.account, id)
 	x.issue(t, b, time.Hour)
 	return x
 }
 
-func (x *box) issue(t testing.TB, b *bus.Bus, ttl time.Duration) {
+func (x *box) issue(t testing.TB, b server, ttl time.Duration) {
 	t.Helper()
-	token, err := b.Issue(x.id, x.public, ttl)
+	token, err := b.Issue(x.id, x.account, x.public, ttl)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +145,7 @@ func (x *box) dial(t testing.TB, url string) *boxconn.Conn {
 }
 
 // connect dials and waits for the connection.
-func (x *box) connect(t testing.TB, b *bus.Bus) *boxconn.Conn {
+func (x *box) connect(t testing.TB, b server) *boxconn.Conn {
 	t.Helper()
 	c := x.dial(t, b.URL())
 	if err := c.Wait(testContext(t)); err != nil {
@@ -158,6 +193,26 @@ func envelope(run string, attempt int, first, last int64) protocol.Envelope {
 	return e
 }
 
+// echo serves a method that answers the box's id.
+func echo(t testing.TB, b server) {
+	t.Helper()
+	err := b.Handle(protocol.CallHello, func(_ context.Context, boxID string, _ []byte) (any, error) { return said{boxID}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+type said struct{ Box string }
+
+// works makes a call that echo answers.
+func works(t testing.TB, c *boxconn.Conn, box string) {
+	t.Helper()
+	var got said
+	if err := c.Call(testContext(t), protocol.CallHello, struct{}{}, &got); err != nil || got.Box != box {
+		t.Errorf("a call of %s is answered %+v, %v", box, got, err)
+	}
+}
+
 func TestStartReportsATakenPort(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -168,9 +223,9 @@ func TestStartReportsATakenPort(t *testing.T) {
 	cfg := newConfig(t)
 	cfg.Listen = taken.Addr().String()
 	began := time.Now()
-	b, err := bus.Start(testContext(t), cfg)
+	b, err := bus.Start(testContext(t), cfg.Config)
 	if err == nil {
-		stop(t, b)
+		stop(t, server{b, nil})
 		t.Fatal("started on a taken port")
 	}
 	if !strings.Contains(err.Error(), cfg.Listen+" is taken") || !strings.Contains(err.Error(), "nats-listen") {
@@ -185,8 +240,8 @@ func TestStartRefusesForeignKeys(t *testing.T) {
 	t.Parallel()
 	cfg := newConfig(t)
 	cfg.Keys.SigningSeed = cfg.Keys.OperatorSeed
-	if b, err := bus.Start(testContext(t), cfg); err == nil {
-		stop(t, b)
+	if b, err := bus.Start(testContext(t), cfg.Config); err == nil {
+		stop(t, server{b, nil})
 		t.Fatal("an operator seed passed as a signing key")
 	}
 }

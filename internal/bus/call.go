@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -20,66 +19,22 @@ import (
 
 const (
 	callLimit   = time.Minute // after which nobody on a box is listening any more
-	callsPerBox = 256         // in flight at once
 	answerLimit = 1<<20 - headerRoom
 )
 
-// calls are the requests being worked on.
-type calls struct {
-	running  sync.WaitGroup
-	mu       sync.Mutex
-	inFlight map[string]int // box id -> requests
-	closed   bool
-}
-
-var (
-	errTooMany    = fault.New(fault.RateLimited, "", "Too many calls at once.")
-	errRestarting = fault.New(fault.Unavailable, "", "The control plane is restarting.")
-)
-
-// begin runs do in a goroutine of its own, or tells why not.
-func (c *calls) begin(boxID string, do func()) *fault.Error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.closed:
-		return errRestarting
-	case c.inFlight[boxID] >= callsPerBox:
-		return errTooMany
-	}
-	c.inFlight[boxID]++
-	c.running.Go(func() {
-		defer c.end(boxID)
-		do()
-	})
-	return nil
-}
-
-func (c *calls) end(boxID string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.inFlight[boxID]--; c.inFlight[boxID] == 0 {
-		delete(c.inFlight, boxID)
-	}
-}
-
-// close refuses new calls and waits for those that run.
-func (c *calls) close() {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
-	c.running.Wait()
-}
-
 // Handle answers the calls of boxes to one method. Each call runs fn in a
 // goroutine of its own, so thousands may wait at once; its ctx is done after a
-// minute, or when Close begins. The box id is proved by the box's credential.
+// minute, or when Close begins. The box id is proved by the box's account and
+// credential. A box that asks more than its share is refused before fn hears of it.
 // An error travels as protocol.Failure: a fault with its slug and detail,
 // anything else as internal. Several nodes share the calls between them.
 func (b *Bus) Handle(method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error {
 	sub, err := b.nc.QueueSubscribe(protocol.CallSubject("*", method), "cp", func(m *nats.Msg) {
-		boxID, _, _ := strings.Cut(strings.TrimPrefix(m.Subject, "rpc."), ".")
-		if refused := b.calls.begin(boxID, func() { b.answer(m, method, boxID, fn) }); refused != nil {
+		boxID, ok := callerOf(m.Subject)
+		if !ok || m.Reply == "" {
+			return // who waits for no answer has no reason to call
+		}
+		if refused := b.calls.begin(boxID, len(m.Data), func() { b.answer(m, method, boxID, fn) }); refused != nil {
 			b.fail(m, refused)
 		}
 	})
@@ -94,6 +49,14 @@ func (b *Bus) Handle(method string, fn func(ctx context.Context, boxID string, d
 		return fmt.Errorf("bus: handle %s: %w", method, err)
 	}
 	return nil
+}
+
+// callerOf is the box whose call has the subject. The server has held it against
+// the box's account and its credential.
+func callerOf(subject string) (boxID string, ok bool) {
+	rest, ok := strings.CutPrefix(subject, "rpc.")
+	boxID, _, found := strings.Cut(rest, ".")
+	return boxID, ok && found && checkToken("box id", boxID) == nil
 }
 
 func (b *Bus) answer(m *nats.Msg, method, boxID string, fn func(context.Context, string, []byte) (any, error)) {

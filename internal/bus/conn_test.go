@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -13,9 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/jwt/v2"
-	"github.com/nats-io/nkeys"
-
 	"yardmaster/internal/bus/boxconn"
 	"yardmaster/internal/protocol"
 )
@@ -26,15 +24,12 @@ func TestDialBeforeTheControlPlaneIsUp(t *testing.T) {
 	b := start(t, cfg)
 	x := enrol(t, b, "bx")
 	address := b.URL()
-	cfg.Listen = hostPort(t, address)
+	cfg.Listen = hostPort(address)
 	stop(t, b)
 
 	c := x.dial(t, address)
 	x.await(t, "a failed attempt", func(s boxconn.State) bool { return s.Err != nil })
-	if err := c.Beat(protocol.Presence{}); !errors.Is(err, boxconn.ErrOffline) {
-		t.Errorf("a beat without a connection: %v", err)
-	}
-	if _, err := c.Publish(testContext(t), envelope("r", 1, 1, 1), 0); !errors.Is(err, boxconn.ErrOffline) {
+	if _, err := c.Append(testContext(t), envelope("r", 1, 1, 1)); !errors.Is(err, boxconn.ErrOffline) {
 		t.Errorf("an event without a connection: %v", err)
 	}
 	b = start(t, cfg)
@@ -42,9 +37,8 @@ func TestDialBeforeTheControlPlaneIsUp(t *testing.T) {
 		t.Errorf("the address changed from %s to %s", address, b.URL())
 	}
 	x.await(t, "connected", connected)
-	if _, err := c.Publish(testContext(t), envelope("r", 1, 1, 1), 0); err != nil {
-		t.Error(err)
-	}
+	echo(t, b)
+	works(t, c, "bx")
 }
 
 func TestTLS(t *testing.T) {
@@ -79,9 +73,8 @@ func TestTLS(t *testing.T) {
 	if err := c.Wait(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Publish(testContext(t), envelope("r", 1, 1, 1), 0); err != nil {
-		t.Error(err)
-	}
+	echo(t, b)
+	works(t, c, "bx")
 
 	// Without the certificate there is no connection, and none without TLS.
 	for _, address := range []string{b.URL(), strings.Replace(b.URL(), "tls://", "nats://", 1)} {
@@ -94,47 +87,58 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A box may answer whoever asks on its control subject, and nobody else.
-func TestControlAnswers(t *testing.T) {
+func TestNudge(t *testing.T) {
 	t.Parallel()
-	cfg := newConfig(t)
-	b := start(t, cfg)
+	b := start(t, newConfig(t))
+	verbs := map[string]chan string{}
+	for _, id := range []string{"bx", "other"} {
+		c := enrol(t, b, id).connect(t, b)
+		verbs[id] = make(chan string, 10)
+		if err := c.Nudges(func(verb string) { verbs[id] <- verb }); err != nil {
+			t.Fatal(err)
+		}
+		echo(t, b)
+		works(t, c, id) // the subscription went ahead of it
+	}
+	b.Nudge("bx", protocol.NudgeCommands)
+	b.Nudge("other", protocol.NudgeProve)
+	if verb := receive(t, "nudge", verbs["bx"]); verb != protocol.NudgeCommands {
+		t.Errorf("bx hears %q", verb)
+	}
+	if verb := receive(t, "nudge", verbs["other"]); verb != protocol.NudgeProve {
+		t.Errorf("the other hears %q", verb)
+	}
+	b.Nudge("*", protocol.NudgeProve) // names nobody
+	b.Nudge("bx", "end")
+	if verb := receive(t, "nudge", verbs["bx"]); verb != "end" {
+		t.Errorf("a nudge to everybody arrived: %q", verb)
+	}
+}
+
+// The largest answer and the largest question get through.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	b := start(t, newConfig(t))
 	c := enrol(t, b, "bx").connect(t, b)
-	verbs := make(chan string, 1)
-	if err := c.Control(func(verb string, _ []byte) { verbs <- verb }); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Publish(testContext(t), envelope("r", 1, 1, 1), 0); err != nil { // the subscription went ahead of it
-		t.Fatal(err)
-	}
-	account, err := nkeys.FromSeed([]byte(cfg.Keys.AccountSeed))
+	err := b.Handle(protocol.CallAppend, func(_ context.Context, _ string, data []byte) (any, error) {
+		return strings.Repeat("x", 1_000_000), nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	user, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
+	e := envelope("r", 1, 1, 1)
+	e.Events[0].Data = []byte(`"` + strings.Repeat("y", protocol.MaxMessage-200) + `"`)
+	var got string
+	if err := c.Call(testContext(t), protocol.CallAppend, e, &got); err != nil || len(got) != 1_000_000 {
+		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	public, err := user.PublicKey()
-	if err != nil {
-		t.Fatal(err)
+	e.Events[0].Data = []byte(`"` + strings.Repeat("y", protocol.MaxMessage) + `"`)
+	if _, err := c.Append(testContext(t), e); !errors.Is(err, boxconn.ErrTooLarge) {
+		t.Errorf("over the limit: %v", err)
 	}
-	seed, err := user.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := jwt.NewUserClaims(public).Encode(account)
-	if err != nil {
-		t.Fatal(err)
-	}
-	operator, _, err := rawConnect(t, b.URL(), token, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := operator.RequestWithContext(testContext(t), protocol.ControlSubject("bx", "halt"), nil); err != nil {
-		t.Errorf("no answer: %v", err)
-	}
-	if verb := receive(t, "verb", verbs); verb != "halt" {
-		t.Errorf("verb is %q", verb)
-	}
+}
+
+func hostPort(address string) string {
+	_, rest, _ := strings.Cut(address, "://")
+	return rest
 }

@@ -15,44 +15,28 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// startServer runs the embedded server with one account for boxes and one for
-// the system, both given as claims that the operator has signed.
-func startServer(cfg Config, keys identity, account string) (*server.Server, error) {
+// startServer runs the embedded server, without JetStream: it stores nothing.
+func startServer(cfg Config, keys identity, resolver server.AccountResolver) (*server.Server, error) {
 	host, port, err := splitListen(cfg.Listen)
 	if err != nil {
 		return nil, err
 	}
-	operator, system, err := keys.rootClaims()
+	operator, err := keys.operatorClaims()
 	if err != nil {
 		return nil, err
 	}
-	resolver, err := server.NewDirAccResolver(cfg.jwtDir(), 0, time.Minute, server.NoDelete)
-	if err != nil {
-		return nil, fmt.Errorf("open the account store: %w", err)
-	}
-	if err := errors.Join(
-		resolver.Store(keys.accountID, account),
-		resolver.Store(keys.systemID, system),
-	); err != nil {
-		return nil, fmt.Errorf("store account claims: %w", err)
-	}
 	s, err := server.NewServer(&server.Options{
-		ServerName:             "yardmaster",
-		Host:                   host,
-		Port:                   port,
-		TLSConfig:              cfg.TLS,
-		TLSTimeout:             5,
-		TrustedOperators:       []*jwt.OperatorClaims{operator},
-		AccountResolver:        resolver,
-		SystemAccount:          keys.systemID,
-		JetStream:              true,
-		StoreDir:               cfg.Dir,
-		JetStreamMaxMemory:     64 << 20, // presence only
-		SyncAlways:             true,
-		DisableJetStreamBanner: true,
-		MaxPayload:             1 << 20, // answers to boxes; what boxes send is limited by their permissions
-		PingInterval:           20 * time.Second,
-		NoSigs:                 true,
+		ServerName:       "yardmaster",
+		Host:             host,
+		Port:             port,
+		TLSConfig:        cfg.TLS,
+		TLSTimeout:       5,
+		TrustedOperators: []*jwt.OperatorClaims{operator},
+		AccountResolver:  resolver,
+		SystemAccount:    keys.systemID,
+		MaxPayload:       1 << 20, // answers to boxes; what boxes send is limited by their accounts
+		PingInterval:     20 * time.Second,
+		NoSigs:           true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("configure the NATS server: %w", err)

@@ -16,7 +16,6 @@ var waits = []struct {
 }{
 	{0, db.S(`UPDATE boxes SET last_beat_at = $1 WHERE last_beat_at > $2`)},
 	{0, db.S(`UPDATE idempotency_keys SET created_at = $1 WHERE status = 0 AND created_at > $2`)},
-	{30 * time.Second, db.S(`UPDATE boxes SET sending_until = $1 WHERE sending_until > $2`)},
 	{2 * time.Minute, db.S(`UPDATE pull_actions SET due_at = $1 WHERE state = 'approved' AND due_at > $2`)},
 	{30 * time.Minute, db.S(`UPDATE tasks SET not_before = $1 WHERE status = 'pending' AND not_before > 0 AND not_before > $2`)},
 	{30 * time.Minute, db.S(`UPDATE asks SET due_at = $1 WHERE state = 'pending' AND due_at > $2`)},

@@ -52,9 +52,6 @@ const AskTopic = "asks"
 // BacklogTopic has news when an import of a backlog is queued.
 const BacklogTopic = "backlog"
 
-// CommandTopic has news when a command is owed to a box.
-const CommandTopic = "commands"
-
 // Sweep calls pass now, at each notice of the topic, and at least this often,
 // until ctx ends.
 func (h *Hub) Sweep(ctx context.Context, topic string, every time.Duration, pass func(context.Context)) {

@@ -10,15 +10,16 @@ package protocol
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 )
 
-// Version is the protocol's version, sent in every envelope as "v".
-const Version = 1
+// Version is the protocol's version. A box says it in its hello and in every
+// envelope, as "v"; the control plane answers no other.
+const Version = 2
 
 // Limits and cadence.
 const (
+	MaxRunBytes = 64 << 20         // of the events of one run, encoded; a spool keeps to far less
 	LeaseTTL    = 60 * time.Second // granted by claim and by every renewal unless configured otherwise, counted from when the box sent it
 	RenewEvery  = 20 * time.Second // at the latest; a short lease is renewed sooner
 	BeatEvery   = 10 * time.Second
@@ -45,36 +46,34 @@ func RedispatchAfter(lease time.Duration) time.Duration { return lease * 5 / 4 }
 // from when it was sent, and half of what the box has of it must be left.
 func ClaimAnswer(lease time.Duration) time.Duration { return min(ClaimWait, KillAfter(lease)/2) }
 
-// Streams and buckets.
-const (
-	StreamEvents   = "EVT"
-	StreamCommands = "CMD"
-	BucketPresence = "presence"
-)
-
-// EventSubject is where a box publishes the events of one attempt of one run.
-func EventSubject(box, run string, attempt int) string {
-	return "evt." + box + "." + run + "." + itoa(attempt)
-}
-
-// CommandSubject carries durable commands to one box.
-func CommandSubject(box, kind string) string { return "cmd." + box + "." + kind }
-
-// ControlSubject carries the immediate copy of a command, and wake-ups.
+// ControlSubject carries a nudge to one box: a word that makes it ask sooner than
+// it would have. It has no content, and nothing is done for it alone.
 func ControlSubject(box, verb string) string { return "ctl." + box + "." + verb }
 
 // CallSubject carries a box's request to the control plane.
 func CallSubject(box, method string) string { return "rpc." + box + "." + method }
 
-// Methods of CallSubject.
+// Verbs of ControlSubject.
 const (
-	CallHello      = "hello"       // Hello -> HelloReply
-	CallClaim      = "claim"       // Claim -> ClaimReply
-	CallAccept     = "run.accept"  // Accept -> Renewal
-	CallRenew      = "lease.renew" // Renew -> Renewal
-	CallCredential = "cred.renew"  // Credential -> CredentialReply
-	CallGitToken   = "git.token"   // GitTokenAsk -> GitToken
-	CallSecrets    = "run.secrets" // SecretsAsk -> Secrets
+	NudgeCommands = "commands" // ask for commands
+	NudgeProve    = "prove"    // ask over HTTPS whether the credentials still hold
+)
+
+// Methods of CallSubject. Every one is a box's own request: what a box learns and
+// what it is told to do comes as an answer, and from nowhere else.
+const (
+	CallHello      = "hello"         // Hello -> HelloReply
+	CallBeat       = "beat"          // Presence -> BeatReply
+	CallClaim      = "claim"         // Claim -> ClaimReply
+	CallAccept     = "run.accept"    // Accept -> Renewal
+	CallRenew      = "lease.renew"   // Renew -> Renewal
+	CallAppend     = "append"        // Envelope -> Appended
+	CallCommands   = "commands.next" // nothing -> Commands
+	CallDone       = "commands.done" // Done -> nothing
+	CallCredential = "cred.renew"    // nothing -> CredentialReply
+	CallGitToken   = "git.token"     // GitTokenAsk -> GitToken
+	CallSecrets    = "run.secrets"   // SecretsAsk -> Secrets
+	CallPing       = "ping"          // nothing -> nothing: the control plane's own look at the way boxes take
 )
 
 // Kinds of events. State events are never dropped by a spool; text may be
@@ -100,7 +99,6 @@ const (
 	EventHalting    = "run.halting"
 	EventLeaseLost  = "run.lease_lost"
 	EventFinished   = "run.finished" // Finished
-	EventClosed     = "attempt.closed"
 )
 
 // Event is one step of a run. Seq starts at 1 and has no gaps within an
@@ -114,13 +112,22 @@ type Event struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// Envelope is the body of one message on EventSubject: one or more events of
-// one attempt, in order. Its encoding is at most MaxMessage bytes.
+// Envelope asks for events of one attempt to be stored: one or more, in order
+// and without a gap. Its encoding is at most MaxMessage bytes.
 type Envelope struct {
 	V       int     `json:"v"`
 	Run     string  `json:"run"`
 	Attempt int     `json:"attempt"`
 	Events  []Event `json:"events"`
+}
+
+// Appended answers an Envelope. Seq is the last event of the attempt that is
+// stored now, for good; what follows it is to be sent next, whatever was asked.
+// Closed says that no more will be taken: the attempt has ended, or is not this
+// box's any more. The box may trim its spool up to Seq.
+type Appended struct {
+	Seq    int64 `json:"seq"`
+	Closed bool  `json:"closed,omitempty"`
 }
 
 // Data of the events that the server acts on.
@@ -242,8 +249,8 @@ const (
 	Lost      = "lost"
 )
 
-// Command is a durable instruction to a box, idempotent by ID and acknowledged
-// only after the box has persisted it.
+// Command is a durable instruction to a box, idempotent by ID. It is given on
+// every CallCommands until the box has said, by CallDone, that it is persisted.
 type Command struct {
 	V         int    `json:"v"`
 	ID        string `json:"id"`
@@ -271,8 +278,19 @@ const (
 	CommandResume  = "box.resume"
 	CommandUpdate  = "box.update" // no box of this version carries it out: it is refused
 	CommandRotate  = "box.rotate"
-	CommandRevoke  = "box.revoke" // immediate copy only: a revoked box can no longer read durable ones
 )
+
+// Commands are the oldest ones that a box has not done, oldest first. More says
+// that others are behind them.
+type Commands struct {
+	Commands []Command `json:"commands"`
+	More     bool      `json:"more,omitempty"`
+}
+
+// Done tells which commands the box has persisted or refused, by id.
+type Done struct {
+	IDs []string `json:"ids"`
+}
 
 // Modes of a halt.
 const (
@@ -287,8 +305,7 @@ type RunRef struct {
 	Seq     int64  `json:"seq"`
 }
 
-// Presence is the value of a box's key in BucketPresence. State is ready,
-// draining, drained or unfit.
+// Presence is a beat: how a box is. State is ready, draining, drained or unfit.
 type Presence struct {
 	V          int      `json:"v"`
 	Version    string   `json:"version"`
@@ -306,7 +323,18 @@ type Presence struct {
 	Refused []CommandRefused `json:"refused,omitempty"`
 }
 
-// Hello is the first thing a box says on every connection.
+// BeatReply answers a beat. Commands says that some wait for the box, in case a
+// nudge was lost.
+type BeatReply struct {
+	Commands bool  `json:"commands,omitempty"`
+	ServerMS int64 `json:"server_time"` // Unix milliseconds
+}
+
+// Hello is the first thing a box says on every connection. Key is the public
+// half of a key pair that this process of the box has made and keeps nowhere:
+// every secret that the control plane gives the box is sealed to it. Signature is
+// that of KeyStatement by the box's own nkey, in base64: without it whoever
+// speaks as the box could have the secrets sealed to themself.
 type Hello struct {
 	V         int               `json:"v"`
 	Version   string            `json:"version"`
@@ -317,6 +345,8 @@ type Hello struct {
 	Isolation []string          `json:"isolation"` // what the probe found, best first
 	OS        string            `json:"os"`
 	Arch      string            `json:"arch"`
+	Key       string            `json:"key"`
+	Signature string            `json:"signature"`
 }
 
 // AgentInfo is a coding agent found on the box.
@@ -357,14 +387,17 @@ type Claim struct {
 	WaitMS int64  `json:"wait_ms"`
 }
 
-// ClaimReply carries a run, or says why there is none.
+// ClaimReply carries a run, or says why there is none. Sealed is Tokens in JSON,
+// sealed to the box's Key for the purpose TokensPurpose.
 type ClaimReply struct {
 	Run     *Start   `json:"run,omitempty"`
+	Sealed  string   `json:"sealed,omitempty"`
 	Reasons []string `json:"reasons,omitempty"`
 }
 
 // Start is everything a box needs to carry out one attempt. It holds no
-// credential but the attempt's own, which die with it.
+// credential but the attempt's own, which die with it; they travel sealed, and
+// the box puts them in.
 type Start struct {
 	Run         string            `json:"run"`
 	Attempt     int               `json:"attempt"`
@@ -389,8 +422,8 @@ type Start struct {
 	TimeoutMS   int64             `json:"timeout_ms"`
 	Isolation   string            `json:"isolation,omitempty"` // the least that policy demands: bubblewrap, landlock or none
 	GatewayURL  string            `json:"gateway_url"`         // the control plane's model gateway, without /v1
-	ModelToken  string            `json:"model_token"`
-	GitToken    string            `json:"git_token"`
+	ModelToken  string            `json:"model_token,omitempty"`
+	GitToken    string            `json:"git_token,omitempty"`
 	CommitName  string            `json:"commit_name"`
 	CommitEmail string            `json:"commit_email"`
 }
@@ -441,9 +474,10 @@ type GitTokenAsk struct {
 	Attempt int    `json:"attempt"`
 }
 
-// GitToken is the answer: the password of HTTP basic authentication.
+// GitToken is the answer: the password of HTTP basic authentication, sealed to
+// the box's Key for the purpose TokensPurpose.
 type GitToken struct {
-	Token     string `json:"token"`
+	Sealed    string `json:"sealed"`
 	ExpiresMS int64  `json:"expires_ms"`
 }
 
@@ -452,5 +486,3 @@ type Failure struct {
 	Error string `json:"error"`
 	Slug  string `json:"slug"`
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,17 +1,28 @@
 package protocol
 
-// SecretsAsk asks for what a live attempt may use of the vaults. Key is the
-// public half of a key pair that the box's process has made for the attempt and
-// keeps nowhere: what comes is sealed to it. An attempt's first key is its only
-// one.
+// KeyStatement is what a box signs with its nkey to say that a key is its own.
+func KeyStatement(box, key string) []byte {
+	return []byte("yardmaster box key 1\n" + box + "\n" + key)
+}
+
+// TokensPurpose binds the tokens of an attempt, sealed, to its run.
+func TokensPurpose(run string) string { return "run-tokens/" + run }
+
+// Tokens are the credentials of an attempt, which die with it.
+type Tokens struct {
+	Model string `json:"model"`
+	Git   string `json:"git"`
+}
+
+// SecretsAsk asks for what a live attempt may use of the vaults. Only the process
+// that claimed the attempt is answered.
 type SecretsAsk struct {
 	Run     string `json:"run"`
 	Attempt int    `json:"attempt"`
-	Key     string `json:"key"`
 }
 
-// Secrets is the answer: a list of Secret in JSON, sealed to the key for the
-// purpose SecretsPurpose.
+// Secrets is the answer: a list of Secret in JSON, sealed to the box's Key for
+// the purpose SecretsPurpose.
 type Secrets struct {
 	Sealed string `json:"sealed"`
 }

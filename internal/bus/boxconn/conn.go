@@ -1,7 +1,7 @@
 // Package boxconn is a box's side of the bus: one NATS connection that calls
-// the control plane, reads commands, publishes run events and beats. It keeps
-// trying to connect for as long as it lives and buffers nothing: what cannot be
-// sent now fails with ErrOffline, and the caller's spool is the only queue.
+// the control plane and hears its nudges. It keeps trying to connect for as long
+// as it lives and buffers nothing: what cannot be sent now fails with ErrOffline,
+// and the caller's spool is the only queue.
 package boxconn
 
 import (
@@ -19,7 +19,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 	"github.com/nats-io/nkeys"
-	"github.com/nats-io/nuid"
 
 	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
@@ -45,10 +44,9 @@ type Options struct {
 
 // Conn is safe for concurrent use.
 type Conn struct {
-	box   string
-	nc    *nats.Conn
-	log   *slog.Logger
-	nonce string // makes message ids that no other box can guess
+	box string
+	nc  *nats.Conn
+	log *slog.Logger
 
 	mu   sync.Mutex
 	up   chan struct{}   // closed while connected
@@ -66,7 +64,7 @@ func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) 
 	if o.OnState == nil {
 		o.OnState = func(State) {}
 	}
-	c := &Conn{box: boxID, log: o.Logger, nonce: nuid.Next(), up: make(chan struct{})}
+	c := &Conn{box: boxID, log: o.Logger, up: make(chan struct{})}
 	c.link, c.cut = context.WithCancel(context.Background())
 	c.cut()
 	options := []nats.Option{
@@ -230,6 +228,10 @@ func (c *Conn) Call(ctx context.Context, method string, in, out any) error {
 	if err != nil {
 		return fmt.Errorf("boxconn: call %s: %w", method, err)
 	}
+	return c.call(ctx, method, body, out)
+}
+
+func (c *Conn) call(ctx context.Context, method string, body []byte, out any) error {
 	answer, err := c.request(ctx, &nats.Msg{Subject: protocol.CallSubject(c.box, method), Data: body})
 	if err != nil {
 		return fmt.Errorf("boxconn: call %s: %w", method, err)
@@ -260,37 +262,37 @@ func refusal(code string, body []byte) error {
 	return fault.New(fault.Internal, f.Slug, f.Error)
 }
 
-// Beat says how the box is. It is not stored for later: a beat that cannot be
-// sent now is worthless.
-func (c *Conn) Beat(p protocol.Presence) error {
-	p.V = protocol.Version
-	body, err := json.Marshal(p)
-	if err == nil {
-		err = offline(c.nc.Publish("$KV."+protocol.BucketPresence+"."+c.box, body))
+// Append asks for events to be stored and answers how far the attempt's are, once
+// that is certain. Repeating an Append whose outcome is unknown is safe. The error
+// is, or wraps, ErrTooLarge, ErrOffline, a *fault.Error or ctx's. Give ctx a
+// deadline.
+func (c *Conn) Append(ctx context.Context, e protocol.Envelope) (out protocol.Appended, err error) {
+	e.V = protocol.Version
+	body, err := json.Marshal(e)
+	switch {
+	case err != nil:
+	case len(body) > protocol.MaxMessage:
+		err = fmt.Errorf("%w: %d bytes", ErrTooLarge, len(body))
+	default:
+		err = c.call(ctx, protocol.CallAppend, body, &out)
 	}
 	if err != nil {
-		return fmt.Errorf("boxconn: beat: %w", err)
+		return out, fmt.Errorf("boxconn: append events of run %s: %w", e.Run, err)
 	}
-	return nil
+	return out, nil
 }
 
-// Control calls fn for what the control plane says to this box right now: the
-// immediate copy of a command, or a nudge. Nothing is repeated, and while there
-// is no connection nothing arrives. Calls come one at a time; a sender that asks
-// for an answer gets an empty one after fn.
-func (c *Conn) Control(fn func(verb string, data []byte)) error {
+// ErrTooLarge means that the envelope's encoding is over protocol.MaxMessage.
+var ErrTooLarge = errors.New("the envelope is too large")
+
+// Nudges calls fn for each word that the control plane says to this box right
+// now. Nothing is repeated, and while there is no connection nothing arrives.
+// Calls come one at a time.
+func (c *Conn) Nudges(fn func(verb string)) error {
 	prefix := protocol.ControlSubject(c.box, "")
-	_, err := c.nc.Subscribe(prefix+">", func(m *nats.Msg) {
-		fn(strings.TrimPrefix(m.Subject, prefix), m.Data)
-		if m.Reply == "" {
-			return
-		}
-		if err := m.Respond(nil); err != nil {
-			c.log.Warn("answer a control message", "subject", m.Subject, "error", err)
-		}
-	})
+	_, err := c.nc.Subscribe(prefix+">", func(m *nats.Msg) { fn(strings.TrimPrefix(m.Subject, prefix)) })
 	if err != nil {
-		return fmt.Errorf("boxconn: control: %w", err)
+		return fmt.Errorf("boxconn: nudges: %w", err)
 	}
 	return nil
 }

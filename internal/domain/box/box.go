@@ -4,8 +4,8 @@
 // told (commands), and how it is taken out again (drain, revoke, decommission).
 //
 // A box is told of a change by a command that is owed in the change's own
-// transaction and handed to the bus afterwards, in order, until the bus has
-// stored it. What a revocation owes to the bus is kept in the same way.
+// transaction; the box fetches what it is owed, in order, until it has said that
+// it is kept. What a revocation owes to the bus is kept in the same way.
 package box
 
 import (
@@ -128,16 +128,16 @@ type ExposedPort struct {
 // Bus is what boxes need of the message bus.
 type Bus interface {
 	URL() string
-	// Issue signs a NATS credential for the public half of a key that the box
-	// has made. It refuses with a fault what is no such key.
-	Issue(boxID, publicKey string, ttl time.Duration) (string, error)
-	// Revoke refuses what was issued for the key up to a time.
-	Revoke(ctx context.Context, publicKey string, at time.Time) error
-	AddBox(ctx context.Context, boxID string) error
-	RemoveBox(ctx context.Context, boxID string) error
-	Send(ctx context.Context, boxID string, c protocol.Command) error
+	// NewAccount makes the name of an account.
+	NewAccount() (string, error)
+	// Issue signs a NATS credential in an account, for the public half of a key
+	// that the box has made. It refuses with a fault what is no such key.
+	Issue(boxID, account, publicKey string, ttl time.Duration) (string, error)
+	// Shut cuts off and refuses whoever uses the account.
+	Shut(ctx context.Context, account string) error
+	// Nudge says a word to a box, which may be lost.
+	Nudge(boxID, verb string)
 	Handle(method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error
-	WatchPresence(ctx context.Context, fn func(boxID string, p *protocol.Presence)) error
 }
 
 // Service holds the boxes. The function fields are wired by the program.
@@ -155,6 +155,8 @@ type Service struct {
 	Evacuate func(tx *db.Tx, boxID, why string) (int, error)
 	// Verdicts decides about the runs a box says it holds, as it connects.
 	Verdicts func(ctx context.Context, boxID string, held []protocol.RunRef) ([]protocol.RunVerdict, error)
+	// Dismiss, optional, ends what a box waits for: it takes no work now.
+	Dismiss func(boxID string)
 
 	beats beats
 }

@@ -2,115 +2,105 @@ package box
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"time"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
 )
 
-// sendLease is how long one node has for the commands of one box, before
-// another takes over.
-const sendLease = 30 * time.Second
+const (
+	commandAge   = 24 * time.Hour // after which a command that nobody fetched is dropped
+	commandRoom  = 1000           // that one box may be owed
+	commandBatch = 16             // given at once,
+	commandBytes = 512 << 10      // or as many as fit
+)
 
-// Owe promises a box a command, within tx. It is handed to the bus after the
-// commit, behind what the box was promised before. A command without an id
-// gets one; the same id again is owed once. A revoked box is owed nothing.
+// Owe promises a box a command, within tx: the box fetches it, again and again
+// until it has said that it is kept. A command without an id gets one; the same
+// id again is owed once. A revoked box is owed nothing. A box that fetches none
+// can be owed 1,000, after which it is fault.Unavailable.
 func (s *Service) Owe(tx *db.Tx, boxID string, c protocol.Command) error {
 	c.V = protocol.Version
 	if c.ID == "" {
 		c.ID = id.New()
 	}
+	switch text, err := json.Marshal(c); {
+	case err != nil:
+		return err
+	case len(text) > protocol.MaxMessage:
+		return fault.Newf(fault.TooLarge, "", "A command is at most %d KiB.", protocol.MaxMessage>>10)
+	}
+	switch n, err := countCommands.One(tx, boxID); {
+	case err != nil:
+		return err
+	case n >= commandRoom:
+		return fault.New(fault.Unavailable, "", "The box does not read its commands.")
+	}
 	if _, err := insertCommand.Exec(tx, c.ID, boxID, id.New(), c.Kind, db.JSON[protocol.Command]{V: c}, tx.Now); err != nil {
 		return err
 	}
-	s.Hub.Notify(tx, event.CommandTopic)
+	if s.Bus != nil {
+		tx.AfterCommit(func() { s.Bus.Nudge(boxID, protocol.NudgeCommands) })
+	}
 	return nil
 }
 
-// deliver hands owed commands to the bus.
-func (s *Service) deliver(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		news := s.Hub.Watch(event.CommandTopic)
-		more, err := s.deliverAll(ctx)
-		if err != nil && ctx.Err() == nil {
-			s.log().ErrorContext(ctx, "commands are not delivered", "error", err)
+// nextCommands answers what the box is owed, oldest first.
+func (s *Service) nextCommands(ctx context.Context, boxID string, _ []byte) (any, error) {
+	out := protocol.Commands{Commands: []protocol.Command{}}
+	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+		out.Commands, out.More = out.Commands[:0], false
+		if _, err := present(tx, boxID); err != nil {
+			return err
 		}
-		if more {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-news:
-		case <-tick.C:
-		}
-	}
-}
-
-// deliverAll makes one pass over the boxes that are owed commands; more says
-// that another may find something at once.
-func (s *Service) deliverAll(ctx context.Context) (more bool, err error) {
-	var boxes []string
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		boxes, err = selectReaders.All(tx, tx.Now)
-		return err
-	})
-	for _, boxID := range boxes {
-		n, err := s.deliverTo(ctx, boxID)
+		owed, err := selectCommands.All(tx, boxID, commandBatch+1)
 		if err != nil {
-			return false, err
+			return err
 		}
-		more = more || n > 0
-	}
-	return more, err
+		room := commandBytes
+		for i, c := range owed {
+			text, err := json.Marshal(c.V)
+			if err != nil {
+				return err
+			}
+			if room -= len(text); i == commandBatch || room < 0 && i > 0 {
+				out.More = true
+				break
+			}
+			out.Commands = append(out.Commands, c.V)
+		}
+		return nil
+	})
+	return out, err
 }
 
-// deliverTo sends a box what it is owed, in order. What cannot be sent now is
-// left for later, with everything behind it.
-func (s *Service) deliverTo(ctx context.Context, boxID string) (sent int, err error) {
-	var commands []owed
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		commands = nil
-		n, err := lease.Exec(tx, boxID, tx.Now, tx.Now.Add(sendLease))
-		if err != nil || n == 0 {
-			return err // another node is at it
-		}
-		commands, err = selectCommands.All(tx, boxID)
-		return err
-	})
-	if err != nil || len(commands) == 0 {
-		return 0, err
+// commandsDone strikes what the box has kept.
+func (s *Service) commandsDone(ctx context.Context, boxID string, data []byte) (any, error) {
+	var in protocol.Done
+	if err := json.Unmarshal(data, &in); err != nil || len(in.IDs) > commandRoom {
+		return nil, fault.New(fault.Invalid, "", "The call cannot be read.").Because(err)
 	}
-	var failed error
-	for _, c := range commands {
-		if failed = s.Bus.Send(ctx, boxID, c.Payload.V); failed != nil {
-			break
-		}
-		sent++
-	}
-	err = s.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error {
-		for _, c := range commands[:sent] {
-			if _, err := deleteCommand.Exec(tx, c.ID); err != nil {
+	return struct{}{}, s.DB.Write(ctx, func(tx *db.Tx) error {
+		for _, each := range in.IDs {
+			if _, err := deleteCommand.Exec(tx, boxID, each); err != nil {
 				return err
 			}
 		}
-		next := time.UnixMicro(0)
-		if failed != nil {
-			next = tx.Now.Add(sweepEvery)
-		}
-		_, err := release.Exec(tx, boxID, next)
-		return err
+		return nil
 	})
-	if err != nil {
-		return 0, fmt.Errorf("note the commands that box %s was sent: %w", boxID, err)
-	}
-	if failed != nil {
-		s.log().WarnContext(ctx, "command is not delivered yet", "box", boxID, "command", commands[sent].ID, "error", failed)
-	}
-	return sent, nil
 }
+
+// present reads how the box that calls stands.
+func present(tx *db.Tx, boxID string) (standingRow, error) {
+	r, ok, err := standing.Maybe(tx, boxID)
+	if err == nil && (!ok || r.State == Revoked) {
+		err = revoked()
+	}
+	return r, err
+}
+
+// revoked answers a box that is one no longer.
+func revoked() *fault.Error { return fault.New(fault.Forbidden, "box-revoked", "This box is revoked.") }

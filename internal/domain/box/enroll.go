@@ -119,22 +119,10 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out BoxCredentials, 
 	if err := checkLabels(in.Labels); err != nil {
 		return out, err
 	}
+	if s.Bus == nil {
+		return out, unavailable()
+	}
 	hash, boxID, token := seal.Hash(in.Token), id.New(), id.Secret(id.RunToken)
-	// Nothing is signed for a token that is worth nothing.
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		_, ok, err := enrollmentByHash.Maybe(tx, hash, tx.Now)
-		if err == nil && !ok {
-			err = refused()
-		}
-		return err
-	})
-	if err != nil {
-		return out, err
-	}
-	if out, err = s.credentials(boxID, in.PublicKey); err != nil {
-		return BoxCredentials{}, err
-	}
-	out.RunToken = &token
 	err = s.DB.Write(asBox(ctx, boxID), func(tx *db.Tx) error {
 		e, ok, err := enrollmentByHash.Maybe(tx, hash, tx.Now)
 		if err != nil {
@@ -154,10 +142,17 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out BoxCredentials, 
 			return keyTaken()
 		}
 		tx.Account = e.AccountID
-		out.AccountID = e.AccountID
+		account, err := s.Bus.NewAccount()
+		if err != nil {
+			return err
+		}
+		if out, err = s.credentials(boxID, account, in.PublicKey); err != nil {
+			return err
+		}
+		out.AccountID, out.RunToken = e.AccountID, &token
 		out.dated(tx.Now, tx.Now.Add(runTokenTTL))
 		name, slots := firstOf(e.Name, in.Name, "box-"+boxID[len(boxID)-6:]), slotsOf(max(in.Slots, 1), e.Slots)
-		if _, err := insert.Exec(tx, boxID, e.AccountID, name, in.PublicKey, seal.Hash(token), out.RunTokenExpiresISO, in.Version, in.OS, in.Arch,
+		if _, err := insert.Exec(tx, boxID, e.AccountID, name, in.PublicKey, account, seal.Hash(token), out.RunTokenExpiresISO, in.Version, in.OS, in.Arch,
 			slots, labels(labelsOf(in.Labels, e.Labels.V)), e.Slots, e.Labels, tx.Now); err != nil {
 			return err
 		}
@@ -169,19 +164,12 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out BoxCredentials, 
 	if err != nil {
 		return BoxCredentials{}, err
 	}
-	if err := s.Bus.AddBox(ctx, boxID); err != nil {
-		// The box is told at its hello, which tries again.
-		s.log().WarnContext(ctx, "box has no command queue yet", "box", boxID, "error", err)
-	}
 	return out, nil
 }
 
 // credentials signs a NATS credential; the times are filled in by dated.
-func (s *Service) credentials(boxID, publicKey string) (BoxCredentials, error) {
-	if s.Bus == nil {
-		return BoxCredentials{}, unavailable()
-	}
-	jwt, err := s.Bus.Issue(boxID, publicKey, credentialTTL)
+func (s *Service) credentials(boxID, account, publicKey string) (BoxCredentials, error) {
+	jwt, err := s.Bus.Issue(boxID, account, publicKey, credentialTTL)
 	if err != nil {
 		return BoxCredentials{}, fmt.Errorf("sign a credential of box %s: %w", boxID, err)
 	}
@@ -247,7 +235,7 @@ func caller(tx *db.Tx, hash string, lock bool) (r row, last bool, err error) {
 	case !ok:
 		return r, false, policy.Unauthenticated()
 	case r.State == Revoked:
-		return r, false, fault.New(fault.Forbidden, "box-revoked", "This box is revoked.")
+		return r, false, revoked()
 	case last && !tx.Now.Before(*r.LastExpiresAt), !last && !tx.Now.Before(r.TokenExpiresAt):
 		return r, false, policy.Unauthenticated()
 	}
@@ -265,17 +253,24 @@ func (s *Service) credsReissue(ctx context.Context, in credsIn) (out BoxCredenti
 	if err != nil {
 		return out, err
 	}
-	if out, err = s.credentials(r.ID, in.PublicKey); err != nil {
-		return BoxCredentials{}, err
+	if s.Bus == nil {
+		return out, unavailable()
 	}
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		r, last, err := caller(tx, hash, true)
 		if err != nil {
 			return err
 		}
-		out.AccountID, out.RunToken = r.AccountID, nil
-		out.dated(tx.Now, r.TokenExpiresAt)
 		newKey, newToken := in.PublicKey != r.NKey, last || r.Rotate || !fresh(r.TokenExpiresAt, tx.Now)
+		account, err := s.seat(tx, r, newKey)
+		if err != nil {
+			return err
+		}
+		if out, err = s.credentials(r.ID, account, in.PublicKey); err != nil {
+			return err
+		}
+		out.AccountID = r.AccountID
+		out.dated(tx.Now, r.TokenExpiresAt)
 		if newKey {
 			if err := replaceKey(tx, r, in.PublicKey); err != nil {
 				return err
@@ -317,6 +312,20 @@ func (s *Service) credsReissue(ctx context.Context, in credsIn) (out BoxCredenti
 	return out, nil
 }
 
+// seat is the NATS account that a box's next credential is for: the one it has,
+// or a new one for a new key, and for a box that enrolled when all shared one.
+func (s *Service) seat(tx *db.Tx, r row, newKey bool) (string, error) {
+	if r.NATSAccount != nil && !newKey {
+		return *r.NATSAccount, nil
+	}
+	account, err := s.Bus.NewAccount()
+	if err != nil {
+		return "", err
+	}
+	_, err = setAccount.Exec(tx, r.ID, account)
+	return account, err
+}
+
 // replaceKey makes a box known by another key and revokes the one before.
 func replaceKey(tx *db.Tx, r row, publicKey string) error {
 	if _, dead, err := selectRevokedKey.Maybe(tx, publicKey); err != nil {
@@ -327,7 +336,7 @@ func replaceKey(tx *db.Tx, r row, publicKey string) error {
 	if _, err := setKey.Exec(tx, r.ID, publicKey); err != nil {
 		return err
 	}
-	_, err := insertRevokedKey.Exec(tx, r.NKey, r.ID, tx.Now)
+	_, err := insertRevokedKey.Exec(tx, r.NKey, r.ID, r.NATSAccount, tx.Now)
 	return err
 }
 

@@ -1,10 +1,17 @@
 package box
 
 import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
+	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
 )
 
 // A beat that cannot be stored as it is spoils neither its own box's presence
@@ -14,24 +21,127 @@ func TestHostileBeat(t *testing.T) {
 	onBoth(t, true, func(t *testing.T, f *fixture) {
 		f.run()
 		evil, honest := f.join(), f.join()
-		for _, m := range []struct {
-			box string
-			err error
-		}{
-			{evil.ID, evil.conn.Beat(protocol.Presence{Version: "1\x00" + strings.Repeat("9", 5000), State: "ready", Runs: make([]protocol.RunRef, 1000),
-				Unfit: "no\x00 \x1b[2Jroom\n" + strings.Repeat("é", 5000)})},
-			{honest.ID, honest.conn.Beat(protocol.Presence{Version: "1.1.0", State: "ready"})},
-		} {
-			if m.err != nil {
-				t.Fatal(m.err)
-			}
-			eventually(t, "the box comes online", func() bool { return f.box(m.box).Presence.Status == Online })
+		evil.beat(protocol.Presence{Version: "1\x00" + strings.Repeat("9", 5000), State: "ready", Runs: make([]protocol.RunRef, 1000),
+			Unfit: "no\x00 \x1b[2Jroom\n" + strings.Repeat("é", 5000)})
+		honest.beat(protocol.Presence{Version: "1.1.0", State: "ready"})
+		for _, m := range []*machine{evil, honest} {
+			eventually(t, "the box comes online", func() bool { return f.box(m.ID).Presence.Status == Online })
 		}
 		if r := read(f, byIdentity, evil.ID); r.Version != "1"+strings.Repeat("9", maxVersion-2) || len(r.Telemetry.V.Runs) != maxRuns {
 			t.Errorf("what is kept of the hostile beat: %s, %d runs", r.Version, len(r.Telemetry.V.Runs))
 		}
 		if u := f.box(evil.ID).Presence.Unfit; u == nil || !strings.HasPrefix(*u, "no [2Jroom éé") || len(*u) > protocol.MaxUnfit {
 			t.Errorf("what is kept of its reason: %v", u)
+		}
+	})
+}
+
+// A hello whose key the box's own nkey has not signed is refused: neither another
+// box's signature nor one for another box or key will do. Who speaks as a box on
+// the bus has no secrets sealed to themself.
+func TestHelloWithAForeignKey(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		f.run()
+		m, other := f.join(), f.join()
+		thief, err := seal.NewRecipient()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sign := func(by *machine, statement []byte) string {
+			signature, err := by.pair.Sign(statement)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return base64.StdEncoding.EncodeToString(signature)
+		}
+		honest := m.signed(protocol.Hello{Slots: 1})
+		for name, h := range map[string]protocol.Hello{
+			"without a key":               {V: protocol.Version, Slots: 1},
+			"without a signature":         {V: protocol.Version, Slots: 1, Key: thief.Public()},
+			"signed for another key":      {V: protocol.Version, Slots: 1, Key: thief.Public(), Signature: honest.Signature},
+			"signed by another box":       {V: protocol.Version, Slots: 1, Key: thief.Public(), Signature: sign(other, protocol.KeyStatement(m.ID, thief.Public()))},
+			"signed for another box":      {V: protocol.Version, Slots: 1, Key: thief.Public(), Signature: sign(m, protocol.KeyStatement(other.ID, thief.Public()))},
+			"of the version before":       {V: 1, Slots: 1, Key: honest.Key, Signature: honest.Signature},
+			"with a key as long as a day": {V: protocol.Version, Slots: 1, Key: strings.Repeat("A", 5000), Signature: sign(m, protocol.KeyStatement(m.ID, strings.Repeat("A", 5000)))},
+		} {
+			if err := m.conn.Call(t.Context(), protocol.CallHello, h, nil); !fault.IsKind(err, fault.Forbidden) && !fault.IsKind(err, fault.Invalid) {
+				t.Errorf("a hello %s: %v", name, err)
+			}
+			if key := read(f, sealKey, m.ID); key != "" {
+				t.Fatalf("a hello %s left the key %s", name, key)
+			}
+		}
+		f.hello(m, protocol.Hello{Slots: 1})
+		if key := read(f, sealKey, m.ID); key != m.secret.Public() {
+			t.Errorf("the key is %q", key)
+		}
+	})
+}
+
+// A box that says something else of itself each time does not fill the record.
+func TestFickleBox(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		f.run()
+		m := f.join()
+		refused := 0
+		for i := range 100 {
+			h := m.signed(protocol.Hello{Slots: 1, Version: fmt.Sprint("1.0.", i)})
+			if err := m.conn.Call(t.Context(), protocol.CallHello, h, nil); fault.IsKind(err, fault.RateLimited) {
+				refused++
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := read(f, countAudit, m.ID, "box.reported"); refused < 70 || n > 30 {
+			t.Errorf("%d of 100 changes were refused, %d are on record", refused, n)
+		}
+		f.hello(m, protocol.Hello{Slots: 1, Version: read(f, byIdentity, m.ID).Version}) // what is no change is no trouble
+		large := m.signed(protocol.Hello{Slots: 1, Version: strings.Repeat("9", 5000)})
+		if err := m.conn.Call(t.Context(), protocol.CallHello, large, nil); !fault.IsKind(err, fault.Invalid) {
+			t.Errorf("a version of 5,000 digits: %v", err)
+		}
+		large = m.signed(protocol.Hello{Slots: 1, Agents: []protocol.AgentInfo{{Name: strings.Repeat("a", 5000)}}})
+		if err := m.conn.Call(t.Context(), protocol.CallHello, large, nil); !fault.IsKind(err, fault.Invalid) {
+			t.Errorf("an agent with a name of 5,000 letters: %v", err)
+		}
+	})
+}
+
+// A box that was enrolled when all shared one account gets one of its own with its
+// next credentials, and no other from then on.
+func TestMovingOver(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		f.run()
+		_, public := keyPair(t)
+		c := f.enrolled(public)
+		f.write(func(tx *db.Tx) error { _, err := setAccount.Exec(tx, c.ID, nil); return err })
+		if _, err := f.renew(context.Background(), c.ID, nil); !fault.IsKind(err, fault.Forbidden) {
+			t.Errorf("a box without an account renews: %v", err)
+		}
+		reissue := func() string {
+			f.want(200, "", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": public}, "Authorization", "Bearer "+*c.RunToken).into(t, &c)
+			return *read(f, byIdentity, c.ID).NATSAccount
+		}
+		token := c.RunToken
+		first := reissue()
+		c.RunToken = token
+		if again := reissue(); again != first {
+			t.Errorf("another account, %s after %s", again, first)
+		}
+		var claims struct {
+			NATS struct {
+				IssuerAccount string `json:"issuer_account"`
+			} `json:"nats"`
+		}
+		text, err := base64.RawURLEncoding.DecodeString(strings.Split(c.NATSJWT, ".")[1])
+		if err == nil {
+			err = json.Unmarshal(text, &claims)
+		}
+		if err != nil || claims.NATS.IssuerAccount != first {
+			t.Errorf("the credential is for %q, %v", claims.NATS.IssuerAccount, err)
 		}
 	})
 }

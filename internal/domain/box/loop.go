@@ -2,6 +2,7 @@ package box
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,7 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nkeys"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
@@ -22,29 +25,31 @@ import (
 const (
 	sweepEvery = 5 * time.Second
 	gather     = 200 * time.Millisecond // beats of this long share a transaction
-	retryAfter = time.Second
 )
 
 // Serve answers the calls of boxes from here on.
 func (s *Service) Serve() error {
-	if err := s.Bus.Handle(protocol.CallHello, s.hello); err != nil {
-		return fmt.Errorf("box: %w", err)
-	}
-	if err := s.Bus.Handle(protocol.CallCredential, s.renew); err != nil {
-		return fmt.Errorf("box: %w", err)
+	s.beats.init()
+	for method, fn := range map[string]func(context.Context, string, []byte) (any, error){
+		protocol.CallHello:      s.hello,
+		protocol.CallBeat:       s.beat,
+		protocol.CallCommands:   s.nextCommands,
+		protocol.CallDone:       s.commandsDone,
+		protocol.CallCredential: s.renew,
+	} {
+		if err := s.Bus.Handle(method, fn); err != nil {
+			return fmt.Errorf("box: answer %s: %w", method, err)
+		}
 	}
 	return nil
 }
 
-// Loop follows the boxes' presence, hands owed commands and revocations to the
-// bus, and notices who has fallen silent, until ctx ends. Any number of nodes
-// may run it.
+// Loop stores the boxes' beats, hands revocations to the bus, and notices who has
+// fallen silent, until ctx ends. Any number of nodes may run it.
 func (s *Service) Loop(ctx context.Context) error {
 	s.beats.init()
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { s.watch(ctx); return nil })
 	g.Go(func() error { s.keepBeats(ctx); return nil })
-	g.Go(func() error { s.deliver(ctx); return nil })
 	g.Go(func() error { s.sweep(ctx); return nil })
 	return g.Wait()
 }
@@ -55,7 +60,12 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 	if err := json.Unmarshal(data, &h); err != nil {
 		return nil, fault.New(fault.Invalid, "", "The hello cannot be read.").Because(err)
 	}
-	if h.Slots < 1 || len(h.Labels) > 32 || len(h.Agents) > 64 || len(h.Isolation) > 16 {
+	if h.V != protocol.Version {
+		return nil, fault.Newf(fault.Invalid, "protocol-version", "The box speaks version %d of the protocol, the control plane version %d: give both the same program.", h.V, protocol.Version)
+	}
+	if h.Slots < 1 || len(h.Labels) > 32 || len(h.Agents) > 64 || len(h.Isolation) > 16 || len(h.Version)+len(h.OS)+len(h.Arch) > 3*maxVersion ||
+		slices.ContainsFunc(h.Agents, func(a protocol.AgentInfo) bool { return len(a.Name)+len(a.Version) > 2*maxVersion }) ||
+		slices.ContainsFunc(h.Isolation, func(level string) bool { return len(level) > maxVersion }) {
 		return nil, fault.New(fault.Invalid, "", "The hello names no slots, or too much of something.")
 	}
 	if err := checkLabels(h.Labels); err != nil {
@@ -68,11 +78,17 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 			return err
 		}
 		out.Draining, out.ServerMS = r.State != Enrolled, tx.Now.UnixMilli()
+		if err := adoptKey(tx, r, h); err != nil {
+			return err
+		}
 		before := r
 		r.Version, r.OS, r.Arch, r.Slots = h.Version, h.OS, h.Arch, slotsOf(int64(min(h.Slots, 256)), r.SetSlots)
 		r.Labels, r.Agents.V, r.Isolation.V = labels(labelsOf(h.Labels, r.SetLabels.V)), h.Agents, h.Isolation
 		if same(before, r) {
 			return nil
+		}
+		if !s.beats.mayChange(boxID) {
+			return tooFickle
 		}
 		if _, err := report.Exec(tx, r.ID, r.Version, r.OS, r.Arch, r.Slots, r.Labels, r.Agents, r.Isolation); err != nil {
 			return err
@@ -81,11 +97,6 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 		return event.Record(tx, event.Change{Kind: "box.reported", Object: r.ID, Data: map[string]any{"version": r.Version, "slots": r.Slots, "agents": h.Agents, "isolation": h.Isolation}})
 	})
 	if err != nil {
-		return nil, err
-	}
-	// Its queue may be missing: enrollment could not make it, or the bus has
-	// lost its data.
-	if err := s.Bus.AddBox(ctx, boxID); err != nil {
 		return nil, err
 	}
 	// Also a box that names no runs is asked about: it may have lost some.
@@ -108,36 +119,95 @@ func (s *Service) connected(tx *db.Tx, boxID string) (row, error) {
 	case err != nil:
 		return r, err
 	case !ok, r.State == Revoked:
-		return r, fault.New(fault.Forbidden, "box-revoked", "This box is revoked.")
+		return r, revoked()
 	}
 	tx.Account = r.AccountID
 	return r, nil
 }
 
+// adoptKey keeps the key that secrets for the box are sealed to, if the box's own
+// nkey has signed for it: a seat on the bus is not enough.
+func adoptKey(tx *db.Tx, r row, h protocol.Hello) error {
+	signature, err := base64.StdEncoding.DecodeString(h.Signature)
+	if err != nil || h.Key == "" || len(h.Key) > maxKeyText {
+		return fault.New(fault.Invalid, "", "The hello brings no key with a signature.").Because(err)
+	}
+	pair, err := nkeys.FromPublicKey(r.NKey)
+	if err == nil {
+		err = pair.Verify(protocol.KeyStatement(r.ID, h.Key), signature)
+	}
+	if err != nil {
+		return fault.New(fault.Forbidden, "", "The key of the hello is not signed by the box.").Because(err)
+	}
+	if r.SealKey == h.Key {
+		return nil
+	}
+	_, err = setSealKey.Exec(tx, r.ID, h.Key)
+	return err
+}
+
+// maxKeyText is the longest public key that is read.
+const maxKeyText = 100
+
 // renew signs a fresh credential for the key a box already has.
 func (s *Service) renew(ctx context.Context, boxID string, _ []byte) (any, error) {
-	var key string
-	err := s.DB.Read(ctx, func(tx *db.Tx) error {
-		r, ok, err := byIdentity.Maybe(tx, boxID)
-		if err == nil && (!ok || r.State == Revoked) {
-			err = fault.New(fault.Forbidden, "box-revoked", "This box is revoked.")
+	var r row
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		var ok bool
+		r, ok, err = byIdentity.Maybe(tx, boxID)
+		if err == nil && (!ok || r.State == Revoked || r.NATSAccount == nil) {
+			err = revoked()
 		}
-		key = r.NKey
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.credentials(boxID, key)
-	return protocol.CredentialReply{JWT: c.NATSJWT, ExpiresMS: (credentialTTL - time.Second).Milliseconds()}, err
+	jwt, err := s.Bus.Issue(r.ID, *r.NATSAccount, r.NKey, credentialTTL)
+	return protocol.CredentialReply{JWT: jwt, ExpiresMS: (credentialTTL - time.Second).Milliseconds()}, err
 }
 
-// beats holds the newest beat of each box that is not stored yet.
-type beats struct {
-	mu   sync.Mutex
-	last map[string]protocol.Presence
-	news chan struct{}
+// beat takes how a box is, and tells whether commands wait for it.
+func (s *Service) beat(ctx context.Context, boxID string, data []byte) (any, error) {
+	var p protocol.Presence
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, fault.New(fault.Invalid, "", "The beat cannot be read.").Because(err)
+	}
+	out := protocol.BeatReply{}
+	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+		r, err := present(tx, boxID)
+		out.Commands, out.ServerMS = r.Owed, tx.Now.UnixMilli()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.State != readyState && s.Dismiss != nil {
+		s.Dismiss(boxID)
+	}
+	s.beats.put(boxID, sane(p))
+	return out, nil
 }
+
+// readyState is the state of a beat whose box takes work.
+const readyState = "ready"
+
+// beats holds the newest beat of each box that is not stored yet, and how often
+// each may still change what it says of itself.
+type beats struct {
+	mu      sync.Mutex
+	last    map[string]protocol.Presence
+	changes map[string]*rate.Limiter
+	news    chan struct{}
+}
+
+// A box that keeps changing what it says of itself would fill the audit log.
+const (
+	changeEvery = 10 * time.Second
+	changeBurst = 20
+)
+
+var tooFickle = fault.New(fault.RateLimited, "", "The box changes what it says of itself too often.")
 
 func (b *beats) init() {
 	b.mu.Lock()
@@ -145,6 +215,21 @@ func (b *beats) init() {
 	if b.news == nil {
 		b.last, b.news = map[string]protocol.Presence{}, make(chan struct{}, 1)
 	}
+}
+
+// mayChange tells whether what a box says of itself may be another thing again.
+func (b *beats) mayChange(boxID string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := b.changes[boxID]
+	if l == nil {
+		if b.changes == nil {
+			b.changes = map[string]*rate.Limiter{}
+		}
+		l = rate.NewLimiter(rate.Every(changeEvery), changeBurst)
+		b.changes[boxID] = l
+	}
+	return l.Allow()
 }
 
 func (b *beats) put(boxID string, p protocol.Presence) {
@@ -168,6 +253,7 @@ func (b *beats) take() map[string]protocol.Presence {
 // Most that is kept of a beat: the version's length in bytes, and runs.
 const (
 	maxVersion = 100
+	maxState   = 20
 	maxRuns    = 256
 )
 
@@ -175,26 +261,10 @@ const (
 // stored at once, and none may spoil the others'.
 func sane(p protocol.Presence) protocol.Presence {
 	p.Version = strings.ReplaceAll(strings.ToValidUTF8(p.Version[:min(len(p.Version), maxVersion)], ""), "\x00", "")
-	p.Runs = p.Runs[:min(len(p.Runs), maxRuns)]
+	p.State = p.State[:min(len(p.State), maxState)]
+	p.Runs, p.Refused = p.Runs[:min(len(p.Runs), maxRuns)], nil
 	p.Unfit = reason(p.Unfit)
 	return p
-}
-
-// watch collects beats. That the bus has forgotten one is no news: the sweep
-// goes by the age of what is stored.
-func (s *Service) watch(ctx context.Context) {
-	for ctx.Err() == nil {
-		err := s.Bus.WatchPresence(ctx, func(boxID string, p *protocol.Presence) {
-			if p != nil {
-				s.beats.put(boxID, sane(*p))
-			}
-		})
-		if err == nil {
-			return
-		}
-		s.log().ErrorContext(ctx, "presence of boxes is not followed", "error", err)
-		pause(ctx, retryAfter)
-	}
 }
 
 func (s *Service) keepBeats(ctx context.Context) {
@@ -248,7 +318,7 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 			if r.Presence != Online {
 				s.wake(tx)
 			}
-			if p.Unfit != r.unfit() {
+			if p.Unfit != r.unfit() && s.beats.mayChange(r.ID) {
 				if err := s.judge(tx, r.ID, p.Unfit); err != nil {
 					return err
 				}
@@ -276,7 +346,10 @@ func (s *Service) sweep(ctx context.Context) {
 			s.log().ErrorContext(ctx, "presence of boxes is not aged", "error", err)
 		}
 		if err := s.settleAll(ctx); err != nil && ctx.Err() == nil {
-			s.log().ErrorContext(ctx, "revoked keys are not refused yet", "error", err)
+			s.log().ErrorContext(ctx, "revoked boxes are not shut out yet", "error", err)
+		}
+		if err := s.expire(ctx); err != nil && ctx.Err() == nil {
+			s.log().ErrorContext(ctx, "old commands are not dropped", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -309,6 +382,14 @@ func (s *Service) age(ctx context.Context) error {
 			}
 		}
 		return nil
+	})
+}
+
+// expire drops commands that no box has fetched for a day.
+func (s *Service) expire(ctx context.Context) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		_, err := expireCommands.Exec(tx, tx.Now.Add(-commandAge))
+		return err
 	})
 }
 

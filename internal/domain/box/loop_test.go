@@ -2,24 +2,31 @@ package box
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"slices"
-	"sync"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nkeys"
 	"pgregory.net/rapid"
 
 	"yardmaster/internal/bus/boxconn"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
 )
 
 // machine is the far side: an enrolled box with its connection.
 type machine struct {
 	BoxCredentials
+	t      *testing.T
 	public string
+	pair   nkeys.KeyPair
+	secret seal.Recipient
 	conn   *boxconn.Conn
 	states chan boxconn.State
 	verbs  chan string // of what came over the control subject
@@ -29,7 +36,15 @@ type machine struct {
 func (f *fixture) join() *machine {
 	f.t.Helper()
 	seed, public := keyPair(f.t)
-	m := &machine{BoxCredentials: f.enrolled(public), public: public, states: make(chan boxconn.State, 100), verbs: make(chan string, 100)}
+	secret, err := seal.NewRecipient()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	pair, err := nkeys.FromSeed(seed)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	m := &machine{BoxCredentials: f.enrolled(public), t: f.t, public: public, pair: pair, secret: secret, states: make(chan boxconn.State, 100), verbs: make(chan string, 100)}
 	conn, err := boxconn.Dial(m.NATSURL, m.ID, func() (string, []byte) { return m.NATSJWT, slices.Clone(seed) },
 		boxconn.Options{OnState: func(s boxconn.State) { m.states <- s }})
 	if err != nil {
@@ -42,7 +57,7 @@ func (f *fixture) join() *machine {
 	if err := conn.Wait(ctx); err != nil {
 		f.t.Fatal(err)
 	}
-	if err := conn.Control(func(verb string, _ []byte) { m.verbs <- verb }); err != nil {
+	if err := conn.Nudges(func(verb string) { m.verbs <- verb }); err != nil {
 		f.t.Fatal(err)
 	}
 	return m
@@ -70,10 +85,33 @@ func (f *fixture) run() {
 	})
 }
 
+// signed completes a hello.
+func (m *machine) signed(h protocol.Hello) protocol.Hello {
+	m.t.Helper()
+	h.V, h.Key = protocol.Version, m.secret.Public()
+	signature, err := m.pair.Sign(protocol.KeyStatement(m.ID, h.Key))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	h.Signature = base64.StdEncoding.EncodeToString(signature)
+	return h
+}
+
+func (m *machine) beat(p protocol.Presence) (out protocol.BeatReply) {
+	m.t.Helper()
+	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	defer cancel()
+	if err := m.conn.Call(ctx, protocol.CallBeat, p, &out); err != nil {
+		m.t.Fatal(err)
+	}
+	return out
+}
+
 func (f *fixture) hello(m *machine, h protocol.Hello) (out protocol.HelloReply) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
 	defer cancel()
+	h = m.signed(h)
 	if err := m.conn.Call(ctx, protocol.CallHello, h, &out); err != nil {
 		f.t.Fatal(err)
 	}
@@ -95,12 +133,7 @@ func TestLifeOfABox(t *testing.T) {
 			t.Errorf("after hello: %+v", b)
 		}
 
-		say := func(p protocol.Presence) {
-			t.Helper()
-			if err := m.conn.Beat(p); err != nil {
-				t.Fatal(err)
-			}
-		}
+		say := func(p protocol.Presence) { t.Helper(); m.beat(p) }
 		say(protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 3, Runs: []protocol.RunRef{{Run: "r", Attempt: 1}}, DiskFree: 5})
 		eventually(t, "the box comes online", func() bool { return f.box(m.ID).Presence.Status == Online })
 		if p := f.box(m.ID).Presence; p.Active != 0 || p.Telemetry == nil || p.Telemetry.DiskFree != 5 || p.LastBeat == nil {
@@ -120,8 +153,18 @@ func TestLifeOfABox(t *testing.T) {
 		}
 
 		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/drain", nil)
-		if verb := receive(t, "drain", m.verbs); verb != "drain" {
-			t.Errorf("drain reached the box as %s", verb)
+		if verb := receive(t, "nudge", m.verbs); verb != protocol.NudgeCommands {
+			t.Errorf("a drain nudges the box with %s", verb)
+		}
+		if !m.beat(protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 4}).Commands {
+			t.Error("a box whose nudge was lost is not told of its command by its beat")
+		}
+		if c := m.next(); len(c.Commands) != 1 || c.Commands[0].Kind != protocol.CommandDrain || c.More {
+			t.Errorf("the box is told %+v", c)
+		}
+		m.done(m.next().Commands[0].ID)
+		if m.beat(protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 4}).Commands || len(m.next().Commands) > 0 {
+			t.Error("a command that was done is still waiting")
 		}
 		if !f.hello(m, protocol.Hello{Version: "1.1.0", Slots: 4}).Draining {
 			t.Error("a draining box is not told so at its hello")
@@ -129,13 +172,16 @@ func TestLifeOfABox(t *testing.T) {
 		say(protocol.Presence{Version: "1.1.0", State: "drained", Slots: 4, Free: 4})
 		eventually(t, "the box is drained", func() bool { return f.box(m.ID).State == Drained })
 		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/drain", map[string]bool{"resume": true})
-		if verb := receive(t, "resume", m.verbs); verb != "resume" {
-			t.Errorf("resume reached the box as %s", verb)
+		if verb := receive(t, "nudge", m.verbs); verb != protocol.NudgeCommands {
+			t.Errorf("a resume nudges the box with %s", verb)
+		}
+		if c := m.next(); len(c.Commands) != 1 || c.Commands[0].Kind != protocol.CommandResume {
+			t.Errorf("the box is told %+v", c)
 		}
 
 		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/revoke", nil)
-		if verb := receive(t, "revoke", m.verbs); verb != "revoke" {
-			t.Errorf("revoke reached the box as %s", verb)
+		if verb := receive(t, "nudge", m.verbs); verb != protocol.NudgeProve {
+			t.Errorf("a revocation nudges the box with %s", verb)
 		}
 		for refused := false; !refused; {
 			refused = boxconn.IsRefused(receive(t, "refusal of the credential", m.states).Err)
@@ -159,10 +205,9 @@ func TestReissueReachesTheBox(t *testing.T) {
 	onBoth(t, true, func(t *testing.T, f *fixture) {
 		f.run()
 		m := f.join()
-		got := m.commands(t)
 		var r BoxReissue
 		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/creds/reissue", nil).into(t, &r)
-		if c := receive(t, "command", got); c.ID != r.CommandID || c.Kind != protocol.CommandRotate {
+		if c := m.next().Commands; len(c) != 1 || c[0].ID != r.CommandID || c[0].Kind != protocol.CommandRotate {
 			t.Errorf("the box is told %+v, promised was %s", c, r.CommandID)
 		}
 		var c BoxCredentials
@@ -173,74 +218,103 @@ func TestReissueReachesTheBox(t *testing.T) {
 	})
 }
 
-// commands reads the box's durable commands until the test ends.
-func (m *machine) commands(t *testing.T) <-chan protocol.Command {
-	ch := make(chan protocol.Command, 100)
-	ctx, cancel := context.WithCancel(context.Background())
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		_ = m.conn.Commands(ctx, func(c protocol.Command) error { ch <- c; return nil })
-	})
-	t.Cleanup(func() { cancel(); reading.Wait() })
-	return ch
+// next asks for the box's commands, and done says that they are kept.
+func (m *machine) next() (out protocol.Commands) {
+	m.t.Helper()
+	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	defer cancel()
+	if err := m.conn.Call(ctx, protocol.CallCommands, struct{}{}, &out); err != nil {
+		m.t.Fatal(err)
+	}
+	return out
 }
 
-func TestOwedCommandsArriveOnceInOrder(t *testing.T) {
+func (m *machine) done(ids ...string) {
+	m.t.Helper()
+	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	defer cancel()
+	if err := m.conn.Call(ctx, protocol.CallDone, protocol.Done{IDs: ids}, nil); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func TestOwedCommandsComeInOrderUntilTheyAreDone(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
-		m := f.join()
-		owe := func(c protocol.Command) {
-			t.Helper()
-			f.write(func(tx *db.Tx) error { return f.Owe(tx, m.ID, c) })
-		}
-		const n = 5
-		for i := range n { // before anybody delivers
-			owe(protocol.Command{ID: fmt.Sprintf("c%d", n-i), Kind: protocol.CommandMessage, Run: "r"})
-		}
-		owe(protocol.Command{ID: "c1", Kind: protocol.CommandMessage, Run: "r"})
 		f.run()
-		got := m.commands(t)
-		for i := range n {
-			if c := receive(t, "command", got); c.ID != fmt.Sprintf("c%d", n-i) {
-				t.Errorf("command %d is %s", i, c.ID)
+		m, other := f.join(), f.join()
+		owe := func(c protocol.Command) error {
+			t.Helper()
+			return f.DB.Write(t.Context(), func(tx *db.Tx) error { return f.Owe(tx, m.ID, c) })
+		}
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
 			}
 		}
-		owe(protocol.Command{Kind: protocol.CommandUpdate}) // and after
-		if c := receive(t, "command", got); c.Kind != protocol.CommandUpdate || c.ID == "" {
-			t.Errorf("got %+v", c)
+		const n = commandBatch + 5
+		for i := range n {
+			must(owe(protocol.Command{ID: fmt.Sprintf("c%d", n-i), Kind: protocol.CommandMessage, Run: "r"}))
 		}
-		eventually(t, "nothing is owed any more", func() bool { return read(f, countOwed, m.ID) == 0 })
+		must(owe(protocol.Command{ID: "c1", Kind: protocol.CommandMessage, Run: "r"}))
+		ids := func(c protocol.Commands) (out []string) {
+			for _, each := range c.Commands {
+				out = append(out, each.ID)
+			}
+			return out
+		}
+		for range 2 { // the same, as nothing was done
+			if got := m.next(); len(got.Commands) != commandBatch || got.Commands[0].ID != fmt.Sprintf("c%d", n) || !got.More {
+				t.Errorf("the box is given %v, more %v", ids(got), got.More)
+			}
+		}
+		other.done(ids(m.next())...)
+		if got := m.next(); len(got.Commands) != commandBatch {
+			t.Errorf("another box struck what it is not owed: %v", ids(got))
+		}
+		if got := other.next(); len(got.Commands) > 0 {
+			t.Errorf("another box is given %v", ids(got))
+		}
+		m.done(ids(m.next())...)
+		if got := m.next(); fmt.Sprint(ids(got)) != "[c5 c4 c3 c2 c1]" || got.More {
+			t.Errorf("the rest is %v, more %v", ids(got), got.More)
+		}
+		m.done(append(ids(m.next()), "unknown")...)
+		if left := read(f, countOwed, m.ID); left != 0 {
+			t.Errorf("%d are left", left)
+		}
+
+		// A few large ones do not make an answer that is none.
+		for i := range 5 {
+			must(owe(protocol.Command{ID: fmt.Sprint("large", i), Kind: protocol.CommandMessage, Text: strings.Repeat("x", 200<<10)}))
+		}
+		if got := m.next(); len(got.Commands) != 2 || !got.More {
+			t.Errorf("of five large ones %v come, more %v", ids(got), got.More)
+		}
+		if err := owe(protocol.Command{Kind: protocol.CommandMessage, Text: strings.Repeat("x", protocol.MaxMessage)}); !fault.IsKind(err, fault.TooLarge) {
+			t.Errorf("a command that does not fit: %v", err)
+		}
+		for i := range commandRoom - 5 {
+			must(owe(protocol.Command{ID: fmt.Sprint("many", i), Kind: protocol.CommandMessage}))
+		}
+		if err := owe(protocol.Command{Kind: protocol.CommandMessage}); !fault.IsKind(err, fault.Unavailable) {
+			t.Errorf("one too many: %v", err)
+		}
+		f.write(func(tx *db.Tx) error { _, err := ageCommands.Exec(tx, m.ID); return err })
+		must(f.expire(t.Context()))
+		if left := read(f, countOwed, m.ID); left != 0 {
+			t.Errorf("%d are left after a day", left)
+		}
 		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/revoke", nil)
-		owe(protocol.Command{Kind: protocol.CommandUpdate})
+		must(owe(protocol.Command{Kind: protocol.CommandUpdate}))
 		if read(f, countOwed, m.ID) != 0 {
 			t.Error("a revoked box is owed a command")
 		}
 	})
 }
 
-// TestDeliveryByTwoNodes has a second node deliver at the same time.
-func TestDeliveryByTwoNodes(t *testing.T) {
-	t.Parallel()
-	onBoth(t, true, func(t *testing.T, f *fixture) {
-		m := f.join()
-		f.write(func(tx *db.Tx) error { return f.Owe(tx, m.ID, protocol.Command{ID: "c", Kind: protocol.CommandUpdate}) })
-		other := &Service{DB: f.DB, Hub: f.Hub, Bus: f.Bus}
-		var both sync.WaitGroup
-		sent := make([]int, 2)
-		for i, s := range []*Service{f.Service, other} {
-			both.Go(func() {
-				var err error
-				if sent[i], err = s.deliverTo(context.Background(), m.ID); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		both.Wait()
-		if sent[0]+sent[1] != 1 {
-			t.Errorf("the two sent %v", sent)
-		}
-	})
-}
+var ageCommands = db.S(`UPDATE box_commands SET created_at = 0 WHERE box_id = $1`)
 
 func TestSilentBoxes(t *testing.T) {
 	t.Parallel()
@@ -308,7 +382,12 @@ func TestCallsOfARevokedBox(t *testing.T) {
 	if _, err := f.renew(t.Context(), c.ID, nil); err == nil {
 		t.Error("a revoked box gets a credential")
 	}
-	if _, err := f.Service.hello(t.Context(), c.ID, []byte(`{"slots":1}`)); err == nil {
+	if _, err := f.Service.hello(t.Context(), c.ID, []byte(`{"v":2,"slots":1}`)); err == nil {
 		t.Error("a revoked box is greeted")
+	}
+	for name, call := range map[string]func(context.Context, string, []byte) (any, error){"beat": f.Service.beat, "commands": f.nextCommands} {
+		if _, err := call(t.Context(), c.ID, []byte(`{}`)); !fault.IsKind(err, fault.Forbidden) {
+			t.Errorf("%s of a revoked box: %v", name, err)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
-	"yardmaster/internal/id"
 	"yardmaster/internal/op"
 	"yardmaster/internal/protocol"
 )
@@ -70,11 +69,9 @@ func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out Bo
 		return BoxRemoval{}, err
 	}
 	if first && s.Bus != nil {
-		// The halt goes out while the box still has a connection to hear it.
-		halt := protocol.Command{ID: id.New(), Kind: protocol.CommandRevoke, Reason: WhyRevoked}
-		if err := s.Bus.Send(ctx, out.ID, halt); err != nil {
-			s.log().WarnContext(ctx, "revoked box was not told", "box", out.ID, "error", err)
-		}
+		// While the box still has a connection to hear it: it asks over HTTPS
+		// whether that is so, and stops all it does.
+		s.Bus.Nudge(out.ID, protocol.NudgeProve)
 	}
 	if err := s.settle(ctx, out.ID); err != nil {
 		detail := "The box's live connection could not be cut yet. It is tried again until it succeeds."
@@ -95,15 +92,15 @@ func (s *Service) cutOff(tx *db.Tx, r row) (requeued int, err error) {
 	if _, err := setRevoked.Exec(tx, tx.Account, r.ID, tx.Now); err != nil {
 		return 0, err
 	}
-	if _, err := insertRevokedKey.Exec(tx, r.NKey, r.ID, tx.Now); err != nil {
+	if _, err := insertRevokedKey.Exec(tx, r.NKey, r.ID, r.NATSAccount, tx.Now); err != nil {
 		return 0, err
 	}
 	s.wake(tx)
 	return requeued, event.Record(tx, event.Change{Kind: "box.revoked", Object: r.ID, Data: map[string]int{"requeued": requeued}})
 }
 
-// settle makes the bus refuse the revoked keys of a box that it may not refuse
-// yet. What fails is tried again by Loop.
+// settle makes the bus shut the accounts of a box's revoked keys. Loop does it
+// again, until it is certain.
 func (s *Service) settle(ctx context.Context, boxID string) error {
 	var keys []revokedKey
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -132,23 +129,23 @@ func (s *Service) settleAll(ctx context.Context) error {
 	return s.refuse(ctx, keys)
 }
 
+// settleAfter is how long after a revocation its account is shut for the last
+// time: a box that was connecting at that moment may have come in after the
+// first.
+const settleAfter = 2 * time.Second
+
 func (s *Service) refuse(ctx context.Context, keys []revokedKey) error {
 	if s.Bus == nil {
 		return nil
 	}
 	for _, k := range keys {
-		if err := s.Bus.Revoke(ctx, k.NKey, k.RevokedAt); err != nil {
-			return fmt.Errorf("revoke a key of box %s: %w", k.BoxID, err)
+		if k.Account != nil {
+			if err := s.Bus.Shut(ctx, *k.Account); err != nil {
+				return fmt.Errorf("shut out box %s: %w", k.BoxID, err)
+			}
 		}
 		err := s.DB.Write(ctx, func(tx *db.Tx) error {
-			r, ok, err := byIdentity.Maybe(tx, k.BoxID)
-			if err != nil {
-				return err
-			}
-			if ok && r.State == Revoked {
-				tx.AfterCommit(func() { s.forget(ctx, k.BoxID) })
-			}
-			_, err = settleKey.Exec(tx, k.NKey, tx.Now)
+			_, err := settleKey.Exec(tx, k.NKey, tx.Now, tx.Now.Add(-settleAfter))
 			return err
 		})
 		if err != nil {
@@ -156,12 +153,4 @@ func (s *Service) refuse(ctx context.Context, keys []revokedKey) error {
 		}
 	}
 	return nil
-}
-
-// forget drops the command queue of a box that cannot read it any more. What
-// is left of it costs a little room, so losing this is no error.
-func (s *Service) forget(ctx context.Context, boxID string) {
-	if err := s.Bus.RemoveBox(ctx, boxID); err != nil {
-		s.log().WarnContext(ctx, "revoked box keeps its command queue", "box", boxID, "error", err)
-	}
 }

@@ -17,7 +17,9 @@ type row struct {
 	OwnerTarget    string
 	OwnerID        *string
 	State          string
-	NKey           string `db:"nkey"`
+	NKey           string  `db:"nkey"`
+	NATSAccount    *string `db:"nats_account"` // nil: it enrolled before each box had one
+	SealKey        string
 	TokenHash      string
 	TokenExpiresAt time.Time
 	LastHash       *string
@@ -44,7 +46,7 @@ type row struct {
 	Active         int // runs, counted where they begin and end: a beat tells of them later, and is no change that is followed
 }
 
-const columns = `id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, last_hash, last_expires_at,
+const columns = `id, account_id, name, owner_target, owner_id, state, nkey, nats_account, seal_key, token_hash, token_expires_at, last_hash, last_expires_at,
 	rotate, version, os, arch, slots, labels, set_slots, set_labels, agents, isolation, presence, telemetry, last_beat_at,
 	unfit, briefing, hardening, created_at, revoked_at, retired_at,
 	(SELECT COUNT(*) FROM runs r WHERE r.box_id = boxes.id AND r.ended_at IS NULL) AS active`
@@ -57,14 +59,14 @@ type (
 		Slots     *int64
 		Labels    db.JSON[map[string]string]
 	}
-	owed struct {
-		ID, BoxID string
-		Payload   db.JSON[protocol.Command]
+	standingRow struct {
+		State string
+		Owed  bool
 	}
 	revokedKey struct {
-		NKey      string `db:"nkey"`
-		BoxID     string
-		RevokedAt time.Time
+		NKey    string `db:"nkey"`
+		BoxID   string
+		Account *string
 	}
 )
 
@@ -76,15 +78,16 @@ var (
 	redeem = db.S(`UPDATE enrollments SET redeemed_at = $3, box_id = $4
 		WHERE hash = $1 AND redeemed_at IS NULL AND expires_at > $2`)
 
-	insert = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at,
+	insert = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, nats_account, token_hash, token_expires_at,
 		version, os, arch, slots, labels, set_slots, set_labels, created_at)
-		VALUES ($1, $2, $3, 'org', $2, 'enrolled', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`)
+		VALUES ($1, $2, $3, 'org', $2, 'enrolled', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`)
 
 	byID = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE account_id = $1 AND id = $2`)
 	// A box proves itself by its token or its NATS credential; its account
 	// follows from that.
 	byToken    = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE token_hash = $1 OR last_hash = $1`)
 	byIdentity = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE id = $1`)
+	byAccount  = db.Q[string](`SELECT id FROM boxes WHERE nats_account = $1 AND state <> 'revoked'`)
 
 	setState     = db.S(`UPDATE boxes SET state = $3 WHERE account_id = $1 AND id = $2`)
 	setOwner     = db.S(`UPDATE boxes SET owner_target = $3, owner_id = $4 WHERE account_id = $1 AND id = $2`)
@@ -95,7 +98,10 @@ var (
 	setRevoked   = db.S(`UPDATE boxes SET state = 'revoked', revoked_at = $3, presence = 'offline', telemetry = '{}', last_beat_at = NULL, unfit = NULL
 		WHERE account_id = $1 AND id = $2`)
 
-	setKey       = db.S(`UPDATE boxes SET nkey = $2 WHERE id = $1`)
+	setKey       = db.S(`UPDATE boxes SET nkey = $2, seal_key = '' WHERE id = $1`)
+	setAccount   = db.S(`UPDATE boxes SET nats_account = $2 WHERE id = $1`)
+	setSealKey   = db.S(`UPDATE boxes SET seal_key = $2 WHERE id = $1`)
+	sealKey      = db.Q[string](`SELECT seal_key FROM boxes WHERE id = $1`)
 	replaceToken = db.S(`UPDATE boxes SET token_hash = $2, token_expires_at = $3, last_hash = $4, last_expires_at = $5, rotate = FALSE
 		WHERE id = $1`)
 	forgetLast = db.S(`UPDATE boxes SET last_hash = NULL, last_expires_at = NULL WHERE id = $1`)
@@ -114,24 +120,21 @@ var (
 	versions = db.Q[BoxVersion](`SELECT version, COUNT(*) AS boxes, SUM(CASE WHEN presence = 'online' THEN 1 ELSE 0 END) AS online
 		FROM boxes WHERE account_id = $1 AND state <> 'revoked' GROUP BY version ORDER BY COUNT(*) DESC, version DESC`)
 
-	insertRevokedKey = db.S(`INSERT INTO revoked_keys (nkey, box_id, revoked_at) VALUES ($1, $2, $3)`)
+	insertRevokedKey = db.S(`INSERT INTO revoked_keys (nkey, box_id, account, revoked_at) VALUES ($1, $2, $3, $4)`)
 	selectRevokedKey = db.Q[string](`SELECT nkey FROM revoked_keys WHERE nkey = $1`)
-	selectOwedKeys   = db.Q[revokedKey](`SELECT nkey, box_id, revoked_at FROM revoked_keys WHERE done_at IS NULL ORDER BY revoked_at LIMIT 100`)
-	selectBoxKeys    = db.Q[revokedKey](`SELECT nkey, box_id, revoked_at FROM revoked_keys WHERE box_id = $1 AND done_at IS NULL`)
-	settleKey        = db.S(`UPDATE revoked_keys SET done_at = $2 WHERE nkey = $1`)
-	// What was issued for a key before its revocation has run out after a day.
-	selectRevoked = db.Q[revokedKey](`SELECT nkey, box_id, revoked_at FROM revoked_keys WHERE revoked_at > $1`)
+	selectOwedKeys   = db.Q[revokedKey](`SELECT nkey, box_id, account FROM revoked_keys WHERE done_at IS NULL ORDER BY revoked_at LIMIT 100`)
+	selectBoxKeys    = db.Q[revokedKey](`SELECT nkey, box_id, account FROM revoked_keys WHERE box_id = $1 AND done_at IS NULL`)
+	settleKey        = db.S(`UPDATE revoked_keys SET done_at = $2 WHERE nkey = $1 AND revoked_at <= $3`)
 
 	insertCommand = db.S(`INSERT INTO box_commands (id, box_id, place, kind, payload, created_at)
 		SELECT $1, $2, $3, $4, $5, CAST($6 AS BIGINT) WHERE EXISTS (SELECT 1 FROM boxes WHERE id = $2 AND state <> 'revoked')
 		ON CONFLICT (id) DO NOTHING`)
-	selectReaders = db.Q[string](`SELECT b.id FROM boxes b WHERE b.sending_until <= $1
-		AND EXISTS (SELECT 1 FROM box_commands c WHERE c.box_id = b.id) LIMIT 100`)
-	lease          = db.S(`UPDATE boxes SET sending_until = $3 WHERE id = $1 AND sending_until <= $2`)
-	selectCommands = db.Q[owed](`SELECT id, box_id, payload FROM box_commands WHERE box_id = $1 ORDER BY place LIMIT 100`)
-	deleteCommand  = db.S(`DELETE FROM box_commands WHERE id = $1`)
+	selectCommands = db.Q[db.JSON[protocol.Command]](`SELECT payload FROM box_commands WHERE box_id = $1 ORDER BY place LIMIT $2`)
+	deleteCommand  = db.S(`DELETE FROM box_commands WHERE box_id = $1 AND id = $2`)
 	deleteCommands = db.S(`DELETE FROM box_commands WHERE box_id = $1`)
-	release        = db.S(`UPDATE boxes SET sending_until = $2 WHERE id = $1`)
+	expireCommands = db.S(`DELETE FROM box_commands WHERE created_at < $1`)
+	countCommands  = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1`)
+	standing       = db.Q[standingRow](`SELECT state, EXISTS (SELECT 1 FROM box_commands c WHERE c.box_id = boxes.id) AS owed FROM boxes WHERE id = $1`)
 
 	briefing = db.Q[*string](`SELECT briefing FROM boxes WHERE id = $1`)
 )
@@ -145,15 +148,16 @@ func Briefing(tx *db.Tx, boxID string) (string, error) {
 	return *text, nil
 }
 
-// Revocations are the keys that a bus has to refuse from its start on, with
-// the times they were revoked at.
-func Revocations(tx *db.Tx) (map[string]time.Time, error) {
-	rows, err := selectRevoked.All(tx, tx.Now.Add(-credentialTTL-time.Hour))
-	out := make(map[string]time.Time, len(rows))
-	for _, r := range rows {
-		out[r.NKey] = r.RevokedAt
-	}
-	return out, err
+// SealKey is the key that secrets for a box's present process are sealed to:
+// empty until that has said hello.
+func SealKey(tx *db.Tx, boxID string) (string, error) {
+	key, _, err := sealKey.Maybe(tx, boxID)
+	return key, err
+}
+
+// Owner answers which box a NATS account belongs to, unless it is revoked.
+func Owner(tx *db.Tx, account string) (boxID string, ok bool, err error) {
+	return byAccount.Maybe(tx, account)
 }
 
 // unfit is why the box can carry out no run; empty if it can.

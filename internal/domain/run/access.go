@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"yardmaster/internal/bus"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
@@ -74,30 +73,21 @@ func (s *Service) resolve(ctx context.Context, token, kind string, good func(*ac
 	return out, ok, err
 }
 
-// Serve answers the calls and takes the events of boxes until ctx ends. The
-// returned stop waits for the events being stored.
-func (s *Service) Serve(ctx context.Context) (stop func(), err error) {
+// Serve answers the calls of boxes about their runs from here on.
+func (s *Service) Serve() error {
 	for method, fn := range map[string]func(context.Context, string, []byte) (any, error){
-		protocol.CallClaim:    call(s.Claim),
+		protocol.CallClaim:    call(s.claimSealed),
 		protocol.CallAccept:   call(s.Accept),
 		protocol.CallRenew:    call(s.Renew),
+		protocol.CallAppend:   call(s.Append),
 		protocol.CallGitToken: call(s.GitToken),
 		protocol.CallSecrets:  call(s.Secrets),
 	} {
 		if err := s.Bus.Handle(method, fn); err != nil {
-			return nil, fmt.Errorf("run: answer %s: %w", method, err)
+			return fmt.Errorf("run: answer %s: %w", method, err)
 		}
 	}
-	return s.Bus.Ingest(ctx, s.take)
-}
-
-// take is Ingest for the bus: what cannot be stored now cannot be stored later.
-func (s *Service) take(ctx context.Context, boxID string, e protocol.Envelope) error {
-	err := s.Ingest(ctx, boxID, e)
-	if fault.IsKind(err, fault.Invalid) {
-		err = fmt.Errorf("%w: %w", bus.ErrReject, err)
-	}
-	return err
+	return nil
 }
 
 // call decodes what a box asks.

@@ -28,9 +28,14 @@ func (s *Service) Claim(ctx context.Context, boxID string, c protocol.Claim) (pr
 		return protocol.ClaimReply{}, fault.Field("id", "must have 1 to 100 characters")
 	}
 	wait := min(max(time.Duration(c.WaitMS)*time.Millisecond, 0), protocol.ClaimAnswer(s.lease()))
+	dismissed, done := s.waiting.add(boxID)
+	defer done()
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
 	for {
+		if isDone(dismissed) {
+			return protocol.ClaimReply{Reasons: []string{"claim_dismissed"}}, nil
+		}
 		news, look, err := s.look(ctx, boxID, c)
 		if err != nil {
 			return protocol.ClaimReply{}, err
@@ -61,6 +66,7 @@ func (s *Service) Claim(ctx context.Context, boxID string, c protocol.Claim) (pr
 		select {
 		case <-news:
 		case <-due:
+		case <-dismissed:
 		case <-deadline.C:
 			reasons, err := s.whyNot(ctx, boxID)
 			return protocol.ClaimReply{Reasons: reasons}, err
@@ -68,6 +74,27 @@ func (s *Service) Claim(ctx context.Context, boxID string, c protocol.Claim) (pr
 			return protocol.ClaimReply{}, ctx.Err()
 		}
 	}
+}
+
+// claimSealed is Claim for a box: the tokens of the run are sealed to the process
+// that claimed it.
+func (s *Service) claimSealed(ctx context.Context, boxID string, c protocol.Claim) (out protocol.ClaimReply, err error) {
+	if out, err = s.Claim(ctx, boxID, c); err != nil || out.Run == nil {
+		return out, err
+	}
+	var key string
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		key, err = selectKey.One(tx, out.Run.Run)
+		return err
+	})
+	if err != nil {
+		return protocol.ClaimReply{}, err
+	}
+	open := *out.Run
+	out.Sealed, err = sealTokens(key, open.Run, protocol.Tokens{Model: open.ModelToken, Git: open.GitToken})
+	open.ModelToken, open.GitToken = "", ""
+	out.Run = &open
+	return out, err
 }
 
 // look tells, without writing, whether a claim is worth trying. The channel
@@ -165,6 +192,9 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID string) (*protoco
 	if err != nil {
 		return nil, err
 	}
+	if err := s.claimedBy(tx, &r); err != nil {
+		return nil, err
+	}
 	if _, err := insertSession.Exec(tx, id.New(), r.AccountID, r.ID, r.TaskID, r.RepoID, t.Kind, tx.Now); err != nil {
 		return nil, err
 	}
@@ -187,6 +217,9 @@ func (s *Service) repeat(tx *db.Tx, r *Row) (*protocol.Start, error) {
 		return nil, err
 	}
 	if _, err := revokeTokens.Exec(tx, r.ID, tx.Now); err != nil {
+		return nil, err
+	}
+	if err := s.claimedBy(tx, r); err != nil {
 		return nil, err
 	}
 	return start, s.arm(tx, start)
@@ -327,8 +360,18 @@ func (s *Service) renew(ctx context.Context, boxID, runID string, attempt int, a
 	return out, err
 }
 
-// GitToken gives a live attempt a fresh push token; the one before dies.
+// GitToken gives a live attempt a fresh push token, sealed to the box's present
+// process; the one before dies.
 func (s *Service) GitToken(ctx context.Context, boxID string, ask protocol.GitTokenAsk) (out protocol.GitToken, err error) {
+	key, token, err := s.gitToken(ctx, boxID, ask)
+	if err == nil {
+		out.ExpiresMS = gitTokenTTL.Milliseconds()
+		out.Sealed, err = sealTokens(key, ask.Run, protocol.Tokens{Git: token})
+	}
+	return out, err
+}
+
+func (s *Service) gitToken(ctx context.Context, boxID string, ask protocol.GitTokenAsk) (key, token string, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		r, ok, err := selectOfBox.ForUpdate().Maybe(tx, boxID, ask.Run)
 		if err != nil {
@@ -337,12 +380,14 @@ func (s *Service) GitToken(ctx context.Context, boxID string, ask protocol.GitTo
 		if !ok || r.EndedAt != nil || r.Attempt != int64(ask.Attempt) {
 			return fault.Missing("live attempt")
 		}
+		if key, err = s.sealKey(tx, boxID); err != nil {
+			return err
+		}
 		if _, err := revokeKind.Exec(tx, r.ID, TokenGit, tx.Now); err != nil {
 			return err
 		}
-		token, err := mint(tx, r.ID, TokenGit, gitTokenTTL)
-		out = protocol.GitToken{Token: token, ExpiresMS: gitTokenTTL.Milliseconds()}
+		token, err = mint(tx, r.ID, TokenGit, gitTokenTTL)
 		return err
 	})
-	return out, err
+	return key, token, err
 }

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"regexp"
 	"time"
 
@@ -94,27 +93,6 @@ func (s *Service) end(tx *db.Tx, r *Row, outcome, kind, text string) error {
 		Data: map[string]any{"task_id": r.TaskID, "box_id": r.BoxID, "attempt": r.Attempt, "outcome": outcome, "failure_kind": r.FailureKind}})
 }
 
-// fence makes the bus refuse what the run's box may still send, once tx has
-// committed. The database refuses it anyway; this spares the traffic.
-func (s *Service) fence(tx *db.Tx, r *Row) {
-	f := fence{r.BoxID, r.ID, r.Attempt}
-	ctx := context.WithoutCancel(tx.Context())
-	tx.AfterCommit(func() { s.tombstone(ctx, f) })
-}
-
-const tombstoneWait = 5 * time.Second
-
-func (s *Service) tombstone(ctx context.Context, f fence) {
-	if s.Bus == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, tombstoneWait)
-	defer cancel()
-	if err := s.Bus.Tombstone(ctx, f.BoxID, f.ID, int(f.Attempt)); err != nil {
-		s.log().Warn("tombstone not written; it is repeated at the next start", "run", f.ID, "error", err)
-	}
-}
-
 // Stop takes an in-flight task's run away from its box: it is task.Service's
 // StopRun. The task is locked and is moved by the caller.
 func (s *Service) Stop(tx *db.Tx, t *task.Row, why string) error {
@@ -129,8 +107,6 @@ func (s *Service) Stop(tx *db.Tx, t *task.Row, why string) error {
 	if why == task.StopCancelled {
 		mode = protocol.HaltNow
 	}
-	s.fence(tx, &r)
-	s.Hub.Notify(tx, event.CommandTopic)
 	return s.SendCommand(tx, r.BoxID, protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandHalt,
 		Run: r.ID, Attempt: int(r.Attempt), Mode: mode, Reason: why})
 }
@@ -146,7 +122,6 @@ func (s *Service) Halt(tx *db.Tx, runID, kind, why string) error {
 	if _, err := setHalting.Exec(tx, r.ID, kind); err != nil {
 		return err
 	}
-	s.Hub.Notify(tx, event.CommandTopic)
 	return s.SendCommand(tx, r.BoxID, protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandHalt,
 		Run: r.ID, Attempt: int(r.Attempt), Mode: protocol.HaltGraceful, Reason: why})
 }
@@ -202,7 +177,6 @@ func (s *Service) lose(tx *db.Tx, l lease, kind, text string, still func(*Row) b
 	if err := s.end(tx, &r, Lost, kind, text); err != nil {
 		return err
 	}
-	s.fence(tx, &r)
 	return s.Tasks.AttemptFailed(tx, &t, kind, text)
 }
 

@@ -3,20 +3,19 @@ package run
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 
-	"yardmaster/internal/bus"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
 )
 
-// errAgain brings an envelope back: what comes before it is not stored yet, or
-// was stored at this very moment.
-var errAgain = fmt.Errorf("run: events out of order: %w", bus.ErrEarly)
+// errMoved means that another transaction has stored events of the run meanwhile.
+var errMoved = errors.New("run: its events have moved on")
 
 // Limits on what a box's words may take up, in bytes.
 const (
@@ -28,80 +27,119 @@ const (
 	maxPaths  = 1000
 )
 
-// Ingest stores the events of one envelope and does what they cause, all in one
-// transaction. Events already stored are passed over; an envelope that leaves a
-// gap fails and has to come again. What an attempt says that the box does not
-// hold (any more) is dropped without an error.
-func (s *Service) Ingest(ctx context.Context, boxID string, e protocol.Envelope) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		h, ok, err := selectHead.Maybe(tx, boxID, e.Run)
-		if err != nil || !ok || h.EndedAt != nil || h.Attempt != int64(e.Attempt) {
-			return err
-		}
-		fresh, err := after(e.Events, h.CommittedSeq)
-		if err != nil || len(fresh) == 0 {
-			return err
-		}
-		if !slices.ContainsFunc(fresh, isState) {
-			return s.append(tx, e, h.CommittedSeq, fresh)
-		}
-		defer within(tx, h.AccountID)()
-		// Whoever changes both locks the task before the run, and a box before
-		// either.
-		if slices.ContainsFunc(fresh, blamesBox) {
-			if err := task.LockBox(tx, boxID); err != nil {
-				return err
-			}
-		}
-		t, ok, err := task.Lock(tx, h.AccountID, h.TaskID)
-		if err != nil {
-			return err
-		}
-		r, alive, err := selectOfBox.ForUpdate().Maybe(tx, boxID, e.Run)
-		if err != nil || !ok || !alive || r.EndedAt != nil {
-			return err
-		}
-		if i := slices.IndexFunc(fresh, func(ev protocol.Event) bool { return ev.Kind == protocol.EventFinished }); i >= 0 {
-			fresh = fresh[:i+1] // nothing follows the end
-		}
-		if err := s.append(tx, e, h.CommittedSeq, fresh); err != nil {
-			return err
-		}
-		for _, ev := range fresh {
-			if err := s.apply(tx, &t, &r, ev); err != nil {
-				return err
-			}
-		}
-		if r.EndedAt == nil {
-			return store(tx, &r)
-		}
-		return nil
-	})
+// Append stores the events of one envelope and does what they cause, all in one
+// transaction, and answers how far the attempt's events are stored. Those stored
+// already are passed over; an envelope that leaves a gap stores nothing, which its
+// answer shows. Nothing is taken of an attempt that the box does not hold (any
+// more): the answer says that it is closed.
+func (s *Service) Append(ctx context.Context, boxID string, e protocol.Envelope) (out protocol.Appended, err error) {
+	if e.V != protocol.Version || len(e.Events) == 0 {
+		return out, fault.New(fault.Invalid, "", "The envelope is of another version of the protocol, or has no events.")
+	}
+	leave, err := s.gate.enter(ctx, boxID)
+	if err != nil {
+		return out, err
+	}
+	defer leave()
+	for err = errMoved; errors.Is(err, errMoved) && ctx.Err() == nil; {
+		err = s.DB.Write(ctx, func(tx *db.Tx) error {
+			out = protocol.Appended{}
+			return s.take(tx, boxID, e, &out)
+		})
+	}
+	return out, err
 }
 
-// after cuts off the events up to seq and sees to it that the rest follows
-// without a gap.
-func after(events []protocol.Event, seq int64) ([]protocol.Event, error) {
+func (s *Service) take(tx *db.Tx, boxID string, e protocol.Envelope, out *protocol.Appended) error {
+	h, ok, err := selectHead.Maybe(tx, boxID, e.Run)
+	if err != nil {
+		return err
+	}
+	if !ok || h.Attempt != int64(e.Attempt) {
+		out.Closed = true
+		return nil
+	}
+	out.Seq, out.Closed = h.CommittedSeq, h.EndedAt != nil
+	fresh, follows := after(e.Events, h.CommittedSeq)
+	if out.Closed || !follows || len(fresh) == 0 {
+		return nil
+	}
+	if h.EventBytes+weight(fresh) > protocol.MaxRunBytes {
+		return fault.Newf(fault.TooLarge, "", "The events of one run are at most %d MiB.", protocol.MaxRunBytes>>20)
+	}
+	if !slices.ContainsFunc(fresh, isState) {
+		return s.append(tx, e, out, fresh)
+	}
+	defer within(tx, h.AccountID)()
+	// Whoever changes both locks the task before the run, and a box before
+	// either.
+	if slices.ContainsFunc(fresh, blamesBox) {
+		if err := task.LockBox(tx, boxID); err != nil {
+			return err
+		}
+	}
+	t, ok, err := task.Lock(tx, h.AccountID, h.TaskID)
+	if err != nil {
+		return err
+	}
+	r, alive, err := selectOfBox.ForUpdate().Maybe(tx, boxID, e.Run)
+	if err != nil {
+		return err
+	}
+	if !ok || !alive || r.EndedAt != nil {
+		out.Closed = true
+		return nil
+	}
+	if i := slices.IndexFunc(fresh, func(ev protocol.Event) bool { return ev.Kind == protocol.EventFinished }); i >= 0 {
+		fresh = fresh[:i+1] // nothing follows the end
+	}
+	if err := s.append(tx, e, out, fresh); err != nil {
+		return err
+	}
+	for _, ev := range fresh {
+		if err := s.apply(tx, &t, &r, ev); err != nil {
+			return err
+		}
+	}
+	if r.EndedAt == nil {
+		return store(tx, &r)
+	}
+	return nil
+}
+
+// after cuts off the events up to seq and tells whether the rest follows without
+// a gap.
+func after(events []protocol.Event, seq int64) (rest []protocol.Event, follows bool) {
 	for len(events) > 0 && events[0].Seq <= seq {
 		events = events[1:]
 	}
 	for i := range events {
 		if events[i].Seq != seq+1+int64(i) {
-			return nil, fmt.Errorf("%w: have %d, got %d", errAgain, seq+int64(i), events[i].Seq)
+			return nil, false
 		}
 	}
-	return events, nil
+	return events, true
 }
 
-// append stores events that follow seq, unless another transaction did.
-func (s *Service) append(tx *db.Tx, e protocol.Envelope, seq int64, events []protocol.Event) error {
-	n, err := advance.Exec(tx, e.Run, seq, events[len(events)-1].Seq, tx.Now)
+// weight is about what events take up in the database, in bytes.
+func weight(events []protocol.Event) (n int64) {
+	for _, e := range events {
+		n += int64(len(e.Data)+len(e.Kind)) + 64
+	}
+	return n
+}
+
+// append stores events that follow out.Seq, unless another transaction did.
+func (s *Service) append(tx *db.Tx, e protocol.Envelope, out *protocol.Appended, events []protocol.Event) error {
+	last := events[len(events)-1].Seq
+	n, err := advance.Exec(tx, e.Run, out.Seq, last, tx.Now, weight(events))
 	if err != nil {
 		return err
 	}
 	if n == 0 {
-		return fmt.Errorf("%w: run %s moved on from %d", errAgain, e.Run, seq)
+		return errMoved
 	}
+	out.Seq = last
 	stored := slices.Clone(events)
 	for i := range stored {
 		stored[i].Kind = clean(stored[i].Kind, maxKind)

@@ -19,8 +19,6 @@ const (
 	// stalled is how long a running agent may say nothing before its task
 	// counts as stuck.
 	stalled = 15 * time.Minute
-	// refence is how far back fences are repeated at start.
-	refence = time.Hour
 	// inFlight is how long a claim's answer may be under way while its box
 	// does not know of the run.
 	inFlight = 5 * time.Second
@@ -47,12 +45,9 @@ func (s *Service) redispatchAt(tx *db.Tx) time.Time {
 // Loop takes back what boxes lost, and marks what got stuck, until ctx ends.
 // Every node may run it.
 func (s *Service) Loop(ctx context.Context) error {
-	if err := s.refence(ctx); err != nil && ctx.Err() == nil {
-		s.log().Error("repeat fences", "error", err)
-	}
 	// A starting node cannot tell a box that was cut off from one that had
-	// nobody to talk to: boxes get the time to renew, and what waits on the bus
-	// to be stored, before anything is taken back.
+	// nobody to talk to: boxes get the time to renew, and to hand in what they
+	// hold, before anything is taken back.
 	pause := protocol.RenewAfter(s.lease())
 	var watch clock.Watch
 	for {
@@ -70,19 +65,6 @@ func (s *Service) Loop(ctx context.Context) error {
 		}
 		pause = s.lease() / scansPerLease
 	}
-}
-
-// refence writes again the tombstones that a stopped process may owe.
-func (s *Service) refence(ctx context.Context) error {
-	var owed []fence
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		owed, err = selectFenced.All(tx, tx.Now.Add(-refence))
-		return err
-	})
-	for _, f := range owed {
-		s.tombstone(ctx, f)
-	}
-	return err
 }
 
 // Scan is one pass of Loop.
@@ -137,6 +119,7 @@ func (s *Service) mark(ctx context.Context, l lease, stuck bool) error {
 // Verdicts answers a hello: which of the runs the box names go on. Runs that
 // it should hold and does not name are lost.
 func (s *Service) Verdicts(ctx context.Context, boxID string, refs []protocol.RunRef) ([]protocol.RunVerdict, error) {
+	s.Dismiss(boxID) // what claims here was an earlier connection's
 	var out []protocol.RunVerdict
 	var gone []Row
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {

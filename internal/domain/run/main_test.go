@@ -3,6 +3,8 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -43,6 +45,8 @@ type fixture struct {
 
 	commands *outbox
 	faulty   map[string][]string // what BoxUnfit was told, by box
+
+	keys *sync.Map // of the boxes' present processes, by box
 }
 
 // outbox keeps the commands owed to boxes.
@@ -73,7 +77,7 @@ func open(t testing.TB, dsn string) *fixture {
 	clock := &atomic.Int64{}
 	clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 	d := dbtest.Open(t, dsn, db.Options{Clock: func() time.Time { return time.UnixMicro(clock.Load()) }})
-	f := &fixture{t: t, clock: clock, commands: &outbox{all: map[string][]protocol.Command{}}, faulty: map[string][]string{}}
+	f := &fixture{t: t, clock: clock, keys: &sync.Map{}, commands: &outbox{all: map[string][]protocol.Command{}}, faulty: map[string][]string{}}
 	f.serve(d)
 	return f.tenant()
 }
@@ -91,7 +95,7 @@ func (f *fixture) serve(d *db.DB) {
 		},
 		Seats: func(*db.Tx, string) (int64, error) { return 100, nil },
 	}
-	s := &Service{DB: d, Hub: hub, Tasks: tasks, GatewayURL: "http://gateway", CommitName: "Yardmaster", CommitEmail: "agent@example.com",
+	s := &Service{DB: d, Hub: hub, Tasks: tasks, SealKey: func(_ *db.Tx, boxID string) (string, error) { return f.sealKey(boxID), nil }, GatewayURL: "http://gateway", CommitName: "Yardmaster", CommitEmail: "agent@example.com",
 		Template: func(*db.Tx, string, string) (Template, bool, error) {
 			return Template{Agent: "claude", Model: "m", Timeout: time.Hour, Isolation: "landlock"}, true, nil
 		},
@@ -199,12 +203,19 @@ func (f *fixture) live(token, kind string) bool {
 	return ok
 }
 
-// say ingests events that begin with seq.
+// errNotTaken is of events that the answer does not cover.
+var errNotTaken = errors.New("the events are not stored")
+
+// say hands in events that begin with seq.
 func (f *fixture) say(box string, st *protocol.Start, seq int64, events ...protocol.Event) error {
 	for i := range events {
 		events[i].Seq = seq + int64(i)
 	}
-	return f.Ingest(context.Background(), box, protocol.Envelope{V: 1, Run: st.Run, Attempt: st.Attempt, Events: events})
+	out, err := f.Append(context.Background(), box, protocol.Envelope{V: protocol.Version, Run: st.Run, Attempt: st.Attempt, Events: events})
+	if err == nil && !out.Closed && out.Seq < seq+int64(len(events))-1 {
+		err = fmt.Errorf("%w: %+v", errNotTaken, out)
+	}
+	return err
 }
 
 func (f *fixture) mustSay(box string, st *protocol.Start, seq int64, events ...protocol.Event) {
@@ -235,3 +246,12 @@ func started() []protocol.Event {
 func finished(f protocol.Finished) protocol.Event { return ev(protocol.EventFinished, f) }
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+// sealKey is the key of a box's present process.
+func (f *fixture) sealKey(boxID string) string {
+	key, _ := f.keys.Load(boxID)
+	text, _ := key.(string)
+	return text
+}
+
+func (f *fixture) setSealKey(boxID, key string) { f.keys.Store(boxID, key) }

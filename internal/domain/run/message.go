@@ -76,7 +76,6 @@ func (s *Service) say(tx *db.Tx, r *Row, text string) (messageID string, owed bo
 		return "", false, err
 	}
 	c := protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandMessage, Run: r.ID, Attempt: int(r.Attempt), Text: text}
-	s.Hub.Notify(tx, event.CommandTopic)
 	return c.ID, true, s.SendCommand(tx, r.BoxID, c)
 }
 

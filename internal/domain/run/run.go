@@ -86,10 +86,6 @@ type Template struct {
 type Bus interface {
 	// Handle answers a method that boxes call.
 	Handle(method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error
-	// Ingest gives every envelope of events to fn until it returns nil.
-	Ingest(ctx context.Context, fn func(ctx context.Context, boxID string, e protocol.Envelope) error) (stop func(), err error)
-	// Tombstone refuses a box's further events of an attempt.
-	Tombstone(ctx context.Context, boxID, run string, attempt int) error
 }
 
 // Service holds the runs. The function fields are wired by the program; the
@@ -98,7 +94,7 @@ type Service struct {
 	DB     *db.DB
 	Hub    *event.Hub
 	Tasks  *task.Service
-	Bus    Bus // optional: without one nothing is fenced but by the database
+	Bus    Bus // only Serve needs it
 	Logger *slog.Logger
 	// Lease is what claims and renewals grant; protocol.LeaseTTL when 0.
 	Lease time.Duration
@@ -111,6 +107,9 @@ type Service struct {
 	Template func(tx *db.Tx, account, name string) (Template, bool, error)
 	// SendCommand owes a command to a box, within tx.
 	SendCommand func(tx *db.Tx, boxID string, c protocol.Command) error
+	// SealKey is what secrets for the present process of a box are sealed to;
+	// empty until that has said hello.
+	SealKey func(tx *db.Tx, boxID string) (string, error)
 	// BoxUnfit notes, within tx, that a run on a box failed for a fault of the
 	// box, so that it is given nothing more until it says that it is fit. The
 	// box is locked. It answers what tx.Account may know of the fault.
@@ -137,7 +136,9 @@ type Service struct {
 	// vaults. It goes to the box sealed, and nowhere else.
 	Vault func(tx *db.Tx, repoID string) ([]protocol.Secret, error)
 
-	reads singleflight.Group // of the streams
+	reads   singleflight.Group // of the streams
+	gate    gate               // of events on their way into the database
+	waiting waiting            // claims
 }
 
 func (s *Service) log() *slog.Logger {

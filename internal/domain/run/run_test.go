@@ -180,8 +180,8 @@ func TestLeases(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.wantStatus(taskID, task.Running)
-		fresh, err := f.GitToken(ctx, f.boxes[0], protocol.GitTokenAsk{Run: st.Run, Attempt: 1})
-		if err != nil || f.live(st.GitToken, TokenGit) || !f.live(fresh.Token, TokenGit) {
+		_, fresh, err := f.gitToken(ctx, f.boxes[0], protocol.GitTokenAsk{Run: st.Run, Attempt: 1})
+		if err != nil || f.live(st.GitToken, TokenGit) || !f.live(fresh, TokenGit) {
 			t.Errorf("git token: %v", err)
 		}
 		f.pass(6 * time.Second)
@@ -192,13 +192,13 @@ func TestLeases(t *testing.T) {
 		if *row.FailureKind != task.LeaseExpired || row.Charged != 0 {
 			t.Errorf("task %+v", row)
 		}
-		if f.live(fresh.Token, TokenGit) || f.live(st.ModelToken, TokenModel) {
+		if f.live(fresh, TokenGit) || f.live(st.ModelToken, TokenModel) {
 			t.Error("tokens outlive the lease")
 		}
 		if got, err := f.Renew(ctx, f.boxes[0], protocol.Renew{Run: st.Run, Attempt: 1}); err != nil || got.OK {
 			t.Errorf("a lost lease was renewed: %+v %v", got, err)
 		}
-		if _, err := f.GitToken(ctx, f.boxes[0], protocol.GitTokenAsk{Run: st.Run, Attempt: 1}); err == nil {
+		if _, _, err := f.gitToken(ctx, f.boxes[0], protocol.GitTokenAsk{Run: st.Run, Attempt: 1}); err == nil {
 			t.Error("a lost attempt got a push token")
 		}
 		if next := f.claim(f.boxes[1]); next == nil || next.Attempt != 2 {
@@ -315,19 +315,19 @@ func TestTakenWorkMayBeSavedForAWhile(t *testing.T) {
 		f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
 		f.mustSay(f.boxes[0], st, 1, started()...)
-		fresh, err := f.GitToken(context.Background(), f.boxes[0], protocol.GitTokenAsk{Run: st.Run, Attempt: 1})
-		if err != nil || rescue(fresh.Token) {
+		_, fresh, err := f.gitToken(context.Background(), f.boxes[0], protocol.GitTokenAsk{Run: st.Run, Attempt: 1})
+		if err != nil || rescue(fresh) {
 			t.Errorf("a live run is rescued: %v", err)
 		}
 		f.pass(2 * time.Minute)
 		if err := f.Scan(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if !rescue(fresh.Token) || f.live(fresh.Token, TokenGit) || rescue(st.GitToken) || rescue(st.ModelToken) {
+		if !rescue(fresh) || f.live(fresh, TokenGit) || rescue(st.GitToken) || rescue(st.ModelToken) {
 			t.Error("after the lease is lost, the newest git token and no other saves the work")
 		}
 		f.pass(10 * time.Minute)
-		if rescue(fresh.Token) {
+		if rescue(fresh) {
 			t.Error("work is saved for more than ten minutes")
 		}
 

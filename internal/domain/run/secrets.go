@@ -11,16 +11,45 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// maxKeyText is the longest public key that is read.
-const maxKeyText = 100
+// sealKey is what is given to the box now is sealed to.
+func (s *Service) sealKey(tx *db.Tx, boxID string) (string, error) {
+	if s.SealKey == nil {
+		return "", nil
+	}
+	return s.SealKey(tx, boxID)
+}
+
+// claimedBy notes which process of its box has claimed the run.
+func (s *Service) claimedBy(tx *db.Tx, r *Row) error {
+	key, err := s.sealKey(tx, r.BoxID)
+	if err != nil {
+		return err
+	}
+	_, err = claimKey.Exec(tx, r.ID, key)
+	return err
+}
+
+// sealFor seals what a box's process with the key alone may read.
+func sealFor(key, purpose string, v any) (string, error) {
+	if key == "" {
+		return "", fault.New(fault.Invalid, "", "The box has not said hello: there is no key to seal to.")
+	}
+	plain, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	return seal.SealTo(key, purpose, plain)
+}
+
+func sealTokens(key, runID string, t protocol.Tokens) (string, error) {
+	return sealFor(key, protocol.TokensPurpose(runID), t)
+}
 
 // Secrets gives a live attempt what it may use of the vaults as they are now,
-// sealed to the process that asked first: whoever steals the box's credentials
-// later cannot ask on its behalf.
+// sealed to the process that claimed it: whoever comes after that one, or has
+// the box's credentials from elsewhere, gets nothing.
 func (s *Service) Secrets(ctx context.Context, boxID string, ask protocol.SecretsAsk) (out protocol.Secrets, err error) {
-	if ask.Key == "" || len(ask.Key) > maxKeyText {
-		return out, fault.Field("key", "is no public key")
-	}
+	var key string
 	var values []protocol.Secret
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		values = nil
@@ -32,24 +61,24 @@ func (s *Service) Secrets(ctx context.Context, boxID string, ask protocol.Secret
 			return fault.Missing("live attempt")
 		}
 		defer within(tx, r.AccountID)()
+		if key, err = s.sealKey(tx, boxID); err != nil {
+			return err
+		}
+		claimed, err := selectKey.One(tx, r.ID)
+		if err != nil {
+			return err
+		}
+		if !seal.Equal(claimed, key) {
+			return fault.New(fault.Forbidden, "other-process", "Another process of the box has claimed this attempt.")
+		}
 		if s.Vault != nil {
 			if values, err = s.Vault(tx, r.RepoID); err != nil {
 				return err
 			}
 		}
-		first, err := claimKey.Exec(tx, r.ID, ask.Key)
-		if err != nil {
+		first, err := givenOnce.Exec(tx, r.ID)
+		if err != nil || first == 0 {
 			return err
-		}
-		if first == 0 {
-			held, err := selectKey.One(tx, r.ID)
-			if err != nil {
-				return err
-			}
-			if !seal.Equal(held, ask.Key) {
-				return fault.New(fault.Forbidden, "other-process", "Another process has asked for this attempt's secrets before.")
-			}
-			return nil
 		}
 		names := make([]string, len(values))
 		for i, v := range values {
@@ -60,12 +89,6 @@ func (s *Service) Secrets(ctx context.Context, boxID string, ask protocol.Secret
 	if err != nil {
 		return out, err
 	}
-	plain, err := json.Marshal(append([]protocol.Secret{}, values...))
-	if err != nil {
-		return out, err
-	}
-	if out.Sealed, err = seal.SealTo(ask.Key, protocol.SecretsPurpose(ask.Run), plain); err != nil {
-		err = fault.Field("key", "is no public key").Because(err)
-	}
+	out.Sealed, err = sealFor(key, protocol.SecretsPurpose(ask.Run), append([]protocol.Secret{}, values...))
 	return out, err
 }

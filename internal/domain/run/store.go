@@ -18,8 +18,12 @@ const columns = `id, account_id, task_id, repo_id, attempt, box_id, claim_id, st
 	created_at, accepted_at, started_at, progress_at, woken_at, ended_at, halting`
 
 var (
-	claimKey  = db.S(`UPDATE runs SET secrets_key = $2 WHERE id = $1 AND secrets_key IS NULL`)
+	// The key of the process that claimed the run.
+	claimKey  = db.S(`UPDATE runs SET secrets_key = $2 WHERE id = $1`)
 	selectKey = db.Q[string](`SELECT COALESCE(secrets_key, '') FROM runs WHERE id = $1`)
+
+	// givenOnce lets through the first who asks for the secrets of a run.
+	givenOnce = db.S(`UPDATE runs SET secrets_given = TRUE WHERE id = $1 AND secrets_given = FALSE`)
 
 	insertRun = db.S(`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at,
 		agent, template, model, created_at, progress_at)
@@ -46,8 +50,8 @@ var (
 	selectOwner = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
 
 	// selectHead is what a batch of ordinary events needs to know of its run.
-	selectHead = db.Q[head](`SELECT account_id, task_id, attempt, committed_seq, ended_at FROM runs WHERE box_id = $1 AND id = $2`)
-	advance    = db.S(`UPDATE runs SET committed_seq = $3, progress_at = $4 WHERE id = $1 AND committed_seq = $2 AND ended_at IS NULL`)
+	selectHead = db.Q[head](`SELECT account_id, task_id, attempt, committed_seq, event_bytes, ended_at FROM runs WHERE box_id = $1 AND id = $2`)
+	advance    = db.S(`UPDATE runs SET committed_seq = $3, progress_at = $4, event_bytes = event_bytes + $5 WHERE id = $1 AND committed_seq = $2 AND ended_at IS NULL`)
 
 	updateRun = db.S(`UPDATE runs SET state = $2, isolation = $3, agent_version = $4, model = $5, resume_sha = $6,
 		agent_session = $7, tip = $8, accepted_at = $9, started_at = $10 WHERE id = $1 AND ended_at IS NULL`)
@@ -72,7 +76,6 @@ var (
 		WHERE t.id = r.task_id AND r.ended_at IS NULL AND r.progress_at < $1 AND r.state <> 'parked' AND t.stuck = FALSE AND t.status = 'running' LIMIT 100`)
 	selectMoving = db.Q[lease](`SELECT r.id, r.account_id, r.task_id FROM runs r CROSS JOIN tasks t
 		WHERE t.id = r.task_id AND r.ended_at IS NULL AND r.progress_at >= $1 AND t.stuck = TRUE AND t.status = 'running' LIMIT 100`)
-	selectFenced = db.Q[fence](`SELECT box_id, id, attempt FROM runs WHERE ended_at > $1 AND outcome IN ('lost', 'interrupted')`)
 
 	selectEvents = db.Q[storedEvent](`SELECT seq, t, mono, kind, data FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
 
@@ -111,13 +114,10 @@ type (
 		TaskID       string
 		Attempt      int64
 		CommittedSeq int64
+		EventBytes   int64
 		EndedAt      *time.Time
 	}
-	lease struct{ ID, AccountID, TaskID string }
-	fence struct {
-		BoxID, ID string
-		Attempt   int64
-	}
+	lease       struct{ ID, AccountID, TaskID string }
 	storedEvent struct {
 		Seq  int64
 		T    int64

@@ -46,7 +46,7 @@ func TestEverythingAtOnce(t *testing.T) {
 					}
 					for seq, batch := range [][]protocol.Event{started()[:1], started()[3:], {finished(end)}} {
 						err := f.say(box, reply.Run, int64(seq+1), batch...)
-						if err != nil && !errors.Is(err, errAgain) {
+						if err != nil && !errors.Is(err, errNotTaken) {
 							t.Errorf("ingest: %v", err)
 							return
 						}

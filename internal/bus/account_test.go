@@ -36,8 +36,8 @@ func rawConnect(t *testing.T, url, token string, seed []byte) (*nats.Conn, <-cha
 func TestBoxCannotNameAnother(t *testing.T) {
 	t.Parallel()
 	b := start(t, newConfig(t))
-	mine, other := enrol(t, b, "mine"), enrol(t, b, "other")
-	_ = other
+	mine := enrol(t, b, "mine")
+	enrol(t, b, "other")
 	token, seed := mine.creds()
 	nc, complaints, err := rawConnect(t, b.URL(), token, seed)
 	if err != nil {
@@ -51,36 +51,30 @@ func TestBoxCannotNameAnother(t *testing.T) {
 		subject string
 		allowed bool
 	}{
-		{publish, protocol.EventSubject("mine", "r", 1), true},
 		{publish, protocol.CallSubject("mine", protocol.CallClaim), true},
-		{publish, "$KV.presence.mine", true},
-		{publish, "$JS.API.CONSUMER.MSG.NEXT.CMD.mine", true},
-		{publish, "$JS.API.DIRECT.GET.EVT.evt.mine.r.1", true},
 		{subscribe, "_INBOX.mine.>", true},
 		{subscribe, protocol.ControlSubject("mine", ">"), true},
 
-		{publish, protocol.EventSubject("other", "r", 1), false},
 		{publish, protocol.CallSubject("other", protocol.CallClaim), false},
-		{publish, protocol.CommandSubject("mine", protocol.CommandHalt), false},
-		{publish, protocol.ControlSubject("other", "halt"), false},
-		{publish, "$KV.presence.other", false},
-		{publish, "$JS.API.CONSUMER.MSG.NEXT.CMD.other", false},
-		{publish, "$JS.API.CONSUMER.MSG.NEXT.EVT.ingest", false},
-		{publish, "$JS.ACK.CMD.other.1.1.1.1.0", false},
-		{publish, "$JS.API.DIRECT.GET.EVT.evt.other.r.1", false},
-		{publish, "$JS.API.DIRECT.GET.EVT", false},
-		{publish, "$JS.API.STREAM.INFO.EVT", false},
-		{publish, "$JS.API.STREAM.MSG.GET.EVT", false},
-		{publish, "$JS.API.CONSUMER.CREATE.EVT.x", false},
+		{publish, protocol.ControlSubject("mine", "prove"), false},
+		{publish, protocol.ControlSubject("other", "prove"), false},
+		{publish, "evt.mine.r.1", false},
+		{publish, "cmd.mine.run.halt", false},
+		{publish, "$KV.presence.mine", false},
+		{publish, "$JS.API.INFO", false},
+		{publish, "$SYS.REQ.USER.INFO", false},
+		{publish, "void.js.API.INFO", false},
+		{publish, "_INBOX.mine.x", false},
 		{publish, "_INBOX.other.x", false},
+		{publish, "_R_.x", false},
 		{subscribe, "_INBOX.other.>", false},
 		{subscribe, "_INBOX.>", false},
 		{subscribe, protocol.ControlSubject("*", ">"), false},
 		{subscribe, protocol.ControlSubject("other", ">"), false},
 		{subscribe, protocol.CallSubject("*", "claim"), false},
-		{subscribe, "evt.>", false},
-		{subscribe, "cmd.mine.>", false},
-		{subscribe, "$KV.presence.>", false},
+		{subscribe, protocol.CallSubject("mine", ">"), false},
+		{subscribe, "_R_.>", false},
+		{subscribe, "$SYS.>", false},
 		{subscribe, ">", false},
 	} {
 		if err := c.do(c.subject); err != nil {
@@ -104,34 +98,74 @@ func TestBoxCannotNameAnother(t *testing.T) {
 	}
 }
 
+// Whoever has the signing key can be any box whose account is known, and that
+// is all: neither with permissions of their own, nor in any other account.
 func TestLeakedSigningKeyMintsOnlyBoxes(t *testing.T) {
 	t.Parallel()
 	cfg := newConfig(t)
 	b := start(t, cfg)
-	signing, err := nkeys.FromSeed([]byte(cfg.Keys.SigningSeed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	account, err := nkeys.FromSeed([]byte(cfg.Keys.AccountSeed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	accountID, err := account.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	signing := parse(cfg.Keys.SigningSeed)
 	x := enrol(t, b, "bx")
+	for name, c := range map[string]struct {
+		account string
+		allow   jwt.StringList
+	}{
+		"permissions of its own":      {x.account, jwt.StringList{">"}},
+		"the control plane's account": {public(parse(cfg.Keys.AccountSeed)), nil},
+		"the system account":          {public(parse(cfg.Keys.SystemSeed)), nil},
+		"an account that is nobody's": {must(b.NewAccount()), nil},
+	} {
+		claims := jwt.NewUserClaims(x.public)
+		claims.Name, claims.IssuerAccount = "bx", c.account
+		if c.allow == nil {
+			claims.UserPermissionLimits = jwt.UserPermissionLimits{}
+		}
+		claims.Pub.Allow = c.allow
+		token := must(claims.Encode(signing))
+		if _, _, err := rawConnect(t, b.URL(), token, x.seed); !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("a JWT with %s: %v", name, err)
+		}
+	}
+}
+
+// A box named in its JWT like another stays in its own account: it can speak for
+// nobody there.
+func TestNameOfAnother(t *testing.T) {
+	t.Parallel()
+	cfg := newConfig(t)
+	b := start(t, cfg)
+	echo(t, b)
+	x := enrol(t, b, "bx")
+	enrol(t, b, "other")
 	claims := jwt.NewUserClaims(x.public)
-	claims.Name = "bx"
-	claims.IssuerAccount = accountID
-	claims.Pub.Allow = jwt.StringList{">"}
-	token, err := claims.Encode(signing)
+	claims.Name, claims.IssuerAccount, claims.UserPermissionLimits = "other", x.account, jwt.UserPermissionLimits{}
+	token := must(claims.Encode(parse(cfg.Keys.SigningSeed)))
+	nc, _, err := rawConnect(t, b.URL(), token, x.seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := rawConnect(t, b.URL(), token, x.seed); !errors.Is(err, nats.ErrAuthorization) {
-		t.Errorf("a JWT with permissions of its own: %v", err)
+	inbox, err := nc.SubscribeSync("_INBOX.other.x")
+	if err != nil {
+		t.Fatal(err)
 	}
+	if err := nc.PublishRequest(protocol.CallSubject("other", protocol.CallHello), "_INBOX.other.x", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	m, err := inbox.NextMsgWithContext(testContext(t))
+	if err == nil && m.Header.Get("Status") != "503" {
+		t.Errorf("answered %q", m.Data)
+	}
+}
+
+func parse(seed string) nkeys.KeyPair { return must(nkeys.FromSeed([]byte(seed))) }
+
+func public(k nkeys.KeyPair) string { return must(k.PublicKey()) }
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func TestIssueRefusesNamesThatWidenAPermission(t *testing.T) {
@@ -139,70 +173,85 @@ func TestIssueRefusesNamesThatWidenAPermission(t *testing.T) {
 	b := start(t, newConfig(t))
 	x := enrol(t, b, "bx")
 	for _, id := range []string{"", "*", ">", "a.b", "a b", "{{name()}}", "é"} {
-		if _, err := b.Issue(id, x.public, time.Hour); err == nil {
+		if _, err := b.Issue(id, x.account, x.public, time.Hour); err == nil {
 			t.Errorf("issued for box id %q", id)
 		}
 	}
-	if _, err := b.Issue("bx", "not a key", time.Hour); err == nil {
+	if _, err := b.Issue("bx", x.account, "not a key", time.Hour); err == nil {
 		t.Error("issued for a bad key")
+	}
+	if _, err := b.Issue("bx", "not an account", x.public, time.Hour); err == nil {
+		t.Error("issued for a bad account")
 	}
 }
 
-func TestRevokeIsLiveAndLasts(t *testing.T) {
+func TestShutIsLiveAndLasts(t *testing.T) {
 	t.Parallel()
 	cfg := newConfig(t)
 	b := start(t, cfg)
+	echo(t, b)
 	bad, good := enrol(t, b, "bad"), enrol(t, b, "good")
 	bad.connect(t, b)
 	bad.await(t, "connected", connected)
 	goodConn := good.connect(t, b)
 	good.await(t, "connected", connected)
 
-	at := time.Now()
-	if err := b.Revoke(testContext(t), bad.public, at); err != nil {
+	began := time.Now()
+	if err := b.Shut(testContext(t), bad.account); err != nil {
 		t.Fatal(err)
 	}
 	bad.await(t, "disconnected", func(s boxconn.State) bool { return !s.Connected })
+	t.Logf("cut off after %s", time.Since(began))
 	bad.await(t, "refused", refused)
-	if _, err := goodConn.Publish(testContext(t), envelope("r", 1, 1, 1), 0); err != nil {
-		t.Errorf("the other box: %v", err)
-	}
+	works(t, goodConn, "good")
 	select {
 	case s := <-good.states:
 		t.Errorf("the other box was disturbed: %+v", s)
 	default:
 	}
+	if err := b.Shut(testContext(t), bad.account); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+	// An account that the server has not met yet.
+	late := enrol(t, b, "late")
+	if err := b.Shut(testContext(t), late.account); err != nil {
+		t.Fatal(err)
+	}
+	token, seed := late.creds()
+	if _, _, err := rawConnect(t, b.URL(), token, seed); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("an account that was shut before its first connection: %v", err)
+	}
 
-	// After a restart with what the caller has stored, still revoked; its old
-	// JWT is not the one that a new enrolment gets.
-	old := bad.jwt
+	// After a restart whoever knows the boxes decides.
+	cfg.registry.set(bad.account, "")
 	stop(t, b)
-	cfg.Revoked = map[string]time.Time{bad.public: at}
 	b = start(t, cfg)
-	if _, _, err := rawConnect(t, b.URL(), old, bad.seed); !errors.Is(err, nats.ErrAuthorization) {
-		t.Errorf("revoked JWT after a restart: %v", err)
+	token, seed = bad.creds()
+	if _, _, err := rawConnect(t, b.URL(), token, seed); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("a shut account after a restart: %v", err)
 	}
 }
 
-func TestReissueAfterRevocation(t *testing.T) {
+// A box that was shut out and is given another account comes back at once.
+func TestAnotherAccount(t *testing.T) {
 	t.Parallel()
 	b := start(t, newConfig(t))
+	echo(t, b)
 	x := enrol(t, b, "bx")
 	c := x.connect(t, b)
 	x.await(t, "connected", connected)
-	if err := b.Revoke(testContext(t), x.public, time.Now()); err != nil {
+	if err := b.Shut(testContext(t), x.account); err != nil {
 		t.Fatal(err)
 	}
 	x.await(t, "refused", refused)
-	x.issue(t, b, time.Hour) // in the same second, most likely
+	x.account = must(b.NewAccount())
+	b.registry.set(x.account, "bx")
+	x.issue(t, b, time.Hour)
 	if err := c.Reconnect(b.URL()); err != nil {
 		t.Fatal(err)
 	}
 	x.await(t, "connected again", connected)
-	// It may have come back by itself just before Reconnect.
-	if err := send(testContext(t), c, "r", 3, func(int64) {}); err != nil {
-		t.Error(err)
-	}
+	works(t, c, "bx")
 }
 
 func TestExpiryAndRenewal(t *testing.T) {

@@ -1,0 +1,257 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+
+	"yardmaster/internal/fault"
+	"yardmaster/internal/protocol"
+)
+
+// headerRoom is what a message may hold besides its body: NATS counts headers
+// into both of its size limits, protocol.MaxMessage does not.
+const headerRoom = 1 << 10
+
+// nowhere is an export that nobody serves.
+const nowhere = "void.>"
+
+// NewAccount makes the name of a box's account. The key behind it is thrown
+// away: what holds for the account is signed by the operator, and its users by
+// the key that all boxes' accounts name.
+func (b *Bus) NewAccount() (string, error) {
+	pair, err := nkeys.CreateAccount()
+	if err != nil {
+		return "", fmt.Errorf("bus: make an account: %w", err)
+	}
+	defer pair.Wipe()
+	public, err := pair.PublicKey()
+	if err != nil {
+		return "", fmt.Errorf("bus: make an account: %w", err)
+	}
+	return public, nil
+}
+
+// accounts is where the server gets the claims of accounts from: three are its
+// own, a box's follow from whose account it is. Nothing of them is kept.
+type accounts struct {
+	bus   *Bus
+	own   map[string]string // claims of our own accounts
+	probe string            // name of the probe's
+}
+
+var _ server.AccountResolver = (*accounts)(nil)
+
+func (b *Bus) newAccounts() (*accounts, error) {
+	probe, err := b.NewAccount()
+	if err != nil {
+		return nil, err
+	}
+	control, err := b.keys.controlClaims()
+	if err != nil {
+		return nil, err
+	}
+	system := jwt.NewAccountClaims(b.keys.systemID)
+	system.Name = "SYS"
+	signed, err := system.Encode(b.keys.operator)
+	if err != nil {
+		return nil, fmt.Errorf("sign the system account: %w", err)
+	}
+	probed, err := b.keys.boxClaims(probe, probeBox)
+	if err != nil {
+		return nil, err
+	}
+	return &accounts{bus: b, own: map[string]string{b.keys.controlID: control, b.keys.systemID: signed, probe: probed}, probe: probe}, nil
+}
+
+// ownerLimit bounds one question to Config.Owner: a box waits for it to connect.
+const ownerLimit = 5 * time.Second
+
+// Fetch answers the claims of an account as they are now.
+func (a *accounts) Fetch(account string) (string, error) {
+	if claims, ok := a.own[account]; ok {
+		return claims, nil
+	}
+	if !nkeys.IsValidPublicAccountKey(account) {
+		return "", server.ErrMissingAccount
+	}
+	ctx, cancel := context.WithTimeout(a.bus.ctx, ownerLimit)
+	defer cancel()
+	boxID, ok, err := a.bus.cfg.Owner(ctx, account)
+	if err != nil {
+		a.bus.log.Error("account of a box cannot be looked up", "error", err)
+		return "", fmt.Errorf("look up an account: %w", err)
+	}
+	a.bus.mu.Lock()
+	shut := a.bus.shut[account]
+	a.bus.mu.Unlock()
+	if !ok || shut {
+		return "", server.ErrMissingAccount
+	}
+	return a.bus.keys.boxClaims(account, boxID)
+}
+
+// Store is how a server would take claims from others.
+func (*accounts) Store(string, string) error { return errors.New("accounts are not stored here") }
+
+// IsReadOnly is true: nobody pushes claims through the server.
+func (*accounts) IsReadOnly() bool { return true }
+
+// Start has nothing to do.
+func (*accounts) Start(*server.Server) error { return nil }
+
+// IsTrackingUpdate is false: what changes is told by Bus.Shut.
+func (*accounts) IsTrackingUpdate() bool { return false }
+
+// Reload has nothing to do.
+func (*accounts) Reload() error { return nil }
+
+// Close has nothing to do.
+func (*accounts) Close() {}
+
+// controlClaims are those of the control plane's own account. It has what boxes
+// call and what they hear, and nothing else leads into it.
+func (id identity) controlClaims() (string, error) {
+	claims := jwt.NewAccountClaims(id.controlID)
+	claims.Name = "CONTROL"
+	claims.Exports.Add(
+		&jwt.Export{Name: "calls", Subject: jwt.Subject(protocol.CallSubject("*", ">")), Type: jwt.Service,
+			ResponseType: jwt.ResponseTypeSingleton, ResponseThreshold: callLimit},
+		&jwt.Export{Name: "nudges", Subject: jwt.Subject(protocol.ControlSubject("*", ">")), Type: jwt.Stream},
+		&jwt.Export{Name: "nowhere", Subject: nowhere, Type: jwt.Service},
+	)
+	signed, err := claims.Encode(id.operator)
+	if err != nil {
+		return "", fmt.Errorf("sign the control plane's account: %w", err)
+	}
+	return signed, nil
+}
+
+// boxClaims are those of a box's account: its calls lead out, its nudges lead
+// in. Every account of a server with JetStream has that one's interface imported
+// from the system account; ours shadows it with nothing, wherever it may run.
+func (id identity) boxClaims(account, boxID string) (string, error) {
+	claims := jwt.NewAccountClaims(account)
+	claims.Name = boxID
+	claims.Limits.AccountLimits = jwt.AccountLimits{Imports: 3, Conn: 2, DisallowBearer: true}
+	claims.Limits.NatsLimits = jwt.NatsLimits{Subs: 60, Data: jwt.NoLimit, Payload: protocol.MaxMessage + headerRoom}
+	calls, nudges := protocol.CallSubject(boxID, ">"), protocol.ControlSubject(boxID, ">")
+	claims.Imports.Add(
+		&jwt.Import{Name: "calls", Subject: jwt.Subject(calls), Account: id.controlID, Type: jwt.Service},
+		&jwt.Import{Name: "nudges", Subject: jwt.Subject(nudges), Account: id.controlID, Type: jwt.Stream},
+		&jwt.Import{Name: "nowhere", Subject: "void.js.>", LocalSubject: "$JS.>", Account: id.controlID, Type: jwt.Service},
+	)
+	scope := jwt.NewUserScope()
+	scope.Key, scope.Role, scope.Template = id.signingID, "box", boxPermissions()
+	claims.SigningKeys.AddScopedSigner(scope)
+	signed, err := claims.Encode(id.operator)
+	if err != nil {
+		return "", fmt.Errorf("sign the account of box %s: %w", boxID, err)
+	}
+	return signed, nil
+}
+
+// boxPermissions is all that a box may do in its account. The server fills in
+// the name of the box, which is its id, when the box connects.
+func boxPermissions() jwt.UserPermissionLimits {
+	const box = "{{name()}}"
+	var t jwt.UserPermissionLimits
+	t.Pub.Allow = jwt.StringList{protocol.CallSubject(box, ">")}
+	t.Sub.Allow = jwt.StringList{"_INBOX." + box + ".>", protocol.ControlSubject(box, ">")}
+	t.Limits.Subs = 50
+	t.Limits.Data = jwt.NoLimit
+	t.Limits.Payload = protocol.MaxMessage + headerRoom
+	t.AllowedConnectionTypes = jwt.StringList{jwt.ConnectionTypeStandard, jwt.ConnectionTypeWebsocket, jwt.ConnectionTypeInProcess}
+	return t
+}
+
+// closedClaims are those of an account that nobody may use any more: no key
+// signs for it, no connection is allowed, and nothing leads out of it or in.
+func (id identity) closedClaims(account string) (string, error) {
+	claims := jwt.NewAccountClaims(account)
+	claims.Name = "closed"
+	claims.Limits.AccountLimits = jwt.AccountLimits{DisallowBearer: true}
+	claims.Limits.NatsLimits = jwt.NatsLimits{}
+	signed, err := claims.Encode(id.operator)
+	if err != nil {
+		return "", fmt.Errorf("sign a closed account: %w", err)
+	}
+	return signed, nil
+}
+
+// Issue mints the user JWT of a box, in its account, for the public nkey that the
+// box has made. The JWT carries no permissions of its own. A ttl of zero lasts as
+// long as the bus.
+//
+// Issue does not know who may have a credential: the caller does.
+func (b *Bus) Issue(boxID, account, userPublicKey string, ttl time.Duration) (string, error) {
+	if err := checkToken("box id", boxID); err != nil {
+		return "", err
+	}
+	if !nkeys.IsValidPublicUserKey(userPublicKey) {
+		return "", fault.Field("public_key", "is not the public half of a user nkey")
+	}
+	if !nkeys.IsValidPublicAccountKey(account) {
+		return "", fmt.Errorf("bus: issue: %q is no account", account)
+	}
+	claims := jwt.NewUserClaims(userPublicKey)
+	claims.Name = boxID
+	claims.UserPermissionLimits = jwt.UserPermissionLimits{}
+	claims.IssuerAccount = account
+	switch {
+	case ttl >= time.Second:
+		claims.Expires = time.Now().Add(ttl).Unix()
+	case ttl != 0:
+		return "", fmt.Errorf("bus: issue: ttl %s is under a second", ttl)
+	}
+	signed, err := claims.Encode(b.keys.signing)
+	if err != nil {
+		return "", fmt.Errorf("bus: issue: %w", err)
+	}
+	return signed, nil
+}
+
+// Shut disconnects whoever uses an account, and refuses it from here on. It
+// lasts until the bus is closed: by then Owner must know that the account is
+// nobody's. A box that was connecting at the very moment may have come in on
+// what Owner said just before; a second Shut, a second or more later, cuts it
+// off.
+func (b *Bus) Shut(ctx context.Context, account string) error {
+	if !nkeys.IsValidPublicAccountKey(account) {
+		return fmt.Errorf("bus: shut: %q is no account", account)
+	}
+	b.mu.Lock()
+	b.shut[account] = true
+	b.mu.Unlock()
+	claims, err := b.keys.closedClaims(account)
+	if err == nil {
+		err = b.update(ctx, account, claims)
+	}
+	if err != nil {
+		return fmt.Errorf("bus: shut: %w", err)
+	}
+	return nil
+}
+
+var errToken = errors.New("must be letters, digits, - and _")
+
+// checkToken guards everything that becomes one token of a subject, or the name
+// that the permission template is filled in with.
+func checkToken(what, s string) error {
+	for _, c := range []byte(s) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_':
+		default:
+			return fmt.Errorf("bus: %s %q: %w", what, s, errToken)
+		}
+	}
+	if s == "" {
+		return fmt.Errorf("bus: %s is empty: %w", what, errToken)
+	}
+	return nil
+}
