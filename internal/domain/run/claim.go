@@ -24,8 +24,27 @@ const (
 // Claim gives the box a task, waiting up to the asked time for one. The same
 // claim id answers the same run while it lives, with new tokens.
 func (s *Service) Claim(ctx context.Context, boxID string, c protocol.Claim) (protocol.ClaimReply, error) {
+	reply, _, err := s.await(ctx, boxID, c)
+	return reply, err
+}
+
+// claimSealed is Claim for a box: the tokens of the run are sealed to the process
+// that claims it.
+func (s *Service) claimSealed(ctx context.Context, boxID string, c protocol.Claim) (protocol.ClaimReply, error) {
+	out, key, err := s.await(ctx, boxID, c)
+	if err != nil || out.Run == nil {
+		return out, err
+	}
+	tokens := protocol.Tokens{Model: out.Run.ModelToken, Git: out.Run.GitToken}
+	out.Run.ModelToken, out.Run.GitToken = "", ""
+	out.Sealed, err = sealTokens(key, out.Run.Run, tokens)
+	return out, err
+}
+
+// await is a claim, and the key that what comes of it is to be sealed to.
+func (s *Service) await(ctx context.Context, boxID string, c protocol.Claim) (out protocol.ClaimReply, key string, err error) {
 	if c.ID == "" || len(c.ID) > 100 {
-		return protocol.ClaimReply{}, fault.Field("id", "must have 1 to 100 characters")
+		return out, "", fault.Field("id", "must have 1 to 100 characters")
 	}
 	wait := min(max(time.Duration(c.WaitMS)*time.Millisecond, 0), protocol.ClaimAnswer(s.lease()))
 	dismissed, done := s.waiting.add(boxID)
@@ -34,30 +53,30 @@ func (s *Service) Claim(ctx context.Context, boxID string, c protocol.Claim) (pr
 	defer deadline.Stop()
 	for {
 		if isDone(dismissed) {
-			return protocol.ClaimReply{Reasons: []string{"claim_dismissed"}}, nil
+			return protocol.ClaimReply{Reasons: []string{"claim_dismissed"}}, "", nil
 		}
 		news, look, err := s.look(ctx, boxID, c)
 		if err != nil {
-			return protocol.ClaimReply{}, err
+			return out, "", err
 		}
 		if look.Asks() {
 			if err := s.Tasks.Ask(ctx, look); err != nil {
-				return protocol.ClaimReply{}, err
+				return out, "", err
 			}
 			continue
 		}
 		if look.Work {
-			start, err := s.claim(ctx, boxID, c)
+			start, key, err := s.claim(ctx, boxID, c)
 			if db.IsUnique(err) {
 				continue // its twin, delivered twice, was faster
 			}
 			if err != nil || start != nil {
-				return protocol.ClaimReply{Run: start}, err
+				return protocol.ClaimReply{Run: start}, key, err
 			}
 			continue // another box was faster
 		}
 		if look.Reasons != nil {
-			return protocol.ClaimReply{Reasons: look.Reasons}, nil
+			return protocol.ClaimReply{Reasons: look.Reasons}, "", nil
 		}
 		var due <-chan time.Time
 		if look.Wait > 0 {
@@ -69,32 +88,11 @@ func (s *Service) Claim(ctx context.Context, boxID string, c protocol.Claim) (pr
 		case <-dismissed:
 		case <-deadline.C:
 			reasons, err := s.whyNot(ctx, boxID)
-			return protocol.ClaimReply{Reasons: reasons}, err
+			return protocol.ClaimReply{Reasons: reasons}, "", err
 		case <-ctx.Done():
-			return protocol.ClaimReply{}, ctx.Err()
+			return out, "", ctx.Err()
 		}
 	}
-}
-
-// claimSealed is Claim for a box: the tokens of the run are sealed to the process
-// that claimed it.
-func (s *Service) claimSealed(ctx context.Context, boxID string, c protocol.Claim) (out protocol.ClaimReply, err error) {
-	if out, err = s.Claim(ctx, boxID, c); err != nil || out.Run == nil {
-		return out, err
-	}
-	var key string
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		key, err = selectKey.One(tx, out.Run.Run)
-		return err
-	})
-	if err != nil {
-		return protocol.ClaimReply{}, err
-	}
-	open := *out.Run
-	out.Sealed, err = sealTokens(key, open.Run, protocol.Tokens{Model: open.ModelToken, Git: open.GitToken})
-	open.ModelToken, open.GitToken = "", ""
-	out.Run = &open
-	return out, err
 }
 
 // look tells, without writing, whether a claim is worth trying. The channel
@@ -148,7 +146,7 @@ func (s *Service) whyNot(ctx context.Context, boxID string) (reasons []string, e
 }
 
 // claim makes a run of the next task for the box; nil if there is none.
-func (s *Service) claim(ctx context.Context, boxID string, c protocol.Claim) (start *protocol.Start, err error) {
+func (s *Service) claim(ctx context.Context, boxID string, c protocol.Claim) (start *protocol.Start, key string, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		start = nil
 		t, err := s.Tasks.Claimable(tx, boxID) // locks the box, which orders twins of one claim
@@ -156,27 +154,25 @@ func (s *Service) claim(ctx context.Context, boxID string, c protocol.Claim) (st
 			return err
 		}
 		prior, again, err := selectClaim.Maybe(tx, boxID, c.ID)
-		if err != nil {
+		if err != nil || again && prior.EndedAt != nil || !again && t == nil {
+			return err
+		}
+		if key, err = s.sealKey(tx, boxID); err != nil {
 			return err
 		}
 		if again {
-			if prior.EndedAt != nil {
-				return nil
-			}
-			start, err = s.repeat(tx, &prior)
+			start, err = s.repeat(tx, &prior, key)
 			return err
 		}
-		if t == nil {
-			return nil
-		}
-		start, err = s.begin(tx, t, boxID, c.ID)
+		start, err = s.begin(tx, t, boxID, c.ID, key)
 		return err
 	})
-	return start, err
+	return start, key, err
 }
 
-// begin makes the run of the task's next attempt.
-func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID string) (*protocol.Start, error) {
+// begin makes the run of the task's next attempt. Key is that of the process that
+// claims it.
+func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*protocol.Start, error) {
 	defer within(tx, t.AccountID)()
 	r := Row{ID: id.New(), AccountID: t.AccountID, TaskID: t.ID, RepoID: t.RepoID, BoxID: boxID, ClaimID: claimID, Template: t.Template}
 	if err := s.Tasks.MarkClaimed(tx, t, r.ID, boxID); err != nil {
@@ -188,11 +184,8 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID string) (*protoco
 		return nil, err
 	}
 	_, err = insertRun.Exec(tx, r.ID, r.AccountID, r.TaskID, r.RepoID, r.Attempt, r.BoxID, r.ClaimID,
-		s.acceptBy(tx), start.Agent, r.Template, start.Model, tx.Now, tx.Now)
+		s.acceptBy(tx), start.Agent, r.Template, start.Model, tx.Now, tx.Now, key)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.claimedBy(tx, &r); err != nil {
 		return nil, err
 	}
 	if _, err := insertSession.Exec(tx, id.New(), r.AccountID, r.ID, r.TaskID, r.RepoID, t.Kind, tx.Now); err != nil {
@@ -203,7 +196,7 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID string) (*protoco
 
 // repeat answers a claim again whose answer the box may not have got. The
 // tokens sent before are revoked: they cannot be read back.
-func (s *Service) repeat(tx *db.Tx, r *Row) (*protocol.Start, error) {
+func (s *Service) repeat(tx *db.Tx, r *Row, key string) (*protocol.Start, error) {
 	defer within(tx, r.AccountID)()
 	t, ok, err := task.Get(tx, r.AccountID, r.TaskID)
 	if err != nil || !ok {
@@ -219,7 +212,7 @@ func (s *Service) repeat(tx *db.Tx, r *Row) (*protocol.Start, error) {
 	if _, err := revokeTokens.Exec(tx, r.ID, tx.Now); err != nil {
 		return nil, err
 	}
-	if err := s.claimedBy(tx, r); err != nil {
+	if _, err := claimKey.Exec(tx, r.ID, key); err != nil {
 		return nil, err
 	}
 	return start, s.arm(tx, start)

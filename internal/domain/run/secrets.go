@@ -19,16 +19,6 @@ func (s *Service) sealKey(tx *db.Tx, boxID string) (string, error) {
 	return s.SealKey(tx, boxID)
 }
 
-// claimedBy notes which process of its box has claimed the run.
-func (s *Service) claimedBy(tx *db.Tx, r *Row) error {
-	key, err := s.sealKey(tx, r.BoxID)
-	if err != nil {
-		return err
-	}
-	_, err = claimKey.Exec(tx, r.ID, key)
-	return err
-}
-
 // sealFor seals what a box's process with the key alone may read.
 func sealFor(key, purpose string, v any) (string, error) {
 	if key == "" {

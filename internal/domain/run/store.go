@@ -26,8 +26,8 @@ var (
 	givenOnce = db.S(`UPDATE runs SET secrets_given = TRUE WHERE id = $1 AND secrets_given = FALSE`)
 
 	insertRun = db.S(`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at,
-		agent, template, model, created_at, progress_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 'leased', $8, $9, $10, $11, $12, $13)`)
+		agent, template, model, created_at, progress_at, secrets_key)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 'leased', $8, $9, $10, $11, $12, $13, $14)`)
 	insertSession = db.S(`INSERT INTO sessions (id, account_id, run_id, task_id, repo_id, trigger, kind, started_at)
 		VALUES ($1, $2, $3, $4, $5, 'task', $6, $7)`)
 	insertToken = db.S(`INSERT INTO run_tokens (hash, run_id, kind, expires_at) VALUES ($1, $2, $3, $4)`)
