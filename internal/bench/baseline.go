@@ -22,6 +22,7 @@ func serveBaseline(args []string) error {
 	write := fl.String("write", "", "database file to make, to insert into")
 	guard := fl.String("guard", "", "database file of the program, whose credentials are taken")
 	upstream := fl.String("upstream", "", "address to proxy to")
+	bus := fl.String("bus", "", "host:port of a NATS server that answers on echo")
 	events := fl.Bool("events", false, "hand what is posted to all who listen")
 	if err := fl.Parse(args); err != nil {
 		return err
@@ -54,6 +55,13 @@ func serveBaseline(args []string) error {
 		e := &bareEvents{listeners: map[chan []byte]bool{}}
 		mux.HandleFunc("GET /events", e.get)
 		mux.HandleFunc("POST /events", e.post)
+	}
+	if *bus != "" {
+		stop, err := serveBus(*bus)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	if *upstream != "" {
 		target, err := url.Parse(*upstream)

@@ -32,15 +32,24 @@ const callTime = 30 * time.Second
 
 // join enrolls a box and has it say hello and beat.
 func (w *world) join(ctx context.Context, name string, slots int) (*box, error) {
-	var minted struct{ Token string }
-	if err := w.api.Call(ctx, http.MethodPost, "/v1/runners/enrollments", map[string]any{"name": name}, &minted); err != nil {
-		return nil, err
-	}
-	who, err := agent.Enroll(ctx, w.url, minted.Token, agent.Info{Name: name, Version: "bench", Slots: slots})
+	who, err := w.enroll(ctx, name, slots)
 	if err != nil {
 		return nil, err
 	}
-	b := &box{}
+	return attach(ctx, who, slots)
+}
+
+func (w *world) enroll(ctx context.Context, name string, slots int) (who agent.Identity, err error) {
+	var minted struct{ Token string }
+	if err := w.api.Call(ctx, http.MethodPost, "/v1/runners/enrollments", map[string]any{"name": name}, &minted); err != nil {
+		return who, err
+	}
+	return agent.Enroll(ctx, w.url, minted.Token, agent.Info{Name: name, Version: "bench", Slots: slots})
+}
+
+// attach connects a box, which says hello and beats from then on.
+func attach(ctx context.Context, who agent.Identity, slots int) (b *box, err error) {
+	b = &box{}
 	b.conn, err = boxconn.Dial(who.NATSURL, who.Box, func() (string, []byte) { return who.NATSJWT.Value, []byte(who.Seed) }, boxconn.Options{})
 	if err != nil {
 		return nil, err
@@ -65,7 +74,7 @@ func (w *world) join(ctx context.Context, name string, slots int) (*box, error) 
 		Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"none"}, OS: "linux", Arch: "amd64",
 	}, &protocol.HelloReply{})
 	if err != nil {
-		return nil, fmt.Errorf("hello of %s: %w", name, err)
+		return nil, fmt.Errorf("hello: %w", err)
 	}
 	life, stop := context.WithCancel(ctx)
 	b.stop = stop
