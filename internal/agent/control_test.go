@@ -225,6 +225,24 @@ func TestClosedAttemptEndsTheRun(t *testing.T) {
 	p.until("the slot is free", func() bool { return p.presence != nil && p.presence.Free == 2 && len(p.presence.Runs) == 0 })
 }
 
+// A box whose events are refused for now loses none of them, and its run goes on.
+func TestRefusedEventsComeAgain(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.full = 8
+	p.start(p.config())
+	run := p.task(func(s *protocol.Start) {
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", "i=0; while [ $i -lt 500 ]; do echo line-$i; i=$((i+1)); done"}
+	})
+	seen, f := p.finish(run)
+	if f.State != protocol.Succeeded || !strings.Contains(seen.text(), "line-0\n") || !strings.Contains(seen.text(), "line-499\n") {
+		t.Errorf("finished %+v, having said %d bytes", f, len(seen.text()))
+	}
+	if p.full != 0 {
+		t.Errorf("%d refusals were not met", p.full)
+	}
+}
+
 func TestSilentAgentIsStalled(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)

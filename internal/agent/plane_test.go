@@ -45,6 +45,7 @@ type plane struct {
 	claims    map[string]protocol.Start // by claim id
 	runs      map[string]*seen
 	commands  []protocol.Command
+	full      int  // appends that are refused for now
 	seatGone  bool // nobody knows the box's account any more
 	hellos    []protocol.Hello
 	presence  *protocol.Presence
@@ -361,6 +362,13 @@ func (p *plane) gitToken(_ context.Context, ask protocol.GitTokenAsk) (out proto
 
 // append commits events: exactly once and without gaps, or the test fails.
 func (p *plane) append(_ context.Context, e protocol.Envelope) (out protocol.Appended, err error) {
+	p.mu.Lock()
+	full := p.full > 0
+	p.mu.Unlock()
+	if full {
+		p.change(func() { p.full-- })
+		return out, fault.New(fault.RateLimited, "", "The box asks too much in too short a time.")
+	}
 	p.change(func() {
 		s := p.run(e.Run)
 		defer func() { out.Seq, out.Closed = int64(len(s.events)), s.closed }()

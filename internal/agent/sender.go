@@ -15,11 +15,14 @@ const (
 	envelopeBytes  = 64 << 10
 )
 
+// retryLast is the longest pause before events are sent again.
+const retryLast = 15 * time.Second
+
 // send hands in an attempt's events in order, from the given number on, until ctx
 // is done or the attempt is fenced. Each answer says how far they are stored, so
 // that whatever was lost on the way comes again, and nothing else does.
 func (b *box) send(ctx context.Context, a *attempt, from int64) {
-	next := max(from, a.spool.First())
+	next, failures := max(from, a.spool.First()), 0
 	for ctx.Err() == nil {
 		changed := a.spool.Changed()
 		if err := a.spool.Sync(); err != nil {
@@ -47,6 +50,7 @@ func (b *box) send(ctx context.Context, a *attempt, from int64) {
 			a.fence("the control plane holds events that this box does not know")
 			return
 		case err == nil && (reply.Seq >= last || !reply.Closed):
+			failures = 0
 			if a.stored(reply.Seq) {
 				return
 			}
@@ -64,10 +68,13 @@ func (b *box) send(ctx context.Context, a *attempt, from int64) {
 			a.fence("the control plane refuses the attempt's events: " + refused.Detail)
 			return
 		default:
+			// No answer, a refusal for now, no room: all the same. What is
+			// spooled stays, and is sent again after a while that grows.
 			a.log.Debug("events not sent", "from", next, "error", err)
 			if b.conn.Wait(ctx) == nil {
-				sleep(ctx, b.cfg.Timing.Retry)
+				sleep(ctx, min(b.cfg.Timing.Retry<<min(failures, 10), retryLast))
 			}
+			failures++
 		}
 	}
 }
