@@ -170,6 +170,9 @@ func TestRunThatSaysTooMuch(t *testing.T) {
 		if err := f.say(f.boxes[0], loud, 5, ev(protocol.EventUpdate, make([]byte, 2000))); !fault.IsKind(err, fault.TooLarge) {
 			t.Errorf("an event that does not fit: %v", err)
 		}
+		if err := f.say(f.boxes[0], loud, 5, protocol.Event{Kind: protocol.EventUpdate, Data: []byte("\"\xff\"")}); !fault.IsKind(err, fault.Invalid) {
+			t.Errorf("an event that is no text: %v", err)
+		}
 		f.mustSay(f.boxes[0], loud, 5, ev(protocol.EventUpdate, "little"))
 		f.mustSay(f.boxes[1], quiet, 1, started()...)
 		if got := f.run(f.boxes[0], loud.Run).CommittedSeq; got != 5 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
@@ -35,6 +36,9 @@ const (
 func (s *Service) Append(ctx context.Context, boxID string, e protocol.Envelope) (out protocol.Appended, err error) {
 	if e.V != protocol.Version || len(e.Events) == 0 {
 		return out, fault.New(fault.Invalid, "", "The envelope is of another version of the protocol, or has no events.")
+	}
+	if slices.ContainsFunc(e.Events, func(ev protocol.Event) bool { return !utf8.Valid(ev.Data) }) {
+		return out, fault.New(fault.Invalid, "", "The envelope holds an event that is no text.") // no database would keep it
 	}
 	leave, err := s.gate.enter(ctx, boxID)
 	if err != nil {
