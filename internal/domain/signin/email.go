@@ -121,6 +121,22 @@ func (s *Service) byCode(ctx context.Context, in verifyIn, email string) (cookie
 // of it then begins with spending the code, in its transaction.
 func (s *Service) try(ctx context.Context, email, code string) (spend func(*db.Tx) error, err error) {
 	digest := s.digest(email, strings.ReplaceAll(strings.TrimSpace(code), " ", ""))
+	var who string
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		who, _, err = userByEmail.Maybe(tx, email)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	of := guessed{User: who}
+	if who != "" {
+		of.Email = email
+	}
+	g, err := s.turn(ctx, byCodeOf, email, of)
+	if err != nil {
+		return nil, err
+	}
 	// A wrong guess counts even though nothing else comes of it.
 	right := false
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
@@ -134,10 +150,13 @@ func (s *Service) try(ctx context.Context, email, code string) (spend func(*db.T
 	return func(tx *db.Tx) error {
 		// Only one of those who know the code spends it.
 		n, err := spendCode.Exec(tx, email, digest)
-		if err == nil && n == 0 {
-			err = wrongCode()
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			return wrongCode()
 		}
-		return err
+		return g.right(tx)
 	}, err
 }
 

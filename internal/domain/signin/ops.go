@@ -2,6 +2,7 @@ package signin
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"yardmaster/internal/db"
@@ -107,14 +108,21 @@ func (s *Service) byPassword(ctx context.Context, in passwordIn) (cookie string,
 	if err != nil {
 		return "", who, err
 	}
-	match, err := s.checks.match(ctx, u.PasswordHash, in.Password)
+	g, err := s.turn(ctx, byPasswordOf, strings.ToLower(in.Login), guessed{u.ID, u.AccountID, u.Email})
 	if err != nil {
 		return "", who, err
+	}
+	match, err := s.checks.match(ctx, u.PasswordHash, in.Password)
+	if err != nil {
+		return "", who, errors.Join(err, s.untried(ctx, g))
 	}
 	if !match || !known || u.AccountID == "" {
 		return "", who, fault.New(fault.Unauthenticated, "wrong-password", "Login and password do not match.")
 	}
 	err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		if err := g.right(tx); err != nil {
+			return err
+		}
 		if cookie, err = Open(tx, u.ID, u.AccountID, op.RequestOf(ctx).Secure); err != nil {
 			return err
 		}
