@@ -46,7 +46,7 @@ func NameFault(name string) string {
 	case !namePattern.MatchString(name):
 		return "must be the name of an environment variable: letters, digits and underscores, at most 100"
 	case begins(never), closes(ends), slices.Contains(exact, up), strings.HasPrefix(up, "LC_"), begins(families) && !closes(secretEnds):
-		return "is a variable that decides how programs run, or reads like one"
+		return "is a variable that decides how programs run"
 	}
 	return ""
 }

@@ -67,7 +67,9 @@ func TestHostsAreRefusedWhenSet(t *testing.T) {
 		if err := in(func(tx *db.Tx) error { return s.Put(tx, "test", Item{Name: "GCONV_PATH", Value: "x"}) }); err == nil {
 			t.Error("a variable that decides how programs run was taken")
 		}
-		if err := in(func(tx *db.Tx) error { return s.Land(tx, "test", Item{Name: "T", Value: "a long value"}, "127.0.0.1:1") }); err == nil {
+		if err := in(func(tx *db.Tx) error {
+			return s.Land(tx, "test", Item{Name: "T", Value: "a long value"}, "127.0.0.1:1")
+		}); err == nil {
 			t.Error("a form made the broker send to this machine")
 		}
 	})
