@@ -109,7 +109,7 @@ func (p *pacedWriter) Write(b []byte) (written int, err error) {
 		}
 		b = b[n:]
 	}
-	p.allow()
+	p.allow() // what the server still holds is sent when the handler has returned
 	return written, nil
 }
 
