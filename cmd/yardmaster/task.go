@@ -231,5 +231,8 @@ func decide(ctx context.Context, name string, args []string, verb, done string) 
 		return err
 	}
 	fmt.Printf("%s: %s#%d at %.10s.\n", done, pr.Repo, pr.Number, pr.HeadSHA)
+	if asked := pr.Warning(); asked != "" {
+		fmt.Println("It was asked:", client.Inert(asked))
+	}
 	return nil
 }

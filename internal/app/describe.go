@@ -49,12 +49,15 @@ Every capability has an id of the form group.verb. It is the operationId here an
 ## Credentials
 
 * Authorization: Bearer with a personal access token, which is bound to one account and holds a subset of the scopes. Programs get one by OAuth 2.1.
-* The session cookie of a browser. Its writes must come from the service's own origin, and X-Svc-Account says which account they are about.
+* The session cookie of a browser. Its writes must come from the service's own origin, and X-Svc-Account says which account they are about. A token ignores that header: it stays bound to the account that it was minted in.
+* Sign-in and POST /v1/mcp look at the Origin as well, whatever the credential: pages of sites that are not the service's own, and over MCP not on the caller's machine or allowed by the operator, are refused with 403 cross-origin.
 * A missing or bad credential is 401, a missing scope 403. An id that does not exist and one of another account are the same 404.
 
 ## Errors
 
-Every failure is a problem document (RFC 9457). Switch on the last segment of its type, never on its title; the address answers a page that explains it. errors maps the dotted path of a field to what is wrong with it. A 409 carries a reason. request_id is the X-Request-Id of the response.
+Every failure is a problem document (RFC 9457). Switch on the last segment of its type, never on its title; the address answers a page that explains it. errors maps the dotted path of a field to what is wrong with it. A 409 carries a reason. request_id is the X-Request-Id of the response: the caller's, if it is printable ASCII of at most 200 characters, else one that is made. It is the caller's word, and proves nothing.
+
+Answers carry Cache-Control: no-store unless they are for everybody.
 
 ## Writing twice
 

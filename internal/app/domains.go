@@ -209,7 +209,7 @@ func (a *App) wire() parts {
 		})
 		return sent.Invitation.ID, err
 	}
-	p.member = &member.Service{DB: a.db, Invites: p.invites, Forget: p.signin.ForgetUser}
+	p.member = &member.Service{DB: a.db, Invites: p.invites, Forget: p.signin.ForgetUser, Mail: a.mail, BaseURL: a.URL, Slot: a.slots("added by login", 20)}
 	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Tokens: p.token, Within: p.signin.Within}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}
 	p.vault = a.newVault()

@@ -100,7 +100,7 @@ func TestEveryRowIsGuarded(t *testing.T) {
 
 // personal are the rows for a credential that names a user.
 var personal = map[string]string{"account.accept_tos": "user-required", "account.active_account_switch": "user-required", "invitation.accept": "user-required", "blocker.answer": "user-required",
-	"self.system_prompt_get": "user-required", "self.system_prompt_set": "user-required", "self.system_prompt_clear": "user-required", "auth.logout": "user-required"}
+	"self.system_prompt_get": "user-required", "self.system_prompt_set": "user-required", "self.system_prompt_clear": "user-required", "auth.logout": "user-required", "member.leave": "user-required"}
 
 func TestMachinesHaveNoPersonalSide(t *testing.T) {
 	y := start(t, db.SQLite)

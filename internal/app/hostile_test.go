@@ -16,7 +16,7 @@ import (
 )
 
 // sessions are the rows that only a browser's session may call.
-var sessions = []string{"account.active_account_switch", "auth.logout", "auth.reauth"}
+var sessions = []string{"account.active_account_switch", "auth.logout", "auth.reauth", "member.leave"}
 
 // caller is the headers of somebody who may call a row.
 func (y *yard) caller() func(op.Op) []string {

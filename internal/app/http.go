@@ -20,7 +20,8 @@ func (a *App) handler() http.Handler {
 	guard := op.Guard{
 		BaseURL: a.base,
 		Proxies: a.cfg.Proxies,
-		Logger:  a.log,
+		Origins: a.cfg.MCPOrigins, Patience: a.cfg.BodyTime,
+		Logger: a.log,
 		Authenticate: func(ctx context.Context, r *http.Request) (policy.Actor, error) {
 			p := a.presented(r)
 			if actor, ok, err := a.parts.blocker.FixLink(ctx, p.Bearer); ok || err != nil {
@@ -42,9 +43,11 @@ func (a *App) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/git/"):
+			w.Header().Set("Cache-Control", "no-store")
 			op.Name(w.Header(), r)
 			git.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, "/gateway/"):
+			w.Header().Set("Cache-Control", "no-store")
 			op.Name(w.Header(), r)
 			gateway.ServeHTTP(w, r)
 		default:

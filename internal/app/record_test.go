@@ -124,6 +124,7 @@ var unaudited = map[string]string{
 
 // ofSessions are the tools that no token can have succeed, and why.
 var ofSessions = map[string]string{
+	"member.leave":                  "takes a person out of an account, who is at their browser",
 	"account.active_account_switch": "turns a session to another account; a token is of one for life",
 	"operator_token.issue":          "wants a fresh sign-in, which a token has none of",
 }

@@ -42,3 +42,16 @@ func (a *App) pingCache(ctx context.Context) error {
 	}
 	return a.cache.Ping(ctx)
 }
+
+// slots counts what each account may do a minute, besides its requests. Nothing
+// is counted where requests are not.
+func (a *App) slots(name string, most int) func(account string) (after time.Duration, ok bool) {
+	counts := a.limits()
+	return func(account string) (time.Duration, bool) {
+		if counts == nil {
+			return 0, true
+		}
+		state, ok := counts.Take(limit.Bucket{Name: name, Who: account}, most)
+		return time.Duration(state.Reset) * time.Second, ok
+	}
+}

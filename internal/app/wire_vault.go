@@ -8,7 +8,7 @@ import (
 
 // newVault keeps the secrets under the master key.
 func (a *App) newVault() *vault.Service {
-	return &vault.Service{DB: a.db, Ring: a.ring, Repo: repoID}
+	return &vault.Service{DB: a.db, Ring: a.ring, Repo: repoID, Reachable: a.cfg.Reachable}
 }
 
 // repoID finds a repository of tx.Account by its name.

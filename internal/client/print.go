@@ -74,6 +74,9 @@ func Print(out io.Writer, width int) Watcher {
 			say("pull", "#%d %s, head %.10s, %s", p.Number, p.State, p.HeadSHA, checks)
 			if p.PendingAction != nil && p.PendingAction.State == "pending" {
 				say("pull", "%s waits for approval: yardmaster pr approve %s", p.PendingAction.Kind, p.ID)
+				if asks := p.Warning(); asks != "" {
+					say("pull", "%s", asks)
+				}
 			}
 		},
 		Lost: func(err error) { say("server", "%v; trying again", err) },

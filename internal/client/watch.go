@@ -51,9 +51,23 @@ type Pull struct {
 	HeadSHA       string  `json:"head_sha"`
 	MergeSHA      *string `json:"merge_sha"`
 	PendingAction *struct {
-		Kind  string `json:"kind"`
-		State string `json:"state"`
+		Kind     string `json:"kind"`
+		State    string `json:"state"`
+		Question string `json:"question"`
+		// Protected is what would change that people are always asked about.
+		Protected *struct {
+			Paths []string `json:"paths"`
+		} `json:"protected"`
 	} `json:"pending_action"`
+}
+
+// Warning is the question about a pull request that changes what is protected,
+// else "".
+func (p Pull) Warning() string {
+	if a := p.PendingAction; a != nil && a.State == "pending" && a.Protected != nil {
+		return a.Question
+	}
+	return ""
 }
 
 // Approve approves what is asked about the current head of a pull request.
@@ -192,7 +206,7 @@ func (f *follower) look(ctx context.Context) (changed bool, err error) {
 	if err := f.c.Call(ctx, http.MethodGet, "/v1/prs/"+*t.PRID, nil, &pr); err != nil {
 		return changed, err
 	}
-	if pull := fmt.Sprint(pr.State, pr.Checks, pr.HeadSHA, pr.PendingAction != nil); pull != f.pull {
+	if pull := fmt.Sprint(pr.State, pr.Checks, pr.HeadSHA, pr.PendingAction != nil, pr.Warning()); pull != f.pull {
 		f.pull, changed = pull, true
 		if f.w.Pull != nil {
 			f.w.Pull(pr)

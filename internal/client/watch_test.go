@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -191,5 +192,25 @@ func TestPrintIsLive(t *testing.T) {
 	}
 	if b.String() != "  agent     one two\n" {
 		t.Errorf("printed %q", b.String())
+	}
+}
+
+// Who watches reads what they are asked before they say yes.
+func TestQuestionIsPrinted(t *testing.T) {
+	var pr Pull
+	err := json.Unmarshal([]byte(`{"id": "p", "number": 1, "state": "open", "head_sha": "0123456789abcdef", "checks": "none", "pending_action":
+		{"kind": "merge", "state": "pending", "question": "Merge, although .svc/policy.yml\u001b[2J changes?", "protected": {"paths": [".svc/policy.yml"]}}}`), &pr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	Print(&out, 0).Pull(pr)
+	if !strings.Contains(out.String(), "although .svc/policy.yml") || strings.Contains(out.String(), "\x1b") {
+		t.Errorf("printed: %q", out.String())
+	}
+	pr.PendingAction.Protected = nil
+	out.Reset()
+	if Print(&out, 0).Pull(pr); strings.Contains(out.String(), "although") {
+		t.Errorf("an ordinary question is printed: %q", out.String())
 	}
 }

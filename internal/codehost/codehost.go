@@ -26,6 +26,8 @@ var (
 	ErrExists   = fault.Reason("repo-exists", "The code host already has a repository of this name.")
 	// ErrHeadMoved: a branch is no longer where the caller saw it.
 	ErrHeadMoved = fault.Reason("head_moved", "The branch has moved since it was looked at.")
+	// ErrBaseMoved: the base is no longer the one that was looked at.
+	ErrBaseMoved = fault.Reason("base_moved", "The base branch has moved since it was looked at.")
 	// ErrConflict: the two sides cannot be merged without a person or an agent.
 	ErrConflict = fault.Reason("merge-conflict", "The branch conflicts with its base.")
 	ErrTooLarge = fault.New(fault.TooLarge, "file-too-large", "A file is larger than 1 MiB, or there are too many.")
@@ -68,6 +70,11 @@ type Host interface {
 	// Compare says what head brings to base. ErrNotFound.
 	Compare(ctx context.Context, r Repo, base, head string) (Comparison, error)
 
+	// Outcome says what a merge of head would change in base, by trying it: no
+	// ref moves. It is what Merge would do, folders that were renamed on either
+	// side included. ErrNotFound.
+	Outcome(ctx context.Context, r Repo, base, head string) (Outcome, error)
+
 	// Mergeable tries a merge of the revs without changing any ref and lists
 	// the paths in conflict. Histories without a common ancestor are not
 	// mergeable and have no conflicting paths. ErrNotFound.
@@ -78,7 +85,7 @@ type Host interface {
 	// It is idempotent: when o.HeadSHA is in the base already, by either
 	// method, the answer is the commit that brought it there, whatever became
 	// of the branch since. Otherwise the head branch must be at o.HeadSHA
-	// (ErrHeadMoved), and both branches are checked and the base moved in one
+	// (ErrHeadMoved), the base at o.BaseSHA if that is given (ErrBaseMoved), and both branches are checked and the base moved in one
 	// ref transaction. ErrConflict, ErrNotFound.
 	Merge(ctx context.Context, r Repo, o MergeOptions) (mergeSHA string, err error)
 
@@ -112,6 +119,24 @@ type Comparison struct {
 	PatchID string
 }
 
+// Outcome is what the merge of a head would make of a base.
+type Outcome struct {
+	BaseSHA, HeadSHA string // what the revs were when it was tried
+	// Tree is the content of base after the merge, a rev for ReadFile. Where the
+	// two conflict, or have no common ancestor, it is that of head.
+	Tree string
+	// Changes are the entries of base that would be others, or not be, sorted by
+	// path. Where the two conflict they are what head changes since the merge
+	// base, and every path in conflict.
+	Changes []Change
+}
+
+// Change is one entry of a tree that would change. A rename is two.
+type Change struct {
+	Path string // bytes, as git has them
+	Link bool   // it would be a symbolic link or another repository: a name for what lies elsewhere
+}
+
 // Method is how a branch enters its base.
 type Method string
 
@@ -140,6 +165,7 @@ type Person struct{ Name, Email string }
 type MergeOptions struct {
 	Base, Head  string // branch names
 	HeadSHA     string // the commit that was reviewed
+	BaseSHA     string // the base that was looked at; empty: whatever it is
 	Method      Method
 	Title, Body string // the commit's message
 	Author      Person

@@ -48,6 +48,7 @@ type Config struct {
 	ServiceToken string        `key:"service-token" doc:"bearer that the form for access requests proves itself by; without it nobody can apply" secret:"true"`
 	Waitlist     string        `key:"waitlist" default:"off" doc:"on or off; on, strangers may sign in and wait until an operator lets them through; off, people come by invitation"`
 	Proxies      Networks      `key:"trusted-proxies" doc:"networks (CIDR, comma-separated) whose X-Forwarded-For or Forwarded is believed"`
+	MCPOrigins   Origins       `key:"mcp-origins" doc:"sites (https://HOST, comma-separated) whose pages may call /v1/mcp in a browser, besides this server's own and those on the caller's machine"`
 	Reachable    Networks      `key:"allow-networks" doc:"private networks (CIDR, comma-separated) in which addresses that customers name may lie"`
 	GitHubURL    string        `key:"github-url" default:"https://github.com" doc:"GitHub, or a GitHub Enterprise Server, that people may sign in with"`
 	GitHubID     string        `key:"github-client-id" doc:"client id of the OAuth app there; without it there is no sign-in with GitHub"`
@@ -83,6 +84,25 @@ func networks(s string) (out Networks, err error) {
 			return nil, fmt.Errorf("%q is not a network such as 10.0.0.0/8", part)
 		}
 		out = append(out, p.Masked())
+	}
+	return out, nil
+}
+
+// Origins are sites, in lower case. The zero value holds none.
+type Origins []string
+
+func (o Origins) String() string { return strings.Join(o, ",") }
+
+func origins(s string) (out Origins, err error) {
+	for part := range strings.SplitSeq(s, ",") {
+		if part = strings.ToLower(strings.TrimSpace(part)); part == "" {
+			continue
+		}
+		u, err := url.Parse(part)
+		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || part != u.Scheme+"://"+u.Host {
+			return nil, fmt.Errorf("%q is not a site such as https://tools.example.com", part)
+		}
+		out = append(out, part)
 	}
 	return out, nil
 }
@@ -253,6 +273,12 @@ func assign(v reflect.Value, s string) error {
 			return err
 		}
 		v.Set(reflect.ValueOf(n))
+	case Origins:
+		o, err := origins(s)
+		if err != nil {
+			return err
+		}
+		v.Set(reflect.ValueOf(o))
 	case int:
 		if s == "" {
 			s = "0"

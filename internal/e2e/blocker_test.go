@@ -144,7 +144,7 @@ func TestMissingCredentialIsFilledInAndTheRunGoesOn(t *testing.T) {
 		t.Fatalf("curl is not to be had on this machine (%v): install it, the agent of this test needs it", err)
 	}
 	key, token := "deploy+"+rand.Text()+"/=", "tracker+"+rand.Text()+"/="
-	st := newStack(t, withModel(t, `scenarios:
+	st := newStack(t, append(withModel(t, `scenarios:
   - name: after
     match: A person has put these into the vault
     steps:
@@ -166,7 +166,7 @@ func TestMissingCredentialIsFilledInAndTheRunGoesOn(t *testing.T) {
         shell: |
           echo '{"kind":"missing_credential","question":"Where does it go, and how do I get in?","fields":[{"name":"DEPLOY_KEY","kind":"env_secret","description":"the key"},{"name":"HOOK_URL","kind":"service_url"},{"name":"tracker","kind":"mcp_server"}]}' >"$YARDMASTER_OUTBOX/blocker-key.json"
       - text: I wait.
-`)...)
+`), "--allow-networks", "127.0.0.0/8")...)
 	tracker := st.service("ca.pem", func(w http.ResponseWriter, r *http.Request) {
 		if got := r.Header.Get("Authorization"); got != "Bearer "+token {
 			t.Errorf("the service was shown %q", got)
@@ -346,7 +346,7 @@ func (st *stack) reads(task string, secrets map[string]string) {
 // on the way: neither the agent nor anything that is stored has it.
 func TestServersOfThePolicyFileAreTools(t *testing.T) {
 	token := "tracker+" + rand.Text() + "/="
-	st := newStack(t, withModel(t, `scenarios:
+	st := newStack(t, append(withModel(t, `scenarios:
   - name: look-up
     match: Look up the ticket
     steps:
@@ -356,7 +356,7 @@ func TestServersOfThePolicyFileAreTools(t *testing.T) {
         shell: |
           `+deliver+`
       - text: Done.
-`)...)
+`), "--allow-networks", "127.0.0.0/8")...)
 	var seen sync.Map
 	tracker := sdk.NewServer(&sdk.Implementation{Name: "tracker", Version: "1"}, nil)
 	sdk.AddTool(tracker, &sdk.Tool{Name: "lookup", Description: "Looks a ticket up."}, func(_ context.Context, _ *sdk.CallToolRequest, in struct {

@@ -63,11 +63,11 @@ func New(version string, ops []op.Op) *Server {
 // Ops are the two rows of the endpoint.
 func (s *Server) Ops() []op.Op {
 	return []op.Op{
-		op.Raw(op.Row{ID: "mcp.rpc", AnyOrigin: true, Method: "POST", Path: Path, Group: group, Rule: policy.PerRequest(), Also: []int{202}, MaxBody: 2 << 20,
-			Inside: true, Resource: Resource, Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
+		op.Raw(op.Row{ID: "mcp.rpc", From: op.KnownPages, Method: "POST", Path: Path, Group: group, Rule: policy.PerRequest(), Also: []int{202}, MaxBody: 2 << 20,
+			Inside: true, Resource: Resource, Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 404, Slug: "not-found"}},
 			Summary: "One JSON-RPC request of the Model Context Protocol; every verb asserts its own scope"}, s.rpc),
-		op.New(op.Row{ID: "mcp.stream_refused", AnyOrigin: true, Method: "GET", Path: Path, Group: group, Rule: policy.PerRequest(), Status: 405, Resource: Resource,
-			Refuses: []op.Refusal{{Status: 405, Slug: "method-not-allowed"}},
+		op.New(op.Row{ID: "mcp.stream_refused", From: op.KnownPages, Method: "GET", Path: Path, Group: group, Rule: policy.PerRequest(), Status: 405, Resource: Resource,
+			Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 405, Slug: "method-not-allowed"}},
 			Summary: "Refused: the server sends nothing on its own"}, refuse),
 	}
 }

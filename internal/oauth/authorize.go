@@ -115,8 +115,7 @@ func badTicket(detail string) *fault.Error { return fault.New(fault.Invalid, "ba
 
 var challengeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
-// check finds what is wrong with a request of a client that may be answered at
-// its redirect address.
+// check finds what is wrong with a request of a client that is known.
 func (in authorizeIn) check(base string) error {
 	switch {
 	case in.ResponseType != responseCode:
@@ -139,8 +138,9 @@ func checkResource(base, resource string) error {
 }
 
 // authorize shows the consent screen. Nobody is redirected to a client's
-// address before they have signed in here: registration is open, and a link
-// that only passes through would lend our name to any site.
+// address before they have decided there, whatever is wrong with the request
+// (RFC 9700, section 4.11.2): registration is open, and a link that only passes
+// through would lend our name to any site.
 func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, error) {
 	client, ok := s.client(in.ClientID)
 	if !ok {
@@ -185,14 +185,11 @@ func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, erro
 			return err
 		})
 	}
-	if fault.IsKind(err, fault.Invalid) && rfcErrors[fault.From(err).Slug] {
-		return redirect(base, in.RedirectURI, in.State, fault.From(err), ""), nil
-	}
 	if err != nil {
-		return op.Reply{}, err
+		return failed(in.Accept, err)
 	}
 	return render(200, consentPage, consent{
-		Action: authorizePath, Name: client.Name, User: names.Login, Account: names.Account, Scopes: scopes.Names(), Ticket: sealed,
+		Action: authorizePath, Name: client.Name, User: names.Login, Account: names.Account, Scopes: inWords(scopes), Ticket: sealed,
 		Destination: destination(in.RedirectURI), Days: int(tokenLife.Hours() / 24), Accounts: accounts, Request: in.members(),
 	}, source(in.RedirectURI))
 }

@@ -38,9 +38,9 @@ func TestUnknownClientsAreNotAnswered(t *testing.T) {
 	})
 }
 
-// What else is wrong is told to the client, at its address, with who tells it;
-// but only once the visitor has signed in.
-func TestBadRequestsAreAnswered(t *testing.T) {
+// What else is wrong is told here as well: registration is open, and who has
+// not said yes or no yet is sent to nobody's address.
+func TestBadRequestsAreAnsweredHere(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		for _, c := range []struct{ key, value, code string }{
 			{"response_type", "token", "unsupported_response_type"},
@@ -54,9 +54,14 @@ func TestBadRequestsAreAnswered(t *testing.T) {
 			{"resource", "https://elsewhere.example/v1/mcp", "invalid_target"},
 		} {
 			target := y.request(c.key, c.value)
-			q := y.heard(y.call(answer{}, "GET", target, owner, ""))
-			if q.Get("error") != c.code || q.Get("error_description") == "" || q.Get("state") != "s&1" || q.Get("iss") != base || q.Has("code") {
-				t.Errorf("%s=%s: the client hears %v", c.key, c.value, q)
+			y.refused(c.code, "GET", target, owner, "")
+			req := httptest.NewRequest("GET", target, nil)
+			req.Header.Set("Accept", "text/html,application/xhtml+xml")
+			req.Header.Set("X-Session", owner)
+			rec := httptest.NewRecorder()
+			y.http.ServeHTTP(rec, req)
+			if rec.Code != 400 || rec.Header().Get("Location") != "" || !strings.HasPrefix(rec.Header().Get("Content-Type"), "text/html") {
+				t.Errorf("%s=%s, in a browser: %d %v", c.key, c.value, rec.Code, rec.Header())
 			}
 			at := y.call(answer{303, nil}, "GET", target, "", "").Header().Get("Location")
 			if !strings.HasPrefix(at, "/login?return_to=") {

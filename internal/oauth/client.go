@@ -71,6 +71,9 @@ func (s *Service) register(_ context.Context, in registerIn) (ClientRegistration
 	if !presentable(name) {
 		return none, refuse("invalid_client_metadata", "client_name must be at most 100 printable characters.")
 	}
+	if ours(name) {
+		return none, refuse("invalid_client_metadata", "client_name reads like the name of this server.")
+	}
 	if name == "" {
 		name = "A program without a name"
 	}

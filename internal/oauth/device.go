@@ -22,8 +22,8 @@ const (
 )
 
 type deviceIn struct {
-	Name  string `json:"client_name,omitempty" doc:"shown to the person who approves"`
-	Scope string `json:"scope,omitempty" doc:"left out: all that the approver may give"`
+	Name  string `json:"client_name,omitempty" doc:"shown to the person who approves; one that reads like this server's own name is refused"`
+	Scope string `json:"scope,omitempty" doc:"left out: all that the approver may give but rights over the whole server"`
 }
 
 // DeviceAuthorization is what a command line shows and waits with (RFC 8628).
@@ -40,6 +40,9 @@ func (s *Service) device(ctx context.Context, in deviceIn) (DeviceAuthorization,
 	name := strings.TrimSpace(in.Name)
 	if !presentable(name) {
 		return DeviceAuthorization{}, refuse("invalid_request", "client_name must be at most 100 printable characters.")
+	}
+	if ours(name) {
+		return DeviceAuthorization{}, refuse("invalid_request", "client_name reads like the name of this server.")
 	}
 	if name == "" {
 		name = "A command line without a name"
@@ -176,7 +179,7 @@ func (s *Service) showDevice(ctx context.Context, in devicePageIn) (op.Reply, er
 		return render(403, enterPage, fault.From(refused).Detail, "")
 	}
 	return render(200, devicePage, consent{
-		Action: devicePath, Name: d.Name, Code: d.UserCode, User: names.Login, Account: names.Account, Scopes: scopes.Names(), Ticket: sealed,
+		Action: devicePath, Name: d.Name, Code: d.UserCode, User: names.Login, Account: names.Account, Scopes: inWords(scopes), Ticket: sealed,
 		Days: int(tokenLife.Hours() / 24),
 	}, "")
 }

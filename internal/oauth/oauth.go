@@ -93,12 +93,12 @@ func granted(m token.MintedToken) Grant {
 // operator token carries.
 func grantable(a policy.Actor) policy.Set { return a.Scopes &^ policy.OperatorOnly }
 
-// narrow is what of the asked scopes (space separated, none: everything) the
-// actor can pass on.
+// narrow is what of the asked scopes (space separated, none: everything but
+// rights over the whole server) the actor can pass on.
 func narrow(asked string, a policy.Actor) (policy.Set, error) {
 	ceiling := grantable(a)
 	if strings.TrimSpace(asked) == "" {
-		return ceiling, nil
+		return ceiling &^ platform, nil
 	}
 	want, unknown := policy.ParseScopes(strings.Fields(asked))
 	if len(unknown) > 0 {

@@ -35,10 +35,10 @@ func (s *Service) Ops() []op.Op {
 			Status: 201, MaxBody: 64 << 10, PerAddress: 30, Refuses: refusals("invalid_redirect_uri", "invalid_client_metadata"),
 			Summary: "Register a public client; nothing is stored (RFC 7591)"}, s.register),
 
-		op.New(op.Row{ID: "auth.device", Method: "POST", Path: "/auth/device", Group: login, Rule: policy.Public(), Form: true, Lenient: true, NoStore: true, Recast: recast,
+		op.New(op.Row{ID: "auth.device", From: op.OwnPages, Method: "POST", Path: "/auth/device", Group: login, Rule: policy.Public(), Form: true, Lenient: true, NoStore: true, Recast: recast,
 			PerAddress: 30, Refuses: refusals("invalid_request", "invalid_scope"),
 			Summary: "Begin to sign in a command line (RFC 8628)"}, s.device),
-		op.New(op.Row{ID: "auth.device_token", Method: "POST", Path: "/auth/device/token", Group: login, Rule: policy.Public(), Form: true, Lenient: true, NoStore: true, Recast: recast,
+		op.New(op.Row{ID: "auth.device_token", From: op.OwnPages, Method: "POST", Path: "/auth/device/token", Group: login, Rule: policy.Public(), Form: true, Lenient: true, NoStore: true, Recast: recast,
 			Refuses: refusals("authorization_pending", "slow_down", "access_denied", "expired_token", "invalid_grant"),
 			Summary: "Ask whether the command line has been approved, and take its token"}, s.poll),
 		op.New(op.Row{ID: "auth.device_page", Method: "GET", Path: devicePath, Group: login, Rule: policy.Public(), NoStore: true, Also: []int{303},

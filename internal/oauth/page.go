@@ -13,7 +13,7 @@ import (
 )
 
 const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:30rem;margin:3rem auto;padding:0 1rem;color:#1b1f24;overflow-wrap:anywhere}
-h1{font-size:1.4rem} ul{columns:2;padding-left:1.2rem} code{font-size:.9em} small{color:#57606a}
+h1{font-size:1.4rem} h2{font-size:1rem;margin-bottom:0} h2.care{color:#a40e26} ul{margin-top:.25rem;padding-left:1.2rem} code{font-size:.9em} small{color:#57606a}
 input{width:100%;box-sizing:border-box;padding:.55rem;border:1px solid #8c959f;border-radius:6px;font:inherit}
 select{padding:.5rem;border:1px solid #8c959f;border-radius:6px;background:#fff;font:inherit}
 button{margin:1.5rem .75rem 0 0;padding:.6rem 1.2rem;border:1px solid #8c959f;border-radius:6px;background:#fff;font:inherit;font-weight:600}
@@ -30,7 +30,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{"style": func(
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{.}} - Yardmaster</title><style>{{style}}</style></head><body><h1>{{.}}</h1>
 {{end}}
-{{define "scopes"}}<ul>{{range .}}<li><code>{{.}}</code></li>{{end}}</ul>{{end}}
+{{define "scopes"}}{{range .}}<h2{{if .Care}} class="care"{{end}}>{{.Title}}</h2><ul>{{range .List}}<li>{{.Words}} <code>{{.Scope}}</code></li>{{end}}</ul>{{end}}{{end}}
 {{define "decide"}}<form method="post" action="{{.Action}}"><input type="hidden" name="ticket" value="{{.Ticket}}">
 <button class="yes" name="decision" value="authorize">Authorize</button><button name="decision" value="cancel">Cancel</button></form>{{end}}
 
@@ -63,7 +63,7 @@ const (
 // consent is what a person decides on.
 type consent struct {
 	Action, Name, Code, User, Account, Ticket, Destination string
-	Scopes                                                 []string
+	Scopes                                                 []rights
 	Days                                                   int
 	// On the consent screen: where the person may let the program act, and the
 	// request, to be shown again for another account.

@@ -25,15 +25,43 @@ func (m methods) anyOrigin() bool {
 	return false
 }
 
-func (m methods) letIn(h http.Header) {
-	h.Set("Access-Control-Allow-Origin", "*")
+// forKnown tells whether scripts of some other sites may call a path.
+func (m methods) forKnown() bool {
+	for _, o := range m {
+		if o.From == KnownPages {
+			return true
+		}
+	}
+	return false
+}
+
+// scripts tells a browser whose scripts may read the answer. It answers whether
+// those of the request's page may, and whether a script may ask at all.
+func (s *server) scripts(h http.Header, req *http.Request, m methods) (allowed, asks bool) {
+	switch origin := req.Header.Get("Origin"); {
+	case m.forKnown():
+		h.Add("Vary", "Origin")
+		if allowed = s.known(origin); !allowed {
+			return false, true
+		}
+		h.Set("Access-Control-Allow-Origin", origin)
+	case m.anyOrigin():
+		h.Set("Access-Control-Allow-Origin", "*")
+	default:
+		return false, false
+	}
 	h.Set("Access-Control-Expose-Headers", corsRead)
+	return true, true
 }
 
 // preflight tells a browser what a script may do here.
-func (s *server) preflight(w http.ResponseWriter, req *http.Request, m methods) {
+func (s *server) preflight(w http.ResponseWriter, req *http.Request, m methods, allowed bool) {
 	h := w.Header()
-	if err := s.knock(h, req, nil); err != nil {
+	err := s.knock(h, req, nil)
+	if err == nil && !allowed {
+		err = s.comesFrom(req, &Op{Row: Row{From: KnownPages}})
+	}
+	if err != nil {
 		s.fail(w, req, nil, err)
 		return
 	}

@@ -51,6 +51,9 @@ type Row struct {
 	// AnyOrigin lets scripts of any site call the row, with a bearer token or
 	// with nothing, never with a cookie.
 	AnyOrigin bool
+	// From is which pages in browsers may send a request; others get 403
+	// cross-origin.
+	From Origin
 	// Recast adds to every refusal what a protocol of its own demands of it.
 	Recast func(*fault.Error) *fault.Error
 }

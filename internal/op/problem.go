@@ -62,7 +62,6 @@ func (s *server) fail(w http.ResponseWriter, req *http.Request, o *Op, err error
 	p := s.problem(req, f)
 	h := w.Header()
 	h.Set("Content-Type", problemType)
-	h.Set("Cache-Control", "no-store")
 	if f.Kind == fault.Unauthenticated {
 		challenge := "Bearer"
 		if o != nil && o.Resource != "" {

@@ -41,6 +41,13 @@ type Guard struct {
 	Proxies []netip.Prefix
 	// BaseURL is the address in problem types, without a trailing slash.
 	BaseURL string
+	// Origins are further sites whose pages may call rows for KnownPages, in
+	// lower case, such as https://tools.example.com.
+	Origins []string
+	// Patience is how long a client may take to read an answer, and another
+	// second for every 4 KiB of it; zero is for ever. Streams take as long as
+	// they take.
+	Patience time.Duration
 }
 
 // Handler serves the ops. Every response carries X-Request-Id, an unmatched
@@ -122,6 +129,9 @@ func Name(h http.Header, req *http.Request) (requestID string) {
 func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	rid := Name(w.Header(), req)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	// What is not said to be for everybody is for the caller alone.
+	w.Header().Set("Cache-Control", "no-store")
+	w = s.pace(w)
 	r := Request{ID: rid, IP: clientOf(req, s.Proxies), BaseURL: s.BaseURL, Secure: req.TLS != nil || strings.HasPrefix(s.BaseURL, "https:")}
 	req = req.WithContext(context.WithValue(req.Context(), requestKey{}, r))
 	_, pattern := s.mux.Handler(req)
@@ -170,12 +180,9 @@ func printable(s string) bool {
 
 func (s *server) route(m methods) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if m.anyOrigin() {
-			m.letIn(w.Header())
-			if req.Method == http.MethodOptions {
-				s.preflight(w, req, m)
-				return
-			}
+		if allowed, asks := s.scripts(w.Header(), req, m); asks && req.Method == http.MethodOptions {
+			s.preflight(w, req, m, allowed)
+			return
 		}
 		method := req.Method
 		if method == http.MethodHead && m[method] == nil {
@@ -265,6 +272,9 @@ func (s *server) admit(h http.Header, req *http.Request, o *Op) (policy.Actor, e
 	if err := s.knock(h, req, o); err != nil {
 		return policy.Actor{}, err
 	}
+	if err := s.comesFrom(req, o); err != nil {
+		return policy.Actor{}, err
+	}
 	if s.Authenticate == nil {
 		return policy.Actor{}, nil
 	}
@@ -317,6 +327,7 @@ func (s *server) stream(w http.ResponseWriter, req *http.Request, o *Op, bind fu
 		return fault.Field("Last-Event-ID", "this stream cannot be resumed; connect without it")
 	}
 	ctx, cancel := context.WithCancel(req.Context())
+	unpace(w)
 	sink := &Sink{w: w, rc: http.NewResponseController(w), last: last}
 	var shut error
 	stop := sink.keepAlive(func() error {
@@ -350,9 +361,6 @@ func (s *server) answer(w http.ResponseWriter, req *http.Request, o *Op, out any
 		status = c.StatusCode()
 	}
 	h := w.Header()
-	if o.NoStore {
-		h.Set("Cache-Control", "no-store")
-	}
 	if a, ok := out.(*Asset); ok {
 		a.serve(w, req)
 		return nil

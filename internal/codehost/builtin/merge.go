@@ -32,6 +32,9 @@ func (h *Host) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOptio
 	if !codehost.ValidSHA(o.HeadSHA) {
 		return "", fault.Field("head_sha", "is not a full commit SHA")
 	}
+	if o.BaseSHA != "" && !codehost.ValidSHA(o.BaseSHA) {
+		return "", fault.Field("base_sha", "is not a full commit SHA")
+	}
 	if !codehost.ValidBranch(o.Base) || !codehost.ValidBranch(o.Head) {
 		return "", codehost.ErrNotFound
 	}
@@ -61,6 +64,9 @@ func (h *Host) mergeOnce(ctx context.Context, dir string, o codehost.MergeOption
 	}
 	if done, err := h.merged(ctx, dir, base, o.HeadSHA); done != "" || err != nil {
 		return done, err
+	}
+	if o.BaseSHA != "" && base != o.BaseSHA {
+		return "", codehost.ErrBaseMoved
 	}
 	head, err := h.resolveOne(ctx, dir, o.Head)
 	if err != nil {

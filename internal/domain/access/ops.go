@@ -38,6 +38,7 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "user.approve_by_id", Method: "POST", Path: "/v1/admin/users/{userId}/approve", Group: group, Rule: write,
 			Summary: "Let a user through the gate of the closed beta, and tell them"}, s.approve),
 		op.New(op.Row{ID: "user.suspend_by_id", Method: "POST", Path: "/v1/admin/users/{userId}/suspend", Group: group, Rule: write,
+			Refuses: []op.Refusal{{Status: 409, Slug: "last_platform_admin"}},
 			Summary: "Send a user back to the waitlist; what they hold is worth read:account from then on"}, s.suspend),
 	}
 }
@@ -233,6 +234,13 @@ func (s *Service) approve(ctx context.Context, in userIn) (out UserDecision, err
 
 func (s *Service) suspend(ctx context.Context, in userIn) (out UserDecision, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+		admins, err := operators.All(tx)
+		if err != nil {
+			return err
+		}
+		if len(admins) == 1 && admins[0] == in.UserID {
+			return fault.Reason("last_platform_admin", "This is the only operator of the server who can act: nobody could let them in again.")
+		}
 		n, err := suspend.Exec(tx, in.UserID)
 		if err != nil {
 			return err

@@ -35,7 +35,9 @@ var (
 
 	userByID = db.Q[userRow](`SELECT email, approved_at FROM users WHERE id = $1`)
 	approve  = db.S(`UPDATE users SET approved_at = $2 WHERE id = $1 AND approved_at IS NULL`)
-	suspend  = db.S(`UPDATE users SET approved_at = NULL WHERE id = $1 AND approved_at IS NOT NULL`)
+	// Who may decide about operators is decided by one at a time.
+	operators = db.Q[string](`SELECT id FROM users WHERE platform_admin = TRUE AND approved_at IS NOT NULL ORDER BY id`).ForUpdate()
+	suspend   = db.S(`UPDATE users SET approved_at = NULL WHERE id = $1 AND approved_at IS NOT NULL`)
 )
 
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {

@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
 )
 
@@ -30,6 +31,12 @@ type Invited struct {
 	Link       *string                `json:"link"`
 }
 
+// Left is the answer of member.leave.
+type Left struct {
+	AccountID string `json:"account_id"`
+	Left      bool   `json:"left"`
+}
+
 // Removed is the answer of member.remove.
 type Removed struct {
 	UserID  string `json:"user_id"`
@@ -42,6 +49,12 @@ type Service struct {
 	Invites *invitation.Service
 	// Forget drops what is cached of a user's credentials.
 	Forget func(userID string)
+	Mail   *mail.Outbox
+	// BaseURL is the address in mails.
+	BaseURL func() string
+	// Slot takes one of an account's tries to add somebody by login, or tells
+	// when the next is free.
+	Slot func(account string) (after time.Duration, ok bool)
 }
 
 // mayGive refuses a caller who hands out, or takes away, a role above their

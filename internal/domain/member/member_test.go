@@ -3,13 +3,19 @@ package member
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/limit"
+	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
@@ -53,6 +59,83 @@ func TestSomebodyStaysOwner(t *testing.T) {
 		}
 		if err := errors.Join(errs...); !errors.Is(err, fault.Reason("last_owner", "")) {
 			t.Error(err)
+		}
+	})
+}
+
+var (
+	addMember = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, 0)`)
+	addOther  = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
+	mailed    = db.Q[string](`SELECT recipient || ': ' || subject FROM mails ORDER BY created_at`)
+)
+
+// Whoever is added by login is told, tries are counted whether or not there is
+// such a person, and nobody leaves the last account that they can sign in to.
+func TestAddedByLogin(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		ring, err := seal.Parse(strings.Repeat("ab", 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := limit.New(time.Now)
+		s := &Service{DB: d, Forget: func(string) {}, BaseURL: func() string { return "http://yard" },
+			Mail: &mail.Outbox{DB: d, Hub: event.NewHub(nil), Ring: ring},
+			Slot: func(account string) (time.Duration, bool) {
+				state, ok := counts.Take(limit.Bucket{Name: "added", Who: account}, 3)
+				return time.Duration(state.Reset) * time.Second, ok
+			}}
+		err = d.Write(t.Context(), func(tx *db.Tx) error {
+			_, err := addAccount.Exec(tx)
+			_, other := addOther.Exec(tx, "second")
+			err = errors.Join(err, other)
+			for _, user := range []string{"ada", "bob@example.com"} {
+				_, failed := addUser.Exec(tx, user)
+				err = errors.Join(err, failed)
+			}
+			_, failed := addOwner.Exec(tx, "ada")
+			return errors.Join(err, failed)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		as := func(user string, role policy.Role) context.Context {
+			a := policy.Actor{Credential: policy.Session, UserID: user, AccountID: "acme", Role: role}
+			return db.WithAccount(policy.With(context.Background(), a), "acme")
+		}
+		owner := as("ada", policy.Owner)
+		if _, err := s.invite(owner, inviteIn{Login: "bob@example.com"}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := s.invite(owner, inviteIn{Login: "nobody"}); !fault.IsKind(err, fault.NotFound) {
+				t.Errorf("nobody: %v", err)
+			}
+		}
+		for _, login := range []string{"nobody", "ada"} {
+			_, err := s.invite(owner, inviteIn{Login: login})
+			if f := fault.From(err); err == nil || f.Kind != fault.RateLimited || f.RetryAfter <= 0 {
+				t.Errorf("%s, after three tries: %v", login, err)
+			}
+		}
+		if _, err := s.leave(as("bob@example.com", policy.Member), leaveIn{Account: "acme"}); !errors.Is(err, fault.Reason("last_account", "")) {
+			t.Errorf("the only account: %v", err)
+		}
+		err = d.Write(t.Context(), func(tx *db.Tx) error {
+			if all, err := mailed.All(tx); err != nil || len(all) != 1 || all[0] != "bob@example.com: You were added to acme" {
+				t.Errorf("mails %q, %v", all, err)
+			}
+			_, err := addMember.Exec(tx, "second", "bob@example.com", "viewer")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound := policy.Actor{Credential: policy.Session, UserID: "bob@example.com", AccountID: "second", Role: policy.Viewer, Bound: true}
+		if _, err := s.leave(policy.With(context.Background(), bound), leaveIn{Account: "acme"}); !fault.IsKind(err, fault.Forbidden) {
+			t.Errorf("a session that is good elsewhere only: %v", err)
+		}
+		if out, err := s.leave(as("bob@example.com", policy.Member), leaveIn{Account: "acme"}); err != nil || !out.Left {
+			t.Errorf("%+v, %v", out, err)
 		}
 	})
 }

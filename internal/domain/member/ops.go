@@ -2,11 +2,13 @@ package member
 
 import (
 	"context"
+	"fmt"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/mail"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
@@ -21,12 +23,15 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "member.list", Method: "GET", Path: "/v1/org/members", Group: group, Rule: read, Paging: &op.Paging{Full: true},
 			Summary: "The account's members and their roles"}, s.list),
 		op.New(op.Row{ID: "member.invite", Method: "POST", Path: "/v1/org/members", Group: group, Rule: write, Status: 201, NoStore: true,
-			Refuses: []op.Refusal{owner, {Status: 409, Slug: "already_member"}, {Status: 404, Slug: "not-found"}},
-			Summary: "Add a registered user by login, or invite an e-mail address with a one-time link, shown once and mailed"}, s.invite),
+			Refuses: []op.Refusal{owner, {Status: 409, Slug: "already_member"}, {Status: 404, Slug: "not-found"}, {Status: 429, Slug: "rate-limited"}},
+			Summary: "Add a registered user by login, who is told by mail, or invite an e-mail address with a one-time link, shown once and mailed"}, s.invite),
 		op.New(op.Row{ID: "member.set_role", Method: "PATCH", Path: "/v1/org/members/{userId}", Group: group, Rule: write, Refuses: []op.Refusal{owner, last},
 			Summary: "Change a member's role"}, s.setRole),
 		op.New(op.Row{ID: "member.remove", Method: "DELETE", Path: "/v1/org/members/{userId}", Group: group, Rule: write, Refuses: []op.Refusal{owner, last},
 			Summary: "Remove a member; their tokens of this account stop"}, s.remove),
+		op.New(op.Row{ID: "member.leave", Method: "POST", Path: "/v1/me/leave", Group: group, Rule: policy.Require(policy.ReadAccount).OfSession(),
+			Refuses: []op.Refusal{{Status: 403, Slug: "session-required"}, {Status: 403, Slug: "not-a-member"}, last, {Status: 409, Slug: "last_account"}},
+			Summary: "Leave an account; the signed-in user's tokens of it stop"}, s.leave),
 		op.New(op.Row{ID: "member.list_invitations", Method: "GET", Path: "/v1/org/members/invitations", Group: group, Rule: read, Paging: &op.Paging{Full: true},
 			Summary: "The invitations to this account in every status, newest first"}, s.listInvitations),
 		op.New(op.Row{ID: "member.revoke_invitation", Method: "DELETE", Path: "/v1/org/members/invitations/{invitationId}", Group: group, Rule: write,
@@ -60,6 +65,12 @@ func (s *Service) invite(ctx context.Context, in inviteIn) (out Invited, err err
 	if err := mayGive(policy.From(ctx), in.Role); err != nil {
 		return out, err
 	}
+	if in.Login != "" {
+		// Whoever may add people can find out which logins there are: at a pace.
+		if after, ok := s.Slot(policy.From(ctx).AccountID); !ok {
+			return out, fault.New(fault.RateLimited, "", "This account has added people by login too often within a minute.").After(after)
+		}
+	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if in.Login != "" {
 			out, err = s.add(tx, in.Login, in.Role)
@@ -83,16 +94,36 @@ func (s *Service) add(tx *db.Tx, login string, role policy.Role) (out Invited, e
 	if !ok {
 		return out, fault.Missing("user")
 	}
-	if ok, err = invitation.Join(tx, tx.Account, user, role); err != nil {
+	if ok, err = invitation.Join(tx, tx.Account, user.ID, role); err != nil {
 		return out, err
 	} else if !ok {
 		return out, alreadyMember()
 	}
-	m, err := byUser.One(tx, tx.Account, user)
+	m, err := byUser.One(tx, tx.Account, user.ID)
 	if err != nil {
 		return out, err
 	}
-	return Invited{Kind: "added", Member: &m}, event.Record(tx, event.Change{Kind: "org_member.added", Object: user, Data: map[string]any{"role": role}})
+	if err := s.tell(tx, user.Email, role); err != nil {
+		return out, err
+	}
+	return Invited{Kind: "added", Member: &m}, event.Record(tx, event.Change{Kind: "org_member.added", Object: user.ID, Data: map[string]any{"role": role}})
+}
+
+// tell lets somebody know whom nobody has asked.
+func (s *Service) tell(tx *db.Tx, email string, role policy.Role) error {
+	account, err := tenantLogin.One(tx, tx.Account)
+	if err != nil {
+		return err
+	}
+	by := "Somebody"
+	if user := policy.From(tx.Context()).UserID; user != "" {
+		if by, err = userLogin.One(tx, user); err != nil {
+			return err
+		}
+	}
+	text := fmt.Sprintf("%s has added you to the account %s at\n\n    %s\n\nYou are a %s there. Its members can see your name and login.\n"+
+		"If you do not want that, leave: sign in and send POST /v1/me/leave with {\"account\": %q}.\n", by, account, s.BaseURL(), role, account)
+	return s.Mail.Post(tx, mail.Message{To: email, Subject: "You were added to " + account, Text: text})
 }
 
 func (s *Service) mail(tx *db.Tx, email string, role policy.Role) (out Invited, err error) {
@@ -187,6 +218,51 @@ func (s *Service) remove(ctx context.Context, in memberIn) (out Removed, err err
 		tx.AfterCommit(func() { s.Forget(m.UserID) })
 		out = Removed{m.UserID, true}
 		return event.Record(tx, event.Change{Kind: "org_member.removed", Object: m.UserID, Data: map[string]any{"role": m.Role}})
+	})
+	return out, err
+}
+
+type leaveIn struct {
+	Account string `json:"account" minLength:"1" maxLength:"100" doc:"id or login of the account"`
+}
+
+// leave takes the signed-in person out of an account. Whoever was added without
+// being asked gets out by it.
+func (s *Service) leave(ctx context.Context, in leaveIn) (out Left, err error) {
+	a := policy.From(ctx)
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+		account, ok, err := ownAccount.Maybe(tx, a.UserID, in.Account)
+		if err != nil {
+			return err
+		}
+		if !ok || a.Bound && account != a.AccountID {
+			return fault.New(fault.Forbidden, "not-a-member", "This user belongs to no such account.")
+		}
+		tx.Account = account
+		all, err := owners.All(tx, account)
+		if err != nil {
+			return err
+		}
+		m, ok, err := byUser.Maybe(tx, account, a.UserID)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return fault.New(fault.Forbidden, "not-a-member", "This user belongs to no such account.")
+		case m.Role == policy.Owner && len(all) < 2:
+			return lastOwner()
+		}
+		if _, ok, err := elsewhere.Maybe(tx, a.UserID, account); err != nil {
+			return err
+		} else if !ok {
+			return fault.Reason("last_account", "This is the only account that you belong to: without it you could not sign in.")
+		}
+		if err := drop(tx, m); err != nil {
+			return err
+		}
+		tx.AfterCommit(func() { s.Forget(m.UserID) })
+		out = Left{account, true}
+		return event.Record(tx, event.Change{Kind: "org_member.left", Object: m.UserID, Account: account, Data: map[string]any{"role": m.Role}})
 	})
 	return out, err
 }

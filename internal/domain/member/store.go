@@ -17,7 +17,9 @@ var (
 		WHERE account_id = $1 AND user_id = $2 AND EXISTS (SELECT 1 FROM memberships m WHERE m.user_id = $2)`)
 	dropSessions = db.S(`DELETE FROM signins WHERE account_id = $1 AND user_id = $2`)
 
-	userByLogin = db.Q[string](`SELECT id FROM users WHERE login = $1`)
+	userByLogin = db.Q[struct{ ID, Email string }](`SELECT id, email FROM users WHERE login = $1`)
+	elsewhere   = db.Q[string](`SELECT account_id FROM memberships WHERE user_id = $1 AND account_id <> $2 LIMIT 1`)
+	ownAccount  = db.Q[string](`SELECT a.id FROM accounts a JOIN memberships m ON m.account_id = a.id WHERE m.user_id = $1 AND (a.id = $2 OR a.login = $2)`)
 	memberEmail = db.Q[string](`SELECT u.id FROM users u JOIN memberships m ON m.user_id = u.id WHERE m.account_id = $1 AND u.email = $2`)
 	userLogin   = db.Q[string](`SELECT login FROM users WHERE id = $1`)
 	tenantLogin = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)

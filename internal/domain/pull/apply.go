@@ -36,6 +36,9 @@ func (s *Service) pass(ctx context.Context) {
 	if err := s.loseChecks(ctx); err != nil {
 		s.complain(ctx, "end lost checks", err)
 	}
+	if err := s.lookAtHeads(ctx); err != nil {
+		s.complain(ctx, "look at heads", err)
+	}
 	if err := s.babysit(ctx); err != nil {
 		s.complain(ctx, "begin rounds", err)
 	}
@@ -153,14 +156,30 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	if ready, err := s.ready(ctx, d); err != nil || !ready {
 		return err
 	}
-	merge := codehost.MergeOptions{
-		Base: pr.BaseRef, Head: pr.HeadRef, HeadSHA: d.HeadSHA, Method: codehost.Method(r.Policy.Merge.Method),
-		Title:  fmt.Sprintf("%s (#%d)", pr.Title, pr.Number),
-		Author: bot, Committer: bot,
+	// What the merge would change is looked at first, and merged into the base
+	// that was looked at.
+	l, mergeErr := s.look(ctx, r, pr.BaseRef, d.HeadSHA)
+	if mergeErr == nil && !l.done {
+		if ordered, err := s.ordered(ctx, d, l.protected); err != nil || !ordered {
+			return err
+		}
 	}
-	sha, mergeErr := s.Host.Merge(ctx, r.HostRepo(), merge)
+	var sha string
+	if mergeErr == nil {
+		sha, mergeErr = s.Host.Merge(ctx, r.HostRepo(), codehost.MergeOptions{
+			Base: pr.BaseRef, Head: pr.HeadRef, HeadSHA: d.HeadSHA, BaseSHA: l.base, Method: codehost.Method(r.Policy.Merge.Method),
+			Title:  fmt.Sprintf("%s (#%d)", pr.Title, pr.Number),
+			Author: bot, Committer: bot,
+		})
+	}
 	if ctx.Err() != nil {
 		return nil // taken again after the hold
+	}
+	if errors.Is(mergeErr, codehost.ErrBaseMoved) {
+		return s.DB.Write(ctx, func(tx *db.Tx) error {
+			_, err := waitLonger.Exec(tx, d.ID, tx.Micros())
+			return err
+		})
 	}
 	if mergeErr != nil {
 		s.Logger.WarnContext(ctx, "merge", slog.String("pr", pr.ID), slog.Any("error", mergeErr))
@@ -176,6 +195,43 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 		s.Settled(ctx, r)
 	}
 	return err
+}
+
+// ordered tells whether the order to merge a head stands, now that it is known
+// what is protected of what the merge would change. If not, a person is asked.
+func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered bool, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		ordered = false
+		pr, ok, err := lock(tx, d.PRID)
+		if err != nil || !ok {
+			return err
+		}
+		a, ok, err := openAction.Maybe(tx, pr.ID)
+		if err != nil || !ok || a.ID != d.ID {
+			return err
+		}
+		r, _, err := repo.ByID(tx, pr.RepoID)
+		if err != nil {
+			return err
+		}
+		free := a.DecidedBy != nil && *a.DecidedBy == byPolicy
+		switch mode := r.Policy.Merge.Mode; {
+		case a.told(p) && (!free || mode == "auto"):
+			ordered = true
+			return nil
+		case p == nil && mode == "never": // the policy takes its order back
+			_, err := replaced.Exec(tx, a.ID, tx.Micros())
+			return err
+		}
+		if _, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil {
+			return err
+		}
+		if _, err := setLooked.Exec(tx, pr.ID, pr.HeadSHA); err != nil {
+			return err
+		}
+		return s.question(tx, pr, p)
+	})
+	return ordered, err
 }
 
 // ready tells whether an approved merge may be carried out: it was not taken

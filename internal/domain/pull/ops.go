@@ -37,7 +37,15 @@ func (s *Service) Ops() []op.Op {
 }
 
 func (a actionRow) wire() PendingAction {
-	return PendingAction(a)
+	out := PendingAction{
+		ID: a.ID, PRID: a.PRID, Kind: a.Kind, HeadSHA: a.HeadSHA, State: a.State, Error: a.Error, DecidedBy: a.DecidedBy,
+		RequestedAt: a.RequestedAt, DecidedAt: a.DecidedAt, ExpiresAt: a.ExpiresAt,
+	}
+	if a.Protected != nil {
+		out.Protected = &a.Protected.V
+	}
+	out.Question = out.Protected.question()
+	return out
 }
 
 func (r row) wire(pending map[string]actionRow) PullRequest {

@@ -86,6 +86,8 @@ type PendingAction struct {
 	RequestedAt time.Time  `json:"requested_at"`
 	DecidedAt   *time.Time `json:"decided_at"`
 	ExpiresAt   time.Time  `json:"expires_at"`
+	Question    string     `json:"question" doc:"what is asked, in words for people"`
+	Protected   *Protected `json:"protected" doc:"what would change that a person is always asked about; null: nothing, or it was not looked at yet. An approval covers what the question said: if a merge would change more, it is asked about anew"`
 }
 
 // Service answers for pull requests.
@@ -288,32 +290,39 @@ func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 }
 
 // green asks for (or, where the policy says so, orders) the merge of a head
-// that passed.
+// that passed. Whether it changes what is protected is looked at by the loop, of
+// an order right before it is carried out.
 func (s *Service) green(tx *db.Tx, r repo.Ref, pr row) error {
 	if pr.TaskID != nil {
 		if err := s.TaskMergeable(tx, *pr.TaskID); err != nil {
 			return err
 		}
 	}
-	state, by := ActionPending, (*string)(nil)
+	if _, err := setLooked.Exec(tx, pr.ID, ""); err != nil {
+		return err
+	}
 	switch r.Policy.Merge.Mode {
 	case "never":
+		s.Hub.Notify(tx, event.PullTopic)
 		return nil
 	case "auto":
-		label := "policy"
-		state, by = ActionApproved, &label
+		return s.order(tx, pr)
 	}
-	actionID := id.New()
-	var decided *time.Time
-	if by != nil {
-		decided = &tx.Now
-	}
-	n, err := insertAction.Exec(tx, actionID, tx.Account, pr.ID, "merge", pr.HeadSHA, state, by, tx.Micros(), decided, db.Micros(tx.Now.Add(askFor)))
+	return s.question(tx, pr, nil)
+}
+
+// byPolicy is who decided an order that no person gave.
+const byPolicy = "policy"
+
+// order has a head merged without a person.
+func (s *Service) order(tx *db.Tx, pr row) error {
+	actionID, by := id.New(), byPolicy
+	n, err := insertAction.Exec(tx, actionID, tx.Account, pr.ID, "merge", pr.HeadSHA, ActionApproved, &by, tx.Micros(), &tx.Now, db.Micros(tx.Now.Add(askFor)), nil)
 	if err != nil || n == 0 {
 		return err // asked before
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	return event.Record(tx, event.Change{Kind: "approval.asked", Object: actionID, RepoID: r.ID, Data: map[string]any{"pr_id": pr.ID, "kind": "merge", "head_sha": pr.HeadSHA}})
+	return event.Record(tx, event.Change{Kind: "approval.asked", Object: actionID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": pr.ID, "kind": "merge", "head_sha": pr.HeadSHA}})
 }
 
 // decide answers the question about a head. The head the decider saw must be

@@ -49,6 +49,15 @@ type actionRow struct {
 	RequestedAt time.Time
 	DecidedAt   *time.Time
 	ExpiresAt   time.Time
+	Protected   *db.JSON[Protected]
+}
+
+type unlookedRow struct {
+	ID        string
+	AccountID string
+	RepoID    string
+	BaseRef   string
+	HeadSHA   string `db:"head_sha"`
 }
 
 type ciRow struct {
@@ -86,7 +95,7 @@ const (
 	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by,
 	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task`
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
-	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at`
+	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, protected`
 )
 
 var (
@@ -105,7 +114,7 @@ var (
 	insert     = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha,
 		task_id, author_kind, created_at, updated_at, babysit, armed_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, 'watching', $15)`)
-	setHead   = db.S(`UPDATE pulls SET head_sha = $2, checks = $3, mergeable = 'unknown', updated_at = $4 WHERE id = $1`)
+	setHead   = db.S(`UPDATE pulls SET head_sha = $2, checks = $3, mergeable = 'unknown', looked_sha = '', updated_at = $4 WHERE id = $1`)
 	setChecks = db.S(`UPDATE pulls SET checks = $2, updated_at = $3 WHERE id = $1`)
 	setMerged = db.S(`UPDATE pulls SET state = 'merged', babysit = 'done', merge_sha = $2, merged_by = $3, merged_at = $4, updated_at = $4 WHERE id = $1 AND state = 'open'`)
 	setClean  = db.S(`UPDATE pulls SET mergeable = $2, updated_at = $3 WHERE id = $1`)
@@ -119,11 +128,19 @@ var (
 		ORDER BY p.updated_at LIMIT 50`)
 	ciOfHead = db.Q[headCI](`SELECT command, exit_code, output FROM ci_runs WHERE pr_id = $1 AND sha = $2`)
 
-	insertAction = db.S(`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by, requested_at, decided_at, expires_at, due_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $8) ON CONFLICT DO NOTHING`)
+	insertAction = db.S(`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by, requested_at, decided_at, expires_at, protected, due_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $8) ON CONFLICT DO NOTHING`)
 	openAction   = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
 	decideAction = db.S(`UPDATE pull_actions SET state = $2, decided_by = $3, decided_at = $4, due_at = $4 WHERE id = $1 AND state = 'pending'`)
 	staleActions = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
+	// replaced ends an action in whose place another is asked.
+	replaced  = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = COALESCE(decided_at, $2) WHERE id = $1 AND state IN ('pending', 'approved')`)
+	setLooked = db.S(`UPDATE pulls SET looked_sha = $2 WHERE id = $1`)
+	// A head that the policy ordered to be merged is looked at right before.
+	unlooked = db.Q[unlookedRow](`SELECT p.id, p.account_id, p.repo_id, p.base_ref, p.head_sha FROM pulls p JOIN repos r ON r.id = p.repo_id
+		WHERE p.state = 'open' AND p.looked_sha <> p.head_sha AND p.checks IN ('none', 'passed') AND r.enabled = TRUE
+			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
+		ORDER BY p.updated_at LIMIT 50`)
 	// What has been taken the code host may have done, whatever became of the taker.
 	withdraw = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved') AND tries = 0`)
 	expire   = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
@@ -218,7 +235,7 @@ type approvalRow struct {
 	URL    string `db:"url"`
 }
 
-const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at,
+const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at, a.protected,
 	r.owner, r.name, p.number, p.title, p.url
 	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
 	WHERE a.state = 'pending' AND a.account_id = `

@@ -108,11 +108,11 @@ func (s *Service) reconcile(ctx context.Context, r row) error {
 	if err != nil {
 		return err
 	}
-	file, err := s.readPolicy(ctx, name, info.DefaultBranch)
+	file, err := PolicyAt(ctx, s.Host, name, info.DefaultBranch)
 	if err != nil {
 		return err
 	}
-	if len(e.Updates) == 0 && file.sha == r.PolicySHA && info.DefaultBranch == r.DefaultBranch {
+	if len(e.Updates) == 0 && file.SHA == r.PolicySHA && info.DefaultBranch == r.DefaultBranch {
 		return nil
 	}
 	return s.OnPush(ctx, e)

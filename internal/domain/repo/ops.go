@@ -2,6 +2,7 @@ package repo
 
 import (
 	"context"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
@@ -10,7 +11,10 @@ import (
 	"yardmaster/internal/policy"
 )
 
-const group = "Repositories"
+const (
+	group     = "Repositories"
+	ofAccount = "Account and platform operator"
+)
 
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
@@ -26,6 +30,10 @@ func (s *Service) Ops() []op.Op {
 			Summary: "The policy in force, and why it is not the file's"}, s.policyGet),
 		op.New(op.Row{ID: "project.policy_validate", Method: "POST", Path: "/v1/repos/{owner}/{repo}/policy/validate", Group: group, Rule: policy.Require(policy.WriteRepos),
 			Summary: "Check a policy file without storing it"}, s.policyValidate),
+		op.New(op.Row{ID: "account.floors_get", Method: "GET", Path: "/v1/account/floors", Group: ofAccount, Rule: policy.Require(policy.ReadAccount),
+			Summary: "What the account holds the policy files of all its repositories to"}, s.floorsGet),
+		op.New(op.Row{ID: "account.floors_set", Method: "PUT", Path: "/v1/account/floors", Group: ofAccount, Rule: policy.Require(policy.WriteAccount),
+			Summary: "Replace what the account holds policy files to; a field that is left out asks nothing"}, s.floorsSet),
 	}
 }
 
@@ -151,9 +159,10 @@ func covered(tx *db.Tx) error {
 
 // EffectivePolicy is the answer of project.policy_get.
 type EffectivePolicy struct {
-	Policy   Policy  `json:"policy" doc:"the policy in force, defaults filled in"`
+	Policy   Policy  `json:"policy" doc:"the policy in force: defaults filled in, and no more than the account allows"`
 	YML      *string `json:"yml" doc:"the file on the default branch; null: there is none"`
 	Fallback *string `json:"fallback" doc:"null, or why the defaults are in force"`
+	Clamped  []Clamp `json:"clamped" doc:"the fields that ask for more than the account allows"`
 }
 
 func (s *Service) policyGet(ctx context.Context, in nameIn) (EffectivePolicy, error) {
@@ -165,7 +174,8 @@ func (s *Service) policyGet(ctx context.Context, in nameIn) (EffectivePolicy, er
 	if err != nil {
 		return EffectivePolicy{}, err
 	}
-	out := EffectivePolicy{Policy: r.policy(), YML: r.PolicyYML, Fallback: r.PolicyError}
+	out := EffectivePolicy{YML: r.PolicyYML, Fallback: r.PolicyError}
+	out.Policy, out.Clamped = r.floors().Clamp(r.policy())
 	if r.PolicyYML == nil {
 		none := "there is no " + PolicyPath + " on " + r.DefaultBranch
 		out.Fallback = &none
@@ -180,18 +190,97 @@ type validateIn struct {
 
 // PolicyVerdict tells whether a policy file would be taken.
 type PolicyVerdict struct {
-	OK     bool     `json:"ok"`
-	Errors []string `json:"errors"`
+	OK      bool     `json:"ok"`
+	Errors  []string `json:"errors"`
+	Clamped []Clamp  `json:"clamped" doc:"the fields that ask for more than the account allows; empty if there are errors"`
 }
 
 func (s *Service) policyValidate(ctx context.Context, in validateIn) (PolicyVerdict, error) {
-	err := s.DB.Read(ctx, func(tx *db.Tx) error {
-		_, err := in.find(tx)
+	var r row
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		r, err = in.find(tx)
 		return err
 	})
 	if err != nil {
 		return PolicyVerdict{}, err
 	}
-	_, msgs := ParsePolicy([]byte(in.YML))
-	return PolicyVerdict{OK: msgs == nil, Errors: append([]string{}, msgs...)}, nil
+	out := PolicyVerdict{Clamped: []Clamp{}}
+	p, msgs := ParsePolicy([]byte(in.YML))
+	if out.OK = msgs == nil; out.OK {
+		_, out.Clamped = r.floors().Clamp(p)
+	}
+	out.Errors = append([]string{}, msgs...)
+	return out, nil
+}
+
+// AccountFloors are the floors of an account, and who set them.
+type AccountFloors struct {
+	Floors
+	UpdatedAt *time.Time `json:"updated_at" doc:"null: never set"`
+	UpdatedBy *string    `json:"updated_by"`
+}
+
+func accountFloors(f Floors, at *time.Time, by *string) AccountFloors {
+	f.Protected = append([]string{}, f.Protected...)
+	return AccountFloors{f, at, by}
+}
+
+func (s *Service) floorsGet(ctx context.Context, _ op.None) (out AccountFloors, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		f, ok, err := floorsOf.Maybe(tx, tx.Account)
+		out = accountFloors(Floors{}, nil, nil)
+		if ok {
+			out = accountFloors(f.Floors.V, &f.UpdatedAt, &f.UpdatedBy)
+		}
+		return err
+	})
+	return out, err
+}
+
+type floorsIn struct{ Floors }
+
+// floorsSet holds from the next decision on, for what is under way as well.
+func (s *Service) floorsSet(ctx context.Context, in floorsIn) (out AccountFloors, err error) {
+	if wrong := in.check(); len(wrong) > 0 {
+		f := fault.New(fault.Invalid, "", "The request has invalid fields.")
+		f.Fields = wrong
+		return out, f
+	}
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+		// Two who set them at once are taken in one order.
+		if _, err := lockAccount.One(tx, tx.Account); err != nil {
+			return err
+		}
+		was, _, err := floorsOf.Maybe(tx, tx.Account)
+		if err != nil {
+			return err
+		}
+		by := policy.From(ctx).Label()
+		if _, err := setFloors.Exec(tx, tx.Account, db.JSON[Floors]{V: in.Floors}, tx.Micros(), by); err != nil {
+			return err
+		}
+		out = accountFloors(in.Floors, &tx.Now, &by)
+		if err := event.Record(tx, event.Change{Kind: "account.floors_set", Object: tx.Account, Data: map[string]any{"from": was.Floors.V, "to": in.Floors}}); err != nil {
+			return err
+		}
+		return s.refloored(tx)
+	})
+	return out, err
+}
+
+// refloored tells of every repository of the account that another policy may be
+// in force.
+func (s *Service) refloored(tx *db.Tx) error {
+	s.Hub.Notify(tx, event.QueueTopic(tx.Account))
+	s.Hub.Notify(tx, event.PullTopic)
+	if s.PolicyChanged == nil {
+		return nil
+	}
+	all, err := allOfAccount.All(tx, tx.Account)
+	for _, r := range all {
+		if err := s.PolicyChanged(tx, r.ref()); err != nil {
+			return err
+		}
+	}
+	return err
 }

@@ -76,7 +76,8 @@ type Ref struct {
 	Owner, Name   string
 	DefaultBranch string
 	Enabled       bool
-	Policy        Policy
+	Policy        Policy // in force: as far as Floors allow
+	Floors        Floors // of its account
 }
 
 // FullName is owner/name.
@@ -186,7 +187,7 @@ func (s *Service) OnPush(ctx context.Context, e builtin.PushEvent) error {
 			return err
 		}
 	}
-	pol, err := s.readPolicy(ctx, e.Repo, info.DefaultBranch)
+	pol, err := PolicyAt(ctx, s.Host, e.Repo, info.DefaultBranch)
 	if err != nil {
 		return err
 	}
@@ -196,11 +197,11 @@ func (s *Service) OnPush(ctx context.Context, e builtin.PushEvent) error {
 			return err
 		}
 		tx.Account = r.AccountID
-		if _, err := activity.Exec(tx, r.ID, tx.Now, info.DefaultBranch, pol.sha, pol.yml, pol.problem); err != nil {
+		if _, err := activity.Exec(tx, r.ID, tx.Now, info.DefaultBranch, pol.SHA, pol.Text, pol.Problem); err != nil {
 			return err
 		}
-		changed := r.PolicySHA != pol.sha || r.DefaultBranch != info.DefaultBranch
-		r.DefaultBranch, r.PolicyYML, r.PolicyError = info.DefaultBranch, pol.yml, pol.problem
+		changed := r.PolicySHA != pol.SHA || r.DefaultBranch != info.DefaultBranch
+		r.DefaultBranch, r.PolicyYML, r.PolicyError = info.DefaultBranch, pol.Text, pol.Problem
 		if changed && s.PolicyChanged != nil {
 			if err := s.PolicyChanged(tx, r.ref()); err != nil {
 				return err
@@ -228,32 +229,34 @@ func (s *Service) Refresh(ctx context.Context, r codehost.Repo) error {
 	return s.OnPush(ctx, builtin.PushEvent{Repo: r})
 }
 
-// fileState is the policy file as it stands on the default branch.
-type fileState struct {
-	sha     string
-	yml     *string // null: there is no file
-	problem *string // why a file is not valid
+// File is a policy file as it stands somewhere.
+type File struct {
+	SHA     string  // of its content; empty: there is none
+	Text    *string // nil: there is none
+	Problem *string // why it is not valid
+	Policy  Policy  // what it says, or the defaults
 }
 
-func (s *Service) readPolicy(ctx context.Context, r codehost.Repo, branch string) (fileState, error) {
-	b, sha, err := s.Host.ReadFile(ctx, r, branch, PolicyPath)
+// PolicyAt reads the policy file of a repository at a rev.
+func PolicyAt(ctx context.Context, host codehost.Host, r codehost.Repo, rev string) (File, error) {
+	b, sha, err := host.ReadFile(ctx, r, rev, PolicyPath)
 	switch {
 	case errors.Is(err, codehost.ErrNotFound):
-		return fileState{}, nil
+		return File{Policy: DefaultPolicy()}, nil
 	case errors.Is(err, codehost.ErrTooLarge):
 		b = make([]byte, maxPolicyBytes+1) // of which nothing is kept
 	case err != nil:
-		return fileState{}, err
+		return File{}, err
 	}
-	_, msgs := ParsePolicy(b)
+	p, msgs := ParsePolicy(b)
 	if len(b) > maxPolicyBytes {
 		b = nil
 	}
 	text := storable(string(b))
-	f := fileState{sha: sha, yml: &text}
+	f := File{SHA: sha, Text: &text, Policy: p}
 	if msgs != nil {
 		p := storable(strings.Join(msgs, "\n"))
-		f.problem = &p
+		f.Problem = &p
 	}
 	return f, nil
 }

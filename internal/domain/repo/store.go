@@ -25,9 +25,16 @@ type row struct {
 	PolicyError        *string
 	LastActivityAt     *time.Time
 	CreatedAt          time.Time
+	Floors             *db.JSON[Floors]
 }
 
-// policy is the policy in force: the file's, or the default where there is
+type floorsRow struct {
+	Floors    db.JSON[Floors]
+	UpdatedAt time.Time
+	UpdatedBy string
+}
+
+// policy is what the repository asks for: the file's, or the default where there is
 // none or it is not valid.
 func (r row) policy() Policy {
 	if r.PolicyYML == nil || r.PolicyError != nil {
@@ -37,11 +44,21 @@ func (r row) policy() Policy {
 }
 
 func (r row) ref() Ref {
-	return Ref{r.ID, r.AccountID, r.Owner, r.Name, r.DefaultBranch, r.Enabled, r.policy()}
+	floors := r.floors()
+	inForce, _ := floors.Clamp(r.policy())
+	return Ref{r.ID, r.AccountID, r.Owner, r.Name, r.DefaultBranch, r.Enabled, inForce, floors}
+}
+
+func (r row) floors() Floors {
+	if r.Floors == nil {
+		return Floors{}
+	}
+	return r.Floors.V
 }
 
 const columns = `id, account_id, owner, name, host, default_branch, private, enabled, donations_enabled, ai_first,
-	canary_enabled, public_stats_enabled, policy_sha, policy_yml, policy_error, last_activity_at, created_at`
+	canary_enabled, public_stats_enabled, policy_sha, policy_yml, policy_error, last_activity_at, created_at,
+	(SELECT f.floors FROM account_floors f WHERE f.account_id = repos.account_id) AS floors`
 
 var (
 	insert = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
@@ -55,7 +72,12 @@ var (
 	accountByLogin = db.Q[string](`SELECT id FROM accounts WHERE login = $1`)
 	activity       = db.S(`UPDATE repos SET last_activity_at = $2, default_branch = $3, policy_sha = $4, policy_yml = $5, policy_error = $6 WHERE id = $1`)
 	tierOf         = db.Q[string](`SELECT tier FROM accounts WHERE id = $1`)
-	update         = db.S(`UPDATE repos SET enabled = $3, donations_enabled = $4, ai_first = $5, canary_enabled = $6, public_stats_enabled = $7
+	allOfAccount   = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 ORDER BY id`)
+	lockAccount    = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
+	floorsOf       = db.Q[floorsRow](`SELECT floors, updated_at, updated_by FROM account_floors WHERE account_id = $1`)
+	setFloors      = db.S(`INSERT INTO account_floors (account_id, floors, updated_at, updated_by) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (account_id) DO UPDATE SET floors = excluded.floors, updated_at = excluded.updated_at, updated_by = excluded.updated_by`)
+	update = db.S(`UPDATE repos SET enabled = $3, donations_enabled = $4, ai_first = $5, canary_enabled = $6, public_stats_enabled = $7
 		WHERE account_id = $1 AND id = $2`)
 )
 

@@ -120,6 +120,8 @@ var meanings = map[string]string{
 	"already_member":         "The person is a member of the account already.",
 	"already-approved":       "The account is verified as an open-source project already; there is nothing to apply for.",
 	"platform-witnessed":     "The event is one that the platform sees for itself; it cannot be reported.",
+	"last_account":           "It is the only account that the person belongs to: without it they could not sign in.",
+	"last_platform_admin":    "The server would be left without an operator who can act. Make somebody else one, or approve them, first.",
 	"last_owner":             "The account would be left without an owner. Make somebody else one first.",
 	"already_decided":        "The application was invited or declined before; decision says which.",
 	"owner-required":         "Only an owner of the account can make an owner, or change what one is.",

@@ -26,7 +26,6 @@ const (
 )
 
 type emailIn struct {
-	Site       string `json:",omitempty" header:"Sec-Fetch-Site" doc:"set by browsers"`
 	Email      string `json:"email" maxLength:"254" pattern:"^[^@\\s<>]+@[^@\\s<>]+$"`
 	ReturnTo   string `json:"return_to,omitempty" maxLength:"8000" doc:"sent by our pages: answers are pages"`
 	Invitation string `json:"invitation,omitempty" maxLength:"200" doc:"sent by the page of an invitation, to be accepted on the way"`
@@ -39,9 +38,6 @@ type CodeSent struct {
 }
 
 func (s *Service) mailCode(ctx context.Context, in emailIn) (op.Reply, error) {
-	if err := ourPage(in.Site); err != nil {
-		return op.Reply{}, err
-	}
 	email := strings.ToLower(in.Email)
 	code := id.Digits(codeDigits)
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
@@ -86,7 +82,6 @@ func (s *Service) expects(tx *db.Tx, email string) (bool, error) {
 }
 
 type verifyIn struct {
-	Site       string `json:",omitempty" header:"Sec-Fetch-Site" doc:"set by browsers"`
 	Email      string `json:"email" minLength:"1" maxLength:"254"`
 	Code       string `json:"code" minLength:"1" maxLength:"20"`
 	ReturnTo   string `json:"return_to,omitempty" maxLength:"8000"`
@@ -113,9 +108,6 @@ func (s *Service) verifyCode(ctx context.Context, in verifyIn) (op.Reply, error)
 }
 
 func (s *Service) byCode(ctx context.Context, in verifyIn, email string) (cookie string, who SignedIn, err error) {
-	if err := ourPage(in.Site); err != nil {
-		return "", who, err
-	}
 	spend, err := s.try(ctx, email, in.Code)
 	if err != nil {
 		return "", who, err
@@ -129,6 +121,22 @@ func (s *Service) byCode(ctx context.Context, in verifyIn, email string) (cookie
 // of it then begins with spending the code, in its transaction.
 func (s *Service) try(ctx context.Context, email, code string) (spend func(*db.Tx) error, err error) {
 	digest := s.digest(email, strings.ReplaceAll(strings.TrimSpace(code), " ", ""))
+	var who string
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		who, _, err = userByEmail.Maybe(tx, email)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	of := guessed{User: who}
+	if who != "" {
+		of.Email = email
+	}
+	g, err := s.turn(ctx, byCodeOf, email, of)
+	if err != nil {
+		return nil, err
+	}
 	// A wrong guess counts even though nothing else comes of it.
 	right := false
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
@@ -142,10 +150,13 @@ func (s *Service) try(ctx context.Context, email, code string) (spend func(*db.T
 	return func(tx *db.Tx) error {
 		// Only one of those who know the code spends it.
 		n, err := spendCode.Exec(tx, email, digest)
-		if err == nil && n == 0 {
-			err = wrongCode()
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			return wrongCode()
 		}
-		return err
+		return g.right(tx)
 	}, err
 }
 

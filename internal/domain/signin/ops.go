@@ -2,6 +2,7 @@ package signin
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"yardmaster/internal/db"
@@ -21,19 +22,20 @@ func (s *Service) Ops() []op.Op {
 			Summary: "The ways to sign in here"}, s.methods),
 		op.New(op.Row{ID: "auth.page", Method: "GET", Path: "/login", Group: group, Rule: policy.Public(), NoStore: true, Also: []int{303},
 			Summary: "The sign-in page"}, s.form),
-		op.New(op.Row{ID: "auth.password", Method: "POST", Path: "/auth/password", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30,
+		op.New(op.Row{ID: "auth.password", From: op.OwnPages, Method: "POST", Path: "/auth/password", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30,
 			Also: []int{303}, Refuses: []op.Refusal{{Status: 401, Slug: "wrong-password"}, {Status: 403, Slug: "cross-origin"}, {Status: 429, Slug: "rate-limited"}},
 			Summary: "Sign in with login or e-mail and password"}, s.password),
-		op.New(op.Row{ID: "auth.email", Method: "POST", Path: "/auth/email", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30, Status: 202,
+		op.New(op.Row{ID: "auth.email", From: op.OwnPages, Method: "POST", Path: "/auth/email", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30, Status: 202,
 			Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 429, Slug: "rate-limited"}},
 			Summary: "Mail a code to sign in with; the answer is the same whether or not the address is anybody's"}, s.mailCode),
-		op.New(op.Row{ID: "auth.email_verify", Method: "POST", Path: "/auth/email/verify", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30,
+		op.New(op.Row{ID: "auth.email_verify", From: op.OwnPages, Method: "POST", Path: "/auth/email/verify", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30,
 			Also: []int{303}, Refuses: []op.Refusal{{Status: 401, Slug: "wrong-code"}, {Status: 403, Slug: "cross-origin"}, {Status: 403, Slug: "not-invited"}, {Status: 429, Slug: "rate-limited"}},
 			Summary: "Sign in with the code that was mailed: six digits, good for ten minutes, five tries, once"}, s.verifyCode),
-		op.New(op.Row{ID: "auth.reauth", Method: "POST", Path: "/auth/reauth", Group: group, Rule: policy.PerRequest().OfSession(), PerAddress: 30,
-			Refuses: []op.Refusal{{Status: 401, Slug: "wrong-password"}, {Status: 401, Slug: "wrong-code"}, {Status: 429, Slug: "rate-limited"}},
+		op.New(op.Row{ID: "auth.reauth", From: op.OwnPages, Method: "POST", Path: "/auth/reauth", Group: group, Rule: policy.PerRequest().OfSession(), PerAddress: 30,
+			Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 401, Slug: "wrong-password"}, {Status: 401, Slug: "wrong-code"}, {Status: 429, Slug: "rate-limited"}},
 			Summary: "Prove again who is signed in, by password or mailed code, for what asks for a fresh sign-in"}, s.reauth),
-		op.New(op.Row{ID: "auth.logout", Method: "POST", Path: "/auth/logout", Group: group, Rule: policy.PerRequest().OfSession(),
+		op.New(op.Row{ID: "auth.logout", From: op.OwnPages, Method: "POST", Path: "/auth/logout", Group: group, Rule: policy.PerRequest().OfSession(),
+			Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}},
 			Summary: "End this browser session"}, s.logout),
 	}
 }
@@ -71,7 +73,6 @@ func (s *Service) ways(ctx context.Context) (w ways, err error) {
 }
 
 type passwordIn struct {
-	Site     string `json:",omitempty" header:"Sec-Fetch-Site" doc:"set by browsers"`
 	Login    string `json:"login" minLength:"1" maxLength:"254" doc:"login or e-mail"`
 	Password string `json:"password" minLength:"1" maxLength:"200"`
 	ReturnTo string `json:"return_to,omitempty" maxLength:"8000" doc:"sent by the sign-in page: answers are pages, and success leads there"`
@@ -96,20 +97,8 @@ func (s *Service) password(ctx context.Context, in passwordIn) (op.Reply, error)
 	return goTo(Local(in.ReturnTo), cookie), nil
 }
 
-// ourPage refuses the forms of other sites, which could sign a visitor in as
-// somebody else. Where it comes from is what the browser says.
-func ourPage(site string) error {
-	if site == "cross-site" || site == "same-site" {
-		return fault.New(fault.Forbidden, "cross-origin", "Sign in from a page of this server.")
-	}
-	return nil
-}
-
 // byPassword checks a password and opens a session.
 func (s *Service) byPassword(ctx context.Context, in passwordIn) (cookie string, who SignedIn, err error) {
-	if err := ourPage(in.Site); err != nil {
-		return "", who, err
-	}
 	var u loginRow
 	var known bool
 	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -119,14 +108,21 @@ func (s *Service) byPassword(ctx context.Context, in passwordIn) (cookie string,
 	if err != nil {
 		return "", who, err
 	}
-	match, err := s.checks.match(ctx, u.PasswordHash, in.Password)
+	g, err := s.turn(ctx, byPasswordOf, strings.ToLower(in.Login), guessed{u.ID, u.AccountID, u.Email})
 	if err != nil {
 		return "", who, err
+	}
+	match, err := s.checks.match(ctx, u.PasswordHash, in.Password)
+	if err != nil {
+		return "", who, errors.Join(err, s.untried(ctx, g))
 	}
 	if !match || !known || u.AccountID == "" {
 		return "", who, fault.New(fault.Unauthenticated, "wrong-password", "Login and password do not match.")
 	}
 	err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		if err := g.right(tx); err != nil {
+			return err
+		}
 		if cookie, err = Open(tx, u.ID, u.AccountID, op.RequestOf(ctx).Secure); err != nil {
 			return err
 		}

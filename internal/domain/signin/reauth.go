@@ -2,6 +2,7 @@ package signin
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -56,18 +57,27 @@ func (s *Service) reauth(ctx context.Context, in reauthIn) (out Reauthenticated,
 // knows fails unless the password is the user's.
 func (s *Service) knows(ctx context.Context, user, password string) error {
 	var hash string
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		hash, err = passwordOf.One(tx, user)
+	var of guessed
+	var g guess
+	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+		u, err := passwordOf.One(tx, user)
+		hash, of = u.PasswordHash, guessed{user, policy.From(ctx).AccountID, u.Email}
 		return err
 	})
+	if err == nil {
+		g, err = s.turn(ctx, bySessionOf, user, of)
+	}
 	if err != nil {
 		return err
 	}
 	match, err := s.checks.match(ctx, hash, password)
-	if err == nil && !match {
-		err = fault.New(fault.Unauthenticated, "wrong-password", "This is not the password.")
+	switch {
+	case err != nil:
+		return errors.Join(err, s.untried(ctx, g))
+	case !match:
+		return fault.New(fault.Unauthenticated, "wrong-password", "This is not the password.")
 	}
-	return err
+	return s.DB.Write(ctx, g.right)
 }
 
 // guess fails unless the code is one that was mailed to the user.

@@ -14,7 +14,9 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/token"
+	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/mail"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
@@ -56,7 +58,12 @@ func newDoor(t *testing.T, dsn string, fill bool) *door {
 	d := &door{t: t, clock: new(atomic.Int64)}
 	d.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 	now := func() time.Time { return time.UnixMicro(d.clock.Load()) }
-	d.Service = &Service{DB: dbtest.Open(t, dsn, db.Options{Clock: now}), Clock: now}
+	ring, err := seal.Parse(strings.Repeat("ab", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Service = &Service{DB: dbtest.Open(t, dsn, db.Options{Clock: now}), Clock: now, Ring: ring}
+	d.Mail = &mail.Outbox{DB: d.DB, Hub: event.NewHub(nil), Ring: ring}
 	if !fill {
 		return d
 	}

@@ -23,6 +23,7 @@ type standingRow struct {
 
 type loginRow struct {
 	ID           string
+	Email        string
 	PasswordHash string
 	AccountID    string
 }
@@ -35,10 +36,10 @@ var (
 	insertSession = db.S(`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at, sso_account_id) VALUES ($1, $2, $3, $4, $4, $5, $6)`)
 	refresh       = db.S(`UPDATE signins SET signed_in_at = $3 WHERE user_id = $1 AND hash LIKE $2`)
 	addressOf     = db.Q[string](`SELECT email FROM users WHERE id = $1`)
-	passwordOf    = db.Q[string](`SELECT password_hash FROM users WHERE id = $1`)
+	passwordOf    = db.Q[struct{ PasswordHash, Email string }](`SELECT password_hash, email FROM users WHERE id = $1`)
 	touchSession  = db.S(`UPDATE signins SET last_seen_at = $2 WHERE hash = $1 AND last_seen_at < $2`)
 	dropSession   = db.Q[string](`DELETE FROM signins WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
-	userByLogin   = db.Q[loginRow](`SELECT u.id, u.password_hash,
+	userByLogin   = db.Q[loginRow](`SELECT u.id, u.email, u.password_hash,
 			COALESCE((SELECT m.account_id FROM memberships m WHERE m.user_id = u.id ORDER BY m.created_at LIMIT 1), '') AS account_id
 		FROM users u WHERE u.login = $1 OR u.email = $1`)
 
@@ -52,6 +53,22 @@ var (
 	tryCode    = db.Q[string](`UPDATE signin_codes SET tries = tries + 1 WHERE email = $1 AND expires_at > $2 AND tries < $3 RETURNING code`)
 	spendCode  = db.S(`UPDATE signin_codes SET expires_at = 0 WHERE email = $1 AND code = $2 AND expires_at > 0`)
 	purgeCodes = db.S(`DELETE FROM signin_codes WHERE window_at < $1`)
+
+	// A try is counted unless it comes too early; a name that was let be for a
+	// while begins anew.
+	countGuess = db.Q[int64](`INSERT INTO signin_guesses (who, failures, next_at, last_at) VALUES ($1, 1, 0, $2)
+		ON CONFLICT (who) DO UPDATE SET failures = CASE WHEN signin_guesses.last_at <= $3 THEN 1 ELSE signin_guesses.failures + 1 END,
+			last_at = excluded.last_at, next_at = 0
+		WHERE signin_guesses.next_at <= $2 RETURNING failures`)
+	delayGuess   = db.S(`UPDATE signin_guesses SET next_at = $2 WHERE who = $1`)
+	nextGuess    = db.Q[time.Time](`SELECT next_at FROM signin_guesses WHERE who = $1`)
+	tellGuess    = db.S(`UPDATE signin_guesses SET told_at = $2 WHERE who = $1 AND told_at <= $3`)
+	forgiveGuess = db.S(`UPDATE signin_guesses SET failures = 0, next_at = 0 WHERE who = $1`)
+	backGuess    = db.S(`UPDATE signin_guesses SET failures = failures - 1, next_at = 0 WHERE who = $1 AND failures > 0`)
+	atHome       = db.Q[string](`SELECT who FROM signin_guesses WHERE who = $1 AND good_at > $2`)
+	homeGuess    = db.S(`INSERT INTO signin_guesses (who, failures, next_at, last_at, good_at) VALUES ($1, 0, 0, $2, $2)
+		ON CONFLICT (who) DO UPDATE SET good_at = excluded.good_at, last_at = excluded.last_at`)
+	purgeGuesses = db.S(`DELETE FROM signin_guesses WHERE last_at < $1 AND good_at < $2`)
 
 	standing       = db.Q[standingRow](`SELECT platform_admin, approved_at FROM users WHERE id = $1`)
 	userByEmail    = db.Q[string](`SELECT id FROM users WHERE email = $1`)

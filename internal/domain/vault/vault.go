@@ -7,6 +7,7 @@ package vault
 
 import (
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,35 +61,21 @@ type Service struct {
 	Ring *seal.Keyring
 	// Repo finds a repository of tx.Account.
 	Repo func(tx *db.Tx, owner, name string) (id string, ok bool, err error)
+	// Reachable are private networks in which hosts of the broker may lie.
+	Reachable []netip.Prefix
 }
 
 var (
 	namePattern   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 	envPattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
-	hostPattern   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+(:[0-9]{1,5})?$`)
 	headerPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")
 	headerText    = regexp.MustCompile(`^[\t\x20-\x7e]*$`)
 )
 
-// reserved are variables that decide how programs run, which no secret may set.
 var (
-	reserved       = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "ENV", "BASH_ENV", "IFS", "TERM", "LANG", "TMPDIR", "PYTHONPATH", "PYTHONSTARTUP", "PERL5OPT", "PERL5LIB", "RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "PROMPT_COMMAND"}
-	reservedPrefix = []string{"YARDMASTER_", "LD_", "DYLD_", "GIT_", "BASH_FUNC_"}
 	// perConnection are headers that belong to the connection, not to a request.
 	perConnection = []string{"connection", "content-length", "host", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
-
-// NameFault says why a secret cannot have a name, or "".
-func NameFault(name string) string {
-	up := strings.ToUpper(name)
-	switch {
-	case !namePattern.MatchString(name):
-		return "must be the name of an environment variable: letters, digits and underscores, at most 100"
-	case slices.Contains(reserved, up) || strings.HasSuffix(up, "_PROXY") || slices.ContainsFunc(reservedPrefix, func(p string) bool { return strings.HasPrefix(up, p) }):
-		return "is a variable that decides how programs run"
-	}
-	return ""
-}
 
 // EnvironmentFault says why an environment cannot have a name, or "".
 func EnvironmentFault(name string) string {
@@ -99,7 +86,7 @@ func EnvironmentFault(name string) string {
 }
 
 // check fills in what was left out and tells what is wrong, by field.
-func (it *Item) check() error {
+func (it *Item) check(allowed []netip.Prefix) error {
 	wrong := fault.New(fault.Invalid, "", "The request has invalid fields.")
 	wrong.Fields = map[string][]string{}
 	add := func(field, message string) {
@@ -125,7 +112,7 @@ func (it *Item) check() error {
 			add("delivery", "hosts, header and prefix are for broker only")
 		}
 	} else {
-		it.checkBroker(add)
+		it.checkBroker(add, allowed)
 	}
 	if len(wrong.Fields) > 0 {
 		return wrong
@@ -133,15 +120,13 @@ func (it *Item) check() error {
 	return nil
 }
 
-func (it *Item) checkBroker(add func(field, message string)) {
+func (it *Item) checkBroker(add func(field, message string), allowed []netip.Prefix) {
 	if len(it.Hosts) == 0 {
 		add("hosts", "is required for broker")
 	}
 	for i, h := range it.Hosts {
 		it.Hosts[i] = strings.ToLower(strings.TrimSuffix(h, ":443"))
-		if !hostPattern.MatchString(it.Hosts[i]) {
-			add(fmt.Sprintf("hosts.%d", i), "must be a host name, with a port if it is not 443")
-		}
+		add(fmt.Sprintf("hosts.%d", i), hostFault(it.Hosts[i], allowed))
 	}
 	if it.Header == "" {
 		it.Header = "Authorization"
@@ -186,7 +171,7 @@ func purpose(account, repoID, environment, name string) string {
 // writes the audit row. What cannot be stored is a fault of kind Invalid that
 // names the field.
 func (s *Service) Put(tx *db.Tx, by string, it Item) error {
-	if err := it.check(); err != nil {
+	if err := it.check(s.Reachable); err != nil {
 		return err
 	}
 	prefix := ""

@@ -1,0 +1,163 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/mcp"
+)
+
+// Sign-in is for our own pages and for programs, whatever a browser leaves out.
+func TestSignInFromElsewhere(t *testing.T) {
+	y := start(t, db.SQLite, "--rate-limits", "off")
+	cookie := y.browser()
+	for path, body := range map[string]string{
+		"/auth/password": `{"login": "ada", "password": "` + password + `"}`, "/auth/email": `{"email": "ada@example.com"}`,
+		"/auth/email/verify": `{"email": "ada@example.com", "code": "123456"}`, "/auth/reauth": `{"password": "` + password + `"}`,
+		"/auth/device": `{}`, "/auth/device/token": `{"device_code": "x"}`, "/auth/logout": ``,
+	} {
+		for name, header := range map[string][]string{
+			"another site":           {"Origin", "http://evil.example"},
+			"another port":           {"Origin", "http://127.0.0.1:1"},
+			"an opaque origin":       {"Origin", "null"},
+			"a word that is no site": {"Origin", "yard"},
+			"a form elsewhere":       {"Sec-Fetch-Site", "cross-site"},
+			"another site's frame":   {"Sec-Fetch-Site", "same-origin", "Origin", "http://evil.example"},
+		} {
+			a := y.send("POST", path, "", body, append(header, "Cookie", cookie)...)
+			if a.StatusCode != 403 || !strings.Contains(string(a.body), "cross-origin") {
+				t.Errorf("%s from %s: %d %s", path, name, a.StatusCode, a.body)
+			}
+		}
+	}
+	y.send("POST", "/auth/password", "", `{"login": "ada", "password": "`+password+`"}`, "Origin", y.URL()).want(200)
+	y.send("POST", "/auth/password", "", `{"login": "ada", "password": "`+password+`"}`, "Origin", "null", "Sec-Fetch-Site", "same-origin").want(200)
+}
+
+// Tools are called by programs, and by the pages that the operator knows.
+func TestToolsFromElsewhere(t *testing.T) {
+	y := start(t, db.SQLite, "--mcp-origins", "https://tools.example.com, https://more.example.com:8443")
+	ping := `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`
+	for _, origin := range []string{"http://evil.example", "null", "https://tools.example.com.evil.example", "http://tools.example.com", "https://127.0.0.1.evil.example", "file://", "x"} {
+		for credential, bearer := range map[string]string{"a token": y.owner, "none": "", "a wrong one": "dev_pat_x"} {
+			if p := y.send("POST", mcp.Path, bearer, ping, "Origin", origin).problem(403, "cross-origin"); p == nil {
+				t.Errorf("from %s with %s", origin, credential)
+			}
+		}
+		y.send("GET", mcp.Path, y.owner, "", "Origin", origin).problem(403, "cross-origin")
+		a := y.send("OPTIONS", mcp.Path, "", "", "Origin", origin, "Access-Control-Request-Method", "POST")
+		if a.StatusCode != 403 || a.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("a script of %s may ask: %d %v", origin, a.StatusCode, a.Header)
+		}
+	}
+	for _, origin := range []string{"", y.URL(), "http://localhost:6274", "http://127.0.0.1:3000", "http://[::1]:3000", "https://tools.example.com", "https://more.example.com:8443"} {
+		var header []string
+		if origin != "" {
+			header = []string{"Origin", origin}
+			a := y.send("OPTIONS", mcp.Path, "", "", "Origin", origin, "Access-Control-Request-Method", "POST").want(200)
+			if got := a.Header.Get("Access-Control-Allow-Origin"); got != origin {
+				t.Errorf("a script of %s may read what is for %q", origin, got)
+			}
+		}
+		a := y.send("POST", mcp.Path, y.owner, ping, header...).want(200)
+		if got := a.Header.Get("Access-Control-Allow-Origin"); got != origin {
+			t.Errorf("the answer to %q is for %q", origin, got)
+		}
+	}
+}
+
+// What is a caller's is kept by nothing on the way.
+func TestAnswersAreNotKept(t *testing.T) {
+	y := start(t, db.SQLite)
+	cookie := y.browser()
+	y.push("acme/web", map[string]string{"README": "hello\n"})
+	kept := func(a answer) string { return a.Header.Get("Cache-Control") }
+	for name, a := range map[string]answer{
+		"a person":        y.send("GET", "/v1/me", "", "", "Cookie", cookie).want(200),
+		"a token's":       y.send("GET", "/v1/me", y.owner, "").want(200),
+		"made":            y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`).want(202),
+		"kept for a key":  y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`, "Idempotency-Key", "k").want(202),
+		"given again":     y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`, "Idempotency-Key", "k").want(202),
+		"missing":         y.send("GET", "/v1/tasks/x", y.owner, "").want(404),
+		"no such path":    y.send("GET", "/v1/x", y.owner, "").want(404),
+		"no credential":   y.send("GET", "/v1/me", "", "").want(401),
+		"a wrong method":  y.send("DELETE", "/v1/me", y.owner, "").want(405),
+		"a tool":          y.send("POST", mcp.Path, y.owner, `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`).want(200),
+		"OAuth":           y.send("POST", "/oauth/token", "", `{}`).want(400),
+		"a consent":       y.send("GET", "/device", "", "", "Cookie", cookie).want(200),
+		"the gateway":     y.send("GET", "/gateway/v1/models", "x", ""),
+		"git":             y.send("GET", "/git/acme/web.git/info/refs?service=git-upload-pack", "", ""),
+		"an odd question": y.send("GET", "/v1/me?x=y", y.owner, "").want(400),
+	} {
+		if got := kept(a); !strings.Contains(got, "no-store") && !strings.Contains(got, "no-cache") {
+			t.Errorf("%s may be kept: %q", name, got)
+		}
+	}
+	if got := kept(y.send("GET", "/v1/openapi.json", y.owner, "").want(200)); !strings.HasPrefix(got, "public") {
+		t.Errorf("what is for everybody: %q", got)
+	}
+}
+
+// A client that asks and asks, and reads nothing, is cut off. Answers must be
+// read at a pace, as bodies must be sent.
+func TestSlowReadersAreCutOff(t *testing.T) {
+	y := start(t, db.SQLite, "--body-timeout", "300ms", "--rate-limits", "off")
+	for name, head := range map[string]string{
+		"a document": "GET /v1/openapi.json HTTP/1.1\r\nHost: yard\r\n\r\n",
+		"an answer":  "GET /v1/me HTTP/1.1\r\nHost: yard\r\nAuthorization: Bearer " + y.owner + "\r\n\r\n",
+		"a problem":  "GET /v1/nothing HTTP/1.1\r\nHost: yard\r\n\r\n",
+		"no body":    "HEAD /v1/openapi.json HTTP/1.1\r\nHost: yard\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", strings.TrimPrefix(y.URL(), "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+				t.Fatal(err)
+			}
+			many := strings.Repeat(head, 1000)
+			for err == nil {
+				_, err = io.WriteString(conn, many) // until the server has had enough
+			}
+			if nerr, ok := err.(net.Error); ok && nerr.Timeout() {
+				t.Error("the server waits on and on")
+			}
+		})
+	}
+}
+
+// Who reads slowly but steadily gets all of it.
+func TestSteadyReadersAreServed(t *testing.T) {
+	y := start(t, db.SQLite, "--body-timeout", "300ms")
+	want := y.send("GET", "/v1/openapi.json", "", "").want(200).body
+	conn, err := net.Dial("tcp", strings.TrimPrefix(y.URL(), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conn, "GET /v1/openapi.json HTTP/1.1\r\nHost: yard\r\nConnection: close\r\n\r\n")
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	got := 0
+	buf := make([]byte, 8<<10)
+	for range tick.C {
+		n, err := conn.Read(buf)
+		if got += n; err != nil {
+			break
+		}
+	}
+	if got < len(want) {
+		t.Errorf("%d bytes, want the headers and %d", got, len(want))
+	}
+}

@@ -1,0 +1,73 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/codehost"
+)
+
+// Modes of the entries of a tree that name something that lies elsewhere.
+const (
+	modeLink      = "120000"
+	modeSubmodule = "160000"
+)
+
+// Outcome implements codehost.Host.
+func (h *Host) Outcome(ctx context.Context, r codehost.Repo, base, head string) (codehost.Outcome, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return codehost.Outcome{}, err
+	}
+	fork, err := h.fork(ctx, dir, base, head)
+	if err != nil {
+		return codehost.Outcome{}, err
+	}
+	o := codehost.Outcome{BaseSHA: fork.BaseSHA, HeadSHA: fork.HeadSHA}
+	done, err := h.merged(ctx, dir, o.BaseSHA, o.HeadSHA)
+	if err == nil && done != "" {
+		o.Tree = o.BaseSHA
+		return o, nil
+	}
+	if err == nil {
+		o.Tree, o.Changes, err = h.outcome(ctx, dir, fork)
+	}
+	if err != nil {
+		return codehost.Outcome{}, fmt.Errorf("try the merge of %s in %s: %w", head, r, err)
+	}
+	return o, nil
+}
+
+func (h *Host) outcome(ctx context.Context, dir string, fork codehost.Comparison) (tree string, changes []codehost.Change, err error) {
+	from, to := fork.BaseSHA, fork.HeadSHA
+	var conflicts []string
+	if fork.MergeBase != "" {
+		if tree, conflicts, err = h.mergeTree(ctx, dir, fork.BaseSHA, fork.HeadSHA); err != nil {
+			return "", nil, err
+		}
+		if tree == "" {
+			from = fork.MergeBase
+		} else {
+			to = tree
+		}
+	}
+	out, err := h.output(ctx, dir, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", from, to)
+	if err != nil {
+		return "", nil, err
+	}
+	// ":<old mode> <new mode> <old sha> <new sha> <status>", the path
+	for f := range slices.Chunk(fields(out), 2) {
+		about := strings.Fields(f[0])
+		if len(f) != 2 || len(about) != 5 {
+			return "", nil, fmt.Errorf("git diff-tree printed %q", f)
+		}
+		changes = append(changes, codehost.Change{Path: f[1], Link: about[1] == modeLink || about[1] == modeSubmodule})
+	}
+	for _, path := range conflicts {
+		changes = append(changes, codehost.Change{Path: path})
+	}
+	slices.SortStableFunc(changes, func(a, b codehost.Change) int { return strings.Compare(a.Path, b.Path) })
+	return to, slices.CompactFunc(changes, func(a, b codehost.Change) bool { return a.Path == b.Path }), nil
+}

@@ -1,0 +1,165 @@
+package repo
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Weakening is one field of a policy file that would hold agents less, or that
+// would tell them something else, than it does.
+type Weakening struct {
+	Field string `json:"field" doc:"its dotted name in the file"`
+	Was   string `json:"was" doc:"at most 200 characters of it"`
+	Would string `json:"would" doc:"what it would be; at most 200 characters of it"`
+	Why   string `json:"why"`
+}
+
+// String says it in a sentence: field, what it was, what it would be.
+func (w Weakening) String() string {
+	return fmt.Sprintf("%s from %s to %s (%s)", w.Field, w.Was, w.Would, w.Why)
+}
+
+// judge says what is weaker about one field of the file.
+type judge func(was, would Policy) []Weakening
+
+// harmless judges fields that hold nobody.
+func harmless(Policy, Policy) []Weakening { return nil }
+
+// judges has every field of a policy file, by its dotted name; * is any name. A
+// test fails when the file has a field that nobody judges.
+var judges = map[string]judge{
+	"version":             harmless, // there is one
+	"merge.method":        harmless, // the same lines come in either way
+	"merge.delete_branch": harmless, // of a branch that is merged
+
+	"agent.template": changed("agent.template", "the template decides which agent works, with which model", func(p Policy) string { return p.Agent.Template }),
+	"agent.isolation": lower("agent.isolation", "agents are held less", func(p Policy) (string, int) {
+		return p.Agent.Isolation, -isolationRank(p.Agent.Isolation)
+	}),
+	"checks.command": func(was, would Policy) []Weakening {
+		if was.Checks.Command == "" {
+			return nil
+		}
+		return changed("checks.command", "a head is held against other checks, or none", func(p Policy) string { return p.Checks.Command })(was, would)
+	},
+	"checks.timeout": lower("checks.timeout", "a check may hold a box longer", func(p Policy) (string, int) {
+		return p.CheckTimeout().String(), int(p.CheckTimeout().Seconds())
+	}),
+	"merge.mode": lower("merge.mode", "less is asked before a merge", func(p Policy) (string, int) {
+		return p.Merge.Mode, slices.Index(mergeModes, p.Merge.Mode)
+	}),
+	"conflicts": lower("conflicts", "work that conflicts with open work is held up less", func(p Policy) (string, int) {
+		return p.Conflicts, slices.Index([]string{"hold", "stack", "ignore"}, p.Conflicts)
+	}),
+	"budget.task_usd": greater("budget.task_usd", func(p Policy) *float64 { return p.Budget.TaskUSD }),
+	"budget.run_usd":  greater("budget.run_usd", func(p Policy) *float64 { return p.Budget.RunUSD }),
+	"instructions":    changed("instructions", "every later agent is told something else", func(p Policy) string { return p.Instructions }),
+
+	"mcp_servers.*.url": func(was, would Policy) []Weakening {
+		added := func(name string) []Weakening {
+			return []Weakening{{"mcp_servers." + name, show(""), show(would.MCPServers[name].URL), "later agents reach one server more"}}
+		}
+		return servers("url", added, func(m MCPServer) string { return m.URL })(was, would)
+	},
+	"mcp_servers.*.transport": servers("transport", nil, func(m MCPServer) string { return m.Transport }),
+	"mcp_servers.*.token_ref": servers("token_ref", nil, func(m MCPServer) string { return m.TokenRef }),
+}
+
+// Weaker names the fields that would be weaker, or tell agents something else,
+// if would took the place of was, sorted by name.
+func Weaker(was, would Policy) (out []Weakening) {
+	for _, field := range slices.Sorted(maps.Keys(judges)) {
+		out = append(out, judges[field](was, would)...)
+	}
+	return out
+}
+
+// mergeModes are the modes, the most lenient last.
+var mergeModes = []string{"never", "ask", "auto"}
+
+// isolationRank orders the levels of isolation. What a file does not demand by
+// a name that is known here is above none, which is agents held by nothing.
+func isolationRank(level string) int {
+	switch level {
+	case "none":
+		return 0
+	case "landlock":
+		return 2
+	case "bubblewrap":
+		return 3
+	}
+	return 1
+}
+
+func changed(field, why string, of func(Policy) string) judge {
+	return func(was, would Policy) []Weakening {
+		a, b := of(was), of(would)
+		if a == b {
+			return nil
+		}
+		return []Weakening{{field, show(a), show(b), why}}
+	}
+}
+
+// lower judges a field whose values have an order; a greater rank is weaker.
+func lower(field, why string, of func(Policy) (string, int)) judge {
+	return func(was, would Policy) []Weakening {
+		a, from := of(was)
+		b, to := of(would)
+		if to <= from {
+			return nil
+		}
+		return []Weakening{{field, show(a), show(b), why}}
+	}
+}
+
+func greater(field string, of func(Policy) *float64) judge {
+	return func(was, would Policy) []Weakening {
+		a, b := of(was), of(would)
+		if a == nil || b != nil && *b <= *a {
+			return nil
+		}
+		return []Weakening{{field, dollars(a), dollars(b), "models may cost more"}}
+	}
+}
+
+// servers judges a field of the servers that are in both; added judges those
+// that come in.
+func servers(field string, added func(name string) []Weakening, of func(MCPServer) string) judge {
+	return func(was, would Policy) (out []Weakening) {
+		for _, name := range slices.Sorted(maps.Keys(would.MCPServers)) {
+			before, known := was.MCPServers[name]
+			switch a, b := of(before), of(would.MCPServers[name]); {
+			case !known && added != nil:
+				out = append(out, added(name)...)
+			case known && a != b:
+				out = append(out, Weakening{"mcp_servers." + name + "." + field, show(a), show(b), "later agents are sent somewhere else, or with another secret"})
+			}
+		}
+		return out
+	}
+}
+
+func dollars(usd *float64) string {
+	if usd == nil {
+		return "no limit"
+	}
+	return strconv.FormatFloat(*usd, 'f', -1, 64) + " US dollars"
+}
+
+// maxShown is how many characters of a value are shown.
+const maxShown = 200
+
+// show quotes what somebody wrote into a file.
+func show(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	if r := []rune(strings.ToValidUTF8(s, "\uFFFD")); len(r) > maxShown {
+		s = string(r[:maxShown]) + "…"
+	}
+	return strconv.Quote(s)
+}

@@ -1,0 +1,89 @@
+package vault
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Which names of variables no secret may have: they decide which programs,
+// libraries or configuration others run with, or whom they trust, so that a
+// value under one takes over whatever starts in the environment. Agents choose
+// the names that people are asked for, which is why families of such names are
+// refused and not only those that are known. docs/secrets.md says so.
+var (
+	// never are prefixes of loaders, shells and programs that have far too many
+	// of them to list.
+	never = []string{"YARDMASTER_", "LD_", "DYLD_", "GIT_", "BASH_", "ZSH_", "GCONV_", "GLIBC_", "MALLOC_", "LUA_", "XDG_", "SUDO_", "SYSTEMD_", "CORECLR_", "COR_", "COMPLUS_"}
+	// families are prefixes of tools that have secrets of their own, too: those
+	// are told by how they end.
+	families = []string{"NPM_CONFIG_", "YARN_", "PNPM_", "PYTHON", "PERL", "RUBY", "CARGO_", "RUST", "PIP_", "UV_", "POETRY_", "BUNDLE_", "GEM_", "COMPOSER_", "JAVA_", "JDK_", "_JAVA_", "MAVEN_", "GRADLE_", "SBT_",
+		"SSL_", "OPENSSL_", "CURL_", "WGET", "SSH_", "GPG_", "GNUPG", "DOTNET_", "NODE_", "DENO_", "BUN_", "ELECTRON_", "ERL_", "ELIXIR_", "MIX_", "PHP_", "R_", "JULIA_", "TCL", "EMACS", "VIM", "LESS", "PROMPT_",
+		"RES_", "CMAKE_", "MAKE", "CONDA_", "NIX_", "HOMEBREW_", "APT_", "DEB_", "TF_CLI_"}
+	secretEnds = []string{"_TOKEN", "_KEY", "_SECRET", "_PASSWORD", "_PASSPHRASE", "_PASS", "_CREDENTIALS", "_CREDENTIAL", "_AUTH", "_USERNAME"}
+	// ends are how variables of whatever program end that say where it looks or
+	// how it runs.
+	ends = []string{"PATH", "HOME", "_PROXY", "_OPT", "_OPTS", "OPTIONS", "FLAGS", "_ARGS", "STARTUP", "PRELOAD", "_WRAPPER", "_COMMAND", "_CERT_FILE", "_CERT_DIR", "_CA_BUNDLE", "_CA_CERTS", "_HOOKS", "_SHELL", "_EDITOR", "_PAGER",
+		"_ASKPASS", "_CONFIG_FILE", "_CONFIG_DIR", "_TLS_REJECT_UNAUTHORIZED", "_RUN_AS_NODE"}
+	exact = []string{"USER", "LOGNAME", "SHELL", "ENV", "IFS", "TERM", "TERMCAP", "TERMINFO", "LANG", "LANGUAGE", "TZ", "TZDIR", "TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD", "DISPLAY", "HOSTALIASES", "LOCALDOMAIN", "PS1", "PS2", "PS4",
+		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "INPUTRC", "ZDOTDIR", "NETRC", "SSLKEYLOGFILE", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CONFIG", "BUILDKIT_HOST", "GLOBIGNORE",
+		"MFLAGS", "CC", "CXX", "CPP", "LD", "AR", "AS", "NM", "STRIP", "LINKER", "GOENV", "GOROOT", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GONOSUMCHECK", "GOPRIVATE", "GOINSECURE", "GOTOOLCHAIN", "GOTOOLDIR", "GOCACHE", "GOMODCACHE", "GOAUTH",
+		"PHPRC", "DEBUGINFOD_URLS", "LOADLIBRARY", "NLSPATH", "POSIXLY_CORRECT"}
+)
+
+// NameFault says why a secret cannot have a name, or "".
+func NameFault(name string) string {
+	up := strings.ToUpper(name)
+	begins := func(list []string) bool {
+		return slices.ContainsFunc(list, func(p string) bool { return strings.HasPrefix(up, p) })
+	}
+	closes := func(list []string) bool {
+		return slices.ContainsFunc(list, func(p string) bool { return strings.HasSuffix(up, p) })
+	}
+	switch {
+	case !namePattern.MatchString(name):
+		return "must be the name of an environment variable: letters, digits and underscores, at most 100"
+	case begins(never), closes(ends), slices.Contains(exact, up), strings.HasPrefix(up, "LC_"), begins(families) && !closes(secretEnds):
+		return "is a variable that decides how programs run"
+	}
+	return ""
+}
+
+var hostPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+(:[0-9]{1,5})?$`)
+
+// numeric is a last label that no name on the internet has: what has one is an
+// address in some spelling.
+var numeric = regexp.MustCompile(`(^|\.)(0x[0-9a-f]*|[0-9]+)$`)
+
+// carrier are addresses that providers share among customers (RFC 6598).
+var carrier = netip.MustParsePrefix("100.64.0.0/10")
+
+// hostFault says why the broker cannot be told of a host, in lower case, or "".
+// Addresses that are nobody's on the internet are for allowed networks only.
+func hostFault(host string, allowed []netip.Prefix) string {
+	if !hostPattern.MatchString(host) {
+		return "must be a host name, with a port if it is not 443"
+	}
+	name, port, _ := strings.Cut(host, ":")
+	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535 || strconv.Itoa(n) != port) {
+		return "must have a port between 1 and 65535"
+	}
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") || strings.HasPrefix(name, "localhost.") || strings.HasSuffix(name, ".localdomain") {
+		return "must not be this machine"
+	}
+	if !numeric.MatchString(name) {
+		return ""
+	}
+	ip, err := netip.ParseAddr(name)
+	switch {
+	case err != nil:
+		return "must be a host name, or an address of four numbers"
+	case slices.ContainsFunc(allowed, func(p netip.Prefix) bool { return p.Contains(ip) }):
+		return ""
+	case !ip.IsGlobalUnicast() || ip.IsPrivate() || carrier.Contains(ip) || ip.As4()[0] == 0:
+		return "must not be a loopback, link-local or private address"
+	}
+	return ""
+}

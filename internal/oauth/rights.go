@@ -1,0 +1,136 @@
+package oauth
+
+import (
+	"strings"
+	"unicode"
+
+	"yardmaster/internal/policy"
+)
+
+// right is a scope as a person decides about it.
+type right struct {
+	Scope policy.Scope
+	Words string
+}
+
+// rights are some of them under one heading. Care marks those that can do harm.
+type rights struct {
+	Title string
+	Care  bool
+	List  []right
+}
+
+// words say what each scope lets a program do. A test wants all of them.
+var words = map[policy.Scope]string{
+	policy.ReadAccount:     "see the account, its members and its settings",
+	policy.WriteAccount:    "change the account's settings and what it allows, and make further tokens",
+	policy.WriteMembers:    "let people in, change their roles, put them out",
+	policy.ReadRepos:       "see repositories, and fetch their code",
+	policy.WriteRepos:      "push code, also to default branches, and switch repositories on and off",
+	policy.ReadIssues:      "see issues",
+	policy.WriteIssues:     "hand issues on and escalate them",
+	policy.ReadPRs:         "see pull requests and what is asked about them",
+	policy.WritePRs:        "approve and decline merges",
+	policy.ReadTasks:       "see tasks, plans, and what agents did",
+	policy.WriteTasks:      "give agents work, which costs money, and stop it",
+	policy.ReadRunners:     "see boxes and templates",
+	policy.WriteRunners:    "add and remove boxes, and say what runs on them",
+	policy.ReadSessions:    "see conversations with models, and the audit record",
+	policy.WriteSessions:   "talk to agents at work",
+	policy.ReadBilling:     "see keys and budgets",
+	policy.WriteBilling:    "change keys and budgets",
+	policy.ReadUsage:       "see what was spent",
+	policy.ReadDigests:     "see digests",
+	policy.ReadArtifacts:   "see artifacts",
+	policy.WriteArtifacts:  "store, share and delete artifacts",
+	policy.ReadKB:          "see the knowledge base",
+	policy.WriteKB:         "change the knowledge base, which agents read",
+	policy.ReadDashboards:  "see dashboards",
+	policy.WriteDashboards: "change dashboards",
+	policy.ReadDonations:   "see donations",
+	policy.WriteDonations:  "give, take and decline donations",
+	policy.ReadWebhooks:    "see webhooks",
+	policy.WriteWebhooks:   "have events sent to any address",
+	policy.WriteSecrets:    "set and delete the secrets that agents use",
+	policy.SelfKeys:        "change your own keys",
+	policy.SelfPrompt:      "change what agents are told for you",
+	policy.AdminReadPlat:   "see the whole server, with its record",
+	policy.AdminReadOrgs:   "see all accounts of the server",
+	policy.AdminReadUsers:  "see all people of the server",
+	policy.AdminReadRuns:   "see the work of all accounts",
+	policy.AdminGoals:      "rename goals of the server",
+	policy.AdminGrants:     "give accounts capacity",
+	policy.AdminUsers:      "let people in and out of the server",
+	policy.AdminAccounts:   "change all accounts of the server",
+	policy.AdminReleases:   "release builds for boxes",
+	policy.AdminBugs:       "handle reports of bugs",
+}
+
+// careful are the scopes by which others are let in, code is changed, or money
+// and secrets go.
+var careful = policy.Scopes(policy.WriteAccount, policy.WriteMembers, policy.WriteRepos, policy.WritePRs, policy.WriteRunners, policy.WriteBilling,
+	policy.WriteSecrets, policy.WriteWebhooks, policy.SelfKeys)
+
+// inWords groups scopes for a person, the harmless ones first.
+func inWords(s policy.Set) (out []rights) {
+	groups := []rights{{Title: "It may see"}, {Title: "It may change"}, {Title: "Take care: it may also", Care: true}, {Title: "Take care: of the whole server it may", Care: true}}
+	for _, scope := range policy.Vocabulary() {
+		one := policy.Scopes(scope)
+		if !s.Has(one) {
+			continue
+		}
+		in := 1
+		switch {
+		case platform.Has(one):
+			in = 3
+		case careful.Has(one):
+			in = 2
+		case strings.HasPrefix(string(scope), "read:"):
+			in = 0
+		}
+		groups[in].List = append(groups[in].List, right{scope, words[scope]})
+	}
+	for _, g := range groups {
+		if len(g.List) > 0 {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// platform are the scopes that reach beyond accounts. A program gets them only
+// if it asks for them by name.
+var platform = policy.PlatformRead | policy.OperatorOnly
+
+// alike maps letters and digits to those that people take them for.
+var alike = strings.NewReplacer("0", "o", "1", "l", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "l", "|", "l", "rn", "m", "vv", "w",
+	"а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "і", "l", "ѕ", "s", "ԁ", "d", "м", "m", "т", "t", "г", "r", "һ", "h", "ү", "y", "ӏ", "l",
+	"α", "a", "ε", "e", "ο", "o", "ρ", "p", "τ", "t", "υ", "y", "γ", "y", "ι", "l", "ԛ", "q", "ɑ", "a", "ʏ", "y", "ʀ", "r", "ᴅ", "d", "ᴀ", "a", "ᴍ", "m", "ꜱ", "s", "ᴛ", "t", "ᴇ", "e")
+
+// ours tells whether a name reads like this program's own, whatever case,
+// spaces, marks and letters of other alphabets it is written with.
+func ours(name string) bool {
+	plain := alike.Replace(strings.ToLower(strings.Map(func(r rune) rune {
+		if r >= '！' && r <= '～' { // the wide forms of ASCII
+			r -= '！' - '!'
+		}
+		return r
+	}, name)))
+	plain = strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) {
+			return -1
+		}
+		return unaccented(r)
+	}, plain)
+	return strings.Contains(plain, "yardmaster") || strings.Contains(plain, "yarclmaster") || strings.Contains(strings.ReplaceAll(plain, "i", "l"), "yardmaster")
+}
+
+// unaccented is a Latin letter without the mark that it may wear.
+func unaccented(r rune) rune {
+	for base, marked := range map[rune]string{'a': "àáâãäåāăąǎȧạả", 'd': "ďđḍ", 'e': "èéêëēĕėęěẹẻ", 'm': "ṁṃ", 'r': "ŕŗřṛ", 's': "śŝşšșṣ", 't': "ţťțṭ", 'y': "ýÿŷȳỳỵỷ"} {
+		if strings.ContainsRune(marked, r) {
+			return base
+		}
+	}
+	return r
+}
