@@ -34,6 +34,10 @@ func commands() []command {
 		{"demo", "[--once] [--data DIR]", "show the whole job on a throwaway server", runDemo},
 		{"serve", "[flags]", "run the control plane", runServe},
 		{"config", "[flags of serve]", "print the effective configuration and where each value came from", runConfig},
+		{"keys list", "[flags of serve]", "the master keys, which one seals, and how many values each holds", runKeysList},
+		{"keys new", "", "print a new master key", runKeysNew},
+		{"keys rotate", "[--new] [flags of serve]", "seal all that is sealed with a new master key", runKeysRotate},
+		{"keys forget", "ID [flags of serve]", "remove a master key that holds no value any more", runKeysForget},
 		{"mail", "[--data DIR] [NUMBER]", "list the mails of a server without SMTP, or show one", runMail},
 		{"chaos", "[--minutes N] [--seed S]", "do harm to a throwaway server and its boxes, and print what was lost", runChaos},
 

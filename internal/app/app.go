@@ -44,22 +44,23 @@ type Options struct {
 
 // App is a running control plane.
 type App struct {
-	cfg    *config.Config
-	opts   Options
-	log    *slog.Logger
-	lock   *os.File
-	db     *db.DB
-	bus    *bus.Bus
-	hub    *event.Hub
-	ring   *seal.Keyring
-	mail   *mail.Outbox
-	host   *builtin.Host
-	model  *scripted.Server
-	prices *llm.Prices
-	cache  *limit.Shared // nil: requests are counted in this process alone
-	base   string        // address others reach us at
-	setup  string
-	parts  parts
+	cfg     *config.Config
+	opts    Options
+	log     *slog.Logger
+	lock    *os.File
+	db      *db.DB
+	bus     *bus.Bus
+	hub     *event.Hub
+	ring    *seal.Keyring
+	clients *seal.Keyring // for what outlives master keys
+	mail    *mail.Outbox
+	host    *builtin.Host
+	model   *scripted.Server
+	prices  *llm.Prices
+	cache   *limit.Shared // nil: requests are counted in this process alone
+	base    string        // address others reach us at
+	setup   string
+	parts   parts
 }
 
 // Run is the control plane from start to stop: it returns nil once ctx has
@@ -91,11 +92,18 @@ func (a *App) open(ctx context.Context) (err error) {
 	if a.lock, err = lock(a.cfg.Data); err != nil {
 		return err
 	}
-	if a.ring, err = keyring(a.cfg); err != nil {
+	ring, err := readKeys(ctx, a.cfg)
+	if err != nil {
 		return err
 	}
 	if a.db, err = db.Open(ctx, a.cfg.Database, db.Options{Logger: a.log}); err != nil {
 		return fmt.Errorf("open the database: %w", err)
+	}
+	if a.ring, err = keyring(ctx, a.db, a.cfg, ring, a.log); err != nil {
+		return err
+	}
+	if a.clients, err = clientKeys(ctx, a.db, a.ring); err != nil {
+		return err
 	}
 	if a.setup, err = setupToken(ctx, a.db, a.cfg); err != nil {
 		return err

@@ -214,7 +214,7 @@ func (a *App) wire() parts {
 		return sent.Invitation.ID, err
 	}
 	p.member = &member.Service{DB: a.db, Invites: p.invites, Forget: p.signin.ForgetUser}
-	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Tokens: p.token, Within: p.signin.Within}
+	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: p.token, Within: p.signin.Within}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}
 	p.vault = a.newVault()
 	p.billing = &billing.Service{DB: a.db, Ring: a.ring, PlainHTTP: a.plainHTTP()}
