@@ -155,17 +155,19 @@ func (k *KeyChest) Rotate(ctx context.Context, another bool, out io.Writer) erro
 func (k *KeyChest) renew(another bool, out io.Writer) error {
 	path := keyFile(k.cfg)
 	switch {
+	case path == "" && len(k.ring.IDs()) > 1:
+		return nil
 	case path == "":
 		return fmt.Errorf("everything is sealed with %s, the first key of %s, already: put a new one (`yardmaster keys new` makes one) before it, keep the old one behind it, and run this again",
 			k.ring.ID(), keyPlace(k.cfg))
 	case another:
+	case len(k.ring.IDs()) > 1:
+		return nil // it was done before; what is left is to forget the old one
 	case k.db.Engine() == db.Postgres:
 		return fmt.Errorf("everything is sealed with %s already. Every server must have a new key before one of them seals with it: add one (`yardmaster keys new`) as the last line of %s on each, restart them, move it to the first line on each, restart them, and run this again. With --new this server, if it is the only one and stopped, gets one now",
 			k.ring.ID(), path)
-	case len(k.ring.IDs()) > 1:
-		return nil // it was done before; what is left is to forget the old one
 	}
-	if err := k.hold(); err != nil {
+	if err := k.hold(); err != nil { // a server that runs would not know the key
 		return err
 	}
 	ring, err := seal.New().Before(k.ring)

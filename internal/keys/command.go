@@ -55,22 +55,22 @@ func command(ctx context.Context, argv []string, limit time.Duration) (*seal.Key
 	case out.over:
 		return nil, fmt.Errorf("printed more than %d bytes", maxOutput)
 	}
-	return seal.Parse(out.String())
+	return seal.Parse(out.kept.String())
 }
 
 // bounded keeps the beginning of what is written, and lets the rest go by.
 type bounded struct {
-	bytes.Buffer
+	kept bytes.Buffer
 	over bool
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if room := maxOutput - b.Len(); len(p) > room {
+	if room := maxOutput - b.kept.Len(); len(p) > room {
 		b.over = true
-		b.Buffer.Write(p[:room])
+		b.kept.Write(p[:room])
 		return len(p), nil
 	}
-	return b.Buffer.Write(p)
+	return b.kept.Write(p)
 }
 
 // secret is what a key could look like, in hex or base64.
@@ -78,7 +78,7 @@ var secret = regexp.MustCompile(`[A-Za-z0-9+/=_-]{32,}`)
 
 // last is the last line that says something, fit for a log.
 func (b *bounded) last() string {
-	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(b.kept.String()), "\n")
 	line := strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

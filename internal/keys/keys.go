@@ -50,6 +50,11 @@ func (c Column) args(key string, more ...any) []any {
 
 func (c Column) String() string { return c.Table + "." + c.Name }
 
+// List is the values behind a key, at most limit, in the order of keys.
+func (c Column) List(tx *db.Tx, after string, limit int) ([]Row, error) {
+	return c.Rows.All(tx, c.args(after, limit)...)
+}
+
 // batch is how many values are read, or sealed anew, in one transaction.
 const batch = 200
 
@@ -132,7 +137,7 @@ func (c Column) tried(ctx context.Context, d *db.DB, ring *seal.Keyring) (map[st
 	for {
 		var rows []Row
 		err := d.Read(ctx, func(tx *db.Tx) (err error) {
-			rows, err = c.Rows.All(tx, c.args(after, batch)...)
+			rows, err = c.List(tx, after, batch)
 			return err
 		})
 		if err != nil || len(rows) == 0 {
@@ -173,7 +178,7 @@ func Rotate(ctx context.Context, d *db.DB, ring *seal.Keyring, columns []Column,
 			last := after
 			err := d.Write(ctx, func(tx *db.Tx) error {
 				n, bad, more = 0, nil, false
-				rows, err := c.Rows.All(tx, c.args(after, batch)...)
+				rows, err := c.List(tx, after, batch)
 				if err != nil {
 					return err
 				}
@@ -228,7 +233,7 @@ func Wanted(c Census) string {
 	}
 	switch len(named) {
 	case 0:
-		return "the database is sealed with a master key that has no name yet"
+		return "the database was sealed with another one, before master keys had ids"
 	case 1:
 		return "the database is sealed with the master key " + named[0]
 	}
