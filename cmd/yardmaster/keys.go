@@ -34,7 +34,7 @@ func runKeysList(ctx context.Context, args []string) error {
 			return err
 		}
 		t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "KEY\tVALUES\t")
+		fmt.Fprintln(t, "KEY\tVALUES\tIT\tPUBLIC KEY OF AUDIT HEADS")
 		for _, key := range all {
 			note := "opens"
 			switch {
@@ -45,7 +45,7 @@ func runKeysList(ctx context.Context, args []string) error {
 			case !key.Here:
 				note = "is not here"
 			}
-			fmt.Fprintf(t, "%s\t%d\t%s\n", cmp.Or(key.ID, "-"), key.Values, note)
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", cmp.Or(key.ID, "-"), key.Values, note, cmp.Or(key.Audit, "-"))
 		}
 		return t.Flush()
 	})

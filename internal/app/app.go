@@ -29,6 +29,7 @@ import (
 	"yardmaster/internal/llm"
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/mail"
+	"yardmaster/internal/notary"
 	"yardmaster/internal/op"
 	"yardmaster/internal/seal"
 )
@@ -54,6 +55,7 @@ type App struct {
 	ring    *seal.Keyring
 	clients *seal.Keyring // for what outlives master keys
 	mail    *mail.Outbox
+	notary  *notary.Notary
 	host    *builtin.Host
 	model   *scripted.Server
 	prices  *llm.Prices
@@ -124,6 +126,9 @@ func (a *App) open(ctx context.Context) (err error) {
 		}
 	}
 	if a.mail, err = outbox(a); err != nil {
+		return err
+	}
+	if err := a.startNotary(ctx); err != nil {
 		return err
 	}
 	if a.host, err = builtin.New(builtin.Config{Root: filepath.Join(a.cfg.Data, "git"), BaseURL: a.base, Logger: a.log}); err != nil {
@@ -232,6 +237,9 @@ func (a *App) close() error {
 	}
 	if a.cache != nil {
 		errs = append(errs, a.cache.Close())
+	}
+	if a.notary != nil {
+		errs = append(errs, a.closeNotary())
 	}
 	if a.db != nil {
 		errs = append(errs, a.db.Close())

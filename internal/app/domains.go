@@ -176,6 +176,7 @@ func (a *App) loops() []func(context.Context) error {
 		p.box.Loop,
 		p.budget.Loop,
 		a.mail.Loop,
+		a.notary.Loop,
 		a.ledger().Loop,
 		a.keeper().Loop,
 		a.ingest,

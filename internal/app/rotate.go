@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
 
+	"yardmaster/internal/chain"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/keys"
+	"yardmaster/internal/notary"
 	"yardmaster/internal/seal"
 )
 
@@ -78,12 +81,20 @@ func (k *KeyChest) Close() error {
 	return errors.Join(errs...)
 }
 
+// notary notes for a command, and tells nobody else.
+func (k *KeyChest) notary() *notary.Notary {
+	n := newNotary(k.cfg, k.db, k.ring)
+	n.Logger = slog.New(slog.DiscardHandler)
+	return n
+}
+
 // HeldKey is one master key.
 type HeldKey struct {
 	ID     string // empty: values that no key opens
 	Here   bool   // the server has it
 	Seals  bool
-	Values int64 // that are sealed with it
+	Values int64  // that are sealed with it
+	Audit  string // public key that heads of the record are verified with
 }
 
 // List is every key that the server has, the one that seals first, and every
@@ -94,8 +105,9 @@ func (k *KeyChest) List(ctx context.Context) ([]HeldKey, error) {
 		return nil, err
 	}
 	var out []HeldKey
+	signers := notary.Signers(k.ring)
 	for i, id := range k.ring.IDs() {
-		out = append(out, HeldKey{id, true, i == 0, census.Under(id)})
+		out = append(out, HeldKey{id, true, i == 0, census.Under(id), chain.PublicKey(signers[i])})
 	}
 	for _, id := range census.Keys() {
 		if !slices.Contains(k.ring.IDs(), id) {
@@ -198,6 +210,9 @@ func (k *KeyChest) Forget(ctx context.Context, id string, out io.Writer) error {
 	}
 	if n := census.Under(id); n > 0 {
 		return fmt.Errorf("%d values are sealed with %s, and would be lost: `yardmaster keys rotate` seals them anew", n, id)
+	}
+	if err := k.notary().Introduce(ctx); err != nil {
+		return fmt.Errorf("what the key has signed could not be vouched for: %w", err)
 	}
 	path := keyFile(k.cfg)
 	if path == "" {

@@ -39,6 +39,7 @@ var edges = map[string]string{
 	"mcp":             "fault op policy",
 	"keys":            "db seal",
 	"mail":            "db event id keys seal",
+	"notary":          "chain db event seal",
 	"bus":             "fault protocol",
 	"bus/boxconn":     "fault protocol",
 
@@ -65,7 +66,7 @@ var edges = map[string]string{
 	// The browser's side of getting a token.
 	"oauth": "db domain/token event fault id op policy seal",
 
-	"app":            "domain/* bus clock codehost codehost/builtin config db event id idempotency idp keys limit llm llm/scripted mail mcp money oauth op policy protocol reference seal",
+	"app":            "domain/* bus chain clock codehost codehost/builtin config db event id idempotency idp keys limit llm llm/scripted mail mcp money notary oauth op policy protocol reference seal",
 	"demo":           "agent app client config",
 	"chaos":          "agent chaos/astray client",
 	"chaos/astray":   "",
@@ -169,6 +170,7 @@ func TestHTTP(t *testing.T) {
 	exceptions(t, "imports net/http", importers(t, imports("net/http")), map[string]string{
 		"op":               "serves the capabilities",
 		"mcp":              "names the statuses of protocol errors",
+		"notary":           "tells a webhook of audit heads",
 		"app":              "serves the whole program",
 		"client":           "calls the API",
 		"codehost/builtin": "speaks git over HTTP",
@@ -207,6 +209,8 @@ func TestSQL(t *testing.T) {
 		case f.path == "internal/app/keys.go": // the keys of the installation are nobody's domain
 			continue
 		case f.path == "internal/keys/store.go": // sealed values are in every domain
+			continue
+		case f.path == "internal/notary/store.go": // the record is every domain's
 			continue
 		case f.path == "internal/mail/store.go": // the outbox is nobody's domain
 			continue

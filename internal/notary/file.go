@@ -1,0 +1,184 @@
+package notary
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"yardmaster/internal/chain"
+)
+
+// maxSize is the most bytes a file of notes has. What is older makes room, but
+// never the notes that a chain is compared with.
+const maxSize = 16 << 20
+
+// file is where notes are kept: lines that are only added.
+type file struct {
+	path    string
+	max     int // bytes
+	trusted []ed25519.PublicKey
+}
+
+// read is what the file says; nothing where there is none yet.
+func (f file) read() (b *chain.Book, there bool, err error) {
+	text, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		b, err := chain.ReadBook(bytes.NewReader(nil), f.trusted...)
+		return b, false, err
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	b, err = chain.ReadBook(bytes.NewReader(text), f.trusted...)
+	return b, true, err
+}
+
+// add writes lines to the end and makes sure that they stay. Several processes
+// may do so.
+func (f file) add(lines [][]byte) error {
+	out, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	size, err := f.trim(out)
+	if err != nil {
+		return err
+	}
+	text := append(bytes.Join(lines, []byte("\n")), '\n')
+	if _, err := out.Write(text); err != nil {
+		return err
+	}
+	if err := out.Sync(); err != nil {
+		return err
+	}
+	if size == 0 {
+		if err := syncFolder(f.path); err != nil {
+			return err
+		}
+	}
+	if int(size)+len(text) > f.max {
+		return f.shorten()
+	}
+	return nil
+}
+
+// open takes the file for one writer.
+func (f file) open() (*os.File, error) {
+	for {
+		out, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := syscall.Flock(int(out.Fd()), syscall.LOCK_EX); err != nil {
+			out.Close()
+			return nil, err
+		}
+		mine, err := out.Stat()
+		if err != nil {
+			out.Close()
+			return nil, err
+		}
+		if now, err := os.Stat(f.path); err == nil && os.SameFile(mine, now) {
+			return out, nil
+		}
+		out.Close() // somebody has shortened it meanwhile
+	}
+}
+
+// trim takes off what a process that was killed has left of a line.
+func (f file) trim(out *os.File) (size int64, err error) {
+	text, err := os.ReadFile(f.path)
+	if err != nil {
+		return 0, err
+	}
+	whole := int64(bytes.LastIndexByte(text, '\n') + 1)
+	if whole < int64(len(text)) {
+		err = out.Truncate(whole)
+	}
+	return whole, err
+}
+
+// shorten keeps the notes of keys, what each chain is compared with, and of the
+// rest the newest that fill half of the room.
+func (f file) shorten() error {
+	b, _, err := f.read()
+	if err != nil {
+		return err
+	}
+	keep, room := make([]bool, len(b.Notes)), f.max/2
+	hold := func(i int) {
+		if !keep[i] {
+			keep[i] = true
+			room -= len(b.Lines[i]) + 1
+		}
+	}
+	binding := map[string]bool{} // signatures
+	for _, c := range b.Chains() {
+		for _, n := range c.Binding() {
+			binding[n.Signature] = true
+		}
+		if n := len(c.Accepted); n > 0 {
+			binding[c.Accepted[n-1].Signature] = true
+		}
+	}
+	for i, n := range b.Notes {
+		if n.Type == chain.NoteKey || binding[n.Signature] {
+			hold(i)
+		}
+	}
+	for i := len(b.Notes) - 1; i >= 0 && room > 0; i-- {
+		hold(i)
+	}
+	var text bytes.Buffer
+	for i, line := range b.Lines {
+		if keep[i] {
+			text.Write(line)
+			text.WriteByte('\n')
+		}
+	}
+	return f.replace(text.Bytes())
+}
+
+func (f file) replace(text []byte) error {
+	path, err := filepath.EvalSymlinks(f.path)
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".heads-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	if _, err = tmp.Write(text); err == nil {
+		err = tmp.Sync()
+	}
+	if e := tmp.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err == nil {
+		err = syncFolder(path)
+	}
+	if err != nil {
+		return fmt.Errorf("make room: %w", err)
+	}
+	return nil
+}
+
+// syncFolder makes sure that a name in a folder outlives a loss of power.
+func syncFolder(path string) error {
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
