@@ -53,7 +53,7 @@ func spell(public ed25519.PublicKey) string { return base64.RawURLEncoding.Encod
 
 // ParsePublicKey reads a public key as notes spell it.
 func ParsePublicKey(s string) (ed25519.PublicKey, error) {
-	b, err := base64.RawURLEncoding.DecodeString(s)
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil || len(b) != ed25519.PublicKeySize {
 		return nil, errors.New("a public key is 43 characters of base64url")
 	}
@@ -97,7 +97,7 @@ func by(key ed25519.PublicKey, line []byte, signature string) bool {
 	if err != nil {
 		return false
 	}
-	b, err := base64.RawURLEncoding.DecodeString(signature)
+	b, err := base64.RawURLEncoding.Strict().DecodeString(signature)
 	return err == nil && len(b) == ed25519.SignatureSize && ed25519.Verify(key, text, b)
 }
 

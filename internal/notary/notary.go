@@ -339,7 +339,7 @@ func (n *Notary) write(ctx context.Context, now time.Time, notes []chain.Note) (
 			n.last[s.Account] = s
 		}
 		n.Logger.InfoContext(ctx, "audit "+s.Type, slog.String("account", name(s.Account)), slog.Int64("seq", s.Seq), slog.String("hash", s.Hash),
-			slog.Bool("after_break", s.AfterBreak), slog.String("time", s.Time), slog.String("key", s.Key), slog.String("signature", s.Signature))
+			slog.Bool("after_break", s.AfterBreak), slog.String("noted", s.Time), slog.String("key", s.Key), slog.String("signature", s.Signature))
 		n.unmailed.add(s, lines[i])
 		n.unposted.add(s, lines[i])
 	}
