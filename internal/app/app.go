@@ -91,17 +91,20 @@ func (a *App) open(ctx context.Context) (err error) {
 	if err := prompt.Check(a.cfg.SystemPrompt); err != nil {
 		return err
 	}
+	undo := untouched(a.cfg.Data)
 	if a.lock, err = lock(a.cfg.Data); err != nil {
 		return err
 	}
 	ring, err := readKeys(ctx, a.cfg)
 	if err != nil {
+		undo()
 		return err
 	}
 	if a.db, err = db.Open(ctx, a.cfg.Database, db.Options{Logger: a.log}); err != nil {
 		return fmt.Errorf("open the database: %w", err)
 	}
 	if a.ring, err = keyring(ctx, a.db, a.cfg, ring, a.log); err != nil {
+		undo()
 		return err
 	}
 	if a.clients, err = clientKeys(ctx, a.db, a.ring); err != nil {

@@ -17,6 +17,22 @@ import (
 	"yardmaster/internal/seal"
 )
 
+// untouched answers what puts a data folder back to how it is now, if nothing
+// but the lock was made in it.
+func untouched(data string) (undo func()) {
+	file := filepath.Join(data, "lock")
+	_, noFolder := os.Stat(data)
+	_, noFile := os.Stat(file)
+	return func() {
+		if noFile != nil {
+			os.Remove(file)
+		}
+		if noFolder != nil {
+			os.Remove(data)
+		}
+	}
+}
+
 // keyFile is the file that holds the master keys; empty where they come from
 // elsewhere.
 func keyFile(c *config.Config) string {

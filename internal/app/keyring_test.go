@@ -90,6 +90,14 @@ func TestMissingKeyIsNotReplaced(t *testing.T) {
 			if left := tree(t, filepath.Dir(elsewhere)); len(left) != 1 {
 				t.Errorf("refusals left %q", left)
 			}
+			nowhere := filepath.Join(t.TempDir(), "new") // where no server has run
+			if e == db.Postgres {
+				turnedAway(t, "--data", nowhere, "--database", flags[3])
+			}
+			turnedAway(t, "--data", nowhere, "--database", flags[3], "--master-key", "xy")
+			if left := tree(t, filepath.Dir(nowhere)); len(left) != 1 {
+				t.Errorf("refusals left %q", left)
+			}
 			wrong := seal.New()
 			write(t, file, wrong.Reveal())
 			before = tree(t, data)

@@ -91,14 +91,36 @@ func (f file) open() (*os.File, error) {
 	}
 }
 
-// trim takes off what a process that was killed has left of a line.
+// writable fails where the file cannot be made or written to.
+func (f file) writable() error {
+	out, err := f.open()
+	if err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+// trim takes off what a process that was killed has left of a line, and answers
+// how long the file is then.
 func (f file) trim(out *os.File) (size int64, err error) {
-	text, err := os.ReadFile(f.path)
+	info, err := out.Stat()
 	if err != nil {
 		return 0, err
 	}
-	whole := int64(bytes.LastIndexByte(text, '\n') + 1)
-	if whole < int64(len(text)) {
+	whole := int64(0) // behind the last line break
+	chunk := make([]byte, 4096)
+	for end := info.Size(); end > 0 && whole == 0; {
+		begin := max(0, end-int64(len(chunk)))
+		part := chunk[:end-begin]
+		if _, err := out.ReadAt(part, begin); err != nil {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			whole = begin + int64(i) + 1
+		}
+		end = begin
+	}
+	if whole < info.Size() {
 		err = out.Truncate(whole)
 	}
 	return whole, err

@@ -56,8 +56,11 @@ type Notary struct {
 	mu       sync.Mutex
 	signers  []ed25519.PrivateKey
 	file     file
+	started  bool
+	vouches  [][]byte              // lines that are still to be written
 	last     map[string]chain.Note // by account: its newest note
 	broken   map[string]Break
+	told     map[string]bool // breaks that are noted
 	noted    time.Time
 	unmailed pending
 	unposted pending
@@ -76,6 +79,9 @@ func (n *Notary) Start(ctx context.Context) ([]Break, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	b, there, err := n.open()
+	if err == nil {
+		err = n.file.writable()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("audit-heads-file: %w", err)
 	}
@@ -83,7 +89,7 @@ func (n *Notary) Start(ctx context.Context) ([]Break, error) {
 		n.Logger.ErrorContext(ctx, "the file of audit heads holds what this server has not written", slog.String("file", n.Path), slog.String("what", bad))
 	}
 	if err := n.introduce(ctx, b); err != nil {
-		return nil, fmt.Errorf("audit-heads-file: %w", err)
+		return nil, err
 	}
 	breaks, err := n.compare(ctx, b)
 	if err != nil {
@@ -109,13 +115,17 @@ func (n *Notary) Start(ctx context.Context) ([]Break, error) {
 	if !there && rows > 0 {
 		n.Logger.WarnContext(ctx, "there was no file of audit heads: what was noted before cannot be compared, and a new one begins with the record as it is", slog.String("file", n.Path))
 	}
-	return breaks, n.note(ctx, breaks)
+	n.started = true
+	if err := n.note(ctx, breaks); err != nil { // a full disk, say: it is tried again
+		n.Logger.ErrorContext(ctx, "note the audit heads", slog.Any("error", err))
+	}
+	return breaks, nil
 }
 
 // open prepares the notary, and reads the file.
 func (n *Notary) open() (*chain.Book, bool, error) {
 	n.signers = Signers(n.Ring)
-	n.last, n.broken = map[string]chain.Note{}, map[string]Break{}
+	n.last, n.broken, n.told = map[string]chain.Note{}, map[string]Break{}, map[string]bool{}
 	n.file = file{path: n.Path, max: n.Max}
 	if n.Max == 0 {
 		n.file.max = maxSize
@@ -126,12 +136,11 @@ func (n *Notary) open() (*chain.Book, bool, error) {
 	return n.file.read()
 }
 
-// introduce notes the public keys that the newest one has not vouched for yet,
-// so that what older ones have signed is believed when they are gone.
+// introduce makes the notes of public keys that the newest one has not vouched
+// for yet, so that what older ones have signed is believed when they are gone.
 func (n *Notary) introduce(ctx context.Context, b *chain.Book) error {
-	var lines [][]byte
 	err := n.DB.Read(ctx, func(tx *db.Tx) error {
-		lines = nil
+		n.vouches = nil
 		for i, key := range n.file.trusted {
 			if b.Introduced(n.file.trusted[0], key) {
 				continue
@@ -140,15 +149,14 @@ func (n *Notary) introduce(ctx context.Context, b *chain.Book) error {
 			if err != nil {
 				return err
 			}
-			lines = append(lines, line)
+			n.vouches = append(n.vouches, line)
 		}
 		return nil
 	})
-	if err != nil || lines == nil {
-		return err
+	if err == nil && n.vouches != nil {
+		n.Logger.InfoContext(ctx, "audit heads are signed", slog.String("key", chain.KeyID(n.file.trusted[0])), slog.String("public_key", chain.PublicKey(n.signers[0])))
 	}
-	n.Logger.InfoContext(ctx, "audit heads are signed", slog.String("key", chain.KeyID(n.file.trusted[0])), slog.String("public_key", chain.PublicKey(n.signers[0])))
-	return n.file.add(lines)
+	return err
 }
 
 // compare holds the database against the file.
@@ -249,8 +257,8 @@ func (n *Notary) pass(ctx context.Context) error {
 func (n *Notary) Close(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.last == nil {
-		return nil // it was never started
+	if !n.started {
+		return nil
 	}
 	return n.note(ctx, nil)
 }
@@ -294,7 +302,6 @@ func (n *Notary) note(ctx context.Context, found []Break) error {
 				}
 				if why != "" {
 					n.broken[account] = Break{account, last, why}
-					found = append(found, n.broken[account])
 				}
 			}
 			_, broken := n.broken[account]
@@ -305,35 +312,41 @@ func (n *Notary) note(ctx context.Context, found []Break) error {
 	if err != nil {
 		return err
 	}
-	for _, b := range found {
-		fresh = append(fresh, chain.Note{Type: chain.NoteBreak, Account: b.Account, Seq: b.Note.Seq, Hash: b.Note.Hash, Reason: b.Why})
-	}
-	n.noted = now
 	for _, account := range slices.Sorted(maps.Keys(n.broken)) {
 		b := n.broken[account]
+		if !n.told[account] {
+			fresh = append(fresh, chain.Note{Type: chain.NoteBreak, Account: account, Seq: b.Note.Seq, Hash: b.Note.Hash, Reason: b.Why})
+		}
 		n.Logger.ErrorContext(ctx, "the audit chain of an account is not what was noted of it", slog.String("account", name(account)), slog.Int64("seq", b.Note.Seq),
 			slog.String("noted", b.Note.Time), slog.String("why", b.Why), slog.String("accept", "yardmaster audit accept REASON"))
 	}
-	_, err = n.write(ctx, now, fresh)
-	return err
+	if err := n.write(ctx, now, fresh); err != nil {
+		return err
+	}
+	n.noted = now
+	for account := range n.broken {
+		n.told[account] = true
+	}
+	return nil
 }
 
 // write signs notes and puts them everywhere.
-func (n *Notary) write(ctx context.Context, now time.Time, notes []chain.Note) ([]chain.Note, error) {
-	if len(notes) == 0 {
-		return nil, nil
+func (n *Notary) write(ctx context.Context, now time.Time, notes []chain.Note) error {
+	if len(notes) == 0 && n.vouches == nil {
+		return nil
 	}
 	var lines [][]byte
 	for i := range notes {
 		signed, line, err := chain.Sign(n.signers[0], now, notes[i])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		notes[i], lines = signed, append(lines, line)
 	}
-	if err := n.file.add(lines); err != nil {
-		return nil, fmt.Errorf("%s: %w", n.Path, err)
+	if err := n.file.add(append(n.vouches, lines...)); err != nil {
+		return fmt.Errorf("%s: %w", n.Path, err)
 	}
+	n.vouches = nil
 	for i, s := range notes {
 		if s.Type != chain.NoteBreak {
 			n.last[s.Account] = s
@@ -343,7 +356,7 @@ func (n *Notary) write(ctx context.Context, now time.Time, notes []chain.Note) (
 		n.unmailed.add(s, lines[i])
 		n.unposted.add(s, lines[i])
 	}
-	return notes, nil
+	return nil
 }
 
 func name(account string) string {
@@ -404,8 +417,7 @@ func (n *Notary) Accept(ctx context.Context, reason string) ([]Break, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = n.write(ctx, now, notes)
-	return breaks, err
+	return breaks, n.write(ctx, now, notes)
 }
 
 // Introduce has the newest key vouch for the others in a file that exists, so
@@ -417,5 +429,8 @@ func (n *Notary) Introduce(ctx context.Context) error {
 	if err != nil || !there {
 		return err
 	}
-	return n.introduce(ctx, b)
+	if err := n.introduce(ctx, b); err != nil {
+		return err
+	}
+	return n.write(ctx, time.Time{}, nil)
 }

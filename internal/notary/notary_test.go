@@ -443,3 +443,33 @@ func TestNotesAreLogged(t *testing.T) {
 	}
 	t.Errorf("no head in %s", o.logs.String())
 }
+
+// A file that cannot be written to for a while stops nothing, and nothing is
+// left out once it can be.
+func TestFileAwayForAWhile(t *testing.T) {
+	onBoth(t, func(t *testing.T, o *office) {
+		o.record("a", "a")
+		n, _ := o.open()
+		whole := n.file
+		n.file.path = t.TempDir() // which is no file
+		o.record("b")
+		o.exec(cut, "a", 1)
+		o.exec(setBack, "a", 1)
+		for range 2 {
+			if err := n.note(t.Context(), nil); err == nil {
+				t.Fatal("a folder takes notes")
+			}
+		}
+		n.file = whole
+		if err := n.note(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		var kinds []string
+		for _, note := range o.book(o.ring).Notes[2:] {
+			kinds = append(kinds, note.Type+" "+note.Account)
+		}
+		if !slices.Equal(kinds, []string{"head a", "head b", "break a"}) {
+			t.Errorf("noted afterwards: %q", kinds)
+		}
+	})
+}
