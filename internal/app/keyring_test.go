@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/vault"
 	"yardmaster/internal/seal"
 )
 
@@ -357,4 +358,67 @@ func TestRotation(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Several servers are moved to a new key one after the other, while they run: a
+// server that still seals with the old one keeps it from being forgotten.
+func TestRotationBesideServers(t *testing.T) {
+	old, fresh := seal.New(), seal.New()
+	list := func(keys ...*seal.Keyring) (flag string) {
+		for _, k := range keys {
+			flag += "," + strings.TrimSpace(k.Reveal())
+		}
+		return flag[1:]
+	}
+	dsn := dbtest.DSN(t, db.Postgres)
+	with := func(data string, keys ...*seal.Keyring) []string {
+		return []string{"--data", data, "--database", dsn, "--nats-listen", "127.0.0.2:0", "--master-key", list(keys...)}
+	}
+	here, there := t.TempDir(), t.TempDir()
+	keep := func(y *yard, name string) {
+		t.Helper()
+		y.send("PUT", "/v1/secrets/"+name, y.owner, `{"value": "value of `+name+`"}`).want(200)
+	}
+	one := start(t, db.Postgres, with(here, old, fresh)...)
+	one.push("acme/web", map[string]string{"README": "hello\n"})
+	keep(one, "FIRST")
+	two := one.again(db.Postgres, append(with(there, old, fresh), "--nats-listen", "127.0.0.3:0"))
+	one.stop()
+	one = two.again(db.Postgres, with(here, fresh, old))
+	keep(one, "SECOND")
+
+	k, err := OpenKeys(t.Context(), one.cfg, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	var out strings.Builder
+	if err := k.Rotate(t.Context(), false, &out); err != nil || !strings.Contains(out.String(), "secrets.sealed: 1 sealed with "+fresh.ID()) {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	keep(two, "THIRD")
+	if err := k.Forget(t.Context(), old.ID(), &out); err == nil || !strings.Contains(err.Error(), "1 values are sealed with "+old.ID()) {
+		t.Errorf("a key is forgotten that a server seals with: %v", err)
+	}
+	two.stop()
+	if err := k.Rotate(t.Context(), false, &out); err != nil {
+		t.Error(err)
+	}
+	if err := k.Forget(t.Context(), old.ID(), &out); err != nil || !strings.Contains(out.String(), "take it out of master-key") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	one.stop()
+	one = one.again(db.Postgres, with(here, fresh))
+	one.in(one.acct, func(tx *db.Tx) error {
+		rows, err := vault.Sealed.List(tx, "", 10)
+		if err != nil || len(rows) != 3 {
+			t.Errorf("%d secrets, %v", len(rows), err)
+		}
+		for _, r := range rows {
+			if plain, err := one.ring.Unseal(vault.Sealed.Purpose(r), r.Sealed); err != nil || !strings.HasPrefix(string(plain), "value of ") {
+				t.Errorf("%s is %q, %v", r.Key, plain, err)
+			}
+		}
+		return err
+	})
 }
