@@ -111,6 +111,7 @@ func auditVerify(in io.Reader, head string, out io.Writer) error {
 
 // auditCompare holds an export against signed heads.
 func auditCompare(in io.Reader, book *chain.Book, out io.Writer) error {
+	book.Check()
 	for _, bad := range book.Bad {
 		fmt.Fprintf(out, "heads: %s\n", bad)
 	}
@@ -133,8 +134,8 @@ func auditCompare(in io.Reader, book *chain.Book, out io.Writer) error {
 	}
 	for _, c := range book.Chains() {
 		if i := slices.IndexFunc(spans, func(s chain.Span) bool { return s.AccountID == c.Account }); i >= 0 {
-			n := c.Heads[len(c.Heads)-1]
-			fmt.Fprintf(out, "%s: all %d heads that are signed are there; the newest is %s\n", accountName(c.Account), len(c.Heads), n.Says())
+			heads := c.Heads()
+			fmt.Fprintf(out, "%s: all %d heads that are signed are there; the newest is %s\n", accountName(c.Account), len(heads), heads[len(heads)-1].Says())
 		}
 	}
 	return nil

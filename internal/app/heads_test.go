@@ -46,7 +46,7 @@ func (y *yard) book() *chain.Book {
 // breaks are those that are noted, as "account seq".
 func (y *yard) breaks() (out []string) {
 	y.t.Helper()
-	for _, n := range y.book().Notes {
+	for _, n := range y.book().Notes() {
 		if n.Type == chain.NoteBreak {
 			out = append(out, fmt.Sprint(n.Account, " ", n.Seq))
 		}

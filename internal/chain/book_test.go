@@ -66,6 +66,7 @@ func read(t *testing.T, text string, trusted ...ed25519.PrivateKey) *Book {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.Check()
 	return b
 }
 
@@ -141,14 +142,14 @@ func TestReadBook(t *testing.T) {
 	text := signed(t, one, Note{Type: NoteHead, Account: "a", Seq: 1, Hash: "x"}) + vouch(two, one) + vouch(three, two) + vouch(forger, forger) +
 		signed(t, two, Note{Type: NoteHead, Account: "a", Seq: 2, Hash: "y"}) + signed(t, forger, Note{Type: NoteAccept, Account: "a"})
 	b := read(t, text, three)
-	if len(b.Notes) != 4 || len(b.Bad) != 2 || !strings.HasPrefix(b.Bad[0], "line 4, ") || !b.Introduced(public(three), public(two)) || b.Introduced(public(three), public(one)) {
-		t.Errorf("%+v, %q", b.Notes, b.Bad)
+	if len(b.Notes()) != 4 || len(b.Bad) != 2 || !strings.HasPrefix(b.Bad[0], "line 4, ") || !b.Introduced(public(three), public(two)) || b.Introduced(public(three), public(one)) {
+		t.Errorf("%+v, %q", b.Notes(), b.Bad)
 	}
-	if b := read(t, text, one); len(b.Notes) != 1 || len(b.Bad) != 5 {
-		t.Errorf("an old key vouches for newer ones: %+v", b.Notes)
+	if b := read(t, text, one); len(b.Notes()) != 1 || len(b.Bad) != 5 {
+		t.Errorf("an old key vouches for newer ones: %+v", b.Notes())
 	}
-	if b := read(t, text); len(b.Notes) != 0 {
-		t.Errorf("without a key: %+v", b.Notes)
+	if b := read(t, text); len(b.Notes()) != 0 {
+		t.Errorf("without a key: %+v", b.Notes())
 	}
 	whole := signed(t, one, Note{Type: NoteHead, Account: "a", Seq: 17, Hash: "abc", Reason: "r"})
 	for i := range len(whole) - 1 {
@@ -158,15 +159,15 @@ func TestReadBook(t *testing.T) {
 				continue
 			}
 			changed[i] = c
-			if b, err := ReadBook(bytes.NewReader(changed), public(one)); err != nil || len(b.Notes) > 0 && b.Notes[0] != read(t, whole, one).Notes[0] {
+			if b, err := ReadBook(bytes.NewReader(changed), public(one)); err != nil || len(b.Notes()) > 0 && b.Notes()[0] != read(t, whole, one).Notes()[0] {
 				t.Errorf("changed at %d it is believed: %s", i, changed)
 			}
 		}
 	}
-	if b := read(t, whole+whole[:len(whole)-1], one); len(b.Notes) != 1 || b.Bad != nil {
-		t.Errorf("half a line: %+v, %q", b.Notes, b.Bad)
+	if b := read(t, whole+whole[:len(whole)-1], one); len(b.Notes()) != 1 || b.Bad != nil {
+		t.Errorf("half a line: %+v, %q", b.Notes(), b.Bad)
 	}
-	if id := KeyID(public(one)); len(id) != 8 || read(t, whole, one).Notes[0].Key != id {
+	if id := KeyID(public(one)); len(id) != 8 || read(t, whole, one).Notes()[0].Key != id {
 		t.Errorf("key %s", id)
 	}
 	for _, bad := range []string{"", "x", PublicKey(one) + "A", PublicKey(one)[1:]} {

@@ -135,7 +135,8 @@ func (n *Notary) mail(ctx context.Context) error {
 	}
 	sent := false
 	err := n.DB.Write(ctx, func(tx *db.Tx) error {
-		claimed, err := claimMail.Exec(tx, fmt.Sprintf("%020d", tx.Micros()), fmt.Sprintf("%020d", db.Micros(tx.Now.Add(-n.Every+look/2))))
+		at := func(by time.Duration) string { return fmt.Sprintf("%020d", db.Micros(tx.Now.Add(by))) }
+		claimed, err := claimMail.Exec(tx, at(0), at(look/2-n.Every), at(n.Every))
 		if sent = err == nil && (claimed > 0 || len(due.breaks) > 0); !sent {
 			return err
 		}

@@ -39,7 +39,7 @@ func TestWhenHeadsAreNoted(t *testing.T) {
 			if err := n.pass(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			for _, note := range o.book(o.ring).Notes {
+			for _, note := range o.book(o.ring).Notes() {
 				if note.Type == chain.NoteHead {
 					out++
 				}
@@ -102,11 +102,12 @@ func TestWebhook(t *testing.T) {
 			}
 			key, _ := chain.ParsePublicKey(chain.PublicKey(Signers(o.ring)[0]))
 			b, err2 := chain.ReadBook(&lines, key)
+			b.Check()
 			if err != nil || err2 != nil || len(b.Bad) > 0 || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%s %v: %v, %v, %q", r.Method, r.Header, err, err2, body)
 				return
 			}
-			got = append(got, b.Notes...)
+			got = append(got, b.Notes()...)
 		}))
 		defer hook.Close()
 		o.record("a", "a", "a", "b")

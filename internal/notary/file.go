@@ -15,7 +15,7 @@ import (
 
 // maxSize is the most bytes a file of notes has. What is older makes room, but
 // never the notes that a chain is compared with.
-const maxSize = 16 << 20
+const maxSize = 8 << 20
 
 // file is where notes are kept: lines that are only added.
 type file struct {
@@ -126,45 +126,13 @@ func (f file) trim(out *os.File) (size int64, err error) {
 	return whole, err
 }
 
-// shorten keeps the notes of keys, what each chain is compared with, and of the
-// rest the newest that fill half of the room.
+// shorten makes room.
 func (f file) shorten() error {
 	b, _, err := f.read()
 	if err != nil {
 		return err
 	}
-	keep, room := make([]bool, len(b.Notes)), f.max/2
-	hold := func(i int) {
-		if !keep[i] {
-			keep[i] = true
-			room -= len(b.Lines[i]) + 1
-		}
-	}
-	binding := map[string]bool{} // signatures
-	for _, c := range b.Chains() {
-		for _, n := range c.Binding() {
-			binding[n.Signature] = true
-		}
-		if n := len(c.Accepted); n > 0 {
-			binding[c.Accepted[n-1].Signature] = true
-		}
-	}
-	for i, n := range b.Notes {
-		if n.Type == chain.NoteKey || binding[n.Signature] {
-			hold(i)
-		}
-	}
-	for i := len(b.Notes) - 1; i >= 0 && room > 0; i-- {
-		hold(i)
-	}
-	var text bytes.Buffer
-	for i, line := range b.Lines {
-		if keep[i] {
-			text.Write(line)
-			text.WriteByte('\n')
-		}
-	}
-	return f.replace(text.Bytes())
+	return f.replace(b.Shorten(f.max))
 }
 
 func (f file) replace(text []byte) error {

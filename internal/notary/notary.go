@@ -17,7 +17,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"sort"
 	"sync"
 	"time"
 
@@ -45,7 +44,7 @@ type Notary struct {
 	Ring   *seal.Keyring
 	Path   string        // of the file of notes
 	Every  time.Duration // how often what has changed is noted
-	Max    int           // bytes of the file; 0 is 16 MiB
+	Max    int           // bytes of the file; 0 is 8 MiB
 	Logger *slog.Logger
 
 	Hook   string // address that notes are posted to; empty: none
@@ -57,6 +56,7 @@ type Notary struct {
 	signers  []ed25519.PrivateKey
 	file     file
 	started  bool
+	unread   *chain.Book           // of which no signature was checked that need not be
 	vouches  [][]byte              // lines that are still to be written
 	last     map[string]chain.Note // by account: its newest note
 	broken   map[string]Break
@@ -85,21 +85,13 @@ func (n *Notary) Start(ctx context.Context) ([]Break, error) {
 	if err != nil {
 		return nil, fmt.Errorf("audit-heads-file: %w", err)
 	}
-	for _, bad := range b.Bad {
-		n.Logger.ErrorContext(ctx, "the file of audit heads holds what this server has not written", slog.String("file", n.Path), slog.String("what", bad))
-	}
+	n.unread = b
 	if err := n.introduce(ctx, b); err != nil {
 		return nil, err
 	}
 	breaks, err := n.compare(ctx, b)
 	if err != nil {
 		return nil, err
-	}
-	for i, note := range b.Notes { // what was not told before the last stop
-		if note == n.last[note.Account] {
-			n.unmailed.add(note, b.Lines[i])
-			n.unposted.add(note, b.Lines[i])
-		}
 	}
 	var rows int64
 	err = n.DB.Read(ctx, func(tx *db.Tx) error {
@@ -164,9 +156,15 @@ func (n *Notary) compare(ctx context.Context, b *chain.Book) (breaks []Break, er
 	err = n.DB.Read(ctx, func(tx *db.Tx) error {
 		breaks = nil
 		for _, c := range b.Chains() {
-			n.last[c.Account] = c.Heads[len(c.Heads)-1]
+			newest, line, ok := c.Newest()
+			if !ok {
+				continue
+			}
+			n.last[c.Account] = newest
+			n.unmailed.add(newest, line) // it may not have been told before the last stop
+			n.unposted.add(newest, line)
 			for _, note := range c.Binding() {
-				why, err := n.missed(tx, note, c.Heads)
+				why, err := n.missed(tx, note, c)
 				if err != nil {
 					return err
 				}
@@ -181,9 +179,9 @@ func (n *Notary) compare(ctx context.Context, b *chain.Book) (breaks []Break, er
 	return breaks, err
 }
 
-// missed says how the chain differs from a note; empty if it does not. Heads
-// are what else is noted, to tell how far it goes back.
-func (n *Notary) missed(tx *db.Tx, note chain.Note, heads []chain.Note) (string, error) {
+// missed says how the database differs from a note; empty if it does not. With
+// the whole chain it tells how far that goes back.
+func (n *Notary) missed(tx *db.Tx, note chain.Note, c *chain.Chain) (string, error) {
 	if note.Seq == 0 {
 		return "", nil
 	}
@@ -195,23 +193,15 @@ func (n *Notary) missed(tx *db.Tx, note chain.Note, heads []chain.Note) (string,
 	if err != nil {
 		return "", err
 	}
-	var sound []chain.Note // notes that held when they were written
-	for _, h := range heads {
-		if !h.AfterBreak && h.Seq > 0 && h.Seq < note.Seq {
-			sound = append(sound, h)
-		}
-	}
-	// Rows are held by those behind them: if one is what it was, all before are.
-	changed := sort.Search(len(sound), func(i int) bool {
-		hash, e := hashAt(tx, note.Account, sound[i].Seq)
-		if e != nil {
-			err = e
-		}
-		return hash != sound[i].Hash
-	})
 	var until *chain.Note
-	if changed > 0 {
-		until = &sound[changed-1]
+	if c != nil {
+		until = c.Until(note, func(older chain.Note) bool {
+			hash, e := hashAt(tx, note.Account, older.Seq)
+			if e != nil {
+				err = e
+			}
+			return hash == older.Hash
+		})
 	}
 	return chain.Missed(note, found, top, until), err
 }
@@ -220,6 +210,7 @@ func (n *Notary) missed(tx *db.Tx, note chain.Note, heads []chain.Note) (string,
 func (n *Notary) Loop(ctx context.Context) error {
 	tick := time.NewTicker(min(look, n.Every))
 	defer tick.Stop()
+	n.proofread(ctx)
 	for {
 		n.deliver(ctx)
 		select {
@@ -230,6 +221,22 @@ func (n *Notary) Loop(ctx context.Context) error {
 		if err := n.pass(ctx); err != nil && ctx.Err() == nil {
 			n.Logger.ErrorContext(ctx, "note the audit heads", slog.Any("error", err))
 		}
+	}
+}
+
+// proofread names the lines of the file that this server has not written, as it
+// was at the start. They count for nothing; that they are there is worth a word.
+func (n *Notary) proofread(ctx context.Context) {
+	n.mu.Lock()
+	b := n.unread
+	n.unread = nil
+	n.mu.Unlock()
+	if b == nil {
+		return
+	}
+	b.Check()
+	for _, bad := range b.Bad {
+		n.Logger.ErrorContext(ctx, "the file of audit heads holds what this server has not written", slog.String("file", n.Path), slog.String("what", bad))
 	}
 }
 

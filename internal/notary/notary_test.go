@@ -111,6 +111,7 @@ func (o *office) open() (*Notary, []Break) {
 func (o *office) sound() {
 	o.t.Helper()
 	n, breaks := o.open()
+	n.proofread(context.Background())
 	if err := n.Close(context.Background()); err != nil {
 		o.t.Fatal(err)
 	}
@@ -122,7 +123,8 @@ func (o *office) sound() {
 // broken holds that one account's chain is named, at start and in the log.
 func (o *office) broken(account string, seq int64, why ...string) {
 	o.t.Helper()
-	_, breaks := o.open()
+	n, breaks := o.open()
+	n.proofread(context.Background())
 	if len(breaks) != 1 || breaks[0].Account != account || breaks[0].Note.Seq != seq {
 		o.t.Fatalf("it finds %+v", breaks)
 	}
@@ -152,6 +154,7 @@ func (o *office) book(trusted ...*seal.Keyring) *chain.Book {
 	if err != nil {
 		o.t.Fatal(err)
 	}
+	b.Check()
 	return b
 }
 
@@ -197,7 +200,7 @@ func TestTampering(t *testing.T) {
 			o.record("d", "d")
 		}
 		var last chain.Note
-		for _, note := range o.book(o.ring).Notes {
+		for _, note := range o.book(o.ring).Notes() {
 			if note.Account == "d" {
 				last = note
 			}
@@ -273,8 +276,9 @@ func TestForgedNotes(t *testing.T) {
 			}
 			return string(b) + "\n"
 		}
-		mine := o.book(o.ring).Notes
-		real := string(o.book(o.ring).Lines[len(mine)-1])
+		mine := o.book(o.ring).Notes()
+		lines := bytes.Split(bytes.TrimSpace(whole), []byte("\n"))
+		real := string(lines[len(lines)-1])
 		for name, text := range map[string]string{
 			"a head":                  line(chain.Note{Type: chain.NoteHead, Account: "a"}),
 			"an acceptance":           line(chain.Note{Type: chain.NoteAccept, Account: "a", Reason: "it is fine"}),
@@ -315,8 +319,8 @@ func TestKilled(t *testing.T) {
 			}
 			o.record("a")
 			o.sound()
-			if b := o.book(o.ring); len(b.Bad) > 0 || len(b.Notes) < len(lines) {
-				t.Errorf("cut by %d: %q, %d notes", n, b.Bad, len(b.Notes))
+			if b := o.book(o.ring); len(b.Bad) > 0 || len(b.Notes()) < len(lines) {
+				t.Errorf("cut by %d: %q, %d notes", n, b.Bad, len(b.Notes()))
 			}
 		}
 	})
@@ -379,8 +383,8 @@ func TestNotesOutliveTheirKeys(t *testing.T) {
 			o.sound()
 		}
 		b := o.book(o.ring)
-		if len(b.Bad) > 0 || b.Notes[1].Type != chain.NoteHead || b.Notes[1].Key != b.Notes[0].Key {
-			t.Errorf("notes %+v, bad %q", b.Notes, b.Bad)
+		if len(b.Bad) > 0 || b.Notes()[1].Type != chain.NoteHead || b.Notes()[1].Key != b.Notes()[0].Key {
+			t.Errorf("notes %+v, bad %q", b.Notes(), b.Bad)
 		}
 		if b := o.book(first); len(b.Bad) == 0 {
 			t.Error("an old key vouches for newer ones")
@@ -389,7 +393,8 @@ func TestNotesOutliveTheirKeys(t *testing.T) {
 		o.exec(setBack, "a", 1)
 		o.broken("a", 2)
 		o.ring = seal.New() // nothing that was noted is signed with it
-		_, breaks := o.open()
+		n, breaks := o.open()
+		n.proofread(t.Context())
 		if said := o.logged("ERROR"); len(breaks) != 0 || len(said) < 5 {
 			t.Errorf("with another master key: %+v, %q", breaks, said)
 		}
@@ -429,7 +434,7 @@ func TestNotesAreLogged(t *testing.T) {
 	if _, err := n.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := o.book(o.ring).Notes[1]
+	want := o.book(o.ring).Notes()[1]
 	for line := range strings.Lines(o.logs.String()) {
 		if !strings.Contains(line, `"msg":"audit head"`) {
 			continue
@@ -465,7 +470,7 @@ func TestFileAwayForAWhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		var kinds []string
-		for _, note := range o.book(o.ring).Notes[2:] {
+		for _, note := range o.book(o.ring).Notes()[2:] {
 			kinds = append(kinds, note.Type+" "+note.Account)
 		}
 		if !slices.Equal(kinds, []string{"head a", "head b", "break a"}) {
