@@ -99,6 +99,7 @@ func keyring(ctx context.Context, d *db.DB, c *config.Config, ring *seal.Keyring
 	if _, err := ring.Unseal(busKeysAt, sealed); sealed != "" && err != nil {
 		return nil, wrong("the keys of the message bus do not open with it: " + err.Error())
 	}
+	log.InfoContext(ctx, "master keys", slog.String("seals", ring.ID()), slog.Any("open", ring.IDs()))
 	for _, id := range census.Keys() {
 		if n := census.Under(id); id == keys.Unopened {
 			log.ErrorContext(ctx, "values that no master key opens", slog.Int64("values", n))

@@ -42,12 +42,15 @@ func rows(t *testing.T, account string, n int, data func(seq int) string) (lines
 
 func truth(int) string { return "it happened" }
 
+// unix is an hour of a day.
+func unix(hour int) time.Time { return time.Unix(1_800_000_000+int64(hour)*3600, 0) }
+
 // signed makes the file of notes.
 func signed(t *testing.T, key ed25519.PrivateKey, notes ...Note) string {
 	t.Helper()
 	var b strings.Builder
 	for i, n := range notes {
-		_, line, err := Sign(key, time.Unix(1_800_000_000+int64(i)*3600, 0), n)
+		_, line, err := Sign(key, unix(i), n)
 		if err != nil {
 			t.Fatal(err)
 		}

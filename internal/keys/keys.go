@@ -233,7 +233,7 @@ func Wanted(c Census) string {
 	}
 	switch len(named) {
 	case 0:
-		return "the database was sealed with another one, before master keys had ids"
+		return "the database is sealed with a master key from before keys had ids"
 	case 1:
 		return "the database is sealed with the master key " + named[0]
 	}

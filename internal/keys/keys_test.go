@@ -151,3 +151,46 @@ func TestRotateBesideAServer(t *testing.T) {
 		}
 	})
 }
+
+// Values from before keys had ids are known by the key that opens them, and
+// moved like the others.
+func TestValuesThatNameNoKey(t *testing.T) {
+	const before = "v1.BKiyl1HSN8Os9z86n4uhY4MX3HG3cr8gkjj9vn_0G5E2pUS9VeuG" // of the key of 32 bytes ab
+	old, err := seal.Parse(strings.Repeat("ab", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		err := d.Write(t.Context(), func(tx *db.Tx) error {
+			_, err := add.Exec(tx, "bus-keys", before)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns := []keys.Column{column}
+		if c, err := keys.Take(t.Context(), d, nil, columns); err != nil || c.Total() != 1 || c.Under(keys.Unopened) != 1 || !strings.Contains(keys.Wanted(c), "from before keys had ids") {
+			t.Errorf("without a key: %v, %v", c, err)
+		}
+		c, err := keys.Take(t.Context(), d, seal.New(), columns)
+		if err == nil {
+			err = keys.Opens(seal.New(), c)
+		}
+		if err == nil || !strings.Contains(err.Error(), "from before keys had ids") {
+			t.Errorf("with another key: %v", err)
+		}
+		both, err := seal.New().Before(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err = keys.Take(t.Context(), d, both, columns); err != nil || c.Under(old.ID()) != 1 || keys.Opens(both, c) != nil {
+			t.Errorf("with its key: %v, %v", c, err)
+		}
+		if stuck, err := keys.Rotate(t.Context(), d, both, columns, func(string, int) {}); err != nil || stuck != nil {
+			t.Errorf("%+v, %v", stuck, err)
+		}
+		if c, err = keys.Take(t.Context(), d, both.Without(old.ID()), columns); err != nil || c.Under(both.ID()) != 1 || c.Total() != 1 {
+			t.Errorf("moved: %v, %v", c, err)
+		}
+	})
+}
