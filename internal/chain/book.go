@@ -21,7 +21,16 @@ type Book struct {
 	// key that can be trusted. Before Check it holds the first kind alone.
 	Bad     []string
 	entries []*entry
-	keys    map[string]ed25519.PublicKey
+	keys    map[string]*trust
+}
+
+// trust is how far a key is believed.
+type trust struct {
+	key ed25519.PublicKey
+	// until is the line that another key has vouched in, which had taken its
+	// place by then: what comes behind it was signed by somebody who has got hold
+	// of an old key. 0: it is trusted by itself.
+	until int
 }
 
 // entry is a line that has the form of a note.
@@ -34,14 +43,14 @@ type entry struct {
 }
 
 // ReadBook reads notes, one a line. Trusted are the keys that are known to be
-// ours; a key that one of them has signed a note of is as good. The end of a
-// file that was being written when the power went, a line without a line break,
+// ours; a key that one of them has signed a note of is as good before that line,
+// and worth nothing behind it. The end of a file that was being written when the power went, a line without a line break,
 // is no note. Signatures are checked when a note is asked for: 10,000 take about
 // a second.
 func ReadBook(r io.Reader, trusted ...ed25519.PublicKey) (*Book, error) {
-	b := &Book{keys: map[string]ed25519.PublicKey{}}
+	b := &Book{keys: map[string]*trust{}}
 	for _, k := range trusted {
-		b.keys[KeyID(k)] = k
+		b.keys[KeyID(k)] = &trust{key: k}
 	}
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {
@@ -62,35 +71,44 @@ func ReadBook(r io.Reader, trusted ...ed25519.PublicKey) (*Book, error) {
 		}
 		b.entries = append(b.entries, e)
 	}
-	for found := true; found; { // keys lead to keys
-		found = false
+	// Keys lead to older keys, step by step: what an old one says of a newer one
+	// tells nothing.
+	for from := maps.Clone(b.keys); len(from) > 0; {
+		next := map[string]*trust{}
 		for _, e := range b.entries {
 			k, err := ParsePublicKey(e.PublicKey)
-			if e.Type != NoteKey || err != nil || b.keys[KeyID(k)] != nil || b.keys[e.Key] == nil || !b.good(e) {
+			if e.Type != NoteKey || err != nil || from[e.Key] == nil || b.keys[KeyID(k)] != nil || !b.good(e) {
 				continue
 			}
-			b.keys[KeyID(k)] = k
-			found = true
+			if next[KeyID(k)] == nil {
+				next[KeyID(k)] = &trust{k, e.at}
+			}
 		}
+		maps.Copy(b.keys, next)
+		from = next
 	}
 	return b, nil
 }
 
-// good tells whether a note is signed with a key that can be trusted. All keys
-// are known by then that lead to e's.
+// good tells whether a note is signed with a key that can be trusted there. All
+// keys are known by then that lead to e's.
 func (b *Book) good(e *entry) bool {
+	k := b.keys[e.Key]
 	if !e.checked {
-		k := b.keys[e.Key]
-		e.checked, e.good = true, k != nil && by(k, e.line, e.Signature)
+		e.checked, e.good = true, k != nil && by(k.key, e.line, e.Signature)
 	}
-	return e.good
+	return e.good && (k.until == 0 || e.at < k.until)
 }
 
 // Check adds every line to Bad that is not signed with a key that can be
 // trusted.
 func (b *Book) Check() {
 	for _, e := range b.entries {
-		if !b.good(e) {
+		switch {
+		case b.good(e):
+		case e.good:
+			b.Bad = append(b.Bad, fmt.Sprintf("line %d, of the time %.40q, is signed with a key that another one had taken the place of", e.at, e.Time))
+		default:
 			b.Bad = append(b.Bad, fmt.Sprintf("line %d, of the time %.40q, is not signed with a key that can be trusted", e.at, e.Time))
 		}
 	}

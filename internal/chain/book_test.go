@@ -142,14 +142,31 @@ func TestReadBook(t *testing.T) {
 	vouch := func(by, of ed25519.PrivateKey) string {
 		return signed(t, by, Note{Type: NoteKey, PublicKey: PublicKey(of)})
 	}
-	text := signed(t, one, Note{Type: NoteHead, Account: "a", Seq: 1, Hash: "x"}) + vouch(two, one) + vouch(three, two) + vouch(forger, forger) +
-		signed(t, two, Note{Type: NoteHead, Account: "a", Seq: 2, Hash: "y"}) + signed(t, forger, Note{Type: NoteAccept, Account: "a"})
+	text := signed(t, one, Note{Type: NoteHead, Account: "a", Seq: 1, Hash: "x"}) + vouch(two, one) + signed(t, two, Note{Type: NoteHead, Account: "a", Seq: 2, Hash: "y"}) +
+		vouch(three, two) + vouch(forger, forger) + signed(t, forger, Note{Type: NoteAccept, Account: "a"})
 	b := read(t, text, three)
-	if len(b.Notes()) != 4 || len(b.Bad) != 2 || !strings.HasPrefix(b.Bad[0], "line 4, ") || !b.Introduced(public(three), public(two)) || b.Introduced(public(three), public(one)) {
+	if len(b.Notes()) != 4 || len(b.Bad) != 2 || !strings.HasPrefix(b.Bad[0], "line 5, ") || !b.Introduced(public(three), public(two)) || b.Introduced(public(three), public(one)) {
 		t.Errorf("%+v, %q", b.Notes(), b.Bad)
 	}
 	if b := read(t, text, one); len(b.Notes()) != 1 || len(b.Bad) != 5 {
 		t.Errorf("an old key vouches for newer ones: %+v", b.Notes())
+	}
+	// Whoever finds an old key says nothing with it behind the note of the next.
+	for name, late := range map[string]string{"a head": signed(t, one, Note{Type: NoteHead, Account: "a", Seq: 9}), "an acceptance": signed(t, two, Note{Type: NoteAccept, Account: "a"}),
+		"a key": vouch(two, forger) + signed(t, forger, Note{Type: NoteAccept, Account: "a"})} {
+		b := read(t, text+late, three)
+		if got := b.Notes(); len(got) != 4 || len(b.Bad) < 3 || !strings.Contains(b.Bad[2], "another one had taken the place of") {
+			t.Errorf("%s of an old key: %+v, %q", name, got, b.Bad)
+		}
+		if b := read(t, text+late, two, three); name == "an acceptance" && len(b.Notes()) != 5 {
+			t.Errorf("of a key that is trusted itself: %+v", b.Notes())
+		}
+	}
+	// The first of several servers' keys vouches for all it has, also for one that
+	// is to come.
+	early := vouch(one, two) + signed(t, one, Note{Type: NoteHead, Account: "a", Seq: 1}) + vouch(two, one) + signed(t, two, Note{Type: NoteHead, Account: "a", Seq: 2}) + vouch(three, two)
+	if b := read(t, early, three); len(b.Notes()) != 5 || b.Bad != nil {
+		t.Errorf("a key that came before its time: %+v, %q", b.Notes(), b.Bad)
 	}
 	if b := read(t, text); len(b.Notes()) != 0 {
 		t.Errorf("without a key: %+v", b.Notes())

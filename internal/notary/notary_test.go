@@ -392,6 +392,14 @@ func TestNotesOutliveTheirKeys(t *testing.T) {
 		o.exec(cut, "a", 1)
 		o.exec(setBack, "a", 1)
 		o.broken("a", 2)
+		_, late, err := chain.Sign(Signers(first)[0], time.Unix(1_800_000_000, 0), chain.Note{Type: chain.NoteAccept, Account: "a", Reason: "found an old key"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := (file{path: o.path, max: maxSize}).add([][]byte{late}); err != nil {
+			t.Fatal(err)
+		}
+		o.broken("a", 2, "another one had taken the place of")
 		o.ring = seal.New() // nothing that was noted is signed with it
 		n, breaks := o.open()
 		n.proofread(t.Context())
