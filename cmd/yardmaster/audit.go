@@ -4,12 +4,17 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
+	"strings"
 
+	"yardmaster/internal/app"
 	"yardmaster/internal/chain"
 	"yardmaster/internal/client"
 )
@@ -38,21 +43,55 @@ func runAuditExport(ctx context.Context, args []string) error {
 // runAuditVerify checks an export without any server.
 func runAuditVerify(_ context.Context, args []string) error {
 	fl := flags("audit verify")
-	head := fl.String("head", "", "hash that the newest row must have, noted down at another time")
+	head := fl.String("head", "", "`FILE` of signed heads (- for standard input), or the hash that the newest row must have")
+	key := fl.String("key", "", "public `KEY` that the heads are signed with (or several, with commas), noted down at another time; keys list shows it")
 	plain, err := parse(fl, args, "FILE")
 	if err != nil {
 		return err
 	}
-	in := io.Reader(os.Stdin)
-	if plain[0] != "-" {
-		f, err := os.Open(plain[0])
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		in = f
+	signed := *head != "" && !hash.MatchString(*head)
+	if signed != (*key != "") {
+		return misused("give --head FILE and --key together: heads prove nothing without the key")
 	}
-	return auditVerify(in, *head, os.Stdout)
+	if signed && *head == "-" && plain[0] == "-" {
+		return misused("only one of FILE and --head can be standard input")
+	}
+	in, err := opened(plain[0])
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if !signed {
+		return auditVerify(in, *head, os.Stdout)
+	}
+	var trusted []ed25519.PublicKey
+	for word := range strings.SplitSeq(*key, ",") {
+		k, err := chain.ParsePublicKey(word)
+		if err != nil {
+			return misused("--key: %v", err)
+		}
+		trusted = append(trusted, k)
+	}
+	notes, err := opened(*head)
+	if err != nil {
+		return err
+	}
+	defer notes.Close()
+	book, err := chain.ReadBook(notes, trusted...)
+	if err != nil {
+		return err
+	}
+	return auditCompare(in, book, os.Stdout)
+}
+
+// hash is one that a head has.
+var hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func opened(path string) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(os.Stdin), nil
+	}
+	return os.Open(path)
 }
 
 func auditVerify(in io.Reader, head string, out io.Writer) error {
@@ -66,12 +105,59 @@ func auditVerify(in io.Reader, head string, out io.Writer) error {
 	if head != "" && (len(spans) != 1 || spans[0].Head.Hash != head) {
 		return fmt.Errorf("the newest row is not the one with the hash %s: rows are missing at the end", head)
 	}
+	whole(out, spans)
+	return nil
+}
+
+// auditCompare holds an export against signed heads.
+func auditCompare(in io.Reader, book *chain.Book, out io.Writer) error {
+	book.Check()
+	for _, bad := range book.Bad {
+		fmt.Fprintf(out, "heads: %s\n", bad)
+	}
+	spans, missing, passed, err := chain.VerifyAgainst(in, book)
+	if err != nil {
+		return err
+	}
+	if len(spans) == 0 {
+		return errors.New("there are no rows")
+	}
+	whole(out, spans)
+	for _, p := range passed {
+		fmt.Fprintln(out, client.Inert(p))
+	}
+	switch {
+	case len(missing) > 0:
+		return errors.New(strings.Join(missing, "\n"))
+	case len(book.Bad) > 0:
+		return errors.New("heads that are not signed with the key were left out")
+	}
+	for _, c := range book.Chains() {
+		if i := slices.IndexFunc(spans, func(s chain.Span) bool { return s.AccountID == c.Account }); i >= 0 {
+			heads := c.Heads()
+			fmt.Fprintf(out, "%s: all %d heads that are signed are there; the newest is %s\n", accountName(c.Account), len(heads), heads[len(heads)-1].Says())
+		}
+	}
+	return nil
+}
+
+func accountName(id string) string { return cmp.Or(client.Inert(id), "the platform") }
+
+func whole(out io.Writer, spans []chain.Span) {
 	for _, s := range spans {
-		account := cmp.Or(client.Inert(s.AccountID), "the platform")
+		account := accountName(s.AccountID)
 		fmt.Fprintf(out, "%s: %d rows, %d to %d, are whole; the newest has the hash %s\n", account, s.Rows, s.First.Seq, s.Head.Seq, s.Head.Hash)
 		if s.First.Seq > 1 {
 			fmt.Fprintf(out, "%s: what came before row %d is not in the file\n", account, s.First.Seq)
 		}
 	}
-	return nil
+}
+
+// runAuditAccept is for who has put an older database back, on purpose.
+func runAuditAccept(ctx context.Context, args []string) error {
+	cfg, plain, err := configuredFor(flags("audit accept"), args, "REASON")
+	if err != nil {
+		return err
+	}
+	return withKeys(ctx, cfg, true, func(k *app.KeyChest) error { return k.AcceptBreaks(ctx, plain[0], os.Stdout) })
 }

@@ -34,6 +34,11 @@ func commands() []command {
 		{"demo", "[--once] [--data DIR]", "show the whole job on a throwaway server", runDemo},
 		{"serve", "[flags]", "run the control plane", runServe},
 		{"config", "[flags of serve]", "print the effective configuration and where each value came from", runConfig},
+		{"keys list", "[flags of serve]", "the master keys, which one seals, and how many values each holds", runKeysList},
+		{"keys new", "", "print a new master key", runKeysNew},
+		{"keys rotate", "[--new] [flags of serve]", "seal all that is sealed with a new master key", runKeysRotate},
+		{"keys forget", "ID [flags of serve]", "remove a master key that holds no value any more", runKeysForget},
+		{"audit accept", "REASON [flags of serve]", "take a record that is not what was noted of it as it is, after an older database was put back", runAuditAccept},
 		{"mail", "[--data DIR] [NUMBER]", "list the mails of a server without SMTP, or show one", runMail},
 		{"chaos", "[--minutes N] [--seed S]", "do harm to a throwaway server and its boxes, and print what was lost", runChaos},
 
@@ -63,7 +68,7 @@ func commands() []command {
 
 		{"everything else", "", "", nil},
 		{"audit export", "", "print the account's audit rows, one JSON object a line", runAuditExport},
-		{"audit verify", "FILE", "check exported audit rows without a server; names the first bad one", runAuditVerify},
+		{"audit verify", "FILE", "check exported audit rows without a server; names the first bad one, and what was noted and is gone", runAuditVerify},
 		{"call", "[CAPABILITY [name=value …]]", "call any capability of the API; alone, list them", runCall},
 		{"openapi", "", "print the OpenAPI document", runOpenAPI},
 		{"version", "", "print the version", runVersion},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/agent"
+	"yardmaster/internal/db/dbtest"
 )
 
 // TestMain makes the test's own program the command line, when it is told to.
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("YARDMASTER_TEST_AS") == "program" {
 		main()
 	}
-	os.Exit(m.Run())
+	dbtest.Main(m)
 }
 
 // yardmaster runs the command line in an empty folder, signed in to a server

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -26,12 +27,19 @@ func logger(w io.Writer, level, format string) *slog.Logger {
 
 // configured reads the settings of a command that takes them as flags.
 func configured(name string, args []string) (*config.Config, error) {
-	fl := flags(name)
+	cfg, _, err := configuredFor(flags(name), args)
+	return cfg, err
+}
+
+// configuredFor is configured for a command with flags and arguments of its
+// own.
+func configuredFor(fl *flag.FlagSet, args []string, want ...string) (cfg *config.Config, plain []string, err error) {
 	load := config.Define(fl, os.LookupEnv)
-	if _, err := parse(fl, args); err != nil {
-		return nil, err
+	if plain, err = parse(fl, args, want...); err != nil {
+		return nil, nil, err
 	}
-	return load()
+	cfg, err = load()
+	return cfg, plain, err
 }
 
 func runServe(ctx context.Context, args []string) error {

@@ -29,6 +29,7 @@ import (
 	"yardmaster/internal/llm"
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/mail"
+	"yardmaster/internal/notary"
 	"yardmaster/internal/op"
 	"yardmaster/internal/seal"
 )
@@ -44,22 +45,24 @@ type Options struct {
 
 // App is a running control plane.
 type App struct {
-	cfg    *config.Config
-	opts   Options
-	log    *slog.Logger
-	lock   *os.File
-	db     *db.DB
-	bus    *bus.Bus
-	hub    *event.Hub
-	ring   *seal.Keyring
-	mail   *mail.Outbox
-	host   *builtin.Host
-	model  *scripted.Server
-	prices *llm.Prices
-	cache  *limit.Shared // nil: requests are counted in this process alone
-	base   string        // address others reach us at
-	setup  string
-	parts  parts
+	cfg     *config.Config
+	opts    Options
+	log     *slog.Logger
+	lock    *os.File
+	db      *db.DB
+	bus     *bus.Bus
+	hub     *event.Hub
+	ring    *seal.Keyring
+	clients *seal.Keyring // for what outlives master keys
+	mail    *mail.Outbox
+	notary  *notary.Notary
+	host    *builtin.Host
+	model   *scripted.Server
+	prices  *llm.Prices
+	cache   *limit.Shared // nil: requests are counted in this process alone
+	base    string        // address others reach us at
+	setup   string
+	parts   parts
 }
 
 // Run is the control plane from start to stop: it returns nil once ctx has
@@ -88,14 +91,24 @@ func (a *App) open(ctx context.Context) (err error) {
 	if err := prompt.Check(a.cfg.SystemPrompt); err != nil {
 		return err
 	}
+	undo := untouched(a.cfg.Data)
 	if a.lock, err = lock(a.cfg.Data); err != nil {
 		return err
 	}
-	if a.ring, err = keyring(a.cfg); err != nil {
+	ring, err := readKeys(ctx, a.cfg)
+	if err != nil {
+		undo()
 		return err
 	}
 	if a.db, err = db.Open(ctx, a.cfg.Database, db.Options{Logger: a.log}); err != nil {
 		return fmt.Errorf("open the database: %w", err)
+	}
+	if a.ring, err = keyring(ctx, a.db, a.cfg, ring, a.log); err != nil {
+		undo()
+		return err
+	}
+	if a.clients, err = clientKeys(ctx, a.db, a.ring); err != nil {
+		return err
 	}
 	if a.setup, err = setupToken(ctx, a.db, a.cfg); err != nil {
 		return err
@@ -116,6 +129,9 @@ func (a *App) open(ctx context.Context) (err error) {
 		}
 	}
 	if a.mail, err = outbox(a); err != nil {
+		return err
+	}
+	if err := a.startNotary(ctx); err != nil {
 		return err
 	}
 	if a.host, err = builtin.New(builtin.Config{Root: filepath.Join(a.cfg.Data, "git"), BaseURL: a.base, Logger: a.log}); err != nil {
@@ -225,6 +241,9 @@ func (a *App) close() error {
 	}
 	if a.cache != nil {
 		errs = append(errs, a.cache.Close())
+	}
+	if a.notary != nil {
+		errs = append(errs, a.closeNotary())
 	}
 	if a.db != nil {
 		errs = append(errs, a.db.Close())

@@ -177,6 +177,7 @@ func (a *App) loops() []func(context.Context) error {
 		p.box.Loop,
 		p.budget.Loop,
 		a.mail.Loop,
+		a.notary.Loop,
 		a.ledger().Loop,
 		a.keeper().Loop,
 		a.answerBoxes,
@@ -210,7 +211,7 @@ func (a *App) wire() parts {
 		return sent.Invitation.ID, err
 	}
 	p.member = &member.Service{DB: a.db, Invites: p.invites, Forget: p.signin.ForgetUser, Mail: a.mail, BaseURL: a.URL, Slot: a.slots("added by login", 20)}
-	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Tokens: p.token, Within: p.signin.Within}
+	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: p.token, Within: p.signin.Within}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}
 	p.vault = a.newVault()
 	p.billing = &billing.Service{DB: a.db, Ring: a.ring, PlainHTTP: a.plainHTTP()}

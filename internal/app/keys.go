@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +13,13 @@ import (
 	"yardmaster/internal/bus"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/billing"
+	"yardmaster/internal/domain/blocker"
+	"yardmaster/internal/domain/sso"
+	"yardmaster/internal/domain/vault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/keys"
+	"yardmaster/internal/mail"
 	"yardmaster/internal/seal"
 )
 
@@ -46,34 +53,97 @@ func remember(ctx context.Context, d *db.DB, key string, fresh func() (string, e
 	return value, err
 }
 
-// busKeys are the NATS seeds, sealed in the database.
-func busKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (bus.Keys, error) {
-	var keys bus.Keys
-	sealed, err := remember(ctx, d, "bus-keys", func() (string, error) {
-		k, err := bus.NewKeys()
-		if err != nil {
-			return "", err
-		}
-		b, err := json.Marshal(k)
-		return ring.Seal("bus-keys", b), err
+// What meta keeps sealed, each under a purpose of the same name.
+const (
+	busKeysAt   = "bus-keys"
+	clientKeyAt = "client-key"
+)
+
+// sealedMeta are the keys of the installation.
+var sealedMeta = keys.Column{
+	Table: "meta", Name: "value",
+	Count:   db.Q[keys.Held](keys.Tally + `(SELECT value AS sealed FROM meta WHERE key IN ('` + busKeysAt + `', '` + clientKeyAt + `')) AS ours GROUP BY 1`),
+	Rows:    db.Q[keys.Row](`SELECT key, '' AS account, value AS sealed FROM meta WHERE key > $1 AND key IN ('` + busKeysAt + `', '` + clientKeyAt + `') ORDER BY key LIMIT $2`),
+	Put:     db.S(`UPDATE meta SET value = $3 WHERE key = $1 AND value = $2`),
+	Purpose: func(r keys.Row) string { return r.Key },
+}
+
+// sealedColumns are all places of the database that hold sealed values.
+func sealedColumns() []keys.Column {
+	return []keys.Column{sealedMeta, billing.Sealed, vault.Sealed, sso.Sealed, blocker.Sealed, mail.Sealed}
+}
+
+// rememberSealed is remember of what nobody may read in the database.
+func rememberSealed(ctx context.Context, d *db.DB, ring *seal.Keyring, key string, fresh func() ([]byte, error)) ([]byte, error) {
+	sealed, err := remember(ctx, d, key, func() (string, error) {
+		b, err := fresh()
+		return ring.Seal(key, b), err
 	})
 	if err != nil {
-		return keys, fmt.Errorf("bus keys: %w", err)
+		return nil, fmt.Errorf("%s: %w", key, err)
 	}
-	b, err := ring.Unseal("bus-keys", sealed)
+	b, err := ring.Unseal(key, sealed)
 	if err != nil {
-		return keys, fmt.Errorf("bus keys: %w; is this the master key the data was made with?", err)
+		return nil, fmt.Errorf("%s: %w; is this the master key the data was made with?", key, err)
+	}
+	return b, nil
+}
+
+// busKeys are the NATS seeds, sealed in the database.
+func busKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (keys bus.Keys, err error) {
+	b, err := rememberSealed(ctx, d, ring, busKeysAt, func() ([]byte, error) {
+		k, err := bus.NewKeys()
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(k)
+	})
+	if err != nil {
+		return keys, err
 	}
 	return keys, json.Unmarshal(b, &keys)
 }
 
-// keyring opens the master key: the configured one, or the file in the data
-// folder.
-func keyring(c *config.Config) (*seal.Keyring, error) {
-	if c.MasterKey != "" {
-		return seal.Parse(c.MasterKey)
+// changeBusKeys puts other NATS seeds in the place of those in the database.
+// Servers that run keep theirs until they are started again. change may be
+// called more than once.
+func changeBusKeys(ctx context.Context, d *db.DB, ring *seal.Keyring, change func(*bus.Keys) error) error {
+	return d.Write(ctx, func(tx *db.Tx) error {
+		sealed, err := readMeta.One(tx, busKeysAt)
+		if err != nil {
+			return err
+		}
+		b, err := ring.Unseal(busKeysAt, sealed)
+		if err != nil {
+			return fmt.Errorf("%s: %w", busKeysAt, err)
+		}
+		var k bus.Keys
+		if err := json.Unmarshal(b, &k); err != nil {
+			return err
+		}
+		if err := change(&k); err != nil {
+			return err
+		}
+		if b, err = json.Marshal(k); err != nil {
+			return err
+		}
+		n, err := sealedMeta.Put.Exec(tx, busKeysAt, sealed, ring.Seal(busKeysAt, b))
+		if err == nil && n == 0 {
+			err = errors.New("the keys of the bus were changed by somebody else meanwhile: try again")
+		}
+		return err
+	})
+}
+
+// clientKeys seal the client_ids of programs that registered themselves. They
+// are a key of their own, sealed in the database, because a client_id has no
+// end: it outlives the master key.
+func clientKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (*seal.Keyring, error) {
+	b, err := rememberSealed(ctx, d, ring, clientKeyAt, func() ([]byte, error) { return []byte(seal.New().Reveal()), nil })
+	if err != nil {
+		return nil, err
 	}
-	return seal.Open(filepath.Join(c.Data, "master.key"))
+	return seal.Parse(string(b))
 }
 
 // setupToken is the token of the first-boot address: the configured one, or

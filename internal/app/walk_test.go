@@ -100,9 +100,7 @@ func newWorld(t *testing.T, e db.Engine) *world {
 	none := func(string) (string, bool) { return "", false }
 	var err error
 	w.cfg, err = config.Load("test", []string{"--data", t.TempDir(), "--rate-limits", "off", "--setup-token", id.Secret(id.Setup)}, none, io.Discard)
-	if err == nil {
-		w.ring, err = keyring(w.cfg)
-	}
+	w.ring = seal.New()
 	if err == nil {
 		w.host, err = builtin.New(builtin.Config{Root: filepath.Join(w.cfg.Data, "git"), BaseURL: "http://127.0.0.1:1", Logger: slog.New(slog.DiscardHandler)})
 	}
@@ -119,7 +117,7 @@ func newWorld(t *testing.T, e db.Engine) *world {
 
 // boot starts a node on a database. It remembers nothing.
 func (w *world) boot(d *db.DB) *node {
-	a := &App{cfg: w.cfg, opts: Options{Version: "test"}, log: slog.New(complaints{w}), db: d, hub: event.NewHub(nil), ring: w.ring, host: w.host, base: "http://127.0.0.1:1"}
+	a := &App{cfg: w.cfg, opts: Options{Version: "test"}, log: slog.New(complaints{w}), db: d, hub: event.NewHub(nil), ring: w.ring, clients: w.ring, host: w.host, base: "http://127.0.0.1:1"}
 	var err error
 	if a.mail, err = outbox(a); err != nil {
 		w.t.Fatal(err)

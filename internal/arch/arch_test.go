@@ -37,7 +37,9 @@ var edges = map[string]string{
 	"reference":       "",
 	"event":           "chain db id policy",
 	"mcp":             "fault op policy",
-	"mail":            "db event id seal",
+	"keys":            "db seal",
+	"mail":            "db event id keys seal",
+	"notary":          "chain db event seal",
 	"bus":             "fault protocol",
 	"bus/boxconn":     "fault protocol",
 	"bus/hostile":     "",
@@ -65,11 +67,11 @@ var edges = map[string]string{
 	// The browser's side of getting a token.
 	"oauth": "db domain/token event fault id op policy seal",
 
-	"app":            "domain/* bus clock codehost codehost/builtin config db event id idempotency idp limit llm llm/scripted mail mcp money oauth op policy protocol reference seal",
+	"app":            "domain/* bus chain clock codehost codehost/builtin config db event id idempotency idp keys limit llm llm/scripted mail mcp money notary oauth op policy protocol reference seal",
 	"demo":           "agent app client config",
 	"chaos":          "agent chaos/astray client",
 	"chaos/astray":   "",
-	"cmd/yardmaster": "agent agent/builtin app chain chaos chaos/astray client config demo mail",
+	"cmd/yardmaster": "agent agent/builtin app chain chaos chaos/astray client config demo mail seal",
 	"arch":           "",
 	"e2e":            "",
 
@@ -77,7 +79,7 @@ var edges = map[string]string{
 }
 
 // foundation is what any domain may import.
-const foundation = "clock codehost db event fault id idp leak llm mail money op policy protocol seal"
+const foundation = "clock codehost db event fault id idp keys leak llm mail money op policy protocol seal"
 
 // between are the domains that build on another one, and why a function wired
 // in app would not do.
@@ -168,6 +170,7 @@ func TestHTTP(t *testing.T) {
 	exceptions(t, "imports net/http", importers(t, imports("net/http")), map[string]string{
 		"op":               "serves the capabilities",
 		"mcp":              "names the statuses of protocol errors",
+		"notary":           "tells a webhook of audit heads",
 		"app":              "serves the whole program",
 		"client":           "calls the API",
 		"codehost/builtin": "speaks git over HTTP",
@@ -204,6 +207,10 @@ func TestSQL(t *testing.T) {
 		case f.path == "internal/clock/store.go": // what waits, waits in every domain
 			continue
 		case f.path == "internal/app/keys.go": // the keys of the installation are nobody's domain
+			continue
+		case f.path == "internal/keys/store.go": // sealed values are in every domain
+			continue
+		case f.path == "internal/notary/store.go": // the record is every domain's
 			continue
 		case f.path == "internal/mail/store.go": // the outbox is nobody's domain
 			continue

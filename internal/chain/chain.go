@@ -2,7 +2,8 @@
 // carries the hash of the row before it and its own, so that whoever has an
 // export can tell, without the server, whether a row was changed, taken out or
 // put in. What it cannot tell from the export alone is whether newest rows are
-// missing; the head, noted down at another time, tells that.
+// missing, or whether all hashes were made anew; heads that were noted outside
+// of the database, and signed, tell that.
 //
 // The hash of a row is the SHA-256, in lower-case hex, of the row's JSON in
 // the canonical form of RFC 8785, without the member "hash". The first row of
@@ -91,7 +92,10 @@ const longest = 4 << 20
 // Verify reads an export, one row a line, each account's rows either all
 // newest first or all oldest first. It fails with a *Break at the first bad
 // row, and answers a span for each account, in the order of appearance.
-func Verify(r io.Reader) ([]Span, error) {
+func Verify(r io.Reader) ([]Span, error) { return walkAll(r, func(string, Link) {}) }
+
+// walkAll is Verify that shows each row once it is found good.
+func walkAll(r io.Reader, see func(account string, l Link)) ([]Span, error) {
 	var order []string
 	walks := map[string]*walk{}
 	lines := bufio.NewScanner(r)
@@ -125,6 +129,7 @@ func Verify(r io.Reader) ([]Span, error) {
 		if why := w.step(l); why != "" {
 			return nil, &Break{n, l.ID, why}
 		}
+		see(account, l)
 	}
 	if err := lines.Err(); err != nil {
 		if errors.Is(err, bufio.ErrTooLong) {

@@ -5,6 +5,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -34,7 +35,9 @@ type Config struct {
 	NATSListen   string        `key:"nats-listen" default:"127.0.0.1:0" doc:"host:port that boxes connect to; port 0 takes a free one and keeps it"`
 	NATSURL      string        `key:"nats-url" doc:"address boxes reach NATS at; derived from nats-listen when empty"`
 	Database     string        `key:"database" doc:"postgres://… or sqlite:PATH; a file in the data folder when empty" secret:"true"`
-	MasterKey    string        `key:"master-key" doc:"64 hex digits that seal secrets; a file in the data folder when empty" secret:"true"`
+	MasterKey    string        `key:"master-key" doc:"master keys of 64 hex digits, comma-separated, the one that seals first; the file master.key in the data folder when empty" secret:"true"`
+	KeyFile      string        `key:"master-key-file" doc:"file of master keys in place of that one, a line each, the one that seals first; say on another volume"`
+	KeyCommand   Command       `key:"master-key-command" doc:"program and arguments (words, or a JSON list of strings) that prints the master keys in place of a file"`
 	SetupToken   string        `key:"setup-token" doc:"fixes the token of the first-boot address, for automation" secret:"true"`
 	Scenario     string        `key:"scenario" doc:"YAML file the scripted model answers from; a built-in one when empty"`
 	Prices       string        `key:"prices" doc:"YAML file in the form of the built-in price table; its rows come before that table's"`
@@ -54,6 +57,10 @@ type Config struct {
 	GitHubID     string        `key:"github-client-id" doc:"client id of the OAuth app there; without it there is no sign-in with GitHub"`
 	GitHubSecret string        `key:"github-client-secret" doc:"client secret of the OAuth app" secret:"true"`
 	SystemPrompt string        `key:"system-prompt" doc:"what every brief of every run begins with, before the prompts of the account and the rest"`
+	HeadsFile    string        `key:"audit-heads-file" doc:"file that signed heads of the record are added to; audit-heads.jsonl in the data folder when empty"`
+	HeadsEvery   time.Duration `key:"audit-heads-every" default:"1h" doc:"how often they are added, mailed and posted, if the record has grown"`
+	HeadsMail    string        `key:"audit-heads-mail" doc:"address that new heads are mailed to"`
+	HeadsHook    string        `key:"audit-heads-webhook" doc:"address that new heads are posted to as JSON" secret:"true"`
 	LogLevel     string        `key:"log-level" default:"info" doc:"debug, info, warn or error"`
 	LogFormat    string        `key:"log-format" default:"text" doc:"text or json"`
 	HeaderTime   time.Duration `key:"header-timeout" default:"10s" doc:"how long a client may take to send the headers of a request"`
@@ -61,6 +68,32 @@ type Config struct {
 	Lease        time.Duration `key:"lease" default:"60s" doc:"how long a silent box may work on; it stops itself before, and its work is handed on at 1.25 times this"`
 
 	sources map[string]string
+}
+
+// Command is a program and its arguments. The zero value is none.
+type Command []string
+
+func (c Command) String() string {
+	if len(c) == 0 {
+		return ""
+	}
+	b, err := json.Marshal([]string(c))
+	if err != nil {
+		panic(err) // strings alone
+	}
+	return string(b)
+}
+
+// command reads words, or a JSON list for words with blanks in them.
+func command(s string) (Command, error) {
+	if !strings.HasPrefix(strings.TrimSpace(s), "[") {
+		return strings.Fields(s), nil
+	}
+	var c Command
+	if err := json.Unmarshal([]byte(s), &c); err != nil || len(c) == 0 || c[0] == "" {
+		return nil, fmt.Errorf("%q is not a list of a program and its arguments, in JSON", s)
+	}
+	return c, nil
 }
 
 // Networks are address ranges. The zero value holds none.
@@ -224,6 +257,12 @@ func readFile(path, data string) (map[string]string, string, error) {
 	values := map[string]string{}
 	for key, n := range nodes {
 		v, set, err := text(&n)
+		if n.Kind == yaml.SequenceNode && key == "master-key-command" {
+			var words Command
+			if err = n.Decode((*[]string)(&words)); err == nil {
+				v = words.String()
+			}
+		}
 		if err != nil {
 			return nil, path, fmt.Errorf("%s, line %d: %s %w", path, n.Line, key, err)
 		}
@@ -279,6 +318,12 @@ func assign(v reflect.Value, s string) error {
 			return err
 		}
 		v.Set(reflect.ValueOf(o))
+	case Command:
+		c, err := command(s)
+		if err != nil {
+			return err
+		}
+		v.Set(reflect.ValueOf(c))
 	case int:
 		if s == "" {
 			s = "0"
@@ -304,6 +349,27 @@ func (c *Config) settle() error {
 	}
 	if c.Database == "" {
 		c.Database = "sqlite:" + filepath.Join(c.Data, "yardmaster.db")
+	}
+	given := 0
+	for _, set := range []bool{c.MasterKey != "", c.KeyFile != "", len(c.KeyCommand) > 0} {
+		if set {
+			given++
+		}
+	}
+	if given > 1 {
+		return errors.New("of master-key, master-key-file and master-key-command only one can be given")
+	}
+	if c.HeadsFile == "" {
+		c.HeadsFile = filepath.Join(c.Data, "audit-heads.jsonl")
+	}
+	if c.HeadsEvery < time.Second {
+		return fmt.Errorf("audit-heads-every (from %s): must be at least 1s", c.sources["audit-heads-every"])
+	}
+	if u, err := url.Parse(c.HeadsHook); c.HeadsHook != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
+		return fmt.Errorf("audit-heads-webhook (from %s): is not an http address", c.sources["audit-heads-webhook"])
+	}
+	if c.HeadsMail != "" && (strings.Count(c.HeadsMail, "@") != 1 || strings.ContainsAny(c.HeadsMail, " \t\r\n<>,")) {
+		return fmt.Errorf("audit-heads-mail (from %s): %q is not an address such as audit@example.com", c.sources["audit-heads-mail"], c.HeadsMail)
 	}
 	switch c.LogLevel {
 	case "debug", "info", "warn", "error":

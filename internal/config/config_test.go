@@ -146,3 +146,31 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 }
+
+// The program that prints the master key is words, never a line for a shell.
+func TestKeyCommand(t *testing.T) {
+	data := t.TempDir()
+	file := filepath.Join(data, "c.yaml")
+	for text, want := range map[string]string{
+		"master-key-command: age -d key.age\n":                   `["age","-d","key.age"]`,
+		"master-key-command: [age, -d, 'my key, the new.age']\n": `["age","-d","my key, the new.age"]`,
+		"master-key-command: '[\"age\", \"my key\"]'\n":          `["age","my key"]`,
+		"master-key-command: '[\"age\"'\n":                       "in JSON",
+		"master-key-command: [age, {a: b}]\n":                    "line 1: master-key-command",
+		"master-key-command: age\nmaster-key-file: x\n":          "only one can be given",
+		"audit-heads-every: 1ms\n":                               "must be at least 1s",
+		"audit-heads-webhook: ftp://x\n":                         "is not an http address",
+		"audit-heads-mail: a b@c\n":                              "is not an address",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Load("serve", []string{"--config", file, "--data", data}, environment(nil), new(bytes.Buffer))
+		switch {
+		case err != nil && !strings.Contains(err.Error(), want):
+			t.Errorf("%q: %v", text, err)
+		case err == nil && c.KeyCommand.String() != want:
+			t.Errorf("%q: %s", text, c.KeyCommand)
+		}
+	}
+}

@@ -46,10 +46,7 @@ type office struct {
 func onBoth(t *testing.T, transport Transport, fn func(*testing.T, *office)) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
-			ring, err := seal.Open(filepath.Join(t.TempDir(), "key"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			ring := seal.New()
 			o := &office{t: t, clock: new(atomic.Int64)}
 			o.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: func() time.Time { return time.UnixMicro(o.clock.Load()) }})

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/keys"
 )
 
 // States of a mail.
@@ -34,3 +35,12 @@ var (
 	delivered = db.S(`UPDATE mails SET state = 'sent', sealed = '', sent_at = $3, last_error = NULL WHERE id = $1 AND tries = $2 AND state = 'due'`)
 	refused   = db.S(`UPDATE mails SET state = $3, due_at = $4, last_error = $5 WHERE id = $1 AND tries = $2 AND state = 'due'`)
 )
+
+// Sealed are the texts of mails that are not out.
+var Sealed = keys.Column{
+	Table: "mails", Name: "sealed",
+	Count:   db.Q[keys.Held](keys.Tally + `mails WHERE sealed <> '' GROUP BY 1`),
+	Rows:    db.Q[keys.Row](`SELECT id AS key, '' AS account, sealed FROM mails WHERE id > $1 AND sealed <> '' ORDER BY id LIMIT $2`),
+	Put:     db.S(`UPDATE mails SET sealed = $3 WHERE id = $1 AND sealed = $2`),
+	Purpose: func(r keys.Row) string { return purpose(r.Key) },
+}

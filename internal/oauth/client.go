@@ -81,13 +81,16 @@ func (s *Service) register(_ context.Context, in registerIn) (ClientRegistration
 	if err != nil {
 		return none, err
 	}
-	return ClientRegistration{s.Ring.Seal(sealClient, b), name, in.Redirects, []string{grantCode}, []string{responseCode}, "none"}, nil
+	return ClientRegistration{s.Clients.Seal(sealClient, b), name, in.Redirects, []string{grantCode}, []string{responseCode}, "none"}, nil
 }
 
 // client opens a client_id.
 func (s *Service) client(clientID string) (registration, bool) {
 	var r registration
-	b, err := s.Ring.Unseal(sealClient, clientID)
+	b, err := s.Clients.Unseal(sealClient, clientID)
+	if err != nil {
+		b, err = s.Ring.Unseal(sealClient, clientID)
+	}
 	if err != nil || json.Unmarshal(b, &r) != nil {
 		return r, false
 	}

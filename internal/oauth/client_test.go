@@ -118,18 +118,18 @@ func TestClientsAreSealed(t *testing.T) {
 		}
 		*k = made
 	}
-	made, err := (&Service{Ring: ring}).register(t.Context(), registerIn{Name: " Editor ", Redirects: []string{"http://localhost/cb"}})
+	made, err := (&Service{Ring: ring, Clients: ring}).register(t.Context(), registerIn{Name: " Editor ", Redirects: []string{"http://localhost/cb"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, ok := (&Service{Ring: ring}).client(made.ClientID); !ok || r.Name != "Editor" || !r.registered("http://localhost:9/cb") {
+	if r, ok := (&Service{Ring: ring, Clients: ring}).client(made.ClientID); !ok || r.Name != "Editor" || !r.registered("http://localhost:9/cb") {
 		t.Errorf("the client is %+v, %v", r, ok)
 	}
-	if _, ok := (&Service{Ring: other}).client(made.ClientID); ok {
+	if _, ok := (&Service{Ring: other, Clients: other}).client(made.ClientID); ok {
 		t.Error("another server takes the client")
 	}
 	for _, id := range []string{"", "v1.", made.ClientID[:len(made.ClientID)-2], ring.Seal(sealConsent, []byte(`{"r":["http://localhost/cb"]}`))} {
-		if _, ok := (&Service{Ring: ring}).client(id); ok {
+		if _, ok := (&Service{Ring: ring, Clients: ring}).client(id); ok {
 			t.Errorf("%q is a client", id)
 		}
 	}

@@ -44,9 +44,12 @@ const (
 
 // Service answers the OAuth and device routes.
 type Service struct {
-	DB     *db.DB
-	Ring   *seal.Keyring
-	Tokens *token.Service
+	DB   *db.DB
+	Ring *seal.Keyring
+	// Clients seals client_ids, which have no end. Those that Ring has sealed
+	// are good while it opens them.
+	Clients *seal.Keyring
+	Tokens  *token.Service
 	// Within is who a person's session would be in another account of theirs:
 	// with the rights they have there, which are none if it is not theirs.
 	Within func(tx *db.Tx, a policy.Actor, account string) (policy.Actor, error)

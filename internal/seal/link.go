@@ -38,8 +38,8 @@ func (k *Keyring) SignLink(purpose string, l Link) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(k.Sign("link/"+purpose, []byte(text)))
 }
 
-// ReadLink reads a token that SignLink made for the same purpose. Whether it
-// has expired is the caller's to judge.
+// ReadLink reads a token that SignLink made for the same purpose, with any of
+// the keys. Whether it has expired is the caller's to judge.
 func (k *Keyring) ReadLink(purpose, token string) (Link, error) {
 	bad := errors.New("this is no link of ours")
 	i := strings.LastIndexByte(token, '.')
@@ -48,7 +48,11 @@ func (k *Keyring) ReadLink(purpose, token string) (Link, error) {
 	}
 	text := token[:i]
 	// As text: decoding would pass over line breaks, and a link is one text only.
-	if !Equal(token[i+1:], base64.RawURLEncoding.EncodeToString(k.Sign("link/"+purpose, []byte(text)))) {
+	ours := false
+	for _, s := range k.Signatures("link/"+purpose, []byte(text)) {
+		ours = Equal(token[i+1:], base64.RawURLEncoding.EncodeToString(s)) || ours
+	}
+	if !ours {
 		return Link{}, bad
 	}
 	header, body, _ := strings.Cut(text, ".")

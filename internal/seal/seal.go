@@ -1,131 +1,21 @@
-// Package seal keeps secrets at rest and checks the ones that come in. A
-// master key (a file in the data folder, or given by configuration) derives a
-// key for each purpose and account; what is sealed for one cannot be opened as
-// another. Tokens are never sealed: only their SHA-256 is kept.
+// Package seal keeps secrets at rest and checks the ones that come in. Master
+// keys (lines of a file, or given by configuration) derive a key for each
+// purpose and account; what is sealed for one cannot be opened as another.
+// Tokens are never sealed: only their SHA-256 is kept.
 package seal
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/hkdf"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
 	"golang.org/x/crypto/argon2"
 )
-
-// Keyring derives keys from one 32-byte master key.
-type Keyring struct{ master []byte }
-
-// Open reads the master key from path (64 hex digits) and makes it on first
-// use, readable by the owner only.
-func Open(path string) (*Keyring, error) {
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		var k [32]byte
-		rand.Read(k[:])
-		if err := writeOnce(path, []byte(hex.EncodeToString(k[:])+"\n")); err != nil {
-			return nil, fmt.Errorf("create master key: %w", err)
-		}
-		b, err = os.ReadFile(path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read master key: %w", err)
-	}
-	return Parse(strings.TrimSpace(string(b)))
-}
-
-// writeOnce leaves a file that somebody else made first as it is.
-func writeOnce(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".key-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	if _, err = f.Write(b); err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return err
-	}
-	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
-}
-
-// Parse takes a master key of 64 hex digits.
-func Parse(s string) (*Keyring, error) {
-	k, err := hex.DecodeString(s)
-	if err != nil || len(k) != 32 {
-		return nil, errors.New("the master key must be 64 hex digits")
-	}
-	return &Keyring{k}, nil
-}
-
-func (k *Keyring) derive(purpose string) []byte {
-	b, err := hkdf.Key(sha256.New, k.master, nil, "yardmaster/"+purpose, 32)
-	if err != nil {
-		panic(err) // only for lengths that do not occur
-	}
-	return b
-}
-
-func (k *Keyring) aead(purpose string) cipher.AEAD {
-	block, err := aes.NewCipher(k.derive(purpose))
-	if err != nil {
-		panic(err)
-	}
-	g, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		panic(err)
-	}
-	return g
-}
-
-// Seal encrypts for a purpose, say "provider-key/<account id>". The text is
-// safe in a TEXT column.
-func (k *Keyring) Seal(purpose string, plain []byte) string {
-	return "v1." + base64.RawURLEncoding.EncodeToString(k.aead(purpose).Seal(nil, nil, plain, nil))
-}
-
-// Unseal reverses Seal for the same purpose.
-func (k *Keyring) Unseal(purpose, sealed string) ([]byte, error) {
-	body, ok := strings.CutPrefix(sealed, "v1.")
-	if !ok {
-		return nil, errors.New("sealed value has an unknown version")
-	}
-	b, err := base64.RawURLEncoding.DecodeString(body)
-	if err != nil {
-		return nil, errors.New("sealed value is damaged")
-	}
-	plain, err := k.aead(purpose).Open(nil, nil, b, nil)
-	if err != nil {
-		return nil, errors.New("sealed value does not open with this key")
-	}
-	return plain, nil
-}
-
-// Sign is an HMAC-SHA256 over msg with the purpose's own key.
-func (k *Keyring) Sign(purpose string, msg []byte) []byte {
-	m := hmac.New(sha256.New, k.derive("sign/"+purpose))
-	m.Write(msg)
-	return m.Sum(nil)
-}
 
 // Hash is what is stored of a token: its SHA-256 in hex. Tokens carry 256 bits
 // of their own, so no salt or stretching is needed.

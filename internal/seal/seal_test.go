@@ -1,19 +1,12 @@
 package seal
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 )
 
 func TestSealing(t *testing.T) {
-	k, err := Open(filepath.Join(t.TempDir(), "master.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := New()
 	sealed := k.Seal("provider-key/a", []byte("sk-secret"))
 	if strings.Contains(sealed, "secret") || sealed == k.Seal("provider-key/a", []byte("sk-secret")) {
 		t.Error("the sealed form shows something")
@@ -30,41 +23,10 @@ func TestSealing(t *testing.T) {
 		"another key":     func() ([]byte, error) { return other.Unseal("provider-key/a", sealed) },
 		"damaged":         func() ([]byte, error) { return k.Unseal("provider-key/a", sealed[:len(sealed)-2]+"AA") },
 		"no version":      func() ([]byte, error) { return k.Unseal("provider-key/a", sealed[3:]) },
-		"no base64":       func() ([]byte, error) { return k.Unseal("provider-key/a", "v1.*") },
+		"no base64":       func() ([]byte, error) { return k.Unseal("provider-key/a", sealed[:12]+"*") },
 	} {
 		if b, err := try(); err == nil || b != nil {
 			t.Errorf("%s: opened as %q", name, b)
-		}
-	}
-}
-
-// TestOneKey holds that starters that race agree on one key, which only its
-// owner can read.
-func TestOneKey(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "master.key")
-	rings := make([]*Keyring, 8)
-	var wg sync.WaitGroup
-	for i := range rings {
-		wg.Go(func() {
-			var err error
-			if rings[i], err = Open(path); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	for _, r := range rings {
-		if r != nil && !bytes.Equal(r.master, rings[0].master) {
-			t.Error("two keys")
-		}
-	}
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-	for _, bad := range []string{"", "xy", strings.Repeat("ab", 31)} {
-		if _, err := Parse(bad); err == nil {
-			t.Errorf("took %q for a key", bad)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func TestKeys(t *testing.T) {
 		path := "/v1/billing/keys?per_page=2"
 		for {
 			text := f.call(200, "acme", "GET", path, nil, &page)
-			if strings.Contains(text, secret) || strings.Contains(text, "sk-short") || strings.Contains(text, "v1.") {
+			if strings.Contains(text, secret) || strings.Contains(text, "sk-short") || strings.Contains(text, "v2.") {
 				t.Errorf("the list shows a secret: %s", text)
 			}
 			for _, k := range page.Data {

@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/keys"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/op"
 )
@@ -122,4 +123,13 @@ func Note(tx *db.Tx, account, keyID, slug string) (err error) {
 		_, err = markOK.Exec(tx, account, keyID, tx.Now)
 	}
 	return err
+}
+
+// Sealed are the model keys.
+var Sealed = keys.Column{
+	Table: "provider_keys", Name: "sealed",
+	Count:   db.Q[keys.Held](keys.Tally + `provider_keys WHERE sealed <> '' GROUP BY 1`),
+	Rows:    db.Q[keys.Row](`SELECT id AS key, account_id AS account, sealed FROM provider_keys WHERE id > $1 AND sealed <> '' ORDER BY id LIMIT $2`),
+	Put:     db.S(`UPDATE provider_keys SET sealed = $3 WHERE id = $1 AND sealed = $2`),
+	Purpose: func(r keys.Row) string { return purpose(r.Account) },
 }

@@ -66,8 +66,15 @@ func (s *Service) mailCode(ctx context.Context, in emailIn) (op.Reply, error) {
 
 // digest is what is stored of a code. It is keyed: a million digests are
 // compared in no time.
-func (s *Service) digest(email, code string) string {
-	return hex.EncodeToString(s.Ring.Sign("signin-code", []byte(email+"\x00"+code)))
+func (s *Service) digest(email, code string) string { return s.digests(email, code)[0] }
+
+// digests are what may be stored of a code that was mailed before the master
+// key was replaced, the newest first.
+func (s *Service) digests(email, code string) (out []string) {
+	for _, d := range s.Ring.Signatures("signin-code", []byte(email+"\x00"+code)) {
+		out = append(out, hex.EncodeToString(d))
+	}
+	return out
 }
 
 // expects tells whether the owner of an address may come in.
@@ -120,7 +127,8 @@ func (s *Service) byCode(ctx context.Context, in verifyIn, email string) (cookie
 // try fails unless the code is one that was mailed to the address. What comes
 // of it then begins with spending the code, in its transaction.
 func (s *Service) try(ctx context.Context, email, code string) (spend func(*db.Tx) error, err error) {
-	digest := s.digest(email, strings.ReplaceAll(strings.TrimSpace(code), " ", ""))
+	digests := s.digests(email, strings.ReplaceAll(strings.TrimSpace(code), " ", ""))
+	var digest string // the one that is stored
 	var who string
 	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		who, _, err = userByEmail.Maybe(tx, email)
@@ -141,7 +149,12 @@ func (s *Service) try(ctx context.Context, email, code string) (spend func(*db.T
 	right := false
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		want, live, err := tryCode.Maybe(tx, email, tx.Micros(), codeTries)
-		right = seal.Equal(want, digest) && live
+		right = false
+		for _, d := range digests {
+			if seal.Equal(want, d) && live {
+				right, digest = true, d
+			}
+		}
 		return err
 	})
 	if err == nil && !right {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/keys"
 	"yardmaster/internal/policy"
 )
 
@@ -37,4 +38,13 @@ var (
 func Any(tx *db.Tx) (bool, error) {
 	n, err := anybody.One(tx)
 	return n > 0, err
+}
+
+// Sealed are the client secrets at identity providers.
+var Sealed = keys.Column{
+	Table: "org_sso", Name: "sealed",
+	Count:   db.Q[keys.Held](keys.Tally + `org_sso GROUP BY 1`),
+	Rows:    db.Q[keys.Row](`SELECT account_id AS key, account_id AS account, sealed FROM org_sso WHERE account_id > $1 ORDER BY account_id LIMIT $2`),
+	Put:     db.S(`UPDATE org_sso SET sealed = $3 WHERE account_id = $1 AND sealed = $2`),
+	Purpose: func(r keys.Row) string { return purpose(r.Account) },
 }

@@ -1,9 +1,11 @@
 package vault
 
 import (
+	"strings"
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/keys"
 	"yardmaster/internal/protocol"
 )
 
@@ -68,3 +70,23 @@ func Has(tx *db.Tx, repoID, environment, name string) (bool, error) {
 	_, ok, err := one.Maybe(tx, tx.Account, repoID, environment, name)
 	return ok, err
 }
+
+// Sealed are the secrets.
+var Sealed = keys.Column{
+	Table: "secrets", Name: "sealed",
+	Count: db.Q[keys.Held](keys.Tally + `secrets GROUP BY 1`),
+	Rows: db.Q[keys.Row](`SELECT account_id || '/' || repo_id || '/' || environment || '/' || name AS key, account_id AS account, sealed FROM secrets
+		WHERE (account_id, repo_id, environment, name) > ($1, $2, $3, $4) ORDER BY account_id, repo_id, environment, name LIMIT $5`),
+	Put: db.S(`UPDATE secrets SET sealed = $6 WHERE account_id = $1 AND repo_id = $2 AND environment = $3 AND name = $4 AND sealed = $5`),
+	Purpose: func(r keys.Row) string {
+		p := split(r.Key)
+		return purpose(p[0], p[1], p[2], p[3])
+	},
+	Parts: func(key string) []any {
+		p := split(key)
+		return []any{p[0], p[1], p[2], p[3]}
+	},
+}
+
+// split takes a key of Sealed apart; no part of it has a slash.
+func split(key string) []string { return append(strings.SplitN(key, "/", 4), "", "", "") }

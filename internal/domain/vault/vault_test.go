@@ -66,7 +66,7 @@ func TestForRun(t *testing.T) {
 			}
 			sealed, err2 := stored.All(tx, "acme")
 			for _, text := range sealed {
-				if strings.Contains(text, "account") || !strings.HasPrefix(text, "v1.") {
+				if strings.Contains(text, "account") || !strings.HasPrefix(text, "v2.") {
 					t.Errorf("stored as %q", text)
 				}
 			}
