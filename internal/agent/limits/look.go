@@ -3,6 +3,7 @@ package limits
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -14,11 +15,40 @@ const (
 	calm     = 250 * time.Millisecond // between two looks at the processes
 	alert    = 50 * time.Millisecond  // the same, while a run is beyond half of a limit
 	glance   = 50 * time.Millisecond  // between two looks at how full the disk is, which cost nothing
-	rewalk   = 10 * time.Second       // between two walks through a run's folders
+	rewalk   = 2 * time.Second        // between two walks through a run's folders
 	suspect  = 100 * time.Millisecond // the same, while the disk tells that a limit may be broken
-	idleCost = 20                     // a look or walk is followed by a pause so many times as long as it took
+	idleCost = 20                     // a look or walk is followed by a pause so many times as long as the processor worked for it
 	busyCost = 4                      // the same, while the disk tells that a limit may be broken
 )
+
+// clock measures what a look costs. It counts what the thread has worked: on a
+// busy machine a look takes long without costing more, and that is when the next
+// one must not be put off. A slow disk is let alone for as long as a walk took.
+type clock struct {
+	began  time.Time
+	worked time.Duration
+}
+
+// startClock begins to measure; the goroutine stays on its thread until stop.
+func startClock() clock {
+	runtime.LockOSThread()
+	return clock{time.Now(), threadTime()}
+}
+
+// stop tells for how long the processor worked, and how long it all took.
+func (c clock) stop() (worked, took time.Duration) {
+	worked, took = threadTime()-c.worked, time.Since(c.began)
+	runtime.UnlockOSThread()
+	return worked, took
+}
+
+func threadTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
 
 // Run watches until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
@@ -33,12 +63,13 @@ func (w *Watch) watchProcesses(ctx context.Context) {
 	var read reader
 	for ctx.Err() == nil {
 		w.wait(ctx)
-		began := time.Now()
+		c := startClock()
 		pause := calm
 		if w.lookAtProcesses(&read) {
 			pause = alert
 		}
-		rest(ctx, max(pause, idleCost*time.Since(began)))
+		worked, _ := c.stop()
+		rest(ctx, max(pause, idleCost*worked))
 	}
 }
 
@@ -167,8 +198,9 @@ func (r *Run) due(d disk) bool {
 	}
 	l, since := r.w.cfg.Limits, time.Since(r.at)
 	// Others may have freed what the run has taken: hence the walks in between.
-	may := l.Disk > 0 && d.used-r.then.used >= l.Disk-r.last.bytes || l.Inodes > 0 && d.usedInodes-r.then.usedInodes >= l.Inodes-r.last.inodes
-	return since >= max(rewalk, idleCost*r.took) || may && since >= max(suspect, busyCost*r.took)
+	grown := d.used - r.then.used
+	may := l.Disk > 0 && grown >= l.Disk-r.last.bytes || l.FileBytes > 0 && grown >= l.FileBytes || l.Inodes > 0 && d.usedInodes-r.then.usedInodes >= l.Inodes-r.last.inodes
+	return since >= max(rewalk, idleCost*r.worked, r.took) || may && since >= max(suspect, busyCost*r.worked, r.took)
 }
 
 // walk adds up the run's folders, on a goroutine of its own.
@@ -177,14 +209,15 @@ func (r *Run) walk(d disk) {
 	r.walking = true
 	r.mu.Unlock()
 	r.tasks.Go(func() {
-		began := time.Now()
+		c := startClock()
 		u, memory := r.count(r.ctx)
 		r.mu.Lock()
 		if r.began == nil {
 			r.began = &u
 		}
 		r.last, r.memory, r.then = u, memory, d
-		r.at, r.took, r.walking = time.Now(), time.Since(began), false
+		r.worked, r.took = c.stop()
+		r.at, r.walking = time.Now(), false
 		r.mu.Unlock()
 		if b := r.w.cfg.Limits.judge(u); b != nil && r.ctx.Err() == nil {
 			r.found(b)
@@ -211,7 +244,7 @@ func (r *Run) count(ctx context.Context) (u use, memory int64) {
 	for i, p := range all {
 		pids[i] = p.pid
 	}
-	onDisk, memory := hidden(pids)
+	onDisk, memory := hidden(r.dirs[0], pids)
 	u.bytes += onDisk
 	if private {
 		_, inodes := temporary(all)
@@ -262,7 +295,7 @@ func (w *Watch) makeRoom(d disk) {
 		return
 	}
 	go func() {
-		began := time.Now()
+		c := startClock()
 		var worst *Breach
 		var who *Run
 		for _, r := range w.followed() {
@@ -274,8 +307,9 @@ func (w *Watch) makeRoom(d disk) {
 		if who != nil {
 			who.found(worst)
 		}
+		worked, _ := c.stop()
 		w.mu.Lock()
-		w.relieve, w.relieved = false, time.Now().Add(max(suspect, busyCost*time.Since(began)))
+		w.relieve, w.relieved = false, time.Now().Add(max(suspect, busyCost*worked))
 		w.mu.Unlock()
 	}()
 }

@@ -148,9 +148,13 @@ func (r *reader) memory(all []process, limit int64) (sum int64) {
 }
 
 // hidden is what processes hold in files that have no name any more, which no
-// walk finds: on disk, and in memory (memfd_create).
-func hidden(pids []int) (onDisk, inMemory int64) {
+// walk finds: on the disk that dir is on, and in memory (memfd_create).
+func hidden(dir string, pids []int) (onDisk, inMemory int64) {
 	type file struct{ dev, ino uint64 }
+	var at unix.Stat_t
+	if unix.Stat(dir, &at) != nil {
+		return 0, 0
+	}
 	seen := map[file]bool{}
 	for _, pid := range pids {
 		dir := fmt.Sprintf("/proc/%d/fd", pid)
@@ -166,13 +170,10 @@ func hidden(pids []int) (onDisk, inMemory int64) {
 				continue
 			}
 			seen[file{st.Dev, st.Ino}] = true
-			target, err := os.Readlink(dir + "/" + name)
-			switch {
-			case err != nil:
-			case strings.HasPrefix(target, "/memfd:"):
+			if st.Dev == at.Dev {
+				onDisk += st.Blocks * 512
+			} else if target, err := os.Readlink(dir + "/" + name); err == nil && strings.HasPrefix(target, "/memfd:") {
 				inMemory += st.Blocks * 512
-			case !strings.HasPrefix(target, "/tmp/") && !strings.HasPrefix(target, "/var/tmp/") && !strings.HasPrefix(target, "/dev/"):
-				onDisk += st.Blocks * 512 // else it counts with the sandbox's temporary folders
 			}
 		}
 	}

@@ -34,7 +34,7 @@ type Watch struct {
 	news     chan struct{} // closed and replaced when there is one more
 	freeing  int           // runs ended for the room they take, which is not free yet
 	freed    chan struct{} // closed and replaced when that changes
-	relieved time.Time     // when all runs were last looked at because the disk was nearly full
+	relieved time.Time     // until when nobody looks again for who has filled the disk
 	relieve  bool          // that is being done
 }
 
@@ -138,7 +138,8 @@ type Run struct {
 	began   *use // nil before the first walk
 	last    use
 	at      time.Time     // of the last walk
-	took    time.Duration // it
+	worked  time.Duration // the processor, for it
+	took    time.Duration // it, with waiting for the disk
 	then    disk          // the disk then
 	memory  int64         // in files without a name, then
 }
@@ -173,16 +174,21 @@ func (r *Run) Group() *os.File {
 
 // Fence is how many processes and threads the kernel is to let the run's user
 // have in all, where no control group counts those of a run. It counts those of
-// the user's other runs and programs as well, so it is wide: it keeps the
-// machine alive until the watch has looked. 0 is no fence.
+// the user's other runs and programs as well (setrlimit(2), RLIMIT_NPROC), which
+// must not suffer from one that forks without end: so it is wide, and only keeps
+// the machine alive until the watch has looked. 0 is no fence.
 func (r *Run) Fence() uint64 {
 	l := r.w.cfg.Limits
 	if l.Processes == 0 || r.w.tree.has("pids") {
 		return 0
 	}
 	var read reader
-	return uint64(threads(read.table()) + int64(r.w.cfg.Slots+1)*l.Processes)
+	return uint64(threads(read.table()) + int64(r.w.cfg.Slots)*l.Processes + headroom)
 }
+
+// headroom is how many processes a run can start, at the most, before the watch
+// has ended it: some thousands in a second for each processor.
+const headroom = 2000
 
 // Limits are those of the run.
 func (r *Run) Limits() Limits { return r.w.cfg.Limits }
