@@ -187,7 +187,7 @@ func (cfg Config) complete() (Config, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if _, err := limits.Parse(cfg.Limits, limits.Limits{}); err != nil {
+	if err := CheckLimits(cfg.Limits); err != nil {
 		return cfg, err
 	}
 	var err error

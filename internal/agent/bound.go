@@ -16,6 +16,15 @@ const limitKind = "resource_limit"
 // agents where no control group shares the processors out.
 const agentNice = 5
 
+// LimitNames are the parts of Config.Limits.
+func LimitNames() []string { return limits.Names() }
+
+// CheckLimits tells what is wrong with a text for Config.Limits.
+func CheckLimits(text string) error {
+	_, err := limits.Parse(text, limits.Limits{})
+	return err
+}
+
 // openLimits finds out how runs are held to their limits here.
 func (b *box) openLimits() error {
 	l, err := limits.Parse(b.cfg.Limits, limits.Default(b.cfg.Slots, b.setup.work))
