@@ -14,7 +14,7 @@ const limitKind = "resource_limit"
 
 // agentNice is how far the box, and whatever else the machine does, goes before
 // agents where no control group shares the processors out.
-const agentNice = 5
+const agentNice = 10
 
 // LimitNames are the parts of Config.Limits.
 func LimitNames() []string { return limits.Names() }
