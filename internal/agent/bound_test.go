@@ -84,7 +84,7 @@ func (p *plane) box(cfg *agent.Config, at place) *exec.Cmd {
 		}))
 	}
 	must(p.t, cmd.Start())
-	p.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	p.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait(); removeGroups(*cfg) })
 	return cmd
 }
 
@@ -225,16 +225,36 @@ func running(mark string) (pids []string) {
 	return pids
 }
 
+// groupOf is what the control group of a box is called.
+func groupOf(cfg agent.Config) string {
+	sum := sha256.Sum256([]byte(cfg.DataDir))
+	return fmt.Sprintf("yardmaster-box-%x", sum[:6])
+}
+
 // groups are the control groups of a box's runs.
 func groups(t *testing.T, cfg agent.Config) (out []string) {
 	t.Helper()
-	sum := sha256.Sum256([]byte(cfg.DataDir))
-	name := fmt.Sprintf("yardmaster-yardmaster-box-%x", sum[:6])
 	must(t, filepath.WalkDir("/sys/fs/cgroup", func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() && filepath.Base(filepath.Dir(path)) == name {
+		if err == nil && e.IsDir() && filepath.Base(filepath.Dir(path)) == groupOf(cfg) {
 			out = append(out, path)
 		}
 		return nil // groups of others come and go
 	}))
 	return out
+}
+
+// removeGroups removes what a box has left that was killed: the next box of its
+// folder would, and there is none.
+func removeGroups(cfg agent.Config) {
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() || e.Name() != groupOf(cfg) {
+			return nil
+		}
+		runs, _ := filepath.Glob(path + "/*.*")
+		for _, run := range runs {
+			os.Remove(run) // fails for what is not a group
+		}
+		os.Remove(path)
+		return fs.SkipDir
+	})
 }

@@ -35,7 +35,7 @@ func (p *plane) process(cfg agent.Config) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	p.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait(); removeGroups(cfg) })
 	return cmd
 }
 

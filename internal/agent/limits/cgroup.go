@@ -31,9 +31,6 @@ var wanted = []string{"memory", "pids", "cpu"}
 // own cannot pass controllers on.
 const leaf = "box"
 
-// prefix of the name of a box's group.
-const prefix = "yardmaster-"
-
 // ownGroup is the group of version 2 that this process is in, below the folder
 // where the hierarchy is mounted.
 func ownGroup() (group, mount string, err error) {
@@ -82,7 +79,7 @@ func OpenTree(name string) (*Tree, error) {
 	if !root && filepath.Base(at) == leaf {
 		at, moved = filepath.Dir(at), true // another box of this process, or systemd's DelegateSubgroup
 	}
-	t := &Tree{dir: filepath.Join(at, prefix+name)}
+	t := &Tree{dir: filepath.Join(at, name)}
 	if err := removeGroup(t.dir); err != nil {
 		return nil, fmt.Errorf("what an earlier box has left: %w", err)
 	}
