@@ -30,8 +30,8 @@ func runAgent([]string) int {
 }
 
 type boxFlags struct {
-	data, work, level, egress, name string
-	slots                           int
+	data, work, level, egress, name, limits string
+	slots                                   int
 }
 
 func addBoxFlags(fl *flag.FlagSet) *boxFlags {
@@ -41,6 +41,7 @@ func addBoxFlags(fl *flag.FlagSet) *boxFlags {
 	fl.StringVar(&b.level, "log-level", env("YARDMASTER_LOG_LEVEL", "info"), "debug, info, warn or error (YARDMASTER_LOG_LEVEL)")
 	fl.StringVar(&b.name, "name", os.Getenv("YARDMASTER_BOX_NAME"), "name of the box; the host's when empty (YARDMASTER_BOX_NAME)")
 	fl.IntVar(&b.slots, "slots", 2, "runs at once")
+	fl.StringVar(&b.limits, "limits", os.Getenv("YARDMASTER_BOX_LIMITS"), "what one run may take, where it is not the default, comma-separated: "+strings.Join(agent.LimitNames(), ", ")+", each with =VALUE, such as memory=4GiB,processes=2000,cpu=1.5, or =none (YARDMASTER_BOX_LIMITS)")
 	fl.StringVar(&b.egress, "egress", os.Getenv("YARDMASTER_BOX_EGRESS"), "what agents in a bubblewrap sandbox may reach besides the model: host[:port] patterns, comma-separated (YARDMASTER_BOX_EGRESS)")
 	return b
 }
@@ -162,8 +163,11 @@ func runBoxRun(ctx context.Context, args []string) error {
 // config is the box that the flags describe.
 func (b *boxFlags) config() (agent.Config, error) {
 	name, err := b.named()
+	if wrong := agent.CheckLimits(b.limits); wrong != nil {
+		return agent.Config{}, misused("--limits: %s", wrong)
+	}
 	return agent.Config{
-		DataDir: b.data, WorkDir: b.work, Name: name, Slots: b.slots, Egress: list(b.egress), Version: version,
+		DataDir: b.data, WorkDir: b.work, Name: name, Slots: b.slots, Egress: list(b.egress), Limits: b.limits, Version: version,
 		Logger: logger(os.Stderr, b.level, "text"),
 	}, err
 }

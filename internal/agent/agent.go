@@ -7,7 +7,7 @@
 //
 // One file holds one concern: identity, enroll, credential (who the box is);
 // setup, fitness (what it works with, and whether that is enough);
-// hello, presence, claim, command (what it talks about); attempt, lease, sender,
+// hello, presence, claim, command (what it talks about); bound (what a run may take); attempt, lease, sender,
 // recover (what it keeps of a run); execute, conclude, judge (the work itself).
 package agent
 
@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"yardmaster/internal/agent/broker"
+	"yardmaster/internal/agent/limits"
 	"yardmaster/internal/agent/modelproxy"
 	"yardmaster/internal/agent/sandbox"
 	"yardmaster/internal/agent/selftest"
@@ -53,6 +54,8 @@ type Config struct {
 	Labels    map[string]string
 	Roots     *x509.CertPool // whom the hosts are believed that secrets are sent to; nil: the system's
 	Egress    []string       // what sandboxes may reach besides the model: host, *.domain, address or prefix, each with an optional :port
+	Limits    string         // what one run may take, over the defaults: see limits.Parse
+	WatchOnly bool           // limits are watched, also where control groups are to be had
 	Version   string
 	Self      string // our own binary, for the built-in agent; empty: this program
 	Logger    *slog.Logger
@@ -113,6 +116,7 @@ type box struct {
 	// brokerPort is the address of the broker on loopback.
 	brokerPort string
 	setup      *setup
+	limits     *limits.Watch
 
 	life      context.Context // of everything
 	die       context.CancelCauseFunc
@@ -170,6 +174,10 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer b.setup.release()
+	if err := b.openLimits(); err != nil {
+		return fmt.Errorf("box: %w", err)
+	}
+	defer b.closeLimits()
 	if err := b.run(ctx); err != nil {
 		return fmt.Errorf("box: %w", err)
 	}
@@ -182,6 +190,9 @@ func (cfg Config) complete() (Config, error) {
 	cfg.Slots = max(cfg.Slots, 1)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := CheckLimits(cfg.Limits); err != nil {
+		return cfg, err
 	}
 	var err error
 	if cfg.Self == "" {
@@ -257,7 +268,7 @@ func (b *box) run(ctx context.Context) (err error) {
 		return err
 	}
 	for _, task := range []func(context.Context){
-		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands, b.claimRuns, b.retestUnfit,
+		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands, b.claimRuns, b.retestUnfit, b.limits.Run,
 	} {
 		b.tasks.Go(func() { task(b.life) })
 	}
@@ -265,6 +276,7 @@ func (b *box) run(ctx context.Context) (err error) {
 		b.log.Warn(Unisolated())
 	}
 	b.log.Info("box started", "name", b.cfg.Name, "slots", b.cfg.Slots, "agents", len(b.setup.agents), "isolation", b.setup.levels)
+	b.limits.Report()
 	select {
 	case <-b.life.Done():
 	case <-ctx.Done():

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"yardmaster/internal/agent/driver"
+	"yardmaster/internal/agent/limits"
 	"yardmaster/internal/agent/scrub"
 	"yardmaster/internal/agent/spool"
 	"yardmaster/internal/agent/worktree"
@@ -58,6 +59,8 @@ type attempt struct {
 	mu      sync.Mutex
 	ending  *ending
 	dropped bool // somebody said that the work is not wanted
+	limited *limits.Run
+	broken  *limits.Breach // the limit that it was ended for
 }
 
 // messagesWaiting is how many messages one run may have waiting.
@@ -97,8 +100,11 @@ func newAttempt(parent context.Context, on *setup, start protocol.Start, log *sl
 }
 
 func attemptDir(dataDir, run string, attempt int) string {
-	return filepath.Join(dataDir, "runs", run+"."+strconv.Itoa(attempt))
+	return filepath.Join(dataDir, "runs", folderName(run, attempt))
 }
+
+// folderName is what an attempt is called on the disk and among control groups.
+func folderName(run string, attempt int) string { return run + "." + strconv.Itoa(attempt) }
 
 func (a *attempt) key() runKey { return runKey{a.start.Run, a.start.Attempt} }
 
@@ -135,9 +141,7 @@ func (a *attempt) openSpool() (err error) {
 	a.spool, err = spool.Open(filepath.Join(a.dir, "spool"), spool.Options{
 		Logger:   a.log,
 		Scrubber: a.secrets,
-		OnFull: func(err error) {
-			a.end(ending{press: graceful, state: protocol.Failed, kind: "storage_failed", detail: err.Error()})
-		},
+		OnFull:   a.full,
 	})
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 		return
 	}
 	done.report = readReport(a.homePath())
-	if before != nil && before.kind == "storage_failed" {
+	if before != nil && before.kind == "storage_failed" || a.filledDisk() {
 		// The agent's home makes room for its work.
 		if err := worktree.RemoveTree(a.homePath()); err != nil {
 			a.log.Warn("home not removed", "error", err)
@@ -95,6 +96,13 @@ func (e *ending) overrule(f *protocol.Finished) {
 func (b *box) collect(a *attempt, w *workspace, unfinished bool, done *work) error {
 	ctx, cancel := context.WithTimeout(b.life, b.cfg.Timing.Wrap)
 	defer cancel()
+	if a.filledDisk() {
+		w.checkout.Frugal = true
+		// Commits are copied before they are judged.
+		if free, _ := diskFree(w.cache.Objects()); diskUse(filepath.Join(a.taskPath(), ".git")) > free/2 {
+			return errors.New("the run has committed more than there is room to save")
+		}
+	}
 	for {
 		err := w.collect(ctx, a, unfinished, done)
 		if err == nil || noSpace(err) || a.killed.Err() != nil || ctx.Err() != nil || b.retest(ctx) == "" {

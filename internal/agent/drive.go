@@ -118,7 +118,7 @@ func (b *box) stallClock(a *attempt) (progress, stop func()) {
 
 // runAgent runs a coding agent until it has nothing more to do. ctx ends when
 // the agent is to come to an end.
-func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sandbox.Level) result {
+func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sandbox.Level) (r result) {
 	i := slices.IndexFunc(b.setup.agents, func(f driver.Found) bool { return f.Name == a.start.Agent })
 	if i < 0 {
 		return failed("setup_failed", fmt.Errorf("agent %s is not installed on this box", a.start.Agent))
@@ -149,11 +149,11 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 	spec.Argv, spec.Piped, spec.Stderr = launch.Argv, true, said
 	spec.Env["PATH"] = strings.Join(append(slices.Clone(launch.Path), systemPath), ":")
 	spec.ReadOnly = append(append(spec.ReadOnly, launch.ReadOnly...), b.selfPaths(a.start.Agent)...)
-	p, err := sandbox.Start(a.killed, spec)
+	p, done, err := b.bound(a, spec)
 	if err != nil {
 		return failed("setup_failed", err)
 	}
-	defer p.Kill()
+	defer func() { p.Kill(); done(r) }()
 	a.log.Info("agent started", "agent", a.start.Agent, "isolation", level)
 	out, err := driver.Drive(ctx, launch, p.Stdin(), p.Stdout(), a.start.Prompt, a.messages, driver.Hooks{
 		Started: func(session, version string) {
@@ -191,7 +191,7 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 	p.Kill()
 	p.Stdout().Close()
 	totals := b.proxy.Unregister(a.token)
-	r := result{stop: out.Stop, session: out.SessionID, text: out.FinalText, usage: usageOf(totals)}
+	r = result{stop: out.Stop, session: out.SessionID, text: out.FinalText, usage: usageOf(totals)}
 	switch {
 	case err != nil:
 		r.kind, r.detail = driver.FailureKind(err), driver.FailureText(err)
@@ -232,7 +232,7 @@ func (b *box) selfPaths(agent string) []string {
 }
 
 // runCommand runs a program in the checkout. ctx ends when it is to stop.
-func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sandbox.Level) result {
+func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sandbox.Level) (r result) {
 	if len(a.start.Command) == 0 {
 		return failed("setup_failed", errors.New("the run has no command"))
 	}
@@ -262,10 +262,11 @@ func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sa
 			"YARDMASTER_MODEL": a.start.Model, "YARDMASTER_MODEL_URL": in.proxy, "YARDMASTER_MODEL_TOKEN": a.token,
 		})
 	}
-	p, err := sandbox.Start(a.killed, spec)
+	p, done, err := b.bound(a, spec)
 	if err != nil {
 		return failed("setup_failed", err)
 	}
+	defer func() { done(r) }()
 	a.event(protocol.EventStarted, protocol.Started{Agent: commandAgent, Isolation: string(level)})
 	select {
 	case <-p.Done():
@@ -281,7 +282,7 @@ func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sa
 	}
 	err = p.Wait()
 	a.readOutbox()
-	r := result{output: said.String(), usage: usageOf(b.proxy.Unregister(a.token))}
+	r = result{output: said.String(), usage: usageOf(b.proxy.Unregister(a.token))}
 	var exit *sandbox.ExitError
 	switch {
 	case err == nil:

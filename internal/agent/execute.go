@@ -105,6 +105,9 @@ func (b *box) carry(a *attempt) (*workspace, result) {
 		return nil, failed("setup_failed", err)
 	}
 	w, err := b.prepare(ctx, a)
+	if noSpace(err) && b.awaitRoom(ctx) {
+		w, err = b.prepare(ctx, a) // another run had taken it all, and is gone
+	}
 	if err != nil {
 		return nil, failed("checkout_failed", err)
 	}

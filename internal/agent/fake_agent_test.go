@@ -74,6 +74,14 @@ func (a *actor) Prompt(ctx context.Context, req acp.PromptRequest) (acp.PromptRe
 			if out, err = exec.Command("sh", "-c", "git add -A && git commit -q -m '"+rest+"'").CombinedOutput(); err != nil {
 				err = fmt.Errorf("%w: %s", err, out)
 			}
+		case "hold": // so many descriptors, until the agent is ended
+			n, _ := strconv.Atoi(rest)
+			for range n {
+				if _, err := os.Open("/dev/null"); err != nil {
+					break // there is no more to be had
+				}
+			}
+			<-ctx.Done()
 		case "try":
 			_ = callModel(ctx) // as agents do that go on regardless
 		case "model":

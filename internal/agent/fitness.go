@@ -165,6 +165,7 @@ func (b *box) checkBox(a *attempt, r result) result {
 	if isDone(a.asked) {
 		return r
 	}
+	b.awaitRoom(a.killed) // else the whole box would look like what one run has done to it
 	// What fills the disk may be the run itself: its repository is too large, and
 	// would be on the next box as well. Git does not always say so.
 	if b.setup.room() != nil && b.setup.roomBut(diskUse(a.work)+diskUse(a.cachePath())) == nil {

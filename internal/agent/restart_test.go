@@ -35,7 +35,7 @@ func (p *plane) process(cfg agent.Config) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	p.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait(); removeGroups(cfg) })
 	return cmd
 }
 
@@ -186,13 +186,15 @@ func TestTwoBoxesDoNotShareAFolder(t *testing.T) {
 // smallDisk names a small file system to a test that had no right to mount one.
 const smallDisk = "SMALL_DISK"
 
-func TestFullDiskEndsTheRunAndKeepsItsEvents(t *testing.T) {
+// onSmallDisk runs a box whose data folder is a file system of 24 MB, which dir
+// is; nil when the test was run elsewhere for that.
+func onSmallDisk(t *testing.T) (p *plane, dir string) {
+	t.Helper()
 	if os.Getenv(smallDisk) == "" && os.Geteuid() != 0 {
 		againWithSmallDisk(t)
-		return
+		return nil, ""
 	}
-	t.Parallel()
-	p := newPlane(t)
+	p = newPlane(t)
 	cfg := p.config()
 	if dir := os.Getenv(smallDisk); dir != "" {
 		cfg.DataDir = dir
@@ -215,25 +217,86 @@ func TestFullDiskEndsTheRunAndKeepsItsEvents(t *testing.T) {
 	}
 	cfg.WorkDir, cfg.Self = cfg.DataDir, openProgram(t) // the disk has no room for a copy
 	p.start(cfg)
+	return p, cfg.DataDir
+}
+
+// talk is output that finds no room.
+const talk = `while :; do seq 1 2000; done`
+
+// A run whose disk somebody else has filled.
+func TestFullDiskEndsTheRunAndKeepsItsEvents(t *testing.T) {
+	p, dir := onSmallDisk(t)
+	if p == nil {
+		return
+	}
 	run := p.task(func(s *protocol.Start) {
-		s.Agent = "command"
-		// The disk fills up, then there is output that finds no room.
-		s.Command = []string{"/bin/sh", "-c", `echo wip >wip.txt; cat /dev/zero >"$HOME/big" 2>/dev/null; while :; do seq 1 2000; done`}
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", `echo wip >wip.txt; echo ready; while [ ! -e go ]; do sleep 0.01; done; ` + talk}
 	})
+	p.saying(run, "ready")
+	must(t, os.WriteFile(filepath.Join(dir, "runs", run+".1", "task", "go"), nil, 0o644))
+	others := filepath.Join(dir, "others")
+	for err := error(nil); err == nil; { // until nothing at all finds room
+		err = appendTo(others, make([]byte, 4096))
+	}
+	p.until("the run is ending", func() bool { return strings.Contains(p.run(run).kinds(), protocol.EventHalting) })
+	must(t, os.Remove(others))
 	s, f := p.finish(run)
 	if f.State != protocol.Failed || f.Kind != "storage_failed" {
 		t.Errorf("finished %+v", f)
 	}
 	var cut struct{ Reason string }
 	s.data(t, protocol.EventTruncated, &cut)
-	if cut.Reason != "disk_full" || !strings.Contains(s.kinds(), protocol.EventHalting) {
+	if cut.Reason != "disk_full" {
 		t.Errorf("cut %+v, events %s", cut, s.kinds())
 	}
 	if !f.WIP || p.show(f.Tip, "wip.txt") != "wip" {
 		t.Errorf("the work is not saved: %+v", f)
 	}
-	if left, err := filepath.Glob(filepath.Join(cfg.DataDir, "runs", "*", "home", "big")); err != nil || len(left) > 0 {
+}
+
+func appendTo(name string, text []byte) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
+}
+
+// A run that fills the disk itself is ended for it, and only that one.
+func TestRunThatFillsTheDiskIsEnded(t *testing.T) {
+	p, dir := onSmallDisk(t)
+	if p == nil {
+		return
+	}
+	other := p.task(func(s *protocol.Start) {
+		s.Branch = "svc/other"
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", `while [ ! -e go ]; do echo tick; sleep 0.1; done; rm go; echo one >a.txt`}
+	})
+	p.saying(other, "tick")
+	run := p.task(func(s *protocol.Start) {
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", `echo wip >wip.txt; cat /dev/zero >"$HOME/big" 2>/dev/null; ` + talk}
+	})
+	s, f := p.finish(run)
+	if f.State != protocol.Failed || f.Kind != "resource_limit" || !strings.Contains(f.Error, "The disk of the box was nearly full") {
+		t.Errorf("finished %+v", f)
+	}
+	if !strings.Contains(s.kinds(), protocol.EventHalting) || !f.WIP || p.show(f.Tip, "wip.txt") != "wip" {
+		t.Errorf("the work is not saved: %+v, events %s", f, s.kinds())
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "runs", "*", "home", "big")); err != nil || len(left) > 0 {
 		t.Errorf("the agent's home was not given up: %v, %v", left, err)
+	}
+	// The box takes work, and the next run and the one beside it end well.
+	_, f = p.finish(p.task(func(s *protocol.Start) {
+		s.Branch, s.Agent, s.Command = "svc/next", "command", []string{"/bin/sh", "-c", `echo two >b.txt`}
+	}))
+	if f.State != protocol.Succeeded {
+		t.Errorf("the next run: %+v", f)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "runs", other+".1", "task", "go"), nil, 0o644))
+	if _, f := p.finish(other); f.State != protocol.Succeeded || p.show(f.Tip, "a.txt") != "one" {
+		t.Errorf("the run beside it: %+v", f)
 	}
 }
 

@@ -18,6 +18,14 @@ import (
 // be PATH for the rest of the test.
 func links(t *testing.T, without ...string) string {
 	t.Helper()
+	dir := programs(t, without...)
+	t.Setenv("PATH", dir)
+	return dir
+}
+
+// programs makes a folder with links to all programs of PATH but some.
+func programs(t *testing.T, without ...string) string {
+	t.Helper()
 	dir := t.TempDir()
 	for _, from := range filepath.SplitList(os.Getenv("PATH")) {
 		entries, err := os.ReadDir(from)
@@ -35,7 +43,6 @@ func links(t *testing.T, without ...string) string {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("PATH", dir)
 	return dir
 }
 

@@ -38,6 +38,7 @@ func (b *box) supervise(a *attempt, from int64, work func(*attempt)) {
 	keep := !isDone(a.fenced) && !isDone(a.saved)
 	stop()
 	tasks.Wait()
+	defer a.freed()
 	if !keep {
 		b.remove(a)
 	} else if err := a.spool.Close(); err != nil {

@@ -52,11 +52,12 @@ var edges = map[string]string{
 	"llm/scripted":     "",
 
 	// The machine side. It shares the wire with the server, not its rooms.
-	"agent":            "agent/broker agent/driver agent/modelproxy agent/sandbox agent/scrub agent/selftest agent/spool agent/worktree bus/boxconn client fault id protocol seal",
+	"agent":            "agent/broker agent/driver agent/limits agent/modelproxy agent/sandbox agent/scrub agent/selftest agent/spool agent/worktree bus/boxconn client fault id protocol seal",
 	"agent/acp":        "",
 	"agent/broker":     "agent/scrub",
 	"agent/builtin":    "agent/acp",
 	"agent/driver":     "agent/acp",
+	"agent/limits":     "",
 	"agent/modelproxy": "fault llm",
 	"agent/sandbox":    "",
 	"agent/selftest":   "",

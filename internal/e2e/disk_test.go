@@ -76,16 +76,16 @@ func TestDiskFullWithTheAgentsHome(t *testing.T) {
 	st.script("work", `[ ! -e half ] || { rm half; `+deliver+`; exit; }; echo half >half; cat /dev/zero >"$HOME/big" 2>/dev/null; `+talk)
 	b := st.small("small")
 	id := st.file("work", "Fill the disk of a box")
-	if r := st.ends(id, 1); r.FailureKind != "storage_failed" {
+	if r := st.ends(id, 1); r.FailureKind != "resource_limit" {
 		t.Errorf("the first try ended as %+v", r)
 	}
-	if task := st.task(id); task.Status != "pending" || task.FailureKind == nil || *task.FailureKind != "storage_failed" {
+	if task := st.task(id); task.Status != "pending" || task.FailureKind == nil || *task.FailureKind != "resource_limit" {
 		t.Errorf("the task after it: %+v", task)
 	}
 	// The home was given up, so there was room to save the work; the same box
 	// goes on with it.
 	st.merges(id)
-	if got := st.outcomes(id); got != "failed(storage_failed) succeeded" {
+	if got := st.outcomes(id); got != "failed(resource_limit) succeeded" {
 		t.Errorf("the tries: %s", got)
 	}
 	if r := st.tries(id)[1]; r.ResumeSHA == "" || r.BoxID != b.id {
@@ -101,7 +101,7 @@ func TestDiskFullWithTheWork(t *testing.T) {
 	small := st.small("small")
 	id := st.file("work", "Need more than a small box has")
 	little := st.file("little", "Need little")
-	if r := st.ends(id, 1); r.FailureKind != "storage_failed" {
+	if r := st.ends(id, 1); r.FailureKind != "resource_limit" {
 		t.Errorf("the first try ended as %+v", r)
 	}
 	// The next in the queue is not dragged along: the box waits until the run
@@ -116,7 +116,7 @@ func TestDiskFullWithTheWork(t *testing.T) {
 	}
 	large := st.join("large")
 	st.merges(id)
-	if got := st.outcomes(id); got != "failed(storage_failed) succeeded" {
+	if got := st.outcomes(id); got != "failed(resource_limit) succeeded" {
 		t.Errorf("the tries: %s", got)
 	}
 	if r := st.tries(id)[1]; r.BoxID != large.id {

@@ -96,8 +96,9 @@ func bubblewrap(l *launch, self string) (*exec.Cmd, error) {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, r)
 		args = append(args, "--perms", "0444", "--file", strconv.Itoa(4+len(cmd.ExtraFiles)), f.path)
 	}
-	args = append(args, "--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp", "--perms", "1777", "--tmpfs", "/var/tmp",
-		"--bind", l.spec.Task, TaskDir, "--bind", l.spec.Home, HomeDir, "--ro-bind", self, shimPath)
+	args = append(args, "--proc", "/proc", "--dev", "/dev")
+	args = append(args, memoryFolders(l.spec.Limits)...)
+	args = append(args, "--bind", l.spec.Task, TaskDir, "--bind", l.spec.Home, HomeDir, "--ro-bind", self, shimPath)
 	for i, f := range l.spec.Forward {
 		args = append(args, "--ro-bind", f.Socket, socketPath+strconv.Itoa(i))
 	}

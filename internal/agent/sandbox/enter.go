@@ -59,26 +59,6 @@ func become(o *orders) error {
 	return fmt.Errorf("execute %s: %w", path, unix.Exec(path, o.Argv, o.Env))
 }
 
-func setLimits(l Limits) error {
-	for _, x := range []struct {
-		name     string
-		resource int
-		value    uint64
-	}{
-		{"processes", unix.RLIMIT_NPROC, l.Processes},
-		{"the size of files", unix.RLIMIT_FSIZE, l.FileBytes},
-		{"core files", unix.RLIMIT_CORE, 0},
-	} {
-		if x.value == 0 && x.resource != unix.RLIMIT_CORE {
-			continue
-		}
-		if err := unix.Setrlimit(x.resource, &unix.Rlimit{Cur: x.value, Max: x.value}); err != nil {
-			return fmt.Errorf("limit %s: %w", x.name, err)
-		}
-	}
-	return nil
-}
-
 // restrict lets this process and its children see the system's tools and write
 // the given folders only. Where the kernel can, they also lose abstract
 // sockets and signals to processes outside.

@@ -205,6 +205,7 @@ func (l *launch) prepare() error {
 	l.cmd.Dir, l.cmd.Env = "/", []string{}
 	// A session of its own: an interrupt typed at the box is the box's to handle.
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	l.spec.join(l.cmd.SysProcAttr)
 	l.cmd.Stderr = &l.stderr
 	l.stderr.dst = l.spec.Stderr
 	l.cmd.Stdout = l.spec.Stdout

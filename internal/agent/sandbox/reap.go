@@ -14,8 +14,11 @@ const reapPause = 2 * time.Millisecond
 
 // killDescendants kills every process below root and returns when none is
 // alive. They cannot hide: what loses its parent is given to the subreaper
-// root. Processes may fork while they are looked for, so it looks again.
+// root. Processes may fork while they are looked for, so it looks again. All
+// are stopped first: one that is killed makes room for another, so that among
+// processes that only fork the killing alone would never end.
 func killDescendants(root int) {
+	stopDescendants(root)
 	for {
 		pids := descendants(root)
 		if len(pids) == 0 {
@@ -28,6 +31,29 @@ func killDescendants(root int) {
 			bury()
 		}
 		time.Sleep(reapPause)
+	}
+}
+
+// stopRounds bound how often stopDescendants looks; another user's processes
+// and what wakes the stopped up do not keep it.
+const stopRounds = 50
+
+// stopDescendants stops the processes below root until a look finds none that
+// was not stopped before. As each keeps its place in the user's limit of
+// processes, those that fork run out of it.
+func stopDescendants(root int) {
+	stopped := map[int]bool{}
+	for range stopRounds {
+		found := false
+		for _, pid := range descendants(root) {
+			if !stopped[pid] {
+				found = true
+				stopped[pid] = syscall.Kill(pid, syscall.SIGSTOP) == nil
+			}
+		}
+		if !found {
+			return
+		}
 	}
 }
 

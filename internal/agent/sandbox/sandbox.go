@@ -47,12 +47,6 @@ type Forward struct {
 	Socket string
 }
 
-// Limits are resource limits of each process; zero means the box's own.
-type Limits struct {
-	Processes uint64 // processes and threads of the agent's user, which at the lower levels counts the box's own user's
-	FileBytes uint64 // the largest file that can be written
-}
-
 // Spec says what to run and what it may see. All paths are absolute.
 type Spec struct {
 	Level      Level
@@ -62,7 +56,8 @@ type Spec struct {
 	ReadOnly   []string          // more files and folders of the host to show, at their own paths
 	Forward    []Forward
 	Limits     Limits
-	Program    string // this program, where the agents' user may run it; empty: where it was started from
+	Group      *os.File // folder of the control group (version 2) to start in; nil: the box's own
+	Program    string   // this program, where the agents' user may run it; empty: where it was started from
 
 	// Piped makes the agent's input and output pipes, see Process.Stdin and
 	// Process.Stdout; the two fields below must then be nil.

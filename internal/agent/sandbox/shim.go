@@ -140,6 +140,7 @@ func Main(args []string) int {
 type shim struct{ agent int }
 
 func newShim(o *orders) (*shim, error) {
+	expendable()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become a subreaper: %w", err)
 	}

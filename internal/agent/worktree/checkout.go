@@ -20,6 +20,10 @@ func (e *CheckoutError) Unwrap() error { return e.Err }
 // Checkout is a task's working copy. Once an agent has had it, nothing in it is
 // believed.
 type Checkout struct {
+	// Frugal has Collect leave out all new files that are not committed if there
+	// are very many: what filled a disk is not worth another.
+	Frugal bool
+
 	cache  *Cache
 	dir    string
 	branch string // empty when detached

@@ -328,3 +328,29 @@ func rawTree(t *testing.T, name, blob string) string {
 	}
 	return path
 }
+
+// After what filled a disk only what was committed or changed is worth taking,
+// unless there is little else.
+func TestFrugalCheckoutLeavesOutVeryManyNewFiles(t *testing.T) {
+	h := newHost(t)
+	c := fetched(t, h)
+	for n, taken := range map[int]bool{10: true, mostNew + 1: false} {
+		w := checkout(t, c)
+		w.Frugal = true
+		files := map[string]string{"README.md": "changed\n"}
+		for i := range n {
+			files[fmt.Sprintf("new/%d", i)] = "x"
+		}
+		write(t, w.dir, files)
+		r := collect(t, w)
+		if at(t, c, r.Tip, "README.md") != "changed" {
+			t.Errorf("%d new files: what was changed is not taken", n)
+		}
+		if got := len(r.Paths) == n+1; got != taken || len(r.Skipped) != map[bool]int{true: 0, false: 1}[taken] {
+			t.Errorf("%d new files: took %d paths, skipped %v", n, len(r.Paths), r.Skipped)
+		}
+		if err := w.Remove(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

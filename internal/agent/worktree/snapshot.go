@@ -56,7 +56,12 @@ func (w *Checkout) snapshot(ctx context.Context, root *os.Root, index, head stri
 		}
 		look(name, true)
 	}
-	for _, name := range fields(untracked) {
+	added := fields(untracked)
+	if w.Frugal && !few(root, added) {
+		skipped = append(skipped, Skipped{Path: ".", Reason: fmt.Sprintf("more than %d new files, or %d MB of them", mostNew, mostNewBytes>>20)})
+		added = nil
+	}
+	for _, name := range added {
 		if strings.HasSuffix(name, "/") {
 			skipped = append(skipped, Skipped{Path: strings.TrimSuffix(name, "/"), Reason: "a repository of its own"})
 			continue
@@ -81,6 +86,27 @@ func (w *Checkout) snapshot(ctx context.Context, root *os.Root, index, head stri
 	}
 	slices.SortFunc(skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
 	return tree, skipped, nil
+}
+
+// What a frugal checkout takes of new files.
+const (
+	mostNew      = 5000
+	mostNewBytes = 64 << 20
+)
+
+// few tells whether new files are no more than a frugal checkout takes. Files
+// that are left out by themselves do not count.
+func few(root *os.Root, names []string) bool {
+	if len(names) > mostNew {
+		return false
+	}
+	var sum int64
+	for _, name := range names {
+		if st, err := root.Lstat(name); err == nil && st.Mode().IsRegular() && st.Size() <= maxFile {
+			sum += st.Size()
+		}
+	}
+	return sum <= mostNewBytes
 }
 
 type state int

@@ -81,6 +81,7 @@ const (
 	ReportMissing   = "report_missing"
 	GaveUp          = "gave_up"
 	ContextOverflow = "context_overflow"
+	ResourceLimit   = "resource_limit"
 
 	ProviderAuth        = "provider_auth"
 	ProviderQuota       = "provider_quota"
@@ -118,7 +119,8 @@ var consequences = map[string]consequence{
 	ProviderRateLimit: forgiveLater, ProviderUnavailable: forgiveLater, ModelUnavailable: forgiveLater,
 	CheckoutFailed: charge, SetupFailed: charge, PushRejected: charge, StorageFailed: charge,
 	RunTimeout: charge, RunStalled: charge, AgentCrashed: charge, AgentError: charge, ReportMissing: charge, GaveUp: charge, ContextOverflow: charge,
-	ProviderAuth: charge, ProviderQuota: charge, NoCredential: charge, MergeConflict: charge,
+	ResourceLimit: charge, // its own doing, and another try or a larger box may fare better
+	ProviderAuth:  charge, ProviderQuota: charge, NoCredential: charge, MergeConflict: charge,
 	Blocked: park, BudgetExhausted: park,
 	CILadderSpent: giveUp, PRClosed: giveUp, DependencyFailed: giveUp, PolicyRefused: giveUp, Superseded: giveUp, QueueExpired: giveUp,
 }

@@ -1,0 +1,143 @@
+package limits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// use is what folders take of the disk.
+type use struct {
+	bytes, inodes int64
+	largest       int64 // length of the longest file
+}
+
+// walker adds up folders that their agent may be changing meanwhile. It follows
+// no link, opens nothing but folders, and only one at a time however deep they
+// are, and stops when it has seen enough.
+type walker struct {
+	ctx   context.Context
+	most  Limits
+	use   use
+	links map[uint64]bool // files of several names count once
+	names []byte
+}
+
+// walk adds up folders until a limit is broken or ctx ends.
+func walk(ctx context.Context, most Limits, dirs ...string) use {
+	w := &walker{ctx: ctx, most: most, links: map[uint64]bool{}, names: make([]byte, 32<<10)}
+	for _, dir := range dirs {
+		if fd, err := unix.Open(dir, folderFlags, 0); err == nil {
+			w.tree(fd)
+		}
+	}
+	return w.use
+}
+
+const folderFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+
+func (w *walker) enough() bool {
+	return w.ctx.Err() != nil || w.most.Inodes > 0 && w.use.inodes >= w.most.Inodes || w.most.Disk > 0 && w.use.bytes >= w.most.Disk
+}
+
+// level is a folder on the way down: what it is, to be known again on the way
+// up, and the folders in it that are still to be seen.
+type level struct {
+	dev, ino uint64
+	below    []string
+}
+
+// tree adds up an open folder and all below it, and closes it.
+func (w *walker) tree(fd int) {
+	defer func() { unix.Close(fd) }()
+	way := []level{w.folder(fd)}
+	for !w.enough() {
+		here := &way[len(way)-1]
+		if n := len(here.below); n > 0 {
+			name := here.below[n-1]
+			here.below = here.below[:n-1]
+			if sub, err := enter(fd, name); err == nil {
+				unix.Close(fd)
+				fd = sub
+				way = append(way, w.folder(fd))
+			}
+			continue
+		}
+		if way = way[:len(way)-1]; len(way) == 0 {
+			return
+		}
+		up, err := unix.Openat(fd, "..", folderFlags, 0)
+		if err != nil {
+			return
+		}
+		unix.Close(fd)
+		fd = up
+		var st unix.Stat_t
+		if back := way[len(way)-1]; unix.Fstat(fd, &st) != nil || st.Dev != back.dev || st.Ino != back.ino {
+			return // it was moved meanwhile; the next walk will see
+		}
+	}
+}
+
+// enter opens a folder. One that is closed to its owner, who is the box's own
+// user, is opened to the owner first: nothing is hidden that way.
+func enter(dir int, name string) (int, error) {
+	fd, err := unix.Openat(dir, name, folderFlags, 0)
+	if !errors.Is(err, unix.EACCES) {
+		return fd, err
+	}
+	at, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(at)
+	if err := unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", at), 0o700); err != nil {
+		return -1, err
+	}
+	return unix.Openat(dir, name, folderFlags, 0)
+}
+
+// folder adds up what is in one open folder.
+func (w *walker) folder(fd int) (l level) {
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) == nil {
+		l.dev, l.ino = st.Dev, st.Ino
+	}
+	var names []string
+	for !w.enough() {
+		n, err := unix.Getdents(fd, w.names)
+		if err != nil || n <= 0 {
+			break
+		}
+		_, _, names = unix.ParseDirent(w.names[:n], -1, names[:0])
+		for _, name := range names {
+			if w.file(fd, name) {
+				l.below = append(l.below, name)
+			}
+		}
+	}
+	return l
+}
+
+// file adds up one entry and tells whether it is a folder.
+func (w *walker) file(dir int, name string) bool {
+	var st unix.Stat_t
+	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false // gone
+	}
+	folder := st.Mode&unix.S_IFMT == unix.S_IFDIR
+	if st.Nlink > 1 && !folder {
+		if w.links[st.Ino] {
+			return false
+		}
+		w.links[st.Ino] = true
+	}
+	w.use.inodes++
+	w.use.bytes += st.Blocks * 512
+	if st.Mode&unix.S_IFMT == unix.S_IFREG {
+		w.use.largest = max(w.use.largest, st.Size)
+	}
+	return folder
+}

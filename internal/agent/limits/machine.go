@@ -1,0 +1,110 @@
+package limits
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sizes of the defaults. They are meant to stop what has gone wrong, not what
+// is large: a build of a browser is larger, and its operator says so.
+const (
+	leastMemory      = 1 << 30  // a compiler and a language server
+	defaultProcesses = 2048     // ten test runners of a Java build with their threads
+	defaultOpen      = 64 << 10 // a watcher of a large tree, several times
+	mostDisk         = 20 << 30
+	leastDisk        = 1 << 30
+	mostInodes       = 1 << 20 // three times the modules of a large web project
+	leastInodes      = 100_000
+)
+
+// Default are the limits of a run on this machine, one of so many at once,
+// whose folders are on the disk of dir: four fifths of the memory shared by all
+// runs; 2048 processes, or less where the kernel has few; half of the disk that
+// is free, but 20 GiB and a million files at most; as many processors as there
+// are. A file may be as large as all of them together.
+func Default(slots int, dir string) Limits {
+	runs := int64(max(slots, 1))
+	l := Limits{
+		Processes: min(defaultProcesses, kernelNumber("/proc/sys/kernel/pid_max", 32768)/(2*(runs+1))),
+		OpenFiles: defaultOpen, Disk: mostDisk, Inodes: mostInodes,
+	}
+	if total := totalMemory(); total > 0 {
+		l.Memory = min(max(leastMemory, total*4/5/runs), total*9/10)
+	}
+	if s, err := statDisk(dir); err == nil {
+		l.Disk = min(mostDisk, max(leastDisk, s.free/2))
+		if s.inodes > 0 {
+			l.Inodes = min(mostInodes, max(leastInodes, s.freeInodes/2))
+		}
+	}
+	l.FileBytes = l.Disk
+	return l
+}
+
+// totalMemory is the memory that this process and its children may use: the
+// machine's, or that of a container.
+func totalMemory() int64 {
+	total := meminfo("MemTotal:")
+	own, mount, err := ownGroup()
+	if err != nil {
+		return total
+	}
+	for dir := filepath.Join(mount, own); strings.HasPrefix(dir, mount); dir = filepath.Dir(dir) {
+		if n := kernelNumber(filepath.Join(dir, "memory.max"), 0); n > 0 && (total == 0 || n < total) {
+			total = n
+		}
+	}
+	return total
+}
+
+// meminfo is one line of /proc/meminfo in bytes, 0 if it is not there.
+func meminfo(name string) int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(text) {
+		f := strings.Fields(string(line))
+		if len(f) >= 2 && f[0] == name {
+			n, _ := strconv.ParseInt(f[1], 10, 64)
+			return n << 10
+		}
+	}
+	return 0
+}
+
+// kernelNumber reads a file of one number.
+func kernelNumber(path string, otherwise int64) int64 {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return otherwise
+	}
+	return n
+}
+
+// disk is what a file system has.
+type disk struct {
+	total, used, free  int64 // bytes; free is what the box may still write
+	inodes, usedInodes int64 // none where the file system does not count them
+	freeInodes         int64
+}
+
+func statDisk(dir string) (disk, error) {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return disk{}, err
+	}
+	return disk{
+		total: int64(fs.Blocks) * fs.Bsize, used: int64(fs.Blocks-fs.Bfree) * fs.Bsize, free: int64(fs.Bavail) * fs.Bsize,
+		inodes: int64(fs.Files), usedInodes: int64(fs.Files - fs.Ffree), freeInodes: int64(fs.Ffree),
+	}, nil
+}

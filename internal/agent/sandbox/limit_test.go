@@ -1,0 +1,147 @@
+package sandbox
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What is limited holds for whatever the agent starts, and cannot be taken back.
+func TestLimitsHoldForAllThatIsStarted(t *testing.T) {
+	every(t, func(t *testing.T, l Level) {
+		s := folders(t, l, `sh -c 'ulimit -n; ulimit -Hn; grep processes /proc/self/limits | tr -s " " | cut -d" " -f3,4; cat /proc/self/oom_score_adj; nice; ulimit -n 5000 2>/dev/null || echo no'`)
+		s.Limits = Limits{OpenFiles: 200, Processes: 20_000, Nice: 5}
+		out, err := output(t, s)
+		if want := "200\n200\n20000 20000\n1000\n5\nno\n"; out != want || err != nil {
+			t.Errorf("%q, %v, want %q", out, err, want)
+		}
+	})
+}
+
+// The temporary folders of a sandbox of its own are memory, so each ends where
+// its limit is, and there is no other place like them.
+func TestTemporaryFoldersHaveAnEnd(t *testing.T) {
+	if reason := withheld(t, Bubblewrap); reason != nil {
+		t.Fatal(reason)
+	}
+	s := folders(t, Bubblewrap, `for d in /tmp /var/tmp /dev/shm; do head -c 2000000 /dev/zero 2>/dev/null >$d/x; stat -c %s $d/x; done
+		for d in / /dev /etc /run /var /home; do touch $d/x 2>/dev/null && echo $d; done; echo . >/dev/null && head -c 1 /dev/zero | wc -c`)
+	s.Limits = Limits{TempBytes: 1 << 20}
+	out, err := output(t, s)
+	if want := strings.Repeat("1048576\n", 3) + "1\n"; out != want || err != nil {
+		t.Errorf("%q, %v, want %q", out, err, want)
+	}
+}
+
+// A process of a control group has all its children there.
+func TestSandboxBeginsInItsGroup(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // who may make groups is for another package to find out
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := ""
+	for line := range strings.Lines(string(mounts)) {
+		if before, after, _ := strings.Cut(line, " - "); strings.HasPrefix(after, "cgroup2 ") {
+			at = strings.Fields(before)[4]
+		}
+	}
+	dir, err := os.MkdirTemp(at, "sandbox-test-")
+	if err != nil {
+		t.Fatalf("this test needs control groups of version 2: %v", err)
+	}
+	defer os.Remove(dir)
+	group, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer group.Close()
+	every(t, func(t *testing.T, l Level) {
+		m := mark()
+		s := folders(t, l, leave+"exec sleep $1", m)
+		s.Group = group
+		p, err := Start(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the agent runs", func() bool { return len(sleeping(m)) == left+1 })
+		for _, pid := range sleeping(m) {
+			if b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup")); err != nil || !bytes.Contains(b, []byte("/"+filepath.Base(dir)+"\n")) {
+				t.Errorf("process %d is in %s, %v", pid, b, err)
+			}
+		}
+		p.Kill()
+	})
+}
+
+// A program of which every process forks without end, wherever there is room,
+// while the file run is there. Perl comes with git.
+const endless = `>run; exec perl -e 'while (-e "run") { fork }' "$1"`
+
+func TestForksWithoutEndAreKilled(t *testing.T) {
+	every(t, func(t *testing.T, l Level) {
+		m := mark()
+		s := folders(t, l, endless, m)
+		s.Limits = Limits{Processes: threadsOfAgents(t) + 60, Nice: 10}
+		t.Cleanup(func() { os.Remove(filepath.Join(s.Task, "run")) })
+		p, err := Start(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it forks", func() bool { return len(alive(m)) > 20 })
+		began := time.Now()
+		p.Kill()
+		t.Logf("killed in %s", time.Since(began))
+		if pids := alive(m); len(pids) != 0 {
+			t.Errorf("alive after the end: %v", pids)
+		}
+	})
+}
+
+// threadsOfAgents counts what the agents' user runs already, which is counted
+// with what an agent starts.
+func threadsOfAgents(t *testing.T) (n uint64) {
+	t.Helper()
+	user := os.Geteuid()
+	if Separate() {
+		user = nobody
+	}
+	files, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		var st syscall.Stat_t
+		if syscall.Stat(f, &st) == nil && int(st.Uid) == user {
+			n++
+		}
+	}
+	return n
+}
+
+// What was stopped for the killing is killed, also if it had stopped itself.
+func TestStoppedProcessesAreKilled(t *testing.T) {
+	every(t, func(t *testing.T, l Level) {
+		m := mark()
+		s := folders(t, l, leave+"exec sleep $1", m)
+		p, err := Start(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the agent runs", func() bool { return len(sleeping(m)) == left+1 })
+		for _, pid := range sleeping(m) {
+			_ = syscall.Kill(pid, syscall.SIGSTOP)
+		}
+		p.Kill()
+		if pids := alive(m); len(pids) != 0 {
+			t.Errorf("alive after the end: %v", pids)
+		}
+	})
+}
