@@ -70,6 +70,8 @@ type Spec struct {
 	Stdin  io.Reader // nil is empty input
 	Stdout io.Writer // nil discards
 	Stderr io.Writer // nil discards
+
+	landlock int // the highest version of Landlock to use, as if the kernel had no later one; 0 is the kernel's
 }
 
 // Where the folders are inside a Bubblewrap sandbox: the same on every box, so
