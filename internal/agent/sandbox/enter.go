@@ -150,8 +150,8 @@ func restrict(o *orders) error {
 		}
 	}
 	if !o.Asked && version >= 4 { // else who is asked connects
-		for _, f := range o.Forward {
-			rules = append(rules, landlock.ConnectTCP(uint16(f.Port)))
+		for _, port := range o.Ports {
+			rules = append(rules, landlock.ConnectTCP(uint16(port)))
 		}
 	}
 	if err := landlocks[version-minLandlock].Restrict(rules...); err != nil {

@@ -61,6 +61,7 @@ type Spec struct {
 	Env        map[string]string // the whole environment, over defaults for PATH, HOME, USER, LANG, TERM and TMPDIR
 	ReadOnly   []string          // more files and folders of the host to show, at their own paths
 	Forward    []Forward
+	Reach      []int // ports of the host's loopback that the agent may connect to below Bubblewrap, besides the forwarded ones
 	Limits     Limits
 	Program    string // this program, where the agents' user may run it; empty: where it was started from
 
@@ -109,9 +110,13 @@ func (s *Spec) check() error {
 	case s.Piped && (s.Stdin != nil || s.Stdout != nil):
 		return errors.New("sandbox: Piped excludes Stdin and Stdout")
 	}
+	ports := slices.Clone(s.Reach)
 	for _, f := range s.Forward {
-		if f.Port < 1 || f.Port > 65535 {
-			return fmt.Errorf("sandbox: forward port %d is out of range", f.Port)
+		ports = append(ports, f.Port)
+	}
+	for _, port := range ports {
+		if port < 1 || port > 65535 {
+			return fmt.Errorf("sandbox: port %d is out of range", port)
 		}
 	}
 	for _, dir := range []string{s.Task, s.Home} {

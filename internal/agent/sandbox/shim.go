@@ -46,6 +46,7 @@ type orders struct {
 	Writable []string
 	ReadOnly []string
 	Forward  []Forward
+	Ports    []int // of loopback, that may be connected to
 	Limits   Limits
 	User     int  // to become; 0 is nobody else
 	Asked    bool // about each connect; from the shim to its child
@@ -96,7 +97,10 @@ func (l *launch) orders() orders {
 	} else {
 		// The host's /tmp belongs to everybody.
 		env["TMPDIR"] = filepath.Join(p.home, ".tmp")
-		o.Writable, o.ReadOnly = []string{p.task, p.home}, s.ReadOnly
+		o.Writable, o.ReadOnly, o.Ports = []string{p.task, p.home}, s.ReadOnly, slices.Clone(s.Reach)
+		for _, f := range s.Forward {
+			o.Ports = append(o.Ports, f.Port)
+		}
 	}
 	maps.Copy(env, s.Env)
 	for k, v := range env {
@@ -112,8 +116,15 @@ func (l *launch) orders() orders {
 // command line and exits with what it returns, the agent's exit code. It takes
 // its orders from descriptor 3; nobody but Start can run it usefully.
 func Main(args []string) int {
-	if len(args) == 1 && args[0] == owner {
-		return holdNamespace()
+	if len(args) == 1 {
+		switch args[0] {
+		case owner:
+			return holdNamespace()
+		case witness:
+			return testify()
+		case attempt:
+			return tryOut()
+		}
 	}
 	runtime.LockOSThread() // children are told to die with this thread
 	unix.CloseOnExec(ordersFD)
@@ -214,8 +225,8 @@ func startAgent(o *orders) (int, error) {
 	}
 	if o.Asked {
 		g := &gate{ports: map[uint16]bool{}}
-		for _, f := range o.Forward {
-			g.ports[uint16(f.Port)] = true
+		for _, port := range o.Ports {
+			g.ports[uint16(port)] = true
 		}
 		if g.listener, err = takeOver(ours); err != nil {
 			return 0, err
