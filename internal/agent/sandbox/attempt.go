@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -95,15 +96,15 @@ func (in *attemptRequest) escape() map[Protection][]string {
 		{Files, "cut a file outside", os.Truncate(w.File, int64(len(in.Token))) == nil},
 		{Files, "make a file outside", opens(w.File+".new", os.O_WRONLY|os.O_CREATE)},
 		{Processes, "read the environment of a process outside", in.reads(fmt.Sprintf("/proc/%d/environ", w.PID))},
-		{UnixSockets, "connect to a Unix socket", in.hears("unix", w.Socket)},
-		{UnixSockets, "connect to an abstract socket", in.hears("unix", w.Abstract)},
+		{UnixSockets, "connect to a Unix socket", connects("unix", w.Socket)},
+		{UnixSockets, "connect to an abstract socket", connects("unix", w.Abstract)},
 		{UnixSockets, "send a datagram to a Unix socket", sends(w.Datagrams, false)},
 		{UnixSockets, "send a datagram of a pair to a Unix socket", sends(w.Datagrams, true)},
-		{Network, "connect to a port of this machine", in.hears("tcp", loopback(w.TCP))},
-		{Network, "connect to a forwarded port's number elsewhere", in.hears("tcp", w.OtherAddress)},
-		{Network, "connect with multipath TCP", in.hearsBy(unix.IPPROTO_MPTCP, w.TCP)},
-		{Network, "connect by sending (TCP fast open)", in.hearsFast(w.TCP)},
-		{Network, "send datagrams", in.hears("udp", loopback(w.UDP))},
+		{Network, "connect to a port of this machine", connects("tcp", loopback(w.TCP))},
+		{Network, "connect to a forwarded port's number elsewhere", connects("tcp", w.OtherAddress)},
+		{Network, "connect with multipath TCP", connectsBy(unix.IPPROTO_MPTCP, w.TCP)},
+		{Network, "connect by sending (TCP fast open)", connectsFast(w.TCP)},
+		{Network, "send datagrams", datagrams(w.UDP)},
 		{Network, "take a port", takes(w.TCP)},
 		{Kernel, "make a user namespace", owns()},
 		{Kernel, "use the keyrings", keeps()},
@@ -131,7 +132,7 @@ func opens(path string, how int) bool {
 	return err == nil
 }
 
-// hears connects, says something, and tells whether the token came back.
+// hears connects and tells whether the token came.
 func (in *attemptRequest) hears(network, address string) bool {
 	c, err := net.DialTimeout(network, address, answerWait)
 	if err != nil {
@@ -140,9 +141,32 @@ func (in *attemptRequest) hears(network, address string) bool {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(answerWait))
 	b := make([]byte, len(in.Token))
-	_, _ = c.Write([]byte{'\n'})
-	n, _ := c.Read(b)
-	return string(b[:n]) == in.Token
+	_, err = io.ReadFull(c, b)
+	return err == nil && string(b) == in.Token
+}
+
+// connects connects: who has a network of its own finds nobody at the address.
+func connects(network, address string) bool {
+	c, err := net.DialTimeout(network, address, answerWait)
+	if err == nil {
+		c.Close()
+	}
+	return err == nil
+}
+
+// datagrams sends one and waits: in a network of its own it is refused at once.
+func datagrams(port int) bool {
+	c, err := net.Dial("udp", loopback(port))
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(answerWait))
+	if _, err := c.Write([]byte{'\n'}); err != nil {
+		return false
+	}
+	_, err = c.Read(make([]byte, 1))
+	return !errors.Is(err, unix.ECONNREFUSED)
 }
 
 // withSocket makes a socket that nothing waits for longer than answerWait.
@@ -158,25 +182,19 @@ func withSocket(family, kind, protocol int, use func(fd int) bool) bool {
 	return use(fd)
 }
 
-func (in *attemptRequest) answers(fd int) bool {
-	b := make([]byte, len(in.Token))
-	n, err := unix.Read(fd, b)
-	return err == nil && string(b[:n]) == in.Token
-}
-
 func address(port int) unix.Sockaddr {
 	return &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}
 }
 
-func (in *attemptRequest) hearsBy(protocol, port int) bool {
+func connectsBy(protocol, port int) bool {
 	return withSocket(unix.AF_INET, unix.SOCK_STREAM, protocol, func(fd int) bool {
-		return unix.Connect(fd, address(port)) == nil && in.answers(fd)
+		return unix.Connect(fd, address(port)) == nil
 	})
 }
 
-func (in *attemptRequest) hearsFast(port int) bool {
+func connectsFast(port int) bool {
 	return withSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) bool {
-		return unix.Sendto(fd, []byte{'\n'}, unix.MSG_FASTOPEN, address(port)) == nil && in.answers(fd)
+		return unix.Sendto(fd, []byte{'\n'}, unix.MSG_FASTOPEN, address(port)) == nil
 	})
 }
 

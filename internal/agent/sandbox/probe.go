@@ -195,7 +195,7 @@ func (t *trial) try(ctx context.Context, l Level) (f Finding) {
 	return f
 }
 
-// greet says a text to whoever connects.
+// greet says a text to whoever connects, and takes what is said to it.
 func greet(ln net.Listener, text string) {
 	for {
 		c, err := ln.Accept()
@@ -204,7 +204,9 @@ func greet(ln net.Listener, text string) {
 		}
 		go func() {
 			defer c.Close()
+			_ = c.SetDeadline(time.Now().Add(probeTimeout))
 			_, _ = io.WriteString(c, text)
+			_, _ = io.Copy(io.Discard, c)
 		}()
 	}
 }

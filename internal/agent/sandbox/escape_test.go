@@ -1,0 +1,455 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// agentCommand makes the test binary play an agent that tries one thing.
+const agentCommand = "play-agent"
+
+// openProgram is the test binary where agents may run it.
+func openProgram(t *testing.T) string {
+	t.Helper()
+	_, dir := nest(t, 0o755)
+	text, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "program")
+	if err := os.WriteFile(path, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// agent runs one of the tries in a sandbox and returns what it said.
+func agent(t *testing.T, l Level, program string, change func(*Spec), args ...string) string {
+	t.Helper()
+	s := folders(t, l, "")
+	s.Program, s.ReadOnly, s.Argv = program, []string{program}, append([]string{program, agentCommand}, args...)
+	if change != nil {
+		change(&s)
+	}
+	out, err := output(t, s)
+	if err != nil {
+		return strings.TrimSpace(out) + " (" + err.Error() + ")"
+	}
+	return strings.TrimSpace(out)
+}
+
+func playAgent(try string, args []string) int {
+	if err := tries[try](args); err != nil {
+		var errno syscall.Errno
+		if errors.As(err, &errno) {
+			fmt.Println(unix.ErrnoName(errno))
+		} else {
+			fmt.Println(err)
+		}
+		return 0
+	}
+	fmt.Println("could")
+	return 0
+}
+
+func raw(nr uintptr, args ...uintptr) error {
+	a := append(args, 0, 0, 0, 0, 0)
+	if _, _, errno := unix.Syscall6(nr, a[0], a[1], a[2], a[3], a[4], 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// hear connects and waits for a byte.
+func hear(network, address string) error {
+	c, err := net.DialTimeout(network, address, 5*time.Second)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := c.Write([]byte{'x'}); err != nil {
+		return err
+	}
+	_, err = c.Read(make([]byte, 1))
+	return err
+}
+
+var tries = map[string]func(args []string) error{
+	"hear":    func(a []string) error { return hear(a[0], a[1]) },
+	"signal":  func(a []string) error { return syscall.Kill(number(a[0]), 0) },
+	"trace":   func(a []string) error { return raw(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(number(a[0]))) },
+	"environ": func(a []string) error { _, err := os.ReadFile("/proc/" + a[0] + "/environ"); return err },
+	"fifo": func(a []string) error {
+		f, err := os.OpenFile(a[0], os.O_WRONLY|unix.O_NONBLOCK, 0)
+		if err == nil {
+			f.Close()
+		}
+		return err
+	},
+	"socket": func(a []string) error { _, err := unix.Socket(number(a[0]), number(a[1]), number(a[2])); return err },
+	"pair": func(a []string) error {
+		_, err := unix.Socketpair(unix.AF_UNIX, number(a[0])|unix.SOCK_CLOEXEC, 0)
+		return err
+	},
+	"listen": func([]string) error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err == nil {
+			err = unix.Listen(fd, 1)
+		}
+		return err
+	},
+	"bind":       func([]string) error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err },
+	"interfaces": func([]string) error { _, err := net.Interfaces(); return err },
+	"fastopen": func(a []string) error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err == nil {
+			err = unix.Sendto(fd, []byte{'x'}, unix.MSG_FASTOPEN, &unix.SockaddrInet4{Port: number(a[0]), Addr: [4]byte{127, 0, 0, 1}})
+		}
+		return err
+	},
+	"stuff": func([]string) error {
+		c := byte('x')
+		return raw(unix.SYS_IOCTL, 0, unix.TIOCSTI, uintptr(unsafe.Pointer(&c)))
+	},
+	"stuff-x32": func([]string) error { return raw(unix.SYS_GETPID | 0x40000000) },
+	"keyring": func([]string) error {
+		_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, true)
+		return err
+	},
+	"uring": func([]string) error {
+		p := make([]uint64, 15)
+		return raw(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&p[0])))
+	},
+	"userfault":   func([]string) error { return raw(unix.SYS_USERFAULTFD, 1) }, // in user mode only, which all may
+	"clone3":      func([]string) error { return raw(unix.SYS_CLONE3, 0, 0) },
+	"setns":       func([]string) error { return raw(unix.SYS_SETNS, ^uintptr(0), 0) },
+	"unshare":     func([]string) error { runtime.LockOSThread(); return unix.Unshare(unix.CLONE_NEWUSER) },
+	"unshare-fs":  func([]string) error { runtime.LockOSThread(); return unix.Unshare(unix.CLONE_FS) },
+	"clone":       func([]string) error { return cloned(unix.CLONE_NEWUSER) },
+	"clone-plain": func([]string) error { return cloned(0) },
+	"shared":      func([]string) error { return raw(unix.SYS_SHMGET, 0, 4096, unix.IPC_CREAT|0o600) },
+	"queue": func([]string) error {
+		n := []byte("q\x00")
+		return raw(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(&n[0])))
+	},
+	"many": func(a []string) error {
+		done := make(chan error)
+		for range 200 {
+			go func() { done <- hear("tcp", a[0]) }()
+		}
+		var all error
+		for range 200 {
+			all = errors.Join(all, <-done)
+		}
+		return all
+	},
+}
+
+func cloned(flags uintptr) error {
+	cmd := exec.Command("/bin/true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
+	return cmd.Run()
+}
+
+// isolated runs f at the levels that isolate.
+func isolated(t *testing.T, f func(t *testing.T, l Level)) {
+	every(t, func(t *testing.T, l Level) {
+		if l != None {
+			f(t, l)
+		}
+	})
+}
+
+// at is what a try is to answer at each of the two levels.
+type at struct{ bubblewrap, landlock string }
+
+func (a at) level(l Level) string {
+	if l == Bubblewrap {
+		return a.bubblewrap
+	}
+	return a.landlock
+}
+
+func text(numbers ...int) (out []string) {
+	for _, n := range numbers {
+		out = append(out, strconv.Itoa(n))
+	}
+	return out
+}
+
+// What an agent asks of the kernel alone. At each level an agent without the
+// filter gets another answer to all but the last five.
+func TestCallsThatAgentsAreRefused(t *testing.T) {
+	program := openProgram(t)
+	rows := []struct {
+		try  string
+		args []string
+		want at
+	}{
+		{"stuff", nil, at{"EPERM", "EPERM"}}, // otherwise ENOTTY
+		{"keyring", nil, at{"EPERM", "EPERM"}},
+		{"uring", nil, at{"ENOSYS", "ENOSYS"}},
+		{"userfault", nil, at{"EPERM", "EPERM"}},
+		{"clone3", nil, at{"ENOSYS", "ENOSYS"}}, // otherwise EINVAL
+		{"setns", nil, at{"EPERM", "EPERM"}},    // otherwise EBADF
+		{"unshare", nil, at{"EPERM", "EPERM"}},  // otherwise EINVAL, in a process of several threads
+		{"clone", nil, at{"EPERM", "EPERM"}},
+		{"shared", nil, at{"could", "EPERM"}},
+		{"queue", nil, at{"ENOENT", "EPERM"}},
+		{"socket", text(unix.AF_VSOCK, unix.SOCK_STREAM, 0), at{"EAFNOSUPPORT", "EACCES"}},
+		{"socket", text(unix.AF_ALG, unix.SOCK_SEQPACKET, 0), at{"EAFNOSUPPORT", "EACCES"}},
+		{"socket", text(unix.AF_PACKET, unix.SOCK_RAW, 0), at{"EAFNOSUPPORT", "EACCES"}}, // otherwise EPERM
+		{"socket", text(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT), at{"EAFNOSUPPORT", "EACCES"}},
+		{"socket", text(unix.AF_UNIX, unix.SOCK_STREAM, 0), at{"could", "EACCES"}},
+		{"socket", text(unix.AF_INET, unix.SOCK_DGRAM, 0), at{"could", "EACCES"}},
+		{"socket", text(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK, 0), at{"could", "EACCES"}},
+		{"socket", text(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP), at{"could", "EACCES"}},
+		{"socket", text(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), at{"EPERM", "EACCES"}},
+		{"pair", text(unix.SOCK_DGRAM), at{"could", "EACCES"}},
+		{"pair", text(unix.SOCK_RAW), at{"could", "EACCES"}}, // which are datagrams
+		{"listen", nil, at{"could", "EACCES"}},
+		{"bind", nil, at{"could", "EACCES"}},
+		{"fastopen", text(1), at{"ECONNREFUSED", "ENOTSUP"}},
+		{"pair", text(unix.SOCK_STREAM), at{"could", "could"}},
+		{"pair", text(unix.SOCK_SEQPACKET), at{"could", "could"}},
+		{"interfaces", nil, at{"could", "could"}}, // node and Go ask for them by netlink
+		{"unshare-fs", nil, at{"could", "could"}},
+		{"clone-plain", nil, at{"could", "could"}},
+	}
+	if runtime.GOARCH == "amd64" {
+		rows = append(rows, struct {
+			try  string
+			args []string
+			want at
+		}{"stuff-x32", nil, at{"EPERM", "EPERM"}}) // otherwise ENOSYS
+	}
+	isolated(t, func(t *testing.T, l Level) {
+		for _, x := range rows {
+			if got := agent(t, l, program, nil, append([]string{x.try}, x.args...)...); got != x.want.level(l) {
+				t.Errorf("%s %v: %s, want %s", x.try, x.args, got, x.want.level(l))
+			}
+		}
+		out, err := output(t, folders(t, l, `grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status; unshare -Ur id; ls /proc/self/fd`))
+		if want := "NoNewPrivs:\t1\nSeccomp:\t2\n"; !strings.HasPrefix(out, want) || strings.Contains(out, "uid=") || err != nil {
+			t.Errorf("%q %v", out, err)
+		}
+		if !strings.HasSuffix(out, "0\n1\n2\n3\n") { // the last is that of the folder
+			t.Errorf("more than the three descriptors are open: %q", out)
+		}
+	})
+}
+
+// A program of 32 bits calls by other numbers, which no filter here knows.
+func TestProgramOf32BitsIsKilled(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		return // only there such a program is at hand
+	}
+	// mov eax, 1 (exit); mov ebx, 42; int 0x80
+	code := []byte{0xb8, 1, 0, 0, 0, 0xbb, 42, 0, 0, 0, 0xcd, 0x80}
+	header := []byte{
+		0x7f, 'E', 'L', 'F', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 3, 0, 1, 0, 0, 0, 0x54, 0x80, 0x04, 0x08, 52, 0, 0, 0, 0, 0, 0, 0,
+		0, 0, 0, 0, 52, 0, 32, 0, 1, 0, 0, 0, 0, 0, 0, 0,
+		1, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x04, 0x08, 0, 0x80, 0x04, 0x08, 0x60, 0, 0, 0, 0x60, 0, 0, 0, 5, 0, 0, 0, 0, 0x10, 0, 0,
+	}
+	every(t, func(t *testing.T, l Level) {
+		s := folders(t, l, "")
+		path := filepath.Join(s.Task, "program")
+		if err := errors.Join(os.WriteFile(path, append(header, code...), 0o755), os.Chmod(path, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		s.Argv = []string{"./program"}
+		_, err := output(t, s)
+		var exit *ExitError
+		want := 128 + int(unix.SIGSYS)
+		if l == None {
+			want = 42
+		}
+		if !errors.As(err, &exit) || exit.Code != want {
+			t.Errorf("%v, want code %d: a kernel without programs of 32 bits cannot run this test", err, want)
+		}
+	})
+}
+
+// Daemons beside the sandbox are out of reach, whatever they listen at.
+func TestDaemonsBesideTheSandbox(t *testing.T) {
+	program := openProgram(t)
+	_, dir := nest(t, 0o755)
+	stream, fifo := filepath.Join(dir, "s"), filepath.Join(dir, "fifo")
+	abstract := "@sandbox-test-" + strconv.Itoa(os.Getpid())
+	var ports []string
+	for _, x := range [][2]string{{"unix", stream}, {"unix", abstract}, {"tcp", "127.0.0.1:0"}} {
+		ln, err := net.Listen(x[0], x[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+		go greet(ln, "come in")
+		if x[0] == "tcp" {
+			ports = append(ports, ln.Addr().String())
+		}
+	}
+	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer udp.Close()
+	go func() {
+		b := make([]byte, 16)
+		for {
+			_, from, err := udp.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			_, _ = udp.WriteTo(b[:1], from)
+		}
+	}()
+	if err := errors.Join(os.Chmod(stream, 0o777), unix.Mkfifo(fifo, 0o666), os.Chmod(fifo, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.OpenFile(fifo, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	every(t, func(t *testing.T, l Level) {
+		for _, x := range []struct {
+			args []string
+			want at
+		}{
+			{[]string{"hear", "unix", stream}, at{"ENOENT", "EACCES"}},
+			{[]string{"hear", "unix", abstract}, at{"ECONNREFUSED", "EACCES"}},
+			{[]string{"hear", "tcp", ports[0]}, at{"ECONNREFUSED", "EACCES"}},
+			{[]string{"hear", "udp", udp.LocalAddr().String()}, at{"ECONNREFUSED", "EACCES"}},
+			{[]string{"fifo", fifo}, at{"ENOENT", "EACCES"}},
+		} {
+			want := x.want.level(l)
+			if l == None { // or nothing was tried
+				want = "could"
+			}
+			if got := agent(t, l, program, nil, x.args...); got != want {
+				t.Errorf("%v: %s, want %s", x.args, got, want)
+			}
+		}
+	})
+}
+
+// The forwarded port is reached by its address of loopback, by many at a time,
+// and nothing else is that has the same number.
+func TestForwardedPortIsThatOfLoopback(t *testing.T) {
+	program := openProgram(t)
+	isolated(t, func(t *testing.T, l Level) {
+		dir := filepath.Dir(folders(t, l, "").Task)
+		inside, err := net.Listen("unix", filepath.Join(dir, "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer inside.Close()
+		go greet(inside, "come in")
+		elsewhere, err := net.Listen("tcp", "127.0.0.2:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer elsewhere.Close()
+		go greet(elsewhere, "come in")
+		port := elsewhere.Addr().(*net.TCPAddr).Port
+		forward := func(s *Spec) { s.Forward = []Forward{{Port: port, Socket: filepath.Join(dir, "s")}} }
+		for _, x := range []struct {
+			args []string
+			want at
+		}{
+			{[]string{"hear", "tcp", fmt.Sprintf("127.0.0.1:%d", port)}, at{"could", "could"}},
+			{[]string{"hear", "tcp", fmt.Sprintf("localhost:%d", port)}, at{"could", "could"}},
+			{[]string{"many", fmt.Sprintf("127.0.0.1:%d", port)}, at{"could", "could"}},
+			{[]string{"hear", "tcp", fmt.Sprintf("127.0.0.2:%d", port)}, at{"ECONNREFUSED", "EACCES"}},
+		} {
+			if got := agent(t, l, program, forward, x.args...); got != x.want.level(l) {
+				t.Errorf("%v: %s, want %s", x.args, got, x.want.level(l))
+			}
+		}
+	})
+}
+
+// Neither the box nor a process of the agents' user outside can be signalled,
+// traced or read; one that is not isolated can be, by another of its user.
+func TestProcessesOutside(t *testing.T) {
+	program := openProgram(t)
+	s := folders(t, None, "echo $$; cat")
+	s.Piped = true
+	sibling, err := Start(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sibling.Kill()
+	var pid int
+	if _, err := fmt.Fscan(sibling.Stdout(), &pid); err != nil {
+		t.Fatal(err)
+	}
+	every(t, func(t *testing.T, l Level) {
+		for _, x := range []struct {
+			args []string
+			want at
+		}{
+			{[]string{"signal", strconv.Itoa(pid)}, at{"ESRCH", "EPERM"}},
+			{[]string{"trace", strconv.Itoa(pid)}, at{"ESRCH", "EPERM"}},
+			{[]string{"environ", strconv.Itoa(pid)}, at{"ENOENT", "EACCES"}},
+		} {
+			want := x.want.level(l)
+			if l == None {
+				want = "could"
+			}
+			if got := agent(t, l, program, nil, x.args...); got != want {
+				t.Errorf("sibling: %v: %s, want %s", x.args, got, want)
+			}
+		}
+		if l == None && !Separate() {
+			return // the same user's
+		}
+		want := at{"ESRCH", "EPERM"}.level(l)
+		if got := agent(t, l, program, nil, "signal", strconv.Itoa(os.Getpid())); got != want {
+			t.Errorf("the box: %s, want %s", got, want)
+		}
+	})
+}
+
+// Capabilities that the shim of a root box keeps are not the machine's, and no
+// further user namespace can be made, whoever asks for it.
+func TestBubblewrapHasAUserNamespace(t *testing.T) {
+	every(t, func(t *testing.T, l Level) {
+		out, err := output(t, folders(t, l, `readlink /proc/self/ns/user; stat -f -c '%b %S' /tmp /var/tmp /dev/shm; (echo x >/dev/planted) 2>/dev/null && echo planted; exit 0`))
+		ours, err2 := os.Readlink("/proc/self/ns/user")
+		if err != nil || err2 != nil || strings.HasPrefix(out, ours+"\n") != (l != Bubblewrap) {
+			t.Fatalf("ours is %s: %s %v %v", ours, out, err, err2)
+		}
+		if l != Bubblewrap {
+			return
+		}
+		var blocks, size int64
+		for _, line := range strings.Split(strings.TrimSpace(out), "\n")[1:] {
+			if _, err := fmt.Sscan(line, &blocks, &size); err != nil || blocks*size > tempBytes {
+				t.Errorf("a folder for temporary files may hold %s (%v)", line, err)
+			}
+		}
+	})
+}
