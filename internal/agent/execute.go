@@ -123,7 +123,7 @@ func (b *box) carry(a *attempt) (*workspace, result) {
 func (b *box) isolation(start protocol.Start) (sandbox.Level, error) {
 	best := b.setup.levels[0]
 	least := sandbox.Level(start.Isolation)
-	if least == "" {
+	if least == "" || least == sandbox.None {
 		return best, nil
 	}
 	for _, l := range b.setup.levels {

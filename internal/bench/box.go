@@ -45,7 +45,7 @@ func (w *world) join(ctx context.Context, name string, slots int) (*box, error) 
 	}
 	err = b.call(ctx, protocol.CallHello, protocol.Hello{
 		V: protocol.Version, Version: "bench", Slots: slots, Runs: []protocol.RunRef{},
-		Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"none"}, OS: "linux", Arch: "amd64",
+		Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"landlock"}, OS: "linux", Arch: "amd64",
 	}, &protocol.HelloReply{})
 	if err != nil {
 		return nil, fmt.Errorf("hello of %s: %w", name, err)

@@ -26,7 +26,7 @@ type finding struct {
 func playProbe(program string) int {
 	const again = "again"
 	if len(os.Args) < 4 {
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0); err != nil {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0); err != nil && os.Geteuid() == 0 {
 			return codeFailed
 		}
 		_ = unix.Exec("/proc/self/exe", append(os.Args, again), os.Environ()) // of root: without that capability
@@ -114,16 +114,17 @@ func TestOlderLandlockHoldsLess(t *testing.T) {
 // only: the level is to be had, and does not claim the network.
 func TestNetworkIsNotClaimedWhereNobodyIsAsked(t *testing.T) {
 	program := openProgram(t)
-	if !Separate() {
-		return // agents are the shim's own user, for whom it may act
+	// Agents of an ordinary user are the shim's own, for whom it may act.
+	holds, open := tried, []string(nil)
+	if Separate() {
+		holds, open = []Protection{Files, Processes, UnixSockets, Kernel}, []string{"connect to a forwarded port's number elsewhere"}
 	}
 	out, err := exec.Command(program, probeCommand, program).Output()
 	var f finding
 	if err == nil {
 		err = json.Unmarshal(out, &f)
 	}
-	if err != nil || f.Err != "" || !slices.Equal(f.Holds, []Protection{Files, Processes, UnixSockets, Kernel}) ||
-		!slices.Equal(f.Open, []string{"connect to a forwarded port's number elsewhere"}) {
+	if err != nil || f.Err != "" || !slices.Equal(f.Holds, append(slices.Clone(holds), bounds(Landlock)...)) || !slices.Equal(f.Open, open) {
 		t.Errorf("%v: %+v", err, f)
 	}
 }
