@@ -36,19 +36,49 @@ func openProgram(t *testing.T) string {
 	return path
 }
 
-// agent runs one of the tries in a sandbox and returns what it said.
-func agent(t *testing.T, l Level, program string, change func(*Spec), args ...string) string {
+// agents runs one try after the other in one sandbox and returns what they said.
+func agents(t *testing.T, l Level, program string, change func(*Spec), all [][]string) []string {
 	t.Helper()
-	s := folders(t, l, "")
-	s.Program, s.ReadOnly, s.Argv = program, []string{program}, append([]string{program, agentCommand}, args...)
+	s := folders(t, l, `while read -r args; do "$0" $args </dev/null; done`)
+	s.Program, s.ReadOnly, s.Argv[3] = program, []string{program}, program
+	var lines strings.Builder
+	for _, args := range all {
+		lines.WriteString(agentCommand + " " + strings.Join(args, " ") + "\n")
+	}
+	s.Stdin = strings.NewReader(lines.String())
 	if change != nil {
 		change(&s)
 	}
 	out, err := output(t, s)
-	if err != nil {
-		return strings.TrimSpace(out) + " (" + err.Error() + ")"
+	said := strings.Split(strings.TrimSpace(out), "\n")
+	if err != nil || len(said) != len(all) {
+		t.Fatalf("%d tries said %q: %v", len(all), said, err)
 	}
-	return strings.TrimSpace(out)
+	return said
+}
+
+// expect holds what tries say against what they are to say at a level.
+func expect(t *testing.T, l Level, program string, change func(*Spec), rows []row) {
+	t.Helper()
+	var all [][]string
+	for _, x := range rows {
+		all = append(all, x.args)
+	}
+	for i, got := range agents(t, l, program, change, all) {
+		want := rows[i].want.level(l)
+		if l == None { // where nothing is tried that could be refused
+			want = "could"
+		}
+		if got != want {
+			t.Errorf("%v: %s, want %s", rows[i].args, got, want)
+		}
+	}
+}
+
+// row is a try and what it is to say.
+type row struct {
+	args []string
+	want at
 }
 
 func playAgent(try string, args []string) int {
@@ -192,65 +222,54 @@ func (a at) level(l Level) string {
 	return a.landlock
 }
 
-func text(numbers ...int) (out []string) {
+func text(try string, numbers ...int) []string {
+	out := []string{try}
 	for _, n := range numbers {
 		out = append(out, strconv.Itoa(n))
 	}
 	return out
 }
 
-// What an agent asks of the kernel alone. At each level an agent without the
-// filter gets another answer to all but the last five.
+// What an agent asks of the kernel alone. Without the filter each of the refused
+// calls gets another answer.
 func TestCallsThatAgentsAreRefused(t *testing.T) {
 	program := openProgram(t)
-	rows := []struct {
-		try  string
-		args []string
-		want at
-	}{
-		{"stuff", nil, at{"EPERM", "EPERM"}}, // otherwise ENOTTY
-		{"keyring", nil, at{"EPERM", "EPERM"}},
-		{"uring", nil, at{"ENOSYS", "ENOSYS"}},
-		{"userfault", nil, at{"EPERM", "EPERM"}},
-		{"clone3", nil, at{"ENOSYS", "ENOSYS"}}, // otherwise EINVAL
-		{"setns", nil, at{"EPERM", "EPERM"}},    // otherwise EBADF
-		{"unshare", nil, at{"EPERM", "EPERM"}},  // otherwise EINVAL, in a process of several threads
-		{"clone", nil, at{"EPERM", "EPERM"}},
-		{"shared", nil, at{"could", "EPERM"}},
-		{"queue", nil, at{"ENOENT", "EPERM"}},
-		{"socket", text(unix.AF_VSOCK, unix.SOCK_STREAM, 0), at{"EAFNOSUPPORT", "EACCES"}},
-		{"socket", text(unix.AF_ALG, unix.SOCK_SEQPACKET, 0), at{"EAFNOSUPPORT", "EACCES"}},
-		{"socket", text(unix.AF_PACKET, unix.SOCK_RAW, 0), at{"EAFNOSUPPORT", "EACCES"}}, // otherwise EPERM
-		{"socket", text(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT), at{"EAFNOSUPPORT", "EACCES"}},
-		{"socket", text(unix.AF_UNIX, unix.SOCK_STREAM, 0), at{"could", "EACCES"}},
-		{"socket", text(unix.AF_INET, unix.SOCK_DGRAM, 0), at{"could", "EACCES"}},
-		{"socket", text(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK, 0), at{"could", "EACCES"}},
-		{"socket", text(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP), at{"could", "EACCES"}},
-		{"socket", text(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), at{"EPERM", "EACCES"}},
-		{"pair", text(unix.SOCK_DGRAM), at{"could", "EACCES"}},
-		{"pair", text(unix.SOCK_RAW), at{"could", "EACCES"}}, // which are datagrams
-		{"listen", nil, at{"could", "EACCES"}},
-		{"bind", nil, at{"could", "EACCES"}},
-		{"fastopen", text(1), at{"ECONNREFUSED", "ENOTSUP"}},
-		{"pair", text(unix.SOCK_STREAM), at{"could", "could"}},
-		{"pair", text(unix.SOCK_SEQPACKET), at{"could", "could"}},
-		{"interfaces", nil, at{"could", "could"}}, // node and Go ask for them by netlink
-		{"unshare-fs", nil, at{"could", "could"}},
-		{"clone-plain", nil, at{"could", "could"}},
+	rows := []row{
+		{[]string{"stuff"}, at{"EPERM", "EPERM"}}, // otherwise ENOTTY
+		{[]string{"keyring"}, at{"EPERM", "EPERM"}},
+		{[]string{"uring"}, at{"ENOSYS", "ENOSYS"}},
+		{[]string{"userfault"}, at{"EPERM", "EPERM"}},
+		{[]string{"clone3"}, at{"ENOSYS", "ENOSYS"}}, // otherwise EINVAL
+		{[]string{"setns"}, at{"EPERM", "EPERM"}},    // otherwise EBADF
+		{[]string{"unshare"}, at{"EPERM", "EPERM"}},  // otherwise EINVAL, in a process of several threads
+		{[]string{"clone"}, at{"EPERM", "EPERM"}},
+		{[]string{"shared"}, at{"could", "EPERM"}},
+		{[]string{"queue"}, at{"ENOENT", "EPERM"}},
+		{text("socket", unix.AF_VSOCK, unix.SOCK_STREAM, 0), at{"EAFNOSUPPORT", "EACCES"}},
+		{text("socket", unix.AF_ALG, unix.SOCK_SEQPACKET, 0), at{"EAFNOSUPPORT", "EACCES"}},
+		{text("socket", unix.AF_PACKET, unix.SOCK_RAW, 0), at{"EAFNOSUPPORT", "EACCES"}}, // otherwise EPERM
+		{text("socket", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT), at{"EAFNOSUPPORT", "EACCES"}},
+		{text("socket", unix.AF_UNIX, unix.SOCK_STREAM, 0), at{"could", "EACCES"}},
+		{text("socket", unix.AF_INET, unix.SOCK_DGRAM, 0), at{"could", "EACCES"}},
+		{text("socket", unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK, 0), at{"could", "EACCES"}},
+		{text("socket", unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP), at{"could", "EACCES"}},
+		{text("socket", unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), at{"EPERM", "EACCES"}},
+		{text("pair", unix.SOCK_DGRAM), at{"could", "EACCES"}},
+		{text("pair", unix.SOCK_RAW), at{"could", "EACCES"}}, // which are datagrams
+		{[]string{"listen"}, at{"could", "EACCES"}},
+		{[]string{"bind"}, at{"could", "EACCES"}},
+		{text("fastopen", 1), at{"ECONNREFUSED", "ENOTSUP"}},
+		{text("pair", unix.SOCK_STREAM), at{"could", "could"}},
+		{text("pair", unix.SOCK_SEQPACKET), at{"could", "could"}},
+		{[]string{"interfaces"}, at{"could", "could"}}, // node and Go ask for them by netlink
+		{[]string{"unshare-fs"}, at{"could", "could"}},
+		{[]string{"clone-plain"}, at{"could", "could"}},
 	}
 	if runtime.GOARCH == "amd64" {
-		rows = append(rows, struct {
-			try  string
-			args []string
-			want at
-		}{"stuff-x32", nil, at{"EPERM", "EPERM"}}) // otherwise ENOSYS
+		rows = append(rows, row{[]string{"stuff-x32"}, at{"EPERM", "EPERM"}}) // otherwise ENOSYS
 	}
 	isolated(t, func(t *testing.T, l Level) {
-		for _, x := range rows {
-			if got := agent(t, l, program, nil, append([]string{x.try}, x.args...)...); got != x.want.level(l) {
-				t.Errorf("%s %v: %s, want %s", x.try, x.args, got, x.want.level(l))
-			}
-		}
+		expect(t, l, program, nil, rows)
 		out, err := output(t, folders(t, l, `grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status; unshare -Ur id; ls /proc/self/fd`))
 		if want := "NoNewPrivs:\t1\nSeccomp:\t2\n"; !strings.HasPrefix(out, want) || strings.Contains(out, "uid=") || err != nil {
 			t.Errorf("%q %v", out, err)
@@ -303,24 +322,13 @@ func TestDaemonsBesideTheSandbox(t *testing.T) {
 	}
 	defer reader.Close()
 	every(t, func(t *testing.T, l Level) {
-		for _, x := range []struct {
-			args []string
-			want at
-		}{
+		expect(t, l, program, nil, []row{
 			{[]string{"hear", "unix", stream}, at{"ENOENT", "EACCES"}},
 			{[]string{"hear", "unix", abstract}, at{"ECONNREFUSED", "EACCES"}},
 			{[]string{"hear", "tcp", ports[0]}, at{"ECONNREFUSED", "EACCES"}},
 			{[]string{"hear", "udp", udp.LocalAddr().String()}, at{"ECONNREFUSED", "EACCES"}},
 			{[]string{"fifo", fifo}, at{"ENOENT", "EACCES"}},
-		} {
-			want := x.want.level(l)
-			if l == None { // or nothing was tried
-				want = "could"
-			}
-			if got := agent(t, l, program, nil, x.args...); got != want {
-				t.Errorf("%v: %s, want %s", x.args, got, want)
-			}
-		}
+		})
 	})
 }
 
@@ -344,19 +352,12 @@ func TestForwardedPortIsThatOfLoopback(t *testing.T) {
 		go greet(elsewhere, "come in")
 		port := elsewhere.Addr().(*net.TCPAddr).Port
 		forward := func(s *Spec) { s.Forward = []Forward{{Port: port, Socket: filepath.Join(dir, "s")}} }
-		for _, x := range []struct {
-			args []string
-			want at
-		}{
+		expect(t, l, program, forward, []row{
 			{[]string{"hear", "tcp", fmt.Sprintf("127.0.0.1:%d", port)}, at{"could", "could"}},
 			{[]string{"hear", "tcp", fmt.Sprintf("localhost:%d", port)}, at{"could", "could"}},
 			{[]string{"many", fmt.Sprintf("127.0.0.1:%d", port)}, at{"could", "could"}},
 			{[]string{"hear", "tcp", fmt.Sprintf("127.0.0.2:%d", port)}, at{"ECONNREFUSED", "EACCES"}},
-		} {
-			if got := agent(t, l, program, forward, x.args...); got != x.want.level(l) {
-				t.Errorf("%v: %s, want %s", x.args, got, x.want.level(l))
-			}
-		}
+		})
 	})
 }
 
@@ -376,27 +377,16 @@ func TestProcessesOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	every(t, func(t *testing.T, l Level) {
-		for _, x := range []struct {
-			args []string
-			want at
-		}{
+		expect(t, l, program, nil, []row{
 			{[]string{"signal", strconv.Itoa(pid)}, at{"ESRCH", "EPERM"}},
 			{[]string{"trace", strconv.Itoa(pid)}, at{"ESRCH", "EPERM"}},
 			{[]string{"environ", strconv.Itoa(pid)}, at{"ENOENT", "EACCES"}},
-		} {
-			want := x.want.level(l)
-			if l == None {
-				want = "could"
-			}
-			if got := agent(t, l, program, nil, x.args...); got != want {
-				t.Errorf("sibling: %v: %s, want %s", x.args, got, want)
-			}
-		}
+		})
 		if l == None && !Separate() {
 			return // the same user's
 		}
 		want := at{"ESRCH", "EPERM"}.level(l)
-		if got := agent(t, l, program, nil, "signal", strconv.Itoa(os.Getpid())); got != want {
+		if got := agents(t, l, program, nil, [][]string{{"signal", strconv.Itoa(os.Getpid())}})[0]; got != want {
 			t.Errorf("the box: %s, want %s", got, want)
 		}
 	})
