@@ -412,3 +412,28 @@ func TestBubblewrapHasAUserNamespace(t *testing.T) {
 		}
 	})
 }
+
+// An older Bubblewrap, or a machine where root's cannot work in a user
+// namespace, isolates as well but for that; the filter is what then keeps agents
+// from making one.
+func TestBubblewrapThatCanLess(t *testing.T) {
+	real, err := exec.LookPath("bwrap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := openProgram(t)
+	bin := filepath.Dir(program)
+	script := "#!/bin/sh\nfor a; do case $a in --help) echo '--unshare-user'; exit 0;; --userns|--disable-userns|--size) echo \"Unknown option $a\" >&2; exit 1;; --) break;; esac; done\nexec " + real + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "bwrap"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	if f := ProbeLevel(t.Context(), Bubblewrap, "", program); f.Err != nil || len(f.Open) > 0 {
+		t.Errorf("%+v", f)
+	}
+	out, err := output(t, folders(t, Bubblewrap, `id -u; unshare -Ur id; readlink /proc/self/ns/user`))
+	ours, err2 := os.Readlink("/proc/self/ns/user")
+	if err != nil || err2 != nil || !strings.HasPrefix(out, strconv.Itoa(agentID())+"\n") || strings.Contains(out, "uid=") || strings.HasSuffix(out, ours+"\n") != Separate() {
+		t.Errorf("ours is %s: %s %v %v", ours, out, err, err2)
+	}
+}
