@@ -105,7 +105,8 @@ func (in *attemptRequest) escape() map[Protection][]string {
 		{Network, "connect with multipath TCP", connectsBy(unix.IPPROTO_MPTCP, w.TCP)},
 		{Network, "connect by sending (TCP fast open)", connectsFast(w.TCP)},
 		{Network, "send datagrams", datagrams(w.UDP)},
-		{Network, "take a port", takes(w.TCP)},
+		{Network, "choose a port", chooses(w.TCP)},
+		{Network, "listen to other machines", !alone(w.TCP) && listensWide()},
 		{Kernel, "make a user namespace", owns()},
 		{Kernel, "use the keyrings", keeps()},
 		{Kernel, "set up an io_uring", rings()},
@@ -213,17 +214,34 @@ func sends(path string, pair bool) bool {
 	return unix.Sendto(fds[0], []byte{'\n'}, 0, to) == nil
 }
 
-// takes tells whether a port could be taken that others see: the one given is
-// taken already, by the witness. Who can take it has a loopback of its own.
-func takes(port int) bool {
-	own := false
-	could := withSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) bool {
-		err := unix.Bind(fd, address(port))
-		own = err == nil
-		return errors.Is(err, unix.EADDRINUSE)
+// chooses tells whether a port could be taken that others see. The one given is
+// taken already, by the witness: who can take it has a loopback of its own.
+func chooses(port int) bool {
+	return withSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) bool {
+		return errors.Is(unix.Bind(fd, address(port)), unix.EADDRINUSE)
 	})
-	// Without a name the kernel gives a port.
-	return could || !own && withSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) bool { return unix.Listen(fd, 1) == nil })
+}
+
+// alone tells whether the network is its own: the witness's port is free.
+func alone(port int) bool {
+	return withSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) bool { return unix.Bind(fd, address(port)) == nil })
+}
+
+// listensWide listens at all addresses, by asking for it and by asking for nothing.
+func listensWide() bool {
+	for _, ask := range []bool{true, false} {
+		if withSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) bool {
+			if ask && unix.Bind(fd, &unix.SockaddrInet4{}) != nil || unix.Listen(fd, 1) != nil {
+				return false
+			}
+			name, err := unix.Getsockname(fd)
+			at, ok := nameOf(name)
+			return err == nil && (!ok || !at.Addr().IsLoopback())
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // owns tells whether a user namespace could be made.

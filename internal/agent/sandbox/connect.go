@@ -15,14 +15,15 @@ import (
 
 // Landlock knows ports, not addresses: a rule for a forwarded port would open
 // that port of every machine in the world. So the agent connects nowhere. The
-// kernel asks the shim about each connect (seccomp_unotify(2)); the shim copies
-// the address, judges the copy, and connects the agent's own socket to it. The
-// agent cannot change afterwards what was judged.
+// kernel asks the shim about each connect, bind and listen (seccomp_unotify(2));
+// the shim copies the address, judges the copy, and makes the call for the
+// agent's own socket. The agent cannot change afterwards what was judged.
 
-// gate answers the connects of an agent.
+// gate answers for an agent.
 type gate struct {
-	listener int
-	ports    map[uint16]bool // of loopback, that may be connected to
+	listener  int
+	ports     map[uint16]bool // of loopback, that may be connected to
+	listeners listeners
 }
 
 // notification and response are struct seccomp_notif and seccomp_notif_resp.
@@ -32,7 +33,7 @@ type notification struct {
 	number        int32
 	machine       uint32
 	instruction   uint64
-	fd, addr, len uint64 // the arguments of connect
+	fd, addr, len uint64 // the arguments of connect and bind; listen has its backlog for an address
 	_             [3]uint64
 }
 
@@ -43,7 +44,7 @@ type response struct {
 	flags uint32
 }
 
-// mostAnswers bounds how many connects are waited for at a time.
+// mostAnswers bounds how many calls are made at a time.
 const mostAnswers = 32
 
 // serve answers until nobody is left to ask.
@@ -72,28 +73,30 @@ func (g *gate) serve() {
 		free <- struct{}{}
 		go func() {
 			defer func() { <-free }()
-			r := response{id: n.id, errno: -int32(g.connect(&n))}
+			r := response{id: n.id, errno: -int32(g.answer(&n))}
 			// It fails if who asked has been killed meanwhile.
 			_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(g.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
 		}()
 	}
 }
 
-// connect does what was asked for and returns what the call is to answer.
-func (g *gate) connect(n *notification) unix.Errno {
-	addr := make([]byte, min(n.len, unix.SizeofSockaddrAny))
-	if len(addr) < 2 {
-		return unix.EINVAL
-	}
+// answer does what was asked for and returns what the call is to answer.
+func (g *gate) answer(n *notification) unix.Errno {
 	pidfd, err := unix.PidfdOpen(processOf(int(n.pid)), 0)
 	if err != nil {
 		return unix.EACCES
 	}
 	defer unix.Close(pidfd)
-	local := []unix.Iovec{{Base: &addr[0], Len: uint64(len(addr))}}
-	remote := []unix.RemoteIovec{{Base: uintptr(n.addr), Len: len(addr)}}
-	if got, err := unix.ProcessVMReadv(int(n.pid), local, remote, 0); err != nil || got != len(addr) {
-		return errnoOf(err, unix.EFAULT)
+	var addr []byte
+	if n.number != unix.SYS_LISTEN {
+		if addr = make([]byte, min(n.len, unix.SizeofSockaddrAny)); len(addr) < 2 {
+			return unix.EINVAL
+		}
+		local := []unix.Iovec{{Base: &addr[0], Len: uint64(len(addr))}}
+		remote := []unix.RemoteIovec{{Base: uintptr(n.addr), Len: len(addr)}}
+		if got, err := unix.ProcessVMReadv(int(n.pid), local, remote, 0); err != nil || got != len(addr) {
+			return errnoOf(err, unix.EFAULT)
+		}
 	}
 	fd, err := unix.PidfdGetfd(pidfd, int(int32(n.fd)), 0)
 	if err != nil {
@@ -104,27 +107,56 @@ func (g *gate) connect(n *notification) unix.Errno {
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(g.listener), unix.SECCOMP_IOCTL_NOTIF_ID_VALID, uintptr(unsafe.Pointer(&n.id))); errno != 0 {
 		return errno
 	}
-	if !g.allows(addr) {
+	switch n.number {
+	case unix.SYS_LISTEN:
+		return g.listen(fd, int(int32(n.addr)))
+	case unix.SYS_BIND:
+		return g.bind(fd, addr)
+	}
+	return g.connect(fd, addr)
+}
+
+// connect connects the agent's socket.
+func (g *gate) connect(fd int, addr []byte) unix.Errno {
+	if binary.NativeEndian.Uint16(addr) == unix.AF_UNSPEC { // gives a connection up
+		return call(unix.SYS_CONNECT, fd, addr)
+	}
+	to, ok := addressOf(addr)
+	switch {
+	case !ok || to.Addr() != loopback4 && to.Addr() != netip.IPv6Loopback():
+		return unix.EACCES
+	case to.Addr() == loopback4 && g.ports[to.Port()]:
+		return call(unix.SYS_CONNECT, fd, addr)
+	}
+	switch some, own := g.listeners.at(to.Port()); {
+	case !some:
+		return unix.ECONNREFUSED // as it would be
+	case !own:
 		return unix.EACCES
 	}
-	_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&addr[0])), uintptr(len(addr)))
+	errno := call(unix.SYS_CONNECT, fd, addr)
+	// Whoever listens there now may have begun in between.
+	if _, own := g.listeners.at(to.Port()); !own && (errno == 0 || errno == unix.EINPROGRESS) {
+		_ = unix.Shutdown(fd, unix.SHUT_RDWR)
+		return unix.ECONNREFUSED
+	}
 	return errno
 }
 
-// allows judges a struct sockaddr.
-func (g *gate) allows(addr []byte) bool {
+var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// addressOf reads a struct sockaddr of TCP.
+func addressOf(addr []byte) (netip.AddrPort, bool) {
 	var ip netip.Addr
 	switch family := binary.NativeEndian.Uint16(addr); {
-	case family == unix.AF_UNSPEC:
-		return true // gives a connection up
 	case family == unix.AF_INET && len(addr) >= unix.SizeofSockaddrInet4:
 		ip = netip.AddrFrom4([4]byte(addr[4:8]))
 	case family == unix.AF_INET6 && len(addr) >= unix.SizeofSockaddrInet6:
 		ip = netip.AddrFrom16([16]byte(addr[8:24])).Unmap()
 	default:
-		return false
+		return netip.AddrPort{}, false
 	}
-	return ip == netip.AddrFrom4([4]byte{127, 0, 0, 1}) && g.ports[binary.BigEndian.Uint16(addr[2:4])]
+	return netip.AddrPortFrom(ip, binary.BigEndian.Uint16(addr[2:4])), true
 }
 
 func errnoOf(err error, or unix.Errno) unix.Errno {

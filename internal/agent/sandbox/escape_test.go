@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -143,14 +144,40 @@ var tries = map[string]func(args []string) error{
 		_, err := unix.Socketpair(unix.AF_UNIX, number(a[0])|unix.SOCK_CLOEXEC, 0)
 		return err
 	},
-	"listen": func([]string) error {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
-		if err == nil {
-			err = unix.Listen(fd, 1)
+	"bind": func(a []string) error { _, err := net.Listen(a[0], a[1]); return err },
+	"serve": func(a []string) error { // itself
+		ln, err := net.Listen(a[0], a[1])
+		if err != nil {
+			return err
 		}
+		go greet(ln, "come in")
+		at := ln.Addr().(*net.TCPAddr)
+		if !at.IP.IsLoopback() && os.Getenv("ALONE") == "" {
+			return fmt.Errorf("at %s", at)
+		}
+		if at.IP.IsUnspecified() {
+			at.IP = net.IPv4(127, 0, 0, 1)
+		}
+		return hear("tcp", at.String())
+	},
+	"serve-on": func([]string) error { // others, until the input ends
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		go greet(ln, "come in")
+		fmt.Println(ln.Addr())
+		_, err = io.Copy(io.Discard, os.Stdin)
 		return err
 	},
-	"bind":       func([]string) error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err },
+	"closed": func([]string) error {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		ln.Close()
+		return hear("tcp", ln.Addr().String())
+	},
 	"interfaces": func([]string) error { _, err := net.Interfaces(); return err },
 	"fastopen": func(a []string) error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
@@ -256,11 +283,17 @@ func TestCallsThatAgentsAreRefused(t *testing.T) {
 		{text("socket", unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), at{"EPERM", "EACCES"}},
 		{text("pair", unix.SOCK_DGRAM), at{"could", "EACCES"}},
 		{text("pair", unix.SOCK_RAW), at{"could", "EACCES"}}, // which are datagrams
-		{[]string{"listen"}, at{"could", "EACCES"}},
-		{[]string{"bind"}, at{"could", "EACCES"}},
+		{[]string{"bind", "tcp", "127.0.0.1:7"}, at{"EACCES", "EACCES"}},
+		{[]string{"bind", "tcp", "127.0.0.1:45001"}, at{"could", "EACCES"}}, // as of another service
 		{text("fastopen", 1), at{"ECONNREFUSED", "ENOTSUP"}},
 		{text("pair", unix.SOCK_STREAM), at{"could", "could"}},
 		{text("pair", unix.SOCK_SEQPACKET), at{"could", "could"}},
+		{[]string{"serve", "tcp", "127.0.0.1:0"}, at{"could", "could"}},
+		{[]string{"serve", "tcp", "localhost:0"}, at{"could", "could"}},
+		{[]string{"serve", "tcp4", ":0"}, at{"could", "could"}},
+		{[]string{"serve", "tcp6", "[::1]:0"}, at{"could", "could"}},
+		{[]string{"serve", "tcp", ":0"}, at{"could", "could"}}, // as node does
+		{[]string{"closed"}, at{"ECONNREFUSED", "ECONNREFUSED"}},
 		{[]string{"interfaces"}, at{"could", "could"}}, // node and Go ask for them by netlink
 		{[]string{"unshare-fs"}, at{"could", "could"}},
 		{[]string{"clone-plain"}, at{"could", "could"}},
@@ -269,7 +302,11 @@ func TestCallsThatAgentsAreRefused(t *testing.T) {
 		rows = append(rows, row{[]string{"stuff-x32"}, at{"EPERM", "EPERM"}}) // otherwise ENOSYS
 	}
 	isolated(t, func(t *testing.T, l Level) {
-		expect(t, l, program, nil, rows)
+		expect(t, l, program, func(s *Spec) {
+			if l == Bubblewrap { // where all addresses are its own
+				s.Env = map[string]string{"ALONE": "yes"}
+			}
+		}, rows)
 		out, err := output(t, folders(t, l, `grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status; unshare -Ur id; ls /proc/self/fd`))
 		if want := "NoNewPrivs:\t1\nSeccomp:\t2\n"; !strings.HasPrefix(out, want) || strings.Contains(out, "uid=") || err != nil {
 			t.Errorf("%q %v", out, err)
@@ -358,6 +395,29 @@ func TestForwardedPortIsThatOfLoopback(t *testing.T) {
 			{[]string{"many", fmt.Sprintf("127.0.0.1:%d", port)}, at{"could", "could"}},
 			{[]string{"hear", "tcp", fmt.Sprintf("127.0.0.2:%d", port)}, at{"ECONNREFUSED", "EACCES"}},
 		})
+	})
+}
+
+// What an agent listens at is for it alone: no agent of another sandbox gets a
+// connection, though it is the same user and the same machine.
+func TestAgentsDoNotServeEachOther(t *testing.T) {
+	program := openProgram(t)
+	isolated(t, func(t *testing.T, l Level) {
+		s := folders(t, l, "")
+		s.Program, s.ReadOnly, s.Argv, s.Piped = program, []string{program}, []string{program, agentCommand, "serve-on"}, true
+		server, err := Start(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Kill()
+		var address string
+		if _, err := fmt.Fscan(server.Stdout(), &address); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, l, program, nil, []row{{[]string{"hear", "tcp", address}, at{"ECONNREFUSED", "EACCES"}}})
+		if err := hear("tcp", address); (err == nil) != (l == Landlock) {
+			t.Errorf("the machine itself: %v", err)
+		}
 	})
 }
 

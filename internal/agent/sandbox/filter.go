@@ -62,8 +62,8 @@ var shared = []uint32{
 	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 }
 
-// filterOf makes the filter of a level. With asked, a connect is not decided by
-// it but by who holds the listener.
+// filterOf makes the filter of a level. With asked, what sockets connect to and
+// listen at is not decided by it but by who holds the listener.
 func filterOf(l Level, asked bool) (*filter, error) {
 	machine, known := machines[runtime.GOARCH]
 	if !known {
@@ -123,8 +123,6 @@ func (f *filter) sockets(asked bool) {
 		load(argument(1)), unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: kind},
 		jump(unix.BPF_JEQ, unix.SOCK_STREAM, 2, 0), jump(unix.BPF_JEQ, unix.SOCK_SEQPACKET, 1, 0),
 		refuse(unix.EACCES), allow)
-	// Without a bind, which Landlock guards, it would take some port.
-	f.on(unix.SYS_LISTEN, refuse(unix.EACCES))
 	// With this flag they connect, which Landlock does not notice.
 	for _, call := range []struct {
 		nr    uint32
@@ -133,7 +131,12 @@ func (f *filter) sockets(asked bool) {
 		f.on(call.nr, load(argument(call.flags)), jump(unix.BPF_JSET, unix.MSG_FASTOPEN, 0, 1), refuse(unix.EOPNOTSUPP), allow)
 	}
 	if asked {
-		f.on(unix.SYS_CONNECT, end(unix.SECCOMP_RET_USER_NOTIF))
+		for _, nr := range []uint32{unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_LISTEN} {
+			f.on(nr, end(unix.SECCOMP_RET_USER_NOTIF))
+		}
+	} else {
+		// Without a bind, which Landlock guards, it would take some port.
+		f.on(unix.SYS_LISTEN, refuse(unix.EACCES))
 	}
 	for _, nr := range shared {
 		f.on(nr, refuse(unix.EPERM))

@@ -17,8 +17,8 @@ const (
 	Processes Protection = "processes"
 	// UnixSockets: no daemon can be reached by a Unix socket, of a path or abstract.
 	UnixSockets Protection = "unix_sockets"
-	// Network: nothing can be reached but the forwarded ports, nor can a port
-	// that others see be taken.
+	// Network: nothing can be reached but the forwarded ports and what the agent
+	// itself listens at, nor can it choose a port, or be reached from elsewhere.
 	Network Protection = "network"
 	// Kernel: the calls that most escapes begin with are refused, those that
 	// make a user namespace first.
