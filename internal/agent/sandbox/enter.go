@@ -60,7 +60,7 @@ func become(o *orders) error {
 	if err := unix.CloseRange(ordersFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("close what is open: %w", err)
 	}
-	if o.Level != None {
+	if o.Filtered {
 		if err := filterCalls(o); err != nil {
 			return err
 		}
@@ -91,11 +91,7 @@ func setLimits(l Limits) error {
 // filterCalls is the last thing that is given up: what it takes away, the steps
 // before it may need.
 func filterCalls(o *orders) error {
-	f, err := filterOf(o.Level, o.Asked)
-	if err != nil {
-		return err
-	}
-	listener, err := f.install(o.Asked)
+	listener, err := filterOf(o.Level, o.Asked).install(o.Asked)
 	if err == nil && o.Asked {
 		err = handOver(listener)
 	}
@@ -127,7 +123,7 @@ func landlockVersion(most int) (int, error) {
 // the given folders only. Where the kernel can, they also lose TCP (from version
 // 4), and abstract sockets and signals to processes outside (from version 6).
 func restrict(o *orders) error {
-	version, err := landlockVersion(o.Landlock)
+	version, err := landlockVersion(o.Less.Landlock)
 	if err != nil {
 		return err
 	}

@@ -62,13 +62,18 @@ var shared = []uint32{
 	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 }
 
+// filterable tells whether there can be a filter on this machine. Without one a
+// level holds less, which is found when it is tried.
+func filterable() bool {
+	action := uint32(unix.SECCOMP_RET_USER_NOTIF)
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
+	return machines[runtime.GOARCH] != 0 && errno == 0
+}
+
 // filterOf makes the filter of a level. With asked, what sockets connect to and
 // listen at is not decided by it but by who holds the listener.
-func filterOf(l Level, asked bool) (*filter, error) {
-	machine, known := machines[runtime.GOARCH]
-	if !known {
-		return nil, fmt.Errorf("%w: no filter of system calls was written for %s", ErrUnavailable, runtime.GOARCH)
-	}
+func filterOf(l Level, asked bool) *filter {
+	machine := machines[runtime.GOARCH]
 	f := &filter{}
 	// Calls by another machine's numbers, as of programs of 32 bits, would mean
 	// others than those that the rules name.
@@ -92,7 +97,7 @@ func filterOf(l Level, asked bool) (*filter, error) {
 		f.families()
 	}
 	f.add(allow)
-	return f, nil
+	return f
 }
 
 // families leaves the kinds of sockets that a network namespace of its own holds in.

@@ -28,23 +28,23 @@ const probeTimeout = 20 * time.Second
 // program (see Spec.Program), which tries to. Agents must be able to run it. An
 // empty dir is the system's for temporary files.
 func Probe(ctx context.Context, dir, program string) []Finding {
-	return probe(ctx, dir, program, 0, levels...)
+	return probe(ctx, dir, program, kernel{}, levels...)
 }
 
 // ProbeLevel is Probe for one level.
 func ProbeLevel(ctx context.Context, l Level, dir, program string) Finding {
-	return probe(ctx, dir, program, 0, l)[0]
+	return probe(ctx, dir, program, kernel{}, l)[0]
 }
 
-// probe tries levels, with a Landlock of a version at most (see Spec).
-func probe(ctx context.Context, dir, program string, landlock int, of ...Level) []Finding {
+// probe tries levels on a kernel that may have less than this machine's.
+func probe(ctx context.Context, dir, program string, less kernel, of ...Level) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	out := make([]Finding, len(of))
 	t, err := newTrial(ctx, dir, program)
 	if err == nil {
 		defer t.close()
-		t.landlock = landlock
+		t.less = less
 	}
 	var all sync.WaitGroup
 	for i, l := range of {
@@ -64,7 +64,7 @@ func probe(ctx context.Context, dir, program string, landlock int, of ...Level) 
 // trial is what agents of several levels are let loose in.
 type trial struct {
 	root, program, token string
-	landlock             int
+	less                 kernel
 	reached              []net.Listener // what agents must reach: a port of loopback, and a socket
 	witness              *outside
 }
@@ -138,7 +138,7 @@ func (t *trial) close() {
 // spec is that of a process of the trial, with folders of its own.
 func (t *trial) spec(l Level, name string) (Spec, error) {
 	at := filepath.Join(t.root, name)
-	s := Spec{Level: l, Task: filepath.Join(at, "task"), Home: filepath.Join(at, "home"), Program: t.program, Env: map[string]string{}, landlock: t.landlock}
+	s := Spec{Level: l, Task: filepath.Join(at, "task"), Home: filepath.Join(at, "home"), Program: t.program, Env: map[string]string{}, less: t.less}
 	for _, dir := range []string{at, s.Task, s.Home} {
 		if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, 0o755)); err != nil {
 			return s, fmt.Errorf("sandbox: %w", err)

@@ -101,12 +101,28 @@ func TestOlderLandlockHoldsLess(t *testing.T) {
 		5: {Files, UnixSockets, Network, Kernel},
 		6: tried,
 	} {
-		if f := probe(t.Context(), "", program, version, Landlock)[0]; f.Err != nil || !slices.Equal(f.Holds, append(slices.Clone(want), bounds(Landlock)...)) {
+		if f := probe(t.Context(), "", program, kernel{Landlock: version}, Landlock)[0]; f.Err != nil || !slices.Equal(f.Holds, append(slices.Clone(want), bounds(Landlock)...)) {
 			t.Errorf("version %d: %+v", version, f)
 		}
 	}
-	if f := probe(t.Context(), "", program, 2, Landlock)[0]; !errors.Is(f.Err, ErrUnavailable) || len(f.Holds) > 0 {
+	if f := probe(t.Context(), "", program, kernel{Landlock: 2}, Landlock)[0]; !errors.Is(f.Err, ErrUnavailable) || len(f.Holds) > 0 {
 		t.Errorf("version 2: %+v", f)
+	}
+}
+
+// Without a filter of system calls namespaces still hold all but the kernel's
+// own surface; Landlock alone holds neither daemons nor the network.
+func TestWithoutAFilterLessIsHeld(t *testing.T) {
+	program := openProgram(t)
+	for l, want := range map[Level][]Protection{
+		Bubblewrap: {Files, Processes, UnixSockets, Network},
+		Landlock:   {Files, Processes},
+	} {
+		f := probe(t.Context(), "", program, kernel{Unfiltered: true}, l)[0]
+		if f.Err != nil || !slices.Equal(f.Holds, append(slices.Clone(want), bounds(l)...)) {
+			t.Errorf("%+v", f)
+		}
+		t.Logf("%s: %q", l, f.Open)
 	}
 }
 

@@ -72,7 +72,13 @@ type Spec struct {
 	Stdout io.Writer // nil discards
 	Stderr io.Writer // nil discards
 
-	landlock int // the highest version of Landlock to use, as if the kernel had no later one; 0 is the kernel's
+	less kernel // than this machine has
+}
+
+// kernel is what a kernel lacks, so that a test can have one that does.
+type kernel struct {
+	Landlock   int  // its version at most; 0 is what the kernel has
+	Unfiltered bool // there is no filter of system calls
 }
 
 // Where the folders are inside a Bubblewrap sandbox: the same on every box, so

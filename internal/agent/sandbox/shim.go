@@ -49,8 +49,9 @@ type orders struct {
 	Ports    []int // of loopback, that may be connected to
 	Limits   Limits
 	User     int  // to become; 0 is nobody else
-	Asked    bool // about each connect; from the shim to its child
-	Landlock int  // the highest version to use; 0 is the kernel's
+	Filtered bool // whether there is a filter of system calls; from the shim to its child
+	Asked    bool // about each connect; the same
+	Less     kernel
 }
 
 // message follows the orders on the same pipe. Its end means death.
@@ -89,7 +90,7 @@ func (l *launch) orders() orders {
 		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin",
 		"HOME": p.home, "USER": "agent", "LOGNAME": "agent", "LANG": "C.UTF-8", "TERM": "dumb", "TMPDIR": "/tmp",
 	}
-	o := orders{Level: s.Level, Argv: s.Argv, Dir: p.task, Forward: slices.Clone(s.Forward), Limits: s.Limits, Landlock: s.landlock}
+	o := orders{Level: s.Level, Argv: s.Argv, Dir: p.task, Forward: slices.Clone(s.Forward), Limits: s.Limits, Less: s.less}
 	if s.Level == Bubblewrap {
 		for i := range o.Forward {
 			o.Forward[i].Socket = socketPath + strconv.Itoa(i)
@@ -209,9 +210,8 @@ func startAgent(o *orders) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
-	if o.Level == Landlock {
-		o.Asked = answerable(cmd.Process.Pid)
-	}
+	o.Filtered = o.Level != None && !o.Less.Unfiltered && filterable()
+	o.Asked = o.Filtered && o.Level == Landlock && answerable(cmd.Process.Pid)
 	if err := json.NewEncoder(ordersW).Encode(o); err != nil {
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
