@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -206,13 +209,19 @@ func runBoxList(ctx context.Context, args []string) error {
 			Active  int     `json:"active"`
 			Unfit   *string `json:"unfit"`
 		} `json:"presence"`
+		Isolation []string            `json:"isolation"`
+		Holds     map[string][]string `json:"isolation_holds"`
 	}]
 	if err := c.Call(ctx, http.MethodGet, "/v1/runners", nil, &p); err != nil {
 		return err
 	}
 	var rows [][]string
 	var unfit []string
+	holding := map[string][]string{} // boxes, by what their levels hold
 	for _, r := range p.Data {
+		if levels := isolation(r.Isolation, r.Holds); levels != "" {
+			holding[levels] = append(holding[levels], client.Inert(r.Name))
+		}
 		presence := r.Presence.Status
 		if r.Presence.Unfit != nil {
 			if presence == "online" {
@@ -226,5 +235,17 @@ func runBoxList(ctx context.Context, args []string) error {
 	for _, line := range unfit {
 		fmt.Println(line) // whole, however wide the terminal is
 	}
+	for _, levels := range slices.Sorted(maps.Keys(holding)) {
+		fmt.Println(strings.Join(holding[levels], ", ") + ": " + levels)
+	}
 	return nil
+}
+
+// isolation says what each level of a box held when the box last tried it.
+func isolation(levels []string, holds map[string][]string) string {
+	out := make([]string, len(levels))
+	for i, l := range levels {
+		out[i] = client.Inert(l) + " holds " + client.Inert(cmp.Or(strings.Join(holds[l], ", "), "nothing"))
+	}
+	return strings.Join(out, "; ")
 }

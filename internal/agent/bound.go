@@ -35,6 +35,7 @@ func (b *box) openLimits() error {
 		Limits: l, Slots: b.cfg.Slots, Name: workName(b.cfg.DataDir), Work: b.setup.work, Watch: b.cfg.WatchOnly, Logger: b.log,
 		Reserve: func(total int64) int64 { return min(roomToClaim, total/10) },
 	})
+	b.setup.holding.bounded(b.limits.Held())
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,6 +66,8 @@ func (b *box) spec(a *attempt, w *workspace, level sandbox.Level) sandbox.Spec {
 	s.Env[OutboxVariable] = filepath.Join(in.home, outboxDir)
 	if level == sandbox.Bubblewrap {
 		s.Forward = []sandbox.Forward{{Port: proxyPort, Socket: b.socketPath()}, {Port: secretsPort, Socket: b.brokerPath()}}
+	} else {
+		s.Reach = ports(b.port, b.brokerPort)
 	}
 	if len(b.cfg.Egress) > 0 {
 		host := strings.TrimPrefix(in.proxy, "http://")
@@ -74,6 +77,16 @@ func (b *box) spec(a *attempt, w *workspace, level sandbox.Level) sandbox.Spec {
 		s.Env["NO_PROXY"], s.Env["no_proxy"] = "127.0.0.1,localhost", "127.0.0.1,localhost"
 	}
 	return s
+}
+
+// ports are those of the box's own addresses.
+func ports(addresses ...string) (out []int) {
+	for _, a := range addresses {
+		if at, err := netip.ParseAddrPort(a); err == nil {
+			out = append(out, int(at.Port()))
+		}
+	}
+	return out
 }
 
 // register lets the run use the proxy. progress is called for each model call.
@@ -159,7 +172,7 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 		Started: func(session, version string) {
 			progress()
 			a.event(protocol.EventStarted, protocol.Started{
-				Agent: a.start.Agent, Version: version, Model: a.start.Model, Session: session, Isolation: string(level),
+				Agent: a.start.Agent, Version: version, Model: a.start.Model, Session: session, Isolation: string(level), Holds: b.setup.holding.at(level),
 			})
 		},
 		Update:     func(raw json.RawMessage) { progress(); a.spool.Update(raw) },
@@ -267,7 +280,7 @@ func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sa
 		return failed("setup_failed", err)
 	}
 	defer func() { done(r) }()
-	a.event(protocol.EventStarted, protocol.Started{Agent: commandAgent, Isolation: string(level)})
+	a.event(protocol.EventStarted, protocol.Started{Agent: commandAgent, Isolation: string(level), Holds: b.setup.holding.at(level)})
 	select {
 	case <-p.Done():
 	case <-ctx.Done():

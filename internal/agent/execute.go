@@ -121,11 +121,18 @@ func (b *box) carry(a *attempt) (*workspace, result) {
 	return w, b.runAgent(ctx, a, w, level)
 }
 
-// isolation chooses the best level this box has, if that is enough.
+// isolation chooses the best level this box has: where the run demands one, of
+// those that are at least that and hold what their names promise.
 func (b *box) isolation(start protocol.Start) (sandbox.Level, error) {
 	best := b.setup.levels[0]
-	if least := sandbox.Level(start.Isolation); least != "" && !best.AtLeast(least) {
-		return "", fmt.Errorf("the run demands isolation by %s, the best of this box is %s", least, best)
+	least := sandbox.Level(start.Isolation)
+	if least == "" || least == sandbox.None {
+		return best, nil
 	}
-	return best, nil
+	for _, l := range b.setup.levels {
+		if l.AtLeast(least) && b.setup.holding.keeps(l) {
+			return l, nil
+		}
+	}
+	return "", fmt.Errorf("the run demands isolation by %s, the best of this box is %s, which holds %v", least, best, b.setup.holding.at(best))
 }

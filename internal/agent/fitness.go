@@ -60,6 +60,8 @@ func (s *setup) selfTest(whole context.Context) error {
 	if level == sandbox.Bubblewrap {
 		spec.Forward = []sandbox.Forward{{Port: proxyPort, Socket: proxy.socket}}
 		in.Proxies = []string{fmt.Sprintf("http://127.0.0.1:%d", proxyPort)}
+	} else {
+		spec.Reach = ports(proxy.address)
 	}
 	request, err := json.Marshal(in)
 	if err != nil {
@@ -188,6 +190,9 @@ func (b *box) retest(ctx context.Context) (reason string) {
 	err := b.setup.restore(b.cfg.Self)
 	if err == nil {
 		err = b.setup.selfTest(ctx)
+	}
+	if err == nil && b.setup.retry(ctx, b.log) {
+		nudge(b.online) // says hello anew
 	}
 	if ctx.Err() != nil {
 		return ""

@@ -75,7 +75,7 @@ func (b *box) hello(ctx context.Context) error {
 		Key: key, Signature: base64.StdEncoding.EncodeToString(signature),
 		V: protocol.Version, Version: b.cfg.Version, Slots: b.cfg.Slots, Labels: b.cfg.Labels,
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Runs: []protocol.RunRef{}, Agents: []protocol.AgentInfo{},
-		Isolation: []string{},
+		Isolation: []string{}, Holds: map[string][]string{},
 	}
 	for _, a := range held {
 		in.Runs = append(in.Runs, a.ref())
@@ -86,6 +86,7 @@ func (b *box) hello(ctx context.Context) error {
 	in.Agents = append(in.Agents, protocol.AgentInfo{Name: commandAgent})
 	for _, level := range b.setup.levels {
 		in.Isolation = append(in.Isolation, string(level))
+		in.Holds[string(level)] = b.setup.holding.at(level)
 	}
 	call, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew/2)
 	defer cancel()

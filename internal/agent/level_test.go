@@ -1,6 +1,8 @@
 package agent_test
 
 import (
+	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,28 +11,72 @@ import (
 )
 
 // The other tests run agents at the best level that the machine offers,
-// whichever that is; this one at Bubblewrap or not at all.
+// whichever that is; these at one of them or not at all.
 func TestRunInBubblewrap(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
+	f, s := p.runAt(sandbox.Bubblewrap, sandbox.TaskDir+":"+sandbox.HomeDir)
+	if s.text() != p.http.URL+"/nothing: 404 Not Found\ndone\n" || p.show(f.Tip, "a.txt") != "one" {
+		t.Errorf("said %q, finished %+v", s.text(), f)
+	}
+}
+
+// At Landlock the model, what --egress names and git work by the box's ports,
+// and nothing else of the machine does.
+func TestRunInLandlock(t *testing.T) {
+	links(t, "bwrap")
+	p := newPlane(t)
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer other.Close()
+	reached := make(chan struct{}, 16)
+	go func() {
+		for {
+			c, err := other.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+			reached <- struct{}{}
+		}
+	}()
+	f, s := p.runAt(sandbox.Landlock, "$PWD:$HOME", "run ! git ls-remote http://"+other.Addr().String()+"/x")
+	if s.text() != p.http.URL+"/nothing: 404 Not Found\ndone\n" || p.show(f.Tip, "a.txt") != "one" {
+		t.Errorf("said %q, finished %+v", s.text(), f)
+	}
+	if len(reached) > 0 {
+		t.Error("a port of the machine was reached")
+	}
+}
+
+// runAt has an agent use what agents use at a level, and tries what the run
+// and the box say of it.
+func (p *plane) runAt(level sandbox.Level, folders string, more ...string) (protocol.Finished, *seen) {
+	p.t.Helper()
 	cfg := p.config()
 	cfg.Egress = []string{strings.TrimPrefix(p.http.URL, "http://")}
 	p.start(cfg)
 	run := p.task(func(s *protocol.Start) {
-		s.Isolation = string(sandbox.Bubblewrap)
-		s.Prompt = "run test $PWD:$HOME = " + sandbox.TaskDir + ":" + sandbox.HomeDir +
-			"\nmodel\nfetch " + p.http.URL + "/nothing\nwrite a.txt one\ncommit a\nsay done"
+		s.Isolation = string(level)
+		s.Prompt = strings.Join(append(append([]string{"run test $PWD:$HOME = " + folders, "model"}, more...), "fetch "+p.http.URL+"/nothing",
+			"write a.txt one", "commit a", "say done"), "\n")
 	})
 	s, f := p.finish(run)
 	if f.Kind == "policy_refused" {
-		t.Fatalf("bubblewrap is not to be had on this machine (%s): install it to run this test", f.Error)
+		p.t.Fatalf("%s is not to be had on this machine (%s)", level, f.Error)
 	}
-	if f.State != protocol.Succeeded || f.Usage.InputTokens != 7 || s.text() != p.http.URL+"/nothing: 404 Not Found\ndone\n" || p.show(f.Tip, "a.txt") != "one" {
-		t.Errorf("said %q, finished %+v", s.text(), f)
+	if f.State != protocol.Succeeded || f.Usage.InputTokens != 7 {
+		p.t.Errorf("finished %+v", f)
 	}
 	var started protocol.Started
-	s.data(t, protocol.EventStarted, &started)
-	if started.Isolation != string(sandbox.Bubblewrap) {
-		t.Errorf("started %+v", started)
+	s.data(p.t, protocol.EventStarted, &started)
+	if started.Isolation != string(level) || !protocol.Keeps(started.Isolation, started.Holds) {
+		p.t.Errorf("started %+v", started)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if holds := p.hellos[0].Holds; !slices.Equal(holds[string(level)], started.Holds) || holds["none"] == nil || len(holds["none"]) != 0 {
+		p.t.Errorf("the box says that its levels hold %v", holds)
+	}
+	return f, s
 }

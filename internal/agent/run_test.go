@@ -38,7 +38,7 @@ func TestAgentRun(t *testing.T) {
 	}
 	var started protocol.Started
 	s.data(t, protocol.EventStarted, &started)
-	if started.Agent != "builtin" || started.Version != "0.1" || started.Session != "s1" || started.Isolation == "" {
+	if started.Agent != "builtin" || started.Version != "0.1" || started.Session != "s1" || started.Isolation == "" || !protocol.Keeps(started.Isolation, started.Holds) {
 		t.Errorf("started %+v", started)
 	}
 	if text := s.text(); !strings.HasPrefix(text, "token [") || strings.Contains(text, "good") {

@@ -43,6 +43,7 @@ type setup struct {
 	work    string // what agents use: checkouts, homes, caches; often the same
 	program string // ours, where agents may run it
 	levels  []sandbox.Level
+	holding holding
 	agents  []driver.Found
 
 	made []string // files and folders that were not there before
@@ -279,6 +280,7 @@ func (s *setup) findLevels(ctx context.Context, log *slog.Logger) error {
 	findings := sandbox.Probe(ctx, s.work, s.program)
 	s.levels = sandbox.Held(findings)
 	for _, f := range findings {
+		s.holding.note(f, log)
 		if f.Err != nil {
 			log.Debug("isolation not offered", "level", f.Level, "reason", f.Err)
 		}

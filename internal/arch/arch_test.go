@@ -252,6 +252,7 @@ func TestRandomness(t *testing.T) {
 		"id":             "makes ids and tokens",
 		"seal":           "makes keys and salts",
 		"agent/builtin":  "names its sessions, which no server knows",
+		"agent/sandbox":  "marks what is outside of a sandbox, so that it is known again inside",
 		"agent/worktree": "names refs that must not collide in the cache",
 		"demo":           "makes the password of a throwaway owner",
 		"chaos":          "makes the secrets that it looks for",

@@ -32,7 +32,7 @@ var (
 		INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
 		SELECT 'r' || CAST(i AS TEXT), 'a', 'a', 'r' || CAST(i AS TEXT), 'builtin', 'main', FALSE, TRUE, 0 FROM n`)
 	newBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
-		VALUES ('b', 'a', 'b', 'org', 'a', 'enrolled', '', 'b', 0, 100, '[]', '["none"]', 'online', 0)`)
+		VALUES ('b', 'a', 'b', 'org', 'a', 'enrolled', '', 'b', 0, 100, '[]', '["landlock"]', 'online', 0)`)
 	// newTasks numbers tasks from $1 on, $2 of them, spread over $3 repositories.
 	newTasks = db.S(`WITH RECURSIVE n (i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < CAST($1 AS BIGINT) + $2)
 		INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, attempt, queued_at, branch, template, created_by, created_at, updated_at)

@@ -153,7 +153,8 @@ func describe(e Event) string {
 		Update                                                                 string `json:"sessionUpdate"`
 		Title                                                                  string
 		Kind                                                                   string
-		FailureKind                                                            string `json:"failure_kind"`
+		FailureKind                                                            string   `json:"failure_kind"`
+		Holds                                                                  []string `json:"isolation_holds"`
 		WIP                                                                    bool
 		InputTokens                                                            int64 `json:"input_tokens"`
 		OutputTokens                                                           int64 `json:"output_tokens"`
@@ -175,7 +176,10 @@ func describe(e Event) string {
 		if s += " started"; d.Model != "" {
 			s += ", model " + d.Model
 		}
-		return s + ", isolation " + or(d.Isolation, "none")
+		if s += ", isolation " + or(d.Isolation, "none"); len(d.Holds) > 0 {
+			s += ", which holds " + strings.Join(d.Holds, ", ")
+		}
+		return s
 	case "agent.update":
 		if d.Update == "tool_call" {
 			return fmt.Sprintf("tool: %s", or(d.Title, d.Kind))

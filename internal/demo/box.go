@@ -21,6 +21,7 @@ type box struct {
 	data string
 	log  *os.File
 	gone chan struct{} // closed when it has ended
+	bare bool          // it isolates nothing
 }
 
 // startBox enrolls a box and waits until it is online and has said what it
@@ -77,7 +78,7 @@ func (d *demo) awaitBox(ctx context.Context, c *client.Client, b *box) error {
 			if work := agent.WorkDir(b.data); work != "" {
 				d.step("The box keeps the folders of its agents in %s.", work)
 			}
-			if levels[0] == "none" {
+			if b.bare = levels[0] == "none"; b.bare {
 				d.step("Note: %s.", agent.Unisolated())
 			}
 			return nil

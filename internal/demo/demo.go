@@ -183,17 +183,17 @@ func (d *demo) walk(ctx context.Context, a *app.App) error {
 		return err
 	}
 	d.step("Made the owner %s of the account %s.", login, account)
-	if err := d.repository(ctx, c); err != nil {
-		return err
-	}
-	if err := c.Call(ctx, http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted", "label": "demo"}, nil); err != nil {
-		return err
-	}
 	b, err := d.startBox(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer b.stop()
+	if err := d.repository(ctx, c, b); err != nil {
+		return err
+	}
+	if err := c.Call(ctx, http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted", "label": "demo"}, nil); err != nil {
+		return err
+	}
 	t, pr, err := d.task(ctx, c, b)
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func (d *demo) walk(ctx context.Context, a *app.App) error {
 }
 
 // repository makes a git repository of the sample and pushes it.
-func (d *demo) repository(ctx context.Context, c *client.Client) error {
+func (d *demo) repository(ctx context.Context, c *client.Client, b *box) error {
 	dir := filepath.Join(d.Data, "sample")
 	root, err := fs.Sub(sample, "sample")
 	if err != nil {
@@ -225,6 +225,12 @@ func (d *demo) repository(ctx context.Context, c *client.Client) error {
 	}
 	if err := os.CopyFS(dir, root); err != nil {
 		return err
+	}
+	if b.bare {
+		if err := unisolate(filepath.Join(dir, ".svc", "policy.yml")); err != nil {
+			return err
+		}
+		d.step("Its policy file says isolation: none, or no box here would be given work.")
 	}
 	for _, args := range [][]string{
 		{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"},
@@ -244,6 +250,16 @@ func (d *demo) repository(ctx context.Context, c *client.Client) error {
 	}
 	d.step("Pushed it to the built-in git host as %s/%s.", account, project)
 	return nil
+}
+
+// unisolate has a policy file say by name that agents need not be isolated.
+func unisolate(policy string) error {
+	f, err := os.OpenFile(policy, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("agent:\n  isolation: none\n")
+	return errors.Join(err, f.Close())
 }
 
 func test(ctx context.Context, dir string) (string, error) {

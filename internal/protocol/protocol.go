@@ -137,11 +137,12 @@ type (
 		Resume string `json:"resume,omitempty"` // set when that commit is saved work of an earlier attempt
 	}
 	Started struct {
-		Agent     string `json:"agent"`
-		Version   string `json:"version,omitempty"`
-		Model     string `json:"model,omitempty"`
-		Session   string `json:"session,omitempty"`
-		Isolation string `json:"isolation"` // bubblewrap, landlock or none: what really held
+		Agent     string   `json:"agent"`
+		Version   string   `json:"version,omitempty"`
+		Model     string   `json:"model,omitempty"`
+		Session   string   `json:"session,omitempty"`
+		Isolation string   `json:"isolation"`       // the level: bubblewrap, landlock or none
+		Holds     []string `json:"isolation_holds"` // what that level held on this box when it was last tried, see Keeps
 	}
 	Pushed struct {
 		SHA   string   `json:"sha"`
@@ -342,11 +343,13 @@ type Hello struct {
 	Slots     int               `json:"slots"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Agents    []AgentInfo       `json:"agents"`
-	Isolation []string          `json:"isolation"` // what the probe found, best first
-	OS        string            `json:"os"`
-	Arch      string            `json:"arch"`
-	Key       string            `json:"key"`
-	Signature string            `json:"signature"`
+	Isolation []string          `json:"isolation"` // the levels that are to be had, best first
+	// Holds are the protections that each level held when it was last tried.
+	Holds     map[string][]string `json:"isolation_holds"`
+	OS        string              `json:"os"`
+	Arch      string              `json:"arch"`
+	Key       string              `json:"key"`
+	Signature string              `json:"signature"`
 }
 
 // AgentInfo is a coding agent found on the box.

@@ -19,6 +19,10 @@ const (
 // insideID is the user that an agent of an ordinary user's box believes to be.
 const insideID = 1000
 
+// tempBytes is how much each folder for temporary files can hold, which is in
+// memory, where nothing else is said: room for the largest build of a day, and not all that the machine has.
+const tempBytes = 1 << 30
+
 // hostEtc is what of /etc tools need to run; the user database, the resolver
 // and the rest are made up or absent.
 var hostEtc = []string{
@@ -43,18 +47,25 @@ func agentID() int {
 // own. The shim is process 1 there: the agent cannot signal it, and with it
 // everything ends. The orders and the answer take descriptors 3 and 4.
 func bubblewrap(l *launch, self string) (*exec.Cmd, error) {
-	path, err := exec.LookPath("bwrap")
+	bwrap, err := findLauncher()
 	if err != nil {
-		return nil, fmt.Errorf("sandbox: %s: %w: %w", Bubblewrap, ErrUnavailable, err)
+		return nil, err
 	}
+	cmd := exec.Command(bwrap.path)
 	id := strconv.Itoa(agentID())
 	args := []string{"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net",
 		"--hostname", "box", "--die-with-parent", "--new-session", "--as-pid-1"}
 	if Separate() {
-		// Root needs no user namespace: the shim keeps what it takes to become the unprivileged user.
+		// The shim keeps what it takes to become the unprivileged user.
+		if user := bwrap.namespace(self); user != nil {
+			args = append(args, "--userns", inherit(cmd, user))
+		}
 		args = append(args, "--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL")
 	} else {
 		args = append(args, "--unshare-user", "--uid", id, "--gid", id)
+		if bwrap.can("--disable-userns") {
+			args = append(args, "--disable-userns")
+		}
 	}
 	// Bubblewrap makes missing parents private to the user who sets the sandbox up.
 	for _, dir := range parents("/etc/ssl/certs", HomeDir, shimPath, "/var/tmp") {
@@ -77,7 +88,6 @@ func bubblewrap(l *launch, self string) (*exec.Cmd, error) {
 			args = append(args, "--ro-bind-try", f, f)
 		}
 	}
-	cmd := exec.Command(path)
 	for _, f := range []struct{ path, text string }{
 		{"/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nagent:x:" + id + ":" + id + ":agent:" + HomeDir + ":/bin/sh\n"},
 		{"/etc/group", "root:x:0:\nagent:x:" + id + ":\n"},
@@ -93,11 +103,10 @@ func bubblewrap(l *launch, self string) (*exec.Cmd, error) {
 		if w.Close(); err != nil {
 			return nil, fmt.Errorf("sandbox: %w", err)
 		}
-		cmd.ExtraFiles = append(cmd.ExtraFiles, r)
-		args = append(args, "--perms", "0444", "--file", strconv.Itoa(4+len(cmd.ExtraFiles)), f.path)
+		args = append(args, "--perms", "0444", "--file", inherit(cmd, r), f.path)
 	}
 	args = append(args, "--proc", "/proc", "--dev", "/dev")
-	args = append(args, memoryFolders(l.spec.Limits)...)
+	args = append(args, memoryFolders(bwrap, l.spec.Limits)...)
 	args = append(args, "--bind", l.spec.Task, TaskDir, "--bind", l.spec.Home, HomeDir, "--ro-bind", self, shimPath)
 	for i, f := range l.spec.Forward {
 		args = append(args, "--ro-bind", f.Socket, socketPath+strconv.Itoa(i))
@@ -112,6 +121,12 @@ func bubblewrap(l *launch, self string) (*exec.Cmd, error) {
 	args = append(args, "--remount-ro", "/", "--chdir", "/", "--", shimPath, Command)
 	cmd.Args = append(cmd.Args, args...)
 	return cmd, nil
+}
+
+// inherit passes a file on and answers its number there.
+func inherit(cmd *exec.Cmd, f *os.File) string {
+	cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+	return strconv.Itoa(answerFD + len(cmd.ExtraFiles))
 }
 
 // parents lists the folders above paths, outer ones first, but for those that

@@ -56,29 +56,62 @@ func become(o *orders) error {
 	if err := setLimits(o.Limits); err != nil {
 		return err
 	}
+	// Whatever the box was started with open, and has never heard of.
+	if err := unix.CloseRange(ordersFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("close what is open: %w", err)
+	}
+	if o.Filtered {
+		if err := filterCalls(o); err != nil {
+			return err
+		}
+	}
 	return fmt.Errorf("execute %s: %w", path, unix.Exec(path, o.Argv, o.Env))
 }
 
-// restrict lets this process and its children see the system's tools and write
-// the given folders only. Where the kernel can, they also lose abstract
-// sockets and signals to processes outside.
-func restrict(o *orders) error {
-	abi, err := llsys.LandlockGetABIVersion()
+// filterCalls is the last thing that is given up: what it takes away, the steps
+// before it may need.
+func filterCalls(o *orders) error {
+	listener, err := filterOf(o.Level, o.Asked).install(o.Asked)
+	if err == nil && o.Asked {
+		err = handOver(listener)
+	}
+	return err
+}
+
+// landlocks are what each version of the kernel's interface can restrict, from
+// the least that is accepted. What a later one adds, nothing here asks for.
+var landlocks = []landlock.Config{landlock.V3, landlock.V4, landlock.V5, landlock.V6, landlock.V7, landlock.V8, landlock.V9, landlock.V10}
+
+// landlockVersion asks the kernel; most is the highest that is wanted, 0: any.
+func landlockVersion(most int) (int, error) {
+	version, err := llsys.LandlockGetABIVersion()
+	if most > 0 {
+		version = min(version, most)
+	}
 	switch {
 	case errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP):
-		return fmt.Errorf("%w: the kernel was built or booted without Landlock", ErrUnavailable)
+		return 0, fmt.Errorf("%w: the kernel was built or booted without Landlock", ErrUnavailable)
 	case err != nil:
-		return fmt.Errorf("%w: ask for Landlock: %w", ErrUnavailable, err)
-	case abi < minLandlock:
-		return fmt.Errorf("%w: the kernel's Landlock is version %d, %d is needed", ErrUnavailable, abi, minLandlock)
+		return 0, fmt.Errorf("%w: ask for Landlock: %w", ErrUnavailable, err)
+	case version < minLandlock:
+		return 0, fmt.Errorf("%w: the kernel's Landlock is version %d, %d is needed", ErrUnavailable, version, minLandlock)
+	}
+	return min(version, minLandlock+len(landlocks)-1), nil
+}
+
+// restrict lets this process and its children see the system's tools and write
+// the given folders only. Where the kernel can, they also lose TCP (from version
+// 4), and abstract sockets and signals to processes outside (from version 6).
+func restrict(o *orders) error {
+	version, err := landlockVersion(o.Less.Landlock)
+	if err != nil {
+		return err
 	}
 	rules := []landlock.Rule{
 		landlock.RODirs("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/etc", "/proc", "/sys",
 			"/run/systemd/resolve").IgnoreIfMissing(),
-		landlock.RODirs("/dev"),
+		// Nothing else of /dev: shared memory and terminals there are those of others, too.
 		landlock.RWFiles("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom").IgnoreIfMissing(),
-		landlock.RWFiles("/dev/tty", "/dev/ptmx").WithIoctlDev().IgnoreIfMissing(),
-		landlock.RWDirs("/dev/pts").WithIoctlDev().IgnoreIfMissing(),
 		landlock.RWDirs(o.Writable...).WithRefer(), // renames between folders
 	}
 	for _, p := range o.ReadOnly {
@@ -92,11 +125,13 @@ func restrict(o *orders) error {
 			rules = append(rules, landlock.ROFiles(p))
 		}
 	}
-	if err := landlock.V6.BestEffort().RestrictPaths(rules...); err != nil {
-		return fmt.Errorf("restrict the agent's files: %w", err)
+	if !o.Asked && version >= 4 { // else who is asked connects
+		for _, port := range o.Ports {
+			rules = append(rules, landlock.ConnectTCP(uint16(port)))
+		}
 	}
-	if err := landlock.V6.BestEffort().RestrictScoped(); err != nil {
-		return fmt.Errorf("restrict the agent's signals: %w", err)
+	if err := landlocks[version-minLandlock].Restrict(rules...); err != nil {
+		return fmt.Errorf("restrict the agent: %w", err)
 	}
 	return nil
 }

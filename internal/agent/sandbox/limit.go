@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -68,13 +69,12 @@ func expendable() {
 
 // memoryFolders are the temporary folders of a Bubblewrap sandbox. What is made
 // for devices takes no files, or it would be one more of them.
-func memoryFolders(l Limits) (args []string) {
+func memoryFolders(bwrap *launcher, l Limits) (args []string) {
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
-		args = append(args, "--perms", "1777")
-		if l.TempBytes > 0 {
-			args = append(args, "--size", strconv.FormatUint(l.TempBytes, 10))
+		if bwrap.can("--size") {
+			args = append(args, "--size", strconv.FormatUint(cmp.Or(l.TempBytes, tempBytes), 10))
 		}
-		args = append(args, "--tmpfs", dir)
+		args = append(args, "--perms", "1777", "--tmpfs", dir)
 	}
 	return append(args, "--remount-ro", "/dev")
 }

@@ -1,73 +1,212 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 )
 
-// probeTimeout bounds the trial of one level.
+// probeTimeout bounds the trial of all levels.
 const probeTimeout = 20 * time.Second
 
-// Finding is whether a level holds on this machine. Err says why it does not.
-type Finding struct {
-	Level Level
-	Err   error
-}
-
-// Held are the levels that hold, best first.
-func Held(findings []Finding) (held []Level) {
-	for _, f := range findings {
-		if f.Err == nil {
-			held = append(held, f.Level)
-		}
-	}
-	return held
-}
-
-// Probe finds out which levels hold on this machine, all of them, best first.
-// None always does. It tries each of the others in a new folder under dir, by
-// program (see Spec.Program): a process is started that must be able to write
-// its own folders and unable to read a file outside them. An empty dir is the
-// system's for temporary files.
+// Probe finds out which levels are to be had on this machine, and what each of
+// them holds there: all levels, best first. None is always to be had, holds
+// nothing, and is not tried. For the others it starts a witness in a new folder
+// under dir, a process outside of any sandbox as the agents' user, with all that
+// an agent must not get at; and in a sandbox of each level this program, by
+// program (see Spec.Program), which tries to. Agents must be able to run it. An
+// empty dir is the system's for temporary files.
 func Probe(ctx context.Context, dir, program string) []Finding {
-	var out []Finding
-	for _, l := range levels {
-		f := Finding{Level: l}
-		if l != None {
-			f.Err = try(ctx, l, dir, program)
-		}
-		out = append(out, f)
+	return probe(ctx, dir, program, kernel{}, levels...)
+}
+
+// ProbeLevel is Probe for one level.
+func ProbeLevel(ctx context.Context, l Level, dir, program string) Finding {
+	return probe(ctx, dir, program, kernel{}, l)[0]
+}
+
+// probe tries levels on a kernel that may have less than this machine's.
+func probe(ctx context.Context, dir, program string, less kernel, of ...Level) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	out := make([]Finding, len(of))
+	t, err := newTrial(ctx, dir, program)
+	if err == nil {
+		defer t.close()
+		t.less = less
 	}
+	var all sync.WaitGroup
+	for i, l := range of {
+		switch {
+		case l == None:
+			out[i] = Finding{Level: l}
+		case err != nil:
+			out[i] = Finding{Level: l, Err: err}
+		default:
+			all.Go(func() { out[i] = t.try(ctx, l) })
+		}
+	}
+	all.Wait()
 	return out
 }
 
-func try(ctx context.Context, l Level, dir, program string) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
+// trial is what agents of several levels are let loose in.
+type trial struct {
+	root, program, token string
+	less                 kernel
+	reached              []net.Listener // what agents must reach: a port of loopback, and a socket
+	witness              *outside
+}
+
+func newTrial(ctx context.Context, dir, program string) (*trial, error) {
 	root, err := os.MkdirTemp(dir, "sandbox-probe-")
 	if err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	t := &trial{root: root, program: program, token: rand.Text()}
+	if err := t.prepare(ctx); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// reachedSocket is the name of the socket in the trial's folder.
+const reachedSocket = "s"
+
+func (t *trial) prepare(ctx context.Context) (err error) {
+	if t.program == "" {
+		if t.program, err = (&Spec{}).program(); err != nil {
+			return err
+		}
+	}
+	// A root box tries as somebody else, whatever its umask.
+	if err := os.Chmod(t.root, 0o755); err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
-	defer os.RemoveAll(root)
-	canary, task, home := filepath.Join(root, "canary"), filepath.Join(root, "task"), filepath.Join(root, "home")
-	err = errors.Join(os.WriteFile(canary, []byte("x"), 0o644), os.Mkdir(task, 0o755), os.Mkdir(home, 0o755))
-	for _, p := range []string{root, canary, task, home} { // a root box tries as somebody else, whatever its umask
-		err = errors.Join(err, os.Chmod(p, 0o755))
-	}
+	folder, err := os.Open(t.root)
 	if err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
-	const script = `cat "$0" >/dev/null 2>&1 && exit 1; echo x >probe && echo x >"$HOME/probe"`
-	p, err := Start(ctx, Spec{Level: l, Task: task, Home: home, Program: program, Argv: []string{"/bin/sh", "-c", script, canary}})
+	defer folder.Close()
+	for _, at := range [][2]string{
+		{"tcp", "127.0.0.1:0"},
+		{"unix", fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), reachedSocket)}, // however long the folder's path is
+	} {
+		ln, err := net.Listen(at[0], at[1])
+		if err != nil {
+			return fmt.Errorf("sandbox: %w", err)
+		}
+		t.reached = append(t.reached, ln)
+		go greet(ln, t.token)
+	}
+	if err := os.Chmod(filepath.Join(t.root, reachedSocket), 0o666); err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	spec, err := t.spec(None, "witness")
 	if err != nil {
 		return err
 	}
-	if err := p.Wait(); err != nil {
-		return fmt.Errorf("sandbox: %s does not hold here: %w", l, err)
+	spec.Argv = []string{t.program, Command, witness}
+	t.witness, err = startWitness(ctx, spec, witnessRequest{Dir: spec.Task, Token: t.token, Port: t.port()})
+	return err
+}
+
+func (t *trial) port() int { return t.reached[0].Addr().(*net.TCPAddr).Port }
+
+func (t *trial) close() {
+	if t.witness != nil {
+		t.witness.end()
 	}
-	return nil
+	for _, ln := range t.reached {
+		ln.Close()
+	}
+	_ = os.RemoveAll(t.root) // what stays is removed at the next start
+}
+
+// spec is that of a process of the trial, with folders of its own.
+func (t *trial) spec(l Level, name string) (Spec, error) {
+	at := filepath.Join(t.root, name)
+	s := Spec{Level: l, Task: filepath.Join(at, "task"), Home: filepath.Join(at, "home"), Program: t.program, Env: map[string]string{}, less: t.less}
+	for _, dir := range []string{at, s.Task, s.Home} {
+		if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, 0o755)); err != nil {
+			return s, fmt.Errorf("sandbox: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// try lets an agent loose in a sandbox.
+func (t *trial) try(ctx context.Context, l Level) (f Finding) {
+	f.Level = l
+	s, err := t.spec(l, string(l))
+	if err != nil {
+		f.Err = err
+		return f
+	}
+	sig := signalOf(l)
+	request, err := json.Marshal(attemptRequest{Testimony: t.witness.testimony, Token: t.token, Port: t.port(), Signal: int(sig)})
+	if err != nil {
+		f.Err = fmt.Errorf("sandbox: %w", err)
+		return f
+	}
+	var said, complaint bytes.Buffer
+	s.Argv, s.ReadOnly, s.Env[requestVariable] = []string{t.program, Command, attempt}, []string{t.program}, string(request)
+	if l == Bubblewrap {
+		s.Forward = []Forward{{Port: t.port(), Socket: filepath.Join(t.root, reachedSocket)}}
+	} else {
+		s.Reach = []int{t.port()}
+	}
+	s.Stdout, s.Stderr = &said, &complaint
+	p, err := Start(ctx, s)
+	if err != nil {
+		f.Err = err
+		return f
+	}
+	ended := p.Wait()
+	var a attemptAnswer
+	switch err := json.Unmarshal(said.Bytes(), &a); {
+	case err != nil:
+		f.Err = fmt.Errorf("sandbox: %s does not hold here: %w: %s", l, errors.Join(ended, err), strings.TrimSpace(complaint.String()))
+		return f
+	case a.Error != "":
+		f.Err = fmt.Errorf("sandbox: %s does not work here: %s", l, a.Error)
+		return f
+	}
+	signals, err := t.witness.signals()
+	switch {
+	case err != nil:
+		a.Possible[Processes] = append(a.Possible[Processes], "end a process outside")
+	case slices.Contains(signals, int(sig)):
+		a.Possible[Processes] = append(a.Possible[Processes], "signal a process outside")
+	}
+	f.Holds, f.Open = holding(l, a.Possible)
+	return f
+}
+
+// greet says a text to whoever connects, and takes what is said to it.
+func greet(ln net.Listener, text string) {
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			_ = c.SetDeadline(time.Now().Add(probeTimeout))
+			_, _ = io.WriteString(c, text)
+			_, _ = io.Copy(io.Discard, c)
+		}()
+	}
 }

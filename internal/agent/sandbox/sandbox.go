@@ -55,6 +55,7 @@ type Spec struct {
 	Env        map[string]string // the whole environment, over defaults for PATH, HOME, USER, LANG, TERM and TMPDIR
 	ReadOnly   []string          // more files and folders of the host to show, at their own paths
 	Forward    []Forward
+	Reach      []int // ports of the host's loopback that the agent may connect to below Bubblewrap, besides the forwarded ones
 	Limits     Limits
 	Group      *os.File // folder of the control group (version 2) to start in; nil: the box's own
 	Program    string   // this program, where the agents' user may run it; empty: where it was started from
@@ -65,6 +66,14 @@ type Spec struct {
 	Stdin  io.Reader // nil is empty input
 	Stdout io.Writer // nil discards
 	Stderr io.Writer // nil discards
+
+	less kernel // than this machine has
+}
+
+// kernel is what a kernel lacks, so that a test can have one that does.
+type kernel struct {
+	Landlock   int  // its version at most; 0 is what the kernel has
+	Unfiltered bool // there is no filter of system calls
 }
 
 // Where the folders are inside a Bubblewrap sandbox: the same on every box, so
@@ -102,9 +111,13 @@ func (s *Spec) check() error {
 	case s.Piped && (s.Stdin != nil || s.Stdout != nil):
 		return errors.New("sandbox: Piped excludes Stdin and Stdout")
 	}
+	ports := slices.Clone(s.Reach)
 	for _, f := range s.Forward {
-		if f.Port < 1 || f.Port > 65535 {
-			return fmt.Errorf("sandbox: forward port %d is out of range", f.Port)
+		ports = append(ports, f.Port)
+	}
+	for _, port := range ports {
+		if port < 1 || port > 65535 {
+			return fmt.Errorf("sandbox: port %d is out of range", port)
 		}
 	}
 	for _, dir := range []string{s.Task, s.Home} {

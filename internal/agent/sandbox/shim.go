@@ -26,10 +26,12 @@ const Command = "sandbox-exec"
 // enter is the argument that makes Main the last step before the agent.
 const enter = "enter"
 
-// The descriptors on which a step gets its orders and answers.
+// The descriptors on which a step gets its orders and answers; on the last it
+// hands over by what its connects are asked about.
 const (
 	ordersFD = 3
 	answerFD = 4
+	gateFD   = 5
 )
 
 // Exit codes of the shim for what is not the agent's own end.
@@ -44,8 +46,12 @@ type orders struct {
 	Writable []string
 	ReadOnly []string
 	Forward  []Forward
+	Ports    []int // of loopback, that may be connected to
 	Limits   Limits
-	User     int // to become; 0 is nobody else
+	User     int  // to become; 0 is nobody else
+	Filtered bool // whether there is a filter of system calls; from the shim to its child
+	Asked    bool // about each connect; the same
+	Less     kernel
 }
 
 // message follows the orders on the same pipe. Its end means death.
@@ -84,7 +90,7 @@ func (l *launch) orders() orders {
 		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin",
 		"HOME": p.home, "USER": "agent", "LOGNAME": "agent", "LANG": "C.UTF-8", "TERM": "dumb", "TMPDIR": "/tmp",
 	}
-	o := orders{Level: s.Level, Argv: s.Argv, Dir: p.task, Forward: slices.Clone(s.Forward), Limits: s.Limits}
+	o := orders{Level: s.Level, Argv: s.Argv, Dir: p.task, Forward: slices.Clone(s.Forward), Limits: s.Limits, Less: s.less}
 	if s.Level == Bubblewrap {
 		for i := range o.Forward {
 			o.Forward[i].Socket = socketPath + strconv.Itoa(i)
@@ -92,7 +98,10 @@ func (l *launch) orders() orders {
 	} else {
 		// The host's /tmp belongs to everybody.
 		env["TMPDIR"] = filepath.Join(p.home, ".tmp")
-		o.Writable, o.ReadOnly = []string{p.task, p.home}, s.ReadOnly
+		o.Writable, o.ReadOnly, o.Ports = []string{p.task, p.home}, s.ReadOnly, slices.Clone(s.Reach)
+		for _, f := range s.Forward {
+			o.Ports = append(o.Ports, f.Port)
+		}
 	}
 	maps.Copy(env, s.Env)
 	for k, v := range env {
@@ -108,9 +117,20 @@ func (l *launch) orders() orders {
 // command line and exits with what it returns, the agent's exit code. It takes
 // its orders from descriptor 3; nobody but Start can run it usefully.
 func Main(args []string) int {
+	if len(args) == 1 {
+		switch args[0] {
+		case owner:
+			return holdNamespace()
+		case witness:
+			return testify()
+		case attempt:
+			return tryOut()
+		}
+	}
 	runtime.LockOSThread() // children are told to die with this thread
 	unix.CloseOnExec(ordersFD)
 	unix.CloseOnExec(answerFD)
+	unix.CloseOnExec(gateFD)
 	in, out := os.NewFile(ordersFD, "orders"), os.NewFile(answerFD, "answer")
 	dec := json.NewDecoder(in)
 	var o orders
@@ -170,10 +190,16 @@ func startAgent(o *orders) (int, error) {
 		return 0, err
 	}
 	defer answerR.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "gate"), os.NewFile(uintptr(pair[1]), "gate")
+	defer ours.Close()
 	cmd := exec.Command("/proc/self/exe", Command, enter)
 	cmd.Env = []string{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.ExtraFiles = []*os.File{ordersR, answerW}
+	cmd.ExtraFiles = []*os.File{ordersR, answerW, theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if o.User != 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(o.User), Gid: uint32(o.User)}
@@ -181,21 +207,34 @@ func startAgent(o *orders) (int, error) {
 	err = cmd.Start()
 	ordersR.Close()
 	answerW.Close()
+	theirs.Close()
 	if err != nil {
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
+	o.Filtered = o.Level != None && !o.Less.Unfiltered && filterable()
+	o.Asked = o.Filtered && o.Level == Landlock && answerable(cmd.Process.Pid)
 	if err := json.NewEncoder(ordersW).Encode(o); err != nil {
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
 	var a answer
 	// The child's end closes when the agent's program replaces it.
 	switch err := json.NewDecoder(answerR).Decode(&a); {
-	case errors.Is(err, io.EOF):
-		return cmd.Process.Pid, nil
-	case err != nil:
+	case err == nil:
+		return 0, a.err()
+	case !errors.Is(err, io.EOF):
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
-	return 0, a.err()
+	if o.Asked {
+		g := &gate{ports: map[uint16]bool{}}
+		for _, port := range o.Ports {
+			g.ports[uint16(port)] = true
+		}
+		if g.listener, err = takeOver(ours); err != nil {
+			return 0, err
+		}
+		go g.serve()
+	}
+	return cmd.Process.Pid, nil
 }
 
 // obey passes signals on until the box lets go of the pipe, then ends everything.

@@ -70,7 +70,8 @@ type Box struct {
 	Slots        int64             `json:"slots" doc:"runs it takes at once"`
 	Labels       map[string]string `json:"labels"`
 	Capabilities []BoxAgent        `json:"capabilities" doc:"the coding agents found on it"`
-	Isolation    []string          `json:"isolation" doc:"what its sandbox can do, best first"`
+	Isolation    []string          `json:"isolation" doc:"the levels its sandbox has, best first"`
+	Holds        Holds             `json:"isolation_holds" doc:"what each level held when the box last tried it: files, processes, unix_sockets, network, kernel, memory, disk"`
 	OS           string            `json:"os"`
 	Arch         string            `json:"arch"`
 	Briefing     *string           `json:"briefing" doc:"what the operator tells every agent on it"`
@@ -78,6 +79,9 @@ type Box struct {
 	CreatedAt    time.Time         `json:"created_at"`
 	RevokedAt    *time.Time        `json:"revoked_at"`
 }
+
+// Holds are the protections that levels of isolation held, by level.
+type Holds = map[string][]string
 
 // BoxOwner is whose work a box takes; id is null when it is shared.
 type BoxOwner struct {

@@ -63,7 +63,7 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 	if h.V != protocol.Version {
 		return nil, fault.Newf(fault.Invalid, "protocol-version", "The box speaks version %d of the protocol, the control plane version %d: give both the same program.", h.V, protocol.Version)
 	}
-	if h.Slots < 1 || len(h.Labels) > 32 || len(h.Agents) > 64 || len(h.Isolation) > 16 || len(h.Version)+len(h.OS)+len(h.Arch) > 3*maxVersion ||
+	if h.Slots < 1 || len(h.Labels) > 32 || len(h.Agents) > 64 || len(h.Isolation) > 16 || tooMuch(h.Holds) || len(h.Version)+len(h.OS)+len(h.Arch) > 3*maxVersion ||
 		slices.ContainsFunc(h.Agents, func(a protocol.AgentInfo) bool { return len(a.Name)+len(a.Version) > 2*maxVersion }) ||
 		slices.ContainsFunc(h.Isolation, func(level string) bool { return len(level) > maxVersion }) {
 		return nil, fault.New(fault.Invalid, "", "The hello names no slots, or too much of something.")
@@ -84,17 +84,18 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 		before := r
 		r.Version, r.OS, r.Arch, r.Slots = h.Version, h.OS, h.Arch, slotsOf(int64(min(h.Slots, 256)), r.SetSlots)
 		r.Labels, r.Agents.V, r.Isolation.V = labels(labelsOf(h.Labels, r.SetLabels.V)), h.Agents, h.Isolation
+		r.IsolationHolds.V = holdsOf(h)
 		if same(before, r) {
 			return nil
 		}
 		if !s.beats.mayChange(boxID) {
 			return tooFickle
 		}
-		if _, err := report.Exec(tx, r.ID, r.Version, r.OS, r.Arch, r.Slots, r.Labels, r.Agents, r.Isolation); err != nil {
+		if _, err := report.Exec(tx, r.ID, r.Version, r.OS, r.Arch, r.Slots, r.Labels, r.Agents, r.Isolation, r.IsolationHolds); err != nil {
 			return err
 		}
 		s.wake(tx)
-		return event.Record(tx, event.Change{Kind: "box.reported", Object: r.ID, Data: map[string]any{"version": r.Version, "slots": r.Slots, "agents": h.Agents, "isolation": h.Isolation}})
+		return event.Record(tx, event.Change{Kind: "box.reported", Object: r.ID, Data: map[string]any{"version": r.Version, "slots": r.Slots, "agents": h.Agents, "isolation": h.Isolation, "isolation_holds": r.IsolationHolds.V}})
 	})
 	if err != nil {
 		return nil, err
@@ -109,7 +110,28 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 // same tells whether a box has reported nothing new.
 func same(a, b row) bool {
 	return a.Version == b.Version && a.OS == b.OS && a.Arch == b.Arch && a.Slots == b.Slots && maps.Equal(a.Labels.V, b.Labels.V) &&
-		slices.Equal(a.Agents.V, b.Agents.V) && slices.Equal(a.Isolation.V, b.Isolation.V)
+		slices.Equal(a.Agents.V, b.Agents.V) && slices.Equal(a.Isolation.V, b.Isolation.V) &&
+		maps.EqualFunc(a.IsolationHolds.V, b.IsolationHolds.V, slices.Equal[[]string])
+}
+
+// tooMuch tells whether a box says more of its isolation than there is to say.
+func tooMuch(holds map[string][]string) bool {
+	for level, held := range holds {
+		if len(level) > 32 || len(held) > 32 || slices.ContainsFunc(held, func(p string) bool { return len(p) > 32 }) {
+			return true
+		}
+	}
+	return len(holds) > 16
+}
+
+// holdsOf is what each of the levels held that a box has. Of a box that does
+// not say, none holds anything.
+func holdsOf(h protocol.Hello) Holds {
+	out := Holds{}
+	for _, level := range h.Isolation {
+		out[level] = append([]string{}, h.Holds[level]...)
+	}
+	return out
 }
 
 // connected locks the box that makes a call over the bus.

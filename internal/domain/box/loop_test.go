@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -123,13 +124,15 @@ func TestLifeOfABox(t *testing.T) {
 	onBoth(t, true, func(t *testing.T, f *fixture) {
 		f.run()
 		m := f.join()
-		reply := f.hello(m, protocol.Hello{Version: "1.1.0", Slots: 4, OS: "linux", Arch: "amd64", Isolation: []string{"landlock"},
+		reply := f.hello(m, protocol.Hello{Version: "1.1.0", Slots: 4, OS: "linux", Arch: "amd64", Isolation: []string{"landlock", "none"},
+			Holds:  map[string][]string{"landlock": {"files", "network"}, "vault": {"files"}},
 			Agents: []protocol.AgentInfo{{Name: "codex", Version: "0.1"}}, Runs: []protocol.RunRef{{Run: "r", Attempt: 1, Seq: 7}}})
 		if reply.Draining || len(reply.Runs) != 1 || reply.Runs[0].FromSeq != 8 || reply.ServerMS == 0 {
 			t.Errorf("hello is answered %+v", reply)
 		}
 		b := f.box(m.ID)
-		if b.Slots != 4 || !slices.Equal(b.Capabilities, []BoxAgent{{"codex", "0.1"}}) || !slices.Equal(b.Isolation, []string{"landlock"}) || b.Presence.Version != "1.1.0" {
+		if b.Slots != 4 || !slices.Equal(b.Capabilities, []BoxAgent{{"codex", "0.1"}}) || !slices.Equal(b.Isolation, []string{"landlock", "none"}) ||
+			!maps.EqualFunc(b.Holds, Holds{"landlock": {"files", "network"}, "none": {}}, slices.Equal[[]string]) || b.Presence.Version != "1.1.0" {
 			t.Errorf("after hello: %+v", b)
 		}
 

@@ -34,6 +34,7 @@ type row struct {
 	SetLabels      db.JSON[map[string]string]
 	Agents         db.JSON[[]protocol.AgentInfo]
 	Isolation      db.JSON[[]string]
+	IsolationHolds db.JSON[Holds]
 	Presence       string
 	Telemetry      db.JSON[protocol.Presence]
 	LastBeatAt     *time.Time
@@ -47,7 +48,7 @@ type row struct {
 }
 
 const columns = `id, account_id, name, owner_target, owner_id, state, nkey, nats_account, seal_key, token_hash, token_expires_at, last_hash, last_expires_at,
-	rotate, version, os, arch, slots, labels, set_slots, set_labels, agents, isolation, presence, telemetry, last_beat_at,
+	rotate, version, os, arch, slots, labels, set_slots, set_labels, agents, isolation, isolation_holds, presence, telemetry, last_beat_at,
 	unfit, briefing, hardening, created_at, revoked_at, retired_at,
 	(SELECT COUNT(*) FROM runs r WHERE r.box_id = boxes.id AND r.ended_at IS NULL) AS active`
 
@@ -106,7 +107,7 @@ var (
 		WHERE id = $1`)
 	forgetLast = db.S(`UPDATE boxes SET last_hash = NULL, last_expires_at = NULL WHERE id = $1`)
 
-	report = db.S(`UPDATE boxes SET version = $2, os = $3, arch = $4, slots = $5, labels = $6, agents = $7, isolation = $8 WHERE id = $1`)
+	report = db.S(`UPDATE boxes SET version = $2, os = $3, arch = $4, slots = $5, labels = $6, agents = $7, isolation = $8, isolation_holds = $9 WHERE id = $1`)
 	beat   = db.S(`UPDATE boxes SET presence = 'online', last_beat_at = $2, telemetry = $3, version = $4
 		WHERE id = $1 AND state <> 'revoked'`)
 	// setUnfit changes nothing if it is so already, so that each change has one
@@ -226,7 +227,7 @@ func (r row) wire(now time.Time) Box {
 	out := Box{
 		ID: r.ID, Name: r.Name, Owner: BoxOwner{r.OwnerTarget, r.OwnerID}, State: r.State,
 		Presence: BoxPresence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: millis(r.LastBeatAt), Active: r.Active, Version: r.Version},
-		Slots:    r.Slots, Labels: r.Labels.V, Isolation: r.Isolation.V,
+		Slots:    r.Slots, Labels: r.Labels.V, Isolation: r.Isolation.V, Holds: r.IsolationHolds.V,
 		Capabilities: make([]BoxAgent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), RevokedAt: millis(r.RevokedAt),
 	}
 	for i, a := range r.Agents.V {

@@ -317,7 +317,7 @@ func (f *fixture) draw(hold bool, up ...[]int) (planID string) {
 }
 
 var addBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
-	VALUES ('box', 'acme', 'box', 'org', 'acme', 'enrolled', '', 'box', 0, 2, '[]', '["none"]', 'online', 0)`)
+	VALUES ('box', 'acme', 'box', 'org', 'acme', 'enrolled', '', 'box', 0, 2, '[]', '["landlock"]', 'online', 0)`)
 
 // live brings a box online.
 func (f *fixture) live() {

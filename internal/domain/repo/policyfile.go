@@ -48,7 +48,7 @@ type Policy struct {
 // AgentPolicy says how agents run.
 type AgentPolicy struct {
 	Template  string `json:"template" yaml:"template"`   // used when a task names none
-	Isolation string `json:"isolation" yaml:"isolation"` // the least a box must offer: none, landlock or bubblewrap
+	Isolation string `json:"isolation" yaml:"isolation"` // the least a box must offer: none, best (any but none), landlock or bubblewrap
 }
 
 // CheckPolicy is the repository's own test command, run on a box for each new
@@ -113,7 +113,7 @@ func (p Policy) CheckTimeout() time.Duration {
 func DefaultPolicy() Policy {
 	return Policy{
 		Version: 1,
-		Agent:   AgentPolicy{Template: "default", Isolation: "none"},
+		Agent:   AgentPolicy{Template: "default", Isolation: "best"},
 		Checks:  CheckPolicy{Timeout: "10m"},
 		Merge:   MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true},
 
@@ -212,7 +212,7 @@ func (p Policy) check() (msgs []string) {
 	if p.Agent.Template == "" {
 		msgs = append(msgs, "agent.template must not be empty")
 	}
-	oneOf("agent.isolation", p.Agent.Isolation, "none", "landlock", "bubblewrap")
+	oneOf("agent.isolation", p.Agent.Isolation, "none", "best", "landlock", "bubblewrap")
 	oneOf("merge.mode", p.Merge.Mode, "ask", "auto", "never")
 	oneOf("conflicts", p.Conflicts, "hold", "stack", "ignore")
 	oneOf("merge.method", p.Merge.Method, "merge", "squash")

@@ -231,6 +231,14 @@ func (s *Service) arm(tx *db.Tx, start *protocol.Start) (err error) {
 	return err
 }
 
+// demanded is a demand as boxes understand it: the best comes by itself.
+func demanded(isolation string) string {
+	if isolation == task.Best {
+		return ""
+	}
+	return isolation
+}
+
 // start is all that a box needs to carry out the attempt, but its tokens.
 func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error) {
 	repo, err := s.Tasks.RepoByID(tx, t.RepoID)
@@ -252,6 +260,7 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		if t.CheckoutSHA != nil {
 			st.Checkout = *t.CheckoutSHA
 		}
+		st.Isolation = demanded(st.Isolation)
 		return st, nil
 	}
 	tpl, ok, err := s.Template(tx, t.AccountID, t.Template)
@@ -262,7 +271,7 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		return nil, fmt.Errorf("template %s of task %s is gone", t.Template, t.ID)
 	}
 	st.Agent, st.Model, st.Options, st.Command = tpl.Agent, tpl.Model, tpl.Options, tpl.Command
-	st.Isolation = task.Stricter(tpl.Isolation, repo.Isolation)
+	st.Isolation = demanded(task.Stricter(tpl.Isolation, repo.Isolation))
 	if tpl.Timeout > 0 {
 		st.TimeoutMS = tpl.Timeout.Milliseconds()
 	}

@@ -188,6 +188,7 @@ func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) error 
 		p, _ := read[protocol.Started](s, r, e)
 		r.State, r.StartedAt = Live, &tx.Now
 		r.AgentVersion, r.AgentSession, r.Isolation = some(clean(p.Version, maxWord)), some(clean(p.Session, maxWord)), some(clean(p.Isolation, maxWord))
+		r.IsolationHolds = holdsOf(p)
 		if model := clean(p.Model, maxWord); model != "" {
 			r.Model = model
 			if _, err := modelSession.Exec(tx, r.ID, model); err != nil {
@@ -348,4 +349,17 @@ func some(s string) *string {
 		return nil
 	}
 	return &s
+}
+
+// holdsOf is what a run's level held, cut to what there can be; nil if its box
+// did not say.
+func holdsOf(p protocol.Started) *db.JSON[[]string] {
+	if p.Holds == nil {
+		return nil
+	}
+	out := &db.JSON[[]string]{V: []string{}}
+	for _, h := range p.Holds[:min(len(p.Holds), 32)] {
+		out.V = append(out.V, clean(h, maxWord))
+	}
+	return out
 }

@@ -240,7 +240,7 @@ func ev(kind string, data any) protocol.Event {
 // started is what a box says first.
 func started() []protocol.Event {
 	return []protocol.Event{ev(protocol.EventAccepted, nil), ev(protocol.EventPreparing, nil), ev(protocol.EventPrepared, protocol.Prepared{Base: "base"}),
-		ev(protocol.EventStarted, protocol.Started{Agent: "claude", Version: "2", Session: "s", Isolation: "landlock"})}
+		ev(protocol.EventStarted, protocol.Started{Agent: "claude", Version: "2", Session: "s", Isolation: "landlock", Holds: []string{"files", "network\x00"}})}
 }
 
 func finished(f protocol.Finished) protocol.Event { return ev(protocol.EventFinished, f) }

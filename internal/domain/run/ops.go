@@ -102,6 +102,9 @@ func wire(r *Row) Run {
 		LastSeq: r.CommittedSeq, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), AcceptedAt: millis(r.AcceptedAt),
 		StartedAt: millis(r.StartedAt), EndedAt: millis(r.EndedAt),
 	}
+	if r.IsolationHolds != nil {
+		w.Holds = r.IsolationHolds.V
+	}
 	if r.EndedAt == nil {
 		w.LeaseExpiresAt = millis(&r.LeaseExpiresAt)
 	}

@@ -51,6 +51,7 @@ type Row struct {
 	LeaseExpiresAt time.Time
 	CommittedSeq   int64 // newest event stored; they have no gaps
 	Isolation      *string
+	IsolationHolds *db.JSON[[]string]
 	Agent          string
 	AgentVersion   *string
 	Template       string
@@ -160,7 +161,8 @@ type Run struct {
 	FailureKind    *string    `json:"failure_kind"`
 	EndedReason    *string    `json:"ended_reason"`
 	LeaseExpiresAt *time.Time `json:"lease_expires_at" doc:"null once it has ended"`
-	Isolation      *string    `json:"isolation" doc:"what really held"`
+	Isolation      *string    `json:"isolation" doc:"the level it ran at"`
+	Holds          []string   `json:"isolation_holds" doc:"what that level held on its box when it was last tried; null: its box did not say, or it has not started"`
 	Agent          string     `json:"agent"`
 	AgentVersion   *string    `json:"agent_version"`
 	Template       string     `json:"template"`

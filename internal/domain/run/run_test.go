@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func TestEndings(t *testing.T) {
 					t.Errorf("task %+v", got)
 				}
 				// All of it came in one envelope.
-				if r := f.run(f.boxes[0], st.Run); r.AcceptedAt == nil || r.StartedAt == nil || r.Isolation == nil || *r.Isolation != "landlock" || *r.AgentVersion != "2" {
+				if r := f.run(f.boxes[0], st.Run); r.AcceptedAt == nil || r.StartedAt == nil || r.Isolation == nil || *r.Isolation != "landlock" || !slices.Equal(wire(&r).Holds, []string{"files", "network"}) || *r.AgentVersion != "2" {
 					t.Errorf("run %+v", r)
 				}
 				// Only a fault of the box is held against it.

@@ -13,7 +13,7 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-const columns = `id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, committed_seq, isolation,
+const columns = `id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, committed_seq, isolation, isolation_holds,
 	agent, agent_version, template, model, resume_sha, agent_session, outcome, failure_kind, error, report, report_by, tip,
 	created_at, accepted_at, started_at, progress_at, woken_at, ended_at, halting`
 
@@ -54,7 +54,7 @@ var (
 	advance    = db.S(`UPDATE runs SET committed_seq = $3, progress_at = $4, event_bytes = event_bytes + $5 WHERE id = $1 AND committed_seq = $2 AND ended_at IS NULL`)
 
 	updateRun = db.S(`UPDATE runs SET state = $2, isolation = $3, agent_version = $4, model = $5, resume_sha = $6,
-		agent_session = $7, tip = $8, accepted_at = $9, started_at = $10 WHERE id = $1 AND ended_at IS NULL`)
+		agent_session = $7, tip = $8, accepted_at = $9, started_at = $10, isolation_holds = $11 WHERE id = $1 AND ended_at IS NULL`)
 	endRun = db.S(`UPDATE runs SET state = 'ended', outcome = $2, failure_kind = $3, error = $4, report = $5, report_by = $6,
 		tip = $7, agent_session = $8, ended_at = $9 WHERE id = $1 AND ended_at IS NULL`)
 	setHalting = db.S(`UPDATE runs SET halting = $2 WHERE id = $1 AND ended_at IS NULL`)
@@ -165,7 +165,7 @@ func (u usage) wire() RunUsage {
 
 // store writes what the events of a live run change in its row.
 func store(tx *db.Tx, r *Row) error {
-	_, err := updateRun.Exec(tx, r.ID, r.State, r.Isolation, r.AgentVersion, r.Model, r.ResumeSHA, r.AgentSession, r.Tip, r.AcceptedAt, r.StartedAt)
+	_, err := updateRun.Exec(tx, r.ID, r.State, r.Isolation, r.AgentVersion, r.Model, r.ResumeSHA, r.AgentSession, r.Tip, r.AcceptedAt, r.StartedAt, r.IsolationHolds)
 	return err
 }
 

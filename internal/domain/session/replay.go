@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/money"
+	"yardmaster/internal/protocol"
 )
 
 // Candidate is a policy that a session is replayed under: what it would have
@@ -71,7 +72,17 @@ func (s *Service) replay(ctx context.Context, in replayIn) (out PolicyReplay, er
 }
 
 // strength orders the levels of isolation; what is not known is the weakest.
-var strength = map[string]int{"none": 0, "landlock": 1, "bubblewrap": 2}
+var strength = map[string]int{"none": 0, "best": 1, "landlock": 2, "bubblewrap": 3}
+
+// isolated is how strongly it was: a level that did not hold what its name
+// promises is better than none, and no more.
+func (f facts) isolated() int {
+	rank := strength[*f.Isolation]
+	if f.IsolationHolds == nil || !protocol.Keeps(*f.Isolation, f.IsolationHolds.V) {
+		rank = min(rank, strength["best"])
+	}
+	return rank
+}
 
 // replay decides anew what the record of a session tells about.
 func (f facts) replay(c Candidate) PolicyReplay {
@@ -90,7 +101,7 @@ func (f facts) replay(c Candidate) PolicyReplay {
 	switch {
 	case f.Isolation == nil:
 		unknown("agent.isolation")
-	case strength[*f.Isolation] < strength[c.Isolation]:
+	case f.isolated() < strength[c.Isolation]:
 		changed("agent.isolation", f.Isolation, &c.Isolation, "The box that ran it would not have been given the task.")
 	}
 	switch {

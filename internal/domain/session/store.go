@@ -59,15 +59,16 @@ type eventRow struct {
 
 // facts is what the record of a session tells a replay.
 type facts struct {
-	Template    *string
-	Isolation   *string
-	CostMicros  *int64
-	TaskCost    *int64
-	PRID        *string `db:"pr_id"`
-	MergedAt    *int64
-	Asked       int64
-	Command     *string
-	CheckMicros *int64
+	Template       *string
+	Isolation      *string
+	IsolationHolds *db.JSON[[]string]
+	CostMicros     *int64
+	TaskCost       *int64
+	PRID           *string `db:"pr_id"`
+	MergedAt       *int64
+	Asked          int64
+	Command        *string
+	CheckMicros    *int64
 }
 
 var (
@@ -78,7 +79,7 @@ var (
 	ofSession = db.Q[eventRow](`SELECT seq, at, kind, data FROM session_events WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
 
 	// selectFacts looks at the newest check of the task's pull request.
-	selectFacts = db.Q[facts](`SELECT n.template, n.isolation, s.cost_micros,
+	selectFacts = db.Q[facts](`SELECT n.template, n.isolation, n.isolation_holds, s.cost_micros,
 		(SELECT CAST(SUM(o.cost_micros) AS BIGINT) FROM sessions o WHERE o.account_id = s.account_id AND o.task_id = s.task_id) AS task_cost,
 		p.id AS pr_id, p.merged_at,
 		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.decided_by IS NOT NULL) AS asked,

@@ -17,7 +17,7 @@ var (
 	setTarget = db.S(`UPDATE boxes SET owner_target = $2, owner_id = $3 WHERE id = $1`)
 	setState  = db.S(`UPDATE boxes SET state = $2 WHERE id = $1`)
 	setUnfit  = db.S(`UPDATE boxes SET unfit = $2 WHERE id = $1`)
-	setLevels = db.S(`UPDATE boxes SET isolation = $2 WHERE id = $1`)
+	setLevels = db.S(`UPDATE boxes SET isolation = $2, isolation_holds = $3 WHERE id = $1`)
 )
 
 // Whom a box serves: its account, every account, or one member's tasks in
@@ -87,13 +87,12 @@ func TestDrainingBoxesGetNothing(t *testing.T) {
 	})
 }
 
-// A box that is unfit gets nothing, and is told so. What only such boxes serve
-// waits, and says which has to be repaired; what a fit one serves does not.
+// Who names no level gets a box that isolates somehow, or a member's own.
 func TestBoxThatOffersNoIsolationGetsNothing(t *testing.T) {
 	each(t, func(f *fixture) {
 		setIsolation := func(levels string) {
 			f.t.Helper()
-			f.write("", func(tx *db.Tx) error { _, err := setLevels.Exec(tx, "box", levels); return err })
+			f.write("", func(tx *db.Tx) error { _, err := setLevels.Exec(tx, "box", levels, `{}`); return err })
 		}
 		setIsolation(`[]`)
 		id := f.create(nil)
@@ -101,12 +100,35 @@ func TestBoxThatOffersNoIsolationGetsNothing(t *testing.T) {
 		if got := reasons(task); f.claim() != "" || len(got) != 1 || got[0] != HoldIsolation {
 			f.t.Fatalf("holds %v", got)
 		}
-		if h := task["holds"].([]any)[0].(object); !strings.HasSuffix(h["clears_when"].(string), " says how it isolates agents") {
+		if h := task["holds"].([]any)[0].(object); !strings.HasSuffix(h["clears_when"].(string), " isolates agents, or the policy file or the template says isolation: none") {
 			f.t.Errorf("hold %v", h)
 		}
 		setIsolation(`["none"]`)
+		if got := reasons(f.get(id)); len(got) != 1 || got[0] != HoldIsolation || f.claim() != "" {
+			f.t.Errorf("a box that offers none gets what names no level: holds %v", got)
+		}
+		ann := "ann"
+		f.write("", func(tx *db.Tx) error {
+			if _, err := addUser.Exec(tx, ann); err != nil {
+				return err
+			}
+			if _, err := addMember.Exec(tx, "acme", ann); err != nil {
+				return err
+			}
+			_, err := setTarget.Exec(tx, "box", "user", &ann)
+			return err
+		})
+		if got := reasons(f.get(id)); len(got) != 0 {
+			f.t.Errorf("a member's own box: holds %v", got)
+		}
+		f.write("", func(tx *db.Tx) error {
+			acme := "acme"
+			_, err := setTarget.Exec(tx, "box", "org", &acme)
+			return err
+		})
+		setIsolation(`["landlock","none"]`)
 		if got := f.claim(); got == "" {
-			f.t.Errorf("a box that offers none gets nothing: holds %v", reasons(f.get(id)))
+			f.t.Errorf("a box that isolates, and has not said how well: holds %v", reasons(f.get(id)))
 		}
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"yardmaster/internal/protocol"
 )
 
 // TaskHold is one reason why a task is not being worked on. A blocking hold
@@ -61,7 +63,8 @@ type Box struct {
 	Slots     int64
 	Busy      int64 // tasks it holds
 	Agents    []string
-	Isolation []string // what its sandbox can do
+	Isolation []string            // the levels that its sandbox has
+	Holds     map[string][]string // what each of them held when it was last tried
 	LastBeat  time.Time
 	LastClaim time.Time
 }
@@ -70,10 +73,14 @@ type Box struct {
 // with every box.
 type Need struct {
 	Agent     string
-	Isolation string // the least acceptable: bubblewrap, landlock, none or empty
+	Isolation string // the least acceptable: bubblewrap, landlock, best, none; empty is best
 }
 
-var isolationRank = map[string]int{"": 0, "none": 0, "landlock": 1, "bubblewrap": 2}
+// Best is the demand of whoever names no level: the best that the box has, but
+// none only on a member's own box.
+const Best = "best"
+
+var isolationRank = map[string]int{"none": 0, "": 1, Best: 1, "landlock": 2, "bubblewrap": 3}
 
 func (b *Box) serves(t *Row) bool { return b.Target != "user" || t.CreatedBy == "user:"+b.OwnerID }
 
@@ -84,14 +91,24 @@ func (b *Box) hasAgent(n Need) bool {
 	return n.Agent == "builtin" || n.Agent == "command" || slices.Contains(b.Agents, n.Agent)
 }
 
-// isolates tells whether agents can be held as the task demands. A box that has
-// not said what it offers offers nothing, not even none.
+// isolates tells whether agents can be held as the task demands. A level that
+// does not hold what its name promises is better than none, and satisfies nobody
+// who demands it. A box that has not said what it offers offers nothing, not
+// even none.
 func (b *Box) isolates(n Need) bool {
 	best := -1
-	for _, i := range b.Isolation {
-		best = max(best, isolationRank[i])
+	for _, level := range b.Isolation {
+		rank := isolationRank[level]
+		if !protocol.Keeps(level, b.Holds[level]) {
+			rank = min(rank, isolationRank[Best])
+		}
+		best = max(best, rank)
 	}
-	return best >= isolationRank[n.Isolation]
+	least := isolationRank[n.Isolation]
+	if b.Target == "user" && least == isolationRank[Best] {
+		least = isolationRank["none"]
+	}
+	return best >= least
 }
 
 // Facts is everything about an account that decides whether its pending tasks
@@ -121,12 +138,16 @@ func (f *Facts) need(t *Row) (Need, bool) {
 	return n, ok
 }
 
-// Stricter is the more demanding of two least isolations.
+// Stricter is the more demanding of two least isolations. One that names no
+// level leaves it to the other.
 func Stricter(a, b string) string {
-	if isolationRank[b] > isolationRank[a] {
-		return b
+	switch unnamed := isolationRank[Best]; {
+	case isolationRank[a] == unnamed:
+		return cmp.Or(b, Best)
+	case isolationRank[b] == unnamed, isolationRank[a] >= isolationRank[b]:
+		return a
 	}
-	return a
+	return b
 }
 
 // holds answers why no online box can claim the pending task t; none if one can.
@@ -228,9 +249,12 @@ func (f *Facts) fleet(t *Row, n Need) *TaskHold {
 	case len(agent) == 0:
 		return hold(HoldAgent, time.Time{}, "an online box has the agent "+n.Agent, nil)
 	case len(isolated) == 0:
-		how := "can isolate it with " + n.Isolation
-		if isolationRank[n.Isolation] == 0 {
+		how := "can isolate it with " + n.Isolation + ", and has tried that this holds"
+		switch isolationRank[n.Isolation] {
+		case isolationRank["none"]:
 			how = "says how it isolates agents"
+		case isolationRank[Best]:
+			how = "isolates agents, or the policy file or the template says isolation: none"
 		}
 		return hold(HoldIsolation, time.Time{}, "an online box that has the agent "+n.Agent+" "+how, nil)
 	}

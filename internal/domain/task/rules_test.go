@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"yardmaster/internal/protocol"
 )
 
 func TestTerminalStatesStay(t *testing.T) {
@@ -64,7 +66,7 @@ func TestLadder(t *testing.T) {
 func TestHeldOrClaimable(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	agents := []string{"claude", "codex", "builtin"}
-	sandboxes := []string{"", "none", "landlock", "bubblewrap"}
+	sandboxes := []string{"", Best, "none", "landlock", "bubblewrap"}
 	rapid.Check(t, func(t *rapid.T) {
 		f := &Facts{Now: now, Seats: rapid.Int64Range(0, 2).Draw(t, "seats"), InFlight: rapid.Int64Range(0, 2).Draw(t, "in flight"),
 			Disabled: map[string]Repo{}, Needs: map[string]Need{}}
@@ -81,7 +83,7 @@ func TestHeldOrClaimable(t *testing.T) {
 				Unfit: rapid.SampledFrom([]string{"", "", "No room."}).Draw(t, "unfit"), AccountID: rapid.SampledFrom([]string{"acme", "rival"}).Draw(t, "account"),
 				Slots: rapid.Int64Range(0, 2).Draw(t, "slots"), Busy: rapid.Int64Range(0, 2).Draw(t, "busy"),
 				Agents:    rapid.SliceOfN(rapid.SampledFrom(agents), 0, 2).Draw(t, "agents"),
-				Isolation: rapid.SliceOfN(rapid.SampledFrom(sandboxes[1:]), 0, 2).Draw(t, "isolation"),
+				Isolation: rapid.SliceOfN(rapid.SampledFrom(sandboxes[2:]), 0, 2).Draw(t, "isolation"),
 			})
 		}
 		row := &Row{ID: "t", AccountID: "acme", RepoID: "repo", Template: "default", CreatedBy: "user:ann", QueuedAt: now.Add(-time.Hour),
@@ -104,6 +106,53 @@ func TestHeldOrClaimable(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A demand is met by a level that is at least that and held, when it was tried,
+// what its name promises; none is met by all, and by nobody who has not said.
+func TestWhoIsolatesWell(t *testing.T) {
+	all := protocol.Isolated
+	for name, x := range map[string]struct {
+		box  Box
+		meet string // of "none", "best", "landlock", "bubblewrap"
+	}{
+		"nothing said":             {Box{}, ""},
+		"none":                     {Box{Isolation: []string{"none"}}, "none"},
+		"none, a member's own":     {Box{Isolation: []string{"none"}, Target: "user"}, "none best"},
+		"nothing said, one's own":  {Box{Target: "user"}, ""},
+		"bubblewrap that holds":    {Box{Isolation: []string{"bubblewrap", "none"}, Holds: map[string][]string{"bubblewrap": all}}, "none best landlock bubblewrap"},
+		"landlock that holds":      {Box{Isolation: []string{"landlock", "none"}, Holds: map[string][]string{"landlock": append([]string{"kernel"}, all...)}}, "none best landlock"},
+		"landlock without signals": {Box{Isolation: []string{"landlock", "none"}, Holds: map[string][]string{"landlock": {"files", "unix_sockets", "network"}}}, "none best"},
+		"landlock, untold":         {Box{Isolation: []string{"landlock", "none"}}, "none best"},
+		"the worse of two holds":   {Box{Isolation: []string{"bubblewrap", "landlock"}, Holds: map[string][]string{"bubblewrap": all[1:], "landlock": all}}, "none best landlock"},
+		"another's holds":          {Box{Isolation: []string{"landlock"}, Holds: map[string][]string{"bubblewrap": all}}, "none best"},
+	} {
+		var meets []string
+		for _, least := range []string{"none", Best, "landlock", "bubblewrap"} {
+			if x.box.isolates(Need{Isolation: least}) {
+				meets = append(meets, least)
+			}
+		}
+		if got := strings.Join(meets, " "); got != x.meet {
+			t.Errorf("%s meets %q, want %q", name, got, x.meet)
+		}
+		if x.box.isolates(Need{}) != x.box.isolates(Need{Isolation: Best}) {
+			t.Errorf("%s: an empty demand is not the best", name)
+		}
+	}
+}
+
+// None has to be said by a template or a policy file, and is not held against
+// the other's silence.
+func TestStricter(t *testing.T) {
+	for _, x := range [][3]string{
+		{"", "", Best}, {Best, "", Best}, {"", Best, Best}, {"none", "", "none"}, {Best, "none", "none"}, {"none", "none", "none"},
+		{"none", "landlock", "landlock"}, {"landlock", Best, "landlock"}, {"bubblewrap", "landlock", "bubblewrap"}, {"", "bubblewrap", "bubblewrap"},
+	} {
+		if got := Stricter(x[0], x[1]); got != x[2] {
+			t.Errorf("%q and %q: %q, want %q", x[0], x[1], got, x[2])
+		}
+	}
 }
 
 // What has to be repaired is named, unless it is another account's.

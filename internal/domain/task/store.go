@@ -91,7 +91,7 @@ var (
 	selectOfPlan = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND plan_id = $2 ORDER BY created_at, id`)
 )
 
-const boxColumns = `id, name, account_id, owner_target, owner_id, state, presence, COALESCE(unfit, '') AS unfit, slots, agents, isolation, last_beat_at`
+const boxColumns = `id, name, account_id, owner_target, owner_id, state, presence, COALESCE(unfit, '') AS unfit, slots, agents, isolation, isolation_holds, last_beat_at`
 
 type (
 	inFlight struct {
@@ -115,6 +115,7 @@ type (
 		Slots       int64
 		Agents      db.JSON[[]protocol.AgentInfo]
 		Isolation   db.JSON[[]string]
+		Holds       db.JSON[map[string][]string] `db:"isolation_holds"`
 		LastBeatAt  *time.Time
 	}
 	upstream struct {
@@ -130,7 +131,7 @@ type (
 
 func (r boxRow) box() Box {
 	b := Box{ID: r.ID, Name: r.Name, AccountID: r.AccountID, Target: r.OwnerTarget, Enrolled: r.State == "enrolled", Online: r.Presence == "online",
-		Unfit: r.Unfit, Slots: r.Slots, Isolation: r.Isolation.V}
+		Unfit: r.Unfit, Slots: r.Slots, Isolation: r.Isolation.V, Holds: r.Holds.V}
 	if r.OwnerID != nil {
 		b.OwnerID = *r.OwnerID
 	} else if r.OwnerTarget == "org" {

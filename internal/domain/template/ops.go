@@ -70,7 +70,7 @@ type setIn struct {
 	Command   []string          `json:"command,omitempty" maxItems:"100" maxLength:"4000" doc:"required for the agent command"`
 	Timeout   int64             `json:"timeout,omitempty" minimum:"10" maximum:"86400" doc:"seconds; default 3600"`
 	API       string            `json:"api,omitempty" enum:"chat,messages,responses" doc:"for the agent builtin; default chat"`
-	Isolation string            `json:"isolation,omitempty" enum:"none,landlock,bubblewrap" doc:"default none"`
+	Isolation string            `json:"isolation,omitempty" enum:"none,best,landlock,bubblewrap" doc:"default best: the best that the box has, and none only on a member's own box or where the policy file says so"`
 }
 
 // template fills in the defaults of what was left out.

@@ -50,7 +50,7 @@ type Template struct {
 
 // Defaults is a template of which only the name was given.
 func Defaults(name string) Template {
-	return Template{Name: name, Agent: Builtin, Options: map[string]string{}, Command: []string{}, Seconds: 3600, API: "chat", Isolation: "none"}
+	return Template{Name: name, Agent: Builtin, Options: map[string]string{}, Command: []string{}, Seconds: 3600, API: "chat", Isolation: "best"}
 }
 
 // Timeout is how long a run may take.

@@ -99,7 +99,7 @@ func TestTemplates(t *testing.T) {
 		}
 		got = Template{}
 		c.want(t, 200, "acme", "PUT", "/v1/templates/fast", `{"model":"n"}`, &got)
-		if got.Agent != Builtin || got.Model != "n" || len(got.Options) != 0 || got.Seconds != 3600 || got.Isolation != "none" {
+		if got.Agent != Builtin || got.Model != "n" || len(got.Options) != 0 || got.Seconds != 3600 || got.Isolation != "best" {
 			t.Errorf("a replaced template keeps something of before: %+v", got)
 		}
 		c.want(t, 200, "acme", "PUT", "/v1/templates/default", `{"agent":"command","command":["make","fmt"]}`, &got)

@@ -69,7 +69,11 @@ func (s *server) repository() string {
 	s.t.Helper()
 	dir := filepath.Join(s.home, "widgets")
 	s.must(os.MkdirAll(filepath.Join(dir, ".svc"), 0o700))
-	s.must(os.WriteFile(filepath.Join(dir, ".svc", "policy.yml"), []byte("version: 1\nmerge: {mode: auto}\n"), 0o600))
+	policy := "version: 1\nmerge: {mode: auto}\n"
+	if s.level == none {
+		policy += "agent: {isolation: none}\n" // or its box would be given nothing
+	}
+	s.must(os.WriteFile(filepath.Join(dir, ".svc", "policy.yml"), []byte(policy), 0o600))
 	s.git(dir, "init", "--quiet", "--initial-branch=main")
 	s.git(dir, "add", "--all")
 	s.git(dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=Begin")
