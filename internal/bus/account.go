@@ -228,6 +228,10 @@ func (b *Bus) Shut(ctx context.Context, account string) error {
 	b.mu.Lock()
 	b.shut[account] = true
 	b.mu.Unlock()
+	// What was said to the box before reaches it, if it can.
+	if err := b.nc.FlushTimeout(time.Second); err != nil {
+		b.log.Debug("flush before an account is shut", "error", err)
+	}
 	claims, err := b.keys.closedClaims(account)
 	if err == nil {
 		err = b.update(ctx, account, claims)

@@ -53,10 +53,18 @@ func setLimits(l Limits) error {
 			return fmt.Errorf("limit %s: %w", x.name, err)
 		}
 	}
-	if l.Nice > 0 {
-		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, l.Nice); err != nil {
-			return fmt.Errorf("let others go first: %w", err)
-		}
+	return yield(l.Nice)
+}
+
+// yield lets others go before this process as far as nice says. Whoever lets them
+// go further already cannot take that back.
+func yield(nice int) error {
+	now, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // as the kernel has it: 20 less what is meant
+	if err == nil && 20-now < nice {
+		err = unix.Setpriority(unix.PRIO_PROCESS, 0, nice)
+	}
+	if err != nil {
+		return fmt.Errorf("let others go first: %w", err)
 	}
 	return nil
 }
