@@ -162,25 +162,13 @@ func TestOtherTextIsUnchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := rapid.SliceOf(rapid.Byte().Filter(func(b byte) bool { return b != 'z' && b != 'e' && b != '6' })).Draw(t, "in")
 		got := stream(t, s, in, func(int) int { return rapid.IntRange(1, 9).Draw(t, "chunk") })
-		if got != string(in) && !containsForm(s, in) {
+		if got != string(in) {
 			t.Fatalf("%q became %q", in, got)
 		}
-		if got := s.Bytes(in); len(in) > 0 && !containsForm(s, in) && &got[0] != &in[0] {
+		if got := s.Bytes(in); len(in) > 0 && &got[0] != &in[0] {
 			t.Fatal("copied for nothing")
 		}
 	})
-}
-
-// containsForm asks in the slow way whether there is anything to remove.
-func containsForm(s *Scrubber, b []byte) bool {
-	for x := range s.secrets {
-		for _, f := range forms(x) {
-			if bytes.Contains(b, []byte(f)) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func TestWriterHoldsBackOnlyWhatItMust(t *testing.T) {

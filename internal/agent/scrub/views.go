@@ -1,0 +1,376 @@
+package scrub
+
+// kinds of bytes, as bits: what the views make of each.
+const (
+	isSpace   = 1 << iota // and control characters
+	isEscape              // may begin an escape
+	isSign                // stands between numbers
+	isMargin              // stands before lines: quotes, diffs, comments
+	isHex                 // a digit of base 16
+	isDigit               // a digit of base 10
+	isSpecial             // of a line: a view has to look twice
+)
+
+var kinds = func() (t [256]uint8) {
+	for i := range t {
+		b := byte(i)
+		if b <= ' ' || b == 0x7f {
+			t[i] |= isSpace
+		}
+		if escapes[b] {
+			t[i] |= isEscape
+		}
+		if hexDigit[b] < 16 {
+			t[i] |= isHex
+		}
+		if hexDigit[b] < 10 {
+			t[i] |= isDigit
+		}
+	}
+	for _, b := range []byte(",;:.-_+*|#\"'[](){}<>") {
+		t[b] |= isSign
+	}
+	for _, b := range []byte("+-><|#*") {
+		t[b] |= isMargin
+	}
+	for _, b := range []byte("$\x1b\n") {
+		t[b] |= isSpecial
+	}
+	return t
+}()
+
+// fold makes the two alphabets of base64 one.
+func fold(b byte) byte {
+	switch b {
+	case '-':
+		return '+'
+	case '_':
+		return '/'
+	}
+	return b
+}
+
+// view finds secrets in unescaped text, whatever white space is between their
+// characters.
+type view struct {
+	text   cursor
+	folded [256]byte
+
+	// The same without what programs put before and behind each line.
+	lines   cursor
+	waiting symbols // what may be no part of the text
+	margin  margin
+
+	hex  digitsView
+	dump digitsView // the same without addresses and without the text beside the digits
+	dec  numbers
+	oct  numbers
+
+	color int // how far into a sequence of control characters for a terminal
+}
+
+// margin is where in a line the view without margins is.
+type margin int8
+
+const (
+	inText  margin = iota
+	atStart        // nothing but white space so far
+	inToken        // what waits may be an address or the number of the line
+	behind         // behind a margin
+	atEnd          // what waits is a mark of an end, if the line ends
+)
+
+// longestAddress is how many digits the address of a line has at most.
+const longestAddress = 8
+
+// esc begins a sequence for a terminal; the bracket behind it, one with
+// parameters.
+const (
+	esc   = 0x1b
+	inCSI = 2
+)
+
+func (v *view) put(b byte, from, to int64) {
+	k := kinds[b]
+	if v.color != 0 || b == esc {
+		if v.control(b) {
+			return
+		}
+	}
+	v.hex.put(b, k, from, to)
+	v.dump.put(b, k, from, to)
+	if k&isDigit != 0 || b == '-' || v.dec.busy || v.oct.busy {
+		v.dec.put(b, k, from, to)
+		v.oct.put(b, k, from, to)
+	}
+	if k&isSpace == 0 {
+		v.text.step(fold(b), from, to)
+	}
+	if v.margin == inText && k&(isSpace|isSpecial) == 0 {
+		v.lines.step(fold(b), from, to)
+		return
+	}
+	v.line(b, k, from, to)
+}
+
+// control tells whether b belongs to a sequence such as ESC [ 31 m, which
+// programs colour text with.
+func (v *view) control(b byte) bool {
+	switch {
+	case b == esc:
+		v.color = 1
+	case v.color == 1 && b == '[':
+		v.color = inCSI
+	case v.color == inCSI && 0x20 <= b && b < 0x40:
+	case v.color == inCSI && 0x40 <= b && b < 0x7f:
+		v.color = 0
+	default:
+		v.color = 0
+		return false
+	}
+	return true
+}
+
+// line leaves the margins of lines out.
+func (v *view) line(b byte, k uint8, from, to int64) {
+	switch v.margin {
+	case atStart:
+		switch {
+		case k&isSpace != 0:
+			return
+		case k&isMargin != 0:
+			// Quotes nest; of the others one is the margin, the next is text.
+			if b != '>' && b != '|' {
+				v.margin = behind
+			}
+			return
+		case k&isHex != 0:
+			v.margin = inToken
+			v.waiting.add(fold(b), from, to)
+			return
+		}
+	case behind:
+		if k&isSpace != 0 && b != '\n' {
+			return
+		}
+	case inToken:
+		switch {
+		case k&isHex != 0 && len(v.waiting.text) < longestAddress:
+			v.waiting.add(fold(b), from, to)
+			return
+		case b == ':' || k&isSpace != 0 && b != '\n' && b != '\r':
+			v.waiting.drop(len(v.waiting.text))
+			v.margin = behind
+			return
+		}
+	case atEnd:
+		if b == '\n' {
+			v.waiting.drop(len(v.waiting.text))
+		}
+	}
+	v.release()
+	switch {
+	case b == '\n':
+		v.margin = atStart
+	case b == '$':
+		v.margin = atEnd
+		v.waiting.add(b, from, to)
+	default:
+		v.margin = inText
+		if k&isSpace == 0 {
+			v.lines.step(fold(b), from, to)
+		}
+	}
+}
+
+// release takes what waits as text.
+func (v *view) release() {
+	for i, b := range v.waiting.text {
+		v.lines.step(b, v.waiting.from[i], v.waiting.to[i])
+	}
+	v.waiting.drop(len(v.waiting.text))
+}
+
+func (v *view) finish() {
+	v.release()
+	v.hex.release()
+	v.dump.release()
+	v.dec.end()
+	v.oct.end()
+}
+
+func (v *view) undecided(end int64) int64 {
+	return min(v.waiting.undecided(end), v.text.undecided(end), v.lines.undecided(end),
+		v.hex.undecided(end), v.dump.undecided(end), v.dec.undecided(end), v.oct.undecided(end))
+}
+
+// digitsView finds secrets in digits of base 16, whatever signs are between
+// them, as in "41 42", "41:42" and "0x41, 0x42".
+type digitsView struct {
+	digits  cursor
+	waiting symbols
+	place   place
+	layout  bool  // leave out addresses and the text beside the digits
+	quiet   bool  // nothing can have begun
+	spaces  uint8 // in a row
+	colon   bool  // the address of this line ended in one
+}
+
+type place int8
+
+const (
+	between place = iota // behind something else than a digit
+	inDigits
+	lineStart
+	lineToken // what waits is an address or digits
+	beside    // digits are over in this line
+	zero      // what waits is a digit, or with an x the beginning of a number
+)
+
+func (d *digitsView) put(b byte, k uint8, from, to int64) {
+	if k&isHex == 0 {
+		if d.quiet && b != '\n' {
+			return
+		}
+		d.other(b, k)
+		return
+	}
+	d.quiet = false
+	switch d.place {
+	case inDigits:
+		d.digits.step(hexDigit[b], from, to)
+		return
+	case beside:
+		return
+	case lineStart, lineToken:
+		if d.waiting.add(hexDigit[b], from, to); len(d.waiting.text) <= 2*longestAddress {
+			d.place = lineToken
+			return
+		}
+		d.release()
+	case zero:
+		d.release()
+		d.digits.step(hexDigit[b], from, to)
+	case between:
+		if b == '0' {
+			d.place = zero
+			d.waiting.add(0, from, to)
+			return
+		}
+		d.digits.step(hexDigit[b], from, to)
+	}
+	d.place, d.spaces = inDigits, 0
+}
+
+// other takes what is no digit.
+func (d *digitsView) other(b byte, k uint8) {
+	if d.place == zero && b|0x20 == 'x' || d.place == lineToken && b|0x20 == 'x' && len(d.waiting.text) == 1 && d.waiting.text[0] == 0 {
+		d.waiting.drop(1)
+		d.place = between
+		return
+	}
+	if d.place == lineToken && b != '\n' && b != '\r' && len(d.waiting.text) >= 6 && (b == ':' || k&isSpace != 0) {
+		d.waiting.drop(len(d.waiting.text)) // an address
+		d.place, d.colon, d.spaces = between, b == ':', 0
+		return
+	}
+	d.release()
+	if b == '\n' {
+		d.colon = false
+		if d.place = between; d.layout {
+			d.place = lineStart
+		}
+		return
+	}
+	if d.place == beside || d.place == lineStart && k&(isSpace|isSign) != 0 {
+		return
+	}
+	was := d.place
+	d.place = between
+	if d.layout && (b == '|' || b == '>') {
+		d.place = beside
+		return
+	}
+	if b == ' ' {
+		if d.spaces++; d.layout && d.colon && d.spaces == 2 && was != lineStart {
+			d.place = beside
+		}
+		return
+	}
+	d.spaces = 0
+	if k&(isSpace|isSign) == 0 {
+		d.digits.reset()
+		d.quiet = true
+	}
+}
+
+// release takes what waits as digits.
+func (d *digitsView) release() {
+	for i, b := range d.waiting.text {
+		d.digits.step(b, d.waiting.from[i], d.waiting.to[i])
+	}
+	if len(d.waiting.text) > 0 {
+		d.place = inDigits
+		d.waiting.drop(len(d.waiting.text))
+	}
+}
+
+func (d *digitsView) undecided(end int64) int64 {
+	return min(d.waiting.undecided(end), d.digits.undecided(end))
+}
+
+// numbers finds secrets in lists of numbers, one for each byte, or in base 8
+// also one for each two, the first of them the lower.
+type numbers struct {
+	bytes    cursor
+	base     int
+	busy     bool // something can have begun
+	value    int
+	length   int // of the number so far
+	negative bool
+	from, to int64
+}
+
+func (n *numbers) put(b byte, k uint8, from, to int64) {
+	if d := int(hexDigit[b]); d < n.base {
+		if n.length == 0 {
+			n.from, n.value, n.busy = from, 0, true
+		}
+		if n.length++; n.length <= 6 {
+			n.value = n.value*n.base + d
+		}
+		n.to = to
+		return
+	}
+	n.end()
+	if b == '-' {
+		n.negative, n.busy = true, true
+	}
+	if k&(isSpace|isSign) == 0 {
+		n.bytes.reset()
+		n.busy = false
+	}
+}
+
+// end takes the number that is over.
+func (n *numbers) end() {
+	from, length, negative := n.from, n.length, n.negative
+	n.length, n.negative = 0, false
+	switch {
+	case length == 0:
+	case length <= 3 && negative && n.base == 10 && 0 < n.value && n.value <= 128:
+		n.bytes.step(byte(-n.value), from, n.to) // Java's bytes have a sign
+	case length <= 3 && n.value < 256:
+		n.bytes.step(byte(n.value), from, n.to)
+	case length == 6 && n.base == 8 && n.value < 1<<16:
+		n.bytes.step(byte(n.value), from, n.to)
+		n.bytes.step(byte(n.value>>8), from, n.to)
+	} // all else is an address
+}
+
+func (n *numbers) undecided(end int64) int64 {
+	if n.length > 0 {
+		return min(n.from, n.bytes.undecided(end))
+	}
+	return n.bytes.undecided(end)
+}
