@@ -29,12 +29,11 @@ type automaton struct {
 
 	// A set bit says that a pattern may begin with the symbols that hash there.
 	// Most text never gets past this.
-	starts [1 << (startBits - 6)]uint64
+	starts []uint64
+	shift  uint // of hashes
 	gate   int  // so many symbols
 	width  uint // bits of a symbol: 8, or 4 for digits of hex
 }
-
-const startBits = 17
 
 func newAutomaton(patterns map[string]pattern, width uint) *automaton {
 	a := &automaton{width: width, gate: int(32 / width)}
@@ -43,12 +42,14 @@ func newAutomaton(patterns map[string]pattern, width uint) *automaton {
 		all = append(all, p)
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].text < all[j].text })
+	size := max(bits.Len(uint(len(all)))+6, 10) // of the bits, one in 64 or less is set
+	a.starts, a.shift = make([]uint64, 1<<(size-6)), uint(32-size)
 	for _, p := range all {
 		var key uint32
 		for i := range a.gate {
 			key = key<<width | uint32(p.text[i])
 		}
-		h := hash(key)
+		h := a.hash(key)
 		a.starts[h/64] |= 1 << (h % 64)
 	}
 	// Level by level, so that children of one state follow each other. A state
@@ -98,11 +99,11 @@ func (a *automaton) add(label byte, depth int32) int32 {
 	return int32(len(a.label)) - 1
 }
 
-func hash(key uint32) uint32 { return key * 0x9E3779B1 >> (32 - startBits) }
+func (a *automaton) hash(key uint32) uint32 { return key * 0x9E3779B1 >> (a.shift & 31) }
 
 // mayStart tells whether a pattern may begin with the symbols of key.
 func (a *automaton) mayStart(key uint32) bool {
-	h := hash(key)
+	h := a.hash(key)
 	return a.starts[h/64]>>(h%64)&1 != 0
 }
 

@@ -44,6 +44,66 @@ func (c *cursor) step(b byte, from, to int64) {
 	}
 }
 
+// follow makes c what o is.
+func (c *cursor) follow(o *cursor) {
+	c.state, c.last, c.n, c.begin, c.whole, c.to = o.state, o.last, o.n, o.begin, o.whole, o.to
+	if len(c.ring) < len(o.ring) {
+		c.ring = make([]int64, len(o.ring))
+	}
+	need := int64(c.a.depth[c.state])
+	for back := int64(1); back <= max(need, int64(c.a.gate)) && back <= c.n; back++ {
+		c.ring[(c.n-back)&int64(len(c.ring)-1)] = o.start(back)
+	}
+}
+
+// shadow is a second cursor that follows the first but for what it leaves out.
+// It is of its own only from where that may begin until both have forgotten it,
+// so that copying the first one's state costs no more than its symbols did.
+type shadow struct {
+	cursor
+	apart bool
+	since int64 // symbols when it last left something out
+}
+
+// part lets the shadow go its own way.
+func (s *shadow) part(first *cursor) {
+	if !s.apart {
+		s.follow(first)
+		s.apart = true
+	}
+	s.since = s.n
+}
+
+// join makes the shadow follow again if nothing of what it left out matters.
+func (s *shadow) join(first *cursor) {
+	if s.state == 0 && first.state == 0 && (s.n-max(s.since, s.begin) >= int64(s.a.gate) || s.n == s.begin && first.n == first.begin) {
+		s.apart = false
+	}
+}
+
+// bytes takes bytes that lie at a position as one symbol each.
+func (c *cursor) bytes(p []byte, at int64) {
+	a := c.a
+	for i := 0; i < len(p); i++ {
+		if c.state == 0 && c.n-c.begin >= int64(a.gate) {
+			// Nothing is kept of what begins no pattern.
+			last, from := c.last, i
+			for i < len(p) && !a.mayStart(last<<8|uint32(p[i])) {
+				last = last<<8 | uint32(p[i])
+				i++
+			}
+			c.last, c.n, c.to = last, c.n+int64(i-from), at+int64(i)
+			for back := int64(1); back <= min(int64(i-from), int64(a.gate)); back++ {
+				c.ring[(c.n-back)&int64(len(c.ring)-1)] = c.to - back
+			}
+			if i == len(p) {
+				return
+			}
+		}
+		c.step(p[i], at+int64(i), at+int64(i)+1)
+	}
+}
+
 // reset forgets what was read: nothing goes on over this place.
 func (c *cursor) reset() { c.state, c.begin = 0, c.n }
 
@@ -116,4 +176,11 @@ func (c *cursor) undecided(end int64) int64 {
 		return c.start(d)
 	}
 	return end
+}
+
+func (s *shadow) undecided(end int64) int64 {
+	if !s.apart {
+		return end
+	}
+	return s.cursor.undecided(end)
 }

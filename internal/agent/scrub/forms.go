@@ -135,7 +135,7 @@ func bare(secret string, depth int) string {
 	var out []byte
 	u := unescaper{next: func(b byte, _, _ int64) {
 		if kinds[b]&isSpace == 0 {
-			out = append(out, fold(b))
+			out = append(out, fold[b])
 		}
 	}}
 	for i := range len(secret) {

@@ -36,8 +36,8 @@ type scanner struct {
 func newScanner(c *compiled) *scanner {
 	s := &scanner{none: c.none, exact: newCursor(c.exact)}
 	s.view = view{
-		text: newCursor(c.text), lines: newCursor(c.text),
-		hex: digitsView{digits: newCursor(c.hex)}, dump: digitsView{digits: newCursor(c.hex), layout: true},
+		text: newCursor(c.text), lines: shadow{cursor: newCursor(c.text)},
+		hex: digitsView{digits: newCursor(c.hex)}, dump: dumpView{shadow: shadow{cursor: newCursor(c.hex)}},
 		dec: numbers{bytes: newCursor(c.exact), base: 10}, oct: numbers{bytes: newCursor(c.exact), base: 8},
 	}
 	s.un.next = s.view.put
@@ -47,7 +47,7 @@ func newScanner(c *compiled) *scanner {
 
 func (s *scanner) cursors() [7]*cursor {
 	v := &s.view
-	return [...]*cursor{&s.exact, &v.text, &v.lines, &v.hex.digits, &v.dump.digits, &v.dec.bytes, &v.oct.bytes}
+	return [...]*cursor{&s.exact, &v.text, &v.lines.cursor, &v.hex.digits, &v.dump.cursor, &v.dec.bytes, &v.oct.bytes}
 }
 
 // clear makes it look at a stream from a position on.
@@ -59,13 +59,14 @@ func (s *scanner) clear(from int64) {
 	s.un.clear()
 	s.end, s.found = from, s.found[:0]
 	v := &s.view
-	v.waiting.drop(len(v.waiting.text))
-	v.margin, v.color = atStart, 0
-	for _, d := range []*digitsView{&v.hex, &v.dump} {
-		d.waiting.drop(len(d.waiting.text))
-		d.place, d.quiet, d.spaces, d.colon = between, false, 0, false
+	for _, w := range []*symbols{&v.waiting, &v.hex.waiting, &v.dump.waiting} {
+		w.drop(len(w.text))
 	}
-	v.dump.place = lineStart
+	v.calm, v.color, v.margin, v.dump.place = false, 0, atStart, lineStart
+	v.hex.inside, v.hex.quiet = false, true
+	v.lines.apart, v.dump.apart = false, false
+	v.lines.part(&v.text)
+	v.dump.part(&v.hex.digits)
 	for _, n := range []*numbers{&v.dec, &v.oct} {
 		n.busy, n.length, n.negative = false, 0, false
 	}
@@ -76,16 +77,40 @@ func (s *scanner) feed(p []byte) {
 		s.end += int64(len(p))
 		return
 	}
-	for i, b := range p {
-		at := s.end + int64(i)
-		s.exact.step(b, at, at+1)
-		if kinds[b]&isEscape == 0 && s.un.pending == 0 {
-			s.view.put(b, at, at+1)
-		} else {
+	s.exact.bytes(p, s.end)
+	v := &s.view
+	for i := 0; i < len(p); i++ {
+		b, at := p[i], s.end+int64(i)
+		k := kinds[b]
+		switch {
+		case k&isEscape != 0 || s.un.pending != 0:
 			s.un.put(0, b, at, at+1)
+		case !v.calm:
+			v.put(b, at, at+1)
+		case k&(isHex|isNumeric|isSpecial) == 0:
+			if k&isSpace == 0 {
+				v.text.step(fold[b], at, at+1)
+			}
+		case k&isNumeric == 0 && inWord(p[i+1:]):
+			v.text.step(b, at, at+1) // a to f, of which a letter makes no digit
+		default:
+			v.put(b, at, at+1)
 		}
 	}
 	s.end += int64(len(p))
+}
+
+// inWord tells whether fewer digits than any form has begin p, followed by a
+// letter that is none.
+func inWord(p []byte) bool {
+	for _, b := range p[:min(len(p), 6)] {
+		if k := kinds[b]; k&isHex == 0 {
+			return k&(isSpace|isSign|isEscape|isSpecial) == 0
+		} else if k&isNumeric != 0 {
+			return false
+		}
+	}
+	return false
 }
 
 // finish is the end of the stream.

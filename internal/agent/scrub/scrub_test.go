@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/url"
 	"strings"
 	"sync"
@@ -220,32 +219,4 @@ func TestAddWhileInUse(t *testing.T) {
 	if err := w.Close(); err != nil || b.String() != "[redacted] [redacted]" {
 		t.Errorf("%q %v", b.String(), err)
 	}
-}
-
-func benchmark(b *testing.B, text []byte) {
-	s := New("ghp_16C7e42F292c6912E7710c838347Ae178B4a", "sk-ant-REDACTED",
-		"postgres://app:Zx9%40kq@db.internal/app", "dev_run_4f9a8b7c6d5e4f3a2b1c", "AKIAIOSFODNN7EXAMPLE")
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		w := s.Writer(io.Discard)
-		for at := 0; at < len(text); at += 32 << 10 {
-			if _, err := w.Write(text[at:min(at+32<<10, len(text))]); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkWriter(b *testing.B) {
-	line := `{"jsonrpc":"2.0","method":"session/update","params":{"update":{"kind":"tool_call","text":"go test ./internal/agent/... ok 0.31s"}}}` + "\n"
-	b.Run("json", func(b *testing.B) { benchmark(b, bytes.Repeat([]byte(line), 8<<20/len(line))) })
-	raw := make([]byte, 6<<20)
-	rnd := rand.New(rand.NewPCG(1, 2))
-	for i := range raw {
-		raw[i] = byte(rnd.Uint32())
-	}
-	b.Run("base64", func(b *testing.B) { benchmark(b, []byte(base64.StdEncoding.EncodeToString(raw))) })
 }

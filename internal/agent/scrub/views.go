@@ -7,8 +7,8 @@ const (
 	isSign                // stands between numbers
 	isMargin              // stands before lines: quotes, diffs, comments
 	isHex                 // a digit of base 16
-	isDigit               // a digit of base 10
-	isSpecial             // of a line: a view has to look twice
+	isNumeric             // a digit of base 10, or a sign
+	isSpecial             // a view has to look twice
 )
 
 var kinds = func() (t [256]uint8) {
@@ -24,9 +24,10 @@ var kinds = func() (t [256]uint8) {
 			t[i] |= isHex
 		}
 		if hexDigit[b] < 10 {
-			t[i] |= isDigit
+			t[i] |= isNumeric
 		}
 	}
+	t['-'] |= isNumeric
 	for _, b := range []byte(",;:.-_+*|#\"'[](){}<>") {
 		t[b] |= isSign
 	}
@@ -40,29 +41,28 @@ var kinds = func() (t [256]uint8) {
 }()
 
 // fold makes the two alphabets of base64 one.
-func fold(b byte) byte {
-	switch b {
-	case '-':
-		return '+'
-	case '_':
-		return '/'
+var fold = func() (t [256]byte) {
+	for i := range t {
+		t[i] = byte(i)
 	}
-	return b
-}
+	t['-'], t['_'] = '+', '/'
+	return t
+}()
 
 // view finds secrets in unescaped text, whatever white space is between their
 // characters.
 type view struct {
-	text   cursor
-	folded [256]byte
+	calm bool // only what is no digit and no line end is of interest to text alone
+
+	text cursor
 
 	// The same without what programs put before and behind each line.
-	lines   cursor
+	lines   shadow
 	waiting symbols // what may be no part of the text
 	margin  margin
 
 	hex  digitsView
-	dump digitsView // the same without addresses and without the text beside the digits
+	dump dumpView
 	dec  numbers
 	oct  numbers
 
@@ -80,8 +80,16 @@ const (
 	atEnd          // what waits is a mark of an end, if the line ends
 )
 
-// longestAddress is how many digits the address of a line has at most.
-const longestAddress = 8
+// shortestAddress and longestAddress are how many digits the address of a line
+// of a dump has.
+const (
+	shortestAddress = 6
+	longestAddress  = 16
+)
+
+// longestNumber is how many digits the number of a line, or the address of one
+// that shows characters, has at most.
+const longestNumber = 8
 
 // esc begins a sequence for a terminal; the bracket behind it, one with
 // parameters.
@@ -97,20 +105,24 @@ func (v *view) put(b byte, from, to int64) {
 			return
 		}
 	}
-	v.hex.put(b, k, from, to)
-	v.dump.put(b, k, from, to)
-	if k&isDigit != 0 || b == '-' || v.dec.busy || v.oct.busy {
+	if k&isHex != 0 || !v.hex.quiet || b == '\n' || v.dump.apart {
+		v.hex.put(b, k, from, to)
+		v.dump.put(&v.hex, b, k, from, to)
+	}
+	if k&isNumeric != 0 || v.dec.busy || v.oct.busy {
 		v.dec.put(b, k, from, to)
 		v.oct.put(b, k, from, to)
 	}
+	if v.lines.apart || k&isSpecial != 0 {
+		v.line(b, k, from, to)
+	}
 	if k&isSpace == 0 {
-		v.text.step(fold(b), from, to)
+		v.text.step(fold[b], from, to)
 	}
-	if v.margin == inText && k&(isSpace|isSpecial) == 0 {
-		v.lines.step(fold(b), from, to)
-		return
+	if v.lines.apart && v.margin == inText {
+		v.lines.join(&v.text)
 	}
-	v.line(b, k, from, to)
+	v.calm = v.hex.quiet && !v.dump.apart && !v.lines.apart && !v.dec.busy && !v.oct.busy && v.color == 0
 }
 
 // control tells whether b belongs to a sequence such as ESC [ 31 m, which
@@ -146,7 +158,7 @@ func (v *view) line(b byte, k uint8, from, to int64) {
 			return
 		case k&isHex != 0:
 			v.margin = inToken
-			v.waiting.add(fold(b), from, to)
+			v.waiting.add(fold[b], from, to)
 			return
 		}
 	case behind:
@@ -155,8 +167,8 @@ func (v *view) line(b byte, k uint8, from, to int64) {
 		}
 	case inToken:
 		switch {
-		case k&isHex != 0 && len(v.waiting.text) < longestAddress:
-			v.waiting.add(fold(b), from, to)
+		case k&isHex != 0 && len(v.waiting.text) < longestNumber:
+			v.waiting.add(fold[b], from, to)
 			return
 		case b == ':' || k&isSpace != 0 && b != '\n' && b != '\r':
 			v.waiting.drop(len(v.waiting.text))
@@ -171,14 +183,16 @@ func (v *view) line(b byte, k uint8, from, to int64) {
 	v.release()
 	switch {
 	case b == '\n':
+		v.lines.part(&v.text)
 		v.margin = atStart
 	case b == '$':
+		v.lines.part(&v.text)
 		v.margin = atEnd
 		v.waiting.add(b, from, to)
 	default:
 		v.margin = inText
 		if k&isSpace == 0 {
-			v.lines.step(fold(b), from, to)
+			v.lines.step(fold[b], from, to)
 		}
 	}
 }
@@ -200,108 +214,42 @@ func (v *view) finish() {
 }
 
 func (v *view) undecided(end int64) int64 {
-	return min(v.waiting.undecided(end), v.text.undecided(end), v.lines.undecided(end),
-		v.hex.undecided(end), v.dump.undecided(end), v.dec.undecided(end), v.oct.undecided(end))
+	return min(v.text.undecided(end), v.lines.undecided(end), v.waiting.undecided(end),
+		v.hex.digits.undecided(end), v.hex.waiting.undecided(end), v.dump.undecided(end), v.dump.waiting.undecided(end),
+		v.dec.undecided(end), v.oct.undecided(end))
 }
 
 // digitsView finds secrets in digits of base 16, whatever signs are between
 // them, as in "41 42", "41:42" and "0x41, 0x42".
 type digitsView struct {
 	digits  cursor
-	waiting symbols
-	place   place
-	layout  bool  // leave out addresses and the text beside the digits
-	quiet   bool  // nothing can have begun
-	spaces  uint8 // in a row
-	colon   bool  // the address of this line ended in one
+	waiting symbols // a zero, which with an x begins a number
+	inside  bool    // what was before is a digit
+	quiet   bool    // nothing can have begun
 }
 
-type place int8
-
-const (
-	between place = iota // behind something else than a digit
-	inDigits
-	lineStart
-	lineToken // what waits is an address or digits
-	beside    // digits are over in this line
-	zero      // what waits is a digit, or with an x the beginning of a number
-)
-
 func (d *digitsView) put(b byte, k uint8, from, to int64) {
-	if k&isHex == 0 {
-		if d.quiet && b != '\n' {
-			return
-		}
-		d.other(b, k)
-		return
-	}
-	d.quiet = false
-	switch d.place {
-	case inDigits:
-		d.digits.step(hexDigit[b], from, to)
-		return
-	case beside:
-		return
-	case lineStart, lineToken:
-		if d.waiting.add(hexDigit[b], from, to); len(d.waiting.text) <= 2*longestAddress {
-			d.place = lineToken
-			return
-		}
-		d.release()
-	case zero:
-		d.release()
-		d.digits.step(hexDigit[b], from, to)
-	case between:
-		if b == '0' {
-			d.place = zero
+	switch {
+	case k&isHex != 0:
+		if d.quiet = false; b == '0' && !d.inside {
+			d.inside = true
 			d.waiting.add(0, from, to)
 			return
 		}
+		d.release()
+		d.inside = true
 		d.digits.step(hexDigit[b], from, to)
-	}
-	d.place, d.spaces = inDigits, 0
-}
-
-// other takes what is no digit.
-func (d *digitsView) other(b byte, k uint8) {
-	if d.place == zero && b|0x20 == 'x' || d.place == lineToken && b|0x20 == 'x' && len(d.waiting.text) == 1 && d.waiting.text[0] == 0 {
+		return
+	case len(d.waiting.text) > 0 && b|0x20 == 'x':
 		d.waiting.drop(1)
-		d.place = between
-		return
-	}
-	if d.place == lineToken && b != '\n' && b != '\r' && len(d.waiting.text) >= 6 && (b == ':' || k&isSpace != 0) {
-		d.waiting.drop(len(d.waiting.text)) // an address
-		d.place, d.colon, d.spaces = between, b == ':', 0
-		return
-	}
-	d.release()
-	if b == '\n' {
-		d.colon = false
-		if d.place = between; d.layout {
-			d.place = lineStart
-		}
-		return
-	}
-	if d.place == beside || d.place == lineStart && k&(isSpace|isSign) != 0 {
-		return
-	}
-	was := d.place
-	d.place = between
-	if d.layout && (b == '|' || b == '>') {
-		d.place = beside
-		return
-	}
-	if b == ' ' {
-		if d.spaces++; d.layout && d.colon && d.spaces == 2 && was != lineStart {
-			d.place = beside
-		}
-		return
-	}
-	d.spaces = 0
-	if k&(isSpace|isSign) == 0 {
+	case k&(isSpace|isSign) == 0:
+		d.waiting.drop(len(d.waiting.text))
 		d.digits.reset()
 		d.quiet = true
+	default:
+		d.release()
 	}
+	d.inside = false
 }
 
 // release takes what waits as digits.
@@ -309,14 +257,87 @@ func (d *digitsView) release() {
 	for i, b := range d.waiting.text {
 		d.digits.step(b, d.waiting.from[i], d.waiting.to[i])
 	}
-	if len(d.waiting.text) > 0 {
-		d.place = inDigits
-		d.waiting.drop(len(d.waiting.text))
+	d.waiting.drop(len(d.waiting.text))
+}
+
+// dumpView finds secrets in dumps of bytes: the digits of base 16 without the
+// addresses before and the text behind them.
+type dumpView struct {
+	shadow
+	waiting symbols // an address, or digits
+	place   place
+	spaces  uint8 // in a row
+	colon   bool  // the address of this line ended in one
+}
+
+// place is where in a line a dump is.
+type place int8
+
+const (
+	inDump    place = iota // behind an address
+	lineStart              // nothing but signs so far
+	lineToken              // what waits is an address or digits
+	beside                 // digits are over in this line
+	elsewhere              // in a line without an address
+)
+
+func (d *dumpView) put(all *digitsView, b byte, k uint8, from, to int64) {
+	if b == '\n' {
+		d.release()
+		d.part(&all.digits)
+		d.place = lineStart
+		return
+	}
+	if !d.apart || d.place == beside {
+		return
+	}
+	if k&isHex != 0 {
+		switch {
+		case d.place > lineToken:
+			d.step(hexDigit[b], from, to)
+		case d.place == inDump:
+			d.spaces = 0
+			d.step(hexDigit[b], from, to)
+		case len(d.waiting.text) < longestAddress:
+			d.place = lineToken
+			d.waiting.add(hexDigit[b], from, to)
+		default:
+			d.release()
+			d.place = elsewhere
+			d.step(hexDigit[b], from, to)
+		}
+		return
+	}
+	if d.place == lineToken {
+		if n := len(d.waiting.text); n >= shortestAddress && (b == ':' || k&isSpace != 0 && b != '\r') {
+			d.waiting.drop(n)
+			d.place, d.colon, d.spaces = inDump, b == ':', 0
+			return
+		}
+		d.release()
+		d.place = elsewhere
+	}
+	switch {
+	case k&(isSpace|isSign) == 0:
+		d.reset()
+		d.place = elsewhere
+	case d.place == inDump && (b == '|' || b == '>'):
+		d.place = beside
+	case d.place == inDump && b == ' ':
+		if d.spaces++; d.colon && d.spaces == 2 {
+			d.place = beside
+		}
+	}
+	if d.place == elsewhere && len(all.waiting.text) == 0 {
+		d.join(&all.digits)
 	}
 }
 
-func (d *digitsView) undecided(end int64) int64 {
-	return min(d.waiting.undecided(end), d.digits.undecided(end))
+func (d *dumpView) release() {
+	for i, b := range d.waiting.text {
+		d.step(b, d.waiting.from[i], d.waiting.to[i])
+	}
+	d.waiting.drop(len(d.waiting.text))
 }
 
 // numbers finds secrets in lists of numbers, one for each byte, or in base 8
