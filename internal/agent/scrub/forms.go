@@ -34,6 +34,11 @@ func (p patterns) add(secret string) {
 	for _, f := range base32Forms(secret) {
 		put(p.text, f, true)
 	}
+	for _, f := range printable(secret) {
+		if f = bare(f, layers); len(f) >= MinLength {
+			put(p.text, f, len(f) >= MinLoose || strings.ContainsAny(secret, white))
+		}
+	}
 	for _, f := range wordForms(secret) {
 		put(p.hex, f, true)
 	}
@@ -94,7 +99,7 @@ func escapedForms(secret string) (out []string) {
 	} else if strings.Contains(secret, " ") {
 		out = append(out, url.QueryEscape(secret), lowerEscapes(url.QueryEscape(secret)))
 	}
-	return append(out, printable(secret)...)
+	return out
 }
 
 var otherAlphabet = strings.NewReplacer("+", "-", "/", "_")

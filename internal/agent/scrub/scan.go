@@ -63,7 +63,7 @@ func (s *scanner) clear(from int64) {
 		w.drop(len(w.text))
 	}
 	v.calm, v.color, v.margin, v.dump.place = false, 0, atStart, lineStart
-	v.hex.inside, v.hex.quiet = false, true
+	v.hex.number, v.hex.inside, v.hex.quiet, v.dump.tail, v.dump.lines = false, false, true, 0, 0
 	v.lines.apart, v.dump.apart = false, false
 	v.lines.part(&v.text)
 	v.dump.part(&v.hex.digits)
@@ -91,7 +91,7 @@ func (s *scanner) feed(p []byte) {
 			if k&isSpace == 0 {
 				v.text.step(fold[b], at, at+1)
 			}
-		case k&isNumeric == 0 && inWord(p[i+1:]):
+		case k&(isHex|isNumeric|isSpecial) == isHex && inWord(p[i+1:]):
 			v.text.step(b, at, at+1) // a to f, of which a letter makes no digit
 		default:
 			v.put(b, at, at+1)
@@ -116,7 +116,7 @@ func inWord(p []byte) bool {
 // finish is the end of the stream.
 func (s *scanner) finish() {
 	s.un.finish()
-	s.view.finish()
+	s.view.finish(s.end)
 }
 
 // undecided is where the first secret could begin that is not found yet.

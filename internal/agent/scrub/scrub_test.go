@@ -2,11 +2,13 @@ package scrub
 
 import (
 	"bytes"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net/url"
 	"strings"
@@ -31,6 +33,8 @@ var encoders = map[string]func(string) string{
 	"base64 url":     func(s string) string { return base64.URLEncoding.EncodeToString([]byte(s)) },
 	"base64 url raw": func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
 	"json":           inJSON,
+	"html":           html.EscapeString,
+	"base32":         func(s string) string { return base32.StdEncoding.EncodeToString([]byte(s)) },
 	"json in json":   func(s string) string { return inJSON(inJSON(s)) },
 	"json, no html": func(s string) string {
 		var b bytes.Buffer
@@ -41,6 +45,46 @@ var encoders = map[string]func(string) string{
 	},
 }
 
+// others are forms that a view decodes: what is right before one must not make
+// something else of its beginning, as a backslash does.
+var others = map[string]func(string) string{
+	"html numbers":  each("&#%d;"),
+	"html HEX":      each("&#x%X;"),
+	"C":             each(`\x%02x`),
+	"octal":         each(`\%03o`),
+	"percent twice": each("%%25%02X"),
+	"numbers":       func(s string) string { return strings.ReplaceAll(fmt.Sprint([]byte(s)), " ", ", ") },
+	"mail":          mail,
+	"shell":         func(s string) string { return strings.ReplaceAll(s, "'", `'\''`) },
+}
+
+// each encodes every byte.
+func each(format string) func(string) string {
+	return func(s string) string {
+		var b strings.Builder
+		for i := range len(s) {
+			if s[i] >= 0x80 && strings.HasPrefix(format, "&") { // of which HTML has characters, not bytes
+				b.WriteByte(s[i])
+				continue
+			}
+			fmt.Fprintf(&b, format, s[i])
+		}
+		return b.String()
+	}
+}
+
+func mail(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c == '=' || c > '~' {
+			fmt.Fprintf(&b, "=%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
 func inJSON(s string) string {
 	b, _ := json.Marshal(s)
 	return string(b[1 : len(b)-1])
@@ -48,6 +92,11 @@ func inJSON(s string) string {
 
 func TestForms(t *testing.T) {
 	s := New(secret)
+	for name, f := range others {
+		if got := s.String("before " + f(secret) + " after"); got != "before [redacted] after" && got != "before [[redacted]] after" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
 	for name, f := range encoders {
 		if got := s.String("before " + f(secret) + " after"); got != "before [redacted] after" {
 			t.Errorf("%s: %q", name, got)

@@ -20,6 +20,10 @@ func (s *symbols) add(b byte, from, to int64) {
 
 // drop forgets the first k.
 func (s *symbols) drop(k int) {
+	if k == len(s.text) {
+		s.text, s.from, s.to = s.text[:0], s.from[:0], s.to[:0]
+		return
+	}
 	n := copy(s.text, s.text[k:])
 	copy(s.from, s.from[k:])
 	copy(s.to, s.to[k:])
@@ -35,8 +39,9 @@ func (s *symbols) undecided(end int64) int64 {
 }
 
 // layers is how often text may be escaped: a string in JSON that a tool printed
-// as JSON is a string in JSON again when an agent reports it.
-const layers = 3
+// as JSON is a string in JSON again when an agent reports it, and what it holds may
+// have escapes of its own.
+const layers = 4
 
 // unescaper takes layers of escapes off: those of JSON, C, shells, URLs and
 // HTML, in any mixture. What is no escape stays as it is.

@@ -170,7 +170,7 @@ func (v *view) line(b byte, k uint8, from, to int64) {
 		case k&isHex != 0 && len(v.waiting.text) < longestNumber:
 			v.waiting.add(fold[b], from, to)
 			return
-		case b == ':' || k&isSpace != 0 && b != '\n' && b != '\r':
+		case b == ':' || b == '\t' || b == ' ' && len(v.waiting.text) >= shortestAddress:
 			v.waiting.drop(len(v.waiting.text))
 			v.margin = behind
 			return
@@ -205,17 +205,19 @@ func (v *view) release() {
 	v.waiting.drop(len(v.waiting.text))
 }
 
-func (v *view) finish() {
+// finish is the end of the text, at a position.
+func (v *view) finish(end int64) {
 	v.release()
 	v.hex.release()
 	v.dump.release()
+	v.dump.endLine(end)
 	v.dec.end()
 	v.oct.end()
 }
 
 func (v *view) undecided(end int64) int64 {
 	return min(v.text.undecided(end), v.lines.undecided(end), v.waiting.undecided(end),
-		v.hex.digits.undecided(end), v.hex.waiting.undecided(end), v.dump.undecided(end), v.dump.waiting.undecided(end),
+		v.hex.digits.undecided(end), v.hex.waiting.undecided(end), v.dump.undecided(end),
 		v.dec.undecided(end), v.oct.undecided(end))
 }
 
@@ -223,7 +225,8 @@ func (v *view) undecided(end int64) int64 {
 // them, as in "41 42", "41:42" and "0x41, 0x42".
 type digitsView struct {
 	digits  cursor
-	waiting symbols // a zero, which with an x begins a number
+	waiting symbols // a digit: a zero that with an x begins a number, or the first of a number
+	number  bool    // it is behind 0x, where one digit alone is a byte
 	inside  bool    // what was before is a digit
 	quiet   bool    // nothing can have begun
 }
@@ -231,17 +234,20 @@ type digitsView struct {
 func (d *digitsView) put(b byte, k uint8, from, to int64) {
 	switch {
 	case k&isHex != 0:
-		if d.quiet = false; b == '0' && !d.inside {
+		if d.quiet = false; !d.inside && (b == '0' || d.number) {
 			d.inside = true
-			d.waiting.add(0, from, to)
+			d.waiting.add(hexDigit[b], from, to)
 			return
 		}
+		d.number = false
 		d.release()
 		d.inside = true
 		d.digits.step(hexDigit[b], from, to)
 		return
-	case len(d.waiting.text) > 0 && b|0x20 == 'x':
+	case len(d.waiting.text) > 0 && !d.number && b|0x20 == 'x':
 		d.waiting.drop(1)
+		d.number, d.inside = true, false
+		return
 	case k&(isSpace|isSign) == 0:
 		d.waiting.drop(len(d.waiting.text))
 		d.digits.reset()
@@ -249,12 +255,15 @@ func (d *digitsView) put(b byte, k uint8, from, to int64) {
 	default:
 		d.release()
 	}
-	d.inside = false
+	d.number, d.inside = false, false
 }
 
 // release takes what waits as digits.
 func (d *digitsView) release() {
 	for i, b := range d.waiting.text {
+		if d.number {
+			d.digits.step(0, d.waiting.from[i], d.waiting.to[i])
+		}
 		d.digits.step(b, d.waiting.from[i], d.waiting.to[i])
 	}
 	d.waiting.drop(len(d.waiting.text))
@@ -268,6 +277,8 @@ type dumpView struct {
 	place   place
 	spaces  uint8 // in a row
 	colon   bool  // the address of this line ended in one
+	lines   int8  // so many may still be what only looks like them, in the text beside digits
+	tail    int64 // where the last of this line ends, or 0: the text beside it repeats it
 }
 
 // place is where in a line a dump is.
@@ -284,9 +295,13 @@ const (
 func (d *dumpView) put(all *digitsView, b byte, k uint8, from, to int64) {
 	if b == '\n' {
 		d.release()
+		d.endLine(from)
 		d.part(&all.digits)
-		d.place = lineStart
+		d.place, d.lines = lineStart, max(d.lines-1, 0)
 		return
+	}
+	if d.tail > 0 && from-d.tail > maxGap {
+		d.tail = 0
 	}
 	if !d.apart || d.place == beside {
 		return
@@ -294,10 +309,14 @@ func (d *dumpView) put(all *digitsView, b byte, k uint8, from, to int64) {
 	if k&isHex != 0 {
 		switch {
 		case d.place > lineToken:
-			d.step(hexDigit[b], from, to)
+			if d.lines == 0 {
+				d.step(hexDigit[b], from, to)
+			}
 		case d.place == inDump:
 			d.spaces = 0
-			d.step(hexDigit[b], from, to)
+			if d.step(hexDigit[b], from, to); len(d.found) > 0 && d.found[len(d.found)-1].to == to {
+				d.tail = to
+			}
 		case len(d.waiting.text) < longestAddress:
 			d.place = lineToken
 			d.waiting.add(hexDigit[b], from, to)
@@ -311,11 +330,15 @@ func (d *dumpView) put(all *digitsView, b byte, k uint8, from, to int64) {
 	if d.place == lineToken {
 		if n := len(d.waiting.text); n >= shortestAddress && (b == ':' || k&isSpace != 0 && b != '\r') {
 			d.waiting.drop(n)
-			d.place, d.colon, d.spaces = inDump, b == ':', 0
+			d.place, d.colon, d.spaces, d.lines = inDump, b == ':', 0, 4
 			return
 		}
 		d.release()
 		d.place = elsewhere
+	}
+	if d.lines > 0 && d.place != inDump && k&isSpace == 0 {
+		d.place = beside
+		return
 	}
 	switch {
 	case k&(isSpace|isSign) == 0:
@@ -328,14 +351,34 @@ func (d *dumpView) put(all *digitsView, b byte, k uint8, from, to int64) {
 			d.place = beside
 		}
 	}
-	if d.place == elsewhere && len(all.waiting.text) == 0 {
+	if d.place == elsewhere && d.lines == 0 && len(all.waiting.text) == 0 {
 		d.join(&all.digits)
 	}
 }
 
+// endLine takes the rest of a line that ends here as part of the secret in it.
+func (d *dumpView) endLine(at int64) {
+	if d.tail > 0 && at-d.tail <= maxGap {
+		d.found = append(d.found, span{d.tail, at})
+	}
+	d.tail = 0
+}
+
+// undecided is where the rest of a line begins that may be part of a secret, or
+// what waits, or end.
+func (d *dumpView) undecided(end int64) int64 {
+	first := min(d.shadow.undecided(end), d.waiting.undecided(end))
+	if d.tail > 0 && end-d.tail <= maxGap {
+		first = min(first, d.tail)
+	}
+	return first
+}
+
 func (d *dumpView) release() {
 	for i, b := range d.waiting.text {
-		d.step(b, d.waiting.from[i], d.waiting.to[i])
+		if d.lines == 0 {
+			d.step(b, d.waiting.from[i], d.waiting.to[i])
+		}
 	}
 	d.waiting.drop(len(d.waiting.text))
 }
