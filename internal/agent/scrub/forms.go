@@ -35,8 +35,8 @@ func (p patterns) add(secret string) {
 		put(p.text, f, true)
 	}
 	for _, f := range printable(secret) {
-		if f = bare(f, layers); len(f) >= MinLength {
-			put(p.text, f, len(f) >= MinLoose || strings.ContainsAny(secret, white))
+		if text := bare(f, layers); len(text) >= MinLength {
+			put(p.text, text, len(text) >= MinLoose || len(text) < len(f))
 		}
 	}
 	for _, f := range wordForms(secret) {
@@ -53,15 +53,14 @@ func (p patterns) add(secret string) {
 func (p patterns) addOne(secret string) {
 	put(p.exact, secret, true)
 	if text := bare(secret, layers); len(text) >= MinLength {
-		put(p.text, text, len(text) >= MinLoose || strings.ContainsAny(secret, white))
+		// What is left out of the secret may be left out of a text.
+		put(p.text, text, len(text) >= MinLoose || len(text) < len(secret))
 	}
 	for _, f := range base64Forms(secret) {
 		put(p.text, f, true) // in the one alphabet that the view has
 	}
 	put(p.hex, nibbles([]byte(secret)), true)
 }
-
-const white = " \t\n\v\f\r"
 
 // lines are the parts of a secret of several lines that are secrets as well. A
 // line end may be an escape, as in a key within JSON. What frames a key in PEM

@@ -101,7 +101,7 @@ const (
 func (v *view) put(b byte, from, to int64) {
 	k := kinds[b]
 	if v.color != 0 || b == esc {
-		if v.control(b) {
+		if v.calm = false; v.control(b) {
 			return
 		}
 	}
@@ -249,7 +249,7 @@ func (d *digitsView) put(b byte, k uint8, from, to int64) {
 		d.number, d.inside = true, false
 		return
 	case k&(isSpace|isSign) == 0:
-		d.waiting.drop(len(d.waiting.text))
+		d.release()
 		d.digits.reset()
 		d.quiet = true
 	default:
