@@ -42,7 +42,7 @@ func (p patterns) add(secret string) {
 	for _, f := range wordForms(secret) {
 		put(p.hex, f, true)
 	}
-	for _, f := range escapedForms(secret) {
+	for _, f := range append(escapedForms(secret), wide(secret)...) {
 		put(p.exact, f, true)
 	}
 	for _, line := range lines(secret) {
@@ -99,6 +99,15 @@ func escapedForms(secret string) (out []string) {
 		out = append(out, url.QueryEscape(secret), lowerEscapes(url.QueryEscape(secret)))
 	}
 	return out
+}
+
+// wide are the forms of UTF-16.
+func wide(secret string) []string {
+	var little, big []byte
+	for _, u := range utf16.Encode([]rune(secret)) {
+		little, big = append(little, byte(u), byte(u>>8)), append(big, byte(u>>8), byte(u))
+	}
+	return []string{string(little), string(big)}
 }
 
 var otherAlphabet = strings.NewReplacer("+", "-", "/", "_")

@@ -22,8 +22,8 @@ func spread(s string, rnd *rand.Rand) string {
 	return b.String()
 }
 
-// wide are the forms that may have white space anywhere.
-var wide = map[string]func(string) string{
+// spaced are the forms that may have white space anywhere.
+var spaced = map[string]func(string) string{
 	"hex":    func(s string) string { return hex.EncodeToString([]byte(s)) },
 	"HEX":    func(s string) string { return fmt.Sprintf("%X", s) },
 	"base64": func(s string) string { return base64.RawStdEncoding.EncodeToString([]byte(s)) },
@@ -67,14 +67,15 @@ func FuzzScrub(f *testing.F) {
 		for name, encode := range encoders {
 			check(name, encode(secret))
 		}
-		// Nothing before these makes something else of their beginning.
+		// Nothing around these makes something else of their ends.
 		if before = strings.Trim(before, "%&\\'\x1b") + " "; strings.Contains(before, "\x1b") || !stable(secret) || len(bare(secret, layers)) < MinLength {
 			return
 		}
+		after = " " + after
 		for name, encode := range others {
 			check(name, encode(secret))
 		}
-		for name, encode := range wide {
+		for name, encode := range spaced {
 			check(name+" spread", spread(encode(secret), rnd))
 		}
 		if len(bare(secret, layers)) >= MinLoose && !strings.ContainsAny(secret, "\x1b\\%&'") {

@@ -433,7 +433,7 @@ func (n *numbers) end() {
 }
 
 func (n *numbers) undecided(end int64) int64 {
-	if n.length > 0 {
+	if 0 < n.length && n.length <= 6 {
 		return min(n.from, n.bytes.undecided(end))
 	}
 	return n.bytes.undecided(end)
