@@ -36,12 +36,12 @@ func texts(secrets []string) map[string]func() []byte {
 		raw[i] = byte(rnd.Uint32())
 	}
 	repeat := func(s string) func() []byte {
-		return func() []byte { return bytes.Repeat([]byte(s), 1<<20/len(s)) }
+		return func() []byte { return bytes.Repeat([]byte(s), 1+1<<20/len(s)) }
 	}
 	beginnings := func(encode func(string) string) func() []byte {
 		var b strings.Builder
 		for _, s := range secrets {
-			for n := len(s) - 1; n > 3; n -= 3 {
+			for n := len(s) - 1; n > 3 && b.Len() < 1<<17; n -= 3 {
 				b.WriteString(encode(s[:n]))
 			}
 		}
