@@ -71,6 +71,7 @@ var edges = map[string]string{
 	"cmd/yardmaster": "agent agent/builtin app chain chaos chaos/astray client config demo mail",
 	"arch":           "",
 	"e2e":            "",
+	"sbom":           "",
 
 	"e2e/environments": "",
 }
