@@ -114,17 +114,23 @@ var otherAlphabet = strings.NewReplacer("+", "-", "/", "_")
 
 var pythonHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;")
 
-// printable are the forms of mail (RFC 2045, 6.7) and of cat -v.
+// printable are the forms of mail (RFC 2045, 6.7), of cat -v and of od -c, and
+// that of text whose bytes were taken for characters.
 func printable(secret string) []string {
-	var mail, cat strings.Builder
+	var mail, cat, od, wrong strings.Builder
 	for i := range len(secret) {
-		switch c := secret[i]; {
-		case c == '=' || c >= 0x7f:
+		c := secret[i]
+		wrong.WriteRune(rune(c))
+		if c == '=' || c >= 0x7f {
 			fmt.Fprintf(&mail, "=%02X", c)
-		default:
+		} else {
 			mail.WriteByte(c)
 		}
-		c := secret[i]
+		if c >= 0x7f {
+			fmt.Fprintf(&od, "%03o", c)
+		} else {
+			od.WriteByte(c)
+		}
 		if c >= 0x80 {
 			cat.WriteString("M-")
 			c &= 0x7f
@@ -139,7 +145,7 @@ func printable(secret string) []string {
 			cat.WriteByte(c)
 		}
 	}
-	return []string{mail.String(), cat.String()}
+	return []string{mail.String(), cat.String(), od.String(), wrong.String()}
 }
 
 // bare is a secret as the view of text has it, with so many layers of escapes

@@ -124,7 +124,7 @@ func TestWhatProgramsPrint(t *testing.T) {
 		`od $f`, `od -c $f`, `od -b $f`, `od -x $f`, `od -tx1 $f`, `od -An -tx1 $f`, `od -tx1z $f`, `od -tu1 $f`, `od -An -td1 $f`, `od -Ax -tx1 -v $f`, `od -Ad -c $f`, `od -An -v -tx1 $f | tr -d ' \n'`,
 		`printf %q "$X"`, `declare -p X`, `set -x; : "$X"`, `export -p | grep -A 12 X=`, `set | grep -a -A 12 ^X=`, `echo "${X@Q}"`, `echo "${X@E}"`, `printf '%s\n' "'${X//\'/\'\\\'\'}'"`,
 		`diff /dev/null $f`, `diff -u /dev/null $f`, `git diff --no-index /dev/null $f`, `git diff --no-index --color=always /dev/null $f`, `git config --file /dev/null x.y; printf 'a: |\n' && sed 's/^/      /' $f`,
-		`grep --color=always -e KGC -e Kw4 $f`, `perl -e 'print unpack("H*", $ENV{X})'`, `perl -e 'print join(" ", unpack("C*", $ENV{X}))'`, `perl -e 'printf "\\x%02x", ord for split //, $ENV{X}'`,
+		`grep --color=always -e KGC -e Kw4 -e Leer $f`, `perl -e 'print unpack("H*", $ENV{X})'`, `perl -e 'print join(" ", unpack("C*", $ENV{X}))'`, `perl -e 'printf "\\x%02x", ord for split //, $ENV{X}'`,
 		`perl -e 'printf "\\%03o", ord for split //, $ENV{X}'`, `perl -e 'printf "&#%d;", ord for split //, $ENV{X}'`, `perl -e 'printf "&#x%X;", ord for split //, $ENV{X}'`,
 		`perl -e 'printf "\\u%04X", ord for split //, $ENV{X}'`, `perl -e 'printf "%%%02x", ord for split //, $ENV{X}'`, `perl -e 'printf "%%25%02X", ord for split //, $ENV{X}'`, `perl -e 'printf "0x%02x, ", ord for split //, $ENV{X}'`,
 		`perl -MMIME::Base64 -e 'print encode_base64($ENV{X})'`, `perl -MData::Dumper -e 'print Dumper({x => $ENV{X}})'`,
@@ -135,6 +135,9 @@ func TestWhatProgramsPrint(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range commands {
+			if name == "words" && (strings.HasPrefix(c, "rev") || strings.HasPrefix(c, "fold")) {
+				continue // which know bytes only where the test runs, and break characters
+			}
 			cmd := exec.Command("bash", "-c", c)
 			cmd.Env = append(os.Environ(), "f="+file, "X="+secret, "LC_ALL=C")
 			out, err := cmd.CombinedOutput()
