@@ -53,7 +53,7 @@ var said = map[string]struct {
 		io.WriteString(w, hex.Dump([]byte("GET / HTTP/1.1\r\nAuthorization: "+s+"\r\n")))
 	}},
 	"hex bytes": {"text/plain", func(w io.Writer, s string) { fmt.Fprintf(w, "% x", s) }},
-	"numbers":   {"application/json", func(w io.Writer, s string) { fmt.Fprint(w, strings.ReplaceAll(fmt.Sprint([]byte(s)), " ", ",")) }},
+	"numbers":   {"application/json", func(w io.Writer, s string) { fmt.Fprint(w, strings.ReplaceAll(fmt.Sprintf("%d", []byte(s)), " ", ",")) }},
 	"wrapped base64": {"application/pkcs7-mime", func(w io.Writer, s string) {
 		for e := base64.StdEncoding.EncodeToString([]byte("xy" + s)); len(e) > 0; e = e[min(10, len(e)):] {
 			fmt.Fprintf(w, "%s\r\n", e[:min(10, len(e))])

@@ -33,7 +33,7 @@ func trace(text, secret string) string {
 	}
 	plain = strings.NewReplacer(`"private_key`, "", "-----BEGIN PRIVATE KEY-----", "", "-----END PRIVATE KEY-----", "").Replace(plain)
 	wanted := []string{stripped(plain), hex.EncodeToString([]byte(secret)), base32.StdEncoding.EncodeToString([]byte(secret)),
-		strings.NewReplacer(" ", "", ",", "").Replace(strings.Trim(fmt.Sprint([]byte(secret)), "[]"))}
+		strings.NewReplacer(" ", "", ",", "").Replace(strings.Trim(fmt.Sprintf("%d", []byte(secret)), "[]"))}
 	for before := range 3 {
 		e := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), secret...))
 		wanted = append(wanted, e[(before*8+5)/6:])

@@ -53,7 +53,7 @@ var others = map[string]func(string) string{
 	"C":             each(`\x%02x`),
 	"octal":         each(`\%03o`),
 	"percent twice": each("%%25%02X"),
-	"numbers":       func(s string) string { return strings.ReplaceAll(fmt.Sprint([]byte(s)), " ", ", ") },
+	"numbers":       func(s string) string { return strings.ReplaceAll(fmt.Sprintf("%d", []byte(s)), " ", ", ") },
 	"mail":          mail,
 	"shell":         func(s string) string { return strings.ReplaceAll(s, "'", `'\''`) },
 }

@@ -181,11 +181,11 @@ func (v *view) line(b byte, k uint8, from, to int64) {
 		}
 	}
 	v.release()
-	switch {
-	case b == '\n':
+	switch b {
+	case '\n':
 		v.lines.part(&v.text)
 		v.margin = atStart
-	case b == '$':
+	case '$':
 		v.lines.part(&v.text)
 		v.margin = atEnd
 		v.waiting.add(b, from, to)
