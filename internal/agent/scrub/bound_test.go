@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -107,5 +110,28 @@ func TestShortSecretsLeaveWordsAlone(t *testing.T) {
 	}
 	if got := New("correct horse").String("correct\n    horse"); got != Mark {
 		t.Error(got)
+	}
+}
+
+// TestFilesAreUnchanged: nothing in documents, sources and a program looks like
+// a secret, however it is read.
+func TestFilesAreUnchanged(t *testing.T) {
+	s := New(append(tokens(200), "87654321", "correct horse battery", repetitive()[4])...)
+	program, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../../../docs/*")
+	if err != nil || len(files) < 5 {
+		t.Fatal(files, err)
+	}
+	for _, file := range append(files, program, "forms.go", "testdata/recorded.txtar", "../../../go.sum") {
+		in, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stream(t, s, in, func(int) int { return 4096 }); got != string(in) {
+			t.Errorf("%s was changed: %d marks", file, strings.Count(got, Mark)-bytes.Count(in, []byte(Mark)))
+		}
 	}
 }
