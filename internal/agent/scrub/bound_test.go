@@ -135,3 +135,15 @@ func TestFilesAreUnchanged(t *testing.T) {
 		}
 	}
 }
+
+// TestLinesDoNotWait: a line that is over is passed on, as are a number and an
+// address, though secrets begin with every character in some form.
+func TestLinesDoNotWait(t *testing.T) {
+	for _, text := range []string{"ready\n", "at work\n", "exit code: 0\n", "00000010: 41 42\n", "add\n", "[12, 34\n", "it costs $\n", "e\n\n", "'quoted'\n", "100%\n"} {
+		var b bytes.Buffer
+		w := New(tokens(200)...).Writer(&b)
+		if _, err := io.WriteString(w, text); err != nil || b.String() != text {
+			t.Errorf("of %q only %q was passed on %v", text, b.String(), err)
+		}
+	}
+}

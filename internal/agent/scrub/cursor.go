@@ -160,19 +160,25 @@ func (c *cursor) hit(s span) {
 	c.found = append(c.found, s)
 }
 
-// undecided is where a match could begin that ends behind end, or end.
-func (c *cursor) undecided(end int64) int64 {
+// undecided is where a match could begin that ends behind end, or end. What is
+// shorter than the gate waits for more only if eager says so and nothing stands
+// between it and the end: else nearly every line would wait for the next one.
+// If it does go on, all but those few symbols is taken out.
+func (c *cursor) undecided(end int64, eager bool) int64 {
 	if end-c.to > maxGap {
 		return end
 	}
 	s := c.state
 	if s == 0 {
+		if !eager || c.to != end {
+			return end
+		}
 		s = c.recent(int(min(c.n-c.begin, int64(c.a.gate-1))))
 	}
 	for s != 0 && c.a.first[s] == c.a.first[s+1] {
 		s = c.a.fail[s] // it is whole: what may go on is shorter
 	}
-	if d := int64(c.a.depth[s]); d > 0 {
+	if d := int64(c.a.depth[s]); d > 0 && (eager && c.to == end || d >= int64(c.a.gate)) {
 		return c.start(d)
 	}
 	return end
@@ -182,5 +188,5 @@ func (s *shadow) undecided(end int64) int64 {
 	if !s.apart {
 		return end
 	}
-	return s.cursor.undecided(end)
+	return s.cursor.undecided(end, false)
 }

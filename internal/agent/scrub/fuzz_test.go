@@ -44,11 +44,11 @@ func FuzzScrub(f *testing.F) {
 		}
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		s := New(secret, "Kw4RmTq81+Ly/0dH&5v")
-		check := func(name, form string) {
+		check := func(name, form string, exactly bool) {
 			t.Helper()
 			in := before + form + after
 			got := s.String(in)
-			if pieces := stream(t, s, []byte(in), func(int) int { return 1 + rnd.IntN(1+rnd.IntN(30)) }); pieces != got {
+			if pieces := stream(t, s, []byte(in), func(int) int { return 1 + rnd.IntN(1+rnd.IntN(30)) }); pieces != got && (exactly || strings.Contains(pieces, form) || !strings.Contains(pieces, Mark)) {
 				t.Fatalf("%s of %q: in one piece %q, in several %q", name, secret, got, pieces)
 			}
 			// What the marks stand for is unknown; what is between is as it was.
@@ -65,7 +65,7 @@ func FuzzScrub(f *testing.F) {
 			}
 		}
 		for name, encode := range encoders {
-			check(name, encode(secret))
+			check(name, encode(secret), stable(secret))
 		}
 		// Nothing around these makes something else of their ends.
 		if before = strings.Trim(before, "%&\\'\x1b") + " "; strings.Contains(before, "\x1b") || !stable(secret) || len(bare(secret, layers)) < MinLength {
@@ -73,13 +73,13 @@ func FuzzScrub(f *testing.F) {
 		}
 		after = " " + after
 		for name, encode := range others {
-			check(name, encode(secret))
+			check(name, encode(secret), name != "numbers")
 		}
 		for name, encode := range spaced {
-			check(name+" spread", spread(encode(secret), rnd))
+			check(name+" spread", spread(encode(secret), rnd), false)
 		}
 		if len(bare(secret, layers)) >= MinLoose && !strings.ContainsAny(secret, "\x1b\\%&'") {
-			check("spread", spread(secret, rnd))
+			check("spread", spread(secret, rnd), false)
 		}
 		// Another secret: all that is not this one stays.
 		other := New("Kw4RmTq81+Ly/0dH&5v")

@@ -121,7 +121,8 @@ func (s *scanner) finish() {
 
 // undecided is where the first secret could begin that is not found yet.
 func (s *scanner) undecided() int64 {
-	return min(s.exact.undecided(s.end), s.un.undecided(s.end), s.view.undecided(s.end))
+	waiting := s.un.undecided(s.end)
+	return min(s.exact.undecided(s.end, true), waiting, s.view.undecided(waiting))
 }
 
 // spans are the secrets found so far, by where they begin.

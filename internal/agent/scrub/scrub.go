@@ -98,6 +98,8 @@ func (s *Scrubber) String(text string) string { return string(s.Bytes([]byte(tex
 // secrets, also those that are split over several writes. It holds back only
 // what could be the start of a secret: of each of its characters the longest
 // way to write it, and at most 128 bytes of white space or margin between two.
+// Up to three characters of a form that is wrapped, or numbers of one, are not
+// held back where a piece ends: each line would have to wait for the next.
 // Close writes that and does not close dst. A writer is for one goroutine.
 func (s *Scrubber) Writer(dst io.Writer) io.WriteCloser { return &writer{s: s, dst: dst} }
 

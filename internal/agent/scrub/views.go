@@ -216,9 +216,12 @@ func (v *view) finish(end int64) {
 }
 
 func (v *view) undecided(end int64) int64 {
-	return min(v.text.undecided(end), v.lines.undecided(end), v.waiting.undecided(end),
-		v.hex.digits.undecided(end), v.hex.waiting.undecided(end), v.dump.undecided(end),
-		v.dec.undecided(end), v.oct.undecided(end))
+	first := min(v.text.undecided(end, true), v.lines.undecided(end), v.hex.digits.undecided(end, false), v.dump.undecided(end),
+		v.dec.bytes.undecided(end, false), v.oct.bytes.undecided(end, false))
+	if v.dump.tail > 0 && end-v.dump.tail <= maxGap {
+		first = min(first, v.dump.tail)
+	}
+	return first
 }
 
 // digitsView finds secrets in digits of base 16, whatever signs are between
@@ -364,16 +367,6 @@ func (d *dumpView) endLine(at int64) {
 	d.tail = 0
 }
 
-// undecided is where the rest of a line begins that may be part of a secret, or
-// what waits, or end.
-func (d *dumpView) undecided(end int64) int64 {
-	first := min(d.shadow.undecided(end), d.waiting.undecided(end))
-	if d.tail > 0 && end-d.tail <= maxGap {
-		first = min(first, d.tail)
-	}
-	return first
-}
-
 func (d *dumpView) release() {
 	for i, b := range d.waiting.text {
 		if d.lines == 0 {
@@ -430,11 +423,4 @@ func (n *numbers) end() {
 		n.bytes.step(byte(n.value), from, n.to)
 		n.bytes.step(byte(n.value>>8), from, n.to)
 	} // all else is an address
-}
-
-func (n *numbers) undecided(end int64) int64 {
-	if 0 < n.length && n.length <= 6 {
-		return min(n.from, n.bytes.undecided(end))
-	}
-	return n.bytes.undecided(end)
 }
