@@ -64,8 +64,10 @@ func FuzzScrub(f *testing.F) {
 				t.Fatalf("%q leaks as %s in %q", secret, name, got)
 			}
 		}
+		// What a view leaves out of a secret is a gap where a piece ends.
+		whole := len(bare(secret, layers)) == len(secret)
 		for name, encode := range encoders {
-			check(name, encode(secret), stable(secret))
+			check(name, encode(secret), whole)
 		}
 		// Nothing around these makes something else of their ends.
 		if before = strings.Trim(before, "%&\\'\x1b") + " "; strings.Contains(before, "\x1b") || !stable(secret) || len(bare(secret, layers)) < MinLength {
@@ -73,7 +75,7 @@ func FuzzScrub(f *testing.F) {
 		}
 		after = " " + after
 		for name, encode := range others {
-			check(name, encode(secret), name != "numbers")
+			check(name, encode(secret), whole && name != "numbers")
 		}
 		for name, encode := range spaced {
 			check(name+" spread", spread(encode(secret), rnd), false)
