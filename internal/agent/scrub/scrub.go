@@ -1,8 +1,14 @@
 // Package scrub removes secrets from what a box writes down or sends: output
 // of agents, logs, errors. It knows a secret not only as it is but in the forms
-// in which tools print one: base64 at every alignment (a token inside a longer
-// header), hex, percent-encoding and JSON strings. What matches becomes
-// "[redacted]"; all other bytes stay as they are.
+// in which tools print one: escaped, in base64 at every alignment (a token
+// inside a longer header), hex, dumps, numbers; wrapped, indented and quoted.
+// What matches becomes "[redacted]"; all other bytes stay as they are.
+// docs/secrets.md says what is covered and what is not.
+//
+// Several views look at the same stream: the bytes as they are, the text that
+// is left when escapes and white space are gone, the same without the margins
+// of its lines, digits of base 16, those of a dump, and numbers. Each feeds an
+// automaton, so that the time depends on the length of the stream alone.
 package scrub
 
 import (
