@@ -217,7 +217,7 @@ func (v *view) finish(end int64) {
 
 func (v *view) undecided(end int64) int64 {
 	first := min(v.text.undecided(end, true), v.lines.undecided(end), v.hex.digits.undecided(end, false), v.dump.undecided(end),
-		v.dec.bytes.undecided(end, false), v.oct.bytes.undecided(end, false))
+		v.dec.undecided(end), v.oct.undecided(end))
 	if v.dump.tail > 0 && end-v.dump.tail <= maxGap {
 		first = min(first, v.dump.tail)
 	}
@@ -423,4 +423,17 @@ func (n *numbers) end() {
 		n.bytes.step(byte(n.value), from, n.to)
 		n.bytes.step(byte(n.value>>8), from, n.to)
 	} // all else is an address
+}
+
+// undecided is where a list of numbers begins that may be a secret, once they
+// are as many as the gate has with the one that is not over yet.
+func (n *numbers) undecided(end int64) int64 {
+	c := &n.bytes
+	if n.length > 0 && c.state == 0 && end-c.to <= maxGap {
+		most := min(c.n-c.begin, int64(c.a.gate-1))
+		if d := int64(c.a.depth[c.recent(int(most))]); d == int64(c.a.gate-1) {
+			return c.start(d)
+		}
+	}
+	return c.undecided(end, false)
 }
