@@ -90,7 +90,7 @@ func escapedForms(secret string) (out []string) {
 	if len(secret) <= maxEscaped || !stable(secret) {
 		digits := hex.EncodeToString([]byte(secret))
 		out = append(percentForms(secret), digits, strings.ToUpper(digits))
-		out = append(out, nestedForms(secret)...)
+		out = append(append(out, nestedForms(secret)...), base32Forms(secret)...)
 		for _, f := range base64Forms(secret) {
 			out = append(out, f, otherAlphabet.Replace(f))
 		}
