@@ -4,6 +4,8 @@ GO      ?= go
 CACHE   := $(CURDIR)/.cache
 LINT    := $(CACHE)/golangci-lint
 LINT_V  := v2.15.0
+VULN    := $(CACHE)/govulncheck
+VULN_V  := v1.8.0
 FUZZ_T  ?= 100000x
 
 # Where scripts/deps unpacks programs for those who cannot install any.
@@ -52,13 +54,34 @@ $(LINT)-$(LINT_V):
 	GOBIN=$(CACHE) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_V)
 	@mv $(LINT) $@
 
+.PHONY: vuln
+vuln: deps $(VULN)-$(VULN_V) ## look for known vulnerabilities; says so if their database cannot be reached
+	@scripts/vuln $(VULN)-$(VULN_V)
+
+$(VULN)-$(VULN_V):
+	@mkdir -p $(CACHE)
+	GOBIN=$(CACHE) $(GO) install golang.org/x/vuln/cmd/govulncheck@$(VULN_V)
+	@mv $(VULN) $@
+
+.PHONY: sbom
+sbom: build ## write sbom.json, the bill of materials of ./yardmaster (CycloneDX)
+	$(GO) run ./internal/sbom yardmaster > sbom.json
+
+.PHONY: release
+release: ## build dist/ for Linux on amd64 and arm64, with SHA-256 sums; VERSION=v1.2.3
+	@scripts/release dist
+
+.PHONY: reproducible
+reproducible: ## build a release twice, apart from each other, and compare the bytes (minutes)
+	@scripts/reproducible
+
 .PHONY: generate
 generate: ## write the generated files: docs/openapi.json
 	$(GO) run ./cmd/yardmaster openapi > docs/openapi.json
 
 .PHONY: check
 check: NEEDS := race
-check: deps vet test race demo chaos lint ## everything a change must pass, in this order
+check: deps vet test race demo chaos lint vuln ## everything a change must pass, in this order
 
 .PHONY: e2e-agents
 e2e-agents: deps ## run real coding agents from npm to a merged pull request
@@ -95,4 +118,4 @@ bench: ## measure against baselines in the same run; -write updates docs/benchma
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf yardmaster $(CACHE)
+	rm -rf yardmaster sbom.json dist $(CACHE)

@@ -196,11 +196,17 @@ func usage(w io.Writer, of []string) bool {
 	return shown
 }
 
-// version and commit of this build. A released build sets version with the
-// linker; the commit is the one Go recorded, if the tree was clean.
-var version = "dev"
+// version and commit of this build. A released build has both from the linker
+// (scripts/release); in any other the commit is the one that Go recorded.
+var (
+	version  = "dev"
+	revision string
+)
 
 func commit() string {
+	if revision != "" {
+		return revision
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || version == "dev" {
 		return ""

@@ -75,6 +75,7 @@ var edges = map[string]string{
 	"cmd/yardmaster": "agent agent/builtin app chain chaos chaos/astray client config demo mail seal",
 	"arch":           "",
 	"e2e":            "",
+	"sbom":           "",
 
 	"e2e/environments": "",
 }

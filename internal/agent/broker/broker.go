@@ -6,8 +6,8 @@
 // goes on to https://<host>/<path>?<query> with the run's credential for that
 // host set, and no other host is served. What comes back is searched for the
 // run's secrets, in all the forms that agents print them in, before the agent
-// sees it; what cannot be searched (a part of an answer, a compressed one) is
-// asked for otherwise or refused. Redirects are never followed: one to the same
+// sees it; what cannot be searched (a part of an answer, a compressed one, one
+// in UTF-16) is asked for otherwise or refused. Redirects are never followed: one to the same
 // host leads back here, one elsewhere is refused.
 //
 // Secrets that the agent may read are to be had at <address>/<token>/-/env, as
@@ -233,6 +233,7 @@ func (s *session) headers(ctx context.Context, host string) (http.Header, error)
 		out := http.Header{}
 		for _, c := range have.Credentials {
 			if slices.Contains(c.Hosts, host) && out.Get(c.Header) == "" {
+				s.Scrubber.Add(decoded(c.Value)...)
 				out.Set(c.Header, c.Value)
 			}
 		}
@@ -246,7 +247,7 @@ func (s *session) headers(ctx context.Context, host string) (http.Header, error)
 // dropped are headers that concern one connection, or that would make an
 // answer one that cannot be searched.
 var dropped = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-	"Range", "If-Range", "Accept-Encoding", "A-Im", "Expect"}
+	"Range", "If-Range", "Accept-Encoding", "Accept-Charset", "Grpc-Accept-Encoding", "Connect-Accept-Encoding", "Available-Dictionary", "Dictionary-Id", "A-Im", "Expect"}
 
 func clean(h http.Header) http.Header {
 	h = h.Clone()
@@ -313,14 +314,7 @@ func (b *Broker) pass(w http.ResponseWriter, r *http.Request, s *session, host, 
 		http.Error(w, "The host redirects to another, which is not followed.", http.StatusBadGateway)
 		return
 	}
-	for name, values := range clean(resp.Header) {
-		if name == "Content-Length" || name == "Etag" || name == "Alt-Svc" {
-			continue // of the answer as it was
-		}
-		for _, v := range values {
-			w.Header().Add(s.Scrubber.String(name), s.Scrubber.String(v))
-		}
-	}
+	s.passHeaders(w.Header(), resp.Header, set)
 	w.WriteHeader(resp.StatusCode)
 	body := io.Reader(resp.Body)
 	if r.Method == http.MethodGet && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
@@ -329,29 +323,15 @@ func (b *Broker) pass(w http.ResponseWriter, r *http.Request, s *session, host, 
 	copyOut(w, body, s.Scrubber)
 }
 
-// unsearchable says why a secret in an answer could go unseen, or "".
-func unsearchable(resp *http.Response) string {
-	if resp.StatusCode == http.StatusPartialContent || resp.Header.Get("Content-Range") != "" {
-		return "is a part of one"
-	}
-	if e := resp.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return "is compressed though that was not asked for"
-	}
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return "changes the protocol"
-	}
-	return ""
-}
-
 // redirect makes a redirect within the host lead back here. It is false for
 // one that leads elsewhere.
 func redirect(resp *http.Response, from *url.URL, base string) bool {
-	text := resp.Header.Get("Location")
-	if text == "" {
+	places := resp.Header["Location"]
+	if len(places) == 0 {
 		return true
 	}
-	there := within(text, from, base)
-	if there == "" {
+	there := within(places[0], from, base)
+	if there == "" || len(places) > 1 {
 		return false
 	}
 	resp.Header.Set("Location", there)

@@ -1,25 +1,205 @@
 package scrub
 
 import (
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/url"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// forms lists the ways in which a secret may be written. None is shorter than
-// the secret.
-func forms(secret string) []string {
-	out := []string{secret, hex.EncodeToString([]byte(secret))}
-	out = append(out, strings.ToUpper(out[1]))
-	out = append(out, base64Forms(secret)...)
-	out = append(out, percentForms(secret)...)
+// patterns are what to look for, in each view of a text.
+type patterns struct {
+	exact map[string]pattern // in the bytes as they are, and in numbers that stand for them
+	text  map[string]pattern // in unescaped text without white space
+	hex   map[string]pattern // in digits of base 16
+}
+
+func newPatterns() patterns {
+	return patterns{map[string]pattern{}, map[string]pattern{}, map[string]pattern{}}
+}
+
+func put(to map[string]pattern, text string, loose bool) {
+	to[text] = pattern{text, loose || to[text].loose}
+}
+
+// add makes the forms of a secret known, and those of its lines.
+func (p patterns) add(secret string) {
+	p.addOne(secret)
+	for _, f := range base32Forms(secret) {
+		put(p.text, f, true)
+	}
+	for _, f := range printable(secret) {
+		if text := bare(f, layers); len(text) >= MinLength {
+			put(p.text, text, len(text) >= MinLoose || len(text) < len(f))
+		}
+	}
+	for _, f := range wordForms(secret) {
+		put(p.hex, f, true)
+	}
+	for _, f := range append(escapedForms(secret), wide(secret)...) {
+		put(p.exact, f, true)
+	}
+	for _, line := range lines(secret) {
+		p.addOne(line)
+	}
+}
+
+func (p patterns) addOne(secret string) {
+	put(p.exact, secret, true)
+	if text := bare(secret, layers); len(text) >= MinLength {
+		// What is left out of the secret may be left out of a text.
+		put(p.text, text, len(text) >= MinLoose || len(text) < len(secret))
+	}
+	for _, f := range base64Forms(secret) {
+		put(p.text, f, true) // in the one alphabet that the view has
+	}
+	put(p.hex, nibbles([]byte(secret)), true)
+}
+
+// lines are the parts of a secret of several lines that are secrets as well. A
+// line end may be an escape, as in a key within JSON. What frames a key in PEM
+// is no secret.
+func lines(secret string) (out []string) {
+	parts := strings.FieldsFunc(strings.ReplaceAll(secret, `\n`, "\n"), func(r rune) bool { return r == '\n' || r == '\r' })
+	if len(parts) < 2 {
+		return nil
+	}
+	for _, l := range parts {
+		if l = strings.TrimSpace(l); len(l) >= MinLine && !strings.Contains(l, "-----BEGIN ") && !strings.Contains(l, "-----END ") {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// maxEscaped is the length in bytes from which a secret that has no escapes
+// itself is left to the view of unescaped text.
+const maxEscaped = 1024
+
+// escapedForms are those that the view of unescaped text could miss: behind a
+// character that makes an escape of the first ones; of a secret whose own
+// escapes mean something else after each layer; and space as the plus sign of
+// queries.
+func escapedForms(secret string) (out []string) {
+	if len(secret) <= maxEscaped || !stable(secret) {
+		digits := hex.EncodeToString([]byte(secret))
+		out = append(percentForms(secret), digits, strings.ToUpper(digits))
+		out = append(append(out, nestedForms(secret)...), base32Forms(secret)...)
+		for _, f := range base64Forms(secret) {
+			out = append(out, f, otherAlphabet.Replace(f))
+		}
+		out = append(out, html.EscapeString(secret), pythonHTML.Replace(secret))
+	} else if strings.Contains(secret, " ") {
+		out = append(out, url.QueryEscape(secret), lowerEscapes(url.QueryEscape(secret)))
+	}
+	return out
+}
+
+// wide are the forms of UTF-16.
+func wide(secret string) []string {
+	var little, big []byte
+	for _, u := range utf16.Encode([]rune(secret)) {
+		little, big = append(little, byte(u), byte(u>>8)), append(big, byte(u>>8), byte(u))
+	}
+	return []string{string(little), string(big)}
+}
+
+var otherAlphabet = strings.NewReplacer("+", "-", "/", "_")
+
+var pythonHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;")
+
+// printable are the forms of mail (RFC 2045, 6.7), of cat -v and of od -c, and
+// that of text whose bytes were taken for characters.
+func printable(secret string) []string {
+	var mail, cat, od, wrong strings.Builder
+	for i := range len(secret) {
+		c := secret[i]
+		wrong.WriteRune(rune(c))
+		if c == '=' || c >= 0x7f {
+			fmt.Fprintf(&mail, "=%02X", c)
+		} else {
+			mail.WriteByte(c)
+		}
+		if c >= 0x7f {
+			fmt.Fprintf(&od, "%03o", c)
+		} else {
+			od.WriteByte(c)
+		}
+		if c >= 0x80 {
+			cat.WriteString("M-")
+			c &= 0x7f
+		}
+		switch {
+		case c == 0x7f:
+			cat.WriteString("^?")
+		case c < ' ' && secret[i] != '\n':
+			cat.WriteByte('^')
+			cat.WriteByte(c + '@')
+		default:
+			cat.WriteByte(c)
+		}
+	}
+	return []string{mail.String(), cat.String(), od.String(), wrong.String()}
+}
+
+// bare is a secret as the view of text has it, with so many layers of escapes
+// taken off.
+func bare(secret string, depth int) string {
+	var out []byte
+	u := unescaper{next: func(b byte, _, _ int64) {
+		if kinds[b]&isSpace == 0 {
+			out = append(out, fold[b])
+		}
+	}}
+	for i := range len(secret) {
+		u.put(layers-depth, secret[i], int64(i), int64(i)+1)
+	}
+	u.finish()
+	return string(out)
+}
+
+// stable tells whether all escapes in a secret are gone after one layer.
+func stable(secret string) bool { return bare(secret, 1) == bare(secret, layers) }
+
+// nibbles are the digits of base 16, each a byte from 0 to 15.
+func nibbles(b []byte) string {
+	out := make([]byte, 0, 2*len(b))
+	for _, c := range b {
+		out = append(out, c>>4, c&15)
+	}
+	return string(out)
+}
+
+// wordForms are digits of base 16 as od -x and hexdump print them on nearly all
+// machines: two bytes are one number, the second byte first. The bytes that
+// share a number with others are left out.
+func wordForms(secret string) (out []string) {
+	for skip := range 2 {
+		b := []byte(secret)[skip:]
+		b = b[:len(b)/2*2]
+		for i := 0; i < len(b); i += 2 {
+			b[i], b[i+1] = b[i+1], b[i]
+		}
+		out = append(out, nibbles(b))
+	}
+	return out
+}
+
+// base32Forms are those of the secret alone, and with other bytes behind it.
+func base32Forms(secret string) []string {
+	text := strings.TrimRight(base32.StdEncoding.EncodeToString([]byte(secret)), "=")
+	return []string{text, text[:len(secret)*8/5]}
+}
+
+// nestedForms are strings in JSON, and in JSON within JSON.
+func nestedForms(secret string) (out []string) {
 	for _, f := range jsonForms(secret) {
-		// Agents report what a tool printed as a string in a JSON message: JSON within JSON.
 		out = append(out, f)
 		out = append(out, jsonForms(f)...)
 	}
@@ -28,17 +208,16 @@ func forms(secret string) []string {
 
 // base64Forms encodes the secret as it looks after 0, 1 and 2 other bytes of a
 // group of three. The characters at the edges that also depend on neighbours
-// are left out, but with nothing behind the secret the last ones are known.
+// are left out, but with nothing behind the secret the last ones are known. The
+// alphabet for addresses is folded into the other one.
 func base64Forms(secret string) (out []string) {
-	for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
-		for before := range 3 {
-			text := enc.EncodeToString(append(make([]byte, before), secret...))
-			text = text[(before*8+5)/6:]
-			unpadded := strings.TrimRight(text, "=")
-			out = append(out, text, unpadded)
-			if (before+len(secret))%3 != 0 {
-				out = append(out, unpadded[:len(unpadded)-1])
-			}
+	for before := range 3 {
+		text := base64.StdEncoding.EncodeToString(append(make([]byte, before), secret...))
+		text = text[(before*8+5)/6:]
+		unpadded := strings.TrimRight(text, "=")
+		out = append(out, text, unpadded)
+		if (before+len(secret))%3 != 0 {
+			out = append(out, unpadded[:len(unpadded)-1])
 		}
 	}
 	return out

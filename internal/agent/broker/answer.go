@@ -1,0 +1,118 @@
+package broker
+
+import (
+	"encoding/base64"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// unsearchable says why a secret in an answer could go unseen, or "". What a
+// host says of its answer may quote the request, so none of it is quoted here.
+func unsearchable(resp *http.Response) string {
+	h := resp.Header
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return "changes the protocol"
+	}
+	if resp.StatusCode == http.StatusPartialContent || len(h["Content-Range"]) > 0 {
+		return "is a part of one"
+	}
+	if resp.StatusCode == http.StatusIMUsed || len(h["Im"]) > 0 {
+		return "is the difference to another one (RFC 3229)"
+	}
+	// An answer has one coding after the other, in one header or in several.
+	for _, name := range []string{"Content-Encoding", "Grpc-Encoding", "Connect-Content-Encoding"} {
+		if coded(h[name]) {
+			return "is compressed or coded though that was not asked for (" + name + ")"
+		}
+	}
+	if coded(resp.TransferEncoding) {
+		return "has a coding for its transfer that is not searched"
+	}
+	types := h["Content-Type"]
+	if len(types) > 1 {
+		return "has more than one Content-Type"
+	}
+	for _, text := range types {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		kind, parameters, err := mime.ParseMediaType(text)
+		if err != nil && kind == "" {
+			return "has a Content-Type that cannot be read"
+		}
+		if err != nil && strings.Contains(strings.ToLower(text), "charset") {
+			return "has a charset that cannot be read"
+		}
+		if kind == "multipart/byteranges" {
+			return "is parts of one"
+		}
+		if !ascii(parameters["charset"]) {
+			return "is in a charset that is not searched: only UTF-8 and those that have ASCII in them are"
+		}
+	}
+	return ""
+}
+
+// coded tells whether a list of codings has one that changes bytes.
+func coded(values []string) bool {
+	for _, list := range values {
+		for c := range strings.SplitSeq(list, ",") {
+			if c = strings.ToLower(strings.TrimSpace(c)); c != "" && c != "identity" && c != "chunked" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ascii tells whether a charset writes the characters of ASCII, which a
+// credential is of, as they are: not UTF-16, UTF-7 or one that shifts.
+func ascii(charset string) bool {
+	charset = strings.ToLower(charset)
+	for _, family := range []string{"iso-8859-", "windows-125"} {
+		if rest, ok := strings.CutPrefix(charset, family); ok {
+			return rest != "" && strings.Trim(rest, "0123456789") == ""
+		}
+	}
+	return slices.Contains([]string{"", "utf-8", "utf8", "us-ascii", "ascii", "latin1", "koi8-r", "koi8-u", "gbk", "gb2312", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr"}, charset)
+}
+
+// ofOriginal are headers about the answer as the host sent it, which is not
+// what is passed on.
+var ofOriginal = []string{"Content-Length", "Etag", "Alt-Svc", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest", "Use-As-Dictionary"}
+
+// passHeaders copies the headers of an answer without secrets. A credential can be the
+// name of one, too, and names have no case.
+func (s *session) passHeaders(to, from http.Header, set http.Header) {
+	var parts []string
+	for _, values := range set {
+		for _, v := range values {
+			parts = append(parts, strings.Fields(strings.ToLower(v))...)
+		}
+	}
+	for name, values := range clean(from) {
+		if slices.Contains(ofOriginal, name) || slices.ContainsFunc(parts, func(p string) bool { return len(p) >= 8 && strings.Contains(strings.ToLower(name), p) }) {
+			continue
+		}
+		for _, v := range values {
+			to.Add(s.Scrubber.String(name), s.Scrubber.String(v))
+		}
+	}
+}
+
+// decoded are the secrets within a credential of the Basic scheme (RFC 7617):
+// hosts show the password, or who it is that asks, rather than the header.
+func decoded(value string) []string {
+	scheme, coded, _ := strings.Cut(value, " ")
+	if !strings.EqualFold(scheme, "Basic") {
+		return nil
+	}
+	text, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(coded), "="))
+	if err != nil {
+		return nil
+	}
+	_, password, _ := strings.Cut(string(text), ":")
+	return []string{string(text), password}
+}
