@@ -65,7 +65,7 @@ func (y *yard) station(token string) *station {
 	must(s.conn.Wait(ctx))
 	signature, err := pair.Sign(protocol.KeyStatement(s.ID, s.secret.Public()))
 	must(err)
-	must(s.ask(protocol.CallHello, protocol.Hello{V: protocol.Version, Slots: 4, Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"none"},
+	must(s.ask(protocol.CallHello, protocol.Hello{V: protocol.Version, Slots: 4, Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"landlock"}, Holds: map[string][]string{"landlock": protocol.Isolated},
 		Key: s.secret.Public(), Signature: base64.StdEncoding.EncodeToString(signature)}, nil))
 	must(s.ask(protocol.CallBeat, protocol.Presence{State: "ready", Slots: 4, Free: 4}, nil))
 	return s

@@ -71,7 +71,7 @@ func attach(ctx context.Context, who agent.Identity, slots int) (b *box, err err
 	err = b.call(ctx, protocol.CallHello, protocol.Hello{
 		Key: b.secret.Public(), Signature: base64.StdEncoding.EncodeToString(signature),
 		V: protocol.Version, Version: "bench", Slots: slots, Runs: []protocol.RunRef{},
-		Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"landlock"}, OS: "linux", Arch: "amd64",
+		Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"landlock"}, Holds: map[string][]string{"landlock": protocol.Isolated}, OS: "linux", Arch: "amd64",
 	}, &protocol.HelloReply{})
 	if err != nil {
 		return nil, fmt.Errorf("hello: %w", err)
