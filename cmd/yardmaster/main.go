@@ -36,7 +36,7 @@ func commands() []command {
 		{"config", "[flags of serve]", "print the effective configuration and where each value came from", runConfig},
 		{"keys list", "[flags of serve]", "the master keys, which one seals, and how many values each holds", runKeysList},
 		{"keys new", "", "print a new master key", runKeysNew},
-		{"keys rotate", "[--new] [flags of serve]", "seal all that is sealed with a new master key", runKeysRotate},
+		{"keys rotate", "[--new] [--bus] [flags of serve]", "seal all that is sealed with a new master key", runKeysRotate},
 		{"keys forget", "ID [flags of serve]", "remove a master key that holds no value any more", runKeysForget},
 		{"audit accept", "REASON [flags of serve]", "take a record that is not what was noted of it as it is, after an older database was put back", runAuditAccept},
 		{"mail", "[--data DIR] [NUMBER]", "list the mails of a server without SMTP, or show one", runMail},
