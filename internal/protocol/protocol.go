@@ -280,8 +280,8 @@ const (
 	CommandRotate  = "box.rotate"
 )
 
-// Commands are the oldest ones that a box has not done, oldest first. More says
-// that others are behind them.
+// Commands are the oldest ones that a box has not done, oldest first, but halts
+// before all others. More says that others are behind them.
 type Commands struct {
 	Commands []Command `json:"commands"`
 	More     bool      `json:"more,omitempty"`

@@ -129,11 +129,13 @@ var (
 	insertCommand = db.S(`INSERT INTO box_commands (id, box_id, place, kind, payload, created_at)
 		SELECT $1, $2, $3, $4, $5, CAST($6 AS BIGINT) WHERE EXISTS (SELECT 1 FROM boxes WHERE id = $2 AND state <> 'revoked')
 		ON CONFLICT (id) DO NOTHING`)
-	selectCommands = db.Q[db.JSON[protocol.Command]](`SELECT payload FROM box_commands WHERE box_id = $1 ORDER BY place LIMIT $2`)
+	selectCommands = db.Q[db.JSON[protocol.Command]](`SELECT payload FROM box_commands WHERE box_id = $1
+		ORDER BY CASE kind WHEN 'run.halt' THEN 0 ELSE 1 END, place LIMIT $2`)
 	deleteCommand  = db.S(`DELETE FROM box_commands WHERE box_id = $1 AND id = $2`)
 	deleteCommands = db.S(`DELETE FROM box_commands WHERE box_id = $1`)
 	expireCommands = db.S(`DELETE FROM box_commands WHERE created_at < $1`)
-	countCommands  = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1`)
+	countMessages  = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1 AND kind = 'run.message'`)
+	outdate        = db.S(`DELETE FROM box_commands WHERE box_id = $1 AND kind IN ($2, $3) AND id <> $4`)
 	standing       = db.Q[standingRow](`SELECT state, EXISTS (SELECT 1 FROM box_commands c WHERE c.box_id = boxes.id) AS owed FROM boxes WHERE id = $1`)
 
 	briefing = db.Q[*string](`SELECT briefing FROM boxes WHERE id = $1`)
