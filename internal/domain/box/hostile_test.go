@@ -145,3 +145,38 @@ func TestMovingOver(t *testing.T) {
 		}
 	})
 }
+
+// A box that one node revokes is shut out of the bus of another, whoever of them
+// notes first that it is done.
+func TestRevokedByAnotherNode(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		m := f.join()
+		other := &Service{DB: f.DB, Hub: f.Hub, Evacuate: f.Evacuate, Bus: nowhere{f.bus}}
+		f.write(func(tx *db.Tx) error {
+			tx.Account = "acme"
+			r, _, err := byIdentity.Maybe(tx, m.ID)
+			if err == nil {
+				_, err = other.cutOff(tx, r)
+			}
+			return err
+		})
+		f.write(func(tx *db.Tx) error { _, err := settleKey.Exec(tx, m.public, tx.Now, tx.Now); return err })
+		if err := f.settleAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the box is cut off", func() bool {
+			select {
+			case s := <-m.states:
+				return !s.Connected
+			default:
+				return false
+			}
+		})
+	})
+}
+
+// nowhere is another node's bus: its boxes are not ours.
+type nowhere struct{ Bus }
+
+func (nowhere) Shut(context.Context, string) error { return nil }

@@ -64,9 +64,11 @@ type (
 		Owed  bool
 	}
 	revokedKey struct {
-		NKey    string `db:"nkey"`
-		BoxID   string
-		Account *string
+		NKey      string `db:"nkey"`
+		BoxID     string
+		Account   *string
+		RevokedAt time.Time
+		DoneAt    *time.Time
 	}
 )
 
@@ -122,8 +124,8 @@ var (
 
 	insertRevokedKey = db.S(`INSERT INTO revoked_keys (nkey, box_id, account, revoked_at) VALUES ($1, $2, $3, $4)`)
 	selectRevokedKey = db.Q[string](`SELECT nkey FROM revoked_keys WHERE nkey = $1`)
-	selectOwedKeys   = db.Q[revokedKey](`SELECT nkey, box_id, account FROM revoked_keys WHERE done_at IS NULL ORDER BY revoked_at LIMIT 100`)
-	selectBoxKeys    = db.Q[revokedKey](`SELECT nkey, box_id, account FROM revoked_keys WHERE box_id = $1 AND done_at IS NULL`)
+	selectOwedKeys   = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at, done_at FROM revoked_keys WHERE done_at IS NULL OR revoked_at >= $1`)
+	selectBoxKeys    = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at, done_at FROM revoked_keys WHERE box_id = $1 AND done_at IS NULL`)
 	settleKey        = db.S(`UPDATE revoked_keys SET done_at = $2 WHERE nkey = $1 AND revoked_at <= $3`)
 
 	insertCommand = db.S(`INSERT INTO box_commands (id, box_id, place, kind, payload, created_at)
