@@ -180,3 +180,18 @@ func TestRevokedByAnotherNode(t *testing.T) {
 type nowhere struct{ Bus }
 
 func (nowhere) Shut(context.Context, string) error { return nil }
+
+// Keys leave rows and accounts behind: a box gets a bounded number of them.
+func TestManyKeys(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		c := f.enrolled(publicKey(t))
+		reissue := func(status int) {
+			f.want(status, "", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": publicKey(t)}, "Authorization", "Bearer "+*c.RunToken)
+		}
+		for range keysADay {
+			reissue(200)
+		}
+		reissue(429)
+	})
+}

@@ -124,6 +124,7 @@ var (
 
 	insertRevokedKey = db.S(`INSERT INTO revoked_keys (nkey, box_id, account, revoked_at) VALUES ($1, $2, $3, $4)`)
 	selectRevokedKey = db.Q[string](`SELECT nkey FROM revoked_keys WHERE nkey = $1`)
+	countRevokedKeys = db.Q[int64](`SELECT COUNT(*) FROM revoked_keys WHERE box_id = $1 AND revoked_at > $2`)
 	selectOwedKeys   = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at, done_at FROM revoked_keys WHERE done_at IS NULL OR revoked_at >= $1`)
 	selectBoxKeys    = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at, done_at FROM revoked_keys WHERE box_id = $1 AND done_at IS NULL`)
 	settleKey        = db.S(`UPDATE revoked_keys SET done_at = $2 WHERE nkey = $1 AND revoked_at <= $3`)
