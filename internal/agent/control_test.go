@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"yardmaster/internal/client"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
 )
 
 func TestMessagesBecomeTurns(t *testing.T) {
@@ -386,5 +388,25 @@ func TestRevokedBoxStopsForGood(t *testing.T) {
 				t.Errorf("left on disk: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// A hello of an earlier process that comes late, or a thief's, makes the control
+// plane seal to another. The box notices, and has the same run sealed anew.
+func TestSealedToAnotherProcess(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	p.until("the box waits for work", func() bool { return p.waiting > 0 })
+	other, err := seal.NewRecipient()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		p.change(func() { p.hellos = append(p.hellos, protocol.Hello{Key: other.Public()}) })
+		run := p.task(func(s *protocol.Start) { s.Prompt, s.Branch = "say hello", fmt.Sprint("svc/", i) })
+		if _, f := p.finish(run); f.State != protocol.Succeeded {
+			t.Errorf("finished %+v", f)
+		}
 	}
 }
