@@ -83,3 +83,18 @@ func TestHostileCalls(t *testing.T) {
 		}
 	})
 }
+
+// An envelope of very many events would hold up what others have to store.
+func TestVeryManyEvents(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		f.create(task.KindWork)
+		st := f.claim(f.boxes[0])
+		f.mustSay(f.boxes[0], st, 1, started()...)
+		many := slices.Repeat([]protocol.Event{ev(protocol.EventAsk, protocol.AskFiled{})}, protocol.MaxEvents+1)
+		if err := f.say(f.boxes[0], st, 5, many...); !fault.IsKind(err, fault.Invalid) {
+			t.Errorf("%d events at once: %v", len(many), err)
+		}
+		f.mustSay(f.boxes[0], st, 5, many[1:]...)
+	})
+}
