@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
@@ -98,3 +99,36 @@ func TestVeryManyEvents(t *testing.T) {
 		f.mustSay(f.boxes[0], st, 5, many[1:]...)
 	})
 }
+
+// However often a box asks, it leaves no more behind than its last tokens.
+func TestManyTokens(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		key, err := seal.NewRecipient()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.setSealKey(f.boxes[0], key.Public())
+		f.create(task.KindWork)
+		var st *protocol.Start
+		for range 10 {
+			reply, err := f.Claim(t.Context(), f.boxes[0], protocol.Claim{ID: "the same", Free: 1})
+			if err != nil || reply.Run == nil {
+				t.Fatalf("claim: %+v %v", reply, err)
+			}
+			st = reply.Run
+			if _, err := f.GitToken(t.Context(), f.boxes[0], protocol.GitTokenAsk{Run: st.Run, Attempt: st.Attempt}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.write(func(tx *db.Tx) error {
+			n, err := countTokens.One(tx, st.Run)
+			if n != 2 || !f.live(st.ModelToken, TokenModel) || f.live(st.GitToken, TokenGit) {
+				t.Errorf("%d tokens are kept", n)
+			}
+			return err
+		})
+	})
+}
+
+var countTokens = db.Q[int64](`SELECT COUNT(*) FROM run_tokens WHERE run_id = $1`)
