@@ -410,3 +410,16 @@ func TestSealedToAnotherProcess(t *testing.T) {
 		}
 	}
 }
+
+// The answer with a push token is lost, and the token before is dead by then: the
+// work is pushed nevertheless.
+func TestLostPushToken(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	run := p.task(func(s *protocol.Start) { s.Prompt = "write a.txt one\nsay ready" })
+	p.change(func() { p.lost = 1 })
+	if _, f := p.finish(run); f.State != protocol.Succeeded || f.Tip == "" || p.show("svc/t--12345678", "a.txt") != "one" {
+		t.Errorf("finished %+v", f)
+	}
+}
