@@ -423,3 +423,23 @@ func TestLostPushToken(t *testing.T) {
 		t.Errorf("finished %+v", f)
 	}
 }
+
+// A command that cannot be carried out, time and again, holds up none that is
+// about something else.
+func TestCommandThatFails(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	cfg := p.config()
+	cfg.Timing.Grace = 10 * time.Second // the command ignores the signal: the halt hangs
+	p.start(cfg)
+	run := p.task(func(s *protocol.Start) { s.Agent, s.Command = "command", []string{"/bin/sh", "-c", ticks} })
+	p.until("some ticks", func() bool { return strings.Count(p.run(run).text(), "\n") > 5 })
+	if err := os.Mkdir(filepath.Join(cfg.DataDir, "runs", run+".1", "halt.json"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.change(func() {
+		p.commands = append(p.commands, protocol.Command{ID: "h", Kind: protocol.CommandHalt, Run: run, Attempt: 1, Mode: protocol.HaltGraceful},
+			protocol.Command{ID: "d", Kind: protocol.CommandDrain})
+	})
+	p.until("the drain is done", func() bool { return len(p.commands) == 1 && p.commands[0].ID == "h" })
+}
