@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
@@ -132,3 +133,37 @@ func TestManyTokens(t *testing.T) {
 }
 
 var countTokens = db.Q[int64](`SELECT COUNT(*) FROM run_tokens WHERE run_id = $1`)
+
+// A box that claims on and on has few claims waiting: each is work for the
+// database whenever a queue changes. The newest is served.
+func TestManyClaims(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		const n = 50
+		replies := make(chan protocol.ClaimReply, n)
+		for i := range n {
+			go func() {
+				reply, err := f.Claim(context.Background(), f.boxes[0], protocol.Claim{ID: fmt.Sprint(i), Free: 1, WaitMS: 25_000})
+				if err != nil {
+					t.Error(err)
+				}
+				replies <- reply
+			}()
+		}
+		for range n - claimsWaiting {
+			select {
+			case reply := <-replies:
+				if fmt.Sprint(reply.Reasons) != "[claim_dismissed]" {
+					t.Errorf("a claim of many is answered %+v", reply)
+				}
+			case <-time.After(patience / 2):
+				t.Fatal("the claims of one box all wait")
+			}
+		}
+		f.create(task.KindWork)
+		if reply := <-replies; reply.Run == nil && fmt.Sprint(reply.Reasons) != "[claim_dismissed]" {
+			t.Errorf("the newest claim is answered %+v", reply)
+		}
+		f.Dismiss(f.boxes[0])
+	})
+}
