@@ -135,7 +135,7 @@ func TestManyTokens(t *testing.T) {
 var countTokens = db.Q[int64](`SELECT COUNT(*) FROM run_tokens WHERE run_id = $1`)
 
 // A box that claims on and on has few claims waiting: each is work for the
-// database whenever a queue changes. The newest is served.
+// database whenever a queue changes.
 func TestManyClaims(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -160,10 +160,13 @@ func TestManyClaims(t *testing.T) {
 				t.Fatal("the claims of one box all wait")
 			}
 		}
-		f.create(task.KindWork)
-		if reply := <-replies; reply.Run == nil && fmt.Sprint(reply.Reasons) != "[claim_dismissed]" {
-			t.Errorf("the newest claim is answered %+v", reply)
+		for left := claimsWaiting; left > 0; { // nobody waits when the database is closed
+			f.Dismiss(f.boxes[0])
+			select {
+			case <-replies:
+				left--
+			default:
+			}
 		}
-		f.Dismiss(f.boxes[0])
 	})
 }
