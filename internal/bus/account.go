@@ -235,6 +235,8 @@ func (b *Bus) Shut(ctx context.Context, account string) error {
 	b.shut[account] = true
 	maps.DeleteFunc(b.seats, func(_, seat string) bool { return seat == account })
 	b.mu.Unlock()
+	// What the box was told just before travels on another connection than this.
+	_ = b.nc.FlushTimeout(time.Second)
 	claims, err := b.keys.closedClaims(account)
 	if err == nil {
 		err = b.update(ctx, account, claims)
