@@ -140,6 +140,7 @@ type box struct {
 	unfit   string              // why the box can carry out nothing, as its last test says; empty: it can
 	refused []protocol.CommandRefused
 	taking  sync.Mutex // held while a command is taken
+	unread  int        // claims in a row whose tokens were not for this process; claimRuns's alone
 
 	retesting sync.Mutex // held while the machine is tested
 }

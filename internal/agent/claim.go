@@ -72,10 +72,30 @@ func (b *box) claimRun(ctx context.Context, free int) error {
 	}
 	tokens, err := b.open(reply.Run.Run, reply.Sealed)
 	if err != nil {
-		return errors.Join(fmt.Errorf("run %s: %w", reply.Run.Run, err), b.memory.claimed())
+		err = fmt.Errorf("run %s: %w", reply.Run.Run, err)
+		b.greetAgain()
+		if b.unread++; b.unread < unreadMost {
+			return err // the same claim brings the same run, sealed anew
+		}
+		b.unread = 0
+		return errors.Join(err, b.memory.claimed())
 	}
+	b.unread = 0
 	reply.Run.ModelToken, reply.Run.GitToken = tokens.Model, tokens.Git
 	return b.begin(*reply.Run, sent)
+}
+
+// unreadMost is how often a run whose tokens cannot be read is asked for.
+const unreadMost = 3
+
+// greetAgain makes the box say hello before it claims again. The control plane
+// seals to another process than this one: one before it, whose hello was on its
+// way for long, or a thief.
+func (b *box) greetAgain() {
+	b.mu.Lock()
+	b.greeted = false
+	b.mu.Unlock()
+	nudge(b.online)
 }
 
 // open reads the tokens of a run, which are sealed to this process.

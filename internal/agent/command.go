@@ -43,7 +43,8 @@ func (b *box) readCommands(ctx context.Context) {
 }
 
 // fetchCommands takes the oldest commands, one after the other, and says which
-// are kept. What comes behind one that could not be taken waits for it.
+// are kept. Behind one that could not be taken waits what is about the same run,
+// or about the box like it, so that they keep their order; nothing else does.
 func (b *box) fetchCommands(ctx context.Context) (more bool, err error) {
 	call, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew)
 	defer cancel()
@@ -52,9 +53,14 @@ func (b *box) fetchCommands(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	var done protocol.Done
+	stuck := map[string]bool{} // runs; "" is the box
 	for _, c := range got.Commands {
-		if err = b.take(c); err != nil {
-			break
+		if stuck[c.Run] && c.Kind != protocol.CommandHalt {
+			continue
+		}
+		if failed := b.take(c); failed != nil {
+			err, stuck[c.Run] = errors.Join(err, failed), true
+			continue
 		}
 		done.IDs = append(done.IDs, c.ID)
 	}

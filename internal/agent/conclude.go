@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"yardmaster/internal/agent/worktree"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
 )
 
@@ -183,12 +184,14 @@ func pushFailed(f protocol.Finished, err error) protocol.Finished {
 }
 
 // pushTo pushes with a fresh token, and tries again while the other side is out
-// of reach.
+// of reach. A token that may have been replaced by one that never came here, as
+// its answer was lost, is refused: that is no last word.
 func (b *box) pushTo(ctx context.Context, a *attempt, w *workspace, tip, ref string) error {
 	for {
-		b.refreshGitToken(ctx, a)
+		certain := b.refreshGitToken(ctx, a) || isDone(a.fenced)
 		err := w.push(ctx, a, tip, ref)
-		if err == nil || refused(err) || ctx.Err() != nil {
+		stale := !certain && errors.Is(err, worktree.ErrAuth)
+		if err == nil || refused(err) && !stale || ctx.Err() != nil {
 			return err
 		}
 		a.log.Warn("push failed, trying again", "ref", ref, "error", err)
@@ -197,21 +200,26 @@ func (b *box) pushTo(ctx context.Context, a *attempt, w *workspace, tip, ref str
 }
 
 // refreshGitToken asks for a push token: the one of the start may be hours old.
-func (b *box) refreshGitToken(ctx context.Context, a *attempt) {
+// It tells whether the attempt's token is the newest one that there is.
+func (b *box) refreshGitToken(ctx context.Context, a *attempt) (certain bool) {
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew/2)
 	defer cancel()
 	var t protocol.GitToken
 	err := b.conn.Call(ctx, protocol.CallGitToken, protocol.GitTokenAsk{Run: a.start.Run, Attempt: a.start.Attempt}, &t)
 	var fresh protocol.Tokens
 	if err == nil {
-		fresh, err = b.open(a.start.Run, t.Sealed)
+		if fresh, err = b.open(a.start.Run, t.Sealed); err != nil {
+			b.greetAgain()
+		}
 	}
 	if err != nil || fresh.Git == "" {
 		a.log.Debug("no fresh git token", "error", err)
-		return
+		var refused *fault.Error
+		return errors.As(err, &refused) && (refused.Kind == fault.NotFound || refused.Kind == fault.Forbidden)
 	}
 	a.secrets.Add(fresh.Git)
 	a.start.GitToken = fresh.Git
+	return true
 }
 
 func (a *attempt) savedRef() string { return protocol.SavedRef(a.start.Run, a.start.Attempt) }

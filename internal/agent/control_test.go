@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"yardmaster/internal/client"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
 )
 
 func TestMessagesBecomeTurns(t *testing.T) {
@@ -387,4 +389,57 @@ func TestRevokedBoxStopsForGood(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A hello of an earlier process that comes late, or a thief's, makes the control
+// plane seal to another. The box notices, and has the same run sealed anew.
+func TestSealedToAnotherProcess(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	p.until("the box waits for work", func() bool { return p.waiting > 0 })
+	other, err := seal.NewRecipient()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		p.change(func() { p.hellos = append(p.hellos, protocol.Hello{Key: other.Public()}) })
+		run := p.task(func(s *protocol.Start) { s.Prompt, s.Branch = "say hello", fmt.Sprint("svc/", i) })
+		if _, f := p.finish(run); f.State != protocol.Succeeded {
+			t.Errorf("finished %+v", f)
+		}
+	}
+}
+
+// The answer with a push token is lost, and the token before is dead by then: the
+// work is pushed nevertheless.
+func TestLostPushToken(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	run := p.task(func(s *protocol.Start) { s.Prompt = "write a.txt one\nsay ready" })
+	p.change(func() { p.lost = 1 })
+	if _, f := p.finish(run); f.State != protocol.Succeeded || f.Tip == "" || p.show("svc/t--12345678", "a.txt") != "one" {
+		t.Errorf("finished %+v", f)
+	}
+}
+
+// A command that cannot be carried out, time and again, holds up none that is
+// about something else.
+func TestCommandThatFails(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	cfg := p.config()
+	cfg.Timing.Grace = 10 * time.Second // the command ignores the signal: the halt hangs
+	p.start(cfg)
+	run := p.task(func(s *protocol.Start) { s.Agent, s.Command = "command", []string{"/bin/sh", "-c", ticks} })
+	p.until("some ticks", func() bool { return strings.Count(p.run(run).text(), "\n") > 5 })
+	if err := os.Mkdir(filepath.Join(cfg.DataDir, "runs", run+".1", "halt.json"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.change(func() {
+		p.commands = append(p.commands, protocol.Command{ID: "h", Kind: protocol.CommandHalt, Run: run, Attempt: 1, Mode: protocol.HaltGraceful},
+			protocol.Command{ID: "d", Kind: protocol.CommandDrain})
+	})
+	p.until("the drain is done", func() bool { return len(p.commands) == 1 && p.commands[0].ID == "h" })
 }

@@ -59,6 +59,8 @@ type plane struct {
 	renewals  int           // of credentials
 	life      time.Duration // of NATS credentials
 	secrets   []protocol.Secret
+	push      string // the push token that is good now; empty: gitToken
+	lost      int    // answers with a push token that do not arrive
 }
 
 // seen is a run as its committed events tell it.
@@ -356,6 +358,11 @@ func (p *plane) gitToken(_ context.Context, ask protocol.GitTokenAsk) (out proto
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out.ExpiresMS = 3600_000
+	if p.lost > 0 {
+		p.lost, p.push = p.lost-1, "replaced"
+		return out, errors.New("lost")
+	}
+	p.push = gitToken
 	out.Sealed, err = p.sealed(protocol.TokensPurpose(ask.Run), protocol.Tokens{Git: gitToken})
 	return out, err
 }

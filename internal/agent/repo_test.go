@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"net/http/cgi"
@@ -13,7 +14,7 @@ import (
 
 // git is git's own HTTP server.
 func (p *plane) git(w http.ResponseWriter, r *http.Request) {
-	if _, password, _ := r.BasicAuth(); password != gitToken {
+	if _, password, _ := r.BasicAuth(); password != p.goodToken() {
 		w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
 		http.Error(w, "token unknown", http.StatusUnauthorized)
 		return
@@ -22,6 +23,13 @@ func (p *plane) git(w http.ResponseWriter, r *http.Request) {
 		Path: gitPath(p.t), Root: "/git", Stderr: io.Discard,
 		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(p.repo), "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=box"},
 	}).ServeHTTP(w, r)
+}
+
+// goodToken is the one push token that is good now.
+func (p *plane) goodToken() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return cmp.Or(p.push, gitToken)
 }
 
 func gitPath(t *testing.T) string {

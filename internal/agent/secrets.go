@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"yardmaster/internal/agent/broker"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
 )
 
@@ -73,11 +74,16 @@ func (b *box) secretsOf(ctx context.Context, a *attempt, fresh bool) (broker.Sec
 	defer done()
 	var reply protocol.Secrets
 	err := b.conn.Call(call, protocol.CallSecrets, protocol.SecretsAsk{Run: a.start.Run, Attempt: a.start.Attempt}, &reply)
+	var refused *fault.Error
+	if errors.As(err, &refused) && refused.Slug == protocol.OtherProcess {
+		b.greetAgain()
+	}
 	if err != nil {
 		return broker.Secrets{}, err
 	}
 	text, err := b.secret.Open(protocol.SecretsPurpose(a.start.Run), reply.Sealed)
 	if err != nil {
+		b.greetAgain()
 		return broker.Secrets{}, err
 	}
 	var list []protocol.Secret

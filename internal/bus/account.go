@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -88,7 +89,10 @@ func (a *accounts) Fetch(account string) (string, error) {
 		return "", fmt.Errorf("look up an account: %w", err)
 	}
 	a.bus.mu.Lock()
-	shut := a.bus.shut[account]
+	shut := a.bus.shut[account] || a.bus.out[boxID]
+	if ok && !shut {
+		a.bus.seats[boxID] = account
+	}
 	a.bus.mu.Unlock()
 	if !ok || shut {
 		return "", server.ErrMissingAccount
@@ -138,7 +142,7 @@ func (id identity) controlClaims() (string, error) {
 func (id identity) boxClaims(account, boxID string) (string, error) {
 	claims := jwt.NewAccountClaims(account)
 	claims.Name = boxID
-	claims.Limits.AccountLimits = jwt.AccountLimits{Imports: 3, Conn: 2, DisallowBearer: true}
+	claims.Limits.AccountLimits = jwt.AccountLimits{Imports: 3, Conn: 4, DisallowBearer: true}
 	claims.Limits.NatsLimits = jwt.NatsLimits{Subs: 60, Data: jwt.NoLimit, Payload: protocol.MaxMessage + headerRoom}
 	calls, nudges := protocol.CallSubject(boxID, ">"), protocol.ControlSubject(boxID, ">")
 	claims.Imports.Add(
@@ -225,8 +229,11 @@ func (b *Bus) Shut(ctx context.Context, account string) error {
 	if !nkeys.IsValidPublicAccountKey(account) {
 		return fmt.Errorf("bus: shut: %q is no account", account)
 	}
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	b.mu.Lock()
 	b.shut[account] = true
+	maps.DeleteFunc(b.seats, func(_, seat string) bool { return seat == account })
 	b.mu.Unlock()
 	// What was said to the box before reaches it, if it can.
 	if err := b.nc.FlushTimeout(time.Second); err != nil {
@@ -240,6 +247,53 @@ func (b *Bus) Shut(ctx context.Context, account string) error {
 		return fmt.Errorf("bus: shut: %w", err)
 	}
 	return nil
+}
+
+// putOut disconnects a box and refuses it for a while.
+func (b *Bus) putOut(boxID string) {
+	b.mu.Lock()
+	account, already := b.seats[boxID], b.out[boxID]
+	if account != "" {
+		b.out[boxID] = true
+	}
+	b.mu.Unlock()
+	if account == "" || already {
+		return
+	}
+	b.log.Warn("a box that asks far too much is put out", "box", boxID, "for", b.cfg.PutOut)
+	b.calls.also(func() {
+		b.change(boxID, account, b.keys.closedClaims)
+		over := time.NewTimer(b.cfg.PutOut)
+		defer over.Stop()
+		select {
+		case <-b.ctx.Done():
+			return
+		case <-over.C:
+		}
+		b.mu.Lock()
+		delete(b.out, boxID)
+		b.mu.Unlock()
+		b.change(boxID, account, func(account string) (string, error) { return b.keys.boxClaims(account, boxID) })
+	})
+}
+
+// change gives the account of a box other claims, unless it was shut.
+func (b *Bus) change(boxID, account string, claims func(account string) (string, error)) {
+	b.changing.Lock()
+	defer b.changing.Unlock()
+	b.mu.Lock()
+	shut := b.shut[account]
+	b.mu.Unlock()
+	if shut {
+		return
+	}
+	signed, err := claims(account)
+	if err == nil {
+		err = b.update(b.ctx, account, signed)
+	}
+	if err != nil && b.ctx.Err() == nil {
+		b.log.Error("account of a box cannot be changed", "box", boxID, "error", err)
+	}
 }
 
 var errToken = errors.New("must be letters, digits, - and _")

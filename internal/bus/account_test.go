@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -279,4 +280,29 @@ func TestExpiryAndRenewal(t *testing.T) {
 	}
 	x.await(t, "disconnected for renewal", func(s boxconn.State) bool { return !s.Connected })
 	x.await(t, "connected with the new credential", connected)
+}
+
+// What a box is told just before it is shut out reaches it: that it should ask
+// why.
+func TestLastWord(t *testing.T) {
+	t.Parallel()
+	b := start(t, newConfig(t))
+	for i := range 50 {
+		x := enrol(t, b, fmt.Sprint("bx", i))
+		c := x.connect(t, b)
+		verbs := make(chan string, 1)
+		if err := c.Nudges(func(verb string) { verbs <- verb }); err != nil {
+			t.Fatal(err)
+		}
+		echoed := c.Call(testContext(t), protocol.CallPing, struct{}{}, nil) // the subscription is there
+		if echoed != nil {
+			t.Fatal(echoed)
+		}
+		b.Nudge(x.id, protocol.NudgeProve)
+		if err := b.Shut(testContext(t), x.account); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, "nudge", verbs)
+		c.Close()
+	}
 }

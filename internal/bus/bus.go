@@ -47,6 +47,7 @@ type Config struct {
 	Owner  Owner
 	TLS    *tls.Config
 	Logger *slog.Logger
+	PutOut time.Duration // for which a box that asks far too much cannot connect; 0 is a minute
 }
 
 // Bus is a running embedded server and the control plane's connections to it.
@@ -63,8 +64,12 @@ type Bus struct {
 	cancel context.CancelFunc
 	calls  calls
 
-	mu   sync.Mutex
-	shut map[string]bool // accounts
+	changing sync.Mutex // held while claims of an account are changed
+
+	mu    sync.Mutex
+	shut  map[string]bool   // accounts
+	seats map[string]string // account that a box was let in with last, by box
+	out   map[string]bool   // boxes that are put out
 }
 
 // Start runs the server and connects to it within the process. It returns once
@@ -76,6 +81,9 @@ func Start(ctx context.Context, cfg Config) (*Bus, error) {
 	if cfg.Listen == "" {
 		cfg.Listen = "127.0.0.1:0"
 	}
+	if cfg.PutOut == 0 {
+		cfg.PutOut = putOut
+	}
 	if cfg.Owner == nil {
 		return nil, errors.New("bus: nobody says whose an account is")
 	}
@@ -83,7 +91,7 @@ func Start(ctx context.Context, cfg Config) (*Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bus{cfg: cfg, log: cfg.Logger, keys: keys, shut: map[string]bool{}}
+	b := &Bus{cfg: cfg, log: cfg.Logger, keys: keys, shut: map[string]bool{}, seats: map[string]string{}, out: map[string]bool{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.calls.of = map[string]*share{}
 	if err := b.start(); err != nil {

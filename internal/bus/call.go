@@ -25,7 +25,8 @@ const (
 // Handle answers the calls of boxes to one method. Each call runs fn in a
 // goroutine of its own, so thousands may wait at once; its ctx is done after a
 // minute, or when Close begins. The box id is proved by the box's account and
-// credential. A box that asks more than its share is refused before fn hears of it.
+// credential. A box that asks more than its share is refused before fn hears of
+// it, and put out for a minute when it asks on and on.
 // An error travels as protocol.Failure: a fault with its slug and detail,
 // anything else as internal. Several nodes share the calls between them.
 func (b *Bus) Handle(method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error {
@@ -34,8 +35,12 @@ func (b *Bus) Handle(method string, fn func(ctx context.Context, boxID string, d
 		if !ok || m.Reply == "" {
 			return // who waits for no answer has no reason to call
 		}
-		if refused := b.calls.begin(boxID, len(m.Data), func() { b.answer(m, method, boxID, fn) }); refused != nil {
+		refused, enough := b.calls.begin(boxID, method, len(m.Data), func() { b.answer(m, method, boxID, fn) })
+		if refused != nil {
 			b.fail(m, refused)
+		}
+		if enough {
+			b.putOut(boxID)
 		}
 	})
 	if err == nil {

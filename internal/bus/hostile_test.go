@@ -115,8 +115,10 @@ func TestFlood(t *testing.T) {
 	began := time.Now()
 	body := make([]byte, 250<<10)
 	for i := 0; time.Since(began) < 5*time.Second || refused.Load() == 0; i++ {
-		if err := nc.PublishRequest(protocol.CallSubject("X", protocol.CallAppend), "_INBOX.X.r", body); err != nil {
+		if err := nc.PublishRequest(protocol.CallSubject("X", protocol.CallAppend), "_INBOX.X.r", body); err != nil && refused.Load() == 0 {
 			t.Fatal(err)
+		} else if err != nil {
+			break // it was refused so often that it was put out
 		}
 		if i%20 == 0 {
 			asked := time.Now()
@@ -133,6 +135,48 @@ func TestFlood(t *testing.T) {
 		t.Errorf("%d MB were taken of one box, its share was %d", taken.Load()>>20, most>>20)
 	}
 	t.Logf("%d MB taken, %d calls refused", taken.Load()>>20, refused.Load())
+}
+
+// A box that asks on and on, however often it is refused, is put out: the calls
+// of others and the server's own look at the bus go on. After a while it may come
+// back.
+func TestBoxThatAsksOnAndOn(t *testing.T) { // alone: it takes all that the machine has
+	cfg := newConfig(t)
+	cfg.PutOut = 5 * time.Second
+	b := start(t, cfg)
+	echo(t, b)
+	honest := enrol(t, b, "honest").connect(t, b)
+	x := newSeat(t, b, "X")
+	cut := make(chan error, 1)
+	nc, err := x.bound(t, b)(nats.NoReconnect(), nats.ClosedHandler(func(nc *nats.Conn) { cut <- nc.LastError() }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	began := time.Now()
+	for time.Since(began) < 2*patience {
+		if err := nc.PublishRequest(protocol.CallSubject("X", protocol.CallPing), "_INBOX.X.r", nil); err != nil {
+			break
+		}
+	}
+	t.Logf("put out after %s: %v", time.Since(began), receive(t, "the end of the connection", cut))
+	works(t, honest, "honest")
+	if err := b.Ping(testContext(t)); err != nil {
+		t.Error(err)
+	}
+	for again := error(nil); ; {
+		nc, err := x.bound(t, b)()
+		if err == nil {
+			nc.Close()
+			if again == nil {
+				t.Error("the box came back at once")
+			}
+			break
+		}
+		if again = err; time.Since(began) > 4*patience {
+			t.Fatalf("the box does not come back: %v", err)
+		}
+	}
 }
 
 // The share of a box, as docs/security.md has it.

@@ -25,6 +25,7 @@ const (
 	BeatEvery   = 10 * time.Second
 	PresenceTTL = 30 * time.Second
 	MaxMessage  = 256 << 10 // bytes of one NATS message
+	MaxEvents   = 256       // in one Envelope
 	ClaimWait   = 25 * time.Second
 )
 
@@ -113,7 +114,7 @@ type Event struct {
 }
 
 // Envelope asks for events of one attempt to be stored: one or more, in order
-// and without a gap. Its encoding is at most MaxMessage bytes.
+// and without a gap, at most MaxEvents. Its encoding is at most MaxMessage bytes.
 type Envelope struct {
 	V       int     `json:"v"`
 	Run     string  `json:"run"`
@@ -281,8 +282,8 @@ const (
 	CommandRotate  = "box.rotate"
 )
 
-// Commands are the oldest ones that a box has not done, oldest first. More says
-// that others are behind them.
+// Commands are the oldest ones that a box has not done, oldest first, but halts
+// before all others. More says that others are behind them.
 type Commands struct {
 	Commands []Command `json:"commands"`
 	More     bool      `json:"more,omitempty"`

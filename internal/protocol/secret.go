@@ -21,6 +21,10 @@ type SecretsAsk struct {
 	Attempt int    `json:"attempt"`
 }
 
+// OtherProcess is the slug of the refusal of a SecretsAsk whose attempt was
+// claimed by another process than the one that said hello last.
+const OtherProcess = "other-process"
+
 // Secrets is the answer: a list of Secret in JSON, sealed to the box's Key for
 // the purpose SecretsPurpose.
 type Secrets struct {

@@ -162,7 +162,8 @@ type Service struct {
 	// Dismiss, optional, ends what a box waits for: it takes no work now.
 	Dismiss func(boxID string)
 
-	beats beats
+	beats   beats
+	settled settled
 }
 
 func (s *Service) log() *slog.Logger {

@@ -13,7 +13,7 @@ import (
 
 const (
 	commandAge   = 24 * time.Hour // after which a command that nobody fetched is dropped
-	commandRoom  = 1000           // that one box may be owed
+	commandRoom  = 1000           // messages that one box may be owed
 	commandBatch = 16             // given at once,
 	commandBytes = 512 << 10      // or as many as fit
 )
@@ -33,11 +33,21 @@ func (s *Service) Owe(tx *db.Tx, boxID string, c protocol.Command) error {
 	case len(text) > protocol.MaxMessage:
 		return fault.Newf(fault.TooLarge, "", "A command is at most %d KiB.", protocol.MaxMessage>>10)
 	}
-	switch n, err := countCommands.One(tx, boxID); {
-	case err != nil:
-		return err
-	case n >= commandRoom:
-		return fault.New(fault.Unavailable, "", "The box does not read its commands.")
+	switch c.Kind {
+	case protocol.CommandMessage:
+		if n, err := countMessages.One(tx, boxID); err != nil {
+			return err
+		} else if n >= commandRoom {
+			return fault.New(fault.Unavailable, "", "The box does not read its commands.")
+		}
+	case protocol.CommandDrain, protocol.CommandResume:
+		if _, err := outdate.Exec(tx, boxID, protocol.CommandDrain, protocol.CommandResume, c.ID); err != nil {
+			return err
+		}
+	case protocol.CommandRotate:
+		if _, err := outdate.Exec(tx, boxID, protocol.CommandRotate, protocol.CommandRotate, c.ID); err != nil {
+			return err
+		}
 	}
 	if _, err := insertCommand.Exec(tx, c.ID, boxID, id.New(), c.Kind, db.JSON[protocol.Command]{V: c}, tx.Now); err != nil {
 		return err
@@ -48,7 +58,8 @@ func (s *Service) Owe(tx *db.Tx, boxID string, c protocol.Command) error {
 	return nil
 }
 
-// nextCommands answers what the box is owed, oldest first.
+// nextCommands answers what the box is owed: what ends runs before all else,
+// then the oldest first.
 func (s *Service) nextCommands(ctx context.Context, boxID string, _ []byte) (any, error) {
 	out := protocol.Commands{Commands: []protocol.Command{}}
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
@@ -80,7 +91,7 @@ func (s *Service) nextCommands(ctx context.Context, boxID string, _ []byte) (any
 // commandsDone strikes what the box has kept.
 func (s *Service) commandsDone(ctx context.Context, boxID string, data []byte) (any, error) {
 	var in protocol.Done
-	if err := json.Unmarshal(data, &in); err != nil || len(in.IDs) > commandRoom {
+	if err := json.Unmarshal(data, &in); err != nil || len(in.IDs) > 2*commandBatch {
 		return nil, fault.New(fault.Invalid, "", "The call cannot be read.").Because(err)
 	}
 	return struct{}{}, s.DB.Write(ctx, func(tx *db.Tx) error {

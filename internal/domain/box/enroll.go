@@ -326,12 +326,21 @@ func (s *Service) seat(tx *db.Tx, r row, newKey bool) (string, error) {
 	return account, err
 }
 
+// keysADay is how often a box may change its key: each key leaves a row, and an
+// account that the bus remembers until it is started again.
+const keysADay = 20
+
 // replaceKey makes a box known by another key and revokes the one before.
 func replaceKey(tx *db.Tx, r row, publicKey string) error {
 	if _, dead, err := selectRevokedKey.Maybe(tx, publicKey); err != nil {
 		return err
 	} else if dead {
 		return keyTaken()
+	}
+	if n, err := countRevokedKeys.One(tx, r.ID, tx.Now.Add(-24*time.Hour)); err != nil {
+		return err
+	} else if n >= keysADay {
+		return fault.New(fault.RateLimited, "", "The box has changed its key too often today.")
 	}
 	if _, err := setKey.Exec(tx, r.ID, publicKey); err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,4 +146,107 @@ func TestMovingOver(t *testing.T) {
 			t.Errorf("the credential is for %q, %v", claims.NATS.IssuerAccount, err)
 		}
 	})
+}
+
+// A box that one node revokes is shut out of the bus of another, whoever of them
+// notes first that it is done.
+func TestRevokedByAnotherNode(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		m := f.join()
+		other := &Service{DB: f.DB, Hub: f.Hub, Evacuate: f.Evacuate, Bus: nowhere{f.bus}}
+		f.write(func(tx *db.Tx) error {
+			tx.Account = "acme"
+			r, _, err := byIdentity.Maybe(tx, m.ID)
+			if err == nil {
+				_, err = other.cutOff(tx, r)
+			}
+			return err
+		})
+		f.write(func(tx *db.Tx) error { _, err := settleKey.Exec(tx, m.public, tx.Now, tx.Now); return err })
+		if err := f.settleAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the box is cut off", func() bool {
+			select {
+			case s := <-m.states:
+				return !s.Connected
+			default:
+				return false
+			}
+		})
+	})
+}
+
+// nowhere is another node's bus: its boxes are not ours.
+type nowhere struct{ Bus }
+
+func (nowhere) Shut(context.Context, string) error { return nil }
+
+// Keys leave rows and accounts behind: a box gets a bounded number of them.
+func TestManyKeys(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		c := f.enrolled(publicKey(t))
+		reissue := func(status int) {
+			f.want(status, "", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": publicKey(t)}, "Authorization", "Bearer "+*c.RunToken)
+		}
+		for range keysADay {
+			reissue(200)
+		}
+		reissue(429)
+	})
+}
+
+// Whatever a box sends, it is answered, or refused for what it is; and what it
+// says of itself keeps no other box's beat from being stored.
+func TestHostileCalls(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		f.run()
+		m, honest := f.join(), f.join()
+		strange := []string{"", "\x00", "a\x00b", "\u202e\x1b[2J", "\xff\xfe", strings.Repeat("é", 150), strings.Repeat("9", 50_000)}
+		for _, s := range strange {
+			for _, h := range []protocol.Hello{
+				{Slots: math.MaxInt, Version: s}, {Slots: 1, OS: s}, {Slots: -1, Arch: s}, {Slots: 1, Labels: map[string]string{"a": s}}, {Slots: 1, Labels: map[string]string{s: "a"}},
+				{Slots: 1, Agents: []protocol.AgentInfo{{Name: s, Version: s}}}, {Slots: 1, Isolation: []string{s}}, {Slots: 1, Runs: []protocol.RunRef{{Run: s, Attempt: -1, Seq: -1}}},
+			} {
+				f.answered(m, protocol.CallHello, m.signed(h))
+			}
+			f.answered(m, protocol.CallHello, protocol.Hello{V: protocol.Version, Slots: 1, Key: s, Signature: s})
+			f.answered(m, protocol.CallDone, protocol.Done{IDs: []string{s, s}})
+			f.answered(m, protocol.CallBeat, protocol.Presence{State: s, Version: s, Slots: math.MinInt, Free: math.MaxInt, DiskFree: math.MinInt64, SkewMS: math.MaxInt64,
+				Runs: slices.Repeat([]protocol.RunRef{{Run: s, Attempt: math.MaxInt}}, 4), Unfit: s})
+		}
+		for _, method := range []string{protocol.CallHello, protocol.CallBeat, protocol.CallCommands, protocol.CallDone, protocol.CallCredential} {
+			for _, body := range []any{nil, 0, "x", []int{}, map[string]any{"runs": 1}, map[string]any{"ids": make([]string, 10_000)}, map[string]any{"v": 2, "slots": 1, "runs": make([]int, 100)}} {
+				f.answered(m, method, body)
+			}
+		}
+		f.answered(m, protocol.CallBeat, protocol.Presence{State: "ready", Runs: slices.Repeat([]protocol.RunRef{{Run: strange[len(strange)-1]}}, 4)})
+		honest.beat(protocol.Presence{Version: "1.1.0", State: "ready"})
+		for _, each := range []*machine{m, honest} {
+			eventually(t, "the box comes online", func() bool { return f.box(each.ID).Presence.Status == Online })
+		}
+		if size := len(read(f, telemetryOf, m.ID)); size > 64<<10 {
+			t.Errorf("%d bytes are kept of what a box says of itself", size)
+		}
+	})
+}
+
+var telemetryOf = db.Q[string](`SELECT telemetry FROM boxes WHERE id = $1`)
+
+// answered makes a call of which nothing is expected, but that it does not fail
+// inside.
+func (f *fixture) answered(m *machine, method string, in any) {
+	f.t.Helper()
+	text, err := json.Marshal(in)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	handlers := map[string]func(context.Context, string, []byte) (any, error){protocol.CallHello: f.Service.hello, protocol.CallBeat: f.Service.beat,
+		protocol.CallCommands: f.nextCommands, protocol.CallDone: f.commandsDone, protocol.CallCredential: f.renew}
+	if _, err := handlers[method](f.t.Context(), m.ID, text); err != nil && fault.From(err).Kind == fault.Internal {
+		f.t.Errorf("%s %.200q fails inside: %.300v", method, text, err)
+	}
 }

@@ -272,11 +272,12 @@ func (b *beats) take() map[string]protocol.Presence {
 	return out
 }
 
-// Most that is kept of a beat: the version's length in bytes, and runs.
+// Most that is kept of a beat: lengths in bytes, and runs.
 const (
 	maxVersion = 100
 	maxState   = 20
 	maxRuns    = 256
+	maxRunID   = 64
 )
 
 // sane takes out of a beat what cannot be stored: the beats of many boxes are
@@ -285,6 +286,7 @@ func sane(p protocol.Presence) protocol.Presence {
 	p.Version = strings.ReplaceAll(strings.ToValidUTF8(p.Version[:min(len(p.Version), maxVersion)], ""), "\x00", "")
 	p.State = p.State[:min(len(p.State), maxState)]
 	p.Runs, p.Refused = p.Runs[:min(len(p.Runs), maxRuns)], nil
+	p.Runs = slices.DeleteFunc(p.Runs, func(r protocol.RunRef) bool { return len(r.Run) > maxRunID })
 	p.Unfit = reason(p.Unfit)
 	return p
 }

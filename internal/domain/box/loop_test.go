@@ -304,6 +304,20 @@ func TestOwedCommandsComeInOrderUntilTheyAreDone(t *testing.T) {
 		if err := owe(protocol.Command{Kind: protocol.CommandMessage}); !fault.IsKind(err, fault.Unavailable) {
 			t.Errorf("one too many: %v", err)
 		}
+		// Messages that nobody reads put off nothing that ends a run or moves the box.
+		must(owe(protocol.Command{ID: "halt", Kind: protocol.CommandHalt, Run: "r"}))
+		if got := m.next(); got.Commands[0].ID != "halt" {
+			t.Errorf("behind messages that wait, a halt is given as %v", ids(got))
+		}
+		m.done("halt")
+		for _, c := range []protocol.Command{{ID: "d1", Kind: protocol.CommandDrain}, {ID: "r1", Kind: protocol.CommandRotate}, {ID: "r2", Kind: protocol.CommandRotate},
+			{ID: "u1", Kind: protocol.CommandResume}, {ID: "d2", Kind: protocol.CommandDrain}} {
+			must(owe(c))
+		}
+		f.write(func(tx *db.Tx) error { _, err := dropMessages.Exec(tx, m.ID); return err })
+		if got := m.next(); fmt.Sprint(ids(got)) != "[r2 d2]" {
+			t.Errorf("of what the newest makes pointless the box is given %v", ids(got))
+		}
 		f.write(func(tx *db.Tx) error { _, err := ageCommands.Exec(tx, m.ID); return err })
 		must(f.expire(t.Context()))
 		if left := read(f, countOwed, m.ID); left != 0 {
@@ -316,6 +330,8 @@ func TestOwedCommandsComeInOrderUntilTheyAreDone(t *testing.T) {
 		}
 	})
 }
+
+var dropMessages = db.S(`DELETE FROM box_commands WHERE box_id = $1 AND kind = 'run.message'`)
 
 var ageCommands = db.S(`UPDATE box_commands SET created_at = 0 WHERE box_id = $1`)
 

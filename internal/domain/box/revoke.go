@@ -3,6 +3,8 @@ package box
 import (
 	"context"
 	"fmt"
+	"maps"
+	"sync"
 	"time"
 
 	"yardmaster/internal/db"
@@ -103,12 +105,14 @@ func (s *Service) cutOff(tx *db.Tx, r row) (requeued int, err error) {
 // again, until it is certain.
 func (s *Service) settle(ctx context.Context, boxID string) error {
 	var keys []revokedKey
+	var now time.Time
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		now = tx.Now
 		keys, err = selectBoxKeys.All(tx, boxID)
 		return err
 	})
 	if err == nil {
-		err = s.refuse(ctx, keys)
+		err = s.refuse(ctx, keys, now)
 	}
 	if err != nil {
 		s.log().ErrorContext(ctx, "revoked key is not refused yet", "box", boxID, "error", err)
@@ -116,33 +120,65 @@ func (s *Service) settle(ctx context.Context, boxID string) error {
 	return err
 }
 
-// settleAll is settle for all boxes.
+// settleAfter is how long after a revocation its account is shut for the last
+// time: a box that was connecting at that moment may have come in after the
+// first. settleBack is how far each pass of settleAll looks back behind the one
+// before it: the clocks of nodes differ, and transactions take a while.
+const (
+	settleAfter = 2 * time.Second
+	settleBack  = time.Minute
+)
+
+// settled is what this node's bus has shut for the last time. Each node has a
+// bus of its own: that another one has shut an account does not do for this.
+type settled struct {
+	mu    sync.Mutex
+	until time.Time            // revocations before it are settled, here
+	keys  map[string]time.Time // those after it, with the time of the revocation
+}
+
+// settleAll is settle for all boxes, and for what other nodes have revoked.
 func (s *Service) settleAll(ctx context.Context) error {
 	var keys []revokedKey
+	var now time.Time
+	s.settled.mu.Lock()
+	since := s.settled.until
+	s.settled.mu.Unlock()
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		keys, err = selectOwedKeys.All(tx)
+		if now = tx.Now; since.IsZero() {
+			since = now.Add(-settleBack) // nobody was connected before
+		}
+		keys, err = selectOwedKeys.All(tx, since)
 		return err
 	})
+	if err == nil {
+		err = s.refuse(ctx, keys, now)
+	}
 	if err != nil {
 		return err
 	}
-	return s.refuse(ctx, keys)
+	s.settled.mu.Lock()
+	defer s.settled.mu.Unlock()
+	s.settled.until = now.Add(-settleBack)
+	maps.DeleteFunc(s.settled.keys, func(_ string, at time.Time) bool { return at.Before(s.settled.until) })
+	return nil
 }
 
-// settleAfter is how long after a revocation its account is shut for the last
-// time: a box that was connecting at that moment may have come in after the
-// first.
-const settleAfter = 2 * time.Second
-
-func (s *Service) refuse(ctx context.Context, keys []revokedKey) error {
+func (s *Service) refuse(ctx context.Context, keys []revokedKey, now time.Time) error {
 	if s.Bus == nil {
 		return nil
 	}
 	for _, k := range keys {
-		if k.Account != nil {
+		if !s.settled.has(k) && k.Account != nil {
 			if err := s.Bus.Shut(ctx, *k.Account); err != nil {
 				return fmt.Errorf("shut out box %s: %w", k.BoxID, err)
 			}
+		}
+		if now.Sub(k.RevokedAt) >= settleAfter {
+			s.settled.add(k)
+		}
+		if k.DoneAt != nil {
+			continue
 		}
 		err := s.DB.Write(ctx, func(tx *db.Tx) error {
 			_, err := settleKey.Exec(tx, k.NKey, tx.Now, tx.Now.Add(-settleAfter))
@@ -153,4 +189,20 @@ func (s *Service) refuse(ctx context.Context, keys []revokedKey) error {
 		}
 	}
 	return nil
+}
+
+func (d *settled) has(k revokedKey) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.keys[k.NKey]
+	return ok
+}
+
+func (d *settled) add(k revokedKey) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.keys == nil {
+		d.keys = map[string]time.Time{}
+	}
+	d.keys[k.NKey] = k.RevokedAt
 }

@@ -65,9 +65,11 @@ type (
 		Owed  bool
 	}
 	revokedKey struct {
-		NKey    string `db:"nkey"`
-		BoxID   string
-		Account *string
+		NKey      string `db:"nkey"`
+		BoxID     string
+		Account   *string
+		RevokedAt time.Time
+		DoneAt    *time.Time
 	}
 )
 
@@ -123,18 +125,21 @@ var (
 
 	insertRevokedKey = db.S(`INSERT INTO revoked_keys (nkey, box_id, account, revoked_at) VALUES ($1, $2, $3, $4)`)
 	selectRevokedKey = db.Q[string](`SELECT nkey FROM revoked_keys WHERE nkey = $1`)
-	selectOwedKeys   = db.Q[revokedKey](`SELECT nkey, box_id, account FROM revoked_keys WHERE done_at IS NULL ORDER BY revoked_at LIMIT 100`)
-	selectBoxKeys    = db.Q[revokedKey](`SELECT nkey, box_id, account FROM revoked_keys WHERE box_id = $1 AND done_at IS NULL`)
+	countRevokedKeys = db.Q[int64](`SELECT COUNT(*) FROM revoked_keys WHERE box_id = $1 AND revoked_at > $2`)
+	selectOwedKeys   = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at, done_at FROM revoked_keys WHERE done_at IS NULL OR revoked_at >= $1`)
+	selectBoxKeys    = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at, done_at FROM revoked_keys WHERE box_id = $1 AND done_at IS NULL`)
 	settleKey        = db.S(`UPDATE revoked_keys SET done_at = $2 WHERE nkey = $1 AND revoked_at <= $3`)
 
 	insertCommand = db.S(`INSERT INTO box_commands (id, box_id, place, kind, payload, created_at)
 		SELECT $1, $2, $3, $4, $5, CAST($6 AS BIGINT) WHERE EXISTS (SELECT 1 FROM boxes WHERE id = $2 AND state <> 'revoked')
 		ON CONFLICT (id) DO NOTHING`)
-	selectCommands = db.Q[db.JSON[protocol.Command]](`SELECT payload FROM box_commands WHERE box_id = $1 ORDER BY place LIMIT $2`)
+	selectCommands = db.Q[db.JSON[protocol.Command]](`SELECT payload FROM box_commands WHERE box_id = $1
+		ORDER BY CASE kind WHEN 'run.halt' THEN 0 ELSE 1 END, place LIMIT $2`)
 	deleteCommand  = db.S(`DELETE FROM box_commands WHERE box_id = $1 AND id = $2`)
 	deleteCommands = db.S(`DELETE FROM box_commands WHERE box_id = $1`)
 	expireCommands = db.S(`DELETE FROM box_commands WHERE created_at < $1`)
-	countCommands  = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1`)
+	countMessages  = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1 AND kind = 'run.message'`)
+	outdate        = db.S(`DELETE FROM box_commands WHERE box_id = $1 AND kind IN ($2, $3) AND id <> $4`)
 	standing       = db.Q[standingRow](`SELECT state, EXISTS (SELECT 1 FROM box_commands c WHERE c.box_id = boxes.id) AS owed FROM boxes WHERE id = $1`)
 
 	briefing = db.Q[*string](`SELECT briefing FROM boxes WHERE id = $1`)

@@ -195,7 +195,7 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 }
 
 // repeat answers a claim again whose answer the box may not have got. The
-// tokens sent before are revoked: they cannot be read back.
+// tokens sent before are deleted: they cannot be read back.
 func (s *Service) repeat(tx *db.Tx, r *Row, key string) (*protocol.Start, error) {
 	defer within(tx, r.AccountID)()
 	t, ok, err := task.Get(tx, r.AccountID, r.TaskID)
@@ -209,7 +209,7 @@ func (s *Service) repeat(tx *db.Tx, r *Row, key string) (*protocol.Start, error)
 	if _, err := renewLease.Exec(tx, r.BoxID, r.ID, r.Attempt, s.redispatchAt(tx)); err != nil {
 		return nil, err
 	}
-	if _, err := revokeTokens.Exec(tx, r.ID, tx.Now); err != nil {
+	if _, err := forgetTokens.Exec(tx, r.ID); err != nil {
 		return nil, err
 	}
 	if _, err := claimKey.Exec(tx, r.ID, key); err != nil {
@@ -385,7 +385,7 @@ func (s *Service) gitToken(ctx context.Context, boxID string, ask protocol.GitTo
 		if key, err = s.sealKey(tx, boxID); err != nil {
 			return err
 		}
-		if _, err := revokeKind.Exec(tx, r.ID, TokenGit, tx.Now); err != nil {
+		if _, err := forgetKind.Exec(tx, r.ID, TokenGit); err != nil {
 			return err
 		}
 		token, err = mint(tx, r.ID, TokenGit, gitTokenTTL)

@@ -32,7 +32,7 @@ func (s *Service) declared(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) err
 		return err
 	}
 	if n > protocol.MaxDeclared {
-		s.log().Warn("declaration beyond the limit", "run", r.ID, "seq", e.Seq)
+		s.log().Debug("declaration beyond the limit", "run", r.ID, "seq", e.Seq)
 		return nil
 	}
 	if e.Kind == protocol.EventAsk {
@@ -49,7 +49,7 @@ func (s *Service) declared(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) err
 		err = s.BlockerDeclared(tx, t, r, b)
 	}
 	if _, refused := errors.AsType[*fault.Error](err); refused && !fault.IsKind(err, fault.Internal) {
-		s.log().Warn("declaration refused", "run", r.ID, "seq", e.Seq, "error", err)
+		s.log().Debug("declaration refused", "run", r.ID, "seq", e.Seq, "error", err)
 		return nil
 	}
 	return err

@@ -37,6 +37,9 @@ func (s *Service) Append(ctx context.Context, boxID string, e protocol.Envelope)
 	if e.V != protocol.Version || len(e.Events) == 0 {
 		return out, fault.New(fault.Invalid, "", "The envelope is of another version of the protocol, or has no events.")
 	}
+	if len(e.Events) > protocol.MaxEvents { // others wait while they are stored
+		return out, fault.Newf(fault.Invalid, "", "One envelope holds at most %d events.", protocol.MaxEvents)
+	}
 	if slices.ContainsFunc(e.Events, func(ev protocol.Event) bool { return !utf8.Valid(ev.Data) }) {
 		return out, fault.New(fault.Invalid, "", "The envelope holds an event that is no text.") // no database would keep it
 	}
@@ -231,11 +234,12 @@ func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) error 
 	return nil
 }
 
-// read decodes the data of an event. What a box says wrongly is logged and
-// passed over: it would be wrong again.
+// read decodes the data of an event. What a box says wrongly is passed
+// over, as it would be wrong again, and not logged for all to see: a box could say
+// nothing else.
 func read[T any](s *Service, r *Row, e protocol.Event) (v T, ok bool) {
 	if err := json.Unmarshal(e.Data, &v); err != nil {
-		s.log().Warn("event with malformed data", "run", r.ID, "seq", e.Seq, "kind", e.Kind, "error", err)
+		s.log().Debug("event with malformed data", "run", r.ID, "seq", e.Seq, "kind", e.Kind, "error", err)
 		return *new(T), false
 	}
 	return v, true

@@ -59,7 +59,7 @@ func (s *Service) Secrets(ctx context.Context, boxID string, ask protocol.Secret
 			return err
 		}
 		if !seal.Equal(claimed, key) {
-			return fault.New(fault.Forbidden, "other-process", "Another process of the box has claimed this attempt.")
+			return fault.New(fault.Forbidden, protocol.OtherProcess, "Another process of the box has claimed this attempt.")
 		}
 		if s.Vault != nil {
 			if values, err = s.Vault(tx, r.RepoID); err != nil {

@@ -65,7 +65,7 @@ var (
 	modelSession = db.S(`UPDATE sessions SET model = COALESCE(model, $2) WHERE run_id = $1`)
 	revokeTokens = db.S(`UPDATE run_tokens SET revoked_at = $2 WHERE run_id = $1 AND revoked_at IS NULL`)
 	forgetTokens = db.S(`DELETE FROM run_tokens WHERE run_id = $1`)
-	revokeKind   = db.S(`UPDATE run_tokens SET revoked_at = $3 WHERE run_id = $1 AND kind = $2 AND revoked_at IS NULL`)
+	forgetKind   = db.S(`DELETE FROM run_tokens WHERE run_id = $1 AND kind = $2`)
 
 	renewLease = db.S(`UPDATE runs SET lease_expires_at = $4 WHERE box_id = $1 AND id = $2 AND attempt = $3 AND ended_at IS NULL`)
 

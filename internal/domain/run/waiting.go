@@ -8,12 +8,19 @@ type waiting struct {
 	of map[string]map[chan struct{}]bool // by box id
 }
 
-// add notes a claim; the channel is closed when nobody waits for its answer.
+// claimsWaiting is how many claims of one box may wait. A box has one; some that
+// it has given up may still be here. Each looks at the queue whenever that changes.
+const claimsWaiting = 4
+
+// add notes a claim, and dismisses those before it when there are many; the channel is closed when nobody waits for its answer.
 func (w *waiting) add(boxID string) (dismissed <-chan struct{}, done func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.of == nil {
 		w.of = map[string]map[chan struct{}]bool{}
+	}
+	if len(w.of[boxID]) >= claimsWaiting {
+		w.dismiss(boxID)
 	}
 	if w.of[boxID] == nil {
 		w.of[boxID] = map[chan struct{}]bool{}
@@ -34,10 +41,15 @@ func (w *waiting) add(boxID string) (dismissed <-chan struct{}, done func()) {
 func (s *Service) Dismiss(boxID string) {
 	s.waiting.mu.Lock()
 	defer s.waiting.mu.Unlock()
-	for c := range s.waiting.of[boxID] {
+	s.waiting.dismiss(boxID)
+}
+
+// dismiss ends the claims of a box. The caller holds mu.
+func (w *waiting) dismiss(boxID string) {
+	for c := range w.of[boxID] {
 		close(c)
 	}
-	delete(s.waiting.of, boxID)
+	delete(w.of, boxID)
 }
 
 func isDone(c <-chan struct{}) bool {
