@@ -290,6 +290,16 @@ func hostile(args []string) {
 	}
 }
 
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
 func TestCanaryAtEveryLevel(t *testing.T) {
 	far, host := upstream(t)
 	self, err := os.Executable()
@@ -322,9 +332,13 @@ func TestCanaryAtEveryLevel(t *testing.T) {
 			}
 			spec := sandbox.Spec{Level: level, Task: task, Home: home, Argv: []string{program, "hostile", host, fmt.Sprint(os.Getpid())}, ReadOnly: []string{program},
 				Env: map[string]string{"YARDMASTER_SECRETS_URL": f.address}}
-			if level == sandbox.Bubblewrap {
-				spec.Env["YARDMASTER_SECRETS_URL"] = broker.Address("127.0.0.1:7071", token)
-				spec.Forward = []sandbox.Forward{{Port: 7071, Socket: f.socket}}
+			if level != sandbox.None { // what a sandbox may reach, it reaches by a forwarded port
+				port := 7071
+				if level == sandbox.Landlock {
+					port = freePort(t)
+				}
+				spec.Env["YARDMASTER_SECRETS_URL"] = broker.Address(fmt.Sprint("127.0.0.1:", port), token)
+				spec.Forward = []sandbox.Forward{{Port: port, Socket: f.socket}}
 			}
 			var said strings.Builder
 			spec.Stdout, spec.Stderr = &said, &said

@@ -214,6 +214,7 @@ func (r *Run) walk(d disk) {
 		r.mu.Lock()
 		if r.began == nil {
 			r.began = &u
+			close(r.first)
 		}
 		r.last, r.memory, r.then = u, memory, d
 		r.worked, r.took = c.stop()

@@ -135,7 +135,8 @@ type Run struct {
 	freed   bool
 
 	walking bool
-	began   *use // nil before the first walk
+	began   *use          // nil before the first walk
+	first   chan struct{} // closed after it
 	last    use
 	at      time.Time     // of the last walk
 	worked  time.Duration // the processor, for it
@@ -146,7 +147,7 @@ type Run struct {
 
 // Begin prepares for a run of that name, whose task and home folders are dirs.
 func (w *Watch) Begin(name string, dirs ...string) (*Run, error) {
-	r := &Run{w: w, name: name, dirs: dirs}
+	r := &Run{w: w, name: name, dirs: dirs, first: make(chan struct{})}
 	if w.tree != nil {
 		var err error
 		if r.group, err = w.tree.group(name, w.cfg.Limits); err != nil {
@@ -159,9 +160,18 @@ func (w *Watch) Begin(name string, dirs ...string) (*Run, error) {
 	w.mu.Unlock()
 	if d, err := statDisk(w.cfg.Work); err == nil {
 		r.walk(d)
+		// What is there before the run begins is not its doing. Large folders are
+		// not waited for.
+		select {
+		case <-r.first:
+		case <-time.After(firstWait):
+		}
 	}
 	return r, nil
 }
+
+// firstWait bounds how long a run waits for the first walk through its folders.
+const firstWait = 500 * time.Millisecond
 
 // Group is the folder of the run's control group, to start its first process
 // in; nil if there is none.
