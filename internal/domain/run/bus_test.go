@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,10 +32,11 @@ func (f *fixture) serveBus() (dial func(boxID string) *boxconn.Conn) {
 	}
 	keys, err := bus.NewKeys()
 	must(err)
-	owners := map[string]string{}
+	var owners sync.Map
 	b, err := bus.Start(ctx, bus.Config{Keys: keys, Owner: func(_ context.Context, account string) (string, bool, error) {
-		boxID, ok := owners[account]
-		return boxID, ok, nil
+		boxID, ok := owners.Load(account)
+		text, _ := boxID.(string)
+		return text, ok, nil
 	}})
 	must(err)
 	f.t.Cleanup(func() {
@@ -54,7 +56,7 @@ func (f *fixture) serveBus() (dial func(boxID string) *boxconn.Conn) {
 		must(err)
 		account, err := b.NewAccount()
 		must(err)
-		owners[account] = boxID
+		owners.Store(account, boxID)
 		token, err := b.Issue(boxID, account, public, time.Hour)
 		must(err)
 		c, err := boxconn.Dial(b.URL(), boxID, func() (string, []byte) { return token, append([]byte(nil), seed...) }, boxconn.Options{})
