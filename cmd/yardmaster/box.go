@@ -219,7 +219,7 @@ func runBoxList(ctx context.Context, args []string) error {
 	var unfit []string
 	holding := map[string][]string{} // boxes, by what their levels hold
 	for _, r := range p.Data {
-		if levels := isolation(r.Isolation, r.Holds); levels != "" {
+		if levels := isolation(r.Isolation, r.Holds); levels != "" && r.State != "revoked" {
 			holding[levels] = append(holding[levels], client.Inert(r.Name))
 		}
 		presence := r.Presence.Status
@@ -246,7 +246,7 @@ func runBoxList(ctx context.Context, args []string) error {
 func isolation(levels []string, holds map[string][]string) string {
 	out := make([]string, len(levels))
 	for i, l := range levels {
-		out[i] = fmt.Sprintf("  %-10s  holds %s", client.Inert(l), client.Inert(cmp.Or(strings.Join(holds[l], ", "), "nothing")))
+		out[i] = fmt.Sprintf("  %-10s holds %s", client.Inert(l), client.Inert(cmp.Or(strings.Join(holds[l], ", "), "nothing")))
 	}
 	return strings.Join(out, "\n")
 }
