@@ -135,7 +135,7 @@ func auditCompare(in io.Reader, book *chain.Book, out io.Writer) error {
 	for _, c := range book.Chains() {
 		if i := slices.IndexFunc(spans, func(s chain.Span) bool { return s.AccountID == c.Account }); i >= 0 {
 			heads := c.Heads()
-			fmt.Fprintf(out, "%s: all %d heads that are signed are there; the newest is %s\n", accountName(c.Account), len(heads), heads[len(heads)-1].Says())
+			fmt.Fprintf(out, "%s: every head that is signed is there, %d in all; the newest is %s\n", accountName(c.Account), len(heads), heads[len(heads)-1].Says())
 		}
 	}
 	return nil

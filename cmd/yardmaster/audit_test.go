@@ -147,7 +147,7 @@ func TestAuditHeads(t *testing.T) {
 				return file
 			}
 			file := export()
-			if out, code := h.with("", "", "audit", "verify", "--head", heads, "--key", key, file); code != 0 || !strings.Contains(out, " heads that are signed are there; the newest is number ") {
+			if out, code := h.with("", "", "audit", "verify", "--head", heads, "--key", key, file); code != 0 || !strings.Contains(out, ": every head that is signed is there, ") {
 				t.Errorf("as it is: %d %s", code, out)
 			}
 			text, err := os.ReadFile(heads)

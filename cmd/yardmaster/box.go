@@ -219,7 +219,7 @@ func runBoxList(ctx context.Context, args []string) error {
 	var unfit []string
 	holding := map[string][]string{} // boxes, by what their levels hold
 	for _, r := range p.Data {
-		if levels := isolation(r.Isolation, r.Holds); levels != "" {
+		if levels := isolation(r.Isolation, r.Holds); levels != "" && r.State != "revoked" {
 			holding[levels] = append(holding[levels], client.Inert(r.Name))
 		}
 		presence := r.Presence.Status
@@ -236,16 +236,17 @@ func runBoxList(ctx context.Context, args []string) error {
 		fmt.Println(line) // whole, however wide the terminal is
 	}
 	for _, levels := range slices.Sorted(maps.Keys(holding)) {
-		fmt.Println(strings.Join(holding[levels], ", ") + ": " + levels)
+		fmt.Println(strings.Join(holding[levels], ", ") + " can isolate by\n" + levels)
 	}
 	return nil
 }
 
-// isolation says what each level of a box held when the box last tried it.
+// isolation says what each level of a box held when the box last tried it, a
+// line a level: no line is wider than 80 columns.
 func isolation(levels []string, holds map[string][]string) string {
 	out := make([]string, len(levels))
 	for i, l := range levels {
-		out[i] = client.Inert(l) + " holds " + client.Inert(cmp.Or(strings.Join(holds[l], ", "), "nothing"))
+		out[i] = fmt.Sprintf("  %-10s holds %s", client.Inert(l), client.Inert(cmp.Or(strings.Join(holds[l], ", "), "nothing")))
 	}
-	return strings.Join(out, "; ")
+	return strings.Join(out, "\n")
 }

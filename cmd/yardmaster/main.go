@@ -106,6 +106,11 @@ func run(args []string, stderr io.Writer) int {
 			args = []string{"version"}
 		}
 	}
+	if len(args) == 2 && (args[1] == "-h" || args[1] == "--help") { // yardmaster keys -h
+		if c, _ := find(args); c == nil {
+			help, args = true, args[:1]
+		}
+	}
 	c, rest := find(args)
 	switch {
 	case c == nil && help && usage(os.Stdout, args):

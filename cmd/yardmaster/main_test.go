@@ -90,6 +90,8 @@ func TestCommandLine(t *testing.T) {
 		{"help", 0, "usage: yardmaster COMMAND", ""},
 		{"--version", 0, "yardmaster dev\n", ""},
 		{"help task", 0, "  task watch ID", ""},
+		{"task -h", 0, "  task watch ID", ""},
+		{"nothing -h", 2, "", `there is no command "nothing"`},
 		{"help nothing", 2, "", `there is no command "nothing"`},
 		{"task", 2, "", "  task watch ID"},
 		{"task wach", 2, "", "  task watch ID"},

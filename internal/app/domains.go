@@ -241,7 +241,7 @@ func (a *App) wire() parts {
 				// if it is gone, its leases run out.
 				return 0, nil
 			}
-			return p.run.Evacuate(tx, boxID, task.BoxLost, why)
+			return p.run.Evacuate(tx, boxID, task.BoxLost, "The box was revoked.")
 		},
 	}
 	p.run.SendCommand, p.run.BoxUnfit, p.run.Vault, p.run.SealKey = p.box.Owe, p.box.MarkUnfit, p.vault.ForRun, box.SealKey

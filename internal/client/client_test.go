@@ -98,6 +98,11 @@ func TestPrintIsInert(t *testing.T) {
 	w := Print(&b, 0)
 	w.Event(Task{}, Event{Kind: "agent.update", Data: json.RawMessage(`{"sessionUpdate":"agent_message_chunk","content":{"text":"red \u001b[31malert\u0007\nnext"}}`)})
 	w.Event(Task{}, Event{Kind: "git.pushed", Data: json.RawMessage(`{"sha":"0123456789abcdef","ref":"refs/heads/svc/x","wip":true}`)})
+	w.Event(Task{}, Event{Kind: "run.halting", Data: json.RawMessage(`{"reason":"too much disk","failure_kind":"resource_limit\u001b"}`)})
+	w.Event(Task{}, Event{Kind: "run.halting", Data: json.RawMessage(`{"reason":""}`)})
+	if !strings.Contains(b.String(), "stopping the agent: resource_limit\n") || !strings.HasSuffix(b.String(), "stopping the agent\n") {
+		t.Errorf("printed %q", b.String())
+	}
 	if out := b.String(); strings.ContainsAny(out, "\x1b\x07") || !strings.Contains(out, "red [31malert") || !strings.Contains(out, "pushed 0123456789 to svc/x (unfinished work)") {
 		t.Errorf("printed %q", out)
 	}

@@ -193,6 +193,8 @@ func describe(e Event) string {
 			s += " (unfinished work)"
 		}
 		return s
+	case "run.halting":
+		return strings.TrimSuffix("stopping the agent: "+d.FailureKind, ": ")
 	case "run.finished":
 		s := "finished: " + d.State
 		if d.FailureKind != "" {

@@ -29,7 +29,7 @@ import (
 // and the YAML key; upper-cased, with _ for -, it follows YARDMASTER_ in the
 // environment.
 type Config struct {
-	Data         string        `key:"data" default:"./yardmaster-data" doc:"folder that holds everything: database, repositories, streams, keys"`
+	Data         string        `key:"data" default:"./yardmaster-data" doc:"folder that holds everything: database, repositories, master key, heads of the record"`
 	Listen       string        `key:"listen" default:"127.0.0.1:8080" doc:"host:port of the API, the git host and the pages"`
 	BaseURL      string        `key:"base-url" doc:"address others reach the server at; derived from listen when empty"`
 	NATSListen   string        `key:"nats-listen" default:"127.0.0.1:0" doc:"host:port that boxes connect to; port 0 takes a free one and keeps it"`

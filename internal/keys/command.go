@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -45,11 +46,14 @@ func command(ctx context.Context, argv []string, limit time.Duration) (*seal.Key
 	cmd.WaitDelay = time.Second // a child that left the group may hold the pipes
 	err := cmd.Run()
 	var exit *exec.ExitError
+	var gone *fs.PathError // of fork and exec, which say nothing to a reader
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, fmt.Errorf("did not end within %s", limit)
 	case errors.As(err, &exit):
 		return nil, fmt.Errorf("ended with %s%s", exit.ProcessState, complaint.last())
+	case errors.As(err, &gone):
+		return nil, fmt.Errorf("cannot be started: %w", gone.Err)
 	case err != nil:
 		return nil, err
 	case out.over:

@@ -42,7 +42,7 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%s: %q", name, said)
 		}
 	}
-	if _, err := Command(t.Context(), []string{filepath.Join(dir, "nowhere")}); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := Command(t.Context(), []string{filepath.Join(dir, "nowhere")}); err == nil || !strings.Contains(err.Error(), "cannot be started: no such file") || strings.Contains(err.Error(), "fork") {
 		t.Errorf("no such program: %v", err)
 	}
 }

@@ -92,7 +92,11 @@ func OpenTree(name string) (*Tree, error) {
 		}
 	}
 	for _, c := range wanted {
-		if err := errors.Join(enable(at, c), enable(t.dir, c)); err != nil {
+		err := enable(at, c)
+		if err == nil {
+			err = enable(t.dir, c)
+		}
+		if err != nil {
 			t.missing = errors.Join(t.missing, fmt.Errorf("controller %s: %w", c, plainly(err)))
 			continue
 		}
@@ -130,7 +134,7 @@ func enable(dir, controller string) error {
 		return err
 	}
 	if !slices.Contains(strings.Fields(string(text)), controller) {
-		return errors.New("is not to be had here")
+		return errors.New("this control group does not have it")
 	}
 	return writeGroup(dir, "cgroup.subtree_control", "+"+controller)
 }

@@ -93,7 +93,11 @@ func (s *Service) turn(ctx context.Context, what, name string, of guessed) (g gu
 
 func slowDown(d time.Duration) error {
 	d = max(time.Second, d.Round(time.Second))
-	return fault.Newf(fault.RateLimited, "", "There were too many wrong tries with this name. Try again in %d seconds.", int(d.Seconds())).After(d)
+	in := "a second"
+	if d > time.Second {
+		in = fmt.Sprintf("%d seconds", int(d.Seconds()))
+	}
+	return fault.Newf(fault.RateLimited, "", "There were too many wrong tries with this name. Try again in %s.", in).After(d)
 }
 
 // nameless is what is stored of a name: people type passwords there, too.

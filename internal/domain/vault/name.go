@@ -46,7 +46,7 @@ func NameFault(name string) string {
 	case !namePattern.MatchString(name):
 		return "must be the name of an environment variable: letters, digits and underscores, at most 100"
 	case begins(never), closes(ends), slices.Contains(exact, up), strings.HasPrefix(up, "LC_"), begins(families) && !closes(secretEnds):
-		return "is a variable that decides how programs run"
+		return "is, or looks like, a variable that decides how programs run: choose another name"
 	}
 	return ""
 }
@@ -63,14 +63,17 @@ var carrier = netip.MustParsePrefix("100.64.0.0/10")
 // hostFault says why the broker cannot be told of a host, in lower case, or "".
 // Addresses that are nobody's on the internet are for allowed networks only.
 func hostFault(host string, allowed []netip.Prefix) string {
-	if !hostPattern.MatchString(host) {
-		return "must be a host name, with a port if it is not 443"
-	}
 	name, port, _ := strings.Cut(host, ":")
+	if name == "localhost" {
+		return "must not be this machine"
+	}
+	if !hostPattern.MatchString(host) {
+		return "must be a full host name such as api.example.com, with a port if it is not 443"
+	}
 	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535 || strconv.Itoa(n) != port) {
 		return "must have a port between 1 and 65535"
 	}
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") || strings.HasPrefix(name, "localhost.") || strings.HasSuffix(name, ".localdomain") {
+	if strings.HasSuffix(name, ".localhost") || strings.HasPrefix(name, "localhost.") || strings.HasSuffix(name, ".localdomain") {
 		return "must not be this machine"
 	}
 	if !numeric.MatchString(name) {

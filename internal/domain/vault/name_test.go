@@ -44,6 +44,11 @@ func TestHostsOfTheBroker(t *testing.T) {
 			t.Errorf("the broker may be told of %s", h)
 		}
 	}
+	for _, h := range []string{"localhost", "localhost:80", "a.localhost"} {
+		if why := hostFault(h, nil); why != "must not be this machine" {
+			t.Errorf("%s %s", h, why)
+		}
+	}
 	for _, h := range []string{"api.example.com", "api.example.com:8443", "api.example.com:65535", "8.8.8.8", "8.8.8.8:853", "1.example.com", "a-b.example.co.uk", "localhost-of.example.com"} {
 		if why := hostFault(h, nil); why != "" {
 			t.Errorf("%s %s", h, why)
