@@ -38,22 +38,46 @@ func serverAt(address string) (string, error) {
 	return server, nil
 }
 
-// ask prompts on a terminal; secret answers are not echoed.
-func ask(prompt string, secret bool) (string, error) {
-	if secret && term.IsTerminal(int(os.Stdin.Fd())) {
-		fmt.Fprint(os.Stderr, prompt+": ")
-		b, err := term.ReadPassword(int(os.Stdin.Fd()))
-		fmt.Fprintln(os.Stderr)
-		return string(b), err
-	}
-	if term.IsTerminal(int(os.Stdin.Fd())) {
+// ask prompts on a terminal; secret answers are not echoed. It ends with ctx,
+// although what reads a terminal cannot be told to.
+func ask(ctx context.Context, prompt string, secret bool) (string, error) {
+	terminal := int(os.Stdin.Fd())
+	before, err := term.GetState(terminal)
+	if err == nil {
 		fmt.Fprint(os.Stderr, prompt+": ")
 	}
-	s, err := bufio.NewReader(os.Stdin).ReadString('\n')
-	if s = strings.TrimRight(s, "\r\n"); s == "" && err != nil {
-		return "", misused("%s is read from standard input, which is empty", strings.ToLower(prompt))
+	onTerminal := err == nil
+	type answer struct {
+		text string
+		err  error
 	}
-	return s, nil
+	given := make(chan answer, 1)
+	go func() {
+		if secret && onTerminal {
+			b, err := term.ReadPassword(terminal)
+			given <- answer{string(b), err}
+			return
+		}
+		text, err := bufio.NewReader(os.Stdin).ReadString('\n')
+		given <- answer{strings.TrimRight(text, "\r\n"), err}
+	}()
+	select {
+	case a := <-given:
+		if secret && onTerminal {
+			fmt.Fprintln(os.Stderr)
+			return a.text, a.err
+		}
+		if a.text == "" && a.err != nil {
+			return "", misused("%s is read from standard input, which is empty", strings.ToLower(prompt))
+		}
+		return a.text, nil
+	case <-ctx.Done():
+		if onTerminal {
+			_ = term.Restore(terminal, before) // the echo comes back
+			fmt.Fprintln(os.Stderr)
+		}
+		return "", ctx.Err()
+	}
 }
 
 func runLogin(ctx context.Context, args []string) error {
@@ -77,7 +101,7 @@ func runLogin(ctx context.Context, args []string) error {
 		}
 		return remember(c)
 	}
-	password, err := ask("Password", true)
+	password, err := ask(ctx, "Password", true)
 	if err != nil {
 		return err
 	}
@@ -124,12 +148,12 @@ func runSetup(ctx context.Context, args []string) error {
 		case !term.IsTerminal(int(os.Stdin.Fd())):
 			return misuse{"give --" + of.name}
 		default:
-			if *of.value, err = ask(of.text, false); err != nil {
+			if *of.value, err = ask(ctx, of.text, false); err != nil {
 				return err
 			}
 		}
 	}
-	if o.Password, err = ask("Password", true); err != nil {
+	if o.Password, err = ask(ctx, "Password", true); err != nil {
 		return err
 	}
 	c, err := client.Setup(ctx, server, *token, o)
@@ -192,7 +216,7 @@ func runKeyAdd(ctx context.Context, args []string) error {
 		in["base_url"] = *base
 	}
 	if *provider != "scripted" {
-		if in["key"], err = ask("Key", true); err != nil {
+		if in["key"], err = ask(ctx, "Key", true); err != nil {
 			return err
 		}
 	}
