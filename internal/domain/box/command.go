@@ -20,8 +20,9 @@ const (
 
 // Owe promises a box a command, within tx: the box fetches it, again and again
 // until it has said that it is kept. A command without an id gets one; the same
-// id again is owed once. A revoked box is owed nothing. A box that fetches none
-// can be owed 1,000, after which it is fault.Unavailable.
+// id again is owed once. Of drains and resumes, and of rotations, only the newest is
+// owed. A revoked box is owed nothing. A box that fetches none can be owed 1,000
+// messages, after which one more is fault.Unavailable.
 func (s *Service) Owe(tx *db.Tx, boxID string, c protocol.Command) error {
 	c.V = protocol.Version
 	if c.ID == "" {
