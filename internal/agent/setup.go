@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -334,7 +335,12 @@ func (s *setup) placeProgram(self string) error {
 	}
 	s.made = append(s.made, s.program)
 	next := s.program + ".next"
-	err = errors.Join(os.WriteFile(next, text, 0o755), os.Chtimes(next, time.Time{}, from.ModTime()))
+	// A process that is started meanwhile has what is being written open for a
+	// moment, and no kernel executes a file that somebody may write.
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(next, text, 0o755)
+	syscall.ForkLock.RUnlock()
+	err = errors.Join(err, os.Chtimes(next, time.Time{}, from.ModTime()))
 	if err == nil {
 		err = os.Rename(next, s.program)
 	}

@@ -31,6 +31,8 @@ func openProgram(t *testing.T) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "program")
+	syscall.ForkLock.RLock() // who is started meanwhile would have it open, and it could not be executed
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, text, 0o755); err != nil {
 		t.Fatal(err)
 	}
