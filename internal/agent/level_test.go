@@ -2,6 +2,9 @@ package agent_test
 
 import (
 	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -79,4 +82,23 @@ func (p *plane) runAt(level sandbox.Level, folders string, more ...string) (prot
 		p.t.Errorf("the box says that its levels hold %v", holds)
 	}
 	return f, s
+}
+
+// A level that fails once when the box starts is tried again: the box would do
+// without it until somebody starts it anew.
+func TestLevelThatFailsOnceIsOffered(t *testing.T) {
+	bwrap, err := exec.LookPath("bwrap")
+	must(t, err)
+	bin, failed := links(t, "bwrap"), filepath.Join(t.TempDir(), "failed")
+	script := "#!/bin/sh\nfor a; do case $a in sandbox-exec) [ -e " + failed + " ] || { : >" + failed + "; echo 'Text file busy' >&2; exit 1; };; esac; done\nexec " + bwrap + " \"$@\"\n"
+	must(t, os.WriteFile(filepath.Join(bin, "bwrap"), []byte(script), 0o755))
+	p := newPlane(t)
+	p.start(p.config())
+	p.until("a hello", func() bool { return len(p.hellos) > 0 })
+	if _, err := os.Stat(failed); err != nil {
+		t.Errorf("nothing failed: %v", err)
+	}
+	if levels := p.hellos[0].Isolation; levels[0] != string(sandbox.Bubblewrap) {
+		t.Errorf("the box offers %v", levels)
+	}
 }

@@ -276,14 +276,24 @@ func (s *setup) makeFolders(cfg Config, dir string) error {
 	return err
 }
 
-// findLevels finds the levels of isolation that hold.
+// findLevels finds the levels of isolation that hold. What fails is tried once
+// more: without a level the box goes on with less until it is started again.
 func (s *setup) findLevels(ctx context.Context, log *slog.Logger) error {
 	findings := sandbox.Probe(ctx, s.work, s.program)
+	for i, f := range findings {
+		if f.Err != nil && !errors.Is(f.Err, exec.ErrNotFound) {
+			findings[i] = sandbox.ProbeLevel(ctx, f.Level, s.work, s.program)
+		}
+	}
 	s.levels = sandbox.Held(findings)
 	for _, f := range findings {
 		s.holding.note(f, log)
 		if f.Err != nil {
-			log.Debug("isolation not offered", "level", f.Level, "reason", f.Err)
+			worth := slog.LevelDebug
+			if !s.levels[0].AtLeast(f.Level) && !errors.Is(f.Err, exec.ErrNotFound) {
+				worth = slog.LevelWarn // agents are isolated less for it
+			}
+			log.Log(ctx, worth, "isolation not offered", "level", f.Level, "reason", f.Err)
 		}
 		var closed *sandbox.ClosedError
 		if s.levels[0] != sandbox.Bubblewrap && errors.As(f.Err, &closed) {
