@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"yardmaster/internal/chain"
+	"yardmaster/internal/durable"
 )
 
 // maxSize is the most bytes a file of notes has. What is older makes room, but
@@ -58,7 +58,7 @@ func (f file) add(lines [][]byte) error {
 		return err
 	}
 	if size == 0 {
-		if err := syncFolder(f.path); err != nil {
+		if err := durable.Name(f.path); err != nil {
 			return err
 		}
 	}
@@ -136,39 +136,8 @@ func (f file) shorten() error {
 }
 
 func (f file) replace(text []byte) error {
-	path, err := filepath.EvalSymlinks(f.path)
-	if err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".heads-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	if _, err = tmp.Write(text); err == nil {
-		err = tmp.Sync()
-	}
-	if e := tmp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err == nil {
-		err = syncFolder(path)
-	}
-	if err != nil {
+	if err := durable.Replace(f.path, ".heads-*", text); err != nil {
 		return fmt.Errorf("make room: %w", err)
 	}
 	return nil
-}
-
-// syncFolder makes sure that a name in a folder outlives a loss of power.
-func syncFolder(path string) error {
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

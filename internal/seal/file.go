@@ -6,7 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
+
+	"yardmaster/internal/durable"
 )
 
 // leftover is what a file that is being written is called: a process that was
@@ -30,7 +31,7 @@ func Read(path string) (*Keyring, error) {
 // Create writes k to a file that does not exist, readable by the owner only. A
 // file that somebody else made first stays as it is; ours tells which it was.
 func (k *Keyring) Create(path string) (ours bool, err error) {
-	f, err := k.temporary(path)
+	f, err := durable.Temporary(path, leftover, []byte(k.Reveal()))
 	if err != nil {
 		return false, fmt.Errorf("create the master key: %w", err)
 	}
@@ -40,7 +41,7 @@ func (k *Keyring) Create(path string) (ours bool, err error) {
 		return false, nil
 	}
 	if err == nil {
-		err = syncFolder(path)
+		err = durable.Name(path)
 	}
 	if err != nil {
 		return false, fmt.Errorf("create the master key: %w", err)
@@ -63,60 +64,8 @@ func (k *Keyring) Replace(path string) error {
 	for _, old := range stale {
 		os.Remove(old)
 	}
-	f, err := k.temporary(path)
-	if err == nil {
-		defer os.Remove(f)
-		if err = likewise(f, path); err == nil {
-			err = os.Rename(f, path)
-		}
-		if err == nil {
-			err = syncFolder(path)
-		}
-	}
-	if err != nil {
+	if err := durable.Replace(path, leftover, []byte(k.Reveal())); err != nil {
 		return fmt.Errorf("replace the master key: %w", err)
 	}
 	return nil
-}
-
-// temporary writes k to a file beside path, mode 0600.
-func (k *Keyring) temporary(path string) (name string, err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), leftover)
-	if err != nil {
-		return "", err
-	}
-	if _, err = f.WriteString(k.Reveal()); err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return f.Name(), err
-}
-
-// syncFolder makes sure that a name in a folder outlives a loss of power.
-func syncFolder(path string) error {
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
-// likewise gives a file the owner of another one: root may do what the server's
-// user is to read.
-func likewise(path, as string) error {
-	info, err := os.Stat(as)
-	if err != nil {
-		return err
-	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || int(owner.Uid) == os.Geteuid() {
-		return nil
-	}
-	return os.Chown(path, int(owner.Uid), int(owner.Gid))
 }
