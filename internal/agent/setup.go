@@ -280,12 +280,18 @@ func (s *setup) makeFolders(cfg Config, dir string) error {
 // more: without a level the box goes on with less until it is started again.
 func (s *setup) findLevels(ctx context.Context, log *slog.Logger) error {
 	findings := sandbox.Probe(ctx, s.work, s.program)
+	var closed *sandbox.ClosedError
 	for i, f := range findings {
-		if f.Err != nil && !errors.Is(f.Err, exec.ErrNotFound) {
+		if f.Err != nil && !errors.Is(f.Err, exec.ErrNotFound) && !errors.As(f.Err, &closed) {
 			findings[i] = sandbox.ProbeLevel(ctx, f.Level, s.work, s.program)
 		}
 	}
 	s.levels = sandbox.Held(findings)
+	for _, f := range findings {
+		if s.levels[0] != sandbox.Bubblewrap && errors.As(f.Err, &closed) {
+			return s.closedError(closed) // in another folder the level may hold
+		}
+	}
 	for _, f := range findings {
 		s.holding.note(f, log)
 		if f.Err != nil {
@@ -294,10 +300,6 @@ func (s *setup) findLevels(ctx context.Context, log *slog.Logger) error {
 				worth = slog.LevelWarn // agents are isolated less for it
 			}
 			log.Log(ctx, worth, "isolation not offered", "level", f.Level, "reason", f.Err)
-		}
-		var closed *sandbox.ClosedError
-		if s.levels[0] != sandbox.Bubblewrap && errors.As(f.Err, &closed) {
-			return s.closedError(closed) // in another folder the level may hold
 		}
 	}
 	return nil
