@@ -197,17 +197,24 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	return err
 }
 
+// lockDue locks the pull request of an order; false if the order was taken back
+// meanwhile.
+func lockDue(tx *db.Tx, d dueRow) (pr row, a actionRow, ok bool, err error) {
+	pr, ok, err = lock(tx, d.PRID)
+	if err != nil || !ok {
+		return pr, a, false, err
+	}
+	a, ok, err = openAction.Maybe(tx, pr.ID)
+	return pr, a, ok && a.ID == d.ID, err
+}
+
 // ordered tells whether the order to merge a head stands, now that it is known
 // what is protected of what the merge would change. If not, a person is asked.
 func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered bool, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		ordered = false
-		pr, ok, err := lock(tx, d.PRID)
+		pr, a, ok, err := lockDue(tx, d)
 		if err != nil || !ok {
-			return err
-		}
-		a, ok, err := openAction.Maybe(tx, pr.ID)
-		if err != nil || !ok || a.ID != d.ID {
 			return err
 		}
 		r, _, err := repo.ByID(tx, pr.RepoID)
@@ -240,12 +247,8 @@ func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered 
 func (s *Service) ready(ctx context.Context, d dueRow) (ready bool, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		ready = false
-		pr, ok, err := lock(tx, d.PRID)
+		pr, _, ok, err := lockDue(tx, d)
 		if err != nil || !ok {
-			return err
-		}
-		a, ok, err := openAction.Maybe(tx, pr.ID)
-		if err != nil || !ok || a.ID != d.ID {
 			return err
 		}
 		if ready = pr.TaskID == nil || s.Unmerged == nil; ready {
