@@ -138,9 +138,8 @@ type box struct {
 	refusal bool                // since it was cut, the bus has refused the credential
 	greeted bool                // the control plane knows of this connection and its runs
 	unfit   string              // why the box can carry out nothing, as its last test says; empty: it can
-	refused []protocol.CommandRefused
-	taking  sync.Mutex // held while a command is taken
-	unread  int        // claims in a row whose tokens were not for this process; claimRuns's alone
+	taking  sync.Mutex          // held while a command is taken
+	unread  int                 // claims in a row whose tokens were not for this process; claimRuns's alone
 
 	retesting sync.Mutex // held while the machine is tested
 }

@@ -113,22 +113,14 @@ func (b *box) carryOut(c protocol.Command) error {
 	return nil
 }
 
-// refusalsShown is how many refused commands a box tells of.
-const refusalsShown = 8
-
-// refuse says that a command is not carried out: on the run that it names, and
-// with the next beat.
+// refuse says that a command is not carried out: in the log, and on the run that
+// it names.
 func (b *box) refuse(c protocol.Command) {
 	r := protocol.CommandRefused{ID: c.ID, Kind: c.Kind, Reason: "This box, version " + b.cfg.Version + ", does not support it."}
 	b.log.Warn("command refused", "id", c.ID, "kind", c.Kind)
 	if a := b.find(c); a != nil && !isDone(a.ended) {
 		a.event(protocol.EventUnknown, r)
 	}
-	b.mu.Lock()
-	b.refused = append(b.refused, r)
-	b.refused = b.refused[max(0, len(b.refused)-refusalsShown):]
-	b.mu.Unlock()
-	nudge(b.beat)
 }
 
 // find is the attempt that a command names, nil when it is not here any more.

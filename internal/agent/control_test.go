@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -173,15 +175,41 @@ func TestLostLeaseKillsBeforeTheRunIsGivenToAnother(t *testing.T) {
 	}
 }
 
+// lines is a log that is written and read at once.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 func TestUnknownCommandsAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
-	p.start(p.config())
+	cfg := p.config()
+	var log lines
+	cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	p.start(cfg)
 	run := p.task(func(s *protocol.Start) { s.Prompt = "say first\nhang" })
 	p.saying(run, "first")
 	p.send(protocol.Command{Kind: "permission.answer", Run: run, Attempt: 1, ID: "c1"})
 	p.send(protocol.Command{Kind: protocol.CommandUpdate, ID: "c2"})
-	p.until("both are refused", func() bool { return p.presence != nil && len(p.presence.Refused) == 2 })
+	p.until("both are struck", func() bool { return len(p.commands) == 0 })
+	for _, want := range []string{`"command refused" box=` + boxID + ` id=c1 kind=permission.answer`, `"command refused" box=` + boxID + ` id=c2 kind=` + protocol.CommandUpdate} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not say %s:\n%s", want, log.String())
+		}
+	}
 	p.send(protocol.Command{Kind: protocol.CommandHalt, Run: run, Attempt: 1, Mode: protocol.HaltNow})
 	s, _ := p.finish(run)
 	var r protocol.CommandRefused

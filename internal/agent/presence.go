@@ -65,9 +65,6 @@ func (b *box) presence() protocol.Presence {
 		Version: b.cfg.Version, State: stateReady, Slots: b.cfg.Slots, SkewMS: b.skew.Load(),
 	}
 	p.DiskFree, _ = diskFree(b.cfg.DataDir)
-	b.mu.Lock()
-	p.Refused = slices.Clone(b.refused)
-	b.mu.Unlock()
 	for _, a := range b.held() {
 		p.Runs = append(p.Runs, a.ref())
 		p.SpoolBytes += a.spool.Bytes()

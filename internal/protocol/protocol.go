@@ -321,8 +321,6 @@ type Presence struct {
 	// Unfit says in one sentence, of at most MaxUnfit bytes, why the box can
 	// carry out no run at all. Such a box claims nothing. Empty: it can.
 	Unfit string `json:"unfit,omitempty"`
-	// Refused are the newest commands that this process did not carry out.
-	Refused []CommandRefused `json:"refused,omitempty"`
 }
 
 // BeatReply answers a beat. Commands says that some wait for the box, in case a

@@ -285,8 +285,7 @@ const (
 func sane(p protocol.Presence) protocol.Presence {
 	p.Version = strings.ReplaceAll(strings.ToValidUTF8(p.Version[:min(len(p.Version), maxVersion)], ""), "\x00", "")
 	p.State = p.State[:min(len(p.State), maxState)]
-	p.Runs, p.Refused = p.Runs[:min(len(p.Runs), maxRuns)], nil
-	p.Runs = slices.DeleteFunc(p.Runs, func(r protocol.RunRef) bool { return len(r.Run) > maxRunID })
+	p.Runs = slices.DeleteFunc(p.Runs[:min(len(p.Runs), maxRuns)], func(r protocol.RunRef) bool { return len(r.Run) > maxRunID })
 	p.Unfit = reason(p.Unfit)
 	return p
 }
