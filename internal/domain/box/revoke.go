@@ -101,19 +101,10 @@ func (s *Service) cutOff(tx *db.Tx, r row) (requeued int, err error) {
 	return requeued, event.Record(tx, event.Change{Kind: "box.revoked", Object: r.ID, Data: map[string]int{"requeued": requeued}})
 }
 
-// settle makes the bus shut the accounts of a box's revoked keys. Loop does it
-// again, until it is certain.
+// settle makes this node's bus shut the accounts of a box's revoked keys. Loop
+// does it again, until it is certain.
 func (s *Service) settle(ctx context.Context, boxID string) error {
-	var keys []revokedKey
-	var now time.Time
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		now = tx.Now
-		keys, err = selectBoxKeys.All(tx, boxID)
-		return err
-	})
-	if err == nil {
-		err = s.refuse(ctx, keys, now)
-	}
+	_, err := s.refuse(ctx, boxID)
 	if err != nil {
 		s.log().ErrorContext(ctx, "revoked key is not refused yet", "box", boxID, "error", err)
 	}
@@ -139,21 +130,7 @@ type settled struct {
 
 // settleAll is settle for all boxes, and for what other nodes have revoked.
 func (s *Service) settleAll(ctx context.Context) error {
-	var keys []revokedKey
-	var now time.Time
-	s.settled.mu.Lock()
-	since := s.settled.until
-	s.settled.mu.Unlock()
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		if now = tx.Now; since.IsZero() {
-			since = now.Add(-settleBack) // nobody was connected before
-		}
-		keys, err = selectOwedKeys.All(tx, since)
-		return err
-	})
-	if err == nil {
-		err = s.refuse(ctx, keys, now)
-	}
+	now, err := s.refuse(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -164,31 +141,42 @@ func (s *Service) settleAll(ctx context.Context) error {
 	return nil
 }
 
-func (s *Service) refuse(ctx context.Context, keys []revokedKey, now time.Time) error {
+// refuse shuts the accounts of a box's revoked keys that are not settled, of all
+// boxes if boxID is empty. It answers what time it was when they were read.
+func (s *Service) refuse(ctx context.Context, boxID string) (now time.Time, err error) {
 	if s.Bus == nil {
-		return nil
+		return now, nil
+	}
+	var keys []revokedKey
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		now = tx.Now
+		keys, err = selectRevoked.All(tx, s.settled.since(now), boxID)
+		return err
+	})
+	if err != nil {
+		return now, err
 	}
 	for _, k := range keys {
 		if !s.settled.has(k) && k.Account != nil {
 			if err := s.Bus.Shut(ctx, *k.Account); err != nil {
-				return fmt.Errorf("shut out box %s: %w", k.BoxID, err)
+				return now, fmt.Errorf("shut out box %s: %w", k.BoxID, err)
 			}
 		}
 		if now.Sub(k.RevokedAt) >= settleAfter {
 			s.settled.add(k)
 		}
-		if k.DoneAt != nil {
-			continue
-		}
-		err := s.DB.Write(ctx, func(tx *db.Tx) error {
-			_, err := settleKey.Exec(tx, k.NKey, tx.Now, tx.Now.Add(-settleAfter))
-			return err
-		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return now, nil
+}
+
+// since is the time from which on revocations may not be settled.
+func (d *settled) since(now time.Time) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.until.IsZero() {
+		return now.Add(-settleBack) // nobody was connected before
+	}
+	return d.until
 }
 
 func (d *settled) has(k revokedKey) bool {

@@ -69,7 +69,6 @@ type (
 		BoxID     string
 		Account   *string
 		RevokedAt time.Time
-		DoneAt    *time.Time
 	}
 )
 
@@ -126,9 +125,7 @@ var (
 	insertRevokedKey = db.S(`INSERT INTO revoked_keys (nkey, box_id, account, revoked_at) VALUES ($1, $2, $3, $4)`)
 	selectRevokedKey = db.Q[string](`SELECT nkey FROM revoked_keys WHERE nkey = $1`)
 	countRevokedKeys = db.Q[int64](`SELECT COUNT(*) FROM revoked_keys WHERE box_id = $1 AND revoked_at > $2`)
-	selectOwedKeys   = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at, done_at FROM revoked_keys WHERE done_at IS NULL OR revoked_at >= $1`)
-	selectBoxKeys    = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at, done_at FROM revoked_keys WHERE box_id = $1 AND done_at IS NULL`)
-	settleKey        = db.S(`UPDATE revoked_keys SET done_at = $2 WHERE nkey = $1 AND revoked_at <= $3`)
+	selectRevoked    = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at FROM revoked_keys WHERE revoked_at >= $1 AND ($2 = '' OR box_id = $2)`)
 
 	insertCommand = db.S(`INSERT INTO box_commands (id, box_id, place, kind, payload, created_at)
 		SELECT $1, $2, $3, $4, $5, CAST($6 AS BIGINT) WHERE EXISTS (SELECT 1 FROM boxes WHERE id = $2 AND state <> 'revoked')
