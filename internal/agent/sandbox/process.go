@@ -96,9 +96,6 @@ func (p *Process) Stdin() io.WriteCloser { return p.stdin }
 // still be read after the agent's end; the reader closes it.
 func (p *Process) Stdout() io.ReadCloser { return p.stdout }
 
-// Paths are the task and the home folder as the agent sees them.
-func (p *Process) Paths() (task, home string) { return p.task, p.home }
-
 // Done is closed when no process of the sandbox is left.
 func (p *Process) Done() <-chan struct{} { return p.done }
 

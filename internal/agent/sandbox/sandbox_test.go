@@ -233,7 +233,7 @@ func TestEnvironmentIsMade(t *testing.T) {
 			t.Fatal(err)
 		}
 		out := b.String()
-		task, home := p.Paths()
+		task, home := p.task, p.home
 		if strings.Contains(out, "of-the-box") {
 			t.Error("the box's environment is visible")
 		}
