@@ -102,107 +102,111 @@ func behind(t *testing.T, dsn string, fn func(tx *db.Tx) error) {
 	}
 }
 
+// onBoth plays fn on both databases, with the flags of a server that has a folder
+// and a database of its own.
+func onBoth(t *testing.T, fn func(t *testing.T, e db.Engine, flags []string)) {
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) {
+			fn(t, e, []string{"--data", t.TempDir(), "--database", dbtest.DSN(t, e)})
+		})
+	}
+}
+
 // The newest rows are deleted and the head is set back with two statements of
 // SQL. The export is whole by itself; the server names the account when it
 // starts, and the export is not what the signed heads say.
 func TestNewestRowsCutOff(t *testing.T) {
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
-		t.Run(e.String(), func(t *testing.T) {
-			flags := []string{"--data", t.TempDir(), "--database", dbtest.DSN(t, e)}
-			y := start(t, e, flags...)
-			y.busy(9)
-			y.stop()
-			y = y.again(e, flags)
-			if missing, passed := y.against(); missing != nil || passed != nil || y.breaks() != nil {
-				t.Fatalf("before: %q, %q, %q", missing, passed, y.breaks())
-			}
-			noted := y.seq()
-			y.stop()
-			behind(t, flags[3], func(tx *db.Tx) error {
-				if _, err := cutRows.Exec(tx, y.acct, noted-7); err != nil {
-					return err
-				}
-				_, err := headBack.Exec(tx, y.acct, noted-7)
+	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
+		y := start(t, e, flags...)
+		y.busy(9)
+		y.stop()
+		y = y.again(e, flags)
+		if missing, passed := y.against(); missing != nil || passed != nil || y.breaks() != nil {
+			t.Fatalf("before: %q, %q, %q", missing, passed, y.breaks())
+		}
+		noted := y.seq()
+		y.stop()
+		behind(t, flags[3], func(tx *db.Tx) error {
+			if _, err := cutRows.Exec(tx, y.acct, noted-7); err != nil {
 				return err
-			})
-			y = y.again(e, flags)
-			if spans, err := chain.Verify(strings.NewReader(strings.Join(y.exported(), "\n"))); err != nil || len(spans) != 1 {
-				t.Fatalf("the export alone: %+v, %v", spans, err)
 			}
-			if got, want := y.breaks(), fmt.Sprint(y.acct, " ", noted); !slices.Equal(got, []string{want}) {
-				t.Errorf("at start %q are named, not %s", got, want)
-			}
-			missing, _ := y.against()
-			if len(missing) != 1 || !strings.HasPrefix(missing[0], fmt.Sprintf("%s: the newest row has the number %d, but %d was noted at ", y.acct, noted-7, noted)) {
-				t.Errorf("the export against the heads: %q", missing)
-			}
-			y.busy(9) // and what is written since does not hide it
-			y.stop()
-			y = y.again(e, flags)
-			if missing, _ := y.against(); len(missing) != 1 || !strings.Contains(missing[0], fmt.Sprintf("row number %d is not the one that was noted", noted)) {
-				t.Errorf("later: %q", missing)
-			}
-			if got := y.breaks(); len(got) != 2 {
-				t.Errorf("later %q are named", got)
-			}
+			_, err := headBack.Exec(tx, y.acct, noted-7)
+			return err
 		})
-	}
+		y = y.again(e, flags)
+		if spans, err := chain.Verify(strings.NewReader(strings.Join(y.exported(), "\n"))); err != nil || len(spans) != 1 {
+			t.Fatalf("the export alone: %+v, %v", spans, err)
+		}
+		if got, want := y.breaks(), fmt.Sprint(y.acct, " ", noted); !slices.Equal(got, []string{want}) {
+			t.Errorf("at start %q are named, not %s", got, want)
+		}
+		missing, _ := y.against()
+		if len(missing) != 1 || !strings.HasPrefix(missing[0], fmt.Sprintf("%s: the newest row has the number %d, but %d was noted at ", y.acct, noted-7, noted)) {
+			t.Errorf("the export against the heads: %q", missing)
+		}
+		y.busy(9) // and what is written since does not hide it
+		y.stop()
+		y = y.again(e, flags)
+		if missing, _ := y.against(); len(missing) != 1 || !strings.Contains(missing[0], fmt.Sprintf("row number %d is not the one that was noted", noted)) {
+			t.Errorf("later: %q", missing)
+		}
+		if got := y.breaks(); len(got) != 2 {
+			t.Errorf("later %q are named", got)
+		}
+	})
 }
 
 // A row is changed and every hash behind it made anew: no check of the chain
 // sees it, and the noted heads do.
 func TestRowRewritten(t *testing.T) {
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
-		t.Run(e.String(), func(t *testing.T) {
-			flags := []string{"--data", t.TempDir(), "--database", dbtest.DSN(t, e)}
-			y := start(t, e, flags...)
-			y.busy(3)
-			y.stop()
-			y = y.again(e, flags)
-			y.busy(3)
-			noted := y.seq()
-			rows := y.exported()
-			slices.Reverse(rows)
-			y.stop()
-			behind(t, flags[3], func(tx *db.Tx) error {
-				prev := ""
-				for i, text := range rows {
-					var row map[string]jsontext.Value
-					if err := json.Unmarshal([]byte(text), &row); err != nil {
-						return err
-					}
-					if i == 2 {
-						row["data"] = jsontext.Value(`{"nothing":"happened"}`)
-					}
-					row["prev_hash"] = jsontext.Value(fmt.Sprintf("%q", prev))
-					changed, err := json.Marshal(row)
-					if err != nil {
-						return err
-					}
-					hash, err := chain.Hash(changed)
-					if err != nil {
-						return err
-					}
-					if _, err := putRow.Exec(tx, y.acct, i+1, string(row["data"]), prev, hash); err != nil {
-						return err
-					}
-					prev = hash
+	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
+		y := start(t, e, flags...)
+		y.busy(3)
+		y.stop()
+		y = y.again(e, flags)
+		y.busy(3)
+		noted := y.seq()
+		rows := y.exported()
+		slices.Reverse(rows)
+		y.stop()
+		behind(t, flags[3], func(tx *db.Tx) error {
+			prev := ""
+			for i, text := range rows {
+				var row map[string]jsontext.Value
+				if err := json.Unmarshal([]byte(text), &row); err != nil {
+					return err
 				}
-				_, err := headBack.Exec(tx, y.acct, noted)
-				return err
-			})
-			y = y.again(e, flags)
-			if spans, err := chain.Verify(strings.NewReader(strings.Join(y.exported(), "\n"))); err != nil || len(spans) != 1 {
-				t.Fatalf("the export alone: %+v, %v", spans, err)
+				if i == 2 {
+					row["data"] = jsontext.Value(`{"nothing":"happened"}`)
+				}
+				row["prev_hash"] = jsontext.Value(fmt.Sprintf("%q", prev))
+				changed, err := json.Marshal(row)
+				if err != nil {
+					return err
+				}
+				hash, err := chain.Hash(changed)
+				if err != nil {
+					return err
+				}
+				if _, err := putRow.Exec(tx, y.acct, i+1, string(row["data"]), prev, hash); err != nil {
+					return err
+				}
+				prev = hash
 			}
-			if got, want := y.breaks(), fmt.Sprint(y.acct, " ", noted); !slices.Equal(got, []string{want}) {
-				t.Errorf("at start %q are named, not %s", got, want)
-			}
-			if missing, _ := y.against(); len(missing) != 1 || !strings.Contains(missing[0], "it or a row before it was changed") {
-				t.Errorf("the export against the heads: %q", missing)
-			}
+			_, err := headBack.Exec(tx, y.acct, noted)
+			return err
 		})
-	}
+		y = y.again(e, flags)
+		if spans, err := chain.Verify(strings.NewReader(strings.Join(y.exported(), "\n"))); err != nil || len(spans) != 1 {
+			t.Fatalf("the export alone: %+v, %v", spans, err)
+		}
+		if got, want := y.breaks(), fmt.Sprint(y.acct, " ", noted); !slices.Equal(got, []string{want}) {
+			t.Errorf("at start %q are named, not %s", got, want)
+		}
+		if missing, _ := y.against(); len(missing) != 1 || !strings.Contains(missing[0], "it or a row before it was changed") {
+			t.Errorf("the export against the heads: %q", missing)
+		}
+	})
 }
 
 // An older copy of the database is put back. The server says so, and goes on;

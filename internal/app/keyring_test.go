@@ -62,68 +62,65 @@ func write(t *testing.T, path, text string) {
 // it, a wrong one is told from the right one by name, and neither leaves
 // anything behind.
 func TestMissingKeyIsNotReplaced(t *testing.T) {
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
-		t.Run(e.String(), func(t *testing.T) {
-			data := t.TempDir()
-			flags := []string{"--data", data, "--database", dbtest.DSN(t, e)}
-			y := start(t, e, flags...)
-			want := y.ring.ID()
-			y.stop()
-			file := filepath.Join(data, "master.key")
-			right, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
+	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
+		data := flags[1]
+		y := start(t, e, flags...)
+		want := y.ring.ID()
+		y.stop()
+		file := filepath.Join(data, "master.key")
+		right, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		before := tree(t, data)
+		if said := turnedAway(t, flags...); !strings.Contains(said, "there is no "+file) || !strings.Contains(said, want) || strings.Contains(said, "\n") {
+			t.Errorf("without the key: %s", said)
+		}
+		elsewhere := filepath.Join(t.TempDir(), "keys")
+		if said := turnedAway(t, append(flags, "--master-key-file", elsewhere)...); !strings.Contains(said, "there is no "+elsewhere) || !strings.Contains(said, want) {
+			t.Errorf("without the named file: %s", said)
+		}
+		if after := tree(t, data); !slices.Equal(before, after) {
+			t.Errorf("refusals left\n%q\nof\n%q", after, before)
+		}
+		if left := tree(t, filepath.Dir(elsewhere)); len(left) != 1 {
+			t.Errorf("refusals left %q", left)
+		}
+		nowhere := filepath.Join(t.TempDir(), "new") // where no server has run
+		if e == db.Postgres {
+			turnedAway(t, "--data", nowhere, "--database", flags[3])
+		}
+		turnedAway(t, "--data", nowhere, "--database", flags[3], "--master-key", "xy")
+		if left := tree(t, filepath.Dir(nowhere)); len(left) != 1 {
+			t.Errorf("refusals left %q", left)
+		}
+		wrong := seal.New()
+		write(t, file, wrong.Reveal())
+		before = tree(t, data)
+		for _, how := range [][]string{flags, append(flags, "--master-key", wrong.Reveal()), append(flags, "--master-key-command", "cat "+file)} {
+			said := turnedAway(t, how...)
+			if !strings.Contains(said, wrong.ID()) || !strings.Contains(said, "sealed with the master key "+want) || strings.Contains(said, strings.TrimSpace(wrong.Reveal())) {
+				t.Errorf("with another key: %s", said)
 			}
-			if err := os.Remove(file); err != nil {
-				t.Fatal(err)
+		}
+		for _, bad := range []string{"", "no key\n", string(right) + string(right)} {
+			write(t, file, bad)
+			if said := turnedAway(t, flags...); !strings.Contains(said, file+": ") {
+				t.Errorf("the file says %q: %s", bad, said)
 			}
-			before := tree(t, data)
-			if said := turnedAway(t, flags...); !strings.Contains(said, "there is no "+file) || !strings.Contains(said, want) || strings.Contains(said, "\n") {
-				t.Errorf("without the key: %s", said)
-			}
-			elsewhere := filepath.Join(t.TempDir(), "keys")
-			if said := turnedAway(t, append(flags, "--master-key-file", elsewhere)...); !strings.Contains(said, "there is no "+elsewhere) || !strings.Contains(said, want) {
-				t.Errorf("without the named file: %s", said)
-			}
-			if after := tree(t, data); !slices.Equal(before, after) {
-				t.Errorf("refusals left\n%q\nof\n%q", after, before)
-			}
-			if left := tree(t, filepath.Dir(elsewhere)); len(left) != 1 {
-				t.Errorf("refusals left %q", left)
-			}
-			nowhere := filepath.Join(t.TempDir(), "new") // where no server has run
-			if e == db.Postgres {
-				turnedAway(t, "--data", nowhere, "--database", flags[3])
-			}
-			turnedAway(t, "--data", nowhere, "--database", flags[3], "--master-key", "xy")
-			if left := tree(t, filepath.Dir(nowhere)); len(left) != 1 {
-				t.Errorf("refusals left %q", left)
-			}
-			wrong := seal.New()
-			write(t, file, wrong.Reveal())
-			before = tree(t, data)
-			for _, how := range [][]string{flags, append(flags, "--master-key", wrong.Reveal()), append(flags, "--master-key-command", "cat "+file)} {
-				said := turnedAway(t, how...)
-				if !strings.Contains(said, wrong.ID()) || !strings.Contains(said, "sealed with the master key "+want) || strings.Contains(said, strings.TrimSpace(wrong.Reveal())) {
-					t.Errorf("with another key: %s", said)
-				}
-			}
-			for _, bad := range []string{"", "no key\n", string(right) + string(right)} {
-				write(t, file, bad)
-				if said := turnedAway(t, flags...); !strings.Contains(said, file+": ") {
-					t.Errorf("the file says %q: %s", bad, said)
-				}
-			}
-			if after := tree(t, data); !slices.Equal(before, after) {
-				t.Errorf("refusals left\n%q\nof\n%q", after, before)
-			}
-			// From wherever it comes, and whatever else is there, the right key opens.
-			write(t, elsewhere, wrong.Reveal()+string(right))
-			boot(t, e, append(flags, "--master-key-file", elsewhere)...).stop()
-			boot(t, e, append(flags, "--master-key-command", `["cat", "`+elsewhere+`"]`)...).stop()
-			boot(t, e, append(flags, "--master-key", wrong.Reveal()+","+string(right))...).stop()
-		})
-	}
+		}
+		if after := tree(t, data); !slices.Equal(before, after) {
+			t.Errorf("refusals left\n%q\nof\n%q", after, before)
+		}
+		// From wherever it comes, and whatever else is there, the right key opens.
+		write(t, elsewhere, wrong.Reveal()+string(right))
+		boot(t, e, append(flags, "--master-key-file", elsewhere)...).stop()
+		boot(t, e, append(flags, "--master-key-command", `["cat", "`+elsewhere+`"]`)...).stop()
+		boot(t, e, append(flags, "--master-key", wrong.Reveal()+","+string(right))...).stop()
+	})
 }
 
 // Of two servers that start on one empty database with folders of their own,
@@ -218,146 +215,142 @@ var (
 // replaced: what is stored even without the old key, what travels as long as it
 // lives.
 func TestRotation(t *testing.T) {
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
-		t.Run(e.String(), func(t *testing.T) {
-			data := t.TempDir()
-			flags := []string{"--data", data, "--database", dbtest.DSN(t, e)}
-			served := append(slices.Clone(flags), "--smtp-url", "smtp+plain://127.0.0.1:1") // mails stay, and stay sealed
-			y := start(t, e, served...)
-			y.push("acme/web", map[string]string{"README": "hello\n"})
-			y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "openai", "key": "sk-of-acme-0123456789"}`).want(201)
-			y.send("PUT", "/v1/repos/acme/web/secrets/DSN", y.owner, `{"value": "postgres://of-web", "environment": "staging"}`).want(200)
-			y.send("PUT", "/v1/secrets/DSN", y.owner, `{"value": "postgres://of-acme"}`).want(200)
-			y.in(y.acct, func(tx *db.Tx) error {
-				_, err := setSSO.Exec(tx, y.acct, y.ring.Seal("org-sso/"+y.acct, []byte("of the provider")))
-				return err
-			})
-			file := func() (task string) {
-				var made struct {
-					ID string `json:"task_id"`
-				}
-				decode(t, y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`).want(202), &made)
-				return made.ID
-			}
-			asked, open := file(), file()
-			y.block(asked, "decision", nil)
-			type blockers struct {
-				Data []struct {
-					ID     string
-					FixURL string `json:"fix_url"`
-				}
-			}
-			var one, two blockers
-			decode(t, y.send("GET", "/v1/blockers", y.owner, "").want(200), &one)
-			y.send("POST", "/v1/blockers/"+one.Data[0].ID+"/answer", y.owner, `{"answer": "by the back door"}`).want(200)
-			y.block(open, "missing_credential", map[string]string{"TOKEN": "env_secret"})
-			decode(t, y.send("GET", "/v1/blockers", y.owner, "").want(200), &two)
-			var client struct {
-				ID string `json:"client_id"`
-			}
-			decode(t, y.send("POST", "/oauth/register", "", `{"client_name": "Editor", "redirect_uris": ["http://127.0.0.1/cb"]}`).want(201), &client)
-			b, err := json.Marshal(map[string]any{"n": "Old", "r": []string{"http://127.0.0.1/cb"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			oldClient := y.ring.Seal("oauth-client", b)
-			y.send("POST", "/auth/email", "", `{"email": "ada@example.com"}`, "Origin", y.URL()).want(202)
-			bus, err := busKeys(t.Context(), y.db, y.ring)
-			if err != nil {
-				t.Fatal(err)
-			}
-			old := y.ring.ID()
-			if k, err := OpenKeys(t.Context(), y.cfg, true); e == db.SQLite && (err == nil || !strings.Contains(err.Error(), "stop it first")) {
-				t.Errorf("beside a server on SQLite: %v", err)
-			} else if e == db.Postgres && (err != nil || k.Close() != nil) {
-				t.Errorf("beside a server on PostgreSQL: %v", err)
-			}
-			y.stop()
-			if left := unregistered(t, e, flags[3]); left != nil {
-				t.Errorf("sealed values that no rotation reaches: %q", left)
-			}
-
-			said := rotate(t, flags, e == db.Postgres, "")
-			for _, column := range sealedColumns() {
-				if !strings.Contains(said, column.String()+": ") {
-					t.Errorf("nothing of %s was sealed anew:\n%s", column, said)
-				}
-			}
-			if !strings.Contains(said, " 0 with other keys.") {
-				t.Errorf("it ends with\n%s", said)
-			}
-
-			y2 := boot(t, e, served...)
-			y2.owner, y2.acct = y.owner, y.acct
-			if got := y2.ring.IDs(); len(got) != 2 || got[0] == old || got[1] != old {
-				t.Fatalf("keys %q after %s", got, old)
-			}
-			fix := y2.URL() + strings.TrimPrefix(two.Data[0].FixURL, y.URL())
-			v := y2.visitor()
-			if resp, page := v.open("GET", fix, ""); resp.StatusCode != 200 {
-				t.Errorf("a link of the old key: %s\n%s", resp.Status, page)
-			}
-			var code string
-			y2.in(y.acct, func(tx *db.Tx) error {
-				mailID, err := mailOf.One(tx, "ada@example.com")
-				if err != nil {
-					return err
-				}
-				sealed, err := mailText.One(tx, mailID)
-				if err != nil {
-					return err
-				}
-				text, err := y2.ring.Unseal("mail/"+mailID, sealed)
-				if found := mailedCode.FindSubmatch(text); found != nil {
-					code = string(found[1])
-				}
-				return err
-			})
-			y2.send("POST", "/auth/email/verify", "", `{"email": "ada@example.com", "code": "`+code+`"}`, "Origin", y2.URL()).want(200)
-			known := func(y *yard, clientID string) int {
-				resp := y.send("GET", "/oauth/authorize?response_type=code&redirect_uri=http%3A%2F%2F127.0.0.1%2Fcb&client_id="+clientID, "", "")
-				return resp.StatusCode
-			}
-			if a, b := known(y2, client.ID), known(y2, oldClient); a != 303 || b != 303 {
-				t.Errorf("client_ids that are older than the key: %d, %d", a, b)
-			}
-			y2.stop()
-
-			// And now without the old one.
-			if said := rotate(t, flags, false, old); !strings.Contains(said, "has no key "+old) {
-				t.Errorf("forgetting it: %s", said)
-			}
-			y3 := boot(t, e, served...)
-			y3.owner, y3.acct = y.owner, y.acct
-			if got := y3.ring.IDs(); len(got) != 1 || slices.Contains(got, old) {
-				t.Fatalf("keys %q without %s", got, old)
-			}
-			if a, b := known(y3, client.ID), known(y3, oldClient); a != 303 || b != 400 {
-				t.Errorf("client_ids without the old key: %d, %d", a, b)
-			}
-			if after, err := busKeys(t.Context(), y3.db, y3.ring); err != nil || !same(t, bus, after) {
-				t.Errorf("the keys of the bus: %v", err)
-			}
-			y3.in(y.acct, func(tx *db.Tx) error {
-				for _, c := range sealedColumns() {
-					rows, err := c.List(tx, "", 100)
-					if err != nil || len(rows) == 0 {
-						t.Errorf("%s: %d values, %v", c, len(rows), err)
-					}
-					for _, r := range rows {
-						if _, err := y3.ring.Unseal(c.Purpose(r), r.Sealed); err != nil {
-							t.Errorf("%s, %s: %v", c, r.Key, err)
-						}
-					}
-				}
-				said, err := y3.parts.blocker.Word(tx, asked, "")
-				if !strings.Contains(said, "by the back door") {
-					t.Errorf("the run is told %q", said)
-				}
-				return err
-			})
+	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
+		served := append(slices.Clone(flags), "--smtp-url", "smtp+plain://127.0.0.1:1") // mails stay, and stay sealed
+		y := start(t, e, served...)
+		y.push("acme/web", map[string]string{"README": "hello\n"})
+		y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "openai", "key": "sk-of-acme-0123456789"}`).want(201)
+		y.send("PUT", "/v1/repos/acme/web/secrets/DSN", y.owner, `{"value": "postgres://of-web", "environment": "staging"}`).want(200)
+		y.send("PUT", "/v1/secrets/DSN", y.owner, `{"value": "postgres://of-acme"}`).want(200)
+		y.in(y.acct, func(tx *db.Tx) error {
+			_, err := setSSO.Exec(tx, y.acct, y.ring.Seal("org-sso/"+y.acct, []byte("of the provider")))
+			return err
 		})
-	}
+		file := func() (task string) {
+			var made struct {
+				ID string `json:"task_id"`
+			}
+			decode(t, y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`).want(202), &made)
+			return made.ID
+		}
+		asked, open := file(), file()
+		y.block(asked, "decision", nil)
+		type blockers struct {
+			Data []struct {
+				ID     string
+				FixURL string `json:"fix_url"`
+			}
+		}
+		var one, two blockers
+		decode(t, y.send("GET", "/v1/blockers", y.owner, "").want(200), &one)
+		y.send("POST", "/v1/blockers/"+one.Data[0].ID+"/answer", y.owner, `{"answer": "by the back door"}`).want(200)
+		y.block(open, "missing_credential", map[string]string{"TOKEN": "env_secret"})
+		decode(t, y.send("GET", "/v1/blockers", y.owner, "").want(200), &two)
+		var client struct {
+			ID string `json:"client_id"`
+		}
+		decode(t, y.send("POST", "/oauth/register", "", `{"client_name": "Editor", "redirect_uris": ["http://127.0.0.1/cb"]}`).want(201), &client)
+		b, err := json.Marshal(map[string]any{"n": "Old", "r": []string{"http://127.0.0.1/cb"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		oldClient := y.ring.Seal("oauth-client", b)
+		y.send("POST", "/auth/email", "", `{"email": "ada@example.com"}`, "Origin", y.URL()).want(202)
+		bus, err := busKeys(t.Context(), y.db, y.ring)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := y.ring.ID()
+		if k, err := OpenKeys(t.Context(), y.cfg, true); e == db.SQLite && (err == nil || !strings.Contains(err.Error(), "stop it first")) {
+			t.Errorf("beside a server on SQLite: %v", err)
+		} else if e == db.Postgres && (err != nil || k.Close() != nil) {
+			t.Errorf("beside a server on PostgreSQL: %v", err)
+		}
+		y.stop()
+		if left := unregistered(t, e, flags[3]); left != nil {
+			t.Errorf("sealed values that no rotation reaches: %q", left)
+		}
+
+		said := rotate(t, flags, e == db.Postgres, "")
+		for _, column := range sealedColumns() {
+			if !strings.Contains(said, column.String()+": ") {
+				t.Errorf("nothing of %s was sealed anew:\n%s", column, said)
+			}
+		}
+		if !strings.Contains(said, " 0 with other keys.") {
+			t.Errorf("it ends with\n%s", said)
+		}
+
+		y2 := boot(t, e, served...)
+		y2.owner, y2.acct = y.owner, y.acct
+		if got := y2.ring.IDs(); len(got) != 2 || got[0] == old || got[1] != old {
+			t.Fatalf("keys %q after %s", got, old)
+		}
+		fix := y2.URL() + strings.TrimPrefix(two.Data[0].FixURL, y.URL())
+		v := y2.visitor()
+		if resp, page := v.open("GET", fix, ""); resp.StatusCode != 200 {
+			t.Errorf("a link of the old key: %s\n%s", resp.Status, page)
+		}
+		var code string
+		y2.in(y.acct, func(tx *db.Tx) error {
+			mailID, err := mailOf.One(tx, "ada@example.com")
+			if err != nil {
+				return err
+			}
+			sealed, err := mailText.One(tx, mailID)
+			if err != nil {
+				return err
+			}
+			text, err := y2.ring.Unseal("mail/"+mailID, sealed)
+			if found := mailedCode.FindSubmatch(text); found != nil {
+				code = string(found[1])
+			}
+			return err
+		})
+		y2.send("POST", "/auth/email/verify", "", `{"email": "ada@example.com", "code": "`+code+`"}`, "Origin", y2.URL()).want(200)
+		known := func(y *yard, clientID string) int {
+			resp := y.send("GET", "/oauth/authorize?response_type=code&redirect_uri=http%3A%2F%2F127.0.0.1%2Fcb&client_id="+clientID, "", "")
+			return resp.StatusCode
+		}
+		if a, b := known(y2, client.ID), known(y2, oldClient); a != 303 || b != 303 {
+			t.Errorf("client_ids that are older than the key: %d, %d", a, b)
+		}
+		y2.stop()
+
+		// And now without the old one.
+		if said := rotate(t, flags, false, old); !strings.Contains(said, "has no key "+old) {
+			t.Errorf("forgetting it: %s", said)
+		}
+		y3 := boot(t, e, served...)
+		y3.owner, y3.acct = y.owner, y.acct
+		if got := y3.ring.IDs(); len(got) != 1 || slices.Contains(got, old) {
+			t.Fatalf("keys %q without %s", got, old)
+		}
+		if a, b := known(y3, client.ID), known(y3, oldClient); a != 303 || b != 400 {
+			t.Errorf("client_ids without the old key: %d, %d", a, b)
+		}
+		if after, err := busKeys(t.Context(), y3.db, y3.ring); err != nil || !same(t, bus, after) {
+			t.Errorf("the keys of the bus: %v", err)
+		}
+		y3.in(y.acct, func(tx *db.Tx) error {
+			for _, c := range sealedColumns() {
+				rows, err := c.List(tx, "", 100)
+				if err != nil || len(rows) == 0 {
+					t.Errorf("%s: %d values, %v", c, len(rows), err)
+				}
+				for _, r := range rows {
+					if _, err := y3.ring.Unseal(c.Purpose(r), r.Sealed); err != nil {
+						t.Errorf("%s, %s: %v", c, r.Key, err)
+					}
+				}
+			}
+			said, err := y3.parts.blocker.Word(tx, asked, "")
+			if !strings.Contains(said, "by the back door") {
+				t.Errorf("the run is told %q", said)
+			}
+			return err
+		})
+	})
 }
 
 // Several servers are moved to a new key one after the other, while they run: a

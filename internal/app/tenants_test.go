@@ -21,7 +21,6 @@ import (
 	"yardmaster/internal/bus/boxconn"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
-	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -317,57 +316,54 @@ func TestSeatOnTheBusIsNotEnough(t *testing.T) {
 // With new keys of the bus every credential from before is refused, also one that
 // whoever had the old keys would make, and boxes move over by asking over HTTPS.
 func TestBusKeysRotated(t *testing.T) {
-	for name, e := range map[string]db.Engine{"sqlite": db.SQLite, "postgres": db.Postgres} {
-		t.Run(name, func(t *testing.T) {
-			flags := []string{"--data", t.TempDir(), "--database", dbtest.DSN(t, e)}
-			y := start(t, e, flags...)
-			s := y.station(y.owner)
-			before, err := busKeys(t.Context(), y.db, y.ring)
-			if err != nil {
-				t.Fatal(err)
-			}
-			y.stop()
-			cfg, err := config.Load("test", flags, func(string) (string, bool) { return "", false }, io.Discard)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var said strings.Builder
-			chest, err := OpenKeys(t.Context(), cfg, true)
+	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
+		y := start(t, e, flags...)
+		s := y.station(y.owner)
+		before, err := busKeys(t.Context(), y.db, y.ring)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y.stop()
+		cfg, err := config.Load("test", flags, func(string) (string, bool) { return "", false }, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		chest, err := OpenKeys(t.Context(), cfg, true)
+		if err == nil {
+			err = errors.Join(chest.RotateBus(t.Context(), &said), chest.Close())
+		}
+		if err != nil || !strings.Contains(said.String(), "new keys") {
+			t.Fatalf("%q %v", said.String(), err)
+		}
+		y = y.again(e, flags)
+		after, err := busKeys(t.Context(), y.db, y.ring)
+		if err != nil || after.SigningSeed == before.SigningSeed || after.OperatorSeed == before.OperatorSeed || after.AccountSeed == before.AccountSeed || after.SystemSeed == before.SystemSeed {
+			t.Errorf("seeds are as before, %v", err)
+		}
+		pair, err := nkeys.FromSeed(s.seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		login := func() error {
+			nc, err := nats.Connect(y.NATSURL(), nats.UserJWT(func() (string, error) { return s.NATSJWT, nil }, pair.Sign))
 			if err == nil {
-				err = errors.Join(chest.RotateBus(t.Context(), &said), chest.Close())
+				nc.Close()
 			}
-			if err != nil || !strings.Contains(said.String(), "new keys") {
-				t.Fatalf("%q %v", said.String(), err)
-			}
-			y = y.again(e, flags)
-			after, err := busKeys(t.Context(), y.db, y.ring)
-			if err != nil || after.SigningSeed == before.SigningSeed || after.OperatorSeed == before.OperatorSeed || after.AccountSeed == before.AccountSeed || after.SystemSeed == before.SystemSeed {
-				t.Errorf("seeds are as before, %v", err)
-			}
-			pair, err := nkeys.FromSeed(s.seed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			login := func() error {
-				nc, err := nats.Connect(y.NATSURL(), nats.UserJWT(func() (string, error) { return s.NATSJWT, nil }, pair.Sign))
-				if err == nil {
-					nc.Close()
-				}
-				return err
-			}
-			if err := login(); !errors.Is(err, nats.ErrAuthorization) {
-				t.Errorf("a credential from before: %v", err)
-			}
-			public, err := pair.PublicKey()
-			if err != nil {
-				t.Fatal(err)
-			}
-			decode(t, y.send("POST", "/v1/runners/creds/reissue", "", `{"public_key": "`+public+`"}`, "Authorization", "Bearer "+*s.RunToken).want(http.StatusOK), &s.BoxCredentials)
-			if err := login(); err != nil {
-				t.Errorf("the new credential: %v", err)
-			}
-		})
-	}
+			return err
+		}
+		if err := login(); !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("a credential from before: %v", err)
+		}
+		public, err := pair.PublicKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		decode(t, y.send("POST", "/v1/runners/creds/reissue", "", `{"public_key": "`+public+`"}`, "Authorization", "Bearer "+*s.RunToken).want(http.StatusOK), &s.BoxCredentials)
+		if err := login(); err != nil {
+			t.Errorf("the new credential: %v", err)
+		}
+	})
 }
 
 func folderSize(t *testing.T, dir string) (n int64) {

@@ -16,7 +16,6 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
-	"yardmaster/internal/seal"
 )
 
 // serveBus answers boxes over a real bus. The account of a box is known by dial.
@@ -75,10 +74,7 @@ func TestOverTheBus(t *testing.T) {
 	defer cancel()
 	dial := f.serveBus()
 	box, foreign := dial(f.boxes[0]), dial(f.boxes[1])
-	mine, err := seal.NewRecipient()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mine := newRecipient(t)
 
 	// Without a hello there is no key to seal to.
 	taskID := f.create(task.KindWork)

@@ -16,7 +16,6 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
-	"yardmaster/internal/seal"
 )
 
 // Whatever a box sends, it is answered, or refused for what it is: no call fails
@@ -24,11 +23,7 @@ import (
 func TestHostileCalls(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
-		key, err := seal.NewRecipient()
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.setSealKey(f.boxes[0], key.Public())
+		f.newSealKey(f.boxes[0])
 		f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
 		methods := map[string]func(context.Context, string, []byte) (any, error){
@@ -105,11 +100,7 @@ func TestVeryManyEvents(t *testing.T) {
 func TestManyTokens(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
-		key, err := seal.NewRecipient()
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.setSealKey(f.boxes[0], key.Public())
+		f.newSealKey(f.boxes[0])
 		f.create(task.KindWork)
 		var st *protocol.Start
 		for range 10 {

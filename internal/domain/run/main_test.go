@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
@@ -255,3 +256,20 @@ func (f *fixture) sealKey(boxID string) string {
 }
 
 func (f *fixture) setSealKey(boxID, key string) { f.keys.Store(boxID, key) }
+
+// newSealKey has what a box is given sealed to a key that is made for it.
+func (f *fixture) newSealKey(boxID string) seal.Recipient {
+	f.t.Helper()
+	key := newRecipient(f.t)
+	f.setSealKey(boxID, key.Public())
+	return key
+}
+
+func newRecipient(t testing.TB) seal.Recipient {
+	t.Helper()
+	key, err := seal.NewRecipient()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}

@@ -10,7 +10,6 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
-	"yardmaster/internal/seal"
 )
 
 func TestSecretsAreForTheProcessThatClaimed(t *testing.T) {
@@ -24,15 +23,7 @@ func TestSecretsAreForTheProcessThatClaimed(t *testing.T) {
 			}
 			return []protocol.Secret{{Name: "A", Delivery: protocol.DeliverEnv, Value: []byte(value)}}, nil
 		}
-		mine, err := seal.NewRecipient()
-		if err != nil {
-			t.Fatal(err)
-		}
-		other, err := seal.NewRecipient()
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.setSealKey(f.boxes[0], mine.Public())
+		mine, other := f.newSealKey(f.boxes[0]), newRecipient(t)
 		f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
 		ask := protocol.SecretsAsk{Run: st.Run, Attempt: 1}
