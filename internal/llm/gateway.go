@@ -18,6 +18,8 @@ type Grant struct {
 	Route Route
 	// Session is the caller's own handle, handed back to the Recorder.
 	Session any
+	// Prices are what the caller pays; nil is what the gateway's own table says.
+	Prices *Prices
 }
 
 // Authorizer resolves a caller's token for every call, so it must be fast:
@@ -60,7 +62,8 @@ type Config struct {
 }
 
 // NewGateway serves /v1/messages, /v1/messages/count_tokens,
-// /v1/chat/completions, /v1/responses and /v1/models.
+// /v1/chat/completions, /v1/responses and /v1/models, and generateContent,
+// streamGenerateContent and countTokens below /v1beta/models/{model}.
 func NewGateway(c Config) http.Handler {
 	if c.Transport == nil {
 		c.Transport = NewTransport(nil)
@@ -108,11 +111,14 @@ func accept(w http.ResponseWriter, r *http.Request, at Endpoint, limit int64, ro
 	if token == "" {
 		return nil, nil, fault.New(fault.Unauthenticated, "", "A token is required.")
 	}
+	if at.stream && r.URL.Query().Get("alt") != "sse" {
+		return nil, nil, fault.New(fault.Invalid, "", "A stream is served as events only: add alt=sse to the query.")
+	}
 	stay, err := room.Enter(token)
 	if err != nil || at.Method == http.MethodGet {
 		return &Request{}, stay, err
 	}
-	q, err := ReadRequest(w, r, limit, stay)
+	q, err := readRequest(w, r, at, limit, stay)
 	if err == nil && q.MaxOutput > 0 && at.Billed() && !at.API.caps(q.outputName) {
 		err = fault.Newf(fault.Invalid, "", "The output of this API is capped by %s, not by %s.", at.API.capName(), q.outputName)
 	}
@@ -137,6 +143,9 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil && !grant.Route.Provider.Speaks(at.API) {
 		err = fault.Newf(fault.Invalid, "api_unsupported",
 			"The account's model provider, %s, does not speak this API (%s).", grant.Route.Provider, at.API)
+	}
+	if err == nil && at.Billed() && grant.Route.Model == "" && q.Model == "" {
+		err = fault.New(fault.Unprocessable, SlugModel, "No model is named: neither by the call nor by the template of the run. `template.set` with model names one.")
 	}
 	if err != nil {
 		if fault.From(err).Kind == fault.Internal {
@@ -204,13 +213,20 @@ type call struct {
 // reserve sets the most that the call may cost aside, and lowers the cap on its
 // output when less is left.
 func (c *call) reserve(ctx context.Context) error {
-	q := c.Prices.Quote(c.grant.Route.Provider, c.usage.Model, c.q)
+	q := c.prices().Quote(c.grant.Route.Provider, c.usage.Model, c.q)
 	micros, err := c.Reserver.Reserve(ctx, c.grant, q)
 	if err != nil {
 		return err
 	}
 	c.usage.Reserved, c.cap = micros, q.Cap(micros)
 	return nil
+}
+
+func (c *call) prices() *Prices {
+	if c.grant.Prices != nil {
+		return c.grant.Prices
+	}
+	return c.Prices
 }
 
 func (c *call) body() []byte {
@@ -221,7 +237,7 @@ func (c *call) body() []byte {
 // not get a whole answer.
 func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
 	route := c.grant.Route
-	address, err := route.address(c.at.path)
+	address, err := route.addressOf(c.at, c.usage.Model)
 	if err != nil {
 		return c.refuse(w, RefusalOf(fault.New(fault.Unavailable, SlugUnavailable, "The account's model provider has no usable address.").Because(err)), err)
 	}
@@ -277,6 +293,9 @@ func (c *call) script(w http.ResponseWriter, r *http.Request) error {
 		return c.refuse(w, RefusalOf(fault.New(fault.Unavailable, SlugUnavailable, "There is no scripted model here.")), nil)
 	}
 	in := r.Clone(r.Context())
+	if c.at.namesModel() {
+		in.URL.Path = geminiFolder + c.usage.Model + c.at.path
+	}
 	in.Header = http.Header{}
 	CopyRequestHeader(in.Header, r.Header)
 	body := c.body()
@@ -329,6 +348,6 @@ func (c *call) account(ctx context.Context, err error) {
 	if !c.at.Billed() {
 		return
 	}
-	u.CostMicros = c.Prices.Cost(c.grant.Route.Provider, u.Model, u.Tokens)
+	u.CostMicros = c.prices().Cost(c.grant.Route.Provider, u.Model, u.Tokens)
 	c.Recorder.Record(context.WithoutCancel(ctx), c.grant, *u)
 }

@@ -22,6 +22,7 @@ var priceTable []byte
 type Prices struct {
 	AsOf     time.Time
 	families []family
+	below    *Prices // for what no row covers
 }
 
 // family is one row. The prices are in micro-dollars for a million tokens.
@@ -101,6 +102,45 @@ func ParsePrices(text []byte) (*Prices, error) {
 	return p, nil
 }
 
+// Price is what an account pays for a model, in micro-dollars for a million
+// tokens.
+type Price struct {
+	Input      int64 `json:"input"`
+	Output     int64 `json:"output"`
+	CacheRead  int64 `json:"cache_read"`
+	CacheWrite int64 `json:"cache_write"`
+}
+
+// Row is the price of a model and its dated snapshots; "*" is every model of
+// the provider.
+type Row struct {
+	Provider Provider
+	Model    string
+	Price
+}
+
+// Over is a table whose rows decide before those of p, whatever these name.
+func (p *Prices) Over(rows ...Row) *Prices {
+	if len(rows) == 0 {
+		return p
+	}
+	out := &Prices{AsOf: p.AsOf, below: p}
+	for _, r := range rows {
+		most := int64(defaultMaxOutput)
+		if f, ok := p.row(r.Provider, r.Model); ok {
+			most = f.maxOutput
+		}
+		out.families = append(out.families, family{r.Provider, r.Model, r.Input, r.Output, r.CacheRead, r.CacheWrite, most})
+	}
+	return out
+}
+
+// Knows tells whether a model has a price.
+func (p *Prices) Knows(provider Provider, model string) bool {
+	_, ok := p.row(provider, model)
+	return ok
+}
+
 // Before is the table of p's rows and, for what they do not cover, other's.
 func (p *Prices) Before(other *Prices) *Prices {
 	return &Prices{AsOf: p.AsOf, families: slices.Concat(p.families, other.families)}
@@ -133,6 +173,9 @@ func (p *Prices) row(provider Provider, model string) (f family, ok bool) {
 			name = strings.ReplaceAll(name, ".", "-")
 		}
 		f, ok = p.find(Provider(vendor), name)
+	}
+	if !ok && p.below != nil {
+		return p.below.row(provider, model)
 	}
 	return f, ok
 }

@@ -1,8 +1,9 @@
 // Package llm carries calls to language models. Its gateway takes a call in one
-// of three wire forms (Anthropic messages, OpenAI chat completions, OpenAI
-// responses) with a token that is good for nothing else, sends it on with the
-// account's own key, streams the answer back byte for byte and counts what it
-// cost. Whoever holds the token never sees the key.
+// of four wire forms (Anthropic messages, OpenAI chat completions, OpenAI
+// responses, Gemini contents) with a token that is good for nothing else, sends
+// it on with the account's own key, streams the answer back byte for byte and
+// counts what it cost. Whoever holds the token never sees the key. Nothing is
+// translated from one form into another.
 //
 // The pieces that the gateway is made of are exported, because the box's own
 // loopback gateway is made of them too: Request reads and rewrites a body,
@@ -11,6 +12,7 @@
 package llm
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -22,12 +24,15 @@ import (
 // API is a wire form.
 type API string
 
-// The wire forms. CountTokens and Models are served beside them and cost nothing.
+// The wire forms. CountTokens, GeminiCount and ModelList are served beside them
+// and cost nothing.
 const (
 	Messages    API = "messages"
 	Chat        API = "chat"
 	Responses   API = "responses"
+	Gemini      API = "gemini"
 	CountTokens API = "count_tokens"
+	GeminiCount API = "gemini_count_tokens"
 	ModelList   API = "models"
 )
 
@@ -35,27 +40,41 @@ const (
 type Endpoint struct {
 	API    API
 	Method string
-	path   string // below the upstream's version folder
+	path   string // below the upstream's version folder; of the Gemini API behind the model
+	model  string // that the address names, as those of the Gemini API do
+	stream bool   // the address asks for a stream
 }
 
 // Billed tells whether a call to the endpoint is counted.
-func (e Endpoint) Billed() bool { return e.API != CountTokens && e.API != ModelList }
+func (e Endpoint) Billed() bool {
+	return e.API != CountTokens && e.API != GeminiCount && e.API != ModelList
+}
 
 // EndpointOf finds the endpoint of a path such as /v1/messages.
 func EndpointOf(path string) (Endpoint, bool) {
 	switch path {
 	case "/v1/messages":
-		return Endpoint{Messages, http.MethodPost, "/messages"}, true
+		return Endpoint{API: Messages, Method: http.MethodPost, path: "/messages"}, true
 	case "/v1/messages/count_tokens":
-		return Endpoint{CountTokens, http.MethodPost, "/messages/count_tokens"}, true
+		return Endpoint{API: CountTokens, Method: http.MethodPost, path: "/messages/count_tokens"}, true
 	case "/v1/chat/completions":
-		return Endpoint{Chat, http.MethodPost, "/chat/completions"}, true
+		return Endpoint{API: Chat, Method: http.MethodPost, path: "/chat/completions"}, true
 	case "/v1/responses":
-		return Endpoint{Responses, http.MethodPost, "/responses"}, true
+		return Endpoint{API: Responses, Method: http.MethodPost, path: "/responses"}, true
 	case "/v1/models":
-		return Endpoint{ModelList, http.MethodGet, "/models"}, true
+		return Endpoint{API: ModelList, Method: http.MethodGet, path: "/models"}, true
 	}
-	return Endpoint{}, false
+	return geminiEndpoint(path)
+}
+
+// Address is where the gateway behind this one serves the endpoint for a model:
+// the path with its query, below that gateway's own address.
+func (e Endpoint) Address(model string) string {
+	if !e.namesModel() {
+		return "/v1" + e.path
+	}
+	u := url.URL{Path: geminiFolder + model + e.path, RawQuery: e.query()}
+	return u.String()
 }
 
 // Provider is who runs the model.
@@ -90,13 +109,25 @@ func (p Provider) traits() (traits, bool) {
 	case OpenAI:
 		return traits{"https://api.openai.com/v1", []API{Chat, Responses, ModelList}, "/models"}, true
 	case Google:
-		return traits{"https://generativelanguage.googleapis.com/v1beta/openai", []API{Chat, ModelList}, "/models"}, true
+		return traits{"https://generativelanguage.googleapis.com/v1beta" + chatOfGoogle, []API{Chat, Gemini, GeminiCount, ModelList}, "/models"}, true
 	case OpenRouter: // its model list is public
 		return traits{"https://openrouter.ai/api/v1", []API{Chat, Responses, Messages, ModelList}, "/key"}, true
-	case Compatible, Scripted:
+	case Compatible:
 		return traits{"", []API{Chat, Responses, Messages, CountTokens, ModelList}, "/models"}, true
+	case Scripted:
+		return traits{"", []API{Chat, Responses, Messages, CountTokens, Gemini, GeminiCount, ModelList}, "/models"}, true
 	}
 	return traits{}, false
+}
+
+// Speakers are the providers that offer an API and that anybody can have a key of.
+func Speakers(api API) (out []Provider) {
+	for _, p := range Providers() {
+		if p != Scripted && p.Speaks(api) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // Speaks tells whether the provider offers an API.
@@ -147,6 +178,12 @@ func (r Route) address(path string) (*url.URL, error) {
 
 // authorize puts the key where the provider looks for it.
 func (r Route) authorize(h http.Header, api API) {
+	if api == Gemini || api == GeminiCount {
+		if r.Key != "" {
+			h.Set(googleKey, r.Key)
+		}
+		return
+	}
 	anthropic := api == Messages || api == CountTokens || r.Provider == Anthropic
 	if anthropic && h.Get("Anthropic-Version") == "" {
 		h.Set("Anthropic-Version", "2023-06-01")
@@ -162,12 +199,14 @@ func (r Route) authorize(h http.Header, api API) {
 	}
 }
 
-// Token finds the caller's token in the places the three APIs' clients use.
+// Token finds the caller's token in the places the APIs' clients use. The
+// Gemini API also takes a key from the query; a token there would end in logs,
+// so it is not looked for.
 func Token(h http.Header) string {
 	if scheme, token, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(token)
 	}
-	return h.Get("X-Api-Key")
+	return cmp.Or(h.Get("X-Api-Key"), h.Get(googleKey))
 }
 
 // DefaultModel is what a template that names no model gets; "" for a provider

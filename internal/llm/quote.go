@@ -4,9 +4,11 @@ package llm
 // that the budget has no room for as it came.
 const leastOutput = 1024
 
-// Quote is what a call may cost, in micro-dollars. A model without a known
-// price is quoted at nothing: it cannot be held to a budget in dollars.
+// Quote is what a call may cost, in micro-dollars.
 type Quote struct {
+	Priced bool   // a model without a price cannot be held to a budget in dollars
+	Model  string // as the provider is asked for it
+
 	Most  int64 // with as much output as the call allows
 	Least int64 // with the smallest cap the gateway may set; Most when it may set none
 
@@ -20,13 +22,14 @@ type Quote struct {
 func (p *Prices) Quote(provider Provider, model string, q *Request) Quote {
 	f, ok := p.row(provider, model)
 	if !ok {
-		return Quote{}
+		return Quote{Model: model}
 	}
 	out := f.maxOutput
 	if q.MaxOutput > 0 {
 		out = min(out, q.MaxOutput)
 	}
 	quote := Quote{
+		Priced: true, Model: model,
 		input: int64(q.Bytes()) * max(f.input, f.cacheWrite, f.cacheRead),
 		token: f.output * min(max(q.Choices, 1), 128), // no provider gives more answers at a time
 		max:   out,
@@ -65,6 +68,8 @@ func (a API) capName() string {
 		return "max_output_tokens"
 	case Messages:
 		return "max_tokens"
+	case Gemini:
+		return "maxOutputTokens"
 	}
 	return "max_completion_tokens"
 }

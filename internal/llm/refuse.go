@@ -53,6 +53,9 @@ func Refuse(w http.ResponseWriter, api API, r Refusal) {
 	} else {
 		inner["param"] = nil
 	}
+	if api == Gemini || api == GeminiCount {
+		body = geminiRefusal(r)
+	}
 	text, _ := json.Marshal(body) // strings and maps cannot fail
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
@@ -110,7 +113,7 @@ func upstreamRefusal(resp *http.Response, route Route) Refusal {
 	broke := code == "insufficient_quota" || out.Type == "insufficient_quota" || out.Type == "billing_error" ||
 		strings.Contains(out.Message, "credit balance is too low")
 	switch status := resp.StatusCode; {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden && !broke:
+	case status == http.StatusUnauthorized, status == http.StatusForbidden && !broke, refusesKey(status, text):
 		// Not 401: the caller's own token is good. Clients do not retry a 403.
 		return Refusal{Status: http.StatusForbidden, Code: SlugAuth, Fault: SlugAuth,
 			Message: "The model provider refused the account's key. An administrator of the account must replace it."}

@@ -33,6 +33,10 @@ type Request struct {
 	output         span // of the cap
 	outputName     string
 	thinking       bool // a part of the cap is promised to something else
+
+	named      bool // the address names the model, and the cap stands in config
+	config     span
+	configOpen int // offset behind its brace; 0: it is not there, or null
 }
 
 type span struct{ from, to int }
@@ -53,11 +57,18 @@ func amount(raw []byte) (int64, error) {
 	return n, nil
 }
 
-var errNotObject = errors.New("the body is not a JSON object")
+var (
+	errNotObject = errors.New("the body is not a JSON object")
+	errBehind    = errors.New("there is something behind the JSON object")
+)
 
-// ReadRequest reads a call's body of at most limit bytes, for which it takes
-// room, and parses it. Errors are faults.
-func ReadRequest(w http.ResponseWriter, r *http.Request, limit int64, stay *Stay) (*Request, error) {
+func errMalformed(at int) error { return fmt.Errorf("malformed JSON at byte %d", at) }
+func errTwice(key string) error { return fmt.Errorf("%q is there twice, or misspelt", key) }
+func errType(name string) error { return fmt.Errorf("%s has the wrong type", name) }
+
+// readRequest reads the body of a call to an endpoint, of at most limit bytes,
+// for which it takes room, and parses it. Errors are faults.
+func readRequest(w http.ResponseWriter, r *http.Request, at Endpoint, limit int64, stay *Stay) (*Request, error) {
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, fault.New(fault.UnsupportedMedia, "", "The body must not be compressed.")
 	}
@@ -80,7 +91,13 @@ func ReadRequest(w http.ResponseWriter, r *http.Request, limit int64, stay *Stay
 		}
 		return nil, fault.New(fault.Invalid, "", "The body ended early.").Because(err)
 	}
-	q, err := ParseRequest(body.Bytes())
+	var q *Request
+	var err error
+	if at.namesModel() {
+		q, err = parseGemini(at, body.Bytes())
+	} else {
+		q, err = ParseRequest(body.Bytes())
+	}
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "", "Bad request: "+err.Error()+".")
 	}
@@ -106,15 +123,15 @@ func ParseRequest(body []byte) (*Request, error) {
 			break
 		}
 		if !first && !s.take(',') {
-			return nil, fmt.Errorf("malformed JSON at byte %d", s.at)
+			return nil, errMalformed(s.at)
 		}
 		key, ok := s.key()
 		if !ok {
-			return nil, fmt.Errorf("malformed JSON at byte %d", s.at)
+			return nil, errMalformed(s.at)
 		}
 		value, ok := s.value()
 		if !ok {
-			return nil, fmt.Errorf("malformed JSON at byte %d", s.at)
+			return nil, errMalformed(s.at)
 		}
 		known := slices.IndexFunc(readMembers, func(m string) bool { return strings.EqualFold(m, key) })
 		if known < 0 {
@@ -122,7 +139,7 @@ func ParseRequest(body []byte) (*Request, error) {
 		}
 		name := readMembers[known]
 		if slices.Contains(seen, name) || name != key {
-			return nil, fmt.Errorf("%q is there twice, or misspelt", key)
+			return nil, errTwice(key)
 		}
 		seen = append(seen, name)
 		raw := body[value.from:value.to]
@@ -150,11 +167,11 @@ func ParseRequest(body []byte) (*Request, error) {
 			q.MaxOutput, err = amount(raw)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s has the wrong type", name)
+			return nil, errType(name)
 		}
 	}
 	if s.space(); s.at != len(body) {
-		return nil, errors.New("there is something behind the JSON object")
+		return nil, errBehind
 	}
 	return q, nil
 }
@@ -170,15 +187,16 @@ type Edits struct {
 	API       API    // decides the name of a cap that is not there yet
 }
 
+type edit struct {
+	span
+	text []byte
+}
+
 // Body is the body to send on. What need not change is copied, not encoded
 // again.
 func (q *Request) Body(e Edits) []byte {
-	type edit struct {
-		span
-		text []byte
-	}
 	var edits []edit
-	if e.Model != "" && e.Model != q.Model {
+	if e.Model != "" && e.Model != q.Model && !q.named {
 		quoted, _ := json.Marshal(e.Model) // a string cannot fail
 		if q.model.to == 0 {
 			edits = append(edits, edit{span{q.open, q.open}, q.member("model", quoted)})
@@ -195,7 +213,9 @@ func (q *Request) Body(e Edits) []byte {
 	}
 	if e.MaxOutput > 0 {
 		n := strconv.AppendInt(nil, e.MaxOutput, 10)
-		if q.output.to == 0 {
+		if q.named {
+			edits = append(edits, q.capGemini(n))
+		} else if q.output.to == 0 {
 			edits = append(edits, edit{span{q.open, q.open}, q.member(e.API.capName(), n)})
 		} else {
 			edits = append(edits, edit{q.output, n})
@@ -216,8 +236,13 @@ func (q *Request) Body(e Edits) []byte {
 
 // member is a new first member of the object, with the comma it needs.
 func (q *Request) member(name string, value []byte) []byte {
-	text := append([]byte(`"`+name+`":`), value...)
-	if rest := bytes.TrimLeft(q.body[q.open:], " \t\r\n"); len(rest) > 0 && rest[0] != '}' {
+	return q.before(q.open, append([]byte(`"`+name+`":`), value...))
+}
+
+// before is the text of a member at the beginning of an object, with the comma
+// it needs.
+func (q *Request) before(open int, text []byte) []byte {
+	if rest := bytes.TrimLeft(q.body[open:], " \t\r\n"); len(rest) > 0 && rest[0] != '}' {
 		text = append(text, ',')
 	}
 	return text

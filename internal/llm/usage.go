@@ -39,7 +39,7 @@ type Usage struct {
 }
 
 // Meter reads the token counts out of an answer as its bytes go by, in any
-// chunking and in constant memory: server-sent events of the three APIs, or
+// chunking and in constant memory: server-sent events of the APIs, or
 // one JSON document. Counts that are repeated are running totals; the last wins.
 type Meter struct {
 	sse    bool
@@ -112,8 +112,10 @@ func (m *Meter) endLine() {
 // Tokens is the count so far; false when the provider has sent none.
 func (m *Meter) Tokens() (Tokens, bool) {
 	f := &m.doc.found
-	t := Tokens{f[input], f[output], f[cacheRead], f[cacheWrite]}
-	// The OpenAI forms report cached tokens as a part of the input.
+	// Gemini counts what a model thinks, and what its own tools bring into the
+	// prompt, apart from the rest.
+	t := Tokens{f[input] + f[toolInput], f[output] + f[thoughts], f[cacheRead], f[cacheWrite]}
+	// The OpenAI forms and Gemini report cached tokens as a part of the input.
 	cached := min(f[cachedInput], t.InputTokens)
 	t.InputTokens -= cached
 	t.CacheReadTokens += cached
@@ -137,6 +139,8 @@ const (
 	cacheRead
 	cacheWrite
 	cachedInput
+	thoughts
+	toolInput
 	counts
 )
 
@@ -152,7 +156,7 @@ const (
 
 func (at place) enter(key string) place {
 	switch {
-	case (at == root || at == envelope) && key == "usage":
+	case (at == root || at == envelope) && key == "usage", at == root && key == "usageMetadata":
 		return usage
 	case at == root && (key == "message" || key == "response"):
 		return envelope
@@ -164,15 +168,19 @@ func (at place) enter(key string) place {
 
 func (at place) count(key string) count {
 	switch {
-	case at == usage && (key == "input_tokens" || key == "prompt_tokens"):
+	case at == usage && (key == "input_tokens" || key == "prompt_tokens" || key == "promptTokenCount"):
 		return input
-	case at == usage && (key == "output_tokens" || key == "completion_tokens"):
+	case at == usage && (key == "output_tokens" || key == "completion_tokens" || key == "candidatesTokenCount"):
 		return output
+	case at == usage && key == "thoughtsTokenCount":
+		return thoughts
+	case at == usage && key == "toolUsePromptTokenCount":
+		return toolInput
 	case at == usage && key == "cache_read_input_tokens":
 		return cacheRead
 	case at == usage && key == "cache_creation_input_tokens":
 		return cacheWrite
-	case at == details && key == "cached_tokens":
+	case at == details && key == "cached_tokens", at == usage && key == "cachedContentTokenCount":
 		return cachedInput
 	}
 	return none

@@ -42,6 +42,13 @@ var answers = []struct {
 		"event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"r\",\"usage\":null,\"metadata\":{\"usage\":{\"input_tokens\":3}}}}\n\n" +
 			"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"output\":[{\"content\":[{\"text\":\"" + strings.Repeat("long ", 400) + "\"}]}],\"usage\":{\"input_tokens\":50,\"input_tokens_details\":{\"cached_tokens\":20},\"output_tokens\":8}}}\n\n",
 		Tokens{30, 8, 20, 0}},
+	{"gemini document", "application/json",
+		`{"candidates":[{"content":{"parts":[{"text":"{\"usageMetadata\":{\"promptTokenCount\":9}}"}]}}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":7,"totalTokenCount":150,"cachedContentTokenCount":64,"thoughtsTokenCount":40,"toolUsePromptTokenCount":3,"promptTokensDetails":[{"modality":"TEXT","tokenCount":100}]}}`,
+		Tokens{39, 47, 64, 0}},
+	{"gemini stream", events,
+		"data: {\"candidates\":[],\"usageMetadata\":{\"promptTokenCount\":12,\"thoughtsTokenCount\":5}}\r\n\r\n" +
+			"data: {\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":12,\"candidatesTokenCount\":8,\"thoughtsTokenCount\":5}}\r\n\r\n",
+		Tokens{12, 13, 0, 0}},
 	{"one event on two data lines", events,
 		"data: {\"usage\":\ndata: {\"prompt_tokens\":4,\ndata: \"completion_tokens\":2}}\n\n",
 		Tokens{4, 2, 0, 0}},

@@ -41,15 +41,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	parse, write := parseMessages, writeMessages
+	counts := false
 	switch r.URL.Path {
-	case "/v1/messages", "/v1/messages/count_tokens":
+	case "/v1/messages":
+	case "/v1/messages/count_tokens":
+		counts = true
 	case "/v1/chat/completions":
 		parse, write = parseChat, writeChat
 	case "/v1/responses":
 		parse, write = parseResponses, writeResponses
 	default:
-		refuse(w, http.StatusNotFound, "there is no such address")
-		return
+		if parse, counts = gemini(r.URL.Path, r.URL.Query().Get("alt")); parse == nil {
+			refuse(w, http.StatusNotFound, "there is no such address")
+			return
+		}
+		write = writeGemini
 	}
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -66,8 +72,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "the body is not a request of this API: "+err.Error())
 		return
 	}
-	if strings.HasSuffix(r.URL.Path, "/count_tokens") {
-		document(w, object{"input_tokens": len(body) / 4})
+	if counts {
+		document(w, object{"input_tokens": len(body) / 4, "totalTokens": len(body) / 4}) // by the names of both APIs
 		return
 	}
 	t.request = sha256.Sum256(body)
@@ -119,7 +125,7 @@ func (s *Server) listModels(w http.ResponseWriter) {
 	document(w, object{"object": "list", "data": data, "has_more": false})
 }
 
-// refuse writes an error that clients of all three APIs can read.
+// refuse writes an error that clients of all APIs can read.
 func refuse(w http.ResponseWriter, status int, message string) {
 	class := map[int]string{401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error", 529: "overloaded_error"}[status]
 	if class == "" {

@@ -57,7 +57,8 @@ func (p property) is(name string) bool {
 	if list, ok := p.Type.([]any); ok {
 		return len(list) > 0 && list[0] == name
 	}
-	return p.Type == name
+	text, _ := p.Type.(string)
+	return strings.EqualFold(text, name) // Gemini's own schemas have them in capitals
 }
 
 // content is a string, or a list of parts of which some have a text.
@@ -111,7 +112,7 @@ func (t *turn) add(m message) {
 	}
 }
 
-// head is what all three APIs share.
+// head is what the APIs of Anthropic and OpenAI share.
 type head struct {
 	Model  string `json:"model"`
 	Stream bool   `json:"stream"`
