@@ -20,7 +20,7 @@ import (
 type Change struct {
 	Kind    string // <noun>.<past participle>, say task.created
 	Object  string // id of the object
-	Account string // owner of the object; the transaction's account when empty
+	Account string // owner of the object; the transaction's account when empty, which an operator has none of
 	RepoID  string // set when the object belongs to a repository
 	Data    any    // what changed; never a secret
 }
@@ -67,10 +67,17 @@ var owed = db.AtEnd(db.Fourth, write)
 // with; without an actor it was the system.
 func Record(tx *db.Tx, c Change) error {
 	actor := policy.From(tx.Context())
-	account := c.Account
-	if account == "" {
-		account = tx.Account
+	who := label(actor)
+	switch operates := actor.Credential == policy.Operator; {
+	case operates && c.Account != "":
+		who = Operator
+	case c.Account == "" && !operates:
+		c.Account = tx.Account // an operator token is bound to one, too, but acts for the platform
 	}
+	return owe(tx, c, who, actor.RequestID)
+}
+
+func owe(tx *db.Tx, c Change, actor, requestID string) error {
 	data := []byte("{}")
 	if c.Data != nil {
 		var err error
@@ -79,10 +86,45 @@ func Record(tx *db.Tx, c Change) error {
 		}
 	}
 	owed.Add(tx, entry{
-		ID: id.New(), AccountID: optional(account), At: tx.Now.Truncate(time.Millisecond).Format(time.RFC3339Nano), Actor: label(actor),
-		Kind: c.Kind, Object: c.Object, RepoID: optional(c.RepoID), RequestID: actor.RequestID, Data: data, micros: tx.Micros(),
+		ID: id.New(), AccountID: optional(c.Account), At: tx.Now.Truncate(time.Millisecond).Format(time.RFC3339Nano), Actor: actor,
+		Kind: c.Kind, Object: c.Object, RepoID: optional(c.RepoID), RequestID: requestID, Data: data, micros: tx.Micros(),
 	})
 	return nil
+}
+
+// Operator is the actor of an operator's act on the record of the account that
+// it concerns: which person it was is the platform's business.
+const Operator = "operator"
+
+// Act is what somebody who runs the platform did.
+type Act struct {
+	Kind    string
+	Object  string
+	Account string         // the one concerned; empty: none
+	RepoID  string         // of that account
+	Data    map[string]any // what changed, for that account to read as well
+	Private map[string]any // for operators only: reasons, addresses of people
+}
+
+// Operated records an operator's act: with all of it on the platform's own
+// chain, and without what is private on that of the account it concerns. It
+// leaves nothing on the account that the operator's credential is bound to.
+func Operated(tx *db.Tx, a Act) error {
+	actor := policy.From(tx.Context())
+	shown, all := map[string]any{}, map[string]any{}
+	maps.Copy(shown, a.Data)
+	maps.Copy(all, a.Data)
+	maps.Copy(all, a.Private)
+	if a.Account != "" {
+		all["account_id"] = a.Account
+		if err := owe(tx, Change{a.Kind, a.Object, a.Account, a.RepoID, shown}, Operator, actor.RequestID); err != nil {
+			return err
+		}
+	}
+	if a.RepoID != "" {
+		all["repo_id"] = a.RepoID
+	}
+	return owe(tx, Change{Kind: a.Kind, Object: a.Object, Data: all}, label(actor), actor.RequestID)
 }
 
 // write appends rows to the chains of their accounts, in an order of accounts

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"syscall"
 	"time"
 )
 
@@ -29,6 +30,7 @@ const (
 	Unprocessable
 	RateLimited
 	Unavailable
+	StorageFull
 )
 
 var kinds = [...]struct {
@@ -49,6 +51,7 @@ var kinds = [...]struct {
 	Unprocessable:    {422, "unprocessable", "Cannot be processed"},
 	RateLimited:      {429, "rate-limited", "Too many requests"},
 	Unavailable:      {503, "unavailable", "Temporarily unavailable"},
+	StorageFull:      {507, "storage-full", "No room left"},
 }
 
 // Status is the HTTP status of the kind.
@@ -150,8 +153,14 @@ func (e *Error) After(d time.Duration) *Error {
 	return &c
 }
 
-// From finds the fault in err; an error without one is Internal, with err as
-// its cause and a detail that says nothing of it.
+// Full is what cannot be kept because a disk of the server has no room.
+func Full(cause error) *Error {
+	return New(StorageFull, "", "The server has no room left to store this; nothing was changed. Its operator has to make room.").Because(cause)
+}
+
+// From finds the fault in err. One without is StorageFull if a disk had no room
+// for something, and else Internal, with err as its cause and a detail that says
+// nothing of it.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -159,6 +168,9 @@ func From(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return Full(err)
 	}
 	return New(Internal, "", "Something went wrong on our side. The request id helps us find it.").Because(err)
 }
