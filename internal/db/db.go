@@ -39,6 +39,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db/migrations"
+	"yardmaster/internal/fault"
 )
 
 // Engine says which database is behind a DB.
@@ -62,6 +63,9 @@ type Options struct {
 	Logger   *slog.Logger     // nil discards
 	MaxConns int              // PostgreSQL connections of this process; 0 is 16. SQLite always has one writer and four readers
 	Clock    func() time.Time // gives Tx.Now; nil is time.Now
+	// Before is called before the schema of a PostgreSQL database is changed, if
+	// there is one that knows of servers: an error leaves all as it is.
+	Before func(context.Context, *DB) error
 }
 
 // DB is an open database. It is safe for concurrent use.
@@ -69,6 +73,7 @@ type DB struct {
 	backend backend
 	engine  Engine
 	clock   func() time.Time
+	noRoom  atomic.Bool // for what the last write wanted to store
 }
 
 // backend is one engine's way to run transactions. A transaction is over when
@@ -122,13 +127,17 @@ func open(ctx context.Context, dsn string, o Options, schema fs.FS) (*DB, error)
 		d.backend, err = openSQLite(ctx, path, o, schema)
 	case "postgres", "postgresql":
 		d.engine = Postgres
-		d.backend, err = openPostgres(ctx, dsn, o, schema)
+		err = openPostgres(ctx, d, dsn, o, schema)
 	default:
 		// The text is not repeated: a DSN may hold a password.
 		return nil, errors.New(`db: the address must begin with "sqlite:" or "postgres:"`)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("db: open %s: %w", d.engine, err)
+		err = fmt.Errorf("db: open %s: %w", d.engine, err)
+		if noRoom(err) {
+			err = fault.Full(err)
+		}
+		return nil, err
 	}
 	return d, nil
 }
@@ -157,7 +166,8 @@ func (d *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 // Write runs fn in a transaction and commits it if fn returns nil. On SQLite,
 // concurrent calls share one commit: each is still undone alone when its fn
 // fails, and each returns only when its rows are durable. fn may run again, see
-// the package comment.
+// the package comment. Where there is no room for the rows, the error is a fault
+// of kind StorageFull.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	if last, _ := ctx.Value(lastKey{}).(func(*Tx) error); last != nil {
 		first := fn
@@ -168,8 +178,19 @@ func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 			return last(tx)
 		}
 	}
-	return d.run(ctx, d.backend.write, fn)
+	err := d.run(ctx, d.backend.write, fn)
+	switch {
+	case err != nil && noRoom(err):
+		d.noRoom.Store(true)
+		return fault.Full(err)
+	case err == nil && d.noRoom.Load():
+		d.noRoom.Store(false)
+	}
+	return err
 }
+
+// NoRoom tells whether the last write failed because the database had no room.
+func (d *DB) NoRoom() bool { return d.noRoom.Load() }
 
 func (d *DB) run(ctx context.Context, transact func(context.Context, func(querier) error) error, fn func(*Tx) error) error {
 	if outer, ok := ctx.Value(txKey{}).(*Tx); ok && outer.db == d && !outer.over.Load() {

@@ -3,6 +3,7 @@ package db
 import (
 	"database/sql"
 	"errors"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
@@ -36,6 +37,12 @@ func violates(err error, state string, codes ...int) bool {
 		}
 	}
 	return false
+}
+
+// noRoom tells whether the database had no room to store something. SQLite says
+// IOERR where it could not make the file longer that its processes share.
+func noRoom(err error) bool {
+	return violates(err, "53100", sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // violated tells whether err is a violated constraint of SQLite, of any kind.

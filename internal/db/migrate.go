@@ -10,7 +10,39 @@ import (
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"yardmaster/internal/db/migrations"
 )
+
+// newest is the version that the schema of this build has.
+func newest(schema fs.FS) (v int64, err error) {
+	names, err := fs.Glob(schema, "*.sql")
+	for _, name := range names {
+		n, err := goose.NumericComponent(name)
+		if err != nil {
+			return 0, err
+		}
+		v = max(v, n)
+	}
+	return v, err
+}
+
+var selectVersion = Q[*int64](`SELECT MAX(version_id) FROM goose_db_version`)
+
+// Migrated fails unless the schema is that of this build, or a newer one.
+func (d *DB) Migrated(ctx context.Context) error {
+	want, err := newest(migrations.FS)
+	if err != nil {
+		return err
+	}
+	return d.Read(ctx, func(tx *Tx) error {
+		have, err := selectVersion.One(tx)
+		if err == nil && (have == nil || *have < want) {
+			err = fmt.Errorf("db: the schema is not at version %d yet", want)
+		}
+		return err
+	})
+}
 
 // migrate brings the schema up to date. On PostgreSQL an advisory lock makes
 // nodes that start together take turns.

@@ -29,10 +29,10 @@ type postgresBackend struct {
 	closed atomic.Bool
 }
 
-func openPostgres(ctx context.Context, dsn string, o Options, schema fs.FS) (*postgresBackend, error) {
+func openPostgres(ctx context.Context, d *DB, dsn string, o Options, schema fs.FS) error {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
-		return nil, err // pgx leaves the password out
+		return err // pgx leaves the password out
 	}
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "yardmaster"
@@ -47,18 +47,29 @@ func openPostgres(ctx context.Context, dsn string, o Options, schema fs.FS) (*po
 	pool.SetConnMaxIdleTime(5 * time.Minute)
 	pool.SetConnMaxLifetime(time.Hour)
 
+	d.backend = &postgresBackend{pool: pool}
+	if o.Before != nil {
+		var known bool
+		err := pool.QueryRowContext(ctx, `SELECT to_regclass('servers') IS NOT NULL`).Scan(&known)
+		if err == nil && known {
+			err = o.Before(ctx, d)
+		}
+		if err != nil {
+			return errors.Join(err, pool.Close())
+		}
+	}
 	if err := migrate(ctx, pool, Postgres, schema, o.Logger); err != nil {
-		return nil, errors.Join(err, pool.Close())
+		return errors.Join(err, pool.Close())
 	}
 	var collation string
 	err = pool.QueryRowContext(ctx, `SELECT datcollate FROM pg_database WHERE datname = current_database()`).Scan(&collation)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("ask for the collation: %w", err), pool.Close())
+		return errors.Join(fmt.Errorf("ask for the collation: %w", err), pool.Close())
 	}
 	if collation != "C" && collation != "POSIX" {
 		o.Logger.WarnContext(ctx, "database is not in collation C: lists by name sort differently than on SQLite", "collation", collation)
 	}
-	return &postgresBackend{pool: pool}, nil
+	return nil
 }
 
 func (p *postgresBackend) close() error {

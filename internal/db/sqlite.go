@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
@@ -150,12 +151,18 @@ func (b *sqliteBackend) close() (err error) {
 	return err
 }
 
+// release closes what was opened, the writer last: the connection that is closed
+// last folds the write-ahead log into the file, which no reader may do. One with
+// statements left is not closed before they are.
 func (b *sqliteBackend) release() error {
 	var errs []error
-	for _, c := range b.conns {
+	for _, c := range slices.Backward(b.conns) {
+		for _, st := range c.stmts {
+			errs = append(errs, st.Close())
+		}
 		errs = append(errs, c.conn.Close())
 	}
-	for _, p := range b.pools {
+	for _, p := range slices.Backward(b.pools) {
 		errs = append(errs, p.Close())
 	}
 	return errors.Join(errs...)

@@ -1,0 +1,107 @@
+package db_test
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/migrations"
+)
+
+var (
+	aUser    = db.S(`INSERT INTO users (id, login, name, email, created_at) VALUES ($1, $1, $1, $1, 0)`)
+	anOrg    = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ('acme', 'acme', 'organization', 'free', 0, 0)`)
+	aSession = db.S(`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at) VALUES ($1, $1, 'acme', $2, $2, $2)`)
+	aRecord  = db.S(`INSERT INTO audit (id, account_id, at, actor, kind, object, request_id, data, seq) VALUES ($1, 'acme', $3, 'system', 'user.signed_in', $2, '', '{}', 0)`)
+	anOffer  = db.S(`INSERT INTO invitations (id, kind, email, token_hash, created_at, expires_at, revoked_at) VALUES ($1, 'platform', $2, $1, $3, 0, $4)`)
+	aRequest = db.S(`INSERT INTO access_requests (id, email, name, org, created_at, invited_at, decided_by) VALUES ($1, $1, '', '', 0, 7, 'user:ops')`)
+
+	lastSeen = db.Q[*int64](`SELECT last_signed_in_at FROM users WHERE id = $1`)
+	invitedP = db.Q[*int64](`SELECT invited_at FROM access_requests WHERE id = $1`)
+)
+
+// What the migration finds in a database that has been in use: sign-ins that
+// are on record, and applications whose invitation was withdrawn.
+func TestMigrationOfSignIns(t *testing.T) {
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) {
+			dsn := dbtest.DSN(t, e)
+			d, err := db.Open(t.Context(), dsn, db.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = d.Write(t.Context(), func(tx *db.Tx) error {
+				if _, err := anOrg.Exec(tx); err != nil {
+					return err
+				}
+				for _, user := range []string{"both", "out", "never"} {
+					if _, err := aUser.Exec(tx, user); err != nil {
+						return err
+					}
+				}
+				for _, row := range []struct {
+					db.Stmt
+					args []any
+				}{
+					{aSession, []any{"both", 30}}, {aRecord, []any{"1", "both", 20}}, {aRecord, []any{"2", "out", 11}}, {aRecord, []any{"3", "out", 10}},
+					{aRequest, []any{"back"}}, {anOffer, []any{"a", "back", 1, 2}},
+					{aRequest, []any{"stands"}}, {anOffer, []any{"b", "stands", 1, 2}}, {anOffer, []any{"c", "stands", 3, nil}},
+				} {
+					if _, err := row.Exec(tx, row.args...); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			text, err := fs.ReadFile(migrations.FS, "0034_last_signed_in.sql")
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The column is there already.
+			_, rest, ok := strings.Cut(string(text), "ADD COLUMN last_signed_in_at BIGINT;")
+			rest, _, _ = strings.Cut(rest, "-- +goose Down")
+			if !ok {
+				t.Fatal("the migration is another one")
+			}
+			schema := next(t).(fstest.MapFS)
+			schema["9001_again.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + rest)}
+			if d, err = db.OpenSchema(t.Context(), dsn, db.Options{}, schema); err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			err = d.Read(t.Context(), func(tx *db.Tx) error {
+				for user, want := range map[string]int64{"both": 30, "out": 11, "never": 0} {
+					at, err := lastSeen.One(tx, user)
+					if err != nil {
+						return err
+					}
+					if (at == nil) != (want == 0) || at != nil && *at != want {
+						t.Errorf("%s was last here at %v, want %d", user, at, want)
+					}
+				}
+				for request, want := range map[string]bool{"back": false, "stands": true} {
+					at, err := invitedP.One(tx, request)
+					if err != nil {
+						return err
+					}
+					if (at != nil) != want {
+						t.Errorf("%s is invited: %v", request, at != nil)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

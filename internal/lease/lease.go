@@ -1,0 +1,216 @@
+// Package lease keeps a second server off a database that one serves already,
+// unless both are configured to share it. A server that runs adds to a number in
+// its row every few seconds; a row whose number stands still for three times as
+// long is that of a server that was killed, and makes way. Nothing else that a
+// server does waits for it.
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/id"
+)
+
+const (
+	defaultEvery = 5 * time.Second
+	// silence is after how many beats that do not come a server counts as gone.
+	silence = 3
+)
+
+// ErrInUse says that another server serves the database.
+var ErrInUse = errors.New("database-in-use")
+
+// Config is who asks for a lease, and how.
+type Config struct {
+	DB      *db.DB
+	Cluster bool          // share the database with servers that do so, too
+	Name    string        // for people: where the server can be found
+	Every   time.Duration // between two beats; 5 s when 0
+	Logger  *slog.Logger
+}
+
+// Lease is the right to serve a database, until Release.
+type Lease struct {
+	Config
+	id string
+}
+
+// Take answers a lease, or ErrInUse. It waits for a server that was killed on
+// another machine until it counts as gone; one that was killed on this machine
+// is seen to be.
+func Take(ctx context.Context, c Config) (*Lease, error) {
+	if c.Every == 0 {
+		c.Every = defaultEvery
+	}
+	l := &Lease{c, id.New()}
+	known := map[string]int64{} // beats of each rival when it was first seen
+	for round := 0; ; round++ {
+		rivals, err := l.try(ctx, func(s server) bool {
+			beats, seen := known[s.ID]
+			return died(s.Process) || round >= silence && seen && beats == s.Beats
+		})
+		if err != nil || len(rivals) == 0 {
+			return l, err
+		}
+		for _, r := range rivals {
+			before, seen := known[r.ID]
+			if known[r.ID] = r.Beats; seen && r.Beats != before || r.Process == process() || runs(r.Process) {
+				return nil, inUse(r, c.Cluster)
+			}
+		}
+		if round == 0 {
+			c.Logger.WarnContext(ctx, "another server was at work on this database; waiting to see whether it still is",
+				slog.String("server", rivals[0].Name), slog.Time("since", rivals[0].StartedAt))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(c.Every + c.Every/10):
+		}
+	}
+}
+
+func inUse(r server, cluster bool) error {
+	how := "several share one only if each is started with --cluster on"
+	if cluster {
+		how = "that one was not started with --cluster on"
+	}
+	return fmt.Errorf("%w: the server %s, started %s, serves this database; %s", ErrInUse, r.Name, r.StartedAt.UTC().Format(time.RFC3339), how)
+}
+
+// try takes the lease unless there are rivals, which it answers. Those that are
+// gone make way.
+func (l *Lease) try(ctx context.Context, gone func(server) bool) (rivals []server, err error) {
+	err = l.DB.Write(ctx, func(tx *db.Tx) error {
+		rivals = nil
+		if _, err := openGate.Exec(tx); err != nil {
+			return err
+		}
+		if _, err := lockGate.One(tx); err != nil {
+			return err
+		}
+		all, err := selectServers.All(tx)
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			switch {
+			case gone(s):
+				if _, err := deleteServer.Exec(tx, s.ID); err != nil {
+					return err
+				}
+			case !s.Cluster || !l.Cluster:
+				rivals = append(rivals, s)
+			}
+		}
+		if len(rivals) == 0 {
+			_, err = insertServer.Exec(tx, l.id, l.Cluster, l.Name, process(), tx.Micros())
+		}
+		return err
+	})
+	return rivals, err
+}
+
+// Loop keeps the lease until ctx ends. It fails with ErrInUse when another
+// server has taken the database over: this one was silent for too long.
+func (l *Lease) Loop(ctx context.Context) error {
+	tick := time.NewTicker(l.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		var n int64
+		err := l.DB.Write(ctx, func(tx *db.Tx) (err error) {
+			n, err = beat.Exec(tx, l.id)
+			return err
+		})
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			l.Logger.WarnContext(ctx, "the lease on the database was not renewed", slog.Any("error", err))
+		case n == 0:
+			return fmt.Errorf("%w: this server did not renew its lease for some time, and another one has taken the database over", ErrInUse)
+		}
+	}
+}
+
+// Release lets the next server in at once.
+func (l *Lease) Release(ctx context.Context) error {
+	return l.DB.Write(ctx, func(tx *db.Tx) error {
+		_, err := deleteServer.Exec(tx, l.id)
+		return err
+	})
+}
+
+// process names this process so that others on the machine can tell whether it
+// still runs: a number is given to another one sooner or later, so it comes with
+// the time of its start, the boot of the machine, and the namespace that the
+// number is of. It is empty where that cannot be known.
+func process() string {
+	pid := os.Getpid()
+	began, space := started(pid), namespace()
+	if began == "" || space == "" {
+		return ""
+	}
+	return strings.Join([]string{space, strconv.Itoa(pid), began}, " ")
+}
+
+// namespace is where process ids mean the same as here.
+func namespace() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	pids, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(boot)) + " " + pids
+}
+
+// started is when a process began, in ticks since the boot; empty if there is
+// none.
+func started(pid int) string {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return ""
+	}
+	rest := string(b[strings.LastIndexByte(string(b), ')')+1:])
+	if f := strings.Fields(rest); len(f) > 19 && f[0] != "Z" {
+		return f[19]
+	}
+	return ""
+}
+
+// look tells whether a process is one of this machine, as this process sees it,
+// and whether it runs.
+func look(name string) (here, alive bool) {
+	f := strings.Fields(name)
+	if len(f) != 4 || f[0]+" "+f[1] != namespace() {
+		return false, false
+	}
+	pid, err := strconv.Atoi(f[2])
+	return err == nil, err == nil && started(pid) == f[3]
+}
+
+func died(name string) bool {
+	here, alive := look(name)
+	return here && !alive
+}
+
+func runs(name string) bool {
+	_, alive := look(name)
+	return alive
+}

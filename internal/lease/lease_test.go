@@ -1,0 +1,154 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+)
+
+func TestMain(m *testing.M)       { dbtest.Main(m) }
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+const soon = 20 * time.Millisecond
+
+func config(d *db.DB, cluster bool) Config {
+	return Config{DB: d, Cluster: cluster, Name: "http://one on host", Every: soon, Logger: slog.New(slog.DiscardHandler)}
+}
+
+// settle leaves the row of a server that runs as the process.
+func settle(t *testing.T, d *db.DB, name, process string) {
+	t.Helper()
+	err := d.Write(t.Context(), func(tx *db.Tx) error {
+		_, err := insertServer.Exec(tx, name, false, name, process, tx.Micros())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func take(t *testing.T, c Config) *Lease {
+	t.Helper()
+	l, err := Take(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func refused(t *testing.T, c Config, words ...string) {
+	t.Helper()
+	_, err := Take(t.Context(), c)
+	if !errors.Is(err, ErrInUse) {
+		t.Fatalf("a second server: %v", err)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("no %q in %q", w, err)
+		}
+	}
+}
+
+func TestOneServerUnlessAllShare(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		first := take(t, config(d, false))
+		refused(t, config(d, false), "http://one on host", "--cluster on")
+		refused(t, config(d, true), "was not started with --cluster on")
+		if err := first.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		take(t, config(d, true))
+		take(t, config(d, true))
+		refused(t, config(d, false))
+	})
+}
+
+// Of servers that start together, one gets in.
+func TestOfManyAtOnceOneGetsIn(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		got := make(chan error)
+		for range 6 {
+			go func() {
+				_, err := Take(context.WithoutCancel(t.Context()), config(d, false))
+				got <- err
+			}()
+		}
+		in := 0
+		for range 6 {
+			if err := <-got; err == nil {
+				in++
+			} else if !errors.Is(err, ErrInUse) {
+				t.Error(err)
+			}
+		}
+		if in != 1 {
+			t.Errorf("%d servers got in", in)
+		}
+	})
+}
+
+func TestKilledServers(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		other := exec.CommandContext(t.Context(), "sleep", "600")
+		if err := other.Start(); err != nil {
+			t.Fatal(err)
+		}
+		pid := other.Process.Pid
+		settle(t, d, "here", fmt.Sprintf("%s %d %s", namespace(), pid, started(pid)))
+		c := config(d, false)
+		c.Every = time.Hour // nothing is waited for
+		refused(t, c, "here")
+		if err := other.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = other.Wait() // that it was killed is no news
+		l := take(t, c)
+		if err := l.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		// One on another machine is gone when it is silent for long enough.
+		settle(t, d, "there", "another-boot pid:[1] 1 1")
+		take(t, config(d, false))
+	})
+}
+
+// A server on another machine that lives is never taken for one that is gone.
+func TestServerElsewhere(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		settle(t, d, "there", "another-boot pid:[1] 1 1")
+		ctx, stop := context.WithCancel(t.Context())
+		beats := (&Lease{config(d, false), "there"})
+		beats.Every = soon / 4
+		ended := make(chan error)
+		go func() { ended <- beats.Loop(ctx) }()
+		c := config(d, false)
+		c.Every = 500 * time.Millisecond // more than a busy machine takes for a beat
+		refused(t, c, "there")
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A server that was silent for so long that another has taken over ends.
+func TestLostLease(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		l := take(t, config(d, false))
+		if err := l.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Loop(t.Context()); !errors.Is(err, ErrInUse) {
+			t.Errorf("the loop ends with %v", err)
+		}
+	})
+}

@@ -1,0 +1,31 @@
+package lease
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+// server is one that serves the database, or did until it died.
+type server struct {
+	ID        string
+	Cluster   bool
+	Name      string
+	Process   string
+	Beats     int64
+	StartedAt time.Time
+}
+
+// gate is a row that whoever takes or looks at the leases locks first, so that
+// of two servers that start together one sees the other.
+const gate = "servers"
+
+var (
+	openGate = db.S(`INSERT INTO meta (key, value) VALUES ('` + gate + `', '') ON CONFLICT DO NOTHING`)
+	lockGate = db.Q[string](`SELECT value FROM meta WHERE key = '` + gate + `'`).ForUpdate()
+
+	selectServers = db.Q[server](`SELECT id, cluster, name, process, beats, started_at FROM servers ORDER BY started_at, id`)
+	insertServer  = db.S(`INSERT INTO servers (id, cluster, name, process, started_at) VALUES ($1, $2, $3, $4, $5)`)
+	beat          = db.S(`UPDATE servers SET beats = beats + 1 WHERE id = $1`)
+	deleteServer  = db.S(`DELETE FROM servers WHERE id = $1`)
+)
