@@ -30,6 +30,9 @@ var (
 	ErrBaseMoved = fault.Reason("base_moved", "The base branch has moved since it was looked at.")
 	// ErrConflict: the two sides cannot be merged without a person or an agent.
 	ErrConflict = fault.Reason("merge-conflict", "The branch conflicts with its base.")
+	// ErrLost: what was pushed to the repository is gone from where it was kept.
+	ErrLost = fault.New(fault.Unavailable, "repository-lost",
+		"The folder of the repository is not on the server. Its operator has to put it back from a copy; until then nothing is read from it or written to it.")
 	ErrTooLarge = fault.New(fault.TooLarge, "file-too-large", "A file is larger than 1 MiB, or there are too many.")
 )
 
@@ -74,6 +77,13 @@ type Host interface {
 	// ref moves. It is what Merge would do, folders that were renamed on either
 	// side included. ErrNotFound.
 	Outcome(ctx context.Context, r Repo, base, head string) (Outcome, error)
+
+	// Landed is the commit that brought a commit into a base, by either method;
+	// "" if it is not in it. ErrNotFound if there is no such base or commit.
+	Landed(ctx context.Context, r Repo, base, sha string) (mergeSHA string, err error)
+
+	// Diff says what changed between two revs. ErrNotFound.
+	Diff(ctx context.Context, r Repo, o DiffOptions) (Diff, error)
 
 	// Mergeable tries a merge of the revs without changing any ref and lists
 	// the paths in conflict. Histories without a common ancestor are not

@@ -24,6 +24,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"yardmaster/internal/codehost"
@@ -44,6 +45,7 @@ type Host struct {
 	env                []string
 	log                *slog.Logger
 	turns              turns
+	lost               sync.Map // codehost.Repo -> struct{}, see Missing
 }
 
 var _ codehost.Host = (*Host)(nil)
@@ -99,11 +101,40 @@ func (h *Host) open(r codehost.Repo) (string, error) {
 	}
 	dir := h.path(r)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if _, lost := h.lost.Load(r); lost {
+			return "", codehost.ErrLost
+		}
 		return "", codehost.ErrNotFound
 	} else if err != nil {
 		return "", fmt.Errorf("open repository %s: %w", r, err)
 	}
 	return dir, nil
+}
+
+// Missing answers which of the repositories have no folder, and remembers them:
+// until their folders are back, nothing is made in their places, and who asks
+// for them is told.
+func (h *Host) Missing(all []codehost.Repo) (missing []codehost.Repo) {
+	for _, r := range all {
+		if _, err := os.Stat(h.path(r)); errors.Is(err, fs.ErrNotExist) {
+			h.lost.Store(r, struct{}{})
+			missing = append(missing, r)
+		}
+	}
+	return missing
+}
+
+// Lost are the repositories that were missing and still are.
+func (h *Host) Lost() (lost []codehost.Repo) {
+	h.lost.Range(func(k, _ any) bool {
+		if _, err := h.open(k.(codehost.Repo)); errors.Is(err, codehost.ErrLost) {
+			lost = append(lost, k.(codehost.Repo))
+		} else {
+			h.lost.Delete(k)
+		}
+		return true
+	})
+	return lost
 }
 
 // Create implements codehost.Host. Every repository here is private to whom
@@ -119,6 +150,9 @@ func (h *Host) Create(ctx context.Context, r codehost.Repo, o codehost.CreateOpt
 		return fault.Field("default_branch", "is not a valid branch name")
 	}
 	dir := h.path(r)
+	if _, err := h.open(r); errors.Is(err, codehost.ErrLost) {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return fmt.Errorf("create repository %s: %w", r, err)
 	}

@@ -95,6 +95,16 @@ func (e *exitError) Error() string {
 	return fmt.Sprintf("git %s: exit %d: %s", e.verb, e.code, e.stderr)
 }
 
+// Unwrap finds in what git printed that there was no room to store something.
+func (e *exitError) Unwrap() error {
+	for _, no := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
+		if strings.Contains(strings.ToLower(e.stderr), no.Error()) {
+			return no
+		}
+	}
+	return nil
+}
+
 // exited tells whether err is git ending with this code.
 func exited(err error, code int) bool {
 	var e *exitError

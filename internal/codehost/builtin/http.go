@@ -155,10 +155,15 @@ func notFound(w http.ResponseWriter) {
 	http.Error(w, "There is no such repository.", http.StatusNotFound)
 }
 
-// fail logs an error of ours and says no more than that there was one.
+// fail logs an error of ours and says no more than that there was one, or that
+// the disk is full or the repository is lost.
 func (q *request) fail(doing string, err error) {
 	q.host.log.ErrorContext(q.r.Context(), "git: "+doing, "repo", q.repo.String(), "who", q.access.Who, "err", err)
-	http.Error(q.w, fault.Internal.Title(), http.StatusInternalServerError)
+	f := fault.From(err)
+	if f.Kind != fault.StorageFull && !errors.Is(err, codehost.ErrLost) {
+		f = fault.New(fault.Internal, "", fault.Internal.Title())
+	}
+	http.Error(q.w, f.Detail, f.Kind.Status())
 }
 
 var protocolPattern = regexp.MustCompile(`^version=[0-2](:[a-z0-9=._-]{1,64}){0,8}$`)

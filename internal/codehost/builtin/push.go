@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"syscall"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/fault"
@@ -81,8 +82,11 @@ func (q *request) judge(ctx context.Context, p push) (map[string]string, error) 
 		}
 		protected = "refs/heads/" + branch
 	}
+	full := q.host.full()
 	for _, u := range p.updates {
 		switch {
+		case full:
+			reasons[u.Ref] = "the server has no room left; its operator has to make some"
 		case !q.access.MayPush(u.Ref):
 			reasons[u.Ref] = "this token may only push to " + strings.Join(q.access.Push, ", ")
 		case u.New == codehost.ZeroSHA && u.Ref == protected:
@@ -90,6 +94,17 @@ func (q *request) judge(ctx context.Context, p push) (map[string]string, error) 
 		}
 	}
 	return reasons, nil
+}
+
+// leastRoom is how many bytes must be free for a push to be tried: what git
+// leaves behind when it runs out of room in the middle takes some, too.
+const leastRoom = 1 << 20
+
+// full tells whether there is no room for a push. What keeps us from knowing
+// keeps nobody from pushing.
+func (h *Host) full() bool {
+	var s syscall.Statfs_t
+	return syscall.Statfs(h.root, &s) == nil && int64(s.Bavail)*s.Bsize < leastRoom
 }
 
 // create makes the repository that the push is for.
@@ -101,8 +116,8 @@ func (q *request) create(ctx context.Context, p push) (map[string]string, error)
 	if err == nil || errors.Is(err, codehost.ErrExists) {
 		return nil, nil
 	}
-	var f *fault.Error
-	if !errors.As(err, &f) || f.Kind == fault.Internal {
+	f := fault.From(err)
+	if f.Kind == fault.Internal {
 		return nil, err
 	}
 	reasons := make(map[string]string)

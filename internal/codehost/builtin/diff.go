@@ -1,0 +1,281 @@
+package builtin
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/ration"
+)
+
+// Landed implements codehost.Host.
+func (h *Host) Landed(ctx context.Context, r codehost.Repo, base, sha string) (string, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return "", err
+	}
+	at, err := h.resolve(ctx, dir, base, sha)
+	if err != nil {
+		return "", err
+	}
+	done, err := h.merged(ctx, dir, at[0], at[1])
+	if err != nil {
+		return "", fmt.Errorf("look for %s in %s of %s: %w", sha, base, r, err)
+	}
+	return done, nil
+}
+
+// renames finds files under new names, as long as there are not too many to
+// look at.
+var renames = []string{"-M", "-l200"}
+
+// Diff implements codehost.Host.
+func (h *Host) Diff(ctx context.Context, r codehost.Repo, o codehost.DiffOptions) (codehost.Diff, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return codehost.Diff{}, err
+	}
+	d, err := h.diff(ctx, dir, o)
+	if err != nil && !errors.Is(err, codehost.ErrNotFound) {
+		err = fmt.Errorf("compare %s with %s in %s: %w", o.To, o.From, r, err)
+	}
+	return d, err
+}
+
+func (h *Host) diff(ctx context.Context, dir string, o codehost.DiffOptions) (d codehost.Diff, err error) {
+	if o.From == "" {
+		to, err := h.resolveOne(ctx, dir, o.To)
+		if err != nil {
+			return d, err
+		}
+		parent, err := h.output(ctx, dir, "rev-parse", "--verify", "--quiet", to+"^1")
+		if exited(err, 1) {
+			return d, codehost.ErrNotFound
+		}
+		if err != nil {
+			return d, err
+		}
+		o.From, o.To = strings.TrimSpace(parent), to
+	}
+	fork, err := h.fork(ctx, dir, o.From, o.To)
+	if err != nil {
+		return d, err
+	}
+	d.FromSHA, d.ToSHA = fork.BaseSHA, fork.HeadSHA
+	from := d.FromSHA
+	if o.SinceFork {
+		if from, d.FromSHA = fork.MergeBase, fork.MergeBase; from == "" {
+			from = emptyTree
+		}
+	}
+	files, err := h.changed(ctx, dir, from, d.ToSHA)
+	if err != nil {
+		return d, err
+	}
+	if o.Path != "" {
+		i := slices.IndexFunc(files, func(f codehost.FileChange) bool { return f.Path == o.Path })
+		if i >= 0 {
+			d.File, err = h.hunks(ctx, dir, from, d.ToSHA, files[i])
+		}
+	}
+	if over := len(files) - codehost.MaxDiffFiles; over > 0 {
+		files, d.More = files[:codehost.MaxDiffFiles], over
+	}
+	d.Files = files
+	return d, err
+}
+
+var kinds = map[byte]string{'A': codehost.Added, 'M': codehost.Modified, 'D': codehost.Deleted, 'R': codehost.Renamed, 'T': codehost.TypeChanged}
+
+// changed lists the files that differ between two trees, sorted by path.
+func (h *Host) changed(ctx context.Context, dir, from, to string) ([]codehost.FileChange, error) {
+	out, err := h.output(ctx, dir, slices.Concat([]string{"diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev"}, renames, []string{from, to})...)
+	if err != nil {
+		return nil, err
+	}
+	strange := func(record string) error { return fmt.Errorf("git diff-tree printed %q", record) }
+	var files []codehost.FileChange
+	at := map[string]int{}
+	records := fields(out)
+	next := func() (s string) {
+		if len(records) > 0 {
+			s, records = records[0], records[1:]
+		}
+		return s
+	}
+	for len(records) > 0 {
+		record := next()
+		if strings.HasPrefix(record, ":") { // ":<modes> <shas> <status>", the path, of a rename both
+			status := record[strings.LastIndexByte(record, ' ')+1:]
+			f := codehost.FileChange{Path: next()}
+			if status == "" || kinds[status[0]] == "" {
+				return nil, strange(record)
+			}
+			if f.Kind = kinds[status[0]]; f.Kind == codehost.Renamed {
+				f.Was, f.Path = f.Path, next()
+			}
+			at[f.Path] = len(files)
+			files = append(files, f)
+			continue
+		}
+		// "<added>\t<deleted>\t<path>", of a rename "<added>\t<deleted>\t", both paths
+		counts := strings.SplitN(record, "\t", 3)
+		if len(counts) != 3 {
+			return nil, strange(record)
+		}
+		path := counts[2]
+		if path == "" {
+			next()
+			path = next()
+		}
+		i, known := at[path]
+		if !known {
+			return nil, strange(record)
+		}
+		f := &files[i]
+		if f.Binary = counts[0] == "-"; f.Binary {
+			continue
+		}
+		f.Additions, err = strconv.Atoi(counts[0])
+		if err == nil {
+			f.Deletions, err = strconv.Atoi(counts[1])
+		}
+		if err != nil {
+			return nil, strange(record)
+		}
+	}
+	slices.SortFunc(files, func(a, b codehost.FileChange) int { return strings.Compare(a.Path, b.Path) })
+	return files, nil
+}
+
+// hunks reads what changed in one file. Git is stopped where there is more than
+// is shown.
+func (h *Host) hunks(ctx context.Context, dir, from, to string, f codehost.FileChange) (*codehost.File, error) {
+	out := &codehost.File{FileChange: f, Hunks: []codehost.Hunk{}}
+	if f.Binary {
+		return out, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxTransfer)
+	defer cancel()
+	args := slices.Concat([]string{"--literal-pathspecs", "diff-tree", "-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv", "--full-index"}, renames, []string{from, to, "--", f.Path})
+	if f.Was != "" {
+		args = append(args, f.Was)
+	}
+	c := h.command(ctx, dir, args...)
+	stderr := &ration.Output{Most: 4 << 10}
+	c.Stderr = stderr
+	r, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := begin(c); err != nil {
+		return nil, err
+	}
+	whole, readErr := readHunks(bufio.NewReaderSize(r, 64<<10), out)
+	if !whole {
+		cancel() // nobody reads the rest
+	}
+	if err := c.Wait(); err != nil && whole {
+		return nil, fmt.Errorf("git diff-tree: %w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	return out, readErr
+}
+
+var hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$`)
+
+// readHunks reads the hunks of a file from a patch, up to MaxDiffBytes. Whole
+// says that it read to the end.
+func readHunks(r *bufio.Reader, out *codehost.File) (whole bool, err error) {
+	room := codehost.MaxDiffBytes
+	var in *codehost.Hunk
+	oldLeft, newLeft := 0, 0
+	// A file that became a link, or the other way about, goes and comes in two
+	// parts. The part of a file that was renamed says so; others are of a folder
+	// that has its old name now.
+	parts, wanted := 0, out.Kind != codehost.Renamed
+	for {
+		line, err := readLine(r, room)
+		switch {
+		case errors.Is(err, io.EOF) && line == "":
+			return true, nil
+		case errors.Is(err, errLong):
+			out.Cut = true
+			return false, nil
+		case err != nil && !errors.Is(err, io.EOF):
+			return false, err
+		}
+		inside := in != nil && (oldLeft > 0 || newLeft > 0 || strings.HasPrefix(line, `\`))
+		switch {
+		case inside:
+			if room -= len(line) + 1; room < 0 {
+				out.Cut = true
+				return false, nil
+			}
+			switch line[:min(1, len(line))] {
+			case " ":
+				oldLeft, newLeft = oldLeft-1, newLeft-1
+			case "-":
+				oldLeft--
+			case "+":
+				newLeft--
+			}
+			in.Lines = append(in.Lines, line)
+		case strings.HasPrefix(line, "rename from "):
+			wanted = true
+		case strings.HasPrefix(line, "@@ ") && wanted:
+			m := hunkHeader.FindStringSubmatch(line)
+			if m == nil {
+				return false, fmt.Errorf("git printed the hunk %q", line)
+			}
+			out.Hunks = append(out.Hunks, codehost.Hunk{OldStart: number(m[1]), OldLines: count(m[2]), NewStart: number(m[3]), NewLines: count(m[4]), Section: m[5]})
+			in = &out.Hunks[len(out.Hunks)-1]
+			in.Lines = []string{}
+			oldLeft, newLeft = in.OldLines, in.NewLines
+		case strings.HasPrefix(line, "diff --git "):
+			parts++
+			if in != nil && (out.Kind != codehost.TypeChanged || parts > 2) {
+				return false, nil // a second file: a folder of this name was there before
+			}
+			wanted, in = out.Kind != codehost.Renamed, nil
+		}
+	}
+}
+
+var errLong = errors.New("a line is too long")
+
+// readLine reads a line of at most about most bytes, without its end.
+func readLine(r *bufio.Reader, most int) (string, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			if len(line) > most {
+				return "", errLong
+			}
+			continue
+		}
+		return strings.TrimSuffix(string(line), "\n"), err
+	}
+}
+
+func number(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+// count is the number of lines in a hunk's header, which git leaves out if it
+// is one.
+func count(s string) int {
+	if s == "" {
+		return 1
+	}
+	return number(s)
+}
