@@ -6,7 +6,7 @@
 // once, finds the work saved, and never has two boxes at one task.
 //
 // One file holds one concern: identity, enroll, credential (who the box is);
-// setup, fitness (what it works with, and whether that is enough);
+// setup, fitness, agents (what it works with, and whether that is enough);
 // hello, presence, claim, command (what it talks about); bound (what a run may take); attempt, lease, sender,
 // recover (what it keeps of a run); execute, conclude, judge (the work itself).
 package agent
@@ -77,7 +77,11 @@ type Timing struct {
 	Leave     time.Duration // for all of that when the box is stopped; 1 min
 	Retry     time.Duration // before what failed is tried again; 1 s
 	Seek      time.Duration // without a connection, before the bus is looked for; 5 s
+	Look      time.Duration // between two looks for agents that were installed or removed; 15 s
 }
+
+// lookEvery is how often a box looks for agents unless it is told otherwise.
+const lookEvery = 15 * time.Second
 
 func (t Timing) withDefaults() Timing {
 	for _, f := range []struct {
@@ -94,6 +98,7 @@ func (t Timing) withDefaults() Timing {
 		{&t.Leave, time.Minute},
 		{&t.Retry, time.Second},
 		{&t.Seek, 5 * time.Second},
+		{&t.Look, lookEvery},
 	} {
 		if *f.field == 0 {
 			*f.field = f.value
@@ -268,14 +273,14 @@ func (b *box) run(ctx context.Context) (err error) {
 		return err
 	}
 	for _, task := range []func(context.Context){
-		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands, b.claimRuns, b.retestUnfit, b.limits.Run,
+		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands, b.claimRuns, b.retestUnfit, b.watchAgents, b.limits.Run, b.reportExposure,
 	} {
 		b.tasks.Go(func() { task(b.life) })
 	}
 	if b.setup.levels[0] == sandbox.None {
 		b.log.Warn(Unisolated())
 	}
-	b.log.Info("box started", "name", b.cfg.Name, "slots", b.cfg.Slots, "agents", len(b.setup.agents), "isolation", b.setup.levels)
+	b.log.Info("box started", "name", b.cfg.Name, "slots", b.cfg.Slots, "isolation", b.setup.levels)
 	b.limits.Report()
 	select {
 	case <-b.life.Done():

@@ -471,3 +471,10 @@ func TestCommandThatFails(t *testing.T) {
 	})
 	p.until("the drain is done", func() bool { return len(p.commands) == 1 && p.commands[0].ID == "h" })
 }
+
+// A box reports how open its machine is at each start, until that is taken.
+func TestExposureIsReported(t *testing.T) {
+	p := newPlane(t)
+	p.start(p.config())
+	p.until("the report is sent again", func() bool { return len(p.exposure) == 2 && p.exposure[1] != "" })
+}

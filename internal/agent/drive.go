@@ -89,14 +89,15 @@ func ports(addresses ...string) (out []int) {
 	return out
 }
 
-// register lets the run use the proxy. progress is called for each model call.
-func (b *box) register(a *attempt, progress func()) error {
+// register lets the run use the proxy, which it finds at own. progress is called
+// for each model call.
+func (b *box) register(a *attempt, own string, progress func()) error {
 	var models []string // besides the run's own
 	if small := a.start.Options["small_model"]; small != "" {
 		models = []string{small}
 	}
 	return b.proxy.Register(modelproxy.Run{
-		LocalToken: a.token, Upstream: a.start.GatewayURL, Token: a.start.ModelToken,
+		LocalToken: a.token, Own: strings.TrimPrefix(own, "http://"), Upstream: a.start.GatewayURL, Token: a.start.ModelToken,
 		Model: a.start.Model, Models: models, Egress: b.cfg.Egress,
 		OnUsage: func(t modelproxy.Totals) {
 			progress()
@@ -132,8 +133,11 @@ func (b *box) stallClock(a *attempt) (progress, stop func()) {
 // runAgent runs a coding agent until it has nothing more to do. ctx ends when
 // the agent is to come to an end.
 func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sandbox.Level) (r result) {
-	i := slices.IndexFunc(b.setup.agents, func(f driver.Found) bool { return f.Name == a.start.Agent })
-	if i < 0 {
+	if b.setup.lookForAgents(ctx, b.log) { // it may have come or gone since the last look
+		nudge(b.online) // says hello anew
+	}
+	found, ok := b.setup.agent(a.start.Agent)
+	if !ok {
 		return failed("setup_failed", fmt.Errorf("agent %s is not installed on this box", a.start.Agent))
 	}
 	in := b.place(a, level)
@@ -141,13 +145,13 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 		Agent: a.start.Agent, Model: a.start.Model, Options: a.start.Options,
 		ModelURL: in.proxy, ModelToken: a.token, Task: in.task, Home: in.home, HostHome: a.homePath(), Self: b.setup.program,
 		Servers: serversOf(a, in),
-	}, b.setup.agents[i])
+	}, found)
 	if err != nil {
 		return failed("setup_failed", err)
 	}
 	progress, stop := b.stallClock(a)
 	defer stop()
-	if err := b.register(a, progress); err != nil {
+	if err := b.register(a, in.proxy, progress); err != nil {
 		return failed("setup_failed", err)
 	}
 	defer b.proxy.Unregister(a.token)
@@ -252,7 +256,7 @@ func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sa
 	progress, stop := b.stallClock(a)
 	defer stop()
 	if a.start.ModelToken != "" && a.start.GatewayURL != "" {
-		if err := b.register(a, progress); err != nil {
+		if err := b.register(a, b.place(a, level).proxy, progress); err != nil {
 			return failed("setup_failed", err)
 		}
 		defer b.proxy.Unregister(a.token)

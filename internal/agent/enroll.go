@@ -115,15 +115,21 @@ const answerLimit = 1 << 20
 // post sends a request of this package to the control plane and returns its
 // answer and its clock. A refusal is a *client.Problem.
 func post(ctx context.Context, url, header, value string, in any) (g grant, now time.Time, err error) {
+	now, err = send(ctx, url, header, value, in, &g)
+	return g, now, err
+}
+
+// send posts in and reads the answer into out, unless that is nil.
+func send(ctx context.Context, url, header, value string, in, out any) (now time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	body, err := json.Marshal(in)
 	if err != nil {
-		return g, now, err
+		return now, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return g, now, err
+		return now, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set(header, value)
@@ -131,27 +137,29 @@ func post(ctx context.Context, url, header, value string, in any) (g grant, now 
 	direct := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := direct.Do(req)
 	if err != nil {
-		return g, now, &client.Unreachable{URL: req.URL.Scheme + "://" + req.URL.Host, Err: err}
+		return now, &client.Unreachable{URL: req.URL.Scheme + "://" + req.URL.Host, Err: err}
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit))
 	if err != nil {
-		return g, now, err
+		return now, err
 	}
 	if resp.StatusCode/100 != 2 {
 		p := &client.Problem{Status: resp.StatusCode}
 		if json.Unmarshal(data, p) != nil || p.Type == "" {
-			return g, now, fmt.Errorf("%s answered %s", url, resp.Status)
+			return now, fmt.Errorf("%s answered %s", url, resp.Status)
 		}
-		return g, now, p
+		return now, p
 	}
-	if err := json.Unmarshal(data, &g); err != nil {
-		return g, now, fmt.Errorf("read the answer of %s: %w", url, err)
+	if out != nil {
+		if err := json.Unmarshal(data, out); err != nil {
+			return now, fmt.Errorf("read the answer of %s: %w", url, err)
+		}
 	}
 	if now, err = http.ParseTime(resp.Header.Get("Date")); err != nil {
 		now = time.Now()
 	}
-	return g, now, nil
+	return now, nil
 }
 
 // unknown tells whether the control plane has never heard of this box's token.

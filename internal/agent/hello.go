@@ -80,8 +80,12 @@ func (b *box) hello(ctx context.Context) error {
 	for _, a := range held {
 		in.Runs = append(in.Runs, a.ref())
 	}
-	for _, f := range b.setup.agents {
+	found, lacking := b.setup.known()
+	for _, f := range found {
 		in.Agents = append(in.Agents, protocol.AgentInfo{Name: f.Name, Version: f.Version})
+	}
+	for _, l := range lacking {
+		in.Agents = append(in.Agents, protocol.AgentInfo{Name: l.Agent, Missing: cutFront(l.String(), protocol.MaxMissing)})
 	}
 	in.Agents = append(in.Agents, protocol.AgentInfo{Name: commandAgent})
 	for _, level := range b.setup.levels {

@@ -56,6 +56,7 @@ type plane struct {
 	silent    bool // renewals and accepts are not answered
 	refuse    *fault.Error
 	reissues  int
+	exposure  []string      // firewalls that boxes reported
 	renewals  int           // of credentials
 	life      time.Duration // of NATS credentials
 	secrets   []protocol.Secret
@@ -135,6 +136,7 @@ func newPlane(t *testing.T) *plane {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runners/enroll", p.enroll)
 	mux.HandleFunc("POST /v1/runners/creds/reissue", p.reissue)
+	mux.HandleFunc("POST /v1/runners/hardening", p.hardening)
 	mux.HandleFunc("POST /v1/chat/completions", p.model)
 	mux.HandleFunc("/git/", p.git)
 	p.http = httptest.NewServer(mux)

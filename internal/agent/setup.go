@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -45,7 +46,13 @@ type setup struct {
 	program string // ours, where agents may run it
 	levels  []sandbox.Level
 	holding holding
+
+	looking sync.Mutex // held while somebody looks for agents
+	looked  bool
+	scan    driver.Scan // of the last look, as it was before versions were asked for
+	mu      sync.Mutex
 	agents  []driver.Found
+	lacking []driver.Lack
 
 	made []string // files and folders that were not there before
 	lock *os.File // of a work folder elsewhere
@@ -147,7 +154,7 @@ func setUp(ctx context.Context, cfg Config) (*setup, error) {
 	for _, work := range workCandidates(cfg) {
 		s, err := trySetup(ctx, cfg, work)
 		if err == nil {
-			s.agents = s.runnableAgents(driver.Detect(ctx), cfg.Logger)
+			s.lookForAgents(ctx, cfg.Logger)
 			if err := s.linkWork(cfg.Logger); err != nil {
 				s.release()
 				return nil, err

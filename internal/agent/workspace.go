@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"yardmaster/internal/agent/worktree"
@@ -189,7 +190,10 @@ func (w *workspace) readOnly() []string { return []string{w.cache.Objects()} }
 
 // collect takes what the agent did into the cache.
 func (w *workspace) collect(ctx context.Context, a *attempt, unfinished bool, done *work) error {
-	subject := "Changes that the agent did not commit"
+	subject := strings.Join(strings.Fields(a.start.Title), " ")
+	if subject == "" {
+		subject = "Changes that the agent did not commit"
+	}
 	if unfinished {
 		subject = "Work in progress"
 	}

@@ -83,6 +83,9 @@ func Public() Rule { return Rule{kind: public} }
 // PerRequest rows need a valid credential; the handler asserts the rest.
 func PerRequest() Rule { return Rule{kind: perRequest} }
 
+// Demanding is a per-request row whose scopes are the same at every request.
+func (r Rule) Demanding(scopes ...Scope) Rule { r.scopes = Scopes(scopes...); return r }
+
 // Require rows need every scope named.
 func Require(scopes ...Scope) Rule { return Rule{kind: needScopes, scopes: Scopes(scopes...)} }
 
@@ -109,6 +112,18 @@ func (r Rule) IsPublic() bool { return r.kind == public }
 // Names lists the scopes the rule demands.
 func (r Rule) Names() []string { return r.scopes.Names() }
 
+// NeedsUser tells whether the credential must name a user.
+func (r Rule) NeedsUser() bool { return r.user }
+
+// NeedsSession tells whether the credential must be a browser's session.
+func (r Rule) NeedsSession() bool { return r.sess }
+
+// TakesAny tells whether every valid credential passes.
+func (r Rule) TakesAny() bool { return r.any }
+
+// TakesFixLink tells whether the link of a blocker passes as well.
+func (r Rule) TakesFixLink() bool { return r.link }
+
 // String is the rule as the contract's table prints it.
 func (r Rule) String() string {
 	switch r.kind {
@@ -134,18 +149,30 @@ func (r Rule) Check(a Actor) error {
 	if a.Credential == FixLink {
 		return nil
 	}
-	if r.kind == needScopes && !r.any {
+	if a.Credential == Box && !r.user && !r.any {
+		// A box's token is good on the rows that read it themselves, and may ask
+		// who it is.
+		return Unauthenticated()
+	}
+	if r.user && a.Credential == Box {
+		return userRequired()
+	}
+	if !r.any {
 		if missing := r.scopes &^ a.Scopes; missing != 0 {
 			return MissingScope(missing)
 		}
 	}
 	if r.user && a.UserID == "" {
-		return fault.New(fault.Forbidden, "user-required", "This needs a credential that names a user; a machine token does not.")
+		return userRequired()
 	}
 	if r.sess && a.Credential != Session {
 		return fault.New(fault.Forbidden, "session-required", "This needs a signed-in browser session.")
 	}
 	return nil
+}
+
+func userRequired() error {
+	return fault.New(fault.Forbidden, "user-required", "This needs a credential that names a user; a machine token does not.")
 }
 
 // Unauthenticated is the one answer to a missing, malformed, unknown, expired

@@ -178,10 +178,11 @@ type (
 	}
 	// BlockerField is one thing to be filled in.
 	BlockerField struct {
-		Name        string `json:"name"`
-		Kind        string `json:"kind"` // env_secret, service_url, mcp_server or oauth_connection
-		Environment string `json:"environment,omitempty"`
-		Description string `json:"description,omitempty"`
+		_           struct{} `doc:"One thing to be filled in, as an agent asked for it."`
+		Name        string   `json:"name" example:"PAYMENT_TEST_KEY" doc:"name of the field; of an MCP server mcp:<server>"`
+		Kind        string   `json:"kind" enum:"env_secret,service_url,mcp_server,oauth_connection" doc:"what is asked for"` // env_secret, service_url, mcp_server or oauth_connection
+		Environment string   `json:"environment,omitempty" example:"staging" doc:"the environment it is for; absent: for all"`
+		Description string   `json:"description,omitempty" doc:"what it is for, in the words of the agent"`
 	}
 	// OutboxRefused is a declaration of the agent that says nothing: File is its
 	// name, Reason what is wrong with it.
@@ -355,7 +356,13 @@ type Hello struct {
 type AgentInfo struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
+	// Missing says in one sentence, of at most MaxMissing bytes, what keeps the
+	// agent from being used. Empty: it can be.
+	Missing string `json:"missing,omitempty"`
 }
+
+// MaxMissing is the longest AgentInfo.Missing that is read.
+const MaxMissing = 500
 
 // HelloReply says what to do with each run the box named: continue, kill, or
 // resend (its events from FromSeq on). A run that is not named is to be killed.
@@ -405,6 +412,7 @@ type Start struct {
 	Attempt     int               `json:"attempt"`
 	Task        string            `json:"task"`
 	Kind        string            `json:"kind"` // work, ci, scout, ...
+	Title       string            `json:"title,omitempty"`
 	LeaseMS     int64             `json:"lease_ms"`
 	Repo        string            `json:"repo"` // owner/name, for display
 	CloneURL    string            `json:"clone_url"`

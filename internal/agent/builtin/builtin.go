@@ -125,7 +125,8 @@ type session struct {
 	root    *os.Root
 	tools   []tool // its own, and those of its servers
 	history []message
-	calls   int // tool calls so far, to number them
+	calls   int               // tool calls so far, to number them
+	live    func(text string) // tells what the running tool puts out; nil: nobody listens
 }
 
 func (a *agent) Initialize(context.Context, acp.InitializeRequest) (acp.InitializeResult, error) {
@@ -250,7 +251,12 @@ func (s *session) run(ctx context.Context, c call) result {
 		err = s.permitted(ctx, toolCall)
 	}
 	if err == nil {
+		s.live = func(text string) {
+			_ = s.peer.Update(s.id, object{"sessionUpdate": acp.UpdateToolCallUpdate, "toolCallId": toolCall["toolCallId"], "status": acp.ToolInProgress,
+				"_meta": object{"terminal_output_delta": object{"terminal_id": toolCall["toolCallId"], "data": text}}})
+		}
 		out, err = act.do(ctx)
+		s.live = nil
 	}
 	done := object{"sessionUpdate": acp.UpdateToolCallUpdate, "toolCallId": toolCall["toolCallId"], "status": acp.ToolCompleted}
 	res := result{id: c.id, text: out.text}

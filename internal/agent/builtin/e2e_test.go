@@ -161,6 +161,9 @@ func TestAWholeTask(t *testing.T) {
 				case "tool_call":
 					kinds = append(kinds, fmt.Sprint(u["kind"]))
 				case "tool_call_update":
+					if u["status"] == "in_progress" {
+						continue // what the command puts out meanwhile
+					}
 					states = append(states, fmt.Sprint(u["status"]))
 					if c := list(u["content"]); len(c) == 1 && c[0].(map[string]any)["type"] == "diff" {
 						diffs++
@@ -174,6 +177,47 @@ func TestAWholeTask(t *testing.T) {
 				t.Errorf("ends of tool calls: %s; %d diffs", got, diffs)
 			}
 		})
+	}
+}
+
+// What a command puts out arrives while it runs: this one goes on only when the
+// test has seen it.
+func TestOutputArrivesWhileTheCommandRuns(t *testing.T) {
+	s := script(t, step{Tool: "shell", Args: m{"command": "printf 'gr\\303'; sleep 0.05; printf '\\274n\\n'; cat gate; echo after"}}, step{Text: "Done."})
+	w := begin(t, s.URL, nil)
+	gate := filepath.Join(w.dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		w.await(t, `"data":"ün\n`)
+		if err := os.WriteFile(gate, []byte("open\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}()
+	out, err := w.drive(t.Context(), "Wait.", nil)
+	if err != nil || out.FinalText != "Done." {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	var live strings.Builder
+	over := false
+	for _, u := range w.updates {
+		if u["sessionUpdate"] != "tool_call_update" {
+			continue
+		}
+		if u["status"] != "in_progress" {
+			over = true
+			continue
+		}
+		meta, _ := u["_meta"].(map[string]any)
+		piece, _ := meta["terminal_output_delta"].(map[string]any)
+		if over || piece["terminal_id"] != u["toolCallId"] {
+			t.Errorf("a piece behind the end, or of another call: %v", u)
+		}
+		fmt.Fprint(&live, piece["data"])
+	}
+	if live.String() != "grün\nopen\nafter\n" {
+		t.Errorf("while it ran: %q", live.String())
 	}
 }
 

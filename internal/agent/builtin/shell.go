@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -49,11 +51,14 @@ func (s *session) shell(ctx context.Context, command string, limit time.Duration
 	var kept ends
 	cmd := exec.CommandContext(ctx, "bash", "-lc", command)
 	cmd.Dir, cmd.Env = s.cwd, s.cfg.shellEnv
-	cmd.Stdout, cmd.Stderr = &kept, &kept
+	seen := &live{tell: s.live}
+	both := io.MultiWriter(&kept, seen)
+	cmd.Stdout, cmd.Stderr = both, both
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = strayOutput
 	err := cmd.Run()
+	seen.end() // what a stray process still writes comes too late
 
 	out := output{text: kept.String()}
 	if ctx.Err() != nil {
@@ -70,6 +75,49 @@ func (s *session) shell(ctx context.Context, command string, limit time.Duration
 		out.text = "[exit status 0, no output]"
 	}
 	return out, nil
+}
+
+// liveOutput is how much of a command's output is told while it runs, in bytes.
+// The result has both ends of a longer one.
+const liveOutput = 64 << 10
+
+// live tells what is written to it as it comes.
+type live struct {
+	tell func(text string) // nil: nobody listens
+
+	mu   sync.Mutex
+	part []byte // of a character whose end has not come
+	told int
+}
+
+func (l *live) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tell == nil || l.told >= liveOutput {
+		return len(p), nil
+	}
+	text := append(l.part, p...)
+	whole := len(text)
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if end := text[len(text)-n:]; utf8.RuneStart(end[0]) {
+			if !utf8.FullRune(end) {
+				whole -= n
+			}
+			break
+		}
+	}
+	l.part = append([]byte(nil), text[whole:]...)
+	if whole > 0 {
+		l.told += whole
+		l.tell(strings.ToValidUTF8(string(text[:whole]), "?"))
+	}
+	return len(p), nil
+}
+
+func (l *live) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tell = nil
 }
 
 // ends keeps the beginning and the end of what is written to it.

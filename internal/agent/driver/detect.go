@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,32 +31,80 @@ type Found struct {
 	Argv     []string // what starts it, before the profile's arguments
 	PathDirs []string // directories its PATH needs besides the system's
 	ReadOnly []string // files and directories a sandbox must show besides the system's
+
+	stamp string // changes with the program
 }
 
-// Detect lists the installed agents in the order of Profiles, our own first. A
-// version is read from the npm package around the program, or asked of the
-// program itself, for at most ten seconds.
-func Detect(ctx context.Context) []Found {
-	ctx, cancel := context.WithTimeout(ctx, versionLimit)
-	defer cancel()
-	dirs := append(filepath.SplitList(os.Getenv(PathVariable)), filepath.SplitList(os.Getenv("PATH"))...)
+// Lack is an agent that is on this machine and cannot be driven as it is.
+type Lack struct {
+	Agent   string
+	Has     string // program that was found
+	Former  bool   // which is an adapter that is not driven any more
+	Package string // that is missing
+}
 
-	var out []Found
+// String says what is missing, and what fetches it.
+func (l Lack) String() string {
+	what := "is here without the adapter that drives it, "
+	if l.Former {
+		what = "is an adapter that is not driven any more; its successor is "
+	}
+	return l.Has + " " + what + l.Package + ": `yardmaster box agents install " + l.Agent + "` fetches that"
+}
+
+// Scan is what a look at this machine has found, in the order of Profiles, our
+// own agent first.
+type Scan struct {
+	Found   []Found
+	Lacking []Lack
+}
+
+// Same tells whether two looks have found the same programs.
+func (s Scan) Same(o Scan) bool {
+	return slices.Equal(s.Lacking, o.Lacking) && slices.EqualFunc(s.Found, o.Found, func(a, b Found) bool {
+		return a.Name == b.Name && a.stamp == b.stamp && slices.Equal(a.Argv, b.Argv)
+	})
+}
+
+// Detect finds the agents that are installed in the directories of PathVariable,
+// in those given, and in PATH, in this order. A version is read from the npm
+// package around the program, or asked of the program itself, for at most ten
+// seconds.
+func Detect(ctx context.Context, more ...string) Scan {
+	s := Search(more...)
+	s.AskVersions(ctx)
+	return s
+}
+
+// Search is a Detect that starts no program: versions that only the agent itself
+// could tell are empty. It costs no more than looking up files.
+func Search(more ...string) (s Scan) {
+	dirs := slices.Concat(filepath.SplitList(os.Getenv(PathVariable)), more, filepath.SplitList(os.Getenv("PATH")))
 	for _, p := range Profiles() {
 		if p.Bin == "" {
-			out = append(out, Found{Name: p.Name, Version: ownVersion()})
+			s.Found = append(s.Found, Found{Name: p.Name, Version: ownVersion()})
 		} else if f, ok := locate(p, dirs); ok {
-			out = append(out, f)
+			s.Found = append(s.Found, f)
+		} else if has, ok := lookup(p.Plain, dirs); ok {
+			s.Lacking = append(s.Lacking, Lack{Agent: p.Name, Has: has, Package: p.Package})
+		} else if has, ok := lookup(p.Former, dirs); ok {
+			s.Lacking = append(s.Lacking, Lack{Agent: p.Name, Has: has, Former: true, Package: p.Package})
 		}
 	}
+	return s
+}
+
+// AskVersions asks the programs whose version Search could not read.
+func (s *Scan) AskVersions(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, versionLimit)
+	defer cancel()
 	var asked sync.WaitGroup
-	for i := range out {
-		if f := &out[i]; f.Version == "" && f.Path != "" {
+	for i := range s.Found {
+		if f := &s.Found[i]; f.Version == "" && f.Path != "" {
 			asked.Go(func() { f.Version = askVersion(ctx, f.Argv) })
 		}
 	}
 	asked.Wait()
-	return out
 }
 
 func locate(p Profile, dirs []string) (Found, bool) {
@@ -65,6 +114,9 @@ func locate(p Profile, dirs []string) (Found, bool) {
 	}
 	f := Found{Name: p.Name, Path: path, Argv: []string{path}}
 	f.Version = packageAround(path).Version
+	if info, err := os.Stat(path); err == nil {
+		f.stamp = fmt.Sprint(f.Version, info.Size(), info.ModTime())
+	}
 	f.show(moduleRoot(path))
 
 	// Scripts are started through their interpreter by its full path: a
@@ -96,6 +148,9 @@ func (f *Found) show(path string) bool {
 
 // lookup finds an executable file by name and resolves its links.
 func lookup(name string, dirs []string) (string, bool) {
+	if name == "" {
+		return "", false
+	}
 	for _, dir := range dirs {
 		if !filepath.IsAbs(dir) {
 			continue // a relative entry means another program in every directory

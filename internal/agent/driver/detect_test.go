@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -45,7 +46,8 @@ func TestDetect(t *testing.T) {
 			PathDirs: []string{base + "/node/bin"}, ReadOnly: []string{modules, base + "/node/bin/node"}},
 		{Name: "goose", Version: "1.34.0", Path: base + "/bin/goose", Argv: []string{base + "/bin/goose"}, ReadOnly: []string{base + "/bin/goose"}},
 	}
-	got := Detect(t.Context())
+	scan := Detect(t.Context())
+	got := scan.Found
 	if len(got) != len(want) {
 		t.Fatalf("found %+v", got)
 	}
@@ -55,5 +57,35 @@ func TestDetect(t *testing.T) {
 			!slices.Equal(g.PathDirs, w.PathDirs) || !slices.Equal(g.ReadOnly, w.ReadOnly) {
 			t.Errorf("found %+v\nwant  %+v", g, w)
 		}
+	}
+
+	// Claude Code as everybody has it, and what happens to it.
+	if len(scan.Lacking) != 0 || !scan.Same(Search()) {
+		t.Errorf("%+v lacks something, or is not %+v", scan, Search())
+	}
+	plant(t, base+"/bin/claude", "#!/bin/sh\n", 0o755)
+	lacks := Search()
+	want1 := Lack{Agent: "claude", Has: base + "/bin/claude", Package: "@agentclientprotocol/claude-agent-acp"}
+	if lacks.Same(scan) || !slices.Equal(lacks.Lacking, []Lack{want1}) || len(lacks.Found) != len(scan.Found) {
+		t.Errorf("with claude: %+v", lacks)
+	}
+	if said := want1.String(); said != base+"/bin/claude is here without the adapter that drives it, @agentclientprotocol/claude-agent-acp: `yardmaster box agents install claude` fetches that" {
+		t.Error(said)
+	}
+	plant(t, base+"/own/claude-agent-acp", "#!/bin/sh\n", 0o755)
+	with := Search(base + "/own")
+	if len(with.Lacking) != 0 || len(with.Found) != 4 || with.Found[1].Path != base+"/own/claude-agent-acp" {
+		t.Errorf("with its adapter: %+v", with)
+	}
+	if err := os.Remove(base + "/bin/claude"); err != nil {
+		t.Fatal(err)
+	}
+	plant(t, base+"/bin/claude-code-acp", "#!/bin/sh\n", 0o755)
+	if old := Search(); len(old.Lacking) != 1 || !old.Lacking[0].Former || !strings.Contains(old.Lacking[0].String(), "not driven any more") {
+		t.Errorf("with the adapter of before: %+v", old)
+	}
+	plant(t, base+"/bin/goose", "#!/bin/sh\necho 1.35.0 # a new one\n", 0o755)
+	if Search().Same(scan) {
+		t.Error("an agent that was replaced is taken for the same")
 	}
 }

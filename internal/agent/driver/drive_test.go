@@ -252,6 +252,7 @@ func TestFailureKinds(t *testing.T) {
 	}{
 		{-32000, "Authentication required", KindAuth},
 		{-32000, "sign in", KindAuth},
+		{-32603, "401 This call does not carry the token of a run on this box.", KindError}, // no provider's refusal
 		{-32603, "unexpected status 401 Unauthorized", KindAuth},
 		{-32603, "API Error: 429 rate_limit_error", KindRateLimit},
 		{-32603, "429: You exceeded your current quota (insufficient_quota)", KindQuota},

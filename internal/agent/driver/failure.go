@@ -72,6 +72,10 @@ func agentFailure(err error) error {
 	return err
 }
 
+// NoRunToken is a part of what the box's model proxy says to an agent that does
+// not show it the run's token.
+const NoRunToken = "does not carry the token of a run"
+
 // Agents pass on what the provider said in words of their own, so the words are
 // what there is to go by. The first match counts: providers answer a spent quota
 // with the status of a rate limit, and an overlong prompt with that of any bad
@@ -80,6 +84,7 @@ var failureWords = []struct {
 	kind  string
 	words *regexp.Regexp
 }{
+	{KindError, regexp.MustCompile(regexp.QuoteMeta(NoRunToken))}, // or it would count as the provider's refusal of a key
 	{KindContextOverflow, regexp.MustCompile(`(?i)context[ _-]?(length|window)|prompt is too long|maximum context|too many tokens|input is too long`)},
 	{KindQuota, regexp.MustCompile(`(?i)insufficient[ _]quota|quota|billing|credit balance|payment required|usage limit|\b402\b`)},
 	{KindRateLimit, regexp.MustCompile(`(?i)\b429\b|rate[ _-]?limit|too many requests`)},

@@ -60,7 +60,11 @@ type Launch struct {
 type Profile struct {
 	Name    string
 	Package string   // npm package that carries the program; "" for none
+	Version string   // of the package, the one that is installed on demand; "" if it is not
+	Node    int      // the least major version of Node.js that this one runs on
 	Bin     string   // program to look for; "" for our own binary
+	Plain   string   // the agent as people have it, without the adapter that Bin is; "" where Bin is that
+	Former  string   // an adapter of an older kind, which is not driven; "" for none
 	Args    []string // its arguments; {model} is replaced
 	Mode    string   // ACP mode in which it asks for nothing: the sandbox is the limit
 	Options []string // names that Job.Options may hold
@@ -108,6 +112,7 @@ var builtin = Profile{
 // Claude retries a refused credential ten times by default, for minutes.
 var claude = Profile{
 	Name: "claude", Package: "@agentclientprotocol/claude-agent-acp", Bin: "claude-agent-acp",
+	Version: "0.100.0", Node: 22, Plain: "claude", Former: "claude-code-acp",
 	Mode:    "bypassPermissions", // refused to root unless IS_SANDBOX is set
 	Options: []string{"small_model"},
 	Failed:  []string{"API Error: "},
@@ -130,6 +135,7 @@ var claude = Profile{
 // Codex speaks only the responses API.
 var codex = Profile{
 	Name: "codex", Package: "@agentclientprotocol/codex-acp", Bin: "codex-acp",
+	Version: "2.6.0", Node: 20, Plain: "codex",
 	Mode:    "agent-full-access",
 	Options: []string{"reasoning_effort"},
 	Failed:  []string{"exceeded retry limit, last status", "unexpected status ", "stream disconnected before completion"},
@@ -205,6 +211,7 @@ var opencode = Profile{
 // Gemini takes only models of the Gemini API.
 var gemini = Profile{
 	Name: "gemini", Package: "@google/gemini-cli", Bin: "gemini",
+	Version: "0.61.0", Node: 20,
 	Args: []string{"--acp", "--skip-trust", "--yolo", "-m", "{model}"}, Mode: "yolo",
 	env: func(j Job) map[string]string {
 		return map[string]string{"GEMINI_API_KEY": j.ModelToken, "GOOGLE_GEMINI_BASE_URL": j.ModelURL}
@@ -220,6 +227,7 @@ var gemini = Profile{
 
 var qwen = Profile{
 	Name: "qwen", Package: "@qwen-code/qwen-code", Bin: "qwen",
+	Version: "0.24.4", Node: 22,
 	Args: []string{"--acp", "--auth-type", "openai", "-m", "{model}", "-y"}, Mode: "yolo",
 	env: func(j Job) map[string]string {
 		return map[string]string{"OPENAI_API_KEY": j.ModelToken, "OPENAI_BASE_URL": j.ModelURL + "/v1", "OPENAI_MODEL": j.Model}

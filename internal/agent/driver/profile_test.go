@@ -2,6 +2,7 @@ package driver
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,5 +127,32 @@ func TestOpencodeConfiguration(t *testing.T) {
 	if c.Model != "box/vendor/m-1" || c.SmallModel != "box/tiny" || len(c.Provider["box"].Models) != 2 ||
 		c.Provider["box"].Models["tiny"].Limit.Context != 1000 || c.Permission["bash"] != "allow" {
 		t.Errorf("%+v", c)
+	}
+}
+
+// What is fetched on demand is what `make e2e-agents` tries, and what is written.
+func TestPinnedVersionsAgree(t *testing.T) {
+	text, err := os.ReadFile("../../e2e/agents/package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tried struct{ Dependencies map[string]string }
+	if err := json.Unmarshal(text, &tried); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../../docs/agents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range Profiles() {
+		if p.Version == "" {
+			continue
+		}
+		if tried.Dependencies[p.Package] != p.Version {
+			t.Errorf("%s %s is fetched, and %q tried", p.Package, p.Version, tried.Dependencies[p.Package])
+		}
+		if row := fmt.Sprintf("| `%s` %s, Node.js %d |", p.Package, p.Version, p.Node); !strings.Contains(string(page), row) {
+			t.Errorf("docs/agents.md does not say %s", row)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -125,6 +126,10 @@ func (p *Proxy) egress(w http.ResponseWriter, r *http.Request, owner string) {
 		http.Error(w, "Only http addresses are forwarded; use CONNECT for others.", http.StatusBadRequest)
 		return
 	}
+	if r.Method == http.MethodConnect && s.run.Own != "" && r.URL.Host == s.run.Own {
+		p.inward(w, s)
+		return
+	}
 	if !s.rules.names(host, port) {
 		p.Logger.Info("egress refused", "host", host, "port", port)
 		http.Error(w, "This run may not reach "+net.JoinHostPort(host, port)+".", http.StatusForbidden)
@@ -192,6 +197,66 @@ func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, s *session, a
 	closeWrite(near)
 	<-sent
 }
+
+// inward is a tunnel that leads back to the proxy itself, for a client that
+// knows no exception from its proxy. What comes through it is that run's, and is
+// treated like all its calls: it needs the run's token, and reaches nothing else.
+func (p *Proxy) inward(w http.ResponseWriter, s *session) {
+	near, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, "This connection cannot be a tunnel.", http.StatusInternalServerError)
+		return
+	}
+	defer near.Close()
+	defer context.AfterFunc(s.ctx, func() { near.Close() })()
+	if err := near.SetDeadline(time.Time{}); err != nil {
+		return
+	}
+	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	l := &single{Conn: near, read: buffered, over: make(chan struct{})}
+	srv := p.server(s.run.LocalToken)
+	calls := srv.Handler
+	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect || r.URL.IsAbs() {
+			http.Error(w, "This tunnel ends at the model.", http.StatusForbidden)
+			return
+		}
+		calls.ServeHTTP(w, r)
+	})
+	srv.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			l.end()
+		}
+	}
+	_ = srv.Serve(l) // the listener's end is all that it can tell
+}
+
+// single is a connection, and the listener that it is the only connection of.
+type single struct {
+	net.Conn
+	read  io.Reader // what of it has been read already, and the rest
+	taken bool
+	once  sync.Once
+	over  chan struct{}
+}
+
+func (c *single) Read(p []byte) (int, error) { return c.read.Read(p) }
+
+func (c *single) end() { c.once.Do(func() { close(c.over) }) }
+
+// Accept answers the connection, and then waits until it is closed.
+func (c *single) Accept() (net.Conn, error) {
+	if !c.taken {
+		c.taken = true
+		return c, nil
+	}
+	<-c.over
+	return nil, net.ErrClosed
+}
+
+func (c *single) Addr() net.Addr { return c.LocalAddr() }
 
 // closeWrite passes on that one side has said all it will say.
 func closeWrite(c net.Conn) {

@@ -43,6 +43,10 @@ type Run struct {
 	Model  string
 	Models []string
 
+	// Own is the proxy's address as the sandbox sees it, host:port. Clients that
+	// send all they ask for through a proxy find their model under it all the same.
+	Own string
+
 	// Egress lists what the sandbox may reach: host, *.domain, an address or a
 	// prefix, each with an optional :port (80 and 443 without one, :* for any).
 	// An address that is not public needs an address or a prefix of its own,
@@ -116,13 +120,18 @@ func (p *Proxy) Serve(l net.Listener) error { return p.serve(l, "") }
 // without credentials. Model calls still need the run's token.
 func (p *Proxy) ServeRun(l net.Listener, localToken string) error { return p.serve(l, localToken) }
 
-func (p *Proxy) serve(l net.Listener, owner string) error {
-	srv := &http.Server{
+// server serves connections that the owner alone can make; any run's, if empty.
+func (p *Proxy) server(owner string) *http.Server {
+	return &http.Server{
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.handle(w, r, owner) }),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(p.Logger.Handler(), slog.LevelDebug),
 	}
+}
+
+func (p *Proxy) serve(l net.Listener, owner string) error {
+	srv := p.server(owner)
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -199,9 +208,13 @@ func (p *Proxy) find(localToken string) *session {
 	return p.runs[sha256.Sum256([]byte(localToken))]
 }
 
+// NoToken is said to a caller that does not show the token of a run. No provider
+// was asked, and no key is wrong: the agent did not send what it was given.
+const NoToken = "This call does not carry the token of a run on this box."
+
 // handle tells the two faces apart: a proxy is asked for a whole address.
 func (p *Proxy) handle(w http.ResponseWriter, r *http.Request, owner string) {
-	if r.Method == http.MethodConnect || r.URL.IsAbs() && !sameServer(r) {
+	if r.Method == http.MethodConnect || r.URL.IsAbs() && !p.own(r) {
 		p.egress(w, r, owner)
 		return
 	}
@@ -209,7 +222,7 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request, owner string) {
 	s := p.find(token)
 	if s == nil || owner != "" && s != p.find(owner) {
 		at, _ := llm.EndpointOf(r.URL.Path)
-		llm.Refuse(w, at.API, llm.RefusalOf(fault.New(fault.Unauthenticated, "", "This token is not that of a run on this box.")))
+		llm.Refuse(w, at.API, llm.RefusalOf(fault.New(fault.Unauthenticated, "", NoToken)))
 		return
 	}
 	at, q, stay := llm.Accept(w, r, llm.MaxBody, &p.room)
@@ -229,11 +242,14 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request, owner string) {
 	}
 }
 
-// sameServer tells whether a whole address is the proxy's own: a client that
-// has been told to use a proxy for everything asks for the model that way too.
-func sameServer(r *http.Request) bool {
-	own, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return ok && r.URL.Host == own.String()
+// own tells whether a whole address is the proxy's own: a client that has been
+// told to use a proxy for everything asks for the model that way too.
+func (p *Proxy) own(r *http.Request) bool {
+	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && r.URL.Host == at.String() {
+		return true
+	}
+	s := p.find(llm.Token(r.Header)) // in a sandbox with a network of its own it has another address
+	return s != nil && r.URL.Host == s.run.Own
 }
 
 // call is one model call.
@@ -253,7 +269,7 @@ func (c *call) forward(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	} else {
 		body = bytes.NewReader(nil)
 	}
-	out, err := http.NewRequestWithContext(ctx, c.at.Method, c.session.upstream+r.URL.Path, body)
+	out, err := http.NewRequestWithContext(ctx, c.at.Method, c.session.upstream+c.at.Address(c.model), body)
 	if err != nil {
 		return err
 	}

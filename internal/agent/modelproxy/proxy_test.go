@@ -322,6 +322,92 @@ func TestTunnelOverTheRunsOwnSocket(t *testing.T) {
 	}
 }
 
+// A client that sends everything through its proxy, by a tunnel or without one,
+// finds its model all the same: its own run's, and nothing else on the machine.
+func TestModelThroughItsOwnProxy(t *testing.T) {
+	far := server(t, func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, r.Header.Get("Authorization")+" at "+r.URL.String())
+	})
+	for _, where := range []string{"loopback", "socket"} {
+		p, address := start(t, modelproxy.Config{})
+		own := strings.TrimPrefix(address, "http://")
+		dial := own
+		network := "tcp"
+		if where == "socket" { // a sandbox sees it under an address of its own
+			network, own, dial = "unix", "127.0.0.1:7070", filepath.Join(t.TempDir(), "s")
+			l, err := net.Listen(network, dial)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go p.Serve(l)
+		}
+		register(t, p, modelproxy.Run{Upstream: far, Own: own})
+		register(t, p, modelproxy.Run{Upstream: far, Own: own, LocalToken: "of-another-run"})
+		open := func(target, token string) (net.Conn, *bufio.Reader, int) {
+			c, err := net.Dial(network, dial)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+			fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: Bearer %s\r\n\r\n", target, target, token)
+			r := bufio.NewReader(c)
+			resp, err := http.ReadResponse(r, &http.Request{Method: "CONNECT"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c, r, resp.StatusCode
+		}
+		say := func(c net.Conn, r *bufio.Reader, line, token string) (int, string) {
+			fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: %s\r\nX-Goog-Api-Key: %s\r\nContent-Length: 2\r\n\r\n{}", line, own, token)
+			resp, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			return resp.StatusCode, string(text)
+		}
+		c, r, status := open(own, local)
+		if status != 200 {
+			t.Fatal(where, status)
+		}
+		const call = "POST /v1beta/models/m:streamGenerateContent?alt=sse"
+		want := "Bearer " + attempt + " at /v1beta/models/m:streamGenerateContent?alt=sse"
+		for range 2 { // on one connection
+			if status, text := say(c, r, call, local); status != 200 || text != want {
+				t.Fatal(where, status, text)
+			}
+		}
+		if status, text := say(c, r, call, "of-another-run"); status != 401 || !strings.Contains(text, modelproxy.NoToken) {
+			t.Fatal("another run's call through this run's tunnel:", where, status, text)
+		}
+		if status, text := say(c, r, "GET http://127.0.0.1:1/", local); status != 403 {
+			t.Fatal("the tunnel led on:", where, status, text)
+		}
+		plain, err := net.Dial(network, dial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { plain.Close() })
+		if status, text := say(plain, bufio.NewReader(plain), "POST http://"+own+"/v1beta/models/m:generateContent", local); status != 200 || !strings.HasSuffix(text, ":generateContent") {
+			t.Fatal(where, status, text)
+		}
+		for target, token := range map[string]string{"127.0.0.1:1": local, "localhost:" + own[strings.LastIndexByte(own, ':')+1:]: local} {
+			if _, _, status := open(target, token); status != 403 {
+				t.Error(where, target, status)
+			}
+		}
+		if _, _, status := open(own, "nobody's"); status != 407 {
+			t.Error(where, status)
+		}
+		p.Unregister(local)
+		if _, err := r.ReadByte(); err == nil {
+			t.Error("the tunnel of a run that is over is open")
+		}
+		p.Close()
+	}
+}
+
 func TestRegisterRefuses(t *testing.T) {
 	p, _ := start(t, modelproxy.Config{})
 	good := modelproxy.Run{LocalToken: local, Token: attempt, Upstream: "http://127.0.0.1:1"}

@@ -37,6 +37,7 @@ var ErrEnded = errors.New("spool: the attempt has ended")
 // Options are the limits of a spool; zero fields take the defaults.
 type Options struct {
 	TextWindow time.Duration   // pieces of text that arrive within it share an event; 100 ms
+	LiveWindow time.Duration   // the same for what a running tool puts out; 500 ms
 	TextEvent  int             // bytes of text in one event; 16 KiB
 	TextTotal  int64           // bytes of agent updates in one attempt; 8 MiB
 	EventBytes int             // of one event's data; 64 KiB
@@ -53,6 +54,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.TextWindow == 0 {
 		o.TextWindow = 100 * time.Millisecond
+	}
+	if o.LiveWindow == 0 {
+		o.LiveWindow = liveWindow
 	}
 	if o.TextEvent == 0 {
 		o.TextEvent = 16 << 10
@@ -96,6 +100,7 @@ type Spool struct {
 	durable  int64      // number of the newest event that is on disk for good
 	lastKind string
 	text     text
+	live     live
 	full     bool  // agent updates are being dropped
 	broken   error // nothing can be written any more
 	closed   bool
@@ -170,6 +175,7 @@ func (s *Spool) Append(kind string, data any) error {
 	}
 	s.mu.Lock()
 	s.flush(kind == protocol.EventFinished)
+	s.flushLive(kind == protocol.EventFinished)
 	err := s.writeState(kind, s.o.Scrubber.Bytes(raw))
 	seq := s.last
 	s.mu.Unlock()
@@ -317,6 +323,7 @@ func (s *Spool) Close() error {
 		return nil
 	}
 	s.flush(true)
+	s.flushLive(true)
 	s.closed = true
 	s.mu.Unlock()
 	err := s.Sync()

@@ -44,6 +44,9 @@ func (s *Spool) Update(raw json.RawMessage) {
 	err := json.Unmarshal(raw, &c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.toolUpdate(raw) {
+		return
+	}
 	if err != nil || !c.coalesces() {
 		s.flush(true)
 		s.update(raw)
@@ -118,6 +121,7 @@ func (s *Spool) Permission(raw json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flush(true)
+	s.flushLive(false)
 	s.said(protocol.EventPermission, raw)
 }
 

@@ -1,0 +1,246 @@
+package spool
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a running tool puts out arrives while it runs. Agents send it as pieces
+// (terminal_output_delta) or say all of it again each time; in the spool it is
+// pieces, in the first form, gathered for a moment and scrubbed as one text, so
+// that a secret which falls on two pieces is not written. The result of the tool
+// has the output whole, or its ends, so the pieces may be cut short.
+const (
+	liveWindow = 500 * time.Millisecond
+	livePiece  = 4 << 10  // bytes that do not wait for the window's end
+	liveCall   = 32 << 10 // bytes of one call of a tool
+	liveShare  = 4        // a fourth of what an attempt may say
+	liveCalls  = 32       // that run at a time
+
+	liveMore = "\n[more comes with the result]\n"
+)
+
+// live is the output of the tools that run.
+type live struct {
+	calls []*toolCall
+	timer *time.Timer
+	spent int64 // bytes of events with such output
+}
+
+// toolCall is one call of a tool that puts something out.
+type toolCall struct {
+	id    string
+	scrub io.WriteCloser // leads to clean
+	clean bytes.Buffer   // not yet spooled
+	taken int            // bytes so far
+	cut   bool           // no more is taken
+	seen  string         // what an agent has said that says all again each time
+	rest  string         // what else was said of the call when it was last written
+}
+
+type fields = map[string]json.RawMessage
+
+// toolUpdate takes an update of a tool that runs, or ran, apart. It answers
+// false for one that is to be written as it is. The caller holds mu.
+func (s *Spool) toolUpdate(raw json.RawMessage) bool {
+	var u struct {
+		Kind    string          `json:"sessionUpdate"`
+		ID      string          `json:"toolCallId"`
+		Status  string          `json:"status"`
+		Content json.RawMessage `json:"content"`
+		Meta    fields          `json:"_meta"`
+	}
+	if json.Unmarshal(raw, &u) != nil || u.Kind != "tool_call_update" || u.ID == "" {
+		return false
+	}
+	piece, isPiece := delta(u.Meta)
+	whole, isText := plainText(u.Content)
+	runs := u.Status == "in_progress" || u.Status == "" && isPiece
+	if !isPiece && !(runs && isText) {
+		if u.Status == "completed" || u.Status == "failed" {
+			s.endCall(u.ID)
+		}
+		return false
+	}
+	s.flush(true) // what was said before comes before
+	c := s.call(u.ID)
+	if isPiece {
+		c.take(piece)
+	} else {
+		c.takeWhole(whole)
+	}
+	rest, ok := others(raw, u.Meta, runs)
+	if !runs {
+		s.endCall(u.ID)
+	}
+	if ok && (!runs || string(rest) != c.rest) {
+		c.rest = string(rest)
+		s.update(rest)
+	}
+	if c.clean.Len() >= livePiece {
+		s.flushCall(c)
+	}
+	s.liveLater()
+	return true
+}
+
+// delta is the piece of output that an update brings.
+func delta(meta fields) (text string, ok bool) {
+	var d struct {
+		Data *string `json:"data"`
+	}
+	if json.Unmarshal(meta["terminal_output_delta"], &d) != nil || d.Data == nil {
+		return "", false
+	}
+	return *d.Data, true
+}
+
+// plainText is content that is text and nothing else.
+func plainText(content json.RawMessage) (text string, ok bool) {
+	var blocks []struct {
+		Type    string `json:"type"`
+		Content struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if json.Unmarshal(content, &blocks) != nil || len(blocks) == 0 {
+		return "", false
+	}
+	var all strings.Builder
+	for _, b := range blocks {
+		if b.Type != "content" || b.Content.Type != "text" {
+			return "", false
+		}
+		all.WriteString(b.Content.Text)
+	}
+	return all.String(), true
+}
+
+// others is an update without its output; false if that leaves nothing to tell.
+// The result of a tool keeps its content.
+func others(raw json.RawMessage, meta fields, runs bool) (json.RawMessage, bool) {
+	var all fields
+	if json.Unmarshal(raw, &all) != nil {
+		return nil, false
+	}
+	meta = maps.Clone(meta)
+	delete(meta, "terminal_output_delta")
+	if delete(all, "_meta"); len(meta) > 0 {
+		text, err := json.Marshal(meta)
+		if err != nil {
+			return nil, false
+		}
+		all["_meta"] = text
+	}
+	least := 3 // the kind, the id and the status, which is known
+	if runs {
+		delete(all, "content")
+		delete(all, "rawOutput")
+	} else {
+		least = 0
+	}
+	out, err := json.Marshal(all)
+	return out, err == nil && len(all) > least
+}
+
+// call finds or begins a call of a tool. The caller holds mu.
+func (s *Spool) call(id string) *toolCall {
+	if i := slices.IndexFunc(s.live.calls, func(c *toolCall) bool { return c.id == id }); i >= 0 {
+		return s.live.calls[i]
+	}
+	if len(s.live.calls) == liveCalls {
+		s.endCall(s.live.calls[0].id)
+	}
+	c := &toolCall{id: id}
+	c.scrub = s.o.Scrubber.Writer(&c.clean)
+	s.live.calls = append(s.live.calls, c)
+	return c
+}
+
+func (c *toolCall) take(text string) {
+	if c.cut {
+		return
+	}
+	if room := liveCall - c.taken; len(text) > room {
+		c.cut = true
+		text = text[:cut([]byte(text), room)] + liveMore
+	}
+	c.taken += len(text)
+	_, _ = io.WriteString(c.scrub, text) // a buffer takes everything
+}
+
+// takeWhole takes what is new in a text that is said whole each time. One that
+// is not the same with more behind it cannot be told in pieces.
+func (c *toolCall) takeWhole(text string) {
+	more, ok := strings.CutPrefix(text, c.seen)
+	if !ok {
+		c.cut = true
+	}
+	if c.take(more); !c.cut {
+		c.seen = text
+	}
+}
+
+// endCall writes the rest of what a tool has put out. The caller holds mu.
+func (s *Spool) endCall(id string) {
+	i := slices.IndexFunc(s.live.calls, func(c *toolCall) bool { return c.id == id })
+	if i < 0 {
+		return
+	}
+	c := s.live.calls[i]
+	s.live.calls = slices.Delete(s.live.calls, i, i+1)
+	_ = c.scrub.Close() // a buffer takes everything
+	s.flushCall(c)
+}
+
+// flushLive writes what is clean of all calls; at the end, all there is. The
+// caller holds mu.
+func (s *Spool) flushLive(end bool) {
+	for _, c := range slices.Clone(s.live.calls) {
+		if end {
+			s.endCall(c.id)
+		} else {
+			s.flushCall(c)
+		}
+	}
+	if end && s.live.timer != nil {
+		s.live.timer.Stop()
+		s.live.timer = nil
+	}
+}
+
+func (s *Spool) flushCall(c *toolCall) {
+	text := c.clean.Bytes()
+	defer c.clean.Reset()
+	for len(text) > 0 && s.live.spent < s.o.TextTotal/liveShare {
+		n := cut(text, s.o.TextEvent)
+		raw, err := json.Marshal(map[string]any{
+			"sessionUpdate": "tool_call_update", "toolCallId": c.id, "status": "in_progress",
+			"_meta": map[string]any{"terminal_output_delta": map[string]string{"terminal_id": c.id, "data": string(text[:n])}},
+		})
+		if err == nil { // strings only: it cannot fail
+			s.live.spent += charge(raw)
+			s.update(raw)
+		}
+		text = text[n:]
+	}
+}
+
+// liveLater has what is pending written when the window is over.
+func (s *Spool) liveLater() {
+	if s.live.timer != nil || !slices.ContainsFunc(s.live.calls, func(c *toolCall) bool { return c.clean.Len() > 0 }) {
+		return
+	}
+	s.live.timer = time.AfterFunc(s.o.LiveWindow, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.live.timer = nil
+		s.flushLive(false)
+	})
+}
