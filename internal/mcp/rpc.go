@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"yardmaster/internal/fault"
 	"yardmaster/internal/op"
 )
 
@@ -67,7 +68,7 @@ func null() jsontext.Value { return jsontext.Value("null") }
 // rpc answers one message.
 func (s *Server) rpc(ctx context.Context, body []byte) (op.Reply, error) {
 	if body = bytes.TrimSpace(body); len(body) > 0 && body[0] == '[' {
-		return reply(null(), nil, failure(http.StatusBadRequest, invalidRequest, "Batches are not part of the protocol: send one message a request.")), charge(ctx)
+		return refused(ctx, null(), failure(http.StatusBadRequest, invalidRequest, "Batches are not part of the protocol: send one message a request."))
 	}
 	f := frame{ID: null()}
 	if err := json.Unmarshal(body, &f); err != nil {
@@ -75,48 +76,72 @@ func (s *Server) rpc(ctx context.Context, body []byte) (op.Reply, error) {
 		if jsontext.Value(body).IsValid() {
 			code, message = invalidRequest, "The body is not a JSON-RPC message."
 		}
-		return reply(null(), nil, failure(http.StatusBadRequest, code, message)), charge(ctx)
+		return refused(ctx, null(), failure(http.StatusBadRequest, code, message))
 	}
 	id := f.ID.Kind()
 	switch {
 	case f.JSONRPC != "2.0" || id != '"' && id != '0' && id != 'n':
-		return reply(null(), nil, failure(http.StatusBadRequest, invalidRequest, "The body is not a JSON-RPC 2.0 message.")), charge(ctx)
+		return refused(ctx, null(), failure(http.StatusBadRequest, invalidRequest, "The body is not a JSON-RPC 2.0 message."))
 	case f.Method == "" && (f.Result == nil && f.Error == nil):
-		return reply(f.ID, nil, failure(http.StatusBadRequest, invalidRequest, "The message names no method.")), charge(ctx)
+		return refused(ctx, f.ID, failure(http.StatusBadRequest, invalidRequest, "The message names no method."))
 	case f.Method == "" || id == 'n':
 		// A response, or a notification: there is nothing to answer, and as we
 		// keep nothing, nothing to do.
 		return op.Reply{Status: http.StatusAccepted, Body: ""}, charge(ctx)
 	}
 	if err := revision(ctx, &f); err != nil {
-		return reply(f.ID, nil, err), charge(ctx)
+		return refused(ctx, f.ID, err)
 	}
 	if f.Method == "tools/call" {
 		result, err := s.call(ctx, &f)
 		if err != nil {
-			return reply(f.ID, nil, err), charge(ctx)
+			return refused(ctx, f.ID, err)
 		}
-		return reply(f.ID, result, nil), nil // the tool was charged
+		return reply(f.ID, result), nil // the tool was charged
 	}
 	if err := charge(ctx); err != nil {
 		return op.Reply{}, err
 	}
 	result, err := s.answer(ctx, &f)
-	return reply(f.ID, result, err), nil
+	if err != nil {
+		return unanswered(f.ID, err)
+	}
+	return reply(f.ID, result), nil
 }
 
 // charge counts what is no tool as a read.
 func charge(ctx context.Context) error { return op.Charge(ctx) }
 
-func reply(id jsontext.Value, result any, err *rpcError) op.Reply {
-	r := op.Reply{Status: http.StatusOK, Body: response{JSONRPC: "2.0", ID: id, Result: result, Error: err}}
-	if err != nil {
-		r.Status = err.status
-	}
+func reply(id jsontext.Value, result any) op.Reply {
+	r := op.Reply{Status: http.StatusOK, Body: response{JSONRPC: "2.0", ID: id, Result: result}}
 	if l, ok := result.(listed); ok {
 		r.Body = l.splice(r.Body.(response))
 	}
 	return r
+}
+
+// refused answers what is not carried out, and counts it as a read.
+func refused(ctx context.Context, id jsontext.Value, err *rpcError) (op.Reply, error) {
+	if err := charge(ctx); err != nil {
+		return op.Reply{}, err
+	}
+	return unanswered(id, err)
+}
+
+// unanswered is an error of JSON-RPC. Where HTTP fails as well, the one
+// document is both: the problem that every failure of the API is, and the
+// response that a client of the protocol reads.
+func unanswered(id jsontext.Value, err *rpcError) (op.Reply, error) {
+	if err.status < 400 {
+		return op.Reply{Status: err.status, Body: response{JSONRPC: "2.0", ID: id, Error: err}}, nil
+	}
+	kind := fault.Internal
+	for _, k := range fault.Kinds() {
+		if k.Status() == err.status {
+			kind = k
+		}
+	}
+	return op.Reply{}, fault.New(kind, "", err.Message).With("jsonrpc", "2.0").With("id", id).With("error", err)
 }
 
 // splice encodes a list around its tools, which are long and encoded already.

@@ -49,7 +49,7 @@ func annotate(o *op.Op) annotations {
 func (s *Server) describe() {
 	for i := range s.ops {
 		o := &s.ops[i]
-		t := tool{Name: o.ID, Title: o.Summary, Description: o.Summary + ".", Annotations: annotate(o), rule: o.Rule}
+		t := tool{Name: o.ID, Title: o.Summary, Description: strings.TrimSpace(o.Summary + ". " + o.Doc), Annotations: annotate(o), rule: o.Rule}
 		if scope := o.Rule.Names(); len(scope) > 0 {
 			t.Description += " Needs " + strings.Join(scope, " and ") + "."
 		}

@@ -18,17 +18,16 @@ import (
 )
 
 type authorizeIn struct {
-	Accept          string `header:"Accept"`
-	ClientID        string `json:"client_id,omitempty"`
-	RedirectURI     string `json:"redirect_uri,omitempty"`
-	ResponseType    string `json:"response_type,omitempty"`
-	Scope           string `json:"scope,omitempty"`
-	State           string `json:"state,omitempty" maxLength:"2000"`
-	Challenge       string `json:"code_challenge,omitempty"`
-	ChallengeMethod string `json:"code_challenge_method,omitempty"`
-	Resource        string `json:"resource,omitempty"`
+	ClientID        string `json:"client_id,omitempty" doc:"what service.oauth_register answered"`
+	RedirectURI     string `json:"redirect_uri,omitempty" doc:"where the browser is sent back to; one of those that were registered"`
+	ResponseType    string `json:"response_type,omitempty" doc:"must be code"`
+	Scope           string `json:"scope,omitempty" doc:"scopes, separated by spaces; left out: those that the person may give"`
+	State           string `json:"state,omitempty" maxLength:"2000" doc:"sent back as it is"`
+	Challenge       string `json:"code_challenge,omitempty" doc:"of PKCE: the verifier's SHA-256 in base64url"`
+	ChallengeMethod string `json:"code_challenge_method,omitempty" doc:"must be S256"`
+	Resource        string `json:"resource,omitempty" doc:"what the token is for: the address of the MCP endpoint, or left out"`
 	// Account is ours: which of the person's accounts the screen is about.
-	Account string `json:"account,omitempty" maxLength:"100"`
+	Account string `json:"account,omitempty" maxLength:"100" doc:"id or login of the account that the program is to act in"`
 }
 
 // query is the request again, as the sign-in page returns to it.
@@ -144,10 +143,10 @@ func checkResource(base, resource string) error {
 func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, error) {
 	client, ok := s.client(in.ClientID)
 	if !ok {
-		return failed(in.Accept, refuse("invalid_client", "The program that sent you here is not registered: its client_id is not one of this server."))
+		return op.Reply{}, refuse("invalid_client", "The program that sent you here is not registered: its client_id is not one of this server.")
 	}
 	if !client.registered(in.RedirectURI) {
-		return failed(in.Accept, refuse("invalid_request", "The program that sent you here names a redirect_uri that it has not registered."))
+		return op.Reply{}, refuse("invalid_request", "The program that sent you here names a redirect_uri that it has not registered.")
 	}
 	a := policy.From(ctx)
 	if !signedIn(a) {
@@ -186,7 +185,7 @@ func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, erro
 		})
 	}
 	if err != nil {
-		return failed(in.Accept, err)
+		return op.Reply{}, err
 	}
 	return render(200, consentPage, consent{
 		Action: authorizePath, Name: client.Name, User: names.Login, Account: names.Account, Scopes: inWords(scopes), Ticket: sealed,
@@ -224,9 +223,8 @@ func (s *Service) choices(tx *db.Tx, a policy.Actor, chosen string) ([]choice, e
 }
 
 type decisionIn struct {
-	Accept   string `header:"Accept"`
-	Ticket   string `json:"ticket,omitempty"`
-	Decision string `json:"decision,omitempty"`
+	Ticket   string `json:"ticket,omitempty" doc:"sealed by the screen that is answered"`
+	Decision string `json:"decision,omitempty" doc:"the button that was pressed: authorize or cancel"`
 }
 
 // decision says which of the two buttons was pressed.
@@ -269,7 +267,7 @@ func (s *Service) decide(ctx context.Context, in decisionIn) (op.Reply, error) {
 		err = badTicket("This page was answered before. Start again.")
 	}
 	if err != nil {
-		return failed(in.Accept, err)
+		return op.Reply{}, err
 	}
 	var denied *fault.Error
 	if !allowed {

@@ -22,10 +22,10 @@ type registration struct {
 }
 
 type registerIn struct {
-	Name          string   `json:"client_name,omitempty"`
-	Redirects     []string `json:"redirect_uris,omitempty"`
-	GrantTypes    []string `json:"grant_types,omitempty"`
-	ResponseTypes []string `json:"response_types,omitempty"`
+	Name          string   `json:"client_name,omitempty" doc:"shown to the person who is asked"`
+	Redirects     []string `json:"redirect_uris,omitempty" doc:"where browsers may be sent back to"`
+	GrantTypes    []string `json:"grant_types,omitempty" doc:"authorization_code, or left out"`
+	ResponseTypes []string `json:"response_types,omitempty" doc:"code, or left out"`
 }
 
 // ClientRegistration is what became of a registration (RFC 7591). There is

@@ -67,7 +67,7 @@ func (s *Service) device(ctx context.Context, in deviceIn) (DeviceAuthorization,
 }
 
 type pollIn struct {
-	DeviceCode string `json:"device_code,omitempty"`
+	DeviceCode string `json:"device_code,omitempty" doc:"what auth.device answered"`
 }
 
 // poll gives the waiting command line its token once a person has approved.
@@ -130,7 +130,7 @@ func (s *Service) poll(ctx context.Context, in pollIn) (Grant, error) {
 }
 
 type devicePageIn struct {
-	UserCode string `json:"user_code,omitempty"`
+	UserCode string `json:"user_code,omitempty" doc:"the code that the command line shows"`
 }
 
 // showDevice asks a signed-in person for the code, and then for the decision.
@@ -224,7 +224,7 @@ func (s *Service) decideDevice(ctx context.Context, in decisionIn) (op.Reply, er
 	}
 	switch {
 	case err != nil:
-		return failed(in.Accept, err)
+		return op.Reply{}, err
 	case !allowed:
 		return render(200, saidPage, said{"Cancelled", "The command line gets nothing. You may close this window."}, "")
 	}

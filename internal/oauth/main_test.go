@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/op"
+	"yardmaster/internal/page"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )
@@ -81,7 +82,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 				defer y.mu.Unlock()
 				y.dropped++
 			}}}
-			y.http = op.Handler(op.Guard{BaseURL: base, Authenticate: session, Enter: func(ctx context.Context, a policy.Actor) context.Context {
+			y.http = op.Handler(op.Guard{BaseURL: base, Page: page.Failure, Authenticate: session, Enter: func(ctx context.Context, a policy.Actor) context.Context {
 				return db.WithAccount(ctx, a.AccountID)
 			}}, y.Ops())
 			err = d.Write(t.Context(), func(tx *db.Tx) error {
@@ -150,6 +151,7 @@ func (y *yard) call(want answer, method, target, session, body string) *httptest
 		req.Header.Set("Content-Type", "application/json")
 	} else if body != "" {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Origin", base)
 	}
 	req.Header.Set("X-Session", session)
 	rec := httptest.NewRecorder()

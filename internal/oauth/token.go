@@ -16,12 +16,12 @@ import (
 )
 
 type tokenIn struct {
-	GrantType   string `json:"grant_type,omitempty"`
-	Code        string `json:"code,omitempty"`
-	ClientID    string `json:"client_id,omitempty"`
-	RedirectURI string `json:"redirect_uri,omitempty"`
-	Verifier    string `json:"code_verifier,omitempty"`
-	Resource    string `json:"resource,omitempty"`
+	GrantType   string `json:"grant_type,omitempty" doc:"must be authorization_code"`
+	Code        string `json:"code,omitempty" doc:"the code that the browser brought back"`
+	ClientID    string `json:"client_id,omitempty" doc:"what service.oauth_register answered"`
+	RedirectURI string `json:"redirect_uri,omitempty" doc:"the one that the code was asked for with"`
+	Verifier    string `json:"code_verifier,omitempty" doc:"of PKCE: what the challenge was made of"`
+	Resource    string `json:"resource,omitempty" doc:"what the token is for: the address of the MCP endpoint, or left out"`
 }
 
 var verifierForm = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)

@@ -53,7 +53,7 @@ func NewAsset(contentType, policy string, body []byte) (*Asset, error) {
 }
 
 func (a *Asset) serve(w http.ResponseWriter, req *http.Request) {
-	coding := a.coding(strings.Join(req.Header.Values("Accept-Encoding"), ","))
+	coding := codingOf(req)
 	// Every form is another text, and has a strong tag of its own.
 	tag := `"` + a.tag + `"`
 	if coding != "" {
@@ -62,7 +62,7 @@ func (a *Asset) serve(w http.ResponseWriter, req *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", a.kept)
 	h.Set("ETag", tag)
-	h.Set("Vary", "Accept-Encoding")
+	h.Add("Vary", "Accept-Encoding")
 	if matches(strings.Join(req.Header.Values("If-None-Match"), ","), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
@@ -81,34 +81,6 @@ func (a *Asset) serve(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodHead {
 		w.Write(body) // the client may be gone; nothing is left to tell it
 	}
-}
-
-// coding picks the best of what an Accept-Encoding takes (RFC 9110, 12.5.3).
-// Without a word about it, none is used.
-func (a *Asset) coding(accepts string) string {
-	weights := map[string]float64{}
-	for part := range strings.SplitSeq(strings.ToLower(accepts), ",") {
-		name, param, _ := strings.Cut(part, ";")
-		weight := 1.0
-		if q, ok := strings.CutPrefix(strings.TrimSpace(param), "q="); ok {
-			var err error
-			if weight, err = strconv.ParseFloat(q, 64); err != nil {
-				weight = 0
-			}
-		}
-		weights[strings.TrimSpace(name)] = weight
-	}
-	best, most := "", 0.0
-	for _, name := range []string{"zstd", "gzip"} {
-		weight, ok := weights[name]
-		if !ok {
-			weight = weights["*"]
-		}
-		if weight > most {
-			best, most = name, weight
-		}
-	}
-	return best
 }
 
 // matches tells whether an If-None-Match names the tag.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -20,6 +21,8 @@ type exchange struct {
 	*server
 	req *http.Request
 	h   http.Header // of the response
+
+	secretive atomic.Bool // the answer may hold a secret of a row that was called
 }
 
 type exchangeKey struct{}
@@ -62,6 +65,9 @@ func (o *Op) Changes() bool {
 // answer that was given before.
 func (o *Op) Call(ctx context.Context, args map[string]jsontext.Value, conversation string) (a Answer, replayed bool) {
 	x, actor := exchangeOf(ctx), policy.From(ctx)
+	if o.secretive || o.NoStore {
+		x.secretive.Store(true)
+	}
 	req, body, err := o.request(ctx, x.req, args)
 	written := func(p *page) Answer {
 		for _, name := range []string{"Retry-After", "Cache-Control"} {

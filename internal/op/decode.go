@@ -56,6 +56,9 @@ func (o *Op) fill(req *http.Request, in any, body func(*http.Request, any, *errs
 	}
 	for i := range o.in.fields {
 		f := &o.in.fields[i]
+		if f.also && keys[f.name] && sent(f.name) {
+			e.add(f.name, "was sent in the query and in the body")
+		}
 		if !f.required {
 			continue
 		}
@@ -65,7 +68,7 @@ func (o *Op) fill(req *http.Request, in any, body func(*http.Request, any, *errs
 		}
 	}
 	o.in.checkSent(v, func(f *field) bool {
-		return f.where == inPath || f.where == inBody && keys[f.name] || f.where != inBody && sent(f.name)
+		return f.where == inPath || f.where == inBody && keys[f.name] || (f.where != inBody || f.also) && sent(f.name)
 	}, &e)
 	if p, ok := in.(interface{ page() *PageIn }); ok {
 		p.page().settle(&o.Row, sent, &e)
@@ -119,6 +122,14 @@ func (o *Op) parameters(req *http.Request, v reflect.Value, e *errs) (sent func(
 			} else {
 				set(fv, v)
 			}
+		case inBody:
+			if vals := q[f.name]; !f.also || len(vals) == 0 {
+				continue
+			} else if seen++; len(vals) > 1 {
+				e.add(f.name, "was sent twice")
+			} else if !isText(vals[0]) || !set(fv, vals[0]) {
+				e.add(f.name, "must be "+kindName(fv.Type()))
+			}
 		case inQuery:
 			vals, ok := q[f.name]
 			if !ok {
@@ -141,10 +152,10 @@ func (o *Op) parameters(req *http.Request, v reflect.Value, e *errs) (sent func(
 	}
 	if seen != len(q) && !o.Lenient {
 		for k := range q {
-			if f := o.in.byName[k]; f != nil && f.where == inQuery {
+			if f := o.in.byName[k]; f != nil && (f.where == inQuery || f.also) {
 				continue
 			}
-			if gone := removed(k); gone != nil && o.Paging != nil {
+			if gone := o.removed(k); gone != nil {
 				return nil, gone
 			}
 			e.add(clip(k), "is not a parameter of this route")

@@ -40,9 +40,10 @@ type Ledger interface {
 
 const keyHeader = "Idempotency-Key"
 
-// keyed tells whether a row understands Idempotency-Key.
+// keyed tells whether a row understands Idempotency-Key. Where anybody may call,
+// a key would show one caller what another was answered.
 func (o *Op) keyed() bool {
-	return writes(o.Method) && strings.HasPrefix(o.Path, "/v1/") && !o.Rule.IsPublic() && !o.NoStore && !o.Inside && o.stream == nil
+	return writes(o.Method) && strings.HasPrefix(o.Path, "/v1/") && (!o.Rule.IsPublic() || o.Holder != nil) && !o.NoStore && !o.Inside && o.stream == nil
 }
 
 // use reads the key of a request, if it has one that the row understands.
@@ -94,9 +95,7 @@ func (s *server) once(w http.ResponseWriter, req *http.Request, o *Op, a policy.
 		}
 	}
 	h.Set("Content-Type", got.ContentType)
-	h.Set("Content-Length", strconv.Itoa(len(got.Body)))
-	w.WriteHeader(got.Status)
-	w.Write(got.Body) // the client may be gone; nothing is left to tell it
+	o.deliver(w, req, got.Status, got.Body)
 	return failed
 }
 

@@ -7,8 +7,11 @@
 // path parameter, otherwise it is a query parameter of GET and DELETE, and a
 // member of the JSON body of everything else. A `header` tag names a request
 // header. What a field must look like is said by tags: minLength, maxLength,
-// pattern, enum, minimum, maximum, maxItems, default, doc; example is what the
-// document shows of it, where its name and the checks do not suggest one. A body field is
+// pattern, enum, minimum, maximum, maxItems, default, doc. Two more are for the
+// document alone: format (uuid, uri, email, date-time), and example, where name
+// and checks do not suggest one. A blank
+// member with the tag also:"query" may be sent there instead. A blank
+// field `_ struct{}` bears the doc of the struct itself. A body field is
 // required unless it is a pointer or has omitempty or omitzero;
 // required:"true" makes a pointer required, though it may be null.
 package op
@@ -28,7 +31,9 @@ type Row struct {
 	Method  string
 	Path    string // {x} is a path parameter and a field of In; {x...} takes the rest of the path
 	Summary string
-	Group   string // the tag; the group of the contract's tables
+	Doc     string // what the summary cannot hold: what it does, when it refuses, what happens next
+	Done    string // what a success means, where the answer's type does not say
+	Group   string // the heading of the contract's tables that it stands under
 	Rule    policy.Rule
 	Status  int       // on success, 200 when zero
 	Also    []int     // further success statuses the answer may choose (see Statuser)
@@ -39,6 +44,12 @@ type Row struct {
 	Lenient bool      // inputs that it does not know are ignored, as RFC 6749 and 7591 demand
 	NoStore bool      // the answer holds a one-time secret
 	Resume  bool      // streams: Last-Event-ID is understood
+	Events  []Event   // streams: the frames that it sends
+	Holder  *Holder   // of public rows: the credential that they check themselves
+	// Of rows that answer a Reply, for the document: a value of the type that
+	// is its JSON body, or one of each of its lines.
+	Body, Lines any
+	Takes       any // of Raw rows, for the document: a value of the type of the body
 	// PerAddress is how often a minute one address may call, in a bucket of the
 	// path's own besides the general one. Zero: the general one alone.
 	PerAddress int
@@ -54,6 +65,10 @@ type Row struct {
 	// From is which pages in browsers may send a request; others get 403
 	// cross-origin.
 	From Origin
+	// Again answers when the input cannot be used, in the place of the problem:
+	// a form with what was typed and what is wrong with it. In is a pointer to
+	// the In, as far as it was read.
+	Again func(ctx context.Context, in any, failure error) (Reply, error)
 	// Recast adds to every refusal what a protocol of its own demands of it.
 	Recast func(*fault.Error) *fault.Error
 }
@@ -62,6 +77,25 @@ type Row struct {
 type Refusal struct {
 	Status int
 	Slug   string
+}
+
+// Event is a kind of frame of a stream.
+type Event struct {
+	Name string
+	Doc  string
+	Data any  // a value of the type that data is JSON of
+	ID   bool // it has an id, for Last-Event-ID
+}
+
+// Holder is a bearer credential that is none of an account's members, and that
+// a public row looks at before it looks at anything else of the request.
+type Holder struct {
+	Scheme string // its name among the document's security schemes
+	Doc    string
+	// Admit answers the context in which the holder calls, or why it may not.
+	// The actor in there names the holder to those who keep answers: its
+	// CredentialID, and the AccountID it calls for, if any.
+	Admit func(ctx context.Context, authorization string) (context.Context, error)
 }
 
 // Statuser lets an answer choose among the row's success statuses.
@@ -89,16 +123,22 @@ type Op struct {
 	output reflect.Type
 	run    func(ctx context.Context, bind func(any) error) (any, error)
 	raw    bool // the body is the handler's business
-	stream func(ctx context.Context, bind func(any) error, s *Sink) error
+	// secretive tells that an answer may hold what opens something.
+	secretive bool
+	stream    func(ctx context.Context, bind func(any) error, s *Sink) error
 }
 
 // New makes a capability that answers once.
 func New[I, O any](r Row, h func(context.Context, I) (O, error)) Op {
 	o := define[I](r)
 	o.output = reflect.TypeFor[O]()
+	o.secretive = tells(o.output, map[reflect.Type]bool{})
 	o.run = func(ctx context.Context, bind func(any) error) (any, error) {
 		var in I
 		if err := bind(&in); err != nil {
+			if r.Again != nil && fault.IsKind(err, fault.Invalid) {
+				return r.Again(ctx, &in, err)
+			}
 			return nil, err
 		}
 		out, err := h(ctx, in)

@@ -153,6 +153,7 @@ func TestMatrix(t *testing.T) {
 		"list":                    {"GET", "/v1/o/items", "full", "", nil, 200, "", ""},
 		"head":                    {"HEAD", "/v1/o/items", "full", "", nil, 200, "", ""},
 		"page":                    {"GET", "/v1/o/items?page=2", "full", "", nil, 400, "invalid", "page"},
+		"limit where no page is":  {"DELETE", "/v1/o/items/1?limit=2", "full", "", nil, 400, "invalid", "limit"},
 		"limit":                   {"GET", "/v1/o/items?limit=2", "full", "", nil, 400, "invalid", "limit"},
 		"per_page over":           {"GET", "/v1/o/items?per_page=4", "full", "", nil, 400, "invalid", "per_page"},
 		"per_page zero":           {"GET", "/v1/o/items?per_page=0", "full", "", nil, 400, "invalid", "per_page"},
@@ -285,7 +286,7 @@ func TestPaging(t *testing.T) {
 func TestStream(t *testing.T) {
 	w := httptest.NewRecorder()
 	handler(t).ServeHTTP(w, httptest.NewRequest("GET", "/v1/tail", nil))
-	want := "id: 7\nevent: row\ndata: {\"id\":\"x\",\"at\":\"0001-01-01T00:00:00Z\"}\n\n"
+	want := "retry: 3000\n\nid: 7\nevent: row\ndata: {\"id\":\"x\",\"at\":\"0001-01-01T00:00:00Z\"}\n\n"
 	if w.Body.String() != want || w.Header().Get("Content-Type") != "text/event-stream" {
 		t.Errorf("stream %q, %v", w.Body.String(), w.Header())
 	}

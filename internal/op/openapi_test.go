@@ -12,10 +12,10 @@ import (
 )
 
 type renameIn struct {
-	Authorization string  `json:",omitempty" header:"Authorization"`
-	ID            string  `json:"id"`
-	Name          *string `json:"name" required:"true" doc:"null clears it"`
-	Note          *string `json:"note"`
+	ID     string            `json:"id" format:"uuid"`
+	Name   *string           `json:"name" required:"true" doc:"null clears it"`
+	Note   *string           `json:"note"`
+	Labels map[string]string `json:"labels,omitempty" maxItems:"3" maxLength:"9"`
 }
 
 type renamed struct {
@@ -26,17 +26,27 @@ type renamed struct {
 
 func TestOpenAPI(t *testing.T) {
 	ops := []op.Op{
-		op.New(op.Row{ID: "item.rename", Method: "PATCH", Path: "/v1/items/{id}", Group: "Items", Rule: policy.Public(), Summary: "Rename"},
+		op.New(op.Row{ID: "item.rename", Method: "PATCH", Path: "/v1/items/{id}", Group: "Items", Rule: policy.Public(), Summary: "Rename",
+			Holder: &op.Holder{Scheme: "robot", Doc: "A robot's token."}},
 			func(context.Context, renameIn) (renamed, error) { return renamed{}, nil }),
 		op.New(op.Row{ID: "item.list", Method: "GET", Path: "/v1/items", Group: "Items", Rule: policy.Require(policy.ReadTasks), Summary: "List",
 			Paging: &op.Paging{Default: 2, Max: 3}, Refuses: []op.Refusal{{Status: 409, Slug: "busy"}}},
 			func(context.Context, struct{ op.PageIn }) (op.Page[renamed], error) {
 				return op.Page[renamed]{}, nil
 			}),
+		op.Stream(op.Row{ID: "item.tail", Method: "GET", Path: "/v1/items/tail", Group: "Items", Rule: policy.Require(policy.ReadTasks), Summary: "Follow",
+			Resume: true, Events: []op.Event{{Name: "row", Data: renamed{}, ID: true, Doc: "One."}}},
+			func(context.Context, op.None, *op.Sink) error { return nil }),
 		op.New(op.Row{ID: "item.page", Method: "GET", Path: "/items", Group: "Pages", Rule: policy.Public(), Summary: "Not of the API"},
 			func(context.Context, op.None) (op.Reply, error) { return op.Reply{}, nil }),
 	}
-	about := op.About{Title: "T", Description: "D", Groups: map[string]string{"Items": "Things."}}
+	about := op.About{Title: "T", Description: "D", Groups: map[string]string{"item": "Things."}, Version: "7.1",
+		Meaning: func(slug string) string {
+			if slug == "busy" {
+				return "Somebody is at it."
+			}
+			return ""
+		}}
 	b, err := op.OpenAPI(about, ops)
 	if err != nil {
 		t.Fatal(err)
@@ -49,16 +59,24 @@ func TestOpenAPI(t *testing.T) {
 	if err := json.Unmarshal(b, &doc); err != nil {
 		t.Fatal(err)
 	}
-	const rename, list, page = "/v1/items/{id}", "/v1/items", "renamedPage"
+	const rename, list, tail, page = "/v1/items/{id}", "/v1/items", "/v1/items/tail", "renamedPage"
 	for _, c := range []struct {
 		at   []any
 		want string
 	}{
 		{[]any{"paths", "/items"}, `null`},
-		{[]any{"tags"}, `[{"description":"Things.","name":"Items"}]`},
-		{[]any{"paths", rename, "patch", "security"}, `[{"box":[]}]`},
+		{[]any{"tags"}, `[{"description":"Things.","name":"item"}]`},
+		{[]any{"x-tagGroups"}, `[{"name":"Items","tags":["item"]}]`},
+		{[]any{"info", "version"}, `"1.0.0"`},
+		{[]any{"info", "x-server-version"}, `"7.1"`},
+		{[]any{"components", "securitySchemes", "robot"}, `{"description":"A robot's token.","scheme":"bearer","type":"http"}`},
+		{[]any{"paths", rename, "patch", "security"}, `[{"robot":[]}]`},
+		{[]any{"paths", rename, "patch", "parameters", 0, "schema", "format"}, `"uuid"`},
+		{[]any{"paths", rename, "patch", "requestBody", "content", "application/json", "schema", "properties", "labels"},
+			`{"additionalProperties":{"maxLength":9,"type":"string"},"maxProperties":3,"type":"object"}`},
+		{[]any{"paths", rename, "patch", "responses", "401", "content", "application/problem+json", "examples", "unauthenticated", "value", "instance"}, `"/v1/items/0199d3a4-5b6c-7d8e-9f01-23456789abcd"`},
 		{[]any{"paths", rename, "patch", "parameters", 0, "name"}, `"id"`},
-		{[]any{"paths", rename, "patch", "parameters", 1}, `null`},
+		{[]any{"paths", rename, "patch", "parameters", 1, "name"}, `"Idempotency-Key"`},
 		{[]any{"paths", rename, "patch", "requestBody", "content", "application/json", "schema", "required"}, `["name"]`},
 		{[]any{"components", "schemas", "renamed", "required"}, `["name","at"]`},
 		{[]any{"components", "schemas", "renamed", "properties", "name", "type"}, `["string","null"]`},
@@ -66,7 +84,14 @@ func TestOpenAPI(t *testing.T) {
 		{[]any{"paths", list, "get", "security"}, `[{"bearer":[]},{"cookie":[]},{"oauth":["read:tasks"]}]`},
 		{[]any{"paths", list, "get", "parameters", 1, "schema"}, `{"default":2,"maximum":3,"minimum":1,"type":"integer"}`},
 		{[]any{"paths", list, "get", "responses", "200", "content", "application/json", "schema"}, `{"$ref":"#/components/schemas/` + page + `"}`},
-		{[]any{"paths", list, "get", "responses", "409", "description"}, `"Refused: busy."`},
+		{[]any{"paths", list, "get", "responses", "409", "description"}, "\"Conflicts with the current state. `busy`: Somebody is at it.\""},
+		{[]any{"paths", list, "get", "responses", "409", "content", "application/problem+json", "examples", "busy", "value", "reason"}, `"busy"`},
+		{[]any{"paths", list, "get", "responses", "403", "content", "application/problem+json", "examples", "missing-scope", "value", "missing_scopes"}, `["read:tasks"]`},
+		{[]any{"paths", tail, "get", "responses", "200", "content", "text/event-stream", "schema", "contentSchema", "items", "oneOf", 0, "properties", "data", "contentSchema", "$ref"},
+			`"#/components/schemas/renamed"`},
+		{[]any{"paths", tail, "get", "responses", "200", "content", "text/event-stream", "schema", "contentSchema", "items", "oneOf", 1, "title"}, `"error"`},
+		{[]any{"paths", tail, "get", "responses", "204", "content"}, `null`},
+		{[]any{"paths", tail, "get", "parameters", 0, "name"}, `"Last-Event-ID"`},
 		{[]any{"components", "schemas", "Problem", "properties", "request_id", "type"}, `"string"`},
 	} {
 		got, err := json.Marshal(walk(doc, c.at))

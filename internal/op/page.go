@@ -48,7 +48,7 @@ type PageIn struct {
 	Cursor  string   `json:"cursor,omitempty" paging:"1" maxLength:"8192" doc:"next_cursor of the page before, as it was received; it keeps sort, filter and q"`
 	PerPage int      `json:"per_page,omitempty" paging:"1" minimum:"1" doc:"rows a page"`
 	Limit   int      `json:"limit,omitempty" paging:"1" minimum:"1" doc:"rows to answer"`
-	Sort    string   `json:"sort,omitempty" paging:"1"`
+	Sort    string   `json:"sort,omitempty" paging:"1" doc:"the order of the rows; the first of the list unless sent"`
 	Filter  []string `json:"filter,omitempty" paging:"1" maxItems:"16" doc:"key:value"`
 	Q       string   `json:"q,omitempty" paging:"1" maxLength:"200" doc:"text to search for"`
 
@@ -83,6 +83,18 @@ func (p PageIn) AfterTime() (micros int64, id string, ok bool, err error) {
 // tell whether something follows.
 func (p PageIn) Size() int { return max(p.PerPage, p.Limit) + 1 }
 
+// FirstPage is what the row of that id takes for its first page, for an answer
+// that shows it beside other things: its cursor goes on at the row.
+func FirstPage(rowID string, g *Paging) PageIn {
+	return PageIn{PerPage: g.Default, mark: markOf(rowID)}
+}
+
+func markOf(rowID string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(rowID))
+	return h.Sum32()
+}
+
 // Want answers the value of filter=<key>:<value>, or "".
 func (p PageIn) Want(key string) string { return p.filters[key] }
 
@@ -112,9 +124,7 @@ func (p *PageIn) settle(r *Row, sent func(string) bool, e *errs) {
 	case *size > g.Max:
 		e.add(name, fmt.Sprintf("must be at most %d", g.Max))
 	}
-	h := fnv.New32a()
-	h.Write([]byte(r.ID))
-	p.mark = h.Sum32()
+	p.mark = markOf(r.ID)
 	if p.Cursor != "" && !p.resume(e) {
 		return
 	}
@@ -180,16 +190,18 @@ func (p PageIn) At(key []string) *string {
 // Page is the envelope of every cursor collection. A null next_cursor
 // guarantees that nothing follows.
 type Page[T any] struct {
-	Data       []T     `json:"data"`
-	NextCursor *string `json:"next_cursor"`
+	_          struct{} `doc:"One page of a collection."`
+	Data       []T      `json:"data" doc:"the rows, in the order of the collection"`
+	NextCursor *string  `json:"next_cursor" doc:"send it back as cursor for the page after this one; null: nothing follows"`
 }
 
 // Bounded is the envelope of a list without a cursor; has_more tells that rows
 // beyond limit exist.
 type Bounded[T any] struct {
-	Data       []T     `json:"data"`
-	NextCursor *string `json:"next_cursor"`
-	HasMore    bool    `json:"has_more"`
+	_          struct{} `doc:"The head of a list that has no further pages."`
+	Data       []T      `json:"data" doc:"the first rows of the list, at most limit of them"`
+	NextCursor *string  `json:"next_cursor" doc:"always null: the list has no cursor; raise limit to see more"`
+	HasMore    bool     `json:"has_more" doc:"whether there are rows beyond limit"`
 }
 
 // NewPage makes the answer from up to Size rows; key names a row's place in
@@ -200,6 +212,16 @@ func NewPage[T any](p PageIn, rows []T, key func(T) []string) Page[T] {
 		return Page[T]{Data: filled(rows)}
 	}
 	return Page[T]{Data: rows[:n], NextCursor: p.At(key(rows[n-1]))}
+}
+
+// Cut makes the answer of a collection that was read whole because it cannot be
+// large; its order is that of the keys.
+func Cut[T any](p PageIn, rows []T, key func(T) []string) Page[T] {
+	slices.SortFunc(rows, func(a, b T) int { return slices.Compare(key(a), key(b)) })
+	if after := p.After(); len(after) > 0 {
+		rows = slices.DeleteFunc(rows, func(r T) bool { return slices.Compare(key(r), after) <= 0 })
+	}
+	return NewPage(p, rows[:min(len(rows), p.Size())], key)
 }
 
 // NewBounded makes the answer of a bounded list from up to Size rows.
@@ -221,14 +243,15 @@ func filled[T any](rows []T) []T {
 	return rows
 }
 
-// removed tells what to send instead of a parameter that does not exist.
-func removed(name string) *fault.Error {
-	switch name {
-	case "page":
+// removed tells what to send instead of a parameter that does not exist, if
+// the row has something instead.
+func (o *Op) removed(name string) *fault.Error {
+	switch {
+	case name == "page" && o.in.byName["cursor"] != nil:
 		e := fault.Field("page", "is not a parameter; walk with cursor=<next_cursor>")
 		e.Detail = "There are no numbered pages here: send the next_cursor of the answer before as cursor."
 		return e
-	case "limit":
+	case name == "limit" && o.in.byName["per_page"] != nil:
 		e := fault.Field("limit", "is not a parameter; send per_page")
 		e.Detail = "The page size is sent as per_page."
 		return e

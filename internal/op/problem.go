@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -14,10 +15,11 @@ import (
 // Problem is the body of every failure (RFC 9457, application/problem+json).
 // Clients switch on the last segment of type, never on title.
 type Problem struct {
-	Type       string              `json:"type" doc:"URI whose last segment is the stable slug"`
-	Title      string              `json:"title"`
-	Status     int                 `json:"status"`
-	Detail     string              `json:"detail"`
+	_          struct{}            `doc:"Why a request failed (RFC 9457). Switch on the last segment of type."`
+	Type       string              `json:"type" format:"uri" doc:"URI whose last segment is the stable slug"`
+	Title      string              `json:"title" doc:"the kind of failure in words; never switch on it"`
+	Status     int                 `json:"status" doc:"the HTTP status"`
+	Detail     string              `json:"detail" doc:"what was wrong this time, for people"`
 	Instance   string              `json:"instance" doc:"path of the request"`
 	RequestID  string              `json:"request_id" doc:"the X-Request-Id of the response"`
 	Errors     map[string][]string `json:"errors,omitempty" doc:"dotted path of a field to what is wrong with it"`
@@ -47,21 +49,21 @@ func (s *server) problem(req *http.Request, f *fault.Error) Problem {
 		p.Reason = f.Slug
 	}
 	if f.RetryAfter > 0 {
-		n := int(math.Ceil(f.RetryAfter.Seconds()))
+		n := seconds(f.RetryAfter)
 		p.RetryAfter = &n
 	}
 	return p
 }
 
-// fail answers with the problem of err.
+func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
+
+// fail answers with the problem of err, or, to a person, a page about it.
 func (s *server) fail(w http.ResponseWriter, req *http.Request, o *Op, err error) {
 	f := fault.From(err)
 	if o != nil && o.Recast != nil {
 		f = o.Recast(f)
 	}
-	p := s.problem(req, f)
 	h := w.Header()
-	h.Set("Content-Type", problemType)
 	if f.Kind == fault.Unauthenticated {
 		challenge := "Bearer"
 		if o != nil && o.Resource != "" {
@@ -72,6 +74,11 @@ func (s *server) fail(w http.ResponseWriter, req *http.Request, o *Op, err error
 	if f.Kind == fault.MethodNotAllowed && o != nil {
 		h.Set("Allow", s.paths[o.Path].allow(o))
 	}
+	if s.failPage(w, req, f) {
+		return
+	}
+	p := s.problem(req, f)
+	h.Set("Content-Type", problemType)
 	if p.RetryAfter != nil {
 		h.Set("Retry-After", strconv.Itoa(*p.RetryAfter))
 	}

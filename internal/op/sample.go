@@ -13,6 +13,7 @@ import (
 
 // What examples are made of.
 const (
+	sampleMail = "ada@example.com"
 	sampleID   = "0199d3a4-5b6c-7d8e-9f01-23456789abcd"
 	sampleTime = "2026-03-14T09:26:53Z"
 	sampleSHA  = "3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b"
@@ -20,8 +21,8 @@ const (
 
 // sampleNames are examples of members by their names, or by how these end.
 var sampleNames = map[string]string{
-	"id": sampleID, "owner": "acme", "repo": "acme/web", "name": "nightly", "title": "Fix the date in the footer", "login": "ada",
-	"email": "ada@example.com", "problem": "The footer shows last year.", "base_url": "https://models.example.com", "url": "https://example.com/acme/web",
+	"id": sampleID, "request_id": sampleID, "account": "acme", "account_login": "acme", "next_cursor": "eyJtIjoxfQ", "owner": "acme", "repo": "acme/web", "name": "nightly", "title": "Fix the date in the footer", "login": "ada",
+	"email": sampleMail, "problem": "The footer shows last year.", "base_url": "https://models.example.com", "url": "https://example.com/acme/web",
 	"sha": sampleSHA, "branch": "svc/fix-the-date--3f8a1c5e", "model": "model-1", "version": "1.4.0", "reason": "No longer needed.",
 	"path": "docs/footer.md", "files": "docs/footer.md", "provider": "anthropic", "usd": "12.50", "cost": "0.0421", "scopes": "read:tasks",
 	"org": "acme", "body": "It says 2025.", "yml": "version: 1\n", "prompt": "Run the tests before you push.", "detail": "Nothing to add.", "type": "about:blank",
@@ -29,9 +30,12 @@ var sampleNames = map[string]string{
 
 // patterned are tried where a pattern is asked for.
 var patterned = []string{
-	"example", "acme", "acme/web", "1", "1.00", "EXAMPLE", sampleID, sampleSHA, "3f8a1c5e", "a3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b9d2046f8a",
-	"2026-03-14", sampleTime, "BCDF-GHJK", "123456", "v1", "https://example.com", "ada@example.com", "a.b",
+	"acme", "acme/web", "1", "1.00", "DEPLOY_KEY", sampleID, sampleSHA, "3f8a1c5e", "a3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b9d2046f8a",
+	"2026-03-14", sampleTime, "BCDF-GHJK", "123456", "v1", "https://example.com", sampleMail, "a.b",
 }
+
+// formats are examples of strings by their format.
+var formats = map[string]string{"date-time": sampleTime, "date": "2026-03-14", "uuid": sampleID, "uri": "https://example.com/acme/web", "email": sampleMail}
 
 // sample makes an example of a schema; not ok where it cannot. The name is the
 // member's that it is for, the stack the types it is within.
@@ -100,26 +104,30 @@ func (d *schemas) sampleObject(s *jsonschema.Schema, stack []string) (any, bool)
 	}
 	if more := s.AdditionalProperties; more != nil && more.Not == nil && len(s.Properties) == 0 {
 		if v, ok := d.sample("", more, stack); ok {
-			out["example"] = v
+			out["area"] = v
 		}
 	}
 	return out, true
 }
 
 func sampleText(name string, s *jsonschema.Schema) (string, bool) {
-	list := slices.Clone(patterned)
+	var list []string
 	switch last := name[strings.LastIndexByte(name, '_')+1:]; {
-	case s.Format == "date-time":
-		return sampleTime, true
+	case formats[s.Format] != "":
+		return formats[s.Format], true
 	case sampleNames[name] != "":
-		list = slices.Insert(list, 0, sampleNames[name])
+		list = append(list, sampleNames[name])
 	case name == "cursor":
-		list = slices.Insert(list, 0, "eyJtIjoxfQ")
+		list = append(list, "eyJtIjoxfQ")
 	case last == "iso" || last == "at":
-		list = slices.Insert(list, 0, sampleTime)
+		list = append(list, sampleTime)
 	case sampleNames[last] != "":
-		list = slices.Insert(list, 0, sampleNames[last])
+		list = append(list, sampleNames[last])
 	}
+	if s.Pattern == "" && name != "" { // better than nothing, and found by a test
+		list = append(list, strings.ReplaceAll(name, "_", " "))
+	}
+	list = append(list, patterned...)
 	var like *regexp.Regexp
 	if s.Pattern != "" {
 		like = regexp.MustCompile(s.Pattern)
@@ -127,7 +135,7 @@ func sampleText(name string, s *jsonschema.Schema) (string, bool) {
 	for _, v := range list {
 		n := utf8.RuneCountInString(v)
 		if s.MinLength != nil && n < *s.MinLength {
-			v += strings.Repeat(" example", *s.MinLength/8+1)
+			v += strings.Repeat(" and more", *s.MinLength/9+1)
 			n = len(v)
 		}
 		if (s.MaxLength == nil || n <= *s.MaxLength) && (like == nil || like.MatchString(v)) {
@@ -148,9 +156,13 @@ func sampleNumber(s *jsonschema.Schema) any {
 	return n
 }
 
-// literal is what an example tag says: JSON, or a string without its quotes.
+// literal is what an example tag says: JSON, or a string without its quotes;
+// null where that may be.
 func literal(s *jsonschema.Schema, tag string) any {
-	if s.Type == "string" {
+	switch {
+	case tag == "null" && slices.Contains(s.Types, "null"):
+		return nil
+	case s.Type == "string" || slices.Contains(s.Types, "string"):
 		return tag
 	}
 	var v any
@@ -158,4 +170,14 @@ func literal(s *jsonschema.Schema, tag string) any {
 		return tag
 	}
 	return v
+}
+
+// line is an example of a schema as one line of JSON.
+func (d *schemas) line(s *jsonschema.Schema) string {
+	v, _ := d.sample("", s, nil)
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "{}"
+	}
+	return string(b)
 }

@@ -17,6 +17,8 @@ type schemas struct {
 	named map[string]*jsonschema.Schema
 	types map[string]reflect.Type
 	told  map[*jsonschema.Schema]any // what example tags say
+
+	meaning func(slug string) string
 }
 
 func newSchemas(root string) *schemas {
@@ -62,10 +64,21 @@ func (d *schemas) of(t reflect.Type) *jsonschema.Schema {
 			d.types[name] = t
 			d.named[name] = &jsonschema.Schema{} // ends cycles
 			*d.named[name] = *d.object(compile(t, nil))
+			d.named[name].Description = about(t)
 		}
 		return &jsonschema.Schema{Ref: d.root + name}
 	}
 	panic(fmt.Sprintf("op: no schema for %v", t))
+}
+
+// about is the doc tag of a struct's own blank field.
+func about(t reflect.Type) string {
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Name == "_" {
+			return f.Tag.Get("doc")
+		}
+	}
+	return ""
 }
 
 // anything is a schema in more words than it takes: some readers know no schema
@@ -107,6 +120,9 @@ func (d *schemas) field(f *field) *jsonschema.Schema {
 	if s.Type == "array" && f.Type.Kind() == reflect.Slice && s.Items.Ref == "" {
 		target = s.Items
 	}
+	if s.Type == "object" && s.AdditionalProperties != nil && s.Ref == "" {
+		target = s.AdditionalProperties // of a map, whose checks are of its values
+	}
 	num := func(k string) *float64 {
 		if v, err := strconv.ParseFloat(f.Tag.Get(k), 64); err == nil {
 			return &v
@@ -122,13 +138,20 @@ func (d *schemas) field(f *field) *jsonschema.Schema {
 	if target.Ref == "" {
 		target.Pattern, target.MinLength, target.MaxLength = f.Tag.Get("pattern"), whole("minLength"), whole("maxLength")
 		target.Minimum, target.Maximum = num("minimum"), num("maximum")
+		if form := f.Tag.Get("format"); form != "" {
+			target.Format = form
+		}
 		if e := f.Tag.Get("enum"); e != "" {
 			for _, v := range strings.Split(e, ",") {
 				target.Enum = append(target.Enum, v)
 			}
 		}
 	}
-	s.MaxItems = whole("maxItems")
+	if s.Type == "object" {
+		s.MaxProperties = whole("maxItems")
+	} else {
+		s.MaxItems = whole("maxItems")
+	}
 	if v, ok := f.Tag.Lookup("default"); ok {
 		s.Default = json.RawMessage(v)
 		if s.Type == "string" {

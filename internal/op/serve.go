@@ -11,7 +11,6 @@ import (
 	"path"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +43,9 @@ type Guard struct {
 	// Origins are further sites whose pages may call rows for KnownPages, in
 	// lower case, such as https://tools.example.com.
 	Origins []string
+	// Page makes of a failure what a person in front of a browser is shown;
+	// without it they get the problem document, too.
+	Page func(f *fault.Error, requestID string) (Reply, error)
 	// Patience is how long a client may take to read an answer, and another
 	// second for every 4 KiB of it; zero is for ever. Streams take as long as
 	// they take.
@@ -226,13 +228,22 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, o *Op) {
 			ctx = s.Enter(ctx, actor)
 		}
 		if o.Inside {
-			ctx = context.WithValue(ctx, exchangeKey{}, &exchange{s, req, rw.Header()})
+			ctx = context.WithValue(ctx, exchangeKey{}, &exchange{server: s, req: req, h: rw.Header()})
 		}
-		req = req.WithContext(policy.With(ctx, actor))
+		ctx = policy.With(ctx, actor)
+		if o.Holder != nil {
+			if ctx, err = o.Holder.Admit(ctx, req.Header.Get("Authorization")); err == nil {
+				actor = policy.From(ctx)
+			}
+		}
+		req = req.WithContext(ctx)
 		bind := func(in any) error { return o.bind(req, in) }
 		var use Use
 		var sent bool
-		switch use, sent, err = s.use(req, o, actor); {
+		if err == nil {
+			use, sent, err = s.use(req, o, actor)
+		}
+		switch {
 		case err != nil:
 		case sent:
 			err = s.once(rw, req, o, actor, use)
@@ -397,11 +408,7 @@ func (s *server) answer(w http.ResponseWriter, req *http.Request, o *Op, out any
 		body = buf.Bytes()
 	}
 	h.Set("Content-Type", contentType)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	if req.Method != http.MethodHead {
-		w.Write(body) // the client may be gone; nothing is left to tell it
-	}
+	o.deliver(w, req, status, body)
 	return nil
 }
 

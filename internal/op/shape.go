@@ -34,6 +34,7 @@ type field struct {
 	name     string
 	where    where
 	required bool
+	also     bool    // a member of the body that the query may hold instead
 	checks   []check // of the value, or of each element of a list
 	maxItems int
 	elem     *shape // of a struct, or of the elements of a slice or map of structs
@@ -68,6 +69,7 @@ func inputShape(r *Row, t reflect.Type) *shape {
 			f.where = inQuery
 			f.required = f.Tag.Get("required") == "true"
 		default:
+			f.also = f.Tag.Get("also") == "query"
 			s.body = true
 			s.need = s.need || f.required
 		}

@@ -20,6 +20,8 @@ const (
 	// recheck is how often the caller of an open stream is looked at again: a
 	// revoked credential, or one with less to it, hears nothing any more after that.
 	recheck = time.Second
+	// retry is how long a browser waits before it connects again, in milliseconds.
+	retry = 3000
 )
 
 // Sink is the open end of a server-sent event stream. Its methods are safe for
@@ -64,7 +66,29 @@ func (s *Sink) open() {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
 	s.w.WriteHeader(http.StatusOK)
+	s.w.Write([]byte("retry: " + strconv.Itoa(retry) + "\n\n")) // who is gone is noticed at the first frame
 	s.rc.Flush()
+}
+
+// End tells that nothing follows the frame with the id last. Who comes back
+// with that id, or one after it, has seen it all: 204 keeps browsers from
+// connecting again and again.
+func (s *Sink) End(last int64, data any) error {
+	since, err := s.Since()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	again := s.last != "" && since >= last && !s.opened
+	if again {
+		s.opened = true
+		s.w.WriteHeader(http.StatusNoContent)
+	}
+	s.mu.Unlock()
+	if again {
+		return nil
+	}
+	return s.Send(strconv.FormatInt(last, 10), "end", data)
 }
 
 // Send writes one frame. An empty id or event leaves that line out.

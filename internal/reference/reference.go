@@ -28,6 +28,7 @@ var (
 	page = template.Must(template.New("page").Funcs(template.FuncMap{
 		"style":  func() template.CSS { return template.CSS(style) }, //nolint:gosec // our own file
 		"script": func() template.JS { return template.JS(script) },  //nolint:gosec // our own file
+		"prose":  prose,
 	}).Parse(pageText))
 )
 
@@ -52,6 +53,10 @@ type schema struct {
 	MinLength   *int               `json:"minLength"`
 	MaxLength   *int               `json:"maxLength"`
 	MaxItems    *int               `json:"maxItems"`
+	MaxMembers  *int               `json:"maxProperties"`
+	Content     *schema            `json:"contentSchema"`
+	OneOf       []*schema          `json:"oneOf"`
+	Title       string             `json:"title"`
 	Minimum     *float64           `json:"minimum"`
 	Maximum     *float64           `json:"maximum"`
 	Items       *schema            `json:"items"`
@@ -62,30 +67,35 @@ type schema struct {
 }
 
 type media struct {
-	Schema  *schema         `json:"schema"`
-	Example json.RawMessage `json:"example"`
+	Schema   *schema         `json:"schema"`
+	Example  json.RawMessage `json:"example"`
+	Examples map[string]struct {
+		Value struct{ Title, Detail string }
+	} `json:"examples"`
 }
 
 type parameter struct {
 	Name, In, Description string
 	Required              bool
 	Schema                *schema
+	Example               json.RawMessage
 }
 
 type response struct {
-	Ref         string `json:"$ref"`
 	Description string
 	Content     map[string]media
 }
 
 type document struct {
-	Info  struct{ Title, Version, Description string }
+	Info struct {
+		Title, Version, Description string
+		Server                      string `json:"x-server-version"`
+	}
 	Tags  []struct{ Name, Description string }
 	Paths map[string]map[string]json.RawMessage
 
 	Components struct {
-		Schemas   map[string]*schema
-		Responses map[string]response
+		Schemas map[string]*schema
 	}
 }
 
@@ -102,11 +112,12 @@ type operation struct {
 
 // The page, as its template sees it.
 type view struct {
-	Title, Version string
-	About          []block
-	Groups         []*group
-	Schemas        []named
-	Count          int
+	Title, Version, Server string
+	Usual                  []failure
+	About                  []block
+	Groups                 []*group
+	Schemas                []named
+	Count                  int
 }
 
 type block struct {
@@ -122,13 +133,22 @@ type group struct {
 type capability struct {
 	ID, Method, Path, Summary, Description, Scope string
 	Parameters, Body                              []row
-	Request                                       string
+	Request, Curl, Command                        string
 	Answers                                       []answer
+	Events                                        []frame
+	Failures                                      []failure
+	Usual                                         string
+	operators                                     bool // only they may call it
 }
+
+// failure is a slug of a problem.
+type failure struct{ Status, Slug, Says string }
+
+// frame is a kind of frame of a stream.
+type frame struct{ Name, Schema, Says string }
 
 type answer struct {
 	Status, Description, Kind, Type, Schema, Example string
-	Failed                                           bool
 }
 
 type row struct {
@@ -141,10 +161,7 @@ type named struct {
 	Rows              []row
 }
 
-const (
-	schemaRoot   = "#/components/schemas/"
-	responseRoot = "#/components/responses/"
-)
+const schemaRoot = "#/components/schemas/"
 
 // Render makes the page of an OpenAPI document.
 func Render(openapi []byte) ([]byte, error) {
@@ -152,7 +169,11 @@ func Render(openapi []byte) ([]byte, error) {
 	if err := json.Unmarshal(openapi, &d); err != nil {
 		return nil, fmt.Errorf("read the document: %w", err)
 	}
-	v := view{Title: d.Info.Title, Version: d.Info.Version, About: blocks(d.Info.Description)}
+	usual, err := d.usual()
+	if err != nil {
+		return nil, err
+	}
+	v := view{Title: d.Info.Title, Version: d.Info.Version, Server: d.Info.Server, Usual: usual, About: blocks(d.Info.Description)}
 	at := map[string]*group{}
 	for _, t := range d.Tags {
 		g := &group{Name: t.Name, Anchor: "group-" + slug(t.Name), Description: t.Description}
@@ -172,7 +193,7 @@ func Render(openapi []byte) ([]byte, error) {
 				return nil, fmt.Errorf("%s is in no group", x.ID)
 			}
 			g := at[x.Tags[0]]
-			g.Ops = append(g.Ops, d.capability(strings.ToUpper(method), path, &x))
+			g.Ops = append(g.Ops, d.capability(strings.ToUpper(method), path, &x, usual))
 			v.Count++
 		}
 	}
@@ -180,13 +201,24 @@ func Render(openapi []byte) ([]byte, error) {
 		s := d.Components.Schemas[name]
 		v.Schemas = append(v.Schemas, named{name, s.Description, rows(s)})
 	}
+	for _, g := range v.Groups {
+		slices.SortStableFunc(g.Ops, func(a, b *capability) int {
+			switch {
+			case a.operators == b.operators:
+				return 0
+			case a.operators:
+				return 1
+			}
+			return -1
+		})
+	}
 	var b bytes.Buffer
-	err := page.Execute(&b, v)
+	err = page.Execute(&b, v)
 	return b.Bytes(), err
 }
 
-func (d *document) capability(method, path string, x *operation) *capability {
-	c := &capability{ID: x.ID, Method: method, Path: path, Summary: x.Summary, Description: x.Description, Scope: x.Scope}
+func (d *document) capability(method, path string, x *operation, usual []failure) *capability {
+	c := &capability{ID: x.ID, Method: method, Path: path, Summary: x.Summary, Description: x.Description, Scope: x.Scope, operators: strings.HasPrefix(x.Scope, "admin:")}
 	for _, p := range x.Parameters {
 		c.Parameters = append(c.Parameters, p.row())
 	}
@@ -194,176 +226,95 @@ func (d *document) capability(method, path string, x *operation) *capability {
 		m := x.RequestBody.Content["application/json"]
 		c.Body, c.Request = rows(m.Schema), pretty(m.Example)
 	}
+	var seen []string
 	for _, status := range slices.Sorted(maps.Keys(x.Responses)) {
 		r := x.Responses[status]
-		if name, ok := strings.CutPrefix(r.Ref, responseRoot); ok {
-			r = d.Components.Responses[name]
+		if status >= "4" {
+			for _, f := range r.failures(status) {
+				if slices.ContainsFunc(usual, func(u failure) bool { return u.Slug == f.Slug }) {
+					seen = append(seen, status+" `"+f.Slug+"`")
+				} else {
+					c.Failures = append(c.Failures, f)
+				}
+			}
+			continue
 		}
-		a := answer{Status: status, Description: r.Description, Failed: status >= "4"}
+		a := answer{Status: status, Description: r.Description}
 		for kind, m := range r.Content {
 			a.Kind, a.Example = kind, pretty(m.Example)
 			a.Type, a.Schema = typeOf(m.Schema)
-		}
-		if a.Failed {
-			a.Example = "" // they are all alike
+			c.Events = append(c.Events, frames(m.Schema)...)
+			if m.Schema.Content != nil && m.Schema.Content.Items != nil && len(m.Schema.Content.Items.OneOf) == 0 {
+				a.Type, a.Schema = typeOf(m.Schema.Content.Items)
+			}
 		}
 		c.Answers = append(c.Answers, a)
 	}
+	c.Usual = strings.Join(seen, ", ")
+	c.Curl, c.Command = samples(method, path, x)
 	return c
 }
 
-func (p *parameter) row() row {
-	kind, link := typeOf(p.Schema)
-	return row{p.Name, p.In, kind, link, sentence(p.Description, p.Schema), p.Required}
+// failures are the slugs of a status, with what each means.
+func (r response) failures(status string) (out []failure) {
+	all := r.Content["application/problem+json"].Examples
+	for _, slug := range slices.Sorted(maps.Keys(all)) {
+		v := all[slug].Value
+		f := failure{status, slug, v.Detail}
+		if f.Says == "" {
+			f.Says = v.Title + "."
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
-// rows are the members of an object, the required ones first.
-func rows(s *schema) (out []row) {
-	if s == nil {
+// usual are the failures that so many capabilities share that they are told
+// once: those of one in four.
+func (d *document) usual() (out []failure, err error) {
+	counts, first, n := map[string]int{}, map[string]failure{}, 0
+	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
+		for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
+			if method == "parameters" {
+				continue
+			}
+			var x operation
+			if err := json.Unmarshal(d.Paths[path][method], &x); err != nil {
+				return nil, fmt.Errorf("read %s %s: %w", method, path, err)
+			}
+			n++
+			for status, r := range x.Responses {
+				if status < "4" {
+					continue
+				}
+				for _, f := range r.failures(status) {
+					if counts[f.Slug]++; counts[f.Slug] == 1 {
+						first[f.Slug] = f
+					}
+				}
+			}
+		}
+	}
+	for _, slug := range slices.Sorted(maps.Keys(counts)) {
+		if n >= 20 && counts[slug]*4 >= n {
+			out = append(out, first[slug])
+		}
+	}
+	slices.SortStableFunc(out, func(a, b failure) int { return cmp.Compare(a.Status, b.Status) })
+	return out, nil
+}
+
+// frames are the kinds of frames of a stream.
+func frames(s *schema) (out []frame) {
+	if s == nil || s.Content == nil || s.Content.Items == nil {
 		return nil
 	}
-	for name, m := range s.Properties {
-		kind, link := typeOf(m)
-		out = append(out, row{name, "", kind, link, sentence(m.Description, m), slices.Contains(s.Required, name)})
-	}
-	slices.SortFunc(out, func(a, b row) int {
-		if a.Required != b.Required {
-			if a.Required {
-				return -1
-			}
-			return 1
+	for _, one := range s.Content.Items.OneOf {
+		f := frame{Name: one.Title, Says: one.Description}
+		if data := one.Properties["data"]; data != nil {
+			_, f.Schema = typeOf(data.Content)
 		}
-		return cmp.Compare(a.Name, b.Name)
-	})
-	return out
-}
-
-// typeOf is how a schema is named in a table, and the schema to link to.
-func typeOf(s *schema) (kind, link string) {
-	if s == nil {
-		return "any", ""
-	}
-	if name, ok := strings.CutPrefix(s.Ref, schemaRoot); ok {
-		return name, name
-	}
-	if len(s.AnyOf) > 0 {
-		var all []string
-		for _, one := range s.AnyOf {
-			k, l := typeOf(one)
-			if all = append(all, k); l != "" {
-				link = l
-			}
-		}
-		return strings.Join(all, " or "), link
-	}
-	switch t := s.Type.(type) {
-	case []any:
-		var all []string
-		for _, one := range t {
-			k := fmt.Sprint(one)
-			if k == "array" {
-				k, link = typeOf(s.Items)
-				k = "array of " + k
-			}
-			all = append(all, k)
-		}
-		return strings.Join(all, " or "), link
-	case string:
-		switch {
-		case t == "array":
-			k, l := typeOf(s.Items)
-			return "array of " + k, l
-		case t == "object" && len(s.Properties) == 0:
-			return "object", ""
-		case s.Format != "":
-			return t + " (" + s.Format + ")", ""
-		}
-		return t, ""
-	}
-	return "any", ""
-}
-
-// sentence is a description with what the schema demands.
-func sentence(text string, s *schema) string {
-	if s == nil {
-		return text
-	}
-	if text == "" {
-		text = s.Description
-	}
-	var says []string
-	if text != "" {
-		says = append(says, text)
-	}
-	add := func(format string, a ...any) { says = append(says, fmt.Sprintf(format, a...)) }
-	if s.Enum == nil && s.Items != nil && s.Items.Enum != nil {
-		s.Enum = s.Items.Enum
-	}
-	if len(s.Enum) > 0 {
-		var all []string
-		for _, e := range s.Enum {
-			if e != nil {
-				all = append(all, fmt.Sprint(e))
-			}
-		}
-		add("one of %s", strings.Join(all, ", "))
-	}
-	if s.Minimum != nil {
-		add("at least %v", *s.Minimum)
-	}
-	if s.Maximum != nil {
-		add("at most %v", *s.Maximum)
-	}
-	if s.MinLength != nil && *s.MinLength > 1 {
-		add("at least %d characters", *s.MinLength)
-	}
-	if s.MaxLength != nil {
-		add("at most %d characters", *s.MaxLength)
-	}
-	if s.MaxItems != nil {
-		add("at most %d entries", *s.MaxItems)
-	}
-	if s.Pattern != "" {
-		add("matches %s", s.Pattern)
-	}
-	if s.Default != nil {
-		add("%s unless sent", s.Default)
-	}
-	return strings.Join(says, "; ")
-}
-
-func pretty(raw json.RawMessage) string {
-	var b bytes.Buffer
-	if len(raw) == 0 || json.Indent(&b, raw, "", "  ") != nil {
-		return ""
-	}
-	return b.String()
-}
-
-// blocks reads the little Markdown of the description: headings, paragraphs
-// and lists.
-func blocks(text string) (out []block) {
-	for part := range strings.SplitSeq(text, "\n\n") {
-		part = strings.TrimSpace(part)
-		switch {
-		case part == "":
-		case strings.HasPrefix(part, "## "):
-			out = append(out, block{Heading: strings.TrimPrefix(part, "## ")})
-		case strings.HasPrefix(part, "* "):
-			b := block{}
-			for line := range strings.SplitSeq(part, "\n") {
-				b.Items = append(b.Items, strings.TrimPrefix(line, "* "))
-			}
-			out = append(out, b)
-		default:
-			out = append(out, block{Text: part})
-		}
+		out = append(out, f)
 	}
 	return out
-}
-
-func slug(s string) string {
-	return strings.Trim(strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
-	}), "-"), "-")
 }

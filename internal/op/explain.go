@@ -1,0 +1,204 @@
+package op
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// explain says in words what the row says in its fields.
+func (o *Op) explain() string {
+	var says []string
+	say := func(format string, a ...any) { says = append(says, fmt.Sprintf(format, a...)) }
+	if o.Doc != "" {
+		says = append(says, o.Doc)
+	}
+	names := o.Rule.Names()
+	scope := fmt.Sprintf("the scope `%s`", strings.Join(names, "`, `"))
+	if len(names) > 1 {
+		scope = fmt.Sprintf("the scopes `%s`", strings.Join(names, "` and `"))
+	}
+	switch {
+	case o.Holder != nil:
+		say("Needs `Authorization: Bearer` with a credential of its own: %s", o.Holder.Doc)
+	case o.Rule.IsPublic():
+		say("Needs no credential.")
+	case o.Rule.TakesAny(), len(names) == 0:
+		say("Needs a valid credential, and no scope of it.")
+	default:
+		say("Needs %s.", scope)
+	}
+	switch {
+	case o.Rule.NeedsSession():
+		say("Works for a signed-in browser session only.")
+	case o.Rule.NeedsUser():
+		say("The credential must name a user.")
+	}
+	if o.Rule.TakesFixLink() {
+		say("The token of a blocker's fix link does as well, for that blocker.")
+	}
+	if o.keyed() {
+		say("Takes an `Idempotency-Key`.")
+	}
+	if o.NoStore && writes(o.Method) {
+		say("The answer is not kept: an `Idempotency-Key` is ignored.")
+	}
+	switch g := o.Paging; {
+	case g == nil:
+	case g.Full:
+		say("The list is always whole.")
+	case g.Bounded:
+		say("`limit` is %d unless sent, and at most %d; `has_more` tells that there are more.", g.Default, g.Max)
+	default:
+		say("A page has %d rows unless `per_page` is sent, and at most %d.", g.Default, g.Max)
+	}
+	switch {
+	case o.stream != nil && o.Resume:
+		say("The answer is a stream of server-sent events. `Last-Event-ID` takes up where a connection broke off; with the id of `end`, or one after it, the answer is 204.")
+	case o.stream != nil:
+		say("The answer is a stream of server-sent events; `Last-Event-ID` is refused.")
+	}
+	if o.PerAddress > 0 {
+		say("An address may call it %d times a minute.", o.PerAddress)
+	}
+	if o.in.body && o.MaxBody != 1<<20 {
+		say("The body may have %d bytes.", o.MaxBody)
+	}
+	return strings.Join(says, " ")
+}
+
+// done says what a success means: what was done, and what is answered.
+func (d *schemas) done(o *Op, status int) string {
+	if status == 304 {
+		return "What the caller has is still the answer."
+	}
+	if o.Done != "" {
+		return o.Done
+	}
+	var what string
+	switch {
+	case status == 202 && o.output == replyType:
+		return "Accepted; there is nothing to answer."
+	case o.stream != nil:
+		return "The stream of events."
+	case o.Lines != nil:
+		return "The lines, one JSON object each."
+	case o.output == assetType, o.output == replyType:
+		return "The answer."
+	default:
+		switch s := d.named[schemaName(o.output)]; {
+		case s == nil:
+			what = "The answer is an object."
+		case len(s.Properties) == 0:
+			what = "The answer has no members."
+		case s.Description != "":
+			what = s.Description
+		default:
+			what = "The answer is a " + schemaName(o.output) + "."
+		}
+	}
+	switch {
+	case status == 201:
+		return "Made. " + what
+	case status == 202:
+		return "Accepted; what follows happens later. " + what
+	case writes(o.Method):
+		return "Done. " + what
+	}
+	return what
+}
+
+// content is what a success carries: by media type, its schema and an example.
+func (d *schemas) content(o *Op) object {
+	of := func(t reflect.Type) object {
+		s := d.of(t)
+		m := object{"schema": s}
+		if v, ok := d.sample("", s, nil); ok {
+			m["example"] = v
+		}
+		return object{"application/json": m}
+	}
+	switch {
+	case o.stream != nil:
+		return object{"text/event-stream": d.frames(o)}
+	case o.Lines != nil:
+		s := d.of(reflect.TypeOf(o.Lines))
+		return object{"application/jsonl": object{
+			"schema":  object{"type": "string", "contentMediaType": "application/jsonl", "contentSchema": object{"type": "array", "items": s}},
+			"example": d.line(s) + "\n",
+		}}
+	case o.output == assetType:
+		return object{"application/json": object{"schema": object{"type": "object", "additionalProperties": true}}}
+	case o.Body != nil:
+		return of(reflect.TypeOf(o.Body))
+	case o.output == replyType, o.Status >= 400:
+		return nil
+	}
+	return of(o.output)
+}
+
+// frames describes a stream: what its frames are called, and what the data of
+// each is.
+func (d *schemas) frames(o *Op) object {
+	kinds, text := []object{}, "retry: "+strconv.Itoa(retry)+"\n\n"
+	failed := Event{Name: "error", Data: Problem{}, Doc: "The stream cannot go on; nothing follows."}
+	for _, e := range append(slices.Clone(o.Events), failed) {
+		data := d.of(reflect.TypeOf(e.Data))
+		frame := object{
+			"event": object{"const": e.Name},
+			"data":  object{"type": "string", "contentMediaType": "application/json", "contentSchema": data},
+		}
+		need := []string{"event", "data"}
+		says := ""
+		if e.ID {
+			frame["id"] = object{"type": "string", "description": "What Last-Event-ID takes."}
+			need = append(need, "id")
+			says = "id: 1\n"
+		}
+		kinds = append(kinds, object{"type": "object", "title": e.Name, "description": e.Doc, "properties": frame, "required": need})
+		if e.Name != failed.Name { // the example ends well
+			text += says + "event: " + e.Name + "\ndata: " + d.line(data) + "\n\n"
+		}
+	}
+	return object{
+		"schema": object{"type": "string", "contentMediaType": "text/event-stream",
+			"contentSchema": object{"type": "array", "items": object{"oneOf": kinds}}},
+		"example": text,
+	}
+}
+
+// results are what may be answered, by status.
+func (d *schemas) results(o *Op) object {
+	h := object{"X-Request-Id": headerRef("X-Request-Id")}
+	content := d.content(o)
+	if o.output == assetType {
+		h["ETag"] = headerRef("ETag")
+	}
+	if !o.Rule.IsPublic() {
+		for name, ref := range limitHeaders() {
+			h[name] = ref
+		}
+	}
+	if o.keyed() {
+		h["X-Idempotent-Replayed"] = headerRef("X-Idempotent-Replayed")
+	}
+	out := object{}
+	for i, s := range append([]int{o.Status}, o.Also...) {
+		ok := object{"description": d.done(o, s), "headers": h}
+		if content != nil && s != 304 && (i == 0 || o.output != replyType) {
+			ok["content"] = content
+		}
+		if s < 400 { // there are rows that only refuse
+			out[strconv.Itoa(s)] = ok
+		}
+	}
+	if o.Resume {
+		out["204"] = object{"description": "The stream is over, and Last-Event-ID is at its end: nothing follows. A browser's EventSource stops.", "headers": h}
+	}
+	for status, slugs := range o.failures() {
+		out[strconv.Itoa(status)] = d.refusal(o, status, slugs)
+	}
+	return out
+}

@@ -1,0 +1,170 @@
+package op
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/fault"
+)
+
+// failures are the ways in which the row may fail, by status: those that
+// follow from what it is, and after them its own.
+func (o *Op) failures() map[int][]string {
+	out := map[int][]string{}
+	may := func(status int, slugs ...string) {
+		for _, s := range slugs {
+			if !slices.Contains(out[status], s) {
+				out[status] = append(out[status], s)
+			}
+		}
+	}
+	kinds := func(all ...fault.Kind) {
+		for _, k := range all {
+			may(k.Status(), k.Slug())
+		}
+	}
+	kinds(fault.Invalid, fault.RateLimited, fault.Internal, fault.Unavailable)
+	if !o.Rule.IsPublic() || o.Holder != nil {
+		kinds(fault.Unauthenticated)
+	}
+	if !o.Rule.IsPublic() {
+		if len(o.Rule.Names()) > 0 && !o.Rule.TakesAny() {
+			may(403, "missing-scope")
+		}
+		if o.Rule.NeedsUser() {
+			may(403, "user-required")
+		}
+		if o.Rule.NeedsSession() {
+			may(403, "session-required")
+		}
+		may(403, "not-a-member", "sso-session")
+		if writes(o.Method) {
+			may(403, "cross-origin")
+		}
+	}
+	if o.From != AnyPage {
+		may(403, "cross-origin")
+	}
+	if strings.Contains(o.Path, "{") {
+		kinds(fault.NotFound)
+	}
+	if writes(o.Method) {
+		kinds(fault.TooLarge)
+		for _, k := range fault.Kinds() {
+			if k.Status() == http.StatusInsufficientStorage {
+				kinds(k)
+			}
+		}
+	}
+	if o.in.body {
+		kinds(fault.UnsupportedMedia)
+	}
+	if o.keyed() {
+		may(409, "idempotency-conflict", "idempotency-in-flight")
+	}
+	for _, r := range o.Refuses {
+		may(r.Status, r.Slug)
+	}
+	return out
+}
+
+// refusal is a response that is a problem, with an example for each slug.
+func (d *schemas) refusal(o *Op, status int, slugs []string) object {
+	kind := fault.Internal
+	for _, k := range fault.Kinds() {
+		if k.Status() == status {
+			kind = k
+		}
+	}
+	h := object{"X-Request-Id": headerRef("X-Request-Id")}
+	switch kind {
+	case fault.RateLimited:
+		for name, ref := range limitHeaders() {
+			h[name] = ref
+		}
+		h["Retry-After"] = headerRef("Retry-After")
+	case fault.Unauthenticated:
+		h["WWW-Authenticate"] = headerRef("WWW-Authenticate")
+	case fault.MethodNotAllowed:
+		h["Allow"] = headerRef("Allow")
+	}
+	samples, says := object{}, make([]string, len(slugs))
+	for i, slug := range slugs {
+		p := o.problemSample(d, kind, slug)
+		samples[slug] = object{"value": p}
+		says[i] = "`" + slug + "`"
+		if why := d.means(slug); why != "" {
+			says[i] += ": " + why
+		}
+	}
+	return object{
+		"description": kind.Title() + ". " + strings.Join(says, " "), "headers": h,
+		"content": object{problemType: object{"schema": object{"$ref": d.root + "Problem"}, "examples": samples}},
+	}
+}
+
+func (d *schemas) means(slug string) string {
+	if d.meaning == nil {
+		return ""
+	}
+	return d.meaning(slug)
+}
+
+// problemSample is a problem as this very row answers it.
+func (o *Op) problemSample(d *schemas, kind fault.Kind, slug string) object {
+	sample := object{
+		"type": "https://yard.example.com/problems/" + slug, "title": kind.Title(), "status": kind.Status(), "detail": kind.Title() + ".",
+		"instance": o.sampleAddress(d), "request_id": sampleID,
+	}
+	if why := d.means(slug); why != "" {
+		sample["detail"] = why
+	}
+	switch kind {
+	case fault.Invalid:
+		if slug == kind.Slug() {
+			sample["detail"] = "The request has invalid fields."
+			sample["errors"] = object{o.faulty(): []string{"is required"}}
+		}
+	case fault.RateLimited:
+		sample["retry_after"] = 7
+	case fault.Conflict:
+		sample["reason"] = slug
+	case fault.Forbidden:
+		if slug == "missing-scope" {
+			names := o.Rule.Names()
+			sample["detail"] = fmt.Sprintf("The credential lacks %s.", strings.Join(names, ", "))
+			sample["missing_scopes"] = names
+		}
+	}
+	return sample
+}
+
+// faulty is the name of an input that can be wrong; "" is the whole request.
+func (o *Op) faulty() string {
+	for _, f := range o.in.fields {
+		if f.required && f.where != inPath {
+			return f.name
+		}
+	}
+	for _, f := range o.in.fields {
+		if f.where != inPath {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// sampleAddress is the row's path with examples in the place of its parameters.
+func (o *Op) sampleAddress(d *schemas) string {
+	path := o.Path
+	for _, f := range o.in.fields {
+		if f.where != inPath {
+			continue
+		}
+		v, _ := d.sample(f.name, d.field(&f), nil)
+		path = strings.NewReplacer("{"+f.name+"}", fmt.Sprint(v), "{"+f.name+"...}", fmt.Sprint(v)).Replace(path)
+	}
+	return path
+}
