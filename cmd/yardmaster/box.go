@@ -209,6 +209,11 @@ func runBoxList(ctx context.Context, args []string) error {
 			Active  int     `json:"active"`
 			Unfit   *string `json:"unfit"`
 		} `json:"presence"`
+		Agents []struct {
+			Name    string  `json:"name"`
+			Version string  `json:"version"`
+			Missing *string `json:"missing"`
+		} `json:"capabilities"`
 		Isolation []string            `json:"isolation"`
 		Holds     map[string][]string `json:"isolation_holds"`
 	}]
@@ -232,6 +237,25 @@ func runBoxList(ctx context.Context, args []string) error {
 		rows = append(rows, []string{r.ID, r.Name, r.State, presence, strconv.Itoa(r.Presence.Active) + "/" + strconv.Itoa(r.Slots), r.Presence.Version})
 	}
 	table("ID\tNAME\tSTATE\tPRESENCE\tBUSY\tVERSION", rows, "yardmaster box join")
+	for _, r := range p.Data {
+		if r.State == "revoked" {
+			continue
+		}
+		var has []string
+		for _, a := range r.Agents {
+			if a.Missing == nil {
+				has = append(has, strings.TrimSpace(client.Inert(a.Name)+" "+client.Inert(a.Version)))
+			}
+		}
+		if len(has) > 0 {
+			fmt.Println(client.Inert(r.Name) + " has the agents " + strings.Join(has, ", "))
+		}
+		for _, a := range r.Agents {
+			if a.Missing != nil {
+				fmt.Println(client.Inert(r.Name) + " cannot use " + client.Inert(a.Name) + ": " + client.Inert(*a.Missing))
+			}
+		}
+	}
 	for _, line := range unfit {
 		fmt.Println(line) // whole, however wide the terminal is
 	}

@@ -27,13 +27,13 @@ func TestBoxListSaysWhatIsWrong(t *testing.T) {
 	defer server.Close()
 	code, out, errs := yardmasterAt(t, server.URL, "box", "list")
 	want := strings.Join([]string{
-		"ID  NAME         STATE     PRESENCE  BUSY  VERSION",
-		"1   fine         enrolled  online    1/2   1.0",
-		"2   desk         enrolled  unfit     0/2   1.0",
-		"3   evil[2Jfine  enrolled  stale     0/2   1.0",
-		"4   gone         enrolled  offline   0/2   1.0",
+		"ID  NAME          STATE     PRESENCE  BUSY  VERSION",
+		"1   fine          enrolled  online    1/2   1.0",
+		"2   desk          enrolled  unfit     0/2   1.0",
+		"3   evil[2J fine  enrolled  stale     0/2   1.0",
+		"4   gone          enrolled  offline   0/2   1.0",
 		"desk takes no work: " + long,
-		"evil[2Jfine takes no work: x]0;yfine takes no work",
+		"evil[2J fine takes no work: x]0;y fine takes no work",
 	}, "\n") + "\n"
 	if code != 0 || errs != "" || out != want {
 		t.Errorf("exit code %d, %s\n%s\nwant\n%s", code, errs, out, want)

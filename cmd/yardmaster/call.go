@@ -89,6 +89,9 @@ func describeOp(o *app.Op) error {
 		fmt.Printf("   needs %s", strings.Join(names, " and "))
 	}
 	fmt.Println()
+	if o.Doc != "" {
+		fmt.Println(o.Doc)
+	}
 	inputs := o.Inputs()
 	if len(inputs) > 0 {
 		fmt.Println()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -78,6 +79,28 @@ func ask(ctx context.Context, prompt string, secret bool) (string, error) {
 		}
 		return "", ctx.Err()
 	}
+}
+
+// leastPassword is how many characters the server asks for.
+const leastPassword = 10
+
+// choose asks for a new password: twice where a person types it unseen.
+func choose(twice bool, ask func(prompt string) (string, error)) (string, error) {
+	password, err := ask(fmt.Sprintf("Password, at least %d characters", leastPassword))
+	if err != nil {
+		return "", err
+	}
+	if utf8.RuneCountInString(password) < leastPassword {
+		return "", misused("the password has fewer than %d characters", leastPassword)
+	}
+	if !twice {
+		return password, nil
+	}
+	again, err := ask("The same again")
+	if err == nil && again != password {
+		err = misuse{"the two passwords are not the same"}
+	}
+	return password, err
 }
 
 func runLogin(ctx context.Context, args []string) error {
@@ -153,7 +176,7 @@ func runSetup(ctx context.Context, args []string) error {
 			}
 		}
 	}
-	if o.Password, err = ask(ctx, "Password", true); err != nil {
+	if o.Password, err = choose(term.IsTerminal(int(os.Stdin.Fd())), func(prompt string) (string, error) { return ask(ctx, prompt, true) }); err != nil {
 		return err
 	}
 	c, err := client.Setup(ctx, server, *token, o)
@@ -198,6 +221,7 @@ func runKeyAdd(ctx context.Context, args []string) error {
 	provider := fl.String("provider", "", "`NAME`: anthropic, openai, google, openrouter, compatible or scripted")
 	label := fl.String("label", "", "a name for people; the provider's when empty")
 	base := fl.String("base-url", "", "address of a compatible endpoint")
+	model := fl.String("model", "", "model of a compatible endpoint; when empty, the endpoint is asked, and must have exactly one")
 	if _, err := parse(fl, args); err != nil {
 		return err
 	}
@@ -215,18 +239,32 @@ func runKeyAdd(ctx context.Context, args []string) error {
 	if *base != "" {
 		in["base_url"] = *base
 	}
+	if *model != "" {
+		in["model"] = *model
+	}
 	if *provider != "scripted" {
 		if in["key"], err = ask(ctx, "Key", true); err != nil {
 			return err
 		}
 	}
 	var out struct {
-		ID     string `json:"id"`
-		Masked string `json:"masked"`
+		ID        string   `json:"id"`
+		Masked    string   `json:"masked"`
+		Model     *string  `json:"model"`
+		BaseURL   string   `json:"base_url"`
+		Templates []string `json:"templates"`
 	}
 	if err := c.Call(ctx, http.MethodPost, "/v1/billing/keys", in, &out); err != nil {
 		return err
 	}
 	fmt.Println(strings.TrimSpace(fmt.Sprintf("Added key %s %s", out.ID, out.Masked)))
+	switch {
+	case out.Model == nil:
+	case len(out.Templates) > 0:
+		fmt.Printf("The model is %s, in the templates %s.\n", client.Inert(*out.Model), strings.Join(out.Templates, ", "))
+	default: // they name models of their own, or use a key of higher priority
+		fmt.Printf("The model is %s, but no template uses it yet. One that does:\n  yardmaster call template.set name=NAME provider=compatible base_url=%s model=%s\n",
+			client.Inert(*out.Model), client.Inert(out.BaseURL), client.Inert(*out.Model))
+	}
 	return nil
 }

@@ -11,8 +11,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,6 +27,7 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/event"
+	"yardmaster/internal/lease"
 	"yardmaster/internal/limit"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/llm/scripted"
@@ -49,6 +52,8 @@ type App struct {
 	opts    Options
 	log     *slog.Logger
 	lock    *os.File
+	file    *os.File     // the lock of SQLite's file
+	lease   *lease.Lease // nil: the files that the database is are locked
 	db      *db.DB
 	bus     *bus.Bus
 	hub     *event.Hub
@@ -63,6 +68,8 @@ type App struct {
 	base    string        // address others reach us at
 	setup   string
 	parts   parts
+	// stopping is true from when the process was asked to end.
+	stopping atomic.Bool
 }
 
 // Run is the control plane from start to stop: it returns nil once ctx has
@@ -82,7 +89,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, a.close()) }()
 	if err := a.open(ctx); err != nil {
-		return err
+		return explain(cfg, err)
 	}
 	return a.serve(ctx, listener)
 }
@@ -100,8 +107,25 @@ func (a *App) open(ctx context.Context) (err error) {
 		undo()
 		return err
 	}
-	if a.db, err = db.Open(ctx, a.cfg.Database, db.Options{Logger: a.log}); err != nil {
+	if err := a.lockFile(); err != nil {
+		undo()
+		return err
+	}
+	var taken error
+	before := func(ctx context.Context, d *db.DB) error {
+		taken = a.takeLease(ctx, d)
+		return taken
+	}
+	if a.db, err = db.Open(ctx, a.cfg.Database, db.Options{Logger: a.log, Before: before}); err != nil {
+		if taken != nil {
+			undo()
+			return taken
+		}
 		return fmt.Errorf("open the database: %w", err)
+	}
+	if err := a.takeLease(ctx, a.db); err != nil { // of a database that is new
+		undo()
+		return err
 	}
 	if a.ring, err = keyring(ctx, a.db, a.cfg, ring, a.log); err != nil {
 		undo()
@@ -141,14 +165,18 @@ func (a *App) open(ctx context.Context) (err error) {
 		return fmt.Errorf("start the message bus: %w", err)
 	}
 	a.parts = a.wire()
-	return nil
+	return a.parts.repo.FindLost(ctx)
 }
 
 // outbox sends through the configured server, or into a folder.
 func outbox(a *App) (*mail.Outbox, error) {
 	o := &mail.Outbox{DB: a.db, Hub: a.hub, Ring: a.ring, From: a.cfg.MailFrom, Logger: a.log, Transport: mail.Folder{Dir: filepath.Join(a.cfg.Data, "mail")}}
 	if a.cfg.SMTPURL != "" {
-		server, err := mail.ParseSMTP(a.cfg.SMTPURL)
+		helo := ""
+		if u, err := url.Parse(a.cfg.BaseURL); err == nil {
+			helo = u.Hostname()
+		}
+		server, err := mail.ParseSMTP(a.cfg.SMTPURL, helo)
 		if err != nil {
 			return nil, fmt.Errorf("smtp-url: %w", err)
 		}
@@ -196,7 +224,14 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
-	g, running := errgroup.WithContext(ctx)
+	alive, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	g, running := errgroup.WithContext(alive)
+	g.Go(func() error {
+		a.farewell(ctx, running)
+		end()
+		return nil
+	})
 	for _, loop := range a.loops() {
 		g.Go(func() error { return loop(running) })
 	}
@@ -226,6 +261,27 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
+// farewell returns when the process has been asked to end and has told so for
+// long enough, or when something has ended it.
+func (a *App) farewell(ctx, running context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-running.Done():
+		return
+	}
+	a.stopping.Store(true)
+	if a.cfg.StopDelay <= 0 {
+		return
+	}
+	a.log.InfoContext(ctx, "stopping", slog.Duration("in", a.cfg.StopDelay))
+	wait := time.NewTimer(a.cfg.StopDelay)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-running.Done():
+	}
+}
+
 func (a *App) close() error {
 	var errs []error
 	if a.bus != nil {
@@ -245,8 +301,16 @@ func (a *App) close() error {
 	if a.notary != nil {
 		errs = append(errs, a.closeNotary())
 	}
+	if a.lease != nil && a.db != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		errs = append(errs, a.lease.Release(ctx))
+	}
 	if a.db != nil {
 		errs = append(errs, a.db.Close())
+	}
+	if a.file != nil {
+		errs = append(errs, a.file.Close())
 	}
 	if a.lock != nil {
 		errs = append(errs, a.lock.Close())

@@ -1,45 +1,54 @@
 package app
 
 import (
+	"yardmaster/internal/domain/service"
 	"yardmaster/internal/op"
 	"yardmaster/internal/reference"
 )
 
-// groups is what the capabilities of a group are about, by the group's name.
+// groups is what the capabilities of a group are about, by the prefix of their
+// ids.
 var groups = map[string]string{
-	"Service and discovery":                            "What runs here, and how it describes itself.",
-	"Account and platform operator":                    "The account that a credential acts on, and what operators of the platform see and decide.",
-	"Personal settings":                                "What belongs to a person and not to an account.",
-	"API tokens":                                       "Personal access tokens: minted, listed, renamed and revoked. A token is shown once.",
-	"Organisation members, invitations, SSO":           "Who belongs to an account, with which role, and how they get in.",
-	"Access requests and user approval":                "The waitlist: who asked to be let in, and what was decided.",
-	"Billing keys, donations, grants, onboarding, MCP": "Model keys and what is spent through them, donations, entitlements that operators grant, and the first steps of an account.",
-	"Billing":                        "Model keys, what is spent through them, and the monthly cap.",
-	"Donations":                      "Money, machines and model keys given to a project or a pool.",
-	"Grants":                         "Entitlements that operators give to accounts and people.",
-	"Onboarding":                     "The first steps of an account.",
-	"MCP":                            "The same capabilities as tools of the Model Context Protocol.",
-	"Outbound webhooks":              "Signed deliveries of events to addresses that an account owns.",
-	"Inbound webhooks":               "Deliveries of code hosts and trackers, which may file asks.",
-	"Sign-in":                        "Sessions of browsers and of the command line.",
-	"OAuth":                          "How a program gets a token with its user's consent.",
-	"Overview":                       "What is going on, on one page.",
-	"Repositories":                   "Repositories, their policy files and their switches.",
-	"Issues":                         "Issues of repositories and what triage made of them.",
-	"Pull requests":                  "Pull requests of agents and people, and the actions that wait for approval.",
-	"Code review":                    "Reviews of pull requests.",
-	"Asks":                           "Things that are wanted and not scheduled yet.",
-	"Escalations":                    "What agents handed to people.",
-	"Tasks":                          "Scoped units of work, from the queue to the merge.",
-	"Blockers":                       "What a task waits for a person to supply.",
-	"Plans":                          "Work in several steps, over one or several repositories.",
-	"Fleet boxes (runners)":          "The machines that agents run on.",
-	"Templates and prompt variables": "Which agent runs with which model, and what it is told.",
-	"CI runs and artifacts":          "Runs of checks, and the files that runs leave behind.",
-	"Sessions, audit, streams":       "Conversations with models, the record of every change, and live events.",
-	"Knowledge base, dashboards, digests, notifications": "What was learnt of a repository, and what people are told.",
-	"Notifications": "What people are told, and how.",
-	"Secrets":       "Values that agents are given and that nobody reads back.",
+	"access_request": "The waitlist: who asked to be let in, and what was decided.",
+	"account":        "The account that a credential acts on, and what operators of the platform see and decide.",
+	"ask":            "Things that are wanted and not scheduled yet.",
+	"audit":          "The record of every change.",
+	"billing":        "Model keys, what is spent through them, and the monthly cap.",
+	"blocker":        "What a task waits for a person to supply.",
+	"box":            "The machines that agents run on.",
+	"config":         "Variables of prompts, which agents are told.",
+	"donation":       "Money, machines and model keys given to a project or a pool.",
+	"escalation":     "What agents handed to people.",
+	"grant":          "Entitlements that operators give to accounts and people.",
+	"invitation":     "Invitations to the platform and to an account.",
+	"mcp":            "The same capabilities as tools of the Model Context Protocol.",
+	"member":         "Who belongs to an account, with which role, and how they get in.",
+	"onboarding":     "The first steps of an account.",
+	"operator_token": "Short-lived tokens for those who run the platform.",
+	"org_sso":        "Sign-in with an account's own identity provider.",
+	"overview":       "What is going on, on one page.",
+	"plan":           "Work in several steps, over one or several repositories.",
+	"pr":             "Pull requests of agents and people, and the actions that wait for approval.",
+	"project":        "Repositories, their policy files and their switches.",
+	"project_secret": "Values that the agents of one repository are given and that nobody reads back.",
+	"secret":         "Values that agents are given and that nobody reads back.",
+	"self":           "What belongs to a person and not to an account.",
+	"service":        "What runs here, and how it describes itself.",
+	"session":        "Conversations with models.",
+	"stream":         "Live events.",
+	"system_prompt":  "What every agent of an account is told.",
+	"task":           "Scoped units of work, from the queue to the merge.",
+	"template":       "Which agent runs with which model, and what it is told.",
+	"token":          "Personal access tokens: minted, listed, renamed and revoked. A token is shown once.",
+	"user":           "Who may use the platform.",
+}
+
+// order is how a reader meets the groups: what there is to do, what does it, who
+// may, and what only those call who run the platform.
+var order = []string{
+	"task", "ask", "plan", "blocker", "pr", "escalation", "session", "stream", "overview", "project", "box", "template", "config", "system_prompt",
+	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp", "service",
+	"operator_token", "access_request", "user", "grant",
 }
 
 const description = `Yardmaster is a control plane for AI developer agents: they triage issues, work on tasks on machines called boxes, open and look after pull requests, and follow plans. The tenant is an account; a user is a person who may belong to several.
@@ -55,19 +64,25 @@ Every capability has an id of the form group.verb. It is the operationId here an
 
 ## Errors
 
-Every failure is a problem document (RFC 9457). Switch on the last segment of its type, never on its title; the address answers a page that explains it. errors maps the dotted path of a field to what is wrong with it. A 409 carries a reason. request_id is the X-Request-Id of the response: the caller's, if it is printable ASCII of at most 200 characters, else one that is made. It is the caller's word, and proves nothing.
+Every failure is a problem document (RFC 9457); a browser that asks for text/html outside of /v1 gets a page with the same status. Switch on the last segment of its type, never on its title; the address answers a page that explains it. errors maps the dotted path of a field to what is wrong with it. A 409 carries a reason. request_id is the X-Request-Id of the response: the caller's, if it is printable ASCII of at most 200 characters, else one that is made. It is the caller's word, and proves nothing.
 
 Answers carry Cache-Control: no-store unless they are for everybody.
 
 ## Writing twice
 
-A write takes an Idempotency-Key. The same key with the same credential, method, path and body is answered what the first call was, for 24 hours, with X-Idempotent-Replayed: true; for anything else in the account it is refused with 409. What shows a secret once is never kept.
+A write under /v1 that shows no secret takes an Idempotency-Key, if it comes with a credential. The same key with the same credential, method, path and body is answered what the first call was, for 24 hours, with X-Idempotent-Replayed: true; for anything else in the account it is refused with 409. What shows a secret once is never kept.
 
 ## Lists
 
 * A collection answers data and next_cursor. Send next_cursor back as cursor, with per_page as you like; null means that nothing follows.
 * sort, filter=key:value and q are taken where they are listed. A sort that is not the cursor's is refused.
 * Parameters that are not listed are refused, page and limit by name.
+
+## Streams
+
+* The answer is text/event-stream; each frame has an event and, as data, one line of JSON. The operations name their events. The event error carries a problem, and ends the stream.
+* Where frames have ids, Last-Event-ID goes on after one. After the event end nothing follows; its id is that of the last row, and who connects with it again is answered 204, which tells a browser to stop.
+* Streams begin with retry: 3000.
 
 ## Limits
 
@@ -76,14 +91,17 @@ A write takes an Idempotency-Key. The same key with the same credential, method,
 * RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset describe the bucket that runs out first. A 429 carries Retry-After.
 * A body may have 1 MiB where nothing else is said.`
 
-// Document is the OpenAPI document.
-func Document() ([]byte, error) {
-	return op.OpenAPI(op.About{Title: "Yardmaster", Description: description, Groups: groups}, Ops())
+// Document is the OpenAPI document, as it is kept with the sources.
+func Document() ([]byte, error) { return describe("") }
+
+// describe is the document of a program of some version.
+func describe(version string) ([]byte, error) {
+	return op.OpenAPI(op.About{Title: "Yardmaster", Version: version, Description: description, Groups: groups, Order: order, Meaning: service.Meaning}, Ops())
 }
 
 // documentAsset is the document as it is served.
-func documentAsset() (*op.Asset, error) {
-	b, err := Document()
+func documentAsset(version string) (*op.Asset, error) {
+	b, err := describe(version)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +109,8 @@ func documentAsset() (*op.Asset, error) {
 }
 
 // referenceAsset is the document as a page.
-func referenceAsset() (*op.Asset, error) {
-	b, err := Document()
+func referenceAsset(version string) (*op.Asset, error) {
+	b, err := describe(version)
 	if err == nil {
 		b, err = reference.Render(b)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -181,6 +180,8 @@ func (a *App) loops() []func(context.Context) error {
 		a.ledger().Loop,
 		a.keeper().Loop,
 		a.answerBoxes,
+		a.watchStorage,
+		a.keepLease,
 	}
 }
 
@@ -198,48 +199,61 @@ func (a *App) wire() parts {
 	var p parts
 	p.signin = a.wireSignIn(func() *invitation.Service { return p.invites })
 	p.sso = a.wireSSO(p.signin)
-	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Repointed: p.signin.Forget, Mail: a.post}
-	p.grant = &grant.Service{DB: a.db, Account: account.Exists, User: account.HasUser}
-	p.onboard = &onboarding.Service{DB: a.db, Devs: devs}
+	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Repointed: p.signin.Forget, Forget: p.signin.ForgetUser, Mail: a.post}
+	p.grant = &grant.Service{DB: a.db, Hub: a.hub, Account: account.Exists, User: account.HasUser, Emptied: invitation.Empty}
+	p.onboard = &onboarding.Service{DB: a.db, Devs: devs, Secrets: vault.Reach}
 	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
-	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, BaseURL: a.URL, Give: give, Forget: p.signin.ForgetUser}
-	p.access = &access.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Bearer: a.cfg.ServiceToken, Forget: p.signin.ForgetUser}
-	p.grant.Approve, p.grant.Invite = p.invites.Approve, func(tx *db.Tx, email string, devs, days int) (string, error) {
-		sent, err := p.invites.Send(tx, invitation.Offer{
-			Kind: invitation.Platform, Email: email, Bundle: invitation.Bundle{AIDevs: devs, ExpiresInDays: days}, Inviter: "Yardmaster",
-		})
-		return sent.Invitation.ID, err
+	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", BaseURL: a.URL, Withdrawn: access.Withdrawn, Forget: p.signin.ForgetUser}
+	p.access = &access.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Bearer: a.cfg.ServiceToken, Forget: p.signin.ForgetUser, Home: grant.Home}
+	p.grant.Approve, p.grant.Invite = p.access.LetIn, func(tx *db.Tx, email string, g grant.Gift) (string, bool, error) {
+		return p.invites.SendOnce(tx, invitation.Offer{Kind: invitation.Platform, Email: email, Inviter: "Yardmaster",
+			Bundle: invitation.Bundle{AIDevs: int(g.AIDevs), ExpiresInDays: g.Days, Reason: g.Reason, IssuedBy: g.IssuedBy}})
+	}
+	p.invites.Give = func(tx *db.Tx, userID string, b invitation.Bundle) (bool, error) {
+		// Links that were mailed before the reason was kept came off the waitlist.
+		g := grant.Gift{AIDevs: int64(b.AIDevs), Days: b.ExpiresInDays, Reason: cmp.Or(b.Reason, "invited off the waitlist"), IssuedBy: b.IssuedBy}
+		return p.grant.Give(tx, userID, g)
 	}
 	p.member = &member.Service{DB: a.db, Invites: p.invites, Forget: p.signin.ForgetUser, Mail: a.mail, BaseURL: a.URL, Slot: a.slots("added by login", 20)}
 	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: p.token, Within: p.signin.Within}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}
 	p.vault = a.newVault()
-	p.billing = &billing.Service{DB: a.db, Ring: a.ring, PlainHTTP: a.plainHTTP()}
+	p.billing = &billing.Service{DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.plainHTTP(), Adopt: adopt,
+		Models: llm.Probe{Transport: llm.NewTransport(a.models)}.Models}
 	p.service = &service.Service{
-		Version: a.opts.Version, SHA: a.opts.SHA, Document: sync.OnceValues(documentAsset), Reference: sync.OnceValues(referenceAsset),
+		Who: func(ctx context.Context) (string, string, error) {
+			who, err := p.signin.Who(ctx)
+			return who.Login, who.Account, err
+		},
+		Version: a.opts.Version, SHA: a.opts.SHA, Document: sync.OnceValues(func() (*op.Asset, error) { return documentAsset(a.opts.Version) }),
+		Reference: sync.OnceValues(func() (*op.Asset, error) { return referenceAsset(a.opts.Version) }),
 		Probes: map[string]func(context.Context) error{
 			"database": a.db.Ping,
 			"bus":      a.bus.Ping,
 			"events":   func(context.Context) error { return a.parts.run.Stuck() },
-			"cache":    a.pingCache,
+			"storage":  a.storage, "migrations": a.migrated, "mail": a.mails, "repositories": a.repositories,
 		},
+		Needed: []string{"database", "bus", "migrations", "storage", "mail"}, Free: a.free, Stopping: a.stopping.Load,
+	}
+	if a.cache != nil {
+		p.service.Probes["cache"] = a.cache.Ping
 	}
 	p.task = &task.Service{
 		DB: a.db, Hub: a.hub, QueueCap: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,
 		RepoByName: a.repoByName, RepoByID: a.repoByID, Template: need, Seats: devs,
 	}
+	author := a.author()
+	p.onboard.Fleet = a.fleet(p.task)
 	p.run = &run.Service{
-		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.bus, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway",
-		CommitName: "Yardmaster", CommitEmail: "yardmaster@localhost", Template: runTemplate,
+		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.bus, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway", Policy: policyNow,
+		CommitName: author.Name, CommitEmail: author.Email, Template: runTemplate,
 	}
 	p.task.StopRun, p.task.Endings, p.task.Pulse, p.task.PROpen = p.run.Stop, p.run.Endings, p.run.Pulse, pull.IsOpen
 	p.box = &box.Service{
 		DB: a.db, Hub: a.hub, Bus: a.bus, Logger: a.log, Member: account.IsMember, Verdicts: p.run.Verdicts, Dismiss: p.run.Dismiss,
 		Evacuate: func(tx *db.Tx, boxID, why string) (int, error) {
 			if why == box.WhyDrained {
-				// The box gives its work back itself, with what was done saved;
-				// if it is gone, its leases run out.
-				return 0, nil
+				return p.run.Evacuate(tx, boxID, task.BoxDrained, "The box was drained while it was offline.")
 			}
 			return p.run.Evacuate(tx, boxID, task.BoxLost, "The box was revoked.")
 		},
@@ -251,13 +265,14 @@ func (a *App) wire() parts {
 			return p.signin.Authenticate(ctx, signin.Presented{Bearer: bearer})
 		},
 	}
-	p.pull = &pull.Service{DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Logger: a.log, Settled: a.merged(p.repo)}
+	p.pull = &pull.Service{DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Logger: a.log, Settled: a.merged(p.repo), Bot: author, Signers: signers(author)}
 	a.wirePulls(p.pull, p.task)
 	a.wireConflicts(p.pull, p.task)
 	a.wireBabysit(p.pull, p.task)
-	p.repo.Pushed, p.repo.OpenHeads, p.repo.Maintain, p.repo.Logger = p.pull.HeadMoved, pull.OpenHeads, a.host.Maintain, a.log
+	p.repo.Pushed, p.repo.Unsure, p.repo.OpenHeads, p.repo.Logger = p.pull.OnPush, p.pull.Recheck, pull.OpenHeads, a.log
+	p.repo.Maintain, p.repo.Missing = a.host.Maintain, a.host.Missing
 	p.plan = a.wirePlans(p)
-	p.run.OnFinished = a.settle(p.task, p.pull)
+	p.run.OnFinished, p.run.BranchAt = a.settle(p.task, p.pull), a.branchAt
 	p.blocker = a.newBlockers(p.vault, p.task, p.run)
 	p.prompt = a.newPrompts()
 	p.run.BriefNotes, p.run.Servers = briefNotes(p.prompt, p.blocker, p.vault), taskServers(p.vault)
@@ -271,6 +286,8 @@ func (a *App) wire() parts {
 		Transport: llm.NewTransport(a.models)})
 	p.session.Calls = llm.Caller{Gateway: p.gateway}
 	p.ask = a.wireAsks(p.task, p.run, p.session)
+	p.ask.Stops, p.budget.Wake = judgeStops, p.ask.Wake
+	p.billing.Repriced = func(tx *db.Tx) error { return p.budget.Recheck(tx, tx.Account) }
 	p.escalate = &escalation.Service{DB: a.db}
 	p.backlog = a.wireBacklog(p.ask)
 	a.wireTriage(p.ask, p.plan, p.blocker)
@@ -291,55 +308,6 @@ func devs(tx *db.Tx, acct string) (int64, error) {
 	}
 	free, err := grant.Devs(tx, acct)
 	return paid + free, err
-}
-
-// give books what a platform invitation brings along.
-func give(tx *db.Tx, userID string, b invitation.Bundle) error {
-	g := grant.EntitlementGrant{AIDevs: int64(b.AIDevs), Reason: "invited off the waitlist"}
-	if b.ExpiresInDays > 0 {
-		until := tx.Now.AddDate(0, 0, b.ExpiresInDays)
-		g.ExpiresAt = &until
-	}
-	_, err := grant.Book(tx, grant.Subject{UserID: userID}, g)
-	return err
-}
-
-// need is what a template demands of a box.
-func need(tx *db.Tx, acct, name string) (task.Need, bool, error) {
-	t, ok, err := template.ByName(tx, acct, name)
-	return task.Need{Agent: t.Agent, Isolation: t.Isolation}, ok, err
-}
-
-// runTemplate is how a template's agent is run. What the template leaves open
-// follows from the account's first key that fits.
-func runTemplate(tx *db.Tx, acct, name string) (run.Template, bool, error) {
-	t, ok, err := template.ByName(tx, acct, name)
-	if err != nil || !ok {
-		return run.Template{}, ok, err
-	}
-	out := run.Template{Agent: t.Agent, Model: t.Model, Options: map[string]string{}, Command: t.Command, Timeout: t.Timeout(), Isolation: t.Isolation}
-	maps.Copy(out.Options, t.Options)
-	if t.Agent == "command" {
-		return out, true, nil
-	}
-	provider := llm.Provider(t.Provider)
-	if provider == "" {
-		keys, err := billing.Pool(tx, acct)
-		if err != nil {
-			return run.Template{}, false, err
-		}
-		if len(keys) > 0 {
-			provider = keys[0].Provider
-		}
-	}
-	out.Model = cmp.Or(out.Model, provider.DefaultModel(), "default")
-	if t.Agent == template.Builtin && out.Options["api"] == "" { // the others speak their one API
-		out.Options["api"] = t.API
-		if !provider.Speaks(llm.API(t.API)) && provider.Speaks(llm.Messages) {
-			out.Options["api"] = string(llm.Messages)
-		}
-	}
-	return out, true, nil
 }
 
 // resolveModelToken tells the gateway which attempt a token belongs to.

@@ -50,8 +50,6 @@ var noScope = map[string]string{
 
 	"account.me":         "tells every credential what it holds",
 	"account.next_steps": "tells every credential what it lacks",
-	"onboarding.advance": "asserts write:account itself",
-	"onboarding.state":   "asserts read:account itself",
 	"auth.logout":        "ends the session it is called with",
 	"auth.reauth":        "is about the session it is called with",
 }
@@ -133,6 +131,7 @@ var bodies = map[string]string{
 	"account.set_seats":         `{"seats": 1, "confirm": true}`,
 	"account.set_spend_cap":     `{"usd": 1, "confirm": true}`,
 	"billing.member_cap_set":    `{"usd": 1}`,
+	"billing.key_price_set":     `{"price": null}`,
 	"plan.budget_set":           `{"usd": 1}`,
 	"session.message":           `{"message": "x", "wait_ms": 0}`,
 	"session.replay":            `{"yml": ""}`,
@@ -140,6 +139,8 @@ var bodies = map[string]string{
 	"project.update":            `{"ai_first": true}`,
 	"project.policy_validate":   `{"yml": ""}`,
 	"pr.approve_pending":        `{"head_sha": "` + head + `"}`,
+	"pr.ask_again":              `{"head_sha": "` + head + `"}`,
+	"pr.merge":                  `{"head_sha": "` + head + `"}`,
 	"pr.rearm_babysit":          `{"reason": "why"}`,
 	"pr.skip_pending":           `{"head_sha": "` + head + `"}`,
 	"plan.regroup":              `{"group_ids": ["x"], "task_ids": ["x"]}`,

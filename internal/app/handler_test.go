@@ -230,7 +230,7 @@ func TestBodies(t *testing.T) {
 	if d, _ := p["detail"].(string); !strings.Contains(d, "next_cursor") {
 		t.Errorf("the refusal of page does not name next_cursor: %v", p)
 	}
-	for _, path := range []string{"/v1/me?x=1", "/v1/templates?per_page=5", "/v1/queue/status?x=1", "/v1/prs/pending-approvals?cursor=x"} {
+	for _, path := range []string{"/v1/me?x=1", "/v1/org/members?per_page=5", "/v1/queue/status?x=1", "/v1/prs/pending-approvals?cursor=x"} {
 		y.send("GET", path, y.owner, "").problem(400, "invalid")
 	}
 	for _, q := range []string{"per_page=0", "per_page=201", "per_page=x", "cursor=x", "sort=age", "filter=status:odd", "surprise=1"} {
@@ -293,7 +293,7 @@ func TestPlanLimits(t *testing.T) {
 	})
 	y.send("PATCH", "/v1/repos/acme/web", y.owner, `{"enabled": false}`).want(200)
 	p = y.send("PATCH", "/v1/repos/acme/web", y.owner, `{"enabled": true}`).problem(402, "payment-required")
-	if d, _ := p["detail"].(string); !strings.Contains(d, "public") || !strings.Contains(d, "paid plan") {
+	if d, _ := p["detail"].(string); !strings.Contains(d, "account.oss_verification_apply") || !strings.Contains(d, "account.set_tier") {
 		t.Errorf("the refusal names no way out: %s", d)
 	}
 }

@@ -23,11 +23,18 @@ func (y *yard) caller() func(op.Op) []string {
 	owner := []string{"Authorization", "Bearer " + y.owner}
 	operator := []string{"Authorization", "Bearer " + y.operator()}
 	browser := []string{"Cookie", y.browser(), "Origin", y.URL()}
+	form, box := []string{"Authorization", "Bearer the-form"}, []string{"Authorization", "Bearer " + *y.station(y.owner).RunToken}
 	return func(o op.Op) []string {
 		need, _ := policy.ParseScopes(o.Rule.Names())
 		switch {
 		case slices.Contains(sessions, o.ID):
 			return browser
+		case o.Holder != nil && o.Holder.Scheme == "box":
+			return box
+		case o.Holder != nil:
+			return form
+		case o.From == op.OwnForms:
+			return append(slices.Clone(owner), "Origin", y.URL())
 		case need&policy.OperatorOnly != 0:
 			return operator
 		}

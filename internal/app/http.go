@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/idempotency"
 	"yardmaster/internal/op"
+	"yardmaster/internal/page"
 	"yardmaster/internal/policy"
 )
 
@@ -21,10 +22,13 @@ func (a *App) handler() http.Handler {
 		BaseURL: a.base,
 		Proxies: a.cfg.Proxies,
 		Origins: a.cfg.MCPOrigins, Patience: a.cfg.BodyTime,
-		Logger: a.log,
+		Logger: a.log, Page: page.Failure,
 		Authenticate: func(ctx context.Context, r *http.Request) (policy.Actor, error) {
 			p := a.presented(r)
 			if actor, ok, err := a.parts.blocker.FixLink(ctx, p.Bearer); ok || err != nil {
+				return actor, err
+			}
+			if actor, ok, err := a.parts.box.Actor(ctx, p.Bearer); ok || err != nil {
 				return actor, err
 			}
 			return a.parts.signin.Authenticate(ctx, p)
@@ -83,17 +87,19 @@ func (a *App) presented(r *http.Request) signin.Presented {
 	}
 	if c, err := r.Cookie(signin.Cookie(strings.HasPrefix(a.base, "https:"))); err == nil {
 		p.Session = c.Value
-		p.SameOrigin = sameOrigin(r)
+		if p.SameOrigin = a.sameOrigin(r); !p.SameOrigin && p.Write {
+			p.Came = op.Came(r, a.base)
+		}
 	}
 	return p
 }
 
 // sameOrigin tells whether a browser says that its request comes from our own
 // pages. A request without either header is not a browser's of today.
-func sameOrigin(r *http.Request) bool {
+func (a *App) sameOrigin(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
 		return site == "same-origin"
 	}
 	origin, err := url.Parse(r.Header.Get("Origin"))
-	return err == nil && origin.Host != "" && origin.Host == r.Host
+	return err == nil && op.SameSite(origin, r, a.base, a.cfg.Proxies)
 }

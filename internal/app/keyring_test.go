@@ -365,7 +365,7 @@ func TestRotationBesideServers(t *testing.T) {
 	}
 	dsn := dbtest.DSN(t, db.Postgres)
 	with := func(data string, keys ...*seal.Keyring) []string {
-		return []string{"--data", data, "--database", dsn, "--nats-listen", "127.0.0.2:0", "--master-key", list(keys...)}
+		return []string{"--data", data, "--database", dsn, "--cluster", "on", "--nats-listen", "127.0.0.2:0", "--master-key", list(keys...)}
 	}
 	here, there := t.TempDir(), t.TempDir()
 	keep := func(y *yard, name string) {

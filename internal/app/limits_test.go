@@ -16,8 +16,8 @@ func TestPathsWithLimits(t *testing.T) {
 	}{
 		{"GET", "/v1/openapi.json", 30, 200},
 		{"POST", "/v1/runners/enroll", 60, 400},
-		{"POST", "/v1/runners/creds/reissue", 60, 400},
-		{"POST", "/v1/runners/hardening", 60, 400},
+		{"POST", "/v1/runners/creds/reissue", 60, 401},
+		{"POST", "/v1/runners/hardening", 60, 401},
 		{"POST", "/auth/password", 30, 400},
 		{"POST", "/auth/email", 30, 400},
 		{"POST", "/auth/email/verify", 30, 400},

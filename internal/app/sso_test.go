@@ -209,15 +209,33 @@ func TestOIDCAnswersAreChecked(t *testing.T) {
 	}
 	var before, after int
 	p.set(func() { before = p.asked })
-	for name, change := range map[string]string{"state": "x", "code": "x"} {
+	flows := func() (n int) {
+		for _, c := range v.browser.Jar.Cookies(back) {
+			if c.Name == "svc_flow" {
+				n++
+			}
+		}
+		return n
+	}
+	for _, c := range []struct {
+		name string
+		left int // flows that the browser is still in
+	}{{"state", 1}, {"code", 0}} {
 		q := back.Query()
-		q.Set(name, change)
+		q.Set(c.name, "x")
 		if failure, _ := v.goes(back.Path + "?" + q.Encode()); failure == "" {
-			t.Errorf("with another %s: signed in", name)
+			t.Errorf("with another %s: signed in", c.name)
+		}
+		if n := flows(); n != c.left {
+			t.Errorf("after another %s the browser is in %d sign-ins", c.name, n)
 		}
 	}
 	if p.set(func() { after = p.asked }); after != before+1 {
 		t.Errorf("the provider was asked %d times: a wrong state must end it before", after-before)
+	}
+	resp, _ = v.open(http.MethodGet, y.URL()+ssoStart, "") // the one before was refused, and is over
+	if back, err = resp.Location(); err != nil {
+		t.Fatal(err)
 	}
 	if failure, _ := v.goes(back.RequestURI()); failure != "" || v.me().User.Login != "eva" {
 		t.Errorf("the right answer: %q", failure)

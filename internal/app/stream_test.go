@@ -143,6 +143,7 @@ func (y *yard) followRunners(steps []seen) {
 func TestRunsOfABoxAreFollowed(t *testing.T) {
 	y := start(t, db.SQLite)
 	y.push("acme/web", map[string]string{"README": "hello\n"})
+	y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "scripted"}`).want(http.StatusCreated)
 	const quiet = "quiet-box"
 	y.in(y.acct, func(tx *db.Tx) error {
 		_, err := walkBox.Exec(tx, quiet, y.acct)

@@ -130,6 +130,7 @@ func TestBoxOfAnotherTenant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			y := start(t, e, "--lease", "60s")
 			y.push("acme/widgets", map[string]string{"README.md": "Widgets.\n"})
+			y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "scripted"}`).want(http.StatusCreated)
 			y.send("PUT", "/v1/secrets/OPEN_SECRET", y.owner, `{"value": "the canary of acme"}`).want(http.StatusOK)
 			victim := y.station(y.owner)
 			words := make(chan string, 100)
@@ -280,6 +281,7 @@ func TestBoxOfAnotherTenant(t *testing.T) {
 func TestSeatOnTheBusIsNotEnough(t *testing.T) {
 	y := start(t, db.SQLite, "--lease", "60s")
 	y.push("acme/widgets", map[string]string{"README.md": "Widgets.\n"})
+	y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "scripted"}`).want(http.StatusCreated)
 	victim := y.station(y.owner)
 	y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/widgets", "title": "Do it", "problem": "Do it."}`).want(http.StatusAccepted)
 	thief, err := seal.NewRecipient()

@@ -137,14 +137,24 @@ func (m *walk) whole() {
 }
 
 func (m *walk) checkBlockers(was, now *state) {
-	declared := map[string]int{}
+	declared := map[string]int{} // by task: those there are, and those that were taken over in place of another
 	waits := map[string]bool{}
 	for _, b := range now.asked {
-		declared[b.RunID]++
+		declared[b.TaskID]++
 		before, known := was.blockers[b.ID]
-		if !known {
+		switch {
+		case !known:
 			m.owe("blocker.declared", b.ID)
 			before.State = "open"
+		case before.RunID != b.RunID:
+			m.seen["a blocker taken over"]++
+			if now.runs[before.RunID].EndedAt == nil {
+				m.fail("blocker %+v of a live run was taken over: %+v", before, b)
+			}
+			if m.last == "declare" {
+				m.owe("blocker.adopted", b.ID)
+				m.adopted[b.TaskID]++
+			}
 		}
 		if before.State != "open" && before.State != b.State {
 			m.fail("blocker %+v was %s", b, before.State)
@@ -159,6 +169,7 @@ func (m *walk) checkBlockers(was, now *state) {
 			}
 		}
 	}
+	asked := map[string]int{}
 	for _, a := range m.attempts {
 		names := map[string]bool{}
 		n := 0
@@ -169,8 +180,11 @@ func (m *walk) checkBlockers(was, now *state) {
 				}
 			}
 		}
-		if declared[a.start.Run] != len(names) {
-			m.fail("run %s has %d blockers, declared %d", a.start.Run, declared[a.start.Run], len(names))
+		asked[a.start.Task] += len(names)
+	}
+	for taskID, n := range asked {
+		if declared[taskID]+m.adopted[taskID] != n {
+			m.fail("task %s has %d blockers and %d that were taken over, its runs declared %d", taskID, declared[taskID], m.adopted[taskID], n)
 		}
 	}
 	// What has all that it asked for goes on.

@@ -46,7 +46,7 @@ func (m *walk) reserveBoth() {
 }
 
 func (m *walk) quote() llm.Quote {
-	q := llm.Quote{Most: rapid.SampledFrom([]int64{0, 1, 50_000, 200_000, 400_000}).Draw(m.r, "most")}
+	q := llm.Quote{Priced: true, Most: rapid.SampledFrom([]int64{0, 1, 50_000, 200_000, 400_000}).Draw(m.r, "most")}
 	q.Least = q.Most / rapid.Int64Range(1, 4).Draw(m.r, "least")
 	return q
 }

@@ -117,7 +117,7 @@ func newWorld(t *testing.T, e db.Engine) *world {
 
 // boot starts a node on a database. It remembers nothing.
 func (w *world) boot(d *db.DB) *node {
-	a := &App{cfg: w.cfg, opts: Options{Version: "test"}, log: slog.New(complaints{w}), db: d, hub: event.NewHub(nil), ring: w.ring, clients: w.ring, host: w.host, base: "http://127.0.0.1:1"}
+	a := &App{cfg: w.cfg, opts: Options{Version: "test"}, log: slog.New(complaints{w}), db: d, hub: event.NewHub(nil), ring: w.ring, clients: w.ring, host: w.host, prices: llm.DefaultPrices(), base: "http://127.0.0.1:1"}
 	var err error
 	if a.mail, err = outbox(a); err != nil {
 		w.t.Fatal(err)
@@ -130,7 +130,7 @@ func (w *world) boot(d *db.DB) *node {
 	p.task.Foresight = mergeless{}
 	p.task.HeadOf = func(*db.Tx, string) (string, error) { return "a.go", nil }
 	p.task.Moved = append(p.task.Moved, w.moved)
-	p.run.OnFinished = unblocked(p.blocker, p.task, func(tx *db.Tx, t *task.Row, r *run.Row, f protocol.Finished) (bool, error) {
+	p.run.OnFinished = unblocked(p.blocker, p.task, func(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, error) {
 		if f.State != protocol.Succeeded || f.Tip == "" {
 			return false, nil
 		}
@@ -201,6 +201,7 @@ type walk struct {
 	was      state    // at the last check
 	newest   link     // the newest audit row by then
 	stuck    map[string]bool
+	adopted  map[string]int // blockers that a later run of a task took over
 	unfit    map[string]any // what ails a box, by its id; nil: nothing
 	paid     int64          // micro-dollars of calls that were settled
 	written  int64          // micro-dollars that were given up with a node
@@ -248,7 +249,7 @@ var policies = [3]string{"conflicts: hold\nbudget: {run_usd: 1, task_usd: 2}\n",
 
 func (w *world) begin(r *rapid.T) *walk {
 	m := &walk{world: w, r: r, account: id.New(), user: id.New(), believe: map[string]task.Status{}, moves: map[string][]task.Status{},
-		stuck: map[string]bool{}, unfit: map[string]any{}, was: state{}}
+		stuck: map[string]bool{}, adopted: map[string]int{}, unfit: map[string]any{}, was: state{}}
 	for i, n := range w.nodes {
 		if len(n.calls) > 0 { // of a walk that failed
 			w.nodes[i] = w.boot(n.db)

@@ -87,7 +87,7 @@ func (m *walk) resumed(b blockerRow, out map[string]any) {
 	case "released":
 		ok = was.Status == task.Held && is == task.Pending
 	case "woken":
-		ok = is.InFlight() && *was.RunID == b.RunID
+		ok = is.InFlight() // the run that asked, or the one that does the work now
 	case "filed":
 		ok = is.Terminal() || is.Shipped()
 		m.owe("ask.filed", out["ask_id"].(string))

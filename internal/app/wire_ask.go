@@ -29,7 +29,7 @@ func (a *App) wireAsks(tasks *task.Service, runs *run.Service, sessions *session
 			}
 			t, err := tasks.Create(tx, r, task.Spec{
 				Kind: n.Kind, Sink: task.SinkQueued, Title: n.Title, Problem: n.Problem, Template: agent.Name, Priority: n.Priority,
-				Confidence: 1, DependsOn: n.DependsOn, Files: n.Files, AskID: &n.AskID,
+				Confidence: 1, DependsOn: n.DependsOn, Files: n.Files, AskID: &n.AskID, RequestedBy: &n.RequestedBy,
 			})
 			return t.ID, err
 		},
@@ -37,7 +37,7 @@ func (a *App) wireAsks(tasks *task.Service, runs *run.Service, sessions *session
 	tasks.AskExists, runs.AsksOf = ask.Exists, ask.OfRuns
 	runs.AskFiled = func(tx *db.Tx, t *task.Row, r *run.Row, d protocol.AskFiled) error {
 		return s.FileOfRun(tx, ask.OfRun{
-			RunID: r.ID, RepoID: r.RepoID, AskID: t.AskID, ID: d.ID, Title: d.Title, Body: d.Body, Repo: d.Repo, DedupeKey: d.DedupeKey,
+			RunID: r.ID, RepoID: r.RepoID, AskID: t.AskID, By: t.RequestedBy, ID: d.ID, Title: d.Title, Body: d.Body, Repo: d.Repo, DedupeKey: d.DedupeKey,
 		})
 	}
 	return s
@@ -63,12 +63,12 @@ type triageModel struct {
 }
 
 // Begin opens a session of kind triage.
-func (j triageModel) Begin(ctx context.Context, accountID, repoID, before string) (ask.Talk, error) {
-	o := session.Opening{AccountID: accountID, RepoID: repoID, Trigger: "ask", Kind: "triage", MaxTokens: maxVerdict, Before: before}
-	err := j.db.Read(db.WithAccount(ctx, accountID), func(tx *db.Tx) error {
+func (j triageModel) Begin(ctx context.Context, m ask.Matter) (ask.Talk, error) {
+	o := session.Opening{AccountID: m.AccountID, RepoID: m.RepoID, RequestedBy: m.RequestedBy, Trigger: "ask", Kind: "triage", MaxTokens: maxVerdict, Before: m.Before}
+	err := j.db.Read(db.WithAccount(ctx, m.AccountID), func(tx *db.Tx) error {
 		wish := template.Default
-		if repoID != "" {
-			r, ok, err := repo.ByID(tx, repoID)
+		if m.RepoID != "" {
+			r, ok, err := repo.ByID(tx, m.RepoID)
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 
@@ -21,9 +22,21 @@ const repairPriority = 90
 // wireBabysit connects the rounds of pull requests to the tasks that carry them
 // out.
 func (a *App) wireBabysit(pulls *pull.Service, tasks *task.Service) {
-	pulls.Escalate = func(tx *db.Tx, r repo.Ref, category, title, body, reason string) error {
-		_, err := escalation.Raise(tx, escalation.New{RepoID: &r.ID, Category: category, Title: title, Body: body, Reason: reason})
+	pulls.Escalate = func(tx *db.Tx, r repo.Ref, about pull.Trouble) error {
+		_, err := escalation.Raise(tx, escalation.New{
+			RepoID: &r.ID, Category: about.Category, Title: about.Title, Body: about.Body, Reason: about.Reason,
+			PRID: &about.PRID, TaskID: about.TaskID, URL: &about.URL,
+		})
 		return err
+	}
+	pulls.Resolve = escalation.ResolveOfPull
+	pulls.StopTask = func(tx *db.Tx, taskID string) error {
+		return withTask(tx, taskID, func(t *task.Row) error {
+			if t.Status.Terminal() {
+				return nil
+			}
+			return tasks.Cancel(tx, t)
+		})
 	}
 	pulls.BabysitTask = func(tx *db.Tx, r repo.Ref, round pull.Round) (string, error) {
 		// As the work was done, so it is repaired.
@@ -34,13 +47,23 @@ func (a *App) wireBabysit(pulls *pull.Service, tasks *task.Service) {
 		to := a.taskRepo(r)
 		t, err := tasks.Create(tx, to, task.Spec{
 			Kind: task.KindBabysit, Sink: task.SinkQueued, Priority: repairPriority, Confidence: 1, Title: round.Title, Problem: round.Problem,
-			Template: cmp.Or(work.Template, to.Template, tasks.DefaultTemplate), Branch: round.Branch, PRID: &round.PRID, AskID: work.AskID,
+			Template: cmp.Or(work.Template, to.Template, tasks.DefaultTemplate), Branch: round.Branch, PRID: &round.PRID, AskID: work.AskID, RequestedBy: asker(&work),
 		})
 		if err == nil && ok {
 			err = tasks.SetStuck(tx, &work, false)
 		}
 		return t.ID, err
 	}
+	tasks.Moved = append(tasks.Moved, func(tx *db.Tx, t *task.Row, _ task.Status) error {
+		if t.Kind != task.KindCI || t.PRID == nil {
+			return nil
+		}
+		switch t.Status {
+		case task.Running, task.Pending, task.Held:
+			return forAccount(tx, t.AccountID, func() error { return pulls.CheckMoved(tx, t.ID, t.Status == task.Running) })
+		}
+		return nil
+	})
 	tasks.Moved = append(tasks.Moved, func(tx *db.Tx, t *task.Row, _ task.Status) error {
 		if t.Kind != task.KindBabysit || t.PRID == nil || !t.Status.Terminal() {
 			return nil
@@ -49,11 +72,19 @@ func (a *App) wireBabysit(pulls *pull.Service, tasks *task.Service) {
 	})
 }
 
+// asker is whose work a task is, for what looks after it.
+func asker(t *task.Row) *string {
+	if t.RequestedBy == nil {
+		return new(string)
+	}
+	return t.RequestedBy
+}
+
 // settle decides what becomes of the task of a run that its box has ended:
 // a check has a result, commits become a pull request or repair one, and the
 // rest is left to the common rules.
-func (a *App) settle(tasks *task.Service, pulls *pull.Service) func(*db.Tx, *task.Row, *run.Row, protocol.Finished) (bool, error) {
-	return func(tx *db.Tx, t *task.Row, r *run.Row, f protocol.Finished) (bool, error) {
+func (a *App) settle(tasks *task.Service, pulls *pull.Service) func(*db.Tx, *task.Row, *run.Row, run.Ending) (bool, error) {
+	return func(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, error) {
 		tx.Account = t.AccountID // events of a box come without one
 		if t.Kind == task.KindCI {
 			if f.ExitCode == nil || r.FailureKind != nil && *r.FailureKind == task.BoxUnfit {
@@ -80,16 +111,11 @@ func (a *App) settle(tasks *task.Service, pulls *pull.Service) func(*db.Tx, *tas
 		if !ok {
 			return false, fmt.Errorf("task %s has no repository %s", t.ID, t.RepoID)
 		}
-		// What a box says that it has pushed is looked up.
-		head, err := a.host.Head(tx.Context(), ref.HostRepo(), t.Branch)
-		if err != nil && !errors.Is(err, codehost.ErrNotFound) {
-			return false, err
-		}
-		if head != f.Tip {
+		if f.BranchAt != f.Tip {
 			return true, tasks.AttemptFailed(tx, t, task.PushRejected, fmt.Sprintf("The branch %s is not at %.12s, which the box says it has pushed.", t.Branch, f.Tip))
 		}
 		if t.Kind == task.KindBabysit {
-			if err := pulls.HeadMoved(tx, ref, t.Branch, f.Tip); err != nil {
+			if err := pulls.OnPush(tx, ref, t.Branch, f.Tip, "run:"+r.ID); err != nil {
 				return false, err
 			}
 			return true, tasks.Complete(tx, t)
@@ -99,4 +125,21 @@ func (a *App) settle(tasks *task.Service, pulls *pull.Service) func(*db.Tx, *tas
 		})
 		return err == nil, err
 	}
+}
+
+// branchAt asks the code host where a branch is.
+func (a *App) branchAt(ctx context.Context, repoID, branch string) (string, error) {
+	var r repo.Ref
+	err := a.db.Read(ctx, func(tx *db.Tx) (err error) {
+		r, _, err = repo.ByIDAnywhere(tx, repoID)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	sha, err := a.host.Head(ctx, r.HostRepo(), branch)
+	if errors.Is(err, codehost.ErrNotFound) {
+		err = nil
+	}
+	return sha, err
 }

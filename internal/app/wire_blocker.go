@@ -34,6 +34,13 @@ func (a *App) newBlockers(vaults *vault.Service, tasks *task.Service, runs *run.
 			return resumeTask(tx, tasks, runs, taskID, runID, word, release)
 		},
 	}
+	s.LiveRun = func(tx *db.Tx, taskID string) (string, error) {
+		t, ok, err := task.Get(tx, tx.Account, taskID)
+		if err != nil || !ok || !t.Status.InFlight() || t.RunID == nil {
+			return "", err
+		}
+		return *t.RunID, nil
+	}
 	s.Tell = func(tx *db.Tx, runID, text string) error {
 		_, err := runs.Wake(tx, runID, text)
 		return err
@@ -86,7 +93,7 @@ func resumeTask(tx *db.Tx, tasks *task.Service, runs *run.Service, taskID, runID
 // into the queue if that was cleared at the very end, when the word of it could
 // not reach the run any more.
 func unblocked(s *blocker.Service, tasks *task.Service, next settler) settler {
-	return func(tx *db.Tx, t *task.Row, r *run.Row, f protocol.Finished) (bool, error) {
+	return func(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, error) {
 		if f.State == protocol.Blocked {
 			cleared := false
 			err := forAccount(tx, t.AccountID, func() (err error) {
@@ -105,7 +112,7 @@ func unblocked(s *blocker.Service, tasks *task.Service, next settler) settler {
 }
 
 // settler decides what becomes of the task of a run that its box has ended.
-type settler = func(*db.Tx, *task.Row, *run.Row, protocol.Finished) (bool, error)
+type settler = func(*db.Tx, *task.Row, *run.Row, run.Ending) (bool, error)
 
 // forAccount makes tx be about an account while fn runs: what boxes say comes
 // without one.

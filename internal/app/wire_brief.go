@@ -35,7 +35,7 @@ func (a *App) newPrompts() *prompt.Service {
 
 // briefNotes are what is added to every brief, in this order: the system
 // prompts of the platform, the account, the repository, the template and the
-// person who filed the task; the instructions of the policy file; the briefing
+// person who asked for the work; the instructions of the policy file; the briefing
 // of the box; what people have answered; the secrets there are, by name.
 func briefNotes(prompts *prompt.Service, blockers *blocker.Service, vaults *vault.Service) func(*db.Tx, *task.Row, string) ([]string, error) {
 	return func(tx *db.Tx, t *task.Row, boxID string) ([]string, error) {
@@ -50,9 +50,9 @@ func briefNotes(prompts *prompt.Service, blockers *blocker.Service, vaults *vaul
 		if err != nil {
 			return nil, fmt.Errorf("briefing of box %s: %w", boxID, err)
 		}
-		user, _ := strings.CutPrefix(t.CreatedBy, "user:")
-		if user == t.CreatedBy {
-			user = ""
+		user := ""
+		if t.RequestedBy != nil {
+			user = *t.RequestedBy
 		}
 		notes, err := prompts.For(tx, t.RepoID, t.Template, user, r.Policy.Instructions, briefing)
 		if err != nil {

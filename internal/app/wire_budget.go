@@ -1,14 +1,18 @@
 package app
 
 import (
+	"fmt"
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/ask"
+	"yardmaster/internal/domain/billing"
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
+	"yardmaster/internal/llm"
 	"yardmaster/internal/money"
 )
 
@@ -21,13 +25,17 @@ func (a *App) budgets(tasks *task.Service, runs *run.Service) *budget.Service {
 			r, _, err := repo.ByIDAnywhere(tx, repoID)
 			return limitsOf(r.Policy), err
 		},
-		Halt: func(tx *db.Tx, runID, why string) error { return runs.Halt(tx, runID, task.BudgetExhausted, why) },
+		Halt: runs.Halt,
 		Release: func(tx *db.Tx, account, taskID string) error {
 			t, ok, err := task.Lock(tx, account, taskID)
-			if err != nil || !ok || t.Status != task.Held || t.FailureKind == nil || *t.FailureKind != task.BudgetExhausted {
+			if err != nil || !ok || t.Status != task.Held || t.FailureKind == nil ||
+				*t.FailureKind != task.BudgetExhausted && *t.FailureKind != task.UnpricedModel {
 				return err
 			}
 			return tasks.Release(tx, &t)
+		},
+		Priced: func(tx *db.Tx, account string, m budget.Model) (bool, error) {
+			return billing.Priced(tx, account, m.Key, llm.Provider(m.Provider), m.Name, a.prices)
 		},
 		SetTask: task.SetBudget,
 	}
@@ -49,35 +57,70 @@ func policyChanged(budgets *budget.Service, tasks *task.Service) func(*db.Tx, re
 	}
 }
 
-// stops tells of held tasks who can raise the limit that stopped them, and how.
+// stops tells of held tasks who can let them go on, and how.
 func stops(tx *db.Tx, taskIDs []string) ([]task.Stop, error) {
 	all, err := budget.Stops(tx, taskIDs)
 	out := make([]task.Stop, len(all))
 	for i, s := range all {
-		when, call, args := "", "", map[string]string{}
-		switch s.Scope {
-		case budget.Account:
-			when, call = "whoever may write billing raises the account's budget of the month, or the month ends", "billing.spend_cap_set"
-			if s.Operator {
-				when, call = "the platform's operator raises the account's budget of the month, or the month ends", ""
-			}
-		case budget.Member:
-			when, call = "whoever may write billing raises the member's budget of the month, or the month ends", "billing.member_cap_set"
-			args["userId"] = s.Ref
-		case budget.Plan:
-			when, call = "whoever may write tasks raises the plan's budget", "plan.budget_set"
-			args["planId"] = s.Ref
-		case budget.Task:
-			when, call = "whoever may write tasks raises the task's budget", "task.budget_set"
-			args["id"] = s.TaskID
-		case budget.Run:
-			when, call = "the policy file allows a run more, or whoever may write tasks sets the task's budget: its next run begins at nothing", "task.budget_set"
-			args["id"] = s.TaskID
-		}
-		out[i] = task.Stop{TaskID: s.TaskID, ClearsWhen: when}
+		when, call, args := clears(s)
+		out[i] = task.Stop{TaskID: s.ID, ClearsWhen: when}
 		if call != "" {
 			out[i].Clear = &task.TaskClear{Capability: call, Args: args}
 		}
 	}
 	return out, err
+}
+
+// judgeStops tells the same of the sessions of judges.
+func judgeStops(tx *db.Tx, sessionIDs []string) ([]ask.Stop, error) {
+	all, err := budget.Stops(tx, sessionIDs)
+	out := make([]ask.Stop, len(all))
+	for i, s := range all {
+		when, call, args := clears(s)
+		out[i] = ask.Stop{SessionID: s.ID, Reason: s.Reason, At: s.At, ClearsWhen: when}
+		if call != "" {
+			out[i].Clear = &ask.AskClear{Capability: call, Args: args}
+		}
+	}
+	return out, err
+}
+
+// clears says what lets something go on that a limit stopped, and the call that
+// does; no call of the account's members if it is empty.
+func clears(s budget.Stop) (when, call string, args map[string]string) {
+	args = map[string]string{}
+	if s.Reason == budget.SlugUnpriced {
+		args["provider"], args["model"] = s.Provider, s.Model
+		return fmt.Sprintf("whoever may write billing says what the model %s of %s costs (0 is a price), for the model or for the key, or no limit in dollars holds any more: now %s does",
+			s.Model, s.Provider, limitNames[s.Scope]), "billing.price_set", args
+	}
+	switch s.Scope {
+	case budget.Account:
+		when, call = "whoever may write billing raises the account's budget of the month, or the month ends", "billing.spend_cap_set"
+		if s.Operator {
+			when, call = "the platform's operator raises the account's budget of the month, or the month ends", ""
+		}
+	case budget.Member:
+		when, call = "whoever may write billing raises the member's budget of the month, or the month ends", "billing.member_cap_set"
+		args["userId"] = s.Ref
+	case budget.Plan:
+		when, call = "whoever may write tasks raises the plan's budget", "plan.budget_set"
+		args["planId"] = s.Ref
+	case budget.Task:
+		when, call = "whoever may write tasks raises the task's budget", "task.budget_set"
+		args["id"] = s.Ref
+		if s.Ref != s.ID {
+			when = "whoever may write tasks raises the budget of the task whose pull request this one looks after"
+		}
+	case budget.Run:
+		when, call = "the policy file allows a run more, or whoever may write tasks sets the task's budget: its next run begins at nothing", "task.budget_set"
+		args["id"] = s.ID
+	}
+	return when, call, args
+}
+
+// limitNames are how limits are called within a sentence.
+var limitNames = map[string]string{
+	budget.Account: "the account's budget of the month", budget.Member: "the member's budget of the month", budget.Plan: "the plan's budget",
+	budget.Task: "the task's budget", budget.Run: "the budget of each run",
 }

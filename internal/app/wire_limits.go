@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -32,15 +31,6 @@ func (a *App) limits() limit.Limiter {
 		return a.cache
 	}
 	return limit.New(time.Now)
-}
-
-// pingCache asks the server that counts are shared through. The counts of this
-// process answer whenever we do.
-func (a *App) pingCache(ctx context.Context) error {
-	if a.cache == nil {
-		return nil
-	}
-	return a.cache.Ping(ctx)
 }
 
 // slots counts what each account may do a minute, besides its requests. Nothing

@@ -2,8 +2,16 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
+	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/money"
@@ -12,18 +20,54 @@ import (
 // sessions connects the sessions to the runs whose conversations they are.
 func (a *App) sessions(p parts) *session.Service {
 	return &session.Service{
-		DB: a.db, Hub: a.hub, Keys: p.billing, Budget: p.budget, Logger: a.log, Clock: time.Now, Resolve: a.resolveModelToken(p.run),
+		DB: a.db, Hub: a.hub, Keys: p.billing, Budget: p.budget, Logger: a.log, Clock: time.Now, Prices: a.prices, Resolve: a.resolveModelToken(p.run),
 		Say: p.run.Message,
 		Await: func(ctx context.Context, runID, messageID string, wait time.Duration) (session.Outcome, error) {
 			out, err := p.run.AwaitMessage(ctx, runID, messageID, wait)
 			return session.Outcome{Status: out.Status, Reply: out.Reply}, err
 		},
-		Parse: func(yml string) (session.Candidate, []string) {
+		Parse: func(tx *db.Tx, repoID *string, yml string) (session.Candidate, []string, error) {
 			p, problems := repo.ParsePolicy([]byte(yml))
-			return session.Candidate{
-				Template: p.Agent.Template, Isolation: p.Agent.Isolation, CheckCommand: p.Checks.Command, CheckTimeout: p.CheckTimeout(),
-				MergeMode: p.Merge.Mode, TaskMicros: money.Micros(p.Budget.TaskUSD), RunMicros: money.Micros(p.Budget.RunUSD),
-			}, problems
+			if len(problems) > 0 || repoID == nil {
+				return candidate(p), problems, nil
+			}
+			r, _, err := repo.ByIDAnywhere(tx, *repoID)
+			p, _ = r.Floors.Clamp(p)
+			return candidate(p), nil, err
 		},
 	}
+}
+
+// candidate is what a policy decides, for a replay.
+func candidate(p repo.Policy) session.Candidate {
+	c := session.Candidate{
+		Template: p.Agent.Template, Isolation: p.Agent.Isolation, CheckCommand: p.Checks.Command, CheckTimeout: p.CheckTimeout(),
+		MergeMode: p.Merge.Mode, MergeMethod: p.Merge.Method, DeleteBranch: p.Merge.DeleteBranch, Conflicts: p.Conflicts,
+		TaskMicros: money.Micros(p.Budget.TaskUSD), RunMicros: money.Micros(p.Budget.RunUSD), Instructions: digest(p.Instructions),
+	}
+	var servers strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(p.MCPServers)) {
+		fmt.Fprintf(&servers, "%q %q\n", name, p.MCPServers[name])
+	}
+	c.MCPServers = digest(servers.String())
+	return c
+}
+
+func digest(text string) string {
+	if text == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// policyNow is the policy that a run in a repository begins under, as its
+// session keeps it.
+func policyNow(tx *db.Tx, repoID string) (string, error) {
+	r, _, err := repo.ByIDAnywhere(tx, repoID)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(candidate(r.Policy))
+	return string(text), err
 }

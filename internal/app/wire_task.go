@@ -8,7 +8,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/onboarding"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
@@ -42,6 +42,22 @@ func (a *App) repoByID(tx *db.Tx, id string) (task.Repo, error) {
 	return a.taskRepo(r), nil
 }
 
+// fleet tells which boxes would claim what somebody files.
+func (a *App) fleet(tasks *task.Service) func(tx *db.Tx, createdBy, repoID string) (onboarding.Fleet, error) {
+	return func(tx *db.Tx, createdBy, repoID string) (onboarding.Fleet, error) {
+		var r *task.Repo
+		if repoID != "" {
+			found, err := a.repoByID(tx, repoID)
+			if err != nil {
+				return onboarding.Fleet{}, err
+			}
+			r = &found
+		}
+		f, err := tasks.Fleet(tx, tx.Account, createdBy, r)
+		return onboarding.Fleet(f), err
+	}
+}
+
 // withTask locks a task and hands it to fn.
 func withTask(tx *db.Tx, taskID string, fn func(*task.Row) error) error {
 	t, ok, err := task.Lock(tx, tx.Account, taskID)
@@ -49,56 +65,6 @@ func withTask(tx *db.Tx, taskID string, fn func(*task.Row) error) error {
 		return err
 	}
 	return fn(&t)
-}
-
-// wirePulls connects pull requests to the tasks they come from.
-func (a *App) wirePulls(p *pull.Service, tasks *task.Service) {
-	p.CheckTask = func(tx *db.Tx, r repo.Ref, prID, sha string) (string, error) {
-		t, err := tasks.Create(tx, a.taskRepo(r), task.Spec{
-			Kind: task.KindCI, Sink: task.SinkDirect, Priority: 100, Confidence: 1,
-			Title: fmt.Sprintf("Check %.10s", sha), Problem: r.Policy.Checks.Command,
-			Command: []string{"sh", "-c", r.Policy.Checks.Command}, Checkout: sha, PRID: &prID,
-		})
-		return t.ID, err
-	}
-	p.TaskAwaits = func(tx *db.Tx, taskID, prID string) error {
-		return withTask(tx, taskID, func(t *task.Row) error {
-			if t.Status == task.AwaitingCI || !task.Allowed(t.Status, task.AwaitingCI) {
-				return tasks.WorkChanged(tx, t)
-			}
-			return tasks.ToAwaitingCI(tx, t, prID)
-		})
-	}
-	p.TaskMergeable = func(tx *db.Tx, taskID string) error {
-		return withTask(tx, taskID, func(t *task.Row) error {
-			if !task.Allowed(t.Status, task.Mergeable) {
-				return nil
-			}
-			return tasks.ToMergeable(tx, t)
-		})
-	}
-	p.TaskMerged = func(tx *db.Tx, taskID string) error {
-		return withTask(tx, taskID, func(t *task.Row) error {
-			if !task.Allowed(t.Status, task.Merged) {
-				return nil
-			}
-			return tasks.Merged(tx, t)
-		})
-	}
-	tasks.Moved = append(tasks.Moved, func(tx *db.Tx, t *task.Row, _ task.Status) error {
-		if t.Status != task.Cancelled || t.PRID == nil {
-			return nil
-		}
-		return forAccount(tx, t.AccountID, func() error { return p.Withdraw(tx, *t.PRID, t.ID) })
-	})
-	p.TaskStuck = func(tx *db.Tx, taskID, kind, why string) error {
-		return withTask(tx, taskID, func(t *task.Row) error {
-			if t.Status.Terminal() {
-				return nil
-			}
-			return tasks.Stick(tx, t, kind, why)
-		})
-	}
 }
 
 // gitHooks connect the built-in host to the repositories domain.

@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/plan"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/policy"
 )
 
@@ -21,8 +22,17 @@ func (a *App) wireTriage(asks *ask.Service, plans *plan.Service, blockers *block
 		if actor := policy.From(tx.Context()); !actor.Anonymous() {
 			by = actor.Label()
 		}
+		var person *string
+		t, _, err := task.Get(tx, tx.Account, f.TaskID)
+		if err != nil {
+			return "", err
+		}
+		if person = t.RequestedBy; person == nil {
+			answers := policy.From(tx.Context()).UserID // or nobody
+			person = &answers
+		}
 		filed, _, err := asks.File(tx, ask.Filing{
-			RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromBlocker, DedupeKey: f.BlockerID, By: by,
+			RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromBlocker, DedupeKey: f.BlockerID, By: by, RequestedBy: person,
 			Scopes: policy.Scopes(policy.WriteTasks),
 		})
 		return filed.ID, err
@@ -35,7 +45,7 @@ func (a *App) wireTriage(asks *ask.Service, plans *plan.Service, blockers *block
 		return filed.ID, err
 	}
 	asks.AuthorPlan = func(tx *db.Tx, n ask.NewPlan) (string, error) {
-		d := plan.Draft{Overview: "# " + n.Title + "\n\n" + n.Summary + "\n", Source: plan.SourceTriage, AskID: &n.AskID, Hold: n.Hold}
+		d := plan.Draft{Overview: "# " + n.Title + "\n\n" + n.Summary + "\n", Source: plan.SourceTriage, AskID: &n.AskID, RequestedBy: &n.RequestedBy, Hold: n.Hold}
 		for i, s := range n.Slices {
 			r, err := a.repoByID(tx, s.RepoID)
 			if err != nil {

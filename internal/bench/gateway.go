@@ -108,7 +108,7 @@ func (b *bench) commits(ctx context.Context) error {
 // model makes a key for the upstream and a live run, whose token the gateway
 // takes.
 func (w *world) model(ctx context.Context, upstream string) (address, token string, leave func(), err error) {
-	if err := w.api.Call(ctx, http.MethodPost, "/v1/billing/keys", map[string]any{"provider": "compatible", "base_url": upstream, "key": "secret", "priority": 1}, nil); err != nil {
+	if err := w.api.Call(ctx, http.MethodPost, "/v1/billing/keys", map[string]any{"provider": "compatible", "base_url": upstream, "key": "secret", "model": "m", "priority": 1}, nil); err != nil {
 		return "", "", nil, err
 	}
 	template := map[string]string{"agent": "builtin", "provider": "compatible", "base_url": upstream, "model": "m"}

@@ -19,6 +19,7 @@ type load struct {
 	method  string
 	url     string
 	token   string
+	accepts string               // Accept-Encoding; empty: none
 	body    func(i int64) []byte // nil: none
 	status  int                  // of every answer
 }
@@ -77,6 +78,9 @@ func (l load) one(ctx context.Context, c *http.Client, i int64) error {
 	}
 	if l.token != "" {
 		req.Header.Set("Authorization", "Bearer "+l.token)
+	}
+	if l.accepts != "" {
+		req.Header.Set("Accept-Encoding", l.accepts)
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")

@@ -35,6 +35,8 @@ type section struct {
 var sections = []section{
 	{"start", "Start and idle memory. The baseline is a bare net/http server as a process of its own.", start},
 	{"list", "Listing tasks, 50 a page, with a personal access token, from 4 clients. The baseline is a bare net/http handler: the same statements on the same database file, prepared, scanned by hand into the same struct, encoded with the same JSON library.", list},
+	{"pending", "Listing a page of 5,000 pending tasks in 20 repositories, each with its place in the queue and what holds it. The baseline is the same page of as many tasks that are over, from another server; both databases, 4 clients.", pending},
+	{"coding", "The same page of tasks, compressed as the client asks and plain, 4 clients, who do not unpack it.", coding},
 	{"create", "Filing tasks from 16 clients, durable before the answer. The baseline is a bare net/http handler that decodes the body and commits one insert of the same row alone, into the same schema; the program also looks up repository, template and seats, writes the chained audit row and keeps the depth of the queue.", create},
 	{"dispatch", "From the answer of task.create until the box knows that its acceptance of the run is stored. The baseline is three durable SQLite commits and one NATS round trip, nothing else.", dispatch},
 	{"claim", "A box claims the next task: the whole call on the domain, with its run, session, tokens and audit rows. The baseline is the same call on a short queue, the two taking turns; both databases.", claim},

@@ -98,5 +98,8 @@ func (p *Process) Stop() error {
 	}
 }
 
+// PID is the process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Ended tells whether the process is gone.
 func (p *Process) Ended() bool { return closed(p.gone) }

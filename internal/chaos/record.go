@@ -193,7 +193,7 @@ func (r Record) pulls(ctx context.Context) error {
 	err := r.none(ctx,
 		rule{PullDoubled, "a task has several pull requests", `SELECT task_id, COUNT(*) FROM pulls WHERE task_id IS NOT NULL GROUP BY task_id HAVING COUNT(*) > 1`},
 		rule{Contradiction, "a pull request was merged, and its task is not",
-			`SELECT p.id, t.id, t.status FROM pulls p JOIN tasks t ON t.id = p.task_id WHERE p.state = 'merged' AND t.status <> 'merged'`},
+			`SELECT p.id, t.id, t.status FROM pulls p JOIN tasks t ON t.id = p.task_id WHERE p.state = 'merged' AND t.status NOT IN ('merged', 'cancelled')`},
 	)
 	if err != nil {
 		return err

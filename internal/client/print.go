@@ -21,8 +21,13 @@ func Print(out io.Writer, width int) Watcher {
 			fmt.Fprintf(out, "  %-9s %s\n", what, part)
 		}
 	}
-	var text string // of the agent, since its last line ended
-	hear := func(chunk string) {
+	var who, text string // what one of them said since its last line ended
+	hear := func(what, chunk string) {
+		if what != who && text != "" {
+			line(who, text)
+			text = ""
+		}
+		who = what
 		text += chunk
 		for {
 			whole, rest, ended := strings.Cut(text, "\n")
@@ -30,13 +35,13 @@ func Print(out io.Writer, width int) Watcher {
 				return
 			}
 			if text = rest; Inert(whole) != "" {
-				line("agent", whole)
+				line(what, whole)
 			}
 		}
 	}
 	say := func(what, format string, a ...any) {
 		if text != "" {
-			hear("\n")
+			hear(who, "\n")
 		}
 		line(what, fmt.Sprintf(format, a...))
 	}
@@ -59,7 +64,11 @@ func Print(out io.Writer, width int) Watcher {
 		},
 		Event: func(_ Task, e Event) {
 			if chunk, ok := agentText(e); ok {
-				hear(chunk)
+				hear("agent", chunk)
+				return
+			}
+			if chunk, ok := toolOutput(e); ok {
+				hear("output", chunk)
 				return
 			}
 			if line := describe(e); line != "" {
@@ -106,10 +115,11 @@ func broken(line string, width int) (parts []string) {
 	return append(parts, line)
 }
 
-// Inert makes text of agents and repositories inert on a terminal.
+// Inert makes text of agents and repositories inert on a terminal, on one line:
+// what was on several stays apart by a space.
 func Inert(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r == '\t' {
+		if r == '\t' || r == '\n' {
 			return ' '
 		}
 		if r < 0x20 || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
@@ -144,6 +154,22 @@ func agentText(e Event) (string, bool) {
 		return "", false
 	}
 	return u.Content.Text, true
+}
+
+// toolOutput is what a running tool has just put out.
+func toolOutput(e Event) (string, bool) {
+	var u struct {
+		Update string `json:"sessionUpdate"`
+		Meta   struct {
+			Output *struct {
+				Data string `json:"data"`
+			} `json:"terminal_output_delta"`
+		} `json:"_meta"`
+	}
+	if e.Kind != "agent.update" || json.Unmarshal(e.Data, &u) != nil || u.Update != "tool_call_update" || u.Meta.Output == nil {
+		return "", false
+	}
+	return u.Meta.Output.Data, true
 }
 
 // describe puts an event into one line; empty for those not worth one.

@@ -195,6 +195,23 @@ func TestPrintIsLive(t *testing.T) {
 	}
 }
 
+// TestToolOutputIsPrinted holds that what a running tool puts out is told apart
+// from what the agent says.
+func TestToolOutputIsPrinted(t *testing.T) {
+	var b strings.Builder
+	w := Print(&b, 0)
+	tool := func(text string) {
+		w.Event(Task{}, Event{Kind: "agent.update", Data: []byte(fmt.Sprintf(`{"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "in_progress", "_meta": {"terminal_output_delta": {"data": %q}}}`, text))})
+	}
+	tool("ok  \tone\nok ")
+	tool(" two\nhalf")
+	w.Event(Task{}, Event{Kind: "agent.update", Data: []byte(`{"sessionUpdate": "agent_message_chunk", "content": {"text": "Good.\n"}}`)})
+	w.Event(Task{}, Event{Kind: "agent.update", Data: []byte(`{"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed", "content": []}`)})
+	if want := "  output    ok   one\n  output    ok  two\n  output    half\n  agent     Good.\n"; b.String() != want {
+		t.Errorf("printed %q", b.String())
+	}
+}
+
 // Who watches reads what they are asked before they say yes.
 func TestQuestionIsPrinted(t *testing.T) {
 	var pr Pull

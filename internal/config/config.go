@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -43,10 +45,12 @@ type Config struct {
 	Prices       string        `key:"prices" doc:"YAML file in the form of the built-in price table; its rows come before that table's"`
 	QueueCap     int           `key:"queue-cap" default:"-1" doc:"most pending tasks of an account; -1 is no cap"`
 	Seats        int           `key:"seats" doc:"runs an account may have at once; max(2, processors) when 0"`
-	SMTPURL      string        `key:"smtp-url" doc:"smtp://, smtps:// or smtp+plain://USER:PASSWORD@HOST:PORT that sends mail; without it mails are files in the data folder" secret:"true"`
+	SMTPURL      string        `key:"smtp-url" doc:"smtp://, smtps:// or smtp+plain://USER:PASSWORD@HOST:PORT that sends mail, greeted with the host of base-url, or with NAME of ?helo=NAME; without it mails are files in the data folder" secret:"true"`
 	MailFrom     string        `key:"mail-from" default:"Yardmaster <yardmaster@localhost>" doc:"sender of mails"`
+	CommitAuthor string        `key:"commit-author" default:"Yardmaster <yardmaster@localhost>" doc:"name and address that sign commits of agents and merges"`
 	HTTPKeys     string        `key:"allow-http-keys" default:"loopback" doc:"where keys may be sent over plain http: loopback (this machine, and only if the server listens on loopback itself) or anywhere"`
 	RateLimits   string        `key:"rate-limits" default:"on" doc:"on or off; off where something before the server counts requests"`
+	Cluster      string        `key:"cluster" default:"off" doc:"on or off; on, several servers share one PostgreSQL database, with the same master keys and one git folder; off, a second one is refused"`
 	Redis        string        `key:"redis" doc:"redis://:PASSWORD@HOST:PORT/DB, or rediss://, of a Redis or Valkey server that several nodes share request counts through; without it each node counts for itself" secret:"true"`
 	ServiceToken string        `key:"service-token" doc:"bearer that the form for access requests proves itself by; without it nobody can apply" secret:"true"`
 	Waitlist     string        `key:"waitlist" default:"off" doc:"on or off; on, strangers may sign in and wait until an operator lets them through; off, people come by invitation"`
@@ -65,6 +69,7 @@ type Config struct {
 	LogFormat    string        `key:"log-format" default:"text" doc:"text or json"`
 	HeaderTime   time.Duration `key:"header-timeout" default:"10s" doc:"how long a client may take to send the headers of a request"`
 	BodyTime     time.Duration `key:"body-timeout" default:"30s" doc:"how long a client may take to send a body, and another second for every 4 KiB of it"`
+	StopDelay    time.Duration `key:"stop-delay" default:"0s" doc:"how long a server that is told to stop goes on, with /readyz at 503, so that a balancer sends it nothing any more"`
 	Lease        time.Duration `key:"lease" default:"60s" doc:"how long a silent box may work on; it stops itself before, and its work is handed on at 1.25 times this"`
 
 	sources map[string]string
@@ -244,7 +249,7 @@ func readFile(path, data string) (map[string]string, string, error) {
 		path = filepath.Join(data, "yardmaster.yaml")
 	}
 	b, err := os.ReadFile(path)
-	if optional && errors.Is(err, fs.ErrNotExist) {
+	if optional && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) { // what is wrong with the folder is found when it is used
 		return nil, path, nil
 	}
 	if err != nil {
@@ -385,6 +390,12 @@ func (c *Config) settle() error {
 	if c.RateLimits != "on" && c.RateLimits != "off" {
 		return fmt.Errorf("rate-limits (from %s): %q is neither on nor off", c.sources["rate-limits"], c.RateLimits)
 	}
+	if c.Cluster != "on" && c.Cluster != "off" {
+		return fmt.Errorf("cluster (from %s): %q is neither on nor off", c.sources["cluster"], c.Cluster)
+	}
+	if c.Cluster == "on" && strings.HasPrefix(c.Database, "sqlite:") {
+		return fmt.Errorf("cluster (from %s): servers can share a PostgreSQL database only; name one with database", c.sources["cluster"])
+	}
 	if c.Waitlist != "on" && c.Waitlist != "off" {
 		return fmt.Errorf("waitlist (from %s): %q is neither on nor off", c.sources["waitlist"], c.Waitlist)
 	}
@@ -404,8 +415,14 @@ func (c *Config) settle() error {
 	if (c.GitHubID == "") != (c.GitHubSecret == "") {
 		return errors.New("github-client-id and github-client-secret go together")
 	}
+	if a, err := mail.ParseAddress(c.CommitAuthor); err != nil || a.Name == "" {
+		return fmt.Errorf("commit-author (from %s): %q has not the form Name <address>", c.sources["commit-author"], c.CommitAuthor)
+	}
 	if c.QueueCap < -1 {
 		return fmt.Errorf("queue-cap (from %s): must be -1 or more", c.sources["queue-cap"])
+	}
+	if c.StopDelay < 0 {
+		return fmt.Errorf("stop-delay (from %s): must not be negative", c.sources["stop-delay"])
 	}
 	if c.Lease < time.Second {
 		return fmt.Errorf("lease (from %s): must be at least 1s", c.sources["lease"])
@@ -420,6 +437,15 @@ func (c *Config) settle() error {
 		return fmt.Errorf("seats (from %s): must not be negative", c.sources["seats"])
 	}
 	return nil
+}
+
+// Author is who signs commits.
+func (c *Config) Author() (name, address string) {
+	a, err := mail.ParseAddress(c.CommitAuthor)
+	if err != nil {
+		return "Yardmaster", "yardmaster@localhost" // of a configuration that was not checked
+	}
+	return a.Name, a.Address
 }
 
 // Print writes the effective configuration, one setting a line with where it

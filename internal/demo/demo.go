@@ -64,7 +64,7 @@ func Run(ctx context.Context, o Options) (failed error) {
 	if d.Data == "" {
 		tmp, err := os.MkdirTemp("", "yardmaster-demo-")
 		if err != nil {
-			return err
+			return fmt.Errorf("the folder for temporary files, %s, cannot be used: name another with TMPDIR, or one for the demo with --data (%w)", os.TempDir(), err)
 		}
 		defer os.RemoveAll(tmp)
 		d.Data, d.kept = tmp, false

@@ -15,7 +15,7 @@ import (
 var passing = []string{"box_lost", "box_drained", "lease_expired", "provider_rate_limit", "provider_unavailable", "model_unavailable"}
 
 // hopeless are the reasons for waiting that nobody here will end.
-var hopeless = []string{"box_unfit", "isolation_unavailable", "agent_not_installed", "template_missing", "repo_disabled"}
+var hopeless = []string{"box_unfit", "isolation_unavailable", "agent_not_installed", "template_missing", "no_credential", "model_unavailable", "repo_disabled"}
 
 // failure tells whether the task has failed in a way that time does not mend.
 func failure(t client.Task) error {

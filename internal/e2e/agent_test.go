@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,7 @@ func TestAgentThatExitsZeroAfterFailing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "opencode"), []byte(agent), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	st.call(http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted"}, nil)
 	st.template("work", map[string]any{"agent": "opencode"})
 	st.env = []string{"YARDMASTER_AGENT_PATH=" + bin}
 	st.join("box")

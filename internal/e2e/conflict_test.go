@@ -162,6 +162,7 @@ func TestConflictIsForeseenAnew(t *testing.T) {
 	st.merges(third)
 	st.onMain("1 clashes\n2\n3\n4\n5 third\n6\n7\n8\n9 fits\n")
 	st.call(http.MethodPost, "/v1/tasks/"+first+"/cancel", nil, nil)
+	st.until("nothing more is done for it", st.idle) // its conflict was being resolved
 	st.verify()
 }
 

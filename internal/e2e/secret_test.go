@@ -92,7 +92,7 @@ func TestSecretsAreStoredNowhere(t *testing.T) {
 	key, ambient, marker := "sk+"+rand.Text()+"/=", "sk-ambient-"+rand.Text(), "marker+"+rand.Text()+"/="
 	model := provider(t, key, "scenarios:\n  - name: leak\n    match: Talk too much\n    steps:\n      - text: I look around.\n        shell: |\n          "+
 		leaking+"\n      - text: I deliver.\n        shell: |\n          "+deliver+"\n      - text: Done.\n")
-	st.call(http.MethodPost, "/v1/billing/keys", map[string]any{"provider": "compatible", "base_url": model.URL + "/v1", "key": key}, nil)
+	st.call(http.MethodPost, "/v1/billing/keys", map[string]any{"provider": "compatible", "base_url": model.URL + "/v1", "key": key, "model": "m"}, nil)
 	st.template("talker", map[string]any{"agent": "builtin", "provider": "compatible", "base_url": model.URL + "/v1", "model": "m"})
 	// In small pieces: no secret arrives in one.
 	st.script("stutterer", leaking+` >/dev/null; dd if=.git/leak bs=5 2>/dev/null; `+deliver+`; cat .git/leak >"$YARDMASTER_REPORT"`)

@@ -38,8 +38,10 @@ type stack struct {
 	listen string
 	nats   string // address that boxes connect to
 	server *process
-	boxes  []*box
-	c      *client.Client
+	// launcher comes before the program of the server.
+	launcher []string
+	boxes    []*box
+	c        *client.Client
 }
 
 var stacks atomic.Int64
@@ -92,7 +94,8 @@ func freeAddress(t *testing.T) string {
 // serve starts the control plane on its data, and waits until it answers.
 func (st *stack) serve() {
 	st.t.Helper()
-	argv := append([]string{program, "serve", "--data", st.path("server"), "--listen", st.listen, "--log-level", "debug"}, st.flags...)
+	argv := append(slices.Clone(st.launcher), program, "serve", "--data", st.path("server"), "--listen", st.listen, "--log-level", "debug")
+	argv = append(argv, st.flags...)
 	st.server = start(st.t, st.path("server.log"), nil, argv...)
 	st.until("the server is ready", func() bool {
 		m := ready.FindStringSubmatch(st.server.output())

@@ -48,6 +48,14 @@ func (st *stack) stop() {
 	st.server.stop()
 }
 
+// idle tells whether every task has ended.
+func (st *stack) idle() bool {
+	st.t.Helper()
+	var p struct{ Data []client.Task }
+	st.call(http.MethodGet, "/v1/tasks?per_page=200", nil, &p)
+	return !slices.ContainsFunc(p.Data, func(t client.Task) bool { return !t.Ended() })
+}
+
 // verifyAPI walks every task, try and event that the API shows.
 func (st *stack) verifyAPI() {
 	st.t.Helper()

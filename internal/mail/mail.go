@@ -10,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	netmail "net/mail"
+	"strings"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
@@ -43,7 +45,7 @@ func permanent(err error) error { return fmt.Errorf("%w: %w", errPermanent, err)
 
 // compose writes a letter in the form of RFC 5322.
 func (l Letter) compose() (*gomail.Msg, error) {
-	m := gomail.NewMsg(gomail.WithEncoding(gomail.EncodingQP))
+	m := gomail.NewMsg(gomail.WithEncoding(gomail.EncodingQP), gomail.WithNoDefaultUserAgent())
 	if err := m.From(l.From); err != nil {
 		return nil, fmt.Errorf("the sender's address: %w", err)
 	}
@@ -51,12 +53,30 @@ func (l Letter) compose() (*gomail.Msg, error) {
 		return nil, permanent(fmt.Errorf("the recipient's address: %w", err))
 	}
 	m.Subject(l.Subject)
-	m.SetMessageIDWithValue(l.ID + "@yardmaster")
+	m.SetMessageIDWithValue(l.ID + "@" + domainOf(l.From))
 	m.SetDateWithValue(l.At)
 	m.SetGenHeader("Auto-Submitted", "auto-generated")
 	m.SetBodyString(gomail.TypeTextPlain, l.Text)
 	return m, nil
 }
+
+// domainOf is the domain of an address, which may stand behind a name.
+func domainOf(from string) string {
+	a, err := netmail.ParseAddress(from)
+	if err != nil {
+		return "yardmaster.invalid" // no letter leaves with such a sender
+	}
+	return a.Address[strings.LastIndexByte(a.Address, '@')+1:]
+}
+
+// foreign tells whether the path of a letter needs SMTPUTF8: an address has
+// other characters than ASCII. Headers and text have encodings of their own.
+func (l Letter) foreign() bool {
+	from, err := netmail.ParseAddress(l.From)
+	return err == nil && !ascii(from.Address) || !ascii(l.To)
+}
+
+func ascii(s string) bool { return !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7e }) }
 
 func (l Letter) bytes() ([]byte, error) {
 	m, err := l.compose()

@@ -257,6 +257,8 @@ func (c channel) Send(_ context.Context, l Letter) error {
 type server struct {
 	mu       sync.Mutex
 	received []string
+	greeted  string
+	foreign  bool // the newest letter asked for SMTPUTF8
 }
 
 type conversation struct {
@@ -264,7 +266,12 @@ type conversation struct {
 	known bool
 }
 
-func (s *server) NewSession(*smtp.Conn) (smtp.Session, error) { return &conversation{server: s}, nil }
+func (s *server) NewSession(c *smtp.Conn) (smtp.Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.greeted = c.Hostname()
+	return &conversation{server: s}, nil
+}
 
 func (c *conversation) AuthMechanisms() []string { return []string{sasl.Plain} }
 
@@ -278,7 +285,10 @@ func (c *conversation) Auth(string) (sasl.Server, error) {
 	}), nil
 }
 
-func (c *conversation) Mail(string, *smtp.MailOptions) error {
+func (c *conversation) Mail(_ string, o *smtp.MailOptions) error {
+	c.mu.Lock()
+	c.foreign = o.UTF8
+	c.mu.Unlock()
 	if !c.known {
 		return smtp.ErrAuthRequired
 	}
@@ -310,7 +320,7 @@ func TestSMTP(t *testing.T) {
 	t.Parallel()
 	backend := &server{}
 	s := smtp.NewServer(backend)
-	s.AllowInsecureAuth = true
+	s.AllowInsecureAuth, s.EnableSMTPUTF8 = true, true
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -324,25 +334,43 @@ func TestSMTP(t *testing.T) {
 		}
 	}()
 	send := func(scheme, user, to string) error {
-		transport, err := ParseSMTP(scheme + "://" + user + "@" + listener.Addr().String())
+		transport, err := ParseSMTP(scheme+"://"+user+"@"+listener.Addr().String(), "yard.example.com")
 		if err != nil {
 			t.Fatal(err)
 		}
 		m := welcome
 		m.To = to
-		return transport.Send(t.Context(), Letter{Message: m, ID: id.New(), From: "yard@example.com", At: time.Unix(1_800_000_000, 0)})
+		return transport.Send(t.Context(), Letter{Message: m, ID: id.New(), From: "Yärd <yard@example.com>", At: time.Unix(1_800_000_000, 0)})
 	}
 	const good = "yard:p%40ss"
 	if err := send("smtp+plain", good, "bob@example.com"); err != nil {
 		t.Fatal(err)
 	}
 	backend.mu.Lock()
-	got := strings.Join(backend.received, "")
+	got, greeted, foreign := strings.Join(backend.received, ""), backend.greeted, backend.foreign
 	backend.mu.Unlock()
-	for _, want := range []string{"To: <bob@example.com>", "Auto-Submitted: auto-generated", "@yardmaster>", "Open this once:"} {
+	if greeted != "yard.example.com" {
+		t.Errorf("we greeted as %q", greeted)
+	}
+	if foreign {
+		t.Error("SMTPUTF8 was asked for, and all addresses are ASCII")
+	}
+	if strings.Contains(got, "go-mail") || strings.Contains(got, "User-Agent") || strings.Contains(got, "X-Mailer") {
+		t.Errorf("the letter tells with what it was made:\n%s", got)
+	}
+	for _, want := range []string{"To: <bob@example.com>", "Auto-Submitted: auto-generated", "@example.com>", "Open this once:"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the server got no %q:\n%s", want, got)
 		}
+	}
+	if err := send("smtp+plain", good, "jürgen@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	backend.mu.Lock()
+	foreign = backend.foreign
+	backend.mu.Unlock()
+	if !foreign {
+		t.Error("SMTPUTF8 was not asked for, and an address needs it")
 	}
 	for name, c := range map[string]struct {
 		scheme, user, to string
@@ -367,7 +395,7 @@ func TestSMTP(t *testing.T) {
 
 func TestParseSMTP(t *testing.T) {
 	for _, bad := range []string{"", "mail.example.com", "http://mail.example.com", "smtp://", "smtp://h:0", "smtp://u:hunter2@h:port"} {
-		if _, err := ParseSMTP(bad); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if _, err := ParseSMTP(bad, ""); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

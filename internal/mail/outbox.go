@@ -62,6 +62,10 @@ func (o *Outbox) Loop(ctx context.Context) error {
 	return nil
 }
 
+// Oldest is when the oldest mail was posted that is not out and not given up;
+// nil if there is none.
+func (o *Outbox) Oldest(tx *db.Tx) (*time.Time, error) { return selectOldest.One(tx) }
+
 // pass sends all that is due now.
 func (o *Outbox) pass(ctx context.Context) error {
 	for {

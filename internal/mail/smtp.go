@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
@@ -23,7 +26,9 @@ type SMTP struct {
 // ParseSMTP reads the address of a mail server: smtps://user:password@host:465
 // for TLS from the first byte, smtp://user:password@host:587 for STARTTLS
 // (required), smtp+plain://host:25 for neither. User and port may be left out.
-func ParseSMTP(address string) (*SMTP, error) {
+// We greet it with helo, if that is the name of a host in a domain, or with what
+// ?helo= says; else with the machine's own name.
+func ParseSMTP(address, helo string) (*SMTP, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		// The cause repeats the address, which may hold a password.
@@ -52,6 +57,12 @@ func ParseSMTP(address string) (*SMTP, error) {
 		}
 	}
 	s.options = append(s.options, gomail.WithPort(port))
+	if said := u.Query().Get("helo"); said != "" {
+		helo = said
+	}
+	if _, err := netip.ParseAddr(helo); err != nil && strings.Contains(helo, ".") {
+		s.options = append(s.options, gomail.WithHELO(helo))
+	}
 	if u.User != nil {
 		password, _ := u.User.Password()
 		auth := gomail.SMTPAuthAutoDiscover
@@ -69,7 +80,13 @@ func (s *SMTP) Send(ctx context.Context, l Letter) error {
 	if err != nil {
 		return err
 	}
-	c, err := gomail.NewClient(s.host, s.options...)
+	options := s.options
+	if !l.foreign() {
+		// A relay may refuse to pass on to a server without the extension what
+		// came to it with.
+		options = append(slices.Clone(options), gomail.WithoutSMTPUTF8())
+	}
+	c, err := gomail.NewClient(s.host, options...)
 	if err != nil {
 		return fmt.Errorf("mail server %s: %w", s.host, err)
 	}

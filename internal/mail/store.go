@@ -31,6 +31,7 @@ var (
 		WHERE id IN (SELECT id FROM mails WHERE state = 'due' AND due_at <= $1 ORDER BY due_at LIMIT 8)
 			AND state = 'due' AND due_at <= $1
 		RETURNING id, recipient, subject, sealed, tries, created_at`)
+	selectOldest = db.Q[*time.Time](`SELECT MIN(created_at) FROM mails WHERE state = 'due'`)
 	// tries tells the holder of the lease from those before it.
 	delivered = db.S(`UPDATE mails SET state = 'sent', sealed = '', sent_at = $3, last_error = NULL WHERE id = $1 AND tries = $2 AND state = 'due'`)
 	refused   = db.S(`UPDATE mails SET state = $3, due_at = $4, last_error = $5 WHERE id = $1 AND tries = $2 AND state = 'due'`)

@@ -19,21 +19,23 @@ const (
 
 // AccessRequest is an application as operators see it.
 type AccessRequest struct {
-	ID         string     `json:"id"`
-	Email      string     `json:"email"`
-	Name       string     `json:"name"`
-	Org        string     `json:"org"`
-	Status     string     `json:"status" enum:"pending,invited,declined"`
-	CreatedAt  time.Time  `json:"created_at"`
-	InvitedAt  *time.Time `json:"invited_at"`
-	DeclinedAt *time.Time `json:"declined_at"`
+	_          struct{}   `doc:"An application to be let in."`
+	ID         string     `json:"id" format:"uuid" doc:"id of the application"`
+	Email      string     `json:"email" format:"email" doc:"address of the applicant"`
+	Name       string     `json:"name" example:"Ada Lovelace" doc:"name of the applicant; empty: not given"`
+	Org        string     `json:"org" example:"Acme" doc:"where they work; empty: not given"`
+	Status     string     `json:"status" enum:"pending,invited,declined" doc:"what was decided; pending: nothing yet"`
+	CreatedAt  time.Time  `json:"created_at" doc:"when it was made"`
+	InvitedAt  *time.Time `json:"invited_at" example:"null" doc:"when they were invited; null: they were not"`
+	DeclinedAt *time.Time `json:"declined_at" example:"null" doc:"when it was declined; null: it was not"`
 }
 
 // Applied is the answer to an application: 201 for a new one, 200 for one that
 // the address made before.
 type Applied struct {
-	ID     string `json:"id"`
-	Status string `json:"status" enum:"pending,invited"`
+	_      struct{} `doc:"The application, new or there before."`
+	ID     string   `json:"id" format:"uuid" doc:"id of the application"`
+	Status string   `json:"status" enum:"pending,invited" doc:"pending, or invited when the address was"`
 
 	fresh bool
 }
@@ -55,21 +57,23 @@ const (
 // InvitedApplicant is what an operator's invitation of an applicant did. The
 // link is shown here and never again.
 type InvitedApplicant struct {
-	Request       AccessRequest         `json:"request"`
-	Invitation    invitation.Invitation `json:"invitation"`
-	Link          string                `json:"link"`
-	UserID        *string               `json:"user_id" doc:"the applicant, if they had signed in before"`
+	_             struct{}              `doc:"What access_request.invite did."`
+	Request       AccessRequest         `json:"request" doc:"the application"`
+	Invitation    invitation.Invitation `json:"invitation" doc:"the invitation that was mailed"`
+	Link          string                `json:"link" format:"uri" example:"https://yardmaster.example.com/invite/dev_inv_example" doc:"address that accepts it, shown this once"`
+	UserID        *string               `json:"user_id" format:"uuid" doc:"id of the applicant's user, if they had signed in before; null: they had not"`
 	Approved      bool                  `json:"approved" doc:"this call let them through the gate"`
-	AIDevs        int                   `json:"ai_devs"`
-	ExpiresInDays int                   `json:"expires_in_days"`
+	AIDevs        int                   `json:"ai_devs" example:"1" doc:"AI developers that are free for them"`
+	ExpiresInDays int                   `json:"expires_in_days" example:"30" doc:"for how many days they are free"`
 	Granted       bool                  `json:"granted" doc:"the AI developers are there already; otherwise they come with the acceptance"`
 }
 
 // UserDecision is what became of a user's approval.
 type UserDecision struct {
-	UserID   string `json:"user_id"`
-	Kind     string `json:"kind" enum:"approved,already_approved,suspended,already_waitlisted"`
-	Approved bool   `json:"approved"`
+	_        struct{} `doc:"What became of a person at the gate."`
+	UserID   string   `json:"user_id" format:"uuid" doc:"id of the user"`
+	Kind     string   `json:"kind" enum:"approved,already_approved,suspended,already_waitlisted" doc:"already_approved and already_waitlisted: nothing was changed"`
+	Approved bool     `json:"approved" doc:"whether they are let through now"`
 }
 
 // Service keeps the gate.
@@ -84,6 +88,15 @@ type Service struct {
 	Bearer string
 	// Forget drops what is cached of a user's credentials.
 	Forget func(userID string)
+	// Home is the account of a user that what is decided about them concerns;
+	// empty if there is none.
+	Home func(tx *db.Tx, userID string) (accountID string, err error)
+}
+
+// Withdrawn makes an application wait again whose invitation was taken back.
+func Withdrawn(tx *db.Tx, email string) error {
+	_, err := reopen.Exec(tx, email)
+	return err
 }
 
 func (r row) status() string {
@@ -97,5 +110,5 @@ func (r row) status() string {
 }
 
 func (r row) wire() AccessRequest {
-	return AccessRequest{r.ID, r.Email, r.Name, r.Org, r.status(), r.CreatedAt, r.InvitedAt, r.DeclinedAt}
+	return AccessRequest{ID: r.ID, Email: r.Email, Name: r.Name, Org: r.Org, Status: r.status(), CreatedAt: r.CreatedAt, InvitedAt: r.InvitedAt, DeclinedAt: r.DeclinedAt}
 }

@@ -22,39 +22,50 @@ func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.AdminReadUsers), policy.Require(policy.AdminUsers)
 	return []op.Op{
 		op.New(op.Row{ID: "access_request.create", Method: "POST", Path: "/v1/access-requests", Group: group, Rule: policy.Public(), Status: 201, Also: []int{200},
-			Refuses: []op.Refusal{{Status: 401, Slug: "unauthenticated"}},
-			Summary: "Apply for access; a form does it for people, with the bearer it shares with the server"}, s.create),
+			Holder:  &op.Holder{Scheme: "service", Doc: "The secret that the form for applicants shares with the server (the setting `service-token`).", Admit: s.admit},
+			Summary: "Apply for access; a form does it for people, with the bearer it shares with the server",
+			Doc:     "The bearer is the secret that the form shares with the server, no token of a person. An address applies once: applying again answers the application that is there, with 200."}, s.create),
 		op.New(op.Row{ID: "access_request.list", Method: "GET", Path: "/v1/admin/access-requests", Group: group, Rule: read,
 			Paging:  &op.Paging{Default: 25, Max: 100, Q: true, Filters: map[string][]string{"status": {Pending, Invited, Declined, "all"}}},
-			Summary: "Applications, newest first, the pending ones unless a filter says otherwise; q searches address, name and organisation"}, s.list),
+			Summary: "Applications, newest first, the pending ones unless a filter says otherwise; q searches address, name and organisation",
+			Doc:     "The look is written to the platform's audit log."}, s.list),
 		op.New(op.Row{ID: "access_request.get", Method: "GET", Path: "/v1/admin/access-requests/{id}", Group: group, Rule: read,
-			Summary: "One application"}, s.get),
+			Summary: "One application; the look is noted",
+			Doc:     "With what was decided, and when."}, s.get),
 		op.New(op.Row{ID: "access_request.invite", Method: "POST", Path: "/v1/admin/access-requests/{id}/invite", Group: group, Rule: policy.Require(policy.AdminGrants, policy.AdminUsers), NoStore: true,
 			Refuses: []op.Refusal{{Status: 409, Slug: "already_decided"}},
-			Summary: "Invite an applicant, let them through the gate and book free AI developers; the link is mailed, and shown once"}, s.invite),
+			Summary: "Invite an applicant, let them through the gate and book free AI developers; the link is mailed, and shown once",
+			Doc:     "Mints or re-arms the platform invitation of the address and mails it. A person who has signed in before is let through the gate and given the AI developers at once; for others both come with the acceptance. An application that was decided is refused, with the decision."}, s.invite),
 		op.New(op.Row{ID: "access_request.decline", Method: "POST", Path: "/v1/admin/access-requests/{id}/decline", Group: group, Rule: write,
 			Refuses: []op.Refusal{{Status: 409, Slug: "already_decided"}},
-			Summary: "Decline an application; the applicant is told nothing"}, s.decline),
+			Summary: "Decline an application; the applicant is told nothing",
+			Doc:     "The reason stands in the audit log alone. An application that was decided is refused, with the decision."}, s.decline),
 		op.New(op.Row{ID: "user.approve_by_id", Method: "POST", Path: "/v1/admin/users/{userId}/approve", Group: group, Rule: write,
-			Summary: "Let a user through the gate of the closed beta, and tell them"}, s.approve),
+			Summary: "Let a user through the gate of the closed beta, and tell them",
+			Doc:     "Their sessions and tokens hold their full scopes from the next request on. One who was let through before answers already_approved, and is told nothing."}, s.approve),
 		op.New(op.Row{ID: "user.suspend_by_id", Method: "POST", Path: "/v1/admin/users/{userId}/suspend", Group: group, Rule: write,
-			Refuses: []op.Refusal{{Status: 409, Slug: "last_platform_admin"}},
-			Summary: "Send a user back to the waitlist; what they hold is worth read:account from then on"}, s.suspend),
+			Refuses: []op.Refusal{{Status: 409, Slug: "last_platform_admin"}, {Status: 409, Slug: "suspends_self"}},
+			Summary: "Send a user back to the waitlist; what they hold is worth read:account from then on",
+			Doc:     "One who is on the waitlist answers already_waitlisted. The last operator of the server is refused: nobody could let them in again."}, s.suspend),
 	}
 }
 
 type createIn struct {
-	Authorization string `json:",omitempty" header:"Authorization" doc:"Bearer and the secret shared with the form"`
-	Email         string `json:"email" maxLength:"254" pattern:"^[^@\\s<>]+@[^@\\s<>]+$"`
-	Name          string `json:"name,omitempty" maxLength:"100"`
-	Org           string `json:"org,omitempty" maxLength:"100"`
+	Email string `json:"email" maxLength:"254" pattern:"^[^@\\s<>]+@[^@\\s<>]+$" format:"email" doc:"address of the applicant"`
+	Name  string `json:"name,omitempty" maxLength:"100" example:"Ada Lovelace" doc:"name of the applicant"`
+	Org   string `json:"org,omitempty" maxLength:"100" example:"Acme" doc:"where they work"`
+}
+
+// admit lets the form in, which holds the shared secret.
+func (s *Service) admit(ctx context.Context, authorization string) (context.Context, error) {
+	scheme, bearer, _ := strings.Cut(authorization, " ")
+	if !strings.EqualFold(scheme, "Bearer") || s.Bearer == "" || !seal.Equal(strings.TrimSpace(bearer), s.Bearer) {
+		return ctx, policy.Unauthenticated()
+	}
+	return ctx, nil
 }
 
 func (s *Service) create(ctx context.Context, in createIn) (out Applied, err error) {
-	bearer, ok := strings.CutPrefix(in.Authorization, "Bearer ")
-	if !ok || s.Bearer == "" || !seal.Equal(bearer, s.Bearer) {
-		return out, policy.Unauthenticated()
-	}
 	in.Email = strings.ToLower(in.Email)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := apply.Exec(tx, id.New(), in.Email, in.Name, in.Org, tx.Micros())
@@ -98,14 +109,21 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[AccessRequest], 
 }
 
 type idIn struct {
-	ID string `json:"id"`
+	ID string `json:"id" format:"uuid" doc:"id of the application"`
 }
 
 func (s *Service) get(ctx context.Context, in idIn) (out AccessRequest, err error) {
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		r, err := find(tx, in.ID)
+		if err != nil {
+			return err
+		}
 		out = r.wire()
-		return err
+		l := event.Look{Capability: "access_request.get"}
+		if l.User, _, err = applicant.Maybe(tx, r.Email); err != nil {
+			return err
+		}
+		return event.Trail(tx, l)
 	})
 	return out, err
 }
@@ -119,13 +137,13 @@ func find(tx *db.Tx, request string) (row, error) {
 }
 
 type inviteIn struct {
-	ID            string `json:"id"`
+	ID            string `json:"id" format:"uuid" doc:"id of the application"`
 	AIDevs        *int   `json:"ai_devs" minimum:"0" maximum:"100" doc:"free AI developers; left out: 1"`
 	ExpiresInDays *int   `json:"expires_in_days" minimum:"1" maximum:"365" doc:"how long they are free; left out: 30"`
 }
 
 func (s *Service) invite(ctx context.Context, in inviteIn) (out InvitedApplicant, err error) {
-	bundle := invitation.Bundle{AIDevs: starterDevs, ExpiresInDays: starterDays}
+	bundle := invitation.Bundle{AIDevs: starterDevs, ExpiresInDays: starterDays, Reason: "invited off the waitlist", IssuedBy: policy.From(ctx).Label()}
 	if in.AIDevs != nil {
 		bundle.AIDevs = *in.AIDevs
 	}
@@ -149,14 +167,17 @@ func (s *Service) invite(ctx context.Context, in inviteIn) (out InvitedApplicant
 		if err != nil {
 			return err
 		}
-		later := bundle
+		later, account := bundle, ""
 		if known {
 			out.UserID = &user
+			if account, err = s.Home(tx, user); err != nil {
+				return err
+			}
 			if out.Approved, err = s.Invites.Approve(tx, user); err != nil {
 				return err
 			}
 			if bundle.AIDevs > 0 {
-				if err := s.Invites.Give(tx, user, bundle); err != nil {
+				if _, err := s.Invites.Give(tx, user, bundle); err != nil {
 					return err
 				}
 			}
@@ -167,9 +188,9 @@ func (s *Service) invite(ctx context.Context, in inviteIn) (out InvitedApplicant
 			return err
 		}
 		out.Invitation, out.Link = sent.Invitation, sent.Link
-		return event.Record(tx, event.Change{Kind: "access_request.invited", Object: r.ID, Data: map[string]any{
-			"invitation_id": sent.Invitation.ID, "user_id": user, "approved": out.Approved, "ai_devs": out.AIDevs,
-		}})
+		return event.Operated(tx, event.Act{Kind: "access_request.invited", Object: r.ID, Account: account,
+			Data:    map[string]any{"invitation_id": sent.Invitation.ID, "user_id": out.UserID, "approved": out.Approved, "ai_devs": out.AIDevs},
+			Private: map[string]any{"email": r.Email}})
 	})
 	return out, err
 }
@@ -179,8 +200,8 @@ func decided(r row) error {
 }
 
 type declineIn struct {
-	ID     string `json:"id"`
-	Reason string `json:"reason,omitempty" maxLength:"500" doc:"kept on the audit row only"`
+	ID     string `json:"id" format:"uuid" doc:"id of the application"`
+	Reason string `json:"reason,omitempty" maxLength:"500" example:"Not a fit for the closed beta." doc:"kept on the audit row only"`
 }
 
 func (s *Service) decline(ctx context.Context, in declineIn) (out AccessRequest, err error) {
@@ -197,39 +218,57 @@ func (s *Service) decline(ctx context.Context, in declineIn) (out AccessRequest,
 			return decided(r)
 		}
 		out = r.wire()
-		return event.Record(tx, event.Change{Kind: "access_request.declined", Object: r.ID, Data: map[string]string{"reason": in.Reason}})
+		return event.Operated(tx, event.Act{Kind: "access_request.declined", Object: r.ID, Private: map[string]any{"reason": in.Reason, "email": r.Email}})
 	})
 	return out, err
 }
 
 type userIn struct {
-	UserID string `json:"userId"`
+	UserID string `json:"userId" format:"uuid" doc:"id of the user"`
 }
 
 func (s *Service) approve(ctx context.Context, in userIn) (out UserDecision, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		n, err := approve.Exec(tx, in.UserID, tx.Micros())
-		if err != nil {
-			return err
-		}
-		u, ok, err := userByID.Maybe(tx, in.UserID)
-		switch {
+		switch fresh, err := s.LetIn(tx, in.UserID); {
 		case err != nil:
 			return err
-		case !ok:
-			return fault.Missing("user")
-		case n == 0:
-			out = UserDecision{in.UserID, "already_approved", true}
+		case !fresh:
+			out = UserDecision{UserID: in.UserID, Kind: "already_approved", Approved: true}
 			return nil
 		}
-		out = UserDecision{in.UserID, "approved", true}
-		tx.AfterCommit(func() { s.Forget(in.UserID) })
-		if err := s.Mail.Post(tx, mail.Message{To: u.Email, Subject: "You have access to Yardmaster", Text: "You are in. Go on at\n\n" + s.BaseURL() + "\n"}); err != nil {
-			return err
-		}
-		return event.Record(tx, event.Change{Kind: "user.approved", Object: in.UserID})
+		out = UserDecision{UserID: in.UserID, Kind: "approved", Approved: true}
+		return s.decidedAbout(tx, in.UserID, "user.approved")
 	})
 	return out, err
+}
+
+// LetIn lets a user through the gate and tells them by mail; fresh is false if
+// they were through. 404 if there is no such user.
+func (s *Service) LetIn(tx *db.Tx, userID string) (fresh bool, err error) {
+	n, err := approve.Exec(tx, userID, tx.Micros())
+	if err != nil {
+		return false, err
+	}
+	u, ok, err := userByID.Maybe(tx, userID)
+	switch {
+	case err != nil:
+		return false, err
+	case !ok:
+		return false, fault.Missing("user")
+	case n == 0:
+		return false, nil
+	}
+	tx.AfterCommit(func() { s.Forget(userID) })
+	return true, s.Mail.Post(tx, mail.Message{To: u.Email, Subject: "You have access to Yardmaster", Text: "You are in. Go on at\n\n" + s.BaseURL() + "\n"})
+}
+
+// decidedAbout records what an operator decided about a user.
+func (s *Service) decidedAbout(tx *db.Tx, userID, kind string) error {
+	account, err := s.Home(tx, userID)
+	if err != nil {
+		return err
+	}
+	return event.Operated(tx, event.Act{Kind: kind, Object: userID, Account: account})
 }
 
 func (s *Service) suspend(ctx context.Context, in userIn) (out UserDecision, err error) {
@@ -240,6 +279,9 @@ func (s *Service) suspend(ctx context.Context, in userIn) (out UserDecision, err
 		}
 		if len(admins) == 1 && admins[0] == in.UserID {
 			return fault.Reason("last_platform_admin", "This is the only operator of the server who can act: nobody could let them in again.")
+		}
+		if in.UserID == policy.From(ctx).UserID {
+			return fault.Reason("suspends_self", "You would shut yourself out, with this token. Another operator of the server can suspend you.")
 		}
 		n, err := suspend.Exec(tx, in.UserID)
 		if err != nil {
@@ -252,12 +294,12 @@ func (s *Service) suspend(ctx context.Context, in userIn) (out UserDecision, err
 		case !ok:
 			return fault.Missing("user")
 		case n == 0:
-			out = UserDecision{in.UserID, "already_waitlisted", false}
+			out = UserDecision{UserID: in.UserID, Kind: "already_waitlisted", Approved: false}
 			return nil
 		}
-		out = UserDecision{in.UserID, "suspended", false}
+		out = UserDecision{UserID: in.UserID, Kind: "suspended", Approved: false}
 		tx.AfterCommit(func() { s.Forget(in.UserID) })
-		return event.Record(tx, event.Change{Kind: "user.suspended", Object: in.UserID})
+		return s.decidedAbout(tx, in.UserID, "user.suspended")
 	})
 	return out, err
 }

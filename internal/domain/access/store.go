@@ -31,7 +31,8 @@ var (
 	decline = db.S(`UPDATE access_requests SET declined_at = $2, decided_by = $3 WHERE id = $1 AND invited_at IS NULL AND declined_at IS NULL`)
 
 	invited   = db.S(`UPDATE access_requests SET invited_at = $2, decided_by = $3 WHERE id = $1 AND invited_at IS NULL AND declined_at IS NULL`)
-	applicant = db.Q[string](`SELECT id FROM users WHERE email = $1`)
+	reopen    = db.S(`UPDATE access_requests SET invited_at = NULL, decided_by = NULL WHERE email = $1 AND declined_at IS NULL AND invited_at IS NOT NULL`)
+	applicant = db.Q[string](`SELECT id FROM users WHERE email = $1`).ForUpdate()
 
 	userByID = db.Q[userRow](`SELECT email, approved_at FROM users WHERE id = $1`)
 	approve  = db.S(`UPDATE users SET approved_at = $2 WHERE id = $1 AND approved_at IS NULL`)

@@ -22,55 +22,61 @@ const (
 
 // User is a person, as the person and an operator see it.
 type User struct {
-	ID            string `json:"id"`
-	Login         string `json:"login"`
-	Name          string `json:"name"`
-	Email         string `json:"email"`
-	AvatarURL     string `json:"avatar_url"`
-	PlatformAdmin bool   `json:"platform_admin"`
+	_             struct{} `doc:"A person."`
+	ID            string   `json:"id" format:"uuid" doc:"id of the user"`
+	Login         string   `json:"login" example:"ada" doc:"name they sign in with"`
+	Name          string   `json:"name" example:"Ada Lovelace" doc:"as they call themselves"`
+	Email         string   `json:"email" doc:"their address; empty without one"`
+	AvatarURL     string   `json:"avatar_url" example:"https://example.com/ada.png" doc:"address of their picture; empty without one"`
+	PlatformAdmin bool     `json:"platform_admin" example:"false" doc:"whether they may run the whole server"`
 }
 
 // Account is a tenant, as a member sees it. Role is the member's own; empty
 // for a credential that names nobody.
 type Account struct {
-	ID    string      `json:"id"`
-	Login string      `json:"login"`
-	Kind  string      `json:"kind"`
-	Role  policy.Role `json:"role"`
-	Tier  string      `json:"tier"`
+	_     struct{}    `doc:"The account that a credential acts on."`
+	ID    string      `json:"id" format:"uuid" doc:"id of the account"`
+	Login string      `json:"login" example:"acme" doc:"its name, and the owner of its repositories"`
+	Kind  string      `json:"kind" enum:"organization,user" doc:"user: one person's own"`
+	Role  policy.Role `json:"role" enum:"viewer,member,admin,owner," doc:"the caller's role in it; empty for a machine token"`
+	Tier  string      `json:"tier" enum:"free,self_hosted,oss_verified" doc:"what it is entitled to: free does not cover private repositories"`
 }
 
 // Membership is one account a user belongs to.
 type Membership struct {
-	AccountID string      `json:"account_id"`
-	Login     string      `json:"login"`
-	Role      policy.Role `json:"role"`
+	_         struct{}    `doc:"An account that a person belongs to."`
+	AccountID string      `json:"account_id" format:"uuid" doc:"id of the account"`
+	Login     string      `json:"login" example:"acme" doc:"login of the account"`
+	Role      policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"owner" doc:"the person's role in it"`
 }
 
 // Terms is the state of the terms of service for a user.
 type Terms struct {
-	Version    string     `json:"version"`
-	Accepted   bool       `json:"accepted"`
-	AcceptedAt *time.Time `json:"accepted_at"`
+	_          struct{}   `doc:"Where a person stands with the terms of service."`
+	Version    string     `json:"version" example:"2026-11-01" doc:"the present version of the terms"`
+	Accepted   bool       `json:"accepted" doc:"whether the present version was accepted"`
+	AcceptedAt *time.Time `json:"accepted_at" doc:"when; null: it was not"`
 }
 
 // CredentialInfo describes the calling credential.
 type CredentialInfo struct {
-	Kind       policy.Credential `json:"kind"`
-	ID         string            `json:"id"`
-	ExpiresISO *time.Time        `json:"expires_iso"`
+	_          struct{}          `doc:"What vouches for the caller."`
+	Kind       policy.Credential `json:"kind" enum:"session,pat,operator,box" doc:"pat is a personal access token, operator one of an operator"`
+	ID         string            `json:"id" example:"0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the credential; of a session a part of its hash"`
+	ExpiresISO *time.Time        `json:"expires_iso" example:"null" doc:"when it ends; null: never"`
 }
 
 // Identity is the answer of account.me. User is null and approved is null when
 // the credential names no human.
 type Identity struct {
-	Scopes      []string       `json:"scopes"`
-	Approved    *bool          `json:"approved"`
-	User        *User          `json:"user"`
-	Account     Account        `json:"account"`
-	Memberships []Membership   `json:"memberships"`
-	TOS         Terms          `json:"tos"`
-	Credential  CredentialInfo `json:"credential"`
+	_           struct{}       `doc:"Who is calling, and what they may do."`
+	Scopes      []string       `json:"scopes" example:"[\"read:tasks\",\"write:tasks\"]" doc:"what the credential may do"`
+	Approved    *bool          `json:"approved" doc:"false: the person is on the waitlist; null: a machine token"`
+	User        *User          `json:"user" doc:"the person; null for a machine token"`
+	Account     Account        `json:"account" doc:"the account that it acts on"`
+	Memberships []Membership   `json:"memberships" doc:"the accounts that the person belongs to; empty for a machine token"`
+	TOS         Terms          `json:"tos" doc:"the terms of service"`
+	Credential  CredentialInfo `json:"credential" doc:"what vouches for the caller"`
 }
 
 // TermsVersion is the version a consent is recorded for.
@@ -86,6 +92,8 @@ type Service struct {
 	// Repointed tells every cache of credentials that a session acts for
 	// another account now.
 	Repointed func(hash string)
+	// Forget drops what is cached of a user's credentials.
+	Forget func(userID string)
 	// Mail sends a letter once the transaction has committed.
 	Mail func(tx *db.Tx, to, subject, text string) error
 	// Capped, optional, lets an account's work go on that its spend cap, in

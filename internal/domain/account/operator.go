@@ -20,54 +20,65 @@ func (s *Service) operatorOps() []op.Op {
 	orgs, users, write := policy.Require(policy.AdminReadOrgs), policy.Require(policy.AdminReadUsers), policy.Require(policy.AdminAccounts)
 	return []op.Op{
 		op.New(op.Row{ID: "account.platform_overview", Method: "GET", Path: "/v1/admin/overview", Group: group, Rule: policy.Require(policy.AdminReadPlat),
-			Summary: "The platform at a glance"}, s.overview),
+			Summary: "The platform at a glance",
+			Doc:     "For operators: what there is on the whole server, counted as of now. The look is written to the platform's audit log."}, s.overview),
 		op.New(op.Row{ID: "account.orgs_list", Method: "GET", Path: "/v1/admin/accounts", Group: group, Rule: orgs,
 			Paging:  &op.Paging{Default: 25, Max: 100, Q: true, Filters: map[string][]string{"billing": {billingPaying, billingComped, billingPaused}}},
-			Summary: "All accounts, newest first; q searches the login"}, s.orgs),
+			Summary: "All accounts, newest first; q searches the login",
+			Doc:     "For operators. The look is written to the platform's audit log."}, s.orgs),
 		op.New(op.Row{ID: "account.org_get", Method: "GET", Path: "/v1/admin/accounts/{id}", Group: group, Rule: orgs,
-			Summary: "One account in detail; the look is noted"}, s.org),
+			Summary: "One account in detail; the look is noted",
+			Doc:     "For operators: its tier, seats, members and what it has going on. The look is written to the platform's audit log with the account's id."}, s.org),
 		op.New(op.Row{ID: "account.users_list", Method: "GET", Path: "/v1/admin/users", Group: group, Rule: users,
 			Paging:  &op.Paging{Default: 25, Max: 100, Q: true, Filters: map[string][]string{"status": {"approved", "waitlisted"}}},
-			Summary: "All users, newest first; q searches the login"}, s.users),
+			Summary: "All users, newest first; q searches the login",
+			Doc:     "For operators. The look is written to the platform's audit log."}, s.users),
 		op.New(op.Row{ID: "account.user_get", Method: "GET", Path: "/v1/admin/users/{id}", Group: group, Rule: users,
-			Summary: "One person: registry row, last activity, accounts and grants; the look is noted"}, s.user),
+			Summary: "One person: registry row, last activity, accounts and grants; the look is noted",
+			Doc:     "For operators. The look is written to the platform's audit log with the user's id."}, s.user),
 		op.New(op.Row{ID: "account.set_member_role", Method: "PATCH", Path: "/v1/admin/accounts/{id}/members/{userId}", Group: group, Rule: write,
 			Refuses: []op.Refusal{{Status: 409, Slug: "last_owner"}},
-			Summary: "Set a member's role in any account"}, s.setRole),
+			Summary: "Set a member's role in any account",
+			Doc:     "For operators, in any account; the change stands in that account's audit log with the operator's name. The last owner keeps that role."}, s.setRole),
 		op.New(op.Row{ID: "account.set_tier", Method: "PUT", Path: "/v1/admin/accounts/{id}/tier", Group: group, Rule: write,
-			Summary: "Set an account's tier"}, s.setTier),
+			Summary: "Set an account's tier",
+			Doc:     "The tier decides whether private repositories are covered. The change stands in the account's audit log."}, s.setTier),
 		op.New(op.Row{ID: "account.set_seats", Method: "PUT", Path: "/v1/admin/accounts/{id}/seats", Group: group, Rule: write,
-			Summary: "Set how many AI developers an account pays for"}, s.setSeats),
+			Summary: "Set how many AI developers an account pays for",
+			Doc:     "Seats are how many agents the account may run at once, with those of its grants. Runs that go on beyond a lower number are not stopped."}, s.setSeats),
 		op.New(op.Row{ID: "account.set_spend_cap", Method: "PUT", Path: "/v1/admin/accounts/{id}/spend-cap", Group: group, Rule: write,
-			Summary: "Set an account's monthly cap in dollars, or null for the default"}, s.setSpendCap),
+			Summary: "Set an account's monthly cap in dollars, or null for the default",
+			Doc:     "Holds beside the account's own cap: the lower one counts. Tasks that the old cap had held go back into the queue when the new one leaves room."}, s.setSpendCap),
 	}
 }
 
-// How an account's capacity is paid for. Nothing collects payments yet, so
-// that no account is paying or paused.
+// How an account's capacity is paid for. That capacity is the seats and what
+// was given, to the account or to an owner whose gifts count in it; howPaid says
+// which is which.
 const (
-	billingPaying = "paying"
-	billingComped = "comped" // by a grant, or as a verified open-source project
-	billingPaused = "paused"
+	billingPaying = "paying" // it has seats, of a tier whose seats are paid for
+	billingComped = "comped" // what it has was given, or it is a verified open-source project
+	billingPaused = "paused" // it has none: nothing of it runs until it gets some
 )
 
 // PlatformOverview counts what there is now.
 type PlatformOverview struct {
-	Accounts         int64 `json:"accounts"`
-	Users            int64 `json:"users"`
-	UsersWaitlisted  int64 `json:"users_waitlisted"`
-	Repos            int64 `json:"repos"`
-	Boxes            int64 `json:"boxes" doc:"enrolled"`
-	BoxesOnline      int64 `json:"boxes_online"`
-	TasksQueued      int64 `json:"tasks_queued"`
-	TasksInFlight    int64 `json:"tasks_in_flight"`
-	TasksStuck       int64 `json:"tasks_stuck"`
-	RunsLive         int64 `json:"runs_live"`
-	PullsOpen        int64 `json:"pulls_open"`
-	ApprovalsPending int64 `json:"approvals_pending"`
-	EscalationsOpen  int64 `json:"escalations_open"`
-	GrantsActive     int64 `json:"grants_active"`
-	OSSPending       int64 `json:"oss_pending" db:"oss_pending" doc:"open-source applications that wait for a decision"`
+	_                struct{} `doc:"What there is on the whole server, counted as of now."`
+	Accounts         int64    `json:"accounts" example:"12" doc:"accounts"`
+	Users            int64    `json:"users" example:"40" doc:"people"`
+	UsersWaitlisted  int64    `json:"users_waitlisted" example:"3" doc:"people who were not let through the gate"`
+	Repos            int64    `json:"repos" example:"55" doc:"repositories, enabled or not"`
+	Boxes            int64    `json:"boxes" example:"9" doc:"boxes that are enrolled"`
+	BoxesOnline      int64    `json:"boxes_online" example:"8" doc:"boxes that are online"`
+	TasksQueued      int64    `json:"tasks_queued" example:"14" doc:"tasks that are pending"`
+	TasksInFlight    int64    `json:"tasks_in_flight" example:"6" doc:"tasks that a box holds"`
+	TasksStuck       int64    `json:"tasks_stuck" example:"0" doc:"running without progress for 15 minutes, or out of rounds; those that wait for a person are not counted"`
+	RunsLive         int64    `json:"runs_live" example:"6" doc:"runs that have not ended"`
+	PullsOpen        int64    `json:"pulls_open" example:"21" doc:"pull requests that are open"`
+	ApprovalsPending int64    `json:"approvals_pending" example:"4" doc:"questions about pull requests that wait for a person"`
+	EscalationsOpen  int64    `json:"escalations_open" example:"2" doc:"escalations that nobody has resolved"`
+	GrantsActive     int64    `json:"grants_active" example:"5" doc:"grants that are neither revoked nor expired"`
+	OSSPending       int64    `json:"oss_pending" db:"oss_pending" example:"1" doc:"open-source applications that wait for a decision"`
 }
 
 func (s *Service) overview(ctx context.Context, _ op.None) (out PlatformOverview, err error) {
@@ -80,34 +91,37 @@ func (s *Service) overview(ctx context.Context, _ op.None) (out PlatformOverview
 
 // OrgSummary is an account as operators list it.
 type OrgSummary struct {
-	ID        string    `json:"id"`
-	Login     string    `json:"login"`
-	Kind      string    `json:"kind"`
-	Tier      string    `json:"tier"`
-	Seats     int64     `json:"seats" doc:"AI developers the account pays for"`
-	Members   int64     `json:"members"`
-	Billing   *string   `json:"billing" doc:"paying, comped or paused; null: none of them"`
-	CreatedAt time.Time `json:"created_at"`
+	_         struct{}  `doc:"An account as operators list it."`
+	ID        string    `json:"id" format:"uuid" doc:"id of the account"`
+	Login     string    `json:"login" example:"acme" doc:"its name"`
+	Kind      string    `json:"kind" enum:"organization,user" doc:"user: one person's own"`
+	Tier      string    `json:"tier" enum:"free,self_hosted,oss_verified" doc:"what it is entitled to"`
+	Seats     int64     `json:"seats" example:"2" doc:"AI developers of its own: paid for, or, on the tier self_hosted, come with the server"`
+	Members   int64     `json:"members" example:"5" doc:"how many people belong to it"`
+	FreeDevs  int64     `json:"free_devs" doc:"AI developers by active grants to the account, or to an owner who has no older account, on top of the seats"`
+	Billing   *string   `json:"billing" enum:"paying,comped,paused" example:"null" doc:"paused: neither seats nor free AI developers, so that nothing runs; comped: a verified open-source project, or what it has was given, whether or not the server's own seats (tier self_hosted) come with it; paying: seats of the tier free; null: seats of the server and nothing else"`
+	CreatedAt time.Time `json:"created_at" doc:"when it was made"`
 }
 
 // RosterMember is a member as operators see them.
 type RosterMember struct {
-	UserID string      `json:"user_id"`
-	Login  string      `json:"login"`
-	Name   string      `json:"name"`
-	Role   policy.Role `json:"role"`
+	_      struct{}    `doc:"A member as operators see them."`
+	UserID string      `json:"user_id" format:"uuid" doc:"id of the user"`
+	Login  string      `json:"login" example:"ada" doc:"login of the user"`
+	Name   string      `json:"name" example:"Ada Lovelace" doc:"as they call themselves"`
+	Role   policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"owner" doc:"their role in the account"`
 }
 
 // OrgDetail is one account as operators see it.
 type OrgDetail struct {
+	_ struct{} `doc:"One account as operators see it."`
 	OrgSummary
-	FreeDevs      int64          `json:"free_devs" doc:"AI developers by active grants, on top of the seats"`
-	SpendCapUSD   *float64       `json:"spend_cap_usd" doc:"a month; null: the default"`
-	OSSReviewedAt *time.Time     `json:"oss_reviewed_at"`
-	Repos         int64          `json:"repos"`
-	Boxes         int64          `json:"boxes" doc:"enrolled"`
-	TasksOpen     int64          `json:"tasks_open" doc:"not ended"`
-	Roster        []RosterMember `json:"roster"`
+	SpendCapUSD   *float64       `json:"spend_cap_usd" example:"500" doc:"the operator's cap, in US dollars a month; null: the default"`
+	OSSReviewedAt *time.Time     `json:"oss_reviewed_at" example:"null" doc:"when its open-source application was last decided; null: never"`
+	Repos         int64          `json:"repos" example:"7" doc:"repositories, enabled or not"`
+	Boxes         int64          `json:"boxes" example:"3" doc:"boxes that are enrolled"`
+	TasksOpen     int64          `json:"tasks_open" example:"4" doc:"tasks that are not over"`
+	Roster        []RosterMember `json:"roster" doc:"its members"`
 }
 
 type listIn struct{ op.PageIn }
@@ -122,7 +136,7 @@ func (s *Service) orgs(ctx context.Context, in listIn) (op.Page[OrgSummary], err
 }
 
 type idIn struct {
-	ID string `json:"id"`
+	ID string `json:"id" format:"uuid" doc:"id of the account or user"`
 }
 
 func (s *Service) org(ctx context.Context, in idIn) (out OrgDetail, err error) {
@@ -137,25 +151,28 @@ func (s *Service) org(ctx context.Context, in idIn) (out OrgDetail, err error) {
 
 // PlatformUser is a person as operators list them.
 type PlatformUser struct {
+	_ struct{} `doc:"A person as operators list them."`
 	User
-	Approved  bool      `json:"approved" doc:"false: waitlisted"`
-	CreatedAt time.Time `json:"created_at"`
+	Approved  bool      `json:"approved" doc:"whether they were let through the gate; false: waitlisted"`
+	CreatedAt time.Time `json:"created_at" doc:"when they first signed in"`
 }
 
 // UserOrg is an account that a person belongs to.
 type UserOrg struct {
-	AccountID string      `json:"account_id"`
-	Login     string      `json:"login"`
-	Kind      string      `json:"kind"`
-	Role      policy.Role `json:"role"`
+	_         struct{}    `doc:"An account that a person belongs to."`
+	AccountID string      `json:"account_id" format:"uuid" doc:"id of the account"`
+	Login     string      `json:"login" example:"acme" doc:"login of the account"`
+	Kind      string      `json:"kind" enum:"organization,user" doc:"user: one person's own"`
+	Role      policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"owner" doc:"the person's role in it"`
 }
 
 // PlatformUserDetail is one person as operators see them.
 type PlatformUserDetail struct {
+	_ struct{} `doc:"One person as operators see them."`
 	PlatformUser
-	LastActiveAt *time.Time                         `json:"last_active_at" doc:"the later of the newest sign-in and the newest use of a token; null: neither is known"`
-	Orgs         []UserOrg                          `json:"orgs"`
-	Grants       op.Bounded[grant.EntitlementGrant] `json:"grants" doc:"the newest; grant.list has the rest"`
+	LastActiveAt *time.Time                      `json:"last_active_at" doc:"the later of the newest sign-in and the newest use of a token; null: there was neither"`
+	Orgs         []UserOrg                       `json:"orgs" doc:"the accounts they belong to"`
+	Grants       op.Page[grant.EntitlementGrant] `json:"grants" doc:"the newest 25; next_cursor goes on at grant.list, with the same user_id"`
 }
 
 func (s *Service) users(ctx context.Context, in listIn) (op.Page[PlatformUser], error) {
@@ -178,23 +195,29 @@ func (s *Service) user(ctx context.Context, in idIn) (out PlatformUserDetail, er
 }
 
 type roleIn struct {
-	ID     string `json:"id"`
-	UserID string `json:"userId"`
-	Role   string `json:"role" enum:"viewer,member,admin,owner"`
+	ID     string `json:"id" format:"uuid" doc:"id of the account"`
+	UserID string `json:"userId" format:"uuid" doc:"id of the member"`
+	Role   string `json:"role" enum:"viewer,member,admin,owner" doc:"the role they are to have"`
 }
 
 // RoleChange is what became of a member's role.
 type RoleChange struct {
-	AccountID    string      `json:"account_id"`
-	UserID       string      `json:"user_id"`
-	Role         policy.Role `json:"role"`
-	PreviousRole policy.Role `json:"previous_role"`
+	_            struct{}    `doc:"What became of a member's role."`
+	AccountID    string      `json:"account_id" format:"uuid" doc:"id of the account"`
+	UserID       string      `json:"user_id" format:"uuid" doc:"id of the member"`
+	Role         policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"admin" doc:"the role after the call"`
+	PreviousRole policy.Role `json:"previous_role" enum:"viewer,member,admin,owner" example:"member" doc:"the role before it"`
 	Changed      bool        `json:"changed" doc:"false: the member had that role"`
 }
 
 func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if err := lockOrg(tx, in.ID); err != nil {
+			return err
+		}
+		// The members' own routes hold the owners, not the account.
+		owners, err := ownersOf.All(tx, in.ID)
+		if err != nil {
 			return err
 		}
 		was, ok, err := roleOf.Maybe(tx, in.ID, in.UserID)
@@ -208,22 +231,24 @@ func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err e
 		if !out.Changed {
 			return nil
 		}
-		if out.PreviousRole == policy.Owner {
-			owners, err := ownersOf.One(tx, in.ID)
-			if err != nil {
-				return err
-			}
-			if owners == 1 {
-				return fault.Reason("last_owner", "The account would have no owner left.")
-			}
+		if out.PreviousRole == policy.Owner && len(owners) < 2 {
+			return fault.Reason("last_owner", "The account would have no owner left.")
 		}
 		if _, err := setRole.Exec(tx, in.ID, in.UserID, in.Role); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "org_member.role_changed", Object: in.UserID, Account: in.ID,
-			Data: map[string]any{"operator": policy.From(ctx).Label(), "previous_role": was, "role": in.Role}})
+		tx.AfterCommit(func() { s.Forget(in.UserID) })
+		s.wake(tx, in.ID) // what an owner was given may count here from now on
+		return event.Operated(tx, event.Act{Kind: "org_member.role_changed", Object: in.UserID, Account: in.ID,
+			Data: map[string]any{"previous_role": was, "role": in.Role}, Private: map[string]any{"operator": policy.From(ctx).Label()}})
 	})
 	return out, err
+}
+
+// wake tells who waits for work in an account that its capacity, or what it
+// covers, may be another.
+func (s *Service) wake(tx *db.Tx, account string) {
+	s.Hub.Notify(tx, event.QueueTopic(account), event.QueueTopic(""))
 }
 
 // change does one thing to an account and answers how it is then. do answers
@@ -247,14 +272,15 @@ func (s *Service) change(ctx context.Context, account string, confirm bool, kind
 		if out, err = orgDetail(tx, account); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: kind, Object: account, Account: account, Data: map[string]any{"from": from, "to": to}})
+		s.wake(tx, account)
+		return event.Operated(tx, event.Act{Kind: kind, Object: account, Account: account, Data: map[string]any{"from": from, "to": to}})
 	})
 	return out, err
 }
 
 type tierIn struct {
-	ID      string `json:"id"`
-	Tier    string `json:"tier" enum:"free,self_hosted,oss_verified"`
+	ID      string `json:"id" format:"uuid" doc:"id of the account"`
+	Tier    string `json:"tier" enum:"free,self_hosted,oss_verified" doc:"what it is to be entitled to"`
 	Confirm bool   `json:"confirm" doc:"must be true"`
 }
 
@@ -265,8 +291,8 @@ func (s *Service) setTier(ctx context.Context, in tierIn) (OrgDetail, error) {
 }
 
 type seatsIn struct {
-	ID      string `json:"id"`
-	Seats   int64  `json:"seats" minimum:"0" maximum:"100000"`
+	ID      string `json:"id" format:"uuid" doc:"id of the account"`
+	Seats   int64  `json:"seats" minimum:"0" maximum:"100000" example:"4" doc:"how many AI developers the account pays for"`
 	Confirm bool   `json:"confirm" doc:"must be true"`
 }
 
@@ -278,8 +304,8 @@ func (s *Service) setSeats(ctx context.Context, in seatsIn) (OrgDetail, error) {
 }
 
 type capIn struct {
-	ID      string   `json:"id"`
-	USD     *float64 `json:"usd" required:"true" maximum:"1000000000" doc:"dollars a month, above 0; null: the default"`
+	ID      string   `json:"id" format:"uuid" doc:"id of the account"`
+	USD     *float64 `json:"usd" required:"true" maximum:"1000000000" example:"500" doc:"US dollars a month, above 0; null: the default"`
 	Confirm bool     `json:"confirm" doc:"must be true"`
 }
 

@@ -22,16 +22,21 @@ const (
 func (s *Service) Ops() []op.Op {
 	return append([]op.Op{
 		op.New(op.Row{ID: "account.me", Method: "GET", Path: "/v1/me", Group: group, Rule: policy.Require(policy.ReadAccount).OrAnyCredential(),
-			Summary: "Who is calling: scopes, user, memberships, active account"}, s.me),
+			Summary: "Who is calling: scopes, user, memberships, active account",
+			Doc:     "Every credential may ask. For a machine token user is null, memberships are empty and approved is null; a person on the waitlist has approved false and the scope read:account alone."}, s.me),
 		op.New(op.Row{ID: "account.active_account_switch", Method: "POST", Path: "/v1/me/active-account", Group: group, Rule: policy.Require(policy.ReadAccount).OfSession(),
 			Refuses: []op.Refusal{{Status: 403, Slug: "session-required"}, {Status: 403, Slug: "not-a-member"}, {Status: 403, Slug: "sso-session"}},
-			Summary: "Point the signed-in session at another account of the user"}, s.switchAccount),
+			Summary: "Point the signed-in session at another account of the user",
+			Doc:     "Later requests of the same session act in that account. Refused to tokens, which stay in their account, to people who do not belong to it, and to sessions that an account's own identity provider vouched for."}, s.switchAccount),
 		op.New(op.Row{ID: "account.accept_tos", Method: "POST", Path: "/v1/me/accept-tos", Group: group, Rule: policy.Require(policy.ReadAccount).OfUser(),
-			Summary: "Record the signed-in user's consent to the terms of service"}, s.acceptTOS),
+			Summary: "Record the signed-in user's consent to the terms of service",
+			Doc:     "Notes the present version of the terms and the time. Accepting again notes the time anew."}, s.acceptTOS),
 		op.New(op.Row{ID: "setup.form", Method: "GET", Path: "/setup/{token}", Group: setup, Rule: policy.Public(),
-			Summary: "The form that makes the first user and account"}, s.setupForm),
+			Summary: "The form that makes the first user and account",
+			Doc:     "Good until the first user is made; the server prints the address when it starts."}, s.setupForm),
 		op.New(op.Row{ID: "setup.run", Method: "POST", Path: "/setup/{token}", Group: setup, Rule: policy.Public(), Status: 201, Form: true, PerAddress: 30,
-			Summary: "Make the first user and account, once"}, s.setup),
+			Again: typed, Summary: "Make the first user and account, once",
+			Doc: "The first user runs the platform and owns the first account. Wherever there is a user already, the answer is 404."}, s.setup),
 	}, append(s.operatorOps(), s.ossOps()...)...)
 }
 
@@ -50,7 +55,7 @@ func (s *Service) me(ctx context.Context, _ op.None) (Identity, error) {
 		if err != nil {
 			return err
 		}
-		out.Account = Account{acct.ID, acct.Login, acct.Kind, a.Role, acct.Tier}
+		out.Account = Account{ID: acct.ID, Login: acct.Login, Kind: acct.Kind, Role: a.Role, Tier: acct.Tier}
 		if a.UserID == "" {
 			return nil
 		}
@@ -83,7 +88,7 @@ func (s *Service) acceptTOS(ctx context.Context, _ op.None) (Terms, error) {
 }
 
 type switchIn struct {
-	Account string `json:"account" minLength:"1" maxLength:"100" doc:"id or login"`
+	Account string `json:"account" minLength:"1" maxLength:"100" example:"acme" doc:"id or login of the account"`
 }
 
 func (s *Service) switchAccount(ctx context.Context, in switchIn) (out Account, err error) {
@@ -107,7 +112,7 @@ func (s *Service) switchAccount(ctx context.Context, in switchIn) (out Account, 
 		if err != nil {
 			return err
 		}
-		out = Account{acct.ID, acct.Login, acct.Kind, policy.Role(role), acct.Tier}
+		out = Account{ID: acct.ID, Login: acct.Login, Kind: acct.Kind, Role: policy.Role(role), Tier: acct.Tier}
 		hash, err := repoint.One(tx, a.UserID, a.CredentialID+"%", to)
 		if err != nil {
 			return err
@@ -119,12 +124,12 @@ func (s *Service) switchAccount(ctx context.Context, in switchIn) (out Account, 
 }
 
 type setupIn struct {
-	Token    string `json:"token"`
+	Token    string `json:"token" doc:"the last segment of the address that the server printed"`
 	Accept   string `header:"Accept"`
-	Login    string `json:"login" doc:"of the first user" maxLength:"39"`
-	Name     string `json:"name,omitempty" maxLength:"100"`
-	Email    string `json:"email" maxLength:"254" pattern:"^[^@\\s]+@[^@\\s]+$"`
-	Password string `json:"password" minLength:"10" maxLength:"200"`
+	Login    string `json:"login" maxLength:"39" doc:"login of the first user"`
+	Name     string `json:"name,omitempty" maxLength:"100" doc:"their name; left out: the login"`
+	Email    string `json:"email" maxLength:"254" pattern:"^[^@\\s]+@[^@\\s]+$" format:"email" doc:"their address"`
+	Password string `json:"password" minLength:"10" maxLength:"200" doc:"at least 10 characters"`
 	Account  string `json:"account" doc:"login of the first account, the owner of its repositories" maxLength:"39"`
 }
 
@@ -149,7 +154,7 @@ func (s *Service) door(tx *db.Tx, token string) error {
 // setup answers JSON, or, to a browser, pages.
 func (s *Service) setup(ctx context.Context, in setupIn) (op.Reply, error) {
 	out, cookie, err := s.found(ctx, in)
-	if !strings.Contains(in.Accept, htmlType) {
+	if !op.PrefersPage(in.Accept) {
 		return op.Reply{Header: map[string]string{"Set-Cookie": cookie}, Body: out}, err
 	}
 	if err != nil {
@@ -198,13 +203,13 @@ func (s *Service) found(ctx context.Context, in setupIn) (out SetupResult, cooki
 }
 
 type setupFormIn struct {
-	Token  string `json:"token"`
+	Token  string `json:"token" doc:"the last segment of the address that the server printed"`
 	Accept string `header:"Accept"`
 }
 
 func (s *Service) setupForm(ctx context.Context, in setupFormIn) (op.Reply, error) {
 	err := s.DB.Read(ctx, func(tx *db.Tx) error { return s.door(tx, in.Token) })
-	if err != nil && strings.Contains(in.Accept, htmlType) {
+	if err != nil && op.PrefersPage(in.Accept) {
 		return failed(err, setupForm{})
 	}
 	if err != nil {

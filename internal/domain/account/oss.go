@@ -28,33 +28,39 @@ func (s *Service) ossOps() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "account.oss_verify_list", Method: "GET", Path: "/v1/admin/oss-verifications", Group: group, Rule: policy.Require(policy.AdminReadOrgs),
 			Paging:  &op.Paging{Default: 25, Max: 100, Filters: map[string][]string{"status": {ossPending, "all"}}},
-			Summary: "Applications as open-source projects, newest first; those that wait unless filtered"}, s.ossList),
+			Summary: "Applications as open-source projects, newest first; those that wait unless filtered",
+			Doc:     "For operators. The look is written to the platform's audit log."}, s.ossList),
 		op.New(op.Row{ID: "account.oss_verify_decide", Method: "POST", Path: "/v1/admin/oss-verifications/{id}/decide", Group: group, Rule: policy.Require(policy.AdminAccounts),
-			Summary: "Approve or reject an application that waits"}, s.ossDecide),
+			Summary: "Approve or reject an application that waits",
+			Doc:     "Approving moves the account to the tier oss_verified, which covers private repositories, and mails whoever applied. Rejecting needs a note for the applicant. One that does not wait is 404."}, s.ossDecide),
 		op.New(op.Row{ID: "account.oss_verification_get", Method: "GET", Path: "/v1/oss/verification", Group: group, Rule: policy.Require(policy.ReadBilling),
-			Summary: "The account's latest application as an open-source project"}, s.ossGet),
+			Summary: "The account's latest application as an open-source project",
+			Doc:     "application is null when the account never applied."}, s.ossGet),
 		op.New(op.Row{ID: "account.oss_verification_apply", Method: "POST", Path: "/v1/oss/verification", Group: group, Rule: policy.Require(policy.WriteBilling),
 			Refuses: []op.Refusal{{Status: 409, Slug: "already-approved"}},
-			Summary: "Apply as an open-source project, or amend the application that waits"}, s.ossApply),
+			Summary: "Apply as an open-source project, or amend the application that waits",
+			Doc:     "While an application waits, applying again replaces its text. After a rejection it makes a new one; once approved it is refused."}, s.ossApply),
 	}
 }
 
 // OSSApplication asks that an account be treated as an open-source project.
 type OSSApplication struct {
-	ID         string     `json:"id"`
-	AccountID  string     `json:"account_id"`
-	ProjectURL string     `json:"project_url" db:"project_url"`
-	Statement  string     `json:"statement"`
-	State      string     `json:"state" doc:"pending, approved or rejected"`
-	Note       *string    `json:"note" doc:"the operator's to the applicant"`
-	AppliedBy  *string    `json:"applied_by" doc:"user id; null: a machine token applied"`
-	CreatedAt  time.Time  `json:"created_at"`
-	UpdatedAt  time.Time  `json:"updated_at"`
-	DecidedAt  *time.Time `json:"decided_at"`
+	_          struct{}   `doc:"An account's application as an open-source project."`
+	ID         string     `json:"id" format:"uuid" doc:"id of the application"`
+	AccountID  string     `json:"account_id" format:"uuid" doc:"the account that applied"`
+	ProjectURL string     `json:"project_url" db:"project_url" format:"uri" example:"https://example.com/acme/web" doc:"where the project can be seen"`
+	Statement  string     `json:"statement" example:"Apache-2.0; a website that ships with the product." doc:"its licence, and what it is for"`
+	State      string     `json:"state" enum:"pending,approved,rejected" doc:"pending: waits for an operator"`
+	Note       *string    `json:"note" example:"null" doc:"the operator's note to the applicant; null: none"`
+	AppliedBy  *string    `json:"applied_by" format:"uuid" doc:"user id; null: a machine token applied"`
+	CreatedAt  time.Time  `json:"created_at" doc:"when it was made"`
+	UpdatedAt  time.Time  `json:"updated_at" doc:"when its text was last changed or it was decided"`
+	DecidedAt  *time.Time `json:"decided_at" example:"null" doc:"when it was decided; null: it waits"`
 }
 
 // OSSVerification is where an account stands.
 type OSSVerification struct {
+	_           struct{}        `doc:"Where an account stands as an open-source project."`
 	Application *OSSApplication `json:"application" doc:"the latest; null: the account never applied"`
 }
 
@@ -70,8 +76,8 @@ func (s *Service) ossGet(ctx context.Context, _ op.None) (out OSSVerification, e
 }
 
 type applyIn struct {
-	ProjectURL string `json:"project_url" minLength:"1" maxLength:"500" doc:"where the project can be seen"`
-	Statement  string `json:"statement" minLength:"1" maxLength:"4000" doc:"its licence, and what it is for"`
+	ProjectURL string `json:"project_url" minLength:"1" maxLength:"500" format:"uri" example:"https://example.com/acme/web" doc:"where the project can be seen"`
+	Statement  string `json:"statement" minLength:"1" maxLength:"4000" example:"Apache-2.0; a website that ships with the product." doc:"its licence, and what it is for"`
 }
 
 func (s *Service) ossApply(ctx context.Context, in applyIn) (out OSSVerification, err error) {
@@ -123,9 +129,9 @@ func (s *Service) ossList(ctx context.Context, in listIn) (op.Page[OSSApplicatio
 }
 
 type decideIn struct {
-	ID       string `json:"id"`
-	Decision string `json:"decision" enum:"approve,reject"`
-	Note     string `json:"note,omitempty" maxLength:"2000" doc:"shown to the applicant; a rejection needs one"`
+	ID       string `json:"id" format:"uuid" doc:"id of the application"`
+	Decision string `json:"decision" enum:"approve,reject" doc:"what becomes of it"`
+	Note     string `json:"note,omitempty" maxLength:"2000" example:"Welcome!" doc:"shown to the applicant; a rejection needs one"`
 	Confirm  bool   `json:"confirm" doc:"must be true"`
 }
 
@@ -164,12 +170,13 @@ func (s *Service) ossDecide(ctx context.Context, in decideIn) (out OSSApplicatio
 			if err := moveTier(tx, out.AccountID, TierOSS); err != nil {
 				return err
 			}
+			s.wake(tx, out.AccountID)
 			if err := s.congratulate(tx, out); err != nil {
 				return err
 			}
 		}
-		return event.Record(tx, event.Change{Kind: "account.oss_verify_decide", Object: in.ID, Account: out.AccountID,
-			Data: map[string]any{"operator": policy.From(ctx).Label(), "decision": in.Decision, "note": note}})
+		return event.Operated(tx, event.Act{Kind: "account.oss_verify_decide", Object: in.ID, Account: out.AccountID,
+			Data: map[string]any{"decision": in.Decision, "note": note}, Private: map[string]any{"operator": policy.From(ctx).Label()}})
 	})
 	return out, err
 }

@@ -20,7 +20,7 @@ type userRow struct {
 }
 
 func (u userRow) user() *User {
-	return &User{u.ID, u.Login, u.Name, u.Email, u.AvatarURL, u.PlatformAdmin}
+	return &User{ID: u.ID, Login: u.Login, Name: u.Name, Email: u.Email, AvatarURL: u.AvatarURL, PlatformAdmin: u.PlatformAdmin}
 }
 
 var (

@@ -13,7 +13,7 @@ import (
 var (
 	lockAccount = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
 	roleOf      = db.Q[string](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
-	ownersOf    = db.Q[int64](`SELECT COUNT(*) FROM memberships WHERE account_id = $1 AND role = 'owner'`)
+	ownersOf    = db.Q[string](`SELECT user_id FROM memberships WHERE account_id = $1 AND role = 'owner' ORDER BY user_id`).ForUpdate()
 	setRole     = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
 	setSeats    = db.S(`UPDATE accounts SET seats = $2 WHERE id = $1`)
 	setCap      = db.S(`UPDATE accounts SET spend_cap_micros = $2 WHERE id = $1`)
@@ -30,7 +30,7 @@ var (
 
 	orgsOf = db.Q[UserOrg](`SELECT m.account_id, a.login, a.kind, m.role FROM memberships m JOIN accounts a ON a.id = m.account_id
 		WHERE m.user_id = $1 ORDER BY a.login`)
-	lastActive = db.Q[*time.Time](`SELECT MAX(at) FROM (SELECT MAX(signed_in_at) AS at FROM signins WHERE user_id = $1
+	lastActive = db.Q[*time.Time](`SELECT MAX(at) FROM (SELECT last_signed_in_at AS at FROM users WHERE id = $1
 		UNION ALL SELECT MAX(last_used_at) AS at FROM tokens WHERE user_id = $1) AS seen`)
 
 	glance = db.Q[PlatformOverview](`SELECT
@@ -59,13 +59,18 @@ type orgRow struct {
 	TasksOpen      int64
 }
 
+// howPaid is the billing of an account with seats and free AI developers.
+const howPaid = `CASE WHEN seats + free_devs = 0 THEN 'paused'
+	WHEN tier = 'oss_verified' OR free_devs > 0 AND (seats = 0 OR tier = 'self_hosted') THEN 'comped'
+	WHEN tier = 'free' THEN 'paying' END`
+
 // selectOrgs reads accounts; the builder gives it the time, for whether a
 // grant is active.
 func selectOrgs(tx *db.Tx) *db.Builder {
-	return db.Build(`SELECT * FROM (SELECT a.id, a.login, a.kind, a.tier, a.seats, a.created_at,
-		(SELECT COUNT(*) FROM memberships m WHERE m.account_id = a.id) AS members,
-		CASE WHEN a.tier = 'oss_verified' OR EXISTS (SELECT 1 FROM grants g WHERE g.account_id = a.id AND g.revoked_at IS NULL
-			AND COALESCE(g.expires_at, 9223372036854775807) > `, tx.Micros()).SQL(`) THEN 'comped' END AS billing FROM accounts a) AS o WHERE TRUE`)
+	return db.Build(`SELECT id, login, kind, tier, seats, created_at, members, free_devs, billing FROM (
+		SELECT o.*, `+howPaid+` AS billing FROM (SELECT a.id, a.login, a.kind, a.tier, a.seats, a.created_at,
+		(SELECT COUNT(*) FROM memberships m WHERE m.account_id = a.id) AS members, `+grant.FreeDevs, tx.Micros()).
+		SQL(`) AS free_devs FROM accounts a) AS o) AS p WHERE TRUE`)
 }
 
 func listOrgs(tx *db.Tx, p op.PageIn) ([]OrgSummary, error) {
@@ -111,9 +116,6 @@ func orgDetail(tx *db.Tx, account string) (out OrgDetail, err error) {
 		usd := float64(*extra.SpendCapMicros) / 1e6
 		out.SpendCapUSD = &usd
 	}
-	if out.FreeDevs, err = grant.Devs(tx, account); err != nil {
-		return out, err
-	}
 	out.Roster, err = roster.All(tx, account)
 	return out, err
 }
@@ -133,7 +135,7 @@ type personRow struct {
 const selectUsers = `SELECT id, login, name, email, avatar_url, platform_admin, approved_at, tos_version, tos_accepted_at, created_at FROM users WHERE TRUE`
 
 func (r personRow) wire() PlatformUser {
-	return PlatformUser{*r.user(), r.ApprovedAt != nil, r.CreatedAt}
+	return PlatformUser{User: *r.user(), Approved: r.ApprovedAt != nil, CreatedAt: r.CreatedAt}
 }
 
 func listUsers(tx *db.Tx, p op.PageIn) ([]PlatformUser, error) {
@@ -170,7 +172,7 @@ func userDetail(tx *db.Tx, user string) (out PlatformUserDetail, err error) {
 	if out.Orgs, err = orgsOf.All(tx, user); err != nil {
 		return out, err
 	}
-	out.Grants, err = grant.History(tx, user, 25)
+	out.Grants, err = grant.History(tx, user)
 	return out, err
 }
 
@@ -178,6 +180,15 @@ func userDetail(tx *db.Tx, user string) (out PlatformUserDetail, err error) {
 func Exists(tx *db.Tx, account string) (bool, error) {
 	_, ok, err := loginOf.Maybe(tx, account)
 	return ok, err
+}
+
+// UserByID is a user; nil if there is none.
+func UserByID(tx *db.Tx, user string) (*User, error) {
+	u, ok, err := userByID.Maybe(tx, user)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return u.user(), nil
 }
 
 // HasUser tells whether there is a user of that id.

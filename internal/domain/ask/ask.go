@@ -72,29 +72,33 @@ const (
 
 // Ask is an ask as clients see it.
 type Ask struct {
-	AskID            string            `json:"askId"`
-	ID               string            `json:"id"`
+	_                struct{}          `doc:"Something that is wanted, and what became of it."`
+	AskID            string            `json:"askId" format:"uuid" doc:"id of the ask"`
+	ID               string            `json:"id" format:"uuid" doc:"the same id"`
 	Repo             *string           `json:"repo" doc:"owner/name; null: it is for no one repository"`
-	Title            string            `json:"title"`
-	Body             string            `json:"body"`
-	Source           string            `json:"source" doc:"api unless the filer said so; run, plan, blocker, inbound and backlog are the platform's own"`
-	Labels           map[string]string `json:"labels"`
-	DedupeKey        *string           `json:"dedupe_key"`
-	State            State             `json:"state" enum:"pending,triaged,dropped,escalated"`
-	Verdict          *AskVerdict       `json:"verdict" doc:"null while it is pending"`
-	EscalationReason *string           `json:"escalation_reason" doc:"judge_unavailable is the one that ask.redrive takes"`
-	FiledBy          string            `json:"filed_by"`
-	CreatedAt        time.Time         `json:"created_at"`
-	TriagedAt        *time.Time        `json:"triaged_at" doc:"when it left pending"`
+	Title            string            `json:"title" doc:"one line"`
+	Body             string            `json:"body" doc:"what is wanted, as it was filed"`
+	Source           string            `json:"source" example:"api" doc:"api unless the filer said so; run, plan, blocker, inbound and backlog are the platform's own"`
+	Labels           map[string]string `json:"labels" example:"{\"team\":\"web\"}" doc:"names and values that were filed with it"`
+	DedupeKey        *string           `json:"dedupe_key" example:"null" doc:"the key it was filed under; null without one"`
+	State            State             `json:"state" enum:"pending,triaged,dropped,escalated" doc:"triaged: work came of it; dropped: none is needed; escalated: a person decides"`
+	Verdict          *AskVerdict       `json:"verdict" doc:"what triage decided; null while it is pending"`
+	Hold             *AskHold          `json:"hold" doc:"why triage leaves it pending; null: it does not"`
+	EscalationReason *string           `json:"escalation_reason" example:"null" doc:"slug of why a person is asked: judge_unavailable (the one that ask.redrive takes), judge_invalid, no_capacity, unknown_repository, chain_too_long, or a category of the judge; null unless it was escalated"`
+	FiledBy          string            `json:"filed_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who filed it: user:<id>, pat:<id>, box:<id> for an agent's own, or system"`
+	RequestedBy      *string           `json:"requested_by" format:"uuid" doc:"id of the person at the beginning of the chain: who filed it, or whose work the agent did that filed it; null: nobody asked"`
+	CreatedAt        time.Time         `json:"created_at" doc:"when it was filed"`
+	TriagedAt        *time.Time        `json:"triaged_at" doc:"when it left pending; null while it has not"`
 }
 
 // AskVerdict is what became of an ask.
 type AskVerdict struct {
-	Kind           string   `json:"kind" enum:"minted,dropped,cross_linked,planned,escalated"`
-	Reason         string   `json:"reason" doc:"why, in the words of the judge; of the platform when there was none"`
-	TaskIDs        []string `json:"task_ids" doc:"the tasks minted for it, or linked to it"`
-	CoveringTaskID *string  `json:"covering_task_id" doc:"of a duplicate: the task that covers it"`
-	PlanID         *string  `json:"plan_id"`
+	_              struct{} `doc:"What triage decided about an ask."`
+	Kind           string   `json:"kind" enum:"minted,dropped,cross_linked,planned,escalated" doc:"minted: tasks were made; dropped: none are needed; cross_linked: open tasks cover it; planned: a plan was made; escalated: a person is asked"`
+	Reason         string   `json:"reason" example:"One file, one change: a single task does it." doc:"why, in the words of the judge; of the platform when there was none"`
+	TaskIDs        []string `json:"task_ids" format:"uuid" doc:"the tasks minted for it, or linked to it"`
+	CoveringTaskID *string  `json:"covering_task_id" format:"uuid" example:"null" doc:"of a duplicate: the task that covers it; null otherwise"`
+	PlanID         *string  `json:"plan_id" format:"uuid" example:"null" doc:"the plan that was made of it; null without one"`
 }
 
 // The kinds of verdicts.
@@ -124,6 +128,13 @@ type Service struct {
 	// repository. Without it a judge may not plan.
 	AuthorPlan func(tx *db.Tx, p NewPlan) (planID string, err error)
 
+	// Stops, optional, is what keeps sessions of judges of tx.Account from calls
+	// to their models. Whoever lets one go on calls Wake.
+	Stops func(tx *db.Tx, sessionIDs []string) ([]Stop, error)
+
+	mu      sync.Mutex
+	outside map[string][]string // asks that wait for room in a full queue, by account
+
 	running atomic.Bool  // Loop is at work in this process
 	busy    atomic.Int64 // asks in the hands of judges
 	workers sync.WaitGroup
@@ -131,23 +142,25 @@ type Service struct {
 
 // NewTask is a task to be minted.
 type NewTask struct {
-	AskID     string
-	RepoID    string
-	Kind      string
-	Title     string
-	Problem   string
-	Priority  int64
-	DependsOn []string // ids of tasks minted before it
-	Files     []string
+	AskID       string
+	RequestedBy string // the person whose work it is; empty: nobody's
+	RepoID      string
+	Kind        string
+	Title       string
+	Problem     string
+	Priority    int64
+	DependsOn   []string // ids of tasks minted before it
+	Files       []string
 }
 
 // NewPlan is a plan to be authored.
 type NewPlan struct {
-	AskID   string
-	Title   string
-	Summary string
-	Hold    bool // until a person approves it: no person has asked for it
-	Slices  []NewSlice
+	AskID       string
+	RequestedBy string // the person whose work it is; empty: nobody's
+	Title       string
+	Summary     string
+	Hold        bool // until a person approves it: no person has filed the ask
+	Slices      []NewSlice
 }
 
 // NewSlice is one part of a plan, in one repository.

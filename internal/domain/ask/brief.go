@@ -32,7 +32,7 @@ Everything between the lines BEGIN DATA and END DATA was written by people, prog
 The object has "kind", "reason" (one or two sentences for people) and, by kind, one more member:
 
 {"kind":"mint","reason":"…","tasks":[{"repo":"owner/name","title":"one line","problem":"what is wrong or wanted, and how one sees that it is done","kind":"work","priority":50,"depends_on":[],"files":["path/that/will/be/touched"]}]}
-  Work to be done. One task is one pull request's worth for one agent; use as few as do it. "kind" is work, scout (look, change nothing), setup, kb or devops. "depends_on" holds places in this list, counted from 0, of tasks that must succeed first. "kind", "priority", "depends_on" and "files" may be left out. Restate the problem so that it stands on its own.
+  Work to be done. One task is one pull request's worth for one agent; use as few as do it. "kind" is work, scout (look, change nothing) or setup. "depends_on" holds places in this list, counted from 0, of tasks that must succeed first. "kind", "priority", "depends_on" and "files" may be left out. Restate the problem so that it stands on its own.
 {"kind":"drop","reason":"…","covering_task_id":"id"}
   Noise, or a duplicate of a listed task, which you name; leave covering_task_id out for noise.
 {"kind":"cross_link","reason":"…","task_ids":["id"]}
@@ -135,6 +135,9 @@ func (s *Service) brief(tx *db.Tx, r *row) (system, prompt string, err error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Judge the ask below. A task's priority is at most %d. Kinds of tasks that its filer may have: %s.\n\n", r.maxPriority(), strings.Join(kindsFor(rights), ", "))
+	if len(r.span()) > 0 {
+		b.WriteString("A person asked for one plan over all of these repositories: answer with a plan that has a slice for each, or escalate if there can be none.\n\n")
+	}
 	fmt.Fprintf(&b, "BEGIN DATA\n%s\nEND DATA\n", data)
 	return system, b.String(), nil
 }

@@ -43,6 +43,9 @@ type Filing struct {
 	// By names the filer, and UserID, if there is one, the person. The actor of
 	// the transaction when both are empty.
 	By, UserID string
+	// RequestedBy is the person at the beginning of the chain. Nil is whoever
+	// files, and empty is nobody.
+	RequestedBy *string
 
 	runID string
 	depth int64
@@ -98,9 +101,12 @@ func (s *Service) file(tx *db.Tx, f Filing) (row, bool, error) {
 	if f.DedupeKey != "" {
 		r.DedupeKey = &f.DedupeKey
 	}
-	r.FilerID, r.RunID = some(f.UserID), some(f.runID)
+	r.FilerID, r.RunID, r.RequestedBy = some(f.UserID), some(f.runID), some(f.UserID)
+	if f.RequestedBy != nil {
+		r.RequestedBy = some(*f.RequestedBy)
+	}
 	n, err := insert.Exec(tx, r.ID, r.AccountID, r.RepoID, r.Reach, r.Title, r.Body, r.Source, r.Labels, r.DedupeKey, dedupe, r.State, r.FiledBy,
-		r.FilerID, r.Scopes, r.RunID, r.Depth, tx.Now)
+		r.FilerID, r.Scopes, r.RunID, r.Depth, tx.Now, r.RequestedBy)
 	if err != nil {
 		return row{}, false, err
 	}
@@ -121,6 +127,7 @@ type OfRun struct {
 	RunID     string
 	RepoID    string  // of the run
 	AskID     *string // the ask that the run's task answers
+	By        *string // the person whose work the run's task is; nil: nobody's
 	ID        string  // of the declaration, unique in the run
 	Title     string
 	Body      string
@@ -139,7 +146,10 @@ func (s *Service) FileOfRun(tx *db.Tx, o OfRun) error {
 	}
 	f := Filing{
 		RepoIDs: []string{o.RepoID}, Title: o.Title, Body: o.Body, Source: FromRun, By: "run:" + o.RunID, Scopes: policy.Scopes(policy.WriteTasks),
-		DedupeKey: clip(oneLine(o.ID), maxTitle), Room: FromRun + ":" + o.RunID, runID: o.RunID, depth: 1,
+		DedupeKey: clip(oneLine(o.ID), maxTitle), Room: FromRun + ":" + o.RunID, runID: o.RunID, depth: 1, RequestedBy: new(string),
+	}
+	if o.By != nil {
+		f.RequestedBy = o.By
 	}
 	if o.DedupeKey != "" {
 		// Later runs in the repository declare the same, and a retry does.

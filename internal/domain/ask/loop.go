@@ -15,11 +15,19 @@ import (
 
 // Judge is the model behind triage.
 type Judge interface {
-	// Begin opens a session about an ask of an account; the repository is "" if
-	// it is about none alone. It ends the session of the try before, whose node
-	// may have died over it ("": there was none). It fails with a fault if the
-	// account has no model.
-	Begin(ctx context.Context, accountID, repoID, before string) (Talk, error)
+	// Begin opens a session about an ask. It fails with a fault if the account
+	// has no model.
+	Begin(ctx context.Context, m Matter) (Talk, error)
+}
+
+// Matter is what a judge is asked about.
+type Matter struct {
+	AccountID   string
+	RepoID      string // empty: it is about none alone
+	RequestedBy string // the person on whose bill it is; empty: nobody's
+	// Before is the session of the try before, which is ended: its node may have
+	// died over it. Empty: there was none.
+	Before string
 }
 
 // Talk is one conversation with a judge.
@@ -52,6 +60,12 @@ const (
 	backoff = 15 * time.Second
 	// roomy is the wait for a full queue.
 	roomy = 30 * time.Second
+)
+
+// The slugs of calls that a limit of the account's does not allow.
+const (
+	budgetExhausted = "budget_exhausted"
+	unpricedModel   = "unpriced_model"
 )
 
 // errLost ends the work on an ask that somebody else has by now.
@@ -152,13 +166,30 @@ func (s *Service) judge(ctx context.Context, askID, claim string) error {
 	case err != nil:
 		return err
 	case full:
-		return s.postpone(ctx, &r, claim, roomy, false)
+		err := s.postpone(ctx, &r, claim, roomy, false)
+		if err == nil && ctx.Err() == nil {
+			s.awaitRoom(ctx, r.AccountID, r.ID)
+		}
+		return err
 	case r.Tries > maxTries:
 		return s.hand(ctx, &r, claim, JudgeUnavailable, fmt.Sprintf("The ask was taken up %d times, and each time something kept the judge from an answer.", maxTries))
 	}
-	talk, err := s.Judge.Begin(ctx, r.AccountID, deref(r.RepoID), deref(r.SessionID))
+	if r.SessionID != nil { // a limit may still leave its judge no money
+		var stops []Stop
+		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+			stops, err = s.stops(tx, []string{*r.SessionID})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if len(stops) > 0 {
+			return s.postpone(ctx, &r, claim, stopped, false)
+		}
+	}
+	talk, err := s.Judge.Begin(ctx, Matter{AccountID: r.AccountID, RepoID: deref(r.RepoID), RequestedBy: deref(r.RequestedBy), Before: deref(r.SessionID)})
 	if err != nil {
-		return s.unanswered(ctx, &r, claim, err)
+		return s.unanswered(ctx, &r, claim, deref(r.SessionID), err)
 	}
 	outcome, err := s.hear(ctx, &r, claim, talk, system, prompt)
 	talk.End(context.WithoutCancel(ctx), outcome)
@@ -182,7 +213,7 @@ func (s *Service) hear(ctx context.Context, r *row, claim string, talk Talk, sys
 			return talk.Say(ctx, system, turns)
 		}()
 		if err != nil {
-			return "failed", s.unanswered(ctx, r, claim, err)
+			return "failed", s.unanswered(ctx, r, claim, talk.ID(), err)
 		}
 		v, err := parse(answer)
 		if err == nil {
@@ -258,11 +289,14 @@ func (s *Service) postpone(ctx context.Context, r *row, claim string, wait time.
 
 // unanswered decides what follows when the judge has said nothing. What may
 // pass is tried again; the rest, and what does not pass, is a person's.
-func (s *Service) unanswered(ctx context.Context, r *row, claim string, cause error) error {
+func (s *Service) unanswered(ctx context.Context, r *row, claim, session string, cause error) error {
 	if ctx.Err() != nil { // this node stops: the next may begin at once
 		return s.postpone(context.WithoutCancel(ctx), r, claim, 0, false)
 	}
 	f := fault.From(cause)
+	if f.Kind == fault.PaymentRequired && (f.Slug == budgetExhausted || f.Slug == unpricedModel) {
+		return s.park(ctx, r, claim, session, f.Slug)
+	}
 	passing := f.Kind == fault.Internal || f.Kind == fault.Unavailable || f.Kind == fault.RateLimited || errors.Is(cause, context.DeadlineExceeded)
 	if f.Kind == fault.Internal {
 		s.complain(ctx, "ask the judge", cause)

@@ -67,7 +67,7 @@ type script struct {
 	say func(n int, turns []string) (string, error)
 }
 
-func (j *script) Begin(context.Context, string, string, string) (Talk, error) {
+func (j *script) Begin(context.Context, Matter) (Talk, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.begins++

@@ -24,14 +24,18 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "ask.file", Method: "POST", Path: "/v1/asks", Group: group, Rule: write, Status: 202, Also: []int{200},
 			Summary: "File something wanted, for triage to decide what becomes of it",
+			Doc:     "Triage reads the ask against the work that is under way, and makes tasks or a plan of it, finds that it is covered already, drops it, or asks a person. The answer comes before that: follow it with ask.get. Filing again under the same dedupe_key answers the ask that is there with 200 and kind existing, whatever else is sent. Work that is already decided goes to task.create instead.",
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}, {Status: 409, Slug: "repo_disabled"}}}, s.fileOne),
 		op.New(op.Row{ID: "ask.list", Method: "GET", Path: "/v1/asks", Group: group, Rule: read,
 			Paging:  &op.Paging{Default: 50, Max: 200, Q: true, Filters: map[string][]string{"state": states, "repo": nil}},
-			Summary: "List the account's asks, newest first; q searches the title, 20,000 asks a page, which may be short or empty and still have a next"}, s.list),
+			Summary: "List the account's asks, newest first; q searches the title, 20,000 asks a page, which may be short or empty and still have a next",
+			Doc:     "Without a filter asks of every state are listed."}, s.list),
 		op.New(op.Row{ID: "ask.get", Method: "GET", Path: "/v1/asks/{askId}", Group: group, Rule: read,
-			Summary: "One ask, and what became of it"}, s.get),
+			Summary: "One ask, and what became of it",
+			Doc:     "verdict says what triage made of it; it is null while the ask is pending."}, s.get),
 		op.New(op.Row{ID: "ask.redrive", Method: "POST", Path: "/v1/asks/{askId}/redrive", Group: group, Rule: write,
 			Summary: "Give an ask that found no judge back to triage",
+			Doc:     "For an ask that was escalated because no judge could be reached, as when the account has no model key. It is pending again and its escalation is resolved. Any other ask is refused.",
 			Refuses: []op.Refusal{{Status: 409, Slug: "not_redrivable"}}}, s.redrive),
 	}
 }
@@ -39,17 +43,18 @@ func (s *Service) Ops() []op.Op {
 type fileIn struct {
 	Repo      string            `json:"repo,omitempty" pattern:"^[^/\\s]+/[^/\\s]+$" maxLength:"200" doc:"owner/name; without it the judge may pick among the account's"`
 	Title     string            `json:"title" minLength:"1" maxLength:"200" doc:"one line"`
-	Body      string            `json:"body" minLength:"1" maxLength:"20000"`
-	Source    string            `json:"source,omitempty" pattern:"^[a-z][a-z0-9_-]*$" maxLength:"32" doc:"where it comes from, api unless given"`
-	DedupeKey string            `json:"dedupe_key,omitempty" maxLength:"200" doc:"the account has one ask for each key; filing again answers it"`
-	Labels    map[string]string `json:"labels,omitempty" maxItems:"50" maxLength:"200"`
+	Body      string            `json:"body" minLength:"1" maxLength:"20000" example:"The footer shows last year on every page." doc:"what is wanted and why, for triage and for the agents that come after"`
+	Source    string            `json:"source,omitempty" pattern:"^[a-z][a-z0-9_-]*$" maxLength:"32" example:"support" doc:"where it comes from, for your own lists; api unless given. The names that the platform files under are refused"`
+	DedupeKey string            `json:"dedupe_key,omitempty" maxLength:"200" example:"ticket-1042" doc:"the account has one ask for each key that callers file under; filing again answers it. What the platform files itself (sources run, plan, blocker, inbound, backlog) has keys of its own, which no caller takes or meets"`
+	Labels    map[string]string `json:"labels,omitempty" maxItems:"50" maxLength:"200" example:"{\"team\":\"web\"}" doc:"names and values of your own, which its tasks get as well"`
 }
 
 // AskFiled is the answer of ask.file.
 type AskFiled struct {
-	Kind  string `json:"kind" enum:"filed,existing"`
-	AskID string `json:"askId"`
-	State State  `json:"state" enum:"pending,triaged,dropped,escalated"`
+	_     struct{} `doc:"Where the ask stands after filing."`
+	Kind  string   `json:"kind" enum:"filed,existing" doc:"existing: there was one under the same dedupe_key, and nothing was filed"`
+	AskID string   `json:"askId" format:"uuid" doc:"id of the ask"`
+	State State    `json:"state" enum:"pending,triaged,dropped,escalated" doc:"pending for a new ask"`
 }
 
 // StatusCode tells a new ask from one that was there.
@@ -93,7 +98,7 @@ func (s *Service) fileOne(ctx context.Context, in fileIn) (out AskFiled, err err
 		if err != nil {
 			return err
 		}
-		out = AskFiled{"filed", a.AskID, a.State}
+		out = AskFiled{Kind: "filed", AskID: a.AskID, State: a.State}
 		switch {
 		case existing:
 			out.Kind = "existing"
@@ -108,43 +113,46 @@ func (s *Service) fileOne(ctx context.Context, in fileIn) (out AskFiled, err err
 type listIn struct{ op.PageIn }
 
 func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Ask], err error) {
-	var rows []row
-	var end []string
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		var repoID string
 		if full := in.Want("repo"); full != "" {
 			owner, name, _ := strings.Cut(full, "/")
 			r, ok, err := repoByName.Maybe(tx, tx.Account, owner, name)
 			if err != nil || !ok {
+				page = op.NewPage(in.PageIn, []Ask{}, nil)
 				return err
 			}
 			repoID = r.ID
 		}
-		rows, end, err = list(tx, in.PageIn, repoID)
+		rows, end, err := list(tx, in.PageIn, repoID)
+		if err != nil {
+			return err
+		}
+		found := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
+		page.NextCursor = found.NextCursor
+		if end != nil {
+			page.NextCursor = in.At(end)
+		}
+		page.Data, err = s.show(tx, found.Data)
 		return err
 	})
-	if err != nil {
-		return page, err
-	}
-	found := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
-	page = op.Page[Ask]{Data: make([]Ask, len(found.Data)), NextCursor: found.NextCursor}
-	if end != nil {
-		page.NextCursor = in.At(end)
-	}
-	for i := range found.Data {
-		page.Data[i] = found.Data[i].wire()
-	}
-	return page, nil
+	return page, err
 }
 
 type idIn struct {
-	AskID string `json:"askId"`
+	AskID string `json:"askId" format:"uuid" doc:"id of the ask"`
 }
 
 func (s *Service) get(ctx context.Context, in idIn) (out Ask, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, err := find(tx, in.AskID, false)
-		out = r.wire()
+		if err != nil {
+			return err
+		}
+		shown, err := s.show(tx, []row{r})
+		if err == nil {
+			out = shown[0]
+		}
 		return err
 	})
 	return out, err
@@ -152,9 +160,10 @@ func (s *Service) get(ctx context.Context, in idIn) (out Ask, err error) {
 
 // AskRedriven is the answer of ask.redrive.
 type AskRedriven struct {
-	AskID  string `json:"askId"`
-	State  State  `json:"state" enum:"pending"`
-	Nudged bool   `json:"nudged" doc:"false: no judge was free to take it up at once; a sweep will"`
+	_      struct{} `doc:"The ask, back in triage."`
+	AskID  string   `json:"askId" format:"uuid" doc:"id of the ask"`
+	State  State    `json:"state" enum:"pending" doc:"always pending"`
+	Nudged bool     `json:"nudged" doc:"false: no judge was free to take it up at once; a sweep will"`
 }
 
 func (s *Service) redrive(ctx context.Context, in idIn) (out AskRedriven, err error) {

@@ -18,6 +18,7 @@ import (
 // finds belongs to tx.Account.
 func (s *Service) gather(tx *db.Tx, r *row, v *verdict) (f facts, err error) {
 	f = facts{repos: map[string]Repo{}, tasks: map[string]taskRef{}, within: r.within, priority: r.maxPriority(), plans: s.AuthorPlan != nil}
+	f.span = r.span()
 	names, ids := v.names()
 	for _, full := range names {
 		owner, name, _ := strings.Cut(full, "/")
@@ -39,6 +40,14 @@ func (s *Service) gather(tx *db.Tx, r *row, v *verdict) (f facts, err error) {
 	}
 	f.scopes, err = r.rights(tx)
 	return f, err
+}
+
+// span are the repositories that plan.start asked for one plan over.
+func (r *row) span() []string {
+	if r.Source != FromPlan || len(r.Reach.V) < 2 {
+		return nil
+	}
+	return r.Reach.V
 }
 
 // within tells whether the ask reaches a repository of its account.
@@ -102,7 +111,7 @@ func (s *Service) carryOut(tx *db.Tx, r *row, v *verdict) error {
 // draft puts the slices of a plan into an order in which each follows those it
 // depends on.
 func (o *outline) draft(r *row, f facts, reason string) NewPlan {
-	p := NewPlan{AskID: r.ID, Title: strings.TrimSpace(o.Title), Summary: reason, Hold: r.FilerID == nil}
+	p := NewPlan{AskID: r.ID, RequestedBy: deref(r.RequestedBy), Title: strings.TrimSpace(o.Title), Summary: reason, Hold: r.FilerID == nil}
 	sorted, _ := order(o.Slices)
 	place := make([]int, len(sorted))
 	for at, i := range sorted {
@@ -124,7 +133,7 @@ func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts) ([]string, error
 	sorted, _ := order(all)
 	for _, i := range sorted {
 		p := &all[i]
-		t := NewTask{AskID: r.ID, RepoID: f.repos[p.Repo].ID, Kind: p.kind(), Title: strings.TrimSpace(p.Title), Problem: p.Problem, Priority: p.priority(), Files: p.Files}
+		t := NewTask{AskID: r.ID, RequestedBy: deref(r.RequestedBy), RepoID: f.repos[p.Repo].ID, Kind: p.kind(), Title: strings.TrimSpace(p.Title), Problem: p.Problem, Priority: p.priority(), Files: p.Files}
 		for _, d := range p.DependsOn {
 			t.DependsOn = append(t.DependsOn, ids[d])
 		}

@@ -25,6 +25,7 @@ type row struct {
 	EscalationReason *string
 	FiledBy          string
 	FilerID          *string
+	RequestedBy      *string
 	Scopes           db.JSON[[]string]
 	RunID            *string
 	Depth            int64
@@ -36,7 +37,7 @@ type row struct {
 }
 
 const columns = `a.id, a.account_id, a.repo_id, a.reach, a.title, a.body, a.source, a.labels, a.dedupe_key, a.state, a.verdict, a.escalation_reason,
-	a.filed_by, a.filer_id, a.scopes, a.run_id, a.depth, a.tries, a.session_id, a.created_at, a.triaged_at, r.owner || '/' || r.name AS repo
+	a.filed_by, a.filer_id, a.requested_by, a.scopes, a.run_id, a.depth, a.tries, a.session_id, a.created_at, a.triaged_at, r.owner || '/' || r.name AS repo
 	FROM asks a LEFT JOIN repos r ON r.id = a.repo_id`
 
 // Repo is a repository as a verdict sees it.
@@ -56,8 +57,8 @@ var (
 	lockID   = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND id = $2`).ForUpdate()
 	byDedupe = db.Q[row](`SELECT ` + columns + ` WHERE a.account_id = $1 AND a.dedupe = $2`)
 	insert   = db.S(`INSERT INTO asks (id, account_id, repo_id, reach, title, body, source, labels, dedupe_key, dedupe, state, filed_by,
-		filer_id, scopes, run_id, depth, due_at, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17)
+		filer_id, scopes, run_id, depth, due_at, created_at, requested_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17, $18)
 		ON CONFLICT (account_id, dedupe) DO NOTHING`)
 	countOfRun = db.Q[int64](`SELECT COUNT(*) FROM asks WHERE account_id = $1 AND run_id = $2`)
 	depthOf    = db.Q[int64](`SELECT depth FROM asks WHERE account_id = $1 AND id = $2`)
@@ -75,7 +76,9 @@ var (
 		WHERE account_id = $1 AND id = $2 AND state = 'pending'`)
 	revive = db.S(`UPDATE asks SET state = 'pending', verdict = NULL, escalation_reason = NULL, triaged_at = NULL, due_at = $3, tries = 0
 		WHERE account_id = $1 AND id = $2 AND state = 'escalated' AND escalation_reason = 'judge_unavailable'`)
-	setSession = db.S(`UPDATE asks SET session_id = $4 WHERE account_id = $1 AND id = $2 AND claim = $3`)
+	wakeOfSession = db.Q[string](`UPDATE asks SET due_at = $3 WHERE account_id = $1 AND session_id = $2 AND state = 'pending' AND claim IS NULL RETURNING id`)
+	wakeID        = db.S(`UPDATE asks SET due_at = $3 WHERE account_id = $1 AND id = $2 AND state = 'pending' AND claim IS NULL AND due_at > $3`)
+	setSession    = db.S(`UPDATE asks SET session_id = $4 WHERE account_id = $1 AND id = $2 AND claim = $3`)
 
 	repoByName = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
 	roleOf     = db.Q[policy.Role](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
@@ -176,23 +179,22 @@ func list(tx *db.Tx, p op.PageIn, repoID string) (rows []row, end []string, err 
 
 // Rows are the asks of tx.Account with the ids, or, for nil, its newest, up to
 // limit, as the list shows them.
-func Rows(tx *db.Tx, ids []string, limit int) ([]Ask, error) {
+func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Ask, error) {
 	b := db.Build(`SELECT `+columns+` WHERE a.account_id = `, tx.Account)
 	if ids != nil {
 		b.In("a.id", ids)
 	}
 	rows, err := db.Select[row](tx, b.SQL(" ORDER BY a.created_at DESC, a.id DESC LIMIT ", limit))
-	out := make([]Ask, len(rows))
-	for i := range rows {
-		out[i] = rows[i].wire()
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	return s.show(tx, rows)
 }
 
 func (r *row) wire() Ask {
 	out := Ask{
 		AskID: r.ID, ID: r.ID, Repo: r.Repo, Title: r.Title, Body: r.Body, Source: r.Source, Labels: r.Labels.V, DedupeKey: r.DedupeKey,
-		State: r.State, EscalationReason: r.EscalationReason, FiledBy: r.FiledBy, CreatedAt: r.CreatedAt.Truncate(time.Millisecond),
+		State: r.State, EscalationReason: r.EscalationReason, FiledBy: r.FiledBy, RequestedBy: r.RequestedBy, CreatedAt: r.CreatedAt.Truncate(time.Millisecond),
 	}
 	if r.Verdict != nil {
 		out.Verdict = &r.Verdict.V

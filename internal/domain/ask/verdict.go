@@ -104,6 +104,7 @@ type facts struct {
 	scopes   policy.Set         // what the filer may do
 	priority int64              // the most urgent that the filer may have
 	plans    bool               // there is somebody to author a plan
+	span     []string           // ids of the repositories that one plan must work in; none: anything goes
 }
 
 type taskRef struct {
@@ -153,6 +154,10 @@ func check(v *verdict, f facts) refusal {
 		c.add("kind must be one of %s.", strings.Join(kinds, ", "))
 		return c.wrong
 	}
+	if len(f.span) > 0 && v.Kind != doPlan && v.Kind != doEscalate {
+		c.add("A person asked for one plan over several repositories: the verdict is a plan, or an escalation if there can be none.")
+		return c.wrong
+	}
 	if n := utf8.RuneCountInString(v.Reason); strings.TrimSpace(v.Reason) == "" || n > maxReason {
 		c.add("reason must have 1 to %d characters.", maxReason)
 	}
@@ -182,6 +187,12 @@ func check(v *verdict, f facts) refusal {
 	case doPlan:
 		c.title("plan.title", v.Plan.Title)
 		c.pieces("plan.slices", v.Plan.Slices, maxSlices)
+		for _, repoID := range f.span {
+			if !slices.ContainsFunc(v.Plan.Slices, func(p piece) bool { return c.repos[p.Repo].ID == repoID }) {
+				c.add("plan.slices leaves a repository out: each that the ask is about needs a slice.")
+				break
+			}
+		}
 		for i, p := range v.Plan.Slices {
 			if p.Kind != "" || p.Priority != nil {
 				c.add("plan.slices.%d: a slice has no kind and no priority.", i)
@@ -223,7 +234,7 @@ func (c *checking) task(at, taskID string) {
 
 // needs is what a filer must be allowed for a task of a kind.
 var needs = map[string]policy.Scope{
-	"work": policy.WriteTasks, "scout": policy.WriteTasks, "setup": policy.WriteTasks, "kb": policy.WriteKB, "devops": policy.WriteRunners,
+	"work": policy.WriteTasks, "scout": policy.WriteTasks, "setup": policy.WriteTasks,
 }
 
 func (c *checking) pieces(at string, all []piece, most int) {
@@ -246,7 +257,7 @@ func (c *checking) pieces(at string, all []piece, most int) {
 		}
 		switch scope, ok := needs[p.kind()]; {
 		case !ok:
-			c.add("%s.kind must be one of work, scout, setup, kb, devops.", at)
+			c.add("%s.kind must be one of work, scout, setup.", at)
 		case !c.scopes.Has(policy.Scopes(scope)):
 			c.add("%s.kind: whoever filed the ask lacks %s, which a task of kind %s needs.", at, scope, p.Kind)
 		}

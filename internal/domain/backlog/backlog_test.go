@@ -24,7 +24,7 @@ var (
 	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
 		VALUES ($1, $2, $2, $3, 'elsewhere', 'main', TRUE, TRUE, 0)`)
 	stands  = db.Q[standing](`SELECT state, filed, tries FROM backlog_imports WHERE id = $1`)
-	audited = db.Q[string](`SELECT kind FROM audit WHERE object = $1 ORDER BY seq`)
+	audited = db.Q[string](`SELECT kind FROM audit WHERE object = $1 AND account_id = 'acme' ORDER BY seq`)
 )
 
 type standing struct {

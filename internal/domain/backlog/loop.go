@@ -92,7 +92,7 @@ func (s *Service) file(ctx context.Context, j job, claim string, some []Issue) e
 		}
 		fresh := 0
 		for _, i := range some {
-			is, err := s.File(tx, j.RepoID, j.RequestedBy, i)
+			is, err := s.File(tx, j.RepoID, event.Operator, i)
 			if err != nil {
 				return err
 			}

@@ -17,21 +17,23 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "account.backlog_import", Method: "POST", Path: "/v1/admin/accounts/{id}/repos/{owner}/{repo}/backlog-import",
 			Group: "Account and platform operator", Rule: policy.Require(policy.AdminAccounts), Status: 202,
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}, {Status: 409, Slug: "import_in_flight"}, {Status: 409, Slug: "repo_disabled"}},
-			Summary: "File an ask for each issue that is open at the repository's host and has none; the account's record says what came of it"}, s.request),
+			Summary: "File an ask for each issue that is open at the repository's host and has none; the account's record says what came of it: issues_kept is false at a host that keeps no issues, as the built-in one",
+			Doc:     "Queues the import and answers at once. Each open issue of the code host that has no ask yet becomes one, in the account's name, and triage takes them from there. Refused while an import of the repository is queued or running, and for a repository that is not enabled."}, s.request),
 	}
 }
 
 type requestIn struct {
-	ID      string `json:"id" doc:"of the account"`
-	Owner   string `json:"owner"`
-	Repo    string `json:"repo"`
-	Confirm bool   `json:"confirm" doc:"must be true"`
+	ID      string `json:"id" format:"uuid" doc:"id of the account"`
+	Owner   string `json:"owner" doc:"owner of the repository"`
+	Repo    string `json:"repo" example:"web" doc:"name of the repository, without the owner"`
+	Confirm bool   `json:"confirm" doc:"must be true, so that nobody files a backlog by accident"`
 }
 
 // BacklogImport is an import that will be made.
 type BacklogImport struct {
-	JobID string `json:"job_id"`
-	State State  `json:"state" enum:"queued,running"`
+	_     struct{} `doc:"An import that will be made."`
+	JobID string   `json:"job_id" format:"uuid" doc:"id of the import; the account's audit log names it"`
+	State State    `json:"state" enum:"queued,running" doc:"where it stands"`
 }
 
 func (s *Service) request(ctx context.Context, in requestIn) (out BacklogImport, err error) {
@@ -54,7 +56,7 @@ func (s *Service) request(ctx context.Context, in requestIn) (out BacklogImport,
 		} else if ok {
 			return fault.Reason("import_in_flight", "An import for the repository is queued or running.")
 		}
-		out = BacklogImport{id.New(), Queued}
+		out = BacklogImport{JobID: id.New(), State: Queued}
 		n, err := insert.Exec(tx, out.JobID, in.ID, r.ID, by, tx.Now)
 		if err != nil {
 			return err
@@ -64,7 +66,7 @@ func (s *Service) request(ctx context.Context, in requestIn) (out BacklogImport,
 			return err
 		}
 		s.Hub.Notify(tx, event.BacklogTopic)
-		return event.Record(tx, event.Change{Kind: "backlog.import_requested", Object: out.JobID, Account: in.ID, RepoID: r.ID, Data: map[string]any{"operator": by}})
+		return event.Operated(tx, event.Act{Kind: "backlog.import_requested", Object: out.JobID, Account: in.ID, RepoID: r.ID, Private: map[string]any{"operator": by}})
 	})
 	return out, err
 }

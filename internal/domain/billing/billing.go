@@ -4,6 +4,7 @@
 package billing
 
 import (
+	"context"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/seal"
@@ -31,27 +33,37 @@ const (
 
 // BillingKey is a key as clients see it; the key itself is never shown.
 type BillingKey struct {
-	ID             string     `json:"id"`
-	Provider       string     `json:"provider"`
-	Label          string     `json:"label"`
-	Masked         string     `json:"masked" doc:"its last characters, to tell it by"`
-	BaseURL        *string    `json:"base_url"`
-	Kind           string     `json:"kind" doc:"metered or subscription"`
-	Capacity       *int64     `json:"capacity" doc:"calls at once it is meant for; null: no limit is known"`
-	Priority       int64      `json:"priority" doc:"the lowest is used first"`
-	Status         string     `json:"status" doc:"unverified, ok or failing"`
-	LastVerifiedAt *time.Time `json:"last_verified_at"`
-	LastError      *string    `json:"last_error"`
-	CreatedAt      time.Time  `json:"created_at"`
+	_              struct{}    `doc:"A model provider key, masked."`
+	ID             string      `json:"id" format:"uuid" doc:"id of the key"`
+	Provider       string      `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose API it is for; scripted is the offline one of this server"`
+	Label          string      `json:"label" example:"Team key" doc:"name to tell it by"`
+	Masked         string      `json:"masked" example:"…4f2a" doc:"its last characters, to tell it by"`
+	BaseURL        *string     `json:"base_url" format:"uri" example:"null" doc:"address of the provider compatible; null for the others"`
+	Kind           string      `json:"kind" enum:"metered,subscription" doc:"metered: each call costs; subscription: calls are paid for otherwise"`
+	Capacity       *int64      `json:"capacity" example:"8" doc:"calls at once that the key is meant for, a note for people: nothing holds calls to it; null: no limit is known"`
+	Priority       int64       `json:"priority" example:"100" doc:"the lowest is used first"`
+	Status         string      `json:"status" enum:"unverified,ok,failing" example:"ok" doc:"unverified, ok or failing; one that is failing is used where no other fits, and is ok once it works"`
+	Price          *ModelPrice `json:"price" doc:"of whatever is called over it; null: what the price tables say"`
+	LastVerifiedAt *time.Time  `json:"last_verified_at" doc:"when it last began to work; null: never"`
+	LastError      *string     `json:"last_error" example:"null" doc:"what the provider said when it refused it; null unless it is failing"`
+	CreatedAt      time.Time   `json:"created_at" doc:"when it was added"`
 }
 
 // Service answers for keys.
 type Service struct {
 	DB   *db.DB
 	Ring *seal.Keyring
+	Hub  *event.Hub
 	// PlainHTTP is where base addresses may be reached without TLS: see
 	// PlainNowhere. Tests and networks of their own have reason to.
 	PlainHTTP Plain
+	// Repriced is told when something of tx.Account costs something else.
+	Repriced func(tx *db.Tx) error
+	// Models lists the models of an endpoint, sorted. Errors are faults.
+	Models func(context.Context, llm.Route) ([]string, error)
+	// Adopt names a model in the templates that use a new key of tx.Account and
+	// name none, and answers which these are.
+	Adopt func(tx *db.Tx, keyID, baseURL, model string) ([]string, error)
 }
 
 // Key is a key of the pool, still sealed.
@@ -61,6 +73,7 @@ type Key struct {
 	BaseURL  string
 
 	account, sealed string
+	price           *llm.Price
 }
 
 // Wish says which key a call needs.
@@ -80,8 +93,7 @@ func (k Key) Fits(w Wish) bool {
 	return k.Provider.Speaks(w.API)
 }
 
-// Pick is the first key of the transaction's account that fits, by priority
-// and then by age.
+// Pick is the first key of an account's pool that fits.
 func Pick(tx *db.Tx, account string, w Wish) (Key, bool, error) {
 	keys, err := Pool(tx, account)
 	if i := slices.IndexFunc(keys, func(k Key) bool { return k.Fits(w) }); i >= 0 {

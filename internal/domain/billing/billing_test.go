@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -12,6 +14,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/op"
@@ -30,8 +33,9 @@ var (
 
 type fixture struct {
 	*Service
-	t    *testing.T
-	http http.Handler
+	t       *testing.T
+	http    http.Handler
+	adopted []string
 }
 
 type object = map[string]any
@@ -42,7 +46,12 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &fixture{Service: &Service{DB: d, Ring: ring, PlainHTTP: PlainLoopback}, t: t}
+		f := &fixture{t: t}
+		f.Service = &Service{DB: d, Ring: ring, Hub: event.NewHub(nil), PlainHTTP: PlainLoopback, Repriced: func(*db.Tx) error { return nil }, Models: llm.Probe{}.Models,
+			Adopt: func(_ *db.Tx, keyID, baseURL, model string) ([]string, error) {
+				f.adopted = append(f.adopted, baseURL+" "+model)
+				return []string{"default"}, nil
+			}}
 		f.write(func(tx *db.Tx) error {
 			if _, err := addAccount.Exec(tx, "acme"); err != nil {
 				return err
@@ -199,6 +208,8 @@ func TestRefusedKeys(t *testing.T) {
 			{object{"provider": "compatible", "base_url": "https://[::ffff:169.254.169.254]/v1"}, "base_url"},
 			{object{"provider": "compatible", "base_url": "https://[fe80::1%25eth0]/v1"}, "base_url"},
 			{object{"provider": "compatible", "base_url": "https://[fd00:ec2::254]/v1"}, "base_url"},
+			{object{"provider": "openai", "key": secret, "model": "gpt-5"}, "model"},
+			{object{"provider": "compatible", "base_url": "http://127.0.0.1:1/v1"}, "model"},
 			{object{"provider": "openai", "key": secret, "capacity": 0}, "capacity"},
 			{object{"provider": "openai", "key": secret, "capacity": 257}, "capacity"},
 			{object{"provider": "openai", "key": secret, "priority": 10001}, "priority"},
@@ -211,9 +222,58 @@ func TestRefusedKeys(t *testing.T) {
 			}
 		}
 		f.PlainHTTP = PlainAnywhere
-		f.add(object{"provider": "compatible", "base_url": "http://models.test/v1"})
+		f.add(object{"provider": "compatible", "base_url": "http://models.test/v1", "model": "m"})
 		f.PlainHTTP = PlainNowhere
 		f.call(400, "acme", "POST", "/v1/billing/keys", object{"provider": "compatible", "key": secret, "base_url": "http://127.0.0.1/v1"}, nil)
+	})
+}
+
+// An endpoint of the account's own is asked for its model, with the key, before
+// anything is kept.
+func TestModelOfAnEndpoint(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		lists := ""
+		far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v1/models" || r.Header.Get("Authorization") != "Bearer "+secret {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			io.WriteString(w, lists)
+		}))
+		defer far.Close()
+		in := object{"provider": "compatible", "base_url": far.URL, "key": secret}
+		for list, want := range map[string]string{
+			`{"data":[]}`:                           "is required: the endpoint lists no model",
+			`{"data":[{"id":"b"},{"id":"a"}]}`:      "is required: the endpoint has a, b",
+			`nonsense`:                              "could not be asked",
+			`{"object":"list","data":[{"id":"q"}]}`: "",
+		} {
+			lists = list
+			if want != "" {
+				var p op.Problem
+				f.call(400, "acme", "POST", "/v1/billing/keys", in, &p)
+				if said := p.Errors["model"]; len(said) != 1 || !strings.Contains(said[0], want) || strings.Contains(said[0], secret) {
+					t.Errorf("%s: refused with %v", list, p.Errors)
+				}
+				continue
+			}
+			var out AddedKey
+			f.call(201, "acme", "POST", "/v1/billing/keys", in, &out)
+			if out.Model == nil || *out.Model != "q" || !slices.Equal(out.Templates, []string{"default"}) || !slices.Equal(f.adopted, []string{far.URL + " q"}) {
+				t.Errorf("added %+v, adopted %v", out, f.adopted)
+			}
+		}
+		in["model"] = "named" // then nobody is asked
+		far.Close()
+		var out AddedKey
+		if f.call(201, "acme", "POST", "/v1/billing/keys", in, &out); *out.Model != "named" {
+			t.Errorf("added %+v", out)
+		}
+		var page op.Page[BillingKey]
+		if f.call(200, "acme", "GET", "/v1/billing/keys", nil, &page); len(page.Data) != 2 {
+			t.Errorf("what was refused was kept: %+v", page.Data)
+		}
 	})
 }
 
@@ -223,7 +283,7 @@ func TestPick(t *testing.T) {
 		f.add(object{"provider": "openai", "key": "sk-openai-second-0001"})
 		f.add(object{"provider": "openai", "key": "sk-openai-third-00001"})
 		f.add(object{"provider": "anthropic", "key": secret, "priority": 5})
-		f.add(object{"provider": "compatible", "base_url": "http://127.0.0.1:11434/v1/", "priority": 300})
+		f.add(object{"provider": "compatible", "base_url": "http://127.0.0.1:11434/v1/", "priority": 300, "model": "m"})
 		for _, x := range []struct {
 			wish Wish
 			want llm.Route
@@ -279,4 +339,72 @@ func TestSealedForOneAccount(t *testing.T) {
 	if _, err := s.Open(Key{Provider: llm.Anthropic, account: "rival", sealed: sealed}); err == nil {
 		t.Error("it opens for another account")
 	}
+}
+
+// TestFailingKeysComeLast: a key that its provider refused is used where no
+// other fits, until it works again.
+func TestFailingKeysComeLast(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		first := f.add(object{"provider": "openai", "key": "sk-openai-first-00001", "priority": 1})
+		second := f.add(object{"provider": "openai", "key": "sk-openai-second-0001", "priority": 2})
+		note := func(id, slug string) { f.write(func(tx *db.Tx) error { return Note(tx, "acme", id, slug) }) }
+		picks := func(want string) {
+			t.Helper()
+			if got, _ := f.pick("acme", Wish{API: llm.Chat}); got.Key != want {
+				t.Errorf("picks %s, want %s", got.Key, want)
+			}
+		}
+		picks("sk-openai-first-00001")
+		note(first.ID, llm.SlugQuota)
+		picks("sk-openai-second-0001")
+		note(second.ID, llm.SlugAuth)
+		picks("sk-openai-first-00001")
+		note(second.ID, "")
+		picks("sk-openai-second-0001")
+		note(first.ID, "")
+		picks("sk-openai-first-00001")
+	})
+}
+
+// TestPrices: what an account says of a model goes before what it says of a
+// key, and that before the server's table; nothing is a price.
+func TestPrices(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		k := f.add(object{"provider": "compatible", "base_url": "http://127.0.0.1:11434/v1", "model": "m"})
+		cost := func(want string) {
+			t.Helper()
+			f.write(func(tx *db.Tx) error {
+				keys, err := Pool(tx, "acme")
+				if err != nil {
+					return err
+				}
+				p, err := Prices(tx, keys[0], llm.DefaultPrices())
+				if err != nil {
+					return err
+				}
+				got := "none"
+				if c := p.Cost(llm.Compatible, "qwen", llm.Tokens{InputTokens: 1000, OutputTokens: 1_000_000}); c != nil {
+					got = fmt.Sprint(*c)
+				}
+				known, err := Priced(tx, "acme", k.ID, llm.Compatible, "qwen", llm.DefaultPrices())
+				if got != want || known != (want != "none") {
+					t.Errorf("it costs %s, known %v; want %s", got, known, want)
+				}
+				return err
+			})
+		}
+		cost("none")
+		f.call(200, "acme", "PUT", "/v1/billing/keys/"+k.ID+"/price", object{"price": object{"input_usd": 0, "output_usd": 0}}, nil)
+		cost("0")
+		f.call(200, "acme", "PUT", "/v1/billing/prices", object{"provider": "compatible", "model": "qwen", "input_usd": 1, "output_usd": 2.5}, nil)
+		cost("2501000")
+		f.call(200, "rival", "PUT", "/v1/billing/prices", object{"provider": "compatible", "model": "qwen", "input_usd": 7, "output_usd": 7}, nil)
+		cost("2501000")
+		f.call(200, "acme", "DELETE", "/v1/billing/prices?provider=compatible&model=qwen", nil, nil)
+		cost("0")
+		f.call(200, "acme", "PUT", "/v1/billing/keys/"+k.ID+"/price", object{"price": nil}, nil)
+		cost("none")
+	})
 }

@@ -28,19 +28,21 @@ type row struct {
 	LastError      *string
 	CreatedAt      time.Time
 	DeletedAt      *time.Time
+	Price          *db.JSON[llm.Price]
 }
 
 const columns = `id, account_id, provider, label, base_url, masked, sealed, kind, capacity, priority, status, last_verified_at,
-	last_error, created_at, deleted_at`
+	last_error, created_at, deleted_at, price`
 
 var (
 	byID   = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = $1 AND id = $2`)
-	insert = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, base_url, masked, sealed, kind, capacity, priority, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`)
+	insert = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, base_url, masked, sealed, kind, capacity, priority, created_at, price)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`)
 	// The row stays, so that a deletion can be repeated and what the key was
 	// used for can be told; the secret goes.
 	erase = db.S(`UPDATE provider_keys SET deleted_at = $3, sealed = '', masked = '' WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
-	pool  = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = $1 AND deleted_at IS NULL ORDER BY priority, created_at, id`)
+	pool  = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = $1 AND deleted_at IS NULL
+		ORDER BY CASE status WHEN 'failing' THEN 1 ELSE 0 END, priority, created_at, id`)
 
 	markFailing = db.S(`UPDATE provider_keys SET status = 'failing', last_error = $3
 		WHERE account_id = $1 AND id = $2 AND (status <> 'failing' OR last_error <> $3)`)
@@ -53,6 +55,10 @@ func (r row) wire() BillingKey {
 		Status: r.Status, LastError: r.LastError, CreatedAt: r.CreatedAt.Truncate(time.Millisecond)}
 	if r.BaseURL != "" {
 		out.BaseURL = &r.BaseURL
+	}
+	if r.Price != nil {
+		p := shown(r.Price.V)
+		out.Price = &p
 	}
 	if r.LastVerifiedAt != nil {
 		at := r.LastVerifiedAt.Truncate(time.Millisecond)
@@ -102,12 +108,21 @@ func placeOf(key []string) (any, error) {
 	return nil, fault.Field("cursor", "is not a cursor of this collection")
 }
 
-// Pool is an account's keys in the order they are used in.
+func (r row) pooled() Key {
+	k := Key{ID: r.ID, Provider: llm.Provider(r.Provider), BaseURL: r.BaseURL, account: r.AccountID, sealed: r.Sealed}
+	if r.Price != nil {
+		k.price = &r.Price.V
+	}
+	return k
+}
+
+// Pool is an account's keys in the order they are used in: those that their
+// provider refused lately behind all others, then by priority and by age.
 func Pool(tx *db.Tx, account string) ([]Key, error) {
 	rows, err := pool.All(tx, account)
 	keys := make([]Key, len(rows))
 	for i, r := range rows {
-		keys[i] = Key{ID: r.ID, Provider: llm.Provider(r.Provider), BaseURL: r.BaseURL, account: r.AccountID, sealed: r.Sealed}
+		keys[i] = r.pooled()
 	}
 	return keys, err
 }

@@ -55,44 +55,48 @@ const linkPurpose = "blocker-fix"
 // Blocker is what a run cannot go on without, as clients see it. It never
 // holds an answer or a value.
 type Blocker struct {
-	ID        string       `json:"id"`
-	Kind      string       `json:"kind" doc:"missing_credential, missing_access or decision"`
-	State     string       `json:"state" doc:"open, answered, submitted, withdrawn or expired"`
-	Question  string       `json:"question" doc:"in the words of the agent"`
+	_         struct{}     `doc:"What an agent waits for a person to give."`
+	ID        string       `json:"id" format:"uuid" doc:"id of the blocker"`
+	Kind      string       `json:"kind" enum:"missing_credential,missing_access,decision" doc:"what sort of thing is missing"`
+	State     string       `json:"state" enum:"open,answered,submitted,withdrawn,expired" doc:"expired: its task was cancelled before anybody answered"`
+	Question  string       `json:"question" example:"Which account of the payment provider is used in tests?" doc:"in the words of the agent"`
 	Repo      string       `json:"repo" doc:"owner/name"`
-	TaskID    string       `json:"task_id"`
-	RunID     string       `json:"run_id"`
-	Form      *BlockerForm `json:"form" doc:"of a missing_credential; null for the others"`
-	FixURL    *string      `json:"fix_url" doc:"opens the form for an hour, without an account; null unless you may write secrets and it is open"`
-	CreatedAt time.Time    `json:"created_at"`
-	ClosedAt  *time.Time   `json:"closed_at"`
-	ClosedBy  *string      `json:"closed_by"`
+	TaskID    string       `json:"task_id" format:"uuid" doc:"the task that is blocked"`
+	RunID     string       `json:"run_id" format:"uuid" doc:"the run that declared it"`
+	Form      *BlockerForm `json:"form" doc:"the fields of a missing_credential; null for the other kinds"`
+	FixURL    *string      `json:"fix_url" format:"uri" doc:"opens the form for an hour, without an account; null unless you may write secrets and it is open"`
+	CreatedAt time.Time    `json:"created_at" doc:"when it was declared"`
+	ClosedAt  *time.Time   `json:"closed_at" example:"null" doc:"when it was closed; null while it is open"`
+	ClosedBy  *string      `json:"closed_by" example:"null" doc:"who closed it: user:<id>, pat:<id>, fix_link:<id> for the form behind its link, or system; null while it is open"`
 }
 
 // BlockerForm is what is to be filled in.
 type BlockerForm struct {
-	Fields []BlockerFormField `json:"fields"`
+	_      struct{}           `doc:"The fields of a blocker that asks for a credential."`
+	Fields []BlockerFormField `json:"fields" doc:"what is to be filled in"`
 }
 
 // BlockerFormField is one thing to be filled in, once.
 type BlockerFormField struct {
-	Name        string  `json:"name" doc:"of an MCP server: mcp:<server>"`
-	Kind        string  `json:"kind" doc:"env_secret, service_url, mcp_server or oauth_connection"`
-	Environment *string `json:"environment"`
-	Description string  `json:"description" doc:"in the words of the agent"`
-	Landed      bool    `json:"landed" doc:"it has its value"`
-	Submittable bool    `json:"submittable" doc:"whether a value can be submitted now"`
-	Replaces    bool    `json:"replaces" doc:"the vault has a value by this name, which a new one replaces"`
+	_           struct{} `doc:"One thing to be filled in. Its value is never shown."`
+	Name        string   `json:"name" example:"PAYMENT_TEST_KEY" doc:"of the variable or service; of an MCP server mcp:<server>"`
+	Kind        string   `json:"kind" enum:"env_secret,service_url,mcp_server,oauth_connection" doc:"oauth_connection cannot be filled in here: connect it first"`
+	Environment *string  `json:"environment" example:"null" doc:"the environment that the value is for; null: for all"`
+	Description string   `json:"description" example:"Key of the payment provider's test account" doc:"in the words of the agent"`
+	Landed      bool     `json:"landed" example:"false" doc:"whether it has its value"`
+	Submittable bool     `json:"submittable" doc:"whether a value can be submitted now"`
+	Replaces    bool     `json:"replaces" example:"false" doc:"whether the vault has a value by this name, which a new one replaces"`
 }
 
 // MCPStanza is what to add to the policy file for an MCP server whose token
 // was submitted.
 type MCPStanza struct {
-	Server    string `json:"server"`
-	URL       string `json:"url"`
-	Transport string `json:"transport"`
-	TokenRef  string `json:"token_ref" doc:"name of the account's secret that holds the token"`
-	YAML      string `json:"yaml" doc:"the stanza of .svc/policy.yml"`
+	_         struct{} `doc:"What to add to the policy file for an MCP server whose token was submitted."`
+	Server    string   `json:"server" example:"tracker" doc:"name of the server"`
+	URL       string   `json:"url" format:"uri" example:"https://mcp.example.com/v1" doc:"its address"`
+	Transport string   `json:"transport" enum:"http,sse" doc:"how it is spoken to"`
+	TokenRef  string   `json:"token_ref" example:"MCP_TRACKER" doc:"name of the account's secret that holds the token"`
+	YAML      string   `json:"yaml" example:"mcp_servers: {tracker: {url: \"https://mcp.example.com/v1\", transport: http, token_ref: MCP_TRACKER}}" doc:"the stanza of .svc/policy.yml"`
 }
 
 // Value is what is put into a vault.
@@ -142,6 +146,8 @@ type Service struct {
 	// It answers Woken, Released, Recorded if the task goes on by itself or not
 	// yet, and "" if it is over.
 	Resume func(tx *db.Tx, taskID, runID, word string, release bool) (string, error)
+	// LiveRun names the run of a task of tx.Account that is alive, "" for none.
+	LiveRun func(tx *db.Tx, taskID string) (string, error)
 	// Tell says something to a run that can be reached.
 	Tell func(tx *db.Tx, runID, text string) error
 	// FileAsk, optional, files an ask; without it what has come is only kept.
@@ -151,9 +157,16 @@ type Service struct {
 var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
 // Declare takes a blocker that a live run of tx.Account declares. Declared
-// again under the same name it is passed over. Fields that could not be filled
-// in are left out, and the run is told which and why.
+// again under the same name it is passed over, and what an earlier run of the
+// task asks for still is not asked for again: see adopted. Fields that could not
+// be filled in are left out, and the run is told which and why.
 func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.BlockerDeclared) error {
+	if n, err := isDeclared.One(tx, runID, b.ID); err != nil || n > 0 {
+		return err
+	}
+	if adopted, err := s.adopted(tx, repoID, taskID, runID, b); err != nil || adopted {
+		return err
+	}
 	blockerID := id.New()
 	n, err := insertBlocker.Exec(tx, blockerID, tx.Account, repoID, taskID, runID, b.ID, b.Kind, b.Question, tx.Now)
 	if err != nil || n == 0 {
@@ -213,7 +226,7 @@ func (s *Service) fieldName(f protocol.BlockerField) (name, why string) {
 // Cleared tells whether a run of a task of tx.Account asked for something, and
 // has all of it by now.
 func (s *Service) Cleared(tx *db.Tx, taskID, runID string) (bool, error) {
-	waiting, err := openOfTask.All(tx, tx.Account, taskID)
+	waiting, err := openOfRun.All(tx, tx.Account, taskID, runID)
 	if err != nil || len(waiting) > 0 {
 		return false, err
 	}

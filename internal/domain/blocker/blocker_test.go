@@ -51,6 +51,8 @@ type fixture struct {
 	released bool
 	asks     []FollowUp
 	how      string // what Resume answers
+	live     string // the run that is alive
+	resumed  []string
 	n        int
 }
 
@@ -83,12 +85,14 @@ func each(t *testing.T, fn func(*testing.T, *fixture)) {
 				_, err := lockTask.One(tx, taskID)
 				return err
 			},
-			Resume: func(_ *db.Tx, _, _, word string, release bool) (string, error) {
+			Resume: func(_ *db.Tx, _, runID, word string, release bool) (string, error) {
 				f.mu.Lock()
 				defer f.mu.Unlock()
+				f.resumed = append(f.resumed, runID)
 				f.words, f.released = append(f.words, word), release
 				return f.how, nil
 			},
+			LiveRun: func(*db.Tx, string) (string, error) { return f.live, nil },
 			Tell: func(_ *db.Tx, _, text string) error {
 				f.told = append(f.told, text)
 				return nil

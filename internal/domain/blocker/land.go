@@ -156,7 +156,7 @@ const loadWord = "What is new is not in your environment yet. A shell loads it w
 // resume lets go on what waited for a blocker that has just been closed.
 func (s *Service) resume(tx *db.Tx, r *row) (BlockerClosed, error) {
 	out := closed(r, Recorded)
-	waiting, err := openOfTask.All(tx, tx.Account, r.TaskID)
+	waiting, err := s.inherit(tx, r)
 	if err != nil {
 		return out, err
 	}

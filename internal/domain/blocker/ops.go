@@ -28,22 +28,29 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "blocker.fix_link_form", Method: "GET", Path: "/blocker-fix/{jwt}", Group: group, Rule: policy.Public(), NoStore: true,
 			Refuses: []op.Refusal{{Status: 410, Slug: "fix-link-expired"}},
-			Summary: "The form of a blocker, for whoever has its link"}, s.form),
+			Summary: "The form of a blocker, for whoever has its link",
+			Doc:     "Shows which fields have their value and which wait, and stores nothing. A link that expired, or whose blocker is closed, is 410."}, s.form),
 		op.New(op.Row{ID: "blocker.fix_link_redeem", Method: "POST", Path: "/blocker-fix/{jwt}", Group: group, Rule: policy.Public(), NoStore: true, Form: true,
 			Refuses: []op.Refusal{closed, landed, {Status: 410, Slug: "fix-link-expired"}},
-			Summary: "Fill in any of the form's fields, each once"}, s.redeem),
+			Summary: "Fill in any of the form's fields, each once",
+			Doc:     "Stores what was filled in, as blocker.submit does, and answers a page, with the stanza to add for an MCP server. The link is good for its hour while fields are missing."}, s.redeem),
 		op.New(op.Row{ID: "blocker.list", Method: "GET", Path: "/v1/blockers", Group: group, Rule: policy.Require(policy.ReadTasks), Paging: &op.Paging{Default: 25, Max: 100},
-			Summary: "What runs wait for people to give: the open ones oldest first, or all newest first"}, s.list),
+			Summary: "What runs wait for people to give: the open ones oldest first, or all newest first",
+			Doc:     "Open ones unless open=false is sent. Rows for missing credentials carry their form, and for callers who may write secrets fix_url, a link that opens the form for an hour without an account. What was answered is never shown."}, s.list),
 		op.New(op.Row{ID: "blocker.answer", Method: "POST", Path: "/v1/blockers/{blockerId}/answer", Group: group, Rule: policy.Require(policy.WriteTasks).OfUser(), NoStore: true,
 			Refuses: []op.Refusal{closed},
-			Summary: "Answer a blocker in words; say where a credential is, never the credential"}, s.answer),
+			Summary: "Answer a blocker in words; say where a credential is, never the credential",
+			Doc:     "Closes the blocker and tells the answer to the agents that go on with the work. A text that looks like a secret, or quotes one of the vault, is refused: put it into the vault and say its name. What happens next is in kind. A closed blocker is refused."}, s.answer),
 		op.New(op.Row{ID: "blocker.withdraw", Method: "POST", Path: "/v1/blockers/{blockerId}/withdraw", Group: group, Rule: policy.Require(policy.WriteTasks),
-			Summary: "Retire an open blocker without an answer"}, s.withdraw),
+			Summary: "Retire an open blocker without an answer",
+			Doc:     "Nobody will answer it. A run that waits for it is told to go on without; a held task stays held. A blocker that is not open is 404."}, s.withdraw),
 		op.New(op.Row{ID: "blocker.spec", Method: "GET", Path: "/v1/blockers/{blockerId}/spec", Group: group, Rule: policy.Require(policy.ReadTasks).OrFixLink(),
-			Summary: "A blocker's form: the names and kinds of its fields, never a value"}, s.spec),
+			Summary: "A blocker's form: the names and kinds of its fields, never a value",
+			Doc:     "The link of the blocker's own form works as the bearer here."}, s.spec),
 		op.New(op.Row{ID: "blocker.submit", Method: "POST", Path: "/v1/blockers/{blockerId}/submit", Group: group, Rule: policy.Require(policy.WriteSecrets).OrFixLink(), NoStore: true,
 			Refuses: []op.Refusal{closed, landed, {Status: 422, Slug: "unprocessable"}},
-			Summary: "Fill in any of the form's fields, each once; the last one closes the blocker"}, s.submit),
+			Summary: "Fill in any of the form's fields, each once; the last one closes the blocker",
+			Doc:     "Values go sealed into the vault of the repository, the token of an MCP server into that of the account; none is ever read back. Any of the fields may be filled in, each once, and the last one closes the blocker. Refused when the blocker is closed or a field has its value; a name that is not of the form, or a value that cannot be kept, is 422 and nothing is stored. The link of the blocker's own form works as the bearer here."}, s.submit),
 	}
 }
 
@@ -103,7 +110,7 @@ func (s *Service) wire(tx *db.Tx, r *row) (Blocker, error) {
 		return b, err
 	}
 	fields, err := s.fields(tx, r)
-	b.Form = &BlockerForm{fields}
+	b.Form = &BlockerForm{Fields: fields}
 	if r.State == Open && policy.From(tx.Context()).Scopes.Has(policy.Scopes(policy.WriteSecrets)) {
 		link := s.BaseURL + "/blocker-fix/" + s.Ring.SignLink(linkPurpose, seal.Link{Subject: r.ID, Account: tx.Account, Expires: tx.Now.Add(linkTTL)})
 		b.FixURL = &link
@@ -162,18 +169,19 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Blocker], er
 }
 
 type answerIn struct {
-	BlockerID string `json:"blockerId"`
-	Answer    string `json:"answer" minLength:"1" maxLength:"4000" doc:"what is missing, or where it is; a credential itself is refused"`
+	BlockerID string `json:"blockerId" format:"uuid" doc:"id of the blocker"`
+	Answer    string `json:"answer" minLength:"1" maxLength:"4000" example:"Use the test account in the team's password manager, entry \"payments, test\"." doc:"what is missing, or where it is; a credential itself is refused"`
 }
 
 // BlockerClosed is the answer of those that close a blocker, or try to.
 type BlockerClosed struct {
-	BlockerID string      `json:"blocker_id"`
-	State     string      `json:"state"`
-	Kind      string      `json:"kind" doc:"released: the held task is in the queue again; woken: the run that asked was told; filed: an ask was filed; recorded: nothing goes on yet"`
-	TaskID    string      `json:"task_id"`
-	AskID     *string     `json:"ask_id" doc:"of filed"`
-	Landed    []string    `json:"landed" doc:"the fields that have their value now"`
+	_         struct{}    `doc:"What a call did to a blocker, and what goes on because of it."`
+	BlockerID string      `json:"blocker_id" format:"uuid" doc:"id of the blocker"`
+	State     string      `json:"state" enum:"open,answered,submitted,withdrawn,expired" example:"answered" doc:"its state after the call; still open while fields are missing"`
+	Kind      string      `json:"kind" enum:"woken,released,filed,recorded" doc:"woken: the live run of the task was told, and a parked one goes on; released: the held task is in the queue again with all its tries; filed: the task is over, and an ask was filed about what is left; recorded: kept for the task, which waits for more, or is in the queue and is told when it starts"`
+	TaskID    string      `json:"task_id" format:"uuid" doc:"the task that was blocked"`
+	AskID     *string     `json:"ask_id" format:"uuid" example:"null" doc:"the ask that was filed; null unless kind is filed"`
+	Landed    []string    `json:"landed" example:"[\"PAYMENT_TEST_KEY\"]" doc:"the fields that have their value now"`
 	Stanzas   []MCPStanza `json:"stanzas" doc:"what to add to the policy file"`
 }
 
@@ -209,7 +217,7 @@ func (s *Service) answer(ctx context.Context, in answerIn) (out BlockerClosed, e
 }
 
 type blockerIn struct {
-	BlockerID string `json:"blockerId"`
+	BlockerID string `json:"blockerId" format:"uuid" doc:"id of the blocker"`
 }
 
 func (s *Service) withdraw(ctx context.Context, in blockerIn) (out BlockerClosed, err error) {
@@ -225,7 +233,7 @@ func (s *Service) withdraw(ctx context.Context, in blockerIn) (out BlockerClosed
 			return err
 		}
 		out = closed(&r, Recorded)
-		waiting, err := openOfTask.All(tx, tx.Account, r.TaskID)
+		waiting, err := s.inherit(tx, &r)
 		if err != nil {
 			return err
 		}
@@ -249,12 +257,13 @@ func (s *Service) withdraw(ctx context.Context, in blockerIn) (out BlockerClosed
 
 // BlockerSpec is the form of a blocker, with what it is for.
 type BlockerSpec struct {
-	BlockerID string             `json:"blocker_id"`
-	Kind      string             `json:"kind"`
-	State     string             `json:"state"`
-	Question  string             `json:"question"`
-	Repo      string             `json:"repo"`
-	Fields    []BlockerFormField `json:"fields"`
+	_         struct{}           `doc:"The form of a blocker, with what it is for."`
+	BlockerID string             `json:"blocker_id" format:"uuid" doc:"id of the blocker"`
+	Kind      string             `json:"kind" enum:"missing_credential,missing_access,decision" doc:"what sort of thing is missing"`
+	State     string             `json:"state" enum:"open,answered,submitted,withdrawn,expired" doc:"expired: its task was cancelled before anybody answered"`
+	Question  string             `json:"question" example:"Which account of the payment provider is used in tests?" doc:"in the words of the agent"`
+	Repo      string             `json:"repo" doc:"owner/name"`
+	Fields    []BlockerFormField `json:"fields" doc:"what is to be filled in; empty unless a credential is missing"`
 }
 
 func (s *Service) spec(ctx context.Context, in blockerIn) (out BlockerSpec, err error) {
@@ -275,12 +284,12 @@ func (s *Service) specOf(tx *db.Tx, r *row) (BlockerSpec, error) {
 		return BlockerSpec{}, err
 	}
 	fields, err := s.fields(tx, r)
-	return BlockerSpec{r.ID, r.Kind, r.State, r.Question, repo, fields}, err
+	return BlockerSpec{BlockerID: r.ID, Kind: r.Kind, State: r.State, Question: r.Question, Repo: repo, Fields: fields}, err
 }
 
 type submitIn struct {
-	BlockerID string                    `json:"blockerId"`
-	Fields    map[string]jsontext.Value `json:"fields" doc:"by the name of the field: a string, or for mcp:<server> an object of url, transport (http or sse) and token"`
+	BlockerID string                    `json:"blockerId" format:"uuid" doc:"id of the blocker"`
+	Fields    map[string]jsontext.Value `json:"fields" example:"{\"PAYMENT_TEST_KEY\":\"example-value\"}" doc:"by the name of the field: a string, or for mcp:<server> an object of url, transport (http or sse) and token"`
 }
 
 func (s *Service) submit(ctx context.Context, in submitIn) (out BlockerClosed, err error) {

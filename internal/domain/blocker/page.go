@@ -2,14 +2,12 @@ package blocker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"html/template"
 	"strings"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/op"
+	"yardmaster/internal/page"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )
@@ -50,8 +48,7 @@ func (s *Service) visit(ctx context.Context, token string) (context.Context, sea
 }
 
 type formIn struct {
-	JWT    string `json:"jwt"`
-	Accept string `header:"Accept"`
+	JWT string `json:"jwt"`
 }
 
 // view is what the page shows.
@@ -59,7 +56,8 @@ type view struct {
 	BlockerSpec
 	Landed  []string
 	Stanzas []MCPStanza
-	Said    string
+	Failure string            // why nothing of it was kept
+	Typed   map[string]string // what was typed then, but secrets
 }
 
 // Open tells whether there is something left to fill in.
@@ -75,7 +73,7 @@ func (v view) Open() bool {
 func (s *Service) form(ctx context.Context, in formIn) (op.Reply, error) {
 	ctx, l, err := s.visit(ctx, in.JWT)
 	if err != nil {
-		return failed(in.Accept, err)
+		return op.Reply{}, err
 	}
 	var v view
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
@@ -89,9 +87,9 @@ func (s *Service) form(ctx context.Context, in formIn) (op.Reply, error) {
 		return err
 	})
 	if err != nil {
-		return failed(in.Accept, err)
+		return op.Reply{}, err
 	}
-	return render(200, "form", v)
+	return render(200, v)
 }
 
 type redeemIn struct {
@@ -103,7 +101,7 @@ type redeemIn struct {
 func (s *Service) redeem(ctx context.Context, in redeemIn) (op.Reply, error) {
 	ctx, l, err := s.visit(ctx, in.JWT)
 	if err != nil {
-		return failed(in.Accept, err)
+		return op.Reply{}, err
 	}
 	values := entries(in.Fields)
 	var v view
@@ -127,10 +125,37 @@ func (s *Service) redeem(ctx context.Context, in redeemIn) (op.Reply, error) {
 		v.BlockerSpec, err = s.specOf(tx, &r)
 		return err
 	})
-	if err != nil {
-		return failed(in.Accept, err)
+	if f := fault.From(err); fault.IsKind(err, fault.Invalid) && op.PrefersPage(in.Accept) {
+		return s.again(ctx, l.Subject, in.Fields, f)
 	}
-	return render(200, "form", v)
+	if err != nil {
+		return op.Reply{}, err
+	}
+	return render(200, v)
+}
+
+// again shows the form once more with what is wrong in it, and what was typed.
+func (s *Service) again(ctx context.Context, blocker string, fields map[string]string, f *fault.Error) (op.Reply, error) {
+	v := view{Failure: strings.ReplaceAll(page.Said(f), "fields.", ""), Typed: map[string]string{}}
+	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, blocker)
+		if err == nil {
+			v.BlockerSpec, err = s.specOf(tx, &r)
+		}
+		return err
+	})
+	if err != nil {
+		return op.Reply{}, err
+	}
+	for _, field := range v.Fields {
+		switch field.Kind {
+		case "service_url":
+			v.Typed[field.Name] = fields[field.Name]
+		case "mcp_server":
+			v.Typed[field.Name+".url"] = fields[field.Name+".url"]
+		}
+	}
+	return render(f.Kind.Status(), v)
 }
 
 // entries reads a form. A field that is left empty is not filled in.
@@ -166,59 +191,19 @@ func entries(form map[string]string) map[string]entry {
 	return out
 }
 
-const style = `*{box-sizing:border-box}body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:0 auto;padding:1.25rem 1rem 3rem;color:#1b1f24;background:#fff;overflow-wrap:anywhere}
-h1{font-size:1.35rem;line-height:1.25;margin:.5rem 0 1rem}h2{font-size:1rem;margin:2rem 0 .25rem}
-blockquote{margin:1rem 0;padding:.75rem 1rem;border-left:4px solid #8c959f;background:#f6f8fa;white-space:pre-wrap}
-fieldset{margin:1.25rem 0 0;padding:.25rem 1rem 1rem;border:1px solid #8c959f;border-radius:8px;min-width:0}legend{padding:0 .4rem;font-weight:600}
-label{display:block;margin-top:.75rem;font-weight:600}small{display:block;color:#57606a;font-weight:400}code{font-size:.95em}
-input,select,textarea{display:block;width:100%;margin-top:.3rem;padding:.65rem;border:1px solid #8c959f;border-radius:6px;font:inherit;background:#fff;color:inherit}
-textarea{min-height:5rem;font-family:ui-monospace,monospace;-webkit-text-security:disc}
-pre{padding:.75rem;border-radius:6px;background:#f6f8fa;overflow-x:auto;font-size:.85rem}
-button{width:100%;margin-top:1.5rem;padding:.8rem;border:0;border-radius:6px;background:#0b6b4f;color:#fff;font:inherit;font-weight:600}
-.done{color:#0b6b4f;font-weight:600}.note{border-left:4px solid #9a6700;background:#fff8c5;padding:.6rem 1rem}
-@media(prefers-color-scheme:dark){body,input,select,textarea{background:#0d1117;color:#e6edf3}blockquote,pre{background:#161b22}small{color:#9da7b1}.done{color:#3fb950}.note{background:#2d2400}}`
-
-// policyHeader lets in our own style and our own form, and nothing else.
-var policyHeader = func() string {
-	sum := sha256.Sum256([]byte(style))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-}()
-
-func render(status int, page string, data any) (op.Reply, error) {
-	var b strings.Builder
-	if err := pages.ExecuteTemplate(&b, page, data); err != nil {
-		return op.Reply{}, err
+func render(status int, v view) (op.Reply, error) {
+	r, err := page.Render(pages, status, "form", v, "")
+	if err == nil {
+		r.Header["Referrer-Policy"] = "no-referrer" // the address is the credential
 	}
-	return op.Reply{Status: status, ContentType: "text/html; charset=utf-8", Body: b.String(), Header: map[string]string{
-		"Content-Security-Policy": policyHeader, "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex",
-	}}, nil
+	return r, err
 }
 
-// failed shows a browser what went wrong; everybody else gets the problem.
-func failed(accept string, err error) (op.Reply, error) {
-	f := fault.From(err)
-	if !strings.Contains(accept, "text/html") || f.Kind == fault.Internal {
-		return op.Reply{}, err
-	}
-	said := []string{f.Detail}
-	for name, messages := range f.Fields {
-		said = append(said, strings.TrimPrefix(name, "fields.")+": "+strings.Join(messages, "; ")+".")
-	}
-	return render(f.Kind.Status(), "failed", said)
-}
-
-var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"style":  func() template.CSS { return style },
-	"server": func(name string) string { return strings.TrimPrefix(name, mcpPrefix) },
-}).Parse(`
-{{define "top"}}<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
-<title>{{.}} - Yardmaster</title><style>{{style}}</style></head><body>
-<h1>{{.}}</h1>
-{{end}}
+var pages = page.Templates(`
 {{define "about"}}<small>{{with .Description}}<bdi>{{.}}</bdi>{{end}}{{if .Replaces}} <strong>The vault has a value by this name; yours replaces it.</strong>{{end}}</small>{{end}}
-{{define "form"}}{{if .Open}}{{template "top" "An agent needs something of you"}}{{else}}{{template "top" "Thank you"}}{{end}}
-{{with .Landed}}<p class="done" role="status">Kept: {{range $i, $n := .}}{{if $i}}, {{end}}<bdi>{{$n}}</bdi>{{end}}. It cannot be read back.</p>
+{{define "form"}}{{if .Open}}{{template "wide" "An agent needs something of you"}}{{else}}{{template "wide" "Thank you"}}{{end}}
+{{with .Failure}}<p role="alert">Nothing was kept: {{.}}</p>
+{{end}}{{with .Landed}}<p class="done" role="status">Kept: {{range $i, $n := .}}{{if $i}}, {{end}}<bdi>{{$n}}</bdi>{{end}}. It cannot be read back.</p>
 {{end}}{{range .Stanzas}}<h2>For the policy file</h2>
 <p>Add this to <code>.svc/policy.yml</code> of <bdi>{{$.Repo}}</bdi>:</p>
 <pre>{{.YAML}}</pre>
@@ -229,19 +214,15 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 {{range $i, $f := .Fields}}<fieldset><legend><bdi>{{server .Name}}</bdi>{{with .Environment}} for <bdi>{{.}}</bdi>{{end}}</legend>
 {{if .Landed}}<p class="done">It has its value.</p>
 {{else if eq .Kind "env_secret"}}<label for="f{{$i}}">Secret{{template "about" .}}</label>
-<textarea id="f{{$i}}" name="fields.{{.Name}}" rows="3" maxlength="16384" autocomplete="off" autocapitalize="off" autocorrect="off" spellcheck="false"></textarea>
+<textarea class="secret" id="f{{$i}}" name="fields.{{.Name}}" rows="3" maxlength="16384" autocomplete="off" autocapitalize="off" autocorrect="off" spellcheck="false"></textarea>
 {{else if eq .Kind "service_url"}}<label for="f{{$i}}">Address{{template "about" .}}</label>
-<input id="f{{$i}}" name="fields.{{.Name}}" type="url" inputmode="url" maxlength="2000" placeholder="https://" autocomplete="off" autocapitalize="off" spellcheck="false">
+<input id="f{{$i}}" name="fields.{{.Name}}" value="{{index $.Typed .Name}}" type="url" inputmode="url" maxlength="2000" placeholder="https://" autocomplete="off" autocapitalize="off" spellcheck="false">
 {{else if eq .Kind "mcp_server"}}<label for="u{{$i}}">Address of the MCP server{{template "about" .}}</label>
-<input id="u{{$i}}" name="fields.{{.Name}}.url" type="url" inputmode="url" maxlength="2000" placeholder="https://" autocomplete="off" autocapitalize="off" spellcheck="false">
+<input id="u{{$i}}" name="fields.{{.Name}}.url" value="{{index $.Typed (print .Name ".url")}}" type="url" inputmode="url" maxlength="2000" placeholder="https://" autocomplete="off" autocapitalize="off" spellcheck="false">
 <label for="v{{$i}}">Transport</label><select id="v{{$i}}" name="fields.{{.Name}}.transport"><option value="http">Streamable HTTP</option><option value="sse">SSE</option></select>
 <label for="w{{$i}}">Token</label><input id="w{{$i}}" name="fields.{{.Name}}.token" type="password" maxlength="16384" autocomplete="off">
 {{else}}<p>This is a connection to make, not a value to fill in{{with .Description}}: <bdi>{{.}}</bdi>{{end}}. Make it, then answer the blocker.</p>
 {{end}}</fieldset>
-{{end}}<button>Keep what I filled in</button>
-</form>{{else}}<p>There is nothing left to fill in for <bdi>{{.Repo}}</bdi>{{if eq .State "open"}}; the rest is answered on the list of blockers{{end}}. You can close this page.</p>{{end}}
-</body></html>
-{{end}}
-{{define "failed"}}{{template "top" "This cannot go on"}}{{range .}}<p>{{.}}</p>
-{{end}}</body></html>
-{{end}}`))
+{{end}}<button class="yes">Save</button>
+</form>{{else}}<p>There is nothing left to fill in for <bdi>{{.Repo}}</bdi>{{if eq .State "open"}}; the rest is answered on the list of blockers{{end}}. You can close this page.</p>{{end}}{{template "end"}}{{end}}`,
+	map[string]any{"server": func(name string) string { return strings.TrimPrefix(name, mcpPrefix) }})

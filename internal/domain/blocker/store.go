@@ -44,7 +44,12 @@ var (
 
 	byID       = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND id = $2`)
 	openOfTask = db.Q[string](`SELECT id FROM blockers WHERE account_id = $1 AND task_id = $2 AND state = 'open' ORDER BY id`)
-	closedOf   = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND state IN ('answered', 'submitted') AND $3 IN ('', run_id)
+	openOfRun  = db.Q[string](`SELECT id FROM blockers WHERE account_id = $1 AND task_id = $2 AND run_id = $3 AND state = 'open' ORDER BY id`)
+	// openOfOthers are what other runs of the task left open, oldest first.
+	openOfOthers = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND run_id <> $3 AND state = 'open' ORDER BY created_at, id`)
+	isDeclared   = db.Q[int64](`SELECT COUNT(*) FROM blockers WHERE run_id = $1 AND declared = $2`)
+	adoptBlocker = db.S(`UPDATE blockers SET run_id = $3, declared = $4 WHERE account_id = $1 AND id = $2`)
+	closedOf     = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND state IN ('answered', 'submitted') AND $3 IN ('', run_id)
 		ORDER BY closed_at, id`)
 	listOpen = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND state = 'open' AND (created_at, id) > ($2, $3)
 		ORDER BY created_at, id LIMIT $4`)

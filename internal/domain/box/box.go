@@ -62,22 +62,24 @@ const (
 
 // Box is a machine as clients see it.
 type Box struct {
-	ID           string            `json:"id"`
-	Name         string            `json:"name"`
-	Owner        BoxOwner          `json:"owner"`
-	State        string            `json:"state" doc:"enrolled, draining, drained or revoked"`
-	Presence     BoxPresence       `json:"presence"`
-	Slots        int64             `json:"slots" doc:"runs it takes at once"`
-	Labels       map[string]string `json:"labels"`
+	_            struct{}          `doc:"A machine that agents run on."`
+	ID           string            `json:"id" format:"uuid" doc:"id of the box"`
+	Name         string            `json:"name" example:"build-3" doc:"as the enrollment named it, or as the machine calls itself"`
+	Owner        BoxOwner          `json:"owner" doc:"whose work it takes"`
+	State        string            `json:"state" enum:"enrolled,draining,drained,revoked" doc:"draining: takes no new work and still holds some; revoked is for good; whether it is there is presence"`
+	Presence     BoxPresence       `json:"presence" doc:"whether it is there, and what it last said of itself"`
+	Slots        int64             `json:"slots" example:"4" doc:"runs it takes at once"`
+	Labels       map[string]string `json:"labels" example:"{\"zone\":\"eu\"}" doc:"its own, and over them those of its enrollment"`
 	Capabilities []BoxAgent        `json:"capabilities" doc:"the coding agents found on it"`
-	Isolation    []string          `json:"isolation" doc:"the levels its sandbox has, best first"`
-	Holds        Holds             `json:"isolation_holds" doc:"what each level held when the box last tried it: files, processes, unix_sockets, network, kernel, memory, disk"`
-	OS           string            `json:"os"`
-	Arch         string            `json:"arch"`
-	Briefing     *string           `json:"briefing" doc:"what the operator tells every agent on it"`
-	Hardening    *BoxHardening     `json:"hardening" doc:"its last report; null: it has sent none"`
-	CreatedAt    time.Time         `json:"created_at"`
-	RevokedAt    *time.Time        `json:"revoked_at"`
+	Isolation    []string          `json:"isolation" enum:"bubblewrap,landlock,none" doc:"the levels its sandbox has, best first"`
+	Holds        Holds             `json:"isolation_holds" example:"{\"bubblewrap\":[\"files\",\"processes\",\"network\"]}" doc:"what each level held when the box last tried it: files, processes, unix_sockets, network, kernel, memory, disk"`
+	OS           string            `json:"os" example:"linux" doc:"as it said when it enrolled"`
+	Arch         string            `json:"arch" example:"amd64" doc:"as it said when it enrolled"`
+	Briefing     *string           `json:"briefing" example:"null" doc:"what the operator tells every agent on it; null: nothing"`
+	Hardening    *BoxHardening     `json:"hardening" example:"null" doc:"its last report; null: it has sent none"`
+	CreatedAt    time.Time         `json:"created_at" doc:"when it enrolled"`
+	RevokesAt    *time.Time        `json:"revokes_at" doc:"it is being decommissioned: when it is revoked at the latest; null: it is not"`
+	RevokedAt    *time.Time        `json:"revoked_at" example:"null" doc:"when it was revoked; null: it is not"`
 }
 
 // Holds are the protections that levels of isolation held, by level.
@@ -85,48 +87,56 @@ type Holds = map[string][]string
 
 // BoxOwner is whose work a box takes; id is null when it is shared.
 type BoxOwner struct {
-	Target string  `json:"target"`
-	ID     *string `json:"id"`
+	_      struct{} `doc:"Whose work a box takes."`
+	Target string   `json:"target" enum:"shared,org,user" example:"org" doc:"shared: every account's; org: this account's; user: what one member asked for"`
+	ID     *string  `json:"id" format:"uuid" doc:"the account or user; null when it is shared"`
 }
 
 // BoxPresence is whether a box is there and what it last said of itself.
 type BoxPresence struct {
-	Status    string        `json:"status" doc:"online, stale or offline"`
-	LastBeat  *time.Time    `json:"last_beat"`
-	Active    int           `json:"active" doc:"runs it holds"`
-	Version   string        `json:"version"`
-	Unfit     *string       `json:"unfit" doc:"why it takes no work; null when nothing is wrong with it"`
+	_         struct{}      `doc:"Whether a box is there, and what it last said of itself."`
+	Status    string        `json:"status" enum:"online,stale,offline" doc:"by the age of its last beat: stale after 45 seconds, offline after 90"`
+	LastBeat  *time.Time    `json:"last_beat" doc:"when it last said something; null: never"`
+	Active    int           `json:"active" example:"1" doc:"runs it holds"`
+	Version   string        `json:"version" example:"1.4.0" doc:"of the program on it; empty before its first beat"`
+	Unfit     *string       `json:"unfit" example:"null" doc:"why it takes no work; null when nothing is wrong with it"`
 	Telemetry *BoxTelemetry `json:"telemetry" doc:"null before the first beat"`
 }
 
 // BoxTelemetry is what a beat carries.
 type BoxTelemetry struct {
-	State      string `json:"state" doc:"what the box takes itself for: ready, draining, drained or unfit"`
-	Free       int    `json:"free" doc:"slots without a run"`
-	DiskFree   int64  `json:"disk_free" doc:"bytes"`
-	SkewMS     int64  `json:"skew_ms" doc:"its clock against ours"`
-	SpoolBytes int64  `json:"spool_bytes" doc:"events it has yet to hand in"`
+	_          struct{} `doc:"What a box says of itself with each beat."`
+	State      string   `json:"state" enum:"ready,draining,drained,unfit" example:"ready" doc:"what the box takes itself for"`
+	Free       int      `json:"free" example:"3" doc:"slots without a run"`
+	DiskFree   int64    `json:"disk_free" example:"52000000000" doc:"bytes free on the disk it works on"`
+	SkewMS     int64    `json:"skew_ms" example:"12" doc:"how far its clock is from the server's, in milliseconds"`
+	SpoolBytes int64    `json:"spool_bytes" example:"0" doc:"bytes of events it has yet to hand in"`
 }
 
 // BoxAgent is a coding agent on a box.
 type BoxAgent struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
+	_       struct{} `doc:"A coding agent on a box."`
+	Name    string   `json:"name" example:"claude" doc:"as templates name it"`
+	Version string   `json:"version" example:"2.1.0" doc:"as the program said it; empty when it has not"`
+	Missing *string  `json:"missing" example:"null" doc:"what keeps it from being used, and what to do about it; null: it can be used"`
 }
 
-// BoxHardening is what a box reports after its firewall was set up.
+// BoxHardening is what a box reports of how open its machine is. It looks at
+// each start, as the user it runs as.
 type BoxHardening struct {
-	Firewall     string        `json:"firewall"`
-	ExposedPorts []ExposedPort `json:"exposed_ports"`
-	Findings     []string      `json:"findings"`
-	ReportedAt   time.Time     `json:"reported_at"`
+	_            struct{}      `doc:"What a box reports after its firewall was set up."`
+	Firewall     string        `json:"firewall" enum:"active,inactive,absent,unknown" doc:"inactive: there is one, which lets everything in; absent: no program for one is installed; unknown: the box may not see it, and findings say why"`
+	ExposedPorts []ExposedPort `json:"exposed_ports" doc:"what listens at addresses other than loopback; whether others reach it is up to the firewall and the network"`
+	Findings     []string      `json:"findings" example:"[]" doc:"what else is worth knowing, for people"`
+	ReportedAt   time.Time     `json:"reported_at" doc:"when the report came"`
 }
 
-// ExposedPort is a port of a box that answers from outside.
+// ExposedPort is a port of a box that something listens on for others.
 type ExposedPort struct {
-	Port     int    `json:"port" minimum:"1" maximum:"65535"`
-	Protocol string `json:"protocol" enum:"tcp,udp"`
-	Address  string `json:"address,omitempty" maxLength:"64"`
+	_        struct{} `doc:"A port of a box that answers from outside."`
+	Port     int      `json:"port" minimum:"1" maximum:"65535" example:"22" doc:"its number"`
+	Protocol string   `json:"protocol" enum:"tcp,udp" doc:"what it speaks"`
+	Address  string   `json:"address,omitempty" maxLength:"64" example:"0.0.0.0" doc:"the address it answered on; absent: any"`
 }
 
 // Bus is what boxes need of the message bus.
@@ -153,9 +163,10 @@ type Service struct {
 
 	// Member tells whether a user belongs to tx.Account.
 	Member func(tx *db.Tx, userID string) (bool, error)
-	// Evacuate takes the work in flight off a box, back into the queue, and
-	// answers how many tasks that concerned. When the box is revoked
-	// (WhyRevoked), no token of a run on it is worth anything afterwards.
+	// Evacuate takes the work in flight off a box that is not there to hand it
+	// back, into the queue, and answers how many tasks that concerned. When the
+	// box is revoked (WhyRevoked), no token of a run on it is worth anything
+	// afterwards.
 	Evacuate func(tx *db.Tx, boxID, why string) (int, error)
 	// Verdicts decides about the runs a box says it holds, as it connects.
 	Verdicts func(ctx context.Context, boxID string, held []protocol.RunRef) ([]protocol.RunVerdict, error)

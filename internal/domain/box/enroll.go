@@ -16,17 +16,18 @@ import (
 )
 
 type addIn struct {
-	Name   string            `json:"name,omitempty" maxLength:"100" doc:"of the box; left out: what the machine calls itself"`
+	Name   string            `json:"name,omitempty" maxLength:"100" example:"build-3" doc:"name of the box; left out: what the machine calls itself"`
 	Slots  *int64            `json:"slots,omitempty" minimum:"1" maximum:"256" doc:"most runs it may take at once, whatever it offers"`
 	Labels map[string]string `json:"labels,omitempty" maxItems:"32" maxLength:"200" doc:"win over the labels it gives itself"`
 }
 
 // BoxEnrollment is the answer of box.add, the only place the token is shown.
 type BoxEnrollment struct {
-	ID         string    `json:"id"`
-	Token      string    `json:"token" doc:"one-time; also in join"`
-	ExpiresISO time.Time `json:"expires_iso"`
-	Join       string    `json:"join" doc:"shell line to run on the machine"`
+	_          struct{}  `doc:"A one-time token for a machine to join with."`
+	ID         string    `json:"id" format:"uuid" doc:"id of the enrollment, not of the box"`
+	Token      string    `json:"token" example:"dev_enr_…" doc:"the one-time token, shown this once; also in join"`
+	ExpiresISO time.Time `json:"expires_iso" doc:"when the token expires, an hour after it was minted"`
+	Join       string    `json:"join" example:"yardmaster box join --url https://yardmaster.example.com --token dev_enr_…" doc:"shell line to run on the machine"`
 }
 
 func (s *Service) add(ctx context.Context, in addIn) (out BoxEnrollment, err error) {
@@ -81,25 +82,26 @@ exec %[2]s
 
 type enrollIn struct {
 	Token     string            `json:",omitempty" header:"X-Svc-Enroll-Token" doc:"the one-time enrollment token"`
-	PublicKey string            `json:"public_key" maxLength:"100" doc:"public half of a NATS user key that the box has made"`
-	Name      string            `json:"name,omitempty" maxLength:"100"`
-	Version   string            `json:"version,omitempty" maxLength:"100"`
-	OS        string            `json:"os,omitempty" maxLength:"40"`
-	Arch      string            `json:"arch,omitempty" maxLength:"40"`
+	PublicKey string            `json:"public_key" maxLength:"100" example:"UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4" doc:"public half of a NATS user key that the box has made"`
+	Name      string            `json:"name,omitempty" maxLength:"100" example:"build-3" doc:"what the machine calls itself; the enrollment's own name wins"`
+	Version   string            `json:"version,omitempty" maxLength:"100" example:"1.4.0" doc:"of the program on it"`
+	OS        string            `json:"os,omitempty" maxLength:"40" example:"linux" doc:"operating system, as Go names it"`
+	Arch      string            `json:"arch,omitempty" maxLength:"40" example:"amd64" doc:"processor architecture, as Go names it"`
 	Slots     int64             `json:"slots,omitempty" minimum:"1" maximum:"256" doc:"runs it offers to take at once; left out: 1"`
-	Labels    map[string]string `json:"labels,omitempty" maxItems:"32" maxLength:"200"`
+	Labels    map[string]string `json:"labels,omitempty" maxItems:"32" maxLength:"200" example:"{\"zone\":\"eu\"}" doc:"names and values; those of the enrollment win"`
 }
 
 // BoxCredentials is what a box proves itself with: run_token over HTTPS,
 // nats_jwt together with the box's own key on the bus.
 type BoxCredentials struct {
-	ID                 string    `json:"id"`
-	AccountID          string    `json:"account_id"`
-	RunToken           *string   `json:"run_token" doc:"null: the one the box has is still good"`
-	RunTokenExpiresISO time.Time `json:"run_token_expires_iso"`
-	NATSURL            string    `json:"nats_url"`
-	NATSJWT            string    `json:"nats_jwt"`
-	NATSJWTExpiresISO  time.Time `json:"nats_jwt_expires_iso"`
+	_                  struct{}  `doc:"What a box proves itself with: run_token over HTTPS, nats_jwt with its own key on the bus."`
+	ID                 string    `json:"id" format:"uuid" doc:"id of the box"`
+	AccountID          string    `json:"account_id" format:"uuid" doc:"the account it is enrolled under"`
+	RunToken           *string   `json:"run_token" example:"dev_run_…" doc:"its durable token, shown this once; null: the one it has is still good"`
+	RunTokenExpiresISO time.Time `json:"run_token_expires_iso" doc:"when the durable token expires, 30 days after it was made"`
+	NATSURL            string    `json:"nats_url" format:"uri" example:"nats://yardmaster.example.com:4222" doc:"where the bus is"`
+	NATSJWT            string    `json:"nats_jwt" example:"eyJ0eXAiOiJKV1Qi…" doc:"its credential on the bus"`
+	NATSJWTExpiresISO  time.Time `json:"nats_jwt_expires_iso" doc:"when that credential expires, 24 hours after it was made"`
 }
 
 // refused is the one answer to an enrollment token that is unknown, used or
@@ -207,16 +209,57 @@ func bearer(authorization string) (hash string, err error) {
 	return seal.Hash(token), nil
 }
 
-// authenticate finds the box that calls and makes it the actor.
-func (s *Service) authenticate(ctx context.Context, authorization string) (_ context.Context, hash string, r row, err error) {
-	if hash, err = bearer(authorization); err != nil {
-		return ctx, "", row{}, err
+type callingKey struct{}
+
+type callingBox struct {
+	hash string // of the token that came
+	row
+}
+
+// admit finds the box that calls and makes it the actor.
+func (s *Service) admit(ctx context.Context, authorization string) (context.Context, error) {
+	hash, err := bearer(authorization)
+	if err != nil {
+		return ctx, err
 	}
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		r, _, err = caller(tx, hash, false)
+	b := callingBox{hash: hash}
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		b.row, _, err = caller(tx, hash, false)
 		return err
 	})
-	return asBox(ctx, r.ID), hash, r, err
+	ctx = asBox(ctx, b.ID)
+	actor := policy.From(ctx)
+	actor.AccountID = b.AccountID
+	return context.WithValue(policy.With(ctx, actor), callingKey{}, b), err
+}
+
+// calling is the box that admit has found.
+func calling(ctx context.Context) (hash string, r row) {
+	b, _ := ctx.Value(callingKey{}).(callingBox)
+	return b.hash, b.row
+}
+
+// Actor is the box that a durable token is of, for the rows that anybody with a
+// credential may call. Ok is false for what is no such token.
+func (s *Service) Actor(ctx context.Context, token string) (a policy.Actor, ok bool, err error) {
+	if !id.Checked(id.RunToken, token) {
+		return a, false, nil
+	}
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		r, last, err := caller(tx, seal.Hash(token), false)
+		if r.State == Revoked {
+			err = policy.Unauthenticated()
+		}
+		a = policy.Actor{Credential: policy.Box, CredentialID: r.ID, AccountID: r.AccountID, ExpiresAt: r.TokenExpiresAt}
+		if last {
+			a.ExpiresAt = *r.LastExpiresAt
+		}
+		return err
+	})
+	if err != nil {
+		return policy.Actor{}, false, err
+	}
+	return a, true, nil
 }
 
 // caller finds the box whose durable token has the hash. Last says that it is
@@ -244,15 +287,11 @@ func caller(tx *db.Tx, hash string, lock bool) (r row, last bool, err error) {
 }
 
 type credsIn struct {
-	Authorization string `json:",omitempty" header:"Authorization" doc:"Bearer and the box's durable token"`
-	PublicKey     string `json:"public_key" maxLength:"100" doc:"of the box; a new one replaces the one before, which is revoked"`
+	PublicKey string `json:"public_key" maxLength:"100" example:"UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4" doc:"of the box; a new one replaces the one before, which is revoked"`
 }
 
 func (s *Service) credsReissue(ctx context.Context, in credsIn) (out BoxCredentials, err error) {
-	ctx, hash, r, err := s.authenticate(ctx, in.Authorization)
-	if err != nil {
-		return out, err
-	}
+	hash, r := calling(ctx)
 	if s.Bus == nil {
 		return out, unavailable()
 	}
@@ -350,30 +389,27 @@ func replaceKey(tx *db.Tx, r row, publicKey string) error {
 }
 
 type hardeningIn struct {
-	Authorization string        `json:",omitempty" header:"Authorization" doc:"Bearer and the box's durable token"`
-	Firewall      string        `json:"firewall" enum:"active,inactive,absent,unknown"`
-	ExposedPorts  []ExposedPort `json:"exposed_ports" maxItems:"1000" doc:"ports that answered from outside"`
-	Findings      []string      `json:"findings,omitempty" maxItems:"100" maxLength:"500" doc:"what else is worth knowing, for people"`
+	Firewall     string        `json:"firewall" enum:"active,inactive,absent,unknown" doc:"active, inactive, absent, or unknown to the box"`
+	ExposedPorts []ExposedPort `json:"exposed_ports" maxItems:"1000" doc:"what listens at addresses other than loopback"`
+	Findings     []string      `json:"findings,omitempty" maxItems:"100" maxLength:"500" doc:"what else is worth knowing, for people"`
 }
 
 // HardeningReceipt says that a report was stored.
 type HardeningReceipt struct {
-	ID         string    `json:"id" doc:"of the box"`
-	ReportedAt time.Time `json:"reported_at"`
+	_          struct{}  `doc:"That a report was kept."`
+	ID         string    `json:"id" format:"uuid" doc:"id of the box"`
+	ReportedAt time.Time `json:"reported_at" doc:"when the report came"`
 }
 
 func (s *Service) hardeningReport(ctx context.Context, in hardeningIn) (out HardeningReceipt, err error) {
-	ctx, hash, _, err := s.authenticate(ctx, in.Authorization)
-	if err != nil {
-		return out, err
-	}
+	hash, _ := calling(ctx)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, _, err := caller(tx, hash, true)
 		if err != nil {
 			return err
 		}
 		at := tx.Now.Truncate(time.Millisecond)
-		out = HardeningReceipt{r.ID, at}
+		out = HardeningReceipt{ID: r.ID, ReportedAt: at}
 		h := BoxHardening{Firewall: in.Firewall, ExposedPorts: append([]ExposedPort{}, in.ExposedPorts...), Findings: append([]string{}, in.Findings...), ReportedAt: at}
 		if _, err := setHardening.Exec(tx, r.ID, db.JSON[BoxHardening]{V: h}); err != nil {
 			return err

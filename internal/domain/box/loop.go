@@ -64,7 +64,9 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 		return nil, fault.Newf(fault.Invalid, "protocol-version", "The box speaks version %d of the protocol, the control plane version %d: give both the same program.", h.V, protocol.Version)
 	}
 	if h.Slots < 1 || len(h.Labels) > 32 || len(h.Agents) > 64 || len(h.Isolation) > 16 || tooMuch(h.Holds) || len(h.Version)+len(h.OS)+len(h.Arch) > 3*maxVersion ||
-		slices.ContainsFunc(h.Agents, func(a protocol.AgentInfo) bool { return len(a.Name)+len(a.Version) > 2*maxVersion }) ||
+		slices.ContainsFunc(h.Agents, func(a protocol.AgentInfo) bool {
+			return len(a.Name)+len(a.Version) > 2*maxVersion || len(a.Missing) > protocol.MaxMissing
+		}) ||
 		slices.ContainsFunc(h.Isolation, func(level string) bool { return len(level) > maxVersion }) {
 		return nil, fault.New(fault.Invalid, "", "The hello names no slots, or too much of something.")
 	}
@@ -367,6 +369,9 @@ func (s *Service) sweep(ctx context.Context) {
 	for {
 		if err := s.age(ctx); err != nil && ctx.Err() == nil {
 			s.log().ErrorContext(ctx, "presence of boxes is not aged", "error", err)
+		}
+		if err := s.retireAll(ctx); err != nil && ctx.Err() == nil {
+			s.log().ErrorContext(ctx, "decommissioned boxes are not revoked yet", "error", err)
 		}
 		if err := s.settleAll(ctx); err != nil && ctx.Err() == nil {
 			s.log().ErrorContext(ctx, "revoked boxes are not shut out yet", "error", err)

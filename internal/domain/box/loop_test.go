@@ -131,7 +131,7 @@ func TestLifeOfABox(t *testing.T) {
 			t.Errorf("hello is answered %+v", reply)
 		}
 		b := f.box(m.ID)
-		if b.Slots != 4 || !slices.Equal(b.Capabilities, []BoxAgent{{"codex", "0.1"}}) || !slices.Equal(b.Isolation, []string{"landlock", "none"}) ||
+		if b.Slots != 4 || !slices.Equal(b.Capabilities, []BoxAgent{{Name: "codex", Version: "0.1"}}) || !slices.Equal(b.Isolation, []string{"landlock", "none"}) ||
 			!maps.EqualFunc(b.Holds, Holds{"landlock": {"files", "network"}, "none": {}}, slices.Equal[[]string]) || b.Presence.Version != "1.1.0" {
 			t.Errorf("after hello: %+v", b)
 		}

@@ -18,42 +18,57 @@ const group = "Fleet boxes (runners)"
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.ReadRunners), policy.Require(policy.WriteRunners)
+	self := &op.Holder{Scheme: "box", Doc: "The durable token of a box (dev_run_…).", Admit: s.admit}
 	revoked := op.Refusal{Status: 409, Slug: "box-revoked"}
 	return []op.Op{
 		op.New(op.Row{ID: "box.enroll", Method: "POST", Path: "/v1/runners/enroll", Group: group, Rule: policy.Public(), Status: 201, NoStore: true, PerAddress: 60,
 			Refuses: []op.Refusal{{Status: 400, Slug: "enrollment-refused"}, {Status: 503, Slug: "no-signing-key"}},
-			Summary: "Redeem a one-time enrollment token for a box's credentials"}, s.enroll),
-		op.New(op.Row{ID: "box.creds_reissue", Method: "POST", Path: "/v1/runners/creds/reissue", Group: group, Rule: policy.Public(), NoStore: true, PerAddress: 60,
-			Refuses: []op.Refusal{{Status: 401, Slug: "unauthenticated"}, {Status: 403, Slug: "box-revoked"}, {Status: 503, Slug: "no-signing-key"}},
-			Summary: "A box renews its own credentials"}, s.credsReissue),
-		op.New(op.Row{ID: "box.hardening_report", Method: "POST", Path: "/v1/runners/hardening", Group: group, Rule: policy.Public(), PerAddress: 60,
-			Refuses: []op.Refusal{{Status: 401, Slug: "unauthenticated"}, {Status: 403, Slug: "box-revoked"}},
-			Summary: "A box reports its firewall and the ports it exposes"}, s.hardeningReport),
+			Summary: "Redeem a one-time enrollment token for a box's credentials",
+			Doc:     "Called by the joining machine with the one-time token in the header X-Svc-Enroll-Token. The token is used up, a box is made, and its credentials are shown this once. A token that is unknown, used or expired is refused in the same words."}, s.enroll),
+		op.New(op.Row{ID: "box.creds_reissue", Method: "POST", Path: "/v1/runners/creds/reissue", Group: group, Rule: policy.Public(), Holder: self, NoStore: true, PerAddress: 60,
+			Refuses: []op.Refusal{{Status: 403, Slug: "box-revoked"}, {Status: 503, Slug: "no-signing-key"}},
+			Summary: "A box renews its own credentials",
+			Doc:     "Called by the box with its durable token. A new public_key replaces the old one, which is revoked; run_token is null while the one it has is good for more than a third of its life. A revoked box is refused."}, s.credsReissue),
+		op.New(op.Row{ID: "box.hardening_report", Method: "POST", Path: "/v1/runners/hardening", Group: group, Rule: policy.Public(), Holder: self, PerAddress: 60,
+			Refuses: []op.Refusal{{Status: 403, Slug: "box-revoked"}},
+			Summary: "A box reports its firewall and the ports it exposes",
+			Doc:     "Called by the box with its durable token after its firewall was set up. The report replaces the one before."}, s.hardeningReport),
 		op.New(op.Row{ID: "box.join_script", Method: "GET", Path: "/join", Group: group, Rule: policy.Public(), NoStore: true,
-			Summary: "The script that joins a fresh machine; the token is not consumed"}, s.joinScript),
+			Summary: "The script that joins a machine which has the yardmaster program; it downloads nothing, and the token is not consumed",
+			Doc:     "Send the enrollment token in the header X-Svc-Enroll-Token, never in the address. Only its form is looked at."}, s.joinScript),
 		op.New(op.Row{ID: "box.add", Method: "POST", Path: "/v1/runners/enrollments", Group: group, Rule: write, Status: 201, NoStore: true,
-			Summary: "Mint a one-time enrollment token, shown once"}, s.add),
+			Summary: "Mint a one-time enrollment token, shown once",
+			Doc:     "The token is good for one machine and one hour; join is the line to run there. Only its hash is kept."}, s.add),
 		op.New(op.Row{ID: "box.list", Method: "GET", Path: "/v1/runners", Group: group, Rule: read,
 			Paging:  &op.Paging{Default: 25, Max: 100, Filters: map[string][]string{"state": {Enrolled, Draining, Drained, Revoked}}},
-			Summary: "The account's boxes with their presence, newest first; decommissioned ones are left out"}, s.list),
+			Summary: "The account's boxes with their presence, newest first; decommissioned ones are left out",
+			Doc:     "Without a filter every box that was not decommissioned is listed, revoked ones too."}, s.list),
 		op.New(op.Row{ID: "box.versions", Method: "GET", Path: "/v1/runners/versions", Group: group, Rule: read, Paging: &op.Paging{Full: true},
-			Summary: "How many boxes run which version"}, s.versions),
+			Summary: "How many boxes run which version",
+			Doc:     "Of the boxes that are not revoked. One that has never reported counts under the empty version."}, s.versions),
 		op.New(op.Row{ID: "box.get", Method: "GET", Path: "/v1/runners/{id}", Group: group, Rule: read,
-			Summary: "One box with its presence"}, s.get),
+			Summary: "One box with its presence",
+			Doc:     "With what it last said of itself."}, s.get),
 		op.New(op.Row{ID: "box.revoke", Method: "POST", Path: "/v1/runners/{id}/revoke", Group: group, Rule: write,
-			Summary: "Cut a box off for good; again is no error"}, s.revoke),
+			Summary: "Cut a box off for good; again is no error",
+			Doc:     "Its work goes back into the queue, its tokens are dead at once, and its live connection is cut. It cannot be taken back: enrol the machine anew. Answers cascade_failed when the connection could not be cut yet; that is tried until it succeeds."}, s.revoke),
 		op.New(op.Row{ID: "box.drain", Method: "POST", Path: "/v1/runners/{id}/drain", Group: group, Rule: write, Refuses: []op.Refusal{revoked},
-			Summary: "Take a box out of the pool and put its work back into the queue, or let it in again"}, s.drain),
+			Summary: "Take a box out of the pool and have its work put back into the queue, or let it in again, which calls off a decommission",
+			Doc:     "A drained box keeps its place and takes no new work; with resume it takes work again. What it holds goes back into the queue, uncharged. A revoked box is refused."}, s.drain),
 		op.New(op.Row{ID: "box.decommission", Method: "POST", Path: "/v1/runners/{id}/decommission", Group: group, Rule: write,
-			Summary: "Drain and revoke a box, and take it off the list"}, s.decommission),
+			Summary: "Drain a box, revoke it once it has handed its work back or its grace is over, and take it off the list",
+			Doc:     "As box.revoke, and the box is no longer listed."}, s.decommission),
 		op.New(op.Row{ID: "box.reissue_creds", Method: "POST", Path: "/v1/runners/{id}/creds/reissue", Group: group, Rule: write,
 			Refuses: []op.Refusal{{Status: 503, Slug: "no-signing-key"}},
-			Summary: "Make a healthy box renew all its credentials"}, s.reissueCreds),
+			Summary: "Make a healthy box renew all its credentials",
+			Doc:     "The box gets a command to renew, and does so when it next hears it. A revoked box is 404."}, s.reissueCreds),
 		op.New(op.Row{ID: "box.set_owner", Method: "PUT", Path: "/v1/runners/{id}/owner", Group: group, Rule: write,
 			Refuses: []op.Refusal{revoked, {Status: 422, Slug: "owner-not-possible"}},
-			Summary: "Choose whose work a box takes"}, s.setOwner),
+			Summary: "Choose whose work a box takes",
+			Doc:     "Only a platform admin can share a box with every account; a user must be a member of this one. A revoked box is refused."}, s.setOwner),
 		op.New(op.Row{ID: "box.set_prompt", Method: "PUT", Path: "/v1/runners/{id}/prompt", Group: group, Rule: write,
-			Summary: "Set or clear what every agent on a box is told"}, s.setPrompt),
+			Summary: "Set or clear what every agent on a box is told",
+			Doc:     "The text is part of every brief of a run on the box, from the next one on."}, s.setPrompt),
 	}
 }
 
@@ -81,9 +96,10 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Box], error) {
 // BoxVersion is how many boxes run one version; boxes that have never said
 // which have the empty one.
 type BoxVersion struct {
-	Version string `json:"version"`
-	Boxes   int64  `json:"boxes"`
-	Online  int64  `json:"online"`
+	_       struct{} `doc:"How many boxes run one version."`
+	Version string   `json:"version" example:"1.4.0" doc:"as the boxes said it; empty: they have not"`
+	Boxes   int64    `json:"boxes" example:"3" doc:"boxes that run it"`
+	Online  int64    `json:"online" example:"2" doc:"those of them that are online"`
 }
 
 func (s *Service) versions(ctx context.Context, _ op.None) (op.Page[BoxVersion], error) {
@@ -96,7 +112,7 @@ func (s *Service) versions(ctx context.Context, _ op.None) (op.Page[BoxVersion],
 }
 
 type idIn struct {
-	ID string `json:"id"`
+	ID string `json:"id" format:"uuid" doc:"id of the box"`
 }
 
 func (s *Service) get(ctx context.Context, in idIn) (out Box, err error) {
@@ -109,15 +125,17 @@ func (s *Service) get(ctx context.Context, in idIn) (out Box, err error) {
 }
 
 type drainIn struct {
-	ID     string `json:"id"`
+	ID     string `json:"id" format:"uuid" doc:"id of the box"`
 	Resume bool   `json:"resume,omitempty" doc:"true takes a drain back"`
 }
 
 // BoxDrain is the answer of box.drain.
 type BoxDrain struct {
-	ID       string `json:"id"`
-	State    string `json:"state"`
-	Requeued int    `json:"requeued" doc:"tasks that were put back into the queue by this call"`
+	_        struct{} `doc:"The state of the box after box.drain."`
+	ID       string   `json:"id" format:"uuid" doc:"id of the box"`
+	State    string   `json:"state" enum:"enrolled,draining,drained" example:"draining" doc:"drained at once when the box is offline"`
+	Requeued int      `json:"requeued" doc:"tasks that this call put back into the queue: those in flight on a box that is offline, and cannot hand them back itself"`
+	Handing  int      `json:"handing_back" doc:"tasks in flight that the box was told to hand back, with what was done saved: each is in the queue again once it has, or once its lease runs out"`
 }
 
 func (s *Service) drain(ctx context.Context, in drainIn) (out BoxDrain, err error) {
@@ -131,18 +149,13 @@ func (s *Service) drain(ctx context.Context, in drainIn) (out BoxDrain, err erro
 		case r.State == Revoked:
 			return isRevoked()
 		case in.Resume == (r.State == Enrolled):
+			out.Handing = handing(r, tx.Now)
 			return nil // it is so already
 		case in.Resume:
 			out.State = Enrolled
 			err = s.Owe(tx, r.ID, protocol.Command{Kind: protocol.CommandResume})
 		default:
-			out.State = Draining
-			if presenceAt(r.Presence, r.LastBeatAt, tx.Now) == Offline {
-				out.State = Drained // nobody is there to give anything back
-			}
-			if err = s.Owe(tx, r.ID, protocol.Command{Kind: protocol.CommandDrain, Mode: protocol.HaltGraceful}); err == nil {
-				out.Requeued, err = s.Evacuate(tx, r.ID, WhyDrained)
-			}
+			out, err = s.empty(tx, r)
 		}
 		if err != nil {
 			return err
@@ -155,9 +168,31 @@ func (s *Service) drain(ctx context.Context, in drainIn) (out BoxDrain, err erro
 		if in.Resume {
 			kind = "box.resumed"
 		}
-		return event.Record(tx, event.Change{Kind: kind, Object: r.ID, Data: map[string]any{"requeued": out.Requeued}})
+		return event.Record(tx, event.Change{Kind: kind, Object: r.ID, Data: map[string]any{"requeued": out.Requeued, "handing_back": out.Handing}})
 	})
 	return out, err
+}
+
+// empty makes a box give its work back: it does so itself, with what was done
+// saved. If it is not there, its work goes back into the queue as it is.
+func (s *Service) empty(tx *db.Tx, r row) (out BoxDrain, err error) {
+	out = BoxDrain{ID: r.ID, State: Draining, Handing: handing(r, tx.Now)}
+	if err := s.Owe(tx, r.ID, protocol.Command{Kind: protocol.CommandDrain, Mode: protocol.HaltGraceful}); err != nil {
+		return out, err
+	}
+	if presenceAt(r.Presence, r.LastBeatAt, tx.Now) == Offline {
+		out.State = Drained
+		out.Requeued, err = s.Evacuate(tx, r.ID, WhyDrained)
+	}
+	return out, err
+}
+
+// handing is how many runs a box, drained, has to hand back.
+func handing(r row, now time.Time) int {
+	if presenceAt(r.Presence, r.LastBeatAt, now) == Offline {
+		return 0
+	}
+	return r.Active
 }
 
 func isRevoked() *fault.Error {
@@ -172,8 +207,9 @@ func (s *Service) wake(tx *db.Tx) {
 
 // BoxReissue is the answer of box.reissue_creds.
 type BoxReissue struct {
-	ID        string `json:"id"`
-	CommandID string `json:"command_id" doc:"of the command that makes the box renew"`
+	_         struct{} `doc:"The command that a box was given."`
+	ID        string   `json:"id" format:"uuid" doc:"id of the box"`
+	CommandID string   `json:"command_id" format:"uuid" doc:"of the command that makes the box renew"`
 }
 
 func (s *Service) reissueCreds(ctx context.Context, in idIn) (out BoxReissue, err error) {
@@ -201,9 +237,9 @@ func (s *Service) reissueCreds(ctx context.Context, in idIn) (out BoxReissue, er
 }
 
 type ownerIn struct {
-	ID     string `json:"id"`
-	Target string `json:"target" enum:"shared,org,user"`
-	Owner  string `json:"owner_id,omitempty" doc:"the user; for org, this account, and may be left out"`
+	ID     string `json:"id" format:"uuid" doc:"id of the box"`
+	Target string `json:"target" enum:"shared,org,user" doc:"whose work it takes: every account's, this account's, or what one member asked for"`
+	Owner  string `json:"owner_id,omitempty" format:"uuid" doc:"id of the member, for user; for org this account, and may be left out"`
 }
 
 func (s *Service) setOwner(ctx context.Context, in ownerIn) (out Box, err error) {
@@ -261,8 +297,8 @@ func (s *Service) owner(tx *db.Tx, target, ownerID string) (*string, error) {
 }
 
 type promptIn struct {
-	ID     string  `json:"id"`
-	Prompt *string `json:"prompt" required:"true" maxLength:"2000" doc:"null clears it"`
+	ID     string  `json:"id" format:"uuid" doc:"id of the box"`
+	Prompt *string `json:"prompt" required:"true" maxLength:"2000" example:"This machine has no GPU." doc:"what every agent on it is told; null clears it"`
 }
 
 func (s *Service) setPrompt(ctx context.Context, in promptIn) (out Box, err error) {

@@ -22,24 +22,22 @@ const (
 
 // BoxRemoval is the answer of box.revoke and box.decommission.
 type BoxRemoval struct {
-	ID        string     `json:"id"`
-	State     string     `json:"state"`
-	Status    string     `json:"status" doc:"revoked, decommissioned, or cascade_failed: the box is revoked, but its live connection may last until the retry that is owed"`
-	Detail    *string    `json:"detail" doc:"what failed"`
+	_         struct{}   `doc:"What box.revoke and box.decommission did."`
+	ID        string     `json:"id" format:"uuid" doc:"id of the box"`
+	State     string     `json:"state" enum:"revoked" doc:"revoked"`
+	Status    string     `json:"status" enum:"revoked,decommissioned,draining,cascade_failed" doc:"draining: it hands its work back, and is revoked and decommissioned after that, at revokes_at at the latest; cascade_failed: the box is revoked, but its live connection may last until the retry that is owed"`
+	Detail    *string    `json:"detail" example:"null" doc:"what failed; null: nothing"`
 	Requeued  int        `json:"requeued" doc:"tasks that were put back into the queue by this call"`
-	RevokedAt *time.Time `json:"revoked_at"`
+	Handing   int        `json:"handing_back" doc:"tasks in flight that it was told to hand back"`
+	RevokesAt *time.Time `json:"revokes_at" doc:"while draining: when it is revoked at the latest"`
+	RevokedAt *time.Time `json:"revoked_at" doc:"when it was revoked first"`
 }
 
 func (s *Service) revoke(ctx context.Context, in idIn) (BoxRemoval, error) {
 	return s.remove(ctx, in.ID, false)
 }
 
-func (s *Service) decommission(ctx context.Context, in idIn) (BoxRemoval, error) {
-	return s.remove(ctx, in.ID, true)
-}
-
-// remove revokes a box, and with retire takes it off the list. Again it only
-// does what is still to be done.
+// remove revokes a box, and with retire takes it off the list.
 func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out BoxRemoval, err error) {
 	var first bool
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
@@ -47,29 +45,43 @@ func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out Bo
 		if err != nil {
 			return err
 		}
-		first = r.State != Revoked
-		out = BoxRemoval{ID: r.ID, State: Revoked, Status: removed, RevokedAt: millis(r.RevokedAt)}
-		if first {
-			if out.Requeued, err = s.cutOff(tx, r); err != nil {
-				return err
-			}
-			out.RevokedAt = millis(&tx.Now)
-		}
-		if !retire {
-			return nil
-		}
-		out.Status = retired
-		if r.RetiredAt != nil {
-			return nil
-		}
-		if _, err := setRetired.Exec(tx, tx.Account, r.ID, tx.Now); err != nil {
-			return err
-		}
-		return event.Record(tx, event.Change{Kind: "runner.decommissioned", Object: r.ID, Data: map[string]any{"name": r.Name, "requeued": out.Requeued}})
+		out, first, err = s.take(tx, r, retire)
+		return err
 	})
 	if err != nil {
 		return BoxRemoval{}, err
 	}
+	return s.sever(ctx, out, first), nil
+}
+
+// take does remove's part within tx. Again it only does what is still to be
+// done; first tells whether it was the call that revoked the box.
+func (s *Service) take(tx *db.Tx, r row, retire bool) (out BoxRemoval, first bool, err error) {
+	first = r.State != Revoked
+	out = BoxRemoval{ID: r.ID, State: Revoked, Status: removed, RevokedAt: millis(r.RevokedAt)}
+	if first {
+		if out.Requeued, err = s.cutOff(tx, r); err != nil {
+			return out, first, err
+		}
+		out.RevokedAt = millis(&tx.Now)
+	}
+	if !retire {
+		return out, first, nil
+	}
+	out.Status = retired
+	if r.RetiredAt != nil {
+		return out, first, nil
+	}
+	if _, err := setRetired.Exec(tx, tx.Account, r.ID, tx.Now); err != nil {
+		return out, first, err
+	}
+	// Who asked for it may have done so a while ago, for the box to hand its work
+	// back first.
+	return out, first, event.Record(tx, event.Change{Kind: "runner.decommissioned", Object: r.ID, Data: map[string]any{"name": r.Name, "requeued": out.Requeued, "asked_by": r.RetireBy}})
+}
+
+// sever ends the live connection of a revoked box.
+func (s *Service) sever(ctx context.Context, out BoxRemoval, first bool) BoxRemoval {
 	if first && s.Bus != nil {
 		// While the box still has a connection to hear it: it asks over HTTPS
 		// whether that is so, and stops all it does.
@@ -79,7 +91,7 @@ func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out Bo
 		detail := "The box's live connection could not be cut yet. It is tried again until it succeeds."
 		out.Status, out.Detail = cascadeFailed, &detail
 	}
-	return out, nil
+	return out
 }
 
 // cutOff revokes the box within tx. What the bus has to do about it is owed

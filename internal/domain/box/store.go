@@ -44,12 +44,14 @@ type row struct {
 	CreatedAt      time.Time
 	RevokedAt      *time.Time
 	RetiredAt      *time.Time
+	RetireAt       *time.Time // set: it is being decommissioned, and revoked then at the latest
+	RetireBy       *string
 	Active         int // runs, counted where they begin and end: a beat tells of them later, and is no change that is followed
 }
 
 const columns = `id, account_id, name, owner_target, owner_id, state, nkey, nats_account, seal_key, token_hash, token_expires_at, last_hash, last_expires_at,
 	rotate, version, os, arch, slots, labels, set_slots, set_labels, agents, isolation, isolation_holds, presence, telemetry, last_beat_at,
-	unfit, briefing, hardening, created_at, revoked_at, retired_at,
+	unfit, briefing, hardening, created_at, revoked_at, retired_at, retire_at, retire_by,
 	(SELECT COUNT(*) FROM runs r WHERE r.box_id = boxes.id AND r.ended_at IS NULL) AS active`
 
 type (
@@ -91,12 +93,16 @@ var (
 	byIdentity = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE id = $1`)
 	byAccount  = db.Q[string](`SELECT id FROM boxes WHERE nats_account = $1 AND state <> 'revoked'`)
 
-	setState     = db.S(`UPDATE boxes SET state = $3 WHERE account_id = $1 AND id = $2`)
+	setState    = db.S(`UPDATE boxes SET state = $3, retire_at = NULL, retire_by = NULL WHERE account_id = $1 AND id = $2`)
+	setRetiring = db.S(`UPDATE boxes SET state = $3, retire_at = $4, retire_by = $5 WHERE account_id = $1 AND id = $2`)
+	// A box that holds nothing any more need not wait for its time.
+	selectRetiring = db.Q[struct{ ID, AccountID string }](`SELECT id, account_id FROM boxes WHERE retire_at IS NOT NULL AND state <> 'revoked'
+		AND (retire_at <= $1 OR state = 'drained' AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.box_id = boxes.id AND r.ended_at IS NULL)) ORDER BY id LIMIT 100`)
 	setOwner     = db.S(`UPDATE boxes SET owner_target = $3, owner_id = $4 WHERE account_id = $1 AND id = $2`)
 	setBriefing  = db.S(`UPDATE boxes SET briefing = $3 WHERE account_id = $1 AND id = $2`)
 	setHardening = db.S(`UPDATE boxes SET hardening = $2 WHERE id = $1`)
 	setRotate    = db.S(`UPDATE boxes SET rotate = TRUE WHERE account_id = $1 AND id = $2`)
-	setRetired   = db.S(`UPDATE boxes SET retired_at = $3 WHERE account_id = $1 AND id = $2`)
+	setRetired   = db.S(`UPDATE boxes SET retired_at = $3, retire_at = NULL WHERE account_id = $1 AND id = $2`)
 	setRevoked   = db.S(`UPDATE boxes SET state = 'revoked', revoked_at = $3, presence = 'offline', telemetry = '{}', last_beat_at = NULL, unfit = NULL
 		WHERE account_id = $1 AND id = $2`)
 
@@ -227,16 +233,20 @@ func known(tx *db.Tx, ids []string) ([]row, error) {
 // wire is the box as clients see it at now.
 func (r row) wire(now time.Time) Box {
 	out := Box{
-		ID: r.ID, Name: r.Name, Owner: BoxOwner{r.OwnerTarget, r.OwnerID}, State: r.State,
+		ID: r.ID, Name: r.Name, Owner: BoxOwner{Target: r.OwnerTarget, ID: r.OwnerID}, State: r.State,
 		Presence: BoxPresence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: millis(r.LastBeatAt), Active: r.Active, Version: r.Version},
 		Slots:    r.Slots, Labels: r.Labels.V, Isolation: r.Isolation.V, Holds: r.IsolationHolds.V,
 		Capabilities: make([]BoxAgent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), RevokedAt: millis(r.RevokedAt),
+		RevokesAt: millis(r.RetireAt),
 	}
 	for i, a := range r.Agents.V {
-		out.Capabilities[i] = BoxAgent{a.Name, a.Version}
+		out.Capabilities[i] = BoxAgent{Name: a.Name, Version: a.Version}
+		if a.Missing != "" {
+			out.Capabilities[i].Missing = &a.Missing
+		}
 	}
 	if t := r.Telemetry.V; r.LastBeatAt != nil {
-		out.Presence.Telemetry = &BoxTelemetry{t.State, t.Free, t.DiskFree, t.SkewMS, t.SpoolBytes}
+		out.Presence.Telemetry = &BoxTelemetry{State: t.State, Free: t.Free, DiskFree: t.DiskFree, SkewMS: t.SkewMS, SpoolBytes: t.SpoolBytes}
 	}
 	// What a box said before it fell silent may have been repaired since, and
 	// its silence is reason enough. A revoked box has no reason any more.

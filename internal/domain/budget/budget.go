@@ -11,12 +11,12 @@
 // call may have been under way. A node that only seemed dead takes it back when
 // it next settles or sets aside.
 //
-// A model whose price is not known costs nothing here. It is shown as unpriced
-// and cannot be held to a budget in dollars.
+// A model whose price is not known cannot be held to a limit in dollars: where
+// one holds its calls are refused, and elsewhere they are counted apart. A price
+// of nothing is a price.
 package budget
 
 import (
-	"strings"
 	"time"
 
 	"yardmaster/internal/db"
@@ -26,7 +26,7 @@ import (
 // Scopes of meters, from the widest.
 const (
 	Account = "account" // a month
-	Member  = "member"  // a month of what one person filed
+	Member  = "member"  // a month of what one person asked for, and what followed from it
 	Plan    = "plan"
 	Task    = "task"
 	Run     = "run"
@@ -108,7 +108,7 @@ func exhausted(scope string) *fault.Error {
 // meters are what a session's calls count for, with their limits, in the order
 // in which they are locked.
 func (s *Service) meters(tx *db.Tx, sub subject) ([]Meter, error) {
-	now, user, plan := month(tx.Now), member(sub.CreatedBy), sub.PlanID
+	now, user, plan := month(tx.Now), sub.Person, sub.PlanID
 	var defaults Defaults
 	var err error
 	if s.OfRepo != nil && sub.RepoID != nil {
@@ -135,25 +135,25 @@ func (s *Service) meters(tx *db.Tx, sub subject) ([]Meter, error) {
 	if plan != "" {
 		meters = append(meters, Meter{Plan, plan, "", limit(Plan)})
 	}
-	if sub.TaskID != nil {
-		own := sub.TaskMicros
-		if own == nil {
-			own = defaults.Task
+	// What looks after a pull request is part of the work that made it, and may
+	// have a limit of its own beside that one's.
+	looksAfter := sub.TaskID != nil && sub.Served != nil && *sub.Served != *sub.TaskID
+	whole := func(micros *int64) *int64 {
+		if micros == nil {
+			return defaults.Task
 		}
-		meters = append(meters, Meter{Task, *sub.TaskID, "", own})
+		return micros
+	}
+	switch {
+	case looksAfter:
+		meters = append(meters, Meter{Task, *sub.Served, "", whole(sub.ServedMicros)}, Meter{Task, *sub.TaskID, "", sub.TaskMicros})
+	case sub.TaskID != nil:
+		meters = append(meters, Meter{Task, *sub.TaskID, "", whole(sub.TaskMicros)})
 	}
 	if sub.RunID != nil {
 		meters = append(meters, Meter{Run, *sub.RunID, "", defaults.Run})
 	}
 	return meters, nil
-}
-
-// member is the person in a label such as user:<id>, or none.
-func member(label string) string {
-	if kind, user, _ := strings.Cut(label, ":"); kind == "user" {
-		return user
-	}
-	return ""
 }
 
 // Defaults are the limits that a repository's policy sets, in micro-dollars.

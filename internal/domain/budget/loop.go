@@ -69,35 +69,21 @@ func (s *Service) Sweep(ctx context.Context) error {
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		tasks, err := selectIdle.All(tx, month(tx.Now))
-		if err != nil {
+		if err := s.freeAll(tx, tasks, err); err != nil {
 			return err
 		}
-		for _, t := range tasks {
-			if err := s.free(tx, t.AccountID, t.ID); err != nil {
-				return err
-			}
+		sessions, err := selectIdleSessions.All(tx, month(tx.Now))
+		if err := s.freeAll(tx, sessions, err); err != nil {
+			return err
 		}
-		return nil
+		return s.Recheck(tx, "") // what the server's own table prices by now
 	})
-}
-
-// free lets a task go on that a limit had stopped.
-func (s *Service) free(tx *db.Tx, account, taskID string) error {
-	if _, err := dropStop.Exec(tx, taskID); err != nil {
-		return err
-	}
-	return s.Release(tx, account, taskID)
 }
 
 // freeRun lets a task go on that the limit of one run had stopped.
 func (s *Service) freeRun(tx *db.Tx, account, taskID string) error {
-	stopped, err := stopOfRun.All(tx, account, taskID)
-	for _, id := range stopped {
-		if err := s.free(tx, account, id); err != nil {
-			return err
-		}
-	}
-	return err
+	stops, err := stopOfRun.All(tx, account, taskID)
+	return s.freeAll(tx, stops, err)
 }
 
 // PolicyChanged frees what the policy file of a repository of tx.Account
@@ -112,11 +98,14 @@ func (s *Service) PolicyChanged(tx *db.Tx, repoID string, now Defaults) error {
 		if limit != nil && *limit <= b.Micros {
 			continue
 		}
-		if err := s.free(tx, tx.Account, b.TaskID); err != nil {
+		if err := s.free(tx, b); err != nil {
 			return err
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.Recheck(tx, tx.Account)
 }
 
 // OperatorCap frees what the cap of an account's operator stopped when it was
@@ -132,22 +121,17 @@ func (s *Service) OperatorCap(tx *db.Tx, account string, to *int64) error {
 	return s.raised(tx, account, Account, account, to)
 }
 
-// raised frees the tasks of an account that a limit stopped when it was lower.
+// raised frees what a limit of an account stopped when it was lower.
 func (s *Service) raised(tx *db.Tx, account, scope, ref string, micros *int64) error {
 	limit := int64(1) << 62
 	if micros != nil {
 		limit = *micros
 	}
-	tasks, err := selectRaised.All(tx, account, scope, ref, limit)
-	if err != nil {
+	stops, err := selectRaised.All(tx, account, scope, ref, limit)
+	if err := s.freeAll(tx, stops, err); err != nil || micros != nil {
 		return err
 	}
-	for _, id := range tasks {
-		if err := s.free(tx, account, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.Recheck(tx, account) // a limit less
 }
 
 // Close gives back what no call needs any more. Call it after the last Settle.

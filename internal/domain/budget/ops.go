@@ -19,30 +19,37 @@ func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.ReadBilling), policy.Require(policy.WriteBilling)
 	return []op.Op{
 		op.New(op.Row{ID: "billing.spend_cap_get", Method: "GET", Path: "/v1/billing/spend-cap", Group: group, Rule: read,
-			Summary: "What the account may spend on models in a month, and has spent in this one"}, s.capGet),
+			Summary: "What the account may spend on models in a month, and has spent in this one",
+			Doc:     "Of the account's own cap and the operator's the lower one holds. A call to a model that would go beyond it is refused, and its task is held."}, s.capGet),
 		op.New(op.Row{ID: "billing.spend_cap_set", Method: "PUT", Path: "/v1/billing/spend-cap", Group: group, Rule: write,
-			Summary: "Cap what the account may spend on models in a month; null takes the cap away"}, s.capSet),
+			Summary: "Cap what the account may spend on models in a month; null takes the cap away",
+			Doc:     "Holds from the next call of a model on. Tasks that the old cap had held go back into the queue when the new one leaves room."}, s.capSet),
 		op.New(op.Row{ID: "billing.member_cap_set", Method: "PUT", Path: "/v1/billing/spend-cap/members/{userId}", Group: group, Rule: write,
-			Summary: "Cap what the work that one member filed may spend in a month; null takes the cap away"}, s.memberSet),
+			Summary: "Cap what the work that one member asked for, and all that follows from it, may spend in a month; null takes the cap away",
+			Doc:     "Counts the tasks that the member filed. Tasks that the old cap had held go back into the queue when the new one leaves room. 404 for somebody who is no member."}, s.memberSet),
 		op.New(op.Row{ID: "billing.usage", Method: "GET", Path: "/v1/billing/usage", Group: group, Rule: policy.Require(policy.ReadUsage),
-			Summary: "What models cost the account in a month, member by member"}, s.usage),
+			Summary: "What models cost the account in a month, member by member",
+			Doc:     "Spending is kept for good, numbers of calls for about three months."}, s.usage),
 		op.New(op.Row{ID: "task.budget_set", Method: "PUT", Path: "/v1/tasks/{id}/budget", Group: "Tasks", Rule: policy.Require(policy.WriteTasks),
 			Refuses: []op.Refusal{{Status: 409, Slug: "task_terminal"}},
-			Summary: "Give a task another budget; a task that its old one had stopped goes on"}, s.taskSet),
+			Summary: "Give a task another budget; a task that its old one had stopped goes on",
+			Doc:     "null leaves it to the repository's policy. Refused when the task is over; one that failed may be redispatched with more."}, s.taskSet),
 		op.New(op.Row{ID: "plan.budget_set", Method: "PUT", Path: "/v1/plans/{planId}/budget", Group: "Plans", Rule: policy.Require(policy.WriteTasks),
-			Summary: "Cap what a plan's tasks may spend together; null takes the cap away"}, s.planSet),
+			Summary: "Cap what a plan's tasks may spend together; null takes the cap away",
+			Doc:     "Tasks that the old cap had held go back into the queue when the new one leaves room."}, s.planSet),
 	}
 }
 
 // SpendCap is what an account may spend on models in a month. Amounts are US
 // dollars.
 type SpendCap struct {
-	USD         *float64 `json:"usd" doc:"the account's own cap; null: none"`
-	OperatorUSD *float64 `json:"operator_usd" doc:"the cap that the platform's operator set; null: none"`
-	Period      string   `json:"period" doc:"YYYY-MM, in UTC"`
-	Spent       string   `json:"spent_usd" doc:"decimal"`
-	Reserved    string   `json:"reserved_usd" doc:"decimal; set aside for calls under way"`
-	Left        *string  `json:"left_usd" doc:"decimal, under the lower cap; null without one"`
+	_           struct{} `doc:"What an account may spend on models in a month, and has spent."`
+	USD         *float64 `json:"usd" example:"500" doc:"the account's own cap, in US dollars; null: none"`
+	OperatorUSD *float64 `json:"operator_usd" example:"null" doc:"the cap that the platform's operator set, in US dollars; null: none"`
+	Period      string   `json:"period" example:"2026-03" doc:"the month, YYYY-MM in UTC"`
+	Spent       string   `json:"spent_usd" example:"112.40" doc:"decimal US dollars, of calls with a known price"`
+	Reserved    string   `json:"reserved_usd" example:"1.20" doc:"decimal US dollars, set aside for calls under way"`
+	Left        *string  `json:"left_usd" example:"386.40" doc:"decimal US dollars, under the lower cap; null without one"`
 }
 
 func (s *Service) capGet(ctx context.Context, _ op.None) (out SpendCap, err error) {
@@ -76,7 +83,7 @@ func spendCap(tx *db.Tx) (SpendCap, error) {
 }
 
 type capIn struct {
-	USD *float64 `json:"usd" required:"true" minimum:"0" maximum:"10000000" doc:"US dollars; null: no cap"`
+	USD *float64 `json:"usd" required:"true" minimum:"0" maximum:"10000000" example:"500" doc:"US dollars; null: no limit"`
 }
 
 func (s *Service) capSet(ctx context.Context, in capIn) (out SpendCap, err error) {
@@ -115,19 +122,20 @@ func (s *Service) setLimit(tx *db.Tx, scope, ref, kind string, to *int64) error 
 }
 
 type memberIn struct {
-	UserID string `json:"userId"`
+	UserID string `json:"userId" format:"uuid" doc:"id of the member"`
 	capIn
 }
 
 // MemberCap is a member's cap.
 type MemberCap struct {
-	UserID string   `json:"user_id"`
-	USD    *float64 `json:"usd" doc:"US dollars a month; null: no cap"`
+	_      struct{} `doc:"What the work that one member filed may spend."`
+	UserID string   `json:"user_id" format:"uuid" doc:"id of the member"`
+	USD    *float64 `json:"usd" example:"50" doc:"US dollars a month; null: no cap"`
 }
 
 func (s *Service) memberSet(ctx context.Context, in memberIn) (MemberCap, error) {
 	to := money.Micros(in.USD)
-	out := MemberCap{in.UserID, money.USD(to)}
+	out := MemberCap{UserID: in.UserID, USD: money.USD(to)}
 	err := s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := isMember.One(tx, tx.Account, in.UserID)
 		if err != nil {
@@ -142,27 +150,30 @@ func (s *Service) memberSet(ctx context.Context, in memberIn) (MemberCap, error)
 }
 
 type usageIn struct {
-	Month string `json:"month,omitempty" pattern:"^[0-9]{4}-(0[1-9]|1[0-2])$" doc:"YYYY-MM in UTC; the current one unless given"`
+	Month string `json:"month,omitempty" pattern:"^[0-9]{4}-(0[1-9]|1[0-2])$" example:"2026-03" doc:"YYYY-MM in UTC; the current one unless given"`
 }
 
 // BillingUsage is what models cost an account in a month.
 type BillingUsage struct {
-	Period   string        `json:"period"`
-	Spent    string        `json:"spent_usd" doc:"decimal; of calls with a known price"`
-	Reserved string        `json:"reserved_usd" doc:"decimal; set aside for calls under way"`
-	Sessions *int64        `json:"sessions" doc:"that called a model; kept for about three months, null before"`
-	Calls    *int64        `json:"calls"`
-	Unpriced *int64        `json:"unpriced_calls" doc:"calls of models without a known price"`
-	Members  []MemberUsage `json:"members" doc:"by login; what nobody filed is in the account's sum only"`
+	_        struct{}      `doc:"What models cost an account in a month."`
+	Period   string        `json:"period" example:"2026-03" doc:"the month, YYYY-MM in UTC"`
+	Spent    string        `json:"spent_usd" example:"112.40" doc:"decimal US dollars; of calls with a known price"`
+	Reserved string        `json:"reserved_usd" example:"1.20" doc:"decimal US dollars; set aside for calls under way"`
+	Sessions *int64        `json:"sessions" example:"84" doc:"sessions that called a model; kept for about three months, null before"`
+	Calls    *int64        `json:"calls" example:"1310" doc:"calls of models; kept for about three months, null before"`
+	Unpriced *int64        `json:"unpriced_calls" example:"0" doc:"calls of models without a known price"`
+	Members  []MemberUsage `json:"members" doc:"by login; what nobody asked for is in the account's sum only"`
 }
 
-// MemberUsage is what the work that a member filed cost.
+// MemberUsage is what the work that a member asked for cost, with all that
+// followed from it.
 type MemberUsage struct {
-	UserID   string   `json:"user_id"`
-	Login    string   `json:"login"`
-	Spent    string   `json:"spent_usd"`
-	Reserved string   `json:"reserved_usd"`
-	CapUSD   *float64 `json:"cap_usd"`
+	_        struct{} `doc:"What the work that one member filed cost in the month."`
+	UserID   string   `json:"user_id" format:"uuid" doc:"id of the member"`
+	Login    string   `json:"login" example:"ada" doc:"login of the member"`
+	Spent    string   `json:"spent_usd" example:"41.10" doc:"decimal US dollars"`
+	Reserved string   `json:"reserved_usd" example:"0.30" doc:"decimal US dollars, set aside for calls under way"`
+	CapUSD   *float64 `json:"cap_usd" example:"50" doc:"the member's cap, in US dollars a month; null: none"`
 }
 
 func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err error) {
@@ -197,19 +208,20 @@ func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err 
 }
 
 type taskIn struct {
-	ID string `json:"id"`
+	ID string `json:"id" format:"uuid" doc:"id of the task"`
 	capIn
 }
 
 // TaskCap is a task's budget.
 type TaskCap struct {
-	TaskID string   `json:"task_id"`
-	USD    *float64 `json:"usd" doc:"US dollars for all tries; null: what the repository's policy says"`
+	_      struct{} `doc:"A task's budget."`
+	TaskID string   `json:"task_id" format:"uuid" doc:"id of the task"`
+	USD    *float64 `json:"usd" example:"5" doc:"US dollars for all tries; null: what the repository's policy says"`
 }
 
 func (s *Service) taskSet(ctx context.Context, in taskIn) (TaskCap, error) {
 	to := money.Micros(in.USD)
-	out := TaskCap{in.ID, money.USD(to)}
+	out := TaskCap{TaskID: in.ID, USD: money.USD(to)}
 	err := s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		before, repoID, err := s.SetTask(tx, in.ID, to)
 		if err != nil {
@@ -237,19 +249,20 @@ func (s *Service) taskSet(ctx context.Context, in taskIn) (TaskCap, error) {
 }
 
 type planIn struct {
-	PlanID string `json:"planId"`
+	PlanID string `json:"planId" format:"uuid" doc:"id of the plan"`
 	capIn
 }
 
 // PlanCap is what a plan's tasks may spend together.
 type PlanCap struct {
-	PlanID string   `json:"planId"`
-	USD    *float64 `json:"usd" doc:"US dollars; null: no cap"`
+	_      struct{} `doc:"What a plan's tasks may spend together."`
+	PlanID string   `json:"planId" format:"uuid" doc:"id of the plan"`
+	USD    *float64 `json:"usd" example:"40" doc:"US dollars; null: no cap"`
 }
 
 func (s *Service) planSet(ctx context.Context, in planIn) (PlanCap, error) {
 	to := money.Micros(in.USD)
-	out := PlanCap{in.PlanID, money.USD(to)}
+	out := PlanCap{PlanID: in.PlanID, USD: money.USD(to)}
 	err := s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := isPlan.One(tx, tx.Account, in.PlanID)
 		if err != nil {

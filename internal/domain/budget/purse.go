@@ -23,9 +23,15 @@ type Service struct {
 
 	OfRepo func(tx *db.Tx, repoID string) (Defaults, error) // optional: what a repository's policy sets
 	// Halt makes a live run stop and hand in what it has, and parks its task.
-	Halt func(tx *db.Tx, runID, why string) error
-	// Release puts a task back into the queue if it is held for want of money.
+	// The kind is SlugExhausted or SlugUnpriced.
+	Halt func(tx *db.Tx, runID, kind, why string) error
+	// Release puts a task back into the queue if it is held for want of money or
+	// of a price.
 	Release func(tx *db.Tx, account, taskID string) error
+	// Wake has what a session without a task was for taken up again.
+	Wake func(tx *db.Tx, account, sessionID string) error
+	// Priced tells whether a model that had no price has one by now.
+	Priced func(tx *db.Tx, account string, m Model) (bool, error)
 	// SetTask gives a task of tx.Account another budget; nil is none. It
 	// answers the one before, and the task's repository. Unknown and foreign
 	// tasks are the same 404.
@@ -46,7 +52,9 @@ type purse struct {
 	gone   bool // given back: make another
 
 	news    chan struct{} // closed when a call is over; nil unless somebody waits
-	checked time.Time     // when no limit was spent, for calls without a price
+	checked time.Time     // when no limit was spent, for calls that cost nothing
+
+	unlimited time.Time // when no limit held, for calls without a price
 }
 
 func (p *purse) free() int64 { return p.amount - p.busy - p.lost }
@@ -56,7 +64,8 @@ func (p *purse) free() int64 { return p.amount - p.busy - p.lost }
 // faster than the books.
 const settling = 10 * time.Second
 
-// recheck is how often the limits are looked at for calls without a price.
+// recheck is how often the limits are looked at for calls for which nothing is
+// set aside.
 const recheck = time.Second
 
 func (s *Service) purse(session string) *purse {
@@ -117,7 +126,7 @@ func (s *Service) Reserve(ctx context.Context, session string, most, least int64
 // take is Reserve within the purse. Unless it is final, a refusal stops nothing.
 func (s *Service) take(ctx context.Context, p *purse, session string, most, least int64, final bool) (int64, error) {
 	if most <= 0 {
-		return 0, s.unpriced(ctx, p, session, final)
+		return 0, s.gratis(ctx, p, session, final)
 	}
 	if free := p.free(); free > 0 && free >= most {
 		return most, nil
@@ -130,10 +139,10 @@ func (s *Service) take(ctx context.Context, p *purse, session string, most, leas
 	return min(free, most), nil
 }
 
-// unpriced lets a call without a price be made where no limit is spent. Nothing
+// gratis lets a call that costs nothing be made where no limit is spent. Nothing
 // is set aside for it, and the limits are looked at once a second: it costs
 // nothing that could overshoot them.
-func (s *Service) unpriced(ctx context.Context, p *purse, session string, final bool) error {
+func (s *Service) gratis(ctx context.Context, p *purse, session string, final bool) error {
 	now := s.Clock()
 	if now.Sub(p.checked) < recheck {
 		return nil
@@ -216,7 +225,7 @@ func (s *Service) fill(ctx context.Context, p *purse, session string, least, mos
 			if !final {
 				return nil
 			}
-			return s.stop(tx, sub, tight)
+			return s.stop(tx, session, sub, tight, Model{})
 		}
 		if amount == 0 {
 			return nil
@@ -250,17 +259,6 @@ func today(meters, now []Meter) []Meter {
 
 func same(a, b []Meter) bool {
 	return slices.EqualFunc(a, b, func(a, b Meter) bool { return a.Scope == b.Scope && a.Ref == b.Ref && a.Period == b.Period })
-}
-
-// stop parks the work of a session that a limit has no room for.
-func (s *Service) stop(tx *db.Tx, sub subject, m *Meter) error {
-	if sub.RunID == nil || sub.TaskID == nil {
-		return nil
-	}
-	if _, err := addStop.Exec(tx, *sub.TaskID, sub.AccountID, m.Scope, m.Ref, m.Period, *m.limit); err != nil {
-		return err
-	}
-	return s.Halt(tx, *sub.RunID, exhausted(m.Scope).Error())
 }
 
 // Call is the account of one call: what was set aside for it, and what it cost.

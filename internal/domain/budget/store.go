@@ -13,9 +13,13 @@ type subject struct {
 	TaskID     *string
 	RepoID     *string
 	PlanID     string
-	CreatedBy  string
-	TaskMicros *int64
-	CapMicros  *int64
+	Person     string // who asked for it
+	TaskMicros *int64 // the task's own limit
+	// Served is the task whose pull request TaskID looks after, TaskID itself
+	// where that made it.
+	Served       *string
+	ServedMicros *int64
+	CapMicros    *int64
 }
 
 type limit struct {
@@ -43,9 +47,11 @@ const held = `SELECT session_id, node, account_id, amount, used, meters, written
 
 var (
 	// The session comes from an attempt's token, never from a request.
-	selectSubject = db.Q[subject](`SELECT s.account_id, s.run_id, s.task_id, s.repo_id, COALESCE(t.plan_id, '') AS plan_id, COALESCE(t.created_by, '') AS created_by,
-		t.budget_micros AS task_micros, a.spend_cap_micros AS cap_micros
-		FROM sessions s JOIN accounts a ON a.id = s.account_id LEFT JOIN tasks t ON t.id = s.task_id WHERE s.id = $1`)
+	selectSubject = db.Q[subject](`SELECT s.account_id, s.run_id, s.task_id, s.repo_id, COALESCE(t.plan_id, w.plan_id, '') AS plan_id,
+		COALESCE(t.requested_by, s.requested_by, '') AS person, t.budget_micros AS task_micros, w.id AS served, w.budget_micros AS served_micros,
+		a.spend_cap_micros AS cap_micros
+		FROM sessions s JOIN accounts a ON a.id = s.account_id LEFT JOIN tasks t ON t.id = s.task_id
+		LEFT JOIN pulls p ON p.id = t.pr_id LEFT JOIN tasks w ON w.id = p.task_id WHERE s.id = $1`)
 	selectLimits = db.Q[limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = $1 AND (scope, ref) IN (($2, $3), ($4, $5), ($6, $7))`)
 	selectLimit  = db.Q[int64](`SELECT micros FROM budget_limits WHERE account_id = $1 AND scope = $2 AND ref = $3`)
 	setLimit     = db.S(`INSERT INTO budget_limits (account_id, scope, ref, micros) VALUES ($1, $2, $3, $4)
@@ -75,23 +81,6 @@ var (
 	// By account, as the table is: nothing that is kept is read.
 	dropMinutes = db.S(`DELETE FROM spend_minutes WHERE account_id IN (SELECT id FROM accounts) AND minute < $1`)
 
-	addStop = db.S(`INSERT INTO budget_stops (task_id, account_id, scope, ref, period, micros) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (task_id) DO UPDATE SET scope = EXCLUDED.scope, ref = EXCLUDED.ref, period = EXCLUDED.period, micros = EXCLUDED.micros`)
-	dropStop = db.S(`DELETE FROM budget_stops WHERE task_id = $1`)
-	// selectRaised are the tasks that a limit stopped which is higher now.
-	selectRaised = db.Q[string](`SELECT task_id FROM budget_stops WHERE account_id = $1 AND scope = $2 AND ref = $3 AND micros < $4 ORDER BY task_id`)
-	// stopOfRun is the task's stop by the limit of one run, on which no money
-	// need be left.
-	stopOfRun = db.Q[string](`SELECT task_id FROM budget_stops WHERE account_id = $1 AND task_id = $2 AND scope = 'run'`)
-	// selectStopsOfRepo are what a repository's policy stopped: limits of runs,
-	// and of tasks that name none.
-	selectStopsOfRepo = db.Q[repoStop](`SELECT b.task_id, b.scope, b.micros FROM budget_stops b JOIN tasks t ON t.id = b.task_id
-		WHERE b.account_id = $1 AND t.repo_id = $2 AND (b.scope = 'run' OR b.scope = 'task' AND t.budget_micros IS NULL) ORDER BY b.task_id`)
-	// selectIdle are held tasks that nothing stops any more: their limit was
-	// raised before they were held, or its month is over.
-	selectIdle = db.Q[heldTask](`SELECT t.id, t.account_id FROM tasks t LEFT JOIN budget_stops b ON b.task_id = t.id
-		WHERE t.status = 'held' AND t.failure_kind = 'budget_exhausted' AND (b.task_id IS NULL OR b.period <> '' AND b.period <> $1) ORDER BY t.id LIMIT 100`)
-
 	selectMembers = db.Q[memberRow](`SELECT m.user_id, u.login, b.reserved, b.spent, l.micros FROM memberships m JOIN users u ON u.id = m.user_id
 		LEFT JOIN budgets b ON b.account_id = m.account_id AND b.scope = 'member' AND b.ref = m.user_id AND b.period = $2
 		LEFT JOIN budget_limits l ON l.account_id = m.account_id AND l.scope = 'member' AND l.ref = m.user_id
@@ -104,11 +93,6 @@ var (
 )
 
 type (
-	heldTask struct{ ID, AccountID string }
-	repoStop struct {
-		TaskID, Scope string
-		Micros        int64
-	}
 	memberRow struct {
 		UserID, Login   string
 		Reserved, Spent *int64
@@ -169,19 +153,6 @@ func (r reservation) close(tx *db.Tx, spent int64) error {
 	}
 	_, err := forget.Exec(tx, r.SessionID, r.Node)
 	return err
-}
-
-// Stop is the limit that stopped a task.
-type Stop struct {
-	TaskID, Scope, Ref string
-	Operator           bool // it is the cap of the account's operator that is the lower one
-}
-
-// Stops are what stopped tasks of tx.Account.
-func Stops(tx *db.Tx, taskIDs []string) ([]Stop, error) {
-	return db.Select[Stop](tx, db.Build(`SELECT b.task_id, b.scope, b.ref, b.scope = 'account' AND a.spend_cap_micros IS NOT NULL
-			AND NOT EXISTS (SELECT 1 FROM budget_limits l WHERE l.account_id = b.account_id AND l.scope = 'account' AND l.micros <= a.spend_cap_micros) AS operator
-		FROM budget_stops b JOIN accounts a ON a.id = b.account_id WHERE b.account_id = `, tx.Account).In("b.task_id", taskIDs))
 }
 
 // limitOf is a limit that people set; nil without one.

@@ -16,18 +16,21 @@ import (
 
 // Escalation is a question to a person.
 type Escalation struct {
-	ID         string     `json:"id"`
-	Repo       *string    `json:"repo" doc:"owner/name"`
-	Category   string     `json:"category"`
-	Title      string     `json:"title"`
-	Body       string     `json:"body"`
-	Reason     string     `json:"reason" doc:"why a person is asked"`
-	AskID      *string    `json:"ask_id"`
-	CreatedBy  string     `json:"created_by"`
-	CreatedAt  time.Time  `json:"created_at"`
-	ResolvedAt *time.Time `json:"resolved_at" doc:"null while it is open"`
-	ResolvedBy *string    `json:"resolved_by"`
-	Note       *string    `json:"note" doc:"what whoever resolved it wrote"`
+	_          struct{}   `doc:"A question that the platform puts to people because no agent should decide it."`
+	ID         string     `json:"id" format:"uuid" doc:"id of the escalation"`
+	Repo       *string    `json:"repo" doc:"owner/name; null: it is about no one repository"`
+	Category   string     `json:"category" example:"low_confidence" doc:"slug of what sort of question it is: low_confidence for a task that was not made, the reason of an escalated ask, or what is wrong with a pull request"`
+	Title      string     `json:"title" doc:"one line"`
+	Body       string     `json:"body" doc:"what it is about, as it was filed"`
+	Reason     string     `json:"reason" example:"The caller was 30 % sure that this is worth doing." doc:"why a person is asked"`
+	AskID      *string    `json:"ask_id" format:"uuid" doc:"the ask it came from; null without one"`
+	PRID       *string    `json:"pr_id" format:"uuid" doc:"the pull request it is about; null: none"`
+	TaskID     *string    `json:"task_id" format:"uuid" doc:"the task it is about; null: none"`
+	CreatedBy  string     `json:"created_by" example:"system" doc:"whose work led to it: user:<id>, pat:<id>, or system"`
+	CreatedAt  time.Time  `json:"created_at" doc:"when it was raised"`
+	ResolvedAt *time.Time `json:"resolved_at" example:"null" doc:"when a person had dealt with it; null while it is open"`
+	ResolvedBy *string    `json:"resolved_by" example:"null" doc:"who said so: user:<id>, or system; null while it is open"`
+	Note       *string    `json:"note" example:"null" doc:"what whoever resolved it wrote"`
 }
 
 // Service answers for the escalations.
@@ -40,8 +43,9 @@ const Raised = "issue.escalated"
 type New struct {
 	RepoID                        *string // nil: it is about no one repository
 	Category, Title, Body, Reason string
-	AskID                         *string
-	By                            string // who raises it; the actor of the transaction when empty
+	AskID, PRID, TaskID           *string
+	URL                           *string // where to look
+	By                            string  // who raises it; the actor of the transaction when empty
 }
 
 // Raise puts a question to the people of tx.Account, and tells of it.
@@ -50,7 +54,7 @@ func Raise(tx *db.Tx, n New) (escalationID string, err error) {
 	if n.By == "" {
 		n.By = who(tx)
 	}
-	if _, err := insert.Exec(tx, escalationID, tx.Account, n.RepoID, n.Category, n.Title, n.Body, n.Reason, n.AskID, n.By, tx.Now); err != nil {
+	if _, err := insert.Exec(tx, escalationID, tx.Account, n.RepoID, n.Category, n.Title, n.Body, n.Reason, n.AskID, n.By, tx.Now, n.PRID, n.TaskID); err != nil {
 		return "", err
 	}
 	r, err := byID.One(tx, tx.Account, escalationID)
@@ -58,7 +62,7 @@ func Raise(tx *db.Tx, n New) (escalationID string, err error) {
 		return "", err
 	}
 	told := event.Change{Kind: Raised, Object: escalationID, Data: raised{
-		Repo: r.Repo, AskID: n.AskID, EscalationID: escalationID, Category: n.Category, Reason: leak.Scrub(n.Reason),
+		Repo: r.Repo, AskID: n.AskID, EscalationID: escalationID, Category: n.Category, Reason: leak.Scrub(n.Reason), URL: n.URL,
 	}}
 	if n.RepoID != nil {
 		told.RepoID = *n.RepoID
@@ -74,7 +78,7 @@ type raised struct {
 	EscalationID string  `json:"escalation_id"`
 	Category     string  `json:"category"`
 	Reason       string  `json:"reason"`
-	URL          *string `json:"url"` // there is no page of it yet
+	URL          *string `json:"url"` // of the pull request; null if it is about none
 }
 
 // ResolveOfAsk resolves what is open about an ask, of one category.
@@ -83,6 +87,17 @@ func ResolveOfAsk(tx *db.Tx, askID, category, note string) error {
 	for _, escalationID := range ids {
 		if err == nil {
 			err = event.Record(tx, event.Change{Kind: "escalation.resolved", Object: escalationID, Data: map[string]any{"ask_id": askID, "note": note}})
+		}
+	}
+	return err
+}
+
+// ResolveOfPull resolves what is open about a pull request.
+func ResolveOfPull(tx *db.Tx, prID, note string) error {
+	ids, err := resolveOfPull.All(tx, tx.Account, prID, tx.Now, who(tx), note)
+	for _, escalationID := range ids {
+		if err == nil {
+			err = event.Record(tx, event.Change{Kind: "escalation.resolved", Object: escalationID, Data: map[string]any{"pr_id": prID, "note": note}})
 		}
 	}
 	return err

@@ -18,9 +18,11 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "escalation.list", Method: "GET", Path: "/v1/escalations", Group: group, Rule: policy.Require(policy.ReadTasks),
 			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {"open", "resolved"}}},
-			Summary: "Questions to people, newest first"}, s.list),
+			Summary: "Questions to people, newest first",
+			Doc:     "Without a filter resolved ones are listed too."}, s.list),
 		op.New(op.Row{ID: "escalation.resolve", Method: "POST", Path: "/v1/escalations/{id}/resolve", Group: group, Rule: policy.Require(policy.WriteTasks).OfUser(),
-			Summary: "Say that a person has dealt with an escalation; again is no error"}, s.resolve),
+			Summary: "Say that a person has dealt with an escalation; again is no error",
+			Doc:     "Notes who dealt with it and when. It starts nothing: whatever was decided is done with the other capabilities. A second call changes nothing and answers already_resolved."}, s.resolve),
 	}
 }
 
@@ -44,14 +46,15 @@ func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Escalation]
 }
 
 type resolveIn struct {
-	ID   string  `json:"id"`
-	Note *string `json:"note,omitempty" maxLength:"2000" doc:"what was decided, for those who read it later"`
+	ID   string  `json:"id" format:"uuid" doc:"id of the escalation"`
+	Note *string `json:"note,omitempty" maxLength:"2000" example:"We keep the year: legal wants it." doc:"what was decided, for those who read it later"`
 }
 
 // EscalationResolved is the answer of escalation.resolve.
 type EscalationResolved struct {
-	Kind       string     `json:"kind" enum:"resolved,already_resolved"`
-	Escalation Escalation `json:"escalation"`
+	_          struct{}   `doc:"The escalation, and whether this call resolved it."`
+	Kind       string     `json:"kind" enum:"resolved,already_resolved" doc:"already_resolved: somebody was first, and nothing was changed"`
+	Escalation Escalation `json:"escalation" doc:"as it stands now"`
 }
 
 func (s *Service) resolve(ctx context.Context, in resolveIn) (out EscalationResolved, err error) {
@@ -70,7 +73,7 @@ func (s *Service) resolve(ctx context.Context, in resolveIn) (out EscalationReso
 		if !ok {
 			return fault.Missing("escalation")
 		}
-		out = EscalationResolved{"resolved", r.wire()}
+		out = EscalationResolved{Kind: "resolved", Escalation: r.wire()}
 		if n == 0 {
 			out.Kind = "already_resolved"
 			return nil

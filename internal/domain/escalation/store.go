@@ -15,6 +15,8 @@ type row struct {
 	Body       string
 	Reason     string
 	AskID      *string
+	PRID       *string `db:"pr_id"`
+	TaskID     *string
 	CreatedBy  string
 	CreatedAt  time.Time
 	ResolvedAt *time.Time
@@ -22,15 +24,17 @@ type row struct {
 	Note       *string
 }
 
-const columns = `e.id, r.owner || '/' || r.name AS repo, e.category, e.title, e.body, e.reason, e.ask_id, e.created_by, e.created_at,
+const columns = `e.id, r.owner || '/' || r.name AS repo, e.category, e.title, e.body, e.reason, e.ask_id, e.pr_id, e.task_id, e.created_by, e.created_at,
 	e.resolved_at, e.resolved_by, e.note FROM escalations e LEFT JOIN repos r ON r.id = e.repo_id`
 
 var (
-	insert = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, ask_id, created_by, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`)
+	insert = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, ask_id, created_by, created_at, pr_id, task_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`)
 	byID    = db.Q[row](`SELECT ` + columns + ` WHERE e.account_id = $1 AND e.id = $2`)
 	resolve = db.S(`UPDATE escalations SET resolved_at = $3, resolved_by = $4, note = $5
 		WHERE account_id = $1 AND id = $2 AND resolved_at IS NULL`)
+	resolveOfPull = db.Q[string](`UPDATE escalations SET resolved_at = $3, resolved_by = $4, note = $5
+		WHERE account_id = $1 AND pr_id = $2 AND resolved_at IS NULL RETURNING id`)
 	resolveOfAsk = db.Q[string](`UPDATE escalations SET resolved_at = $3, resolved_by = $4, note = $5
 		WHERE account_id = $1 AND ask_id = $2 AND category = $6 AND resolved_at IS NULL RETURNING id`)
 )
@@ -55,7 +59,7 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 
 func (r *row) wire() Escalation {
 	return Escalation{
-		ID: r.ID, Repo: r.Repo, Category: r.Category, Title: r.Title, Body: r.Body, Reason: r.Reason, AskID: r.AskID, CreatedBy: r.CreatedBy,
+		ID: r.ID, Repo: r.Repo, Category: r.Category, Title: r.Title, Body: r.Body, Reason: r.Reason, AskID: r.AskID, PRID: r.PRID, TaskID: r.TaskID, CreatedBy: r.CreatedBy,
 		CreatedAt: r.CreatedAt.Truncate(time.Millisecond), ResolvedAt: millis(r.ResolvedAt), ResolvedBy: r.ResolvedBy, Note: r.Note,
 	}
 }

@@ -10,21 +10,39 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 )
 
 // EntitlementGrant is a grant as operators see it.
 type EntitlementGrant struct {
-	ID        string     `json:"id"`
-	AccountID *string    `json:"account_id" doc:"the account it was given to; null: it was given to a person"`
-	UserID    *string    `json:"user_id" doc:"the person it was given to; null: it was given to an account"`
-	AIDevs    int64      `json:"ai_devs" db:"ai_devs" doc:"AI developers on top of the paid seats"`
-	Reason    string     `json:"reason"`
+	_         struct{}   `doc:"Free AI developers that an operator gave to an account or a person."`
+	ID        string     `json:"id" format:"uuid" doc:"id of the grant"`
+	AccountID *string    `json:"account_id" format:"uuid" doc:"the account it was given to; null: it was given to a person"`
+	UserID    *string    `json:"user_id" format:"uuid" doc:"the person it was given to; null: it was given to an account"`
+	AIDevs    int64      `json:"ai_devs" db:"ai_devs" example:"1" doc:"AI developers on top of the paid seats"`
+	Reason    string     `json:"reason" example:"Early tester" doc:"why it was given"`
 	Active    bool       `json:"active" doc:"neither revoked nor expired"`
-	IssuedBy  string     `json:"issued_by"`
-	CreatedAt time.Time  `json:"created_at"`
-	ExpiresAt *time.Time `json:"expires_at"`
-	RevokedAt *time.Time `json:"revoked_at"`
+	IssuedBy  string     `json:"issued_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who gave it: user:<id>, operator:<id>, or system"`
+	CreatedAt time.Time  `json:"created_at" doc:"when it was given"`
+	ExpiresAt *time.Time `json:"expires_at" example:"null" doc:"when it ends by itself; null: never"`
+	RevokedAt *time.Time `json:"revoked_at" example:"null" doc:"when it was revoked; null: it was not"`
+}
+
+// Gift is what a person is to be given once they are here.
+type Gift struct {
+	AIDevs   int64
+	Days     int // 0: for good
+	Reason   string
+	IssuedBy string
+}
+
+func (g Gift) grant(now time.Time) EntitlementGrant {
+	out := EntitlementGrant{AIDevs: g.AIDevs, Reason: g.Reason, IssuedBy: g.IssuedBy}
+	if g.Days > 0 {
+		out.ExpiresAt = until(now, &g.Days)
+	}
+	return out
 }
 
 // Subject is whom a grant is for: an account or a person, not both.
@@ -39,13 +57,18 @@ func (s Subject) check() error {
 
 // Service answers for grants.
 type Service struct {
-	DB *db.DB
+	DB  *db.DB
+	Hub *event.Hub
 	// Account and User tell whether a subject exists.
 	Account func(tx *db.Tx, id string) (bool, error)
 	User    func(tx *db.Tx, id string) (bool, error)
-	// Approve lets a user through the gate; false if they were through.
+	// Approve lets a user through the gate and tells them; false if they were
+	// through.
 	Approve func(tx *db.Tx, userID string) (bool, error)
-	// Invite mails an invitation to the platform that brings AI developers
-	// along, for some days or, with 0, for good.
-	Invite func(tx *db.Tx, email string, devs, days int) (invitationID string, err error)
+	// Invite mails an invitation to the platform that brings a gift along, unless
+	// one waits for the address: then it answers that one, and fresh is false.
+	Invite func(tx *db.Tx, email string, g Gift) (invitationID string, fresh bool, err error)
+	// Emptied takes out of the invitation that waits for an address what it would
+	// bring along, because it is given now.
+	Emptied func(tx *db.Tx, email string) error
 }

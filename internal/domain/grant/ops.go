@@ -15,25 +15,32 @@ import (
 
 const group = "Billing keys, donations, grants, onboarding, MCP"
 
+const listID = "grant.list"
+
+var paging = &op.Paging{Default: 25, Max: 100}
+
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: "grant.list", Method: "GET", Path: "/v1/admin/grants", Group: group, Rule: policy.Require(policy.AdminReadOrgs), Paging: &op.Paging{Default: 25, Max: 100},
+		op.New(op.Row{ID: listID, Method: "GET", Path: "/v1/admin/grants", Group: group, Rule: policy.Require(policy.AdminReadOrgs), Paging: paging,
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
-			Summary: "What an account or a person was given, newest first, revoked and expired grants included"}, s.list),
+			Summary: "What an account or a person was given, newest first, revoked and expired grants included",
+			Doc:     "Send account_id or user_id. The look is written to the platform's audit log."}, s.list),
 		op.New(op.Row{ID: "grant.issue", Method: "POST", Path: "/v1/admin/grants", Group: group, Rule: policy.Require(policy.AdminGrants), Status: 201,
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
-			Summary: "Give an account or a person free AI developers"}, s.issue),
+			Summary: "Give an account or a person free AI developers",
+			Doc:     "Send account_id or user_id. The AI developers count on top of the paid seats, at once; a person's count in the first account that they own. The reason is kept."}, s.issue),
 		op.New(op.Row{ID: "grant.revoke", Method: "DELETE", Path: "/v1/admin/grants/{id}", Group: group, Rule: policy.Require(policy.AdminGrants),
-			Summary: "Stop a grant; its row is kept, and again is no error"}, s.revoke),
+			Summary: "Stop a grant; its row is kept, and again is no error",
+			Doc:     "Runs that go on are not stopped; fewer can begin."}, s.revoke),
 		s.provisionOp(),
 	}
 }
 
 type listIn struct {
 	op.PageIn
-	AccountID string `json:"account_id,omitempty" doc:"whose grants; this or user_id"`
-	UserID    string `json:"user_id,omitempty"`
+	AccountID string `json:"account_id,omitempty" format:"uuid" doc:"whose grants; this or user_id"`
+	UserID    string `json:"user_id,omitempty" format:"uuid" doc:"whose grants; this or account_id"`
 }
 
 func (s *Service) list(ctx context.Context, in listIn) (op.Page[EntitlementGrant], error) {
@@ -72,10 +79,10 @@ func (s *Service) exists(tx *db.Tx, subject Subject) error {
 }
 
 type issueIn struct {
-	AccountID     string `json:"account_id,omitempty" doc:"to whom; this or user_id"`
-	UserID        string `json:"user_id,omitempty"`
-	AIDevs        int64  `json:"ai_devs" minimum:"1" maximum:"1000" doc:"AI developers on top of the paid seats"`
-	Reason        string `json:"reason" minLength:"1" maxLength:"500"`
+	AccountID     string `json:"account_id,omitempty" format:"uuid" doc:"to whom; this or user_id"`
+	UserID        string `json:"user_id,omitempty" format:"uuid" doc:"to whom; this or account_id"`
+	AIDevs        int64  `json:"ai_devs" minimum:"1" maximum:"1000" example:"1" doc:"AI developers on top of the paid seats"`
+	Reason        string `json:"reason" minLength:"1" maxLength:"500" example:"Early tester" doc:"why; kept with the grant"`
 	ExpiresInDays *int   `json:"expires_in_days" minimum:"1" maximum:"3650" doc:"left out: until it is revoked"`
 }
 
@@ -91,8 +98,14 @@ func (s *Service) issue(ctx context.Context, in issueIn) (out EntitlementGrant, 
 		if err := s.exists(tx, subject); err != nil {
 			return err
 		}
-		out, err = issue(tx, subject, EntitlementGrant{AIDevs: in.AIDevs, Reason: in.Reason, ExpiresAt: until(tx.Now, in.ExpiresInDays)})
-		return err
+		var account string
+		out, account, err = s.book(tx, subject, EntitlementGrant{AIDevs: in.AIDevs, Reason: in.Reason, ExpiresAt: until(tx.Now, in.ExpiresInDays)})
+		if err != nil {
+			return err
+		}
+		return event.Operated(tx, event.Act{Kind: "grant.issued", Object: out.ID, Account: account,
+			Data:    map[string]any{"user_id": out.UserID, "ai_devs": out.AIDevs, "expires_at": out.ExpiresAt},
+			Private: map[string]any{"reason": out.Reason}})
 	})
 	return out, err
 }
@@ -106,14 +119,15 @@ func until(now time.Time, days *int) *time.Time {
 }
 
 type revokeIn struct {
-	ID string `json:"id"`
+	ID string `json:"id" format:"uuid" doc:"id of the grant"`
 }
 
 // RevokedGrant is the answer of grant.revoke.
 type RevokedGrant struct {
-	ID      string           `json:"id"`
+	_       struct{}         `doc:"What grant.revoke did."`
+	ID      string           `json:"id" format:"uuid" doc:"id of the grant"`
 	Revoked bool             `json:"revoked" doc:"false: it had stopped before"`
-	Grant   EntitlementGrant `json:"grant"`
+	Grant   EntitlementGrant `json:"grant" doc:"as it stands now"`
 }
 
 func (s *Service) revoke(ctx context.Context, in revokeIn) (out RevokedGrant, err error) {
@@ -136,11 +150,17 @@ func (s *Service) revoke(ctx context.Context, in revokeIn) (out RevokedGrant, er
 		if n == 0 {
 			return nil
 		}
-		c := event.Change{Kind: "grant.revoked", Object: in.ID, Data: map[string]any{"user_id": g.UserID, "ai_devs": g.AIDevs}}
+		var of Subject
 		if g.AccountID != nil {
-			c.Account = *g.AccountID
+			of.AccountID = *g.AccountID
+		} else {
+			of.UserID = *g.UserID
 		}
-		return event.Record(tx, c)
+		account, err := s.changed(tx, of)
+		if err != nil {
+			return err
+		}
+		return event.Operated(tx, event.Act{Kind: "grant.revoked", Object: in.ID, Account: account, Data: map[string]any{"user_id": g.UserID, "ai_devs": g.AIDevs}})
 	})
 	return out, err
 }

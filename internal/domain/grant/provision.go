@@ -13,23 +13,25 @@ import (
 
 func (s *Service) provisionOp() op.Op {
 	return op.New(op.Row{ID: "grant.provision", Method: "POST", Path: "/v1/admin/provision", Group: group, Rule: policy.Require(policy.AdminGrants),
-		Summary: "Bring a person in: invited if new, let through the gate, given free AI developers; again repeats nothing"}, s.provision)
+		Summary: "Bring a person in: invited if new, let through the gate, given free AI developers; again repeats nothing",
+		Doc:     "An address that nobody has signed in with gets a platform invitation, unless one waits, and the AI developers come with its acceptance. A known person is let through the gate and given a grant, unless they have one. Each field says whether this very call did it."}, s.provision)
 }
 
 type provisionIn struct {
-	Email         string `json:"email" maxLength:"254" pattern:"^[^@\\s]+@[^@\\s]+$"`
+	Email         string `json:"email" maxLength:"254" pattern:"^[^@\\s]+@[^@\\s]+$" format:"email" doc:"address of the person"`
 	AIDevs        *int64 `json:"ai_devs" minimum:"1" maximum:"1000" doc:"left out: 1"`
 	ExpiresInDays *int   `json:"expires_in_days" minimum:"1" maximum:"3650" doc:"left out: until the grant is revoked"`
-	Reason        string `json:"reason" minLength:"1" maxLength:"500"`
+	Reason        string `json:"reason" minLength:"1" maxLength:"500" example:"Early tester" doc:"why; kept with the grant"`
 }
 
 // Provision tells which effects a call of grant.provision caused itself.
 type Provision struct {
-	Email        string            `json:"email"`
-	UserID       *string           `json:"user_id" doc:"null: nobody has signed in with the address yet"`
+	_            struct{}          `doc:"What grant.provision did, and what was there before."`
+	Email        string            `json:"email" format:"email" doc:"address of the person, in lower case"`
+	UserID       *string           `json:"user_id" format:"uuid" doc:"null: nobody has signed in with the address yet"`
 	Invited      bool              `json:"invited" doc:"this call mailed an invitation"`
-	InvitationID *string           `json:"invitation_id" doc:"the one that waits; the AI developers come with its acceptance"`
-	Approved     bool              `json:"approved" doc:"this call let the person through the gate"`
+	InvitationID *string           `json:"invitation_id" example:"null" doc:"the invitation that waits, and with whose acceptance the AI developers come; null: the person is known"`
+	Approved     bool              `json:"approved" doc:"this call let the person through the gate, and told them by mail"`
 	Granted      bool              `json:"granted" doc:"this call gave the AI developers"`
 	Grant        *EntitlementGrant `json:"grant" doc:"the active grant, of this call or an earlier one"`
 }
@@ -38,9 +40,12 @@ func (s *Service) provision(ctx context.Context, in provisionIn) (out Provision,
 	if strings.TrimSpace(in.Reason) == "" {
 		return out, fault.Field("reason", "must say why")
 	}
-	devs := int64(1)
+	gift := Gift{AIDevs: 1, Reason: in.Reason, IssuedBy: policy.From(ctx).Label()}
 	if in.AIDevs != nil {
-		devs = *in.AIDevs
+		gift.AIDevs = *in.AIDevs
+	}
+	if in.ExpiresInDays != nil {
+		gift.Days = *in.ExpiresInDays
 	}
 	email := strings.ToLower(in.Email)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
@@ -49,58 +54,37 @@ func (s *Service) provision(ctx context.Context, in provisionIn) (out Provision,
 		if err != nil {
 			return err
 		}
+		var account, object string
 		if known {
-			out.UserID = &user
-			err = s.equip(tx, &out, EntitlementGrant{AIDevs: devs, Reason: in.Reason, ExpiresAt: until(tx.Now, in.ExpiresInDays)})
+			object, out.UserID = user, &user
+			account, err = s.equip(tx, &out, gift)
 		} else {
-			err = s.bringIn(tx, &out, int(devs), in.ExpiresInDays)
+			object, out.Invited, err = s.Invite(tx, email, gift)
+			out.InvitationID = &object
 		}
 		if err != nil || !out.Invited && !out.Approved && !out.Granted {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "grant.provisioned", Object: email, Data: map[string]any{"user_id": out.UserID,
-			"invited": out.Invited, "approved": out.Approved, "granted": out.Granted, "ai_devs": devs, "reason": in.Reason}})
+		return event.Operated(tx, event.Act{Kind: "grant.provisioned", Object: object, Account: account,
+			Data:    map[string]any{"user_id": out.UserID, "invited": out.Invited, "approved": out.Approved, "granted": out.Granted, "ai_devs": gift.AIDevs},
+			Private: map[string]any{"reason": in.Reason, "email": email}})
 	})
 	return out, err
 }
 
-// equip lets a person through the gate and gives what they do not have.
-func (s *Service) equip(tx *db.Tx, out *Provision, g EntitlementGrant) (err error) {
+// equip lets a person through the gate and gives what they do not have. An
+// invitation that still waits for them brings nothing along any more.
+func (s *Service) equip(tx *db.Tx, out *Provision, gift Gift) (account string, err error) {
 	if out.Approved, err = s.Approve(tx, *out.UserID); err != nil {
-		return err
+		return "", err
 	}
-	held, err := live.All(tx, tx.Micros(), *out.UserID)
+	g, given, err := s.give(tx, *out.UserID, gift)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if len(held) == 0 {
-		out.Granted = true
-		if g, err = Book(tx, Subject{UserID: *out.UserID}, g); err != nil {
-			return err
-		}
-		held = []EntitlementGrant{g}
+	out.Granted, out.Grant = given, &g
+	if err := s.Emptied(tx, out.Email); err != nil {
+		return "", err
 	}
-	out.Grant = &held[0]
-	return nil
-}
-
-// bringIn invites an address that nobody has signed in with, unless an
-// invitation waits for it.
-func (s *Service) bringIn(tx *db.Tx, out *Provision, devs int, days *int) error {
-	invitation, waits, err := waiting.Maybe(tx, out.Email, tx.Micros())
-	if err != nil {
-		return err
-	}
-	if !waits {
-		life := 0
-		if days != nil {
-			life = *days
-		}
-		if invitation, err = s.Invite(tx, out.Email, devs, life); err != nil {
-			return err
-		}
-		out.Invited = true
-	}
-	out.InvitationID = &invitation
-	return nil
+	return Home(tx, *out.UserID)
 }

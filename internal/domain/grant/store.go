@@ -20,15 +20,37 @@ var (
 	insert = db.S(`INSERT INTO grants (id, account_id, user_id, ai_devs, reason, issued_by, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`)
 	park   = db.S(`UPDATE grants SET revoked_at = $2, revoked_by = $3 WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`)
 
-	userByEmail = db.Q[string](`SELECT id FROM users WHERE email = $1`)
-	waiting     = db.Q[string](`SELECT id FROM invitations WHERE kind = 'platform' AND email = $1 AND accepted_at IS NULL AND revoked_at IS NULL AND expires_at > $2`)
+	// What is given to a person is decided by one at a time.
+	userByEmail = db.Q[string](`SELECT id FROM users WHERE email = $1`).ForUpdate()
+	userByID    = db.Q[string](`SELECT id FROM users WHERE id = $1`).ForUpdate()
 
-	devs = db.Q[given](`SELECT g.ai_devs, g.expires_at FROM grants g
-		WHERE g.revoked_at IS NULL AND (g.account_id = $1 OR g.user_id IN (
-			SELECT m.user_id FROM memberships m WHERE m.account_id = $1 AND m.role = 'owner' AND NOT EXISTS (
-				SELECT 1 FROM memberships o WHERE o.user_id = m.user_id AND o.role = 'owner'
-				AND (o.created_at, o.account_id) < (m.created_at, m.account_id))))`).Kept()
+	devs = db.Q[given](`SELECT g.ai_devs, g.expires_at FROM grants g WHERE g.revoked_at IS NULL AND ` + counts + `$1` + countsToo + `$1` + countsEnd).Kept()
+
+	// home is the other way round: where what a person was given counts.
+	home = db.Q[string](`SELECT account_id FROM memberships WHERE user_id = $1 AND role = 'owner' ORDER BY created_at, account_id LIMIT 1`)
 )
+
+// counts, countsToo and countsEnd, with the id of an account twice in between,
+// tell whether a grant g counts in it.
+const (
+	counts    = `(g.account_id = `
+	countsToo = ` OR g.user_id IN (SELECT m.user_id FROM memberships m WHERE m.role = 'owner' AND NOT EXISTS (
+		SELECT 1 FROM memberships o WHERE o.user_id = m.user_id AND o.role = 'owner'
+		AND (o.created_at, o.account_id) < (m.created_at, m.account_id)) AND m.account_id = `
+	countsEnd = `))`
+)
+
+// FreeDevs is Devs for a query that lists accounts as a; the time comes behind
+// it, and a closing bracket.
+const FreeDevs = `(SELECT CAST(COALESCE(SUM(g.ai_devs), 0) AS BIGINT) FROM grants g WHERE g.revoked_at IS NULL AND ` +
+	counts + `a.id` + countsToo + `a.id` + countsEnd + ` AND COALESCE(g.expires_at, 9223372036854775807) > `
+
+// Home is the account that what a person was given counts in: the one that the
+// person has owned for longest. Empty if there is none.
+func Home(tx *db.Tx, userID string) (string, error) {
+	account, _, err := home.Maybe(tx, userID)
+	return account, err
+}
 
 // given is what one grant gives, until it ends.
 type given struct {
@@ -69,31 +91,57 @@ func Devs(tx *db.Tx, accountID string) (n int64, err error) {
 	return n, err
 }
 
-// History is the newest of what a person was given, up to limit.
-func History(tx *db.Tx, userID string, limit int) (op.Bounded[EntitlementGrant], error) {
-	p := op.PageIn{Limit: limit}
+// History is the first page of what a person was given, as grant.list has it.
+func History(tx *db.Tx, userID string) (op.Page[EntitlementGrant], error) {
+	p := op.FirstPage(listID, paging)
 	rows, err := list(tx, Subject{UserID: userID}, p)
-	return op.NewBounded(p, rows), err
+	return op.NewPage(p, rows, key), err
 }
 
 func key(g EntitlementGrant) []string { return op.TimeKey(g.CreatedAt, g.ID) }
 
-// Book makes a grant that the caller records as part of a larger change.
-func Book(tx *db.Tx, s Subject, g EntitlementGrant) (EntitlementGrant, error) {
-	g.ID, g.AccountID, g.UserID, g.Active, g.CreatedAt = id.New(), optional(s.AccountID), optional(s.UserID), true, tx.Now
-	g.IssuedBy = policy.From(tx.Context()).Label()
-	_, err := insert.Exec(tx, g.ID, g.AccountID, g.UserID, g.AIDevs, g.Reason, g.IssuedBy, tx.Micros(), g.ExpiresAt)
-	return g, err
+// Give gives a person who has no active grant one; given is false for who has.
+// The caller records it as part of a larger change.
+func (s *Service) Give(tx *db.Tx, userID string, gift Gift) (given bool, err error) {
+	_, given, err = s.give(tx, userID, gift)
+	return given, err
 }
 
-// issue makes a grant and records it in the account it is for.
-func issue(tx *db.Tx, s Subject, g EntitlementGrant) (EntitlementGrant, error) {
-	g, err := Book(tx, s, g)
-	if err != nil {
-		return g, err
+func (s *Service) give(tx *db.Tx, userID string, gift Gift) (g EntitlementGrant, given bool, err error) {
+	if _, err := userByID.One(tx, userID); err != nil {
+		return g, false, err
 	}
-	return g, event.Record(tx, event.Change{Kind: "grant.issued", Object: g.ID, Account: s.AccountID,
-		Data: map[string]any{"user_id": g.UserID, "ai_devs": g.AIDevs, "reason": g.Reason, "expires_at": g.ExpiresAt}})
+	held, err := live.All(tx, tx.Micros(), userID)
+	if err != nil || len(held) > 0 {
+		return append(held, g)[0], false, err
+	}
+	g, _, err = s.book(tx, Subject{UserID: userID}, gift.grant(tx.Now))
+	return g, true, err
+}
+
+// book makes a grant, and lets the work go on that waits for it. It answers the
+// account that the grant counts in, if there is one.
+func (s *Service) book(tx *db.Tx, to Subject, g EntitlementGrant) (_ EntitlementGrant, account string, err error) {
+	g.ID, g.AccountID, g.UserID, g.Active, g.CreatedAt = id.New(), optional(to.AccountID), optional(to.UserID), true, tx.Now
+	if g.IssuedBy == "" {
+		g.IssuedBy = policy.From(tx.Context()).Label()
+	}
+	if _, err = insert.Exec(tx, g.ID, g.AccountID, g.UserID, g.AIDevs, g.Reason, g.IssuedBy, tx.Micros(), g.ExpiresAt); err == nil {
+		account, err = s.changed(tx, to)
+	}
+	return g, account, err
+}
+
+// changed tells who waits for work in the account of a grant's subject that its
+// capacity is another, and answers the account.
+func (s *Service) changed(tx *db.Tx, of Subject) (account string, err error) {
+	if account = of.AccountID; account == "" {
+		account, err = Home(tx, of.UserID)
+	}
+	if account != "" {
+		s.Hub.Notify(tx, event.QueueTopic(account), event.QueueTopic(""))
+	}
+	return account, err
 }
 
 func optional(s string) *string {

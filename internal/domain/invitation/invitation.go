@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/mail"
+	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )
@@ -39,63 +40,75 @@ const (
 
 // Invitation is what may be shown of one, at any time: never its link.
 type Invitation struct {
-	ID         string       `json:"id"`
-	Kind       string       `json:"kind" enum:"org_member,platform"`
-	Email      string       `json:"email"`
-	Role       *policy.Role `json:"role" doc:"null on a platform invitation"`
-	Status     string       `json:"status" enum:"pending,accepted,revoked,expired"`
-	InvitedBy  *string      `json:"invited_by" doc:"id of a user"`
-	CreatedAt  time.Time    `json:"created_at"`
-	ExpiresAt  time.Time    `json:"expires_at"`
-	AcceptedAt *time.Time   `json:"accepted_at"`
-	RevokedAt  *time.Time   `json:"revoked_at"`
+	_          struct{}     `doc:"An offer by mail to join an account, or the platform."`
+	ID         string       `json:"id" example:"inv_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the invitation, with the prefix inv_"`
+	Kind       string       `json:"kind" enum:"org_member,platform" doc:"org_member: into an account; platform: through the gate of the closed beta"`
+	Email      string       `json:"email" format:"email" doc:"the address it is for"`
+	Role       *policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"member" doc:"role in the account; null on a platform invitation"`
+	Status     string       `json:"status" enum:"pending,accepted,revoked,expired" doc:"expired: nobody accepted it in time"`
+	InvitedBy  *string      `json:"invited_by" format:"uuid" doc:"id of the user who invited; null: a machine or the platform did"`
+	CreatedAt  time.Time    `json:"created_at" doc:"when it was first sent"`
+	ExpiresAt  time.Time    `json:"expires_at" doc:"until when it can be accepted"`
+	AcceptedAt *time.Time   `json:"accepted_at" example:"null" doc:"when it was accepted; null: it was not"`
+	RevokedAt  *time.Time   `json:"revoked_at" example:"null" doc:"when it was withdrawn; null: it was not"`
 }
 
 // SentInvitation is an invitation with its link, which is shown this once.
 type SentInvitation struct {
-	Invitation Invitation `json:"invitation"`
-	Link       string     `json:"link"`
+	_          struct{}   `doc:"An invitation that was mailed, with its link."`
+	Invitation Invitation `json:"invitation" doc:"the invitation"`
+	Link       string     `json:"link" format:"uri" example:"https://yardmaster.example.com/invite/dev_inv_example" doc:"address that accepts it, shown this once"`
 }
 
 // InvitationRevoked is the answer to a withdrawal. Revoked is false when it
 // had been withdrawn before.
 type InvitationRevoked struct {
-	ID      string `json:"id"`
-	Status  string `json:"status"`
-	Revoked bool   `json:"revoked"`
+	_       struct{} `doc:"What a withdrawal did."`
+	ID      string   `json:"id" example:"inv_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the invitation"`
+	Status  string   `json:"status" enum:"revoked" doc:"its status after the call"`
+	Revoked bool     `json:"revoked" doc:"false: it was withdrawn before"`
 }
 
 // Acceptance is what an invitation did for the caller. When it granted
 // nothing, reason says why.
 type Acceptance struct {
-	InvitationID string        `json:"invitation_id"`
-	Kind         string        `json:"kind" enum:"org_member,platform"`
-	Granted      bool          `json:"granted"`
-	Reason       *string       `json:"reason" doc:"already_accepted, revoked, expired, other_address, already_member or already_approved; null when granted"`
+	_            struct{}      `doc:"What accepting an invitation granted."`
+	InvitationID string        `json:"invitation_id" example:"inv_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the invitation"`
+	Kind         string        `json:"kind" enum:"org_member,platform" doc:"what it was for"`
+	Granted      bool          `json:"granted" doc:"whether this call granted anything"`
+	Reason       *string       `json:"reason" enum:"already_accepted,revoked,expired,other_address,already_member,already_approved" example:"null" doc:"why nothing was granted; null when something was"`
 	Account      *JoinedTenant `json:"account" doc:"null for a platform invitation, and when nothing was granted"`
 }
 
 // JoinedTenant is the account that an invitation opened.
 type JoinedTenant struct {
-	ID    string      `json:"id"`
-	Login string      `json:"login"`
-	Role  policy.Role `json:"role"`
+	_     struct{}    `doc:"The account that was joined."`
+	ID    string      `json:"id" format:"uuid" doc:"id of the account"`
+	Login string      `json:"login" example:"acme" doc:"login of the account"`
+	Role  policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"member" doc:"role of the new member"`
 }
 
 // Bundle is what a platform invitation brings along besides access.
 type Bundle struct {
-	AIDevs        int `json:"ai_devs,omitempty"`
-	ExpiresInDays int `json:"expires_in_days,omitempty"` // 0: for good
+	AIDevs        int    `json:"ai_devs,omitempty"`
+	ExpiresInDays int    `json:"expires_in_days,omitempty"` // 0: for good
+	Reason        string `json:"reason,omitempty"`          // why it is given,
+	IssuedBy      string `json:"issued_by,omitempty"`       // and who decided that
 }
 
 // Service sends, redeems and withdraws invitations.
 type Service struct {
 	DB   *db.DB
 	Mail *mail.Outbox
+	// Mailed tells that mail leaves the machine, so that a code reaches people.
+	Mailed bool
 	// BaseURL is the address in links.
 	BaseURL func() string
-	// Give books what a platform invitation brings along.
-	Give func(tx *db.Tx, userID string, b Bundle) error
+	// Give books what a platform invitation brings along, unless the user was
+	// given something already: then given is false.
+	Give func(tx *db.Tx, userID string, b Bundle) (given bool, err error)
+	// Withdrawn is told of the address whose platform invitation was taken back.
+	Withdrawn func(tx *db.Tx, email string) error
 	// Forget drops what is cached of a user's credentials.
 	Forget func(userID string)
 }
@@ -114,6 +127,29 @@ type Offer struct {
 // Send makes an invitation or, if the address has one that was not accepted
 // yet, arms it anew: its old link dies. It mails the link and answers it.
 func (s *Service) Send(tx *db.Tx, o Offer) (SentInvitation, error) {
+	sent, _, err := s.send(tx, o, arm)
+	return sent, err
+}
+
+// SendOnce is Send that leaves an invitation alone that can be accepted still,
+// and then answers its id alone.
+func (s *Service) SendOnce(tx *db.Tx, o Offer) (invitation string, fresh bool, err error) {
+	sent, fresh, err := s.send(tx, o, armOnce)
+	if err != nil || fresh {
+		return sent.Invitation.ID, fresh, err
+	}
+	invitation, err = waits.One(tx, o.Kind, Address(o.Email))
+	return invitation, false, err
+}
+
+// Empty takes out of the platform invitation that waits for an address what it
+// would bring along.
+func Empty(tx *db.Tx, email string) error {
+	_, err := empty.Exec(tx, Address(email))
+	return err
+}
+
+func (s *Service) send(tx *db.Tx, o Offer, arm db.Query[row]) (SentInvitation, bool, error) {
 	link := id.Secret(id.Invite)
 	life := memberLife
 	if o.Kind == Platform {
@@ -128,11 +164,12 @@ func (s *Service) Send(tx *db.Tx, o Offer) (SentInvitation, error) {
 	if u := policy.From(tx.Context()).UserID; u != "" {
 		by = &u
 	}
-	r, err := arm.One(tx, prefix+id.New(), o.Kind, account, Address(o.Email), role, db.JSON[Bundle]{V: o.Bundle}, seal.Hash(link), by, tx.Micros(), tx.Now.Add(life))
-	if err != nil {
-		return SentInvitation{}, err
+	r, ok, err := arm.Maybe(tx, prefix+id.New(), o.Kind, account, Address(o.Email), role, db.JSON[Bundle]{V: o.Bundle}, seal.Hash(link), by, tx.Micros(), tx.Now.Add(life))
+	if err != nil || !ok {
+		return SentInvitation{}, false, err
 	}
-	return s.mailed(tx, r, link, o.Inviter, o.Account)
+	sent, err := s.mailed(tx, r, link, o.Inviter, o.Account)
+	return sent, true, err
 }
 
 // mailed owes the mail of an armed invitation.
@@ -166,7 +203,7 @@ func (r row) status(now time.Time) string {
 }
 
 func (r row) wire(now time.Time) Invitation {
-	return Invitation{r.ID, r.Kind, r.Email, r.Role, r.status(now), r.InvitedBy, r.CreatedAt, r.ExpiresAt, r.AcceptedAt, r.RevokedAt}
+	return Invitation{ID: r.ID, Kind: r.Kind, Email: r.Email, Role: r.Role, Status: r.status(now), InvitedBy: r.InvitedBy, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AcceptedAt: r.AcceptedAt, RevokedAt: r.RevokedAt}
 }
 
 // Approve lets a user through the gate of the closed beta; false if they were
@@ -184,8 +221,8 @@ func Join(tx *db.Tx, accountID, userID string, role policy.Role) (bool, error) {
 }
 
 // Of lists the invitations to the transaction's account, newest first.
-func Of(tx *db.Tx) ([]Invitation, error) {
-	rows, err := ofAccount.All(tx, tx.Account)
+func Of(tx *db.Tx, p op.PageIn) ([]Invitation, error) {
+	rows, err := listMembers(tx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -207,10 +244,10 @@ func Withdraw(tx *db.Tx, account, invitation string) (InvitationRevoked, error) 
 	case Accepted:
 		return InvitationRevoked{}, fault.Reason("already_accepted", "The invitation was accepted; what it granted is taken back elsewhere.")
 	case Revoked:
-		return InvitationRevoked{r.ID, Revoked, false}, nil
+		return InvitationRevoked{ID: r.ID, Status: Revoked, Revoked: false}, nil
 	}
 	_, err = revoke.Exec(tx, r.ID, tx.Micros())
-	return InvitationRevoked{r.ID, Revoked, true}, err
+	return InvitationRevoked{ID: r.ID, Status: Revoked, Revoked: true}, err
 }
 
 func find(tx *db.Tx, account, invitation string) (r row, err error) {

@@ -20,26 +20,32 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "invitation.accept", Method: "POST", Path: "/v1/invitations/accept", Group: group, Rule: policy.Require(policy.ReadAccount).OfUser(), Form: true,
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
-			Summary: "Redeem an invitation for the signed-in user"}, s.accept),
+			Summary: "Redeem an invitation for the signed-in user",
+			Doc:     "Grants what the invitation is for if its address is the caller's own and it still holds. Otherwise it grants nothing and says why: granted false is no error. A token that does not exist is 404."}, s.accept),
 		op.New(op.Row{ID: "invitation.page", Method: "GET", Path: "/invite/{token}", Group: group, Rule: policy.Public(), NoStore: true,
-			Summary: "What an invitation's link opens: whom it is for, and the button that accepts it"}, s.page),
+			Summary: "What an invitation's link opens: whom it is for, and the button that accepts it",
+			Doc:     "Tells a person who is not signed in where to go first. Opening it accepts nothing."}, s.page),
 		op.New(op.Row{ID: "invitation.confirm", Method: "POST", Path: "/invite/{token}", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30,
 			Also: []int{303}, Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
-			Summary: "The button of that page: accept as who is signed in"}, s.confirm),
+			Summary: "The button of that page: accept as who is signed in",
+			Doc:     "Accepts for whoever is signed in, and leads on; what it grants is as in invitation.accept."}, s.confirm),
 		op.New(op.Row{ID: "invitation.list", Method: "GET", Path: "/v1/admin/invitations", Group: group, Rule: policy.Require(policy.AdminReadUsers),
 			Paging:  &op.Paging{Default: 25, Max: 100, Q: true, Filters: map[string][]string{"status": {Pending, Accepted, Revoked, Expired, "all"}}},
-			Summary: "The platform's invitations, newest first; q searches the address"}, s.list),
+			Summary: "The platform's invitations, newest first; q searches the address",
+			Doc:     "Without a filter those of every status are listed. The look is written to the platform's audit log."}, s.list),
 		op.New(op.Row{ID: "invitation.revoke", Method: "POST", Path: "/v1/admin/invitations/{invitationId}/revoke", Group: group, Rule: policy.Require(policy.AdminUsers),
 			Refuses: []op.Refusal{accepted},
-			Summary: "Withdraw a platform invitation; again is no error"}, s.revoke),
+			Summary: "Withdraw a platform invitation; again is no error",
+			Doc:     "The link stops working. One that was accepted is refused; revoking again answers revoked false."}, s.revoke),
 		op.New(op.Row{ID: "invitation.resend", Method: "POST", Path: "/v1/admin/invitations/{invitationId}/resend", Group: group, Rule: policy.Require(policy.AdminUsers), NoStore: true,
 			Refuses: []op.Refusal{accepted, {Status: 409, Slug: "invitation_revoked"}},
-			Summary: "Mail a platform invitation again with a new link, shown once; the old one dies"}, s.resend),
+			Summary: "Mail a platform invitation again with a new link, shown once; the old one dies",
+			Doc:     "Starts its 14 days anew. One that was accepted or revoked is refused."}, s.resend),
 	}
 }
 
 type acceptIn struct {
-	Token string `json:"token" minLength:"1" maxLength:"200" doc:"the last segment of the invitation's link"`
+	Token string `json:"token" minLength:"1" maxLength:"200" example:"dev_inv_example" doc:"the last segment of the invitation's link"`
 }
 
 func (s *Service) accept(ctx context.Context, in acceptIn) (out Acceptance, err error) {
@@ -53,6 +59,10 @@ func (s *Service) accept(ctx context.Context, in acceptIn) (out Acceptance, err 
 // Redeem does for a user what an invitation is for, or says why it does not.
 // 404 if there is no such token.
 func (s *Service) Redeem(tx *db.Tx, token, user string) (out Acceptance, err error) {
+	email, err := holder.One(tx, user)
+	if err != nil {
+		return out, err
+	}
 	r, ok, err := byHash.Maybe(tx, seal.Hash(token))
 	if err != nil {
 		return out, err
@@ -61,11 +71,7 @@ func (s *Service) Redeem(tx *db.Tx, token, user string) (out Acceptance, err err
 		return out, fault.Missing("invitation")
 	}
 	out = Acceptance{InvitationID: r.ID, Kind: r.Kind}
-	who, err := person.One(tx, user)
-	if err != nil {
-		return out, err
-	}
-	if why := r.refusal(tx, who.Email); why != "" {
+	if why := r.refusal(tx, email); why != "" {
 		out.Reason = &why
 		return out, nil
 	}
@@ -101,7 +107,9 @@ func (s *Service) grant(tx *db.Tx, r row, user string, out *Acceptance) (err err
 	if r.Kind == Platform {
 		out.Granted, err = s.Approve(tx, user)
 		if b := r.Bundle.V; err == nil && b.AIDevs > 0 {
-			out.Granted, err = true, s.Give(tx, user, b)
+			var given bool
+			given, err = s.Give(tx, user, b)
+			out.Granted = out.Granted || given
 		}
 	} else {
 		already = "already_member"
@@ -114,7 +122,7 @@ func (s *Service) grant(tx *db.Tx, r row, user string, out *Acceptance) (err err
 		out.Reason = &already
 	case r.Kind == OrgMember:
 		login, err := tenant.One(tx, *r.AccountID)
-		out.Account = &JoinedTenant{*r.AccountID, login, *r.Role}
+		out.Account = &JoinedTenant{ID: *r.AccountID, Login: login, Role: *r.Role}
 		return err
 	}
 	return nil
@@ -140,7 +148,7 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Invitation], err
 }
 
 type idIn struct {
-	InvitationID string `json:"invitationId"`
+	InvitationID string `json:"invitationId" example:"inv_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the invitation, inv_…"`
 }
 
 func (s *Service) revoke(ctx context.Context, in idIn) (out InvitationRevoked, err error) {
@@ -148,7 +156,14 @@ func (s *Service) revoke(ctx context.Context, in idIn) (out InvitationRevoked, e
 		if out, err = Withdraw(tx, "", in.InvitationID); err != nil || !out.Revoked {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "invitation.revoked", Object: out.ID})
+		r, err := find(tx, "", in.InvitationID)
+		if err != nil {
+			return err
+		}
+		if err := s.Withdrawn(tx, r.Email); err != nil {
+			return err
+		}
+		return event.Operated(tx, event.Act{Kind: "invitation.revoked", Object: out.ID, Private: map[string]any{"email": r.Email}})
 	})
 	return out, err
 }
@@ -172,7 +187,7 @@ func (s *Service) resend(ctx context.Context, in idIn) (out SentInvitation, err 
 		if out, err = s.mailed(tx, r, secret, "Yardmaster", ""); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "invitation.resent", Object: r.ID})
+		return event.Operated(tx, event.Act{Kind: "invitation.resent", Object: r.ID, Private: map[string]any{"email": r.Email}})
 	})
 	return out, err
 }

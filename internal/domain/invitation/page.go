@@ -2,19 +2,19 @@ package invitation
 
 import (
 	"context"
-	"html/template"
 	"net/url"
-	"strings"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/op"
+	"yardmaster/internal/page"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )
 
 type pageIn struct {
-	Token string `json:"token" maxLength:"200"`
+	Token  string `json:"token" maxLength:"200"`
+	Accept string `header:"Accept"`
 }
 
 // view is what the page shows.
@@ -23,11 +23,12 @@ type view struct {
 	Login, Own                    string // of who is signed in, and their address; empty for a visitor
 	Failure                       string
 	SignIn, Base                  string
+	Mailed                        bool
 }
 
 // page is what an invitation's link opens. Looking at it changes nothing.
 func (s *Service) page(ctx context.Context, in pageIn) (op.Reply, error) {
-	return s.show(ctx, in.Token, "")
+	return s.show(ctx, in, "")
 }
 
 // confirm accepts for the person whose browser session calls. Others are sent
@@ -49,7 +50,7 @@ func (s *Service) confirm(ctx context.Context, in pageIn) (op.Reply, error) {
 	if out.Reason != nil {
 		failure = reasons[*out.Reason]
 	}
-	return s.show(ctx, in.Token, failure)
+	return s.show(ctx, in, failure)
 }
 
 // reasons are why an invitation grants nothing, for people.
@@ -59,8 +60,9 @@ var reasons = map[string]string{
 	"already_approved": "You have access already; there was nothing to add.",
 }
 
-func (s *Service) show(ctx context.Context, token, failure string) (op.Reply, error) {
-	v := view{Account: "Yardmaster", Token: token, Failure: failure, SignIn: "/login?return_to=" + url.QueryEscape("/invite/"+url.PathEscape(token)), Base: op.RequestOf(ctx).BaseURL}
+func (s *Service) show(ctx context.Context, in pageIn, failure string) (op.Reply, error) {
+	token := in.Token
+	v := view{Account: "Yardmaster", Mailed: s.Mailed, Token: token, Failure: failure, SignIn: "/login?return_to=" + url.QueryEscape("/invite/"+url.PathEscape(token)), Base: op.RequestOf(ctx).BaseURL}
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, ok, err := seen.Maybe(tx, seal.Hash(token))
 		if err != nil {
@@ -82,45 +84,32 @@ func (s *Service) show(ctx context.Context, token, failure string) (op.Reply, er
 		}
 		return err
 	})
+	if fault.IsKind(err, fault.NotFound) && op.PrefersPage(in.Accept) {
+		return page.Render(pages, 404, "unknown", nil, "")
+	}
 	if err != nil {
 		return op.Reply{}, err
 	}
-	var b strings.Builder
-	if err := invitePage.Execute(&b, v); err != nil {
-		return op.Reply{}, err
-	}
-	return op.Reply{
-		ContentType: htmlType, Body: b.String(),
-		Header: map[string]string{
-			"Referrer-Policy": "same-origin", "X-Frame-Options": "DENY",
-			"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-		},
-	}, nil
+	return page.Render(pages, 200, "invite", v, "")
 }
 
-const htmlType = "text/html; charset=utf-8"
+const htmlType = page.ContentType
 
-var invitePage = template.Must(template.New("invite").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>An invitation to {{.Account}} - Yardmaster</title>
-<style>
-body{font:16px/1.5 system-ui,sans-serif;margin:0;padding:3rem 1rem;background:#f6f8fa;color:#1b1f24;overflow-wrap:anywhere}
-main{max-width:24rem;margin:0 auto;padding:1.75rem;background:#fff;border:1px solid #d0d7de;border-radius:12px}
-h1{font-size:1.35rem;margin:0 0 .75rem} p{margin:.75rem 0} small{color:#57606a} a{color:#0b6b4f}
-[role=alert]{padding:.6rem .8rem;border-radius:6px;background:#fff1ef;color:#8b1a10}
-pre{background:#f6f8fa;padding:.75rem;border-radius:6px;white-space:pre-wrap}
-button{width:100%;padding:.6rem;border:0;border-radius:6px;background:#0b6b4f;color:#fff;font:inherit;font-weight:600;cursor:pointer}
-</style></head><body><main><h1>An invitation to {{.Account}}</h1>
-{{if .Failure}}<p role="alert">{{.Failure}}</p>
+var pages = page.Templates(`
+{{define "unknown"}}{{template "top" "There is no such invitation"}}<p>The link is mistyped, or a part of it is missing. Open it from the mail again, or copy the whole line.</p>
+<p>If that does not help, ask whoever invited you to send another one. If you have been here before, <a href="/login">sign in</a>.</p>
+{{template "end"}}{{end}}
+{{define "invite"}}{{template "top" (print "An invitation to " .Account)}}{{if .Failure}}<p role="alert">{{.Failure}}</p>
 {{end}}{{if ne .Status "pending"}}{{if eq .Status "accepted"}}<p>It was accepted. On your machine, sign the command line in:</p>
 <pre>yardmaster login --url {{.Base}}</pre>
-{{else}}<p>It is {{.Status}}, and grants nothing any more.</p>
-{{end}}{{else if not .Login}}<p>It is for <strong>{{.Email}}</strong>. We mail a code to this address, and the code is all you need.</p>
-<form method="post" action="/auth/email"><input type="hidden" name="email" value="{{.Email}}"><input type="hidden" name="invitation" value="{{.Token}}"><input type="hidden" name="return_to" value="/invite/{{.Token}}">
-<button>Mail me a code and accept</button></form>
+<p><small>What there is to do here: <a href="/">the start page</a>.</small></p>
+{{else}}<p>It is {{.Status}}, and grants nothing any more. Ask whoever invited you for another one.</p>
+{{end}}{{else if not .Login}}{{if .Mailed}}<p>It is for <strong>{{.Email}}</strong>. We mail a code to this address, and the code is all you need.</p>
+{{else}}<p>It is for <strong>{{.Email}}</strong>. A code of six digits shows that you are who it is for. This server sends no mail: ask whoever runs it for the code, who finds it on the server with <code>yardmaster mail</code>.</p>
+{{end}}<form method="post" action="/auth/email"><input type="hidden" name="email" value="{{.Email}}"><input type="hidden" name="invitation" value="{{.Token}}"><input type="hidden" name="return_to" value="/invite/{{.Token}}">
+<button class="yes">{{if .Mailed}}Mail me a code and accept{{else}}Make a code and accept{{end}}</button></form>
 <p><small>Or <a href="{{.SignIn}}">sign in otherwise</a>, then accept.</small></p>
 {{else if eq .Own .Email}}<p>It is for {{.Email}}. You are signed in as <strong>{{.Login}}</strong>.</p>
-<form method="post" action="/invite/{{.Token}}"><button>Accept</button></form>
-{{else}}<p>It is for <strong>{{.Email}}</strong>, and you are signed in as {{.Login}}, who has the address {{.Own}}. Sign out there first, or use another browser.</p>
-{{end}}</main></body></html>
-`))
+<form method="post" action="/invite/{{.Token}}"><button class="yes">Accept</button></form>
+{{else}}<p>It is for <strong>{{.Email}}</strong>, and you are signed in here as <strong>{{.Login}}</strong>, who has the address {{.Own}}. Sign out, and come back as the one it is for.</p>
+{{template "signout" (print "/invite/" .Token)}}{{end}}{{template "end"}}{{end}}`)

@@ -28,6 +28,14 @@ var (
 		ON CONFLICT (COALESCE(account_id, ''), email) WHERE accepted_at IS NULL AND revoked_at IS NULL
 		DO UPDATE SET role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by, expires_at = excluded.expires_at
 		RETURNING id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at`)
+	armOnce = db.Q[row](`INSERT INTO invitations (id, kind, account_id, email, role, bundle, token_hash, invited_by, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+		ON CONFLICT (COALESCE(account_id, ''), email) WHERE accepted_at IS NULL AND revoked_at IS NULL
+		DO UPDATE SET role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by, expires_at = excluded.expires_at
+		WHERE invitations.expires_at <= $9
+		RETURNING id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at`)
+	waits = db.Q[string](`SELECT id FROM invitations WHERE kind = $1 AND account_id IS NULL AND email = $2 AND accepted_at IS NULL AND revoked_at IS NULL`)
+	empty = db.S(`UPDATE invitations SET bundle = '{}' WHERE kind = 'platform' AND email = $1 AND accepted_at IS NULL AND revoked_at IS NULL`)
 	rearm = db.Q[row](`UPDATE invitations SET token_hash = $2, expires_at = $3 WHERE id = $1
 		RETURNING id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at`)
 	memberByID = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
@@ -38,22 +46,19 @@ var (
 		FROM invitations WHERE token_hash = $1`).ForUpdate()
 	seen = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
 		FROM invitations WHERE token_hash = $1`)
-	ofAccount = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
-		FROM invitations WHERE account_id = $1 ORDER BY created_at DESC, id DESC`)
 	accept  = db.S(`UPDATE invitations SET accepted_at = $2, accepted_by = $3 WHERE id = $1`)
 	revoke  = db.S(`UPDATE invitations SET revoked_at = $2 WHERE id = $1`)
 	openFor = db.Q[int64](`SELECT COUNT(*) FROM invitations WHERE email = $1 AND accepted_at IS NULL AND revoked_at IS NULL AND expires_at > $2`)
 	approve = db.S(`UPDATE users SET approved_at = $2 WHERE id = $1 AND approved_at IS NULL`)
 	join    = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`)
 	person  = db.Q[struct{ Login, Email string }](`SELECT login, email FROM users WHERE id = $1`)
-	tenant  = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
+	// What a person is given is decided by one at a time: the person comes before
+	// the invitation wherever both are held.
+	holder = db.Q[string](`SELECT email FROM users WHERE id = $1`).ForUpdate()
+	tenant = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
 )
 
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {
-	at, last, more, err := p.AfterTime()
-	if err != nil {
-		return nil, err
-	}
 	b := db.Build(`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
 		FROM invitations WHERE kind = `, Platform)
 	switch p.Want("status") {
@@ -68,6 +73,21 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	}
 	if p.Q != "" {
 		b.Contains("email", p.Q)
+	}
+	return after(tx, b, p)
+}
+
+// listMembers reads the invitations to tx.Account.
+func listMembers(tx *db.Tx, p op.PageIn) ([]row, error) {
+	return after(tx, db.Build(`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
+		FROM invitations WHERE account_id = `, tx.Account), p)
+}
+
+// after reads the page of what b selects that follows the cursor.
+func after(tx *db.Tx, b *db.Builder, p op.PageIn) ([]row, error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
 	}
 	if more {
 		b.And("(created_at, id) < ", db.Tuple(at, last))

@@ -14,33 +14,37 @@ import (
 
 // OrgMember is a person's place in the account.
 type OrgMember struct {
-	UserID    string      `json:"user_id"`
-	Login     string      `json:"login"`
-	Name      string      `json:"name"`
-	AvatarURL string      `json:"avatar_url" db:"avatar_url"`
-	Role      policy.Role `json:"role" enum:"viewer,member,admin,owner"`
-	JoinedAt  time.Time   `json:"joined_at"`
+	_         struct{}    `doc:"A person in an account, with their role."`
+	UserID    string      `json:"user_id" format:"uuid" doc:"id of the user"`
+	Login     string      `json:"login" example:"ada" doc:"login of the user"`
+	Name      string      `json:"name" example:"Ada Lovelace" doc:"as they call themselves"`
+	AvatarURL string      `json:"avatar_url" db:"avatar_url" example:"https://example.com/ada.png" doc:"address of their picture; empty without one"`
+	Role      policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"what they may do in the account"`
+	JoinedAt  time.Time   `json:"joined_at" doc:"when they became a member"`
 }
 
 // Invited is the answer of member.invite: a registered user is a member at
 // once, an address has an invitation whose link is shown here and never again.
 type Invited struct {
-	Kind       string                 `json:"kind" enum:"added,invited"`
-	Member     *OrgMember             `json:"member"`
-	Invitation *invitation.Invitation `json:"invitation"`
-	Link       *string                `json:"link"`
+	_          struct{}               `doc:"Whom member.invite brought in, and how."`
+	Kind       string                 `json:"kind" enum:"added,invited" doc:"added: a member at once; invited: has a link to accept"`
+	Member     *OrgMember             `json:"member" doc:"the new member; null when invited"`
+	Invitation *invitation.Invitation `json:"invitation" example:"null" doc:"the invitation; null when added"`
+	Link       *string                `json:"link" format:"uri" example:"null" doc:"address that accepts the invitation, shown this once; null when added"`
 }
 
 // Left is the answer of member.leave.
 type Left struct {
-	AccountID string `json:"account_id"`
-	Left      bool   `json:"left"`
+	_         struct{} `doc:"What member.leave did."`
+	AccountID string   `json:"account_id" format:"uuid" doc:"the account that was left"`
+	Left      bool     `json:"left" doc:"always true"`
 }
 
 // Removed is the answer of member.remove.
 type Removed struct {
-	UserID  string `json:"user_id"`
-	Removed bool   `json:"removed"`
+	_       struct{} `doc:"What member.remove did."`
+	UserID  string   `json:"user_id" format:"uuid" doc:"who was removed"`
+	Removed bool     `json:"removed" doc:"always true"`
 }
 
 // Service keeps the roster.

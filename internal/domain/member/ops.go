@@ -21,22 +21,29 @@ func (s *Service) Ops() []op.Op {
 	owner, last := op.Refusal{Status: 403, Slug: "owner-required"}, op.Refusal{Status: 409, Slug: "last_owner"}
 	return []op.Op{
 		op.New(op.Row{ID: "member.list", Method: "GET", Path: "/v1/org/members", Group: group, Rule: read, Paging: &op.Paging{Full: true},
-			Summary: "The account's members and their roles"}, s.list),
+			Summary: "The account's members and their roles",
+			Doc:     "The whole roster, never paged."}, s.list),
 		op.New(op.Row{ID: "member.invite", Method: "POST", Path: "/v1/org/members", Group: group, Rule: write, Status: 201, NoStore: true,
 			Refuses: []op.Refusal{owner, {Status: 409, Slug: "already_member"}, {Status: 404, Slug: "not-found"}, {Status: 429, Slug: "rate-limited"}},
-			Summary: "Add a registered user by login, who is told by mail, or invite an e-mail address with a one-time link, shown once and mailed"}, s.invite),
+			Summary: "Add a registered user by login, who is told by mail, or invite an e-mail address with a one-time link, shown once and mailed",
+			Doc:     "Send login or email. A login makes its user a member at once, at a limited pace; an address gets an invitation for 7 days, and whoever signs in with that address and accepts becomes a member. Refused for somebody who is a member, and, for the role owner, to all but owners."}, s.invite),
 		op.New(op.Row{ID: "member.set_role", Method: "PATCH", Path: "/v1/org/members/{userId}", Group: group, Rule: write, Refuses: []op.Refusal{owner, last},
-			Summary: "Change a member's role"}, s.setRole),
+			Summary: "Change a member's role",
+			Doc:     "Holds from the member's next request on. Only owners make or change owners, and the last one stays."}, s.setRole),
 		op.New(op.Row{ID: "member.remove", Method: "DELETE", Path: "/v1/org/members/{userId}", Group: group, Rule: write, Refuses: []op.Refusal{owner, last},
-			Summary: "Remove a member; their tokens of this account stop"}, s.remove),
+			Summary: "Remove a member; their tokens of this account stop",
+			Doc:     "Their sessions and tokens of this account stop at once; what they filed stays. Only owners remove owners, and the last one stays."}, s.remove),
 		op.New(op.Row{ID: "member.leave", Method: "POST", Path: "/v1/me/leave", Group: group, Rule: policy.Require(policy.ReadAccount).OfSession(),
 			Refuses: []op.Refusal{{Status: 403, Slug: "session-required"}, {Status: 403, Slug: "not-a-member"}, last, {Status: 409, Slug: "last_account"}},
-			Summary: "Leave an account; the signed-in user's tokens of it stop"}, s.leave),
-		op.New(op.Row{ID: "member.list_invitations", Method: "GET", Path: "/v1/org/members/invitations", Group: group, Rule: read, Paging: &op.Paging{Full: true},
-			Summary: "The invitations to this account in every status, newest first"}, s.listInvitations),
+			Summary: "Leave an account; the signed-in user's tokens of it stop",
+			Doc:     "For the person who is signed in, in a browser. The last owner cannot leave, nor can anybody leave their only account."}, s.leave),
+		op.New(op.Row{ID: "member.list_invitations", Method: "GET", Path: "/v1/org/members/invitations", Group: group, Rule: read, Paging: &op.Paging{Default: 25, Max: 100},
+			Summary: "The invitations to this account in every status, newest first",
+			Doc:     "Without their links, which are shown once."}, s.listInvitations),
 		op.New(op.Row{ID: "member.revoke_invitation", Method: "DELETE", Path: "/v1/org/members/invitations/{invitationId}", Group: group, Rule: write,
 			Refuses: []op.Refusal{{Status: 409, Slug: "already_accepted"}},
-			Summary: "Withdraw an invitation to this account; again is no error"}, s.revokeInvitation),
+			Summary: "Withdraw an invitation to this account; again is no error",
+			Doc:     "The link stops working. One that was accepted is refused: remove the member instead."}, s.revokeInvitation),
 	}
 }
 
@@ -50,9 +57,9 @@ func (s *Service) list(ctx context.Context, _ op.None) (op.Page[OrgMember], erro
 }
 
 type inviteIn struct {
-	Login string      `json:"login,omitempty" maxLength:"39" doc:"of a registered user, who is added at once"`
-	Email string      `json:"email,omitempty" maxLength:"254" pattern:"^[^@\\s<>]+@[^@\\s<>]+$" doc:"of anybody, who is sent a link"`
-	Role  policy.Role `json:"role,omitempty" enum:"viewer,member,admin,owner" doc:"left out: member"`
+	Login string      `json:"login,omitempty" maxLength:"39" example:"ada" doc:"login of a registered user, who is added at once; this or email"`
+	Email string      `json:"email,omitempty" maxLength:"254" pattern:"^[^@\\s<>]+@[^@\\s<>]+$" format:"email" doc:"address of anybody, who is sent a link; this or login"`
+	Role  policy.Role `json:"role,omitempty" enum:"viewer,member,admin,owner" doc:"what they may do; member unless given"`
 }
 
 func (s *Service) invite(ctx context.Context, in inviteIn) (out Invited, err error) {
@@ -151,8 +158,8 @@ func (s *Service) mail(tx *db.Tx, email string, role policy.Role) (out Invited, 
 }
 
 type setRoleIn struct {
-	UserID string      `json:"userId"`
-	Role   policy.Role `json:"role" enum:"viewer,member,admin,owner"`
+	UserID string      `json:"userId" format:"uuid" doc:"id of the member"`
+	Role   policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"what they may do from now on"`
 }
 
 // member finds whom a write is about, and whether nobody else is an owner. Until
@@ -200,7 +207,7 @@ func (s *Service) setRole(ctx context.Context, in setRoleIn) (m OrgMember, err e
 }
 
 type memberIn struct {
-	UserID string `json:"userId"`
+	UserID string `json:"userId" format:"uuid" doc:"id of the member"`
 }
 
 func (s *Service) remove(ctx context.Context, in memberIn) (out Removed, err error) {
@@ -216,14 +223,14 @@ func (s *Service) remove(ctx context.Context, in memberIn) (out Removed, err err
 			return err
 		}
 		tx.AfterCommit(func() { s.Forget(m.UserID) })
-		out = Removed{m.UserID, true}
+		out = Removed{UserID: m.UserID, Removed: true}
 		return event.Record(tx, event.Change{Kind: "org_member.removed", Object: m.UserID, Data: map[string]any{"role": m.Role}})
 	})
 	return out, err
 }
 
 type leaveIn struct {
-	Account string `json:"account" minLength:"1" maxLength:"100" doc:"id or login of the account"`
+	Account string `json:"account" minLength:"1" maxLength:"100" example:"acme" doc:"id or login of the account"`
 }
 
 // leave takes the signed-in person out of an account. Whoever was added without
@@ -261,23 +268,28 @@ func (s *Service) leave(ctx context.Context, in leaveIn) (out Left, err error) {
 			return err
 		}
 		tx.AfterCommit(func() { s.Forget(m.UserID) })
-		out = Left{account, true}
+		out = Left{AccountID: account, Left: true}
 		return event.Record(tx, event.Change{Kind: "org_member.left", Object: m.UserID, Account: account, Data: map[string]any{"role": m.Role}})
 	})
 	return out, err
 }
 
-func (s *Service) listInvitations(ctx context.Context, _ op.None) (op.Page[invitation.Invitation], error) {
+type listInvitationsIn struct{ op.PageIn }
+
+func (s *Service) listInvitations(ctx context.Context, in listInvitationsIn) (op.Page[invitation.Invitation], error) {
 	var rows []invitation.Invitation
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		rows, err = invitation.Of(tx)
+		rows, err = invitation.Of(tx, in.PageIn)
 		return err
 	})
-	return op.Whole(rows), err
+	if err != nil {
+		return op.Page[invitation.Invitation]{}, err
+	}
+	return op.NewPage(in.PageIn, rows, func(i invitation.Invitation) []string { return op.TimeKey(i.CreatedAt, i.ID) }), nil
 }
 
 type invitationIn struct {
-	InvitationID string `json:"invitationId"`
+	InvitationID string `json:"invitationId" example:"inv_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the invitation, inv_…"`
 }
 
 func (s *Service) revokeInvitation(ctx context.Context, in invitationIn) (out invitation.InvitationRevoked, err error) {

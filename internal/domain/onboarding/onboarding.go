@@ -22,15 +22,17 @@ var witnessed = map[string]bool{"key_set": true, "gh_app_installed": true, "yml_
 
 // OnboardingStep is one step of the funnel.
 type OnboardingStep struct {
-	Step    string `json:"step"`
-	Done    bool   `json:"done"`
-	Witness string `json:"witness" doc:"who sees it: caller or platform"`
+	_       struct{} `doc:"One of the first steps of an account."`
+	Step    string   `json:"step" enum:"welcome,repository,policy,model_key,box,tour" doc:"which step"`
+	Done    bool     `json:"done" doc:"whether it is done"`
+	Witness string   `json:"witness" enum:"caller,platform" doc:"who sees that it is done"`
 }
 
 // OnboardingState is how far an account has come.
 type OnboardingState struct {
-	State string           `json:"state" doc:"the first step that is not done; done after the last"`
-	Steps []OnboardingStep `json:"steps"`
+	_     struct{}         `doc:"How far an account has come."`
+	State string           `json:"state" enum:"welcome,repository,policy,model_key,box,tour,done" doc:"the first step that is not done; done after the last"`
+	Steps []OnboardingStep `json:"steps" doc:"all of them, in order"`
 }
 
 // funnel puts the facts of an account and the events its people reported in
@@ -41,12 +43,12 @@ func funnel(f facts, events []string) OnboardingState {
 		said[e] = true
 	}
 	out := OnboardingState{State: "done", Steps: []OnboardingStep{
-		{"welcome", said[eventWelcomeSeen], "caller"},
-		{"repository", f.Repos > 0, "platform"},
-		{"policy", f.ValidPolicies > 0, "platform"},
-		{"model_key", f.Keys > 0, "platform"},
-		{"box", f.Boxes > 0, "platform"},
-		{"tour", said[eventTourFinished], "caller"},
+		{Step: "welcome", Done: said[eventWelcomeSeen], Witness: "caller"},
+		{Step: "repository", Done: f.Repos > 0, Witness: "platform"},
+		{Step: "policy", Done: f.ValidPolicies > 0, Witness: "platform"},
+		{Step: "model_key", Done: f.Keys > 0, Witness: "platform"},
+		{Step: "box", Done: f.Boxes > 0, Witness: "platform"},
+		{Step: "tour", Done: said[eventTourFinished], Witness: "caller"},
 	}}
 	for _, s := range out.Steps {
 		if !s.Done {
@@ -66,27 +68,31 @@ const (
 
 // NextStep is one rung of the ladder.
 type NextStep struct {
-	Rung         string  `json:"rung"`
-	State        string  `json:"state" doc:"done, open, or unknown: the caller may not see it"`
-	Fact         any     `json:"fact" doc:"what decided; null when unknown"`
-	ClearedBy    string  `json:"cleared_by" doc:"the capability that clears the rung"`
-	MissingScope *string `json:"missing_scope" doc:"the scope behind which the rung is, when unknown"`
+	_            struct{} `doc:"One thing that a first scout needs."`
+	Rung         string   `json:"rung" enum:"may_dispatch,capacity,repository,model_key,box_online" doc:"what it is"`
+	State        string   `json:"state" enum:"done,open,unknown" doc:"unknown: the credential may not see it"`
+	Fact         any      `json:"fact" example:"{\"keys\":1}" doc:"what decided; null when unknown. Of the boxes, serving are those that take the caller's work, and may_claim those of them that would claim it now or once they have a free slot; the reason is the hold that a task would carry"`
+	ClearedBy    string   `json:"cleared_by" example:"billing.key_add" doc:"the capability that clears the rung"`
+	MissingScope *string  `json:"missing_scope" example:"null" doc:"the scope behind which the rung is; null unless it is unknown"`
 }
 
 // NextSteps is what stands between a credential and its first scout. Every
 // rung is there, in order.
 type NextSteps struct {
+	_     struct{}      `doc:"What stands between a credential and its first scout."`
 	Ready bool          `json:"ready" doc:"no rung is open or unknown"`
-	Next  *string       `json:"next" doc:"the first rung that is not done"`
-	Rungs []NextStep    `json:"rungs"`
-	Repo  *NextStepRepo `json:"repo" doc:"when one was asked for"`
+	Next  *string       `json:"next" example:"null" doc:"the first rung that is not done; null: all are"`
+	Rungs []NextStep    `json:"rungs" doc:"all of them, in order"`
+	Repo  *NextStepRepo `json:"repo" example:"null" doc:"how the repository that was asked for stands; null without one"`
 }
 
 // NextStepRepo is what the ladder adds for one repository.
 type NextStepRepo struct {
-	Repo      string `json:"repo"`
-	Onboarded bool   `json:"onboarded" doc:"enabled, and no invalid policy file"`
-	Secrets   *bool  `json:"secrets_reachable" doc:"whether stored secrets are where runs get them; null: none are stored"`
+	_            struct{} `doc:"How one repository stands."`
+	Repo         string   `json:"repo" doc:"owner/name"`
+	Onboarded    *bool    `json:"onboarded" doc:"enabled, and no invalid policy file; null: the caller may not see it"`
+	Secrets      *bool    `json:"secrets_reachable" doc:"of the secrets stored in the account, whether any is where runs of this repository get it: in the account's vault or in the repository's. False: all are stored with other repositories. Null: none are stored, or the caller may not see it"`
+	MissingScope *string  `json:"missing_scope" doc:"the scope behind which this is"`
 }
 
 // rung is a question to the facts, behind a scope.
@@ -94,24 +100,41 @@ type rung struct {
 	name, clears string
 	scope        policy.Scope
 	ask          func(a policy.Actor, f facts) (done bool, fact any)
+	// or is what clears the rung instead of clears, if it depends.
+	or func(f facts) string
 }
 
 var ladder = []rung{
-	{"may_dispatch", "token.mint", "", func(a policy.Actor, _ facts) (bool, any) {
+	{name: "may_dispatch", clears: "token.mint", ask: func(a policy.Actor, _ facts) (bool, any) {
 		ok := a.Scopes.Has(policy.Scopes(policy.WriteTasks))
 		return ok, map[string]bool{"write:tasks": ok}
 	}},
-	{"capacity", "account.set_seats", policy.ReadAccount, func(_ policy.Actor, f facts) (bool, any) {
+	{name: "capacity", clears: "account.set_seats", scope: policy.ReadAccount, ask: func(_ policy.Actor, f facts) (bool, any) {
 		return f.Devs > 0, map[string]int64{"ai_devs": f.Devs}
 	}},
-	{"repository", "project.update", policy.ReadRepos, func(_ policy.Actor, f facts) (bool, any) {
+	{name: "repository", clears: "project.update", scope: policy.ReadRepos, ask: func(_ policy.Actor, f facts) (bool, any) {
+		if f.repo != nil {
+			return f.repo.Onboarded, map[string]any{"repo": f.repo.name, "enabled": f.repo.Enabled, "policy_valid": f.repo.PolicyValid}
+		}
 		return f.EnabledRepos > 0, map[string]int64{"enabled": f.EnabledRepos, "repositories": f.Repos}
 	}},
-	{"model_key", "billing.key_add", policy.ReadBilling, func(_ policy.Actor, f facts) (bool, any) {
+	{name: "model_key", clears: "billing.key_add", scope: policy.ReadBilling, ask: func(_ policy.Actor, f facts) (bool, any) {
 		return f.Keys > 0, map[string]int64{"keys": f.Keys}
 	}},
-	{"box_online", "box.add", policy.ReadRunners, func(_ policy.Actor, f facts) (bool, any) {
-		return f.BoxesOnline > 0, map[string]int64{"online": f.BoxesOnline, "enrolled": f.Boxes}
+	{name: "box_online", scope: policy.ReadRunners, ask: func(_ policy.Actor, f facts) (bool, any) {
+		fact := map[string]any{"serving": f.Fleet.Serving, "online": f.Fleet.Online, "may_claim": f.Fleet.MayClaim, "free": f.Fleet.Free, "reason": nil}
+		if f.Fleet.Hold != "" {
+			fact["reason"] = f.Fleet.Hold
+		}
+		return f.Fleet.Hold == "", fact
+	}, or: func(f facts) string {
+		switch f.Fleet.Hold {
+		case "boxes_draining":
+			return "box.drain"
+		case "template_missing", "agent_not_installed", "isolation_unavailable":
+			return "template.set"
+		}
+		return "box.add"
 	}},
 }
 
@@ -120,12 +143,18 @@ func climb(a policy.Actor, f facts) NextSteps {
 	out := NextSteps{Ready: true, Rungs: make([]NextStep, len(ladder))}
 	for i, r := range ladder {
 		step := NextStep{Rung: r.name, ClearedBy: r.clears}
+		if r.or != nil {
+			step.ClearedBy = r.or(facts{}) // of which who may see nothing learns nothing
+		}
 		if r.scope != "" && !a.Scopes.Has(policy.Scopes(r.scope)) {
 			scope := string(r.scope)
 			step.State, step.MissingScope = rungUnknown, &scope
 		} else {
 			var done bool
 			done, step.Fact = r.ask(a, f)
+			if r.or != nil {
+				step.ClearedBy = r.or(f)
+			}
 			if step.State = rungOpen; done {
 				step.State = rungDone
 			}
@@ -143,4 +172,22 @@ type Service struct {
 	DB *db.DB
 	// Devs is how many runs an account may have at once.
 	Devs func(tx *db.Tx, account string) (int64, error)
+	// Fleet tells whether a box would claim what somebody files, in a repository
+	// or, with an empty id, in one that demands nothing.
+	Fleet func(tx *db.Tx, createdBy, repoID string) (Fleet, error)
+	// Secrets tells whether any secret is stored in the transaction's account, and
+	// whether runs of a repository get any.
+	Secrets func(tx *db.Tx, repoID string) (stored, reachable bool, err error)
+}
+
+// Fleet is which boxes come how close to claiming.
+type Fleet struct {
+	Serving, Online, MayClaim, Free int
+	Hold                            string // why none may; empty if one may
+}
+
+// narrowed is what is asked about one repository.
+type narrowed struct {
+	name string
+	repoRow
 }

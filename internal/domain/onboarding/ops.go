@@ -17,19 +17,16 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "account.next_steps", Method: "GET", Path: "/v1/next-steps", Group: "Account and platform operator", Rule: policy.PerRequest(),
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
-			Summary: "What stands between this credential and its first scout"}, s.nextSteps),
-		op.New(op.Row{ID: "onboarding.state", Method: "GET", Path: "/v1/onboarding/state", Group: group, Rule: policy.PerRequest(),
-			Refuses: []op.Refusal{{Status: 403, Slug: "missing-scope"}},
-			Summary: "How far the account has come"}, s.state),
-		op.New(op.Row{ID: "onboarding.advance", Method: "POST", Path: "/v1/onboarding/advance", Group: group, Rule: policy.PerRequest(),
-			Refuses: []op.Refusal{{Status: 403, Slug: "missing-scope"}, {Status: 422, Slug: "platform-witnessed"}},
-			Summary: "Report one event that only the caller can witness"}, s.advance),
+			Summary: "What stands between this credential and its first scout",
+			Doc:     "Every rung is there, in order. One that the credential may not see is unknown, with the scope that is missing. With repo, which needs read:repos, it says how that repository stands as well."}, s.nextSteps),
+		op.New(op.Row{ID: "onboarding.state", Method: "GET", Path: "/v1/onboarding/state", Group: group, Rule: policy.PerRequest().Demanding(policy.ReadAccount),
+			Summary: "How far the account has come",
+			Doc:     "For the account as a whole, whoever asks. Needs read:account."}, s.state),
+		op.New(op.Row{ID: "onboarding.advance", Method: "POST", Path: "/v1/onboarding/advance", Group: group, Rule: policy.PerRequest().Demanding(policy.WriteAccount),
+			Refuses: []op.Refusal{{Status: 422, Slug: "platform-witnessed"}},
+			Summary: "Report one event that only the caller can witness",
+			Doc:     "Takes welcome_seen and tour_finished; the other events the platform sees for itself, and refuses. Reporting one again changes nothing. Needs write:account."}, s.advance),
 	}
-}
-
-// demand asserts a scope from within a handler.
-func demand(ctx context.Context, scope policy.Scope) error {
-	return policy.Require(scope).Check(policy.From(ctx))
 }
 
 type nextStepsIn struct {
@@ -37,35 +34,57 @@ type nextStepsIn struct {
 }
 
 func (s *Service) nextSteps(ctx context.Context, in nextStepsIn) (out NextSteps, err error) {
-	if in.Repo != "" {
-		if err := demand(ctx, policy.ReadRepos); err != nil {
-			return out, err
-		}
-	}
+	a := policy.From(ctx)
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		f, err := s.facts(tx)
 		if err != nil {
 			return err
 		}
-		out = climb(policy.From(ctx), f)
-		if in.Repo == "" {
-			return nil
+		about, repoID := (*NextStepRepo)(nil), ""
+		if in.Repo != "" {
+			if about, f.repo, err = s.narrow(tx, a, in.Repo); err != nil {
+				return err
+			}
 		}
-		owner, name, _ := strings.Cut(in.Repo, "/")
-		onboarded, ok, err := repoOnboarded.Maybe(tx, tx.Account, owner, name)
-		if err == nil && !ok {
-			err = fault.Missing("repository")
+		if f.repo != nil {
+			repoID = f.repo.ID
 		}
-		out.Repo = &NextStepRepo{Repo: in.Repo, Onboarded: onboarded}
-		return err
+		if f.Fleet, err = s.Fleet(tx, a.Label(), repoID); err != nil {
+			return err
+		}
+		out = climb(a, f)
+		out.Repo = about
+		return nil
 	})
 	return out, err
 }
 
-func (s *Service) state(ctx context.Context, _ op.None) (out OnboardingState, err error) {
-	if err := demand(ctx, policy.ReadAccount); err != nil {
-		return out, err
+// narrow looks at one repository, if the caller may: about says what of it
+// nobody else says.
+func (s *Service) narrow(tx *db.Tx, a policy.Actor, full string) (about *NextStepRepo, _ *narrowed, err error) {
+	about = &NextStepRepo{Repo: full}
+	if !a.Scopes.Has(policy.Scopes(policy.ReadRepos)) {
+		scope := string(policy.ReadRepos)
+		about.MissingScope = &scope
+		return about, nil, nil
 	}
+	owner, name, _ := strings.Cut(full, "/")
+	r, ok, err := repoByName.Maybe(tx, tx.Account, owner, name)
+	if err == nil && !ok {
+		err = fault.Missing("repository")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	about.Onboarded = &r.Onboarded
+	stored, reachable, err := s.Secrets(tx, r.ID)
+	if stored {
+		about.Secrets = &reachable
+	}
+	return about, &narrowed{full, r}, err
+}
+
+func (s *Service) state(ctx context.Context, _ op.None) (out OnboardingState, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		out, err = s.read(tx)
 		return err
@@ -83,13 +102,10 @@ func (s *Service) read(tx *db.Tx) (OnboardingState, error) {
 }
 
 type advanceIn struct {
-	Event string `json:"event" enum:"welcome_seen,tour_finished,key_set,gh_app_installed,yml_validated,yml_invalid" doc:"the last four are seen by the platform itself, and refused"`
+	Event string `json:"event" enum:"welcome_seen,tour_finished,key_set,gh_app_installed,yml_validated,yml_invalid" example:"welcome_seen" doc:"the last four are seen by the platform itself, and refused"`
 }
 
 func (s *Service) advance(ctx context.Context, in advanceIn) (out OnboardingState, err error) {
-	if err := demand(ctx, policy.WriteAccount); err != nil {
-		return out, err
-	}
 	if witnessed[in.Event] {
 		return out, fault.Newf(fault.Unprocessable, "platform-witnessed", "The platform sees %s for itself; it cannot be reported.", in.Event)
 	}

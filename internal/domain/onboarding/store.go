@@ -9,8 +9,18 @@ type facts struct {
 	ValidPolicies int64
 	Keys          int64
 	Boxes         int64
-	BoxesOnline   int64
-	Devs          int64 `db:"-"`
+	Devs          int64     `db:"-"`
+	Fleet         Fleet     `db:"-"`
+	repo          *narrowed `db:"-"`
+}
+
+// repoRow is a repository as the ladder sees it. Onboarded is both of the
+// others: enabled, and no invalid policy file.
+type repoRow struct {
+	ID          string
+	Enabled     bool
+	PolicyValid bool
+	Onboarded   bool
 }
 
 var (
@@ -19,11 +29,11 @@ var (
 		(SELECT COUNT(*) FROM repos WHERE account_id = $1 AND enabled = TRUE) AS enabled_repos,
 		(SELECT COUNT(*) FROM repos WHERE account_id = $1 AND policy_yml IS NOT NULL AND policy_error IS NULL) AS valid_policies,
 		(SELECT COUNT(*) FROM provider_keys WHERE account_id = $1 AND deleted_at IS NULL) AS keys,
-		(SELECT COUNT(*) FROM boxes WHERE account_id = $1 AND state <> 'revoked') AS boxes,
-		(SELECT COUNT(*) FROM boxes WHERE account_id = $1 AND state <> 'revoked' AND presence = 'online') AS boxes_online`)
-	repoOnboarded = db.Q[bool](`SELECT enabled = TRUE AND policy_error IS NULL AS onboarded FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
-	reported      = db.Q[string](`SELECT event FROM onboarding WHERE account_id = $1 ORDER BY event`)
-	report        = db.S(`INSERT INTO onboarding (account_id, event, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`)
+		(SELECT COUNT(*) FROM boxes WHERE account_id = $1 AND state <> 'revoked') AS boxes`)
+	repoByName = db.Q[repoRow](`SELECT id, enabled, policy_error IS NULL AS policy_valid, enabled = TRUE AND policy_error IS NULL AS onboarded
+		FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
+	reported = db.Q[string](`SELECT event FROM onboarding WHERE account_id = $1 ORDER BY event`)
+	report   = db.S(`INSERT INTO onboarding (account_id, event, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`)
 )
 
 func (s *Service) facts(tx *db.Tx) (facts, error) {

@@ -16,9 +16,11 @@ const group = "Overview"
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "overview.counts", Method: "GET", Path: "/v1/overview/counts", Group: group, Rule: policy.Require(policy.ReadPRs),
-			Summary: "Repositories, pull requests and approvals of the account, counted"}, s.counts),
+			Summary: "Repositories, pull requests and approvals of the account, counted",
+			Doc:     "Of the whole account, as of now."}, s.counts),
 		op.New(op.Row{ID: "overview.burn", Method: "GET", Path: "/v1/overview/burn", Group: group, Rule: policy.Require(policy.ReadSessions),
-			Summary: "What sessions cost in the last hour, estimated"}, s.burn),
+			Summary: "What sessions cost in the last hour, estimated",
+			Doc:     "Of sessions that called a model within the last hour. An estimate and no bill: calls without a known price are counted apart."}, s.burn),
 	}
 }
 
@@ -33,7 +35,7 @@ func (s *Service) counts(ctx context.Context, _ op.None) (out OverviewCounts, er
 func (s *Service) burn(ctx context.Context, _ op.None) (out OverviewBurn, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		b, err := selectBurn.One(tx, tx.Account, tx.Now.Add(-time.Hour).Truncate(time.Minute))
-		out = OverviewBurn{money.DollarsOrNone(b.Micros), b.Sessions, b.Unpriced}
+		out = OverviewBurn{CostUSD: money.DollarsOrNone(b.Micros), Sessions: b.Sessions, Unpriced: b.Unpriced}
 		return err
 	})
 	return out, err

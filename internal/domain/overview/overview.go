@@ -12,15 +12,17 @@ type Service struct {
 
 // OverviewCounts are of the whole account.
 type OverviewCounts struct {
-	Repos     int64 `json:"enabled_repos"`
-	Open      int64 `json:"open_prs"`
-	Merged    int64 `json:"merged_prs_24h"`
-	Approvals int64 `json:"pending_approvals" doc:"actions that wait for a person"`
+	_         struct{} `doc:"What there is in the account, counted."`
+	Repos     int64    `json:"enabled_repos" example:"6" doc:"repositories that tasks are taken for"`
+	Open      int64    `json:"open_prs" example:"4" doc:"pull requests that are open"`
+	Merged    int64    `json:"merged_prs_24h" example:"3" doc:"pull requests merged within the last 24 hours"`
+	Approvals int64    `json:"pending_approvals" example:"1" doc:"questions about pull requests that wait for a person"`
 }
 
 // OverviewBurn is what sessions cost in the last hour: an estimate, not a bill.
 type OverviewBurn struct {
-	CostUSD  *string `json:"cost_usd" doc:"decimal; the sum of what has a price, null when nothing has"`
-	Sessions int64   `json:"sessions" doc:"that called a model"`
-	Unpriced int64   `json:"unpriced_sessions" doc:"that called a model without a known price"`
+	_        struct{} `doc:"What sessions cost in the last hour, estimated."`
+	CostUSD  *string  `json:"cost_usd" example:"3.15" doc:"decimal US dollars; the sum of what has a price, null when nothing has"`
+	Sessions int64    `json:"sessions" example:"5" doc:"sessions that called a model"`
+	Unpriced int64    `json:"unpriced_sessions" example:"0" doc:"sessions that called a model without a known price"`
 }

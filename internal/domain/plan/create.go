@@ -30,7 +30,10 @@ type Draft struct {
 	Source   string
 	AskID    *string
 	Hold     bool // until it is approved
-	Units    []Unit
+	// RequestedBy is the person whose work it is. Nil is whoever acts, and empty
+	// is nobody.
+	RequestedBy *string
+	Units       []Unit
 
 	dir      *string
 	revision int64
@@ -69,7 +72,7 @@ func (s *Service) Author(tx *db.Tx, d Draft) (planID string, err error) {
 func (s *Service) record(tx *db.Tx, d Draft) (p row, existing bool, err error) {
 	p = row{
 		ID: id.New(), AccountID: tx.Account, RepoID: d.Repo.ID, Title: d.Units[0].Title, Overview: d.Overview, Source: d.Source, Dir: d.dir,
-		Revision: d.revision, Digest: d.digest, CommitSHA: d.commit, Hold: d.Hold, AskID: d.AskID, CreatedBy: author(tx), CreatedAt: tx.Now,
+		Revision: d.revision, Digest: d.digest, CommitSHA: d.commit, Hold: d.Hold, AskID: d.AskID, CreatedBy: author(tx), CreatedAt: tx.Now, RequestedBy: person(tx, d.RequestedBy),
 	}
 	made, err := insert(tx, &p)
 	if err != nil {
@@ -139,6 +142,14 @@ func (s *Service) release(tx *db.Tx, p *row, n *net) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Whoever approves what nobody asked for asks for it.
+	if p.RequestedBy == nil {
+		p.RequestedBy = person(tx, nil)
+	}
+	asker := new(string)
+	if p.RequestedBy != nil {
+		asker = p.RequestedBy
+	}
 	minted := []string{}
 	for _, g := range n.order() {
 		if n.state(g) != Held {
@@ -147,6 +158,7 @@ func (s *Service) release(tx *db.Tx, p *row, n *net) ([]string, error) {
 		t, err := batch.Create(repos[g.RepoID], task.Spec{
 			Kind: task.KindWork, Sink: task.SinkQueued, Title: g.Title, Problem: g.Problem, Priority: priority, Confidence: 1,
 			Template: cmp.Or(g.Template, repos[g.RepoID].Template, s.Tasks.DefaultTemplate), DependsOn: n.upTasks(g.ID), Files: g.Files.V, AskID: p.AskID,
+			RequestedBy: asker,
 		})
 		if err != nil {
 			return nil, err
@@ -159,7 +171,7 @@ func (s *Service) release(tx *db.Tx, p *row, n *net) ([]string, error) {
 	}
 	p.ApprovedAt, p.ApprovedTasks = &tx.Now, &db.JSON[[]string]{V: minted}
 	touch(tx, p.ID)
-	_, err = approvePlan.Exec(tx, tx.Account, p.ID, p.ApprovedAt, p.ApprovedTasks)
+	_, err = approvePlan.Exec(tx, tx.Account, p.ID, p.ApprovedAt, p.ApprovedTasks, p.RequestedBy)
 	return minted, err
 }
 
@@ -199,6 +211,18 @@ func (s *Service) enabled(tx *db.Tx, name string) (task.Repo, error) {
 		err = fault.New(fault.NotFound, "", "There is no such repository, or it is not enabled.")
 	}
 	return r, err
+}
+
+// person is who asks for a plan; nil is nobody.
+func person(tx *db.Tx, named *string) *string {
+	user := policy.From(tx.Context()).UserID
+	if named != nil {
+		user = *named
+	}
+	if user == "" {
+		return nil
+	}
+	return &user
 }
 
 func author(tx *db.Tx) string {

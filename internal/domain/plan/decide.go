@@ -30,10 +30,11 @@ func lock(tx *db.Tx, planID string) (p row, n *net, err error) {
 
 // PlanApproved is the answer of plan.approve.
 type PlanApproved struct {
-	Kind    string   `json:"kind" enum:"approved,already_approved"`
-	PlanID  string   `json:"plan_id"`
-	Status  string   `json:"status"`
-	TaskIDs []string `json:"task_ids" doc:"what the first approval minted"`
+	_       struct{} `doc:"The approved plan, and the tasks that were minted."`
+	Kind    string   `json:"kind" enum:"approved,already_approved" doc:"already_approved: it had been, and nothing was minted"`
+	PlanID  string   `json:"plan_id" format:"uuid" doc:"id of the plan"`
+	Status  string   `json:"status" enum:"drafting,held,running,done,failed,cancelled" example:"running" doc:"state of the plan after the call"`
+	TaskIDs []string `json:"task_ids" format:"uuid" doc:"what the first approval minted"`
 }
 
 func (s *Service) approve(ctx context.Context, in idIn) (out PlanApproved, err error) {
@@ -63,11 +64,12 @@ func (s *Service) approve(ctx context.Context, in idIn) (out PlanApproved, err e
 
 // PlanCancelled is the answer of plan.cancel. A task is on one of the lists.
 type PlanCancelled struct {
-	PlanID            string   `json:"plan_id"`
-	Status            string   `json:"status"`
-	Stopped           []string `json:"stopped" doc:"tasks that were cancelled"`
-	AlreadyFinished   []string `json:"already_finished" doc:"tasks that were over"`
-	ReviewsNotStopped []string `json:"reviews_not_stopped" doc:"reviews of pull requests that are still open; they go on"`
+	_                 struct{} `doc:"What plan.cancel did; each task is on one of the lists."`
+	PlanID            string   `json:"plan_id" format:"uuid" doc:"id of the plan"`
+	Status            string   `json:"status" enum:"drafting,held,running,done,failed,cancelled" example:"cancelled" doc:"state of the plan after the call; a plan that is done stays done"`
+	Stopped           []string `json:"stopped" format:"uuid" doc:"tasks that were cancelled"`
+	AlreadyFinished   []string `json:"already_finished" format:"uuid" doc:"tasks that were over"`
+	ReviewsNotStopped []string `json:"reviews_not_stopped" format:"uuid" doc:"reviews of pull requests that are still open; they go on"`
 }
 
 func (s *Service) cancel(ctx context.Context, in idIn) (out PlanCancelled, err error) {

@@ -14,20 +14,21 @@ import (
 
 type executeIn struct {
 	Repo     string `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" maxLength:"200" doc:"owner/name"`
-	Dir      string `json:"dir" doc:"the plan directory, from the root of the repository"`
+	Dir      string `json:"dir" example:"plans/new-footer" doc:"the plan directory, from the root of the repository"`
 	Revision *int64 `json:"revision,omitempty" minimum:"1" maximum:"1000000" doc:"one that has not been read yet reads the directory again, as a new plan; the newest one unless given"`
 	DryRun   bool   `json:"dry_run,omitempty" doc:"record the plan held, to be approved"`
 }
 
 // PlanFiled is the answer of plan.execute and plan.file.
 type PlanFiled struct {
-	Kind      string   `json:"kind" enum:"created,existing"`
-	PlanID    string   `json:"plan_id"`
-	Status    string   `json:"status"`
-	Dir       string   `json:"dir"`
-	Revision  int64    `json:"revision"`
+	_         struct{} `doc:"The plan that was made of a directory, or was there."`
+	Kind      string   `json:"kind" enum:"created,existing" doc:"existing: the directory was read before at this revision, and nothing was made"`
+	PlanID    string   `json:"plan_id" format:"uuid" doc:"id of the plan"`
+	Status    string   `json:"status" enum:"drafting,held,running,done,failed,cancelled" example:"running" doc:"state of the plan"`
+	Dir       string   `json:"dir" example:"plans/new-footer" doc:"its directory, from the root of the repository"`
+	Revision  int64    `json:"revision" doc:"which reading of the directory it is, from 1"`
 	CommitSHA *string  `json:"commit_sha" doc:"where the directory was read"`
-	TaskIDs   []string `json:"task_ids" doc:"what its approval minted; empty while it is held"`
+	TaskIDs   []string `json:"task_ids" format:"uuid" doc:"what its approval minted; empty while it is held"`
 }
 
 func (s *Service) execute(ctx context.Context, in executeIn) (out PlanFiled, err error) {

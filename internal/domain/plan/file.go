@@ -21,17 +21,18 @@ const filedUnder = "plans"
 
 type fileIn struct {
 	Repo      string            `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" maxLength:"200" doc:"owner/name"`
-	Slug      string            `json:"slug" doc:"names the directory, plans/<slug>: lower-case words with - between them"`
-	Documents map[string]string `json:"documents" maxItems:"502" doc:"the files of the directory by name: overview.md, NN-slug.md, and status.yml, which is made if it is left out"`
+	Slug      string            `json:"slug" example:"new-footer" doc:"names the directory, plans/<slug>: lower-case words with - between them"`
+	Documents map[string]string `json:"documents" maxItems:"502" example:"{\"overview.md\":\"# New footer\",\"01-template.md\":\"# Change the template\"}" doc:"the files of the directory by name: overview.md, NN-slug.md, and status.yml, which is made if it is left out"`
 	Scouts    []ScoutEvidence   `json:"scouts,omitempty" maxItems:"50" doc:"what the plan is grounded on"`
-	Replaces  *string           `json:"replaces,omitempty" doc:"the plan of this directory, held or failed, that these documents correct"`
+	Replaces  *string           `json:"replaces,omitempty" format:"uuid" doc:"the plan of this directory, held or failed, that these documents correct"`
 	DryRun    bool              `json:"dry_run,omitempty" doc:"record the plan held, to be approved"`
 }
 
 // ScoutEvidence is what a scout saw in a repository.
 type ScoutEvidence struct {
+	_         struct{} `doc:"What a plan is grounded on in one repository."`
 	Repo      string   `json:"repo,omitempty" doc:"owner/name; that of the plan unless given"`
-	Citations []string `json:"citations" maxItems:"500" maxLength:"600" doc:"path:line or path:line-line, at the default branch"`
+	Citations []string `json:"citations" maxItems:"500" maxLength:"600" example:"[\"web/footer.html:12\"]" doc:"path:line or path:line-line, at the default branch"`
 }
 
 var slugPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)

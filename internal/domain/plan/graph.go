@@ -51,6 +51,7 @@ type net struct {
 	up     map[string][]edgeRow // by group
 	tasks  map[string][]task.Row
 	scouts []task.Row // that no group has
+	idle   []string   // ids of tasks that go on only if a person acts, where that was looked up
 }
 
 func newNet(groups []groupRow, edges []edgeRow, tasks []task.Row) *net {
@@ -214,10 +215,24 @@ func (n *net) progress(p *row) progress {
 	}
 	out.bucket = map[string]string{Drafting: BucketActive, Held: BucketHeld, Running: BucketActive, Failed: BucketStalled,
 		Done: BucketDone, Cancelled: BucketCancelled}[out.status]
-	if out.status == Running && count[Ready]+count[Running] == 0 {
+	if out.status == Running && count[Ready]+count[Running] == n.idleGroups() {
 		out.bucket = BucketStalled
 	}
 	return out
+}
+
+// idleGroups counts the groups that are running and go on only if a person acts.
+func (n *net) idleGroups() (count int64) {
+	for i := range n.groups {
+		g := &n.groups[i]
+		if n.state(g) == Running && !slices.ContainsFunc(n.tasks[g.ID], func(t task.Row) bool {
+			is := taskState(&t)
+			return is == Ready || is == Running && !slices.Contains(n.idle, t.ID)
+		}) {
+			count++
+		}
+	}
+	return count
 }
 
 // open tells whether a plan can still be changed: what failed can be mended.

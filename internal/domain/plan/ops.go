@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
@@ -24,65 +25,79 @@ func (s *Service) Ops() []op.Op {
 	refuses := func(more ...op.Refusal) []op.Refusal { return append(more, dispatches...) }
 	return []op.Op{
 		op.New(op.Row{ID: "plan.list", Method: "GET", Path: "/v1/plans", Group: group, Rule: reads, Paging: &op.Paging{Full: true},
-			Summary: "List the account's plans in numbered pages, newest activity first"}, s.list),
+			Summary: "List the account's plans in numbered pages, newest activity first",
+			Doc:     "The one collection with numbered pages: page and per_page, no cursor. buckets counts what all filters but the bucket let through."}, s.list),
 		op.New(op.Row{ID: "plan.start", Method: "POST", Path: "/v1/plans", Group: group, Rule: write, Status: 202,
 			Summary: "Have a scout plan what is asked for",
+			Doc:     "For one repository a scout surveys it and drafts a plan; for several, a scout surveys each, and triage makes one plan of what they bring back. With return_context nothing is planned: read the findings with plan.context. Refused when no online box can hold a live session, which a scout needs, or when triage has no model.",
 			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, missing, {Status: 409, Slug: "no-live-box"}, {Status: 429, Slug: "queue-full"}, {Status: 503, Slug: "no-triage"}}}, s.start),
 		op.New(op.Row{ID: "plan.file_switch_get", Method: "GET", Path: "/v1/plans/file-switch", Group: group, Rule: policy.Require(policy.ReadAccount),
-			Summary: "Whether scouts may file plan documents into the account's repositories"}, s.getSwitch),
+			Summary: "Whether scouts may file plan documents into the account's repositories",
+			Doc:     "While it is off, plan.file is refused."}, s.getSwitch),
 		op.New(op.Row{ID: "plan.file_switch_set", Method: "PUT", Path: "/v1/plans/file-switch", Group: group, Rule: policy.Require(policy.WriteAccount),
-			Summary: "Let scouts file plan documents, or forbid it"}, s.putSwitch),
+			Summary: "Let scouts file plan documents, or forbid it",
+			Doc:     "Setting what is already set is no error; changed tells the two apart."}, s.putSwitch),
 		op.New(op.Row{ID: "plan.get", Method: "GET", Path: "/v1/plans/{planId}", Group: group, Rule: reads,
-			Summary: "One plan with its groups, their tasks and pull requests"}, s.get),
+			Summary: "One plan with its groups, their tasks and pull requests",
+			Doc:     "States of groups and plan follow from their tasks: they are not stored, and never lag behind."}, s.get),
 		op.New(op.Row{ID: "plan.context", Method: "GET", Path: "/v1/plans/fanouts/{fanoutId}", Group: group, Rule: reads,
-			Summary: "What the scouts of a fan-out found, merged"}, s.context),
+			Summary: "What the scouts of a fan-out found, merged",
+			Doc:     "Readable while scouts are still out; still_surveying names the repositories that are missing."}, s.context),
 		op.New(op.Row{ID: "plan.cancel", Method: "POST", Path: "/v1/plans/{planId}/cancel", Group: group, Rule: write,
-			Summary: "Cancel a plan and the tasks of it that are not over"}, s.cancel),
+			Summary: "Cancel a plan and the tasks of it that are not over",
+			Doc:     "Cancels every task of the plan that is not over, with its dependents, and closes groups that have no task yet. Reviews of pull requests that are open go on. Always 200: a plan that is over answers which tasks were already finished."}, s.cancel),
 		op.New(op.Row{ID: "plan.approve", Method: "POST", Path: "/v1/plans/{planId}/approve", Group: group, Rule: write,
 			Summary: "Release a held plan: all its tasks are minted",
+			Doc:     "All tasks of all groups are minted in one transaction; each starts when the groups before it are done. A second approval answers the first one's tasks. Refused while the scout is drafting, when every group was stopped, when a group works in a repository that is not enabled, and when the account has no seat or the queue no room for all of them.",
 			Refuses: refuses(op.Refusal{Status: 409, Slug: "plan-stopped"}, op.Refusal{Status: 409, Slug: "plan-drafting"})}, s.approve),
 		op.New(op.Row{ID: "plan.execute", Method: "POST", Path: "/v1/plans/execute", Group: group, Rule: write, Status: 202,
 			Summary: "Execute a committed plan directory",
+			Doc:     "Reads overview.md, the numbered documents and status.yml of the directory at the default branch, and mints the tasks, or records the plan held with dry_run. The same directory and revision answers the plan that was made before, kind existing. Documents that cannot be read as a plan are refused, each with what is wrong.",
 			Refuses: refuses(missing, op.Refusal{Status: 422, Slug: "plan-path"}, op.Refusal{Status: 422, Slug: "plan-invalid"})}, s.execute),
 		op.New(op.Row{ID: "plan.file", Method: "POST", Path: "/v1/plans/file", Group: group, Rule: write, Status: 202, MaxBody: maxBody,
 			Summary: "Commit a plan directory and execute it",
+			Doc:     "Commits the documents to the default branch under plans/<slug> and executes them as plan.execute does. Every citation of the scouts is checked against the repository first. Refused while the account's switch is off, when the documents or citations are wrong, and when the directory belongs to a plan that is closed or running.",
 			Refuses: refuses(missing, op.Refusal{Status: 409, Slug: "plan-file-off"}, op.Refusal{Status: 422, Slug: "plan-invalid"}, op.Refusal{Status: 422, Slug: "plan-closed"},
 				op.Refusal{Status: 422, Slug: "plan-running"}, op.Refusal{Status: 422, Slug: "plan-stale"})}, s.file),
 		op.New(op.Row{ID: "plan.regroup", Method: "POST", Path: "/v1/plans/{planId}/regroup", Group: group, Rule: write,
 			Summary: "Put tasks in the place of groups that are not done",
+			Doc:     "The replaced groups are superseded, their tasks are not stopped, and what waited for them waits for the new groups. Send ask_id or task_ids. Refused when the plan is over, a replaced group is done or stopped, or the edges would run in a circle.",
 			Refuses: []op.Refusal{{Status: 409, Slug: "plan-not-open"}, {Status: 409, Slug: "group-settled"}, {Status: 409, Slug: "task-not-usable"}, {Status: 409, Slug: "would-cycle"},
 				{Status: 409, Slug: "upstream-failed"}, {Status: 422, Slug: "unknown-group"}, {Status: 422, Slug: "unknown-ask"}, {Status: 422, Slug: "unknown-task"}}}, s.regroup),
 		op.New(op.Row{ID: "plan.unlink", Method: "POST", Path: "/v1/plans/{planId}/unlink", Group: group, Rule: write,
 			Summary: "Remove ordering-only edges of one group",
+			Doc:     "Only edges that keep an order without needing code can be removed. Tasks that had failed because of a group that is no longer waited for are queued again. The reason is kept with the change.",
 			Refuses: []op.Refusal{{Status: 409, Slug: "plan-not-open"}, {Status: 409, Slug: "group-settled"}, {Status: 422, Slug: "unknown-group"}, {Status: 422, Slug: "no-such-edge"}}}, s.unlink),
 	}
 }
 
 type listIn struct {
-	Page    int    `json:"page,omitempty" minimum:"1" maximum:"1000000" default:"1" doc:"from 1"`
-	PerPage int    `json:"per_page,omitempty" minimum:"1" maximum:"100" default:"25"`
-	Bucket  string `json:"bucket,omitempty" enum:"held,active,stalled,done,cancelled"`
-	Repo    string `json:"repo,omitempty" maxLength:"200" doc:"owner/name"`
+	Page    int    `json:"page,omitempty" minimum:"1" maximum:"1000000" default:"1" doc:"which page, from 1"`
+	PerPage int    `json:"per_page,omitempty" minimum:"1" maximum:"100" default:"25" doc:"plans a page"`
+	Bucket  string `json:"bucket,omitempty" enum:"held,active,stalled,done,cancelled" doc:"only plans of this bucket; stalled ones need a person"`
+	Repo    string `json:"repo,omitempty" maxLength:"200" doc:"only plans that work in this repository, owner/name"`
 	Q       string `json:"q,omitempty" maxLength:"200" doc:"text in the title"`
 }
 
 // PlanPage is a numbered page of plans.
 type PlanPage struct {
-	Data    []Plan      `json:"data"`
-	Page    int         `json:"page"`
+	_       struct{}    `doc:"A numbered page of plans."`
+	Data    []Plan      `json:"data" doc:"the plans, newest activity first"`
+	Page    int         `json:"page" doc:"which page this is, from 1"`
 	Pages   int         `json:"pages" doc:"how many there are; 0 without a plan"`
 	Total   int64       `json:"total" doc:"plans that all filters let through"`
-	Buckets PlanBuckets `json:"buckets"`
-	Repos   []string    `json:"repos" doc:"the repositories that plans can be narrowed to"`
+	Buckets PlanBuckets `json:"buckets" doc:"how many plans there are of each bucket"`
+	Repos   []string    `json:"repos" example:"[\"acme/web\"]" doc:"the repositories that plans can be narrowed to"`
 }
 
 // PlanBuckets counts the plans that the filters but the bucket let through.
 type PlanBuckets struct {
-	Held      int64 `json:"held"`
-	Active    int64 `json:"active"`
-	Stalled   int64 `json:"stalled"`
-	Done      int64 `json:"done"`
-	Cancelled int64 `json:"cancelled"`
+	_         struct{} `doc:"How many plans are in each bucket."`
+	Held      int64    `json:"held" doc:"waiting for approval"`
+	Active    int64    `json:"active" doc:"being drafted or worked on"`
+	Stalled   int64    `json:"stalled" doc:"only a person gets them going again"`
+	Done      int64    `json:"done" doc:"all groups are done"`
+	Cancelled int64    `json:"cancelled" doc:"stopped by a person"`
 }
 
 func (s *Service) list(ctx context.Context, in listIn) (out PlanPage, err error) {
@@ -148,7 +163,7 @@ func (s *Service) view(tx *db.Tx, rows []listRow) ([]Plan, error) {
 		}
 		out[i] = Plan{
 			PlanID: r.ID, ID: r.ID, Repo: names[r.RepoID], Repos: works[r.ID], Title: r.Title, Status: r.Status, Bucket: r.Bucket, Source: r.Source,
-			Dir: r.Dir, Revision: r.Revision, Merged: r.Merged, Total: r.Total, HeldCount: r.HeldCount, AskID: r.AskID, Note: r.Note, CreatedBy: r.CreatedBy,
+			Dir: r.Dir, Revision: r.Revision, Merged: r.Merged, Total: r.Total, HeldCount: r.HeldCount, AskID: r.AskID, Note: r.Note, CreatedBy: r.CreatedBy, RequestedBy: r.RequestedBy,
 			CreatedAt: r.CreatedAt.Truncate(time.Millisecond), LastActivityAt: r.LastActivityAt.Truncate(time.Millisecond),
 		}
 		if len(out[i].Repos) == 0 { // no group yet
@@ -158,8 +173,37 @@ func (s *Service) view(tx *db.Tx, rows []listRow) ([]Plan, error) {
 	return out, nil
 }
 
+// InPlan is task.Service's InPlan.
+func (s *Service) InPlan(tx *db.Tx, t *task.Row) (*task.TaskPlan, error) {
+	p, ok, err := selectPlan.Maybe(tx, tx.Account, *t.PlanID)
+	if err != nil || !ok {
+		return nil, err
+	}
+	out := &task.TaskPlan{ID: p.ID, Title: p.Title, Dir: p.Dir, GroupID: t.GroupID, Files: []string{}, Upstream: []string{}, Downstream: []string{}}
+	if t.GroupID == nil {
+		return out, nil
+	}
+	groups, err := selectGroups.All(tx, tx.Account, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	if g := (&net{groups: groups}).group(*t.GroupID); g != nil {
+		out.Slug, out.Files = &g.Slug, append(out.Files, g.Files.V...)
+	}
+	edges, err := selectEdges.All(tx, p.ID)
+	for _, e := range edges {
+		switch *t.GroupID {
+		case e.GroupID:
+			out.Upstream = append(out.Upstream, e.UpstreamID)
+		case e.UpstreamID:
+			out.Downstream = append(out.Downstream, e.GroupID)
+		}
+	}
+	return out, err
+}
+
 type idIn struct {
-	PlanID string `json:"planId"`
+	PlanID string `json:"planId" format:"uuid" doc:"id of the plan"`
 }
 
 func (s *Service) get(ctx context.Context, in idIn) (out PlanDetail, err error) {
@@ -177,7 +221,7 @@ func (s *Service) get(ctx context.Context, in idIn) (out PlanDetail, err error) 
 			return err
 		}
 		shown, err := s.view(tx, []listRow{{p.ID, p.RepoID, p.Title, at.Status, at.Bucket, p.Source, p.Dir, p.Revision, at.Merged, at.Total,
-			at.HeldCount, p.AskID, p.Note, p.CreatedBy, p.CreatedAt, at.LastActivityAt}})
+			at.HeldCount, p.AskID, p.Note, p.CreatedBy, p.RequestedBy, p.CreatedAt, at.LastActivityAt}})
 		if err != nil {
 			return err
 		}
@@ -226,7 +270,7 @@ func (s *Service) viewGroups(tx *db.Tx, planID string, n *net, groups []groupRow
 			}
 			if t.PRID != nil {
 				if r, ok := pull[*t.PRID]; ok {
-					child.PR = &PlanPR{r.ID, r.Number, r.Title, r.URL, r.State}
+					child.PR = &PlanPR{ID: r.ID, Number: r.Number, Title: r.Title, URL: r.URL, State: r.State}
 				}
 			}
 			shown.Tasks = append(shown.Tasks, child)
@@ -239,14 +283,15 @@ func (s *Service) viewGroups(tx *db.Tx, planID string, n *net, groups []groupRow
 func viewEdges(edges []edgeRow) []PlanEdge {
 	out := make([]PlanEdge, 0, len(edges))
 	for _, e := range edges {
-		out = append(out, PlanEdge{e.UpstreamID, e.Kind})
+		out = append(out, PlanEdge{GroupID: e.UpstreamID, Kind: e.Kind})
 	}
 	return out
 }
 
 // PlanFileSwitch tells whether plan documents may be filed.
 type PlanFileSwitch struct {
-	Enabled bool `json:"enabled"`
+	_       struct{} `doc:"The account's switch for plan documents."`
+	Enabled bool     `json:"enabled" doc:"whether plan.file may commit plan documents"`
 }
 
 func (s *Service) getSwitch(ctx context.Context, _ op.None) (out PlanFileSwitch, err error) {
@@ -258,13 +303,14 @@ func (s *Service) getSwitch(ctx context.Context, _ op.None) (out PlanFileSwitch,
 }
 
 type switchIn struct {
-	Enabled bool `json:"enabled"`
+	Enabled bool `json:"enabled" doc:"whether plan.file may commit plan documents"`
 }
 
 // PlanFileSwitched is the answer of plan.file_switch_set.
 type PlanFileSwitched struct {
-	Enabled bool `json:"enabled"`
-	Changed bool `json:"changed" doc:"false: it was so before"`
+	_       struct{} `doc:"The switch after the call."`
+	Enabled bool     `json:"enabled" doc:"whether plan.file may commit plan documents"`
+	Changed bool     `json:"changed" doc:"false: it was so before"`
 }
 
 func (s *Service) putSwitch(ctx context.Context, in switchIn) (out PlanFileSwitched, err error) {
@@ -273,7 +319,7 @@ func (s *Service) putSwitch(ctx context.Context, in switchIn) (out PlanFileSwitc
 		if err != nil {
 			return err
 		}
-		out = PlanFileSwitched{in.Enabled, was != in.Enabled}
+		out = PlanFileSwitched{Enabled: in.Enabled, Changed: was != in.Enabled}
 		if _, err := setSwitch.Exec(tx, tx.Account, in.Enabled); err != nil {
 			return err
 		}

@@ -81,71 +81,78 @@ const (
 
 // Plan is a plan as lists show it.
 type Plan struct {
-	PlanID         string    `json:"planId"`
-	ID             string    `json:"id"`
+	_              struct{}  `doc:"Work in several pull requests, which may wait for each other."`
+	PlanID         string    `json:"planId" format:"uuid" doc:"id of the plan"`
+	ID             string    `json:"id" format:"uuid" doc:"the same id"`
 	Repo           string    `json:"repo" doc:"owner/name of its first group, or of the repository that is surveyed for it"`
-	Repos          []string  `json:"repos" doc:"every repository that it works in"`
+	Repos          []string  `json:"repos" example:"[\"acme/web\"]" doc:"every repository that it works in"`
 	Title          string    `json:"title" doc:"of its first group"`
-	Status         string    `json:"status" enum:"drafting,held,running,done,failed,cancelled"`
-	Bucket         string    `json:"bucket" enum:"held,active,stalled,done,cancelled"`
-	Source         string    `json:"source" enum:"execute,file,start,triage"`
-	Dir            *string   `json:"dir" doc:"where its documents are committed"`
+	Status         string    `json:"status" enum:"drafting,held,running,done,failed,cancelled" example:"running" doc:"drafting: a scout is at work and there are no groups yet; held: waits for plan.approve; failed: nothing of it goes on and not all of it merged"`
+	Bucket         string    `json:"bucket" enum:"held,active,stalled,done,cancelled" example:"active" doc:"what lists count it under; stalled needs a person"`
+	Source         string    `json:"source" enum:"execute,file,start,triage" doc:"the way it came about: plan.execute, plan.file, plan.start, or triage of an ask"`
+	Dir            *string   `json:"dir" example:"plans/new-footer" doc:"where its documents are committed; null without documents"`
 	Revision       int64     `json:"revision" doc:"which reading of the directory it is, from 1"`
 	Merged         int64     `json:"merged" doc:"groups that are done"`
 	Total          int64     `json:"total" doc:"groups, without those that others took the place of"`
 	HeldCount      int64     `json:"held_count" doc:"groups that wait for a person"`
-	AskID          *string   `json:"ask_id"`
-	Note           *string   `json:"note" doc:"why it is held or has failed, where its groups do not say"`
-	CreatedBy      string    `json:"created_by"`
-	CreatedAt      time.Time `json:"created_at"`
-	LastActivityAt time.Time `json:"last_activity_at"`
+	AskID          *string   `json:"ask_id" format:"uuid" example:"null" doc:"the ask it was made of; null without one"`
+	Note           *string   `json:"note" example:"null" doc:"why it is held or has failed, where its groups do not say; null otherwise"`
+	CreatedBy      string    `json:"created_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who made this row: a person, a token, or the platform (system)"`
+	RequestedBy    *string   `json:"requested_by" format:"uuid" doc:"id of the person at the beginning of the chain, or who approved it if nobody had asked; null: nobody"`
+	CreatedAt      time.Time `json:"created_at" doc:"when it was begun"`
+	LastActivityAt time.Time `json:"last_activity_at" doc:"when it or one of its tasks last changed"`
 }
 
 // PlanDetail is a plan with all of its groups, their tasks and pull requests.
 type PlanDetail struct {
+	_ struct{} `doc:"A plan with its groups, their tasks and pull requests."`
 	Plan
-	Overview    string      `json:"overview"`
-	CommitSHA   *string     `json:"commit_sha" doc:"where its directory was read"`
-	ScoutTaskID *string     `json:"scout_task_id"`
-	Groups      []PlanGroup `json:"groups"`
+	Overview    string      `json:"overview" example:"# New footer" doc:"what it is for: its overview.md, or the words it was asked for with"`
+	CommitSHA   *string     `json:"commit_sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"where its directory was read; null without documents"`
+	ScoutTaskID *string     `json:"scout_task_id" format:"uuid" example:"null" doc:"the scout that drafts it; null unless it came of plan.start"`
+	Groups      []PlanGroup `json:"groups" doc:"in the order of the documents"`
 }
 
 // PlanGroup is one unit of a plan: one pull request.
 type PlanGroup struct {
-	ID       string      `json:"id"`
-	PlanID   string      `json:"plan_id"`
-	Repo     string      `json:"repo"`
-	Slug     string      `json:"slug"`
-	Title    string      `json:"title"`
-	Status   string      `json:"status" enum:"held,waiting,ready,running,done,failed,stopped,superseded"`
-	Files    []string    `json:"files"`
-	Upstream []PlanEdge  `json:"upstream" doc:"the groups that must be done before it starts"`
-	Tasks    []PlanChild `json:"tasks"`
+	_        struct{}    `doc:"One unit of a plan: one pull request."`
+	ID       string      `json:"id" format:"uuid" doc:"id of the group"`
+	PlanID   string      `json:"plan_id" format:"uuid" doc:"the plan it is of"`
+	Repo     string      `json:"repo" doc:"owner/name of where it works"`
+	Slug     string      `json:"slug" example:"fix-footer" doc:"its name within the plan"`
+	Title    string      `json:"title" doc:"one line"`
+	Status   string      `json:"status" enum:"held,waiting,ready,running,done,failed,stopped,superseded" example:"running" doc:"waiting: for groups before it; ready: its task is in the queue; stopped: cancelled; superseded: other groups took its place"`
+	Files    []string    `json:"files" example:"[\"web/footer.html\"]" doc:"paths that it is expected to touch"`
+	Upstream []PlanEdge  `json:"upstream" example:"[]" doc:"the groups that must be done before it starts"`
+	Tasks    []PlanChild `json:"tasks" doc:"the task that does it, and those that took its place before; empty while it is held"`
 }
 
 // PlanEdge names a group that another one waits for.
 type PlanEdge struct {
-	GroupID string `json:"group_id"`
-	Kind    string `json:"kind" enum:"code,ordering_only"`
+	_       struct{} `doc:"A group that another one waits for."`
+	GroupID string   `json:"group_id" format:"uuid" doc:"the group that must be done first"`
+	Kind    string   `json:"kind" enum:"code,ordering_only" doc:"code: the later one builds on its code; ordering_only: merely an order, which plan.unlink can remove"`
 }
 
 // PlanChild is a task of a plan.
 type PlanChild struct {
-	ID          string  `json:"id"`
-	Title       string  `json:"title"`
-	Status      string  `json:"status"`
-	FailureKind *string `json:"failure_kind"`
-	RunID       *string `json:"run_id"`
-	PR          *PlanPR `json:"pr"`
+	_           struct{} `doc:"A task of a group."`
+	ID          string   `json:"id" format:"uuid" doc:"id of the task"`
+	Title       string   `json:"title" doc:"one line"`
+	Status      string   `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" example:"running" doc:"state of the task"`
+	FailureKind *string  `json:"failure_kind" example:"null" doc:"slug of what went wrong last; null when nothing has"`
+	RunID       *string  `json:"run_id" format:"uuid" doc:"its newest run; null until a box has started it"`
+	PR          *PlanPR  `json:"pr" doc:"its pull request; null until it has one"`
 }
 
 // PlanPR is the pull request of a task.
 type PlanPR struct {
-	ID     string `json:"id"`
-	Number int64  `json:"number"`
-	Title  string `json:"title"`
-	URL    string `json:"url"`
-	State  string `json:"state"`
+	_      struct{} `doc:"The pull request of a task."`
+	ID     string   `json:"id" format:"uuid" doc:"id of the pull request"`
+	Number int64    `json:"number" example:"42" doc:"its number in the repository"`
+	Title  string   `json:"title" doc:"one line"`
+	URL    string   `json:"url" format:"uri" doc:"its address, for people"`
+	State  string   `json:"state" enum:"open,merged,closed" doc:"whether it is still open"`
 }
 
 // Survey is what a scout brought back.

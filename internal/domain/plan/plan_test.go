@@ -374,3 +374,83 @@ func TestAuthorRefuses(t *testing.T) {
 		}
 	}
 }
+
+var (
+	askPull = db.S(`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, requested_at, expires_at, due_at) VALUES ('ask', 'acme', 'pr', 'merge', 'sha', 'pending', 0, 0, 0)`)
+	addPull = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha, author_kind, created_at, updated_at)
+		VALUES ('pr', 'acme', 'repo-web', 1, 't', '', '', 'open', 'b', 'main', 'sha', 'base', 'agent', 0, 0)`)
+)
+
+// A plan whose open units all wait for people is stalled, whatever their tasks
+// are called.
+func TestAPlanThatWaitsForPeopleIsStalled(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.draw(true, nil, []int{0})
+		bucket := func(want string) {
+			t.Helper()
+			if p := f.plan(id); p.Status != Running || p.Bucket != want {
+				f.t.Errorf("the plan is %s (%s), want it %s", p.Status, p.Bucket, want)
+			}
+		}
+		tasks := texts(f.call("POST", "/v1/plans/"+id+"/approve", nil, 200)["task_ids"])
+		f.run(tasks[0])
+		bucket(BucketActive)
+		f.change(tasks[0], func(tx *db.Tx, t *task.Row) error { return f.Tasks.SetStuck(tx, t, true) })
+		bucket(BucketStalled)
+		f.change(tasks[0], func(tx *db.Tx, t *task.Row) error { return f.Tasks.SetStuck(tx, t, false) })
+		bucket(BucketActive)
+		f.change(tasks[0], func(tx *db.Tx, t *task.Row) error {
+			if _, err := addPull.Exec(tx); err != nil {
+				return err
+			}
+			return f.Tasks.ToAwaitingCI(tx, t, "pr")
+		})
+		bucket(BucketActive)
+		f.change(tasks[0], func(tx *db.Tx, t *task.Row) error {
+			if err := f.Tasks.ToMergeable(tx, t); err != nil {
+				return err
+			}
+			_, err := askPull.Exec(tx)
+			return err
+		})
+		bucket(BucketStalled)
+		f.write(func(tx *db.Tx) error {
+			row, _, err := task.Get(tx, "acme", tasks[1])
+			if err != nil {
+				return err
+			}
+			in, err := f.InPlan(tx, &row)
+			groups := f.plan(id).Groups
+			if err != nil || in.ID != id || *in.GroupID != groups[1].ID || *in.Slug != "01-part" || !slices.Equal(in.Upstream, []string{groups[0].ID}) || len(in.Downstream) != 0 {
+				f.t.Errorf("the task is in its plan %+v, %v", in, err)
+			}
+			return nil
+		})
+	})
+}
+
+// Who asked for a plan asked for its tasks; who approves what nobody asked for
+// asks for it.
+func TestWhoAskedForAPlan(t *testing.T) {
+	each(t, func(f *fixture) {
+		of := func(ids []string) (out []string) {
+			for _, id := range ids {
+				if by := f.task(id).RequestedBy; by != nil {
+					out = append(out, *by)
+				}
+			}
+			return out
+		}
+		id := f.draw(true, nil, []int{0}) // as triage does, of an ask that nobody filed
+		if p := f.plan(id); p.RequestedBy != nil {
+			f.t.Errorf("%s asked for it", *p.RequestedBy)
+		}
+		tasks := texts(f.call("POST", "/v1/plans/"+id+"/approve", nil, 200)["task_ids"])
+		if p := f.plan(id); p.RequestedBy == nil || *p.RequestedBy != "ann" || !slices.Equal(of(tasks), []string{"ann", "ann"}) {
+			f.t.Errorf("approved by ann: asked for by %v, its tasks by %v", p.RequestedBy, of(tasks))
+		}
+		if none := f.plan(f.draw(false, nil)); none.RequestedBy != nil || len(of([]string{none.Groups[0].Tasks[0].ID})) != 0 {
+			f.t.Errorf("nobody's plan is %+v", none.Plan)
+		}
+	})
+}

@@ -50,6 +50,13 @@ func eachPlan(tx *db.Tx, all []news, do func(news) error) error {
 	return nil
 }
 
+// TaskStuck is task.Service's Stuck: a plan may be stalled by it, or no longer.
+func (s *Service) TaskStuck(tx *db.Tx, t *task.Row) {
+	if t.PlanID != nil {
+		tidings.Add(tx, news{account: t.AccountID, plan: *t.PlanID})
+	}
+}
+
 func touch(tx *db.Tx, planID string) { tidings.Add(tx, news{account: tx.Account, plan: planID}) }
 
 // TaskMoved is one of task.Service's Moved.
@@ -85,7 +92,11 @@ func refresh(tx *db.Tx, planID string) error {
 	if err != nil {
 		return err
 	}
-	g := newNet(groups, nil, tasks).progress(&p)
+	n := newNet(groups, nil, tasks)
+	if n.idle, err = selectIdle.All(tx, tx.Account, planID); err != nil {
+		return err
+	}
+	g := n.progress(&p)
 	_, err = updateProgress.Exec(tx, tx.Account, planID, g.status, g.bucket, g.merged, g.total, g.held, tx.Now)
 	return err
 }

@@ -15,19 +15,20 @@ import (
 )
 
 type regroupIn struct {
-	PlanID   string   `json:"planId"`
-	GroupIDs []string `json:"group_ids" maxItems:"50" doc:"the groups that are replaced"`
-	AskID    *string  `json:"ask_id,omitempty" doc:"an ask that is scheduled: its tasks take the place; this or task_ids"`
-	TaskIDs  []string `json:"task_ids,omitempty" maxItems:"50" doc:"the tasks that take the place"`
+	PlanID   string   `json:"planId" format:"uuid" doc:"id of the plan"`
+	GroupIDs []string `json:"group_ids" maxItems:"50" format:"uuid" doc:"the groups that are replaced"`
+	AskID    *string  `json:"ask_id,omitempty" format:"uuid" doc:"an ask that is scheduled: its tasks take the place; this or task_ids"`
+	TaskIDs  []string `json:"task_ids,omitempty" maxItems:"50" format:"uuid" doc:"the tasks that take the place"`
 }
 
 // PlanRegrouped is the answer of plan.regroup.
 type PlanRegrouped struct {
-	PlanID           string      `json:"plan_id"`
+	_                struct{}    `doc:"What plan.regroup did."`
+	PlanID           string      `json:"plan_id" format:"uuid" doc:"id of the plan"`
 	Groups           []PlanGroup `json:"groups" doc:"the new ones, one a task"`
-	SupersededGroups []string    `json:"superseded_groups"`
-	SupersededTasks  []string    `json:"superseded_tasks" doc:"tasks of the replaced groups; they are not stopped"`
-	Revived          []string    `json:"revived" doc:"tasks that had failed because of a replaced one and wait again"`
+	SupersededGroups []string    `json:"superseded_groups" format:"uuid" doc:"the groups that were replaced"`
+	SupersededTasks  []string    `json:"superseded_tasks" format:"uuid" doc:"tasks of the replaced groups; they are not stopped"`
+	Revived          []string    `json:"revived" format:"uuid" doc:"tasks that had failed because of a replaced one and wait again"`
 }
 
 func unprocessable(slug, format string, a ...any) *fault.Error {
@@ -322,19 +323,20 @@ func (s *Service) relink(tx *db.Tx, n *net, groups map[string]string, add, drop 
 }
 
 type unlinkIn struct {
-	PlanID           string   `json:"planId"`
-	GroupID          string   `json:"group_id"`
-	UpstreamGroupIDs []string `json:"upstream_group_ids" maxItems:"500"`
-	Reason           string   `json:"reason" minLength:"1" maxLength:"500" doc:"kept with the change"`
+	PlanID           string   `json:"planId" format:"uuid" doc:"id of the plan"`
+	GroupID          string   `json:"group_id" format:"uuid" doc:"the group that is to wait for less"`
+	UpstreamGroupIDs []string `json:"upstream_group_ids" maxItems:"500" format:"uuid" doc:"the groups that it is not to wait for any more"`
+	Reason           string   `json:"reason" minLength:"1" maxLength:"500" example:"The two pages turned out to be independent." doc:"why the order no longer matters; kept with the change"`
 }
 
 // PlanUnlinked is the answer of plan.unlink.
 type PlanUnlinked struct {
-	PlanID  string     `json:"plan_id"`
-	GroupID string     `json:"group_id"`
-	Before  []PlanEdge `json:"before"`
-	After   []PlanEdge `json:"after"`
-	Revived []string   `json:"revived" doc:"tasks that had failed because of a group that is no longer waited for, and are queued again"`
+	_       struct{}   `doc:"What plan.unlink did."`
+	PlanID  string     `json:"plan_id" format:"uuid" doc:"id of the plan"`
+	GroupID string     `json:"group_id" format:"uuid" doc:"the group that waits for less"`
+	Before  []PlanEdge `json:"before" doc:"what it waited for"`
+	After   []PlanEdge `json:"after" example:"[]" doc:"what it waits for now"`
+	Revived []string   `json:"revived" format:"uuid" doc:"tasks that had failed because of a group that is no longer waited for, and are queued again"`
 }
 
 func (s *Service) unlink(ctx context.Context, in unlinkIn) (out PlanUnlinked, err error) {

@@ -20,7 +20,7 @@ import (
 type startIn struct {
 	Repo            string   `json:"repo,omitempty" maxLength:"200" doc:"owner/name; this or repos"`
 	Repos           []string `json:"repos,omitempty" maxItems:"20" maxLength:"200" doc:"owner/name of each"`
-	Ask             string   `json:"ask" minLength:"1" maxLength:"15000" doc:"what is wanted, in plain words"`
+	Ask             string   `json:"ask" minLength:"1" maxLength:"15000" example:"Replace the footer on every page of the shop." doc:"what is wanted, in plain words"`
 	ReturnContext   bool     `json:"return_context,omitempty" doc:"survey each repository and answer what was found; nothing is planned"`
 	RequireApproval *bool    `json:"require_approval,omitempty" doc:"the plan is held until it is approved; for one repository"`
 	Template        string   `json:"template,omitempty" maxLength:"100" doc:"for the scouts; the repository's own unless given"`
@@ -29,14 +29,15 @@ type startIn struct {
 // PlanStarted is the answer of plan.start. With raw_task_id, an ask, there is
 // no task yet.
 type PlanStarted struct {
-	TaskID        *string  `json:"task_id,omitempty" doc:"of the scout; the first of several"`
-	TaskIDs       []string `json:"task_ids,omitempty" doc:"of all scouts of a fan-out"`
-	PlanID        *string  `json:"plan_id,omitempty" doc:"the plan that the scout drafts"`
-	FanoutID      *string  `json:"fanout_id,omitempty" doc:"where plan.context finds what the scouts bring back"`
-	RawTaskID     *string  `json:"raw_task_id,omitempty" doc:"the ask that triage makes the plan of"`
+	_             struct{} `doc:"What was set going: a scout, or one for each repository."`
+	TaskID        *string  `json:"task_id,omitempty" format:"uuid" doc:"of the scout; the first of several"`
+	TaskIDs       []string `json:"task_ids,omitempty" format:"uuid" doc:"of all scouts of a fan-out"`
+	PlanID        *string  `json:"plan_id,omitempty" format:"uuid" doc:"the plan that the scout drafts"`
+	FanoutID      *string  `json:"fanout_id,omitempty" format:"uuid" doc:"where plan.context finds what the scouts bring back"`
+	RawTaskID     *string  `json:"raw_task_id,omitempty" format:"uuid" doc:"the ask that triage makes the plan of"`
 	QueuePosition *int64   `json:"queue_position,omitempty" doc:"1-based"`
 	QueueDepthCap *int64   `json:"queue_depth_cap,omitempty" doc:"-1 is uncapped"`
-	RunID         *string  `json:"run_id" doc:"null until a box has claimed the task"`
+	RunID         *string  `json:"run_id" format:"uuid" doc:"null until a box has claimed the task"`
 }
 
 func (s *Service) start(ctx context.Context, in startIn) (out PlanStarted, err error) {
@@ -146,7 +147,7 @@ func (s *Service) draft(tx *db.Tx, in *startIn, r task.Repo, out *PlanStarted) e
 		return err
 	}
 	p := row{ID: id.New(), AccountID: tx.Account, RepoID: r.ID, Title: title("", in.Ask), Overview: in.Ask, Source: SourceStart, Revision: 1,
-		Hold: in.RequireApproval != nil && *in.RequireApproval, ScoutTaskID: &t.ID, CreatedBy: author(tx), CreatedAt: tx.Now}
+		Hold: in.RequireApproval != nil && *in.RequireApproval, ScoutTaskID: &t.ID, CreatedBy: author(tx), CreatedAt: tx.Now, RequestedBy: person(tx, nil)}
 	if _, err := insert(tx, &p); err != nil {
 		return err
 	}
@@ -220,6 +221,9 @@ func (s *Service) ask(tx *db.Tx, in *startIn, repos []task.Repo, out *PlanStarte
 	if s.FileAsk == nil {
 		return fault.New(fault.Unavailable, "no-triage", "Nobody here triages asks, which a plan over several repositories needs.")
 	}
+	if _, err := s.Tasks.Batch(tx); err != nil { // no seat, or no room: what triage would make of it is refused, too
+		return err
+	}
 	var b strings.Builder
 	b.WriteString(in.Ask + "\n\nThis is to be one plan over these repositories, with a slice for each, ordered by what needs what:\n\n")
 	var ids []string
@@ -234,35 +238,38 @@ func (s *Service) ask(tx *db.Tx, in *startIn, repos []task.Repo, out *PlanStarte
 
 // FanoutContext is what the scouts of a fan-out found.
 type FanoutContext struct {
-	FanoutID       string        `json:"fanout_id"`
-	Ask            string        `json:"ask"`
-	Status         string        `json:"status" enum:"running,done"`
-	StillSurveying []string      `json:"still_surveying" doc:"repositories whose scouts are not back"`
-	Repos          []FanoutRepo  `json:"repos"`
+	_              struct{}      `doc:"What the scouts of a fan-out found, merged."`
+	FanoutID       string        `json:"fanout_id" format:"uuid" doc:"id of the fan-out"`
+	Ask            string        `json:"ask" example:"Replace the footer on every page of the shop." doc:"what the scouts were sent for"`
+	Status         string        `json:"status" enum:"running,done" doc:"running: not all scouts are back"`
+	StillSurveying []string      `json:"still_surveying" example:"[]" doc:"repositories whose scouts are not back"`
+	Repos          []FanoutRepo  `json:"repos" doc:"what each scout found"`
 	Claims         []FanoutClaim `json:"claims" doc:"what is backed by citations; what several scouts say is there once"`
-	CreatedAt      time.Time     `json:"created_at"`
+	CreatedAt      time.Time     `json:"created_at" doc:"when the scouts were sent"`
 }
 
 // FanoutRepo is what one scout found.
 type FanoutRepo struct {
-	Repo         string   `json:"repo"`
-	TaskID       string   `json:"task_id"`
-	Status       string   `json:"status" enum:"surveying,done,failed"`
-	Summary      *string  `json:"summary" doc:"null without a report"`
-	SplitHints   []string `json:"split_hints"`
-	Handoffs     []string `json:"handoffs"`
-	AccessNeeded []string `json:"access_needed"`
+	_            struct{} `doc:"What one scout found."`
+	Repo         string   `json:"repo" doc:"owner/name"`
+	TaskID       string   `json:"task_id" format:"uuid" doc:"the scout's task"`
+	Status       string   `json:"status" enum:"surveying,done,failed" example:"done" doc:"failed: its task is over without a report"`
+	Summary      *string  `json:"summary" example:"The footer is a template that every page includes." doc:"the first line of its report; null without a report"`
+	SplitHints   []string `json:"split_hints" example:"[\"The template first, then the pages that override it.\"]" doc:"how the work may be cut"`
+	Handoffs     []string `json:"handoffs" example:"[]" doc:"work it noticed that belongs elsewhere"`
+	AccessNeeded []string `json:"access_needed" example:"[]" doc:"what only a person can give"`
 }
 
 // FanoutClaim is a claim and who makes it.
 type FanoutClaim struct {
-	Text      string   `json:"text"`
-	Repos     []string `json:"repos"`
-	Citations []string `json:"citations" doc:"repo:path:line"`
+	_         struct{} `doc:"A claim that scouts make, with what it rests on."`
+	Text      string   `json:"text" example:"The footer is rendered once, at build time." doc:"the claim"`
+	Repos     []string `json:"repos" doc:"where scouts made it, owner/name"`
+	Citations []string `json:"citations" example:"[\"acme/web:web/footer.html:12\"]" doc:"repo:path:line"`
 }
 
 type fanoutIn struct {
-	FanoutID string `json:"fanoutId"`
+	FanoutID string `json:"fanoutId" format:"uuid" doc:"id of the fan-out"`
 }
 
 func (s *Service) context(ctx context.Context, in fanoutIn) (out FanoutContext, err error) {

@@ -7,7 +7,7 @@ import (
 )
 
 const planColumns = `id, account_id, repo_id, title, overview, source, dir, revision, digest, commit_sha, hold, scout_task_id, ask_id, note,
-	approved_tasks, approved_at, cancelled_at, failed_at, created_by, created_at`
+	approved_tasks, approved_at, cancelled_at, failed_at, created_by, created_at, requested_by`
 
 type row struct {
 	ID            string
@@ -30,6 +30,7 @@ type row struct {
 	FailedAt      *time.Time
 	CreatedBy     string
 	CreatedAt     time.Time
+	RequestedBy   *string
 }
 
 type groupRow struct {
@@ -76,6 +77,7 @@ type listRow struct {
 	AskID          *string
 	Note           *string
 	CreatedBy      string
+	RequestedBy    *string
 	CreatedAt      time.Time
 	LastActivityAt time.Time
 }
@@ -103,12 +105,12 @@ type (
 
 var (
 	insertPlan = db.S(`INSERT INTO plans (` + planColumns + `)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) ON CONFLICT DO NOTHING`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) ON CONFLICT DO NOTHING`)
 	selectPlan  = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND id = $2`)
 	selectByDir = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND repo_id = $2 AND dir = $3 AND revision = $4`)
 	selectLast  = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND repo_id = $2 AND dir = $3 ORDER BY revision DESC LIMIT 1`)
 
-	approvePlan = db.S(`UPDATE plans SET approved_at = $3, approved_tasks = $4 WHERE account_id = $1 AND id = $2`)
+	approvePlan = db.S(`UPDATE plans SET approved_at = $3, approved_tasks = $4, requested_by = $5 WHERE account_id = $1 AND id = $2`)
 	cancelPlan  = db.S(`UPDATE plans SET cancelled_at = $3 WHERE account_id = $1 AND id = $2`)
 	draftPlan   = db.S(`UPDATE plans SET title = $3, overview = $4, failed_at = $5, note = $6 WHERE account_id = $1 AND id = $2`)
 
@@ -132,6 +134,13 @@ var (
 	selectRepos = db.Q[string](`SELECT DISTINCT r.owner || '/' || r.name AS repo FROM plan_progress p JOIN repos r ON r.id = p.repo_id
 		WHERE p.account_id = $1 ORDER BY repo`)
 
+	// selectIdle are the tasks of a plan that go on only if a person acts: they
+	// are stuck, nobody has approved their pull request, or its repair is held.
+	selectIdle = db.Q[string](`SELECT t.id FROM tasks t WHERE t.account_id = $1 AND t.plan_id = $2 AND t.status IN ('running', 'awaiting_ci', 'awaiting_review', 'mergeable')
+		AND (t.stuck OR EXISTS (SELECT 1 FROM tasks c WHERE c.pr_id = t.pr_id AND c.kind = 'babysit' AND c.status = 'held')
+			OR EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = t.pr_id AND a.state = 'pending')
+			OR t.status IN ('awaiting_review', 'mergeable') AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = t.pr_id AND a.state = 'approved'))`)
+
 	// selectChildren are the tasks that look after the pull requests of a
 	// plan's tasks.
 	selectChildren = db.Q[string](`SELECT c.id FROM tasks t JOIN tasks c ON c.pr_id = t.pr_id
@@ -150,7 +159,7 @@ var (
 // insert stores a plan; false if there is one of its directory and revision.
 func insert(tx *db.Tx, p *row) (bool, error) {
 	n, err := insertPlan.Exec(tx, p.ID, p.AccountID, p.RepoID, p.Title, p.Overview, p.Source, p.Dir, p.Revision, p.Digest, p.CommitSHA, p.Hold,
-		p.ScoutTaskID, p.AskID, p.Note, p.ApprovedTasks, p.ApprovedAt, p.CancelledAt, p.FailedAt, p.CreatedBy, p.CreatedAt)
+		p.ScoutTaskID, p.AskID, p.Note, p.ApprovedTasks, p.ApprovedAt, p.CancelledAt, p.FailedAt, p.CreatedBy, p.CreatedAt, p.RequestedBy)
 	if err != nil || n == 0 {
 		return false, err
 	}
@@ -175,7 +184,7 @@ func countBuckets(tx *db.Tx, in *listIn, repoID string) ([]bucketCount, error) {
 }
 
 const listed = `p.id, p.repo_id, p.title, g.status, g.bucket, p.source, p.dir, p.revision, g.merged, g.total, g.held_count, p.ask_id, p.note,
-	p.created_by, p.created_at, g.last_activity_at FROM plan_progress g JOIN plans p ON p.id = g.plan_id`
+	p.created_by, p.requested_by, p.created_at, g.last_activity_at FROM plan_progress g JOIN plans p ON p.id = g.plan_id`
 
 // Rows are the plans of tx.Account with the ids, or, for nil, those that moved
 // last, up to limit, as the list shows them.

@@ -23,30 +23,39 @@ func (s *Service) Ops() []op.Op {
 	mine := policy.Require(policy.SelfPrompt).OfUser()
 	return []op.Op{
 		op.New(op.Row{ID: "self.system_prompt_get", Method: "GET", Path: "/v1/me/system-prompt", Group: groupPersonal, Rule: mine,
-			Summary: "The caller's own system prompt, which the runs of tasks they file get"}, s.mine),
+			Summary: "The caller's own system prompt, which the runs of tasks they file get",
+			Doc:     "prompt is null when none is set."}, s.mine),
 		op.New(op.Row{ID: "self.system_prompt_set", Method: "PUT", Path: "/v1/me/system-prompt", Group: groupPersonal, Rule: mine,
-			Summary: "Set the caller's own system prompt"}, s.setMine),
+			Summary: "Set the caller's own system prompt",
+			Doc:     "Runs of tasks that the caller files are told it besides the prompts of account, repository and template, from the next run on. What looks like a secret is refused."}, s.setMine),
 		op.New(op.Row{ID: "self.system_prompt_clear", Method: "DELETE", Path: "/v1/me/system-prompt", Group: groupPersonal, Rule: mine,
-			Summary: "Clear the caller's own system prompt; again is no error"}, s.clearMine),
+			Summary: "Clear the caller's own system prompt; again is no error",
+			Doc:     "Clearing what is not set answers cleared false."}, s.clearMine),
 		op.New(op.Row{ID: "config.list", Method: "GET", Path: "/v1/prompt-vars", Group: group, Rule: read, Paging: &op.Paging{Default: 25, Max: 100},
-			Summary: "The prompt variables of the account, by scope, ref and key"}, s.list),
+			Summary: "The prompt variables of the account, by scope, ref and key",
+			Doc:     "All scopes unless scope is sent; ref narrows it to one repository or template."}, s.list),
 		op.New(op.Row{ID: "config.get", Method: "GET", Path: "/v1/prompt-vars/{scope}/{key}", Group: group, Rule: read,
-			Summary: "One prompt variable"}, s.get),
+			Summary: "One prompt variable",
+			Doc:     "404 when no such variable is set."}, s.get),
 		op.New(op.Row{ID: "config.set", Method: "PUT", Path: "/v1/prompt-vars/{scope}/{key}", Group: group, Rule: write,
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}, {Status: 422, Slug: "too-many-variables"}},
-			Summary: "Set a prompt variable; what looks like a secret is refused"}, s.set),
+			Summary: "Set a prompt variable; what looks like a secret is refused",
+			Doc:     "A variable stands in system prompts as {{key}} and is filled in when a run begins. Everybody in the account and every agent can read it, so what looks like a secret is refused."}, s.set),
 		op.New(op.Row{ID: "config.delete", Method: "DELETE", Path: "/v1/prompt-vars/{scope}/{key}", Group: group, Rule: write,
-			Summary: "Delete a prompt variable; again is no error"}, s.delete),
+			Summary: "Delete a prompt variable; again is no error",
+			Doc:     "Prompts that use it keep the placeholder as it is written."}, s.delete),
 		op.New(op.Row{ID: "system_prompt.get", Method: "GET", Path: "/v1/system-prompts/{scope}", Group: group, Rule: read,
-			Summary: "The system prompt of the account, of a repository or of a template"}, s.prompt),
+			Summary: "The system prompt of the account, of a repository or of a template",
+			Doc:     "prompt is null when none is set for the place."}, s.prompt),
 		op.New(op.Row{ID: "system_prompt.set", Method: "PUT", Path: "/v1/system-prompts/{scope}", Group: group, Rule: write, Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
-			Summary: "Set a system prompt; an empty one clears it"}, s.setPrompt),
+			Summary: "Set a system prompt; an empty one clears it",
+			Doc:     "Runs are told it from the next one on; an empty text clears it. What looks like a secret is refused."}, s.setPrompt),
 	}
 }
 
 type listIn struct {
 	op.PageIn
-	Scope string `json:"scope,omitempty" enum:"account,repo,template"`
+	Scope string `json:"scope,omitempty" enum:"account,repo,template" doc:"only variables of this scope; all unless given"`
 	Ref   string `json:"ref,omitempty" maxLength:"100" doc:"id of a repository or name of a template"`
 }
 
@@ -72,9 +81,9 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[PromptVariab
 }
 
 type varIn struct {
-	Scope string `json:"scope" enum:"account,repo,template"`
-	Key   string `json:"key" pattern:"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$"`
-	Ref   string `json:"ref,omitempty" maxLength:"100" doc:"id of the repository or name of the template; the account takes none"`
+	Scope string `json:"scope" enum:"account,repo,template" doc:"where the variable holds: the account, one repository or one template"`
+	Key   string `json:"key" pattern:"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$" example:"TEST_COMMAND" doc:"name of the variable"`
+	Ref   string `json:"ref,omitempty" maxLength:"100" also:"query" doc:"id of the repository or name of the template; the account takes none"`
 }
 
 func (s *Service) get(ctx context.Context, in varIn) (out PromptVariable, err error) {
@@ -94,7 +103,7 @@ func (s *Service) get(ctx context.Context, in varIn) (out PromptVariable, err er
 
 type setVarIn struct {
 	varIn
-	Value string `json:"value" maxLength:"4000" doc:"plain text that everybody in the account and every agent may read"`
+	Value string `json:"value" maxLength:"4000" example:"make test" doc:"plain text that everybody in the account and every agent may read"`
 }
 
 func (s *Service) set(ctx context.Context, in setVarIn) (out PromptVariable, err error) {
@@ -133,8 +142,9 @@ func repoOf(scope, ref string) string {
 
 // DeletedVariable is the answer of config.delete.
 type DeletedVariable struct {
-	Key     string `json:"key"`
-	Deleted bool   `json:"deleted" doc:"false: there was none"`
+	_       struct{} `doc:"What config.delete did."`
+	Key     string   `json:"key" example:"TEST_COMMAND" doc:"name of the variable"`
+	Deleted bool     `json:"deleted" doc:"false: there was none"`
 }
 
 func (s *Service) delete(ctx context.Context, in varIn) (out DeletedVariable, err error) {
@@ -143,7 +153,7 @@ func (s *Service) delete(ctx context.Context, in varIn) (out DeletedVariable, er
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := dropVar.Exec(tx, tx.Account, in.Scope, in.Ref, in.Key)
-		out = DeletedVariable{in.Key, n > 0}
+		out = DeletedVariable{Key: in.Key, Deleted: n > 0}
 		if err != nil || n == 0 {
 			return err
 		}
@@ -153,8 +163,8 @@ func (s *Service) delete(ctx context.Context, in varIn) (out DeletedVariable, er
 }
 
 type promptIn struct {
-	Scope string `json:"scope" enum:"account,repo,template"`
-	Ref   string `json:"ref,omitempty" maxLength:"100" doc:"id of the repository or name of the template; the account takes none"`
+	Scope string `json:"scope" enum:"account,repo,template" doc:"whose prompt it is: the account's, a repository's or a template's"`
+	Ref   string `json:"ref,omitempty" maxLength:"100" also:"query" doc:"id of the repository or name of the template; the account takes none"`
 }
 
 // read is the prompt at a place.
@@ -184,7 +194,7 @@ func (s *Service) prompt(ctx context.Context, in promptIn) (out SystemPrompt, er
 
 type setPromptIn struct {
 	promptIn
-	Prompt string `json:"prompt" maxLength:"8000" doc:"{{name}} is a prompt variable"`
+	Prompt string `json:"prompt" maxLength:"8000" example:"Run {{TEST_COMMAND}} before you push." doc:"the whole text; {{name}} is a prompt variable"`
 }
 
 func (s *Service) setPrompt(ctx context.Context, in setPromptIn) (out SystemPrompt, err error) {
@@ -233,7 +243,7 @@ func (s *Service) mine(ctx context.Context, _ op.None) (out SystemPrompt, err er
 }
 
 type setMineIn struct {
-	Prompt string `json:"prompt" minLength:"1" maxLength:"8000"`
+	Prompt string `json:"prompt" minLength:"1" maxLength:"8000" example:"Explain each commit in one sentence." doc:"the whole text; {{name}} is a prompt variable"`
 }
 
 func (s *Service) setMine(ctx context.Context, in setMineIn) (out SystemPrompt, err error) {
@@ -259,14 +269,15 @@ func (s *Service) setMine(ctx context.Context, in setMineIn) (out SystemPrompt, 
 
 // ClearedPrompt is the answer of self.system_prompt_clear.
 type ClearedPrompt struct {
-	Cleared bool `json:"cleared" doc:"false: there was none"`
+	_       struct{} `doc:"What self.system_prompt_clear did."`
+	Cleared bool     `json:"cleared" doc:"false: there was none"`
 }
 
 func (s *Service) clearMine(ctx context.Context, _ op.None) (out ClearedPrompt, err error) {
 	user := policy.From(ctx).UserID
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := dropPersonal.Exec(tx, user)
-		out = ClearedPrompt{n > 0}
+		out = ClearedPrompt{Cleared: n > 0}
 		if err != nil || n == 0 {
 			return err
 		}

@@ -39,21 +39,23 @@ const (
 
 // PromptVariable is a value that prompts name. It is plain text.
 type PromptVariable struct {
-	Scope     string    `json:"scope" doc:"account, repo or template"`
-	Ref       *string   `json:"ref" doc:"id of the repository or name of the template; null for the account"`
-	Key       string    `json:"key"`
-	Value     string    `json:"value"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	_         struct{}  `doc:"A named text that system prompts can use."`
+	Scope     string    `json:"scope" enum:"account,repo,template" doc:"where it holds"`
+	Ref       *string   `json:"ref" example:"null" doc:"id of the repository or name of the template; null for the account"`
+	Key       string    `json:"key" example:"TEST_COMMAND" doc:"its name; prompts write it as {{key}}"`
+	Value     string    `json:"value" example:"make test" doc:"the text that is filled in"`
+	CreatedAt time.Time `json:"created_at" doc:"when it was first set"`
+	UpdatedAt time.Time `json:"updated_at" doc:"when it was last set"`
 }
 
 // SystemPrompt is what every brief in its scope says.
 type SystemPrompt struct {
-	Scope     string     `json:"scope" doc:"account, repo, template or user"`
-	Ref       *string    `json:"ref" doc:"id of the repository or name of the template"`
-	Prompt    *string    `json:"prompt" doc:"null: none is set"`
-	UpdatedAt *time.Time `json:"updated_at"`
-	UpdatedBy *string    `json:"updated_by,omitempty"`
+	_         struct{}   `doc:"What agents are told besides their task."`
+	Scope     string     `json:"scope" enum:"account,repo,template,user" doc:"whose prompt it is; user is a person's own"`
+	Ref       *string    `json:"ref" example:"null" doc:"id of the repository or name of the template; null for account and user"`
+	Prompt    *string    `json:"prompt" example:"Run the tests before you push." doc:"null: none is set"`
+	UpdatedAt *time.Time `json:"updated_at" doc:"when it was last set; null: none is set"`
+	UpdatedBy *string    `json:"updated_by,omitempty" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who set it: user:<id> or pat:<id>; absent for a person's own, and when none is set"`
 }
 
 // Service answers for prompts and their variables. The function fields are

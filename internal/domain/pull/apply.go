@@ -36,6 +36,12 @@ func (s *Service) pass(ctx context.Context) {
 	if err := s.loseChecks(ctx); err != nil {
 		s.complain(ctx, "end lost checks", err)
 	}
+	if err := s.readFacts(ctx); err != nil {
+		s.complain(ctx, "read the facts of pull requests", err)
+	}
+	if err := s.stopMinders(ctx); err != nil {
+		s.complain(ctx, "stop checks and rounds", err)
+	}
 	if err := s.lookAtHeads(ctx); err != nil {
 		s.complain(ctx, "look at heads", err)
 	}
@@ -101,6 +107,9 @@ func (s *Service) take(ctx context.Context) (due []dueRow, err error) {
 			return err
 		}
 		for _, e := range old {
+			if _, err := expireNeeds.Exec(tx, e.PRID, tx.Micros()); err != nil {
+				return err
+			}
 			if err := event.Record(tx, event.Change{Kind: "approval.expired", Object: e.ID, Account: e.AccountID, Data: map[string]any{"pr_id": e.PRID, "head_sha": e.HeadSHA}}); err != nil {
 				return err
 			}
@@ -123,7 +132,7 @@ func (s *Service) loseChecks(ctx context.Context) error {
 	}
 	for _, l := range lost {
 		err := s.DB.Write(db.WithAccount(ctx, l.AccountID), func(tx *db.Tx) error {
-			return s.CheckFinished(tx, CheckResult{TaskID: l.TaskID, Why: "the check could not be run: " + l.Why})
+			return s.CheckFinished(tx, CheckResult{TaskID: l.TaskID, Why: "the check could not be run: " + l.Why, Cancelled: l.Cancelled})
 		})
 		if err != nil {
 			return fmt.Errorf("end the lost check of task %s: %w", l.TaskID, err)
@@ -159,17 +168,23 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	// What the merge would change is looked at first, and merged into the base
 	// that was looked at.
 	l, mergeErr := s.look(ctx, r, pr.BaseRef, d.HeadSHA)
+	if mergeErr == nil && !l.done && pr.AbandonedAt != nil {
+		return s.dropOrder(ctx, d)
+	}
 	if mergeErr == nil && !l.done {
 		if ordered, err := s.ordered(ctx, d, l.protected); err != nil || !ordered {
 			return err
 		}
 	}
-	var sha string
+	var sha, message string
 	if mergeErr == nil {
+		if message, err = s.message(ctx, pr, d); err != nil {
+			return err
+		}
 		sha, mergeErr = s.Host.Merge(ctx, r.HostRepo(), codehost.MergeOptions{
 			Base: pr.BaseRef, Head: pr.HeadRef, HeadSHA: d.HeadSHA, BaseSHA: l.base, Method: codehost.Method(r.Policy.Merge.Method),
-			Title:  fmt.Sprintf("%s (#%d)", pr.Title, pr.Number),
-			Author: bot, Committer: bot,
+			Title: fmt.Sprintf("%s (#%d)", pr.Title, pr.Number), Body: message,
+			Author: s.Bot, Committer: s.Bot,
 		})
 	}
 	if ctx.Err() != nil {
@@ -227,8 +242,10 @@ func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered 
 			ordered = true
 			return nil
 		case p == nil && mode == "never": // the policy takes its order back
-			_, err := replaced.Exec(tx, a.ID, tx.Micros())
-			return err
+			if _, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil {
+				return err
+			}
+			return s.waits(tx, pr, NeedsMerge)
 		}
 		if _, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil {
 			return err
@@ -259,7 +276,13 @@ func (s *Service) ready(ctx context.Context, d dueRow) (ready bool, err error) {
 		switch {
 		case err != nil || ready:
 			return err
-		case !dropped:
+		case dropped:
+			// A cancelled task's work may have been merged by somebody all the same.
+			if _, merged, err := mergedOfTask.Maybe(tx, tx.Account, on); err != nil || merged {
+				ready = err == nil
+				return err
+			}
+		default:
 			_, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep)))
 			return err
 		}
@@ -270,12 +293,30 @@ func (s *Service) ready(ctx context.Context, d dueRow) (ready bool, err error) {
 		if err := event.Record(tx, event.Change{Kind: "pr.merge_failed", Object: pr.ID, RepoID: pr.RepoID, Data: map[string]any{"reason": "superseded"}}); err != nil {
 			return err
 		}
+		if err := s.waits(tx, pr, NeedsEnd); err != nil {
+			return err
+		}
 		return s.TaskStuck(tx, *pr.TaskID, "superseded", why)
 	})
 	return ready, err
 }
 
-var bot = codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"}
+// dropOrder takes back the order to merge a pull request that was abandoned.
+func (s *Service) dropOrder(ctx context.Context, d dueRow) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		pr, a, ok, err := lockDue(tx, d)
+		if err != nil || !ok {
+			return err
+		}
+		if _, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil {
+			return err
+		}
+		if err := event.Record(tx, event.Change{Kind: "approval.stale", Object: a.ID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": pr.ID, "head_sha": a.HeadSHA}}); err != nil {
+			return err
+		}
+		return s.closeAbandoned(tx, pr)
+	})
+}
 
 // applied records how a merge went. What the pull request is by now, it reads
 // anew: its head may have moved meanwhile.
@@ -294,6 +335,11 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 		}
 		return event.Record(tx, event.Change{Kind: kind, Object: pr.ID, RepoID: pr.RepoID, Data: data})
 	}
+	if mergeErr != nil {
+		if a, open, err := openAction.Maybe(tx, pr.ID); err != nil || !open || a.ID != d.ID {
+			return err // taken back since: whoever did has seen to the rest
+		}
+	}
 	stuck := func(kind, why string) error {
 		if pr.TaskID == nil {
 			return nil
@@ -306,22 +352,20 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 		if err != nil || n == 0 {
 			return err // recorded before
 		}
-		if err := end(ActionApplied, "pr.merged", map[string]any{"number": pr.Number, "head_sha": d.HeadSHA, "merge_sha": sha, "task_id": pr.TaskID, "merged_by": d.DecidedBy}); err != nil {
+		if _, err := endAction.Exec(tx, d.ID, ActionApplied, nil); err != nil {
 			return err
 		}
 		// A newer head may have been asked about meanwhile.
 		if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
 			return err
 		}
-		if pr.TaskID == nil {
-			return nil
-		}
-		if _, err := dueAbove.Exec(tx, *pr.TaskID, tx.Micros()); err != nil {
+		return s.landed(tx, pr, d.HeadSHA, sha, d.DecidedBy)
+	case errors.Is(mergeErr, codehost.ErrHeadMoved), errors.Is(mergeErr, codehost.ErrNotFound):
+		s.Hub.Notify(tx, event.PullTopic) // what became of the branch is read next
+		if err := end(ActionStale, "approval.stale", map[string]any{"head_sha": d.HeadSHA}); err != nil || pr.AbandonedAt == nil {
 			return err
 		}
-		return s.TaskMerged(tx, *pr.TaskID)
-	case errors.Is(mergeErr, codehost.ErrHeadMoved), errors.Is(mergeErr, codehost.ErrNotFound):
-		return end(ActionStale, "approval.stale", map[string]any{"head_sha": d.HeadSHA})
+		return s.closeAbandoned(tx, pr)
 	case errors.Is(mergeErr, codehost.ErrConflict):
 		if _, err := setClean.Exec(tx, pr.ID, "conflict", tx.Micros()); err != nil {
 			return err
@@ -329,7 +373,14 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 		if err := end(ActionFailed, "pr.merge_failed", map[string]any{"reason": "merge_conflict"}); err != nil {
 			return err
 		}
-		if pr.Babysit != BabysitWatching {
+		if pr.AbandonedAt != nil {
+			return s.closeAbandoned(tx, pr)
+		}
+		repairing := pr.Babysit == BabysitCI || pr.Babysit == BabysitConflict
+		if pr.Babysit != BabysitWatching && !repairing {
+			if err := s.waits(tx, pr, NeedsRearm); err != nil {
+				return err
+			}
 			return stuck("merge_conflict", "the branch conflicts with its base")
 		}
 		r, _, err := repo.ByID(tx, pr.RepoID)
@@ -342,9 +393,18 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 				return err
 			}
 		}
+		if repairing {
+			return nil // the end of the round sees to it
+		}
 		return s.attend(tx, r, pr)
 	case d.Tries >= maxTries:
 		if err := end(ActionFailed, "pr.merge_failed", map[string]any{"reason": "host_failed"}); err != nil {
+			return err
+		}
+		if pr.AbandonedAt != nil {
+			return s.closeAbandoned(tx, pr)
+		}
+		if err := s.waits(tx, pr, NeedsRetry); err != nil {
 			return err
 		}
 		return stuck("push_rejected", "the code host did not carry out the merge")

@@ -33,18 +33,19 @@ const logTail = 6 << 10
 
 // Babysit is how far the repair of a pull request has come.
 type Babysit struct {
-	State              string     `json:"state" enum:"off,watching,fixing_ci,resolving_conflict,spent,done"`
+	_                  struct{}   `doc:"How far the repair of a pull request by agents has come."`
+	State              string     `json:"state" enum:"off,watching,fixing_ci,resolving_conflict,spent,done" doc:"watching: nothing is wrong; spent: no round is left, and a person has been asked; done: merged or closed"`
 	CIRoundsUsed       int64      `json:"ci_rounds_used" doc:"since it was armed"`
-	CIRoundsMax        int64      `json:"ci_rounds_max"`
+	CIRoundsMax        int64      `json:"ci_rounds_max" example:"3" doc:"rounds that mend failed checks, at most"`
 	ConflictRoundsUsed int64      `json:"conflict_rounds_used" doc:"since it was armed"`
-	ConflictRoundsMax  int64      `json:"conflict_rounds_max"`
+	ConflictRoundsMax  int64      `json:"conflict_rounds_max" example:"2" doc:"rounds that resolve conflicts, at most"`
 	Forgiven           int64      `json:"forgiven" doc:"rounds that people have forgiven in all"`
-	ArmedAt            *time.Time `json:"armed_at"`
-	TaskID             *string    `json:"task_id" doc:"the round that goes on"`
+	ArmedAt            *time.Time `json:"armed_at" doc:"when the rounds were last set to 0; null when it was never watched"`
+	TaskID             *string    `json:"task_id" format:"uuid" example:"null" doc:"the task of the round that goes on; null between rounds"`
 }
 
 func (r row) babysitting() Babysit {
-	return Babysit{r.Babysit, r.CIRounds, maxCIRounds, r.ConflictRounds, maxConflictRound, r.Forgiven, r.ArmedAt, r.BabysitTask}
+	return Babysit{State: r.Babysit, CIRoundsUsed: r.CIRounds, CIRoundsMax: maxCIRounds, ConflictRoundsUsed: r.ConflictRounds, ConflictRoundsMax: maxConflictRound, Forgiven: r.Forgiven, ArmedAt: r.ArmedAt, TaskID: r.BabysitTask}
 }
 
 // Round is one repair of a pull request's head.
@@ -58,7 +59,7 @@ type Round struct {
 // request, or notes that none is left. When the account has no room for a task,
 // the next pass tries again.
 func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
-	if pr.State != Open || pr.Babysit != BabysitWatching {
+	if pr.State != Open || pr.Babysit != BabysitWatching || pr.AbandonedAt != nil {
 		return nil
 	}
 	state, round, failure, err := s.round(tx, r, &pr)
@@ -80,6 +81,16 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
 	}
 	return event.Record(tx, event.Change{Kind: "pr.babysit_round", Object: pr.ID, RepoID: r.ID,
 		Data: map[string]any{"state": state, "task_id": taskID, "head_sha": pr.HeadSHA, "ci_rounds": pr.CIRounds, "conflict_rounds": pr.ConflictRounds}})
+}
+
+// idleRounds is how long it is until the next round after the 1st, 2nd, …
+// that changed nothing.
+var idleRounds = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
+
+// Trouble is what a person is asked to look at.
+type Trouble struct {
+	PRID, URL, Category, Title, Body, Reason string
+	TaskID                                   *string
 }
 
 // outcome of what was the matter, for people.
@@ -135,11 +146,16 @@ func (s *Service) round(tx *db.Tx, r repo.Ref, pr *row) (state string, round Rou
 
 // spend notes that no round is left. A person is asked to look.
 func (s *Service) spend(tx *db.Tx, r repo.Ref, pr row, f failing) error {
-	if _, err := setBabysit.Exec(tx, pr.ID, BabysitSpent, tx.Micros()); err != nil {
+	if _, err := setBabysit.Exec(tx, pr.ID, BabysitSpent, tx.Micros(), 0); err != nil {
 		return err
 	}
-	err := s.Escalate(tx, r, f.kind, fmt.Sprintf("Pull request #%d needs a person", pr.Number),
-		fmt.Sprintf("%s\n%s\n\nAgents have used up their rounds at it.", pr.Title, pr.URL), f.why)
+	if err := s.needs(tx, pr.ID, NeedsRearm); err != nil {
+		return err
+	}
+	err := s.Escalate(tx, r, Trouble{
+		PRID: pr.ID, TaskID: pr.TaskID, URL: s.url(pr.ID), Category: f.kind, Reason: f.why, Title: fmt.Sprintf("Pull request #%d needs a person", pr.Number),
+		Body: fmt.Sprintf("%s\n%s\n\nAgents have used up their rounds at it.", pr.Title, s.url(pr.ID)),
+	})
 	if err != nil {
 		return err
 	}
@@ -157,28 +173,43 @@ func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) err
 	if err != nil || !ok || pr.BabysitTask == nil || *pr.BabysitTask != taskID {
 		return err
 	}
-	state := BabysitWatching
+	state, next := BabysitWatching, int64(0)
 	switch {
-	case pr.State != Open:
+	case pr.State == Merged:
 		state = BabysitDone
+	case pr.State != Open || pr.AbandonedAt != nil:
+		state = BabysitOff
 	case cancelled:
 		state = BabysitSpent
+	case pr.HeadSHA == pr.RoundSHA:
+		// It changed nothing: what is wrong may pass, or a person may come.
+		n := max(0, min(int(pr.CIRounds+pr.ConflictRounds), len(idleRounds))-1)
+		next = db.Micros(tx.Now.Add(idleRounds[n]))
 	}
-	if _, err := setBabysit.Exec(tx, pr.ID, state, tx.Micros()); err != nil {
+	if _, err := setBabysit.Exec(tx, pr.ID, state, tx.Micros(), next); err != nil {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	if state == BabysitSpent && pr.TaskID != nil {
-		return s.TaskStuck(tx, *pr.TaskID, "ci_ladder_spent", "its repair was cancelled")
+	if state == BabysitSpent {
+		if err := s.needs(tx, pr.ID, NeedsRearm); err != nil {
+			return err
+		}
 	}
-	return nil
+	if state != BabysitSpent || pr.TaskID == nil {
+		return nil
+	}
+	kind := "ci_ladder_spent"
+	if pr.Babysit == BabysitConflict {
+		kind = "merge_conflict"
+	}
+	return s.TaskStuck(tx, *pr.TaskID, kind, "its repair was cancelled")
 }
 
 // babysit begins the rounds that are due.
 func (s *Service) babysit(ctx context.Context) error {
 	var due []troubledRow
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		due, err = troubled.All(tx)
+		due, err = troubled.All(tx, tx.Micros())
 		return err
 	})
 	if err != nil {
@@ -201,16 +232,49 @@ func (s *Service) babysit(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// armed gets a pull request going that was just armed: what the next pass does
+// not repair is checked, or asked about, as a new head would be.
+func (s *Service) armed(tx *db.Tx, r repo.Ref, pr row) error {
+	kept := pr.AbandonedAt != nil
+	if kept {
+		if _, err := adopt.Exec(tx, pr.ID); err != nil {
+			return err
+		}
+		pr.AbandonedAt = nil
+	}
+	if pr.Needs != NeedsRearm && !kept {
+		return nil
+	}
+	if err := s.needs(tx, pr.ID, ""); err != nil {
+		return err
+	}
+	a, open, err := openAction.Maybe(tx, pr.ID)
+	switch {
+	case err != nil || pr.Mergeable == "conflict" && pr.Checks != ChecksPending:
+		return err // the next pass begins a round
+	case kept && !passed(pr.Checks):
+		return s.check(tx, r, pr)
+	case !passed(pr.Checks):
+		return nil // the same, or a check goes on
+	case open && a.State == ActionPending:
+		return s.waits(tx, pr, NeedsDecision)
+	case open:
+		return s.approved(tx, pr)
+	}
+	return s.green(tx, r, pr)
+}
+
 type rearmIn struct {
-	ID     string `json:"id"`
-	Reason string `json:"reason" minLength:"1" maxLength:"1000" doc:"why it is worth more rounds, for the audit log"`
+	ID     string `json:"id" format:"uuid" doc:"id of the pull request"`
+	Reason string `json:"reason" minLength:"1" maxLength:"1000" example:"The flaky test is mended on main." doc:"why it is worth more rounds; kept in the audit log"`
 }
 
 // Rearmed is the answer to rearming.
 type Rearmed struct {
-	Forgiven int64   `json:"forgiven" doc:"rounds that no longer count"`
-	Sweep    string  `json:"sweep" enum:"queued" doc:"the pass that begins the next round"`
-	Babysit  Babysit `json:"babysit"`
+	_        struct{} `doc:"What pr.rearm_babysit did."`
+	Forgiven int64    `json:"forgiven" doc:"rounds that no longer count"`
+	Sweep    string   `json:"sweep" enum:"queued" doc:"the pass that begins the next round: always queued"`
+	Babysit  Babysit  `json:"babysit" doc:"how the repair stands now"`
 }
 
 func (s *Service) rearm(ctx context.Context, in rearmIn) (out Rearmed, err error) {
@@ -242,6 +306,12 @@ func (s *Service) rearm(ctx context.Context, in rearmIn) (out Rearmed, err error
 			return err
 		}
 		out.Babysit = pr.babysitting()
+		if err := s.armed(tx, r, pr); err != nil {
+			return err
+		}
+		if err := s.Resolve(tx, pr.ID, "It was armed again."); err != nil {
+			return err
+		}
 		s.Hub.Notify(tx, event.PullTopic)
 		return event.Record(tx, event.Change{Kind: "pr.babysit_rearmed", Object: pr.ID, RepoID: pr.RepoID,
 			Data: map[string]any{"reason": in.Reason, "forgiven": out.Forgiven}})

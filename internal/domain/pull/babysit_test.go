@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"yardmaster/internal/db"
 )
@@ -69,6 +70,7 @@ func TestSpentRoundsAreRearmed(t *testing.T) {
 			}
 			y.wantBabysit(pr, BabysitCI, int64(n+1), 0)
 			y.ended(pr, false)
+			y.pass(time.Hour)
 		}
 		y.wantBabysit(pr, BabysitSpent, 3, 0)
 		y.wantTold("task-svc/a", "stuck: ci_ladder_spent")

@@ -8,7 +8,7 @@ import (
 
 // Rows are the pull requests of tx.Account with the ids, or, for nil, its
 // newest, up to limit, as the list shows them.
-func Rows(tx *db.Tx, ids []string, limit int) ([]PullRequest, error) {
+func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]PullRequest, error) {
 	rows, err := newest(tx, ids, limit)
 	if err != nil {
 		return nil, err
@@ -20,18 +20,18 @@ func Rows(tx *db.Tx, ids []string, limit int) ([]PullRequest, error) {
 	pending, err := pendingOf(tx, of)
 	out := make([]PullRequest, len(rows))
 	for i, r := range rows {
-		out[i] = r.wire(pending)
+		out[i] = s.wire(r, pending)
 	}
 	return out, err
 }
 
 // Approvals are the open questions of tx.Account with the ids, or, for nil, its
 // newest, up to limit, as the queue shows them.
-func Approvals(tx *db.Tx, ids []string, limit int) ([]Approval, error) {
+func (s *Service) Approvals(tx *db.Tx, ids []string, limit int) ([]Approval, error) {
 	rows, err := openQuestions(tx, ids, limit)
 	out := make([]Approval, len(rows))
 	for i, r := range rows {
-		out[i] = r.wire()
+		out[i] = s.approval(r)
 	}
 	return out, err
 }
@@ -43,8 +43,9 @@ type Check struct {
 	PRID       *string    `json:"pr_id" db:"pr_id"`
 	SHA        string     `json:"sha" db:"sha"`
 	Command    string     `json:"command"`
-	Status     string     `json:"status"`
+	Status     string     `json:"status" enum:"queued,running,passed,failed,lost,cancelled"`
 	ExitCode   *int64     `json:"exit_code"`
 	CreatedAt  time.Time  `json:"created_at"`
+	StartedAt  *time.Time `json:"started_at"`
 	FinishedAt *time.Time `json:"finished_at"`
 }

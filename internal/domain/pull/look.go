@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -20,10 +19,11 @@ import (
 // the folder .svc, and the paths that the account protects. It is read from git
 // at the code host; what a box says of its work counts for nothing here.
 type Protected struct {
-	Paths     []string         `json:"paths" doc:"that would change, at most 50; bytes that are no text are quoted"`
-	More      int              `json:"more" doc:"how many paths beyond those"`
+	_         struct{}         `doc:"What a merge would change that a person is always asked about."`
+	Paths     []string         `json:"paths" example:"[\".svc/policy.yml\"]" doc:"that would change, at most 50; bytes that are no text are quoted"`
+	More      int              `json:"more" example:"0" doc:"how many paths beyond those"`
 	Weaker    []repo.Weakening `json:"weaker" doc:"the fields of the policy file that would hold agents less, or tell them something else"`
-	Problem   *string          `json:"problem" doc:"why the policy file would not be valid, so that the defaults would be in force; null: it would be"`
+	Problem   *string          `json:"problem" example:"null" doc:"why the policy file would not be valid, so that the defaults would be in force; null: it would be"`
 	PolicySHA *string          `json:"policy_sha" doc:"the blob of the policy file as it would be; null: there would be none"`
 }
 
@@ -84,6 +84,14 @@ func (s *Service) look(ctx context.Context, r repo.Ref, baseRef, head string) (l
 func printable(path string) string {
 	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
 		return quoted
+	}
+	return path
+}
+
+// unprintable is what printable answered path for.
+func unprintable(path string) string {
+	if s, err := strconv.Unquote(path); err == nil {
+		return s
 	}
 	return path
 }
@@ -156,6 +164,9 @@ func (s *Service) question(tx *db.Tx, pr row, p *Protected) error {
 	if err != nil || n == 0 {
 		return err
 	}
+	if err := s.waits(tx, pr, NeedsDecision); err != nil {
+		return err
+	}
 	s.Hub.Notify(tx, event.PullTopic)
 	data := map[string]any{"pr_id": pr.ID, "kind": "merge", "head_sha": pr.HeadSHA}
 	if p != nil {
@@ -197,7 +208,7 @@ func (s *Service) lookAtHead(ctx context.Context, d unlookedRow) error {
 	gone := err != nil
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		pr, ok, err := lock(tx, d.ID)
-		if err != nil || !ok || pr.State != Open || pr.HeadSHA != d.HeadSHA || !passed(pr.Checks) {
+		if err != nil || !ok || pr.State != Open || pr.HeadSHA != d.HeadSHA || !passed(pr.Checks) || pr.AbandonedAt != nil {
 			return err
 		}
 		if _, err := setLooked.Exec(tx, pr.ID, pr.HeadSHA); err != nil {
@@ -209,5 +220,3 @@ func (s *Service) lookAtHead(ctx context.Context, d unlookedRow) error {
 		return s.askAbout(tx, pr, l.protected)
 	})
 }
-
-func passed(checks string) bool { return slices.Contains([]string{ChecksNone, ChecksPassed}, checks) }

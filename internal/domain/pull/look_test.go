@@ -108,7 +108,7 @@ func TestWeakerRulesAreAskedAbout(t *testing.T) {
 		pr := y.green("svc/a", sha)
 		y.wantQuestion(pr, sha, ".svc/policy.yml", "agent.isolation checks.command instructions")
 		y.wantActions(pr, "stale pending")
-		y.wantTold("task-svc/a", "mergeable")
+		y.wantTold("task-svc/a", "awaits review")
 
 		// Another push is another question.
 		second := y.branch("svc/a", func() { y.file(".svc/policy.yml", strings.Replace(strictAuto, "bubblewrap", "landlock", 1)) })
@@ -266,7 +266,7 @@ func TestBaseMovesBehindTheLook(t *testing.T) {
 		y.host.during = func() {
 			y.host.during = nil
 			if _, err := y.host.Host.Merge(context.Background(), codehost.Repo{Owner: "acme", Name: "web"}, codehost.MergeOptions{
-				Base: "main", Head: "tight", HeadSHA: strict, Method: codehost.MethodMerge, Title: "Tighten", Author: bot, Committer: bot}); err != nil {
+				Base: "main", Head: "tight", HeadSHA: strict, Method: codehost.MethodMerge, Title: "Tighten", Author: y.Bot, Committer: y.Bot}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,27 +36,34 @@ var (
 	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
 	setPolicy  = db.S(`UPDATE repos SET policy_yml = $2 WHERE id = $1`)
 	actions    = db.Q[string](`SELECT state FROM pull_actions WHERE pr_id = $1 ORDER BY requested_at, id`)
-	dueIn      = db.Q[int64](`SELECT due_at FROM pull_actions WHERE pr_id = $1 AND state = 'approved'`)
-	audited    = db.Q[string](`SELECT kind FROM audit WHERE account_id = $1 ORDER BY at, id`)
-	checksOf   = db.Q[string](`SELECT status FROM ci_runs WHERE pr_id = $1 ORDER BY status`)
+	addMinder  = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, created_by, created_at, updated_at, pr_id)
+		VALUES ($1, 'acme', $2, $3, 'direct', '', '', 'pending', 0, '', 'default', 'system', 0, 0, $4)`)
+	stopTask = db.S(`UPDATE tasks SET status = 'cancelled' WHERE id = $1`)
+	dueIn    = db.Q[int64](`SELECT due_at FROM pull_actions WHERE pr_id = $1 AND state = 'approved'`)
+	audited  = db.Q[string](`SELECT kind FROM audit WHERE account_id = $1 ORDER BY at, id`)
+	checksOf = db.Q[string](`SELECT status FROM ci_runs WHERE pr_id = $1 ORDER BY status`)
 )
 
 // yard is the pull requests of acme/web, at a real code host, and what the
 // tasks they come from are told.
 type yard struct {
 	*Service
-	t     *testing.T
-	clock *atomic.Int64 // microseconds
-	host  *flaky
-	root  string
-	work  string // a clone
-	repo  string // id of acme/web
-	told  map[string]string
-	check []string // the tasks of checks, oldest first
-	round []Round  // the rounds begun, oldest first; the task of the nth is round-n
-	full  bool     // there is no room for a round
-	asked []string // categories of the escalations
-	http  http.Handler
+	t        *testing.T
+	clock    *atomic.Int64 // microseconds
+	host     *flaky
+	root     string
+	work     string     // a clone
+	repo     string     // id of acme/web
+	mu       sync.Mutex // of told
+	told     map[string]string
+	check    []string // the tasks of checks, oldest first
+	round    []Round  // the rounds begun, oldest first; the task of the nth is round-n
+	full     bool     // there is no room for a round
+	asked    []string // categories of the escalations
+	resolved []string // notes with which they were resolved
+	stopped  []string // tasks that were to be stopped
+	gone     bool     // tasks whose pull requests were closed have gone on
+	http     http.Handler
 }
 
 // flaky is a code host that fails for as long as there is an error.
@@ -99,7 +107,11 @@ func open(t *testing.T, e db.Engine) *yard {
 	y.host = &flaky{Host: host}
 	tell := func(what string) func(*db.Tx, string) error {
 		return func(tx *db.Tx, task string) error {
-			tx.AfterCommit(func() { y.told[task] = what })
+			tx.AfterCommit(func() {
+				y.mu.Lock()
+				defer y.mu.Unlock()
+				y.told[task] = what
+			})
 			return nil
 		}
 	}
@@ -117,15 +129,28 @@ func open(t *testing.T, e db.Engine) *yard {
 			y.round = append(y.round, r)
 			return fmt.Sprintf("round-%d", len(y.round)), nil
 		},
-		Escalate: func(tx *db.Tx, _ repo.Ref, category, _, _, _ string) error {
-			tx.AfterCommit(func() { y.asked = append(y.asked, category) })
+		StopTask: func(tx *db.Tx, task string) error {
+			tx.AfterCommit(func() { y.stopped = append(y.stopped, task) })
+			_, err := stopTask.Exec(tx, task)
+			return err
+		},
+		Escalate: func(tx *db.Tx, _ repo.Ref, e Trouble) error {
+			tx.AfterCommit(func() { y.asked = append(y.asked, e.Category) })
 			return nil
 		},
-		TaskAwaits:    func(tx *db.Tx, task, _ string) error { return tell("awaits")(tx, task) },
-		TaskMergeable: tell("mergeable"),
-		TaskMerged:    tell("merged"),
-		TaskStuck:     func(tx *db.Tx, task, kind, _ string) error { return tell("stuck: "+kind)(tx, task) },
-		Settled:       func(context.Context, repo.Ref) { y.told["settled"] = "yes" },
+		Resolve: func(tx *db.Tx, _, note string) error {
+			tx.AfterCommit(func() { y.resolved = append(y.resolved, note) })
+			return nil
+		},
+		Bot:              codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
+		TaskAwaits:       func(tx *db.Tx, task, _ string) error { return tell("awaits")(tx, task) },
+		TaskMergeable:    tell("mergeable"),
+		TaskMerged:       tell("merged"),
+		TaskAwaitsReview: tell("awaits review"),
+		TaskClosed:       func(tx *db.Tx, task, why string) error { return tell("closed")(tx, task) },
+		TaskReopened:     func(tx *db.Tx, task, _ string) (bool, error) { return !y.gone, tell("reopened")(tx, task) },
+		TaskStuck:        func(tx *db.Tx, task, kind, _ string) error { return tell("stuck: "+kind)(tx, task) },
+		Settled:          func(context.Context, repo.Ref) { y.told["settled"] = "yes" },
 	}
 	y.write(func(tx *db.Tx) (err error) {
 		for _, account := range []string{"acme", "rival"} {
@@ -236,7 +261,7 @@ func (y *yard) moved(branch, sha string) {
 		if err != nil {
 			return err
 		}
-		return y.HeadMoved(tx, r, branch, sha)
+		return y.OnPush(tx, r, branch, sha, "user:ann")
 	})
 }
 

@@ -16,23 +16,45 @@ const group = "Pull requests"
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "pr.pending_approvals", Method: "GET", Path: "/v1/approvals", Group: group, Rule: policy.Require(policy.ReadPRs), Paging: &op.Paging{Default: 50, Max: 200},
-			Summary: "Every question that waits for a person, newest first"}, s.approvals),
+			Summary: "Every question that waits for a person, newest first",
+			Doc:     "Every pull request of the account whose merge waits for a yes or no. Answer with pr.approve_pending or pr.skip_pending, naming the head that was looked at."}, s.approvals),
 		op.New(op.Row{ID: "pr.pending_approvals_summary", Method: "GET", Path: "/v1/prs/pending-approvals", Group: group, Rule: policy.Require(policy.ReadPRs), Paging: &op.Paging{Default: 20, Max: 100, Bounded: true},
-			Summary: "The newest questions that wait for a person"}, s.summary),
+			Summary: "The newest questions that wait for a person",
+			Doc:     "The same questions as pr.pending_approvals, as a short list without a cursor."}, s.summary),
 		op.New(op.Row{ID: "pr.list", Method: "GET", Path: "/v1/repos/{owner}/{repo}/prs", Group: group, Rule: policy.Require(policy.ReadPRs),
 			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {Open, Merged, Closed}}},
-			Summary: "A repository's pull requests, newest first"}, s.list),
+			Summary: "A repository's pull requests, newest first",
+			Doc:     "A repository that is not enabled is answered 404."}, s.list),
 		op.New(op.Row{ID: "pr.get", Method: "GET", Path: "/v1/prs/{id}", Group: group, Rule: policy.Require(policy.ReadPRs),
-			Summary: "One pull request"}, s.get),
+			Summary: "One pull request",
+			Doc:     "With what is asked about it, if anything, and how far its repair has come."}, s.get),
 		op.New(op.Row{ID: "pr.approve_pending", Method: "POST", Path: "/v1/prs/{id}/approve-pending", Group: group, Rule: policy.Require(policy.WritePRs),
 			Refuses: []op.Refusal{{Status: 409, Slug: "head_moved"}, {Status: 409, Slug: "pr_not_open"}, {Status: 409, Slug: "no_pending_action"}},
-			Summary: "Approve what is asked about the head named"}, s.approve),
+			Summary: "Approve what is asked about the head named",
+			Doc:     "Decides the question about exactly the head that is named, and the merge follows soon after. A head that has moved since is refused with the present one in current_head_sha: look at it and decide again. Nothing can be decided when no question is open, or when it has been decided or has expired."}, s.approve),
 		op.New(op.Row{ID: "pr.skip_pending", Method: "POST", Path: "/v1/prs/{id}/skip-pending", Group: group, Rule: policy.Require(policy.WritePRs),
 			Refuses: []op.Refusal{{Status: 409, Slug: "head_moved"}, {Status: 409, Slug: "pr_not_open"}, {Status: 409, Slug: "no_pending_action"}},
-			Summary: "Decline what is asked about the head named"}, s.skip),
+			Summary: "Decline what is asked about the head named",
+			Doc:     "The head is not merged; pr.ask_again puts the question once more, and a new head is asked about again. Refused like pr.approve_pending when the head has moved or nothing is asked."}, s.skip),
+		op.New(op.Row{ID: "pr.ask_again", Method: "POST", Path: "/v1/prs/{id}/ask-again", Group: group, Rule: policy.Require(policy.WritePRs),
+			Refuses: []op.Refusal{{Status: 409, Slug: "head_moved"}, {Status: 409, Slug: "pr_not_open"}, {Status: 409, Slug: "checks_not_passed"}},
+			Summary: "Put the question about the head named again, or for the first time",
+			Doc:     "For a question that was declined or that nobody answered in time, and for a repository whose policy leaves merges to people. While a question is open, or the merge is under way, that one is answered and nothing changes."}, s.askAgain),
+		op.New(op.Row{ID: "pr.merge", Method: "POST", Path: "/v1/prs/{id}/merge", Group: group, Rule: policy.Require(policy.WritePRs),
+			Refuses: []op.Refusal{{Status: 409, Slug: "head_moved"}, {Status: 409, Slug: "pr_not_open"}, {Status: 409, Slug: "checks_not_passed"}},
+			Summary: "Have the head named merged, asked about or not",
+			Doc:     "Approves the open question, or orders the merge where none is open; it follows soon after. If the head changes what is protected and whoever orders the merge was not told, a question that names it takes the order's place."}, s.merge),
+		op.New(op.Row{ID: "pr.diff", Method: "GET", Path: "/v1/prs/{id}/diff", Group: group, Rule: policy.Require(policy.ReadPRs),
+			Refuses: []op.Refusal{{Status: 409, Slug: "commits_gone"}},
+			Summary: "What a pull request changes: its files, or one file's lines",
+			Doc:     "Without path the files with their counts; with one of them, its lines as well, at most 1 MiB. With since_sha what changed since that commit, say the head that was looked at last. A merged pull request shows what its merge brought to the base."}, s.diff),
+		op.New(op.Row{ID: "pr.page", Method: "GET", Path: pagePath + "{id}", Group: group, Rule: policy.Public(), NoStore: true, Also: []int{303},
+			Summary: "The page of a pull request, for people",
+			Doc:     "What it changes and what it waits for, to read before deciding. Who is not signed in is sent to the sign-in page first; who may not see it, or nobody may, gets a page with 404."}, s.page),
 		op.New(op.Row{ID: "pr.rearm_babysit", Method: "POST", Path: "/v1/prs/{id}/rearm-babysit", Group: group, Rule: policy.Require(policy.WritePRs), Status: 202,
 			Refuses: []op.Refusal{{Status: 409, Slug: "pr_not_open"}, {Status: 409, Slug: "repo_disabled"}},
-			Summary: "Let agents repair a pull request again whose rounds are spent"}, s.rearm),
+			Summary: "Let agents repair a pull request again whose rounds are spent",
+			Doc:     "Sets the rounds used back to 0 and queues a pass that repairs what is wrong with the head. The reason goes to the audit log. Refused when the pull request is merged or closed, or its repository is not enabled."}, s.rearm),
 	}
 }
 
@@ -48,12 +70,19 @@ func (a actionRow) wire() PendingAction {
 	return out
 }
 
-func (r row) wire(pending map[string]actionRow) PullRequest {
+func (s *Service) wire(r row, pending map[string]actionRow) PullRequest {
 	out := PullRequest{
-		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: r.URL, State: r.State,
+		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.ID), State: r.State,
 		HeadRef: r.HeadRef, BaseRef: r.BaseRef, HeadSHA: r.HeadSHA, BaseSHA: r.BaseSHA, MergeSHA: r.MergeSHA,
 		Mergeable: r.Mergeable, Checks: r.Checks, TaskID: r.TaskID, AuthorKind: r.AuthorKind,
 		Babysit: r.babysitting(), CreatedAt: r.CreatedAt, MergedAt: r.MergedAt, MergedBy: r.MergedBy,
+		ClosedAt: r.ClosedAt, ClosedBy: r.ClosedBy,
+	}
+	if r.ClosedWhy != "" {
+		out.ClosedWhy = &r.ClosedWhy
+	}
+	if n, ok := NeedOf(r.Needs, r.NeedsAt, r.ID, r.HeadSHA, r.TaskID); ok {
+		out.NeedsPerson = &n
 	}
 	if r.PatchID != "" {
 		out.PatchID = &r.PatchID
@@ -67,15 +96,16 @@ func (r row) wire(pending map[string]actionRow) PullRequest {
 
 // Approval is a question that waits for a person, with what it is about.
 type Approval struct {
+	_ struct{} `doc:"A question that waits for a person, with the pull request it is about."`
 	PendingAction
-	Repo   string `json:"repo"`
-	Number int64  `json:"number"`
-	Title  string `json:"title"`
-	URL    string `json:"url"`
+	Repo   string `json:"repo" doc:"owner/name"`
+	Number int64  `json:"number" example:"42" doc:"number of the pull request in its repository"`
+	Title  string `json:"title" doc:"title of the pull request"`
+	URL    string `json:"url" format:"uri" doc:"address of the pull request, for people"`
 }
 
-func (r approvalRow) wire() Approval {
-	return Approval{r.actionRow.wire(), r.Owner + "/" + r.Name, r.Number, r.Title, r.URL}
+func (s *Service) approval(r approvalRow) Approval {
+	return Approval{PendingAction: r.actionRow.wire(), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID)}
 }
 
 type pageIn struct{ op.PageIn }
@@ -93,7 +123,7 @@ func (s *Service) approvals(ctx context.Context, in pageIn) (op.Page[Approval], 
 	p := op.NewPage(in.PageIn, rows, func(r approvalRow) []string { return op.TimeKey(r.RequestedAt, r.ID) })
 	out := op.Page[Approval]{Data: make([]Approval, len(p.Data)), NextCursor: p.NextCursor}
 	for i, r := range p.Data {
-		out.Data[i] = r.wire()
+		out.Data[i] = s.approval(r)
 	}
 	return out, err
 }
@@ -102,14 +132,14 @@ func (s *Service) summary(ctx context.Context, in pageIn) (op.Bounded[Approval],
 	rows, err := s.asked(ctx, in.PageIn)
 	all := make([]Approval, len(rows))
 	for i, r := range rows {
-		all[i] = r.wire()
+		all[i] = s.approval(r)
 	}
 	return op.NewBounded(in.PageIn, all), err
 }
 
 type listIn struct {
-	Owner string `json:"owner"`
-	Repo  string `json:"repo"`
+	Owner string `json:"owner" doc:"owner of the repository"`
+	Repo  string `json:"repo" example:"web" doc:"name of the repository, without the owner"`
 	op.PageIn
 }
 
@@ -137,13 +167,13 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[PullRequest], er
 	p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
 	out := op.Page[PullRequest]{Data: make([]PullRequest, len(p.Data)), NextCursor: p.NextCursor}
 	for i, r := range p.Data {
-		out.Data[i] = r.wire(pending)
+		out.Data[i] = s.wire(r, pending)
 	}
 	return out, err
 }
 
 type idIn struct {
-	ID string `json:"id"`
+	ID string `json:"id" format:"uuid" doc:"id of the pull request"`
 }
 
 func (s *Service) get(ctx context.Context, in idIn) (PullRequest, error) {
@@ -157,34 +187,7 @@ func (s *Service) get(ctx context.Context, in idIn) (PullRequest, error) {
 			return fault.Missing("pull request")
 		}
 		pending, err := pendingOf(tx, []string{r.ID})
-		out = r.wire(pending)
-		return err
-	})
-	return out, err
-}
-
-type decideIn struct {
-	ID      string `json:"id"`
-	HeadSHA string `json:"head_sha" pattern:"^[0-9a-f]{40}$" doc:"the head that was looked at"`
-}
-
-// Decision is the answer to a question, and the question it answers.
-type Decision struct {
-	Action PendingAction `json:"action"`
-}
-
-func (s *Service) approve(ctx context.Context, in decideIn) (Decision, error) {
-	return s.decided(ctx, in, ActionApproved)
-}
-
-func (s *Service) skip(ctx context.Context, in decideIn) (Decision, error) {
-	return s.decided(ctx, in, ActionSkipped)
-}
-
-func (s *Service) decided(ctx context.Context, in decideIn, state string) (out Decision, err error) {
-	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		a, err := s.decide(tx, in.ID, in.HeadSHA, state)
-		out = Decision{a.wire()}
+		out = s.wire(r, pending)
 		return err
 	})
 	return out, err

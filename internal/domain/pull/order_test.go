@@ -38,7 +38,7 @@ func TestOneOrderOfLocks(t *testing.T) {
 	}
 	touch := func(tx *db.Tx, id string) error { _, err := touchTask.Exec(tx, id); return err }
 	y.TaskAwaits = func(tx *db.Tx, id, _ string) error { return touch(tx, id) }
-	y.TaskMergeable, y.TaskMerged = touch, touch
+	y.TaskMergeable, y.TaskMerged, y.TaskAwaitsReview = touch, touch, touch
 	prID := y.propose("x", y.commit("x", "x", "x\n"))
 
 	var again atomic.Int64
@@ -71,7 +71,7 @@ func TestOneOrderOfLocks(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return y.HeadMoved(tx, r, "x", sha())
+			return y.OnPush(tx, r, "x", sha(), "user:ann")
 		},
 		"a check ends": func(tx *db.Tx) error {
 			zero := 0
@@ -81,7 +81,7 @@ func TestOneOrderOfLocks(t *testing.T) {
 			if _, err := lockTask.One(tx, "acme", task); err != nil {
 				return err
 			}
-			return y.Withdraw(tx, prID, task)
+			return y.Abandon(tx, prID, task)
 		},
 		"a merge fails": func(tx *db.Tx) error {
 			return y.applied(tx, dueRow{ID: "none", PRID: prID, HeadSHA: strings.Repeat("a", 40)}, "", codehost.ErrHeadMoved)
@@ -148,34 +148,4 @@ func TestReferringDoesNotLock(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-// What was ordered for a task is taken back with it; what the code host is at
-// already is done, and known.
-func TestCancelledWorkIsNotMerged(t *testing.T) {
-	onBoth(t, func(t *testing.T, y *yard) {
-		y.policy("version: 1\nmerge: {mode: auto}\n")
-		withdraw := func(pr, task string) {
-			y.write(func(tx *db.Tx) error { return y.Withdraw(tx, pr, task) })
-		}
-		before := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
-		withdraw(before, "task-svc/b") // not its own
-		y.wantActions(before, "approved")
-		withdraw(before, "task-svc/a")
-		y.wantActions(before, "stale")
-		y.pass(0)
-		if got := y.pr(before); got.State != Open {
-			t.Errorf("a pull request whose task was cancelled is %s", got.State)
-		}
-		meanwhile := y.propose("svc/b", y.commit("svc/b", "b", "1\n"))
-		y.host.during = func() {
-			withdraw(meanwhile, "task-svc/b")
-			y.wantActions(meanwhile, "approved") // so that it is repeated if nobody hears how it went
-		}
-		y.pass(0)
-		if got := y.pr(meanwhile); got.State != Merged {
-			t.Errorf("a pull request whose task was cancelled during its merge is %s", got.State)
-		}
-		y.wantTold("task-svc/b", "merged")
-	})
 }

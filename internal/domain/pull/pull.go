@@ -8,15 +8,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
-	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
-	"yardmaster/internal/policy"
 )
 
 // States of a pull request.
@@ -50,43 +49,49 @@ const askFor = 14 * 24 * time.Hour
 
 // PullRequest is a row as the API shows it.
 type PullRequest struct {
-	ID            string         `json:"id"`
+	_             struct{}       `doc:"A pull request of a repository, with its checks, its repair and what is asked about it."`
+	ID            string         `json:"id" format:"uuid" doc:"id of the pull request; its number is only its repository's"`
 	Repo          string         `json:"repo" doc:"owner/name"`
-	Number        int64          `json:"number"`
-	Title         string         `json:"title"`
-	URL           string         `json:"url"`
-	State         string         `json:"state" enum:"open,merged,closed"`
-	HeadRef       string         `json:"head_ref"`
-	BaseRef       string         `json:"base_ref"`
-	HeadSHA       string         `json:"head_sha"`
-	BaseSHA       string         `json:"base_sha"`
-	MergeSHA      *string        `json:"merge_sha"`
-	PatchID       *string        `json:"patch_id"`
-	Mergeable     string         `json:"mergeable" enum:"unknown,clean,conflict"`
-	Checks        string         `json:"checks" enum:"none,pending,passed,failed"`
-	TaskID        *string        `json:"task_id"`
-	AuthorKind    string         `json:"author_kind"`
-	Babysit       Babysit        `json:"babysit"`
-	PendingAction *PendingAction `json:"pending_action"`
-	CreatedAt     time.Time      `json:"created_at"`
-	MergedAt      *time.Time     `json:"merged_at"`
-	MergedBy      *string        `json:"merged_by"`
+	Number        int64          `json:"number" example:"42" doc:"its number in the repository"`
+	Title         string         `json:"title" doc:"the title of its task"`
+	URL           string         `json:"url" format:"uri" doc:"address of its page, for people"`
+	State         string         `json:"state" enum:"open,merged,closed" doc:"whether it is still open"`
+	HeadRef       string         `json:"head_ref" example:"svc/fix-the-date--3f8a1c5e" doc:"the branch that is merged"`
+	BaseRef       string         `json:"base_ref" example:"main" doc:"the branch that it is merged into"`
+	HeadSHA       string         `json:"head_sha" doc:"newest commit of the branch; every decision names it"`
+	BaseSHA       string         `json:"base_sha" doc:"the commit of the base that the head was last looked at with"`
+	MergeSHA      *string        `json:"merge_sha" example:"null" doc:"the commit of the merge; null until it is merged"`
+	PatchID       *string        `json:"patch_id" example:"null" doc:"git's patch-id of the change, the same after a rebase; null while it is not known"`
+	Mergeable     string         `json:"mergeable" enum:"unknown,clean,conflict" example:"clean" doc:"whether it merges without a conflict; unknown until the head was looked at"`
+	Checks        string         `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head; none: the policy names no check"`
+	NeedsPerson   *Need          `json:"needs_person" doc:"what only a person can do about it; null: nothing"`
+	TaskID        *string        `json:"task_id" format:"uuid" doc:"the task it came from; null without one"`
+	AuthorKind    string         `json:"author_kind" example:"agent" doc:"who opened it: agent, for the work of a task"`
+	Babysit       Babysit        `json:"babysit" doc:"how far its repair by agents has come"`
+	PendingAction *PendingAction `json:"pending_action" doc:"the question that waits for a person; null when nothing is asked"`
+	CreatedAt     time.Time      `json:"created_at" doc:"when it was opened"`
+	MergedAt      *time.Time     `json:"merged_at" example:"null" doc:"when it was merged; null until then"`
+	MergedBy      *string        `json:"merged_by" example:"null" doc:"who decided the merge: user:<id>, policy when nobody had to be asked, or who pushed a merge made by hand; null until it is merged"`
+	ClosedAt      *time.Time     `json:"closed_at" example:"null" doc:"when it was closed without a merge; null if it was not"`
+	ClosedBy      *string        `json:"closed_by" example:"null" doc:"who cancelled its task, or pushed; null unless it is closed"`
+	ClosedWhy     *string        `json:"closed_why" example:"null" enum:"cancelled,branch_deleted,nothing_left" doc:"cancelled: its task was; branch_deleted: by a push; nothing_left: a push left nothing on the branch that the base does not have; null unless it is closed"`
 }
 
 // PendingAction is something an agent wants to do to a pull request and a
 // person is asked about first.
 type PendingAction struct {
-	ID          string     `json:"id"`
-	PRID        string     `json:"pr_id"`
-	Kind        string     `json:"kind" enum:"merge"`
-	HeadSHA     string     `json:"head_sha"`
-	State       string     `json:"state" enum:"pending,approved,applied,failed,skipped,stale,expired"`
-	Error       *string    `json:"error"`
-	DecidedBy   *string    `json:"decided_by"`
-	RequestedAt time.Time  `json:"requested_at"`
-	DecidedAt   *time.Time `json:"decided_at"`
-	ExpiresAt   time.Time  `json:"expires_at"`
-	Question    string     `json:"question" doc:"what is asked, in words for people"`
+	_           struct{}   `doc:"A question about a pull request, and its answer."`
+	ID          string     `json:"id" format:"uuid" doc:"id of the question"`
+	PRID        string     `json:"pr_id" format:"uuid" doc:"the pull request it is about"`
+	Kind        string     `json:"kind" enum:"merge" doc:"what is asked for"`
+	HeadSHA     string     `json:"head_sha" doc:"the head that it is about; a newer head makes it stale"`
+	State       string     `json:"state" enum:"pending,approved,applied,failed,skipped,stale,expired" doc:"approved: to be carried out; applied: done; skipped: declined; stale: the head has moved; expired: nobody answered for 14 days"`
+	Error       *string    `json:"error" example:"null" doc:"why it could not be carried out; null unless it failed"`
+	DecidedBy   *string    `json:"decided_by" example:"null" doc:"who decided: user:<id>, or policy; null while it is pending"`
+	RequestedAt time.Time  `json:"requested_at" doc:"when it was asked"`
+	DecidedAt   *time.Time `json:"decided_at" example:"null" doc:"when it was decided; null while it is pending"`
+	ExpiresAt   time.Time  `json:"expires_at" doc:"when it lapses unless somebody answers"`
+	Question    string     `json:"question" example:"Merge pull request #42 into main?" doc:"what is asked, in words for people"`
 	Protected   *Protected `json:"protected" doc:"what would change that a person is always asked about; null: nothing, or it was not looked at yet. An approval covers what the question said: if a merge would change more, it is asked about anew"`
 }
 
@@ -102,13 +107,26 @@ type Service struct {
 	// BabysitTask queues a task that repairs a head. A fault that it answers
 	// means not now.
 	BabysitTask func(tx *db.Tx, r repo.Ref, round Round) (taskID string, err error)
-	// Escalate asks a person to look.
-	Escalate func(tx *db.Tx, r repo.Ref, category, title, body, reason string) error
+	// StopTask cancels the task of a check or a round, if it goes on.
+	StopTask func(tx *db.Tx, taskID string) error
+	// Escalate asks a person to look; Resolve ends all such questions about a
+	// pull request.
+	Escalate func(tx *db.Tx, r repo.Ref, e Trouble) error
+	Resolve  func(tx *db.Tx, prID, note string) error
 	// The task that a pull request came from is moved along with it.
-	TaskAwaits    func(tx *db.Tx, taskID, prID string) error
-	TaskMergeable func(tx *db.Tx, taskID string) error
-	TaskMerged    func(tx *db.Tx, taskID string) error
-	TaskStuck     func(tx *db.Tx, taskID, failureKind, why string) error
+	TaskAwaits       func(tx *db.Tx, taskID, prID string) error
+	TaskAwaitsReview func(tx *db.Tx, taskID string) error
+	TaskMergeable    func(tx *db.Tx, taskID string) error
+	TaskMerged       func(tx *db.Tx, taskID string) error
+	TaskClosed       func(tx *db.Tx, taskID, why string) error
+	TaskStuck        func(tx *db.Tx, taskID, failureKind, why string) error
+	// TaskReopened tells that the pull request of a task that failed with it is
+	// open again; false if the task has gone on without it.
+	TaskReopened func(tx *db.Tx, taskID, prID string) (bool, error)
+	// Signers names who a merge commit is signed by.
+	Signers func(tx *db.Tx, taskID, decidedBy string) (Signers, error)
+	// Bot signs the merge commits.
+	Bot codehost.Person
 	// Settled is told after a merge, outside the transaction: the default
 	// branch has moved.
 	Settled func(context.Context, repo.Ref)
@@ -145,8 +163,7 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 		return "", err
 	}
 	prID = id.New()
-	url := fmt.Sprintf("%s/%s/pulls/%d", s.BaseURL(), r.FullName(), n)
-	if _, err := insert.Exec(tx, prID, tx.Account, r.ID, n, p.Title, p.Body, url, Open, p.Branch, r.DefaultBranch, p.HeadSHA, p.BaseSHA, p.TaskID, "agent", tx.Micros()); err != nil {
+	if _, err := insert.Exec(tx, prID, tx.Account, r.ID, n, p.Title, p.Body, s.url(prID), Open, p.Branch, r.DefaultBranch, p.HeadSHA, p.BaseSHA, p.TaskID, "agent", tx.Micros()); err != nil {
 		return "", err
 	}
 	if err := event.Record(tx, event.Change{Kind: "pr.opened", Object: prID, RepoID: r.ID,
@@ -163,17 +180,9 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 	return prID, s.check(tx, r, pr)
 }
 
-// HeadMoved is called for every branch that was pushed. The pull request of one
-// that was deleted keeps its last head.
-func (s *Service) HeadMoved(tx *db.Tx, r repo.Ref, branch, newSHA string) error {
-	if newSHA == codehost.ZeroSHA {
-		return nil
-	}
-	pr, ok, err := lockByHead(tx, r.ID, branch)
-	if err != nil || !ok || pr.HeadSHA == newSHA {
-		return err
-	}
-	return s.moveHead(tx, r, pr, newSHA)
+// url is the address of the page of a pull request.
+func (s *Service) url(prID string) string {
+	return strings.TrimSuffix(s.BaseURL(), "/") + pagePath + prID
 }
 
 func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
@@ -181,6 +190,9 @@ func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
 		return err
 	}
 	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
+		return err
+	}
+	if err := s.needs(tx, pr.ID, ""); err != nil {
 		return err
 	}
 	pr.HeadSHA = sha
@@ -198,6 +210,9 @@ func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
 // check queues the repository's own check of a head; without one the head is
 // good as it is.
 func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
+	if pr.AbandonedAt != nil {
+		return s.needs(tx, pr.ID, NeedsRearm)
+	}
 	if r.Policy.Checks.Command == "" {
 		if _, err := setChecks.Exec(tx, pr.ID, ChecksNone, tx.Micros()); err != nil {
 			return err
@@ -215,21 +230,21 @@ func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
 	return err
 }
 
-// Withdraw takes back what is asked or ordered about a pull request whose task
-// was cancelled. A merge that is under way already is seen through.
-func (s *Service) Withdraw(tx *db.Tx, prID, taskID string) error {
-	pr, ok, err := lock(tx, prID)
-	if err != nil || !ok || pr.TaskID == nil || *pr.TaskID != taskID {
-		return err
-	}
-	a, ok, err := openAction.Maybe(tx, pr.ID)
+// CheckMoved tells that the task of a check has begun, or waits again.
+func (s *Service) CheckMoved(tx *db.Tx, taskID string, running bool) error {
+	ci, ok, err := ciByTask.Maybe(tx, tx.Account, taskID)
 	if err != nil || !ok {
 		return err
 	}
-	if n, err := withdraw.Exec(tx, pr.ID, tx.Micros()); err != nil || n == 0 {
+	if !running {
+		_, err := queueCI.Exec(tx, tx.Account, taskID)
 		return err
 	}
-	return event.Record(tx, event.Change{Kind: "approval.stale", Object: a.ID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": pr.ID, "head_sha": a.HeadSHA}})
+	n, err := runCI.Exec(tx, tx.Account, taskID, tx.Micros())
+	if err != nil || n == 0 {
+		return err
+	}
+	return event.Record(tx, event.Change{Kind: "ci.running", Object: ci.ID, RepoID: ci.RepoID, Data: map[string]any{"sha": ci.SHA}})
 }
 
 // CheckResult is how a check ended.
@@ -238,6 +253,7 @@ type CheckResult struct {
 	ExitCode             *int // nil: the command was never run to its end
 	Output               string
 	Why                  string // when there is no exit code
+	Cancelled            bool   // by a person, or because nobody needs it any more
 }
 
 // CheckFinished records the end of a check and, if it was the check of the
@@ -245,6 +261,8 @@ type CheckResult struct {
 func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 	status, checks := "failed", ChecksFailed
 	switch {
+	case c.Cancelled:
+		status = "cancelled"
 	case c.ExitCode == nil:
 		status = "lost"
 	case *c.ExitCode == 0:
@@ -261,7 +279,7 @@ func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 		return err
 	}
 	pr, ok, err := lock(tx, ci.PRID)
-	if err != nil || !ok || pr.State != Open || pr.HeadSHA != ci.SHA {
+	if err != nil || !ok || pr.State != Open || pr.HeadSHA != ci.SHA || pr.AbandonedAt != nil {
 		return err
 	}
 	if _, err := setChecks.Exec(tx, pr.ID, checks, tx.Micros()); err != nil {
@@ -279,80 +297,18 @@ func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 	case pr.Babysit == BabysitWatching:
 		pr.Checks = checks
 		return s.attend(tx, r, pr)
-	case pr.TaskID == nil, pr.Babysit == BabysitCI, pr.Babysit == BabysitConflict:
+	case pr.Babysit == BabysitCI, pr.Babysit == BabysitConflict:
 		return nil // the end of the round sees to it
+	}
+	if err := s.needs(tx, pr.ID, NeedsRearm); err != nil {
+		return err
 	}
 	why := c.Why
 	if c.ExitCode != nil {
 		why = fmt.Sprintf("the check exited with %d", *c.ExitCode)
 	}
-	return s.TaskStuck(tx, *pr.TaskID, "ci_ladder_spent", why)
-}
-
-// green asks for (or, where the policy says so, orders) the merge of a head
-// that passed. Whether it changes what is protected is looked at by the loop, of
-// an order right before it is carried out.
-func (s *Service) green(tx *db.Tx, r repo.Ref, pr row) error {
-	if pr.TaskID != nil {
-		if err := s.TaskMergeable(tx, *pr.TaskID); err != nil {
-			return err
-		}
-	}
-	if _, err := setLooked.Exec(tx, pr.ID, ""); err != nil {
-		return err
-	}
-	switch r.Policy.Merge.Mode {
-	case "never":
-		s.Hub.Notify(tx, event.PullTopic)
+	if pr.TaskID == nil {
 		return nil
-	case "auto":
-		return s.order(tx, pr)
 	}
-	return s.question(tx, pr, nil)
-}
-
-// byPolicy is who decided an order that no person gave.
-const byPolicy = "policy"
-
-// order has a head merged without a person.
-func (s *Service) order(tx *db.Tx, pr row) error {
-	actionID, by := id.New(), byPolicy
-	n, err := insertAction.Exec(tx, actionID, tx.Account, pr.ID, "merge", pr.HeadSHA, ActionApproved, &by, tx.Micros(), &tx.Now, db.Micros(tx.Now.Add(askFor)), nil)
-	if err != nil || n == 0 {
-		return err // asked before
-	}
-	s.Hub.Notify(tx, event.PullTopic)
-	return event.Record(tx, event.Change{Kind: "approval.asked", Object: actionID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": pr.ID, "kind": "merge", "head_sha": pr.HeadSHA}})
-}
-
-// decide answers the question about a head. The head the decider saw must be
-// the head there is.
-func (s *Service) decide(tx *db.Tx, prID, headSHA, state string) (actionRow, error) {
-	pr, ok, err := lock(tx, prID)
-	if err != nil {
-		return actionRow{}, err
-	}
-	if !ok {
-		return actionRow{}, fault.Missing("pull request")
-	}
-	if pr.HeadSHA != headSHA {
-		return actionRow{}, fault.Reason("head_moved", "The pull request has a newer head than the one named.").With("current_head_sha", pr.HeadSHA)
-	}
-	if pr.State != Open {
-		return actionRow{}, fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
-	}
-	a, ok, err := openAction.Maybe(tx, prID)
-	if err != nil {
-		return actionRow{}, err
-	}
-	if !ok || a.State != ActionPending || a.HeadSHA != headSHA || !tx.Now.Before(a.ExpiresAt) {
-		return actionRow{}, fault.Reason("no_pending_action", "Nothing on this head waits for a decision.")
-	}
-	by := policy.From(tx.Context()).Label()
-	if _, err := decideAction.Exec(tx, a.ID, state, by, tx.Micros()); err != nil {
-		return actionRow{}, err
-	}
-	a.State, a.DecidedBy, a.DecidedAt = state, &by, &tx.Now
-	s.Hub.Notify(tx, event.PullTopic)
-	return a, event.Record(tx, event.Change{Kind: "approval." + state, Object: a.ID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": prID, "head_sha": headSHA}})
+	return s.TaskStuck(tx, *pr.TaskID, "ci_ladder_spent", why)
 }

@@ -30,7 +30,7 @@ func TestApprovedHeadIsMerged(t *testing.T) {
 		y.wantTold("task-svc/a", "awaits")
 		y.refused("no_pending_action", pr, "approve", sha)
 		y.checked(y.check[0], &zero)
-		y.wantTold("task-svc/a", "mergeable")
+		y.wantTold("task-svc/a", "awaits review")
 
 		var waiting struct{ Data []Approval }
 		y.call(200, "GET", "/v1/approvals", "", &waiting)
@@ -79,7 +79,7 @@ func TestMergeIsRepeatedHarmlessly(t *testing.T) {
 				sha := y.commit("svc/a", "a", "1\n")
 				pr := y.propose("svc/a", sha)
 				name := codehost.Repo{Owner: "acme", Name: "web"}
-				first, err := y.Host.Merge(y.ctx(), name, codehost.MergeOptions{Base: "main", Head: "svc/a", HeadSHA: sha, Method: method, Title: "before the crash", Author: bot, Committer: bot})
+				first, err := y.Host.Merge(y.ctx(), name, codehost.MergeOptions{Base: "main", Head: "svc/a", HeadSHA: sha, Method: method, Title: "before the crash", Author: y.Bot, Committer: y.Bot})
 				if err != nil {
 					t.Fatal(err)
 				}

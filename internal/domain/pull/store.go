@@ -36,6 +36,14 @@ type row struct {
 	Forgiven       int64
 	ArmedAt        *time.Time
 	BabysitTask    *string
+	RoundSHA       string `db:"round_sha"`
+
+	Needs       string
+	NeedsAt     *time.Time
+	AbandonedAt *time.Time
+	ClosedAt    *time.Time
+	ClosedBy    *string
+	ClosedWhy   string
 }
 
 type actionRow struct {
@@ -51,6 +59,29 @@ type actionRow struct {
 	ExpiresAt   time.Time
 	Protected   *db.JSON[Protected]
 }
+
+// factsRow is a pull request that pushes may have changed.
+type factsRow struct {
+	ID        string
+	AccountID string
+	RepoID    string
+	HeadRef   string
+	BaseRef   string
+	HeadSHA   string `db:"head_sha"`
+	FactsWant int64
+	BaseSHA   string `db:"base_sha"` // that it was looked at with before
+	PushedBy  *string
+}
+
+type needRow struct {
+	ID      string
+	Needs   string
+	NeedsAt *time.Time
+	HeadSHA string `db:"head_sha"`
+	TaskID  *string
+}
+
+type minderRow struct{ AccountID, TaskID string }
 
 type unlookedRow struct {
 	ID        string
@@ -79,6 +110,7 @@ type lostRow struct {
 	AccountID string
 	TaskID    string
 	Why       string
+	Cancelled bool
 }
 
 type dueRow struct {
@@ -93,7 +125,8 @@ type dueRow struct {
 const (
 	columns = `p.id, p.repo_id, r.owner, r.name, p.number, p.title, p.url, p.state, p.head_ref, p.base_ref, p.head_sha, p.base_sha,
 	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by,
-	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task`
+	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
+	p.closed_at, p.closed_by, p.closed_why`
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
 	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, protected`
 )
@@ -106,25 +139,52 @@ var (
 		State   string
 		HeadSHA string `db:"head_sha"`
 	}](`SELECT state, head_sha FROM pulls WHERE id = $1`)
-	taskOf     = db.Q[*string](`SELECT task_id FROM pulls WHERE account_id = $1 AND id = $2`)
-	lockTask   = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2`).ForUpdate()
-	lockPull   = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND id = $2`).ForUpdate()
-	lockRepo   = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND id = $2`).ForUpdate()
-	nextNumber = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
-	insert     = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha,
+	mergedOfTask = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND task_id = $2 AND state = 'merged' LIMIT 1`)
+	bodyOf       = db.Q[string](`SELECT body FROM pulls WHERE account_id = $1 AND id = $2`)
+	taskOf       = db.Q[*string](`SELECT task_id FROM pulls WHERE account_id = $1 AND id = $2`)
+	lockTask     = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2`).ForUpdate()
+	lockPull     = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND id = $2`).ForUpdate()
+	lockRepo     = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND id = $2`).ForUpdate()
+	nextNumber   = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
+	insert       = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha,
 		task_id, author_kind, created_at, updated_at, babysit, armed_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, 'watching', $15)`)
-	setHead   = db.S(`UPDATE pulls SET head_sha = $2, checks = $3, mergeable = 'unknown', looked_sha = '', updated_at = $4 WHERE id = $1`)
+	setHead = db.S(`UPDATE pulls SET head_sha = $2, checks = $3, mergeable = 'unknown', patch_id = '', looked_sha = '', attend_at = 0,
+		facts_want = facts_want + 1, updated_at = $4 WHERE id = $1`)
 	setChecks = db.S(`UPDATE pulls SET checks = $2, updated_at = $3 WHERE id = $1`)
-	setMerged = db.S(`UPDATE pulls SET state = 'merged', babysit = 'done', merge_sha = $2, merged_by = $3, merged_at = $4, updated_at = $4 WHERE id = $1 AND state = 'open'`)
-	setClean  = db.S(`UPDATE pulls SET mergeable = $2, updated_at = $3 WHERE id = $1`)
+	setMerged = db.S(`UPDATE pulls SET state = 'merged', babysit = 'done', mergeable = 'clean', needs = '', needs_at = NULL, merge_sha = $2, merged_by = $3,
+		merged_at = $4, updated_at = $4 WHERE id = $1 AND state = 'open'`)
+	setClosed = db.S(`UPDATE pulls SET state = 'closed', babysit = 'off', needs = '', needs_at = NULL, closed_why = $2, closed_by = $3, closed_at = $4,
+		updated_at = $4 WHERE id = $1 AND state = 'open'`)
+	setReopened = db.S(`UPDATE pulls SET state = 'open', babysit = 'watching', closed_why = '', closed_by = NULL, closed_at = NULL, abandoned_at = NULL, pushed_by = $2,
+		updated_at = $3 WHERE id = $1 AND state = 'closed'`)
+	setAbandoned = db.S(`UPDATE pulls SET abandoned_at = $2, babysit = 'off', needs = '', needs_at = NULL, updated_at = $2 WHERE id = $1`)
+	adopt        = db.S(`UPDATE pulls SET abandoned_at = NULL WHERE id = $1`)
+	setNeeds     = db.S(`UPDATE pulls SET needs = $2, needs_at = CASE WHEN needs = $2 THEN needs_at ELSE CAST($3 AS BIGINT) END WHERE id = $1`)
+	// lastDeleted is the pull request of a branch that a push to that closed, if
+	// it was the last one of it.
+	lastDeleted = db.Q[string](`SELECT id FROM pulls p WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'closed' AND closed_why IN ('branch_deleted', 'nothing_left')
+		AND NOT EXISTS (SELECT 1 FROM pulls n WHERE n.repo_id = p.repo_id AND n.head_ref = p.head_ref AND n.number > p.number)`)
 
-	beginRound = db.S(`UPDATE pulls SET babysit = $2, ci_rounds = $3, conflict_rounds = $4, babysit_task = $5, updated_at = $6 WHERE id = $1`)
-	setBabysit = db.S(`UPDATE pulls SET babysit = $2, babysit_task = NULL, updated_at = $3 WHERE id = $1`)
-	rearmPull  = db.S(`UPDATE pulls SET babysit = $2, ci_rounds = 0, conflict_rounds = 0, forgiven = $3, armed_at = $4, updated_at = $4 WHERE id = $1`)
+	baseMoved = db.S(`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = $4
+		WHERE account_id = $1 AND repo_id = $2 AND base_ref = $3 AND state = 'open'`)
+	headMoved = db.S(`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = $2 WHERE id = $1 AND state = 'open'`)
+	recheck   = db.S(`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = NULL WHERE repo_id = $1 AND state = 'open'`)
+	factsDue  = db.Q[factsRow](`SELECT id, account_id, repo_id, head_ref, base_ref, head_sha, facts_want, base_sha, pushed_by FROM pulls
+		WHERE state = 'open' AND facts_have < facts_want ORDER BY updated_at LIMIT 50`)
+	setFacts = db.S(`UPDATE pulls SET facts_have = $2, base_sha = CASE WHEN $3 = '' THEN base_sha ELSE $3 END,
+		patch_id = CASE WHEN $3 = '' THEN patch_id ELSE $4 END, mergeable = CASE WHEN $3 = '' THEN mergeable ELSE $5 END WHERE id = $1`)
+	idleMinders = db.Q[minderRow](`SELECT t.account_id, t.id AS task_id FROM pulls p JOIN tasks t ON t.pr_id = p.id AND t.kind IN ('ci', 'babysit')
+		AND t.status IN ('pending', 'held', 'claimed', 'running')
+		WHERE p.state <> 'open' OR p.abandoned_at IS NOT NULL LIMIT 50`)
+	setClean = db.S(`UPDATE pulls SET mergeable = $2, updated_at = $3 WHERE id = $1`)
+
+	beginRound = db.S(`UPDATE pulls SET babysit = $2, ci_rounds = $3, conflict_rounds = $4, babysit_task = $5, round_sha = head_sha, updated_at = $6 WHERE id = $1`)
+	setBabysit = db.S(`UPDATE pulls SET babysit = $2, babysit_task = NULL, attend_at = $4, updated_at = $3 WHERE id = $1`)
+	rearmPull  = db.S(`UPDATE pulls SET babysit = $2, ci_rounds = 0, conflict_rounds = 0, forgiven = $3, armed_at = $4, attend_at = 0, updated_at = $4 WHERE id = $1`)
 	// A check that never ended is made again by the pass after it was armed anew.
 	troubled = db.Q[troubledRow](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
-		WHERE p.babysit = 'watching' AND p.state = 'open' AND (p.checks = 'failed' OR p.mergeable = 'conflict') AND r.enabled = TRUE
+		WHERE p.babysit = 'watching' AND p.state = 'open' AND (p.checks = 'failed' OR p.mergeable = 'conflict' AND p.checks <> 'pending') AND p.attend_at <= $1 AND r.enabled = TRUE
 		ORDER BY p.updated_at LIMIT 50`)
 	ciOfHead = db.Q[headCI](`SELECT command, exit_code, output FROM ci_runs WHERE pr_id = $1 AND sha = $2`)
 
@@ -132,6 +192,7 @@ var (
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $8) ON CONFLICT DO NOTHING`)
 	openAction   = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
 	decideAction = db.S(`UPDATE pull_actions SET state = $2, decided_by = $3, decided_at = $4, due_at = $4 WHERE id = $1 AND state = 'pending'`)
+	endExpired   = db.S(`UPDATE pull_actions SET state = 'expired', decided_at = $2 WHERE id = $1 AND state = 'pending'`)
 	staleActions = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
 	// replaced ends an action in whose place another is asked.
 	replaced  = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = COALESCE(decided_at, $2) WHERE id = $1 AND state IN ('pending', 'approved')`)
@@ -142,8 +203,9 @@ var (
 			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
 		ORDER BY p.updated_at LIMIT 50`)
 	// What has been taken the code host may have done, whatever became of the taker.
-	withdraw = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved') AND tries = 0`)
-	expire   = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
+	withdraw    = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved') AND tries = 0`)
+	expireNeeds = db.S(`UPDATE pulls SET needs = 'expired', needs_at = $2 WHERE id = $1 AND state = 'open' AND needs = 'asked'`)
+	expire      = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
 		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)
 	takeDue = db.Q[dueRow](`UPDATE pull_actions SET due_at = $2, tries = tries + 1
 		WHERE id IN (SELECT id FROM pull_actions WHERE state = 'approved' AND due_at <= $1 ORDER BY due_at LIMIT 1)
@@ -163,11 +225,18 @@ var (
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (pr_id, sha) WHERE pr_id IS NOT NULL DO UPDATE SET command = excluded.command,
 		status = excluded.status, task_id = excluded.task_id, created_at = excluded.created_at, run_id = NULL, box_id = NULL, exit_code = NULL,
 		output = '', started_at = NULL, finished_at = NULL`)
+	runCI    = db.S(`UPDATE ci_runs SET status = 'running', started_at = $3 WHERE account_id = $1 AND task_id = $2 AND finished_at IS NULL`)
+	queueCI  = db.S(`UPDATE ci_runs SET status = 'queued', started_at = NULL WHERE account_id = $1 AND task_id = $2 AND finished_at IS NULL AND status = 'running'`)
 	ciByTask = db.Q[ciRow](`SELECT id, repo_id, COALESCE(pr_id, '') AS pr_id, sha FROM ci_runs WHERE account_id = $1 AND task_id = $2`)
-	lostCI   = db.Q[lostRow](`SELECT c.account_id, c.task_id, COALESCE(t.failure, t.status) AS why FROM ci_runs c JOIN tasks t ON t.id = c.task_id
+	lostCI   = db.Q[lostRow](`SELECT c.account_id, c.task_id, COALESCE(t.failure, t.status) AS why, t.status = 'cancelled' AS cancelled FROM ci_runs c JOIN tasks t ON t.id = c.task_id
 		WHERE c.finished_at IS NULL AND t.status IN ('failed', 'cancelled') LIMIT 50`)
 	endCI = db.S(`UPDATE ci_runs SET status = $2, run_id = $3, box_id = $4, exit_code = $5, output = $6, finished_at = $7 WHERE id = $1`)
 )
+
+// needy are those of some pull requests that wait for a person.
+func needy(tx *db.Tx, prIDs []string) ([]needRow, error) {
+	return db.Select[needRow](tx, db.Build(`SELECT id, needs, needs_at, head_sha, task_id FROM pulls WHERE needs <> '' AND account_id = `, tx.Account).In("id", prIDs))
+}
 
 // lock reads a pull request of the transaction's account and keeps others from
 // changing it. The task it came from, which nearly always moves with it, is
@@ -271,7 +340,7 @@ func openQuestions(tx *db.Tx, ids []string, limit int) ([]approvalRow, error) {
 // Checks are the checks of tx.Account with the ids, or, for nil, its newest, up
 // to limit.
 func Checks(tx *db.Tx, ids []string, limit int) ([]Check, error) {
-	b := db.Build(`SELECT c.id, r.owner || '/' || r.name AS repo, c.pr_id, c.sha, c.command, c.status, c.exit_code, c.created_at, c.finished_at
+	b := db.Build(`SELECT c.id, r.owner || '/' || r.name AS repo, c.pr_id, c.sha, c.command, c.status, c.exit_code, c.created_at, c.started_at, c.finished_at
 		FROM ci_runs c JOIN repos r ON r.id = c.repo_id WHERE c.account_id = `, tx.Account)
 	if ids != nil {
 		b.In("c.id", ids)

@@ -14,20 +14,21 @@ import (
 // policy files say. A field that is null asks nothing.
 type Floors struct {
 	Isolation *string   `json:"isolation" enum:"none,landlock,bubblewrap" doc:"the least that agent.isolation may be; read when a task is queued, claimed or explained"`
-	MergeMode *string   `json:"merge_mode" enum:"auto,ask,never" doc:"the most lenient that merge.mode may be; read when a head has passed its checks, and again before it is merged"`
-	TaskUSD   *float64  `json:"task_usd" minimum:"0" maximum:"100000" doc:"the most that budget.task_usd may be, in US dollars; read whenever money is set aside for a call to a model"`
-	RunUSD    *float64  `json:"run_usd" minimum:"0" maximum:"100000" doc:"the most that budget.run_usd may be, in US dollars; read whenever money is set aside for a call to a model"`
-	Egress    *[]string `json:"egress" maxItems:"100" doc:"the hosts that mcp_servers may name, such as mcp.example.com or *.example.com; an empty list allows none; read when a run begins and is told of its servers"`
-	Protected []string  `json:"protected_paths,omitzero" maxItems:"100" doc:"paths whose change a person is always asked about, besides .svc; read before a merge. Matched from the root, without regard to case: * and ? are within a name, ** is any folders, and what is below a match is covered as well"`
+	MergeMode *string   `json:"merge_mode" enum:"auto,ask,never" example:"ask" doc:"the most lenient that merge.mode may be; read when a head has passed its checks, and again before it is merged"`
+	TaskUSD   *float64  `json:"task_usd" minimum:"0" maximum:"100000" example:"20" doc:"the most that budget.task_usd may be, in US dollars; read whenever money is set aside for a call to a model"`
+	RunUSD    *float64  `json:"run_usd" minimum:"0" maximum:"100000" example:"5" doc:"the most that budget.run_usd may be, in US dollars; read whenever money is set aside for a call to a model"`
+	Egress    *[]string `json:"egress" maxItems:"100" example:"[\"*.example.com\"]" doc:"the hosts that mcp_servers may name, such as mcp.example.com or *.example.com; an empty list allows none; read when a run begins and is told of its servers"`
+	Protected []string  `json:"protected_paths,omitzero" maxItems:"100" example:"[\"deploy/**\"]" doc:"paths whose change a person is always asked about, besides .svc; read before a merge. Matched from the root, without regard to case: * and ? are within a name, ** is any folders, and what is below a match is covered as well"`
 }
 
 // Clamp is one field of a policy file that asks for more than the account
 // allows.
 type Clamp struct {
-	Field string `json:"field" doc:"its dotted name in the file"`
-	Asked string `json:"asked" doc:"what the file asks for, or its default"`
-	Given string `json:"given" doc:"what is in force"`
-	Floor string `json:"floor" doc:"the floor of the account that says so"`
+	_     struct{} `doc:"A field of a policy file that asks for more than the account allows."`
+	Field string   `json:"field" example:"merge.mode" doc:"its dotted name in the file"`
+	Asked string   `json:"asked" example:"auto" doc:"what the file asks for, or its default"`
+	Given string   `json:"given" example:"ask" doc:"what is in force"`
+	Floor string   `json:"floor" example:"merge_mode" doc:"the floor of the account that says so"`
 }
 
 // maxPattern is how long a pattern of Floors may be, in bytes.
@@ -62,16 +63,16 @@ func (f Floors) check() map[string][]string {
 func (f Floors) Clamp(p Policy) (Policy, []Clamp) {
 	out := []Clamp{}
 	if f.Isolation != nil && isolationRank(p.Agent.Isolation) < isolationRank(*f.Isolation) {
-		out = append(out, Clamp{"agent.isolation", p.Agent.Isolation, *f.Isolation, "isolation"})
+		out = append(out, Clamp{Field: "agent.isolation", Asked: p.Agent.Isolation, Given: *f.Isolation, Floor: "isolation"})
 		p.Agent.Isolation = *f.Isolation
 	}
 	if f.MergeMode != nil && slices.Index(mergeModes, p.Merge.Mode) > slices.Index(mergeModes, *f.MergeMode) {
-		out = append(out, Clamp{"merge.mode", p.Merge.Mode, *f.MergeMode, "merge_mode"})
+		out = append(out, Clamp{Field: "merge.mode", Asked: p.Merge.Mode, Given: *f.MergeMode, Floor: "merge_mode"})
 		p.Merge.Mode = *f.MergeMode
 	}
 	cap := func(field, floor string, asked **float64, most *float64) {
 		if most != nil && (*asked == nil || **asked > *most) {
-			out = append(out, Clamp{field, dollars(*asked), dollars(most), floor})
+			out = append(out, Clamp{Field: field, Asked: dollars(*asked), Given: dollars(most), Floor: floor})
 			*asked = most
 		}
 	}
@@ -85,7 +86,7 @@ func (f Floors) Clamp(p Policy) (Policy, []Clamp) {
 		if s := p.MCPServers[name]; f.reaches(s.URL) {
 			kept[name] = s
 		} else {
-			out = append(out, Clamp{"mcp_servers." + name, s.URL, "nothing", "egress"})
+			out = append(out, Clamp{Field: "mcp_servers." + name, Asked: s.URL, Given: "nothing", Floor: "egress"})
 		}
 	}
 	if len(kept) < len(p.MCPServers) {

@@ -48,6 +48,7 @@ func (s *Service) pass(ctx context.Context, packed map[string]time.Time) {
 		s.complain(ctx, "list repositories", err)
 		return
 	}
+	s.miss(ctx, rows)
 	for _, r := range rows {
 		if ctx.Err() != nil {
 			return
@@ -70,6 +71,42 @@ func (s *Service) pass(ctx context.Context, packed map[string]time.Time) {
 	}
 }
 
+// FindLost looks for the folders of all repositories that were pushed to, and
+// names those that are not there in the log.
+func (s *Service) FindLost(ctx context.Context) error {
+	var rows []row
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		rows, err = allBuiltIn.All(tx, BuiltIn)
+		return err
+	})
+	if err == nil {
+		s.miss(ctx, rows)
+	}
+	return err
+}
+
+// mostNamed bounds the lost repositories that one line of the log names.
+const mostNamed = 50
+
+func (s *Service) miss(ctx context.Context, rows []row) {
+	var pushed []codehost.Repo
+	for _, r := range rows {
+		if r.LastActivityAt != nil { // a repository that nobody pushed to has no folder
+			pushed = append(pushed, r.ref().HostRepo())
+		}
+	}
+	lost := s.Missing(pushed)
+	if len(lost) == 0 {
+		return
+	}
+	var names []string
+	for _, r := range lost[:min(len(lost), mostNamed)] {
+		names = append(names, r.String())
+	}
+	s.Logger.ErrorContext(ctx, "the folders of repositories are not there: put git/ back from a copy that fits the database",
+		slog.Int("lost", len(lost)), slog.Int("of", len(pushed)), slog.Any("repositories", names))
+}
+
 func (s *Service) complain(ctx context.Context, what string, err error) {
 	if ctx.Err() == nil {
 		s.Logger.ErrorContext(ctx, what, slog.Any("error", err))
@@ -87,6 +124,12 @@ func (s *Service) reconcile(ctx context.Context, r row) error {
 	})
 	if err != nil {
 		return err
+	}
+	if len(heads) > 0 {
+		err := s.DB.Write(db.WithAccount(ctx, r.AccountID), func(tx *db.Tx) error { return s.Unsure(tx, r.ID) })
+		if err != nil {
+			return err
+		}
 	}
 	e := builtin.PushEvent{Repo: name, Who: "reconciled"}
 	for branch, known := range heads {

@@ -20,20 +20,27 @@ const (
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "project.list", Method: "GET", Path: "/v1/repos", Group: group, Rule: policy.Require(policy.ReadRepos), Paging: &op.Paging{Default: 25, Max: 100},
-			Summary: "The account's repositories, newest first"}, s.list),
+			Summary: "The account's repositories, newest first",
+			Doc:     "Enabled or not. A repository is made known by whoever installs it, not by this API."}, s.list),
 		op.New(op.Row{ID: "project.get", Method: "GET", Path: "/v1/repos/{owner}/{repo}", Group: group, Rule: policy.Require(policy.ReadRepos),
-			Summary: "One repository"}, s.get),
+			Summary: "One repository",
+			Doc:     "Owner and name are matched as they are written; one of another account is 404 like one that does not exist."}, s.get),
 		op.New(op.Row{ID: "project.update", Method: "PATCH", Path: "/v1/repos/{owner}/{repo}", Group: group, Rule: policy.Require(policy.WriteRepos),
 			Refuses: []op.Refusal{{Status: 402, Slug: "payment-required"}},
-			Summary: "Turn a repository's switches"}, s.update),
+			Summary: "Turn a repository's switches; enabled is the one that this server acts on",
+			Doc:     "Changes the switches that are sent and leaves the others alone; at least one must be sent. A private repository can be enabled only on a plan that covers private repositories."}, s.update),
 		op.New(op.Row{ID: "project.policy_get", Method: "GET", Path: "/v1/repos/{owner}/{repo}/policy", Group: group, Rule: policy.Require(policy.ReadRepos),
-			Summary: "The policy in force, and why it is not the file's"}, s.policyGet),
+			Summary: "The policy in force, and why it is not the file's",
+			Doc:     "What agents and merges are held to: the policy file with defaults filled in and the account's floors applied. A file that is missing or not valid counts as none: fallback says why, and the defaults hold."}, s.policyGet),
 		op.New(op.Row{ID: "project.policy_validate", Method: "POST", Path: "/v1/repos/{owner}/{repo}/policy/validate", Group: group, Rule: policy.Require(policy.WriteRepos),
-			Summary: "Check a policy file without storing it"}, s.policyValidate),
+			Summary: "Check a policy file without storing it",
+			Doc:     "Says what is wrong with a policy file, and which of its fields the account would not allow. Nothing is stored; only a commit to the default branch changes the policy."}, s.policyValidate),
 		op.New(op.Row{ID: "account.floors_get", Method: "GET", Path: "/v1/account/floors", Group: ofAccount, Rule: policy.Require(policy.ReadAccount),
-			Summary: "What the account holds the policy files of all its repositories to"}, s.floorsGet),
+			Summary: "What the account holds the policy files of all its repositories to",
+			Doc:     "Floors bound what any policy file of the account may ask for. A field that is null bounds nothing."}, s.floorsGet),
 		op.New(op.Row{ID: "account.floors_set", Method: "PUT", Path: "/v1/account/floors", Group: ofAccount, Rule: policy.Require(policy.WriteAccount),
-			Summary: "Replace what the account holds policy files to; a field that is left out asks nothing"}, s.floorsSet),
+			Summary: "Replace what the account holds policy files to; a field that is left out asks nothing",
+			Doc:     "Replaces all floors at once and holds from the next decision on, for work that is under way as well. A policy file that asks for more is clamped, not refused."}, s.floorsSet),
 	}
 }
 
@@ -71,8 +78,8 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Repository], err
 }
 
 type nameIn struct {
-	Owner string `json:"owner"`
-	Repo  string `json:"repo"`
+	Owner string `json:"owner" doc:"owner of the repository"`
+	Repo  string `json:"repo" example:"web" doc:"name of the repository, without the owner"`
 }
 
 func (in nameIn) find(tx *db.Tx) (row, error) { return in.get(tx, byName) }
@@ -102,11 +109,11 @@ func (s *Service) get(ctx context.Context, in nameIn) (Repository, error) {
 
 type updateIn struct {
 	nameIn
-	Enabled            *bool `json:"enabled,omitempty"`
-	DonationsEnabled   *bool `json:"donations_enabled,omitempty"`
-	AIFirst            *bool `json:"ai_first,omitempty"`
-	CanaryEnabled      *bool `json:"canary_enabled,omitempty"`
-	PublicStatsEnabled *bool `json:"public_stats_enabled,omitempty"`
+	Enabled            *bool `json:"enabled,omitempty" example:"true" doc:"false: its tasks wait, and new ones are refused"`
+	DonationsEnabled   *bool `json:"donations_enabled,omitempty" doc:"kept for clients; this server acts on it nowhere"`
+	AIFirst            *bool `json:"ai_first,omitempty" doc:"kept for clients; this server acts on it nowhere"`
+	CanaryEnabled      *bool `json:"canary_enabled,omitempty" doc:"kept for clients; this server acts on it nowhere"`
+	PublicStatsEnabled *bool `json:"public_stats_enabled,omitempty" doc:"kept for clients; this server acts on it nowhere"`
 }
 
 func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err error) {
@@ -138,31 +145,35 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 		if _, err := update.Exec(tx, tx.Account, r.ID, r.Enabled, r.DonationsEnabled, r.AIFirst, r.CanaryEnabled, r.PublicStatsEnabled); err != nil {
 			return err
 		}
-		s.Hub.Notify(tx, event.QueueTopic(tx.Account))
+		// Boxes that are shared, or a member's, listen to the queue of everybody.
+		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
 		out = s.wire(r)
 		return event.Record(tx, event.Change{Kind: "repo.updated", Object: r.ID, RepoID: r.ID, Data: changed})
 	})
 	return out, err
 }
 
-// covered refuses private repositories on a plan without them.
+// covered refuses private repositories on a tier without them, and names the
+// ways to one that has them.
 func covered(tx *db.Tx) error {
 	tier, err := tierOf.One(tx, tx.Account)
 	if err != nil {
 		return err
 	}
 	if tier == "free" {
-		return fault.New(fault.PaymentRequired, "", "The free plan does not cover private repositories: make the repository public, or move the account to a paid plan.")
+		return fault.New(fault.PaymentRequired, "", "The tier free does not cover private repositories, which all of the built-in host are. "+
+			"Apply as an open-source project with POST /v1/oss/verification (account.oss_verification_apply), or have an operator of the server set another tier (account.set_tier).")
 	}
 	return nil
 }
 
 // EffectivePolicy is the answer of project.policy_get.
 type EffectivePolicy struct {
-	Policy   Policy  `json:"policy" doc:"the policy in force: defaults filled in, and no more than the account allows"`
-	YML      *string `json:"yml" doc:"the file on the default branch; null: there is none"`
-	Fallback *string `json:"fallback" doc:"null, or why the defaults are in force"`
-	Clamped  []Clamp `json:"clamped" doc:"the fields that ask for more than the account allows"`
+	_        struct{} `doc:"The policy in force for a repository, and where it comes from."`
+	Policy   Policy   `json:"policy" doc:"the policy in force: defaults filled in, and no more than the account allows"`
+	YML      *string  `json:"yml" doc:"the file on the default branch; null: there is none"`
+	Fallback *string  `json:"fallback" example:"null" doc:"why the defaults are in force; null: the file is"`
+	Clamped  []Clamp  `json:"clamped" doc:"the fields that ask for more than the account allows"`
 }
 
 func (s *Service) policyGet(ctx context.Context, in nameIn) (EffectivePolicy, error) {
@@ -185,13 +196,14 @@ func (s *Service) policyGet(ctx context.Context, in nameIn) (EffectivePolicy, er
 
 type validateIn struct {
 	nameIn
-	YML string `json:"yml"`
+	YML string `json:"yml" doc:"the text of a .svc/policy.yml"`
 }
 
 // PolicyVerdict tells whether a policy file would be taken.
 type PolicyVerdict struct {
-	OK      bool     `json:"ok"`
-	Errors  []string `json:"errors"`
+	_       struct{} `doc:"Whether a policy file would be taken."`
+	OK      bool     `json:"ok" doc:"whether it is valid"`
+	Errors  []string `json:"errors" example:"[]" doc:"what is wrong, one sentence each; empty when it is valid"`
 	Clamped []Clamp  `json:"clamped" doc:"the fields that ask for more than the account allows; empty if there are errors"`
 }
 
@@ -215,14 +227,15 @@ func (s *Service) policyValidate(ctx context.Context, in validateIn) (PolicyVerd
 
 // AccountFloors are the floors of an account, and who set them.
 type AccountFloors struct {
+	_ struct{} `doc:"The floors of an account, and who set them."`
 	Floors
-	UpdatedAt *time.Time `json:"updated_at" doc:"null: never set"`
-	UpdatedBy *string    `json:"updated_by"`
+	UpdatedAt *time.Time `json:"updated_at" doc:"when they were last set; null: never"`
+	UpdatedBy *string    `json:"updated_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who set them: user:<id> or pat:<id>; null: nobody"`
 }
 
 func accountFloors(f Floors, at *time.Time, by *string) AccountFloors {
 	f.Protected = append([]string{}, f.Protected...)
-	return AccountFloors{f, at, by}
+	return AccountFloors{Floors: f, UpdatedAt: at, UpdatedBy: by}
 }
 
 func (s *Service) floorsGet(ctx context.Context, _ op.None) (out AccountFloors, err error) {

@@ -30,53 +30,60 @@ const (
 // Policy is a parsed policy file with every default filled in. The zero file,
 // and a repository without one, give the defaults.
 type Policy struct {
-	Version int         `json:"version" yaml:"version"`
-	Agent   AgentPolicy `json:"agent" yaml:"agent"`
-	Checks  CheckPolicy `json:"checks" yaml:"checks"`
-	Merge   MergePolicy `json:"merge" yaml:"merge"`
+	_       struct{}    `doc:"A policy file with every default filled in."`
+	Version int         `json:"version" yaml:"version" doc:"of the format: 1"`
+	Agent   AgentPolicy `json:"agent" yaml:"agent" doc:"how agents run"`
+	Checks  CheckPolicy `json:"checks" yaml:"checks" doc:"the repository's own test command"`
+	Merge   MergePolicy `json:"merge" yaml:"merge" doc:"what happens to a pull request whose checks passed"`
 	// Budget limits what models may cost.
-	Budget BudgetPolicy `json:"budget" yaml:"budget"`
+	Budget BudgetPolicy `json:"budget" yaml:"budget" doc:"what models may cost"`
 	// Conflicts says what becomes of a task that would conflict with open work:
 	// it waits (hold), begins on top of it (stack), or goes ahead (ignore).
-	Conflicts string `json:"conflicts" yaml:"conflicts"`
+	Conflicts string `json:"conflicts" yaml:"conflicts" enum:"hold,stack,ignore" doc:"a task that would conflict with open work waits, begins on top of it, or goes ahead"`
 	// Instructions are handed to every agent that works on the repository.
-	Instructions string `json:"instructions" yaml:"instructions"`
+	Instructions string `json:"instructions" yaml:"instructions" example:"Run the tests before you push." doc:"text that is given to every agent that works on the repository"`
 	// MCPServers are what agents may use besides their own tools, by name.
-	MCPServers map[string]MCPServer `json:"mcp_servers,omitempty" yaml:"mcp_servers"`
+	MCPServers map[string]MCPServer `json:"mcp_servers,omitempty" yaml:"mcp_servers" doc:"servers that agents may use besides their own tools, by name"`
 }
 
 // AgentPolicy says how agents run.
 type AgentPolicy struct {
-	Template  string `json:"template" yaml:"template"`   // used when a task names none
-	Isolation string `json:"isolation" yaml:"isolation"` // the least a box must offer: none, best (any but none), landlock or bubblewrap
+	_         struct{} `doc:"How agents run."`
+	Template  string   `json:"template" yaml:"template" example:"default" doc:"agent template of tasks that name none"`                                                          // used when a task names none
+	Isolation string   `json:"isolation" yaml:"isolation" enum:"none,best,landlock,bubblewrap" example:"best" doc:"the least that a box must offer; best is any level but none"` // the least a box must offer: none, best (any but none), landlock or bubblewrap
 }
 
 // CheckPolicy is the repository's own test command, run on a box for each new
 // head of a pull request. Without a command nothing is checked.
 type CheckPolicy struct {
-	Command string `json:"command" yaml:"command"` // run by sh -c in the checkout
-	Timeout string `json:"timeout" yaml:"timeout"` // a duration such as 10m
+	_       struct{} `doc:"The repository's own test command, run on a box for each new head of a pull request."`
+	Command string   `json:"command" yaml:"command" example:"make test" doc:"run by sh -c in the checkout; empty: nothing is checked"` // run by sh -c in the checkout
+	Timeout string   `json:"timeout" yaml:"timeout" example:"10m" doc:"how long it may take, as a duration"`                           // a duration such as 10m
 }
 
 // MergePolicy says what happens to a pull request whose checks passed.
 type MergePolicy struct {
-	Mode         string `json:"mode" yaml:"mode"`     // ask: a person approves the head; auto: merge; never
-	Method       string `json:"method" yaml:"method"` // merge or squash
-	DeleteBranch bool   `json:"delete_branch" yaml:"delete_branch"`
+	_            struct{} `doc:"What happens to a pull request whose checks passed."`
+	Mode         string   `json:"mode" yaml:"mode" enum:"ask,auto,never" doc:"ask: a person approves the head first; auto: it is merged; never: it is left to people"` // ask: a person approves the head; auto: merge; never
+	Method       string   `json:"method" yaml:"method" enum:"merge,squash" doc:"how it is merged"`                                                                     // merge or squash
+	DeleteBranch bool     `json:"delete_branch" yaml:"delete_branch" doc:"whether the branch goes once it is merged"`
+	OnCancel     string   `json:"on_cancel" yaml:"on_cancel" enum:"close,keep" doc:"close: a pull request is closed with its task; keep: it stays open for people"`
 }
 
 // BudgetPolicy is in US dollars; null is no limit.
 type BudgetPolicy struct {
-	TaskUSD *float64 `json:"task_usd" yaml:"task_usd"` // of all tries of a task that names no budget
-	RunUSD  *float64 `json:"run_usd" yaml:"run_usd"`   // of one try
+	_       struct{} `doc:"Limits on what models may cost, in US dollars."`
+	TaskUSD *float64 `json:"task_usd" yaml:"task_usd" example:"5" doc:"for all tries of a task that names no budget; null: no limit"` // of all tries of a task that names no budget
+	RunUSD  *float64 `json:"run_usd" yaml:"run_usd" example:"2" doc:"for one try; null: no limit"`                                    // of one try
 }
 
 // MCPServer is a server of the Model Context Protocol. Agents reach it through
 // the box, which adds the token.
 type MCPServer struct {
-	URL       string `json:"url" yaml:"url"`             // https
-	Transport string `json:"transport" yaml:"transport"` // http or sse
-	TokenRef  string `json:"token_ref" yaml:"token_ref"` // name of the secret that holds the token
+	_         struct{} `doc:"A server of the Model Context Protocol. Agents reach it through the box, which adds the token."`
+	URL       string   `json:"url" yaml:"url" format:"uri" example:"https://mcp.example.com/v1" doc:"an https address"`                     // https
+	Transport string   `json:"transport" yaml:"transport" enum:"http,sse" doc:"how it is spoken to"`                                        // http or sse
+	TokenRef  string   `json:"token_ref" yaml:"token_ref" example:"MCP_TOKEN" doc:"name of the secret of the account that holds the token"` // name of the secret that holds the token
 }
 
 const maxMCPServers = 20
@@ -115,7 +122,7 @@ func DefaultPolicy() Policy {
 		Version: 1,
 		Agent:   AgentPolicy{Template: "default", Isolation: "best"},
 		Checks:  CheckPolicy{Timeout: "10m"},
-		Merge:   MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true},
+		Merge:   MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true, OnCancel: "close"},
 
 		Conflicts: "hold",
 	}
@@ -215,6 +222,7 @@ func (p Policy) check() (msgs []string) {
 	oneOf("agent.isolation", p.Agent.Isolation, "none", "best", "landlock", "bubblewrap")
 	oneOf("merge.mode", p.Merge.Mode, "ask", "auto", "never")
 	oneOf("conflicts", p.Conflicts, "hold", "stack", "ignore")
+	oneOf("merge.on_cancel", p.Merge.OnCancel, "close", "keep")
 	oneOf("merge.method", p.Merge.Method, "merge", "squash")
 	if d, err := time.ParseDuration(p.Checks.Timeout); err != nil || d <= 0 || d > maxCheckTime {
 		msgs = append(msgs, fmt.Sprintf("checks.timeout must be a duration of at most %s, such as 10m", maxCheckTime))

@@ -29,7 +29,7 @@ func TestParsePolicy(t *testing.T) {
 		"the version": {"version: 1\n", DefaultPolicy(), ""},
 		"one key":     {"checks: {command: make check}\n", with(func(p *Policy) { p.Checks.Command = "make check" }), ""},
 		"all of it": {"version: 1\nagent: {template: t, isolation: landlock}\nchecks: {command: c, timeout: 90m}\nmerge: {mode: auto, method: squash, delete_branch: false}\nconflicts: stack\ninstructions: i\nbudget: {task_usd: 2.5}\n", Policy{
-			Version: 1, Agent: AgentPolicy{"t", "landlock"}, Checks: CheckPolicy{"c", "90m"}, Merge: MergePolicy{"auto", "squash", false},
+			Version: 1, Agent: AgentPolicy{Template: "t", Isolation: "landlock"}, Checks: CheckPolicy{Command: "c", Timeout: "90m"}, Merge: MergePolicy{Mode: "auto", Method: "squash", DeleteBranch: false, OnCancel: "close"},
 			Conflicts: "stack", Instructions: "i", Budget: BudgetPolicy{TaskUSD: &taskUSD}}, ""},
 		"a budget below 0":  {"budget: {run_usd: -1}\n", Policy{}, "budget.run_usd must be between 0 and 100000"},
 		"a section of null": {"merge:\n", DefaultPolicy(), ""},

@@ -23,22 +23,23 @@ import (
 
 // Repository is a row as the API shows it.
 type Repository struct {
-	ID                 string     `json:"id"`
-	Owner              string     `json:"owner"`
-	Repo               string     `json:"repo"`
-	FullName           string     `json:"full_name"`
-	Host               string     `json:"host"`
-	CloneURL           string     `json:"clone_url"`
-	DefaultBranch      string     `json:"default_branch"`
-	Private            bool       `json:"private"`
-	Enabled            bool       `json:"enabled"`
-	DonationsEnabled   bool       `json:"donations_enabled"`
-	AIFirst            bool       `json:"ai_first"`
-	CanaryEnabled      bool       `json:"canary_enabled"`
-	PublicStatsEnabled bool       `json:"public_stats_enabled"`
-	PolicyValid        *bool      `json:"policy_valid" doc:"null: the repository has no policy file"`
-	LastActivityAt     *time.Time `json:"last_activity_at"`
-	CreatedAt          time.Time  `json:"created_at"`
+	_                  struct{}   `doc:"A repository of the account, with its switches."`
+	ID                 string     `json:"id" format:"uuid" doc:"id of the repository"`
+	Owner              string     `json:"owner" doc:"login of its owner at the code host"`
+	Repo               string     `json:"repo" example:"web" doc:"its name, without the owner"`
+	FullName           string     `json:"full_name" example:"acme/web" doc:"owner/name"`
+	Host               string     `json:"host" example:"builtin" doc:"the code host that has it: builtin is this server's own"`
+	CloneURL           string     `json:"clone_url" format:"uri" example:"https://yardmaster.example.com/git/acme/web.git" doc:"where git fetches it from"`
+	DefaultBranch      string     `json:"default_branch" example:"main" doc:"the branch that work begins from and is merged into; its policy file is in force"`
+	Private            bool       `json:"private" doc:"not open to everybody at its host; all of the built-in host are private"`
+	Enabled            bool       `json:"enabled" doc:"false: its tasks wait, and new ones are refused"`
+	DonationsEnabled   bool       `json:"donations_enabled" doc:"a switch kept for clients; this server acts on it nowhere"`
+	AIFirst            bool       `json:"ai_first" doc:"a switch kept for clients; this server acts on it nowhere"`
+	CanaryEnabled      bool       `json:"canary_enabled" doc:"a switch kept for clients; this server acts on it nowhere"`
+	PublicStatsEnabled bool       `json:"public_stats_enabled" doc:"a switch kept for clients; this server acts on it nowhere"`
+	PolicyValid        *bool      `json:"policy_valid" doc:"whether its policy file is valid; null: it has none"`
+	LastActivityAt     *time.Time `json:"last_activity_at" doc:"when its default branch was last pushed to; null before"`
+	CreatedAt          time.Time  `json:"created_at" doc:"when it was made known"`
 }
 
 // BuiltIn is the host value of repositories this server keeps itself.
@@ -57,14 +58,18 @@ type Service struct {
 	Attempt func(ctx context.Context, token string) (repoID string, push []string, who string, ok bool, err error)
 	// Pushed is told of each branch that moved, and where it is now
 	// (codehost.ZeroSHA: gone), in the transaction that records the push.
-	Pushed func(tx *db.Tx, r Ref, branch, newSHA string) error
+	Pushed func(tx *db.Tx, r Ref, branch, newSHA, by string) error
+	// Unsure is told of a repository of which a push may have gone unnoticed.
+	Unsure func(tx *db.Tx, repoID string) error
 	// PolicyChanged, optional, is told of a policy that is in force from now on.
 	PolicyChanged func(tx *db.Tx, r Ref) error
 	// OpenHeads is the recorded head of each branch with an open pull request.
 	OpenHeads func(tx *db.Tx, repoID string) (map[string]string, error)
 	// Maintain packs a repository of the built-in host.
 	Maintain func(ctx context.Context, r codehost.Repo, now time.Time) error
-	Logger   *slog.Logger
+	// Missing answers which repositories of the built-in host have no folder.
+	Missing func([]codehost.Repo) []codehost.Repo
+	Logger  *slog.Logger
 
 	recording sync.Map // codehost.Repo -> *sync.Mutex
 }
@@ -156,8 +161,25 @@ func (s *Service) Create(ctx context.Context, r codehost.Repo) error {
 		_, err = Install(tx, r.Owner, r.Name, BuiltIn, "main", true)
 		return err
 	})
-	if db.IsUnique(err) {
-		return nil // somebody else's first push came first
+	if db.IsUnique(err) { // somebody else's first push came first, or there were pushes long ago
+		return s.unlessLost(ctx, r)
+	}
+	return err
+}
+
+// unlessLost fails if there were pushes to a repository of which the host knows
+// nothing any more.
+func (s *Service) unlessLost(ctx context.Context, r codehost.Repo) error {
+	var known row
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		known, _, err = byNameAnywhere.Maybe(tx, r.Owner, r.Name)
+		return err
+	})
+	if err != nil || known.LastActivityAt == nil {
+		return err
+	}
+	if _, err = s.Host.Info(ctx, r); errors.Is(err, codehost.ErrNotFound) {
+		return codehost.ErrLost
 	}
 	return err
 }
@@ -216,7 +238,7 @@ func (s *Service) OnPush(ctx context.Context, e builtin.PushEvent) error {
 				Data: map[string]string{"branch": branch, "old": u.Old, "new": u.New, "by": e.Who}}); err != nil {
 				return err
 			}
-			if err := s.Pushed(tx, r.ref(), branch, heads[branch]); err != nil {
+			if err := s.Pushed(tx, r.ref(), branch, heads[branch], e.Who); err != nil {
 				return err
 			}
 		}

@@ -70,7 +70,8 @@ func onBoth(t *testing.T, fn func(*testing.T, *site)) {
 				return policy.Actor{Credential: policy.PAT, CredentialID: "t", AccountID: account, Scopes: scopes}, nil
 			},
 			Attempt: func(context.Context, string) (string, []string, string, bool, error) { return "", nil, "", false, nil },
-			Pushed: func(tx *db.Tx, r Ref, branch, sha string) error {
+			Unsure:  func(*db.Tx, string) error { return nil },
+			Pushed: func(tx *db.Tx, r Ref, branch, sha, _ string) error {
 				tx.AfterCommit(func() {
 					s.mu.Lock()
 					defer s.mu.Unlock()

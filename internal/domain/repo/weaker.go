@@ -11,10 +11,11 @@ import (
 // Weakening is one field of a policy file that would hold agents less, or that
 // would tell them something else, than it does.
 type Weakening struct {
-	Field string `json:"field" doc:"its dotted name in the file"`
-	Was   string `json:"was" doc:"at most 200 characters of it"`
-	Would string `json:"would" doc:"what it would be; at most 200 characters of it"`
-	Why   string `json:"why"`
+	_     struct{} `doc:"A field of a policy file that a merge would make hold agents less."`
+	Field string   `json:"field" example:"merge.mode" doc:"its dotted name in the file"`
+	Was   string   `json:"was" example:"ask" doc:"at most 200 characters of it"`
+	Would string   `json:"would" example:"auto" doc:"what it would be; at most 200 characters of it"`
+	Why   string   `json:"why" example:"pull requests would merge without a person's word" doc:"what gets weaker by it"`
 }
 
 // String says it in a sentence: field, what it was, what it would be.
@@ -34,6 +35,7 @@ var judges = map[string]judge{
 	"version":             harmless, // there is one
 	"merge.method":        harmless, // the same lines come in either way
 	"merge.delete_branch": harmless, // of a branch that is merged
+	"merge.on_cancel":     harmless, // nothing is merged by either
 
 	"agent.template": changed("agent.template", "the template decides which agent works, with which model", func(p Policy) string { return p.Agent.Template }),
 	"agent.isolation": lower("agent.isolation", "agents are held less", func(p Policy) (string, int) {
@@ -60,7 +62,7 @@ var judges = map[string]judge{
 
 	"mcp_servers.*.url": func(was, would Policy) []Weakening {
 		added := func(name string) []Weakening {
-			return []Weakening{{"mcp_servers." + name, show(""), show(would.MCPServers[name].URL), "later agents reach one server more"}}
+			return []Weakening{{Field: "mcp_servers." + name, Was: show(""), Would: show(would.MCPServers[name].URL), Why: "later agents reach one server more"}}
 		}
 		return servers("url", added, func(m MCPServer) string { return m.URL })(was, would)
 	},
@@ -100,7 +102,7 @@ func changed(field, why string, of func(Policy) string) judge {
 		if a == b {
 			return nil
 		}
-		return []Weakening{{field, show(a), show(b), why}}
+		return []Weakening{{Field: field, Was: show(a), Would: show(b), Why: why}}
 	}
 }
 
@@ -112,7 +114,7 @@ func lower(field, why string, of func(Policy) (string, int)) judge {
 		if to <= from {
 			return nil
 		}
-		return []Weakening{{field, show(a), show(b), why}}
+		return []Weakening{{Field: field, Was: show(a), Would: show(b), Why: why}}
 	}
 }
 
@@ -122,7 +124,7 @@ func greater(field string, of func(Policy) *float64) judge {
 		if a == nil || b != nil && *b <= *a {
 			return nil
 		}
-		return []Weakening{{field, dollars(a), dollars(b), "models may cost more"}}
+		return []Weakening{{Field: field, Was: dollars(a), Would: dollars(b), Why: "models may cost more"}}
 	}
 }
 
@@ -136,7 +138,7 @@ func servers(field string, added func(name string) []Weakening, of func(MCPServe
 			case !known && added != nil:
 				out = append(out, added(name)...)
 			case known && a != b:
-				out = append(out, Weakening{"mcp_servers." + name + "." + field, show(a), show(b), "later agents are sent somewhere else, or with another secret"})
+				out = append(out, Weakening{Field: "mcp_servers." + name + "." + field, Was: show(a), Would: show(b), Why: "later agents are sent somewhere else, or with another secret"})
 			}
 		}
 		return out

@@ -76,6 +76,7 @@ func server(change func(*MCPServer)) func(*Policy) {
 var changes = map[string][]verdict{
 	"version":             {{func(p *Policy) { p.Version = 2 }, ""}},
 	"merge.method":        {{func(p *Policy) { p.Merge.Method = "squash" }, ""}},
+	"merge.on_cancel":     {{func(p *Policy) { p.Merge.OnCancel = "keep" }, ""}},
 	"merge.delete_branch": {{func(p *Policy) { p.Merge.DeleteBranch = false }, ""}},
 	"agent.template":      {{func(p *Policy) { p.Agent.Template = "other" }, "agent.template"}},
 	"agent.isolation": {
@@ -119,7 +120,7 @@ var changes = map[string][]verdict{
 		{server(func(m *MCPServer) { m.URL = "https://evil.example" }), "mcp_servers.tracker.url"},
 		{func(p *Policy) {
 			p.MCPServers = maps.Clone(p.MCPServers)
-			p.MCPServers["more"] = MCPServer{"https://evil.example", "sse", "T"}
+			p.MCPServers["more"] = MCPServer{URL: "https://evil.example", Transport: "sse", TokenRef: "T"}
 		}, "mcp_servers.more"},
 	},
 	"mcp_servers.*.transport": {{server(func(m *MCPServer) { m.Transport = "sse" }), "mcp_servers.tracker.transport"}},

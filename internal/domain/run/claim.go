@@ -188,10 +188,37 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 	if err != nil {
 		return nil, err
 	}
-	if _, err := insertSession.Exec(tx, id.New(), r.AccountID, r.ID, r.TaskID, r.RepoID, t.Kind, tx.Now); err != nil {
+	why, err := trigger(tx, t)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := s.Policy(tx, t.RepoID)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := insertSession.Exec(tx, id.New(), r.AccountID, r.ID, r.TaskID, r.RepoID, why, t.Kind, tx.Now, policy); err != nil {
 		return nil, err
 	}
 	return start, s.arm(tx, start)
+}
+
+// trigger is what the sessions of a task come of.
+func trigger(tx *db.Tx, t *task.Row) (string, error) {
+	switch {
+	case t.Kind == task.KindCI:
+		return "check", nil
+	case t.Kind == task.KindBabysit, t.Kind == task.KindReview:
+		return t.Kind, nil
+	case t.PlanID != nil:
+		return "plan", nil
+	case t.AskID != nil && t.CreatedBy == "system":
+		return "ask", nil
+	case t.Kind == task.KindScout:
+		if n, err := isOfFanout.One(tx, t.ID); err != nil || n > 0 {
+			return "plan", err
+		}
+	}
+	return "task", nil
 }
 
 // repeat answers a claim again whose answer the box may not have got. The
@@ -246,7 +273,7 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		return nil, fmt.Errorf("repository of task %s: %w", t.ID, err)
 	}
 	st := &protocol.Start{
-		Run: r.ID, Attempt: int(r.Attempt), Task: t.ID, Kind: t.Kind, LeaseMS: s.lease().Milliseconds(),
+		Run: r.ID, Attempt: int(r.Attempt), Task: t.ID, Kind: t.Kind, Title: t.Title, LeaseMS: s.lease().Milliseconds(),
 		Repo: repo.FullName(), CloneURL: repo.CloneURL, DefaultRef: repo.DefaultBranch,
 		GatewayURL: s.GatewayURL, CommitName: s.CommitName, CommitEmail: s.CommitEmail,
 		Env: map[string]string{}, TimeoutMS: defaultTimeout.Milliseconds(),

@@ -78,20 +78,22 @@ func blocker(s *Service, r *Row, e protocol.Event) (protocol.BlockerDeclared, bo
 
 // RawTask is further work that a try noticed and filed.
 type RawTask struct {
-	ID    string  `json:"id" doc:"the run's own name for it"`
-	RunID string  `json:"run_id"`
-	Repo  *string `json:"repo" doc:"owner/name; null: the task's own"`
-	Title string  `json:"title"`
-	Body  string  `json:"body"`
+	_     struct{} `doc:"Further work that a try noticed and left to others."`
+	ID    string   `json:"id" example:"ask-1" doc:"the run's own name for it"`
+	RunID string   `json:"run_id" format:"uuid" doc:"the try that filed it"`
+	Repo  *string  `json:"repo" doc:"owner/name; null: the task's own"`
+	Title string   `json:"title" doc:"one line"`
+	Body  string   `json:"body" doc:"what is wanted, in the words of the agent"`
 }
 
 // DeclaredBlocker is what a try could not go on without.
 type DeclaredBlocker struct {
-	ID       string                  `json:"id" doc:"the run's own name for it"`
-	RunID    string                  `json:"run_id"`
-	Kind     string                  `json:"kind" enum:"missing_credential,missing_access,decision"`
-	Question string                  `json:"question"`
-	Fields   []protocol.BlockerField `json:"fields"`
+	_        struct{}                `doc:"What a try could not go on without."`
+	ID       string                  `json:"id" example:"blocker-1" doc:"the run's own name for it"`
+	RunID    string                  `json:"run_id" format:"uuid" doc:"the try that declared it"`
+	Kind     string                  `json:"kind" enum:"missing_credential,missing_access,decision" doc:"what sort of thing only a person can give"`
+	Question string                  `json:"question" example:"Which account of the payment provider is used in tests?" doc:"in the words of the agent"`
+	Fields   []protocol.BlockerField `json:"fields" doc:"what is to be filled in; empty unless a credential is missing"`
 }
 
 // foldDeclared adds to a result what the tries of the task declared.
@@ -104,10 +106,10 @@ func (s *Service) foldDeclared(tx *db.Tx, taskID string, runs []Row, out *TaskRe
 		e, r := protocol.Event{Kind: d.Kind, Data: json.RawMessage(d.Data)}, &Row{ID: d.RunID}
 		if d.Kind == protocol.EventAsk {
 			if a, ok := ask(s, r, e); ok {
-				out.RawTasks = append(out.RawTasks, RawTask{a.ID, d.RunID, some(a.Repo), a.Title, a.Body})
+				out.RawTasks = append(out.RawTasks, RawTask{ID: a.ID, RunID: d.RunID, Repo: some(a.Repo), Title: a.Title, Body: a.Body})
 			}
 		} else if b, ok := blocker(s, r, e); ok {
-			out.Blocker = &DeclaredBlocker{b.ID, d.RunID, b.Kind, b.Question, append([]protocol.BlockerField{}, b.Fields...)}
+			out.Blocker = &DeclaredBlocker{ID: b.ID, RunID: d.RunID, Kind: b.Kind, Question: b.Question, Fields: append([]protocol.BlockerField{}, b.Fields...)}
 		}
 	}
 	if s.AsksOf == nil || len(out.RawTasks) == 0 {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"regexp"
 	"time"
 
@@ -119,7 +120,7 @@ func (s *Service) Halt(tx *db.Tx, runID, kind, why string) error {
 	if err != nil || !ok || r.EndedAt != nil || r.Halting != "" {
 		return err
 	}
-	if _, err := setHalting.Exec(tx, r.ID, kind); err != nil {
+	if _, err := setHalting.Exec(tx, r.ID, kind, why); err != nil {
 		return err
 	}
 	return s.SendCommand(tx, r.BoxID, protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandHalt,
@@ -172,7 +173,7 @@ func (s *Service) lose(tx *db.Tx, l lease, kind, text string, still func(*Row) b
 		return err
 	}
 	if r.Halting != "" {
-		kind = r.Halting
+		kind, text = r.Halting, cmp.Or(r.HaltingWhy, text)
 	}
 	if err := s.end(tx, &r, Lost, kind, text); err != nil {
 		return err

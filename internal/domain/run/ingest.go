@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,16 +49,42 @@ func (s *Service) Append(ctx context.Context, boxID string, e protocol.Envelope)
 		return out, err
 	}
 	defer leave()
+	at, err := s.branchAt(ctx, boxID, e)
+	if err != nil {
+		return out, err
+	}
 	for err = errMoved; errors.Is(err, errMoved) && ctx.Err() == nil; {
 		err = s.DB.Write(ctx, func(tx *db.Tx) error {
 			out = protocol.Appended{}
-			return s.take(tx, boxID, e, &out)
+			return s.take(tx, boxID, e, at, &out)
 		})
 	}
 	return out, err
 }
 
-func (s *Service) take(tx *db.Tx, boxID string, e protocol.Envelope, out *protocol.Appended) error {
+// branchAt asks the code host where the branch is that a run has pushed if e
+// says that it ended well; "" if nothing says so.
+func (s *Service) branchAt(ctx context.Context, boxID string, e protocol.Envelope) (string, error) {
+	delivers := slices.ContainsFunc(e.Events, func(ev protocol.Event) bool {
+		var f protocol.Finished
+		return ev.Kind == protocol.EventFinished && json.Unmarshal(ev.Data, &f) == nil && f.State == protocol.Succeeded && f.Tip != ""
+	})
+	if !delivers || s.BranchAt == nil {
+		return "", nil
+	}
+	var b branchRow
+	var ok bool
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		b, ok, err = selectBranch.Maybe(tx, boxID, e.Run)
+		return err
+	})
+	if err != nil || !ok || b.Branch == "" {
+		return "", err
+	}
+	return s.BranchAt(ctx, b.RepoID, b.Branch)
+}
+
+func (s *Service) take(tx *db.Tx, boxID string, e protocol.Envelope, at string, out *protocol.Appended) error {
 	h, ok, err := selectHead.Maybe(tx, boxID, e.Run)
 	if err != nil {
 		return err
@@ -104,7 +131,7 @@ func (s *Service) take(tx *db.Tx, boxID string, e protocol.Envelope, out *protoc
 		return err
 	}
 	for _, ev := range fresh {
-		if err := s.apply(tx, &t, &r, ev); err != nil {
+		if err := s.apply(tx, &t, &r, ev, at); err != nil {
 			return err
 		}
 	}
@@ -171,8 +198,9 @@ func blamesBox(e protocol.Event) bool {
 	return e.Kind == protocol.EventFinished && json.Unmarshal(e.Data, &f) == nil && f.Kind == task.BoxUnfit
 }
 
-// apply does what one event of the live run r causes.
-func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) error {
+// apply does what one event of the live run r causes. At is where its branch is
+// if that is the end.
+func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event, at string) error {
 	switch e.Kind {
 	case protocol.EventAccepted:
 		if r.AcceptedAt == nil {
@@ -229,7 +257,7 @@ func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) error 
 		if err := store(tx, r); err != nil {
 			return err
 		}
-		return s.finish(tx, t, r, f)
+		return s.finish(tx, t, r, Ending{f, at})
 	}
 	return nil
 }
@@ -246,13 +274,13 @@ func read[T any](s *Service, r *Row, e protocol.Event) (v T, ok bool) {
 }
 
 // finish ends a run as its box reports and moves the task on.
-func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f protocol.Finished) error {
+func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f Ending) error {
 	f.Tip, f.Base, f.Session = clean(f.Tip, maxWord), clean(f.Base, maxWord), clean(f.Session, maxWord)
 	f.Error, f.Report, f.Output, f.Paths = clean(f.Error, maxError), clean(f.Report, maxReport), clean(f.Output, maxOutput), paths(f.Paths)
-	if f.State == protocol.Succeeded && undelivered(t, r, &f) {
+	if f.State == protocol.Succeeded && undelivered(t, r, &f.Finished) {
 		f.State, f.Kind, f.Error = protocol.Failed, task.ReportMissing, "The agent ended without commits and without a report."
 	}
-	outcome, kind := outcomeOf(&f)
+	outcome, kind := outcomeOf(&f.Finished)
 	if outcome == Succeeded {
 		if _, wrong, why := t.Result(f.Report); wrong != "" {
 			// What it pushed is there for the next try.
@@ -262,9 +290,11 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f protocol.Finished) er
 	}
 	unfit := kind == task.BoxUnfit // whatever else is to become of the task
 	if r.Halting != "" && outcome != Succeeded {
-		kind = r.Halting
+		// The agent may have given up before the halt came, over the call that was
+		// refused, and takes that for the provider's doing.
+		kind, f.Error = r.Halting, cmp.Or(r.HaltingWhy, f.Error)
 		if outcome == Failed {
-			outcome = Interrupted // the agent gave up over what the halt is for, before that came
+			outcome = Interrupted
 		}
 	}
 	if f.Session != "" {

@@ -100,6 +100,7 @@ func (f *fixture) serve(d *db.DB) {
 		Template: func(*db.Tx, string, string) (Template, bool, error) {
 			return Template{Agent: "claude", Model: "m", Timeout: time.Hour, Isolation: "landlock"}, true, nil
 		},
+		Policy: func(*db.Tx, string) (string, error) { return `{}`, nil },
 		SendCommand: func(tx *db.Tx, boxID string, c protocol.Command) error {
 			tx.AfterCommit(func() { f.commands.put(boxID, c) })
 			return nil

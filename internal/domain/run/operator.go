@@ -19,18 +19,21 @@ func (s *Service) operatorOps() []op.Op {
 	read := policy.Require(policy.AdminReadRuns)
 	return []op.Op{
 		op.New(op.Row{ID: "account.platform_run_get", Method: "GET", Path: "/v1/admin/fleet/runs/{runId}", Group: operators, Rule: read,
-			Summary: "The pulse of one run of any account; the look is noted"}, s.platformRun),
-		op.Stream(op.Row{ID: "account.platform_run_tail", Method: "GET", Path: "/v1/admin/fleet/runs/{runId}/events", Group: operators, Rule: read,
-			Summary: "Follow one run of any account; the look is noted, and the stream cannot be resumed"}, s.platformTail),
+			Summary: "The pulse of one run of any account; the look is noted",
+			Doc:     "For operators. The look is written to the platform's audit log before it is answered."}, s.platformRun),
+		op.Stream(op.Row{ID: "account.platform_run_tail", Method: "GET", Path: "/v1/admin/fleet/runs/{runId}/events", Group: operators, Rule: read, Events: frames(false),
+			Summary: "Follow one run of any account; the look is noted, and the stream cannot be resumed",
+			Doc:     "For operators. Sends the run from its first event and follows it to its end; the look is written to the platform's audit log before the stream opens."}, s.platformTail),
 	}
 }
 
 // PlatformRun is a run of any account, with its owner.
 type PlatformRun struct {
-	AccountID  string    `json:"account_id"`
-	Account    string    `json:"account" doc:"login of the account"`
+	_          struct{}  `doc:"A run of any account, with its owner."`
+	AccountID  string    `json:"account_id" format:"uuid" doc:"the account it belongs to"`
+	Account    string    `json:"account" example:"acme" doc:"login of the account"`
 	ProgressAt time.Time `json:"progress_at" doc:"when it last did something"`
-	Run        Run       `json:"run"`
+	Run        Run       `json:"run" doc:"the run itself"`
 }
 
 func (s *Service) platformRun(ctx context.Context, in tailIn) (out PlatformRun, err error) {
@@ -43,7 +46,7 @@ func (s *Service) platformRun(ctx context.Context, in tailIn) (out PlatformRun, 
 		if err != nil {
 			return err
 		}
-		out = PlatformRun{r.AccountID, login, r.ProgressAt, wire(&r)}
+		out = PlatformRun{AccountID: r.AccountID, Account: login, ProgressAt: r.ProgressAt, Run: wire(&r)}
 		used, err := selectUsage.All(tx, r.AccountID, r.TaskID)
 		for _, u := range used {
 			if u.RunID == r.ID {

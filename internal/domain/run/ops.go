@@ -26,18 +26,31 @@ func (s *Service) Ops() []op.Op {
 	read := policy.Require(policy.ReadTasks)
 	return append([]op.Op{
 		op.New(op.Row{ID: "task.attempts", Method: "GET", Path: "/v1/tasks/{id}/attempts", Group: group, Rule: read,
-			Summary: "Every try of a task, oldest first"}, s.attempts),
+			Summary: "Every try of a task, oldest first",
+			Doc:     "One row for each time a box took the task, with how it ended. The failure kind is read anew from what the box said, so an old try may name a better kind than the task did then."}, s.attempts),
 		op.New(op.Row{ID: "task.run_events", Method: "GET", Path: "/v1/tasks/{id}/events", Group: group, Rule: read,
-			Summary: "The timeline of a task's run; can wait for news"}, s.events),
+			Summary: "The timeline of a task's run; can wait for news",
+			Doc:     "Events after since_seq, in order. A task that no box has started answers run_id null and no events. With wait_ms the call waits for the first new event and answers an empty page if none comes; send the same since_seq again. A run that has ended answers at once."}, s.events),
 		op.New(op.Row{ID: "task.result", Method: "GET", Path: "/v1/tasks/{id}/report", Group: group, Rule: read,
-			Summary: "What a task delivered"}, s.result),
-		op.Stream(op.Row{ID: "task.run_tail", Method: "GET", Path: "/v1/fleet/runs/{runId}/events", Group: group, Rule: read, Resume: true,
-			Summary: "Follow the timeline of one run: backfill, tail, end"}, s.tail),
+			Summary: "What a task delivered",
+			Doc:     "The report of the newest run, and what all tries declared on their way. A task that has delivered nothing yet answers report null, not 404."}, s.result),
+		op.Stream(op.Row{ID: "task.run_tail", Method: "GET", Path: "/v1/fleet/runs/{runId}/events", Group: group, Rule: read, Resume: true, Events: frames(true),
+			Summary: "Follow the timeline of one run: backfill, tail, end",
+			Doc:     "Sends every stored event of the run as a frame named event, then each new one as it comes, and at last a frame named end with how the run ended. The id of a frame is the number of its event."}, s.tail),
 	}, s.operatorOps()...)
 }
 
+// frames are those of a run's timeline. Without ids of events it begins anew
+// whenever a connection broke off.
+func frames(resume bool) []op.Event {
+	return []op.Event{
+		{Name: "event", Data: RunEvent{}, ID: resume, Doc: "Something that happened, in order of seq."},
+		{Name: "end", Data: RunEnd{}, ID: true, Doc: "The run is over and all was sent. The id is that of the last row."},
+	}
+}
+
 type idIn struct {
-	ID string `json:"id"`
+	ID string `json:"id" format:"uuid" doc:"id of the task"`
 }
 
 // find reads a task of tx.Account; unknown, foreign and malformed ids are the
@@ -98,7 +111,7 @@ func wire(r *Row) Run {
 	w := Run{
 		ID: r.ID, TaskID: r.TaskID, Attempt: r.Attempt, BoxID: r.BoxID, Epoch: r.Attempt, State: r.State, Outcome: r.Outcome,
 		FailureKind: r.FailureKind, EndedReason: r.Error, Isolation: r.Isolation, Agent: r.Agent, AgentVersion: r.AgentVersion,
-		Template: r.Template, Model: some(r.Model), ResumeSHA: r.ResumeSHA, LiveChannel: r.State == Live || r.State == Parked,
+		Template: r.Template, Model: some(r.Model), ResumeSHA: r.ResumeSHA, LiveChannel: reachable(r),
 		LastSeq: r.CommittedSeq, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), AcceptedAt: millis(r.AcceptedAt),
 		StartedAt: millis(r.StartedAt), EndedAt: millis(r.EndedAt),
 	}
@@ -131,18 +144,19 @@ func millis(t *time.Time) *time.Time {
 }
 
 type eventsIn struct {
-	ID       string `json:"id"`
-	RunID    string `json:"run_id,omitempty" doc:"one try of the task; the newest that began unless given"`
-	SinceSeq int64  `json:"since_seq,omitempty" minimum:"0" doc:"next_since_seq of the answer before"`
-	PerPage  int    `json:"per_page,omitempty" minimum:"1" maximum:"1000" default:"200"`
-	WaitMS   int64  `json:"wait_ms,omitempty" minimum:"0" maximum:"25000" doc:"how long to wait for a first new event"`
+	ID       string `json:"id" format:"uuid" doc:"id of the task"`
+	RunID    string `json:"run_id,omitempty" format:"uuid" doc:"one try of the task; the newest that began unless given"`
+	SinceSeq int64  `json:"since_seq,omitempty" minimum:"0" doc:"events after this number; send the next_since_seq of the answer before"`
+	PerPage  int    `json:"per_page,omitempty" minimum:"1" maximum:"1000" default:"200" doc:"events a page"`
+	WaitMS   int64  `json:"wait_ms,omitempty" minimum:"0" maximum:"25000" doc:"how long to wait for a first new event, in milliseconds; 0 answers at once"`
 }
 
 // RunTimeline is the answer of task.run_events.
 type RunTimeline struct {
-	RunID        *string    `json:"run_id" doc:"null until a box has begun"`
-	Events       []RunEvent `json:"events"`
-	NextSinceSeq int64      `json:"next_since_seq"`
+	_            struct{}   `doc:"A page of the timeline of a run."`
+	RunID        *string    `json:"run_id" format:"uuid" doc:"the run that the events are of; null until a box has begun"`
+	Events       []RunEvent `json:"events" doc:"in the order of seq; empty when there are none after since_seq"`
+	NextSinceSeq int64      `json:"next_since_seq" doc:"send it back as since_seq for what follows"`
 }
 
 func (s *Service) events(ctx context.Context, in eventsIn) (RunTimeline, error) {
@@ -234,20 +248,21 @@ func chosen(tx *db.Tx, t *task.Row, runID string) (*Row, error) {
 // TaskResult is what a task delivered, folded from its durable events. Report
 // is the newest run's; artifacts span all tries.
 type TaskResult struct {
-	TaskID        string            `json:"task_id"`
-	RunID         *string           `json:"run_id"`
-	Status        task.Status       `json:"status"`
-	Report        *string           `json:"report" doc:"markdown, null when nothing was delivered yet"`
-	ReportMD      string            `json:"report_md" doc:"where the report comes from: report_md, final_turn or none"`
-	ReportMissing bool              `json:"report_missing" doc:"the newest run failed for delivering nothing"`
-	Artifacts     []json.RawMessage `json:"artifacts" doc:"by reference"`
+	_             struct{}          `doc:"What a task delivered, over all its tries."`
+	TaskID        string            `json:"task_id" format:"uuid" doc:"id of the task"`
+	RunID         *string           `json:"run_id" format:"uuid" doc:"the newest try, whose report it is; null before the first"`
+	Status        task.Status       `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" example:"completed" doc:"state of the task"`
+	Report        *string           `json:"report" example:"The footer now computes the year." doc:"markdown; null when nothing was delivered yet"`
+	ReportMD      string            `json:"report_md" enum:"report_md,final_turn,none" doc:"where the report comes from: a report file, the closing words of the agent, or none"`
+	ReportMissing bool              `json:"report_missing" example:"false" doc:"whether the newest run failed because it delivered nothing"`
+	Artifacts     []json.RawMessage `json:"artifacts" doc:"by reference; empty until boxes store artifacts, which none does yet"`
 	RawTasks      []RawTask         `json:"raw_tasks" doc:"what the tries filed"`
-	AskIDs        []string          `json:"ask_ids" doc:"the asks that came of it"`
-	Blocker       *DeclaredBlocker  `json:"blocker" doc:"the newest that a try declared"`
-	Devops        *string           `json:"devops" doc:"summary of the devops lane"`
-	ScoutContext  *ScoutContext     `json:"scout_context"`
-	Result        json.RawMessage   `json:"result" doc:"what the report ends with, valid under the task's result_schema; null without"`
-	RunsSeen      int64             `json:"runs_seen" doc:"above 1: it was retried"`
+	AskIDs        []string          `json:"ask_ids" format:"uuid" doc:"the asks that came of it"`
+	Blocker       *DeclaredBlocker  `json:"blocker" example:"null" doc:"the newest that a try declared; null when none did"`
+	Devops        *string           `json:"devops" example:"null" doc:"summary of the devops lane; always null: there is no such lane yet"`
+	ScoutContext  *ScoutContext     `json:"scout_context" example:"null" doc:"what a survey found; null for other kinds, and before its report"`
+	Result        json.RawMessage   `json:"result" example:"null" doc:"what the report ends with, valid under the task's result_schema; null without"`
+	RunsSeen      int64             `json:"runs_seen" doc:"how many tries there were; above 1 it was retried"`
 }
 
 func (s *Service) result(ctx context.Context, in idIn) (out TaskResult, err error) {
@@ -288,21 +303,28 @@ func (s *Service) result(ctx context.Context, in idIn) (out TaskResult, err erro
 		if err != nil {
 			return err
 		}
-		return s.foldDeclared(tx, t.ID, runs, &out)
+		if err := s.foldDeclared(tx, t.ID, runs, &out); err != nil {
+			return err
+		}
+		if out.ScoutContext != nil {
+			out.ScoutContext.Blocker = out.Blocker
+		}
+		return nil
 	})
 	return out, err
 }
 
 type tailIn struct {
-	RunID string `json:"runId"`
+	RunID string `json:"runId" format:"uuid" doc:"id of the run"`
 }
 
 // RunEnd is the last frame of task.run_tail.
 type RunEnd struct {
-	RunID       string  `json:"run_id"`
-	Outcome     *string `json:"outcome"`
-	FailureKind *string `json:"failure_kind"`
-	LastSeq     int64   `json:"last_seq"`
+	_           struct{} `doc:"A run that is over: the last frame of its stream."`
+	RunID       string   `json:"run_id" format:"uuid" doc:"id of the run"`
+	Outcome     *string  `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended"`
+	FailureKind *string  `json:"failure_kind" doc:"slug of what went wrong; null when nothing did"`
+	LastSeq     int64    `json:"last_seq" doc:"number of the last event"`
 }
 
 func (s *Service) tail(ctx context.Context, in tailIn, sink *op.Sink) error {
@@ -332,7 +354,9 @@ func (s *Service) follow(ctx context.Context, runID string, since int64, send fu
 		if err != nil {
 			return err
 		}
-		sink.Open()
+		if r.EndedAt == nil {
+			sink.Open()
+		}
 		for _, e := range rows {
 			if err := send(e.wire()); err != nil {
 				return err
@@ -343,7 +367,7 @@ func (s *Service) follow(ctx context.Context, runID string, since int64, send fu
 		case len(rows) == backfillMax:
 			continue
 		case r.EndedAt != nil:
-			return sink.Send("", "end", RunEnd{r.ID, r.Outcome, wire(&r).FailureKind, r.CommittedSeq})
+			return sink.End(r.CommittedSeq, RunEnd{RunID: r.ID, Outcome: r.Outcome, FailureKind: wire(&r).FailureKind, LastSeq: r.CommittedSeq})
 		}
 		select {
 		case <-news:

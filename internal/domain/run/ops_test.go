@@ -217,7 +217,7 @@ func TestTail(t *testing.T) {
 		f.mustSay(f.boxes[0], st, 5, ev("agent.update", nil), finished(protocol.Finished{State: protocol.Failed, Kind: task.GaveUp}))
 		for _, s := range []<-chan frame{whole, resumed} {
 			expect(s, "5", "6")
-			if end := <-s; end.event != "end" || end.id != "" || !strings.Contains(end.data, task.GaveUp) {
+			if end := <-s; end.event != "end" || end.id != "6" || !strings.Contains(end.data, task.GaveUp) {
 				t.Errorf("last frame %+v", end)
 			}
 			if more, ok := <-s; ok {

@@ -71,6 +71,7 @@ type Row struct {
 	WokenAt        *time.Time // when it was sent a message while parked; nil once it goes on
 	EndedAt        *time.Time
 	Halting        string // failure kind of a run that was told to hand in and end; empty otherwise
+	HaltingWhy     string // in words
 }
 
 // Template is how an agent is to be run.
@@ -87,6 +88,15 @@ type Template struct {
 type Bus interface {
 	// Handle answers a method that boxes call.
 	Handle(method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error
+}
+
+// Ending is how a box says that a run has ended, and what the code host says of
+// it.
+type Ending struct {
+	protocol.Finished
+	// BranchAt is where the branch of a task was when its run had ended well with
+	// commits; "" if there is none.
+	BranchAt string
 }
 
 // Service holds the runs. The function fields are wired by the program; the
@@ -108,6 +118,9 @@ type Service struct {
 	Template func(tx *db.Tx, account, name string) (Template, bool, error)
 	// SendCommand owes a command to a box, within tx.
 	SendCommand func(tx *db.Tx, boxID string, c protocol.Command) error
+	// Policy is the policy that a run in a repository begins under, as its
+	// session keeps it.
+	Policy func(tx *db.Tx, repoID string) (string, error)
 	// SealKey is what secrets for the present process of a box are sealed to;
 	// empty until that has said hello.
 	SealKey func(tx *db.Tx, boxID string) (string, error)
@@ -118,7 +131,10 @@ type Service struct {
 	// OnFinished, optional, lets another domain settle the task of a run that
 	// its box has ended: checks have a result, commits become a pull request.
 	// It answers false to leave the task to the common rules.
-	OnFinished func(tx *db.Tx, t *task.Row, r *Row, f protocol.Finished) (settled bool, err error)
+	OnFinished func(tx *db.Tx, t *task.Row, r *Row, f Ending) (settled bool, err error)
+	// BranchAt, optional, is where the code host has a branch, "" if it has
+	// none. It is asked outside of transactions.
+	BranchAt func(ctx context.Context, repoID, branch string) (sha string, err error)
 	// BriefNotes, optional, are further paragraphs of a brief: the repository's
 	// prompt variables, the box's briefing.
 	BriefNotes func(tx *db.Tx, t *task.Row, boxID string) ([]string, error)
@@ -151,45 +167,48 @@ func (s *Service) log() *slog.Logger {
 
 // Run is a try as clients see it.
 type Run struct {
-	ID             string     `json:"id"`
-	TaskID         string     `json:"task_id"`
-	Attempt        int64      `json:"attempt"`
-	BoxID          string     `json:"box_id"`
+	_              struct{}   `doc:"One try of a task on one box, under a lease."`
+	ID             string     `json:"id" format:"uuid" doc:"id of the run"`
+	TaskID         string     `json:"task_id" format:"uuid" doc:"the task that it tries"`
+	Attempt        int64      `json:"attempt" doc:"which try of the task it is, from 1"`
+	BoxID          string     `json:"box_id" format:"uuid" doc:"the box it runs on"`
 	Epoch          int64      `json:"epoch" doc:"the fence: what an older epoch says is ignored"`
-	State          string     `json:"state"`
-	Outcome        *string    `json:"outcome" doc:"succeeded, failed, interrupted or lost once it has ended"`
-	FailureKind    *string    `json:"failure_kind"`
-	EndedReason    *string    `json:"ended_reason"`
-	LeaseExpiresAt *time.Time `json:"lease_expires_at" doc:"null once it has ended"`
-	Isolation      *string    `json:"isolation" doc:"the level it ran at"`
-	Holds          []string   `json:"isolation_holds" doc:"what that level held on its box when it was last tried; null: its box did not say, or it has not started"`
-	Agent          string     `json:"agent"`
-	AgentVersion   *string    `json:"agent_version"`
-	Template       string     `json:"template"`
-	Model          *string    `json:"model"`
-	ResumeSHA      *string    `json:"resume_sha" doc:"saved work that it began from"`
-	LiveChannel    bool       `json:"live_channel" doc:"whether messages reach the agent now"`
-	Usage          RunUsage   `json:"usage"`
-	LastSeq        int64      `json:"last_seq"`
-	CreatedAt      time.Time  `json:"created_at"`
-	AcceptedAt     *time.Time `json:"accepted_at"`
-	StartedAt      *time.Time `json:"started_at"`
-	EndedAt        *time.Time `json:"ended_at"`
+	State          string     `json:"state" enum:"leased,live,parked,ended" example:"ended" doc:"leased: a box has it and the agent has not started; parked: live, but waiting for a person"`
+	Outcome        *string    `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended; interrupted is stopped from outside, lost is that its box went away; null while it goes on"`
+	FailureKind    *string    `json:"failure_kind" example:"null" doc:"slug of what went wrong, such as run_timeout or box_lost; null when nothing did"`
+	EndedReason    *string    `json:"ended_reason" example:"null" doc:"why it ended, for people, or the failure kind; null while it goes on, and when it succeeded"`
+	LeaseExpiresAt *time.Time `json:"lease_expires_at" example:"null" doc:"when the box loses it unless it renews; null once it has ended"`
+	Isolation      *string    `json:"isolation" enum:"bubblewrap,landlock,none" doc:"the sandbox level that the agent ran at; null until it has started"`
+	Holds          []string   `json:"isolation_holds" example:"[\"files\",\"network\"]" doc:"what that level held on its box when it was last tried; null: its box did not say, or it has not started"`
+	Agent          string     `json:"agent" example:"claude" doc:"the program that worked, from the template"`
+	AgentVersion   *string    `json:"agent_version" doc:"as the agent said it; null when it has not"`
+	Template       string     `json:"template" example:"default" doc:"name of the agent template; empty for kind ci"`
+	Model          *string    `json:"model" example:"model-1" doc:"the model that it worked with; null when none is named"`
+	ResumeSHA      *string    `json:"resume_sha" example:"null" doc:"saved work that it began from; null when it began from the base branch"`
+	LiveChannel    bool       `json:"live_channel" example:"false" doc:"whether messages reach the agent now"`
+	Usage          RunUsage   `json:"usage" doc:"what it used of models"`
+	LastSeq        int64      `json:"last_seq" doc:"number of the newest stored event"`
+	CreatedAt      time.Time  `json:"created_at" doc:"when the box claimed it"`
+	AcceptedAt     *time.Time `json:"accepted_at" doc:"when the box confirmed that it holds it; null before"`
+	StartedAt      *time.Time `json:"started_at" doc:"when the agent started; null before"`
+	EndedAt        *time.Time `json:"ended_at" doc:"when it ended; null before"`
 }
 
 // RunUsage is the model traffic of a run as the gateway counted it.
 type RunUsage struct {
-	InputTokens  int64   `json:"input_tokens"`
-	OutputTokens int64   `json:"output_tokens"`
-	CacheTokens  int64   `json:"cache_tokens"`
-	CostUSD      *string `json:"cost_usd" doc:"decimal, null when nothing had a price"`
+	_            struct{} `doc:"What a run used of models, as the server counted it."`
+	InputTokens  int64    `json:"input_tokens" example:"48211" doc:"tokens sent to models"`
+	OutputTokens int64    `json:"output_tokens" example:"5120" doc:"tokens that models wrote"`
+	CacheTokens  int64    `json:"cache_tokens" example:"30000" doc:"tokens read from a provider's cache"`
+	CostUSD      *string  `json:"cost_usd" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
 }
 
 // RunEvent is one step of a run's timeline.
 type RunEvent struct {
-	Seq  int64           `json:"seq"`
+	_    struct{}        `doc:"One step of a run."`
+	Seq  int64           `json:"seq" doc:"its number within the run, from 1 without gaps"`
 	T    time.Time       `json:"t" doc:"the box's own clock, for display"`
 	Mono int64           `json:"mono" doc:"milliseconds since the attempt began"`
-	Kind string          `json:"kind"`
-	Data json.RawMessage `json:"data"`
+	Kind string          `json:"kind" example:"run.started" doc:"what happened, such as run.started, run.pushed or run.finished; agents and boxes of newer versions may add kinds"`
+	Data json.RawMessage `json:"data" doc:"what the kind carries"`
 }

@@ -126,7 +126,7 @@ func TestUnfitBoxOfAHaltedRun(t *testing.T) {
 
 func TestOnFinishedSettles(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		f.OnFinished = func(tx *db.Tx, t *task.Row, r *Row, fin protocol.Finished) (bool, error) {
+		f.OnFinished = func(tx *db.Tx, t *task.Row, r *Row, fin Ending) (bool, error) {
 			if fin.Tip == "" || *r.Outcome != Succeeded || tx.Account != f.account {
 				return false, nil
 			}

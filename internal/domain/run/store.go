@@ -15,7 +15,9 @@ import (
 
 const columns = `id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, committed_seq, isolation, isolation_holds,
 	agent, agent_version, template, model, resume_sha, agent_session, outcome, failure_kind, error, report, report_by, tip,
-	created_at, accepted_at, started_at, progress_at, woken_at, ended_at, halting`
+	created_at, accepted_at, started_at, progress_at, woken_at, ended_at, halting, halting_why`
+
+type branchRow struct{ RepoID, Branch string }
 
 var (
 	// The key of the process that claimed the run.
@@ -28,8 +30,9 @@ var (
 	insertRun = db.S(`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at,
 		agent, template, model, created_at, progress_at, secrets_key)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 'leased', $8, $9, $10, $11, $12, $13, $14)`)
-	insertSession = db.S(`INSERT INTO sessions (id, account_id, run_id, task_id, repo_id, trigger, kind, started_at)
-		VALUES ($1, $2, $3, $4, $5, 'task', $6, $7)`)
+	insertSession = db.S(`INSERT INTO sessions (id, account_id, run_id, task_id, repo_id, trigger, kind, started_at, policy)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
+	isOfFanout  = db.Q[int64](`SELECT COUNT(*) FROM plan_fanout_tasks WHERE task_id = $1`)
 	insertToken = db.S(`INSERT INTO run_tokens (hash, run_id, kind, expires_at) VALUES ($1, $2, $3, $4)`)
 
 	// A box is told of its own runs only, and a person of the account's; both
@@ -50,14 +53,15 @@ var (
 	selectOwner = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
 
 	// selectHead is what a batch of ordinary events needs to know of its run.
-	selectHead = db.Q[head](`SELECT account_id, task_id, attempt, committed_seq, event_bytes, ended_at FROM runs WHERE box_id = $1 AND id = $2`)
-	advance    = db.S(`UPDATE runs SET committed_seq = $3, progress_at = $4, event_bytes = event_bytes + $5 WHERE id = $1 AND committed_seq = $2 AND ended_at IS NULL`)
+	selectHead   = db.Q[head](`SELECT account_id, task_id, attempt, committed_seq, event_bytes, ended_at FROM runs WHERE box_id = $1 AND id = $2`)
+	selectBranch = db.Q[branchRow](`SELECT t.repo_id, t.branch FROM runs r JOIN tasks t ON t.id = r.task_id WHERE r.box_id = $1 AND r.id = $2 AND r.ended_at IS NULL`)
+	advance      = db.S(`UPDATE runs SET committed_seq = $3, progress_at = $4, event_bytes = event_bytes + $5 WHERE id = $1 AND committed_seq = $2 AND ended_at IS NULL`)
 
 	updateRun = db.S(`UPDATE runs SET state = $2, isolation = $3, agent_version = $4, model = $5, resume_sha = $6,
 		agent_session = $7, tip = $8, accepted_at = $9, started_at = $10, isolation_holds = $11 WHERE id = $1 AND ended_at IS NULL`)
 	endRun = db.S(`UPDATE runs SET state = 'ended', outcome = $2, failure_kind = $3, error = $4, report = $5, report_by = $6,
 		tip = $7, agent_session = $8, ended_at = $9 WHERE id = $1 AND ended_at IS NULL`)
-	setHalting = db.S(`UPDATE runs SET halting = $2 WHERE id = $1 AND ended_at IS NULL`)
+	setHalting = db.S(`UPDATE runs SET halting = $2, halting_why = $3 WHERE id = $1 AND ended_at IS NULL`)
 	// wakeRun sees to it that a message is owed only to a run that has not ended.
 	wakeRun      = db.S(`UPDATE runs SET woken_at = CASE WHEN state = 'parked' THEN $2 ELSE woken_at END WHERE id = $1 AND ended_at IS NULL`)
 	resumeRun    = db.S(`UPDATE runs SET woken_at = NULL WHERE id = $1`)
@@ -156,11 +160,11 @@ type (
 )
 
 func (e storedEvent) wire() RunEvent {
-	return RunEvent{e.Seq, time.UnixMilli(e.T).UTC(), e.Mono, e.Kind, json.RawMessage(e.Data)}
+	return RunEvent{Seq: e.Seq, T: time.UnixMilli(e.T).UTC(), Mono: e.Mono, Kind: e.Kind, Data: json.RawMessage(e.Data)}
 }
 
 func (u usage) wire() RunUsage {
-	return RunUsage{u.InputTokens, u.OutputTokens, u.CacheTokens, money.DollarsOrNone(u.CostMicros)}
+	return RunUsage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheTokens: u.CacheTokens, CostUSD: money.DollarsOrNone(u.CostMicros)}
 }
 
 // store writes what the events of a live run change in its row.

@@ -11,18 +11,21 @@ import (
 
 // ScoutContext is what a survey found, read from its report.
 type ScoutContext struct {
-	Repo         string      `json:"repo"`
-	Summary      string      `json:"summary" doc:"one line"`
-	Files        []ScoutFile `json:"files" doc:"grounded in the repository"`
-	SplitHints   []string    `json:"split_hints" doc:"how the work may be cut"`
-	Handoffs     []string    `json:"handoffs" doc:"work noticed that belongs elsewhere"`
-	AccessNeeded []string    `json:"access_needed" doc:"what only a person can give"`
+	_            struct{}         `doc:"What a survey of a repository found, read from its report."`
+	Repo         string           `json:"repo" doc:"owner/name of the surveyed repository"`
+	Summary      string           `json:"summary" doc:"one line"`
+	Files        []ScoutFile      `json:"files" doc:"grounded in the repository"`
+	SplitHints   []string         `json:"split_hints" doc:"how the work may be cut"`
+	Handoffs     []string         `json:"handoffs" doc:"work noticed that belongs elsewhere"`
+	AccessNeeded []string         `json:"access_needed" doc:"what only a person can give"`
+	Blocker      *DeclaredBlocker `json:"blocker" doc:"what it could not go on without, the newest; null: nothing"`
 }
 
 // ScoutFile is a file that a survey cites.
 type ScoutFile struct {
-	Path      string   `json:"path"`
-	Citations []string `json:"citations" doc:"path:line"`
+	_         struct{} `doc:"A file that a survey cites."`
+	Path      string   `json:"path" example:"web/footer.html" doc:"from the root of the repository"`
+	Citations []string `json:"citations" example:"[\"web/footer.html:12\"]" doc:"path:line"`
 }
 
 // Survey is the report of the newest run of a task of tx.Account and what is

@@ -18,6 +18,14 @@ type Service struct {
 	SHA     string // git commit of a released build, else empty
 	// Probes are the dependencies by name: database, bus, cache.
 	Probes map[string]func(context.Context) error
+	// Needed are the names of those without which no request is answered well.
+	Needed []string
+	// Free is how many bytes the server may still store.
+	Free func() (int64, error)
+	// Stopping tells whether the process is about to end.
+	Stopping func() bool
+	// Who is the person whose session calls, and their account; "" is nobody.
+	Who func(ctx context.Context) (login, account string, err error)
 	// Document is the OpenAPI document, Reference the page made of it. Each is
 	// made once.
 	Document, Reference func() (*op.Asset, error)
@@ -26,7 +34,7 @@ type Service struct {
 // Card is the answer of the root path. It holds no account state.
 type Card struct {
 	Name    string `json:"name"`
-	Status  string `json:"status"`
+	Status  string `json:"status" enum:"ok,degraded"`
 	Version string `json:"version"`
 	Docs    string `json:"docs"`
 }
@@ -40,16 +48,51 @@ type Health struct {
 
 // ProbeResult is how one dependency answered.
 type ProbeResult struct {
-	Status string `json:"status" enum:"ok,failed"`
+	Status    string  `json:"status" enum:"ok,degraded,failed" doc:"degraded still works, and needs somebody to look at it"`
+	Detail    *string `json:"detail,omitempty" doc:"what is wrong, where that may be said"`
+	FreeBytes *int64  `json:"free_bytes,omitempty" doc:"of storage: what may still be stored"`
 }
 
 // StatusCode is 503 when a dependency failed.
 func (h Health) StatusCode() int {
-	if h.Status != "ok" {
+	for _, c := range h.Checks {
+		if c.Status == failed {
+			return 503
+		}
+	}
+	return 200
+}
+
+// Readiness is the answer of /readyz.
+type Readiness struct {
+	Status string                 `json:"status" enum:"ready,not-ready,stopping"`
+	Checks map[string]ProbeResult `json:"checks" doc:"those without which no request is answered well"`
+}
+
+// StatusCode is 503 when no requests should be sent here.
+func (r Readiness) StatusCode() int {
+	if r.Status != "ready" {
 		return 503
 	}
 	return 200
 }
+
+// Trouble is an error of a probe that anybody may read.
+type Trouble struct {
+	Degraded bool // and not failed
+	Detail   string
+}
+
+func (t *Trouble) Error() string { return t.Detail }
+
+const (
+	healthy  = "ok"
+	degraded = "degraded"
+	failed   = "failed"
+)
+
+// Meaning explains a slug that says more than its status; "" for others.
+func Meaning(slug string) string { return meanings[slug] }
 
 // meanings explains the slugs that say more than their status.
 var meanings = map[string]string{
@@ -71,7 +114,9 @@ var meanings = map[string]string{
 	"queue-full":             "The account's queue has reached its cap. Wait as long as Retry-After says.",
 	"no-capacity":            "The account has no seat for an AI developer.",
 	"problem-is-only-link":   "The problem text is nothing but links to issues or pull requests. Say what is to be done.",
-	"sink-not-configured":    "The sink needs a connector that this server does not have.",
+	"sink-not-configured":    "The sink needs a connector that this server does not have, and no setting connects one yet.",
+	"kind-not-available":     "Tasks of this kind do nothing of their own on this server yet.",
+	"not_waiting":            "The task does not wait before its next try, so there is no wait to end.",
 	"task_terminal":          "The task has ended; only a redispatch can bring a failed one back.",
 	"not_cancellable_review": "A review cannot be cancelled while its pull request is open.",
 	"no-topic":               "None of the topics that were asked for exists and may be followed with this credential; ignored and unauthorised name them.",
@@ -79,8 +124,11 @@ var meanings = map[string]string{
 	"session_running":        "The session has not ended. What a policy would have decided can be told only of what is over.",
 	"no_live_channel":        "The run has no agent that can be spoken to: it has not begun, it has ended, or a plain command does its work.",
 	"budget_exhausted":       "A budget has no room for another call to a model. The work that was done is saved and the task is held until the budget is raised.",
+	"unpriced_model":         "A limit in dollars holds, and the model has no price that it could be held to. The task is held until the model or the key has a price (nothing is one), or no limit is left.",
 	"export-too-large":       "The session has more events than one download carries. Follow its events instead.",
 	"head_moved":             "The pull request has a newer head than the one that was decided on; current_head_sha names it.",
+	"checks_not_passed":      "The checks of this head have not passed (yet), so that it is not merged.",
+	"commits_gone":           "The code host no longer has the commits of the pull request, so that nothing can be shown of them.",
 	"repo_disabled":          "The repository is disabled for Yardmaster.",
 	"no-live-box":            "A scout's session needs an online box with an agent that takes messages; needed_mode and template say which.",
 	"no-triage":              "This server triages no asks, which a plan over several repositories needs.",
@@ -121,7 +169,8 @@ var meanings = map[string]string{
 	"already-approved":       "The account is verified as an open-source project already; there is nothing to apply for.",
 	"platform-witnessed":     "The event is one that the platform sees for itself; it cannot be reported.",
 	"last_account":           "It is the only account that the person belongs to: without it they could not sign in.",
-	"last_platform_admin":    "The server would be left without an operator who can act. Make somebody else one, or approve them, first.",
+	"suspends_self":          "An operator would shut themselves out. Another operator of the server can do it.",
+	"last_platform_admin":    "The server would be left without an operator who can act. Let another operator who was suspended back in first.",
 	"last_owner":             "The account would be left without an owner. Make somebody else one first.",
 	"already_decided":        "The application was invited or declined before; decision says which.",
 	"owner-required":         "Only an owner of the account can make an owner, or change what one is.",
@@ -131,6 +180,8 @@ var meanings = map[string]string{
 	"other-process":          "Another process on the box holds the secrets of this attempt.",
 	"blocker-closed":         "The blocker was answered, submitted, withdrawn or has expired.",
 	"field-landed":           "The field has its value already; each is written once.",
+	"repository-lost":        "What was pushed to the repository is no longer where the server kept it. Its operator has to put the folder back from a copy.",
+	"storage-full":           "The server's disk or database is full. Nothing was changed. Once its operator has made room, the same request works.",
 	"fix-link-expired":       "The link has expired; whoever may write secrets finds a new one on the list of blockers.",
 
 	// The error codes of OAuth.

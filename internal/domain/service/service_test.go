@@ -35,6 +35,47 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// What still works does not turn a balancer away, and only what is needed counts
+// for readiness.
+func TestReady(t *testing.T) {
+	up := func(context.Context) error { return nil }
+	scarce := func(context.Context) error { return &Trouble{Degraded: true, Detail: "Nearly full."} }
+	down := func(context.Context) error { return errors.New("connection refused") }
+	free, stopping := int64(7), false
+	s := &Service{
+		Probes: map[string]func(context.Context) error{"database": up, "storage": scarce, "events": down},
+		Needed: []string{"database", "storage"}, Free: func() (int64, error) { return free, nil }, Stopping: func() bool { return stopping },
+	}
+	ready := func() (int, Readiness) {
+		w := httptest.NewRecorder()
+		op.Handler(op.Guard{}, s.Ops()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		var r Readiness
+		if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
+			t.Fatalf("%v: %s", err, w.Body)
+		}
+		return w.Code, r
+	}
+	code, r := ready()
+	if c := r.Checks["storage"]; code != 200 || r.Status != "ready" || len(r.Checks) != 2 || c.Status != "degraded" || *c.Detail != "Nearly full." || *c.FreeBytes != 7 {
+		t.Errorf("%d %+v", code, r)
+	}
+	if code, h := health(t, s); code != 503 || h.Checks["events"].Detail != nil {
+		t.Errorf("health: %d %+v", code, h)
+	}
+	delete(s.Probes, "events")
+	if code, h := health(t, s); code != 200 || h.Status != "degraded" {
+		t.Errorf("health of what still works: %d %+v", code, h)
+	}
+	stopping = true
+	if code, r := ready(); code != 503 || r.Status != "stopping" {
+		t.Errorf("while stopping: %d %+v", code, r)
+	}
+	stopping, s.Probes["database"] = false, down
+	if code, r := ready(); code != 503 || r.Status != "not-ready" {
+		t.Errorf("without a database: %d %+v", code, r)
+	}
+}
+
 // A dependency that hangs is one that failed; the answer does not hang with it.
 func TestHealthIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

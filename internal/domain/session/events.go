@@ -18,16 +18,18 @@ import (
 // SessionEvent is one thing that happened in a session. Those of a run's
 // session are the run's events.
 type SessionEvent struct {
+	_      struct{}        `doc:"One thing that happened in a session."`
 	Cursor string          `json:"cursor" doc:"of this row; send it back as Last-Event-ID"`
-	At     time.Time       `json:"at"`
-	Kind   string          `json:"kind"`
-	Data   json.RawMessage `json:"data"`
+	At     time.Time       `json:"at" doc:"when it happened"`
+	Kind   string          `json:"kind" example:"run.started" doc:"what happened, such as run.started or run.finished; agents and boxes of newer versions may add kinds"`
+	Data   json.RawMessage `json:"data" doc:"what the kind carries"`
 }
 
 // SessionEnd is the last frame of session.events.
 type SessionEnd struct {
-	SessionID string  `json:"session_id"`
-	Outcome   *string `json:"outcome"`
+	_         struct{} `doc:"A session that is over: the last frame of its stream."`
+	SessionID string   `json:"session_id" format:"uuid" doc:"id of the session"`
+	Outcome   *string  `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended"`
 }
 
 const (
@@ -67,7 +69,7 @@ func (r row) events(tx *db.Tx, after int64) ([]SessionEvent, error) {
 		if r.RunID != nil {
 			at *= 1000 // a box keeps milliseconds
 		}
-		out[i] = SessionEvent{strconv.FormatInt(e.Seq, 10), db.Time(at).Truncate(time.Millisecond), e.Kind, json.RawMessage(e.Data)}
+		out[i] = SessionEvent{Cursor: strconv.FormatInt(e.Seq, 10), At: db.Time(at).Truncate(time.Millisecond), Kind: e.Kind, Data: json.RawMessage(e.Data)}
 	}
 	return out, err
 }
@@ -95,7 +97,9 @@ func (s *Service) events(ctx context.Context, in idIn, sink *op.Sink) error {
 		if err != nil {
 			return err
 		}
-		sink.Open()
+		if !ended {
+			sink.Open()
+		}
 		for _, e := range rows {
 			if err := sink.Send(e.Cursor, "event", e); err != nil {
 				return err
@@ -108,7 +112,7 @@ func (s *Service) events(ctx context.Context, in idIn, sink *op.Sink) error {
 		case len(rows) == batch:
 			continue
 		case ended:
-			return sink.Send("", "end", SessionEnd{r.ID, r.Outcome})
+			return sink.End(since, SessionEnd{SessionID: r.ID, Outcome: r.Outcome})
 		}
 		select {
 		case <-news:

@@ -17,17 +17,18 @@ type Outcome struct {
 }
 
 type messageIn struct {
-	RunID   string `json:"runId"`
-	Message string `json:"message" minLength:"1" maxLength:"8000"`
-	WaitMS  *int64 `json:"wait_ms,omitempty" minimum:"0" maximum:"25000" doc:"how long to wait for the reply; 20000 unless given"`
+	RunID   string `json:"runId" format:"uuid" doc:"id of the run"`
+	Message string `json:"message" minLength:"1" maxLength:"8000" example:"The test database is ready now." doc:"what the agent is told"`
+	WaitMS  *int64 `json:"wait_ms,omitempty" minimum:"0" maximum:"25000" doc:"how long to wait for the reply, in milliseconds; 20000 unless given"`
 }
 
 // MessageResult is what became of a message by the time of the answer.
 type MessageResult struct {
-	MessageID string  `json:"message_id"`
-	Status    string  `json:"status" enum:"replied,queued,read,unconfirmed,dropped"`
-	Reply     *string `json:"reply" doc:"the agent's answer; null unless replied"`
-	Note      *string `json:"note" doc:"what the status means; null when replied"`
+	_         struct{} `doc:"How far a message to an agent has come."`
+	MessageID string   `json:"message_id" format:"uuid" doc:"id of the message; its fate is in the events of the run"`
+	Status    string   `json:"status" enum:"replied,queued,read,unconfirmed,dropped" doc:"replied: the agent answered; queued: held for its next turn; read: it has it, and no answer is known; unconfirmed: its box has said nothing; dropped: the run ends without it"`
+	Reply     *string  `json:"reply" example:"Thank you, the tests run now." doc:"the agent's answer; null unless replied"`
+	Note      *string  `json:"note" example:"null" doc:"what the status means; null when replied"`
 }
 
 // notes tell what to make of a message without a reply.

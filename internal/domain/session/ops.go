@@ -15,21 +15,31 @@ const group = "Sessions, audit, streams"
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "session.list", Method: "GET", Path: "/v1/sessions", Group: group, Rule: policy.Require(policy.ReadSessions), Paging: &op.Paging{Default: 50, Max: 200, Bounded: true},
-			Summary: "The account's newest sessions"}, s.list),
+			Summary: "The account's newest sessions",
+			Doc:     "The newest sessions of the account, without a cursor: raise limit to see more, or walk those of one repository with session.list_by_project."}, s.list),
 		op.New(op.Row{ID: "session.list_by_project", Method: "GET", Path: "/v1/repos/{owner}/{repo}/sessions", Group: group, Rule: policy.Require(policy.ReadSessions), Paging: &op.Paging{Default: 50, Max: 200},
-			Summary: "A repository's sessions, newest first"}, s.listByProject),
+			Summary: "A repository's sessions, newest first",
+			Doc:     "Those of runs on the repository, and of triage and questions about it."}, s.listByProject),
 		op.New(op.Row{ID: "session.get", Method: "GET", Path: "/v1/sessions/{id}", Group: group, Rule: policy.Require(policy.ReadSessions),
-			Summary: "One session"}, s.get),
+			Summary: "One session",
+			Doc:     "What it cost and used so far; its events are apart."}, s.get),
 		op.Stream(op.Row{ID: "session.events", Method: "GET", Path: "/v1/sessions/{id}/events", Group: group, Rule: policy.Require(policy.ReadSessions), Resume: true,
-			Summary: "Follow what happens in a session: backfill, tail, end"}, s.events),
-		op.New(op.Row{ID: "session.events_export", Method: "GET", Path: "/v1/sessions/{id}/events.jsonl", Group: group, Rule: policy.Require(policy.ReadSessions),
-			Summary: "Download what happened in a session, one JSON object a line"}, s.export),
+			Events: []op.Event{{Name: "event", Data: SessionEvent{}, ID: true, Doc: "Something that happened, in order. The id is its cursor."},
+				{Name: "end", Data: SessionEnd{}, ID: true, Doc: "The session is over and all was sent. The id is that of the last row."}},
+			Summary: "Follow what happens in a session: backfill, tail, end",
+			Doc:     "Sends what is stored, then what comes, as frames named event, and at last one named end. The id of a frame is the cursor of its row."}, s.events),
+		op.New(op.Row{ID: "session.events_export", Method: "GET", Path: "/v1/sessions/{id}/events.jsonl", Group: group, Rule: policy.Require(policy.ReadSessions), Lines: SessionEvent{},
+			Refuses: []op.Refusal{{Status: 422, Slug: "export-too-large"}},
+			Summary: "Download what happened in a session, one JSON object a line",
+			Doc:     "The same rows as session.events, from one state of the database, at most 64 MiB."}, s.export),
 		op.New(op.Row{ID: "session.replay", Method: "POST", Path: "/v1/sessions/{id}/replay", Group: group, Rule: policy.Require(policy.ReadSessions),
 			Refuses: []op.Refusal{{Status: 409, Slug: "session_running"}},
-			Summary: "What another policy would have decided in a finished session; changes nothing"}, s.replay),
+			Summary: "What another policy would have decided in a finished session; changes nothing",
+			Doc:     "Reads the recorded facts of a session against another policy file and lists the decisions that would have come out otherwise. Nothing is run or stored. A session that goes on is refused."}, s.replay),
 		op.New(op.Row{ID: "session.message", Method: "POST", Path: "/v1/fleet/runs/{runId}/message", Group: group, Rule: policy.Require(policy.WriteSessions),
 			Refuses: []op.Refusal{{Status: 409, Slug: "no_live_channel"}},
-			Summary: "Say something to the agent of a live run, and wait for its answer"}, s.message),
+			Summary: "Say something to the agent of a live run, and wait for its answer",
+			Doc:     "The text becomes a turn of its own when the agent has ended the present one. The call waits up to wait_ms for the reply; status says how far the message got, and it is kept either way: do not send it again. Refused when the run has ended or its agent takes no messages."}, s.message),
 	}
 }
 
@@ -50,8 +60,8 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Bounded[Session], err
 
 type projectIn struct {
 	op.PageIn
-	Owner string `json:"owner"`
-	Repo  string `json:"repo"`
+	Owner string `json:"owner" doc:"owner of the repository"`
+	Repo  string `json:"repo" example:"web" doc:"name of the repository, without the owner"`
 }
 
 func (s *Service) listByProject(ctx context.Context, in projectIn) (op.Page[Session], error) {
@@ -83,7 +93,7 @@ func wires(rows []row) []Session {
 }
 
 type idIn struct {
-	ID string `json:"id"`
+	ID string `json:"id" format:"uuid" doc:"id of the session"`
 }
 
 func (s *Service) get(ctx context.Context, in idIn) (out Session, err error) {

@@ -34,6 +34,8 @@ type Opening struct {
 	RepoID    string // "" for none
 	Trigger   string
 	Kind      string
+	// RequestedBy is the person on whose bill it is; "" for nobody.
+	RequestedBy string
 	// What a template says of the model; what it leaves open follows from the
 	// account's first key that fits.
 	Provider, BaseURL, Model string
@@ -73,8 +75,15 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Own, error) {
 		if o.RepoID != "" {
 			repo = &o.RepoID
 		}
-		c.prompt.Provider, c.prompt.MaxTokens, c.prompt.Model = key.Provider, o.MaxTokens, cmp.Or(o.Model, key.Provider.DefaultModel(), "default")
-		if _, err = insertOwn.Exec(tx, c.id, o.AccountID, repo, o.Trigger, o.Kind, tx.Now); err != nil {
+		var person *string
+		if o.RequestedBy != "" {
+			person = &o.RequestedBy
+		}
+		c.prompt.Provider, c.prompt.MaxTokens, c.prompt.Model = key.Provider, o.MaxTokens, cmp.Or(o.Model, key.Provider.DefaultModel())
+		if c.prompt.Model == "" {
+			return fault.New(fault.Unprocessable, llm.SlugModel, "The provider of the account's key has no model of its own: `template.set` with model names one.")
+		}
+		if _, err = insertOwn.Exec(tx, c.id, o.AccountID, repo, o.Trigger, o.Kind, tx.Now, person); err != nil {
 			return err
 		}
 		if err := event.Record(tx, event.Change{Kind: "session.opened", Object: c.id, RepoID: o.RepoID, Data: map[string]any{"trigger": o.Trigger, "kind": o.Kind}}); err != nil {

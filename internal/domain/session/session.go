@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,27 +26,29 @@ import (
 
 // Session is a conversation as clients see it.
 type Session struct {
-	ID        string        `json:"id"`
-	RunID     *string       `json:"run_id" doc:"null: it belongs to no run"`
-	TaskID    *string       `json:"task_id"`
-	Repo      *string       `json:"repo" doc:"owner/name"`
-	Trigger   string        `json:"trigger"`
-	Kind      string        `json:"kind"`
-	Provider  *string       `json:"provider" doc:"null before the first call"`
-	Model     *string       `json:"model"`
-	Outcome   *string       `json:"outcome" doc:"null until it has ended"`
-	Calls     int64         `json:"calls"`
-	CostUSD   *string       `json:"cost_usd" doc:"decimal; null when nothing had a price"`
-	Tokens    SessionTokens `json:"tokens"`
-	StartedAt time.Time     `json:"started_at"`
-	EndedAt   *time.Time    `json:"ended_at"`
+	_         struct{}      `doc:"One conversation with a model."`
+	ID        string        `json:"id" format:"uuid" doc:"id of the session"`
+	RunID     *string       `json:"run_id" format:"uuid" doc:"the run it belongs to; null: to none, as of triage"`
+	TaskID    *string       `json:"task_id" format:"uuid" doc:"the task of that run; null without one"`
+	Repo      *string       `json:"repo" doc:"owner/name; null: it is about no one repository"`
+	Trigger   string        `json:"trigger" enum:"task,ask,plan,check,babysit,review" doc:"what it came of: a task that somebody created, an ask and what triage minted for it, a plan, a check or a repair of a pull request"`
+	Kind      string        `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci,triage" doc:"the kind of the task, or triage"`
+	Provider  *string       `json:"provider" doc:"whose model it is; null before the first call"`
+	Model     *string       `json:"model" doc:"the model that was called; null before the first call"`
+	Outcome   *string       `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended; null until then"`
+	Calls     int64         `json:"calls" example:"12" doc:"calls of models so far"`
+	CostUSD   *string       `json:"cost_usd" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
+	Tokens    SessionTokens `json:"tokens" doc:"what it used"`
+	StartedAt time.Time     `json:"started_at" doc:"when it began"`
+	EndedAt   *time.Time    `json:"ended_at" doc:"when it ended; null while it goes on"`
 }
 
 // SessionTokens is what a session consumed; the counts do not overlap.
 type SessionTokens struct {
-	Input  int64 `json:"input"`
-	Output int64 `json:"output"`
-	Cache  int64 `json:"cache" doc:"read from or written to a cache"`
+	_      struct{} `doc:"Tokens of a session; the counts do not overlap."`
+	Input  int64    `json:"input" example:"18211" doc:"sent to models, without what came from a cache"`
+	Output int64    `json:"output" example:"5120" doc:"written by models"`
+	Cache  int64    `json:"cache" example:"30000" doc:"read from or written to a cache"`
 }
 
 // Attempt is the live attempt that a model token belongs to, with what its
@@ -76,8 +79,11 @@ type Service struct {
 	// became of it by the end of the wait.
 	Say   func(tx *db.Tx, runID, text string) (messageID string, err error)
 	Await func(ctx context.Context, runID, messageID string, wait time.Duration) (Outcome, error)
-	// Parse reads a policy file; the messages say what is wrong with it.
-	Parse func(yml string) (Candidate, []string)
+	// Parse reads a policy file as it would be in force in a repository of
+	// tx.Account, nil for none; the messages say what is wrong with it.
+	Parse func(tx *db.Tx, repoID *string, yml string) (Candidate, []string, error)
+	// Prices are those of the server, for what an account sets none.
+	Prices *llm.Prices
 	// Calls carries the platform's own calls through the gateway.
 	Calls llm.Caller
 
@@ -149,8 +155,12 @@ func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm
 	}
 	wish := billing.Wish{Provider: llm.Provider(a.Provider), BaseURL: a.BaseURL, API: keyed(api)}
 	var key billing.Key
+	var prices *llm.Prices
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		key, ok, err = billing.Pick(tx, a.AccountID, wish)
+		if key, ok, err = billing.Pick(tx, a.AccountID, wish); err != nil || !ok {
+			return err
+		}
+		prices, err = billing.Prices(tx, key, s.Prices)
 		return err
 	})
 	if err != nil {
@@ -164,27 +174,34 @@ func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm
 		return llm.Grant{}, fmt.Errorf("open key %s: %w", key.ID, err)
 	}
 	route.Model = a.Model
-	return llm.Grant{Route: route, Session: handle{a.SessionID, a.AccountID, key.ID}}, nil
+	return llm.Grant{Route: route, Session: handle{a.SessionID, a.AccountID, key.ID}, Prices: prices}, nil
 }
 
 // keyed is the API that decides which key serves a call: what comes beside an
 // API goes where its calls go.
 func keyed(api llm.API) llm.API {
-	if api == llm.CountTokens {
+	switch api {
+	case llm.CountTokens:
 		return llm.Messages
+	case llm.GeminiCount:
+		return llm.Gemini
 	}
 	return api
 }
 
 func noCredential(w billing.Wish) *fault.Error {
-	who := "any provider"
+	var speak []string
+	for _, p := range llm.Speakers(w.API) {
+		speak = append(speak, string(p))
+	}
+	who := "a provider"
 	switch {
 	case w.BaseURL != "":
 		who = "the provider at the template's base_url"
 	case w.Provider != "":
 		who = "the provider " + string(w.Provider)
 	}
-	return fault.Newf(fault.Forbidden, "no_credential", "The account has no key of %s that speaks this API (%s). `yardmaster key add` adds one.", who, w.API)
+	return fault.Newf(fault.Forbidden, "no_credential", "The account has no key of %s that speaks the API %s; these do: %s. `yardmaster key add` adds one.", who, w.API, strings.Join(speak, ", "))
 }
 
 const (
@@ -207,6 +224,9 @@ func (s *Service) Reserve(ctx context.Context, g llm.Grant, q llm.Quote) (int64,
 	h, ok := g.Session.(handle)
 	if !ok {
 		return 0, fmt.Errorf("reserve for a call of session %v, which is none", g.Session)
+	}
+	if !q.Priced {
+		return 0, s.Budget.ReserveUnpriced(ctx, h.session, budget.Model{Provider: string(g.Route.Provider), Name: q.Model, Key: h.key})
 	}
 	return s.Budget.Reserve(ctx, h.session, q.Most, q.Least)
 }

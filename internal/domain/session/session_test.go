@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/billing"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
@@ -64,7 +65,9 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			defer f.mu.Unlock()
 			return f.now
 		}
-		f.Service = &Service{DB: d, Keys: &billing.Service{DB: d, Ring: ring, PlainHTTP: billing.PlainLoopback}, Logger: slog.New(slog.DiscardHandler), Clock: clock,
+		f.Service = &Service{DB: d, Keys: &billing.Service{DB: d, Ring: ring, Hub: event.NewHub(nil), PlainHTTP: billing.PlainLoopback,
+			Repriced: func(*db.Tx) error { return nil },
+			Adopt:    func(*db.Tx, string, string, string) ([]string, error) { return nil, nil }}, Prices: llm.DefaultPrices(), Logger: slog.New(slog.DiscardHandler), Clock: clock,
 			Budget: &budget.Service{DB: d, Logger: slog.New(slog.DiscardHandler), Clock: clock, Node: "n"},
 			Resolve: func(_ context.Context, token string) (Attempt, bool, error) {
 				f.mu.Lock()
@@ -253,7 +256,7 @@ func TestProviderRefusesTheKey(t *testing.T) {
 			fmt.Fprintf(w, `{"error":{"message":"bad key %s","type":"auth"}}`, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 		}))
 		defer far.Close()
-		f.addKey(`{"provider":"compatible","base_url":"` + far.URL + `","key":"` + secret + `"}`)
+		f.addKey(`{"provider":"compatible","base_url":"` + far.URL + `","model":"m","key":"` + secret + `"}`)
 		f.attempt.Provider, f.attempt.BaseURL = "compatible", far.URL
 		if status, body, slug := f.ask("tok", chat); status != 403 || slug != llm.SlugAuth || strings.Contains(body, secret) {
 			t.Errorf("%d %s %s", status, slug, body)

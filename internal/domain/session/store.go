@@ -39,7 +39,7 @@ var (
 	byID   = db.Q[row](selection + `$1 AND s.id = $2`)
 	repoID = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
 
-	insertOwn = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at) VALUES ($1, $2, $3, $4, $5, $6)`)
+	insertOwn = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at, requested_by) VALUES ($1, $2, $3, $4, $5, $6, $7)`)
 	endOwn    = db.S(`UPDATE sessions SET outcome = $2, ended_at = $3 WHERE id = $1 AND ended_at IS NULL AND run_id IS NULL`)
 
 	// addCall counts one call. The session's id comes from its attempt's
@@ -63,10 +63,17 @@ type facts struct {
 	Isolation      *string
 	IsolationHolds *db.JSON[[]string]
 	CostMicros     *int64
+	Unpriced       int64
 	TaskCost       *int64
+	TaskUnpriced   int64
+	OwnBudget      *int64 // of the task
+	FailureKind    *string
+	RepoID         *string
+	Policy         *db.JSON[Candidate]
 	PRID           *string `db:"pr_id"`
 	MergedAt       *int64
-	Asked          int64
+	Asked          int64 // questions put to people
+	ByPolicy       int64 // merges that the policy ordered
 	Command        *string
 	CheckMicros    *int64
 }
@@ -79,10 +86,12 @@ var (
 	ofSession = db.Q[eventRow](`SELECT seq, at, kind, data FROM session_events WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
 
 	// selectFacts looks at the newest check of the task's pull request.
-	selectFacts = db.Q[facts](`SELECT n.template, n.isolation, n.isolation_holds, s.cost_micros,
+	selectFacts = db.Q[facts](`SELECT n.template, n.isolation, n.isolation_holds, n.failure_kind, s.repo_id, s.policy, s.cost_micros, s.unpriced, t.budget_micros AS own_budget,
 		(SELECT CAST(SUM(o.cost_micros) AS BIGINT) FROM sessions o WHERE o.account_id = s.account_id AND o.task_id = s.task_id) AS task_cost,
+		(SELECT CAST(COALESCE(SUM(o.unpriced), 0) AS BIGINT) FROM sessions o WHERE o.account_id = s.account_id AND o.task_id = s.task_id) AS task_unpriced,
 		p.id AS pr_id, p.merged_at,
-		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.decided_by IS NOT NULL) AS asked,
+		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND (a.decided_by IS NULL OR a.decided_by <> 'policy')) AS asked,
+		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.decided_by = 'policy') AS by_policy,
 		c.command, c.finished_at - c.started_at AS check_micros
 		FROM sessions s LEFT JOIN runs n ON n.id = s.run_id LEFT JOIN tasks t ON t.id = s.task_id LEFT JOIN pulls p ON p.id = t.pr_id
 		LEFT JOIN ci_runs c ON c.id = (SELECT l.id FROM ci_runs l WHERE l.pr_id = p.id ORDER BY l.created_at DESC, l.id DESC LIMIT 1)
@@ -139,7 +148,7 @@ func find(tx *db.Tx, sessionID string) (row, error) {
 func (r row) wire() Session {
 	out := Session{
 		ID: r.ID, RunID: r.RunID, TaskID: r.TaskID, Trigger: r.Trigger, Kind: r.Kind, Provider: r.Provider, Model: r.Model, Outcome: r.Outcome,
-		Calls: r.Calls, CostUSD: money.DollarsOrNone(r.CostMicros), Tokens: SessionTokens{r.InputTokens, r.OutputTokens, r.CacheTokens},
+		Calls: r.Calls, CostUSD: money.DollarsOrNone(r.CostMicros), Tokens: SessionTokens{Input: r.InputTokens, Output: r.OutputTokens, Cache: r.CacheTokens},
 		StartedAt: r.StartedAt.Truncate(time.Millisecond),
 	}
 	if r.Owner != nil && r.Name != nil {

@@ -80,7 +80,7 @@ func (s *Service) enter(tx *db.Tx, p Proof) (cookie string, who SignedIn, err er
 		return "", who, err
 	}
 	tx.AfterCommit(func() { s.ForgetUser(user) })
-	return cookie, SignedIn{user, acct}, recordSignIn(tx, user, acct, p.Method, fresh)
+	return cookie, SignedIn{UserID: user, AccountID: acct}, recordSignIn(tx, user, acct, p.Method, fresh)
 }
 
 func recordSignIn(tx *db.Tx, user, acct, method string, fresh bool) error {

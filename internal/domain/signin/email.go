@@ -26,7 +26,7 @@ const (
 )
 
 type emailIn struct {
-	Email      string `json:"email" maxLength:"254" pattern:"^[^@\\s<>]+@[^@\\s<>]+$"`
+	Email      string `json:"email" maxLength:"254" pattern:"^[^@\\s<>]+@[^@\\s<>]+$" format:"email" doc:"the address that the code goes to"`
 	ReturnTo   string `json:"return_to,omitempty" maxLength:"8000" doc:"sent by our pages: answers are pages"`
 	Invitation string `json:"invitation,omitempty" maxLength:"200" doc:"sent by the page of an invitation, to be accepted on the way"`
 }
@@ -59,7 +59,7 @@ func (s *Service) mailCode(ctx context.Context, in emailIn) (op.Reply, error) {
 		return op.Reply{}, err
 	}
 	if in.ReturnTo != "" {
-		return render(202, codePage, codeForm{Email: email, ReturnTo: Local(in.ReturnTo), Invitation: in.Invitation})
+		return render(202, codePage, codeForm{Email: email, ReturnTo: Local(in.ReturnTo), Invitation: in.Invitation, Mailed: s.Mailed})
 	}
 	return op.Reply{Status: 202, Body: CodeSent{email, int(codeLife.Seconds())}}, nil
 }
@@ -89,10 +89,10 @@ func (s *Service) expects(tx *db.Tx, email string) (bool, error) {
 }
 
 type verifyIn struct {
-	Email      string `json:"email" minLength:"1" maxLength:"254"`
-	Code       string `json:"code" minLength:"1" maxLength:"20"`
-	ReturnTo   string `json:"return_to,omitempty" maxLength:"8000"`
-	Invitation string `json:"invitation,omitempty" maxLength:"200"`
+	Email      string `json:"email" minLength:"1" maxLength:"254" format:"email" doc:"the address that the code went to"`
+	Code       string `json:"code" minLength:"1" maxLength:"20" doc:"the six digits that were mailed"`
+	ReturnTo   string `json:"return_to,omitempty" maxLength:"8000" doc:"sent by our pages: answers are pages, and success leads there"`
+	Invitation string `json:"invitation,omitempty" maxLength:"200" doc:"sent by the page of an invitation, to be accepted on the way"`
 }
 
 func (s *Service) verifyCode(ctx context.Context, in verifyIn) (op.Reply, error) {
@@ -111,7 +111,7 @@ func (s *Service) verifyCode(ctx context.Context, in verifyIn) (op.Reply, error)
 	if f.Kind == fault.Internal {
 		return op.Reply{}, err
 	}
-	return render(f.Kind.Status(), codePage, codeForm{Email: email, ReturnTo: Local(in.ReturnTo), Invitation: in.Invitation, Failure: f.Detail})
+	return render(f.Kind.Status(), codePage, codeForm{Email: email, ReturnTo: Local(in.ReturnTo), Invitation: in.Invitation, Mailed: s.Mailed, Failure: f.Detail})
 }
 
 func (s *Service) byCode(ctx context.Context, in verifyIn, email string) (cookie string, who SignedIn, err error) {

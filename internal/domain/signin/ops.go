@@ -19,35 +19,43 @@ const group = "Sign-in"
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "auth.methods", Method: "GET", Path: "/auth/methods", Group: group, Rule: policy.Public(),
-			Summary: "The ways to sign in here"}, s.methods),
+			Summary: "The ways to sign in here",
+			Doc:     "password always; the others as the operator has configured them."}, s.methods),
 		op.New(op.Row{ID: "auth.page", Method: "GET", Path: "/login", Group: group, Rule: policy.Public(), NoStore: true, Also: []int{303},
-			Summary: "The sign-in page"}, s.form),
+			Summary: "The sign-in page",
+			Doc:     "A browser that is signed in already is sent on to return_to."}, s.form),
 		op.New(op.Row{ID: "auth.password", From: op.OwnPages, Method: "POST", Path: "/auth/password", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30,
 			Also: []int{303}, Refuses: []op.Refusal{{Status: 401, Slug: "wrong-password"}, {Status: 403, Slug: "cross-origin"}, {Status: 429, Slug: "rate-limited"}},
-			Summary: "Sign in with login or e-mail and password"}, s.password),
+			Again: s.typed, Summary: "Sign in with login or e-mail and password",
+			Doc: "Opens a session in a cookie. Login and password that do not match are one 401, whichever of them is wrong; too many tries for one login have to wait."}, s.password),
 		op.New(op.Row{ID: "auth.email", From: op.OwnPages, Method: "POST", Path: "/auth/email", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30, Status: 202,
 			Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 429, Slug: "rate-limited"}},
-			Summary: "Mail a code to sign in with; the answer is the same whether or not the address is anybody's"}, s.mailCode),
+			Summary: "Mail a code to sign in with; the answer is the same whether or not the address is anybody's",
+			Doc:     "The code is good for ten minutes. Asking too often for one address has to wait."}, s.mailCode),
 		op.New(op.Row{ID: "auth.email_verify", From: op.OwnPages, Method: "POST", Path: "/auth/email/verify", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30,
 			Also: []int{303}, Refuses: []op.Refusal{{Status: 401, Slug: "wrong-code"}, {Status: 403, Slug: "cross-origin"}, {Status: 403, Slug: "not-invited"}, {Status: 429, Slug: "rate-limited"}},
-			Summary: "Sign in with the code that was mailed: six digits, good for ten minutes, five tries, once"}, s.verifyCode),
+			Summary: "Sign in with the code that was mailed: six digits, good for ten minutes, five tries, once",
+			Doc:     "Opens a session in a cookie. A code is good once and for five tries. Where accounts are by invitation only, an unknown address without one is refused."}, s.verifyCode),
 		op.New(op.Row{ID: "auth.reauth", From: op.OwnPages, Method: "POST", Path: "/auth/reauth", Group: group, Rule: policy.PerRequest().OfSession(), PerAddress: 30,
 			Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 401, Slug: "wrong-password"}, {Status: 401, Slug: "wrong-code"}, {Status: 429, Slug: "rate-limited"}},
-			Summary: "Prove again who is signed in, by password or mailed code, for what asks for a fresh sign-in"}, s.reauth),
-		op.New(op.Row{ID: "auth.logout", From: op.OwnPages, Method: "POST", Path: "/auth/logout", Group: group, Rule: policy.PerRequest().OfSession(),
+			Summary: "Prove again who is signed in, by password or mailed code, for what asks for a fresh sign-in",
+			Doc:     "Dates the sign-in of the same session anew, which operator tokens ask for."}, s.reauth),
+		op.New(op.Row{ID: "auth.logout", From: op.OwnPages, Method: "POST", Path: "/auth/logout", Group: group, Rule: policy.PerRequest().OfSession(), Form: true, Also: []int{303},
 			Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}},
-			Summary: "End this browser session"}, s.logout),
+			Summary: "End this browser session",
+			Doc:     "The cookie is cleared, and the session is good for nothing any more; other sessions of the person stay."}, s.logout),
 	}
 }
 
 // Methods lists the ways to sign in.
 type Methods struct {
-	Methods []string `json:"methods" doc:"password, email, oidc, github: those that are configured"`
+	_       struct{} `doc:"The ways to sign in here."`
+	Methods []string `json:"methods" enum:"password,email,oidc,github" doc:"password, email, oidc, github: those that are configured"`
 }
 
 func (s *Service) methods(ctx context.Context, _ op.None) (Methods, error) {
 	w, err := s.ways(ctx)
-	out := Methods{[]string{"password"}}
+	out := Methods{Methods: []string{"password"}}
 	if w.Email {
 		out.Methods = append(out.Methods, "email")
 	}
@@ -74,14 +82,15 @@ func (s *Service) ways(ctx context.Context) (w ways, err error) {
 
 type passwordIn struct {
 	Login    string `json:"login" minLength:"1" maxLength:"254" doc:"login or e-mail"`
-	Password string `json:"password" minLength:"1" maxLength:"200"`
+	Password string `json:"password" minLength:"1" maxLength:"200" doc:"the password of that login"`
 	ReturnTo string `json:"return_to,omitempty" maxLength:"8000" doc:"sent by the sign-in page: answers are pages, and success leads there"`
 }
 
 // SignedIn tells who signed in; the session itself is in the cookie.
 type SignedIn struct {
-	UserID    string `json:"user_id"`
-	AccountID string `json:"account_id"`
+	_         struct{} `doc:"Who signed in. The session itself is in the cookie."`
+	UserID    string   `json:"user_id" format:"uuid" doc:"id of the user"`
+	AccountID string   `json:"account_id" format:"uuid" doc:"the account that the session acts on"`
 }
 
 func (s *Service) password(ctx context.Context, in passwordIn) (op.Reply, error) {
@@ -128,10 +137,14 @@ func (s *Service) byPassword(ctx context.Context, in passwordIn) (cookie string,
 		}
 		return recordSignIn(tx, u.ID, u.AccountID, "password", false)
 	})
-	return cookie, SignedIn{u.ID, u.AccountID}, err
+	return cookie, SignedIn{UserID: u.ID, AccountID: u.AccountID}, err
 }
 
-func (s *Service) logout(ctx context.Context, _ op.None) (op.Reply, error) {
+type logoutIn struct {
+	ReturnTo string `json:"return_to,omitempty" maxLength:"8000" doc:"sent by our pages: where the browser goes then"`
+}
+
+func (s *Service) logout(ctx context.Context, in logoutIn) (op.Reply, error) {
 	a := policy.From(ctx)
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
 		hashes, err := dropSession.All(tx, a.UserID, a.CredentialID+"%")
@@ -147,6 +160,9 @@ func (s *Service) logout(ctx context.Context, _ op.None) (op.Reply, error) {
 	})
 	if err != nil {
 		return op.Reply{}, err
+	}
+	if in.ReturnTo != "" {
+		return goTo(Local(in.ReturnTo), setCookie("", 0, op.RequestOf(ctx).Secure)), nil
 	}
 	return op.Reply{Header: map[string]string{"Set-Cookie": setCookie("", 0, op.RequestOf(ctx).Secure)}, Body: struct{}{}}, nil
 }

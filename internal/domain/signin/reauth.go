@@ -14,7 +14,7 @@ import (
 )
 
 type reauthIn struct {
-	Password string `json:"password,omitempty" maxLength:"200"`
+	Password string `json:"password,omitempty" maxLength:"200" doc:"the password of who is signed in"`
 	Code     string `json:"code,omitempty" maxLength:"20" doc:"instead: one that POST /auth/email has mailed to the user's address"`
 }
 

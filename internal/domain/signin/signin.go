@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,6 +49,7 @@ type Presented struct {
 	Session    string // of the cookie
 	Account    string // X-Svc-Account: id or login; sessions only
 	SameOrigin bool   // Origin or Sec-Fetch-Site say so
+	Came       string // where the request came from and to, for whoever is refused
 	Write      bool   // the method changes things
 }
 
@@ -119,7 +121,7 @@ func (s *Service) Authenticate(ctx context.Context, p Presented) (policy.Actor, 
 		return s.cached(ctx, seal.Hash(p.Bearer), "", resolveToken)
 	case p.Session != "":
 		if p.Write && !p.SameOrigin {
-			return policy.Actor{}, fault.New(fault.Forbidden, "cross-origin", "A cookie cannot be used for a write from another origin.")
+			return policy.Actor{}, fault.New(fault.Forbidden, "cross-origin", strings.TrimSpace("A cookie cannot be used for a write from another origin. "+p.Came))
 		}
 		return s.cached(ctx, seal.Hash(p.Session), p.Account, resolveSession)
 	}
@@ -301,6 +303,9 @@ func Open(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err 
 func open(tx *db.Tx, userID, accountID string, sso *string, secure bool) (cookie string, err error) {
 	plain := id.Opaque()
 	if _, err := insertSession.Exec(tx, seal.Hash(plain), userID, accountID, tx.Micros(), db.Micros(tx.Now.Add(Absolute)), sso); err != nil {
+		return "", err
+	}
+	if _, err := noteSignIn.Exec(tx, userID, tx.Micros()); err != nil {
 		return "", err
 	}
 	return setCookie(plain, int(Absolute.Seconds()), secure), nil

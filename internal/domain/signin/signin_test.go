@@ -182,7 +182,7 @@ func TestChosenAccountIsForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := db.WithAccount(policy.With(context.Background(), a), a.AccountID)
-		if _, err := d.logout(ctx, op.None{}); err != nil {
+		if _, err := d.logout(ctx, logoutIn{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, acct := range []string{"", "second"} { // at once, cached or not

@@ -34,12 +34,15 @@ var (
 		WHERE s.hash = $1 AND s.expires_at > $2 AND s.last_seen_at > $3`)
 	roleOf        = db.Q[string](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
 	insertSession = db.S(`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at, sso_account_id) VALUES ($1, $2, $3, $4, $4, $5, $6)`)
-	refresh       = db.S(`UPDATE signins SET signed_in_at = $3 WHERE user_id = $1 AND hash LIKE $2`)
-	addressOf     = db.Q[string](`SELECT email FROM users WHERE id = $1`)
-	passwordOf    = db.Q[struct{ PasswordHash, Email string }](`SELECT password_hash, email FROM users WHERE id = $1`)
-	touchSession  = db.S(`UPDATE signins SET last_seen_at = $2 WHERE hash = $1 AND last_seen_at < $2`)
-	dropSession   = db.Q[string](`DELETE FROM signins WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
-	userByLogin   = db.Q[loginRow](`SELECT u.id, u.email, u.password_hash,
+	// The session goes when its user signs out; that they were here stays.
+	noteSignIn   = db.S(`UPDATE users SET last_signed_in_at = $2 WHERE id = $1`)
+	refresh      = db.S(`UPDATE signins SET signed_in_at = $3 WHERE user_id = $1 AND hash LIKE $2`)
+	personOf     = db.Q[Person](`SELECT u.login, a.login AS account FROM users u JOIN accounts a ON a.id = $2 WHERE u.id = $1`)
+	addressOf    = db.Q[string](`SELECT email FROM users WHERE id = $1`)
+	passwordOf   = db.Q[struct{ PasswordHash, Email string }](`SELECT password_hash, email FROM users WHERE id = $1`)
+	touchSession = db.S(`UPDATE signins SET last_seen_at = $2 WHERE hash = $1 AND last_seen_at < $2`)
+	dropSession  = db.Q[string](`DELETE FROM signins WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
+	userByLogin  = db.Q[loginRow](`SELECT u.id, u.email, u.password_hash,
 			COALESCE((SELECT m.account_id FROM memberships m WHERE m.user_id = u.id ORDER BY m.created_at LIMIT 1), '') AS account_id
 		FROM users u WHERE u.login = $1 OR u.email = $1`)
 

@@ -26,6 +26,7 @@ type flow struct {
 const (
 	flowLife  = 10 * time.Minute
 	sealFlow  = "signin-flow"
+	lost      = "signin-lost"
 	maxCookie = 4000 // bytes that every browser keeps
 )
 
@@ -62,7 +63,7 @@ func (s *Service) away(ctx context.Context, f flow, address string) (op.Reply, e
 
 // brought reads what the browser brings back, and holds the answer against it.
 func (s *Service) brought(ctx context.Context, cookies, state string, now time.Time) (f flow, err error) {
-	lost := fault.New(fault.Invalid, "signin-lost", "This sign-in was not begun in this browser, or too long ago. Begin again.")
+	gone := fault.New(fault.Invalid, lost, "This sign-in was not begun in this browser, or too long ago. Begin again.")
 	name := cookieName(op.RequestOf(ctx).Secure)
 	for pair := range strings.SplitSeq(cookies, ";") {
 		key, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
@@ -71,11 +72,11 @@ func (s *Service) brought(ctx context.Context, cookies, state string, now time.T
 		}
 		b, err := s.Ring.Unseal(sealFlow, value)
 		if err != nil || json.Unmarshal(b, &f) != nil {
-			return f, lost
+			return f, gone
 		}
 	}
 	if !f.Good(state) || !now.Before(f.Expires) {
-		return f, lost
+		return f, gone
 	}
 	return f, nil
 }
@@ -83,6 +84,16 @@ func (s *Service) brought(ctx context.Context, cookies, state string, now time.T
 // failed shows the sign-in page with what went wrong.
 func (s *Service) failed(ctx context.Context, returnTo string, err error) (op.Reply, error) {
 	return s.SignIn.Failed(ctx, returnTo, err)
+}
+
+// refused is failed for who came back from a provider. Their flow is over, and
+// its cookie goes; one of another state may belong to a flow that still runs.
+func (s *Service) refused(ctx context.Context, f flow, err error) (op.Reply, error) {
+	r, failed := s.failed(ctx, f.ReturnTo, err)
+	if fault.From(err).Slug != lost {
+		r.Cookies = append(r.Cookies, flowCookie("", 0, op.RequestOf(ctx).Secure))
+	}
+	return r, failed
 }
 
 type chooseIn struct {
@@ -162,7 +173,7 @@ func (s *Service) callback(ctx context.Context, in backIn) (op.Reply, error) {
 		err = in.answered()
 	}
 	if err != nil {
-		return s.failed(ctx, f.ReturnTo, err)
+		return s.refused(ctx, f, err)
 	}
 	secret, err := s.Ring.Unseal(purpose(r.AccountID), r.Sealed)
 	if err != nil {
@@ -173,7 +184,7 @@ func (s *Service) callback(ctx context.Context, in backIn) (op.Reply, error) {
 		err = fault.New(fault.Forbidden, "provider-refused", "The organisation's provider may not vouch for this address: it is of none of its domains.")
 	}
 	if err != nil {
-		return s.failed(ctx, f.ReturnTo, err)
+		return s.refused(ctx, f, err)
 	}
 	return s.enter(ctx, f, signin.Proof{
 		Method: "oidc", Email: who.Email, Name: who.Name, Login: who.Login, AvatarURL: who.AvatarURL,
@@ -186,7 +197,7 @@ func (s *Service) callback(ctx context.Context, in backIn) (op.Reply, error) {
 func (s *Service) enter(ctx context.Context, f flow, p signin.Proof) (op.Reply, error) {
 	session, _, err := s.SignIn.Enter(ctx, func(*db.Tx) (signin.Proof, error) { return p, nil })
 	if err != nil {
-		return s.failed(ctx, f.ReturnTo, err)
+		return s.refused(ctx, f, err)
 	}
 	return op.Reply{
 		Status: 303, ContentType: "text/html; charset=utf-8", Body: "", Header: map[string]string{"Location": f.ReturnTo},
@@ -233,14 +244,14 @@ func (s *Service) callbackGitHub(ctx context.Context, in backIn) (op.Reply, erro
 		err = in.answered()
 	}
 	if err == nil && f.Account != "" {
-		err = fault.New(fault.Invalid, "signin-lost", "This sign-in was begun elsewhere. Begin again.")
+		err = fault.New(fault.Invalid, lost, "This sign-in was begun elsewhere. Begin again.")
 	}
 	if err != nil {
-		return s.failed(ctx, f.ReturnTo, err)
+		return s.refused(ctx, f, err)
 	}
 	who, err := s.GitHub.Finish(ctx, f.Ticket, s.BaseURL()+githubBack, in.Code)
 	if err != nil {
-		return s.failed(ctx, f.ReturnTo, err)
+		return s.refused(ctx, f, err)
 	}
 	return s.enter(ctx, f, signin.Proof{
 		Method: "github", Email: who.Email, Emails: who.Emails, Name: who.Name, Login: who.Login, AvatarURL: who.AvatarURL,

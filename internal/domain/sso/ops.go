@@ -28,12 +28,15 @@ func (s *Service) Ops() []op.Op {
 	githubReturn.Lenient = true
 	return []op.Op{
 		op.New(op.Row{ID: "org_sso.get", Method: "GET", Path: "/v1/org-sso", Group: group, Rule: policy.Require(policy.ReadAccount),
-			Summary: "The account's identity provider, if it has one of its own"}, s.get),
+			Summary: "The account's identity provider, if it has one of its own",
+			Doc:     "The client's secret is never shown. configuration is null when the account has no provider of its own."}, s.get),
 		op.New(op.Row{ID: "org_sso.set", Method: "PUT", Path: "/v1/org-sso", Group: group, Rule: policy.Require(policy.WriteAccount),
 			Refuses: []op.Refusal{{Status: 503, Slug: "provider-unreachable"}},
-			Summary: "Let the account's people sign in at its own OpenID Connect provider; SAML is refused"}, s.set),
+			Summary: "Let the account's people sign in at its own OpenID Connect provider; SAML is refused",
+			Doc:     "The provider is asked for its metadata first: one that cannot be reached is refused. People whose address is of one of the domains, vouched for by the provider, sign in there and become members. A new issuer ends the sessions that the old one vouched for. SAML is refused."}, s.set),
 		op.New(op.Row{ID: "org_sso.delete", Method: "DELETE", Path: "/v1/org-sso", Group: group, Rule: policy.Require(policy.WriteAccount),
-			Summary: "Fall back to the platform's sign-in; sessions that the provider vouched for end"}, s.delete),
+			Summary: "Fall back to the platform's sign-in; sessions that the provider vouched for end",
+			Doc:     "Deleting what is not there answers deleted false."}, s.delete),
 
 		op.New(browser("auth.oidc", "/auth/oidc", "The organisation that was typed in on the sign-in page"), s.choose),
 		op.New(start, s.start),
@@ -66,10 +69,10 @@ func (s *Service) show(tx *db.Tx) (out OrgSSO, err error) {
 
 type setIn struct {
 	Protocol string   `json:"protocol,omitempty" maxLength:"20" doc:"oidc, which is the default; there is no saml"`
-	Issuer   string   `json:"issuer" minLength:"1" maxLength:"500" doc:"as the provider writes it"`
-	ClientID string   `json:"client_id" minLength:"1" maxLength:"500"`
-	Secret   string   `json:"client_secret,omitempty" maxLength:"2000" doc:"may be left out where issuer and client_id stay as they are"`
-	Domains  []string `json:"domains" maxItems:"50" doc:"of the addresses that the provider may vouch for"`
+	Issuer   string   `json:"issuer" minLength:"1" maxLength:"500" format:"uri" example:"https://login.example.com" doc:"address of the provider, as it writes it"`
+	ClientID string   `json:"client_id" minLength:"1" maxLength:"500" example:"yardmaster" doc:"what the provider calls this server"`
+	Secret   string   `json:"client_secret,omitempty" maxLength:"2000" example:"example-secret" doc:"may be left out where issuer and client_id stay as they are"`
+	Domains  []string `json:"domains" maxItems:"50" example:"[\"example.com\"]" doc:"of the addresses that the provider may vouch for"`
 	Role     string   `json:"role,omitempty" enum:"viewer,member,admin" doc:"of people who are new here; default member"`
 }
 

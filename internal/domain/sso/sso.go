@@ -22,27 +22,30 @@ import (
 // OrgSSO is an account's sign-in. What it says of addresses is for the
 // provider's side, and known before there is a configuration.
 type OrgSSO struct {
+	_             struct{}           `doc:"How an account's people sign in."`
 	Configuration *OIDCConfiguration `json:"configuration" doc:"null: people sign in as everybody does"`
-	RedirectURI   string             `json:"redirect_uri" doc:"to be registered at the provider"`
-	StartURL      string             `json:"start_url" doc:"where the account's people begin to sign in"`
+	RedirectURI   string             `json:"redirect_uri" format:"uri" example:"https://yardmaster.example.com/auth/oidc/callback" doc:"to be registered at the provider"`
+	StartURL      string             `json:"start_url" format:"uri" example:"https://yardmaster.example.com/auth/oidc/acme/start" doc:"where the account's people begin to sign in"`
 }
 
 // OIDCConfiguration is an account's identity provider. The client secret is
 // never read back.
 type OIDCConfiguration struct {
-	Protocol  string      `json:"protocol" enum:"oidc"`
-	Issuer    string      `json:"issuer"`
-	ClientID  string      `json:"client_id"`
-	Domains   []string    `json:"domains" doc:"of the addresses that the provider may vouch for"`
-	Role      policy.Role `json:"role" doc:"of people who are new here"`
-	CreatedAt time.Time   `json:"created_at"`
-	UpdatedAt time.Time   `json:"updated_at"`
+	_         struct{}    `doc:"An account's own OpenID Connect provider."`
+	Protocol  string      `json:"protocol" enum:"oidc" doc:"always oidc"`
+	Issuer    string      `json:"issuer" format:"uri" example:"https://login.example.com" doc:"address of the provider, as it writes it"`
+	ClientID  string      `json:"client_id" example:"yardmaster" doc:"what the provider calls this server"`
+	Domains   []string    `json:"domains" example:"[\"example.com\"]" doc:"of the addresses that the provider may vouch for"`
+	Role      policy.Role `json:"role" enum:"viewer,member,admin" example:"member" doc:"role of people who are new here"`
+	CreatedAt time.Time   `json:"created_at" doc:"when a provider was first set"`
+	UpdatedAt time.Time   `json:"updated_at" doc:"when it was last changed"`
 }
 
 // SSODeleted is the answer to a removal. Deleted is false when there was
 // nothing to remove.
 type SSODeleted struct {
-	Deleted bool `json:"deleted"`
+	_       struct{} `doc:"What org_sso.delete did."`
+	Deleted bool     `json:"deleted" doc:"false: there was none"`
 }
 
 // Service keeps the configurations and signs people in by them.
@@ -69,7 +72,7 @@ const (
 func purpose(account string) string { return "org-sso/" + account }
 
 func (r row) wire() *OIDCConfiguration {
-	return &OIDCConfiguration{"oidc", r.Issuer, r.ClientID, r.Domains.V, r.Role, r.CreatedAt, r.UpdatedAt}
+	return &OIDCConfiguration{Protocol: "oidc", Issuer: r.Issuer, ClientID: r.ClientID, Domains: r.Domains.V, Role: r.Role, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt}
 }
 
 // vouches tells whether the account's provider may speak for an address.

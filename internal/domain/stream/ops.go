@@ -15,13 +15,16 @@ import (
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.Stream(op.Row{ID: "stream.subscribe", Method: "GET", Path: "/v1/streams", Group: "Sessions, audit, streams", Rule: policy.PerRequest(),
+			Events: []op.Event{{Name: "ready", Data: StreamReady{}, Doc: "Once, at the beginning."},
+				{Name: "patch", Data: StreamPatch{}, Doc: "A row of a topic as it is now: first the newest rows of each topic, then what changes."}},
 			Refuses: []op.Refusal{{Status: 403, Slug: "no-topic"}},
-			Summary: "Follow the rows of several topics: a snapshot, then what changes"}, s.subscribe),
+			Summary: "Follow the rows of several topics: a snapshot, then what changes",
+			Doc:     "The first frame, ready, says which topics are followed. Then comes a frame named patch for each row that the topics' lists show now, and one for each row that changes. Each topic needs the scope of its list: tasks, asks, plans, blockers (read:tasks), prs, approvals (read:prs), ci, runners (read:runners), sessions (read:sessions), repos (read:repos). Refused when none of the topics can be followed. A reader that cannot keep up is cut off; connect again for a fresh snapshot."}, s.subscribe),
 	}
 }
 
 type subscribeIn struct {
-	Topics string `json:"topics" minLength:"1" maxLength:"500" pattern:"^[a-z_]+(,[a-z_]+)*$" doc:"names, separated by commas: tasks,prs,…"`
+	Topics string `json:"topics" minLength:"1" maxLength:"500" example:"tasks,prs" doc:"names, separated by commas: tasks, asks, plans, blockers, prs, approvals, ci, runners, sessions, repos; what is no topic is ignored"`
 }
 
 func (s *Service) subscribe(ctx context.Context, in subscribeIn, sink *op.Sink) error {
@@ -32,7 +35,7 @@ func (s *Service) subscribe(ctx context.Context, in subscribeIn, sink *op.Sink) 
 	if actor.AccountID == "" {
 		return fault.New(fault.Forbidden, "", "This needs a credential of an account.")
 	}
-	ready, topics := s.choose(actor, strings.Split(in.Topics, ","))
+	ready, topics := s.choose(actor, strings.Split(strings.ReplaceAll(in.Topics, " ", ""), ","))
 	if len(topics) == 0 {
 		return fault.New(fault.Forbidden, "no-topic", "None of the topics can be followed with this credential.").
 			With("ignored", ready.Ignored).With("unauthorised", ready.Unauthorised)
@@ -81,6 +84,9 @@ func (s *Service) choose(actor policy.Actor, names []string) (StreamReady, []*To
 	var topics []*Topic
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
+		if name == "" {
+			continue
+		}
 		switch t := s.topic(name); {
 		case t == nil:
 			out.Ignored = append(out.Ignored, name)

@@ -87,7 +87,8 @@ func (s *Service) topic(name string) *Topic {
 
 // StreamReady is the first frame: which topics are followed.
 type StreamReady struct {
-	Subscribed   []string `json:"subscribed"`
+	_            struct{} `doc:"Which of the topics that were asked for are followed: the first frame."`
+	Subscribed   []string `json:"subscribed" doc:"topics that are followed"`
 	Ignored      []string `json:"ignored" doc:"no such topic"`
 	Unauthorised []string `json:"unauthorised" doc:"the credential lacks the topic's scope"`
 }
@@ -95,10 +96,11 @@ type StreamReady struct {
 // StreamPatch is one row that is to be put in the place of the one with its
 // id, or taken out.
 type StreamPatch struct {
-	Topic string `json:"topic"`
-	Op    string `json:"op" enum:"upsert,remove"`
-	ID    string `json:"id"`
-	Row   any    `json:"row" doc:"as the topic's list has it; null when removed"`
+	_     struct{} `doc:"One row that takes the place of the one with its id, or is taken out."`
+	Topic string   `json:"topic" doc:"the topic that the row is of"`
+	Op    string   `json:"op" enum:"upsert,remove" doc:"upsert puts the row in the place of the one with its id, remove takes that out"`
+	ID    string   `json:"id" doc:"id of the row"`
+	Row   any      `json:"row" doc:"as the topic's list has it; null when removed"`
 }
 
 // change is an audit row as the feed sees it.

@@ -31,32 +31,33 @@ const (
 
 // createIn is the body of task.create.
 type createIn struct {
-	Repo         string            `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" maxLength:"200" doc:"owner/name"`
-	Title        string            `json:"title" minLength:"1" maxLength:"200"`
-	Problem      string            `json:"problem" minLength:"1" maxLength:"20000"`
-	Sink         string            `json:"sink,omitempty" enum:"queued,direct,gh,linear" doc:"queued unless given; direct goes to the head of the queue"`
-	Kind         string            `json:"kind,omitempty" enum:"work,scout,setup,kb,devops" doc:"work unless given"`
-	Template     string            `json:"template,omitempty" maxLength:"100"`
-	Priority     *int64            `json:"priority,omitempty" minimum:"0" maximum:"100" doc:"higher is claimed first; 50 unless given"`
-	Confidence   *float64          `json:"confidence,omitempty" minimum:"0" maximum:"1" doc:"below 0.5 a person is asked instead"`
-	DependsOn    []string          `json:"depends_on,omitempty" maxItems:"50" doc:"ids of tasks that must succeed first"`
-	Labels       map[string]string `json:"labels,omitempty" maxItems:"50" maxLength:"200"`
-	Files        []string          `json:"files,omitempty" maxItems:"200" maxLength:"500" doc:"paths the work is expected to touch"`
-	BudgetUSD    *float64          `json:"budget_usd,omitempty" minimum:"0.01" maximum:"100000"`
+	Repo         string            `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" maxLength:"200" doc:"the repository to work in, owner/name"`
+	Title        string            `json:"title" minLength:"1" maxLength:"200" doc:"one line; the branch of the task is named after it"`
+	Problem      string            `json:"problem" minLength:"1" maxLength:"20000" example:"The footer shows last year. Compute the year when the page is rendered." doc:"what is to be done and why, in words: all the agent is told; links alone are refused"`
+	Sink         string            `json:"sink,omitempty" enum:"queued,direct,gh,linear" doc:"queued unless given; direct goes to the head of the queue; gh and linear hand the task to a system outside, and no setting connects one yet: 422 sink-not-configured"`
+	Kind         string            `json:"kind,omitempty" enum:"work,scout,setup,kb,devops" doc:"work unless given; kb and devops are not available yet: 422 kind-not-available"`
+	Template     string            `json:"template,omitempty" maxLength:"100" example:"default" doc:"name of the agent template; unless given the repository's, else the server's default"`
+	Priority     *int64            `json:"priority,omitempty" minimum:"0" maximum:"100" doc:"higher is claimed first; 50 unless given, 100 with sink direct"`
+	Confidence   *float64          `json:"confidence,omitempty" minimum:"0" maximum:"1" example:"0.8" doc:"how sure the caller is that this is worth doing; below 0.5 a person is asked instead"`
+	DependsOn    []string          `json:"depends_on,omitempty" maxItems:"50" format:"uuid" doc:"ids of tasks that must succeed before this one starts; one that failed or was cancelled is refused"`
+	Labels       map[string]string `json:"labels,omitempty" maxItems:"50" maxLength:"200" example:"{\"team\":\"web\"}" doc:"names and values of your own, to filter lists by; a name holds no ="`
+	Files        []string          `json:"files,omitempty" maxItems:"200" maxLength:"500" doc:"paths the work is expected to touch, relative to the root of the repository"`
+	BudgetUSD    *float64          `json:"budget_usd,omitempty" minimum:"0.01" maximum:"100000" example:"5" doc:"the most that all tries of the task may spend on models, in US dollars; without it only the limits of plan, member and account hold"`
 	ResultSchema jsontext.Value    `json:"result_schema,omitempty" doc:"JSON Schema (2020-12 or draft-07) of a result that the report must end with; at most 64 KiB, with references only to its own parts, and none in a circle"`
-	AskID        *string           `json:"ask_id,omitempty" doc:"the ask this task answers"`
+	AskID        *string           `json:"ask_id,omitempty" format:"uuid" doc:"the ask this task answers"`
 }
 
 // TaskDispatched is the answer of task.create and project.setup: the place in the queue, or the
 // escalation that was filed instead.
 type TaskDispatched struct {
-	Kind          string  `json:"kind" doc:"dispatched or escalated"`
-	TaskID        *string `json:"task_id"`
-	EscalationID  *string `json:"escalation_id,omitempty"`
-	Sink          *string `json:"sink,omitempty"`
-	QueuePosition *int64  `json:"queue_position,omitempty" doc:"1-based"`
-	QueueDepth    *int64  `json:"queue_depth,omitempty"`
-	QueueDepthCap *int64  `json:"queue_depth_cap,omitempty" doc:"-1 is uncapped"`
+	_             struct{} `doc:"The new task's place in the queue, or the escalation that was filed instead."`
+	Kind          string   `json:"kind" enum:"dispatched,escalated" doc:"escalated: a person is asked, and there is no task"`
+	TaskID        *string  `json:"task_id" format:"uuid" doc:"id of the new task; null when a person is asked instead"`
+	EscalationID  *string  `json:"escalation_id,omitempty" format:"uuid" doc:"id of the escalation, when a person is asked instead"`
+	Sink          *string  `json:"sink,omitempty" enum:"queued,direct,gh,linear" doc:"where the task went"`
+	QueuePosition *int64   `json:"queue_position,omitempty" doc:"its place among the tasks that wait, from 1"`
+	QueueDepth    *int64   `json:"queue_depth,omitempty" doc:"how many tasks of the account wait, this one included"`
+	QueueDepthCap *int64   `json:"queue_depth_cap,omitempty" example:"1000" doc:"how many may wait at most; -1 is uncapped"`
 }
 
 func (s *Service) create(ctx context.Context, in createIn) (out TaskDispatched, err error) {
@@ -76,7 +77,10 @@ func (s *Service) create(ctx context.Context, in createIn) (out TaskDispatched, 
 				"The problem consists of links to issues or pull requests; say what is to be done, an agent cannot follow them.")
 		}
 		if in.Sink == SinkGH || in.Sink == SinkLinear {
-			return fault.Newf(fault.Unprocessable, "sink-not-configured", "Nothing is connected behind the sink %s; send queued or direct.", in.Sink)
+			return fault.Newf(fault.Unprocessable, "sink-not-configured", "Nothing is connected behind the sink %s, and this server has no setting yet that would connect it; send queued or direct.", in.Sink)
+		}
+		if in.Kind == KindKB || in.Kind == KindDevops {
+			return fault.Newf(fault.Unprocessable, "kind-not-available", "Tasks of kind %s do nothing of their own here yet; send work, scout or setup.", in.Kind)
 		}
 		if in.Confidence != nil && *in.Confidence < minConfidence {
 			out, err = escalate(tx, repo, &in)
@@ -207,6 +211,9 @@ type Spec struct {
 	BudgetMicros               *int64
 	ResultSchema, AskID, PRID  *string
 	Branch                     string // empty: one of the task's own
+	// RequestedBy is the person at the beginning of the chain, whose work this
+	// is. Nil is whoever acts, and empty is nobody.
+	RequestedBy *string
 }
 
 // Create puts a task into the queue of the repository's account, tx.Account.
@@ -242,8 +249,15 @@ func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row
 		WIPPaths: db.JSON[[]string]{V: []string{}}, Files: db.JSON[[]string]{V: append([]string{}, sp.Files...)},
 		Command: db.JSON[[]string]{V: append([]string{}, sp.Command...)}, Labels: db.JSON[map[string]string]{V: map[string]string{}},
 	}
-	if policy.From(tx.Context()).Anonymous() {
+	actor := policy.From(tx.Context())
+	if actor.Anonymous() {
 		t.CreatedBy = "system"
+	}
+	if t.RequestedBy = sp.RequestedBy; t.RequestedBy == nil {
+		t.RequestedBy = &actor.UserID
+	}
+	if *t.RequestedBy == "" {
+		t.RequestedBy = nil
 	}
 	if sp.Labels != nil {
 		t.Labels.V = sp.Labels

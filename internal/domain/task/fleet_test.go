@@ -2,6 +2,7 @@ package task
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -249,4 +250,61 @@ func TestQueueIsNotScanned(t *testing.T) {
 			t.Errorf("%s: %s", part, got)
 		}
 	}
+}
+
+// TestOwnBoxTakesWhatFollows: the box of a member takes what the platform made
+// of that member's asks and pull requests, and nobody else's.
+func TestOwnBoxTakesWhatFollows(t *testing.T) {
+	each(t, func(f *fixture) {
+		ann, bob, nobody := "ann", "bob", ""
+		f.write("", func(tx *db.Tx) error {
+			if _, err := addUser.Exec(tx, ann); err != nil {
+				return err
+			}
+			if _, err := addMember.Exec(tx, "acme", ann); err != nil {
+				return err
+			}
+			_, err := setTarget.Exec(tx, "box", "user", &ann)
+			return err
+		})
+		made := map[string]string{}
+		for name, by := range map[string]*string{"ann": &ann, "bob": &bob, "nobody": &nobody} {
+			for _, kind := range []string{KindWork, KindCI} {
+				f.write("acme", func(tx *db.Tx) error { // the platform acts
+					t, err := f.Create(tx, Repo{ID: "acme-web"}, Spec{Kind: kind, Sink: SinkQueued, Title: "t", Problem: "p", Template: "default", RequestedBy: by})
+					made[t.ID] = name
+					if t.CreatedBy != "system" {
+						f.t.Errorf("created by %s", t.CreatedBy)
+					}
+					return err
+				})
+			}
+		}
+		var taken []string
+		for {
+			id := f.claim()
+			if id == "" {
+				break
+			}
+			taken = append(taken, made[id])
+		}
+		if len(taken) == 0 || slices.ContainsFunc(taken, func(by string) bool { return by != "ann" }) {
+			f.t.Errorf("ann's box took tasks of %v", taken)
+		}
+		for id, by := range made {
+			if got := reasons(f.get(id)); by != "ann" && (len(got) == 0 || got[0] != HoldNoBox) {
+				f.t.Errorf("a task of %s is held by %v", by, got)
+			}
+		}
+		status := f.call("acme", "GET", "/v1/queue/status", nil, 200)
+		named := 0
+		for _, s := range status["data"].([]any) {
+			if s := s.(object); s["reason"] == HoldNoBox {
+				named += len(s["task_ids"].([]any))
+			}
+		}
+		if named != 4 {
+			f.t.Errorf("stalls name %d of the four tasks that no box takes: %v", named, status)
+		}
+	})
 }

@@ -13,17 +13,19 @@ import (
 // TaskHold is one reason why a task is not being worked on. A blocking hold
 // alone keeps every box from claiming it.
 type TaskHold struct {
-	Reason     string     `json:"reason"`
-	Since      time.Time  `json:"since"`
-	Blocking   bool       `json:"blocking"`
-	ClearsWhen string     `json:"clears_when"`
-	Clear      *TaskClear `json:"clear" doc:"the call that clears it; null when it clears by itself"`
+	_          struct{}   `doc:"One reason why a task is not being worked on."`
+	Reason     string     `json:"reason" example:"no_box_online" doc:"slug of the reason: for a pending task such as no_box_online, boxes_busy, waiting_dependencies or retry_backoff, for a held one the failure_kind that parked it"`
+	Since      time.Time  `json:"since" doc:"when it began to hold the task"`
+	Blocking   bool       `json:"blocking" doc:"whether it keeps every box from claiming the task; others only say what it is behind"`
+	ClearsWhen string     `json:"clears_when" example:"a box of the account comes online" doc:"what has to happen for it to end, in words"`
+	Clear      *TaskClear `json:"clear" doc:"the call that clears it; null when it only clears by itself"`
 }
 
 // TaskClear names a capability and its arguments.
 type TaskClear struct {
-	Capability string            `json:"capability"`
-	Args       map[string]string `json:"args"`
+	_          struct{}          `doc:"The call that ends a hold."`
+	Capability string            `json:"capability" example:"project.update" doc:"id of the capability to call"`
+	Args       map[string]string `json:"args" example:"{\"owner\":\"acme\",\"repo\":\"web\",\"enabled\":\"true\"}" doc:"its arguments"`
 }
 
 // Reasons of holds.
@@ -32,6 +34,8 @@ const (
 	HoldBackoff      = "retry_backoff"
 	HoldRepo         = "repo_disabled"
 	HoldTemplate     = "template_missing"
+	HoldKey          = "no_credential"
+	HoldModel        = "model_unavailable"
 	HoldSeats        = "seats_exhausted"
 	HoldNoBox        = "no_box_online"
 	HoldDraining     = "boxes_draining"
@@ -41,10 +45,11 @@ const (
 	HoldBusy         = "boxes_busy"
 	HoldConflict     = "conflict"
 	HoldPerson       = "waiting_person" // beside one of the above: what it waits for waits for a person
+	HoldNeeds        = "needs_person"   // its pull request does
 )
 
 // personClears are the holds that no passing of time ends.
-var personClears = []string{HoldRepo, HoldTemplate, HoldNoBox, HoldDraining, HoldUnfit, HoldAgent, HoldIsolation, HoldPerson}
+var personClears = []string{HoldRepo, HoldTemplate, HoldKey, HoldModel, HoldNoBox, HoldDraining, HoldUnfit, HoldAgent, HoldIsolation, HoldPerson, HoldNeeds}
 
 // stuckBehindPerson is how long a task may wait for a person before it counts
 // as stuck.
@@ -63,6 +68,7 @@ type Box struct {
 	Slots     int64
 	Busy      int64 // tasks it holds
 	Agents    []string
+	Missing   map[string]string   // what keeps other agents on it from being used, by their names
 	Isolation []string            // the levels that its sandbox has
 	Holds     map[string][]string // what each of them held when it was last tried
 	LastBeat  time.Time
@@ -74,6 +80,10 @@ type Box struct {
 type Need struct {
 	Agent     string
 	Isolation string // the least acceptable: bubblewrap, landlock, best, none; empty is best
+	NoKey     string // what key the account lacks for it, behind "a key"; empty: none
+	// WrongProvider is the one that its template names, if the agent cannot ask it.
+	WrongProvider string
+	NoModel       bool // nothing names a model: neither the template nor the provider of its key
 }
 
 // Best is the demand of whoever names no level: the best that the box has, but
@@ -82,7 +92,9 @@ const Best = "best"
 
 var isolationRank = map[string]int{"none": 0, "": 1, Best: 1, "landlock": 2, "bubblewrap": 3}
 
-func (b *Box) serves(t *Row) bool { return b.Target != "user" || t.CreatedBy == "user:"+b.OwnerID }
+func (b *Box) serves(t *Row) bool {
+	return b.Target != "user" || t.RequestedBy != nil && *t.RequestedBy == b.OwnerID
+}
 
 // takesWork tells whether the box is to be given new work at all.
 func (b *Box) takesWork() bool { return b.Enrolled && b.Unfit == "" }
@@ -125,6 +137,9 @@ type Facts struct {
 	Conflicts map[string]string     // by repository: what its policy says about them
 	Behind    map[string][]obstacle // by task: what it waits for that waits for a person
 
+	repos   map[string]Repo      // all that were learnt of
+	answers map[demand]*TaskHold // of the fleet, which stays as it is
+
 	held int        // tasks that this claim held back
 	ask  []question // what the code host has to be asked before more can be said
 }
@@ -157,23 +172,56 @@ func (f *Facts) holds(t *Row) []TaskHold {
 	if !ok {
 		return out
 	}
-	if h := f.fleet(t, need); h != nil {
+	if h := f.known(t, need); h != nil {
 		out = append(out, *h)
+		last := &out[len(out)-1]
+		last.Since = latest(t.QueuedAt, last.Since)
 	}
 	return out
+}
+
+// retryNow is the call that ends the wait of a task before its next try. What
+// stands for several tasks has none.
+func retryNow(t *Row) *TaskClear {
+	if t.ID == "" {
+		return nil
+	}
+	return &TaskClear{Capability: "task.retry_now", Args: map[string]string{"id": t.ID}}
+}
+
+// demand is what the fleet answers to.
+type demand struct {
+	Need
+	by string // who asked for the task, where that matters
+}
+
+// known is fleet, found out once for all tasks that demand the same.
+func (f *Facts) known(t *Row, n Need) *TaskHold {
+	key := demand{Need: n}
+	if slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Target == "user" }) {
+		key.by = deref(t.RequestedBy)
+	}
+	h, ok := f.answers[key]
+	if !ok {
+		if h = f.fleet(t, n); f.answers == nil {
+			f.answers = map[demand]*TaskHold{}
+		}
+		f.answers[key] = h
+	}
+	return h
 }
 
 // own answers the holds that concern the task whatever box asks.
 func (f *Facts) own(t *Row) []TaskHold {
 	var out []TaskHold
 	add := func(reason string, since time.Time, when string, c *TaskClear) {
-		out = append(out, TaskHold{reason, latest(t.QueuedAt, since), true, when, c})
+		out = append(out, TaskHold{Reason: reason, Since: latest(t.QueuedAt, since), Blocking: true, ClearsWhen: when, Clear: c})
 	}
 	if t.WaitingDeps > 0 {
 		add(HoldDependencies, t.QueuedAt, "the tasks it depends on succeed", nil)
 	}
 	if t.NotBefore.After(f.Now) {
-		add(HoldBackoff, t.UpdatedAt, "the wait before the next try is over, at "+t.NotBefore.Truncate(time.Second).Format(time.RFC3339), nil)
+		add(HoldBackoff, t.UpdatedAt, "the wait before the next try is over, at "+t.NotBefore.Truncate(time.Second).Format(time.RFC3339)+", or somebody ends it", retryNow(t))
 	}
 	if t.ConflictWith != nil {
 		when := "the task " + *t.ConflictWith + ", which works on the same files, is merged or ends"
@@ -187,10 +235,17 @@ func (f *Facts) own(t *Row) []TaskHold {
 	}
 	if r, off := f.Disabled[t.RepoID]; off {
 		add(HoldRepo, t.QueuedAt, "the repository is enabled",
-			&TaskClear{"project.update", map[string]string{"owner": r.Owner, "repo": r.Name, "enabled": "true"}})
+			&TaskClear{Capability: "project.update", Args: map[string]string{"owner": r.Owner, "repo": r.Name, "enabled": "true"}})
 	}
-	if _, ok := f.need(t); !ok {
-		add(HoldTemplate, t.QueuedAt, "its agent template exists again", &TaskClear{"template.set", map[string]string{"name": t.Template}})
+	switch n, ok := f.need(t); {
+	case !ok:
+		add(HoldTemplate, t.QueuedAt, "its agent template exists again", &TaskClear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
+	case n.WrongProvider != "":
+		add(HoldKey, t.QueuedAt, "its template names a provider that its agent "+n.Agent+" can use, which "+n.WrongProvider+" is not", &TaskClear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
+	case n.NoKey != "":
+		add(HoldKey, t.QueuedAt, "the account has a key "+n.NoKey, &TaskClear{Capability: "billing.key_add", Args: map[string]string{}})
+	case n.NoModel:
+		add(HoldModel, t.QueuedAt, "its template names a model: the provider of the key has none of its own", &TaskClear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
 	}
 	if t.Kind != KindCI && f.InFlight >= f.Seats {
 		add(HoldSeats, f.LastClaim, "a running task ends or the account gets more seats", nil)
@@ -198,10 +253,11 @@ func (f *Facts) own(t *Row) []TaskHold {
 	return out
 }
 
-// fleet answers why no box can take t, looking at the boxes that come closest.
+// fleet answers why no box can take t, and since when at the earliest, looking
+// at the boxes that come closest.
 func (f *Facts) fleet(t *Row, n Need) *TaskHold {
 	hold := func(reason string, since time.Time, when string, c *TaskClear) *TaskHold {
-		return &TaskHold{reason, latest(t.QueuedAt, since), true, when, c}
+		return &TaskHold{Reason: reason, Since: since, Blocking: true, ClearsWhen: when, Clear: c}
 	}
 	var online, enrolled, fit, agent, isolated []Box
 	var beat, claim time.Time
@@ -241,13 +297,13 @@ func (f *Facts) fleet(t *Row, n Need) *TaskHold {
 	}
 	switch {
 	case len(online) == 0:
-		return hold(HoldNoBox, beat, "a box that serves this account comes online", &TaskClear{"box.add", map[string]string{}})
+		return hold(HoldNoBox, beat, "a box that serves this account comes online", &TaskClear{Capability: "box.add", Args: map[string]string{}})
 	case len(enrolled) == 0:
-		return hold(HoldDraining, time.Time{}, "a box that is not draining comes online", nil)
+		return hold(HoldDraining, time.Time{}, "a box that is not draining comes online", resumed(t.AccountID, online))
 	case len(fit) == 0:
 		return hold(HoldUnfit, time.Time{}, repaired(t.AccountID, enrolled), nil)
 	case len(agent) == 0:
-		return hold(HoldAgent, time.Time{}, "an online box has the agent "+n.Agent, nil)
+		return hold(HoldAgent, time.Time{}, installed(t.AccountID, n.Agent, fit), nil)
 	case len(isolated) == 0:
 		how := "can isolate it with " + n.Isolation + ", and has tried that this holds"
 		switch isolationRank[n.Isolation] {
@@ -259,6 +315,28 @@ func (f *Facts) fleet(t *Row, n Need) *TaskHold {
 		return hold(HoldIsolation, time.Time{}, "an online box that has the agent "+n.Agent+" "+how, nil)
 	}
 	return hold(HoldBusy, claim, "a box has a free slot", nil)
+}
+
+// installed says what has to be installed, and where. What is on the machine of
+// another account is shown to that account only.
+func installed(account, agent string, fit []Box) string {
+	for _, b := range fit {
+		if lacks := b.Missing[agent]; lacks != "" && b.AccountID == account {
+			return "an online box has the agent " + agent + "; on the box " + b.Name + ", " + lacks
+		}
+	}
+	return "an online box has the agent " + agent + ": `yardmaster box agents`, called on a box, says how it gets it"
+}
+
+// resumed is the call that has an account's own box, of some that drain, take
+// work again.
+func resumed(account string, draining []Box) *TaskClear {
+	for _, b := range draining {
+		if b.AccountID == account {
+			return &TaskClear{Capability: "box.drain", Args: map[string]string{"id": b.ID, "resume": "true"}}
+		}
+	}
+	return nil
 }
 
 // repaired says which of the boxes, all of them unfit, have to be fit again. What
@@ -291,13 +369,24 @@ type Want struct {
 }
 
 func (w *Want) hold() TaskHold {
-	h := TaskHold{Reason: Blocked, Since: w.Since, Blocking: true, Clear: &TaskClear{"blocker.answer", map[string]string{"blockerId": w.BlockerID}},
+	h := TaskHold{Reason: Blocked, Since: w.Since, Blocking: true, Clear: &TaskClear{Capability: "blocker.answer", Args: map[string]string{"blockerId": w.BlockerID}},
 		ClearsWhen: "a person who may write tasks answers the blocker " + w.BlockerID}
 	if w.Form {
 		h.Clear.Capability = "blocker.submit"
 		h.ClearsWhen = "whoever may write secrets, or has its fix_url, fills in the form of the blocker " + w.BlockerID
 	}
 	return h
+}
+
+// PullNeed is what only a person can do about a pull request.
+type PullNeed struct {
+	Since      time.Time
+	ClearsWhen string
+	Clear      TaskClear
+}
+
+func (n *PullNeed) hold() TaskHold {
+	return TaskHold{Reason: HoldNeeds, Since: n.Since, Blocking: true, ClearsWhen: n.ClearsWhen, Clear: &n.Clear}
 }
 
 // parkedFor are the holds of a task whose run waits for people.
@@ -337,13 +426,13 @@ func heldFor(t *Row, wants []Want, stops []Stop) []TaskHold {
 		}
 	}
 	when, clear := "what blocks it is answered, or it is redispatched", "task.redispatch"
-	if reason == BudgetExhausted {
+	if reason == BudgetExhausted || reason == UnpricedModel {
 		if i := slices.IndexFunc(stops, func(s Stop) bool { return s.TaskID == t.ID }); i >= 0 {
-			return []TaskHold{{reason, t.UpdatedAt, true, stops[i].ClearsWhen, stops[i].Clear}}
+			return []TaskHold{{Reason: reason, Since: t.UpdatedAt, Blocking: true, ClearsWhen: stops[i].ClearsWhen, Clear: stops[i].Clear}}
 		}
 		when, clear = "the budget that stopped it is raised", "task.budget_set"
 	}
-	return []TaskHold{{reason, t.UpdatedAt, true, when, &TaskClear{clear, map[string]string{"id": t.ID}}}}
+	return []TaskHold{{Reason: reason, Since: t.UpdatedAt, Blocking: true, ClearsWhen: when, Clear: &TaskClear{Capability: clear, Args: map[string]string{"id": t.ID}}}}
 }
 
 // stuckBehind tells whether the holds have kept a task for too long behind

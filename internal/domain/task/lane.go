@@ -1,10 +1,6 @@
 package task
 
-import (
-	"cmp"
-	"slices"
-	"time"
-)
+import "time"
 
 // The order of a queue.
 //
@@ -48,48 +44,4 @@ func (l lane) sample() Row {
 		t.Kind = KindCI
 	}
 	return t
-}
-
-// ahead is how many of the lanes' tasks are claimed before one that has inLane
-// others of its own lane before it, as far as can be told: if every box could
-// take each of them, and none was added.
-func ahead(lanes []lane, own lane, inLane int64) (n int64) {
-	// What each repository's tasks are worth, in its own order.
-	byRepo := map[string][]lane{}
-	spent := int64(-1 << 62)
-	for _, l := range lanes {
-		byRepo[l.RepoID] = append(byRepo[l.RepoID], l)
-		if l.RepoID == own.RepoID {
-			spent = max(spent, l.Place+l.Priority)
-		}
-	}
-	if _, ok := byRepo[own.RepoID]; !ok {
-		spent = 0
-		if len(lanes) > 0 {
-			spent = lanes[0].Place + defaultPriority // it comes in where the others are
-		}
-	}
-	for _, l := range byRepo[own.RepoID] {
-		if l.Priority > own.Priority {
-			n += l.Ready
-		}
-	}
-	n += inLane
-	place := spent + n*turnCost - own.Priority
-	for repo, ls := range byRepo {
-		if repo == own.RepoID {
-			continue
-		}
-		slices.SortFunc(ls, func(a, b lane) int { return cmp.Compare(b.Priority, a.Priority) })
-		var taken int64
-		for _, l := range ls {
-			first := l.Place + taken*turnCost // the place of its first task
-			if first >= place {
-				break
-			}
-			got := min(l.Ready, (place-first-1)/turnCost+1)
-			n, taken = n+got, taken+got
-		}
-	}
-	return n
 }

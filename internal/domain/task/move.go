@@ -101,8 +101,10 @@ func (s *Service) ToAwaitingCI(tx *db.Tx, t *Row, prID string) error {
 	return s.move(tx, t, AwaitingCI, "awaiting_ci", map[string]any{"pr_id": prID})
 }
 
-// ToAwaitingReview tells that the checks of the task's pull request passed.
+// ToAwaitingReview tells that the checks of the task's pull request passed, and
+// that a person has yet to decide about it.
 func (s *Service) ToAwaitingReview(tx *db.Tx, t *Row) error {
+	t.FailureKind, t.Failure = nil, nil // an earlier red check is history
 	return s.move(tx, t, AwaitingReview, "awaiting_review", map[string]any{"pr_id": t.PRID})
 }
 
@@ -112,18 +114,22 @@ func (s *Service) ToMergeable(tx *db.Tx, t *Row) error {
 	return s.move(tx, t, Mergeable, "mergeable", map[string]any{"pr_id": t.PRID})
 }
 
-// Merged ends a task whose pull request was merged. One that was cancelled
-// while the code host was at it is merged all the same.
+// Merged ends a task whose pull request was merged.
 func (s *Service) Merged(tx *db.Tx, t *Row) error {
-	cancelled := t.Status == Cancelled
 	t.FailureKind, t.Failure = nil, nil
 	if err := s.move(tx, t, Merged, "merged", map[string]any{"pr_id": t.PRID}); err != nil {
 		return err
 	}
-	if err := s.succeeded(tx, t); err != nil || !cancelled {
+	return s.succeeded(tx, t)
+}
+
+// Reopened tells that the pull request is open again with which a task failed.
+func (s *Service) Reopened(tx *db.Tx, t *Row, prID string) error {
+	if err := holdBelow(tx, t); err != nil {
 		return err
 	}
-	if err := holdBelow(tx, t); err != nil {
+	t.FinishedAt = nil
+	if err := s.ToAwaitingCI(tx, t, prID); err != nil {
 		return err
 	}
 	_, err := s.releaseDependents(tx, t)
@@ -147,8 +153,8 @@ func (s *Service) fail(tx *db.Tx, t *Row, kind, detail string) error {
 	return s.failDependents(tx, t)
 }
 
-// Hold parks a task until a person acts. Kind is blocked or budget_exhausted
-// unless a policy parks it.
+// Hold parks a task until a person acts. Kind is blocked,
+// budget_exhausted or unpriced_model unless a policy parks it.
 func (s *Service) Hold(tx *db.Tx, t *Row, kind, detail string) error {
 	t.FailureKind, t.Failure = &kind, &detail
 	return s.move(tx, t, Held, "held", map[string]any{"failure_kind": kind})
@@ -278,6 +284,7 @@ func (s *Service) SetStuck(tx *db.Tx, t *Row, stuck bool) error {
 	if err := store(tx, t, t.Status); err != nil {
 		return err
 	}
+	s.toldStuck(tx, t)
 	what := "task.unstuck"
 	if stuck {
 		what = "task.stuck"
@@ -291,7 +298,14 @@ func (s *Service) Stick(tx *db.Tx, t *Row, kind, detail string) error {
 	if err := store(tx, t, t.Status); err != nil {
 		return err
 	}
+	s.toldStuck(tx, t)
 	return s.tell(tx, t, "task.stuck", map[string]any{"failure_kind": kind})
+}
+
+func (s *Service) toldStuck(tx *db.Tx, t *Row) {
+	if s.Stuck != nil {
+		s.Stuck(tx, t)
+	}
 }
 
 // holdBelow locks all tasks that wait for t, at any remove, before one of them

@@ -44,19 +44,26 @@ func TestMoved(t *testing.T) {
 	})
 }
 
-// A task that is cancelled while the code host merges it is merged, and what
-// depends on it goes on.
-func TestMergedThoughCancelled(t *testing.T) {
+// A task whose pull request was closed, and is open again, goes on with it, and
+// so does what failed because of it. Cancelled work stays so.
+func TestReopened(t *testing.T) {
 	each(t, func(f *fixture) {
 		id := f.create(nil)
 		waiting := f.create(object{"depends_on": []string{id}})
+		f.claim()
+		f.change(id, func(tx *db.Tx, t *Row) error { return f.MarkRunning(tx, t) })
+		f.change(id, func(tx *db.Tx, t *Row) error { return f.ToAwaitingCI(tx, t, "pr") })
+		f.change(id, func(tx *db.Tx, t *Row) error { return f.Fail(tx, t, PRClosed, "The branch was deleted.") })
+		f.status(waiting, "failed")
+		f.change(id, func(tx *db.Tx, t *Row) error { return f.Reopened(tx, t, "pr") })
+		if got := f.get(id); got["status"] != "awaiting_ci" || got["finished_at"] != nil || got["failure_kind"] != nil {
+			f.t.Errorf("task %v", got)
+		}
+		f.status(waiting, "pending")
 		f.call("acme", "POST", "/v1/tasks/"+id+"/cancel", nil, 200)
 		f.status(waiting, "failed")
-		f.change(id, func(tx *db.Tx, t *Row) error { return f.Merged(tx, t) })
-		f.status(id, "merged")
-		f.status(waiting, "pending")
-		if got := reasons(f.get(waiting)); len(got) != 0 {
-			f.t.Errorf("holds of the dependent of merged work: %v", got)
+		if Allowed(Cancelled, Merged) || len(moves[Cancelled]) > 0 {
+			f.t.Error("a cancelled task can go on")
 		}
 	})
 }

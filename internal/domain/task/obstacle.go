@@ -1,7 +1,6 @@
 package task
 
 import (
-	"slices"
 	"time"
 
 	"yardmaster/internal/db"
@@ -37,9 +36,13 @@ func (s *Service) obstacles(tx *db.Tx, account string) ([]obstacle, error) {
 			return nil, err
 		}
 	}
+	needs, err := s.pullNeeds(tx, rows)
+	if err != nil {
+		return nil, err
+	}
 	var out []obstacle
 	for i := range rows {
-		if h, ok := rows[i].hold(wants, stops); ok {
+		if h, ok := rows[i].hold(wants, stops, needs); ok {
 			out = append(out, obstacle{rows[i].ID, h})
 		}
 	}
@@ -48,35 +51,50 @@ func (s *Service) obstacles(tx *db.Tx, account string) ([]obstacle, error) {
 
 // hold is why nothing that waits for the task goes on, and who ends that; false
 // if that is no matter of a person.
-func (r *obstacleRow) hold(wants []Want, stops []Stop) (TaskHold, bool) {
+func (r *obstacleRow) hold(wants []Want, stops []Stop, needs map[string]PullNeed) (TaskHold, bool) {
 	t := Row{ID: r.ID, FailureKind: r.FailureKind, UpdatedAt: r.UpdatedAt}
 	own := parkedFor(&t, wants)
 	if r.Status == Held {
 		own = heldFor(&t, wants, stops)
 	}
 	h := TaskHold{Reason: HoldPerson, Since: r.UpdatedAt, Blocking: true}
-	pr := map[string]string{}
-	if r.PRID != nil {
-		pr["id"] = *r.PRID
+	var need *PullNeed
+	if r.PRID != nil && r.Status.Shipped() {
+		if n, ok := needs[*r.PRID]; ok {
+			need = &n
+		}
 	}
 	switch {
 	case len(own) > 0:
 		h.Since, h.Clear = own[0].Since, own[0].Clear
 		h.ClearsWhen = "the task " + r.ID + ", which it waits for, goes on: " + own[0].ClearsWhen
-	case r.AskedSHA != nil:
-		pr["head_sha"] = *r.AskedSHA
-		h.Since, h.Clear = *r.AskedAt, &TaskClear{"pr.approve_pending", pr}
-		h.ClearsWhen = "a person decides about the pull request of the task " + r.ID + ", which it waits for"
+	case need != nil:
+		h.Since, h.Clear = need.Since, &need.Clear
+		h.ClearsWhen = "the pull request of the task " + r.ID + ", which it waits for, is merged: " + need.ClearsWhen
 	case !r.Stuck:
 		return h, false
 	case r.PRID != nil && r.Status.Shipped():
-		h.Clear = &TaskClear{"pr.rearm_babysit", pr}
+		h.Clear = &TaskClear{Capability: "pr.rearm_babysit", Args: map[string]string{"id": *r.PRID}}
 		h.ClearsWhen = "the pull request of the task " + r.ID + ", which it waits for and which is stuck, is repaired and merged"
 	default:
-		h.Clear = &TaskClear{"task.redispatch", map[string]string{"id": r.ID}}
+		h.Clear = &TaskClear{Capability: "task.redispatch", Args: map[string]string{"id": r.ID}}
 		h.ClearsWhen = "the task " + r.ID + ", which it waits for and which is stuck, moves on or is redispatched"
 	}
 	return h, true
+}
+
+// pullNeeds are the needs of the tasks' pull requests, by pull request.
+func (s *Service) pullNeeds(tx *db.Tx, rows []obstacleRow) (map[string]PullNeed, error) {
+	var prs []string
+	for i := range rows {
+		if rows[i].PRID != nil && rows[i].Status.Shipped() {
+			prs = append(prs, *rows[i].PRID)
+		}
+	}
+	if len(prs) == 0 || s.PullNeeds == nil {
+		return nil, nil
+	}
+	return s.PullNeeds(tx, prs)
 }
 
 // behindIt is the hold of a task that was queued at a time.
@@ -91,12 +109,8 @@ func (f *Facts) behind(tx *db.Tx, all []obstacle, rows []Row) error {
 	f.Behind = map[string][]obstacle{}
 	var waiting []string
 	for i := range rows {
-		if t := &rows[i]; t.Status == Pending && t.WaitingDeps > 0 {
+		if t := &rows[i]; t.Status == Pending && (t.WaitingDeps > 0 || t.ConflictWith != nil) {
 			waiting = append(waiting, t.ID)
-		} else if t.Status == Pending && t.ConflictWith != nil {
-			if k := slices.IndexFunc(all, func(o obstacle) bool { return o.ID == *t.ConflictWith }); k >= 0 {
-				f.Behind[t.ID] = all[k : k+1]
-			}
 		}
 	}
 	if len(all) == 0 || len(waiting) == 0 {

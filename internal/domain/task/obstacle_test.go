@@ -11,8 +11,7 @@ import (
 var (
 	addPull = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, head_ref, head_sha, base_ref, base_sha, state, author_kind, created_at, updated_at)
 		VALUES ('pr', 'acme', 'acme-web', 1, 't', '', 'u', 'h', 'abc', 'main', 'b', 'open', 'agent', 0, 0)`)
-	addAction = db.S(`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, requested_at, expires_at, due_at) VALUES ('act', 'acme', 'pr', 'merge', 'abc', 'pending', $1, 0, 0)`)
-	endAction = db.S(`UPDATE pull_actions SET state = 'skipped'`)
+	setNeeds = db.S(`UPDATE pulls SET needs = $1`)
 )
 
 // TestWaitingForPeople holds that a task which waits for one that only a person
@@ -86,11 +85,37 @@ func TestWaitingForPeople(t *testing.T) {
 			return f.ToAwaitingCI(tx, t, "pr")
 		})
 		nobody()
-		f.write("acme", func(tx *db.Tx) error { _, err := addAction.Exec(tx, tx.Now); return err })
+		needs := func(why string) {
+			f.t.Helper()
+			f.write("acme", func(tx *db.Tx) error { _, err := setNeeds.Exec(tx, why); return err })
+			if got := slices.Contains(reasons(f.get(first)), HoldNeeds); got != (why != "") {
+				f.t.Errorf("it needs %q, and says so: %v", why, got)
+			}
+		}
+		f.PullNeeds = func(tx *db.Tx, prIDs []string) (map[string]PullNeed, error) {
+			return map[string]PullNeed{"pr": {Since: tx.Now, ClearsWhen: "it is done", Clear: TaskClear{Capability: "pr.approve_pending", Args: map[string]string{"id": prIDs[0], "head_sha": "abc"}}}}, nil
+		}
+		needs("asked")
 		clear(third, false, "pr.approve_pending", "head_sha", "abc")
-		f.write("acme", func(tx *db.Tx) error { _, err := endAction.Exec(tx); return err })
+		f.PullNeeds = nil
+		needs("")
 		nobody()
 		f.change(first, func(tx *db.Tx, t *Row) error { return f.Stick(tx, t, CILadderSpent, "It is spent.") })
 		clear(second, false, "pr.rearm_babysit", "id", "pr")
+
+		// What waits for files behind what waits for the person says so, too.
+		fourth := f.create(nil)
+		f.change(fourth, func(tx *db.Tx, t *Row) error {
+			t.ConflictWith, t.ConflictAt = &third, &tx.Now
+			return store(tx, t, Pending)
+		})
+		if got := f.get(fourth); !slices.Contains(reasons(got), HoldConflict) || !slices.Contains(reasons(got), HoldPerson) {
+			f.t.Errorf("holds %v", got["holds"])
+		}
+		for _, s := range f.call("acme", "GET", "/v1/queue/status", nil, 200)["data"].([]any) {
+			if s := s.(object); s["reason"] == HoldPerson && (s["count"] != 3.0 || len(s["task_ids"].([]any)) != 3) {
+				f.t.Errorf("the queue says %v", s)
+			}
+		}
 	})
 }

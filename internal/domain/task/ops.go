@@ -21,27 +21,39 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "task.create", Method: "POST", Path: "/v1/tasks", Group: group, Rule: write, Status: 202,
 			Summary: "Dispatch one scoped task",
+			Doc:     "Puts the task into the queue of an enabled repository and answers its place there; a box claims it when nothing holds it back. With confidence below 0.5 no task is made: an escalation asks a person instead, kind is escalated and task_id null. Refused when the account has no seat, when the queue is full, and when the problem is nothing but links to issues or pull requests, which an agent cannot follow.",
 			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, {Status: 404, Slug: "not-found"}, {Status: 409, Slug: "repo_disabled"}, {Status: 422, Slug: "problem-is-only-link"},
-				{Status: 422, Slug: "sink-not-configured"}, {Status: 429, Slug: "queue-full"}}}, s.create),
+				{Status: 422, Slug: "sink-not-configured"}, {Status: 422, Slug: "kind-not-available"}, {Status: 429, Slug: "queue-full"}}}, s.create),
 		op.New(op.Row{ID: "project.setup", Method: "POST", Path: "/v1/repos/{owner}/{repo}/setup", Group: "Repositories", Rule: write, Status: 202,
 			Summary: "Send an agent to look a repository over and give it its base: scripts, tools and notes for agents",
+			Doc:     "Queues one task of kind setup, which surveys the stack and leaves scripts, an MCP configuration and notes for agents in a pull request. A repository that is not enabled is answered 404.",
 			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, {Status: 404, Slug: "not-found"}, {Status: 429, Slug: "queue-full"}}}, s.setup),
 		op.New(op.Row{ID: "task.list", Method: "GET", Path: "/v1/tasks", Group: group, Rule: read,
-			Summary: "List the account's tasks, newest first; q searches the title, 20,000 tasks a page, which may be short or empty and still have a next", Paging: paging()}, s.list),
+			Summary: "List the account's tasks, newest first; q searches the title, 20,000 tasks a page, which may be short or empty and still have a next",
+			Doc:     "Without a filter all tasks of the account are listed, finished ones too.", Paging: paging()}, s.list),
 		op.New(op.Row{ID: "task.stalls", Method: "GET", Path: "/v1/queue/status", Group: group, Rule: read,
-			Summary: "Every reason that holds a pending task, and what clears it"}, s.stalls),
+			Summary: "Every reason that holds a pending task, or a held one for want of money, and what clears it",
+			Doc:     "Counts the pending tasks of the account by what keeps boxes from claiming them. A task with several reasons is counted under each of them; one with none is in claimable."}, s.stalls),
 		op.New(op.Row{ID: "task.run_status", Method: "GET", Path: "/v1/tasks/{id}", Group: group, Rule: read,
-			Summary: "One task: its place in the queue, its holds, its run"}, s.get),
+			Summary: "One task: its place in the queue, its holds, its run",
+			Doc:     "Of a pending task, holds say why no box has claimed it; an empty list means that an online box can take it. run is the newest try."}, s.get),
 		op.New(op.Row{ID: "task.reassign", Method: "POST", Path: "/v1/tasks/{id}/reassign", Group: group, Rule: write,
 			Summary: "Take a task from its box and queue it again",
+			Doc:     "Stops the run on the box that holds the task and puts the task back into the queue; the stopped try is not charged. A task that no box holds is left alone and answers reassigned false; one that is over is refused.",
 			Refuses: []op.Refusal{{Status: 409, Slug: "task_terminal"}}}, s.reassign),
 		op.New(op.Row{ID: "task.cancel", Method: "POST", Path: "/v1/tasks/{id}/cancel", Group: group, Rule: write,
 			Summary: "Cancel a task; its box is interrupted",
+			Doc:     "Interrupts the box, if one works on the task, and fails the tasks that depend on it. A task that is over stays as it is and answers kind already_terminal. The review of a pull request that is still open is refused.",
 			Refuses: []op.Refusal{{Status: 409, Slug: "not_cancellable_review"}}}, s.cancel),
 		op.New(op.Row{ID: "task.redispatch", Method: "POST", Path: "/v1/tasks/{id}/redispatch", Group: group, Rule: write,
-			Summary: "Give a failed, held or stuck task fresh attempts",
+			Summary: "Give a failed, held or stuck task fresh attempts; one that waits for its next try is hurried with task.retry_now",
+			Doc:     "Puts the task back into the queue with attempt 0, together with the dependents that failed because of it. It resumes from the work saved on its branch; saved_wip says what there is. Refused for tasks that wait, were cancelled, have shipped, or run without being stuck, and for those that depend on a task that did not succeed.",
 			Refuses: []op.Refusal{{Status: 409, Slug: "already_pending"}, {Status: 409, Slug: "operator_cancelled"}, {Status: 409, Slug: "already_shipped"},
 				{Status: 409, Slug: "in_flight"}, {Status: 409, Slug: "dependency_failed"}}}, s.redispatch),
+		op.New(op.Row{ID: "task.retry_now", Method: "POST", Path: "/v1/tasks/{id}/retry-now", Group: group, Rule: write,
+			Summary: "End the wait of a task before its next try",
+			Doc:     "For a task that waits out the pause after a failed try; its tries stay counted. Refused when it does not wait for that.",
+			Refuses: []op.Refusal{{Status: 409, Slug: "not_waiting"}}}, s.retryNow),
 	}
 }
 
@@ -62,6 +74,9 @@ type listIn struct{ op.PageIn }
 
 func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Task], err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		if l := in.Want("label"); l != "" && !strings.Contains(l, "=") {
+			return fault.Field("filter", "is label:name=value")
+		}
 		var repoID string
 		if name := in.Want("repo"); name != "" {
 			owner, repo, _ := strings.Cut(name, "/")
@@ -83,33 +98,56 @@ func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Task], err 
 		if page.NextCursor = shown.NextCursor; end != nil {
 			page.NextCursor = in.At(end)
 		}
-		page.Data, err = s.view(tx, shown.Data)
+		page.Data, err = s.view(tx, shown.Data, newest(in.PageIn))
 		return err
 	})
 	return page, err
 }
 
+// newest tells whether a page begins with the newest task and leaves out none
+// that is pending.
+func newest(p op.PageIn) bool {
+	st := p.Want("status")
+	return p.Cursor == "" && p.Q == "" && p.Want("repo") == "" && p.Want("kind") == "" && p.Want("label") == "" && (st == "" || st == string(Pending))
+}
+
 type idIn struct {
-	ID string `json:"id"`
+	ID string `json:"id" format:"uuid" doc:"id of the task"`
 }
 
 // TaskDetail is one task with the pulse of its newest run.
 type TaskDetail struct {
+	_ struct{} `doc:"One task, with how its newest run is doing."`
 	Task
-	Run *TaskPulse `json:"run" doc:"null until a box has claimed the task"`
+	Run  *TaskPulse `json:"run" doc:"how the newest try is doing; null until a box has claimed the task"`
+	Plan *TaskPlan  `json:"plan" doc:"the unit of the plan that the task is; null outside of a plan"`
+}
+
+// TaskPlan is what a task is in its plan.
+type TaskPlan struct {
+	_          struct{} `doc:"What a task is in its plan."`
+	ID         string   `json:"id" format:"uuid" doc:"id of the plan"`
+	Title      string   `json:"title" doc:"title of the plan"`
+	Dir        *string  `json:"dir" example:"plans/footer" doc:"where the plan's documents are committed"`
+	GroupID    *string  `json:"group_id" doc:"null for the scout that drafts the plan"`
+	Slug       *string  `json:"slug" example:"compute-the-year" doc:"of its unit"`
+	Files      []string `json:"files" doc:"that its unit is to touch"`
+	Upstream   []string `json:"upstream" example:"[]" doc:"groups that must be done before it"`
+	Downstream []string `json:"downstream" example:"[]" doc:"groups that wait for it"`
 }
 
 // TaskPulse tells how a run is doing.
 type TaskPulse struct {
-	ID             string     `json:"id"`
-	State          string     `json:"state"`
-	Outcome        *string    `json:"outcome"`
-	Agent          string     `json:"agent"`
-	Model          *string    `json:"model"`
-	Isolation      *string    `json:"isolation"`
-	LastSeq        int64      `json:"last_seq"`
-	ProgressAt     time.Time  `json:"progress_at" doc:"of the newest event"`
-	LeaseExpiresAt *time.Time `json:"lease_expires_at" doc:"null once it has ended"`
+	_              struct{}   `doc:"How the newest run of a task is doing."`
+	ID             string     `json:"id" format:"uuid" doc:"id of the run"`
+	State          string     `json:"state" enum:"leased,live,parked,ended" example:"live" doc:"leased: a box has it and the agent has not started; parked: the agent waits for a person"`
+	Outcome        *string    `json:"outcome" enum:"succeeded,failed,interrupted,lost" example:"null" doc:"how it ended; null while it goes on"`
+	Agent          string     `json:"agent" example:"claude" doc:"the program that works, from the template"`
+	Model          *string    `json:"model" example:"model-1" doc:"the model it works with; null when the template names none"`
+	Isolation      *string    `json:"isolation" enum:"bubblewrap,landlock,none" doc:"the sandbox level the agent runs at; null until it has started"`
+	LastSeq        int64      `json:"last_seq" doc:"number of the newest stored event of the run"`
+	ProgressAt     time.Time  `json:"progress_at" doc:"time of the newest event; a run without one for 15 minutes counts as stuck"`
+	LeaseExpiresAt *time.Time `json:"lease_expires_at" doc:"when the box loses the run unless it renews; null once it has ended"`
 }
 
 func (s *Service) get(ctx context.Context, in idIn) (out TaskDetail, err error) {
@@ -118,13 +156,18 @@ func (s *Service) get(ctx context.Context, in idIn) (out TaskDetail, err error) 
 		if err != nil {
 			return err
 		}
-		shown, err := s.view(tx, []Row{t})
+		shown, err := s.view(tx, []Row{t}, false)
 		if err != nil {
 			return err
 		}
 		out.Task = shown[0]
 		if s.Pulse != nil {
-			out.Run, err = s.Pulse(tx, t.ID)
+			if out.Run, err = s.Pulse(tx, t.ID); err != nil {
+				return err
+			}
+		}
+		if s.InPlan != nil && t.PlanID != nil {
+			out.Plan, err = s.InPlan(tx, &t)
 		}
 		return err
 	})
@@ -133,9 +176,10 @@ func (s *Service) get(ctx context.Context, in idIn) (out TaskDetail, err error) 
 
 // TaskReassigned is the answer of task.reassign.
 type TaskReassigned struct {
-	TaskID     string `json:"task_id"`
-	Status     Status `json:"status"`
-	Reassigned bool   `json:"reassigned" doc:"false when no box held it"`
+	_          struct{} `doc:"What task.reassign did."`
+	TaskID     string   `json:"task_id" format:"uuid" doc:"id of the task"`
+	Status     Status   `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" doc:"state of the task after the call; pending when it was taken away"`
+	Reassigned bool     `json:"reassigned" doc:"false when no box held it"`
 }
 
 func (s *Service) reassign(ctx context.Context, in idIn) (out TaskReassigned, err error) {
@@ -156,7 +200,7 @@ func (s *Service) reassign(ctx context.Context, in idIn) (out TaskReassigned, er
 				return err
 			}
 		}
-		out = TaskReassigned{t.ID, t.Status, moved}
+		out = TaskReassigned{TaskID: t.ID, Status: t.Status, Reassigned: moved}
 		return nil
 	})
 	return out, err
@@ -164,9 +208,10 @@ func (s *Service) reassign(ctx context.Context, in idIn) (out TaskReassigned, er
 
 // TaskCancelled is the answer of task.cancel.
 type TaskCancelled struct {
-	Kind   string `json:"kind" doc:"cancelled or already_terminal"`
-	TaskID string `json:"task_id"`
-	Status Status `json:"status"`
+	_      struct{} `doc:"What task.cancel did."`
+	Kind   string   `json:"kind" enum:"cancelled,already_terminal" doc:"already_terminal: the task was over before, and nothing was changed"`
+	TaskID string   `json:"task_id" format:"uuid" doc:"id of the task"`
+	Status Status   `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" example:"cancelled" doc:"state of the task after the call"`
 }
 
 func (s *Service) cancel(ctx context.Context, in idIn) (out TaskCancelled, err error) {
@@ -176,7 +221,7 @@ func (s *Service) cancel(ctx context.Context, in idIn) (out TaskCancelled, err e
 			return err
 		}
 		if t.Status.Terminal() {
-			out = TaskCancelled{"already_terminal", t.ID, t.Status}
+			out = TaskCancelled{Kind: "already_terminal", TaskID: t.ID, Status: t.Status}
 			return nil
 		}
 		if t.Kind == KindReview && t.PRID != nil && s.PROpen != nil {
@@ -191,7 +236,7 @@ func (s *Service) cancel(ctx context.Context, in idIn) (out TaskCancelled, err e
 		if err := s.Cancel(tx, &t); err != nil {
 			return err
 		}
-		out = TaskCancelled{"cancelled", t.ID, t.Status}
+		out = TaskCancelled{Kind: "cancelled", TaskID: t.ID, Status: t.Status}
 		return nil
 	})
 	return out, err
@@ -214,27 +259,29 @@ func (s *Service) Cancel(tx *db.Tx, t *Row) error {
 }
 
 type redispatchIn struct {
-	ID       string  `json:"id"`
-	Guidance *string `json:"guidance,omitempty" maxLength:"2000" doc:"rides the next brief as an operator note; what looks like a secret is removed"`
+	ID       string  `json:"id" format:"uuid" doc:"id of the task"`
+	Guidance *string `json:"guidance,omitempty" maxLength:"2000" example:"The test needs the database of docker-compose.yml; start that first." doc:"rides the next brief as an operator note; what looks like a secret is removed"`
 }
 
 // TaskRedispatched is the answer of task.redispatch.
 type TaskRedispatched struct {
-	TaskID             string       `json:"task_id"`
-	Status             Status       `json:"status"`
-	PriorAttempt       int64        `json:"prior_attempt"`
-	SavedWIP           TaskSavedWIP `json:"saved_wip"`
-	ReleasedDependents []string     `json:"released_dependents" doc:"tasks that had failed because of this one and wait again"`
-	GuidanceChars      *int         `json:"guidance_chars,omitempty"`
+	_                  struct{}     `doc:"What task.redispatch did, and what the next run begins from."`
+	TaskID             string       `json:"task_id" format:"uuid" doc:"id of the task"`
+	Status             Status       `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" doc:"state of the task after the call: pending"`
+	PriorAttempt       int64        `json:"prior_attempt" example:"3" doc:"how many tries it had had before this call set them back to 0"`
+	SavedWIP           TaskSavedWIP `json:"saved_wip" doc:"the unfinished work that the next run resumes from"`
+	ReleasedDependents []string     `json:"released_dependents" format:"uuid" doc:"tasks that had failed because of this one and wait again"`
+	GuidanceChars      *int         `json:"guidance_chars,omitempty" example:"68" doc:"characters of the guidance that was kept, after what looked like secrets was removed; absent without guidance"`
 }
 
 // TaskSavedWIP tells what the next run resumes from.
 type TaskSavedWIP struct {
-	Found    bool     `json:"found"`
-	SHA      *string  `json:"sha" doc:"tip of the task's own branch"`
-	Paths    []string `json:"paths"`
-	Failures []string `json:"failures" doc:"failure kinds of the tries so far, oldest first"`
-	Ending   *string  `json:"ending" doc:"how the last try ended"`
+	_        struct{} `doc:"Unfinished work on a task's own branch."`
+	Found    bool     `json:"found" doc:"whether there is saved work; false: the next run begins from the base branch"`
+	SHA      *string  `json:"sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"tip of the task's own branch; null without saved work"`
+	Paths    []string `json:"paths" doc:"files that the saved work changed"`
+	Failures []string `json:"failures" example:"[\"agent_crashed\",\"run_timeout\"]" doc:"failure kinds of the tries so far, oldest first"`
+	Ending   *string  `json:"ending" enum:"succeeded,failed,interrupted,lost" example:"failed" doc:"how the last try ended; null before any has"`
 }
 
 func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out TaskRedispatched, err error) {
@@ -289,13 +336,41 @@ func redispatchable(t *Row) error {
 	case t.Status == Failed, t.Status == Held, t.Status == Running && t.Stuck:
 		return nil
 	case t.Status == Pending:
-		return fault.Reason("already_pending", "The task is already in the queue.")
+		return fault.Reason("already_pending", "The task is already in the queue. task.retry_now ends the wait before its next try, if it is that.")
 	case t.Status == Cancelled:
 		return fault.Reason("operator_cancelled", "The task was cancelled; create a new one instead.")
 	case t.Status.Shipped():
 		return fault.Reason("already_shipped", "The task's work has shipped: it is "+string(t.Status)+". A spent pull-request ladder is revived with pr.rearm_babysit.")
 	}
 	return fault.Reason("in_flight", "A box is working on the task and it is not stuck; reassign or cancel it instead.")
+}
+
+// TaskHurried is the answer of task.retry_now.
+type TaskHurried struct {
+	_      struct{} `doc:"What task.retry_now did."`
+	TaskID string   `json:"task_id" format:"uuid" doc:"id of the task"`
+	Status Status   `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" doc:"state of the task after the call"`
+}
+
+// retryNow ends the wait before the next try of a task. Its tries stay counted:
+// fresh ones are what a redispatch gives.
+func (s *Service) retryNow(ctx context.Context, in idIn) (out TaskHurried, err error) {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+		t, err := find(tx, in.ID, true)
+		if err != nil {
+			return err
+		}
+		if t.Status != Pending || !t.NotBefore.After(tx.Now) {
+			return fault.Reason("not_waiting", "The task is "+string(t.Status)+" and does not wait before its next try.")
+		}
+		t.NotBefore = time.UnixMicro(0)
+		if err := store(tx, &t, Pending); err != nil {
+			return err
+		}
+		out = TaskHurried{TaskID: t.ID, Status: t.Status}
+		return s.tell(tx, &t, "task.hurried", nil)
+	})
+	return out, err
 }
 
 func (s *Service) savedWIP(tx *db.Tx, t *Row) (TaskSavedWIP, error) {

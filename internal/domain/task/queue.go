@@ -8,12 +8,20 @@ import (
 	"yardmaster/internal/db"
 )
 
-// seatFacts reads how the account's seats are taken.
-func (s *Service) seatFacts(tx *db.Tx, account string) (*Facts, error) {
-	f := &Facts{Now: tx.Now, Disabled: map[string]Repo{}, Needs: map[string]Need{}, Least: map[string]string{}, Conflicts: map[string]string{}}
-	var err error
+// begun are facts of which only the number of seats is known.
+func (s *Service) begun(tx *db.Tx, account string) (f *Facts, err error) {
+	f = &Facts{Now: tx.Now, repos: map[string]Repo{}, Disabled: map[string]Repo{}, Needs: map[string]Need{}, Least: map[string]string{}, Conflicts: map[string]string{}}
 	if f.Seats, err = s.Seats(tx, account); err != nil {
 		return nil, fmt.Errorf("seats of account %s: %w", account, err)
+	}
+	return f, nil
+}
+
+// seatFacts reads how the account's seats are taken.
+func (s *Service) seatFacts(tx *db.Tx, account string) (*Facts, error) {
+	f, err := s.begun(tx, account)
+	if err != nil {
+		return nil, err
 	}
 	use, err := selectSeatUse.One(tx, account)
 	f.InFlight, f.LastClaim = use.N, timeOr(use.Newest)
@@ -22,7 +30,7 @@ func (s *Service) seatFacts(tx *db.Tx, account string) (*Facts, error) {
 
 // facts reads what decides whether the pending tasks among rows can be claimed.
 func (s *Service) facts(tx *db.Tx, account string, rows []Row) (*Facts, error) {
-	f, err := s.seatFacts(tx, account)
+	f, err := s.begun(tx, account)
 	if err != nil {
 		return nil, err
 	}
@@ -30,13 +38,16 @@ func (s *Service) facts(tx *db.Tx, account string, rows []Row) (*Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	busy, err := selectBoxUse.All(tx)
+	busy, err := selectUse.All(tx, account)
 	if err != nil {
 		return nil, err
 	}
+	for _, u := range busy {
+		f.InFlight, f.LastClaim = f.InFlight+u.Seats, latest(f.LastClaim, timeOr(u.Seated))
+	}
 	for _, r := range boxes {
 		b := r.box()
-		if i := slices.IndexFunc(busy, func(u boxUse) bool { return u.BoxID == b.ID }); i >= 0 {
+		if i := slices.IndexFunc(busy, func(u use) bool { return u.BoxID != nil && *u.BoxID == b.ID }); i >= 0 {
 			b.Busy, b.LastClaim = busy[i].N, timeOr(busy[i].Newest)
 		}
 		f.Boxes = append(f.Boxes, b)
@@ -46,15 +57,14 @@ func (s *Service) facts(tx *db.Tx, account string, rows []Row) (*Facts, error) {
 
 // learn adds the repositories and templates of rows to the facts.
 func (s *Service) learn(tx *db.Tx, f *Facts, account string, rows []Row) error {
-	repos := map[string]bool{}
 	for i := range rows {
 		t := &rows[i]
-		if !repos[t.RepoID] {
-			repos[t.RepoID] = true
+		if _, ok := f.repos[t.RepoID]; !ok {
 			r, err := s.RepoByID(tx, t.RepoID)
 			if err != nil {
 				return fmt.Errorf("repository of task %s: %w", t.ID, err)
 			}
+			f.repos[t.RepoID] = r
 			f.Least[t.RepoID], f.Conflicts[t.RepoID] = r.Isolation, r.Conflicts
 			if !r.Enabled {
 				f.Disabled[t.RepoID] = r
@@ -181,7 +191,7 @@ const heads = 2
 func (s *Service) head(tx *db.Tx, f *Facts, l lane, box *Box, lock bool) (*Row, error) {
 	one := l.sample()
 	if box.Target == "user" {
-		one.CreatedBy = "user:" + box.OwnerID
+		one.RequestedBy = &box.OwnerID
 	}
 	if err := s.learn(tx, f, l.AccountID, []Row{one}); err != nil {
 		return nil, err
@@ -192,7 +202,7 @@ func (s *Service) head(tx *db.Tx, f *Facts, l lane, box *Box, lock bool) (*Row, 
 	args := []any{l.AccountID, l.RepoID, l.Template, l.Priority, heads}
 	q := selectHead
 	if box.Target == "user" {
-		q, args = selectHeadBy, append(args, one.CreatedBy)
+		q, args = selectHeadBy, append(args, box.OwnerID)
 	}
 	for {
 		rows, err := q.All(tx, args...)

@@ -129,11 +129,6 @@ func Place(tx *db.Tx, t *Row) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var whole int64
-	for _, l := range lanes {
-		if l.RepoID == t.RepoID && l.Template == t.Template && l.Priority == t.Priority {
-			whole = l.Ready
-		}
-	}
-	return ahead(lanes, t.lane(), whole) + 1, nil
+	q, own := lineOf(lanes), t.lane()
+	return q.ahead(own, q.ready(own)) + 1, nil
 }

@@ -14,7 +14,7 @@ import (
 func TestTerminalStatesStay(t *testing.T) {
 	for _, from := range Statuses() {
 		for _, to := range Statuses() {
-			if from.Terminal() && Allowed(from, to) && !(from == Failed && to == Pending) && !(from == Cancelled && to == Merged) {
+			if from.Terminal() && Allowed(from, to) && !(from == Failed && (to == Pending || to == AwaitingCI)) {
 				t.Errorf("%s -> %s leaves a final state", from, to)
 			}
 		}
@@ -74,7 +74,8 @@ func TestHeldOrClaimable(t *testing.T) {
 			f.Disabled["repo"] = Repo{ID: "repo"}
 		}
 		if rapid.Bool().Draw(t, "template") {
-			f.Needs["default"] = Need{rapid.SampledFrom(agents).Draw(t, "agent"), rapid.SampledFrom(sandboxes).Draw(t, "least")}
+			f.Needs["default"] = Need{Agent: rapid.SampledFrom(agents).Draw(t, "agent"), Isolation: rapid.SampledFrom(sandboxes).Draw(t, "least"),
+				NoKey: rapid.SampledFrom([]string{"", "", "of the provider google"}).Draw(t, "no key"), WrongProvider: rapid.SampledFrom([]string{"", "", "google"}).Draw(t, "wrong provider"), NoModel: rapid.SampledFrom([]bool{false, false, true}).Draw(t, "no model")}
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "boxes") {
 			f.Boxes = append(f.Boxes, Box{
@@ -86,7 +87,8 @@ func TestHeldOrClaimable(t *testing.T) {
 				Isolation: rapid.SliceOfN(rapid.SampledFrom(sandboxes[2:]), 0, 2).Draw(t, "isolation"),
 			})
 		}
-		row := &Row{ID: "t", AccountID: "acme", RepoID: "repo", Template: "default", CreatedBy: "user:ann", QueuedAt: now.Add(-time.Hour),
+		ann := "ann"
+		row := &Row{ID: "t", AccountID: "acme", RepoID: "repo", Template: "default", RequestedBy: &ann, QueuedAt: now.Add(-time.Hour),
 			Kind: rapid.SampledFrom([]string{KindWork, KindCI}).Draw(t, "kind"), WaitingDeps: rapid.Int64Range(0, 1).Draw(t, "deps"),
 			NotBefore: now.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "not before")) * time.Minute)}
 		holds := f.holds(row)
@@ -215,5 +217,27 @@ func TestPace(t *testing.T) {
 		if got := pace(x.endings, backoff); got != x.want {
 			t.Errorf("after %d tries: %s, want %s", len(x.endings), got, x.want)
 		}
+	}
+}
+
+// An agent that lacks what drives it is none; the hold says what that is, to
+// those whose machine it is.
+func TestAgentWithoutItsAdapter(t *testing.T) {
+	r := boxRow{ID: "b", Name: "shed", AccountID: "acme", OwnerTarget: "shared", State: "enrolled", Presence: "online", Slots: 1}
+	r.Agents.V = []protocol.AgentInfo{{Name: "codex", Version: "2.6.0"}, {Name: "claude", Missing: "/usr/bin/claude is here without its adapter."}}
+	r.Isolation.V = []string{"none"}
+	b := r.box()
+	f := &Facts{Seats: 1, Boxes: []Box{b}}
+	for account, want := range map[string]string{
+		"acme":  "an online box has the agent claude; on the box shed, /usr/bin/claude is here without its adapter.",
+		"rival": "an online box has the agent claude: `yardmaster box agents`, called on a box, says how it gets it",
+	} {
+		h := f.fleet(&Row{AccountID: account}, Need{Agent: "claude", Isolation: "none"})
+		if h == nil || h.Reason != HoldAgent || h.ClearsWhen != want {
+			t.Errorf("%s: %+v", account, h)
+		}
+	}
+	if h := f.fleet(&Row{AccountID: "acme"}, Need{Agent: "codex", Isolation: "none"}); h != nil {
+		t.Errorf("codex is held back: %+v", h)
 	}
 }

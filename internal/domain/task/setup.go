@@ -22,8 +22,8 @@ const setupProblem = `Look this repository over and give it the base that people
 Change nothing of what the product does, and add no dependency that it ships with. Report what you found, what you added, what is broken or missing that you left alone, and what only a person can decide.`
 
 type setupIn struct {
-	Owner string `json:"owner"`
-	Repo  string `json:"repo"`
+	Owner string `json:"owner" doc:"owner of the repository"`
+	Repo  string `json:"repo" example:"web" doc:"name of the repository, without the owner"`
 }
 
 // setup queues the task that gives a repository its base. One that is not

@@ -11,23 +11,26 @@ import (
 )
 
 // QueueStatus is the answer of task.stalls. Every pending task is counted as
-// claimable or occurs in at least one stall.
+// claimable or occurs in at least one stall, and so does every task that is held
+// for want of money, or of a price for its model.
 type QueueStatus struct {
+	_             struct{}    `doc:"The pending tasks of the account, counted by what holds them."`
 	QueueDepth    int64       `json:"queue_depth" doc:"pending tasks"`
 	QueueDepthCap int64       `json:"queue_depth_cap" doc:"-1 is uncapped"`
 	Claimable     int64       `json:"claimable" doc:"pending tasks that an online box can take now"`
-	Data          []TaskStall `json:"data"`
+	Data          []TaskStall `json:"data" doc:"the reasons, the one that holds most tasks first"`
 	NextCursor    *string     `json:"next_cursor" doc:"always null: the list is whole"`
 }
 
 // TaskStall is one reason that holds pending tasks back.
 type TaskStall struct {
-	Reason     string     `json:"reason"`
-	Count      int64      `json:"count" doc:"pending tasks it holds"`
+	_          struct{}   `doc:"One reason that holds pending tasks, and how many."`
+	Reason     string     `json:"reason" example:"no_box_online" doc:"slug of the reason, as in the holds of a task"`
+	Count      int64      `json:"count" doc:"tasks it holds: pending ones, and those held for want of money or of a price"`
 	Since      time.Time  `json:"since" doc:"when it began to hold the first of them"`
-	ClearsWhen string     `json:"clears_when"`
-	Clear      *TaskClear `json:"clear" doc:"the call that clears it; null when it clears by itself"`
-	TaskIDs    []string   `json:"task_ids" doc:"the first few of the tasks"`
+	ClearsWhen string     `json:"clears_when" example:"a box of the account comes online" doc:"what has to happen for it to end, in words"`
+	Clear      *TaskClear `json:"clear" doc:"the call that clears it; null when it only clears by itself"`
+	TaskIDs    []string   `json:"task_ids" format:"uuid" doc:"up to five of the tasks"`
 }
 
 const (
@@ -73,17 +76,46 @@ func (s *Service) stalls(ctx context.Context, _ op.None) (out QueueStatus, err e
 				return err
 			}
 		}
+		broke, err := selectBroke.All(tx, tx.Account, waitingExamples)
+		if err != nil {
+			return err
+		}
+		if err := s.moneyless(tx, &st, broke); err != nil {
+			return err
+		}
 		out.Data = append(out.Data, st.sorted()...)
 		return nil
 	})
 	return out, err
 }
 
+// moneyless adds the tasks that are held for want of money, or of a price.
+func (s *Service) moneyless(tx *db.Tx, st *stalls, broke []Row) error {
+	if s.Stops == nil || len(broke) == 0 {
+		return nil
+	}
+	ids := make([]string, len(broke))
+	for i := range broke {
+		ids[i] = broke[i].ID
+	}
+	stops, err := s.Stops(tx, ids)
+	if err != nil {
+		return err
+	}
+	for i := range broke {
+		for _, h := range heldFor(&broke[i], nil, stops) {
+			st.add(h, 1, ids[i:i+1])
+		}
+	}
+	return nil
+}
+
 // A cohort is pending tasks that wait for the same, as one Row that stands for
 // all of them.
 type cohort struct {
 	Row
-	n int64
+	n         int64
+	toldApart bool // from those that others asked for
 }
 
 // cohorts are the pending tasks of an account. What it costs depends on how many
@@ -103,7 +135,7 @@ func (s *Service) cohorts(tx *db.Tx, account string) (*Facts, []cohort, error) {
 		return nil, nil, err
 	}
 	if slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Target == "user" }) {
-		// Who filed a task decides which boxes may take it.
+		// Who asked for a task decides which boxes may take it.
 		crowds, err := countReadyBy.All(tx, account)
 		if err != nil {
 			return nil, nil, err
@@ -111,15 +143,15 @@ func (s *Service) cohorts(tx *db.Tx, account string) (*Facts, []cohort, error) {
 		waiting, lanes = append(waiting, crowds...), nil
 	}
 	for _, l := range lanes {
-		g := cohort{l.sample(), l.Ready}
+		g := cohort{Row: l.sample(), n: l.Ready}
 		g.QueuedAt = time.UnixMicro(l.HeadAt).UTC()
 		g.UpdatedAt = g.QueuedAt
 		out = append(out, g)
 	}
 	for _, c := range waiting {
 		l := lane{AccountID: account, RepoID: c.RepoID, Template: c.Template, Priority: c.Priority}
-		g := cohort{l.sample(), c.N}
-		g.CreatedBy, g.QueuedAt, g.UpdatedAt, g.NotBefore = c.CreatedBy, c.Queued, c.Updated, time.UnixMicro(0)
+		g := cohort{Row: l.sample(), n: c.N, toldApart: c.ToldApart}
+		g.RequestedBy, g.QueuedAt, g.UpdatedAt, g.NotBefore = c.RequestedBy, c.Queued, c.Updated, time.UnixMicro(0)
 		if c.Waits {
 			g.WaitingDeps = 1
 		}
@@ -147,8 +179,10 @@ func (g *cohort) names(tx *db.Tx, waiting []Row) (ids []string, err error) {
 			return t.RepoID != g.RepoID || t.Template != g.Template || (t.WaitingDeps > 0) != (g.WaitingDeps > 0) ||
 				t.NotBefore.After(tx.Now) != g.NotBefore.After(tx.Now) || !equal(t.ConflictWith, g.ConflictWith)
 		})
-	case g.CreatedBy != "":
-		rows, err = selectHeadBy.All(tx, g.AccountID, g.RepoID, g.Template, g.Priority, stallExamples, g.CreatedBy)
+	case g.toldApart && g.RequestedBy == nil:
+		rows, err = selectHeadOfNobody.All(tx, g.AccountID, g.RepoID, g.Template, g.Priority, stallExamples)
+	case g.toldApart:
+		rows, err = selectHeadBy.All(tx, g.AccountID, g.RepoID, g.Template, g.Priority, stallExamples, *g.RequestedBy)
 	default:
 		rows, err = selectHead.All(tx, g.AccountID, g.RepoID, g.Template, g.Priority, stallExamples)
 	}
@@ -212,9 +246,6 @@ func (s *stalls) people(tx *db.Tx, f *Facts, all []obstacle, waiting []Row) erro
 			if names = append(names, t.ID); t.QueuedAt.Before(since) {
 				since = t.QueuedAt
 			}
-			if t.WaitingDeps == 0 {
-				n++ // it is behind by its files
-			}
 		}
 		if n > 0 {
 			s.add(o.behindIt(since), n, names)
@@ -229,31 +260,4 @@ func (s *stalls) sorted() []TaskStall {
 	}
 	slices.SortStableFunc(s.all, func(a, b TaskStall) int { return int(b.Count - a.Count) })
 	return s.all
-}
-
-// countedFrom is how far into a lane it is counted from one end before the
-// other is tried.
-const countedFrom = 1000
-
-// position is the place of a pending task in the queue, 1-based: how many
-// ready tasks have their turn before it, as things are, and one.
-func position(tx *db.Tx, lanes []lane, t *Row) (int64, error) {
-	own := t.lane()
-	key := []any{t.AccountID, t.RepoID, t.Template, t.Priority, t.CreatedAt, t.ID}
-	var whole int64
-	for _, l := range lanes {
-		if l.RepoID == own.RepoID && l.Template == own.Template && l.Priority == own.Priority {
-			whole = l.Ready
-		}
-	}
-	first, err := countAhead.One(tx, append(key, countedFrom)...)
-	if err == nil && first == countedFrom {
-		var last int64
-		if last, err = countAfter.One(tx, append(key, countedFrom)...); err == nil && last < countedFrom {
-			first = whole - last
-		} else if err == nil {
-			first, err = countAhead.One(tx, append(key, whole)...)
-		}
-	}
-	return ahead(lanes, own, first) + 1, err
 }

@@ -11,7 +11,7 @@ import (
 type Status string
 
 // The states. Completed, merged and cancelled are final; failed is left only
-// by a redispatch.
+// by a redispatch, or with its pull request that was closed and is open again.
 const (
 	Pending        Status = "pending"
 	Held           Status = "held"
@@ -39,9 +39,8 @@ var moves = map[Status][]Status{
 	Running:        {Pending, Held, AwaitingCI, Completed, Failed, Cancelled},
 	AwaitingCI:     {AwaitingReview, Mergeable, Merged, Failed, Cancelled},
 	AwaitingReview: {AwaitingCI, Mergeable, Merged, Failed, Cancelled},
-	Mergeable:      {AwaitingCI, Merged, Failed, Cancelled},
-	Failed:         {Pending},
-	Cancelled:      {Merged}, // by a merge that was under way
+	Mergeable:      {AwaitingCI, AwaitingReview, Merged, Failed, Cancelled},
+	Failed:         {Pending, AwaitingCI}, // the latter by a pull request that is open again
 }
 
 // Allowed tells whether a task may go from one state to another.
@@ -92,6 +91,7 @@ const (
 
 	Blocked          = "blocked"
 	BudgetExhausted  = "budget_exhausted"
+	UnpricedModel    = "unpriced_model" // where a limit in dollars holds
 	CILadderSpent    = "ci_ladder_spent"
 	MergeConflict    = "merge_conflict"
 	PRClosed         = "pr_closed"
@@ -121,7 +121,7 @@ var consequences = map[string]consequence{
 	RunTimeout: charge, RunStalled: charge, AgentCrashed: charge, AgentError: charge, ReportMissing: charge, GaveUp: charge, ContextOverflow: charge,
 	ResourceLimit: charge, // its own doing, and another try or a larger box may fare better
 	ProviderAuth:  charge, ProviderQuota: charge, NoCredential: charge, MergeConflict: charge,
-	Blocked: park, BudgetExhausted: park,
+	Blocked: park, BudgetExhausted: park, UnpricedModel: park,
 	CILadderSpent: giveUp, PRClosed: giveUp, DependencyFailed: giveUp, PolicyRefused: giveUp, Superseded: giveUp, QueueExpired: giveUp,
 }
 

@@ -19,7 +19,7 @@ const (
 	failure_kind, failure, priority, stuck, not_before, waiting_deps, queued_at, run_id, box_id, branch, base_sha,
 	wip_sha, wip_paths, wip_at, pr_id, checkout_sha, files, labels, guidance, template, command, confidence,
 	budget_micros, result_schema, ask_id, created_by, created_at, updated_at, claimed_at, started_at, finished_at`
-	own = columns + `, plan_id, group_id, conflict_with, conflict_paths, conflict_at, stacked_on, start_sha`
+	own = columns + `, requested_by, plan_id, group_id, conflict_with, conflict_paths, conflict_at, stacked_on, start_sha`
 )
 
 var (
@@ -27,8 +27,8 @@ var (
 	// the schema.
 	insertTask = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, max_attempts, priority, waiting_deps,
 		queued_at, branch, pr_id, checkout_sha, files, labels, template, command, confidence, budget_micros, result_schema, ask_id,
-		created_by, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $25)`)
+		created_by, created_at, updated_at, requested_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $25, $26)`)
 
 	// updateTask writes whatever may change in a task's life, provided that it
 	// is still in the state it was read in.
@@ -42,11 +42,15 @@ var (
 
 	selectTask = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND id = $2`)
 
+	selectOfPull = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND id = (SELECT task_id FROM pulls WHERE account_id = $1 AND id = $2)`)
+
 	selectSeatUse = db.Q[inFlight](`SELECT COUNT(*) AS n, MAX(claimed_at) AS newest FROM tasks
 		WHERE account_id = $1 AND status IN ('claimed', 'running') AND kind <> 'ci'`)
 
-	selectBoxUse = db.Q[boxUse](`SELECT box_id, COUNT(*) AS n, MAX(claimed_at) AS newest FROM tasks
-		WHERE status IN ('claimed', 'running') AND box_id IS NOT NULL GROUP BY box_id`)
+	// selectUse is what boxes hold, of whatever account, and how much of it takes
+	// seats of one.
+	selectUse = db.Q[use](`SELECT box_id, COUNT(*) AS n, MAX(claimed_at) AS newest, COUNT(CASE WHEN account_id = $1 AND kind <> 'ci' THEN 1 END) AS seats,
+		MAX(CASE WHEN account_id = $1 AND kind <> 'ci' THEN claimed_at END) AS seated FROM tasks WHERE status IN ('claimed', 'running') GROUP BY box_id`)
 
 	countHeld = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE status IN ('claimed', 'running') AND box_id = $1`)
 
@@ -87,6 +91,10 @@ var (
 	addDep    = db.S(`INSERT INTO task_deps (task_id, depends_on) VALUES ($1, $2) ON CONFLICT DO NOTHING`)
 	deleteDep = db.S(`DELETE FROM task_deps WHERE task_id = $1 AND depends_on = $2`)
 
+	// selectBroke is helped by the index tasks_status.
+	selectBroke = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND status = 'held' AND failure_kind IN ('budget_exhausted', 'unpriced_model')
+		ORDER BY created_at, id LIMIT $2`)
+
 	joinPlan     = db.S(`UPDATE tasks SET plan_id = $3, group_id = $4 WHERE account_id = $1 AND id = $2`)
 	selectOfPlan = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND plan_id = $2 ORDER BY created_at, id`)
 )
@@ -98,10 +106,12 @@ type (
 		N      int64
 		Newest *time.Time
 	}
-	boxUse struct {
-		BoxID  string
+	use struct {
+		BoxID  *string
 		N      int64
 		Newest *time.Time
+		Seats  int64
+		Seated *time.Time
 	}
 	boxRow struct {
 		ID          string
@@ -123,6 +133,7 @@ type (
 		Status Status
 	}
 	edge  struct{ TaskID, DependsOn string }
+	round struct{ ID, Served string }
 	spent struct {
 		TaskID string
 		Micros int64
@@ -138,7 +149,14 @@ func (r boxRow) box() Box {
 		b.OwnerID = r.AccountID
 	}
 	for _, a := range r.Agents.V {
-		b.Agents = append(b.Agents, a.Name)
+		if a.Missing == "" {
+			b.Agents = append(b.Agents, a.Name)
+			continue
+		}
+		if b.Missing == nil {
+			b.Missing = map[string]string{}
+		}
+		b.Missing[a.Name] = a.Missing
 	}
 	if r.LastBeatAt != nil {
 		b.LastBeat = *r.LastBeatAt
@@ -149,7 +167,7 @@ func (r boxRow) box() Box {
 func insert(tx *db.Tx, t *Row) error {
 	_, err := insertTask.Exec(tx, t.ID, t.AccountID, t.RepoID, t.Kind, t.Sink, t.Title, t.Problem, t.Status, t.MaxAttempts, t.Priority,
 		t.WaitingDeps, t.QueuedAt, t.Branch, t.PRID, t.CheckoutSHA, t.Files, t.Labels, t.Template, t.Command, t.Confidence,
-		t.BudgetMicros, t.ResultSchema, t.AskID, t.CreatedBy, t.CreatedAt)
+		t.BudgetMicros, t.ResultSchema, t.AskID, t.CreatedBy, t.CreatedAt, t.RequestedBy)
 	if err == nil && t.Status == Pending {
 		shifts.Add(tx, t.shift(1, t.ready()))
 	}
@@ -244,6 +262,12 @@ func Get(tx *db.Tx, account, taskID string) (Row, bool, error) {
 	return selectTask.Maybe(tx, account, taskID)
 }
 
+// OfPull reads the task that a pull request of tx.Account came of, if there is
+// one.
+func OfPull(tx *db.Tx, prID string) (Row, bool, error) {
+	return selectOfPull.Maybe(tx, tx.Account, prID)
+}
+
 // find is Get for a caller: an id that is unknown, foreign or malformed is the
 // same 404.
 func find(tx *db.Tx, taskID string, lock bool) (Row, error) {
@@ -271,11 +295,34 @@ func upstreams(tx *db.Tx, taskIDs []string) (map[string][]string, error) {
 	return out, err
 }
 
-// spendings is what the sessions of each task cost, as far as they had a price.
+// spendings is what the sessions of each task cost, as far as they had a price,
+// with those of the rounds that repaired its pull request.
 func spendings(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
+	rounds, err := db.Select[round](tx, db.Build(`SELECT c.id, p.task_id AS served FROM pulls p JOIN tasks c ON c.pr_id = p.id
+		WHERE c.kind = 'babysit' AND p.account_id = `, tx.Account).In("p.task_id", taskIDs))
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Clone(taskIDs)
+	for _, r := range rounds {
+		all = append(all, r.ID)
+	}
+	out, err := costs(tx, all)
+	for _, r := range rounds {
+		if micros, ok := out[r.ID]; ok {
+			out[r.Served] += micros
+		}
+	}
+	return out, err
+}
+
+func costs(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
+	out := map[string]int64{}
+	if len(taskIDs) == 0 {
+		return out, nil
+	}
 	rows, err := db.Select[spent](tx, db.Build(`SELECT task_id, CAST(SUM(cost_micros) AS BIGINT) AS micros FROM sessions
 		WHERE account_id = `, tx.Account).And("cost_micros IS NOT NULL").In("task_id", taskIDs).SQL(" GROUP BY task_id"))
-	out := map[string]int64{}
 	for _, r := range rows {
 		out[r.TaskID] = r.Micros
 	}
@@ -307,7 +354,7 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.view(tx, rows)
+	return s.view(tx, rows, ids == nil)
 }
 
 // searched is how many of the newest tasks behind its cursor a page with a text

@@ -13,8 +13,6 @@ type obstacleRow struct {
 	FailureKind *string
 	UpdatedAt   time.Time
 	PRID        *string `db:"pr_id"`
-	AskedSHA    *string `db:"asked_sha"` // the head that a person is asked about
-	AskedAt     *time.Time
 }
 
 type (
@@ -28,26 +26,30 @@ type (
 // maxObstacles bounds how many are told apart.
 const maxObstacles = 200
 
-var selectObstacles = db.Q[obstacleRow](`SELECT t.id, t.status, t.stuck, t.failure_kind, t.updated_at, t.pr_id, a.head_sha AS asked_sha, a.requested_at AS asked_at
-	FROM tasks t LEFT JOIN pull_actions a ON a.pr_id = t.pr_id AND a.state = 'pending'
-	WHERE t.account_id = $1 AND t.status IN ('held', 'running', 'awaiting_ci', 'awaiting_review', 'mergeable') AND (t.status IN ('held', 'running') OR t.stuck OR a.id IS NOT NULL)
+var selectObstacles = db.Q[obstacleRow](`SELECT t.id, t.status, t.stuck, t.failure_kind, t.updated_at, t.pr_id
+	FROM tasks t LEFT JOIN pulls p ON p.id = t.pr_id AND p.needs <> ''
+	WHERE t.account_id = $1 AND t.status IN ('held', 'running', 'awaiting_ci', 'awaiting_review', 'mergeable') AND (t.status IN ('held', 'running') OR t.stuck OR p.id IS NOT NULL)
 		AND (EXISTS (SELECT 1 FROM task_deps d JOIN tasks w ON w.id = d.task_id AND w.status = 'pending' WHERE d.depends_on = t.id)
 			OR EXISTS (SELECT 1 FROM tasks c WHERE c.conflict_with = t.id))
 	ORDER BY t.updated_at, t.id LIMIT $2`)
 
-// followers begins a query over what waits for the obstacles, however far down.
-func followers(all []obstacle) *db.Builder {
+// followers begins a query over what of an account waits for the obstacles,
+// however far down, by what it depends on or by the files that it works on.
+func followers(account string, all []obstacle) *db.Builder {
 	roots := make([]string, len(all))
 	for i := range all {
 		roots[i] = all[i].ID
 	}
-	return db.Build(`WITH RECURSIVE behind (root, id) AS (SELECT depends_on, task_id FROM task_deps WHERE TRUE`).In("depends_on", roots).
-		SQL(` UNION SELECT b.root, d.task_id FROM behind b JOIN task_deps d ON d.depends_on = b.id) `)
+	return db.Build(`WITH RECURSIVE waiting (id, conflict_with) AS (SELECT id, conflict_with FROM tasks WHERE `+isWaiting+` AND account_id = `, account).
+		SQL(`), waits (up, down) AS (SELECT d.depends_on, w.id FROM waiting w JOIN task_deps d ON d.task_id = w.id
+			UNION ALL SELECT conflict_with, id FROM waiting WHERE conflict_with IS NOT NULL),
+		behind (root, id) AS (SELECT up, down FROM waits WHERE TRUE`).In("up", roots).
+		SQL(` UNION SELECT b.root, w.down FROM behind b JOIN waits w ON w.up = b.id) `)
 }
 
 // selectFollowers lists which of the waiting tasks are behind which obstacle.
 func selectFollowers(tx *db.Tx, all []obstacle, waiting []string) ([]follower, error) {
-	return db.Select[follower](tx, followers(all).SQL(`SELECT root, id FROM behind WHERE TRUE`).In("id", waiting))
+	return db.Select[follower](tx, followers(tx.Account, all).SQL(`SELECT root, id FROM behind WHERE TRUE`).In("id", waiting))
 }
 
 // crowdsBehind counts the pending tasks behind each obstacle.
@@ -56,7 +58,7 @@ func crowdsBehind(tx *db.Tx, all []obstacle) (map[string]int64, error) {
 	if len(all) == 0 {
 		return out, nil
 	}
-	rows, err := db.Select[crowdOf](tx, followers(all).SQL(`SELECT b.root, COUNT(*) AS n FROM behind b JOIN tasks t ON t.id = b.id AND t.status = 'pending' GROUP BY b.root`))
+	rows, err := db.Select[crowdOf](tx, followers(tx.Account, all).SQL(`SELECT root, COUNT(*) AS n FROM behind GROUP BY root`))
 	for _, r := range rows {
 		out[r.Root] = r.N
 	}

@@ -59,7 +59,10 @@ var (
 
 	selectHead = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND repo_id = $2 AND template = $3 AND priority = $4
 		AND ` + isReady + ` ORDER BY created_at, id LIMIT $5`)
-	selectHeadBy = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND created_by = $6 AND repo_id = $2 AND template = $3 AND priority = $4
+	selectHeadBy = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND requested_by = $6 AND repo_id = $2 AND template = $3 AND priority = $4
+		AND ` + isReady + ` ORDER BY created_at, id LIMIT $5`)
+
+	selectHeadOfNobody = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND requested_by IS NULL AND repo_id = $2 AND template = $3 AND priority = $4
 		AND ` + isReady + ` ORDER BY created_at, id LIMIT $5`)
 
 	// countAhead and countAfter tell how deep in its lane a task is, from
@@ -69,11 +72,16 @@ var (
 	countAfter = db.Q[int64](`SELECT COUNT(*) FROM (SELECT 1 AS one FROM tasks WHERE account_id = $1 AND repo_id = $2 AND template = $3 AND priority = $4
 		AND ` + isReady + ` AND (created_at, id) >= ($5, $6) LIMIT $7) AS after`)
 
+	// selectReadyFrom lists the ready tasks that are as new as one, the newest
+	// first.
+	selectReadyFrom = db.Q[waiter](`SELECT repo_id, template, priority, created_at, id FROM tasks WHERE account_id = $1 AND ` + isReady + `
+		AND (created_at, id) >= ($2, $3) ORDER BY created_at DESC, id DESC LIMIT $4`)
+
 	// countReadyBy is for accounts that members' own boxes serve.
-	countReadyBy = db.Q[crowd](`SELECT repo_id, template, priority, created_by, FALSE AS waits, FALSE AS later, NULL AS conflict_with, COUNT(*) AS n,
+	countReadyBy = db.Q[crowd](`SELECT repo_id, template, priority, requested_by, TRUE AS told_apart, FALSE AS waits, FALSE AS later, NULL AS conflict_with, COUNT(*) AS n,
 		MIN(queued_at) AS queued, MIN(updated_at) AS updated, NULL AS not_before FROM tasks WHERE account_id = $1 AND ` + isReady + `
-		GROUP BY repo_id, template, priority, created_by`)
-	countWaiting = db.Q[crowd](`SELECT repo_id, template, 0 AS priority, '' AS created_by, (waiting_deps > 0) AS waits, (not_before > $2) AS later, conflict_with,
+		GROUP BY repo_id, template, priority, requested_by`)
+	countWaiting = db.Q[crowd](`SELECT repo_id, template, 0 AS priority, NULL AS requested_by, FALSE AS told_apart, (waiting_deps > 0) AS waits, (not_before > $2) AS later, conflict_with,
 		COUNT(*) AS n, MIN(queued_at) AS queued, MIN(updated_at) AS updated, MAX(not_before) AS not_before FROM tasks WHERE account_id = $1 AND ` + isWaiting + `
 		GROUP BY repo_id, template, (waiting_deps > 0), (not_before > $2), conflict_with`)
 	selectWaiting = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND ` + isWaiting + ` ORDER BY created_at, id LIMIT $2`)
@@ -112,6 +120,19 @@ type (
 	}
 	turn struct{ Place, Clock int64 }
 
+	// waiter is a ready task.
+	waiter struct {
+		RepoID    string
+		Template  string
+		Priority  int64
+		CreatedAt time.Time
+		ID        string
+	}
+	gap struct {
+		ID string
+		N  int64
+	}
+
 	// freed is a task that has one wait less.
 	freed struct {
 		ID        string
@@ -128,7 +149,8 @@ type (
 		RepoID       string
 		Template     string
 		Priority     int64
-		CreatedBy    string
+		RequestedBy  *string
+		ToldApart    bool // by who asked for them
 		Waits        bool
 		Later        bool
 		ConflictWith *string
@@ -138,6 +160,26 @@ type (
 		NotBefore    *time.Time
 	}
 )
+
+func (w *waiter) lane() lane {
+	return lane{RepoID: w.RepoID, Template: w.Template, Priority: w.Priority}
+}
+
+// selectGaps counts, for each of the tasks, the ready ones of its lane from it
+// up to the next of them.
+func selectGaps(tx *db.Tx, account string, ids []string) (map[string]int64, error) {
+	rows, err := db.Select[gap](tx, db.Build(`WITH page AS (SELECT id, repo_id, template, priority, created_at,
+			LEAD(created_at) OVER lane AS next_at, LEAD(id) OVER lane AS next_id FROM tasks WHERE account_id = `, account).In("id", ids).
+		SQL(` WINDOW lane AS (PARTITION BY repo_id, template, priority ORDER BY created_at, id))
+		SELECT p.id, (SELECT COUNT(*) FROM tasks t WHERE t.account_id = `, account).SQL(` AND t.repo_id = p.repo_id AND t.template = p.template AND t.priority = p.priority
+			AND t.status = 'pending' AND t.waiting_deps = 0 AND t.not_before = 0 AND t.conflict_with IS NULL
+			AND (t.created_at, t.id) >= (p.created_at, p.id) AND (t.created_at, t.id) < (p.next_at, p.next_id)) AS n FROM page p WHERE p.next_at IS NOT NULL`))
+	out := map[string]int64{}
+	for _, g := range rows {
+		out[g.ID] = g.N
+	}
+	return out, err
+}
 
 // A shift is what a change of one task does to its lane and its queue.
 type shift struct {

@@ -77,6 +77,7 @@ type Row struct {
 	ResultSchema *string // JSON Schema text
 	AskID        *string
 	CreatedBy    string
+	RequestedBy  *string // the person at the beginning of the chain; none if nobody asked
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	ClaimedAt    *time.Time
@@ -97,58 +98,62 @@ type Row struct {
 // held task, and of a running one whose agent waits, they say who can let it go
 // on.
 type Task struct {
-	ID            string            `json:"id"`
+	_             struct{}          `doc:"One scoped unit of work, from the queue to the merge."`
+	ID            string            `json:"id" format:"uuid" doc:"random UUID; its first eight digits end the name of the branch"`
 	Repo          string            `json:"repo" doc:"owner/name"`
-	Kind          string            `json:"kind"`
-	Sink          string            `json:"sink"`
-	Title         string            `json:"title"`
-	Problem       string            `json:"problem"`
-	Status        Status            `json:"status"`
-	Attempt       int64             `json:"attempt"`
-	MaxAttempts   int64             `json:"max_attempts"`
-	FailureKind   *string           `json:"failure_kind"`
-	Failure       *string           `json:"failure" doc:"what went wrong last, for people"`
-	Holds         []TaskHold        `json:"holds"`
-	Stuck         bool              `json:"stuck"`
-	Priority      int64             `json:"priority"`
-	QueuePosition *int64            `json:"queue_position" doc:"1-based, null unless pending"`
-	QueueDepth    int64             `json:"queue_depth"`
-	QueueDepthCap int64             `json:"queue_depth_cap" doc:"-1 is uncapped"`
-	RunID         *string           `json:"run_id" doc:"null until a box starts it"`
-	BoxID         *string           `json:"box_id"`
-	Branch        string            `json:"branch"`
-	BaseSHA       *string           `json:"base_sha"`
-	WIP           *TaskWIP          `json:"wip" doc:"saved unfinished work the next try resumes from"`
-	PRID          *string           `json:"pr_id"`
-	AskID         *string           `json:"ask_id"`
-	PlanID        *string           `json:"plan_id"`
-	GroupID       *string           `json:"group_id"`
-	DependsOn     []string          `json:"depends_on"`
-	Files         []string          `json:"files"`
-	Guidance      *string           `json:"guidance"`
-	Template      string            `json:"template"`
-	Budget        TaskBudget        `json:"budget"`
-	Labels        map[string]string `json:"labels"`
-	CreatedBy     string            `json:"created_by"`
-	CreatedAt     time.Time         `json:"created_at"`
-	ClaimedAt     *time.Time        `json:"claimed_at"`
-	StartedAt     *time.Time        `json:"started_at"`
-	FinishedAt    *time.Time        `json:"finished_at"`
+	Kind          string            `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci" doc:"what sort of work; review, babysit and ci are made by the platform alone"`
+	Sink          string            `json:"sink" enum:"queued,direct,gh,linear" doc:"how it was dispatched; direct went to the head of the queue"`
+	Title         string            `json:"title" doc:"one line"`
+	Problem       string            `json:"problem" doc:"what the agent is asked to do, as it was filed"`
+	Status        Status            `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" example:"running" doc:"pending: in the queue; held: parked until a person or a budget acts; claimed: a box has it and the agent has not started; awaiting_ci, awaiting_review and mergeable: its pull request is open; completed, merged and cancelled are final; failed is left by task.redispatch alone"`
+	Attempt       int64             `json:"attempt" doc:"tries begun since it was created, released or redispatched"`
+	MaxAttempts   int64             `json:"max_attempts" example:"3" doc:"how many failures that count end it for good"`
+	FailureKind   *string           `json:"failure_kind" example:"null" doc:"slug of what went wrong last, such as run_timeout, box_lost or merge_conflict; null when nothing has"`
+	Failure       *string           `json:"failure" example:"null" doc:"what went wrong last, for people; null when nothing has"`
+	Holds         []TaskHold        `json:"holds" example:"[]" doc:"why it is not being worked on; empty for a pending task that an online box can take"`
+	Stuck         bool              `json:"stuck" example:"false" doc:"running without progress for 15 minutes, its ladder of fixes spent, or behind something only a person clears for over an hour"`
+	Priority      int64             `json:"priority" example:"50" doc:"0 to 100; higher is claimed first"`
+	QueuePosition *int64            `json:"queue_position" example:"null" doc:"its place among the tasks that wait, from 1; null unless pending"`
+	QueueDepth    int64             `json:"queue_depth" doc:"how many tasks of the account are pending"`
+	QueueDepthCap int64             `json:"queue_depth_cap" example:"1000" doc:"how many may be pending at most; -1 is uncapped"`
+	RunID         *string           `json:"run_id" format:"uuid" doc:"the newest try; null until a box starts it"`
+	BoxID         *string           `json:"box_id" format:"uuid" doc:"the box of the newest try; null while pending"`
+	Branch        string            `json:"branch" doc:"the branch that the agents push to"`
+	BaseSHA       *string           `json:"base_sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"the commit that the newest try works from; null until a box has checked it out"`
+	WIP           *TaskWIP          `json:"wip" example:"null" doc:"saved unfinished work that the next try resumes from; null when there is none"`
+	PRID          *string           `json:"pr_id" format:"uuid" example:"null" doc:"the pull request that holds its work, or that it is about; null without one"`
+	AskID         *string           `json:"ask_id" format:"uuid" doc:"the ask it answers; null when nobody named one"`
+	PlanID        *string           `json:"plan_id" format:"uuid" example:"null" doc:"the plan it is part of; null outside plans"`
+	GroupID       *string           `json:"group_id" format:"uuid" example:"null" doc:"the group of that plan; null outside plans"`
+	DependsOn     []string          `json:"depends_on" format:"uuid" example:"[]" doc:"tasks that must succeed before it starts"`
+	Files         []string          `json:"files" example:"[\"web/footer.html\"]" doc:"paths the work is expected to touch"`
+	Guidance      *string           `json:"guidance" example:"null" doc:"note of whoever redispatched it last, which the agent is shown; null without one"`
+	Template      string            `json:"template" example:"default" doc:"name of the agent template it runs with; empty for kind ci"`
+	Budget        TaskBudget        `json:"budget" doc:"what it may spend and has spent"`
+	Labels        map[string]string `json:"labels" example:"{\"team\":\"web\"}" doc:"names and values given when it was created"`
+	CreatedBy     string            `json:"created_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who made this row: a person, a token, or the platform (system)"`
+	RequestedBy   *string           `json:"requested_by" format:"uuid" doc:"id of the person at the beginning of the chain, whose limits, own boxes and system prompt hold; null: nobody asked"`
+	CreatedAt     time.Time         `json:"created_at" doc:"when it was created"`
+	ClaimedAt     *time.Time        `json:"claimed_at" doc:"when its box claimed it; null while pending"`
+	StartedAt     *time.Time        `json:"started_at" doc:"when the agent of the newest try started; null before, and while pending"`
+	FinishedAt    *time.Time        `json:"finished_at" example:"null" doc:"when it was completed, merged, cancelled or failed; null until then"`
 }
 
 // TaskWIP is unfinished work on the task's branch.
 type TaskWIP struct {
-	SHA   string     `json:"sha"`
-	Paths []string   `json:"paths"`
-	At    *time.Time `json:"at"`
+	_     struct{}   `doc:"Unfinished work that was saved on the task's branch."`
+	SHA   string     `json:"sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"the saved commit"`
+	Paths []string   `json:"paths" doc:"files it changes"`
+	At    *time.Time `json:"at" doc:"when it was saved"`
 }
 
 // TaskBudget is in decimal US dollars; usd is null without a limit, spent is
 // null while nothing priced was spent.
 type TaskBudget struct {
-	USD      *string `json:"usd"`
-	Reserved *string `json:"reserved"`
-	Spent    *string `json:"spent"`
+	_        struct{} `doc:"Money of a task, in decimal US dollars."`
+	USD      *string  `json:"usd" example:"5.00" doc:"the most all its tries may spend; null without a limit of its own"`
+	Reserved *string  `json:"reserved" example:"0.12" doc:"set aside for model calls that are under way; null when no box holds the task"`
+	Spent    *string  `json:"spent" example:"0.42" doc:"what its tries have spent; null while nothing priced was spent"`
 }
 
 // Repo is what tasks and runs need to know of a repository.
@@ -199,6 +204,9 @@ type Service struct {
 	// move. The row is not to be changed.
 	Moved []func(tx *db.Tx, t *Row, from Status) error
 
+	// Stuck, optional, is told when a task begins or ceases to be stuck.
+	Stuck func(tx *db.Tx, t *Row)
+
 	// Foresight, optional, tells what tasks would run into.
 	Foresight Foresight
 	// HeadOf, optional, is the head of a pull request while it is open.
@@ -210,7 +218,11 @@ type Service struct {
 
 	// Stops, optional, is what the budget of held tasks of tx.Account lacks.
 	Stops func(tx *db.Tx, taskIDs []string) ([]Stop, error)
+	// PullNeeds, optional, lists what only people can do about some pull
+	// requests of tx.Account, by pull request.
+	PullNeeds func(tx *db.Tx, prIDs []string) (map[string]PullNeed, error)
 
+	InPlan    func(tx *db.Tx, t *Row) (*TaskPlan, error)         // optional: what a task of a plan is in it
 	PROpen    func(tx *db.Tx, prID string) (bool, error)         // optional: without pull requests none is open
 	AskExists func(tx *db.Tx, askID string) (bool, error)        // optional: without asks there is none
 	Endings   func(tx *db.Tx, taskID string) ([]Ending, error)   // optional: ended tries, oldest first

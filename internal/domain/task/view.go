@@ -9,14 +9,15 @@ import (
 	"yardmaster/internal/money"
 )
 
-// view makes the wire form of tasks of tx.Account.
-func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
+// view makes the wire form of tasks of tx.Account. newest tells that no pending
+// task of the account that is not among rows is as new as one that is.
+func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 	depth, err := countQueue(tx, tx.Account)
 	if err != nil {
 		return nil, err
 	}
 	var f *Facts
-	var lanes []lane
+	var places map[string]int64
 	var pending []Row
 	for i := range rows {
 		if rows[i].Status == Pending {
@@ -27,7 +28,11 @@ func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
 		if f, err = s.facts(tx, tx.Account, pending); err != nil {
 			return nil, err
 		}
-		if lanes, err = lanesOf(tx, tx.Account); err != nil {
+		lanes, err := lanesOf(tx, tx.Account)
+		if err != nil {
+			return nil, err
+		}
+		if places, err = lineOf(lanes).positions(tx, tx.Account, pending, newest); err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(pending, func(t Row) bool { return t.WaitingDeps > 0 || t.ConflictWith != nil }) {
@@ -41,20 +46,23 @@ func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
 		}
 	}
 	ids := make([]string, len(rows))
+	var tried []string // the others have no session
 	for i := range rows {
-		ids[i] = rows[i].ID
+		if ids[i] = rows[i].ID; rows[i].Attempt > 0 {
+			tried = append(tried, rows[i].ID)
+		}
 	}
 	deps, err := upstreams(tx, ids)
 	if err != nil {
 		return nil, err
 	}
-	paid, err := spendings(tx, ids)
+	paid, err := spendings(tx, tried)
 	if err != nil {
 		return nil, err
 	}
 	var flying, asking []string
 	for i := range rows {
-		if rows[i].Status.InFlight() {
+		if rows[i].Status.InFlight() || rows[i].PRID != nil { // a round may be under way
 			flying = append(flying, rows[i].ID)
 		}
 		if rows[i].Status == Held || rows[i].Status == Running {
@@ -77,7 +85,18 @@ func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
 			return nil, err
 		}
 	}
+	shipped := make([]obstacleRow, len(rows))
+	for i := range rows {
+		shipped[i] = obstacleRow{Status: rows[i].Status, PRID: rows[i].PRID}
+	}
+	needs, err := s.pullNeeds(tx, shipped)
+	if err != nil {
+		return nil, err
+	}
 	repos := map[string]Repo{}
+	if f != nil {
+		repos = f.repos
+	}
 	out := make([]Task, len(rows))
 	for i := range rows {
 		t := &rows[i]
@@ -91,12 +110,23 @@ func (s *Service) view(tx *db.Tx, rows []Row) ([]Task, error) {
 		w.QueueDepth, w.QueueDepthCap = depth, s.QueueCap
 		switch t.Status {
 		case Pending:
-			at, err := position(tx, lanes, t)
-			if err != nil {
-				return nil, err
-			}
+			at := places[t.ID]
 			w.QueuePosition = &at
 			w.Holds = append(w.Holds, f.holds(t)...)
+			w.Stuck = t.Stuck || stuckBehind(w.Holds, tx.Now)
+		case AwaitingCI, AwaitingReview, Mergeable:
+			if n, ok := needs[deref(t.PRID)]; ok && t.PRID != nil {
+				w.Holds = append(w.Holds, n.hold())
+			}
+			if t.Status == Mergeable && t.StackedOn != nil {
+				on, _, err := Unmerged(tx, t.ID)
+				if err != nil {
+					return nil, err
+				}
+				if on != "" {
+					w.Holds = append(w.Holds, TaskHold{Reason: HoldDependencies, Since: t.UpdatedAt, Blocking: true, ClearsWhen: "the task " + on + ", on whose work it was begun, is merged"})
+				}
+			}
 			w.Stuck = t.Stuck || stuckBehind(w.Holds, tx.Now)
 		case Running:
 			w.Holds = parkedFor(t, wants)
@@ -126,16 +156,23 @@ func wire(t *Row) Task {
 		MaxAttempts: t.MaxAttempts, FailureKind: t.FailureKind, Failure: t.Failure, Holds: []TaskHold{}, Stuck: t.Stuck,
 		Priority: t.Priority, RunID: t.RunID, BoxID: t.BoxID, Branch: t.Branch, BaseSHA: t.BaseSHA, PRID: t.PRID, AskID: t.AskID, PlanID: t.PlanID, GroupID: t.GroupID,
 		DependsOn: []string{}, Files: t.Files.V, Guidance: t.Guidance, Template: t.Template,
-		Budget: TaskBudget{USD: money.DollarsOrNone(t.BudgetMicros)}, Labels: t.Labels.V, CreatedBy: t.CreatedBy, CreatedAt: t.CreatedAt.Truncate(time.Millisecond),
+		Budget: TaskBudget{USD: money.DollarsOrNone(t.BudgetMicros)}, Labels: t.Labels.V, CreatedBy: t.CreatedBy, RequestedBy: t.RequestedBy, CreatedAt: t.CreatedAt.Truncate(time.Millisecond),
 		ClaimedAt: millis(t.ClaimedAt), StartedAt: millis(t.StartedAt), FinishedAt: millis(t.FinishedAt),
 	}
 	if t.Status == Claimed {
 		w.RunID = nil // until the box has started it
 	}
 	if t.WIPSHA != nil {
-		w.WIP = &TaskWIP{*t.WIPSHA, t.WIPPaths.V, millis(t.WIPAt)}
+		w.WIP = &TaskWIP{SHA: *t.WIPSHA, Paths: t.WIPPaths.V, At: millis(t.WIPAt)}
 	}
 	return w
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 func millis(t *time.Time) *time.Time {

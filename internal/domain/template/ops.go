@@ -17,35 +17,38 @@ const group = "Templates and prompt variables"
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: "template.list", Method: "GET", Path: "/v1/templates", Group: group, Rule: policy.Require(policy.ReadRunners), Paging: &op.Paging{Full: true},
-			Summary: "Every agent template of the account, by name"}, s.list),
+		op.New(op.Row{ID: "template.list", Method: "GET", Path: "/v1/templates", Group: group, Rule: policy.Require(policy.ReadRunners), Paging: &op.Paging{Default: 25, Max: 100},
+			Summary: "Every agent template of the account, by name",
+			Doc:     "The one named default is always there; created_at is null while nobody has set it."}, s.list),
 		op.New(op.Row{ID: "template.get", Method: "GET", Path: "/v1/templates/{name}", Group: group, Rule: policy.Require(policy.ReadRunners),
-			Summary: "One template"}, s.get),
+			Summary: "One template",
+			Doc:     "What runs that name it get. default answers its built-in values while nobody has set it."}, s.get),
 		op.New(op.Row{ID: "template.set", Method: "PUT", Path: "/v1/templates/{name}", Group: group, Rule: policy.Require(policy.WriteRunners),
 			Refuses: []op.Refusal{{Status: 422, Slug: "too-many-templates"}},
-			Summary: "Create or fully replace a template; what is left out gets its default"}, s.set),
+			Summary: "Create or fully replace a template; what is left out gets its default",
+			Doc:     "What is left out gets its default, so send the whole template. Tasks that waited for a template of this name can be claimed from then on; runs that go on keep what they began with. An account may have 200."}, s.set),
 		op.New(op.Row{ID: "template.delete", Method: "DELETE", Path: "/v1/templates/{name}", Group: group, Rule: policy.Require(policy.WriteRunners),
-			Summary: "Delete a template; the one named default goes back to what it was at first"}, s.delete),
+			Summary: "Delete a template; the one named default goes back to what it was at first",
+			Doc:     "Pending tasks that name it are held until one of its name is set again. Deleting what is not there answers deleted false."}, s.delete),
 	}
 }
 
-func (s *Service) list(ctx context.Context, _ op.None) (op.Page[Template], error) {
+type listIn struct{ op.PageIn }
+
+func (s *Service) list(ctx context.Context, in listIn) (op.Page[Template], error) {
 	var out []Template
-	err := s.DB.Read(ctx, func(tx *db.Tx) error {
-		rows, err := all.All(tx, tx.Account)
-		for _, r := range rows {
-			out = append(out, r.template())
-		}
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		out, err = All(tx, tx.Account)
 		return err
 	})
-	if at, found := slices.BinarySearchFunc(out, Default, func(t Template, name string) int { return strings.Compare(t.Name, name) }); !found {
-		out = slices.Insert(out, at, Defaults(Default))
+	if err != nil {
+		return op.Page[Template]{}, err
 	}
-	return op.Whole(out), err
+	return op.Cut(in.PageIn, out, func(t Template) []string { return []string{t.Name} }), nil
 }
 
 type nameIn struct {
-	Name string `json:"name"`
+	Name string `json:"name" example:"default" doc:"name of the template"`
 }
 
 func (s *Service) get(ctx context.Context, in nameIn) (out Template, err error) {
@@ -61,12 +64,12 @@ func (s *Service) get(ctx context.Context, in nameIn) (out Template, err error) 
 }
 
 type setIn struct {
-	Name      string            `json:"name"`
-	Agent     string            `json:"agent,omitempty" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"default builtin"`
-	Model     string            `json:"model,omitempty" maxLength:"200"`
-	Provider  string            `json:"provider,omitempty" enum:"anthropic,openai,google,openrouter,compatible,scripted"`
+	Name      string            `json:"name" example:"careful" doc:"lower-case words with - or _ between them"`
+	Agent     string            `json:"agent,omitempty" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"the program that works; builtin unless given"`
+	Model     string            `json:"model,omitempty" maxLength:"200" example:"model-1" doc:"model to work with; left out: the agent's own choice"`
+	Provider  string            `json:"provider,omitempty" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose key is used; left out: the first of the account's keys that fits"`
 	BaseURL   string            `json:"base_url,omitempty" maxLength:"500" doc:"required for the provider compatible"`
-	Options   map[string]string `json:"options,omitempty" maxItems:"64" maxLength:"4000"`
+	Options   map[string]string `json:"options,omitempty" maxItems:"64" maxLength:"4000" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
 	Command   []string          `json:"command,omitempty" maxItems:"100" maxLength:"4000" doc:"required for the agent command"`
 	Timeout   int64             `json:"timeout,omitempty" minimum:"10" maximum:"86400" doc:"seconds; default 3600"`
 	API       string            `json:"api,omitempty" enum:"chat,messages,responses" doc:"for the agent builtin; default chat"`
@@ -121,16 +124,39 @@ func (s *Service) set(ctx context.Context, in setIn) (out Template, err error) {
 	return out, err
 }
 
+// All lists the templates of an account, by name.
+func All(tx *db.Tx, account string) ([]Template, error) {
+	rows, err := all.All(tx, account)
+	var out []Template
+	for _, r := range rows {
+		out = append(out, r.template())
+	}
+	if at, found := slices.BinarySearchFunc(out, Default, func(t Template, name string) int { return strings.Compare(t.Name, name) }); !found {
+		out = slices.Insert(out, at, Defaults(Default))
+	}
+	return out, err
+}
+
+// SetModel names the model of a template of tx.Account that names none, at an
+// address of the provider compatible. The caller records it with the change that
+// it is a part of.
+func SetModel(tx *db.Tx, t Template, baseURL, model string) error {
+	t.Provider, t.BaseURL, t.Model = compatible, baseURL, model
+	_, err := put.Exec(tx, tx.Account, t.Name, db.JSON[Template]{V: t}, tx.Now)
+	return err
+}
+
 // DeletedTemplate is the answer of template.delete.
 type DeletedTemplate struct {
-	Name    string `json:"name"`
-	Deleted bool   `json:"deleted" doc:"false: there was none"`
+	_       struct{} `doc:"What template.delete did."`
+	Name    string   `json:"name" example:"careful" doc:"name of the template"`
+	Deleted bool     `json:"deleted" doc:"false: there was none"`
 }
 
 func (s *Service) delete(ctx context.Context, in nameIn) (out DeletedTemplate, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := remove.Exec(tx, tx.Account, in.Name)
-		out = DeletedTemplate{in.Name, n > 0}
+		out = DeletedTemplate{Name: in.Name, Deleted: n > 0}
 		if err != nil || n == 0 {
 			return err
 		}

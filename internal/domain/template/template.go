@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/llm"
 )
 
 // Agents that are not programs of others: the one this program carries, and
@@ -34,18 +35,19 @@ const most = 200
 // Template is how an agent is run. What the caller of template.set leaves out
 // has its default.
 type Template struct {
-	Name      string            `json:"name"`
-	Agent     string            `json:"agent" doc:"builtin, command, or a coding agent that the box must have"`
-	Model     string            `json:"model" doc:"empty: the agent's own choice"`
+	_         struct{}          `doc:"How an agent is run."`
+	Name      string            `json:"name" example:"default" doc:"what tasks and policy files call it"`
+	Agent     string            `json:"agent" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"builtin and command come with every box; the others must be installed there"`
+	Model     string            `json:"model" example:"model-1" doc:"empty: the agent's own choice"`
 	Provider  string            `json:"provider" doc:"whose key is used; empty: the first of the account's keys that fits"`
-	BaseURL   string            `json:"base_url" doc:"of the provider compatible: the key with this address is used"`
-	Options   map[string]string `json:"options" doc:"of the agent"`
-	Command   []string          `json:"command" doc:"argv of the agent command"`
-	Seconds   int64             `json:"timeout" doc:"seconds a run may take"`
-	API       string            `json:"api" doc:"wire form that the agent builtin speaks; empty for the others"`
-	Isolation string            `json:"isolation" doc:"the least a box must offer"`
+	BaseURL   string            `json:"base_url" example:"" doc:"of the provider compatible: the key with this address is used"`
+	Options   map[string]string `json:"options" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
+	Command   []string          `json:"command" example:"[]" doc:"argv of the agent command"`
+	Seconds   int64             `json:"timeout" example:"3600" doc:"seconds a run may take"`
+	API       string            `json:"api" enum:"chat,messages,responses," example:"chat" doc:"wire form that the agent builtin speaks; empty for the others"`
+	Isolation string            `json:"isolation" enum:"none,best,landlock,bubblewrap" example:"best" doc:"the least a box must offer; best is any level but none"`
 	CreatedAt *time.Time        `json:"created_at" doc:"null: never set, this is what every account begins with"`
-	UpdatedAt *time.Time        `json:"updated_at"`
+	UpdatedAt *time.Time        `json:"updated_at" doc:"when it was last set; null: never"`
 }
 
 // Defaults is a template of which only the name was given.
@@ -55,6 +57,27 @@ func Defaults(name string) Template {
 
 // Timeout is how long a run may take.
 func (t Template) Timeout() time.Duration { return time.Duration(t.Seconds) * time.Second }
+
+// APIs are the wire forms in which the template's agent can ask a model, the
+// preferred one first; none for the agent command, which need not ask any.
+func (t Template) APIs() []llm.API {
+	switch t.Agent {
+	case Command:
+		return nil
+	case "claude":
+		return []llm.API{llm.Messages}
+	case "codex":
+		return []llm.API{llm.Responses}
+	case "gemini":
+		return []llm.API{llm.Gemini}
+	case Builtin:
+		if t.API != string(llm.Messages) {
+			return []llm.API{llm.API(t.API), llm.Messages}
+		}
+		return []llm.API{llm.Messages}
+	}
+	return []llm.API{llm.Chat}
+}
 
 // Service answers for templates.
 type Service struct {

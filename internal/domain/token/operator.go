@@ -18,8 +18,8 @@ const (
 )
 
 type operatorIn struct {
-	Name   string   `json:"name" minLength:"1" maxLength:"100" doc:"what it is for"`
-	Scopes []string `json:"scopes" maxItems:"16" doc:"of the admin scopes that write, and admin:bugs"`
+	Name   string   `json:"name" minLength:"1" maxLength:"100" example:"raise seats of acme" doc:"what it is for"`
+	Scopes []string `json:"scopes" maxItems:"16" example:"[\"admin:accounts\"]" doc:"of the admin scopes that write, and admin:bugs"`
 }
 
 // issue is the only door to the operator scopes.

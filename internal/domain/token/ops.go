@@ -20,23 +20,28 @@ const group = "API tokens"
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "token.mint", Method: "POST", Path: "/v1/tokens", Group: group, Rule: policy.Require(policy.WriteAccount), Status: 201, NoStore: true,
-			Summary: "Mint a personal access token; its plaintext is shown once"}, s.mint),
+			Summary: "Mint a personal access token; its plaintext is shown once",
+			Doc:     "The token acts for whoever mints it, in this account alone, with the scopes asked for, none of which may go beyond mintable_scopes. Only its hash is kept: the plaintext cannot be shown again."}, s.mint),
 		op.New(op.Row{ID: "token.list", Method: "GET", Path: "/v1/tokens", Group: group, Rule: policy.Require(policy.ReadAccount), Paging: &op.Paging{Default: 25, Max: 100},
-			Summary: "The account's tokens, masked, revoked ones included, newest first"}, s.list),
+			Summary: "The account's tokens, masked, revoked ones included, newest first",
+			Doc:     "mintable_scopes is what this caller could put on a new token."}, s.list),
 		op.New(op.Row{ID: "token.rename", Method: "PATCH", Path: "/v1/tokens/{id}", Group: group, Rule: policy.Require(policy.WriteAccount),
-			Summary: "Change a token's name"}, s.rename),
+			Summary: "Change a token's name",
+			Doc:     "The name is for people; two tokens may have the same."}, s.rename),
 		op.New(op.Row{ID: "token.revoke", Method: "DELETE", Path: "/v1/tokens/{id}", Group: group, Rule: policy.Require(policy.WriteAccount),
-			Summary: "Revoke a token; again is no error"}, s.revoke),
+			Summary: "Revoke a token; again is no error",
+			Doc:     "Stops at the next request. The row stays on the list, revoked."}, s.revoke),
 		op.New(op.Row{ID: "operator_token.issue", Method: "POST", Path: "/v1/admin/operator-tokens", Group: group, Rule: policy.Require(policy.AdminReadPlat), Status: 201, NoStore: true,
 			Refuses: []op.Refusal{{Status: 403, Slug: "reauth-required"}},
-			Summary: "Issue an operator token for an hour, to a session that is freshly signed in; its plaintext is shown once"}, s.issue),
+			Summary: "Issue an operator token for an hour, to a session that is freshly signed in; its plaintext is shown once",
+			Doc:     "For the one class of scopes that no other token may hold. It needs a platform admin in a browser who signed in within the last hour; otherwise the answer is 403 reauth-required, and signing in again at /auth/reauth helps. The token lives 60 minutes."}, s.issue),
 	}
 }
 
 type mintIn struct {
-	Scopes        []string `json:"scopes,omitempty" maxItems:"64" doc:"subset of mintable_scopes; left out: all of them"`
-	Name          *string  `json:"name" maxLength:"100"`
-	ExpiresInDays *int     `json:"expires_in_days" minimum:"1" maximum:"365" doc:"left out: permanent"`
+	Scopes        []string `json:"scopes,omitempty" maxItems:"64" example:"[\"read:tasks\",\"write:tasks\"]" doc:"what it may do: a subset of mintable_scopes; left out: all of them"`
+	Name          *string  `json:"name" maxLength:"100" example:"nightly" doc:"name to tell it by; null or left out: none"`
+	ExpiresInDays *int     `json:"expires_in_days" minimum:"1" maximum:"365" example:"90" doc:"after how many days it ends; left out: never"`
 }
 
 func (s *Service) mint(ctx context.Context, in mintIn) (MintedToken, error) {
@@ -69,7 +74,8 @@ func (s *Service) mint(ctx context.Context, in mintIn) (MintedToken, error) {
 	return out, err
 }
 
-// Mint makes a token in the transaction's account and records it.
+// Mint makes a token in the transaction's account and records it: an operator's
+// on the platform's record, for it is good for nothing in the account.
 func Mint(tx *db.Tx, kind policy.Credential, userID string, name *string, scopes policy.Set, expires *time.Time) (MintedToken, error) {
 	plain := id.Secret(id.PAT)
 	out := MintedToken{ID: id.New(), Name: name, Prefix: plain[:len(id.PAT)+4], Scopes: scopes.Names(), ExpiresISO: expires, Token: plain}
@@ -80,7 +86,11 @@ func Mint(tx *db.Tx, kind policy.Credential, userID string, name *string, scopes
 	if _, err := insert.Exec(tx, out.ID, tx.Account, user, string(kind), name, out.Prefix, seal.Hash(plain), db.JSON[[]string]{V: out.Scopes}, expires, tx.Micros()); err != nil {
 		return MintedToken{}, err
 	}
-	return out, event.Record(tx, event.Change{Kind: "token.minted", Object: out.ID, Data: map[string]any{"scopes": out.Scopes, "kind": kind}})
+	data := map[string]any{"scopes": out.Scopes, "kind": kind}
+	if kind == policy.Operator {
+		return out, event.Operated(tx, event.Act{Kind: "token.minted", Object: out.ID, Data: data})
+	}
+	return out, event.Record(tx, event.Change{Kind: "token.minted", Object: out.ID, Data: data})
 }
 
 type listIn struct{ op.PageIn }
@@ -103,7 +113,7 @@ func (s *Service) list(ctx context.Context, in listIn) (TokenRoster, error) {
 }
 
 type renameIn struct {
-	ID   string  `json:"id"`
+	ID   string  `json:"id" format:"uuid" doc:"id of the token"`
 	Name *string `json:"name" required:"true" maxLength:"100" doc:"null clears it"`
 }
 
@@ -127,7 +137,7 @@ func (s *Service) rename(ctx context.Context, in renameIn) (out Token, err error
 }
 
 type revokeIn struct {
-	ID string `json:"id"`
+	ID string `json:"id" format:"uuid" doc:"id of the token"`
 }
 
 func (s *Service) revoke(ctx context.Context, in revokeIn) (out Token, err error) {

@@ -20,7 +20,7 @@ type row struct {
 }
 
 func (r row) token() Token {
-	return Token{r.ID, r.Name, r.Prefix, r.Scopes.V, r.ExpiresAt, r.RevokedAt != nil, r.CreatedAt, r.LastUsedAt}
+	return Token{ID: r.ID, Name: r.Name, Prefix: r.Prefix, Scopes: r.Scopes.V, ExpiresISO: r.ExpiresAt, Revoked: r.RevokedAt != nil, CreatedAt: r.CreatedAt, LastUsedAt: r.LastUsedAt}
 }
 
 // Credential is what a presented token resolves to.

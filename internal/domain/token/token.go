@@ -12,32 +12,35 @@ import (
 
 // Token is a row of the roster; it never holds the plaintext.
 type Token struct {
-	ID         string     `json:"id"`
-	Name       *string    `json:"name"`
-	Prefix     string     `json:"prefix" doc:"the token's first characters, to tell it by"`
-	Scopes     []string   `json:"scopes"`
-	ExpiresISO *time.Time `json:"expires_iso" doc:"null: permanent"`
-	Revoked    bool       `json:"revoked"`
-	CreatedAt  time.Time  `json:"created_at"`
-	LastUsedAt *time.Time `json:"last_used_at"`
+	_          struct{}   `doc:"A personal access token, without its plaintext."`
+	ID         string     `json:"id" format:"uuid" doc:"id of the token"`
+	Name       *string    `json:"name" example:"nightly" doc:"name to tell it by; null: none"`
+	Prefix     string     `json:"prefix" example:"dev_pat_3kTz" doc:"the token's first characters, to tell it by"`
+	Scopes     []string   `json:"scopes" example:"[\"read:tasks\",\"write:tasks\"]" doc:"what it may do"`
+	ExpiresISO *time.Time `json:"expires_iso" example:"null" doc:"null: permanent"`
+	Revoked    bool       `json:"revoked" example:"false" doc:"whether it was revoked"`
+	CreatedAt  time.Time  `json:"created_at" doc:"when it was minted"`
+	LastUsedAt *time.Time `json:"last_used_at" example:"null" doc:"when it was last used, to within a few minutes; null: never"`
 }
 
 // MintedToken is the answer of token.mint, the only place the plaintext is
 // ever shown.
 type MintedToken struct {
-	ID         string     `json:"id"`
-	Name       *string    `json:"name"`
-	Prefix     string     `json:"prefix"`
-	Scopes     []string   `json:"scopes"`
-	ExpiresISO *time.Time `json:"expires_iso"`
-	Token      string     `json:"token" doc:"the plaintext, shown once"`
+	_          struct{}   `doc:"A new token. This is the only time that its plaintext is shown."`
+	ID         string     `json:"id" format:"uuid" doc:"id of the token"`
+	Name       *string    `json:"name" example:"nightly" doc:"name to tell it by; null: none"`
+	Prefix     string     `json:"prefix" example:"dev_pat_3kTz" doc:"its first characters, which lists show"`
+	Scopes     []string   `json:"scopes" example:"[\"read:tasks\",\"write:tasks\"]" doc:"what it may do"`
+	ExpiresISO *time.Time `json:"expires_iso" example:"null" doc:"when it ends; null: never"`
+	Token      string     `json:"token" example:"dev_pat_…" doc:"the plaintext, shown once"`
 }
 
 // TokenRoster is the answer of token.list.
 type TokenRoster struct {
-	Data           []Token  `json:"data"`
-	NextCursor     *string  `json:"next_cursor"`
-	MintableScopes []string `json:"mintable_scopes" doc:"what this caller may put on a new token; empty: neither mint nor revoke"`
+	_              struct{} `doc:"A page of the account's tokens."`
+	Data           []Token  `json:"data" doc:"the tokens, newest first"`
+	NextCursor     *string  `json:"next_cursor" example:"null" doc:"send it back as cursor for the page after this one; null: nothing follows"`
+	MintableScopes []string `json:"mintable_scopes" example:"[\"read:tasks\",\"write:tasks\"]" doc:"what this caller may put on a new token; empty: neither mint nor revoke"`
 }
 
 // Service mints and revokes tokens.

@@ -17,24 +17,30 @@ func (s *Service) Ops() []op.Op {
 	rule := policy.Require(policy.WriteSecrets)
 	full := []op.Refusal{{Status: 422, Slug: "vault-full"}}
 	return []op.Op{
-		op.New(op.Row{ID: "project_secret.list", Method: "GET", Path: "/v1/repos/{owner}/{repo}/secrets", Group: group, Rule: rule, Paging: &op.Paging{Full: true},
-			Summary: "The secrets of a repository, by name; never a value"}, s.listRepo),
+		op.New(op.Row{ID: "project_secret.list", Method: "GET", Path: "/v1/repos/{owner}/{repo}/secrets", Group: group, Rule: rule, Paging: &op.Paging{Default: 25, Max: 100},
+			Summary: "The secrets of a repository, by name; never a value",
+			Doc:     "Names and how they are delivered. No capability reads a value back."}, s.listRepo),
 		op.New(op.Row{ID: "project_secret.set", Method: "PUT", Path: "/v1/repos/{owner}/{repo}/secrets/{name}", Group: group, Rule: rule, NoStore: true, Refuses: full,
-			Summary: "Keep a secret of a repository, in place of what had its name"}, s.setRepo),
+			Summary: "Keep a secret of a repository, in place of what had its name",
+			Doc:     "Runs on the repository get it from the next one on; it wins over one of the account with its name. With delivery broker the agent never has the value: the box adds it to requests to the named hosts. Refused when the vault is full: 100 secrets and 48 KiB of values."}, s.setRepo),
 		op.New(op.Row{ID: "project_secret.delete", Method: "DELETE", Path: "/v1/repos/{owner}/{repo}/secrets/{name}", Group: group, Rule: rule,
-			Summary: "Delete a secret of a repository; again is no error"}, s.deleteRepo),
-		op.New(op.Row{ID: "secret.list", Method: "GET", Path: "/v1/secrets", Group: group, Rule: rule, Paging: &op.Paging{Full: true},
-			Summary: "The secrets that every repository of the account gets, by name; never a value"}, s.list),
+			Summary: "Delete a secret of a repository; again is no error",
+			Doc:     "Runs that go on keep what they were given."}, s.deleteRepo),
+		op.New(op.Row{ID: "secret.list", Method: "GET", Path: "/v1/secrets", Group: group, Rule: rule, Paging: &op.Paging{Default: 25, Max: 100},
+			Summary: "The secrets that every repository of the account gets, by name; never a value",
+			Doc:     "Names and how they are delivered. No capability reads a value back."}, s.list),
 		op.New(op.Row{ID: "secret.set", Method: "PUT", Path: "/v1/secrets/{name}", Group: group, Rule: rule, NoStore: true, Refuses: full,
-			Summary: "Keep a secret of the account, in place of what had its name"}, s.set),
+			Summary: "Keep a secret of the account, in place of what had its name",
+			Doc:     "Every repository's runs get it from the next one on. With delivery broker the agent never has the value: the box adds it to requests to the named hosts. Refused when the vault is full: 100 secrets and 48 KiB of values."}, s.set),
 		op.New(op.Row{ID: "secret.delete", Method: "DELETE", Path: "/v1/secrets/{name}", Group: group, Rule: rule,
-			Summary: "Delete a secret of the account; again is no error"}, s.delete),
+			Summary: "Delete a secret of the account; again is no error",
+			Doc:     "Runs that go on keep what they were given."}, s.delete),
 	}
 }
 
 type repoIn struct {
-	Owner string `json:"owner"`
-	Repo  string `json:"repo"`
+	Owner string `json:"owner" doc:"owner of the repository"`
+	Repo  string `json:"repo" example:"web" doc:"name of the repository, without the owner"`
 }
 
 // within finds the repository that a path names.
@@ -46,15 +52,23 @@ func (s *Service) within(tx *db.Tx, in repoIn) (string, error) {
 	return id, err
 }
 
-func (s *Service) list(ctx context.Context, _ op.None) (op.Page[Secret], error) {
-	return s.all(ctx, func(*db.Tx) (string, error) { return "", nil })
+type listIn struct{ op.PageIn }
+
+type listRepoIn struct {
+	op.PageIn
+	Owner string `json:"owner" doc:"login of the account that owns the repository"`
+	Repo  string `json:"repo" doc:"name of the repository"`
 }
 
-func (s *Service) listRepo(ctx context.Context, in repoIn) (op.Page[Secret], error) {
-	return s.all(ctx, func(tx *db.Tx) (string, error) { return s.within(tx, in) })
+func (s *Service) list(ctx context.Context, in listIn) (op.Page[Secret], error) {
+	return s.all(ctx, in.PageIn, func(*db.Tx) (string, error) { return "", nil })
 }
 
-func (s *Service) all(ctx context.Context, repo func(*db.Tx) (string, error)) (op.Page[Secret], error) {
+func (s *Service) listRepo(ctx context.Context, in listRepoIn) (op.Page[Secret], error) {
+	return s.all(ctx, in.PageIn, func(tx *db.Tx) (string, error) { return s.within(tx, repoIn{in.Owner, in.Repo}) })
+}
+
+func (s *Service) all(ctx context.Context, p op.PageIn, repo func(*db.Tx) (string, error)) (op.Page[Secret], error) {
 	var out []Secret
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
 		id, err := repo(tx)
@@ -67,22 +81,30 @@ func (s *Service) all(ctx context.Context, repo func(*db.Tx) (string, error)) (o
 		}
 		return err
 	})
-	return op.Whole(out), err
+	if err != nil {
+		return op.Page[Secret]{}, err
+	}
+	return op.Cut(p, out, func(x Secret) []string {
+		if x.Environment == nil {
+			return []string{x.Name}
+		}
+		return []string{x.Name, *x.Environment}
+	}), nil
 }
 
 type setIn struct {
-	Name        string   `json:"name" doc:"of the environment variable, or by which the broker's part of it is known"`
-	Value       string   `json:"value" maxLength:"16384" doc:"never read back"`
-	Environment string   `json:"environment,omitempty" doc:"what it is for, say staging; one name may have a value for each"`
-	Delivery    string   `json:"delivery,omitempty" enum:"env,broker" doc:"env unless given"`
+	Name        string   `json:"name" example:"PAYMENT_TEST_KEY" doc:"of the environment variable, or by which the broker's part of it is known"`
+	Value       string   `json:"value" maxLength:"16384" example:"example-value" doc:"the secret; never read back"`
+	Environment string   `json:"environment,omitempty" example:"staging" doc:"what it is for, say staging; one name may have a value for each"`
+	Delivery    string   `json:"delivery,omitempty" enum:"env,broker" doc:"env: the agent has it in its environment; broker: the box adds it to requests and the agent never has it; env unless given"`
 	Hosts       []string `json:"hosts,omitempty" maxItems:"20" maxLength:"255" doc:"of broker: the hosts that it is sent to, over https, and no others"`
 	Header      string   `json:"header,omitempty" maxLength:"100" doc:"of broker: Authorization unless given"`
 	Prefix      *string  `json:"prefix,omitempty" maxLength:"100" doc:"of broker: what stands before the value; \"Bearer \" for Authorization, else nothing"`
 }
 
 type setRepoIn struct {
-	Owner string `json:"owner"`
-	Repo  string `json:"repo"`
+	Owner string `json:"owner" doc:"owner of the repository"`
+	Repo  string `json:"repo" example:"web" doc:"name of the repository, without the owner"`
 	setIn
 }
 
@@ -119,21 +141,22 @@ func (s *Service) keep(ctx context.Context, repo func(*db.Tx) (string, error), i
 }
 
 type deleteIn struct {
-	Name        string `json:"name"`
-	Environment string `json:"environment,omitempty"`
+	Name        string `json:"name" example:"PAYMENT_TEST_KEY" doc:"name of the secret"`
+	Environment string `json:"environment,omitempty" doc:"the environment it is for; left out: the one for all"`
 }
 
 type deleteRepoIn struct {
-	Owner       string `json:"owner"`
-	Repo        string `json:"repo"`
-	Name        string `json:"name"`
-	Environment string `json:"environment,omitempty"`
+	Owner       string `json:"owner" doc:"owner of the repository"`
+	Repo        string `json:"repo" example:"web" doc:"name of the repository, without the owner"`
+	Name        string `json:"name" example:"PAYMENT_TEST_KEY" doc:"name of the secret"`
+	Environment string `json:"environment,omitempty" doc:"the environment it is for; left out: the one for all"`
 }
 
 // DeletedSecret is the answer of both deletions.
 type DeletedSecret struct {
-	Name    string `json:"name"`
-	Deleted bool   `json:"deleted" doc:"false: there was none"`
+	_       struct{} `doc:"What became of a secret."`
+	Name    string   `json:"name" example:"PAYMENT_TEST_KEY" doc:"name of the secret"`
+	Deleted bool     `json:"deleted" doc:"false: there was none"`
 }
 
 func (s *Service) delete(ctx context.Context, in deleteIn) (DeletedSecret, error) {
@@ -151,7 +174,7 @@ func (s *Service) drop(ctx context.Context, repo func(*db.Tx) (string, error), i
 			return err
 		}
 		n, err := remove.Exec(tx, tx.Account, repoID, in.Environment, in.Name)
-		out = DeletedSecret{in.Name, n > 0}
+		out = DeletedSecret{Name: in.Name, Deleted: n > 0}
 		if err != nil || n == 0 {
 			return err
 		}

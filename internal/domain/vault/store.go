@@ -42,6 +42,8 @@ var (
 		WHERE account_id = $1 AND repo_id = $2 AND environment = $3 AND name = $4`)
 	forRun = db.Q[sealedRow](`SELECT repo_id, name, environment, sealed, delivery, hosts, header, prefix FROM secrets
 		WHERE account_id = $1 AND repo_id IN ('', $2) ORDER BY repo_id, name, environment`)
+	reach = db.Q[struct{ Stored, Reachable int64 }](`SELECT COUNT(*) AS stored,
+		CAST(COALESCE(SUM(CASE WHEN repo_id IN ('', $2) THEN 1 ELSE 0 END), 0) AS BIGINT) AS reachable FROM secrets WHERE account_id = $1`)
 	size = db.Q[usage](`SELECT COUNT(*) AS count, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS total FROM secrets WHERE account_id = $1 AND repo_id = $2`)
 	put  = db.S(`INSERT INTO secrets (account_id, repo_id, environment, name, sealed, size, delivery, hosts, header, prefix, created_at, updated_at, updated_by)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12)

@@ -31,16 +31,17 @@ const (
 
 // Secret is a secret as clients see it: everything but its value.
 type Secret struct {
-	Name        string    `json:"name"`
-	Environment *string   `json:"environment"`
-	Delivery    string    `json:"delivery" doc:"env: the agent has it in its environment; broker: the box adds it to requests, the agent never has it"`
-	Variable    *string   `json:"variable" doc:"environment variable of a run that holds it; null for broker"`
-	Hosts       []string  `json:"hosts" doc:"host or host:port that the broker adds it for"`
-	Header      *string   `json:"header" doc:"header that the broker sets"`
-	Prefix      *string   `json:"prefix" doc:"what stands before the value in the header"`
-	CreatedAt   time.Time `json:"created_at"`
-	UpdatedAt   time.Time `json:"updated_at"`
-	UpdatedBy   string    `json:"updated_by"`
+	_           struct{}  `doc:"A secret without its value."`
+	Name        string    `json:"name" example:"PAYMENT_TEST_KEY" doc:"of the environment variable, or by which the broker's part of it is known"`
+	Environment *string   `json:"environment" example:"null" doc:"the environment it is for; null: for all"`
+	Delivery    string    `json:"delivery" enum:"env,broker" doc:"env: the agent has it in its environment; broker: the box adds it to requests, the agent never has it"`
+	Variable    *string   `json:"variable" example:"PAYMENT_TEST_KEY" doc:"environment variable of a run that holds it; null for broker"`
+	Hosts       []string  `json:"hosts" example:"[]" doc:"host or host:port that the broker adds it for; empty for env"`
+	Header      *string   `json:"header" example:"null" doc:"header that the broker sets; null for env"`
+	Prefix      *string   `json:"prefix" example:"null" doc:"what stands before the value in that header; null for env"`
+	CreatedAt   time.Time `json:"created_at" doc:"when it was first set"`
+	UpdatedAt   time.Time `json:"updated_at" doc:"when its value was last set"`
+	UpdatedBy   string    `json:"updated_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who set it last: user:<id>, pat:<id>, or fix_link:<id> for the form of a blocker"`
 }
 
 // Item is a secret to be kept.
@@ -236,6 +237,13 @@ func (s *Service) Lent(tx *db.Tx, repoID string) (out Lent, err error) {
 	slices.Sort(out.Hosts)
 	out.Variables, out.Hosts = slices.Compact(out.Variables), slices.Compact(out.Hosts)
 	return out, err
+}
+
+// Reach tells whether any secret is stored in tx.Account, and whether one is
+// where runs of a repository get it.
+func Reach(tx *db.Tx, repoID string) (stored, reachable bool, err error) {
+	r, err := reach.One(tx, tx.Account, repoID)
+	return r.Stored > 0, r.Reachable > 0, err
 }
 
 // Quoted tells whether a text holds the value of a secret that runs of a

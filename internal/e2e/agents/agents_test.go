@@ -14,40 +14,159 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"yardmaster/internal/client"
+	"yardmaster/internal/llm/scripted"
 )
 
 const (
 	account    = "acme"
 	setupToken = "e2e-agents"
-	// patience bounds one agent's task; the slowest takes half a minute.
-	patience = 2 * time.Minute
+	// patience bounds one agent's task; the slowest takes a quarter of a minute on an idle machine.
+	patience = 3 * time.Minute
 )
 
 func TestAgentsMerge(t *testing.T) {
 	bin := build(t)
 	c := serve(t, bin)
 	join(t, bin, c)
-	pinned := versions(t)
-	for agent, version := range map[string]string{
-		"codex":    pinned["@agentclientprotocol/codex-acp"],
-		"opencode": pinned["opencode-linux-x64"],
-	} {
-		t.Run(agent, func(t *testing.T) { merges(t, c, agent, version) })
+	for agent, pkg := range packages {
+		t.Run(agent, func(t *testing.T) { merges(t, c, agent, versions(t)[pkg]) })
 	}
 }
 
-// merges files a task for one agent against a repository of its own and
-// demands that it ends merged, done by that agent and no other.
+// On a box with an egress list all that an agent asks for is to go through the
+// box's proxy. Not every one excepts the model from that, as it is told to.
+func TestAgentsMergeThroughAProxy(t *testing.T) {
+	bin := build(t)
+	c := serve(t, bin)
+	join(t, bin, c, "--egress", "registry.example")
+	for _, agent := range []string{"qwen", "gemini"} {
+		t.Run(agent, func(t *testing.T) { merges(t, c, agent, versions(t)[packages[agent]]) })
+	}
+}
+
+// Codex as people have it, without the adapter that drives it, on a box that runs
+// already, and a model server of one's own that nobody names the model of. What
+// is missing is said, fetched when somebody says so, and seen by itself.
+func TestCodexAsPeopleHaveIt(t *testing.T) {
+	bin := build(t)
+	c := serve(t, bin)
+	has := filepath.Join(folder(t), "bin")
+	if err := os.Mkdir(has, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	modules, err := filepath.Abs("../../../.cache/agents/node_modules/.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"codex", "node"} {
+		if err := os.Symlink(filepath.Join(modules, name), filepath.Join(has, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("YARDMASTER_AGENT_PATH", has)
+	data := enroll(t, bin, c)
+	command := "yardmaster box agents install codex"
+	lacks := func() string {
+		for _, a := range offers(t, c) {
+			if a.Name == "codex" && a.Missing != nil {
+				return *a.Missing
+			}
+		}
+		return ""
+	}
+	if said := lacks(); !strings.Contains(said, command) {
+		t.Fatalf("of codex without its adapter the box says %q", said)
+	}
+
+	model := httptest.NewServer(model(t))
+	defer model.Close()
+	var key struct {
+		Model     string
+		Templates []string
+	}
+	if err := c.Call(t.Context(), http.MethodPut, "/v1/templates/codex", map[string]any{"agent": "codex"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Call(t.Context(), http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "compatible", "base_url": model.URL + "/v1"}, &key); err != nil {
+		t.Fatal(err)
+	}
+	if key.Model != "scripted-1" || !slices.Equal(key.Templates, []string{"codex", "default"}) {
+		t.Fatalf("the endpoint was asked, and the key is for %+v", key)
+	}
+
+	installed := make(chan error, 1)
+	var held, installing bool
+	works(t, c, "codex", versions(t)[packages["codex"]], func(task client.Task) {
+		for _, h := range task.Holds {
+			held = held || h.Reason == "agent_not_installed" && strings.Contains(h.ClearsWhen, command)
+		}
+		if !held || installing {
+			return
+		}
+		installing = true
+		go func() {
+			out, err := exec.Command(bin, "box", "agents", "install", "codex", "--data", data).CombinedOutput()
+			if err != nil {
+				err = fmt.Errorf("%w: %s", err, out)
+			}
+			installed <- err
+		}()
+	})
+	if !held {
+		t.Fatal("the task did not wait for its agent")
+	}
+	if err := <-installed; err != nil {
+		t.Error(err)
+	}
+	if said := lacks(); said != "" {
+		t.Errorf("codex is there, and the box says %q", said)
+	}
+}
+
+// model is the scripted model as a server of its own.
+func model(t *testing.T) http.Handler {
+	text, err := os.ReadFile("testdata/scenario.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenarios, err := scripted.ParseScenarios(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scripted.New(scenarios)
+}
+
+// packages are the agents, and what package.json pins of each.
+var packages = map[string]string{
+	"claude":   "@agentclientprotocol/claude-agent-acp",
+	"codex":    "@agentclientprotocol/codex-acp",
+	"gemini":   "@google/gemini-cli",
+	"opencode": "opencode-linux-x64",
+	"qwen":     "@qwen-code/qwen-code",
+}
+
+// merges has an agent do a task with the scripted model.
 func merges(t *testing.T, c *client.Client, agent, version string) {
+	if err := c.Call(t.Context(), http.MethodPut, "/v1/templates/"+agent, map[string]any{"agent": agent, "model": "scripted-1", "provider": "scripted", "timeout": 180}, nil); err != nil {
+		t.Fatal(err)
+	}
+	works(t, c, agent, version, func(client.Task) {})
+}
+
+// works files a task for one agent against a repository of its own and demands
+// that it ends merged, done by that agent and no other.
+func works(t *testing.T, c *client.Client, agent, version string, seen func(client.Task)) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)
@@ -61,7 +180,6 @@ func merges(t *testing.T, c *client.Client, agent, version string) {
 	if err := c.AddRepo(ctx, repository(t), account, agent); err != nil {
 		t.Fatal(err)
 	}
-	call(http.MethodPut, "/v1/templates/"+agent, map[string]any{"agent": agent, "model": "scripted-1", "provider": "scripted", "timeout": 180}, nil)
 	var filed struct {
 		TaskID string `json:"task_id"`
 	}
@@ -76,6 +194,7 @@ func merges(t *testing.T, c *client.Client, agent, version string) {
 	printState, printEvent, printPull := show.State, show.Event, show.Pull
 	show.State = func(task client.Task) {
 		printState(task)
+		seen(task)
 		if task.Failure != nil {
 			fail(fmt.Errorf("the first attempt failed: %s", *task.Failure))
 		}
@@ -207,37 +326,64 @@ func serve(t *testing.T, bin string) *client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Call(t.Context(), http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted", "label": "e2e"}, nil); err != nil {
-		t.Fatal(err)
-	}
 	return c
 }
 
-// join enrolls a box and waits until it is online with both agents.
-func join(t *testing.T, bin string, c *client.Client) {
+// join enrolls a box with all agents: one that is missing fails the test. They
+// work with the scripted model.
+func join(t *testing.T, bin string, c *client.Client, flags ...string) {
+	if err := c.Call(t.Context(), http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted", "label": "e2e"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	enroll(t, bin, c, flags...)
+	got, pinned := offers(t, c), versions(t)
+	for agent, pkg := range packages {
+		if !slices.ContainsFunc(got, func(a offer) bool { return a.Name == agent && a.Version == pinned[pkg] }) {
+			t.Errorf("the box does not offer %s %s", agent, pinned[pkg])
+		}
+	}
+}
+
+type offer struct {
+	Name, Version string
+	Missing       *string
+}
+
+type box struct {
+	Presence     struct{ Status string }
+	Capabilities []offer
+	Isolation    []string
+}
+
+// offers are the agents of the only box.
+func offers(t *testing.T, c *client.Client) []offer {
+	var p struct{ Data []box }
+	if err := c.Call(t.Context(), http.MethodGet, "/v1/runners", nil, &p); err != nil {
+		t.Fatal(err)
+	}
+	return p.Data[0].Capabilities
+}
+
+// enroll starts a box, waits until it is online, and answers its folder.
+func enroll(t *testing.T, bin string, c *client.Client, flags ...string) (data string) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var minted struct{ Token string }
 	if err := c.Call(ctx, http.MethodPost, "/v1/runners/enrollments", map[string]any{"name": "e2e"}, &minted); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, "box", "join", "--url", c.URL, "--data", filepath.Join(folder(t), "box"), "--name", "e2e")
+	data = filepath.Join(folder(t), "box")
+	cmd := exec.Command(bin, append([]string{"box", "join", "--url", c.URL, "--data", data, "--name", "e2e"}, flags...)...)
 	cmd.Env = append(os.Environ(), "YARDMASTER_ENROLL_TOKEN="+minted.Token)
 	start(t, cmd)
 	for {
-		var p struct {
-			Data []struct {
-				Presence     struct{ Status string }
-				Capabilities []struct{ Name string }
-				Isolation    []string
-			}
-		}
+		var p struct{ Data []box }
 		if err := c.Call(ctx, http.MethodGet, "/v1/runners", nil, &p); err != nil {
 			t.Fatal(err)
 		}
 		if len(p.Data) == 1 && p.Data[0].Presence.Status == "online" && len(p.Data[0].Capabilities) > 0 {
 			t.Logf("the box offers %v, isolation %v", p.Data[0].Capabilities, p.Data[0].Isolation)
-			return
+			return data
 		}
 		select {
 		case <-ctx.Done():

@@ -10,6 +10,8 @@ import (
 	"os"
 
 	"conformance/client"
+
+	"github.com/oapi-codegen/runtime/types"
 )
 
 func main() {
@@ -36,7 +38,7 @@ func run(ctx context.Context) error {
 	if tasks.JSON200 == nil || tasks.JSON200.NextCursor != nil {
 		return fmt.Errorf("tasks: %s %s", tasks.Status(), tasks.Body)
 	}
-	none, err := c.TaskAttemptsWithResponse(ctx, "0199d3a4-5b6c-7d8e-9f01-23456789abcd", nil)
+	none, err := c.TaskAttemptsWithResponse(ctx, types.UUID{15: 1}, nil)
 	if err != nil {
 		return err
 	}

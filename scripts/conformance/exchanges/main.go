@@ -53,6 +53,7 @@ func run(document, file string) (wrong int, err error) {
 		return 0, fmt.Errorf("the document is not OpenAPI: %w", err)
 	}
 	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("application/jsonl", openapi3filter.PlainBodyDecoder)
 	router, err := gorillamux.NewRouter(doc)
 	if err != nil {
 		return 0, err

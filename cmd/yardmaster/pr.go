@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"yardmaster/internal/client"
+)
+
+func runPRList(ctx context.Context, args []string) error {
+	if _, err := parse(flags("pr list"), args); err != nil {
+		return err
+	}
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	type waiting struct {
+		PRID   string `json:"pr_id"`
+		Repo   string `json:"repo"`
+		Number int    `json:"number"`
+		Kind   string `json:"kind"`
+		Head   string `json:"head_sha"`
+		Title  string `json:"title"`
+	}
+	var rows [][]string
+	err = client.Each(ctx, c, "/v1/approvals?per_page=100", func(w waiting) error {
+		rows = append(rows, []string{w.PRID, fmt.Sprintf("%s#%d", w.Repo, w.Number), w.Kind, fmt.Sprintf("%.10s", w.Head), w.Title})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	table("ID\tPULL REQUEST\tASKED\tHEAD\tTITLE", rows, "nothing waits for a yes or no; what waits for something else says so in `yardmaster task list`")
+	return nil
+}
+
+func runPRApprove(ctx context.Context, args []string) error {
+	return decide(ctx, "pr approve", args, "approve-pending", "Approved")
+}
+
+func runPRSkip(ctx context.Context, args []string) error {
+	return decide(ctx, "pr skip", args, "skip-pending", "Declined")
+}
+
+func decide(ctx context.Context, name string, args []string, verb, done string) error {
+	plain, err := parse(flags(name), args, "ID")
+	if err != nil {
+		return err
+	}
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	pr, err := c.Decide(ctx, plain[0], verb)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %s#%d at %.10s.\n", done, pr.Repo, pr.Number, pr.HeadSHA)
+	if asked := pr.Warning(); asked != "" {
+		fmt.Println("It was asked:", client.Inert(asked))
+	}
+	return nil
+}
+
+func runPRAskAgain(ctx context.Context, args []string) error {
+	return decide(ctx, "pr ask-again", args, "ask-again", "Asked again")
+}
+
+func runPRMerge(ctx context.Context, args []string) error {
+	return decide(ctx, "pr merge", args, "merge", "To be merged")
+}
+
+func runPRView(ctx context.Context, args []string) error {
+	plain, err := parse(flags("pr view"), args, "ID")
+	if err != nil {
+		return err
+	}
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	var pr struct {
+		client.Pull
+		Title     string    `json:"title"`
+		URL       string    `json:"url"`
+		HeadRef   string    `json:"head_ref"`
+		BaseRef   string    `json:"base_ref"`
+		Mergeable string    `json:"mergeable"`
+		TaskID    *string   `json:"task_id"`
+		CreatedAt time.Time `json:"created_at"`
+		MergedBy  *string   `json:"merged_by"`
+		ClosedWhy *string   `json:"closed_why"`
+		Needs     *struct {
+			ClearsWhen string `json:"clears_when"`
+			Capability string `json:"capability"`
+		} `json:"needs_person"`
+	}
+	path := "/v1/prs/" + url.PathEscape(plain[0])
+	if err := c.Call(ctx, http.MethodGet, path, nil, &pr); err != nil {
+		return err
+	}
+	var d diff
+	if err := c.Call(ctx, http.MethodGet, path+"/diff", nil, &d); err != nil {
+		return err
+	}
+	fmt.Printf("%s#%d  %s\n", pr.Repo, pr.Number, client.Inert(pr.Title))
+	line := func(name, value string) { fmt.Printf("  %-9s %s\n", name, client.Inert(value)) }
+	state := pr.State
+	switch {
+	case pr.MergedBy != nil:
+		state += " by " + *pr.MergedBy
+	case pr.ClosedWhy != nil:
+		state += ": " + strings.ReplaceAll(*pr.ClosedWhy, "_", " ")
+	}
+	line("state", state)
+	line("branch", fmt.Sprintf("%s at %.10s, into %s (%s)", pr.HeadRef, pr.HeadSHA, pr.BaseRef, pr.Mergeable))
+	line("checks", pr.Checks)
+	if pr.TaskID != nil {
+		line("task", *pr.TaskID)
+	}
+	line("opened", pr.CreatedAt.Local().Format(time.DateTime))
+	if pr.Needs != nil {
+		line("waits", "until "+pr.Needs.ClearsWhen)
+	}
+	if asked := pr.Warning(); asked != "" {
+		line("asked", asked)
+	}
+	fmt.Println()
+	d.list()
+	fmt.Printf("\nSee the lines with: yardmaster pr diff %s\n", plain[0])
+	if pr.Needs != nil {
+		if verb := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(pr.Needs.Capability, "pr."), "_pending"), "_", "-"); verb == "approve" || verb == "ask-again" || verb == "merge" {
+			fmt.Printf("Then: yardmaster pr %s %s\n", verb, plain[0])
+		} else if pr.Needs.Capability == "pr.rearm_babysit" {
+			fmt.Printf("Then: yardmaster call pr.rearm_babysit id=%s reason=…\n", plain[0])
+		}
+	}
+	return nil
+}
+
+// diff is what a pull request changes.
+type diff struct {
+	Files     []changedFile `json:"files"`
+	More      int           `json:"more"`
+	Additions int           `json:"additions"`
+	Deletions int           `json:"deletions"`
+	File      *struct {
+		changedFile
+		Hunks []struct {
+			OldStart int      `json:"old_start"`
+			OldLines int      `json:"old_lines"`
+			NewStart int      `json:"new_start"`
+			NewLines int      `json:"new_lines"`
+			Section  string   `json:"section"`
+			Lines    []string `json:"lines"`
+		} `json:"hunks"`
+		Cut bool `json:"cut"`
+	} `json:"file"`
+}
+
+type changedFile struct {
+	Path      string  `json:"path"`
+	Was       *string `json:"was"`
+	Kind      string  `json:"kind"`
+	Binary    bool    `json:"binary"`
+	Additions int     `json:"additions"`
+	Deletions int     `json:"deletions"`
+}
+
+func (f changedFile) name() string {
+	if f.Was != nil {
+		return *f.Was + " -> " + f.Path
+	}
+	return f.Path
+}
+
+func (d *diff) list() {
+	for _, f := range d.Files {
+		counts := fmt.Sprintf("+%d -%d", f.Additions, f.Deletions)
+		if f.Binary {
+			counts = "binary"
+		}
+		fmt.Printf("  %-12s %12s  %s\n", f.Kind, counts, client.Inert(f.name()))
+	}
+	if d.More > 0 {
+		fmt.Printf("  and %d files more\n", d.More)
+	}
+	fmt.Printf("%d files, +%d -%d\n", len(d.Files)+d.More, d.Additions, d.Deletions)
+}
+
+func runPRDiff(ctx context.Context, args []string) error {
+	fl := flags("pr diff")
+	since := fl.String("since", "", "show what changed since this commit, `SHA` of 40 digits, say the head that you looked at last")
+	plain, err := parse(fl, args, "ID", "[PATH]")
+	if err != nil {
+		return err
+	}
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	read := func(path string) (d diff, err error) {
+		q := url.Values{}
+		if *since != "" {
+			q.Set("since_sha", *since)
+		}
+		if path != "" {
+			q.Set("path", path)
+		}
+		return d, c.Call(ctx, http.MethodGet, "/v1/prs/"+url.PathEscape(plain[0])+"/diff?"+q.Encode(), nil, &d)
+	}
+	if len(plain) > 1 {
+		d, err := read(plain[1])
+		if err == nil && d.File == nil {
+			return fmt.Errorf("the pull request does not change %s; yardmaster pr view %s lists what it does", plain[1], plain[0])
+		}
+		if err == nil {
+			d.print()
+		}
+		return err
+	}
+	all, err := read("")
+	if err != nil {
+		return err
+	}
+	shown := all.Files[:min(len(all.Files), mostShown)]
+	for _, f := range shown {
+		d, err := read(f.Path)
+		if err != nil {
+			return err
+		}
+		if d.File != nil {
+			d.print()
+		}
+	}
+	if more := all.More + len(all.Files) - len(shown); more > 0 {
+		fmt.Printf("%d files more are not shown; name one: yardmaster pr diff %s PATH\n", more, plain[0])
+	}
+	return nil
+}
+
+// mostShown is how many files are shown that nobody named: each is a call.
+const mostShown = 200
+
+// print writes the lines of a file, as git does; what a terminal would act on
+// shows as text.
+func (d *diff) print() {
+	f := d.File
+	old, now := "a/"+f.Path, "b/"+f.Path
+	if f.Was != nil {
+		old = "a/" + *f.Was
+	}
+	switch f.Kind {
+	case "added":
+		old = "/dev/null"
+	case "deleted":
+		now = "/dev/null"
+	}
+	fmt.Printf("--- %s\n+++ %s\n", client.Inert(old), client.Inert(now))
+	if f.Binary {
+		fmt.Println("(binary)")
+	}
+	for _, h := range f.Hunks {
+		fmt.Printf("@@ -%d,%d +%d,%d @@ %s\n", h.OldStart, h.OldLines, h.NewStart, h.NewLines, client.Escape(h.Section))
+		for _, l := range h.Lines {
+			fmt.Println(client.Escape(l))
+		}
+	}
+	if f.Cut {
+		fmt.Println("(the rest is more than is shown)")
+	}
+}

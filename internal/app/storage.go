@@ -1,0 +1,193 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"yardmaster/internal/config"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/service"
+	"yardmaster/internal/fault"
+)
+
+const (
+	// fewBytes are too few to promise that the next write is stored.
+	fewBytes = 1 << 20
+	// nearlyFull is the share of a file system, in percent, from which it is
+	// warned about.
+	nearlyFull = 90
+	lookAtDisk = 10 * time.Second
+)
+
+// space is how much a file system holds that this process may use.
+type space struct{ free, used int64 }
+
+func spaceAt(dir string) (space, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return space{}, fmt.Errorf("ask for the room in %s: %w", dir, err)
+	}
+	return space{free: int64(s.Bavail) * s.Bsize, used: int64(s.Blocks-s.Bfree) * s.Bsize}, nil
+}
+
+// percent is the share that is used, rounded up as df does.
+func (s space) percent() int64 {
+	if s.free+s.used == 0 {
+		return 0
+	}
+	return (100*s.used + s.free + s.used - 1) / (s.free + s.used)
+}
+
+func (s space) trouble() error {
+	switch {
+	case s.free < fewBytes:
+		return &service.Trouble{Detail: "There is no room left in the data folder: nothing more can be stored."}
+	case s.percent() >= nearlyFull:
+		return &service.Trouble{Degraded: true, Detail: fmt.Sprintf("The file system of the data folder is %d %% full.", s.percent())}
+	}
+	return nil
+}
+
+// folders are where this server stores what it is given.
+func (a *App) folders() []string {
+	out := []string{a.cfg.Data}
+	if path, ok := strings.CutPrefix(a.cfg.Database, "sqlite:"); ok {
+		if dir := filepath.Dir(path); dir != a.cfg.Data {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// room is the file system with the least room of those that are written to.
+func (a *App) room() (least space, err error) {
+	for i, dir := range a.folders() {
+		s, err := spaceAt(dir)
+		if err != nil {
+			return s, err
+		}
+		if i == 0 || s.free < least.free {
+			least = s
+		}
+	}
+	return least, nil
+}
+
+// storage probes whether there is room for what is to be stored.
+func (a *App) storage(context.Context) error {
+	s, err := a.room()
+	if err != nil {
+		return err
+	}
+	if err := s.trouble(); err != nil {
+		return err
+	}
+	if a.db.NoRoom() {
+		return &service.Trouble{Detail: "The database had no room for the last write."}
+	}
+	return nil
+}
+
+// free is how many bytes may still be stored.
+func (a *App) free() (int64, error) {
+	s, err := a.room()
+	return s.free, err
+}
+
+// watchStorage writes into the log when room gets scarce, and when there is
+// enough again.
+func (a *App) watchStorage(ctx context.Context) error {
+	tick := time.NewTicker(lookAtDisk)
+	defer tick.Stop()
+	var last slog.Level
+	for {
+		last = a.lookAtStorage(ctx, last)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// lookAtStorage answers how bad it is, and says so if it was otherwise.
+func (a *App) lookAtStorage(ctx context.Context, last slog.Level) slog.Level {
+	level, what := slog.LevelInfo, "there is room in the data folder again"
+	if err := a.storage(ctx); err != nil {
+		level, what = slog.LevelError, err.Error()
+		if t, ok := errors.AsType[*service.Trouble](err); ok && t.Degraded {
+			level = slog.LevelWarn
+		}
+	}
+	if level != last {
+		free, _ := a.free() // what keeps us from knowing is what was said
+		a.log.Log(ctx, level, what, slog.String("data", a.cfg.Data), slog.Int64("free_bytes", free))
+	}
+	return level
+}
+
+// explain adds to what the system says of the data folder which setting names
+// another.
+func explain(cfg *config.Config, err error) error {
+	path, ok := errors.AsType[*fs.PathError](err)
+	inside := ok && (within(cfg.Data, path.Path) || within(path.Path, cfg.Data))
+	switch {
+	case fault.From(err).Kind == fault.StorageFull:
+		return fmt.Errorf("there is no room for the server's data in %s: make some, or name another folder with --data (%w)", cfg.Data, err)
+	case inside && errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("the data folder %s is on a file system that nothing can be written to: name another with --data (%w)", cfg.Data, err)
+	case inside && errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("this user may not write to the data folder %s: name another with --data (%w)", cfg.Data, err)
+	case inside && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s cannot be used as the data folder: name another with --data (%w)", cfg.Data, err)
+	}
+	return err
+}
+
+// within tells whether a path is a folder or in it.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// migrated probes whether the database has every table and column that this
+// build uses; one that a newer build has brought further has them, too.
+func (a *App) migrated(ctx context.Context) error { return a.db.Migrated(ctx) }
+
+// latestMail is how long a mail may wait before something is wrong with the mail
+// server; one that fails is tried again after minutes.
+const latestMail = 15 * time.Minute
+
+// mails probes whether mails get out.
+func (a *App) mails(ctx context.Context) error {
+	var oldest *time.Time
+	var now time.Time
+	err := a.db.Read(ctx, func(tx *db.Tx) (err error) {
+		now = tx.Now
+		oldest, err = a.mail.Oldest(tx)
+		return err
+	})
+	if err != nil || oldest == nil || now.Sub(*oldest) < latestMail {
+		return err
+	}
+	return &service.Trouble{Degraded: true, Detail: fmt.Sprintf("The oldest mail that is not out yet waits for %s.", now.Sub(*oldest).Truncate(time.Minute))}
+}
+
+// repositories probes whether every repository of the built-in host is there.
+func (a *App) repositories(context.Context) error {
+	switch n := len(a.host.Lost()); n {
+	case 0:
+		return nil
+	case 1:
+		return &service.Trouble{Degraded: true, Detail: "The folder of a repository is not there; the server's log names it."}
+	default:
+		return &service.Trouble{Degraded: true, Detail: fmt.Sprintf("The folders of %d repositories are not there; the server's log names them.", n)}
+	}
+}

@@ -1,0 +1,126 @@
+package app
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/billing"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/template"
+	"yardmaster/internal/llm"
+)
+
+// need is what a template demands of a box, and of the account's keys.
+func need(tx *db.Tx, acct, name string) (task.Need, bool, error) {
+	t, ok, err := template.ByName(tx, acct, name)
+	if err != nil || !ok {
+		return task.Need{}, ok, err
+	}
+	out := task.Need{Agent: t.Agent, Isolation: t.Isolation}
+	if t.Agent == template.Command {
+		return out, true, nil
+	}
+	key, _, keyed, err := keyFor(tx, acct, t)
+	switch {
+	case err != nil:
+		return out, false, err
+	case !keyed && t.Provider != "" && !slices.ContainsFunc(t.APIs(), llm.Provider(t.Provider).Speaks):
+		out.WrongProvider = t.Provider
+	case !keyed:
+		out.NoKey = missingKey(t)
+	case cmp.Or(t.Model, key.Provider.DefaultModel()) == "":
+		out.NoModel = true
+	}
+	return out, true, nil
+}
+
+// keyFor is the account's first key that can carry the calls of a template's
+// agent, and the wire form that they then have.
+func keyFor(tx *db.Tx, acct string, t template.Template) (billing.Key, llm.API, bool, error) {
+	keys, err := billing.Pool(tx, acct)
+	if err != nil {
+		return billing.Key{}, "", false, err
+	}
+	for _, key := range keys {
+		for _, api := range t.APIs() {
+			if key.Fits(billing.Wish{Provider: llm.Provider(t.Provider), BaseURL: t.BaseURL, API: api}) {
+				return key, api, true, nil
+			}
+		}
+	}
+	return billing.Key{}, "", false, nil
+}
+
+// missingKey says which keys would do.
+func missingKey(t template.Template) string {
+	switch {
+	case t.BaseURL != "":
+		return "of the provider compatible for " + t.BaseURL
+	case t.Provider != "":
+		return "of the provider " + t.Provider
+	}
+	var speak []string
+	for _, p := range llm.Providers() {
+		for _, api := range t.APIs() {
+			if p != llm.Scripted && p.Speaks(api) {
+				speak = append(speak, string(p))
+				break
+			}
+		}
+	}
+	return "of a provider that its agent " + t.Agent + " can use: " + strings.Join(speak, ", ")
+}
+
+// runTemplate is how a template's agent is run. What the template leaves open
+// follows from the account's first key that fits. The model is empty when
+// nothing names one; need holds such a task back.
+func runTemplate(tx *db.Tx, acct, name string) (run.Template, bool, error) {
+	t, ok, err := template.ByName(tx, acct, name)
+	if err != nil || !ok {
+		return run.Template{}, ok, err
+	}
+	out := run.Template{Agent: t.Agent, Model: t.Model, Options: map[string]string{}, Command: t.Command, Timeout: t.Timeout(), Isolation: t.Isolation}
+	maps.Copy(out.Options, t.Options)
+	if t.Agent == template.Command {
+		return out, true, nil
+	}
+	key, api, _, err := keyFor(tx, acct, t)
+	if err != nil {
+		return run.Template{}, false, err
+	}
+	out.Model = cmp.Or(out.Model, key.Provider.DefaultModel())
+	if t.Agent == template.Builtin && out.Options["api"] == "" { // the others speak their one API
+		out.Options["api"] = cmp.Or(string(api), t.API)
+	}
+	return out, true, nil
+}
+
+// adopt names a model in the templates that use a new key and name none.
+func adopt(tx *db.Tx, keyID, baseURL, model string) ([]string, error) {
+	all, err := template.All(tx, tx.Account)
+	if err != nil {
+		return nil, err
+	}
+	named := []string{}
+	for _, t := range all {
+		if t.Model != "" || t.Agent == template.Command {
+			continue
+		}
+		key, _, ok, err := keyFor(tx, tx.Account, t)
+		if err != nil {
+			return nil, err
+		}
+		if !ok || key.ID != keyID {
+			continue // it has a better one
+		}
+		if err := template.SetModel(tx, t, baseURL, model); err != nil {
+			return nil, err
+		}
+		named = append(named, t.Name)
+	}
+	return named, nil
+}

@@ -1,0 +1,155 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/account"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/template"
+)
+
+// wirePulls connects pull requests to the tasks they come from.
+func (a *App) wirePulls(p *pull.Service, tasks *task.Service) {
+	p.CheckTask = func(tx *db.Tx, r repo.Ref, prID, sha string) (string, error) {
+		work, _, err := task.OfPull(tx, prID)
+		if err != nil {
+			return "", err
+		}
+		t, err := tasks.Create(tx, a.taskRepo(r), task.Spec{
+			Kind: task.KindCI, Sink: task.SinkDirect, Priority: 100, Confidence: 1,
+			Title: fmt.Sprintf("Check %.10s", sha), Problem: r.Policy.Checks.Command,
+			Command: []string{"sh", "-c", r.Policy.Checks.Command}, Checkout: sha, PRID: &prID, RequestedBy: asker(&work),
+		})
+		return t.ID, err
+	}
+	tasks.PullNeeds = func(tx *db.Tx, prIDs []string) (map[string]task.PullNeed, error) {
+		needs, err := pull.NeedsOf(tx, prIDs)
+		out := make(map[string]task.PullNeed, len(needs))
+		for id, n := range needs {
+			out[id] = task.PullNeed{Since: n.Since, ClearsWhen: n.ClearsWhen, Clear: task.TaskClear{Capability: n.Capability, Args: n.Args}}
+		}
+		return out, err
+	}
+	p.TaskAwaits = func(tx *db.Tx, taskID, prID string) error {
+		return withTask(tx, taskID, func(t *task.Row) error {
+			if t.Status == task.AwaitingCI {
+				if err := tasks.SetStuck(tx, t, false); err != nil { // a new head is a new chance
+					return err
+				}
+			}
+			if t.Status == task.AwaitingCI || !task.Allowed(t.Status, task.AwaitingCI) {
+				return tasks.WorkChanged(tx, t)
+			}
+			return tasks.ToAwaitingCI(tx, t, prID)
+		})
+	}
+	p.TaskMergeable = func(tx *db.Tx, taskID string) error {
+		return withTask(tx, taskID, func(t *task.Row) error {
+			if !task.Allowed(t.Status, task.Mergeable) {
+				return nil
+			}
+			return tasks.ToMergeable(tx, t)
+		})
+	}
+	p.TaskAwaitsReview = func(tx *db.Tx, taskID string) error {
+		return withTask(tx, taskID, func(t *task.Row) error {
+			if t.Status == task.AwaitingReview {
+				return tasks.SetStuck(tx, t, false)
+			}
+			if !task.Allowed(t.Status, task.AwaitingReview) {
+				return nil
+			}
+			return tasks.ToAwaitingReview(tx, t)
+		})
+	}
+	p.TaskClosed = func(tx *db.Tx, taskID, why string) error {
+		return withTask(tx, taskID, func(t *task.Row) error {
+			if !t.Status.Shipped() || t.Status.Terminal() {
+				return nil // it goes on without, or has ended
+			}
+			return tasks.Fail(tx, t, task.PRClosed, why)
+		})
+	}
+	p.TaskReopened = func(tx *db.Tx, taskID, prID string) (reopened bool, err error) {
+		err = withTask(tx, taskID, func(t *task.Row) error {
+			if t.Status != task.Failed || t.FailureKind == nil || *t.FailureKind != task.PRClosed {
+				return nil
+			}
+			reopened = true
+			return tasks.Reopened(tx, t, prID)
+		})
+		return reopened, err
+	}
+	p.TaskMerged = func(tx *db.Tx, taskID string) error {
+		return withTask(tx, taskID, func(t *task.Row) error {
+			if !task.Allowed(t.Status, task.Merged) {
+				return nil
+			}
+			return tasks.Merged(tx, t)
+		})
+	}
+	tasks.Moved = append(tasks.Moved, func(tx *db.Tx, t *task.Row, _ task.Status) error {
+		if t.Status != task.Cancelled || t.PRID == nil {
+			return nil
+		}
+		return forAccount(tx, t.AccountID, func() error { return p.Abandon(tx, *t.PRID, t.ID) })
+	})
+	p.TaskStuck = func(tx *db.Tx, taskID, kind, why string) error {
+		return withTask(tx, taskID, func(t *task.Row) error {
+			if t.Status.Terminal() {
+				return nil
+			}
+			return tasks.Stick(tx, t, kind, why)
+		})
+	}
+}
+
+// author signs commits of agents and merges.
+func (a *App) author() codehost.Person {
+	name, address := a.cfg.Author()
+	return codehost.Person{Name: name, Email: address}
+}
+
+// signers names who a merge commit is signed by: who asked for the task, who
+// decided about the merge, and the agent, at the address of author.
+func signers(author codehost.Person) func(tx *db.Tx, taskID, decidedBy string) (pull.Signers, error) {
+	return func(tx *db.Tx, taskID, decidedBy string) (out pull.Signers, err error) {
+		t, ok, err := task.Get(tx, tx.Account, taskID)
+		if err != nil || !ok {
+			return out, err
+		}
+		if t.RequestedBy != nil {
+			if out.RequestedBy, err = person(tx, "user:"+*t.RequestedBy); err != nil {
+				return out, err
+			}
+		}
+		if out.ApprovedBy, err = person(tx, decidedBy); err != nil {
+			return out, err
+		}
+		agent, _, err := template.ByName(tx, tx.Account, t.Template)
+		out.Agent = codehost.Person{Name: agent.Agent, Email: author.Email}
+		if agent.Model != "" {
+			out.Agent.Name += " (" + agent.Model + ")"
+		}
+		return out, err
+	}
+}
+
+// person is the user that a label names; nobody if it names none.
+func person(tx *db.Tx, label string) (codehost.Person, error) {
+	id, ok := strings.CutPrefix(label, "user:")
+	if !ok {
+		return codehost.Person{}, nil
+	}
+	u, err := account.UserByID(tx, id)
+	if err != nil || u == nil {
+		return codehost.Person{}, err
+	}
+	return codehost.Person{Name: cmp.Or(u.Name, u.Login), Email: u.Email}, nil
+}

@@ -1,0 +1,108 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+// retireGrace is how long a box that is decommissioned has to hand back what it
+// holds, unless the call says otherwise.
+const retireGrace = 10 * time.Minute
+
+// statusDraining is the status of BoxRemoval while that lasts.
+const statusDraining = "draining"
+
+type decommissionIn struct {
+	ID     string `json:"id" format:"uuid" doc:"id of the box"`
+	GraceS *int   `json:"grace_s" minimum:"0" maximum:"3600" doc:"seconds that the box has to hand back what it holds, with what was done saved; left out: 600. Again, it only shortens what is left"`
+}
+
+// decommission drains a box and revokes it then: at once, if there is nothing
+// that it could hand back. Otherwise retireAll goes on once the box has, or its
+// grace is over.
+func (s *Service) decommission(ctx context.Context, in decommissionIn) (out BoxRemoval, err error) {
+	grace := retireGrace
+	if in.GraceS != nil {
+		grace = time.Duration(*in.GraceS) * time.Second
+	}
+	var waits, first bool
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+		r, err := find(tx, in.ID, true)
+		if err != nil {
+			return err
+		}
+		if waits = r.State != Revoked && grace > 0 && handing(r, tx.Now) > 0; waits {
+			out, err = s.retire(tx, r, grace)
+		} else {
+			out, first, err = s.take(tx, r, true)
+		}
+		return err
+	})
+	if err != nil || waits {
+		return out, err
+	}
+	return s.sever(ctx, out, first), nil
+}
+
+// retire drains a box that retireAll will revoke.
+func (s *Service) retire(tx *db.Tx, r row, grace time.Duration) (out BoxRemoval, err error) {
+	until, again := tx.Now.Add(grace), r.RetireAt != nil
+	if again && r.RetireAt.Before(until) {
+		until = *r.RetireAt
+	}
+	out = BoxRemoval{ID: r.ID, State: r.State, Status: statusDraining, Handing: handing(r, tx.Now), RevokesAt: millis(&until)}
+	if again && until.Equal(*r.RetireAt) {
+		return out, nil // it is so already
+	}
+	if r.State == Enrolled {
+		drained, err := s.empty(tx, r)
+		if err != nil {
+			return out, err
+		}
+		out.State = drained.State
+		s.wake(tx)
+	}
+	if _, err := setRetiring.Exec(tx, tx.Account, r.ID, out.State, until, policy.From(tx.Context()).Label()); err != nil {
+		return out, err
+	}
+	return out, event.Record(tx, event.Change{Kind: "box.decommission_requested", Object: r.ID,
+		Data: map[string]any{"handing_back": out.Handing, "revokes_at": until.Truncate(time.Millisecond)}})
+}
+
+// retireAll revokes the boxes being decommissioned that have handed back what
+// they held, or whose grace is over.
+func (s *Service) retireAll(ctx context.Context) error {
+	var due []struct{ ID, AccountID string }
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		due, err = selectRetiring.All(tx, tx.Now)
+		return err
+	})
+	for _, each := range due {
+		err = errors.Join(err, s.retireOne(ctx, each.ID, each.AccountID))
+	}
+	return err
+}
+
+func (s *Service) retireOne(ctx context.Context, boxID, account string) error {
+	var out BoxRemoval
+	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		tx.Account = account
+		r, err := find(tx, boxID, true)
+		// It may have been called off, or done by another node.
+		if err != nil || r.RetireAt == nil || r.State == Revoked || r.RetireAt.After(tx.Now) && (r.State != Drained || r.Active > 0) {
+			return err
+		}
+		out, _, err = s.take(tx, r, true)
+		return err
+	})
+	if err == nil && out.ID != "" {
+		s.sever(ctx, out, true)
+	}
+	return err
+}

@@ -1,0 +1,149 @@
+package box
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/id"
+	"yardmaster/internal/protocol"
+)
+
+var (
+	addRepo = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
+		VALUES ($1, 'acme', 'acme', $1, 'builtin', 'main', FALSE, TRUE, 0)`)
+	addTask = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, created_by, created_at, updated_at)
+		VALUES ($1, 'acme', $1, 'work', 'queued', 't', 'p', 'running', 0, $1, 'default', 'system', 0, 0)`)
+	addRun = db.S(`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, agent, template, created_at, progress_at)
+		VALUES ($1, 'acme', $1, $1, 1, $2, $1, 'live', 0, 'builtin', 'default', 0, 0)`)
+	endRun   = db.S(`UPDATE runs SET ended_at = 1, state = 'ended' WHERE id = $1`)
+	hasten   = db.S(`UPDATE boxes SET retire_at = 1 WHERE id = $1`)
+	retireBy = db.Q[*string](`SELECT retire_by FROM boxes WHERE id = $1`)
+)
+
+// holding gives a box that is online a run, and answers it.
+func (f *fixture) holding(boxID string) (runID string) {
+	runID = id.New()
+	f.write(func(tx *db.Tx) error {
+		if _, err := beat.Exec(tx, boxID, tx.Now, "{}", "1.0.0"); err != nil {
+			return err
+		}
+		for _, s := range []db.Stmt{addRepo, addTask} {
+			if _, err := s.Exec(tx, runID); err != nil {
+				return err
+			}
+		}
+		_, err := addRun.Exec(tx, runID, boxID)
+		return err
+	})
+	return runID
+}
+
+// A drain tells what it put back itself from what the box is to hand back.
+func TestDrainOfABoxAtWork(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		boxID := f.enrolled(publicKey(t)).ID
+		f.holding(boxID)
+		path := "/v1/runners/" + boxID + "/drain"
+		for _, when := range []string{"first", "again"} {
+			var got BoxDrain
+			f.want(200, "", "POST", path, nil).into(t, &got)
+			if want := (BoxDrain{ID: boxID, State: Draining, Requeued: 0, Handing: 1}); got != want {
+				t.Errorf("%s: %+v, want %+v", when, got, want)
+			}
+		}
+		if len(f.evacuated) > 0 {
+			t.Errorf("taken from under the box: %v", f.evacuated)
+		}
+	})
+}
+
+// A box that is decommissioned hands its work back before it is revoked, or has
+// had its grace.
+func TestDecommissionWaits(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		due := func() {
+			t.Helper()
+			if err := f.retireAll(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asked := func(boxID string, body any) (out BoxRemoval) {
+			t.Helper()
+			f.want(200, "", "POST", "/v1/runners/"+boxID+"/decommission", body).into(t, &out)
+			return out
+		}
+		done := func(boxID string) {
+			t.Helper()
+			if b := f.box(boxID); b.State != Revoked || b.RevokesAt != nil {
+				t.Errorf("box %+v", b)
+			}
+			if n := read(f, countAudit, boxID, "runner.decommissioned"); n != 1 {
+				t.Errorf("%d audit rows say so", n)
+			}
+			if by := read(f, retireBy, boxID); by == nil || *by != "user:ann" {
+				t.Errorf("asked for by %v", by)
+			}
+		}
+
+		given := f.enrolled(publicKey(t)).ID
+		run := f.holding(given)
+		got := asked(given, nil)
+		if got.State != Draining || got.Status != statusDraining || got.Handing != 1 || got.RevokedAt != nil || got.RevokesAt == nil ||
+			time.Until(*got.RevokesAt) > retireGrace || time.Until(*got.RevokesAt) < retireGrace/2 {
+			t.Errorf("asked for: %+v", got)
+		}
+		if b := f.box(given); b.State != Draining || b.RevokesAt == nil {
+			t.Errorf("meanwhile: %+v", b)
+		}
+		if sooner := asked(given, map[string]int{"grace_s": 60}); !sooner.RevokesAt.Before(*got.RevokesAt) {
+			t.Errorf("the grace was not shortened: %+v", sooner)
+		}
+		if later := asked(given, map[string]int{"grace_s": 3600}); time.Until(*later.RevokesAt) > time.Minute {
+			t.Errorf("asking again gives more time: %+v", later)
+		}
+		due()
+		if b := f.box(given); b.State != Draining {
+			t.Fatalf("revoked before its work was handed back: %+v", b)
+		}
+		f.write(func(tx *db.Tx) error {
+			_, err := endRun.Exec(tx, run)
+			return err
+		})
+		if err := f.store(t.Context(), map[string]protocol.Presence{given: {State: Drained}}); err != nil {
+			t.Fatal(err)
+		}
+		due()
+		done(given)
+		due()
+
+		slow := f.enrolled(publicKey(t)).ID
+		f.holding(slow)
+		asked(slow, map[string]int{"grace_s": 1})
+		f.write(func(tx *db.Tx) error {
+			_, err := hasten.Exec(tx, slow)
+			return err
+		})
+		due()
+		done(slow)
+
+		kept := f.enrolled(publicKey(t)).ID
+		f.holding(kept)
+		asked(kept, nil)
+		f.want(200, "", "POST", "/v1/runners/"+kept+"/drain", map[string]bool{"resume": true})
+		due()
+		if b := f.box(kept); b.State != Enrolled || b.RevokesAt != nil {
+			t.Errorf("called off: %+v", b)
+		}
+		if got := asked(kept, map[string]int{"grace_s": 0}); got.State != Revoked || got.Status != retired {
+			t.Errorf("without grace: %+v", got)
+		}
+		f.want(400, "invalid", "POST", "/v1/runners/"+kept+"/decommission", map[string]int{"grace_s": 3601})
+		if want := []string{WhyRevoked + " " + given, WhyRevoked + " " + slow, WhyRevoked + " " + kept}; !slices.Equal(f.evacuated, want) {
+			t.Errorf("evacuated %v", f.evacuated)
+		}
+	})
+}

@@ -1,0 +1,164 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/fault"
+)
+
+type diffIn struct {
+	ID       string `json:"id" format:"uuid" doc:"id of the pull request"`
+	Path     string `json:"path,omitempty" maxLength:"4096" doc:"a path among files: its lines are answered, too"`
+	SinceSHA string `json:"since_sha,omitempty" pattern:"^[0-9a-f]{40}$" doc:"what changed since this commit, say the head that was looked at last; without it, all that the pull request brings to its base"`
+}
+
+// PullDiff is what a pull request changes. A merged one shows what its merge
+// brought to the base.
+type PullDiff struct {
+	_         struct{}     `doc:"What a pull request changes."`
+	PRID      string       `json:"pr_id" format:"uuid" doc:"the pull request"`
+	HeadSHA   string       `json:"head_sha" doc:"the head that is shown"`
+	FromSHA   string       `json:"from_sha" doc:"the commit that it is compared with: where the branch left its base, or since_sha"`
+	Files     []FileChange `json:"files" doc:"by path, at most 3000"`
+	More      int          `json:"more" doc:"how many files beyond those"`
+	Additions int          `json:"additions" doc:"lines, of the files listed"`
+	Deletions int          `json:"deletions" doc:"lines, of the files listed"`
+	File      *FileDiff    `json:"file" doc:"the lines of path; null if it was not asked for, or did not change"`
+}
+
+// FileChange is one file that a pull request changes.
+type FileChange struct {
+	_         struct{} `doc:"One file that a pull request changes."`
+	Path      string   `json:"path" doc:"bytes that are no text are quoted"`
+	Was       *string  `json:"was" example:"null" doc:"its path before it was renamed; null if it was not"`
+	Kind      string   `json:"kind" enum:"added,modified,deleted,renamed,type_changed" doc:"renamed may be modified, too; type_changed: a file became a link, or the other way about"`
+	Binary    bool     `json:"binary" doc:"it has no lines"`
+	Additions int      `json:"additions" doc:"lines"`
+	Deletions int      `json:"deletions" doc:"lines"`
+}
+
+// FileDiff is the lines of one file that changed, with three around them.
+type FileDiff struct {
+	_ struct{} `doc:"The lines of one file that changed, with three around them."`
+	FileChange
+	Hunks []DiffHunk `json:"hunks" doc:"in the order of the file"`
+	Cut   bool       `json:"cut" doc:"more than 1 MiB changed: the rest is not shown"`
+}
+
+// DiffHunk is a stretch of lines of which some changed.
+type DiffHunk struct {
+	_        struct{} `doc:"A stretch of lines of which some changed."`
+	OldStart int      `json:"old_start" doc:"the first line in the file before, from 1; 0 if there is none"`
+	OldLines int      `json:"old_lines" doc:"how many lines of the file before"`
+	NewStart int      `json:"new_start" doc:"the first line in the file after, from 1; 0 if there is none"`
+	NewLines int      `json:"new_lines" doc:"how many lines of the file after"`
+	Section  string   `json:"section" example:"func year() int {" doc:"the line above that names the place, such as a function's; may be empty"`
+	Lines    []string `json:"lines" doc:"each begins with a space (unchanged), + (new), - (gone) or \\ (a remark). Bytes that are no text are replaced by U+FFFD"`
+}
+
+func (s *Service) diff(ctx context.Context, in diffIn) (PullDiff, error) {
+	var pr row
+	var r repo.Ref
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		var ok bool
+		if pr, ok, err = byID.Maybe(tx, tx.Account, in.ID); err != nil {
+			return err
+		}
+		if !ok {
+			return fault.Missing("pull request")
+		}
+		r, _, err = repo.ByID(tx, pr.RepoID)
+		return err
+	})
+	if err != nil {
+		return PullDiff{}, err
+	}
+	return s.diffOf(ctx, r.HostRepo(), pr, in.SinceSHA, unquoted(in.Path))
+}
+
+// unquoted is a path as git has it, of one that was answered.
+func unquoted(path string) string {
+	if strings.HasPrefix(path, `"`) {
+		return unprintable(path)
+	}
+	return path
+}
+
+func (s *Service) diffOf(ctx context.Context, r codehost.Repo, pr row, since, path string) (PullDiff, error) {
+	d, err := s.changes(ctx, r, pr, since, path)
+	if err != nil {
+		return PullDiff{}, err
+	}
+	out := PullDiff{PRID: pr.ID, HeadSHA: pr.HeadSHA, FromSHA: d.FromSHA, Files: make([]FileChange, len(d.Files)), More: d.More}
+	for i, f := range d.Files {
+		out.Files[i] = change(f)
+		out.Additions += f.Additions
+		out.Deletions += f.Deletions
+	}
+	if d.File != nil {
+		out.File = fileDiff(d.File)
+	}
+	return out, nil
+}
+
+// place says where a hunk is, as git does.
+func (h DiffHunk) place() string {
+	return strings.TrimSpace(fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldStart, h.OldLines, h.NewStart, h.NewLines, h.Section))
+}
+
+// changes asks the code host. What was merged is shown by its merge where the
+// branch's own commits are gone.
+func (s *Service) changes(ctx context.Context, r codehost.Repo, pr row, since, path string) (codehost.Diff, error) {
+	o := codehost.DiffOptions{From: pr.BaseSHA, To: pr.HeadSHA, SinceFork: true, Path: path}
+	if since != "" {
+		o.From, o.SinceFork = since, false
+	}
+	d, err := s.Host.Diff(ctx, r, o)
+	if since != "" && errors.Is(err, codehost.ErrNotFound) {
+		if _, missing := s.Host.Compare(ctx, r, since, since); errors.Is(missing, codehost.ErrNotFound) {
+			return d, fault.Field("since_sha", "is no commit of this repository")
+		}
+	}
+	if since == "" && pr.MergeSHA != nil && errors.Is(err, codehost.ErrNotFound) {
+		d, err = s.Host.Diff(ctx, r, codehost.DiffOptions{To: *pr.MergeSHA, Path: path})
+	}
+	if errors.Is(err, codehost.ErrNotFound) {
+		err = fault.Reason("commits_gone", "The code host no longer has the commits of this pull request.")
+	}
+	return d, err
+}
+
+func change(f codehost.FileChange) FileChange {
+	out := FileChange{Path: printable(f.Path), Kind: f.Kind, Binary: f.Binary, Additions: f.Additions, Deletions: f.Deletions}
+	if f.Was != "" {
+		was := printable(f.Was)
+		out.Was = &was
+	}
+	return out
+}
+
+func fileDiff(f *codehost.File) *FileDiff {
+	out := &FileDiff{FileChange: change(f.FileChange), Hunks: make([]DiffHunk, len(f.Hunks)), Cut: f.Cut}
+	for i, h := range f.Hunks {
+		lines := make([]string, len(h.Lines))
+		for j, l := range h.Lines {
+			lines[j] = text(l)
+		}
+		out.Hunks[i] = DiffHunk{OldStart: h.OldStart, OldLines: h.OldLines, NewStart: h.NewStart, NewLines: h.NewLines, Section: text(h.Section), Lines: lines}
+	}
+	return out
+}
+
+func text(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}

@@ -1,0 +1,310 @@
+package pull
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/op"
+	"yardmaster/internal/policy"
+)
+
+// Why an open pull request goes no further without a person.
+const (
+	NeedsDecision = "asked"          // the question about its head waits for an answer
+	NeedsAgain    = "declined"       // the question was answered with no
+	NeedsExpired  = "expired"        // nobody answered in time
+	NeedsMerge    = "left_to_people" // the policy says merge.mode: never
+	NeedsRetry    = "merge_failed"   // the code host did not carry out the merge
+	NeedsRearm    = "spent"          // agents have used up their rounds
+	NeedsEnd      = "superseded"     // what it is built on was dropped
+)
+
+// Need is what only a person can do about a pull request.
+type Need struct {
+	_          struct{}          `doc:"What only a person can do about a pull request."`
+	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,superseded" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; superseded: what it is built on was dropped"`
+	Since      time.Time         `json:"since" doc:"since when it waits for that"`
+	ClearsWhen string            `json:"clears_when" example:"a person decides about the merge" doc:"what has to happen, in words for people"`
+	Capability string            `json:"capability" example:"pr.approve_pending" doc:"the operation that gets it going"`
+	Args       map[string]string `json:"args" doc:"what to call it with"`
+}
+
+var clearsWhen = map[string]string{
+	NeedsDecision: "a person decides about the merge",
+	NeedsAgain:    "a person has the question put again, which was answered with no, or merges it",
+	NeedsExpired:  "a person has the question put again, which nobody answered, or merges it",
+	NeedsMerge:    "a person merges it, as the policy leaves that to people",
+	NeedsRetry:    "a person has the merge tried again, which the code host did not carry out",
+	NeedsRearm:    "a person arms the repair again, whose rounds are spent, or mends the branch",
+	NeedsEnd:      "a person cancels the task, as what it is built on was dropped",
+}
+
+// NeedOf is what a pull request needs, which waits for why; false for nothing.
+func NeedOf(why string, since *time.Time, prID, headSHA string, taskID *string) (Need, bool) {
+	n := Need{Why: why, Args: map[string]string{"id": prID, "head_sha": headSHA}}
+	if since != nil {
+		n.Since = *since
+	}
+	n.ClearsWhen = clearsWhen[why]
+	switch why {
+	case NeedsDecision:
+		n.Capability = "pr.approve_pending"
+	case NeedsAgain, NeedsExpired:
+		n.Capability = "pr.ask_again"
+	case NeedsMerge, NeedsRetry:
+		n.Capability = "pr.merge"
+	case NeedsRearm:
+		n.Capability, n.Args = "pr.rearm_babysit", map[string]string{"id": prID}
+	case NeedsEnd:
+		if taskID == nil {
+			return n, false
+		}
+		n.Capability, n.Args = "task.cancel", map[string]string{"id": *taskID}
+	default:
+		return n, false
+	}
+	return n, true
+}
+
+// NeedsOf are the needs of some pull requests of tx.Account, by id.
+func NeedsOf(tx *db.Tx, prIDs []string) (map[string]Need, error) {
+	out := map[string]Need{}
+	if len(prIDs) == 0 {
+		return out, nil
+	}
+	rows, err := needy(tx, prIDs)
+	for _, r := range rows {
+		if n, ok := NeedOf(r.Needs, r.NeedsAt, r.ID, r.HeadSHA, r.TaskID); ok {
+			out[r.ID] = n
+		}
+	}
+	return out, err
+}
+
+// needs notes why a pull request waits for a person; "" if it does not.
+func (s *Service) needs(tx *db.Tx, prID, why string) error {
+	var since *int64
+	if why != "" {
+		now := tx.Micros()
+		since = &now
+	}
+	_, err := setNeeds.Exec(tx, prID, why, since)
+	return err
+}
+
+// waits is needs for a head that is green: its task waits with it.
+func (s *Service) waits(tx *db.Tx, pr row, why string) error {
+	if err := s.needs(tx, pr.ID, why); err != nil || pr.TaskID == nil {
+		return err
+	}
+	return s.TaskAwaitsReview(tx, *pr.TaskID)
+}
+
+// green asks for (or, where the policy says so, orders) the merge of a head
+// that passed. Whether it changes what is protected is looked at by the loop, of
+// an order right before it is carried out.
+func (s *Service) green(tx *db.Tx, r repo.Ref, pr row) error {
+	if pr.AbandonedAt != nil {
+		return nil
+	}
+	if _, err := setLooked.Exec(tx, pr.ID, ""); err != nil {
+		return err
+	}
+	switch r.Policy.Merge.Mode {
+	case "never":
+		s.Hub.Notify(tx, event.PullTopic)
+		return s.waits(tx, pr, NeedsMerge)
+	case "auto":
+		return s.order(tx, pr, byPolicy)
+	}
+	return s.question(tx, pr, nil)
+}
+
+// byPolicy is who decided an order that no person gave.
+const byPolicy = "policy"
+
+// order has a head merged.
+func (s *Service) order(tx *db.Tx, pr row, by string) error {
+	actionID := id.New()
+	n, err := insertAction.Exec(tx, actionID, tx.Account, pr.ID, "merge", pr.HeadSHA, ActionApproved, &by, tx.Micros(), &tx.Now, db.Micros(tx.Now.Add(askFor)), nil)
+	if err != nil || n == 0 {
+		return err // asked before
+	}
+	data := map[string]any{"pr_id": pr.ID, "kind": "merge", "head_sha": pr.HeadSHA}
+	kind := "approval.asked"
+	if by != byPolicy {
+		kind = "approval.approved" // by whoever ordered it, unasked
+	}
+	if err := event.Record(tx, event.Change{Kind: kind, Object: actionID, RepoID: pr.RepoID, Data: data}); err != nil {
+		return err
+	}
+	return s.approved(tx, pr)
+}
+
+// approved moves on what waits for an approval.
+func (s *Service) approved(tx *db.Tx, pr row) error {
+	if err := s.needs(tx, pr.ID, ""); err != nil {
+		return err
+	}
+	s.Hub.Notify(tx, event.PullTopic)
+	if pr.TaskID == nil {
+		return nil
+	}
+	return s.TaskMergeable(tx, *pr.TaskID)
+}
+
+// atHead locks an open pull request for a decision about the head that whoever
+// decides has seen.
+func atHead(tx *db.Tx, prID, headSHA string) (row, error) {
+	pr, ok, err := lock(tx, prID)
+	switch {
+	case err != nil:
+		return pr, err
+	case !ok:
+		return pr, fault.Missing("pull request")
+	case pr.HeadSHA != headSHA:
+		return pr, fault.Reason("head_moved", "The pull request has a newer head than the one named.").With("current_head_sha", pr.HeadSHA)
+	case pr.State != Open:
+		return pr, fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
+	}
+	return pr, nil
+}
+
+// atGreenHead is atHead for what takes a head whose checks passed. One that was
+// kept although its task was cancelled is taken over by whoever calls it.
+func atGreenHead(tx *db.Tx, prID, headSHA string) (row, error) {
+	pr, err := atHead(tx, prID, headSHA)
+	if err != nil {
+		return pr, err
+	}
+	if !passed(pr.Checks) {
+		return pr, fault.Reason("checks_not_passed", "The checks of this head are "+pr.Checks+".")
+	}
+	if pr.AbandonedAt == nil {
+		return pr, nil
+	}
+	pr.AbandonedAt = nil
+	_, err = adopt.Exec(tx, pr.ID)
+	return pr, err
+}
+
+// decide answers the question about a head. The head the decider saw must be
+// the head there is.
+func (s *Service) decide(tx *db.Tx, prID, headSHA, state string) (actionRow, error) {
+	pr, err := atHead(tx, prID, headSHA)
+	if err != nil {
+		return actionRow{}, err
+	}
+	a, ok, err := openAction.Maybe(tx, prID)
+	if err != nil {
+		return actionRow{}, err
+	}
+	if !ok || a.State != ActionPending || a.HeadSHA != headSHA || !tx.Now.Before(a.ExpiresAt) {
+		return actionRow{}, fault.Reason("no_pending_action", "Nothing on this head waits for a decision.")
+	}
+	return s.answer(tx, pr, a, state)
+}
+
+// answer is decide for a question that is open.
+func (s *Service) answer(tx *db.Tx, pr row, a actionRow, state string) (actionRow, error) {
+	by := policy.From(tx.Context()).Label()
+	if _, err := decideAction.Exec(tx, a.ID, state, by, tx.Micros()); err != nil {
+		return actionRow{}, err
+	}
+	a.State, a.DecidedBy, a.DecidedAt = state, &by, &tx.Now
+	err := event.Record(tx, event.Change{Kind: "approval." + state, Object: a.ID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": pr.ID, "head_sha": a.HeadSHA}})
+	switch {
+	case err != nil:
+		return a, err
+	case state == ActionApproved:
+		return a, s.approved(tx, pr)
+	}
+	s.Hub.Notify(tx, event.PullTopic)
+	return a, s.needs(tx, pr.ID, NeedsAgain)
+}
+
+type decideIn struct {
+	ID      string `json:"id" format:"uuid" doc:"id of the pull request"`
+	HeadSHA string `json:"head_sha" pattern:"^[0-9a-f]{40}$" doc:"the head that was looked at; another one is refused"`
+}
+
+// Decision is the answer to a question, and the question it answers.
+type Decision struct {
+	_      struct{}      `doc:"The question as it was decided."`
+	Action PendingAction `json:"action" doc:"the question, with its state"`
+}
+
+func (s *Service) approve(ctx context.Context, in decideIn) (Decision, error) {
+	return s.decided(ctx, func(tx *db.Tx) (actionRow, error) { return s.decide(tx, in.ID, in.HeadSHA, ActionApproved) })
+}
+
+func (s *Service) skip(ctx context.Context, in decideIn) (Decision, error) {
+	return s.decided(ctx, func(tx *db.Tx) (actionRow, error) { return s.decide(tx, in.ID, in.HeadSHA, ActionSkipped) })
+}
+
+// askAgain puts the question about a head that was declined, that nobody
+// answered, or that the policy leaves to people.
+func (s *Service) askAgain(ctx context.Context, in decideIn) (Decision, error) {
+	return s.decided(ctx, func(tx *db.Tx) (actionRow, error) {
+		pr, err := atGreenHead(tx, in.ID, in.HeadSHA)
+		if err != nil {
+			return actionRow{}, err
+		}
+		if a, open, err := openAction.Maybe(tx, pr.ID); err != nil || open && tx.Now.Before(a.ExpiresAt) {
+			return a, err
+		} else if open {
+			if _, err := endExpired.Exec(tx, a.ID, tx.Micros()); err != nil {
+				return a, err
+			}
+		}
+		if _, err := setLooked.Exec(tx, pr.ID, ""); err != nil {
+			return actionRow{}, err
+		}
+		if err := s.question(tx, pr, nil); err != nil {
+			return actionRow{}, err
+		}
+		return openAction.One(tx, pr.ID)
+	})
+}
+
+// merge orders the merge of a head, asked about or not. If it changes what is
+// protected and whoever orders it was not told, that is asked about first.
+func (s *Service) merge(ctx context.Context, in decideIn) (Decision, error) {
+	return s.decided(ctx, func(tx *db.Tx) (actionRow, error) {
+		pr, err := atGreenHead(tx, in.ID, in.HeadSHA)
+		if err != nil {
+			return actionRow{}, err
+		}
+		switch a, open, err := openAction.Maybe(tx, pr.ID); {
+		case err != nil || open && a.State == ActionApproved:
+			return a, err
+		case open && tx.Now.Before(a.ExpiresAt):
+			return s.answer(tx, pr, a, ActionApproved)
+		case open:
+			if _, err := endExpired.Exec(tx, a.ID, tx.Micros()); err != nil {
+				return a, err
+			}
+		}
+		if err := s.order(tx, pr, policy.From(ctx).Label()); err != nil {
+			return actionRow{}, err
+		}
+		return openAction.One(tx, pr.ID)
+	})
+}
+
+func (s *Service) decided(ctx context.Context, decide func(*db.Tx) (actionRow, error)) (out Decision, err error) {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+		a, err := decide(tx)
+		out = Decision{Action: a.wire()}
+		return err
+	})
+	return out, err
+}
+
+func passed(checks string) bool { return slices.Contains([]string{ChecksNone, ChecksPassed}, checks) }

@@ -1,0 +1,210 @@
+package pull
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What is armed again goes on, wherever it stood: its question is shown again, a
+// kept one is checked, and a red head of which nobody takes care says so.
+func TestArmedGoesOn(t *testing.T) {
+	t.Parallel()
+	zero, one := 0, 1
+	rearm := func(y *yard, pr string) {
+		y.t.Helper()
+		y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "why"}`, nil)
+		y.pass(0)
+	}
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.commit("svc/a", "README", "mine\n")
+		pr := y.propose("svc/a", sha)
+		before := y.git("rev-parse", "main")
+		y.moved("main", y.commit("main", "README", "theirs\n"))
+		y.pass(0)
+		y.ended(pr, true) // the round is cancelled
+		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+		y.wantTold("task-svc/a", "stuck: merge_conflict")
+		y.git("reset", "--quiet", "--hard", before)
+		y.push("main")
+		y.moved("main", before)
+		y.pass(0)
+		rearm(y, pr)
+		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.wantTold("task-svc/a", "awaits review")
+		y.approve(pr, sha)
+		y.pass(0)
+		y.wantState(pr, Merged)
+	})
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked + "merge: {on_cancel: keep}\n")
+		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
+		y.abandon(pr, "task-svc/a")
+		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+		y.moved("svc/a", y.commit("svc/a", "a", "2\n"))
+		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+		n := len(y.check)
+		rearm(y, pr)
+		if len(y.check) != n+1 {
+			t.Fatal("it is not checked")
+		}
+		y.checked(y.check[n], &zero)
+		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+	})
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked)
+		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
+		y.checked(y.check[0], &one)
+		y.ended(pr, true)
+		y.moved("svc/a", y.commit("svc/a", "a", "2\n"))
+		y.checked(y.check[1], &one)
+		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+		rearm(y, pr)
+		y.wantBabysit(pr, BabysitCI, 1, 0)
+	})
+}
+
+// A head that nobody merges says why, and what gets it going; that does.
+func TestNothingWaitsUnsaid(t *testing.T) {
+	t.Parallel()
+	skip := func(y *yard, pr, sha string) {
+		y.call(200, "POST", "/v1/prs/"+pr+"/skip-pending", `{"head_sha": "`+sha+`"}`, nil)
+	}
+	for name, c := range map[string]struct {
+		policy, why, capability string
+		before                  func(y *yard, pr, sha string)
+	}{
+		"asked":    {"version: 1\n", NeedsDecision, "pr.approve_pending", nil},
+		"declined": {"version: 1\n", NeedsAgain, "pr.ask_again", skip},
+		"expired":  {"version: 1\n", NeedsExpired, "pr.ask_again", func(y *yard, _, _ string) { y.pass(askFor) }},
+		"never":    {"version: 1\nmerge: {mode: never}\n", NeedsMerge, "pr.merge", nil},
+		"failed": {"version: 1\nmerge: {mode: auto}\n", NeedsRetry, "pr.merge", func(y *yard, _, _ string) {
+			y.host.merge = fmt.Errorf("the disk is full")
+			for range maxTries {
+				y.pass(time.Hour)
+			}
+			y.host.merge = nil
+		}},
+	} {
+		for _, way := range []string{"ask-again", "merge"} {
+			t.Run(name+" "+way, func(t *testing.T) {
+				onBoth(t, func(t *testing.T, y *yard) {
+					y.policy(c.policy)
+					sha := y.commit("svc/a", "a", "1\n")
+					pr := y.propose("svc/a", sha)
+					if c.before != nil {
+						c.before(y, pr, sha)
+					}
+					y.wantNeed(pr, c.why, c.capability)
+					if why := y.told["task-svc/a"]; why != "awaits review" && !strings.HasPrefix(why, "stuck") {
+						t.Errorf("its task was told %q", why)
+					}
+					body := `{"head_sha": "` + sha + `"}`
+					for range 2 { // the second changes nothing
+						var d Decision
+						y.call(200, "POST", "/v1/prs/"+pr+"/"+way, body, &d)
+						if want := map[string]string{"ask-again": ActionPending, "merge": ActionApproved}[way]; d.Action.State != want || d.Action.HeadSHA != sha {
+							t.Errorf("%+v", d)
+						}
+					}
+					if way == "ask-again" {
+						y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+						y.approve(pr, sha)
+					}
+					y.wantNeed(pr, "", "")
+					y.wantTold("task-svc/a", "mergeable")
+					y.pass(0)
+					if got := y.wantState(pr, Merged); *got.MergedBy != "user:ada" {
+						t.Errorf("%+v", got)
+					}
+				})
+			})
+		}
+	}
+}
+
+// What can be ordered is what was seen and is green.
+func TestMergeIsRefused(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked)
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		for _, way := range []string{"ask-again", "merge"} {
+			for want, c := range map[string]string{"checks_not_passed": sha, "head_moved": strings.Repeat("a", 40)} {
+				var problem map[string]any
+				y.call(409, "POST", "/v1/prs/"+pr+"/"+way, `{"head_sha": "`+c+`"}`, &problem)
+				if problem["reason"] != want {
+					t.Errorf("%s: %v", way, problem)
+				}
+			}
+			y.callAs("rival", 404, "POST", "/v1/prs/"+pr+"/"+way, `{"head_sha": "`+sha+`"}`, nil)
+			y.call(400, "POST", "/v1/prs/"+pr+"/"+way, `{}`, nil)
+		}
+		y.abandon(pr, "task-svc/a")
+		for _, way := range []string{"ask-again", "merge"} {
+			var problem map[string]any
+			y.call(409, "POST", "/v1/prs/"+pr+"/"+way, `{"head_sha": "`+sha+`"}`, &problem)
+			if problem["reason"] != "pr_not_open" {
+				t.Errorf("%s: %v", way, problem)
+			}
+		}
+	})
+}
+
+// A person's order covers what is protected only if they were told of it.
+func TestOrderOfWhatIsProtected(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy("version: 1\nmerge: {mode: never}\n")
+		sha := y.branch("svc/a", func() { y.file(".svc/policy.yml", "version: 1\nmerge: {mode: auto}\n") })
+		pr := y.propose("svc/a", sha)
+		y.call(200, "POST", "/v1/prs/"+pr+"/merge", `{"head_sha": "`+sha+`"}`, nil)
+		y.pass(0)
+		if got := y.wantState(pr, Open); got.PendingAction == nil || got.PendingAction.Protected == nil {
+			t.Errorf("%+v", got)
+		}
+		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.wantTold("task-svc/a", "awaits review")
+		y.approve(pr, sha)
+		y.pass(0)
+		y.wantState(pr, Merged)
+	})
+}
+
+// A round that changes nothing is not followed by the next at once.
+func TestIdleRoundsArePaced(t *testing.T) {
+	t.Parallel()
+	one := 1
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked)
+		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
+		y.checked(y.check[0], &one)
+		for n, wait := range idleRounds[:2] {
+			y.wantBabysit(pr, BabysitCI, int64(n+1), 0)
+			y.ended(pr, false)
+			y.pass(wait - time.Second)
+			y.wantBabysit(pr, BabysitWatching, int64(n+1), 0)
+			y.pass(time.Second)
+		}
+		y.wantBabysit(pr, BabysitCI, 3, 0)
+	})
+}
+
+// A branch that conflicts with its base is seen when either moves.
+func TestConflictIsSeen(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		pr := y.propose("svc/a", y.commit("svc/a", "README", "mine\n"))
+		y.pass(0)
+		if got := y.pr(pr); got.Mergeable != "clean" || got.PatchID == nil {
+			t.Errorf("%+v", got)
+		}
+		y.moved("main", y.commit("main", "README", "theirs\n"))
+		y.pass(0)
+		if got := y.pr(pr); got.Mergeable != "conflict" || got.Babysit.State != BabysitConflict {
+			t.Errorf("%+v", got)
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/op"
+	"yardmaster/internal/page"
+	"yardmaster/internal/policy"
+)
+
+// pagePath is where the pages of pull requests are.
+const pagePath = "/ui/prs/"
+
+// What a page shows of a change: this many files, and lines of all of them.
+const (
+	pageFiles = 50
+	pageLines = 4000
+)
+
+type pageView struct {
+	PullRequest
+	Report   string
+	Command  string // that decides about it; "" if nothing waits
+	Diff     PullDiff
+	Shown    []shownFile
+	Left     int    // files whose lines are not shown
+	Gone     string // why there is no diff
+	Asked    string
+	Approved bool
+}
+
+type shownFile struct {
+	FileDiff
+	Rows []shownLine
+}
+
+type shownLine struct{ Kind, Text string }
+
+// page shows a pull request to whoever is signed in and may see it.
+func (s *Service) page(ctx context.Context, in idIn) (op.Reply, error) {
+	a := policy.From(ctx)
+	if a.Anonymous() {
+		to := "/login?" + url.Values{"return_to": {pagePath + in.ID}}.Encode()
+		return op.Reply{Status: 303, ContentType: page.ContentType, Header: map[string]string{"Location": to}, Body: ""}, nil
+	}
+	if !a.Scopes.Has(policy.Scopes(policy.ReadPRs)) {
+		return op.Reply{}, fault.Missing("pull request")
+	}
+	var pr row
+	var r repo.Ref
+	var v pageView
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		var ok bool
+		if pr, ok, err = byID.Maybe(tx, tx.Account, in.ID); err != nil {
+			return err
+		}
+		if !ok {
+			return fault.Missing("pull request")
+		}
+		if r, _, err = repo.ByID(tx, pr.RepoID); err != nil {
+			return err
+		}
+		if v.Report, err = bodyOf.One(tx, tx.Account, pr.ID); err != nil {
+			return err
+		}
+		pending, err := pendingOf(tx, []string{pr.ID})
+		v.PullRequest = s.wire(pr, pending)
+		return err
+	})
+	if err != nil {
+		return op.Reply{}, err
+	}
+	if a := v.PendingAction; a != nil {
+		v.Asked, v.Approved = a.Question, a.State == ActionApproved
+	}
+	if n := v.NeedsPerson; n != nil {
+		verb := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(n.Capability, "pr."), "_pending"), "_", "-")
+		if verb == "approve" || verb == "ask-again" || verb == "merge" {
+			v.Command = "yardmaster pr " + verb + " " + pr.ID
+		}
+	}
+	if err := s.show(ctx, &v, pr, r); err != nil {
+		return op.Reply{}, err
+	}
+	return page.Render(pages, 200, "pull", v, "")
+}
+
+// show reads what the pull request changes, as much as a page has room for.
+func (s *Service) show(ctx context.Context, v *pageView, pr row, r repo.Ref) (err error) {
+	if v.Diff, err = s.diffOf(ctx, r.HostRepo(), pr, "", ""); err != nil {
+		if f, known := errors.AsType[*fault.Error](err); known && f.Slug == "commits_gone" {
+			v.Gone = f.Detail
+			return nil
+		}
+		return err
+	}
+	lines := 0
+	for i, f := range v.Diff.Files {
+		if i >= pageFiles || lines >= pageLines {
+			v.Left = len(v.Diff.Files) - i + v.Diff.More
+			return nil
+		}
+		d, err := s.diffOf(ctx, r.HostRepo(), pr, "", unquoted(f.Path))
+		if err != nil {
+			return err
+		}
+		if d.File == nil {
+			continue
+		}
+		shown := shownFile{FileDiff: *d.File}
+		for _, h := range d.File.Hunks {
+			shown.Rows = append(shown.Rows, shownLine{"at", h.place()})
+			for _, l := range h.Lines {
+				if lines++; lines > pageLines {
+					shown.Cut = true
+					break
+				}
+				shown.Rows = append(shown.Rows, shownLine{map[byte]string{'+': "new", '-': "gone"}[(l + " ")[0]], l})
+			}
+		}
+		v.Shown = append(v.Shown, shown)
+	}
+	v.Left = v.Diff.More
+	return nil
+}
+
+var pages = page.Templates(`
+{{define "pull"}}{{template "broad" (printf "%s#%d: %s" .Repo .Number .Title)}}
+<table>
+<tr><th>State</th><td>{{.State}}{{with .MergedBy}} by {{.}}{{end}}{{with .ClosedWhy}}: {{.}}{{end}}</td></tr>
+<tr><th>Branch</th><td><code>{{.HeadRef}}</code> at <code>{{.HeadSHA}}</code>, into <code>{{.BaseRef}}</code> ({{.Mergeable}})</td></tr>
+<tr><th>Checks</th><td>{{.Checks}}</td></tr>
+{{with .NeedsPerson}}<tr><th>Waits</th><td>until {{.ClearsWhen}}</td></tr>
+{{end}}{{if .Approved}}<tr><th>Waits</th><td>for its merge, which is approved</td></tr>
+{{else}}{{with .Asked}}<tr><th>Asked</th><td>{{.}}</td></tr>
+{{end}}{{end}}</table>
+{{with .Command}}<p>When you have read the change: <code>{{.}}</code></p>
+{{end}}{{with .Report}}<h2>Report</h2>
+<blockquote>{{.}}</blockquote>
+{{end}}{{if .Gone}}<p class="note">{{.Gone}}</p>
+{{else}}<h2>{{len .Diff.Files}} files, +{{.Diff.Additions}} -{{.Diff.Deletions}}</h2>
+<table>{{range .Diff.Files}}<tr><td>{{with .Was}}{{.}} → {{end}}{{.Path}}</td><td>{{.Kind}}</td><td class="count">{{if .Binary}}binary{{else}}+{{.Additions}} -{{.Deletions}}{{end}}</td></tr>
+{{end}}</table>
+{{range .Shown}}<section><h2>{{.Path}}</h2>
+{{if .Binary}}<p>A binary file.</p>
+{{else}}<pre class="diff">{{range .Rows}}{{if eq .Kind "new"}}<ins>{{.Text}}</ins>{{else if eq .Kind "gone"}}<del>{{.Text}}</del>{{else if eq .Kind "at"}}<b>{{.Text}}</b>{{else}}{{.Text}}
+{{end}}{{end}}</pre>
+{{end}}{{if .Cut}}<p class="note">The rest is more than is shown here.</p>
+{{end}}</section>
+{{end}}{{with .Left}}<p class="note">The lines of {{.}} files more are not shown here: <code>yardmaster pr diff {{$.ID}} PATH</code></p>
+{{end}}{{end}}{{template "end"}}{{end}}`)

@@ -1,0 +1,66 @@
+package task
+
+import (
+	"cmp"
+	"strings"
+
+	"yardmaster/internal/db"
+)
+
+// Fleet is whether there is a box that would claim a task of somebody's, and
+// which come how close.
+type Fleet struct {
+	Serving  int    // boxes that take that person's work in the account
+	Online   int    // of those
+	MayClaim int    // of those: enrolled, fit, with the agent and the isolation
+	Free     int    // of those: with a slot without a task
+	Hold     string // why no box may claim, as a task would say; empty if one may
+}
+
+// Fleet tells whether a scout that somebody files now would be claimed, by the
+// test of a claim. Without a repository it is one whose policy file demands
+// nothing. That all boxes are busy is no obstacle: it passes.
+func (s *Service) Fleet(tx *db.Tx, account, createdBy string, repo *Repo) (out Fleet, err error) {
+	t := Row{AccountID: account, Kind: KindScout, Template: s.DefaultTemplate, CreatedBy: createdBy, QueuedAt: tx.Now}
+	if user, ok := strings.CutPrefix(createdBy, "user:"); ok {
+		t.RequestedBy = &user
+	}
+	f, err := s.facts(tx, account, nil)
+	if err != nil {
+		return out, err
+	}
+	if repo != nil {
+		t.RepoID, t.Template = repo.ID, cmp.Or(repo.Template, s.DefaultTemplate)
+		f.Least[repo.ID] = repo.Isolation
+	}
+	n, ok, err := s.Template(tx, account, t.Template)
+	if err != nil {
+		return out, err
+	}
+	f.Needs[t.Template] = n
+	need, _ := f.need(&t)
+	for i := range f.Boxes {
+		b := &f.Boxes[i]
+		if !b.serves(&t) {
+			continue
+		}
+		out.Serving++
+		if !b.Online {
+			continue
+		}
+		out.Online++
+		if ok && b.takesWork() && b.hasAgent(need) && b.isolates(need) && b.Slots > 0 {
+			out.MayClaim++
+			if b.Busy < b.Slots {
+				out.Free++
+			}
+		}
+		b.Busy = 0
+	}
+	if !ok {
+		out.Hold = HoldTemplate
+	} else if h := f.fleet(&t, need); h != nil {
+		out.Hold = h.Reason
+	}
+	return out, nil
+}

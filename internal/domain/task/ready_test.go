@@ -1,0 +1,69 @@
+package task
+
+import (
+	"strings"
+	"testing"
+
+	"yardmaster/internal/db"
+)
+
+// Whether a box would claim what somebody files is answered as a task that they
+// filed would answer it.
+func TestFleetAgreesWithHolds(t *testing.T) {
+	each(t, func(f *fixture) {
+		f.write("", func(tx *db.Tx) error {
+			for _, user := range []string{"ann", "bob"} {
+				if _, err := addUser.Exec(tx, user); err != nil {
+					return err
+				}
+				if _, err := addMember.Exec(tx, "acme", user); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		acme, rival, ann, bob := "acme", "rival", "ann", "bob"
+		task := f.create(object{"kind": "scout"})
+		by := f.get(task)["created_by"].(string)
+		seen := map[string]bool{}
+		for _, state := range []string{"enrolled", "draining"} {
+			for target, owner := range map[string]*string{"org acme": &acme, "org rival": &rival, "user ann": &ann, "user bob": &bob, "shared": nil} {
+				for _, unfit := range []any{nil, "it cannot"} {
+					for _, levels := range []string{`[]`, `["none"]`, `["bubblewrap","none"]`} {
+						f.write("", func(tx *db.Tx) error {
+							kind, _, _ := strings.Cut(target, " ")
+							if _, err := setTarget.Exec(tx, "box", kind, owner); err != nil {
+								return err
+							}
+							if _, err := setState.Exec(tx, "box", state); err != nil {
+								return err
+							}
+							if _, err := setUnfit.Exec(tx, "box", unfit); err != nil {
+								return err
+							}
+							_, err := setLevels.Exec(tx, "box", levels, `{}`)
+							return err
+						})
+						want, got := strings.Join(reasons(f.get(task)), " "), Fleet{}
+						f.write("acme", func(tx *db.Tx) (err error) {
+							r, _, err := f.RepoByName(tx, "acme", "web")
+							if err == nil {
+								got, err = f.Fleet(tx, "acme", by, &r)
+							}
+							return err
+						})
+						seen[got.Hold] = true
+						if got.Hold != want || (got.Hold == "") != (got.MayClaim == 1) {
+							f.t.Errorf("%s, %s, %v, %s: %+v, but the task says %q", state, target, unfit, levels, got, want)
+						}
+					}
+				}
+			}
+		}
+		for _, hold := range []string{"", HoldNoBox, HoldDraining, HoldUnfit, HoldIsolation} {
+			if !seen[hold] {
+				f.t.Errorf("no case for %q", hold)
+			}
+		}
+	})
+}
