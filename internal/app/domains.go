@@ -272,7 +272,7 @@ func (a *App) wire() parts {
 	p.repo.Pushed, p.repo.Unsure, p.repo.OpenHeads, p.repo.Logger = p.pull.OnPush, p.pull.Recheck, pull.OpenHeads, a.log
 	p.repo.Maintain, p.repo.Missing = a.host.Maintain, a.host.Missing
 	p.plan = a.wirePlans(p)
-	p.run.OnFinished, p.run.BranchAt = a.settle(p.task, p.pull), a.branchAt
+	p.run.OnFinished, p.run.BranchAt = a.settle(p.task, p.pull), a.branchOn(a.host)
 	p.blocker = a.newBlockers(p.vault, p.task, p.run)
 	p.prompt = a.newPrompts()
 	p.run.BriefNotes, p.run.Servers = briefNotes(p.prompt, p.blocker, p.vault), taskServers(p.vault)

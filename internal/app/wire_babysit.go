@@ -87,6 +87,9 @@ func (a *App) settle(tasks *task.Service, pulls *pull.Service) func(*db.Tx, *tas
 	return func(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, error) {
 		tx.Account = t.AccountID // events of a box come without one
 		if t.Kind == task.KindCI {
+			if f.ExitCode == nil && f.State == protocol.Succeeded {
+				return true, tasks.AttemptFailed(tx, t, task.AgentCrashed, "The box says that the check was run, and not how it ended.")
+			}
 			if f.ExitCode == nil || r.FailureKind != nil && *r.FailureKind == task.BoxUnfit {
 				return false, nil // the check was never run to its end, or failed for a fault of the box: try again
 			}
@@ -127,19 +130,21 @@ func (a *App) settle(tasks *task.Service, pulls *pull.Service) func(*db.Tx, *tas
 	}
 }
 
-// branchAt asks the code host where a branch is.
-func (a *App) branchAt(ctx context.Context, repoID, branch string) (string, error) {
-	var r repo.Ref
-	err := a.db.Read(ctx, func(tx *db.Tx) (err error) {
-		r, _, err = repo.ByIDAnywhere(tx, repoID)
-		return err
-	})
-	if err != nil {
-		return "", err
+// branchOn asks a code host where a branch is; "" if it has none.
+func (a *App) branchOn(host codehost.Host) func(ctx context.Context, repoID, branch string) (string, error) {
+	return func(ctx context.Context, repoID, branch string) (string, error) {
+		var r repo.Ref
+		err := a.db.Read(ctx, func(tx *db.Tx) (err error) {
+			r, _, err = repo.ByIDAnywhere(tx, repoID)
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
+		sha, err := host.Head(ctx, r.HostRepo(), branch)
+		if errors.Is(err, codehost.ErrNotFound) {
+			err = nil
+		}
+		return sha, err
 	}
-	sha, err := a.host.Head(ctx, r.HostRepo(), branch)
-	if errors.Is(err, codehost.ErrNotFound) {
-		err = nil
-	}
-	return sha, err
 }

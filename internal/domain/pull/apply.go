@@ -14,137 +14,9 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// How approved actions are carried out: a node that is at them says so before
-// each hold has passed, another takes over from one that does not, the next try
-// comes after backoff doubled, and the last failure is final.
-const (
-	hold     = 15 * time.Second
-	maxTries = 6
-	sweep    = 10 * time.Second
-)
-
-// Loop carries out approved actions until ctx ends. Any node may run it: what
-// is due is taken in the database. What fails is logged and tried again.
-func (s *Service) Loop(ctx context.Context) error {
-	s.Hub.Sweep(ctx, event.PullTopic, sweep, s.pass)
-	return nil
-}
-
-// pass does all that is due now. One action that fails keeps no other from its
-// turn.
-func (s *Service) pass(ctx context.Context) {
-	if err := s.loseChecks(ctx); err != nil {
-		s.complain(ctx, "end lost checks", err)
-	}
-	if err := s.readFacts(ctx); err != nil {
-		s.complain(ctx, "read the facts of pull requests", err)
-	}
-	if err := s.stopMinders(ctx); err != nil {
-		s.complain(ctx, "stop checks and rounds", err)
-	}
-	if err := s.lookAtHeads(ctx); err != nil {
-		s.complain(ctx, "look at heads", err)
-	}
-	if err := s.babysit(ctx); err != nil {
-		s.complain(ctx, "begin rounds", err)
-	}
-	for {
-		due, err := s.take(ctx)
-		if err != nil {
-			s.complain(ctx, "take due actions", err)
-		}
-		if len(due) == 0 || err != nil {
-			return
-		}
-		for _, d := range due {
-			stop := s.keep(ctx, d)
-			if err := s.apply(ctx, d); err != nil {
-				s.complain(ctx, "carry out action "+d.ID, err)
-			}
-			stop()
-		}
-	}
-}
-
-// keep holds on to an action until stop is called, or it has ended.
-func (s *Service) keep(ctx context.Context, d dueRow) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(hold / 3)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			err := s.DB.Write(ctx, func(tx *db.Tx) error {
-				_, err := keepDue.Exec(tx, d.ID, d.Tries, db.Micros(tx.Now.Add(hold)))
-				return err
-			})
-			if err != nil {
-				s.complain(ctx, "hold on to action "+d.ID, err)
-			}
-		}
-	}()
-	return func() { cancel(); <-done }
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error) {
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, slog.Any("error", err))
-	}
-}
-
-// take lets questions expire that nobody answered, and takes an action that is
-// due, if one is: for a while no other node takes it.
-func (s *Service) take(ctx context.Context) (due []dueRow, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		old, err := expire.All(tx, tx.Micros())
-		if err != nil {
-			return err
-		}
-		for _, e := range old {
-			if _, err := expireNeeds.Exec(tx, e.PRID, tx.Micros()); err != nil {
-				return err
-			}
-			if err := event.Record(tx, event.Change{Kind: "approval.expired", Object: e.ID, Account: e.AccountID, Data: map[string]any{"pr_id": e.PRID, "head_sha": e.HeadSHA}}); err != nil {
-				return err
-			}
-		}
-		due, err = takeDue.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)))
-		return err
-	})
-	return due, err
-}
-
-// loseChecks ends the checks whose tasks ended without a result.
-func (s *Service) loseChecks(ctx context.Context) error {
-	var lost []lostRow
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		lost, err = lostCI.All(tx)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("find lost checks: %w", err)
-	}
-	for _, l := range lost {
-		err := s.DB.Write(db.WithAccount(ctx, l.AccountID), func(tx *db.Tx) error {
-			return s.CheckFinished(tx, CheckResult{TaskID: l.TaskID, Why: "the check could not be run: " + l.Why, Cancelled: l.Cancelled})
-		})
-		if err != nil {
-			return fmt.Errorf("end the lost check of task %s: %w", l.TaskID, err)
-		}
-	}
-	return nil
-}
-
 // apply merges one approved head. The host's merge is idempotent, so a crash
 // between it and our own commit is repeated harmlessly.
 func (s *Service) apply(ctx context.Context, d dueRow) error {
-	ctx = db.WithAccount(ctx, d.AccountID)
 	var pr row
 	var r repo.Ref
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -162,15 +34,13 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 			return err
 		})
 	}
-	if ready, err := s.ready(ctx, d); err != nil || !ready {
+	pr, ready, err := s.ready(ctx, d)
+	if err != nil || !ready {
 		return err
 	}
 	// What the merge would change is looked at first, and merged into the base
 	// that was looked at.
 	l, mergeErr := s.look(ctx, r, pr.BaseRef, d.HeadSHA)
-	if mergeErr == nil && !l.done && pr.AbandonedAt != nil {
-		return s.dropOrder(ctx, d)
-	}
 	if mergeErr == nil && !l.done {
 		if ordered, err := s.ordered(ctx, d, l.protected); err != nil || !ordered {
 			return err
@@ -224,13 +94,17 @@ func lockDue(tx *db.Tx, d dueRow) (pr row, a actionRow, ok bool, err error) {
 }
 
 // ordered tells whether the order to merge a head stands, now that it is known
-// what is protected of what the merge would change. If not, a person is asked.
+// what is protected of what the merge would change. If not, a person is asked,
+// unless the task was cancelled meanwhile.
 func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered bool, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		ordered = false
 		pr, a, ok, err := lockDue(tx, d)
 		if err != nil || !ok {
 			return err
+		}
+		if pr.AbandonedAt != nil {
+			return s.dropOrder(tx, pr, a)
 		}
 		r, _, err := repo.ByID(tx, pr.RepoID)
 		if err != nil {
@@ -260,15 +134,16 @@ func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered 
 
 // ready tells whether an approved merge may be carried out: it was not taken
 // back meanwhile, and what its work was begun on top of is merged. If that never
-// will be, neither will this, with it inside.
-func (s *Service) ready(ctx context.Context, d dueRow) (ready bool, err error) {
+// will be, neither will this, with it inside. One that was abandoned waits for
+// nothing.
+func (s *Service) ready(ctx context.Context, d dueRow) (pr row, ready bool, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		var ok bool
 		ready = false
-		pr, _, ok, err := lockDue(tx, d)
-		if err != nil || !ok {
+		if pr, _, ok, err = lockDue(tx, d); err != nil || !ok {
 			return err
 		}
-		if ready = pr.TaskID == nil || s.Unmerged == nil; ready {
+		if ready = pr.TaskID == nil || s.Unmerged == nil || pr.AbandonedAt != nil; ready {
 			return nil
 		}
 		on, dropped, err := s.Unmerged(tx, *pr.TaskID)
@@ -293,29 +168,34 @@ func (s *Service) ready(ctx context.Context, d dueRow) (ready bool, err error) {
 		if err := event.Record(tx, event.Change{Kind: "pr.merge_failed", Object: pr.ID, RepoID: pr.RepoID, Data: map[string]any{"reason": "superseded"}}); err != nil {
 			return err
 		}
+		if _, over, err := cancelledTask.Maybe(tx, tx.Account, *pr.TaskID); err != nil {
+			return err
+		} else if over { // whoever took it over can do nothing about it, either
+			if _, err := setAbandoned.Exec(tx, pr.ID, tx.Micros()); err != nil {
+				return err
+			}
+			if err := s.closeAbandoned(tx, pr); err != nil {
+				return err
+			}
+			return s.needs(tx, pr.ID, "")
+		}
 		if err := s.waits(tx, pr, NeedsEnd); err != nil {
 			return err
 		}
 		return s.TaskStuck(tx, *pr.TaskID, "superseded", why)
 	})
-	return ready, err
+	return pr, ready, err
 }
 
 // dropOrder takes back the order to merge a pull request that was abandoned.
-func (s *Service) dropOrder(ctx context.Context, d dueRow) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		pr, a, ok, err := lockDue(tx, d)
-		if err != nil || !ok {
-			return err
-		}
-		if _, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil {
-			return err
-		}
-		if err := event.Record(tx, event.Change{Kind: "approval.stale", Object: a.ID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": pr.ID, "head_sha": a.HeadSHA}}); err != nil {
-			return err
-		}
-		return s.closeAbandoned(tx, pr)
-	})
+func (s *Service) dropOrder(tx *db.Tx, pr row, a actionRow) error {
+	if _, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil {
+		return err
+	}
+	if err := event.Record(tx, event.Change{Kind: "approval.stale", Object: a.ID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": pr.ID, "head_sha": a.HeadSHA}}); err != nil {
+		return err
+	}
+	return s.closeAbandoned(tx, pr)
 }
 
 // applied records how a merge went. What the pull request is by now, it reads
@@ -325,15 +205,16 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 	if err != nil {
 		return err
 	}
-	end := func(state, kind string, data map[string]any) error {
+	end := func(state, kind, object string, data map[string]any) error {
 		var reason *string
 		if mergeErr != nil {
-			reason = &fault.From(mergeErr).Detail
+			why := whyNot(mergeErr)
+			reason = &why
 		}
 		if n, err := endAction.Exec(tx, d.ID, state, reason); err != nil || n == 0 && mergeErr != nil {
 			return err // stale since: who moved the head has seen to the rest
 		}
-		return event.Record(tx, event.Change{Kind: kind, Object: pr.ID, RepoID: pr.RepoID, Data: data})
+		return event.Record(tx, event.Change{Kind: kind, Object: object, RepoID: pr.RepoID, Data: data})
 	}
 	if mergeErr != nil {
 		if a, open, err := openAction.Maybe(tx, pr.ID); err != nil || !open || a.ID != d.ID {
@@ -348,11 +229,11 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 	}
 	switch {
 	case mergeErr == nil:
-		n, err := setMerged.Exec(tx, pr.ID, sha, d.DecidedBy, tx.Micros())
+		n, err := setMerged.Exec(tx, pr.ID, sha, d.DecidedBy, tx.Micros(), d.HeadSHA)
 		if err != nil || n == 0 {
 			return err // recorded before
 		}
-		if _, err := endAction.Exec(tx, d.ID, ActionApplied, nil); err != nil {
+		if _, err := carriedOut.Exec(tx, d.ID); err != nil {
 			return err
 		}
 		// A newer head may have been asked about meanwhile.
@@ -361,16 +242,26 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 		}
 		return s.landed(tx, pr, d.HeadSHA, sha, d.DecidedBy)
 	case errors.Is(mergeErr, codehost.ErrHeadMoved), errors.Is(mergeErr, codehost.ErrNotFound):
-		s.Hub.Notify(tx, event.PullTopic) // what became of the branch is read next
-		if err := end(ActionStale, "approval.stale", map[string]any{"head_sha": d.HeadSHA}); err != nil || pr.AbandonedAt == nil {
+		if err := end(ActionStale, "approval.stale", d.ID, map[string]any{"pr_id": pr.ID, "head_sha": d.HeadSHA}); err != nil {
 			return err
 		}
-		return s.closeAbandoned(tx, pr)
+		if pr.AbandonedAt != nil {
+			return s.closeAbandoned(tx, pr)
+		}
+		// Of that push nothing was heard yet: the loop looks for the branch.
+		if _, err := lookAgain.Exec(tx, pr.ID); err != nil {
+			return err
+		}
+		s.Hub.Notify(tx, event.PullTopic)
+		if pr.TaskID == nil {
+			return nil
+		}
+		return s.TaskAwaits(tx, *pr.TaskID, pr.ID)
 	case errors.Is(mergeErr, codehost.ErrConflict):
 		if _, err := setClean.Exec(tx, pr.ID, "conflict", tx.Micros()); err != nil {
 			return err
 		}
-		if err := end(ActionFailed, "pr.merge_failed", map[string]any{"reason": "merge_conflict"}); err != nil {
+		if err := end(ActionFailed, "pr.merge_failed", pr.ID, map[string]any{"reason": "merge_conflict"}); err != nil {
 			return err
 		}
 		if pr.AbandonedAt != nil {
@@ -398,7 +289,7 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 		}
 		return s.attend(tx, r, pr)
 	case d.Tries >= maxTries:
-		if err := end(ActionFailed, "pr.merge_failed", map[string]any{"reason": "host_failed"}); err != nil {
+		if err := end(ActionFailed, "pr.merge_failed", pr.ID, map[string]any{"reason": "host_failed"}); err != nil {
 			return err
 		}
 		if pr.AbandonedAt != nil {
@@ -409,6 +300,15 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 		}
 		return stuck("push_rejected", "the code host did not carry out the merge")
 	}
-	_, err = postpone.Exec(tx, d.ID, db.Micros(tx.Now.Add(time.Second<<min(d.Tries, 6))))
+	_, err = postpone.Exec(tx, d.ID, db.Micros(tx.Now.Add(time.Second<<min(d.Tries, 6))), whyNot(mergeErr))
 	return err
+}
+
+// whyNot says why a merge was not carried out, in words for people. A cause of
+// the code host's own is in the log alone.
+func whyNot(err error) string {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return f.Detail
+	}
+	return "The code host did not carry out the merge; the log of the server says why."
 }

@@ -205,31 +205,43 @@ func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) err
 	return s.TaskStuck(tx, *pr.TaskID, kind, "its repair was cancelled")
 }
 
-// babysit begins the rounds that are due.
-func (s *Service) babysit(ctx context.Context) error {
-	var due []troubledRow
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		due, err = troubled.All(tx, tx.Micros())
-		return err
+// babysit begins a round that is due.
+func (s *Service) babysit(ctx context.Context, d found) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		pr, r, ok, err := lockEnabled(tx, d.ID)
+		if err != nil || !ok {
+			return err
+		}
+		return s.attend(tx, r, pr)
 	})
-	if err != nil {
-		return fmt.Errorf("find pull requests in trouble: %w", err)
+}
+
+// lockEnabled locks a pull request of a repository that is enabled.
+func lockEnabled(tx *db.Tx, prID string) (pr row, r repo.Ref, ok bool, err error) {
+	if pr, ok, err = lock(tx, prID); err != nil || !ok {
+		return pr, r, false, err
 	}
-	var errs []error
-	for _, d := range due {
-		errs = append(errs, s.DB.Write(db.WithAccount(ctx, d.AccountID), func(tx *db.Tx) error {
-			pr, ok, err := lock(tx, d.ID)
-			if err != nil || !ok {
-				return err
-			}
-			r, ok, err := repo.ByID(tx, pr.RepoID)
-			if err != nil || !ok || !r.Enabled {
-				return err
-			}
-			return s.attend(tx, r, pr)
-		}))
-	}
-	return errors.Join(errs...)
+	r, ok, err = repo.ByID(tx, pr.RepoID)
+	return pr, r, ok && r.Enabled, err
+}
+
+// resume asks anew about a head that is green, and of which nothing is asked any
+// more: a conflict went as it came, or rounds were spent on what was none.
+func (s *Service) resume(ctx context.Context, d found) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		pr, r, ok, err := lockEnabled(tx, d.ID)
+		if err != nil || !ok || pr.State != Open || !passed(pr.Checks) || pr.Mergeable == "conflict" || pr.BabysitTask != nil || pr.AbandonedAt != nil ||
+			pr.Needs != "" && pr.Needs != NeedsRearm {
+			return err
+		}
+		switch a, open, err := openAction.Maybe(tx, pr.ID); {
+		case err != nil || open && a.State == ActionApproved:
+			return err
+		case open:
+			return s.waits(tx, pr, NeedsDecision)
+		}
+		return s.green(tx, r, pr)
+	})
 }
 
 // armed gets a pull request going that was just armed: what the next pass does
@@ -245,23 +257,28 @@ func (s *Service) armed(tx *db.Tx, r repo.Ref, pr row) error {
 	if pr.Needs != NeedsRearm && !kept {
 		return nil
 	}
-	if err := s.needs(tx, pr.ID, ""); err != nil {
-		return err
-	}
+	calm := passed(pr.Checks) && pr.Mergeable != "conflict"
 	a, open, err := openAction.Maybe(tx, pr.ID)
 	switch {
-	case err != nil || pr.Mergeable == "conflict" && pr.Checks != ChecksPending:
-		return err // the next pass begins a round
-	case kept && !passed(pr.Checks):
-		return s.check(tx, r, pr)
-	case !passed(pr.Checks):
-		return nil // the same, or a check goes on
+	case err != nil:
+		return err
 	case open && a.State == ActionPending:
 		return s.waits(tx, pr, NeedsDecision)
-	case open:
+	case open && calm:
 		return s.approved(tx, pr)
 	}
-	return s.green(tx, r, pr)
+	if err := s.needs(tx, pr.ID, ""); err != nil || open {
+		return err
+	}
+	switch {
+	case calm:
+		return s.green(tx, r, pr)
+	case kept && !passed(pr.Checks):
+		return s.check(tx, r, pr)
+	case pr.TaskID == nil:
+		return nil
+	}
+	return s.TaskAwaits(tx, *pr.TaskID, pr.ID) // the next pass begins a round
 }
 
 type rearmIn struct {

@@ -3,7 +3,6 @@ package pull
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
@@ -134,7 +133,10 @@ func (s *Service) closeAbandoned(tx *db.Tx, pr row) error {
 	case err != nil:
 		return err
 	case ok && r.Policy.Merge.OnCancel == "keep":
-		return s.needs(tx, pr.ID, leftTo(pr))
+		if err := s.needs(tx, pr.ID, leftTo(pr)); err != nil {
+			return err
+		}
+		return s.over(tx, pr, "The task was cancelled.")
 	}
 	return s.close(tx, pr, ClosedCancelled, by(tx))
 }
@@ -170,8 +172,9 @@ var closedWords = map[string]string{
 	ClosedEmpty:   "Its pull request was closed: a push left nothing on the branch that its base does not have.",
 }
 
-// over ends what is about a pull request that has just ended: the loop stops the
-// checks and rounds that still go on, and nobody needs to look at it any more.
+// over ends what is about a pull request that has just ended, or is kept: the
+// loop stops the checks and rounds that still go on, and nobody needs to look at
+// it any more.
 func (s *Service) over(tx *db.Tx, pr row, note string) error {
 	s.Hub.Notify(tx, event.PullTopic)
 	return s.Resolve(tx, pr.ID, note)
@@ -180,7 +183,7 @@ func (s *Service) over(tx *db.Tx, pr row, note string) error {
 // mergedByHand records that a push brought the head of a pull request into its
 // base.
 func (s *Service) mergedByHand(tx *db.Tx, pr row, mergeSHA, by string) error {
-	if n, err := setMerged.Exec(tx, pr.ID, mergeSHA, by, tx.Micros()); err != nil || n == 0 {
+	if n, err := setMerged.Exec(tx, pr.ID, mergeSHA, by, tx.Micros(), pr.HeadSHA); err != nil || n == 0 {
 		return err
 	}
 	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
@@ -209,29 +212,10 @@ func (s *Service) landed(tx *db.Tx, pr row, headSHA, mergeSHA string, by *string
 	return s.TaskMerged(tx, *pr.TaskID)
 }
 
-// readFacts asks the code host about the pull requests whose head or base was
-// pushed since it was asked last.
-func (s *Service) readFacts(ctx context.Context) error {
-	var due []factsRow
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		due, err = factsDue.All(tx)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("find pull requests that a push may have changed: %w", err)
-	}
-	var errs []error
-	for _, d := range due {
-		if err := s.readFactsOf(db.WithAccount(ctx, d.AccountID), d); err != nil {
-			errs = append(errs, fmt.Errorf("facts of %s: %w", d.ID, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // facts are what git says of a pull request.
 type facts struct {
 	gone      bool   // the branch
+	head      string // where that is, if not where it was last heard to be
 	merge     string // the commit that brought the head into the base; "" is none
 	empty     bool   // the base had the head before
 	base      string
@@ -245,10 +229,14 @@ func (s *Service) factsAt(ctx context.Context, r codehost.Repo, d factsRow) (f f
 	if info, err := s.Host.Info(ctx, r); err != nil || info.Empty {
 		return f, errors.Join(errNoRepo, err) // of a repository that was lost nothing can be said
 	}
-	if _, err := s.Host.Head(ctx, r, d.HeadRef); err != nil && !errors.Is(err, codehost.ErrNotFound) {
-		return f, err
-	} else if err != nil {
+	switch head, err := s.Host.Head(ctx, r, d.HeadRef); {
+	case errors.Is(err, codehost.ErrNotFound):
 		f.gone = true
+	case err != nil:
+		return f, err
+	case head != d.HeadSHA:
+		f.head = head
+		return f, nil
 	}
 	f.mergeable = "unknown"
 	if f.merge, err = s.Host.Landed(ctx, r, d.BaseRef, d.HeadSHA); err != nil {
@@ -274,7 +262,9 @@ func (s *Service) factsAt(ctx context.Context, r codehost.Repo, d factsRow) (f f
 	return f, err
 }
 
-func (s *Service) readFactsOf(ctx context.Context, d factsRow) error {
+// readFacts asks the code host about a pull request whose head or base was
+// pushed since it was asked last.
+func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 	var r repo.Ref
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		r, _, err = repo.ByID(tx, d.RepoID)
@@ -295,8 +285,12 @@ func (s *Service) readFactsOf(ctx context.Context, d factsRow) error {
 		if err != nil || !ok || pr.State != Open || pr.HeadSHA != d.HeadSHA {
 			return err
 		}
-		if a, asked, err := openAction.Maybe(tx, pr.ID); err != nil || asked && a.State == ActionApproved {
-			return err // it is to be merged: what becomes of that comes first
+		if f.head != "" {
+			return s.moveHead(tx, r, pr, f.head)
+		}
+		a, asked, err := openAction.Maybe(tx, pr.ID)
+		if err != nil || asked && a.State == ActionApproved && a.Tries > 0 && (f.merge != "" || f.gone) {
+			return err // its merge is under way and ends soon: then it is looked at again
 		}
 		if _, err := setFacts.Exec(tx, pr.ID, d.FactsWant, f.base, f.patch, f.mergeable); err != nil {
 			return err
@@ -324,20 +318,8 @@ func (s *Service) readFactsOf(ctx context.Context, d factsRow) error {
 	return err
 }
 
-// stopMinders ends the checks and rounds of pull requests that have ended, or
-// that are nobody's any more.
-func (s *Service) stopMinders(ctx context.Context) error {
-	var idle []minderRow
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		idle, err = idleMinders.All(tx)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("find checks and rounds that are for nothing: %w", err)
-	}
-	var errs []error
-	for _, m := range idle {
-		errs = append(errs, s.DB.Write(db.WithAccount(ctx, m.AccountID), func(tx *db.Tx) error { return s.StopTask(tx, m.TaskID) }))
-	}
-	return errors.Join(errs...)
+// stopMinder ends a check or round of a pull request that has ended, or that is
+// nobody's any more.
+func (s *Service) stopMinder(ctx context.Context, m found) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error { return s.StopTask(tx, m.ID) })
 }

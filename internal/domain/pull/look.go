@@ -175,23 +175,7 @@ func (s *Service) question(tx *db.Tx, pr row, p *Protected) error {
 	return event.Record(tx, event.Change{Kind: "approval.asked", Object: actionID, RepoID: pr.RepoID, Data: data})
 }
 
-// lookAtHeads looks at the heads that passed since the last pass.
-func (s *Service) lookAtHeads(ctx context.Context) error {
-	var due []unlookedRow
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		due, err = unlooked.All(tx)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("find heads to look at: %w", err)
-	}
-	var errs []error
-	for _, d := range due {
-		errs = append(errs, s.lookAtHead(db.WithAccount(ctx, d.AccountID), d))
-	}
-	return errors.Join(errs...)
-}
-
+// lookAtHead looks at a head that passed since the last pass.
 func (s *Service) lookAtHead(ctx context.Context, d unlookedRow) error {
 	var r repo.Ref
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {

@@ -187,7 +187,7 @@ func (y *yard) write(fn func(*db.Tx) error) {
 
 func (y *yard) pass(d time.Duration) {
 	y.clock.Add(d.Microseconds())
-	y.Service.pass(y.ctx())
+	y.Service.Pass(y.ctx())
 }
 
 func (y *yard) git(args ...string) string {

@@ -259,7 +259,7 @@ func (s *Service) askAgain(ctx context.Context, in decideIn) (Decision, error) {
 		if a, open, err := openAction.Maybe(tx, pr.ID); err != nil || open && tx.Now.Before(a.ExpiresAt) {
 			return a, err
 		} else if open {
-			if _, err := endExpired.Exec(tx, a.ID, tx.Micros()); err != nil {
+			if err := s.expired(tx, pr, a); err != nil {
 				return a, err
 			}
 		}
@@ -271,6 +271,14 @@ func (s *Service) askAgain(ctx context.Context, in decideIn) (Decision, error) {
 		}
 		return openAction.One(tx, pr.ID)
 	})
+}
+
+// expired ends a question that nobody answered in time.
+func (s *Service) expired(tx *db.Tx, pr row, a actionRow) error {
+	if n, err := endExpired.Exec(tx, a.ID, tx.Micros()); err != nil || n == 0 {
+		return err
+	}
+	return event.Record(tx, event.Change{Kind: "approval.expired", Object: a.ID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": pr.ID, "head_sha": a.HeadSHA}})
 }
 
 // merge orders the merge of a head, asked about or not. If it changes what is
@@ -287,7 +295,7 @@ func (s *Service) merge(ctx context.Context, in decideIn) (Decision, error) {
 		case open && tx.Now.Before(a.ExpiresAt):
 			return s.answer(tx, pr, a, ActionApproved)
 		case open:
-			if _, err := endExpired.Exec(tx, a.ID, tx.Micros()); err != nil {
+			if err := s.expired(tx, pr, a); err != nil {
 				return a, err
 			}
 		}

@@ -63,6 +63,9 @@ func (a actionRow) wire() PendingAction {
 		ID: a.ID, PRID: a.PRID, Kind: a.Kind, HeadSHA: a.HeadSHA, State: a.State, Error: a.Error, DecidedBy: a.DecidedBy,
 		RequestedAt: a.RequestedAt, DecidedAt: a.DecidedAt, ExpiresAt: a.ExpiresAt,
 	}
+	if a.State == ActionApproved && a.Error != nil {
+		out.RetryAt = &a.DueAt
+	}
 	if a.Protected != nil {
 		out.Protected = &a.Protected.V
 	}

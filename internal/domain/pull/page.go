@@ -33,6 +33,7 @@ type pageView struct {
 	Gone     string // why there is no diff
 	Asked    string
 	Approved bool
+	Failed   string // why the approved merge is tried again
 }
 
 type shownFile struct {
@@ -78,6 +79,9 @@ func (s *Service) page(ctx context.Context, in idIn) (op.Reply, error) {
 	}
 	if a := v.PendingAction; a != nil {
 		v.Asked, v.Approved = a.Question, a.State == ActionApproved
+		if a.RetryAt != nil {
+			v.Failed = *a.Error
+		}
 	}
 	if n := v.NeedsPerson; n != nil {
 		verb := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(n.Capability, "pr."), "_pending"), "_", "-")
@@ -137,7 +141,7 @@ var pages = page.Templates(`
 <tr><th>Branch</th><td><code>{{.HeadRef}}</code> at <code>{{.HeadSHA}}</code>, into <code>{{.BaseRef}}</code> ({{.Mergeable}})</td></tr>
 <tr><th>Checks</th><td>{{.Checks}}</td></tr>
 {{with .NeedsPerson}}<tr><th>Waits</th><td>until {{.ClearsWhen}}</td></tr>
-{{end}}{{if .Approved}}<tr><th>Waits</th><td>for its merge, which is approved</td></tr>
+{{end}}{{if .Approved}}<tr><th>Waits</th><td>for its merge, which is approved{{with .Failed}}, and is tried again: {{.}}{{end}}</td></tr>
 {{else}}{{with .Asked}}<tr><th>Asked</th><td>{{.}}</td></tr>
 {{end}}{{end}}</table>
 {{with .Command}}<p>When you have read the change: <code>{{.}}</code></p>

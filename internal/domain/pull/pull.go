@@ -86,7 +86,8 @@ type PendingAction struct {
 	Kind        string     `json:"kind" enum:"merge" doc:"what is asked for"`
 	HeadSHA     string     `json:"head_sha" doc:"the head that it is about; a newer head makes it stale"`
 	State       string     `json:"state" enum:"pending,approved,applied,failed,skipped,stale,expired" doc:"approved: to be carried out; applied: done; skipped: declined; stale: the head has moved; expired: nobody answered for 14 days"`
-	Error       *string    `json:"error" example:"null" doc:"why it could not be carried out; null unless it failed"`
+	Error       *string    `json:"error" example:"null" doc:"why it could not be carried out, the last time; null unless it failed"`
+	RetryAt     *time.Time `json:"retry_at" example:"null" doc:"when an approved one that failed is tried again; null unless it is"`
 	DecidedBy   *string    `json:"decided_by" example:"null" doc:"who decided: user:<id>, or policy; null while it is pending"`
 	RequestedAt time.Time  `json:"requested_at" doc:"when it was asked"`
 	DecidedAt   *time.Time `json:"decided_at" example:"null" doc:"when it was decided; null while it is pending"`
@@ -272,8 +273,8 @@ func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 	if err != nil || !ok {
 		return err
 	}
-	if _, err := endCI.Exec(tx, ci.ID, status, c.RunID, c.BoxID, c.ExitCode, c.Output, tx.Micros()); err != nil {
-		return err
+	if n, err := endCI.Exec(tx, ci.ID, status, c.RunID, c.BoxID, c.ExitCode, c.Output, tx.Micros()); err != nil || n == 0 {
+		return err // another node was faster
 	}
 	if err := event.Record(tx, event.Change{Kind: "ci." + status, Object: ci.ID, RepoID: ci.RepoID, Data: map[string]any{"sha": ci.SHA, "exit_code": c.ExitCode}}); err != nil {
 		return err
@@ -300,15 +301,19 @@ func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 	case pr.Babysit == BabysitCI, pr.Babysit == BabysitConflict:
 		return nil // the end of the round sees to it
 	}
-	if err := s.needs(tx, pr.ID, NeedsRearm); err != nil {
+	if err := s.needs(tx, pr.ID, NeedsRearm); err != nil || pr.TaskID == nil {
 		return err
 	}
 	why := c.Why
 	if c.ExitCode != nil {
 		why = fmt.Sprintf("the check exited with %d", *c.ExitCode)
 	}
-	if pr.TaskID == nil {
-		return nil
-	}
 	return s.TaskStuck(tx, *pr.TaskID, "ci_ladder_spent", why)
+}
+
+// loseCheck ends a check whose task ended without a result.
+func (s *Service) loseCheck(ctx context.Context, l lostRow) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		return s.CheckFinished(tx, CheckResult{TaskID: l.ID, Why: "the check could not be run: " + l.Why, Cancelled: l.Cancelled})
+	})
 }

@@ -79,6 +79,9 @@ func TestMergeIsRepeatedHarmlessly(t *testing.T) {
 				sha := y.commit("svc/a", "a", "1\n")
 				pr := y.propose("svc/a", sha)
 				name := codehost.Repo{Owner: "acme", Name: "web"}
+				if due, err := y.take(y.ctx()); err != nil || len(due) != 1 {
+					t.Fatal(due, err)
+				}
 				first, err := y.Host.Merge(y.ctx(), name, codehost.MergeOptions{Base: "main", Head: "svc/a", HeadSHA: sha, Method: method, Title: "before the crash", Author: y.Bot, Committer: y.Bot})
 				if err != nil {
 					t.Fatal(err)
@@ -86,7 +89,7 @@ func TestMergeIsRepeatedHarmlessly(t *testing.T) {
 				if err := y.Host.DeleteBranch(y.ctx(), name, "svc/a", sha); err != nil {
 					t.Fatal(err)
 				}
-				y.pass(0)
+				y.pass(hold)
 				got := y.pr(pr)
 				if got.State != Merged || got.MergeSHA == nil || *got.MergeSHA != first || *got.MergedBy != "policy" {
 					t.Errorf("merged again: %+v, want %s", got, first)
@@ -158,7 +161,7 @@ func TestPushAfterApproval(t *testing.T) {
 		evil := y.commit("svc/a", "a", "evil\n") // and nobody has told us yet
 		before := y.git("rev-parse", "main")
 		y.pass(0)
-		y.wantActions(pr, "stale")
+		y.wantActions(pr, "stale pending") // it was found to have moved
 		if head, err := y.Host.Head(y.ctx(), codehost.Repo{Owner: "acme", Name: "web"}, "main"); err != nil || head != before {
 			t.Errorf("main moved to %s: %v", head, err)
 		}
@@ -222,6 +225,9 @@ func TestHostFailure(t *testing.T) {
 				last = wait
 				return err
 			})
+			if a := y.pr(pr).PendingAction; a == nil || a.Error == nil || !strings.Contains(*a.Error, "log") || strings.Contains(*a.Error, "secret") || a.RetryAt == nil || a.RetryAt.Sub(db.Time(y.clock.Load())) != last {
+				t.Errorf("try %d: %+v", try+1, a)
+			}
 			y.pass(last / 2) // not due yet
 			y.clock.Add((last / 2).Microseconds())
 		}
@@ -258,8 +264,8 @@ func TestHeadMovesDuringTheMerge(t *testing.T) {
 		y.moved("svc/a", strings.Repeat("c", 40))
 		y.wantActions(pr, "stale pending")
 		y.write(func(tx *db.Tx) error { return y.applied(tx, due[0], strings.Repeat("d", 40), nil) })
-		y.wantActions(pr, "stale stale")
-		if got := y.pr(pr); got.State != Merged || got.PendingAction != nil {
+		y.wantActions(pr, "applied stale")
+		if got := y.pr(pr); got.State != Merged || got.PendingAction != nil || got.HeadSHA != sha || got.Checks != ChecksNone {
 			t.Errorf("after the merge: %+v", got)
 		}
 		y.write(func(tx *db.Tx) error { return y.applied(tx, due[0], strings.Repeat("d", 40), nil) })

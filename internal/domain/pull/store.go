@@ -57,13 +57,20 @@ type actionRow struct {
 	RequestedAt time.Time
 	DecidedAt   *time.Time
 	ExpiresAt   time.Time
+	Tries       int64     // to carry it out
+	DueAt       time.Time // the next one
 	Protected   *db.JSON[Protected]
 }
 
 // factsRow is a pull request that pushes may have changed.
+// found is what a pass of the loop found to do: about which pull request or
+// task, and of which account.
+type found struct{ ID, AccountID string }
+
+func (f found) about() found { return f }
+
 type factsRow struct {
-	ID        string
-	AccountID string
+	found
 	RepoID    string
 	HeadRef   string
 	BaseRef   string
@@ -81,14 +88,11 @@ type needRow struct {
 	TaskID  *string
 }
 
-type minderRow struct{ AccountID, TaskID string }
-
 type unlookedRow struct {
-	ID        string
-	AccountID string
-	RepoID    string
-	BaseRef   string
-	HeadSHA   string `db:"head_sha"`
+	found
+	RepoID  string
+	BaseRef string
+	HeadSHA string `db:"head_sha"`
 }
 
 type ciRow struct {
@@ -104,18 +108,14 @@ type headCI struct {
 	Output   string
 }
 
-type troubledRow struct{ ID, AccountID string }
-
 type lostRow struct {
-	AccountID string
-	TaskID    string
+	found
 	Why       string
 	Cancelled bool
 }
 
 type dueRow struct {
-	ID        string
-	AccountID string
+	found
 	PRID      string `db:"pr_id"`
 	HeadSHA   string `db:"head_sha"`
 	Tries     int64
@@ -128,7 +128,7 @@ const (
 	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
 	p.closed_at, p.closed_by, p.closed_why`
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
-	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, protected`
+	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, due_at, protected`
 )
 
 var (
@@ -142,17 +142,21 @@ var (
 	mergedOfTask = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND task_id = $2 AND state = 'merged' LIMIT 1`)
 	bodyOf       = db.Q[string](`SELECT body FROM pulls WHERE account_id = $1 AND id = $2`)
 	taskOf       = db.Q[*string](`SELECT task_id FROM pulls WHERE account_id = $1 AND id = $2`)
-	lockTask     = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2`).ForUpdate()
-	lockPull     = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND id = $2`).ForUpdate()
-	lockRepo     = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND id = $2`).ForUpdate()
-	nextNumber   = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
-	insert       = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha,
+	// cancelledTask is a task, if it was cancelled.
+	cancelledTask = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2 AND status = 'cancelled'`)
+	lockTask      = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2`).ForUpdate()
+	lockPull      = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND id = $2`).ForUpdate()
+	lockRepo      = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND id = $2`).ForUpdate()
+	nextNumber    = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
+	insert        = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha,
 		task_id, author_kind, created_at, updated_at, babysit, armed_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, 'watching', $15)`)
 	setHead = db.S(`UPDATE pulls SET head_sha = $2, checks = $3, mergeable = 'unknown', patch_id = '', looked_sha = '', attend_at = 0,
 		facts_want = facts_want + 1, updated_at = $4 WHERE id = $1`)
 	setChecks = db.S(`UPDATE pulls SET checks = $2, updated_at = $3 WHERE id = $1`)
-	setMerged = db.S(`UPDATE pulls SET state = 'merged', babysit = 'done', mergeable = 'clean', needs = '', needs_at = NULL, merge_sha = $2, merged_by = $3,
+	// A newer head may have come while one was merged: the row keeps the one that was.
+	setMerged = db.S(`UPDATE pulls SET checks = CASE WHEN head_sha = $5 THEN checks WHEN EXISTS (SELECT 1 FROM ci_runs c WHERE c.pr_id = pulls.id AND c.sha = $5) THEN 'passed' ELSE 'none' END,
+		head_sha = $5, state = 'merged', babysit = 'done', mergeable = 'clean', needs = '', needs_at = NULL, merge_sha = $2, merged_by = $3,
 		merged_at = $4, updated_at = $4 WHERE id = $1 AND state = 'open'`)
 	setClosed = db.S(`UPDATE pulls SET state = 'closed', babysit = 'off', needs = '', needs_at = NULL, closed_why = $2, closed_by = $3, closed_at = $4,
 		updated_at = $4 WHERE id = $1 AND state = 'open'`)
@@ -170,11 +174,13 @@ var (
 		WHERE account_id = $1 AND repo_id = $2 AND base_ref = $3 AND state = 'open'`)
 	headMoved = db.S(`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = $2 WHERE id = $1 AND state = 'open'`)
 	recheck   = db.S(`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = NULL WHERE repo_id = $1 AND state = 'open'`)
+	// lookAgain keeps what is known of the last push.
+	lookAgain = db.S(`UPDATE pulls SET facts_want = facts_want + 1 WHERE id = $1 AND state = 'open'`)
 	factsDue  = db.Q[factsRow](`SELECT id, account_id, repo_id, head_ref, base_ref, head_sha, facts_want, base_sha, pushed_by FROM pulls
 		WHERE state = 'open' AND facts_have < facts_want ORDER BY updated_at LIMIT 50`)
 	setFacts = db.S(`UPDATE pulls SET facts_have = $2, base_sha = CASE WHEN $3 = '' THEN base_sha ELSE $3 END,
 		patch_id = CASE WHEN $3 = '' THEN patch_id ELSE $4 END, mergeable = CASE WHEN $3 = '' THEN mergeable ELSE $5 END WHERE id = $1`)
-	idleMinders = db.Q[minderRow](`SELECT t.account_id, t.id AS task_id FROM pulls p JOIN tasks t ON t.pr_id = p.id AND t.kind IN ('ci', 'babysit')
+	idleMinders = db.Q[found](`SELECT t.account_id, t.id FROM pulls p JOIN tasks t ON t.pr_id = p.id AND t.kind IN ('ci', 'babysit')
 		AND t.status IN ('pending', 'held', 'claimed', 'running')
 		WHERE p.state <> 'open' OR p.abandoned_at IS NOT NULL LIMIT 50`)
 	setClean = db.S(`UPDATE pulls SET mergeable = $2, updated_at = $3 WHERE id = $1`)
@@ -183,8 +189,15 @@ var (
 	setBabysit = db.S(`UPDATE pulls SET babysit = $2, babysit_task = NULL, attend_at = $4, updated_at = $3 WHERE id = $1`)
 	rearmPull  = db.S(`UPDATE pulls SET babysit = $2, ci_rounds = 0, conflict_rounds = 0, forgiven = $3, armed_at = $4, attend_at = 0, updated_at = $4 WHERE id = $1`)
 	// A check that never ended is made again by the pass after it was armed anew.
-	troubled = db.Q[troubledRow](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
+	troubled = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
 		WHERE p.babysit = 'watching' AND p.state = 'open' AND (p.checks = 'failed' OR p.mergeable = 'conflict' AND p.checks <> 'pending') AND p.attend_at <= $1 AND r.enabled = TRUE
+		ORDER BY p.updated_at LIMIT 50`)
+	// becalmed are green heads in no conflict of which nothing is asked, although
+	// nothing else is to happen: what had come in between is over.
+	becalmed = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
+		WHERE p.state = 'open' AND p.needs IN ('', 'spent') AND p.checks IN ('none', 'passed') AND p.mergeable <> 'conflict' AND p.babysit_task IS NULL
+			AND p.abandoned_at IS NULL AND r.enabled = TRUE
+			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
 		ORDER BY p.updated_at LIMIT 50`)
 	ciOfHead = db.Q[headCI](`SELECT command, exit_code, output FROM ci_runs WHERE pr_id = $1 AND sha = $2`)
 
@@ -212,13 +225,15 @@ var (
 			AND due_at <= $1 AND state = 'approved'
 		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)
 	keepDue  = db.S(`UPDATE pull_actions SET due_at = $3 WHERE id = $1 AND tries = $2 AND state = 'approved' AND due_at < $3`)
-	postpone = db.S(`UPDATE pull_actions SET due_at = $2 WHERE id = $1 AND state = 'approved'`)
+	postpone = db.S(`UPDATE pull_actions SET due_at = $2, error = $3 WHERE id = $1 AND state = 'approved'`)
 	// waitLonger is for an action that may not be carried out yet: it is no try.
 	waitLonger = db.S(`UPDATE pull_actions SET due_at = $2, tries = tries - 1 WHERE id = $1 AND state = 'approved'`)
 	// dueAbove are the approved merges of work that was begun on top of a task's.
 	dueAbove = db.S(`UPDATE pull_actions SET due_at = $2 WHERE state = 'approved' AND due_at > $2
 		AND pr_id IN (SELECT p.id FROM pulls p JOIN tasks t ON t.id = p.task_id WHERE t.stacked_on = $1)`)
 	endAction = db.S(`UPDATE pull_actions SET state = $2, error = $3 WHERE id = $1 AND state = 'approved'`)
+	// carriedOut holds for what was merged although it was taken back meanwhile.
+	carriedOut = db.S(`UPDATE pull_actions SET state = 'applied', error = NULL WHERE id = $1`)
 
 	// A head that comes back is checked again, in the same row.
 	insertCI = db.S(`INSERT INTO ci_runs (id, account_id, repo_id, pr_id, sha, command, status, task_id, created_at)
@@ -228,9 +243,11 @@ var (
 	runCI    = db.S(`UPDATE ci_runs SET status = 'running', started_at = $3 WHERE account_id = $1 AND task_id = $2 AND finished_at IS NULL`)
 	queueCI  = db.S(`UPDATE ci_runs SET status = 'queued', started_at = NULL WHERE account_id = $1 AND task_id = $2 AND finished_at IS NULL AND status = 'running'`)
 	ciByTask = db.Q[ciRow](`SELECT id, repo_id, COALESCE(pr_id, '') AS pr_id, sha FROM ci_runs WHERE account_id = $1 AND task_id = $2`)
-	lostCI   = db.Q[lostRow](`SELECT c.account_id, c.task_id, COALESCE(t.failure, t.status) AS why, t.status = 'cancelled' AS cancelled FROM ci_runs c JOIN tasks t ON t.id = c.task_id
+	lostCI   = db.Q[lostRow](`SELECT c.account_id, c.task_id AS id, COALESCE(t.failure, t.status) AS why, t.status = 'cancelled' AS cancelled FROM ci_runs c JOIN tasks t ON t.id = c.task_id
 		WHERE c.finished_at IS NULL AND t.status IN ('failed', 'cancelled') LIMIT 50`)
-	endCI = db.S(`UPDATE ci_runs SET status = $2, run_id = $3, box_id = $4, exit_code = $5, output = $6, finished_at = $7 WHERE id = $1`)
+	// A check that was lost is not lost again; it may have been run again since.
+	endCI = db.S(`UPDATE ci_runs SET status = $2, run_id = $3, box_id = $4, exit_code = $5, output = $6, finished_at = $7
+		WHERE id = $1 AND (finished_at IS NULL OR $3 <> '')`)
 )
 
 // needy are those of some pull requests that wait for a person.
@@ -304,7 +321,7 @@ type approvalRow struct {
 	URL    string `db:"url"`
 }
 
-const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at, a.protected,
+const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at, a.tries, a.due_at, a.protected,
 	r.owner, r.name, p.number, p.title, p.url
 	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
 	WHERE a.state = 'pending' AND a.account_id = `

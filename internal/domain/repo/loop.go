@@ -27,7 +27,7 @@ func (s *Service) Loop(ctx context.Context) error {
 	defer tick.Stop()
 	packed := map[string]time.Time{}
 	for {
-		s.pass(ctx, packed)
+		s.Pass(ctx, packed)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -36,7 +36,9 @@ func (s *Service) Loop(ctx context.Context) error {
 	}
 }
 
-func (s *Service) pass(ctx context.Context, packed map[string]time.Time) {
+// Pass reconciles every repository, and packs those whose day has passed since
+// they were packed last, as packed notes.
+func (s *Service) Pass(ctx context.Context, packed map[string]time.Time) {
 	var rows []row
 	var now time.Time
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {

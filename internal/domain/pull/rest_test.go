@@ -1,0 +1,180 @@
+package pull
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+)
+
+// Two nodes that find the same lost check end it once.
+func TestCheckIsLostOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked)
+		y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
+		for range 2 {
+			y.write(func(tx *db.Tx) error {
+				return y.CheckFinished(tx, CheckResult{TaskID: y.check[0], Why: "no box took it"})
+			})
+		}
+		if len(y.asked) != 1 {
+			t.Errorf("people were asked about %v", y.asked)
+		}
+		y.write(func(tx *db.Tx) error {
+			kinds, err := audited.All(tx, "acme")
+			if n := len(slices.DeleteFunc(kinds, func(k string) bool { return k != "ci.lost" })); n != 1 {
+				t.Errorf("it was told of %d times", n)
+			}
+			return err
+		})
+	})
+}
+
+// An order that turns out to be about a branch that has gone, or moved, leaves
+// neither the task nor the pull request behind.
+func TestOrderForNothing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy("version: 1\nmerge: {mode: auto}\n")
+		gone := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
+		y.host.merge = errors.New("no room on the disk")
+		y.pass(0)
+		y.push(":svc/a")
+		y.moved("svc/a", codehost.ZeroSHA)
+		y.pass(0) // its merge is still under way
+		y.wantState(gone, Open)
+		y.host.merge = nil
+		y.pass(time.Minute)
+		if y.told["task-svc/a"] != "awaits" {
+			t.Errorf("the task was told %q", y.told["task-svc/a"])
+		}
+		y.pass(0)
+		if got := y.wantState(gone, Closed); *got.ClosedWhy != ClosedDeleted {
+			t.Errorf("%+v", got)
+		}
+		y.wantActions(gone, "stale")
+	})
+}
+
+// A task that is cancelled right before its pull request is merged, or asked
+// about, has neither.
+func TestCancelledBeforeTheMerge(t *testing.T) {
+	t.Parallel()
+	for policy, left := range map[string]string{"": Closed, ", on_cancel: keep": Open} {
+		onBoth(t, func(t *testing.T, y *yard) {
+			y.policy("version: 1\nmerge: {mode: auto" + policy + "}\n")
+			pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
+			why, how := "", ""
+			if left == Open {
+				why, how = NeedsMerge, "pr.merge" // it is for people alone
+			}
+			due, err := y.take(y.ctx())
+			if err != nil || len(due) != 1 {
+				t.Fatal(due, err)
+			}
+			y.abandon(pr, "task-svc/a")
+			y.wantState(pr, Open)
+			if ordered, err := y.ordered(y.ctx(), due[0], &Protected{Paths: []string{".svc/notes.md"}}); ordered || err != nil {
+				t.Error(ordered, err)
+			}
+			y.wantState(pr, left)
+			y.wantNeed(pr, why, how)
+			y.wantActions(pr, "stale")
+			if len(y.resolved) != 1 {
+				t.Errorf("resolved %v", y.resolved)
+			}
+		})
+	}
+}
+
+// A conflict that goes as it came leaves the question, and one that has cost all
+// rounds has the head asked about again once it is over.
+func TestGreenAgain(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy("version: 1\n")
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.pass(0)
+		spend := func() {
+			y.write(func(tx *db.Tx) error {
+				_, err := setBabysit.Exec(tx, pr, BabysitSpent, tx.Micros(), 0)
+				return errors.Join(err, y.needs(tx, pr, NeedsRearm))
+			})
+		}
+		spend()
+		y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "once more"}`, nil)
+		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.call(200, "POST", "/v1/prs/"+pr+"/skip-pending", `{"head_sha": "`+sha+`"}`, nil)
+		spend()
+		y.pass(0)
+		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.wantActions(pr, "skipped pending")
+	})
+}
+
+// A new head that is red, of a pull request whose rounds are spent, needs a
+// person as well.
+func TestRedAfterTheLastRound(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked)
+		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
+		y.write(func(tx *db.Tx) error {
+			return y.CheckFinished(tx, CheckResult{TaskID: y.check[0], Why: "no box took it"})
+		})
+		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+		y.moved("svc/a", y.commit("svc/a", "a", "2\n"))
+		y.wantNeed(pr, "", "")
+		y.checked(y.check[1], &one)
+		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+	})
+}
+
+// A pull request that was kept is taken over by whoever arms it, with the check
+// that was stopped.
+func TestKeptAndArmed(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked + "merge: {on_cancel: keep}\n")
+		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
+		y.abandon(pr, "task-svc/a")
+		y.moved("svc/a", y.commit("svc/a", "a", "2\n"))
+		if len(y.check) != 1 {
+			t.Fatalf("checks %v", y.check)
+		}
+		y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "once more"}`, nil)
+		if len(y.check) != 2 {
+			t.Fatalf("checks %v", y.check)
+		}
+		y.checked(y.check[1], &zero)
+		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+	})
+}
+
+// The merge of what was kept, and taken over, is not carried out with dropped
+// work inside; nobody can cancel its task a second time.
+func TestKeptOnTopOfDropped(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy("version: 1\nmerge: {on_cancel: keep}\n")
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.write(func(tx *db.Tx) error {
+			_, err1 := addTask.Exec(tx, "task-svc/a", y.repo)
+			_, err2 := stopTask.Exec(tx, "task-svc/a")
+			return errors.Join(err1, err2)
+		})
+		y.abandon(pr, "task-svc/a")
+		y.Unmerged = func(*db.Tx, string) (string, bool, error) { return "below", true, nil }
+		y.call(200, "POST", "/v1/prs/"+pr+"/merge", `{"head_sha": "`+sha+`"}`, nil)
+		y.pass(0)
+		y.wantState(pr, Open)
+		y.wantNeed(pr, "", "")
+		y.wantActions(pr, "stale failed")
+	})
+}
