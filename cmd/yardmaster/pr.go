@@ -127,6 +127,9 @@ func runPRView(ctx context.Context, args []string) error {
 	if pr.Needs != nil {
 		line("waits", "until "+pr.Needs.ClearsWhen)
 	}
+	if a := pr.PendingAction; a != nil && a.RetryAt != nil && a.Error != nil {
+		line("merge", "is tried again at "+a.RetryAt.Local().Format(time.DateTime)+": "+*a.Error)
+	}
 	if asked := pr.Warning(); asked != "" {
 		line("asked", asked)
 	}

@@ -54,6 +54,9 @@ type Pull struct {
 		Kind     string `json:"kind"`
 		State    string `json:"state"`
 		Question string `json:"question"`
+		// Error and RetryAt tell of an approved merge that failed and is tried again.
+		Error   *string    `json:"error"`
+		RetryAt *time.Time `json:"retry_at"`
 		// Protected is what would change that people are always asked about.
 		Protected *struct {
 			Paths []string `json:"paths"`
