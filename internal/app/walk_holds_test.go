@@ -44,6 +44,7 @@ func (m *walk) pending(n *node) {
 			}
 		}
 	}
+	m.behindPulls(out["data"].([]any))
 	_, status := m.call(n, "GET", "/v1/queue/status", nil)
 	if status["queue_depth"] != float64(len(out["data"].([]any))) || status["claimable"] != float64(len(free)) {
 		m.fail("queue status %v, of %d tasks %d are claimable", status, len(out["data"].([]any)), len(free))

@@ -16,11 +16,20 @@ import (
 )
 
 // reserve has an agent ask for a call to a model.
-func (m *walk) reserve() { m.reserveFor(m.on(), m.pickLive()) }
+func (m *walk) reserve() { m.reserveFor(m.on(), m.pickModel()) }
+
+// pickModel is an attempt that has a model token.
+func (m *walk) pickModel() *attempt {
+	a := m.pickLive()
+	if a.start.ModelToken == "" {
+		panic(idle{})
+	}
+	return a
+}
 
 // reserveBoth has two agents ask at the same moment, on a node each.
 func (m *walk) reserveBoth() {
-	a, b := m.pickLive(), m.pickLive()
+	a, b := m.pickModel(), m.pickModel()
 	var wg sync.WaitGroup
 	quotes := [2]llm.Quote{m.quote(), m.quote()}
 	var grants [2]llm.Grant

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,19 +22,21 @@ import (
 
 var (
 	enableRepo = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
-	setFleet   = db.S(`UPDATE boxes SET slots = $2, presence = $3, state = $4, unfit = $5 WHERE id = $1`)
+	setFleet   = db.S(`UPDATE boxes SET slots = $2, presence = $3, last_beat_at = $4, unfit = $5 WHERE id = $1`)
 )
 
 // actions are the steps of a walk.
 func (m *walk) actions() map[string]func() {
-	return map[string]func(){
+	all := map[string]func(){
 		"file": m.file, "claim": m.claimOne, "claim both": m.claimBoth, "claim more": m.claimBoth, "claim again": m.claimAgain,
-		"speak": m.speak, "speak on": m.speak, "finish": m.finish, "finish more": m.finish, "finish well": m.deliver, "break down": m.breakDown, "lose": m.lose, "hello": m.hello,
-		"old": m.old, "wait": m.wait, "interfere": m.interfere, "ship": m.ship, "ship on": m.ship, "relink": m.relink, "fleet": m.fleet, "enable": m.enable, "restart": m.restart,
+		"speak": m.speak, "speak on": m.speak, "finish": m.finish, "finish more": m.finish, "break down": m.breakDown, "lose": m.lose, "hello": m.hello,
+		"old": m.old, "wait": m.wait, "interfere": m.interfere, "relink": m.relink, "fleet": m.fleet, "enable": m.enable, "restart": m.restart,
 		"start a plan": m.startPlan, "author a plan": m.authorPlan, "approve": m.approve, "cancel a plan": m.cancelPlan, "regroup": m.regroup, "unlink": m.unlink,
 		"declare": m.declare, "park": m.park, "answer": m.answer, "submit": m.submit, "submit more": m.submit, "withdraw": m.withdraw,
-		"reserve": m.reserve, "reserve more": m.reserve, "reserve both": m.reserveBoth, "settle": m.settle, "cap": m.cap, "sweep": m.sweep,
+		"reserve": m.reserve, "reserve more": m.reserve, "reserve both": m.reserveBoth, "settle": m.settle, "cap": m.cap, "sweep": m.sweep, "seat": m.seat, "drain": m.drainBox, "restart box": m.restartBox,
 	}
+	maps.Copy(all, m.pullActions())
+	return all
 }
 
 func (m *walk) pick() *attempt {
@@ -76,7 +79,7 @@ func (m *walk) repoName() string {
 
 // file asks for a task, with dependencies on what there is.
 func (m *walk) file() {
-	if len(m.tasks) >= 20 {
+	if m.filed() >= 20 {
 		panic(idle{})
 	}
 	n := m.on()
@@ -103,6 +106,16 @@ func (m *walk) file() {
 	default:
 		m.fail("filed: %d %v", status, out)
 	}
+}
+
+// filed is how many tasks people have asked for.
+func (m *walk) filed() (n int) {
+	for _, t := range m.was.tasks {
+		if t.Kind == task.KindWork {
+			n++
+		}
+	}
+	return n
 }
 
 // claimBoth has both boxes claim at the same moment, on a node each.
@@ -150,6 +163,9 @@ func (m *walk) claimAs(n *node, box, claim string) {
 	case reply.Run == nil:
 	case i < 0:
 		m.attempts = append(m.attempts, &attempt{box: box, claim: claim, start: reply.Run})
+		if reply.Run.Base != "" {
+			m.seen["begun on top of other work"]++
+		}
 	case m.attempts[i].start.Run != reply.Run.Run:
 		m.fail("a repeated claim got another run")
 	default:
@@ -195,16 +211,6 @@ func (m *walk) breakDown() {
 		m.unfit[a.box] = "no room"
 	}
 	m.end(a, protocol.Finished{State: protocol.Failed, Kind: task.BoxUnfit, Error: "no room"})
-}
-
-// deliver has an attempt bring what it was sent for: commits, or a plan.
-func (m *walk) deliver() {
-	a := m.pickLive()
-	if a.start.Kind == task.KindScout {
-		m.end(a, protocol.Finished{State: protocol.Succeeded, Report: m.report()})
-		return
-	}
-	m.end(a, protocol.Finished{State: protocol.Succeeded, Tip: "tip", Base: "base"})
 }
 
 func (m *walk) end(a *attempt, f protocol.Finished) {
@@ -345,34 +351,14 @@ func (m *walk) interfere() {
 	}
 }
 
-// ship has the pull request of a task go on.
-func (m *walk) ship() {
-	n, taskID := m.on(), m.any()
-	m.do(func(tx *db.Tx) error {
-		return withTask(tx, taskID, func(t *task.Row) error {
-			switch t.Status {
-			case task.AwaitingCI:
-				return n.parts.task.ToMergeable(tx, t)
-			case task.Mergeable:
-				if t.Attempt%4 == 0 {
-					return n.parts.task.Fail(tx, t, task.PRClosed, "closed")
-				}
-				return n.parts.task.Merged(tx, t)
-			}
-			return nil
-		})
-	})
-}
-
 // fleet takes boxes away and gives them back.
 func (m *walk) fleet() {
 	box, slots := one(m, m.boxes[:], "box"), rapid.SampledFrom([]int{0, 1, 2, 2}).Draw(m.r, "slots")
 	presence := rapid.SampledFrom([]string{"online", "online", "online", "offline"}).Draw(m.r, "presence")
-	state := rapid.SampledFrom([]string{"enrolled", "enrolled", "enrolled", "draining"}).Draw(m.r, "state")
 	m.unfit[box] = rapid.SampledFrom([]any{nil, nil, nil, "no namespaces"}).Draw(m.r, "unfit")
 	m.fleets++
 	m.do(func(tx *db.Tx) error {
-		_, err := setFleet.Exec(tx, box, slots, presence, state, m.unfit[box])
+		_, err := setFleet.Exec(tx, box, slots, presence, rapid.SampledFrom([]*time.Time{nil, &tx.Now}).Draw(m.r, "beat"), m.unfit[box])
 		return err
 	})
 }
@@ -380,6 +366,7 @@ func (m *walk) fleet() {
 func (m *walk) enable() {
 	repo, enabled := one(m, m.repos, "repo"), rapid.SampledFrom([]bool{true, true, true, false}).Draw(m.r, "enabled")
 	m.fleets++
+	m.disabled[repo] = !enabled
 	m.do(func(tx *db.Tx) error {
 		_, err := enableRepo.Exec(tx, repo, enabled)
 		return err
@@ -411,62 +398,4 @@ func (m *walk) close(n *node) {
 		}
 		return err
 	})
-}
-
-// drain lets everything end: nothing waits for ever.
-func (m *walk) drain() {
-	m.check()
-	m.do(func(tx *db.Tx) error {
-		for _, r := range m.repos {
-			if _, err := enableRepo.Exec(tx, r, true); err != nil {
-				return err
-			}
-		}
-		for _, b := range m.boxes {
-			if _, err := setFleet.Exec(tx, b, 5, "online", "enrolled", nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	m.fleets++
-	m.wrapUp()
-	n := m.nodes[0]
-	for range 200 {
-		m.elapse(time.Hour)
-		m.scan(n)
-		left := 0
-		for _, taskID := range m.tasks {
-			if m.believe[taskID].Terminal() {
-				continue
-			}
-			left++
-			if m.believe[taskID] == task.Held {
-				m.must(n, 200, "POST", "/v1/tasks/"+taskID+"/redispatch", map[string]any{})
-			}
-			m.do(func(tx *db.Tx) error {
-				return withTask(tx, taskID, func(t *task.Row) error {
-					if t.Status == task.AwaitingCI || t.Status == task.Mergeable {
-						return n.parts.task.Merged(tx, t)
-					}
-					return nil
-				})
-			})
-		}
-		if left == 0 {
-			m.rest()
-			return
-		}
-		for range 3 {
-			m.claimAs(n, m.boxes[0], id.New())
-		}
-		m.check()
-		for _, a := range m.attempts {
-			if m.alive(a) {
-				m.end(a, protocol.Finished{State: protocol.Succeeded, Report: "done"})
-			}
-		}
-	}
-	_, status := m.call(n, "GET", "/v1/queue/status", nil)
-	m.fail("not everything came to an end: %v", status)
 }

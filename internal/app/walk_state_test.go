@@ -11,7 +11,10 @@ import (
 type (
 	taskRow struct {
 		ID, RepoID      string
+		Kind            string
 		Status          task.Status
+		PRID            *string `db:"pr_id"`
+		StackedOn       *string
 		Attempt         int64
 		RunID, BoxID    *string
 		PlanID, GroupID *string
@@ -35,7 +38,8 @@ type (
 		CreatedAt                time.Time
 		EndedAt                  *time.Time
 	}
-	blockerRow struct{ ID, TaskID, RunID, State string }
+	blockerRow struct{ ID, TaskID, RunID, State, Declared string }
+	boxRow     struct{ ID, State string }
 	planRow    struct {
 		ID, RepoID, Status       string
 		ApprovedAt               *time.Time
@@ -74,12 +78,13 @@ type (
 const links = `SELECT seq, kind, object, prev_hash, hash, data FROM audit WHERE account_id = $1 `
 
 var (
-	tasksOf = db.Q[taskRow](`SELECT t.id, t.repo_id, t.status, t.attempt, t.run_id, t.box_id, t.plan_id, t.group_id, t.waiting_deps, t.stuck, t.charged, t.uncharged,
+	tasksOf = db.Q[taskRow](`SELECT t.id, t.repo_id, t.kind, t.status, t.pr_id, t.stacked_on, t.attempt, t.run_id, t.box_id, t.plan_id, t.group_id, t.waiting_deps, t.stuck, t.charged, t.uncharged,
 		t.failure_kind, t.budget_micros, t.updated_at, s.scope AS stop_scope, s.ref AS stop_ref, s.period AS stop_period, s.micros AS stop_micros
 		FROM tasks t LEFT JOIN budget_stops s ON s.task_id = t.id WHERE t.account_id = $1 ORDER BY t.id`)
 	runsOf = db.Q[runRow](`SELECT r.id, r.task_id, r.box_id, r.state, r.attempt, r.committed_seq, r.outcome, r.halting, r.created_at, r.ended_at
 		FROM tasks t JOIN runs r ON r.task_id = t.id WHERE t.account_id = $1 ORDER BY r.id`)
-	blockersOf = db.Q[blockerRow](`SELECT id, task_id, run_id, state FROM blockers WHERE account_id = $1 ORDER BY id`)
+	boxesOf    = db.Q[boxRow](`SELECT id, state FROM boxes WHERE account_id = $1`)
+	blockersOf = db.Q[blockerRow](`SELECT id, task_id, run_id, state, declared FROM blockers WHERE account_id = $1 ORDER BY id`)
 	plansOf    = db.Q[planRow](`SELECT p.id, p.repo_id, g.status, p.approved_at, p.cancelled_at, p.failed_at, p.source, g.merged, g.total, g.held_count
 		FROM plan_progress g JOIN plans p ON p.id = g.plan_id WHERE g.account_id = $1 ORDER BY p.id`)
 	groupsOf = db.Q[groupRow](`SELECT g.id, g.plan_id, g.closed FROM plan_progress p JOIN plan_groups g ON g.plan_id = p.plan_id WHERE p.account_id = $1 ORDER BY g.id`)
@@ -121,6 +126,7 @@ const (
 type state struct {
 	tasks        map[string]taskRow
 	runs         map[string]runRow
+	boxes        map[string]string // their states
 	blockers     map[string]blockerRow
 	asked        []blockerRow
 	plans        map[string]planRow
@@ -129,12 +135,14 @@ type state struct {
 	meters       []meterRow
 	limits       []limitRow
 	reservations []reservationRow
+	pullState
 }
 
 // same tells whether nothing that a box can change differs.
 func (s state) same(o state) bool {
 	return reflect.DeepEqual(s.tasks, o.tasks) && reflect.DeepEqual(s.runs, o.runs) && reflect.DeepEqual(s.blockers, o.blockers) &&
-		reflect.DeepEqual(s.plans, o.plans) && reflect.DeepEqual(s.meters, o.meters)
+		reflect.DeepEqual(s.plans, o.plans) && reflect.DeepEqual(s.meters, o.meters) &&
+		reflect.DeepEqual(s.pullState, o.pullState)
 }
 
 func (m *walk) read() (s state) {
@@ -162,6 +170,14 @@ func (m *walk) load(tx *db.Tx) (s state, err error) {
 	if s.asked, err = blockersOf.All(tx, m.account); err != nil {
 		return s, err
 	}
+	boxes, err := boxesOf.All(tx, m.account)
+	if err != nil {
+		return s, err
+	}
+	s.boxes = map[string]string{}
+	for _, b := range boxes {
+		s.boxes[b.ID] = b.State
+	}
 	plans, err := plansOf.All(tx, m.account)
 	if err != nil {
 		return s, err
@@ -185,7 +201,10 @@ func (m *walk) load(tx *db.Tx) (s state, err error) {
 		return s, err
 	}
 	if len(s.meters) > 0 {
-		s.reservations, err = reservationsOf.All(tx, m.account)
+		if s.reservations, err = reservationsOf.All(tx, m.account); err != nil {
+			return s, err
+		}
 	}
+	s.pullState, err = loadPulls(tx, m.account)
 	return s, err
 }

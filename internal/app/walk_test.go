@@ -22,11 +22,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
-	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/event"
@@ -59,6 +59,7 @@ type world struct {
 	cfg   *config.Config
 	ring  *seal.Keyring
 	host  *builtin.Host
+	forge *forge
 	dbs   [2]*db.DB
 	nodes [2]*node
 	walk  *walk          // whose account things happen to
@@ -67,7 +68,8 @@ type world struct {
 }
 
 // node is the program as it is wired, with two far ends replaced: there is no
-// bus, so boxes call it directly, and the code host is mergeless.
+// bus, so boxes call it directly, and the code host is a forge, of which work
+// that has not begun is told that it is mergeless.
 type node struct {
 	*App
 	http  http.Handler
@@ -81,12 +83,12 @@ type modelCall struct {
 	reserved int64
 }
 
-// mergeless is a code host on which any two works of one repository conflict,
-// and each commit changes the file that it is named after.
+// mergeless foresees that any two works of one repository conflict, and that
+// each commit changes a.go.
 type mergeless struct{}
 
-func (mergeless) Changes(_ context.Context, _, sha string) ([]string, error) {
-	return []string{sha}, nil
+func (mergeless) Changes(context.Context, string, string) ([]string, error) {
+	return []string{"a.go"}, nil
 }
 func (mergeless) Conflicts(_ context.Context, _, a, _ string) ([]string, error) {
 	return []string{a}, nil
@@ -95,7 +97,7 @@ func (mergeless) Conflicts(_ context.Context, _, a, _ string) ([]string, error) 
 func (w *world) now() time.Time { return time.UnixMicro(w.clock.Load()) }
 
 func newWorld(t *testing.T, e db.Engine) *world {
-	w := &world{t: t, seen: map[string]int{}, kinds: map[string]int{}}
+	w := &world{t: t, forge: newForge(), seen: map[string]int{}, kinds: map[string]int{}}
 	w.clock.Store(time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).UnixMicro())
 	none := func(string) (string, bool) { return "", false }
 	var err error
@@ -128,14 +130,10 @@ func (w *world) boot(d *db.DB) *node {
 	p.signin.Clock, p.session.Clock, p.budget.Clock = w.now, w.now, w.now
 	p.task.Backoff = []time.Duration{time.Second, time.Minute}
 	p.task.Foresight = mergeless{}
-	p.task.HeadOf = func(*db.Tx, string) (string, error) { return "a.go", nil }
+	p.pull.Host, p.repo.Host = w.forge, w.forge
+	p.repo.Missing = func([]codehost.Repo) []codehost.Repo { return nil } // they have no folders
+	p.run.BranchAt = a.branchOn(w.forge)
 	p.task.Moved = append(p.task.Moved, w.moved)
-	p.run.OnFinished = unblocked(p.blocker, p.task, func(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, error) {
-		if f.State != protocol.Succeeded || f.Tip == "" {
-			return false, nil
-		}
-		return true, p.task.ToAwaitingCI(tx, t, "pull of "+r.ID)
-	})
 	return &node{App: a, http: a.handler()}
 }
 
@@ -181,6 +179,7 @@ type walk struct {
 	account  string
 	user     string
 	bearer   string
+	operator string // its token
 	repos    []string
 	boxes    [2]string
 	attempts []*attempt
@@ -195,6 +194,7 @@ type walk struct {
 	tasks   []string // as they were made
 	believe map[string]task.Status
 	moves   map[string][]task.Status // since the last check
+	heard   []move                   // that do not follow on what was heard before
 	broken  error
 
 	expected []string // audit rows that the calls since the last check owe: kind and object
@@ -203,8 +203,11 @@ type walk struct {
 	stuck    map[string]bool
 	adopted  map[string]int // blockers that a later run of a task took over
 	unfit    map[string]any // what ails a box, by its id; nil: nothing
-	paid     int64          // micro-dollars of calls that were settled
-	written  int64          // micro-dollars that were given up with a node
+	seats    int            // that it pays for
+	given    []time.Time    // until when it has one more
+	pullBelief
+	paid    int64 // micro-dollars of calls that were settled
+	written int64 // micro-dollars that were given up with a node
 }
 
 // attempt is what a box believes of an attempt it was given.
@@ -227,36 +230,54 @@ func (m *walk) complain(err error) {
 	}
 }
 
+// hear is told of a move after its commit: of two that follow each other at once,
+// on a node each, maybe in the wrong order.
 func (m *walk) hear(taskID string, from, to task.Status) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	was, known := m.believe[taskID]
-	switch {
-	case from == "" && known, from != "" && was != from:
-		m.broken = fmt.Errorf("task %s was %s and moved from %s to %s", taskID, was, from, to)
-	case from != "" && !task.Allowed(from, to):
-		m.broken = fmt.Errorf("task %s moved from %s to %s", taskID, from, to)
+	m.heard = append(m.heard, move{taskID, from, to})
+	for i := 0; i < len(m.heard); i++ {
+		h := m.heard[i]
+		was, known := m.believe[h.taskID]
+		if known != (h.from != "") || was != h.from {
+			continue // which is right only if another comes before it: see check
+		}
+		if h.from != "" && !task.Allowed(h.from, h.to) {
+			m.broken = fmt.Errorf("task %s moved from %s to %s", h.taskID, h.from, h.to)
+		}
+		if !known {
+			m.tasks = append(m.tasks, h.taskID)
+		}
+		m.believe[h.taskID] = h.to
+		m.moves[h.taskID] = append(m.moves[h.taskID], h.to)
+		m.heard = slices.Delete(m.heard, i, i+1)
+		i = -1
 	}
-	if !known {
-		m.tasks = append(m.tasks, taskID)
-	}
-	m.believe[taskID] = to
-	m.moves[taskID] = append(m.moves[taskID], to)
+}
+
+type move struct {
+	taskID   string
+	from, to task.Status
 }
 
 // policies are the policy files of the three repositories.
-var policies = [3]string{"conflicts: hold\nbudget: {run_usd: 1, task_usd: 2}\n", "conflicts: ignore\n", "conflicts: stack\nbudget: {run_usd: 0.5}\n"}
+var policies = [3]string{
+	"conflicts: hold\nbudget: {run_usd: 1, task_usd: 2}\nchecks: {command: ./check}\nmerge: {mode: ask}\n",
+	"conflicts: ignore\nmerge: {mode: auto, method: squash}\n",
+	"conflicts: stack\nbudget: {run_usd: 0.5}\nmerge: {mode: never, on_cancel: keep, delete_branch: false}\n",
+}
 
 func (w *world) begin(r *rapid.T) *walk {
 	m := &walk{world: w, r: r, account: id.New(), user: id.New(), believe: map[string]task.Status{}, moves: map[string][]task.Status{},
-		stuck: map[string]bool{}, adopted: map[string]int{}, unfit: map[string]any{}, was: state{}}
+		stuck: map[string]bool{}, adopted: map[string]int{}, unfit: map[string]any{}, was: state{}, seats: 3, pullBelief: newPullBelief()}
 	for i, n := range w.nodes {
 		if len(n.calls) > 0 { // of a walk that failed
 			w.nodes[i] = w.boot(n.db)
 		}
 	}
-	m.boxes = [2]string{"a-" + m.account, "b-" + m.account}
+	m.boxes = [2]string{id.New(), id.New()}
 	w.walk = m
+	w.forge.account = m.account
 	m.do(func(tx *db.Tx) error {
 		m.repos = nil
 		if _, err := walkAccount.Exec(tx, m.account); err != nil {
@@ -280,9 +301,20 @@ func (w *world) begin(r *rapid.T) *walk {
 			}
 		}
 		minted, err := token.Mint(tx, policy.PAT, m.user, nil, policy.Owner.Ceiling(), nil)
+		if err != nil {
+			return err
+		}
 		m.bearer = minted.Token
+		if _, err := makeAdmin.Exec(tx, m.user); err != nil {
+			return err
+		}
+		minted, err = token.Mint(tx, policy.Operator, m.user, nil, policy.Scopes(policy.AdminAccounts, policy.AdminGrants, policy.AdminReadOrgs), nil)
+		m.operator = minted.Token
 		return err
 	})
+	for i := range repoNames {
+		w.forge.install(m.hostRepo(m.repos[i]), "version: 1\n"+policies[i])
+	}
 	m.must(m.nodes[0], 201, "POST", "/v1/billing/keys", map[string]any{"provider": "scripted"})
 	m.see(func(tx *db.Tx) (err error) {
 		m.newest, _, err = newestLink.Maybe(tx, m.account)
@@ -331,6 +363,10 @@ func (m *walk) elapse(d time.Duration) { m.clock.Add(d.Microseconds()) }
 
 // call makes a request as the account's owner.
 func (m *walk) call(n *node, method, path string, body any) (int, map[string]any) {
+	return m.callAs(n, m.bearer, method, path, body)
+}
+
+func (m *walk) callAs(n *node, bearer, method, path string, body any) (int, map[string]any) {
 	w := httptest.NewRecorder()
 	var in []byte
 	if body != nil {
@@ -340,7 +376,7 @@ func (m *walk) call(n *node, method, path string, body any) (int, map[string]any
 		}
 	}
 	req := httptest.NewRequest(method, path, bytes.NewReader(in))
-	req.Header.Set("Authorization", "Bearer "+m.bearer)
+	req.Header.Set("Authorization", "Bearer "+bearer)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

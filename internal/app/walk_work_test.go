@@ -1,11 +1,8 @@
 package app
 
 import (
-	"time"
-
 	"pgregory.net/rapid"
 
-	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/protocol"
 )
@@ -14,6 +11,15 @@ import (
 // same name perhaps.
 func (m *walk) declare() {
 	a := m.pickLive()
+	batch := m.declaration(a)
+	if rapid.Bool().Draw(m.r, "parks") {
+		batch = append(batch, said(protocol.EventParked, protocol.Parked{WindowMS: 60_000}))
+	}
+	m.say(a, batch, 0)
+}
+
+// declaration is what an attempt says that asks for something.
+func (m *walk) declaration(a *attempt) []protocol.Event {
 	b := protocol.BlockerDeclared{ID: rapid.SampledFrom([]string{"one", "two", "three"}).Draw(m.r, "name"), Kind: "decision", Question: "How?"}
 	if rapid.Bool().Draw(m.r, "form") {
 		b.Kind = "missing_credential"
@@ -27,11 +33,7 @@ func (m *walk) declare() {
 	if m.was.tasks[a.start.Task].Status == task.Claimed && rapid.IntRange(0, 9).Draw(m.r, "before it starts") != 7 {
 		batch = append(batch, said(protocol.EventStarted, protocol.Started{Agent: "builtin"}))
 	}
-	batch = append(batch, said(protocol.EventBlocker, b))
-	if rapid.Bool().Draw(m.r, "parks") {
-		batch = append(batch, said(protocol.EventParked, protocol.Parked{WindowMS: 60_000}))
-	}
-	m.say(a, batch, 0)
+	return append(batch, said(protocol.EventBlocker, b))
 }
 
 // park has an agent wait, go on, or stop waiting.
@@ -145,56 +147,4 @@ func (m *walk) withdraw() {
 			m.resumed(b, out)
 		}
 	}
-}
-
-// wrapUp decides whatever waits for a person.
-func (m *walk) wrapUp() {
-	n := m.nodes[0]
-	free := map[string]any{"usd": nil}
-	m.must(n, 200, "PUT", "/v1/billing/spend-cap", free)
-	m.owe("billing.spend_cap_set", m.account)
-	for _, planID := range m.plans {
-		if m.was.plans[planID].Status == plan.Held {
-			m.must(n, 200, "POST", "/v1/plans/"+planID+"/cancel", nil)
-			m.owe("plan.cancelled", planID)
-		}
-	}
-	for _, b := range m.was.asked {
-		if b.State == "open" && m.read().blockers[b.ID].State == "open" {
-			m.must(n, 200, "POST", "/v1/blockers/"+b.ID+"/withdraw", nil)
-			m.owe("blocker.withdrawn", b.ID)
-		}
-	}
-	m.check()
-}
-
-// rest is what must be left when all has come to an end: nothing that waits,
-// and no money that is set aside.
-func (m *walk) rest() {
-	for _, n := range m.nodes {
-		m.close(n)
-	}
-	m.elapse(5 * time.Minute)
-	for _, n := range m.nodes {
-		m.sweepOf(n)
-	}
-	m.check()
-	var spent int64
-	for _, b := range m.was.meters {
-		if b.Reserved != 0 {
-			m.fail("all is over, and %+v", b)
-		}
-		if b.Scope == "account" {
-			spent += b.Spent
-		}
-	}
-	if spent < m.paid || spent > m.paid+m.written {
-		m.fail("%d were spent, %d paid and %d given up", spent, m.paid, m.written)
-	}
-	for _, p := range m.was.plans {
-		if p.Status == plan.Running || p.Status == plan.Drafting || p.Status == plan.Held {
-			m.fail("all is over, and %+v", p)
-		}
-	}
-	m.whole()
 }

@@ -1,0 +1,293 @@
+package app
+
+import (
+	"slices"
+	"strings"
+
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/task"
+)
+
+// checkPulls holds what must always be true of pull requests.
+func (m *walk) checkPulls(was, now *state) {
+	open := map[string]int{}
+	for i := range now.actions {
+		if a := &now.actions[i]; a.State == pull.ActionPending || a.State == pull.ActionApproved {
+			open[a.PRID]++
+		}
+	}
+	for i := range now.pulls {
+		pr := &now.pulls[i]
+		if open[pr.ID] > 1 || open[pr.ID] > 0 && !pr.open() {
+			m.fail("%+v has %d open actions", pr, open[pr.ID])
+		}
+		m.checkLife(was, now, pr)
+	}
+	m.checkOrders(was, now)
+	for _, t := range now.tasks {
+		m.checkWithTask(now, t)
+	}
+	m.owePulls(was, now)
+}
+
+// checkLife holds a pull request against what it was, and the code host.
+func (m *walk) checkLife(was, now *state, pr *pullRow) {
+	before := was.pull(pr.ID)
+	back := before.State == pull.Closed && before.ClosedWhy != pull.ClosedCancelled && pr.open()
+	if before.State != "" && before.State != pull.Open && before.State != pr.State && !back {
+		m.fail("%+v was %+v", pr, before)
+	}
+	if !pr.open() && pr.Needs != "" || pr.AbandonedAt != nil && !slices.Contains([]string{"", pull.NeedsMerge, pull.NeedsRearm}, pr.Needs) {
+		m.fail("nobody has to do anything about %+v", pr)
+	}
+	if (pr.State == pull.Merged) != (pr.MergeSHA != nil) || (pr.State == pull.Closed) != (pr.ClosedWhy != "") || (pr.Babysit == pull.BabysitDone) != (pr.State == pull.Merged) {
+		m.fail("%+v", pr)
+	}
+	r := m.hostRepo(pr.RepoID)
+	if pr.MergeSHA != nil && m.forge.landed(r, *pr.MergeSHA) == "" {
+		m.fail("%+v is said to be merged", pr)
+	}
+	// What was abandoned is merged only if that was under way, if somebody pushed
+	// it to the base, or if somebody took it over.
+	if before.open() && before.AbandonedAt == nil && pr.AbandonedAt != nil {
+		if a := was.openAction(pr.ID); a != nil && a.State == pull.ActionApproved && a.Tries > 0 {
+			m.midway[pr.ID] = true
+		}
+	}
+	if pr.State == pull.Merged && pr.AbandonedAt != nil && slices.Contains(m.forge.mergedHeads(r), pr.HeadSHA) && !m.midway[pr.ID] && !m.race[pr.ID] {
+		m.fail("%+v was merged after its task was cancelled", pr)
+	}
+}
+
+// checkOrders wants merges to be what somebody ordered.
+func (m *walk) checkOrders(was, now *state) {
+	for i := range now.actions {
+		a := &now.actions[i]
+		pr := now.pull(a.PRID)
+		r := m.hostRepo(pr.RepoID)
+		switch {
+		case a.State == pull.ActionApplied && a.HeadSHA != pr.HeadSHA:
+			m.fail("%+v was applied, and %+v shows another head", a, pr)
+		case a.State == pull.ActionApplied && (m.forge.landed(r, a.HeadSHA) == "" || pr.State != pull.Merged || a.DecidedBy == nil):
+			m.fail("%+v of %+v was applied", a, pr)
+		case (a.State == pull.ActionPending || a.State == pull.ActionApproved) && a.HeadSHA != pr.HeadSHA:
+			m.fail("%+v is of another head than %+v", a, pr)
+		}
+	}
+	for _, repoID := range m.repos {
+		for _, head := range m.forge.mergedHeads(m.hostRepo(repoID)) {
+			if !slices.ContainsFunc(now.actions, func(a actionRow) bool { return a.HeadSHA == head && a.DecidedBy != nil }) {
+				m.fail("nobody ordered the merge of %s: %+v", head, now.actions)
+			}
+		}
+	}
+}
+
+// reviewed are the needs of which a task says that it awaits a review. One whose
+// rounds are spent may be green or not.
+var reviewed = []string{pull.NeedsDecision, pull.NeedsAgain, pull.NeedsExpired, pull.NeedsMerge, pull.NeedsRetry, pull.NeedsEnd}
+
+// checkWithTask holds a task against its pull request.
+func (m *walk) checkWithTask(now *state, t taskRow) {
+	ships := t.Status == task.AwaitingCI || t.Status == task.AwaitingReview || t.Status == task.Mergeable
+	if t.Kind == task.KindCI || t.Kind == task.KindBabysit || !ships {
+		return
+	}
+	if t.PRID == nil {
+		m.fail("task %+v has no pull request", t)
+	}
+	pr := now.pull(*t.PRID)
+	a := now.openAction(pr.ID)
+	ordered := a != nil && a.State == pull.ActionApproved
+	switch {
+	case !pr.open() || *pr.TaskID != t.ID || pr.AbandonedAt != nil:
+		m.fail("task %+v with %+v", t, pr)
+	case ordered != (t.Status == task.Mergeable):
+		m.fail("task %+v with %+v and %+v", t, pr, a)
+	case t.Status == task.AwaitingReview && pr.Needs == "" || slices.Contains(reviewed, pr.Needs) && t.Status != task.AwaitingReview:
+		m.fail("task %+v with %+v and %+v", t, pr, a)
+	case pr.Needs == pull.NeedsRearm: // it may be asked about, or ordered, all the same
+	case ordered && pr.Needs != "" || (pr.Needs == pull.NeedsDecision) != (a != nil && a.State == pull.ActionPending):
+		m.fail("%+v with %+v", pr, a)
+	}
+}
+
+// owePulls expects an audit row for all that became of pull requests.
+func (m *walk) owePulls(was, now *state) {
+	for i := range now.pulls {
+		pr := &now.pulls[i]
+		before := was.pull(pr.ID)
+		back := before.State == pull.Closed && pr.open()
+		switch {
+		case before.ID == "":
+			m.owe("pr.opened", pr.ID)
+		case back:
+			m.owe("pr.reopened", pr.ID)
+		}
+		if before.State != pr.State && !pr.open() {
+			m.owe("pr."+pr.State, pr.ID)
+			m.seen["pull "+pr.State+" "+pr.ClosedWhy]++
+		}
+		if pr.BabysitTask != nil && (before.BabysitTask == nil || *before.BabysitTask != *pr.BabysitTask) {
+			m.owe("pr.babysit_round", pr.ID)
+			m.seen["round"]++
+		}
+	}
+	acted := byID(was.actions, func(a actionRow) string { return a.ID })
+	for i := range now.actions {
+		a := &now.actions[i]
+		before, known := acted[a.ID]
+		is := a.State
+		if is == pull.ActionApplied || is == pull.ActionFailed {
+			is = pull.ActionApproved // it was, before
+		}
+		switch {
+		case !known && is == pull.ActionApproved && *a.DecidedBy != "policy":
+			m.owe("approval.approved", a.ID)
+		case !known:
+			m.owe("approval.asked", a.ID)
+		case before.State == pull.ActionPending && is != pull.ActionPending && is != pull.ActionStale:
+			m.owe("approval."+is, a.ID)
+		}
+		if a.State == pull.ActionFailed && before.State != pull.ActionFailed {
+			m.owe("pr.merge_failed", a.PRID)
+		}
+	}
+	checked := byID(was.checks, func(c checkRow) string { return c.ID })
+	for _, c := range now.checks {
+		if before := checked[c.ID]; c.FinishedAt != nil && (before.FinishedAt == nil || before.TaskID != c.TaskID || !before.FinishedAt.Equal(*c.FinishedAt)) {
+			m.owe("ci."+c.Status, c.ID)
+			m.seen["check "+c.Status]++
+		}
+	}
+	asked := byID(was.troubles, func(t troubleRow) string { return t.ID })
+	for _, t := range now.troubles {
+		before, known := asked[t.ID]
+		if !known {
+			m.owe("issue.escalated", t.ID)
+		}
+		if before.ResolvedAt == nil && t.ResolvedAt != nil {
+			m.owe("escalation.resolved", t.ID)
+		}
+		if pr := now.pull(t.PRID); t.ResolvedAt == nil && (!pr.open() || pr.AbandonedAt != nil) {
+			m.fail("%+v is open about %+v", t, pr)
+		}
+	}
+}
+
+// told tells whether an audit row is one of those about pull requests that are
+// not counted.
+func (m *walk) toldOfPull(l link) bool {
+	switch l.Kind {
+	case "approval.stale":
+		if before, told := m.staled[l.Object]; told {
+			m.fail("an action is stale again: %+v, was %+v: %+v", l, before, m.was.actions)
+		}
+		m.staled[l.Object] = l
+		return true
+	case "pr.head_moved":
+		m.headTold[l.Object] = l.Data
+		return true
+	case "ci.running", "pr.conflict", "repo.pushed":
+		m.seen[l.Kind]++
+		return true
+	}
+	return false
+}
+
+// headsTold wants the audit trail to have come to the head that there is.
+func (m *walk) headsTold(was, now *state) {
+	for i := range now.pulls {
+		pr := &now.pulls[i]
+		if before := was.pull(pr.ID); before.ID != "" && before.HeadSHA != pr.HeadSHA && pr.State != pull.Merged && !strings.Contains(m.headTold[pr.ID], pr.HeadSHA) {
+			m.fail("%+v was %+v, and the audit trail says %s", pr, before, m.headTold[pr.ID])
+		}
+	}
+}
+
+// rested holds what must be true when the loops of all nodes have passed.
+func (m *walk) rested() {
+	now := &m.was
+	for _, t := range now.tasks {
+		if (t.Kind == task.KindCI || t.Kind == task.KindBabysit) && !t.Status.Terminal() {
+			if pr := now.pull(*t.PRID); !pr.open() || pr.AbandonedAt != nil {
+				m.fail("task %+v minds %+v", t, pr)
+			}
+		}
+	}
+	for i := range now.pulls {
+		pr := &now.pulls[i]
+		a := now.openAction(pr.ID)
+		ordered := a != nil && a.State == pull.ActionApproved
+		r := m.hostRepo(pr.RepoID)
+		if ordered || !pr.open() {
+			continue
+		}
+		switch {
+		case m.forge.landed(r, pr.HeadSHA) != "":
+			m.fail("%+v is in its base, and open with %+v", pr, a)
+		case m.forge.at(r, pr.HeadRef) == "":
+			m.fail("the branch of %+v is gone, and it is open with %+v", pr, a)
+		case m.forge.at(r, pr.HeadRef) != pr.HeadSHA:
+			m.fail("the branch of %+v is at %s", pr, m.forge.at(r, pr.HeadRef))
+		case pr.AbandonedAt == nil && pr.Needs == "" && !m.underWay(now, pr):
+			m.fail("nothing goes on about %+v with %+v, and nobody has to do anything: %+v %+v", pr, a, now.checks, now.tasks[*pr.TaskID])
+		}
+	}
+}
+
+// underWay tells whether an open pull request without an order goes on without a
+// person: by its check, or by a round, now or later, or once its repository is
+// on again.
+func (m *walk) underWay(now *state, pr *pullRow) bool {
+	if m.disabled[pr.RepoID] {
+		return true
+	}
+	if pr.Checks == pull.ChecksPending {
+		return slices.ContainsFunc(now.checks, func(c checkRow) bool {
+			return c.PRID == pr.ID && c.SHA == pr.HeadSHA && c.FinishedAt == nil && !now.tasks[c.TaskID].Status.Terminal()
+		})
+	}
+	if pr.BabysitTask != nil {
+		return !now.tasks[*pr.BabysitTask].Status.Terminal()
+	}
+	return pr.Babysit == pull.BabysitWatching && (pr.Checks == pull.ChecksFailed || pr.Mergeable == "conflict")
+}
+
+// behindPulls wants the tasks that wait, at any remove, for one whose pull
+// request waits for a person to say so. Rows are the pending tasks, as listed.
+func (m *walk) behindPulls(rows []any) {
+	pending := map[string]map[string]any{}
+	for _, row := range rows {
+		row := row.(map[string]any)
+		pending[row["id"].(string)] = row
+	}
+	var behind func(taskID string, seen map[string]bool) []*pullRow
+	behind = func(taskID string, seen map[string]bool) (found []*pullRow) {
+		for _, up := range pending[taskID]["depends_on"].([]any) {
+			up := up.(string)
+			if t := m.was.tasks[up]; t.PRID != nil && t.Status.Shipped() && !t.Status.Terminal() {
+				if pr := m.was.pull(*t.PRID); pr.Needs != "" {
+					found = append(found, pr)
+				}
+			} else if pending[up] != nil && !seen[up] {
+				seen[up] = true
+				found = append(found, behind(up, seen)...)
+			}
+		}
+		return found
+	}
+	for taskID, row := range pending {
+		for _, pr := range behind(taskID, map[string]bool{}) {
+			need, _ := pull.NeedOf(pr.Needs, nil, pr.ID, pr.HeadSHA, pr.TaskID)
+			if !slices.ContainsFunc(row["holds"].([]any), func(h any) bool {
+				hold := h.(map[string]any)
+				clear, _ := hold["clear"].(map[string]any)
+				return hold["reason"] == task.HoldPerson && clear["capability"] == need.Capability && strings.Contains(hold["clears_when"].(string), need.ClearsWhen)
+			}) {
+				m.fail("task %s waits for %+v, and says %v", taskID, pr, row["holds"])
+			}
+			m.seen["behind a person"]++
+		}
+	}
+}
