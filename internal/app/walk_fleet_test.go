@@ -44,9 +44,10 @@ func (m *walk) drainBox() {
 }
 
 func (m *walk) drainOf(box string, resume bool) {
-	before := m.was.boxes[box]
+	was := m.read() // something may have been claimed since the last check
+	before := was.boxes[box]
 	held := map[string]bool{}
-	for id, r := range m.was.runs {
+	for id, r := range was.runs {
 		held[id] = r.EndedAt == nil && r.BoxID == box
 	}
 	out := m.must(m.on(), 200, "POST", "/v1/runners/"+box+"/drain", map[string]any{"resume": resume})
