@@ -12,6 +12,14 @@ import (
 
 const group = "Pull requests"
 
+// refusals are conflicts with what a pull request is.
+func refusals(slugs ...string) (out []op.Refusal) {
+	for _, slug := range slugs {
+		out = append(out, op.Refusal{Status: 409, Slug: slug})
+	}
+	return out
+}
+
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
@@ -29,30 +37,30 @@ func (s *Service) Ops() []op.Op {
 			Summary: "One pull request",
 			Doc:     "With what is asked about it, if anything, and how far its repair has come."}, s.get),
 		op.New(op.Row{ID: "pr.approve_pending", Method: "POST", Path: "/v1/prs/{id}/approve-pending", Group: group, Rule: policy.Require(policy.WritePRs),
-			Refuses: []op.Refusal{{Status: 409, Slug: "head_moved"}, {Status: 409, Slug: "pr_not_open"}, {Status: 409, Slug: "no_pending_action"}},
+			Refuses: refusals("head_moved", "pr_not_open", "no_pending_action"),
 			Summary: "Approve what is asked about the head named",
 			Doc:     "Decides the question about exactly the head that is named, and the merge follows soon after. A head that has moved since is refused with the present one in current_head_sha: look at it and decide again. Nothing can be decided when no question is open, or when it has been decided or has expired."}, s.approve),
 		op.New(op.Row{ID: "pr.skip_pending", Method: "POST", Path: "/v1/prs/{id}/skip-pending", Group: group, Rule: policy.Require(policy.WritePRs),
-			Refuses: []op.Refusal{{Status: 409, Slug: "head_moved"}, {Status: 409, Slug: "pr_not_open"}, {Status: 409, Slug: "no_pending_action"}},
+			Refuses: refusals("head_moved", "pr_not_open", "no_pending_action"),
 			Summary: "Decline what is asked about the head named",
 			Doc:     "The head is not merged; pr.ask_again puts the question once more, and a new head is asked about again. Refused like pr.approve_pending when the head has moved or nothing is asked."}, s.skip),
 		op.New(op.Row{ID: "pr.ask_again", Method: "POST", Path: "/v1/prs/{id}/ask-again", Group: group, Rule: policy.Require(policy.WritePRs),
-			Refuses: []op.Refusal{{Status: 409, Slug: "head_moved"}, {Status: 409, Slug: "pr_not_open"}, {Status: 409, Slug: "checks_not_passed"}},
+			Refuses: refusals("head_moved", "pr_not_open", "checks_not_passed"),
 			Summary: "Put the question about the head named again, or for the first time",
 			Doc:     "For a question that was declined or that nobody answered in time, and for a repository whose policy leaves merges to people. While a question is open, or the merge is under way, that one is answered and nothing changes."}, s.askAgain),
 		op.New(op.Row{ID: "pr.merge", Method: "POST", Path: "/v1/prs/{id}/merge", Group: group, Rule: policy.Require(policy.WritePRs),
-			Refuses: []op.Refusal{{Status: 409, Slug: "head_moved"}, {Status: 409, Slug: "pr_not_open"}, {Status: 409, Slug: "checks_not_passed"}},
+			Refuses: refusals("head_moved", "pr_not_open", "checks_not_passed"),
 			Summary: "Have the head named merged, asked about or not",
 			Doc:     "Approves the open question, or orders the merge where none is open; it follows soon after. If the head changes what is protected and whoever orders the merge was not told, a question that names it takes the order's place."}, s.merge),
 		op.New(op.Row{ID: "pr.diff", Method: "GET", Path: "/v1/prs/{id}/diff", Group: group, Rule: policy.Require(policy.ReadPRs),
-			Refuses: []op.Refusal{{Status: 409, Slug: "commits_gone"}},
+			Refuses: refusals("commits_gone"),
 			Summary: "What a pull request changes: its files, or one file's lines",
 			Doc:     "Without path the files with their counts; with one of them, its lines as well, at most 1 MiB. With since_sha what changed since that commit, say the head that was looked at last. A merged pull request shows what its merge brought to the base."}, s.diff),
 		op.New(op.Row{ID: "pr.page", Method: "GET", Path: pagePath + "{id}", Group: group, Rule: policy.Public(), NoStore: true, Also: []int{303},
 			Summary: "The page of a pull request, for people",
 			Doc:     "What it changes and what it waits for, to read before deciding. Who is not signed in is sent to the sign-in page first; who may not see it, or nobody may, gets a page with 404."}, s.page),
 		op.New(op.Row{ID: "pr.rearm_babysit", Method: "POST", Path: "/v1/prs/{id}/rearm-babysit", Group: group, Rule: policy.Require(policy.WritePRs), Status: 202,
-			Refuses: []op.Refusal{{Status: 409, Slug: "pr_not_open"}, {Status: 409, Slug: "repo_disabled"}},
+			Refuses: refusals("pr_not_open", "repo_disabled"),
 			Summary: "Let agents repair a pull request again whose rounds are spent",
 			Doc:     "Sets the rounds used back to 0 and queues a pass that repairs what is wrong with the head. The reason goes to the audit log. Refused when the pull request is merged or closed, or its repository is not enabled."}, s.rearm),
 	}
