@@ -179,10 +179,7 @@ func (s *Service) ready(ctx context.Context, d dueRow) (pr row, ready bool, err 
 			}
 			return s.needs(tx, pr.ID, "")
 		}
-		if err := s.waits(tx, pr, NeedsEnd); err != nil {
-			return err
-		}
-		return s.TaskStuck(tx, *pr.TaskID, "superseded", why)
+		return s.stuck(tx, pr, NeedsEnd, "superseded", why)
 	})
 	return pr, ready, err
 }
@@ -205,103 +202,101 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 	if err != nil {
 		return err
 	}
-	end := func(state, kind, object string, data map[string]any) error {
-		var reason *string
-		if mergeErr != nil {
-			why := whyNot(mergeErr)
-			reason = &why
-		}
-		if n, err := endAction.Exec(tx, d.ID, state, reason); err != nil || n == 0 && mergeErr != nil {
-			return err // stale since: who moved the head has seen to the rest
-		}
-		return event.Record(tx, event.Change{Kind: kind, Object: object, RepoID: pr.RepoID, Data: data})
-	}
 	if mergeErr != nil {
 		if a, open, err := openAction.Maybe(tx, pr.ID); err != nil || !open || a.ID != d.ID {
 			return err // taken back since: whoever did has seen to the rest
 		}
+		return s.notMerged(tx, d, pr, mergeErr)
 	}
-	stuck := func(kind, why string) error {
-		if pr.TaskID == nil {
-			return nil
+	n, err := setMerged.Exec(tx, pr.ID, sha, d.DecidedBy, tx.Micros(), d.HeadSHA)
+	if err != nil || n == 0 {
+		return err // recorded before
+	}
+	if _, err := carriedOut.Exec(tx, d.ID); err != nil {
+		return err
+	}
+	// A newer head may have been asked about meanwhile.
+	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
+		return err
+	}
+	return s.landed(tx, pr, d.HeadSHA, sha, d.DecidedBy)
+}
+
+// notMerged records why an order that stands was not carried out, and has it
+// tried again, repaired, or decided by a person.
+func (s *Service) notMerged(tx *db.Tx, d dueRow, pr row, mergeErr error) error {
+	moved := errors.Is(mergeErr, codehost.ErrHeadMoved) || errors.Is(mergeErr, codehost.ErrNotFound)
+	conflict := errors.Is(mergeErr, codehost.ErrConflict)
+	why := whyNot(mergeErr)
+	if !moved && !conflict && d.Tries < maxTries {
+		_, err := postpone.Exec(tx, d.ID, db.Micros(tx.Now.Add(time.Second<<min(d.Tries, 6))), why)
+		return err
+	}
+	state, change := ActionFailed, event.Change{Kind: "pr.merge_failed", Object: pr.ID, RepoID: pr.RepoID, Data: map[string]any{"reason": "host_failed"}}
+	switch {
+	case moved:
+		state = ActionStale
+		change.Kind, change.Object, change.Data = "approval.stale", d.ID, map[string]any{"pr_id": pr.ID, "head_sha": d.HeadSHA}
+	case conflict:
+		change.Data = map[string]any{"reason": "merge_conflict"}
+		pr.Mergeable = "conflict"
+		if _, err := setClean.Exec(tx, pr.ID, pr.Mergeable, tx.Micros()); err != nil {
+			return err
 		}
-		return s.TaskStuck(tx, *pr.TaskID, kind, why)
+	}
+	if n, err := endAction.Exec(tx, d.ID, state, &why); err != nil || n == 0 {
+		return err // stale since: who moved the head has seen to the rest
+	}
+	if err := event.Record(tx, change); err != nil {
+		return err
 	}
 	switch {
-	case mergeErr == nil:
-		n, err := setMerged.Exec(tx, pr.ID, sha, d.DecidedBy, tx.Micros(), d.HeadSHA)
-		if err != nil || n == 0 {
-			return err // recorded before
-		}
-		if _, err := carriedOut.Exec(tx, d.ID); err != nil {
-			return err
-		}
-		// A newer head may have been asked about meanwhile.
-		if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
-			return err
-		}
-		return s.landed(tx, pr, d.HeadSHA, sha, d.DecidedBy)
-	case errors.Is(mergeErr, codehost.ErrHeadMoved), errors.Is(mergeErr, codehost.ErrNotFound):
-		if err := end(ActionStale, "approval.stale", d.ID, map[string]any{"pr_id": pr.ID, "head_sha": d.HeadSHA}); err != nil {
-			return err
-		}
-		if pr.AbandonedAt != nil {
-			return s.closeAbandoned(tx, pr)
-		}
+	case pr.AbandonedAt != nil:
+		return s.closeAbandoned(tx, pr)
+	case moved:
 		// Of that push nothing was heard yet: the loop looks for the branch.
 		if _, err := lookAgain.Exec(tx, pr.ID); err != nil {
 			return err
 		}
 		s.Hub.Notify(tx, event.PullTopic)
-		if pr.TaskID == nil {
-			return nil
-		}
-		return s.TaskAwaits(tx, *pr.TaskID, pr.ID)
-	case errors.Is(mergeErr, codehost.ErrConflict):
-		if _, err := setClean.Exec(tx, pr.ID, "conflict", tx.Micros()); err != nil {
-			return err
-		}
-		if err := end(ActionFailed, "pr.merge_failed", pr.ID, map[string]any{"reason": "merge_conflict"}); err != nil {
-			return err
-		}
-		if pr.AbandonedAt != nil {
-			return s.closeAbandoned(tx, pr)
-		}
-		repairing := pr.Babysit == BabysitCI || pr.Babysit == BabysitConflict
-		if pr.Babysit != BabysitWatching && !repairing {
-			if err := s.waits(tx, pr, NeedsRearm); err != nil {
-				return err
-			}
-			return stuck("merge_conflict", "the branch conflicts with its base")
-		}
-		r, _, err := repo.ByID(tx, pr.RepoID)
-		if err != nil {
-			return err
-		}
-		pr.Mergeable = "conflict"
-		if pr.TaskID != nil {
-			if err := s.TaskAwaits(tx, *pr.TaskID, pr.ID); err != nil {
-				return err
-			}
-		}
-		if repairing {
-			return nil // the end of the round sees to it
-		}
-		return s.attend(tx, r, pr)
-	case d.Tries >= maxTries:
-		if err := end(ActionFailed, "pr.merge_failed", pr.ID, map[string]any{"reason": "host_failed"}); err != nil {
-			return err
-		}
-		if pr.AbandonedAt != nil {
-			return s.closeAbandoned(tx, pr)
-		}
-		if err := s.waits(tx, pr, NeedsRetry); err != nil {
-			return err
-		}
-		return stuck("push_rejected", "the code host did not carry out the merge")
+		return s.taskGoesOn(tx, pr)
+	case conflict:
+		return s.conflicts(tx, pr)
 	}
-	_, err = postpone.Exec(tx, d.ID, db.Micros(tx.Now.Add(time.Second<<min(d.Tries, 6))), whyNot(mergeErr))
-	return err
+	return s.stuck(tx, pr, NeedsRetry, "push_rejected", "the code host did not carry out the merge")
+}
+
+// conflicts has a round begun that resolves what a merge ran into, or says that
+// none will.
+func (s *Service) conflicts(tx *db.Tx, pr row) error {
+	repairing := pr.Babysit == BabysitCI || pr.Babysit == BabysitConflict
+	if pr.Babysit != BabysitWatching && !repairing {
+		return s.stuck(tx, pr, NeedsRearm, "merge_conflict", "the branch conflicts with its base")
+	}
+	if err := s.taskGoesOn(tx, pr); err != nil || repairing {
+		return err // the end of the round sees to it
+	}
+	r, _, err := repo.ByID(tx, pr.RepoID)
+	if err != nil {
+		return err
+	}
+	return s.attend(tx, r, pr)
+}
+
+// stuck leaves a pull request, and its task, to a person.
+func (s *Service) stuck(tx *db.Tx, pr row, needs, kind, why string) error {
+	if err := s.waits(tx, pr, needs); err != nil || pr.TaskID == nil {
+		return err
+	}
+	return s.TaskStuck(tx, *pr.TaskID, kind, why)
+}
+
+// taskGoesOn tells the task of a pull request that it waits for checks again.
+func (s *Service) taskGoesOn(tx *db.Tx, pr row) error {
+	if pr.TaskID == nil {
+		return nil
+	}
+	return s.TaskAwaits(tx, *pr.TaskID, pr.ID)
 }
 
 // whyNot says why a merge was not carried out, in words for people. A cause of

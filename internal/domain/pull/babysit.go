@@ -275,10 +275,8 @@ func (s *Service) armed(tx *db.Tx, r repo.Ref, pr row) error {
 		return s.green(tx, r, pr)
 	case kept && !passed(pr.Checks):
 		return s.check(tx, r, pr)
-	case pr.TaskID == nil:
-		return nil
 	}
-	return s.TaskAwaits(tx, *pr.TaskID, pr.ID) // the next pass begins a round
+	return s.taskGoesOn(tx, pr) // the next pass begins a round
 }
 
 type rearmIn struct {

@@ -200,10 +200,8 @@ func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
 	if err := event.Record(tx, event.Change{Kind: "pr.head_moved", Object: pr.ID, RepoID: r.ID, Data: map[string]any{"head_sha": sha}}); err != nil {
 		return err
 	}
-	if pr.TaskID != nil {
-		if err := s.TaskAwaits(tx, *pr.TaskID, pr.ID); err != nil {
-			return err
-		}
+	if err := s.taskGoesOn(tx, pr); err != nil {
+		return err
 	}
 	return s.check(tx, r, pr)
 }
