@@ -147,6 +147,8 @@ type box struct {
 	unread  int                 // claims in a row whose tokens were not for this process; claimRuns's alone
 
 	retesting sync.Mutex // held while the machine is tested
+	beating   sync.Mutex // held while a beat is under way: they arrive in order
+	saidLast  bool       // the last beat of this process is out; guarded by beating
 }
 
 type runKey struct {
@@ -273,10 +275,14 @@ func (b *box) run(ctx context.Context) (err error) {
 		return err
 	}
 	for _, task := range []func(context.Context){
-		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands, b.claimRuns, b.retestUnfit, b.watchAgents, b.limits.Run, b.reportExposure,
+		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands, b.retestUnfit, b.watchAgents, b.limits.Run, b.reportExposure,
 	} {
 		b.tasks.Go(func() { task(b.life) })
 	}
+	claims, withdraw := context.WithCancel(b.life)
+	defer withdraw()
+	claimed := make(chan struct{})
+	b.tasks.Go(func() { defer close(claimed); b.claimRuns(claims) })
 	if b.setup.levels[0] == sandbox.None {
 		b.log.Warn(Unisolated())
 	}
@@ -285,7 +291,7 @@ func (b *box) run(ctx context.Context) (err error) {
 	select {
 	case <-b.life.Done():
 	case <-ctx.Done():
-		b.leave()
+		b.leave(func() { withdraw(); <-claimed })
 	}
 	b.die(nil)
 	b.proxy.Close()
@@ -305,14 +311,18 @@ func Unisolated() string {
 	return "nothing isolates agents: they run as the user of the box, can read and change all that this user can, and can read the box's identity and act as the box; install bubblewrap, or run the box as root"
 }
 
-// leave gives all work back and waits until the control plane has heard of it.
-func (b *box) leave() {
+// leave gives all work back, waits until the control plane has heard of it, and
+// says goodbye. Withdraw ends the claiming, and returns when no run comes of it
+// any more.
+func (b *box) leave(withdraw func()) {
 	b.log.Info("box is leaving")
 	b.mu.Lock()
 	b.leaving = true
 	b.mu.Unlock()
+	withdraw()
 	b.giveBack(graceful, "the box is stopping")
 	nudge(b.beat)
+	defer b.sayGoodbye()
 	deadline := time.After(b.cfg.Timing.Leave)
 	for {
 		b.mu.Lock()

@@ -118,8 +118,11 @@ func (b *box) begin(start protocol.Start, sent time.Time) error {
 	}
 	key := runKey{start.Run, start.Attempt}
 	b.mu.Lock()
-	held := b.runs[key] != nil || b.orphans[key] != nil
+	held, leaving := b.runs[key] != nil || b.orphans[key] != nil, b.leaving
 	b.mu.Unlock()
+	if leaving && !held {
+		return nil // the goodbye hands it back; unheard, the same claim brings it again
+	}
 	if held {
 		return b.memory.claimed() // the answer was lost, the run was not
 	}

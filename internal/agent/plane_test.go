@@ -49,8 +49,9 @@ type plane struct {
 	seatGone  bool // nobody knows the box's account any more
 	hellos    []protocol.Hello
 	presence  *protocol.Presence
-	beaten    int // beats of it
-	waiting   int // claims that are not answered yet
+	beaten    int           // beats of it
+	waiting   int           // claims that are not answered yet
+	granted   chan struct{} // not nil: the next claim that is given a run is answered once it is closed
 	draining  bool
 	restarted bool
 	silent    bool // renewals and accepts are not answered
@@ -313,8 +314,17 @@ func (p *plane) claim(ctx context.Context, in protocol.Claim) (out protocol.Clai
 			p.claims[in.ID] = start
 			p.run(start.Run).asked = time.Now()
 		}
-		news := p.news
+		news, granted := p.news, p.granted
+		if again {
+			p.granted = nil
+		}
 		p.mu.Unlock()
+		if again && granted != nil {
+			select {
+			case <-granted:
+			case <-ctx.Done():
+			}
+		}
 		if again {
 			out.Run = &start
 			p.mu.Lock()

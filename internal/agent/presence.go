@@ -15,6 +15,7 @@ const (
 	stateDraining = "draining"
 	stateDrained  = "drained"
 	stateUnfit    = "unfit"
+	stateLeft     = protocol.PresenceLeft
 )
 
 // present beats until ctx is done. It is the first thing a box does, and never
@@ -46,6 +47,12 @@ func (b *box) present(ctx context.Context) {
 // sendBeat says how the box is. It is not kept for later: a beat that cannot be
 // sent now is worthless.
 func (b *box) sendBeat(ctx context.Context, p protocol.Presence) error {
+	b.beating.Lock()
+	defer b.beating.Unlock()
+	if b.saidLast {
+		return nil
+	}
+	b.saidLast = p.State == stateLeft
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Beat)
 	defer cancel()
 	p.V = protocol.Version
@@ -58,6 +65,17 @@ func (b *box) sendBeat(ctx context.Context, p protocol.Presence) error {
 		nudge(b.commanded)
 	}
 	return nil
+}
+
+// sayGoodbye tells the control plane that this process ends: it takes back what it
+// may have given to a claim that is not waited for any more. If it does not hear
+// that, it finds out by the lease.
+func (b *box) sayGoodbye() {
+	p := b.presence()
+	p.State, p.Free = stateLeft, 0
+	if err := b.sendBeat(b.life, p); err != nil {
+		b.log.Debug("left without a goodbye", "error", err)
+	}
 }
 
 func (b *box) presence() protocol.Presence {

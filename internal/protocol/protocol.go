@@ -308,7 +308,12 @@ type RunRef struct {
 	Seq     int64  `json:"seq"`
 }
 
-// Presence is a beat: how a box is. State is ready, draining, drained or unfit.
+// PresenceLeft is the state of a box's last beat: its program ends. The box takes
+// no answer to its claim any more, and keeps no run but those that the beat names.
+const PresenceLeft = "left"
+
+// Presence is a beat: how a box is. State is ready, draining, drained, unfit or
+// PresenceLeft.
 type Presence struct {
 	V          int      `json:"v"`
 	Version    string   `json:"version"`

@@ -28,11 +28,12 @@ const (
 	Revoked  = "revoked" // for good
 )
 
-// Presence of a box, by the age of its last beat.
+// Presence of a box, by the age of its last beat, unless that was its farewell.
 const (
 	Online  = "online"
 	Stale   = "stale"
 	Offline = "offline"
+	left    = "left" // stored of a box that was stopped, until it connects again; clients see it as offline
 )
 
 const (
@@ -95,7 +96,7 @@ type BoxOwner struct {
 // BoxPresence is whether a box is there and what it last said of itself.
 type BoxPresence struct {
 	_         struct{}      `doc:"Whether a box is there, and what it last said of itself."`
-	Status    string        `json:"status" enum:"online,stale,offline" doc:"by the age of its last beat: stale after 45 seconds, offline after 90"`
+	Status    string        `json:"status" enum:"online,stale,offline" doc:"by the age of its last beat: stale after 45 seconds, offline after 90, or as soon as it was stopped"`
 	LastBeat  *time.Time    `json:"last_beat" doc:"when it last said something; null: never"`
 	Active    int           `json:"active" example:"1" doc:"runs it holds"`
 	Version   string        `json:"version" example:"1.4.0" doc:"of the program on it; empty before its first beat"`
@@ -106,7 +107,7 @@ type BoxPresence struct {
 // BoxTelemetry is what a beat carries.
 type BoxTelemetry struct {
 	_          struct{} `doc:"What a box says of itself with each beat."`
-	State      string   `json:"state" enum:"ready,draining,drained,unfit" example:"ready" doc:"what the box takes itself for"`
+	State      string   `json:"state" enum:"ready,draining,drained,unfit,left" example:"ready" doc:"what the box takes itself for; left: it was stopped"`
 	Free       int      `json:"free" example:"3" doc:"slots without a run"`
 	DiskFree   int64    `json:"disk_free" example:"52000000000" doc:"bytes free on the disk it works on"`
 	SkewMS     int64    `json:"skew_ms" example:"12" doc:"how far its clock is from the server's, in milliseconds"`
@@ -170,6 +171,8 @@ type Service struct {
 	Evacuate func(tx *db.Tx, boxID, why string) (int, error)
 	// Verdicts decides about the runs a box says it holds, as it connects.
 	Verdicts func(ctx context.Context, boxID string, held []protocol.RunRef) ([]protocol.RunVerdict, error)
+	// HandBack takes back the runs of a box that stops, but those that it names.
+	HandBack func(tx *db.Tx, boxID string, held []protocol.RunRef) error
 	// Dismiss, optional, ends what a box waits for: it takes no work now.
 	Dismiss func(boxID string)
 
@@ -187,7 +190,7 @@ func (s *Service) log() *slog.Logger {
 // presenceAt is the presence of a box at now: what was stored, unless its last
 // beat has grown too old for that since.
 func presenceAt(stored string, lastBeat *time.Time, now time.Time) string {
-	if stored == Offline || lastBeat == nil {
+	if stored == Offline || stored == left || lastBeat == nil {
 		return Offline
 	}
 	switch age := now.Sub(*lastBeat); {

@@ -83,6 +83,11 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 		if err := adoptKey(tx, r, h); err != nil {
 			return err
 		}
+		if r.Presence == left { // it is back
+			if _, err := clearLeft.Exec(tx, r.ID); err != nil {
+				return err
+			}
+		}
 		before := r
 		r.Version, r.OS, r.Arch, r.Slots = h.Version, h.OS, h.Arch, slotsOf(int64(min(h.Slots, 256)), r.SetSlots)
 		r.Labels, r.Agents.V, r.Isolation.V = labels(labelsOf(h.Labels, r.SetLabels.V)), h.Agents, h.Isolation
@@ -209,7 +214,10 @@ func (s *Service) beat(ctx context.Context, boxID string, data []byte) (any, err
 	if p.State != readyState && s.Dismiss != nil {
 		s.Dismiss(boxID)
 	}
-	s.beats.put(boxID, sane(p))
+	if p = sane(p); p.State == protocol.PresenceLeft {
+		return out, s.leave(ctx, boxID, p)
+	}
+	s.beats.put(boxID, p)
 	return out, nil
 }
 
@@ -322,16 +330,14 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 			if !drained && r.Presence == Online && was == Online && tx.Now.Sub(*r.LastBeatAt).Abs() < protocol.BeatEvery/2 && alike(r, p) {
 				continue
 			}
-			if _, err := beat.Exec(tx, r.ID, tx.Now, db.JSON[protocol.Presence]{V: p}, firstOf(p.Version, r.Version)); err != nil {
+			if n, err := beat.Exec(tx, r.ID, tx.Now, db.JSON[protocol.Presence]{V: p}, firstOf(p.Version, r.Version)); err != nil {
 				return err
+			} else if n == 0 {
+				continue // it has left, or was revoked, since it said this
 			}
 			tx.Account = r.AccountID
 			if drained {
-				n, err := setDrained.Exec(tx, r.ID)
-				if err == nil && n > 0 {
-					err = event.Record(tx, event.Change{Kind: "box.emptied", Object: r.ID})
-				}
-				if err != nil {
+				if err := emptied(tx, r.ID); err != nil {
 					return err
 				}
 			}

@@ -116,7 +116,9 @@ var (
 
 	report = db.S(`UPDATE boxes SET version = $2, os = $3, arch = $4, slots = $5, labels = $6, agents = $7, isolation = $8, isolation_holds = $9 WHERE id = $1`)
 	beat   = db.S(`UPDATE boxes SET presence = 'online', last_beat_at = $2, telemetry = $3, version = $4
-		WHERE id = $1 AND state <> 'revoked'`)
+		WHERE id = $1 AND state <> 'revoked' AND presence <> 'left'`)
+	setLeft   = db.S(`UPDATE boxes SET presence = 'left', last_beat_at = $2, telemetry = $3 WHERE id = $1`)
+	clearLeft = db.S(`UPDATE boxes SET presence = 'offline' WHERE id = $1 AND presence = 'left'`)
 	// setUnfit changes nothing if it is so already, so that each change has one
 	// audit row, whoever is faster.
 	setUnfit    = db.S(`UPDATE boxes SET unfit = NULLIF($2, '') WHERE id = $1 AND state <> 'revoked' AND COALESCE(unfit, '') <> $2`)

@@ -111,6 +111,10 @@ func (s *Service) look(ctx context.Context, boxID string, c protocol.Claim) (new
 				out = task.Outlook{Reasons: []string{"box_unknown"}}
 				return nil
 			}
+			if box.Left { // nobody waits for the answer
+				out = task.Outlook{Reasons: []string{"box_left"}}
+				return nil
+			}
 			want = box.Topic()
 			prior, ok, err := selectClaim.Maybe(tx, boxID, c.ID)
 			switch {

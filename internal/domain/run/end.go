@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"time"
 
 	"yardmaster/internal/db"
@@ -201,4 +202,44 @@ func (s *Service) Evacuate(tx *db.Tx, boxID, kind, text string) (int, error) {
 		}
 	}
 	return len(runs), nil
+}
+
+// HandBack takes back the live runs of a box that was stopped, but those that it
+// still names. A run that it had not begun was given to it as it stopped: its task
+// goes back into the queue as if it had not been tried. The caller holds the lock
+// of the box.
+func (s *Service) HandBack(tx *db.Tx, boxID string, held []protocol.RunRef) error {
+	live, err := selectLiveOnBox.All(tx, boxID)
+	if err != nil {
+		return err
+	}
+	for i := range live {
+		r := &live[i]
+		if slices.ContainsFunc(held, func(h protocol.RunRef) bool { return h.Run == r.ID && int64(h.Attempt) == r.Attempt }) {
+			continue
+		}
+		if err := s.handBack(tx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) handBack(tx *db.Tx, r *Row) error {
+	if r.AcceptedAt != nil || r.Halting != "" {
+		return s.lose(tx, lease{r.ID, r.AccountID, r.TaskID}, task.BoxLost, "The box was stopped without the run.", nil)
+	}
+	defer within(tx, r.AccountID)()
+	t, ok, err := task.Lock(tx, r.AccountID, r.TaskID)
+	if err != nil || !ok {
+		return err
+	}
+	now, ok, err := selectOfAccount.ForUpdate().Maybe(tx, r.AccountID, r.ID)
+	if err != nil || !ok || now.EndedAt != nil {
+		return err
+	}
+	if err := s.end(tx, &now, Lost, task.BoxDrained, "The box was stopped before it began the run."); err != nil {
+		return err
+	}
+	return s.Tasks.Requeue(tx, &t, "box_left")
 }

@@ -62,8 +62,9 @@ type Box struct {
 	AccountID string // where it is enrolled
 	Target    string // shared, org or user
 	OwnerID   string // the account or user it serves; empty when shared
-	Enrolled  bool   // takes new work: neither draining nor revoked
+	Enrolled  bool   // neither draining nor revoked
 	Online    bool
+	Left      bool   // it was stopped, and has not come back
 	Unfit     string // why it can carry out no run; empty if it can
 	Slots     int64
 	Busy      int64 // tasks it holds
@@ -97,7 +98,7 @@ func (b *Box) serves(t *Row) bool {
 }
 
 // takesWork tells whether the box is to be given new work at all.
-func (b *Box) takesWork() bool { return b.Enrolled && b.Unfit == "" }
+func (b *Box) takesWork() bool { return b.Enrolled && b.Unfit == "" && !b.Left }
 
 func (b *Box) hasAgent(n Need) bool {
 	return n.Agent == "builtin" || n.Agent == "command" || slices.Contains(b.Agents, n.Agent)

@@ -319,6 +319,9 @@ func (s *Service) WhyNot(tx *db.Tx, boxID string) ([]string, error) {
 	if err != nil || !ok {
 		return []string{"box_unknown"}, err
 	}
+	if box.Left {
+		return []string{"box_left"}, nil
+	}
 	if !box.Enrolled {
 		return []string{HoldDraining}, nil
 	}

@@ -141,7 +141,7 @@ type (
 )
 
 func (r boxRow) box() Box {
-	b := Box{ID: r.ID, Name: r.Name, AccountID: r.AccountID, Target: r.OwnerTarget, Enrolled: r.State == "enrolled", Online: r.Presence == "online",
+	b := Box{ID: r.ID, Name: r.Name, AccountID: r.AccountID, Target: r.OwnerTarget, Enrolled: r.State == "enrolled", Online: r.Presence == "online", Left: r.Presence == "left",
 		Unfit: r.Unfit, Slots: r.Slots, Isolation: r.Isolation.V, Holds: r.Holds.V}
 	if r.OwnerID != nil {
 		b.OwnerID = *r.OwnerID

@@ -1,0 +1,58 @@
+package box
+
+import (
+	"context"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/protocol"
+)
+
+// leave takes the farewell of a box whose program ends. From its commit on the
+// box is offline, none of its claims is given a run, also where another node
+// holds it, and what was given to one that it has not heard of is back in the
+// queue. It lasts until the box says hello again: a beat that was on its way does
+// not bring it back.
+func (s *Service) leave(ctx context.Context, boxID string, p protocol.Presence) error {
+	s.beats.drop(boxID)
+	return s.DB.Write(asBox(ctx, boxID), func(tx *db.Tx) error {
+		r, err := s.connected(tx, boxID)
+		if err != nil || r.Presence == left {
+			return err
+		}
+		if !s.beats.mayChange(boxID) {
+			return tooFickle
+		}
+		if _, err := setLeft.Exec(tx, r.ID, tx.Now, db.JSON[protocol.Presence]{V: p}); err != nil {
+			return err
+		}
+		if presenceAt(r.Presence, r.LastBeatAt, tx.Now) != Offline {
+			if err := event.Record(tx, event.Change{Kind: "box.offline", Object: r.ID, Data: map[string]any{"last_beat": tx.Now, "left": true}}); err != nil {
+				return err
+			}
+		}
+		if r.State == Draining && len(p.Runs) == 0 {
+			if err := emptied(tx, r.ID); err != nil {
+				return err
+			}
+		}
+		s.wake(tx)
+		return s.HandBack(tx, boxID, p.Runs)
+	})
+}
+
+// emptied notes that a draining box of tx.Account has given back its last work.
+func emptied(tx *db.Tx, boxID string) error {
+	n, err := setDrained.Exec(tx, boxID)
+	if err != nil || n == 0 {
+		return err
+	}
+	return event.Record(tx, event.Change{Kind: "box.emptied", Object: boxID})
+}
+
+// drop forgets what a box has said that is not stored yet.
+func (b *beats) drop(boxID string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.last, boxID)
+}

@@ -1,0 +1,85 @@
+package box
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/protocol"
+)
+
+func TestBoxThatLeavesIsOfflineAtOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		var handed []string
+		var dismissed int
+		f.HandBack = func(tx *db.Tx, boxID string, held []protocol.RunRef) error {
+			handed = append(handed, fmt.Sprint(boxID, held, tx.Account))
+			return nil
+		}
+		f.Dismiss = func(string) { dismissed++ }
+		f.run()
+		m := f.join()
+		ready := protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 3}
+		f.hello(m, protocol.Hello{Version: "1.1.0", Slots: 4})
+		m.beat(ready)
+		eventually(t, "the box comes online", func() bool { return f.box(m.ID).Presence.Status == Online })
+
+		gone := protocol.Presence{Version: "1.1.0", State: protocol.PresenceLeft, Slots: 4, Runs: []protocol.RunRef{{Run: "r", Attempt: 2}}}
+		m.beat(gone)
+		if p := f.box(m.ID).Presence; p.Status != Offline || p.Telemetry.State != "left" {
+			t.Errorf("after its goodbye: %+v", p)
+		}
+		if want := fmt.Sprint(m.ID, gone.Runs, "acme"); len(handed) != 1 || handed[0] != want || dismissed != 1 {
+			t.Errorf("handed back %q, want %q; dismissed %d times", handed, want, dismissed)
+		}
+		m.beat(gone)
+		if len(handed) != 1 || read(f, countAudit, m.ID, "box.offline") != 1 {
+			t.Errorf("the goodbye, twice: %q, %d audit rows", handed, read(f, countAudit, m.ID, "box.offline"))
+		}
+		// A beat that was on its way on another node brings nobody back.
+		if err := f.store(t.Context(), map[string]protocol.Presence{m.ID: ready}); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.box(m.ID).Presence.Status; got != Offline {
+			t.Errorf("after a late beat: %s", got)
+		}
+		if err := f.age(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.hello(m, protocol.Hello{Version: "1.1.0", Slots: 4})
+		m.beat(ready)
+		eventually(t, "the box is back", func() bool { return f.box(m.ID).Presence.Status == Online })
+
+		// One that drains has given back all that it held.
+		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/drain", nil)
+		m.beat(gone)
+		if got := f.box(m.ID).State; got != Draining {
+			t.Errorf("a draining box that left with a run is %s", got)
+		}
+		f.hello(m, protocol.Hello{Version: "1.1.0", Slots: 4})
+		m.beat(protocol.Presence{Version: "1.1.0", State: protocol.PresenceLeft, Slots: 4})
+		if got := f.box(m.ID).State; got != Drained {
+			t.Errorf("a draining box that left with nothing is %s", got)
+		}
+	})
+}
+
+// A goodbye that cannot be carried out leaves the box as it was.
+func TestGoodbyeIsOneTransaction(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		boxID := f.enrolled(publicKey(t)).ID
+		if err := f.store(t.Context(), map[string]protocol.Presence{boxID: {Version: "1.0.0", State: "ready"}}); err != nil {
+			t.Fatal(err)
+		}
+		f.HandBack = func(*db.Tx, string, []protocol.RunRef) error { return context.DeadlineExceeded }
+		if err := f.leave(t.Context(), boxID, protocol.Presence{State: protocol.PresenceLeft}); err == nil {
+			t.Fatal("no error")
+		}
+		if got := f.box(boxID).Presence.Status; got != Online {
+			t.Errorf("it is %s", got)
+		}
+	})
+}
