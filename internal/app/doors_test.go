@@ -39,11 +39,45 @@ func TestSignInFromElsewhere(t *testing.T) {
 	y.send("POST", "/auth/password", "", `{"login": "ada", "password": "`+password+`"}`, "Origin", "null", "Sec-Fetch-Site", "same-origin").want(200)
 }
 
+// A name of somebody's own that leads to this server makes no page of theirs ours,
+// whatever proxy it comes through.
+func TestSignInUnderAForeignName(t *testing.T) {
+	y := start(t, db.SQLite, "--trusted-proxies", "127.0.0.0/8", "--rate-limits", "off")
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(y.URL(), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := `{"login": "ada", "password": "` + password + `"}`
+	sign := func(scheme, host string, header ...string) answer {
+		return y.send("POST", "/auth/password", "", body, append(header, "Host", host, "Origin", scheme+"://"+host)...)
+	}
+	cookie := y.browser()
+	for _, host := range []string{"evil.example", "evil.example:" + port, "127.0.0.1.evil.example:" + port, "localhost.evil.example", "192.0.2.7:" + port} {
+		for name, a := range map[string]answer{
+			"Host":             sign("http", host),
+			"Host, over TLS":   sign("https", host),
+			"X-Forwarded-Host": y.send("POST", "/auth/password", "", body, "Origin", "http://"+host, "X-Forwarded-Host", host),
+			"a cookie":         y.send("POST", "/v1/tokens", "", "{}", "Host", host, "Origin", "http://"+host, "Cookie", cookie),
+		} {
+			if a.StatusCode != 403 || !strings.Contains(string(a.body), "cross-origin") {
+				t.Errorf("%s of %s: %d %s", name, host, a.StatusCode, a.body)
+			}
+		}
+	}
+	for _, host := range []string{"localhost:" + port, "127.0.0.1:" + port, "127.0.0.1:1", "localhost:9000", "[::1]:9000"} {
+		sign("http", host).want(200)
+		y.send("POST", "/v1/tokens", "", "{}", "Host", host, "Origin", "http://"+host, "Cookie", cookie).want(201)
+	}
+}
+
 // Tools are called by programs, and by the pages that the operator knows.
 func TestToolsFromElsewhere(t *testing.T) {
 	y := start(t, db.SQLite, "--mcp-origins", "https://tools.example.com, https://more.example.com:8443")
 	ping := `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`
-	for _, origin := range []string{"http://evil.example", "null", "https://tools.example.com.evil.example", "http://tools.example.com", "https://127.0.0.1.evil.example", "file://", "x"} {
+	for _, origin := range []string{"http://evil.example", "null", "https://tools.example.com.evil.example", "http://tools.example.com", "https://127.0.0.1.evil.example", "file://", "x",
+		"http://localhost:evil", "http://127.0.0.1.evil.example", "http://u@localhost", "http://u:p@127.0.0.1:3000", "http://localhost/", "http://localhost/x", "http://localhost?x", "http://localhost#x",
+		"http://localhost:", "http://localhost:0", "http://localhost:65536", "http://localhost:080", "http://127.1", "http://[localhost]:80", "http://[::1%25lo]:80", "ws://localhost", "http:localhost", "//localhost", "http://local%68ost", "http://localhost.:80",
+		y.URL() + "/", "http://u@" + strings.TrimPrefix(y.URL(), "http://")} {
 		for credential, bearer := range map[string]string{"a token": y.owner, "none": "", "a wrong one": "dev_pat_x"} {
 			if p := y.send("POST", mcp.Path, bearer, ping, "Origin", origin).problem(403, "cross-origin"); p == nil {
 				t.Errorf("from %s with %s", origin, credential)
@@ -55,7 +89,7 @@ func TestToolsFromElsewhere(t *testing.T) {
 			t.Errorf("a script of %s may ask: %d %v", origin, a.StatusCode, a.Header)
 		}
 	}
-	for _, origin := range []string{"", y.URL(), "http://localhost:6274", "http://127.0.0.1:3000", "http://[::1]:3000", "https://tools.example.com", "https://more.example.com:8443"} {
+	for _, origin := range []string{"", y.URL(), "http://localhost:6274", "http://127.0.0.1:3000", "http://[::1]:3000", "http://localhost", "https://localhost:65535", "http://127.8.9.10:1", "https://tools.example.com", "https://more.example.com:8443"} {
 		var header []string
 		if origin != "" {
 			header = []string{"Origin", origin}

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"yardmaster/internal/clock"
@@ -19,23 +18,23 @@ import (
 // the model gateway for boxes.
 func (a *App) handler() http.Handler {
 	guard := op.Guard{
-		BaseURL: a.base,
+		BaseURL: a.base, Own: a.cfg.OwnOrigins,
 		Proxies: a.cfg.Proxies,
 		Origins: a.cfg.MCPOrigins, Patience: a.cfg.BodyTime,
 		Logger: a.log, Page: page.Failure,
-		Authenticate: func(ctx context.Context, r *http.Request) (policy.Actor, error) {
-			p := a.presented(r)
-			if actor, ok, err := a.parts.blocker.FixLink(ctx, p.Bearer); ok || err != nil {
-				return actor, err
-			}
-			if actor, ok, err := a.parts.box.Actor(ctx, p.Bearer); ok || err != nil {
-				return actor, err
-			}
-			return a.parts.signin.Authenticate(ctx, p)
-		},
-		Enter: func(ctx context.Context, actor policy.Actor) context.Context {
-			return db.WithAccount(ctx, actor.AccountID)
-		},
+	}
+	guard.Authenticate = func(ctx context.Context, r *http.Request) (policy.Actor, error) {
+		p := presented(r, guard)
+		if actor, ok, err := a.parts.blocker.FixLink(ctx, p.Bearer); ok || err != nil {
+			return actor, err
+		}
+		if actor, ok, err := a.parts.box.Actor(ctx, p.Bearer); ok || err != nil {
+			return actor, err
+		}
+		return a.parts.signin.Authenticate(ctx, p)
+	}
+	guard.Enter = func(ctx context.Context, actor policy.Actor) context.Context {
+		return db.WithAccount(ctx, actor.AccountID)
 	}
 	guard.Ledger = a.ledger()
 	guard.Limits = a.limits()
@@ -71,7 +70,7 @@ func (a *App) keeper() *clock.Keeper {
 }
 
 // presented reads what a request brought to prove who calls.
-func (a *App) presented(r *http.Request) signin.Presented {
+func presented(r *http.Request, g op.Guard) signin.Presented {
 	p := signin.Presented{Account: r.Header.Get("X-Svc-Account")}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -85,21 +84,11 @@ func (a *App) presented(r *http.Request) signin.Presented {
 		p.Bearer = "-" // of a kind that nobody here holds
 		return p
 	}
-	if c, err := r.Cookie(signin.Cookie(strings.HasPrefix(a.base, "https:"))); err == nil {
+	if c, err := r.Cookie(signin.Cookie(strings.HasPrefix(g.BaseURL, "https:"))); err == nil {
 		p.Session = c.Value
-		if p.SameOrigin = a.sameOrigin(r); !p.SameOrigin && p.Write {
-			p.Came = op.Came(r, a.base)
+		if p.SameOrigin = g.FromOwnPage(r); !p.SameOrigin && p.Write {
+			p.Came = g.Came(r)
 		}
 	}
 	return p
-}
-
-// sameOrigin tells whether a browser says that its request comes from our own
-// pages. A request without either header is not a browser's of today.
-func (a *App) sameOrigin(r *http.Request) bool {
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
-		return site == "same-origin"
-	}
-	origin, err := url.Parse(r.Header.Get("Origin"))
-	return err == nil && op.SameSite(origin, r, a.base, a.cfg.Proxies)
 }

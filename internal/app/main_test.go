@@ -163,7 +163,7 @@ func (y *yard) hear(path, bearer string, header []string, enough func(answer) bo
 // plain follows no redirect and keeps no cookie.
 var plain = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Timeout: patience}
 
-// send makes a request with a token, if any, and further headers.
+// send makes a request with a token, if any, and further headers, Host among them.
 func (y *yard) send(method, path, bearer, body string, header ...string) answer {
 	y.t.Helper()
 	req, err := http.NewRequestWithContext(y.t.Context(), method, y.URL()+path, strings.NewReader(body))
@@ -177,7 +177,9 @@ func (y *yard) send(method, path, bearer, body string, header ...string) answer 
 		req.Header.Set("Authorization", "Bearer "+bearer)
 	}
 	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
+		if req.Header.Set(header[i], header[i+1]); header[i] == "Host" {
+			req.Host = header[i+1]
+		}
 	}
 	resp, err := plain.Do(req)
 	if err != nil {

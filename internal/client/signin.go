@@ -32,7 +32,7 @@ func mint(ctx context.Context, url, path string, body any) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	session := &Client{URL: url, HTTP: &http.Client{Jar: jar, Transport: origin{url}}}
+	session := &Client{URL: url, HTTP: &http.Client{Jar: jar, Transport: page{}}}
 	if err := session.Call(ctx, http.MethodPost, path, body, nil); err != nil {
 		return nil, err
 	}
@@ -47,12 +47,12 @@ func mint(ctx context.Context, url, path string, body any) (*Client, error) {
 	return &Client{URL: url, Token: minted.Token}, nil
 }
 
-// origin marks requests as coming from the service's own pages, which writes
-// with a cookie must.
-type origin struct{ url string }
+// page marks requests as coming from the service's own pages, which writes with
+// a cookie must, whatever address the service has for people.
+type page struct{}
 
-func (o origin) RoundTrip(r *http.Request) (*http.Response, error) {
+func (page) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.Header.Set("Origin", o.url)
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	return http.DefaultTransport.RoundTrip(r)
 }

@@ -55,6 +55,7 @@ type Config struct {
 	ServiceToken string        `key:"service-token" doc:"bearer that the form for access requests proves itself by; without it nobody can apply" secret:"true"`
 	Waitlist     string        `key:"waitlist" default:"off" doc:"on or off; on, strangers may sign in and wait until an operator lets them through; off, people come by invitation"`
 	Proxies      Networks      `key:"trusted-proxies" doc:"networks (CIDR, comma-separated) whose X-Forwarded-For or Forwarded is believed"`
+	OwnOrigins   Origins       `key:"own-origins" doc:"sites (https://HOST, comma-separated) that people open the server at besides base-url; only pages of these may sign in, and write with a cookie"`
 	MCPOrigins   Origins       `key:"mcp-origins" doc:"sites (https://HOST, comma-separated) whose pages may call /v1/mcp in a browser, besides this server's own and those on the caller's machine"`
 	Reachable    Networks      `key:"allow-networks" doc:"private networks (CIDR, comma-separated) in which addresses that customers name may lie"`
 	GitHubURL    string        `key:"github-url" default:"https://github.com" doc:"GitHub, or a GitHub Enterprise Server, that people may sign in with"`

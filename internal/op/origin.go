@@ -2,11 +2,11 @@ package op
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"yardmaster/internal/fault"
@@ -20,57 +20,101 @@ const (
 	// AnyPage leaves it to the credential: a cookie is good for writes of our
 	// own pages only, a token is something the page has itself.
 	AnyPage Origin = iota
-	// OwnPages are those that the server was reached under.
+	// OwnPages are those of the server's own addresses.
 	OwnPages
 	// OwnForms are OwnPages, and whoever sends must say so: what a person decides
 	// with a cookie is taken from no program.
 	OwnForms
-	// KnownPages are those of the server's own address, whatever name it was
-	// reached under, those on the caller's own machine, and those of
-	// Guard.Origins.
+	// KnownPages are those of the server's own addresses, those on the caller's
+	// own machine, and those of Guard.Origins.
 	KnownPages
 )
 
-// known tells whether the page that sends a request is one of KnownPages.
-func (s *server) known(origin string) bool {
+// site is where a page comes from, as browsers say it: a scheme, a host in lower
+// case, and a port, the scheme's own where none is named.
+type site struct{ scheme, host, port string }
+
+// siteOf reads an origin: http or https, a host, a port if there is one, and
+// nothing else.
+func siteOf(origin string) (site, bool) {
 	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return false
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || !strings.EqualFold(origin, u.Scheme+"://"+u.Host) {
+		return site{}, false
 	}
-	if own, err := url.Parse(s.BaseURL); err == nil && strings.EqualFold(own.Scheme+"://"+own.Host, origin) {
-		return true
+	s := site{u.Scheme, strings.ToLower(u.Hostname()), u.Port()}
+	if s.port == "" && !strings.HasSuffix(u.Host, ":") {
+		s.port = map[string]string{"https": "443", "http": "80"}[s.scheme]
 	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback() || slices.Contains(s.Origins, strings.ToLower(origin))
+	n, err := strconv.ParseUint(s.port, 10, 16)
+	bracketed := strings.HasPrefix(u.Host, "[")
+	return s, err == nil && n > 0 && strconv.FormatUint(n, 10) == s.port && s.host != "" && strings.Contains(s.host, ":") == bracketed
 }
 
-// SameSite tells whether a page's origin is this server: by the address it is
-// configured with, the one that the request came to, or the one that a trusted
-// proxy says it came to.
-func SameSite(origin *url.URL, req *http.Request, base string, proxies []netip.Prefix) bool {
-	if origin.Host == "" {
-		return false
+// address is the host, if it is an IP address.
+func (s site) address() netip.Addr {
+	ip, err := netip.ParseAddr(s.host)
+	if err != nil || ip.Zone() != "" {
+		return netip.Addr{}
 	}
-	if strings.EqualFold(origin.Host, req.Host) || strings.EqualFold(origin.Scheme+"://"+origin.Host, base) {
-		return true
+	return ip.Unmap()
+}
+
+// local tells of a site on the machine of whoever names it.
+func (s site) local() bool { return s.host == "localhost" || s.address().IsLoopback() }
+
+func (s site) among(sites []string) bool {
+	return slices.ContainsFunc(sites, func(other string) bool {
+		o, ok := siteOf(other)
+		return ok && o == s
+	})
+}
+
+// known tells whether the page that sends a request is one of KnownPages.
+func (s *server) known(origin string) bool {
+	from, ok := siteOf(origin)
+	return ok && (from.local() || from.among(s.own()) || from.among(s.Origins))
+}
+
+// own is the addresses that this server says it has.
+func (g Guard) own() []string { return append([]string{g.BaseURL}, g.Own...) }
+
+// FromOwnPage tells whether a browser says that a request comes from a page of
+// this server. A request that says nothing is not a browser's of today.
+func (g Guard) FromOwnPage(req *http.Request) bool {
+	origin, site := req.Header.Get("Origin"), req.Header.Get("Sec-Fetch-Site")
+	switch site {
+	case "":
+		return g.same(req)
+	case "same-origin":
+		return origin == "" || origin == "null" || g.same(req)
 	}
-	peer, _, err := net.SplitHostPort(req.RemoteAddr)
-	if err != nil || !within(proxies, peer) {
-		return false
+	return false
+}
+
+// same tells whether the page that sends a request is of this server, by the
+// addresses that it is configured with. Host proves nothing: anybody can have a
+// name of their own lead here. It counts between the names and ports of this
+// machine where the server is on it, and between IP addresses, which no name
+// leads to, where it has all of them.
+func (g Guard) same(req *http.Request) bool {
+	from, ok := siteOf(req.Header.Get("Origin"))
+	if !ok || from.among(g.own()) {
+		return ok
 	}
-	// The nearest proxy adds the last one.
-	hosts := split(req.Header.Values("X-Forwarded-Host"))
-	return len(hosts) > 0 && strings.EqualFold(origin.Host, hosts[len(hosts)-1])
+	to, named := siteOf(from.scheme + "://" + req.Host)
+	base, based := siteOf(g.BaseURL)
+	everywhere := base.address().IsUnspecified()
+	return named && based && from == to && (from.local() && (base.local() || everywhere) || from.address().IsValid() && everywhere)
 }
 
 // Came says where a page that was refused comes from, and what was expected.
-func Came(req *http.Request, base string) string {
+func (g Guard) Came(req *http.Request) string {
 	origin := req.Header.Get("Origin")
 	if origin == "" {
 		origin = "no origin"
 	}
-	return fmt.Sprintf("The page's origin is %s, and the request came to the host %s; this server is %s. Behind a proxy, set base-url to the address that people open, and have the proxy send Host as it came, with its port.",
-		short(origin), short(req.Host), base)
+	return fmt.Sprintf("The page's origin is %s, and the request came to the host %s; this server is %s. Set base-url to the address that people open, with its port; further ones are listed in own-origins.",
+		short(origin), short(req.Host), strings.Join(g.own(), ", "))
 }
 
 // short is a text of a caller, to be shown.
@@ -90,10 +134,8 @@ func (s *server) comesFrom(req *http.Request, o *Op) error {
 		if o.From == OwnForms && origin == "" && site == "" {
 			return fault.New(fault.Forbidden, "cross-origin", "The request does not say which page it comes from: it has neither Origin nor Sec-Fetch-Site. Browsers send them; a proxy in front of this server may have taken them out.")
 		}
-		u, err := url.Parse(origin)
-		own := err == nil && SameSite(u, req, s.BaseURL, s.Proxies)
-		if site == "cross-site" || site == "same-site" || origin != "" && !own && (origin != "null" || site != "same-origin") {
-			return fault.New(fault.Forbidden, "cross-origin", "This is for pages of this server, and for programs. "+Came(req, s.BaseURL))
+		if site == "cross-site" || site == "same-site" || origin != "" && !s.same(req) && (origin != "null" || site != "same-origin") {
+			return fault.New(fault.Forbidden, "cross-origin", "This is for pages of this server, and for programs. "+s.Came(req))
 		}
 	case KnownPages:
 		if origin != "" && !s.known(origin) {

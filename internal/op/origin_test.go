@@ -2,51 +2,64 @@ package op
 
 import (
 	"net/http/httptest"
-	"net/netip"
-	"net/url"
 	"strings"
 	"testing"
 )
 
-// A page is ours by the configured address, the address that the request came to,
-// or what a trusted proxy says of it.
-func TestSameSiteBehindProxies(t *testing.T) {
-	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+// A page is ours by the addresses that the server is configured with. Host, which
+// whoever sends the request chooses, proves nothing but on this machine.
+func TestOwnPages(t *testing.T) {
 	const base = "https://y.example:8443"
 	for _, c := range []struct {
-		origin, host, peer, forwarded string
-		same                          bool
+		base, origin, host string
+		own                bool
 	}{
-		{"https://y.example:8443", "y.example", "192.0.2.1:5", "", true}, // the proxy drops the port
-		{"https://Y.example:8443", "127.0.0.1:8080", "192.0.2.1:5", "", true},
-		{"http://127.0.0.1:8080", "127.0.0.1:8080", "192.0.2.1:5", "", true},
-		{"https://y.example", "y.example:8443", "192.0.2.1:5", "", false},
-		{"http://y.example:8443", "y.example", "192.0.2.1:5", "", false},
-		{"https://other.example", "inner", "10.1.2.3:5", "other.example", true},
-		{"https://other.example", "inner", "10.1.2.3:5", "evil.example, other.example", true},
-		{"https://evil.example", "inner", "10.1.2.3:5", "evil.example, other.example", false},
-		{"https://other.example", "inner", "192.0.2.1:5", "other.example", false},
-		{"null", "inner", "10.1.2.3:5", "", false},
+		{base, "https://y.example:8443", "y.example", true}, // the proxy drops the port
+		{base, "https://Y.example:8443", "127.0.0.1:8080", true},
+		{base, "https://also.example", "inner", true},
+		{base, "https://also.example:443", "inner", true},
+		{base, "http://also.example", "also.example", false},
+		{base, "https://y.example", "y.example:8443", false},
+		{base, "http://y.example:8443", "y.example:8443", false},
+		{base, "https://evil.example", "evil.example", false},
+		{base, "http://127.0.0.1:8080", "127.0.0.1:8080", false},
+		{base, "null", "y.example:8443", false},
+		{base, "", "", false},
+		{base, "https://u@y.example:8443", "y.example:8443", false},
+		{base, "https://y.example:8443/", "y.example:8443", false},
+		{"http://127.0.0.1:8080", "http://127.0.0.1:8080", "127.0.0.1:8080", true},
+		{"http://127.0.0.1:8080", "http://localhost:8080", "localhost:8080", true},
+		{"http://127.0.0.1:8080", "http://localhost:9000", "LOCALHOST:9000", true}, // through a tunnel
+		{"http://localhost:8080", "http://[::1]:9000", "[::1]:9000", true},
+		{"http://127.0.0.1:8080", "http://localhost:9000", "localhost:8080", false}, // another program's page
+		{"http://127.0.0.1:8080", "http://evil.example:8080", "evil.example:8080", false},
+		{"http://127.0.0.1:8080", "http://127.0.0.1.evil.example", "127.0.0.1.evil.example", false},
+		{"http://127.0.0.1:8080", "http://192.0.2.7:8080", "192.0.2.7:8080", false},
+		{"http://[::]:8080", "http://192.0.2.7:8080", "192.0.2.7:8080", true},
+		{"http://0.0.0.0:8080", "http://localhost:8080", "localhost:8080", true},
+		{"http://[::]:8080", "http://evil.example:8080", "evil.example:8080", false},
+		{"http://[::]:8080", "http://192.0.2.7:8080", "192.0.2.8:8080", false},
 	} {
+		g := Guard{BaseURL: c.base, Own: []string{"https://also.example"}}
 		req := httptest.NewRequest("POST", "/auth/password", nil)
-		req.Host, req.RemoteAddr = c.host, c.peer
-		if c.forwarded != "" {
-			req.Header.Set("X-Forwarded-Host", c.forwarded)
-		}
-		u, err := url.Parse(c.origin)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := SameSite(u, req, base, trusted); got != c.same {
+		req.Host = c.host
+		req.Header.Set("X-Forwarded-Host", c.host)
+		req.Header.Set("Origin", c.origin)
+		if got := g.FromOwnPage(req); got != c.own {
 			t.Errorf("%+v: %t", c, got)
 		}
 	}
+	g := Guard{BaseURL: base, Own: []string{"https://also.example"}}
 	req := httptest.NewRequest("POST", "/auth/password", nil)
 	req.Host = "y.example"
 	req.Header.Set("Origin", "https://y.example:9443")
-	for _, want := range []string{"https://y.example:9443", "host y.example;", base, "base-url"} {
-		if said := Came(req, base); !strings.Contains(said, want) {
+	for _, want := range []string{"https://y.example:9443", "host y.example;", base + ", https://also.example", "base-url", "own-origins"} {
+		if said := g.Came(req); !strings.Contains(said, want) {
 			t.Errorf("no %q in %q", want, said)
 		}
+	}
+	req.Header.Set("Sec-Fetch-Site", "same-origin")
+	if g.FromOwnPage(req) {
+		t.Error("another site's page that calls itself the same")
 	}
 }

@@ -38,8 +38,12 @@ type Guard struct {
 	// Proxies are the networks whose word is taken for where a request comes
 	// from.
 	Proxies []netip.Prefix
-	// BaseURL is the address in problem types, without a trailing slash.
+	// BaseURL is the address in problem types, without a trailing slash. Pages
+	// of it are the server's own.
 	BaseURL string
+	// Own are further addresses that people open the server at, such as
+	// https://yard.example.com.
+	Own []string
 	// Origins are further sites whose pages may call rows for KnownPages, in
 	// lower case, such as https://tools.example.com.
 	Origins []string
@@ -106,8 +110,8 @@ type server struct {
 type Request struct {
 	ID      string
 	IP      string // of the caller, past trusted proxies
-	BaseURL string // as the caller reached us
-	Secure  bool   // over https, or a proxy says so
+	BaseURL string
+	Secure  bool // over https, or a proxy says so
 }
 
 type requestKey struct{}
