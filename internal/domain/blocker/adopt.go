@@ -1,6 +1,7 @@
 package blocker
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -39,6 +40,79 @@ func (s *Service) adopted(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 	return false, nil
 }
 
+// settled finds what a person has said of the very thing that a run declares,
+// while it was about to: a blocker of an earlier run that was closed for this
+// one, see inherit. Each is found once. A run that asks again after that has
+// heard it and lacks something still.
+func (s *Service) settled(tx *db.Tx, taskID, runID string, b protocol.BlockerDeclared) (*row, error) {
+	left, err := inherited.All(tx, tx.Account, taskID, runID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range left {
+		if r := &left[i]; r.Kind == b.Kind {
+			fields, err := fieldsOf.All(tx, tx.Account, r.ID)
+			if err != nil || s.same(r, fields, b) {
+				return r, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// settle closes a blocker that has just been declared as an earlier one was, and
+// tells the run what it was told of that, for it may have heard it before it
+// asked.
+func (s *Service) settle(tx *db.Tx, r *row, blockerID string) error {
+	if _, err := adoptBlocker.Exec(tx, tx.Account, r.ID, r.RunID, blockerID); err != nil {
+		return err
+	}
+	fields, err := fieldsOf.All(tx, tx.Account, r.ID)
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
+		if f.LandedAt == nil {
+			continue
+		}
+		if _, err := landField.Exec(tx, blockerID, f.Name, *f.LandedAt, *r.ClosedBy); err != nil {
+			return err
+		}
+		if f.URL != nil {
+			if _, err := placeServer.Exec(tx, blockerID, f.Name, f.URL, f.Transport); err != nil {
+				return err
+			}
+		}
+	}
+	answer := r.Answer
+	if answer != nil {
+		text, err := s.Ring.Unseal(answerPurpose(tx.Account, r.ID), *answer)
+		if err != nil {
+			return fmt.Errorf("answer of blocker %s: %w", r.ID, err)
+		}
+		sealed := s.Ring.Seal(answerPurpose(tx.Account, blockerID), text)
+		answer = &sealed
+	}
+	if _, err := closeBlocker.Exec(tx, tx.Account, blockerID, r.State, answer, tx.Now, *r.ClosedBy); err != nil {
+		return err
+	}
+	waiting, err := openOfRun.All(tx, tx.Account, r.TaskID, r.RunID)
+	if err != nil || len(waiting) > 0 {
+		return err
+	}
+	word, err := s.Word(tx, r.TaskID, r.RunID)
+	if err != nil {
+		return err
+	}
+	if r.State == Withdrawn {
+		word += withdrawnWord
+	} else {
+		word += loadWord
+	}
+	_, err = s.Resume(tx, r.TaskID, r.RunID, word, false)
+	return err
+}
+
 // same tells whether a declaration asks for what an open blocker asks for: the
 // same fields, or without fields the same question. Agents put one thing in
 // other words each time, but what a form is called they call it.
@@ -48,7 +122,7 @@ func (s *Service) same(r *row, fields []fieldRow, b protocol.BlockerDeclared) bo
 		has[f.Kind+"\x00"+f.Name+"\x00"+f.Environment] = true
 	}
 	for _, f := range b.Fields {
-		if name, why := s.fieldName(f); why == "" {
+		if name, why := s.fieldName(f); why == "" && b.Kind == MissingCredential {
 			wants[f.Kind+"\x00"+name+"\x00"+f.Environment] = true
 		}
 	}

@@ -1,7 +1,10 @@
 package blocker
 
 import (
+	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"yardmaster/internal/db"
@@ -68,4 +71,107 @@ func TestAdoption(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// TestAnsweredWhileAskedAgain: a person closes what an earlier run asked for while
+// the live one is about to ask for the same. Nobody is asked twice, whichever
+// comes first, and the live run hears of it; asked once more it is a question.
+func TestAnsweredWhileAskedAgain(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		decision := func(id, name string) protocol.BlockerDeclared { // the field is none of a decision's
+			return protocol.BlockerDeclared{ID: id, Kind: "decision", Question: "Left  or right?", Fields: []protocol.BlockerField{{Name: name, Kind: EnvSecret}}}
+		}
+		form := func(id, _ string) protocol.BlockerDeclared {
+			return protocol.BlockerDeclared{ID: id, Kind: MissingCredential, Question: "Where?", Fields: []protocol.BlockerField{{Name: "docs", Kind: MCPServer}, {Name: "KEY", Kind: EnvSecret}}}
+		}
+		open := func() (ids []string) {
+			t.Helper()
+			page, err := f.list(f.ctx(), listIn{PageIn: op.PageIn{PerPage: 100}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range page.Data {
+				ids = append(ids, b.ID)
+			}
+			return ids
+		}
+		say := map[string]func(string) error{
+			"answered": func(id string) error { _, err := f.answer(f.ctx(), answerIn{id, "Left."}); return err },
+			"filled in": func(id string) error {
+				return f.DB.Write(f.ctx(), func(tx *db.Tx) error {
+					r, err := f.lock(tx, id)
+					if err == nil {
+						_, err = f.land(tx, &r, map[string]entry{"KEY": {text: "v"}, "mcp:docs": {server: &server{URL: "https://docs.example/mcp", Transport: "http", Token: "t"}}})
+					}
+					return err
+				})
+			},
+			"withdrawn": func(id string) error { _, err := f.withdraw(f.ctx(), blockerIn{id}); return err },
+		}
+		hears := map[string][]string{"answered": {"Left or right?", "Left."}, "filled in": {"Where?", "KEY", "https://docs.example/mcp"}, "withdrawn": {withdrawnWord}}
+		for how, person := range say {
+			of := decision
+			if how == "filled in" {
+				of = form
+			}
+			for round := range 8 {
+				dead, live := fmt.Sprint("dead ", how, round), fmt.Sprint("live ", how, round)
+				declare := func(run, id string) error {
+					return f.DB.Write(f.ctx(), func(tx *db.Tx) error { return f.Declare(tx, "repo", "task", run, of(id, "A")) })
+				}
+				f.live, f.how = dead, Woken
+				if err := declare(dead, "k"); err != nil {
+					t.Fatal(err)
+				}
+				asked := open()
+				if len(asked) != 1 {
+					t.Fatalf("open are %q", asked)
+				}
+				f.live, f.words, f.resumed = live, nil, nil
+				again := func() error { return declare(live, "another name") }
+				switch round {
+				case 0: // the answer is first
+					errs(t, person(asked[0]), again(), again())
+				case 1:
+					errs(t, again(), person(asked[0]), again())
+				default:
+					var wg sync.WaitGroup
+					wg.Go(func() { errs(t, person(asked[0])) })
+					wg.Go(func() { errs(t, again()) })
+					wg.Wait()
+				}
+				if left := open(); len(left) != 0 {
+					t.Fatalf("%s, round %d: %q are asked again", how, round, left)
+				}
+				for i, run := range f.resumed {
+					if run != live {
+						t.Errorf("%s: %s is told", how, run)
+					}
+					for _, want := range hears[how] {
+						if strings.Count(f.words[i], want) != 1 {
+							t.Errorf("%s, round %d: told %q, want %q once", how, round, f.words, want)
+						}
+					}
+				}
+				if len(f.resumed) == 0 {
+					t.Errorf("%s, round %d: nobody is told", how, round)
+				}
+				if round == 0 {
+					errs(t, declare(live, "once more"))
+					if left := open(); len(left) != 1 {
+						t.Fatalf("%s: asked for again after the answer, %q are open", how, left)
+					}
+					errs(t, person(open()[0]))
+				}
+			}
+		}
+	})
+}
+
+func errs(t *testing.T, all ...error) {
+	t.Helper()
+	if err := errors.Join(all...); err != nil {
+		t.Error(err)
+	}
 }

@@ -158,13 +158,22 @@ var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
 // Declare takes a blocker that a live run of tx.Account declares. Declared
 // again under the same name it is passed over, and what an earlier run of the
-// task asks for still is not asked for again: see adopted. Fields that could not
-// be filled in are left out, and the run is told which and why.
+// task asks for still, or was answered while this one was about to ask, is not
+// asked for again: see adopted and settled. Fields that could not be filled in
+// are left out, and the run is told which and why. The task is locked until tx
+// ends.
 func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.BlockerDeclared) error {
+	if err := s.LockTask(tx, taskID); err != nil {
+		return err
+	}
 	if n, err := isDeclared.One(tx, runID, b.ID); err != nil || n > 0 {
 		return err
 	}
 	if adopted, err := s.adopted(tx, repoID, taskID, runID, b); err != nil || adopted {
+		return err
+	}
+	earlier, err := s.settled(tx, taskID, runID, b)
+	if err != nil {
 		return err
 	}
 	blockerID := id.New()
@@ -197,8 +206,14 @@ func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 			return err
 		}
 	}
-	return event.Record(tx, event.Change{Kind: "blocker.declared", Object: blockerID, RepoID: repoID,
-		Data: map[string]any{"task_id": taskID, "run_id": runID, "kind": b.Kind, "fields": names, "refused": refused}})
+	data := map[string]any{"task_id": taskID, "run_id": runID, "kind": b.Kind, "fields": names, "refused": refused}
+	if earlier != nil {
+		data["settled_as"] = earlier.ID
+		if err := s.settle(tx, earlier, blockerID); err != nil {
+			return err
+		}
+	}
+	return event.Record(tx, event.Change{Kind: "blocker.declared", Object: blockerID, RepoID: repoID, Data: data})
 }
 
 // fieldName is the name under which a field is filled in, or why it cannot be.

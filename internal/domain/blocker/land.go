@@ -97,13 +97,17 @@ func (s *Service) Word(tx *db.Tx, taskID, runID string) (string, error) {
 	if err != nil || len(rows) == 0 {
 		return "", err
 	}
-	var b strings.Builder
+	var parts []string
 	for i := range rows {
+		var b strings.Builder
 		if err := s.tell(tx, &b, &rows[i]); err != nil {
 			return "", err
 		}
+		if part := b.String(); !slices.Contains(parts, part) { // two runs may have asked in the same words
+			parts = append(parts, part)
+		}
 	}
-	return b.String(), nil
+	return strings.Join(parts, ""), nil
 }
 
 func (s *Service) tell(tx *db.Tx, b *strings.Builder, r *row) error {

@@ -47,6 +47,10 @@ var (
 	openOfRun  = db.Q[string](`SELECT id FROM blockers WHERE account_id = $1 AND task_id = $2 AND run_id = $3 AND state = 'open' ORDER BY id`)
 	// openOfOthers are what other runs of the task left open, oldest first.
 	openOfOthers = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND run_id <> $3 AND state = 'open' ORDER BY created_at, id`)
+	// inherited are the closed ones of earlier runs that were handed to a run
+	// which has not asked for the same since, newest first.
+	inherited = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND run_id = $3 AND declared = id
+		AND state IN ('answered', 'submitted', 'withdrawn') ORDER BY closed_at DESC, id DESC`)
 	isDeclared   = db.Q[int64](`SELECT COUNT(*) FROM blockers WHERE run_id = $1 AND declared = $2`)
 	adoptBlocker = db.S(`UPDATE blockers SET run_id = $3, declared = $4 WHERE account_id = $1 AND id = $2`)
 	closedOf     = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND state IN ('answered', 'submitted') AND $3 IN ('', run_id)
