@@ -358,6 +358,25 @@ func TestFanOut(t *testing.T) {
 	})
 }
 
+// Where nobody could hold a live session nothing is started, by whatever arm.
+func TestNoLiveBox(t *testing.T) {
+	each(t, func(f *fixture) {
+		asked := 0
+		f.FileAsk = func(*db.Tx, Filing) (string, error) { asked++; return "the-ask", nil }
+		both := []string{"acme/web", "acme/api"}
+		for _, body := range []object{{"repo": "acme/web"}, {"repos": both}, {"repos": both, "return_context": true}} {
+			body["ask"] = "Greet."
+			if p := f.refused("POST", "/v1/plans", body, 409, "no-live-box"); p["needed_mode"] != "live_session" {
+				f.t.Errorf("%v", p)
+			}
+		}
+		f.live()
+		if a := f.call("POST", "/v1/plans", object{"repos": both, "ask": "Greet."}, 202); a["raw_task_id"] != "the-ask" || asked != 1 {
+			f.t.Errorf("%v, %d asks", a, asked)
+		}
+	})
+}
+
 func TestAuthorRefuses(t *testing.T) {
 	f := newFixture(t, db.SQLite)
 	for what, units := range map[string][]Unit{

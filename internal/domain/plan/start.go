@@ -53,16 +53,16 @@ func (s *Service) start(ctx context.Context, in startIn) (out PlanStarted, err e
 				return err
 			}
 		}
-		if len(repos) > 1 && !in.ReturnContext {
-			return s.ask(tx, &in, repos, &out)
-		}
 		for _, r := range repos {
 			if err := s.live(tx, r, &in); err != nil {
 				return err
 			}
 		}
-		if in.ReturnContext {
+		switch {
+		case in.ReturnContext:
 			return s.fanOut(tx, &in, repos, &out)
+		case len(repos) > 1:
+			return s.ask(tx, &in, repos, &out)
 		}
 		return s.draft(tx, &in, repos[0], &out)
 	})
@@ -99,7 +99,8 @@ func (in *startIn) check() ([]string, error) {
 	return names, nil
 }
 
-// live refuses where no box could hold the scout's session.
+// live refuses where no box could hold the session of a scout, or of whom triage
+// sends.
 func (s *Service) live(tx *db.Tx, r task.Repo, in *startIn) error {
 	name := in.template(s, r)
 	if _, ok, err := s.Tasks.Template(tx, tx.Account, name); err != nil {
