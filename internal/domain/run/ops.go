@@ -25,7 +25,7 @@ const (
 func (s *Service) Ops() []op.Op {
 	read := policy.Require(policy.ReadTasks)
 	return append([]op.Op{
-		op.New(op.Row{ID: "task.attempts", Method: "GET", Path: "/v1/tasks/{id}/attempts", Group: group, Rule: read,
+		op.New(op.Row{ID: "task.attempts", Method: "GET", Path: "/v1/tasks/{id}/attempts", Group: group, Rule: read, Paging: &op.Paging{Default: 100, Max: 200},
 			Summary: "Every try of a task, oldest first",
 			Doc:     "One row for each time a box took the task, with how it ended. The failure kind is read anew from what the box said, so an old try may name a better kind than the task did then."}, s.attempts),
 		op.New(op.Row{ID: "task.run_events", Method: "GET", Path: "/v1/tasks/{id}/events", Group: group, Rule: read,
@@ -77,29 +77,38 @@ func findRun(tx *db.Tx, runID string) (Row, error) {
 	return r, err
 }
 
-func (s *Service) attempts(ctx context.Context, in idIn) (page op.Page[Run], err error) {
+type attemptsIn struct {
+	op.PageIn
+	ID string `json:"id" format:"uuid" doc:"id of the task"`
+}
+
+func (s *Service) attempts(ctx context.Context, in attemptsIn) (page op.Page[Run], err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		if _, err := find(tx, in.ID); err != nil {
 			return err
 		}
-		rows, err := selectAttempts.All(tx, tx.Account, in.ID)
+		at, after, _, err := in.AfterTime()
 		if err != nil {
 			return err
 		}
+		rows, err := pageAttempts.All(tx, tx.Account, in.ID, at, after, in.Size())
+		if err != nil {
+			return err
+		}
+		part := op.NewPage(in.PageIn, rows, func(r Row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
 		used, err := selectUsage.All(tx, tx.Account, in.ID)
 		if err != nil {
 			return err
 		}
-		runs := make([]Run, len(rows))
-		for i := range rows {
-			runs[i] = wire(&rows[i])
+		page = op.Page[Run]{Data: make([]Run, len(part.Data)), NextCursor: part.NextCursor}
+		for i := range part.Data {
+			page.Data[i] = wire(&part.Data[i])
 			for _, u := range used {
-				if u.RunID == rows[i].ID {
-					runs[i].Usage = u.wire()
+				if u.RunID == part.Data[i].ID {
+					page.Data[i].Usage = u.wire()
 				}
 			}
 		}
-		page = op.Whole(runs)
 		return nil
 	})
 	return page, err

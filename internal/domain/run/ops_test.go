@@ -78,6 +78,16 @@ func TestAttempts(t *testing.T) {
 		if pulse := f.get("/v1/tasks/"+taskID, 200)["run"].(map[string]any); pulse["id"] != second["id"] || pulse["state"] != Ended || pulse["last_seq"] != 5.0 {
 			t.Errorf("pulse %v", pulse)
 		}
+		page := f.get(path+"?per_page=1", 200)
+		if rows := page["data"].([]any); len(rows) != 1 || rows[0].(map[string]any)["id"] != first["id"] {
+			t.Errorf("first page %v", page)
+		}
+		page = f.get(path+"?per_page=1&cursor="+page["next_cursor"].(string), 200)
+		if rows := page["data"].([]any); len(rows) != 1 || rows[0].(map[string]any)["id"] != second["id"] || page["next_cursor"] != nil {
+			t.Errorf("last page %v", page)
+		}
+		f.get(path+"?per_page=201", 400)
+		f.get(path+"?limit=1", 400)
 		f.get("/v1/tasks/"+id.Random()+"/attempts", 404)
 		f.tenant().get(path, 404)
 	})

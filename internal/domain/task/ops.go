@@ -31,7 +31,7 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "task.list", Method: "GET", Path: "/v1/tasks", Group: group, Rule: read,
 			Summary: "List the account's tasks, newest first; q searches the title, 20,000 tasks a page, which may be short or empty and still have a next",
 			Doc:     "Without a filter all tasks of the account are listed, finished ones too.", Paging: paging()}, s.list),
-		op.New(op.Row{ID: "task.stalls", Method: "GET", Path: "/v1/queue/status", Group: group, Rule: read,
+		op.New(op.Row{ID: "task.stalls", Method: "GET", Path: "/v1/queue/status", Group: group, Rule: read, Paging: &op.Paging{Default: 100, Max: 200},
 			Summary: "Every reason that holds a pending task, or a held one for want of money, and what clears it",
 			Doc:     "Counts the pending tasks of the account by what keeps boxes from claiming them. A task with several reasons is counted under each of them; one with none is in claimable."}, s.stalls),
 		op.New(op.Row{ID: "task.run_status", Method: "GET", Path: "/v1/tasks/{id}", Group: group, Rule: read,

@@ -2,7 +2,9 @@ package task
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -19,7 +21,7 @@ type QueueStatus struct {
 	QueueDepthCap int64       `json:"queue_depth_cap" doc:"-1 is uncapped"`
 	Claimable     int64       `json:"claimable" doc:"pending tasks that an online box can take now"`
 	Data          []TaskStall `json:"data" doc:"the reasons, the one that holds most tasks first"`
-	NextCursor    *string     `json:"next_cursor" doc:"always null: the list is whole"`
+	NextCursor    *string     `json:"next_cursor" doc:"send it back as cursor for the page after this one; null: nothing follows"`
 }
 
 // TaskStall is one reason that holds pending tasks back.
@@ -31,6 +33,8 @@ type TaskStall struct {
 	ClearsWhen string     `json:"clears_when" example:"a box of the account comes online" doc:"what has to happen for it to end, in words"`
 	Clear      *TaskClear `json:"clear" doc:"the call that clears it; null when it only clears by itself"`
 	TaskIDs    []string   `json:"task_ids" format:"uuid" doc:"up to five of the tasks"`
+
+	key string // tells it apart from others of its reason
 }
 
 const (
@@ -39,7 +43,11 @@ const (
 	waitingExamples = 200
 )
 
-func (s *Service) stalls(ctx context.Context, _ op.None) (out QueueStatus, err error) {
+type stallsIn struct {
+	op.PageIn
+}
+
+func (s *Service) stalls(ctx context.Context, in stallsIn) (out QueueStatus, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		f, groups, err := s.cohorts(tx, tx.Account)
 		if err != nil {
@@ -49,7 +57,7 @@ func (s *Service) stalls(ctx context.Context, _ op.None) (out QueueStatus, err e
 		if err != nil {
 			return err
 		}
-		out = QueueStatus{QueueDepthCap: s.QueueCap, Data: []TaskStall{}}
+		out = QueueStatus{QueueDepthCap: s.QueueCap}
 		st := stalls{index: map[string]int{}}
 		for i := range groups {
 			g := &groups[i]
@@ -83,7 +91,8 @@ func (s *Service) stalls(ctx context.Context, _ op.None) (out QueueStatus, err e
 		if err := s.moneyless(tx, &st, broke); err != nil {
 			return err
 		}
-		out.Data = append(out.Data, st.sorted()...)
+		page := op.Cut(in.PageIn, st.all, rank)
+		out.Data, out.NextCursor = page.Data, page.NextCursor
 		return nil
 	})
 	return out, err
@@ -214,12 +223,12 @@ func (s *stalls) add(h TaskHold, count int64, ids []string) {
 	if !ok {
 		n = len(s.all)
 		s.index[key] = n
-		s.all = append(s.all, TaskStall{Reason: h.Reason, Since: h.Since, ClearsWhen: h.ClearsWhen, Clear: h.Clear, TaskIDs: []string{}})
+		s.all = append(s.all, TaskStall{Reason: h.Reason, Since: h.Since.Truncate(time.Millisecond), ClearsWhen: h.ClearsWhen, Clear: h.Clear, TaskIDs: []string{}, key: key})
 	}
 	st := &s.all[n]
 	st.Count += count
 	if h.Since.Before(st.Since) {
-		st.Since = h.Since
+		st.Since = h.Since.Truncate(time.Millisecond)
 	}
 	st.TaskIDs = append(st.TaskIDs, ids[:min(len(ids), stallExamples-len(st.TaskIDs))]...)
 }
@@ -254,10 +263,7 @@ func (s *stalls) people(tx *db.Tx, f *Facts, all []obstacle, waiting []Row) erro
 	return nil
 }
 
-func (s *stalls) sorted() []TaskStall {
-	for i := range s.all {
-		s.all[i].Since = s.all[i].Since.Truncate(time.Millisecond)
-	}
-	slices.SortStableFunc(s.all, func(a, b TaskStall) int { return int(b.Count - a.Count) })
-	return s.all
+// rank puts the reasons that hold most tasks first.
+func rank(t TaskStall) []string {
+	return []string{fmt.Sprintf("%019d", math.MaxInt64-t.Count), t.key}
 }
