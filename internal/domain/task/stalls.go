@@ -263,7 +263,12 @@ func (s *stalls) people(tx *db.Tx, f *Facts, all []obstacle, waiting []Row) erro
 	return nil
 }
 
-// rank puts the reasons that hold most tasks first.
+// rank puts the reasons that hold most tasks first, and of equal ones those that
+// a person clears, in the order in which they are looked at.
 func rank(t TaskStall) []string {
-	return []string{fmt.Sprintf("%019d", math.MaxInt64-t.Count), t.key}
+	at := slices.Index(personClears, t.Reason)
+	if at < 0 {
+		at = len(personClears)
+	}
+	return []string{fmt.Sprintf("%019d %02d", math.MaxInt64-t.Count, at), t.key}
 }
