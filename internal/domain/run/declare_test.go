@@ -74,6 +74,40 @@ func TestDeclarationsReachTheirDomains(t *testing.T) {
 	})
 }
 
+// A survey says what stopped it, beside what it found; so does the report of
+// other work, which is no survey.
+func TestSurveyNamesItsBlocker(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		f.BlockerDeclared = func(*db.Tx, *task.Row, *Row, protocol.BlockerDeclared) error { return nil }
+		for _, c := range []struct {
+			kind    string
+			blocked bool
+		}{{task.KindScout, true}, {task.KindScout, false}, {task.KindWork, true}} {
+			taskID := f.create(c.kind)
+			st := f.claim(f.boxes[0])
+			events := started()
+			if c.blocked {
+				events = append(events, ev(protocol.EventBlocker, protocol.BlockerDeclared{ID: "4", Kind: "missing_access", Question: "May I read it?"}))
+			}
+			f.mustSay(f.boxes[0], st, 1, append(events, finished(protocol.Finished{State: protocol.Succeeded, Tip: "t", Base: "b", Report: "It is there."}))...)
+			got := f.get("/v1/tasks/"+taskID+"/report", 200)
+			survey, found := got["scout_context"].(map[string]any)
+			if found != (c.kind == task.KindScout) {
+				t.Fatalf("%s: scout_context is %v", c.kind, got["scout_context"])
+			}
+			for where, b := range map[string]any{"blocker": got["blocker"], "scout_context.blocker": survey["blocker"]} {
+				b, _ := b.(map[string]any)
+				switch wanted := c.blocked && (found || where == "blocker"); {
+				case wanted != (b != nil):
+					t.Errorf("%s, blocked %t: %s is %v", c.kind, c.blocked, where, b)
+				case wanted && (b["question"] != "May I read it?" || b["kind"] != "missing_access" || b["run_id"] != st.Run):
+					t.Errorf("%s: %s is %v", c.kind, where, b)
+				}
+			}
+		}
+	})
+}
+
 func TestParkedRunIsNotStuck(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		taskID := f.create(task.KindWork)
