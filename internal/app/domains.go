@@ -201,7 +201,7 @@ func (a *App) wire() parts {
 	p.sso = a.wireSSO(p.signin)
 	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Repointed: p.signin.Forget, Forget: p.signin.ForgetUser, Mail: a.post}
 	p.grant = &grant.Service{DB: a.db, Hub: a.hub, Account: account.Exists, User: account.HasUser, Emptied: invitation.Empty}
-	p.onboard = &onboarding.Service{DB: a.db, Devs: devs, Secrets: vault.Reach}
+	p.onboard = &onboarding.Service{DB: a.db, Devs: grant.Seats, Secrets: vault.Reach}
 	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
 	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", BaseURL: a.URL, Withdrawn: access.Withdrawn, Forget: p.signin.ForgetUser}
 	p.access = &access.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Bearer: a.cfg.ServiceToken, Forget: p.signin.ForgetUser, Home: grant.Home}
@@ -240,7 +240,7 @@ func (a *App) wire() parts {
 	}
 	p.task = &task.Service{
 		DB: a.db, Hub: a.hub, QueueCap: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,
-		RepoByName: a.repoByName, RepoByID: a.repoByID, Template: need, Seats: devs,
+		RepoByName: a.repoByName, RepoByID: a.repoByID, Template: need, Seats: grant.Seats,
 	}
 	author := a.author()
 	p.onboard.Fleet = a.fleet(p.task)
@@ -297,17 +297,6 @@ func (a *App) wire() parts {
 // post owes a letter to somebody.
 func (a *App) post(tx *db.Tx, to, subject, text string) error {
 	return a.mail.Post(tx, mail.Message{To: to, Subject: subject, Text: text})
-}
-
-// devs is how many runs an account may have at once: those it pays for and
-// those it was given.
-func devs(tx *db.Tx, acct string) (int64, error) {
-	paid, err := account.Seats(tx, acct)
-	if err != nil {
-		return 0, err
-	}
-	free, err := grant.Devs(tx, acct)
-	return paid + free, err
 }
 
 // resolveModelToken tells the gateway which attempt a token belongs to.

@@ -38,7 +38,6 @@ var (
 	accountByName = db.Q[string](`SELECT a.id FROM accounts a JOIN memberships m ON m.account_id = a.id
 		WHERE m.user_id = $1 AND (a.id = $2 OR a.login = $2)`)
 	repoint  = db.Q[string](`UPDATE signins SET account_id = $3 WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
-	seatsOf  = db.Q[int64](`SELECT seats FROM accounts WHERE id = $1`).Kept()
 	isMember = db.Q[int64](`SELECT COUNT(*) FROM memberships WHERE account_id = $1 AND user_id = $2`)
 	loginOf  = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
 
@@ -63,9 +62,6 @@ func IsMember(tx *db.Tx, userID string) (bool, error) {
 	n, err := isMember.One(tx, tx.Account, userID)
 	return n > 0, err
 }
-
-// Seats is how many runs the account may have at once.
-func Seats(tx *db.Tx, accountID string) (int64, error) { return seatsOf.One(tx, accountID) }
 
 // Login is the account's name, which is also the owner of its repositories.
 func Login(tx *db.Tx, accountID string) (string, error) { return loginOf.One(tx, accountID) }

@@ -41,7 +41,10 @@ var (
 	// The row stays, so that a deletion can be repeated and what the key was
 	// used for can be told; the secret goes.
 	erase = db.S(`UPDATE provider_keys SET deleted_at = $3, sealed = '', masked = '' WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
-	pool  = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = $1 AND deleted_at IS NULL
+	// pool is read for every page of tasks. It is cast because SQLite, once it has
+	// statistics, plans a statement anew each time for a bare parameter that it has
+	// them for.
+	pool = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = CAST($1 AS TEXT) AND deleted_at IS NULL
 		ORDER BY CASE status WHEN 'failing' THEN 1 ELSE 0 END, priority, created_at, id`)
 
 	markFailing = db.S(`UPDATE provider_keys SET status = 'failing', last_error = $3

@@ -1,6 +1,7 @@
 package grant
 
 import (
+	"fmt"
 	"time"
 
 	"yardmaster/internal/db"
@@ -24,7 +25,10 @@ var (
 	userByEmail = db.Q[string](`SELECT id FROM users WHERE email = $1`).ForUpdate()
 	userByID    = db.Q[string](`SELECT id FROM users WHERE id = $1`).ForUpdate()
 
-	devs = db.Q[given](`SELECT g.ai_devs, g.expires_at FROM grants g WHERE g.revoked_at IS NULL AND ` + counts + `$1` + countsToo + `$1` + countsEnd).Kept()
+	// seats is cast because SQLite, once it has statistics, plans a statement anew
+	// each time for a bare parameter that it has them for.
+	seats = db.Q[given](`SELECT a.seats, g.ai_devs, g.expires_at FROM accounts a LEFT JOIN grants g ON g.revoked_at IS NULL AND ` +
+		counts + `CAST($1 AS TEXT)` + countsToo + `CAST($1 AS TEXT)` + countsEnd + ` WHERE a.id = CAST($1 AS TEXT)`).Kept()
 
 	// home is the other way round: where what a person was given counts.
 	home = db.Q[string](`SELECT account_id FROM memberships WHERE user_id = $1 AND role = 'owner' ORDER BY created_at, account_id LIMIT 1`)
@@ -40,8 +44,8 @@ const (
 	countsEnd = `))`
 )
 
-// FreeDevs is Devs for a query that lists accounts as a; the time comes behind
-// it, and a closing bracket.
+// FreeDevs is how many AI developers an account has for free, for a query that
+// lists accounts as a; the time comes behind it, and a closing bracket.
 const FreeDevs = `(SELECT CAST(COALESCE(SUM(g.ai_devs), 0) AS BIGINT) FROM grants g WHERE g.revoked_at IS NULL AND ` +
 	counts + `a.id` + countsToo + `a.id` + countsEnd + ` AND COALESCE(g.expires_at, 9223372036854775807) > `
 
@@ -52,9 +56,11 @@ func Home(tx *db.Tx, userID string) (string, error) {
 	return account, err
 }
 
-// given is what one grant gives, until it ends.
+// given is what one grant gives, until it ends, beside the seats of the account;
+// one without a grant stands for an account that has none.
 type given struct {
-	AIDevs    int64 `db:"ai_devs"`
+	Seats     int64
+	AIDevs    *int64 `db:"ai_devs"`
 	ExpiresAt *time.Time
 }
 
@@ -80,12 +86,19 @@ func list(tx *db.Tx, s Subject, p op.PageIn) ([]EntitlementGrant, error) {
 const selectionBy = `SELECT id, account_id, user_id, ai_devs, reason, issued_by, created_at, expires_at, revoked_at,
 	(revoked_at IS NULL AND COALESCE(expires_at, 9223372036854775807) > `
 
-// Devs is how many AI developers an account has for free.
-func Devs(tx *db.Tx, accountID string) (n int64, err error) {
-	all, err := devs.All(tx, accountID)
-	for _, g := range all {
-		if g.ExpiresAt == nil || g.ExpiresAt.After(tx.Now) {
-			n += g.AIDevs
+// Seats is how many runs an account may have at once: the seats it has, and the
+// AI developers that it has for free.
+func Seats(tx *db.Tx, accountID string) (n int64, err error) {
+	all, err := seats.All(tx, accountID)
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("seats: %w", db.ErrNoRows)
+	}
+	for i, g := range all {
+		if i == 0 {
+			n = g.Seats
+		}
+		if g.AIDevs != nil && (g.ExpiresAt == nil || g.ExpiresAt.After(tx.Now)) {
+			n += *g.AIDevs
 		}
 	}
 	return n, err

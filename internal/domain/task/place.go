@@ -11,23 +11,38 @@ import (
 // told one after the other.
 type line struct {
 	lanes  []lane
-	byRepo map[string][]lane // each repository's in its own order
+	repos  [][]*lane      // each repository's in its own order
+	byRepo map[string]int // where in repos
 }
 
 func lineOf(lanes []lane) *line {
-	q := &line{lanes: lanes, byRepo: map[string][]lane{}}
-	for _, l := range lanes {
-		q.byRepo[l.RepoID] = append(q.byRepo[l.RepoID], l)
+	q := &line{lanes: lanes, byRepo: map[string]int{}}
+	for i := range lanes {
+		at, ok := q.byRepo[lanes[i].RepoID]
+		if !ok {
+			at = len(q.repos)
+			q.byRepo[lanes[i].RepoID] = at
+			q.repos = append(q.repos, nil)
+		}
+		q.repos[at] = append(q.repos[at], &lanes[i])
 	}
-	for _, ls := range q.byRepo {
-		slices.SortStableFunc(ls, func(a, b lane) int { return cmp.Compare(b.Priority, a.Priority) })
+	for _, ls := range q.repos {
+		slices.SortStableFunc(ls, func(a, b *lane) int { return cmp.Compare(b.Priority, a.Priority) })
 	}
 	return q
 }
 
+// of are the lanes of a repository.
+func (q *line) of(repoID string) []*lane {
+	if at, ok := q.byRepo[repoID]; ok {
+		return q.repos[at]
+	}
+	return nil
+}
+
 // ready is how many tasks of a lane are.
 func (q *line) ready(own lane) int64 {
-	for _, l := range q.byRepo[own.RepoID] {
+	for _, l := range q.of(own.RepoID) {
 		if l.Template == own.Template && l.Priority == own.Priority {
 			return l.Ready
 		}
@@ -40,11 +55,11 @@ func (q *line) ready(own lane) int64 {
 // each of them, and none was added.
 func (q *line) ahead(own lane, inLane int64) (n int64) {
 	var spent int64
-	ls, ok := q.byRepo[own.RepoID]
+	same := q.of(own.RepoID)
 	switch {
-	case ok:
-		spent = ls[0].Place + ls[0].Priority
-		for _, l := range ls {
+	case len(same) > 0:
+		spent = same[0].Place + same[0].Priority
+		for _, l := range same {
 			spent = max(spent, l.Place+l.Priority)
 			if l.Priority > own.Priority {
 				n += l.Ready
@@ -55,8 +70,8 @@ func (q *line) ahead(own lane, inLane int64) (n int64) {
 	}
 	n += inLane
 	place := spent + n*turnCost - own.Priority
-	for repo, ls := range q.byRepo {
-		if repo == own.RepoID {
+	for _, ls := range q.repos {
+		if ls[0].RepoID == own.RepoID {
 			continue
 		}
 		var taken int64
@@ -142,21 +157,29 @@ func byAge(a, b Row) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.C
 // fromBehind tells places from all ready tasks that are as new as the oldest of
 // rows.
 func (q *line) fromBehind(rows []Row, newer []waiter, out map[string]int64) {
-	lanes := map[lane][]waiter{}
+	byRepo := map[string][]*waiter{}
 	for i := range newer {
-		lanes[newer[i].lane()] = append(lanes[newer[i].lane()], newer[i])
+		byRepo[newer[i].RepoID] = append(byRepo[newer[i].RepoID], &newer[i])
 	}
 	for i := range rows {
 		t := &rows[i]
 		var after int64
-		for _, w := range lanes[lane{RepoID: t.RepoID, Template: t.Template, Priority: t.Priority}] {
-			if cmp.Or(w.CreatedAt.Compare(t.CreatedAt), cmp.Compare(w.ID, t.ID)) >= 0 {
+		for _, w := range byRepo[t.RepoID] {
+			if w.Priority == t.Priority && w.Template == t.Template && w.notBefore(t) {
 				after++
 			}
 		}
 		own := t.lane()
 		out[t.ID] = q.ahead(own, q.ready(own)-after) + 1
 	}
+}
+
+// notBefore tells whether w is the task t, or has its turn after it in their lane.
+func (w *waiter) notBefore(t *Row) bool {
+	if at := w.CreatedAt.Compare(t.CreatedAt); at != 0 {
+		return at > 0
+	}
+	return w.ID >= t.ID
 }
 
 // between tells places by counting in each lane: to the oldest of rows there,

@@ -34,21 +34,24 @@ func (s *Service) facts(tx *db.Tx, account string, rows []Row) (*Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	boxes, err := selectFleet.All(tx, account)
+	fleet, err := selectFleet.All(tx, account)
 	if err != nil {
 		return nil, err
 	}
-	busy, err := selectUse.All(tx, account)
-	if err != nil {
-		return nil, err
+	busy := map[string]*fleetRow{}
+	for i := range fleet {
+		if u := &fleet[i]; !u.isBox() {
+			busy[u.ID] = u
+			f.InFlight, f.LastClaim = f.InFlight+u.Seats, latest(f.LastClaim, timeOr(u.Seated))
+		}
 	}
-	for _, u := range busy {
-		f.InFlight, f.LastClaim = f.InFlight+u.Seats, latest(f.LastClaim, timeOr(u.Seated))
-	}
-	for _, r := range boxes {
-		b := r.box()
-		if i := slices.IndexFunc(busy, func(u use) bool { return u.BoxID != nil && *u.BoxID == b.ID }); i >= 0 {
-			b.Busy, b.LastClaim = busy[i].N, timeOr(busy[i].Newest)
+	for i := range fleet {
+		if !fleet[i].isBox() {
+			continue
+		}
+		b := fleet[i].box()
+		if u := busy[b.ID]; u != nil {
+			b.Busy, b.LastClaim = u.N, timeOr(u.Newest)
 		}
 		f.Boxes = append(f.Boxes, b)
 	}

@@ -113,9 +113,9 @@ func (s *Service) LiveBox(tx *db.Tx, repo Repo, template string) (bool, error) {
 		return false, err
 	}
 	n.Isolation = Stricter(n.Isolation, repo.Isolation)
-	boxes, err := selectFleet.All(tx, tx.Account)
-	for _, r := range boxes {
-		if b := r.box(); b.Online && b.Enrolled && b.hasAgent(n) && b.isolates(n) {
+	fleet, err := selectFleet.All(tx, tx.Account)
+	for _, r := range fleet {
+		if b := r.box(); r.isBox() && b.Online && b.Enrolled && b.hasAgent(n) && b.isolates(n) {
 			return true, err
 		}
 	}

@@ -47,16 +47,19 @@ var (
 	selectSeatUse = db.Q[inFlight](`SELECT COUNT(*) AS n, MAX(claimed_at) AS newest FROM tasks
 		WHERE account_id = $1 AND status IN ('claimed', 'running') AND kind <> 'ci'`)
 
-	// selectUse is what boxes hold, of whatever account, and how much of it takes
-	// seats of one.
-	selectUse = db.Q[use](`SELECT box_id, COUNT(*) AS n, MAX(claimed_at) AS newest, COUNT(CASE WHEN account_id = $1 AND kind <> 'ci' THEN 1 END) AS seats,
-		MAX(CASE WHEN account_id = $1 AND kind <> 'ci' THEN claimed_at END) AS seated FROM tasks WHERE status IN ('claimed', 'running') GROUP BY box_id`)
-
 	countHeld = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE status IN ('claimed', 'running') AND box_id = $1`)
 
-	selectFleet = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes WHERE state <> 'revoked' AND (owner_target = 'shared'
-		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = $1
-		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = $1))`)
+	// selectFleet lists the boxes that serve an account and, in rows that have no
+	// target, what boxes hold, of whatever account, and how much of it takes seats
+	// of the one. It is cast because SQLite, once it has statistics, plans a
+	// statement anew each time for a bare parameter that it has them for.
+	selectFleet = db.Q[fleetRow](`SELECT ` + boxColumns + `, CAST(0 AS BIGINT) AS n, CAST(NULL AS BIGINT) AS newest, CAST(0 AS BIGINT) AS seats, CAST(NULL AS BIGINT) AS seated
+		FROM boxes WHERE state <> 'revoked' AND (owner_target = 'shared'
+		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = CAST($1 AS TEXT)
+		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = CAST($1 AS TEXT)))
+		UNION ALL SELECT COALESCE(box_id, ''), '', '', '', NULL, '', '', '', 0, '[]', '[]', '{}', NULL, COUNT(*), MAX(claimed_at),
+		COUNT(CASE WHEN account_id = CAST($1 AS TEXT) AND kind <> 'ci' THEN 1 END), MAX(CASE WHEN account_id = CAST($1 AS TEXT) AND kind <> 'ci' THEN claimed_at END)
+		FROM tasks WHERE status IN ('claimed', 'running') GROUP BY box_id`)
 
 	selectBox = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes WHERE id = $1 AND state <> 'revoked'`)
 
@@ -106,8 +109,10 @@ type (
 		N      int64
 		Newest *time.Time
 	}
-	use struct {
-		BoxID  *string
+	// fleetRow is a box, or what the box with its ID holds; its ID is empty for
+	// what no box does.
+	fleetRow struct {
+		boxRow
 		N      int64
 		Newest *time.Time
 		Seats  int64
@@ -139,6 +144,8 @@ type (
 		Micros int64
 	}
 )
+
+func (r *fleetRow) isBox() bool { return r.OwnerTarget != "" }
 
 func (r boxRow) box() Box {
 	b := Box{ID: r.ID, Name: r.Name, AccountID: r.AccountID, Target: r.OwnerTarget, Enrolled: r.State == "enrolled", Online: r.Presence == "online", Left: r.Presence == "left",
@@ -298,6 +305,9 @@ func upstreams(tx *db.Tx, taskIDs []string) (map[string][]string, error) {
 // spendings is what the sessions of each task cost, as far as they had a price,
 // with those of the rounds that repaired its pull request.
 func spendings(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
+	if len(taskIDs) == 0 {
+		return nil, nil
+	}
 	rounds, err := db.Select[round](tx, db.Build(`SELECT c.id, p.task_id AS served FROM pulls p JOIN tasks c ON c.pr_id = p.id
 		WHERE c.kind = 'babysit' AND p.account_id = `, tx.Account).In("p.task_id", taskIDs))
 	if err != nil {

@@ -33,7 +33,8 @@ var (
 	selectLanes = db.Q[lane](`SELECT ` + laneColumns + ` FROM queue_lanes l JOIN repos r ON r.id = l.repo_id AND r.enabled
 		WHERE l.account_id = $1 AND l.ready > 0 AND (l.template = '' OR $2)
 		ORDER BY l.place, l.head_at, l.repo_id, l.template, l.priority LIMIT $3`)
-	selectAllLanes = db.Q[lane](`SELECT ` + laneColumns + ` FROM queue_lanes l WHERE l.account_id = $1 AND l.ready > 0
+	// selectAllLanes lists those of all repositories; for the cast see selectFleet.
+	selectAllLanes = db.Q[lane](`SELECT ` + laneColumns + ` FROM queue_lanes l WHERE l.account_id = CAST($1 AS TEXT) AND l.ready > 0
 		ORDER BY l.place, l.head_at, l.repo_id, l.template, l.priority`).Kept()
 
 	// shiftLane is for a lane that has tasks; openLane for one that may have
@@ -160,10 +161,6 @@ type (
 		NotBefore    *time.Time
 	}
 )
-
-func (w *waiter) lane() lane {
-	return lane{RepoID: w.RepoID, Template: w.Template, Priority: w.Priority}
-}
 
 // selectGaps counts, for each of the tasks, the ready ones of its lane from it
 // up to the next of them.

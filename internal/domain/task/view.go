@@ -18,12 +18,7 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 	}
 	var f *Facts
 	var places map[string]int64
-	var pending []Row
-	for i := range rows {
-		if rows[i].Status == Pending {
-			pending = append(pending, rows[i])
-		}
-	}
+	pending := pendingOf(rows)
 	if len(pending) > 0 {
 		if f, err = s.facts(tx, tx.Account, pending); err != nil {
 			return nil, err
@@ -147,6 +142,26 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 		out[i] = w
 	}
 	return out, nil
+}
+
+// pendingOf are those of rows that are pending: rows themselves if all are.
+func pendingOf(rows []Row) []Row {
+	n := 0
+	for i := range rows {
+		if rows[i].Status == Pending {
+			n++
+		}
+	}
+	if n == len(rows) {
+		return rows
+	}
+	out := make([]Row, 0, n)
+	for i := range rows {
+		if rows[i].Status == Pending {
+			out = append(out, rows[i])
+		}
+	}
+	return out
 }
 
 // wire copies what needs no further reading.
