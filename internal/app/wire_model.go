@@ -20,14 +20,37 @@ func need(tx *db.Tx, acct, name string) (task.Need, bool, error) {
 	if err != nil || !ok {
 		return task.Need{}, ok, err
 	}
+	var keys []billing.Key
+	if t.Agent != template.Command {
+		if keys, err = billing.Pool(tx, acct); err != nil {
+			return task.Need{}, false, err
+		}
+	}
+	return demand(t, keys), true, nil
+}
+
+// needs is need for several templates, by name.
+func needs(tx *db.Tx, acct string, names []string) (map[string]task.Need, error) {
+	found, err := template.ByNames(tx, acct, names)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := billing.Pool(tx, acct)
+	out := make(map[string]task.Need, len(found))
+	for name, t := range found {
+		out[name] = demand(t, keys)
+	}
+	return out, err
+}
+
+// demand is what a template demands of a box, and of the account's keys.
+func demand(t template.Template, keys []billing.Key) task.Need {
 	out := task.Need{Agent: t.Agent, Isolation: t.Isolation}
 	if t.Agent == template.Command {
-		return out, true, nil
+		return out
 	}
-	key, _, keyed, err := keyFor(tx, acct, t)
+	key, _, keyed := fitting(keys, t)
 	switch {
-	case err != nil:
-		return out, false, err
 	case !keyed && t.Provider != "" && !slices.ContainsFunc(t.APIs(), llm.Provider(t.Provider).Speaks):
 		out.WrongProvider = t.Provider
 	case !keyed:
@@ -35,7 +58,7 @@ func need(tx *db.Tx, acct, name string) (task.Need, bool, error) {
 	case cmp.Or(t.Model, key.Provider.DefaultModel()) == "":
 		out.NoModel = true
 	}
-	return out, true, nil
+	return out
 }
 
 // keyFor is the account's first key that can carry the calls of a template's
@@ -45,14 +68,20 @@ func keyFor(tx *db.Tx, acct string, t template.Template) (billing.Key, llm.API, 
 	if err != nil {
 		return billing.Key{}, "", false, err
 	}
+	key, api, ok := fitting(keys, t)
+	return key, api, ok, nil
+}
+
+// fitting is keyFor among keys that were read.
+func fitting(keys []billing.Key, t template.Template) (billing.Key, llm.API, bool) {
 	for _, key := range keys {
 		for _, api := range t.APIs() {
 			if key.Fits(billing.Wish{Provider: llm.Provider(t.Provider), BaseURL: t.BaseURL, API: api}) {
-				return key, api, true, nil
+				return key, api, true
 			}
 		}
 	}
-	return billing.Key{}, "", false, nil
+	return billing.Key{}, "", false
 }
 
 // missingKey says which keys would do.

@@ -42,6 +42,15 @@ func (a *App) repoByID(tx *db.Tx, id string) (task.Repo, error) {
 	return a.taskRepo(r), nil
 }
 
+func (a *App) reposByID(tx *db.Tx, ids []string) (map[string]task.Repo, error) {
+	found, err := repo.ByIDsAnywhere(tx, ids)
+	out := make(map[string]task.Repo, len(found))
+	for _, r := range found {
+		out[r.ID] = a.taskRepo(r)
+	}
+	return out, err
+}
+
 // fleet tells which boxes would claim what somebody files.
 func (a *App) fleet(tasks *task.Service) func(tx *db.Tx, createdBy, repoID string) (onboarding.Fleet, error) {
 	return func(tx *db.Tx, createdBy, repoID string) (onboarding.Fleet, error) {

@@ -120,6 +120,16 @@ func ByID(tx *db.Tx, repoID string) (Ref, bool, error) {
 	return r.ref(), ok, err
 }
 
+// ByIDsAnywhere finds several repositories by ids that stored rows hold.
+func ByIDsAnywhere(tx *db.Tx, repoIDs []string) ([]Ref, error) {
+	rows, err := db.Select[row](tx, db.Build(`SELECT `+columns+` FROM repos WHERE TRUE`).In("id", repoIDs))
+	out := make([]Ref, len(rows))
+	for i, r := range rows {
+		out[i] = r.ref()
+	}
+	return out, err
+}
+
 // ByIDAnywhere finds a repository by an id that a stored row holds.
 func ByIDAnywhere(tx *db.Tx, repoID string) (Ref, bool, error) {
 	r, ok, err := byIDAnywhere.Maybe(tx, repoID)

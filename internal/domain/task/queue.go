@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -28,12 +29,14 @@ func (s *Service) seatFacts(tx *db.Tx, account string) (*Facts, error) {
 	return f, err
 }
 
-// facts reads what decides whether the pending tasks among rows can be claimed.
-func (s *Service) facts(tx *db.Tx, account string, rows []Row) (*Facts, error) {
+// facts reads what decides whether the pending tasks among rows can be claimed;
+// repos are those that are known.
+func (s *Service) facts(tx *db.Tx, account string, repos map[string]Repo, rows []Row) (*Facts, error) {
 	f, err := s.begun(tx, account)
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(f.repos, repos)
 	fleet, err := selectFleet.All(tx, account)
 	if err != nil {
 		return nil, err
@@ -60,29 +63,64 @@ func (s *Service) facts(tx *db.Tx, account string, rows []Row) (*Facts, error) {
 
 // learn adds the repositories and templates of rows to the facts.
 func (s *Service) learn(tx *db.Tx, f *Facts, account string, rows []Row) error {
+	if err := s.reposOf(tx, rows, f.repos); err != nil {
+		return err
+	}
+	var unknown []string
 	for i := range rows {
 		t := &rows[i]
-		if _, ok := f.repos[t.RepoID]; !ok {
-			r, err := s.RepoByID(tx, t.RepoID)
-			if err != nil {
-				return fmt.Errorf("repository of task %s: %w", t.ID, err)
-			}
-			f.repos[t.RepoID] = r
+		if _, ok := f.Least[t.RepoID]; !ok {
+			r := f.repos[t.RepoID]
 			f.Least[t.RepoID], f.Conflicts[t.RepoID] = r.Isolation, r.Conflicts
 			if !r.Enabled {
 				f.Disabled[t.RepoID] = r
 			}
 		}
-		if _, ok := f.Needs[t.Template]; ok || t.Kind == KindCI {
-			continue
+		if _, ok := f.Needs[t.Template]; !ok && t.Kind != KindCI && !slices.Contains(unknown, t.Template) {
+			unknown = append(unknown, t.Template)
 		}
-		n, ok, err := s.Template(tx, account, t.Template)
+	}
+	if len(unknown) > 1 && s.Needs != nil {
+		found, err := s.Needs(tx, account, unknown)
+		maps.Copy(f.Needs, found)
+		return err
+	}
+	for _, name := range unknown {
+		n, ok, err := s.Template(tx, account, name)
 		if err != nil {
-			return fmt.Errorf("template of task %s: %w", t.ID, err)
+			return fmt.Errorf("template %s: %w", name, err)
 		}
 		if ok {
-			f.Needs[t.Template] = n
+			f.Needs[name] = n
 		}
+	}
+	return nil
+}
+
+// reposOf adds to known the repositories of rows.
+func (s *Service) reposOf(tx *db.Tx, rows []Row, known map[string]Repo) error {
+	var unknown []string
+	for i := range rows {
+		if _, ok := known[rows[i].RepoID]; !ok && !slices.Contains(unknown, rows[i].RepoID) {
+			unknown = append(unknown, rows[i].RepoID)
+		}
+	}
+	if len(unknown) > 1 && s.ReposByID != nil {
+		found, err := s.ReposByID(tx, unknown)
+		if err != nil {
+			return err
+		}
+		maps.Copy(known, found)
+	}
+	for _, id := range unknown {
+		if _, ok := known[id]; ok {
+			continue
+		}
+		r, err := s.RepoByID(tx, id) // which has the words for one that there is not
+		if err != nil {
+			return fmt.Errorf("repository of a task: %w", err)
+		}
+		known[id] = r
 	}
 	return nil
 }

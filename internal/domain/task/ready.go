@@ -25,7 +25,7 @@ func (s *Service) Fleet(tx *db.Tx, account, createdBy string, repo *Repo) (out F
 	if user, ok := strings.CutPrefix(createdBy, "user:"); ok {
 		t.RequestedBy = &user
 	}
-	f, err := s.facts(tx, account, nil)
+	f, err := s.facts(tx, account, nil, nil)
 	if err != nil {
 		return out, err
 	}

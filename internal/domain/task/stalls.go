@@ -139,7 +139,7 @@ func (s *Service) cohorts(tx *db.Tx, account string) (*Facts, []cohort, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := s.facts(tx, account, nil)
+	f, err := s.facts(tx, account, nil, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -194,6 +194,10 @@ type Service struct {
 	RepoByID func(tx *db.Tx, id string) (Repo, error)
 	// Template tells what the named template of an account demands of a box.
 	Template func(tx *db.Tx, account, name string) (Need, bool, error)
+	// ReposByID and Needs, both optional, are RepoByID and Template for several at
+	// once, by id and by name, without those that there are not.
+	ReposByID func(tx *db.Tx, ids []string) (map[string]Repo, error)
+	Needs     func(tx *db.Tx, account string, names []string) (map[string]Need, error)
 	// Seats is how many agents an account may run at once.
 	Seats func(tx *db.Tx, account string) (int64, error)
 	// StopRun ends the live run of an in-flight task and owes its box a halt.

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -19,8 +18,12 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 	var f *Facts
 	var places map[string]int64
 	pending := pendingOf(rows)
+	repos := map[string]Repo{}
+	if err := s.reposOf(tx, rows, repos); err != nil {
+		return nil, err
+	}
 	if len(pending) > 0 {
-		if f, err = s.facts(tx, tx.Account, pending); err != nil {
+		if f, err = s.facts(tx, tx.Account, repos, pending); err != nil {
 			return nil, err
 		}
 		lanes, err := lanesOf(tx, tx.Account)
@@ -88,18 +91,9 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	repos := map[string]Repo{}
-	if f != nil {
-		repos = f.repos
-	}
 	out := make([]Task, len(rows))
 	for i := range rows {
 		t := &rows[i]
-		if _, ok := repos[t.RepoID]; !ok {
-			if repos[t.RepoID], err = s.RepoByID(tx, t.RepoID); err != nil {
-				return nil, fmt.Errorf("repository of task %s: %w", t.ID, err)
-			}
-		}
 		w := wire(t)
 		w.Repo = repos[t.RepoID].FullName()
 		w.QueueDepth, w.QueueDepthCap = depth, s.QueueCap

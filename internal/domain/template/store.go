@@ -1,6 +1,7 @@
 package template
 
 import (
+	"slices"
 	"time"
 
 	"yardmaster/internal/db"
@@ -26,6 +27,20 @@ func (r row) template() Template {
 	t, created, updated := r.Body.V, r.CreatedAt.Truncate(time.Millisecond), r.UpdatedAt.Truncate(time.Millisecond)
 	t.Name, t.CreatedAt, t.UpdatedAt = r.Name, &created, &updated
 	return t
+}
+
+// ByNames finds several of an account's templates, by name. The one named
+// Default is always found.
+func ByNames(tx *db.Tx, account string, names []string) (map[string]Template, error) {
+	rows, err := db.Select[row](tx, db.Build(`SELECT name, body, created_at, updated_at FROM templates WHERE account_id = `, account).In("name", names))
+	out := map[string]Template{}
+	if slices.Contains(names, Default) {
+		out[Default] = Defaults(Default)
+	}
+	for _, r := range rows {
+		out[r.Name] = r.template()
+	}
+	return out, err
 }
 
 // ByName finds an account's template. The one named Default is always found.

@@ -1,0 +1,93 @@
+package task
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"yardmaster/internal/db"
+)
+
+var setTemplate = db.S(`UPDATE tasks SET template = $2 WHERE id = $1`)
+
+// A page reads its repositories at once and its templates at once, however many
+// tasks it has, and says what it says of each task alone.
+func TestPageReadsPerPage(t *testing.T) {
+	each(t, func(f *fixture) {
+		f.repo("big")
+		f.repo("old")
+		for i := range 12 {
+			id := f.create(object{"repo": "acme/" + []string{"web", "big", "old"}[i%3], "template": []string{"default", "other"}[i%2]})
+			if i > 9 { // more than one waits for a template that is gone
+				f.write("acme", func(tx *db.Tx) error {
+					was, _, err := Get(tx, "acme", id)
+					if err == nil {
+						_, err = setTemplate.Exec(tx, id, "gone")
+					}
+					is := was
+					is.Template = "gone"
+					shifts.Add(tx, shift{lane: was.lane(), ready: -1})
+					shifts.Add(tx, is.shift(0, true))
+					return err
+				})
+			}
+		}
+		f.write("", func(tx *db.Tx) error { _, err := setEnabled.Exec(tx, "old", false); return err })
+		alone := map[any]any{}
+		for _, row := range f.call("acme", "GET", "/v1/tasks", nil, 200)["data"].([]any) {
+			id := row.(object)["id"].(string)
+			one := f.get(id)
+			delete(one, "run")
+			delete(one, "plan")
+			alone[id] = one
+		}
+
+		byID, template := f.RepoByID, f.Template
+		var asked []string
+		f.RepoByID = func(*db.Tx, string) (Repo, error) { return Repo{}, fmt.Errorf("asked for one repository") }
+		f.Template = func(*db.Tx, string, string) (Need, bool, error) {
+			return Need{}, false, fmt.Errorf("asked for one template")
+		}
+		f.ReposByID = func(tx *db.Tx, ids []string) (map[string]Repo, error) {
+			asked = append(asked, fmt.Sprintf("%d repositories", len(ids)))
+			out := map[string]Repo{}
+			for _, id := range ids {
+				r, err := byID(tx, id)
+				if err != nil {
+					return nil, err
+				}
+				out[id] = r
+			}
+			return out, nil
+		}
+		f.Needs = func(tx *db.Tx, account string, names []string) (map[string]Need, error) {
+			asked = append(asked, fmt.Sprintf("%d templates of %s", len(names), account))
+			out := map[string]Need{}
+			for _, name := range names {
+				if n, ok, _ := template(tx, account, name); ok {
+					out[name] = n
+				}
+			}
+			return out, nil
+		}
+		rows := f.call("acme", "GET", "/v1/tasks", nil, 200)["data"].([]any)
+		if len(rows) != 12 {
+			t.Errorf("%d tasks, want 12", len(rows))
+		}
+		reasons := map[any]int{}
+		for _, row := range rows {
+			if id := row.(object)["id"]; !reflect.DeepEqual(row, alone[id]) {
+				t.Errorf("in the page %v\nalone %v", row, alone[id])
+			}
+			for _, h := range row.(object)["holds"].([]any) {
+				reasons[h.(object)["reason"]]++
+			}
+		}
+		if want := map[any]int{HoldRepo: 4, HoldTemplate: 2, HoldAgent: 5}; !reflect.DeepEqual(reasons, want) {
+			t.Errorf("holds %v, want %v", reasons, want)
+		}
+		if want := []string{"3 repositories", "3 templates of acme"}; !reflect.DeepEqual(asked, want) {
+			t.Errorf("asked for %v, want %v", asked, want)
+		}
+	})
+}
