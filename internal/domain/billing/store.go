@@ -41,9 +41,8 @@ var (
 	// The row stays, so that a deletion can be repeated and what the key was
 	// used for can be told; the secret goes.
 	erase = db.S(`UPDATE provider_keys SET deleted_at = $3, sealed = '', masked = '' WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
-	// pool is read for every page of tasks. It is cast because SQLite, once it has
-	// statistics, plans a statement anew each time for a bare parameter that it has
-	// them for.
+	// pool is read for every page of tasks. Its parameter is cast: once SQLite has
+	// statistics, it plans a statement anew for each value that a bare one is given.
 	pool = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = CAST($1 AS TEXT) AND deleted_at IS NULL
 		ORDER BY CASE status WHEN 'failing' THEN 1 ELSE 0 END, priority, created_at, id`)
 

@@ -25,8 +25,8 @@ var (
 	userByEmail = db.Q[string](`SELECT id FROM users WHERE email = $1`).ForUpdate()
 	userByID    = db.Q[string](`SELECT id FROM users WHERE id = $1`).ForUpdate()
 
-	// seats is cast because SQLite, once it has statistics, plans a statement anew
-	// each time for a bare parameter that it has them for.
+	// The parameter of seats is cast: once SQLite has statistics, it plans a
+	// statement anew for each value that a bare one is given.
 	seats = db.Q[given](`SELECT a.seats, g.ai_devs, g.expires_at FROM accounts a LEFT JOIN grants g ON g.revoked_at IS NULL AND ` +
 		counts + `CAST($1 AS TEXT)` + countsToo + `CAST($1 AS TEXT)` + countsEnd + ` WHERE a.id = CAST($1 AS TEXT)`).Kept()
 

@@ -51,8 +51,8 @@ var (
 
 	// selectFleet lists the boxes that serve an account and, in rows that have no
 	// target, what boxes hold, of whatever account, and how much of it takes seats
-	// of the one. It is cast because SQLite, once it has statistics, plans a
-	// statement anew each time for a bare parameter that it has them for.
+	// of the one. The parameter is cast: once SQLite has statistics, it plans a
+	// statement anew for each value that a bare one is given.
 	selectFleet = db.Q[fleetRow](`SELECT ` + boxColumns + `, CAST(0 AS BIGINT) AS n, CAST(NULL AS BIGINT) AS newest, CAST(0 AS BIGINT) AS seats, CAST(NULL AS BIGINT) AS seated
 		FROM boxes WHERE state <> 'revoked' AND (owner_target = 'shared'
 		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = CAST($1 AS TEXT)
