@@ -149,7 +149,9 @@ func (s *Service) drain(ctx context.Context, in drainIn) (out BoxDrain, err erro
 		case r.State == Revoked:
 			return isRevoked()
 		case in.Resume == (r.State == Enrolled):
-			out.Handing = handing(r, tx.Now)
+			if !in.Resume {
+				out.Handing = handing(r, tx.Now)
+			}
 			return nil // it is so already
 		case in.Resume:
 			out.State = Enrolled

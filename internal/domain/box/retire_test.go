@@ -54,6 +54,13 @@ func TestDrainOfABoxAtWork(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v", when, got, want)
 			}
 		}
+		for _, when := range []string{"first", "again"} { // of one that takes work nothing is to be handed back
+			var got BoxDrain
+			f.want(200, "", "POST", path, map[string]bool{"resume": true}).into(t, &got)
+			if want := (BoxDrain{ID: boxID, State: Enrolled}); got != want {
+				t.Errorf("resumed %s: %+v, want %+v", when, got, want)
+			}
+		}
 		if len(f.evacuated) > 0 {
 			t.Errorf("taken from under the box: %v", f.evacuated)
 		}
