@@ -126,6 +126,7 @@ func TestEnumsAreTheConstants(t *testing.T) {
 		{fields: "Box.state", dir: "domain/box", of: "Enrolled"},
 		{fields: "BoxPresence.status", dir: "domain/box", of: "Online"},
 		{fields: "BoxOwner.target", dir: "domain/box", of: "Shared"},
+		{fields: "BoxRemoval.state", dir: "domain/box", of: "Enrolled", without: []string{"enrolled"}},
 		{fields: "BoxRemoval.status", dir: "domain/box", of: "removed", also: []string{"draining"}},
 		{fields: "Account.tier OrgSummary.tier OrgDetail.tier", dir: "domain/account", of: "TierFree"},
 		{fields: "OSSApplication.state", dir: "domain/account", of: "ossPending"},

@@ -24,7 +24,7 @@ const (
 type BoxRemoval struct {
 	_         struct{}   `doc:"What box.revoke and box.decommission did."`
 	ID        string     `json:"id" format:"uuid" doc:"id of the box"`
-	State     string     `json:"state" enum:"revoked" doc:"revoked"`
+	State     string     `json:"state" enum:"draining,drained,revoked" doc:"draining and drained: it is not revoked yet"`
 	Status    string     `json:"status" enum:"revoked,decommissioned,draining,cascade_failed" doc:"draining: it hands its work back, and is revoked and decommissioned after that, at revokes_at at the latest; cascade_failed: the box is revoked, but its live connection may last until the retry that is owed"`
 	Detail    *string    `json:"detail" example:"null" doc:"what failed; null: nothing"`
 	Requeued  int        `json:"requeued" doc:"tasks that were put back into the queue by this call"`
