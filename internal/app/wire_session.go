@@ -42,7 +42,7 @@ func (a *App) sessions(p parts) *session.Service {
 func candidate(p repo.Policy) session.Candidate {
 	c := session.Candidate{
 		Template: p.Agent.Template, Isolation: p.Agent.Isolation, CheckCommand: p.Checks.Command, CheckTimeout: p.CheckTimeout(),
-		MergeMode: p.Merge.Mode, MergeMethod: p.Merge.Method, DeleteBranch: p.Merge.DeleteBranch, Conflicts: p.Conflicts,
+		MergeMode: p.Merge.Mode, MergeMethod: p.Merge.Method, DeleteBranch: p.Merge.DeleteBranch, OnCancel: p.Merge.OnCancel, Conflicts: p.Conflicts,
 		TaskMicros: money.Micros(p.Budget.TaskUSD), RunMicros: money.Micros(p.Budget.RunUSD), Instructions: digest(p.Instructions),
 	}
 	var servers strings.Builder

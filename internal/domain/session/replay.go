@@ -23,6 +23,7 @@ type Candidate struct {
 	MergeMode    string        `json:"merge_mode,omitempty"` // ask, auto or never
 	MergeMethod  string        `json:"merge_method,omitempty"`
 	DeleteBranch bool          `json:"delete_branch,omitempty"`
+	OnCancel     string        `json:"on_cancel,omitempty"` // close or keep
 	Conflicts    string        `json:"conflicts,omitempty"`
 	TaskMicros   *int64        `json:"task_micros,omitempty"`
 	RunMicros    *int64        `json:"run_micros,omitempty"`
@@ -157,6 +158,9 @@ func (f facts) replay(c Candidate) PolicyReplay {
 			effect = "Its branch would have been deleted."
 		}
 		f.merged(v, known, "merge.delete_branch", strconv.FormatBool(was.DeleteBranch), strconv.FormatBool(c.DeleteBranch), effect)
+	}
+	if f.MergedAt == nil && differs(was.OnCancel == c.OnCancel) { // what was merged no cancel closes
+		v.unknown("merge.on_cancel")
 	}
 	if differs(equal(was.RunMicros, c.RunMicros)) {
 		f.spending(v, "budget.run_usd", c.RunMicros, f.CostMicros, f.Unpriced)

@@ -15,7 +15,7 @@ func some[T any](v T) *T { return &v }
 // of another each key is told about or unknown.
 func TestReplay(t *testing.T) {
 	was := Candidate{Template: "default", Isolation: "best", CheckCommand: "make check", CheckTimeout: 10 * time.Minute, MergeMode: "ask", MergeMethod: "merge",
-		DeleteBranch: true, Conflicts: "hold", RunMicros: some[int64](2_000_000), Instructions: "a", MCPServers: "b"}
+		DeleteBranch: true, OnCancel: "close", Conflicts: "hold", RunMicros: some[int64](2_000_000), Instructions: "a", MCPServers: "b"}
 	policy := &db.JSON[Candidate]{V: was}
 	full := facts{Policy: policy, Template: some("default"), Isolation: some("bubblewrap"), CostMicros: some[int64](900_000), TaskCost: some[int64](900_000),
 		PRID: some("pr"), MergedAt: some[int64](1), Asked: 1, Command: some("make check"), CheckMicros: some[int64](1_000_000)}
@@ -45,6 +45,8 @@ func TestReplay(t *testing.T) {
 		"another method":                 {full, func(c *Candidate) { c.MergeMethod = "squash" }, "merge.method merge squash", ""},
 		"another method, not merged":     {facts{Policy: policy}, func(c *Candidate) { c.MergeMethod = "squash" }, "", "merge.method"},
 		"the branch stays":               {full, func(c *Candidate) { c.DeleteBranch = false }, "merge.delete_branch true false", ""},
+		"kept when cancelled":            {facts{Policy: policy}, func(c *Candidate) { c.OnCancel = "keep" }, "", "merge.on_cancel"},
+		"kept when cancelled, merged":    {full, func(c *Candidate) { c.OnCancel = "keep" }, "", ""},
 		"words, tools and others' work":  {full, func(c *Candidate) { c.Conflicts, c.Instructions, c.MCPServers = "ignore", "", "" }, "", "conflicts instructions mcp_servers"},
 		"too dear":                       {full, func(c *Candidate) { c.RunMicros = some[int64](500_000) }, "budget.run_usd 0.90 0.50", ""},
 		"a limit less":                   {full, func(c *Candidate) { c.RunMicros = nil }, "", ""},
@@ -54,7 +56,7 @@ func TestReplay(t *testing.T) {
 		"another template":               {full, func(c *Candidate) { c.Template = "x" }, "agent.template default x", ""},
 		"stricter":                       {facts{Policy: policy, Isolation: some("none")}, func(c *Candidate) { c.Isolation = "landlock" }, "agent.isolation none landlock", ""},
 		"no policy on record": {facts{}, func(*Candidate) {}, "",
-			"agent.template agent.isolation checks.command checks.timeout merge.mode merge.method merge.delete_branch conflicts instructions mcp_servers"},
+			"agent.template agent.isolation checks.command checks.timeout merge.mode merge.method merge.delete_branch merge.on_cancel conflicts instructions mcp_servers"},
 	} {
 		c := was
 		if x.facts.Policy != nil {
