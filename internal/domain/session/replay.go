@@ -244,9 +244,12 @@ func (f facts) mode(v *verdict, c Candidate) {
 }
 
 // merged is about what a merge does, of which nothing is known until there is
-// one.
+// one. Whoever merged by hand did not go by the policy.
 func (f facts) merged(v *verdict, known bool, key, was, would, effect string) {
-	if !known || f.MergedAt == nil {
+	switch {
+	case f.MergedAt != nil && f.Applied == 0:
+		return
+	case !known || f.MergedAt == nil:
 		v.unknown(key)
 		return
 	}

@@ -1,12 +1,15 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/id"
 )
 
 func some[T any](v T) *T { return &v }
@@ -18,9 +21,11 @@ func TestReplay(t *testing.T) {
 		DeleteBranch: true, OnCancel: "close", Conflicts: "hold", RunMicros: some[int64](2_000_000), Instructions: "a", MCPServers: "b"}
 	policy := &db.JSON[Candidate]{V: was}
 	full := facts{Policy: policy, Template: some("default"), Isolation: some("bubblewrap"), CostMicros: some[int64](900_000), TaskCost: some[int64](900_000),
-		PRID: some("pr"), MergedAt: some[int64](1), Asked: 1, Command: some("make check"), CheckMicros: some[int64](1_000_000)}
+		PRID: some("pr"), MergedAt: some[int64](1), Asked: 1, Applied: 1, Command: some("make check"), CheckMicros: some[int64](1_000_000)}
 	byPolicy := full
 	byPolicy.Asked, byPolicy.ByPolicy = 0, 1
+	byHand := full
+	byHand.Applied = 0
 	unpriced := full
 	unpriced.CostMicros, unpriced.Unpriced, unpriced.TaskCost, unpriced.TaskUnpriced = nil, 3, nil, 3
 	unpriced.Policy = &db.JSON[Candidate]{V: func() Candidate { c := was; c.RunMicros = nil; return c }()}
@@ -44,6 +49,7 @@ func TestReplay(t *testing.T) {
 		"nobody knows how long":          {facts{Policy: policy, Command: some("make check")}, func(c *Candidate) { c.CheckTimeout = time.Minute }, "", "checks.timeout"},
 		"another method":                 {full, func(c *Candidate) { c.MergeMethod = "squash" }, "merge.method merge squash", ""},
 		"another method, not merged":     {facts{Policy: policy}, func(c *Candidate) { c.MergeMethod = "squash" }, "", "merge.method"},
+		"another method, by hand":        {byHand, func(c *Candidate) { c.MergeMethod, c.DeleteBranch = "squash", false }, "", ""},
 		"the branch stays":               {full, func(c *Candidate) { c.DeleteBranch = false }, "merge.delete_branch true false", ""},
 		"kept when cancelled":            {facts{Policy: policy}, func(c *Candidate) { c.OnCancel = "keep" }, "", "merge.on_cancel"},
 		"kept when cancelled, merged":    {full, func(c *Candidate) { c.OnCancel = "keep" }, "", ""},
@@ -84,4 +90,55 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s: diff %q, unknown %q, same %v; want %q, %q", name, diff, unknown, got.Same, x.diff, x.unknown)
 		}
 	}
+}
+
+var (
+	addTask = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, created_by, created_at, updated_at, pr_id)
+		VALUES ($1, 'acme', 'repo', 'work', 'queued', 't', 'p', 'merged', 0, $1, 'default', 'system', 0, 0, $1)`)
+	addPull = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, merged_at)
+		VALUES ($1, 'acme', 'repo', $2, 't', '', '', 'merged', $1, 'main', '', '', $1, 'agent', 0, 0, 3)`)
+	addAction = db.S(`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by, requested_at, decided_at, expires_at, due_at)
+		VALUES ($1, 'acme', $1, 'merge', '', 'applied', $2, 1, $3, 9, 0)`)
+	addMerged = db.S(`INSERT INTO sessions (id, account_id, repo_id, task_id, trigger, kind, started_at, ended_at, policy) VALUES ($1, 'acme', 'repo', $1, 'task', 'work', 0, 1, $2)`)
+)
+
+// Whether a person was asked about a merge, ordered it, or made it by hand, is
+// told apart.
+func TestReplayOfMerges(t *testing.T) {
+	onBoth(t, func(t *testing.T, f *fixture) {
+		for i, c := range []struct {
+			name, by, mode string
+			decided        int64 // 1: as it was written
+			candidate      Candidate
+			diff, unknown  string
+		}{
+			{"asked", "user:ann", "ask", 2, Candidate{MergeMode: "auto"}, "merge.mode", ""},
+			{"ordered", "user:ann", "never", 1, Candidate{MergeMode: "ask"}, "", "merge.mode"},
+			{"by the policy", "policy", "auto", 1, Candidate{MergeMode: "ask"}, "merge.mode", ""},
+			{"the other way", "user:ann", "ask", 2, Candidate{MergeMode: "ask", MergeMethod: "squash"}, "merge.method", ""},
+			{"by hand", "", "never", 0, Candidate{MergeMode: "never", MergeMethod: "squash"}, "", ""},
+		} {
+			of := id.New()
+			f.write(func(tx *db.Tx) error {
+				_, err1 := addPull.Exec(tx, of, i+1)
+				_, err2 := addTask.Exec(tx, of)
+				_, err3 := addMerged.Exec(tx, of, db.JSON[Candidate]{V: Candidate{MergeMode: c.mode}})
+				var err4 error
+				if c.by != "" {
+					_, err4 = addAction.Exec(tx, of, c.by, c.decided)
+				}
+				return errors.Join(err1, err2, err3, err4)
+			})
+			f.Parse = func(*db.Tx, *string, string) (Candidate, []string, error) { return c.candidate, nil, nil }
+			var got PolicyReplay
+			f.call(200, "acme", "POST", "/v1/sessions/"+of+"/replay", `{"yml": ""}`, &got)
+			diff := ""
+			for _, d := range got.Diff {
+				diff += d.Key
+			}
+			if unknown := strings.Join(got.Unknown, " "); diff != c.diff || unknown != c.unknown {
+				t.Errorf("%s: diff %q, unknown %q; want %q, %q", c.name, diff, unknown, c.diff, c.unknown)
+			}
+		}
+	})
 }

@@ -74,6 +74,7 @@ type facts struct {
 	MergedAt       *int64
 	Asked          int64 // questions put to people
 	ByPolicy       int64 // merges that the policy ordered
+	Applied        int64 // merges that were carried out; 0 of one that was merged by hand
 	Command        *string
 	CheckMicros    *int64
 }
@@ -85,13 +86,16 @@ var (
 	ofRun     = db.Q[eventRow](`SELECT seq, t AS at, kind, data FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
 	ofSession = db.Q[eventRow](`SELECT seq, at, kind, data FROM session_events WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
 
-	// selectFacts looks at the newest check of the task's pull request.
+	// selectFacts looks at the newest check of the task's pull request. A merge
+	// that a person orders without being asked is decided as it is written.
 	selectFacts = db.Q[facts](`SELECT n.template, n.isolation, n.isolation_holds, n.failure_kind, s.repo_id, s.policy, s.cost_micros, s.unpriced, t.budget_micros AS own_budget,
 		(SELECT CAST(SUM(o.cost_micros) AS BIGINT) FROM sessions o WHERE o.account_id = s.account_id AND o.task_id = s.task_id) AS task_cost,
 		(SELECT CAST(COALESCE(SUM(o.unpriced), 0) AS BIGINT) FROM sessions o WHERE o.account_id = s.account_id AND o.task_id = s.task_id) AS task_unpriced,
 		p.id AS pr_id, p.merged_at,
-		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND (a.decided_by IS NULL OR a.decided_by <> 'policy')) AS asked,
+		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND (a.decided_by IS NULL OR a.decided_by <> 'policy')
+			AND (a.decided_at IS NULL OR a.decided_at > a.requested_at)) AS asked,
 		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.decided_by = 'policy') AS by_policy,
+		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.state = 'applied') AS applied,
 		c.command, c.finished_at - c.started_at AS check_micros
 		FROM sessions s LEFT JOIN runs n ON n.id = s.run_id LEFT JOIN tasks t ON t.id = s.task_id LEFT JOIN pulls p ON p.id = t.pr_id
 		LEFT JOIN ci_runs c ON c.id = (SELECT l.id FROM ci_runs l WHERE l.pr_id = p.id ORDER BY l.created_at DESC, l.id DESC LIMIT 1)
