@@ -87,7 +87,7 @@ var moves = map[string][]string{
 	"pr.approve_pending":      {"task.mergeable"},       // its task moves with it
 	"pr.ask_again":            {"task.awaiting_review"}, // back, if it was to be merged
 	"pr.merge":                {"task.mergeable"},
-	"pr.rearm_babysit":        {"escalation.resolved"},                                                               // as after a redrive
+	"pr.rearm_babysit":        {"escalation.resolved", "task.unstuck"},                                               // as after a redrive, and its task goes on
 	"blocker.answer":          {"task.released"},                                                                     // the held task goes back to the queue
 	"blocker.fix_link_redeem": {"task.released"},                                                                     // as does this
 	"blocker.submit":          {"task.released"},                                                                     // and this

@@ -33,7 +33,6 @@ const (
 	Online  = "online"
 	Stale   = "stale"
 	Offline = "offline"
-	left    = "left" // stored of a box that was stopped, until it connects again; clients see it as offline
 )
 
 const (

@@ -8,6 +8,10 @@ import (
 	"yardmaster/internal/protocol"
 )
 
+// left is the stored presence of a box that was stopped, until it connects
+// again; clients see it as offline.
+const left = "left"
+
 // leave takes the farewell of a box whose program ends. From its commit on the
 // box is offline, none of its claims is given a run, also where another node
 // holds it, and what was given to one that it has not heard of is back in the

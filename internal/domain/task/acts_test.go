@@ -1,0 +1,121 @@
+package task
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"yardmaster/internal/db"
+)
+
+func TestReassign(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.create(nil)
+		if got := f.call("acme", "POST", "/v1/tasks/"+id+"/reassign", nil, 200); got["reassigned"] != false {
+			f.t.Errorf("pending: %v", got)
+		}
+		f.claim()
+		if got := f.call("acme", "POST", "/v1/tasks/"+id+"/reassign", nil, 200); got["reassigned"] != true || got["status"] != "pending" {
+			f.t.Errorf("claimed: %v", got)
+		}
+		if len(f.stops) != 1 || f.stops[0] != "run "+StopReassigned {
+			f.t.Errorf("stops %v", f.stops)
+		}
+		f.call("rival", "POST", "/v1/tasks/"+id+"/reassign", nil, 404)
+		f.call("acme", "POST", "/v1/tasks/"+id+"/cancel", nil, 200)
+		f.refused("POST", "/v1/tasks/"+id+"/reassign", nil, 409, "task_terminal")
+	})
+}
+
+func TestCancel(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.create(nil)
+		waiting := f.create(object{"depends_on": []string{id}})
+		f.claim()
+		if got := f.call("acme", "POST", "/v1/tasks/"+id+"/cancel", nil, 200); got["kind"] != "cancelled" || len(f.stops) != 1 {
+			f.t.Errorf("cancel: %v, stops %v", got, f.stops)
+		}
+		if got := f.call("acme", "POST", "/v1/tasks/"+id+"/cancel", nil, 200); got["kind"] != "already_terminal" {
+			f.t.Errorf("again: %v", got)
+		}
+		if got := f.get(waiting); got["status"] != "failed" || got["failure_kind"] != DependencyFailed {
+			f.t.Errorf("dependent: %v", got)
+		}
+		f.refused("POST", "/v1/tasks/"+waiting+"/redispatch", nil, 409, "dependency_failed")
+		f.refused("POST", "/v1/tasks/"+id+"/redispatch", nil, 409, "operator_cancelled")
+		f.write("acme", func(tx *db.Tx) error {
+			n, err := countAudit.One(tx, id, "task.cancelled")
+			if n != 1 {
+				f.t.Errorf("%d audit rows of one cancel", n)
+			}
+			return err
+		})
+
+		open := true
+		f.PROpen = func(*db.Tx, string) (bool, error) { return open, nil }
+		pr := "pr"
+		var review Row
+		f.write("acme", func(tx *db.Tx) (err error) {
+			review, err = f.Create(tx, Repo{ID: "acme-web"}, Spec{Kind: KindReview, Sink: SinkQueued, Title: "Review", Problem: "p", Template: "default", PRID: &pr})
+			return err
+		})
+		f.refused("POST", "/v1/tasks/"+review.ID+"/cancel", nil, 409, "not_cancellable_review")
+		open = false
+		f.call("acme", "POST", "/v1/tasks/"+review.ID+"/cancel", nil, 200)
+	})
+}
+
+func TestRedispatch(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.create(nil)
+		b := f.create(object{"depends_on": []string{id}})
+		c := f.create(object{"depends_on": []string{b, id}})
+		f.refused("POST", "/v1/tasks/"+id+"/redispatch", nil, 409, "already_pending")
+		f.claim()
+		f.refused("POST", "/v1/tasks/"+id+"/redispatch", nil, 409, "in_flight")
+		f.change(id, func(tx *db.Tx, t *Row) error {
+			if err := f.SetWIP(tx, t, "abc", []string{"a.go"}); err != nil {
+				return err
+			}
+			return f.AttemptFailed(tx, t, PolicyRefused, "no")
+		})
+		f.status(b, "failed")
+		f.status(c, "failed")
+		out := f.call("acme", "POST", "/v1/tasks/"+id+"/redispatch", object{"guidance": "use password=hunter2222 or not"}, 200)
+		wip := out["saved_wip"].(object)
+		if out["prior_attempt"] != 1.0 || wip["found"] != true || wip["sha"] != "abc" || len(out["released_dependents"].([]any)) != 2 || out["guidance_chars"] == nil {
+			f.t.Errorf("answer %v", out)
+		}
+		got := f.get(id)
+		if got["attempt"] != 0.0 || got["failure_kind"] != PolicyRefused || got["status"] != "pending" || strings.Contains(got["guidance"].(string), "hunter") {
+			f.t.Errorf("task %v", got)
+		}
+		f.status(b, "pending")
+		f.refused("POST", "/v1/tasks/"+id+"/redispatch", object{"guidance": strings.Repeat("x", 2001)}, 400, "invalid")
+		for _, next := range []string{id, b, c} {
+			if got := f.claim(); got != next {
+				f.t.Fatalf("claimed %q, want %q: dependents go in order", got, next)
+			}
+			f.change(next, f.MarkRunning)
+			f.change(next, f.Complete)
+		}
+		f.refused("POST", "/v1/tasks/"+id+"/redispatch", nil, 409, "already_shipped")
+	})
+}
+
+func TestMovesOutsideTheTableFail(t *testing.T) {
+	each(t, func(f *fixture) {
+		id := f.create(nil)
+		err := f.DB.Write(db.WithAccount(context.Background(), "acme"), func(tx *db.Tx) error {
+			row, _, err := Lock(tx, "acme", id)
+			if err != nil {
+				return err
+			}
+			return f.Merged(tx, &row)
+		})
+		if err == nil {
+			f.t.Fatal("a pending task was merged")
+		}
+		f.status(id, "pending")
+	})
+}
