@@ -39,6 +39,7 @@ type Problem struct {
 
 	RetryAfter  int    `json:"retry_after"`      // seconds
 	CurrentHead string `json:"current_head_sha"` // of a pull request whose head has moved
+	Clear       *Clear `json:"clear"`            // the call that helps; nil where there is none
 }
 
 // Slug is the last segment of the problem's type.

@@ -51,7 +51,7 @@ func Print(out io.Writer, width int) Watcher {
 			if t.Stuck {
 				s += ", stuck"
 			}
-			if t.FailureKind != nil && (t.Status == "failed" || t.Status == "pending" || t.Status == "held") {
+			if t.FailureKind != nil && (t.Stuck || t.Status == "failed" || t.Status == "pending" || t.Status == "held") {
 				s += ", after " + *t.FailureKind
 				if t.Failure != nil && *t.Failure != "" {
 					s += ": " + *t.Failure
@@ -60,6 +60,9 @@ func Print(out io.Writer, width int) Watcher {
 			say("task", "%s", s)
 			for _, h := range t.Holds {
 				say("task", "waits: %s, until %s", h.Reason, h.ClearsWhen)
+				if command := h.Clear.Command(); command != "" {
+					say("task", "then: %s", command)
+				}
 			}
 		},
 		Event: func(_ Task, e Event) {

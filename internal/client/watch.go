@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -28,7 +29,37 @@ type Task struct {
 	Holds       []struct {
 		Reason     string `json:"reason"`
 		ClearsWhen string `json:"clears_when"`
+		Clear      *Clear `json:"clear"`
 	} `json:"holds"`
+}
+
+// Clear is the call that ends a wait.
+type Clear struct {
+	Capability string            `json:"capability"`
+	Args       map[string]string `json:"args"`
+}
+
+// Command is the command line that makes the call; empty where that takes more
+// than is known.
+func (c *Clear) Command() string {
+	if c == nil || c.Args["id"] == "" {
+		return ""
+	}
+	switch name := c.Capability; name {
+	case "pr.approve_pending":
+		return "yardmaster pr approve " + c.Args["id"]
+	case "pr.ask_again":
+		return "yardmaster pr ask-again " + c.Args["id"]
+	case "pr.merge":
+		return "yardmaster pr merge " + c.Args["id"]
+	case "pr.rearm_babysit":
+		return "yardmaster call pr.rearm_babysit id=" + c.Args["id"] + ` reason="…"`
+	case "task.cancel", "task.redispatch":
+		return "yardmaster task " + strings.TrimPrefix(name, "task.") + " " + c.Args["id"]
+	case "task.retry_now":
+		return "yardmaster call task.retry_now id=" + c.Args["id"]
+	}
+	return ""
 }
 
 // Ended tells whether the task will not change by itself any more.
@@ -38,6 +69,15 @@ func (t Task) Ended() bool {
 		return true
 	}
 	return false
+}
+
+// state is all of a task that is told when it changes.
+func (t Task) state() string {
+	s := fmt.Sprint(t.Status, t.Stuck, t.Attempt)
+	for _, h := range t.Holds {
+		s += "\x00" + h.Reason + "\x00" + h.ClearsWhen + "\x00" + h.Clear.Command()
+	}
+	return s
 }
 
 // Pull is what the command line reads of a pull request.
@@ -178,7 +218,7 @@ func (f *follower) look(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	f.task = t
-	state, run := fmt.Sprint(t.Status, t.Stuck, t.Attempt, t.Holds), t.RunID
+	state, run := t.state(), t.RunID
 	if state != f.state && run == nil && t.Attempt > 0 {
 		// A run that is over is the task's no longer.
 		var newest struct {

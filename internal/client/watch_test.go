@@ -231,3 +231,36 @@ func TestQuestionIsPrinted(t *testing.T) {
 		t.Errorf("an ordinary question is printed: %q", out.String())
 	}
 }
+
+// Who watches a task whose pull request is red is told why it is stuck, and the
+// command that moves it.
+func TestWaitIsPrintedWithItsCommand(t *testing.T) {
+	var task Task
+	err := json.Unmarshal([]byte(`{"id": "t", "status": "awaiting_ci", "stuck": true, "failure_kind": "ci_ladder_spent", "failure": "the check exited with 1", "holds": [
+		{"reason": "needs_person", "clears_when": "a person mends it", "clear": {"capability": "pr.rearm_babysit", "args": {"id": "p"}}},
+		{"reason": "no_box_online", "clears_when": "a box comes", "clear": {"capability": "box.add", "args": {}}},
+		{"reason": "conflict", "clears_when": "it ends", "clear": null}]}`), &task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	Print(&out, 0).State(task)
+	want := `  task      awaiting_ci, stuck, after ci_ladder_spent: the check exited with 1
+  task      waits: needs_person, until a person mends it
+  task      then: yardmaster call pr.rearm_babysit id=p reason="…"
+  task      waits: no_box_online, until a box comes
+  task      waits: conflict, until it ends
+`
+	if out.String() != want {
+		t.Errorf("printed:\n%s", out.String())
+	}
+	for capability, want := range map[string]string{
+		"pr.approve_pending": "yardmaster pr approve p", "pr.ask_again": "yardmaster pr ask-again p", "pr.merge": "yardmaster pr merge p",
+		"task.cancel": "yardmaster task cancel p", "task.redispatch": "yardmaster task redispatch p", "blocker.answer": "",
+	} {
+		c := Clear{Capability: capability, Args: map[string]string{"id": "p"}}
+		if got := c.Command(); got != want {
+			t.Errorf("%s is %q, want %q", capability, got, want)
+		}
+	}
+}

@@ -387,7 +387,16 @@ type PullNeed struct {
 }
 
 func (n *PullNeed) hold() TaskHold {
-	return TaskHold{Reason: HoldNeeds, Since: n.Since, Blocking: true, ClearsWhen: n.ClearsWhen, Clear: &n.Clear}
+	return TaskHold{Reason: HoldNeeds, Since: n.Since, Blocking: true, ClearsWhen: n.words(), Clear: &n.Clear}
+}
+
+// words say what has to happen, and by which call.
+func (n *PullNeed) words() string {
+	of := "pull request"
+	if strings.HasPrefix(n.Clear.Capability, "task.") {
+		of = "task"
+	}
+	return n.ClearsWhen + " (" + n.Clear.Capability + " of the " + of + " " + n.Clear.Args["id"] + ")"
 }
 
 // parkedFor are the holds of a task whose run waits for people.

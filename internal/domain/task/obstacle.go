@@ -70,7 +70,7 @@ func (r *obstacleRow) hold(wants []Want, stops []Stop, needs map[string]PullNeed
 		h.ClearsWhen = "the task " + r.ID + ", which it waits for, goes on: " + own[0].ClearsWhen
 	case need != nil:
 		h.Since, h.Clear = need.Since, &need.Clear
-		h.ClearsWhen = "the pull request of the task " + r.ID + ", which it waits for, is merged: " + need.ClearsWhen
+		h.ClearsWhen = "the pull request of the task " + r.ID + ", which it waits for, is merged: " + need.words()
 	case !r.Stuck:
 		return h, false
 	case r.PRID != nil && r.Status.Shipped():

@@ -2,6 +2,7 @@ package task
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -97,9 +98,23 @@ func TestWaitingForPeople(t *testing.T) {
 		}
 		needs("asked")
 		clear(third, false, "pr.approve_pending", "head_sha", "abc")
+		// Whoever reads of it is told the pull request and the call.
+		words := "it is done (pr.approve_pending of the pull request pr)"
+		for _, id := range []string{first, third} {
+			if !slices.ContainsFunc(f.get(id)["holds"].([]any), func(h any) bool { return strings.HasSuffix(h.(object)["clears_when"].(string), words) }) {
+				f.t.Errorf("no hold says %q: %v", words, f.get(id)["holds"])
+			}
+		}
+		p := f.refused("POST", "/v1/tasks/"+first+"/redispatch", nil, 409, "already_shipped")
+		if !strings.Contains(p["detail"].(string), words) || p["pr_id"] != "pr" || p["clear"].(object)["capability"] != "pr.approve_pending" {
+			f.t.Errorf("a redispatch is refused with %v", p)
+		}
 		f.PullNeeds = nil
 		needs("")
 		nobody()
+		if p := f.refused("POST", "/v1/tasks/"+first+"/redispatch", nil, 409, "already_shipped"); p["pr_id"] != "pr" || p["clear"] != nil {
+			f.t.Errorf("a redispatch is refused with %v", p)
+		}
 		f.change(first, func(tx *db.Tx, t *Row) error { return f.Stick(tx, t, CILadderSpent, "It is spent.") })
 		clear(second, false, "pr.rearm_babysit", "id", "pr")
 

@@ -293,6 +293,9 @@ func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out TaskRedi
 		if err := redispatchable(&t); err != nil {
 			return err
 		}
+		if t.Status.Shipped() {
+			return s.shipped(tx, &t)
+		}
 		if err := holdBelow(tx, &t); err != nil {
 			return err
 		}
@@ -333,16 +336,31 @@ func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out TaskRedi
 // redispatchable says whether a redispatch may revive t.
 func redispatchable(t *Row) error {
 	switch {
-	case t.Status == Failed, t.Status == Held, t.Status == Running && t.Stuck:
+	case t.Status == Failed, t.Status == Held, t.Status == Running && t.Stuck, t.Status.Shipped(): // see shipped
 		return nil
 	case t.Status == Pending:
 		return fault.Reason("already_pending", "The task is already in the queue. task.retry_now ends the wait before its next try, if it is that.")
 	case t.Status == Cancelled:
 		return fault.Reason("operator_cancelled", "The task was cancelled; create a new one instead.")
-	case t.Status.Shipped():
-		return fault.Reason("already_shipped", "The task's work has shipped: it is "+string(t.Status)+". A spent pull-request ladder is revived with pr.rearm_babysit.")
 	}
 	return fault.Reason("in_flight", "A box is working on the task and it is not stuck; reassign or cancel it instead.")
+}
+
+// shipped refuses to redispatch a task whose work is in a pull request, with what
+// gets that going, or is done.
+func (s *Service) shipped(tx *db.Tx, t *Row) error {
+	text := "The task's work has shipped: it is " + string(t.Status) + "."
+	if t.PRID == nil || t.Status.Terminal() {
+		return fault.Reason("already_shipped", text)
+	}
+	needs, err := s.pullNeeds(tx, []obstacleRow{{Status: t.Status, PRID: t.PRID}})
+	if err != nil {
+		return err
+	}
+	if n, ok := needs[*t.PRID]; ok {
+		return fault.Reason("already_shipped", text+" It goes on when "+n.words()+".").With("pr_id", *t.PRID).With("clear", n.Clear)
+	}
+	return fault.Reason("already_shipped", text+" What becomes of it is up to its pull request "+*t.PRID+": pr.get tells how that is.").With("pr_id", *t.PRID)
 }
 
 // TaskHurried is the answer of task.retry_now.
