@@ -22,8 +22,9 @@ const (
 
 // What a caller can act on. They match with errors.Is.
 var (
-	ErrNotFound = fault.New(fault.NotFound, "", "The code host has no such repository, branch or file.")
-	ErrExists   = fault.Reason("repo-exists", "The code host already has a repository of this name.")
+	ErrNotFound  = fault.New(fault.NotFound, "", "The code host has no such repository, branch or file.")
+	ErrAmbiguous = fault.New(fault.Invalid, "", "Several commits begin with these digits.")
+	ErrExists    = fault.Reason("repo-exists", "The code host already has a repository of this name.")
 	// ErrHeadMoved: a branch is no longer where the caller saw it.
 	ErrHeadMoved = fault.Reason("head_moved", "The branch has moved since it was looked at.")
 	// ErrBaseMoved: the base is no longer the one that was looked at.
@@ -69,6 +70,10 @@ type Host interface {
 
 	// Head is the SHA of a branch. ErrNotFound.
 	Head(ctx context.Context, r Repo, branch string) (sha string, err error)
+
+	// Commit is the whole SHA of the one commit that begins with some digits, 7
+	// or more. ErrNotFound; ErrAmbiguous if there are several.
+	Commit(ctx context.Context, r Repo, digits string) (sha string, err error)
 
 	// Compare says what head brings to base. ErrNotFound.
 	Compare(ctx context.Context, r Repo, base, head string) (Comparison, error)

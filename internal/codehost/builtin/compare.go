@@ -16,6 +16,42 @@ import (
 // emptyTree is the SHA of the tree without entries, which git always knows.
 const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
+// fewestDigits is how much of a SHA names a commit at least.
+const fewestDigits = 7
+
+// Commit implements codehost.Host. A branch with such a name is none.
+func (h *Host) Commit(ctx context.Context, r codehost.Repo, digits string) (string, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return "", err
+	}
+	if len(digits) < fewestDigits || strings.Trim(digits, "0123456789abcdef") != "" {
+		return "", codehost.ErrNotFound
+	}
+	found, err := h.output(ctx, dir, "rev-parse", "--disambiguate="+digits)
+	if err != nil {
+		return "", err
+	}
+	kinds, err := h.filter(ctx, dir, found, nil, "cat-file", "--batch-check=%(objecttype) %(objectname)")
+	if err != nil {
+		return "", err
+	}
+	var sha string
+	for line := range strings.Lines(kinds) {
+		commit, is := strings.CutPrefix(strings.TrimSpace(line), "commit ")
+		switch {
+		case is && sha != "":
+			return "", codehost.ErrAmbiguous
+		case is:
+			sha = commit
+		}
+	}
+	if sha == "" {
+		return "", codehost.ErrNotFound
+	}
+	return sha, nil
+}
+
 // Compare implements codehost.Host.
 func (h *Host) Compare(ctx context.Context, r codehost.Repo, base, head string) (codehost.Comparison, error) {
 	dir, err := h.open(r)

@@ -16,7 +16,7 @@ import (
 type diffIn struct {
 	ID       string `json:"id" format:"uuid" doc:"id of the pull request"`
 	Path     string `json:"path,omitempty" maxLength:"4096" doc:"a path among files: its lines are answered, too"`
-	SinceSHA string `json:"since_sha,omitempty" pattern:"^[0-9a-f]{40}$" doc:"what changed since this commit, say the head that was looked at last; without it, all that the pull request brings to its base"`
+	SinceSHA string `json:"since_sha,omitempty" pattern:"^[0-9a-f]{7,40}$" doc:"what changed since this commit, say the head that was looked at last: its SHA or 7 and more of the digits that it begins with; without it, all that the pull request brings to its base"`
 }
 
 // PullDiff is what a pull request changes. A merged one shows what its merge
@@ -118,6 +118,18 @@ func (h DiffHunk) place() string {
 func (s *Service) changes(ctx context.Context, r codehost.Repo, pr row, since, path string) (codehost.Diff, error) {
 	o := codehost.DiffOptions{From: pr.BaseSHA, To: pr.HeadSHA, SinceFork: true, Path: path}
 	if since != "" {
+		if len(since) < len(codehost.ZeroSHA) {
+			whole, err := s.Host.Commit(ctx, r, since)
+			switch {
+			case errors.Is(err, codehost.ErrNotFound):
+				return codehost.Diff{}, fault.Field("since_sha", "is the beginning of no commit of this repository")
+			case errors.Is(err, codehost.ErrAmbiguous):
+				return codehost.Diff{}, fault.Field("since_sha", "is the beginning of several commits of this repository; give more digits")
+			case err != nil:
+				return codehost.Diff{}, err
+			}
+			since = whole
+		}
 		o.From, o.SinceFork = since, false
 	}
 	d, err := s.Host.Diff(ctx, r, o)
