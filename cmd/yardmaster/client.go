@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -181,9 +182,19 @@ func runSetup(ctx context.Context, args []string) error {
 	}
 	c, err := client.Setup(ctx, server, *token, o)
 	if err != nil {
-		return err
+		return unopened(err, server)
 	}
 	return remember(c)
+}
+
+// unopened says which server was asked, where that is not the one that printed
+// the token or has been set up.
+func unopened(err error, server string) error {
+	var refusal *client.Problem
+	if errors.As(err, &refusal) && refusal.Status == http.StatusNotFound {
+		return fmt.Errorf("%s, which was asked, takes no such token: it was set up before, or the token is of another server; --url names another", server)
+	}
+	return err
 }
 
 type page[T any] struct {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -34,5 +36,55 @@ func TestChoosePassword(t *testing.T) {
 		if !strings.Contains(got, c.want) || len(prompts) != len(c.answers) || !strings.Contains(prompts[0], "10 characters") {
 			t.Errorf("%+v: %q, asked %q", c, got, prompts)
 		}
+	}
+}
+
+// Who sets up a server that listens elsewhere is told which one was asked, also by
+// a program that is none of ours.
+func TestSetupOfAnotherServer(t *testing.T) {
+	for name, answer := range map[string]string{
+		"ours":      `{"type": "http://x/problems/not-found", "status": 404, "detail": "There is no such setup address."}`,
+		"a foreign": "404 page not found",
+	} {
+		h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/setup/dev_setup_x" {
+				t.Errorf("%s was asked for", r.URL.Path)
+			}
+			w.WriteHeader(http.StatusNotFound)
+			w.Write([]byte(answer))
+		}))
+		defer h.Close()
+		code, out, errs := yardmasterTold(t, "correct horse\n", h.URL, "setup", "--token", "dev_setup_x", "--login", "ada", "--email", "ada@example.com", "--account", "acme")
+		if code != exitFailed || out != "" || !strings.Contains(errs, h.URL+", which was asked") || !strings.Contains(errs, "--url names another") {
+			t.Errorf("%s server: %d %q\n%s", name, code, out, errs)
+		}
+	}
+}
+
+// A redispatch that is refused ends with the command that does help.
+func TestRefusalNamesTheCommand(t *testing.T) {
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusConflict)
+		w.Write([]byte(`{"type": "http://x/problems/already_shipped", "status": 409, "detail": "It has shipped.", "clear": {"capability": "pr.rearm_babysit", "args": {"id": "p1"}}}`))
+	}))
+	defer h.Close()
+	code, _, errs := yardmasterAt(t, h.URL, "task", "redispatch", "t1")
+	if code != exitFailed || !strings.Contains(errs, "It has shipped.") || !strings.Contains(errs, `yardmaster call pr.rearm_babysit id=p1 reason="…"`) {
+		t.Errorf("%d %s", code, errs)
+	}
+}
+
+// A commit is named by its first digits once; all calls after that are about the
+// one that it turned out to be.
+func TestDiffSinceFewDigits(t *testing.T) {
+	const whole = "0123456789abcdef0123456789abcdef01234567"
+	var asked []string
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Query().Get("since_sha"))
+		w.Write([]byte(`{"from_sha": "` + whole + `", "files": [{"path": "a", "kind": "modified"}]}`))
+	}))
+	defer h.Close()
+	if code, _, errs := yardmasterAt(t, h.URL, "pr", "diff", "--since", whole[:10], "p1"); code != 0 || strings.Join(asked, " ") != whole[:10]+" "+whole {
+		t.Errorf("%d %s; asked %q", code, errs, asked)
 	}
 }

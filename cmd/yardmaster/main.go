@@ -167,11 +167,13 @@ func next(err error) string {
 	var silent *client.Unreachable
 	switch {
 	case errors.As(err, &silent):
-		return "Is the server running there? `yardmaster serve` starts one, `yardmaster login --url` names another."
+		return "Is the server running there? `yardmaster serve` starts one, --url of `yardmaster login` and `yardmaster setup` names another."
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "Another program listens there: stop it, or choose another address with --listen."
 	case errors.As(err, &refusal) && refusal.Slug() == "unauthenticated":
 		return "The token is not, or no longer, good: `yardmaster login` gets another."
+	case errors.As(err, &refusal) && refusal.Clear.Command() != "":
+		return "What moves it: " + client.Escape(refusal.Clear.Command())
 	case errors.As(err, &refusal) && refusal.Status >= 500 && refusal.RequestID != "":
 		return "The server's log has the cause, under request_id=" + client.Escape(refusal.RequestID)
 	}

@@ -36,12 +36,19 @@ func yardmaster(t *testing.T, args ...string) (code int, stdout, stderr string) 
 // yardmasterAt is yardmaster, signed in to the server at url.
 func yardmasterAt(t *testing.T, url string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return yardmasterTold(t, "", url, args...)
+}
+
+// yardmasterTold is yardmasterAt with something on standard input.
+func yardmasterTold(t *testing.T, typed, url string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self, args...)
 	cmd.Dir = t.TempDir()
+	cmd.Stdin = strings.NewReader(typed)
 	cmd.Env = []string{"YARDMASTER_TEST_AS=program", "HOME=" + cmd.Dir, "PATH=" + os.Getenv("PATH"), "YARDMASTER_URL=" + url, "YARDMASTER_TOKEN=t"}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

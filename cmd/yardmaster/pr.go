@@ -97,7 +97,7 @@ func runPRView(ctx context.Context, args []string) error {
 		ClosedWhy *string   `json:"closed_why"`
 		Needs     *struct {
 			ClearsWhen string `json:"clears_when"`
-			Capability string `json:"capability"`
+			client.Clear
 		} `json:"needs_person"`
 	}
 	path := "/v1/prs/" + url.PathEscape(plain[0])
@@ -137,10 +137,8 @@ func runPRView(ctx context.Context, args []string) error {
 	d.list()
 	fmt.Printf("\nSee the lines with: yardmaster pr diff %s\n", plain[0])
 	if pr.Needs != nil {
-		if verb := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(pr.Needs.Capability, "pr."), "_pending"), "_", "-"); verb == "approve" || verb == "ask-again" || verb == "merge" {
-			fmt.Printf("Then: yardmaster pr %s %s\n", verb, plain[0])
-		} else if pr.Needs.Capability == "pr.rearm_babysit" {
-			fmt.Printf("Then: yardmaster call pr.rearm_babysit id=%s reason=…\n", plain[0])
+		if command := pr.Needs.Command(); command != "" {
+			fmt.Printf("Then: %s\n", command)
 		}
 	}
 	return nil
@@ -148,6 +146,7 @@ func runPRView(ctx context.Context, args []string) error {
 
 // diff is what a pull request changes.
 type diff struct {
+	From      string        `json:"from_sha"`
 	Files     []changedFile `json:"files"`
 	More      int           `json:"more"`
 	Additions int           `json:"additions"`
@@ -198,7 +197,7 @@ func (d *diff) list() {
 
 func runPRDiff(ctx context.Context, args []string) error {
 	fl := flags("pr diff")
-	since := fl.String("since", "", "show what changed since this commit, `SHA` of 40 digits, say the head that you looked at last")
+	since := fl.String("since", "", "show what changed since this commit, `SHA`, say the head that you looked at last; its first 7 digits will do")
 	plain, err := parse(fl, args, "ID", "[PATH]")
 	if err != nil {
 		return err
@@ -230,6 +229,9 @@ func runPRDiff(ctx context.Context, args []string) error {
 	all, err := read("")
 	if err != nil {
 		return err
+	}
+	if *since != "" {
+		*since = all.From // the same for all files
 	}
 	shown := all.Files[:min(len(all.Files), mostShown)]
 	for _, f := range shown {
