@@ -209,6 +209,7 @@ func (a *App) wire() parts {
 		return p.invites.SendOnce(tx, invitation.Offer{Kind: invitation.Platform, Email: email, Inviter: "Yardmaster",
 			Bundle: invitation.Bundle{AIDevs: int(g.AIDevs), ExpiresInDays: g.Days, Reason: g.Reason, IssuedBy: g.IssuedBy}})
 	}
+	p.invites.Owner = p.grant.Moved
 	p.invites.Give = func(tx *db.Tx, userID string, b invitation.Bundle) (bool, error) {
 		// Links that were mailed before the reason was kept came off the waitlist.
 		g := grant.Gift{AIDevs: int64(b.AIDevs), Days: b.ExpiresInDays, Reason: cmp.Or(b.Reason, "invited off the waitlist"), IssuedBy: b.IssuedBy}

@@ -238,7 +238,13 @@ func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err e
 			return err
 		}
 		tx.AfterCommit(func() { s.Forget(in.UserID) })
-		s.wake(tx, in.ID) // what an owner was given may count here from now on
+		// What an owner was given counts here from now on, or elsewhere.
+		home, err := grant.Home(tx, in.UserID)
+		if err != nil {
+			return err
+		}
+		s.wake(tx, in.ID)
+		s.wake(tx, home)
 		return event.Operated(tx, event.Act{Kind: "org_member.role_changed", Object: in.UserID, Account: in.ID,
 			Data: map[string]any{"previous_role": was, "role": in.Role}, Private: map[string]any{"operator": policy.From(ctx).Label()}})
 	})

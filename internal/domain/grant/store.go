@@ -157,6 +157,17 @@ func (s *Service) changed(tx *db.Tx, of Subject) (account string, err error) {
 	return account, err
 }
 
+// Moved tells who waits for work that a person has become an owner of an account,
+// or is one no more: what the person was given may count there now, or in another
+// account instead.
+func (s *Service) Moved(tx *db.Tx, accountID, userID string) error {
+	if _, err := s.changed(tx, Subject{AccountID: accountID}); err != nil {
+		return err
+	}
+	_, err := s.changed(tx, Subject{UserID: userID})
+	return err
+}
+
 func optional(s string) *string {
 	if s == "" {
 		return nil

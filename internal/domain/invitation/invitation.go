@@ -111,6 +111,9 @@ type Service struct {
 	Withdrawn func(tx *db.Tx, email string) error
 	// Forget drops what is cached of a user's credentials.
 	Forget func(userID string)
+	// Owner, optional, is told who has become an owner of an account, or is one
+	// no more.
+	Owner func(tx *db.Tx, accountID, userID string) error
 }
 
 // Offer is what an invitation is to grant, and whom.
@@ -215,9 +218,21 @@ func (s *Service) Approve(tx *db.Tx, userID string) (bool, error) {
 }
 
 // Join makes a user a member of an account; false if they are one already.
-func Join(tx *db.Tx, accountID, userID string, role policy.Role) (bool, error) {
+func (s *Service) Join(tx *db.Tx, accountID, userID string, role policy.Role) (bool, error) {
 	n, err := join.Exec(tx, accountID, userID, string(role), tx.Micros())
+	if err == nil && n > 0 {
+		err = s.Became(tx, accountID, userID, "", role)
+	}
 	return n > 0, err
+}
+
+// Became tells Owner of a member whose role was one and is another, "" for none,
+// if either is an owner's.
+func (s *Service) Became(tx *db.Tx, accountID, userID string, was, is policy.Role) error {
+	if s.Owner == nil || was != policy.Owner && is != policy.Owner {
+		return nil
+	}
+	return s.Owner(tx, accountID, userID)
 }
 
 // Of lists the invitations to the transaction's account, newest first.

@@ -113,7 +113,7 @@ func (s *Service) grant(tx *db.Tx, r row, user string, out *Acceptance) (err err
 		}
 	} else {
 		already = "already_member"
-		out.Granted, err = Join(tx, *r.AccountID, user, *r.Role)
+		out.Granted, err = s.Join(tx, *r.AccountID, user, *r.Role)
 	}
 	switch {
 	case err != nil:

@@ -101,7 +101,7 @@ func (s *Service) add(tx *db.Tx, login string, role policy.Role) (out Invited, e
 	if !ok {
 		return out, fault.Missing("user")
 	}
-	if ok, err = invitation.Join(tx, tx.Account, user.ID, role); err != nil {
+	if ok, err = s.Invites.Join(tx, tx.Account, user.ID, role); err != nil {
 		return out, err
 	} else if !ok {
 		return out, alreadyMember()
@@ -199,6 +199,9 @@ func (s *Service) setRole(ctx context.Context, in setRoleIn) (m OrgMember, err e
 		if _, err := setRole.Exec(tx, tx.Account, m.UserID, string(in.Role)); err != nil {
 			return err
 		}
+		if err := s.Invites.Became(tx, tx.Account, m.UserID, before, in.Role); err != nil {
+			return err
+		}
 		m.Role = in.Role
 		tx.AfterCommit(func() { s.Forget(m.UserID) })
 		return event.Record(tx, event.Change{Kind: "org_member.role_changed", Object: m.UserID, Data: map[string]any{"role": m.Role, "previous_role": before}})
@@ -219,7 +222,7 @@ func (s *Service) remove(ctx context.Context, in memberIn) (out Removed, err err
 		if last {
 			return lastOwner()
 		}
-		if err := drop(tx, m); err != nil {
+		if err := s.drop(tx, m); err != nil {
 			return err
 		}
 		tx.AfterCommit(func() { s.Forget(m.UserID) })
@@ -264,7 +267,7 @@ func (s *Service) leave(ctx context.Context, in leaveIn) (out Left, err error) {
 		} else if !ok {
 			return fault.Reason("last_account", "This is the only account that you belong to: without it you could not sign in.")
 		}
-		if err := drop(tx, m); err != nil {
+		if err := s.drop(tx, m); err != nil {
 			return err
 		}
 		tx.AfterCommit(func() { s.Forget(m.UserID) })

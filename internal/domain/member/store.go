@@ -26,11 +26,11 @@ var (
 )
 
 // drop takes a member off the roster and out of the account's sessions.
-func drop(tx *db.Tx, m OrgMember) error {
-	for _, s := range []db.Stmt{remove, moveSessions, dropSessions} {
-		if _, err := s.Exec(tx, tx.Account, m.UserID); err != nil {
+func (s *Service) drop(tx *db.Tx, m OrgMember) error {
+	for _, stmt := range []db.Stmt{remove, moveSessions, dropSessions} {
+		if _, err := stmt.Exec(tx, tx.Account, m.UserID); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.Invites.Became(tx, tx.Account, m.UserID, m.Role, "")
 }
