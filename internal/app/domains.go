@@ -163,6 +163,14 @@ func Ops() []op.Op {
 	}.ops()
 }
 
+// used are the scopes that a capability requires.
+func used() (all policy.Set) {
+	for _, o := range Ops() {
+		all |= o.Rule.Scopes()
+	}
+	return all
+}
+
 // loops is the work that is not a request. Each runs until its context ends.
 func (a *App) loops() []func(context.Context) error {
 	p := a.parts
@@ -216,7 +224,7 @@ func (a *App) wire() parts {
 		return p.grant.Give(tx, userID, g)
 	}
 	p.member = &member.Service{DB: a.db, Invites: p.invites, Forget: p.signin.ForgetUser, Mail: a.mail, BaseURL: a.URL, Slot: a.slots("added by login", 20)}
-	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: p.token, Within: p.signin.Within}
+	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: p.token, Used: used(), Within: p.signin.Within}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}
 	p.vault = a.newVault()
 	p.billing = &billing.Service{DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.plainHTTP(), Adopt: adopt,

@@ -9,6 +9,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,6 +147,9 @@ func TestMCPClientAuthorizes(t *testing.T) {
 	for _, scope := range me.Scopes {
 		if strings.HasPrefix(scope, "admin:") && !strings.HasPrefix(scope, "admin:read:") {
 			t.Errorf("the token carries %s, which only an operator token may", scope)
+		}
+		if !slices.ContainsFunc(Ops(), func(o Op) bool { return slices.Contains(o.Rule.Names(), scope) }) {
+			t.Errorf("the token carries %s, which is good for nothing", scope)
 		}
 	}
 }

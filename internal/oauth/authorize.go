@@ -94,7 +94,7 @@ func (s *Service) open(tx *db.Tx, purpose, sealed string, a policy.Actor) (t tic
 	if a, err = s.acting(tx, a, t.Account); err != nil {
 		return t, err
 	}
-	if !grantable(a).Has(t.Scopes) {
+	if !s.grantable(a).Has(t.Scopes) {
 		return t, badTicket("Your rights have changed since the page was shown. Start again.")
 	}
 	tx.Account = t.Account
@@ -171,7 +171,7 @@ func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, erro
 					}
 				}
 			}
-			if scopes, err = narrow(in.Scope, a); err != nil {
+			if scopes, err = s.narrow(in.Scope, a); err != nil {
 				return err
 			}
 			if names, err = namesOf.One(tx, a.AccountID, a.UserID); err != nil {

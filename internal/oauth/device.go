@@ -159,7 +159,7 @@ func (s *Service) showDevice(ctx context.Context, in devicePageIn) (op.Reply, er
 		if known = known && d.Decision == pending && tx.Now.Before(d.ExpiresAt); !known {
 			return nil
 		}
-		if scopes, refused = narrow(strings.Join(d.Asked.V, " "), a); refused != nil {
+		if scopes, refused = s.narrow(strings.Join(d.Asked.V, " "), a); refused != nil {
 			return nil
 		}
 		if names, err = namesOf.One(tx, a.AccountID, a.UserID); err != nil {

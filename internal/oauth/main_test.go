@@ -77,7 +77,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 			}
 			y := &yard{t: t, now: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)}
 			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: y.clock})
-			y.Service = &Service{DB: d, Ring: ring, Clients: ring, Within: within, Tokens: &token.Service{DB: d, Dropped: func(string) {
+			y.Service = &Service{DB: d, Ring: ring, Clients: ring, Within: within, Used: ^policy.Set(0), Tokens: &token.Service{DB: d, Dropped: func(string) {
 				y.mu.Lock()
 				defer y.mu.Unlock()
 				y.dropped++

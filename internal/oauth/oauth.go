@@ -53,6 +53,9 @@ type Service struct {
 	// Within is who a person's session would be in another account of theirs:
 	// with the rights they have there, which are none if it is not theirs.
 	Within func(tx *db.Tx, a policy.Actor, account string) (policy.Actor, error)
+	// Used are the scopes that something here requires. Others are given to no
+	// program: a person cannot know what they will open one day.
+	Used policy.Set
 }
 
 // ProtectedResource describes the MCP endpoint (RFC 9728).
@@ -92,14 +95,16 @@ func granted(m token.MintedToken) Grant {
 	return Grant{m.Token, "Bearer", int(tokenLife.Seconds()), strings.Join(m.Scopes, " ")}
 }
 
-// grantable is what a session may pass on: what it holds, less what only an
-// operator token carries.
-func grantable(a policy.Actor) policy.Set { return a.Scopes &^ policy.OperatorOnly }
+// grantable is what a session may pass on: what it holds and is good for
+// something, less what only an operator token carries.
+func (s *Service) grantable(a policy.Actor) policy.Set {
+	return a.Scopes & s.Used &^ policy.OperatorOnly
+}
 
 // narrow is what of the asked scopes (space separated, none: everything but
 // rights over the whole server) the actor can pass on.
-func narrow(asked string, a policy.Actor) (policy.Set, error) {
-	ceiling := grantable(a)
+func (s *Service) narrow(asked string, a policy.Actor) (policy.Set, error) {
+	ceiling := s.grantable(a)
 	if strings.TrimSpace(asked) == "" {
 		return ceiling &^ platform, nil
 	}

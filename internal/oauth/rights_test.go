@@ -62,6 +62,15 @@ func TestConsentSaysWhatIsGiven(t *testing.T) {
 				t.Errorf("the screen lacks %q:\n%s", want, page)
 			}
 		}
+		y.Used = policy.Scopes(policy.ReadTasks, policy.WriteTasks)
+		for _, asked := range []string{"", "read:tasks write:secrets"} {
+			page := y.call(answer{200, nil}, "GET", y.request("scope", asked), session, "").Body.String()
+			if strings.Contains(page, "<code>write:secrets") || strings.Contains(page, "<code>read:account") || !strings.Contains(page, "<code>read:tasks") {
+				t.Errorf("asked for %q, where nothing here requires some of it:\n%s", asked, page)
+			}
+		}
+		y.call(answer{400, nil}, "GET", y.request("scope", "write:secrets"), session, "")
+		y.Used = ^policy.Set(0)
 		if strings.Contains(page, "admin:") {
 			t.Errorf("rights over the server are given to who did not ask for them:\n%s", page)
 		}

@@ -112,6 +112,9 @@ func (r Rule) IsPublic() bool { return r.kind == public }
 // Names lists the scopes the rule demands.
 func (r Rule) Names() []string { return r.scopes.Names() }
 
+// Scopes are those that the row demands.
+func (r Rule) Scopes() Set { return r.scopes }
+
 // NeedsUser tells whether the credential must name a user.
 func (r Rule) NeedsUser() bool { return r.user }
 
