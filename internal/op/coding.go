@@ -118,7 +118,12 @@ func shrink(to *bytes.Buffer, coding string, body []byte) {
 }
 
 // codingOf picks the best of what a request's Accept-Encoding takes (RFC 9110,
-// 12.5.3). Without a word about it, none is used.
+// 12.5.3), none where the client says nothing of codings or would rather have
+// the answer as it is. Who takes it neither as it is nor in a coding of ours
+// (identity;q=0 or *;q=0) gets it as it is, never a 406: the header is
+// disregarded then, as section 12.1 has it, as it is for what is not compressed
+// at all. A write that was carried out cannot be refused for the form of its
+// answer.
 func codingOf(req *http.Request) string {
 	values := req.Header["Accept-Encoding"]
 	if len(values) == 0 {
@@ -130,7 +135,7 @@ func codingOf(req *http.Request) string {
 		weight := 1.0
 		if q, ok := strings.CutPrefix(strings.TrimSpace(param), "q="); ok {
 			var err error
-			if weight, err = strconv.ParseFloat(q, 64); err != nil {
+			if weight, err = strconv.ParseFloat(q, 64); err != nil || !(weight >= 0 && weight <= 1) {
 				weight = 0
 			}
 		}
@@ -145,6 +150,9 @@ func codingOf(req *http.Request) string {
 		if weight > most {
 			best, most = name, weight
 		}
+	}
+	if weights["identity"] > most {
+		return ""
 	}
 	return best
 }

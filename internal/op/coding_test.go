@@ -97,6 +97,18 @@ func TestCompressedAnswers(t *testing.T) {
 		{"long", "*", "zstd", "Accept-Encoding"},
 		{"long", "*;q=0, identity", "", "Accept-Encoding"},
 		{"long", "gzip;q=nonsense", "", "Accept-Encoding"},
+		{"long", "gzip;q=inf", "", "Accept-Encoding"},
+		{"long", "gzip;q=0.5, identity", "", "Accept-Encoding"},
+		{"long", "gzip, identity", "gzip", "Accept-Encoding"},
+		{"long", "gzip, identity;q=0", "gzip", "Accept-Encoding"},
+		// What is neither wanted as it is nor in a coding of ours comes as it is.
+		{"long", "identity;q=0", "", "Accept-Encoding"},
+		{"long", "*;q=0", "", "Accept-Encoding"},
+		{"long", "br, *;q=0", "", "Accept-Encoding"},
+		{"short", "identity;q=0", "", ""},
+		{"short", "gzip, identity;q=0", "", ""},
+		{"once", "*;q=0", "", ""},
+		{"page", "gzip, identity;q=0", "", ""},
 		{"short", "gzip, zstd", "", ""},
 		{"once", "gzip, zstd", "", ""},
 		{"link", "gzip, zstd", "", ""},
@@ -105,6 +117,9 @@ func TestCompressedAnswers(t *testing.T) {
 		{"nowhere", "gzip, zstd", "", ""},
 	} {
 		w := ask(http.MethodGet, c.path, c.accepts)
+		if want := map[bool]int{true: http.StatusNotFound, false: http.StatusOK}[c.path == "nowhere"]; w.Code != want {
+			t.Errorf("%s, %q: %d", c.path, c.accepts, w.Code)
+		}
 		if coding, vary := w.Header().Get("Content-Encoding"), w.Header().Get("Vary"); coding != c.coding || vary != c.vary {
 			t.Errorf("%s, %q: encoding %q, vary %q", c.path, c.accepts, coding, vary)
 		}
