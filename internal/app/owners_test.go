@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 )
@@ -18,7 +19,7 @@ func TestNewOwnersWakeTheQueue(t *testing.T) {
 		second := y.tenant("second") // is owned later than acme, if both are
 		capacity := func(account string) (n int64) {
 			y.in(account, func(tx *db.Tx) (err error) {
-				n, err = devs(tx, account)
+				n, err = grant.Seats(tx, account)
 				return err
 			})
 			return n

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"yardmaster/internal/codehost"
@@ -222,6 +223,29 @@ func (f *forge) ReadDir(context.Context, codehost.Repo, string, string) (string,
 // WriteFiles implements codehost.Host.
 func (f *forge) WriteFiles(context.Context, codehost.Repo, codehost.WriteOptions) (string, error) {
 	return "", errors.New("nobody writes files here")
+}
+
+// Commit implements codehost.Host.
+func (f *forge) Commit(_ context.Context, r codehost.Repo, digits string) (sha string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g, _, err := f.open(r)
+	if err != nil {
+		return "", err
+	}
+	for c := range g.parents {
+		switch {
+		case !strings.HasPrefix(c, digits):
+		case sha != "":
+			return "", codehost.ErrAmbiguous
+		default:
+			sha = c
+		}
+	}
+	if sha == "" {
+		return "", codehost.ErrNotFound
+	}
+	return sha, nil
 }
 
 // Head implements codehost.Host.
