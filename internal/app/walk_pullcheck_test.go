@@ -164,7 +164,7 @@ func (m *walk) owePulls(was, now *state) {
 	for _, t := range now.troubles {
 		before, known := asked[t.ID]
 		if !known {
-			m.owe("issue.escalated", t.ID)
+			m.owe("escalation.raised", t.ID)
 		}
 		if before.ResolvedAt == nil && t.ResolvedAt != nil {
 			m.owe("escalation.resolved", t.ID)

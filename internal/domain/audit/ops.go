@@ -95,7 +95,7 @@ func (s *Service) trail(ctx context.Context, in listIn) (op.Page[TrailEntry], er
 		before = newest
 	}
 	var rows []TrailEntry
-	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+	err = event.Looking(ctx, s.DB, event.Look{Capability: "account.platform_trail"}, func(tx *db.Tx) (err error) {
 		rows, err = looks.All(tx, before, in.Size())
 		return err
 	})

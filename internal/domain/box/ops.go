@@ -2,6 +2,8 @@ package box
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"time"
 
 	"yardmaster/internal/db"
@@ -43,8 +45,8 @@ func (s *Service) Ops() []op.Op {
 			Paging:  &op.Paging{Default: 25, Max: 100, Filters: map[string][]string{"state": {Enrolled, Draining, Drained, Revoked}}},
 			Summary: "The account's boxes with their presence, newest first; decommissioned ones are left out",
 			Doc:     "Without a filter every box that was not decommissioned is listed, revoked ones too."}, s.list),
-		op.New(op.Row{ID: "box.versions", Method: "GET", Path: "/v1/runners/versions", Group: group, Rule: read, Paging: &op.Paging{Full: true},
-			Summary: "How many boxes run which version",
+		op.New(op.Row{ID: "box.versions", Method: "GET", Path: "/v1/runners/versions", Group: group, Rule: read, Paging: &op.Paging{Default: 50, Max: 200},
+			Summary: "How many boxes run which version, the commonest first",
 			Doc:     "Of the boxes that are not revoked. One that has never reported counts under the empty version."}, s.versions),
 		op.New(op.Row{ID: "box.get", Method: "GET", Path: "/v1/runners/{id}", Group: group, Rule: read,
 			Summary: "One box with its presence",
@@ -102,13 +104,17 @@ type BoxVersion struct {
 	Online  int64    `json:"online" example:"2" doc:"those of them that are online"`
 }
 
-func (s *Service) versions(ctx context.Context, _ op.None) (op.Page[BoxVersion], error) {
+type versionsIn struct {
+	op.PageIn
+}
+
+func (s *Service) versions(ctx context.Context, in versionsIn) (op.Page[BoxVersion], error) {
 	var rows []BoxVersion
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		rows, err = versions.All(tx, tx.Account)
 		return err
 	})
-	return op.Whole(rows), err
+	return op.Cut(in.PageIn, rows, func(v BoxVersion) []string { return []string{fmt.Sprintf("%019d", math.MaxInt64-v.Boxes), v.Version} }), err
 }
 
 type idIn struct {

@@ -128,7 +128,7 @@ var (
 	setPresence = db.S(`UPDATE boxes SET presence = $3 WHERE id = $1 AND presence = $2 AND last_beat_at = $4`)
 
 	versions = db.Q[BoxVersion](`SELECT version, COUNT(*) AS boxes, SUM(CASE WHEN presence = 'online' THEN 1 ELSE 0 END) AS online
-		FROM boxes WHERE account_id = $1 AND state <> 'revoked' GROUP BY version ORDER BY COUNT(*) DESC, version DESC`)
+		FROM boxes WHERE account_id = $1 AND state <> 'revoked' GROUP BY version`)
 
 	insertRevokedKey = db.S(`INSERT INTO revoked_keys (nkey, box_id, account, revoked_at) VALUES ($1, $2, $3, $4)`)
 	selectRevokedKey = db.Q[string](`SELECT nkey FROM revoked_keys WHERE nkey = $1`)

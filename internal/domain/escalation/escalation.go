@@ -37,7 +37,7 @@ type Escalation struct {
 type Service struct{ DB *db.DB }
 
 // Raised is the kind of the event that an escalation is told with.
-const Raised = "issue.escalated"
+const Raised = "escalation.raised"
 
 // New is an escalation to be raised.
 type New struct {

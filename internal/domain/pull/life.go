@@ -194,9 +194,16 @@ func (s *Service) mergedByHand(tx *db.Tx, pr row, mergeSHA, by string) error {
 
 // landed tells of a merge that has just been recorded, whoever made it.
 func (s *Service) landed(tx *db.Tx, pr row, headSHA, mergeSHA string, by *string) error {
+	var plan *string
+	if pr.TaskID != nil {
+		var err error
+		if plan, _, err = planOf.Maybe(tx, tx.Account, *pr.TaskID); err != nil {
+			return err
+		}
+	}
 	if err := event.Record(tx, event.Change{Kind: "pr.merged", Object: pr.ID, RepoID: pr.RepoID, Data: map[string]any{
 		"repo": pr.Owner + "/" + pr.Name, "pr_id": pr.ID, "number": pr.Number, "url": s.url(pr.ID), "head_sha": headSHA, "merge_sha": mergeSHA,
-		"merged_at": tx.Now.UTC(), "task_id": pr.TaskID, "merged_by": by,
+		"merged_at": tx.Now.UTC(), "task_id": pr.TaskID, "plan_id": plan, "merged_by": by,
 	}}); err != nil {
 		return err
 	}

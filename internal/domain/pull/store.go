@@ -142,6 +142,7 @@ var (
 	mergedOfTask = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND task_id = $2 AND state = 'merged' LIMIT 1`)
 	bodyOf       = db.Q[string](`SELECT body FROM pulls WHERE account_id = $1 AND id = $2`)
 	taskOf       = db.Q[*string](`SELECT task_id FROM pulls WHERE account_id = $1 AND id = $2`)
+	planOf       = db.Q[*string](`SELECT plan_id FROM tasks WHERE account_id = $1 AND id = $2`)
 	// cancelledTask is a task, if it was cancelled.
 	cancelledTask = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2 AND status = 'cancelled'`)
 	lockTask      = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2`).ForUpdate()

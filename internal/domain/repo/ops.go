@@ -284,8 +284,7 @@ func (s *Service) floorsSet(ctx context.Context, in floorsIn) (out AccountFloors
 // refloored tells of every repository of the account that another policy may be
 // in force.
 func (s *Service) refloored(tx *db.Tx) error {
-	s.Hub.Notify(tx, event.QueueTopic(tx.Account))
-	s.Hub.Notify(tx, event.PullTopic)
+	s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""), event.PullTopic)
 	if s.PolicyChanged == nil {
 		return nil
 	}
