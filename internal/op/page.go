@@ -214,6 +214,16 @@ func NewPage[T any](p PageIn, rows []T, key func(T) []string) Page[T] {
 	return Page[T]{Data: rows[:n], NextCursor: p.At(key(rows[n-1]))}
 }
 
+// ShowPage is NewPage of rows that clients see as something else.
+func ShowPage[R, T any](p PageIn, rows []R, key func(R) []string, show func(R) T) Page[T] {
+	of := NewPage(p, rows, key)
+	out := Page[T]{Data: make([]T, len(of.Data)), NextCursor: of.NextCursor}
+	for i, r := range of.Data {
+		out.Data[i] = show(r)
+	}
+	return out
+}
+
 // Cut makes the answer of a collection that was read whole because it cannot be
 // large; its order is that of the keys.
 func Cut[T any](p PageIn, rows []T, key func(T) []string) Page[T] {

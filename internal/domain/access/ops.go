@@ -100,12 +100,7 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[AccessRequest], 
 	if err != nil {
 		return op.Page[AccessRequest]{}, err
 	}
-	p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
-	out := op.Page[AccessRequest]{Data: make([]AccessRequest, len(p.Data)), NextCursor: p.NextCursor}
-	for i, r := range p.Data {
-		out.Data[i] = r.wire()
-	}
-	return out, nil
+	return op.ShowPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) }, row.wire), nil
 }
 
 type idIn struct {

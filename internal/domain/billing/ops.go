@@ -42,12 +42,7 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[BillingKey], err
 	if err != nil {
 		return op.Page[BillingKey]{}, err
 	}
-	p := op.NewPage(in.PageIn, rows, row.key)
-	out := op.Page[BillingKey]{Data: make([]BillingKey, len(p.Data)), NextCursor: p.NextCursor}
-	for i, r := range p.Data {
-		out.Data[i] = r.wire()
-	}
-	return out, nil
+	return op.ShowPage(in.PageIn, rows, row.key, row.wire), nil
 }
 
 type addIn struct {

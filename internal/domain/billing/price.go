@@ -136,12 +136,9 @@ func (s *Service) priceList(ctx context.Context, in priceListIn) (op.Page[Accoun
 	if err != nil {
 		return op.Page[AccountPrice]{}, err
 	}
-	p := op.NewPage(in.PageIn, rows, func(r priceRow) []string { return []string{r.Provider, r.Model} })
-	out := op.Page[AccountPrice]{Data: make([]AccountPrice, len(p.Data)), NextCursor: p.NextCursor}
-	for i, r := range p.Data {
-		out.Data[i] = AccountPrice{Provider: r.Provider, Model: r.Model, ModelPrice: shown(r.price())}
-	}
-	return out, nil
+	return op.ShowPage(in.PageIn, rows, func(r priceRow) []string { return []string{r.Provider, r.Model} }, func(r priceRow) AccountPrice {
+		return AccountPrice{Provider: r.Provider, Model: r.Model, ModelPrice: shown(r.price())}
+	}), nil
 }
 
 type modelIn struct {

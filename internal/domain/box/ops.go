@@ -87,12 +87,7 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Box], error) {
 	if err != nil {
 		return op.Page[Box]{}, err
 	}
-	p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
-	out := op.Page[Box]{Data: make([]Box, len(p.Data)), NextCursor: p.NextCursor}
-	for i, r := range p.Data {
-		out.Data[i] = r.wire(now)
-	}
-	return out, nil
+	return op.ShowPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) }, func(r row) Box { return r.wire(now) }), nil
 }
 
 // BoxVersion is how many boxes run one version; boxes that have never said

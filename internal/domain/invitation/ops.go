@@ -137,11 +137,7 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Invitation], err
 		if err != nil {
 			return err
 		}
-		p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
-		out = op.Page[Invitation]{Data: make([]Invitation, len(p.Data)), NextCursor: p.NextCursor}
-		for i, r := range p.Data {
-			out.Data[i] = r.wire(tx.Now)
-		}
+		out = op.ShowPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) }, func(r row) Invitation { return r.wire(tx.Now) })
 		return nil
 	})
 	return out, err

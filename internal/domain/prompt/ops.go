@@ -72,12 +72,7 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[PromptVariab
 		rows, err = listVars.All(tx, tx.Account, in.Scope, in.Ref, after[0], after[1], after[2], in.Size())
 		return err
 	})
-	page := op.NewPage(in.PageIn, rows, func(r varRow) []string { return []string{r.Scope, r.Ref, r.Key} })
-	out = op.Page[PromptVariable]{Data: make([]PromptVariable, len(page.Data)), NextCursor: page.NextCursor}
-	for i, r := range page.Data {
-		out.Data[i] = r.wire()
-	}
-	return out, err
+	return op.ShowPage(in.PageIn, rows, func(r varRow) []string { return []string{r.Scope, r.Ref, r.Key} }, varRow.wire), err
 }
 
 type varIn struct {

@@ -69,12 +69,7 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Repository], err
 	if err != nil {
 		return op.Page[Repository]{}, err
 	}
-	p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
-	out := op.Page[Repository]{Data: make([]Repository, len(p.Data)), NextCursor: p.NextCursor}
-	for i, r := range p.Data {
-		out.Data[i] = s.wire(r)
-	}
-	return out, nil
+	return op.ShowPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) }, s.wire), nil
 }
 
 type nameIn struct {
