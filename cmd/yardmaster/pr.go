@@ -169,16 +169,25 @@ type changedFile struct {
 	Path      string  `json:"path"`
 	Was       *string `json:"was"`
 	Kind      string  `json:"kind"`
+	Type      string  `json:"type"`
+	WasType   *string `json:"was_type"`
 	Binary    bool    `json:"binary"`
 	Additions int     `json:"additions"`
 	Deletions int     `json:"deletions"`
 }
 
 func (f changedFile) name() string {
+	name := f.Path
 	if f.Was != nil {
-		return *f.Was + " -> " + f.Path
+		name = *f.Was + " -> " + f.Path
 	}
-	return f.Path
+	switch {
+	case f.WasType != nil:
+		name += fmt.Sprintf(" (%s -> %s)", *f.WasType, f.Type)
+	case f.Type != "file":
+		name += " (" + f.Type + ")"
+	}
+	return name
 }
 
 func (d *diff) list() {
@@ -267,6 +276,9 @@ func (d *diff) print() {
 		now = "/dev/null"
 	}
 	fmt.Printf("--- %s\n+++ %s\n", client.Inert(old), client.Inert(now))
+	if f.WasType != nil || f.Type != "file" {
+		fmt.Println("(" + strings.TrimSpace(strings.TrimPrefix(f.name(), f.Path)) + ")")
+	}
 	if f.Binary {
 		fmt.Println("(binary)")
 	}

@@ -36,11 +36,21 @@ const (
 	TypeChanged = "type_changed"
 )
 
+// Types of files.
+const (
+	Plain      = "file"
+	Executable = "executable"
+	Link       = "link"      // symbolic; its one line is where it leads
+	Submodule  = "submodule" // its one line names a commit of another repository
+)
+
 // FileChange is one file that changed.
 type FileChange struct {
 	Path      string // bytes, as git has them
 	Was       string // its name before; "" unless it was renamed
 	Kind      string
+	Type      string // what it is, or was before it was deleted
+	WasType   string // what it was before; "" unless that is something else
 	Binary    bool
 	Additions int // lines; 0 of a binary file
 	Deletions int

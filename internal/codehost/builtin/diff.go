@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,6 +95,9 @@ func (h *Host) diff(ctx context.Context, dir string, o codehost.DiffOptions) (d 
 
 var kinds = map[byte]string{'A': codehost.Added, 'M': codehost.Modified, 'D': codehost.Deleted, 'R': codehost.Renamed, 'T': codehost.TypeChanged}
 
+// typeOf is what a file of a mode is; there is none of mode 0.
+var typeOf = map[string]string{"100644": codehost.Plain, "100755": codehost.Executable, "120000": codehost.Link, "160000": codehost.Submodule}
+
 // changed lists the files that differ between two trees, sorted by path.
 func (h *Host) changed(ctx context.Context, dir, from, to string) ([]codehost.FileChange, error) {
 	out, err := h.output(ctx, dir, slices.Concat([]string{"diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev"}, renames, []string{from, to})...)
@@ -115,8 +119,12 @@ func (h *Host) changed(ctx context.Context, dir, from, to string) ([]codehost.Fi
 		if strings.HasPrefix(record, ":") { // ":<modes> <shas> <status>", the path, of a rename both
 			status := record[strings.LastIndexByte(record, ' ')+1:]
 			f := codehost.FileChange{Path: next()}
-			if status == "" || kinds[status[0]] == "" {
+			if status == "" || kinds[status[0]] == "" || len(record) < len(":100644 100644 ") {
 				return nil, strange(record)
+			}
+			old, now := typeOf[record[1:7]], typeOf[record[8:14]]
+			if f.Type = cmp.Or(now, old); old != "" && now != "" && old != now {
+				f.WasType = old
 			}
 			if f.Kind = kinds[status[0]]; f.Kind == codehost.Renamed {
 				f.Was, f.Path = f.Path, next()

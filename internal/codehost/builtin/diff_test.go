@@ -30,12 +30,12 @@ func TestDiff(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := codehost.Diff{FromSHA: main, ToSHA: head, Files: []codehost.FileChange{
-		{Path: "*.txt", Kind: codehost.Modified, Additions: 1, Deletions: 1},
-		{Path: "a.txt", Kind: codehost.Modified, Additions: 2, Deletions: 2},
-		{Path: "bin", Kind: codehost.Modified, Binary: true},
-		{Path: "gone.txt", Kind: codehost.Deleted, Deletions: 1},
-		{Path: "new\nname.txt", Was: "old name.txt", Kind: codehost.Renamed},
-		{Path: "sub/new.txt", Kind: codehost.Added, Additions: 1},
+		{Path: "*.txt", Kind: codehost.Modified, Type: codehost.Plain, Additions: 1, Deletions: 1},
+		{Path: "a.txt", Kind: codehost.Modified, Type: codehost.Plain, Additions: 2, Deletions: 2},
+		{Path: "bin", Kind: codehost.Modified, Type: codehost.Plain, Binary: true},
+		{Path: "gone.txt", Kind: codehost.Deleted, Type: codehost.Plain, Deletions: 1},
+		{Path: "new\nname.txt", Was: "old name.txt", Kind: codehost.Renamed, Type: codehost.Plain},
+		{Path: "sub/new.txt", Kind: codehost.Added, Type: codehost.Plain, Additions: 1},
 	}}
 	if diff := cmp.Diff(want, d); diff != "" {
 		t.Error(diff)
@@ -78,14 +78,28 @@ func TestDiff(t *testing.T) {
 func TestDiffOfOtherTypes(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
-	w.branch("main", "main", "files", "plain", "text\n", "name", lines(30))
+	w.branch("main", "main", "files", "plain", "text\n", "tool", "x\n", "name", lines(30))
 	finish := w.side("feature", "main")
 	w.git("rm", "-q", "plain")
 	w.link("/etc/shadow", "plain")
+	w.link("plain", "second")
+	w.git("config", "core.fileMode", "false")
+	w.git("update-index", "--chmod=+x", "tool")
 	w.git("mv", "name", "moved")
 	w.write("moved", []byte(lines(30, "another")))
 	w.write("name/a", []byte("of the folder\n"))
 	finish()
+	all, err := s.Diff(ctx, shop, codehost.DiffOptions{From: "main", To: "feature"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := map[string]string{}
+	for _, f := range all.Files {
+		types[f.Path] = strings.TrimSpace(f.WasType + " " + f.Type)
+	}
+	if diff := cmp.Diff(map[string]string{"plain": "file link", "second": "link", "tool": "file executable", "moved": "file", "name/a": "file"}, types); diff != "" {
+		t.Error(diff)
+	}
 	for path, want := range map[string][]string{"plain": {"-text", "+/etc/shadow"}, "moved": {"-line 0", "+another"}, "name/a": {"+of the folder"}} {
 		d, err := s.Diff(ctx, shop, codehost.DiffOptions{From: "main", To: "feature", Path: path})
 		if err != nil || d.File == nil {

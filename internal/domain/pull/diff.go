@@ -39,6 +39,8 @@ type FileChange struct {
 	Path      string   `json:"path" doc:"bytes that are no text are quoted"`
 	Was       *string  `json:"was" example:"null" doc:"its path before it was renamed; null if it was not"`
 	Kind      string   `json:"kind" enum:"added,modified,deleted,renamed,type_changed" doc:"renamed may be modified, too; type_changed: a file became a link, or the other way about"`
+	Type      string   `json:"type" enum:"file,executable,link,submodule" doc:"what it is, or was before it was deleted; the one line of a link is where it leads, that of a submodule names a commit"`
+	WasType   *string  `json:"was_type" example:"null" doc:"what it was before; null if the same"`
 	Binary    bool     `json:"binary" doc:"it has no lines"`
 	Additions int      `json:"additions" doc:"lines"`
 	Deletions int      `json:"deletions" doc:"lines"`
@@ -148,12 +150,27 @@ func (s *Service) changes(ctx context.Context, r codehost.Repo, pr row, since, p
 }
 
 func change(f codehost.FileChange) FileChange {
-	out := FileChange{Path: printable(f.Path), Kind: f.Kind, Binary: f.Binary, Additions: f.Additions, Deletions: f.Deletions}
+	out := FileChange{Path: printable(f.Path), Kind: f.Kind, Type: f.Type, Binary: f.Binary, Additions: f.Additions, Deletions: f.Deletions}
+	if f.WasType != "" {
+		out.WasType = &f.WasType
+	}
 	if f.Was != "" {
 		was := printable(f.Was)
 		out.Was = &was
 	}
 	return out
+}
+
+// About says what the counts of lines do not: that it is no plain file, or was
+// none before. Empty for a plain file.
+func (f FileChange) About() string {
+	switch {
+	case f.WasType != nil:
+		return *f.WasType + " → " + f.Type
+	case f.Type == codehost.Plain:
+		return ""
+	}
+	return f.Type
 }
 
 func fileDiff(f *codehost.File) *FileDiff {

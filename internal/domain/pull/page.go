@@ -149,9 +149,9 @@ var pages = page.Templates(`
 <blockquote>{{.}}</blockquote>
 {{end}}{{if .Gone}}<p class="note">{{.Gone}}</p>
 {{else}}<h2>{{len .Diff.Files}} files, +{{.Diff.Additions}} -{{.Diff.Deletions}}</h2>
-<table>{{range .Diff.Files}}<tr><td>{{with .Was}}{{.}} → {{end}}{{.Path}}</td><td>{{.Kind}}</td><td class="count">{{if .Binary}}binary{{else}}+{{.Additions}} -{{.Deletions}}{{end}}</td></tr>
+<table>{{range .Diff.Files}}<tr><td>{{with .Was}}{{.}} → {{end}}{{.Path}}</td><td>{{.Kind}}{{with .About}}, {{.}}{{end}}</td><td class="count">{{if .Binary}}binary{{else}}+{{.Additions}} -{{.Deletions}}{{end}}</td></tr>
 {{end}}</table>
-{{range .Shown}}<section><h2>{{.Path}}</h2>
+{{range .Shown}}<section><h2>{{.Path}}{{with .About}} ({{.}}){{end}}</h2>
 {{if .Binary}}<p>A binary file.</p>
 {{else}}<pre class="diff">{{range .Rows}}{{if eq .Kind "new"}}<ins>{{.Text}}</ins>{{else if eq .Kind "gone"}}<del>{{.Text}}</del>{{else if eq .Kind "at"}}<b>{{.Text}}</b>{{else}}{{.Text}}
 {{end}}{{end}}</pre>
