@@ -95,7 +95,11 @@ func runPRView(ctx context.Context, args []string) error {
 		CreatedAt time.Time `json:"created_at"`
 		MergedBy  *string   `json:"merged_by"`
 		ClosedWhy *string   `json:"closed_why"`
-		Needs     *struct {
+		Babysit   struct {
+			NextRoundAt *time.Time `json:"next_round_at"`
+			TaskID      *string    `json:"task_id"`
+		} `json:"babysit"`
+		Needs *struct {
 			ClearsWhen string `json:"clears_when"`
 			client.Clear
 		} `json:"needs_person"`
@@ -120,6 +124,12 @@ func runPRView(ctx context.Context, args []string) error {
 	line("state", state)
 	line("branch", fmt.Sprintf("%s at %.10s, into %s (%s)", pr.HeadRef, pr.HeadSHA, pr.BaseRef, pr.Mergeable))
 	line("checks", pr.Checks)
+	switch {
+	case pr.Babysit.TaskID != nil:
+		line("repair", "by task "+*pr.Babysit.TaskID)
+	case pr.Babysit.NextRoundAt != nil:
+		line("repair", "agents begin the next round at "+pr.Babysit.NextRoundAt.Local().Format(time.DateTime))
+	}
 	if pr.TaskID != nil {
 		line("task", *pr.TaskID)
 	}

@@ -34,7 +34,7 @@ const logTail = 6 << 10
 // Babysit is how far the repair of a pull request has come.
 type Babysit struct {
 	_                  struct{}   `doc:"How far the repair of a pull request by agents has come."`
-	State              string     `json:"state" enum:"off,watching,fixing_ci,resolving_conflict,spent,done" doc:"watching: nothing is wrong; spent: no round is left, and a person has been asked; done: merged or closed"`
+	State              string     `json:"state" enum:"off,watching,fixing_ci,resolving_conflict,spent,done" doc:"watching: nothing is wrong, or next_round_at says when that is repaired; spent: no round is left, and a person has been asked; done: merged or closed"`
 	CIRoundsUsed       int64      `json:"ci_rounds_used" doc:"since it was armed"`
 	CIRoundsMax        int64      `json:"ci_rounds_max" example:"3" doc:"rounds that mend failed checks, at most"`
 	ConflictRoundsUsed int64      `json:"conflict_rounds_used" doc:"since it was armed"`
@@ -42,10 +42,21 @@ type Babysit struct {
 	Forgiven           int64      `json:"forgiven" doc:"rounds that people have forgiven in all"`
 	ArmedAt            *time.Time `json:"armed_at" doc:"when the rounds were last set to 0; null when it was never watched"`
 	TaskID             *string    `json:"task_id" format:"uuid" example:"null" doc:"the task of the round that goes on; null between rounds"`
+	NextRoundAt        *time.Time `json:"next_round_at" example:"null" doc:"when agents begin the next round, or soon after; null: none is due"`
+}
+
+// ails tells whether a watched head needs a round.
+func (r row) ails() bool {
+	return r.Babysit == BabysitWatching && r.State == Open && r.AbandonedAt == nil && (r.Checks == ChecksFailed || r.Mergeable == "conflict" && r.Checks != ChecksPending)
 }
 
 func (r row) babysitting() Babysit {
-	return Babysit{State: r.Babysit, CIRoundsUsed: r.CIRounds, CIRoundsMax: maxCIRounds, ConflictRoundsUsed: r.ConflictRounds, ConflictRoundsMax: maxConflictRound, Forgiven: r.Forgiven, ArmedAt: r.ArmedAt, TaskID: r.BabysitTask}
+	out := Babysit{State: r.Babysit, CIRoundsUsed: r.CIRounds, CIRoundsMax: maxCIRounds, ConflictRoundsUsed: r.ConflictRounds, ConflictRoundsMax: maxConflictRound, Forgiven: r.Forgiven, ArmedAt: r.ArmedAt, TaskID: r.BabysitTask}
+	if r.ails() {
+		at := db.Time(max(r.AttendAt, db.Micros(r.UpdatedAt)))
+		out.NextRoundAt = &at
+	}
+	return out
 }
 
 // Round is one repair of a pull request's head.

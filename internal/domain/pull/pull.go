@@ -63,7 +63,7 @@ type PullRequest struct {
 	MergeSHA      *string        `json:"merge_sha" example:"null" doc:"the commit of the merge; null until it is merged"`
 	PatchID       *string        `json:"patch_id" example:"null" doc:"git's patch-id of the change, the same after a rebase; null while it is not known"`
 	Mergeable     string         `json:"mergeable" enum:"unknown,clean,conflict" example:"clean" doc:"whether it merges without a conflict; unknown until the head was looked at"`
-	Checks        string         `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head; none: the policy names no check"`
+	Checks        string         `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head; none: the policy names no check; failed: also one that was lost or cancelled"`
 	NeedsPerson   *Need          `json:"needs_person" doc:"what only a person can do about it; null: nothing"`
 	TaskID        *string        `json:"task_id" format:"uuid" doc:"the task it came from; null without one"`
 	AuthorKind    string         `json:"author_kind" example:"agent" doc:"who opened it: agent, for the work of a task"`
@@ -278,11 +278,17 @@ func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 		return err
 	}
 	pr, ok, err := lock(tx, ci.PRID)
-	if err != nil || !ok || pr.State != Open || pr.HeadSHA != ci.SHA || pr.AbandonedAt != nil {
+	if err != nil || !ok || pr.HeadSHA != ci.SHA {
 		return err
 	}
-	if _, err := setChecks.Exec(tx, pr.ID, checks, tx.Micros()); err != nil {
+	if _, err := setChecks.Exec(tx, pr.ID, checks, tx.Micros()); err != nil || pr.State != Open {
 		return err
+	}
+	if pr.AbandonedAt != nil {
+		if pr.Checks = checks; pr.Needs == "" {
+			return nil // its merge is under way
+		}
+		return s.needs(tx, pr.ID, leftTo(pr))
 	}
 	r, _, err := repo.ByID(tx, ci.RepoID)
 	if err != nil {

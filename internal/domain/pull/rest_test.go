@@ -178,3 +178,30 @@ func TestKeptOnTopOfDropped(t *testing.T) {
 		y.wantActions(pr, "stale failed")
 	})
 }
+
+// The check of a pull request that is closed, or kept, still says how it ended.
+func TestCheckOfWhatIsOver(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		end := func(c CheckResult) {
+			y.write(func(tx *db.Tx) error { return y.CheckFinished(tx, c) })
+		}
+		y.policy(checked)
+		closed := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
+		y.abandon(closed, "task-svc/a")
+		end(CheckResult{TaskID: y.check[0], Cancelled: true})
+		if got := y.wantState(closed, Closed); got.Checks != ChecksFailed {
+			t.Errorf("its check was cancelled: %s", got.Checks)
+		}
+		y.policy(checked + "merge: {on_cancel: keep}\n")
+		kept := y.propose("svc/b", y.commit("svc/b", "b", "1\n"))
+		y.abandon(kept, "task-svc/b")
+		y.wantNeed(kept, NeedsRearm, "pr.rearm_babysit")
+		end(CheckResult{TaskID: y.check[1], RunID: "r", ExitCode: &zero})
+		if got := y.wantState(kept, Open); got.Checks != ChecksPassed {
+			t.Errorf("its check passed: %s", got.Checks)
+		}
+		y.wantNeed(kept, NeedsMerge, "pr.merge")
+		y.wantActions(kept, "")
+	})
+}

@@ -36,6 +36,8 @@ type row struct {
 	Forgiven       int64
 	ArmedAt        *time.Time
 	BabysitTask    *string
+	AttendAt       int64 // when the next round may begin; 0 is at once
+	UpdatedAt      time.Time
 	RoundSHA       string `db:"round_sha"`
 
 	Needs       string
@@ -125,7 +127,7 @@ type dueRow struct {
 const (
 	columns = `p.id, p.repo_id, r.owner, r.name, p.number, p.title, p.url, p.state, p.head_ref, p.base_ref, p.head_sha, p.base_sha,
 	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by,
-	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
+	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.attend_at, p.updated_at, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
 	p.closed_at, p.closed_by, p.closed_why`
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
 	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, due_at, protected`
