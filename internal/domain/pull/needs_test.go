@@ -184,6 +184,9 @@ func TestIdleRoundsArePaced(t *testing.T) {
 		for n, wait := range idleRounds[:2] {
 			y.wantBabysit(pr, BabysitCI, int64(n+1), 0)
 			y.ended(pr, false)
+			if at := y.pr(pr).Babysit.NextRoundAt; at == nil || !at.Equal(db.Time(y.clock.Load()).Add(wait)) {
+				t.Errorf("after round %d the next is at %v", n+1, at)
+			}
 			y.pass(wait - time.Second)
 			y.wantBabysit(pr, BabysitWatching, int64(n+1), 0)
 			y.pass(time.Second)
