@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"yardmaster/internal/db"
 )
 
 // What is armed again goes on, wherever it stood: its question is shown again, a
