@@ -260,7 +260,7 @@ func (s *Service) Cancel(tx *db.Tx, t *Row) error {
 
 type redispatchIn struct {
 	ID       string  `json:"id" format:"uuid" doc:"id of the task"`
-	Guidance *string `json:"guidance,omitempty" maxLength:"2000" example:"The test needs the database of docker-compose.yml; start that first." doc:"rides the next brief as an operator note; what looks like a secret is removed"`
+	Guidance *string `json:"guidance,omitempty" maxLength:"2000" example:"The test needs the database of docker-compose.yml; start that first." doc:"rides the next brief as an operator note, and those after it until other guidance takes its place; what looks like a secret is removed"`
 }
 
 // TaskRedispatched is the answer of task.redispatch.
