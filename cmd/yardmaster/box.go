@@ -180,6 +180,7 @@ func runBoxHere(ctx context.Context, b *boxFlags) error {
 	if err != nil {
 		return err
 	}
+	defer hurried(ctx, cfg.Logger)()
 	err = agent.Run(ctx, cfg)
 	if errors.Is(err, agent.ErrRevoked) {
 		return errors.New("this box was revoked, and its identity is deleted; `yardmaster box join` enrolls the machine anew")

@@ -52,8 +52,10 @@ func runServe(ctx context.Context, args []string) error {
 		// distance takes another 10 and half the collector's time.
 		debug.SetGCPercent(200)
 	}
+	log := logger(os.Stderr, cfg.LogLevel, cfg.LogFormat)
+	defer hurried(ctx, log)()
 	err = app.Run(ctx, cfg, app.Options{
-		Version: version, SHA: commit(), Logger: logger(os.Stderr, cfg.LogLevel, cfg.LogFormat),
+		Version: version, SHA: commit(), Logger: log,
 		Ready: func(a *app.App) {
 			fmt.Printf("Yardmaster %s serves %s, boxes connect to %s, data in %s\n", version, a.URL(), a.NATSURL(), cfg.Data)
 			if url, err := a.SetupURL(ctx); err == nil && url != "" {

@@ -74,7 +74,7 @@ type Timing struct {
 	Park      time.Duration // for which an agent that waits for a person is kept; 10 min
 	Grace     time.Duration // for an agent to end a cancelled turn; 10 s
 	Wrap      time.Duration // for saving work when an attempt ends; 5 min
-	Leave     time.Duration // for all of that when the box is stopped; 1 min
+	Leave     time.Duration // for all of that, and to hand it in, when the box is stopped; 45 s
 	Retry     time.Duration // before what failed is tried again; 1 s
 	Seek      time.Duration // without a connection, before the bus is looked for; 5 s
 	Look      time.Duration // between two looks for agents that were installed or removed; 15 s
@@ -95,7 +95,7 @@ func (t Timing) withDefaults() Timing {
 		{&t.Park, 10 * time.Minute},
 		{&t.Grace, 10 * time.Second},
 		{&t.Wrap, 5 * time.Minute},
-		{&t.Leave, time.Minute},
+		{&t.Leave, 45 * time.Second},
 		{&t.Retry, time.Second},
 		{&t.Seek, 5 * time.Second},
 		{&t.Look, lookEvery},
@@ -158,8 +158,9 @@ type runKey struct {
 
 // Run is a box until ctx ends or the box is revoked. The end of ctx is a drain
 // with the work saved: agents are cancelled, what they did is pushed, and the
-// control plane hears it, within Timing.Leave. It returns nil then, and what it
-// could not tell any more is told by the next Run on the same folder.
+// control plane hears it, within Timing.Leave. It returns nil then, 15 s later at
+// the latest, and what it could not tell any more is told by the next Run on the
+// same folder. What does not end in these 15 s is left to the end of the process.
 func Run(ctx context.Context, cfg Config) error {
 	if err := prepareProcess(); err != nil {
 		return fmt.Errorf("box: %w", err)
@@ -288,15 +289,17 @@ func (b *box) run(ctx context.Context) (err error) {
 	}
 	b.log.Info("box started", "name", b.cfg.Name, "slots", b.cfg.Slots, "isolation", b.setup.levels)
 	b.limits.Report()
+	var late <-chan time.Time
 	select {
 	case <-b.life.Done():
 	case <-ctx.Done():
 		b.leave(func() { withdraw(); <-claimed })
+		late = time.After(endWait)
 	}
 	b.die(nil)
 	b.proxy.Close()
 	b.broker.Close()
-	b.tasks.Wait()
+	b.awaitTasks(late)
 	if cause := context.Cause(b.life); errors.Is(cause, ErrRevoked) {
 		return cause
 	}
@@ -309,38 +312,6 @@ func Unisolated() string {
 		return "nothing isolates agents: they run as the user " + sandbox.AgentUser() + " and can read and change all that this user can, but not the box's own files; install bubblewrap to isolate them"
 	}
 	return "nothing isolates agents: they run as the user of the box, can read and change all that this user can, and can read the box's identity and act as the box; install bubblewrap, or run the box as root"
-}
-
-// leave gives all work back, waits until the control plane has heard of it, and
-// says goodbye. Withdraw ends the claiming, and returns when no run comes of it
-// any more.
-func (b *box) leave(withdraw func()) {
-	b.log.Info("box is leaving")
-	b.mu.Lock()
-	b.leaving = true
-	b.mu.Unlock()
-	withdraw()
-	b.giveBack(graceful, "the box is stopping")
-	nudge(b.beat)
-	defer b.sayGoodbye()
-	deadline := time.After(b.cfg.Timing.Leave)
-	for {
-		b.mu.Lock()
-		left := len(b.runs)
-		b.mu.Unlock()
-		if left == 0 {
-			return
-		}
-		select {
-		case <-b.life.Done():
-			return
-		case <-deadline:
-			b.log.Warn("runs left for the next start", "runs", left)
-			return
-		case <-b.freed:
-		case <-time.After(b.cfg.Timing.Retry):
-		}
-	}
 }
 
 // giveBack ends all runs so that another box can go on with them.

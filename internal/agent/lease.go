@@ -72,27 +72,26 @@ func (l *lease) watch(ctx context.Context) bool {
 	}
 }
 
-// keepLease renews the lease of an attempt until ctx is done. While the attempt
-// runs that is at every third of it; once it has ended, more often, to hear
-// that its last events are committed.
+// keepLease renews the lease of an attempt at every third of it until ctx is
+// done. Out of reach of the control plane it asks for nothing: the next hello
+// renews all leases. Of an attempt that has ended here only events are left: the
+// lease keeps them welcome, but a box that leaves is gone before it runs out.
 func (b *box) keepLease(ctx context.Context, a *attempt) {
 	last, _, _ := a.lease.state()
-	pause, ended := a.lease.pause(), a.ended
-	for {
+	for pause := a.lease.pause(); ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ended:
-			pause, ended = b.cfg.Timing.Retry, nil
-			continue
 		case <-time.After(time.Until(last.Add(pause))):
+		}
+		if b.conn.Wait(ctx) != nil || isDone(a.ended) && b.isLeaving() {
+			return
 		}
 		last = time.Now()
 		err := b.renewLease(ctx, a, last)
+		pause = a.lease.pause()
 		if err != nil && ctx.Err() == nil {
 			a.log.Warn("lease not renewed", "error", err)
-		}
-		if pause = a.lease.pause(); err != nil || ended == nil {
 			pause = min(pause, b.cfg.Timing.Retry)
 		}
 	}

@@ -73,9 +73,15 @@ func (b *box) sendBeat(ctx context.Context, p protocol.Presence) error {
 func (b *box) sayGoodbye() {
 	p := b.presence()
 	p.State, p.Free = stateLeft, 0
-	if err := b.sendBeat(b.life, p); err != nil {
-		b.log.Debug("left without a goodbye", "error", err)
-	}
+	ctx, cancel := context.WithTimeout(b.life, goodbyeWait)
+	defer cancel()
+	b.tasks.Go(func() { // behind a beat that is under way
+		defer cancel()
+		if err := b.sendBeat(ctx, p); err != nil {
+			b.log.Debug("left without a goodbye", "error", err)
+		}
+	})
+	<-ctx.Done()
 }
 
 func (b *box) presence() protocol.Presence {

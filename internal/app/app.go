@@ -270,10 +270,10 @@ func (a *App) farewell(ctx, running context.Context) {
 		return
 	}
 	a.stopping.Store(true)
+	a.log.InfoContext(ctx, "stopping", slog.Duration("in", a.cfg.StopDelay))
 	if a.cfg.StopDelay <= 0 {
 		return
 	}
-	a.log.InfoContext(ctx, "stopping", slog.Duration("in", a.cfg.StopDelay))
 	wait := time.NewTimer(a.cfg.StopDelay)
 	defer wait.Stop()
 	select {

@@ -98,6 +98,9 @@ func (p *Process) Stop() error {
 	}
 }
 
+// Signal sends a signal and waits for nothing.
+func (p *Process) Signal(s syscall.Signal) { p.cmd.Process.Signal(s) }
+
 // PID is the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
