@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"testing"
+	"time"
 
 	"yardmaster/internal/protocol"
 )
@@ -61,5 +62,46 @@ func TestGoodbyeComesLast(t *testing.T) {
 	}
 	if last := p.presence; last.State != protocol.PresenceLeft || len(last.Runs) != 1 || last.Runs[0].Run != run {
 		t.Errorf("the goodbye: %+v", last)
+	}
+}
+
+// A box that is stopped waits for no answer that does not come, also not to the
+// beat that its goodbye has to wait for.
+func TestBoxLeavesAPlaneThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.change(func() { p.deaf = true })
+	cfg := p.config()
+	cfg.Timing.Beat = time.Hour
+	stop := p.start(cfg)
+	p.until("a beat is under way", func() bool { return p.beaten > 0 })
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A box that is on its way out asks for no more leases of runs that have ended.
+func TestNoLeaseForWhatIsHandedIn(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	cfg := p.config()
+	cfg.Timing.Renew, cfg.Timing.Leave = 500*time.Millisecond, 4*time.Second
+	stop := p.start(cfg)
+	run := p.task(func(s *protocol.Start) { s.Prompt = "say ready\nhang" })
+	p.saying(run, "ready")
+	p.change(func() { p.full = 1 << 20 }) // nothing can be handed in
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if f, ended := p.run(run).finished(); ended {
+		t.Fatalf("the run was handed in: %+v", f)
+	}
+	if quiet := time.Since(p.run(run).asked); quiet < 2*cfg.Timing.Renew {
+		t.Errorf("the last lease was asked for %s before the end", quiet)
+	}
+	p.change(func() { p.full = 0 })
+	p.start(cfg)
+	if _, f := p.finish(run); f.State != protocol.Lost || f.Kind != "box_drained" {
+		t.Errorf("after the next start: %+v", f)
 	}
 }

@@ -55,6 +55,7 @@ type plane struct {
 	draining  bool
 	restarted bool
 	silent    bool // renewals and accepts are not answered
+	deaf      bool // beats are not answered
 	refuse    *fault.Error
 	reissues  int
 	exposure  []string      // firewalls that boxes reported
@@ -209,7 +210,15 @@ func (p *plane) vault(_ context.Context, ask protocol.SecretsAsk) (out protocol.
 	return out, err
 }
 
-func (p *plane) beat(_ context.Context, in protocol.Presence) (out protocol.BeatReply, err error) {
+func (p *plane) beat(ctx context.Context, in protocol.Presence) (out protocol.BeatReply, err error) {
+	p.mu.Lock()
+	deaf := p.deaf
+	p.mu.Unlock()
+	if deaf {
+		p.change(func() { p.beaten++ })
+		<-ctx.Done()
+		return out, ctx.Err()
+	}
 	p.change(func() { p.presence, p.beaten, out.Commands = &in, p.beaten+1, len(p.commands) > 0 })
 	return out, nil
 }
