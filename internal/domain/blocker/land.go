@@ -43,12 +43,44 @@ func readEntry(name string, raw jsontext.Value) (e entry, err error) {
 	return e, nil
 }
 
-// unstorable is a value that no vault takes, with the field's name and never
-// the value.
-func unstorable(name, why string) error {
+// unstorable are values that no vault takes: why not by the names of their
+// fields, and never a value.
+func unstorable(why map[string]string) error {
 	f := fault.New(fault.Unprocessable, "", "A field cannot be stored.")
-	f.Fields = map[string][]string{"fields." + name: {why}}
+	f.Fields = map[string][]string{}
+	for name, said := range why {
+		f.Fields["fields."+name] = []string{said}
+	}
 	return f
+}
+
+// wrong says what no vault is needed to see: why an entry is none for a form of
+// such fields.
+func wrong(fields []fieldRow, name string, e entry) string {
+	i := slices.IndexFunc(fields, func(f fieldRow) bool { return f.Name == name })
+	if i < 0 {
+		return "is no field of this form"
+	}
+	if fields[i].LandedAt != nil {
+		return "" // that is told as what it is
+	}
+	switch fields[i].Kind {
+	case OAuthConnection:
+		return "takes no value: connect it, then answer the blocker"
+	case ServiceURL:
+		if u, err := url.Parse(strings.TrimSpace(e.text)); err != nil || u.Scheme == "" || u.Host == "" {
+			return "must be an address with a scheme and a host"
+		}
+	case MCPServer:
+		u, err := url.Parse(e.server.URL)
+		if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" || strings.ContainsAny(e.server.URL, "\"\\\n\r") {
+			return "url must be an https address without a user and a fragment"
+		}
+		if e.server.Transport != "http" && e.server.Transport != "sse" {
+			return "transport must be http or sse"
+		}
+	}
+	return ""
 }
 
 func answerPurpose(account, blockerID string) string {
@@ -204,15 +236,18 @@ func (s *Service) land(tx *db.Tx, r *row, values map[string]entry) (BlockerClose
 	if err != nil {
 		return out, err
 	}
+	refused := map[string]string{}
+	for name, e := range values {
+		if why := wrong(fields, name, e); why != "" {
+			refused[name] = why
+		}
+	}
+	if len(refused) > 0 {
+		return out, unstorable(refused)
+	}
 	by := policy.From(tx.Context()).Label()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		i := slices.IndexFunc(fields, func(f fieldRow) bool { return f.Name == name })
-		switch {
-		case i < 0:
-			return out, unstorable(name, "is no field of this form")
-		case fields[i].Kind == OAuthConnection:
-			return out, unstorable(name, "takes no value: connect it, then answer the blocker")
-		}
 		n, err := landField.Exec(tx, r.ID, name, tx.Now, by)
 		if err != nil {
 			return out, err
@@ -246,22 +281,14 @@ func (s *Service) land(tx *db.Tx, r *row, values map[string]entry) (BlockerClose
 		Data: map[string]any{"task_id": r.TaskID, "fields": landed, "kind": out.Kind, "ask_id": out.AskID}})
 }
 
-// keep puts what was filled into one field where it belongs.
+// keep puts what was filled into one field, and is not wrong, where it belongs.
 func (s *Service) keep(tx *db.Tx, by string, r *row, f *fieldRow, e entry) (*MCPStanza, error) {
 	v := Value{RepoID: r.RepoID, Name: f.Name, Environment: f.Environment, Value: e.text}
 	var stanza *MCPStanza
-	switch f.Kind {
-	case ServiceURL:
-		if u, err := url.Parse(strings.TrimSpace(e.text)); err != nil || u.Scheme == "" || u.Host == "" {
-			return nil, unstorable(f.Name, "must be an address with a scheme and a host")
-		}
-	case MCPServer:
+	if f.Kind == MCPServer {
 		u, err := url.Parse(e.server.URL)
-		if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" || strings.ContainsAny(e.server.URL, "\"\\\n\r") {
-			return nil, unstorable(f.Name, "url must be an https address without a user and a fragment")
-		}
-		if e.server.Transport != "http" && e.server.Transport != "sse" {
-			return nil, unstorable(f.Name, "transport must be http or sse")
+		if err != nil {
+			return nil, err
 		}
 		v = Value{Name: tokenRef(f.Name), Value: e.server.Token, Host: hostOf(u)}
 		stanza = stanzaOf(strings.TrimPrefix(f.Name, mcpPrefix), u.String(), e.server.Transport, v.Name)
@@ -275,7 +302,7 @@ func (s *Service) keep(tx *db.Tx, by string, r *row, f *fieldRow, e entry) (*MCP
 		for _, messages := range refused.Fields {
 			why = strings.Join(messages, "; ")
 		}
-		return nil, unstorable(f.Name, why)
+		return nil, unstorable(map[string]string{f.Name: why})
 	}
 	return stanza, err
 }

@@ -33,7 +33,7 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "blocker.fix_link_redeem", Method: "POST", Path: "/blocker-fix/{jwt}", Group: group, Rule: policy.Public(), NoStore: true, Form: true,
 			Refuses: []op.Refusal{closed, landed, {Status: 410, Slug: "fix-link-expired"}},
 			Summary: "Fill in any of the form's fields, each once",
-			Doc:     "Stores what was filled in, as blocker.submit does, and answers a page, with the stanza to add for an MCP server. The link is good for its hour while fields are missing."}, s.redeem),
+			Doc:     "Stores what was filled in, as blocker.submit does, and answers a page, with the stanza to add for an MCP server. For whom a page is shown, what cannot be stored is said beside its field, and the rest is kept. The link is good for its hour while fields are missing."}, s.redeem),
 		op.New(op.Row{ID: "blocker.list", Method: "GET", Path: "/v1/blockers", Group: group, Rule: policy.Require(policy.ReadTasks), Paging: &op.Paging{Default: 25, Max: 100},
 			Summary: "What runs wait for people to give: the open ones oldest first, or all newest first",
 			Doc:     "Open ones unless open=false is sent. Rows for missing credentials carry their form, and for callers who may write secrets fix_url, a link that opens the form for an hour without an account. What was answered is never shown."}, s.list),

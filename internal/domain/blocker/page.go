@@ -2,6 +2,8 @@ package blocker
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"yardmaster/internal/db"
@@ -56,7 +58,8 @@ type view struct {
 	BlockerSpec
 	Landed  []string
 	Stanzas []MCPStanza
-	Failure string            // why nothing of it was kept
+	Failure string            // that something of it was not kept
+	Refused map[string]string // why not, by the name of the field
 	Typed   map[string]string // what was typed then, but secrets
 }
 
@@ -103,8 +106,35 @@ func (s *Service) redeem(ctx context.Context, in redeemIn) (op.Reply, error) {
 	if err != nil {
 		return op.Reply{}, err
 	}
-	values := entries(in.Fields)
-	var v view
+	values, refused := entries(in.Fields), map[string]string{}
+	v, err := s.fill(ctx, l, values)
+	first := fault.From(err)
+	for err != nil && op.PrefersPage(in.Accept) && refuse(fault.From(err), values, refused) {
+		// Nothing of it is stored yet. What is right need not be typed again.
+		if len(values) == 0 {
+			break
+		}
+		v, err = s.fill(ctx, l, values)
+	}
+	if len(refused) == 0 && fault.IsKind(err, fault.Invalid) && op.PrefersPage(in.Accept) {
+		v.Failure = "Nothing was kept: " + strings.ReplaceAll(page.Said(first), "fields.", "")
+		return s.again(ctx, l.Subject, in.Fields, first.Kind.Status(), v)
+	}
+	if err != nil && (len(refused) == 0 || len(values) > 0) {
+		return op.Reply{}, err
+	}
+	if len(refused) > 0 {
+		v.Refused, v.Failure = refused, "Nothing was kept."
+		if len(v.Landed) > 0 {
+			v.Failure = "Not all of it was kept."
+		}
+		return s.again(ctx, l.Subject, in.Fields, first.Kind.Status(), v)
+	}
+	return render(200, v)
+}
+
+// fill lands what was filled in, all of it or none.
+func (s *Service) fill(ctx context.Context, l seal.Link, values map[string]entry) (v view, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		v = view{}
 		if !tx.Now.Before(l.Expires) {
@@ -125,18 +155,35 @@ func (s *Service) redeem(ctx context.Context, in redeemIn) (op.Reply, error) {
 		v.BlockerSpec, err = s.specOf(tx, &r)
 		return err
 	})
-	if f := fault.From(err); fault.IsKind(err, fault.Invalid) && op.PrefersPage(in.Accept) {
-		return s.again(ctx, l.Subject, in.Fields, f)
-	}
 	if err != nil {
-		return op.Reply{}, err
+		v = view{}
 	}
-	return render(200, v)
+	return v, err
+}
+
+// refuse moves the fields that a failure is about from values to refused, with
+// why; false if it is about none of them.
+func refuse(f *fault.Error, values map[string]entry, refused map[string]string) bool {
+	before := len(refused)
+	out := func(name, why string) {
+		if _, typed := values[name]; typed {
+			delete(values, name)
+			refused[name] = why
+		}
+	}
+	for path, why := range f.Fields {
+		if name, is := strings.CutPrefix(path, "fields."); is && f.Kind == fault.Unprocessable {
+			out(name, strings.Join(why, ", "))
+		}
+	}
+	if name, is := f.Extra["field"].(string); is && f.Kind == fault.Conflict {
+		out(name, "has its value already")
+	}
+	return len(refused) > before
 }
 
 // again shows the form once more with what is wrong in it, and what was typed.
-func (s *Service) again(ctx context.Context, blocker string, fields map[string]string, f *fault.Error) (op.Reply, error) {
-	v := view{Failure: strings.ReplaceAll(page.Said(f), "fields.", ""), Typed: map[string]string{}}
+func (s *Service) again(ctx context.Context, blocker string, fields map[string]string, status int, v view) (op.Reply, error) {
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, err := find(tx, blocker)
 		if err == nil {
@@ -147,15 +194,30 @@ func (s *Service) again(ctx context.Context, blocker string, fields map[string]s
 	if err != nil {
 		return op.Reply{}, err
 	}
+	v.Typed = map[string]string{}
 	for _, field := range v.Fields {
 		switch field.Kind {
-		case "service_url":
-			v.Typed[field.Name] = fields[field.Name]
-		case "mcp_server":
-			v.Typed[field.Name+".url"] = fields[field.Name+".url"]
+		case ServiceURL:
+			v.Typed[field.Name] = harmless(fields[field.Name])
+		case MCPServer:
+			v.Typed[field.Name+".url"] = harmless(fields[field.Name+".url"])
+			v.Typed[field.Name+".transport"] = fields[field.Name+".transport"]
 		}
 	}
-	return render(f.Kind.Status(), v)
+	for _, name := range slices.Sorted(maps.Keys(v.Refused)) {
+		if !slices.ContainsFunc(v.Fields, func(f BlockerFormField) bool { return f.Name == name }) {
+			v.Failure += " " + name + " " + v.Refused[name] + "."
+		}
+	}
+	return render(status, v)
+}
+
+// harmless is an address that was typed, or nothing if it may hold a password.
+func harmless(address string) string {
+	if strings.ContainsAny(address, "@?#") {
+		return ""
+	}
+	return address
 }
 
 // entries reads a form. A field that is left empty is not filled in.
@@ -199,10 +261,18 @@ func render(status int, v view) (op.Reply, error) {
 	return r, err
 }
 
+// What browsers let through of addresses: at least all that wrong does.
+const (
+	addressPattern = `\s*[A-Za-z][A-Za-z0-9+.\-]*://[^\/?#].*`
+	httpsPattern   = `\s*[Hh][Tt][Tt][Pp][Ss]://[^\/?#].*`
+)
+
 var pages = page.Templates(`
 {{define "about"}}<small>{{with .Description}}<bdi>{{.}}</bdi>{{end}}{{if .Replaces}} <strong>The vault has a value by this name; yours replaces it.</strong>{{end}}</small>{{end}}
+{{define "refused"}}{{with .}}<p role="alert">This was not kept: {{said .}}.</p>
+{{end}}{{end}}
 {{define "form"}}{{if .Open}}{{template "wide" "An agent needs something of you"}}{{else}}{{template "wide" "Thank you"}}{{end}}
-{{with .Failure}}<p role="alert">Nothing was kept: {{.}}</p>
+{{with .Failure}}<p role="alert"><bdi>{{.}}</bdi></p>
 {{end}}{{with .Landed}}<p class="done" role="status">Kept: {{range $i, $n := .}}{{if $i}}, {{end}}<bdi>{{$n}}</bdi>{{end}}. It cannot be read back.</p>
 {{end}}{{range .Stanzas}}<h2>For the policy file</h2>
 <p>Add this to <code>.svc/policy.yml</code> of <bdi>{{$.Repo}}</bdi>:</p>
@@ -212,17 +282,30 @@ var pages = page.Templates(`
 <p class="note">A program wrote this. Fill in what you mean its runs on this repository to use, and nothing else. You may leave fields empty and come back within the hour; each is taken once.</p>
 <form method="post" accept-charset="utf-8" autocomplete="off">
 {{range $i, $f := .Fields}}<fieldset><legend><bdi>{{server .Name}}</bdi>{{with .Environment}} for <bdi>{{.}}</bdi>{{end}}</legend>
-{{if .Landed}}<p class="done">It has its value.</p>
+{{template "refused" index $.Refused .Name}}{{if .Landed}}<p class="done">It has its value.</p>
 {{else if eq .Kind "env_secret"}}<label for="f{{$i}}">Secret{{template "about" .}}</label>
 <textarea class="secret" id="f{{$i}}" name="fields.{{.Name}}" rows="3" maxlength="16384" autocomplete="off" autocapitalize="off" autocorrect="off" spellcheck="false"></textarea>
 {{else if eq .Kind "service_url"}}<label for="f{{$i}}">Address{{template "about" .}}</label>
-<input id="f{{$i}}" name="fields.{{.Name}}" value="{{index $.Typed .Name}}" type="url" inputmode="url" maxlength="2000" placeholder="https://" autocomplete="off" autocapitalize="off" spellcheck="false">
+<input id="f{{$i}}" name="fields.{{.Name}}" value="{{index $.Typed .Name}}" type="url" pattern="`+addressPattern+`" title="an address with a scheme and a host" inputmode="url" maxlength="2000" placeholder="https://" autocomplete="off" autocapitalize="off" spellcheck="false">
 {{else if eq .Kind "mcp_server"}}<label for="u{{$i}}">Address of the MCP server{{template "about" .}}</label>
-<input id="u{{$i}}" name="fields.{{.Name}}.url" value="{{index $.Typed (print .Name ".url")}}" type="url" inputmode="url" maxlength="2000" placeholder="https://" autocomplete="off" autocapitalize="off" spellcheck="false">
-<label for="v{{$i}}">Transport</label><select id="v{{$i}}" name="fields.{{.Name}}.transport"><option value="http">Streamable HTTP</option><option value="sse">SSE</option></select>
+<input id="u{{$i}}" name="fields.{{.Name}}.url" value="{{index $.Typed (print .Name ".url")}}" type="url" pattern="`+httpsPattern+`" title="an https address" inputmode="url" maxlength="2000" placeholder="https://" autocomplete="off" autocapitalize="off" spellcheck="false">
+<label for="v{{$i}}">Transport</label><select id="v{{$i}}" name="fields.{{.Name}}.transport"><option value="http">Streamable HTTP</option><option value="sse"{{if eq (index $.Typed (print .Name ".transport")) "sse"}} selected{{end}}>SSE</option></select>
 <label for="w{{$i}}">Token</label><input id="w{{$i}}" name="fields.{{.Name}}.token" type="password" maxlength="16384" autocomplete="off">
 {{else}}<p>This is a connection to make, not a value to fill in{{with .Description}}: <bdi>{{.}}</bdi>{{end}}. Make it, then answer the blocker.</p>
 {{end}}</fieldset>
 {{end}}<button class="yes">Save</button>
 </form>{{else}}<p>There is nothing left to fill in for <bdi>{{.Repo}}</bdi>{{if eq .State "open"}}; the rest is answered on the list of blockers{{end}}. You can close this page.</p>{{end}}{{template "end"}}{{end}}`,
-	map[string]any{"server": func(name string) string { return strings.TrimPrefix(name, mcpPrefix) }})
+	map[string]any{"server": func(name string) string { return strings.TrimPrefix(name, mcpPrefix) }, "said": said})
+
+// said is a refusal after a colon. Those of an MCP server name a part of it, and
+// some are sentences of their own.
+func said(why string) string {
+	why = strings.TrimSuffix(why, ".")
+	switch first, _, _ := strings.Cut(why, " "); {
+	case first == "url" || first == "transport":
+		return "its " + why
+	case first == strings.ToLower(first):
+		return "it " + why
+	}
+	return why
+}
