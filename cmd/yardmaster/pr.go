@@ -211,7 +211,11 @@ func (d *diff) list() {
 	if d.More > 0 {
 		fmt.Printf("  and %d files more\n", d.More)
 	}
-	fmt.Printf("%d files, +%d -%d\n", len(d.Files)+d.More, d.Additions, d.Deletions)
+	files := "files"
+	if len(d.Files)+d.More == 1 {
+		files = "file"
+	}
+	fmt.Printf("%d %s, +%d -%d\n", len(d.Files)+d.More, files, d.Additions, d.Deletions)
 }
 
 func runPRDiff(ctx context.Context, args []string) error {

@@ -17,6 +17,7 @@ import (
 var edges = map[string]string{
 	"fault":           "",
 	"id":              "",
+	"inert":           "",
 	"idempotency":     "db event fault id op",
 	"limit":           "",
 	"limit/redistest": "",
@@ -26,7 +27,7 @@ var edges = map[string]string{
 	"seal":            "durable",
 	"protocol":        "",
 	"config":          "",
-	"client":          "",
+	"client":          "inert",
 	"policy":          "fault",
 	"ration":          "",
 	"db/migrations":   "",
@@ -85,7 +86,7 @@ var edges = map[string]string{
 }
 
 // foundation is what any domain may import.
-const foundation = "clock codehost db event fault id idp keys leak llm mail money op page policy protocol seal"
+const foundation = "clock codehost db event fault id idp inert keys leak llm mail money op page policy protocol seal"
 
 // between are the domains that build on another one, and why a function wired
 // in app would not do.

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"yardmaster/internal/inert"
 )
 
 // Print is a watcher that writes one line for each step, for people. A width
@@ -118,33 +119,11 @@ func broken(line string, width int) (parts []string) {
 	return append(parts, line)
 }
 
-// Inert makes text of agents and repositories inert on a terminal, on one line:
-// what was on several stays apart by a space.
-func Inert(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r == '\t' || r == '\n' {
-			return ' '
-		}
-		if r < 0x20 || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
-			return -1
-		}
-		return r
-	}, s))
-}
+// Inert is text of agents and repositories for one line of a terminal.
+func Inert(s string) string { return inert.Line(s) }
 
-// Escape makes text inert on a terminal and keeps all of it: JSON stays the
-// same JSON. Line ends and tabs are left.
-func Escape(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+// Escape is such text for a terminal with all of its lines and characters.
+func Escape(s string) string { return inert.Escape(s) }
 
 func agentText(e Event) (string, bool) {
 	var u struct {

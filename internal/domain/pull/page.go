@@ -3,12 +3,15 @@ package pull
 import (
 	"context"
 	"errors"
+	"fmt"
+	"html/template"
 	"net/url"
 	"strings"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/inert"
 	"yardmaster/internal/op"
 	"yardmaster/internal/page"
 	"yardmaster/internal/policy"
@@ -26,8 +29,10 @@ const (
 type pageView struct {
 	PullRequest
 	Report   string
+	Merger   string // who decided the merge, as people know them
 	Command  string // that decides about it; "" if nothing waits
 	Diff     PullDiff
+	Files    int // that it changes
 	Shown    []shownFile
 	Left     int    // files whose lines are not shown
 	Gone     string // why there is no diff
@@ -71,7 +76,11 @@ func (s *Service) page(ctx context.Context, in idIn) (op.Reply, error) {
 			return err
 		}
 		pending, err := pendingOf(tx, []string{pr.ID})
+		if err != nil {
+			return err
+		}
 		v.PullRequest = s.wire(pr, pending)
+		v.Merger, err = merger(tx, pr.MergedBy)
 		return err
 	})
 	if err != nil {
@@ -92,7 +101,38 @@ func (s *Service) page(ctx context.Context, in idIn) (op.Reply, error) {
 	if err := s.show(ctx, &v, pr, r); err != nil {
 		return op.Reply{}, err
 	}
-	return page.Render(pages, 200, "pull", v, "")
+	v.Report = strings.ReplaceAll(v.Report, "\r\n", "\n")
+	reply, err := page.Render(pages, 200, "pull", v, "")
+	if text, is := reply.Body.(string); is {
+		// Wherever on it text of the change is: who decides sees what is there.
+		reply.Body = inert.Escape(text)
+	}
+	return reply, err
+}
+
+// merger names who decided a merge: a person by the login, if it is one who is
+// still here.
+func merger(tx *db.Tx, by *string) (string, error) {
+	if by == nil {
+		return "", nil
+	}
+	userID, person := strings.CutPrefix(*by, "user:")
+	if !person {
+		return *by, nil
+	}
+	login, ok, err := loginOf.Maybe(tx, userID)
+	if err != nil || !ok {
+		return *by, err
+	}
+	return login, nil
+}
+
+// count is a number of things, in words.
+func count(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
 }
 
 // show reads what the pull request changes, as much as a page has room for.
@@ -104,6 +144,7 @@ func (s *Service) show(ctx context.Context, v *pageView, pr row, r repo.Ref) (er
 		}
 		return err
 	}
+	v.Files = len(v.Diff.Files) + v.Diff.More
 	lines := 0
 	for i, f := range v.Diff.Files {
 		if i >= pageFiles || lines >= pageLines {
@@ -137,8 +178,9 @@ func (s *Service) show(ctx context.Context, v *pageView, pr row, r repo.Ref) (er
 var pages = page.Templates(`
 {{define "pull"}}{{template "broad" (printf "%s#%d: %s" .Repo .Number .Title)}}
 <table>
-<tr><th>State</th><td>{{.State}}{{with .MergedBy}} by {{.}}{{end}}{{with .ClosedWhy}}: {{.}}{{end}}</td></tr>
-<tr><th>Branch</th><td><code>{{.HeadRef}}</code> at <code>{{.HeadSHA}}</code>, into <code>{{.BaseRef}}</code> ({{.Mergeable}})</td></tr>
+<tr><th>State</th><td>{{.State}}{{with .Merger}} by {{.}}{{end}}{{with .ClosedWhy}}: {{.}}{{end}}</td></tr>
+{{with .TaskID}}<tr><th>Task</th><td><code>{{.}}</code></td></tr>
+{{end}}<tr><th>Branch</th><td><code>{{.HeadRef}}</code> at <code>{{.HeadSHA}}</code>, into <code>{{.BaseRef}}</code> ({{.Mergeable}})</td></tr>
 <tr><th>Checks</th><td>{{.Checks}}</td></tr>
 {{with .NeedsPerson}}<tr><th>Waits</th><td>until {{.ClearsWhen}}</td></tr>
 {{end}}{{if .Approved}}<tr><th>Waits</th><td>for its merge, which is approved{{with .Failed}}, and is tried again: {{.}}{{end}}</td></tr>
@@ -148,7 +190,7 @@ var pages = page.Templates(`
 {{end}}{{with .Report}}<h2>Report</h2>
 <blockquote>{{.}}</blockquote>
 {{end}}{{if .Gone}}<p class="note">{{.Gone}}</p>
-{{else}}<h2>{{len .Diff.Files}} files, +{{.Diff.Additions}} -{{.Diff.Deletions}}</h2>
+{{else}}<h2>{{count .Files "file"}}, +{{.Diff.Additions}} -{{.Diff.Deletions}}</h2>
 <table>{{range .Diff.Files}}<tr><td>{{with .Was}}{{.}} → {{end}}{{.Path}}</td><td>{{.Kind}}{{with .About}}, {{.}}{{end}}</td><td class="count">{{if .Binary}}binary{{else}}+{{.Additions}} -{{.Deletions}}{{end}}</td></tr>
 {{end}}</table>
 {{range .Shown}}<section><h2>{{.Path}}{{with .About}} ({{.}}){{end}}</h2>
@@ -157,5 +199,5 @@ var pages = page.Templates(`
 {{end}}{{end}}</pre>
 {{end}}{{if .Cut}}<p class="note">The rest is more than is shown here.</p>
 {{end}}</section>
-{{end}}{{with .Left}}<p class="note">The lines of {{.}} files more are not shown here: <code>yardmaster pr diff {{$.ID}} PATH</code></p>
-{{end}}{{end}}{{template "end"}}{{end}}`)
+{{end}}{{with .Left}}<p class="note">The lines of {{count . "more file"}} are not shown here: <code>yardmaster pr diff {{$.ID}} PATH</code></p>
+{{end}}{{end}}{{template "end"}}{{end}}`, template.FuncMap{"count": count})

@@ -143,6 +143,7 @@ var (
 	}](`SELECT state, head_sha FROM pulls WHERE id = $1`)
 	mergedOfTask = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND task_id = $2 AND state = 'merged' LIMIT 1`)
 	bodyOf       = db.Q[string](`SELECT body FROM pulls WHERE account_id = $1 AND id = $2`)
+	loginOf      = db.Q[string](`SELECT login FROM users WHERE id = $1`)
 	taskOf       = db.Q[*string](`SELECT task_id FROM pulls WHERE account_id = $1 AND id = $2`)
 	planOf       = db.Q[*string](`SELECT plan_id FROM tasks WHERE account_id = $1 AND id = $2`)
 	// cancelledTask is a task, if it was cancelled.

@@ -1,33 +1,34 @@
-package client
+package inert
 
 import (
 	"encoding/json"
 	"testing"
 )
 
-func TestInert(t *testing.T) {
+func TestLine(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain ünïcode 字":                    "plain ünïcode 字",
 		"\x1b[31mred\x1b]0;owned\x07":        "[31mred]0;owned",
 		"a\tb\nc\r":                          "a b c",
 		"\u009b2J":                           "2J",
 		"abc\u202egpj.exe\u2066":             "abcgpj.exe",
+		"ad\u200bmin\ufeff\u3164":            "admin",
 		"remote: denied\nfatal: no access\n": "remote: denied fatal: no access",
 		"a\r\nb":                             "a b",
 	} {
-		if got := Inert(in); got != want {
+		if got := Line(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
 	}
 }
 
 func TestEscape(t *testing.T) {
-	const text = "a\u009b2J\u202eb\x7f\n\tc"
-	if got, want := Escape(text), "a\\u009b2J\\u202eb\\u007f\n\tc"; got != want {
+	const text = "a\u009b2J\u202eb\x7f\n\tc\u200b\u2066\ufeff\u2028\U000e0041⚠\ufe0f 字"
+	if got, want := Escape(text), "a\\u009b2J\\u202eb\\u007f\n\tc\\u200b\\u2066\\ufeff\\u2028\\udb40\\udc41⚠\ufe0f 字"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	var back string
-	if err := json.Unmarshal([]byte(Escape("\"a\u009b2J\u202eb\"")), &back); err != nil || back != "a\u009b2J\u202eb" {
+	if err := json.Unmarshal([]byte(Escape("\"a\u009b2J\u202eb\U000e0041\"")), &back); err != nil || back != "a\u009b2J\u202eb\U000e0041" {
 		t.Errorf("%q, %v", back, err)
 	}
 }
