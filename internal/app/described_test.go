@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"yardmaster/internal/op"
 )
 
 // What the document leaves unsaid. Each number may only become smaller: who
@@ -42,6 +44,15 @@ func TestUnsaid(t *testing.T) {
 			}
 		}
 		bodies := map[string]media{}
+		for status, r := range x.Responses {
+			for _, m := range r.Content {
+				for name, example := range m.all() {
+					for _, v := range held(t, example) {
+						guesses = append(guesses, guessed(id+" "+status+" "+name, "", v)...)
+					}
+				}
+			}
+		}
 		if x.RequestBody != nil {
 			bodies["of the body"] = x.RequestBody.Content["application/json"]
 		}
@@ -58,9 +69,10 @@ func TestUnsaid(t *testing.T) {
 					}
 				}
 			}
-			var v any
-			if json.Unmarshal(m.Example, &v) == nil {
-				guesses = append(guesses, guessed(id+" "+at, "", v)...)
+			if at == "of the body" {
+				for _, v := range held(t, m.Example) {
+					guesses = append(guesses, guessed(id+" "+at, "", v)...)
+				}
 			}
 		}
 	}
@@ -82,11 +94,39 @@ func TestUnsaid(t *testing.T) {
 	}
 }
 
-// guessed finds texts in an example that say no more than what they are called.
+// held is what an example holds, or each frame of one of a stream.
+func held(t *testing.T, example json.RawMessage) (out []any) {
+	var v any
+	if len(example) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(example, &v); err != nil {
+		t.Fatalf("%v: %s", err, example)
+	}
+	stream, is := v.(string)
+	if !is {
+		return []any{v}
+	}
+	for line := range strings.Lines(stream) {
+		data, is := strings.CutPrefix(line, "data: ")
+		if !is {
+			continue
+		}
+		var v any
+		if err := json.Unmarshal([]byte(data), &v); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// guessed finds texts in an example that say no more than what they are called,
+// and members that stand for any.
 func guessed(at, name string, v any) (out []string) {
 	switch v := v.(type) {
 	case string:
-		if v == strings.ReplaceAll(name, "_", " ") {
+		if name = strings.ReplaceAll(name, "_", " "); v == name || v+"s" == name {
 			return []string{at + "." + name}
 		}
 	case []any:
@@ -95,6 +135,9 @@ func guessed(at, name string, v any) (out []string) {
 		}
 	case map[string]any:
 		for k, x := range v {
+			if k == "area" {
+				out = append(out, at+"."+name+"."+k)
+			}
 			out = append(out, guessed(at, k, x)...)
 		}
 	}
@@ -184,6 +227,28 @@ func TestStreamsAreDescribed(t *testing.T) {
 		}
 		if again := slices.ContainsFunc(x.Parameters, func(p parameter) bool { return p.Name == "Last-Event-ID" }); again != o.Resume {
 			t.Errorf("%s: Last-Event-ID is documented: %v", o.ID, again)
+		}
+	}
+}
+
+// What is said of all streams is true of those that cannot be gone on with.
+func TestStreamsAreDescribedTogether(t *testing.T) {
+	resumed, refused := 0, 0
+	for _, o := range Ops() {
+		switch {
+		case !o.IsStream() || !strings.HasPrefix(o.Path, "/v1/"):
+		case o.Resume:
+			resumed++
+		case slices.ContainsFunc(o.Events, func(e op.Event) bool { return e.Name == "end" }):
+			refused++
+		}
+	}
+	if resumed == 0 || refused == 0 {
+		t.Fatalf("%d streams that end can be gone on with, %d cannot: say less of them", resumed, refused)
+	}
+	for line := range strings.Lines(description) {
+		if strings.Contains(line, "Last-Event-ID") && (!strings.Contains(line, "204") || !strings.Contains(line, "400")) {
+			t.Errorf("of streams it is said: %s", line)
 		}
 	}
 }

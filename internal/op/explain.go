@@ -153,7 +153,11 @@ func (d *schemas) frames(o *Op) object {
 		need := []string{"event", "data"}
 		says := ""
 		if e.ID {
-			frame["id"] = object{"type": "string", "description": "What Last-Event-ID takes."}
+			takes := "What Last-Event-ID takes."
+			if !o.Resume {
+				takes = "Of the last row. The stream cannot be gone on with: Last-Event-ID is refused."
+			}
+			frame["id"] = object{"type": "string", "description": takes}
 			need = append(need, "id")
 			says = "id: 1\n"
 		}

@@ -98,7 +98,7 @@ type AddedKey struct {
 	_ struct{} `doc:"A key that was added to the pool."`
 	BillingKey
 	Model     *string  `json:"model" doc:"of the provider compatible; null for the others, which have a model of their own"`
-	Templates []string `json:"templates" doc:"the templates that have this model from now on: those that use the key and named none"`
+	Templates []string `json:"templates" example:"[\"default\"]" doc:"the templates that have this model from now on: those that use the key and named none"`
 }
 
 // maxNamed is how many models of an endpoint a refusal names.

@@ -64,7 +64,7 @@ type Blocker struct {
 	TaskID    string       `json:"task_id" format:"uuid" doc:"the task that is blocked"`
 	RunID     string       `json:"run_id" format:"uuid" doc:"the run that declared it"`
 	Form      *BlockerForm `json:"form" doc:"the fields of a missing_credential; null for the other kinds"`
-	FixURL    *string      `json:"fix_url" format:"uri" doc:"opens the form for an hour, without an account; null unless you may write secrets and it is open"`
+	FixURL    *string      `json:"fix_url" format:"uri" example:"https://yardmaster.example.com/blocker-fix/eyJ0.eyJz.c2ln" doc:"opens the form for an hour, without an account; null unless you may write secrets and it is open"`
 	CreatedAt time.Time    `json:"created_at" doc:"when it was declared"`
 	ClosedAt  *time.Time   `json:"closed_at" example:"null" doc:"when it was closed; null while it is open"`
 	ClosedBy  *string      `json:"closed_by" example:"null" doc:"who closed it: user:<id>, pat:<id>, fix_link:<id> for the form behind its link, or system; null while it is open"`

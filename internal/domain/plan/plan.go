@@ -151,7 +151,7 @@ type PlanPR struct {
 	ID     string   `json:"id" format:"uuid" doc:"id of the pull request"`
 	Number int64    `json:"number" example:"42" doc:"its number in the repository"`
 	Title  string   `json:"title" doc:"one line"`
-	URL    string   `json:"url" format:"uri" doc:"its address, for people"`
+	URL    string   `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"its address, for people"`
 	State  string   `json:"state" enum:"open,merged,closed" doc:"whether it is still open"`
 }
 

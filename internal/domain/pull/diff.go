@@ -57,12 +57,12 @@ type FileDiff struct {
 // DiffHunk is a stretch of lines of which some changed.
 type DiffHunk struct {
 	_        struct{} `doc:"A stretch of lines of which some changed."`
-	OldStart int      `json:"old_start" doc:"the first line in the file before, from 1; 0 if there is none"`
-	OldLines int      `json:"old_lines" doc:"how many lines of the file before"`
-	NewStart int      `json:"new_start" doc:"the first line in the file after, from 1; 0 if there is none"`
-	NewLines int      `json:"new_lines" doc:"how many lines of the file after"`
+	OldStart int      `json:"old_start" example:"12" doc:"the first line in the file before, from 1; 0 if there is none"`
+	OldLines int      `json:"old_lines" example:"2" doc:"how many lines of the file before"`
+	NewStart int      `json:"new_start" example:"12" doc:"the first line in the file after, from 1; 0 if there is none"`
+	NewLines int      `json:"new_lines" example:"2" doc:"how many lines of the file after"`
 	Section  string   `json:"section" example:"func year() int {" doc:"the line above that names the place, such as a function's; may be empty"`
-	Lines    []string `json:"lines" doc:"each begins with a space (unchanged), + (new), - (gone) or \\ (a remark). Bytes that are no text are replaced by U+FFFD"`
+	Lines    []string `json:"lines" example:"[\"-    return 2025\", \"+    return time.Now().Year()\", \" }\"]" doc:"each begins with a space (unchanged), + (new), - (gone) or \\ (a remark). Bytes that are no text are replaced by U+FFFD"`
 }
 
 func (s *Service) diff(ctx context.Context, in diffIn) (PullDiff, error) {

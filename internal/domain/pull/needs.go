@@ -32,7 +32,7 @@ type Need struct {
 	Since      time.Time         `json:"since" doc:"since when it waits for that"`
 	ClearsWhen string            `json:"clears_when" example:"a person decides about the merge" doc:"what has to happen, in words for people"`
 	Capability string            `json:"capability" example:"pr.approve_pending" doc:"the operation that gets it going"`
-	Args       map[string]string `json:"args" doc:"what to call it with"`
+	Args       map[string]string `json:"args" example:"{\"id\": \"0199d3a4-5b6c-7d8e-9f01-23456789abcd\", \"head_sha\": \"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b\"}" doc:"what to call it with"`
 }
 
 var clearsWhen = map[string]string{

@@ -112,7 +112,7 @@ type Approval struct {
 	Repo   string `json:"repo" doc:"owner/name"`
 	Number int64  `json:"number" example:"42" doc:"number of the pull request in its repository"`
 	Title  string `json:"title" doc:"title of the pull request"`
-	URL    string `json:"url" format:"uri" doc:"address of the pull request, for people"`
+	URL    string `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of the pull request, for people"`
 }
 
 func (s *Service) approval(r approvalRow) Approval {

@@ -54,7 +54,7 @@ type PullRequest struct {
 	Repo          string         `json:"repo" doc:"owner/name"`
 	Number        int64          `json:"number" example:"42" doc:"its number in the repository"`
 	Title         string         `json:"title" doc:"the title of its task"`
-	URL           string         `json:"url" format:"uri" doc:"address of its page, for people"`
+	URL           string         `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of its page, for people"`
 	State         string         `json:"state" enum:"open,merged,closed" doc:"whether it is still open"`
 	HeadRef       string         `json:"head_ref" example:"svc/fix-the-date--3f8a1c5e" doc:"the branch that is merged"`
 	BaseRef       string         `json:"base_ref" example:"main" doc:"the branch that it is merged into"`

@@ -332,7 +332,7 @@ type RunEnd struct {
 	_           struct{} `doc:"A run that is over: the last frame of its stream."`
 	RunID       string   `json:"run_id" format:"uuid" doc:"id of the run"`
 	Outcome     *string  `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended"`
-	FailureKind *string  `json:"failure_kind" doc:"slug of what went wrong; null when nothing did"`
+	FailureKind *string  `json:"failure_kind" example:"null" doc:"slug of what went wrong; null when nothing did"`
 	LastSeq     int64    `json:"last_seq" doc:"number of the last event"`
 }
 

@@ -88,19 +88,19 @@ func (s *Service) topic(name string) *Topic {
 // StreamReady is the first frame: which topics are followed.
 type StreamReady struct {
 	_            struct{} `doc:"Which of the topics that were asked for are followed: the first frame."`
-	Subscribed   []string `json:"subscribed" doc:"topics that are followed"`
-	Ignored      []string `json:"ignored" doc:"no such topic"`
-	Unauthorised []string `json:"unauthorised" doc:"the credential lacks the topic's scope"`
+	Subscribed   []string `json:"subscribed" example:"[\"tasks\", \"prs\"]" doc:"topics that are followed"`
+	Ignored      []string `json:"ignored" example:"[]" doc:"no such topic"`
+	Unauthorised []string `json:"unauthorised" example:"[]" doc:"the credential lacks the topic's scope"`
 }
 
 // StreamPatch is one row that is to be put in the place of the one with its
 // id, or taken out.
 type StreamPatch struct {
 	_     struct{} `doc:"One row that takes the place of the one with its id, or is taken out."`
-	Topic string   `json:"topic" doc:"the topic that the row is of"`
+	Topic string   `json:"topic" example:"tasks" doc:"the topic that the row is of"`
 	Op    string   `json:"op" enum:"upsert,remove" doc:"upsert puts the row in the place of the one with its id, remove takes that out"`
 	ID    string   `json:"id" doc:"id of the row"`
-	Row   any      `json:"row" doc:"as the topic's list has it; null when removed"`
+	Row   any      `json:"row" example:"{\"id\": \"0199d3a4-5b6c-7d8e-9f01-23456789abcd\", \"title\": \"Fix the date in the footer\", \"status\": \"running\"}" doc:"as the topic's list has it; null when removed"`
 }
 
 // change is an audit row as the feed sees it.

@@ -131,7 +131,7 @@ type TaskPlan struct {
 	Dir        *string  `json:"dir" example:"plans/footer" doc:"where the plan's documents are committed"`
 	GroupID    *string  `json:"group_id" doc:"null for the scout that drafts the plan"`
 	Slug       *string  `json:"slug" example:"compute-the-year" doc:"of its unit"`
-	Files      []string `json:"files" doc:"that its unit is to touch"`
+	Files      []string `json:"files" example:"[\"web/footer.html\"]" doc:"that its unit is to touch"`
 	Upstream   []string `json:"upstream" example:"[]" doc:"groups that must be done before it"`
 	Downstream []string `json:"downstream" example:"[]" doc:"groups that wait for it"`
 }
