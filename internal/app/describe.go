@@ -1,6 +1,8 @@
 package app
 
 import (
+	"strings"
+
 	"yardmaster/internal/domain/service"
 	"yardmaster/internal/op"
 	"yardmaster/internal/reference"
@@ -51,20 +53,20 @@ var order = []string{
 	"operator_token", "access_request", "user", "grant",
 }
 
-const description = `Yardmaster is a control plane for AI developer agents: they triage issues, work on tasks on machines called boxes, open and look after pull requests, and follow plans. The tenant is an account; a user is a person who may belong to several.
+var description = strings.ReplaceAll(`Yardmaster is a control plane for AI developer agents: they triage issues, work on tasks on machines called boxes, open and look after pull requests, and follow plans. The tenant is an account; a user is a person who may belong to several.
 
-Every capability has an id of the form group.verb. It is the operationId here and the name of the tool at POST /v1/mcp; both give the same answer and the same refusals.
+Every capability has an id of the form group.verb. It is the ~operationId~ here and the name of the tool at POST /v1/mcp; both give the same answer and the same refusals.
 
 ## Credentials
 
 * Authorization: Bearer with a personal access token, which is bound to one account and holds a subset of the scopes. Programs get one by OAuth 2.1.
 * The session cookie of a browser. Its writes must come from the service's own origin, and X-Svc-Account says which account they are about. A token ignores that header: it stays bound to the account that it was minted in.
-* Sign-in and POST /v1/mcp look at the Origin as well, whatever the credential: pages of sites that are not the service's own, and over MCP not on the caller's machine or allowed by the operator, are refused with 403 cross-origin.
+* Sign-in and POST /v1/mcp look at the Origin as well, whatever the credential: pages of sites that are not the service's own, and over MCP not on the caller's machine or allowed by the operator, are refused with 403 ~cross-origin~.
 * A missing or bad credential is 401, a missing scope 403. An id that does not exist and one of another account are the same 404.
 
 ## Errors
 
-Every failure is a problem document (RFC 9457); a browser that asks for text/html outside of /v1 gets a page with the same status. Switch on the last segment of its type, never on its title; the address answers a page that explains it. errors maps the dotted path of a field to what is wrong with it. A 409 carries a reason. request_id is the X-Request-Id of the response: the caller's, if it is printable ASCII of at most 200 characters, else one that is made. It is the caller's word, and proves nothing.
+Every failure is a problem document (RFC 9457); a browser that asks for text/html outside of /v1 gets a page with the same status. Switch on the last segment of its ~type~, never on its ~title~; the address answers a page that explains it. ~errors~ maps the dotted path of a field to what is wrong with it. A 409 carries a ~reason~. request_id is the X-Request-Id of the response: the caller's, if it is printable ASCII of at most 200 characters, else one that is made. It is the caller's word, and proves nothing.
 
 Answers carry Cache-Control: no-store unless they are for everybody.
 
@@ -74,22 +76,22 @@ A write under /v1 that shows no secret takes an Idempotency-Key, if it comes wit
 
 ## Lists
 
-* A collection answers data and next_cursor. Send next_cursor back as cursor, with per_page as you like; null means that nothing follows.
-* sort, filter=key:value and q are taken where they are listed. A sort that is not the cursor's is refused.
-* Parameters that are not listed are refused, page and limit by name.
+* A collection answers ~data~ and next_cursor. Send next_cursor back as ~cursor~, with per_page as you like; ~null~ means that nothing follows.
+* ~sort~, filter=key:value and ~q~ are taken where they are listed. A ~sort~ that is not the cursor's is refused.
+* Parameters that are not listed are refused, ~page~ and ~limit~ by name.
 
 ## Streams
 
-* The answer is text/event-stream; each frame has an event and, as data, one line of JSON. The operations name their events. The event error carries a problem, and ends the stream.
-* A stream whose parameters list Last-Event-ID goes on after the frame of that id; every other one refuses the header with 400. After the event end nothing follows. Its id is that of the last row: who connects again and sends it is answered 204 by a stream that goes on, and 400 by one that does not. Either tells a browser to stop.
-* Streams begin with retry: 3000.
+* The answer is text/event-stream; each frame has an ~event~ and, as ~data~, one line of JSON. The operations name their events. The event ~error~ carries a problem, and ends the stream.
+* A stream whose parameters list Last-Event-ID goes on after the frame of that id; every other one refuses the header with 400. After the event ~end~ nothing follows. Its id is that of the last row: who connects again and sends it is answered 204 by a stream that goes on, and 400 by one that does not. Either tells a browser to stop.
+* Streams begin with ~retry: 3000~.
 
 ## Limits
 
 * 600 reads and 600 writes a minute of a credential, 120 writes a minute of a conversation, 1200 requests a minute of an address. The minute slides.
 * All of REST is one conversation of its credential; conversation_ref names one over MCP.
 * RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset describe the bucket that runs out first. A 429 carries Retry-After.
-* A body may have 1 MiB where nothing else is said.`
+* A body may have 1 MiB where nothing else is said.`, "~", "`")
 
 // Document is the OpenAPI document, as it is kept with the sources.
 func Document() ([]byte, error) { return describe("") }

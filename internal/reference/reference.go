@@ -28,7 +28,7 @@ var (
 	page = template.Must(template.New("page").Funcs(template.FuncMap{
 		"style":  func() template.CSS { return template.CSS(style) }, //nolint:gosec // our own file
 		"script": func() template.JS { return template.JS(script) },  //nolint:gosec // our own file
-		"prose":  prose,
+		"prose":  (&namer{}).prose,                                   // of a document: see Render
 	}).Parse(pageText))
 )
 
@@ -96,6 +96,7 @@ type document struct {
 
 	Components struct {
 		Schemas map[string]*schema
+		Headers map[string]json.RawMessage
 	}
 }
 
@@ -175,6 +176,7 @@ func Render(openapi []byte) ([]byte, error) {
 	}
 	v := view{Title: d.Info.Title, Version: d.Info.Version, Server: d.Info.Server, Usual: usual, About: blocks(d.Info.Description)}
 	at := map[string]*group{}
+	var ops []*operation
 	for _, t := range d.Tags {
 		g := &group{Name: t.Name, Anchor: "group-" + slug(t.Name), Description: t.Description}
 		at[t.Name], v.Groups = g, append(v.Groups, g)
@@ -192,6 +194,7 @@ func Render(openapi []byte) ([]byte, error) {
 			if len(x.Tags) == 0 || at[x.Tags[0]] == nil {
 				return nil, fmt.Errorf("%s is in no group", x.ID)
 			}
+			ops = append(ops, &x)
 			g := at[x.Tags[0]]
 			g.Ops = append(g.Ops, d.capability(strings.ToUpper(method), path, &x, usual))
 			v.Count++
@@ -212,8 +215,12 @@ func Render(openapi []byte) ([]byte, error) {
 			return -1
 		})
 	}
+	of, err := page.Clone()
+	if err != nil {
+		return nil, err
+	}
 	var b bytes.Buffer
-	err = page.Execute(&b, v)
+	err = of.Funcs(template.FuncMap{"prose": d.namer(ops).prose}).Execute(&b, v)
 	return b.Bytes(), err
 }
 

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 )
@@ -23,19 +22,6 @@ func inWords(kind, format string) string {
 		return formats[format]
 	}
 	return cmp.Or(kinds[kind], kind)
-}
-
-// prose marks what stands between backticks.
-func prose(text string) template.HTML {
-	var b strings.Builder
-	for i, part := range strings.Split(text, "`") {
-		part = template.HTMLEscapeString(part)
-		if i%2 == 1 {
-			part = "<code>" + part + "</code>"
-		}
-		b.WriteString(part)
-	}
-	return template.HTML(b.String()) //nolint:gosec // escaped above
 }
 
 // quoted is a text as a shell takes it whole.

@@ -1,0 +1,123 @@
+package reference
+
+import (
+	"html/template"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// namer knows what in a text is a name and no word: operations, headers, paths,
+// files and hosts, members and values with an underscore or a capital within.
+type namer struct {
+	ops, headers, members map[string]bool
+}
+
+// plainHeaders are headers that no operation lists and texts speak of.
+var plainHeaders = []string{"Authorization", "Cache-Control", "Content-Type", "ETag", "Mcp-Session-Id", "Origin", "User-Agent", "X-Svc-Account"}
+
+var (
+	word       = regexp.MustCompile(`\S+`)
+	methods    = []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
+	headerSays = []string{"Bearer", "no-store", "true"} // after a colon
+	pathLike   = regexp.MustCompile(`^/[A-Za-z0-9._~{}<>/-]*[A-Za-z0-9}>]$`)
+	nameLike   = regexp.MustCompile(`^[A-Za-z$][A-Za-z0-9_.:=<>{}/*…-]*$`)
+	pair       = regexp.MustCompile(`^[a-z][a-z_]*(?::[a-z<][a-z_<>]*)+$`)
+	dotted     = regexp.MustCompile(`^(?:\*\.|\.)?[a-z][a-z-]+(?:[./][a-z-]+)*\.[a-z][a-z-]+$`)
+	assignment = regexp.MustCompile(`^[a-z][a-z0-9]*=[^=]+$`)
+	mediaType  = regexp.MustCompile(`^(?:application|text)/[a-z0-9.+-]+$`)
+)
+
+func (d *document) namer(ops []*operation) *namer {
+	n := &namer{ops: map[string]bool{}, headers: map[string]bool{}, members: map[string]bool{}}
+	for _, name := range plainHeaders {
+		n.headers[name] = true
+	}
+	for name := range d.Components.Headers {
+		n.headers[name] = n.headers[name] || strings.Contains(name, "-")
+	}
+	for _, x := range ops {
+		n.ops[x.ID] = true
+		for _, p := range x.Parameters {
+			if p.In == "header" {
+				n.headers[p.Name] = true
+			} else {
+				n.members[p.Name] = true
+			}
+		}
+	}
+	for _, s := range d.Components.Schemas {
+		for name := range s.Properties {
+			n.members[name] = true
+		}
+	}
+	return n
+}
+
+// names tells whether a word is a name.
+func (n *namer) names(s string) bool {
+	switch {
+	case n.ops[s] || n.headers[s] || pathLike.MatchString(s) || assignment.MatchString(s) || mediaType.MatchString(s) || pair.MatchString(s) || dotted.MatchString(s):
+		return true
+	case !nameLike.MatchString(s):
+		return false
+	case strings.Contains(s, "_") || strings.Contains(s, "<"):
+		return true
+	}
+	return n.members[s] && strings.ToLower(s[1:]) != s[1:]
+}
+
+// prose marks what stands between backticks, and names outside of them.
+func (n *namer) prose(text string) template.HTML {
+	var b strings.Builder
+	for i, part := range strings.Split(text, "`") {
+		if i%2 == 1 {
+			b.WriteString("<code>" + template.HTMLEscapeString(part) + "</code>")
+		} else {
+			n.mark(&b, part)
+		}
+	}
+	return template.HTML(b.String()) //nolint:gosec // escaped above
+}
+
+// mark writes a text whose names are marked; those of operations lead to them.
+func (n *namer) mark(b *strings.Builder, text string) {
+	at := 0 // what is written
+	all := word.FindAllStringIndex(text, -1)
+	for i := 0; i < len(all); i++ {
+		from, to := bare(text, all[i])
+		name := text[from:to]
+		if i+1 < len(all) {
+			next, end := bare(text, all[i+1])
+			follows := text[next:end]
+			switch {
+			case slices.Contains(methods, name) && pathLike.MatchString(follows),
+				n.headers[name] && text[to:next] == ": " && slices.Contains(headerSays, follows):
+				to, name = end, text[from:end]
+				i++
+			}
+		}
+		first, _, _ := strings.Cut(name, " ")
+		if !n.names(strings.TrimSuffix(first, ":")) && !slices.Contains(methods, first) || first == name && slices.Contains(methods, name) {
+			continue
+		}
+		b.WriteString(template.HTMLEscapeString(text[at:from]))
+		code := "<code>" + template.HTMLEscapeString(name) + "</code>"
+		if n.ops[name] {
+			code = `<a href="#` + template.HTMLEscapeString(name) + `">` + code + "</a>"
+		}
+		b.WriteString(code)
+		at = to
+	}
+	b.WriteString(template.HTMLEscapeString(text[at:]))
+}
+
+// bare is where a word is without the marks around it.
+func bare(text string, at []int) (from, to int) {
+	from, to = at[0], at[1]
+	for from < to && strings.IndexByte(`("'[`, text[from]) >= 0 {
+		from++
+	}
+	to = from + len(strings.TrimSuffix(strings.TrimRight(text[from:to], `.,;:)"'!?]`), "'s"))
+	return from, to
+}
