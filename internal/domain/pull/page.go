@@ -182,7 +182,9 @@ var pages = page.Templates(`
 {{with .TaskID}}<tr><th>Task</th><td><code>{{.}}</code></td></tr>
 {{end}}<tr><th>Branch</th><td><code>{{.HeadRef}}</code> at <code>{{.HeadSHA}}</code>, into <code>{{.BaseRef}}</code> ({{.Mergeable}})</td></tr>
 <tr><th>Checks</th><td>{{.Checks}}</td></tr>
-{{with .NeedsPerson}}<tr><th>Waits</th><td>until {{.ClearsWhen}}</td></tr>
+{{if .Babysit.TaskID}}<tr><th>Repair</th><td>by task <code>{{.Babysit.TaskID}}</code></td></tr>
+{{else}}{{with .Babysit.NextRoundAt}}<tr><th>Repair</th><td>agents begin the next round at {{.UTC.Format "2006-01-02 15:04:05"}} UTC</td></tr>
+{{end}}{{end}}{{with .NeedsPerson}}<tr><th>Waits</th><td>until {{.ClearsWhen}}</td></tr>
 {{end}}{{if .Approved}}<tr><th>Waits</th><td>for its merge, which is approved{{with .Failed}}, and is tried again: {{.}}{{end}}</td></tr>
 {{else}}{{with .Asked}}<tr><th>Asked</th><td>{{.}}</td></tr>
 {{end}}{{end}}</table>
