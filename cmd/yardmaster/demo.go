@@ -3,13 +3,15 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"regexp"
 
 	"yardmaster/internal/demo"
 )
 
 func runDemo(ctx context.Context, args []string) error {
 	fl := flags("demo")
-	o := demo.Options{Out: os.Stdout, Version: version}
+	o := demo.Options{Out: os.Stdout, Version: version, Command: startedAs(os.Args[0])}
 	fl.BoolVar(&o.Once, "once", false, "end after the job: exit code 0 only if it merged and the tests pass")
 	fl.StringVar(&o.Data, "data", "", "folder to keep; a temporary one when empty")
 	fl.StringVar(&o.Listen, "listen", "127.0.0.1:0", "host:port of the server")
@@ -22,4 +24,17 @@ func runDemo(ctx context.Context, args []string) error {
 	}
 	o.Self = self
 	return demo.Run(ctx, o)
+}
+
+// built is where `go run` keeps what it builds: a folder of the one build, or
+// its cache.
+var built = regexp.MustCompile(`/go-build[^/]*/b[0-9]+/exe/[^/]+$|/[0-9a-f]{2}/[0-9a-f]{64}-d/[^/]+$`)
+
+// startedAs is the command that this program was started with, by its name
+// there, for people to start it again.
+func startedAs(name string) string {
+	if built.MatchString(filepath.ToSlash(name)) {
+		return "go run ./cmd/yardmaster"
+	}
+	return name
 }

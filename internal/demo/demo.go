@@ -43,7 +43,9 @@ type Options struct {
 	Listen string // address of the server
 	Out    io.Writer
 	// Self is the program to run as the box; its `box join` is called.
-	Self    string
+	Self string
+	// Command is how a person starts the program.
+	Command string
 	Version string
 }
 
@@ -77,7 +79,7 @@ func Run(ctx context.Context, o Options) (failed error) {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(d.Data, "server")); err == nil {
-		return fmt.Errorf("%s holds an earlier demo: take another folder, or run `yardmaster serve --data %s`", d.Data, filepath.Join(d.Data, "server"))
+		return fmt.Errorf("%s holds an earlier demo: take another folder, or run `%s serve --data %s`", d.Data, d.Command, filepath.Join(d.Data, "server"))
 	}
 	// Where agents cannot enter our folder, the box keeps theirs elsewhere. It makes
 	// them anew if it is started again.
@@ -209,8 +211,8 @@ func (d *demo) walk(ctx context.Context, a *app.App) error {
 	fmt.Fprintf(d.Out, `
   address    %s
   sign in    login %s, password %s
-  by hand    yardmaster login --url %s --login %s
-`, c.URL, login, password, c.URL, login)
+  by hand    %s login --url %s --login %s
+`, c.URL, login, password, d.Command, c.URL, login)
 	fmt.Fprintf(d.Out, "\nThe server runs on until Ctrl-C.\n")
 	<-ctx.Done()
 	return nil
