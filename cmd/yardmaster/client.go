@@ -204,6 +204,14 @@ type page[T any] struct {
 // table prints rows under a header, cut to the terminal. What stands in them
 // may be a stranger's. Of nothing, it says what would make the first row.
 func table(header string, rows [][]string, first string) {
+	lines(header, rows)
+	if len(rows) == 0 {
+		fmt.Fprintf(os.Stderr, "There are none yet: %s\n", first)
+	}
+}
+
+// lines prints the rows of a table under its header.
+func lines(header string, rows [][]string) {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, header)
@@ -221,9 +229,6 @@ func table(header string, rows [][]string, first string) {
 			line = string(r[:most-1]) + "…"
 		}
 		fmt.Println(line)
-	}
-	if len(rows) == 0 {
-		fmt.Fprintf(os.Stderr, "There are none yet: %s\n", first)
 	}
 }
 
@@ -269,6 +274,9 @@ func runKeyAdd(ctx context.Context, args []string) error {
 		return err
 	}
 	fmt.Println(strings.TrimSpace(fmt.Sprintf("Added key %s %s", out.ID, out.Masked)))
+	if *provider == "scripted" {
+		fmt.Println("It is a script and no model: it does what the file says that `yardmaster serve --scenario FILE` names. A server without --scenario changes nothing, and its tasks end completed with nothing done.")
+	}
 	switch {
 	case out.Model == nil:
 	case len(out.Templates) > 0:

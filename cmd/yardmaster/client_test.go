@@ -88,3 +88,29 @@ func TestDiffSinceFewDigits(t *testing.T) {
 		t.Errorf("%d %s; asked %q", code, errs, asked)
 	}
 }
+
+// Who merged all there was is not told that there is nothing yet.
+func TestNothingWaits(t *testing.T) {
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(`{"data": [], "next_cursor": null}`)) }))
+	defer h.Close()
+	code, out, errs := yardmasterAt(t, h.URL, "pr", "list")
+	if code != 0 || !strings.HasPrefix(out, "ID ") || !strings.HasPrefix(errs, "Nothing waits for a yes or no.") {
+		t.Errorf("%d %q\n%s", code, out, errs)
+	}
+}
+
+// The scripted model needs a script, which the command says as it adds it, and
+// of it alone.
+func TestScriptedKeyNamesTheScenario(t *testing.T) {
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		w.Write([]byte(`{"id": "k1", "masked": "", "model": null, "templates": []}`))
+	}))
+	defer h.Close()
+	for provider, want := range map[string]bool{"scripted": true, "openai": false} {
+		code, out, errs := yardmasterTold(t, "sk-x\n", h.URL, "key", "add", "--provider", provider)
+		if code != 0 || strings.Contains(out, "serve --scenario FILE") != want {
+			t.Errorf("%s: %d %q\n%s", provider, code, out, errs)
+		}
+	}
+}

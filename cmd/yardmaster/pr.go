@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -35,7 +36,10 @@ func runPRList(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	table("ID\tPULL REQUEST\tASKED\tHEAD\tTITLE", rows, "nothing waits for a yes or no; what waits for something else says so in `yardmaster task list`")
+	lines("ID\tPULL REQUEST\tASKED\tHEAD\tTITLE", rows)
+	if len(rows) == 0 {
+		fmt.Fprintln(os.Stderr, "Nothing waits for a yes or no. What waits for something else says so in `yardmaster task list`.")
+	}
 	return nil
 }
 
