@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -52,7 +53,12 @@ func runPRSkip(ctx context.Context, args []string) error {
 }
 
 func decide(ctx context.Context, name string, args []string, verb, done string) error {
-	plain, err := parse(flags(name), args, "ID")
+	fl := flags(name)
+	question := ""
+	if verb == "approve-pending" || verb == "merge" {
+		fl.StringVar(&question, "question", "", "the `ID` of the question that you read; wanted where it is about what is protected")
+	}
+	plain, err := parse(fl, args, "ID")
 	if err != nil {
 		return err
 	}
@@ -60,7 +66,10 @@ func decide(ctx context.Context, name string, args []string, verb, done string) 
 	if err != nil {
 		return err
 	}
-	pr, err := c.Decide(ctx, plain[0], verb)
+	pr, err := c.Decide(ctx, plain[0], verb, question)
+	if p, ok := errors.AsType[*client.Problem](err); ok && p.Slug() == "question_changed" {
+		return fmt.Errorf("%w\nIt is asked: %s\nIf that is what you mean: yardmaster %s %s --question %s", err, client.Inert(p.Question), name, plain[0], p.ActionID)
+	}
 	if err != nil {
 		return err
 	}

@@ -199,9 +199,15 @@ func (m *walk) decide() {
 		head = strings.Repeat("f", 40)
 	}
 	a := m.was.openAction(pr.ID)
-	statuses, outs := m.both("POST", "/v1/prs/"+pr.ID+"/"+verb, map[string]any{"head_sha": head})
+	body := map[string]any{"head_sha": head}
+	names := a != nil && rapid.IntRange(0, 3).Draw(m.r, "names") > 0
+	if names && verb != "ask-again" {
+		body["action_id"] = a.ID
+	}
+	statuses, outs := m.both("POST", "/v1/prs/"+pr.ID+"/"+verb, body)
+	unread := waitsFor(a, m.now()) && a.Guarded && !names && verb != "skip-pending" && verb != "ask-again" // nobody says yes to what is protected without naming the question
 	green := pr.Checks == pull.ChecksNone || pr.Checks == pull.ChecksPassed
-	waits := a != nil && a.State == pull.ActionPending && m.now().Before(a.ExpiresAt)
+	waits := waitsFor(a, m.now())
 	did := 0
 	for i, status := range statuses {
 		switch {
@@ -215,7 +221,7 @@ func (m *walk) decide() {
 	}
 	want := 0
 	switch {
-	case head != pr.HeadSHA || !pr.open():
+	case head != pr.HeadSHA || !pr.open() || unread:
 	case verb == "approve-pending" || verb == "skip-pending":
 		if waits {
 			want = 1
@@ -227,6 +233,11 @@ func (m *walk) decide() {
 		m.fail("%s of head %s of %+v with %+v was done %d times, want %d: %v", verb, head, pr, a, did, want, outs)
 	}
 	m.seen[verb] += did
+}
+
+// waitsFor tells whether an action is a question that waits for an answer.
+func waitsFor(a *actionRow, now time.Time) bool {
+	return a != nil && a.State == pull.ActionPending && now.Before(a.ExpiresAt)
 }
 
 func (m *walk) rearm() {

@@ -279,7 +279,7 @@ func (m *walk) behindPulls(rows []any) {
 	}
 	for taskID, row := range pending {
 		for _, pr := range behind(taskID, map[string]bool{}) {
-			need, _ := pull.NeedOf(pr.Needs, nil, pr.ID, pr.HeadSHA, pr.TaskID)
+			need, _ := pull.NeedOf(pr.Needs, nil, pr.ID, pr.HeadSHA, "", pr.TaskID)
 			if !slices.ContainsFunc(row["holds"].([]any), func(h any) bool {
 				hold := h.(map[string]any)
 				clear, _ := hold["clear"].(map[string]any)

@@ -40,6 +40,8 @@ type Problem struct {
 	RetryAfter  int    `json:"retry_after"`      // seconds
 	CurrentHead string `json:"current_head_sha"` // of a pull request whose head has moved
 	Clear       *Clear `json:"clear"`            // the call that helps; nil where there is none
+	ActionID    string `json:"action_id"`        // of the question that is open instead
+	Question    string `json:"question"`         // that one, in words
 }
 
 // Slug is the last segment of the problem's type.

@@ -91,6 +91,7 @@ type Pull struct {
 	HeadSHA       string  `json:"head_sha"`
 	MergeSHA      *string `json:"merge_sha"`
 	PendingAction *struct {
+		ID       string `json:"id"`
 		Kind     string `json:"kind"`
 		State    string `json:"state"`
 		Question string `json:"question"`
@@ -115,18 +116,23 @@ func (p Pull) Warning() string {
 
 // Approve approves what is asked about the current head of a pull request.
 func (c *Client) Approve(ctx context.Context, prID string) (Pull, error) {
-	return c.Decide(ctx, prID, "approve-pending")
+	return c.Decide(ctx, prID, "approve-pending", "")
 }
 
-// Decide carries out approve-pending or skip-pending on the current head of a
-// pull request.
-func (c *Client) Decide(ctx context.Context, prID, verb string) (Pull, error) {
+// Decide carries out approve-pending, skip-pending, merge or ask-again on the
+// current head of a pull request. A yes to a question about what is protected
+// names that question.
+func (c *Client) Decide(ctx context.Context, prID, verb, question string) (Pull, error) {
 	var pr Pull
 	path := "/v1/prs/" + url.PathEscape(prID)
 	if err := c.Call(ctx, http.MethodGet, path, nil, &pr); err != nil {
 		return pr, err
 	}
-	return pr, c.Call(ctx, http.MethodPost, path+"/"+verb, map[string]string{"head_sha": pr.HeadSHA}, nil)
+	body := map[string]string{"head_sha": pr.HeadSHA}
+	if question != "" {
+		body["action_id"] = question
+	}
+	return pr, c.Call(ctx, http.MethodPost, path+"/"+verb, body, nil)
 }
 
 // Event is one step of a run's timeline.

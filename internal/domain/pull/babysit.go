@@ -45,9 +45,9 @@ type Babysit struct {
 	NextRoundAt        *time.Time `json:"next_round_at" example:"null" doc:"when agents begin the next round, or soon after; null: none is due"`
 }
 
-// ails tells whether a watched head needs a round.
+// ails tells whether a watched head needs a round, and gets one.
 func (r row) ails() bool {
-	return r.Babysit == BabysitWatching && r.State == Open && r.AbandonedAt == nil && (r.Checks == ChecksFailed || r.Mergeable == "conflict" && r.Checks != ChecksPending)
+	return r.Babysit == BabysitWatching && r.State == Open && r.Enabled && r.AbandonedAt == nil && (r.Checks == ChecksFailed || r.Mergeable == "conflict" && r.Checks != ChecksPending)
 }
 
 func (r row) babysitting() Babysit {
@@ -331,6 +331,7 @@ func (s *Service) rearm(ctx context.Context, in rearmIn) (out Rearmed, err error
 		if _, err := rearmPull.Exec(tx, pr.ID, pr.Babysit, pr.Forgiven, tx.Micros()); err != nil {
 			return err
 		}
+		pr.AttendAt, pr.UpdatedAt = 0, tx.Now
 		out.Babysit = pr.babysitting()
 		if err := s.armed(tx, r, pr); err != nil {
 			return err

@@ -323,7 +323,11 @@ func (y *yard) refused(reason, prID, verb, sha string) (problem map[string]any) 
 
 func (y *yard) approve(prID, sha string) {
 	y.t.Helper()
-	y.call(200, "POST", "/v1/prs/"+prID+"/approve-pending", `{"head_sha": "`+sha+`"}`, nil)
+	body := `{"head_sha": "` + sha + `"}`
+	if a := y.pr(prID).PendingAction; a != nil {
+		body = `{"head_sha": "` + sha + `", "action_id": "` + a.ID + `"}`
+	}
+	y.call(200, "POST", "/v1/prs/"+prID+"/approve-pending", body, nil)
 }
 
 func (y *yard) wantActions(prID, want string) {

@@ -46,7 +46,8 @@ var clearsWhen = map[string]string{
 }
 
 // NeedOf is what a pull request needs, which waits for why; false for nothing.
-func NeedOf(why string, since *time.Time, prID, headSHA string, taskID *string) (Need, bool) {
+// Question is the id of the open one, if it is known.
+func NeedOf(why string, since *time.Time, prID, headSHA, question string, taskID *string) (Need, bool) {
 	n := Need{Why: why, Args: map[string]string{"id": prID, "head_sha": headSHA}}
 	if since != nil {
 		n.Since = *since
@@ -55,6 +56,9 @@ func NeedOf(why string, since *time.Time, prID, headSHA string, taskID *string) 
 	switch why {
 	case NeedsDecision:
 		n.Capability = "pr.approve_pending"
+		if question != "" {
+			n.Args["action_id"] = question
+		}
 	case NeedsAgain, NeedsExpired:
 		n.Capability = "pr.ask_again"
 	case NeedsMerge, NeedsRetry:
@@ -80,7 +84,7 @@ func NeedsOf(tx *db.Tx, prIDs []string) (map[string]Need, error) {
 	}
 	rows, err := needy(tx, prIDs)
 	for _, r := range rows {
-		if n, ok := NeedOf(r.Needs, r.NeedsAt, r.ID, r.HeadSHA, r.TaskID); ok {
+		if n, ok := NeedOf(r.Needs, r.NeedsAt, r.ID, r.HeadSHA, r.Question, r.TaskID); ok {
 			out[r.ID] = n
 		}
 	}
@@ -196,19 +200,33 @@ func atGreenHead(tx *db.Tx, prID, headSHA string) (row, error) {
 
 // decide answers the question about a head. The head the decider saw must be
 // the head there is.
-func (s *Service) decide(tx *db.Tx, prID, headSHA, state string) (actionRow, error) {
-	pr, err := atHead(tx, prID, headSHA)
+func (s *Service) decide(tx *db.Tx, in decideIn, state string) (actionRow, error) {
+	pr, err := atHead(tx, in.ID, in.HeadSHA)
 	if err != nil {
 		return actionRow{}, err
 	}
-	a, ok, err := openAction.Maybe(tx, prID)
+	a, ok, err := openAction.Maybe(tx, pr.ID)
 	if err != nil {
 		return actionRow{}, err
 	}
-	if !ok || a.State != ActionPending || a.HeadSHA != headSHA || !tx.Now.Before(a.ExpiresAt) {
+	if !ok || a.State != ActionPending || a.HeadSHA != pr.HeadSHA || !tx.Now.Before(a.ExpiresAt) {
 		return actionRow{}, fault.Reason("no_pending_action", "Nothing on this head waits for a decision.")
 	}
+	if err := in.means(a, state); err != nil {
+		return actionRow{}, err
+	}
 	return s.answer(tx, pr, a, state)
+}
+
+// means refuses an answer to another question than the open one, and a yes that
+// does not name a question about what is protected: such a question takes the
+// place of another about the same head, which is what was read, perhaps.
+func (in decideIn) means(a actionRow, state string) error {
+	if in.ActionID == a.ID || in.ActionID == "" && (a.Protected == nil || state != ActionApproved) {
+		return nil
+	}
+	return fault.Reason("question_changed", "Another question is open, or one that has to be named in action_id: read it first.").
+		With("action_id", a.ID).With("question", a.wire().Question)
 }
 
 // answer is decide for a question that is open.
@@ -230,8 +248,9 @@ func (s *Service) answer(tx *db.Tx, pr row, a actionRow, state string) (actionRo
 }
 
 type decideIn struct {
-	ID      string `json:"id" format:"uuid" doc:"id of the pull request"`
-	HeadSHA string `json:"head_sha" pattern:"^[0-9a-f]{40}$" doc:"the head that was looked at; another one is refused"`
+	ID       string `json:"id" format:"uuid" doc:"id of the pull request"`
+	HeadSHA  string `json:"head_sha" pattern:"^[0-9a-f]{40}$" doc:"the head that was looked at; another one is refused"`
+	ActionID string `json:"action_id,omitempty" format:"uuid" doc:"the question that was read, pending_action.id of the pull request; another one is refused. A yes to a question about what is protected wants it"`
 }
 
 // Decision is the answer to a question, and the question it answers.
@@ -241,11 +260,11 @@ type Decision struct {
 }
 
 func (s *Service) approve(ctx context.Context, in decideIn) (Decision, error) {
-	return s.decided(ctx, func(tx *db.Tx) (actionRow, error) { return s.decide(tx, in.ID, in.HeadSHA, ActionApproved) })
+	return s.decided(ctx, func(tx *db.Tx) (actionRow, error) { return s.decide(tx, in, ActionApproved) })
 }
 
 func (s *Service) skip(ctx context.Context, in decideIn) (Decision, error) {
-	return s.decided(ctx, func(tx *db.Tx) (actionRow, error) { return s.decide(tx, in.ID, in.HeadSHA, ActionSkipped) })
+	return s.decided(ctx, func(tx *db.Tx) (actionRow, error) { return s.decide(tx, in, ActionSkipped) })
 }
 
 // askAgain puts the question about a head that was declined, that nobody
@@ -293,6 +312,9 @@ func (s *Service) merge(ctx context.Context, in decideIn) (Decision, error) {
 		case err != nil || open && a.State == ActionApproved:
 			return a, err
 		case open && tx.Now.Before(a.ExpiresAt):
+			if err := in.means(a, ActionApproved); err != nil {
+				return actionRow{}, err
+			}
 			return s.answer(tx, pr, a, ActionApproved)
 		case open:
 			if err := s.expired(tx, pr, a); err != nil {

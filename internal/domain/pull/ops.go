@@ -37,11 +37,11 @@ func (s *Service) Ops() []op.Op {
 			Summary: "One pull request",
 			Doc:     "With what is asked about it, if anything, and how far its repair has come."}, s.get),
 		op.New(op.Row{ID: "pr.approve_pending", Method: "POST", Path: "/v1/prs/{id}/approve-pending", Group: group, Rule: policy.Require(policy.WritePRs),
-			Refuses: refusals("head_moved", "pr_not_open", "no_pending_action"),
+			Refuses: refusals("head_moved", "pr_not_open", "no_pending_action", "question_changed"),
 			Summary: "Approve what is asked about the head named",
-			Doc:     "Decides the question about exactly the head that is named, and the merge follows soon after. A head that has moved since is refused with the present one in current_head_sha: look at it and decide again. Nothing can be decided when no question is open, or when it has been decided or has expired."}, s.approve),
+			Doc:     "Decides the question about exactly the head that is named, and the merge follows soon after. A head that has moved since is refused with the present one in current_head_sha: look at it and decide again. Nothing can be decided when no question is open, or when it has been decided or has expired. Where the head changes what is protected, the question is named by action_id as well, so that nobody says yes to one they have not read."}, s.approve),
 		op.New(op.Row{ID: "pr.skip_pending", Method: "POST", Path: "/v1/prs/{id}/skip-pending", Group: group, Rule: policy.Require(policy.WritePRs),
-			Refuses: refusals("head_moved", "pr_not_open", "no_pending_action"),
+			Refuses: refusals("head_moved", "pr_not_open", "no_pending_action", "question_changed"),
 			Summary: "Decline what is asked about the head named",
 			Doc:     "The head is not merged; pr.ask_again puts the question once more, and a new head is asked about again. Refused like pr.approve_pending when the head has moved or nothing is asked."}, s.skip),
 		op.New(op.Row{ID: "pr.ask_again", Method: "POST", Path: "/v1/prs/{id}/ask-again", Group: group, Rule: policy.Require(policy.WritePRs),
@@ -49,7 +49,7 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Put the question about the head named again, or for the first time",
 			Doc:     "For a question that was declined or that nobody answered in time, and for a repository whose policy leaves merges to people. While a question is open, or the merge is under way, that one is answered and nothing changes."}, s.askAgain),
 		op.New(op.Row{ID: "pr.merge", Method: "POST", Path: "/v1/prs/{id}/merge", Group: group, Rule: policy.Require(policy.WritePRs),
-			Refuses: refusals("head_moved", "pr_not_open", "checks_not_passed"),
+			Refuses: refusals("head_moved", "pr_not_open", "checks_not_passed", "question_changed"),
 			Summary: "Have the head named merged, asked about or not",
 			Doc:     "Approves the open question, or orders the merge where none is open; it follows soon after. If the head changes what is protected and whoever orders the merge was not told, a question that names it takes the order's place."}, s.merge),
 		op.New(op.Row{ID: "pr.diff", Method: "GET", Path: "/v1/prs/{id}/diff", Group: group, Rule: policy.Require(policy.ReadPRs),
@@ -92,7 +92,7 @@ func (s *Service) wire(r row, pending map[string]actionRow) PullRequest {
 	if r.ClosedWhy != "" {
 		out.ClosedWhy = &r.ClosedWhy
 	}
-	if n, ok := NeedOf(r.Needs, r.NeedsAt, r.ID, r.HeadSHA, r.TaskID); ok {
+	if n, ok := NeedOf(r.Needs, r.NeedsAt, r.ID, r.HeadSHA, pending[r.ID].ID, r.TaskID); ok {
 		out.NeedsPerson = &n
 	}
 	if r.PatchID != "" {

@@ -24,6 +24,8 @@ const pagePath = "/ui/prs/"
 const (
 	pageFiles = 50
 	pageLines = 4000
+	pageBytes = 1 << 20 // that are read, beyond the file that goes over
+	lineBytes = 2000    // of one line
 )
 
 type pageView struct {
@@ -96,6 +98,9 @@ func (s *Service) page(ctx context.Context, in idIn) (op.Reply, error) {
 		verb := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(n.Capability, "pr."), "_pending"), "_", "-")
 		if verb == "approve" || verb == "ask-again" || verb == "merge" {
 			v.Command = "yardmaster pr " + verb + " " + pr.ID
+			if a := v.PendingAction; a != nil && a.State == ActionPending && a.Protected != nil {
+				v.Command += " --question " + a.ID
+			}
 		}
 	}
 	if err := s.show(ctx, &v, pr, r); err != nil {
@@ -145,9 +150,9 @@ func (s *Service) show(ctx context.Context, v *pageView, pr row, r repo.Ref) (er
 		return err
 	}
 	v.Files = len(v.Diff.Files) + v.Diff.More
-	lines := 0
+	lines, read := 0, 0
 	for i, f := range v.Diff.Files {
-		if i >= pageFiles || lines >= pageLines {
+		if i >= pageFiles || lines >= pageLines || read >= pageBytes {
 			v.Left = len(v.Diff.Files) - i + v.Diff.More
 			return nil
 		}
@@ -165,6 +170,9 @@ func (s *Service) show(ctx context.Context, v *pageView, pr row, r repo.Ref) (er
 				if lines++; lines > pageLines {
 					shown.Cut = true
 					break
+				}
+				if read += len(l); len(l) > lineBytes {
+					l = strings.ToValidUTF8(l[:lineBytes], "") + fmt.Sprintf(" … %d bytes more", len(l)-lineBytes)
 				}
 				shown.Rows = append(shown.Rows, shownLine{map[byte]string{'+': "new", '-': "gone"}[(l + " ")[0]], l})
 			}

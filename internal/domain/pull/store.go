@@ -36,6 +36,7 @@ type row struct {
 	Forgiven       int64
 	ArmedAt        *time.Time
 	BabysitTask    *string
+	Enabled        bool  // the repository
 	AttendAt       int64 // when the next round may begin; 0 is at once
 	UpdatedAt      time.Time
 	RoundSHA       string `db:"round_sha"`
@@ -83,11 +84,12 @@ type factsRow struct {
 }
 
 type needRow struct {
-	ID      string
-	Needs   string
-	NeedsAt *time.Time
-	HeadSHA string `db:"head_sha"`
-	TaskID  *string
+	ID       string
+	Needs    string
+	NeedsAt  *time.Time
+	HeadSHA  string `db:"head_sha"`
+	TaskID   *string
+	Question string
 }
 
 type unlookedRow struct {
@@ -125,7 +127,7 @@ type dueRow struct {
 }
 
 const (
-	columns = `p.id, p.repo_id, r.owner, r.name, p.number, p.title, p.url, p.state, p.head_ref, p.base_ref, p.head_sha, p.base_sha,
+	columns = `p.id, p.repo_id, r.owner, r.name, r.enabled, p.number, p.title, p.url, p.state, p.head_ref, p.base_ref, p.head_sha, p.base_sha,
 	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by,
 	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.attend_at, p.updated_at, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
 	p.closed_at, p.closed_by, p.closed_why`
@@ -256,7 +258,8 @@ var (
 
 // needy are those of some pull requests that wait for a person.
 func needy(tx *db.Tx, prIDs []string) ([]needRow, error) {
-	return db.Select[needRow](tx, db.Build(`SELECT id, needs, needs_at, head_sha, task_id FROM pulls WHERE needs <> '' AND account_id = `, tx.Account).In("id", prIDs))
+	return db.Select[needRow](tx, db.Build(`SELECT p.id, p.needs, p.needs_at, p.head_sha, p.task_id, COALESCE(a.id, '') AS question
+		FROM pulls p LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.state = 'pending' WHERE p.needs <> '' AND p.account_id = `, tx.Account).In("p.id", prIDs))
 }
 
 // lock reads a pull request of the transaction's account and keeps others from

@@ -118,6 +118,7 @@ var meanings = map[string]string{
 	"kind-not-available":     "Tasks of this kind do nothing of their own on this server yet.",
 	"not_waiting":            "The task does not wait before its next try, so there is no wait to end.",
 	"task_terminal":          "The task has ended; only a redispatch can bring a failed one back.",
+	"question_changed":       "The question that is open is another one than was named.",
 	"not_cancellable_review": "A review cannot be cancelled while its pull request is open.",
 	"no-topic":               "None of the topics that were asked for exists and may be followed with this credential; ignored and unauthorised name them.",
 	"stream-cut":             "The listener fell behind, or the stream could not be kept up. Connect again: a stream begins with a fresh snapshot.",

@@ -1,0 +1,111 @@
+package pull
+
+import (
+	"strings"
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+)
+
+var enable = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
+
+// shown is the page of a pull request.
+func (y *yard) shown(prID string) string {
+	y.t.Helper()
+	status, body := y.answer("acme", "GET", "/ui/prs/"+prID, "")
+	if status != 200 {
+		y.t.Fatalf("%d %s", status, body)
+	}
+	return string(body)
+}
+
+// A yes to a question about what is protected names that question: whoever read
+// another about the same head has not said yes to it.
+func TestYesNamesWhatIsProtected(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.rules("version: 1\n")
+		sha := y.branch("svc/a", func() { y.file(".svc/policy.yml", "version: 1\nmerge: {mode: auto}\n") })
+		pr := y.propose("svc/a", sha)
+		before := y.pr(pr).PendingAction
+		if before == nil || before.Protected != nil {
+			t.Fatalf("asked before it was looked at: %+v", before)
+		}
+		y.pass(0)
+		asked := y.pr(pr).PendingAction
+		if asked == nil || asked.Protected == nil || asked.ID == before.ID {
+			t.Fatalf("asked: %+v", asked)
+		}
+		for verb, body := range map[string]string{
+			"approve-pending": `{"head_sha": "` + sha + `"}`,
+			"merge":           `{"head_sha": "` + sha + `"}`,
+			"skip-pending":    `{"head_sha": "` + sha + `", "action_id": "` + before.ID + `"}`,
+		} {
+			var problem map[string]any
+			y.call(409, "POST", "/v1/prs/"+pr+"/"+verb, body, &problem)
+			if problem["reason"] != "question_changed" || problem["question"] != asked.Question || problem["action_id"] != asked.ID {
+				t.Errorf("%s: %v", verb, problem)
+			}
+		}
+		y.wantActions(pr, "stale pending")
+		if need := y.pr(pr).NeedsPerson; need == nil || need.Args["action_id"] != asked.ID {
+			t.Errorf("it needs %+v", need)
+		}
+		if body := y.shown(pr); !strings.Contains(body, "yardmaster pr approve "+pr+" --question "+asked.ID) {
+			t.Errorf("the page says\n%s", body)
+		}
+		y.call(200, "POST", "/v1/prs/"+pr+"/merge", `{"head_sha": "`+sha+`", "action_id": "`+asked.ID+`"}`, nil)
+		y.pass(0)
+		y.wantState(pr, Merged)
+	})
+}
+
+// The page reads no more of a change than it has room for.
+func TestPageIsBounded(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.branch("svc/a", func() {
+			for _, name := range []string{"a", "b", "c", "d"} {
+				y.file(name, strings.Repeat(name, 600_000)+"\n")
+			}
+		})
+		var pr string
+		y.write(func(tx *db.Tx) error {
+			r, _, err := repo.ByID(tx, y.repo)
+			if err != nil {
+				return err
+			}
+			pr, err = y.Propose(tx, r, Proposal{TaskID: "task-a", Title: "Long lines", Branch: "svc/a", HeadSHA: sha, BaseSHA: y.git("rev-parse", "main")})
+			return err
+		})
+		body := y.shown(pr)
+		if len(body) > 20_000 || !strings.Contains(body, "bytes more") || !strings.Contains(body, "The lines of 2 more files") {
+			t.Errorf("a page of %d bytes: %.3000s", len(body), body[strings.Index(body, "<main"):])
+		}
+	})
+}
+
+// No round is promised where none begins.
+func TestNoRoundsOfADisabledRepository(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked)
+		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
+		y.checked(y.check[0], &one)
+		y.ended(pr, false)
+		if at := y.pr(pr).Babysit.NextRoundAt; at == nil {
+			t.Error("no next round")
+		}
+		y.write(func(tx *db.Tx) error { _, err := enable.Exec(tx, y.repo, false); return err })
+		if at := y.pr(pr).Babysit.NextRoundAt; at != nil {
+			t.Errorf("the next round is at %v", at)
+		}
+		y.write(func(tx *db.Tx) error { _, err := enable.Exec(tx, y.repo, true); return err })
+		var out Rearmed
+		y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "now"}`, &out)
+		if at := out.Babysit.NextRoundAt; at == nil || at.UnixMicro() != y.clock.Load() {
+			t.Errorf("armed again, the next round is at %v", at)
+		}
+	})
+}
