@@ -62,6 +62,10 @@ func (b *box) claimRun(ctx context.Context, free int) error {
 	case slices.Contains(reply.Reasons, "claim_spent"):
 		// The run this claim brought is over; the box has missed it.
 		return b.memory.claimed()
+	case slices.Contains(reply.Reasons, "box_left"):
+		// Another process of this box has said goodbye for both.
+		b.greetAgain()
+		return nil
 	case reply.Run == nil:
 		if len(reply.Reasons) > 0 {
 			b.log.Debug("nothing to do", "reasons", reply.Reasons)

@@ -105,3 +105,19 @@ func TestNoLeaseForWhatIsHandedIn(t *testing.T) {
 		t.Errorf("after the next start: %+v", f)
 	}
 }
+
+// A box that is there although another process of it has said goodbye for both
+// says hello again.
+func TestBoxIsThereAfterAnothersGoodbye(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	p.until("the box claims", func() bool { return p.waiting == 1 })
+	var before int
+	p.change(func() { before, p.left = len(p.hellos), true })
+	p.until("it says hello again", func() bool { return len(p.hellos) > before && !p.left })
+	run := p.task(func(s *protocol.Start) { s.Prompt = "say done" })
+	if _, f := p.finish(run); f.State != protocol.Succeeded {
+		t.Errorf("after that: %+v", f)
+	}
+}

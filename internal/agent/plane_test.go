@@ -52,6 +52,7 @@ type plane struct {
 	beaten    int           // beats of it
 	waiting   int           // claims that are not answered yet
 	granted   chan struct{} // not nil: the next claim that is given a run is answered once it is closed
+	left      bool          // as if the box had said goodbye; until its next hello
 	draining  bool
 	restarted bool
 	silent    bool // renewals and accepts are not answered
@@ -298,6 +299,7 @@ func (p *plane) saying(run, text string) {
 func (p *plane) hello(_ context.Context, in protocol.Hello) (out protocol.HelloReply, err error) {
 	p.change(func() {
 		p.hellos = append(p.hellos, in)
+		p.left = false
 		out.Draining = p.draining
 		for _, r := range in.Runs {
 			v := protocol.RunVerdict{Run: r.Run, Attempt: r.Attempt, Do: protocol.DoKill}
@@ -317,6 +319,10 @@ func (p *plane) claim(ctx context.Context, in protocol.Claim) (out protocol.Clai
 	defer p.change(func() { p.waiting-- })
 	for {
 		p.mu.Lock()
+		if p.left {
+			p.mu.Unlock()
+			return protocol.ClaimReply{Reasons: []string{"box_left"}}, nil
+		}
 		start, again := p.claims[in.ID]
 		if !again && len(p.queue) > 0 && !p.draining && in.Free > 0 {
 			start, again, p.queue = p.queue[0], true, p.queue[1:]

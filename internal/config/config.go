@@ -138,12 +138,22 @@ func origins(s string) (out Origins, err error) {
 			continue
 		}
 		u, err := url.Parse(part)
-		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || part != u.Scheme+"://"+u.Host {
+		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || part != u.Scheme+"://"+u.Host || !isHost(u) {
 			return nil, fmt.Errorf("%q is not a site such as https://tools.example.com", part)
 		}
 		out = append(out, part)
 	}
 	return out, nil
+}
+
+// isHost tells whether a browser could have come from the host of an address.
+func isHost(u *url.URL) bool {
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return false
+		}
+	}
+	return !strings.ContainsAny(u.Hostname(), "*?, ") && u.Hostname() != "" && !strings.HasSuffix(u.Host, ":")
 }
 
 // File is the flag that names the YAML file. Without it, yardmaster.yaml in

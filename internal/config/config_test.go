@@ -77,6 +77,8 @@ func TestMistakes(t *testing.T) {
 		"no GitHub":       {[]string{"--github-url", "github.com"}, nil, []string{"github-url"}},
 		"no switch":       {[]string{"--waitlist", "yes"}, nil, []string{"waitlist", "yes"}},
 		"no headers":      {[]string{"--header-timeout", "0s"}, nil, []string{"header-timeout"}},
+		"no port":         {[]string{"--own-origins", "https://a.example:0"}, nil, []string{"own-origins", "a.example:0"}},
+		"any site":        {[]string{"--own-origins", "https://*"}, nil, []string{"own-origins", "https://*"}},
 		"no own site":     {[]string{"--own-origins", "https://a.example/"}, nil, []string{"own-origins", "a.example/"}},
 		"no site":         {[]string{"--mcp-origins", "https://a.example, b.example/x"}, nil, []string{"mcp-origins", "b.example/x"}},
 		"no bodies":       {[]string{"--body-timeout", "-1s"}, nil, []string{"body-timeout"}},

@@ -358,16 +358,16 @@ func pushes(kind string) bool {
 
 // Accept notes that the box has a Start on disk.
 func (s *Service) Accept(ctx context.Context, boxID string, a protocol.Accept) (protocol.Renewal, error) {
-	return s.renew(ctx, boxID, a.Run, a.Attempt, true)
+	return s.renew(ctx, boxID, a.Run, a.Attempt)
 }
 
 // Renew extends a lease. OK false tells the box that the attempt is not its own
 // any more.
 func (s *Service) Renew(ctx context.Context, boxID string, r protocol.Renew) (protocol.Renewal, error) {
-	return s.renew(ctx, boxID, r.Run, r.Attempt, false)
+	return s.renew(ctx, boxID, r.Run, r.Attempt)
 }
 
-func (s *Service) renew(ctx context.Context, boxID, runID string, attempt int, accepted bool) (out protocol.Renewal, err error) {
+func (s *Service) renew(ctx context.Context, boxID, runID string, attempt int) (out protocol.Renewal, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		out = protocol.Renewal{ServerMS: tx.Now.UnixMilli()}
 		n, err := renewLease.Exec(tx, boxID, runID, attempt, s.redispatchAt(tx))
@@ -383,7 +383,7 @@ func (s *Service) renew(ctx context.Context, boxID, runID string, attempt int, a
 			return nil
 		}
 		out.OK, out.LeaseMS = true, s.lease().Milliseconds()
-		if accepted && r.AcceptedAt == nil {
+		if r.AcceptedAt == nil {
 			r.AcceptedAt = &tx.Now
 			s.Hub.Notify(tx, event.RunTopic(r.ID))
 			return store(tx, &r)

@@ -226,7 +226,7 @@ func (s *Service) HandBack(tx *db.Tx, boxID string, held []protocol.RunRef) erro
 }
 
 func (s *Service) handBack(tx *db.Tx, r *Row) error {
-	if r.AcceptedAt != nil || r.Halting != "" {
+	if r.AcceptedAt != nil || r.CommittedSeq > 0 || r.Halting != "" {
 		return s.lose(tx, lease{r.ID, r.AccountID, r.TaskID}, task.BoxLost, "The box was stopped without the run.", nil)
 	}
 	defer within(tx, r.AccountID)()

@@ -99,3 +99,19 @@ func TestClaimOfABoxThatLeftIsGivenNothing(t *testing.T) {
 		})
 	})
 }
+
+// Whoever renews a lease has taken the run on, and it is a try.
+func TestRenewedRunIsATry(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		box := f.boxes[0]
+		f.create(task.KindWork)
+		st := f.claim(box)
+		if out, err := f.Renew(context.Background(), box, protocol.Renew{Run: st.Run, Attempt: st.Attempt}); err != nil || !out.OK {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		f.leave(box)
+		if row := f.wantStatus(st.Task, task.Pending); row.FailureKind == nil || *row.FailureKind != task.BoxLost || row.Uncharged != 1 {
+			t.Errorf("its task: %+v", row)
+		}
+	})
+}
