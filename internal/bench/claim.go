@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/repo"
 	runs "yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
@@ -141,6 +142,10 @@ func fillQueue(ctx context.Context, d *db.DB, pending, finished, repos int) (*qu
 			return runs.Template{Agent: "builtin"}, true, nil
 		},
 		SendCommand: func(*db.Tx, string, protocol.Command) error { return nil },
+		Policy: func(tx *db.Tx, repoID string) (string, error) {
+			r, _, err := repo.ByID(tx, repoID)
+			return fmt.Sprint(r.Policy), err
+		},
 	}
 	tasks.StopRun = served.Stop
 	return &queue{d, served}, err
