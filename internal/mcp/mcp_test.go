@@ -22,14 +22,14 @@ import (
 )
 
 type thing struct {
-	Owner string   `json:"owner"`
+	Owner string   `json:"owner" doc:"whose it is by now"`
 	Name  string   `json:"name"`
 	Tags  []string `json:"tags"`
 	Deep  bool     `json:"deep"`
 }
 
 type getIn struct {
-	Owner string   `json:"owner"`
+	Owner string   `json:"owner" doc:"whose it is"`
 	Tags  []string `json:"tags,omitempty"`
 	Deep  bool     `json:"deep,omitempty"`
 	Count int      `json:"count,omitempty" minimum:"1" maximum:"9"`
@@ -220,6 +220,25 @@ func post(t *testing.T, s *httptest.Server, method, path, scopes, body string, h
 		t.Fatalf("%s %s answers %s", method, path, b)
 	}
 	return resp, m
+}
+
+// A list says what arguments mean, and of answers the shape alone.
+func TestOutputsAreListedWithoutWords(t *testing.T) {
+	s := serve(t)
+	for range 2 {
+		_, m := post(t, s, "POST", mcp.Path, both, `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`)
+		for _, listed := range m["result"].(map[string]any)["tools"].([]any) {
+			tool := listed.(map[string]any)
+			in, err1 := json.Marshal(tool["inputSchema"])
+			out, err2 := json.Marshal(tool["outputSchema"])
+			if err1 != nil || err2 != nil || strings.Contains(string(out), `"description":"`) || !strings.Contains(string(out), `"owner"`) && tool["name"] != "thing.free" {
+				t.Errorf("%s: %s", tool["name"], out)
+			}
+			if tool["name"] == "thing.get" && !strings.Contains(string(in), "whose it is") {
+				t.Errorf("%s", in)
+			}
+		}
+	}
 }
 
 func TestFrames(t *testing.T) {

@@ -3,11 +3,14 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
@@ -53,9 +56,28 @@ func (s *Server) describe() {
 		if scope := o.Rule.Names(); len(scope) > 0 {
 			t.Description += " Needs " + strings.Join(scope, " and ") + "."
 		}
-		t.InputSchema, t.OutputSchema = o.Schemas()
+		input, output := o.Schemas()
+		wordless(output)
+		t.InputSchema, t.OutputSchema = input, output
 		s.tools = append(s.tools, t)
 	}
+}
+
+// wordless takes the descriptions out of the schema of an answer. They would be
+// two fifths of the list, which agents read whole before their first call; what
+// the fields mean is in the description of the API.
+func wordless(s *jsonschema.Schema) {
+	for _, part := range schemas(s) {
+		part.Description = ""
+		wordless(part)
+	}
+}
+
+// schemas are those that a schema is made of.
+func schemas(s *jsonschema.Schema) []*jsonschema.Schema {
+	parts := slices.Concat(s.AnyOf, s.AllOf, s.OneOf, slices.Collect(maps.Values(s.Properties)), slices.Collect(maps.Values(s.Defs)),
+		[]*jsonschema.Schema{s.Items, s.AdditionalProperties, s.Not})
+	return slices.DeleteFunc(parts, func(p *jsonschema.Schema) bool { return p == nil })
 }
 
 // most is how many lists are kept; there are few scope sets in use.
