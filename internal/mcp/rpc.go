@@ -154,7 +154,7 @@ func (l listed) splice(r response) any {
 		r.Result = l
 		return r
 	}
-	return slices.Concat(frame, l.Tools, []byte(end[len("null"):]))
+	return slices.Concat(frame, []byte(l.Tools), []byte(end[len("null"):]))
 }
 
 // revision checks that header and message name the same revision, and one we
