@@ -21,6 +21,7 @@ const (
 	reportBytes = 64 << 10
 	pathsListed = 500
 	lateSave    = 3 * time.Minute // for work whose lease is gone
+	fullTries   = 30              // to collect work while there is no room, Timing.Retry apart
 )
 
 // conclude saves what an attempt has produced and spools its last event. Nothing
@@ -104,8 +105,13 @@ func (b *box) collect(a *attempt, w *workspace, unfinished bool, done *work) err
 			return errors.New("the run has committed more than there is room to save")
 		}
 	}
-	for {
+	for full := 0; ; {
 		err := w.collect(ctx, a, unfinished, done)
+		if noSpace(err) && full < fullTries && a.killed.Err() == nil && ctx.Err() == nil {
+			full++ // who filled the disk may be making room
+			sleep(ctx, b.cfg.Timing.Retry)
+			continue
+		}
 		if err == nil || noSpace(err) || a.killed.Err() != nil || ctx.Err() != nil || b.retest(ctx) == "" {
 			return err
 		}
