@@ -231,14 +231,17 @@ func TestFullDiskIsSaid(t *testing.T) {
 	c := fetched(t, newHost(t))
 	w := checkout(t, c)
 	write(t, w.dir, map[string]string{"new": "1\n"})
-	bin := t.TempDir()
-	script := "#!/bin/sh\necho 'error: unable to write file: No space left on device' >&2\nexit 128\n"
-	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	var ce *CheckoutError
-	if _, err := w.Collect(t.Context(), "m"); !errors.Is(err, syscall.ENOSPC) || !errors.As(err, &ce) || ce.Dir != w.dir {
-		t.Error(err)
+	path := os.Getenv("PATH")
+	for _, said := range []string{"error: unable to write file: No space left on device", "fatal: sha1 file 'index.lock' write error. Out of diskspace"} {
+		bin := t.TempDir()
+		script := "#!/bin/sh\ncat >&2 <<'X'\n" + said + "\nX\nexit 128\n"
+		if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PATH", bin+":"+path)
+		var ce *CheckoutError
+		if _, err := w.Collect(t.Context(), "m"); !errors.Is(err, syscall.ENOSPC) || !errors.As(err, &ce) || ce.Dir != w.dir {
+			t.Errorf("%s: %v", said, err)
+		}
 	}
 }

@@ -140,7 +140,7 @@ func (c command) failure(ctx context.Context, err error, said string) *GitError 
 		err = ctx.Err()
 	}
 	switch {
-	case strings.Contains(said, "No space left on device"):
+	case strings.Contains(said, "No space left on device"), strings.Contains(said, "Out of diskspace"): // of a short write
 		err = errors.Join(err, syscall.ENOSPC)
 	case strings.Contains(said, "Disk quota exceeded"):
 		err = errors.Join(err, syscall.EDQUOT)
