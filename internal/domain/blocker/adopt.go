@@ -19,25 +19,15 @@ func (s *Service) adopted(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 	if err != nil {
 		return false, err
 	}
-	for i := range left {
-		r := &left[i]
-		if r.Kind != b.Kind {
-			continue
-		}
-		fields, err := fieldsOf.All(tx, tx.Account, r.ID)
-		if err != nil {
-			return false, err
-		}
-		if !s.same(r, fields, b) {
-			continue
-		}
-		if _, err := adoptBlocker.Exec(tx, tx.Account, r.ID, runID, b.ID); err != nil {
-			return false, err
-		}
-		return true, event.Record(tx, event.Change{Kind: "blocker.adopted", Object: r.ID, RepoID: repoID,
-			Data: map[string]any{"task_id": taskID, "run_id": runID, "from_run_id": r.RunID}})
+	r, err := s.alike(tx, left, b)
+	if err != nil || r == nil {
+		return false, err
 	}
-	return false, nil
+	if _, err := adoptBlocker.Exec(tx, tx.Account, r.ID, runID, b.ID); err != nil {
+		return false, err
+	}
+	return true, event.Record(tx, event.Change{Kind: "blocker.adopted", Object: r.ID, RepoID: repoID,
+		Data: map[string]any{"task_id": taskID, "run_id": runID, "from_run_id": r.RunID}})
 }
 
 // settled finds what a person has said of the very thing that a run declares,
@@ -49,11 +39,20 @@ func (s *Service) settled(tx *db.Tx, taskID, runID string, b protocol.BlockerDec
 	if err != nil {
 		return nil, err
 	}
-	for i := range left {
-		if r := &left[i]; r.Kind == b.Kind {
+	return s.alike(tx, left, b)
+}
+
+// alike is the first of some blockers that asks for what a run declares; nil if
+// none does.
+func (s *Service) alike(tx *db.Tx, blockers []row, b protocol.BlockerDeclared) (*row, error) {
+	for i := range blockers {
+		if r := &blockers[i]; r.Kind == b.Kind {
 			fields, err := fieldsOf.All(tx, tx.Account, r.ID)
-			if err != nil || s.same(r, fields, b) {
-				return r, err
+			if err != nil {
+				return nil, err
+			}
+			if s.same(r, fields, b) {
+				return r, nil
 			}
 		}
 	}
