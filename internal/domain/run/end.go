@@ -226,9 +226,6 @@ func (s *Service) HandBack(tx *db.Tx, boxID string, held []protocol.RunRef) erro
 }
 
 func (s *Service) handBack(tx *db.Tx, r *Row) error {
-	if r.AcceptedAt != nil || r.CommittedSeq > 0 || r.Halting != "" {
-		return s.lose(tx, lease{r.ID, r.AccountID, r.TaskID}, task.BoxLost, "The box was stopped without the run.", nil)
-	}
 	defer within(tx, r.AccountID)()
 	t, ok, err := task.Lock(tx, r.AccountID, r.TaskID)
 	if err != nil || !ok {
@@ -237,6 +234,9 @@ func (s *Service) handBack(tx *db.Tx, r *Row) error {
 	now, ok, err := selectOfAccount.ForUpdate().Maybe(tx, r.AccountID, r.ID)
 	if err != nil || !ok || now.EndedAt != nil {
 		return err
+	}
+	if now.AcceptedAt != nil || now.CommittedSeq > 0 || now.Halting != "" {
+		return s.lose(tx, lease{r.ID, r.AccountID, r.TaskID}, task.BoxLost, "The box was stopped without the run.", nil)
 	}
 	if err := s.end(tx, &now, Lost, task.BoxDrained, "The box was stopped before it began the run."); err != nil {
 		return err
