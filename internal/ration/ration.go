@@ -8,26 +8,28 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// Start starts c, which must have a Cancel, and bounds the bytes that it, and
-// each of the processes it will have, may write to in memory (RLIMIT_DATA,
-// setrlimit(2)). Where that fails, c is ended.
+// Start starts c and bounds the bytes that it, and each of the processes it
+// will have, may write to in memory (RLIMIT_DATA, setrlimit(2)).
+//
+// A shell sets the bound and becomes the program. A bound set from outside
+// comes too late for a program that has started others by then: they would
+// have none.
 func Start(c *exec.Cmd, memory uint64) error {
-	if err := c.Start(); err != nil {
-		return err
-	}
 	var now unix.Rlimit
-	err := unix.Prlimit(c.Process.Pid, unix.RLIMIT_DATA, nil, &now)
-	if most := min(now.Max, memory); err == nil {
-		err = unix.Prlimit(c.Process.Pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: min(now.Cur, most), Max: most}, nil)
+	if err := unix.Getrlimit(unix.RLIMIT_DATA, &now); err != nil {
+		return fmt.Errorf("read the bound of memory: %w", err)
 	}
-	if err != nil && !errors.Is(err, unix.ESRCH) { // one that has ended needs no bound
-		return errors.Join(fmt.Errorf("bound the memory of %s: %w", c.Path, err), c.Cancel(), c.Wait())
+	if c.Err == nil {
+		most := strconv.FormatUint(min(now.Cur, now.Max, memory)>>10, 10)
+		c.Args = append([]string{"sh", "-c", `ulimit -d "$0" && exec "$@"`, most, c.Path}, c.Args[1:]...)
+		c.Path = "/bin/sh"
 	}
-	return nil
+	return c.Start()
 }
 
 // ErrTooMuch ends a program that prints more than it may.

@@ -1,7 +1,6 @@
 package ration
 
 import (
-	"context"
 	"errors"
 	"os/exec"
 	"testing"
@@ -23,24 +22,24 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
-// The children of a program have its bound.
+// The children of a program have its bound, also those it starts at once.
 func TestMemoryIsBounded(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	out := Output{Most: 100, Whole: true}
-	c := exec.CommandContext(ctx, "sh", "-c", "read go; sh -c 'ulimit -d'")
-	stdin, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	for range 50 {
+		out := Output{Most: 100, Whole: true}
+		c := exec.CommandContext(t.Context(), "sh", "-c", "sh -c 'ulimit -d' & wait")
+		c.Stdout = &out
+		if err := Start(c, 256<<20); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Wait(); err != nil || out.String() != "262144\n" {
+			t.Fatalf("%q, %v", out.String(), err)
+		}
 	}
-	c.Stdout = &out
-	if err := Start(c, 256<<20); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := stdin.Write([]byte("\n")); err != nil {
+}
+
+// A program that is not there is said so.
+func TestNoSuchProgram(t *testing.T) {
+	if err := Start(exec.CommandContext(t.Context(), "no-such-program"), 256<<20); !errors.Is(err, exec.ErrNotFound) {
 		t.Error(err)
-	}
-	if err := c.Wait(); err != nil || out.String() != "262144\n" {
-		t.Errorf("%q, %v", out.String(), err)
 	}
 }
