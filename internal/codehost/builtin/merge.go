@@ -40,17 +40,23 @@ func (h *Host) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOptio
 	}
 	for range mergeAttempts {
 		var sha string
-		if sha, err = h.mergeOnce(ctx, dir, o); !errors.Is(err, errBaseMoved) {
+		if sha, err = h.mergeOnce(ctx, dir, o); !errors.Is(err, errBaseMoved) && !errors.Is(err, errLocked) {
 			if err != nil {
 				err = fmt.Errorf("merge %s into %s of %s: %w", o.Head, o.Base, r, err)
 			}
 			return sha, err
 		}
 	}
+	if errors.Is(err, errLocked) {
+		return "", fault.New(fault.Unavailable, "", "The code host has one of the two branches locked: a push is under way, or was cut off.").Because(err)
+	}
 	return "", fault.New(fault.Unavailable, "", "The base branch moves too fast to merge into.").Because(err)
 }
 
-var errBaseMoved = errors.New("the base branch moved during the merge")
+var (
+	errBaseMoved = errors.New("the base branch moved during the merge")
+	errLocked    = errors.New("a branch of the merge is locked")
+)
 
 func (h *Host) mergeOnce(ctx context.Context, dir string, o codehost.MergeOptions) (string, error) {
 	base, err := h.resolveOne(ctx, dir, o.Base)
@@ -207,9 +213,12 @@ func (h *Host) advance(ctx context.Context, dir string, o codehost.MergeOptions,
 		return codehost.ErrHeadMoved.Because(failed)
 	case err != nil:
 		return err
+	case now[0] != base:
+		return fmt.Errorf("%w: %w", errBaseMoved, failed)
+	case strings.Contains(failed.Error(), ".lock': File exists"): // of a push, or of one that was cut off
+		return fmt.Errorf("%w: %w", errLocked, failed)
 	}
-	// The base moved, or a push holds the lock of one of the refs.
-	return fmt.Errorf("%w: %w", errBaseMoved, failed)
+	return failed
 }
 
 // DeleteBranch implements codehost.Host.

@@ -224,6 +224,26 @@ func TestMergesAtOnce(t *testing.T) {
 	}
 }
 
+// A lock that nobody takes away is told apart from a base that others move.
+func TestMergeIntoALockedBranch(t *testing.T) {
+	s, ctx := newSite(t, ""), t.Context()
+	w := start(t, s, shop)
+	o := mergeOf("topic", w.branch("topic", "main", "x", "x", "x\n"), codehost.MethodMerge)
+	lock := filepath.Join(s.path(shop), "refs/heads/main.lock")
+	if err := os.WriteFile(lock, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Merge(ctx, shop, o); !fault.IsKind(err, fault.Unavailable) || !strings.Contains(err.Error(), "locked") {
+		t.Errorf("locked: %v", err)
+	}
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Merge(ctx, shop, o); err != nil {
+		t.Errorf("unlocked: %v", err)
+	}
+}
+
 func TestDeleteBranch(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
