@@ -36,7 +36,7 @@ test: deps ## run the tests: both databases, real NATS, git and processes
 .PHONY: race
 race: NEEDS := race
 race: deps ## run the concurrent packages under the race detector
-	$(GO) test -race ./internal/op ./internal/db ./internal/event ./internal/bus/... ./internal/domain/signin ./internal/domain/run ./internal/domain/session ./internal/domain/budget ./internal/domain/stream ./internal/domain/ask ./internal/agent/spool ./internal/agent/scrub ./internal/llm/...
+	$(GO) test -race ./internal/api/op ./internal/db ./internal/event ./internal/bus/... ./internal/domain/signin ./internal/domain/run ./internal/domain/session ./internal/domain/budget ./internal/domain/stream ./internal/domain/ask ./internal/box/spool ./internal/box/scrub ./internal/llm/...
 
 .PHONY: vet
 vet: ## gofmt, go vet, and a tidy go.mod
@@ -65,7 +65,7 @@ $(VULN)-$(VULN_V):
 
 .PHONY: sbom
 sbom: build ## write sbom.json, the bill of materials of ./yardmaster (CycloneDX)
-	$(GO) run ./internal/sbom yardmaster > sbom.json
+	$(GO) run ./internal/proof/sbom yardmaster > sbom.json
 
 .PHONY: release
 release: ## build dist/ for Linux on amd64 and arm64, with SHA-256 sums; VERSION=v1.2.3
@@ -114,7 +114,7 @@ model: deps ## drive the work plane through STEPS (100000) random steps on each 
 
 .PHONY: bench
 bench: ## measure against baselines in the same run; -write updates docs/benchmarks.md
-	$(GO) run ./internal/bench
+	$(GO) run ./internal/proof/bench
 
 .PHONY: clean
 clean: ## remove what was built

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 
-	"yardmaster/internal/agent"
+	"yardmaster/internal/box"
 )
 
 // boxFolders are the folders of this machine's box.
@@ -20,7 +20,7 @@ func boxFolders(fl *flag.FlagSet) (data, work *string) {
 
 // noBox says what to do where there is no box.
 func noBox(err error, data string) error {
-	if errors.Is(err, agent.ErrNotEnrolled) || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, box.ErrNotEnrolled) || errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no box in %s: name its folder with --data, or `yardmaster box join` makes this machine one", data)
 	}
 	return err
@@ -32,7 +32,7 @@ func runBoxAgents(ctx context.Context, args []string) error {
 	if _, err := parse(fl, args); err != nil {
 		return err
 	}
-	all, err := agent.Agents(ctx, *data, *work)
+	all, err := box.Agents(ctx, *data, *work)
 	if err != nil {
 		return noBox(err, *data)
 	}
@@ -66,5 +66,5 @@ func runBoxAgentsInstall(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return noBox(agent.InstallAgent(ctx, *data, *work, plain[0], os.Stdout), *data)
+	return noBox(box.InstallAgent(ctx, *data, *work, plain[0], os.Stdout), *data)
 }

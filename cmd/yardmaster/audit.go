@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"yardmaster/internal/app"
-	"yardmaster/internal/chain"
 	"yardmaster/internal/client"
+	"yardmaster/internal/event/hashchain"
 )
 
 // runAuditExport writes the account's audit rows as lines of JSON, newest
@@ -66,7 +66,7 @@ func runAuditVerify(_ context.Context, args []string) error {
 	}
 	var trusted []ed25519.PublicKey
 	for word := range strings.SplitSeq(*key, ",") {
-		k, err := chain.ParsePublicKey(word)
+		k, err := hashchain.ParsePublicKey(word)
 		if err != nil {
 			return misused("--key: %v", err)
 		}
@@ -77,7 +77,7 @@ func runAuditVerify(_ context.Context, args []string) error {
 		return err
 	}
 	defer notes.Close()
-	book, err := chain.ReadBook(notes, trusted...)
+	book, err := hashchain.ReadBook(notes, trusted...)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func opened(path string) (io.ReadCloser, error) {
 }
 
 func auditVerify(in io.Reader, head string, out io.Writer) error {
-	spans, err := chain.Verify(in)
+	spans, err := hashchain.Verify(in)
 	if err != nil {
 		return err
 	}
@@ -110,12 +110,12 @@ func auditVerify(in io.Reader, head string, out io.Writer) error {
 }
 
 // auditCompare holds an export against signed heads.
-func auditCompare(in io.Reader, book *chain.Book, out io.Writer) error {
+func auditCompare(in io.Reader, book *hashchain.Book, out io.Writer) error {
 	book.Check()
 	for _, bad := range book.Bad {
 		fmt.Fprintf(out, "heads: %s\n", bad)
 	}
-	spans, missing, passed, err := chain.VerifyAgainst(in, book)
+	spans, missing, passed, err := hashchain.VerifyAgainst(in, book)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func auditCompare(in io.Reader, book *chain.Book, out io.Writer) error {
 		return errors.New("heads that are not signed with the key were left out")
 	}
 	for _, c := range book.Chains() {
-		if i := slices.IndexFunc(spans, func(s chain.Span) bool { return s.AccountID == c.Account }); i >= 0 {
+		if i := slices.IndexFunc(spans, func(s hashchain.Span) bool { return s.AccountID == c.Account }); i >= 0 {
 			heads := c.Heads()
 			fmt.Fprintf(out, "%s: every head that is signed is there, %d in all; the newest is %s\n", accountName(c.Account), len(heads), heads[len(heads)-1].Says())
 		}
@@ -143,7 +143,7 @@ func auditCompare(in io.Reader, book *chain.Book, out io.Writer) error {
 
 func accountName(id string) string { return cmp.Or(client.Inert(id), "the platform") }
 
-func whole(out io.Writer, spans []chain.Span) {
+func whole(out io.Writer, spans []hashchain.Span) {
 	for _, s := range spans {
 		account := accountName(s.AccountID)
 		fmt.Fprintf(out, "%s: %d rows, %d to %d, are whole; the newest has the hash %s\n", account, s.Rows, s.First.Seq, s.Head.Seq, s.Head.Hash)

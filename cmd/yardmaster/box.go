@@ -16,8 +16,8 @@ import (
 	"strings"
 	"syscall"
 
-	"yardmaster/internal/agent"
-	"yardmaster/internal/agent/builtin"
+	"yardmaster/internal/box"
+	"yardmaster/internal/box/coder"
 	"yardmaster/internal/client"
 )
 
@@ -25,7 +25,7 @@ import (
 func runAgent([]string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := builtin.Main(ctx, os.Stdin, os.Stdout, os.Environ()); err != nil {
+	if err := coder.Main(ctx, os.Stdin, os.Stdout, os.Environ()); err != nil {
 		fmt.Fprintln(os.Stderr, "yardmaster agent:", err)
 		return 1
 	}
@@ -44,7 +44,7 @@ func addBoxFlags(fl *flag.FlagSet) *boxFlags {
 	fl.StringVar(&b.level, "log-level", env("YARDMASTER_LOG_LEVEL", "info"), "debug, info, warn or error (YARDMASTER_LOG_LEVEL)")
 	fl.StringVar(&b.name, "name", os.Getenv("YARDMASTER_BOX_NAME"), "name of the box; the host's when empty (YARDMASTER_BOX_NAME)")
 	fl.IntVar(&b.slots, "slots", 2, "runs at once")
-	fl.StringVar(&b.limits, "limits", os.Getenv("YARDMASTER_BOX_LIMITS"), "what one run may take, where it is not the default, comma-separated: "+strings.Join(agent.LimitNames(), ", ")+", each with =VALUE, such as memory=4GiB,processes=2000,cpu=1.5, or =none (YARDMASTER_BOX_LIMITS)")
+	fl.StringVar(&b.limits, "limits", os.Getenv("YARDMASTER_BOX_LIMITS"), "what one run may take, where it is not the default, comma-separated: "+strings.Join(box.LimitNames(), ", ")+", each with =VALUE, such as memory=4GiB,processes=2000,cpu=1.5, or =none (YARDMASTER_BOX_LIMITS)")
 	fl.StringVar(&b.egress, "egress", os.Getenv("YARDMASTER_BOX_EGRESS"), "what agents in a bubblewrap sandbox may reach besides the model: host[:port] patterns, comma-separated (YARDMASTER_BOX_EGRESS)")
 	return b
 }
@@ -78,13 +78,13 @@ func runBoxJoin(ctx context.Context, args []string) error {
 		}
 		*address = server
 	}
-	id, err := agent.LoadIdentity(b.data)
+	id, err := box.LoadIdentity(b.data)
 	switch {
 	case err == nil && *token == "" && (*address == "" || *address == id.ServerURL):
 		fmt.Printf("This machine is box %s of %s already; its identity is in %s.\n", id.Box, id.ServerURL, b.data)
 	case err == nil:
 		return fmt.Errorf("%s is enrolled at %s already; `yardmaster box run` runs it, another --data enrolls anew", b.data, id.ServerURL)
-	case !errors.Is(err, agent.ErrNotEnrolled) && !errors.Is(err, fs.ErrNotExist):
+	case !errors.Is(err, box.ErrNotEnrolled) && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s cannot be used (%w): choose another folder with --data", b.data, err)
 	default:
 		if err := enroll(ctx, *address, *token, b); err != nil {
@@ -125,7 +125,7 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) (err error)
 	}
 	// A machine that cannot carry out runs does not become a box, and the token
 	// stays good. A machine that is not enrolled keeps nothing of the test.
-	undo, err := agent.Inspect(ctx, cfg)
+	undo, err := box.Inspect(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) (err error)
 		}
 		token = minted.Token
 	}
-	id, err := agent.Enroll(ctx, strings.TrimSuffix(address, "/"), token, agent.Info{Name: name, Version: version, Slots: b.slots})
+	id, err := box.Enroll(ctx, strings.TrimSuffix(address, "/"), token, box.Info{Name: name, Version: version, Slots: b.slots})
 	if err != nil {
 		return err
 	}
@@ -164,12 +164,12 @@ func runBoxRun(ctx context.Context, args []string) error {
 }
 
 // config is the box that the flags describe.
-func (b *boxFlags) config() (agent.Config, error) {
+func (b *boxFlags) config() (box.Config, error) {
 	name, err := b.named()
-	if wrong := agent.CheckLimits(b.limits); wrong != nil {
-		return agent.Config{}, misused("--limits: %s", wrong)
+	if wrong := box.CheckLimits(b.limits); wrong != nil {
+		return box.Config{}, misused("--limits: %s", wrong)
 	}
-	return agent.Config{
+	return box.Config{
 		DataDir: b.data, WorkDir: b.work, Name: name, Slots: b.slots, Egress: list(b.egress), Limits: b.limits, Version: version,
 		Logger: logger(os.Stderr, b.level, "text"),
 	}, err
@@ -181,11 +181,11 @@ func runBoxHere(ctx context.Context, b *boxFlags) error {
 		return err
 	}
 	defer hurried(ctx, cfg.Logger)()
-	err = agent.Run(ctx, cfg)
-	if errors.Is(err, agent.ErrRevoked) {
+	err = box.Run(ctx, cfg)
+	if errors.Is(err, box.ErrRevoked) {
 		return errors.New("this box was revoked, and its identity is deleted; `yardmaster box join` enrolls the machine anew")
 	}
-	if errors.Is(err, agent.ErrNotEnrolled) {
+	if errors.Is(err, box.ErrNotEnrolled) {
 		return fmt.Errorf("%s holds no identity: `yardmaster box join` enrolls this machine", b.data)
 	}
 	return err

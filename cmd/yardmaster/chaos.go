@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"yardmaster/internal/chaos"
-	"yardmaster/internal/chaos/astray"
+	"yardmaster/internal/proof/chaos"
+	"yardmaster/internal/proof/chaos/astray"
 )
 
 func runChaos(ctx context.Context, args []string) error {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"yardmaster/internal/demo"
+	"yardmaster/internal/proof/demo"
 )
 
 func runDemo(ctx context.Context, args []string) error {

@@ -14,10 +14,10 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
-	"yardmaster/internal/domain/billing"
+	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/vault"
-	"yardmaster/internal/keys"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/seal/keys"
 )
 
 var (
@@ -134,7 +134,7 @@ func (h *hoard) holds(id string) (n int) {
 	defer d.Close()
 	total := 0
 	err = d.Read(h.t.Context(), func(tx *db.Tx) error {
-		for c, want := range map[*keys.Column]string{&vault.Sealed: "value ", &billing.Sealed: "key "} {
+		for c, want := range map[*keys.Column]string{&vault.Sealed: "value ", &modelkey.Sealed: "key "} {
 			rows, err := c.List(tx, "", 10_000)
 			if err != nil {
 				return err

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"text/tabwriter"
 
-	"yardmaster/internal/agent"
+	"yardmaster/internal/box"
 	"yardmaster/internal/client"
 )
 
@@ -83,7 +83,7 @@ func commands() []command {
 
 // hidden are the subcommands that the program runs itself with.
 func hidden() map[string]func([]string) int {
-	all := agent.Inner()
+	all := box.Inner()
 	all["agent"], all["astray"] = runAgent, runAstray
 	return all
 }

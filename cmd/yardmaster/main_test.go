@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"yardmaster/internal/agent"
+	"yardmaster/internal/box"
 	"yardmaster/internal/db/dbtest"
 )
 
 // TestMain makes the test's own program the command line, when it is told to.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
-		if inner, ok := agent.Inner()[os.Args[1]]; ok {
+		if inner, ok := box.Inner()[os.Args[1]]; ok {
 			os.Exit(inner(os.Args[2:])) // of a box that a test has started
 		}
 	}

@@ -19,21 +19,21 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"yardmaster/internal/api/limit"
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/bus"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/lease"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/event"
-	"yardmaster/internal/lease"
-	"yardmaster/internal/limit"
+	"yardmaster/internal/event/notary"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/mail"
-	"yardmaster/internal/notary"
-	"yardmaster/internal/op"
 	"yardmaster/internal/seal"
 )
 

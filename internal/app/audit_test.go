@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"yardmaster/internal/chain"
 	"yardmaster/internal/db"
+	"yardmaster/internal/event/hashchain"
 )
 
 // exported walks the pages of the audit feed.
@@ -38,7 +38,7 @@ func TestExportVerifies(t *testing.T) {
 			y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "<b> & \u2028 caf\u00e9 \ud83d\ude80", "problem": "p", "labels": {"b": "1", "a": "2"}}`).want(202)
 			y.send("PUT", "/v1/templates/odd", y.owner, `{"agent": "builtin", "model": "m<>&"}`).want(200)
 			lines := y.exported()
-			spans, err := chain.Verify(strings.NewReader(strings.Join(lines, "\n")))
+			spans, err := hashchain.Verify(strings.NewReader(strings.Join(lines, "\n")))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"yardmaster/internal/chain"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
+	"yardmaster/internal/event/hashchain"
 	"yardmaster/internal/policy"
 )
 
@@ -329,7 +329,7 @@ func TestOperatorsActs(t *testing.T) {
 		if said != 4 {
 			t.Errorf("the platform's record has %d of 4 reasons", said)
 		}
-		if _, err := chain.Verify(strings.NewReader(strings.Join(lines, "\n"))); err != nil {
+		if _, err := hashchain.Verify(strings.NewReader(strings.Join(lines, "\n"))); err != nil {
 			t.Error(err)
 		}
 	})

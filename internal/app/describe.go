@@ -3,9 +3,9 @@ package app
 import (
 	"strings"
 
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/reference"
 	"yardmaster/internal/domain/service"
-	"yardmaster/internal/op"
-	"yardmaster/internal/reference"
 )
 
 // groups is what the capabilities of a group are about, by the prefix of their

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"yardmaster/internal/op"
+	"yardmaster/internal/api/op"
 )
 
 // What the document leaves unsaid. Each number may only become smaller: who

@@ -8,13 +8,14 @@ import (
 	"sync"
 	"time"
 
+	"yardmaster/internal/api/mcp"
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/access"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/audit"
 	"yardmaster/internal/domain/backlog"
-	"yardmaster/internal/domain/billing"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
@@ -22,6 +23,8 @@ import (
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/member"
+	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/domain/oauth"
 	"yardmaster/internal/domain/onboarding"
 	"yardmaster/internal/domain/overview"
 	"yardmaster/internal/domain/plan"
@@ -40,9 +43,6 @@ import (
 	"yardmaster/internal/domain/vault"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/mail"
-	"yardmaster/internal/mcp"
-	"yardmaster/internal/oauth"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 
@@ -62,7 +62,7 @@ type parts struct {
 	run      *run.Service
 	box      *box.Service
 	template *template.Service
-	billing  *billing.Service
+	billing  *modelkey.Service
 	budget   *budget.Service
 	overview *overview.Service
 	stream   *stream.Service
@@ -151,7 +151,7 @@ func Ops() []op.Op {
 		vault:    &vault.Service{},
 		blocker:  &blocker.Service{},
 		prompt:   &prompt.Service{},
-		billing:  &billing.Service{},
+		billing:  &modelkey.Service{},
 		budget:   &budget.Service{},
 		overview: &overview.Service{},
 		stream:   &stream.Service{},
@@ -227,7 +227,7 @@ func (a *App) wire() parts {
 	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: p.token, Used: used(), Within: p.signin.Within}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}
 	p.vault = a.newVault()
-	p.billing = &billing.Service{DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.plainHTTP(), Adopt: adopt,
+	p.billing = &modelkey.Service{DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.plainHTTP(), Adopt: adopt,
 		Models: llm.Probe{Transport: llm.NewTransport(a.models)}.Models}
 	p.service = &service.Service{
 		Who: func(ctx context.Context) (string, string, error) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/api/mcp"
 	"yardmaster/internal/db"
-	"yardmaster/internal/mcp"
 )
 
 // Sign-in is for our own pages and for programs, whatever a browser leaves out.

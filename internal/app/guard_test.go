@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

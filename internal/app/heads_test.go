@@ -15,10 +15,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"yardmaster/internal/chain"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
-	"yardmaster/internal/notary"
+	"yardmaster/internal/event/hashchain"
+	"yardmaster/internal/event/notary"
 )
 
 var (
@@ -30,13 +30,13 @@ var (
 
 // book is what is noted of the yard's record, as whoever has the public key
 // reads it.
-func (y *yard) book() *chain.Book {
+func (y *yard) book() *hashchain.Book {
 	y.t.Helper()
 	text, err := os.ReadFile(y.cfg.HeadsFile)
 	if err != nil {
 		y.t.Fatal(err)
 	}
-	b, err := chain.ReadBook(bytes.NewReader(text), notary.Signers(y.ring)[0].Public().(ed25519.PublicKey))
+	b, err := hashchain.ReadBook(bytes.NewReader(text), notary.Signers(y.ring)[0].Public().(ed25519.PublicKey))
 	if err != nil {
 		y.t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func (y *yard) book() *chain.Book {
 func (y *yard) breaks() (out []string) {
 	y.t.Helper()
 	for _, n := range y.book().Notes() {
-		if n.Type == chain.NoteBreak {
+		if n.Type == hashchain.NoteBreak {
 			out = append(out, fmt.Sprint(n.Account, " ", n.Seq))
 		}
 	}
@@ -57,7 +57,7 @@ func (y *yard) breaks() (out []string) {
 // against is what `audit verify --head` says of the account's export.
 func (y *yard) against() (missing, passed []string) {
 	y.t.Helper()
-	_, missing, passed, err := chain.VerifyAgainst(strings.NewReader(strings.Join(y.exported(), "\n")), y.book())
+	_, missing, passed, err := hashchain.VerifyAgainst(strings.NewReader(strings.Join(y.exported(), "\n")), y.book())
 	if err != nil {
 		y.t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestNewestRowsCutOff(t *testing.T) {
 			return err
 		})
 		y = y.again(e, flags)
-		if spans, err := chain.Verify(strings.NewReader(strings.Join(y.exported(), "\n"))); err != nil || len(spans) != 1 {
+		if spans, err := hashchain.Verify(strings.NewReader(strings.Join(y.exported(), "\n"))); err != nil || len(spans) != 1 {
 			t.Fatalf("the export alone: %+v, %v", spans, err)
 		}
 		if got, want := y.breaks(), fmt.Sprint(y.acct, " ", noted); !slices.Equal(got, []string{want}) {
@@ -184,7 +184,7 @@ func TestRowRewritten(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				hash, err := chain.Hash(changed)
+				hash, err := hashchain.Hash(changed)
 				if err != nil {
 					return err
 				}
@@ -197,7 +197,7 @@ func TestRowRewritten(t *testing.T) {
 			return err
 		})
 		y = y.again(e, flags)
-		if spans, err := chain.Verify(strings.NewReader(strings.Join(y.exported(), "\n"))); err != nil || len(spans) != 1 {
+		if spans, err := hashchain.Verify(strings.NewReader(strings.Join(y.exported(), "\n"))); err != nil || len(spans) != 1 {
 			t.Fatalf("the export alone: %+v, %v", spans, err)
 		}
 		if got, want := y.breaks(), fmt.Sprint(y.acct, " ", noted); !slices.Equal(got, []string{want}) {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/api/mcp"
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/mcp"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

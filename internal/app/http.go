@@ -5,13 +5,13 @@ import (
 	"net/http"
 	"strings"
 
+	"yardmaster/internal/api/idempotency"
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
-	"yardmaster/internal/idempotency"
-	"yardmaster/internal/op"
-	"yardmaster/internal/page"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/web"
 )
 
 // handler is everything that is served: the capabilities, the git host, and
@@ -21,7 +21,7 @@ func (a *App) handler() http.Handler {
 		BaseURL: a.base, Own: a.cfg.OwnOrigins,
 		Proxies: a.cfg.Proxies,
 		Origins: a.cfg.MCPOrigins, Patience: a.cfg.BodyTime,
-		Logger: a.log, Page: page.Failure,
+		Logger: a.log, Page: web.Failure,
 	}
 	guard.Authenticate = func(ctx context.Context, r *http.Request) (policy.Actor, error) {
 		p := presented(r, guard)

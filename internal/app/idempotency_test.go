@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
-	"yardmaster/internal/op"
 )
 
 // One task comes of fifty twins, on both databases, and each is told the same.

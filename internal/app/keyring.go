@@ -13,8 +13,8 @@ import (
 
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
-	"yardmaster/internal/keys"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/seal/keys"
 )
 
 // untouched answers what puts a data folder back to how it is now, if nothing

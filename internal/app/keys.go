@@ -13,15 +13,15 @@ import (
 	"yardmaster/internal/bus"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/billing"
+	"yardmaster/internal/db/lease"
 	"yardmaster/internal/domain/blocker"
+	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/sso"
 	"yardmaster/internal/domain/vault"
 	"yardmaster/internal/id"
-	"yardmaster/internal/keys"
-	"yardmaster/internal/lease"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/seal/keys"
 )
 
 var (
@@ -71,7 +71,7 @@ var sealedMeta = keys.Column{
 
 // sealedColumns are all places of the database that hold sealed values.
 func sealedColumns() []keys.Column {
-	return []keys.Column{sealedMeta, billing.Sealed, vault.Sealed, sso.Sealed, blocker.Sealed, mail.Sealed}
+	return []keys.Column{sealedMeta, modelkey.Sealed, vault.Sealed, sso.Sealed, blocker.Sealed, mail.Sealed}
 }
 
 // rememberSealed is remember of what nobody may read in the database.

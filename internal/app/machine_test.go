@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"yardmaster/internal/agent"
-	"yardmaster/internal/agent/builtin"
+	"yardmaster/internal/box"
+	"yardmaster/internal/box/coder"
 	"yardmaster/internal/client"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
@@ -37,12 +37,12 @@ const patience = 30 * time.Second
 // The test binary is also the shim that a box starts its agents with.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
-		if inner, ok := agent.Inner()[os.Args[1]]; ok {
+		if inner, ok := box.Inner()[os.Args[1]]; ok {
 			os.Exit(inner(os.Args[2:]))
 		}
 	}
 	if len(os.Args) == 2 && os.Args[1] == "agent" { // of boxes in this process
-		if err := builtin.Main(context.Background(), os.Stdin, os.Stdout, os.Environ()); err != nil {
+		if err := coder.Main(context.Background(), os.Stdin, os.Stdout, os.Environ()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -337,7 +337,7 @@ func (y *yard) box(enrollment string) {
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		y.t.Fatal(err)
 	}
-	identity, err := agent.Enroll(y.t.Context(), y.URL(), enrollment, agent.Info{Name: "bench", Version: "test", Slots: 2})
+	identity, err := box.Enroll(y.t.Context(), y.URL(), enrollment, box.Info{Name: "bench", Version: "test", Slots: 2})
 	if err != nil {
 		y.t.Fatal(err)
 	}
@@ -347,7 +347,7 @@ func (y *yard) box(enrollment string) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- agent.Run(ctx, agent.Config{DataDir: dir, Slots: 2, Version: "test", Logger: y.log.With("side", "box"), Timing: agent.Timing{
+		ended <- box.Run(ctx, box.Config{DataDir: dir, Slots: 2, Version: "test", Logger: y.log.With("side", "box"), Timing: box.Timing{
 			Renew: time.Second, Beat: 200 * time.Millisecond, Retry: 20 * time.Millisecond, Grace: time.Second,
 		}})
 	}()
@@ -355,7 +355,7 @@ func (y *yard) box(enrollment string) {
 		stop()
 		select {
 		case err := <-ended:
-			if err != nil && !errors.Is(err, agent.ErrRevoked) { // which a test has seen to
+			if err != nil && !errors.Is(err, box.ErrRevoked) { // which a test has seen to
 				y.t.Error("box:", err)
 			}
 		case <-time.After(patience):

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/api/mcp"
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
-	"yardmaster/internal/mcp"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/api/limit/redistest"
 	"yardmaster/internal/db"
-	"yardmaster/internal/limit/redistest"
 )
 
 // Nodes with one Redis count together and report its health; without it each

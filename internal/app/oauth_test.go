@@ -18,7 +18,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/oauth"
+	"yardmaster/internal/domain/oauth"
 )
 
 // visitor is a person with a browser that knows no script: it follows links

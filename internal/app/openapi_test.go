@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
 )
 
 const documentFile = "../../docs/openapi.json"

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"yardmaster/internal/mcp"
-	"yardmaster/internal/op"
+	"yardmaster/internal/api/mcp"
+	"yardmaster/internal/api/op"
 )
 
 // overMCP makes of a step's request one that calls the same capability as a

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/op"
 )
 
 var exchanges = flag.String("exchanges", "", "a file for what the transcripts send and are answered, one JSON object a line")

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/api/mcp"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
-	"yardmaster/internal/mcp"
 	"yardmaster/internal/policy"
 )
 

@@ -11,12 +11,12 @@ import (
 	"strings"
 
 	"yardmaster/internal/bus"
-	"yardmaster/internal/chain"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
-	"yardmaster/internal/keys"
-	"yardmaster/internal/notary"
+	"yardmaster/internal/event/hashchain"
+	"yardmaster/internal/event/notary"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/seal/keys"
 )
 
 // KeyChest is the master keys of a server with what they seal, for the commands
@@ -108,7 +108,7 @@ func (k *KeyChest) List(ctx context.Context) ([]HeldKey, error) {
 	var out []HeldKey
 	signers := notary.Signers(k.ring)
 	for i, id := range k.ring.IDs() {
-		out = append(out, HeldKey{id, true, i == 0, census.Under(id), chain.PublicKey(signers[i])})
+		out = append(out, HeldKey{id, true, i == 0, census.Under(id), hashchain.PublicKey(signers[i])})
 	}
 	for _, id := range census.Keys() {
 		if !slices.Contains(k.ring.IDs(), id) {

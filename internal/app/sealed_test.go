@@ -22,16 +22,16 @@ import (
 var sealers = map[string]string{
 	"internal/app/keys.go rememberSealed":     "meta.value",
 	"internal/app/keys.go changeBusKeys":      "meta.value",
-	"internal/domain/billing/ops.go add":      "provider_keys.sealed",
+	"internal/domain/modelkey/ops.go add":      "provider_keys.sealed",
 	"internal/domain/vault/vault.go Put":      "secrets.sealed",
 	"internal/domain/sso/ops.go set":          "org_sso.sealed",
 	"internal/domain/blocker/ops.go answer":   "blockers.answer",
 	"internal/domain/blocker/adopt.go settle": "blockers.answer",
 	"internal/mail/outbox.go Post":            "mails.sealed",
-	"internal/keys/keys.go Rotate":            "in the column it came from",
+	"internal/seal/keys/keys.go Rotate":          "in the column it came from",
 	"internal/domain/sso/flow.go away":        "in a cookie, for ten minutes",
-	"internal/oauth/authorize.go issue":       "in a form, for some minutes",
-	"internal/oauth/client.go register":       "as a client_id, under a key that does not change",
+	"internal/domain/oauth/authorize.go issue":       "in a form, for some minutes",
+	"internal/domain/oauth/client.go register":       "as a client_id, under a key that does not change",
 }
 
 // Whoever seals something stores it in a column that is in the registry, or not

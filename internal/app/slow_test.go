@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/api/mcp"
 	"yardmaster/internal/db"
-	"yardmaster/internal/mcp"
 )
 
 // drip sends head at once and then a byte now and then, until the server has

@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nkeys"
 
-	"yardmaster/internal/bus/boxconn"
+	"yardmaster/internal/box/conn"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/protocol"
@@ -79,7 +79,7 @@ func TestPresenceIsFollowed(t *testing.T) {
 	decode(t, y.send("POST", "/v1/runners/enrollments", y.owner, "{}").want(http.StatusCreated), &enrollment)
 	var c box.BoxCredentials
 	decode(t, y.send("POST", "/v1/runners/enroll", "", `{"public_key": "`+public+`", "name": "desk"}`, "X-Svc-Enroll-Token", enrollment.Token).want(http.StatusCreated), &c)
-	conn, err := boxconn.Dial(c.NATSURL, c.ID, func() (string, []byte) { return c.NATSJWT, slices.Clone(seed) }, boxconn.Options{})
+	conn, err := conn.Dial(c.NATSURL, c.ID, func() (string, []byte) { return c.NATSJWT, slices.Clone(seed) }, conn.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"yardmaster/internal/op"
+	"yardmaster/internal/api/op"
 )
 
 func TestTable(t *testing.T) {

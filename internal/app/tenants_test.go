@@ -18,7 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"yardmaster/internal/bus/boxconn"
+	"yardmaster/internal/box/conn"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/box"
@@ -35,7 +35,7 @@ type station struct {
 	t      *testing.T
 	seed   []byte
 	secret seal.Recipient
-	conn   *boxconn.Conn
+	conn   *conn.Conn
 }
 
 // station enrolls a box in the account of a token, and says hello.
@@ -59,7 +59,7 @@ func (y *yard) station(token string) *station {
 	var enrollment struct{ Token string }
 	decode(y.t, y.send("POST", "/v1/runners/enrollments", token, "{}").want(http.StatusCreated), &enrollment)
 	decode(y.t, y.send("POST", "/v1/runners/enroll", "", `{"public_key": "`+public+`", "slots": 4}`, "X-Svc-Enroll-Token", enrollment.Token).want(http.StatusCreated), &s.BoxCredentials)
-	s.conn, err = boxconn.Dial(s.NATSURL, s.ID, func() (string, []byte) { return s.NATSJWT, slices.Clone(s.seed) }, boxconn.Options{})
+	s.conn, err = conn.Dial(s.NATSURL, s.ID, func() (string, []byte) { return s.NATSJWT, slices.Clone(s.seed) }, conn.Options{})
 	must(err)
 	y.t.Cleanup(s.conn.Close)
 	ctx, cancel := context.WithTimeout(y.t.Context(), patience)

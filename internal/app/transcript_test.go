@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

@@ -7,24 +7,24 @@ import (
 	"slices"
 	"syscall"
 
-	"yardmaster/internal/domain/billing"
+	"yardmaster/internal/domain/modelkey"
 )
 
 // plainHTTP is where accounts may have their keys sent over plain http. What
 // listens on this machine is for this machine's own; on a server for others, it
 // is none of theirs.
-func (a *App) plainHTTP() billing.Plain {
+func (a *App) plainHTTP() modelkey.Plain {
 	if a.cfg.HTTPKeys == "anywhere" {
-		return billing.PlainAnywhere
+		return modelkey.PlainAnywhere
 	}
 	host, _, err := net.SplitHostPort(a.cfg.Listen)
 	if err != nil {
-		return billing.PlainNowhere
+		return modelkey.PlainNowhere
 	}
 	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.IsLoopback() {
-		return billing.PlainLoopback
+		return modelkey.PlainLoopback
 	}
-	return billing.PlainNowhere
+	return modelkey.PlainNowhere
 }
 
 // models judges an address of a model provider when it is dialled, whatever its
@@ -39,7 +39,7 @@ func (a *App) models(_, address string, _ syscall.RawConn) error {
 	if slices.ContainsFunc(a.cfg.Reachable, func(p netip.Prefix) bool { return p.Contains(ip) }) {
 		return nil
 	}
-	if billing.Closed(ip) || ip.IsLoopback() && a.plainHTTP() == billing.PlainNowhere {
+	if modelkey.Closed(ip) || ip.IsLoopback() && a.plainHTTP() == modelkey.PlainNowhere {
 		return fmt.Errorf("%s is no address for models", ip)
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ask"
-	"yardmaster/internal/domain/billing"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
@@ -35,7 +35,7 @@ func (a *App) budgets(tasks *task.Service, runs *run.Service) *budget.Service {
 			return tasks.Release(tx, &t)
 		},
 		Priced: func(tx *db.Tx, account string, m budget.Model) (bool, error) {
-			return billing.Priced(tx, account, m.Key, llm.Provider(m.Provider), m.Name, a.prices)
+			return modelkey.Priced(tx, account, m.Key, llm.Provider(m.Provider), m.Name, a.prices)
 		},
 		SetTask: task.SetBudget,
 	}

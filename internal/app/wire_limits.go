@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"yardmaster/internal/api/limit"
 	"yardmaster/internal/config"
-	"yardmaster/internal/limit"
 )
 
 // shareLimits is where several nodes count requests together, nil without an

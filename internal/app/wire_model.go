@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/billing"
+	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
@@ -20,9 +20,9 @@ func need(tx *db.Tx, acct, name string) (task.Need, bool, error) {
 	if err != nil || !ok {
 		return task.Need{}, ok, err
 	}
-	var keys []billing.Key
+	var keys []modelkey.Key
 	if t.Agent != template.Command {
-		if keys, err = billing.Pool(tx, acct); err != nil {
+		if keys, err = modelkey.Pool(tx, acct); err != nil {
 			return task.Need{}, false, err
 		}
 	}
@@ -35,7 +35,7 @@ func needs(tx *db.Tx, acct string, names []string) (map[string]task.Need, error)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := billing.Pool(tx, acct)
+	keys, err := modelkey.Pool(tx, acct)
 	out := make(map[string]task.Need, len(found))
 	for name, t := range found {
 		out[name] = demand(t, keys)
@@ -44,7 +44,7 @@ func needs(tx *db.Tx, acct string, names []string) (map[string]task.Need, error)
 }
 
 // demand is what a template demands of a box, and of the account's keys.
-func demand(t template.Template, keys []billing.Key) task.Need {
+func demand(t template.Template, keys []modelkey.Key) task.Need {
 	out := task.Need{Agent: t.Agent, Isolation: t.Isolation}
 	if t.Agent == template.Command {
 		return out
@@ -63,25 +63,25 @@ func demand(t template.Template, keys []billing.Key) task.Need {
 
 // keyFor is the account's first key that can carry the calls of a template's
 // agent, and the wire form that they then have.
-func keyFor(tx *db.Tx, acct string, t template.Template) (billing.Key, llm.API, bool, error) {
-	keys, err := billing.Pool(tx, acct)
+func keyFor(tx *db.Tx, acct string, t template.Template) (modelkey.Key, llm.API, bool, error) {
+	keys, err := modelkey.Pool(tx, acct)
 	if err != nil {
-		return billing.Key{}, "", false, err
+		return modelkey.Key{}, "", false, err
 	}
 	key, api, ok := fitting(keys, t)
 	return key, api, ok, nil
 }
 
 // fitting is keyFor among keys that were read.
-func fitting(keys []billing.Key, t template.Template) (billing.Key, llm.API, bool) {
+func fitting(keys []modelkey.Key, t template.Template) (modelkey.Key, llm.API, bool) {
 	for _, key := range keys {
 		for _, api := range t.APIs() {
-			if key.Fits(billing.Wish{Provider: llm.Provider(t.Provider), BaseURL: t.BaseURL, API: api}) {
+			if key.Fits(modelkey.Wish{Provider: llm.Provider(t.Provider), BaseURL: t.BaseURL, API: api}) {
 				return key, api, true
 			}
 		}
 	}
-	return billing.Key{}, "", false
+	return modelkey.Key{}, "", false
 }
 
 // missingKey says which keys would do.

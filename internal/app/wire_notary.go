@@ -9,7 +9,7 @@ import (
 
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
-	"yardmaster/internal/notary"
+	"yardmaster/internal/event/notary"
 	"yardmaster/internal/seal"
 )
 

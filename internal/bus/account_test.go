@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"yardmaster/internal/bus/boxconn"
+	"yardmaster/internal/box/conn"
 	"yardmaster/internal/protocol"
 )
 
@@ -201,7 +201,7 @@ func TestShutIsLiveAndLasts(t *testing.T) {
 	if err := b.Shut(testContext(t), bad.account); err != nil {
 		t.Fatal(err)
 	}
-	bad.await(t, "disconnected", func(s boxconn.State) bool { return !s.Connected })
+	bad.await(t, "disconnected", func(s conn.State) bool { return !s.Connected })
 	t.Logf("cut off after %s", time.Since(began))
 	bad.await(t, "refused", refused)
 	works(t, goodConn, "good")
@@ -263,10 +263,10 @@ func TestExpiryAndRenewal(t *testing.T) {
 	c := x.connect(t, b)
 	x.await(t, "connected", connected)
 
-	x.await(t, "disconnected", func(s boxconn.State) bool { return !s.Connected })
+	x.await(t, "disconnected", func(s conn.State) bool { return !s.Connected })
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := c.Call(ctx, protocol.CallHello, protocol.Hello{}, nil); !errors.Is(err, boxconn.ErrOffline) {
+	if err := c.Call(ctx, protocol.CallHello, protocol.Hello{}, nil); !errors.Is(err, conn.ErrOffline) {
 		t.Errorf("a call without a connection: %v", err)
 	}
 	x.await(t, "refused", refused)
@@ -278,7 +278,7 @@ func TestExpiryAndRenewal(t *testing.T) {
 	if err := c.Reconnect(b.URL()); err != nil {
 		t.Fatal(err)
 	}
-	x.await(t, "disconnected for renewal", func(s boxconn.State) bool { return !s.Connected })
+	x.await(t, "disconnected for renewal", func(s conn.State) bool { return !s.Connected })
 	x.await(t, "connected with the new credential", connected)
 }
 

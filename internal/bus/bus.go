@@ -1,7 +1,7 @@
 // Package bus is the control plane's side of NATS. It carries an embedded
 // server in operator mode, mints and shuts the credentials of boxes, answers
 // their calls (Handle) and nudges them (Nudge). What travels is defined in
-// internal/protocol; the box's side is the package boxconn below this one, which
+// internal/protocol; the box's side is internal/box/conn, which
 // does not import the server.
 //
 // Nothing is stored here. A call is answered once what it asks is in the

@@ -11,8 +11,8 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"yardmaster/internal/box/conn"
 	"yardmaster/internal/bus"
-	"yardmaster/internal/bus/boxconn"
 	"yardmaster/internal/protocol"
 )
 
@@ -90,7 +90,7 @@ func stop(t testing.TB, b server) {
 type box struct {
 	id, account, public string
 	seed                []byte
-	states              chan boxconn.State
+	states              chan conn.State
 
 	mu  sync.Mutex
 	jwt string
@@ -102,7 +102,7 @@ func enrol(t testing.TB, b server, id string) *box {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &box{id: id, states: make(chan boxconn.State, 1000)}
+	x := &box{id: id, states: make(chan conn.State, 1000)}
 	if x.public, err = pair.PublicKey(); err != nil {
 		t.Fatal(err)
 	}
@@ -134,9 +134,9 @@ func (x *box) creds() (string, []byte) {
 	return x.jwt, append([]byte(nil), x.seed...)
 }
 
-func (x *box) dial(t testing.TB, url string) *boxconn.Conn {
+func (x *box) dial(t testing.TB, url string) *conn.Conn {
 	t.Helper()
-	c, err := boxconn.Dial(url, x.id, x.creds, boxconn.Options{OnState: func(s boxconn.State) { x.states <- s }})
+	c, err := conn.Dial(url, x.id, x.creds, conn.Options{OnState: func(s conn.State) { x.states <- s }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func (x *box) dial(t testing.TB, url string) *boxconn.Conn {
 }
 
 // connect dials and waits for the connection.
-func (x *box) connect(t testing.TB, b server) *boxconn.Conn {
+func (x *box) connect(t testing.TB, b server) *conn.Conn {
 	t.Helper()
 	c := x.dial(t, b.URL())
 	if err := c.Wait(testContext(t)); err != nil {
@@ -155,7 +155,7 @@ func (x *box) connect(t testing.TB, b server) *boxconn.Conn {
 }
 
 // await reads states until one satisfies ok.
-func (x *box) await(t testing.TB, what string, ok func(boxconn.State) bool) {
+func (x *box) await(t testing.TB, what string, ok func(conn.State) bool) {
 	t.Helper()
 	deadline := time.After(patience)
 	for {
@@ -170,8 +170,8 @@ func (x *box) await(t testing.TB, what string, ok func(boxconn.State) bool) {
 	}
 }
 
-func connected(s boxconn.State) bool { return s.Connected }
-func refused(s boxconn.State) bool   { return boxconn.IsRefused(s.Err) }
+func connected(s conn.State) bool { return s.Connected }
+func refused(s conn.State) bool   { return conn.IsRefused(s.Err) }
 
 func receive[T any](t testing.TB, what string, ch <-chan T) T {
 	t.Helper()
@@ -205,7 +205,7 @@ func echo(t testing.TB, b server) {
 type said struct{ Box string }
 
 // works makes a call that echo answers.
-func works(t testing.TB, c *boxconn.Conn, box string) {
+func works(t testing.TB, c *conn.Conn, box string) {
 	t.Helper()
 	var got said
 	if err := c.Call(testContext(t), protocol.CallHello, struct{}{}, &got); err != nil || got.Box != box {

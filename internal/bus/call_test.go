@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"yardmaster/internal/bus/boxconn"
+	"yardmaster/internal/box/conn"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
 )
@@ -53,7 +53,7 @@ func TestCall(t *testing.T) {
 			t.Errorf("%s: %v", run, err)
 		}
 	}
-	if err := c.Call(testContext(t), protocol.CallGitToken, protocol.GitTokenAsk{}, nil); !errors.Is(err, boxconn.ErrOffline) {
+	if err := c.Call(testContext(t), protocol.CallGitToken, protocol.GitTokenAsk{}, nil); !errors.Is(err, conn.ErrOffline) {
 		t.Errorf("a method that nobody serves: %v", err)
 	}
 }
@@ -126,7 +126,7 @@ func TestCallsOfOneBoxAreBounded(t *testing.T) {
 	began := time.Now()
 	stop(t, b)
 	for range 256 {
-		if err := receive(t, "answer", outcomes); !fault.IsKind(err, fault.Unavailable) && !errors.Is(err, boxconn.ErrOffline) {
+		if err := receive(t, "answer", outcomes); !fault.IsKind(err, fault.Unavailable) && !errors.Is(err, conn.ErrOffline) {
 			t.Errorf("call cut short: %v", err)
 		}
 	}

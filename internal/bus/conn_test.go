@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"yardmaster/internal/bus/boxconn"
+	"yardmaster/internal/box/conn"
 	"yardmaster/internal/protocol"
 )
 
@@ -28,8 +28,8 @@ func TestDialBeforeTheControlPlaneIsUp(t *testing.T) {
 	stop(t, b)
 
 	c := x.dial(t, address)
-	x.await(t, "a failed attempt", func(s boxconn.State) bool { return s.Err != nil })
-	if _, err := c.Append(testContext(t), envelope("r", 1, 1, 1)); !errors.Is(err, boxconn.ErrOffline) {
+	x.await(t, "a failed attempt", func(s conn.State) bool { return s.Err != nil })
+	if _, err := c.Append(testContext(t), envelope("r", 1, 1, 1)); !errors.Is(err, conn.ErrOffline) {
 		t.Errorf("an event without a connection: %v", err)
 	}
 	b = start(t, cfg)
@@ -65,7 +65,7 @@ func TestTLS(t *testing.T) {
 	x := enrol(t, b, "bx")
 	trusted := x509.NewCertPool()
 	trusted.AddCert(cert)
-	c, err := boxconn.Dial(b.URL(), x.id, x.creds, boxconn.Options{TLS: &tls.Config{RootCAs: trusted}})
+	c, err := conn.Dial(b.URL(), x.id, x.creds, conn.Options{TLS: &tls.Config{RootCAs: trusted}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestTLS(t *testing.T) {
 	for _, address := range []string{b.URL(), strings.Replace(b.URL(), "tls://", "nats://", 1)} {
 		y := enrol(t, b, "by")
 		y.dial(t, address)
-		y.await(t, "a certificate refused", func(s boxconn.State) bool {
+		y.await(t, "a certificate refused", func(s conn.State) bool {
 			var unknown x509.UnknownAuthorityError
 			return errors.As(s.Err, &unknown)
 		})
@@ -133,7 +133,7 @@ func TestSizes(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	e.Events[0].Data = []byte(`"` + strings.Repeat("y", protocol.MaxMessage) + `"`)
-	if _, err := c.Append(testContext(t), e); !errors.Is(err, boxconn.ErrTooLarge) {
+	if _, err := c.Append(testContext(t), e); !errors.Is(err, conn.ErrTooLarge) {
 		t.Errorf("over the limit: %v", err)
 	}
 }

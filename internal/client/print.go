@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"yardmaster/internal/inert"
+	"yardmaster/internal/client/inert"
 )
 
 // Print is a watcher that writes one line for each step, for people. A width

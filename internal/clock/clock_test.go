@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"yardmaster/internal/chaos/astray"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/proof/chaos/astray"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }

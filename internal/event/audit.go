@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"yardmaster/internal/chain"
 	"yardmaster/internal/db"
+	"yardmaster/internal/event/hashchain"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
 )
@@ -158,7 +158,7 @@ func extend(tx *db.Tx, account string, rows []entry) error {
 	}
 	for _, e := range rows {
 		e.Seq, e.PrevHash = h.Seq+1, h.Hash
-		hash, err := chain.HashOf(e)
+		hash, err := hashchain.HashOf(e)
 		if err != nil {
 			return fmt.Errorf("hash the audit row of %s: %w", e.Kind, err)
 		}

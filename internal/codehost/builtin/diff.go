@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"yardmaster/internal/codehost"
-	"yardmaster/internal/ration"
+	"yardmaster/internal/rlimit"
 )
 
 // Landed implements codehost.Host.
@@ -177,7 +177,7 @@ func (h *Host) hunks(ctx context.Context, dir, from, to string, f codehost.FileC
 		args = append(args, f.Was)
 	}
 	c := h.command(ctx, dir, args...)
-	stderr := &ration.Output{Most: 4 << 10}
+	stderr := &rlimit.Output{Most: 4 << 10}
 	c.Stderr = stderr
 	r, err := c.StdoutPipe()
 	if err != nil {

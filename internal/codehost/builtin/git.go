@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"yardmaster/internal/ration"
+	"yardmaster/internal/rlimit"
 )
 
 // What one git process may take, so that a small push that unpacks to much, or
@@ -117,12 +117,12 @@ func begin(c *exec.Cmd) error {
 	if slices.Contains(c.Args, "receive-pack") {
 		most = maxReceive
 	}
-	return ration.Start(c, most)
+	return rlimit.Start(c, most)
 }
 
 // run executes c and names its failure.
 func run(ctx context.Context, c *exec.Cmd, verb string) error {
-	stderr := &ration.Output{Most: 4 << 10}
+	stderr := &rlimit.Output{Most: 4 << 10}
 	c.Stderr = stderr
 	err := begin(c)
 	if err == nil {
@@ -151,7 +151,7 @@ func (h *Host) output(ctx context.Context, dir string, args ...string) (string, 
 func (h *Host) filter(ctx context.Context, dir, stdin string, env []string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTransfer)
 	defer cancel()
-	out := ration.Output{Most: maxOutput, Whole: true}
+	out := rlimit.Output{Most: maxOutput, Whole: true}
 	c := h.command(ctx, dir, args...)
 	c.Stdin = strings.NewReader(stdin)
 	c.Stdout = &out

@@ -5,12 +5,12 @@ import (
 	"math"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

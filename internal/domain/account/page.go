@@ -3,9 +3,9 @@ package account
 import (
 	"context"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
-	"yardmaster/internal/page"
+	"yardmaster/internal/web"
 )
 
 const (
@@ -37,15 +37,15 @@ func failed(err error, form setupForm) (op.Reply, error) {
 	if f.Kind == fault.NotFound {
 		return render(f.Kind.Status(), closedPage, nil)
 	}
-	form.Failure = page.Said(f)
+	form.Failure = web.Said(f)
 	return render(f.Kind.Status(), setupPage, form)
 }
 
 func render(status int, name string, data any) (op.Reply, error) {
-	return page.Render(pages, status, name, data, "")
+	return web.Render(pages, status, name, data, "")
 }
 
-var pages = page.Templates(`
+var pages = web.Templates(`
 {{define "setup"}}{{template "top" "Set up Yardmaster"}}{{if .Failure}}<p role="alert">{{.Failure}}</p>
 {{end}}<p>This makes the first user, who runs the server, and the first account. It works once.</p>
 <form method="post" action="/setup/{{.Token}}">

@@ -1,8 +1,8 @@
 package account
 
 import (
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/op"
 )
 
 const applicationColumns = `id, account_id, project_url, statement, state, note, applied_by, created_at, updated_at, decided_at`

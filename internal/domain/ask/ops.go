@@ -4,11 +4,11 @@ import (
 	"context"
 	"strings"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

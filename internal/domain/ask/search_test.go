@@ -7,8 +7,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

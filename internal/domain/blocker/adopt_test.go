@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/op"
 	"yardmaster/internal/protocol"
 )
 

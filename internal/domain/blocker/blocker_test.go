@@ -15,11 +15,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"

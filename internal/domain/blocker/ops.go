@@ -9,14 +9,14 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
-	"yardmaster/internal/leak"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/secretscan"
 )
 
 const group = "Blockers"
@@ -191,7 +191,7 @@ func (s *Service) answer(ctx context.Context, in answerIn) (out BlockerClosed, e
 	switch {
 	case text == "":
 		return out, fault.Field("answer", "must not be empty")
-	case leak.Found(text):
+	case secretscan.Found(text):
 		return out, secret
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
-	"yardmaster/internal/page"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/web"
 )
 
 // FixLink tells which blocker of which account the token of a fix link is for,
@@ -117,7 +117,7 @@ func (s *Service) redeem(ctx context.Context, in redeemIn) (op.Reply, error) {
 		v, err = s.fill(ctx, l, values)
 	}
 	if len(refused) == 0 && fault.IsKind(err, fault.Invalid) && op.PrefersPage(in.Accept) {
-		v.Failure = "Nothing was kept: " + strings.ReplaceAll(page.Said(first), "fields.", "")
+		v.Failure = "Nothing was kept: " + strings.ReplaceAll(web.Said(first), "fields.", "")
 		return s.again(ctx, l.Subject, in.Fields, first.Kind.Status(), v)
 	}
 	if err != nil && (len(refused) == 0 || len(values) > 0) {
@@ -254,7 +254,7 @@ func entries(form map[string]string) map[string]entry {
 }
 
 func render(status int, v view) (op.Reply, error) {
-	r, err := page.Render(pages, status, "form", v, "")
+	r, err := web.Render(pages, status, "form", v, "")
 	if err == nil {
 		r.Header["Referrer-Policy"] = "no-referrer" // the address is the credential
 	}
@@ -267,7 +267,7 @@ const (
 	httpsPattern   = `\s*[Hh][Tt][Tt][Pp][Ss]://[^\/?#].*`
 )
 
-var pages = page.Templates(`
+var pages = web.Templates(`
 {{define "about"}}<small>{{with .Description}}<bdi>{{.}}</bdi>{{end}}{{if .Replaces}} <strong>The vault has a value by this name; yours replaces it.</strong>{{end}}</small>{{end}}
 {{define "refused"}}{{with .}}<p role="alert">This was not kept: {{said .}}.</p>
 {{end}}{{end}}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"yardmaster/internal/op"
+	"yardmaster/internal/api/op"
 )
 
 // poster answers what fills in the form of a blocker, as a browser or not.

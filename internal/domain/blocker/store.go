@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/keys"
+	"yardmaster/internal/seal/keys"
 )
 
 type row struct {

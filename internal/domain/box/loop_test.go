@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nkeys"
 	"pgregory.net/rapid"
 
-	"yardmaster/internal/bus/boxconn"
+	"yardmaster/internal/box/conn"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/fault"
@@ -28,8 +28,8 @@ type machine struct {
 	public string
 	pair   nkeys.KeyPair
 	secret seal.Recipient
-	conn   *boxconn.Conn
-	states chan boxconn.State
+	conn   *conn.Conn
+	states chan conn.State
 	verbs  chan string // of what came over the control subject
 }
 
@@ -45,9 +45,9 @@ func (f *fixture) join() *machine {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	m := &machine{BoxCredentials: f.enrolled(public), t: f.t, public: public, pair: pair, secret: secret, states: make(chan boxconn.State, 100), verbs: make(chan string, 100)}
-	conn, err := boxconn.Dial(m.NATSURL, m.ID, func() (string, []byte) { return m.NATSJWT, slices.Clone(seed) },
-		boxconn.Options{OnState: func(s boxconn.State) { m.states <- s }})
+	m := &machine{BoxCredentials: f.enrolled(public), t: f.t, public: public, pair: pair, secret: secret, states: make(chan conn.State, 100), verbs: make(chan string, 100)}
+	conn, err := conn.Dial(m.NATSURL, m.ID, func() (string, []byte) { return m.NATSJWT, slices.Clone(seed) },
+		conn.Options{OnState: func(s conn.State) { m.states <- s }})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestLifeOfABox(t *testing.T) {
 			t.Errorf("a revocation nudges the box with %s", verb)
 		}
 		for refused := false; !refused; {
-			refused = boxconn.IsRefused(receive(t, "refusal of the credential", m.states).Err)
+			refused = conn.IsRefused(receive(t, "refusal of the credential", m.states).Err)
 		}
 	})
 }

@@ -13,11 +13,11 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/bus"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/protocol"
 )

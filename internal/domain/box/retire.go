@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

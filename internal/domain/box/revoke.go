@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
-	"yardmaster/internal/op"
 	"yardmaster/internal/protocol"
 )
 

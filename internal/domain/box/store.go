@@ -3,10 +3,10 @@ package box
 import (
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
-	"yardmaster/internal/op"
 	"yardmaster/internal/protocol"
 )
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/money"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

@@ -10,8 +10,8 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
-	"yardmaster/internal/leak"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/secretscan"
 )
 
 // Escalation is a question to a person.
@@ -62,7 +62,7 @@ func Raise(tx *db.Tx, n New) (escalationID string, err error) {
 		return "", err
 	}
 	told := event.Change{Kind: Raised, Object: escalationID, Data: raised{
-		Repo: r.Repo, AskID: n.AskID, EscalationID: escalationID, Category: n.Category, Reason: leak.Scrub(n.Reason), URL: n.URL,
+		Repo: r.Repo, AskID: n.AskID, EscalationID: escalationID, Category: n.Category, Reason: secretscan.Scrub(n.Reason), URL: n.URL,
 	}}
 	if n.RepoID != nil {
 		told.RepoID = *n.RepoID

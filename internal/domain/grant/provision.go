@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/mail"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )

@@ -4,12 +4,12 @@ import (
 	"context"
 	"net/url"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
-	"yardmaster/internal/page"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/web"
 )
 
 type pageIn struct {
@@ -85,17 +85,17 @@ func (s *Service) show(ctx context.Context, in pageIn, failure string) (op.Reply
 		return err
 	})
 	if fault.IsKind(err, fault.NotFound) && op.PrefersPage(in.Accept) {
-		return page.Render(pages, 404, "unknown", nil, "")
+		return web.Render(pages, 404, "unknown", nil, "")
 	}
 	if err != nil {
 		return op.Reply{}, err
 	}
-	return page.Render(pages, 200, "invite", v, "")
+	return web.Render(pages, 200, "invite", v, "")
 }
 
-const htmlType = page.ContentType
+const htmlType = web.ContentType
 
-var pages = page.Templates(`
+var pages = web.Templates(`
 {{define "unknown"}}{{template "top" "There is no such invitation"}}<p>The link is mistyped, or a part of it is missing. Open it from the mail again, or copy the whole line.</p>
 <p>If that does not help, ask whoever invited you to send another one. If you have been here before, <a href="/login">sign in</a>.</p>
 {{template "end"}}{{end}}

@@ -3,8 +3,8 @@ package invitation
 import (
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

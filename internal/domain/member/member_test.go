@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/api/limit"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/limit"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"

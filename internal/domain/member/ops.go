@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/mail"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/money"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

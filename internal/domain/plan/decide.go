@@ -4,11 +4,11 @@ import (
 	"context"
 	"slices"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
 )
 
 // lock keeps others from deciding about a plan of the account until the

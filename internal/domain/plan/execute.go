@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
 )
 
 type executeIn struct {

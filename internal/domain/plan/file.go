@@ -9,11 +9,11 @@ import (
 	"regexp"
 	"strconv"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
 )
 
 // filedUnder is the folder that plan.file makes plan directories in.

@@ -17,13 +17,13 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

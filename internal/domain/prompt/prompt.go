@@ -20,7 +20,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/leak"
+	"yardmaster/internal/secretscan"
 )
 
 // Scopes of a variable and of a prompt.
@@ -93,7 +93,7 @@ func (s *Service) place(tx *db.Tx, scope, ref string) error {
 
 // plain refuses what does not belong into plain text.
 func plain(field, text string) error {
-	if leak.Found(text) {
+	if secretscan.Found(text) {
 		return fault.Field(field, "looks like a secret; a secret belongs under /v1/secrets or /v1/repos/{owner}/{repo}/secrets")
 	}
 	return nil
@@ -150,7 +150,7 @@ func Check(text string) error {
 	if n := len([]rune(text)); n > maxPrompt {
 		return fmt.Errorf("the system prompt has %d characters, more than %d", n, maxPrompt)
 	}
-	if leak.Found(text) {
+	if secretscan.Found(text) {
 		return fmt.Errorf("the system prompt holds what looks like a secret")
 	}
 	return nil

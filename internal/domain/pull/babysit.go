@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
 )
 
 // States of babysitting. A pull request of an agent is watched from the start;

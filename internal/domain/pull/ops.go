@@ -3,10 +3,10 @@ package pull
 import (
 	"context"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

@@ -8,13 +8,13 @@ import (
 	"net/url"
 	"strings"
 
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/client/inert"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/inert"
-	"yardmaster/internal/op"
-	"yardmaster/internal/page"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/web"
 )
 
 // pagePath is where the pages of pull requests are.
@@ -55,7 +55,7 @@ func (s *Service) page(ctx context.Context, in idIn) (op.Reply, error) {
 	a := policy.From(ctx)
 	if a.Anonymous() {
 		to := "/login?" + url.Values{"return_to": {pagePath + in.ID}}.Encode()
-		return op.Reply{Status: 303, ContentType: page.ContentType, Header: map[string]string{"Location": to}, Body: ""}, nil
+		return op.Reply{Status: 303, ContentType: web.ContentType, Header: map[string]string{"Location": to}, Body: ""}, nil
 	}
 	if !a.Scopes.Has(policy.Scopes(policy.ReadPRs)) {
 		return op.Reply{}, fault.Missing("pull request")
@@ -107,7 +107,7 @@ func (s *Service) page(ctx context.Context, in idIn) (op.Reply, error) {
 		return op.Reply{}, err
 	}
 	v.Report = strings.ReplaceAll(v.Report, "\r\n", "\n")
-	reply, err := page.Render(pages, 200, "pull", v, "")
+	reply, err := web.Render(pages, 200, "pull", v, "")
 	if text, is := reply.Body.(string); is {
 		// Wherever on it text of the change is: who decides sees what is there.
 		reply.Body = inert.Escape(text)
@@ -183,7 +183,7 @@ func (s *Service) show(ctx context.Context, v *pageView, pr row, r repo.Ref) (er
 	return nil
 }
 
-var pages = page.Templates(`
+var pages = web.Templates(`
 {{define "pull"}}{{template "broad" (printf "%s#%d: %s" .Repo .Number .Title)}}
 <table>
 <tr><th>State</th><td>{{.State}}{{with .Merger}} by {{.}}{{end}}{{with .ClosedWhy}}: {{.}}{{end}}</td></tr>

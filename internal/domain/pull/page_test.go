@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/client/inert"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/inert"
 )
 
 var addPerson = db.S(`INSERT INTO users (id, login, name, email, platform_admin, created_at) VALUES ($1, $2, $2, $3, FALSE, 0)`)

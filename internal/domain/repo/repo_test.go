@@ -17,12 +17,12 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

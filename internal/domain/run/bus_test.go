@@ -9,8 +9,8 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"yardmaster/internal/box/conn"
 	"yardmaster/internal/bus"
-	"yardmaster/internal/bus/boxconn"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/task"
@@ -19,7 +19,7 @@ import (
 )
 
 // serveBus answers boxes over a real bus. The account of a box is known by dial.
-func (f *fixture) serveBus() (dial func(boxID string) *boxconn.Conn) {
+func (f *fixture) serveBus() (dial func(boxID string) *conn.Conn) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	f.t.Cleanup(cancel)
@@ -45,7 +45,7 @@ func (f *fixture) serveBus() (dial func(boxID string) *boxconn.Conn) {
 	})
 	f.Bus = b
 	must(f.Serve())
-	return func(boxID string) *boxconn.Conn {
+	return func(boxID string) *conn.Conn {
 		f.t.Helper()
 		pair, err := nkeys.CreateUser()
 		must(err)
@@ -58,7 +58,7 @@ func (f *fixture) serveBus() (dial func(boxID string) *boxconn.Conn) {
 		owners.Store(account, boxID)
 		token, err := b.Issue(boxID, account, public, time.Hour)
 		must(err)
-		c, err := boxconn.Dial(b.URL(), boxID, func() (string, []byte) { return token, append([]byte(nil), seed...) }, boxconn.Options{})
+		c, err := conn.Dial(b.URL(), boxID, func() (string, []byte) { return token, append([]byte(nil), seed...) }, conn.Options{})
 		must(err)
 		f.t.Cleanup(c.Close)
 		must(c.Wait(ctx))

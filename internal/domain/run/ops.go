@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"sync"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
-	"yardmaster/internal/page"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/web"
 )
 
 const group = "Service and discovery"
@@ -53,7 +53,7 @@ func (s *Service) info(ctx context.Context, in infoIn) (op.Reply, error) {
 	if v.Login, v.Account, err = s.Who(ctx); err != nil {
 		return op.Reply{}, err
 	}
-	r, err := page.Render(pages, 200, "home", v, "")
+	r, err := web.Render(pages, 200, "home", v, "")
 	if err == nil {
 		r.Header["Vary"] = "Accept"
 	}
@@ -150,7 +150,7 @@ func (s *Service) problem(_ context.Context, in problemIn) (op.Reply, error) {
 	if v.Text == "" && v.Title == "" {
 		return op.Reply{}, fault.Missing("problem type")
 	}
-	return page.Render(pages, 200, "problem", v, "")
+	return web.Render(pages, 200, "problem", v, "")
 }
 
 type meaning struct {
@@ -176,7 +176,7 @@ var remedies = map[fault.Kind]string{
 	fault.Internal:         "It is a mistake of ours. Tell whoever runs the server the request_id.",
 }
 
-var pages = page.Templates(`
+var pages = web.Templates(`
 {{define "home"}}{{if .Login}}{{template "top" (print "Welcome, " .Login)}}<p>You are signed in as <strong>{{.Login}}</strong>{{with .Account}}, in the account <strong>{{.}}</strong>{{end}}.</p>
 <p>Work is done with the command line or the API. On your machine:</p>
 <pre>yardmaster login --url {{.Base}}

@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"yardmaster/internal/op"
+	"yardmaster/internal/api/op"
 )
 
 // probeTime bounds each probe of a dependency.

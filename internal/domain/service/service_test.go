@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"yardmaster/internal/op"
+	"yardmaster/internal/api/op"
 )
 
 func health(t *testing.T, s *Service) (status int, h Health) {

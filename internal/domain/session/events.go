@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
 )
 
 // SessionEvent is one thing that happened in a session. Those of a run's

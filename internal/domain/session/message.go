@@ -5,9 +5,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
-	"yardmaster/internal/op"
 )
 
 // Outcome is how far a message to a run has come.

@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/billing"
+	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
-	"yardmaster/internal/leak"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/secretscan"
 )
 
 // Own is a conversation that the platform itself has with a model, over the
@@ -48,19 +48,19 @@ type Opening struct {
 // no key that can be used.
 func (s *Service) Open(ctx context.Context, o Opening) (*Own, error) {
 	c := &Own{s: s, id: id.New(), token: id.Opaque(), account: o.AccountID}
-	var key billing.Key
+	var key modelkey.Key
 	err := s.DB.Write(db.WithAccount(ctx, o.AccountID), func(tx *db.Tx) (err error) {
 		if o.Before != "" {
 			if err := s.endOwn(tx, o.Before, "lost"); err != nil {
 				return err
 			}
 		}
-		keys, err := billing.Pool(tx, o.AccountID)
+		keys, err := modelkey.Pool(tx, o.AccountID)
 		if err != nil {
 			return err
 		}
-		wish := billing.Wish{Provider: llm.Provider(o.Provider), BaseURL: o.BaseURL, API: llm.Chat}
-		i := slices.IndexFunc(keys, func(k billing.Key) bool {
+		wish := modelkey.Wish{Provider: llm.Provider(o.Provider), BaseURL: o.BaseURL, API: llm.Chat}
+		i := slices.IndexFunc(keys, func(k modelkey.Key) bool {
 			inOther := wish
 			inOther.API = llm.Messages
 			return k.Fits(wish) || k.Fits(inOther)
@@ -118,7 +118,7 @@ func (c *Own) Say(ctx context.Context, system string, turns []string) (string, e
 	answer, err := c.s.Calls.Complete(ctx, c.token, p)
 	if err != nil {
 		f := fault.From(err)
-		return "", errors.Join(err, c.note(ctx, noteFailed, OwnFailed{f.Slug, leak.Scrub(f.Detail)}))
+		return "", errors.Join(err, c.note(ctx, noteFailed, OwnFailed{f.Slug, secretscan.Scrub(f.Detail)}))
 	}
 	return answer, c.note(ctx, noteAnswer, shown(answer))
 }
@@ -195,7 +195,7 @@ const maxNoted = 64 << 10
 
 func shown(text string) OwnText {
 	out := OwnText{Chars: utf8.RuneCountInString(text)}
-	runes := []rune(leak.Scrub(strings.ToValidUTF8(text, "\uFFFD")))
+	runes := []rune(secretscan.Scrub(strings.ToValidUTF8(text, "\uFFFD")))
 	if len(runes) > maxNoted {
 		runes, out.Cut = runes[:maxNoted], true
 	}

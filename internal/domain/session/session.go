@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/billing"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/llm"
@@ -66,7 +66,7 @@ type Attempt struct {
 // and answers for sessions.
 type Service struct {
 	DB     *db.DB
-	Keys   *billing.Service
+	Keys   *modelkey.Service
 	Budget *budget.Service
 	Logger *slog.Logger
 	Clock  func() time.Time
@@ -153,14 +153,14 @@ func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm
 	if !ok {
 		return llm.Grant{}, fault.New(fault.Unauthenticated, "", "The token belongs to no live attempt.")
 	}
-	wish := billing.Wish{Provider: llm.Provider(a.Provider), BaseURL: a.BaseURL, API: keyed(api)}
-	var key billing.Key
+	wish := modelkey.Wish{Provider: llm.Provider(a.Provider), BaseURL: a.BaseURL, API: keyed(api)}
+	var key modelkey.Key
 	var prices *llm.Prices
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		if key, ok, err = billing.Pick(tx, a.AccountID, wish); err != nil || !ok {
+		if key, ok, err = modelkey.Pick(tx, a.AccountID, wish); err != nil || !ok {
 			return err
 		}
-		prices, err = billing.Prices(tx, key, s.Prices)
+		prices, err = modelkey.Prices(tx, key, s.Prices)
 		return err
 	})
 	if err != nil {
@@ -189,7 +189,7 @@ func keyed(api llm.API) llm.API {
 	return api
 }
 
-func noCredential(w billing.Wish) *fault.Error {
+func noCredential(w modelkey.Wish) *fault.Error {
 	var speak []string
 	for _, p := range llm.Speakers(w.API) {
 		speak = append(speak, string(p))
@@ -282,7 +282,7 @@ func (s *Service) flush() {
 			if o.usage.Fault == "" && o.usage.Status/100 != 2 {
 				continue // it went wrong before the key was tried
 			}
-			if err := billing.Note(tx, o.account, o.key, o.usage.Fault); err != nil {
+			if err := modelkey.Note(tx, o.account, o.key, o.usage.Fault); err != nil {
 				return err
 			}
 		}

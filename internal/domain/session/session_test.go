@@ -15,16 +15,16 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
-	"yardmaster/internal/domain/billing"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/llm/scripted"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )
@@ -65,7 +65,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			defer f.mu.Unlock()
 			return f.now
 		}
-		f.Service = &Service{DB: d, Keys: &billing.Service{DB: d, Ring: ring, Hub: event.NewHub(nil), PlainHTTP: billing.PlainLoopback,
+		f.Service = &Service{DB: d, Keys: &modelkey.Service{DB: d, Ring: ring, Hub: event.NewHub(nil), PlainHTTP: modelkey.PlainLoopback,
 			Repriced: func(*db.Tx) error { return nil },
 			Adopt:    func(*db.Tx, string, string, string) ([]string, error) { return nil, nil }}, Prices: llm.DefaultPrices(), Logger: slog.New(slog.DiscardHandler), Clock: clock,
 			Budget: &budget.Service{DB: d, Logger: slog.New(slog.DiscardHandler), Clock: clock, Node: "n"},
@@ -127,7 +127,7 @@ func (f *fixture) call(status int, account, method, path, body string, into any)
 	}
 }
 
-func (f *fixture) addKey(body string) (k billing.BillingKey) {
+func (f *fixture) addKey(body string) (k modelkey.BillingKey) {
 	f.t.Helper()
 	f.call(201, "acme", "POST", "/v1/billing/keys", body, &k)
 	return k
@@ -261,9 +261,9 @@ func TestProviderRefusesTheKey(t *testing.T) {
 		if status, body, slug := f.ask("tok", chat); status != 403 || slug != llm.SlugAuth || strings.Contains(body, secret) {
 			t.Errorf("%d %s %s", status, slug, body)
 		}
-		var keys op.Page[billing.BillingKey]
+		var keys op.Page[modelkey.BillingKey]
 		f.call(200, "acme", "GET", "/v1/billing/keys", "", &keys)
-		if keys.Data[0].Status != billing.Failing {
+		if keys.Data[0].Status != modelkey.Failing {
 			t.Errorf("the key is %s", keys.Data[0].Status)
 		}
 		if s := f.get(); s.Calls != 1 || s.CostUSD != nil {

@@ -3,12 +3,12 @@ package session
 import (
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/money"
-	"yardmaster/internal/op"
 )
 
 type row struct {

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

@@ -7,11 +7,11 @@ import (
 	"net/netip"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/mail"
-	"yardmaster/internal/op"
 )
 
 // How wrong tries slow further ones down, by the name that is typed, whether or

@@ -5,11 +5,11 @@ import (
 	"net/url"
 	"strings"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
-	"yardmaster/internal/page"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/web"
 )
 
 type loginIn struct {
@@ -97,7 +97,7 @@ func (s *Service) again(ctx context.Context, form signinForm, failure error) (op
 		if f.Kind == fault.Internal {
 			return op.Reply{}, failure
 		}
-		status, form.Failure = f.Kind.Status(), page.Said(f)
+		status, form.Failure = f.Kind.Status(), web.Said(f)
 	}
 	return render(status, signinPage, form)
 }
@@ -113,7 +113,7 @@ func (s *Service) Offer(ctx context.Context, returnTo, org string) (op.Reply, er
 }
 
 const (
-	htmlType = page.ContentType
+	htmlType = web.ContentType
 
 	inPage     = "in"
 	signinPage = "signin"
@@ -123,10 +123,10 @@ const (
 func render(status int, name string, data any) (op.Reply, error) {
 	// What follows a sign-in may lead on to a program's own address, or to an
 	// identity provider.
-	return page.Render(pages, status, name, data, page.Anywhere)
+	return web.Render(pages, status, name, data, web.Anywhere)
 }
 
-var pages = page.Templates(`
+var pages = web.Templates(`
 {{define "signin"}}{{template "top" "Sign in"}}{{if .Failure}}<p role="alert">{{.Failure}}</p>
 {{end}}<form method="post" action="/auth/password"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
 <label for="login">Login or e-mail</label><input id="login" name="login" value="{{.Login}}" required maxlength="254" autocomplete="username" autocapitalize="none" spellcheck="false">

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/mail"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )

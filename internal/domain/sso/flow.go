@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/idp"
-	"yardmaster/internal/op"
 )
 
 // flow is a sign-in that the browser is away for. It travels sealed in a

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/keys"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/seal/keys"
 )
 
 type row struct {

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

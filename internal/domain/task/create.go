@@ -12,12 +12,12 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

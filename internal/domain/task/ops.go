@@ -6,11 +6,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/leak"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/secretscan"
 )
 
 const group = "Tasks"
@@ -315,7 +315,7 @@ func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out TaskRedi
 		}
 		out = TaskRedispatched{TaskID: t.ID, PriorAttempt: t.Attempt}
 		if in.Guidance != nil {
-			text := leak.Scrub(*in.Guidance)
+			text := secretscan.Scrub(*in.Guidance)
 			n := utf8.RuneCountInString(text)
 			t.Guidance, out.GuidanceChars = &text, &n
 		}

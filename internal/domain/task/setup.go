@@ -3,9 +3,9 @@ package task
 import (
 	"context"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
 )
 
 // setupProblem is what the agent of a setup is asked for.

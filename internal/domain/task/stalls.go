@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/op"
 )
 
 // QueueStatus is the answer of task.stalls. Every pending task is counted as

@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )

@@ -3,8 +3,8 @@ package token
 import (
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/op"
 )
 
 type row struct {

@@ -3,10 +3,10 @@ package vault
 import (
 	"context"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/op"
 	"yardmaster/internal/policy"
 )
 

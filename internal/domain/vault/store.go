@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/keys"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal/keys"
 )
 
 type row struct {

@@ -1,0 +1,149 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/policy"
+)
+
+// tool is an op as it is listed.
+type tool struct {
+	Name         string      `json:"name"`
+	Title        string      `json:"title"`
+	Description  string      `json:"description"`
+	InputSchema  any         `json:"inputSchema"`
+	OutputSchema any         `json:"outputSchema"`
+	Annotations  annotations `json:"annotations"`
+
+	rule policy.Rule
+}
+
+type annotations struct {
+	ReadOnly    bool `json:"readOnlyHint"`
+	Destructive bool `json:"destructiveHint"`
+	Idempotent  bool `json:"idempotentHint"`
+	OpenWorld   bool `json:"openWorldHint"`
+}
+
+// undoing are the verbs that take something away.
+var undoing = []string{"delete", "remove", "revoke", "cancel", "decommission", "clear", "decline", "drop"}
+
+func annotate(o *op.Op) annotations {
+	a := annotations{ReadOnly: o.Method == http.MethodGet}
+	a.Idempotent = a.ReadOnly || o.Method == http.MethodPut || o.Method == http.MethodDelete
+	a.Destructive = o.Method == http.MethodDelete
+	_, verb, _ := strings.Cut(o.ID, ".")
+	for _, u := range undoing {
+		a.Destructive = a.Destructive || !a.ReadOnly && strings.Contains(verb, u)
+	}
+	return a
+}
+
+func (s *Server) describe() {
+	for i := range s.ops {
+		o := &s.ops[i]
+		t := tool{Name: o.ID, Title: o.Summary, Description: strings.TrimSpace(o.Summary + ". " + o.Doc), Annotations: annotate(o), rule: o.Rule}
+		if scope := o.Rule.Names(); len(scope) > 0 {
+			t.Description += " Needs " + strings.Join(scope, " and ") + "."
+		}
+		input, output := o.Schemas()
+		wordless(output)
+		t.InputSchema, t.OutputSchema = input, output
+		s.tools = append(s.tools, t)
+	}
+}
+
+// wordless takes the descriptions out of the schema of an answer. They would be
+// two fifths of the list, which agents read whole before their first call; what
+// the fields mean is in the description of the API.
+func wordless(s *jsonschema.Schema) {
+	for _, part := range schemas(s) {
+		part.Description = ""
+		wordless(part)
+	}
+}
+
+// schemas are those that a schema is made of.
+func schemas(s *jsonschema.Schema) []*jsonschema.Schema {
+	parts := slices.Concat(s.AnyOf, s.AllOf, s.OneOf, slices.Collect(maps.Values(s.Properties)), slices.Collect(maps.Values(s.Defs)),
+		[]*jsonschema.Schema{s.Items, s.AdditionalProperties, s.Not})
+	return slices.DeleteFunc(parts, func(p *jsonschema.Schema) bool { return p == nil })
+}
+
+// most is how many lists are kept; there are few scope sets in use.
+const most = 256
+
+// list is the tools that the caller's scopes allow.
+func (s *Server) list(ctx context.Context) (jsontext.Value, error) {
+	s.once.Do(s.describe)
+	a := policy.From(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.lists[a.Scopes]; b != nil {
+		return b, nil
+	}
+	seen := []tool{}
+	for _, t := range s.tools {
+		need, _ := policy.ParseScopes(t.rule.Names())
+		if a.Scopes.Has(need) {
+			seen = append(seen, t)
+		}
+	}
+	b, err := json.Marshal(seen, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	if len(s.lists) >= most {
+		clear(s.lists)
+	}
+	s.lists[a.Scopes] = b
+	return b, nil
+}
+
+type called struct {
+	ResultType string         `json:"resultType,omitempty"`
+	Content    []text         `json:"content"`
+	Structured jsontext.Value `json:"structuredContent"`
+	IsError    bool           `json:"isError"`
+	Meta       map[string]any `json:"_meta,omitempty"`
+}
+
+type text struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// call runs a tool. What it refuses is a result, not an error of the protocol.
+func (s *Server) call(ctx context.Context, f *frame) (any, *rpcError) {
+	o := s.names[f.Params.Name]
+	if o == nil {
+		return nil, failure(http.StatusOK, invalidParams, "There is no tool of that name.")
+	}
+	var conversation string
+	if v, ok := f.Params.Arguments[op.Conversation]; ok {
+		if json.Unmarshal(v, &conversation) != nil || len(conversation) > 200 {
+			return nil, failure(http.StatusOK, invalidParams, op.Conversation+" must be a string of at most 200 bytes.")
+		}
+		delete(f.Params.Arguments, op.Conversation)
+	}
+	a, replayed := o.Call(ctx, f.Params.Arguments, conversation)
+	body := bytes.TrimSpace(a.Body)
+	r := called{Content: []text{{"text", string(body)}}, Structured: body, IsError: a.Status >= 400}
+	if op.Header(ctx, "Mcp-Protocol-Version") == modern {
+		r.ResultType = "complete"
+	}
+	if replayed {
+		r.Meta = map[string]any{"yardmaster/idempotent-replayed": true}
+	}
+	return r, nil
+}

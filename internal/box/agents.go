@@ -1,0 +1,247 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"yardmaster/internal/box/driver"
+	"yardmaster/internal/box/sandbox"
+)
+
+// agentsDir is where a box keeps the agents that it was told to fetch, in its
+// work folder: a folder for each package and version, which is never changed.
+const agentsDir = "agents"
+
+// agentDir is the folder of one of them.
+func agentDir(work string, p driver.Profile) string {
+	return filepath.Join(work, agentsDir, p.Name+"-"+p.Version)
+}
+
+// binDirs are where the programs of fetched agents are.
+func binDirs(work string) (out []string) {
+	for _, p := range driver.Profiles() {
+		if p.Version != "" {
+			out = append(out, filepath.Join(agentDir(work, p), "node_modules", ".bin"))
+		}
+	}
+	return out
+}
+
+// lookForAgents looks at what is installed now and tells whether that is another
+// thing than at the last look. It may run while others ask for what was found.
+func (s *setup) lookForAgents(ctx context.Context, log *slog.Logger) bool {
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	scan := driver.Search(binDirs(s.work)...)
+	if s.looked && scan.Same(s.scan) {
+		return false
+	}
+	before := s.scan.Lacking
+	s.scan, s.looked = driver.Scan{Found: slices.Clone(scan.Found), Lacking: scan.Lacking}, true
+	scan.AskVersions(ctx)
+	runnable := s.runnableAgents(scan.Found, log)
+	s.mu.Lock()
+	s.agents, s.lacking = runnable, scan.Lacking
+	s.mu.Unlock()
+	names := make([]string, len(runnable))
+	for i, f := range runnable {
+		names[i] = strings.TrimSpace(f.Name + " " + f.Version)
+	}
+	log.Info("agents found", "agents", names)
+	for _, l := range scan.Lacking {
+		if !slices.Contains(before, l) {
+			log.Warn("agent cannot be used as it is", "agent", l.Agent, "reason", l.String())
+		}
+	}
+	return true
+}
+
+// known is what the last look found.
+func (s *setup) known() ([]driver.Found, []driver.Lack) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.agents, s.lacking
+}
+
+// agent finds an agent by its name.
+func (s *setup) agent(name string) (driver.Found, bool) {
+	found, _ := s.known()
+	if i := slices.IndexFunc(found, func(f driver.Found) bool { return f.Name == name }); i >= 0 {
+		return found[i], true
+	}
+	return driver.Found{}, false
+}
+
+// watchAgents looks for agents again and again: those that are installed while
+// the box runs are offered, those that are removed are not any more.
+func (b *box) watchAgents(ctx context.Context) {
+	for ctx.Err() == nil {
+		sleep(ctx, b.cfg.Timing.Look)
+		if ctx.Err() == nil && b.setup.lookForAgents(ctx, b.log) {
+			nudge(b.online) // says hello anew
+		}
+	}
+}
+
+// AgentState is how an agent stands on a machine.
+type AgentState struct {
+	Name    string
+	Version string // of what was found
+	Program string // where it is; empty for our own, and for one that is not there
+	Ready   bool
+	Todo    string // what makes it ready
+}
+
+// Agents says of each agent how it stands on the machine of a box.
+func Agents(ctx context.Context, dataDir, workDir string) ([]AgentState, error) {
+	work, err := workFolder(dataDir, workDir)
+	if err != nil {
+		return nil, err
+	}
+	scan := driver.Detect(ctx, binDirs(work)...)
+	var out []AgentState
+	for _, p := range driver.Profiles() {
+		s := AgentState{Name: p.Name}
+		found := slices.IndexFunc(scan.Found, func(f driver.Found) bool { return f.Name == p.Name })
+		lack := slices.IndexFunc(scan.Lacking, func(l driver.Lack) bool { return l.Agent == p.Name })
+		switch {
+		case found >= 0:
+			s.Ready, s.Version, s.Program = true, scan.Found[found].Version, scan.Found[found].Path
+		case lack >= 0:
+			s.Program, s.Todo = scan.Lacking[lack].Has, scan.Lacking[lack].String()
+		case p.Version != "":
+			s.Todo = "`yardmaster box agents install " + p.Name + "` fetches " + p.Package + " " + p.Version
+		default:
+			s.Todo = "`npm install --global " + p.Package + "` gets it"
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// workFolder is where the box with a data folder keeps what its agents use.
+func workFolder(dataDir, workDir string) (string, error) {
+	if _, err := LoadIdentity(dataDir); err != nil {
+		return "", err
+	}
+	for _, dir := range []string{workDir, WorkDir(dataDir), dataDir} {
+		if dir != "" {
+			return filepath.Abs(dir)
+		}
+	}
+	return "", errors.New("the box has no folder")
+}
+
+// installTime bounds a fetch: an agent has some hundred megabytes.
+const installTime = 20 * time.Minute
+
+var nodeVersion = regexp.MustCompile(`^v(\d+)\.`)
+
+// InstallAgent fetches the program that drives an agent from npm, in the version
+// that the box was tried with, into the box's own folder. What it runs, it says
+// before. A running box finds it by itself.
+func InstallAgent(ctx context.Context, dataDir, workDir, name string, say io.Writer) error {
+	p, err := installable(name)
+	if err != nil {
+		return err
+	}
+	work, err := workFolder(dataDir, workDir)
+	if err != nil {
+		return err
+	}
+	npm, err := checkNode(ctx, p)
+	if err != nil {
+		return err
+	}
+	dir := agentDir(work, p)
+	if _, err := os.Stat(dir); err == nil {
+		fmt.Fprintf(say, "%s %s is in %s already.\n", p.Package, p.Version, dir)
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	// The agents' user may be another one, and npm goes by the umask.
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return err
+	}
+	if sandbox.Separate() {
+		if err := os.Chmod(parent, 0o755); err != nil {
+			return err
+		}
+	}
+	unfinished, err := os.MkdirTemp(parent, ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(unfinished)
+	if err := os.Chmod(unfinished, 0o755); err != nil {
+		return err
+	}
+	args := []string{"install", "--prefix", unfinished, "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--save-exact", p.Package + "@" + p.Version}
+	fmt.Fprintf(say, "This runs now, and asks the npm registry that this machine is set up for:\n  %s %s\n", npm, strings.Join(args, " "))
+	ctx, cancel := context.WithTimeout(ctx, installTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, npm, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = unfinished, say, say, time.Second
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("npm did not install %s %s: %w", p.Package, p.Version, err)
+	}
+	if _, err := os.Stat(filepath.Join(unfinished, "node_modules", ".bin", p.Bin)); err != nil {
+		return fmt.Errorf("the package %s %s brought no program %s", p.Package, p.Version, p.Bin)
+	}
+	if err := os.Rename(unfinished, dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(say, "%s can be used now: %s %s is in %s. A box that runs offers it within %s.\n", p.Name, p.Package, p.Version, dir, lookEvery)
+	return nil
+}
+
+// installable finds an agent that can be fetched.
+func installable(name string) (driver.Profile, error) {
+	var names []string
+	for _, p := range driver.Profiles() {
+		if p.Version == "" {
+			continue
+		}
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return driver.Profile{}, fmt.Errorf("%q cannot be fetched; these can: %s", name, strings.Join(names, ", "))
+}
+
+// checkNode finds npm, and refuses a Node.js on which the agent would not run.
+func checkNode(ctx context.Context, p driver.Profile) (npm string, err error) {
+	get := fmt.Sprintf("install Node.js %d or later, which brings npm, into the PATH of the box", p.Node)
+	if npm, err = exec.LookPath("npm"); err != nil {
+		return "", errors.New("npm is not in the PATH: " + get)
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		return "", errors.New("node is not in the PATH: " + get)
+	}
+	ctx, cancel := context.WithTimeout(ctx, toolWait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, node, "--version")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	found := nodeVersion.FindStringSubmatch(string(out))
+	if err != nil || found == nil {
+		return "", fmt.Errorf("%s does not tell its version: %s", node, get)
+	}
+	if major, err := strconv.Atoi(found[1]); err != nil || major < p.Node {
+		return "", fmt.Errorf("%s is %s, and %s %s needs Node.js %d: %s", node, strings.TrimSpace(string(out)), p.Package, p.Version, p.Node, get)
+	}
+	return npm, nil
+}

@@ -1,0 +1,255 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"yardmaster/internal/box/worktree"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/protocol"
+)
+
+// repairKind is the kind of a task that works on the branch of a pull request.
+const repairKind = "babysit"
+
+const (
+	reportBytes = 64 << 10
+	pathsListed = 500
+	lateSave    = 3 * time.Minute // for work whose lease is gone
+	fullTries   = 30              // to collect work while there is no room, Timing.Retry apart
+)
+
+// conclude saves what an attempt has produced and spools its last event. Nothing
+// of the agent runs any more. w is nil when there was no checkout yet.
+func (b *box) conclude(a *attempt, w *workspace, r result) {
+	before := a.endingNow()
+	var done work
+	var troubled error
+	if isDone(a.fenced) {
+		b.rescue(a, w)
+	}
+	if b.gone(a) {
+		return
+	}
+	done.report = readReport(a.homePath())
+	if before != nil && before.kind == "storage_failed" || a.filledDisk() {
+		// The agent's home makes room for its work.
+		if err := worktree.RemoveTree(a.homePath()); err != nil {
+			a.log.Warn("home not removed", "error", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(a.killed, b.cfg.Timing.Wrap)
+	defer cancel()
+	if w != nil {
+		done.base = w.Base
+	}
+	if w != nil && a.start.Branch != "" && (before == nil || before.press < haltNow) {
+		unfinished := before != nil || r.kind != "" || r.stop != "end_turn" && a.start.Agent != commandAgent
+		troubled = b.collect(a, w, unfinished, &done)
+	}
+	f := judge(a.start, r, done)
+	if troubled != nil && f.State == protocol.Succeeded {
+		r := b.checkBox(a, failed("checkout_failed", troubled))
+		f.State, f.Kind, f.Error = protocol.Failed, r.kind, r.detail
+	}
+	if before != nil {
+		before.overrule(&f)
+	}
+	if troubled != nil {
+		a.log.Error("work not collected", "error", troubled)
+	} else if a.start.Kind == repairKind && f.State != protocol.Succeeded {
+		// The branch is a pull request's: what is on it may be merged.
+		if done.tip != "" && done.tip != w.Base && a.wanted() {
+			if err := b.pushLate(a, w, done.tip); err != nil {
+				a.log.Warn("unfinished repair not saved", "error", err)
+			}
+		}
+	} else if done.something {
+		b.push(ctx, a, w, done, &f)
+	}
+	// What came during the push counts only if it was more than a request.
+	if late := a.endingNow(); late != before && late.press > graceful {
+		late.overrule(&f)
+	}
+	if b.gone(a) {
+		return
+	}
+	if e := a.endingNow(); e != nil && e.press == leaseLost {
+		a.event(protocol.EventLeaseLost, nil)
+	}
+	a.event(protocol.EventFinished, f)
+	a.log.Info("run finished", "state", f.State, "kind", f.Kind, "error", f.Error, "tip", f.Tip, "wip", f.WIP)
+}
+
+// overrule turns a judgement into the ending that was asked for.
+func (e *ending) overrule(f *protocol.Finished) {
+	f.State, f.Kind, f.Error = e.state, e.kind, e.detail
+	f.WIP = f.Tip != ""
+}
+
+// collect takes the work into the cache. That needs no lease, only the disk and
+// a box that is fit: while it is not, the work stays where it is, unless the
+// attempt is to end at once.
+func (b *box) collect(a *attempt, w *workspace, unfinished bool, done *work) error {
+	ctx, cancel := context.WithTimeout(b.life, b.cfg.Timing.Wrap)
+	defer cancel()
+	if a.filledDisk() {
+		w.checkout.Frugal = true
+		// Commits are copied before they are judged.
+		if free, _ := diskFree(w.cache.Objects()); diskUse(filepath.Join(a.taskPath(), ".git")) > free/2 {
+			return errors.New("the run has committed more than there is room to save")
+		}
+	}
+	for full := 0; ; {
+		err := w.collect(ctx, a, unfinished, done)
+		if noSpace(err) && full < fullTries && a.killed.Err() == nil && ctx.Err() == nil {
+			full++ // who filled the disk may be making room
+			sleep(ctx, b.cfg.Timing.Retry)
+			continue
+		}
+		if err == nil || noSpace(err) || a.killed.Err() != nil || ctx.Err() != nil || b.retest(ctx) == "" {
+			return err
+		}
+		a.log.Warn("work not collected, trying again when the box is fit", "error", err)
+		for ctx.Err() == nil && a.killed.Err() == nil && b.unfitReason() != "" {
+			sleep(ctx, b.cfg.Timing.Retry)
+		}
+	}
+}
+
+// gone tells whether nobody wants to hear more of the attempt, or this process
+// ends before it could say it: then the next one says so.
+func (b *box) gone(a *attempt) bool {
+	return isDone(a.fenced) || b.life.Err() != nil
+}
+
+// push puts the work where it belongs and notes in f where it is: finished or
+// not, on the run's branch; after the lease is lost, under a name of its own,
+// because the branch may be another box's by now.
+func (b *box) push(ctx context.Context, a *attempt, w *workspace, done work, f *protocol.Finished) {
+	ref, err := a.branchRef(), context.Canceled
+	if ctx.Err() == nil {
+		err = b.pushTo(ctx, a, w, done.tip, ref)
+	}
+	if e := a.endingNow(); err != nil && e != nil && (e.press != graceful || e.state == protocol.Halted) && a.wanted() {
+		ref = a.savedRef()
+		e.overrule(f)
+		err = b.pushLate(a, w, done.tip)
+	}
+	if err != nil {
+		a.log.Warn("work not pushed", "ref", ref, "error", err)
+		if f.State == protocol.Succeeded {
+			*f = pushFailed(*f, err)
+		}
+		return
+	}
+	f.Tip, f.WIP, f.Paths = done.tip, f.State != protocol.Succeeded, done.paths
+	a.event(protocol.EventPushed, protocol.Pushed{SHA: done.tip, Ref: ref, WIP: f.WIP, Paths: done.paths})
+}
+
+// rescue saves the work of an attempt that was taken from this box. Nobody
+// hears of it here: who goes on with the task looks for it, and waits no longer
+// than until it finds that there was none.
+func (b *box) rescue(a *attempt, w *workspace) {
+	if w == nil || a.start.Branch == "" || !a.wanted() || b.life.Err() != nil {
+		return
+	}
+	var done work
+	err := b.collect(a, w, true, &done)
+	if err == nil {
+		err = b.pushLate(a, w, done.tip)
+	}
+	if err != nil {
+		a.log.Warn("work not saved", "error", err)
+	}
+}
+
+// pushLate puts work whose lease is gone under the attempt's own name. Its token
+// is good for no more, and for a while only.
+func (b *box) pushLate(a *attempt, w *workspace, tip string) error {
+	ctx, cancel := context.WithTimeout(b.life, min(lateSave, b.cfg.Timing.Wrap))
+	defer cancel()
+	for {
+		err := w.push(ctx, a, tip, a.savedRef())
+		if err == nil || refused(err) || ctx.Err() != nil {
+			return err
+		}
+		a.log.Warn("work not saved, trying again", "error", err)
+		sleep(ctx, b.cfg.Timing.Retry)
+	}
+}
+
+func pushFailed(f protocol.Finished, err error) protocol.Finished {
+	f.State, f.Kind, f.Error = protocol.Failed, failed("push_rejected", err).kind, err.Error()
+	return f
+}
+
+// pushTo pushes with a fresh token, and tries again while the other side is out
+// of reach. A token that may have been replaced by one that never came here, as
+// its answer was lost, is refused: that is no last word.
+func (b *box) pushTo(ctx context.Context, a *attempt, w *workspace, tip, ref string) error {
+	for {
+		certain := b.refreshGitToken(ctx, a) || isDone(a.fenced)
+		err := w.push(ctx, a, tip, ref)
+		stale := !certain && errors.Is(err, worktree.ErrAuth)
+		if err == nil || refused(err) && !stale || ctx.Err() != nil {
+			return err
+		}
+		a.log.Warn("push failed, trying again", "ref", ref, "error", err)
+		sleep(ctx, b.cfg.Timing.Retry)
+	}
+}
+
+// refreshGitToken asks for a push token: the one of the start may be hours old.
+// It tells whether the attempt's token is the newest one that there is.
+func (b *box) refreshGitToken(ctx context.Context, a *attempt) (certain bool) {
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew/2)
+	defer cancel()
+	var t protocol.GitToken
+	err := b.conn.Call(ctx, protocol.CallGitToken, protocol.GitTokenAsk{Run: a.start.Run, Attempt: a.start.Attempt}, &t)
+	var fresh protocol.Tokens
+	if err == nil {
+		if fresh, err = b.open(a.start.Run, t.Sealed); err != nil {
+			b.greetAgain()
+		}
+	}
+	if err != nil || fresh.Git == "" {
+		a.log.Debug("no fresh git token", "error", err)
+		var refused *fault.Error
+		return errors.As(err, &refused) && (refused.Kind == fault.NotFound || refused.Kind == fault.Forbidden)
+	}
+	a.secrets.Add(fresh.Git)
+	a.start.GitToken = fresh.Git
+	return true
+}
+
+func (a *attempt) savedRef() string { return protocol.SavedRef(a.start.Run, a.start.Attempt) }
+
+// readReport reads what the agent left as its report, the first 64 KiB of it.
+// Whatever else is at that place is none.
+func readReport(home string) string {
+	root, err := os.OpenRoot(home)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	info, err := root.Lstat(reportFile)
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	file, err := root.Open(reportFile)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, reportBytes))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return ""
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(text), ""))
+}

@@ -1,0 +1,298 @@
+// Package conn is a box's side of the bus: one NATS connection that calls
+// the control plane and hears its nudges. It keeps trying to connect for as long
+// as it lives and buffers nothing: what cannot be sent now fails with ErrOffline,
+// and the caller's spool is the only queue.
+package conn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+	"github.com/nats-io/nkeys"
+
+	"yardmaster/internal/fault"
+	"yardmaster/internal/protocol"
+)
+
+// ErrOffline means that the control plane cannot be reached now, or stopped
+// being so before it answered. Trying again later is right; whether the request
+// was carried out is unknown.
+var ErrOffline = errors.New("the control plane is out of reach")
+
+// State is what Options.OnState hears.
+type State struct {
+	Connected bool
+	Err       error // why it is not connected, or why the last attempt failed; may be nil
+}
+
+// Options are all optional.
+type Options struct {
+	Logger  *slog.Logger
+	TLS     *tls.Config
+	OnState func(State) // called one at a time; must not block
+}
+
+// Conn is safe for concurrent use.
+type Conn struct {
+	box string
+	nc  *nats.Conn
+	log *slog.Logger
+
+	mu   sync.Mutex
+	up   chan struct{}   // closed while connected
+	link context.Context // of the present connection; done while there is none
+	cut  context.CancelFunc
+}
+
+// Dial returns at once; the connection comes about when it can. creds is asked
+// at every attempt to connect, so that renewed credentials are picked up; the
+// seed it returns is wiped after use and must be a copy.
+func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) (*Conn, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.OnState == nil {
+		o.OnState = func(State) {}
+	}
+	c := &Conn{box: boxID, log: o.Logger, up: make(chan struct{})}
+	c.link, c.cut = context.WithCancel(context.Background())
+	c.cut()
+	options := []nats.Option{
+		nats.Name(boxID),
+		nats.UserJWT(
+			func() (string, error) { token, _ := creds(); return token, nil },
+			func(nonce []byte) ([]byte, error) { _, seed := creds(); return sign(seed, nonce) }),
+		nats.CustomInboxPrefix("_INBOX." + boxID),
+		nats.RetryOnFailedConnect(true),
+		nats.IgnoreAuthErrorAbort(), // an expired credential may be renewed over HTTPS meanwhile
+		nats.MaxReconnects(-1),
+		nats.ReconnectBufSize(-1),
+		nats.CustomReconnectDelay(backoff),
+		nats.PingInterval(20 * time.Second),
+		nats.MaxPingsOutstanding(2),
+		nats.ConnectHandler(func(*nats.Conn) { c.connected(); o.OnState(State{Connected: true}) }),
+		nats.ReconnectHandler(func(*nats.Conn) { c.connected(); o.OnState(State{Connected: true}) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.disconnected(); o.OnState(State{Err: err}) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { o.OnState(State{Err: err}) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			c.log.Warn("connection to the control plane", "error", err)
+			if IsRefused(err) {
+				o.OnState(State{Err: err})
+			}
+		}),
+	}
+	if o.TLS != nil {
+		options = append(options, nats.Secure(o.TLS))
+	}
+	nc, err := nats.Connect(url, options...)
+	if err != nil {
+		return nil, fmt.Errorf("connection: dial %s: %w", url, err)
+	}
+	c.nc = nc
+	return c, nil
+}
+
+// IsRefused tells whether err, as State has it, means that the control plane did
+// not accept the credential: it has expired or was revoked.
+func IsRefused(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) ||
+		errors.Is(err, nats.ErrAuthRevoked)
+}
+
+// backoff between attempts to connect: fast at first, as the control plane
+// restarts in a moment, then up to 5 s. nats.go counts rounds from one.
+func backoff(round int) time.Duration {
+	return min(50*time.Millisecond<<min(max(round, 1)-1, 10), 5*time.Second)
+}
+
+func sign(seed, nonce []byte) ([]byte, error) {
+	defer clear(seed)
+	pair, err := nkeys.FromSeed(seed)
+	if err != nil {
+		return nil, err
+	}
+	defer pair.Wipe()
+	return pair.Sign(nonce)
+}
+
+func (c *Conn) connected() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link.Err() != nil {
+		c.link, c.cut = context.WithCancel(context.Background())
+		close(c.up)
+	}
+}
+
+func (c *Conn) disconnected() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link.Err() == nil {
+		c.cut()
+		c.up = make(chan struct{})
+	}
+}
+
+// Wait returns nil once there is a connection.
+func (c *Conn) Wait(ctx context.Context) error {
+	c.mu.Lock()
+	up := c.up
+	c.mu.Unlock()
+	select {
+	case <-up:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Reconnect drops the connection and opens another to url with what creds says
+// now. If there is none, it tries at once instead of waiting.
+func (c *Conn) Reconnect(url string) error {
+	if err := c.nc.SetServerPool(strings.Split(url, ",")); err != nil {
+		return fmt.Errorf("connection: reconnect to %s: %w", url, err)
+	}
+	if err := c.nc.ForceReconnect(); err != nil {
+		return fmt.Errorf("connection: reconnect: %w", err)
+	}
+	return nil
+}
+
+// Close ends the connection for good.
+func (c *Conn) Close() {
+	c.nc.Close()
+	c.disconnected()
+}
+
+// onLink derives a context that also ends when the present connection does.
+func (c *Conn) onLink(ctx context.Context) (context.Context, context.CancelFunc) {
+	c.mu.Lock()
+	link := c.link
+	c.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	if link.Err() != nil {
+		cancel()
+		return ctx, cancel
+	}
+	unhook := context.AfterFunc(link, cancel)
+	return ctx, func() { unhook(); cancel() }
+}
+
+// request sends a message and waits for the answer for as long as ctx and the
+// connection last.
+func (c *Conn) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
+	onLink, cancel := c.onLink(ctx)
+	defer cancel()
+	if onLink.Err() != nil && ctx.Err() == nil {
+		return nil, ErrOffline
+	}
+	answer, err := c.nc.RequestMsgWithContext(onLink, m)
+	switch {
+	case err == nil:
+		return answer, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case onLink.Err() != nil:
+		return nil, ErrOffline
+	}
+	return nil, offline(err)
+}
+
+// offline tells an absent peer from other errors.
+func offline(err error) error {
+	for _, absent := range []error{
+		nats.ErrNoResponders, nats.ErrReconnectBufExceeded, nats.ErrConnectionClosed,
+		nats.ErrConnectionReconnecting, nats.ErrDisconnected,
+	} {
+		if errors.Is(err, absent) {
+			return fmt.Errorf("%w: %w", ErrOffline, err)
+		}
+	}
+	return err
+}
+
+// Call asks the control plane and decodes its answer into out, unless that is
+// nil. A refusal is a *fault.Error. Give ctx a deadline.
+func (c *Conn) Call(ctx context.Context, method string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("connection: call %s: %w", method, err)
+	}
+	return c.call(ctx, method, body, out)
+}
+
+func (c *Conn) call(ctx context.Context, method string, body []byte, out any) error {
+	answer, err := c.request(ctx, &nats.Msg{Subject: protocol.CallSubject(c.box, method), Data: body})
+	if err != nil {
+		return fmt.Errorf("connection: call %s: %w", method, err)
+	}
+	if code := answer.Header.Get(micro.ErrorCodeHeader); code != "" {
+		return refusal(code, answer.Data)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer.Data, out); err != nil {
+		return fmt.Errorf("connection: call %s: read the answer: %w", method, err)
+	}
+	return nil
+}
+
+func refusal(code string, body []byte) error {
+	var f protocol.Failure
+	if err := json.Unmarshal(body, &f); err != nil {
+		return fmt.Errorf("connection: read a failure: %w", err)
+	}
+	status, _ := strconv.Atoi(code) // an unknown code is internal
+	for _, k := range fault.Kinds() {
+		if k.Status() == status {
+			return fault.New(k, f.Slug, f.Error)
+		}
+	}
+	return fault.New(fault.Internal, f.Slug, f.Error)
+}
+
+// Append asks for events to be stored and answers how far the attempt's are, once
+// that is certain. Repeating an Append whose outcome is unknown is safe. The error
+// is, or wraps, ErrTooLarge, ErrOffline, a *fault.Error or ctx's. Give ctx a
+// deadline.
+func (c *Conn) Append(ctx context.Context, e protocol.Envelope) (out protocol.Appended, err error) {
+	e.V = protocol.Version
+	body, err := json.Marshal(e)
+	switch {
+	case err != nil:
+	case len(body) > protocol.MaxMessage:
+		err = fmt.Errorf("%w: %d bytes", ErrTooLarge, len(body))
+	default:
+		err = c.call(ctx, protocol.CallAppend, body, &out)
+	}
+	if err != nil {
+		return out, fmt.Errorf("connection: append events of run %s: %w", e.Run, err)
+	}
+	return out, nil
+}
+
+// ErrTooLarge means that the envelope's encoding is over protocol.MaxMessage.
+var ErrTooLarge = errors.New("the envelope is too large")
+
+// Nudges calls fn for each word that the control plane says to this box right
+// now. Nothing is repeated, and while there is no connection nothing arrives.
+// Calls come one at a time.
+func (c *Conn) Nudges(fn func(verb string)) error {
+	prefix := protocol.ControlSubject(c.box, "")
+	_, err := c.nc.Subscribe(prefix+">", func(m *nats.Msg) { fn(strings.TrimPrefix(m.Subject, prefix)) })
+	if err != nil {
+		return fmt.Errorf("connection: nudges: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package box
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func readJSON(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// writeJSON replaces a file in one step, and returns once that is on disk.
+func writeJSON(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	next := path + ".next"
+	f, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(next, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// diskFree is how many bytes this process may still write under dir, and how
+// many the file system holds.
+func diskFree(dir string) (free, total int64) {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil {
+		return 0, 0
+	}
+	return int64(st.Bavail) * st.Bsize, int64(st.Blocks) * st.Bsize
+}
+
+// diskUse is about how many bytes of the disk a folder and all in it take.
+func diskUse(dir string) (sum int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // the rest counts all the same
+		}
+		if info, err := e.Info(); err == nil {
+			if st, ok := info.Sys().(*syscall.Stat_t); ok {
+				sum += st.Blocks * 512
+			}
+		}
+		return nil
+	})
+	return sum
+}
+
+// sameDisk tells whether two folders are on one file system.
+func sameDisk(a, b string) bool {
+	var x, y unix.Stat_t
+	return unix.Stat(a, &x) == nil && unix.Stat(b, &y) == nil && x.Dev == y.Dev
+}
+
+// lockFile is in the folders that only one box may use at a time.
+const lockFile = "lock"
+
+// lockWait is how long a new box waits for the lock of the one before.
+const lockWait = 3 * time.Second
+
+// lockDir makes this process the only box on a data or work folder. The lock goes
+// with the process.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	// A process that the box before was starting when it was killed holds the
+	// lock for a moment more, until it is a program of its own.
+	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockWait / 50) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(deadline) {
+			if errors.Is(err, unix.EWOULDBLOCK) {
+				err = fmt.Errorf("another box is running with the folder %s: stop it, or give this one a folder of its own", dir)
+			}
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+}

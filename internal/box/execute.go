@@ -1,0 +1,138 @@
+package box
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"yardmaster/internal/box/sandbox"
+	"yardmaster/internal/protocol"
+)
+
+// commandAgent is the name of running a program instead of an agent.
+const commandAgent = "command"
+
+// defaultTimeout ends a run whose start names none.
+const defaultTimeout = 4 * time.Hour
+
+// result is how the agent's part of an attempt went. A kind means failure.
+type result struct {
+	stop    string // the agent's own reason
+	session string
+	text    string // its closing prose
+	exit    *int   // of a command
+	output  string // the end of a command's
+	usage   protocol.Usage
+	kind    string // failure kind, empty for none
+	detail  string
+}
+
+func failed(kind string, err error) result {
+	if noSpace(err) {
+		kind = "storage_failed"
+	}
+	return result{kind: kind, detail: err.Error()}
+}
+
+// execute carries an attempt out, from its acceptance to its last event.
+func (b *box) execute(a *attempt) {
+	if !b.accept(a) {
+		b.conclude(a, nil, result{})
+		return
+	}
+	a.event(protocol.EventAccepted, nil)
+	timeout := time.Duration(a.start.TimeoutMS) * time.Millisecond
+	if timeout <= 0 {
+		timeout = defaultTimeout
+	}
+	limit := time.AfterFunc(timeout, func() {
+		a.end(ending{press: graceful, state: protocol.Failed, kind: "run_timeout", detail: fmt.Sprintf("the run took longer than %s", timeout)})
+	})
+	w, r := b.carry(a)
+	limit.Stop()
+	b.conclude(a, w, b.checkBox(a, r))
+}
+
+// accept tells the control plane that the run is on disk, until it hears so or
+// the run ends. It tells whether to go on.
+func (b *box) accept(a *attempt) bool {
+	ctx, cancel := a.untilAsked()
+	defer cancel()
+	for ctx.Err() == nil {
+		sent := time.Now()
+		call, done := context.WithTimeout(ctx, b.cfg.Timing.Renew/2)
+		var r protocol.Renewal
+		err := b.conn.Call(call, protocol.CallAccept, protocol.Accept{Run: a.start.Run, Attempt: a.start.Attempt}, &r)
+		done()
+		if err == nil {
+			b.heard(r.ServerMS)
+			a.granted(sent, r)
+			return ctx.Err() == nil
+		}
+		if ctx.Err() == nil {
+			a.log.Warn("run not accepted yet", "error", err)
+			sleep(ctx, b.cfg.Timing.Retry)
+		}
+	}
+	return false
+}
+
+// untilAsked is a context that ends when the attempt is to end, however gently.
+func (a *attempt) untilAsked() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(a.killed)
+	go func() {
+		select {
+		case <-a.asked:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// carry prepares the checkout and runs the agent in it.
+func (b *box) carry(a *attempt) (*workspace, result) {
+	level, err := b.isolation(a.start)
+	if err != nil {
+		return nil, failed("policy_refused", err)
+	}
+	a.event(protocol.EventPreparing, nil)
+	ctx, cancel := a.untilAsked()
+	defer cancel()
+	if err := b.fetchSecrets(ctx, a); err != nil {
+		return nil, failed("setup_failed", err)
+	}
+	w, err := b.prepare(ctx, a)
+	if noSpace(err) && b.awaitRoom(ctx) {
+		w, err = b.prepare(ctx, a) // another run had taken it all, and is gone
+	}
+	if err != nil {
+		return nil, failed("checkout_failed", err)
+	}
+	a.event(protocol.EventPrepared, protocol.Prepared{Base: w.Base, Resume: w.Resume})
+	if err := os.MkdirAll(filepath.Join(a.homePath(), outboxDir), 0o700); err != nil {
+		return w, failed("setup_failed", err)
+	}
+	if a.start.Agent == commandAgent {
+		return w, b.runCommand(ctx, a, w, level)
+	}
+	return w, b.runAgent(ctx, a, w, level)
+}
+
+// isolation chooses the best level this box has: where the run demands one, of
+// those that are at least that and hold what their names promise.
+func (b *box) isolation(start protocol.Start) (sandbox.Level, error) {
+	best := b.setup.levels[0]
+	least := sandbox.Level(start.Isolation)
+	if least == "" || least == sandbox.None {
+		return best, nil
+	}
+	for _, l := range b.setup.levels {
+		if l.AtLeast(least) && b.setup.holding.keeps(l) {
+			return l, nil
+		}
+	}
+	return "", fmt.Errorf("the run demands isolation by %s, the best of this box is %s, which holds %v", least, best, b.setup.holding.at(best))
+}

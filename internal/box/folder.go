@@ -1,0 +1,178 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"yardmaster/internal/box/sandbox"
+)
+
+// release lets another process have the work folder.
+func (s *setup) release() {
+	if s.lock != nil {
+		s.lock.Close()
+	}
+}
+
+// apart tells whether the work folder is another than the data folder.
+func (s *setup) apart() (bool, error) {
+	data, err := filepath.EvalSymlinks(s.data)
+	return data != s.work, err
+}
+
+// lockWork keeps other boxes from a work folder that is not the data folder,
+// whose lock is held. They would take this one's runs for what is left of
+// nobody's.
+func (s *setup) lockWork() error {
+	if apart, err := s.apart(); err != nil || !apart {
+		return err
+	}
+	name := filepath.Join(s.work, lockFile)
+	if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
+		s.made = append(s.made, name)
+	}
+	var err error
+	s.lock, err = lockDir(s.work)
+	return err
+}
+
+// fill makes what belongs into the work folder, and the data folder's runs.
+func (s *setup) fill(self string) error {
+	for _, name := range []string{filepath.Join(s.work, "runs"), filepath.Join(s.work, "cache"), filepath.Join(s.data, "runs")} {
+		if err := s.makeFolder(name); err != nil {
+			return err
+		}
+		// Git makes what is in them readable for all, and their paths are no
+		// secret.
+		if err := sandbox.Admit(name); err != nil {
+			return err
+		}
+	}
+	return s.placeProgram(self)
+}
+
+// restore makes the work folder again if somebody has deleted it. What somebody
+// else has put in its place is refused.
+func (s *setup) restore(self string) error {
+	apart, err := s.apart()
+	if err != nil {
+		return unusable(s.data, "--data", err)
+	}
+	mine := func() error { return nil }
+	if apart && sandbox.Separate() {
+		mine = func() error { return checkOwner(s.work, false) }
+	}
+	if err := mine(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(s.work); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	err = s.makeFolder(s.work)
+	if err == nil {
+		err = mine()
+	}
+	if err == nil {
+		s.release() // of the folder that is gone
+		err = s.lockWork()
+	}
+	if err == nil {
+		err = s.fill(self)
+	}
+	var unfit *UnfitError
+	if err != nil && !errors.As(err, &unfit) {
+		return unusable(s.work, "--work", err)
+	}
+	return err
+}
+
+// makeFolder is the function of that name for what removeMade takes back.
+func (s *setup) makeFolder(dir string) error {
+	s.made = append(s.made, missing(dir)...)
+	return makeFolder(dir)
+}
+
+// missing lists the folders on the way to dir that are not there, dir included,
+// the outermost first.
+func missing(dir string) (out []string) {
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+			slices.Reverse(out)
+			return out
+		}
+		out = append(out, dir)
+	}
+}
+
+// removeMade deletes what was made for nothing, unless something is in it.
+func (s *setup) removeMade() {
+	for _, path := range slices.Backward(s.made) {
+		_ = os.Remove(path)
+	}
+	s.release()
+}
+
+// makeFolder makes a folder of the box, and lets the agents' user pass through
+// it if that is another one. One that is there keeps its mode.
+func makeFolder(dir string) error {
+	err := os.MkdirAll(filepath.Dir(dir), 0o755)
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
+	}
+	switch {
+	case errors.Is(err, os.ErrExist):
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			err = &os.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+		}
+		return err
+	case err == nil && sandbox.Separate():
+		return os.Chmod(dir, 0o711)
+	}
+	return err
+}
+
+// checkOwner tells whether a folder that may be there already is the box's own:
+// where everybody may make folders, somebody else may have made one of that
+// name. One that whoever started the box has named may be a link, and, unless
+// agents are another user, its group's.
+func checkOwner(dir string, named bool) error {
+	var st unix.Stat_t
+	look, others := unix.Lstat, uint32(0o022)
+	if named {
+		look = unix.Stat
+	}
+	if named && !sandbox.Separate() { // root runs a program that it keeps there
+		others = 0o002
+	}
+	err := look(dir, &st)
+	refuse := func(what string) error {
+		return &UnfitError{place: true, Reason: dir + " " + what + ": choose another folder with --work"}
+	}
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	case err != nil:
+		return unusable(dir, "--work", err)
+	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return refuse("is not a folder")
+	case int(st.Uid) != os.Geteuid():
+		return refuse(fmt.Sprintf("belongs to another user (%d)", st.Uid))
+	case st.Mode&others != 0:
+		return refuse(fmt.Sprintf("is writable by others (mode %#o)", st.Mode&0o7777))
+	}
+	return nil
+}
+
+// ownLink tells whether a link is the box's own, in a folder in which nobody
+// else could have put it.
+func ownLink(name string) bool {
+	var st unix.Stat_t
+	return unix.Lstat(name, &st) == nil && int(st.Uid) == os.Geteuid() && checkOwner(filepath.Dir(name), true) == nil
+}

@@ -1,0 +1,123 @@
+package box_test
+
+import (
+	"testing"
+	"time"
+
+	"yardmaster/internal/protocol"
+)
+
+// A box that is stopped does not wait for what its claim may bring: it says that
+// it has left and what it keeps, which is nothing. Where nobody heard that, the
+// claim of its next start brings the run.
+func TestBoxLeavesItsClaim(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	granted := make(chan struct{})
+	p.change(func() { p.granted = granted })
+	cfg := p.config()
+	stop := p.start(cfg)
+	run := p.task(func(s *protocol.Start) { s.Prompt = "say done" })
+	p.until("the run is given to the claim", func() bool { return len(p.claims) == 1 })
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	p.until("the box has said goodbye", func() bool { return p.presence.State == protocol.PresenceLeft })
+	if last := p.presence; len(last.Runs) > 0 || last.Free != 0 {
+		t.Errorf("the goodbye: %+v", last)
+	}
+	close(granted)
+	p.start(cfg)
+	if _, f := p.finish(run); f.State != protocol.Succeeded {
+		t.Errorf("after the next start: %+v", f)
+	}
+}
+
+// What a box holds is given back before it says goodbye, or named in it.
+func TestGoodbyeComesLast(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	cfg := p.config()
+	stop := p.start(cfg)
+	run := p.task(func(s *protocol.Start) { s.Prompt = "say ready\nhang" })
+	p.saying(run, "ready")
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if f, ended := p.run(run).finished(); !ended || f.State != protocol.Lost || f.Kind != "box_drained" {
+		t.Errorf("the run: %+v", f)
+	}
+	if last := p.presence; last.State != protocol.PresenceLeft || len(last.Runs) > 0 {
+		t.Errorf("the goodbye: %+v", last)
+	}
+
+	// A run that could not be given back in time is the next start's.
+	p.change(func() { p.full = 1 << 20 })
+	cfg.Timing.Leave = 1
+	stop = p.start(cfg)
+	run = p.task(func(s *protocol.Start) { s.Prompt = "say ready\nhang" })
+	p.until("the box holds the run", func() bool { return p.presence.State == "ready" && len(p.presence.Runs) == 1 })
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if last := p.presence; last.State != protocol.PresenceLeft || len(last.Runs) != 1 || last.Runs[0].Run != run {
+		t.Errorf("the goodbye: %+v", last)
+	}
+}
+
+// A box that is stopped waits for no answer that does not come, also not to the
+// beat that its goodbye has to wait for.
+func TestBoxLeavesAPlaneThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.change(func() { p.deaf = true })
+	cfg := p.config()
+	cfg.Timing.Beat = time.Hour
+	stop := p.start(cfg)
+	p.until("a beat is under way", func() bool { return p.beaten > 0 })
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A box that is on its way out asks for no more leases of runs that have ended.
+func TestNoLeaseForWhatIsHandedIn(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	cfg := p.config()
+	cfg.Timing.Renew, cfg.Timing.Leave = 500*time.Millisecond, 4*time.Second
+	stop := p.start(cfg)
+	run := p.task(func(s *protocol.Start) { s.Prompt = "say ready\nhang" })
+	p.saying(run, "ready")
+	p.change(func() { p.full = 1 << 20 }) // nothing can be handed in
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if f, ended := p.run(run).finished(); ended {
+		t.Fatalf("the run was handed in: %+v", f)
+	}
+	if quiet := time.Since(p.run(run).asked); quiet < 2*cfg.Timing.Renew {
+		t.Errorf("the last lease was asked for %s before the end", quiet)
+	}
+	p.change(func() { p.full = 0 })
+	p.start(cfg)
+	if _, f := p.finish(run); f.State != protocol.Lost || f.Kind != "box_drained" {
+		t.Errorf("after the next start: %+v", f)
+	}
+}
+
+// A box that is there although another process of it has said goodbye for both
+// says hello again.
+func TestBoxIsThereAfterAnothersGoodbye(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	p.until("the box claims", func() bool { return p.waiting == 1 })
+	var before int
+	p.change(func() { before, p.left = len(p.hellos), true })
+	p.until("it says hello again", func() bool { return len(p.hellos) > before && !p.left })
+	run := p.task(func(s *protocol.Start) { s.Prompt = "say done" })
+	if _, f := p.finish(run); f.State != protocol.Succeeded {
+		t.Errorf("after that: %+v", f)
+	}
+}

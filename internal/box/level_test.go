@@ -1,0 +1,104 @@
+package box_test
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"yardmaster/internal/box/sandbox"
+	"yardmaster/internal/protocol"
+)
+
+// The other tests run agents at the best level that the machine offers,
+// whichever that is; these at one of them or not at all.
+func TestRunInBubblewrap(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	f, s := p.runAt(sandbox.Bubblewrap, sandbox.TaskDir+":"+sandbox.HomeDir)
+	if s.text() != p.http.URL+"/nothing: 404 Not Found\ndone\n" || p.show(f.Tip, "a.txt") != "one" {
+		t.Errorf("said %q, finished %+v", s.text(), f)
+	}
+}
+
+// At Landlock the model, what --egress names and git work by the box's ports,
+// and nothing else of the machine does.
+func TestRunInLandlock(t *testing.T) {
+	links(t, "bwrap")
+	p := newPlane(t)
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer other.Close()
+	reached := make(chan struct{}, 16)
+	go func() {
+		for {
+			c, err := other.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+			reached <- struct{}{}
+		}
+	}()
+	f, s := p.runAt(sandbox.Landlock, "$PWD:$HOME", "run ! git ls-remote http://"+other.Addr().String()+"/x")
+	if s.text() != p.http.URL+"/nothing: 404 Not Found\ndone\n" || p.show(f.Tip, "a.txt") != "one" {
+		t.Errorf("said %q, finished %+v", s.text(), f)
+	}
+	if len(reached) > 0 {
+		t.Error("a port of the machine was reached")
+	}
+}
+
+// runAt has an agent use what agents use at a level, and tries what the run
+// and the box say of it.
+func (p *plane) runAt(level sandbox.Level, folders string, more ...string) (protocol.Finished, *seen) {
+	p.t.Helper()
+	cfg := p.config()
+	cfg.Egress = []string{strings.TrimPrefix(p.http.URL, "http://")}
+	p.start(cfg)
+	run := p.task(func(s *protocol.Start) {
+		s.Isolation = string(level)
+		s.Prompt = strings.Join(append(append([]string{"run test $PWD:$HOME = " + folders, "model"}, more...), "fetch "+p.http.URL+"/nothing",
+			"write a.txt one", "commit a", "say done"), "\n")
+	})
+	s, f := p.finish(run)
+	if f.Kind == "policy_refused" {
+		p.t.Fatalf("%s is not to be had on this machine (%s)", level, f.Error)
+	}
+	if f.State != protocol.Succeeded || f.Usage.InputTokens != 7 {
+		p.t.Errorf("finished %+v", f)
+	}
+	var started protocol.Started
+	s.data(p.t, protocol.EventStarted, &started)
+	if started.Isolation != string(level) || !protocol.Keeps(started.Isolation, started.Holds) {
+		p.t.Errorf("started %+v", started)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if holds := p.hellos[0].Holds; !slices.Equal(holds[string(level)], started.Holds) || !slices.Equal(holds["none"], []string{"memory", "disk"}) {
+		p.t.Errorf("the box says that its levels hold %v", holds)
+	}
+	return f, s
+}
+
+// A level that fails once when the box starts is tried again: the box would do
+// without it until somebody starts it anew.
+func TestLevelThatFailsOnceIsOffered(t *testing.T) {
+	bwrap, err := exec.LookPath("bwrap")
+	must(t, err)
+	bin, failed := links(t, "bwrap"), filepath.Join(t.TempDir(), "failed")
+	script := "#!/bin/sh\nfor a; do case $a in sandbox-exec) [ -e " + failed + " ] || { : >" + failed + "; echo 'Text file busy' >&2; exit 1; };; esac; done\nexec " + bwrap + " \"$@\"\n"
+	must(t, os.WriteFile(filepath.Join(bin, "bwrap"), []byte(script), 0o755))
+	p := newPlane(t)
+	p.start(p.config())
+	p.until("a hello", func() bool { return len(p.hellos) > 0 })
+	if _, err := os.Stat(failed); err != nil {
+		t.Errorf("nothing failed: %v", err)
+	}
+	if levels := p.hellos[0].Isolation; levels[0] != string(sandbox.Bubblewrap) {
+		t.Errorf("the box offers %v", levels)
+	}
+}

@@ -1,0 +1,215 @@
+package box
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"unicode/utf8"
+
+	"yardmaster/internal/id"
+	"yardmaster/internal/protocol"
+)
+
+// outboxDir is where an agent declares things, in its home: one JSON file each,
+// ask-*.json for work it leaves to others (title, body, repo, dedupe_key) and
+// blocker-*.json for what only a person can give (kind, question, fields).
+// OutboxVariable tells it.
+const outboxDir = "outbox"
+
+// OutboxVariable names the directory in which an agent declares things.
+const OutboxVariable = "YARDMASTER_OUTBOX"
+
+// blockedKind is the failure kind of a run that waited for a person in vain.
+const blockedKind = "blocked"
+
+// outboxListed is how many names of the directory are looked at in one turn.
+const outboxListed = 512
+
+// outbox is what a run has declared. It belongs to whoever drives the agent,
+// but for parked.
+type outbox struct {
+	taken    map[[sha256.Size]byte]bool // what was read: an agent may see to it that it cannot be removed
+	blockers []string                   // ids of those nobody has answered
+	question string                     // of the newest
+	parked   atomic.Bool
+}
+
+// wake tells whether the run was parked. What it was parked for counts as
+// answered: whoever is still in want of something says so again.
+func (o *outbox) wake() bool {
+	if !o.parked.Swap(false) {
+		return false
+	}
+	o.blockers, o.question = nil, ""
+	return true
+}
+
+// readOutbox takes what the agent has put into its outbox since the last time.
+// The agent may be hostile, and may be at work meanwhile: nothing is followed
+// out of its home, nothing is waited for, and little is read.
+func (a *attempt) readOutbox() {
+	home, err := os.OpenRoot(a.homePath())
+	if err != nil {
+		return
+	}
+	defer home.Close()
+	dir, err := home.Open(outboxDir)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(outboxListed)
+	if err != nil && !errors.Is(err, io.EOF) {
+		a.log.Warn("outbox not read", "error", err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		isAsk := matches("ask-*.json", name)
+		if !isAsk && !matches("blocker-*.json", name) {
+			continue
+		}
+		place := path.Join(outboxDir, name)
+		text, err := readDeclaration(home, place)
+		key := sha256.Sum256([]byte(name + "\x00" + string(text)))
+		if a.declared.taken[key] {
+			continue
+		}
+		if len(a.declared.taken) >= protocol.MaxDeclared {
+			a.log.Warn("declaration beyond the limit", "file", name)
+			return
+		}
+		if a.declared.taken == nil {
+			a.declared.taken = map[[sha256.Size]byte]bool{}
+		}
+		a.declared.taken[key] = true
+		if err == nil {
+			err = a.declare(isAsk, text)
+		}
+		if err != nil {
+			a.event(protocol.EventRefused, protocol.OutboxRefused{File: strings.ToValidUTF8(name, "?"), Reason: err.Error()})
+		}
+		if err := home.Remove(place); err != nil {
+			a.log.Debug("declaration not removed", "file", name, "error", err)
+		}
+	}
+}
+
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}
+
+// readDeclaration reads a small regular file. What is none is refused before it
+// is opened, and opened so that even then nothing waits for its other end.
+func readDeclaration(home *os.Root, place string) ([]byte, error) {
+	info, err := home.Lstat(place)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, errors.New("is not a regular file")
+	}
+	file, err := home.OpenFile(place, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, errors.New("cannot be opened")
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.New("is not a regular file")
+	}
+	text, err := io.ReadAll(io.LimitReader(file, protocol.MaxDeclaredBytes+1))
+	if err != nil {
+		return nil, errors.New("cannot be read")
+	}
+	if len(text) > protocol.MaxDeclaredBytes {
+		return nil, fmt.Errorf("has more than %d bytes", protocol.MaxDeclaredBytes)
+	}
+	return text, nil
+}
+
+// declare checks a declaration and makes it an event.
+func (a *attempt) declare(isAsk bool, text []byte) error {
+	if isAsk {
+		ask := protocol.AskFiled{}
+		if err := decode(text, &ask); err != nil {
+			return err
+		}
+		if err := checkAsk(ask); err != nil {
+			return err
+		}
+		ask.ID = id.New()
+		a.event(protocol.EventAsk, ask)
+		return nil
+	}
+	blocker := protocol.BlockerDeclared{}
+	if err := decode(text, &blocker); err != nil {
+		return err
+	}
+	if err := checkBlocker(blocker); err != nil {
+		return err
+	}
+	blocker.ID = id.New()
+	a.event(protocol.EventBlocker, blocker)
+	a.declared.blockers = append(a.declared.blockers, blocker.ID)
+	a.declared.question = blocker.Question
+	return nil
+}
+
+func decode(text []byte, into any) error {
+	if !utf8.Valid(text) {
+		return errors.New("is not UTF-8")
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return errors.New("is not the JSON object that is expected")
+	}
+	return nil
+}
+
+var (
+	fullName   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$`)
+	fieldName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./:-]{0,99}$`)
+	fieldKinds = []string{"env_secret", "service_url", "mcp_server", "oauth_connection"}
+	kinds      = []string{"missing_credential", "missing_access", "decision"}
+)
+
+func checkAsk(a protocol.AskFiled) error {
+	switch {
+	case strings.TrimSpace(a.Title) == "" || len(a.Title) > 200 || strings.ContainsAny(a.Title, "\r\n"):
+		return errors.New("title must be one line of at most 200 bytes")
+	case strings.TrimSpace(a.Body) == "":
+		return errors.New("body must not be empty")
+	case a.Repo != "" && !fullName.MatchString(a.Repo):
+		return errors.New("repo must be owner/name")
+	case len(a.DedupeKey) > 200:
+		return errors.New("dedupe_key has more than 200 bytes")
+	}
+	return nil
+}
+
+func checkBlocker(b protocol.BlockerDeclared) error {
+	switch {
+	case !slices.Contains(kinds, b.Kind):
+		return fmt.Errorf("kind must be one of %s", strings.Join(kinds, ", "))
+	case strings.TrimSpace(b.Question) == "" || len(b.Question) > 4<<10:
+		return errors.New("question must have 1 to 4096 bytes")
+	case len(b.Fields) > 20:
+		return errors.New("there are more than 20 fields")
+	}
+	for i, f := range b.Fields {
+		switch {
+		case !fieldName.MatchString(f.Name):
+			return fmt.Errorf("fields.%d.name is not a name", i)
+		case !slices.Contains(fieldKinds, f.Kind):
+			return fmt.Errorf("fields.%d.kind must be one of %s", i, strings.Join(fieldKinds, ", "))
+		case len(f.Environment) > 100 || len(f.Description) > 1000:
+			return fmt.Errorf("fields.%d is too long", i)
+		}
+	}
+	return nil
+}

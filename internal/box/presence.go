@@ -1,0 +1,125 @@
+package box
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"yardmaster/internal/protocol"
+)
+
+// States of a box in its presence.
+const (
+	stateReady    = "ready"
+	stateDraining = "draining"
+	stateDrained  = "drained"
+	stateUnfit    = "unfit"
+	stateLeft     = protocol.PresenceLeft
+)
+
+// present beats until ctx is done. It is the first thing a box does, and never
+// waits for anything but the clock: cloning may take minutes.
+func (b *box) present(ctx context.Context) {
+	unfit := ""
+	for {
+		p := b.presence()
+		switch {
+		case p.Unfit == unfit:
+		case p.Unfit != "":
+			b.log.Error("the box is unfit and takes no work", "reason", p.Unfit)
+		default:
+			b.log.Info("the box is fit again")
+		}
+		unfit = p.Unfit
+		if err := b.sendBeat(ctx, p); err != nil {
+			b.log.Debug("no beat", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.beat:
+		case <-time.After(b.cfg.Timing.Beat):
+		}
+	}
+}
+
+// sendBeat says how the box is. It is not kept for later: a beat that cannot be
+// sent now is worthless.
+func (b *box) sendBeat(ctx context.Context, p protocol.Presence) error {
+	b.beating.Lock()
+	defer b.beating.Unlock()
+	if b.saidLast {
+		return nil
+	}
+	b.saidLast = p.State == stateLeft
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Beat)
+	defer cancel()
+	p.V = protocol.Version
+	var reply protocol.BeatReply
+	if err := b.conn.Call(ctx, protocol.CallBeat, p, &reply); err != nil {
+		return err
+	}
+	b.heard(reply.ServerMS)
+	if reply.Commands {
+		nudge(b.commanded)
+	}
+	return nil
+}
+
+// sayGoodbye tells the control plane that this process ends: it takes back what it
+// may have given to a claim that is not waited for any more. If it does not hear
+// that, it finds out by the lease.
+func (b *box) sayGoodbye() {
+	p := b.presence()
+	p.State, p.Free = stateLeft, 0
+	ctx, cancel := context.WithTimeout(b.life, goodbyeWait)
+	defer cancel()
+	b.tasks.Go(func() { // behind a beat that is under way
+		defer cancel()
+		if err := b.sendBeat(ctx, p); err != nil {
+			b.log.Debug("left without a goodbye", "error", err)
+		}
+	})
+	<-ctx.Done()
+}
+
+func (b *box) presence() protocol.Presence {
+	p := protocol.Presence{
+		Version: b.cfg.Version, State: stateReady, Slots: b.cfg.Slots, SkewMS: b.skew.Load(),
+	}
+	p.DiskFree, _ = diskFree(b.cfg.DataDir)
+	for _, a := range b.held() {
+		p.Runs = append(p.Runs, a.ref())
+		p.SpoolBytes += a.spool.Bytes()
+	}
+	slices.SortFunc(p.Runs, func(x, y protocol.RunRef) int { return cmp.Compare(x.Run, y.Run) })
+	free, taking := b.free()
+	p.Unfit = b.cannotRun()
+	switch {
+	case taking && p.Unfit != "":
+		p.State = stateUnfit
+	case taking:
+		p.Free = free
+	case len(p.Runs) == 0:
+		p.State = stateDrained
+	default:
+		p.State = stateDraining
+	}
+	return p
+}
+
+// free is how many slots no run takes, and whether the box takes work at all.
+func (b *box) free() (slots int, taking bool) {
+	draining := b.memory.draining()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cfg.Slots - b.busy, !draining && !b.leaving
+}
+
+// heard notes the control plane's clock, which is only shown, never relied on.
+func (b *box) heard(serverMS int64) {
+	if serverMS != 0 {
+		b.skew.Store(serverMS - time.Now().UnixMilli())
+	}
+}

@@ -1,0 +1,116 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"yardmaster/internal/box/worktree"
+	"yardmaster/internal/protocol"
+)
+
+// loadOrphans finds the attempts that an earlier process has left. Their agents
+// died with it; what is left is their work and their events. The control plane
+// says at the next hello what becomes of them.
+func (b *box) loadOrphans() error {
+	root := filepath.Join(b.cfg.DataDir, "runs")
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return err
+	}
+	if err := b.removeStrays(); err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		dir := filepath.Join(root, entry.Name())
+		if err := b.loadOrphan(dir); err != nil {
+			// Not worth less than the other runs: the control plane misses it
+			// at hello and gives the task to somebody else.
+			b.log.Error("run cannot be taken up again", "dir", dir, "error", err)
+			if err := worktree.RemoveTree(dir); err != nil {
+				b.log.Warn("run not removed from the disk", "dir", dir, "error", err)
+			}
+		}
+	}
+	return nil
+}
+
+// removeStrays deletes what is left in the work folder of attempts that the
+// data folder knows nothing of.
+func (b *box) removeStrays() error {
+	root := filepath.Join(b.setup.work, "runs")
+	entries, err := os.ReadDir(root)
+	for _, entry := range entries {
+		if _, err := os.Stat(filepath.Join(b.cfg.DataDir, "runs", entry.Name())); !errors.Is(err, os.ErrNotExist) || !ofAttempt(filepath.Join(root, entry.Name())) {
+			continue
+		}
+		if err := worktree.RemoveTree(filepath.Join(root, entry.Name())); err != nil {
+			b.log.Warn("run not removed from the disk", "dir", filepath.Join(root, entry.Name()), "error", err)
+		}
+	}
+	return err
+}
+
+// attemptName are the names of attempts' folders.
+var attemptName = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[0-9]+$`)
+
+// ofAttempt tells whether a folder is an attempt's. A work folder that somebody
+// has named may have held other things of that name before it was one.
+func ofAttempt(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && attemptName.MatchString(filepath.Base(dir)) && !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return !slices.Contains([]string{"task", "task.found", "home"}, e.Name())
+	})
+}
+
+func (b *box) loadOrphan(dir string) error {
+	var start protocol.Start
+	if err := readJSON(filepath.Join(dir, "start.json"), &start); err != nil {
+		return err
+	}
+	if err := checkStart(start); err != nil {
+		return err
+	}
+	a := newAttempt(b.life, b.setup, start, b.log)
+	if a.dir != dir {
+		return fmt.Errorf("it belongs in %s", a.dir)
+	}
+	a.whereabouts(b.cfg.DataDir)
+	if err := a.openSpool(); err != nil {
+		return err
+	}
+	b.orphans[a.key()] = a
+	return nil
+}
+
+// discard deletes an orphan.
+func (b *box) discard(a *attempt, why string) {
+	a.log.Info("run of an earlier process discarded", "reason", why)
+	b.remove(a)
+}
+
+// wrapUp ends an orphan that the control plane still wants to hear of: its work
+// is saved and the run is lost, so that it is queued again without being held
+// against the task. One that was told to halt has halted.
+func (b *box) wrapUp(a *attempt) {
+	if a.spool.Ended() {
+		return
+	}
+	e := ending{press: graceful, state: protocol.Lost, kind: "box_lost", detail: "the box's process ended during the run"}
+	var halt protocol.Command
+	switch err := readJSON(a.haltPath(), &halt); {
+	case err == nil:
+		e = haltEnding(halt)
+	case !errors.Is(err, os.ErrNotExist):
+		a.log.Warn("halt not read", "error", err)
+	}
+	w := b.reopen(a)
+	if _, err := os.Stat(a.workspacePath()); w == nil && err == nil && e.state == protocol.Lost {
+		e.detail += "; what it had done and not pushed was not found again"
+	}
+	a.end(e)
+	b.conclude(a, w, result{})
+}

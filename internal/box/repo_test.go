@@ -1,0 +1,77 @@
+package box_test
+
+import (
+	"cmp"
+	"io"
+	"net/http"
+	"net/http/cgi"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// git is git's own HTTP server.
+func (p *plane) git(w http.ResponseWriter, r *http.Request) {
+	if _, password, _ := r.BasicAuth(); password != p.goodToken() {
+		w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
+		http.Error(w, "token unknown", http.StatusUnauthorized)
+		return
+	}
+	(&cgi.Handler{
+		Path: gitPath(p.t), Root: "/git", Stderr: io.Discard,
+		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(p.repo), "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=box"},
+	}).ServeHTTP(w, r)
+}
+
+// goodToken is the one push token that is good now.
+func (p *plane) goodToken() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return cmp.Or(p.push, gitToken)
+}
+
+func gitPath(t *testing.T) string {
+	out, err := exec.Command("git", "--exec-path").Output()
+	if err != nil {
+		t.Error(err)
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), "git-http-backend")
+}
+
+// newRepo is a bare repository with one commit on main.
+func newRepo(t *testing.T) string {
+	t.Helper()
+	repo := filepath.Join(t.TempDir(), "demo.git")
+	git(t, "", "init", "-q", "--bare", "--initial-branch=main", repo)
+	git(t, repo, "config", "http.receivepack", "true")
+	work := t.TempDir()
+	git(t, work, "init", "-q", "--initial-branch=main")
+	if err := os.WriteFile(filepath.Join(work, "README"), []byte("demo\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	git(t, work, "add", "README")
+	git(t, work, "commit", "-q", "-m", "first")
+	git(t, work, "push", "-q", repo, "main")
+	return repo
+}
+
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// show is a file of the served repository at a revision.
+func (p *plane) show(rev, path string) string {
+	p.t.Helper()
+	return git(p.t, p.repo, "show", rev+":"+path)
+}

@@ -1,0 +1,98 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"yardmaster/internal/fault"
+	"yardmaster/internal/protocol"
+)
+
+// One envelope holds at most this much, unless one event alone is larger.
+const (
+	envelopeEvents = 64
+	envelopeBytes  = 64 << 10
+)
+
+// retryLast is the longest pause before events are sent again.
+const retryLast = 15 * time.Second
+
+// send hands in an attempt's events in order, from the given number on, until ctx
+// is done or the attempt is fenced. Each answer says how far they are stored, so
+// that whatever was lost on the way comes again, and nothing else does.
+func (b *box) send(ctx context.Context, a *attempt, from int64) {
+	next, failures := max(from, a.spool.First()), 0
+	for ctx.Err() == nil {
+		changed := a.spool.Changed()
+		if err := a.spool.Sync(); err != nil {
+			// What is durable can still be sent; the spool has reported it.
+			a.log.Debug("sync the spool", "error", err)
+		}
+		events, err := a.spool.Read(next, envelopeEvents, envelopeBytes)
+		if err != nil {
+			a.log.Error("events cannot be read back", "from", next, "error", err)
+			a.fence("the spool is unreadable")
+			return
+		}
+		if len(events) == 0 {
+			select {
+			case <-ctx.Done():
+			case <-changed:
+			}
+			continue
+		}
+		last := events[len(events)-1].Seq
+		reply, err := b.append(ctx, protocol.Envelope{Run: a.start.Run, Attempt: a.start.Attempt, Events: events})
+		var refused *fault.Error
+		switch {
+		case err == nil && reply.Seq > a.spool.Last():
+			a.fence("the control plane holds events that this box does not know")
+			return
+		case err == nil && (reply.Seq >= last || !reply.Closed):
+			failures = 0
+			if a.stored(reply.Seq) {
+				return
+			}
+			if next = reply.Seq + 1; next < a.spool.First() {
+				a.fence("the control plane lacks events that are no longer here")
+				return
+			}
+		case err == nil:
+			a.fence("the control plane has closed the attempt's events")
+			return
+		case ctx.Err() != nil:
+			return
+		case errors.As(err, &refused) && final(refused):
+			a.log.Error("events refused", "from", next, "error", err)
+			a.fence("the control plane refuses the attempt's events: " + refused.Detail)
+			return
+		default:
+			// No answer, a refusal for now, no room: all the same. What is
+			// spooled stays, and is sent again after a while that grows.
+			a.log.Debug("events not sent", "from", next, "error", err)
+			if b.conn.Wait(ctx) == nil {
+				sleep(ctx, min(b.cfg.Timing.Retry<<min(failures, 10), retryLast))
+			}
+			failures++
+		}
+	}
+}
+
+// final tells whether a refusal will be the same the next time.
+func final(f *fault.Error) bool {
+	return f.Kind == fault.Invalid || f.Kind == fault.TooLarge || f.Kind == fault.Forbidden
+}
+
+func (b *box) append(ctx context.Context, e protocol.Envelope) (protocol.Appended, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew)
+	defer cancel()
+	return b.conn.Append(ctx, e)
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

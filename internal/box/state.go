@@ -1,0 +1,93 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"yardmaster/internal/id"
+)
+
+// commandsRemembered is how many commands the box knows again. They come twice:
+// at once, and durably.
+const commandsRemembered = 1024
+
+// memory is what a box knows across restarts besides its runs.
+type memory struct {
+	path string
+
+	mu   sync.Mutex
+	data struct {
+		Draining bool     `json:"draining"`
+		Claim    string   `json:"claim"` // id of the outstanding claim
+		Seen     []string `json:"seen"`  // ids of commands that were taken, oldest first
+	}
+}
+
+func openMemory(dataDir string) (*memory, error) {
+	m := &memory{path: filepath.Join(dataDir, "box.json")}
+	if err := readJSON(m.path, &m.data); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *memory) draining() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.data.Draining
+}
+
+func (m *memory) setDraining(on bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.data.Draining == on {
+		return nil
+	}
+	m.data.Draining = on
+	return writeJSON(m.path, m.data)
+}
+
+// claim is the id to claim with: the same one until claimed is called, so that
+// a claim whose answer was lost brings the same run again.
+func (m *memory) claim() (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.data.Claim != "" {
+		return m.data.Claim, nil
+	}
+	m.data.Claim = id.New()
+	if err := writeJSON(m.path, m.data); err != nil {
+		// No claim without a record of it: on a full disk the box takes no work.
+		m.data.Claim = ""
+		return "", fmt.Errorf("keep the claim: %w", err)
+	}
+	return m.data.Claim, nil
+}
+
+// claimed tells that the run that the claim brought is on disk.
+func (m *memory) claimed() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.data.Claim = ""
+	return writeJSON(m.path, m.data)
+}
+
+func (m *memory) knows(command string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Contains(m.data.Seen, command)
+}
+
+func (m *memory) remember(command string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.data.Seen = append(m.data.Seen, command)
+	if over := len(m.data.Seen) - commandsRemembered; over > 0 {
+		m.data.Seen = slices.Delete(m.data.Seen, 0, over)
+	}
+	return writeJSON(m.path, m.data)
+}

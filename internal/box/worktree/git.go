@@ -1,0 +1,212 @@
+// Package worktree is git on a box. A trusted bare cache holds what the box
+// knows of one repository; each task gets a checkout that borrows the cache's
+// objects and belongs to the agent from then on. What the agent did is
+// collected without running git on anything it could have configured: its
+// objects are copied as data and checked like a stranger's push, its files are
+// added with the cache's configuration and an index of the box's own.
+//
+// Nothing here runs hooks, reads a configuration outside the cache, or puts a
+// token where an agent could read it.
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"yardmaster/internal/rlimit"
+)
+
+// ErrNoRev is a revision that the cache does not have.
+var ErrNoRev = errors.New("worktree: no such revision")
+
+// ErrAuth is a token that the remote refused.
+var ErrAuth = errors.New("worktree: the remote refused the credential")
+
+// GitError is a git command that failed. errors.Is finds syscall.ENOSPC or
+// EDQUOT in it when git said that there was no room, and ErrAuth when the
+// remote refused the token.
+type GitError struct {
+	Command string // the subcommand
+	Output  string // what git said, without the token
+	err     error
+}
+
+func (e *GitError) Error() string {
+	s := "worktree: git " + e.Command + ": " + e.err.Error()
+	if e.Output != "" {
+		s += ": " + e.Output
+	}
+	return s
+}
+
+func (e *GitError) Unwrap() error { return e.err }
+
+// settings hold for every command. Hooks, the file system monitor and
+// maintenance in the background are off, whatever a repository says.
+var settings = []string{
+	"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false", "core.attributesFile=/dev/null",
+	"core.excludesFile=/dev/null", "core.logAllRefUpdates=false", "core.quotePath=false", "gc.auto=0", "maintenance.auto=false", "submodule.recurse=false",
+	"fetch.recurseSubmodules=false", "push.recurseSubmodules=no", "safe.directory=*", "advice.detachedHead=false",
+	"http.lowSpeedLimit=1000", "http.lowSpeedTime=60",
+}
+
+// passed is what git may know of the box's environment: how to reach the network.
+var passed = []string{
+	"PATH", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH",
+}
+
+// command is one run of git.
+type command struct {
+	gitDir   string // empty for init only
+	dir      string // working directory, default /
+	env      []string
+	protocol string // what git may speak: "", "file" or "http:https"
+	token    string // what the credential helper answers
+	config   []string
+	stdin    io.Reader
+	args     []string // options of git itself, the subcommand, its arguments
+}
+
+// run runs git and returns its standard output.
+func (c command) run(ctx context.Context) ([]byte, error) {
+	args := []string{}
+	if c.gitDir != "" {
+		args = append(args, "--git-dir="+c.gitDir)
+	}
+	for _, s := range append(settings[:len(settings):len(settings)], c.config...) {
+		args = append(args, "-c", s)
+	}
+	cmd := exec.CommandContext(ctx, "git", append(args, c.args...)...)
+	cmd.Dir = c.dir
+	if c.dir == "" {
+		cmd.Dir = "/"
+	}
+	// No user's and no system's configuration, no prompts, no replaced objects.
+	cmd.Env = append([]string{
+		"HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0",
+		"LC_ALL=C", "GIT_ALLOW_PROTOCOL=" + c.protocol,
+	}, c.env...)
+	for _, k := range passed {
+		if v, ok := os.LookupEnv(k); ok {
+			cmd.Env = append(cmd.Env, k+"="+v)
+		}
+	}
+	if c.token != "" {
+		credential, err := credentialPipe(c.token)
+		if err != nil {
+			return nil, err
+		}
+		defer credential.Close()
+		cmd.ExtraFiles = []*os.File{credential}
+	}
+	stdout, stderr := rlimit.Output{Most: maxOutput, Whole: true}, rlimit.Output{Most: maxComplaint}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, &stdout, &stderr
+	// Git leaves the talking to children of its own: they end with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	err := rlimit.Start(cmd, maxMemory)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
+		return stdout.Bytes(), c.failure(ctx, err, stderr.String())
+	}
+	return stdout.Bytes(), nil
+}
+
+// What one git process may take: an agent can make a tree that holds itself
+// again and again, and objects of a few bytes that unpack to gigabytes.
+const (
+	maxMemory    = 2 << 30   // bytes that it may write to
+	maxOutput    = 256 << 20 // bytes that it may print
+	maxComplaint = 64 << 10  // bytes of its complaints that are kept
+)
+
+func (c command) failure(ctx context.Context, err error, said string) *GitError {
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	switch {
+	case strings.Contains(said, "No space left on device"), strings.Contains(said, "Out of diskspace"): // of a short write
+		err = errors.Join(err, syscall.ENOSPC)
+	case strings.Contains(said, "Disk quota exceeded"):
+		err = errors.Join(err, syscall.EDQUOT)
+	case strings.Contains(said, "Authentication failed"), strings.Contains(said, "could not read Username"),
+		strings.Contains(said, "could not read Password"), strings.Contains(said, "returned error: 403"):
+		err = errors.Join(err, ErrAuth)
+	}
+	if c.token != "" {
+		for _, form := range []string{c.token, url.QueryEscape(c.token), url.PathEscape(c.token)} {
+			said = strings.ReplaceAll(said, form, "[redacted]")
+		}
+	}
+	i := slices.IndexFunc(c.args, func(a string) bool { return !strings.HasPrefix(a, "-") })
+	return &GitError{Command: c.args[i], Output: strings.TrimSpace(said), err: err}
+}
+
+// line is run for one line of output.
+func (c command) line(ctx context.Context) (string, error) {
+	out, err := c.run(ctx)
+	return strings.TrimSpace(string(out)), err
+}
+
+// credentialFD is where git's helper finds the answer.
+const credentialFD = 3
+
+// credentialPipe holds a token for git to read: unlike an argument, a
+// configuration or the environment, nobody else can look into it. It answers
+// once, so that a refused token is not tried for ever.
+func credentialPipe(token string) (*os.File, error) {
+	if strings.ContainsAny(token, "\n\x00") {
+		return nil, errors.New("worktree: the token has a line break")
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("worktree: %w", err)
+	}
+	defer w.Close()
+	if len(token) > 32<<10 { // more than that would wait for a reader
+		r.Close()
+		return nil, errors.New("worktree: the token is too long")
+	}
+	if _, err := io.WriteString(w, "username=x-access-token\npassword="+token+"\n"); err != nil {
+		r.Close()
+		return nil, fmt.Errorf("worktree: %w", err)
+	}
+	return r, nil
+}
+
+// remote is a command that talks to a remote repository. The credential is
+// bound to the remote's own address: another one, to which it redirects, gets
+// none.
+func remote(address, token string) (command, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return command{}, errors.New("worktree: the remote's address is malformed") // the error would repeat it
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return command{}, errors.New("worktree: a remote's address starts with http:// or https://")
+	}
+	if u.User != nil {
+		return command{}, errors.New("worktree: a remote's address holds no credential")
+	}
+	c := command{protocol: "http:https", token: token, config: []string{"credential.helper="}}
+	if token != "" {
+		helper := "!f() { test \"$1\" = get && cat <&" + strconv.Itoa(credentialFD) + "; }; f"
+		c.config = append(c.config, "credential."+u.Scheme+"://"+u.Host+".helper="+helper)
+	}
+	return c, nil
+}

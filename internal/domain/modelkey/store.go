@@ -1,0 +1,152 @@
+package modelkey
+
+import (
+	"strconv"
+	"time"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/llm"
+	"yardmaster/internal/seal/keys"
+)
+
+type row struct {
+	ID             string
+	AccountID      string
+	Provider       string
+	Label          string
+	BaseURL        string `db:"base_url"`
+	Masked         string
+	Sealed         string
+	Kind           string
+	Capacity       *int64
+	Priority       int64
+	Status         string
+	LastVerifiedAt *time.Time
+	LastError      *string
+	CreatedAt      time.Time
+	DeletedAt      *time.Time
+	Price          *db.JSON[llm.Price]
+}
+
+const columns = `id, account_id, provider, label, base_url, masked, sealed, kind, capacity, priority, status, last_verified_at,
+	last_error, created_at, deleted_at, price`
+
+var (
+	byID   = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = $1 AND id = $2`)
+	insert = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, base_url, masked, sealed, kind, capacity, priority, created_at, price)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`)
+	// The row stays, so that a deletion can be repeated and what the key was
+	// used for can be told; the secret goes.
+	erase = db.S(`UPDATE provider_keys SET deleted_at = $3, sealed = '', masked = '' WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
+	// pool is read for every page of tasks. Its parameter is cast: once SQLite has
+	// statistics, it plans a statement anew for each value that a bare one is given.
+	pool = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = CAST($1 AS TEXT) AND deleted_at IS NULL
+		ORDER BY CASE status WHEN 'failing' THEN 1 ELSE 0 END, priority, created_at, id`)
+
+	markFailing = db.S(`UPDATE provider_keys SET status = 'failing', last_error = $3
+		WHERE account_id = $1 AND id = $2 AND (status <> 'failing' OR last_error <> $3)`)
+	markOK = db.S(`UPDATE provider_keys SET status = 'ok', last_error = NULL, last_verified_at = $3
+		WHERE account_id = $1 AND id = $2 AND status <> 'ok'`)
+)
+
+func (r row) wire() BillingKey {
+	out := BillingKey{ID: r.ID, Provider: r.Provider, Label: r.Label, Masked: r.Masked, Kind: r.Kind, Capacity: r.Capacity, Priority: r.Priority,
+		Status: r.Status, LastError: r.LastError, CreatedAt: r.CreatedAt.Truncate(time.Millisecond)}
+	if r.BaseURL != "" {
+		out.BaseURL = &r.BaseURL
+	}
+	if r.Price != nil {
+		p := shown(r.Price.V)
+		out.Price = &p
+	}
+	if r.LastVerifiedAt != nil {
+		at := r.LastVerifiedAt.Truncate(time.Millisecond)
+		out.LastVerifiedAt = &at
+	}
+	return out
+}
+
+// find reads a key of tx.Account, deleted ones too; an id that is unknown,
+// foreign or malformed is the same 404.
+func find(tx *db.Tx, keyID string) (row, error) {
+	if !id.Valid(keyID) {
+		return row{}, fault.Missing("key")
+	}
+	r, ok, err := byID.Maybe(tx, tx.Account, keyID)
+	if err == nil && !ok {
+		err = fault.Missing("key")
+	}
+	return r, err
+}
+
+func list(tx *db.Tx, p op.PageIn) ([]row, error) {
+	b := db.Build(`SELECT `+columns+` FROM provider_keys WHERE deleted_at IS NULL AND account_id = `, tx.Account)
+	if after := p.After(); len(after) > 0 {
+		place, err := placeOf(after)
+		if err != nil {
+			return nil, err
+		}
+		b.And("(priority, created_at, id) > ", place)
+	}
+	return db.Select[row](tx, b.SQL(" ORDER BY priority, created_at, id LIMIT ", p.Size()))
+}
+
+// key is the row's place in the order of the list, placeOf reads it back.
+func (r row) key() []string {
+	return append([]string{strconv.FormatInt(r.Priority, 10)}, op.TimeKey(r.CreatedAt, r.ID)...)
+}
+
+func placeOf(key []string) (any, error) {
+	if len(key) == 3 {
+		priority, err := strconv.ParseInt(key[0], 10, 64)
+		at, err2 := strconv.ParseInt(key[1], 10, 64)
+		if err == nil && err2 == nil {
+			return db.Tuple(priority, at, key[2]), nil
+		}
+	}
+	return nil, fault.Field("cursor", "is not a cursor of this collection")
+}
+
+func (r row) pooled() Key {
+	k := Key{ID: r.ID, Provider: llm.Provider(r.Provider), BaseURL: r.BaseURL, account: r.AccountID, sealed: r.Sealed}
+	if r.Price != nil {
+		k.price = &r.Price.V
+	}
+	return k
+}
+
+// Pool is an account's keys in the order they are used in: those that their
+// provider refused lately behind all others, then by priority and by age.
+func Pool(tx *db.Tx, account string) ([]Key, error) {
+	rows, err := pool.All(tx, account)
+	keys := make([]Key, len(rows))
+	for i, r := range rows {
+		keys[i] = r.pooled()
+	}
+	return keys, err
+}
+
+// Note keeps what a call with a key has told about it: the slug of what went
+// wrong, or that it works. A fault that says nothing about the key changes
+// nothing.
+func Note(tx *db.Tx, account, keyID, slug string) (err error) {
+	switch slug {
+	case llm.SlugAuth, llm.SlugQuota:
+		_, err = markFailing.Exec(tx, account, keyID, slug)
+	case "":
+		_, err = markOK.Exec(tx, account, keyID, tx.Now)
+	}
+	return err
+}
+
+// Sealed are the model keys.
+var Sealed = keys.Column{
+	Table: "provider_keys", Name: "sealed",
+	Count:   db.Q[keys.Held](keys.Tally + `provider_keys WHERE sealed <> '' GROUP BY 1`),
+	Rows:    db.Q[keys.Row](`SELECT id AS key, account_id AS account, sealed FROM provider_keys WHERE id > $1 AND sealed <> '' ORDER BY id LIMIT $2`),
+	Put:     db.S(`UPDATE provider_keys SET sealed = $3 WHERE id = $1 AND sealed = $2`),
+	Purpose: func(r keys.Row) string { return purpose(r.Account) },
+}

@@ -1,0 +1,39 @@
+package modelkey
+
+import (
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/db"
+	"yardmaster/internal/llm"
+)
+
+type priceRow struct {
+	Provider   string
+	Model      string
+	Input      int64
+	Output     int64
+	CacheRead  int64
+	CacheWrite int64
+}
+
+func (r priceRow) price() llm.Price {
+	return llm.Price{Input: r.Input, Output: r.Output, CacheRead: r.CacheRead, CacheWrite: r.CacheWrite}
+}
+
+const priceColumns = `provider, model, input, output, cache_read, cache_write FROM prices WHERE account_id = `
+
+var (
+	pricesOf = db.Q[priceRow](`SELECT ` + priceColumns + `$1 ORDER BY provider, model`)
+	setPrice = db.S(`INSERT INTO prices (account_id, provider, model, input, output, cache_read, cache_write, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (account_id, provider, model) DO UPDATE SET input = EXCLUDED.input,
+		output = EXCLUDED.output, cache_read = EXCLUDED.cache_read, cache_write = EXCLUDED.cache_write`)
+	dropPrice = db.S(`DELETE FROM prices WHERE account_id = $1 AND provider = $2 AND model = $3`)
+	priceKey  = db.S(`UPDATE provider_keys SET price = $3 WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
+)
+
+func listPrices(tx *db.Tx, p op.PageIn) ([]priceRow, error) {
+	b := db.Build(`SELECT `+priceColumns, tx.Account)
+	if after := p.After(); len(after) == 2 {
+		b.And("(provider, model) > ", db.Tuple(after[0], after[1]))
+	}
+	return db.Select[priceRow](tx, b.SQL(" ORDER BY provider, model LIMIT ", p.Size()))
+}

@@ -1,0 +1,110 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"regexp"
+	"time"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/token"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
+)
+
+type tokenIn struct {
+	GrantType   string `json:"grant_type,omitempty" doc:"must be authorization_code"`
+	Code        string `json:"code,omitempty" doc:"the code that the browser brought back"`
+	ClientID    string `json:"client_id,omitempty" doc:"what service.oauth_register answered"`
+	RedirectURI string `json:"redirect_uri,omitempty" doc:"the one that the code was asked for with"`
+	Verifier    string `json:"code_verifier,omitempty" doc:"of PKCE: what the challenge was made of"`
+	Resource    string `json:"resource,omitempty" doc:"what the token is for: the address of the MCP endpoint, or left out"`
+}
+
+var verifierForm = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
+
+// exchange gives a token for a code. The code is good once: who brings it
+// again proves that it leaked, and the token it gave ends.
+func (s *Service) exchange(ctx context.Context, in tokenIn) (Grant, error) {
+	if in.GrantType != grantCode {
+		return Grant{}, refuse("unsupported_grant_type", "grant_type must be authorization_code.")
+	}
+	// Before the code is looked at: some libraries try without a client_id
+	// first, and again with it.
+	if _, ok := s.client(in.ClientID); !ok {
+		return Grant{}, refuse("invalid_client", "client_id is not one of this server. It belongs in the form; there is no client secret.")
+	}
+	if !verifierForm.MatchString(in.Verifier) {
+		return Grant{}, refuse("invalid_request", "code_verifier must be 43 to 128 unreserved characters.")
+	}
+	if err := checkResource(op.RequestOf(ctx).BaseURL, in.Resource); err != nil {
+		return Grant{}, err
+	}
+	hash := seal.Hash(in.Code)
+	var c codeRow
+	var known bool
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		c, known, err = codeByHash.Maybe(tx, hash)
+		return err
+	})
+	if err != nil {
+		return Grant{}, err
+	}
+	if !known {
+		return Grant{}, badCode()
+	}
+	var out Grant
+	var refused error
+	err = s.DB.Write(actingFor(ctx, c.AccountID, c.UserID), func(tx *db.Tx) error {
+		var ok bool
+		out, refused = Grant{}, badCode()
+		c, ok, err := codeByHash.ForUpdate().Maybe(tx, hash)
+		switch {
+		case err != nil || !ok:
+			return err
+		case c.TokenID != nil:
+			return s.Tokens.Revoke(tx, *c.TokenID)
+		case !c.matches(in) || !tx.Now.Before(c.ExpiresAt):
+			return nil
+		}
+		m, err := s.mint(tx, c.UserID, c.Name, c.Scopes.V)
+		if err != nil {
+			return err
+		}
+		out, refused = granted(m), nil
+		_, err = spendCode.Exec(tx, tx.Account, hash, m.ID)
+		return err
+	})
+	if err == nil {
+		err = refused
+	}
+	return out, err
+}
+
+// badCode is the one answer to a code that is unknown, spent, expired, of
+// another client or for another address, or whose verifier is wrong.
+func badCode() *fault.Error {
+	return refuse("invalid_grant", "The code is not good for this client, redirect_uri and code_verifier, or not any more.")
+}
+
+func (c codeRow) matches(in tokenIn) bool {
+	sum := sha256.Sum256([]byte(in.Verifier))
+	return seal.Equal(c.Challenge, base64.RawURLEncoding.EncodeToString(sum[:])) &&
+		seal.Equal(c.Client, clientKey(in.ClientID)) &&
+		(in.RedirectURI == "" || in.RedirectURI == c.Redirect)
+}
+
+// actingFor makes what follows the deed of the user who allowed it.
+func actingFor(ctx context.Context, accountID, userID string) context.Context {
+	a := policy.Actor{Credential: policy.Session, UserID: userID, AccountID: accountID, RequestID: op.RequestOf(ctx).ID}
+	return policy.With(db.WithAccount(ctx, accountID), a)
+}
+
+func (s *Service) mint(tx *db.Tx, userID, name string, scopes []string) (token.MintedToken, error) {
+	set, _ := policy.ParseScopes(scopes)
+	expires := tx.Now.Add(tokenLife).Truncate(time.Millisecond)
+	return token.Mint(tx, policy.PAT, userID, &name, set, &expires)
+}

@@ -1,0 +1,357 @@
+package arch
+
+import (
+	"go/ast"
+	"go/token"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// edges is what each package may import of this module. Arrows point down:
+// cmd, proof -> app -> domain/* -> foundation -> fault.
+var edges = map[string]string{
+	"fault":               "",
+	"id":                  "",
+	"client/inert":        "",
+	"api/idempotency":     "api/op db event fault id",
+	"api/limit":           "",
+	"api/limit/redistest": "",
+	"secretscan":          "",
+	"money":               "",
+	"durable":             "",
+	"seal":                "durable",
+	"protocol":            "",
+	"config":              "",
+	"client":              "client/inert",
+	"policy":              "fault",
+	"rlimit":              "",
+	"db/migrations":       "",
+	"db":                  "db/migrations fault",
+	"db/dbtest":           "db db/migrations",
+	"api/op":              "api/limit fault id policy",
+	"event/hashchain":     "",
+	"clock":               "db protocol",
+	"web":                 "api/op fault",
+	"api/reference":       "",
+	"event":               "db event/hashchain id policy",
+	"api/mcp":             "api/op fault policy",
+	"seal/keys":           "db seal",
+	"db/lease":            "db id",
+	"mail":                "db event id seal seal/keys",
+	"event/notary":        "db durable event event/hashchain seal",
+	"bus":                 "fault protocol",
+	"box/conn":            "fault protocol",
+	"bus/hostile":         "",
+
+	"idp": "fault id",
+
+	"codehost":         "fault",
+	"codehost/builtin": "codehost fault rlimit",
+	"llm":              "fault",
+	"llm/scripted":     "",
+
+	// The machine side. It shares the wire with the server, not its rooms.
+	"box":            "box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/sandbox box/scrub box/selftest box/spool box/worktree client fault id protocol seal",
+	"box/acp":        "",
+	"box/broker":     "box/scrub",
+	"box/coder":      "box/acp",
+	"box/driver":     "box/acp",
+	"box/exposure":   "",
+	"box/limits":     "",
+	"box/modelproxy": "fault llm",
+	"box/sandbox":    "",
+	"box/selftest":   "",
+	"box/scrub":      "",
+	"box/spool":      "box/scrub protocol",
+	"box/worktree":   "rlimit",
+
+	"app":                "api/idempotency api/limit api/mcp api/op api/reference bus clock codehost codehost/builtin config db db/lease domain/* event event/hashchain event/notary fault id idp llm llm/scripted mail money policy protocol seal seal/keys web",
+	"proof/demo":         "app box client config",
+	"proof/chaos":        "box client proof/chaos/astray",
+	"proof/chaos/astray": "",
+	"cmd/yardmaster":     "app box box/coder client config event/hashchain mail proof/chaos proof/chaos/astray proof/demo seal",
+	"proof/arch":         "",
+	"proof/e2e":          "",
+	"proof/sbom":         "",
+
+	"proof/e2e/environments": "",
+}
+
+// foundation is what any domain may import.
+const foundation = "api/op client/inert clock codehost db event fault id idp llm mail money policy protocol seal seal/keys secretscan web"
+
+// between are the domains that build on another one, and why a function wired
+// in app would not do.
+var between = map[string]string{
+	"domain/ask -> domain/escalation":    "an ask is handed to a person in one transaction",
+	"domain/task -> domain/escalation":   "a task that its caller is unsure of becomes a question instead, in one transaction",
+	"domain/run -> domain/task":          "a run is a try of a task: claiming moves both in one transaction",
+	"domain/plan -> domain/task":         "approving a plan mints the tasks of all its groups in one transaction",
+	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",
+	"domain/session -> domain/budget":    "a call is set aside for before it is made, and settled with its account",
+	"domain/session -> domain/modelkey":  "the gateway spends the account's keys, call by call",
+	"domain/account -> domain/grant":     "an account and a person are shown with what they were given",
+	"domain/signin -> domain/account":    "X-Svc-Account names an account the user belongs to",
+	"domain/signin -> domain/token":      "a presented token becomes an actor",
+	"domain/oauth -> domain/token":       "what a program is granted is an ordinary token",
+	"domain/sso -> domain/signin":        "who is vouched for elsewhere enters like everybody, and fails on the same page",
+	"domain/access -> domain/invitation": "an applicant is decided about and invited in one transaction",
+	"domain/member -> domain/invitation": "a member is invited in one transaction",
+	"domain/repo -> codehost/builtin":    "the built-in host asks the domain who may read and push",
+}
+
+// measuring is the package that weighs the program and its parts against
+// baselines. It may use anything; nothing may use it.
+const measuring = "proof/bench"
+
+func TestImports(t *testing.T) {
+	used := map[string]bool{}
+	for _, f := range product(t) {
+		from := f.pkg()
+		if from == measuring {
+			continue
+		}
+		allowed, known := edges[from]
+		domain := strings.HasPrefix(from, "domain/")
+		if domain {
+			allowed, known = foundation, true
+		}
+		if !known {
+			t.Errorf("%s: %s is in no table; say what it may import", f.path, from)
+		}
+		for _, imp := range f.imports() {
+			to, own := strings.CutPrefix(imp, "own:")
+			if !own {
+				continue
+			}
+			edge := from + " -> " + to
+			used[edge] = true
+			if between[edge] != "" {
+				continue
+			}
+			if !slices.ContainsFunc(strings.Fields(allowed), func(glob string) bool {
+				ok, _ := path.Match(glob, to)
+				return ok
+			}) {
+				t.Errorf("%s: %s is not allowed", f.path, edge)
+			}
+		}
+	}
+	for edge := range between {
+		if !used[edge] {
+			t.Errorf("%q is in the table but not in the program: remove it", edge)
+		}
+	}
+	for from, list := range edges {
+		for _, to := range strings.Fields(list) {
+			if !strings.Contains(to, "*") && !used[from+" -> "+to] {
+				t.Errorf("%s may import %s, and does not: remove it from the table", from, to)
+			}
+		}
+	}
+}
+
+// importers are the packages whose files match, with the files.
+func importers(t *testing.T, match func(file) bool) map[string][]string {
+	users := map[string][]string{}
+	for _, f := range product(t) {
+		if f.pkg() != measuring && match(f) {
+			users[f.pkg()] = append(users[f.pkg()], path.Base(f.path))
+		}
+	}
+	return users
+}
+
+func imports(p string) func(file) bool {
+	return func(f file) bool { return slices.Contains(f.imports(), p) }
+}
+
+func TestHTTP(t *testing.T) {
+	exceptions(t, "imports net/http", importers(t, imports("net/http")), map[string]string{
+		"api/op":           "serves the capabilities",
+		"api/mcp":          "names the statuses of protocol errors",
+		"event/notary":     "tells a webhook of audit heads",
+		"app":              "serves the whole program",
+		"client":           "calls the API",
+		"codehost/builtin": "speaks git over HTTP",
+		"idp":              "asks identity providers",
+		"llm":              "is the gateway to model providers",
+		"llm/scripted":     "is a model provider, to the gateway",
+		"box":              "enrolls over HTTP and serves its agents a model",
+		"box/broker":       "adds secrets to requests",
+		"box/coder":        "calls a model",
+		"box/modelproxy":   "stands between agents and the gateway",
+		"box/selftest":     "asks the proxies of a box",
+		"proof/demo":       "names methods to client",
+		"proof/chaos":      "names methods to client and gives its calls keys",
+		"cmd/yardmaster":   "names methods to client",
+	})
+}
+
+func TestSQL(t *testing.T) {
+	exceptions(t, "imports database/sql", importers(t, imports("database/sql")), map[string]string{
+		"db":          "is the door to the databases",
+		"db/dbtest":   "prepares what db declares",
+		"proof/chaos": "reads what a stopped server has stored",
+	})
+	statement := regexp.MustCompile(`^\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s`)
+	for _, f := range product(t) {
+		base := path.Base(f.path)
+		switch {
+		case strings.HasPrefix(f.pkg(), "domain/") && strings.HasPrefix(base, "store"):
+			continue
+		case f.pkg() == "db" || f.pkg() == "db/dbtest" || f.pkg() == measuring || f.pkg() == "proof/chaos":
+			continue
+		case f.path == "internal/api/idempotency/store.go": // it serves every domain
+			continue
+		case f.path == "internal/clock/store.go": // what waits, waits in every domain
+			continue
+		case f.path == "internal/app/keys.go": // the keys of the installation are nobody's domain
+			continue
+		case f.path == "internal/db/lease/store.go": // servers are nobody's domain
+			continue
+		case f.path == "internal/seal/keys/store.go": // sealed values are in every domain
+			continue
+		case f.path == "internal/event/notary/store.go": // the record is every domain's
+			continue
+		case f.path == "internal/mail/store.go": // the outbox is nobody's domain
+			continue
+		case f.path == "internal/event/audit.go": // audit rows are written for every domain
+			continue
+		}
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, err := strconv.Unquote(lit.Value); err == nil && statement.MatchString(text) {
+					t.Errorf("%s holds a statement, which belongs in a store.go: %.60s", f.path, text)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestClock(t *testing.T) {
+	users := importers(t, func(f file) bool { return f.uses("time", "Now", "Since", "Until") })
+	maps.DeleteFunc(users, func(pkg string, _ []string) bool { return pkg == "box" || strings.HasPrefix(pkg, "box/") })
+	exceptions(t, "reads the clock", users, map[string]string{
+		"db":               "gives every transaction its time",
+		"app":              "hands the clock to those who are given one",
+		"api/op":           "measures requests and sets deadlines of sockets",
+		"codehost/builtin": "sets deadlines of sockets",
+		"llm":              "sets deadlines of sockets and knows how long they are idle",
+		"bus":              "dates credentials and paces boxes",
+		"bus/hostile":      "waits for an attack to show",
+		"domain/run":       "measures how long events take to be stored",
+		"clock":            "notices that it was set",
+		"proof/demo":       "prints how long the steps took",
+		"proof/chaos":      "harms at times of its own, outside of what it harms",
+	})
+}
+
+func TestRandomness(t *testing.T) {
+	exceptions(t, "draws randomness", importers(t, imports("crypto/rand")), map[string]string{
+		"id":           "makes ids and tokens",
+		"seal":         "makes keys and salts",
+		"box/coder":    "names its sessions, which no server knows",
+		"box/sandbox":  "marks what is outside of a sandbox, so that it is known again inside",
+		"box/worktree": "names refs that must not collide in the cache",
+		"proof/demo":   "makes the password of a throwaway owner",
+		"proof/chaos":  "makes the secrets that it looks for",
+	})
+}
+
+func TestPackageComments(t *testing.T) {
+	said := map[string]int{}
+	for _, f := range files(t) {
+		if f.tree.Doc == nil || f.test {
+			continue
+		}
+		said[f.pkg()]++
+		begin := "Package " + f.tree.Name.Name + " "
+		if f.tree.Name.Name == "main" {
+			begin = ""
+		}
+		if text := f.tree.Doc.Text(); !strings.HasPrefix(text, begin) || len(text) < 80 {
+			t.Errorf("%s: the comment must begin with %q and tell a newcomer what the room is for", f.path, begin)
+		}
+	}
+	for _, p := range packages(product(t)) {
+		if said[p] != 1 {
+			t.Errorf("%s has %d package comments, not 1", p, said[p])
+		}
+		switch path.Base(p) {
+		case "util", "utils", "common", "helper", "helpers", "manager", "misc":
+			t.Errorf("%s: a package is named for what it is about", p)
+		}
+	}
+}
+
+// longest is the most lines a hand-written file may have.
+const longest = 500
+
+func TestFileLength(t *testing.T) {
+	generated := regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+	for _, f := range files(t) {
+		if n := lines(f.text); n > longest && !generated.Match(f.text) {
+			t.Errorf("%s has %d lines; split it by concern", f.path, n)
+		}
+	}
+}
+
+// spared are files that a domain does without.
+var spared = map[string]string{
+	"domain/service/store.go": "it answers for the process and stores nothing",
+}
+
+func TestDomainLayout(t *testing.T) {
+	have := map[string]file{}
+	for _, f := range product(t) {
+		have[strings.TrimPrefix(f.path, "internal/")] = f
+	}
+	for _, p := range packages(product(t)) {
+		if !strings.HasPrefix(p, "domain/") {
+			continue
+		}
+		noun := path.Base(p)
+		for _, name := range []string{noun + ".go", "ops.go", "store.go"} {
+			at := p + "/" + name
+			f, ok := have[at]
+			switch {
+			case !ok && spared[at] == "":
+				t.Errorf("%s is missing", at)
+			case ok && spared[at] != "":
+				t.Errorf("%s exists: remove it from the table", at)
+			case ok && name == noun+".go" && f.tree.Doc == nil:
+				t.Errorf("%s must hold the package comment", at)
+			}
+		}
+	}
+}
+
+// left are what is never committed: notes to oneself, tests that do not test,
+// paths of one person's machine.
+var left = map[string]*regexp.Regexp{
+	"a note to oneself":    regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`),
+	"a skipped test":       regexp.MustCompile(`\b[tb]\.Skip(f|Now)?\(`),
+	"a path of a machine":  regexp.MustCompile(`/(root|Users|work)/`),
+	"a registry's address": regexp.MustCompile(`(proxy\.golang|registry\.npmjs|pypi)\.org`),
+}
+
+func TestNothingLeft(t *testing.T) {
+	for _, f := range files(t) {
+		for what, re := range left {
+			if m := re.Find(f.text); m != nil && f.path != "internal/proof/arch/arch_test.go" {
+				t.Errorf("%s holds %s: %s", f.path, what, m)
+			}
+		}
+		// In a bubble of synctest, sleeping is how time is made to pass.
+		if f.test && f.uses("time", "Sleep") && !imports("testing/synctest")(f) {
+			t.Errorf("%s sleeps: wait for a signal, or poll with a deadline", f.path)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+// Bench measures the program against baselines in the same run: each figure
+// stands beside that of a bare thing which does no more than the same work, and
+// the two take turns, so that a busy machine slows both alike. What is measured
+// is the real program: `yardmaster serve` as a process of its own, called over
+// loopback. The baselines are handlers in a second process, this program run
+// again with the word "baseline"; the load comes from this one.
+//
+// `go run ./internal/proof/bench` prints a table, `-write` also makes
+// docs/benchmarks.md of it, `-only start,list` runs a part.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// document is what -write makes, from the repository's root.
+const document = "docs/benchmarks.md"
+
+// section is a part of the run; its rows belong together.
+type section struct {
+	name  string
+	about string
+	run   func(context.Context, *bench) error
+}
+
+var sections = []section{
+	{"start", "Start and idle memory. The baseline is a bare net/http server as a process of its own.", start},
+	{"list", "Listing tasks, 50 a page, with a personal access token, from 4 clients. The baseline is a bare net/http handler: the same statements on the same database file, prepared, scanned by hand into the same struct, encoded with the same JSON library.", list},
+	{"pending", "Listing a page of 5,000 pending tasks in 20 repositories, each with its place in the queue and what holds it. The baseline is the same page of as many tasks that are over, from another server; both databases, 4 clients.", pending},
+	{"coding", "The same page of tasks, compressed as the client asks and plain, 4 clients, who do not unpack it.", coding},
+	{"create", "Filing tasks from 16 clients, durable before the answer. The baseline is a bare net/http handler that decodes the body and commits one insert of the same row alone, into the same schema; the program also looks up repository, template and seats, writes the chained audit row and keeps the depth of the queue.", create},
+	{"dispatch", "From the answer of task.create until the box knows that its acceptance of the run is stored. The baseline is three durable SQLite commits and one NATS round trip, nothing else.", dispatch},
+	{"claim", "A box claims the next task: the whole call on the domain, with its run, session, tokens and audit rows. The baseline is the same call on a short queue, the two taking turns; both databases.", claim},
+	{"ingest", "Events from a box into the database, in order, exactly once, 32 a message, 32 runs at a time, each answered once it is durable. The baseline is bare inserts of the same rows, 32 in a statement and a durable commit each.", ingest},
+	{"fleet", "1,000 boxes, each in a NATS account of its own, connect, say hello and beat. The baseline is as many plain connections to a NATS server in which all share one account, each of which asks one question.", fleetOf},
+	{"guard", "What request id, limits, credential, scope, checks and encoding add to a request: a capability that does nothing behind the program's own pipeline, on the database of a server that was set up. The baseline is a bare net/http handler in the same process that decodes the same body and encodes the same answer.", guard},
+	{"mcp", "The same capability called as a tool. The baseline is its own route, in the same process; for the list, which is of the whole program, it is a ping.", tools},
+	{"plan", "From the call of plan.approve until its answer: the tasks of all groups of a held plan are minted in one durable transaction, each with its dependencies and its audit row. The baseline inserts as many bare rows of tasks into the same schema in one durable commit.", approvePlan},
+	{"streams", "5,000 connections follow the tasks of one account on one node while tasks are filed; the program's time includes filing the task durably. The memory is the difference of the resident set before them and after, by the number of connections. The baseline is a bare net/http server that hands one frame to as many channels, and stores and checks nothing. The readers share the cores with both.", following},
+	{"tails", "500 connections follow one live run on PostgreSQL, which counts how often the table of events is read; the baseline is one connection that follows another run saying the same.", tails},
+	{"gateway", "What the model gateway adds to the median of a sequential call to an upstream on loopback, with its account stored durably within 20 ms. The baseline is the standard library's reverse proxy, which keeps no account.", gateway},
+}
+
+// bench is what the sections share.
+type bench struct {
+	dir  string // of this run's data
+	bin  string // the program measured
+	self string // this program
+	rows []row
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "baseline" {
+		exit(serveBaseline(os.Args[2:]))
+	}
+	var write bool
+	var only, dir string
+	flag.BoolVar(&write, "write", false, "write "+document+", too")
+	flag.StringVar(&only, "only", "", "comma-separated sections to run")
+	flag.StringVar(&dir, "dir", "", "folder for the data, on the disk to measure; the temporary one when empty")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	exit(run(ctx, dir, only, write))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func run(ctx context.Context, dir, only string, write bool) (err error) {
+	if write && only != "" {
+		return errors.New("-write needs all sections: leave -only out")
+	}
+	b := &bench{}
+	if b.self, err = os.Executable(); err != nil {
+		return err
+	}
+	if b.dir, err = os.MkdirTemp(dir, "yardmaster-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	b.bin = filepath.Join(b.dir, "yardmaster")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.bin, "yardmaster/cmd/yardmaster").CombinedOutput(); err != nil {
+		return fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	began, load := time.Now(), loadAverage()
+	for _, s := range sections {
+		if only != "" && !strings.Contains(","+only+",", ","+s.name+",") {
+			continue
+		}
+		fmt.Printf("\n%s: %s\n", s.name, s.about)
+		first := len(b.rows)
+		if err := s.run(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		for i := first; i < len(b.rows); i++ {
+			b.rows[i].section = s.name
+			fmt.Println(b.rows[i].line())
+		}
+	}
+	took := time.Since(began)
+	fmt.Printf("\n%s, in %.0f s.\n", verdict(b.rows), took.Seconds())
+	if !write {
+		return nil
+	}
+	return os.WriteFile(document, page(b.rows, took, load), 0o644)
+}

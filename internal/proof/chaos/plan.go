@@ -1,0 +1,100 @@
+package chaos
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"yardmaster/internal/proof/chaos/astray"
+)
+
+// lease is how long a box that hears nothing works on; its work is handed on
+// at 1.25 times this.
+const lease = 6 * time.Second
+
+// action is one kind of step.
+type action string
+
+// The faults, and what people do meanwhile.
+const (
+	serverKilled action = "server killed"
+	boxKilled    action = "box killed"
+	boxFrozen    action = "box frozen"
+	lineCut      action = "line cut"     // of one box to the bus: nothing arrives
+	webCut       action = "web cut"      // of all boxes to the API and the git host
+	linesBroken  action = "lines broken" // every connection is reset
+	pushRefused  action = "push refused" // by the git host, of any task's branch
+	serverSet    action = "server's clock set"
+	boxSet       action = "box's clock set"
+	databaseLost action = "database lost" // its connections are terminated: PostgreSQL
+
+	taskFiled        action = "task filed"
+	taskCancelled    action = "task cancelled"
+	taskReassigned   action = "task reassigned"
+	taskRedispatched action = "task redispatched"
+)
+
+// step is one thing that happens.
+type step struct {
+	at     time.Duration // since the start
+	what   action
+	target int           // which box
+	length time.Duration // until it is undone
+	ahead  time.Duration // of the right time, for a clock
+	pick   uint64        // chooses among the tasks there are by then
+}
+
+// plan draws all steps from the seed. Every fault is used before one is used
+// again; people do something every other second.
+func plan(seed uint64, length time.Duration, boxes int, postgres bool) []step {
+	r := rand.New(rand.NewPCG(seed, 0))
+	between := func(low, high time.Duration) time.Duration {
+		return low + time.Duration(r.Int64N(int64(high-low)))
+	}
+	kinds := []action{serverKilled, boxKilled, boxFrozen, lineCut, webCut, linesBroken, pushRefused}
+	if astray.Possible {
+		kinds = append(kinds, serverSet, boxSet)
+	}
+	if postgres {
+		kinds = append(kinds, databaseLost)
+	}
+	var steps []step
+	var bag []action
+	for at := between(2*time.Second, 4*time.Second); at < length; at += between(2*time.Second, 5*time.Second) {
+		if len(bag) == 0 {
+			bag = slices.Clone(kinds)
+			r.Shuffle(len(bag), func(i, k int) { bag[i], bag[k] = bag[k], bag[i] })
+		}
+		s := step{at: at, what: bag[0], target: r.IntN(boxes)}
+		bag = bag[1:]
+		switch s.what {
+		case serverKilled:
+			s.length = between(0, lease/2)
+		case boxFrozen:
+			s.length = between(lease*5/4, 2*lease) // its work is another's by then
+		case serverSet, boxSet:
+			if s.ahead = time.Second << r.IntN(15); r.IntN(2) == 0 {
+				s.ahead = -s.ahead
+			}
+		case linesBroken, databaseLost:
+		default:
+			s.length = between(lease/10, lease*3/2)
+		}
+		steps = append(steps, s)
+	}
+	for at := time.Duration(0); at < length; at += between(time.Second, 3*time.Second) {
+		s := step{at: at, what: taskFiled, pick: r.Uint64()}
+		switch n := r.IntN(100); {
+		case n < 10:
+			s.what = taskCancelled
+		case n < 22:
+			s.what = taskReassigned
+		case n < 32:
+			s.what = taskRedispatched
+		}
+		steps = append(steps, s)
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	return steps
+}

@@ -1,0 +1,342 @@
+package chaos
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
+	_ "modernc.org/sqlite"             // registers the driver "sqlite"
+
+	"yardmaster/internal/box"
+	"yardmaster/internal/client"
+)
+
+const (
+	account  = "acme"
+	project  = "widgets"
+	patience = 2 * time.Minute // for a program to come up
+)
+
+// world is what harm is done to.
+type world struct {
+	Options
+	began   time.Time
+	listen  string
+	web     *Cable // of all boxes to the API and the git host
+	boxes   []*machine
+	c       *client.Client
+	setup   string
+	secrets map[string]string // what each is -> its value
+	marker  string            // printed like the secrets, and none
+
+	server     *Process
+	ahead      time.Duration // its clock
+	serverTurn sync.Mutex    // one fault at a time; a box has its own
+	hostTurn   sync.Mutex
+
+	mu      sync.Mutex
+	found   map[Fault][]string
+	done    map[action]int
+	filed   []string // titles of what was acknowledged
+	ids     []string // of the tasks, in the same order
+	putDown int      // cancelled at the end
+}
+
+// machine is one box: its data folder outlives its processes.
+type machine struct {
+	name string
+	data string
+	line *Cable // to the bus
+	turn sync.Mutex
+	*Process
+	ahead time.Duration // its clock
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.Data, name) }
+
+// begin builds everything up to boxes that are online.
+func (w *world) begin(ctx context.Context) (err error) {
+	w.setup = rand.Text()
+	password := rand.Text()
+	w.marker = "marker+" + rand.Text() + "/="
+	w.secrets = map[string]string{
+		"the password of the owner":             password,
+		"a secret that agents are given":        "open+" + rand.Text() + "/=",
+		"a secret that only the broker knows":   "closed+" + rand.Text() + "/=",
+		"a key in the environment of the boxes": "sk-ambient-" + rand.Text(),
+	}
+	if w.Database != "" {
+		if err := w.empty(ctx); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(w.path("scenario.yml"), []byte(scenario()), 0o600); err != nil {
+		return err
+	}
+	if w.listen, err = freeAddress(); err != nil {
+		return err
+	}
+	if w.web, err = NewCable(); err != nil {
+		return err
+	}
+	w.web.Plug(w.listen)
+	bus, err := w.serve(ctx)
+	if err != nil {
+		return err
+	}
+	w.c, err = client.Setup(ctx, "http://"+w.listen, w.setup, client.Owner{
+		Login: "ada", Name: "Ada", Email: "ada@example.com", Password: password, Account: account,
+	})
+	if err != nil {
+		return err
+	}
+	w.secrets["the token of the owner"] = w.c.Token
+	w.c.HTTP = &http.Client{Timeout: 20 * time.Second, Transport: keyed{http.DefaultTransport}}
+	if err := w.furnish(ctx); err != nil {
+		return err
+	}
+	for i := range w.Boxes {
+		b, err := w.enroll(ctx, fmt.Sprintf("box%d", i+1), bus)
+		if err != nil {
+			return err
+		}
+		w.boxes = append(w.boxes, b)
+		if err := w.runBox(b); err != nil {
+			return err
+		}
+	}
+	for _, b := range w.boxes {
+		if err := w.online(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freeAddress is one that nobody listens on, for a server that has to come back
+// to where it was.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// database opens what the server stores in.
+func (w *world) database() (*sql.DB, error) {
+	if w.Database != "" {
+		return sql.Open("pgx", w.Database)
+	}
+	return sql.Open("sqlite", "file:"+w.path("server/yardmaster.db")+"?mode=ro")
+}
+
+// empty refuses a database that somebody uses.
+func (w *world) empty(ctx context.Context) error {
+	d, err := w.database()
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	r := Record{DB: d}
+	if _, err := r.rows(ctx, `SELECT 1`); err != nil {
+		return fmt.Errorf("the database: %w", err)
+	}
+	if rows, err := r.rows(ctx, `SELECT id FROM accounts LIMIT 1`); err == nil && len(rows) > 0 {
+		return errors.New("the database holds accounts: chaos takes an empty one")
+	}
+	return nil
+}
+
+var ready = regexp.MustCompile(`serves (http://\S+), boxes connect to nats://(\S+),`)
+
+// serve starts the control plane, waits until it answers, and returns the
+// address of its bus.
+func (w *world) serve(ctx context.Context) (bus string, err error) {
+	argv := []string{w.Self, "astray", seconds(w.ahead), "serve", "--data", w.path("server"), "--listen", w.listen, "--base-url", "http://" + w.web.Addr().String(),
+		"--setup-token", w.setup, "--seats", "16", "--lease", lease.String(), "--rate-limits", "off", "--scenario", w.path("scenario.yml")}
+	var env []string
+	if w.Database != "" {
+		env = []string{"YARDMASTER_DATABASE=" + w.Database}
+	}
+	p, err := Start(w.path("server.log"), w.Data, env, argv...)
+	if err != nil {
+		return "", err
+	}
+	w.server = p
+	err = until(ctx, "the server answers", patience, func() (bool, error) {
+		if m := ready.FindStringSubmatch(p.Output()); m != nil {
+			bus = m[2]
+			return true, nil
+		}
+		if p.Ended() {
+			return false, fmt.Errorf("the server ended:\n%s", tail(p.Output()))
+		}
+		return false, nil
+	})
+	return bus, err
+}
+
+func tail(text string) string { return text[max(0, len(text)-3000):] }
+
+// until waits for something to come about.
+func until(ctx context.Context, what string, patience time.Duration, come func() (bool, error)) error {
+	for deadline := time.Now().Add(patience); ; {
+		if ok, err := come(); ok || err != nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("waited %s in vain: %s", patience, what)
+		}
+		if !pause(ctx, 50*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+}
+
+// furnish puts a repository, a model, secrets and templates on the server.
+func (w *world) furnish(ctx context.Context) error {
+	dir := w.path("source")
+	for name, text := range map[string]string{
+		"README.md":       "# Widgets\n",
+		".svc/policy.yml": "version: 1\nmerge: {mode: auto}\nagent: {isolation: none}\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	for _, args := range [][]string{
+		{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"},
+		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=Begin"},
+	} {
+		if _, err := client.Git(ctx, dir, "", "", args...); err != nil {
+			return err
+		}
+	}
+	if err := w.c.AddRepo(ctx, dir, account, project); err != nil {
+		return err
+	}
+	for _, put := range []struct {
+		method, path string
+		body         map[string]any
+	}{
+		{http.MethodPost, "/v1/billing/keys", map[string]any{"provider": "scripted"}},
+		{http.MethodPut, "/v1/secrets/OPEN_SECRET", map[string]any{"value": w.secrets["a secret that agents are given"]}},
+		{http.MethodPut, "/v1/secrets/CLOSED_SECRET", map[string]any{
+			"value": w.secrets["a secret that only the broker knows"], "delivery": "broker", "hosts": []string{"api.example.com"}}},
+		{http.MethodPut, "/v1/templates/script", map[string]any{"agent": "command", "command": []string{"/bin/sh", "-c", script(w.marker)}}},
+		{http.MethodPut, "/v1/templates/broken", map[string]any{"agent": "command", "command": []string{"/bin/sh", "-c", talk(w.marker) + "exit 7"}}},
+	} {
+		if err := w.c.Call(ctx, put.method, put.path, put.body, nil); err != nil {
+			return fmt.Errorf("%s: %w", put.path, err)
+		}
+	}
+	return nil
+}
+
+// enroll makes a box that reaches the control plane through cables only.
+func (w *world) enroll(ctx context.Context, name, bus string) (*machine, error) {
+	var minted struct {
+		Token string `json:"token"`
+	}
+	if err := w.c.Call(ctx, http.MethodPost, "/v1/runners/enrollments", map[string]any{"name": name}, &minted); err != nil {
+		return nil, err
+	}
+	w.secrets["the enrollment token of "+name] = minted.Token
+	id, err := box.Enroll(ctx, "http://"+w.listen, minted.Token, box.Info{Name: name, Slots: 2})
+	if err != nil {
+		return nil, err
+	}
+	b := &machine{name: name, data: w.path(name)}
+	if b.line, err = NewCable(); err != nil {
+		return nil, err
+	}
+	b.line.Plug(bus)
+	id.ServerURL, id.NATSURL = "http://"+w.web.Addr().String(), "nats://"+b.line.Addr().String()
+	return b, id.Save(b.data)
+}
+
+// runBox starts a process of the box.
+func (w *world) runBox(b *machine) (err error) {
+	key := w.secrets["a key in the environment of the boxes"]
+	b.Process, err = Start(w.path(b.name+".log"), w.Data, []string{"OPENAI_API_KEY=" + key, "ANTHROPIC_API_KEY=" + key},
+		w.Self, "astray", seconds(b.ahead), "box", "run", "--data", b.data, "--slots", "2")
+	return err
+}
+
+func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
+
+// online waits until the control plane sees the box.
+func (w *world) online(ctx context.Context, b *machine) error {
+	return until(ctx, b.name+" is online", patience, func() (bool, error) {
+		if b.Ended() {
+			return false, fmt.Errorf("%s ended:\n%s", b.name, tail(b.Output()))
+		}
+		var p struct {
+			Data []struct {
+				Name     string
+				Presence struct{ Status string }
+			}
+		}
+		err := w.c.Call(ctx, http.MethodGet, "/v1/runners", nil, &p)
+		for _, r := range p.Data {
+			if r.Name == b.name && r.Presence.Status == "online" {
+				return true, nil
+			}
+		}
+		return false, err
+	})
+}
+
+// stop ends all processes the gentle way. One that ended by itself before, or
+// panicked, is a crash.
+func (w *world) stop() (err error) {
+	for _, b := range w.boxes {
+		err = errors.Join(err, ends(b.name, b.Process))
+	}
+	return errors.Join(err, ends("the server", w.server))
+}
+
+func ends(name string, p *Process) error {
+	if p.Ended() {
+		return fmt.Errorf("%s had ended: %s", name, tail(p.Output()))
+	}
+	err := p.Stop()
+	if lines := strings.Split(p.Output(), "\n"); slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") }) {
+		err = errors.Join(err, fmt.Errorf("%s panicked: %s", name, tail(p.Output())))
+	}
+	return err
+}
+
+// end leaves nothing behind, whatever happened.
+func (w *world) end() {
+	for _, b := range w.boxes {
+		if b.Process != nil {
+			b.Kill()
+		}
+		b.line.Close()
+	}
+	if w.server != nil {
+		w.server.Kill()
+	}
+	if w.web != nil {
+		w.web.Close()
+	}
+}

@@ -1,0 +1,179 @@
+//go:build environments
+
+package environments
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/box"
+)
+
+const (
+	setupToken = "e2e-environments"
+	// lifetime bounds what runs until it is stopped.
+	lifetime = 90 * time.Second
+)
+
+// who is the work of a task: it writes down who it is, and what it can read of
+// what is the box's own.
+const who = `id -u >who
+for f in %s; do cat "$f" >/dev/null 2>&1 && echo "reads $f" >>who; done
+echo "Wrote down who I am." >"$YARDMASTER_REPORT"`
+
+// server is a control plane whose data, owner and repository are in the row's
+// home, as is the login of the commands.
+type server struct {
+	*place
+	process *kept
+	address string
+}
+
+var serving = regexp.MustCompile(`serves (http://\S+), boxes`)
+
+// serve starts a control plane and sets it up with the commands that a person
+// uses.
+func (p *place) serve() *server {
+	p.t.Helper()
+	s := &server{place: p}
+	scenario := filepath.Join(p.home, "scenario.yml")
+	text, err := os.ReadFile("../../demo/scenario.yml")
+	p.must(err)
+	p.must(os.WriteFile(scenario, text, 0o600))
+	s.process = p.begin(lifetime, "", p.program, "serve", "--data", p.home+"/server", "--listen", "127.0.0.1:0", "--setup-token", setupToken, "--scenario", scenario)
+	p.until("the server serves", most, func() bool {
+		if m := serving.FindStringSubmatch(s.process.said()); m != nil {
+			s.address = m[1]
+		} else if s.process.ended() {
+			p.fatalf("the server ended: %s", s.process.lastLine())
+		}
+		return s.address != ""
+	})
+	s.do("correct horse battery staple\n", "setup", "--url", s.address, "--token", setupToken, "--login", "ada", "--email", "ada@example.com", "--account", "acme")
+	s.do("", "repo", "add", s.repository())
+	s.do("", "key", "add", "--provider", "scripted")
+	return s
+}
+
+// repository makes one whose pull requests merge by themselves.
+func (s *server) repository() string {
+	s.t.Helper()
+	dir := filepath.Join(s.home, "widgets")
+	s.must(os.MkdirAll(filepath.Join(dir, ".svc"), 0o700))
+	policy := "version: 1\nmerge: {mode: auto}\n"
+	if s.level == none {
+		policy += "agent: {isolation: none}\n" // or its box would be given nothing
+	}
+	s.must(os.WriteFile(filepath.Join(dir, ".svc", "policy.yml"), []byte(policy), 0o600))
+	s.git(dir, "init", "--quiet", "--initial-branch=main")
+	s.git(dir, "add", "--all")
+	s.git(dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=Begin")
+	return dir
+}
+
+func (s *server) git(dir string, args ...string) string {
+	s.t.Helper()
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.fatalf("%v: %v: %s", cmd, err, out)
+	}
+	return string(out)
+}
+
+// do runs a command that must succeed, and answers what it said.
+func (s *server) do(input string, args ...string) string {
+	s.t.Helper()
+	k := s.begin(most, input, append([]string{s.program}, args...)...).wait()
+	if k.Code != 0 || k.Trouble != "" {
+		s.fatalf("`yardmaster %s`: exit code %d: %s", strings.Join(args[:2], " "), k.Code, k.lastLine())
+	}
+	return k.said()
+}
+
+// TestServe has the real commands do the whole job where everything lies in a
+// folder of root's that nobody else can enter.
+func TestServe(t *testing.T) {
+	for _, level := range []string{landlock, none} {
+		t.Run("root/"+level, func(t *testing.T) {
+			p := newPlace(t, root, level)
+			p.data = p.home
+			s := p.serve()
+			box := p.begin(lifetime, "", p.program, "box", "join", "--data", p.home+"/box", "--name", "here")
+			p.until("the box is online", most, func() bool {
+				if box.ended() {
+					p.fatalf("the box ended: %s", box.lastLine())
+				}
+				return strings.Contains(s.do("", "box", "list"), "online")
+			})
+			secrets := quoted(p.home+"/box/identity.json", p.home+"/server/master.key")
+			command, err := json.Marshal([]string{"/bin/sh", "-c", fmt.Sprintf(who, secrets)})
+			p.must(err)
+			s.do("", "call", "template.set", "name=who", "agent=command", "command="+string(command))
+			id, _, _ := strings.Cut(s.do("", "task", "create", "--repo", "acme/widgets", "--template", "who", "Write down who you are"), "\n")
+			watch := p.begin(enough, "", p.program, "task", "watch", id).watch(noSecondTry).wait()
+			if lost := failure.FindStringSubmatch(watch.said()); lost != nil {
+				p.fatalf("a run failed: %s", lost[1])
+			}
+			if watch.Code != 0 {
+				p.fatalf("the task did not merge: exit code %d: %s", watch.Code, watch.lastLine())
+			}
+			bare, err := filepath.Glob(filepath.Join(p.home, "server", "git", "*", "widgets.git"))
+			if err != nil || len(bare) != 1 {
+				p.fatalf("the server's repository: %v, %v", bare, err)
+			}
+			if said := strings.TrimSpace(s.git(bare[0], "show", "main:who")); said != strconv.Itoa(nobody) {
+				p.failf("the agent was not only the user %d: %q", nobody, said)
+			}
+			p.saysWhatIsolates(box.said())
+			box.stop()
+			if box.wait(); box.Identities != 1 {
+				p.failf("%d identity files in the data, not one", box.Identities)
+			}
+		})
+	}
+}
+
+// A box whose agents cannot get to their work is refused before it is one.
+func TestJoinIsRefused(t *testing.T) {
+	const soon = 5 * time.Second
+	p := newPlace(t, root, landlock)
+	s := p.serve()
+	closed := p.private("c")
+	inner := filepath.Join(closed, "i")
+	p.must(os.Mkdir(inner, 0o755))
+	var minted struct{ Token string }
+	p.must(json.Unmarshal([]byte(s.do("", "call", "box.add", "name=closed")), &minted))
+	p.env["YARDMASTER_ENROLL_TOKEN"] = minted.Token
+	k := p.begin(soon, "", p.program, "box", "join", "--url", s.address, "--data", p.home+"/box", "--work", filepath.Join(inner, "w")).wait()
+	said := strings.TrimSpace(k.stderr())
+	switch {
+	case k.Late:
+		p.failf("it did not end within %s", soon)
+	case k.Code != 1:
+		first, _, _ := strings.Cut(said, "\n")
+		p.failf("exit code %d, want 1: %s", k.Code, first)
+	case strings.Contains(said, "\n") || len(regexp.MustCompile(`[.!?](\s|$)`).FindAllString(said, -1)) > 1:
+		p.failf("it does not say one sentence: %s", said)
+	case !names(said, closed) || !strings.Contains(said, "0700"):
+		p.failf("it does not name the folder %s and its mode 0700: %s", closed, said)
+	}
+	if list := strings.TrimSpace(s.do("", "box", "list")); strings.Count(list, "closed") > 0 {
+		p.failf("the box was enrolled: %s", list)
+	}
+	within, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	if _, err := box.Enroll(within, s.address, minted.Token, box.Info{Name: "closed", Slots: 1}); err != nil {
+		p.failf("the enrollment token is no longer good: %v", err)
+	}
+}

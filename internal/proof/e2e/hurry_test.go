@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// hasty is well above what a process needs to end at once, and well below what
+// any waits that is being stopped.
+const hasty = 10 * time.Second
+
+// goes waits until a process has ended by itself, which it must have done by then.
+func (p *process) goes(by time.Time) {
+	p.t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !p.ended() {
+		if time.Now().After(by) {
+			p.t.Fatalf("it has not ended by %s, and says\n%s", by, p.output())
+		}
+		<-tick.C
+	}
+}
+
+// says waits until a process has written something.
+func (st *stack) says(p *process, what string) {
+	st.t.Helper()
+	st.until("it says "+what, func() bool { return strings.Contains(p.output(), what) })
+}
+
+// since is what a process has written behind a line.
+func (p *process) since(line string) string {
+	_, after, _ := strings.Cut(p.output(), line)
+	return after
+}
+
+var untilWhen = regexp.MustCompile(`msg="box is stopping and gives its runs back".* runs=1 at_most=1m0s until=(\S+)`)
+
+var handsIn = regexp.MustCompile(`msg="box waits for its runs".* to_save=0 to_hand_in=1 connected=false`)
+
+// Boxes that are stopped with their server say how long they wait for it, and
+// wait no longer; a second signal ends them at once. What they have not handed
+// in by then, they hand in when both are back.
+func TestBoxesStoppedWithTheirServer(t *testing.T) {
+	st := newStack(t, append(withModel(t, `scenarios:
+  - name: ask
+    match: Ask a person
+    steps:
+      - text: I ask.
+        shell: |
+          echo '{"kind":"decision","question":"Which colour?"}' >"$YARDMASTER_OUTBOX/blocker-1.json"
+      - text: I wait.
+`), "--lease", "5m")...)
+	st.call(http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted"}, nil)
+	st.script("work", `[ ! -e half ] || { echo resumed; rm half; `+deliver+`; exit; }; echo half >half; `+work)
+	// One box has nothing to save, another has work that it cannot push.
+	parked := st.join("parked")
+	asks := st.file("default", "Ask a person")
+	st.until("the run is parked", func() bool { tries := st.tries(asks); return len(tries) == 1 && tries[0].State == "parked" })
+	busy := st.join("busy")
+	works := st.file("work", "Be worked on")
+	r := st.live(works, 1)
+	st.until("some lines are stored", func() bool { return len(st.lines(r)) > 10 })
+
+	st.server.stop() // first: else a quick box hands all in
+	asked := time.Now()
+	parked.Signal(syscall.SIGTERM)
+	busy.Signal(syscall.SIGTERM)
+
+	st.says(busy.process, "push failed, trying again")
+	st.says(busy.process, "a second signal ends the process at once")
+	busy.Signal(syscall.SIGINT)
+	busy.goes(time.Now().Add(hasty))
+
+	st.until("the box says what it waits for", func() bool { return handsIn.MatchString(parked.output()) })
+	for _, b := range []*machine{parked, busy} {
+		m := untilWhen.FindStringSubmatch(b.output())
+		if m == nil {
+			t.Fatalf("%s does not say how long it waits:\n%s", b.name, b.output())
+		}
+		when, err := time.Parse(time.RFC3339, m[1])
+		if err != nil || when.After(asked.Add(time.Minute+hasty)) {
+			t.Errorf("%s stops at %s (%v), asked at %s", b.name, when, err, asked)
+		}
+		if b == parked {
+			b.goes(when)
+		}
+	}
+	if said := parked.since(`msg="run finished"`); said == "" || strings.Contains(said, "lease") {
+		t.Errorf("of a run that has ended, the box says\n%s", said)
+	}
+
+	st.serve()
+	parked.run()
+	busy.run()
+	for id, want := range map[string]string{asks: "lost(box_drained)", works: "lost(box_lost)"} {
+		first := st.ends(id, 1)
+		if got := first.Outcome + "(" + first.FailureKind + ")"; got != want {
+			t.Errorf("the first try of %s ended as %s, want %s", id, got, want)
+		}
+	}
+	st.merges(works)
+	if tries := st.tries(works); tries[1].ResumeSHA == "" || st.lines(tries[1])[0] != "resumed" {
+		t.Errorf("the work was not saved: %+v", tries[1])
+	}
+	st.call(http.MethodPost, "/v1/tasks/"+asks+"/cancel", nil, nil)
+	st.until("the task is cancelled", func() bool { return st.task(asks).Ended() })
+	st.verify()
+}
+
+// A server that is being stopped ends at once when it is told again.
+func TestServerStoppedTwice(t *testing.T) {
+	st := newStack(t, "--stop-delay", "10m")
+	id := st.file("default", "Be there afterwards")
+	st.server.Signal(syscall.SIGTERM)
+	st.says(st.server, "a second signal ends the process at once")
+	if st.server.ended() {
+		t.Fatal("it did not wait for the balancer")
+	}
+	st.server.Signal(syscall.SIGTERM)
+	st.server.goes(time.Now().Add(hasty))
+	st.serve()
+	if got := st.task(id).Status; got != "pending" && got != "held" {
+		t.Errorf("the task is %s", got)
+	}
+}

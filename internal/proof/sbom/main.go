@@ -1,0 +1,145 @@
+// Sbom prints what a program that Go built is made of, as a bill of materials
+// in JSON: CycloneDX 1.6 (ECMA-424), read out of the program itself, so that it
+// holds what was linked and not what go.mod allows. The same program gives the
+// same bytes: there is no time and no number of its own in it.
+//
+//	go run ./internal/proof/sbom ./yardmaster >sbom.json
+package main
+
+import (
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+)
+
+// bill is what of CycloneDX is of use here.
+type bill struct {
+	Schema       string       `json:"$schema"`
+	Format       string       `json:"bomFormat"`
+	Spec         string       `json:"specVersion"`
+	Version      int          `json:"version"`
+	Metadata     metadata     `json:"metadata"`
+	Components   []component  `json:"components"`
+	Dependencies []dependency `json:"dependencies"`
+}
+
+type metadata struct {
+	Component component `json:"component"`
+}
+
+type component struct {
+	Ref        string     `json:"bom-ref"`
+	Type       string     `json:"type"`
+	Name       string     `json:"name"`
+	Version    string     `json:"version,omitempty"`
+	Scope      string     `json:"scope,omitempty"`
+	Hashes     []digest   `json:"hashes,omitempty"`
+	Package    string     `json:"purl,omitempty"`
+	Properties []property `json:"properties,omitempty"`
+}
+
+type digest struct {
+	Algorithm string `json:"alg"`
+	Content   string `json:"content"`
+}
+
+type property struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+type dependency struct {
+	Ref       string   `json:"ref"`
+	DependsOn []string `json:"dependsOn,omitempty"`
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: sbom PROGRAM")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "sbom:", err)
+		os.Exit(1)
+	}
+}
+
+func run(program string, to io.Writer) error {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(program)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return err
+	}
+	b := of(info, filepath.Base(program))
+	b.Metadata.Component.Hashes = []digest{{"SHA-256", hex.EncodeToString(sum.Sum(nil))}}
+	enc := json.NewEncoder(to)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(b)
+}
+
+// of makes the bill of a program of that name: the modules that are linked, with
+// those that replace others in their place, and Go's own library.
+func of(info *debug.BuildInfo, name string) bill {
+	app := component{Ref: "program", Type: "application", Name: name, Properties: []property{
+		{"go:module", info.Main.Path}, {"go:package", info.Path},
+	}}
+	for _, s := range info.Settings {
+		app.Properties = append(app.Properties, property{"go:build:" + s.Key, s.Value})
+	}
+	parts := []component{module("std", strings.TrimPrefix(info.GoVersion, "go"), "")}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		parts = append(parts, module(m.Path, m.Version, m.Sum))
+	}
+	all := make([]string, len(parts))
+	for i, p := range parts {
+		all[i] = p.Ref
+	}
+	slices.Sort(all)
+	return bill{
+		Schema: "http://cyclonedx.org/schema/bom-1.6.schema.json", Format: "CycloneDX", Spec: "1.6", Version: 1,
+		Metadata: metadata{app}, Components: parts,
+		Dependencies: []dependency{{app.Ref, all}}, // which needs which is not in a program
+	}
+}
+
+// module is one library. Its name as a package is that of
+// https://github.com/package-url/purl-spec; its hash is the one of go.sum.
+func module(path, version, sum string) component {
+	elements := strings.Split(path, "/")
+	for i, e := range elements {
+		elements[i] = url.PathEscape(e)
+	}
+	purl := "pkg:golang/" + strings.Join(elements, "/")
+	if version != "" {
+		purl += "@" + strings.ReplaceAll(url.PathEscape(version), "+", "%2B")
+	}
+	c := component{Ref: purl, Type: "library", Name: path, Version: version, Scope: "required", Package: purl + "?type=module"}
+	if coded, ok := strings.CutPrefix(sum, "h1:"); ok {
+		if b, err := base64.StdEncoding.DecodeString(coded); err == nil {
+			c.Hashes = []digest{{"SHA-256", hex.EncodeToString(b)}}
+		}
+	}
+	return c
+}

@@ -1,0 +1,45 @@
+package rlimit
+
+import (
+	"errors"
+	"os/exec"
+	"testing"
+)
+
+func TestOutputIsBounded(t *testing.T) {
+	whole, some := Output{Most: 10, Whole: true}, Output{Most: 10}
+	for range 2 {
+		if n, err := some.Write([]byte("seven..")); n != len("seven..") || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if some.String() != "seven..sev" {
+		t.Error(some.String())
+	}
+	_, first := whole.Write([]byte("seven.."))
+	if _, second := whole.Write([]byte("seven..")); first != nil || !errors.Is(second, ErrTooMuch) {
+		t.Error(first, second)
+	}
+}
+
+// The children of a program have its bound, also those it starts at once.
+func TestMemoryIsBounded(t *testing.T) {
+	for range 50 {
+		out := Output{Most: 100, Whole: true}
+		c := exec.CommandContext(t.Context(), "sh", "-c", "sh -c 'ulimit -d' & wait")
+		c.Stdout = &out
+		if err := Start(c, 256<<20); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Wait(); err != nil || out.String() != "262144\n" {
+			t.Fatalf("%q, %v", out.String(), err)
+		}
+	}
+}
+
+// A program that is not there is said so.
+func TestNoSuchProgram(t *testing.T) {
+	if err := Start(exec.CommandContext(t.Context(), "no-such-program"), 256<<20); !errors.Is(err, exec.ErrNotFound) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,132 @@
+// Package web is what all pages for people look like: one card with the name
+// of the product, in light and dark, that loads nothing from anywhere and sends
+// nothing but its own forms.
+package web
+
+import (
+	"crypto/sha256"
+	_ "embed" // the style
+	"encoding/base64"
+	"html/template"
+	"maps"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/fault"
+)
+
+// ContentType is that of every page.
+const ContentType = "text/html; charset=utf-8"
+
+//go:embed page.css
+var style string
+
+// styleHash lets our style in and no other.
+var styleHash = func() string {
+	sum := sha256.Sum256([]byte(style))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}()
+
+// icon is two tracks that meet at a switch.
+const (
+	drawing = `<path d="M4 20V4M4 14c8 0 8-10 16-10v16" fill="none" stroke="#0b8a63" stroke-width="3" stroke-linecap="round"/>`
+	icon    = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Cpath d='M4 20V4M4 14c8 0 8-10 16-10v16' fill='none' stroke='%230b8a63' stroke-width='3' stroke-linecap='round'/%3E%3C/svg%3E"
+)
+
+var base = template.Must(template.New("").Funcs(template.FuncMap{
+	"style": func() template.CSS { return template.CSS(style) }, //nolint:gosec // our own file
+	"icon":  func() template.URL { return template.URL(icon) },  //nolint:gosec // our own drawing
+	"mark":  func() template.HTML { return `<svg viewBox="0 0 24 24" aria-hidden="true">` + drawing + `</svg>` },
+}).Parse(`
+{{define "head"}}<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
+<title>{{.}} - Yardmaster</title><link rel="icon" href="{{icon}}"><style>{{style}}</style></head><body>
+{{end}}
+{{define "title"}}<p class="mark">{{mark}}Yardmaster</p>
+<h1>{{.}}</h1>
+{{end}}
+{{define "top"}}{{template "head" .}}<main>{{template "title" .}}{{end}}
+{{define "wide"}}{{template "head" .}}<main class="wide">{{template "title" .}}{{end}}
+{{define "broad"}}{{template "head" .}}<main class="broad">{{template "title" .}}{{end}}
+{{define "end"}}</main></body></html>
+{{end}}
+{{define "signout"}}<form method="post" action="/auth/logout"><input type="hidden" name="return_to" value="{{.}}"><button>Sign out</button></form>{{end}}
+{{define "failure"}}{{template "top" .Title}}<p role="alert">{{.Detail}}</p>
+{{with .Fields}}<ul>{{range .}}<li>{{.}}</li>{{end}}</ul>
+{{end}}<p>{{with .Slug}}<a href="/problems/{{.}}">What this means</a>, or {{end}}<a href="/">go to the start</a>.</p>
+{{with .RequestID}}<p><small>Request {{.}}</small></p>
+{{end}}{{template "end"}}{{end}}`))
+
+// Templates are pages of one room. They begin with {{template "top" TITLE}},
+// "wide" or "broad", and end with "end"; "signout" is a button, and takes where to go then.
+func Templates(text string, funcs ...template.FuncMap) *template.Template {
+	t := template.Must(base.Clone())
+	for _, f := range funcs {
+		t.Funcs(f)
+	}
+	return template.Must(t.Parse(text))
+}
+
+// Anywhere is for forms whose answer may lead the browser on to another site.
+const Anywhere = "anywhere"
+
+// Render makes a page. Its forms may lead to this server, and to target, unless
+// that is Anywhere.
+func Render(t *template.Template, status int, name string, data any, target string) (op.Reply, error) {
+	var b strings.Builder
+	if err := t.ExecuteTemplate(&b, name, data); err != nil {
+		return op.Reply{}, err
+	}
+	return op.Reply{Status: status, ContentType: ContentType, Body: b.String(), Header: headers(target)}, nil
+}
+
+func headers(target string) map[string]string {
+	policy := "default-src 'none'; style-src " + styleHash + "; img-src data:; frame-ancestors 'none'; base-uri 'none'"
+	if target != Anywhere {
+		policy += "; form-action " + strings.TrimSpace("'self' "+target)
+	}
+	return map[string]string{
+		"Content-Security-Policy": policy, "X-Frame-Options": "DENY", "X-Robots-Tag": "noindex",
+		// Without any referrer, a form would come from the origin "null".
+		"Referrer-Policy": "same-origin",
+	}
+}
+
+type failure struct {
+	Title, Detail, Slug, RequestID string
+	Fields                         []string
+}
+
+// Failure is a failure as a person sees it.
+func Failure(f *fault.Error, requestID string) (op.Reply, error) {
+	v := failure{Title: "This cannot go on", Detail: f.Detail, Slug: f.Slug, RequestID: requestID}
+	switch f.Kind {
+	case fault.NotFound:
+		v.Title = "There is nothing here"
+	case fault.Internal:
+		v.Title = "Something went wrong"
+	}
+	v.Fields = fields(f)
+	return Render(base, f.Kind.Status(), "failure", v, "")
+}
+
+// fields says what is wrong with which.
+func fields(f *fault.Error) (out []string) {
+	for _, name := range slices.Sorted(maps.Keys(f.Fields)) {
+		said := strings.Join(f.Fields[name], ", ")
+		if name != "" {
+			said = name + " " + said
+		}
+		out = append(out, said)
+	}
+	return out
+}
+
+// Said is a failure in one line, for a form that is shown again.
+func Said(f *fault.Error) string {
+	if list := fields(f); len(list) > 0 {
+		return strings.Join(list, "; ")
+	}
+	return f.Detail
+}
