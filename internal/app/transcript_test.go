@@ -138,7 +138,7 @@ func transcripts(t *testing.T) (out []transcript) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others, err := filepath.Glob("../*/testdata/*.txtar")
+	others, err := filepath.Glob("../api/*/testdata/*.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
