@@ -35,6 +35,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -74,6 +75,7 @@ type DB struct {
 	engine  Engine
 	clock   func() time.Time
 	noRoom  atomic.Bool // for what the last write wanted to store
+	local   sync.Map    // *Local[T] -> *T
 }
 
 // backend is one engine's way to run transactions. A transaction is over when

@@ -1,0 +1,59 @@
+package event
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"yardmaster/internal/db"
+)
+
+type cursor struct {
+	Seq   int64
+	Tries int64
+	DueAt *time.Time
+}
+
+var (
+	insertReader    = db.S(`INSERT INTO event_readers (name, since) VALUES ($1, $2) ON CONFLICT DO NOTHING`)
+	beginEverywhere = db.S(`INSERT INTO event_cursors (reader, account_id, seq) SELECT $1, account_id, seq FROM audit_heads WHERE account_id <> ''`)
+	insertCursor    = db.S(`INSERT INTO event_cursors (reader, account_id, seq) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING`)
+	selectCursor    = db.Q[cursor](`SELECT seq, tries, due_at FROM event_cursors WHERE reader = $1 AND account_id = $2`)
+	claimCursor     = db.Q[cursor](`SELECT seq, tries, due_at FROM event_cursors WHERE reader = $1 AND account_id = $2`).SkipLocked()
+	moveCursor      = db.S(`UPDATE event_cursors SET seq = $3, tries = 0, due_at = NULL WHERE reader = $1 AND account_id = $2`)
+	postpone        = db.S(`UPDATE event_cursors SET tries = tries + 1, due_at = $3 WHERE reader = $1 AND account_id = $2`)
+
+	selectSeq = db.Q[int64](`SELECT seq FROM audit_heads WHERE account_id = $1`)
+
+	// selectBehind lists accounts with events that a reader has not seen and need
+	// not wait with.
+	selectBehind = db.Q[string](`SELECT h.account_id FROM audit_heads h
+		LEFT JOIN event_cursors c ON c.reader = $1 AND c.account_id = h.account_id
+		WHERE h.account_id > $2 AND h.seq > COALESCE(c.seq, 0) AND (c.due_at IS NULL OR c.due_at <= $3)
+		ORDER BY h.account_id LIMIT $4`)
+)
+
+// headOf is the place of an account's newest event, 0 if it has none.
+func headOf(tx *db.Tx, account string) (int64, error) {
+	n, _, err := selectSeq.Maybe(tx, account)
+	return n, err
+}
+
+type stored struct {
+	Recorded
+	Text string
+}
+
+// recorded are the events of an account of some kinds, behind after and up to
+// to, in their order.
+func recorded(tx *db.Tx, account string, after, to int64, kinds []string, limit int64) ([]Recorded, error) {
+	b := db.Build(`SELECT id, account_id, seq, at, actor, kind, object, repo_id, request_id, data AS text FROM audit WHERE account_id = `, account).
+		SQL(" AND seq > ", after).SQL(" AND seq > 0 AND seq <= ", to).In("kind", kinds).SQL(" ORDER BY seq LIMIT ", limit)
+	rows, err := db.Select[stored](tx, b)
+	out := make([]Recorded, len(rows))
+	for i, r := range rows {
+		out[i] = r.Recorded
+		out[i].Data = jsontext.Value(r.Text)
+	}
+	return out, err
+}
