@@ -300,6 +300,7 @@ func (a *App) wire() parts {
 	p.escalate = &escalation.Service{DB: a.db}
 	p.backlog = a.wireBacklog(p.ask)
 	a.wireTriage(p.ask, p.plan, p.blocker)
+	a.subscribe(p)
 	return p
 }
 

@@ -133,7 +133,7 @@ func (w *world) boot(d *db.DB) *node {
 	p.pull.Host, p.repo.Host = w.forge, w.forge
 	p.repo.Missing = func([]codehost.Repo) []codehost.Repo { return nil } // they have no folders
 	p.run.BranchAt = a.branchOn(w.forge)
-	p.task.Moved = append(p.task.Moved, w.moved)
+	task.Moved.On(d, func(tx *db.Tx, m task.Move) error { return w.moved(tx, m.Task, m.From) })
 	return &node{App: a, http: a.handler()}
 }
 

@@ -54,22 +54,6 @@ func (a *App) wireBabysit(pulls *pull.Service, tasks *task.Service) {
 		}
 		return t.ID, err
 	}
-	tasks.Moved = append(tasks.Moved, func(tx *db.Tx, t *task.Row, _ task.Status) error {
-		if t.Kind != task.KindCI || t.PRID == nil {
-			return nil
-		}
-		switch t.Status {
-		case task.Running, task.Pending, task.Held:
-			return forAccount(tx, t.AccountID, func() error { return pulls.CheckMoved(tx, t.ID, t.Status == task.Running) })
-		}
-		return nil
-	})
-	tasks.Moved = append(tasks.Moved, func(tx *db.Tx, t *task.Row, _ task.Status) error {
-		if t.Kind != task.KindBabysit || t.PRID == nil || !t.Status.Terminal() {
-			return nil
-		}
-		return pulls.RoundEnded(tx, *t.PRID, t.ID, t.Status == task.Cancelled)
-	})
 }
 
 // asker is whose work a task is, for what looks after it.

@@ -48,12 +48,6 @@ func (a *App) newBlockers(vaults *vault.Service, tasks *task.Service, runs *run.
 	runs.BlockerDeclared = func(tx *db.Tx, t *task.Row, r *run.Row, b protocol.BlockerDeclared) error {
 		return s.Declare(tx, t.RepoID, t.ID, r.ID, b)
 	}
-	tasks.Moved = append(tasks.Moved, func(tx *db.Tx, t *task.Row, _ task.Status) error {
-		if t.Status != task.Cancelled {
-			return nil
-		}
-		return forAccount(tx, t.AccountID, func() error { return s.Expire(tx, t.ID) })
-	})
 	tasks.Wants = func(tx *db.Tx, taskIDs []string) ([]task.Want, error) {
 		open, err := blocker.Wants(tx, taskIDs)
 		out := make([]task.Want, len(open))

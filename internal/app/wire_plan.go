@@ -35,20 +35,6 @@ func (a *App) wirePlans(p parts) *plan.Service {
 			return nil
 		},
 	}
-	p.task.Moved, p.task.Stuck = append(p.task.Moved, plans.TaskMoved), plans.TaskStuck
 	p.task.InPlan = plans.InPlan
-	// The repair of a pull request is no task of the plan, but may stall it.
-	p.task.Moved = append(p.task.Moved, func(tx *db.Tx, t *task.Row, _ task.Status) error {
-		if t.Kind != task.KindBabysit || t.PRID == nil {
-			return nil
-		}
-		return forAccount(tx, t.AccountID, func() error {
-			work, ok, err := task.OfPull(tx, *t.PRID)
-			if ok {
-				plans.TaskStuck(tx, &work)
-			}
-			return err
-		})
-	})
 	return plans
 }

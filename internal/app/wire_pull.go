@@ -94,12 +94,6 @@ func (a *App) wirePulls(p *pull.Service, tasks *task.Service) {
 			return tasks.Merged(tx, t)
 		})
 	}
-	tasks.Moved = append(tasks.Moved, func(tx *db.Tx, t *task.Row, _ task.Status) error {
-		if t.Status != task.Cancelled || t.PRID == nil {
-			return nil
-		}
-		return forAccount(tx, t.AccountID, func() error { return p.Abandon(tx, *t.PRID, t.ID) })
-	})
 	p.TaskStuck = func(tx *db.Tx, taskID, kind, why string) error {
 		return withTask(tx, taskID, func(t *task.Row) error {
 			if t.Status.Terminal() {

@@ -77,11 +77,18 @@ func Record(tx *db.Tx, c Change) error {
 	return owe(tx, c, who, actor.RequestID)
 }
 
+// sorted has the members of data stand in the order of their names, whatever
+// type they come from.
+var sorted = []jsontext.Options{jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(true)}
+
 func owe(tx *db.Tx, c Change, actor, requestID string) error {
-	data := []byte("{}")
+	data := jsontext.Value("{}")
 	if c.Data != nil {
 		var err error
-		if data, err = json.Marshal(c.Data); err != nil {
+		if data, err = json.Marshal(c.Data); err == nil {
+			err = data.Format(sorted...)
+		}
+		if err != nil {
 			return fmt.Errorf("encode audit data of %s: %w", c.Kind, err)
 		}
 	}

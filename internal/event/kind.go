@@ -260,3 +260,12 @@ func subscribe(d *db.DB, to, fn any) {
 	}
 	heard.of[to] = append(heard.of[to], fn)
 }
+
+// Detach takes all subscribers and readers off d, for a program that begins
+// anew on a handle that it has had before.
+func Detach(d *db.DB) {
+	heard := subscriptions.Of(d)
+	heard.Lock()
+	defer heard.Unlock()
+	heard.of, heard.readers = nil, nil
+}

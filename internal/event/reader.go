@@ -22,7 +22,7 @@ type Consumer struct {
 	// Handle is given an event in the transaction that moves the consumer past
 	// it, so what it writes and the step are one. The transaction is the
 	// event's account's and nobody's else; Handle calls nothing outside. After an
-	// error everything is undone, and the account's events wait: some seconds,
+	// error everything is undone, and the account's events wait: a second, then
 	// twice as long each time, an hour at most.
 	Handle func(tx *db.Tx, e Recorded) error
 }
@@ -273,6 +273,9 @@ func (rs *Readers) fail(ctx context.Context, r *reader, account string, cause er
 			return err
 		}
 		wait := min(time.Second<<min(c.Tries, 12), longestWait)
+		if wait < sweepEvery { // the others are found by a sweep
+			tx.AfterCommit(func() { time.AfterFunc(wait, func() { r.wake(account) }) })
+		}
 		if _, err := insertCursor.Exec(tx, r.Name, account); err != nil {
 			return err
 		}

@@ -102,7 +102,9 @@ func newFixture(t testing.TB, e db.Engine) *fixture {
 		},
 		Wrote: func(context.Context, codehost.Repo, string, string, string) error { return nil },
 	}
-	tasks.Moved, tasks.Stuck, tasks.InPlan = append(tasks.Moved, f.TaskMoved), f.TaskStuck, f.InPlan
+	tasks.InPlan = f.InPlan
+	task.Moved.On(d, f.TaskMoved)
+	task.StuckChanged.On(d, f.TaskStuck)
 	f.write(func(tx *db.Tx) error {
 		if _, err := addAccount.Exec(tx, "acme"); err != nil {
 			return err

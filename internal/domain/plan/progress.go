@@ -50,17 +50,21 @@ func eachPlan(tx *db.Tx, all []news, do func(news) error) error {
 	return nil
 }
 
-// TaskStuck is task.Service's Stuck: a plan may be stalled by it, or no longer.
-func (s *Service) TaskStuck(tx *db.Tx, t *task.Row) {
+// TaskStuck is told of a task that is stuck, or is not any more: its plan may be
+// stalled by it.
+func (s *Service) TaskStuck(tx *db.Tx, t *task.Row) error {
 	if t.PlanID != nil {
 		tidings.Add(tx, news{account: t.AccountID, plan: *t.PlanID})
 	}
+	return nil
 }
 
 func touch(tx *db.Tx, planID string) { tidings.Add(tx, news{account: tx.Account, plan: planID}) }
 
-// TaskMoved is one of task.Service's Moved.
-func (s *Service) TaskMoved(tx *db.Tx, t *task.Row, _ task.Status) error {
+// TaskMoved is told of a task that went to another state: its plan moves with
+// it.
+func (s *Service) TaskMoved(tx *db.Tx, m task.Move) error {
+	t := m.Task
 	if t.PlanID == nil {
 		return nil
 	}

@@ -192,7 +192,7 @@ func (s *Service) holdBack(tx *db.Tx, t *Row, c forecast) error {
 	if err := store(tx, t, Pending); err != nil {
 		return err
 	}
-	return s.tell(tx, t, "task.held_back", map[string]any{"reason": HoldConflict, "conflict_with": c.with.ID, "paths": t.ConflictPaths.V})
+	return tell(s, tx, t, heldBackEvent, heldBackData{ConflictWith: c.with.ID, Paths: t.ConflictPaths.V, Reason: HoldConflict})
 }
 
 // letGo frees the tasks that wait for t, if its move changes what they would

@@ -285,10 +285,10 @@ func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row
 			return t, err
 		}
 	}
-	if err := s.moved(tx, &t, ""); err != nil {
+	if err := Moved.Send(tx, Move{&t, ""}); err != nil {
 		return t, err
 	}
-	return t, s.tell(tx, &t, "task.created", map[string]any{"title": t.Title, "kind": t.Kind, "sink": t.Sink})
+	return t, tell(s, tx, &t, createdEvent, createdData{Kind: t.Kind, Sink: t.Sink, Title: t.Title})
 }
 
 // room refuses when the account has no seats or its queue is full.

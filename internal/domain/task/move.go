@@ -12,7 +12,10 @@ import (
 // move takes a locked task to another state: it checks the table of moves,
 // writes the row with whatever else changed in it, the audit row, and wakes
 // those who wait for the task or the queue.
-func (s *Service) move(tx *db.Tx, t *Row, to Status, what string, data map[string]any) error {
+func move[T any, P interface {
+	*T
+	change() *Change
+}](s *Service, tx *db.Tx, t *Row, to Status, kind event.Kind[T], data T) error {
 	from := t.Status
 	if !Allowed(from, to) {
 		return fmt.Errorf("task %s cannot go from %s to %s", t.ID, from, to)
@@ -36,34 +39,10 @@ func (s *Service) move(tx *db.Tx, t *Row, to Status, what string, data map[strin
 	if err := letGo(tx, t, from); err != nil {
 		return err
 	}
-	if err := s.moved(tx, t, from); err != nil {
+	if err := Moved.Send(tx, Move{t, from}); err != nil {
 		return err
 	}
-	return s.tell(tx, t, "task."+what, data)
-}
-
-func (s *Service) moved(tx *db.Tx, t *Row, from Status) error {
-	for _, fn := range s.Moved {
-		if err := fn(tx, t, from); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tell records what happened to t and wakes those who wait for it. The queue
-// is woken by every move: one that frees a slot or a seat makes others
-// claimable.
-func (s *Service) tell(tx *db.Tx, t *Row, kind string, data map[string]any) error {
-	if data == nil {
-		data = map[string]any{}
-	}
-	data["status"] = t.Status
-	if t.PlanID != nil {
-		data["plan_id"] = *t.PlanID // who follows plans sees the task move in it
-	}
-	s.Hub.Notify(tx, event.TaskTopic(t.ID), event.QueueTopic(t.AccountID), AnyQueue)
-	return event.Record(tx, event.Change{Kind: kind, Object: t.ID, Account: t.AccountID, RepoID: t.RepoID, Data: data})
+	return tell[T, P](s, tx, t, kind, data)
 }
 
 // AnyQueue is the topic that has news when the queue of any account does.
@@ -76,19 +55,19 @@ func (s *Service) MarkClaimed(tx *db.Tx, t *Row, runID, boxID string) error {
 	t.Attempt++
 	t.RunID, t.BoxID, t.ClaimedAt = &runID, &boxID, &tx.Now
 	shifts.Add(tx, shift{lane: t.lane(), at: t.CreatedAt, served: 1, now: tx.Now})
-	return s.move(tx, t, Claimed, "claimed", map[string]any{"run_id": runID, "box_id": boxID, "attempt": t.Attempt})
+	return move(s, tx, t, Claimed, claimedEvent, claimedData{Attempt: t.Attempt, BoxID: boxID, RunID: runID})
 }
 
 // MarkRunning tells that the agent has started.
 func (s *Service) MarkRunning(tx *db.Tx, t *Row) error {
 	t.StartedAt = &tx.Now
-	return s.move(tx, t, Running, "started", map[string]any{"run_id": t.RunID})
+	return move(s, tx, t, Running, startedEvent, startedData{RunID: t.RunID})
 }
 
 // Complete ends a task whose work needs no pull request.
 func (s *Service) Complete(tx *db.Tx, t *Row) error {
 	t.FailureKind, t.Failure = nil, nil
-	if err := s.move(tx, t, Completed, "completed", nil); err != nil {
+	if err := move(s, tx, t, Completed, completedEvent, Change{}); err != nil {
 		return err
 	}
 	return s.succeeded(tx, t)
@@ -98,26 +77,26 @@ func (s *Service) Complete(tx *db.Tx, t *Row) error {
 // to pass.
 func (s *Service) ToAwaitingCI(tx *db.Tx, t *Row, prID string) error {
 	t.PRID, t.FailureKind, t.Failure = &prID, nil, nil
-	return s.move(tx, t, AwaitingCI, "awaiting_ci", map[string]any{"pr_id": prID})
+	return move(s, tx, t, AwaitingCI, awaitingCIEvent, shippedData{PRID: &prID})
 }
 
 // ToAwaitingReview tells that the checks of the task's pull request passed, and
 // that a person has yet to decide about it.
 func (s *Service) ToAwaitingReview(tx *db.Tx, t *Row) error {
 	t.FailureKind, t.Failure = nil, nil // an earlier red check is history
-	return s.move(tx, t, AwaitingReview, "awaiting_review", map[string]any{"pr_id": t.PRID})
+	return move(s, tx, t, AwaitingReview, awaitingReviewEvent, shippedData{PRID: t.PRID})
 }
 
 // ToMergeable tells that the task's pull request is green and approved.
 func (s *Service) ToMergeable(tx *db.Tx, t *Row) error {
 	t.FailureKind, t.Failure = nil, nil // an earlier red check is history
-	return s.move(tx, t, Mergeable, "mergeable", map[string]any{"pr_id": t.PRID})
+	return move(s, tx, t, Mergeable, mergeableEvent, shippedData{PRID: t.PRID})
 }
 
 // Merged ends a task whose pull request was merged.
 func (s *Service) Merged(tx *db.Tx, t *Row) error {
 	t.FailureKind, t.Failure = nil, nil
-	if err := s.move(tx, t, Merged, "merged", map[string]any{"pr_id": t.PRID}); err != nil {
+	if err := move(s, tx, t, Merged, mergedEvent, shippedData{PRID: t.PRID}); err != nil {
 		return err
 	}
 	return s.succeeded(tx, t)
@@ -147,7 +126,7 @@ func (s *Service) Fail(tx *db.Tx, t *Row, kind, detail string) error {
 // fail is Fail once all that may fail with t is locked.
 func (s *Service) fail(tx *db.Tx, t *Row, kind, detail string) error {
 	t.FailureKind, t.Failure = &kind, &detail
-	if err := s.move(tx, t, Failed, "failed", map[string]any{"failure_kind": kind}); err != nil {
+	if err := move(s, tx, t, Failed, failedEvent, failedData{FailureKind: kind}); err != nil {
 		return err
 	}
 	return s.failDependents(tx, t)
@@ -157,13 +136,13 @@ func (s *Service) fail(tx *db.Tx, t *Row, kind, detail string) error {
 // budget_exhausted or unpriced_model unless a policy parks it.
 func (s *Service) Hold(tx *db.Tx, t *Row, kind, detail string) error {
 	t.FailureKind, t.Failure = &kind, &detail
-	return s.move(tx, t, Held, "held", map[string]any{"failure_kind": kind})
+	return move(s, tx, t, Held, heldEvent, failedData{FailureKind: kind})
 }
 
 // Release puts a held task back into the queue with all its tries.
 func (s *Service) Release(tx *db.Tx, t *Row) error {
 	t.Attempt, t.Charged, t.Uncharged, t.NotBefore = 0, 0, 0, time.UnixMicro(0)
-	return s.move(tx, t, Pending, "released", nil)
+	return move(s, tx, t, Pending, releasedEvent, releasedData{})
 }
 
 // SetBudget gives a task of tx.Account another budget, nil for none of its own,
@@ -188,7 +167,7 @@ func (s *Service) Requeue(tx *db.Tx, t *Row, why string) error {
 		return err
 	}
 	t.NotBefore = time.UnixMicro(0)
-	return s.move(tx, t, Pending, "requeued", map[string]any{"reason": why})
+	return move(s, tx, t, Pending, requeuedEvent, requeuedData{Reason: why})
 }
 
 // AttemptFailed puts an in-flight task where its failure leads: back into the
@@ -224,7 +203,8 @@ func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
 	if wait > 0 {
 		t.NotBefore = tx.Now.Add(wait)
 	}
-	return s.move(tx, t, Pending, "requeued", map[string]any{"failure_kind": kind, "charged": charged, "wait_ms": wait.Milliseconds()})
+	ms := wait.Milliseconds()
+	return move(s, tx, t, Pending, requeuedEvent, requeuedData{Charged: &charged, FailureKind: &kind, WaitMS: &ms})
 }
 
 // rejoin counts afresh what an in-flight task waits for: it may have been
@@ -284,12 +264,13 @@ func (s *Service) SetStuck(tx *db.Tx, t *Row, stuck bool) error {
 	if err := store(tx, t, t.Status); err != nil {
 		return err
 	}
-	s.toldStuck(tx, t)
-	what := "task.unstuck"
-	if stuck {
-		what = "task.stuck"
+	if err := StuckChanged.Send(tx, t); err != nil {
+		return err
 	}
-	return s.tell(tx, t, what, nil)
+	if stuck {
+		return tell(s, tx, t, stuckEvent, stuckData{})
+	}
+	return tell(s, tx, t, unstuckEvent, Change{})
 }
 
 // Stick marks a task as stuck for a reason, which may be a newer one.
@@ -298,14 +279,10 @@ func (s *Service) Stick(tx *db.Tx, t *Row, kind, detail string) error {
 	if err := store(tx, t, t.Status); err != nil {
 		return err
 	}
-	s.toldStuck(tx, t)
-	return s.tell(tx, t, "task.stuck", map[string]any{"failure_kind": kind})
-}
-
-func (s *Service) toldStuck(tx *db.Tx, t *Row) {
-	if s.Stuck != nil {
-		s.Stuck(tx, t)
+	if err := StuckChanged.Send(tx, t); err != nil {
+		return err
 	}
+	return tell(s, tx, t, stuckEvent, stuckData{FailureKind: kind})
 }
 
 // holdBelow locks all tasks that wait for t, at any remove, before one of them
@@ -350,7 +327,10 @@ func (s *Service) failDependents(tx *db.Tx, t *Row) error {
 // revive puts t back into the queue with all its tries, and after it the
 // dependents that failed because of it, all of which are locked. It answers
 // their ids.
-func (s *Service) revive(tx *db.Tx, t *Row, what string, data map[string]any) (released []string, err error) {
+func revive[T any, P interface {
+	*T
+	change() *Change
+}](s *Service, tx *db.Tx, t *Row, kind event.Kind[T], data T) (ids []string, err error) {
 	t.Attempt, t.Charged, t.Uncharged, t.NotBefore = 0, 0, 0, time.UnixMicro(0)
 	up, err := selectUpstream.All(tx, t.ID)
 	if err != nil {
@@ -362,7 +342,7 @@ func (s *Service) revive(tx *db.Tx, t *Row, what string, data map[string]any) (r
 			t.WaitingDeps++
 		}
 	}
-	if err := s.move(tx, t, Pending, what, data); err != nil {
+	if err := move[T, P](s, tx, t, Pending, kind, data); err != nil {
 		return nil, err
 	}
 	return s.releaseDependents(tx, t)
@@ -387,7 +367,7 @@ func (s *Service) releaseDependents(tx *db.Tx, t *Row) (released []string, err e
 		} else if lost != "" {
 			continue // something else it needs has failed as well
 		}
-		further, err := s.revive(tx, &d, "released", map[string]any{"because": t.ID})
+		further, err := revive(s, tx, &d, releasedEvent, releasedData{Because: t.ID})
 		if err != nil {
 			return nil, err
 		}

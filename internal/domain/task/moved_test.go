@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/event"
 )
 
 // Who listens to moves hears all of them, and can undo one.
 func TestMoved(t *testing.T) {
 	each(t, func(f *fixture) {
 		var heard []string
-		f.Moved = append(f.Moved, func(_ *db.Tx, t *Row, from Status) error {
-			heard = append(heard, string(from)+">"+string(t.Status))
+		Moved.On(f.DB, func(_ *db.Tx, m Move) error {
+			heard = append(heard, string(m.From)+">"+string(m.Task.Status))
 			return nil
 		})
 		up := f.create(nil)
@@ -28,7 +29,7 @@ func TestMoved(t *testing.T) {
 
 		id := f.create(nil)
 		no := errors.New("no")
-		f.Moved = append(f.Moved, func(*db.Tx, *Row, Status) error { return no })
+		Moved.On(f.DB, func(*db.Tx, Move) error { return no })
 		err := f.DB.Write(f.t.Context(), func(tx *db.Tx) error {
 			t, _, err := Lock(tx, "acme", id)
 			if err != nil {
@@ -36,7 +37,7 @@ func TestMoved(t *testing.T) {
 			}
 			return f.Hold(tx, &t, Blocked, "It waits.")
 		})
-		f.Moved = nil
+		event.Detach(f.DB)
 		if !errors.Is(err, no) {
 			f.t.Errorf("a refused move answers %v", err)
 		}

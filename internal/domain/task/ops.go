@@ -252,7 +252,7 @@ func (s *Service) Cancel(tx *db.Tx, t *Row) error {
 			return err
 		}
 	}
-	if err := s.move(tx, t, Cancelled, "cancelled", nil); err != nil {
+	if err := move(s, tx, t, Cancelled, cancelledEvent, Change{}); err != nil {
 		return err
 	}
 	return s.failDependents(tx, t)
@@ -322,7 +322,7 @@ func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out TaskRedi
 		if out.SavedWIP, err = s.savedWIP(tx, &t); err != nil {
 			return err
 		}
-		released, err := s.revive(tx, &t, "redispatched", map[string]any{"prior_attempt": t.Attempt, "failure_kind": t.FailureKind})
+		released, err := revive(s, tx, &t, redispatchedEvent, redispatchedData{FailureKind: t.FailureKind, PriorAttempt: t.Attempt})
 		if err != nil {
 			return err
 		}
@@ -386,7 +386,7 @@ func (s *Service) retryNow(ctx context.Context, in idIn) (out TaskHurried, err e
 			return err
 		}
 		out = TaskHurried{TaskID: t.ID, Status: t.Status}
-		return s.tell(tx, &t, "task.hurried", nil)
+		return tell(s, tx, &t, hurriedEvent, Change{})
 	})
 	return out, err
 }

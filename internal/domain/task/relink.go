@@ -59,7 +59,7 @@ func (s *Service) Relink(tx *db.Tx, t *Row, add, drop []string) (released []stri
 		if err := holdBelow(tx, t); err != nil {
 			return nil, err
 		}
-		released, err = s.revive(tx, t, "released", map[string]any{"because": "relinked"})
+		released, err = revive(s, tx, t, releasedEvent, releasedData{Because: "relinked"})
 		return append([]string{t.ID}, released...), err
 	case t.Status != Pending && t.Status != Held || waits == t.WaitingDeps:
 		return nil, nil

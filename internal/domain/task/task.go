@@ -203,14 +203,6 @@ type Service struct {
 	// StopRun ends the live run of an in-flight task and owes its box a halt.
 	StopRun func(tx *db.Tx, t *Row, why string) error
 
-	// Moved is told of every move, within its transaction and after the row is
-	// written; a task that was just created comes from "". An error undoes the
-	// move. The row is not to be changed.
-	Moved []func(tx *db.Tx, t *Row, from Status) error
-
-	// Stuck, optional, is told when a task begins or ceases to be stuck.
-	Stuck func(tx *db.Tx, t *Row)
-
 	// Foresight, optional, tells what tasks would run into.
 	Foresight Foresight
 	// HeadOf, optional, is the head of a pull request while it is open.

@@ -1,0 +1,67 @@
+package app
+
+import (
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+)
+
+// subscribe tells the domains what happens in others, inside the transaction in
+// which it does. What it says first is told first.
+func (a *App) subscribe(p parts) {
+	event.Detach(a.db)
+	for _, fn := range []func(*db.Tx, task.Move) error{
+		// A pull request without a task is abandoned.
+		func(tx *db.Tx, m task.Move) error {
+			if t := m.Task; t.Status == task.Cancelled && t.PRID != nil {
+				return forAccount(tx, t.AccountID, func() error { return p.pull.Abandon(tx, *t.PRID, t.ID) })
+			}
+			return nil
+		},
+		// A check runs, or waits again.
+		func(tx *db.Tx, m task.Move) error {
+			t := m.Task
+			if t.Kind != task.KindCI || t.PRID == nil {
+				return nil
+			}
+			switch t.Status {
+			case task.Running, task.Pending, task.Held:
+				return forAccount(tx, t.AccountID, func() error { return p.pull.CheckMoved(tx, t.ID, t.Status == task.Running) })
+			}
+			return nil
+		},
+		// The repair of a pull request has ended.
+		func(tx *db.Tx, m task.Move) error {
+			t := m.Task
+			if t.Kind != task.KindBabysit || t.PRID == nil || !t.Status.Terminal() {
+				return nil
+			}
+			return p.pull.RoundEnded(tx, *t.PRID, t.ID, t.Status == task.Cancelled)
+		},
+		p.plan.TaskMoved,
+		// The repair of a pull request is no task of the plan, but may stall it.
+		func(tx *db.Tx, m task.Move) error {
+			t := m.Task
+			if t.Kind != task.KindBabysit || t.PRID == nil {
+				return nil
+			}
+			return forAccount(tx, t.AccountID, func() error {
+				work, ok, err := task.OfPull(tx, *t.PRID)
+				if err != nil || !ok {
+					return err
+				}
+				return p.plan.TaskStuck(tx, &work)
+			})
+		},
+		// Nobody needs what a cancelled task waited for.
+		func(tx *db.Tx, m task.Move) error {
+			if t := m.Task; t.Status == task.Cancelled {
+				return forAccount(tx, t.AccountID, func() error { return p.blocker.Expire(tx, t.ID) })
+			}
+			return nil
+		},
+	} {
+		task.Moved.On(a.db, fn)
+	}
+	task.StuckChanged.On(a.db, p.plan.TaskStuck)
+}
