@@ -32,7 +32,7 @@ type Query[T any] struct {
 //
 //go:noinline
 func Q[T any](text constant) Query[T] {
-	at := declare(string(text), reflect.TypeFor[T]())
+	at := declare(string(text), reflect.TypeFor[T](), nil)
 	return Query[T]{text: string(text), at: at}
 }
 
@@ -108,7 +108,7 @@ type Stmt struct{ text, at string }
 //
 //go:noinline
 func S(text constant) Stmt {
-	return Stmt{string(text), declare(string(text), nil)}
+	return Stmt{string(text), declare(string(text), nil, nil)}
 }
 
 // Exec runs the statement and returns how many rows it changed.
@@ -136,15 +136,21 @@ func run[R any](tx *Tx, at, text string, args []any, do func(context.Context, st
 	return r, nil
 }
 
-// Declaration is a statement declared with Q or S.
+// Declaration is a statement declared with Q, S, QWith or SWith.
 type Declaration struct {
 	SQL string
 	At  string       // folder/file.go:line
 	Row reflect.Type // nil for S
+
+	args *arguments // nil: the parameters are numbered
 }
 
-// Check tells whether the columns of the statement are right for its rows.
+// Check tells whether the columns of the statement are right for its rows, and
+// its parameters for what they are bound to.
 func (d Declaration) Check(columns []string) error {
+	if err := d.checkArguments(); err != nil {
+		return err
+	}
 	if d.Row == nil {
 		return nil
 	}
@@ -168,13 +174,13 @@ func Declared() []Declaration {
 	return slices.Clone(declared.all)
 }
 
-// declare returns where in the program the caller of Q or S is. Those two are
-// not inlined: in the initialisation of a variable that would lose the line.
-func declare(text string, row reflect.Type) string {
+// declare returns where in the program the caller of Q or S is. Those are not
+// inlined: in the initialisation of a variable that would lose the line.
+func declare(text string, row reflect.Type, args *arguments) string {
 	_, file, line, _ := runtime.Caller(2)
 	at := fmt.Sprintf("%s/%s:%d", filepath.Base(filepath.Dir(file)), filepath.Base(file), line)
 	declared.Lock()
 	defer declared.Unlock()
-	declared.all = append(declared.all, Declaration{SQL: text, At: at, Row: row})
+	declared.all = append(declared.all, Declaration{SQL: text, At: at, Row: row, args: args})
 	return at
 }

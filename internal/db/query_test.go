@@ -302,3 +302,42 @@ func TestBuild(t *testing.T) {
 		}
 	})
 }
+
+var (
+	putThing = db.SWith[thing](`INSERT INTO thing (id, owner_id, status, size, n, done, note, data, labels, extra, created_at, ended_at)
+		VALUES (:id, :owner_id, :status, :size, :n, :done, :note, :data, :labels, :extra, :created_at, :ended_at)`)
+	thingOfSize = db.QWith[sized, thing](`SELECT ` + thingColumns + ` FROM thing WHERE size >= :from AND size <= :to AND :to >= :from ORDER BY id`)
+)
+
+type sized struct{ From, To int64 }
+
+// TestNamed holds that named parameters reach the columns of their names, in
+// whatever order they stand and however often.
+func TestNamed(t *testing.T) {
+	run(t, func(t *testing.T, d *db.DB) {
+		note := "n"
+		want := thing{ID: "a", Status: "new", Size: 3, Count: 7, Done: true, Note: &note, Data: []byte{1}, CreatedAt: time.UnixMicro(5).UTC()}
+		var got []thing
+		err := d.Write(t.Context(), func(tx *db.Tx) error {
+			if _, err := putThing.Exec(tx, want); err != nil {
+				return err
+			}
+			all, err := thingOfSize.All(tx, sized{From: 2, To: 3})
+			if err != nil {
+				return err
+			}
+			got = all
+			one, ok, err := thingOfSize.Maybe(tx, sized{From: 4, To: 9})
+			if ok {
+				t.Errorf("found %+v", one)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]thing{want}, got, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Unstored" }, cmp.Ignore())); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"modernc.org/sqlite"
 
 	"yardmaster/internal/db"
@@ -45,9 +46,12 @@ func Check(t testing.TB, e db.Engine, dsn string, all []db.Declaration) []error 
 	defer done()
 	var wrong []error
 	for _, d := range all {
-		names, err := columns(d.SQL)
+		names, forms, err := columns(d.SQL)
 		if err == nil {
 			err = d.Check(names)
+		}
+		if err == nil {
+			err = checkForms(d.Parameters(), forms)
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w\n%s", d.At, err, strings.TrimSpace(d.SQL)))
@@ -56,24 +60,45 @@ func Check(t testing.TB, e db.Engine, dsn string, all []db.Declaration) []error 
 	return wrong
 }
 
-// columnsOf prepares a statement and returns its columns, without running it.
-type columnsOf func(text string) ([]string, error)
+// checkForms tells whether the fields that parameters are bound to are of the
+// kind that the database takes for them.
+func checkForms(all []db.Parameter, forms []string) error {
+	for i, p := range all {
+		if i < len(forms) && forms[i] != "" && db.Form(p.Type) != "" && db.Form(p.Type) != forms[i] {
+			return fmt.Errorf("the parameter :%s takes %s and is bound to a %s", p.Name, forms[i], p.Type)
+		}
+	}
+	return nil
+}
+
+// columnsOf prepares a statement and returns its columns, and the forms of its
+// parameters as far as the engine tells, without running it.
+type columnsOf func(text string) (columns, parameters []string, err error)
+
+// formOf are the forms of PostgreSQL's types; see db.Form.
+var formOf = map[uint32]string{
+	pgtype.TextOID: "text", pgtype.VarcharOID: "text", pgtype.BoolOID: "boolean", pgtype.ByteaOID: "bytes",
+	pgtype.Int2OID: "integer", pgtype.Int4OID: "integer", pgtype.Int8OID: "integer",
+	pgtype.Float4OID: "number", pgtype.Float8OID: "number",
+}
 
 func preparePostgres(ctx context.Context, dsn string) (columnsOf, func(), error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return nil, nil, err
 	}
-	return func(text string) ([]string, error) {
+	return func(text string) (names, forms []string, err error) {
 		s, err := conn.Prepare(ctx, "", text)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		var names []string
 		for _, f := range s.Fields {
 			names = append(names, f.Name)
 		}
-		return names, nil
+		for _, p := range s.ParamOIDs {
+			forms = append(forms, formOf[p])
+		}
+		return names, forms, nil
 	}, func() { conn.Close(ctx) }, nil
 }
 
@@ -88,7 +113,7 @@ func prepareSQLite(ctx context.Context, dsn string) (columnsOf, func(), error) {
 		pool.Close()
 		return nil, nil, err
 	}
-	return func(text string) (names []string, err error) {
+	return func(text string) (names, forms []string, err error) {
 		err = conn.Raw(func(driver any) error {
 			info, err := driver.(interface {
 				ColumnInfo(string) ([]sqlite.ColumnInfo, error)
@@ -98,7 +123,7 @@ func prepareSQLite(ctx context.Context, dsn string) (columnsOf, func(), error) {
 			}
 			return err
 		})
-		return names, err
+		return names, nil, err
 	}, func() { conn.Close(); pool.Close() }, nil
 }
 
