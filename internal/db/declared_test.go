@@ -40,7 +40,7 @@ var complaints = []string{
 	"syntax", // SQLite says "incomplete input"
 	"without columns",
 	"absent",
-	"the fields Note of db_test.keyed are no parameters",
+	"the field Note of db_test.keyed is no parameter",
 	":absent has no field in db_test.keyed",
 	"the parameter :note takes integer and is bound to a *string", // as PostgreSQL says
 }

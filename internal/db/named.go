@@ -81,7 +81,7 @@ type arguments struct {
 	text   string
 	names  []string
 	fields [][]int // by number; nil: of has no such field
-	unused []string
+	unused []reflect.StructField
 }
 
 // named numbers the parameters of a text in the order in which they first come.
@@ -133,7 +133,7 @@ func named(text string, of reflect.Type) *arguments {
 		if n := number[name]; n > 0 {
 			a.fields[n-1] = f.Index
 		} else {
-			a.unused = append(a.unused, f.Name)
+			a.unused = append(a.unused, f)
 		}
 	}
 	return a
@@ -193,8 +193,11 @@ func (d Declaration) checkArguments() error {
 			return fmt.Errorf("db: :%s has no field in %s", p.Name, d.args.of)
 		}
 	}
-	if len(d.args.unused) > 0 && !isRow(d.args.of) {
-		return fmt.Errorf("db: the fields %s of %s are no parameters", strings.Join(d.args.unused, ", "), d.args.of)
+	for _, f := range d.args.unused {
+		// A field of a row that stands in the struct as a whole need not be used.
+		if embedded := len(f.Index) > 1 && isRow(d.args.of.Field(f.Index[0]).Type); !embedded && !isRow(d.args.of) {
+			return fmt.Errorf("db: the field %s of %s is no parameter", f.Name, d.args.of)
+		}
 	}
 	return nil
 }
