@@ -57,6 +57,7 @@ type App struct {
 	db      *db.DB
 	bus     *bus.Bus
 	hub     *event.Hub
+	relay   *event.Relay // nil: no other node shares the database
 	ring    *seal.Keyring
 	clients *seal.Keyring // for what outlives master keys
 	mail    *mail.Outbox
@@ -146,7 +147,10 @@ func (a *App) open(ctx context.Context) (err error) {
 	if a.cache, err = shareLimits(a.cfg, a.log); err != nil {
 		return err
 	}
-	a.hub = event.NewHub(nil)
+	a.hub = event.NewHub()
+	if a.cfg.Cluster == "on" {
+		a.relay = event.NewRelay(a.db, a.hub, a.log)
+	}
 	if a.db.Engine() == db.SQLite {
 		if err := a.ledger().Restarted(ctx); err != nil {
 			return err

@@ -174,7 +174,7 @@ func used() (all policy.Set) {
 // loops is the work that is not a request. Each runs until its context ends.
 func (a *App) loops() []func(context.Context) error {
 	p := a.parts
-	return []func(context.Context) error{
+	all := []func(context.Context) error{
 		p.signin.Loop,
 		p.repo.Loop,
 		p.pull.Loop,
@@ -191,6 +191,10 @@ func (a *App) loops() []func(context.Context) error {
 		a.watchStorage,
 		a.keepLease,
 	}
+	if a.relay != nil {
+		all = append(all, a.relay.Loop)
+	}
+	return all
 }
 
 // answerBoxes answers the calls of boxes.

@@ -1,12 +1,15 @@
 package app
 
 import (
+	"bytes"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"yardmaster/internal/api/limit/redistest"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 )
 
 // Nodes with one Redis count together and report its health; without it each
@@ -47,5 +50,26 @@ func TestNodesShareLimits(t *testing.T) {
 	a := y.send("GET", "/v1/me", y.owner, "").want(http.StatusOK)
 	if a.Header.Get("RateLimit-Limit") != "600" || a.Header.Get("RateLimit-Remaining") == "" {
 		t.Errorf("headers without Redis: %v", a.Header)
+	}
+}
+
+// TestTailOnEveryNode holds that who follows a run on one node hears of what
+// another node has stored.
+func TestTailOnEveryNode(t *testing.T) {
+	t.Parallel()
+	flags := []string{"--database", dbtest.DSN(t, db.Postgres), "--cluster", "on", "--master-key", strings.Repeat("cd", 32)}
+	one := start(t, db.SQLite, append(flags, "--nats-listen", "127.0.0.4:0")...)
+	two := boot(t, db.SQLite, append(flags, "--nats-listen", "127.0.0.5:0")...)
+	at := one.seed(one.acct, "acme")
+	revoked := false
+	a := two.hear("/v1/fleet/runs/"+at["runId"]+"/events", one.owner, nil, func(answer) bool {
+		if !revoked { // the head of the stream is here
+			revoked = true
+			one.send("POST", "/v1/runners/"+at["box"]+"/revoke", one.owner, "").want(http.StatusOK)
+		}
+		return false // to its end
+	})
+	if !bytes.Contains(a.body, []byte("event: end")) {
+		t.Errorf("heard %d %s", a.StatusCode, a.body)
 	}
 }

@@ -119,7 +119,7 @@ func newWorld(t *testing.T, e db.Engine) *world {
 
 // boot starts a node on a database. It remembers nothing.
 func (w *world) boot(d *db.DB) *node {
-	a := &App{cfg: w.cfg, opts: Options{Version: "test"}, log: slog.New(complaints{w}), db: d, hub: event.NewHub(nil), ring: w.ring, clients: w.ring, host: w.host, prices: llm.DefaultPrices(), base: "http://127.0.0.1:1"}
+	a := &App{cfg: w.cfg, opts: Options{Version: "test"}, log: slog.New(complaints{w}), db: d, hub: event.NewHub(), ring: w.ring, clients: w.ring, host: w.host, prices: llm.DefaultPrices(), base: "http://127.0.0.1:1"}
 	var err error
 	if a.mail, err = outbox(a); err != nil {
 		w.t.Fatal(err)

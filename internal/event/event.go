@@ -20,7 +20,7 @@ type Hub struct {
 	waiting map[string]chan struct{}
 	older   map[string]chan struct{} // waited for since before turned
 	turned  time.Time
-	relay   func(topics []string)
+	relay   func(topics []string) // nil: there are no other nodes
 }
 
 // forgotten is how long a topic is kept for whoever waits for it: nobody says
@@ -28,11 +28,9 @@ type Hub struct {
 // then is woken, and watches anew.
 const forgotten = 10 * time.Minute
 
-// NewHub makes a hub. relay, if not nil, carries local notices to other nodes,
-// whose own hubs are told with Hear.
-func NewHub(relay func(topics []string)) *Hub {
-	return &Hub{waiting: map[string]chan struct{}{}, relay: relay}
-}
+// NewHub makes a hub for the waiters of this process; see Relay for those of
+// others.
+func NewHub() *Hub { return &Hub{waiting: map[string]chan struct{}{}} }
 
 // RunTopic has news when a run has new events or ends.
 func RunTopic(run string) string { return "run:" + run }
@@ -95,6 +93,18 @@ func (h *Hub) Hear(topics ...string) {
 				close(c)
 				delete(m, t)
 			}
+		}
+	}
+}
+
+// HearAll wakes all local waiters.
+func (h *Hub) HearAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, m := range []map[string]chan struct{}{h.waiting, h.older} {
+		for t, c := range m {
+			close(c)
+			delete(m, t)
 		}
 	}
 }

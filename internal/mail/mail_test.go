@@ -51,7 +51,7 @@ func onBoth(t *testing.T, transport Transport, fn func(*testing.T, *office)) {
 			o.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: func() time.Time { return time.UnixMicro(o.clock.Load()) }})
 			o.Outbox = &Outbox{
-				DB: d, Hub: event.NewHub(nil), Ring: ring, Transport: transport, From: "Yardmaster <yard@example.com>", Logger: slog.New(slog.DiscardHandler),
+				DB: d, Hub: event.NewHub(), Ring: ring, Transport: transport, From: "Yardmaster <yard@example.com>", Logger: slog.New(slog.DiscardHandler),
 			}
 			fn(t, o)
 		})

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 func ledger(d *db.DB) *Ledger {
-	return &Ledger{DB: d, Hub: event.NewHub(nil), Logger: slog.New(slog.DiscardHandler)}
+	return &Ledger{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler)}
 }
 
 var (

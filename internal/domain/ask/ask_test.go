@@ -97,7 +97,7 @@ func TestDedupe(t *testing.T) {
 			y := open(t, e)
 			nodes := []*Service{y.Service}
 			if e == db.Postgres {
-				y2 := &Service{DB: y.DB, Hub: event.NewHub(nil)}
+				y2 := &Service{DB: y.DB, Hub: event.NewHub()}
 				nodes = append(nodes, y2)
 			}
 			var wg sync.WaitGroup

@@ -155,7 +155,7 @@ func open(t *testing.T, e db.Engine) *yard {
 // node is one server on the database.
 func (y *yard) node(dsn string) *Service {
 	d := dbtest.Open(y.t, dsn, db.Options{Clock: func() time.Time { return time.UnixMicro(y.clock.Load()) }})
-	hub := event.NewHub(nil)
+	hub := event.NewHub()
 	y.tasks = &task.Service{
 		DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
 		Seats: func(*db.Tx, string) (int64, error) { return y.seats, nil },

@@ -52,7 +52,7 @@ func onBoth(t *testing.T, fn func(*yard)) {
 		*y = yard{t: t, now: y.now, asks: map[string]string{}}
 		y.ctx = policy.With(db.WithAccount(t.Context(), "ops"), policy.Actor{Credential: policy.System})
 		y.Service = &Service{
-			DB: d, Hub: event.NewHub(nil), Logger: slog.New(slog.DiscardHandler),
+			DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler),
 			Issues: func(context.Context, Repo) ([]Issue, bool, error) { return y.open, true, y.away },
 			File: func(tx *db.Tx, repoID, by string, i Issue) (bool, error) {
 				if tx.Account != "acme" {

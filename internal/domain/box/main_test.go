@@ -57,7 +57,7 @@ func onBoth(t *testing.T, withBus bool, fn func(*testing.T, *fixture)) {
 func newFixture(t *testing.T, d *db.DB, withBus bool) *fixture {
 	f := &fixture{t: t}
 	f.Service = &Service{
-		DB: d, Hub: event.NewHub(nil),
+		DB: d, Hub: event.NewHub(),
 		Member: func(_ *db.Tx, user string) (bool, error) { return user == "ann", nil },
 		Evacuate: func(_ *db.Tx, boxID, why string) (int, error) {
 			f.evacuated = append(f.evacuated, why+" "+boxID)

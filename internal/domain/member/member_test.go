@@ -80,7 +80,7 @@ func TestAddedByLogin(t *testing.T) {
 		}
 		counts := limit.New(time.Now)
 		s := &Service{DB: d, Invites: &invitation.Service{}, Forget: func(string) {}, BaseURL: func() string { return "http://yard" },
-			Mail: &mail.Outbox{DB: d, Hub: event.NewHub(nil), Ring: ring},
+			Mail: &mail.Outbox{DB: d, Hub: event.NewHub(), Ring: ring},
 			Slot: func(account string) (time.Duration, bool) {
 				state, ok := counts.Take(limit.Bucket{Name: "added", Who: account}, 3)
 				return time.Duration(state.Reset) * time.Second, ok

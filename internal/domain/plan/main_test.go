@@ -84,7 +84,7 @@ func newFixture(t testing.TB, e db.Engine) *fixture {
 		t.Fatal(err)
 	}
 	f.host = host
-	tasks := &task.Service{DB: d, Hub: event.NewHub(nil), QueueCap: task.Uncapped, DefaultTemplate: "default",
+	tasks := &task.Service{DB: d, Hub: event.NewHub(), QueueCap: task.Uncapped, DefaultTemplate: "default",
 		RepoByName: func(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
 			r, ok, err := getRepo.Maybe(tx, owner, name)
 			return r.repo(), ok, err

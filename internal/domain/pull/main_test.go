@@ -116,7 +116,7 @@ func open(t *testing.T, e db.Engine) *yard {
 		}
 	}
 	y.Service = &Service{
-		DB: d, Hub: event.NewHub(nil), Host: y.host, BaseURL: func() string { return "http://host" }, Logger: slog.New(slog.DiscardHandler),
+		DB: d, Hub: event.NewHub(), Host: y.host, BaseURL: func() string { return "http://host" }, Logger: slog.New(slog.DiscardHandler),
 		CheckTask: func(tx *db.Tx, _ repo.Ref, _, _ string) (string, error) {
 			task := id.New()
 			tx.AfterCommit(func() { y.check = append(y.check, task) })

@@ -56,7 +56,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *site)) {
 			t.Fatal(err)
 		}
 		s.Service = &Service{
-			DB: d, Hub: event.NewHub(nil), Host: host, BaseURL: func() string { return "http://host" }, Logger: slog.New(slog.DiscardHandler),
+			DB: d, Hub: event.NewHub(), Host: host, BaseURL: func() string { return "http://host" }, Logger: slog.New(slog.DiscardHandler),
 			Authenticate: func(_ context.Context, bearer string) (policy.Actor, error) {
 				// <account> or <account>/<scope>
 				account, scope, one := strings.Cut(bearer, "/")

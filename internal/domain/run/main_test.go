@@ -85,7 +85,7 @@ func open(t testing.TB, dsn string) *fixture {
 
 // serve puts a node behind the fixture, on a database.
 func (f *fixture) serve(d *db.DB) {
-	hub := event.NewHub(nil)
+	hub := event.NewHub()
 	tasks := &task.Service{DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
 		RepoByName: func(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
 			return getRepoByName.Maybe(tx, owner, name)

@@ -65,7 +65,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			defer f.mu.Unlock()
 			return f.now
 		}
-		f.Service = &Service{DB: d, Keys: &modelkey.Service{DB: d, Ring: ring, Hub: event.NewHub(nil), PlainHTTP: modelkey.PlainLoopback,
+		f.Service = &Service{DB: d, Keys: &modelkey.Service{DB: d, Ring: ring, Hub: event.NewHub(), PlainHTTP: modelkey.PlainLoopback,
 			Repriced: func(*db.Tx) error { return nil },
 			Adopt:    func(*db.Tx, string, string, string) ([]string, error) { return nil, nil }}, Prices: llm.DefaultPrices(), Logger: slog.New(slog.DiscardHandler), Clock: clock,
 			Budget: &budget.Service{DB: d, Logger: slog.New(slog.DiscardHandler), Clock: clock, Node: "n"},

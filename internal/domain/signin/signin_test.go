@@ -63,7 +63,7 @@ func newDoor(t *testing.T, dsn string, fill bool) *door {
 		t.Fatal(err)
 	}
 	d.Service = &Service{DB: dbtest.Open(t, dsn, db.Options{Clock: now}), Clock: now, Ring: ring}
-	d.Mail = &mail.Outbox{DB: d.DB, Hub: event.NewHub(nil), Ring: ring}
+	d.Mail = &mail.Outbox{DB: d.DB, Hub: event.NewHub(), Ring: ring}
 	if !fill {
 		return d
 	}

@@ -44,7 +44,7 @@ func pairs(tx *db.Tx, ids []string, limit int) ([]pair, error) {
 }
 
 func node(d *db.DB) *Service {
-	return &Service{DB: d, Hub: event.NewHub(nil), Topics: []Topic{{
+	return &Service{DB: d, Hub: event.NewHub(), Topics: []Topic{{
 		Name: "pairs", Scope: policy.ReadTasks, Kinds: []string{"pair"}, Rows: Rows(pairs, func(p pair) string { return p.Name }),
 	}}}
 }

@@ -53,7 +53,7 @@ func each(t *testing.T, fn func(f *fixture)) {
 			f := &fixture{t: t, seats: 2, box: "box"}
 			f.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: func() time.Time { return time.UnixMicro(f.clock.Load()) }})
-			f.Service = &Service{DB: d, Hub: event.NewHub(nil), QueueCap: Uncapped, DefaultTemplate: "default",
+			f.Service = &Service{DB: d, Hub: event.NewHub(), QueueCap: Uncapped, DefaultTemplate: "default",
 				RepoByName: func(tx *db.Tx, owner, name string) (Repo, bool, error) {
 					return getRepo.Maybe(tx, tx.Account, owner, name)
 				},

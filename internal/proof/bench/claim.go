@@ -131,7 +131,7 @@ func fillQueue(ctx context.Context, d *db.DB, pending, finished, repos int) (*qu
 			return err
 		})
 	}
-	hub := event.NewHub(nil)
+	hub := event.NewHub()
 	tasks := &task.Service{DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
 		RepoByID: func(tx *db.Tx, id string) (task.Repo, error) { return anyRepo.One(tx, id) },
 		Template: func(*db.Tx, string, string) (task.Need, bool, error) { return task.Need{Agent: "builtin"}, true, nil },

@@ -1,0 +1,65 @@
+package event_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/event"
+)
+
+// TestRelay holds that a notice on one node wakes those who wait on another
+// one, also when there are more topics than one announcement takes.
+func TestRelay(t *testing.T) {
+	dsn := dbtest.DSN(t, db.Postgres)
+	ctx, cancel := context.WithCancel(t.Context())
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	defer cancel()
+	var nodes [2]*db.DB
+	var hubs [2]*event.Hub
+	for i := range nodes {
+		nodes[i], hubs[i] = dbtest.Open(t, dsn, db.Options{}), event.NewHub()
+		begun := hubs[i].Watch("anything")
+		relay := event.NewRelay(nodes[i], hubs[i], slog.New(slog.DiscardHandler))
+		loops.Go(func() {
+			if err := relay.Loop(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		await(t, begun) // who begins to hear is woken
+	}
+	var topics []string
+	var woken []<-chan struct{}
+	for i := range 1000 {
+		topics = append(topics, fmt.Sprintf("run:%036d", i))
+		woken = append(woken, hubs[1].Watch(topics[i]))
+	}
+	quiet := hubs[1].Watch("run:another")
+	if err := nodes[0].Write(t.Context(), func(tx *db.Tx) error {
+		hubs[0].Notify(tx, topics...)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, news := range woken {
+		await(t, news)
+	}
+	if closed(quiet) {
+		t.Error("woken for nothing")
+	}
+}
+
+func await(t *testing.T, news <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-news:
+	case <-time.After(time.Minute):
+		t.Fatal("not woken")
+	}
+}
