@@ -67,6 +67,9 @@ type Options struct {
 	// Before is called before the schema of a PostgreSQL database is changed, if
 	// there is one that knows of servers: an error leaves all as it is.
 	Before func(context.Context, *DB) error
+	// Observe is told of every transaction: kind is read or write; outcome is
+	// done, refused (its function answered a fault), or failed. nil: nobody is.
+	Observe func(kind, outcome string, took time.Duration)
 }
 
 // DB is an open database. It is safe for concurrent use.
@@ -74,6 +77,7 @@ type DB struct {
 	backend backend
 	engine  Engine
 	clock   func() time.Time
+	observe func(kind, outcome string, took time.Duration) // may be nil
 	noRoom  atomic.Bool // for what the last write wanted to store
 	local   sync.Map    // *Local[T] -> *T
 }
@@ -120,7 +124,7 @@ func open(ctx context.Context, dsn string, o Options, schema fs.FS) (*DB, error)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	d := &DB{clock: o.Clock}
+	d := &DB{clock: o.Clock, observe: o.Observe}
 	var err error
 	scheme, path, _ := strings.Cut(dsn, ":")
 	switch scheme {
@@ -162,7 +166,7 @@ func (d *DB) Ping(ctx context.Context) error {
 
 // Read runs fn in a read-only transaction that sees one snapshot.
 func (d *DB) Read(ctx context.Context, fn func(*Tx) error) error {
-	return d.run(ctx, d.backend.read, fn)
+	return d.run(ctx, "read", d.backend.read, fn)
 }
 
 // Write runs fn in a transaction and commits it if fn returns nil. On SQLite,
@@ -180,7 +184,7 @@ func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 			return last(tx)
 		}
 	}
-	err := d.run(ctx, d.backend.write, fn)
+	err := d.run(ctx, "write", d.backend.write, fn)
 	switch {
 	case err != nil && noRoom(err):
 		d.noRoom.Store(true)
@@ -194,12 +198,16 @@ func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 // NoRoom tells whether the last write failed because the database had no room.
 func (d *DB) NoRoom() bool { return d.noRoom.Load() }
 
-func (d *DB) run(ctx context.Context, transact func(context.Context, func(querier) error) error, fn func(*Tx) error) error {
+func (d *DB) run(ctx context.Context, kind string, transact func(context.Context, func(querier) error) error, fn func(*Tx) error) (err error) {
+	if d.observe != nil {
+		begun := time.Now()
+		defer func() { d.observe(kind, outcome(err), time.Since(begun)) }()
+	}
 	if outer, ok := ctx.Value(txKey{}).(*Tx); ok && outer.db == d && !outer.over.Load() {
 		return ErrNested
 	}
 	var tx *Tx
-	err := transact(ctx, func(q querier) error {
+	err = transact(ctx, func(q querier) error {
 		tx = d.begin(ctx, q)
 		defer tx.over.Store(true)
 		err := fn(tx)
@@ -216,6 +224,17 @@ func (d *DB) run(ctx context.Context, transact func(context.Context, func(querie
 	}
 	tx.committed()
 	return nil
+}
+
+func outcome(err error) string {
+	var refusal *fault.Error
+	switch {
+	case err == nil:
+		return "done"
+	case errors.As(err, &refusal):
+		return "refused"
+	}
+	return "failed"
 }
 
 // committed does what was to be done after the commit.

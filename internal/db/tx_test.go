@@ -3,6 +3,7 @@ package db_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/fault"
 )
 
 func TestTxCarriesTimeAndAccount(t *testing.T) {
@@ -267,4 +269,30 @@ func TestDeadlockedWriteRunsAgain(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestObserve holds that every transaction is told of, and how it went.
+func TestObserve(t *testing.T) {
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) {
+			var got []string
+			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Observe: func(kind, outcome string, took time.Duration) {
+				got = append(got, kind+" "+outcome)
+				if took <= 0 {
+					t.Errorf("a transaction took %v", took)
+				}
+			}})
+			for _, answer := range []error{nil, fault.Missing("thing"), errors.New("no")} {
+				if err := d.Write(t.Context(), func(*db.Tx) error { return answer }); !errors.Is(err, answer) {
+					t.Error(err)
+				}
+			}
+			if err := d.Ping(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if want := []string{"write done", "write refused", "write failed", "read done"}; !slices.Equal(got, want) {
+				t.Errorf("told of %q, want %q", got, want)
+			}
+		})
+	}
 }

@@ -92,10 +92,10 @@ func (m *Metrics) Call(method string, took time.Duration, err error) {
 	}
 }
 
-// Transaction counts a transaction: kind is read or write.
-func (m *Metrics) Transaction(kind string, took time.Duration, err error) {
+// Transaction counts a transaction, see db.Options.Observe.
+func (m *Metrics) Transaction(kind, outcome string, took time.Duration) {
 	if m != nil {
-		m.database.WithLabelValues(kind, outcome(err)).Observe(took.Seconds())
+		m.database.WithLabelValues(kind, outcome).Observe(took.Seconds())
 	}
 }
 

@@ -93,7 +93,7 @@ func TestMetrics(t *testing.T) {
 	m := observe.NewMetrics("v1.2.3")
 	m.Gateway("anthropic", "ok", time.Second, 7, 5, 0)
 	m.Call("claim", time.Millisecond, nil)
-	m.Transaction("write", time.Millisecond, errors.New("no"))
+	m.Transaction("write", "failed", time.Millisecond)
 	m.Pass("run", time.Millisecond, errors.New("no"))
 	m.Pass("run", time.Millisecond, context.Canceled)
 	m.Ask("yardmaster_tasks", "Tasks by state.", []string{"status"}, func(context.Context) ([]observe.Count, error) {
@@ -146,7 +146,7 @@ func TestMetrics(t *testing.T) {
 	var none *observe.Metrics // measures nothing
 	none.Call("claim", 0, nil)
 	none.Pass("run", 0, nil)
-	none.Transaction("read", 0, nil)
+	none.Transaction("read", "done", 0)
 	none.Gateway("", "", 0, 0, 0, 0)
 	none.Ask("", "", nil, nil)
 }
