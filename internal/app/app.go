@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"yardmaster/internal/api/limit"
-	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/bus"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/config"
@@ -221,7 +221,7 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 	base, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
 	server := &http.Server{
-		Handler:           op.Hurry(a.cfg.BodyTime, a.handler()),
+		Handler:           rest.Hurry(a.cfg.BodyTime, a.handler()),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: a.cfg.HeaderTime,
 		IdleTimeout:       2 * time.Minute,

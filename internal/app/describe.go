@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/openapi"
 	"yardmaster/internal/api/reference"
 	"yardmaster/internal/domain/service"
 )
@@ -98,16 +99,17 @@ func Document() ([]byte, error) { return describe("") }
 
 // describe is the document of a program of some version.
 func describe(version string) ([]byte, error) {
-	return op.OpenAPI(op.About{Title: "Yardmaster", Version: version, Description: description, Groups: groups, Order: order, Meaning: service.Meaning}, Ops())
+	return openapi.Render(openapi.About{
+		Title: "Yardmaster", Version: version, Description: description, Contact: "Who runs this server", License: "Apache-2.0",
+		Groups: groups, Order: order, Meaning: service.Meaning, Credentials: credentials, Samples: samples,
+		FixLink: "The token of a blocker's fix link does as well, for that blocker.",
+	}, Ops())
 }
 
 // documentAsset is the document as it is served.
 func documentAsset(version string) (*op.Asset, error) {
 	b, err := describe(version)
-	if err != nil {
-		return nil, err
-	}
-	return op.NewAsset("application/json", "", b)
+	return &op.Asset{ContentType: "application/json", Body: b}, err
 }
 
 // referenceAsset is the document as a page.
@@ -116,8 +118,5 @@ func referenceAsset(version string) (*op.Asset, error) {
 	if err == nil {
 		b, err = reference.Render(b)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return op.NewAsset("text/html; charset=utf-8", reference.Policy, b)
+	return &op.Asset{ContentType: "text/html; charset=utf-8", Policy: reference.Policy, Body: b}, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/api/idempotency"
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
@@ -14,31 +15,44 @@ import (
 	"yardmaster/internal/web"
 )
 
+// programs are the paths that only programs call, whatever they say they like
+// to read.
+var programs = []string{"/v1/", "/.well-known/", "/oauth/token", "/oauth/register", "/auth/device", "/auth/methods", "/healthz"}
+
+// secrets are the members of answers that open something to those who know them.
+var secrets = []string{"fix_url", "token", "secret", "client_secret", "password", "credentials", "setup_url", "access_token", "key"}
+
+// accountHeader names the account that a call with a cookie is about.
+const accountHeader = "X-Svc-Account"
+
+// pipeline carries out the calls of every surface.
+func (a *App) pipeline() *op.Pipeline {
+	return &op.Pipeline{
+		BaseURL: a.base, Ledger: a.ledger(), Limits: a.limits(), Secrets: secrets,
+		Authenticate: func(ctx context.Context, p op.Presented) (policy.Actor, error) {
+			if actor, ok, err := a.parts.blocker.FixLink(ctx, p.Bearer); ok || err != nil {
+				return actor, err
+			}
+			if actor, ok, err := a.parts.box.Actor(ctx, p.Bearer); ok || err != nil {
+				return actor, err
+			}
+			return a.parts.signin.Authenticate(ctx, p)
+		},
+		Enter: func(ctx context.Context, actor policy.Actor) context.Context {
+			return db.WithAccount(ctx, actor.AccountID)
+		},
+	}
+}
+
 // handler is everything that is served: the capabilities, the git host, and
 // the model gateway for boxes.
 func (a *App) handler() http.Handler {
-	guard := op.Guard{
-		BaseURL: a.base, Own: a.cfg.OwnOrigins,
-		Proxies: a.cfg.Proxies,
-		Origins: a.cfg.MCPOrigins, Patience: a.cfg.BodyTime,
-		Logger: a.log, Page: web.Failure,
-	}
-	guard.Authenticate = func(ctx context.Context, r *http.Request) (policy.Actor, error) {
-		p := presented(r, guard)
-		if actor, ok, err := a.parts.blocker.FixLink(ctx, p.Bearer); ok || err != nil {
-			return actor, err
-		}
-		if actor, ok, err := a.parts.box.Actor(ctx, p.Bearer); ok || err != nil {
-			return actor, err
-		}
-		return a.parts.signin.Authenticate(ctx, p)
-	}
-	guard.Enter = func(ctx context.Context, actor policy.Actor) context.Context {
-		return db.WithAccount(ctx, actor.AccountID)
-	}
-	guard.Ledger = a.ledger()
-	guard.Limits = a.limits()
-	api := op.Handler(guard, a.parts.ops())
+	api := rest.Handler(rest.Config{
+		Pipeline: a.pipeline(), Logger: a.log,
+		Cookie: signin.Cookie(strings.HasPrefix(a.base, "https:")), AccountHeader: accountHeader,
+		Own: a.cfg.OwnOrigins, Proxies: a.cfg.Proxies, Origins: a.cfg.MCPOrigins,
+		Patience: a.cfg.BodyTime, Page: web.Failure, Programs: programs,
+	}, a.parts.ops())
 	hooks := a.gitHooks(a.parts.repo)
 	hooks.Otherwise = api
 	git := a.host.Handler(hooks)
@@ -47,11 +61,11 @@ func (a *App) handler() http.Handler {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/git/"):
 			w.Header().Set("Cache-Control", "no-store")
-			op.Name(w.Header(), r)
+			rest.Name(w.Header(), r)
 			git.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, "/gateway/"):
 			w.Header().Set("Cache-Control", "no-store")
-			op.Name(w.Header(), r)
+			rest.Name(w.Header(), r)
 			gateway.ServeHTTP(w, r)
 		default:
 			api.ServeHTTP(w, r)
@@ -67,28 +81,4 @@ func (a *App) ledger() *idempotency.Ledger {
 // keeper mends what a clock that was set back has put off.
 func (a *App) keeper() *clock.Keeper {
 	return &clock.Keeper{DB: a.db, Lease: a.cfg.Lease, Logger: a.log}
-}
-
-// presented reads what a request brought to prove who calls.
-func presented(r *http.Request, g op.Guard) signin.Presented {
-	p := signin.Presented{Account: r.Header.Get("X-Svc-Account")}
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-	default:
-		p.Write = true
-	}
-	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
-		p.Bearer = strings.TrimSpace(token)
-		return p
-	} else if r.Header.Get("Authorization") != "" {
-		p.Bearer = "-" // of a kind that nobody here holds
-		return p
-	}
-	if c, err := r.Cookie(signin.Cookie(strings.HasPrefix(g.BaseURL, "https:"))); err == nil {
-		p.Session = c.Value
-		if p.SameOrigin = g.FromOwnPage(r); !p.SameOrigin && p.Write {
-			p.Came = g.Came(r)
-		}
-	}
-	return p
 }

@@ -40,7 +40,7 @@ func (s step) overMCP(o op.Op, target, body string, header []string) (frame stri
 	if err != nil {
 		return "", false
 	}
-	input, _ := o.Schemas()
+	input, _ := mcp.Schemas(&o)
 	put := func(name string, value any) {
 		b, err := json.Marshal(value)
 		if err != nil || args[name] != nil {
@@ -165,7 +165,7 @@ func (j *toolJudge) schemas(o op.Op) (_ [2]*jsonschema.Resolved, err error) {
 	defer j.mu.Unlock()
 	r, ok := j.made[o.ID]
 	if !ok {
-		input, output := o.Schemas()
+		input, output := mcp.Schemas(&o)
 		if r[0], err = input.Resolve(nil); err != nil {
 			return r, err
 		}

@@ -178,7 +178,7 @@ type (
 	}
 	// BlockerField is one thing to be filled in.
 	BlockerField struct {
-		_           struct{} `doc:"One thing to be filled in, as an agent asked for it."`
+		_           struct{} `doc:"One thing to be filled in, as an agent asked for it." schema:"BlockerField"`
 		Name        string   `json:"name" example:"PAYMENT_TEST_KEY" doc:"name of the field; of an MCP server mcp:<server>"`
 		Kind        string   `json:"kind" enum:"env_secret,service_url,mcp_server,oauth_connection" doc:"what is asked for"` // env_secret, service_url, mcp_server or oauth_connection
 		Environment string   `json:"environment,omitempty" example:"staging" doc:"the environment it is for; absent: for all"`

@@ -32,7 +32,7 @@ func write(d *db.DB, ctx context.Context, name string) error {
 	})
 }
 
-func done(context.Context) op.Answer { return op.Answer{Status: 200, Body: []byte("{}")} }
+func done(context.Context) op.Kept { return op.Kept{Status: 200, Body: []byte("{}")} }
 
 func inFlightError(err error) bool {
 	var f *fault.Error
@@ -43,7 +43,7 @@ func TestTwinInFlight(t *testing.T) {
 	timed(t, func(t *testing.T, d *db.DB, _ func(time.Duration)) {
 		l, other := ledger(d), ledger(d) // on two nodes, whose hubs do not talk
 		other.Patience = 50 * time.Millisecond
-		_, _, err := l.Once(t.Context(), use, func(ctx context.Context) op.Answer {
+		_, _, err := l.Once(t.Context(), use, func(ctx context.Context) op.Kept {
 			if _, _, err := other.Once(t.Context(), use, done); !inFlightError(err) {
 				t.Errorf("the twin is answered %v", err)
 			}
@@ -110,9 +110,9 @@ func TestSlowHolder(t *testing.T) {
 	timed(t, func(t *testing.T, d *db.DB, pass func(time.Duration)) {
 		l := ledger(d)
 		var late error
-		a, _, err := l.Once(t.Context(), use, func(ctx context.Context) op.Answer {
+		a, _, err := l.Once(t.Context(), use, func(ctx context.Context) op.Kept {
 			pass(abandoned)
-			if _, replayed, err := l.Once(t.Context(), use, func(ctx context.Context) op.Answer {
+			if _, replayed, err := l.Once(t.Context(), use, func(ctx context.Context) op.Kept {
 				if err := write(d, ctx, "quick"); err != nil {
 					t.Error(err)
 				}
@@ -121,7 +121,7 @@ func TestSlowHolder(t *testing.T) {
 				t.Errorf("the quick twin: %v %v", replayed, err)
 			}
 			late = write(d, ctx, "slow")
-			return op.Answer{Status: 409}
+			return op.Kept{Status: 409}
 		})
 		if err != nil || a.Status != 409 || !inFlightError(late) {
 			t.Errorf("the slow twin: %+v %v, its write %v", a, err, late)

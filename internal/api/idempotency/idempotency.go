@@ -56,7 +56,7 @@ func (l *Ledger) Restarted(ctx context.Context) error {
 }
 
 // Once is what op.Ledger says.
-func (l *Ledger) Once(ctx context.Context, u op.Use, run func(context.Context) op.Answer) (op.Answer, bool, error) {
+func (l *Ledger) Once(ctx context.Context, u op.Use, run func(context.Context) op.Kept) (op.Kept, bool, error) {
 	mine := id.New()
 	stored, ok, err := l.claim(ctx, u, mine)
 	if err != nil || ok {
@@ -67,7 +67,7 @@ func (l *Ledger) Once(ctx context.Context, u op.Use, run func(context.Context) o
 
 // claim makes the key ours, or answers what is stored under it. A twin in
 // flight is waited for.
-func (l *Ledger) claim(ctx context.Context, u op.Use, mine string) (a op.Answer, stored bool, err error) {
+func (l *Ledger) claim(ctx context.Context, u op.Use, mine string) (a op.Kept, stored bool, err error) {
 	wait, cancel := context.WithTimeoutCause(ctx, cmp.Or(l.Patience, patience), inFlight("A request with this Idempotency-Key is still being answered."))
 	defer cancel()
 	tick := time.NewTicker(look)
@@ -88,7 +88,7 @@ func (l *Ledger) claim(ctx context.Context, u op.Use, mine string) (a op.Answer,
 		case r.Print != u.Print:
 			return a, false, fault.Reason("idempotency-conflict", "This Idempotency-Key was used for another request: by another credential, for another path or with another body.")
 		case r.Status != 0:
-			return op.Answer{Status: r.Status, ContentType: r.ContentType, Body: r.Body}, true, nil
+			return op.Kept{Status: r.Status, ContentType: r.ContentType, Body: r.Body}, true, nil
 		}
 		select {
 		case <-news:
@@ -130,9 +130,9 @@ func attempt(tx *db.Tx, u op.Use, mine string) (r row, won bool, err error) {
 }
 
 // hold runs the request and settles the claim by its answer.
-func (l *Ledger) hold(ctx context.Context, u op.Use, mine string, run func(context.Context) op.Answer) op.Answer {
-	var a op.Answer                     // none, if run panics
-	var early atomic.Pointer[op.Answer] // kept with the change
+func (l *Ledger) hold(ctx context.Context, u op.Use, mine string, run func(context.Context) op.Kept) op.Kept {
+	var a op.Kept                     // none, if run panics
+	var early atomic.Pointer[op.Kept] // kept with the change
 	var over atomic.Bool
 	defer func() {
 		over.Store(true)
@@ -168,7 +168,7 @@ func (l *Ledger) hold(ctx context.Context, u op.Use, mine string, run func(conte
 }
 
 // note marks that the claim took effect, and keeps the answer if it is known.
-func (l *Ledger) note(tx *db.Tx, u op.Use, mine string, early *atomic.Pointer[op.Answer]) (n int64, err error) {
+func (l *Ledger) note(tx *db.Tx, u op.Use, mine string, early *atomic.Pointer[op.Kept]) (n int64, err error) {
 	a, ok, err := op.Answered(tx.Context())
 	if err != nil {
 		return 0, err

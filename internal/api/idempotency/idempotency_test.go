@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
@@ -105,13 +106,13 @@ func serve(d *db.DB, runs *counter) node {
 	}
 	secret := row("item.secret", "POST", "/v1/secrets")
 	secret.NoStore = true
-	h := op.Handler(op.Guard{
+	h := rest.Handler(rest.Config{AccountHeader: "X-As", Pipeline: &op.Pipeline{
 		BaseURL: "http://yard", Ledger: l,
-		Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
-			account, credential, _ := strings.Cut(r.Header.Get("X-As"), "/")
+		Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+			account, credential, _ := strings.Cut(p.Account, "/")
 			return policy.Actor{Credential: policy.PAT, CredentialID: credential, AccountID: account}, nil
 		},
-	}, []op.Op{
+	}}, []op.Op{
 		op.New(row("item.make", "POST", "/v1/items"), do),
 		op.New(row("item.kept", "POST", "/v1/kept"), kept),
 		op.New(row("item.put", "PUT", "/v1/items"), do),

@@ -1,8 +1,9 @@
 // Package mcp serves the capabilities to programs that speak the Model Context
 // Protocol: one JSON-RPC request in one POST, one answer, and nothing kept in
-// between. A tool is an op under its own id, so a call meets the same rule,
-// the same checks and the same answer as over REST; this package only wraps
-// and unwraps.
+// between. It listens at the row mcp.rpc and is a caller of the pipeline beside
+// REST. A tool is an op under its own id, so a call meets the same rule, the
+// same checks and the same answer as over REST; this package only wraps and
+// unwraps.
 package mcp
 
 import (
@@ -71,11 +72,15 @@ func New(version string, ops []op.Op) *Server {
 // Ops are the two rows of the endpoint.
 func (s *Server) Ops() []op.Op {
 	return []op.Op{
-		op.Raw(op.Row{ID: "mcp.rpc", From: op.KnownPages, Method: "POST", Path: Path, Group: group, Rule: policy.PerRequest(), Also: []int{202}, MaxBody: 2 << 20,
-			Inside: true, Resource: Resource, Takes: Message{}, Body: Answer{}, Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 404, Slug: "not-found"}},
+		op.Raw(op.Row{ID: "mcp.rpc", From: op.KnownPages, Method: "POST", Path: Path, Group: group, Rule: policy.PerRequest(),
+			Also: []int{202}, MaxBody: 2 << 20, Resource: Resource, Takes: Message{}, Body: Answer{},
+			Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 404, Slug: "not-found"}},
 			Summary: "One JSON-RPC request of the Model Context Protocol; every verb asserts its own scope",
-			Doc:     "One request in the body, one answer; no sessions, no batches. tools/list names the capabilities that the credential may call, each under its id; tools/call runs one with the same checks, limits and answer as its route here. A notification is answered 202 without a body."}, s.rpc),
-		op.New(op.Row{ID: "mcp.stream_refused", From: op.KnownPages, Method: "GET", Path: Path, Group: group, Rule: policy.PerRequest(), Status: 405, Resource: Resource,
+			Doc: "One request in the body, one answer; no sessions, no batches. tools/list names the capabilities that the credential may call, " +
+				"each under its id; tools/call runs one with the same checks, limits and answer as its route here. " +
+				"A notification is answered 202 without a body."}, s.serve),
+		op.New(op.Row{ID: "mcp.stream_refused", From: op.KnownPages, Method: "GET", Path: Path, Group: group, Rule: policy.PerRequest(),
+			Status: 405, Resource: Resource,
 			Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 405, Slug: "method-not-allowed"}},
 			Summary: "Refused: the server sends nothing on its own",
 			Doc:     "Always 405: requests go by POST."}, refuse),
@@ -86,7 +91,7 @@ func (s *Server) Ops() []op.Op {
 // each have params and a result of their own.
 type (
 	Message struct {
-		_       struct{}       `doc:"A request of JSON-RPC 2.0, or a notification, which has no id."`
+		_       struct{}       `doc:"A request of JSON-RPC 2.0, or a notification, which has no id." schema:"Message"`
 		JSONRPC string         `json:"jsonrpc" enum:"2.0" doc:"the version of JSON-RPC"`
 		ID      any            `json:"id,omitzero" doc:"a string or a number; the answer carries it" example:"1"`
 		Method  string         `json:"method,omitempty" doc:"tools/list, tools/call, initialize, server/discover or ping" example:"tools/call"`
@@ -94,14 +99,14 @@ type (
 		Extra   map[string]any `json:",embed"`
 	}
 	Answer struct {
-		_       struct{}       `doc:"A response of JSON-RPC 2.0: a result, or an error."`
+		_       struct{}       `doc:"A response of JSON-RPC 2.0: a result, or an error." schema:"Answer"`
 		JSONRPC string         `json:"jsonrpc" enum:"2.0" doc:"the version of JSON-RPC"`
 		ID      any            `json:"id" doc:"of the request" example:"1"`
 		Result  map[string]any `json:"result,omitzero" doc:"what the method answers; a tool's is in structuredContent, with isError where it is a problem" example:"{\"content\": [], \"structuredContent\": {\"data\": [], \"next_cursor\": null}, \"isError\": false}"`
 		Error   *RPCError      `json:"error,omitzero" doc:"why there is no result"`
 	}
 	RPCError struct {
-		_       struct{} `doc:"An error of JSON-RPC."`
+		_       struct{} `doc:"An error of JSON-RPC." schema:"RPCError"`
 		Code    int      `json:"code" doc:"of JSON-RPC or of the protocol" example:"-32602"`
 		Message string   `json:"message" doc:"for people" example:"There is no tool of that name."`
 		Data    any      `json:"data,omitzero" doc:"more, where there is"`

@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/api/limit"
 	"yardmaster/internal/api/mcp"
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 )
@@ -70,10 +71,10 @@ func things(limits limit.Limiter) http.Handler {
 		op.New(op.Row{ID: "thing.delete", Method: "DELETE", Path: "/v1/{owner}/thing", Rule: policy.Require(policy.WriteRepos), Group: "Things", Summary: "Gone"}, get),
 		op.New(op.Row{ID: "thing.free", Method: "GET", Path: "/v1/free", Rule: policy.Public(), Group: "Things", Summary: "Free"}, func(context.Context, op.None) (op.None, error) { return op.None{}, nil }),
 	}
-	return op.Handler(op.Guard{
+	return rest.Handler(rest.Config{Pipeline: &op.Pipeline{
 		BaseURL: "http://yard", Limits: limits,
-		Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
-			token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+			token := p.Bearer
 			if token == "" {
 				return policy.Actor{}, nil
 			}
@@ -83,7 +84,7 @@ func things(limits limit.Limiter) http.Handler {
 			}
 			return policy.Actor{Credential: policy.PAT, CredentialID: token, AccountID: "acme", Scopes: scopes}, nil
 		},
-	}, append(ops, mcp.New("test", ops).Ops()...))
+	}}, append(ops, mcp.New("test", ops).Ops()...))
 }
 
 // bearer adds a token to every request.

@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -65,10 +64,48 @@ func failure(status, code int, message string) *rpcError {
 // null is the id of an answer to what has none that we could read.
 func null() jsontext.Value { return jsontext.Value("null") }
 
+// exchange is one message and its answer.
+type exchange struct {
+	*Server
+	p    *op.Pipeline
+	call *op.Call // that the message came with
+	who  op.Caller
+	ran  *op.Answer // of the tool that was called
+}
+
+// serve answers a call of the endpoint. The caller must be known; what it may
+// do is asked for each tool.
+func (s *Server) serve(ctx context.Context, p *op.Pipeline, c *op.Call) op.Answer {
+	c.Changes = false // a message is a read; a tool counts as what it is
+	ctx, who, err := p.Admit(ctx, c)
+	if err == nil {
+		err = who.Check(c.Op.Rule)
+	}
+	if err != nil {
+		return p.Refuse(c, err)
+	}
+	body, err := c.JSON()
+	if err != nil {
+		return p.Refuse(c, err)
+	}
+	x := &exchange{Server: s, p: p, call: c, who: who}
+	r, err := x.rpc(ctx, body)
+	if err != nil {
+		return p.Refuse(c, err)
+	}
+	a := p.Reply(c, r)
+	if t := x.ran; t != nil && a.Failure == nil {
+		// The limits are the tool's, as is why it failed, for the log.
+		a.Limit, a.RetryAfter, a.Secret, a.Err = t.Limit, t.RetryAfter, t.Secret, t.Err
+		t.Free()
+	}
+	return a
+}
+
 // rpc answers one message.
-func (s *Server) rpc(ctx context.Context, body []byte) (op.Reply, error) {
+func (x *exchange) rpc(ctx context.Context, body []byte) (op.Reply, error) {
 	if body = bytes.TrimSpace(body); len(body) > 0 && body[0] == '[' {
-		return refused(ctx, null(), failure(http.StatusBadRequest, invalidRequest, "Batches are not part of the protocol: send one message a request."))
+		return x.refused(null(), failure(400, invalidRequest, "Batches are not part of the protocol: send one message a request."))
 	}
 	f := frame{ID: null()}
 	if err := json.Unmarshal(body, &f); err != nil {
@@ -76,44 +113,44 @@ func (s *Server) rpc(ctx context.Context, body []byte) (op.Reply, error) {
 		if jsontext.Value(body).IsValid() {
 			code, message = invalidRequest, "The body is not a JSON-RPC message."
 		}
-		return refused(ctx, null(), failure(http.StatusBadRequest, code, message))
+		return x.refused(null(), failure(400, code, message))
 	}
 	id := f.ID.Kind()
 	switch {
 	case f.JSONRPC != "2.0" || id != '"' && id != '0' && id != 'n':
-		return refused(ctx, null(), failure(http.StatusBadRequest, invalidRequest, "The body is not a JSON-RPC 2.0 message."))
+		return x.refused(null(), failure(400, invalidRequest, "The body is not a JSON-RPC 2.0 message."))
 	case f.Method == "" && (f.Result == nil && f.Error == nil):
-		return refused(ctx, f.ID, failure(http.StatusBadRequest, invalidRequest, "The message names no method."))
+		return x.refused(f.ID, failure(400, invalidRequest, "The message names no method."))
 	case f.Method == "" || id == 'n':
 		// A response, or a notification: there is nothing to answer, and as we
 		// keep nothing, nothing to do.
-		return op.Reply{Status: http.StatusAccepted, Body: ""}, charge(ctx)
+		return op.Reply{Status: 202, Body: ""}, x.charge()
 	}
-	if err := revision(ctx, &f); err != nil {
-		return refused(ctx, f.ID, err)
+	if err := x.revision(&f); err != nil {
+		return x.refused(f.ID, err)
 	}
 	if f.Method == "tools/call" {
-		result, err := s.call(ctx, &f)
+		result, err := x.tool(ctx, &f)
 		if err != nil {
-			return refused(ctx, f.ID, err)
+			return x.refused(f.ID, err)
 		}
 		return reply(f.ID, result), nil // the tool was charged
 	}
-	if err := charge(ctx); err != nil {
+	if err := x.charge(); err != nil {
 		return op.Reply{}, err
 	}
-	result, err := s.answer(ctx, &f)
+	result, err := x.answer(&f)
 	if err != nil {
 		return unanswered(f.ID, err)
 	}
 	return reply(f.ID, result), nil
 }
 
-// charge counts what is no tool as a read.
-func charge(ctx context.Context) error { return op.Charge(ctx) }
+// charge counts what is no tool as a read. It fails with fault.RateLimited.
+func (x *exchange) charge() error { return x.p.Charge(x.call, x.who) }
 
 func reply(id jsontext.Value, result any) op.Reply {
-	r := op.Reply{Status: http.StatusOK, Body: response{JSONRPC: "2.0", ID: id, Result: result}}
+	r := op.Reply{Status: 200, Body: response{JSONRPC: "2.0", ID: id, Result: result}}
 	if l, ok := result.(listed); ok {
 		r.Body = l.splice(r.Body.(response))
 	}
@@ -121,8 +158,8 @@ func reply(id jsontext.Value, result any) op.Reply {
 }
 
 // refused answers what is not carried out, and counts it as a read.
-func refused(ctx context.Context, id jsontext.Value, err *rpcError) (op.Reply, error) {
-	if err := charge(ctx); err != nil {
+func (x *exchange) refused(id jsontext.Value, err *rpcError) (op.Reply, error) {
+	if err := x.charge(); err != nil {
 		return op.Reply{}, err
 	}
 	return unanswered(id, err)
@@ -159,28 +196,28 @@ func (l listed) splice(r response) any {
 
 // revision checks that header and message name the same revision, and one we
 // know. Before the modern one there was only the header, and at first not that.
-func revision(ctx context.Context, f *frame) *rpcError {
-	header := op.Header(ctx, "Mcp-Protocol-Version")
+func (x *exchange) revision(f *frame) *rpcError {
+	header := x.call.Header("Mcp-Protocol-Version")
 	if header != "" && !slices.Contains(revisions, header) {
-		err := failure(http.StatusBadRequest, unknownRevision, "This revision of the protocol is not supported.")
+		err := failure(400, unknownRevision, "This revision of the protocol is not supported.")
 		err.Data = map[string]any{"supported": revisions, "requested": strings.ToValidUTF8(header, "\uFFFD")}
 		return err
 	}
 	var meta string
 	if v := f.Params.Meta.ProtocolVersion; v != nil && json.Unmarshal(v, &meta) != nil {
-		return failure(http.StatusBadRequest, invalidParams, "The protocol version in _meta must be a string.")
+		return failure(400, invalidParams, "The protocol version in _meta must be a string.")
 	}
 	switch {
 	case header != modern && meta == "":
 		return nil
 	case meta == "":
-		return failure(http.StatusBadRequest, invalidParams, "The message lacks the protocol version in _meta.")
+		return failure(400, invalidParams, "The message lacks the protocol version in _meta.")
 	case meta != header:
-		return failure(http.StatusBadRequest, headerMismatch, "The header Mcp-Protocol-Version does not match the version in _meta.")
-	case header == modern && op.Header(ctx, "Mcp-Method") != f.Method:
-		return failure(http.StatusBadRequest, headerMismatch, "The header Mcp-Method does not match the method.")
-	case header == modern && f.Method == "tools/call" && op.Header(ctx, "Mcp-Name") != f.Params.Name:
-		return failure(http.StatusBadRequest, headerMismatch, "The header Mcp-Name does not match the name.")
+		return failure(400, headerMismatch, "The header Mcp-Protocol-Version does not match the version in _meta.")
+	case header == modern && x.call.Header("Mcp-Method") != f.Method:
+		return failure(400, headerMismatch, "The header Mcp-Method does not match the method.")
+	case header == modern && f.Method == "tools/call" && x.call.Header("Mcp-Name") != f.Params.Name:
+		return failure(400, headerMismatch, "The header Mcp-Name does not match the name.")
 	}
 	return nil
 }
@@ -227,13 +264,13 @@ type listed struct {
 // lose is refused at the call.
 const keep = 60_000
 
-func (s *Server) answer(ctx context.Context, f *frame) (any, *rpcError) {
+func (x *exchange) answer(f *frame) (any, *rpcError) {
 	var extra settled
-	now := op.Header(ctx, "Mcp-Protocol-Version") == modern
+	now := x.call.Header("Mcp-Protocol-Version") == modern
 	if now {
 		extra = settled{ResultType: "complete", TTL: keep, Scope: "private"}
 	}
-	self := implementation{"yardmaster", "Yardmaster", s.Version}
+	self := implementation{"yardmaster", "Yardmaster", x.Version}
 	switch f.Method {
 	case "initialize":
 		v := f.Params.ProtocolVersion
@@ -247,15 +284,15 @@ func (s *Server) answer(ctx context.Context, f *frame) (any, *rpcError) {
 	case "ping":
 		return struct{}{}, nil
 	case "tools/list":
-		tools, err := s.list(ctx)
+		tools, err := x.list(x.who.Actor.Scopes)
 		if err != nil {
-			return nil, failure(http.StatusInternalServerError, -32603, "The list could not be made.")
+			return nil, failure(500, -32603, "The list could not be made.")
 		}
 		return listed{extra, tools}, nil
 	}
-	status := http.StatusOK
+	status := 200
 	if now {
-		status = http.StatusNotFound
+		status = 404
 	}
 	return nil, failure(status, methodNotFound, "There is no such method.")
 }

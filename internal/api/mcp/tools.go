@@ -3,8 +3,8 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/openapi"
 	"yardmaster/internal/policy"
 )
 
@@ -39,9 +40,9 @@ type annotations struct {
 var undoing = []string{"delete", "remove", "revoke", "cancel", "decommission", "clear", "decline", "drop"}
 
 func annotate(o *op.Op) annotations {
-	a := annotations{ReadOnly: o.Method == http.MethodGet}
-	a.Idempotent = a.ReadOnly || o.Method == http.MethodPut || o.Method == http.MethodDelete
-	a.Destructive = o.Method == http.MethodDelete
+	a := annotations{ReadOnly: o.Method == "GET"}
+	a.Idempotent = a.ReadOnly || o.Method == "PUT" || o.Method == "DELETE"
+	a.Destructive = o.Method == "DELETE"
 	_, verb, _ := strings.Cut(o.ID, ".")
 	for _, u := range undoing {
 		a.Destructive = a.Destructive || !a.ReadOnly && strings.Contains(verb, u)
@@ -56,11 +57,25 @@ func (s *Server) describe() {
 		if scope := o.Rule.Names(); len(scope) > 0 {
 			t.Description += " Needs " + strings.Join(scope, " and ") + "."
 		}
-		input, output := o.Schemas()
+		input, output := Schemas(o)
 		wordless(output)
 		t.InputSchema, t.OutputSchema = input, output
 		s.tools = append(s.tools, t)
 	}
+}
+
+// Conversation is the argument that names a conversation. It is no input of
+// any op.
+const Conversation = "conversation_ref"
+
+// Schemas describes what a call of a tool takes and answers.
+func Schemas(o *op.Op) (input, output *jsonschema.Schema) {
+	input, output = openapi.Of(o)
+	longest := 200
+	input.Properties[Conversation] = &jsonschema.Schema{Type: "string", MaxLength: &longest,
+		Description: fmt.Sprintf("Names the conversation that a write is counted for; %d a minute each.", op.WritesPerConversation)}
+	input.PropertyOrder = append(input.PropertyOrder, Conversation)
+	return input, output
 }
 
 // wordless takes the descriptions out of the schema of an answer. They would be
@@ -83,19 +98,18 @@ func schemas(s *jsonschema.Schema) []*jsonschema.Schema {
 // most is how many lists are kept; there are few scope sets in use.
 const most = 256
 
-// list is the tools that the caller's scopes allow.
-func (s *Server) list(ctx context.Context) (jsontext.Value, error) {
+// list is the tools that scopes allow.
+func (s *Server) list(scopes policy.Set) (jsontext.Value, error) {
 	s.once.Do(s.describe)
-	a := policy.From(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := s.lists[a.Scopes]; b != nil {
+	if b := s.lists[scopes]; b != nil {
 		return b, nil
 	}
 	seen := []tool{}
 	for _, t := range s.tools {
 		need, _ := policy.ParseScopes(t.rule.Names())
-		if a.Scopes.Has(need) {
+		if scopes.Has(need) {
 			seen = append(seen, t)
 		}
 	}
@@ -106,7 +120,7 @@ func (s *Server) list(ctx context.Context) (jsontext.Value, error) {
 	if len(s.lists) >= most {
 		clear(s.lists)
 	}
-	s.lists[a.Scopes] = b
+	s.lists[scopes] = b
 	return b, nil
 }
 
@@ -123,26 +137,33 @@ type text struct {
 	Text string `json:"text"`
 }
 
-// call runs a tool. What it refuses is a result, not an error of the protocol.
-func (s *Server) call(ctx context.Context, f *frame) (any, *rpcError) {
-	o := s.names[f.Params.Name]
+// tool runs a tool. What it refuses is a result, not an error of the protocol.
+func (x *exchange) tool(ctx context.Context, f *frame) (any, *rpcError) {
+	o := x.names[f.Params.Name]
 	if o == nil {
-		return nil, failure(http.StatusOK, invalidParams, "There is no tool of that name.")
+		return nil, failure(200, invalidParams, "There is no tool of that name.")
 	}
 	var conversation string
-	if v, ok := f.Params.Arguments[op.Conversation]; ok {
+	if v, ok := f.Params.Arguments[Conversation]; ok {
 		if json.Unmarshal(v, &conversation) != nil || len(conversation) > 200 {
-			return nil, failure(http.StatusOK, invalidParams, op.Conversation+" must be a string of at most 200 bytes.")
+			return nil, failure(200, invalidParams, Conversation+" must be a string of at most 200 bytes.")
 		}
-		delete(f.Params.Arguments, op.Conversation)
+		delete(f.Params.Arguments, Conversation)
 	}
-	a, replayed := o.Call(ctx, f.Params.Arguments, conversation)
+	if f.Params.Arguments == nil {
+		f.Params.Arguments = map[string]jsontext.Value{}
+	}
+	a := x.p.Serve(ctx, x.who, &op.Call{
+		Op: o, Request: x.call.Request, Presented: x.call.Presented, Keys: x.call.Keys,
+		Arguments: f.Params.Arguments, Changes: o.Changes(), Conversation: conversation,
+	})
+	x.ran = &a
 	body := bytes.TrimSpace(a.Body)
 	r := called{Content: []text{{"text", string(body)}}, Structured: body, IsError: a.Status >= 400}
-	if op.Header(ctx, "Mcp-Protocol-Version") == modern {
+	if x.call.Header("Mcp-Protocol-Version") == modern {
 		r.ResultType = "complete"
 	}
-	if replayed {
+	if a.Replayed {
 		r.Meta = map[string]any{"yardmaster/idempotent-replayed": true}
 	}
 	return r, nil

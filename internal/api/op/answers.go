@@ -1,8 +1,8 @@
 package op
 
 import (
+	"bytes"
 	"context"
-	"net/http"
 )
 
 type (
@@ -21,21 +21,25 @@ func Answers[O any](ctx context.Context, out *O) context.Context {
 }
 
 // Answered is the answer that Answers tells of; false if that was not called.
-func Answered(ctx context.Context) (a Answer, ok bool, err error) {
+func Answered(ctx context.Context) (k Kept, ok bool, err error) {
 	out, ok := ctx.Value(outKey{}).(func() any)
 	if !ok {
-		return a, false, nil
+		return k, false, nil
 	}
-	encode := ctx.Value(encodeKey{}).(func(any) (Answer, error))
-	a, err = encode(out())
-	return a, err == nil, err
+	a := Answer{}
+	if err = a.encode(ctx.Value(encodeKey{}).(*Op), out()); err != nil {
+		return k, false, err
+	}
+	k = a.kept()
+	k.Body = bytes.Clone(k.Body)
+	a.Free()
+	return k, true, nil
 }
 
-// answering lets Answered know how the row answers.
-func (s *server) answering(ctx context.Context, req *http.Request, o *Op) context.Context {
-	return context.WithValue(ctx, encodeKey{}, func(out any) (Answer, error) {
-		p := &page{header: http.Header{}}
-		err := s.answer(p, req, o, out)
-		return p.answer(), err
-	})
+// answering lets Answered know which op answers.
+func answering(ctx context.Context, o *Op) context.Context {
+	return context.WithValue(ctx, encodeKey{}, o)
 }
+
+// kept is what a Ledger remembers of an answer.
+func (a *Answer) kept() Kept { return Kept{a.Status, a.ContentType, a.Body} }

@@ -3,218 +3,158 @@ package op
 import (
 	"bytes"
 	"context"
-	"net/http"
+	"io"
 	"net/url"
-	"reflect"
-	"strings"
-	"sync/atomic"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"yardmaster/internal/api/limit"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 )
 
-// exchange is the request that a row with Inside set is serving.
-type exchange struct {
-	*server
-	req *http.Request
-	h   http.Header // of the response
+// Call is one call of an op, as a surface brings it. It is used once.
+type Call struct {
+	Op        *Op // nil for a call of nothing that is here, which Refused explains
+	Request   Request
+	Presented Presented
+	// Refused is why the surface takes no such call, if it does not. It is told
+	// once the call was counted for its address.
+	Refused error
+	// Changes counts the call as a write, and Conversation is which conversation
+	// of the caller's the write is counted for.
+	Changes      bool
+	Conversation string
+	// Keys are the values of Idempotency-Key; there may be one. Bound is what
+	// the surface binds it to, besides the credential and the body: the method
+	// and the address as they were sent.
+	Keys, Bound []string
 
-	secretive atomic.Bool // the answer may hold a secret of a row that was called
+	// Path is the address of what is called, which a problem names. Arguments
+	// make their own.
+	Path string
+	Sent
+	// Arguments are all inputs but headers in one flat object, in the place of
+	// Sent.
+	Arguments map[string]jsontext.Value
+
+	// Tail takes a stream, and Last is the id of the frame that the caller had
+	// last.
+	Tail Tail
+	Last string
+
+	query   url.Values
+	members map[string]jsontext.Value // of the body, of Arguments
+	actor   policy.Actor
+	state   limit.State
+	counted bool
+	sink    *Sink
 }
 
-type exchangeKey struct{}
-
-func exchangeOf(ctx context.Context) *exchange {
-	x, _ := ctx.Value(exchangeKey{}).(*exchange)
-	return x
+// Sent are the inputs of a call where HTTP has them.
+type Sent struct {
+	Texts       Texts  // nil: none
+	Query       string // as it was sent
+	Body        io.Reader
+	Length      int64 // of the body in bytes; -1 if that is not known
+	ContentType string
 }
 
-// Header answers a header of the request that a row with Inside set is serving.
-func Header(ctx context.Context, name string) string {
-	if x := exchangeOf(ctx); x != nil {
-		return x.req.Header.Get(name)
-	}
-	return ""
+// Texts are the inputs of a call that are neither in its query nor its body.
+type Texts interface {
+	Path(name string) string
+	Header(name string) string
 }
 
-// Charge takes a call that is no op, one that reads, off what the caller may
-// do. It is for rows with Inside set.
-func Charge(ctx context.Context) error {
-	x := exchangeOf(ctx)
-	return x.charge(x.h, policy.From(ctx), false, "")
+// Header is a header of the call, empty if it has no such header.
+func (c *Call) Header(name string) string {
+	if c.Texts == nil {
+		return ""
+	}
+	return c.Texts.Header(name)
 }
 
-// Changes tells whether the op is a write by the scopes it asserts, or by its
-// method if it asserts none.
-func (o *Op) Changes() bool {
-	names := o.Rule.Names()
-	for _, n := range names {
-		if !strings.HasPrefix(n, "read:") && !strings.HasPrefix(n, "admin:read:") {
-			return true
-		}
+func (c *Call) path(name string) string {
+	if c.Texts == nil {
+		return ""
 	}
-	return len(names) == 0 && writes(o.Method)
+	return c.Texts.Path(name)
 }
 
-// Call runs an op as the caller of the request that a row with Inside set is
-// serving: limits, rule, checks, idempotency and the answer are those of its
-// own route. The arguments travel as they would there. Replayed tells of an
-// answer that was given before.
-func (o *Op) Call(ctx context.Context, args map[string]jsontext.Value, conversation string) (a Answer, replayed bool) {
-	x, actor := exchangeOf(ctx), policy.From(ctx)
-	if o.secretive || o.NoStore {
-		x.secretive.Store(true)
-	}
-	req, body, err := o.request(ctx, x.req, args)
-	written := func(p *page) Answer {
-		for _, name := range []string{"Retry-After", "Cache-Control"} {
-			if v := p.header.Get(name); v != "" {
-				x.h.Set(name, v)
-			}
-		}
-		return p.answer()
-	}
-	refuse := func(err error) Answer {
-		p := &page{header: http.Header{}}
-		x.fail(p, req, o, ended(req, err))
-		return written(p)
-	}
-	if err := x.charge(x.h, actor, o.Changes(), conversation); err != nil {
-		return refuse(err), false
-	}
-	if err := o.Rule.Check(actor); err != nil {
-		return refuse(err), false
-	}
-	if err != nil {
-		return refuse(err), false
-	}
-	run := func(ctx context.Context) Answer {
-		req := req.WithContext(x.answering(ctx, req, o))
-		p := &page{header: http.Header{}}
-		if err := x.run(p, req, o, func(in any) error {
-			return o.fill(req, in, func(_ *http.Request, in any, e *errs) (map[string]bool, error) { return o.assign(body, in, e), nil })
-		}); err != nil {
-			return refuse(err)
-		}
-		return written(p)
-	}
-	use, sent, err := x.use(x.req, o, actor)
-	switch {
-	case err != nil:
-		return refuse(err), false
-	case !sent:
-		return run(ctx), false
-	}
-	all, err := json.Marshal(args, json.Deterministic(true))
-	if err != nil {
-		return refuse(err), false
-	}
-	use.Print = fingerprint(actor.CredentialID, o.ID, string(all))
-	if a, replayed, err = x.Ledger.Once(ctx, use, run); err != nil {
-		return refuse(err), false
-	}
-	if replayed && a.ContentType == problemType {
-		a.Body = again(x.h, a.Body, RequestOf(ctx).ID)
-	}
-	return a, replayed
-}
-
-// request is the one that would bring args to the op's own route, less its
-// body, whose members stand beside it. What is no input of the op goes where it
-// is refused. Headers are no arguments.
-func (o *Op) request(ctx context.Context, outer *http.Request, args map[string]jsontext.Value) (req *http.Request, body map[string]jsontext.Value, err error) {
-	req = (&http.Request{Method: o.Method, URL: &url.URL{Path: o.Path}, Header: http.Header{}, RemoteAddr: outer.RemoteAddr}).WithContext(ctx)
-	var e errs
-	query, body := url.Values{}, make(map[string]jsontext.Value, len(args))
-	size := int64(0)
-	for name, v := range args {
-		f := o.in.byName[name]
-		switch {
-		case f == nil && o.in.body, f != nil && f.where == inBody:
-			body[name] = v
-			size += int64(len(name) + len(v))
-		case f != nil && f.where == inPath:
-			text, ok := scalar(v)
-			if !ok {
-				e.add(name, "must be "+kindName(f.Type))
-			}
-			req.SetPathValue(name, text)
-			req.URL.Path = strings.NewReplacer("{"+name+"}", text, "{"+name+"...}", text).Replace(req.URL.Path)
-		case v.Kind() == 'n': // as if it were left out
-		case v.Kind() == '[' && f != nil && f.Type.Kind() == reflect.Slice:
-			var list []jsontext.Value
-			if err := json.Unmarshal(v, &list); err != nil {
-				return req, nil, malformed(err)
-			}
-			for _, item := range list {
-				text, ok := scalar(item)
-				if !ok {
-					e.add(name, "must be a list of strings")
-				}
-				query.Add(name, text)
-			}
-		default:
-			text, ok := scalar(v)
-			if !ok && f != nil {
-				e.add(name, "must be "+kindName(f.Type))
-			}
-			query.Set(name, text)
-		}
-	}
-	for i := range o.in.fields {
-		if f := &o.in.fields[i]; f.where == inPath && args[f.name] == nil {
-			e.add(f.name, "is required")
-		}
-	}
-	req.URL.RawQuery = query.Encode()
-	req.Body = http.NoBody
-	switch {
-	case e != nil:
-		return req, nil, invalid(e)
-	case size > o.MaxBody:
-		return req, nil, o.tooLarge()
-	}
-	return req, body, nil
-}
-
-// scalar is how a value is spelled in a path or a query.
-func scalar(v jsontext.Value) (string, bool) {
-	switch v.Kind() {
-	case '"':
-		var s string
-		err := json.Unmarshal(v, &s)
-		return s, err == nil
-	case '0', 't', 'f':
-		return v.String(), true
-	}
-	return "", false
-}
-
-// Raw makes a capability that reads its JSON body itself.
-func Raw(r Row, h func(ctx context.Context, body []byte) (Reply, error)) Op {
-	o := define[None](r)
-	o.in.body, o.in.need, o.raw = true, true, true
-	o.output = replyType
-	o.run = func(ctx context.Context, bind func(any) error) (any, error) {
-		var body []byte
-		if err := bind(&body); err != nil {
-			return nil, err
-		}
-		return h(ctx, body)
-	}
-	return o
-}
-
-// bindRaw reads the body of a Raw op.
-func (o *Op) bindRaw(req *http.Request, body *[]byte) error {
-	if !isJSON(req) {
-		return fault.New(fault.UnsupportedMedia, "", "The body must be application/json.")
+// JSON reads the whole body of a call of a Raw op. It fails with
+// fault.UnsupportedMedia for anything but JSON, with fault.TooLarge for more
+// than the row takes, and with fault.Invalid for a body that breaks off.
+func (c *Call) JSON() ([]byte, error) {
+	if !isJSON(c.ContentType) {
+		return nil, fault.New(fault.UnsupportedMedia, "", "The body must be application/json.")
 	}
 	var b bytes.Buffer
-	err := o.read(req, &b)
-	*body = b.Bytes()
-	return err
+	err := c.read(&b)
+	return b.Bytes(), err
+}
+
+// Request is what a handler may know of the call besides its input.
+type Request struct {
+	ID      string
+	IP      string // of the caller, past trusted proxies
+	BaseURL string
+	Secure  bool // over https, or a proxy says so
+}
+
+type requestKey struct{}
+
+// RequestOf finds the request being served.
+func RequestOf(ctx context.Context) Request {
+	if r, ok := ctx.Value(requestKey{}).(*Request); ok {
+		return *r
+	}
+	return Request{}
+}
+
+// Presented is what a call brought to prove who makes it.
+type Presented struct {
+	Bearer     string // a token
+	Session    string // a browser's
+	Account    string // the account that the call is about, by id or login; sessions only
+	SameOrigin bool   // a browser says that one of our own pages sends it
+	Came       string // where the call came from and to, for a caller that is refused
+	Write      bool   // the method changes things
+}
+
+// authorization is what a Holder is shown.
+func (p Presented) authorization() string {
+	if p.Bearer == "" {
+		return ""
+	}
+	return "Bearer " + p.Bearer
+}
+
+// Answer is what a call is answered.
+type Answer struct {
+	Status      int
+	ContentType string
+	Body        []byte // until Free; of a stream, nothing: its Tail has it
+	Header      map[string]string
+	Cookies     []string // values of Set-Cookie
+	Asset       *Asset   // that the body is of, if it is of one
+
+	Failure    *fault.Error // that the body tells, if the call failed
+	Err        error        // its cause, for the log and never for the caller
+	RetryAfter int          // seconds; 0: the answer says nothing of it
+	Replayed   bool         // it was given before
+	Streamed   bool         // its Tail was opened
+	Secret     bool         // it may hold what opens something
+	Limit      *limit.State // of the bucket that runs out first, if the caller is told
+	Actor      policy.Actor // the caller, as far as it was found out
+
+	buffer *bytes.Buffer
+}
+
+// Free gives the memory of the body back. Nothing reads the body after that. It
+// need not be called.
+func (a *Answer) Free() {
+	if a.buffer != nil {
+		buffers.Put(a.buffer)
+		a.buffer, a.Body = nil, nil
+	}
 }

@@ -2,7 +2,6 @@ package op
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"reflect"
 	"testing"
@@ -32,9 +31,9 @@ func FuzzPaging(f *testing.F) {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		req := &http.Request{Method: "GET", URL: &url.URL{Path: "/v1/items", RawQuery: query}, Header: http.Header{}}
+		c := &Call{Op: o, Sent: Sent{Query: query}}
 		var in struct{ PageIn }
-		if err := o.bind(req, &in); err != nil {
+		if err := o.bind(c, &in); err != nil {
 			if e := fault.From(err); e.Kind != fault.Invalid || len(e.Fields) == 0 {
 				t.Fatalf("%q is refused as %v", query, err)
 			}
@@ -55,8 +54,8 @@ func FuzzPaging(f *testing.F) {
 		key := in.After()
 		next := NewPage(in.PageIn, make([]int, in.Size()), func(int) []string { return key })
 		again := struct{ PageIn }{}
-		req.URL.RawQuery = url.Values{"cursor": {*next.NextCursor}}.Encode()
-		if err := o.bind(req, &again); err != nil || len(again.After()) != len(key) || again.Sort != in.Sort {
+		c.Query = url.Values{"cursor": {*next.NextCursor}}.Encode()
+		if err := o.bind(c, &again); err != nil || len(again.After()) != len(key) || again.Sort != in.Sort {
 			t.Errorf("%q: the next cursor is refused or another: %v", query, err)
 		}
 	})
@@ -65,7 +64,7 @@ func FuzzPaging(f *testing.F) {
 // mark is what binds a cursor to its collection.
 func mark(o *Op) uint32 {
 	var in struct{ PageIn }
-	if err := o.bind(&http.Request{Method: "GET", URL: &url.URL{Path: "/v1/items"}, Header: http.Header{}}, &in); err != nil {
+	if err := o.bind(&Call{Op: o}, &in); err != nil {
 		panic(err)
 	}
 	return in.mark
@@ -100,7 +99,7 @@ func FuzzBody(f *testing.F) {
 			}
 			return
 		}
-		o.in.checkSent(reflect.ValueOf(&got).Elem(), func(f *field) bool { return keys[f.name] }, &e)
+		o.in.checkSent(reflect.ValueOf(&got).Elem(), func(f *Field) bool { return keys[f.Name] }, &e)
 		if len(e) > 0 {
 			return
 		}

@@ -1,93 +1,80 @@
 package op
 
 import (
-	"net/http"
-	"strconv"
 	"time"
 
 	"yardmaster/internal/api/limit"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/policy"
 )
 
 // What a minute holds. A write is charged to its conversation first, then to
-// its credential; all of REST is one conversation of its credential.
+// its credential; all calls that name none are one conversation of their
+// credential.
 const (
-	perAddress            = 1200
-	readsPerCredential    = 600
-	writesPerCredential   = 600
-	writesPerConversation = 120
+	PerAddress            = 1200
+	ReadsPerCredential    = 600
+	WritesPerCredential   = 600
+	WritesPerConversation = 120
 )
 
-// knock charges the address a request comes from, before anybody looks at its
+// address counts the address a call comes from, before anybody looks at its
 // credential. Rows with a bucket of their own never show how full one is.
-func (s *server) knock(h http.Header, req *http.Request, o *Op) error {
-	if s.Limits == nil {
+func (p *Pipeline) address(c *Call) error {
+	if p.Limits == nil {
 		return nil
 	}
-	ip := limit.Site(RequestOf(req.Context()).IP)
-	own := o != nil && o.PerAddress > 0
-	if state, ok := s.Limits.Take(limit.Bucket{Name: "address", IP: ip}, perAddress); !ok {
+	ip := limit.Site(c.Request.IP)
+	own := c.Op != nil && c.Op.PerAddress > 0
+	if state, ok := p.Limits.Take(limit.Bucket{Name: "address", IP: ip}, PerAddress); !ok {
 		if !own {
-			showLimit(h, state)
+			c.show(state)
 		}
 		return tooMany(state, "from this address")
 	}
 	if !own {
 		return nil
 	}
-	if state, ok := s.Limits.Take(limit.Bucket{Name: o.Path, IP: ip}, o.PerAddress); !ok {
+	if state, ok := p.Limits.Take(limit.Bucket{Name: c.Op.Path, IP: ip}, c.Op.PerAddress); !ok {
 		return tooMany(state, "to this path from this address")
 	}
 	return nil
 }
 
-// charge takes a call off what its credential may do, and puts the bucket that
-// runs out first into the headers of the answer.
-func (s *server) charge(h http.Header, a policy.Actor, write bool, conversation string) error {
-	if s.Limits == nil {
+// Charge takes a call off what its caller may do, and notes for the answer which
+// bucket runs out first. Serve does so itself; it is for what a surface answers
+// of its own. It fails with fault.RateLimited.
+func (p *Pipeline) Charge(c *Call, who Caller) error {
+	if p.Limits == nil || who.trust {
 		return nil
 	}
-	if !write {
-		state, ok := s.Limits.Take(limit.Bucket{Name: "reads", Who: a.CredentialID}, readsPerCredential)
-		showLimit(h, state)
+	id := who.Actor.CredentialID
+	if !c.Changes {
+		state, ok := p.Limits.Take(limit.Bucket{Name: "reads", Who: id}, ReadsPerCredential)
+		c.show(state)
 		if !ok {
 			return tooMany(state, "that read, with this credential")
 		}
 		return nil
 	}
-	talk, ok := s.Limits.Take(limit.Bucket{Name: "conversation", Who: a.CredentialID, Talk: conversation}, writesPerConversation)
+	talk, ok := p.Limits.Take(limit.Bucket{Name: "conversation", Who: id, Talk: c.Conversation}, WritesPerConversation)
 	if !ok {
-		showLimit(h, talk)
+		c.show(talk)
 		return tooMany(talk, "that write, in this conversation")
 	}
-	all, ok := s.Limits.Take(limit.Bucket{Name: "writes", Who: a.CredentialID}, writesPerCredential)
+	all, ok := p.Limits.Take(limit.Bucket{Name: "writes", Who: id}, WritesPerCredential)
 	if all.Tighter(talk) {
 		talk = all
 	}
-	showLimit(h, talk)
+	c.show(talk)
 	if !ok {
 		return tooMany(all, "that write, with this credential")
 	}
 	return nil
 }
 
-func showLimit(h http.Header, s limit.State) {
-	h.Set("RateLimit-Limit", strconv.Itoa(s.Limit))
-	h.Set("RateLimit-Remaining", strconv.Itoa(s.Remaining))
-	h.Set("RateLimit-Reset", strconv.Itoa(s.Reset))
-}
+func (c *Call) show(s limit.State) { c.state, c.counted = s, true }
 
 func tooMany(s limit.State, which string) *fault.Error {
 	return fault.Newf(fault.RateLimited, "", "There were %d requests %s within a minute, which is the most.", s.Limit, which).
 		After(time.Duration(s.Reset) * time.Second)
-}
-
-// writes tells a request's class by its method.
-func writes(method string) bool {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return false
-	}
-	return true
 }

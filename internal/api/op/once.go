@@ -6,9 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -21,8 +18,8 @@ import (
 // bound to: credential, method, path and body.
 type Use struct{ Account, Key, Print string }
 
-// Answer is a response in memory.
-type Answer struct {
+// Kept is an answer as it is remembered.
+type Kept struct {
 	Status      int
 	ContentType string
 	Body        []byte
@@ -35,27 +32,28 @@ type Ledger interface {
 	// tell what the answer will be. Answers of 500 and up are not remembered.
 	// A twin in flight is waited for. It fails with 409 for a key that stands
 	// for something else, or whose twin does not end.
-	Once(ctx context.Context, u Use, run func(context.Context) Answer) (a Answer, replayed bool, err error)
+	Once(ctx context.Context, u Use, run func(context.Context) Kept) (k Kept, replayed bool, err error)
 }
 
-const keyHeader = "Idempotency-Key"
+// KeyHeader is the header that a key travels in.
+const KeyHeader = "Idempotency-Key"
 
-// keyed tells whether a row understands Idempotency-Key. Where anybody may call,
+// Keyed tells whether a row understands Idempotency-Key. Where anybody may call,
 // a key would show one caller what another was answered.
-func (o *Op) keyed() bool {
-	return writes(o.Method) && strings.HasPrefix(o.Path, "/v1/") && (!o.Rule.IsPublic() || o.Holder != nil) && !o.NoStore && !o.Inside && o.stream == nil
+func (o *Op) Keyed() bool {
+	return Writes(o.Method) && strings.HasPrefix(o.Path, "/v1/") && (!o.Rule.IsPublic() || o.Holder != nil) && !o.NoStore && o.raw == nil && o.stream == nil
 }
 
-// use reads the key of a request, if it has one that the row understands.
-func (s *server) use(req *http.Request, o *Op, a policy.Actor) (u Use, sent bool, err error) {
-	values := req.Header.Values(keyHeader)
-	if len(values) == 0 || s.Ledger == nil || !o.keyed() {
+// use reads the key of a call, if it has one that the row understands.
+func (p *Pipeline) use(c *Call, a policy.Actor) (u Use, keyed bool, err error) {
+	if len(c.Keys) == 0 || p.Ledger == nil || !c.Op.Keyed() {
 		return u, false, nil
 	}
-	if len(values) > 1 || len(values[0]) > 255 || strings.ContainsFunc(values[0], func(r rune) bool { return r < 0x20 || r > 0x7e }) || values[0] == "" {
-		return u, false, fault.Field(keyHeader, "must be 1 to 255 characters of printable ASCII")
+	key := c.Keys[0]
+	if len(c.Keys) > 1 || len(key) > 255 || strings.ContainsFunc(key, func(r rune) bool { return r < 0x20 || r > 0x7e }) || key == "" {
+		return u, false, fault.Field(KeyHeader, "must be 1 to 255 characters of printable ASCII")
 	}
-	return Use{Account: a.AccountID, Key: values[0]}, true, nil
+	return Use{Account: a.AccountID, Key: key}, true, nil
 }
 
 // fingerprint digests what a key is bound to. Lengths keep the parts apart.
@@ -67,64 +65,42 @@ func fingerprint(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// once serves a request with a key.
-func (s *server) once(w http.ResponseWriter, req *http.Request, o *Op, a policy.Actor, u Use) error {
-	var body bytes.Buffer
-	if err := o.read(req, &body); err != nil {
-		return err
+// print digests what the key of a call is bound to. It reads the body, which is
+// there again after that.
+func (c *Call) print(a policy.Actor) (string, error) {
+	if c.Arguments != nil {
+		all, err := json.Marshal(c.Arguments, json.Deterministic(true))
+		return fingerprint(a.CredentialID, c.Op.ID, string(all)), err
 	}
-	u.Print = fingerprint(a.CredentialID, req.Method, req.URL.RequestURI(), body.String())
-	var failed error
-	got, replayed, err := s.Ledger.Once(req.Context(), u, func(ctx context.Context) Answer {
-		p := &page{header: w.Header()}
-		req := req.WithContext(s.answering(ctx, req, o))
-		req.Body = io.NopCloser(&body)
-		if failed = s.run(p, req, o, func(in any) error { return o.bind(req, in) }); failed != nil {
-			s.fail(p, req, o, ended(req, failed))
-		}
-		return p.answer()
+	var body bytes.Buffer
+	if err := c.read(&body); err != nil {
+		return "", err
+	}
+	parts := append([]string{a.CredentialID}, c.Bound...)
+	print := fingerprint(append(parts, body.String())...)
+	c.Body = &body
+	return print, nil
+}
+
+// once answers a call with a key.
+func (p *Pipeline) once(ctx context.Context, c *Call, actor policy.Actor, u Use) (a Answer) {
+	var err error
+	if u.Print, err = c.print(actor); err != nil {
+		return p.Refuse(c, err)
+	}
+	kept, replayed, err := p.Ledger.Once(ctx, u, func(ctx context.Context) Kept {
+		a = p.run(answering(ctx, c.Op), c)
+		return a.kept()
 	})
 	if err != nil {
-		return err
+		return p.Refuse(c, err)
 	}
-	h := w.Header()
 	if replayed {
-		h.Set("X-Idempotent-Replayed", "true")
-		if got.ContentType == problemType {
-			got.Body = again(h, got.Body, RequestOf(req.Context()).ID)
+		a = p.answer(c)
+		a.Status, a.ContentType, a.Body, a.Replayed = kept.Status, kept.ContentType, kept.Body, true
+		if a.ContentType == ProblemType {
+			a.again(c.Request.ID)
 		}
 	}
-	h.Set("Content-Type", got.ContentType)
-	o.deliver(w, req, got.Status, got.Body)
-	return failed
+	return a
 }
-
-// again makes a problem that was told before one of this request.
-func again(h http.Header, body []byte, requestID string) []byte {
-	var p Problem
-	if json.Unmarshal(body, &p) != nil {
-		return body
-	}
-	h.Set("Cache-Control", "no-store")
-	if p.RetryAfter != nil {
-		h.Set("Retry-After", strconv.Itoa(*p.RetryAfter))
-	}
-	p.RequestID = requestID
-	if b, err := json.Marshal(p); err == nil {
-		return b
-	}
-	return body
-}
-
-// page is a response that is written to memory.
-type page struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (p *page) answer() Answer { return Answer{p.status, p.header.Get("Content-Type"), p.body.Bytes()} }
-
-func (p *page) Header() http.Header         { return p.header }
-func (p *page) WriteHeader(status int)      { p.status = status }
-func (p *page) Write(b []byte) (int, error) { return p.body.Write(b) }

@@ -1,19 +1,31 @@
 // Package op is where a capability lives: one row (id, method, path, rule) and
 // one handler, func(ctx, In) (Out, error). The REST route, the checks of its
-// input, the OpenAPI operation and the problem documents all follow from the
-// row and the two types; nothing is listed twice. It imports no domain.
+// input, the OpenAPI operation, the tool of MCP and the problem documents all
+// follow from the row and the two types; nothing is listed twice. It imports no
+// domain, names nothing of the product and knows no HTTP server: a Pipeline
+// carries out a Call, and a surface (api/rest, api/mcp, a test) makes Calls and
+// hands on Answers.
 //
 // Where a field of In travels follows from the row: a name in the path is a
 // path parameter, otherwise it is a query parameter of GET and DELETE, and a
 // member of the JSON body of everything else. A `header` tag names a request
 // header. What a field must look like is said by tags: minLength, maxLength,
-// pattern, enum, minimum, maximum, maxItems, default, doc. Two more are for the
+// pattern, enum, minimum, maximum, maxItems, default, doc. A tag says, beside a
+// pattern, is what a value that does not match is told. Two more are for the
 // document alone: format (uuid, uri, email, date-time), and example, where name
 // and checks do not suggest one. A blank
 // member with the tag also:"query" may be sent there instead. A blank
-// field `_ struct{}` bears the doc of the struct itself. A body field is
+// field `_ struct{}` bears the doc of the struct itself; its tag schema, where
+// it has one, is the type's name in the document. A body field is
 // required unless it is a pointer or has omitempty or omitzero;
 // required:"true" makes a pointer required, though it may be null.
+//
+// row.go has the row, op.go its constructors and what callers may ask of an op,
+// shape.go and checks.go what tags say of inputs, call.go what a surface brings
+// and takes away, pipeline.go the steps of a call; bind.go, decode.go and
+// arguments.go read the inputs, answer.go, problem.go and stream.go write what
+// is answered, once.go and answers.go keep it for retries, limits.go counts,
+// page.go is about collections.
 package op
 
 import (
@@ -22,117 +34,23 @@ import (
 	"strings"
 
 	"yardmaster/internal/fault"
-	"yardmaster/internal/policy"
 )
 
-// Row is the visible part of a capability.
-type Row struct {
-	ID      string // <group>.<verb>, the operationId
-	Method  string
-	Path    string // {x} is a path parameter and a field of In; {x...} takes the rest of the path
-	Summary string
-	Doc     string // what the summary cannot hold: what it does, when it refuses, what happens next
-	Done    string // what a success means, where the answer's type does not say
-	Group   string // the heading of the contract's tables that it stands under
-	Rule    policy.Rule
-	Status  int       // on success, 200 when zero
-	Also    []int     // further success statuses the answer may choose (see Statuser)
-	Paging  *Paging   // for collections whose In embeds PageIn
-	Refuses []Refusal // what it refuses beyond the statuses every row shares
-	MaxBody int64     // bytes of the body, 1 MiB when zero
-	Form    bool      // also takes application/x-www-form-urlencoded
-	Lenient bool      // inputs that it does not know are ignored, as RFC 6749 and 7591 demand
-	NoStore bool      // the answer holds a one-time secret
-	Resume  bool      // streams: Last-Event-ID is understood
-	Events  []Event   // streams: the frames that it sends
-	Holder  *Holder   // of public rows: the credential that they check themselves
-	// Of rows that answer a Reply, for the document: a value of the type that
-	// is its JSON body, or one of each of its lines.
-	Body, Lines any
-	Takes       any // of Raw rows, for the document: a value of the type of the body
-	// PerAddress is how often a minute one address may call, in a bucket of the
-	// path's own besides the general one. Zero: the general one alone.
-	PerAddress int
-	// Inside marks a row that runs others with Call, which are charged to the
-	// caller's limits; itself it is not.
-	Inside bool
-	// Resource is the path that describes the resource (RFC 9728). A 401 points
-	// there.
-	Resource string
-	// AnyOrigin lets scripts of any site call the row, with a bearer token or
-	// with nothing, never with a cookie.
-	AnyOrigin bool
-	// From is which pages in browsers may send a request; others get 403
-	// cross-origin.
-	From Origin
-	// Again answers when the input cannot be used, in the place of the problem:
-	// a form with what was typed and what is wrong with it. In is a pointer to
-	// the In, as far as it was read.
-	Again func(ctx context.Context, in any, failure error) (Reply, error)
-	// Recast adds to every refusal what a protocol of its own demands of it.
-	Recast func(*fault.Error) *fault.Error
-}
-
-// Refusal is a published way to fail.
-type Refusal struct {
-	Status int
-	Slug   string
-}
-
-// Event is a kind of frame of a stream.
-type Event struct {
-	Name string
-	Doc  string
-	Data any  // a value of the type that data is JSON of
-	ID   bool // it has an id, for Last-Event-ID
-}
-
-// Holder is a bearer credential that is none of an account's members, and that
-// a public row looks at before it looks at anything else of the request.
-type Holder struct {
-	Scheme string // its name among the document's security schemes
-	Doc    string
-	// Admit answers the context in which the holder calls, or why it may not.
-	// The actor in there names the holder to those who keep answers: its
-	// CredentialID, and the AccountID it calls for, if any.
-	Admit func(ctx context.Context, authorization string) (context.Context, error)
-}
-
-// Statuser lets an answer choose among the row's success statuses.
-type Statuser interface{ StatusCode() int }
-
-// None is an In or Out without fields.
-type None struct{}
-
-// Reply is the Out of rows that answer something other than one JSON value:
-// pages for browsers, scripts, redirects, cookies. Body is sent as it is when
-// it is a string or []byte, else as JSON.
-type Reply struct {
-	Status      int
-	ContentType string
-	Header      map[string]string
-	Cookies     []string // values of Set-Cookie
-	Body        any
-}
-
-// Op is a row with its handler, ready to be served.
+// Op is a row with its handler, ready to be called.
 type Op struct {
 	Row
-	in     *shape
+	in     *Shape
 	input  reflect.Type
 	output reflect.Type
 	run    func(ctx context.Context, bind func(any) error) (any, error)
-	raw    bool // the body is the handler's business
-	// secretive tells that an answer may hold what opens something.
-	secretive bool
-	stream    func(ctx context.Context, bind func(any) error, s *Sink) error
+	stream func(ctx context.Context, bind func(any) error, s *Sink) error
+	raw    func(ctx context.Context, p *Pipeline, c *Call) Answer
 }
 
 // New makes a capability that answers once.
 func New[I, O any](r Row, h func(context.Context, I) (O, error)) Op {
 	o := define[I](r)
 	o.output = reflect.TypeFor[O]()
-	o.secretive = tells(o.output, map[reflect.Type]bool{})
 	o.run = func(ctx context.Context, bind func(any) error) (any, error) {
 		var in I
 		if err := bind(&in); err != nil {
@@ -164,6 +82,16 @@ func Stream[I any](r Row, h func(context.Context, I, *Sink) error) Op {
 	return o
 }
 
+// Raw makes a row at which another surface listens: a call of it is handed over
+// whole, before any step was taken, and the surface goes the steps itself, with
+// Admit and Serve, once or for each of the calls that the body holds.
+func Raw(r Row, serve func(ctx context.Context, p *Pipeline, c *Call) Answer) Op {
+	o := define[None](r)
+	o.in.Body, o.in.Need, o.raw = true, true, serve
+	o.output = replyType
+	return o
+}
+
 func define[I any](r Row) Op {
 	if r.Status == 0 {
 		r.Status = 200
@@ -178,12 +106,56 @@ func define[I any](r Row) Op {
 // IsStream tells whether the op answers with server-sent events.
 func (o *Op) IsStream() bool { return o.stream != nil }
 
+// IsRaw tells whether another surface listens at the row.
+func (o *Op) IsRaw() bool { return o.raw != nil }
+
+// IsTool tells whether the op can be called with arguments and answers JSON: it
+// is part of the API, asks for a credential, and is no stream.
+func (o *Op) IsTool() bool {
+	return strings.HasPrefix(o.Path, "/v1/") && !o.Rule.IsPublic() && o.raw == nil && o.stream == nil && o.Status < 400 &&
+		o.output != replyType && o.output != assetType
+}
+
+// Changes tells whether the op is a write by the scopes it asserts, or by its
+// method if it asserts none.
+func (o *Op) Changes() bool {
+	names := o.Rule.Names()
+	for _, n := range names {
+		if !strings.HasPrefix(n, "read:") && !strings.HasPrefix(n, "admin:read:") {
+			return true
+		}
+	}
+	return len(names) == 0 && Writes(o.Method)
+}
+
+// Writes tells whether a method of HTTP may change something.
+func Writes(method string) bool {
+	switch method {
+	case "GET", "HEAD", "OPTIONS":
+		return false
+	}
+	return true
+}
+
+// Shape is what the op takes.
+func (o *Op) Shape() *Shape { return o.in }
+
+// Output is the type of the answer of an op that is no stream.
+func (o *Op) Output() reflect.Type { return o.output }
+
+// AnswersReply tells whether the op answers a Reply, of which the type says
+// nothing.
+func (o *Op) AnswersReply() bool { return o.output == replyType }
+
+// AnswersAsset tells whether the op answers an Asset.
+func (o *Op) AnswersAsset() bool { return o.output == assetType }
+
 // Input lists the published inputs: the name of each and whether it travels
 // in the path, query, body or header.
 func (o *Op) Input() map[string]string {
-	m := make(map[string]string, len(o.in.fields))
-	for _, f := range o.in.fields {
-		m[f.name] = f.where.String()
+	m := make(map[string]string, len(o.in.Fields))
+	for _, f := range o.in.Fields {
+		m[f.Name] = f.Where.String()
 	}
 	return m
 }
@@ -197,8 +169,8 @@ type Input struct {
 // Inputs are the published inputs but headers, in the order of In.
 func (o *Op) Inputs() []Input {
 	var out []Input
-	for _, f := range o.in.fields {
-		if f.where != inHeader {
+	for _, f := range o.in.Fields {
+		if f.Where != InHeader {
 			_, kind, _ := strings.Cut(kindName(f.Type), " ")
 			if kind == "or false" {
 				kind = "true or false"
@@ -207,7 +179,7 @@ func (o *Op) Inputs() []Input {
 			if e := f.Tag.Get("enum"); e != "" && doc == "" {
 				doc = strings.ReplaceAll(e, ",", ", ")
 			}
-			out = append(out, Input{f.name, kind, doc, f.required})
+			out = append(out, Input{f.Name, kind, doc, f.Required})
 		}
 	}
 	return out
@@ -215,9 +187,9 @@ func (o *Op) Inputs() []Input {
 
 // Kinds tells the Go type of each published input.
 func (o *Op) Kinds() map[string]reflect.Type {
-	m := make(map[string]reflect.Type, len(o.in.fields))
-	for _, f := range o.in.fields {
-		m[f.name] = f.Type
+	m := make(map[string]reflect.Type, len(o.in.Fields))
+	for _, f := range o.in.Fields {
+		m[f.Name] = f.Type
 	}
 	return m
 }

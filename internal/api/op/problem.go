@@ -2,8 +2,6 @@ package op
 
 import (
 	"math"
-	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,67 +26,65 @@ type Problem struct {
 	Extra      map[string]any      `json:",embed"`
 }
 
-const problemType = "application/problem+json"
+// ProblemType is the media type of a Problem.
+const ProblemType = "application/problem+json"
 
-func (s *server) problem(req *http.Request, f *fault.Error) Problem {
-	p := Problem{
-		Type: s.BaseURL + "/problems/" + f.Slug, Title: f.Kind.Title(), Status: f.Kind.Status(), Detail: f.Detail,
-		Instance: strings.ToValidUTF8(req.URL.Path, "\uFFFD"), RequestID: RequestOf(req.Context()).ID, Errors: f.Fields,
+func (p *Pipeline) problem(c *Call, f *fault.Error) Problem {
+	out := Problem{
+		Type: p.BaseURL + "/problems/" + f.Slug, Title: f.Kind.Title(), Status: f.Kind.Status(), Detail: f.Detail,
+		Instance: strings.ToValidUTF8(c.Path, "\uFFFD"), RequestID: c.Request.ID, Errors: f.Fields,
 	}
 	for k, v := range f.Extra {
 		if why, ok := v.(string); ok && k == "reason" {
-			p.Reason = why
+			out.Reason = why
 			continue
 		}
-		if p.Extra == nil {
-			p.Extra = map[string]any{}
+		if out.Extra == nil {
+			out.Extra = map[string]any{}
 		}
-		p.Extra[k] = v
+		out.Extra[k] = v
 	}
-	if f.Kind == fault.Conflict && p.Reason == "" {
-		p.Reason = f.Slug
+	if f.Kind == fault.Conflict && out.Reason == "" {
+		out.Reason = f.Slug
 	}
 	if f.RetryAfter > 0 {
 		n := seconds(f.RetryAfter)
-		p.RetryAfter = &n
+		out.RetryAfter = &n
 	}
-	return p
+	return out
 }
 
 func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
-// fail answers with the problem of err, or, to a person, a page about it.
-func (s *server) fail(w http.ResponseWriter, req *http.Request, o *Op, err error) {
+// Refuse is the answer to a call that failed with err.
+func (p *Pipeline) Refuse(c *Call, err error) Answer {
 	f := fault.From(err)
-	if o != nil && o.Recast != nil {
-		f = o.Recast(f)
+	if c.Op != nil && c.Op.Recast != nil {
+		f = c.Op.Recast(f)
 	}
-	h := w.Header()
-	if f.Kind == fault.Unauthenticated {
-		challenge := "Bearer"
-		if o != nil && o.Resource != "" {
-			challenge += ` resource_metadata="` + s.BaseURL + o.Resource + `"`
-		}
-		h.Set("WWW-Authenticate", challenge)
+	body := p.problem(c, f)
+	a := p.answer(c)
+	a.Status, a.ContentType, a.Failure, a.Err = body.Status, ProblemType, f, err
+	if body.RetryAfter != nil {
+		a.RetryAfter = *body.RetryAfter
 	}
-	if f.Kind == fault.MethodNotAllowed && o != nil {
-		h.Set("Allow", s.paths[o.Path].allow(o))
+	if a.Body, err = json.Marshal(body); err != nil {
+		a.Body = []byte(`{"status":500}`)
 	}
-	if s.failPage(w, req, f) {
+	return a
+}
+
+// again makes a problem that was told before one of this call.
+func (a *Answer) again(requestID string) {
+	var p Problem
+	if json.Unmarshal(a.Body, &p) != nil {
 		return
 	}
-	p := s.problem(req, f)
-	h.Set("Content-Type", problemType)
 	if p.RetryAfter != nil {
-		h.Set("Retry-After", strconv.Itoa(*p.RetryAfter))
+		a.RetryAfter = *p.RetryAfter
 	}
-	b, merr := json.Marshal(p)
-	if merr != nil {
-		b = []byte(`{"status":500}`)
-	}
-	h.Set("Content-Length", strconv.Itoa(len(b)))
-	w.WriteHeader(p.Status)
-	if req.Method != http.MethodHead {
-		w.Write(b)
+	p.RequestID = requestID
+	if b, err := json.Marshal(p); err == nil {
+		a.Body = b
 	}
 }

@@ -2,7 +2,9 @@ package op
 
 import (
 	"bytes"
-	"net/http"
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,20 +22,83 @@ const (
 	// recheck is how often the caller of an open stream is looked at again: a
 	// revoked credential, or one with less to it, hears nothing any more after that.
 	recheck = time.Second
-	// retry is how long a browser waits before it connects again, in milliseconds.
-	retry = 3000
+	// Retry is how long a browser waits before it connects again, in milliseconds.
+	Retry = 3000
 )
+
+// Tail is where a surface takes a stream: text of the media type
+// text/event-stream. Its methods are not called at once.
+type Tail interface {
+	// Open begins the answer with 200, or with 204 if nothing follows.
+	Open(status int)
+	// Write hands text on at once. It fails if the caller has gone.
+	Write(b []byte) (int, error)
+}
 
 // Sink is the open end of a server-sent event stream. Its methods are safe for
 // concurrent use.
 type Sink struct {
-	w    http.ResponseWriter
-	rc   *http.ResponseController
+	tail Tail
 	last string
 
 	mu     sync.Mutex
-	opened bool
+	opened int // the status that the stream was opened with; 0: not yet
 	buf    bytes.Buffer
+}
+
+func (s *Sink) isOpen() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened > 0
+}
+
+// stream has the handler of a stream answer.
+func (p *Pipeline) stream(ctx context.Context, c *Call) Answer {
+	o := c.Op
+	if c.Last != "" && !o.Resume {
+		return p.Refuse(c, fault.Field("Last-Event-ID", "this stream cannot be resumed; connect without it"))
+	}
+	if c.Tail == nil {
+		return p.Refuse(c, fmt.Errorf("op %s is a stream, and its caller takes none", o.ID))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	s := &Sink{tail: c.Tail, last: c.Last}
+	c.sink = s
+	var shut error
+	stop := s.keepAlive(func() error {
+		err := p.still(ctx, c)
+		if ctx.Err() != nil {
+			return nil // nobody waits for what we wanted to know
+		}
+		return err
+	}, func(err error) {
+		shut = err
+		cancel()
+	})
+	defer stop() // nothing may be written once we have returned, not even after a panic
+	defer cancel()
+	err := o.stream(ctx, func(in any) error { return o.bind(c, in) }, s)
+	cancel()
+	stop()
+	if shut != nil {
+		err = shut
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		err = nil
+	case err != nil && s.opened > 0:
+		_ = s.Send("", "error", p.problem(c, fault.From(err))) // the caller may be gone, too
+	}
+	if err != nil {
+		a := p.Refuse(c, err)
+		if a.Streamed {
+			a.Status = s.opened
+		}
+		return a
+	}
+	a := p.answer(c)
+	a.Status = s.opened
+	return a
 }
 
 // Since is the number that a reconnecting client had seen last, of a stream whose
@@ -57,17 +122,12 @@ func (s *Sink) Open() {
 }
 
 func (s *Sink) open() {
-	if s.opened {
+	if s.opened > 0 {
 		return
 	}
-	s.opened = true
-	h := s.w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
-	s.w.WriteHeader(http.StatusOK)
-	s.w.Write([]byte("retry: " + strconv.Itoa(retry) + "\n\n")) // who is gone is noticed at the first frame
-	s.rc.Flush()
+	s.opened = 200
+	s.tail.Open(200)
+	_, _ = s.tail.Write([]byte("retry: " + strconv.Itoa(Retry) + "\n\n")) // a caller that is gone is noticed at the first frame
 }
 
 // End tells that nothing follows the frame with the id last. Who comes back
@@ -79,10 +139,10 @@ func (s *Sink) End(last int64, data any) error {
 		return err
 	}
 	s.mu.Lock()
-	again := s.last != "" && since >= last && !s.opened
+	again := s.last != "" && since >= last && s.opened == 0
 	if again {
-		s.opened = true
-		s.w.WriteHeader(http.StatusNoContent)
+		s.opened = 204
+		s.tail.Open(204)
 	}
 	s.mu.Unlock()
 	if again {
@@ -128,11 +188,8 @@ func (s *Sink) Pass(frames []byte) error {
 }
 
 func (s *Sink) flush(b []byte) error {
-	s.rc.SetWriteDeadline(time.Now().Add(30 * time.Second))
-	if _, err := s.w.Write(b); err != nil {
-		return err
-	}
-	return s.rc.Flush()
+	_, err := s.tail.Write(b)
+	return err
 }
 
 var alive = []byte(": alive\n\n")
@@ -162,7 +219,7 @@ func (s *Sink) keepAlive(allowed func() error, cut func(error)) (stop func()) {
 		if idle += recheck; idle >= beat {
 			idle = 0
 			s.mu.Lock()
-			if s.opened {
+			if s.opened > 0 {
 				s.flush(alive)
 			}
 			s.mu.Unlock()

@@ -33,7 +33,7 @@ type AccessRequest struct {
 // Applied is the answer to an application: 201 for a new one, 200 for one that
 // the address made before.
 type Applied struct {
-	_      struct{} `doc:"The application, new or there before."`
+	_      struct{} `doc:"The application, new or there before." schema:"Applied"`
 	ID     string   `json:"id" format:"uuid" doc:"id of the application"`
 	Status string   `json:"status" enum:"pending,invited" doc:"pending, or invited when the address was"`
 
@@ -57,7 +57,7 @@ const (
 // InvitedApplicant is what an operator's invitation of an applicant did. The
 // link is shown here and never again.
 type InvitedApplicant struct {
-	_             struct{}              `doc:"What access_request.invite did."`
+	_             struct{}              `doc:"What access_request.invite did." schema:"InvitedApplicant"`
 	Request       AccessRequest         `json:"request" doc:"the application"`
 	Invitation    invitation.Invitation `json:"invitation" doc:"the invitation that was mailed"`
 	Link          string                `json:"link" format:"uri" example:"https://yardmaster.example.com/invite/dev_inv_example" doc:"address that accepts it, shown this once"`
@@ -70,7 +70,7 @@ type InvitedApplicant struct {
 
 // UserDecision is what became of a user's approval.
 type UserDecision struct {
-	_        struct{} `doc:"What became of a person at the gate."`
+	_        struct{} `doc:"What became of a person at the gate." schema:"UserDecision"`
 	UserID   string   `json:"user_id" format:"uuid" doc:"id of the user"`
 	Kind     string   `json:"kind" enum:"approved,already_approved,suspended,already_waitlisted" doc:"already_approved and already_waitlisted: nothing was changed"`
 	Approved bool     `json:"approved" doc:"whether they are let through now"`

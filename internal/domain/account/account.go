@@ -22,7 +22,7 @@ const (
 
 // User is a person, as the person and an operator see it.
 type User struct {
-	_             struct{} `doc:"A person."`
+	_             struct{} `doc:"A person." schema:"User"`
 	ID            string   `json:"id" format:"uuid" doc:"id of the user"`
 	Login         string   `json:"login" example:"ada" doc:"name they sign in with"`
 	Name          string   `json:"name" example:"Ada Lovelace" doc:"as they call themselves"`
@@ -44,7 +44,7 @@ type Account struct {
 
 // Membership is one account a user belongs to.
 type Membership struct {
-	_         struct{}    `doc:"An account that a person belongs to."`
+	_         struct{}    `doc:"An account that a person belongs to." schema:"Membership"`
 	AccountID string      `json:"account_id" format:"uuid" doc:"id of the account"`
 	Login     string      `json:"login" example:"acme" doc:"login of the account"`
 	Role      policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"owner" doc:"the person's role in it"`
@@ -52,7 +52,7 @@ type Membership struct {
 
 // Terms is the state of the terms of service for a user.
 type Terms struct {
-	_          struct{}   `doc:"Where a person stands with the terms of service."`
+	_          struct{}   `doc:"Where a person stands with the terms of service." schema:"Terms"`
 	Version    string     `json:"version" example:"2026-11-01" doc:"the present version of the terms"`
 	Accepted   bool       `json:"accepted" doc:"whether the present version was accepted"`
 	AcceptedAt *time.Time `json:"accepted_at" doc:"when; null: it was not"`
@@ -60,7 +60,7 @@ type Terms struct {
 
 // CredentialInfo describes the calling credential.
 type CredentialInfo struct {
-	_          struct{}          `doc:"What vouches for the caller."`
+	_          struct{}          `doc:"What vouches for the caller." schema:"CredentialInfo"`
 	Kind       policy.Credential `json:"kind" enum:"session,pat,operator,box" doc:"pat is a personal access token, operator one of an operator"`
 	ID         string            `json:"id" example:"0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the credential; of a session a part of its hash"`
 	ExpiresISO *time.Time        `json:"expires_iso" example:"null" doc:"when it ends; null: never"`
@@ -69,7 +69,7 @@ type CredentialInfo struct {
 // Identity is the answer of account.me. User is null and approved is null when
 // the credential names no human.
 type Identity struct {
-	_           struct{}       `doc:"Who is calling, and what they may do."`
+	_           struct{}       `doc:"Who is calling, and what they may do." schema:"Identity"`
 	Scopes      []string       `json:"scopes" example:"[\"read:tasks\",\"write:tasks\"]" doc:"what the credential may do"`
 	Approved    *bool          `json:"approved" doc:"false: the person is on the waitlist; null: a machine token"`
 	User        *User          `json:"user" doc:"the person; null for a machine token"`

@@ -63,7 +63,7 @@ const (
 
 // PlatformOverview counts what there is now.
 type PlatformOverview struct {
-	_                struct{} `doc:"What there is on the whole server, counted as of now."`
+	_                struct{} `doc:"What there is on the whole server, counted as of now." schema:"PlatformOverview"`
 	Accounts         int64    `json:"accounts" example:"12" doc:"accounts"`
 	Users            int64    `json:"users" example:"40" doc:"people"`
 	UsersWaitlisted  int64    `json:"users_waitlisted" example:"3" doc:"people who were not let through the gate"`
@@ -91,7 +91,7 @@ func (s *Service) overview(ctx context.Context, _ op.None) (out PlatformOverview
 
 // OrgSummary is an account as operators list it.
 type OrgSummary struct {
-	_         struct{}  `doc:"An account as operators list it."`
+	_         struct{}  `doc:"An account as operators list it." schema:"OrgSummary"`
 	ID        string    `json:"id" format:"uuid" doc:"id of the account"`
 	Login     string    `json:"login" example:"acme" doc:"its name"`
 	Kind      string    `json:"kind" enum:"organization,user" doc:"user: one person's own"`
@@ -105,7 +105,7 @@ type OrgSummary struct {
 
 // RosterMember is a member as operators see them.
 type RosterMember struct {
-	_      struct{}    `doc:"A member as operators see them."`
+	_      struct{}    `doc:"A member as operators see them." schema:"RosterMember"`
 	UserID string      `json:"user_id" format:"uuid" doc:"id of the user"`
 	Login  string      `json:"login" example:"ada" doc:"login of the user"`
 	Name   string      `json:"name" example:"Ada Lovelace" doc:"as they call themselves"`
@@ -114,7 +114,7 @@ type RosterMember struct {
 
 // OrgDetail is one account as operators see it.
 type OrgDetail struct {
-	_ struct{} `doc:"One account as operators see it."`
+	_ struct{} `doc:"One account as operators see it." schema:"OrgDetail"`
 	OrgSummary
 	SpendCapUSD   *float64       `json:"spend_cap_usd" example:"500" doc:"the operator's cap, in US dollars a month; null: the default"`
 	OSSReviewedAt *time.Time     `json:"oss_reviewed_at" example:"null" doc:"when its open-source application was last decided; null: never"`
@@ -151,7 +151,7 @@ func (s *Service) org(ctx context.Context, in idIn) (out OrgDetail, err error) {
 
 // PlatformUser is a person as operators list them.
 type PlatformUser struct {
-	_ struct{} `doc:"A person as operators list them."`
+	_ struct{} `doc:"A person as operators list them." schema:"PlatformUser"`
 	User
 	Approved  bool      `json:"approved" doc:"whether they were let through the gate; false: waitlisted"`
 	CreatedAt time.Time `json:"created_at" doc:"when they first signed in"`
@@ -159,7 +159,7 @@ type PlatformUser struct {
 
 // UserOrg is an account that a person belongs to.
 type UserOrg struct {
-	_         struct{}    `doc:"An account that a person belongs to."`
+	_         struct{}    `doc:"An account that a person belongs to." schema:"UserOrg"`
 	AccountID string      `json:"account_id" format:"uuid" doc:"id of the account"`
 	Login     string      `json:"login" example:"acme" doc:"login of the account"`
 	Kind      string      `json:"kind" enum:"organization,user" doc:"user: one person's own"`
@@ -168,7 +168,7 @@ type UserOrg struct {
 
 // PlatformUserDetail is one person as operators see them.
 type PlatformUserDetail struct {
-	_ struct{} `doc:"One person as operators see them."`
+	_ struct{} `doc:"One person as operators see them." schema:"PlatformUserDetail"`
 	PlatformUser
 	LastActiveAt *time.Time                      `json:"last_active_at" doc:"the later of the newest sign-in and the newest use of a token; null: there was neither"`
 	Orgs         []UserOrg                       `json:"orgs" doc:"the accounts they belong to"`
@@ -202,7 +202,7 @@ type roleIn struct {
 
 // RoleChange is what became of a member's role.
 type RoleChange struct {
-	_            struct{}    `doc:"What became of a member's role."`
+	_            struct{}    `doc:"What became of a member's role." schema:"RoleChange"`
 	AccountID    string      `json:"account_id" format:"uuid" doc:"id of the account"`
 	UserID       string      `json:"user_id" format:"uuid" doc:"id of the member"`
 	Role         policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"admin" doc:"the role after the call"`

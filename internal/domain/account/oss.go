@@ -45,7 +45,7 @@ func (s *Service) ossOps() []op.Op {
 
 // OSSApplication asks that an account be treated as an open-source project.
 type OSSApplication struct {
-	_          struct{}   `doc:"An account's application as an open-source project."`
+	_          struct{}   `doc:"An account's application as an open-source project." schema:"OSSApplication"`
 	ID         string     `json:"id" format:"uuid" doc:"id of the application"`
 	AccountID  string     `json:"account_id" format:"uuid" doc:"the account that applied"`
 	ProjectURL string     `json:"project_url" db:"project_url" format:"uri" example:"https://example.com/acme/web" doc:"where the project can be seen"`
@@ -60,7 +60,7 @@ type OSSApplication struct {
 
 // OSSVerification is where an account stands.
 type OSSVerification struct {
-	_           struct{}        `doc:"Where an account stands as an open-source project."`
+	_           struct{}        `doc:"Where an account stands as an open-source project." schema:"OSSVerification"`
 	Application *OSSApplication `json:"application" doc:"the latest; null: the account never applied"`
 }
 

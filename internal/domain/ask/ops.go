@@ -41,7 +41,7 @@ func (s *Service) Ops() []op.Op {
 }
 
 type fileIn struct {
-	Repo      string            `json:"repo,omitempty" pattern:"^[^/\\s]+/[^/\\s]+$" maxLength:"200" doc:"owner/name; without it the judge may pick among the account's"`
+	Repo      string            `json:"repo,omitempty" pattern:"^[^/\\s]+/[^/\\s]+$" says:"must have the form OWNER/NAME" maxLength:"200" doc:"owner/name; without it the judge may pick among the account's"`
 	Title     string            `json:"title" minLength:"1" maxLength:"200" doc:"one line"`
 	Body      string            `json:"body" minLength:"1" maxLength:"20000" example:"The footer shows last year on every page." doc:"what is wanted and why, for triage and for the agents that come after"`
 	Source    string            `json:"source,omitempty" pattern:"^[a-z][a-z0-9_-]*$" maxLength:"32" example:"support" doc:"where it comes from, for your own lists; api unless given. The names that the platform files under are refused"`

@@ -3,11 +3,11 @@ package ask
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/policy"
 )
@@ -21,12 +21,12 @@ var fillAsks = db.S(`INSERT INTO asks (id, account_id, reach, title, body, sourc
 func TestSearchIsBounded(t *testing.T) {
 	onBoth(t, func(y *yard) {
 		y.write(func(tx *db.Tx) error { _, err := fillAsks.Exec(tx, 2*searched+10); return err })
-		h := op.Handler(op.Guard{
-			Authenticate: func(context.Context, *http.Request) (policy.Actor, error) {
+		h := rest.Handler(rest.Config{Pipeline: &op.Pipeline{
+			Authenticate: func(context.Context, op.Presented) (policy.Actor, error) {
 				return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: "acme", Scopes: policy.Owner.Ceiling()}, nil
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-		}, y.Ops())
+		}}, y.Ops())
 		var found []string
 		pages := 0
 		for path := "/v1/asks?q=NO.+7+of&filter=state:dropped"; path != ""; pages++ {

@@ -31,7 +31,7 @@ type AuditEvent struct {
 
 // TrailEntry is one look of an operator at a tenant's data.
 type TrailEntry struct {
-	_          struct{}  `doc:"One look of an operator at a tenant's data."`
+	_          struct{}  `doc:"One look of an operator at a tenant's data." schema:"TrailEntry"`
 	ID         string    `json:"id" format:"uuid" doc:"id of the row"`
 	At         time.Time `json:"at" doc:"when it was"`
 	Actor      string    `json:"actor" example:"operator:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who looked"`

@@ -91,7 +91,7 @@ type BlockerFormField struct {
 // MCPStanza is what to add to the policy file for an MCP server whose token
 // was submitted.
 type MCPStanza struct {
-	_         struct{} `doc:"What to add to the policy file for an MCP server whose token was submitted."`
+	_         struct{} `doc:"What to add to the policy file for an MCP server whose token was submitted." schema:"MCPStanza"`
 	Server    string   `json:"server" example:"tracker" doc:"name of the server"`
 	URL       string   `json:"url" format:"uri" example:"https://mcp.example.com/v1" doc:"its address"`
 	Transport string   `json:"transport" enum:"http,sse" doc:"how it is spoken to"`

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/fault"
@@ -368,7 +369,7 @@ func TestPage(t *testing.T) {
 			t.Fatal(page, err)
 		}
 		token := strings.TrimPrefix(*page.Data[0].FixURL, "http://yard/blocker-fix/")
-		h := op.Handler(op.Guard{BaseURL: "http://yard"}, f.Ops())
+		h := rest.Handler(rest.Config{Pipeline: &op.Pipeline{BaseURL: "http://yard"}}, f.Ops())
 		send := func(method, token, body string) *httptest.ResponseRecorder {
 			req := httptest.NewRequest(method, "/blocker-fix/"+token, strings.NewReader(body))
 			req.Header.Set("Accept", "text/html")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 )
 
 // poster answers what fills in the form of a blocker, as a browser or not.
@@ -18,7 +19,7 @@ func (f *fixture) poster(blockerID string) func(accept string, form url.Values) 
 	if err != nil || i < 0 || page.Data[i].FixURL == nil {
 		f.t.Fatal(page, err)
 	}
-	h := op.Handler(op.Guard{BaseURL: "http://yard"}, f.Ops())
+	h := rest.Handler(rest.Config{Pipeline: &op.Pipeline{BaseURL: "http://yard"}}, f.Ops())
 	return func(accept string, form url.Values) *httptest.ResponseRecorder {
 		req := httptest.NewRequest("POST", strings.TrimPrefix(*page.Data[i].FixURL, "http://yard"), strings.NewReader(form.Encode()))
 		req.Header.Set("Accept", accept)

@@ -133,7 +133,7 @@ type BoxHardening struct {
 
 // ExposedPort is a port of a box that something listens on for others.
 type ExposedPort struct {
-	_        struct{} `doc:"A port of a box that answers from outside."`
+	_        struct{} `doc:"A port of a box that answers from outside." schema:"ExposedPort"`
 	Port     int      `json:"port" minimum:"1" maximum:"65535" example:"22" doc:"its number"`
 	Protocol string   `json:"protocol" enum:"tcp,udp" doc:"what it speaks"`
 	Address  string   `json:"address,omitempty" maxLength:"64" example:"0.0.0.0" doc:"the address it answered on; absent: any"`

@@ -396,7 +396,7 @@ type hardeningIn struct {
 
 // HardeningReceipt says that a report was stored.
 type HardeningReceipt struct {
-	_          struct{}  `doc:"That a report was kept."`
+	_          struct{}  `doc:"That a report was kept." schema:"HardeningReceipt"`
 	ID         string    `json:"id" format:"uuid" doc:"id of the box"`
 	ReportedAt time.Time `json:"reported_at" doc:"when the report came"`
 }

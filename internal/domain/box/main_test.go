@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/bus"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
@@ -101,11 +102,11 @@ func newFixture(t *testing.T, d *db.DB, withBus bool) *fixture {
 		_, err := addAccount.Exec(tx, "rival")
 		return err
 	})
-	f.http = op.Handler(op.Guard{
+	f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
 		BaseURL: "http://127.0.0.1:8080",
 		// X-Caller is account, or account/scope.
-		Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
-			account, scope, _ := strings.Cut(r.Header.Get("X-Caller"), "/")
+		Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+			account, scope, _ := strings.Cut(p.Account, "/")
 			if account == "" {
 				return policy.Actor{}, nil
 			}
@@ -116,7 +117,7 @@ func newFixture(t *testing.T, d *db.DB, withBus bool) *fixture {
 			return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: account, Scopes: scopes}, nil
 		},
 		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-	}, f.Ops())
+	}}, f.Ops())
 	return f
 }
 

@@ -43,7 +43,7 @@ func (s *Service) Ops() []op.Op {
 // SpendCap is what an account may spend on models in a month. Amounts are US
 // dollars.
 type SpendCap struct {
-	_           struct{} `doc:"What an account may spend on models in a month, and has spent."`
+	_           struct{} `doc:"What an account may spend on models in a month, and has spent." schema:"SpendCap"`
 	USD         *float64 `json:"usd" example:"500" doc:"the account's own cap, in US dollars; null: none"`
 	OperatorUSD *float64 `json:"operator_usd" example:"null" doc:"the cap that the platform's operator set, in US dollars; null: none"`
 	Period      string   `json:"period" example:"2026-03" doc:"the month, YYYY-MM in UTC"`
@@ -128,7 +128,7 @@ type memberIn struct {
 
 // MemberCap is a member's cap.
 type MemberCap struct {
-	_      struct{} `doc:"What the work that one member filed may spend."`
+	_      struct{} `doc:"What the work that one member filed may spend." schema:"MemberCap"`
 	UserID string   `json:"user_id" format:"uuid" doc:"id of the member"`
 	USD    *float64 `json:"usd" example:"50" doc:"US dollars a month; null: no cap"`
 }
@@ -150,12 +150,12 @@ func (s *Service) memberSet(ctx context.Context, in memberIn) (MemberCap, error)
 }
 
 type usageIn struct {
-	Month string `json:"month,omitempty" pattern:"^[0-9]{4}-(0[1-9]|1[0-2])$" example:"2026-03" doc:"YYYY-MM in UTC; the current one unless given"`
+	Month string `json:"month,omitempty" pattern:"^[0-9]{4}-(0[1-9]|1[0-2])$" says:"must have the form YYYY-MM" example:"2026-03" doc:"YYYY-MM in UTC; the current one unless given"`
 }
 
 // BillingUsage is what models cost an account in a month.
 type BillingUsage struct {
-	_        struct{}      `doc:"What models cost an account in a month."`
+	_        struct{}      `doc:"What models cost an account in a month." schema:"BillingUsage"`
 	Period   string        `json:"period" example:"2026-03" doc:"the month, YYYY-MM in UTC"`
 	Spent    string        `json:"spent_usd" example:"112.40" doc:"decimal US dollars; of calls with a known price"`
 	Reserved string        `json:"reserved_usd" example:"1.20" doc:"decimal US dollars; set aside for calls under way"`
@@ -168,7 +168,7 @@ type BillingUsage struct {
 // MemberUsage is what the work that a member asked for cost, with all that
 // followed from it.
 type MemberUsage struct {
-	_        struct{} `doc:"What the work that one member filed cost in the month."`
+	_        struct{} `doc:"What the work that one member filed cost in the month." schema:"MemberUsage"`
 	UserID   string   `json:"user_id" format:"uuid" doc:"id of the member"`
 	Login    string   `json:"login" example:"ada" doc:"login of the member"`
 	Spent    string   `json:"spent_usd" example:"41.10" doc:"decimal US dollars"`
@@ -214,7 +214,7 @@ type taskIn struct {
 
 // TaskCap is a task's budget.
 type TaskCap struct {
-	_      struct{} `doc:"A task's budget."`
+	_      struct{} `doc:"A task's budget." schema:"TaskCap"`
 	TaskID string   `json:"task_id" format:"uuid" doc:"id of the task"`
 	USD    *float64 `json:"usd" example:"5" doc:"US dollars for all tries; null: what the repository's policy says"`
 }
@@ -255,7 +255,7 @@ type planIn struct {
 
 // PlanCap is what a plan's tasks may spend together.
 type PlanCap struct {
-	_      struct{} `doc:"What a plan's tasks may spend together."`
+	_      struct{} `doc:"What a plan's tasks may spend together." schema:"PlanCap"`
 	PlanID string   `json:"planId" format:"uuid" doc:"id of the plan"`
 	USD    *float64 `json:"usd" example:"40" doc:"US dollars; null: no cap"`
 }

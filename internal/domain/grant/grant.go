@@ -16,7 +16,7 @@ import (
 
 // EntitlementGrant is a grant as operators see it.
 type EntitlementGrant struct {
-	_         struct{}   `doc:"Free AI developers that an operator gave to an account or a person."`
+	_         struct{}   `doc:"Free AI developers that an operator gave to an account or a person." schema:"EntitlementGrant"`
 	ID        string     `json:"id" format:"uuid" doc:"id of the grant"`
 	AccountID *string    `json:"account_id" format:"uuid" doc:"the account it was given to; null: it was given to a person"`
 	UserID    *string    `json:"user_id" format:"uuid" doc:"the person it was given to; null: it was given to an account"`

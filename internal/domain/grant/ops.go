@@ -124,7 +124,7 @@ type revokeIn struct {
 
 // RevokedGrant is the answer of grant.revoke.
 type RevokedGrant struct {
-	_       struct{}         `doc:"What grant.revoke did."`
+	_       struct{}         `doc:"What grant.revoke did." schema:"RevokedGrant"`
 	ID      string           `json:"id" format:"uuid" doc:"id of the grant"`
 	Revoked bool             `json:"revoked" doc:"false: it had stopped before"`
 	Grant   EntitlementGrant `json:"grant" doc:"as it stands now"`

@@ -18,7 +18,7 @@ func (s *Service) provisionOp() op.Op {
 }
 
 type provisionIn struct {
-	Email         string `json:"email" maxLength:"254" pattern:"^[^@\\s]+@[^@\\s]+$" format:"email" doc:"address of the person"`
+	Email         string `json:"email" maxLength:"254" pattern:"^[^@\\s]+@[^@\\s]+$" says:"must be an e-mail address" format:"email" doc:"address of the person"`
 	AIDevs        *int64 `json:"ai_devs" minimum:"1" maximum:"1000" doc:"left out: 1"`
 	ExpiresInDays *int   `json:"expires_in_days" minimum:"1" maximum:"3650" doc:"left out: until the grant is revoked"`
 	Reason        string `json:"reason" minLength:"1" maxLength:"500" example:"Early tester" doc:"why; kept with the grant"`
@@ -26,7 +26,7 @@ type provisionIn struct {
 
 // Provision tells which effects a call of grant.provision caused itself.
 type Provision struct {
-	_            struct{}          `doc:"What grant.provision did, and what was there before."`
+	_            struct{}          `doc:"What grant.provision did, and what was there before." schema:"Provision"`
 	Email        string            `json:"email" format:"email" doc:"address of the person, in lower case"`
 	UserID       *string           `json:"user_id" format:"uuid" doc:"null: nobody has signed in with the address yet"`
 	Invited      bool              `json:"invited" doc:"this call mailed an invitation"`

@@ -55,7 +55,7 @@ type Invitation struct {
 
 // SentInvitation is an invitation with its link, which is shown this once.
 type SentInvitation struct {
-	_          struct{}   `doc:"An invitation that was mailed, with its link."`
+	_          struct{}   `doc:"An invitation that was mailed, with its link." schema:"SentInvitation"`
 	Invitation Invitation `json:"invitation" doc:"the invitation"`
 	Link       string     `json:"link" format:"uri" example:"https://yardmaster.example.com/invite/dev_inv_example" doc:"address that accepts it, shown this once"`
 }
@@ -72,7 +72,7 @@ type InvitationRevoked struct {
 // Acceptance is what an invitation did for the caller. When it granted
 // nothing, reason says why.
 type Acceptance struct {
-	_            struct{}      `doc:"What accepting an invitation granted."`
+	_            struct{}      `doc:"What accepting an invitation granted." schema:"Acceptance"`
 	InvitationID string        `json:"invitation_id" example:"inv_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the invitation"`
 	Kind         string        `json:"kind" enum:"org_member,platform" doc:"what it was for"`
 	Granted      bool          `json:"granted" doc:"whether this call granted anything"`
@@ -82,7 +82,7 @@ type Acceptance struct {
 
 // JoinedTenant is the account that an invitation opened.
 type JoinedTenant struct {
-	_     struct{}    `doc:"The account that was joined."`
+	_     struct{}    `doc:"The account that was joined." schema:"JoinedTenant"`
 	ID    string      `json:"id" format:"uuid" doc:"id of the account"`
 	Login string      `json:"login" example:"acme" doc:"login of the account"`
 	Role  policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"member" doc:"role of the new member"`

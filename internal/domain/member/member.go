@@ -14,7 +14,7 @@ import (
 
 // OrgMember is a person's place in the account.
 type OrgMember struct {
-	_         struct{}    `doc:"A person in an account, with their role."`
+	_         struct{}    `doc:"A person in an account, with their role." schema:"OrgMember"`
 	UserID    string      `json:"user_id" format:"uuid" doc:"id of the user"`
 	Login     string      `json:"login" example:"ada" doc:"login of the user"`
 	Name      string      `json:"name" example:"Ada Lovelace" doc:"as they call themselves"`
@@ -26,7 +26,7 @@ type OrgMember struct {
 // Invited is the answer of member.invite: a registered user is a member at
 // once, an address has an invitation whose link is shown here and never again.
 type Invited struct {
-	_          struct{}               `doc:"Whom member.invite brought in, and how."`
+	_          struct{}               `doc:"Whom member.invite brought in, and how." schema:"Invited"`
 	Kind       string                 `json:"kind" enum:"added,invited" doc:"added: a member at once; invited: has a link to accept"`
 	Member     *OrgMember             `json:"member" doc:"the new member; null when invited"`
 	Invitation *invitation.Invitation `json:"invitation" example:"null" doc:"the invitation; null when added"`
@@ -35,14 +35,14 @@ type Invited struct {
 
 // Left is the answer of member.leave.
 type Left struct {
-	_         struct{} `doc:"What member.leave did."`
+	_         struct{} `doc:"What member.leave did." schema:"Left"`
 	AccountID string   `json:"account_id" format:"uuid" doc:"the account that was left"`
 	Left      bool     `json:"left" doc:"always true"`
 }
 
 // Removed is the answer of member.remove.
 type Removed struct {
-	_       struct{} `doc:"What member.remove did."`
+	_       struct{} `doc:"What member.remove did." schema:"Removed"`
 	UserID  string   `json:"user_id" format:"uuid" doc:"who was removed"`
 	Removed bool     `json:"removed" doc:"always true"`
 }

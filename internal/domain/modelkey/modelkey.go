@@ -33,7 +33,7 @@ const (
 
 // BillingKey is a key as clients see it; the key itself is never shown.
 type BillingKey struct {
-	_              struct{}    `doc:"A model provider key, masked."`
+	_              struct{}    `doc:"A model provider key, masked." schema:"BillingKey"`
 	ID             string      `json:"id" format:"uuid" doc:"id of the key"`
 	Provider       string      `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose API it is for; scripted is the offline one of this server"`
 	Label          string      `json:"label" example:"Team key" doc:"name to tell it by"`

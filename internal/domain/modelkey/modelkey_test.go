@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
@@ -59,12 +60,12 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			_, err := addAccount.Exec(tx, "rival")
 			return err
 		})
-		f.http = op.Handler(op.Guard{
-			Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
-				return policy.Actor{Credential: policy.PAT, AccountID: r.Header.Get("X-Caller"), Scopes: policy.Scopes(policy.ReadBilling, policy.WriteBilling)}, nil
+		f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
+			Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+				return policy.Actor{Credential: policy.PAT, AccountID: p.Account, Scopes: policy.Scopes(policy.ReadBilling, policy.WriteBilling)}, nil
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-		}, f.Ops())
+		}}, f.Ops())
 		fn(t, f)
 	})
 }

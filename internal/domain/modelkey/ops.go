@@ -95,7 +95,7 @@ func (in *addIn) check(plain Plain) error {
 
 // AddedKey is the answer of billing.key_add.
 type AddedKey struct {
-	_ struct{} `doc:"A key that was added to the pool."`
+	_ struct{} `doc:"A key that was added to the pool." schema:"AddedKey"`
 	BillingKey
 	Model     *string  `json:"model" doc:"of the provider compatible; null for the others, which have a model of their own"`
 	Templates []string `json:"templates" example:"[\"default\"]" doc:"the templates that have this model from now on: those that use the key and named none"`
@@ -159,7 +159,7 @@ func (s *Service) add(ctx context.Context, in addIn) (out AddedKey, err error) {
 
 // DeletedKey is the answer of billing.key_delete.
 type DeletedKey struct {
-	_       struct{} `doc:"What billing.key_delete did."`
+	_       struct{} `doc:"What billing.key_delete did." schema:"DeletedKey"`
 	ID      string   `json:"id" format:"uuid" doc:"id of the key"`
 	Deleted bool     `json:"deleted" doc:"false: it was deleted before"`
 }

@@ -13,7 +13,7 @@ import (
 
 // ModelPrice is what a model costs, in US dollars for a million tokens.
 type ModelPrice struct {
-	_          struct{} `doc:"Prices of a model, in US dollars for a million tokens."`
+	_          struct{} `doc:"Prices of a model, in US dollars for a million tokens." schema:"ModelPrice"`
 	Input      float64  `json:"input_usd" minimum:"0" maximum:"10000" doc:"US dollars for a million tokens of input; 0 is a price"`
 	Output     float64  `json:"output_usd" minimum:"0" maximum:"10000" doc:"for a million tokens of output"`
 	CacheRead  *float64 `json:"cache_read_usd,omitempty" minimum:"0" maximum:"10000" doc:"for a million tokens read from a cache; as input unless given"`
@@ -37,7 +37,7 @@ func shown(p llm.Price) ModelPrice {
 
 // AccountPrice is what an account pays for a model by its name.
 type AccountPrice struct {
-	_        struct{} `doc:"What a model costs the account."`
+	_        struct{} `doc:"What a model costs the account." schema:"AccountPrice"`
 	Provider string   `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose model it is"`
 	Model    string   `json:"model" doc:"its dated snapshots have the same price; * is every model of the provider"`
 	ModelPrice
@@ -168,7 +168,7 @@ func (s *Service) priceSet(ctx context.Context, in priceIn) (out AccountPrice, e
 
 // DeletedPrice is the answer of billing.price_delete.
 type DeletedPrice struct {
-	_        struct{} `doc:"What billing.price_delete did."`
+	_        struct{} `doc:"What billing.price_delete did." schema:"DeletedPrice"`
 	Provider string   `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose model it is"`
 	Model    string   `json:"model" example:"model-1" doc:"the model, or * for every model of the provider"`
 	Deleted  bool     `json:"deleted" doc:"false: there was none"`

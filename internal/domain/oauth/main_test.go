@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/token"
@@ -82,8 +83,9 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 				defer y.mu.Unlock()
 				y.dropped++
 			}}}
-			y.http = op.Handler(op.Guard{BaseURL: base, Page: web.Failure, Authenticate: session, Enter: func(ctx context.Context, a policy.Actor) context.Context {
-				return db.WithAccount(ctx, a.AccountID)
+			y.http = rest.Handler(rest.Config{Page: web.Failure, AccountHeader: "X-Session", Pipeline: &op.Pipeline{
+				BaseURL: base, Authenticate: session,
+				Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
 			}}, y.Ops())
 			err = d.Write(t.Context(), func(tx *db.Tx) error {
 				if _, err := addUser.Exec(tx, "ada"); err != nil {
@@ -110,8 +112,8 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 	}
 }
 
-func session(_ context.Context, r *http.Request) (policy.Actor, error) {
-	words := strings.Fields(r.Header.Get("X-Session"))
+func session(_ context.Context, p op.Presented) (policy.Actor, error) {
+	words := strings.Fields(p.Account)
 	if len(words) < 2 {
 		return policy.Actor{}, nil
 	}

@@ -68,7 +68,7 @@ const (
 
 // NextStep is one rung of the ladder.
 type NextStep struct {
-	_            struct{} `doc:"One thing that a first scout needs."`
+	_            struct{} `doc:"One thing that a first scout needs." schema:"NextStep"`
 	Rung         string   `json:"rung" enum:"may_dispatch,capacity,repository,model_key,box_online" doc:"what it is"`
 	State        string   `json:"state" enum:"done,open,unknown" doc:"unknown: the credential may not see it"`
 	Fact         any      `json:"fact" example:"{\"keys\":1}" doc:"what decided; null when unknown. Of the boxes, serving are those that take the caller's work, and may_claim those of them that would claim it now or once they have a free slot; the reason is the hold that a task would carry"`
@@ -79,7 +79,7 @@ type NextStep struct {
 // NextSteps is what stands between a credential and its first scout. Every
 // rung is there, in order.
 type NextSteps struct {
-	_     struct{}      `doc:"What stands between a credential and its first scout."`
+	_     struct{}      `doc:"What stands between a credential and its first scout." schema:"NextSteps"`
 	Ready bool          `json:"ready" doc:"no rung is open or unknown"`
 	Next  *string       `json:"next" example:"null" doc:"the first rung that is not done; null: all are"`
 	Rungs []NextStep    `json:"rungs" doc:"all of them, in order"`
@@ -88,7 +88,7 @@ type NextSteps struct {
 
 // NextStepRepo is what the ladder adds for one repository.
 type NextStepRepo struct {
-	_            struct{} `doc:"How one repository stands."`
+	_            struct{} `doc:"How one repository stands." schema:"NextStepRepo"`
 	Repo         string   `json:"repo" doc:"owner/name"`
 	Onboarded    *bool    `json:"onboarded" doc:"enabled, and no invalid policy file; null: the caller may not see it"`
 	Secrets      *bool    `json:"secrets_reachable" doc:"of the secrets stored in the account, whether any is where runs of this repository get it: in the account's vault or in the repository's. False: all are stored with other repositories. Null: none are stored, or the caller may not see it"`

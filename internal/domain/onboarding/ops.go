@@ -30,7 +30,7 @@ func (s *Service) Ops() []op.Op {
 }
 
 type nextStepsIn struct {
-	Repo string `json:"repo,omitempty" maxLength:"200" pattern:"^[^/]+/[^/]+$" doc:"owner/name, to ask about one repository as well"`
+	Repo string `json:"repo,omitempty" maxLength:"200" pattern:"^[^/]+/[^/]+$" says:"must have the form OWNER/NAME" doc:"owner/name, to ask about one repository as well"`
 }
 
 func (s *Service) nextSteps(ctx context.Context, in nextStepsIn) (out NextSteps, err error) {

@@ -13,7 +13,7 @@ import (
 )
 
 type executeIn struct {
-	Repo     string `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" maxLength:"200" doc:"owner/name"`
+	Repo     string `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" says:"must have the form OWNER/NAME" maxLength:"200" doc:"owner/name"`
 	Dir      string `json:"dir" example:"plans/new-footer" doc:"the plan directory, from the root of the repository"`
 	Revision *int64 `json:"revision,omitempty" minimum:"1" maximum:"1000000" doc:"one that has not been read yet reads the directory again, as a new plan; the newest one unless given"`
 	DryRun   bool   `json:"dry_run,omitempty" doc:"record the plan held, to be approved"`

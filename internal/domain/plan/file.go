@@ -20,7 +20,7 @@ import (
 const filedUnder = "plans"
 
 type fileIn struct {
-	Repo      string            `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" maxLength:"200" doc:"owner/name"`
+	Repo      string            `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" says:"must have the form OWNER/NAME" maxLength:"200" doc:"owner/name"`
 	Slug      string            `json:"slug" example:"new-footer" doc:"names the directory, plans/<slug>: lower-case words with - between them"`
 	Documents map[string]string `json:"documents" maxItems:"502" example:"{\"overview.md\":\"# New footer\",\"01-template.md\":\"# Change the template\"}" doc:"the files of the directory by name: overview.md, NN-slug.md, and status.yml, which is made if it is left out"`
 	Scouts    []ScoutEvidence   `json:"scouts,omitempty" maxItems:"50" doc:"what the plan is grounded on"`
@@ -30,7 +30,7 @@ type fileIn struct {
 
 // ScoutEvidence is what a scout saw in a repository.
 type ScoutEvidence struct {
-	_         struct{} `doc:"What a plan is grounded on in one repository."`
+	_         struct{} `doc:"What a plan is grounded on in one repository." schema:"ScoutEvidence"`
 	Repo      string   `json:"repo,omitempty" doc:"owner/name; that of the plan unless given"`
 	Citations []string `json:"citations" maxItems:"500" maxLength:"600" example:"[\"web/footer.html:12\"]" doc:"path:line or path:line-line, at the default branch"`
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
@@ -116,12 +117,12 @@ func newFixture(t testing.TB, e db.Engine) *fixture {
 		}
 		return nil
 	})
-	f.http = op.Handler(op.Guard{
-		Authenticate: func(context.Context, *http.Request) (policy.Actor, error) {
+	f.http = rest.Handler(rest.Config{Pipeline: &op.Pipeline{
+		Authenticate: func(context.Context, op.Presented) (policy.Actor, error) {
 			return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: "acme", Scopes: policy.Scopes(policy.Vocabulary()...)}, nil
 		},
 		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-	}, f.Ops())
+	}}, f.Ops())
 	return f
 }
 

@@ -239,7 +239,7 @@ func (s *Service) ask(tx *db.Tx, in *startIn, repos []task.Repo, out *PlanStarte
 
 // FanoutContext is what the scouts of a fan-out found.
 type FanoutContext struct {
-	_              struct{}      `doc:"What the scouts of a fan-out found, merged."`
+	_              struct{}      `doc:"What the scouts of a fan-out found, merged." schema:"FanoutContext"`
 	FanoutID       string        `json:"fanout_id" format:"uuid" doc:"id of the fan-out"`
 	Ask            string        `json:"ask" example:"Replace the footer on every page of the shop." doc:"what the scouts were sent for"`
 	Status         string        `json:"status" enum:"running,done" doc:"running: not all scouts are back"`
@@ -251,7 +251,7 @@ type FanoutContext struct {
 
 // FanoutRepo is what one scout found.
 type FanoutRepo struct {
-	_            struct{} `doc:"What one scout found."`
+	_            struct{} `doc:"What one scout found." schema:"FanoutRepo"`
 	Repo         string   `json:"repo" doc:"owner/name"`
 	TaskID       string   `json:"task_id" format:"uuid" doc:"the scout's task"`
 	Status       string   `json:"status" enum:"surveying,done,failed" example:"done" doc:"failed: its task is over without a report"`
@@ -263,7 +263,7 @@ type FanoutRepo struct {
 
 // FanoutClaim is a claim and who makes it.
 type FanoutClaim struct {
-	_         struct{} `doc:"A claim that scouts make, with what it rests on."`
+	_         struct{} `doc:"A claim that scouts make, with what it rests on." schema:"FanoutClaim"`
 	Text      string   `json:"text" example:"The footer is rendered once, at build time." doc:"the claim"`
 	Repos     []string `json:"repos" doc:"where scouts made it, owner/name"`
 	Citations []string `json:"citations" example:"[\"acme/web:web/footer.html:12\"]" doc:"repo:path:line"`

@@ -137,7 +137,7 @@ func repoOf(scope, ref string) string {
 
 // DeletedVariable is the answer of config.delete.
 type DeletedVariable struct {
-	_       struct{} `doc:"What config.delete did."`
+	_       struct{} `doc:"What config.delete did." schema:"DeletedVariable"`
 	Key     string   `json:"key" example:"TEST_COMMAND" doc:"name of the variable"`
 	Deleted bool     `json:"deleted" doc:"false: there was none"`
 }
@@ -264,7 +264,7 @@ func (s *Service) setMine(ctx context.Context, in setMineIn) (out SystemPrompt, 
 
 // ClearedPrompt is the answer of self.system_prompt_clear.
 type ClearedPrompt struct {
-	_       struct{} `doc:"What self.system_prompt_clear did."`
+	_       struct{} `doc:"What self.system_prompt_clear did." schema:"ClearedPrompt"`
 	Cleared bool     `json:"cleared" doc:"false: there was none"`
 }
 

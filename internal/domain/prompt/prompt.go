@@ -50,7 +50,7 @@ type PromptVariable struct {
 
 // SystemPrompt is what every brief in its scope says.
 type SystemPrompt struct {
-	_         struct{}   `doc:"What agents are told besides their task."`
+	_         struct{}   `doc:"What agents are told besides their task." schema:"SystemPrompt"`
 	Scope     string     `json:"scope" enum:"account,repo,template,user" doc:"whose prompt it is; user is a person's own"`
 	Ref       *string    `json:"ref" example:"null" doc:"id of the repository or name of the template; null for account and user"`
 	Prompt    *string    `json:"prompt" example:"Run the tests before you push." doc:"null: none is set"`

@@ -33,7 +33,7 @@ const logTail = 6 << 10
 
 // Babysit is how far the repair of a pull request has come.
 type Babysit struct {
-	_                  struct{}   `doc:"How far the repair of a pull request by agents has come."`
+	_                  struct{}   `doc:"How far the repair of a pull request by agents has come." schema:"Babysit"`
 	State              string     `json:"state" enum:"off,watching,fixing_ci,resolving_conflict,spent,done" doc:"watching: nothing is wrong, or next_round_at says when that is repaired; spent: no round is left, and a person has been asked; done: merged or closed"`
 	CIRoundsUsed       int64      `json:"ci_rounds_used" doc:"since it was armed"`
 	CIRoundsMax        int64      `json:"ci_rounds_max" example:"3" doc:"rounds that mend failed checks, at most"`
@@ -297,7 +297,7 @@ type rearmIn struct {
 
 // Rearmed is the answer to rearming.
 type Rearmed struct {
-	_        struct{} `doc:"What pr.rearm_babysit did."`
+	_        struct{} `doc:"What pr.rearm_babysit did." schema:"Rearmed"`
 	Forgiven int64    `json:"forgiven" doc:"rounds that no longer count"`
 	Sweep    string   `json:"sweep" enum:"queued" doc:"the pass that begins the next round: always queued"`
 	Babysit  Babysit  `json:"babysit" doc:"how the repair stands now"`

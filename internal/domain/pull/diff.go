@@ -35,7 +35,7 @@ type PullDiff struct {
 
 // FileChange is one file that a pull request changes.
 type FileChange struct {
-	_         struct{} `doc:"One file that a pull request changes."`
+	_         struct{} `doc:"One file that a pull request changes." schema:"FileChange"`
 	Path      string   `json:"path" doc:"bytes that are no text are quoted"`
 	Was       *string  `json:"was" example:"null" doc:"its path before it was renamed; null if it was not"`
 	Kind      string   `json:"kind" enum:"added,modified,deleted,renamed,type_changed" doc:"renamed may be modified, too; type_changed: a file became a link, or the other way about"`
@@ -48,7 +48,7 @@ type FileChange struct {
 
 // FileDiff is the lines of one file that changed, with three around them.
 type FileDiff struct {
-	_ struct{} `doc:"The lines of one file that changed, with three around them."`
+	_ struct{} `doc:"The lines of one file that changed, with three around them." schema:"FileDiff"`
 	FileChange
 	Hunks []DiffHunk `json:"hunks" doc:"in the order of the file"`
 	Cut   bool       `json:"cut" doc:"more than 1 MiB changed: the rest is not shown"`
@@ -56,7 +56,7 @@ type FileDiff struct {
 
 // DiffHunk is a stretch of lines of which some changed.
 type DiffHunk struct {
-	_        struct{} `doc:"A stretch of lines of which some changed."`
+	_        struct{} `doc:"A stretch of lines of which some changed." schema:"DiffHunk"`
 	OldStart int      `json:"old_start" example:"12" doc:"the first line in the file before, from 1; 0 if there is none"`
 	OldLines int      `json:"old_lines" example:"2" doc:"how many lines of the file before"`
 	NewStart int      `json:"new_start" example:"12" doc:"the first line in the file after, from 1; 0 if there is none"`

@@ -19,7 +19,7 @@ import (
 // the folder .svc, and the paths that the account protects. It is read from git
 // at the code host; what a box says of its work counts for nothing here.
 type Protected struct {
-	_         struct{}         `doc:"What a merge would change that a person is always asked about."`
+	_         struct{}         `doc:"What a merge would change that a person is always asked about." schema:"Protected"`
 	Paths     []string         `json:"paths" example:"[\".svc/policy.yml\"]" doc:"that would change, at most 50; bytes that are no text are quoted"`
 	More      int              `json:"more" example:"0" doc:"how many paths beyond those"`
 	Weaker    []repo.Weakening `json:"weaker" doc:"the fields of the policy file that would hold agents less, or tell them something else"`

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
@@ -166,13 +167,13 @@ func open(t *testing.T, e db.Engine) *yard {
 	}
 	y.git("init", "--quiet", "--initial-branch=main")
 	y.commit("main", "README", "hello\n")
-	y.http = op.Handler(op.Guard{
-		Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
-			scopes, _ := policy.ParseScopes(strings.Fields(r.Header.Get("X-Scopes")))
-			return policy.Actor{Credential: policy.PAT, CredentialID: "t", UserID: "ada", AccountID: r.Header.Get("X-Caller"), Scopes: scopes}, nil
+	y.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
+		Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+			scopes, _ := policy.ParseScopes(strings.Fields(p.Bearer))
+			return policy.Actor{Credential: policy.PAT, CredentialID: "t", UserID: "ada", AccountID: p.Account, Scopes: scopes}, nil
 		},
 		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-	}, y.Ops())
+	}}, y.Ops())
 	return y
 }
 
@@ -295,7 +296,7 @@ func (y *yard) callAs(account string, status int, method, path, body string, int
 func (y *yard) answer(account, method, path, body string) (int, []byte) {
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
 	req.Header.Set("X-Caller", account)
-	req.Header.Set("X-Scopes", "read:prs write:prs")
+	req.Header.Set("Authorization", "Bearer "+"read:prs write:prs")
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}

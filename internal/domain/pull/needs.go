@@ -27,7 +27,7 @@ const (
 
 // Need is what only a person can do about a pull request.
 type Need struct {
-	_          struct{}          `doc:"What only a person can do about a pull request."`
+	_          struct{}          `doc:"What only a person can do about a pull request." schema:"Need"`
 	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,superseded" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; superseded: what it is built on was dropped"`
 	Since      time.Time         `json:"since" doc:"since when it waits for that"`
 	ClearsWhen string            `json:"clears_when" example:"a person decides about the merge" doc:"what has to happen, in words for people"`
@@ -249,13 +249,13 @@ func (s *Service) answer(tx *db.Tx, pr row, a actionRow, state string) (actionRo
 
 type decideIn struct {
 	ID       string `json:"id" format:"uuid" doc:"id of the pull request"`
-	HeadSHA  string `json:"head_sha" pattern:"^[0-9a-f]{40}$" doc:"the head that was looked at; another one is refused"`
+	HeadSHA  string `json:"head_sha" pattern:"^[0-9a-f]{40}$" says:"must be the 40 hexadecimal digits of a commit" doc:"the head that was looked at; another one is refused"`
 	ActionID string `json:"action_id,omitempty" format:"uuid" doc:"the question that was read, pending_action.id of the pull request; another one is refused. A yes to a question about what is protected wants it"`
 }
 
 // Decision is the answer to a question, and the question it answers.
 type Decision struct {
-	_      struct{}      `doc:"The question as it was decided."`
+	_      struct{}      `doc:"The question as it was decided." schema:"Decision"`
 	Action PendingAction `json:"action" doc:"the question, with its state"`
 }
 

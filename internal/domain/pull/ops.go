@@ -107,7 +107,7 @@ func (s *Service) wire(r row, pending map[string]actionRow) PullRequest {
 
 // Approval is a question that waits for a person, with what it is about.
 type Approval struct {
-	_ struct{} `doc:"A question that waits for a person, with the pull request it is about."`
+	_ struct{} `doc:"A question that waits for a person, with the pull request it is about." schema:"Approval"`
 	PendingAction
 	Repo   string `json:"repo" doc:"owner/name"`
 	Number int64  `json:"number" example:"42" doc:"number of the pull request in its repository"`

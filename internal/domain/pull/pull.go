@@ -80,7 +80,7 @@ type PullRequest struct {
 // PendingAction is something an agent wants to do to a pull request and a
 // person is asked about first.
 type PendingAction struct {
-	_           struct{}   `doc:"A question about a pull request, and its answer."`
+	_           struct{}   `doc:"A question about a pull request, and its answer." schema:"PendingAction"`
 	ID          string     `json:"id" format:"uuid" doc:"id of the question"`
 	PRID        string     `json:"pr_id" format:"uuid" doc:"the pull request it is about"`
 	Kind        string     `json:"kind" enum:"merge" doc:"what is asked for"`

@@ -24,7 +24,7 @@ type Floors struct {
 // Clamp is one field of a policy file that asks for more than the account
 // allows.
 type Clamp struct {
-	_     struct{} `doc:"A field of a policy file that asks for more than the account allows."`
+	_     struct{} `doc:"A field of a policy file that asks for more than the account allows." schema:"Clamp"`
 	Field string   `json:"field" example:"merge.mode" doc:"its dotted name in the file"`
 	Asked string   `json:"asked" example:"auto" doc:"what the file asks for, or its default"`
 	Given string   `json:"given" example:"ask" doc:"what is in force"`

@@ -164,7 +164,7 @@ func covered(tx *db.Tx) error {
 
 // EffectivePolicy is the answer of project.policy_get.
 type EffectivePolicy struct {
-	_        struct{} `doc:"The policy in force for a repository, and where it comes from."`
+	_        struct{} `doc:"The policy in force for a repository, and where it comes from." schema:"EffectivePolicy"`
 	Policy   Policy   `json:"policy" doc:"the policy in force: defaults filled in, and no more than the account allows"`
 	YML      *string  `json:"yml" doc:"the file on the default branch; null: there is none"`
 	Fallback *string  `json:"fallback" example:"null" doc:"why the defaults are in force; null: the file is"`
@@ -196,7 +196,7 @@ type validateIn struct {
 
 // PolicyVerdict tells whether a policy file would be taken.
 type PolicyVerdict struct {
-	_       struct{} `doc:"Whether a policy file would be taken."`
+	_       struct{} `doc:"Whether a policy file would be taken." schema:"PolicyVerdict"`
 	OK      bool     `json:"ok" doc:"whether it is valid"`
 	Errors  []string `json:"errors" example:"[]" doc:"what is wrong, one sentence each; empty when it is valid"`
 	Clamped []Clamp  `json:"clamped" doc:"the fields that ask for more than the account allows; empty if there are errors"`
@@ -222,7 +222,7 @@ func (s *Service) policyValidate(ctx context.Context, in validateIn) (PolicyVerd
 
 // AccountFloors are the floors of an account, and who set them.
 type AccountFloors struct {
-	_ struct{} `doc:"The floors of an account, and who set them."`
+	_ struct{} `doc:"The floors of an account, and who set them." schema:"AccountFloors"`
 	Floors
 	UpdatedAt *time.Time `json:"updated_at" doc:"when they were last set; null: never"`
 	UpdatedBy *string    `json:"updated_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who set them: user:<id> or pat:<id>; null: nobody"`

@@ -30,7 +30,7 @@ const (
 // Policy is a parsed policy file with every default filled in. The zero file,
 // and a repository without one, give the defaults.
 type Policy struct {
-	_       struct{}    `doc:"A policy file with every default filled in."`
+	_       struct{}    `doc:"A policy file with every default filled in." schema:"Policy"`
 	Version int         `json:"version" yaml:"version" doc:"of the format: 1"`
 	Agent   AgentPolicy `json:"agent" yaml:"agent" doc:"how agents run"`
 	Checks  CheckPolicy `json:"checks" yaml:"checks" doc:"the repository's own test command"`
@@ -48,7 +48,7 @@ type Policy struct {
 
 // AgentPolicy says how agents run.
 type AgentPolicy struct {
-	_         struct{} `doc:"How agents run."`
+	_         struct{} `doc:"How agents run." schema:"AgentPolicy"`
 	Template  string   `json:"template" yaml:"template" example:"default" doc:"agent template of tasks that name none"`                                                          // used when a task names none
 	Isolation string   `json:"isolation" yaml:"isolation" enum:"none,best,landlock,bubblewrap" example:"best" doc:"the least that a box must offer; best is any level but none"` // the least a box must offer: none, best (any but none), landlock or bubblewrap
 }
@@ -56,14 +56,14 @@ type AgentPolicy struct {
 // CheckPolicy is the repository's own test command, run on a box for each new
 // head of a pull request. Without a command nothing is checked.
 type CheckPolicy struct {
-	_       struct{} `doc:"The repository's own test command, run on a box for each new head of a pull request."`
+	_       struct{} `doc:"The repository's own test command, run on a box for each new head of a pull request." schema:"CheckPolicy"`
 	Command string   `json:"command" yaml:"command" example:"make test" doc:"run by sh -c in the checkout; empty: nothing is checked"` // run by sh -c in the checkout
 	Timeout string   `json:"timeout" yaml:"timeout" example:"10m" doc:"how long it may take, as a duration"`                           // a duration such as 10m
 }
 
 // MergePolicy says what happens to a pull request whose checks passed.
 type MergePolicy struct {
-	_            struct{} `doc:"What happens to a pull request whose checks passed."`
+	_            struct{} `doc:"What happens to a pull request whose checks passed." schema:"MergePolicy"`
 	Mode         string   `json:"mode" yaml:"mode" enum:"ask,auto,never" doc:"ask: a person approves the head first; auto: it is merged; never: it is left to people"` // ask: a person approves the head; auto: merge; never
 	Method       string   `json:"method" yaml:"method" enum:"merge,squash" doc:"how it is merged"`                                                                     // merge or squash
 	DeleteBranch bool     `json:"delete_branch" yaml:"delete_branch" doc:"whether the branch goes once it is merged"`
@@ -72,7 +72,7 @@ type MergePolicy struct {
 
 // BudgetPolicy is in US dollars; null is no limit.
 type BudgetPolicy struct {
-	_       struct{} `doc:"Limits on what models may cost, in US dollars."`
+	_       struct{} `doc:"Limits on what models may cost, in US dollars." schema:"BudgetPolicy"`
 	TaskUSD *float64 `json:"task_usd" yaml:"task_usd" example:"5" doc:"for all tries of a task that names no budget; null: no limit"` // of all tries of a task that names no budget
 	RunUSD  *float64 `json:"run_usd" yaml:"run_usd" example:"2" doc:"for one try; null: no limit"`                                    // of one try
 }
@@ -80,7 +80,7 @@ type BudgetPolicy struct {
 // MCPServer is a server of the Model Context Protocol. Agents reach it through
 // the box, which adds the token.
 type MCPServer struct {
-	_         struct{} `doc:"A server of the Model Context Protocol. Agents reach it through the box, which adds the token."`
+	_         struct{} `doc:"A server of the Model Context Protocol. Agents reach it through the box, which adds the token." schema:"MCPServer"`
 	URL       string   `json:"url" yaml:"url" format:"uri" example:"https://mcp.example.com/v1" doc:"an https address"`                     // https
 	Transport string   `json:"transport" yaml:"transport" enum:"http,sse" doc:"how it is spoken to"`                                        // http or sse
 	TokenRef  string   `json:"token_ref" yaml:"token_ref" example:"MCP_TOKEN" doc:"name of the secret of the account that holds the token"` // name of the secret that holds the token

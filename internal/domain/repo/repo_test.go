@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
@@ -87,12 +88,12 @@ func onBoth(t *testing.T, fn func(*testing.T, *site)) {
 			_, failed := addAccount.Exec(tx, "rival", "free")
 			return errors.Join(err, failed)
 		})
-		s.http = op.Handler(op.Guard{
-			Authenticate: func(ctx context.Context, r *http.Request) (policy.Actor, error) {
-				return s.Authenticate(ctx, r.Header.Get("X-Caller"))
+		s.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
+			Authenticate: func(ctx context.Context, p op.Presented) (policy.Actor, error) {
+				return s.Authenticate(ctx, p.Account)
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-		}, s.Ops())
+		}}, s.Ops())
 		fn(t, s)
 	})
 }

@@ -11,7 +11,7 @@ import (
 // Weakening is one field of a policy file that would hold agents less, or that
 // would tell them something else, than it does.
 type Weakening struct {
-	_     struct{} `doc:"A field of a policy file that a merge would make hold agents less."`
+	_     struct{} `doc:"A field of a policy file that a merge would make hold agents less." schema:"Weakening"`
 	Field string   `json:"field" example:"merge.mode" doc:"its dotted name in the file"`
 	Was   string   `json:"was" example:"ask" doc:"at most 200 characters of it"`
 	Would string   `json:"would" example:"auto" doc:"what it would be; at most 200 characters of it"`

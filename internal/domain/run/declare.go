@@ -78,7 +78,7 @@ func blocker(s *Service, r *Row, e protocol.Event) (protocol.BlockerDeclared, bo
 
 // RawTask is further work that a try noticed and filed.
 type RawTask struct {
-	_     struct{} `doc:"Further work that a try noticed and left to others."`
+	_     struct{} `doc:"Further work that a try noticed and left to others." schema:"RawTask"`
 	ID    string   `json:"id" example:"ask-1" doc:"the run's own name for it"`
 	RunID string   `json:"run_id" format:"uuid" doc:"the try that filed it"`
 	Repo  *string  `json:"repo" doc:"owner/name; null: the task's own"`
@@ -88,7 +88,7 @@ type RawTask struct {
 
 // DeclaredBlocker is what a try could not go on without.
 type DeclaredBlocker struct {
-	_        struct{}                `doc:"What a try could not go on without."`
+	_        struct{}                `doc:"What a try could not go on without." schema:"DeclaredBlocker"`
 	ID       string                  `json:"id" example:"blocker-1" doc:"the run's own name for it"`
 	RunID    string                  `json:"run_id" format:"uuid" doc:"the try that declared it"`
 	Kind     string                  `json:"kind" enum:"missing_credential,missing_access,decision" doc:"what sort of thing only a person can give"`

@@ -29,7 +29,7 @@ func (s *Service) operatorOps() []op.Op {
 
 // PlatformRun is a run of any account, with its owner.
 type PlatformRun struct {
-	_          struct{}  `doc:"A run of any account, with its owner."`
+	_          struct{}  `doc:"A run of any account, with its owner." schema:"PlatformRun"`
 	AccountID  string    `json:"account_id" format:"uuid" doc:"the account it belongs to"`
 	Account    string    `json:"account" example:"acme" doc:"login of the account"`
 	ProgressAt time.Time `json:"progress_at" doc:"when it last did something"`

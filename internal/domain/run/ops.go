@@ -257,7 +257,7 @@ func chosen(tx *db.Tx, t *task.Row, runID string) (*Row, error) {
 // TaskResult is what a task delivered, folded from its durable events. Report
 // is the newest run's; artifacts span all tries.
 type TaskResult struct {
-	_             struct{}          `doc:"What a task delivered, over all its tries."`
+	_             struct{}          `doc:"What a task delivered, over all its tries." schema:"TaskResult"`
 	TaskID        string            `json:"task_id" format:"uuid" doc:"id of the task"`
 	RunID         *string           `json:"run_id" format:"uuid" doc:"the newest try, whose report it is; null before the first"`
 	Status        task.Status       `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" example:"completed" doc:"state of the task"`

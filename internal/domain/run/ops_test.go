@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
@@ -21,16 +22,16 @@ import (
 
 // handler serves the rows of tasks and runs to the account's members.
 func (f *fixture) handler() http.Handler {
-	return op.Handler(op.Guard{
-		Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
-			account := r.Header.Get("X-Account")
+	return rest.Handler(rest.Config{AccountHeader: "X-Account", Pipeline: &op.Pipeline{
+		Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+			account := p.Account
 			if account == "" {
 				account = f.account
 			}
 			return policy.Actor{Credential: policy.PAT, CredentialID: "p", UserID: "ann", AccountID: account, Scopes: policy.Scopes(policy.ReadTasks, policy.WriteTasks)}, nil
 		},
 		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-	}, append(f.Tasks.Ops(), f.Ops()...))
+	}}, append(f.Tasks.Ops(), f.Ops()...))
 }
 
 func (f *fixture) get(path string, want int) map[string]any {

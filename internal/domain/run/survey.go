@@ -11,7 +11,7 @@ import (
 
 // ScoutContext is what a survey found, read from its report.
 type ScoutContext struct {
-	_            struct{}         `doc:"What a survey of a repository found, read from its report."`
+	_            struct{}         `doc:"What a survey of a repository found, read from its report." schema:"ScoutContext"`
 	Repo         string           `json:"repo" doc:"owner/name of the surveyed repository"`
 	Summary      string           `json:"summary" doc:"one line"`
 	Files        []ScoutFile      `json:"files" doc:"grounded in the repository"`
@@ -23,7 +23,7 @@ type ScoutContext struct {
 
 // ScoutFile is a file that a survey cites.
 type ScoutFile struct {
-	_         struct{} `doc:"A file that a survey cites."`
+	_         struct{} `doc:"A file that a survey cites." schema:"ScoutFile"`
 	Path      string   `json:"path" example:"web/footer.html" doc:"from the root of the repository"`
 	Citations []string `json:"citations" example:"[\"web/footer.html:12\"]" doc:"path:line"`
 }

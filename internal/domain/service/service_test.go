@@ -9,13 +9,13 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 )
 
 func health(t *testing.T, s *Service) (status int, h Health) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	op.Handler(op.Guard{}, s.Ops()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
+	rest.Handler(rest.Config{}, s.Ops()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
 	if err := json.Unmarshal(w.Body.Bytes(), &h); err != nil {
 		t.Fatalf("%v: %s", err, w.Body)
 	}
@@ -48,7 +48,7 @@ func TestReady(t *testing.T) {
 	}
 	ready := func() (int, Readiness) {
 		w := httptest.NewRecorder()
-		op.Handler(op.Guard{}, s.Ops()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		rest.Handler(rest.Config{}, s.Ops()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 		var r Readiness
 		if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
 			t.Fatalf("%v: %s", err, w.Body)

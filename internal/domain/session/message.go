@@ -24,7 +24,7 @@ type messageIn struct {
 
 // MessageResult is what became of a message by the time of the answer.
 type MessageResult struct {
-	_         struct{} `doc:"How far a message to an agent has come."`
+	_         struct{} `doc:"How far a message to an agent has come." schema:"MessageResult"`
 	MessageID string   `json:"message_id" format:"uuid" doc:"id of the message; its fate is in the events of the run"`
 	Status    string   `json:"status" enum:"replied,queued,read,unconfirmed,dropped" doc:"replied: the agent answered; queued: held for its next turn; read: it has it, and no answer is known; unconfirmed: its box has said nothing; dropped: the run ends without it"`
 	Reply     *string  `json:"reply" example:"Thank you, the tests run now." doc:"the agent's answer; null unless replied"`

@@ -40,7 +40,7 @@ type replayIn struct {
 
 // PolicyReplay is what a candidate policy would have decided otherwise.
 type PolicyReplay struct {
-	_         struct{}         `doc:"What another policy would have decided in a session."`
+	_         struct{}         `doc:"What another policy would have decided in a session." schema:"PolicyReplay"`
 	SessionID string           `json:"session_id" format:"uuid" doc:"id of the session"`
 	Same      bool             `json:"same" example:"false" doc:"nothing would have been decided otherwise: there is no diff, and nothing is unknown"`
 	Diff      []PolicyDecision `json:"diff" doc:"the decisions that would have come out otherwise"`
@@ -49,7 +49,7 @@ type PolicyReplay struct {
 
 // PolicyDecision is one decision that would have changed.
 type PolicyDecision struct {
-	_         struct{} `doc:"One decision that would have come out otherwise."`
+	_         struct{} `doc:"One decision that would have come out otherwise." schema:"PolicyDecision"`
 	Key       string   `json:"key" example:"merge.mode" doc:"of the policy file"`
 	Recorded  *string  `json:"recorded" example:"ask" doc:"what was; null: nothing"`
 	Candidate *string  `json:"candidate" example:"auto" doc:"what would have been; null: nothing"`

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/budget"
@@ -85,13 +86,13 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			_, err5 := addSession.Exec(tx, f.session, "acme", "repo", 1_000_000)
 			return errors.Join(err1, err2, err3, err4, err5)
 		})
-		f.http = op.Handler(op.Guard{
-			Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
-				return policy.Actor{Credential: policy.PAT, AccountID: r.Header.Get("X-Caller"),
+		f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
+			Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+				return policy.Actor{Credential: policy.PAT, AccountID: p.Account,
 					Scopes: policy.Scopes(policy.ReadSessions, policy.ReadBilling, policy.WriteBilling)}, nil
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-		}, append(f.Ops(), f.Keys.Ops()...))
+		}}, append(f.Ops(), f.Keys.Ops()...))
 		scenarios, err := scripted.ParseScenarios([]byte("scenarios:\n  - name: hello\n    steps:\n      - text: Good morning.\n"))
 		if err != nil {
 			t.Fatal(err)

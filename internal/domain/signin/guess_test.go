@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 )
@@ -40,7 +40,7 @@ func (d *door) post(ip, path, form string) reply {
 		req.RemoteAddr = "[" + ip + "]:1"
 	}
 	w := httptest.NewRecorder()
-	op.Handler(op.Guard{}, d.Ops()).ServeHTTP(w, req)
+	rest.Handler(rest.Config{}, d.Ops()).ServeHTTP(w, req)
 	after, _ := strconv.Atoi(w.Header().Get("Retry-After"))
 	return reply{w.Code, after, varies.ReplaceAllString(w.Body.String(), "")}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/token"
@@ -44,14 +45,7 @@ func Cookie(secure bool) string {
 }
 
 // Presented is what a request brought to prove who calls.
-type Presented struct {
-	Bearer     string // of the Authorization header
-	Session    string // of the cookie
-	Account    string // X-Svc-Account: id or login; sessions only
-	SameOrigin bool   // Origin or Sec-Fetch-Site say so
-	Came       string // where the request came from and to, for whoever is refused
-	Write      bool   // the method changes things
-}
+type Presented = op.Presented
 
 // Service resolves credentials.
 type Service struct {

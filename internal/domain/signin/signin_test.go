@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/token"
@@ -249,7 +249,7 @@ func TestTokens(t *testing.T) {
 }
 
 func (d *door) signIn(site, login, pw string) int {
-	h := op.Handler(op.Guard{}, d.Ops())
+	h := rest.Handler(rest.Config{}, d.Ops())
 	req := httptest.NewRequest("POST", "/auth/password", strings.NewReader("login="+login+"&password="+pw))
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if site != "" {

@@ -22,7 +22,7 @@ import (
 // OrgSSO is an account's sign-in. What it says of addresses is for the
 // provider's side, and known before there is a configuration.
 type OrgSSO struct {
-	_             struct{}           `doc:"How an account's people sign in."`
+	_             struct{}           `doc:"How an account's people sign in." schema:"OrgSSO"`
 	Configuration *OIDCConfiguration `json:"configuration" doc:"null: people sign in as everybody does"`
 	RedirectURI   string             `json:"redirect_uri" format:"uri" example:"https://yardmaster.example.com/auth/oidc/callback" doc:"to be registered at the provider"`
 	StartURL      string             `json:"start_url" format:"uri" example:"https://yardmaster.example.com/auth/oidc/acme/start" doc:"where the account's people begin to sign in"`
@@ -31,7 +31,7 @@ type OrgSSO struct {
 // OIDCConfiguration is an account's identity provider. The client secret is
 // never read back.
 type OIDCConfiguration struct {
-	_         struct{}    `doc:"An account's own OpenID Connect provider."`
+	_         struct{}    `doc:"An account's own OpenID Connect provider." schema:"OIDCConfiguration"`
 	Protocol  string      `json:"protocol" enum:"oidc" doc:"always oidc"`
 	Issuer    string      `json:"issuer" format:"uri" example:"https://login.example.com" doc:"address of the provider, as it writes it"`
 	ClientID  string      `json:"client_id" example:"yardmaster" doc:"what the provider calls this server"`

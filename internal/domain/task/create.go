@@ -31,7 +31,7 @@ const (
 
 // createIn is the body of task.create.
 type createIn struct {
-	Repo         string            `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" maxLength:"200" doc:"the repository to work in, owner/name"`
+	Repo         string            `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" says:"must have the form OWNER/NAME" maxLength:"200" doc:"the repository to work in, owner/name"`
 	Title        string            `json:"title" minLength:"1" maxLength:"200" doc:"one line; the branch of the task is named after it"`
 	Problem      string            `json:"problem" minLength:"1" maxLength:"20000" example:"The footer shows last year. Compute the year when the page is rendered." doc:"what is to be done and why, in words: all the agent is told; links alone are refused"`
 	Sink         string            `json:"sink,omitempty" enum:"queued,direct,gh,linear" doc:"queued unless given; direct goes to the head of the queue; gh and linear hand the task to a system outside, and no setting connects one yet: 422 sink-not-configured"`

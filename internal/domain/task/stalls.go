@@ -16,7 +16,7 @@ import (
 // claimable or occurs in at least one stall, and so does every task that is held
 // for want of money, or of a price for its model.
 type QueueStatus struct {
-	_             struct{}    `doc:"The pending tasks of the account, counted by what holds them."`
+	_             struct{}    `doc:"The pending tasks of the account, counted by what holds them." schema:"QueueStatus"`
 	QueueDepth    int64       `json:"queue_depth" doc:"pending tasks"`
 	QueueDepthCap int64       `json:"queue_depth_cap" doc:"-1 is uncapped"`
 	Claimable     int64       `json:"claimable" doc:"pending tasks that an online box can take now"`

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
@@ -79,13 +80,13 @@ func each(t *testing.T, fn func(f *fixture)) {
 				_, err := addBox.Exec(tx, "box", "acme", 2)
 				return err
 			})
-			f.http = op.Handler(op.Guard{
-				Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
-					return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: r.Header.Get("X-Account"),
+			f.http = rest.Handler(rest.Config{AccountHeader: "X-Account", Pipeline: &op.Pipeline{
+				Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+					return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: p.Account,
 						Scopes: policy.Scopes(policy.ReadTasks, policy.WriteTasks)}, nil
 				},
 				Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-			}, f.Ops())
+			}}, f.Ops())
 			fn(f)
 		})
 	}

@@ -148,7 +148,7 @@ func SetModel(tx *db.Tx, t Template, baseURL, model string) error {
 
 // DeletedTemplate is the answer of template.delete.
 type DeletedTemplate struct {
-	_       struct{} `doc:"What template.delete did."`
+	_       struct{} `doc:"What template.delete did." schema:"DeletedTemplate"`
 	Name    string   `json:"name" example:"careful" doc:"name of the template"`
 	Deleted bool     `json:"deleted" doc:"false: there was none"`
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
@@ -41,12 +41,12 @@ func onBoth(t *testing.T, fn func(*testing.T, *db.DB, caller)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := op.Handler(op.Guard{
-			Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
-				return policy.Actor{Credential: policy.PAT, AccountID: r.Header.Get("X-Caller"), Scopes: policy.Scopes(policy.ReadRunners, policy.WriteRunners)}, nil
+		h := rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
+			Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+				return policy.Actor{Credential: policy.PAT, AccountID: p.Account, Scopes: policy.Scopes(policy.ReadRunners, policy.WriteRunners)}, nil
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-		}, (&Service{DB: d, Hub: event.NewHub()}).Ops())
+		}}, (&Service{DB: d, Hub: event.NewHub()}).Ops())
 		fn(t, d, func(account, method, path, body string) (int, string) {
 			req := httptest.NewRequest(method, path, strings.NewReader(body))
 			req.Header.Set("X-Caller", account)

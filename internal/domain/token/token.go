@@ -26,7 +26,7 @@ type Token struct {
 // MintedToken is the answer of token.mint, the only place the plaintext is
 // ever shown.
 type MintedToken struct {
-	_          struct{}   `doc:"A new token. This is the only time that its plaintext is shown."`
+	_          struct{}   `doc:"A new token. This is the only time that its plaintext is shown." schema:"MintedToken"`
 	ID         string     `json:"id" format:"uuid" doc:"id of the token"`
 	Name       *string    `json:"name" example:"nightly" doc:"name to tell it by; null: none"`
 	Prefix     string     `json:"prefix" example:"dev_pat_3kTz" doc:"its first characters, which lists show"`

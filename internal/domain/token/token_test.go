@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/id"
@@ -45,16 +46,16 @@ func onBoth(t *testing.T, fn func(*testing.T, *roster)) {
 			_, failed := addAccount.Exec(tx, "rival")
 			return errors.Join(err, failed)
 		})
-		r.http = op.Handler(op.Guard{
-			Authenticate: func(_ context.Context, req *http.Request) (policy.Actor, error) {
-				scopes, unknown := policy.ParseScopes(strings.Fields(req.Header.Get("X-Scopes")))
+		r.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
+			Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+				scopes, unknown := policy.ParseScopes(strings.Fields(p.Bearer))
 				if unknown != nil {
 					t.Errorf("unknown scopes %v", unknown)
 				}
-				return policy.Actor{Credential: policy.PAT, CredentialID: "t", AccountID: req.Header.Get("X-Caller"), Scopes: scopes}, nil
+				return policy.Actor{Credential: policy.PAT, CredentialID: "t", AccountID: p.Account, Scopes: scopes}, nil
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-		}, r.Ops())
+		}}, r.Ops())
 		fn(t, r)
 	})
 }
@@ -70,7 +71,7 @@ func (r *roster) call(account, scopes string, status int, method, path, body str
 	r.t.Helper()
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
 	req.Header.Set("X-Caller", account)
-	req.Header.Set("X-Scopes", scopes)
+	req.Header.Set("Authorization", "Bearer "+scopes)
 	req.Header.Set("Content-Type", "application/json")
 	rec := httptest.NewRecorder()
 	r.http.ServeHTTP(rec, req)

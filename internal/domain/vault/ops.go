@@ -154,7 +154,7 @@ type deleteRepoIn struct {
 
 // DeletedSecret is the answer of both deletions.
 type DeletedSecret struct {
-	_       struct{} `doc:"What became of a secret."`
+	_       struct{} `doc:"What became of a secret." schema:"DeletedSecret"`
 	Name    string   `json:"name" example:"PAYMENT_TEST_KEY" doc:"name of the secret"`
 	Deleted bool     `json:"deleted" doc:"false: there was none"`
 }

@@ -31,7 +31,7 @@ const (
 
 // Secret is a secret as clients see it: everything but its value.
 type Secret struct {
-	_           struct{}  `doc:"A secret without its value."`
+	_           struct{}  `doc:"A secret without its value." schema:"Secret"`
 	Name        string    `json:"name" example:"PAYMENT_TEST_KEY" doc:"of the environment variable, or by which the broker's part of it is known"`
 	Environment *string   `json:"environment" example:"null" doc:"the environment it is for; null: for all"`
 	Delivery    string    `json:"delivery" enum:"env,broker" doc:"env: the agent has it in its environment; broker: the box adds it to requests, the agent never has it"`

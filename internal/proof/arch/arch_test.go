@@ -34,13 +34,15 @@ var edges = map[string]string{
 	"db/migrations":       "",
 	"db":                  "db/migrations fault",
 	"db/dbtest":           "db db/migrations",
-	"api/op":              "api/limit fault id policy",
+	"api/op":              "api/limit fault policy",
+	"api/rest":            "api/op fault id",
+	"api/openapi":         "api/op fault policy",
 	"event/hashchain":     "",
 	"clock":               "db protocol",
 	"web":                 "api/op fault",
 	"api/reference":       "",
 	"event":               "db event/hashchain id policy",
-	"api/mcp":             "api/op fault policy",
+	"api/mcp":             "api/op api/openapi fault policy",
 	"seal/keys":           "db seal",
 	"db/lease":            "db id",
 	"mail":                "db event id seal seal/keys",
@@ -71,7 +73,7 @@ var edges = map[string]string{
 	"box/spool":      "box/scrub protocol",
 	"box/worktree":   "rlimit",
 
-	"app":                "api/idempotency api/limit api/mcp api/op api/reference bus clock codehost codehost/builtin config db db/lease domain/* event event/hashchain event/notary fault id idp llm llm/scripted mail money policy protocol seal seal/keys web",
+	"app":                "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest bus clock codehost codehost/builtin config db db/lease domain/* event event/hashchain event/notary fault id idp llm llm/scripted mail money policy protocol seal seal/keys web",
 	"proof/demo":         "app box client config",
 	"proof/chaos":        "box client proof/chaos/astray",
 	"proof/chaos/astray": "",
@@ -174,8 +176,7 @@ func imports(p string) func(file) bool {
 
 func TestHTTP(t *testing.T) {
 	exceptions(t, "imports net/http", importers(t, imports("net/http")), map[string]string{
-		"api/op":           "serves the capabilities",
-		"api/mcp":          "names the statuses of protocol errors",
+		"api/rest":         "serves the capabilities",
 		"event/notary":     "tells a webhook of audit heads",
 		"app":              "serves the whole program",
 		"client":           "calls the API",
@@ -243,7 +244,7 @@ func TestClock(t *testing.T) {
 	exceptions(t, "reads the clock", users, map[string]string{
 		"db":               "gives every transaction its time",
 		"app":              "hands the clock to those who are given one",
-		"api/op":           "measures requests and sets deadlines of sockets",
+		"api/rest":         "measures requests and sets deadlines of sockets",
 		"codehost/builtin": "sets deadlines of sockets",
 		"llm":              "sets deadlines of sockets and knows how long they are idle",
 		"bus":              "dates credentials and paces boxes",

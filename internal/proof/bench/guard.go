@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/api/limit"
 	"yardmaster/internal/api/mcp"
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/policy"
@@ -67,13 +68,10 @@ func guarded(path string) (http.Handler, error) {
 	fast := func() time.Time { return begin.Add(1_000_000 * time.Since(begin)) }
 	ops := []op.Op{op.New(op.Row{ID: "bench.echo", Method: http.MethodPost, Path: "/v1/echo", Group: "Bench",
 		Rule: policy.Require(policy.WriteTasks), Summary: "Nothing but the way there and back"}, echoing)}
-	return op.Handler(op.Guard{
-		BaseURL: "http://bench", Limits: limit.New(fast),
-		Authenticate: func(ctx context.Context, r *http.Request) (policy.Actor, error) {
-			return who.Authenticate(ctx, signin.Presented{Bearer: r.Header.Get("Authorization")[len("Bearer "):], Write: true})
-		},
+	return rest.Handler(rest.Config{Pipeline: &op.Pipeline{
+		BaseURL: "http://bench", Limits: limit.New(fast), Authenticate: who.Authenticate,
 		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-	}, append(ops, mcp.New("bench", ops).Ops()...)), nil
+	}}, append(ops, mcp.New("bench", ops).Ops()...)), nil
 }
 
 // echoArgs is the input of the i-th call.

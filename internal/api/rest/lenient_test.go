@@ -1,4 +1,4 @@
-package op_test
+package rest_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 )
@@ -21,7 +22,7 @@ func TestLenientRow(t *testing.T) {
 	}
 	echo := func(_ context.Context, in in) (out, error) { return out(in), nil }
 	recast := func(f *fault.Error) *fault.Error { return f.With("error", "invalid_request") }
-	h := op.Handler(op.Guard{BaseURL: "http://yard"}, []op.Op{
+	h := rest.Handler(rest.Config{}, []op.Op{
 		op.New(op.Row{ID: "code.get", Method: "GET", Path: "/code", Rule: policy.Public(), Lenient: true, Recast: recast}, echo),
 		op.New(op.Row{ID: "code.take", Method: "POST", Path: "/code", Rule: policy.Public(), Lenient: true, Form: true, Recast: recast}, echo),
 	})

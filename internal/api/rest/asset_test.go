@@ -1,4 +1,4 @@
-package op_test
+package rest_test
 
 import (
 	"bytes"
@@ -12,16 +12,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/policy"
 )
 
 func TestAsset(t *testing.T) {
 	text := strings.Repeat("the same again, ", 500)
-	asset, err := op.NewAsset("text/html", "default-src 'none'", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := op.Handler(op.Guard{BaseURL: "http://yard"}, []op.Op{
+	asset := &op.Asset{ContentType: "text/html", Policy: "default-src 'none'", Body: []byte(text)}
+	h := rest.Handler(rest.Config{}, []op.Op{
 		op.New(op.Row{ID: "asset.get", Method: "GET", Path: "/asset", Rule: policy.Public(), Also: []int{304}}, func(context.Context, op.None) (*op.Asset, error) { return asset, nil }),
 	})
 	get := func(method, accepts, match string) *httptest.ResponseRecorder {
@@ -52,9 +50,11 @@ func TestAsset(t *testing.T) {
 		}
 		switch coding {
 		case "gzip":
-			if body, err = gzip.NewReader(w.Body); err != nil {
+			z, err := gzip.NewReader(w.Body)
+			if err != nil {
 				t.Fatal(err)
 			}
+			body = z
 		case "zstd":
 			z, err := zstd.NewReader(w.Body)
 			if err != nil {

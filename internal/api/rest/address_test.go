@@ -1,4 +1,4 @@
-package op_test
+package rest_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/policy"
 )
 
@@ -16,7 +17,7 @@ import (
 // is asked.
 func TestClientAddress(t *testing.T) {
 	var got string
-	h := op.Handler(op.Guard{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:1::/48")}}, []op.Op{
+	h := rest.Handler(rest.Config{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:1::/48")}}, []op.Op{
 		op.New(op.Row{ID: "item.get", Method: "GET", Path: "/v1/item", Rule: policy.Public()}, func(ctx context.Context, _ op.None) (op.None, error) {
 			got = op.RequestOf(ctx).IP
 			return op.None{}, nil
@@ -59,11 +60,13 @@ func TestClientAddress(t *testing.T) {
 	}
 }
 
+func anonymous(context.Context, op.Presented) (policy.Actor, error) { return policy.Actor{}, nil }
+
 // Scripts of any site may call the rows that say so, without cookies, and no
 // others; their browsers are told what is refused as well.
 func TestScriptsOfOtherSites(t *testing.T) {
 	done := func(context.Context, op.None) (op.None, error) { return op.None{}, nil }
-	h := op.Handler(op.Guard{Authenticate: func(context.Context, *http.Request) (policy.Actor, error) { return policy.Actor{}, nil }}, []op.Op{
+	h := rest.Handler(rest.Config{Pipeline: &op.Pipeline{Authenticate: anonymous}}, []op.Op{
 		op.New(op.Row{ID: "open.get", Method: "GET", Path: "/open", Rule: policy.Public(), AnyOrigin: true}, done),
 		op.New(op.Row{ID: "open.post", Method: "POST", Path: "/open", Rule: policy.PerRequest(), AnyOrigin: true}, done),
 		op.New(op.Row{ID: "own.get", Method: "GET", Path: "/own", Rule: policy.Public()}, done),

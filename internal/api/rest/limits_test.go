@@ -1,4 +1,4 @@
-package op_test
+package rest_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/api/limit"
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/policy"
 )
 
@@ -26,11 +27,11 @@ func counted(t *testing.T) http.Handler {
 	narrow.PerAddress = 3
 	other := narrow
 	other.ID, other.Path = "item.other", "/v1/other"
-	return op.Handler(op.Guard{
+	return rest.Handler(rest.Config{AccountHeader: "X-As", Pipeline: &op.Pipeline{
 		BaseURL: "http://yard",
 		Limits:  limit.New(func() time.Time { return now }),
-		Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
-			as := r.Header.Get("X-As")
+		Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+			as := p.Account
 			switch as {
 			case "":
 				return policy.Actor{}, nil
@@ -39,7 +40,7 @@ func counted(t *testing.T) http.Handler {
 			}
 			return policy.Actor{Credential: policy.PAT, CredentialID: as, Scopes: policy.Scopes(policy.ReadTasks, policy.WriteTasks)}, nil
 		},
-	}, []op.Op{
+	}}, []op.Op{
 		op.New(row("item.get", "GET", "/v1/item", policy.Require(policy.ReadTasks)), done),
 		op.New(row("item.put", "PUT", "/v1/item", policy.Require(policy.WriteTasks)), done),
 		op.New(row("item.admin", "GET", "/v1/admin", policy.Require(policy.AdminUsers)), done),

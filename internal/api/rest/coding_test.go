@@ -1,4 +1,4 @@
-package op
+package rest_test
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/policy"
 )
 
@@ -55,26 +57,26 @@ func unpack(t *testing.T, coding string, body []byte) string {
 // refusals never.
 func TestCompressedAnswers(t *testing.T) {
 	long := strings.Repeat("All work and no play makes a long answer. ", 60)
-	get := func(path string, edit func(*Row), h func(context.Context, None) (any, error)) Op {
-		r := Row{ID: "test." + path, Method: "GET", Path: "/v1/" + path, Group: "Test", Rule: policy.Public(), Summary: path}
+	get := func(path string, edit func(*op.Row), h func(context.Context, op.None) (any, error)) op.Op {
+		r := op.Row{ID: "test." + path, Method: "GET", Path: "/v1/" + path, Group: "Test", Rule: policy.Public(), Summary: path}
 		if edit != nil {
 			edit(&r)
 		}
-		return New(r, h)
+		return op.New(r, h)
 	}
-	say := func(text string) func(context.Context, None) (any, error) {
-		return func(context.Context, None) (any, error) { return wordy{text}, nil }
+	say := func(text string) func(context.Context, op.None) (any, error) {
+		return func(context.Context, op.None) (any, error) { return wordy{text}, nil }
 	}
-	page := func(kind string) func(context.Context, None) (any, error) {
-		return func(context.Context, None) (any, error) { return Reply{ContentType: kind, Body: long}, nil }
+	page := func(kind string) func(context.Context, op.None) (any, error) {
+		return func(context.Context, op.None) (any, error) { return op.Reply{ContentType: kind, Body: long}, nil }
 	}
-	h := Handler(Guard{}, []Op{
+	h := rest.Handler(rest.Config{Pipeline: &op.Pipeline{Secrets: []string{"fix_url"}}}, []op.Op{
 		get("long", nil, say(long)),
 		get("short", nil, say("Hello.")),
-		get("once", func(r *Row) { r.NoStore = true }, say(long)),
-		New(Row{ID: "test.link", Method: "GET", Path: "/v1/link", Group: "Test", Rule: policy.Public(), Summary: "link"},
-			func(context.Context, None) (Page[opener], error) {
-				return Page[opener]{Data: []opener{{wordy: wordy{long}}}}, nil
+		get("once", func(r *op.Row) { r.NoStore = true }, say(long)),
+		op.New(op.Row{ID: "test.link", Method: "GET", Path: "/v1/link", Group: "Test", Rule: policy.Public(), Summary: "link"},
+			func(context.Context, op.None) (op.Page[opener], error) {
+				return op.Page[opener]{Data: []opener{{wordy: wordy{long}}}}, nil
 			}),
 		get("page", nil, page("text/html; charset=utf-8")),
 		get("script", nil, page("text/plain; charset=utf-8")),

@@ -1,4 +1,4 @@
-package op_test
+package rest_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 )
@@ -90,8 +91,8 @@ func handler(t *testing.T) http.Handler {
 		op.Stream(op.Row{ID: "item.live", Method: "GET", Path: "/v1/live", Rule: policy.Public(), Group: "Items"},
 			func(_ context.Context, _ op.None, s *op.Sink) error { return s.Send("", "", 1) }),
 	}
-	guard := op.Guard{BaseURL: "http://yard", Authenticate: func(_ context.Context, r *http.Request) (policy.Actor, error) {
-		switch r.Header.Get("Authorization") {
+	p := &op.Pipeline{BaseURL: "http://yard", Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+		switch p.Bearer {
 		case "":
 			return policy.Actor{}, nil
 		case "full":
@@ -101,7 +102,7 @@ func handler(t *testing.T) http.Handler {
 		}
 		return policy.Actor{}, policy.Unauthenticated()
 	}}
-	return op.Handler(guard, ops)
+	return rest.Handler(rest.Config{Pipeline: p}, ops)
 }
 
 func call(t *testing.T, h http.Handler, method, target, token, body string, header ...string) (*http.Response, map[string]any) {
@@ -115,7 +116,7 @@ func call(t *testing.T, h http.Handler, method, target, token, body string, head
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if token != "" {
-		req.Header.Set("Authorization", token)
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
@@ -289,5 +290,15 @@ func TestStream(t *testing.T) {
 	want := "retry: 3000\n\nid: 7\nevent: row\ndata: {\"id\":\"x\",\"at\":\"0001-01-01T00:00:00Z\"}\n\n"
 	if w.Body.String() != want || w.Header().Get("Content-Type") != "text/event-stream" {
 		t.Errorf("stream %q, %v", w.Body.String(), w.Header())
+	}
+}
+
+func TestTimesOnTheWire(t *testing.T) {
+	_, m := call(t, handler(t), "GET", "/v1/o/items?per_page=3", "full", "")
+	for _, r := range m["data"].([]any) {
+		// They are a microsecond apart.
+		if at := r.(map[string]any)["at"]; at != "2023-11-14T22:13:20Z" {
+			t.Errorf("a time is %v", at)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package op
+package openapi
 
 import (
 	"encoding/json"
@@ -6,30 +6,27 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"yardmaster/internal/api/op"
 )
 
 // schemas collects named struct types under root, "#/components/schemas/".
 type schemas struct {
+	*About
 	root  string
 	named map[string]*jsonschema.Schema
 	types map[string]reflect.Type
 	told  map[*jsonschema.Schema]any // what example tags say
-
-	meaning func(slug string) string
 }
 
-func newSchemas(root string) *schemas {
-	return &schemas{root: root, named: map[string]*jsonschema.Schema{}, types: map[string]reflect.Type{}, told: map[*jsonschema.Schema]any{}}
+func newSchemas(root string, about *About) *schemas {
+	return &schemas{About: about, root: root, named: map[string]*jsonschema.Schema{}, types: map[string]reflect.Type{}, told: map[*jsonschema.Schema]any{}}
 }
-
-// opaque types are scalars on the wire although structs in Go.
-func opaque(t reflect.Type) bool { return t == reflect.TypeFor[time.Time]() }
 
 func (d *schemas) of(t reflect.Type) *jsonschema.Schema {
-	if opaque(t) {
+	if op.Opaque(t) {
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}
 	}
 	switch t.Kind() {
@@ -55,7 +52,7 @@ func (d *schemas) of(t reflect.Type) *jsonschema.Schema {
 	case reflect.Struct:
 		name := schemaName(t)
 		if name == "" {
-			return d.object(compile(t, nil))
+			return d.object(op.ShapeOf(t))
 		}
 		if other, ok := d.types[name]; ok && other != t {
 			panic(fmt.Sprintf("op: two types want the schema name %s: %v and %v", name, other, t))
@@ -63,22 +60,12 @@ func (d *schemas) of(t reflect.Type) *jsonschema.Schema {
 		if d.named[name] == nil {
 			d.types[name] = t
 			d.named[name] = &jsonschema.Schema{} // ends cycles
-			*d.named[name] = *d.object(compile(t, nil))
-			d.named[name].Description = about(t)
+			*d.named[name] = *d.object(op.ShapeOf(t))
+			d.named[name].Description = own(t, "doc")
 		}
 		return &jsonschema.Schema{Ref: d.root + name}
 	}
 	panic(fmt.Sprintf("op: no schema for %v", t))
-}
-
-// about is the doc tag of a struct's own blank field.
-func about(t reflect.Type) string {
-	for i := range t.NumField() {
-		if f := t.Field(i); f.Name == "_" {
-			return f.Tag.Get("doc")
-		}
-	}
-	return ""
 }
 
 // anything is a schema in more words than it takes: some readers know no schema
@@ -87,34 +74,24 @@ func anything() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Description: "Any JSON value."}, {Type: "null"}}}
 }
 
-// schemaName is the Go type's name; Page[task.Task] becomes TaskPage.
-func schemaName(t reflect.Type) string {
-	name, arg, generic := strings.Cut(t.Name(), "[")
-	if !generic {
-		return name
-	}
-	arg = strings.TrimSuffix(arg, "]")
-	return arg[strings.LastIndexAny(arg, "./")+1:] + name
-}
-
-func (d *schemas) object(s *shape) *jsonschema.Schema {
+func (d *schemas) object(s *op.Shape) *jsonschema.Schema {
 	out := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
-	if s.open {
+	if s.Open {
 		out.AdditionalProperties = &jsonschema.Schema{}
 	}
-	for i := range s.fields {
-		f := &s.fields[i]
-		out.Properties[f.name] = d.field(f)
-		out.PropertyOrder = append(out.PropertyOrder, f.name)
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		out.Properties[f.Name] = d.field(f)
+		out.PropertyOrder = append(out.PropertyOrder, f.Name)
 		// An answer's pointer is always there, though it may be null.
-		if f.required || f.Type.Kind() == reflect.Pointer && !strings.Contains(f.Tag.Get("json"), "omit") {
-			out.Required = append(out.Required, f.name)
+		if f.Required || f.Type.Kind() == reflect.Pointer && !strings.Contains(f.Tag.Get("json"), "omit") {
+			out.Required = append(out.Required, f.Name)
 		}
 	}
 	return out
 }
 
-func (d *schemas) field(f *field) *jsonschema.Schema {
+func (d *schemas) field(f *op.Field) *jsonschema.Schema {
 	s := d.of(f.Type)
 	target := s
 	if s.Type == "array" && f.Type.Kind() == reflect.Slice && s.Items.Ref == "" {

@@ -1,4 +1,4 @@
-package op_test
+package rest_test
 
 import (
 	"bufio"
@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
 )
 
 // A path that is not text is nothing that is here, and the problem says so in
@@ -44,12 +44,12 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 		t.Run(token, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				listener := make(pipes, 1)
-				server := &http.Server{Handler: op.Hurry(30*time.Second, handler(t))}
+				server := &http.Server{Handler: rest.Hurry(30*time.Second, handler(t))}
 				go server.Serve(listener)
 				near, far := net.Pipe()
 				listener <- far
 				began := time.Now()
-				fmt.Fprintf(near, "POST /v1/o/items HTTP/1.1\r\nHost: yard\r\nAuthorization: %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", token)
+				fmt.Fprintf(near, "POST /v1/o/items HTTP/1.1\r\nHost: yard\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", token)
 				resp, err := http.ReadResponse(bufio.NewReader(near), nil)
 				if err != nil {
 					t.Fatal(err)
@@ -74,7 +74,7 @@ func TestSteadyBodiesAreTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const some, steps, piece = 30 * time.Second, 100, 16 << 10
 		listener := make(pipes, 1)
-		server := &http.Server{Handler: op.Hurry(some, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		server := &http.Server{Handler: rest.Hurry(some, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			time.Sleep(2 * some)
 			n, err := io.Copy(io.Discard, r.Body)
 			time.Sleep(2 * some)

@@ -1,6 +1,13 @@
-package op
+// Package openapi writes the OpenAPI document of ops: an operation for each row
+// under /v1, a schema for each named type, what it may refuse, and an example of
+// everything. What the document says of the product (its credentials, its
+// groups, what a failure means, what examples are made of) comes in as data, in
+// an About. Of one op alone it makes the schemas of what a call takes and
+// answers, for surfaces that describe themselves.
+package openapi
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -10,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/policy"
 )
 
@@ -18,6 +26,8 @@ type object = map[string]any
 // About is what the document says beside its operations.
 type About struct {
 	Title, Description string
+	Contact            string            // who answers for the server
+	License            string            // as SPDX names it
 	Groups             map[string]string // what a group of capabilities is about, by the prefix of their ids
 	// Order is the groups as a reader should meet them; those that it lacks come last.
 	Order []string
@@ -27,17 +37,51 @@ type About struct {
 	// Meaning explains a slug in a sentence or two; "" where there is no more
 	// to it than its status.
 	Meaning func(slug string) string
+	// Credentials are how callers prove who they are, in the order in which an
+	// operation lists them.
+	Credentials []Credential
+	// FixLink is what is said of rows whose rule takes a fix link.
+	FixLink string
+	Samples Samples
 }
 
-// OpenAPI renders the OpenAPI 3.1.1 document of the ops under /v1. The text is
+// Credential is a security scheme of the document.
+type Credential struct {
+	Name, Doc string
+	// Cookie is the name of the cookie that it is; without one it is a bearer
+	// token.
+	Cookie string
+	// Authorize and Token are the addresses of OAuth 2.1 at which programs get
+	// one; it has the scopes of the operation then.
+	Authorize, Token string
+}
+
+func (c Credential) scheme() object {
+	switch {
+	case c.Cookie != "":
+		return object{"type": "apiKey", "in": "cookie", "name": c.Cookie, "description": c.Doc}
+	case c.Authorize != "":
+		scopes := object{}
+		for _, s := range policy.Vocabulary() {
+			scopes[string(s)] = "The right " + string(s) + "."
+		}
+		flow := object{"authorizationUrl": c.Authorize, "tokenUrl": c.Token, "scopes": scopes}
+		return object{"type": "oauth2", "description": c.Doc, "flows": object{"authorizationCode": flow}}
+	}
+	return object{"type": "http", "scheme": "bearer", "description": c.Doc}
+}
+
+// Render writes the OpenAPI 3.1.1 document of the ops under /v1. The text is
 // the same for the same ops: members are sorted.
-func OpenAPI(about About, ops []Op) ([]byte, error) {
-	d := newSchemas("#/components/schemas/")
-	d.meaning = about.Meaning
-	paths, schemes := map[string]object{}, securitySchemes()
+func Render(about About, ops []op.Op) ([]byte, error) {
+	d := newSchemas("#/components/schemas/", &about)
+	paths, schemes := map[string]object{}, object{}
+	for _, c := range about.Credentials {
+		schemes[c.Name] = c.scheme()
+	}
 	var tags, headings []string
 	under := map[string][]string{}
-	d.of(reflect.TypeFor[Problem]())
+	d.of(reflect.TypeFor[op.Problem]())
 	for i := range ops {
 		o := &ops[i]
 		if !strings.HasPrefix(o.Path, "/v1/") {
@@ -51,7 +95,7 @@ func OpenAPI(about About, ops []Op) ([]byte, error) {
 		if o.Holder != nil {
 			schemes[o.Holder.Scheme] = object{"type": "http", "scheme": "bearer", "description": o.Holder.Doc}
 		}
-		if t := o.Tag(); !slices.Contains(tags, t) {
+		if t := tagOf(o); !slices.Contains(tags, t) {
 			tags = append(tags, t)
 			if under[o.Group] == nil {
 				headings = append(headings, o.Group)
@@ -74,8 +118,8 @@ func OpenAPI(about About, ops []Op) ([]byte, error) {
 		groups = append(groups, object{"name": h, "tags": under[h]})
 	}
 	info := object{"title": about.Title, "version": "1.0.0", "description": about.Description,
-		"contact": object{"name": "Who runs this server"},
-		"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"}}
+		"contact": object{"name": about.Contact},
+		"license": object{"name": about.License, "identifier": about.License}}
 	if about.Version != "" {
 		info["x-server-version"] = about.Version
 	}
@@ -96,26 +140,6 @@ func OpenAPI(about About, ops []Op) ([]byte, error) {
 	return json.Marshal(doc, json.Deterministic(true), jsontext.WithIndent(" "))
 }
 
-// Tag is the group that the op's id begins with.
-func (o *Op) Tag() string {
-	tag, _, _ := strings.Cut(o.ID, ".")
-	return tag
-}
-
-func securitySchemes() object {
-	scopes := object{}
-	for _, s := range policy.Vocabulary() {
-		scopes[string(s)] = "The right " + string(s) + "."
-	}
-	return object{
-		"bearer": object{"type": "http", "scheme": "bearer", "description": "A personal access token (dev_pat_…)."},
-		"cookie": object{"type": "apiKey", "in": "cookie", "name": "svc_session",
-			"description": "The browser's session; over https the name begins with __Host-. The header X-Svc-Account, with an account's id or login, says which account the call is about."},
-		"oauth": object{"type": "oauth2", "description": "How a program gets a personal access token with its user's consent: OAuth 2.1 with PKCE (S256).",
-			"flows": object{"authorizationCode": object{"authorizationUrl": "/oauth/authorize", "tokenUrl": "/oauth/token", "scopes": scopes}}},
-	}
-}
-
 func headers() object {
 	h := func(kind, doc string) object {
 		return object{"description": doc, "schema": object{"type": kind}}
@@ -123,13 +147,15 @@ func headers() object {
 	return object{
 		"X-Request-Id":          h("string", "The id of the request: the caller's, if it sent a usable one."),
 		"X-Idempotent-Replayed": object{"description": "true on an answer that an earlier call with this Idempotency-Key was given.", "schema": object{"type": "string", "enum": []string{"true"}}},
-		"RateLimit-Limit":       h("integer", "What the bucket that runs out first holds: 600 reads and 600 writes a minute of a credential, 120 writes a minute of a conversation, 1200 requests a minute of an address. The minute slides."),
-		"RateLimit-Remaining":   h("integer", "How many of them are left."),
-		"RateLimit-Reset":       h("integer", "Seconds until a slot frees."),
-		"Retry-After":           h("integer", "Seconds until a slot frees, the same as RateLimit-Reset."),
-		"WWW-Authenticate":      h("string", "The challenge, which may name the document that describes the resource (RFC 9728)."),
-		"Allow":                 h("string", "The methods that the path takes."),
-		"ETag":                  h("string", "Names this very text of the answer; If-None-Match takes it."),
+		"RateLimit-Limit": h("integer", fmt.Sprintf("What the bucket that runs out first holds: %d reads and %d writes a minute of a credential, "+
+			"%d writes a minute of a conversation, %d requests a minute of an address. The minute slides.",
+			op.ReadsPerCredential, op.WritesPerCredential, op.WritesPerConversation, op.PerAddress)),
+		"RateLimit-Remaining": h("integer", "How many of them are left."),
+		"RateLimit-Reset":     h("integer", "Seconds until a slot frees."),
+		"Retry-After":         h("integer", "Seconds until a slot frees, the same as RateLimit-Reset."),
+		"WWW-Authenticate":    h("string", "The challenge, which may name the document that describes the resource (RFC 9728)."),
+		"Allow":               h("string", "The methods that the path takes."),
+		"ETag":                h("string", "Names this very text of the answer; If-None-Match takes it."),
 	}
 }
 
@@ -143,9 +169,9 @@ func limitHeaders() object {
 	return out
 }
 
-func (d *schemas) operation(o *Op) object {
+func (d *schemas) operation(o *op.Op) object {
 	x := object{
-		"operationId": o.ID, "summary": o.Summary, "description": o.explain(), "tags": []string{o.Tag()},
+		"operationId": o.ID, "summary": o.Summary, "description": d.explain(o), "tags": []string{tagOf(o)},
 		"x-scope": o.Rule.String(), "responses": d.results(o),
 	}
 	switch {
@@ -154,31 +180,31 @@ func (d *schemas) operation(o *Op) object {
 	case o.Rule.IsPublic():
 		x["security"] = []object{}
 	default:
-		x["security"] = []object{{"bearer": []string{}}, {"cookie": []string{}}, {"oauth": o.Rule.Names()}}
+		x["security"] = d.security(o)
 	}
 	var params []object
-	body := &shape{}
-	for _, f := range o.in.fields {
-		where := f.where
-		if where == inBody {
-			body.fields = append(body.fields, f)
-			if !f.also {
+	body := &op.Shape{}
+	for _, f := range o.Shape().Fields {
+		where := f.Where
+		if where == op.InBody {
+			body.Fields = append(body.Fields, f)
+			if !f.Also {
 				continue
 			}
-			where = inQuery
+			where = op.InQuery
 		}
 		s := d.field(&f)
 		if f.Tag.Get("paging") != "" {
 			d.publishPaging(o.Paging, &f, s)
 		}
-		p := object{"name": f.name, "in": where.String(), "required": f.required, "schema": s}
+		p := object{"name": f.Name, "in": where.String(), "required": f.Required, "schema": s}
 		if s.Description != "" {
 			p["description"], s.Description = s.Description, ""
 		}
 		params = append(params, p)
 	}
-	if o.keyed() {
-		params = append(params, object{"name": keyHeader, "in": "header", "required": false,
+	if o.Keyed() {
+		params = append(params, object{"name": op.KeyHeader, "in": "header", "required": false,
 			"description": "Runs the call once: a retry with the same key, credential and body is answered what the first was, for 24 hours.",
 			"schema":      object{"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}})
 	}
@@ -190,28 +216,28 @@ func (d *schemas) operation(o *Op) object {
 	if params != nil {
 		x["parameters"] = params
 	}
-	if o.in.body {
+	if o.Shape().Body {
 		s := d.object(body)
 		s.Required = nil
-		if o.raw {
+		if o.IsRaw() {
 			s = d.of(reflect.TypeOf(o.Takes))
 		}
-		for _, f := range body.fields {
-			if f.required { // unlike an answer's, a request's pointer may be left out
-				s.Required = append(s.Required, f.name)
+		for _, f := range body.Fields {
+			if f.Required { // unlike an answer's, a request's pointer may be left out
+				s.Required = append(s.Required, f.Name)
 			}
 		}
 		m := object{"schema": s}
 		if v, ok := d.sample("", s, nil); ok {
 			m["example"] = v
 		}
-		x["requestBody"] = object{"required": o.in.need, "content": object{"application/json": m}}
+		x["requestBody"] = object{"required": o.Shape().Need, "content": object{"application/json": m}}
 	}
 	return x
 }
 
-func (d *schemas) publishPaging(g *Paging, f *field, s *jsonschema.Schema) {
-	switch f.name {
+func (d *schemas) publishPaging(g *op.Paging, f *op.Field, s *jsonschema.Schema) {
+	switch f.Name {
 	case "per_page", "limit":
 		m, n := float64(g.Max), strconv.Itoa(g.Default)
 		s.Maximum, s.Default = &m, []byte(n)
@@ -232,4 +258,23 @@ func (d *schemas) publishPaging(g *Paging, f *field, s *jsonschema.Schema) {
 		slices.Sort(known)
 		s.Description = "key:value, of " + strings.Join(known, ", ")
 	}
+}
+
+// tagOf is the group that the op's id begins with.
+func tagOf(o *op.Op) string {
+	tag, _, _ := strings.Cut(o.ID, ".")
+	return tag
+}
+
+// security is the credentials that an operation takes, any of them.
+func (d *schemas) security(o *op.Op) []object {
+	out := make([]object, len(d.Credentials))
+	for i, c := range d.Credentials {
+		scopes := []string{}
+		if c.Authorize != "" {
+			scopes = o.Rule.Names()
+		}
+		out[i] = object{c.Name: scopes}
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package op
+package openapi
 
 import (
 	"encoding/json"
@@ -11,31 +11,20 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// What examples are made of.
-const (
-	sampleMail = "ada@example.com"
-	sampleID   = "0199d3a4-5b6c-7d8e-9f01-23456789abcd"
-	sampleTime = "2026-03-14T09:26:53Z"
-	sampleSHA  = "3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b"
-)
-
-// sampleNames are examples of members by their names, or by how these end.
-var sampleNames = map[string]string{
-	"id": sampleID, "request_id": sampleID, "account": "acme", "account_login": "acme", "next_cursor": "eyJtIjoxfQ", "owner": "acme", "repo": "acme/web", "name": "nightly", "title": "Fix the date in the footer", "login": "ada",
-	"email": sampleMail, "problem": "The footer shows last year.", "base_url": "https://models.example.com", "url": "https://example.com/acme/web",
-	"sha": sampleSHA, "branch": "svc/fix-the-date--3f8a1c5e", "model": "model-1", "version": "1.4.0", "reason": "No longer needed.",
-	"path": "docs/footer.md", "files": "docs/footer.md", "provider": "anthropic", "usd": "12.50", "cost": "0.0421", "scopes": "read:tasks",
-	"org": "acme", "body": "It says 2025.", "yml": "version: 1\n", "prompt": "Run the tests before you push.", "detail": "Nothing to add.", "type": "about:blank",
+// Samples are what examples are made of.
+type Samples struct {
+	BaseURL string // of the server, without a trailing slash
+	// Names are examples of members by their names, or by how these end after
+	// their last _.
+	Names map[string]string
+	// Formats are examples of strings by their format; that of date-time is one
+	// of members that end in _at or _iso, too.
+	Formats map[string]string
+	// Patterned are tried, in this order, where a pattern is asked for.
+	Patterned []string
+	// Any is the name of a member where names are free.
+	Any string
 }
-
-// patterned are tried where a pattern is asked for.
-var patterned = []string{
-	"acme", "acme/web", "1", "1.00", "DEPLOY_KEY", sampleID, sampleSHA, "3f8a1c5e", "a3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b9d2046f8a",
-	"2026-03-14", sampleTime, "BCDF-GHJK", "123456", "v1", "https://example.com", sampleMail, "a.b",
-}
-
-// formats are examples of strings by their format.
-var formats = map[string]string{"date-time": sampleTime, "date": "2026-03-14", "uuid": sampleID, "uri": "https://example.com/acme/web", "email": sampleMail}
 
 // sample makes an example of a schema; not ok where it cannot. The name is the
 // member's that it is for, the stack the types it is within.
@@ -75,7 +64,7 @@ func (d *schemas) sample(name string, s *jsonschema.Schema, stack []string) (v a
 		}
 		return []any{}, true
 	case "string":
-		return sampleText(name, s)
+		return d.Samples.text(name, s)
 	case "boolean":
 		return true, true
 	case "integer", "number":
@@ -104,30 +93,28 @@ func (d *schemas) sampleObject(s *jsonschema.Schema, stack []string) (any, bool)
 	}
 	if more := s.AdditionalProperties; more != nil && more.Not == nil && len(s.Properties) == 0 {
 		if v, ok := d.sample("", more, stack); ok {
-			out["area"] = v
+			out[d.Samples.Any] = v
 		}
 	}
 	return out, true
 }
 
-func sampleText(name string, s *jsonschema.Schema) (string, bool) {
+func (x *Samples) text(name string, s *jsonschema.Schema) (string, bool) {
 	var list []string
 	switch last := name[strings.LastIndexByte(name, '_')+1:]; {
-	case formats[s.Format] != "":
-		return formats[s.Format], true
-	case sampleNames[name] != "":
-		list = append(list, sampleNames[name])
-	case name == "cursor":
-		list = append(list, "eyJtIjoxfQ")
+	case x.Formats[s.Format] != "":
+		return x.Formats[s.Format], true
+	case x.Names[name] != "":
+		list = append(list, x.Names[name])
 	case last == "iso" || last == "at":
-		list = append(list, sampleTime)
-	case sampleNames[last] != "":
-		list = append(list, sampleNames[last])
+		list = append(list, x.Formats["date-time"])
+	case x.Names[last] != "":
+		list = append(list, x.Names[last])
 	}
 	if s.Pattern == "" && name != "" { // better than nothing, and found by a test
 		list = append(list, strings.ReplaceAll(name, "_", " "))
 	}
-	list = append(list, patterned...)
+	list = append(list, x.Patterned...)
 	var like *regexp.Regexp
 	if s.Pattern != "" {
 		like = regexp.MustCompile(s.Pattern)

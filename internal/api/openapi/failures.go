@@ -1,17 +1,17 @@
-package op
+package openapi
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/fault"
 )
 
 // failures are the ways in which the row may fail, by status: those that
 // follow from what it is, and after them its own.
-func (o *Op) failures() map[int][]string {
+func failures(o *op.Op) map[int][]string {
 	out := map[int][]string{}
 	may := func(status int, slugs ...string) {
 		for _, s := range slugs {
@@ -40,28 +40,28 @@ func (o *Op) failures() map[int][]string {
 			may(403, "session-required")
 		}
 		may(403, "not-a-member", "sso-session")
-		if writes(o.Method) {
+		if op.Writes(o.Method) {
 			may(403, "cross-origin")
 		}
 	}
-	if o.From != AnyPage {
+	if o.From != op.AnyPage {
 		may(403, "cross-origin")
 	}
 	if strings.Contains(o.Path, "{") {
 		kinds(fault.NotFound)
 	}
-	if writes(o.Method) {
+	if op.Writes(o.Method) {
 		kinds(fault.TooLarge)
 		for _, k := range fault.Kinds() {
-			if k.Status() == http.StatusInsufficientStorage {
+			if k.Status() == 507 {
 				kinds(k)
 			}
 		}
 	}
-	if o.in.body {
+	if o.Shape().Body {
 		kinds(fault.UnsupportedMedia)
 	}
-	if o.keyed() {
+	if o.Keyed() {
 		may(409, "idempotency-conflict", "idempotency-in-flight")
 	}
 	for _, r := range o.Refuses {
@@ -71,7 +71,7 @@ func (o *Op) failures() map[int][]string {
 }
 
 // refusal is a response that is a problem, with an example for each slug.
-func (d *schemas) refusal(o *Op, status int, slugs []string) object {
+func (d *schemas) refusal(o *op.Op, status int, slugs []string) object {
 	kind := fault.Internal
 	for _, k := range fault.Kinds() {
 		if k.Status() == status {
@@ -92,7 +92,7 @@ func (d *schemas) refusal(o *Op, status int, slugs []string) object {
 	}
 	samples, says := object{}, make([]string, len(slugs))
 	for i, slug := range slugs {
-		p := o.problemSample(d, kind, slug)
+		p := d.problemSample(o, kind, slug)
 		samples[slug] = object{"value": p}
 		says[i] = "`" + slug + "`"
 		if why := d.means(slug); why != "" {
@@ -101,22 +101,22 @@ func (d *schemas) refusal(o *Op, status int, slugs []string) object {
 	}
 	return object{
 		"description": kind.Title() + ". " + strings.Join(says, " "), "headers": h,
-		"content": object{problemType: object{"schema": object{"$ref": d.root + "Problem"}, "examples": samples}},
+		"content": object{op.ProblemType: object{"schema": object{"$ref": d.root + "Problem"}, "examples": samples}},
 	}
 }
 
 func (d *schemas) means(slug string) string {
-	if d.meaning == nil {
+	if d.Meaning == nil {
 		return ""
 	}
-	return d.meaning(slug)
+	return d.Meaning(slug)
 }
 
 // problemSample is a problem as this very row answers it.
-func (o *Op) problemSample(d *schemas, kind fault.Kind, slug string) object {
+func (d *schemas) problemSample(o *op.Op, kind fault.Kind, slug string) object {
 	sample := object{
-		"type": "https://yard.example.com/problems/" + slug, "title": kind.Title(), "status": kind.Status(), "detail": kind.Title() + ".",
-		"instance": o.sampleAddress(d), "request_id": sampleID,
+		"type": d.Samples.BaseURL + "/problems/" + slug, "title": kind.Title(), "status": kind.Status(), "detail": kind.Title() + ".",
+		"instance": d.sampleAddress(o), "request_id": d.Samples.Formats["uuid"],
 	}
 	if why := d.means(slug); why != "" {
 		sample["detail"] = why
@@ -125,7 +125,7 @@ func (o *Op) problemSample(d *schemas, kind fault.Kind, slug string) object {
 	case fault.Invalid:
 		if slug == kind.Slug() {
 			sample["detail"] = "The request has invalid fields."
-			sample["errors"] = object{o.faulty(): []string{"is required"}}
+			sample["errors"] = object{faulty(o): []string{"is required"}}
 		}
 	case fault.RateLimited:
 		sample["retry_after"] = 7
@@ -142,29 +142,29 @@ func (o *Op) problemSample(d *schemas, kind fault.Kind, slug string) object {
 }
 
 // faulty is the name of an input that can be wrong; "" is the whole request.
-func (o *Op) faulty() string {
-	for _, f := range o.in.fields {
-		if f.required && f.where != inPath {
-			return f.name
+func faulty(o *op.Op) string {
+	for _, f := range o.Shape().Fields {
+		if f.Required && f.Where != op.InPath {
+			return f.Name
 		}
 	}
-	for _, f := range o.in.fields {
-		if f.where != inPath {
-			return f.name
+	for _, f := range o.Shape().Fields {
+		if f.Where != op.InPath {
+			return f.Name
 		}
 	}
 	return ""
 }
 
 // sampleAddress is the row's path with examples in the place of its parameters.
-func (o *Op) sampleAddress(d *schemas) string {
+func (d *schemas) sampleAddress(o *op.Op) string {
 	path := o.Path
-	for _, f := range o.in.fields {
-		if f.where != inPath {
+	for _, f := range o.Shape().Fields {
+		if f.Where != op.InPath {
 			continue
 		}
-		v, _ := d.sample(f.name, d.field(&f), nil)
-		path = strings.NewReplacer("{"+f.name+"}", fmt.Sprint(v), "{"+f.name+"...}", fmt.Sprint(v)).Replace(path)
+		v, _ := d.sample(f.Name, d.field(&f), nil)
+		path = strings.NewReplacer("{"+f.Name+"}", fmt.Sprint(v), "{"+f.Name+"...}", fmt.Sprint(v)).Replace(path)
 	}
 	return path
 }

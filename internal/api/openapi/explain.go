@@ -1,4 +1,4 @@
-package op
+package openapi
 
 import (
 	"fmt"
@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"yardmaster/internal/api/op"
 )
 
 // explain says in words what the row says in its fields.
-func (o *Op) explain() string {
+func (d *schemas) explain(o *op.Op) string {
 	var says []string
 	say := func(format string, a ...any) { says = append(says, fmt.Sprintf(format, a...)) }
 	if o.Doc != "" {
@@ -37,12 +39,12 @@ func (o *Op) explain() string {
 		say("The credential must name a user.")
 	}
 	if o.Rule.TakesFixLink() {
-		say("The token of a blocker's fix link does as well, for that blocker.")
+		say("%s", d.FixLink)
 	}
-	if o.keyed() {
+	if o.Keyed() {
 		say("Takes an `Idempotency-Key`.")
 	}
-	if o.NoStore && writes(o.Method) {
+	if o.NoStore && op.Writes(o.Method) {
 		say("The answer is not kept: an `Idempotency-Key` is ignored.")
 	}
 	switch g := o.Paging; {
@@ -55,22 +57,22 @@ func (o *Op) explain() string {
 		say("A page has %d rows unless `per_page` is sent, and at most %d.", g.Default, g.Max)
 	}
 	switch {
-	case o.stream != nil && o.Resume:
+	case o.IsStream() && o.Resume:
 		say("The answer is a stream of server-sent events. `Last-Event-ID` takes up where a connection broke off; with the id of `end`, or one after it, the answer is 204.")
-	case o.stream != nil:
+	case o.IsStream():
 		say("The answer is a stream of server-sent events; `Last-Event-ID` is refused.")
 	}
 	if o.PerAddress > 0 {
 		say("An address may call it %d times a minute.", o.PerAddress)
 	}
-	if o.in.body && o.MaxBody != 1<<20 {
+	if o.Shape().Body && o.MaxBody != 1<<20 {
 		say("The body may have %d bytes.", o.MaxBody)
 	}
 	return strings.Join(says, " ")
 }
 
 // done says what a success means: what was done, and what is answered.
-func (d *schemas) done(o *Op, status int) string {
+func (d *schemas) done(o *op.Op, status int) string {
 	if status == 304 {
 		return "What the caller has is still the answer."
 	}
@@ -79,16 +81,16 @@ func (d *schemas) done(o *Op, status int) string {
 	}
 	var what string
 	switch {
-	case status == 202 && o.output == replyType:
+	case status == 202 && o.AnswersReply():
 		return "Accepted; there is nothing to answer."
-	case o.stream != nil:
+	case o.IsStream():
 		return "The stream of events."
 	case o.Lines != nil:
 		return "The lines, one JSON object each."
-	case o.output == assetType, o.output == replyType:
+	case o.AnswersAsset(), o.AnswersReply():
 		return "The answer."
 	default:
-		switch s := d.named[schemaName(o.output)]; {
+		switch s := d.named[schemaName(o.Output())]; {
 		case s == nil:
 			what = "The answer is an object."
 		case len(s.Properties) == 0:
@@ -96,7 +98,7 @@ func (d *schemas) done(o *Op, status int) string {
 		case s.Description != "":
 			what = s.Description
 		default:
-			what = "The answer is a " + schemaName(o.output) + "."
+			what = "The answer is a " + schemaName(o.Output()) + "."
 		}
 	}
 	switch {
@@ -104,14 +106,14 @@ func (d *schemas) done(o *Op, status int) string {
 		return "Made. " + what
 	case status == 202:
 		return "Accepted; what follows happens later. " + what
-	case writes(o.Method):
+	case op.Writes(o.Method):
 		return "Done. " + what
 	}
 	return what
 }
 
 // content is what a success carries: by media type, its schema and an example.
-func (d *schemas) content(o *Op) object {
+func (d *schemas) content(o *op.Op) object {
 	of := func(t reflect.Type) object {
 		s := d.of(t)
 		m := object{"schema": s}
@@ -121,7 +123,7 @@ func (d *schemas) content(o *Op) object {
 		return object{"application/json": m}
 	}
 	switch {
-	case o.stream != nil:
+	case o.IsStream():
 		return object{"text/event-stream": d.frames(o)}
 	case o.Lines != nil:
 		s := d.of(reflect.TypeOf(o.Lines))
@@ -129,21 +131,21 @@ func (d *schemas) content(o *Op) object {
 			"schema":  object{"type": "string", "contentMediaType": "application/jsonl", "contentSchema": object{"type": "array", "items": s}},
 			"example": d.line(s) + "\n",
 		}}
-	case o.output == assetType:
+	case o.AnswersAsset():
 		return object{"application/json": object{"schema": object{"type": "object", "additionalProperties": true}}}
 	case o.Body != nil:
 		return of(reflect.TypeOf(o.Body))
-	case o.output == replyType, o.Status >= 400:
+	case o.AnswersReply(), o.Status >= 400:
 		return nil
 	}
-	return of(o.output)
+	return of(o.Output())
 }
 
 // frames describes a stream: what its frames are called, and what the data of
 // each is.
-func (d *schemas) frames(o *Op) object {
-	kinds, text := []object{}, "retry: "+strconv.Itoa(retry)+"\n\n"
-	failed := Event{Name: "error", Data: Problem{}, Doc: "The stream cannot go on; nothing follows."}
+func (d *schemas) frames(o *op.Op) object {
+	kinds, text := []object{}, "retry: "+strconv.Itoa(op.Retry)+"\n\n"
+	failed := op.Event{Name: "error", Data: op.Problem{}, Doc: "The stream cannot go on; nothing follows."}
 	for _, e := range append(slices.Clone(o.Events), failed) {
 		data := d.of(reflect.TypeOf(e.Data))
 		frame := object{
@@ -174,10 +176,10 @@ func (d *schemas) frames(o *Op) object {
 }
 
 // results are what may be answered, by status.
-func (d *schemas) results(o *Op) object {
+func (d *schemas) results(o *op.Op) object {
 	h := object{"X-Request-Id": headerRef("X-Request-Id")}
 	content := d.content(o)
-	if o.output == assetType {
+	if o.AnswersAsset() {
 		h["ETag"] = headerRef("ETag")
 	}
 	if !o.Rule.IsPublic() {
@@ -185,13 +187,13 @@ func (d *schemas) results(o *Op) object {
 			h[name] = ref
 		}
 	}
-	if o.keyed() {
+	if o.Keyed() {
 		h["X-Idempotent-Replayed"] = headerRef("X-Idempotent-Replayed")
 	}
 	out := object{}
 	for i, s := range append([]int{o.Status}, o.Also...) {
 		ok := object{"description": d.done(o, s), "headers": h}
-		if content != nil && s != 304 && (i == 0 || o.output != replyType) {
+		if content != nil && s != 304 && (i == 0 || !o.AnswersReply()) {
 			ok["content"] = content
 		}
 		if s < 400 { // there are rows that only refuse
@@ -201,7 +203,7 @@ func (d *schemas) results(o *Op) object {
 	if o.Resume {
 		out["204"] = object{"description": "The stream is over, and Last-Event-ID is at its end: nothing follows. A browser's EventSource stops.", "headers": h}
 	}
-	for status, slugs := range o.failures() {
+	for status, slugs := range failures(o) {
 		out[strconv.Itoa(status)] = d.refusal(o, status, slugs)
 	}
 	return out

@@ -1,4 +1,4 @@
-package op_test
+package openapi_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/openapi"
 	"yardmaster/internal/policy"
 )
 
@@ -19,6 +20,7 @@ type renameIn struct {
 }
 
 type renamed struct {
+	_    struct{}   `schema:"renamed"`
 	Name *string    `json:"name"`
 	At   time.Time  `json:"at"`
 	Gone *time.Time `json:"gone,omitempty"`
@@ -40,18 +42,20 @@ func TestOpenAPI(t *testing.T) {
 		op.New(op.Row{ID: "item.page", Method: "GET", Path: "/items", Group: "Pages", Rule: policy.Public(), Summary: "Not of the API"},
 			func(context.Context, op.None) (op.Reply, error) { return op.Reply{}, nil }),
 	}
-	about := op.About{Title: "T", Description: "D", Groups: map[string]string{"item": "Things."}, Version: "7.1",
+	about := openapi.About{Title: "T", Description: "D", Groups: map[string]string{"item": "Things."}, Version: "7.1",
+		Credentials: []openapi.Credential{{Name: "bearer", Doc: "A token."}, {Name: "cookie", Cookie: "session"}, {Name: "oauth", Authorize: "/authorize"}},
+		Samples:     openapi.Samples{Formats: map[string]string{"uuid": "0199d3a4-5b6c-7d8e-9f01-23456789abcd"}},
 		Meaning: func(slug string) string {
 			if slug == "busy" {
 				return "Somebody is at it."
 			}
 			return ""
 		}}
-	b, err := op.OpenAPI(about, ops)
+	b, err := openapi.Render(about, ops)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := op.OpenAPI(about, ops)
+	again, err := openapi.Render(about, ops)
 	if err != nil || !bytes.Equal(b, again) {
 		t.Errorf("the text changes from one rendering to the next (%v)", err)
 	}
@@ -118,14 +122,4 @@ func walk(v any, path []any) any {
 		}
 	}
 	return v
-}
-
-func TestTimesOnTheWire(t *testing.T) {
-	_, m := call(t, handler(t), "GET", "/v1/o/items?per_page=3", "full", "")
-	for _, r := range m["data"].([]any) {
-		// They are a microsecond apart.
-		if at := r.(map[string]any)["at"]; at != "2023-11-14T22:13:20Z" {
-			t.Errorf("a time is %v", at)
-		}
-	}
 }

@@ -1,8 +1,10 @@
-package op
+package rest
 
 import (
 	"net/http"
 	"strings"
+
+	"yardmaster/internal/api/op"
 )
 
 // What a script of any site may send and read where a path is open to them.
@@ -28,7 +30,7 @@ func (m methods) anyOrigin() bool {
 // forKnown tells whether scripts of some other sites may call a path.
 func (m methods) forKnown() bool {
 	for _, o := range m {
-		if o.From == KnownPages {
+		if o.From == op.KnownPages {
 			return true
 		}
 	}
@@ -56,15 +58,16 @@ func (s *server) scripts(h http.Header, req *http.Request, m methods) (allowed, 
 
 // preflight tells a browser what a script may do here.
 func (s *server) preflight(w http.ResponseWriter, req *http.Request, m methods, allowed bool) {
-	h := w.Header()
-	err := s.knock(h, req, nil)
-	if err == nil && !allowed {
-		err = s.comesFrom(req, &Op{Row: Row{From: KnownPages}})
+	c := s.call(w, req, nil)
+	if !allowed {
+		c.Refused = s.comesFrom(req, op.KnownPages)
 	}
-	if err != nil {
-		s.fail(w, req, nil, err)
+	if _, _, err := s.Pipeline.Admit(req.Context(), c); err != nil {
+		a := s.Pipeline.Refuse(c, err)
+		s.write(w, req, c, &a)
 		return
 	}
+	h := w.Header()
 	h.Set("Access-Control-Allow-Methods", m.allow(nil))
 	h.Set("Access-Control-Allow-Headers", corsSend)
 	h.Set("Access-Control-Max-Age", "86400")

@@ -1,9 +1,8 @@
-package op
+package rest
 
 import (
 	"bytes"
 	"net/http"
-	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
@@ -11,60 +10,32 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"yardmaster/internal/api/op"
 )
 
 // small is the longest answer that is not worth compressing, in bytes: it fits
 // into the packet or two that its headers travel in.
 const small = 1 << 10
 
-// secrets are the members of answers that open something to whoever knows them.
+// compressible tells whether an answer may be compressed.
 //
 // How much an answer shrinks tells a listener on the line whether a text that he
 // chose occurs in it again (the attack called BREACH). So an answer is sent as it
-// is if its type can hold one of these, beside whatever others wrote; so is every
-// row of a one-time secret, every page with a form, whose ticket is one, and every
-// stream. All else may be compressed: what it holds for the caller's eyes alone
-// is nothing that is guessed letter by letter and then used.
-var secrets = []string{"fix_url", "token", "secret", "client_secret", "password", "credentials", "setup_url", "access_token", "key"}
-
-// tells finds out whether a type can hold a secret.
-func tells(t reflect.Type, seen map[reflect.Type]bool) bool {
-	for t != nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map) {
-		t = t.Elem()
-	}
-	if t == nil || t.Kind() != reflect.Struct || seen[t] {
-		return false
-	}
-	seen[t] = true
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		for _, s := range secrets {
-			if name == s {
-				return true
-			}
-		}
-		if tells(f.Type, seen) {
-			return true
-		}
-	}
-	return false
+// is if it can hold what opens something, beside what others wrote; so is every
+// page with a form, whose ticket opens something, and every stream. All else may
+// be compressed: what it holds for the caller's eyes alone is nothing that is
+// guessed letter by letter and then used.
+func compressible(a *op.Answer) bool {
+	return !a.Secret && (a.ContentType == "application/json" || strings.HasPrefix(a.ContentType, "text/plain"))
 }
 
-// compressible tells whether an answer of the row may be compressed.
-func (o *Op) compressible(req *http.Request, contentType string) bool {
-	if o.NoStore || o.secretive || contentType != "application/json" && !strings.HasPrefix(contentType, "text/plain") {
-		return false
-	}
-	x := exchangeOf(req.Context())
-	return x == nil || !x.secretive.Load()
-}
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // deliver writes an answer whose headers, but for its length, are set.
-func (o *Op) deliver(w http.ResponseWriter, req *http.Request, status int, body []byte) {
-	h := w.Header()
-	_, kept := w.(*page) // as it is: who reads it is somebody else
-	if len(body) > small && !kept && o.compressible(req, h.Get("Content-Type")) {
+func deliver(w http.ResponseWriter, req *http.Request, a *op.Answer) {
+	h, body := w.Header(), a.Body
+	if len(body) > small && compressible(a) {
 		h.Add("Vary", "Accept-Encoding")
 		if coding := codingOf(req); coding != "" {
 			buf := buffers.Get().(*bytes.Buffer)
@@ -77,9 +48,9 @@ func (o *Op) deliver(w http.ResponseWriter, req *http.Request, status int, body 
 		}
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
+	w.WriteHeader(a.Status)
 	if req.Method != http.MethodHead {
-		w.Write(body) // the client may be gone; nothing is left to tell it
+		_, _ = w.Write(body) // the client may be gone; nothing is left to tell it
 	}
 }
 

@@ -1,4 +1,4 @@
-package op
+package rest
 
 import (
 	"fmt"
@@ -9,25 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/fault"
-)
-
-// Origin is which pages in browsers may send a request. Programs say nothing of
-// where they come from, and are let through.
-type Origin uint8
-
-const (
-	// AnyPage leaves it to the credential: a cookie is good for writes of our
-	// own pages only, a token is something the page has itself.
-	AnyPage Origin = iota
-	// OwnPages are those of the server's own addresses.
-	OwnPages
-	// OwnForms are OwnPages, and whoever sends must say so: what a person decides
-	// with a cookie is taken from no program.
-	OwnForms
-	// KnownPages are those of the server's own addresses, those on the caller's
-	// own machine, and those of Guard.Origins.
-	KnownPages
 )
 
 // site is where a page comes from, as browsers say it: a scheme, a host in lower
@@ -69,18 +52,18 @@ func (s site) among(sites []string) bool {
 	})
 }
 
-// known tells whether the page that sends a request is one of KnownPages.
+// known tells whether the page that sends a request is one of op.KnownPages.
 func (s *server) known(origin string) bool {
 	from, ok := siteOf(origin)
 	return ok && (from.local() || from.among(s.own()) || from.among(s.Origins))
 }
 
 // own is the addresses that this server says it has.
-func (g Guard) own() []string { return append([]string{g.BaseURL}, g.Own...) }
+func (g *Config) own() []string { return append([]string{g.Pipeline.BaseURL}, g.Own...) }
 
-// FromOwnPage tells whether a browser says that a request comes from a page of
+// fromOwnPage tells whether a browser says that a request comes from a page of
 // this server. A request that says nothing is not a browser's of today.
-func (g Guard) FromOwnPage(req *http.Request) bool {
+func (g *Config) fromOwnPage(req *http.Request) bool {
 	origin, site := req.Header.Get("Origin"), req.Header.Get("Sec-Fetch-Site")
 	switch site {
 	case "":
@@ -96,19 +79,19 @@ func (g Guard) FromOwnPage(req *http.Request) bool {
 // name of their own lead here. It counts between the names and ports of this
 // machine where the server is on it, and between IP addresses, which no name
 // leads to, where it has all of them.
-func (g Guard) same(req *http.Request) bool {
+func (g *Config) same(req *http.Request) bool {
 	from, ok := siteOf(req.Header.Get("Origin"))
 	if !ok || from.among(g.own()) {
 		return ok
 	}
 	to, named := siteOf(from.scheme + "://" + req.Host)
-	base, based := siteOf(g.BaseURL)
+	base, based := siteOf(g.Pipeline.BaseURL)
 	everywhere := base.address().IsUnspecified()
 	return named && based && from == to && (from.local() && (base.local() || everywhere) || from.address().IsValid() && everywhere)
 }
 
-// Came says where a page that was refused comes from, and what was expected.
-func (g Guard) Came(req *http.Request) string {
+// came says where a page that was refused comes from, and what was expected.
+func (g *Config) came(req *http.Request) string {
 	origin := req.Header.Get("Origin")
 	if origin == "" {
 		origin = "no origin"
@@ -127,17 +110,17 @@ func short(s string) string {
 
 // comesFrom refuses requests of pages that may not send them, whatever
 // credential came along.
-func (s *server) comesFrom(req *http.Request, o *Op) error {
+func (s *server) comesFrom(req *http.Request, from op.Origin) error {
 	origin, site := req.Header.Get("Origin"), req.Header.Get("Sec-Fetch-Site")
-	switch o.From {
-	case OwnPages, OwnForms:
-		if o.From == OwnForms && origin == "" && site == "" {
+	switch from {
+	case op.OwnPages, op.OwnForms:
+		if from == op.OwnForms && origin == "" && site == "" {
 			return fault.New(fault.Forbidden, "cross-origin", "The request does not say which page it comes from: it has neither Origin nor Sec-Fetch-Site. Browsers send them; a proxy in front of this server may have taken them out.")
 		}
 		if site == "cross-site" || site == "same-site" || origin != "" && !s.same(req) && (origin != "null" || site != "same-origin") {
-			return fault.New(fault.Forbidden, "cross-origin", "This is for pages of this server, and for programs. "+s.Came(req))
+			return fault.New(fault.Forbidden, "cross-origin", "This is for pages of this server, and for programs. "+s.came(req))
 		}
-	case KnownPages:
+	case op.KnownPages:
 		if origin != "" && !s.known(origin) {
 			return fault.New(fault.Forbidden, "cross-origin", "Pages of this origin may not call. The server's operator can allow it.")
 		}

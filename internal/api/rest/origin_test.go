@@ -1,9 +1,11 @@
-package op
+package rest
 
 import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/api/op"
 )
 
 // A page is ours by the addresses that the server is configured with. Host, which
@@ -40,26 +42,26 @@ func TestOwnPages(t *testing.T) {
 		{"http://[::]:8080", "http://evil.example:8080", "evil.example:8080", false},
 		{"http://[::]:8080", "http://192.0.2.7:8080", "192.0.2.8:8080", false},
 	} {
-		g := Guard{BaseURL: c.base, Own: []string{"https://also.example"}}
+		g := Config{Pipeline: &op.Pipeline{BaseURL: c.base}, Own: []string{"https://also.example"}}
 		req := httptest.NewRequest("POST", "/auth/password", nil)
 		req.Host = c.host
 		req.Header.Set("X-Forwarded-Host", c.host)
 		req.Header.Set("Origin", c.origin)
-		if got := g.FromOwnPage(req); got != c.own {
+		if got := g.fromOwnPage(req); got != c.own {
 			t.Errorf("%+v: %t", c, got)
 		}
 	}
-	g := Guard{BaseURL: base, Own: []string{"https://also.example"}}
+	g := Config{Pipeline: &op.Pipeline{BaseURL: base}, Own: []string{"https://also.example"}}
 	req := httptest.NewRequest("POST", "/auth/password", nil)
 	req.Host = "y.example"
 	req.Header.Set("Origin", "https://y.example:9443")
 	for _, want := range []string{"https://y.example:9443", "host y.example;", base + ", https://also.example", "base-url", "own-origins"} {
-		if said := g.Came(req); !strings.Contains(said, want) {
+		if said := g.came(req); !strings.Contains(said, want) {
 			t.Errorf("no %q in %q", want, said)
 		}
 	}
 	req.Header.Set("Sec-Fetch-Site", "same-origin")
-	if g.FromOwnPage(req) {
+	if g.fromOwnPage(req) {
 		t.Error("another site's page that calls itself the same")
 	}
 }

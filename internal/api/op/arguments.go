@@ -1,0 +1,88 @@
+package op
+
+import (
+	"net/url"
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// argued are the texts of a call with Arguments. Headers are no arguments.
+type argued map[string]string
+
+func (a argued) Path(name string) string { return a[name] }
+func (argued) Header(string) string      { return "" }
+
+// spread puts Arguments where they would travel on the op's own route. What is
+// no input of the op goes where it is refused. It fails with fault.Invalid and
+// fault.TooLarge, as the route does.
+func (o *Op) spread(c *Call) error {
+	if c.Arguments == nil {
+		return nil
+	}
+	path, query, body := argued{}, url.Values{}, make(map[string]jsontext.Value, len(c.Arguments))
+	c.Path, c.Sent, c.query, c.members = o.Path, Sent{Texts: path}, query, body
+	var e errs
+	size := int64(0)
+	for name, v := range c.Arguments {
+		f := o.in.byName[name]
+		switch {
+		case f == nil && o.in.Body, f != nil && f.Where == InBody:
+			body[name] = v
+			size += int64(len(name) + len(v))
+		case f != nil && f.Where == InPath:
+			text, ok := scalar(v)
+			if !ok {
+				e.add(name, "must be "+kindName(f.Type))
+			}
+			path[name] = text
+			c.Path = strings.NewReplacer("{"+name+"}", text, "{"+name+"...}", text).Replace(c.Path)
+		case v.Kind() == 'n': // as if it were left out
+		case v.Kind() == '[' && f != nil && f.Type.Kind() == reflect.Slice:
+			var list []jsontext.Value
+			if err := json.Unmarshal(v, &list); err != nil {
+				return malformed(err)
+			}
+			for _, item := range list {
+				text, ok := scalar(item)
+				if !ok {
+					e.add(name, "must be a list of strings")
+				}
+				query.Add(name, text)
+			}
+		default:
+			text, ok := scalar(v)
+			if !ok && f != nil {
+				e.add(name, "must be "+kindName(f.Type))
+			}
+			query.Set(name, text)
+		}
+	}
+	for i := range o.in.Fields {
+		if f := &o.in.Fields[i]; f.Where == InPath && c.Arguments[f.Name] == nil {
+			e.add(f.Name, "is required")
+		}
+	}
+	switch {
+	case e != nil:
+		return invalid(e)
+	case size > o.MaxBody:
+		return o.tooLarge()
+	}
+	return nil
+}
+
+// scalar is how a value is spelled in a path or a query.
+func scalar(v jsontext.Value) (string, bool) {
+	switch v.Kind() {
+	case '"':
+		var s string
+		err := json.Unmarshal(v, &s)
+		return s, err == nil
+	case '0', 't', 'f':
+		return v.String(), true
+	}
+	return "", false
+}

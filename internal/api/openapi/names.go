@@ -1,0 +1,66 @@
+package openapi
+
+import (
+	"path"
+	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// own is a tag of a struct's own blank field.
+func own(t reflect.Type, tag string) string {
+	if t.Kind() != reflect.Struct {
+		return ""
+	}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Name == "_" {
+			return f.Tag.Get(tag)
+		}
+	}
+	return ""
+}
+
+// schemaName is what a type is called in the document, empty for one without a
+// name: package and type, so that task.Hold is TaskHold, or the type alone where
+// it begins with its package's name, as task.Task and task.TaskHold do. A type
+// that is called otherwise says so in the tag schema of its blank field. The
+// envelopes of package op go by their own name, after that of what they hold:
+// op.Page[task.Hold] is TaskHoldPage.
+func schemaName(t reflect.Type) string {
+	name, arg, generic := strings.Cut(t.Name(), "[")
+	switch {
+	case name == "":
+		return ""
+	case generic:
+		return argName(t, strings.TrimSuffix(arg, "]")) + name
+	}
+	if said := own(t, "schema"); said != "" {
+		return said
+	}
+	return qualified(path.Base(t.PkgPath()), name)
+}
+
+// argName is the schema name of the type parameter of a generic struct, which
+// reflection tells as text alone: a member has it, or a list of it.
+func argName(t reflect.Type, arg string) string {
+	for i := range t.NumField() {
+		f := t.Field(i).Type
+		for f.Kind() == reflect.Slice || f.Kind() == reflect.Pointer {
+			f = f.Elem()
+		}
+		if f.PkgPath()+"."+f.Name() == arg {
+			return schemaName(f)
+		}
+	}
+	return arg[strings.LastIndexAny(arg, "./")+1:]
+}
+
+// qualified puts a package's name before that of a type which lacks it.
+func qualified(pkg, name string) string {
+	if pkg == "op" || len(name) >= len(pkg) && strings.EqualFold(name[:len(pkg)], pkg) {
+		return name
+	}
+	first, size := utf8.DecodeRuneInString(pkg)
+	return string(unicode.ToUpper(first)) + pkg[size:] + name
+}

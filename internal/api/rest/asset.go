@@ -1,0 +1,107 @@
+package rest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"yardmaster/internal/api/op"
+)
+
+// kept is how long clients may keep an asset before they ask again.
+const kept = "public, max-age=300"
+
+// forms are the texts of an asset, compressed for good, and their tag.
+type forms struct {
+	tag  string
+	body map[string][]byte // by Content-Encoding, "" being none
+}
+
+// formsOf compresses an asset when it is first asked for.
+func (s *server) formsOf(a *op.Asset) forms {
+	made, ok := s.assets.Load(a)
+	if !ok {
+		made, _ = s.assets.LoadOrStore(a, sync.OnceValue(func() forms { return compress(a.Body) }))
+	}
+	return made.(func() forms)()
+}
+
+// compress makes the forms of a text. What cannot be compressed has one form.
+func compress(body []byte) forms {
+	sum := sha256.Sum256(body)
+	f := forms{base64.RawURLEncoding.EncodeToString(sum[:18]), map[string][]byte{"": body}}
+	var zipped bytes.Buffer
+	gz, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+	if err != nil {
+		return f
+	}
+	if _, err = gz.Write(body); err == nil {
+		err = gz.Close()
+	}
+	if err != nil {
+		return f
+	}
+	f.body["gzip"] = zipped.Bytes()
+	zs, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return f
+	}
+	defer zs.Close()
+	f.body["zstd"] = zs.EncodeAll(body, nil)
+	return f
+}
+
+// asset answers with an asset, or tells the client that it has it.
+func (s *server) asset(w http.ResponseWriter, req *http.Request, a *op.Asset) int {
+	f, coding := s.formsOf(a), codingOf(req)
+	body, ok := f.body[coding]
+	if !ok {
+		coding, body = "", a.Body
+	}
+	// Every form is another text, and has a strong tag of its own.
+	tag := `"` + f.tag + `"`
+	if coding != "" {
+		tag = fmt.Sprintf("%q", f.tag+"-"+coding)
+	}
+	h := w.Header()
+	h.Set("Cache-Control", kept)
+	h.Set("ETag", tag)
+	h.Add("Vary", "Accept-Encoding")
+	if matches(strings.Join(req.Header.Values("If-None-Match"), ","), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return http.StatusNotModified
+	}
+	h.Set("Content-Type", a.ContentType)
+	if a.Policy != "" {
+		h.Set("Content-Security-Policy", a.Policy)
+		h.Set("Referrer-Policy", "no-referrer")
+	}
+	if coding != "" {
+		h.Set("Content-Encoding", coding)
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(http.StatusOK)
+	if req.Method != http.MethodHead {
+		_, _ = w.Write(body) // the client may be gone; nothing is left to tell it
+	}
+	return http.StatusOK
+}
+
+// matches tells whether an If-None-Match names the tag.
+func matches(list, tag string) bool {
+	for part := range strings.SplitSeq(list, ",") {
+		part = strings.TrimSpace(part)
+		if part == "*" || strings.TrimPrefix(part, "W/") == tag {
+			return true
+		}
+	}
+	return false
+}

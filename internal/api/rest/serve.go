@@ -1,0 +1,196 @@
+package rest
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/fault"
+)
+
+// texts are the inputs of a request outside of its query and body.
+type texts struct{ *http.Request }
+
+func (t texts) Path(name string) string   { return t.PathValue(name) }
+func (t texts) Header(name string) string { return t.Request.Header.Get(name) }
+
+// call makes a call of a request.
+func (s *server) call(w http.ResponseWriter, req *http.Request, o *op.Op) *op.Call {
+	c := &op.Call{
+		Op: o, Path: req.URL.Path, Changes: op.Writes(req.Method),
+		Request: op.Request{
+			ID: w.Header().Get(requestID), IP: clientOf(req, s.Proxies), BaseURL: s.Pipeline.BaseURL,
+			Secure: req.TLS != nil || strings.HasPrefix(s.Pipeline.BaseURL, "https:"),
+		},
+	}
+	if o == nil {
+		return c
+	}
+	c.Refused = s.comesFrom(req, o.From)
+	c.Presented = s.presented(req)
+	c.Sent = op.Sent{Texts: texts{req}, Query: req.URL.RawQuery, Body: req.Body, Length: req.ContentLength, ContentType: req.Header.Get("Content-Type")}
+	if c.Keys = req.Header[op.KeyHeader]; len(c.Keys) > 0 {
+		c.Bound = []string{req.Method, req.URL.RequestURI()}
+	}
+	if o.IsStream() {
+		c.Last, c.Tail = req.Header.Get("Last-Event-ID"), &tail{w, http.NewResponseController(w)}
+	}
+	return c
+}
+
+// presented reads what a request brought to prove who sends it.
+func (s *server) presented(req *http.Request) op.Presented {
+	p := op.Presented{Write: op.Writes(req.Method)}
+	if s.AccountHeader != "" {
+		p.Account = req.Header.Get(s.AccountHeader)
+	}
+	authorization := req.Header.Get("Authorization")
+	if scheme, token, ok := strings.Cut(authorization, " "); ok && strings.EqualFold(scheme, "Bearer") {
+		p.Bearer = strings.TrimSpace(token)
+		return p
+	}
+	if authorization != "" {
+		p.Bearer = "-" // of a kind that nobody here holds
+		return p
+	}
+	if s.Cookie == "" {
+		return p
+	}
+	if c, err := req.Cookie(s.Cookie); err == nil {
+		p.Session = c.Value
+		if p.SameOrigin = s.fromOwnPage(req); !p.SameOrigin && p.Write {
+			p.Came = s.came(req)
+		}
+	}
+	return p
+}
+
+// serve answers a request for an op.
+func (s *server) serve(w http.ResponseWriter, req *http.Request, o *op.Op) {
+	start := time.Now()
+	var a op.Answer
+	var status int
+	defer func() {
+		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			a.Err = fmt.Errorf("panic: %v\n%s", p, debug.Stack()) // while the answer was written: it breaks off
+		}
+		s.record(req, w.Header().Get(requestID), o, status, &a, time.Since(start))
+	}()
+	c := s.call(w, req, o)
+	a = s.Pipeline.Do(req.Context(), c)
+	status = s.write(w, req, c, &a)
+	a.Free()
+}
+
+// refuse answers a request for nothing that is here, once its address was
+// counted. Allow is the header of that name, where there is one.
+func (s *server) refuse(w http.ResponseWriter, req *http.Request, err *fault.Error, allow string) {
+	c := s.call(w, req, nil)
+	c.Refused = err
+	a := s.Pipeline.Do(req.Context(), c)
+	if a.Failure == err && allow != "" {
+		w.Header().Set("Allow", allow)
+	}
+	s.write(w, req, c, &a)
+}
+
+// write writes an answer and tells its status.
+func (s *server) write(w http.ResponseWriter, req *http.Request, c *op.Call, a *op.Answer) int {
+	if a.Streamed {
+		return a.Status
+	}
+	h := w.Header()
+	if l := a.Limit; l != nil {
+		h.Set("RateLimit-Limit", strconv.Itoa(l.Limit))
+		h.Set("RateLimit-Remaining", strconv.Itoa(l.Remaining))
+		h.Set("RateLimit-Reset", strconv.Itoa(l.Reset))
+	}
+	if a.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(a.RetryAfter))
+	}
+	if a.Replayed {
+		h.Set("X-Idempotent-Replayed", "true")
+	}
+	if a.Failure != nil {
+		s.explain(h, c.Op, a.Failure)
+		if page, ok := s.page(req, c, a.Failure); ok {
+			h.Add("Vary", "Accept")
+			a = page
+		}
+	}
+	for k, v := range a.Header {
+		h.Set(k, v)
+	}
+	for _, cookie := range a.Cookies {
+		h.Add("Set-Cookie", cookie)
+	}
+	if a.Asset != nil {
+		return s.asset(w, req, a.Asset)
+	}
+	h.Set("Content-Type", a.ContentType)
+	deliver(w, req, a)
+	return a.Status
+}
+
+// explain sets the headers that tell a program how to do better.
+func (s *server) explain(h http.Header, o *op.Op, f *fault.Error) {
+	if f.Kind == fault.Unauthenticated {
+		challenge := "Bearer"
+		if o != nil && o.Resource != "" {
+			challenge += ` resource_metadata="` + s.Pipeline.BaseURL + o.Resource + `"`
+		}
+		h.Set("WWW-Authenticate", challenge)
+	}
+	if f.Kind == fault.MethodNotAllowed && o != nil {
+		h.Set("Allow", s.paths[o.Path].allow(o))
+	}
+}
+
+// page is what a person is shown instead of a problem; false if a problem
+// document is due.
+func (s *server) page(req *http.Request, c *op.Call, f *fault.Error) (*op.Answer, bool) {
+	if s.Page == nil || !op.PrefersPage(req.Header.Get("Accept")) {
+		return nil, false
+	}
+	for _, p := range s.Programs {
+		if strings.HasPrefix(req.URL.Path, p) {
+			return nil, false
+		}
+	}
+	r, err := s.Page(f, c.Request.ID)
+	if err != nil {
+		return nil, false
+	}
+	a := s.Pipeline.Reply(c, r)
+	return &a, a.Failure == nil
+}
+
+// record writes the one log line of a request.
+func (s *server) record(req *http.Request, id string, o *op.Op, status int, a *op.Answer, took time.Duration) {
+	if s.Logger == nil {
+		return
+	}
+	level := slog.LevelInfo
+	if a.Err != nil && status >= 500 {
+		level = slog.LevelError
+	}
+	if !s.Logger.Enabled(req.Context(), level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("op", o.ID), slog.Int("status", status), slog.Duration("took", took),
+		slog.String("actor", a.Actor.Label()), slog.String("request_id", id),
+	}
+	if a.Err != nil {
+		attrs = append(attrs, slog.String("error", a.Err.Error()))
+	}
+	s.Logger.LogAttrs(req.Context(), level, "request", attrs...)
+}
