@@ -36,7 +36,7 @@ test: deps ## run the tests: both databases, real NATS, git and processes
 .PHONY: race
 race: NEEDS := race
 race: deps ## run the concurrent packages under the race detector
-	$(GO) test -race ./internal/api/op ./internal/db ./internal/event ./internal/bus/... ./internal/domain/signin ./internal/domain/run ./internal/domain/session ./internal/domain/budget ./internal/domain/stream ./internal/domain/ask ./internal/box/spool ./internal/box/scrub ./internal/llm/...
+	$(GO) test -race ./internal/api/op ./internal/api/rest ./internal/api/mcp ./internal/db ./internal/event ./internal/bus/... ./internal/domain/signin ./internal/domain/run ./internal/domain/session ./internal/domain/budget ./internal/domain/stream ./internal/domain/ask ./internal/box/spool ./internal/box/scrub ./internal/llm/...
 
 .PHONY: vet
 vet: ## gofmt, go vet, and a tidy go.mod

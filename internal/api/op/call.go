@@ -43,12 +43,13 @@ type Call struct {
 	Tail Tail
 	Last string
 
-	query   url.Values
-	members map[string]jsontext.Value // of the body, of Arguments
-	actor   policy.Actor
-	state   limit.State
-	counted bool
-	sink    *Sink
+	query     url.Values                // of Arguments
+	members   map[string]jsontext.Value // of the body, of Arguments
+	malformed error                     // why Arguments are none of the op
+	actor     policy.Actor
+	state     limit.State
+	counted   bool
+	sink      *Sink
 }
 
 // Sent are the inputs of a call where HTTP has them.

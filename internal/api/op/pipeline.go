@@ -57,6 +57,9 @@ func (p *Pipeline) Do(ctx context.Context, c *Call) (a Answer) {
 	if c.Op != nil && c.Op.raw != nil {
 		return c.Op.raw(ctx, p, c)
 	}
+	if c.Op != nil {
+		c.malformed = c.Op.spread(c)
+	}
 	ctx, who, err := p.Admit(ctx, c)
 	if err != nil {
 		return p.Refuse(c, err)
@@ -68,7 +71,7 @@ func (p *Pipeline) Do(ctx context.Context, c *Call) (a Answer) {
 // call.
 func (p *Pipeline) Serve(ctx context.Context, who Caller, c *Call) (a Answer) {
 	defer p.recovered(c, &a)
-	c.actor = who.Actor
+	c.actor, c.malformed = who.Actor, c.Op.spread(c)
 	return p.serve(ctx, who, c)
 }
 
@@ -108,7 +111,6 @@ func (p *Pipeline) Admit(ctx context.Context, c *Call) (context.Context, Caller,
 // serve charges the caller, checks the rule and has the op answer.
 func (p *Pipeline) serve(ctx context.Context, who Caller, c *Call) Answer {
 	o := c.Op
-	malformed := o.spread(c)
 	if !who.trust {
 		if !o.Rule.IsPublic() && !who.Actor.Anonymous() {
 			if err := p.Charge(c, who); err != nil {
@@ -119,8 +121,8 @@ func (p *Pipeline) serve(ctx context.Context, who Caller, c *Call) Answer {
 			return p.Refuse(c, err)
 		}
 	}
-	if malformed != nil {
-		return p.Refuse(c, malformed)
+	if c.malformed != nil {
+		return p.Refuse(c, c.malformed)
 	}
 	actor := who.Actor
 	if p.Enter != nil {
