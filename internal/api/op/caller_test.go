@@ -69,9 +69,10 @@ func build(d *db.DB) *house {
 		return op.Row{ID: id, Method: method, Path: path, Rule: rule, Group: "Things"}
 	}
 	h.ops = []op.Op{
-		op.New(row("thing.list", "GET", "/v1/{owner}/things", policy.Require(policy.ReadTasks)), func(_ context.Context, in listIn) (op.Page[thing], error) {
-			return op.Page[thing]{Data: []thing{{in.Owner, "a", h.made}}}, nil
-		}),
+		op.New(row("thing.list", "GET", "/v1/{owner}/things", policy.Require(policy.ReadTasks)),
+			func(_ context.Context, in listIn) (op.Page[thing], error) {
+				return op.Page[thing]{Data: []thing{{in.Owner, "a", h.made}}}, nil
+			}),
 		op.New(row("thing.make", "POST", "/v1/{owner}/things", policy.Require(policy.WriteTasks)), func(_ context.Context, in makeIn) (thing, error) {
 			switch in.Name {
 			case "taken":
@@ -140,13 +141,16 @@ func (h *house) over(server *rest.Config, method, target, bearer, key, body stri
 	}
 	w := httptest.NewRecorder()
 	rest.Handler(*server, h.ops).ServeHTTP(w, req)
-	return op.Answer{Status: w.Code, Body: w.Body.Bytes(), ContentType: w.Header().Get("Content-Type"), Replayed: w.Header().Get("X-Idempotent-Replayed") == "true"}
+	return op.Answer{
+		Status: w.Code, Body: w.Body.Bytes(), ContentType: w.Header().Get("Content-Type"),
+		Replayed: w.Header().Get("X-Idempotent-Replayed") == "true",
+	}
 }
 
 // A caller that speaks no HTTP is answered what REST answers, with nothing
 // written for it: its limits, its credential, its rule, its input, its retries.
 func TestCallerWithoutHTTP(t *testing.T) {
-	const all = "read:tasks,write:tasks"
+	const all, things = "read:tasks,write:tasks", "/v1/o/things"
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		direct, served := build(d), build(d)
 		server := &rest.Config{Pipeline: served.Pipeline}
@@ -156,23 +160,23 @@ func TestCallerWithoutHTTP(t *testing.T) {
 			status                      int
 			says                        string
 		}{
-			{"success", "thing.list", all, "", `{"owner": "o"}`, "GET", "/v1/o/things", "", 200, `"owner":"o"`},
-			{"a change", "thing.make", all, "", `{"owner": "o", "name": "n"}`, "POST", "/v1/o/things", `{"name": "n"}`, 200, `"made":1`},
-			{"nobody", "thing.list", "", "", `{"owner": "o"}`, "GET", "/v1/o/things", "", 401, "unauthenticated"},
-			{"a bad credential", "thing.list", "x", "", `{"owner": "o"}`, "GET", "/v1/o/things", "", 401, "unauthenticated"},
-			{"a scope too few", "thing.make", "read:tasks", "", `{"owner": "o", "name": "n"}`, "POST", "/v1/o/things", `{"name": "n"}`, 403, "write:tasks"},
-			{"a wrong field", "thing.make", all, "", `{"owner": "o", "name": "longer"}`, "POST", "/v1/o/things", `{"name": "longer"}`, 400, "at most 5"},
-			{"a wrong pattern", "thing.make", all, "", `{"owner": "o", "name": "n", "mail": "m"}`, "POST", "/v1/o/things", `{"name": "n", "mail": "m"}`, 400, "e-mail"},
-			{"an unknown field", "thing.make", all, "", `{"owner": "o", "name": "n", "x": 1}`, "POST", "/v1/o/things", `{"name": "n", "x": 1}`, 400, `"x"`},
+			{"success", "thing.list", all, "", `{"owner": "o"}`, "GET", things, "", 200, `"owner":"o"`},
+			{"a change", "thing.make", all, "", `{"owner": "o", "name": "n"}`, "POST", things, `{"name": "n"}`, 200, `"made":1`},
+			{"nobody", "thing.list", "", "", `{"owner": "o"}`, "GET", things, "", 401, "unauthenticated"},
+			{"a bad credential", "thing.list", "x", "", `{"owner": "o"}`, "GET", things, "", 401, "unauthenticated"},
+			{"a scope too few", "thing.make", "read:tasks", "", `{"owner": "o", "name": "n"}`, "POST", things, `{"name": "n"}`, 403, "write:tasks"},
+			{"a wrong field", "thing.make", all, "", `{"owner": "o", "name": "longer"}`, "POST", things, `{"name": "longer"}`, 400, "at most 5"},
+			{"a wrong pattern", "thing.make", all, "", `{"owner": "o", "name": "n", "mail": "m"}`, "POST", things, `{"name": "n", "mail": "m"}`, 400, "e-mail"},
+			{"an unknown field", "thing.make", all, "", `{"owner": "o", "name": "n", "x": 1}`, "POST", things, `{"name": "n", "x": 1}`, 400, `"x"`},
 			{"an unknown parameter", "thing.list", all, "", `{"owner": "o", "x": 1}`, "GET", "/v1/o/things?x=1", "", 400, `"x"`},
 			{"a wrong parameter", "thing.list", all, "", `{"owner": "o", "deep": 1}`, "GET", "/v1/o/things?deep=1", "", 400, "true or false"},
-			{"the domain's refusal", "thing.make", all, "", `{"owner": "o", "name": "taken"}`, "POST", "/v1/o/things", `{"name": "taken"}`, 409, "name-taken"},
-			{"a panic", "thing.make", all, "", `{"owner": "o", "name": "boom"}`, "POST", "/v1/o/things", `{"name": "boom"}`, 500, "internal"},
+			{"the domain's refusal", "thing.make", all, "", `{"owner": "o", "name": "taken"}`, "POST", things, `{"name": "taken"}`, 409, "name-taken"},
+			{"a panic", "thing.make", all, "", `{"owner": "o", "name": "boom"}`, "POST", things, `{"name": "boom"}`, 500, "internal"},
 			{"a stream", "thing.tail", all, "", `{"owner": "o"}`, "GET", "/v1/o/tail", "", 200, "event: error"},
-			{"a key", "thing.make", all, "k", `{"owner": "o", "name": "k"}`, "POST", "/v1/o/things", `{"name": "k"}`, 200, `"made":2`},
-			{"its retry", "thing.make", all, "k", `{"owner": "o", "name": "k"}`, "POST", "/v1/o/things", `{"name": "k"}`, 200, `"made":2`},
-			{"its abuse", "thing.make", all, "k", `{"owner": "o", "name": "l"}`, "POST", "/v1/o/things", `{"name": "l"}`, 409, "idempotency-conflict"},
-			{"a bad key", "thing.make", all, "\x01", `{"owner": "o", "name": "l"}`, "POST", "/v1/o/things", `{"name": "l"}`, 400, "Idempotency-Key"},
+			{"a key", "thing.make", all, "k", `{"owner": "o", "name": "k"}`, "POST", things, `{"name": "k"}`, 200, `"made":2`},
+			{"its retry", "thing.make", all, "k", `{"owner": "o", "name": "k"}`, "POST", things, `{"name": "k"}`, 200, `"made":2`},
+			{"its abuse", "thing.make", all, "k", `{"owner": "o", "name": "l"}`, "POST", things, `{"name": "l"}`, 409, "idempotency-conflict"},
+			{"a bad key", "thing.make", all, "\x01", `{"owner": "o", "name": "l"}`, "POST", things, `{"name": "l"}`, 400, "Idempotency-Key"},
 		} {
 			key := c.key
 			if key == "k" {
@@ -187,7 +191,8 @@ func TestCallerWithoutHTTP(t *testing.T) {
 				a.ContentType = b.ContentType // which its tail sets
 			}
 			if a.Status != b.Status || string(a.Body) != string(b.Body) || a.ContentType != b.ContentType || a.Replayed != b.Replayed {
-				t.Errorf("%s: answered\n%d %s %t %s, over REST\n%d %s %t %s", c.name, a.Status, a.ContentType, a.Replayed, a.Body, b.Status, b.ContentType, b.Replayed, b.Body)
+				t.Errorf("%s: answered\n%d %s %t %s, over REST\n%d %s %t %s", c.name,
+					a.Status, a.ContentType, a.Replayed, a.Body, b.Status, b.ContentType, b.Replayed, b.Body)
 			}
 			if want := c.name == "its retry"; a.Replayed != want {
 				t.Errorf("%s: replayed %t", c.name, a.Replayed)

@@ -41,7 +41,8 @@ const KeyHeader = "Idempotency-Key"
 // Keyed tells whether a row understands Idempotency-Key. Where anybody may call,
 // a key would show one caller what another was answered.
 func (o *Op) Keyed() bool {
-	return Writes(o.Method) && strings.HasPrefix(o.Path, "/v1/") && (!o.Rule.IsPublic() || o.Holder != nil) && !o.NoStore && o.raw == nil && o.stream == nil
+	known := !o.Rule.IsPublic() || o.Holder != nil
+	return known && Writes(o.Method) && strings.HasPrefix(o.Path, "/v1/") && !o.NoStore && o.raw == nil && o.stream == nil
 }
 
 // use reads the key of a call, if it has one that the row understands.

@@ -43,8 +43,10 @@ func TestOpenAPI(t *testing.T) {
 			func(context.Context, op.None) (op.Reply, error) { return op.Reply{}, nil }),
 	}
 	about := openapi.About{Title: "T", Description: "D", Groups: map[string]string{"item": "Things."}, Version: "7.1",
-		Credentials: []openapi.Credential{{Name: "bearer", Doc: "A token."}, {Name: "cookie", Cookie: "session"}, {Name: "oauth", Authorize: "/authorize"}},
-		Samples:     openapi.Samples{Formats: map[string]string{"uuid": "0199d3a4-5b6c-7d8e-9f01-23456789abcd"}},
+		Credentials: []openapi.Credential{
+			{Name: "bearer", Doc: "A token."}, {Name: "cookie", Cookie: "session"}, {Name: "oauth", Authorize: "/authorize"},
+		},
+		Samples: openapi.Samples{Formats: map[string]string{"uuid": "0199d3a4-5b6c-7d8e-9f01-23456789abcd"}},
 		Meaning: func(slug string) string {
 			if slug == "busy" {
 				return "Somebody is at it."

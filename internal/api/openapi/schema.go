@@ -22,7 +22,10 @@ type schemas struct {
 }
 
 func newSchemas(root string, about *About) *schemas {
-	return &schemas{About: about, root: root, named: map[string]*jsonschema.Schema{}, types: map[string]reflect.Type{}, told: map[*jsonschema.Schema]any{}}
+	return &schemas{
+		About: about, root: root,
+		named: map[string]*jsonschema.Schema{}, types: map[string]reflect.Type{}, told: map[*jsonschema.Schema]any{},
+	}
 }
 
 func (d *schemas) of(t reflect.Type) *jsonschema.Schema {

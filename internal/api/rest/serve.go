@@ -33,7 +33,10 @@ func (s *server) call(w http.ResponseWriter, req *http.Request, o *op.Op) *op.Ca
 	}
 	c.Refused = s.comesFrom(req, o.From)
 	c.Presented = s.presented(req)
-	c.Sent = op.Sent{Texts: texts{req}, Query: req.URL.RawQuery, Body: req.Body, Length: req.ContentLength, ContentType: req.Header.Get("Content-Type")}
+	c.Sent = op.Sent{
+		Texts: texts{req}, Query: req.URL.RawQuery,
+		Body: req.Body, Length: req.ContentLength, ContentType: req.Header.Get("Content-Type"),
+	}
 	if c.Keys = req.Header[op.KeyHeader]; len(c.Keys) > 0 {
 		c.Bound = []string{req.Method, req.URL.RequestURI()}
 	}
