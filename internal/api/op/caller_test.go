@@ -53,7 +53,7 @@ func build(d *db.DB) *house {
 	h := &house{}
 	h.Pipeline = &op.Pipeline{
 		BaseURL: "http://yard", Limits: limit.New(func() time.Time { return now }),
-		Ledger: &idempotency.Ledger{DB: d, Hub: event.NewHub(nil), Logger: slog.New(slog.DiscardHandler)},
+		Ledger: &idempotency.Ledger{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler)},
 		Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
 			if p.Bearer == "" {
 				return policy.Actor{}, nil
