@@ -2,6 +2,8 @@ package app
 
 import (
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/escalation"
+	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 )
@@ -64,4 +66,9 @@ func (a *App) subscribe(p parts) {
 		task.Moved.On(a.db, fn)
 	}
 	task.StuckChanged.On(a.db, p.plan.TaskStuck)
+
+	followPulls(a.db, p.task)
+	pull.MinderUnneeded.On(a.db, stopTask(p.task))
+	pull.RoundsSpent.On(a.db, raiseTrouble)
+	pull.SeenTo.On(a.db, func(tx *db.Tx, n pull.Note) error { return escalation.ResolveOfPull(tx, n.PRID, n.Text) })
 }

@@ -22,22 +22,6 @@ const repairPriority = 90
 // wireBabysit connects the rounds of pull requests to the tasks that carry them
 // out.
 func (a *App) wireBabysit(pulls *pull.Service, tasks *task.Service) {
-	pulls.Escalate = func(tx *db.Tx, r repo.Ref, about pull.Trouble) error {
-		_, err := escalation.Raise(tx, escalation.New{
-			RepoID: &r.ID, Category: about.Category, Title: about.Title, Body: about.Body, Reason: about.Reason,
-			PRID: &about.PRID, TaskID: about.TaskID, URL: &about.URL,
-		})
-		return err
-	}
-	pulls.Resolve = escalation.ResolveOfPull
-	pulls.StopTask = func(tx *db.Tx, taskID string) error {
-		return withTask(tx, taskID, func(t *task.Row) error {
-			if t.Status.Terminal() {
-				return nil
-			}
-			return tasks.Cancel(tx, t)
-		})
-	}
 	pulls.BabysitTask = func(tx *db.Tx, r repo.Ref, round pull.Round) (string, error) {
 		// As the work was done, so it is repaired.
 		work, ok, err := task.Lock(tx, tx.Account, round.TaskID)
@@ -53,6 +37,27 @@ func (a *App) wireBabysit(pulls *pull.Service, tasks *task.Service) {
 			err = tasks.SetStuck(tx, &work, false)
 		}
 		return t.ID, err
+	}
+}
+
+// raiseTrouble asks a person to look at a pull request.
+func raiseTrouble(tx *db.Tx, about pull.Trouble) error {
+	_, err := escalation.Raise(tx, escalation.New{
+		RepoID: &about.RepoID, Category: about.Category, Title: about.Title, Body: about.Body, Reason: about.Reason,
+		PRID: &about.PRID, TaskID: about.TaskID, URL: &about.URL,
+	})
+	return err
+}
+
+// stopTask cancels a task that is not over.
+func stopTask(tasks *task.Service) func(*db.Tx, string) error {
+	return func(tx *db.Tx, taskID string) error {
+		return withTask(tx, taskID, func(t *task.Row) error {
+			if t.Status.Terminal() {
+				return nil
+			}
+			return tasks.Cancel(tx, t)
+		})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
+	"yardmaster/internal/event"
 )
 
 // wirePulls connects pull requests to the tasks they come from.
@@ -36,46 +37,6 @@ func (a *App) wirePulls(p *pull.Service, tasks *task.Service) {
 		}
 		return out, err
 	}
-	p.TaskAwaits = func(tx *db.Tx, taskID, prID string) error {
-		return withTask(tx, taskID, func(t *task.Row) error {
-			if t.Status == task.AwaitingCI {
-				if err := tasks.SetStuck(tx, t, false); err != nil { // a new head is a new chance
-					return err
-				}
-			}
-			if t.Status == task.AwaitingCI || !task.Allowed(t.Status, task.AwaitingCI) {
-				return tasks.WorkChanged(tx, t)
-			}
-			return tasks.ToAwaitingCI(tx, t, prID)
-		})
-	}
-	p.TaskMergeable = func(tx *db.Tx, taskID string) error {
-		return withTask(tx, taskID, func(t *task.Row) error {
-			if !task.Allowed(t.Status, task.Mergeable) {
-				return nil
-			}
-			return tasks.ToMergeable(tx, t)
-		})
-	}
-	p.TaskAwaitsReview = func(tx *db.Tx, taskID string) error {
-		return withTask(tx, taskID, func(t *task.Row) error {
-			if t.Status == task.AwaitingReview {
-				return tasks.SetStuck(tx, t, false)
-			}
-			if !task.Allowed(t.Status, task.AwaitingReview) {
-				return nil
-			}
-			return tasks.ToAwaitingReview(tx, t)
-		})
-	}
-	p.TaskClosed = func(tx *db.Tx, taskID, why string) error {
-		return withTask(tx, taskID, func(t *task.Row) error {
-			if !t.Status.Shipped() || t.Status.Terminal() {
-				return nil // it goes on without, or has ended
-			}
-			return tasks.Fail(tx, t, task.PRClosed, why)
-		})
-	}
 	p.TaskReopened = func(tx *db.Tx, taskID, prID string) (reopened bool, err error) {
 		err = withTask(tx, taskID, func(t *task.Row) error {
 			if t.Status != task.Failed || t.FailureKind == nil || *t.FailureKind != task.PRClosed {
@@ -86,20 +47,58 @@ func (a *App) wirePulls(p *pull.Service, tasks *task.Service) {
 		})
 		return reopened, err
 	}
-	p.TaskMerged = func(tx *db.Tx, taskID string) error {
-		return withTask(tx, taskID, func(t *task.Row) error {
+}
+
+// followPulls has tasks move with their pull requests.
+func followPulls(d *db.DB, tasks *task.Service) {
+	for signal, move := range map[event.Signal[pull.Progress]]func(*db.Tx, *task.Row, pull.Progress) error{
+		pull.TaskAwaits: func(tx *db.Tx, t *task.Row, p pull.Progress) error {
+			if t.Status == task.AwaitingCI {
+				if err := tasks.SetStuck(tx, t, false); err != nil { // a new head is a new chance
+					return err
+				}
+			}
+			if t.Status == task.AwaitingCI || !task.Allowed(t.Status, task.AwaitingCI) {
+				return tasks.WorkChanged(tx, t)
+			}
+			return tasks.ToAwaitingCI(tx, t, p.PRID)
+		},
+		pull.TaskAwaitsReview: func(tx *db.Tx, t *task.Row, _ pull.Progress) error {
+			if t.Status == task.AwaitingReview {
+				return tasks.SetStuck(tx, t, false)
+			}
+			if !task.Allowed(t.Status, task.AwaitingReview) {
+				return nil
+			}
+			return tasks.ToAwaitingReview(tx, t)
+		},
+		pull.TaskMergeable: func(tx *db.Tx, t *task.Row, _ pull.Progress) error {
+			if !task.Allowed(t.Status, task.Mergeable) {
+				return nil
+			}
+			return tasks.ToMergeable(tx, t)
+		},
+		pull.TaskMerged: func(tx *db.Tx, t *task.Row, _ pull.Progress) error {
 			if !task.Allowed(t.Status, task.Merged) {
 				return nil
 			}
 			return tasks.Merged(tx, t)
-		})
-	}
-	p.TaskStuck = func(tx *db.Tx, taskID, kind, why string) error {
-		return withTask(tx, taskID, func(t *task.Row) error {
+		},
+		pull.TaskClosed: func(tx *db.Tx, t *task.Row, p pull.Progress) error {
+			if !t.Status.Shipped() || t.Status.Terminal() {
+				return nil // it goes on without, or has ended
+			}
+			return tasks.Fail(tx, t, task.PRClosed, p.Why)
+		},
+		pull.TaskStuck: func(tx *db.Tx, t *task.Row, p pull.Progress) error {
 			if t.Status.Terminal() {
 				return nil
 			}
-			return tasks.Stick(tx, t, kind, why)
+			return tasks.Stick(tx, t, p.FailureKind, p.Why)
+		},
+	} {
+		signal.On(d, func(tx *db.Tx, p pull.Progress) error {
+			return withTask(tx, p.TaskID, func(t *task.Row) error { return move(tx, t, p) })
 		})
 	}
 }

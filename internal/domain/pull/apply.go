@@ -165,7 +165,7 @@ func (s *Service) ready(ctx context.Context, d dueRow) (pr row, ready bool, err 
 		if _, err := endAction.Exec(tx, d.ID, ActionFailed, &why); err != nil {
 			return err
 		}
-		if err := event.Record(tx, event.Change{Kind: "pr.merge_failed", Object: pr.ID, RepoID: pr.RepoID, Data: map[string]any{"reason": "superseded"}}); err != nil {
+		if err := mergeFailedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, mergeFailedData{Reason: "superseded"}); err != nil {
 			return err
 		}
 		if _, over, err := cancelledTask.Maybe(tx, tx.Account, *pr.TaskID); err != nil {
@@ -189,7 +189,7 @@ func (s *Service) dropOrder(tx *db.Tx, pr row, a actionRow) error {
 	if _, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil {
 		return err
 	}
-	if err := event.Record(tx, event.Change{Kind: "approval.stale", Object: a.ID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": pr.ID, "head_sha": a.HeadSHA}}); err != nil {
+	if err := staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 		return err
 	}
 	return s.closeAbandoned(tx, pr)
@@ -232,13 +232,12 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, pr row, mergeErr error) error {
 		_, err := postpone.Exec(tx, d.ID, db.Micros(tx.Now.Add(time.Second<<min(d.Tries, 6))), why)
 		return err
 	}
-	state, change := ActionFailed, event.Change{Kind: "pr.merge_failed", Object: pr.ID, RepoID: pr.RepoID, Data: map[string]any{"reason": "host_failed"}}
+	state, reason := ActionFailed, "host_failed"
 	switch {
 	case moved:
 		state = ActionStale
-		change.Kind, change.Object, change.Data = "approval.stale", d.ID, map[string]any{"pr_id": pr.ID, "head_sha": d.HeadSHA}
 	case conflict:
-		change.Data = map[string]any{"reason": "merge_conflict"}
+		reason = "merge_conflict"
 		pr.Mergeable = "conflict"
 		if _, err := setClean.Exec(tx, pr.ID, pr.Mergeable, tx.Micros()); err != nil {
 			return err
@@ -247,7 +246,13 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, pr row, mergeErr error) error {
 	if n, err := endAction.Exec(tx, d.ID, state, &why); err != nil || n == 0 {
 		return err // stale since: who moved the head has seen to the rest
 	}
-	if err := event.Record(tx, change); err != nil {
+	var err error
+	if moved {
+		err = staleEvent.Record(tx, event.Subject{ID: d.ID, RepoID: pr.RepoID}, questionData{HeadSHA: d.HeadSHA, PRID: pr.ID})
+	} else {
+		err = mergeFailedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, mergeFailedData{Reason: reason})
+	}
+	if err != nil {
 		return err
 	}
 	switch {
@@ -288,7 +293,7 @@ func (s *Service) stuck(tx *db.Tx, pr row, needs, kind, why string) error {
 	if err := s.waits(tx, pr, needs); err != nil || pr.TaskID == nil {
 		return err
 	}
-	return s.TaskStuck(tx, *pr.TaskID, kind, why)
+	return TaskStuck.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID, FailureKind: kind, Why: why})
 }
 
 // taskGoesOn tells the task of a pull request that it waits for checks again.
@@ -296,7 +301,7 @@ func (s *Service) taskGoesOn(tx *db.Tx, pr row) error {
 	if pr.TaskID == nil {
 		return nil
 	}
-	return s.TaskAwaits(tx, *pr.TaskID, pr.ID)
+	return TaskAwaits.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }
 
 // whyNot says why a merge was not carried out, in words for people. A cause of

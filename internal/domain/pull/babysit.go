@@ -90,8 +90,8 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
 	if _, err := beginRound.Exec(tx, pr.ID, state, pr.CIRounds, pr.ConflictRounds, taskID, tx.Micros()); err != nil {
 		return err
 	}
-	return event.Record(tx, event.Change{Kind: "pr.babysit_round", Object: pr.ID, RepoID: r.ID,
-		Data: map[string]any{"state": state, "task_id": taskID, "head_sha": pr.HeadSHA, "ci_rounds": pr.CIRounds, "conflict_rounds": pr.ConflictRounds}})
+	return roundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},
+		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, HeadSHA: pr.HeadSHA, State: state, TaskID: taskID})
 }
 
 // idleRounds is how long it is until the next round after the 1st, 2nd, …
@@ -100,8 +100,8 @@ var idleRounds = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
 
 // Trouble is what a person is asked to look at.
 type Trouble struct {
-	PRID, URL, Category, Title, Body, Reason string
-	TaskID                                   *string
+	PRID, RepoID, URL, Category, Title, Body, Reason string
+	TaskID                                           *string
 }
 
 // outcome of what was the matter, for people.
@@ -163,8 +163,8 @@ func (s *Service) spend(tx *db.Tx, r repo.Ref, pr row, f failing) error {
 	if err := s.needs(tx, pr.ID, NeedsRearm); err != nil {
 		return err
 	}
-	err := s.Escalate(tx, r, Trouble{
-		PRID: pr.ID, TaskID: pr.TaskID, URL: s.url(pr.ID), Category: f.kind, Reason: f.why, Title: fmt.Sprintf("Pull request #%d needs a person", pr.Number),
+	err := RoundsSpent.Send(tx, Trouble{
+		PRID: pr.ID, RepoID: r.ID, TaskID: pr.TaskID, URL: s.url(pr.ID), Category: f.kind, Reason: f.why, Title: fmt.Sprintf("Pull request #%d needs a person", pr.Number),
 		Body: fmt.Sprintf("%s\n%s\n\nAgents have used up their rounds at it.", pr.Title, s.url(pr.ID)),
 	})
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *Service) spend(tx *db.Tx, r repo.Ref, pr row, f failing) error {
 	if pr.TaskID == nil {
 		return nil
 	}
-	return s.TaskStuck(tx, *pr.TaskID, f.kind, f.why)
+	return TaskStuck.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID, FailureKind: f.kind, Why: f.why})
 }
 
 // RoundEnded is called when the task of a round is over, however it went. What
@@ -213,7 +213,7 @@ func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) err
 	if pr.Babysit == BabysitConflict {
 		kind = "merge_conflict"
 	}
-	return s.TaskStuck(tx, *pr.TaskID, kind, "its repair was cancelled")
+	return TaskStuck.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID, FailureKind: kind, Why: "its repair was cancelled"})
 }
 
 // babysit begins a round that is due.
@@ -336,12 +336,11 @@ func (s *Service) rearm(ctx context.Context, in rearmIn) (out Rearmed, err error
 		if err := s.armed(tx, r, pr); err != nil {
 			return err
 		}
-		if err := s.Resolve(tx, pr.ID, "It was armed again."); err != nil {
+		if err := SeenTo.Send(tx, Note{PRID: pr.ID, Text: "It was armed again."}); err != nil {
 			return err
 		}
 		s.Hub.Notify(tx, event.PullTopic)
-		return event.Record(tx, event.Change{Kind: "pr.babysit_rearmed", Object: pr.ID, RepoID: pr.RepoID,
-			Data: map[string]any{"reason": in.Reason, "forgiven": out.Forgiven}})
+		return rearmedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, rearmedData{Forgiven: out.Forgiven, Reason: in.Reason})
 	})
 	return out, err
 }

@@ -84,7 +84,8 @@ func (s *Service) reopen(tx *db.Tx, r repo.Ref, branch, sha, by string) error {
 	if _, err := setReopened.Exec(tx, pr.ID, by, tx.Micros()); err != nil {
 		return err
 	}
-	if err := event.Record(tx, event.Change{Kind: "pr.reopened", Object: pr.ID, RepoID: r.ID, Data: map[string]any{"number": pr.Number, "head_sha": sha, "by": by}}); err != nil {
+	data := reopenedData{By: by, HeadSHA: sha, Number: pr.Number}
+	if err := reopenedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID}, data); err != nil {
 		return err
 	}
 	pr.State, pr.Babysit = Open, BabysitWatching
@@ -112,7 +113,7 @@ func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 			return err
 		}
 		if n > 0 {
-			err := event.Record(tx, event.Change{Kind: "approval.stale", Object: a.ID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": pr.ID, "head_sha": a.HeadSHA}})
+			err := staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
 			if err != nil {
 				return err
 			}
@@ -157,14 +158,14 @@ func (s *Service) close(tx *db.Tx, pr row, why, by string) error {
 	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
 		return err
 	}
-	if err := event.Record(tx, event.Change{Kind: "pr.closed", Object: pr.ID, RepoID: pr.RepoID,
-		Data: map[string]any{"number": pr.Number, "head_sha": pr.HeadSHA, "task_id": pr.TaskID, "why": why, "closed_by": by}}); err != nil {
+	data := closedData{ClosedBy: by, HeadSHA: pr.HeadSHA, Number: pr.Number, TaskID: pr.TaskID, Why: why}
+	if err := closedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, data); err != nil {
 		return err
 	}
 	if err := s.over(tx, pr, "The pull request was closed."); err != nil || pr.TaskID == nil || why == ClosedCancelled {
 		return err
 	}
-	return s.TaskClosed(tx, *pr.TaskID, closedWords[why])
+	return TaskClosed.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID, Why: closedWords[why]})
 }
 
 var closedWords = map[string]string{
@@ -177,7 +178,7 @@ var closedWords = map[string]string{
 // it any more.
 func (s *Service) over(tx *db.Tx, pr row, note string) error {
 	s.Hub.Notify(tx, event.PullTopic)
-	return s.Resolve(tx, pr.ID, note)
+	return SeenTo.Send(tx, Note{PRID: pr.ID, Text: note})
 }
 
 // mergedByHand records that a push brought the head of a pull request into its
@@ -201,10 +202,11 @@ func (s *Service) landed(tx *db.Tx, pr row, headSHA, mergeSHA string, by *string
 			return err
 		}
 	}
-	if err := event.Record(tx, event.Change{Kind: "pr.merged", Object: pr.ID, RepoID: pr.RepoID, Data: map[string]any{
-		"repo": pr.Owner + "/" + pr.Name, "pr_id": pr.ID, "number": pr.Number, "url": s.url(pr.ID), "head_sha": headSHA, "merge_sha": mergeSHA,
-		"merged_at": tx.Now.UTC(), "task_id": pr.TaskID, "plan_id": plan, "merged_by": by,
-	}}); err != nil {
+	err := mergedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, mergedData{
+		HeadSHA: headSHA, MergeSHA: mergeSHA, MergedAt: tx.Now.UTC(), MergedBy: by, Number: pr.Number, PlanID: plan, PRID: pr.ID,
+		Repo: pr.Owner + "/" + pr.Name, TaskID: pr.TaskID, URL: s.url(pr.ID),
+	})
+	if err != nil {
 		return err
 	}
 	if _, err := baseMoved.Exec(tx, tx.Account, pr.RepoID, pr.BaseRef, by); err != nil {
@@ -216,7 +218,7 @@ func (s *Service) landed(tx *db.Tx, pr row, headSHA, mergeSHA string, by *string
 	if _, err := dueAbove.Exec(tx, *pr.TaskID, tx.Micros()); err != nil {
 		return err
 	}
-	return s.TaskMerged(tx, *pr.TaskID)
+	return TaskMerged.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }
 
 // facts are what git says of a pull request.
@@ -317,7 +319,7 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		case unknown || f.mergeable != "conflict" || pr.Mergeable == "conflict" || pr.AbandonedAt != nil:
 			return nil
 		}
-		return event.Record(tx, event.Change{Kind: "pr.conflict", Object: pr.ID, RepoID: pr.RepoID, Data: map[string]any{"base_sha": f.base, "head_sha": pr.HeadSHA}})
+		return conflictEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, conflictData{BaseSHA: f.base, HeadSHA: pr.HeadSHA})
 	})
 	if err == nil && merged {
 		s.Settled(ctx, r)
@@ -328,5 +330,5 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 // stopMinder ends a check or round of a pull request that has ended, or that is
 // nobody's any more.
 func (s *Service) stopMinder(ctx context.Context, m found) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error { return s.StopTask(tx, m.ID) })
+	return s.DB.Write(ctx, func(tx *db.Tx) error { return MinderUnneeded.Send(tx, m.ID) })
 }

@@ -168,11 +168,11 @@ func (s *Service) question(tx *db.Tx, pr row, p *Protected) error {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	data := map[string]any{"pr_id": pr.ID, "kind": "merge", "head_sha": pr.HeadSHA}
+	data := askedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID}
 	if p != nil {
-		data["protected"], data["weaker"] = p.Paths, weaker
+		data.Protected, data.Weaker = p.Paths, weaker
 	}
-	return event.Record(tx, event.Change{Kind: "approval.asked", Object: actionID, RepoID: pr.RepoID, Data: data})
+	return askedEvent.Record(tx, event.Subject{ID: actionID, RepoID: pr.RepoID}, data)
 }
 
 // lookAtHead looks at a head that passed since the last pass.

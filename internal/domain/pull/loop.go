@@ -119,7 +119,8 @@ func (s *Service) take(ctx context.Context) (due []dueRow, err error) {
 			if _, err := expireNeeds.Exec(tx, e.PRID, tx.Micros()); err != nil {
 				return err
 			}
-			if err := event.Record(tx, event.Change{Kind: "approval.expired", Object: e.ID, Account: e.AccountID, Data: map[string]any{"pr_id": e.PRID, "head_sha": e.HeadSHA}}); err != nil {
+			err := expiredEvent.Record(tx, event.Subject{ID: e.ID, Account: e.AccountID}, questionData{HeadSHA: e.HeadSHA, PRID: e.PRID})
+			if err != nil {
 				return err
 			}
 		}

@@ -130,29 +130,29 @@ func open(t *testing.T, e db.Engine) *yard {
 			y.round = append(y.round, r)
 			return fmt.Sprintf("round-%d", len(y.round)), nil
 		},
-		StopTask: func(tx *db.Tx, task string) error {
-			tx.AfterCommit(func() { y.stopped = append(y.stopped, task) })
-			_, err := stopTask.Exec(tx, task)
-			return err
-		},
-		Escalate: func(tx *db.Tx, _ repo.Ref, e Trouble) error {
-			tx.AfterCommit(func() { y.asked = append(y.asked, e.Category) })
-			return nil
-		},
-		Resolve: func(tx *db.Tx, _, note string) error {
-			tx.AfterCommit(func() { y.resolved = append(y.resolved, note) })
-			return nil
-		},
-		Bot:              codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
-		TaskAwaits:       func(tx *db.Tx, task, _ string) error { return tell("awaits")(tx, task) },
-		TaskMergeable:    tell("mergeable"),
-		TaskMerged:       tell("merged"),
-		TaskAwaitsReview: tell("awaits review"),
-		TaskClosed:       func(tx *db.Tx, task, why string) error { return tell("closed")(tx, task) },
-		TaskReopened:     func(tx *db.Tx, task, _ string) (bool, error) { return !y.gone, tell("reopened")(tx, task) },
-		TaskStuck:        func(tx *db.Tx, task, kind, _ string) error { return tell("stuck: "+kind)(tx, task) },
-		Settled:          func(context.Context, repo.Ref) { y.told["settled"] = "yes" },
+		Bot:          codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
+		TaskReopened: func(tx *db.Tx, task, _ string) (bool, error) { return !y.gone, tell("reopened")(tx, task) },
+		Settled:      func(context.Context, repo.Ref) { y.told["settled"] = "yes" },
 	}
+	MinderUnneeded.On(d, func(tx *db.Tx, task string) error {
+		tx.AfterCommit(func() { y.stopped = append(y.stopped, task) })
+		_, err := stopTask.Exec(tx, task)
+		return err
+	})
+	RoundsSpent.On(d, func(tx *db.Tx, e Trouble) error {
+		tx.AfterCommit(func() { y.asked = append(y.asked, e.Category) })
+		return nil
+	})
+	SeenTo.On(d, func(tx *db.Tx, n Note) error {
+		tx.AfterCommit(func() { y.resolved = append(y.resolved, n.Text) })
+		return nil
+	})
+	for signal, what := range map[event.Signal[Progress]]string{
+		TaskAwaits: "awaits", TaskMergeable: "mergeable", TaskMerged: "merged", TaskAwaitsReview: "awaits review", TaskClosed: "closed",
+	} {
+		signal.On(d, func(tx *db.Tx, p Progress) error { return tell(what)(tx, p.TaskID) })
+	}
+	TaskStuck.On(d, func(tx *db.Tx, p Progress) error { return tell("stuck: "+p.FailureKind)(tx, p.TaskID) })
 	y.write(func(tx *db.Tx) (err error) {
 		for _, account := range []string{"acme", "rival"} {
 			if _, err := addAccount.Exec(tx, account); err != nil {

@@ -107,7 +107,7 @@ func (s *Service) waits(tx *db.Tx, pr row, why string) error {
 	if err := s.needs(tx, pr.ID, why); err != nil || pr.TaskID == nil {
 		return err
 	}
-	return s.TaskAwaitsReview(tx, *pr.TaskID)
+	return TaskAwaitsReview.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }
 
 // green asks for (or, where the policy says so, orders) the merge of a head
@@ -140,12 +140,13 @@ func (s *Service) order(tx *db.Tx, pr row, by string) error {
 	if err != nil || n == 0 {
 		return err // asked before
 	}
-	data := map[string]any{"pr_id": pr.ID, "kind": "merge", "head_sha": pr.HeadSHA}
-	kind := "approval.asked"
-	if by != byPolicy {
-		kind = "approval.approved" // by whoever ordered it, unasked
+	about := event.Subject{ID: actionID, RepoID: pr.RepoID}
+	if by == byPolicy {
+		err = askedEvent.Record(tx, about, askedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID})
+	} else { // unasked
+		err = approvedEvent.Record(tx, about, approvedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID})
 	}
-	if err := event.Record(tx, event.Change{Kind: kind, Object: actionID, RepoID: pr.RepoID, Data: data}); err != nil {
+	if err != nil {
 		return err
 	}
 	return s.approved(tx, pr)
@@ -160,7 +161,7 @@ func (s *Service) approved(tx *db.Tx, pr row) error {
 	if pr.TaskID == nil {
 		return nil
 	}
-	return s.TaskMergeable(tx, *pr.TaskID)
+	return TaskMergeable.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }
 
 // atHead locks an open pull request for a decision about the head that whoever
@@ -236,12 +237,15 @@ func (s *Service) answer(tx *db.Tx, pr row, a actionRow, state string) (actionRo
 		return actionRow{}, err
 	}
 	a.State, a.DecidedBy, a.DecidedAt = state, &by, &tx.Now
-	err := event.Record(tx, event.Change{Kind: "approval." + state, Object: a.ID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": pr.ID, "head_sha": a.HeadSHA}})
-	switch {
-	case err != nil:
-		return a, err
-	case state == ActionApproved:
+	about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
+	if state == ActionApproved {
+		if err := approvedEvent.Record(tx, about, approvedData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
+			return a, err
+		}
 		return a, s.approved(tx, pr)
+	}
+	if err := skippedEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
+		return a, err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
 	return a, s.needs(tx, pr.ID, NeedsAgain)
@@ -297,7 +301,7 @@ func (s *Service) expired(tx *db.Tx, pr row, a actionRow) error {
 	if n, err := endExpired.Exec(tx, a.ID, tx.Micros()); err != nil || n == 0 {
 		return err
 	}
-	return event.Record(tx, event.Change{Kind: "approval.expired", Object: a.ID, RepoID: pr.RepoID, Data: map[string]any{"pr_id": pr.ID, "head_sha": a.HeadSHA}})
+	return expiredEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
 }
 
 // merge orders the merge of a head, asked about or not. If it changes what is

@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 )
 
@@ -36,9 +37,10 @@ func TestOneOrderOfLocks(t *testing.T) {
 		tx.AfterCommit(func() { check.Store(task) })
 		return task, nil
 	}
-	touch := func(tx *db.Tx, id string) error { _, err := touchTask.Exec(tx, id); return err }
-	y.TaskAwaits = func(tx *db.Tx, id, _ string) error { return touch(tx, id) }
-	y.TaskMergeable, y.TaskMerged, y.TaskAwaitsReview = touch, touch, touch
+	event.Detach(y.DB)
+	for _, signal := range []event.Signal[Progress]{TaskAwaits, TaskMergeable, TaskMerged, TaskAwaitsReview} {
+		signal.On(y.DB, func(tx *db.Tx, p Progress) error { _, err := touchTask.Exec(tx, p.TaskID); return err })
+	}
 	prID := y.propose("x", y.commit("x", "x", "x\n"))
 
 	var again atomic.Int64

@@ -108,19 +108,6 @@ type Service struct {
 	// BabysitTask queues a task that repairs a head. A fault that it answers
 	// means not now.
 	BabysitTask func(tx *db.Tx, r repo.Ref, round Round) (taskID string, err error)
-	// StopTask cancels the task of a check or a round, if it goes on.
-	StopTask func(tx *db.Tx, taskID string) error
-	// Escalate asks a person to look; Resolve ends all such questions about a
-	// pull request.
-	Escalate func(tx *db.Tx, r repo.Ref, e Trouble) error
-	Resolve  func(tx *db.Tx, prID, note string) error
-	// The task that a pull request came from is moved along with it.
-	TaskAwaits       func(tx *db.Tx, taskID, prID string) error
-	TaskAwaitsReview func(tx *db.Tx, taskID string) error
-	TaskMergeable    func(tx *db.Tx, taskID string) error
-	TaskMerged       func(tx *db.Tx, taskID string) error
-	TaskClosed       func(tx *db.Tx, taskID, why string) error
-	TaskStuck        func(tx *db.Tx, taskID, failureKind, why string) error
 	// TaskReopened tells that the pull request of a task that failed with it is
 	// open again; false if the task has gone on without it.
 	TaskReopened func(tx *db.Tx, taskID, prID string) (bool, error)
@@ -157,7 +144,7 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 		if existing.HeadSHA != p.HeadSHA {
 			return existing.ID, s.moveHead(tx, r, existing, p.HeadSHA)
 		}
-		return existing.ID, s.TaskAwaits(tx, p.TaskID, existing.ID)
+		return existing.ID, TaskAwaits.Send(tx, Progress{TaskID: p.TaskID, PRID: existing.ID})
 	}
 	n, err := nextNumber.One(tx, r.ID)
 	if err != nil {
@@ -167,11 +154,11 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 	if _, err := insert.Exec(tx, prID, tx.Account, r.ID, n, p.Title, p.Body, s.url(prID), Open, p.Branch, r.DefaultBranch, p.HeadSHA, p.BaseSHA, p.TaskID, "agent", tx.Micros()); err != nil {
 		return "", err
 	}
-	if err := event.Record(tx, event.Change{Kind: "pr.opened", Object: prID, RepoID: r.ID,
-		Data: map[string]any{"number": n, "head_sha": p.HeadSHA, "task_id": p.TaskID}}); err != nil {
+	opened := openedData{HeadSHA: p.HeadSHA, Number: n, TaskID: p.TaskID}
+	if err := openedEvent.Record(tx, event.Subject{ID: prID, RepoID: r.ID}, opened); err != nil {
 		return "", err
 	}
-	if err := s.TaskAwaits(tx, p.TaskID, prID); err != nil {
+	if err := TaskAwaits.Send(tx, Progress{TaskID: p.TaskID, PRID: prID}); err != nil {
 		return "", err
 	}
 	pr, err := byID.One(tx, tx.Account, prID)
@@ -197,7 +184,7 @@ func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
 		return err
 	}
 	pr.HeadSHA = sha
-	if err := event.Record(tx, event.Change{Kind: "pr.head_moved", Object: pr.ID, RepoID: r.ID, Data: map[string]any{"head_sha": sha}}); err != nil {
+	if err := headMovedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID}, headData{HeadSHA: sha}); err != nil {
 		return err
 	}
 	if err := s.taskGoesOn(tx, pr); err != nil {
@@ -243,7 +230,7 @@ func (s *Service) CheckMoved(tx *db.Tx, taskID string, running bool) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	return event.Record(tx, event.Change{Kind: "ci.running", Object: ci.ID, RepoID: ci.RepoID, Data: map[string]any{"sha": ci.SHA}})
+	return checkRunningEvent.Record(tx, event.Subject{ID: ci.ID, RepoID: ci.RepoID}, checkBegunData{SHA: ci.SHA})
 }
 
 // CheckResult is how a check ended.
@@ -258,14 +245,14 @@ type CheckResult struct {
 // CheckFinished records the end of a check and, if it was the check of the
 // current head, moves the pull request on.
 func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
-	status, checks := "failed", ChecksFailed
+	status, checks := checkFailed, ChecksFailed
 	switch {
 	case c.Cancelled:
-		status = "cancelled"
+		status = checkCancelled
 	case c.ExitCode == nil:
-		status = "lost"
+		status = checkLost
 	case *c.ExitCode == 0:
-		status, checks = "passed", ChecksPassed
+		status, checks = checkPassed, ChecksPassed
 	}
 	ci, ok, err := ciByTask.Maybe(tx, tx.Account, c.TaskID)
 	if err != nil || !ok {
@@ -274,7 +261,8 @@ func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 	if n, err := endCI.Exec(tx, ci.ID, status, c.RunID, c.BoxID, c.ExitCode, c.Output, tx.Micros()); err != nil || n == 0 {
 		return err // another node was faster
 	}
-	if err := event.Record(tx, event.Change{Kind: "ci." + status, Object: ci.ID, RepoID: ci.RepoID, Data: map[string]any{"sha": ci.SHA, "exit_code": c.ExitCode}}); err != nil {
+	ended := checkEndedData{ExitCode: c.ExitCode, SHA: ci.SHA}
+	if err := checkEndedEvents[status].Record(tx, event.Subject{ID: ci.ID, RepoID: ci.RepoID}, ended); err != nil {
 		return err
 	}
 	pr, ok, err := lock(tx, ci.PRID)
@@ -312,7 +300,7 @@ func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 	if c.ExitCode != nil {
 		why = fmt.Sprintf("the check exited with %d", *c.ExitCode)
 	}
-	return s.TaskStuck(tx, *pr.TaskID, "ci_ladder_spent", why)
+	return TaskStuck.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID, FailureKind: "ci_ladder_spent", Why: why})
 }
 
 // loseCheck ends a check whose task ended without a result.

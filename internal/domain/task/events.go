@@ -3,11 +3,10 @@ package task
 import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
-	"yardmaster/internal/policy"
 )
 
 // Topic is the list of tasks that clients follow.
-var Topic = &event.Topic{Name: "tasks", Scope: policy.ReadTasks, Key: "task_id", Fixed: true}
+var Topic = event.Tasks
 
 // Change is what every event of a task says of it.
 type Change struct {

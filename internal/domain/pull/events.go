@@ -1,0 +1,174 @@
+package pull
+
+import (
+	"time"
+
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+// The lists that clients follow.
+var (
+	// Topic is the list of pull requests.
+	Topic = &event.Topic{Name: "prs", Scope: policy.ReadPRs, Key: "pr_id", Fixed: true}
+	// ApprovalTopic is the list of the questions that wait for a person.
+	ApprovalTopic = &event.Topic{Name: "approvals", Scope: policy.ReadPRs}
+	// CITopic is the list of checks.
+	CITopic = &event.Topic{Name: "ci", Scope: policy.ReadRunners, Fixed: true}
+)
+
+// The data of events of pull requests.
+type (
+	openedData struct {
+		HeadSHA string `json:"head_sha" doc:"its head"`
+		Number  int64  `json:"number" doc:"its number in the repository"`
+		TaskID  string `json:"task_id" doc:"the task that it came from"`
+	}
+	headData struct {
+		HeadSHA string `json:"head_sha" doc:"its new head"`
+	}
+	reopenedData struct {
+		By      string `json:"by" doc:"who pushed the branch again"`
+		HeadSHA string `json:"head_sha" doc:"its head"`
+		Number  int64  `json:"number" doc:"its number in the repository"`
+	}
+	closedData struct {
+		ClosedBy string  `json:"closed_by" doc:"who cancelled its task, or pushed"`
+		HeadSHA  string  `json:"head_sha" doc:"its last head"`
+		Number   int64   `json:"number" doc:"its number in the repository"`
+		TaskID   *string `json:"task_id" doc:"the task that it came from; null without one"`
+		Why      string  `json:"why" doc:"cancelled, branch_deleted or nothing_left"`
+	}
+	mergedData struct {
+		HeadSHA  string    `json:"head_sha" doc:"the head that was merged"`
+		MergeSHA string    `json:"merge_sha" doc:"the commit of the merge"`
+		MergedAt time.Time `json:"merged_at" doc:"when it was merged"`
+		MergedBy *string   `json:"merged_by" doc:"who decided the merge, or made it by hand; null if that is not known"`
+		Number   int64     `json:"number" doc:"its number in the repository"`
+		PlanID   *string   `json:"plan_id" doc:"the plan that its task is of; null without one"`
+		PRID     string    `json:"pr_id" doc:"the pull request"`
+		Repo     string    `json:"repo" doc:"owner/name"`
+		TaskID   *string   `json:"task_id" doc:"the task that it came from; null without one"`
+		URL      string    `json:"url" doc:"address of its page, for people"`
+	}
+	mergeFailedData struct {
+		Reason string `json:"reason" doc:"host_failed, merge_conflict, or superseded: what it is built on was dropped"`
+	}
+	conflictData struct {
+		BaseSHA string `json:"base_sha" doc:"the commit of the base that it conflicts with"`
+		HeadSHA string `json:"head_sha" doc:"its head"`
+	}
+	roundData struct {
+		CIRounds       int64  `json:"ci_rounds" doc:"rounds that mend failed checks, with this one, since it was armed"`
+		ConflictRounds int64  `json:"conflict_rounds" doc:"rounds that resolve conflicts, with this one, since it was armed"`
+		HeadSHA        string `json:"head_sha" doc:"the head that is repaired"`
+		State          string `json:"state" doc:"fixing_ci or resolving_conflict"`
+		TaskID         string `json:"task_id" doc:"the task of the round"`
+	}
+	rearmedData struct {
+		Forgiven int64  `json:"forgiven" doc:"rounds that no longer count"`
+		Reason   string `json:"reason" doc:"why it is worth more rounds, in the words of the caller"`
+	}
+)
+
+// The events of a pull request.
+var (
+	openedEvent      = event.Declare[openedData]("pr.opened", Topic, "A pull request was opened.")
+	headMovedEvent   = event.Declare[headData]("pr.head_moved", Topic, "The pull request has a new head.")
+	reopenedEvent    = event.Declare[reopenedData]("pr.reopened", Topic, "The branch of the pull request, which was deleted, is back.")
+	closedEvent      = event.Declare[closedData]("pr.closed", Topic, "The pull request was closed without a merge.")
+	mergedEvent      = event.Declare[mergedData]("pr.merged", Topic, "The pull request was merged.")
+	mergeFailedEvent = event.Declare[mergeFailedData]("pr.merge_failed", Topic, "An approved merge was not carried out, and is not tried again.")
+	conflictEvent    = event.Declare[conflictData]("pr.conflict", Topic, "The pull request conflicts with its base.")
+	roundEvent       = event.Declare[roundData]("pr.babysit_round", Topic, "An agent begins to repair the pull request.")
+	rearmedEvent     = event.Declare[rearmedData]("pr.babysit_rearmed", Topic, "Agents may repair the pull request again.")
+)
+
+// The data of events of questions.
+type (
+	askedData struct {
+		HeadSHA   string   `json:"head_sha" doc:"the head that the question is about"`
+		Kind      string   `json:"kind" doc:"what is asked for: merge"`
+		PRID      string   `json:"pr_id" doc:"the pull request that it is about"`
+		Protected []string `json:"protected,omitzero" doc:"some of the protected paths that it would change; left out: none, or it was not looked at yet"`
+		Weaker    []string `json:"weaker,omitzero" doc:"the fields of the policy file that would change; left out without protected paths"`
+	}
+	approvedData struct {
+		HeadSHA string `json:"head_sha" doc:"the head that is to be merged"`
+		Kind    string `json:"kind,omitempty" doc:"what was ordered unasked: merge; left out of the answer to a question"`
+		PRID    string `json:"pr_id" doc:"the pull request"`
+	}
+	questionData struct {
+		HeadSHA string `json:"head_sha" doc:"the head that the question is about"`
+		PRID    string `json:"pr_id" doc:"the pull request that it is about"`
+	}
+)
+
+// The events of a question about a pull request.
+var (
+	askedEvent    = event.Declare[askedData]("approval.asked", ApprovalTopic, "A person is asked about a head, or the policy ordered its merge.")
+	approvedEvent = event.Declare[approvedData]("approval.approved", ApprovalTopic, "Somebody approved the merge of a head, or ordered it unasked.")
+	skippedEvent  = event.Declare[questionData]("approval.skipped", ApprovalTopic, "Somebody declined the merge of a head.")
+	expiredEvent  = event.Declare[questionData]("approval.expired", ApprovalTopic, "Nobody answered the question in time.")
+	staleEvent    = event.Declare[questionData]("approval.stale", ApprovalTopic, "The question is of no use any more.")
+)
+
+// The data of events of checks.
+type (
+	checkBegunData struct {
+		SHA string `json:"sha" doc:"the commit that is checked"`
+	}
+	checkEndedData struct {
+		ExitCode *int   `json:"exit_code" doc:"what the command ended with; null: it was never run to its end"`
+		SHA      string `json:"sha" doc:"the commit that was checked"`
+	}
+)
+
+var checkRunningEvent = event.Declare[checkBegunData]("ci.running", CITopic, "A box runs the check of a commit.")
+
+// checkEndedEvents are the events of the end of a check, by its status.
+var checkEndedEvents = map[string]event.Kind[checkEndedData]{
+	checkPassed:    event.Declare[checkEndedData]("ci.passed", CITopic, "The check of a commit passed."),
+	checkFailed:    event.Declare[checkEndedData]("ci.failed", CITopic, "The check of a commit failed."),
+	checkLost:      event.Declare[checkEndedData]("ci.lost", CITopic, "The check of a commit ended without a result."),
+	checkCancelled: event.Declare[checkEndedData]("ci.cancelled", CITopic, "The check of a commit was cancelled, or is of no use any more."),
+}
+
+// Results of a check that ended.
+const (
+	checkPassed    = "passed"
+	checkFailed    = "failed"
+	checkLost      = "lost"
+	checkCancelled = "cancelled"
+)
+
+// Progress is how far the pull request of a task has come.
+type Progress struct {
+	TaskID, PRID string
+	// FailureKind is why the task is stuck; of TaskStuck alone.
+	FailureKind string
+	// Why is the same in words; of TaskStuck and TaskClosed alone.
+	Why string
+}
+
+// Signals about the task that a pull request came from. The task moves with it.
+var (
+	TaskAwaits       = event.DeclareSignal[Progress]("pull.task_awaits", "The head of the task's pull request has yet to be checked.")
+	TaskAwaitsReview = event.DeclareSignal[Progress]("pull.task_awaits_review", "A person has yet to decide about the task's pull request.")
+	TaskMergeable    = event.DeclareSignal[Progress]("pull.task_mergeable", "The merge of the task's pull request is ordered.")
+	TaskMerged       = event.DeclareSignal[Progress]("pull.task_merged", "The task's pull request was merged.")
+	TaskClosed       = event.DeclareSignal[Progress]("pull.task_closed", "The task's pull request was closed without a merge, though nobody cancelled the task.")
+	TaskStuck        = event.DeclareSignal[Progress]("pull.task_stuck", "The task's pull request goes no further without a person.")
+)
+
+// Note is what became of a pull request that may have needed a person.
+type Note struct{ PRID, Text string }
+
+// Signals about the care that a pull request takes.
+var (
+	// RoundsSpent is sent when a person has to look at a pull request.
+	RoundsSpent = event.DeclareSignal[Trouble]("pull.rounds_spent", "Agents have used up their rounds at a pull request.")
+	SeenTo      = event.DeclareSignal[Note]("pull.seen_to", "A pull request needs no person any more, if it did.")
+	// MinderUnneeded is sent with the id of the task of a check or round.
+	MinderUnneeded = event.DeclareSignal[string]("pull.minder_unneeded", "The check or round of a pull request is of no use any more.")
+)

@@ -1,0 +1,11 @@
+package event
+
+import "yardmaster/internal/policy"
+
+// The topics whose events more than one domain declares. The domain that has
+// the rows exports its topic as its own.
+var (
+	Tasks    = &Topic{Name: "tasks", Scope: policy.ReadTasks, Key: "task_id", Fixed: true}
+	Plans    = &Topic{Name: "plans", Scope: policy.ReadTasks, Key: "plan_id", Fixed: true}
+	Sessions = &Topic{Name: "sessions", Scope: policy.ReadSessions, Key: "run_id", Fixed: true}
+)
