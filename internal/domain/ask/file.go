@@ -118,8 +118,8 @@ func (s *Service) file(tx *db.Tx, f Filing) (row, bool, error) {
 		return row{}, false, err
 	}
 	s.Hub.Notify(tx, event.AskTopic)
-	return r, false, event.Record(tx, event.Change{Kind: "ask.filed", Object: r.ID, RepoID: deref(r.RepoID),
-		Data: map[string]any{"title": r.Title, "source": r.Source, "filed_by": r.FiledBy}})
+	data := filedData{FiledBy: r.FiledBy, Source: r.Source, Title: r.Title}
+	return r, false, filedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, data)
 }
 
 // OfRun is an ask that an agent declared in a run.

@@ -95,7 +95,7 @@ func (s *Service) stops(tx *db.Tx, sessions []string) ([]Stop, error) {
 func (s *Service) Wake(tx *db.Tx, account, sessionID string) error {
 	woken, err := wakeOfSession.All(tx, account, sessionID, tx.Now)
 	for _, askID := range woken {
-		if err := event.Record(tx, event.Change{Kind: "ask.released", Object: askID, Account: account}); err != nil {
+		if err := releasedEvent.Record(tx, event.Subject{ID: askID, Account: account}, event.None{}); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (s *Service) park(ctx context.Context, r *row, claim, session, reason strin
 		if err != nil || n == 0 || wait == 0 {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "ask.held", Object: r.ID, RepoID: deref(r.RepoID), Data: map[string]any{"reason": reason}})
+		return heldEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, heldData{Reason: reason})
 	})
 }
 

@@ -183,7 +183,7 @@ func (s *Service) redrive(ctx context.Context, in idIn) (out AskRedriven, err er
 		}
 		out = AskRedriven{AskID: r.ID, State: Pending, Nudged: s.free() > 0}
 		s.Hub.Notify(tx, event.AskTopic)
-		return event.Record(tx, event.Change{Kind: "ask.redriven", Object: r.ID, RepoID: deref(r.RepoID)})
+		return redrivenEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, event.None{})
 	})
 	return out, err
 }

@@ -171,16 +171,10 @@ func (s *Service) move(tx *db.Tx, r *row, to State, v AskVerdict, escalationID s
 		return fmt.Errorf("ask %s is no longer pending", r.ID)
 	}
 	r.State = to
-	data := map[string]any{"verdict": v.Kind}
-	for name, value := range map[string]string{"escalation_id": escalationID, "reason": deref(r.EscalationReason), "plan_id": deref(v.PlanID), "covering_task_id": deref(v.CoveringTaskID)} {
-		if value != "" {
-			data[name] = value
-		}
-	}
-	if len(v.TaskIDs) > 0 {
-		data["task_ids"] = v.TaskIDs
-	}
-	return event.Record(tx, event.Change{Kind: "ask." + string(to), Object: r.ID, RepoID: deref(r.RepoID), Data: data})
+	return settledEvents[to].Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, settledData{
+		CoveringTaskID: deref(v.CoveringTaskID), EscalationID: escalationID, PlanID: deref(v.PlanID), Reason: deref(r.EscalationReason),
+		TaskIDs: v.TaskIDs, Verdict: v.Kind,
+	})
 }
 
 // refusalOf takes what the rest of the platform says against a verdict as a
