@@ -85,8 +85,8 @@ func (s *Service) record(tx *db.Tx, d Draft) (p row, existing bool, err error) {
 	if err := s.cut(tx, &p, d.Units); err != nil {
 		return p, false, err
 	}
-	err = event.Record(tx, event.Change{Kind: "plan.created", Object: p.ID, RepoID: p.RepoID,
-		Data: map[string]any{"title": p.Title, "source": p.Source, "dir": p.Dir, "revision": p.Revision, "groups": len(d.Units), "held": d.Hold}})
+	err = createdEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID},
+		createdData{Dir: p.Dir, Groups: len(d.Units), Held: d.Hold, Revision: p.Revision, Source: p.Source, Title: p.Title})
 	if err != nil || d.Hold {
 		return p, false, err
 	}

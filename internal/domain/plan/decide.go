@@ -57,7 +57,7 @@ func (s *Service) approve(ctx context.Context, in idIn) (out PlanApproved, err e
 			return err
 		}
 		out.Status = Running
-		return event.Record(tx, event.Change{Kind: "plan.approved", Object: p.ID, RepoID: p.RepoID, Data: map[string]any{"task_ids": out.TaskIDs}})
+		return approvedEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID}, tasksData{TaskIDs: out.TaskIDs})
 	})
 	return out, err
 }
@@ -81,8 +81,9 @@ func (s *Service) cancel(ctx context.Context, in idIn) (out PlanCancelled, err e
 		if out, err = s.stop(tx, &p, n); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "plan.cancelled", Object: p.ID, RepoID: p.RepoID, Data: map[string]any{
-			"status": out.Status, "stopped": out.Stopped, "already_finished": out.AlreadyFinished, "reviews_not_stopped": out.ReviewsNotStopped}})
+		return cancelledEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID}, cancelledData{
+			AlreadyFinished: out.AlreadyFinished, ReviewsNotStopped: out.ReviewsNotStopped, Status: out.Status, Stopped: out.Stopped,
+		})
 	})
 	return out, err
 }

@@ -323,7 +323,7 @@ func (s *Service) putSwitch(ctx context.Context, in switchIn) (out PlanFileSwitc
 		if _, err := setSwitch.Exec(tx, tx.Account, in.Enabled); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "plan.file_switch_set", Object: tx.Account, Data: map[string]bool{"enabled": in.Enabled, "changed": out.Changed}})
+		return switchedEvent.Record(tx, event.Subject{ID: tx.Account}, switchData{Changed: out.Changed, Enabled: in.Enabled})
 	})
 	return out, err
 }

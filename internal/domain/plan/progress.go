@@ -152,7 +152,7 @@ func (s *Service) surveyed(tx *db.Tx, planID string, scout *task.Row) error {
 	if err := s.cut(tx, &p, units); err != nil {
 		return err
 	}
-	err = event.Record(tx, event.Change{Kind: "plan.drafted", Object: p.ID, RepoID: p.RepoID, Data: map[string]any{"title": p.Title, "groups": len(units)}})
+	err = draftedEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID}, draftedData{Groups: len(units), Title: p.Title})
 	if err != nil || p.Hold {
 		return err
 	}
@@ -179,7 +179,7 @@ func (s *Service) undrafted(tx *db.Tx, p *row, why string) error {
 	if _, err := draftPlan.Exec(tx, tx.Account, p.ID, p.Title, p.Overview, tx.Now, why); err != nil {
 		return err
 	}
-	return event.Record(tx, event.Change{Kind: "plan.failed", Object: p.ID, RepoID: p.RepoID, Data: map[string]any{"reason": why}})
+	return failedEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID}, failedData{Reason: why})
 }
 
 // obstacle tells why tasks for the units would be refused, "" if they would

@@ -295,8 +295,9 @@ func (s *Service) replace(tx *db.Tx, p *row, n *net, old []*groupRow, tasks []ta
 	if out.Groups, err = s.viewGroups(tx, p.ID, after, made); err != nil {
 		return out, err
 	}
-	return out, event.Record(tx, event.Change{Kind: "plan.regrouped", Object: p.ID, RepoID: p.RepoID, Data: map[string]any{
-		"superseded_groups": out.SupersededGroups, "superseded_tasks": out.SupersededTasks, "groups": added, "task_ids": newTasks, "revived": out.Revived}})
+	return out, regroupedEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID}, regroupedData{
+		Groups: added, Revived: out.Revived, SupersededGroups: out.SupersededGroups, SupersededTasks: out.SupersededTasks, TaskIDs: newTasks,
+	})
 }
 
 // relink changes what the tasks of groups wait for, and answers those that are
@@ -391,8 +392,8 @@ func (s *Service) unlink(ctx context.Context, in unlinkIn) (out PlanUnlinked, er
 			return err
 		}
 		touch(tx, p.ID)
-		return event.Record(tx, event.Change{Kind: "plan.unlinked", Object: p.ID, RepoID: p.RepoID,
-			Data: map[string]any{"group_id": g.ID, "before": out.Before, "after": out.After, "reason": in.Reason, "revived": out.Revived}})
+		return unlinkedEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID},
+			unlinkedData{After: out.After, Before: out.Before, GroupID: g.ID, Reason: in.Reason, Revived: out.Revived})
 	})
 	return out, err
 }

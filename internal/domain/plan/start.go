@@ -160,7 +160,7 @@ func (s *Service) draft(tx *db.Tx, in *startIn, r task.Repo, out *PlanStarted) e
 		return err
 	}
 	out.PlanID = &p.ID
-	return event.Record(tx, event.Change{Kind: "plan.started", Object: p.ID, RepoID: r.ID, Data: map[string]any{"task_id": t.ID, "title": p.Title, "held": p.Hold}})
+	return startedEvent.Record(tx, event.Subject{ID: p.ID, RepoID: r.ID}, startedData{Held: p.Hold, TaskID: t.ID, Title: p.Title})
 }
 
 // handInPlan tells a scout how its report becomes a plan.
@@ -214,7 +214,7 @@ func (s *Service) fanOut(tx *db.Tx, in *startIn, repos []task.Repo, out *PlanSta
 		}
 	}
 	out.FanoutID = &fanout
-	return event.Record(tx, event.Change{Kind: "plan.fanned_out", Object: fanout, Data: map[string]any{"task_ids": out.TaskIDs}})
+	return fannedOutEvent.Record(tx, event.Subject{ID: fanout}, tasksData{TaskIDs: out.TaskIDs})
 }
 
 // ask leaves a plan over several repositories to triage.
