@@ -36,9 +36,6 @@ type Escalation struct {
 // Service answers for the escalations.
 type Service struct{ DB *db.DB }
 
-// Raised is the kind of the event that an escalation is told with.
-const Raised = "escalation.raised"
-
 // New is an escalation to be raised.
 type New struct {
 	RepoID                        *string // nil: it is about no one repository
@@ -61,24 +58,13 @@ func Raise(tx *db.Tx, n New) (escalationID string, err error) {
 	if err != nil {
 		return "", err
 	}
-	told := event.Change{Kind: Raised, Object: escalationID, Data: raised{
-		Repo: r.Repo, AskID: n.AskID, EscalationID: escalationID, Category: n.Category, Reason: secretscan.Scrub(n.Reason), URL: n.URL,
-	}}
+	about := event.Subject{ID: escalationID}
 	if n.RepoID != nil {
-		told.RepoID = *n.RepoID
+		about.RepoID = *n.RepoID
 	}
-	return escalationID, event.Record(tx, told)
-}
-
-// raised is the data of the event.
-type raised struct {
-	Repo         *string `json:"repo"`
-	IssueID      *string `json:"issue_id"`
-	AskID        *string `json:"ask_id"`
-	EscalationID string  `json:"escalation_id"`
-	Category     string  `json:"category"`
-	Reason       string  `json:"reason"`
-	URL          *string `json:"url"` // of the pull request; null if it is about none
+	return escalationID, raisedEvent.Record(tx, about, raisedData{
+		AskID: n.AskID, Category: n.Category, EscalationID: escalationID, Reason: secretscan.Scrub(n.Reason), Repo: r.Repo, URL: n.URL,
+	})
 }
 
 // ResolveOfAsk resolves what is open about an ask, of one category.
@@ -86,7 +72,7 @@ func ResolveOfAsk(tx *db.Tx, askID, category, note string) error {
 	ids, err := resolveOfAsk.All(tx, tx.Account, askID, tx.Now, who(tx), note, category)
 	for _, escalationID := range ids {
 		if err == nil {
-			err = event.Record(tx, event.Change{Kind: "escalation.resolved", Object: escalationID, Data: map[string]any{"ask_id": askID, "note": note}})
+			err = resolvedEvent.Record(tx, event.Subject{ID: escalationID}, resolvedData{AskID: &askID, Note: &note})
 		}
 	}
 	return err
@@ -97,7 +83,7 @@ func ResolveOfPull(tx *db.Tx, prID, note string) error {
 	ids, err := resolveOfPull.All(tx, tx.Account, prID, tx.Now, who(tx), note)
 	for _, escalationID := range ids {
 		if err == nil {
-			err = event.Record(tx, event.Change{Kind: "escalation.resolved", Object: escalationID, Data: map[string]any{"pr_id": prID, "note": note}})
+			err = resolvedEvent.Record(tx, event.Subject{ID: escalationID}, resolvedData{Note: &note, PRID: &prID})
 		}
 	}
 	return err

@@ -64,8 +64,8 @@ func TestRaisedIsTold(t *testing.T) {
 		write(func(tx *db.Tx) error { return ResolveOfAsk(tx, asked, "unclear", "done") })
 		for escalationID, want := range map[string][]string{
 			lost:   nil,
-			ids[0]: {`{"repo":"acme/web","issue_id":null,"ask_id":"ask-1","escalation_id":"` + ids[0] + `","category":"unclear","reason":"password=[redacted]","url":null}`, `{"ask_id":"ask-1","note":"done"}`},
-			ids[1]: {`{"repo":null,"issue_id":null,"ask_id":"ask-1","escalation_id":"` + ids[1] + `","category":"sensitive","reason":"r","url":null}`},
+			ids[0]: {`{"ask_id":"ask-1","category":"unclear","escalation_id":"` + ids[0] + `","issue_id":null,"reason":"password=[redacted]","repo":"acme/web","url":null}`, `{"ask_id":"ask-1","note":"done"}`},
+			ids[1]: {`{"ask_id":"ask-1","category":"sensitive","escalation_id":"` + ids[1] + `","issue_id":null,"reason":"r","repo":null,"url":null}`},
 		} {
 			var rows []happened
 			if err := d.Read(ctx, func(tx *db.Tx) (err error) { rows, err = told.All(tx, "acme", escalationID); return err }); err != nil {
@@ -75,7 +75,7 @@ func TestRaisedIsTold(t *testing.T) {
 				t.Fatalf("%+v", rows)
 			}
 			for i, r := range rows {
-				if kind := []string{Raised, "escalation.resolved"}[i]; r.Kind != kind || r.Data != want[i] || !json.Valid([]byte(r.Data)) {
+				if kind := []string{"escalation.raised", "escalation.resolved"}[i]; r.Kind != kind || r.Data != want[i] || !json.Valid([]byte(r.Data)) {
 					t.Errorf("%s %s, want %s %s", r.Kind, r.Data, kind, want[i])
 				}
 			}

@@ -78,7 +78,7 @@ func (s *Service) resolve(ctx context.Context, in resolveIn) (out EscalationReso
 			out.Kind = "already_resolved"
 			return nil
 		}
-		return event.Record(tx, event.Change{Kind: "escalation.resolved", Object: r.ID, Data: map[string]any{"category": r.Category, "note": in.Note}})
+		return resolvedEvent.Record(tx, event.Subject{ID: r.ID}, resolvedData{Category: &r.Category, Note: in.Note})
 	})
 	return out, err
 }

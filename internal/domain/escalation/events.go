@@ -1,0 +1,35 @@
+package escalation
+
+import (
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+var audience = event.Audience(policy.ReadTasks)
+
+// The data of events.
+type (
+	raisedData struct {
+		AskID        *string `json:"ask_id" doc:"the ask it came from; null without one"`
+		Category     string  `json:"category" doc:"slug of what sort of question it is"`
+		EscalationID string  `json:"escalation_id" doc:"the escalation"`
+		IssueID      *string `json:"issue_id" doc:"always null"`
+		Reason       string  `json:"reason" doc:"why a person is asked, without what looks like a secret"`
+		Repo         *string `json:"repo" doc:"owner/name; null: it is about no one repository"`
+		URL          *string `json:"url" doc:"where to look; null without a pull request"`
+	}
+	// resolvedData names the ask or the pull request if what became of that
+	// resolved the escalation, and the category if a person did.
+	resolvedData struct {
+		AskID    *string `json:"ask_id,omitempty" doc:"the ask that it was about; left out if something else resolved it"`
+		Category *string `json:"category,omitempty" doc:"slug of what sort of question it was; left out unless a person resolved it"`
+		Note     *string `json:"note" doc:"what was decided, or has happened; null if nobody said"`
+		PRID     *string `json:"pr_id,omitempty" doc:"the pull request that it was about; left out if something else resolved it"`
+	}
+)
+
+// The events of an escalation.
+var (
+	raisedEvent   = event.Declare[raisedData]("escalation.raised", audience, "The platform puts a question to people.")
+	resolvedEvent = event.Declare[resolvedData]("escalation.resolved", audience, "A person dealt with the escalation, or none has to.")
+)
