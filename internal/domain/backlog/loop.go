@@ -81,7 +81,9 @@ func (s *Service) work(ctx context.Context, j job, claim string) error {
 			return err
 		}
 	}
-	return s.end(ctx, j, claim, Done, map[string]any{"issues_kept": kept, "open": len(open)})
+	return s.end(ctx, j, claim, Done, func(tx *db.Tx, about event.Subject, filed int64) error {
+		return importedEvent.Record(tx, about, importedData{Filed: filed, IssuesKept: kept, Open: len(open)})
+	})
 }
 
 // file files some of the issues.
@@ -108,7 +110,9 @@ func (s *Service) file(ctx context.Context, j job, claim string, some []Issue) e
 // again puts an import off whose host did not answer, or gives it up.
 func (s *Service) again(ctx context.Context, j job, claim string) error {
 	if j.Tries >= maxTries {
-		return s.end(ctx, j, claim, Failed, map[string]any{"reason": "host_unavailable"})
+		return s.end(ctx, j, claim, Failed, func(tx *db.Tx, about event.Subject, filed int64) error {
+			return failedEvent.Record(tx, about, failedData{Filed: filed, Reason: "host_unavailable"})
+		})
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		_, err := retry.Exec(tx, tx.Account, j.ID, claim, tx.Now.Add(time.Duration(j.Tries)*hold))
@@ -116,21 +120,19 @@ func (s *Service) again(ctx context.Context, j job, claim string) error {
 	})
 }
 
-// end writes down what came of an import, once.
-func (s *Service) end(ctx context.Context, j job, claim string, as State, result map[string]any) error {
+// end writes down what came of an import, once. record writes the event, and is
+// told how many asks were filed.
+func (s *Service) end(ctx context.Context, j job, claim string, as State, record func(tx *db.Tx, about event.Subject, filed int64) error) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		n, err := finish.Exec(tx, tx.Account, j.ID, claim, as, tx.Now)
 		if err != nil || n == 0 {
 			return err
 		}
-		if result["filed"], err = filed.One(tx, tx.Account, j.ID); err != nil {
+		total, err := filed.One(tx, tx.Account, j.ID)
+		if err != nil {
 			return err
 		}
-		kind := "backlog.imported"
-		if as == Failed {
-			kind = "backlog.import_failed"
-		}
-		return event.Record(tx, event.Change{Kind: kind, Object: j.ID, RepoID: j.RepoID, Data: result})
+		return record(tx, event.Subject{ID: j.ID, RepoID: j.RepoID}, total)
 	})
 }
 

@@ -66,7 +66,7 @@ func (s *Service) request(ctx context.Context, in requestIn) (out BacklogImport,
 			return err
 		}
 		s.Hub.Notify(tx, event.BacklogTopic)
-		return event.Operated(tx, event.Act{Kind: "backlog.import_requested", Object: out.JobID, Account: in.ID, RepoID: r.ID, Private: map[string]any{"operator": by}})
+		return requestedEvent.Operated(tx, event.Subject{ID: out.JobID, Account: in.ID, RepoID: r.ID}, event.None{}, map[string]any{"operator": by})
 	})
 	return out, err
 }
