@@ -78,7 +78,7 @@ var (
 	reopenedEvent    = event.Declare[reopenedData]("pr.reopened", Topic, "The branch of the pull request, which was deleted, is back.")
 	closedEvent      = event.Declare[closedData]("pr.closed", Topic, "The pull request was closed without a merge.")
 	mergedEvent      = event.Declare[mergedData]("pr.merged", Topic, "The pull request was merged.")
-	mergeFailedEvent = event.Declare[mergeFailedData]("pr.merge_failed", Topic, "An approved merge was not carried out, and is not tried again.")
+	mergeFailedEvent = event.Declare[mergeFailedData]("pr.merge_failed", Topic, "An approved merge failed, and is not tried again.")
 	conflictEvent    = event.Declare[conflictData]("pr.conflict", Topic, "The pull request conflicts with its base.")
 	roundEvent       = event.Declare[roundData]("pr.babysit_round", Topic, "An agent begins to repair the pull request.")
 	rearmedEvent     = event.Declare[rearmedData]("pr.babysit_rearmed", Topic, "Agents may repair the pull request again.")
@@ -90,7 +90,7 @@ type (
 		HeadSHA   string   `json:"head_sha" doc:"the head that the question is about"`
 		Kind      string   `json:"kind" doc:"what is asked for: merge"`
 		PRID      string   `json:"pr_id" doc:"the pull request that it is about"`
-		Protected []string `json:"protected,omitzero" doc:"some of the protected paths that it would change; left out: none, or it was not looked at yet"`
+		Protected []string `json:"protected,omitzero" doc:"protected paths that it would change, at most 50; left out: none are known"`
 		Weaker    []string `json:"weaker,omitzero" doc:"the fields of the policy file that would change; left out without protected paths"`
 	}
 	approvedData struct {
@@ -106,8 +106,8 @@ type (
 
 // The events of a question about a pull request.
 var (
-	askedEvent    = event.Declare[askedData]("approval.asked", ApprovalTopic, "A person is asked about a head, or the policy ordered its merge.")
-	approvedEvent = event.Declare[approvedData]("approval.approved", ApprovalTopic, "Somebody approved the merge of a head, or ordered it unasked.")
+	askedEvent    = event.Declare[askedData]("approval.asked", ApprovalTopic, "A person is asked about a head, or the policy orders it.")
+	approvedEvent = event.Declare[approvedData]("approval.approved", ApprovalTopic, "Somebody approved the merge of a head, or ordered it.")
 	skippedEvent  = event.Declare[questionData]("approval.skipped", ApprovalTopic, "Somebody declined the merge of a head.")
 	expiredEvent  = event.Declare[questionData]("approval.expired", ApprovalTopic, "Nobody answered the question in time.")
 	staleEvent    = event.Declare[questionData]("approval.stale", ApprovalTopic, "The question is of no use any more.")
@@ -157,7 +157,7 @@ var (
 	TaskAwaitsReview = event.DeclareSignal[Progress]("pull.task_awaits_review", "A person has yet to decide about the task's pull request.")
 	TaskMergeable    = event.DeclareSignal[Progress]("pull.task_mergeable", "The merge of the task's pull request is ordered.")
 	TaskMerged       = event.DeclareSignal[Progress]("pull.task_merged", "The task's pull request was merged.")
-	TaskClosed       = event.DeclareSignal[Progress]("pull.task_closed", "The task's pull request was closed without a merge, though nobody cancelled the task.")
+	TaskClosed       = event.DeclareSignal[Progress]("pull.task_closed", "The pull request was closed, though nobody cancelled the task.")
 	TaskStuck        = event.DeclareSignal[Progress]("pull.task_stuck", "The task's pull request goes no further without a person.")
 )
 
