@@ -2,6 +2,7 @@ package app
 
 import (
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/task"
@@ -70,5 +71,9 @@ func (a *App) subscribe(p parts) {
 	followPulls(a.db, p.task)
 	pull.MinderUnneeded.On(a.db, stopTask(p.task))
 	pull.RoundsSpent.On(a.db, raiseTrouble)
+	blocker.FieldsRefused.On(a.db, func(tx *db.Tx, r blocker.Refusal) error {
+		_, err := p.run.Wake(tx, r.RunID, r.Text)
+		return err
+	})
 	pull.SeenTo.On(a.db, func(tx *db.Tx, n pull.Note) error { return escalation.ResolveOfPull(tx, n.PRID, n.Text) })
 }

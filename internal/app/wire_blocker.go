@@ -41,10 +41,6 @@ func (a *App) newBlockers(vaults *vault.Service, tasks *task.Service, runs *run.
 		}
 		return *t.RunID, nil
 	}
-	s.Tell = func(tx *db.Tx, runID, text string) error {
-		_, err := runs.Wake(tx, runID, text)
-		return err
-	}
 	runs.BlockerDeclared = func(tx *db.Tx, t *task.Row, r *run.Row, b protocol.BlockerDeclared) error {
 		return s.Declare(tx, t.RepoID, t.ID, r.ID, b)
 	}

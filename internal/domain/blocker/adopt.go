@@ -26,8 +26,8 @@ func (s *Service) adopted(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 	if _, err := adoptBlocker.Exec(tx, tx.Account, r.ID, runID, b.ID); err != nil {
 		return false, err
 	}
-	return true, event.Record(tx, event.Change{Kind: "blocker.adopted", Object: r.ID, RepoID: repoID,
-		Data: map[string]any{"task_id": taskID, "run_id": runID, "from_run_id": r.RunID}})
+	return true, adoptedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: repoID},
+		adoptedData{FromRunID: r.RunID, RunID: runID, TaskID: taskID})
 }
 
 // settled finds what a person has said of the very thing that a run declares,

@@ -148,8 +148,6 @@ type Service struct {
 	Resume func(tx *db.Tx, taskID, runID, word string, release bool) (string, error)
 	// LiveRun names the run of a task of tx.Account that is alive, "" for none.
 	LiveRun func(tx *db.Tx, taskID string) (string, error)
-	// Tell says something to a run that can be reached.
-	Tell func(tx *db.Tx, runID, text string) error
 	// FileAsk, optional, files an ask; without it what has come is only kept.
 	FileAsk func(tx *db.Tx, f FollowUp) (askID string, err error)
 }
@@ -202,18 +200,18 @@ func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 	if len(refused) > 0 {
 		text := "A blocker of yours was taken without some of its fields, which nobody could fill in:\n* " + strings.Join(refused, "\n* ") +
 			"\nIf you need them, declare another blocker that asks for them rightly."
-		if err := s.Tell(tx, runID, text); err != nil {
+		if err := FieldsRefused.Send(tx, Refusal{RunID: runID, Text: text}); err != nil {
 			return err
 		}
 	}
-	data := map[string]any{"task_id": taskID, "run_id": runID, "kind": b.Kind, "fields": names, "refused": refused}
+	data := declaredData{Fields: names, Kind: b.Kind, Refused: refused, RunID: runID, TaskID: taskID}
 	if earlier != nil {
-		data["settled_as"] = earlier.ID
+		data.SettledAs = earlier.ID
 		if err := s.settle(tx, earlier, blockerID); err != nil {
 			return err
 		}
 	}
-	return event.Record(tx, event.Change{Kind: "blocker.declared", Object: blockerID, RepoID: repoID, Data: data})
+	return declaredEvent.Record(tx, event.Subject{ID: blockerID, RepoID: repoID}, data)
 }
 
 // fieldName is the name under which a field is filled in, or why it cannot be.
@@ -263,7 +261,7 @@ func (s *Service) Expire(tx *db.Tx, taskID string) error {
 		if n == 0 {
 			continue
 		}
-		if err := event.Record(tx, event.Change{Kind: "blocker.expired", Object: blockerID, Data: map[string]any{"task_id": taskID}}); err != nil {
+		if err := expiredEvent.Record(tx, event.Subject{ID: blockerID}, closedData{TaskID: taskID}); err != nil {
 			return err
 		}
 	}

@@ -94,15 +94,15 @@ func each(t *testing.T, fn func(*testing.T, *fixture)) {
 				return f.how, nil
 			},
 			LiveRun: func(*db.Tx, string) (string, error) { return f.live, nil },
-			Tell: func(_ *db.Tx, _, text string) error {
-				f.told = append(f.told, text)
-				return nil
-			},
 			FileAsk: func(_ *db.Tx, a FollowUp) (string, error) {
 				f.asks = append(f.asks, a)
 				return "ask", nil
 			},
 		}
+		FieldsRefused.On(d, func(_ *db.Tx, r Refusal) error {
+			f.told = append(f.told, r.Text)
+			return nil
+		})
 		f.write(func(tx *db.Tx) error {
 			for _, s := range []struct {
 				db.Stmt

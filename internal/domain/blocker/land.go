@@ -265,10 +265,10 @@ func (s *Service) land(tx *db.Tx, r *row, values map[string]entry) (BlockerClose
 			out.Stanzas = append(out.Stanzas, *stanza)
 		}
 	}
-	kind := "blocker.fields_landed"
+	kind := fieldsLandedEvent
 	landed, stanzas := out.Landed, out.Stanzas
 	if !slices.ContainsFunc(fields, func(f fieldRow) bool { return f.LandedAt == nil }) {
-		kind = "blocker.submitted"
+		kind = submittedEvent
 		if err := s.finish(tx, r, Submitted, nil); err != nil {
 			return out, err
 		}
@@ -277,8 +277,8 @@ func (s *Service) land(tx *db.Tx, r *row, values map[string]entry) (BlockerClose
 		}
 		out.Landed, out.Stanzas = landed, stanzas
 	}
-	return out, event.Record(tx, event.Change{Kind: kind, Object: r.ID, RepoID: r.RepoID,
-		Data: map[string]any{"task_id": r.TaskID, "fields": landed, "kind": out.Kind, "ask_id": out.AskID}})
+	return out, kind.Record(tx, event.Subject{ID: r.ID, RepoID: r.RepoID},
+		landedData{AskID: out.AskID, Fields: landed, Kind: out.Kind, TaskID: r.TaskID})
 }
 
 // keep puts what was filled into one field, and is not wrong, where it belongs.

@@ -210,8 +210,8 @@ func (s *Service) answer(ctx context.Context, in answerIn) (out BlockerClosed, e
 		if out, err = s.resume(tx, &r); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "blocker.answered", Object: r.ID, RepoID: r.RepoID,
-			Data: map[string]any{"task_id": r.TaskID, "kind": out.Kind, "ask_id": out.AskID}})
+		return answeredEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.RepoID},
+			answeredData{AskID: out.AskID, Kind: out.Kind, TaskID: r.TaskID})
 	})
 	return out, err
 }
@@ -250,7 +250,7 @@ func (s *Service) withdraw(ctx context.Context, in blockerIn) (out BlockerClosed
 			}
 			out.Kind = cmp.Or(how, Recorded)
 		}
-		return event.Record(tx, event.Change{Kind: "blocker.withdrawn", Object: r.ID, RepoID: r.RepoID, Data: map[string]any{"task_id": r.TaskID}})
+		return withdrawnEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.RepoID}, closedData{TaskID: r.TaskID})
 	})
 	return out, err
 }
