@@ -48,8 +48,8 @@ func (s *Service) message(ctx context.Context, in messageIn) (out MessageResult,
 		if out.MessageID, err = s.Say(tx, in.RunID, in.Message); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "session.message_sent", Object: in.RunID,
-			Data: map[string]any{"message_id": out.MessageID, "characters": utf8.RuneCountInString(in.Message)}})
+		return messageSentEvent.Record(tx, event.Subject{ID: in.RunID},
+			messageSentData{Characters: utf8.RuneCountInString(in.Message), MessageID: out.MessageID})
 	})
 	if err != nil {
 		return MessageResult{}, err

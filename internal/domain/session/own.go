@@ -86,7 +86,8 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Own, error) {
 		if _, err = insertOwn.Exec(tx, c.id, o.AccountID, repo, o.Trigger, o.Kind, tx.Now, person); err != nil {
 			return err
 		}
-		if err := event.Record(tx, event.Change{Kind: "session.opened", Object: c.id, RepoID: o.RepoID, Data: map[string]any{"trigger": o.Trigger, "kind": o.Kind}}); err != nil {
+		opened := openedData{Kind: o.Kind, Trigger: o.Trigger}
+		if err := openedEvent.Record(tx, event.Subject{ID: c.id, RepoID: o.RepoID}, opened); err != nil {
 			return err
 		}
 		return s.note(tx, c.id, noteOpened, OwnOpened{o.Trigger, o.Kind, string(c.prompt.Provider), c.prompt.Model})
@@ -149,7 +150,7 @@ func (s *Service) endOwn(tx *db.Tx, sessionID, outcome string) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	if err := event.Record(tx, event.Change{Kind: "session.ended", Object: sessionID, Data: map[string]any{"outcome": outcome}}); err != nil {
+	if err := endedEvent.Record(tx, event.Subject{ID: sessionID}, endedData{Outcome: outcome}); err != nil {
 		return err
 	}
 	return s.note(tx, sessionID, noteEnded, OwnEnded{outcome})

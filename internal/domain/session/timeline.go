@@ -1,0 +1,186 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+)
+
+// SessionEvent is one thing that happened in a session. Those of a run's
+// session are the run's events.
+type SessionEvent struct {
+	_      struct{}        `doc:"One thing that happened in a session."`
+	Cursor string          `json:"cursor" doc:"of this row; send it back as Last-Event-ID"`
+	At     time.Time       `json:"at" doc:"when it happened"`
+	Kind   string          `json:"kind" example:"run.started" doc:"what happened, such as run.started or run.finished; agents and boxes of newer versions may add kinds"`
+	Data   json.RawMessage `json:"data" doc:"what the kind carries"`
+}
+
+// SessionEnd is the last frame of session.events.
+type SessionEnd struct {
+	_         struct{} `doc:"A session that is over: the last frame of its stream."`
+	SessionID string   `json:"session_id" format:"uuid" doc:"id of the session"`
+	Outcome   *string  `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended"`
+}
+
+const (
+	batch     = 500      // events that are read at a time
+	maxExport = 64 << 20 // bytes of events that an export holds
+)
+
+// note appends an event to a session that belongs to no run. Data must hold no
+// secret.
+func (s *Service) note(tx *db.Tx, sessionID, kind string, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("encode %s of session %s: %w", kind, sessionID, err)
+	}
+	if _, err := addEvent.Exec(tx, sessionID, tx.Now, kind, string(text)); err != nil {
+		return err
+	}
+	s.Hub.Notify(tx, topic(sessionID))
+	return nil
+}
+
+// topic is where followers of a session without a run listen.
+func topic(sessionID string) string { return "session." + sessionID }
+
+// events reads what happened in a session after a cursor.
+func (r row) events(tx *db.Tx, after int64) ([]SessionEvent, error) {
+	var rows []eventRow
+	var err error
+	if r.RunID != nil {
+		rows, err = ofRun.All(tx, *r.RunID, after, batch)
+	} else {
+		rows, err = ofSession.All(tx, r.ID, after, batch)
+	}
+	out := make([]SessionEvent, len(rows))
+	for i, e := range rows {
+		at := e.At
+		if r.RunID != nil {
+			at *= 1000 // a box keeps milliseconds
+		}
+		out[i] = SessionEvent{Cursor: strconv.FormatInt(e.Seq, 10), At: db.Time(at).Truncate(time.Millisecond), Kind: e.Kind, Data: json.RawMessage(e.Data)}
+	}
+	return out, err
+}
+
+func (s *Service) events(ctx context.Context, in idIn, sink *op.Sink) error {
+	since, err := sink.Since()
+	if err != nil {
+		return err
+	}
+	var r row
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		r, err = find(tx, in.ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	at := topic(r.ID)
+	if r.RunID != nil {
+		at = event.RunTopic(*r.RunID)
+	}
+	for {
+		news := s.Hub.Watch(at)
+		rows, ended, err := s.page(ctx, &r, since, news)
+		if err != nil {
+			return err
+		}
+		if !ended {
+			sink.Open()
+		}
+		for _, e := range rows {
+			if err := sink.Send(e.Cursor, "event", e); err != nil {
+				return err
+			}
+			if since, err = strconv.ParseInt(e.Cursor, 10, 64); err != nil {
+				return err
+			}
+		}
+		switch {
+		case len(rows) == batch:
+			continue
+		case ended:
+			return sink.End(since, SessionEnd{SessionID: r.ID, Outcome: r.Outcome})
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// page reads on for a stream. Streams that wait for the same news and have come
+// equally far share one read.
+func (s *Service) page(ctx context.Context, r *row, since int64, news <-chan struct{}) ([]SessionEvent, bool, error) {
+	type step struct {
+		now  row
+		rows []SessionEvent
+	}
+	out, err, _ := s.reads.Do(fmt.Sprint(r.ID, since, news), func() (any, error) {
+		var st step
+		err := s.DB.Read(context.WithoutCancel(ctx), func(tx *db.Tx) (err error) {
+			if st.now, err = find(tx, r.ID); err != nil {
+				return err
+			}
+			st.rows, err = st.now.events(tx, since)
+			return err
+		})
+		return st, err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	st := out.(step)
+	*r = st.now
+	return st.rows, r.EndedAt != nil, nil
+}
+
+// export answers all events at once, a line each. It reads them page by page
+// from one state of the database.
+func (s *Service) export(ctx context.Context, in idIn) (op.Reply, error) {
+	var out bytes.Buffer
+	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, in.ID)
+		if err != nil {
+			return err
+		}
+		enc := json.NewEncoder(io.Writer(&out))
+		enc.SetEscapeHTML(false)
+		for since := int64(0); ; {
+			rows, err := r.events(tx, since)
+			if err != nil {
+				return err
+			}
+			for _, e := range rows {
+				if err := enc.Encode(e); err != nil {
+					return err
+				}
+				if since, err = strconv.ParseInt(e.Cursor, 10, 64); err != nil {
+					return err
+				}
+			}
+			if out.Len() > maxExport {
+				return fault.Newf(fault.Unprocessable, "export-too-large", "The session has more than %d MiB of events: follow session.events instead.", maxExport>>20)
+			}
+			if len(rows) < batch {
+				return nil
+			}
+		}
+	})
+	return op.Reply{ContentType: "application/jsonl; charset=utf-8", Body: out.Bytes(), Header: map[string]string{
+		"Content-Disposition": `attachment; filename="session-` + in.ID + `.jsonl"`,
+	}}, err
+}
