@@ -5,8 +5,10 @@ import (
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
+	"yardmaster/internal/protocol"
 )
 
 // subscribe tells the domains what happens in others, inside the transaction in
@@ -71,9 +73,13 @@ func (a *App) subscribe(p parts) {
 	followPulls(a.db, p.task)
 	pull.MinderUnneeded.On(a.db, stopTask(p.task))
 	pull.RoundsSpent.On(a.db, raiseTrouble)
+	pull.SeenTo.On(a.db, func(tx *db.Tx, n pull.Note) error { return escalation.ResolveOfPull(tx, n.PRID, n.Text) })
+	run.AskFiled.On(a.db, fileOfRun(p.ask))
+	run.BlockerDeclared.On(a.db, func(tx *db.Tx, d run.Declaration[protocol.BlockerDeclared]) error {
+		return p.blocker.Declare(tx, d.Task.RepoID, d.Task.ID, d.Run.ID, d.Declared)
+	})
 	blocker.FieldsRefused.On(a.db, func(tx *db.Tx, r blocker.Refusal) error {
 		_, err := p.run.Wake(tx, r.RunID, r.Text)
 		return err
 	})
-	pull.SeenTo.On(a.db, func(tx *db.Tx, n pull.Note) error { return escalation.ResolveOfPull(tx, n.PRID, n.Text) })
 }

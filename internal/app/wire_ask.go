@@ -35,12 +35,17 @@ func (a *App) wireAsks(tasks *task.Service, runs *run.Service, sessions *session
 		},
 	}
 	tasks.AskExists, runs.AsksOf = ask.Exists, ask.OfRuns
-	runs.AskFiled = func(tx *db.Tx, t *task.Row, r *run.Row, d protocol.AskFiled) error {
-		return s.FileOfRun(tx, ask.OfRun{
-			RunID: r.ID, RepoID: r.RepoID, AskID: t.AskID, By: t.RequestedBy, ID: d.ID, Title: d.Title, Body: d.Body, Repo: d.Repo, DedupeKey: d.DedupeKey,
+	return s
+}
+
+// fileOfRun files the ask that the agent of a run declares.
+func fileOfRun(asks *ask.Service) func(*db.Tx, run.Declaration[protocol.AskFiled]) error {
+	return func(tx *db.Tx, d run.Declaration[protocol.AskFiled]) error {
+		return asks.FileOfRun(tx, ask.OfRun{
+			RunID: d.Run.ID, RepoID: d.Run.RepoID, AskID: d.Task.AskID, By: d.Task.RequestedBy,
+			ID: d.Declared.ID, Title: d.Declared.Title, Body: d.Declared.Body, Repo: d.Declared.Repo, DedupeKey: d.Declared.DedupeKey,
 		})
 	}
-	return s
 }
 
 // templateFor is the template that a repository wishes for, if the account has

@@ -41,9 +41,6 @@ func (a *App) newBlockers(vaults *vault.Service, tasks *task.Service, runs *run.
 		}
 		return *t.RunID, nil
 	}
-	runs.BlockerDeclared = func(tx *db.Tx, t *task.Row, r *run.Row, b protocol.BlockerDeclared) error {
-		return s.Declare(tx, t.RepoID, t.ID, r.ID, b)
-	}
 	tasks.Wants = func(tx *db.Tx, taskIDs []string) ([]task.Want, error) {
 		open, err := blocker.Wants(tx, taskIDs)
 		out := make([]task.Want, len(open))

@@ -37,16 +37,16 @@ func (s *Service) declared(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) err
 	}
 	if e.Kind == protocol.EventAsk {
 		a, ok := ask(s, r, e)
-		if !ok || s.AskFiled == nil {
+		if !ok {
 			return nil
 		}
-		err = s.AskFiled(tx, t, r, a)
+		err = AskFiled.Send(tx, Declaration[protocol.AskFiled]{t, r, a})
 	} else {
 		b, ok := blocker(s, r, e)
-		if !ok || s.BlockerDeclared == nil {
+		if !ok {
 			return nil
 		}
-		err = s.BlockerDeclared(tx, t, r, b)
+		err = BlockerDeclared.Send(tx, Declaration[protocol.BlockerDeclared]{t, r, b})
 	}
 	if _, refused := errors.AsType[*fault.Error](err); refused && !fault.IsKind(err, fault.Internal) {
 		s.log().Debug("declaration refused", "run", r.ID, "seq", e.Seq, "error", err)

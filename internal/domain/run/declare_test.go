@@ -16,20 +16,20 @@ func TestDeclarationsReachTheirDomains(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		var asks []protocol.AskFiled
 		var blockers []protocol.BlockerDeclared
-		f.AskFiled = func(tx *db.Tx, row *task.Row, r *Row, a protocol.AskFiled) error {
-			if a.Title == "refuse me" {
+		AskFiled.On(f.DB, func(tx *db.Tx, d Declaration[protocol.AskFiled]) error {
+			if d.Declared.Title == "refuse me" {
 				return fault.Field("title", "is not wanted")
 			}
-			if tx.Account != f.account || row.ID != r.TaskID {
-				t.Errorf("asked about task %s of %s", row.ID, tx.Account)
+			if tx.Account != f.account || d.Task.ID != d.Run.TaskID {
+				t.Errorf("asked about task %s of %s", d.Task.ID, tx.Account)
 			}
-			asks = append(asks, a)
+			asks = append(asks, d.Declared)
 			return nil
-		}
-		f.BlockerDeclared = func(_ *db.Tx, _ *task.Row, _ *Row, b protocol.BlockerDeclared) error {
-			blockers = append(blockers, b)
+		})
+		BlockerDeclared.On(f.DB, func(_ *db.Tx, d Declaration[protocol.BlockerDeclared]) error {
+			blockers = append(blockers, d.Declared)
 			return nil
-		}
+		})
 		taskID := f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
 		f.mustSay(f.boxes[0], st, 1, append(started(),
@@ -78,7 +78,6 @@ func TestDeclarationsReachTheirDomains(t *testing.T) {
 // other work, which is no survey.
 func TestSurveyNamesItsBlocker(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		f.BlockerDeclared = func(*db.Tx, *task.Row, *Row, protocol.BlockerDeclared) error { return nil }
 		for _, c := range []struct {
 			kind    string
 			blocked bool

@@ -91,8 +91,8 @@ func (s *Service) end(tx *db.Tx, r *Row, outcome, kind, text string) error {
 		return err
 	}
 	s.Hub.Notify(tx, event.RunTopic(r.ID))
-	return event.Record(tx, event.Change{Kind: "run.ended", Object: r.ID, Account: r.AccountID, RepoID: r.RepoID,
-		Data: map[string]any{"task_id": r.TaskID, "box_id": r.BoxID, "attempt": r.Attempt, "outcome": outcome, "failure_kind": r.FailureKind}})
+	return endedEvent.Record(tx, event.Subject{ID: r.ID, Account: r.AccountID, RepoID: r.RepoID},
+		endedData{Attempt: r.Attempt, BoxID: r.BoxID, FailureKind: r.FailureKind, Outcome: outcome, TaskID: r.TaskID})
 }
 
 // Stop takes an in-flight task's run away from its box: it is task.Service's

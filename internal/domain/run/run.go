@@ -140,13 +140,6 @@ type Service struct {
 	BriefNotes func(tx *db.Tx, t *task.Row, boxID string) ([]string, error)
 	// Servers, optional, are the MCP servers that a run of the task may use.
 	Servers func(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error)
-	// AskFiled and BlockerDeclared, optional, are told what the agent of a live
-	// run declares, in the transaction that stores the event and with the task
-	// locked. Each declaration comes once. A fault that they answer, before they
-	// write anything, passes the declaration over: the event stays. Any other
-	// error has the events come again.
-	AskFiled        func(tx *db.Tx, t *task.Row, r *Row, a protocol.AskFiled) error
-	BlockerDeclared func(tx *db.Tx, t *task.Row, r *Row, b protocol.BlockerDeclared) error
 	// AsksOf, optional, lists the ids of the asks that runs filed.
 	AsksOf func(tx *db.Tx, runIDs []string) ([]string, error)
 	// Vault, optional, is what a run of a repository of tx.Account may use of the

@@ -74,7 +74,7 @@ func (s *Service) Secrets(ctx context.Context, boxID string, ask protocol.Secret
 		for i, v := range values {
 			names[i] = v.Name
 		}
-		return event.Record(tx, event.Change{Kind: "run.secrets_given", Object: r.ID, RepoID: r.RepoID, Data: map[string]any{"box_id": boxID, "names": names}})
+		return secretsGivenEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.RepoID}, secretsGivenData{BoxID: boxID, Names: names})
 	})
 	if err != nil {
 		return out, err

@@ -1,0 +1,45 @@
+package run
+
+import (
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+	"yardmaster/internal/protocol"
+)
+
+// The data of events.
+type (
+	endedData struct {
+		Attempt     int64   `json:"attempt" doc:"which try of the task it was, from 1"`
+		BoxID       string  `json:"box_id" doc:"the box it ran on"`
+		FailureKind *string `json:"failure_kind" doc:"slug of what went wrong; null when nothing did"`
+		Outcome     string  `json:"outcome" doc:"succeeded, failed, interrupted or lost"`
+		TaskID      string  `json:"task_id" doc:"the task that it tried"`
+	}
+	secretsGivenData struct {
+		BoxID string   `json:"box_id" doc:"the box it runs on"`
+		Names []string `json:"names" doc:"names of the secrets"`
+	}
+)
+
+// The events of a run. Who follows sessions sees them.
+var (
+	endedEvent        = event.Declare[endedData]("run.ended", event.Sessions, "A run ended.")
+	secretsGivenEvent = event.Declare[secretsGivenData]("run.secrets_given", event.Sessions, "The box of a run was given its secrets.")
+)
+
+// Declaration is what the agent of a live run declares: a protocol.AskFiled or a
+// protocol.BlockerDeclared.
+type Declaration[T any] struct {
+	Task     *task.Row // locked
+	Run      *Row
+	Declared T
+}
+
+// The signals of declarations are sent in the transaction that stores the event
+// of the box, once for each declaration. A fault that a subscriber answers,
+// before it writes anything, passes the declaration over: the event stays. Any
+// other error has the events come again.
+var (
+	AskFiled        = event.DeclareSignal[Declaration[protocol.AskFiled]]("run.ask_filed", "An agent filed an ask.")
+	BlockerDeclared = event.DeclareSignal[Declaration[protocol.BlockerDeclared]]("run.blocker_declared", "An agent declared a blocker.")
+)
