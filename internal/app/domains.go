@@ -289,7 +289,7 @@ func (a *App) wire() parts {
 	p.blocker = a.newBlockers(p.vault, p.task, p.run)
 	p.prompt = a.newPrompts()
 	p.run.BriefNotes, p.run.Servers = briefNotes(p.prompt, p.blocker, p.vault), taskServers(p.vault)
-	p.budget = a.budgets(p.task, p.run)
+	p.budget = a.budgets(p.task)
 	p.account.Capped, p.repo.PolicyChanged = p.budget.OperatorCap, policyChanged(p.budget, p.task)
 	p.session = a.sessions(p)
 	p.overview = &overview.Service{DB: a.db}
@@ -299,7 +299,7 @@ func (a *App) wire() parts {
 		Transport: llm.NewTransport(a.models)})
 	p.session.Calls = llm.Caller{Gateway: p.gateway}
 	p.ask = a.wireAsks(p.task, p.run, p.session)
-	p.ask.Stops, p.budget.Wake = judgeStops, p.ask.Wake
+	p.ask.Stops = judgeStops
 	p.billing.Repriced = func(tx *db.Tx) error { return p.budget.Recheck(tx, tx.Account) }
 	p.escalate = &escalation.Service{DB: a.db}
 	p.backlog = a.wireBacklog(p.ask)

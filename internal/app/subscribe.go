@@ -3,6 +3,7 @@ package app
 import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/blocker"
+	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/run"
@@ -82,4 +83,7 @@ func (a *App) subscribe(p parts) {
 		_, err := p.run.Wake(tx, r.RunID, r.Text)
 		return err
 	})
+	budget.RunStopped.On(a.db, func(tx *db.Tx, s budget.Stopped) error { return p.run.Halt(tx, s.RunID, s.Kind, s.Why) })
+	budget.TaskFreed.On(a.db, releaseFreed(p.task))
+	budget.SessionFreed.On(a.db, func(tx *db.Tx, f budget.Freed) error { return p.ask.Wake(tx, f.Account, f.ID) })
 }

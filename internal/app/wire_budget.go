@@ -9,7 +9,6 @@ import (
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
@@ -17,7 +16,7 @@ import (
 )
 
 // budgets connects the budgets to the work that they hold up.
-func (a *App) budgets(tasks *task.Service, runs *run.Service) *budget.Service {
+func (a *App) budgets(tasks *task.Service) *budget.Service {
 	tasks.Stops = stops
 	return &budget.Service{
 		DB: a.db, Logger: a.log, Clock: time.Now, Node: id.New(),
@@ -25,19 +24,23 @@ func (a *App) budgets(tasks *task.Service, runs *run.Service) *budget.Service {
 			r, _, err := repo.ByIDAnywhere(tx, repoID)
 			return limitsOf(r.Policy), err
 		},
-		Halt: runs.Halt,
-		Release: func(tx *db.Tx, account, taskID string) error {
-			t, ok, err := task.Lock(tx, account, taskID)
-			if err != nil || !ok || t.Status != task.Held || t.FailureKind == nil ||
-				*t.FailureKind != task.BudgetExhausted && *t.FailureKind != task.UnpricedModel {
-				return err
-			}
-			return tasks.Release(tx, &t)
-		},
 		Priced: func(tx *db.Tx, account string, m budget.Model) (bool, error) {
 			return modelkey.Priced(tx, account, m.Key, llm.Provider(m.Provider), m.Name, a.prices)
 		},
 		SetTask: task.SetBudget,
+	}
+}
+
+// releaseFreed puts a task back into the queue that is held for want of money or
+// of a price.
+func releaseFreed(tasks *task.Service) func(*db.Tx, budget.Freed) error {
+	return func(tx *db.Tx, f budget.Freed) error {
+		t, ok, err := task.Lock(tx, f.Account, f.ID)
+		if err != nil || !ok || t.Status != task.Held || t.FailureKind == nil ||
+			*t.FailureKind != task.BudgetExhausted && *t.FailureKind != task.UnpricedModel {
+			return err
+		}
+		return tasks.Release(tx, &t)
 	}
 }
 

@@ -49,24 +49,24 @@ type world struct {
 func (w *world) node() *Service {
 	return &Service{DB: w.db, Logger: slog.New(slog.DiscardHandler), Node: id.New(),
 		Clock: func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.now },
-		Halt: func(_ *db.Tx, runID, _, why string) error {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.halted[runID] = why
-			return nil
-		},
-		Release: func(_ *db.Tx, _, taskID string) error {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.freed = append(w.freed, taskID)
-			return nil
-		},
 	}
 }
 
 func onBoth(t *testing.T, limits map[string]int64, fn func(*testing.T, *world)) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		w := &world{t: t, db: d, halted: map[string]string{}, now: time.Now()}
+		RunStopped.On(d, func(_ *db.Tx, s Stopped) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.halted[s.RunID] = s.Why
+			return nil
+		})
+		TaskFreed.On(d, func(_ *db.Tx, f Freed) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.freed = append(w.freed, f.ID)
+			return nil
+		})
 		w.write(func(tx *db.Tx) error {
 			of := func(scope string) *int64 {
 				if n, ok := limits[scope]; ok {
@@ -192,7 +192,7 @@ func TestRaisedLimitFreesTheTask(t *testing.T) {
 			limit int64
 			freed int
 		}{{5, 0}, {10, 0}, {30, 1}} {
-			w.write(func(tx *db.Tx) error { return s.setLimit(tx, Member, "ada", "billing.member_cap_set", &c.limit) })
+			w.write(func(tx *db.Tx) error { return s.setLimit(tx, Member, "ada", memberSetEvent, &c.limit) })
 			if len(w.freed) != c.freed {
 				t.Errorf("limit %d: freed %v", c.limit, w.freed)
 			}
@@ -210,7 +210,7 @@ func TestOperatorRaisesTheCap(t *testing.T) {
 			t.Fatal(err)
 		}
 		own, low, high := int64(200), int64(9), int64(50)
-		w.write(func(tx *db.Tx) error { return s.setLimit(tx, Account, "acme", "billing.spend_cap_set", &own) })
+		w.write(func(tx *db.Tx) error { return s.setLimit(tx, Account, "acme", capSetEvent, &own) })
 		w.write(func(tx *db.Tx) error { return s.OperatorCap(tx, "acme", &low) })
 		if len(w.freed) != 0 {
 			t.Errorf("freed %v under the operator's cap", w.freed)

@@ -56,8 +56,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 			if _, err := writeOff.Exec(tx, r.SessionID, r.Node, tx.Now.Add(afterlife)); err != nil {
 				return err
 			}
-			err := event.Record(tx, event.Change{Kind: "budget.unsettled", Object: r.SessionID, Account: r.AccountID,
-				Data: map[string]any{"micros": r.left()}})
+			err := unsettledEvent.Record(tx, event.Subject{ID: r.SessionID, Account: r.AccountID}, unsettledData{Micros: r.left()})
 			if err != nil {
 				return err
 			}

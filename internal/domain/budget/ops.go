@@ -88,7 +88,7 @@ type capIn struct {
 
 func (s *Service) capSet(ctx context.Context, in capIn) (out SpendCap, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		if err := s.setLimit(tx, Account, tx.Account, "billing.spend_cap_set", money.Micros(in.USD)); err != nil {
+		if err := s.setLimit(tx, Account, tx.Account, capSetEvent, money.Micros(in.USD)); err != nil {
 			return err
 		}
 		out, err = spendCap(tx)
@@ -99,7 +99,7 @@ func (s *Service) capSet(ctx context.Context, in capIn) (out SpendCap, err error
 
 // setLimit stores a limit with its audit row, and frees what the old one had
 // stopped.
-func (s *Service) setLimit(tx *db.Tx, scope, ref, kind string, to *int64) error {
+func (s *Service) setLimit(tx *db.Tx, scope, ref string, kind event.Kind[limitData], to *int64) error {
 	before, err := limitOf(tx, scope, ref)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (s *Service) setLimit(tx *db.Tx, scope, ref, kind string, to *int64) error 
 	if err := s.raised(tx, tx.Account, scope, ref, holds); err != nil {
 		return err
 	}
-	return event.Record(tx, event.Change{Kind: kind, Object: ref, Data: map[string]any{"before_usd": money.USD(before), "usd": money.USD(to)}})
+	return kind.Record(tx, event.Subject{ID: ref}, limitData{BeforeUSD: money.USD(before), USD: money.USD(to)})
 }
 
 type memberIn struct {
@@ -144,7 +144,7 @@ func (s *Service) memberSet(ctx context.Context, in memberIn) (MemberCap, error)
 		if n == 0 {
 			return fault.Missing("member")
 		}
-		return s.setLimit(tx, Member, in.UserID, "billing.member_cap_set", to)
+		return s.setLimit(tx, Member, in.UserID, memberSetEvent, to)
 	})
 	return out, err
 }
@@ -243,7 +243,7 @@ func (s *Service) taskSet(ctx context.Context, in taskIn) (TaskCap, error) {
 		if err := s.freeRun(tx, tx.Account, in.ID); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "task.budget_set", Object: in.ID, Data: map[string]any{"before_usd": money.USD(before), "usd": money.USD(to)}})
+		return taskSetEvent.Record(tx, event.Subject{ID: in.ID}, limitData{BeforeUSD: money.USD(before), USD: money.USD(to)})
 	})
 	return out, err
 }
@@ -271,7 +271,7 @@ func (s *Service) planSet(ctx context.Context, in planIn) (PlanCap, error) {
 		if n == 0 {
 			return fault.Missing("plan")
 		}
-		return s.setLimit(tx, Plan, in.PlanID, "plan.budget_set", to)
+		return s.setLimit(tx, Plan, in.PlanID, planSetEvent, to)
 	})
 	return out, err
 }

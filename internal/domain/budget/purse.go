@@ -22,14 +22,6 @@ type Service struct {
 	Node   string // of this process, unlike any other's, past or present
 
 	OfRepo func(tx *db.Tx, repoID string) (Defaults, error) // optional: what a repository's policy sets
-	// Halt makes a live run stop and hand in what it has, and parks its task.
-	// The kind is SlugExhausted or SlugUnpriced.
-	Halt func(tx *db.Tx, runID, kind, why string) error
-	// Release puts a task back into the queue if it is held for want of money or
-	// of a price.
-	Release func(tx *db.Tx, account, taskID string) error
-	// Wake has what a session without a task was for taken up again.
-	Wake func(tx *db.Tx, account, sessionID string) error
 	// Priced tells whether a model that had no price has one by now.
 	Priced func(tx *db.Tx, account string, m Model) (bool, error)
 	// SetTask gives a task of tx.Account another budget; nil is none. It

@@ -104,7 +104,7 @@ func (s *Service) stop(tx *db.Tx, session string, sub subject, m *Meter, of Mode
 	if sub.RunID == nil {
 		return nil
 	}
-	return s.Halt(tx, *sub.RunID, reason, why)
+	return RunStopped.Send(tx, Stopped{RunID: *sub.RunID, Kind: reason, Why: why})
 }
 
 // Recheck lets go on what stopped for want of a price and needs none any more:
@@ -146,9 +146,9 @@ func (s *Service) free(tx *db.Tx, b stopped) error {
 		return err
 	}
 	if b.TaskID != nil {
-		return s.Release(tx, b.AccountID, *b.TaskID)
+		return TaskFreed.Send(tx, Freed{Account: b.AccountID, ID: *b.TaskID})
 	}
-	return s.Wake(tx, b.AccountID, b.ID)
+	return SessionFreed.Send(tx, Freed{Account: b.AccountID, ID: b.ID})
 }
 
 func (s *Service) freeAll(tx *db.Tx, all []stopped, err error) error {

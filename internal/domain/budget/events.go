@@ -1,0 +1,50 @@
+package budget
+
+import (
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+var audience = event.Audience(policy.ReadBilling)
+
+// The data of events.
+type (
+	limitData struct {
+		BeforeUSD *float64 `json:"before_usd" doc:"the limit before, in US dollars; null: there was none"`
+		USD       *float64 `json:"usd" doc:"the limit, in US dollars; null: none"`
+	}
+	unsettledData struct {
+		Micros int64 `json:"micros" doc:"micro-dollars that count as spent"`
+	}
+)
+
+// The events of limits.
+var (
+	capSetEvent    = event.Declare[limitData]("billing.spend_cap_set", audience, "Somebody set what the account may spend in a month.")
+	memberSetEvent = event.Declare[limitData]("billing.member_cap_set", audience, "Somebody set what a member's work may spend in a month.")
+	planSetEvent   = event.Declare[limitData]("plan.budget_set", event.Plans, "Somebody set what the tasks of a plan may spend together.")
+	taskSetEvent   = event.Declare[limitData]("task.budget_set", event.Tasks, "Somebody set what a task may spend.")
+	unsettledEvent = event.Declare[unsettledData]("budget.unsettled", audience, "A node died, and what it had set aside counts as spent.")
+)
+
+// Stopped is a run that may make no further call to a model.
+type Stopped struct {
+	RunID string
+	Kind  string // SlugExhausted or SlugUnpriced
+	Why   string // in words
+}
+
+// Freed is what may make calls again.
+type Freed struct{ Account, ID string }
+
+// Signals about the work that a limit, or the want of a price, holds up.
+var (
+	// RunStopped is sent again with each call that is refused. The run is to stop
+	// and hand in what it has, and its task is parked.
+	RunStopped = event.DeclareSignal[Stopped]("budget.run_stopped", "A run may make no further call to a model.")
+	// TaskFreed is sent of every task that was stopped, also of one that is not
+	// held for want of money or of a price.
+	TaskFreed = event.DeclareSignal[Freed]("budget.task_freed", "A task may make calls to models again.")
+	// SessionFreed is sent of a session without a task.
+	SessionFreed = event.DeclareSignal[Freed]("budget.session_freed", "A session may make calls to models again.")
+)
