@@ -3,6 +3,7 @@ package app
 import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/blocker"
+	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/pull"
@@ -86,4 +87,5 @@ func (a *App) subscribe(p parts) {
 	budget.RunStopped.On(a.db, func(tx *db.Tx, s budget.Stopped) error { return p.run.Halt(tx, s.RunID, s.Kind, s.Why) })
 	budget.TaskFreed.On(a.db, releaseFreed(p.task))
 	budget.SessionFreed.On(a.db, func(tx *db.Tx, f budget.Freed) error { return p.ask.Wake(tx, f.Account, f.ID) })
+	box.Left.On(a.db, func(tx *db.Tx, l box.Farewell) error { return p.run.HandBack(tx, l.BoxID, l.Held) })
 }

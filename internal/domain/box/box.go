@@ -170,8 +170,6 @@ type Service struct {
 	Evacuate func(tx *db.Tx, boxID, why string) (int, error)
 	// Verdicts decides about the runs a box says it holds, as it connects.
 	Verdicts func(ctx context.Context, boxID string, held []protocol.RunRef) ([]protocol.RunVerdict, error)
-	// HandBack takes back the runs of a box that stops, but those that it names.
-	HandBack func(tx *db.Tx, boxID string, held []protocol.RunRef) error
 	// Dismiss, optional, ends what a box waits for: it takes no work now.
 	Dismiss func(boxID string)
 

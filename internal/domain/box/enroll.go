@@ -42,7 +42,7 @@ func (s *Service) add(ctx context.Context, in addIn) (out BoxEnrollment, err err
 			policy.From(ctx).Label(), tx.Now, out.ExpiresISO); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "box.enrollment_minted", Object: out.ID, Data: map[string]any{"name": in.Name, "expires": out.ExpiresISO}})
+		return mintedEvent.Record(tx, event.Subject{ID: out.ID}, enrollmentData{Expires: out.ExpiresISO, Name: in.Name})
 	})
 	return out, err
 }
@@ -158,7 +158,7 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out BoxCredentials, 
 			slots, labels(labelsOf(in.Labels, e.Labels.V)), e.Slots, e.Labels, tx.Now); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "box.enrolled", Object: boxID, Data: map[string]string{"name": name, "enrollment_id": e.ID}})
+		return enrolledEvent.Record(tx, event.Subject{ID: boxID}, enrolledData{EnrollmentID: e.ID, Name: name})
 	})
 	if db.IsUnique(err) {
 		err = keyTaken()
@@ -336,7 +336,7 @@ func (s *Service) credsReissue(ctx context.Context, in credsIn) (out BoxCredenti
 		if !newKey && !newToken {
 			return nil
 		}
-		return event.Record(tx, event.Change{Kind: "box.creds_reissued", Object: r.ID, Data: map[string]bool{"new_key": newKey, "new_token": newToken}})
+		return reissuedEvent.Record(tx, event.Subject{ID: r.ID}, reissuedData{NewKey: newKey, NewToken: newToken})
 	})
 	if db.IsUnique(err) {
 		err = keyTaken()
@@ -414,7 +414,7 @@ func (s *Service) hardeningReport(ctx context.Context, in hardeningIn) (out Hard
 		if _, err := setHardening.Exec(tx, r.ID, db.JSON[BoxHardening]{V: h}); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "box.hardening_reported", Object: r.ID, Data: map[string]any{"firewall": in.Firewall, "exposed_ports": len(in.ExposedPorts)}})
+		return hardeningEvent.Record(tx, event.Subject{ID: r.ID}, hardeningData{ExposedPorts: len(in.ExposedPorts), Firewall: in.Firewall})
 	})
 	return out, err
 }

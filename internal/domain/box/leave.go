@@ -31,7 +31,7 @@ func (s *Service) leave(ctx context.Context, boxID string, p protocol.Presence) 
 			return err
 		}
 		if presenceAt(r.Presence, r.LastBeatAt, tx.Now) != Offline {
-			if err := event.Record(tx, event.Change{Kind: "box.offline", Object: r.ID, Data: map[string]any{"last_beat": tx.Now, "left": true}}); err != nil {
+			if err := offlineEvent.Record(tx, event.Subject{ID: r.ID}, quietData{LastBeat: &tx.Now, Left: true}); err != nil {
 				return err
 			}
 		}
@@ -41,7 +41,7 @@ func (s *Service) leave(ctx context.Context, boxID string, p protocol.Presence) 
 			}
 		}
 		s.wake(tx)
-		return s.HandBack(tx, boxID, p.Runs)
+		return Left.Send(tx, Farewell{BoxID: boxID, Held: p.Runs})
 	})
 }
 
@@ -51,7 +51,7 @@ func emptied(tx *db.Tx, boxID string) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	return event.Record(tx, event.Change{Kind: "box.emptied", Object: boxID})
+	return emptiedEvent.Record(tx, event.Subject{ID: boxID}, event.None{})
 }
 
 // drop forgets what a box has said that is not stored yet.

@@ -14,10 +14,10 @@ func TestBoxThatLeavesIsOfflineAtOnce(t *testing.T) {
 	onBoth(t, true, func(t *testing.T, f *fixture) {
 		var handed []string
 		var dismissed int
-		f.HandBack = func(tx *db.Tx, boxID string, held []protocol.RunRef) error {
-			handed = append(handed, fmt.Sprint(boxID, held, tx.Account))
+		Left.On(f.DB, func(tx *db.Tx, l Farewell) error {
+			handed = append(handed, fmt.Sprint(l.BoxID, l.Held, tx.Account))
 			return nil
-		}
+		})
 		f.Dismiss = func(string) { dismissed++ }
 		f.run()
 		m := f.join()
@@ -74,7 +74,7 @@ func TestGoodbyeIsOneTransaction(t *testing.T) {
 		if err := f.store(t.Context(), map[string]protocol.Presence{boxID: {Version: "1.0.0", State: "ready"}}); err != nil {
 			t.Fatal(err)
 		}
-		f.HandBack = func(*db.Tx, string, []protocol.RunRef) error { return context.DeadlineExceeded }
+		Left.On(f.DB, func(*db.Tx, Farewell) error { return context.DeadlineExceeded })
 		if err := f.leave(t.Context(), boxID, protocol.Presence{State: protocol.PresenceLeft}); err == nil {
 			t.Fatal("no error")
 		}

@@ -102,7 +102,8 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 			return err
 		}
 		s.wake(tx)
-		return event.Record(tx, event.Change{Kind: "box.reported", Object: r.ID, Data: map[string]any{"version": r.Version, "slots": r.Slots, "agents": h.Agents, "isolation": h.Isolation, "isolation_holds": r.IsolationHolds.V}})
+		return reportedEvent.Record(tx, event.Subject{ID: r.ID},
+			reportedData{Agents: h.Agents, Isolation: h.Isolation, IsolationHolds: r.IsolationHolds.V, Slots: r.Slots, Version: r.Version})
 	})
 	if err != nil {
 		return nil, err
@@ -342,7 +343,7 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 				}
 			}
 			if r.Presence != Online || was == Offline {
-				if err := event.Record(tx, event.Change{Kind: "box.online", Object: r.ID, Data: map[string]string{"version": p.Version}}); err != nil {
+				if err := onlineEvent.Record(tx, event.Subject{ID: r.ID}, onlineData{Version: p.Version}); err != nil {
 					return err
 				}
 			}
@@ -411,7 +412,7 @@ func (s *Service) age(ctx context.Context) error {
 			}
 			tx.Account = r.AccountID
 			s.wake(tx)
-			if err := event.Record(tx, event.Change{Kind: "box." + now, Object: r.ID, Data: map[string]any{"last_beat": r.LastBeatAt}}); err != nil {
+			if err := quietEvents[now].Record(tx, event.Subject{ID: r.ID}, quietData{LastBeat: r.LastBeatAt}); err != nil {
 				return err
 			}
 		}

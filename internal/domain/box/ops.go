@@ -167,11 +167,11 @@ func (s *Service) drain(ctx context.Context, in drainIn) (out BoxDrain, err erro
 			return err
 		}
 		s.wake(tx)
-		kind := "box.drained"
+		kind := drainedEvent
 		if in.Resume {
-			kind = "box.resumed"
+			kind = resumedEvent
 		}
-		return event.Record(tx, event.Change{Kind: kind, Object: r.ID, Data: map[string]any{"requeued": out.Requeued, "handing_back": out.Handing}})
+		return kind.Record(tx, event.Subject{ID: r.ID}, drainData{Handing: out.Handing, Requeued: out.Requeued})
 	})
 	return out, err
 }
@@ -234,7 +234,7 @@ func (s *Service) reissueCreds(ctx context.Context, in idIn) (out BoxReissue, er
 		if err := s.Owe(tx, r.ID, protocol.Command{ID: out.CommandID, Kind: protocol.CommandRotate}); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "box.reissue_requested", Object: r.ID})
+		return rotateEvent.Record(tx, event.Subject{ID: r.ID}, event.None{})
 	})
 	return out, err
 }
@@ -267,7 +267,7 @@ func (s *Service) setOwner(ctx context.Context, in ownerIn) (out Box, err error)
 		s.wake(tx)
 		r.OwnerTarget, r.OwnerID = in.Target, owner
 		out = r.wire(tx.Now)
-		return event.Record(tx, event.Change{Kind: "box.owner_set", Object: r.ID, Data: out.Owner})
+		return ownerSetEvent.Record(tx, event.Subject{ID: r.ID}, ownerData{ID: out.Owner.ID, Target: out.Owner.Target})
 	})
 	return out, err
 }
@@ -318,7 +318,7 @@ func (s *Service) setPrompt(ctx context.Context, in promptIn) (out Box, err erro
 		}
 		r.Briefing = in.Prompt
 		out = r.wire(tx.Now)
-		return event.Record(tx, event.Change{Kind: "box.prompt_set", Object: r.ID, Data: map[string]bool{"cleared": in.Prompt == nil}})
+		return promptSetEvent.Record(tx, event.Subject{ID: r.ID}, promptData{Cleared: in.Prompt == nil})
 	})
 	return out, err
 }

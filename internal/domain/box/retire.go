@@ -71,8 +71,7 @@ func (s *Service) retire(tx *db.Tx, r row, grace time.Duration) (out BoxRemoval,
 	if _, err := setRetiring.Exec(tx, tx.Account, r.ID, out.State, until, policy.From(tx.Context()).Label()); err != nil {
 		return out, err
 	}
-	return out, event.Record(tx, event.Change{Kind: "box.decommission_requested", Object: r.ID,
-		Data: map[string]any{"handing_back": out.Handing, "revokes_at": until.Truncate(time.Millisecond)}})
+	return out, retiringEvent.Record(tx, event.Subject{ID: r.ID}, retiringData{Handing: out.Handing, RevokesAt: until.Truncate(time.Millisecond)})
 }
 
 // retireAll revokes the boxes being decommissioned that have handed back what

@@ -77,7 +77,8 @@ func (s *Service) take(tx *db.Tx, r row, retire bool) (out BoxRemoval, first boo
 	}
 	// Who asked for it may have done so a while ago, for the box to hand its work
 	// back first.
-	return out, first, event.Record(tx, event.Change{Kind: "runner.decommissioned", Object: r.ID, Data: map[string]any{"name": r.Name, "requeued": out.Requeued, "asked_by": r.RetireBy}})
+	return out, first, retiredEvent.Record(tx, event.Subject{ID: r.ID},
+		retiredData{AskedBy: r.RetireBy, Name: r.Name, Requeued: out.Requeued})
 }
 
 // sever ends the live connection of a revoked box.
@@ -110,7 +111,7 @@ func (s *Service) cutOff(tx *db.Tx, r row) (requeued int, err error) {
 		return 0, err
 	}
 	s.wake(tx)
-	return requeued, event.Record(tx, event.Change{Kind: "box.revoked", Object: r.ID, Data: map[string]int{"requeued": requeued}})
+	return requeued, revokedEvent.Record(tx, event.Subject{ID: r.ID}, revokedData{Requeued: requeued})
 }
 
 // settle makes this node's bus shut the accounts of a box's revoked keys. Loop

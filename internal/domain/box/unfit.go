@@ -72,7 +72,7 @@ func (s *Service) judge(tx *db.Tx, boxID, why string) error {
 	}
 	s.wake(tx)
 	if why == "" {
-		return event.Record(tx, event.Change{Kind: "box.fit", Object: boxID})
+		return fitEvent.Record(tx, event.Subject{ID: boxID}, event.None{})
 	}
-	return event.Record(tx, event.Change{Kind: "box.unfit", Object: boxID, Data: map[string]string{"reason": why}})
+	return unfitEvent.Record(tx, event.Subject{ID: boxID}, unfitData{Reason: why})
 }
