@@ -282,7 +282,7 @@ func (a *App) wire() parts {
 	a.wirePulls(p.pull, p.task)
 	a.wireConflicts(p.pull, p.task)
 	a.wireBabysit(p.pull, p.task)
-	p.repo.Pushed, p.repo.Unsure, p.repo.OpenHeads, p.repo.Logger = p.pull.OnPush, p.pull.Recheck, pull.OpenHeads, a.log
+	p.repo.OpenHeads, p.repo.Logger = pull.OpenHeads, a.log
 	p.repo.Maintain, p.repo.Missing = a.host.Maintain, a.host.Missing
 	p.plan = a.wirePlans(p)
 	p.run.OnFinished, p.run.BranchAt = a.settle(p.task, p.pull), a.branchOn(a.host)
@@ -290,7 +290,7 @@ func (a *App) wire() parts {
 	p.prompt = a.newPrompts()
 	p.run.BriefNotes, p.run.Servers = briefNotes(p.prompt, p.blocker, p.vault), taskServers(p.vault)
 	p.budget = a.budgets(p.task)
-	p.account.Capped, p.repo.PolicyChanged = p.budget.OperatorCap, policyChanged(p.budget, p.task)
+	p.account.Capped = p.budget.OperatorCap
 	p.session = a.sessions(p)
 	p.overview = &overview.Service{DB: a.db}
 	p.stream = &stream.Service{DB: a.db, Hub: a.hub, Topics: topics(p)}

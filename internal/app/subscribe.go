@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
@@ -17,6 +18,7 @@ import (
 // which it does. What it says first is told first.
 func (a *App) subscribe(p parts) {
 	event.Detach(a.db)
+	a.subscribeRepos(p)
 	for _, fn := range []func(*db.Tx, task.Move) error{
 		// A pull request without a task is abandoned.
 		func(tx *db.Tx, m task.Move) error {
@@ -88,4 +90,15 @@ func (a *App) subscribe(p parts) {
 	budget.TaskFreed.On(a.db, releaseFreed(p.task))
 	budget.SessionFreed.On(a.db, func(tx *db.Tx, f budget.Freed) error { return p.ask.Wake(tx, f.Account, f.ID) })
 	box.Left.On(a.db, func(tx *db.Tx, l box.Farewell) error { return p.run.HandBack(tx, l.BoxID, l.Held) })
+}
+
+// subscribeRepos tells the domains what happens to repositories.
+func (a *App) subscribeRepos(p parts) {
+	repo.PushedEvent.On(a.db, func(tx *db.Tx, e event.Event[repo.Push]) error {
+		return p.pull.OnPush(tx, e.Data.Repo, e.Data.Branch, e.Data.Head, e.Data.By)
+	})
+	repo.Unsure.On(a.db, p.pull.Recheck)
+	// What the old policy file held up and the new one does not is let go.
+	repo.PolicyChanged.On(a.db, func(tx *db.Tx, r repo.Ref) error { return p.task.PolicyChanged(tx, r.ID) })
+	repo.PolicyChanged.On(a.db, func(tx *db.Tx, r repo.Ref) error { return p.budget.PolicyChanged(tx, r.ID, limitsOf(r.Policy)) })
 }

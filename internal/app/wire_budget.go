@@ -49,17 +49,6 @@ func limitsOf(p repo.Policy) budget.Defaults {
 	return budget.Defaults{Task: money.Micros(p.Budget.TaskUSD), Run: money.Micros(p.Budget.RunUSD)}
 }
 
-// policyChanged lets go what the old policy file of a repository held up and
-// the new one does not.
-func policyChanged(budgets *budget.Service, tasks *task.Service) func(*db.Tx, repo.Ref) error {
-	return func(tx *db.Tx, r repo.Ref) error {
-		if err := tasks.PolicyChanged(tx, r.ID); err != nil {
-			return err
-		}
-		return budgets.PolicyChanged(tx, r.ID, limitsOf(r.Policy))
-	}
-}
-
 // stops tells of held tasks who can let them go on, and how.
 func stops(tx *db.Tx, taskIDs []string) ([]task.Stop, error) {
 	all, err := budget.Stops(tx, taskIDs)

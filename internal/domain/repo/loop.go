@@ -128,7 +128,7 @@ func (s *Service) reconcile(ctx context.Context, r row) error {
 		return err
 	}
 	if len(heads) > 0 {
-		err := s.DB.Write(db.WithAccount(ctx, r.AccountID), func(tx *db.Tx) error { return s.Unsure(tx, r.ID) })
+		err := s.DB.Write(db.WithAccount(ctx, r.AccountID), func(tx *db.Tx) error { return Unsure.Send(tx, r.ID) })
 		if err != nil {
 			return err
 		}

@@ -112,10 +112,8 @@ type updateIn struct {
 }
 
 func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err error) {
-	changed := map[string]bool{}
-	turn := func(name string, to *bool, sw *bool) {
+	turn := func(to *bool, sw *bool) {
 		if to != nil {
-			changed[name] = *to
 			*sw = *to
 		}
 	}
@@ -132,18 +130,21 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 				return err
 			}
 		}
-		turn("enabled", in.Enabled, &r.Enabled)
-		turn("donations_enabled", in.DonationsEnabled, &r.DonationsEnabled)
-		turn("ai_first", in.AIFirst, &r.AIFirst)
-		turn("canary_enabled", in.CanaryEnabled, &r.CanaryEnabled)
-		turn("public_stats_enabled", in.PublicStatsEnabled, &r.PublicStatsEnabled)
+		turn(in.Enabled, &r.Enabled)
+		turn(in.DonationsEnabled, &r.DonationsEnabled)
+		turn(in.AIFirst, &r.AIFirst)
+		turn(in.CanaryEnabled, &r.CanaryEnabled)
+		turn(in.PublicStatsEnabled, &r.PublicStatsEnabled)
 		if _, err := update.Exec(tx, tx.Account, r.ID, r.Enabled, r.DonationsEnabled, r.AIFirst, r.CanaryEnabled, r.PublicStatsEnabled); err != nil {
 			return err
 		}
 		// Boxes that are shared, or a member's, listen to the queue of everybody.
 		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
 		out = s.wire(r)
-		return event.Record(tx, event.Change{Kind: "repo.updated", Object: r.ID, RepoID: r.ID, Data: changed})
+		return updatedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.ID}, updatedData{
+			Enabled: in.Enabled, DonationsEnabled: in.DonationsEnabled, AIFirst: in.AIFirst,
+			CanaryEnabled: in.CanaryEnabled, PublicStatsEnabled: in.PublicStatsEnabled,
+		})
 	})
 	return out, err
 }
@@ -268,7 +269,7 @@ func (s *Service) floorsSet(ctx context.Context, in floorsIn) (out AccountFloors
 			return err
 		}
 		out = accountFloors(in.Floors, &tx.Now, &by)
-		if err := event.Record(tx, event.Change{Kind: "account.floors_set", Object: tx.Account, Data: map[string]any{"from": was.Floors.V, "to": in.Floors}}); err != nil {
+		if err := flooredEvent.Record(tx, event.Subject{ID: tx.Account}, flooredData{From: was.Floors.V, To: in.Floors}); err != nil {
 			return err
 		}
 		return s.refloored(tx)
@@ -280,12 +281,9 @@ func (s *Service) floorsSet(ctx context.Context, in floorsIn) (out AccountFloors
 // in force.
 func (s *Service) refloored(tx *db.Tx) error {
 	s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""), event.PullTopic)
-	if s.PolicyChanged == nil {
-		return nil
-	}
 	all, err := allOfAccount.All(tx, tx.Account)
 	for _, r := range all {
-		if err := s.PolicyChanged(tx, r.ref()); err != nil {
+		if err := PolicyChanged.Send(tx, r.ref()); err != nil {
 			return err
 		}
 	}

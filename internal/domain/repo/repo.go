@@ -56,13 +56,6 @@ type Service struct {
 	// Attempt resolves the git token of a live attempt: the repository, the
 	// refs it may push, and how it is named.
 	Attempt func(ctx context.Context, token string) (repoID string, push []string, who string, ok bool, err error)
-	// Pushed is told of each branch that moved, and where it is now
-	// (codehost.ZeroSHA: gone), in the transaction that records the push.
-	Pushed func(tx *db.Tx, r Ref, branch, newSHA, by string) error
-	// Unsure is told of a repository of which a push may have gone unnoticed.
-	Unsure func(tx *db.Tx, repoID string) error
-	// PolicyChanged, optional, is told of a policy that is in force from now on.
-	PolicyChanged func(tx *db.Tx, r Ref) error
 	// OpenHeads is the recorded head of each branch with an open pull request.
 	OpenHeads func(tx *db.Tx, repoID string) (map[string]string, error)
 	// Maintain packs a repository of the built-in host.
@@ -99,7 +92,7 @@ func Install(tx *db.Tx, owner, name, host, defaultBranch string, private bool) (
 	if _, err := insert.Exec(tx, newID, tx.Account, owner, name, host, defaultBranch, private, true, tx.Micros()); err != nil {
 		return "", err
 	}
-	return newID, event.Record(tx, event.Change{Kind: "repo.installed", Object: newID, RepoID: newID, Data: map[string]string{"repo": owner + "/" + name, "host": host}})
+	return newID, installedEvent.Record(tx, event.Subject{ID: newID, RepoID: newID}, installedData{Repo: owner + "/" + name, Host: host})
 }
 
 // Access decides what the holder of a git password may do with a repository.
@@ -224,8 +217,8 @@ func (s *Service) OnPush(ctx context.Context, e builtin.PushEvent) error {
 		}
 		changed := r.PolicySHA != pol.SHA || r.DefaultBranch != info.DefaultBranch
 		r.DefaultBranch, r.PolicyYML, r.PolicyError = info.DefaultBranch, pol.Text, pol.Problem
-		if changed && s.PolicyChanged != nil {
-			if err := s.PolicyChanged(tx, r.ref()); err != nil {
+		if changed {
+			if err := PolicyChanged.Send(tx, r.ref()); err != nil {
 				return err
 			}
 		}
@@ -234,11 +227,8 @@ func (s *Service) OnPush(ctx context.Context, e builtin.PushEvent) error {
 			if !isBranch {
 				continue
 			}
-			if err := event.Record(tx, event.Change{Kind: "repo.pushed", Object: r.ID, RepoID: r.ID,
-				Data: map[string]string{"branch": branch, "old": u.Old, "new": u.New, "by": e.Who}}); err != nil {
-				return err
-			}
-			if err := s.Pushed(tx, r.ref(), branch, heads[branch], e.Who); err != nil {
+			push := Push{Branch: branch, Old: u.Old, New: u.New, By: e.Who, Repo: r.ref(), Head: heads[branch]}
+			if err := PushedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.ID}, push); err != nil {
 				return err
 			}
 		}

@@ -70,19 +70,18 @@ func onBoth(t *testing.T, fn func(*testing.T, *site)) {
 				}
 				return policy.Actor{Credential: policy.PAT, CredentialID: "t", AccountID: account, Scopes: scopes}, nil
 			},
-			Attempt: func(context.Context, string) (string, []string, string, bool, error) { return "", nil, "", false, nil },
-			Unsure:  func(*db.Tx, string) error { return nil },
-			Pushed: func(tx *db.Tx, r Ref, branch, sha, _ string) error {
-				tx.AfterCommit(func() {
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					s.pushed = append(s.pushed, branch+" "+sha)
-				})
-				return nil
-			},
+			Attempt:   func(context.Context, string) (string, []string, string, bool, error) { return "", nil, "", false, nil },
 			OpenHeads: func(*db.Tx, string) (map[string]string, error) { return nil, nil },
 			Maintain:  func(context.Context, codehost.Repo, time.Time) error { return nil },
 		}
+		PushedEvent.On(d, func(tx *db.Tx, e event.Event[Push]) error {
+			tx.AfterCommit(func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.pushed = append(s.pushed, e.Data.Branch+" "+e.Data.Head)
+			})
+			return nil
+		})
 		s.write("", func(tx *db.Tx) error {
 			_, err := addAccount.Exec(tx, "acme", "self_hosted")
 			_, failed := addAccount.Exec(tx, "rival", "free")
