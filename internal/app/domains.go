@@ -211,7 +211,7 @@ func (a *App) wire() parts {
 	var p parts
 	p.signin = a.wireSignIn(func() *invitation.Service { return p.invites })
 	p.sso = a.wireSSO(p.signin)
-	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Repointed: p.signin.Forget, Forget: p.signin.ForgetUser, Mail: a.post}
+	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Mail: a.post}
 	p.grant = &grant.Service{DB: a.db, Hub: a.hub, Account: account.Exists, User: account.HasUser, Emptied: invitation.Empty}
 	p.onboard = &onboarding.Service{DB: a.db, Devs: grant.Seats, Secrets: vault.Reach}
 	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
@@ -290,7 +290,6 @@ func (a *App) wire() parts {
 	p.prompt = a.newPrompts()
 	p.run.BriefNotes, p.run.Servers = briefNotes(p.prompt, p.blocker, p.vault), taskServers(p.vault)
 	p.budget = a.budgets(p.task)
-	p.account.Capped = p.budget.OperatorCap
 	p.session = a.sessions(p)
 	p.overview = &overview.Service{DB: a.db}
 	p.stream = &stream.Service{DB: a.db, Hub: a.hub, Topics: topics(p)}

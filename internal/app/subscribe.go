@@ -2,6 +2,7 @@ package app
 
 import (
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
@@ -19,6 +20,7 @@ import (
 func (a *App) subscribe(p parts) {
 	event.Detach(a.db)
 	a.subscribeRepos(p)
+	a.subscribeAccounts(p)
 	for _, fn := range []func(*db.Tx, task.Move) error{
 		// A pull request without a task is abandoned.
 		func(tx *db.Tx, m task.Move) error {
@@ -101,4 +103,19 @@ func (a *App) subscribeRepos(p parts) {
 	// What the old policy file held up and the new one does not is let go.
 	repo.PolicyChanged.On(a.db, func(tx *db.Tx, r repo.Ref) error { return p.task.PolicyChanged(tx, r.ID) })
 	repo.PolicyChanged.On(a.db, func(tx *db.Tx, r repo.Ref) error { return p.budget.PolicyChanged(tx, r.ID, limitsOf(r.Policy)) })
+}
+
+// subscribeAccounts tells the domains what happens to accounts and to the
+// people in them.
+func (a *App) subscribeAccounts(p parts) {
+	event.RightsChanged.On(a.db, func(tx *db.Tx, userID string) error {
+		tx.AfterCommit(func() { p.signin.ForgetUser(userID) })
+		return nil
+	})
+	event.CredentialDropped.On(a.db, func(tx *db.Tx, hash string) error {
+		tx.AfterCommit(func() { p.signin.Forget(hash) })
+		return nil
+	})
+	// What a lower cap held up goes on.
+	account.Capped.On(a.db, func(tx *db.Tx, c account.Cap) error { return p.budget.OperatorCap(tx, c.AccountID, c.Micros) })
 }

@@ -89,16 +89,8 @@ type Service struct {
 	Seats int
 	// SignIn opens a browser session for a user and answers the cookie.
 	SignIn func(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err error)
-	// Repointed tells every cache of credentials that a session acts for
-	// another account now.
-	Repointed func(hash string)
-	// Forget drops what is cached of a user's credentials.
-	Forget func(userID string)
 	// Mail sends a letter once the transaction has committed.
 	Mail func(tx *db.Tx, to, subject, text string) error
-	// Capped, optional, lets an account's work go on that its spend cap, in
-	// micro-dollars and nil for none, holds up no more.
-	Capped func(tx *db.Tx, accountID string, micros *int64) error
 	// SetupToken guards first boot; empty when it was not asked for.
 	SetupToken string
 	Hub        *event.Hub

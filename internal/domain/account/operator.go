@@ -237,7 +237,9 @@ func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err e
 		if _, err := setRole.Exec(tx, in.ID, in.UserID, in.Role); err != nil {
 			return err
 		}
-		tx.AfterCommit(func() { s.Forget(in.UserID) })
+		if err := event.RightsChanged.Send(tx, in.UserID); err != nil {
+			return err
+		}
 		// What an owner was given counts here from now on, or elsewhere.
 		home, err := grant.Home(tx, in.UserID)
 		if err != nil {
@@ -245,8 +247,8 @@ func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err e
 		}
 		s.wake(tx, in.ID)
 		s.wake(tx, home)
-		return event.Operated(tx, event.Act{Kind: "org_member.role_changed", Object: in.UserID, Account: in.ID,
-			Data: map[string]any{"previous_role": was, "role": in.Role}, Private: map[string]any{"operator": policy.From(ctx).Label()}})
+		return RoleChangedEvent.Operated(tx, event.Subject{ID: in.UserID, Account: in.ID},
+			RoleChanged{PreviousRole: out.PreviousRole, Role: out.Role}, map[string]any{"operator": policy.From(ctx).Label()})
 	})
 	return out, err
 }
@@ -258,8 +260,10 @@ func (s *Service) wake(tx *db.Tx, account string) {
 }
 
 // change does one thing to an account and answers how it is then. do answers
-// what was, and what is.
-func (s *Service) change(ctx context.Context, account string, confirm bool, kind string, do func(*db.Tx, OrgDetail) (from, to any, err error)) (out OrgDetail, err error) {
+// the data of the event that is recorded of it.
+func change[T any](
+	ctx context.Context, s *Service, account string, confirm bool, kind event.Kind[T], do func(*db.Tx, OrgDetail) (T, error),
+) (out OrgDetail, err error) {
 	if !confirm {
 		return out, fault.Field("confirm", "must be true")
 	}
@@ -271,7 +275,7 @@ func (s *Service) change(ctx context.Context, account string, confirm bool, kind
 		if err != nil {
 			return err
 		}
-		from, to, err := do(tx, before)
+		data, err := do(tx, before)
 		if err != nil {
 			return err
 		}
@@ -279,7 +283,7 @@ func (s *Service) change(ctx context.Context, account string, confirm bool, kind
 			return err
 		}
 		s.wake(tx, account)
-		return event.Operated(tx, event.Act{Kind: kind, Object: account, Account: account, Data: map[string]any{"from": from, "to": to}})
+		return kind.Operated(tx, event.Subject{ID: account, Account: account}, data, nil)
 	})
 	return out, err
 }
@@ -291,8 +295,8 @@ type tierIn struct {
 }
 
 func (s *Service) setTier(ctx context.Context, in tierIn) (OrgDetail, error) {
-	return s.change(ctx, in.ID, in.Confirm, "account.set_tier", func(tx *db.Tx, before OrgDetail) (any, any, error) {
-		return before.Tier, in.Tier, moveTier(tx, in.ID, in.Tier)
+	return change(ctx, s, in.ID, in.Confirm, tierSetEvent, func(tx *db.Tx, before OrgDetail) (tierSetData, error) {
+		return tierSetData{From: before.Tier, To: in.Tier}, moveTier(tx, in.ID, in.Tier)
 	})
 }
 
@@ -303,9 +307,9 @@ type seatsIn struct {
 }
 
 func (s *Service) setSeats(ctx context.Context, in seatsIn) (OrgDetail, error) {
-	return s.change(ctx, in.ID, in.Confirm, "account.set_seats", func(tx *db.Tx, before OrgDetail) (any, any, error) {
+	return change(ctx, s, in.ID, in.Confirm, seatsSetEvent, func(tx *db.Tx, before OrgDetail) (seatsSetData, error) {
 		_, err := setSeats.Exec(tx, in.ID, in.Seats)
-		return before.Seats, in.Seats, err
+		return seatsSetData{From: before.Seats, To: in.Seats}, err
 	})
 }
 
@@ -324,12 +328,12 @@ func (s *Service) setSpendCap(ctx context.Context, in capIn) (OrgDetail, error) 
 		}
 		micros = &m
 	}
-	return s.change(ctx, in.ID, in.Confirm, "account.set_spend_cap", func(tx *db.Tx, before OrgDetail) (any, any, error) {
+	return change(ctx, s, in.ID, in.Confirm, capSetEvent, func(tx *db.Tx, before OrgDetail) (capSetData, error) {
 		_, err := setCap.Exec(tx, in.ID, micros)
-		if err == nil && s.Capped != nil {
-			err = s.Capped(tx, in.ID, micros)
+		if err == nil {
+			err = Capped.Send(tx, Cap{AccountID: in.ID, Micros: micros})
 		}
-		return before.SpendCapUSD, in.USD, err
+		return capSetData{From: before.SpendCapUSD, To: in.USD}, err
 	})
 }
 

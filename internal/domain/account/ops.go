@@ -82,7 +82,7 @@ func (s *Service) acceptTOS(ctx context.Context, _ op.None) (Terms, error) {
 			return err
 		}
 		out = Terms{Version: TermsVersion, Accepted: true, AcceptedAt: &tx.Now}
-		return event.Record(tx, event.Change{Kind: "user.tos_accepted", Object: user, Data: map[string]string{"version": TermsVersion}})
+		return acceptedTermsEvent.Record(tx, event.Subject{ID: user}, acceptedTermsData{Version: TermsVersion})
 	})
 	return out, err
 }
@@ -117,8 +117,10 @@ func (s *Service) switchAccount(ctx context.Context, in switchIn) (out Account, 
 		if err != nil {
 			return err
 		}
-		tx.AfterCommit(func() { s.Repointed(hash) })
-		return event.Record(tx, event.Change{Kind: "user.account_switched", Object: a.UserID, Account: to, Data: map[string]string{"from": a.AccountID}})
+		if err := event.CredentialDropped.Send(tx, hash); err != nil {
+			return err
+		}
+		return switchedEvent.Record(tx, event.Subject{ID: a.UserID, Account: to}, switchedData{From: a.AccountID})
 	})
 	return out, err
 }
@@ -197,7 +199,7 @@ func (s *Service) found(ctx context.Context, in setupIn) (out SetupResult, cooki
 			return err
 		}
 		out = SetupResult{*u.user(), acct}
-		return event.Record(tx, event.Change{Kind: "account.created", Object: acct.ID, Account: acct.ID, Data: map[string]string{"login": acct.Login, "owner": u.Login}})
+		return createdEvent.Record(tx, event.Subject{ID: acct.ID, Account: acct.ID}, createdData{Login: acct.Login, Owner: u.Login})
 	})
 	return out, cookie, err
 }

@@ -92,12 +92,12 @@ func (s *Service) ossApply(ctx context.Context, in applyIn) (out OSSVerification
 		if err != nil {
 			return err
 		}
-		kind, applicationID := "account.oss_verification_applied", id.New()
+		kind, applicationID := ossAppliedEvent, id.New()
 		switch {
 		case ok && last.State == ossApproved:
 			return fault.Reason("already-approved", "The account is verified as an open-source project already.")
 		case ok && last.State == ossPending:
-			kind, applicationID = "account.oss_verification_amended", last.ID
+			kind, applicationID = ossAmendedEvent, last.ID
 			_, err = amendApplication.Exec(tx, tx.Account, last.ID, in.ProjectURL, in.Statement, tx.Micros())
 		default:
 			var by *string
@@ -114,7 +114,7 @@ func (s *Service) ossApply(ctx context.Context, in applyIn) (out OSSVerification
 			return err
 		}
 		out.Application = &a
-		return event.Record(tx, event.Change{Kind: kind, Object: applicationID, Data: map[string]string{"project_url": in.ProjectURL}})
+		return kind.Record(tx, event.Subject{ID: applicationID}, projectData{ProjectURL: in.ProjectURL})
 	})
 	return out, err
 }
@@ -175,8 +175,8 @@ func (s *Service) ossDecide(ctx context.Context, in decideIn) (out OSSApplicatio
 				return err
 			}
 		}
-		return event.Operated(tx, event.Act{Kind: "account.oss_verify_decide", Object: in.ID, Account: out.AccountID,
-			Data: map[string]any{"decision": in.Decision, "note": note}, Private: map[string]any{"operator": policy.From(ctx).Label()}})
+		return ossDecidedEvent.Operated(tx, event.Subject{ID: in.ID, Account: out.AccountID}, decidedData{Decision: in.Decision, Note: note},
+			map[string]any{"operator": policy.From(ctx).Label()})
 	})
 	return out, err
 }
