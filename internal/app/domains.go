@@ -212,22 +212,21 @@ func (a *App) wire() parts {
 	p.signin = a.wireSignIn(func() *invitation.Service { return p.invites })
 	p.sso = a.wireSSO(p.signin)
 	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Mail: a.post}
-	p.grant = &grant.Service{DB: a.db, Hub: a.hub, Account: account.Exists, User: account.HasUser, Emptied: invitation.Empty}
+	p.grant = &grant.Service{DB: a.db, Hub: a.hub, Account: account.Exists, User: account.HasUser}
 	p.onboard = &onboarding.Service{DB: a.db, Devs: grant.Seats, Secrets: vault.Reach}
 	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
-	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", BaseURL: a.URL, Withdrawn: access.Withdrawn, Forget: p.signin.ForgetUser}
-	p.access = &access.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Bearer: a.cfg.ServiceToken, Forget: p.signin.ForgetUser, Home: grant.Home}
+	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", BaseURL: a.URL}
+	p.access = &access.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Bearer: a.cfg.ServiceToken, Home: grant.Home}
 	p.grant.Approve, p.grant.Invite = p.access.LetIn, func(tx *db.Tx, email string, g grant.Gift) (string, bool, error) {
 		return p.invites.SendOnce(tx, invitation.Offer{Kind: invitation.Platform, Email: email, Inviter: "Yardmaster",
 			Bundle: invitation.Bundle{AIDevs: int(g.AIDevs), ExpiresInDays: g.Days, Reason: g.Reason, IssuedBy: g.IssuedBy}})
 	}
-	p.invites.Owner = p.grant.Moved
 	p.invites.Give = func(tx *db.Tx, userID string, b invitation.Bundle) (bool, error) {
 		// Links that were mailed before the reason was kept came off the waitlist.
 		g := grant.Gift{AIDevs: int64(b.AIDevs), Days: b.ExpiresInDays, Reason: cmp.Or(b.Reason, "invited off the waitlist"), IssuedBy: b.IssuedBy}
 		return p.grant.Give(tx, userID, g)
 	}
-	p.member = &member.Service{DB: a.db, Invites: p.invites, Forget: p.signin.ForgetUser, Mail: a.mail, BaseURL: a.URL, Slot: a.slots("added by login", 20)}
+	p.member = &member.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Slot: a.slots("added by login", 20)}
 	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: p.token, Used: used(), Within: p.signin.Within}
 	p.template = &template.Service{DB: a.db, Hub: a.hub}
 	p.vault = a.newVault()

@@ -2,11 +2,14 @@ package app
 
 import (
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/access"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/escalation"
+	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
@@ -116,6 +119,11 @@ func (a *App) subscribeAccounts(p parts) {
 		tx.AfterCommit(func() { p.signin.Forget(hash) })
 		return nil
 	})
+	invitation.Withdrawn.On(a.db, access.Withdrawn)
+	// Given twice, it would count twice.
+	grant.Equipped.On(a.db, invitation.Empty)
+	// What an owner was given counts in another account.
+	invitation.OwnersChanged.On(a.db, func(tx *db.Tx, o invitation.Owner) error { return p.grant.Moved(tx, o.AccountID, o.UserID) })
 	// What a lower cap held up goes on.
 	account.Capped.On(a.db, func(tx *db.Tx, c account.Cap) error { return p.budget.OperatorCap(tx, c.AccountID, c.Micros) })
 }

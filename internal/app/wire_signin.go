@@ -10,8 +10,8 @@ import (
 	"yardmaster/internal/idp"
 )
 
-// wireSignIn makes the ways in. Invitations come later than sign-in, which
-// they tell of changed rights, so they are looked up when they are needed.
+// wireSignIn makes the ways in. Invitations come later than sign-in, so they are
+// looked up when they are needed.
 func (a *App) wireSignIn(invites func() *invitation.Service) *signin.Service {
 	return &signin.Service{
 		DB: a.db, Clock: time.Now, Ring: a.ring, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", Waitlist: a.cfg.Waitlist == "on", Seats: a.cfg.Seats,

@@ -86,8 +86,6 @@ type Service struct {
 	// Bearer is what the form that people apply with proves itself by. Empty:
 	// nobody can apply.
 	Bearer string
-	// Forget drops what is cached of a user's credentials.
-	Forget func(userID string)
 	// Home is the account of a user that what is decided about them concerns;
 	// empty if there is none.
 	Home func(tx *db.Tx, userID string) (accountID string, err error)

@@ -84,7 +84,7 @@ func (s *Service) create(ctx context.Context, in createIn) (out Applied, err err
 			Text: "We have your request and will write to you once it is your turn.\n\nIf you did not ask for access, do nothing.\n"}); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "access_request.created", Object: r.ID})
+		return createdEvent.Record(tx, event.Subject{ID: r.ID}, event.None{})
 	})
 	return out, err
 }
@@ -183,9 +183,9 @@ func (s *Service) invite(ctx context.Context, in inviteIn) (out InvitedApplicant
 			return err
 		}
 		out.Invitation, out.Link = sent.Invitation, sent.Link
-		return event.Operated(tx, event.Act{Kind: "access_request.invited", Object: r.ID, Account: account,
-			Data:    map[string]any{"invitation_id": sent.Invitation.ID, "user_id": out.UserID, "approved": out.Approved, "ai_devs": out.AIDevs},
-			Private: map[string]any{"email": r.Email}})
+		return invitedEvent.Operated(tx, event.Subject{ID: r.ID, Account: account},
+			invitedData{InvitationID: sent.Invitation.ID, UserID: out.UserID, Approved: out.Approved, AIDevs: out.AIDevs},
+			map[string]any{"email": r.Email})
 	})
 	return out, err
 }
@@ -213,7 +213,7 @@ func (s *Service) decline(ctx context.Context, in declineIn) (out AccessRequest,
 			return decided(r)
 		}
 		out = r.wire()
-		return event.Operated(tx, event.Act{Kind: "access_request.declined", Object: r.ID, Private: map[string]any{"reason": in.Reason, "email": r.Email}})
+		return declinedEvent.Operated(tx, event.Subject{ID: r.ID}, event.None{}, map[string]any{"reason": in.Reason, "email": r.Email})
 	})
 	return out, err
 }
@@ -232,7 +232,7 @@ func (s *Service) approve(ctx context.Context, in userIn) (out UserDecision, err
 			return nil
 		}
 		out = UserDecision{UserID: in.UserID, Kind: "approved", Approved: true}
-		return s.decidedAbout(tx, in.UserID, "user.approved")
+		return s.decidedAbout(tx, in.UserID, approvedEvent)
 	})
 	return out, err
 }
@@ -253,17 +253,19 @@ func (s *Service) LetIn(tx *db.Tx, userID string) (fresh bool, err error) {
 	case n == 0:
 		return false, nil
 	}
-	tx.AfterCommit(func() { s.Forget(userID) })
+	if err := event.RightsChanged.Send(tx, userID); err != nil {
+		return false, err
+	}
 	return true, s.Mail.Post(tx, mail.Message{To: u.Email, Subject: "You have access to Yardmaster", Text: "You are in. Go on at\n\n" + s.BaseURL() + "\n"})
 }
 
 // decidedAbout records what an operator decided about a user.
-func (s *Service) decidedAbout(tx *db.Tx, userID, kind string) error {
+func (s *Service) decidedAbout(tx *db.Tx, userID string, kind event.Kind[event.None]) error {
 	account, err := s.Home(tx, userID)
 	if err != nil {
 		return err
 	}
-	return event.Operated(tx, event.Act{Kind: kind, Object: userID, Account: account})
+	return kind.Operated(tx, event.Subject{ID: userID, Account: account}, event.None{}, nil)
 }
 
 func (s *Service) suspend(ctx context.Context, in userIn) (out UserDecision, err error) {
@@ -293,8 +295,10 @@ func (s *Service) suspend(ctx context.Context, in userIn) (out UserDecision, err
 			return nil
 		}
 		out = UserDecision{UserID: in.UserID, Kind: "suspended", Approved: false}
-		tx.AfterCommit(func() { s.Forget(in.UserID) })
-		return s.decidedAbout(tx, in.UserID, "user.suspended")
+		if err := event.RightsChanged.Send(tx, in.UserID); err != nil {
+			return err
+		}
+		return s.decidedAbout(tx, in.UserID, suspendedEvent)
 	})
 	return out, err
 }

@@ -68,7 +68,4 @@ type Service struct {
 	// Invite mails an invitation to the platform that brings a gift along, unless
 	// one waits for the address: then it answers that one, and fresh is false.
 	Invite func(tx *db.Tx, email string, g Gift) (invitationID string, fresh bool, err error)
-	// Emptied takes out of the invitation that waits for an address what it would
-	// bring along, because it is given now.
-	Emptied func(tx *db.Tx, email string) error
 }

@@ -103,9 +103,8 @@ func (s *Service) issue(ctx context.Context, in issueIn) (out EntitlementGrant, 
 		if err != nil {
 			return err
 		}
-		return event.Operated(tx, event.Act{Kind: "grant.issued", Object: out.ID, Account: account,
-			Data:    map[string]any{"user_id": out.UserID, "ai_devs": out.AIDevs, "expires_at": out.ExpiresAt},
-			Private: map[string]any{"reason": out.Reason}})
+		return issuedEvent.Operated(tx, event.Subject{ID: out.ID, Account: account},
+			issuedData{UserID: out.UserID, AIDevs: out.AIDevs, ExpiresAt: out.ExpiresAt}, map[string]any{"reason": out.Reason})
 	})
 	return out, err
 }
@@ -160,7 +159,7 @@ func (s *Service) revoke(ctx context.Context, in revokeIn) (out RevokedGrant, er
 		if err != nil {
 			return err
 		}
-		return event.Operated(tx, event.Act{Kind: "grant.revoked", Object: in.ID, Account: account, Data: map[string]any{"user_id": g.UserID, "ai_devs": g.AIDevs}})
+		return revokedEvent.Operated(tx, event.Subject{ID: in.ID, Account: account}, revokedData{UserID: g.UserID, AIDevs: g.AIDevs}, nil)
 	})
 	return out, err
 }

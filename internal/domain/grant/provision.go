@@ -65,9 +65,9 @@ func (s *Service) provision(ctx context.Context, in provisionIn) (out Provision,
 		if err != nil || !out.Invited && !out.Approved && !out.Granted {
 			return err
 		}
-		return event.Operated(tx, event.Act{Kind: "grant.provisioned", Object: object, Account: account,
-			Data:    map[string]any{"user_id": out.UserID, "invited": out.Invited, "approved": out.Approved, "granted": out.Granted, "ai_devs": gift.AIDevs},
-			Private: map[string]any{"reason": in.Reason, "email": email}})
+		return provisionedEvent.Operated(tx, event.Subject{ID: object, Account: account},
+			provisionedData{UserID: out.UserID, Invited: out.Invited, Approved: out.Approved, Granted: out.Granted, AIDevs: gift.AIDevs},
+			map[string]any{"reason": in.Reason, "email": email})
 	})
 	return out, err
 }
@@ -83,7 +83,7 @@ func (s *Service) equip(tx *db.Tx, out *Provision, gift Gift) (account string, e
 		return "", err
 	}
 	out.Granted, out.Grant = given, &g
-	if err := s.Emptied(tx, out.Email); err != nil {
+	if err := Equipped.Send(tx, out.Email); err != nil {
 		return "", err
 	}
 	return Home(tx, *out.UserID)

@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/mail"
@@ -107,13 +108,6 @@ type Service struct {
 	// Give books what a platform invitation brings along, unless the user was
 	// given something already: then given is false.
 	Give func(tx *db.Tx, userID string, b Bundle) (given bool, err error)
-	// Withdrawn is told of the address whose platform invitation was taken back.
-	Withdrawn func(tx *db.Tx, email string) error
-	// Forget drops what is cached of a user's credentials.
-	Forget func(userID string)
-	// Owner, optional, is told who has become an owner of an account, or is one
-	// no more.
-	Owner func(tx *db.Tx, accountID, userID string) error
 }
 
 // Offer is what an invitation is to grant, and whom.
@@ -213,7 +207,9 @@ func (r row) wire(now time.Time) Invitation {
 // through already.
 func (s *Service) Approve(tx *db.Tx, userID string) (bool, error) {
 	n, err := approve.Exec(tx, userID, tx.Micros())
-	tx.AfterCommit(func() { s.Forget(userID) })
+	if err == nil {
+		err = event.RightsChanged.Send(tx, userID)
+	}
 	return n > 0, err
 }
 
@@ -226,13 +222,13 @@ func (s *Service) Join(tx *db.Tx, accountID, userID string, role policy.Role) (b
 	return n > 0, err
 }
 
-// Became tells Owner of a member whose role was one and is another, "" for none,
-// if either is an owner's.
+// Became sends OwnersChanged for a member whose role was one and is another, ""
+// for none, if either is an owner's.
 func (s *Service) Became(tx *db.Tx, accountID, userID string, was, is policy.Role) error {
-	if s.Owner == nil || was != policy.Owner && is != policy.Owner {
+	if was != policy.Owner && is != policy.Owner {
 		return nil
 	}
-	return s.Owner(tx, accountID, userID)
+	return OwnersChanged.Send(tx, Owner{AccountID: accountID, UserID: userID})
 }
 
 // Of lists the invitations to the transaction's account, newest first.

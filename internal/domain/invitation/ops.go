@@ -81,11 +81,11 @@ func (s *Service) Redeem(tx *db.Tx, token, user string) (out Acceptance, err err
 	if _, err := accept.Exec(tx, r.ID, tx.Micros(), user); err != nil {
 		return out, err
 	}
-	change := event.Change{Kind: "invitation.accepted", Object: r.ID, Data: map[string]any{"kind": r.Kind, "user_id": user, "role": r.Role}}
+	about := event.Subject{ID: r.ID}
 	if r.AccountID != nil {
-		change.Account = *r.AccountID
+		about.Account = *r.AccountID
 	}
-	return out, event.Record(tx, change)
+	return out, acceptedEvent.Record(tx, about, acceptedData{Kind: r.Kind, UserID: user, Role: r.Role})
 }
 
 // refusal says why an invitation grants the owner of an address nothing, or "".
@@ -156,10 +156,10 @@ func (s *Service) revoke(ctx context.Context, in idIn) (out InvitationRevoked, e
 		if err != nil {
 			return err
 		}
-		if err := s.Withdrawn(tx, r.Email); err != nil {
+		if err := Withdrawn.Send(tx, r.Email); err != nil {
 			return err
 		}
-		return event.Operated(tx, event.Act{Kind: "invitation.revoked", Object: out.ID, Private: map[string]any{"email": r.Email}})
+		return RevokedEvent.Operated(tx, event.Subject{ID: out.ID}, event.None{}, map[string]any{"email": r.Email})
 	})
 	return out, err
 }
@@ -183,7 +183,7 @@ func (s *Service) resend(ctx context.Context, in idIn) (out SentInvitation, err 
 		if out, err = s.mailed(tx, r, secret, "Yardmaster", ""); err != nil {
 			return err
 		}
-		return event.Operated(tx, event.Act{Kind: "invitation.resent", Object: r.ID, Private: map[string]any{"email": r.Email}})
+		return resentEvent.Operated(tx, event.Subject{ID: r.ID}, event.None{}, map[string]any{"email": r.Email})
 	})
 	return out, err
 }

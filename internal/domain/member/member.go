@@ -51,9 +51,7 @@ type Removed struct {
 type Service struct {
 	DB      *db.DB
 	Invites *invitation.Service
-	// Forget drops what is cached of a user's credentials.
-	Forget func(userID string)
-	Mail   *mail.Outbox
+	Mail    *mail.Outbox
 	// BaseURL is the address in mails.
 	BaseURL func() string
 	// Slot takes one of an account's tries to add somebody by login, or tells

@@ -33,7 +33,7 @@ var (
 // one.
 func TestSomebodyStaysOwner(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		s := &Service{DB: d, Invites: &invitation.Service{}, Forget: func(string) {}}
+		s := &Service{DB: d, Invites: &invitation.Service{}}
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
 			_, err := addAccount.Exec(tx)
 			for _, user := range []string{"ada", "bob"} {
@@ -79,7 +79,7 @@ func TestAddedByLogin(t *testing.T) {
 			t.Fatal(err)
 		}
 		counts := limit.New(time.Now)
-		s := &Service{DB: d, Invites: &invitation.Service{}, Forget: func(string) {}, BaseURL: func() string { return "http://yard" },
+		s := &Service{DB: d, Invites: &invitation.Service{}, BaseURL: func() string { return "http://yard" },
 			Mail: &mail.Outbox{DB: d, Hub: event.NewHub(), Ring: ring},
 			Slot: func(account string) (time.Duration, bool) {
 				state, ok := counts.Take(limit.Bucket{Name: "added", Who: account}, 3)

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -113,7 +114,7 @@ func (s *Service) add(tx *db.Tx, login string, role policy.Role) (out Invited, e
 	if err := s.tell(tx, user.Email, role); err != nil {
 		return out, err
 	}
-	return Invited{Kind: "added", Member: &m}, event.Record(tx, event.Change{Kind: "org_member.added", Object: user.ID, Data: map[string]any{"role": role}})
+	return Invited{Kind: "added", Member: &m}, addedEvent.Record(tx, event.Subject{ID: user.ID}, roleData{Role: role})
 }
 
 // tell lets somebody know whom nobody has asked.
@@ -154,7 +155,7 @@ func (s *Service) mail(tx *db.Tx, email string, role policy.Role) (out Invited, 
 		return out, err
 	}
 	return Invited{Kind: "invited", Invitation: &sent.Invitation, Link: &sent.Link},
-		event.Record(tx, event.Change{Kind: "org_member.invited", Object: sent.Invitation.ID, Data: map[string]any{"email": sent.Invitation.Email, "role": role}})
+		invitedEvent.Record(tx, event.Subject{ID: sent.Invitation.ID}, invitedData{Email: sent.Invitation.Email, Role: role})
 }
 
 type setRoleIn struct {
@@ -203,8 +204,10 @@ func (s *Service) setRole(ctx context.Context, in setRoleIn) (m OrgMember, err e
 			return err
 		}
 		m.Role = in.Role
-		tx.AfterCommit(func() { s.Forget(m.UserID) })
-		return event.Record(tx, event.Change{Kind: "org_member.role_changed", Object: m.UserID, Data: map[string]any{"role": m.Role, "previous_role": before}})
+		if err := event.RightsChanged.Send(tx, m.UserID); err != nil {
+			return err
+		}
+		return account.RoleChangedEvent.Record(tx, event.Subject{ID: m.UserID}, account.RoleChanged{PreviousRole: before, Role: m.Role})
 	})
 	return m, err
 }
@@ -225,9 +228,11 @@ func (s *Service) remove(ctx context.Context, in memberIn) (out Removed, err err
 		if err := s.drop(tx, m); err != nil {
 			return err
 		}
-		tx.AfterCommit(func() { s.Forget(m.UserID) })
+		if err := event.RightsChanged.Send(tx, m.UserID); err != nil {
+			return err
+		}
 		out = Removed{UserID: m.UserID, Removed: true}
-		return event.Record(tx, event.Change{Kind: "org_member.removed", Object: m.UserID, Data: map[string]any{"role": m.Role}})
+		return removedEvent.Record(tx, event.Subject{ID: m.UserID}, roleData{Role: m.Role})
 	})
 	return out, err
 }
@@ -270,9 +275,11 @@ func (s *Service) leave(ctx context.Context, in leaveIn) (out Left, err error) {
 		if err := s.drop(tx, m); err != nil {
 			return err
 		}
-		tx.AfterCommit(func() { s.Forget(m.UserID) })
+		if err := event.RightsChanged.Send(tx, m.UserID); err != nil {
+			return err
+		}
 		out = Left{AccountID: account, Left: true}
-		return event.Record(tx, event.Change{Kind: "org_member.left", Object: m.UserID, Account: account, Data: map[string]any{"role": m.Role}})
+		return leftEvent.Record(tx, event.Subject{ID: m.UserID, Account: account}, roleData{Role: m.Role})
 	})
 	return out, err
 }
@@ -300,7 +307,7 @@ func (s *Service) revokeInvitation(ctx context.Context, in invitationIn) (out in
 		if out, err = invitation.Withdraw(tx, tx.Account, in.InvitationID); err != nil || !out.Revoked {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "invitation.revoked", Object: out.ID})
+		return invitation.RevokedEvent.Record(tx, event.Subject{ID: out.ID}, event.None{})
 	})
 	return out, err
 }

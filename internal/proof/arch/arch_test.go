@@ -104,6 +104,7 @@ var between = map[string]string{
 	"domain/oauth -> domain/token":       "what a program is granted is an ordinary token",
 	"domain/sso -> domain/signin":        "who is vouched for elsewhere enters like everybody, and fails on the same page",
 	"domain/access -> domain/invitation": "an applicant is decided about and invited in one transaction",
+	"domain/member -> domain/account":    "a role that the roster changes is the event that one is which an operator changes",
 	"domain/member -> domain/invitation": "a member is invited in one transaction",
 	"domain/repo -> codehost/builtin":    "the built-in host asks the domain who may read and push",
 }
