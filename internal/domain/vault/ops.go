@@ -134,8 +134,8 @@ func (s *Service) keep(ctx context.Context, repo func(*db.Tx) (string, error), i
 			return err
 		}
 		out = r.wire()
-		return event.Record(tx, event.Change{Kind: "secret.set", Object: in.Name, RepoID: repoID,
-			Data: map[string]any{"environment": out.Environment, "delivery": out.Delivery, "hosts": out.Hosts, "header": out.Header}})
+		return setEvent.Record(tx, event.Subject{ID: in.Name, RepoID: repoID},
+			setData{Environment: out.Environment, Delivery: out.Delivery, Hosts: out.Hosts, Header: out.Header})
 	})
 	return out, err
 }
@@ -178,7 +178,7 @@ func (s *Service) drop(ctx context.Context, repo func(*db.Tx) (string, error), i
 		if err != nil || n == 0 {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "secret.deleted", Object: in.Name, RepoID: repoID, Data: map[string]any{"environment": in.Environment}})
+		return deletedEvent.Record(tx, event.Subject{ID: in.Name, RepoID: repoID}, deletedData{Environment: in.Environment})
 	})
 	return out, err
 }
