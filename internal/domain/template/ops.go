@@ -119,7 +119,7 @@ func (s *Service) set(ctx context.Context, in setIn) (out Template, err error) {
 		}
 		out = r.template()
 		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic("")) // tasks may have waited for it
-		return event.Record(tx, event.Change{Kind: "template.set", Object: t.Name, Data: map[string]string{"agent": t.Agent, "model": t.Model, "provider": t.Provider}})
+		return setEvent.Record(tx, event.Subject{ID: t.Name}, setData{Agent: t.Agent, Model: t.Model, Provider: t.Provider})
 	})
 	return out, err
 }
@@ -161,7 +161,7 @@ func (s *Service) delete(ctx context.Context, in nameIn) (out DeletedTemplate, e
 			return err
 		}
 		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
-		return event.Record(tx, event.Change{Kind: "template.deleted", Object: in.Name})
+		return deletedEvent.Record(tx, event.Subject{ID: in.Name}, event.None{})
 	})
 	return out, err
 }
