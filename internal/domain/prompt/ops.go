@@ -122,7 +122,7 @@ func (s *Service) set(ctx context.Context, in setVarIn) (out PromptVariable, err
 			return err
 		}
 		out = r.wire()
-		return event.Record(tx, event.Change{Kind: "config.set", Object: in.Key, RepoID: repoOf(in.Scope, in.Ref), Data: map[string]any{"scope": in.Scope, "ref": out.Ref}})
+		return variableSetEvent.Record(tx, event.Subject{ID: in.Key, RepoID: repoOf(in.Scope, in.Ref)}, variableSetData{Scope: in.Scope, Ref: out.Ref})
 	})
 	return out, err
 }
@@ -152,7 +152,8 @@ func (s *Service) delete(ctx context.Context, in varIn) (out DeletedVariable, er
 		if err != nil || n == 0 {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "config.deleted", Object: in.Key, RepoID: repoOf(in.Scope, in.Ref), Data: map[string]any{"scope": in.Scope, "ref": in.Ref}})
+		return variableDeletedEvent.Record(tx, event.Subject{ID: in.Key, RepoID: repoOf(in.Scope, in.Ref)},
+			variableDeletedData{Scope: in.Scope, Ref: in.Ref})
 	})
 	return out, err
 }
@@ -212,8 +213,8 @@ func (s *Service) setPrompt(ctx context.Context, in setPromptIn) (out SystemProm
 		if out, err = s.read(tx, in.promptIn); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "system_prompt.set", Object: in.Scope, RepoID: repoOf(in.Scope, in.Ref),
-			Data: map[string]any{"ref": out.Ref, "characters": len([]rune(text))}})
+		return promptSetEvent.Record(tx, event.Subject{ID: in.Scope, RepoID: repoOf(in.Scope, in.Ref)},
+			promptSetData{Ref: out.Ref, Characters: len([]rune(text))})
 	})
 	return out, err
 }
@@ -257,7 +258,7 @@ func (s *Service) setMine(ctx context.Context, in setMineIn) (out SystemPrompt, 
 		if out, err = own(tx, user); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "self.system_prompt_set", Object: user, Data: map[string]any{"characters": len([]rune(text))}})
+		return ownSetEvent.Record(tx, event.Subject{ID: user}, ownSetData{Characters: len([]rune(text))})
 	})
 	return out, err
 }
@@ -276,7 +277,7 @@ func (s *Service) clearMine(ctx context.Context, _ op.None) (out ClearedPrompt, 
 		if err != nil || n == 0 {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "self.system_prompt_cleared", Object: user})
+		return ownClearedEvent.Record(tx, event.Subject{ID: user}, event.None{})
 	})
 	return out, err
 }
