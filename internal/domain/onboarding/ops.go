@@ -117,7 +117,7 @@ func (s *Service) advance(ctx context.Context, in advanceIn) (out OnboardingStat
 		if out, err = s.read(tx); err != nil || n == 0 {
 			return err // n is 0: reported before
 		}
-		return event.Record(tx, event.Change{Kind: "onboarding.advanced", Object: tx.Account, Data: map[string]string{"event": in.Event, "state": out.State}})
+		return advancedEvent.Record(tx, event.Subject{ID: tx.Account}, advancedData{Event: in.Event, State: out.State})
 	})
 	return out, err
 }
