@@ -84,9 +84,8 @@ func (s *Service) enter(tx *db.Tx, p Proof) (cookie string, who SignedIn, err er
 }
 
 func recordSignIn(tx *db.Tx, user, acct, method string, fresh bool) error {
-	return event.Record(tx, event.Change{Kind: "user.signed_in", Object: user, Account: acct, Data: map[string]any{
-		"method": method, "new_user": fresh, "ip": op.RequestOf(tx.Context()).IP,
-	}})
+	return signedInEvent.Record(tx, event.Subject{ID: user, Account: acct},
+		signedInData{Method: method, NewUser: fresh, IP: op.RequestOf(tx.Context()).IP})
 }
 
 // person finds the user of a proof, or makes one of who may come in.

@@ -150,5 +150,5 @@ func (s *Service) warn(tx *db.Tx, of guessed, n int64, ip string) error {
 	if err := s.Mail.Post(tx, mail.Message{To: of.Email, Subject: "Somebody tries to sign in as you", Text: text}); err != nil {
 		return err
 	}
-	return event.Record(tx, event.Change{Kind: "user.sign_in_guessed", Object: of.User, Account: of.Account, Data: map[string]any{"tries": n, "ip": ip}})
+	return guessedEvent.Record(tx, event.Subject{ID: of.User, Account: of.Account}, guessedData{Tries: n, IP: ip})
 }

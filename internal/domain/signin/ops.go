@@ -156,7 +156,7 @@ func (s *Service) logout(ctx context.Context, in logoutIn) (op.Reply, error) {
 				s.Forget(h)
 			}
 		})
-		return event.Record(tx, event.Change{Kind: "user.signed_out", Object: a.UserID})
+		return signedOutEvent.Record(tx, event.Subject{ID: a.UserID}, event.None{})
 	})
 	if err != nil {
 		return op.Reply{}, err

@@ -49,7 +49,7 @@ func (s *Service) reauth(ctx context.Context, in reauthIn) (out Reauthenticated,
 			return err
 		}
 		tx.AfterCommit(func() { s.ForgetUser(a.UserID) })
-		return event.Record(tx, event.Change{Kind: "user.reauthenticated", Object: a.UserID})
+		return reauthenticatedEvent.Record(tx, event.Subject{ID: a.UserID}, event.None{})
 	})
 	return out, err
 }

@@ -1,0 +1,30 @@
+package signin
+
+import (
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+// audience is who is told of who came and went.
+var audience = event.Audience(policy.ReadAccount)
+
+// The data of events.
+type (
+	signedInData struct {
+		Method  string `json:"method" enum:"password,email,oidc,github" doc:"what vouched for the person"`
+		NewUser bool   `json:"new_user" doc:"whether the person was here for the first time"`
+		IP      string `json:"ip" doc:"address that the request came from"`
+	}
+	guessedData struct {
+		Tries int64  `json:"tries" doc:"wrong tries in a row"`
+		IP    string `json:"ip" doc:"address that the last of them came from"`
+	}
+)
+
+// The events of people at the door.
+var (
+	signedInEvent        = event.Declare[signedInData]("user.signed_in", audience, "A person signed in.")
+	signedOutEvent       = event.Declare[event.None]("user.signed_out", audience, "A person ended a browser session.")
+	reauthenticatedEvent = event.Declare[event.None]("user.reauthenticated", audience, "A person proved again who they are.")
+	guessedEvent         = event.Declare[guessedData]("user.sign_in_guessed", audience, "Somebody tried many wrong passwords or codes of a person.")
+)
