@@ -395,9 +395,8 @@ func (n *Notary) Accept(ctx context.Context, reason string) ([]Break, error) {
 	}
 	err = n.DB.Write(ctx, func(tx *db.Tx) error {
 		for _, b := range breaks {
-			err := event.Record(tx, event.Change{Kind: "audit_break.accepted", Account: b.Account, Object: b.Note.Hash, Data: map[string]any{
-				"seq": b.Note.Seq, "noted_at": b.Note.Time, "found": b.Why, "reason": reason,
-			}})
+			err := acceptedEvent.Record(tx, event.Subject{ID: b.Note.Hash, Account: b.Account},
+				acceptedData{Seq: b.Note.Seq, NotedAt: b.Note.Time, Found: b.Why, Reason: reason})
 			if err != nil {
 				return err
 			}

@@ -46,7 +46,7 @@ var edges = map[string]string{
 	"seal/keys":           "db seal",
 	"db/lease":            "db id",
 	"mail":                "db event id seal seal/keys",
-	"event/notary":        "db durable event event/hashchain seal",
+	"event/notary":        "db durable event event/hashchain policy seal",
 	"bus":                 "fault protocol",
 	"box/conn":            "fault protocol",
 	"bus/hostile":         "",
