@@ -258,9 +258,8 @@ func (s *Service) decide(ctx context.Context, in decisionIn) (op.Reply, error) {
 			if err != nil {
 				return err
 			}
-			return event.Record(tx, event.Change{Kind: "client.authorized", Object: t.ID, Data: map[string]any{
-				"name": t.Name, "redirect": destination(t.Redirect), "scopes": t.Scopes.Names(),
-			}})
+			return authorizedEvent.Record(tx, event.Subject{ID: t.ID},
+				clientData{Name: t.Name, Redirect: destination(t.Redirect), Scopes: t.Scopes.Names()})
 		})
 	}
 	if db.IsUnique(err) {

@@ -219,7 +219,7 @@ func (s *Service) decideDevice(ctx context.Context, in decisionIn) (op.Reply, er
 			if n == 0 {
 				return badTicket("This command line was decided on before, or has given up waiting.")
 			}
-			return event.Record(tx, event.Change{Kind: "device." + decision, Object: t.ID[:16], Data: map[string]any{"name": t.Name, "scopes": t.Scopes.Names()}})
+			return decidedEvents[decision].Record(tx, event.Subject{ID: t.ID[:16]}, deviceData{Name: t.Name, Scopes: t.Scopes.Names()})
 		})
 	}
 	switch {
