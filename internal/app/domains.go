@@ -214,7 +214,7 @@ func (a *App) wire() parts {
 	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Mail: a.post}
 	p.grant = &grant.Service{DB: a.db, Hub: a.hub, Account: account.Exists, User: account.HasUser}
 	p.onboard = &onboarding.Service{DB: a.db, Devs: grant.Seats, Secrets: vault.Reach}
-	p.token = &token.Service{DB: a.db, Dropped: p.signin.Forget}
+	p.token = &token.Service{DB: a.db}
 	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", BaseURL: a.URL}
 	p.access = &access.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Bearer: a.cfg.ServiceToken, Home: grant.Home}
 	p.grant.Approve, p.grant.Invite = p.access.LetIn, func(tx *db.Tx, email string, g grant.Gift) (string, bool, error) {
@@ -298,7 +298,6 @@ func (a *App) wire() parts {
 	p.session.Calls = llm.Caller{Gateway: p.gateway}
 	p.ask = a.wireAsks(p.task, p.run, p.session)
 	p.ask.Stops = judgeStops
-	p.billing.Repriced = func(tx *db.Tx) error { return p.budget.Recheck(tx, tx.Account) }
 	p.escalate = &escalation.Service{DB: a.db}
 	p.backlog = a.wireBacklog(p.ask)
 	a.wireTriage(p.ask, p.plan, p.blocker)

@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/invitation"
+	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
@@ -126,4 +127,5 @@ func (a *App) subscribeAccounts(p parts) {
 	invitation.OwnersChanged.On(a.db, func(tx *db.Tx, o invitation.Owner) error { return p.grant.Moved(tx, o.AccountID, o.UserID) })
 	// What a lower cap held up goes on.
 	account.Capped.On(a.db, func(tx *db.Tx, c account.Cap) error { return p.budget.OperatorCap(tx, c.AccountID, c.Micros) })
+	modelkey.Repriced.On(a.db, p.budget.Recheck)
 }

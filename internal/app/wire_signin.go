@@ -30,7 +30,7 @@ func (a *App) wireSignIn(invites func() *invitation.Service) *signin.Service {
 // wireSSO connects sign-in to those who know people elsewhere.
 func (a *App) wireSSO(in *signin.Service) *sso.Service {
 	return &sso.Service{
-		DB: a.db, Ring: a.ring, SignIn: in, BaseURL: a.URL, Forget: in.Forget, Providers: idp.New(time.Now, a.cfg.Reachable),
+		DB: a.db, Ring: a.ring, SignIn: in, BaseURL: a.URL, Providers: idp.New(time.Now, a.cfg.Reachable),
 		GitHub: idp.GitHub{URL: a.cfg.GitHubURL, ClientID: a.cfg.GitHubID, ClientSecret: a.cfg.GitHubSecret},
 	}
 }

@@ -57,8 +57,6 @@ type Service struct {
 	// PlainHTTP is where base addresses may be reached without TLS: see
 	// PlainNowhere. Tests and networks of their own have reason to.
 	PlainHTTP Plain
-	// Repriced is told when something of tx.Account costs something else.
-	Repriced func(tx *db.Tx) error
 	// Models lists the models of an endpoint, sorted. Errors are faults.
 	Models func(context.Context, llm.Route) ([]string, error)
 	// Adopt names a model in the templates that use a new key of tx.Account and

@@ -48,7 +48,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			t.Fatal(err)
 		}
 		f := &fixture{t: t}
-		f.Service = &Service{DB: d, Ring: ring, Hub: event.NewHub(), PlainHTTP: PlainLoopback, Repriced: func(*db.Tx) error { return nil }, Models: llm.Probe{}.Models,
+		f.Service = &Service{DB: d, Ring: ring, Hub: event.NewHub(), PlainHTTP: PlainLoopback, Models: llm.Probe{}.Models,
 			Adopt: func(_ *db.Tx, keyID, baseURL, model string) ([]string, error) {
 				f.adopted = append(f.adopted, baseURL+" "+model)
 				return []string{"default"}, nil

@@ -148,11 +148,12 @@ func (s *Service) add(ctx context.Context, in addIn) (out AddedKey, err error) {
 				return err
 			}
 		}
-		if err := s.Repriced(tx); err != nil {
+		if err := Repriced.Send(tx, tx.Account); err != nil {
 			return err
 		}
 		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic("")) // tasks may have waited for it
-		return event.Record(tx, event.Change{Kind: "billing.key_added", Object: keyID, Data: map[string]any{"provider": in.Provider, "label": in.Label, "model": in.Model, "templates": out.Templates}})
+		return keyAddedEvent.Record(tx, event.Subject{ID: keyID},
+			keyAddedData{Provider: in.Provider, Label: in.Label, Model: in.Model, Templates: out.Templates})
 	})
 	return out, err
 }
@@ -179,7 +180,7 @@ func (s *Service) delete(ctx context.Context, in idIn) (out DeletedKey, err erro
 		if err != nil || n == 0 {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "billing.key_deleted", Object: r.ID, Data: map[string]string{"provider": r.Provider, "label": r.Label}})
+		return keyDeletedEvent.Record(tx, event.Subject{ID: r.ID}, keyDeletedData{Provider: r.Provider, Label: r.Label})
 	})
 	return out, err
 }

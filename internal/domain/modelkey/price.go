@@ -108,11 +108,11 @@ func (s *Service) keyPrice(ctx context.Context, in keyPriceIn) (out BillingKey, 
 		if r, err = find(tx, r.ID); err != nil {
 			return err
 		}
-		if err := s.Repriced(tx); err != nil {
+		if err := Repriced.Send(tx, tx.Account); err != nil {
 			return err
 		}
 		out = r.wire()
-		return event.Record(tx, event.Change{Kind: "billing.key_price_set", Object: r.ID, Data: map[string]any{"price": out.Price}})
+		return keyPricedEvent.Record(tx, event.Subject{ID: r.ID}, keyPricedData{Price: out.Price})
 	})
 	return out, err
 }
@@ -158,10 +158,10 @@ func (s *Service) priceSet(ctx context.Context, in priceIn) (out AccountPrice, e
 		if _, err := setPrice.Exec(tx, tx.Account, in.Provider, in.Model, p.Input, p.Output, p.CacheRead, p.CacheWrite, tx.Now); err != nil {
 			return err
 		}
-		if err := s.Repriced(tx); err != nil {
+		if err := Repriced.Send(tx, tx.Account); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "billing.price_set", Object: in.Provider + "/" + in.Model, Data: out})
+		return priceSetEvent.Record(tx, event.Subject{ID: in.Provider + "/" + in.Model}, out)
 	})
 	return out, err
 }
@@ -181,7 +181,7 @@ func (s *Service) priceDelete(ctx context.Context, in modelIn) (out DeletedPrice
 		if err != nil || n == 0 {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "billing.price_deleted", Object: in.Provider + "/" + in.Model})
+		return priceDeletedEvent.Record(tx, event.Subject{ID: in.Provider + "/" + in.Model}, event.None{})
 	})
 	return out, err
 }

@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/token"
+	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 	"yardmaster/internal/web"
@@ -78,11 +79,15 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 			}
 			y := &yard{t: t, now: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)}
 			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: y.clock})
-			y.Service = &Service{DB: d, Ring: ring, Clients: ring, Within: within, Used: ^policy.Set(0), Tokens: &token.Service{DB: d, Dropped: func(string) {
-				y.mu.Lock()
-				defer y.mu.Unlock()
-				y.dropped++
-			}}}
+			y.Service = &Service{DB: d, Ring: ring, Clients: ring, Within: within, Used: ^policy.Set(0), Tokens: &token.Service{DB: d}}
+			event.CredentialDropped.On(d, func(tx *db.Tx, _ string) error {
+				tx.AfterCommit(func() {
+					y.mu.Lock()
+					defer y.mu.Unlock()
+					y.dropped++
+				})
+				return nil
+			})
 			y.http = rest.Handler(rest.Config{Page: web.Failure, AccountHeader: "X-Session", Pipeline: &op.Pipeline{
 				BaseURL: base, Authenticate: session,
 				Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },

@@ -67,8 +67,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			return f.now
 		}
 		f.Service = &Service{DB: d, Keys: &modelkey.Service{DB: d, Ring: ring, Hub: event.NewHub(), PlainHTTP: modelkey.PlainLoopback,
-			Repriced: func(*db.Tx) error { return nil },
-			Adopt:    func(*db.Tx, string, string, string) ([]string, error) { return nil, nil }}, Prices: llm.DefaultPrices(), Logger: slog.New(slog.DiscardHandler), Clock: clock,
+			Adopt: func(*db.Tx, string, string, string) ([]string, error) { return nil, nil }}, Prices: llm.DefaultPrices(), Logger: slog.New(slog.DiscardHandler), Clock: clock,
 			Budget: &budget.Service{DB: d, Logger: slog.New(slog.DiscardHandler), Clock: clock, Node: "n"},
 			Resolve: func(_ context.Context, token string) (Attempt, bool, error) {
 				f.mu.Lock()

@@ -118,9 +118,8 @@ func (s *Service) set(ctx context.Context, in setIn) (out OrgSSO, err error) {
 		if out, err = s.show(tx); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "org_sso.set", Object: tx.Account, Data: map[string]any{
-			"issuer": in.Issuer, "client_id": in.ClientID, "domains": list, "role": role, "secret_changed": in.Secret != "",
-		}})
+		return setEvent.Record(tx, event.Subject{ID: tx.Account},
+			setData{Issuer: in.Issuer, ClientID: in.ClientID, Domains: list, Role: role, SecretChanged: in.Secret != ""})
 	})
 	return out, err
 }
@@ -128,12 +127,15 @@ func (s *Service) set(ctx context.Context, in setIn) (out OrgSSO, err error) {
 // end ends the sessions that the account's provider vouched for.
 func (s *Service) end(tx *db.Tx) error {
 	hashes, err := dropSessions.All(tx, tx.Account)
-	tx.AfterCommit(func() {
-		for _, h := range hashes {
-			s.Forget(h)
+	if err != nil {
+		return err
+	}
+	for _, h := range hashes {
+		if err := event.CredentialDropped.Send(tx, h); err != nil {
+			return err
 		}
-	})
-	return err
+	}
+	return nil
 }
 
 func (s *Service) delete(ctx context.Context, _ op.None) (out SSODeleted, err error) {
@@ -145,7 +147,7 @@ func (s *Service) delete(ctx context.Context, _ op.None) (out SSODeleted, err er
 		if err := s.end(tx); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "org_sso.deleted", Object: tx.Account})
+		return deletedEvent.Record(tx, event.Subject{ID: tx.Account}, event.None{})
 	})
 	return out, err
 }

@@ -59,8 +59,6 @@ type Service struct {
 	GitHub idp.GitHub
 	// BaseURL is the address that providers send browsers back to.
 	BaseURL func() string
-	// Forget drops a cached session by its hash.
-	Forget func(hash string)
 }
 
 const (

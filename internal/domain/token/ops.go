@@ -86,11 +86,11 @@ func Mint(tx *db.Tx, kind policy.Credential, userID string, name *string, scopes
 	if _, err := insert.Exec(tx, out.ID, tx.Account, user, string(kind), name, out.Prefix, seal.Hash(plain), db.JSON[[]string]{V: out.Scopes}, expires, tx.Micros()); err != nil {
 		return MintedToken{}, err
 	}
-	data := map[string]any{"scopes": out.Scopes, "kind": kind}
+	about, data := event.Subject{ID: out.ID}, mintedData{Scopes: out.Scopes, Kind: kind}
 	if kind == policy.Operator {
-		return out, event.Operated(tx, event.Act{Kind: "token.minted", Object: out.ID, Data: data})
+		return out, mintedEvent.Operated(tx, about, data, nil)
 	}
-	return out, event.Record(tx, event.Change{Kind: "token.minted", Object: out.ID, Data: data})
+	return out, mintedEvent.Record(tx, about, data)
 }
 
 type listIn struct{ op.PageIn }
@@ -131,7 +131,7 @@ func (s *Service) rename(ctx context.Context, in renameIn) (out Token, err error
 			return err
 		}
 		out = r.token()
-		return event.Record(tx, event.Change{Kind: "token.renamed", Object: in.ID})
+		return renamedEvent.Record(tx, event.Subject{ID: in.ID}, event.None{})
 	})
 	return out, err
 }
@@ -168,9 +168,11 @@ func (s *Service) end(tx *db.Tx, id string) (row, error) {
 	if !ok {
 		return row{}, fault.Missing("token")
 	}
-	tx.AfterCommit(func() { s.Dropped(r.Hash) })
+	if err := event.CredentialDropped.Send(tx, r.Hash); err != nil {
+		return row{}, err
+	}
 	if n == 0 {
 		return r, nil // revoked before
 	}
-	return r, event.Record(tx, event.Change{Kind: "token.revoked", Object: id})
+	return r, revokedEvent.Record(tx, event.Subject{ID: id}, event.None{})
 }

@@ -44,11 +44,7 @@ type TokenRoster struct {
 }
 
 // Service mints and revokes tokens.
-type Service struct {
-	DB *db.DB
-	// Dropped tells every cache of credentials that a token is gone.
-	Dropped func(hash string)
-}
+type Service struct{ DB *db.DB }
 
 // mintable is what the actor may put on a token it mints itself: its own
 // scopes without the operator's, and nothing at all without write:account.

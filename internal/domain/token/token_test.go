@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
@@ -40,7 +41,11 @@ type roster struct {
 func onBoth(t *testing.T, fn func(*testing.T, *roster)) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		r := &roster{t: t}
-		r.Service = &Service{DB: d, Dropped: func(hash string) { r.dropped = append(r.dropped, hash) }}
+		r.Service = &Service{DB: d}
+		event.CredentialDropped.On(d, func(tx *db.Tx, hash string) error {
+			tx.AfterCommit(func() { r.dropped = append(r.dropped, hash) })
+			return nil
+		})
 		r.write("", func(tx *db.Tx) error {
 			_, err := addAccount.Exec(tx, "acme")
 			_, failed := addAccount.Exec(tx, "rival")

@@ -1,0 +1,40 @@
+package modelkey
+
+import (
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+// audience is who is told of keys and prices.
+var audience = event.Audience(policy.ReadBilling)
+
+// The data of events. None holds a key, or a part of one.
+type (
+	keyAddedData struct {
+		Provider  string   `json:"provider" doc:"whose API the key is for"`
+		Label     string   `json:"label" doc:"name to tell it by"`
+		Model     string   `json:"model" doc:"of the provider compatible: the model of its endpoint; empty for the others"`
+		Templates []string `json:"templates" doc:"the templates that have this model from now on"`
+	}
+	keyDeletedData struct {
+		Provider string `json:"provider" doc:"whose API the key was for"`
+		Label    string `json:"label" doc:"name to tell it by"`
+	}
+	keyPricedData struct {
+		Price *ModelPrice `json:"price" doc:"of whatever is called over the key; null: what the price tables say"`
+	}
+)
+
+// The events of keys and of prices. The object of one about a price is the
+// provider and the model, with a slash between.
+var (
+	keyAddedEvent     = event.Declare[keyAddedData]("billing.key_added", audience, "A key of a model provider was added.")
+	keyDeletedEvent   = event.Declare[keyDeletedData]("billing.key_deleted", audience, "A key of a model provider was taken out and forgotten.")
+	keyPricedEvent    = event.Declare[keyPricedData]("billing.key_price_set", audience, "What is called over a key has another price.")
+	priceSetEvent     = event.Declare[AccountPrice]("billing.price_set", audience, "A model has another price for the account.")
+	priceDeletedEvent = event.Declare[event.None]("billing.price_deleted", audience, "A model has no price of the account's own any more.")
+)
+
+// Repriced is sent, with the id of the account, when something costs it
+// something else, before the event of it is recorded.
+var Repriced = event.DeclareSignal[string]("billing.repriced", "Something costs an account something else.")

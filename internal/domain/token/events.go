@@ -1,0 +1,22 @@
+package token
+
+import (
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+// audience is who is told of tokens.
+var audience = event.Audience(policy.ReadAccount)
+
+// mintedData is the data of the event that a token was minted.
+type mintedData struct {
+	Scopes []string          `json:"scopes" doc:"what it may do"`
+	Kind   policy.Credential `json:"kind" enum:"pat,operator" doc:"pat: a personal access token; operator: one of an operator, on the platform's record"`
+}
+
+// The events of a token.
+var (
+	mintedEvent  = event.Declare[mintedData]("token.minted", audience, "A token was minted.")
+	renamedEvent = event.Declare[event.None]("token.renamed", audience, "A token got another name, or none.")
+	revokedEvent = event.Declare[event.None]("token.revoked", audience, "A token was revoked.")
+)
