@@ -54,8 +54,9 @@ import (
 //	                      comes there, and with GitHub
 //	$ fresh               as the first step: the server has not been set up
 //
-// Every exchange is held against the OpenAPI document as well, and every change
-// against the audit record. Each transcript is played over REST with both
+// Every exchange is held against the OpenAPI document as well, every change
+// against the audit record, and the record against the kinds of events that are
+// declared. Each transcript is played over REST with both
 // databases, and once more with its capabilities called as tools over MCP,
 // which must come to the same.
 func TestTranscripts(t *testing.T) {
@@ -257,6 +258,7 @@ func (tr transcript) play(t *testing.T, y *yard, p *provider, kept *record) {
 			t.Fatalf("there is no $ %s", s.verb)
 		}
 	}
+	y.declared()
 }
 
 // talk is a transcript being played.
