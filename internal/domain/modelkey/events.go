@@ -23,6 +23,14 @@ type (
 	keyPricedData struct {
 		Price *ModelPrice `json:"price" doc:"of whatever is called over the key; null: what the price tables say"`
 	}
+	priceSetData struct {
+		Provider   string   `json:"provider" doc:"whose model it is"`
+		Model      string   `json:"model" doc:"its dated snapshots have the same price; * is every model of the provider"`
+		Input      float64  `json:"input_usd" doc:"US dollars for a million tokens of input; 0 is a price"`
+		Output     float64  `json:"output_usd" doc:"for a million tokens of output"`
+		CacheRead  *float64 `json:"cache_read_usd,omitempty" doc:"for a million tokens read from a cache; as input if left out"`
+		CacheWrite *float64 `json:"cache_write_usd,omitempty" doc:"for a million tokens written to a cache; as input if left out"`
+	}
 )
 
 // The events of keys and of prices. The object of one about a price is the
@@ -31,7 +39,7 @@ var (
 	keyAddedEvent     = event.Declare[keyAddedData]("billing.key_added", audience, "A key of a model provider was added.")
 	keyDeletedEvent   = event.Declare[keyDeletedData]("billing.key_deleted", audience, "A key of a model provider was taken out and forgotten.")
 	keyPricedEvent    = event.Declare[keyPricedData]("billing.key_price_set", audience, "What is called over a key has another price.")
-	priceSetEvent     = event.Declare[AccountPrice]("billing.price_set", audience, "A model has another price for the account.")
+	priceSetEvent     = event.Declare[priceSetData]("billing.price_set", audience, "A model has another price for the account.")
 	priceDeletedEvent = event.Declare[event.None]("billing.price_deleted", audience, "A model has no price of the account's own any more.")
 )
 

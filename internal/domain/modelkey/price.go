@@ -161,7 +161,10 @@ func (s *Service) priceSet(ctx context.Context, in priceIn) (out AccountPrice, e
 		if err := Repriced.Send(tx, tx.Account); err != nil {
 			return err
 		}
-		return priceSetEvent.Record(tx, event.Subject{ID: in.Provider + "/" + in.Model}, out)
+		return priceSetEvent.Record(tx, event.Subject{ID: in.Provider + "/" + in.Model}, priceSetData{
+			Provider: out.Provider, Model: out.Model,
+			Input: out.Input, Output: out.Output, CacheRead: out.CacheRead, CacheWrite: out.CacheWrite,
+		})
 	})
 	return out, err
 }
