@@ -76,8 +76,9 @@ reproducible: ## build a release twice, apart from each other, and compare the b
 	@scripts/reproducible
 
 .PHONY: generate
-generate: ## write the generated files: docs/openapi.json
+generate: ## write the generated files: docs/openapi.json and docs/events.json
 	$(GO) run ./cmd/yardmaster openapi > docs/openapi.json
+	$(GO) run ./cmd/yardmaster events > docs/events.json
 
 .PHONY: check
 check: NEEDS := race

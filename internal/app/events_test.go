@@ -3,9 +3,14 @@ package app
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
@@ -76,7 +81,7 @@ func (y *yard) declared() {
 }
 
 // fits decodes the data of a row into the type that its kind is declared with,
-// which must know every member.
+// which must know every member, and holds it against the kind's schema.
 func (r recordedRow) fits(k event.Any) error {
 	data := map[string]json.RawMessage{}
 	if err := json.Unmarshal([]byte(r.Data), &data); err != nil {
@@ -93,5 +98,89 @@ func (r recordedRow) fits(k event.Any) error {
 	}
 	strict := json.NewDecoder(bytes.NewReader(text))
 	strict.DisallowUnknownFields()
-	return strict.Decode(reflect.New(k.Data()).Interface())
+	if err := strict.Decode(reflect.New(k.Data()).Interface()); err != nil {
+		return err
+	}
+	schemas, err := eventSchemas()
+	if err != nil {
+		return err
+	}
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return err
+	}
+	return schemas[r.Kind].Validate(value)
+}
+
+// eventSchemas are the schemas of the document of events, by kind.
+var eventSchemas = sync.OnceValues(func() (map[string]*jsonschema.Resolved, error) {
+	text, err := EventsDocument()
+	if err != nil {
+		return nil, err
+	}
+	var doc jsonschema.Schema
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return nil, err
+	}
+	out := map[string]*jsonschema.Resolved{}
+	for kind, s := range doc.Defs {
+		if out[kind], err = s.Resolve(nil); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+})
+
+const eventsFile = "../../docs/events.json"
+
+func TestEventsDocumentIsCommitted(t *testing.T) {
+	generated, err := EventsDocument()
+	if err != nil {
+		t.Fatal(err)
+	}
+	committed, err := os.ReadFile(eventsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(append(generated, '\n'), committed) {
+		t.Error("docs/events.json is not what the declarations say. Run: make generate")
+	}
+}
+
+// The document as a whole is the schema of an audit row.
+func TestEventsDocument(t *testing.T) {
+	text, err := os.ReadFile(eventsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc jsonschema.Schema
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	row, err := doc.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range event.Kinds() {
+		s := doc.Defs[k.Name()]
+		if s == nil || s.Description != k.Doc() || s.Extra["x-scope"] != string(k.Topic().Scope) {
+			t.Errorf("%s is not told of as it is declared: %+v", k.Name(), s)
+		}
+	}
+	for text, valid := range map[string]bool{
+		`{"seq": 1, "kind": "org_member.removed", "data": {"role": "admin"}}`:               true,
+		`{"seq": 1, "kind": "org_member.removed", "data": {"role": "king"}}`:                false,
+		`{"seq": 1, "kind": "org_member.removed", "data": {"role": "admin", "why": "old"}}`: false,
+		`{"seq": 1, "kind": "org_member.removed", "data": {}}`:                              false,
+		`{"seq": 1, "kind": "org_member.promoted", "data": {"role": "admin"}}`:              false,
+		`{"seq": 1, "kind": "token.revoked", "data": {}}`:                                   true,
+	} {
+		var v any
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		if err := row.Validate(v); (err == nil) != valid {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
 }
