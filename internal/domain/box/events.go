@@ -62,7 +62,7 @@ type (
 		RevokesAt time.Time `json:"revokes_at" doc:"when it is revoked at the latest"`
 	}
 	retiredData struct {
-		AskedBy  *string `json:"asked_by" doc:"who asked for it a while ago; null: who did it"`
+		AskedBy  *string `json:"asked_by" doc:"who asked for it a while ago; null: the actor of the event"`
 		Name     string  `json:"name" doc:"name of the box"`
 		Requeued int     `json:"requeued" doc:"tasks that were put back into the queue"`
 	}

@@ -109,7 +109,7 @@ var (
 	askedEvent    = event.Declare[askedData]("approval.asked", ApprovalTopic, "A person is asked about a head, or the policy orders it.")
 	approvedEvent = event.Declare[approvedData]("approval.approved", ApprovalTopic, "Somebody approved the merge of a head, or ordered it.")
 	skippedEvent  = event.Declare[questionData]("approval.skipped", ApprovalTopic, "Somebody declined the merge of a head.")
-	expiredEvent  = event.Declare[questionData]("approval.expired", ApprovalTopic, "Nobody answered the question in time.")
+	expiredEvent  = event.Declare[questionData]("approval.expired", ApprovalTopic, "The question lapsed without an answer.")
 	staleEvent    = event.Declare[questionData]("approval.stale", ApprovalTopic, "The question is of no use any more.")
 )
 
@@ -168,7 +168,7 @@ type Note struct{ PRID, Text string }
 var (
 	// RoundsSpent is sent when a person has to look at a pull request.
 	RoundsSpent = event.DeclareSignal[Trouble]("pull.rounds_spent", "Agents have used up their rounds at a pull request.")
-	SeenTo      = event.DeclareSignal[Note]("pull.seen_to", "A pull request needs no person any more, if it did.")
+	SeenTo      = event.DeclareSignal[Note]("pull.seen_to", "A pull request needs no person any more.")
 	// MinderUnneeded is sent with the id of the task of a check or round.
 	MinderUnneeded = event.DeclareSignal[string]("pull.minder_unneeded", "The check or round of a pull request is of no use any more.")
 )

@@ -21,7 +21,7 @@ type (
 	}
 )
 
-// The events of a run. Who follows sessions sees them.
+// The events of a run, whose conversation is a session.
 var (
 	endedEvent        = event.Declare[endedData]("run.ended", event.Sessions, "A run ended.")
 	secretsGivenEvent = event.Declare[secretsGivenData]("run.secrets_given", event.Sessions, "The box of a run was given its secrets.")
