@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/openapi"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 )
@@ -58,7 +59,7 @@ func dataSchema(k event.Any) (schema, error) {
 	const path = "/v1/event"
 	row := op.Row{ID: k.Name(), Method: "GET", Path: path, Rule: policy.Public(), Body: reflect.Zero(k.Data()).Interface()}
 	never := func(context.Context, op.None) (op.Reply, error) { return op.Reply{}, errors.ErrUnsupported }
-	text, err := op.OpenAPI(op.About{}, []op.Op{op.New(row, never)})
+	text, err := openapi.Render(openapi.About{}, []op.Op{op.New(row, never)})
 	if err != nil {
 		return nil, err
 	}
