@@ -399,12 +399,12 @@ func TestProbe(t *testing.T) {
 	if err != nil || fmt.Sprint(models) != "[a b]" || path != "/v1/models?limit=1000" || auth != key {
 		t.Fatal(models, err, path, auth)
 	}
-	if err := p.Verify(ctx, llm.Route{Provider: llm.OpenRouter, BaseURL: far + "/api/v1", Key: key}); err != nil || path != "/api/v1/key" || auth != "Bearer "+key {
+	if _, err := p.Models(ctx, llm.Route{Provider: llm.OpenRouter, BaseURL: far + "/api/v1", Key: key}); err != nil || path != "/api/v1/models" || auth != "Bearer "+key {
 		t.Fatal(err, path, auth)
 	}
 	for s, slug := range map[int]string{401: llm.SlugAuth, 402: llm.SlugQuota, 429: llm.SlugRateLimit, 503: llm.SlugUnavailable} {
 		status = s
-		err := p.Verify(ctx, llm.Route{Provider: llm.OpenAI, BaseURL: far, Key: key})
+		_, err := p.Models(ctx, llm.Route{Provider: llm.OpenAI, BaseURL: far, Key: key})
 		if f := fault.From(err); err == nil || f.Slug != slug || strings.Contains(err.Error(), key) {
 			t.Errorf("%d: %v", s, err)
 		}
@@ -412,7 +412,7 @@ func TestProbe(t *testing.T) {
 	if models, err := p.Models(ctx, llm.Route{Provider: llm.Scripted}); err != nil || fmt.Sprint(models) != "[scripted-1]" {
 		t.Fatal(models, err)
 	}
-	if err := p.Verify(ctx, llm.Route{Provider: llm.Compatible}); err == nil {
-		t.Fatal("an address that is missing was verified")
+	if _, err := p.Models(ctx, llm.Route{Provider: llm.Compatible}); err == nil {
+		t.Fatal("a route without an address was asked")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// Probe asks a provider about a key without spending anything.
+// Probe asks a provider what a key may use, without spending anything.
 type Probe struct {
 	Transport http.RoundTripper // nil: NewTransport(nil)
 	Scripted  http.Handler      // the provider scripted; nil: there is none
@@ -23,17 +23,12 @@ type Probe struct {
 // probeTimeout bounds a probe: someone waits for its answer on a page.
 const probeTimeout = 20 * time.Second
 
-// Verify tells whether the provider takes the key. The fault says what is
-// wrong: provider_auth, provider_quota, provider_unavailable and so on.
-func (p Probe) Verify(ctx context.Context, route Route) error {
-	t, _ := route.Provider.traits()
-	_, err := p.get(ctx, route, t.verify)
-	return err
-}
-
-// Models lists the models that the key may use, sorted.
+// Models lists the models that the key may use, sorted. The fault says what is
+// wrong with the key or the provider: provider_auth, provider_quota,
+// provider_unavailable and so on. A list that everybody may read (OpenRouter's)
+// says nothing of the key.
 func (p Probe) Models(ctx context.Context, route Route) ([]string, error) {
-	text, err := p.get(ctx, route, "/models")
+	text, err := p.get(ctx, route)
 	if err != nil {
 		return nil, err
 	}
@@ -53,13 +48,13 @@ func (p Probe) Models(ctx context.Context, route Route) ([]string, error) {
 	return slices.Compact(models), nil
 }
 
-func (p Probe) get(ctx context.Context, route Route, path string) ([]byte, error) {
+func (p Probe) get(ctx context.Context, route Route) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	if route.Provider == Scripted {
-		return p.script(ctx, path)
+		return p.script(ctx)
 	}
-	address, err := route.address(path)
+	address, err := route.address("/models")
 	if err != nil {
 		return nil, fault.Field("base_url", err.Error())
 	}
@@ -97,11 +92,11 @@ func (p Probe) get(ctx context.Context, route Route, path string) ([]byte, error
 	return text, nil
 }
 
-func (p Probe) script(ctx context.Context, path string) ([]byte, error) {
+func (p Probe) script(ctx context.Context) ([]byte, error) {
 	if p.Scripted == nil {
 		return nil, unavailable("There is no scripted model here.", nil)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "/v1"+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "/v1/models", nil)
 	if err != nil {
 		return nil, fmt.Errorf("probe the scripted model: %w", err)
 	}

@@ -97,25 +97,24 @@ func Providers() []Provider {
 
 // traits is what the gateway has to know of a provider.
 type traits struct {
-	base   string // used when the route names none; empty: the route must
-	apis   []API
-	verify string // path that only a good key may read
+	base string // used when the route names none; empty: the route must
+	apis []API
 }
 
 func (p Provider) traits() (traits, bool) {
 	switch p {
 	case Anthropic:
-		return traits{"https://api.anthropic.com/v1", []API{Messages, CountTokens, ModelList}, "/models"}, true
+		return traits{"https://api.anthropic.com/v1", []API{Messages, CountTokens, ModelList}}, true
 	case OpenAI:
-		return traits{"https://api.openai.com/v1", []API{Chat, Responses, ModelList}, "/models"}, true
+		return traits{"https://api.openai.com/v1", []API{Chat, Responses, ModelList}}, true
 	case Google:
-		return traits{"https://generativelanguage.googleapis.com/v1beta" + chatOfGoogle, []API{Chat, Gemini, GeminiCount, ModelList}, "/models"}, true
-	case OpenRouter: // its model list is public
-		return traits{"https://openrouter.ai/api/v1", []API{Chat, Responses, Messages, ModelList}, "/key"}, true
+		return traits{"https://generativelanguage.googleapis.com/v1beta" + chatOfGoogle, []API{Chat, Gemini, GeminiCount, ModelList}}, true
+	case OpenRouter:
+		return traits{"https://openrouter.ai/api/v1", []API{Chat, Responses, Messages, ModelList}}, true
 	case Compatible:
-		return traits{"", []API{Chat, Responses, Messages, CountTokens, ModelList}, "/models"}, true
+		return traits{"", []API{Chat, Responses, Messages, CountTokens, ModelList}}, true
 	case Scripted:
-		return traits{"", []API{Chat, Responses, Messages, CountTokens, Gemini, GeminiCount, ModelList}, "/models"}, true
+		return traits{"", []API{Chat, Responses, Messages, CountTokens, Gemini, GeminiCount, ModelList}}, true
 	}
 	return traits{}, false
 }
