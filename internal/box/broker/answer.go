@@ -79,29 +79,6 @@ func ascii(charset string) bool {
 	return slices.Contains([]string{"", "utf-8", "utf8", "us-ascii", "ascii", "latin1", "koi8-r", "koi8-u", "gbk", "gb2312", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr"}, charset)
 }
 
-// ofOriginal are headers about the answer as the host sent it, which is not
-// what is passed on.
-var ofOriginal = []string{"Content-Length", "Etag", "Alt-Svc", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest", "Use-As-Dictionary"}
-
-// passHeaders copies the headers of an answer without secrets. A credential can be the
-// name of one, too, and names have no case.
-func (s *session) passHeaders(to, from http.Header, set http.Header) {
-	var parts []string
-	for _, values := range set {
-		for _, v := range values {
-			parts = append(parts, strings.Fields(strings.ToLower(v))...)
-		}
-	}
-	for name, values := range clean(from) {
-		if slices.Contains(ofOriginal, name) || slices.ContainsFunc(parts, func(p string) bool { return len(p) >= 8 && strings.Contains(strings.ToLower(name), p) }) {
-			continue
-		}
-		for _, v := range values {
-			to.Add(s.Scrubber.String(name), s.Scrubber.String(v))
-		}
-	}
-}
-
 // decoded are the secrets within a credential of the Basic scheme (RFC 7617):
 // hosts show the password, or who it is that asks, rather than the header.
 func decoded(value string) []string {

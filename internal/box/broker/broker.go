@@ -16,27 +16,23 @@
 package broker
 
 import (
-	"bufio"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
-	"code.dny.dev/ssrf"
-
+	"yardmaster/internal/box/gate"
 	"yardmaster/internal/box/scrub"
 )
 
@@ -74,23 +70,12 @@ type Config struct {
 // Broker is the server. It serves any number of listeners.
 type Broker struct {
 	log       *slog.Logger
+	gate      *gate.Gate[Run]
 	transport *http.Transport
-
-	mu      sync.RWMutex
-	runs    map[[32]byte]*session
-	servers []*http.Server
-	closed  bool
-}
-
-type session struct {
-	Run
-	ctx  context.Context // ends with the run
-	stop context.CancelFunc
 }
 
 // New makes a broker that knows no run yet.
 func New(c Config) *Broker {
-	public := ssrf.New(ssrf.WithAnyPort())
 	var private []netip.Prefix
 	for _, text := range c.Private {
 		if addr, err := netip.ParseAddr(text); err == nil {
@@ -99,97 +84,53 @@ func New(c Config) *Broker {
 			private = append(private, p)
 		}
 	}
-	// What a name resolves to is judged when it is dialled.
-	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: func(network, address string, conn syscall.RawConn) error {
-		if at, err := netip.ParseAddrPort(address); err == nil && slices.ContainsFunc(private, func(p netip.Prefix) bool { return p.Contains(at.Addr().Unmap()) }) {
-			return nil
-		}
-		return public.Safe(network, address, conn)
-	}}
-	return &Broker{log: c.Logger, runs: map[[32]byte]*session{}, transport: &http.Transport{
-		DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
-		DisableCompression: true, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: 2 * time.Minute, IdleConnTimeout: time.Minute,
-		MaxResponseHeaderBytes: 256 << 10,
+	dialer := gate.Dialer(func(addr netip.Addr, _ uint16) bool {
+		return slices.ContainsFunc(private, func(p netip.Prefix) bool { return p.Contains(addr) })
+	})
+	return &Broker{log: c.Logger, gate: gate.New[Run](c.Logger), transport: &http.Transport{
+		DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2: true, DisableCompression: true, TLSHandshakeTimeout: 10 * time.Second,
+		ResponseHeaderTimeout: 2 * time.Minute, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 256 << 10,
 	}}
 }
 
 // Serve serves a listener. It returns http.ErrServerClosed after Close.
-func (b *Broker) Serve(l net.Listener) error {
-	srv := &http.Server{Handler: b, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(b.log.Handler(), slog.LevelDebug)}
-	b.mu.Lock()
-	if b.closed {
-		b.mu.Unlock()
-		l.Close()
-		return http.ErrServerClosed
-	}
-	b.servers = append(b.servers, srv)
-	b.mu.Unlock()
-	return srv.Serve(l)
-}
+func (b *Broker) Serve(l net.Listener) error { return b.gate.Serve(l, b) }
 
 // Close ends every listener and request.
 func (b *Broker) Close() {
-	b.mu.Lock()
-	b.closed = true
-	servers, runs := b.servers, b.runs
-	b.servers, b.runs = nil, map[[32]byte]*session{}
-	b.mu.Unlock()
-	for _, s := range runs {
-		s.stop()
-	}
-	for _, srv := range servers {
-		srv.Close()
-	}
+	b.gate.Close()
 	b.transport.CloseIdleConnections()
 }
 
-// Register lets a run in.
+// Register lets a run in. It refuses a run that lacks a part, and a token that
+// another run has.
 func (b *Broker) Register(r Run) error {
 	if r.Token == "" || r.Secrets == nil || r.Scrubber == nil {
 		return errors.New("broker: a run needs a token, secrets and a scrubber")
 	}
-	s := &session{Run: r}
-	s.ctx, s.stop = context.WithCancel(context.Background())
-	key := sha256.Sum256([]byte(r.Token))
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, taken := b.runs[key]; taken || b.closed {
-		s.stop()
-		return errors.New("broker: the token is taken, or the broker is closed")
+	if err := b.gate.Admit(r.Token, r); err != nil {
+		return fmt.Errorf("broker: %w", err)
 	}
-	b.runs[key] = s
 	return nil
 }
 
 // Unregister shuts a run out and cuts its requests.
-func (b *Broker) Unregister(token string) {
-	key := sha256.Sum256([]byte(token))
-	b.mu.Lock()
-	s := b.runs[key]
-	delete(b.runs, key)
-	b.mu.Unlock()
-	if s != nil {
-		s.stop()
-	}
-}
+func (b *Broker) Unregister(token string) { b.gate.Dismiss(token) }
 
 // ServeHTTP serves a sandbox.
 func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
-	b.mu.RLock()
-	s := b.runs[sha256.Sum256([]byte(token))]
-	b.mu.RUnlock()
-	if s == nil {
+	pass := b.gate.Find(token)
+	if pass == nil {
 		http.Error(w, "This is not the token of a run on this box.", http.StatusForbidden)
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := pass.Bound(r.Context())
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
 	r = r.WithContext(ctx)
 	if rest == "-/env" {
-		s.env(w, r)
+		pass.Run.env(w, r)
 		return
 	}
 	host, path, deep := strings.Cut(rest, "/")
@@ -197,11 +138,11 @@ func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if deep {
 		base = "." + strings.Repeat("/..", strings.Count(path, "/"))
 	}
-	b.pass(w, r, s, strings.TrimSuffix(strings.ToLower(host), ":443"), "/"+path, base)
+	b.pass(w, r, &pass.Run, strings.TrimSuffix(strings.ToLower(host), ":443"), "/"+path, base)
 }
 
 // env writes the secrets that the agent may read.
-func (s *session) env(w http.ResponseWriter, r *http.Request) {
+func (s *Run) env(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		http.Error(w, "This takes GET.", http.StatusMethodNotAllowed)
 		return
@@ -224,7 +165,7 @@ func (s *session) env(w http.ResponseWriter, r *http.Request) {
 }
 
 // headers answers what to set on a request to host, nil if nothing is for it.
-func (s *session) headers(ctx context.Context, host string) (http.Header, error) {
+func (s *Run) headers(ctx context.Context, host string) (http.Header, error) {
 	for _, fresh := range []bool{false, true} {
 		have, err := s.Secrets(ctx, fresh)
 		if err != nil {
@@ -244,28 +185,19 @@ func (s *session) headers(ctx context.Context, host string) (http.Header, error)
 	return nil, nil
 }
 
-// dropped are headers that concern one connection, or that would make an
-// answer one that cannot be searched.
-var dropped = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-	"Range", "If-Range", "Accept-Encoding", "Accept-Charset", "Grpc-Accept-Encoding", "Connect-Accept-Encoding", "Available-Dictionary", "Dictionary-Id", "A-Im", "Expect"}
+// dropped are headers of a request that would make an answer one that cannot
+// be searched, and those that a reverse proxy keeps for a change of protocol.
+var dropped = []string{"Connection", "Upgrade", "Te", "Range", "If-Range", "Accept-Encoding", "Accept-Charset", "Grpc-Accept-Encoding",
+	"Connect-Accept-Encoding", "Available-Dictionary", "Dictionary-Id", "A-Im", "Expect"}
 
-func clean(h http.Header) http.Header {
-	h = h.Clone()
-	for _, list := range h["Connection"] {
-		for name := range strings.SplitSeq(list, ",") {
-			h.Del(strings.TrimSpace(name))
-		}
-	}
-	for _, name := range dropped {
-		h.Del(name)
-	}
-	return h
-}
+// forwarding are headers that a reverse proxy takes out of a request. They are
+// the agent's own to send here, where nothing is told of the box.
+var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
 
 // pass sends a request on to its host. base is where
 // that host begins, as seen from the request: a whole path has the run's token,
 // which is taken out of all answers.
-func (b *Broker) pass(w http.ResponseWriter, r *http.Request, s *session, host, path, base string) {
+func (b *Broker) pass(w http.ResponseWriter, r *http.Request, s *Run, host, path, base string) {
 	if r.Method == http.MethodTrace || r.Method == http.MethodConnect {
 		http.Error(w, "This method is not passed on.", http.StatusMethodNotAllowed)
 		return
@@ -286,94 +218,37 @@ func (b *Broker) pass(w http.ResponseWriter, r *http.Request, s *session, host, 
 		return
 	}
 	to.RawQuery = r.URL.RawQuery
-	out := r.Clone(r.Context())
-	out.URL, out.Host, out.RequestURI = to, host, ""
-	out.Close = false // a word about the connection here, not the one to the host
-	out.Header, out.Trailer = clean(r.Header), nil
-	for name, values := range set {
-		out.Header[name] = values
-	}
-	out.Header.Set("Accept-Encoding", "identity")
 	// A host may answer before it has read the whole request. Without this, the
 	// server would close the request's body at the first word of the answer, and
 	// the transport, still sending it, would cut the answer short.
 	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 always is
-	resp, err := b.transport.RoundTrip(out)
-	if err != nil {
-		b.log.Info("brokered request failed", "host", host, "error", err)
-		http.Error(w, "The host cannot be reached.", http.StatusBadGateway)
-		return
-	}
-	defer resp.Body.Close()
-	if why := unsearchable(resp); why != "" {
-		b.log.Info("brokered answer refused", "host", host, "why", why)
-		http.Error(w, "The answer "+why+" and was not passed on.", http.StatusBadGateway)
-		return
-	}
-	if !redirect(resp, to, base) {
-		http.Error(w, "The host redirects to another, which is not followed.", http.StatusBadGateway)
-		return
-	}
-	s.passHeaders(w.Header(), resp.Header, set)
-	w.WriteHeader(resp.StatusCode)
-	body := io.Reader(resp.Body)
-	if r.Method == http.MethodGet && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		body = &endpoint{lines: bufio.NewReader(resp.Body), at: to, base: base}
-	}
-	copyOut(w, body, s.Scrubber)
-}
-
-// redirect makes a redirect within the host lead back here. It is false for
-// one that leads elsewhere.
-func redirect(resp *http.Response, from *url.URL, base string) bool {
-	places := resp.Header["Location"]
-	if len(places) == 0 {
-		return true
-	}
-	there := within(places[0], from, base)
-	if there == "" || len(places) > 1 {
-		return false
-	}
-	resp.Header.Set("Location", there)
-	return true
-}
-
-// within makes a reference from an address of a host lead back here, where base
-// leads to that host. It is empty for one that leads to another.
-func within(reference string, from *url.URL, base string) string {
-	to, err := from.Parse(reference)
-	if err != nil || to.Scheme != "https" || strings.TrimSuffix(strings.ToLower(to.Host), ":443") != from.Host {
-		return ""
-	}
-	there := base + to.EscapedPath()
-	if to.RawQuery != "" {
-		there += "?" + to.RawQuery
-	}
-	return there
-}
-
-// copyOut passes an answer on, without secrets, as it comes.
-func copyOut(w http.ResponseWriter, body io.Reader, secrets *scrub.Scrubber) {
-	flow := http.NewResponseController(w)
-	to := secrets.Writer(w)
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := body.Read(buf)
-		if n > 0 {
-			if _, werr := to.Write(buf[:n]); werr != nil || flow.Flush() != nil {
-				panic(http.ErrAbortHandler)
+	w.Header()["Content-Type"] = nil                     // none is guessed for an answer without one
+	(&httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL, p.Out.Host, p.Out.Trailer = to, host, nil
+			for _, name := range forwarding {
+				if values, sent := r.Header[name]; sent {
+					p.Out.Header[name] = values
+				}
 			}
-		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			panic(http.ErrAbortHandler)
-		}
-	}
-	if to.Close() != nil {
-		panic(http.ErrAbortHandler)
-	}
+			for _, name := range dropped {
+				p.Out.Header.Del(name)
+			}
+			maps.Copy(p.Out.Header, set)
+			p.Out.Header.Set("Accept-Encoding", "identity")
+		},
+		Transport:     &searching{ctx: r.Context(), run: s, set: set, base: base, send: b.transport},
+		FlushInterval: -1,
+		ErrorLog:      slog.NewLogLogger(b.log.Handler(), slog.LevelDebug),
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			b.log.Info("brokered request failed", "host", host, "error", err)
+			said := "The host cannot be reached."
+			if refused, ok := errors.AsType[refusal](err); ok {
+				said = string(refused)
+			}
+			http.Error(w, said, http.StatusBadGateway)
+		},
+	}).ServeHTTP(w, r)
 }
 
 // Address is where a sandbox finds the broker for a run.

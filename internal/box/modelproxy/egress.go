@@ -5,17 +5,19 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
-	"code.dny.dev/ssrf"
+	"yardmaster/internal/box/gate"
+	"yardmaster/internal/llm"
 )
 
 // rule is one entry of a run's list.
@@ -76,7 +78,7 @@ func (r rule) serves(port string) bool {
 func (rs rules) names(host, port string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if addr, err := netip.ParseAddr(host); err == nil {
-		return rs.covers(addr, port)
+		return rs.prefixed(addr, port)
 	}
 	return slices.ContainsFunc(rs, func(r rule) bool {
 		named := r.host == host || strings.HasPrefix(r.host, ".") && strings.HasSuffix(host, r.host)
@@ -84,40 +86,28 @@ func (rs rules) names(host, port string) bool {
 	})
 }
 
-// covers tells whether the list has an address on it, as one.
-func (rs rules) covers(addr netip.Addr, port string) bool {
+// prefixed tells whether the list has an address on it, as one.
+func (rs rules) prefixed(addr netip.Addr, port string) bool {
 	addr = addr.Unmap().WithZone("")
 	return slices.ContainsFunc(rs, func(r rule) bool {
 		return r.prefix.IsValid() && r.prefix.Contains(addr) && r.serves(port)
 	})
 }
 
-// dial connects to a host that has been found on the list. What its name
-// resolves to is judged when it is dialled, so that no answer of a name server
-// leads into the box or its network.
-func (rs rules) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	public := ssrf.New(ssrf.WithAnyPort())
-	d := &net.Dialer{Timeout: 10 * time.Second, Control: func(network, address string, c syscall.RawConn) error {
-		if at, err := netip.ParseAddrPort(address); err == nil && rs.covers(at.Addr(), strconv.Itoa(int(at.Port()))) {
-			return nil
-		}
-		return public.Safe(network, address, c)
-	}}
-	return d.DialContext(ctx, network, address)
+// covers is prefixed for an address that is dialled.
+func (rs rules) covers(addr netip.Addr, port uint16) bool {
+	return rs.prefixed(addr, strconv.Itoa(int(port)))
 }
 
 // egress is the forward proxy: CONNECT, and plain requests for http addresses.
-func (p *Proxy) egress(w http.ResponseWriter, r *http.Request, owner string) {
-	token := proxyToken(r.Header)
-	if token == "" {
-		token = owner
-	}
-	s := p.find(token)
-	if s == nil || owner != "" && s != p.find(owner) {
+func (p *Proxy) egress(w http.ResponseWriter, r *http.Request) {
+	pass := p.gate.Find(proxyToken(r.Header))
+	if pass == nil {
 		w.Header().Set("Proxy-Authenticate", `Basic realm="run"`)
 		http.Error(w, "The proxy needs the token of a run on this box.", http.StatusProxyAuthRequired)
 		return
 	}
+	s := pass.Run
 	host, port := r.URL.Hostname(), r.URL.Port()
 	if port == "" {
 		port = "80"
@@ -127,7 +117,7 @@ func (p *Proxy) egress(w http.ResponseWriter, r *http.Request, owner string) {
 		return
 	}
 	if r.Method == http.MethodConnect && s.run.Own != "" && r.URL.Host == s.run.Own {
-		p.inward(w, s)
+		p.inward(w, pass)
 		return
 	}
 	if !s.rules.names(host, port) {
@@ -135,14 +125,13 @@ func (p *Proxy) egress(w http.ResponseWriter, r *http.Request, owner string) {
 		http.Error(w, "This run may not reach "+net.JoinHostPort(host, port)+".", http.StatusForbidden)
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := pass.Bound(r.Context())
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
 	if r.Method == http.MethodConnect {
-		p.tunnel(ctx, w, s, net.JoinHostPort(host, port))
+		p.tunnel(ctx, w, pass, net.JoinHostPort(host, port))
 		return
 	}
-	p.plain(ctx, w, r, s)
+	p.plain(w, r.WithContext(ctx), s)
 }
 
 // proxyToken is the token of HTTP_PROXY=http://run:TOKEN@host:port.
@@ -160,8 +149,8 @@ func proxyToken(h http.Header) string {
 }
 
 // tunnel joins the caller and the address until either is done or the run ends.
-func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, s *session, address string) {
-	far, err := s.rules.dial(ctx, "tcp", address)
+func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, pass *gate.Pass[*session], address string) {
+	far, err := pass.Run.dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		p.unreachable(w, address, err)
 		return
@@ -175,7 +164,7 @@ func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, s *session, a
 	defer near.Close()
 	// The context of a hijacked request ends with its handler, not with the
 	// connection; the run's is what may cut it.
-	defer context.AfterFunc(s.ctx, func() { near.Close(); far.Close() })()
+	defer pass.AfterEnd(func() { near.Close(); far.Close() })()
 	if err := near.SetDeadline(time.Time{}); err != nil {
 		return
 	}
@@ -201,14 +190,14 @@ func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, s *session, a
 // inward is a tunnel that leads back to the proxy itself, for a client that
 // knows no exception from its proxy. What comes through it is that run's, and is
 // treated like all its calls: it needs the run's token, and reaches nothing else.
-func (p *Proxy) inward(w http.ResponseWriter, s *session) {
+func (p *Proxy) inward(w http.ResponseWriter, pass *gate.Pass[*session]) {
 	near, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, "This connection cannot be a tunnel.", http.StatusInternalServerError)
 		return
 	}
 	defer near.Close()
-	defer context.AfterFunc(s.ctx, func() { near.Close() })()
+	defer pass.AfterEnd(func() { near.Close() })()
 	if err := near.SetDeadline(time.Time{}); err != nil {
 		return
 	}
@@ -216,15 +205,16 @@ func (p *Proxy) inward(w http.ResponseWriter, s *session) {
 		return
 	}
 	l := &single{Conn: near, read: buffered, over: make(chan struct{})}
-	srv := p.server(s.run.LocalToken)
-	calls := srv.Handler
-	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodConnect || r.URL.IsAbs() {
+	srv := p.gate.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodConnect || r.URL.IsAbs():
 			http.Error(w, "This tunnel ends at the model.", http.StatusForbidden)
-			return
+		case p.gate.Find(llm.Token(r.Header)) != pass:
+			noToken(w, r)
+		default:
+			p.call(w, r, pass)
 		}
-		calls.ServeHTTP(w, r)
-	})
+	}))
 	srv.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateClosed {
 			l.end()
@@ -267,56 +257,32 @@ func closeWrite(c net.Conn) {
 	c.Close()
 }
 
-// hopByHop are the headers that concern one connection only.
-var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
-	"Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+// forwarding are headers that a reverse proxy takes out of a request, and a
+// forward proxy leaves in it.
+var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
 
-func endToEnd(h http.Header) http.Header {
-	h = h.Clone()
-	for _, list := range h["Connection"] {
-		for name := range strings.SplitSeq(list, ",") {
-			h.Del(strings.TrimSpace(name))
-		}
-	}
-	for _, name := range hopByHop {
-		h.Del(name)
-	}
-	return h
-}
-
-func (p *Proxy) plain(ctx context.Context, w http.ResponseWriter, r *http.Request, s *session) {
-	flow := http.NewResponseController(w)
+func (p *Proxy) plain(w http.ResponseWriter, r *http.Request, s *session) {
 	// An answer may begin before the request has been read to its end. Only
 	// HTTP/2, which does so anyway, has no such switch.
-	_ = flow.EnableFullDuplex()
-	out := r.Clone(ctx)
-	out.RequestURI, out.Close = "", false
-	out.Header = endToEnd(r.Header)
-	resp, err := s.plain.RoundTrip(out)
-	if err != nil {
-		p.unreachable(w, r.URL.Host, err)
-		return
-	}
-	defer resp.Body.Close()
-	for name, values := range endToEnd(resp.Header) {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(resp.StatusCode)
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := resp.Body.Read(buf)
-		if n > 0 {
-			if _, err := w.Write(buf[:n]); err != nil || flow.Flush() != nil {
-				return
+	_ = http.NewResponseController(w).EnableFullDuplex()
+	w.Header()["Content-Type"] = nil // none is guessed for an answer without one
+	(&httputil.ReverseProxy{
+		Rewrite: func(out *httputil.ProxyRequest) {
+			out.Out.URL.RawQuery = r.URL.RawQuery // also a part that cannot be read
+			for _, name := range forwarding {
+				if values, sent := r.Header[name]; sent {
+					out.Out.Header[name] = values
+				}
 			}
-		}
-		if err == io.EOF {
-			return
-		}
-		if err != nil {
-			panic(http.ErrAbortHandler)
-		}
-	}
+			for _, name := range []string{"Connection", "Upgrade"} { // a change of protocol needs a tunnel
+				out.Out.Header.Del(name)
+			}
+		},
+		Transport:     s.plain,
+		FlushInterval: -1,
+		ErrorLog:      slog.NewLogLogger(p.Logger.Handler(), slog.LevelDebug),
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, err error) { p.unreachable(w, r.URL.Host, err) },
+	}).ServeHTTP(w, r)
 }
 
 func (p *Proxy) unreachable(w http.ResponseWriter, address string, err error) {

@@ -15,19 +15,17 @@ package modelproxy
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"yardmaster/internal/box/gate"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/llm"
 )
@@ -84,11 +82,7 @@ type Proxy struct {
 	Config
 	relay llm.Relay
 	room  llm.Room
-
-	mu      sync.RWMutex
-	runs    map[[32]byte]*session // by the digest of the local token
-	servers []*http.Server
-	closed  bool
+	gate  *gate.Gate[*session] // by local token
 }
 
 // New makes a proxy that knows no run yet.
@@ -105,60 +99,19 @@ func New(c Config) *Proxy {
 	if c.Transient == 0 {
 		c.Transient = 30
 	}
-	return &Proxy{Config: c, relay: llm.Relay{Transport: c.Transport, Idle: c.Idle}, runs: map[[32]byte]*session{}}
+	return &Proxy{Config: c, relay: llm.Relay{Transport: c.Transport, Idle: c.Idle}, gate: gate.New[*session](c.Logger)}
 }
 
 // Listen opens a port on loopback for Serve.
 func Listen() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
 
-// Serve serves a listener that any run may use. It returns http.ErrServerClosed
-// after Close.
-func (p *Proxy) Serve(l net.Listener) error { return p.serve(l, "") }
-
-// ServeRun serves a listener that one run alone can reach, such as a socket in
-// its sandbox: whoever connects is that run, and may use the forward proxy
-// without credentials. Model calls still need the run's token.
-func (p *Proxy) ServeRun(l net.Listener, localToken string) error { return p.serve(l, localToken) }
-
-// server serves connections that the owner alone can make; any run's, if empty.
-func (p *Proxy) server(owner string) *http.Server {
-	return &http.Server{
-		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.handle(w, r, owner) }),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(p.Logger.Handler(), slog.LevelDebug),
-	}
-}
-
-func (p *Proxy) serve(l net.Listener, owner string) error {
-	srv := p.server(owner)
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		l.Close()
-		return http.ErrServerClosed
-	}
-	p.servers = append(p.servers, srv)
-	p.mu.Unlock()
-	err := srv.Serve(l)
-	p.mu.Lock()
-	p.servers = slices.DeleteFunc(p.servers, func(s *http.Server) bool { return s == srv })
-	p.mu.Unlock()
-	return err
-}
+// Serve serves a listener. It returns http.ErrServerClosed after Close.
+func (p *Proxy) Serve(l net.Listener) error { return p.gate.Serve(l, http.HandlerFunc(p.handle)) }
 
 // Close ends every listener, call and tunnel.
 func (p *Proxy) Close() {
-	p.mu.Lock()
-	p.closed = true
-	servers, runs := p.servers, p.runs
-	p.servers, p.runs = nil, map[[32]byte]*session{}
-	p.mu.Unlock()
-	for _, s := range runs {
-		s.end()
-	}
-	for _, srv := range servers {
-		srv.Close()
+	for _, pass := range p.gate.Close() {
+		pass.Run.plain.CloseIdleConnections()
 	}
 }
 
@@ -175,37 +128,21 @@ func (p *Proxy) Register(run Run) error {
 	if err != nil {
 		return fmt.Errorf("model proxy: %w", err)
 	}
-	s := newSession(run, strings.TrimRight(upstream.String(), "/"), rules)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	key := sha256.Sum256([]byte(run.LocalToken))
-	if _, taken := p.runs[key]; taken || p.closed {
-		s.end()
-		return errors.New("model proxy: the local token is taken, or the proxy is closed")
+	if err := p.gate.Admit(run.LocalToken, newSession(run, strings.TrimRight(upstream.String(), "/"), rules)); err != nil {
+		return fmt.Errorf("model proxy: %w", err)
 	}
-	p.runs[key] = s
 	return nil
 }
 
 // Unregister shuts a run out, cuts its calls and tunnels, and answers its
 // totals; zero for a run that is not there.
 func (p *Proxy) Unregister(localToken string) Totals {
-	key := sha256.Sum256([]byte(localToken))
-	p.mu.Lock()
-	s := p.runs[key]
-	delete(p.runs, key)
-	p.mu.Unlock()
-	if s == nil {
+	pass := p.gate.Dismiss(localToken)
+	if pass == nil {
 		return Totals{}
 	}
-	s.end()
-	return s.sum()
-}
-
-func (p *Proxy) find(localToken string) *session {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.runs[sha256.Sum256([]byte(localToken))]
+	pass.Run.plain.CloseIdleConnections()
+	return pass.Run.sum()
 }
 
 // NoToken is said to a caller that does not show the token of a run. No provider
@@ -213,27 +150,34 @@ func (p *Proxy) find(localToken string) *session {
 const NoToken = "This call does not carry the token of a run on this box."
 
 // handle tells the two faces apart: a proxy is asked for a whole address.
-func (p *Proxy) handle(w http.ResponseWriter, r *http.Request, owner string) {
+func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect || r.URL.IsAbs() && !p.own(r) {
-		p.egress(w, r, owner)
+		p.egress(w, r)
 		return
 	}
-	token := llm.Token(r.Header)
-	s := p.find(token)
-	if s == nil || owner != "" && s != p.find(owner) {
-		at, _ := llm.EndpointOf(r.URL.Path)
-		llm.Refuse(w, at.API, llm.RefusalOf(fault.New(fault.Unauthenticated, "", NoToken)))
+	pass := p.gate.Find(llm.Token(r.Header))
+	if pass == nil {
+		noToken(w, r)
 		return
 	}
+	p.call(w, r, pass)
+}
+
+func noToken(w http.ResponseWriter, r *http.Request) {
+	at, _ := llm.EndpointOf(r.URL.Path)
+	llm.Refuse(w, at.API, llm.RefusalOf(fault.New(fault.Unauthenticated, "", NoToken)))
+}
+
+// call answers a call of a run to its model.
+func (p *Proxy) call(w http.ResponseWriter, r *http.Request, pass *gate.Pass[*session]) {
 	at, q, stay := llm.Accept(w, r, llm.MaxBody, &p.room)
 	if stay == nil {
 		return
 	}
 	defer stay.Leave()
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := pass.Bound(r.Context())
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
-	c := &call{proxy: p, session: s, at: at, q: q, model: s.model(q.Model)}
+	c := &call{proxy: p, session: pass.Run, at: at, q: q, model: pass.Run.model(q.Model)}
 	if err := c.forward(ctx, w, r); err != nil {
 		p.Logger.Debug("model call not answered whole", "error", err)
 		if c.meter != nil {
@@ -248,8 +192,8 @@ func (p *Proxy) own(r *http.Request) bool {
 	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && r.URL.Host == at.String() {
 		return true
 	}
-	s := p.find(llm.Token(r.Header)) // in a sandbox with a network of its own it has another address
-	return s != nil && r.URL.Host == s.run.Own
+	pass := p.gate.Find(llm.Token(r.Header)) // in a sandbox with a network of its own it has another address
+	return pass != nil && r.URL.Host == pass.Run.run.Own
 }
 
 // call is one model call.

@@ -263,7 +263,7 @@ func TestEgress(t *testing.T) {
 	}
 }
 
-func TestTunnelOverTheRunsOwnSocket(t *testing.T) {
+func TestTunnel(t *testing.T) {
 	far, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -286,13 +286,13 @@ func TestTunnelOverTheRunsOwnSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go p.ServeRun(l, local)
+	go p.Serve(l)
 	open := func(address string) (net.Conn, *bufio.Reader, string) {
 		c, err := net.Dial("unix", socket)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\nearly ", address, address)
+		fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: Bearer %s\r\n\r\nearly ", address, address, local)
 		r := bufio.NewReader(c)
 		resp, err := http.ReadResponse(r, &http.Request{Method: "CONNECT"})
 		if err != nil {

@@ -1,13 +1,14 @@
 package modelproxy
 
 import (
-	"context"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"yardmaster/internal/box/gate"
 	"yardmaster/internal/llm"
 )
 
@@ -16,9 +17,8 @@ type session struct {
 	run      Run
 	upstream string
 	rules    rules
+	dialer   *net.Dialer
 	plain    *http.Transport // forwards requests that are not tunnelled
-	ctx      context.Context // ends with the run
-	cancel   context.CancelFunc
 
 	mu        sync.Mutex
 	totals    Totals
@@ -28,15 +28,9 @@ type session struct {
 }
 
 func newSession(run Run, upstream string, rules rules) *session {
-	s := &session{run: run, upstream: upstream, rules: rules, totals: Totals{Model: run.Model}}
-	s.plain = &http.Transport{DialContext: rules.dial, DisableCompression: true}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	return s
-}
-
-func (s *session) end() {
-	s.cancel()
-	s.plain.CloseIdleConnections()
+	dialer := gate.Dialer(rules.covers)
+	return &session{run: run, upstream: upstream, rules: rules, totals: Totals{Model: run.Model}, dialer: dialer,
+		plain: &http.Transport{DialContext: dialer.DialContext, DisableCompression: true}}
 }
 
 // model is the one to ask for when the agent asked for another.

@@ -1,0 +1,136 @@
+// Package gate is the HTTP side that the servers of a box towards its sandboxes
+// have in common. A Gate knows runs by their tokens, of which it keeps digests,
+// serves any number of listeners, and cuts what a run still asks when the run
+// is over. Dialer connects such a server to hosts outside of the box.
+package gate
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ErrTaken is returned by Admit for a token that another run has, and once the
+// gate is closed.
+var ErrTaken = errors.New("the token is taken, or the server is closed")
+
+// Gate lets runs in by token. Its methods may be called concurrently.
+type Gate[R any] struct {
+	log *slog.Logger
+
+	mu      sync.RWMutex
+	passes  map[[sha256.Size]byte]*Pass[R]
+	servers []*http.Server
+	closed  bool
+}
+
+// Pass is one run's leave to be served, from Admit to Dismiss.
+type Pass[R any] struct {
+	Run  R
+	ctx  context.Context // ends with the run
+	stop context.CancelFunc
+}
+
+// New makes a gate that knows no run yet.
+func New[R any](log *slog.Logger) *Gate[R] {
+	return &Gate[R]{log: log, passes: map[[sha256.Size]byte]*Pass[R]{}}
+}
+
+// Admit lets a run in under a token, which must not be empty. It returns
+// ErrTaken.
+func (g *Gate[R]) Admit(token string, run R) error {
+	key := sha256.Sum256([]byte(token))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, taken := g.passes[key]; taken || g.closed {
+		return ErrTaken
+	}
+	p := &Pass[R]{Run: run}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	g.passes[key] = p
+	return nil
+}
+
+// Find answers the pass of the run with the token, nil if there is none.
+func (g *Gate[R]) Find(token string) *Pass[R] {
+	key := sha256.Sum256([]byte(token))
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.passes[key]
+}
+
+// Dismiss shuts the run with the token out and cuts what it still asks. It
+// answers the run's pass, nil if there was none.
+func (g *Gate[R]) Dismiss(token string) *Pass[R] {
+	key := sha256.Sum256([]byte(token))
+	g.mu.Lock()
+	p := g.passes[key]
+	delete(g.passes, key)
+	g.mu.Unlock()
+	if p != nil {
+		p.stop()
+	}
+	return p
+}
+
+// Bound answers a context that ends with ctx or with the run. Call its cancel
+// function when the request is answered.
+func (p *Pass[R]) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	release := p.AfterEnd(cancel)
+	return ctx, func() { release(); cancel() }
+}
+
+// AfterEnd calls fn, on a goroutine of its own, when the run is over, unless
+// the function that it answers was called before.
+func (p *Pass[R]) AfterEnd(fn func()) (release func() bool) { return context.AfterFunc(p.ctx, fn) }
+
+// Server makes an HTTP server with the timeouts of a gate's.
+func (g *Gate[R]) Server(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug)}
+}
+
+// Serve serves a listener, which it closes in the end. It returns
+// http.ErrServerClosed after Close.
+func (g *Gate[R]) Serve(l net.Listener, h http.Handler) error {
+	srv := g.Server(h)
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		l.Close()
+		return http.ErrServerClosed
+	}
+	g.servers = append(g.servers, srv)
+	g.mu.Unlock()
+	err := srv.Serve(l)
+	g.mu.Lock()
+	g.servers = slices.DeleteFunc(g.servers, func(s *http.Server) bool { return s == srv })
+	g.mu.Unlock()
+	return err
+}
+
+// Close dismisses all runs and ends every listener and request. It answers the
+// passes of the runs that were there.
+func (g *Gate[R]) Close() []*Pass[R] {
+	g.mu.Lock()
+	g.closed = true
+	servers, passes := g.servers, g.passes
+	g.servers, g.passes = nil, map[[sha256.Size]byte]*Pass[R]{}
+	g.mu.Unlock()
+	gone := make([]*Pass[R], 0, len(passes))
+	for _, p := range passes {
+		p.stop()
+		gone = append(gone, p)
+	}
+	for _, srv := range servers {
+		srv.Close()
+	}
+	return gone
+}
