@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/jsonschema"
 	"yardmaster/internal/policy"
 )
 
@@ -129,7 +130,7 @@ func (in *createIn) check() error {
 		}
 	}
 	if len(in.ResultSchema) > 0 {
-		if _, err := parseSchema(in.ResultSchema); err != nil {
+		if _, err := jsonschema.Parse(in.ResultSchema); err != nil {
 			return fault.Field("result_schema", err.Error())
 		}
 	}

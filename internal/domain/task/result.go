@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"yardmaster/internal/jsonschema"
 )
 
 // resultBlock is a fenced block of JSON.
@@ -31,7 +33,7 @@ func (t *Row) Result(report string) (result jsontext.Value, kind, why string) {
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
 		return nil, AgentError, shorten("The result at the end of the report is not JSON: " + err.Error())
 	}
-	schema, err := parseSchema([]byte(*t.ResultSchema))
+	schema, err := jsonschema.Parse([]byte(*t.ResultSchema))
 	if err != nil {
 		return nil, PolicyRefused, shorten("The result schema " + err.Error())
 	}

@@ -22,6 +22,7 @@ var edges = map[string]string{
 	"api/limit":           "",
 	"api/limit/redistest": "",
 	"secretscan":          "",
+	"jsonschema":          "",
 	"money":               "",
 	"durable":             "",
 	"seal":                "durable",
@@ -87,7 +88,7 @@ var edges = map[string]string{
 }
 
 // foundation is what any domain may import.
-const foundation = "api/op client/inert clock codehost db event fault id idp llm mail money policy protocol seal seal/keys secretscan web"
+const foundation = "api/op client/inert clock codehost db event fault id idp jsonschema llm mail money policy protocol seal seal/keys secretscan web"
 
 // between are the domains that build on another one, and why a function wired
 // in app would not do.

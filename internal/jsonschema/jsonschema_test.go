@@ -1,21 +1,23 @@
-package task
+package jsonschema
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
 )
 
-// TestParseSchema holds that what is no schema is told with its place, and that
+// TestParse holds that what is no schema is told with its place, and that
 // no schema costs more than it may, whatever result it is held against.
-func TestParseSchema(t *testing.T) {
+func TestParse(t *testing.T) {
 	deep, wide := `true`, `"$defs": {"a0": true`
-	for range maxSchemaDepth {
+	for range MaxDepth {
 		deep = `{"items": ` + deep + `}`
 	}
 	for i := range 40 {
 		wide += fmt.Sprintf(`, "a%d": {"allOf": [{"$ref": "#/$defs/a%d"}, {"$ref": "#/$defs/a%d"}]}`, i+1, i, i)
 	}
+	steps := func(times int) string { return `{"pattern": "` + strings.Repeat("(ab?){1,125}", times) + `"}` }
 	for text, want := range map[string]string{
 		`{"type": "object"}`: "",
 		`{"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "https://acme.example/x", "type": ["object", "null"], "additionalProperties": false}`:  "",
@@ -46,14 +48,54 @@ func TestParseSchema(t *testing.T) {
 		`{"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}}`: "cannot be recursive",
 		`{` + wide + `}, "$ref": "#/$defs/a40"}`:                                       "not be of more than",
 		deep:                                                                           "schemas deep",
-		`{"title": "` + strings.Repeat("a", maxSchemaBytes) + `"}`: "bytes",
+		steps(6):                                                                       "",
+		steps(9):                                                                       "more than 5000 steps",
+		`{"properties": {"a": ` + steps(5) + `, "b": {"$ref": "#/properties/a"}, "c": {"$ref": "#/properties/a"}}}`: "more than 5000 steps",
+		`{"patternProperties": {"^.{0,999}$": true, "(": true}}`:                                                    "missing closing",
+		`{"type": "nope", "minLength": -1, "x": {"type": 1}}`:                                                       "at /minLength: ",
+		`{"format": 5}`:          "at /format: ",
+		`{"$schema": ["a"]}`:     "at /$schema: ",
+		`{"$ref": 5}`:            "leads out of it",
+		`{"$ref": "file:///a"}`:  "leads out of it",
+		`{"$id": "file:///a#b"}`: "at /$id: ",
+		`{"title": "` + strings.Repeat("a", MaxBytes) + `"}`: "bytes",
 	} {
-		schema, err := parseSchema([]byte(text))
+		schema, err := Parse([]byte(text))
 		switch {
 		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%.200s: %v, want %s", text, err, want)
 		case err == nil:
 			_ = schema.Validate(map[string]any{"x": "y"})
+		}
+	}
+}
+
+// TestValidate holds what is told of a value: all of it, in one order, each
+// place once, and not more than can be read.
+func TestValidate(t *testing.T) {
+	const base = `"type": "object", "required": ["a", "b"], "additionalProperties": {"type": "integer"}, "properties": {"when": {"format": "date"}, "re": {"format": "regex"}}`
+	for _, schema := range []string{"{" + base + "}", `{"$schema": "http://json-schema.org/draft-07/schema#", ` + base + `}`} {
+		s, err := Parse([]byte(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for want, value := range map[string]any{
+			"":                                   map[string]any{"a": 1.0, "b": 2.0, "when": "never", "re": "("},
+			"at its top: got array, want object": []any{},
+			"at /a~1b: got string, want integer; at its top: missing property 'b'": map[string]any{"a": 1.0, "a/b": "x"},
+		} {
+			for range 5 {
+				if err := s.Validate(value); fmt.Sprint(err) != cmp.Or(want, "<nil>") {
+					t.Errorf("%v: %v, want %s", value, err, want)
+				}
+			}
+		}
+		many := map[string]any{}
+		for i := range 1000 {
+			many[fmt.Sprint(i)] = "x"
+		}
+		if err := s.Validate(many); err == nil || !strings.HasSuffix(err.Error(), "; and 981 more") {
+			t.Error(err)
 		}
 	}
 }
