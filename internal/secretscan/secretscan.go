@@ -1,6 +1,6 @@
 // Package secretscan tells text that looks like a secret. It is a net under people,
-// not a promise: it knows the shapes that vendors give their keys, what follows
-// words such as password, and strings too random to be prose. Where plain text
+// not a promise: it knows the shapes that vendors give their keys (rules.tsv),
+// what follows words such as password, and strings too random to be prose. Where plain text
 // is stored for everybody to read, Found refuses it; where text has to go on,
 // Scrub takes the secret out.
 package secretscan
@@ -14,25 +14,17 @@ import (
 // Mark is what stands where a secret was.
 const Mark = "[redacted]"
 
-var shapes = []*regexp.Regexp{
-	regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`),
-	regexp.MustCompile(`\bdev_(?:pat|run|enr|att|set|inv)_\w+`),
-	regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abpr]-|sk-|sk_live_|rk_live_|AIza|ya29\.|npm_)[\w-]{12,}`),
-	regexp.MustCompile(`\bA(?:KIA|SIA)[0-9A-Z]{16}\b`),
-	regexp.MustCompile(`\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*`),
-}
-
 var (
 	urlPassword = regexp.MustCompile(`(://[^\s:/@]+:)[^\s@/]+@`)
 	assigned    = regexp.MustCompile(`(?i)\b((?:password|passwd|secret|token|api[_-]?key|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+)?)([^\s"']{6,})`)
-	word        = regexp.MustCompile(`[A-Za-z0-9+_=-]{28,}`)
+	long        = regexp.MustCompile(`[A-Za-z0-9+_=-]{28,}`)
 )
 
 // Scrub replaces what looks like a secret. What follows a word such as
 // password goes in any case: a hole in a sentence does less harm than a leak.
 func Scrub(s string) string {
-	for _, re := range shapes {
-		s = re.ReplaceAllLiteralString(s, Mark)
+	for _, r := range rules().of(s) {
+		s = r.scrub(s)
 	}
 	s = urlPassword.ReplaceAllString(s, "${1}"+Mark+"@")
 	return assigned.ReplaceAllString(s, "${1}"+Mark)
@@ -42,8 +34,8 @@ func Scrub(s string) string {
 // itself than Scrub: "token: whatever" in a sentence is no secret, a value of
 // letters and digits behind it is.
 func Found(s string) bool {
-	for _, re := range shapes {
-		if re.MatchString(s) {
+	for _, r := range rules().of(s) {
+		if r.shape().MatchString(s) {
 			return true
 		}
 	}
@@ -55,7 +47,7 @@ func Found(s string) bool {
 			return true
 		}
 	}
-	for _, w := range word.FindAllString(s, -1) {
+	for _, w := range long.FindAllString(s, -1) {
 		if random(w) {
 			return true
 		}
