@@ -29,7 +29,7 @@ func (a *App) subscribe(p parts) {
 		// A pull request without a task is abandoned.
 		func(tx *db.Tx, m task.Move) error {
 			if t := m.Task; t.Status == task.Cancelled && t.PRID != nil {
-				return forAccount(tx, t.AccountID, func() error { return p.pull.Abandon(tx, *t.PRID, t.ID) })
+				return tx.As(t.AccountID, func() error { return p.pull.Abandon(tx, *t.PRID, t.ID) })
 			}
 			return nil
 		},
@@ -41,7 +41,7 @@ func (a *App) subscribe(p parts) {
 			}
 			switch t.Status {
 			case task.Running, task.Pending, task.Held:
-				return forAccount(tx, t.AccountID, func() error { return p.pull.CheckMoved(tx, t.ID, t.Status == task.Running) })
+				return tx.As(t.AccountID, func() error { return p.pull.CheckMoved(tx, t.ID, t.Status == task.Running) })
 			}
 			return nil
 		},
@@ -60,7 +60,7 @@ func (a *App) subscribe(p parts) {
 			if t.Kind != task.KindBabysit || t.PRID == nil {
 				return nil
 			}
-			return forAccount(tx, t.AccountID, func() error {
+			return tx.As(t.AccountID, func() error {
 				work, ok, err := task.OfPull(tx, *t.PRID)
 				if err != nil || !ok {
 					return err
@@ -71,7 +71,7 @@ func (a *App) subscribe(p parts) {
 		// Nobody needs what a cancelled task waited for.
 		func(tx *db.Tx, m task.Move) error {
 			if t := m.Task; t.Status == task.Cancelled {
-				return forAccount(tx, t.AccountID, func() error { return p.blocker.Expire(tx, t.ID) })
+				return tx.As(t.AccountID, func() error { return p.blocker.Expire(tx, t.ID) })
 			}
 			return nil
 		},

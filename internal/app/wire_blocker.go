@@ -83,7 +83,7 @@ func unblocked(s *blocker.Service, tasks *task.Service, next settler) settler {
 	return func(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, error) {
 		if f.State == protocol.Blocked {
 			cleared := false
-			err := forAccount(tx, t.AccountID, func() (err error) {
+			err := tx.As(t.AccountID, func() (err error) {
 				cleared, err = s.Cleared(tx, t.ID, r.ID)
 				return err
 			})
@@ -100,12 +100,3 @@ func unblocked(s *blocker.Service, tasks *task.Service, next settler) settler {
 
 // settler decides what becomes of the task of a run that its box has ended.
 type settler = func(*db.Tx, *task.Row, *run.Row, run.Ending) (bool, error)
-
-// forAccount makes tx be about an account while fn runs: what boxes say comes
-// without one.
-func forAccount(tx *db.Tx, account string, fn func() error) error {
-	was := tx.Account
-	tx.Account = account
-	defer func() { tx.Account = was }()
-	return fn()
-}

@@ -292,6 +292,22 @@ type Tx struct {
 // Micros is Now as Unix microseconds.
 func (tx *Tx) Micros() int64 { return Micros(tx.Now) }
 
+// As makes the transaction about an account while fn runs, and returns what fn
+// returns. Boxes and loops come without an account; what they touch decides
+// whose data it is about.
+func (tx *Tx) As(account string, fn func() error) error {
+	defer tx.About(account)()
+	return fn()
+}
+
+// About is As for the rest of a function: defer what it answers, which makes
+// the transaction be about the account that it was about before.
+func (tx *Tx) About(account string) (back func()) {
+	was := tx.Account
+	tx.Account = account
+	return func() { tx.Account = was }
+}
+
 // Context is the caller's context, marked so that a nested transaction is seen.
 func (tx *Tx) Context() context.Context { return tx.ctx }
 

@@ -29,6 +29,16 @@ func TestTxCarriesTimeAndAccount(t *testing.T) {
 				if tx.Account != "acme" || tx.Engine() != d.Engine() {
 					t.Errorf("account %q on %v", tx.Account, tx.Engine())
 				}
+				failed := errors.New("failed")
+				err := tx.As("other", func() error {
+					if tx.Account != "other" {
+						t.Errorf("about %q as the other", tx.Account)
+					}
+					return failed
+				})
+				if err != failed || tx.Account != "acme" {
+					t.Errorf("%v, and then about %q", err, tx.Account)
+				}
 				return nil
 			})
 			if err != nil {

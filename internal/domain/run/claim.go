@@ -177,7 +177,7 @@ func (s *Service) claim(ctx context.Context, boxID string, c protocol.Claim) (st
 // begin makes the run of the task's next attempt. Key is that of the process that
 // claims it.
 func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*protocol.Start, error) {
-	defer within(tx, t.AccountID)()
+	defer tx.About(t.AccountID)()
 	r := Row{ID: id.New(), AccountID: t.AccountID, TaskID: t.ID, RepoID: t.RepoID, BoxID: boxID, ClaimID: claimID, Template: t.Template}
 	if err := s.Tasks.MarkClaimed(tx, t, r.ID, boxID); err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func trigger(tx *db.Tx, t *task.Row) (string, error) {
 // repeat answers a claim again whose answer the box may not have got. The
 // tokens sent before are deleted: they cannot be read back.
 func (s *Service) repeat(tx *db.Tx, r *Row, key string) (*protocol.Start, error) {
-	defer within(tx, r.AccountID)()
+	defer tx.About(r.AccountID)()
 	t, ok, err := task.Get(tx, r.AccountID, r.TaskID)
 	if err != nil || !ok {
 		return nil, err

@@ -152,19 +152,10 @@ func (s *Service) Pulse(tx *db.Tx, taskID string) (*task.TaskPulse, error) {
 		LastSeq: r.LastSeq, ProgressAt: rows[len(rows)-1].ProgressAt.Truncate(time.Millisecond), LeaseExpiresAt: r.LeaseExpiresAt}, nil
 }
 
-// within makes tx be about an account until the returned function is called.
-// What boxes and loops do comes without an account; the run decides whose data
-// it is about.
-func within(tx *db.Tx, account string) (back func()) {
-	was := tx.Account
-	tx.Account = account
-	return func() { tx.Account = was }
-}
-
 // lose ends a run that its box no longer holds, if still says so once it is
 // locked, and puts its task back into the queue.
 func (s *Service) lose(tx *db.Tx, l lease, kind, text string, still func(*Row) bool) error {
-	defer within(tx, l.AccountID)()
+	defer tx.About(l.AccountID)()
 	t, ok, err := task.Lock(tx, l.AccountID, l.TaskID)
 	if err != nil || !ok {
 		return err
@@ -226,7 +217,7 @@ func (s *Service) HandBack(tx *db.Tx, boxID string, held []protocol.RunRef) erro
 }
 
 func (s *Service) handBack(tx *db.Tx, r *Row) error {
-	defer within(tx, r.AccountID)()
+	defer tx.About(r.AccountID)()
 	t, ok, err := task.Lock(tx, r.AccountID, r.TaskID)
 	if err != nil || !ok {
 		return err

@@ -104,7 +104,7 @@ func (s *Service) take(tx *db.Tx, boxID string, e protocol.Envelope, at string, 
 	if !slices.ContainsFunc(fresh, isState) {
 		return s.append(tx, e, out, fresh)
 	}
-	defer within(tx, h.AccountID)()
+	defer tx.About(h.AccountID)()
 	// Whoever changes both locks the task before the run, and a box before
 	// either.
 	if slices.ContainsFunc(fresh, blamesBox) {

@@ -103,7 +103,7 @@ func (s *Service) Scan(ctx context.Context) error {
 // mark marks the task of a run as stuck or not, if the run bears it out.
 func (s *Service) mark(ctx context.Context, l lease, stuck bool) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		defer within(tx, l.AccountID)()
+		defer tx.About(l.AccountID)()
 		t, ok, err := task.Lock(tx, l.AccountID, l.TaskID)
 		if err != nil || !ok || t.Status != task.Running {
 			return err

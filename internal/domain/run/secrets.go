@@ -50,7 +50,7 @@ func (s *Service) Secrets(ctx context.Context, boxID string, ask protocol.Secret
 		if !ok || r.EndedAt != nil || r.Attempt != int64(ask.Attempt) {
 			return fault.Missing("live attempt")
 		}
-		defer within(tx, r.AccountID)()
+		defer tx.About(r.AccountID)()
 		if key, err = s.sealKey(tx, boxID); err != nil {
 			return err
 		}
