@@ -199,14 +199,6 @@ func (r *row) wire() Ask {
 	if r.Verdict != nil {
 		out.Verdict = &r.Verdict.V
 	}
-	out.TriagedAt = millis(r.TriagedAt)
+	out.TriagedAt = r.TriagedAt
 	return out
-}
-
-func millis(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	m := t.Truncate(time.Millisecond)
-	return &m
 }

@@ -243,15 +243,6 @@ func unavailable() *fault.Error {
 	return fault.New(fault.Unavailable, "no-signing-key", "This deployment has no key to sign box credentials with.")
 }
 
-// millis is a time as it goes out.
-func millis(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	m := t.Truncate(time.Millisecond)
-	return &m
-}
-
 // quote makes a word that a POSIX shell reads back as s.
 func quote(s string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_"

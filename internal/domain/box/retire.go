@@ -56,7 +56,7 @@ func (s *Service) retire(tx *db.Tx, r row, grace time.Duration) (out BoxRemoval,
 	if again && r.RetireAt.Before(until) {
 		until = *r.RetireAt
 	}
-	out = BoxRemoval{ID: r.ID, State: r.State, Status: statusDraining, Handing: handing(r, tx.Now), RevokesAt: millis(&until)}
+	out = BoxRemoval{ID: r.ID, State: r.State, Status: statusDraining, Handing: handing(r, tx.Now), RevokesAt: &until}
 	if again && until.Equal(*r.RetireAt) {
 		return out, nil // it is so already
 	}

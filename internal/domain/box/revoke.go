@@ -58,12 +58,12 @@ func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out Bo
 // done; first tells whether it was the call that revoked the box.
 func (s *Service) take(tx *db.Tx, r row, retire bool) (out BoxRemoval, first bool, err error) {
 	first = r.State != Revoked
-	out = BoxRemoval{ID: r.ID, State: Revoked, Status: removed, RevokedAt: millis(r.RevokedAt)}
+	out = BoxRemoval{ID: r.ID, State: Revoked, Status: removed, RevokedAt: r.RevokedAt}
 	if first {
 		if out.Requeued, err = s.cutOff(tx, r); err != nil {
 			return out, first, err
 		}
-		out.RevokedAt = millis(&tx.Now)
+		out.RevokedAt = &tx.Now
 	}
 	if !retire {
 		return out, first, nil

@@ -236,10 +236,10 @@ func known(tx *db.Tx, ids []string) ([]row, error) {
 func (r row) wire(now time.Time) Box {
 	out := Box{
 		ID: r.ID, Name: r.Name, Owner: BoxOwner{Target: r.OwnerTarget, ID: r.OwnerID}, State: r.State,
-		Presence: BoxPresence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: millis(r.LastBeatAt), Active: r.Active, Version: r.Version},
+		Presence: BoxPresence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: r.LastBeatAt, Active: r.Active, Version: r.Version},
 		Slots:    r.Slots, Labels: r.Labels.V, Isolation: r.Isolation.V, Holds: r.IsolationHolds.V,
-		Capabilities: make([]BoxAgent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), RevokedAt: millis(r.RevokedAt),
-		RevokesAt: millis(r.RetireAt),
+		Capabilities: make([]BoxAgent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), RevokedAt: r.RevokedAt,
+		RevokesAt: r.RetireAt,
 	}
 	for i, a := range r.Agents.V {
 		out.Capabilities[i] = BoxAgent{Name: a.Name, Version: a.Version}

@@ -60,14 +60,6 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 func (r *row) wire() Escalation {
 	return Escalation{
 		ID: r.ID, Repo: r.Repo, Category: r.Category, Title: r.Title, Body: r.Body, Reason: r.Reason, AskID: r.AskID, PRID: r.PRID, TaskID: r.TaskID, CreatedBy: r.CreatedBy,
-		CreatedAt: r.CreatedAt.Truncate(time.Millisecond), ResolvedAt: millis(r.ResolvedAt), ResolvedBy: r.ResolvedBy, Note: r.Note,
+		CreatedAt: r.CreatedAt.Truncate(time.Millisecond), ResolvedAt: r.ResolvedAt, ResolvedBy: r.ResolvedBy, Note: r.Note,
 	}
-}
-
-func millis(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	m := t.Truncate(time.Millisecond)
-	return &m
 }

@@ -121,14 +121,15 @@ func wire(r *Row) Run {
 		ID: r.ID, TaskID: r.TaskID, Attempt: r.Attempt, BoxID: r.BoxID, Epoch: r.Attempt, State: r.State, Outcome: r.Outcome,
 		FailureKind: r.FailureKind, EndedReason: r.Error, Isolation: r.Isolation, Agent: r.Agent, AgentVersion: r.AgentVersion,
 		Template: r.Template, Model: some(r.Model), ResumeSHA: r.ResumeSHA, LiveChannel: reachable(r),
-		LastSeq: r.CommittedSeq, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), AcceptedAt: millis(r.AcceptedAt),
-		StartedAt: millis(r.StartedAt), EndedAt: millis(r.EndedAt),
+		LastSeq: r.CommittedSeq, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), AcceptedAt: r.AcceptedAt,
+		StartedAt: r.StartedAt, EndedAt: r.EndedAt,
 	}
 	if r.IsolationHolds != nil {
 		w.Holds = r.IsolationHolds.V
 	}
 	if r.EndedAt == nil {
-		w.LeaseExpiresAt = millis(&r.LeaseExpiresAt)
+		until := r.LeaseExpiresAt
+		w.LeaseExpiresAt = &until
 	}
 	if r.Outcome != nil && *r.Outcome == Failed && r.FailureKind != nil {
 		text := ""
@@ -142,14 +143,6 @@ func wire(r *Row) Run {
 		w.EndedReason = w.FailureKind
 	}
 	return w
-}
-
-func millis(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	m := t.Truncate(time.Millisecond)
-	return &m
 }
 
 type eventsIn struct {

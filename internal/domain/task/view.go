@@ -166,13 +166,13 @@ func wire(t *Row) Task {
 		Priority: t.Priority, RunID: t.RunID, BoxID: t.BoxID, Branch: t.Branch, BaseSHA: t.BaseSHA, PRID: t.PRID, AskID: t.AskID, PlanID: t.PlanID, GroupID: t.GroupID,
 		DependsOn: []string{}, Files: t.Files.V, Guidance: t.Guidance, Template: t.Template,
 		Budget: TaskBudget{USD: money.DollarsOrNone(t.BudgetMicros)}, Labels: t.Labels.V, CreatedBy: t.CreatedBy, RequestedBy: t.RequestedBy, CreatedAt: t.CreatedAt.Truncate(time.Millisecond),
-		ClaimedAt: millis(t.ClaimedAt), StartedAt: millis(t.StartedAt), FinishedAt: millis(t.FinishedAt),
+		ClaimedAt: t.ClaimedAt, StartedAt: t.StartedAt, FinishedAt: t.FinishedAt,
 	}
 	if t.Status == Claimed {
 		w.RunID = nil // until the box has started it
 	}
 	if t.WIPSHA != nil {
-		w.WIP = &TaskWIP{SHA: *t.WIPSHA, Paths: t.WIPPaths.V, At: millis(t.WIPAt)}
+		w.WIP = &TaskWIP{SHA: *t.WIPSHA, Paths: t.WIPPaths.V, At: t.WIPAt}
 	}
 	return w
 }
@@ -182,12 +182,4 @@ func deref(s *string) string {
 		return ""
 	}
 	return *s
-}
-
-func millis(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	m := t.Truncate(time.Millisecond)
-	return &m
 }
