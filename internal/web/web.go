@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -52,6 +53,8 @@ var base = template.Must(template.New("").Funcs(template.FuncMap{
 {{define "end"}}</main></body></html>
 {{end}}
 {{define "signout"}}<form method="post" action="/auth/logout"><input type="hidden" name="return_to" value="{{.}}"><button>Sign out</button></form>{{end}}
+{{define "alert"}}{{if .}}<p role="alert">{{.}}</p>
+{{end}}{{end}}
 {{define "failure"}}{{template "top" .Title}}<p role="alert">{{.Detail}}</p>
 {{with .Fields}}<ul>{{range .}}<li>{{.}}</li>{{end}}</ul>
 {{end}}<p>{{with .Slug}}<a href="/problems/{{.}}">What this means</a>, or {{end}}<a href="/">go to the start</a>.</p>
@@ -59,7 +62,8 @@ var base = template.Must(template.New("").Funcs(template.FuncMap{
 {{end}}{{template "end"}}{{end}}`))
 
 // Templates are pages of one room. They begin with {{template "top" TITLE}},
-// "wide" or "broad", and end with "end"; "signout" is a button, and takes where to go then.
+// "wide" or "broad", and end with "end"; "alert" takes what went wrong, if anything did;
+// "signout" is a button, and takes where to go then.
 func Templates(text string, funcs ...template.FuncMap) *template.Template {
 	t := template.Must(base.Clone())
 	for _, f := range funcs {
@@ -79,6 +83,13 @@ func Render(t *template.Template, status int, name string, data any, target stri
 		return op.Reply{}, err
 	}
 	return op.Reply{Status: status, ContentType: ContentType, Body: b.String(), Header: headers(target)}, nil
+}
+
+// GoTo sends the browser on to an address, and drops what a form has just
+// sent. Cookies that are empty are not set.
+func GoTo(address string, cookies ...string) op.Reply {
+	cookies = slices.DeleteFunc(cookies, func(c string) bool { return c == "" })
+	return op.Reply{Status: http.StatusSeeOther, ContentType: ContentType, Body: "", Header: map[string]string{"Location": address}, Cookies: cookies}
 }
 
 func headers(target string) map[string]string {

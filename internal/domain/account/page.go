@@ -46,8 +46,7 @@ func render(status int, name string, data any) (op.Reply, error) {
 }
 
 var pages = web.Templates(`
-{{define "setup"}}{{template "top" "Set up Yardmaster"}}{{if .Failure}}<p role="alert">{{.Failure}}</p>
-{{end}}<p>This makes the first user, who runs the server, and the first account. It works once.</p>
+{{define "setup"}}{{template "top" "Set up Yardmaster"}}{{template "alert" .Failure}}<p>This makes the first user, who runs the server, and the first account. It works once.</p>
 <form method="post" action="/setup/{{.Token}}">
 <label for="login">Your login</label><input id="login" name="login" value="{{.Login}}" required autocomplete="username" autocapitalize="none" spellcheck="false" pattern="[a-z0-9\-]{1,39}" title="lower-case letters, digits and hyphens">
 <label for="email">E-mail</label><input id="email" name="email" value="{{.Email}}" type="email" required autocomplete="email">

@@ -36,7 +36,7 @@ func (s *Service) page(ctx context.Context, in pageIn) (op.Reply, error) {
 func (s *Service) confirm(ctx context.Context, in pageIn) (op.Reply, error) {
 	a := policy.From(ctx)
 	if a.Credential != policy.Session {
-		return op.Reply{Status: 303, ContentType: htmlType, Header: map[string]string{"Location": "/invite/" + url.PathEscape(in.Token)}, Body: ""}, nil
+		return web.GoTo("/invite/" + url.PathEscape(in.Token)), nil
 	}
 	var out Acceptance
 	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
@@ -99,8 +99,7 @@ var pages = web.Templates(`
 {{define "unknown"}}{{template "top" "There is no such invitation"}}<p>The link is mistyped, or a part of it is missing. Open it from the mail again, or copy the whole line.</p>
 <p>If that does not help, ask whoever invited you to send another one. If you have been here before, <a href="/login">sign in</a>.</p>
 {{template "end"}}{{end}}
-{{define "invite"}}{{template "top" (print "An invitation to " .Account)}}{{if .Failure}}<p role="alert">{{.Failure}}</p>
-{{end}}{{if ne .Status "pending"}}{{if eq .Status "accepted"}}<p>It was accepted. On your machine, sign the command line in:</p>
+{{define "invite"}}{{template "top" (print "An invitation to " .Account)}}{{template "alert" .Failure}}{{if ne .Status "pending"}}{{if eq .Status "accepted"}}<p>It was accepted. On your machine, sign the command line in:</p>
 <pre>yardmaster login --url {{.Base}}</pre>
 <p><small>What there is to do here: <a href="/">the start page</a>.</small></p>
 {{else}}<p>It is {{.Status}}, and grants nothing any more. Ask whoever invited you for another one.</p>

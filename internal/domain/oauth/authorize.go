@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/web"
 )
 
 type authorizeIn struct {
@@ -288,5 +289,5 @@ func redirect(base, to, state string, failure *fault.Error, code string) op.Repl
 	} else {
 		q.Set("code", code)
 	}
-	return seeOther(answerAt(to, q))
+	return web.GoTo(answerAt(to, q))
 }

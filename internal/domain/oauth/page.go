@@ -22,8 +22,7 @@ var pages = web.Templates(`
 {{template "scopes" .Scopes}}
 <p>Go on only if you have just started it yourself and it shows this very code. If somebody sent you here, cancel.</p>
 {{template "decide" .}}{{template "end"}}{{end}}
-{{define "enter"}}{{template "top" "Sign in a command line"}}{{if .}}<p role="alert">{{.}}</p>
-{{end}}<form method="get" action="/device"><label for="user_code">The code that it shows</label>
+{{define "enter"}}{{template "top" "Sign in a command line"}}{{template "alert" .}}<form method="get" action="/device"><label for="user_code">The code that it shows</label>
 <input id="user_code" name="user_code" required autocomplete="off" autocapitalize="characters" spellcheck="false" placeholder="BCDF-GHJK"><button class="yes">Continue</button></form>{{template "end"}}{{end}}
 {{define "said"}}{{template "top" .Title}}<p>{{.Text}}</p>{{template "end"}}{{end}}`)
 
@@ -51,13 +50,9 @@ func render(status int, name string, data any, target string) (op.Reply, error) 
 	return web.Render(pages, status, name, data, target)
 }
 
-func seeOther(location string) op.Reply {
-	return op.Reply{Status: 303, ContentType: web.ContentType, Body: "", Header: map[string]string{"Location": location}}
-}
-
 // toSignIn sends a visitor to the sign-in page, and from there back.
 func toSignIn(back string) op.Reply {
-	return seeOther(loginPath + "?return_to=" + url.QueryEscape(back))
+	return web.GoTo(loginPath + "?return_to=" + url.QueryEscape(back))
 }
 
 // destination names a redirect address for a person.

@@ -55,7 +55,7 @@ func (s *Service) page(ctx context.Context, in idIn) (op.Reply, error) {
 	a := policy.From(ctx)
 	if a.Anonymous() {
 		to := "/login?" + url.Values{"return_to": {pagePath + in.ID}}.Encode()
-		return op.Reply{Status: 303, ContentType: web.ContentType, Header: map[string]string{"Location": to}, Body: ""}, nil
+		return web.GoTo(to), nil
 	}
 	if !a.Scopes.Has(policy.Scopes(policy.ReadPRs)) {
 		return op.Reply{}, fault.Missing("pull request")

@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/id"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/web"
 )
 
 // What a mailed code is worth. Together they leave who guesses at an address
@@ -105,7 +106,7 @@ func (s *Service) verifyCode(ctx context.Context, in verifyIn) (op.Reply, error)
 		return op.Reply{Cookies: []string{cookie}, Body: who}, nil
 	}
 	if err == nil {
-		return goTo(Local(in.ReturnTo), cookie), nil
+		return web.GoTo(Local(in.ReturnTo), cookie), nil
 	}
 	f := fault.From(err)
 	if f.Kind == fault.Internal {

@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/web"
 )
 
 const group = "Sign-in"
@@ -103,7 +104,7 @@ func (s *Service) password(ctx context.Context, in passwordIn) (op.Reply, error)
 	case err != nil:
 		return s.again(ctx, signinForm{ReturnTo: in.ReturnTo, Login: in.Login}, err)
 	}
-	return goTo(Local(in.ReturnTo), cookie), nil
+	return web.GoTo(Local(in.ReturnTo), cookie), nil
 }
 
 // byPassword checks a password and opens a session.
@@ -162,7 +163,7 @@ func (s *Service) logout(ctx context.Context, in logoutIn) (op.Reply, error) {
 		return op.Reply{}, err
 	}
 	if in.ReturnTo != "" {
-		return goTo(Local(in.ReturnTo), setCookie("", 0, op.RequestOf(ctx).Secure)), nil
+		return web.GoTo(Local(in.ReturnTo), setCookie("", 0, op.RequestOf(ctx).Secure)), nil
 	}
 	return op.Reply{Header: map[string]string{"Set-Cookie": setCookie("", 0, op.RequestOf(ctx).Secure)}, Body: struct{}{}}, nil
 }

@@ -20,7 +20,7 @@ type loginIn struct {
 func (s *Service) form(ctx context.Context, in loginIn) (op.Reply, error) {
 	if a := policy.From(ctx); a.Credential == policy.Session {
 		if to := Local(in.ReturnTo); to != "/" {
-			return goTo(to, ""), nil
+			return web.GoTo(to), nil
 		}
 		who, err := s.Who(ctx)
 		if err != nil {
@@ -65,15 +65,6 @@ func Local(path string) string {
 		return "/"
 	}
 	return path
-}
-
-// goTo sends the browser on, with a cookie if there is one to set.
-func goTo(path, cookie string) op.Reply {
-	r := op.Reply{Status: 303, ContentType: htmlType, Header: map[string]string{"Location": path}, Body: ""}
-	if cookie != "" {
-		r.Cookies = []string{cookie}
-	}
-	return r
 }
 
 // typed shows the page again with what was typed, where it could not be used.
@@ -127,8 +118,7 @@ func render(status int, name string, data any) (op.Reply, error) {
 }
 
 var pages = web.Templates(`
-{{define "signin"}}{{template "top" "Sign in"}}{{if .Failure}}<p role="alert">{{.Failure}}</p>
-{{end}}<form method="post" action="/auth/password"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
+{{define "signin"}}{{template "top" "Sign in"}}{{template "alert" .Failure}}<form method="post" action="/auth/password"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
 <label for="login">Login or e-mail</label><input id="login" name="login" value="{{.Login}}" required maxlength="254" autocomplete="username" autocapitalize="none" spellcheck="false">
 <label for="password">Password</label><input id="password" name="password" type="password" required maxlength="200" autocomplete="current-password">
 <button class="yes">Sign in</button></form>
@@ -140,8 +130,7 @@ var pages = web.Templates(`
 <button>Continue</button></form></section>
 {{end}}{{if .GitHub}}<section><a class="way" href="/auth/github/start?return_to={{.ReturnTo}}">Sign in with GitHub</a></section>
 {{end}}{{template "end"}}{{end}}
-{{define "code"}}{{template "top" "Enter the code"}}{{if .Failure}}<p role="alert">{{.Failure}}</p>
-{{end}}{{if .Mailed}}<p>If <strong>{{.Email}}</strong> may sign in here, a code of six digits is on its way there.</p>
+{{define "code"}}{{template "top" "Enter the code"}}{{template "alert" .Failure}}{{if .Mailed}}<p>If <strong>{{.Email}}</strong> may sign in here, a code of six digits is on its way there.</p>
 {{else}}<p>This server sends no mail. If <strong>{{.Email}}</strong> may sign in here, a code of six digits was made: ask whoever runs the server for it. On the server, <code>yardmaster mail</code> shows it.</p>
 {{end}}<form method="post" action="/auth/email/verify"><input type="hidden" name="email" value="{{.Email}}"><input type="hidden" name="return_to" value="{{.ReturnTo}}"><input type="hidden" name="invitation" value="{{.Invitation}}">
 <label for="code">Code</label><input id="code" name="code" required autofocus inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]{6,7}" maxlength="7">

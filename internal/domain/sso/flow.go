@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/idp"
+	"yardmaster/internal/web"
 )
 
 // flow is a sign-in that the browser is away for. It travels sealed in a
@@ -55,10 +56,9 @@ func (s *Service) away(ctx context.Context, f flow, address string) (op.Reply, e
 	if len(cookie) > maxCookie {
 		return s.failed(ctx, f.ReturnTo, fault.New(fault.Invalid, "", "The address you are to go to then is too long for this way to sign in. Take another one."))
 	}
-	return op.Reply{
-		Status: 303, ContentType: "text/html; charset=utf-8", Body: "", Header: map[string]string{"Location": address, "Referrer-Policy": "no-referrer"},
-		Cookies: []string{cookie},
-	}, nil
+	out := web.GoTo(address, cookie)
+	out.Header["Referrer-Policy"] = "no-referrer"
+	return out, nil
 }
 
 // brought reads what the browser brings back, and holds the answer against it.
@@ -199,10 +199,7 @@ func (s *Service) enter(ctx context.Context, f flow, p signin.Proof) (op.Reply, 
 	if err != nil {
 		return s.refused(ctx, f, err)
 	}
-	return op.Reply{
-		Status: 303, ContentType: "text/html; charset=utf-8", Body: "", Header: map[string]string{"Location": f.ReturnTo},
-		Cookies: []string{session, flowCookie("", 0, op.RequestOf(ctx).Secure)},
-	}, nil
+	return web.GoTo(f.ReturnTo, session, flowCookie("", 0, op.RequestOf(ctx).Secure)), nil
 }
 
 type githubIn struct {
