@@ -18,6 +18,14 @@ func Micros(t time.Time) int64 { return t.UnixMicro() }
 // Time is the UTC time of Unix microseconds.
 func Time(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
+// NullText is the value of a text column that is NULL where there is no text.
+func NullText(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
 // JSON keeps a value as JSON text in a TEXT column, as argument and as field;
 // *JSON is one that may be NULL.
 type JSON[T any] struct{ V T }

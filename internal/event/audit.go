@@ -93,8 +93,8 @@ func owe(tx *db.Tx, c Change, actor, requestID string) error {
 		}
 	}
 	owed.Add(tx, entry{
-		ID: id.New(), AccountID: optional(c.Account), At: tx.Now.Truncate(time.Millisecond).Format(time.RFC3339Nano), Actor: actor,
-		Kind: c.Kind, Object: c.Object, RepoID: optional(c.RepoID), RequestID: requestID, Data: data, micros: tx.Micros(),
+		ID: id.New(), AccountID: db.NullText(c.Account), At: tx.Now.Truncate(time.Millisecond).Format(time.RFC3339Nano), Actor: actor,
+		Kind: c.Kind, Object: c.Object, RepoID: db.NullText(c.RepoID), RequestID: requestID, Data: data, micros: tx.Micros(),
 	})
 	return nil
 }
@@ -190,7 +190,7 @@ type Look struct {
 // Trail notes a look, before it is answered.
 func Trail(tx *db.Tx, l Look) error {
 	actor := policy.From(tx.Context())
-	_, err := insertTrail.Exec(tx, id.New(), tx.Micros(), label(actor), l.Capability, optional(l.Account), optional(l.User), optional(l.Run), actor.RequestID)
+	_, err := insertTrail.Exec(tx, id.New(), tx.Micros(), label(actor), l.Capability, db.NullText(l.Account), db.NullText(l.User), db.NullText(l.Run), actor.RequestID)
 	return err
 }
 
@@ -210,11 +210,4 @@ func label(a policy.Actor) string {
 		return "system"
 	}
 	return a.Label()
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -101,9 +101,9 @@ func (s *Service) file(tx *db.Tx, f Filing) (row, bool, error) {
 	if f.DedupeKey != "" {
 		r.DedupeKey = &f.DedupeKey
 	}
-	r.FilerID, r.RunID, r.RequestedBy = some(f.UserID), some(f.runID), some(f.UserID)
+	r.FilerID, r.RunID, r.RequestedBy = db.NullText(f.UserID), db.NullText(f.runID), db.NullText(f.UserID)
 	if f.RequestedBy != nil {
-		r.RequestedBy = some(*f.RequestedBy)
+		r.RequestedBy = db.NullText(*f.RequestedBy)
 	}
 	n, err := insert.Exec(tx, r.ID, r.AccountID, r.RepoID, r.Reach, r.Title, r.Body, r.Source, r.Labels, r.DedupeKey, dedupe, r.State, r.FiledBy,
 		r.FilerID, r.Scopes, r.RunID, r.Depth, tx.Now, r.RequestedBy)
@@ -197,13 +197,6 @@ func clip(text string, max int) string {
 
 // oneLine puts a space for every run of white space.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-func some(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
 
 func deref(s *string) string {
 	if s == nil {

@@ -135,7 +135,7 @@ func (s *Service) give(tx *db.Tx, userID string, gift Gift) (g EntitlementGrant,
 // book makes a grant, and lets the work go on that waits for it. It answers the
 // account that the grant counts in, if there is one.
 func (s *Service) book(tx *db.Tx, to Subject, g EntitlementGrant) (_ EntitlementGrant, account string, err error) {
-	g.ID, g.AccountID, g.UserID, g.Active, g.CreatedAt = id.New(), optional(to.AccountID), optional(to.UserID), true, tx.Now
+	g.ID, g.AccountID, g.UserID, g.Active, g.CreatedAt = id.New(), db.NullText(to.AccountID), db.NullText(to.UserID), true, tx.Now
 	if g.IssuedBy == "" {
 		g.IssuedBy = policy.From(tx.Context()).Label()
 	}
@@ -166,11 +166,4 @@ func (s *Service) Moved(tx *db.Tx, accountID, userID string) error {
 	}
 	_, err := s.changed(tx, Subject{UserID: userID})
 	return err
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

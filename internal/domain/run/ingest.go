@@ -211,14 +211,14 @@ func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event, at str
 		if !ok {
 			return nil
 		}
-		r.ResumeSHA = some(clean(p.Resume, maxWord))
+		r.ResumeSHA = db.NullText(clean(p.Resume, maxWord))
 		if base := clean(p.Base, maxWord); base != "" {
 			return s.Tasks.SetBase(tx, t, base)
 		}
 	case protocol.EventStarted:
 		p, _ := read[protocol.Started](s, r, e)
 		r.State, r.StartedAt = Live, &tx.Now
-		r.AgentVersion, r.AgentSession, r.Isolation = some(clean(p.Version, maxWord)), some(clean(p.Session, maxWord)), some(clean(p.Isolation, maxWord))
+		r.AgentVersion, r.AgentSession, r.Isolation = db.NullText(clean(p.Version, maxWord)), db.NullText(clean(p.Session, maxWord)), db.NullText(clean(p.Isolation, maxWord))
 		r.IsolationHolds = holdsOf(p)
 		if model := clean(p.Model, maxWord); model != "" {
 			r.Model = model
@@ -303,7 +303,7 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f Ending) error {
 	if f.Tip != "" {
 		r.Tip = &f.Tip
 	}
-	r.Report, r.ReportBy = some(f.Report), nil
+	r.Report, r.ReportBy = db.NullText(f.Report), nil
 	if r.Report != nil {
 		by := "final_turn"
 		if f.ReportBy == "report_md" {
@@ -376,13 +376,6 @@ func paths(list []string) []string {
 		out = append(out, clean(p, 500))
 	}
 	return out
-}
-
-func some(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // holdsOf is what a run's level held, cut to what there can be; nil if its box
