@@ -190,7 +190,8 @@ type Look struct {
 // Trail notes a look, before it is answered.
 func Trail(tx *db.Tx, l Look) error {
 	actor := policy.From(tx.Context())
-	_, err := insertTrail.Exec(tx, id.New(), tx.Micros(), label(actor), l.Capability, db.NullText(l.Account), db.NullText(l.User), db.NullText(l.Run), actor.RequestID)
+	_, err := insertTrail.Exec(tx, id.New(), tx.Micros(), label(actor), l.Capability,
+		db.NullText(l.Account), db.NullText(l.User), db.NullText(l.Run), actor.RequestID)
 	return err
 }
 

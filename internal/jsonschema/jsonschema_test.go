@@ -73,7 +73,8 @@ func TestParse(t *testing.T) {
 // TestValidate holds what is told of a value: all of it, in one order, each
 // place once, and not more than can be read.
 func TestValidate(t *testing.T) {
-	const base = `"type": "object", "required": ["a", "b"], "additionalProperties": {"type": "integer"}, "properties": {"when": {"format": "date"}, "re": {"format": "regex"}}`
+	const base = `"type": "object", "required": ["a", "b"], "additionalProperties": {"type": "integer"}, ` +
+		`"properties": {"when": {"format": "date"}, "re": {"format": "regex"}}`
 	for _, schema := range []string{"{" + base + "}", `{"$schema": "http://json-schema.org/draft-07/schema#", ` + base + `}`} {
 		s, err := Parse([]byte(schema))
 		if err != nil {

@@ -57,7 +57,8 @@ func TestRules(t *testing.T) {
 		if !Found(text) {
 			t.Errorf("%s: not found in %q", r.name, text)
 		}
-		if got := Scrub(text); strings.Contains(got, strings.TrimSpace(secret)) || !strings.Contains(got, Mark) || !strings.HasPrefix(got, "It is ") {
+		got := Scrub(text)
+		if strings.Contains(got, strings.TrimSpace(secret)) || !strings.Contains(got, Mark) || !strings.HasPrefix(got, "It is ") {
 			t.Errorf("%s: %q is scrubbed to %q", r.name, text, got)
 		}
 	}

@@ -89,7 +89,8 @@ func Render(t *template.Template, status int, name string, data any, target stri
 // sent. Cookies that are empty are not set.
 func GoTo(address string, cookies ...string) op.Reply {
 	cookies = slices.DeleteFunc(cookies, func(c string) bool { return c == "" })
-	return op.Reply{Status: http.StatusSeeOther, ContentType: ContentType, Body: "", Header: map[string]string{"Location": address}, Cookies: cookies}
+	return op.Reply{Status: http.StatusSeeOther, ContentType: ContentType, Body: "", Cookies: cookies,
+		Header: map[string]string{"Location": address}}
 }
 
 func headers(target string) map[string]string {

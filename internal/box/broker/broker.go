@@ -194,9 +194,9 @@ var dropped = []string{"Connection", "Upgrade", "Te", "Range", "If-Range", "Acce
 // the agent's own to send here, where nothing is told of the box.
 var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
 
-// pass sends a request on to its host. base is where
-// that host begins, as seen from the request: a whole path has the run's token,
-// which is taken out of all answers.
+// pass sends a request on to its host. base is where that host begins, as seen
+// from the request: a whole path has the run's token, which is taken out of all
+// answers.
 func (b *Broker) pass(w http.ResponseWriter, r *http.Request, s *Run, host, path, base string) {
 	if r.Method == http.MethodTrace || r.Method == http.MethodConnect {
 		http.Error(w, "This method is not passed on.", http.StatusMethodNotAllowed)

@@ -59,7 +59,8 @@ func (t *searching) RoundTrip(out *http.Request) (*http.Response, error) {
 
 // ofOriginal are headers about the answer as the host sent it, which is not
 // what is passed on.
-var ofOriginal = []string{"Content-Length", "Etag", "Alt-Svc", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest", "Use-As-Dictionary"}
+var ofOriginal = []string{"Content-Length", "Etag", "Alt-Svc", "Content-Md5", "Digest", "Content-Digest",
+	"Repr-Digest", "Use-As-Dictionary"}
 
 // headers are those of an answer without secrets. A credential can be the name
 // of one, too, and names have no case.

@@ -45,13 +45,15 @@ func TestNothingButTheAnswerComesBack(t *testing.T) {
 			return strings.Repeat("HTTP/1.1 102 Processing\r\nX-A: "+s+"\r\n\r\n", 3) + end
 		},
 		"trailer": func(s string) string {
-			return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-End\r\nConnection: close\r\n\r\n4\r\nbody\r\n0\r\nX-End: " + s + "\r\nX-Unsaid: " + s + "\r\n\r\n"
+			return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-End\r\nConnection: close\r\n\r\n" +
+				"4\r\nbody\r\n0\r\nX-End: " + s + "\r\nX-Unsaid: " + s + "\r\n\r\n"
 		},
 		"upgrade": func(s string) string {
 			return "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + s
 		},
 		"named": func(s string) string {
-			return "HTTP/1.1 200 OK\r\nConnection: X-Mine\r\nX-Mine: 1\r\nKeep-Alive: timeout=5\r\nProxy-Authenticate: Basic realm=\"" + s + "\"\r\nContent-Length: 4\r\n\r\nbody"
+			return "HTTP/1.1 200 OK\r\nConnection: X-Mine\r\nX-Mine: 1\r\n" +
+				"Keep-Alive: timeout=5\r\nProxy-Authenticate: Basic realm=\"" + s + "\"\r\nContent-Length: 4\r\n\r\nbody"
 		},
 		"long": func(s string) string {
 			return "HTTP/1.1 200 OK\r\nConnection: close\r\nX-Long: " + strings.Repeat("a", 257<<10) + "\r\nContent-Length: 4\r\n\r\nbody"
@@ -61,12 +63,15 @@ func TestNothingButTheAnswerComesBack(t *testing.T) {
 		},
 	})
 	f := start(t, far, []string{"127.0.0.1"}, lend(host))
-	for path, want := range map[string]string{"early": "body", "processing": "body", "trailer": "body", "named": "body", "upgrade": "changes the protocol", "long": "cannot be reached", "cut": ""} {
-		back := wire(t, f, "GET /"+token+"/"+host+"/"+path+" HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close, TE\r\nUpgrade: websocket\r\nTE: trailers\r\n\r\n")
+	for path, want := range map[string]string{"early": "body", "processing": "body", "trailer": "body", "named": "body",
+		"upgrade": "changes the protocol", "long": "cannot be reached", "cut": ""} {
+		back := wire(t, f, "GET /"+token+"/"+host+"/"+path+" HTTP/1.1\r\n"+
+			"Host: x\r\nConnection: Upgrade, close, TE\r\nUpgrade: websocket\r\nTE: trailers\r\n\r\n")
 		if leaks(back) || !strings.Contains(back, want) || strings.Count(back, "HTTP/1.1 ") != 1 {
 			t.Errorf("%s: %q", path, back)
 		}
-		for _, not := range []string{"103 Early", "102 Proc", "X-End", "X-Unsaid", "Trailer", "101 Switching", "X-Mine", "Keep-Alive", "Proxy-Authenticate"} {
+		for _, not := range []string{"103 Early", "102 Proc", "X-End", "X-Unsaid", "Trailer",
+			"101 Switching", "X-Mine", "Keep-Alive", "Proxy-Authenticate"} {
 			if strings.Contains(back, not) {
 				t.Errorf("%s: %s in %q", path, not, back)
 			}
@@ -99,21 +104,28 @@ func TestTheHostSeesOneRequestOfTheRun(t *testing.T) {
 	head := " /" + token + "/" + host + "/a HTTP/1.1\r\nHost: x\r\nUser-Agent: u\r\nConnection: close\r\n"
 	const plain = "map[Accept-Encoding:[identity] User-Agent:[u]] map[]"
 	for name, c := range map[string]struct{ text, want string }{
-		"two lengths":     {"POST" + head + "Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcde", ""},
-		"length, chunks":  {"POST" + head + "Content-Length: 44\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /" + token + "/" + host + "/b HTTP/1.1\r\nHost: x\r\n\r\n", "POST /a true " + plain},
-		"other transfer":  {"POST" + head + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", ""},
-		"line in a value": {"GET" + head + "X-A: 1\nX-B: 2\r\n\r\n", "GET /a true map[Accept-Encoding:[identity] User-Agent:[u] X-A:[1] X-B:[2]] map[]"},
+		"two lengths": {"POST" + head + "Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcde", ""},
+		"length, chunks": {"POST" + head + "Content-Length: 44\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" +
+			"GET /" + token + "/" + host + "/b HTTP/1.1\r\nHost: x\r\n\r\n", "POST /a true " + plain},
+		"other transfer": {"POST" + head + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", ""},
+		"line in a value": {"GET" + head + "X-A: 1\nX-B: 2\r\n\r\n",
+			"GET /a true map[Accept-Encoding:[identity] User-Agent:[u] X-A:[1] X-B:[2]] map[]"},
 		"space in a name": {"GET" + head + "Authorization : mine\r\n\r\n", ""},
 		"named away":      {"GET" + head + "Connection: Authorization, Accept-Encoding\r\nAuthorization: mine\r\n\r\n", "GET /a true " + plain},
-		"several of it":   {"GET" + head + "Authorization: mine\r\nAuthorization: mine too\r\nauthorization: three\r\n\r\n", "GET /a true " + plain},
-		"upgrade":         {"GET" + head + "Connection: Upgrade\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n", "GET /a true map[Accept-Encoding:[identity] Http2-Settings:[AAMAAABkAARAAAAAAAIAAAAA] User-Agent:[u]] map[]"},
-		"trailers":        {"POST" + head + "TE: trailers\r\nTrailer: Authorization\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nAuthorization: mine\r\n\r\n", "POST /a true " + plain},
-		"hop by hop":      {"GET" + head + "Keep-Alive: 5\r\nProxy-Authorization: Basic eDp5\r\nProxy-Connection: x\r\nExpect: 100-continue\r\n\r\n", "GET /a true " + plain},
-		"forwarded":       {"GET" + head + "X-Forwarded-For: 1.2.3.4\r\n\r\n", "GET /a true map[Accept-Encoding:[identity] User-Agent:[u] X-Forwarded-For:[1.2.3.4]] map[]"},
-		"whole address":   {"GET https://" + host + "/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", ""},
-		"connect":         {"CONNECT " + host + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n", ""},
-		"odd query":       {strings.Replace("GET"+head, "/a ", "/a?b;c=%zz&&d ", 1) + "\r\n", "GET /a?b;c=%zz&&d true " + plain},
-		"long header":     {"GET" + head + "X-A: " + strings.Repeat("a", 2<<20) + "\r\n\r\n", ""},
+		"several of it": {"GET" + head + "Authorization: mine\r\nAuthorization: mine too\r\nauthorization: three\r\n\r\n",
+			"GET /a true " + plain},
+		"upgrade": {"GET" + head + "Connection: Upgrade\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n",
+			"GET /a true map[Accept-Encoding:[identity] Http2-Settings:[AAMAAABkAARAAAAAAAIAAAAA] User-Agent:[u]] map[]"},
+		"trailers": {"POST" + head + "TE: trailers\r\nTrailer: Authorization\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nAuthorization: mine\r\n\r\n",
+			"POST /a true " + plain},
+		"hop by hop": {"GET" + head + "Keep-Alive: 5\r\nProxy-Authorization: Basic eDp5\r\nProxy-Connection: x\r\nExpect: 100-continue\r\n\r\n",
+			"GET /a true " + plain},
+		"forwarded": {"GET" + head + "X-Forwarded-For: 1.2.3.4\r\n\r\n",
+			"GET /a true map[Accept-Encoding:[identity] User-Agent:[u] X-Forwarded-For:[1.2.3.4]] map[]"},
+		"whole address": {"GET https://" + host + "/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", ""},
+		"connect":       {"CONNECT " + host + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n", ""},
+		"odd query":     {strings.Replace("GET"+head, "/a ", "/a?b;c=%zz&&d ", 1) + "\r\n", "GET /a?b;c=%zz&&d true " + plain},
+		"long header":   {"GET" + head + "X-A: " + strings.Repeat("a", 2<<20) + "\r\n\r\n", ""},
 	} {
 		mu.Lock()
 		seen = nil

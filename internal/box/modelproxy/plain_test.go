@@ -33,13 +33,17 @@ func TestPlainRequestsTravelAsTheyAre(t *testing.T) {
 	register(t, p, modelproxy.Run{Egress: []string{host}})
 	auth := "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("run:"+local)) + "\r\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"plain":    {"GET http://" + host + "/a%2Fb?x;y=%zz HTTP/1.1\r\nHost: other\r\nUser-Agent: u\r\n" + auth, "GET " + host + " /a%2Fb?x;y=%zz map[User-Agent:[u]] "},
+		"plain": {"GET http://" + host + "/a%2Fb?x;y=%zz HTTP/1.1\r\nHost: other\r\nUser-Agent: u\r\n" + auth,
+			"GET " + host + " /a%2Fb?x;y=%zz map[User-Agent:[u]] "},
 		"no agent": {"GET http://" + host + "/ HTTP/1.1\r\nHost: x\r\n" + auth, "GET " + host + " / map[] "},
-		"named": {"GET http://" + host + "/ HTTP/1.1\r\nHost: x\r\nConnection: X-A, Upgrade\r\nX-A: 1\r\nX-Forwarded-For: 1.2.3.4\r\nUpgrade: websocket\r\nKeep-Alive: 5\r\n" +
+		"named": {"GET http://" + host + "/ HTTP/1.1\r\nHost: x\r\nConnection: X-A, Upgrade\r\nX-A: 1\r\n" +
+			"X-Forwarded-For: 1.2.3.4\r\nUpgrade: websocket\r\nKeep-Alive: 5\r\n" +
 			"Proxy-Connection: x\r\n" + auth, "GET " + host + " / map[X-Forwarded-For:[1.2.3.4]] "},
-		"token named away": {"GET http://" + host + "/ HTTP/1.1\r\nHost: x\r\nConnection: Proxy-Authorization\r\n" + auth, "GET " + host + " / map[] "},
-		"two lengths":      {"POST http://" + host + "/ HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n" + auth, ""},
-		"both lengths": {"POST http://" + host + "/ HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n" + auth + "\r\n1\r\na\r\n0\r\n",
+		"token named away": {"GET http://" + host + "/ HTTP/1.1\r\nHost: x\r\nConnection: Proxy-Authorization\r\n" + auth,
+			"GET " + host + " / map[] "},
+		"two lengths": {"POST http://" + host + "/ HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n" + auth, ""},
+		"both lengths": {"POST http://" + host + "/ HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n" +
+			"Transfer-Encoding: chunked\r\n" + auth + "\r\n1\r\na\r\n0\r\n",
 			"POST " + host + " / map[] a"},
 		"another scheme": {"GET ftp://" + host + "/ HTTP/1.1\r\nHost: x\r\n" + auth, ""},
 		"no token":       {"GET http://" + host + "/ HTTP/1.1\r\nHost: x\r\n", ""},
@@ -63,7 +67,12 @@ func TestPlainRequestsTravelAsTheyAre(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: the host saw %q, want %q", name, got, c.want)
 		}
-		if c.want != "" && (!strings.HasPrefix(string(back), "HTTP/1.1 418 ") || strings.Contains(string(back), "X-Mine") || strings.Contains(string(back), "Proxy-A") || strings.Contains(string(back), "Content-Type")) {
+		if c.want == "" {
+			continue
+		}
+		answer := string(back)
+		if !strings.HasPrefix(answer, "HTTP/1.1 418 ") || strings.Contains(answer, "X-Mine") || strings.Contains(answer, "Proxy-A") ||
+			strings.Contains(answer, "Content-Type") {
 			t.Errorf("%s: %q", name, back)
 		}
 	}

@@ -218,7 +218,8 @@ func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event, at str
 	case protocol.EventStarted:
 		p, _ := read[protocol.Started](s, r, e)
 		r.State, r.StartedAt = Live, &tx.Now
-		r.AgentVersion, r.AgentSession, r.Isolation = db.NullText(clean(p.Version, maxWord)), db.NullText(clean(p.Session, maxWord)), db.NullText(clean(p.Isolation, maxWord))
+		r.AgentVersion, r.AgentSession = db.NullText(clean(p.Version, maxWord)), db.NullText(clean(p.Session, maxWord))
+		r.Isolation = db.NullText(clean(p.Isolation, maxWord))
 		r.IsolationHolds = holdsOf(p)
 		if model := clean(p.Model, maxWord); model != "" {
 			r.Model = model
