@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"html/template"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -89,7 +88,7 @@ func Render(t *template.Template, status int, name string, data any, target stri
 // sent. Cookies that are empty are not set.
 func GoTo(address string, cookies ...string) op.Reply {
 	cookies = slices.DeleteFunc(cookies, func(c string) bool { return c == "" })
-	return op.Reply{Status: http.StatusSeeOther, ContentType: ContentType, Body: "", Cookies: cookies,
+	return op.Reply{Status: 303, ContentType: ContentType, Body: "", Cookies: cookies,
 		Header: map[string]string{"Location": address}}
 }
 
