@@ -15,16 +15,16 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// headerRoom is what a message may hold besides its body: NATS counts headers
-// into both of its size limits, protocol.MaxMessage does not.
+// headerRoom is the number of bytes that a message may hold besides its body:
+// both NATS size limits include headers, protocol.MaxMessage does not.
 const headerRoom = 1 << 10
 
-// nowhere is an export that nobody serves.
+// nowhere is the subject of an export that no service answers.
 const nowhere = "void.>"
 
-// NewAccount makes the name of a box's account. The key behind it is thrown
-// away: what holds for the account is signed by the operator, and its users by
-// the key that all boxes' accounts name.
+// NewAccount makes the name of a box's account: the public half of a new key.
+// NewAccount discards the private half, because the operator signs the account's
+// claims, and the signing key that all accounts of boxes name signs its users.
 func (b *Bus) NewAccount() (string, error) {
 	pair, err := nkeys.CreateAccount()
 	if err != nil {
@@ -38,12 +38,13 @@ func (b *Bus) NewAccount() (string, error) {
 	return public, nil
 }
 
-// accounts is where the server gets the claims of accounts from: three are its
-// own, a box's follow from whose account it is. Nothing of them is kept.
+// accounts resolves the names of accounts to claims for the server. The claims of
+// three accounts are made at the start; the claims of a box's account are made at
+// each Fetch from the answer of Config.Owner. accounts stores nothing.
 type accounts struct {
 	bus   *Bus
-	own   map[string]string // claims of our own accounts
-	probe string            // name of the probe's
+	own   map[string]string // claims of the control plane's, the system's and the probe's account, by name
+	probe string            // name of the probe's account
 }
 
 var _ server.AccountResolver = (*accounts)(nil)
@@ -67,13 +68,18 @@ func (b *Bus) newAccounts() (*accounts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &accounts{bus: b, own: map[string]string{b.keys.controlID: control, b.keys.systemID: signed, probe: probed}, probe: probe}, nil
+	return &accounts{
+		bus:   b,
+		own:   map[string]string{b.keys.controlID: control, b.keys.systemID: signed, probe: probed},
+		probe: probe,
+	}, nil
 }
 
-// ownerLimit bounds one question to Config.Owner: a box waits for it to connect.
+// ownerLimit bounds one call of Config.Owner: a box that connects waits for it.
 const ownerLimit = 5 * time.Second
 
-// Fetch answers the claims of an account as they are now.
+// Fetch answers the current claims of an account. It fails with
+// server.ErrMissingAccount for an account that no box may use now.
 func (a *accounts) Fetch(account string) (string, error) {
 	if claims, ok := a.own[account]; ok {
 		return claims, nil
@@ -91,7 +97,7 @@ func (a *accounts) Fetch(account string) (string, error) {
 	a.bus.mu.Lock()
 	shut := a.bus.shut[account] || a.bus.out[boxID]
 	if ok && !shut {
-		a.bus.seats[boxID] = account
+		a.bus.admitted[boxID] = account
 	}
 	a.bus.mu.Unlock()
 	if !ok || shut {
@@ -100,26 +106,26 @@ func (a *accounts) Fetch(account string) (string, error) {
 	return a.bus.keys.boxClaims(account, boxID)
 }
 
-// Store is how a server would take claims from others.
+// Store refuses claims: the resolver keeps none.
 func (*accounts) Store(string, string) error { return errors.New("accounts are not stored here") }
 
-// IsReadOnly is true: nobody pushes claims through the server.
+// IsReadOnly is true: the server accepts no pushed claims.
 func (*accounts) IsReadOnly() bool { return true }
 
-// Start has nothing to do.
+// Start does nothing.
 func (*accounts) Start(*server.Server) error { return nil }
 
-// IsTrackingUpdate is false: what changes is told by Bus.Shut.
+// IsTrackingUpdate is false: Bus.Shut pushes changed claims to the server.
 func (*accounts) IsTrackingUpdate() bool { return false }
 
-// Reload has nothing to do.
+// Reload does nothing.
 func (*accounts) Reload() error { return nil }
 
-// Close has nothing to do.
+// Close does nothing.
 func (*accounts) Close() {}
 
-// controlClaims are those of the control plane's own account. It has what boxes
-// call and what they hear, and nothing else leads into it.
+// controlClaims are the claims of the control plane's own account. The account
+// exports the calls of boxes and the nudges to boxes, and imports nothing.
 func (id identity) controlClaims() (string, error) {
 	claims := jwt.NewAccountClaims(id.controlID)
 	claims.Name = "CONTROL"
@@ -136,9 +142,10 @@ func (id identity) controlClaims() (string, error) {
 	return signed, nil
 }
 
-// boxClaims are those of a box's account: its calls lead out, its nudges lead
-// in. Every account of a server with JetStream has that one's interface imported
-// from the system account; ours shadows it with nothing, wherever it may run.
+// boxClaims are the claims of a box's account: the box's calls lead out, its
+// nudges lead in. A server with JetStream imports the JetStream API from the
+// system account into every account; the import "nowhere" shadows that API with a
+// subject that no service answers.
 func (id identity) boxClaims(account, boxID string) (string, error) {
 	claims := jwt.NewAccountClaims(account)
 	claims.Name = boxID
@@ -160,8 +167,8 @@ func (id identity) boxClaims(account, boxID string) (string, error) {
 	return signed, nil
 }
 
-// boxPermissions is all that a box may do in its account. The server fills in
-// the name of the box, which is its id, when the box connects.
+// boxPermissions are all permissions of a box in its account. The server fills in
+// the name of the user, which is the box id, when the box connects.
 func boxPermissions() jwt.UserPermissionLimits {
 	const box = "{{name()}}"
 	var t jwt.UserPermissionLimits
@@ -174,8 +181,8 @@ func boxPermissions() jwt.UserPermissionLimits {
 	return t
 }
 
-// closedClaims are those of an account that nobody may use any more: no key
-// signs for it, no connection is allowed, and nothing leads out of it or in.
+// closedClaims are the claims of an account that is shut: no key may sign for it,
+// no connection is allowed, and the account imports and exports nothing.
 func (id identity) closedClaims(account string) (string, error) {
 	claims := jwt.NewAccountClaims(account)
 	claims.Name = "closed"
@@ -188,11 +195,12 @@ func (id identity) closedClaims(account string) (string, error) {
 	return signed, nil
 }
 
-// Issue mints the user JWT of a box, in its account, for the public nkey that the
-// box has made. The JWT carries no permissions of its own. A ttl of zero lasts as
-// long as the bus.
+// Issue mints the user JWT of a box, in the box's account, for the public nkey
+// that the box has made. The JWT carries no permissions of its own. A ttl of zero
+// lasts as long as the bus; any other ttl under a second is an error. A bad
+// userPublicKey is a fault.Invalid on the field public_key.
 //
-// Issue does not know who may have a credential: the caller does.
+// Issue does not decide which boxes may have a credential: its caller does.
 func (b *Bus) Issue(boxID, account, userPublicKey string, ttl time.Duration) (string, error) {
 	if err := checkToken("box id", boxID); err != nil {
 		return "", err
@@ -220,11 +228,11 @@ func (b *Bus) Issue(boxID, account, userPublicKey string, ttl time.Duration) (st
 	return signed, nil
 }
 
-// Shut disconnects whoever uses an account, and refuses it from here on. It
-// lasts until the bus is closed: by then Owner must know that the account is
-// nobody's. A box that was connecting at the very moment may have come in on
-// what Owner said just before; a second Shut, a second or more later, cuts it
-// off.
+// Shut disconnects every user of an account, and refuses the account from then
+// on, until the bus is closed. By then Config.Owner must answer that no box uses
+// the account. A box that connects during the call may still be admitted by an
+// answer that Config.Owner gave just before; a second Shut, at least a second
+// later, disconnects that box.
 func (b *Bus) Shut(ctx context.Context, account string) error {
 	if !nkeys.IsValidPublicAccountKey(account) {
 		return fmt.Errorf("bus: shut: %q is no account", account)
@@ -233,9 +241,9 @@ func (b *Bus) Shut(ctx context.Context, account string) error {
 	defer b.changing.Unlock()
 	b.mu.Lock()
 	b.shut[account] = true
-	maps.DeleteFunc(b.seats, func(_, seat string) bool { return seat == account })
+	maps.DeleteFunc(b.admitted, func(_, seat string) bool { return seat == account })
 	b.mu.Unlock()
-	// What was said to the box before reaches it, if it can.
+	// Messages that were sent to the box before reach it, if it can receive them.
 	if err := b.nc.FlushTimeout(time.Second); err != nil {
 		b.log.Debug("flush before an account is shut", "error", err)
 	}
@@ -252,7 +260,7 @@ func (b *Bus) Shut(ctx context.Context, account string) error {
 // putOut disconnects a box and refuses it for a while.
 func (b *Bus) putOut(boxID string) {
 	b.mu.Lock()
-	account, already := b.seats[boxID], b.out[boxID]
+	account, already := b.admitted[boxID], b.out[boxID]
 	if account != "" {
 		b.out[boxID] = true
 	}
@@ -298,8 +306,8 @@ func (b *Bus) change(boxID, account string, claims func(account string) (string,
 
 var errToken = errors.New("must be letters, digits, - and _")
 
-// checkToken guards everything that becomes one token of a subject, or the name
-// that the permission template is filled in with.
+// checkToken refuses a text that cannot be one token of a subject or the name
+// that the server fills into the permission template.
 func checkToken(what, s string) error {
 	for _, c := range []byte(s) {
 		switch {

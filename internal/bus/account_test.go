@@ -16,8 +16,8 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// rawConnect opens a plain NATS connection, as a box that keeps to no protocol
-// would, and passes on what the server complains of.
+// rawConnect opens a plain NATS connection, as a box that follows no protocol
+// would, and answers a channel with the server's complaints.
 func rawConnect(t *testing.T, url, token string, seed []byte) (*nats.Conn, <-chan error, error) {
 	t.Helper()
 	complaints := make(chan error, 100)
@@ -99,8 +99,8 @@ func TestBoxCannotNameAnother(t *testing.T) {
 	}
 }
 
-// Whoever has the signing key can be any box whose account is known, and that
-// is all: neither with permissions of their own, nor in any other account.
+// A holder of the signing key can pose as any box whose account it knows, and no
+// more: it can mint neither other permissions nor users of other accounts.
 func TestLeakedSigningKeyMintsOnlyBoxes(t *testing.T) {
 	t.Parallel()
 	cfg := newConfig(t)
@@ -129,8 +129,8 @@ func TestLeakedSigningKeyMintsOnlyBoxes(t *testing.T) {
 	}
 }
 
-// A box named in its JWT like another stays in its own account: it can speak for
-// nobody there.
+// A box whose JWT names another box stays in its own account, where it cannot
+// speak for the other.
 func TestNameOfAnother(t *testing.T) {
 	t.Parallel()
 	cfg := newConfig(t)
@@ -213,7 +213,7 @@ func TestShutIsLiveAndLasts(t *testing.T) {
 	if err := b.Shut(testContext(t), bad.account); err != nil {
 		t.Errorf("once more: %v", err)
 	}
-	// An account that the server has not met yet.
+	// The server has not met this account yet.
 	late := enrol(t, b, "late")
 	if err := b.Shut(testContext(t), late.account); err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestShutIsLiveAndLasts(t *testing.T) {
 		t.Errorf("an account that was shut before its first connection: %v", err)
 	}
 
-	// After a restart whoever knows the boxes decides.
+	// After a restart Config.Owner decides.
 	cfg.registry.set(bad.account, "")
 	stop(t, b)
 	b = start(t, cfg)
@@ -233,7 +233,7 @@ func TestShutIsLiveAndLasts(t *testing.T) {
 	}
 }
 
-// A box that was shut out and is given another account comes back at once.
+// A box whose account was shut connects at once with another account.
 func TestAnotherAccount(t *testing.T) {
 	t.Parallel()
 	b := start(t, newConfig(t))
@@ -282,8 +282,7 @@ func TestExpiryAndRenewal(t *testing.T) {
 	x.await(t, "connected with the new credential", connected)
 }
 
-// What a box is told just before it is shut out reaches it: that it should ask
-// why.
+// A nudge sent just before Shut reaches the box: it tells the box to ask why.
 func TestLastWord(t *testing.T) {
 	t.Parallel()
 	b := start(t, newConfig(t))
@@ -294,7 +293,7 @@ func TestLastWord(t *testing.T) {
 		if err := c.Nudges(func(verb string) { verbs <- verb }); err != nil {
 			t.Fatal(err)
 		}
-		echoed := c.Call(testContext(t), protocol.CallPing, struct{}{}, nil) // the subscription is there
+		echoed := c.Call(testContext(t), protocol.CallPing, struct{}{}, nil) // the server knows the subscription
 		if echoed != nil {
 			t.Fatal(echoed)
 		}

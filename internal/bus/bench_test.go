@@ -10,8 +10,8 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// BenchmarkStart is a start until boxes can connect; the heap is what an idle bus
-// keeps.
+// BenchmarkStart measures Start until boxes can connect, and the heap that an idle
+// bus keeps.
 func BenchmarkStart(b *testing.B) {
 	cfg := newConfig(b)
 	stop(b, start(b, cfg))
@@ -35,7 +35,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// BenchmarkCall is a call and its answer over TCP.
+// BenchmarkCall measures a call and its answer over TCP.
 func BenchmarkCall(b *testing.B) {
 	s := start(b, newConfig(b))
 	if err := s.Handle(protocol.CallRenew, func(context.Context, string, []byte) (any, error) {

@@ -1,19 +1,26 @@
-// Package bus is the control plane's side of NATS. It carries an embedded
-// server in operator mode, mints and shuts the credentials of boxes, answers
-// their calls (Handle) and nudges them (Nudge). What travels is defined in
-// internal/protocol; the box's side is internal/box/conn, which
-// does not import the server.
+// Package bus is the control plane's side of NATS. It runs an embedded server in
+// operator mode, issues and revokes the credentials of boxes (Issue, Shut),
+// answers their calls (Handle) and nudges them (Nudge). The messages are defined
+// in internal/protocol; the box's side is internal/box/conn, which does not import
+// the server.
 //
-// Nothing is stored here. A call is answered once what it asks is in the
-// database, a nudge may be lost, and the accounts that boxes connect to are read
-// from whoever owns the boxes (Config.Owner): the bus can be thrown away at any
-// moment, and holds nothing that a box could fill.
+// The bus stores nothing. A call is answered once its effect is in the database, a
+// nudge may be lost, and Config.Owner tells which box an account belongs to: the
+// bus can be discarded at any moment, and a box cannot fill it.
 //
-// Each box has a NATS account of its own, from which two things lead out: calls
-// under its own name, and nudges in. NATS holds the subject of a message against
-// the sender's permissions, but never its reply subject: in an account that
-// boxes share, whoever answers is a deputy that publishes where the asker likes.
-// Across accounts an answer can only go back into the account that asked.
+// Each box has a NATS account of its own, with two paths to the control plane:
+// calls under the box's own name lead out, nudges lead in. NATS holds the subject
+// of a message against the sender's permissions, but never its reply subject: in
+// an account that boxes share, a service that answers is a confused deputy, which
+// publishes to any subject that the asker names. Across accounts an answer can
+// only go back into the account that asked.
+//
+//   - bus.go: Start, Close, Ping and Nudge
+//   - server.go: the embedded server and its log
+//   - keys.go: the keys that sign everything
+//   - account.go: accounts, credentials and their end
+//   - call.go: calls of boxes
+//   - share.go: how much a box may call
 package bus
 
 import (
@@ -34,12 +41,11 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// Owner answers which box an account belongs to, as long as it may use it. It is
-// asked when the server meets an account that it does not know, and has a few
-// seconds.
+// Owner answers which box may use an account now. The server asks when it meets
+// an account that it does not know; ctx ends after ownerLimit.
 type Owner func(ctx context.Context, account string) (boxID string, ok bool, err error)
 
-// Config is what Start needs. Only Keys and Owner have no default.
+// Config is the configuration of a bus. Only Keys and Owner have no default.
 type Config struct {
 	Listen string // host:port for boxes; empty is 127.0.0.1:0
 	URL    string // address handed to boxes; empty is the listener's
@@ -47,7 +53,7 @@ type Config struct {
 	Owner  Owner
 	TLS    *tls.Config
 	Logger *slog.Logger
-	PutOut time.Duration // for which a box that asks far too much cannot connect; 0 is a minute
+	PutOut time.Duration // how long a box that calls far too often cannot connect; 0 is a minute
 }
 
 // Bus is a running embedded server and the control plane's connections to it.
@@ -58,22 +64,22 @@ type Bus struct {
 	server *server.Server
 	nc     *nats.Conn // in the control plane's account
 	system *nats.Conn // in the system account
-	probe  *nats.Conn // as a box would be
+	probe  *nats.Conn // in an account like a box's, for Ping
 
 	ctx    context.Context // of every call; done when Close begins
 	cancel context.CancelFunc
 	calls  calls
 
-	changing sync.Mutex // held while claims of an account are changed
+	changing sync.Mutex // held while the claims of an account change
 
-	mu    sync.Mutex
-	shut  map[string]bool   // accounts
-	seats map[string]string // account that a box was let in with last, by box
-	out   map[string]bool   // boxes that are put out
+	mu       sync.Mutex
+	shut     map[string]bool   // accounts that Shut has refused
+	admitted map[string]string // the account that a box was admitted with last, by box
+	out      map[string]bool   // boxes that putOut has refused for now
 }
 
 // Start runs the server and connects to it within the process. It returns once
-// boxes can connect.
+// boxes can connect. The caller closes the bus.
 func Start(ctx context.Context, cfg Config) (*Bus, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -91,7 +97,10 @@ func Start(ctx context.Context, cfg Config) (*Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bus{cfg: cfg, log: cfg.Logger, keys: keys, shut: map[string]bool{}, seats: map[string]string{}, out: map[string]bool{}}
+	b := &Bus{
+		cfg: cfg, log: cfg.Logger, keys: keys,
+		shut: map[string]bool{}, admitted: map[string]string{}, out: map[string]bool{},
+	}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.calls.of = map[string]*share{}
 	if err := b.start(); err != nil {
@@ -100,7 +109,7 @@ func Start(ctx context.Context, cfg Config) (*Bus, error) {
 	return b, nil
 }
 
-// The pseudo-box as which Ping calls. No box has the name: theirs are ids.
+// probeBox is the box name under which Ping calls. No box has it as its id.
 const probeBox = "probe"
 
 func (b *Bus) start() (err error) {
@@ -136,7 +145,7 @@ func (b *Bus) start() (err error) {
 }
 
 // connect opens a connection within the process, as a new user of the account
-// whose key is given: the user lives as long as the connection.
+// with the given key. The user exists as long as the connection.
 func (b *Bus) connect(account nkeys.KeyPair, name string) (*nats.Conn, error) {
 	user, err := nkeys.CreateUser()
 	if err != nil {
@@ -168,7 +177,7 @@ func (b *Bus) join(name, token string, user nkeys.KeyPair, more ...nats.Option) 
 	return nc, nil
 }
 
-// URL is the address that boxes are to connect to.
+// URL is the address that boxes connect to.
 func (b *Bus) URL() string {
 	if b.cfg.URL != "" {
 		return b.cfg.URL
@@ -176,11 +185,11 @@ func (b *Bus) URL() string {
 	return b.server.ClientURL()
 }
 
-// Addr is the host:port that the server listens on.
+// Addr is the host:port on which the server listens.
 func (b *Bus) Addr() string { return b.server.Addr().String() }
 
-// Ping makes a call the way a box does, from an account like a box's, and tells
-// whether it was answered.
+// Ping makes a call as a box does, from an account like a box's. It fails if the
+// call is not answered before ctx ends.
 func (b *Bus) Ping(ctx context.Context) error {
 	if _, err := b.probe.RequestWithContext(ctx, protocol.CallSubject(probeBox, protocol.CallPing), nil); err != nil {
 		return fmt.Errorf("bus: ping: %w", err)
@@ -188,8 +197,8 @@ func (b *Bus) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Nudge says a word to a box, which asks for what it is about. The word may be
-// lost, and nobody waits for an answer.
+// Nudge sends a verb without data to a box, which then asks the control plane for
+// the matter. The message may be lost, and has no answer.
 func (b *Bus) Nudge(boxID, verb string) {
 	if err := checkToken("box id", boxID); err != nil {
 		b.log.Error("nudge", "error", err)
@@ -200,9 +209,9 @@ func (b *Bus) Nudge(boxID, verb string) {
 	}
 }
 
-// Close ends calls in flight with an answer that sends boxes elsewhere, waits
-// for them, and stops the server. When ctx ends first it stops the server
-// without waiting further.
+// Close ends the calls in flight with the fault "The control plane is
+// restarting.", waits for them, and stops the server. When ctx ends first, Close
+// stops the server at once and returns an error.
 func (b *Bus) Close(ctx context.Context) error {
 	b.cancel()
 	idle := make(chan struct{})
@@ -218,7 +227,7 @@ func (b *Bus) Close(ctx context.Context) error {
 	}
 	for _, nc := range []*nats.Conn{b.nc, b.system, b.probe} {
 		if nc != nil {
-			// Best effort: answers of the calls that were just cut short.
+			// Best effort: send the answers of the calls that were just ended.
 			_ = nc.FlushTimeout(time.Second)
 			nc.Close()
 		}
@@ -230,8 +239,8 @@ func (b *Bus) Close(ctx context.Context) error {
 	return err
 }
 
-// update makes the server use new claims of an account at once, if it has ever
-// met the account.
+// update makes the server use new claims of an account at once, if the server
+// knows the account.
 func (b *Bus) update(ctx context.Context, account, claims string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -24,7 +24,7 @@ func testContext(t testing.TB) context.Context {
 	return ctx
 }
 
-// registry knows whose an account is, as a database does.
+// registry knows which box an account belongs to, as a database does.
 type registry struct {
 	mu    sync.Mutex
 	boxes map[string]string // account -> box
@@ -55,7 +55,7 @@ func newConfig(t testing.TB) config {
 	return config{bus.Config{Keys: keys, Owner: r.owner, Logger: slog.New(slog.DiscardHandler)}, r}
 }
 
-// config is a bus's, with who knows its boxes.
+// config is the configuration of a bus, and the registry of its boxes.
 type config struct {
 	bus.Config
 	registry *registry
@@ -184,16 +184,18 @@ func receive[T any](t testing.TB, what string, ch <-chan T) T {
 	}
 }
 
-// envelope of the events first to last of an attempt.
+// envelope holds the events first to last of an attempt.
 func envelope(run string, attempt int, first, last int64) protocol.Envelope {
 	e := protocol.Envelope{V: protocol.Version, Run: run, Attempt: attempt}
 	for seq := first; seq <= last; seq++ {
-		e.Events = append(e.Events, protocol.Event{Seq: seq, Kind: protocol.EventUpdate, Data: []byte(`{"text":"some words that an agent said"}`)})
+		e.Events = append(e.Events, protocol.Event{
+			Seq: seq, Kind: protocol.EventUpdate, Data: []byte(`{"text":"some words that an agent said"}`),
+		})
 	}
 	return e
 }
 
-// echo serves a method that answers the box's id.
+// echo handles a method that answers the box's id.
 func echo(t testing.TB, b server) {
 	t.Helper()
 	err := b.Handle(protocol.CallHello, func(_ context.Context, boxID string, _ []byte) (any, error) { return said{boxID}, nil })

@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	callLimit   = time.Minute // after which nobody on a box is listening any more
+	callLimit   = time.Minute // a box waits no longer for an answer
 	answerLimit = 1<<20 - headerRoom
 )
 
 // Handle answers the calls of boxes to one method. Each call runs fn in a
 // goroutine of its own, so thousands may wait at once; its ctx is done after a
-// minute, or when Close begins. The box id is proved by the box's account and
-// credential. A box that asks more than its share is refused before fn hears of
-// it, and put out for a minute when it asks on and on.
-// An error travels as protocol.Failure: a fault with its slug and detail,
-// anything else as internal. Several nodes share the calls between them.
+// minute, or when Close begins. The box's account and credential prove boxID. A
+// box that exceeds its share is refused with fault.RateLimited before fn runs, and
+// disconnected for Config.PutOut when it goes on. An error travels as
+// protocol.Failure: a fault with its slug and detail, any other error as
+// fault.Internal. The nodes of a cluster share the calls.
 func (b *Bus) Handle(method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error {
 	sub, err := b.nc.QueueSubscribe(protocol.CallSubject("*", method), "cp", func(m *nats.Msg) {
 		boxID, ok := callerOf(m.Subject)
 		if !ok || m.Reply == "" {
-			return // who waits for no answer has no reason to call
+			return // a message without a reply subject is no call
 		}
 		refused, enough := b.calls.begin(boxID, method, len(m.Data), func() { b.answer(m, method, boxID, fn) })
 		if refused != nil {
@@ -56,8 +56,8 @@ func (b *Bus) Handle(method string, fn func(ctx context.Context, boxID string, d
 	return nil
 }
 
-// callerOf is the box whose call has the subject. The server has held it against
-// the box's account and its credential.
+// callerOf reads the box id from the subject of a call. The server has held the
+// subject against the box's account and credential.
 func callerOf(subject string) (boxID string, ok bool) {
 	rest, ok := strings.CutPrefix(subject, "rpc.")
 	boxID, _, found := strings.Cut(rest, ".")
@@ -98,7 +98,7 @@ func (b *Bus) answer(m *nats.Msg, method, boxID string, fn func(context.Context,
 	b.fail(m, f)
 }
 
-// fail answers with a failure. The headers are those of the NATS services
+// fail answers a call with a failure. The headers follow the NATS services
 // convention; the code is the HTTP status of the fault's kind.
 func (b *Bus) fail(m *nats.Msg, f *fault.Error) {
 	body, err := json.Marshal(protocol.Failure{Error: f.Detail, Slug: f.Slug})

@@ -45,7 +45,8 @@ func TestCall(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	var f *fault.Error
-	if _, err := call("gone"); !errors.As(err, &f) || f.Kind != fault.Conflict || f.Slug != "attempt-fenced" || f.Detail != "The attempt is over." {
+	if _, err := call("gone"); !errors.As(err, &f) || f.Kind != fault.Conflict || f.Slug != "attempt-fenced" ||
+		f.Detail != "The attempt is over." {
 		t.Errorf("fault: %v", err)
 	}
 	for _, run := range []string{"broken", "panics"} {
@@ -122,7 +123,7 @@ func TestCallsOfOneBoxAreBounded(t *testing.T) {
 		t.Errorf("one call too many: %v", err)
 	}
 
-	// Close sends the others away at once, with an answer or by hanging up.
+	// Close ends the other calls at once, with an answer or by closing the connection.
 	began := time.Now()
 	stop(t, b)
 	for range 256 {

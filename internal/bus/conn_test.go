@@ -98,7 +98,7 @@ func TestNudge(t *testing.T) {
 			t.Fatal(err)
 		}
 		echo(t, b)
-		works(t, c, id) // the subscription went ahead of it
+		works(t, c, id) // the server has the subscription before the answer
 	}
 	b.Nudge("bx", protocol.NudgeCommands)
 	b.Nudge("other", protocol.NudgeProve)
@@ -108,14 +108,14 @@ func TestNudge(t *testing.T) {
 	if verb := receive(t, "nudge", verbs["other"]); verb != protocol.NudgeProve {
 		t.Errorf("the other hears %q", verb)
 	}
-	b.Nudge("*", protocol.NudgeProve) // names nobody
+	b.Nudge("*", protocol.NudgeProve) // * is no box id
 	b.Nudge("bx", "end")
 	if verb := receive(t, "nudge", verbs["bx"]); verb != "end" {
 		t.Errorf("a nudge to everybody arrived: %q", verb)
 	}
 }
 
-// The largest answer and the largest question get through.
+// The largest answer and the largest question are carried.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	b := start(t, newConfig(t))

@@ -14,8 +14,8 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// A box of one account against a box of another, with its own credential and with
-// one that has no permissions held against it, as if those could be got around.
+// A box attacks a box of another account: once with its issued credential, and
+// once with a credential without permissions, as if those could be bypassed.
 func TestHostileBox(t *testing.T) {
 	t.Parallel()
 	for name, unbound := range map[string]bool{"as issued": false, "without permissions": true} {
@@ -55,7 +55,7 @@ func TestHostileBox(t *testing.T) {
 	}
 }
 
-// The game sees an attempt that succeeds: the same, played within one account.
+// The game sees an attempt that succeeds: here both boxes share one account.
 func TestHostileGameCanBeLost(t *testing.T) {
 	t.Parallel()
 	cfg := newConfig(t)
@@ -83,8 +83,8 @@ func TestHostileGameCanBeLost(t *testing.T) {
 	}
 }
 
-// A box that asks as much as its connection carries is refused beyond its share;
-// the others, and the connection that all are answered on, go on.
+// A box that sends as much as its connection carries is refused beyond its share;
+// the calls of other boxes, on the connection that serves all, are still answered.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	b := start(t, newConfig(t))
@@ -137,9 +137,9 @@ func TestFlood(t *testing.T) {
 	t.Logf("%d MB taken, %d calls refused", taken.Load()>>20, refused.Load())
 }
 
-// A box that asks on and on, however often it is refused, is put out: the calls
-// of others and the server's own look at the bus go on. After a while it may come
-// back.
+// A box that goes on calling after many refusals is disconnected: the calls of
+// others and the server's own Ping are answered. After Config.PutOut the box may
+// connect again.
 func TestBoxThatAsksOnAndOn(t *testing.T) { // alone: it takes all that the machine has
 	cfg := newConfig(t)
 	cfg.PutOut = 5 * time.Second
@@ -179,13 +179,13 @@ func TestBoxThatAsksOnAndOn(t *testing.T) { // alone: it takes all that the mach
 	}
 }
 
-// The share of a box, as docs/security.md has it.
+// The share of a box, as docs/security.md states it.
 const (
 	boxRate  = 16 << 20
 	boxBurst = 64 << 20
 )
 
-// No stream is within reach of a box's account, nor of the control plane's.
+// No stream is within reach of a box's account or of the control plane's.
 func TestNoJetStream(t *testing.T) {
 	t.Parallel()
 	cfg := newConfig(t)
@@ -200,7 +200,8 @@ func TestNoJetStream(t *testing.T) {
 	}
 }
 
-// serveWorst answers as the control plane does, with all that the asker says.
+// serveWorst answers calls as the control plane does, but echoes everything the
+// asker sent.
 func serveWorst(t *testing.T, b server, control nkeys.KeyPair) {
 	t.Helper()
 	nc := unrestricted(t, b, control)
@@ -225,7 +226,7 @@ func serveWorst(t *testing.T, b server, control nkeys.KeyPair) {
 	}
 }
 
-// seat is a box's account whose key, unlike a true one's, is at hand.
+// seat is a box's account whose private key, unlike a real one's, is known.
 type seat struct {
 	id      string
 	account nkeys.KeyPair
@@ -251,7 +252,7 @@ func (s seat) bound(t *testing.T, b server) func(...nats.Option) (*nats.Conn, er
 	}
 }
 
-// unbound connects as a user of the account who may do whatever the account may.
+// unbound connects as a user with all permissions of the account.
 func (s seat) unbound(t *testing.T, b server) func(...nats.Option) (*nats.Conn, error) {
 	t.Helper()
 	return func(more ...nats.Option) (*nats.Conn, error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Keys are the seeds that every credential of the bus descends from. They are
+// Keys are the seeds from which every credential of the bus descends. They are
 // secrets: the caller seals and stores them.
 type Keys struct {
 	OperatorSeed string `json:"operator_seed"`
@@ -16,7 +16,7 @@ type Keys struct {
 	SigningSeed  string `json:"signing_seed"` // can mint users of boxes' accounts, and nothing else
 }
 
-// NewKeys makes a fresh set.
+// NewKeys makes a new set of keys.
 func NewKeys() (Keys, error) {
 	var k Keys
 	for _, each := range []struct {
@@ -76,7 +76,7 @@ func (k Keys) parse() (identity, error) {
 	return id, nil
 }
 
-// operatorClaims are those of the operator, which every account is signed by.
+// operatorClaims are the claims of the operator, which signs every account.
 func (id identity) operatorClaims() (*jwt.OperatorClaims, error) {
 	operator := jwt.NewOperatorClaims(id.operatorID)
 	operator.Name = "yardmaster"

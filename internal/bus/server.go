@@ -15,7 +15,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// startServer runs the embedded server, without JetStream: it stores nothing.
+// startServer runs the embedded server, without JetStream: the server stores
+// nothing. It returns once the server accepts connections.
 func startServer(cfg Config, keys identity, resolver server.AccountResolver) (*server.Server, error) {
 	host, port, err := splitListen(cfg.Listen)
 	if err != nil {
@@ -34,7 +35,7 @@ func startServer(cfg Config, keys identity, resolver server.AccountResolver) (*s
 		TrustedOperators: []*jwt.OperatorClaims{operator},
 		AccountResolver:  resolver,
 		SystemAccount:    keys.systemID,
-		MaxPayload:       1 << 20, // answers to boxes; what boxes send is limited by their accounts
+		MaxPayload:       1 << 20, // limits answers to boxes; accounts limit messages from boxes
 		PingInterval:     20 * time.Second,
 		NoSigs:           true,
 	})
@@ -47,7 +48,8 @@ func startServer(cfg Config, keys identity, resolver server.AccountResolver) (*s
 	if err := log.failure(); err != nil {
 		s.Shutdown()
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("the address %s is taken: give nats-listen another, each server on a machine needs its own", cfg.Listen)
+			return nil, fmt.Errorf("the address %s is taken: give nats-listen another, each server on a machine needs its own",
+				cfg.Listen)
 		}
 		return nil, fmt.Errorf("start the NATS server: %w", err)
 	}
@@ -72,7 +74,8 @@ func splitListen(listen string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// serverLog passes the server's log on at debug level, all but what stops it.
+// serverLog passes the server's log on at debug level, except for Fatalf, which it
+// logs as an error and keeps.
 type serverLog struct {
 	log   *slog.Logger
 	mu    sync.Mutex
@@ -97,14 +100,14 @@ func (l *serverLog) Errorf(format string, v ...any)  { l.debug("error", format, 
 func (l *serverLog) Debugf(format string, v ...any)  { l.debug("debug", format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.debug("trace", format, v) }
 
-// Fatalf is called where the server would end its process, for example when the
-// port is taken.
+// Fatalf keeps the error with which the server would end its process, for example
+// when the port is taken.
 func (l *serverLog) Fatalf(format string, v ...any) {
 	err := fmt.Errorf(format, v...)
 	l.log.Error("NATS server failed", "error", err)
 	for _, a := range v {
 		if cause, ok := a.(error); ok {
-			err = cause // it can be told what it is
+			err = cause // errors.Is finds the cause only if it is wrapped
 		}
 	}
 	l.mu.Lock()

@@ -9,32 +9,32 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// What one box may ask of the control plane. NATS limits no rate, so calls are
-// counted here: a call weighs its bytes and callWeight besides. An honest box
-// with a hundred talkative runs stays far below; one that does not is answered
-// that it is too fast, and its calls cost no more than being refused. That costs
-// the others time, too: a box that goes on regardless is put out for a while.
+// How much one box may call the control plane. NATS limits no rate, so the bus
+// counts calls: a call weighs its bytes plus callWeight. An honest box with a
+// hundred talkative runs stays far below the rate. A box above it is answered
+// errTooFast, which costs less than the call. Refusing also takes time from other
+// boxes, so a box that goes on regardless is disconnected for a while.
 const (
-	callsPerBox = 256 // of one method, in flight at once: events that wait keep no lease from being renewed
+	callsPerBox = 256 // calls of one method in flight at once; per method, so that waiting events do not delay the renewal of a lease
 	callWeight  = 8 << 10
-	boxRate     = 16 << 20 // a second
+	boxRate     = 16 << 20 // bytes a second
 	boxBurst    = 64 << 20
-	shareIdle   = 5 * time.Minute // after which a box that asks nothing is forgotten
+	shareIdle   = 5 * time.Minute // a box that is silent for longer is forgotten
 
-	refusedRate  = 300 // calls a second that may be refused; who keeps to the protocol waits after each
+	refusedRate  = 300 // calls a second that may be refused; a box that follows the protocol waits after each
 	refusedBurst = 5000
-	putOut       = time.Minute // for which a box that is refused more often cannot connect, unless configured otherwise
+	putOut       = time.Minute // the default of Config.PutOut
 )
 
-// share is what a box has of the control plane.
+// share is one box's use of the control plane.
 type share struct {
 	inFlight map[string]int // by method
 	bucket   *rate.Limiter
-	patience *rate.Limiter // with refusing it
+	patience *rate.Limiter // limits how often the box may be refused
 	last     time.Time
 }
 
-// calls are the requests being worked on.
+// calls are the calls in progress, and the shares of the boxes.
 type calls struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
@@ -49,8 +49,8 @@ var (
 	errRestarting = fault.New(fault.Unavailable, "", "The control plane is restarting.")
 )
 
-// begin runs do in a goroutine of its own, or tells why not, and whether the box
-// has been told so too often.
+// begin runs do in a goroutine of its own, or answers the refusal. enough tells
+// that the box was refused too often and must be disconnected.
 func (c *calls) begin(boxID, method string, size int, do func()) (refused *fault.Error, enough bool) {
 	now := time.Now()
 	c.mu.Lock()
@@ -61,7 +61,11 @@ func (c *calls) begin(boxID, method string, size int, do func()) (refused *fault
 	s := c.of[boxID]
 	if s == nil {
 		c.sweep(now)
-		s = &share{inFlight: map[string]int{}, bucket: rate.NewLimiter(boxRate, boxBurst), patience: rate.NewLimiter(refusedRate, refusedBurst)}
+		s = &share{
+			inFlight: map[string]int{},
+			bucket:   rate.NewLimiter(boxRate, boxBurst),
+			patience: rate.NewLimiter(refusedRate, refusedBurst),
+		}
 		c.of[boxID] = s
 	}
 	s.last = now
@@ -87,7 +91,8 @@ func (c *calls) end(s *share, method string) {
 	}
 }
 
-// sweep forgets boxes that have been silent, now and then.
+// sweep forgets boxes that were silent for shareIdle. It runs at most once per
+// shareIdle.
 func (c *calls) sweep(now time.Time) {
 	if now.Sub(c.swept) < shareIdle {
 		return
@@ -100,7 +105,7 @@ func (c *calls) sweep(now time.Time) {
 	}
 }
 
-// also runs what close has to wait for, unless that has begun.
+// also runs do in a goroutine for which close waits, unless close has begun.
 func (c *calls) also(do func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +114,7 @@ func (c *calls) also(do func()) {
 	}
 }
 
-// close refuses new calls and waits for those that run.
+// close refuses new calls and waits for the running ones.
 func (c *calls) close() {
 	c.mu.Lock()
 	c.closed = true

@@ -1,7 +1,7 @@
-// Package hostile plays a box that keeps to nothing against a bus: it has a true
-// credential, and tries to command, hear, rob, forge and slow down another box,
-// the control plane and the system account with it. It needs connections and
-// nothing else, so that one node and a cluster can be tried alike.
+// Package hostile attacks a bus as a box that follows no rule. The attacker has a
+// valid credential, and tries with it to command, overhear, rob, forge and slow
+// down another box, the control plane and the system account. The package needs
+// nothing but connections, so one node and a cluster are attacked alike.
 package hostile
 
 import (
@@ -14,20 +14,20 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Field is what a game is played on. The control plane answers EchoMethod with
-// the body and the headers of the question, and SlowMethod after a while, both as
-// the worst that a method could do.
+// Field is the target of an attack. The control plane must answer EchoMethod with
+// the body and the headers of the question, and SlowMethod after SlowTime in the
+// same way: no method could answer more carelessly.
 type Field struct {
 	X, V string // ids of the attacker and of its victim
 
 	Attack func(...nats.Option) (*nats.Conn, error) // connects as the attacker
 	Suffer func(...nats.Option) (*nats.Conn, error) // connects as the victim, as boxes do
 
-	// Who may hear everything in the account of the control plane, of the victim
-	// and of the system.
+	// Connections that may read everything in the account of the control plane, of
+	// the victim and of the system.
 	Control, VictimSide, System *nats.Conn
 
-	ControlAccount, VictimAccount string // their names
+	ControlAccount, VictimAccount string // names of the accounts
 }
 
 // Methods that the control plane must serve during a game.
@@ -37,16 +37,16 @@ const (
 	SlowTime   = 300 * time.Millisecond
 )
 
-// Attempt is one thing that was tried.
+// Attempt is one attack and its outcome.
 type Attempt struct {
 	Name      string
 	Succeeded bool
 }
 
-// settle is how long an attempt is given to show. What shows sooner ends it.
+// settle is how long the effect of an attempt is awaited.
 const settle = 15 * time.Millisecond
 
-// game is one under way.
+// game is a running attack.
 type game struct {
 	Field
 	ctx                      context.Context
@@ -55,11 +55,11 @@ type game struct {
 	attempts                 []Attempt
 }
 
-// Play tries everything, and answers what was tried. The error is of a field that
-// is not fit for a game, such as a victim that cannot even work.
+// Play runs every attack, and answers the attempts. It fails if the field is
+// unfit, for example because the victim's calls are not answered at all.
 func Play(ctx context.Context, f Field) (_ []Attempt, err error) {
 	g := &game{Field: f, ctx: ctx}
-	quiet := nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}) // refusals are what is hoped for
+	quiet := nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}) // refusals are the hoped-for outcome
 	if g.x, err = f.Attack(quiet, nats.CustomInboxPrefix("_INBOX."+f.X)); err != nil {
 		return nil, fmt.Errorf("hostile: connect the attacker: %w", err)
 	}
@@ -95,7 +95,7 @@ func (g *game) result(name string, succeeded bool) {
 	g.attempts = append(g.attempts, Attempt{name, succeeded})
 }
 
-// works tells whether the victim is answered, and by whom it should be.
+// works fails unless the control plane answers the victim's call correctly.
 func (g *game) works() error {
 	m, err := g.victim.Request("rpc."+g.V+"."+EchoMethod, []byte("for me"), 5*time.Second)
 	if err == nil && string(m.Data) != "for me" {
@@ -104,8 +104,8 @@ func (g *game) works() error {
 	return err
 }
 
-// deputies asks everybody who answers anything to answer to every subject that
-// matters: NATS holds no reply subject against the asker's permissions.
+// deputies asks every service to send its answer to each subject that matters:
+// NATS does not hold a reply subject against the asker's permissions.
 func (g *game) deputies() error {
 	x, me := g.x, "rpc."+g.X+"."
 	forged := []string{`{"acc":"` + g.ControlAccount + `"}`}
@@ -126,10 +126,19 @@ func (g *game) deputies() error {
 		{"the system's answer", func(r string) error { return x.PublishRequest("$SYS.REQ.USER.INFO", r, nil) }},
 		{"the system's answer about accounts", func(r string) error { return x.PublishRequest("$SYS.REQ.ACCOUNT.PING.CONNZ", r, nil) }},
 		{"a trace", func(r string) error {
-			return x.PublishMsg(&nats.Msg{Subject: me + EchoMethod, Header: nats.Header{"Nats-Trace-Dest": {r}, "Accept-Encoding": {"none"}}})
+			return x.PublishMsg(&nats.Msg{
+				Subject: me + EchoMethod,
+				Header:  nats.Header{"Nats-Trace-Dest": {r}, "Accept-Encoding": {"none"}},
+			})
 		}},
 		{"a trace in the form of others", func(r string) error {
-			return x.PublishMsg(&nats.Msg{Subject: me + EchoMethod, Header: nats.Header{"traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, "Nats-Trace-Dest": {r}}})
+			return x.PublishMsg(&nats.Msg{
+				Subject: me + EchoMethod,
+				Header: nats.Header{
+					"traceparent":     {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+					"Nats-Trace-Dest": {r},
+				},
+			})
 		}},
 		{"nobody, directly", func(r string) error { return x.Publish(r, []byte("body")) }},
 		{"nobody, directly, with a forged origin", func(r string) error {
@@ -140,7 +149,7 @@ func (g *game) deputies() error {
 	targets := []struct {
 		subject string
 		in      *listener
-		as      string // what shows there; empty: the subject
+		as      string // the subject that the listener hears; empty: subject
 	}{
 		{"ctl." + g.V + ".prove", g.victims, ""},
 		{"_INBOX." + g.V + ".a.b", g.victims, ""},
@@ -156,7 +165,7 @@ func (g *game) deputies() error {
 		{"$SYS.REQ.CLAIMS.DELETE", g.system, ""},
 		{"$SYS.REQ.ACCOUNT." + g.VictimAccount + ".CLAIMS.UPDATE", g.system, ""},
 		{"$SYS.REQ.SERVER.PING", g.system, ""},
-		{"$SYS.REQ.USER.INFO", g.system, "$SYS.REQ.USER." + g.ControlAccount + ".INFO"}, // in the name of another
+		{"$SYS.REQ.USER.INFO", g.system, "$SYS.REQ.USER." + g.ControlAccount + ".INFO"}, // in the name of the control plane
 	}
 	for _, d := range asked {
 		for _, t := range targets {
@@ -177,7 +186,7 @@ func (g *game) deputies() error {
 	return nil
 }
 
-// chains has an answer go on into another import of the attacker's account.
+// chains makes an answer travel on into another import of the attacker's account.
 func (g *game) chains() error {
 	me := "rpc." + g.X + "."
 	g.control.clear()
@@ -192,16 +201,20 @@ func (g *game) chains() error {
 		return err
 	}
 	g.result("an answer that goes on as a call", g.control.heard(me+"chained"))
-	g.result("an answer that goes on to the system in the name of the control plane", g.system.heard("$SYS.REQ.USER."+g.ControlAccount+".INFO"))
+	g.result("an answer that goes on to the system in the name of the control plane",
+		g.system.heard("$SYS.REQ.USER."+g.ControlAccount+".INFO"))
 	return nil
 }
 
-// thefts listens where others are spoken to, and queues up beside the control
-// plane to be given its calls.
+// thefts subscribes to the subjects of others, and joins the queue group of the
+// control plane to receive its calls.
 func (g *game) thefts() error {
 	var stolen counter
 	var subs []*nats.Subscription
-	for _, s := range []string{"rpc.>", "rpc." + g.V + ".>", "evt.>", "_R_.>", "_INBOX.>", "_INBOX." + g.V + ".>", "ctl.>", "ctl." + g.V + ".>", "$JS.>", "$SYS.>", "$KV.>", ">"} {
+	for _, s := range []string{
+		"rpc.>", "rpc." + g.V + ".>", "evt.>", "_R_.>", "_INBOX.>", "_INBOX." + g.V + ".>",
+		"ctl.>", "ctl." + g.V + ".>", "$JS.>", "$SYS.>", "$KV.>", ">",
+	} {
 		for _, queue := range []string{"", "cp"} {
 			sub, err := g.x.QueueSubscribe(s, queue, func(m *nats.Msg) {
 				if strings.Contains(string(m.Data), "private") {
@@ -233,12 +246,12 @@ func (g *game) thefts() error {
 	g.result("hearing what others say", stolen.above(g.ctx, 0))
 	g.result("taking calls from the control plane", lost > 0)
 	for _, sub := range subs {
-		_ = sub.Unsubscribe() // the server may never have taken it
+		_ = sub.Unsubscribe() // the server may have refused the subscription
 	}
 	return nil
 }
 
-// guess answers a call of the victim's on its true response subject.
+// guess answers a call of the victim on its true response subject.
 func (g *game) guess() error {
 	g.control.clear()
 	answer := make(chan *nats.Msg, 1)
@@ -264,7 +277,7 @@ func (g *game) guess() error {
 // floodTime is how long a flood lasts.
 const floodTime = 2 * time.Second
 
-// flood asks as much as can be sent, while the victim goes on with its work.
+// flood sends as many calls as it can, while the victim goes on with its work.
 func (g *game) flood() error {
 	ctx, stop := context.WithCancel(g.ctx)
 	var wg sync.WaitGroup
@@ -300,7 +313,7 @@ func (g *game) crowd() error {
 		}
 		open = append(open, nc)
 	}
-	g.result("opening more than 4 connections", len(open) > 3) // one is there already
+	g.result("opening more than 4 connections", len(open) > 3) // the attacker's first connection is open already
 	refused := make(chan struct{}, 1)
 	g.x.SetErrorHandler(func(*nats.Conn, *nats.Subscription, error) {
 		select {

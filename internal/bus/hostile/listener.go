@@ -8,23 +8,23 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// listener hears everything in an account.
+// listener records every message in an account.
 type listener struct {
 	sub *nats.Subscription
 
-	mu   sync.Mutex
-	seen map[string]string // subject -> reply
-	news chan struct{}     // closed and replaced by each message
+	mu      sync.Mutex
+	seen    map[string]string // subject -> reply
+	changed chan struct{}     // closed and replaced at each message
 }
 
 func listen(nc *nats.Conn) (*listener, error) {
-	l := &listener{seen: map[string]string{}, news: make(chan struct{})}
+	l := &listener{seen: map[string]string{}, changed: make(chan struct{})}
 	sub, err := nc.Subscribe(">", func(m *nats.Msg) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.seen[m.Subject] = m.Reply
-		close(l.news)
-		l.news = make(chan struct{})
+		close(l.changed)
+		l.changed = make(chan struct{})
 	})
 	if err != nil {
 		return nil, err
@@ -41,19 +41,20 @@ func (l *listener) clear() {
 	clear(l.seen)
 }
 
-// await tells whether a message with the subject comes in time, and its reply.
+// await waits up to limit for a message with the subject, and answers its reply
+// subject.
 func (l *listener) await(ctx context.Context, subject string, limit time.Duration) (reply string, ok bool) {
 	late := time.After(limit)
 	for {
 		l.mu.Lock()
 		reply, ok = l.seen[subject]
-		news := l.news
+		changed := l.changed
 		l.mu.Unlock()
 		if ok {
 			return reply, true
 		}
 		select {
-		case <-news:
+		case <-changed:
 		case <-late:
 			return "", false
 		case <-ctx.Done():
@@ -62,51 +63,52 @@ func (l *listener) await(ctx context.Context, subject string, limit time.Duratio
 	}
 }
 
-// heard tells whether a message with the subject shows.
+// heard tells whether a message with the subject arrives within settle.
 func (l *listener) heard(subject string) bool {
 	_, ok := l.await(context.Background(), subject, settle)
 	return ok
 }
 
-// replyOf waits for a message with the subject.
+// replyOf waits up to 5 s for a message with the subject, and answers its reply
+// subject; empty if there was none.
 func (l *listener) replyOf(ctx context.Context, subject string) string {
 	reply, _ := l.await(ctx, subject, 5*time.Second)
 	return reply
 }
 
-// counter counts what should not happen.
+// counter counts messages that must not arrive.
 type counter struct {
-	mu   sync.Mutex
-	n    int
-	news chan struct{}
+	mu      sync.Mutex
+	n       int
+	changed chan struct{}
 }
 
 func (c *counter) add() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n++
-	if c.news != nil {
-		close(c.news)
-		c.news = nil
+	if c.changed != nil {
+		close(c.changed)
+		c.changed = nil
 	}
 }
 
-// above tells whether the count exceeds n soon.
+// above tells whether the count exceeds n within a few settle times.
 func (c *counter) above(ctx context.Context, n int) bool {
 	late := time.After(5 * settle)
 	for {
 		c.mu.Lock()
 		more := c.n > n
-		if c.news == nil {
-			c.news = make(chan struct{})
+		if c.changed == nil {
+			c.changed = make(chan struct{})
 		}
-		news := c.news
+		changed := c.changed
 		c.mu.Unlock()
 		if more {
 			return true
 		}
 		select {
-		case <-news:
+		case <-changed:
 		case <-late:
 			return false
 		case <-ctx.Done():
