@@ -18,9 +18,10 @@ import (
 	"yardmaster/internal/llm"
 )
 
-// upstream answers every call the same: a document, or a stream of 20 events.
+// upstream answers every call alike: with a document, or with a stream of 20 events.
 func upstream(t testing.TB) string {
-	document := `{"id":"m","content":[{"type":"text","text":"` + strings.Repeat("word ", 200) + `"}],"usage":{"input_tokens":25,"output_tokens":15}}`
+	document := `{"id":"m","content":[{"type":"text","text":"` + strings.Repeat("word ", 200) +
+		`"}],"usage":{"input_tokens":25,"output_tokens":15}}`
 	return provider(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if !strings.Contains(string(body), `"stream":true`) {
@@ -45,8 +46,8 @@ func callBody(stream bool) string {
 	return fmt.Sprintf(`{"model":"m","stream":%v,"messages":[{"role":"user","content":"%s"}]}`, stream, strings.Repeat("some prompt ", 300))
 }
 
-// Streams that run side by side all arrive whole, and all are counted. The
-// number of calls can be raised with GATEWAY_CALLS.
+// Concurrent streams all arrive whole, and all are counted. GATEWAY_CALLS raises
+// the number of calls.
 func TestNoStreamIsCutShort(t *testing.T) {
 	total := 2000
 	if n, err := strconv.Atoi(os.Getenv("GATEWAY_CALLS")); err == nil {
@@ -88,9 +89,9 @@ func TestNoStreamIsCutShort(t *testing.T) {
 	}
 }
 
-// BenchmarkAddedLatency reports what the gateway and the standard library's
-// bare reverse proxy add to the median of a sequential call, in microseconds.
-// The three ways take turns within one run.
+// BenchmarkAddedLatency reports the microseconds that the gateway and the standard
+// library's bare reverse proxy add to the median of a sequential call. The three
+// ways alternate within one run.
 func BenchmarkAddedLatency(b *testing.B) {
 	far := upstream(b)
 	d := &desk{route: llm.Route{Provider: llm.Anthropic, BaseURL: far, Key: key}}

@@ -13,25 +13,25 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// Caller makes the platform's own calls. They go through a gateway like those
-// of agents, so that the same keys, prices and accounts hold for them.
+// Caller makes the platform's own model calls. They go through a gateway like the
+// calls of agents, so the same keys, prices and budgets apply.
 type Caller struct {
 	Gateway http.Handler
 }
 
-// Prompt is one call for a text: no tools, no stream.
+// Prompt is one call for a text, without tools and without a stream.
 type Prompt struct {
 	API      API // Messages or Chat
 	Provider Provider
 	Model    string
 	System   string
-	// Turns are what was said so far: prompts and answers in turn, a prompt
-	// first and last.
+	// Turns are the conversation so far: prompts and answers alternate, and the
+	// first and the last are prompts.
 	Turns     []string
 	MaxTokens int // of the answer
 }
 
-// maxText is the longest answer that is read, in bytes.
+// maxText is the longest answer that Caller reads, in bytes.
 const maxText = 1 << 20
 
 type said struct {
@@ -39,16 +39,16 @@ type said struct {
 	Content string `json:"content"`
 }
 
-// Complete makes a call with a token that the gateway's Authorizer knows, and
-// returns the text of the answer. Errors are faults, with the slugs of a
-// gateway's refusals; an answer that was cut off is one.
+// Complete makes a call with a token that the gateway's Authorizer accepts, and
+// returns the text of the answer. It fails with the fault of the gateway's
+// refusal, and with provider_unavailable for an answer that was cut off.
 func (c Caller) Complete(ctx context.Context, token string, p Prompt) (string, error) {
 	path, body := "/v1/chat/completions", map[string]any{"model": p.Model}
 	var messages []said
 	switch {
 	case p.API == Messages:
 		path, body["system"], body["max_tokens"] = "/v1/messages", p.System, p.MaxTokens
-	case p.Provider == OpenAI: // its newer models refuse the other name
+	case p.Provider == OpenAI: // newer OpenAI models refuse max_tokens
 		body["max_completion_tokens"] = p.MaxTokens
 	default:
 		body["max_tokens"] = p.MaxTokens
@@ -77,7 +77,7 @@ func (c Caller) Complete(ctx context.Context, token string, p Prompt) (string, e
 	return w.text()
 }
 
-// answer keeps what a gateway writes.
+// answer keeps the response of a gateway.
 type answer struct {
 	header http.Header
 	status int
@@ -100,8 +100,9 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.body.Write(p)
 }
 
-// serve runs the handler as a server would: a gateway gives up an answer that
-// has begun by a panic that means just that, and no other ends the process.
+// serve runs the handler as a server would. A gateway aborts an answer that has
+// begun by panicking with http.ErrAbortHandler, which becomes ErrCut; any other
+// panic becomes an error.
 func (a *answer) serve(h http.Handler, r *http.Request) (err error) {
 	defer func() {
 		switch p := recover(); p {
@@ -116,7 +117,7 @@ func (a *answer) serve(h http.Handler, r *http.Request) (err error) {
 	return r.Context().Err()
 }
 
-// text reads the answer of either API.
+// text reads the answer of the Messages or the Chat API.
 func (a *answer) text() (string, error) {
 	var doc struct {
 		Error struct {

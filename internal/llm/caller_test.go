@@ -15,8 +15,8 @@ import (
 	"yardmaster/internal/llm"
 )
 
-// TestCaller holds that the platform's own calls reach a provider as an
-// agent's do, in either API, and come back as text or as a fault.
+// TestCaller shows that the platform's own calls reach a provider as an agent's do,
+// over either API, and come back as text or as a fault.
 func TestCaller(t *testing.T) {
 	const anthropic, openai = `{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"yes"}],"stop_reason":"end_turn","usage":{"input_tokens":7,"output_tokens":1}}`,
 		`{"choices":[{"message":{"role":"assistant","content":"yes"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":1}}`
@@ -29,11 +29,12 @@ func TestCaller(t *testing.T) {
 		slug     string // of the fault
 		body     string // a part of what was sent
 	}{
-		"messages":      {llm.Anthropic, llm.Messages, 200, anthropic, "yes", "", `"system":"be brief"`},
-		"chat":          {llm.OpenRouter, llm.Chat, 200, openai, "yes", "", `"max_tokens":100`},
-		"openai":        {llm.OpenAI, llm.Chat, 200, openai, "yes", "", `"max_completion_tokens":100`},
-		"cut":           {llm.Compatible, llm.Chat, 200, strings.Replace(openai, `"stop"`, `"length"`, 1), "", llm.SlugUnavailable, ""},
-		"cut messages":  {llm.Anthropic, llm.Messages, 200, strings.Replace(anthropic, "end_turn", "max_tokens", 1), "", llm.SlugUnavailable, ""},
+		"messages": {llm.Anthropic, llm.Messages, 200, anthropic, "yes", "", `"system":"be brief"`},
+		"chat":     {llm.OpenRouter, llm.Chat, 200, openai, "yes", "", `"max_tokens":100`},
+		"openai":   {llm.OpenAI, llm.Chat, 200, openai, "yes", "", `"max_completion_tokens":100`},
+		"cut":      {llm.Compatible, llm.Chat, 200, strings.Replace(openai, `"stop"`, `"length"`, 1), "", llm.SlugUnavailable, ""},
+		"cut messages": {llm.Anthropic, llm.Messages, 200, strings.Replace(anthropic, "end_turn", "max_tokens", 1), "",
+			llm.SlugUnavailable, ""},
 		"no JSON":       {llm.Compatible, llm.Chat, 200, "<html>", "", llm.SlugUnavailable, ""},
 		"a bad key":     {llm.Anthropic, llm.Messages, 401, `{"error":{"message":"bad key"}}`, "", llm.SlugAuth, ""},
 		"too many":      {llm.Compatible, llm.Chat, 429, `{"error":{"message":"slow down"}}`, "", llm.SlugRateLimit, ""},
@@ -79,7 +80,7 @@ func TestCaller(t *testing.T) {
 	}
 }
 
-// A call that takes too long is given up.
+// A call whose context ends is abandoned.
 func TestCallerGivesUp(t *testing.T) {
 	release := make(chan struct{})
 	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))

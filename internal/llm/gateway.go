@@ -13,39 +13,40 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// Grant is what a token allows for one call.
+// Grant is the permission that a token gives for one call.
 type Grant struct {
 	Route Route
-	// Session is the caller's own handle, handed back to the Recorder.
+	// Session belongs to the Authorizer; the gateway passes it to the Recorder.
 	Session any
-	// Prices are what the caller pays; nil is what the gateway's own table says.
+	// Prices are the prices that the caller pays; nil: the gateway's table.
 	Prices *Prices
 }
 
-// Authorizer resolves a caller's token for every call, so it must be fast:
-// keep what is looked up. A refusal is a fault; its detail is shown. It is asked
-// before the body is read, with an empty model, and again when the model is
-// known.
+// Authorizer resolves a caller's token. The gateway calls it twice per call, so it
+// must be fast and should cache: first with an empty model, before the body is
+// read, and again when the model is known. A refusal is a fault; the caller sees
+// its detail.
 type Authorizer interface {
 	Authorize(ctx context.Context, token string, api API, model string) (Grant, error)
 }
 
-// Reserver sets the cost of a call aside before it is made, so that no budget
-// is ever overshot. It answers how much, between q.Least and q.Most; a refusal
-// is a fault. Every amount comes back to the Recorder in Usage.Reserved.
+// Reserver reserves the cost of a call before the gateway makes the call, so that
+// no budget is overrun. Reserve answers the amount in micro-dollars, between
+// q.Least and q.Most; a refusal is a fault. The Recorder receives every reserved
+// amount back in Usage.Reserved.
 type Reserver interface {
 	Reserve(ctx context.Context, g Grant, q Quote) (micros int64, err error)
 }
 
-// Recorder takes the account of every billed call that was sent upstream,
-// whole or not. For a stream it runs before the end of the answer goes out, so
-// a caller that has read a stream to its end finds it counted. The context
-// outlives the call.
+// Recorder records the usage of every billed call for which an amount was
+// reserved, also of a call that failed or ended early. For a stream Record runs
+// before the end of the answer goes out, so a caller that has read a stream to its
+// end finds the call recorded. The context outlives the call.
 type Recorder interface {
 	Record(ctx context.Context, g Grant, u Usage)
 }
 
-// Config is what a gateway is made of. Authorizer, Reserver, Recorder, Logger
+// Config is the configuration of a gateway. Authorizer, Reserver, Recorder, Logger
 // and Now are required.
 type Config struct {
 	Authorizer Authorizer
@@ -86,9 +87,10 @@ type gateway struct {
 	room  Room
 }
 
-// Accept does what every gateway does first: it finds the endpoint, checks
-// the method and reads the body, for which there must be room. It has answered
-// when stay is nil; leave when the call is over.
+// Accept starts a call, for the gateway of the control plane and of a box alike: it
+// finds the endpoint, checks the method and reads the body, if the caller's token
+// may hold that many more bytes in room. When stay is nil, Accept has written the
+// refusal; otherwise the caller calls stay.Leave at the end of the call.
 func Accept(w http.ResponseWriter, r *http.Request, limit int64, room *Room) (at Endpoint, q *Request, stay *Stay) {
 	at, found := EndpointOf(r.URL.Path)
 	if !found {
@@ -145,7 +147,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"The account's model provider, %s, does not speak this API (%s).", grant.Route.Provider, at.API)
 	}
 	if err == nil && at.Billed() && grant.Route.Model == "" && q.Model == "" {
-		err = fault.New(fault.Unprocessable, SlugModel, "No model is named: neither by the call nor by the template of the run. `template.set` with model names one.")
+		err = fault.New(fault.Unprocessable, SlugModel,
+			"No model is named: neither by the call nor by the template of the run. `template.set` with model names one.")
 	}
 	if err != nil {
 		if fault.From(err).Kind == fault.Internal {
@@ -176,30 +179,30 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.usage.Duration = g.Now().Sub(start)
 	c.account(r.Context(), err)
 	if err != nil && c.meter != nil {
-		// The answer has begun; only a broken connection tells the caller
-		// that this is not its end.
+		// The answer has begun: only a broken connection tells the caller that the
+		// answer is incomplete.
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// known refuses a token that is worth nothing before a body is read: bodies are
-// large, and kept whole.
+// known refuses an invalid token before the body is read, because the gateway
+// keeps whole bodies in memory.
 func (g *gateway) known(w http.ResponseWriter, r *http.Request) bool {
 	at, found := EndpointOf(r.URL.Path)
 	token := Token(r.Header)
 	if !found || token == "" {
-		return true // Accept says what is wrong
+		return true // Accept writes the refusal
 	}
 	_, err := g.Authorizer.Authorize(r.Context(), token, at.API, "")
 	if !fault.IsKind(err, fault.Unauthenticated) {
 		return true
 	}
-	w.Header().Set("Connection", "close") // or net/http would read on before it answers
+	w.Header().Set("Connection", "close") // otherwise net/http would read the body before it answers
 	Refuse(w, at.API, RefusalOf(err))
 	return false
 }
 
-// call is one call on its way through the gateway.
+// call is one call in the gateway.
 type call struct {
 	*gateway
 	grant Grant
@@ -207,11 +210,11 @@ type call struct {
 	q     *Request
 	meter *Meter // set when the answer's body begins
 	usage Usage
-	cap   int64 // on the output, lower than the caller's; 0: as it came
+	cap   int64 // on the output, lower than the caller's; 0: the caller's
 }
 
-// reserve sets the most that the call may cost aside, and lowers the cap on its
-// output when less is left.
+// reserve reserves the most that the call may cost, and lowers the cap on its
+// output when the budget has less left.
 func (c *call) reserve(ctx context.Context) error {
 	q := c.prices().Quote(c.grant.Route.Provider, c.usage.Model, c.q)
 	micros, err := c.Reserver.Reserve(ctx, c.grant, q)
@@ -233,13 +236,15 @@ func (c *call) body() []byte {
 	return c.q.Body(Edits{Model: c.usage.Model, CountChat: c.at.API == Chat, MaxOutput: c.cap, API: c.at.API})
 }
 
-// forward sends the call to the provider. An error means that the caller did
-// not get a whole answer.
+// forward sends the call to the provider. It fails if the caller did not get a
+// whole answer.
 func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
 	route := c.grant.Route
 	address, err := route.addressOf(c.at, c.usage.Model)
 	if err != nil {
-		return c.refuse(w, RefusalOf(fault.New(fault.Unavailable, SlugUnavailable, "The account's model provider has no usable address.").Because(err)), err)
+		refusal := RefusalOf(fault.New(fault.Unavailable, SlugUnavailable,
+			"The account's model provider has no usable address.").Because(err))
+		return c.refuse(w, refusal, err)
 	}
 	out, err := http.NewRequestWithContext(r.Context(), c.at.Method, address.String(), bytes.NewReader(c.body()))
 	if err != nil {
@@ -267,7 +272,7 @@ func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
 		return c.refuse(w, upstreamRefusal(x.Response, route), nil)
 	}
 	if coding := x.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		// It cannot be counted, and was not asked for.
+		// The meter cannot read a compressed answer, and the request asked for none.
 		refusal := RefusalOf(unavailable("The model provider compressed its answer.", ErrCoded))
 		refusal.Status = http.StatusBadGateway
 		return c.refuse(w, refusal, ErrCoded)
@@ -287,7 +292,7 @@ func (c *call) refuse(w http.ResponseWriter, r Refusal, err error) error {
 	return err
 }
 
-// script answers in process.
+// script answers the call in process, from Config.Scripted.
 func (c *call) script(w http.ResponseWriter, r *http.Request) error {
 	if c.Scripted == nil {
 		return c.refuse(w, RefusalOf(fault.New(fault.Unavailable, SlugUnavailable, "There is no scripted model here.")), nil)
@@ -331,7 +336,7 @@ func (m *metered) Write(p []byte) (int, error) {
 	return m.ResponseWriter.Write(p)
 }
 
-// account hands the call to the recorder and says in the log what failed.
+// account passes the call to the Recorder, and logs a failure.
 func (c *call) account(ctx context.Context, err error) {
 	u := &c.usage
 	u.Aborted = err != nil

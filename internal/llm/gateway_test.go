@@ -34,15 +34,15 @@ scenarios:
       - {text: Hello there., usage: {input: 10, output: 4, cache_read: 2}}
 `
 
-// desk is the gateway's caller side: one good token, one route, and a record
-// of what was counted.
+// desk is the gateway's caller side: one valid token, one route, and a record of
+// the usage.
 type desk struct {
 	mu    sync.Mutex
 	route llm.Route
 	deny  error
 	usage chan llm.Usage
 	asked []string
-	left  *int64 // what calls may cost; nil: anything
+	left  *int64 // micro-dollars that calls may cost; nil: any amount
 }
 
 func (d *desk) Reserve(_ context.Context, _ llm.Grant, q llm.Quote) (int64, error) {
@@ -85,7 +85,7 @@ func (d *desk) recorded(t testing.TB) llm.Usage {
 	}
 }
 
-// gateway serves a gateway; everything it logs ends in the buffer.
+// gateway serves a gateway; the buffer receives its log.
 func gateway(t testing.TB, d *desk, change func(*llm.Config)) (url string, logs *bytes.Buffer) {
 	t.Helper()
 	d.usage = make(chan llm.Usage, 1000)
@@ -132,7 +132,7 @@ func do(t testing.TB, req *http.Request) (*http.Response, string) {
 	return resp, string(text)
 }
 
-// provider is a far peer that keeps what it was asked.
+// provider is a far peer with the given handler.
 func provider(t testing.TB, h http.HandlerFunc) string {
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
@@ -140,8 +140,9 @@ func provider(t testing.TB, h http.HandlerFunc) string {
 }
 
 var calls = map[llm.API]struct{ path, body string }{
-	llm.Messages:  {"/v1/messages", `{"model":"small","stream":%v,"max_tokens":9,"messages":[{"role":"user","content":"hello"}],"tools":[{"name":"x","input_schema":{}}]}`},
-	llm.Chat:      {"/v1/chat/completions", `{"model":"small","stream":%v,"messages":[{"role":"user","content":"hello"}],"tools":[{"function":{"name":"x"}}]}`},
+	llm.Messages: {"/v1/messages", `{"model":"small","stream":%v,"max_tokens":9,"messages":[{"role":"user","content":"hello"}],"tools":[{"name":"x","input_schema":{}}]}`},
+	llm.Chat: {"/v1/chat/completions",
+		`{"model":"small","stream":%v,"messages":[{"role":"user","content":"hello"}],"tools":[{"function":{"name":"x"}}]}`},
 	llm.Responses: {"/v1/responses", `{"model":"small","stream":%v,"input":"hello","tools":[{"type":"function","name":"x"}]}`},
 }
 
@@ -164,8 +165,9 @@ func TestEveryAPIIsCarriedAndCounted(t *testing.T) {
 				body := fmt.Sprintf(c.body, stream)
 				direct, want := do(t, ask(t, far, c.path, strings.Replace(body, "small", "big", 1)))
 				resp, got := do(t, ask(t, url, c.path, body))
-				if api == llm.Chat && stream { // asked for with a count, so its ids differ
-					_, want = do(t, ask(t, far, c.path, `{"stream_options":{"include_usage":true},`+strings.Replace(body, "small", "big", 1)[1:]))
+				if api == llm.Chat && stream { // the gateway asks for a count, so the ids differ
+					_, want = do(t, ask(t, far, c.path,
+						`{"stream_options":{"include_usage":true},`+strings.Replace(body, "small", "big", 1)[1:]))
 				}
 				if d := cmp.Diff(want, got); d != "" || resp.Header.Get("Content-Type") != direct.Header.Get("Content-Type") {
 					t.Fatalf("%s: %s", api, d)
@@ -215,17 +217,23 @@ func TestTokenAndKeyAreSwapped(t *testing.T) {
 		path  string
 		want  map[string]string
 	}{
-		{llm.Route{Provider: llm.Anthropic, BaseURL: far}, llm.Messages, "/v1/messages", map[string]string{"X-Api-Key": key, "Anthropic-Version": "2023-06-01"}},
-		{llm.Route{Provider: llm.OpenAI, BaseURL: far + "/v1/"}, llm.Responses, "/v1/responses", map[string]string{"Authorization": "Bearer " + key}},
-		{llm.Route{Provider: llm.Google, BaseURL: far + "/v1beta/openai"}, llm.Chat, "/v1beta/openai/chat/completions", map[string]string{"Authorization": "Bearer " + key}},
-		{llm.Route{Provider: llm.OpenRouter, BaseURL: far + "/api/v1"}, llm.Messages, "/api/v1/messages", map[string]string{"Authorization": "Bearer " + key, "Anthropic-Version": "2023-06-01"}},
-		{llm.Route{Provider: llm.Compatible, BaseURL: far + "/llm"}, llm.Chat, "/llm/v1/chat/completions", map[string]string{"Authorization": "Bearer " + key}},
+		{llm.Route{Provider: llm.Anthropic, BaseURL: far}, llm.Messages, "/v1/messages",
+			map[string]string{"X-Api-Key": key, "Anthropic-Version": "2023-06-01"}},
+		{llm.Route{Provider: llm.OpenAI, BaseURL: far + "/v1/"}, llm.Responses, "/v1/responses",
+			map[string]string{"Authorization": "Bearer " + key}},
+		{llm.Route{Provider: llm.Google, BaseURL: far + "/v1beta/openai"}, llm.Chat, "/v1beta/openai/chat/completions",
+			map[string]string{"Authorization": "Bearer " + key}},
+		{llm.Route{Provider: llm.OpenRouter, BaseURL: far + "/api/v1"}, llm.Messages, "/api/v1/messages",
+			map[string]string{"Authorization": "Bearer " + key, "Anthropic-Version": "2023-06-01"}},
+		{llm.Route{Provider: llm.Compatible, BaseURL: far + "/llm"}, llm.Chat, "/llm/v1/chat/completions",
+			map[string]string{"Authorization": "Bearer " + key}},
 	} {
 		c.route.Key = key
 		url, logs := gateway(t, &desk{route: c.route}, nil)
 		req := ask(t, url, calls[c.api].path, `{"model":"as asked"}`)
-		req.Header = http.Header{"X-Api-Key": {token}, "Cookie": {"a=b"}, "X-Forwarded-For": {"10.0.0.1"}, "Openai-Organization": {"theirs"},
-			"User-Agent": {"agent/1"}, "Content-Type": {"application/json"}, "Anthropic-Beta": {"some-2025"}, "Connection": {"close"}}
+		req.Header = http.Header{"X-Api-Key": {token}, "Cookie": {"a=b"}, "X-Forwarded-For": {"10.0.0.1"},
+			"Openai-Organization": {"theirs"},
+			"User-Agent":          {"agent/1"}, "Content-Type": {"application/json"}, "Anthropic-Beta": {"some-2025"}, "Connection": {"close"}}
 		resp, text := do(t, req)
 		if resp.StatusCode != 200 {
 			t.Fatal(text)
@@ -239,7 +247,8 @@ func TestTokenAndKeyAreSwapped(t *testing.T) {
 		if d := cmp.Diff(c.want, got); d != "" || seen.URL.Path != c.path || string(body) != `{"model":"as asked"}` {
 			t.Errorf("%s: %s %s %s", c.route.Provider, seen.URL.Path, body, d)
 		}
-		if all := fmt.Sprint(resp.Header, text, logs); strings.Contains(all, key) || strings.Contains(all, "org-of") || resp.Header.Get("X-Request-Id") != "req_1" {
+		if all := fmt.Sprint(resp.Header, text, logs); strings.Contains(all, key) || strings.Contains(all, "org-of") ||
+			resp.Header.Get("X-Request-Id") != "req_1" {
 			t.Errorf("the caller or the log saw %s", all)
 		}
 	}
@@ -260,16 +269,21 @@ func TestUpstreamErrors(t *testing.T) {
 		fault  string
 		says   string
 	}{
-		{"key refused", 401, `{"error":{"message":"Incorrect API key provided: ` + key + `. See http://` + host + `"}}`, 403, llm.SlugAuth, "refused the account's key"},
+		{"key refused", 401, `{"error":{"message":"Incorrect API key provided: ` + key + `. See http://` + host + `"}}`, 403,
+			llm.SlugAuth, "refused the account's key"},
 		{"key not allowed", 403, `{"error":{"message":"forbidden"}}`, 403, llm.SlugAuth, "refused the account's key"},
-		{"rate limit", 429, `{"error":{"message":"slow down ` + key + `","type":"tokens","code":"rate_limit_exceeded"}}`, 429, llm.SlugRateLimit, "slow down [key]"},
-		{"no quota", 429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`, 402, llm.SlugQuota, "no quota left"},
-		{"no credit", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}`, 402, llm.SlugQuota, "no quota left"},
+		{"rate limit", 429, `{"error":{"message":"slow down ` + key + `","type":"tokens","code":"rate_limit_exceeded"}}`, 429,
+			llm.SlugRateLimit, "slow down [key]"},
+		{"no quota", 429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`, 402, llm.SlugQuota,
+			"no quota left"},
+		{"no credit", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}`,
+			402, llm.SlugQuota, "no quota left"},
 		{"payment", 402, ``, 402, llm.SlugQuota, "no quota left"},
 		{"bad request", 400, `{"error":{"message":"prompt is too long","type":"invalid_request_error","code":"context_length_exceeded"}}`, 400, "", "prompt is too long"},
 		{"no such model", 404, `{"error":{"message":"no model x"}}`, 404, llm.SlugModel, "no model x"},
 		{"broken", 500, `<html>nginx at ` + host + ` with ` + key + `</html>`, 500, llm.SlugUnavailable, "answered 500"},
-		{"overloaded", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded at ` + host + `"}}`, 529, llm.SlugUnavailable, "Overloaded at [provider]"},
+		{"overloaded", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded at ` + host + `"}}`, 529,
+			llm.SlugUnavailable, "Overloaded at [provider]"},
 		{"redirect", 302, ``, 502, llm.SlugUnavailable, "redirect"},
 	} {
 		for api, call := range calls {
@@ -291,7 +305,8 @@ func TestUpstreamErrors(t *testing.T) {
 				if err := json.Unmarshal([]byte(text), &said); err != nil {
 					t.Fatal(err, text)
 				}
-				if resp.StatusCode != c.want || resp.Header.Get(llm.FaultHeader) != c.fault || !strings.Contains(said.Error.Message, c.says) ||
+				if resp.StatusCode != c.want || resp.Header.Get(llm.FaultHeader) != c.fault ||
+					!strings.Contains(said.Error.Message, c.says) ||
 					said.Error.Type == "" || (said.Type == "error") != (api == llm.Messages) || resp.Header.Get("Retry-After") != "7" {
 					t.Errorf("%d %v %s", resp.StatusCode, resp.Header, text)
 				}
@@ -314,7 +329,8 @@ func TestUnreachableProvider(t *testing.T) {
 	d := &desk{route: llm.Route{Provider: llm.Compatible, BaseURL: address, Key: key}}
 	url, logs := gateway(t, d, nil)
 	resp, text := do(t, ask(t, url, "/v1/responses", `{"model":"m"}`))
-	if resp.StatusCode != 502 || resp.Header.Get(llm.FaultHeader) != llm.SlugUnavailable || strings.Contains(text, address[7:]) || strings.Contains(logs.String(), key) {
+	if resp.StatusCode != 502 || resp.Header.Get(llm.FaultHeader) != llm.SlugUnavailable || strings.Contains(text, address[7:]) ||
+		strings.Contains(logs.String(), key) {
 		t.Fatal(resp, text)
 	}
 	if u := d.recorded(t); !u.Aborted || u.Status != 502 || u.Fault != llm.SlugUnavailable {
@@ -334,14 +350,16 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"no token", "POST", "/v1/messages", "", ok, anthropic, nil, 401, `"authentication_error"`},
 		{"unknown token", "POST", "/v1/messages", "dev_att_other", ok, anthropic, nil, 401, "not known"},
-		{"denied", "POST", "/v1/messages", token, ok, anthropic, fault.New(fault.PaymentRequired, "budget-exhausted", "The budget is spent."), 402, `"budget-exhausted"`},
+		{"denied", "POST", "/v1/messages", token, ok, anthropic,
+			fault.New(fault.PaymentRequired, "budget-exhausted", "The budget is spent."), 402, `"budget-exhausted"`},
 		{"our own fault", "POST", "/v1/messages", token, ok, anthropic, fmt.Errorf("db at %s is down", key), 500, "our side"},
 		{"other API", "POST", "/v1/chat/completions", token, ok, anthropic, nil, 400, "does not speak"},
 		{"method", "GET", "/v1/messages", token, "", anthropic, nil, 405, "Use POST"},
 		{"path", "POST", "/v1/embeddings", token, ok, anthropic, nil, 404, "no such address"},
 		{"no JSON", "POST", "/v1/messages", token, "model: m", anthropic, nil, 400, "not a JSON object"},
 		{"two models", "POST", "/v1/messages", token, `{"model":"a","model":"b"}`, anthropic, nil, 400, "twice"},
-		{"too large", "POST", "/v1/messages", token, `{"model":"` + strings.Repeat("m", 2000) + `"}`, anthropic, nil, 413, "larger than 1000 bytes"},
+		{"too large", "POST", "/v1/messages", token, `{"model":"` + strings.Repeat("m", 2000) + `"}`, anthropic, nil, 413,
+			"larger than 1000 bytes"},
 		{"no address", "POST", "/v1/chat/completions", token, ok, llm.Route{Provider: llm.Compatible}, nil, 503, "no usable address"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -365,7 +383,7 @@ func TestRefusals(t *testing.T) {
 	if resp, _ := do(t, req); resp.StatusCode != 413 {
 		t.Fatal("a body of unknown length:", resp.StatusCode)
 	}
-	// Who is nobody gets an answer without sending a body.
+	// An unknown caller gets an answer without sending a body.
 	body, never := io.Pipe()
 	req = ask(t, url, "/v1/messages", "")
 	req.Header.Set("Authorization", "Bearer dev_att_other")

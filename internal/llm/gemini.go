@@ -9,19 +9,21 @@ import (
 	"strings"
 )
 
-// The Gemini API names the model and what is asked of it in the address, and
-// wraps the cap on the output into an object. The rest is as with the others.
+// A call of the Gemini API names the model and the action in its address, and
+// wraps the cap on the output into generationConfig. Otherwise it resembles the
+// other APIs.
 
 const (
 	geminiFolder = "/v1beta/models/"
 	googleKey    = "X-Goog-Api-Key"
-	// chatOfGoogle is the folder in which Google serves chat completions, below
-	// that of its own API.
+	// chatOfGoogle is the folder of Google's chat completions, below the folder
+	// of Google's own API.
 	chatOfGoogle = "/openai"
 	streamed     = ":streamGenerateContent"
 )
 
-// modelName is what may stand in an address: no other can be reached by it.
+// modelName is the form of a model's name in an address: a name of this form
+// cannot lead to another path.
 var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*$`)
 
 func geminiEndpoint(path string) (Endpoint, bool) {
@@ -43,11 +45,12 @@ func geminiEndpoint(path string) (Endpoint, bool) {
 	return e, true
 }
 
-// namesModel tells of an endpoint whose address names the model.
+// namesModel tells whether the endpoint's address names the model.
 func (e Endpoint) namesModel() bool { return e.model != "" }
 
-// query is the one that the endpoint is asked with: a stream comes as events.
-// Without it, it would come as one long array, which nobody reads as it comes.
+// query is the query of the endpoint's address: a stream is requested as events.
+// Without it the provider would stream one long array, which clients do not parse
+// piece by piece.
 func (e Endpoint) query() string {
 	if e.stream {
 		return "alt=sse"
@@ -55,7 +58,7 @@ func (e Endpoint) query() string {
 	return ""
 }
 
-// addressOf is where the provider serves an endpoint for a model.
+// addressOf is the provider's address of an endpoint for a model.
 func (r Route) addressOf(e Endpoint, model string) (*url.URL, error) {
 	if !e.namesModel() {
 		return r.address(e.path)
@@ -72,14 +75,15 @@ func (r Route) addressOf(e Endpoint, model string) (*url.URL, error) {
 	return u, nil
 }
 
-// geminiMembers are the members of a call that a gateway reads, and those of
-// its generationConfig. Google reads each under two spellings.
+// geminiMembers are the members of a call that a gateway reads, and configMembers
+// those of its generationConfig. Google accepts each in two spellings.
 var (
 	geminiMembers = []string{"model", "generationConfig", "cachedContent"}
 	configMembers = []string{"maxOutputTokens", "candidateCount", "thinkingConfig"}
 )
 
-// geminiMember is the member that a key means, "" for one that is not read.
+// geminiMember is the member of known that a key means; "" for any other key. It
+// fails for a misspelt known key.
 func geminiMember(known []string, key string) (string, error) {
 	plain := strings.ReplaceAll(key, "_", "")
 	for _, name := range known {
@@ -105,8 +109,7 @@ func snake(name string) string {
 	return b.String()
 }
 
-// parseGemini finds the members of a call of the Gemini API that a gateway must
-// know.
+// parseGemini reads the members of a Gemini call that a gateway must know.
 func parseGemini(e Endpoint, body []byte) (*Request, error) {
 	q := &Request{body: body, Choices: 1, Model: e.model, Stream: e.stream, named: true}
 	s := cursor{b: body}
@@ -114,7 +117,7 @@ func parseGemini(e Endpoint, body []byte) (*Request, error) {
 		switch name {
 		case "model":
 			return errors.New("the model is named by the address, not by the body")
-		case "cachedContent": // what it costs is not seen from the call
+		case "cachedContent": // the call does not show its cost
 			return errors.New("a prompt that is kept elsewhere is not served")
 		}
 		if string(body[value.from:value.to]) == "null" {
@@ -139,7 +142,7 @@ func parseGemini(e Endpoint, body []byte) (*Request, error) {
 	return q, nil
 }
 
-// configured takes a member of a generationConfig.
+// configured reads a member of a generationConfig.
 func (q *Request) configured(name string, value span) (err error) {
 	raw := q.body[value.from:value.to]
 	switch name {
@@ -158,8 +161,8 @@ func (q *Request) configured(name string, value span) (err error) {
 	return nil
 }
 
-// members passes an object, and hands on those of its members that are known,
-// each of which may be there once. It answers where the first one would stand.
+// members walks an object and calls each with the members that are known. A known
+// member may occur once. members answers the offset of the object's first member.
 func (s *cursor) members(known []string, each func(name string, value span) error) (open int, err error) {
 	if !s.take('{') {
 		return 0, errNotObject
@@ -198,7 +201,7 @@ func (s *cursor) members(known []string, each func(name string, value span) erro
 	}
 }
 
-// capGemini is the edit that caps the output of a call of the Gemini API.
+// capGemini is the edit that caps the output of a Gemini call.
 func (q *Request) capGemini(n []byte) edit {
 	member := append([]byte(`"maxOutputTokens":`), n...)
 	switch {
@@ -208,13 +211,13 @@ func (q *Request) capGemini(n []byte) edit {
 		return edit{span{q.configOpen, q.configOpen}, q.before(q.configOpen, member)}
 	}
 	whole := append(append([]byte{'{'}, member...), '}')
-	if q.config.to > 0 { // it is null
+	if q.config.to > 0 { // generationConfig is null
 		return edit{q.config, whole}
 	}
 	return edit{span{q.open, q.open}, q.before(q.open, append([]byte(`"generationConfig":`), whole...))}
 }
 
-// geminiStatus is the class of an error in the words of Google's APIs.
+// geminiStatus is the class of an error in the vocabulary of Google's APIs.
 func geminiStatus(status int) string {
 	switch status {
 	case http.StatusBadRequest:
@@ -244,13 +247,17 @@ func geminiStatus(status int) string {
 func geminiRefusal(r Refusal) map[string]any {
 	inner := map[string]any{"code": r.Status, "message": r.Message, "status": geminiStatus(r.Status)}
 	if r.Code != "" {
-		inner["details"] = []any{map[string]string{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": r.Code, "domain": "yardmaster"}}
+		inner["details"] = []any{map[string]string{
+			"@type":  "type.googleapis.com/google.rpc.ErrorInfo",
+			"reason": r.Code,
+			"domain": "yardmaster",
+		}}
 	}
 	return map[string]any{"error": inner}
 }
 
-// refusesKey tells of an answer that says that the key is wrong, though its
-// status says that the request is.
+// refusesKey tells whether an answer with status 400 says that the key is invalid:
+// Google sends 400 for a bad key.
 func refusesKey(status int, text []byte) bool {
 	if status != http.StatusBadRequest {
 		return false

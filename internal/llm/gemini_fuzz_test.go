@@ -7,9 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A call of the Gemini API that is accepted names one cap as a JSON parser sees
-// it, under whichever spelling; a lower one takes its place, and nothing else
-// changes.
+// An accepted Gemini call has one cap, in either spelling, and a JSON parser reads
+// the same one; the gateway replaces it by a lower one, and changes nothing else.
 func FuzzParseGemini(f *testing.F) {
 	f.Add([]byte(`{"contents":[{"parts":[{"text":"x\\\"{"}]}],"generationConfig":{"maxOutputTokens":9,"candidateCount":2}}`))
 	f.Add([]byte(`{"generation_config":{"max_output_tokens":9,"topP":0.1},"x":[1,{"y":null}]}`))

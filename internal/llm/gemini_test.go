@@ -31,7 +31,8 @@ func TestGeminiIsCarriedAndCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	cost := int64(10*1 + 4*10 + 1)
-	for _, route := range []llm.Route{{Provider: llm.Google, BaseURL: far + "/v1beta/openai", Key: key, Model: "big"}, {Provider: llm.Scripted, Model: "big"}} {
+	for _, route := range []llm.Route{{Provider: llm.Google, BaseURL: far + "/v1beta/openai", Key: key, Model: "big"},
+		{Provider: llm.Scripted, Model: "big"}} {
 		d := &desk{route: route}
 		url, logs := gateway(t, d, func(c *llm.Config) { c.Prices = prices })
 		for action, stream := range map[string]bool{":generateContent": false, ":streamGenerateContent?alt=sse": true} {
@@ -53,7 +54,8 @@ func TestGeminiIsCarriedAndCounted(t *testing.T) {
 			if d := cmp.Diff(expect, u); d != "" {
 				t.Fatalf("%s %s: %s", route.Provider, action, d)
 			}
-			if route.Provider == llm.Google && (seen.Header.Get("X-Goog-Api-Key") != key || seen.Header.Get("Authorization") != "" || seen.URL.Query().Get("key") != "") {
+			if route.Provider == llm.Google && (seen.Header.Get("X-Goog-Api-Key") != key ||
+				seen.Header.Get("Authorization") != "" || seen.URL.Query().Get("key") != "") {
 				t.Errorf("the provider was asked with %v at %s", seen.Header, seen.URL)
 			}
 		}
@@ -100,7 +102,7 @@ func TestGeminiRefusals(t *testing.T) {
 			t.Errorf("%s: %d %s", c.name, resp.StatusCode, text)
 		}
 		if c.status == 404 {
-			continue // of no API
+			continue // no API has this address
 		}
 		var said struct {
 			Error struct {
@@ -110,7 +112,8 @@ func TestGeminiRefusals(t *testing.T) {
 				Details []struct{ Reason string }
 			}
 		}
-		if err := json.Unmarshal([]byte(text), &said); err != nil || said.Error.Code != c.status || said.Error.Status == "" || said.Error.Message == "" {
+		if err := json.Unmarshal([]byte(text), &said); err != nil || said.Error.Code != c.status || said.Error.Status == "" ||
+			said.Error.Message == "" {
 			t.Errorf("%s: %v %s", c.name, err, text)
 		}
 		if c.reason != "" && (len(said.Error.Details) != 1 || said.Error.Details[0].Reason != c.reason) {
@@ -119,7 +122,7 @@ func TestGeminiRefusals(t *testing.T) {
 	}
 }
 
-// A budget holds a call of the Gemini API like any other.
+// A budget limits a Gemini call like any other.
 func TestGeminiIsCapped(t *testing.T) {
 	var body string
 	far := provider(t, func(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +135,7 @@ func TestGeminiIsCapped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := int64(2000) // micro-dollars, and tokens at that price
+	left := int64(2000) // micro-dollars, and tokens at this price
 	for in, want := range map[string]string{
 		`{"contents":[]}`:                 `{"generationConfig":{"maxOutputTokens":2000},"contents":[]}`,
 		`{}`:                              `{"generationConfig":{"maxOutputTokens":2000}}`,
@@ -146,7 +149,7 @@ func TestGeminiIsCapped(t *testing.T) {
 		d := &desk{route: llm.Route{Provider: llm.Google, BaseURL: far + "/v1beta", Key: key}, left: &left}
 		url, _ := gateway(t, d, func(c *llm.Config) { c.Prices = prices })
 		if strings.Contains(in, "candidateCount\":2") {
-			left = 2048 // two answers of the least cap fit
+			left = 2048 // enough for two answers with the least cap
 			want = fmt.Sprintf(`{"generationConfig":{"maxOutputTokens":%d,"candidateCount":2}}`, left/2)
 		} else {
 			left = 2000
@@ -162,10 +165,12 @@ func TestGeminiIsCapped(t *testing.T) {
 			t.Errorf("counted %+v, want %+v", u.Tokens, want)
 		}
 	}
-	// What is promised to thoughts cannot be capped away.
+	// The share that thinking reserves cannot be capped.
 	d := &desk{route: llm.Route{Provider: llm.Google, BaseURL: far + "/v1beta", Key: key}, left: &left}
 	url, _ := gateway(t, d, func(c *llm.Config) { c.Prices = prices })
-	if resp, text := do(t, ask(t, url, "/v1beta/models/big:generateContent", `{"generationConfig":{"thinkingConfig":{"thinkingBudget":9000}}}`)); resp.StatusCode != 402 || !strings.Contains(text, "budget_exhausted") {
+	if resp, text := do(t, ask(t, url, "/v1beta/models/big:generateContent",
+		`{"generationConfig":{"thinkingConfig":{"thinkingBudget":9000}}}`)); resp.StatusCode != 402 ||
+		!strings.Contains(text, "budget_exhausted") {
 		t.Error(resp.StatusCode, text)
 	}
 }

@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// plain makes HTTP/1.1 calls, each written and read in its caller's own
-// goroutine. The standard library's transport hands both to goroutines of the
-// connection; on loopback those wake-ups cost more than all the rest of a call
-// (docs/benchmarks.md, Gateway). Framing is the standard library's.
+// plain makes HTTP/1.1 calls, and writes and reads each in its caller's goroutine.
+// The standard library's transport passes both to goroutines of the connection; on
+// loopback those wake-ups cost more than the rest of a call (docs/benchmarks.md,
+// Gateway). The standard library does the framing.
 type plain struct {
 	dial func(ctx context.Context, host string) (net.Conn, error)
 
 	mu    sync.Mutex
-	idle  map[string][]*conn // by host and port, the last used last
+	idle  map[string][]*conn // by host and port, the most recently used last
 	sweep *time.Timer        // set while a connection is idle
 }
 
@@ -32,8 +32,8 @@ type conn struct {
 	net.Conn
 	r     *bufio.Reader
 	host  string
-	left  int64     // bytes that may still be read
-	used  bool      // an answer came over it before
+	left  int64     // bytes of the answer that may still be read
+	used  bool      // the connection has carried an answer before
 	since time.Time // idle since
 }
 
@@ -42,21 +42,20 @@ var (
 	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeBuffer) }}
 )
 
-// lastWords is how long an upstream that broke off a request has for its
-// answer.
+// lastWords is how long an upstream that broke off a request may take to answer.
 const lastWords = time.Second
 
 func (c *conn) Read(p []byte) (int, error) {
 	if c.left <= 0 {
-		return 0, errHead // an answer's body is not bounded
+		return 0, errHead // only the head of an answer is bounded
 	}
 	n, err := c.Conn.Read(p[:min(int64(len(p)), c.left)])
 	c.left -= int64(n)
 	return n, err
 }
 
-// roundTrip makes a call. One that met a connection which the upstream closed
-// meanwhile is made again when that is harmless, as net/http does.
+// roundTrip makes a call. If the upstream had closed the idle connection,
+// roundTrip makes the call again where that is harmless, as net/http does.
 func (p *plain) roundTrip(req *http.Request) (*http.Response, error) {
 	for {
 		c, err := p.get(req)
@@ -79,10 +78,10 @@ func (p *plain) roundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// errStale says that not a byte of an answer came.
+// errStale says that the connection ended before the first byte of an answer.
 var errStale = errors.New("the upstream closed the connection")
 
-// again is the same request to send once more; nil when it may not be sent twice.
+// again is the request to send once more; nil when it may not be sent twice.
 func again(req *http.Request) *http.Request {
 	if _, ok := req.Header["Idempotency-Key"]; !ok && req.Method != http.MethodGet {
 		return nil
@@ -109,7 +108,7 @@ func (p *plain) call(c *conn, req *http.Request) (*http.Response, error) {
 	if req.ContentLength >= 0 && req.ContentLength < writeBuffer {
 		sent <- c.send(req)
 	} else {
-		// Upstreams may refuse a long request before they have read it.
+		// An upstream may refuse a long request before reading it whole.
 		go func() { sent <- c.send(req) }()
 	}
 	resp, err := c.answer(req)
@@ -128,7 +127,7 @@ func (p *plain) call(c *conn, req *http.Request) (*http.Response, error) {
 		default:
 			whole = false
 		}
-		// What the context has closed is closed.
+		// A connection that the context has closed is not reusable.
 		if !stop() || !whole || resp.Close || resp.StatusCode < 200 || c.r.Buffered() > 0 {
 			c.Close()
 			return
@@ -148,12 +147,12 @@ func (c *conn) send(req *http.Request) error {
 		err = w.Flush()
 	}
 	if err != nil {
-		_ = c.SetReadDeadline(time.Now().Add(lastWords)) // closed: reads fail, too
+		_ = c.SetReadDeadline(time.Now().Add(lastWords)) // fails on a closed connection, whose reads fail, too
 	}
 	return err
 }
 
-// answer reads the head of the answer, behind any interim ones.
+// answer reads the head of the answer, and skips interim answers (1xx).
 func (c *conn) answer(req *http.Request) (*http.Response, error) {
 	c.left = maxHead
 	if _, err := c.r.Peek(1); err != nil {
@@ -174,7 +173,7 @@ func (c *conn) answer(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// tail is the body of an answer, which gives the connection back at its end.
+// tail is the body of an answer. At its end it gives the connection back.
 type tail struct {
 	io.ReadCloser
 	end  func(whole bool)
@@ -189,7 +188,7 @@ func (t *tail) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close cuts off an upstream that is still sending.
+// Close disconnects an upstream that is still sending.
 func (t *tail) Close() error {
 	if t.done.CompareAndSwap(false, true) {
 		t.end(false)
@@ -217,7 +216,7 @@ func (p *plain) get(req *http.Request) (*conn, error) {
 	return c, nil
 }
 
-// take is the connection to a host that was used last, or nil.
+// take removes the most recently used idle connection to a host, or answers nil.
 func (p *plain) take(host string) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -231,9 +230,9 @@ func (p *plain) take(host string) *conn {
 	return c
 }
 
-// quiet tells whether nothing came over an idle connection: what an upstream
-// says unasked, such as that it is about to close, would be taken for the
-// answer to the next call.
+// quiet tells whether an idle connection has received nothing. Bytes that an
+// upstream sends unasked, such as a notice that it closes the connection, would be
+// taken for the answer to the next call.
 func (c *conn) quiet() bool {
 	far, ok := c.Conn.(syscall.Conn)
 	if !ok {
@@ -270,8 +269,8 @@ func (p *plain) put(c *conn) {
 	}
 }
 
-// closeIdle closes what has been idle for so long, and looks again as long as
-// there is something left.
+// closeIdle closes connections that were idle for age, and runs again after
+// idleTimeout as long as idle connections remain.
 func (p *plain) closeIdle(age time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// FuzzPlain holds the transport against the standard library's: whatever an
-// upstream sends, both make the same of it.
+// FuzzPlain compares the transport with the standard library's: both read the same
+// from any bytes of an upstream.
 func FuzzPlain(f *testing.F) {
 	for _, answer := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
@@ -61,7 +61,7 @@ func FuzzPlain(f *testing.F) {
 			}
 			defer resp.Body.Close()
 			if resp.StatusCode == http.StatusSwitchingProtocols {
-				return made{status: resp.StatusCode} // theirs would speak on
+				return made{status: resp.StatusCode} // the standard library would continue with this status
 			}
 			text, err := io.ReadAll(resp.Body)
 			return made{cut: err != nil, status: resp.StatusCode, length: resp.ContentLength, header: resp.Header, body: string(text)}

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// A connection that nobody used for a minute and a half is closed, one that is
-// used stays.
+// A connection that is idle for a minute and a half is closed; a used one is kept.
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open, dialled atomic.Int64
@@ -68,7 +67,7 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 			call("/")
 			time.Sleep(idleTimeout / 3)
 		}
-		after(0, 1) // the other one went
+		after(0, 1) // the other one is closed
 		if dialled := dialled.Load(); dialled != 2 {
 			t.Fatalf("%d connections were made", dialled)
 		}

@@ -17,12 +17,12 @@ import (
 //go:embed prices.yml
 var priceTable []byte
 
-// Prices is a table of what providers charge. What is not in it has no price,
-// which is not the same as costing nothing.
+// Prices is a table of the prices of providers. A model that is not in the table
+// has no price, which is not the same as a price of zero.
 type Prices struct {
 	AsOf     time.Time
 	families []family
-	below    *Prices // for what no row covers
+	below    *Prices // decides for models that no row covers
 }
 
 // family is one row. The prices are in micro-dollars for a million tokens.
@@ -33,10 +33,11 @@ type family struct {
 	maxOutput                            int64 // tokens
 }
 
-// defaultMaxOutput is what no model in the table exceeds unless its row says so.
+// defaultMaxOutput is the output limit of a model, in tokens, unless its row has
+// another.
 const defaultMaxOutput = 128_000
 
-// DefaultPrices is the table that the program carries.
+// DefaultPrices is the embedded table.
 var DefaultPrices = sync.OnceValue(func() *Prices {
 	p, err := ParsePrices(priceTable)
 	if err != nil {
@@ -102,7 +103,7 @@ func ParsePrices(text []byte) (*Prices, error) {
 	return p, nil
 }
 
-// Price is what an account pays for a model, in micro-dollars for a million
+// Price is the price of a model for an account, in micro-dollars per million
 // tokens.
 type Price struct {
 	Input      int64 `json:"input"`
@@ -111,15 +112,15 @@ type Price struct {
 	CacheWrite int64 `json:"cache_write"`
 }
 
-// Row is the price of a model and its dated snapshots; "*" is every model of
-// the provider.
+// Row is the price of a model and of its dated snapshots; the model "*" is every
+// model of the provider.
 type Row struct {
 	Provider Provider
 	Model    string
 	Price
 }
 
-// Over is a table whose rows decide before those of p, whatever these name.
+// Over is a table in which the given rows decide before the rows of p.
 func (p *Prices) Over(rows ...Row) *Prices {
 	if len(rows) == 0 {
 		return p
@@ -141,17 +142,17 @@ func (p *Prices) Knows(provider Provider, model string) bool {
 	return ok
 }
 
-// Before is the table of p's rows and, for what they do not cover, other's.
+// Before is a table of p's rows, and of other's for models that p does not cover.
 func (p *Prices) Before(other *Prices) *Prices {
 	return &Prices{AsOf: p.AsOf, families: slices.Concat(p.families, other.families)}
 }
 
-// snapshot is how providers name a dated release of a family.
+// snapshot is the suffix that providers give to dated releases of a family.
 var snapshot = regexp.MustCompile(`^[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$`)
 
-// Cost is the price of a call in micro-dollars, rounded to the nearest; nil
-// when the table does not know the model. A row covers its family and the
-// family's dated snapshots, nothing else that begins alike; "*" covers every
+// Cost is the price of a call in micro-dollars, rounded to the nearest; nil when
+// the table does not know the model. A row covers its family and the family's
+// dated snapshots, but no other model whose name begins alike; "*" covers every
 // other model of a provider.
 func (p *Prices) Cost(provider Provider, model string, t Tokens) *int64 {
 	f, ok := p.row(provider, model)
@@ -167,7 +168,7 @@ func (p *Prices) Cost(provider Provider, model string, t Tokens) *int64 {
 func (p *Prices) row(provider Provider, model string) (f family, ok bool) {
 	f, ok = p.find(provider, model)
 	if !ok && provider == OpenRouter {
-		// It passes the makers' own prices on, under vendor/model.
+		// OpenRouter charges the makers' prices, under names of the form vendor/model.
 		vendor, name, _ := strings.Cut(model, "/")
 		if vendor == string(Anthropic) {
 			name = strings.ReplaceAll(name, ".", "-")

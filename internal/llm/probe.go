@@ -20,7 +20,7 @@ type Probe struct {
 	Scripted  http.Handler      // the provider scripted; nil: there is none
 }
 
-// probeTimeout bounds a probe: someone waits for its answer on a page.
+// probeTimeout bounds a probe: a person waits for its answer.
 const probeTimeout = 20 * time.Second
 
 // Models lists the models that the key may use, sorted. The fault says what is

@@ -1,14 +1,24 @@
 // Package llm carries calls to language models. Its gateway takes a call in one
 // of four wire forms (Anthropic messages, OpenAI chat completions, OpenAI
-// responses, Gemini contents) with a token that is good for nothing else, sends
-// it on with the account's own key, streams the answer back byte for byte and
-// counts what it cost. Whoever holds the token never sees the key. Nothing is
-// translated from one form into another.
+// responses, Gemini contents) with a token that is valid for model calls alone,
+// sends the call on with the account's own key, streams the answer back byte for
+// byte and counts its cost. The holder of the token never sees the key. The
+// gateway does not translate one wire form into another.
 //
-// The pieces that the gateway is made of are exported, because the box's own
-// loopback gateway is made of them too: Request reads and rewrites a body,
-// Meter counts the tokens of an answer, Relay moves bytes, Refuse writes an
-// error the way an API's clients expect it.
+// The parts of the gateway are exported, because the box's loopback gateway uses
+// them too: Request reads and rewrites a body, Meter counts the tokens of an
+// answer, Relay moves bytes, Refuse writes an error in the form that the API's
+// clients expect.
+//
+//   - gateway.go: the gateway and the interfaces that it needs
+//   - provider.go: wire forms, providers and routes
+//   - request.go, gemini.go: the body of a call
+//   - price.go, quote.go: prices, and the bounds of a call's cost
+//   - room.go: the limits of concurrent calls
+//   - relay.go, transport.go, plain.go: connections to providers
+//   - usage.go: token counts
+//   - refuse.go: error answers
+//   - caller.go, probe.go: the platform's own calls
 package llm
 
 import (
@@ -24,8 +34,8 @@ import (
 // API is a wire form.
 type API string
 
-// The wire forms. CountTokens, GeminiCount and ModelList are served beside them
-// and cost nothing.
+// The wire forms. The gateway also serves CountTokens, GeminiCount and ModelList,
+// which cost nothing.
 const (
 	Messages    API = "messages"
 	Chat        API = "chat"
@@ -40,12 +50,12 @@ const (
 type Endpoint struct {
 	API    API
 	Method string
-	path   string // below the upstream's version folder; of the Gemini API behind the model
-	model  string // that the address names, as those of the Gemini API do
+	path   string // below the upstream's version folder; in the Gemini API, the part after the model
+	model  string // the model that the address names, in the Gemini API
 	stream bool   // the address asks for a stream
 }
 
-// Billed tells whether a call to the endpoint is counted.
+// Billed tells whether the cost of a call to the endpoint is counted.
 func (e Endpoint) Billed() bool {
 	return e.API != CountTokens && e.API != GeminiCount && e.API != ModelList
 }
@@ -67,8 +77,8 @@ func EndpointOf(path string) (Endpoint, bool) {
 	return geminiEndpoint(path)
 }
 
-// Address is where the gateway behind this one serves the endpoint for a model:
-// the path with its query, below that gateway's own address.
+// Address is the endpoint's path and query for a model, below the address of the
+// next gateway.
 func (e Endpoint) Address(model string) string {
 	if !e.namesModel() {
 		return "/v1" + e.path
@@ -77,16 +87,17 @@ func (e Endpoint) Address(model string) string {
 	return u.String()
 }
 
-// Provider is who runs the model.
+// Provider is an operator of models.
 type Provider string
 
-// The providers. Scripted answers from a scenario file, in process and offline.
+// The providers. Scripted answers from a scenario file, in process and without a
+// network.
 const (
 	Anthropic  Provider = "anthropic"
 	OpenAI     Provider = "openai"
 	Google     Provider = "google"
 	OpenRouter Provider = "openrouter"
-	Compatible Provider = "compatible" // anything that speaks one of the wire forms, at a base URL of the account's
+	Compatible Provider = "compatible" // any provider of one of the wire forms, at a base URL that the account gives
 	Scripted   Provider = "scripted"
 )
 
@@ -95,7 +106,7 @@ func Providers() []Provider {
 	return []Provider{Anthropic, OpenAI, Google, OpenRouter, Compatible, Scripted}
 }
 
-// traits is what the gateway has to know of a provider.
+// traits are the properties of a provider that the gateway needs.
 type traits struct {
 	base string // used when the route names none; empty: the route must
 	apis []API
@@ -119,7 +130,7 @@ func (p Provider) traits() (traits, bool) {
 	return traits{}, false
 }
 
-// Speakers are the providers that offer an API and that anybody can have a key of.
+// Speakers are the providers of an API for which an account can have a key.
 func Speakers(api API) (out []Provider) {
 	for _, p := range Providers() {
 		if p != Scripted && p.Speaks(api) {
@@ -135,20 +146,20 @@ func (p Provider) Speaks(api API) bool {
 	return slices.Contains(t.apis, api)
 }
 
-// Route is where one call goes.
+// Route is the destination of one call.
 type Route struct {
 	Provider Provider
 	// BaseURL replaces the provider's own address. A path without a version
 	// segment (/v1, /v4, /v1beta) gets /v1.
 	BaseURL string
 	Key     string
-	Model   string // the model to ask for; empty: the one the caller asked for
+	Model   string // the model to ask for; empty: the caller's
 }
 
-// String leaves the key out, so that a route can be logged.
+// String omits the key, so that a route can be logged.
 func (r Route) String() string { return fmt.Sprintf("%s %s %s", r.Provider, r.BaseURL, r.Model) }
 
-// GoString does the same for %#v.
+// GoString omits the key from %#v.
 func (r Route) GoString() string { return "llm.Route{" + r.String() + "}" }
 
 var version = regexp.MustCompile(`(^|/)v\d+[a-z0-9]*(/|$)`)
@@ -175,7 +186,7 @@ func (r Route) address(path string) (*url.URL, error) {
 	return u, nil
 }
 
-// authorize puts the key where the provider looks for it.
+// authorize sets the key in the header that the provider reads.
 func (r Route) authorize(h http.Header, api API) {
 	if api == Gemini || api == GeminiCount {
 		if r.Key != "" {
@@ -198,9 +209,9 @@ func (r Route) authorize(h http.Header, api API) {
 	}
 }
 
-// Token finds the caller's token in the places the APIs' clients use. The
-// Gemini API also takes a key from the query; a token there would end in logs,
-// so it is not looked for.
+// Token finds the caller's token in the headers that the APIs' clients use. The
+// Gemini API also takes a key from the query; a token in a query would end in
+// logs, so Token does not read it.
 func Token(h http.Header) string {
 	if scheme, token, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(token)
@@ -208,8 +219,8 @@ func Token(h http.Header) string {
 	return cmp.Or(h.Get("X-Api-Key"), h.Get(googleKey))
 }
 
-// DefaultModel is what a template that names no model gets; "" for a provider
-// that has no model of its own.
+// DefaultModel is the model of a template that names none; "" for a provider
+// without a default.
 func (p Provider) DefaultModel() string {
 	switch p {
 	case Anthropic:

@@ -1,13 +1,13 @@
 package llm
 
-// leastOutput is the smallest cap, in tokens, that a gateway sets on a call
-// that the budget has no room for as it came.
+// leastOutput is the smallest cap, in tokens, that a gateway sets on a call that
+// exceeds the budget without a cap.
 const leastOutput = 1024
 
-// Quote is what a call may cost, in micro-dollars.
+// Quote is the range of a call's cost, in micro-dollars.
 type Quote struct {
-	Priced bool   // a model without a price cannot be held to a budget in dollars
-	Model  string // as the provider is asked for it
+	Priced bool   // false: the model has no price, so no budget in dollars can bound it
+	Model  string // the name sent to the provider
 
 	Most  int64 // with as much output as the call allows
 	Least int64 // with the smallest cap the gateway may set; Most when it may set none
@@ -16,9 +16,9 @@ type Quote struct {
 	max          int64 // tokens of output that Most allows
 }
 
-// Quote bounds a call from above. A token is at least one byte of the body, and
-// its price the highest that input can have; the output is bounded by the
-// caller's cap, or by what the model can write.
+// Quote bounds the cost of a call from above. It counts a token for each byte of
+// the body, at the highest price of input; the output is bounded by the caller's
+// cap, or by the model's limit.
 func (p *Prices) Quote(provider Provider, model string, q *Request) Quote {
 	f, ok := p.row(provider, model)
 	if !ok {
@@ -31,7 +31,7 @@ func (p *Prices) Quote(provider Provider, model string, q *Request) Quote {
 	quote := Quote{
 		Priced: true, Model: model,
 		input: int64(q.Bytes()) * max(f.input, f.cacheWrite, f.cacheRead),
-		token: f.output * min(max(q.Choices, 1), 128), // no provider gives more answers at a time
+		token: f.output * min(max(q.Choices, 1), 128), // no provider gives more answers to a call
 		max:   out,
 	}
 	quote.Most = quote.cost(out)
@@ -46,8 +46,8 @@ func (q Quote) cost(output int64) int64 {
 	return (q.input + output*q.token + 999_999) / 1_000_000
 }
 
-// Cap is the cap on the output that keeps a call within micros, which is at
-// least q.Least; 0 when it needs none.
+// Cap is the cap on the output, in tokens, that keeps a call within micros, which
+// is at least q.Least; 0 when the call needs no cap.
 func (q Quote) Cap(micros int64) int64 {
 	if micros >= q.Most || q.token == 0 {
 		return 0
@@ -55,8 +55,8 @@ func (q Quote) Cap(micros int64) int64 {
 	return max(min((micros*1_000_000-q.input)/q.token, q.max), 1)
 }
 
-// caps tells whether the API goes by a cap of this name. A provider may pass
-// over others, and a budget would be held to a cap that is none.
+// caps tells whether the API obeys a cap of this name. A provider may ignore other
+// names, so a budget could not rely on them.
 func (a API) caps(name string) bool {
 	return name == a.capName() || a == Chat && name == "max_tokens"
 }

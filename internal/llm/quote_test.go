@@ -17,8 +17,8 @@ prices:
   - {provider: anthropic, family: known, input: 1, output: 10, cache_write: 2, max_output: 4000}
 `
 
-// TestCallsFitTheBudget holds what a provider is asked for when there is room
-// for the call as it came, for a shorter one, and for none.
+// TestCallsFitTheBudget checks the cap that a provider receives when the budget
+// allows the call unchanged, a shorter answer, or none.
 func TestCallsFitTheBudget(t *testing.T) {
 	prices, err := llm.ParsePrices([]byte(modelPrice))
 	if err != nil {
@@ -32,7 +32,7 @@ func TestCallsFitTheBudget(t *testing.T) {
 		extra  string
 		left   int64 // micro-dollars
 		status int
-		cap    float64 // that the provider is asked for; 0: none
+		cap    float64 // the cap that the provider receives; 0: none
 	}{
 		"room for all":                  {llm.Chat, ``, 1_000_000, 200, 0},
 		"as much as the model writes":   {llm.Chat, ``, 41_100, 200, 0},
@@ -44,8 +44,9 @@ func TestCallsFitTheBudget(t *testing.T) {
 		"a short call fits into little": {llm.Chat, `"max_tokens":100,`, 3_000, 200, 100},
 		"responses":                     {llm.Responses, ``, 21_000, 200, 1992},
 		"messages":                      {llm.Messages, `"max_tokens":3000,`, 21_000, 200, 1890},
-		"thinking has its share":        {llm.Messages, `"max_tokens":3000,"thinking":{"type":"enabled","budget_tokens":2000},`, 21_000, 402, 0},
-		"an unknown model is free":      {llm.Chat, `"user":"x",`, 0, 200, 0},
+		"thinking has its share": {llm.Messages, `"max_tokens":3000,"thinking":{"type":"enabled","budget_tokens":2000},`,
+			21_000, 402, 0},
+		"an unknown model is free": {llm.Chat, `"user":"x",`, 0, 200, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := make(chan map[string]any, 1)
@@ -75,7 +76,8 @@ func TestCallsFitTheBudget(t *testing.T) {
 			}
 			if c.status != 200 {
 				if resp.Header.Get(llm.FaultHeader) != "budget_exhausted" || len(asked) > 0 || len(d.usage) > 0 {
-					t.Errorf("refused with %v, the provider was asked %d times, %d calls were counted", resp.Header, len(asked), len(d.usage))
+					t.Errorf("refused with %v, the provider was asked %d times, %d calls were counted", resp.Header, len(asked),
+						len(d.usage))
 				}
 				return
 			}
@@ -86,7 +88,7 @@ func TestCallsFitTheBudget(t *testing.T) {
 					got += v
 				}
 			}
-			if d := got - c.cap; d < -12 || d > 12 { // the length of the body decides the last few
+			if d := got - c.cap; d < -12 || d > 12 { // the length of the body decides the last few tokens
 				t.Errorf("the provider may write %v tokens, want about %v", got, c.cap)
 			}
 			u := d.recorded(t)

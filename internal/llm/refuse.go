@@ -12,11 +12,11 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// FaultHeader on an error answer carries the slug of what went wrong, so that
-// the gateway before this one need not read the body.
+// FaultHeader carries the slug of an error answer, so that the gateway before this
+// one need not read the body.
 const FaultHeader = "X-Gateway-Fault"
 
-// Slugs of what goes wrong upstream; the same words as a task's failure_kind.
+// Slugs of faults of the upstream; a task's failure_kind has the same values.
 const (
 	SlugAuth        = "provider_auth"
 	SlugQuota       = "provider_quota"
@@ -25,17 +25,18 @@ const (
 	SlugModel       = "model_unavailable"
 )
 
-// Refusal is an error answer in the terms of the models' APIs.
+// Refusal is an error answer in the vocabulary of the models' APIs.
 type Refusal struct {
 	Status     int
-	Code       string // for programs
-	Type       string // the API's own class of error; empty: the one of the status
+	Code       string // for programs to read
+	Type       string // the API's own class of error; empty: the class of the status
 	Message    string
 	Fault      string // sent as FaultHeader
 	RetryAfter time.Duration
 }
 
-// RefusalOf makes an answer of an error. What is no fault says nothing of itself.
+// RefusalOf makes an error answer of an error. An error that is no fault is not
+// disclosed.
 func RefusalOf(err error) Refusal {
 	f := fault.From(err)
 	return Refusal{Status: f.Kind.Status(), Code: f.Slug, Message: f.Detail, Fault: f.Slug, RetryAfter: f.RetryAfter}
@@ -56,7 +57,7 @@ func Refuse(w http.ResponseWriter, api API, r Refusal) {
 	if api == Gemini || api == GeminiCount {
 		body = geminiRefusal(r)
 	}
-	text, _ := json.Marshal(body) // strings and maps cannot fail
+	text, _ := json.Marshal(body) // strings and maps always encode
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(text)))
@@ -70,7 +71,8 @@ func Refuse(w http.ResponseWriter, api API, r Refusal) {
 	w.Write(text)
 }
 
-// errorType is the class both families of APIs use for a status.
+// errorType is the class of error that the Anthropic and OpenAI APIs use for a
+// status.
 func errorType(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
@@ -94,10 +96,10 @@ func errorType(status int) string {
 	return "invalid_request_error"
 }
 
-// upstreamRefusal turns a provider's error answer into ours. The provider's
-// own words are kept where the agent can act on them (a prompt that is too
-// long, a bad parameter), but never on a matter of the account's key, and
-// never with the key or the address in them.
+// upstreamRefusal turns a provider's error answer into ours. It keeps the
+// provider's message where the agent can act on it (a prompt that is too long, a
+// bad parameter), replaces it where the account's key is at fault, and always
+// removes the key and the address.
 func upstreamRefusal(resp *http.Response, route Route) Refusal {
 	var said struct {
 		Error struct {
@@ -107,7 +109,7 @@ func upstreamRefusal(resp *http.Response, route Route) Refusal {
 		} `json:"error"`
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	_ = json.Unmarshal(text, &said) // what is not JSON says nothing
+	_ = json.Unmarshal(text, &said) // an answer that is not JSON has no message
 	code, _ := said.Error.Code.(string)
 	out := Refusal{Status: resp.StatusCode, Code: code, Type: said.Error.Type, Message: said.Error.Message}
 	broke := code == "insufficient_quota" || out.Type == "insufficient_quota" || out.Type == "billing_error" ||
@@ -140,7 +142,7 @@ func upstreamRefusal(resp *http.Response, route Route) Refusal {
 	return out
 }
 
-// conceal takes the key and the provider's address out of text for a caller.
+// conceal removes the key and the provider's address from a text for a caller.
 func conceal(text string, route Route) string {
 	if len(route.Key) > 0 {
 		text = strings.ReplaceAll(text, route.Key, "[key]")

@@ -12,7 +12,7 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// Why an exchange ended early.
+// Reasons for which an exchange ends early.
 var (
 	ErrCallerGone = errors.New("the caller went away")
 	ErrIdle       = errors.New("the upstream sent nothing for too long")
@@ -28,7 +28,7 @@ type Relay struct {
 	Idle time.Duration
 }
 
-// Exchange is a call on its way. Close it.
+// Exchange is a call in progress. Its owner closes it.
 type Exchange struct {
 	*http.Response
 	ctx    context.Context
@@ -37,15 +37,16 @@ type Exchange struct {
 	idle   time.Duration
 }
 
-// Send sends a request whose body can be sent again, and waits for the head of
-// the answer. Errors are faults: provider_unavailable, or a wrapped ErrCallerGone.
+// Send sends a request whose body can be sent again, and waits for the head of the
+// answer. It fails with the fault provider_unavailable, which wraps ErrCallerGone
+// if the caller has cancelled.
 func (r Relay) Send(req *http.Request) (*Exchange, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	x := &Exchange{ctx: ctx, cancel: cancel, idle: r.Idle}
 	x.timer = time.AfterFunc(r.Idle, func() { cancel(ErrIdle) })
 	req = req.WithContext(ctx)
-	// An idle connection that the upstream closed at this very moment costs a
-	// new connection, not the call. The header itself is not sent.
+	// Marks the request as repeatable: if the upstream has just closed an idle
+	// connection, the call is made over a new one. The nil header is not sent.
 	req.Header["Idempotency-Key"] = nil
 	resp, err := r.Transport.RoundTrip(req)
 	if err != nil {
@@ -71,7 +72,7 @@ func (x *Exchange) release() {
 	x.cancel(nil)
 }
 
-// Close lets go of the upstream; one that is still sending is cut off.
+// Close releases the upstream, and disconnects one that is still sending.
 func (x *Exchange) Close() {
 	x.release()
 	x.Response.Body.Close()
@@ -82,8 +83,8 @@ const headWait = 2 * time.Millisecond
 
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// Copy streams the answer's body to w, each piece as it comes, and to the
-// meter. It fails with ErrCallerGone, ErrIdle or ErrCut.
+// Copy streams the answer's body to w, each piece as it arrives, and to the meter.
+// It fails with ErrCallerGone, ErrIdle or ErrCut.
 func (x *Exchange) Copy(w http.ResponseWriter, m *Meter) error {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
@@ -91,13 +92,13 @@ func (x *Exchange) Copy(w http.ResponseWriter, m *Meter) error {
 	var head sync.Mutex
 	var begun bool
 	if m.Streamed() {
-		// The head says that the call was taken. It goes out with the first
-		// piece, or alone when that takes its time.
+		// The head tells the caller that the provider accepted the call. It goes out
+		// with the first piece, or alone if no piece arrives within headWait.
 		early := time.AfterFunc(headWait, func() {
 			head.Lock()
 			defer head.Unlock()
 			if !begun {
-				_ = flush() // the next write tells
+				_ = flush() // the next write reports a failure
 			}
 		})
 		defer early.Stop()
@@ -136,8 +137,8 @@ func (x *Exchange) Copy(w http.ResponseWriter, m *Meter) error {
 	}
 }
 
-// CopyRequestHeader copies what a provider may see of a caller's headers:
-// a closed list, so that no credential, cookie or address slips through.
+// CopyRequestHeader copies the caller's headers that a provider may see: a closed
+// list, so that no credential, cookie or address passes.
 func CopyRequestHeader(to, from http.Header) {
 	for name, values := range from {
 		switch {
@@ -148,8 +149,8 @@ func CopyRequestHeader(to, from http.Header) {
 	}
 }
 
-// CopyResponseHeader copies what a caller may see of a provider's headers: not
-// its cookies, nor whose key it was.
+// CopyResponseHeader copies the provider's headers that a caller may see: neither
+// cookies nor the name of the key's owner.
 func CopyResponseHeader(to, from http.Header) {
 	for name, values := range from {
 		switch {

@@ -14,38 +14,41 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// MaxBody is the largest request a gateway takes, unless told otherwise.
+// MaxBody is the default limit of a request's body, in bytes.
 const MaxBody = 32 << 20
 
-// Request is a call's body, of which only what a gateway must know is read.
-// The rest is passed on as it came; whether it is right is the provider's to say.
+// Request is the body of a call, of which the gateway reads only the members that
+// it needs. It passes the rest on unchanged; the provider validates it.
 type Request struct {
 	Model  string
 	Stream bool
 	// MaxOutput is the caller's cap on output tokens; 0 without one.
 	MaxOutput int64
-	// Choices is how many answers are asked for, at least 1.
+	// Choices is the number of answers asked for, at least 1.
 	Choices int64
 
 	body           []byte
-	open           int // offset behind the opening brace
+	open           int // offset after the opening brace
 	model, options span
 	output         span // of the cap
 	outputName     string
-	thinking       bool // a part of the cap is promised to something else
+	thinking       bool // thinking has a share of the cap
 
-	named      bool // the address names the model, and the cap stands in config
+	named      bool // the address names the model, and the cap is in config
 	config     span
-	configOpen int // offset behind its brace; 0: it is not there, or null
+	configOpen int // offset after its opening brace; 0: config is absent or null
 }
 
 type span struct{ from, to int }
 
-// readMembers are the members of a call that a gateway reads, the cap on the
-// output under the names of the three APIs.
-var readMembers = []string{"model", "stream", "stream_options", "thinking", "n", "max_tokens", "max_completion_tokens", "max_output_tokens"}
+// readMembers are the members of a call that a gateway reads, among them the cap on
+// the output under the names of the three APIs.
+var readMembers = []string{
+	"model", "stream", "stream_options", "thinking", "n",
+	"max_tokens", "max_completion_tokens", "max_output_tokens",
+}
 
-// amount reads a number of tokens or answers; null is 0.
+// amount reads a count of tokens or answers; null is 0.
 func amount(raw []byte) (int64, error) {
 	if string(raw) == "null" {
 		return 0, nil
@@ -66,8 +69,9 @@ func errMalformed(at int) error { return fmt.Errorf("malformed JSON at byte %d",
 func errTwice(key string) error { return fmt.Errorf("%q is there twice, or misspelt", key) }
 func errType(name string) error { return fmt.Errorf("%s has the wrong type", name) }
 
-// readRequest reads the body of a call to an endpoint, of at most limit bytes,
-// for which it takes room, and parses it. Errors are faults.
+// readRequest reads and parses the body of a call to an endpoint, of at most limit
+// bytes, and counts its bytes in stay. It fails with a fault: UnsupportedMedia,
+// TooLarge, RateLimited or Invalid.
 func readRequest(w http.ResponseWriter, r *http.Request, at Endpoint, limit int64, stay *Stay) (*Request, error) {
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, fault.New(fault.UnsupportedMedia, "", "The body must not be compressed.")
@@ -108,8 +112,9 @@ func tooLarge(limit int64) error {
 	return fault.Newf(fault.TooLarge, "", "The body is larger than %d bytes.", limit)
 }
 
-// ParseRequest finds the members of a JSON object that a gateway must know. A member that is there twice is refused: two parsers could read two
-// different calls from such a body.
+// ParseRequest reads the members of a JSON object that a gateway must know. It
+// refuses a body with a member twice: two parsers could read two different calls
+// from such a body.
 func ParseRequest(body []byte) (*Request, error) {
 	q := &Request{body: body, Choices: 1}
 	s := cursor{b: body}
@@ -176,15 +181,15 @@ func ParseRequest(body []byte) (*Request, error) {
 	return q, nil
 }
 
-// Bytes is the size of the body as it came.
+// Bytes is the size of the caller's body.
 func (q *Request) Bytes() int { return len(q.body) }
 
-// Edits are what a gateway changes in a call's body.
+// Edits are the changes that a gateway makes to a call's body.
 type Edits struct {
 	Model     string // another model, unless empty
 	CountChat bool   // ask for a count at the end of a stream of chat completions
-	MaxOutput int64  // a lower cap on the output, unless 0
-	API       API    // decides the name of a cap that is not there yet
+	MaxOutput int64  // lower cap on the output, in tokens, unless 0
+	API       API    // decides the name of a cap that the body lacks
 }
 
 type edit struct {
@@ -192,12 +197,11 @@ type edit struct {
 	text []byte
 }
 
-// Body is the body to send on. What need not change is copied, not encoded
-// again.
+// Body is the body to send on. Unchanged parts are copied, not encoded again.
 func (q *Request) Body(e Edits) []byte {
 	var edits []edit
 	if e.Model != "" && e.Model != q.Model && !q.named {
-		quoted, _ := json.Marshal(e.Model) // a string cannot fail
+		quoted, _ := json.Marshal(e.Model) // a string always encodes
 		if q.model.to == 0 {
 			edits = append(edits, edit{span{q.open, q.open}, q.member("model", quoted)})
 		} else {
@@ -234,13 +238,14 @@ func (q *Request) Body(e Edits) []byte {
 	return append(out, q.body[at:]...)
 }
 
-// member is a new first member of the object, with the comma it needs.
+// member is the text of a new first member of the body, with a comma if one is
+// needed.
 func (q *Request) member(name string, value []byte) []byte {
 	return q.before(q.open, append([]byte(`"`+name+`":`), value...))
 }
 
-// before is the text of a member at the beginning of an object, with the comma
-// it needs.
+// before is the text of a member at the beginning of an object, with a comma if
+// one is needed.
 func (q *Request) before(open int, text []byte) []byte {
 	if rest := bytes.TrimLeft(q.body[open:], " \t\r\n"); len(rest) > 0 && rest[0] != '}' {
 		text = append(text, ',')
@@ -248,8 +253,9 @@ func (q *Request) before(open int, text []byte) []byte {
 	return text
 }
 
-// withUsage sets include_usage in a stream_options value; false when it is
-// set already, or when the value is not an object and the provider must say so.
+// withUsage sets include_usage in a stream_options value. It answers false when
+// include_usage is set already, and when the value is not an object, which the
+// provider refuses.
 func withUsage(raw []byte) ([]byte, bool) {
 	if string(raw) == "null" {
 		return []byte(`{"include_usage":true}`), true
@@ -263,8 +269,8 @@ func withUsage(raw []byte) ([]byte, bool) {
 	return text, err == nil
 }
 
-// cursor walks JSON text at the speed of a byte search: it knows strings and
-// brackets, no more.
+// cursor walks JSON text at the speed of a byte search: it distinguishes strings
+// and brackets only.
 type cursor struct {
 	b  []byte
 	at int
@@ -290,7 +296,7 @@ func (s *cursor) take(c byte) bool {
 	return true
 }
 
-// str passes a string whose opening quote has been passed.
+// str skips a string whose opening quote has been skipped.
 func (s *cursor) str() bool {
 	for {
 		i := bytes.IndexByte(s.b[s.at:], '"')
@@ -309,7 +315,7 @@ func (s *cursor) str() bool {
 	}
 }
 
-// key passes a name and its colon.
+// key reads a member's name and skips its colon.
 func (s *cursor) key() (string, bool) {
 	s.space()
 	from := s.at

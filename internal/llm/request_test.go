@@ -12,13 +12,16 @@ func TestRequestBody(t *testing.T) {
 	for _, c := range []struct{ in, model, want string }{
 		{`{"model":"a","x":1}`, "", `{"model":"a","x":1}`},
 		{`{"model":"a","x":1}`, "b", `{"model":"b","x":1}`},
-		{` { "x" : {"model":"a","stream":true} , "model" : "a" } `, `say "b"`, ` { "x" : {"model":"a","stream":true} , "model" : "say \"b\"" } `},
+		{` { "x" : {"model":"a","stream":true} , "model" : "a" } `, `say "b"`,
+			` { "x" : {"model":"a","stream":true} , "model" : "say \"b\"" } `},
 		{`{"x":1}`, "b", `{"model":"b","x":1}`},
 		{`{}`, "b", `{"model":"b"}`},
 		{`{"model":"a","stream":true}`, "", `{"stream_options":{"include_usage":true},"model":"a","stream":true}`},
 		{`{"stream":false,"model":"a"}`, "", `{"stream":false,"model":"a"}`},
-		{`{"stream":true,"stream_options":{"include_usage":true},"model":"a"}`, "b", `{"stream":true,"stream_options":{"include_usage":true},"model":"b"}`},
-		{`{"stream":true,"stream_options":{"include_obfuscation":false},"model":"a"}`, "b", `{"stream":true,"stream_options":{"include_obfuscation":false,"include_usage":true},"model":"b"}`},
+		{`{"stream":true,"stream_options":{"include_usage":true},"model":"a"}`, "b",
+			`{"stream":true,"stream_options":{"include_usage":true},"model":"b"}`},
+		{`{"stream":true,"stream_options":{"include_obfuscation":false},"model":"a"}`, "b",
+			`{"stream":true,"stream_options":{"include_obfuscation":false,"include_usage":true},"model":"b"}`},
 		{`{"stream":true,"stream_options":null}`, "", `{"stream":true,"stream_options":{"include_usage":true}}`},
 		{`{"stream":true,"stream_options":7}`, "", `{"stream":true,"stream_options":7}`},
 		{`{"s":"\\\"} {","\u006dodel":"a"}`, "b", `{"s":"\\\"} {","\u006dodel":"b"}`},
@@ -41,9 +44,11 @@ func TestRequestBody(t *testing.T) {
 func TestParseRequestRefuses(t *testing.T) {
 	for _, in := range []string{
 		``, `[]`, `"model"`, `{`, `{"model"`, `{"model":`, `{"model":"a"`, `{"model":"a",}`, `{"model":"a"}{}`, `{"model":"a"} x`,
-		`{"model":7}`, `{"stream":"yes"}`, `{"model":"a","model":"b"}`, `{"model":"a","mod\u0065l":"b"}`, `{"Model":"a"}`, `{"a":[}`, `{"a":"\"}`,
+		`{"model":7}`, `{"stream":"yes"}`, `{"model":"a","model":"b"}`, `{"model":"a","mod\u0065l":"b"}`, `{"Model":"a"}`,
+		`{"a":[}`, `{"a":"\"}`,
 		`{"a" 1}`, `{,}`, `{"a":1 "model":"b"}`,
-		`{"max_tokens":1,"max_token\u017f":9}`, `{"max_tokenſ":9}`, `{"max_toKens":9}`, `{"ſtream":true}`, // which Go's own parser takes for one
+		`{"max_tokens":1,"max_token\u017f":9}`, `{"max_tokenſ":9}`, `{"max_toKens":9}`, `{"ſtream":true}`,
+		// Go's own parser takes these for max_tokens
 	} {
 		if q, err := ParseRequest([]byte(in)); err == nil {
 			t.Errorf("%s: %+v", in, q)
@@ -51,8 +56,8 @@ func TestParseRequestRefuses(t *testing.T) {
 	}
 }
 
-// What the gateway reads from a body is what a JSON parser reads from it, and
-// a rewritten body differs in what it should, and in nothing else.
+// The gateway reads from a body what a JSON parser reads from it, and a rewritten
+// body differs only in the intended members.
 func FuzzParseRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"a","stream":true,"messages":[{"content":"x\\\"{"}],"stream_options":{"a":1}}`))
 	f.Add([]byte(`{"x":[1,2,{"y":null}],"stream":false}`))
@@ -92,7 +97,8 @@ func FuzzParseRequest(f *testing.F) {
 }
 
 func BenchmarkParseRequest(b *testing.B) {
-	body := []byte(`{"model":"a","stream":true,"messages":[` + strings.Repeat(`{"role":"user","content":"`+strings.Repeat("some words of a prompt, ", 40)+`"},`, 200) + `{}]}`)
+	body := []byte(`{"model":"a","stream":true,"messages":[` +
+		strings.Repeat(`{"role":"user","content":"`+strings.Repeat("some words of a prompt, ", 40)+`"},`, 200) + `{}]}`)
 	b.SetBytes(int64(len(body)))
 	for b.Loop() {
 		if _, err := ParseRequest(body); err != nil {

@@ -8,15 +8,15 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// What the calls under way of one token may hold. A gateway keeps a prompt
-// whole, so one caller's calls would else be all the memory there is; so would
-// a call that a provider leads back to the gateway it came from.
+// Limits of the concurrent calls of one token. A gateway keeps whole prompts in
+// memory, so one caller's calls could exhaust it; so could a call that a provider
+// sends back to the gateway it came from.
 const (
 	maxCalls = 64
 	maxHeld  = 2 * MaxBody
 )
 
-// Room bounds the calls of each token. The zero value is ready.
+// Room limits the concurrent calls of each token. The zero value is ready.
 type Room struct {
 	mu   sync.Mutex
 	held map[string]*share
@@ -27,7 +27,7 @@ type share struct {
 	bytes int64
 }
 
-// Stay is one call in a room.
+// Stay is one call that Room has admitted.
 type Stay struct {
 	room  *Room
 	token string
@@ -41,7 +41,8 @@ func full() error {
 	return f
 }
 
-// Enter lets a call in. Leave when it is over.
+// Enter admits a call; the caller calls Stay.Leave at its end. It fails with
+// fault.RateLimited when the token has too many calls in progress.
 func (m *Room) Enter(token string) (*Stay, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,7 +61,8 @@ func (m *Room) Enter(token string) (*Stay, error) {
 	return &Stay{room: m, token: token, share: s}, nil
 }
 
-// take makes room for so many bytes of a body.
+// take counts n more bytes of a body. It fails with fault.RateLimited when the
+// token's calls would hold more than maxHeld bytes.
 func (s *Stay) take(n int64) error {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
@@ -72,7 +74,7 @@ func (s *Stay) take(n int64) error {
 	return nil
 }
 
-// Leave gives back what the call held. It is called once.
+// Leave releases the call's share. It is called once.
 func (s *Stay) Leave() {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
@@ -82,7 +84,7 @@ func (s *Stay) Leave() {
 	}
 }
 
-// taking makes room for a body of unknown length as it comes.
+// taking counts the bytes of a body of unknown length as they arrive.
 type taking struct {
 	io.Reader
 	stay *Stay

@@ -9,13 +9,13 @@ import (
 	"yardmaster/internal/llm"
 )
 
-// A provider that leads each call back to the gateway, with a token of the
-// gateway's as its key, ends in a refusal.
+// A provider that sends each call back to the gateway, with a token of the gateway
+// as its key, ends in a refusal.
 func TestCallsThatComeBackEnd(t *testing.T) {
 	d := &desk{}
 	url, _ := gateway(t, d, nil)
 	d.route = llm.Route{Provider: llm.Compatible, BaseURL: url, Key: token}
-	for range 2 { // what was held is given back
+	for range 2 { // the second call proves that the share was released
 		resp, text := do(t, ask(t, url, "/v1/chat/completions", `{"model":"m"}`))
 		if resp.StatusCode != 429 || !strings.Contains(text, "under way") {
 			t.Fatal(resp.StatusCode, text)
@@ -31,7 +31,7 @@ func TestCallsThatComeBackEnd(t *testing.T) {
 	}
 }
 
-// What the calls of one token hold in memory is bounded.
+// The memory that the calls of one token occupy is bounded.
 func TestLongPromptsAtOnceAreBounded(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
 	far := provider(t, func(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +56,7 @@ func TestLongPromptsAtOnceAreBounded(t *testing.T) {
 	unknown := ask(t, url, "/v1/chat/completions", long)
 	unknown.Body, unknown.ContentLength = io.NopCloser(strings.NewReader(long)), -1
 	for name, req := range map[string]*http.Request{"known": known, "unknown": unknown} {
-		// The refusal comes before the body has been read; a client may miss it.
+		// The refusal arrives before the server has read the body; a client may miss it.
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			continue
@@ -92,7 +92,7 @@ func TestLongPromptsAtOnceAreBounded(t *testing.T) {
 	}
 }
 
-// A cap that the API does not know caps nothing.
+// A cap under a name that the API does not know is refused.
 func TestCapOfAnotherAPI(t *testing.T) {
 	d := &desk{route: llm.Route{Provider: llm.Scripted}}
 	url, _ := gateway(t, d, nil)

@@ -12,12 +12,12 @@ import (
 	"yardmaster/internal/llm"
 )
 
-// tap is a provider that streams what the test tells it to.
+// tap is a provider that streams the texts that the test sends.
 type tap struct {
 	url     string
 	send    chan string // closed: the stream ends
 	cut     chan struct{}
-	gone    chan struct{} // closed when the gateway lets go
+	gone    chan struct{} // closed when the gateway disconnects
 	started chan struct{}
 }
 
@@ -100,7 +100,7 @@ func TestCallerWhoHangsUpIsCounted(t *testing.T) {
 	}
 }
 
-// A stream that the provider cuts must not look like one that ended.
+// The caller can tell a stream that the provider cut from one that ended.
 func TestCutStreamIsCutForTheCallerToo(t *testing.T) {
 	far := newTap(t)
 	d := &desk{route: llm.Route{Provider: llm.Anthropic, BaseURL: far.url}}

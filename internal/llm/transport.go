@@ -15,16 +15,16 @@ const (
 	maxHead     = 1 << 20  // bytes of an answer's head
 )
 
-// Transport makes calls to providers. It bounds connecting, never the answer,
-// takes no proxy from the environment, and hands on the bytes of an answer as
-// they came, for the meter to read.
+// Transport makes calls to providers. It limits the time to connect, not the time
+// of an answer, uses no proxy from the environment, and passes the bytes of an
+// answer on without decompression, for the meter to read.
 type Transport struct {
-	secure *http.Transport // https: HTTP/2 where the provider speaks it
-	plain  plain           // http: local models, the control plane on its own machine
+	secure *http.Transport // https: HTTP/2 where the provider supports it
+	plain  plain           // http: local models, and the control plane on its own machine
 }
 
-// NewTransport makes a transport. The control, if any, sees each address before
-// it is dialled and may refuse it.
+// NewTransport makes a transport. Before each dial it calls control, unless nil,
+// with the resolved address; an error from control refuses the address.
 func NewTransport(control func(network, address string, c syscall.RawConn) error) *Transport {
 	dial := &net.Dialer{Timeout: 10 * time.Second, Control: control}
 	return &Transport{

@@ -18,8 +18,8 @@ import (
 	"yardmaster/internal/llm"
 )
 
-// wire is an upstream of which a test writes every byte. Each connection goes
-// to the handler with its number, from 1.
+// wire is an upstream whose every byte a test writes. The handler receives each
+// connection with its number, from 1.
 func wire(t *testing.T, serve func(n int64, c net.Conn, r *bufio.Reader)) (url string, connections *atomic.Int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,7 +44,7 @@ func wire(t *testing.T, serve func(n int64, c net.Conn, r *bufio.Reader)) (url s
 	return "http://" + l.Addr().String(), connections
 }
 
-// take reads one request whole.
+// take reads one whole request.
 func take(r *bufio.Reader) bool {
 	req, err := http.ReadRequest(r)
 	if err != nil {
@@ -60,7 +60,7 @@ func transport(t *testing.T) *llm.Transport {
 	return tr
 }
 
-// post makes a call that may be made again.
+// post makes a request that may be repeated.
 func post(t *testing.T, ctx context.Context, url string, body []byte) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
@@ -85,8 +85,8 @@ func whole(t *testing.T, tr http.RoundTripper, req *http.Request) string {
 	return fmt.Sprint(resp.StatusCode, " ", string(text))
 }
 
-// What an answer looks like on the wire decides what is read and whether its
-// connection is used again.
+// The form of an answer on the wire decides what the transport reads, and whether
+// it reuses the connection.
 func TestAnswersOnTheWire(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string
@@ -106,7 +106,8 @@ func TestAnswersOnTheWire(t *testing.T) {
 		"an unasked change of speech": {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "101 ", false},
 		"no HTTP":                     {"SSH-2.0-OpenSSH\r\n\r\n", `malformed HTTP response "SSH-2.0-OpenSSH"`, false},
 		"an endless head":             {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2<<20), "head of the answer is too long", false},
-		"endless interim answers":     {strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100_000), "head of the answer is too long", false},
+		"endless interim answers": {strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100_000),
+			"head of the answer is too long", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -142,15 +143,15 @@ func TestAnswersOnTheWire(t *testing.T) {
 	}
 }
 
-// An upstream that closed an idle connection costs a new one, not the call;
-// a call that may have had its effect is not made again.
+// If the upstream closed an idle connection, the transport opens a new one and
+// repeats the call, unless the call may have had an effect.
 func TestStaleConnection(t *testing.T) {
 	var calls atomic.Int64
 	url, connections := wire(t, func(n int64, c net.Conn, r *bufio.Reader) {
 		for i := 0; take(r); i++ {
 			calls.Add(1)
 			if n == 1 && i == 1 {
-				return // took the call, and says nothing
+				return // accepts the call, and sends no answer
 			}
 			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 		}
@@ -184,7 +185,7 @@ func TestStaleConnection(t *testing.T) {
 	}
 }
 
-// A long request that is refused before it was read: the refusal arrives.
+// The refusal of a long request arrives, although its body was not read.
 func TestRefusedBeforeItWasRead(t *testing.T) {
 	url, _ := wire(t, func(_ int64, c net.Conn, r *bufio.Reader) {
 		if _, err := http.ReadRequest(r); err != nil {
@@ -198,7 +199,7 @@ func TestRefusedBeforeItWasRead(t *testing.T) {
 			return
 		}
 		io.WriteString(c, "HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno")
-		<-t.Context().Done() // reads nothing more
+		<-t.Context().Done() // reads no more
 	})
 	tr := transport(t)
 	long := make([]byte, 32<<20)
@@ -210,8 +211,8 @@ func TestRefusedBeforeItWasRead(t *testing.T) {
 	}
 }
 
-// Whoever gives a call up lets go of the upstream, before the head, within the
-// body, and while the request is being sent.
+// A caller that cancels releases the upstream: before the head, within the body,
+// and while the request is being sent.
 func TestGivenUp(t *testing.T) {
 	cause := errors.New("enough")
 	for name, long := range map[string]int{"short": 2, "long": 32 << 20} {
@@ -230,7 +231,7 @@ func TestGivenUp(t *testing.T) {
 					}
 					close(ready)
 					if !head && long > 2 {
-						<-t.Context().Done() // leaves the caller in its write
+						<-t.Context().Done() // blocks the caller in its write
 						return
 					}
 					r.WriteTo(io.Discard)
@@ -268,7 +269,7 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// An answer that is closed early takes its connection with it.
+// Closing an answer early closes its connection.
 func TestClosedEarly(t *testing.T) {
 	gone := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -286,8 +287,8 @@ func TestClosedEarly(t *testing.T) {
 	<-gone
 }
 
-// What an upstream says unasked is not the answer to the next call: a notice
-// that it closes the connection, or an answer that was kept back for another
+// Bytes that an upstream sends unasked are not the answer to the next call: a
+// notice that it closes the connection, or an answer that was meant for another
 // caller.
 func TestUnaskedWordsAreNoAnswer(t *testing.T) {
 	for name, word := range map[string]string{
@@ -318,7 +319,7 @@ func TestUnaskedWordsAreNoAnswer(t *testing.T) {
 			tr := transport(t)
 			for range 2 {
 				once := post(t, t.Context(), url, []byte("{}"))
-				once.Header.Del("Idempotency-Key") // a second try would hide it
+				once.Header.Del("Idempotency-Key") // a repeated call would hide it
 				if got := whole(t, tr, once); got != "200 ok" {
 					t.Fatal(got)
 				}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Tokens is what one call consumed, the same for every API: the four counts
-// do not overlap.
+// Tokens are the token counts of one call, in the same terms for every API. The
+// four counts do not overlap.
 type Tokens struct {
 	InputTokens      int64 // neither read from a cache nor written to one
 	OutputTokens     int64
@@ -23,24 +23,24 @@ func (t Tokens) Add(o Tokens) Tokens {
 	}
 }
 
-// Usage is the account of one call that reached a provider.
+// Usage is the record of one billed call.
 type Usage struct {
 	Tokens
 	API        API
-	Model      string // as the provider was asked
-	CostMicros *int64 // micro-dollars; nil: no price is known
-	Reserved   int64  // micro-dollars that were set aside for the call
+	Model      string // the name sent to the provider
+	CostMicros *int64 // micro-dollars; nil: the model has no price
+	Reserved   int64  // micro-dollars that were reserved for the call
 	Duration   time.Duration
 	Status     int // of the answer to the caller; 0 when there was none
 	Streamed   bool
-	Aborted    bool   // the answer was not delivered whole
+	Aborted    bool   // the caller did not get the whole answer
 	Estimated  bool   // the provider's own count did not arrive
-	Fault      string // slug of what went wrong upstream, such as provider_auth
+	Fault      string // slug of the upstream's fault, such as provider_auth
 }
 
-// Meter reads the token counts out of an answer as its bytes go by, in any
-// chunking and in constant memory: server-sent events of the APIs, or
-// one JSON document. Counts that are repeated are running totals; the last wins.
+// Meter reads the token counts from an answer as its bytes pass, in any chunking
+// and in constant memory. The answer is a stream of server-sent events, or one JSON
+// document. Repeated counts are running totals; the last one counts.
 type Meter struct {
 	sse    bool
 	field  int // bytes of "data:" matched on this line; skipLine: another field
@@ -79,7 +79,7 @@ func (m *Meter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line takes a piece of a line without its end.
+// line reads a piece of a line without its end.
 func (m *Meter) line(p []byte) {
 	for len(p) > 0 && m.field >= 0 && m.field < len(dataField) {
 		if p[0] == '\r' && m.field == 0 {
@@ -101,7 +101,7 @@ func (m *Meter) line(p []byte) {
 	}
 }
 
-// endLine closes a line; an empty one closes the event and its document.
+// endLine ends a line; an empty line ends the event and its document.
 func (m *Meter) endLine() {
 	if m.empty {
 		m.doc.reset()
@@ -109,11 +109,10 @@ func (m *Meter) endLine() {
 	m.field, m.empty = 0, true
 }
 
-// Tokens is the count so far; false when the provider has sent none.
+// Tokens are the counts so far; false when the provider has sent none.
 func (m *Meter) Tokens() (Tokens, bool) {
 	f := &m.doc.found
-	// Gemini counts what a model thinks, and what its own tools bring into the
-	// prompt, apart from the rest.
+	// Gemini counts thinking, and the input from its own tools, separately.
 	t := Tokens{f[input] + f[toolInput], f[output] + f[thoughts], f[cacheRead], f[cacheWrite]}
 	// The OpenAI forms and Gemini report cached tokens as a part of the input.
 	cached := min(f[cachedInput], t.InputTokens)
@@ -122,14 +121,14 @@ func (m *Meter) Tokens() (Tokens, bool) {
 	return t, m.doc.any
 }
 
-// Estimate stands in for a count that never came, as when a caller hangs up
-// in the middle of a stream: four bytes of a request are about one token, and
+// Estimate replaces a count that never arrived, for example because the caller
+// disconnected during a stream: four bytes of a request are about one token, and
 // an event carries about one.
 func (m *Meter) Estimate(requestBytes int) Tokens {
 	return Tokens{InputTokens: int64(requestBytes) / 4, OutputTokens: m.events}
 }
 
-// Reading a usage object: the counts, and the objects on the way to them.
+// count is a member of a usage object whose number the meter reads.
 type count uint8
 
 const (
@@ -186,24 +185,24 @@ func (at place) count(key string) count {
 	return none
 }
 
-// document walks one JSON document byte by byte. It follows only the objects
-// that can hold a usage object and counts brackets through everything else.
+// document walks one JSON document byte by byte. It follows only the objects that
+// can contain a usage object, and counts brackets in all others.
 type document struct {
 	found [counts]int64
 	any   bool
 
 	path    [4]place
 	depth   int // open objects in path
-	skipped int // open brackets of no interest
+	skipped int // open brackets outside path
 	wantKey bool
 
 	inString, inKey, escaped bool
 	key                      [32]byte
-	keyLen                   int // over len(key): a key of no interest
+	keyLen                   int // over len(key): the key is too long to matter
 
-	number count // being read; none: no number
+	number count // the count being read; none: no number
 	value  int64
-	whole  bool // value is a plain integer so far
+	whole  bool // value is an integer so far
 }
 
 func (d *document) reset() { *d = document{found: d.found, any: d.any} }
@@ -218,7 +217,7 @@ func (d *document) feed(p []byte) {
 	}
 }
 
-// text consumes bytes of a string and answers how many more than one.
+// text consumes bytes of a string, and answers how many beyond the first.
 func (d *document) text(p []byte) int {
 	if d.escaped {
 		d.escaped = false
@@ -230,7 +229,7 @@ func (d *document) text(p []byte) int {
 	}
 	if esc := bytes.IndexByte(p[:end], '\\'); esc >= 0 {
 		d.escaped = true
-		d.keyLen = len(d.key) + 1 // no key of interest holds an escape
+		d.keyLen = len(d.key) + 1 // no key that the meter reads has an escape
 		return esc
 	}
 	if d.inKey {
@@ -305,11 +304,11 @@ func (d *document) structure(c byte) {
 	}
 }
 
-// maxTokens is more than a call can have of any kind, and small enough for sums
-// of costs. A count over it is none.
+// maxTokens exceeds every real count, and is small enough for sums of costs. The
+// meter ignores a larger count.
 const maxTokens = 100_000_000
 
-// digit takes one more byte of a number; false when the number is over.
+// digit reads one more byte of a number; false when the number has ended.
 func (d *document) digit(c byte) bool {
 	switch {
 	case c >= '0' && c <= '9':

@@ -11,7 +11,7 @@ import (
 
 const events = "text/event-stream; charset=utf-8"
 
-// Answers as providers send them.
+// Answers in the form of each provider.
 var answers = []struct {
 	name, contentType, body string
 	want                    Tokens
@@ -85,7 +85,7 @@ func TestMeterWithoutACount(t *testing.T) {
 	}
 }
 
-// A stream that breaks off before the provider's count is estimated.
+// The usage of a stream that breaks off before the provider's count is estimated.
 func TestMeterEstimates(t *testing.T) {
 	m := NewMeter(events)
 	for i := range 10 {
@@ -102,7 +102,7 @@ func TestMeterEstimates(t *testing.T) {
 func TestMeterDoesNotAllocate(t *testing.T) {
 	a := answers[1]
 	m := NewMeter(a.contentType)
-	if n := testing.AllocsPerRun(100, func() { m.Write([]byte(a.body)) }); n > 1 { // the conversion is the one
+	if n := testing.AllocsPerRun(100, func() { m.Write([]byte(a.body)) }); n > 1 { // the conversion of the body allocates once
 		t.Fatalf("%v allocations for each answer", n)
 	}
 }
@@ -137,12 +137,13 @@ func TestCost(t *testing.T) {
 		tokens   Tokens
 		want     *int64
 	}{
-		{Anthropic, "claude-sonnet-4-5-20250929", Tokens{1_000_000, 100_000, 2_000_000, 400_000}, micros(3_000_000 + 1_500_000 + 600_000 + 1_500_000)},
+		{Anthropic, "claude-sonnet-4-5-20250929", Tokens{1_000_000, 100_000, 2_000_000, 400_000},
+			micros(3_000_000 + 1_500_000 + 600_000 + 1_500_000)},
 		{Anthropic, "claude-sonnet-4-5", Tokens{InputTokens: 1}, micros(3)},
 		{OpenAI, "gpt-5", Tokens{InputTokens: 1}, micros(1)}, // 1.25 rounds down
 		{OpenAI, "gpt-5-2025-08-07", Tokens{InputTokens: 1000}, micros(1250)},
 		{OpenAI, "gpt-5-mini", Tokens{OutputTokens: 1000}, micros(2000)},
-		{OpenAI, "gpt-5.9", Tokens{InputTokens: 1000}, nil}, // begins like one we know, and is another
+		{OpenAI, "gpt-5.9", Tokens{InputTokens: 1000}, nil}, // begins like a known model, but is another
 		{OpenAI, "gpt-5-pro", Tokens{InputTokens: 1000}, nil},
 		{Anthropic, "gpt-5", Tokens{InputTokens: 1000}, nil},
 		{OpenRouter, "anthropic/claude-sonnet-4.5", Tokens{InputTokens: 1000}, micros(3000)},
@@ -166,7 +167,8 @@ func TestCost(t *testing.T) {
 		t.Error(d)
 	}
 	for _, bad := range []string{"", "as_of: x", "as_of: 2026-01-02\nprices: [{provider: nobody, family: a, input: 1, output: 1}]",
-		"as_of: 2026-01-02\nprices: [{provider: openai, family: a, input: -1, output: 1}]", "as_of: 2026-01-02\nprices: [{provider: openai, family: a, input: .nan, output: 1}]",
+		"as_of: 2026-01-02\nprices: [{provider: openai, family: a, input: -1, output: 1}]",
+		"as_of: 2026-01-02\nprices: [{provider: openai, family: a, input: .nan, output: 1}]",
 		"as_of: 2026-01-02\nprices: [{provider: openai, family: a, input: 1}]", "as_of: 2026-01-02\nrates: []"} {
 		if _, err := ParsePrices([]byte(bad)); err == nil {
 			t.Errorf("accepted: %s", bad)

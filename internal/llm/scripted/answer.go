@@ -82,10 +82,12 @@ func writeMessages(s *stream, a *answer) {
 	if a.call != nil {
 		s.event("content_block_start", object{"index": index, "content_block": object{
 			"type": "tool_use", "id": a.id("toolu_"), "name": a.call.tool.name, "input": object{}}})
-		s.event("content_block_delta", object{"index": index, "delta": object{"type": "input_json_delta", "partial_json": a.call.arguments()}})
+		s.event("content_block_delta", object{"index": index,
+			"delta": object{"type": "input_json_delta", "partial_json": a.call.arguments()}})
 		s.event("content_block_stop", object{"index": index})
 	}
-	s.event("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": a.usage.Output}})
+	s.event("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil},
+		"usage": object{"output_tokens": a.usage.Output}})
 	s.event("message_stop", object{})
 }
 
@@ -97,7 +99,8 @@ func writeResponses(s *stream, a *answer) {
 			"output": output, "parallel_tool_calls": true, "tool_choice": "auto", "tools": []any{}, "error": nil, "incomplete_details": nil}
 		if status == "completed" {
 			r["usage"] = object{"input_tokens": prompt, "input_tokens_details": object{"cached_tokens": a.usage.CacheRead},
-				"output_tokens": a.usage.Output, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": prompt + a.usage.Output}
+				"output_tokens": a.usage.Output, "output_tokens_details": object{"reasoning_tokens": 0},
+				"total_tokens": prompt + a.usage.Output}
 		}
 		return r
 	}
@@ -136,7 +139,8 @@ func writeResponses(s *stream, a *answer) {
 		case "message":
 			begun["content"] = []any{}
 			emit("response.output_item.added", object{"output_index": i, "item": begun})
-			emit("response.content_part.added", at(object{"content_index": 0, "part": object{"type": "output_text", "text": "", "annotations": []any{}}}))
+			emit("response.content_part.added",
+				at(object{"content_index": 0, "part": object{"type": "output_text", "text": "", "annotations": []any{}}}))
 			for _, piece := range a.pieces() {
 				emit("response.output_text.delta", at(object{"content_index": 0, "delta": piece}))
 				if !wait(s.r, a.slow) {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// geminiFolder is where the Gemini API serves models, by their names.
+// geminiFolder is the address under which the Gemini API serves models by name.
 const geminiFolder = "/v1beta/models/"
 
-// gemini takes an address of the Gemini API apart. It answers no parser for
-// what is no such address, or asks for a stream in a form that is not served.
+// gemini parses an address of the Gemini API. parse is nil for any other address,
+// and for a stream in a form that the server does not offer.
 func gemini(path, alt string) (parse func([]byte) (*turn, error), counts bool) {
 	rest, ok := strings.CutPrefix(path, geminiFolder)
 	model, action, _ := strings.Cut(rest, ":")
@@ -21,7 +21,7 @@ func gemini(path, alt string) (parse func([]byte) (*turn, error), counts bool) {
 	return func(body []byte) (*turn, error) { return parseGemini(model, stream, body) }, counts
 }
 
-// part is a piece of what somebody said, or of what a tool answered.
+// part is a piece of a message, or of a tool's result.
 type part struct {
 	Text             string          `json:"text"`
 	FunctionResponse json.RawMessage `json:"functionResponse"`

@@ -1,14 +1,13 @@
-// Package scripted is a language model without a model: an HTTP handler that
-// speaks the wire forms of the real ones and answers from a scenario file. It
-// lets the whole product run offline, and it is the tests' far peer.
+// Package scripted imitates a language model: an HTTP handler that speaks the wire
+// forms of the real ones and answers from a scenario file. It lets the whole
+// product run offline, and it is the far peer of the tests.
 //
-// A scenario is a list of steps in the abstract: write this file, run this
-// command, say this. Each is played with whichever tool the calling agent
-// offers for it, so one scenario drives every agent. The handler keeps no
-// conversation: the step to play is the number of tool results that follow
-// the prompt which selected the scenario, so resumed, parallel and retried
-// sessions need nothing from it. An answer is a function of its request, to
-// the last id; only a step that is told to fail a number of times counts.
+// A scenario is a list of abstract steps: write this file, run this command, say
+// this. The server plays each step with the tool that the calling agent offers for
+// it, so one scenario drives every agent. The server stores no conversation: the
+// number of tool results after the prompt that selected the scenario is the number
+// of the step, so resumed, parallel and retried sessions work. An answer, including
+// its ids, depends on the request alone; only a step with fail.times counts.
 package scripted
 
 import (
@@ -33,7 +32,7 @@ import (
 //	      - text: The test passes now.
 //	        slow_ms: 20
 //
-// The first scenario that fits a prompt is played.
+// The first scenario that matches a prompt is played.
 type Scenarios struct {
 	list []scenario
 }
@@ -42,15 +41,15 @@ type scenario struct {
 	Name  string `yaml:"name"`
 	Match string `yaml:"match"`
 	Model string `yaml:"model"`
-	// WithoutTools marks a scenario for requests that offer no tools, such as
-	// a verdict or a title; they are never answered from the others.
+	// WithoutTools marks a scenario for requests that offer no tools, such as a
+	// verdict or a title. Such requests are never answered from other scenarios.
 	WithoutTools bool   `yaml:"without_tools"`
 	Steps        []step `yaml:"steps"`
 
 	pattern *regexp.Regexp
 }
 
-// step is at most one call of a tool, with or without a text before it.
+// step is at most one call of a tool, optionally with a text before it.
 type step struct {
 	Text   string     `yaml:"text"`
 	Write  *writeStep `yaml:"write"`
@@ -71,29 +70,29 @@ type writeStep struct {
 	Content string `yaml:"content"`
 }
 
-// editStep replaces a piece of a file; agents that edit by patch need whole lines.
+// editStep replaces a part of a file; agents that edit by patch need whole lines.
 type editStep struct {
 	Path string `yaml:"path"`
 	Old  string `yaml:"old"`
 	New  string `yaml:"new"`
 }
 
-// toolStep calls a tool by its own name, or the end of it.
+// toolStep calls the tool with the name, or whose name ends with it.
 type toolStep struct {
 	Name string         `yaml:"name"`
 	Args map[string]any `yaml:"args"`
 }
 
-// failStep answers an HTTP error in place of the step: the first Times
-// requests for it, or every one when Times is 0.
+// failStep answers an HTTP error in place of the step: to the first Times requests
+// for it, or to every one when Times is 0.
 type failStep struct {
 	Status      int `yaml:"status"`
 	Times       int `yaml:"times"`
 	RetryAfterS int `yaml:"retry_after_s"`
 }
 
-// usageStep replaces the token counts that are made up from the sizes.
-// Input includes neither of the cache counts.
+// usageStep replaces the token counts that the server estimates from sizes. Input
+// includes neither of the cache counts.
 type usageStep struct {
 	Input      int `yaml:"input"`
 	Output     int `yaml:"output"`
@@ -103,7 +102,7 @@ type usageStep struct {
 
 const maxDelayMS = 10 * 60 * 1000
 
-// ParseScenarios reads a scenario file. Fields it does not know are errors.
+// ParseScenarios reads a scenario file. It fails for an unknown field.
 func ParseScenarios(text []byte) (*Scenarios, error) {
 	var file struct {
 		Scenarios []scenario `yaml:"scenarios"`
@@ -194,7 +193,8 @@ func (st step) check() error {
 	return nil
 }
 
-// models are the names that requests can ask for: the scenarios', or one that stands for any.
+// models are the names that requests can ask for: the models of the scenarios, or
+// scripted-1 if no scenario names one.
 func (s *Scenarios) models() []string {
 	var names []string
 	for _, sc := range s.list {
@@ -225,8 +225,8 @@ const (
 	doneText    = "Done."
 )
 
-// choose finds the scenario and the step to play. Each prompt that fits a
-// scenario starts it anew; tool results behind it advance it.
+// choose finds the scenario and the step to play. Each prompt that matches a
+// scenario starts that scenario; each tool result after it advances it by a step.
 func (s *Scenarios) choose(t *turn) (string, step) {
 	var playing *scenario
 	at := 0

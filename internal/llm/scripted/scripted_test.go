@@ -77,7 +77,7 @@ func decode(t testing.TB, r io.Reader) object {
 	return v
 }
 
-// at digs a value out of decoded JSON.
+// at reads the value at a path of decoded JSON.
 func at(v any, path ...any) any {
 	for _, p := range path {
 		switch k := p.(type) {
@@ -103,8 +103,8 @@ func params(names ...string) object {
 	return object{"type": "object", "properties": props, "required": names}
 }
 
-// Two agents as different as they come: one with a full set of tools over the
-// messages API, one with a shell and a patch tool over responses.
+// Two very different agents: one with a full set of tools over the messages API, one
+// with a shell and a patch tool over responses.
 func claudeTools() []object {
 	tool := func(name string, args ...string) object { return object{"name": name, "input_schema": params(args...)} }
 	write := tool("Write", "file_path", "content")
@@ -115,7 +115,8 @@ func claudeTools() []object {
 
 func codexTools() []object {
 	return []object{
-		{"type": "function", "name": "shell", "parameters": object{"properties": object{"command": object{"type": "array"}}, "required": []string{"command"}}},
+		{"type": "function", "name": "shell",
+			"parameters": object{"properties": object{"command": object{"type": "array"}}, "required": []string{"command"}}},
 		{"type": "custom", "name": "apply_patch"},
 		{"type": "namespace", "name": "desk", "tools": []object{{"type": "function", "name": "ticket", "parameters": params("id")}}},
 	}
@@ -138,7 +139,8 @@ func TestMessagesPlaysEveryStep(t *testing.T) {
 		}
 		got = append(got, use{call["name"].(string), call["input"].(object)})
 		messages = append(messages, object{"role": "assistant", "content": content},
-			object{"role": "user", "content": []object{{"type": "tool_result", "tool_use_id": call["id"], "content": "ok"}, {"type": "text", "text": "a reminder about the failing test"}}})
+			object{"role": "user", "content": []object{{"type": "tool_result", "tool_use_id": call["id"], "content": "ok"},
+				{"type": "text", "text": "a reminder about the failing test"}}})
 	}
 	want := []use{
 		{"Bash", object{"command": "go test ./...", "description": "scripted"}},
@@ -163,7 +165,7 @@ func TestMessagesPlaysEveryStep(t *testing.T) {
 	if again := decode(t, post(t, url+"/v1/messages", last).Body); !cmp.Equal(v, again) {
 		t.Fatal("the same request was answered in two ways")
 	}
-	// A new prompt that fits starts over.
+	// A new prompt that matches starts the scenario again.
 	last["messages"] = append(messages, object{"role": "user", "content": "another failing test"})
 	if v := decode(t, post(t, url+"/v1/messages", last).Body); at(v, "content", 1, "name") != "Bash" {
 		t.Fatalf("a new prompt: %v", v)
@@ -194,14 +196,16 @@ func TestResponsesMapsToPatchAndShell(t *testing.T) {
 		}
 		input = append(input, item, object{"type": w.kind + "_output", "call_id": item["call_id"], "output": "ok"})
 	}
-	if v := decode(t, post(t, url+"/v1/responses", object{"model": "m", "tools": codexTools(), "input": input}).Body); at(v, "output", 0, "content", 0, "text") != "It passes now." {
+	if v := decode(t, post(t, url+"/v1/responses", object{"model": "m", "tools": codexTools(), "input": input}).Body); at(v,
+		"output", 0, "content", 0, "text") != "It passes now." {
 		t.Fatalf("the end: %v", v)
 	}
 }
 
 // The product's own agent creates files with its edit tool.
 func TestWriteWithAnEditTool(t *testing.T) {
-	u := turn{tools: []tool{{name: "edit", schema: schema{Properties: map[string]property{"path": {}, "old_string": {}, "new_string": {}}}}}}
+	u := turn{tools: []tool{{name: "edit",
+		schema: schema{Properties: map[string]property{"path": {}, "old_string": {}, "new_string": {}}}}}}
 	c, err := u.plan(step{Write: &writeStep{"a.txt", "hello\n"}})
 	if err != nil || !cmp.Equal(c.args, map[string]any{"path": "a.txt", "old_string": "", "new_string": "hello\n"}) {
 		t.Fatalf("%v %v", c, err)
@@ -249,7 +253,8 @@ func TestStreams(t *testing.T) {
 	if d := cmp.Diff(want, kinds); d != "" {
 		t.Fatal(d)
 	}
-	list = events(t, post(t, url+"/v1/responses", object{"model": "m", "stream": true, "input": "a failing test", "tools": codexTools()}).Body)
+	list = events(t, post(t, url+"/v1/responses",
+		object{"model": "m", "stream": true, "input": "a failing test", "tools": codexTools()}).Body)
 	for i, e := range list {
 		if at(e, "sequence_number") != float64(i) {
 			t.Fatalf("event %d is %v", i, e)
@@ -263,7 +268,8 @@ func TestStreams(t *testing.T) {
 func TestSlowTextComesInWords(t *testing.T) {
 	url := serve(t, file)
 	var words []string
-	for _, e := range events(t, post(t, url+"/v1/responses", object{"model": "m", "stream": true, "input": "slowly", "tools": codexTools()}).Body) {
+	for _, e := range events(t, post(t, url+"/v1/responses",
+		object{"model": "m", "stream": true, "input": "slowly", "tools": codexTools()}).Body) {
 		if e["type"] == "response.output_text.delta" {
 			words = append(words, e["delta"].(string))
 		}
@@ -294,7 +300,8 @@ func TestWhatNoScenarioTells(t *testing.T) {
 			t.Errorf("%v: %v", c.body, got)
 		}
 	}
-	if v := decode(t, post(t, url+"/v1/messages/count_tokens", object{"messages": user("hello")}).Body); at(v, "input_tokens").(float64) <= 0 {
+	if v := decode(t, post(t, url+"/v1/messages/count_tokens", object{"messages": user("hello")}).Body); at(v,
+		"input_tokens").(float64) <= 0 {
 		t.Error(v)
 	}
 	resp, err := http.Get(url + "/v1/models")
@@ -310,7 +317,8 @@ func TestWhatNoScenarioTells(t *testing.T) {
 func TestFailuresCountRetriesOfOneRequest(t *testing.T) {
 	url := serve(t, file)
 	try := func(body object) int { return post(t, url+"/v1/chat/completions", body).StatusCode }
-	one := object{"model": "m", "tools": []object{{"function": object{"name": "bash"}}}, "messages": []object{{"role": "user", "content": "retry me"}}}
+	one := object{"model": "m", "tools": []object{{"function": object{"name": "bash"}}},
+		"messages": []object{{"role": "user", "content": "retry me"}}}
 	two := object{"model": "n", "tools": one["tools"], "messages": one["messages"]}
 	var got []int
 	for _, body := range []object{one, two, one, two, one, two, one} {

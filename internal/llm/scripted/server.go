@@ -16,23 +16,23 @@ import (
 // maxBody bounds a request, in bytes.
 const maxBody = 64 << 20
 
-// Server answers model calls from scenarios. It looks at no credential.
+// Server answers model calls from scenarios. It checks no credential.
 type Server struct {
 	scenarios *Scenarios
 
 	mu     sync.Mutex
-	failed map[[32]byte]int // requests that were refused so far, until they are let through
+	failed map[[32]byte]int // how often a request was refused; deleted when it is let through
 }
 
-// New makes a server of parsed scenarios.
+// New makes a server of scenarios.
 func New(s *Scenarios) *Server {
 	return &Server{scenarios: s, failed: map[[32]byte]int{}}
 }
 
 type object = map[string]any
 
-// created stands in every answer that has to carry a time: answers do not
-// depend on when they are given.
+// created is the time in every answer that needs one: answers do not depend on the
+// clock.
 const created = 1_700_000_000
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -73,7 +73,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if counts {
-		document(w, object{"input_tokens": len(body) / 4, "totalTokens": len(body) / 4}) // by the names of both APIs
+		document(w, object{"input_tokens": len(body) / 4, "totalTokens": len(body) / 4}) // under the names of both APIs
 		return
 	}
 	t.request = sha256.Sum256(body)
@@ -96,8 +96,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write(&stream{w: w, r: r}, a)
 }
 
-// fails counts a request against the failures its step was told to make. A
-// retry is the same request again; once let through, it starts from nothing.
+// fails counts a request against the failures that its step demands. A retry is
+// the same request again; once it is let through, its count starts at zero.
 func (s *Server) fails(name string, t *turn, f failStep) bool {
 	if f.Times == 0 {
 		return true
@@ -107,7 +107,7 @@ func (s *Server) fails(name string, t *turn, f failStep) bool {
 	defer s.mu.Unlock()
 	if s.failed[key] < f.Times {
 		if len(s.failed) >= 10_000 {
-			clear(s.failed) // of calls that were given up
+			clear(s.failed) // the rest are calls that their callers have abandoned
 		}
 		s.failed[key]++
 		return true
@@ -125,9 +125,15 @@ func (s *Server) listModels(w http.ResponseWriter) {
 	document(w, object{"object": "list", "data": data, "has_more": false})
 }
 
-// refuse writes an error that clients of all APIs can read.
+// refuse writes an error that clients of every API can read.
 func refuse(w http.ResponseWriter, status int, message string) {
-	class := map[int]string{401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error", 529: "overloaded_error"}[status]
+	class := map[int]string{
+		401: "authentication_error",
+		403: "permission_error",
+		404: "not_found_error",
+		429: "rate_limit_error",
+		529: "overloaded_error",
+	}[status]
 	if class == "" {
 		if class = "invalid_request_error"; status >= 500 {
 			class = "api_error"
@@ -140,10 +146,10 @@ func refuse(w http.ResponseWriter, status int, message string) {
 
 func document(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // the caller may be gone
+	_ = json.NewEncoder(w).Encode(v) // fails if the caller has disconnected
 }
 
-// wait answers false when the caller went away.
+// wait waits for ms milliseconds; it answers false when the caller disconnects.
 func wait(r *http.Request, ms int) bool {
 	if ms <= 0 {
 		return r.Context().Err() == nil
@@ -158,7 +164,7 @@ func wait(r *http.Request, ms int) bool {
 	}
 }
 
-// answer is what to say, whichever the API.
+// answer is the content of a response, for any API.
 type answer struct {
 	*turn
 	text  string
@@ -178,10 +184,10 @@ func (a *answer) count(told *usageStep) {
 	}
 }
 
-// id is one of the answer's ids: the same for the same request.
+// id is an id in the answer: prefix and a hash of the request.
 func (a *answer) id(prefix string) string { return prefix + hex.EncodeToString(a.request[:12]) }
 
-// pieces is the text as it is streamed.
+// pieces is the text as it is streamed: whole, or word by word for a slow step.
 func (a *answer) pieces() []string {
 	switch {
 	case a.text == "":

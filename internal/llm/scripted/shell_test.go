@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// An agent that offers nothing but a shell can do every step with it.
+// An agent that offers only a shell can do every step.
 func TestStepsByShellAlone(t *testing.T) {
 	const before = "a 'quoted' \\n line\nwc -l | tr -d ' '\nwc -l | tr -d ' '\nlast"
 	for name, test := range map[string]struct {
@@ -15,7 +15,8 @@ func TestStepsByShellAlone(t *testing.T) {
 		fails bool
 		want  string
 	}{
-		"edit":            {step{Edit: &editStep{"it's.sh", "wc -l | tr -d ' '\n", "wc -w \\\n  & \\1 'x'\n"}}, false, "a 'quoted' \\n line\nwc -w \\\n  & \\1 'x'\nwc -l | tr -d ' '\nlast"},
+		"edit": {step{Edit: &editStep{"it's.sh", "wc -l | tr -d ' '\n", "wc -w \\\n  & \\1 'x'\n"}}, false,
+			"a 'quoted' \\n line\nwc -w \\\n  & \\1 'x'\nwc -l | tr -d ' '\nlast"},
 		"edit, to empty":  {step{Edit: &editStep{"it's.sh", before, ""}}, false, ""},
 		"edit, not found": {step{Edit: &editStep{"it's.sh", "no such text", "x"}}, true, before},
 		"write":           {step{Write: &writeStep{"it's.sh", "END_OF_FILE\n$HOME `x`\n"}}, false, "END_OF_FILE\n$HOME `x`\n"},

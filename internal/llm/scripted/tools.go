@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// call is one call of a tool: args, or text for a tool that takes text.
+// call is one call of a tool: with args, or with text for a freeform tool.
 type call struct {
 	tool tool
 	args map[string]any
 	text string
 }
 
-// The names that agents give to their tools and to the arguments.
+// Names that agents give to their tools and to the arguments.
 var (
 	writeTools  = []string{"write", "Write", "write_file", "create_file", "WriteFile"}
 	editTools   = []string{"edit", "Edit", "edit_file", "replace", "str_replace"}
@@ -31,15 +31,15 @@ var (
 	patternArgs = []string{"pattern", "query", "regex"}
 )
 
-// value is an argument under whichever of the names the tool has for it.
+// value is an argument, with the names under which tools may take it.
 type value struct {
 	names []string
 	value any
 	path  bool
 }
 
-// plan turns a step into a call of a tool that the agent offers; nil for a
-// step that only says something. It fails when no tool can do the step.
+// plan makes a step into a call of a tool that the agent offers; nil for a step
+// that is only text. It fails when no offered tool can do the step.
 func (t *turn) plan(st step) (*call, error) {
 	switch {
 	case st.Write != nil:
@@ -77,7 +77,8 @@ func (t *turn) write(w writeStep) (*call, error) {
 	if c := t.offer(writeTools, value{pathArgs, w.Path, true}, value{contentArgs, w.Content, false}); c != nil {
 		return c, nil
 	}
-	if c := t.offer([]string{"edit"}, value{pathArgs, w.Path, true}, value{oldArgs, "", false}, value{newArgs, w.Content, false}); c != nil {
+	if c := t.offer([]string{"edit"}, value{pathArgs, w.Path, true}, value{oldArgs, "", false},
+		value{newArgs, w.Content, false}); c != nil {
 		return c, nil
 	}
 	lines := prefixed("+", w.Content)
@@ -107,8 +108,8 @@ func (t *turn) edit(e editStep) (*call, error) {
 		" > " + file + ".new && cat " + file + ".new > " + file + " && rm " + file + ".new")
 }
 
-// replaceOnce reads a whole file as one record and replaces the first $old in
-// it by $new; it fails where there is none.
+// replaceOnce is an awk program that reads a whole file as one record and replaces
+// the first $old by $new; it fails where there is no $old.
 const replaceOnce = `BEGIN { RS = "\001"; ORS = ""; old = ENVIRON["old"] }
 (at = index($0, old)) { print substr($0, 1, at - 1) ENVIRON["new"] substr($0, at + length(old)); done = 1 }
 END { exit !done }`
@@ -133,7 +134,7 @@ func (t *turn) shell(command string) (*call, error) {
 	return &call{tool: f, args: args}, nil
 }
 
-// patch uses the apply_patch tool of codex.
+// patch calls the apply_patch tool of codex, or answers nil without that tool.
 func (t *turn) patch(change string) *call {
 	f, ok := t.find([]string{"apply_patch"})
 	if !ok {
@@ -146,8 +147,8 @@ func (t *turn) patch(change string) *call {
 	return &call{tool: f, args: map[string]any{"input": text}}
 }
 
-// find is the first tool with one of the names, bare or behind a server's
-// name (developer__shell).
+// find is the first tool with one of the names, bare or after a server's name
+// (developer__shell).
 func (t *turn) find(names []string) (tool, bool) {
 	for _, name := range names {
 		for _, f := range t.tools {
@@ -159,7 +160,8 @@ func (t *turn) find(names []string) (tool, bool) {
 	return tool{}, false
 }
 
-// offer makes a call of a tool that has one of the names and takes all values.
+// offer calls the first tool that has one of the names and takes all values; nil
+// if there is none.
 func (t *turn) offer(names []string, values ...value) *call {
 	for _, name := range names {
 		f, ok := t.find([]string{name})
@@ -187,7 +189,7 @@ func (t *turn) offer(names []string, values ...value) *call {
 	return nil
 }
 
-// place makes a path absolute where the tool wants it so.
+// place makes a path absolute where the tool's argument demands that.
 func (t *turn) place(arg string, p property, name string) string {
 	wants := strings.Contains(arg, "absolute") || strings.Contains(strings.ToLower(p.Description), "absolute")
 	if !wants || path.IsAbs(name) {
@@ -196,7 +198,7 @@ func (t *turn) place(arg string, p property, name string) string {
 	return path.Join(t.cwd(), name)
 }
 
-// complete gives every required argument that is missing a value of its type.
+// complete gives every missing required argument a value of its type.
 func (s schema) complete(args map[string]any) {
 	for _, name := range s.Required {
 		if _, ok := args[name]; ok {
@@ -228,7 +230,7 @@ func (t *turn) cannot(do string) error {
 	return fmt.Errorf("the scripted model wants to %s, but the agent offers no tool for it (%s)", do, strings.Join(names, ", "))
 }
 
-// prefixed puts a prefix before every line and ends the last one.
+// prefixed puts a prefix before every line, and ends the last line.
 func prefixed(prefix, text string) string {
 	if text == "" {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// turn is a request of any API, reduced to what a script needs.
+// turn is a request of any API, reduced to the parts that scenarios need.
 type turn struct {
 	model   string
 	stream  bool
@@ -19,7 +19,7 @@ type turn struct {
 	request [32]byte
 }
 
-// event is a prompt, or a result of a tool.
+// event is a prompt, or the result of a tool.
 type event struct {
 	result bool
 	prompt string
@@ -28,7 +28,7 @@ type event struct {
 type tool struct {
 	name      string
 	namespace string // of the responses API
-	freeform  bool   // takes text in place of a JSON object
+	freeform  bool   // takes text instead of a JSON object
 	schema    schema
 }
 
@@ -43,7 +43,8 @@ type property struct {
 	Description string `json:"description"`
 }
 
-// UnmarshalJSON takes what it understands: a schema may also be true or false.
+// UnmarshalJSON keeps a schema that is an object, and ignores any other: a schema
+// may also be true or false.
 func (p *property) UnmarshalJSON(b []byte) error {
 	type plain property
 	var v plain
@@ -58,10 +59,10 @@ func (p property) is(name string) bool {
 		return len(list) > 0 && list[0] == name
 	}
 	text, _ := p.Type.(string)
-	return strings.EqualFold(text, name) // Gemini's own schemas have them in capitals
+	return strings.EqualFold(text, name) // Gemini's own schemas write types in capitals
 }
 
-// content is a string, or a list of parts of which some have a text.
+// content is a text, or a list of parts, of which some have a text.
 type content struct {
 	text    string
 	results int
@@ -103,7 +104,7 @@ func (t *turn) add(m message) {
 	case m.Role == "tool" || strings.HasSuffix(m.Type, "_call_output"):
 		t.events = append(t.events, event{result: true})
 	case m.Role == "user" && m.Content.results > 0:
-		// A text beside results is a reminder of the agent's own, not a prompt.
+		// A text beside tool results is a reminder from the agent, not a prompt.
 		for range m.Content.results {
 			t.events = append(t.events, event{result: true})
 		}
@@ -112,7 +113,7 @@ func (t *turn) add(m message) {
 	}
 }
 
-// head is what the APIs of Anthropic and OpenAI share.
+// head has the members that the APIs of Anthropic and OpenAI share.
 type head struct {
 	Model  string `json:"model"`
 	Stream bool   `json:"stream"`
@@ -214,7 +215,7 @@ func parseResponses(body []byte) (*turn, error) {
 
 var workingDirectory = regexp.MustCompile("(?i)(?:<cwd>|\\bcwd[\"']?\\s*[:=]\\s*|working directory(?: is)?[:=]?\\s*)[`\"']?(/[^\\s<>`\"',;]*)")
 
-// cwd is where the agent says that it works.
+// cwd is the working directory that the agent's prompts name, or /task.
 func (t *turn) cwd() string {
 	texts := []string{t.system}
 	for _, e := range t.events {
