@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// Folder keeps letters as .eml files, one each, readable by its owner only.
+// Folder keeps each letter as an .eml file that only its owner can read.
 type Folder struct{ Dir string }
 
 const suffix = ".eml"
 
-// Send writes a letter to its file; the same letter again, to the same one.
+// Send writes a letter to its file. Sending a letter again replaces the file.
 func (f Folder) Send(_ context.Context, l Letter) error {
 	text, err := l.bytes()
 	if err != nil {
@@ -32,7 +32,7 @@ func (f Folder) Send(_ context.Context, l Letter) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name()) // gone by then if all went well
+	defer os.Remove(tmp.Name()) // absent after a successful rename
 	_, err = tmp.Write(text)
 	if err == nil {
 		err = tmp.Sync()
@@ -46,14 +46,14 @@ func (f Folder) Send(_ context.Context, l Letter) error {
 	return os.Rename(tmp.Name(), filepath.Join(f.Dir, l.ID+suffix))
 }
 
-// List reads the letters of the folder, oldest first. A folder that nobody has
-// written to is empty.
+// List reads the letters of the folder, oldest first. It answers none for a folder
+// that does not exist.
 func (f Folder) List() ([]Letter, error) {
 	paths, err := fs.Glob(os.DirFS(f.Dir), "*"+suffix)
 	if err != nil {
 		return nil, err
 	}
-	var all []Letter // ids, and so the names of files, are in the order of time
+	var all []Letter // the ids that name the files sort by time
 	for _, p := range paths {
 		l, err := f.read(p)
 		if err != nil {

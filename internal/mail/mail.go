@@ -1,8 +1,8 @@
-// Package mail sends what the service writes to people. A mail is a row of the
-// outbox, written in the transaction of its cause, so that neither exists
-// without the other; the outbox hands it to the one transport there is: an
-// SMTP server, or a folder of .eml files where none is configured. A mail that
-// cannot be sent is tried again and again, and its row is never lost.
+// Package mail sends the service's mails to people. A mail is a row of the outbox,
+// written in the transaction of its cause, so neither exists without the other.
+// The outbox passes mails to the configured transport: an SMTP server, or a folder
+// of .eml files if no server is configured. The outbox retries a mail that cannot
+// be sent (see ladder), and never loses its row.
 package mail
 
 import (
@@ -17,15 +17,15 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// Message is a mail as its cause writes it: plain text to one person.
+// Message is a mail as its author writes it: plain text to one person.
 type Message struct {
 	To      string
 	Subject string
 	Text    string
 }
 
-// Letter is a mail on its way out. A letter that is sent twice has the same ID
-// both times, by which mail programs tell that it is one.
+// Letter is a mail ready to send. A letter that is sent twice has the same ID both
+// times, by which mail programs recognise the copy.
 type Letter struct {
 	Message
 	ID   string
@@ -33,8 +33,8 @@ type Letter struct {
 	At   time.Time
 }
 
-// Transport carries letters out. An error is worth another try unless it is
-// marked with permanent.
+// Transport sends letters. The outbox retries a letter after an error, unless the
+// error wraps errPermanent.
 type Transport interface {
 	Send(ctx context.Context, l Letter) error
 }
@@ -43,7 +43,7 @@ var errPermanent = errors.New("the mail will never be accepted")
 
 func permanent(err error) error { return fmt.Errorf("%w: %w", errPermanent, err) }
 
-// compose writes a letter in the form of RFC 5322.
+// compose encodes a letter as RFC 5322 says.
 func (l Letter) compose() (*gomail.Msg, error) {
 	m := gomail.NewMsg(gomail.WithEncoding(gomail.EncodingQP), gomail.WithNoDefaultUserAgent())
 	if err := m.From(l.From); err != nil {
@@ -60,17 +60,17 @@ func (l Letter) compose() (*gomail.Msg, error) {
 	return m, nil
 }
 
-// domainOf is the domain of an address, which may stand behind a name.
+// domainOf is the domain of an address, with or without a display name.
 func domainOf(from string) string {
 	a, err := netmail.ParseAddress(from)
 	if err != nil {
-		return "yardmaster.invalid" // no letter leaves with such a sender
+		return "yardmaster.invalid" // compose refuses such a sender
 	}
 	return a.Address[strings.LastIndexByte(a.Address, '@')+1:]
 }
 
-// foreign tells whether the path of a letter needs SMTPUTF8: an address has
-// other characters than ASCII. Headers and text have encodings of their own.
+// foreign tells whether a letter needs SMTPUTF8, because an address has characters
+// outside ASCII. Headers and text have encodings of their own.
 func (l Letter) foreign() bool {
 	from, err := netmail.ParseAddress(l.From)
 	return err == nil && !ascii(from.Address) || !ascii(l.To)

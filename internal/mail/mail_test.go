@@ -36,7 +36,7 @@ type state struct {
 
 var stateOf = db.Q[state](`SELECT state, tries, sealed, last_error FROM mails`)
 
-// office is an outbox with a clock that is set by hand.
+// office is an outbox with a clock that the test sets.
 type office struct {
 	*Outbox
 	t     *testing.T
@@ -51,14 +51,16 @@ func onBoth(t *testing.T, transport Transport, fn func(*testing.T, *office)) {
 			o.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: func() time.Time { return time.UnixMicro(o.clock.Load()) }})
 			o.Outbox = &Outbox{
-				DB: d, Hub: event.NewHub(), Ring: ring, Transport: transport, From: "Yardmaster <yard@example.com>", Logger: slog.New(slog.DiscardHandler),
+				DB: d, Hub: event.NewHub(), Ring: ring, Transport: transport, From: "Yardmaster <yard@example.com>",
+				Logger: slog.New(slog.DiscardHandler),
 			}
 			fn(t, o)
 		})
 	}
 }
 
-var welcome = Message{To: "bob@example.com", Subject: "Grüße", Text: "Open this once:\n\nhttp://127.0.0.1/x?a=b&secret=" + strings.Repeat("long", 40) + "\n"}
+var welcome = Message{To: "bob@example.com", Subject: "Grüße",
+	Text: "Open this once:\n\nhttp://127.0.0.1/x?a=b&secret=" + strings.Repeat("long", 40) + "\n"}
 
 func (o *office) post(m Message) {
 	o.t.Helper()
@@ -119,7 +121,7 @@ func TestFolder(t *testing.T) {
 	})
 }
 
-// A mail is owed if, and only if, its cause is stored.
+// A mail is stored if, and only if, its cause is stored.
 func TestPostIsPartOfItsCause(t *testing.T) {
 	t.Parallel()
 	onBoth(t, Folder{t.TempDir()}, func(t *testing.T, o *office) {
@@ -140,7 +142,7 @@ func TestPostIsPartOfItsCause(t *testing.T) {
 	})
 }
 
-// answers is a transport that fails as it is told.
+// answers is a transport that fails with the errors that the test gives.
 type answers struct {
 	mu   sync.Mutex
 	errs []error
@@ -193,7 +195,7 @@ func TestLadder(t *testing.T) {
 	})
 }
 
-// A process that dies over a mail leaves it to the next.
+// The next process sends a mail whose sender died.
 func TestLease(t *testing.T) {
 	t.Parallel()
 	onBoth(t, nil, func(t *testing.T, o *office) {
@@ -253,7 +255,7 @@ func (c channel) Send(_ context.Context, l Letter) error {
 	return nil
 }
 
-// server is a mail server that answers RCPT as its name says.
+// server is a mail server whose answer to RCPT follows from the recipient's name.
 type server struct {
 	mu       sync.Mutex
 	received []string
@@ -340,7 +342,8 @@ func TestSMTP(t *testing.T) {
 		}
 		m := welcome
 		m.To = to
-		return transport.Send(t.Context(), Letter{Message: m, ID: id.New(), From: "Yärd <yard@example.com>", At: time.Unix(1_800_000_000, 0)})
+		return transport.Send(t.Context(), Letter{Message: m, ID: id.New(), From: "Yärd <yard@example.com>",
+			At: time.Unix(1_800_000_000, 0)})
 	}
 	const good = "yard:p%40ss"
 	if err := send("smtp+plain", good, "bob@example.com"); err != nil {

@@ -13,20 +13,20 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// How mails are sent: who takes one holds it for a while, and what is due is
-// looked for whenever a mail is posted and every sweep.
+// The outbox leases a mail while it tries to send it, and looks for due mails at
+// each Post and every sweep.
 const (
-	lease = 5 * time.Minute // longer than a batch of tries takes
+	lease = 5 * time.Minute // longer than a batch of deliveries takes
 	sweep = 15 * time.Second
 )
 
-// ladder is how long to wait after each failure; after the last step the mail
-// has failed. Its row stays.
+// ladder is the wait after each failure. After the last step the mail is failed;
+// its row remains.
 var ladder = []time.Duration{
 	10 * time.Second, time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 }
 
-// Outbox is the mail that is owed.
+// Outbox stores mails, and sends them.
 type Outbox struct {
 	DB        *db.DB
 	Hub       *event.Hub
@@ -38,7 +38,7 @@ type Outbox struct {
 
 const topic = "mails"
 
-// Post owes a mail, together with what else its transaction does.
+// Post stores a mail in the transaction of its cause. It is sent after the commit.
 func (o *Outbox) Post(tx *db.Tx, m Message) error {
 	mail := id.New()
 	sealed := o.Ring.Seal(purpose(mail), []byte(m.Text))
@@ -51,8 +51,8 @@ func (o *Outbox) Post(tx *db.Tx, m Message) error {
 
 func purpose(mail string) string { return "mail/" + mail }
 
-// Loop sends what is due until ctx ends. Any node may run it: what is due is
-// taken in the database.
+// Loop sends due mails until ctx ends. Every node may run it: a lease in the
+// database keeps two nodes from the same mail.
 func (o *Outbox) Loop(ctx context.Context) error {
 	o.Hub.Sweep(ctx, topic, sweep, func(ctx context.Context) {
 		if err := o.pass(ctx); err != nil && ctx.Err() == nil {
@@ -62,11 +62,11 @@ func (o *Outbox) Loop(ctx context.Context) error {
 	return nil
 }
 
-// Oldest is when the oldest mail was posted that is not out and not given up;
-// nil if there is none.
+// Oldest is the time at which the oldest due mail was posted; nil if no mail is
+// due.
 func (o *Outbox) Oldest(tx *db.Tx) (*time.Time, error) { return selectOldest.One(tx) }
 
-// pass sends all that is due now.
+// pass sends all mails that are due now.
 func (o *Outbox) pass(ctx context.Context) error {
 	for {
 		var batch []row
@@ -85,8 +85,8 @@ func (o *Outbox) pass(ctx context.Context) error {
 	}
 }
 
-// deliver makes one try and stores how it ended. A try that this process did
-// not live to see end is repeated after the lease.
+// deliver makes one attempt and stores its outcome. If the process ends before,
+// the attempt is repeated after the lease.
 func (o *Outbox) deliver(ctx context.Context, r row) error {
 	err := o.send(ctx, r)
 	if ctx.Err() != nil {

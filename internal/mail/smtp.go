@@ -17,7 +17,7 @@ import (
 // sendTime bounds the delivery of one letter.
 const sendTime = 30 * time.Second
 
-// SMTP hands letters to a mail server.
+// SMTP sends letters to a mail server.
 type SMTP struct {
 	host    string
 	options []gomail.Option
@@ -25,9 +25,9 @@ type SMTP struct {
 
 // ParseSMTP reads the address of a mail server: smtps://user:password@host:465
 // for TLS from the first byte, smtp://user:password@host:587 for STARTTLS
-// (required), smtp+plain://host:25 for neither. User and port may be left out.
-// We greet it with helo, if that is the name of a host in a domain, or with what
-// ?helo= says; else with the machine's own name.
+// (required), smtp+plain://host:25 for neither. User and port are optional. The
+// HELO name is ?helo=, or else the parameter helo; a name that is an IP address or
+// has no dot is replaced by the machine's own name.
 func ParseSMTP(address, helo string) (*SMTP, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -74,7 +74,8 @@ func ParseSMTP(address, helo string) (*SMTP, error) {
 	return s, nil
 }
 
-// Send delivers a letter over a connection of its own.
+// Send delivers a letter over a connection of its own. A reply of 500 or more is a
+// permanent error.
 func (s *SMTP) Send(ctx context.Context, l Letter) error {
 	m, err := l.compose()
 	if err != nil {
@@ -82,8 +83,8 @@ func (s *SMTP) Send(ctx context.Context, l Letter) error {
 	}
 	options := s.options
 	if !l.foreign() {
-		// A relay may refuse to pass on to a server without the extension what
-		// came to it with.
+		// A relay that received a letter with SMTPUTF8 may refuse to pass it to a
+		// server without the extension.
 		options = append(slices.Clone(options), gomail.WithoutSMTPUTF8())
 	}
 	c, err := gomail.NewClient(s.host, options...)

@@ -25,19 +25,20 @@ type row struct {
 
 var (
 	insert = db.S(`INSERT INTO mails (id, recipient, subject, sealed, state, due_at, created_at) VALUES ($1, $2, $3, $4, 'due', $5, $5)`)
-	// The rows stay due: whoever takes them and dies gives them back by the end
-	// of the lease, which is due_at.
+	// Taken rows stay due: due_at is the end of the lease, so the mails of a node
+	// that dies become due again.
 	takeDue = db.Q[row](`UPDATE mails SET due_at = $2, tries = tries + 1
 		WHERE id IN (SELECT id FROM mails WHERE state = 'due' AND due_at <= $1 ORDER BY due_at LIMIT 8)
 			AND state = 'due' AND due_at <= $1
 		RETURNING id, recipient, subject, sealed, tries, created_at`)
 	selectOldest = db.Q[*time.Time](`SELECT MIN(created_at) FROM mails WHERE state = 'due'`)
-	// tries tells the holder of the lease from those before it.
-	delivered = db.S(`UPDATE mails SET state = 'sent', sealed = '', sent_at = $3, last_error = NULL WHERE id = $1 AND tries = $2 AND state = 'due'`)
-	refused   = db.S(`UPDATE mails SET state = $3, due_at = $4, last_error = $5 WHERE id = $1 AND tries = $2 AND state = 'due'`)
+	// tries is the number of the lease: the holder of an older one changes no row.
+	delivered = db.S(`UPDATE mails SET state = 'sent', sealed = '', sent_at = $3, last_error = NULL
+		WHERE id = $1 AND tries = $2 AND state = 'due'`)
+	refused = db.S(`UPDATE mails SET state = $3, due_at = $4, last_error = $5 WHERE id = $1 AND tries = $2 AND state = 'due'`)
 )
 
-// Sealed are the texts of mails that are not out.
+// Sealed is the column with the texts of mails that are not yet sent.
 var Sealed = keys.Column{
 	Table: "mails", Name: "sealed",
 	Count:   db.Q[keys.Held](keys.Tally + `mails WHERE sealed <> '' GROUP BY 1`),
