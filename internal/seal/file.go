@@ -10,12 +10,12 @@ import (
 	"yardmaster/internal/durable"
 )
 
-// leftover is what a file that is being written is called: a process that was
-// killed leaves it behind, with nothing in it that anything is sealed with.
+// leftover is the name pattern of a temporary key file. A killed process leaves
+// the file behind; nothing is sealed with the key in it.
 const leftover = ".key-*"
 
-// Read takes the master keys from a file of a key a line, the one that seals
-// first. The error is fs.ErrNotExist where there is no such file.
+// Read reads the master keys from a file with a key on each line, the sealing key
+// first. It fails with fs.ErrNotExist if there is no such file.
 func Read(path string) (*Keyring, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -28,8 +28,8 @@ func Read(path string) (*Keyring, error) {
 	return k, nil
 }
 
-// Create writes k to a file that does not exist, readable by the owner only. A
-// file that somebody else made first stays as it is; ours tells which it was.
+// Create writes k to a new file that only the owner can read. If another process
+// has created the file first, Create leaves it unchanged and ours is false.
 func (k *Keyring) Create(path string) (ours bool, err error) {
 	f, err := durable.Temporary(path, leftover, []byte(k.Reveal()))
 	if err != nil {
@@ -49,8 +49,8 @@ func (k *Keyring) Create(path string) (ours bool, err error) {
 	return true, nil
 }
 
-// Replace writes k in place of the keys of a file, all or nothing even if the
-// power goes, for the owner that the file has. The caller holds off other
+// Replace replaces the keys in a file by k, and keeps the file's owner. Even a loss
+// of power leaves either the old keys or the new ones. The caller excludes other
 // writers.
 func (k *Keyring) Replace(path string) error {
 	path, err := filepath.EvalSymlinks(path)

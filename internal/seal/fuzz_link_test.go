@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A link is read as what was signed, for its purpose alone, and nothing else is
-// a link: fix links and whatever else is signed are made of this.
+// ReadLink reads a signed link for its purpose alone, and refuses every other text.
+// Fix links and other signed texts rely on this.
 func FuzzReadLink(f *testing.F) {
 	k, err := Parse(strings.Repeat("ab", 32))
 	if err != nil {
@@ -20,8 +20,10 @@ func FuzzReadLink(f *testing.F) {
 	whole := k.SignLink("blocker-fix", Link{"b", "a", time.Unix(1_800_000_000, 0)})
 	parts := strings.Split(whole, ".")
 	for _, token := range []string{
-		whole, "", ".", "..", "...", whole + ".", "." + whole, whole + "=", whole + "\n", strings.ToUpper(whole), parts[0] + "." + parts[1] + ".", parts[0] + ".." + parts[2],
-		"eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + parts[1] + ".", "eyJhbGciOiJub25lIn0." + parts[1] + "." + parts[2], strings.Repeat("a", 5000) + "." + parts[2],
+		whole, "", ".", "..", "...", whole + ".", "." + whole, whole + "=", whole + "\n", strings.ToUpper(whole),
+		parts[0] + "." + parts[1] + ".", parts[0] + ".." + parts[2],
+		"eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + parts[1] + ".", "eyJhbGciOiJub25lIn0." + parts[1] + "." + parts[2],
+		strings.Repeat("a", 5000) + "." + parts[2],
 	} {
 		f.Add("blocker-fix", token, "b", "a", int64(1_800_000_000))
 	}
@@ -33,7 +35,7 @@ func FuzzReadLink(f *testing.F) {
 		expires %= 1 << 40
 		l := Link{strings.ToValidUTF8(subject, "?"), strings.ToValidUTF8(account, "?"), time.Unix(expires, 0).UTC()}
 		if purpose = strings.ToValidUTF8(purpose, "?"); len(purpose)+len(subject)+len(account) > 100 {
-			return // too long a link is none
+			return // ReadLink refuses a link that is too long
 		}
 		s := k.SignLink(purpose, l)
 		if got, err := k.ReadLink(purpose, s); err != nil || got != l {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What is sealed is opened for its purpose alone, and nothing else is opened:
-// consent tickets, client ids and signed links are made of this.
+// Unseal opens a sealed value for its purpose alone, and no other text. Consent
+// tickets, client ids and signed links rely on this.
 func FuzzUnseal(f *testing.F) {
 	k, err := Parse(strings.Repeat("ab", 32))
 	if err != nil {
@@ -37,7 +37,7 @@ func FuzzUnseal(f *testing.F) {
 				c = 'B'
 			}
 			changed := s[:i] + string(c) + s[i+1:]
-			if got, err := k.Unseal(purpose, changed); err == nil && changed != s && i != len(s)-1 { // the last character has bits that say nothing
+			if got, err := k.Unseal(purpose, changed); err == nil && changed != s && i != len(s)-1 { // the last character has unused bits
 				t.Errorf("it is opened although changed: %q", got)
 			}
 		}

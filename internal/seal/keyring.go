@@ -16,9 +16,9 @@ import (
 	"strings"
 )
 
-// Keyring holds master keys of 32 bytes each. The first one seals and signs;
-// all of them open and verify, so that what an older one made is good until it
-// is taken out.
+// Keyring holds master keys of 32 bytes each. The first key seals and signs; every
+// key opens and verifies, so that values of an older key stay valid until that key
+// is removed.
 type Keyring struct{ keys []master }
 
 type master struct {
@@ -26,7 +26,7 @@ type master struct {
 	key []byte
 }
 
-// maxKeys bounds a keyring: a value without a key id is tried with each.
+// maxKeys bounds a keyring: Unseal tries every key on a value without a key id.
 const maxKeys = 16
 
 // New makes a keyring of one new key.
@@ -42,8 +42,8 @@ func newMaster(key []byte) master {
 	return m
 }
 
-// Parse takes 1 to 16 master keys of 64 hex digits each, the one that seals
-// first, with white space or commas between them.
+// Parse reads 1 to 16 master keys of 64 hex digits each, the sealing key first,
+// separated by white space or commas.
 func Parse(text string) (*Keyring, error) {
 	k := &Keyring{}
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }) {
@@ -66,7 +66,7 @@ func Parse(text string) (*Keyring, error) {
 	return k, nil
 }
 
-// Reveal is the keys themselves, a line each, as Parse takes them.
+// Reveal is the keys themselves, one on each line, in the form that Parse reads.
 func (k *Keyring) Reveal() string {
 	var b strings.Builder
 	for _, m := range k.keys {
@@ -75,11 +75,11 @@ func (k *Keyring) Reveal() string {
 	return b.String()
 }
 
-// ID names the key that seals: 8 hex digits that follow from the key and tell
-// nothing else of it.
+// ID is the id of the sealing key: 8 hex digits that are derived from the key and
+// disclose nothing else of it.
 func (k *Keyring) ID() string { return k.keys[0].id }
 
-// IDs names all keys, the one that seals first.
+// IDs are the ids of all keys, the sealing key's first.
 func (k *Keyring) IDs() []string {
 	ids := make([]string, len(k.keys))
 	for i, m := range k.keys {
@@ -88,12 +88,12 @@ func (k *Keyring) IDs() []string {
 	return ids
 }
 
-// Before is a keyring that seals as k does and opens what either opens.
+// Before is a keyring that seals as k does and opens the values of both keyrings.
 func (k *Keyring) Before(older *Keyring) (*Keyring, error) {
 	return Parse(k.Reveal() + older.Reveal())
 }
 
-// Without is the keyring less one key, which must not be the only one.
+// Without is the keyring without one key, which must not be the only one.
 func (k *Keyring) Without(id string) *Keyring {
 	return &Keyring{slices.DeleteFunc(slices.Clone(k.keys), func(m master) bool { return m.id == id })}
 }
@@ -101,7 +101,7 @@ func (k *Keyring) Without(id string) *Keyring {
 func (m master) derive(purpose string, size int) []byte {
 	b, err := hkdf.Key(sha256.New, m.key, nil, "yardmaster/"+purpose, size)
 	if err != nil {
-		panic(err) // only for lengths that do not occur
+		panic(err) // only for lengths that the package does not use
 	}
 	return b
 }
@@ -118,22 +118,22 @@ func (m master) aead(purpose string) cipher.AEAD {
 	return g
 }
 
-// Versions of a sealed value: "v1." is followed by the ciphertext, "v2." by
-// the id of the key, a dot and the ciphertext. Only the second is made.
+// Versions of a sealed value: "v1." is followed by the ciphertext, "v2." by the id
+// of the key, a dot and the ciphertext. Seal makes only the second.
 const (
 	nameless = "v1."
 	named    = "v2."
 )
 
-// Seal encrypts for a purpose, say "provider-key/<account id>". The text is
+// Seal encrypts for a purpose, such as "provider-key/<account id>". The result is
 // safe in a TEXT column.
 func (k *Keyring) Seal(purpose string, plain []byte) string {
 	m := k.keys[0]
 	return named + m.id + "." + base64.RawURLEncoding.EncodeToString(m.aead(purpose).Seal(nil, nil, plain, nil))
 }
 
-// KeyOf is the id of the key that a value was sealed with; empty for a value
-// that names none.
+// KeyOf is the id of the key with which a value was sealed; empty for a value of
+// the first version.
 func KeyOf(sealed string) string {
 	if rest, ok := strings.CutPrefix(sealed, named); ok {
 		if id, _, ok := strings.Cut(rest, "."); ok {
@@ -143,22 +143,22 @@ func KeyOf(sealed string) string {
 	return ""
 }
 
-// UnknownKeyError says that a value was sealed with a key that is not in the
-// keyring.
+// UnknownKeyError says that the keyring lacks the key with which a value was
+// sealed.
 type UnknownKeyError struct{ ID string }
 
 func (e *UnknownKeyError) Error() string {
 	return fmt.Sprintf("the value is sealed with the master key %s, which is not here", e.ID)
 }
 
-// Unseal reverses Seal for the same purpose.
+// Unseal reverses Seal for the same purpose. It fails as UnsealWith does.
 func (k *Keyring) Unseal(purpose, sealed string) ([]byte, error) {
 	plain, _, err := k.UnsealWith(purpose, sealed)
 	return plain, err
 }
 
-// UnsealWith is Unseal that also answers the id of the key that opened the
-// value. It fails with an *UnknownKeyError for a key that is not in k.
+// UnsealWith is Unseal, and answers the id of the key that opened the value. It
+// fails with *UnknownKeyError for a key that is not in k.
 func (k *Keyring) UnsealWith(purpose, sealed string) (plain []byte, id string, err error) {
 	tried := k.keys
 	body, ok := strings.CutPrefix(sealed, nameless)
@@ -185,7 +185,7 @@ func (k *Keyring) UnsealWith(purpose, sealed string) (plain []byte, id string, e
 	return nil, "", errors.New("sealed value does not open with this key")
 }
 
-// Sign is an HMAC-SHA256 over msg with the purpose's own key.
+// Sign is the HMAC-SHA256 of msg under the purpose's own key.
 func (k *Keyring) Sign(purpose string, msg []byte) []byte { return k.keys[0].sign(purpose, msg) }
 
 func (m master) sign(purpose string, msg []byte) []byte {
@@ -194,8 +194,8 @@ func (m master) sign(purpose string, msg []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Signatures are what Sign has answered for msg under each key, the newest
-// first: one that was made before a key was replaced is among them.
+// Signatures are the HMACs of msg under each key, the newest key's first: a
+// signature from before a replacement of the key is among them.
 func (k *Keyring) Signatures(purpose string, msg []byte) [][]byte {
 	out := make([][]byte, len(k.keys))
 	for i, m := range k.keys {
@@ -204,8 +204,8 @@ func (k *Keyring) Signatures(purpose string, msg []byte) [][]byte {
 	return out
 }
 
-// Signers are the purpose's own Ed25519 keys (RFC 8032) under each master key,
-// the newest first: what they sign is verified without a master key.
+// Signers are the purpose's Ed25519 keys (RFC 8032) under each master key, the
+// newest first. Their signatures can be verified without a master key.
 func (k *Keyring) Signers(purpose string) []ed25519.PrivateKey {
 	out := make([]ed25519.PrivateKey, len(k.keys))
 	for i, m := range k.keys {

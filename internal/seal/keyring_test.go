@@ -27,16 +27,17 @@ func ring(t *testing.T, keys ...string) *Keyring {
 	return k
 }
 
-// before is a value that the program sealed for "bus-keys" when values named no
-// key yet, with the key of 32 bytes ab.
+// before is a value that the program sealed for "bus-keys" with the key of 32 bytes
+// ab, when values did not name their key.
 const before = "v1.BKiyl1HSN8Os9z86n4uhY4MX3HG3cr8gkjj9vn_0G5E2pUS9VeuG"
 
-// What a key has sealed or signed stays good after another has taken its place,
-// and is nothing without it.
+// A sealed or signed value stays valid after another key has replaced its key, and
+// is invalid without its key.
 func TestKeysFollowEachOther(t *testing.T) {
 	old, young := ring(t, "ab"), ring(t, "cd")
 	both := ring(t, "cd", "ab")
-	if both.ID() != young.ID() || !slices.Equal(both.IDs(), []string{young.ID(), old.ID()}) || old.ID() == young.ID() || len(old.ID()) != 8 {
+	if both.ID() != young.ID() || !slices.Equal(both.IDs(), []string{young.ID(), old.ID()}) || old.ID() == young.ID() ||
+		len(old.ID()) != 8 {
 		t.Fatalf("ids %q, %q of %q", both.IDs(), young.ID(), old.ID())
 	}
 	for name, sealed := range map[string]string{"the old form": before, "today's form": old.Seal("bus-keys", []byte("the old one"))} {
@@ -70,7 +71,8 @@ func TestKeysFollowEachOther(t *testing.T) {
 	if both.SignLink("fix", l) != young.SignLink("fix", l) {
 		t.Error("links are not signed by the first key")
 	}
-	if all := both.Signatures("p", []byte("m")); !bytes.Equal(all[0], young.Sign("p", []byte("m"))) || !bytes.Equal(all[1], old.Sign("p", []byte("m"))) {
+	if all := both.Signatures("p", []byte("m")); !bytes.Equal(all[0], young.Sign("p", []byte("m"))) ||
+		!bytes.Equal(all[1], old.Sign("p", []byte("m"))) {
 		t.Error("the signatures are others")
 	}
 	s := both.Signers("p")
@@ -92,7 +94,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	for text, want := range map[string]string{"": "there is no master key", "\n": "there is no master key", "xy": "64 hex digits", a[2:]: "64 hex digits",
+	for text, want := range map[string]string{"": "there is no master key", "\n": "there is no master key", "xy": "64 hex digits",
+		a[2:]: "64 hex digits",
 		a + b: "64 hex digits", a + "," + a: "twice", a + ",x": "64 hex digits"} {
 		_, err := Parse(text)
 		if err == nil || !strings.Contains(err.Error(), want) || text != "" && strings.Contains(err.Error(), a[:16]) {
@@ -101,7 +104,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Starters that race agree on one key, which only its owner can read.
+// Concurrent starters agree on one key, which only its owner can read.
 func TestOneKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "master.key")
 	if _, err := Read(path); !errors.Is(err, fs.ErrNotExist) {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Link is what a signed link vouches for.
+// Link is the content of a signed link.
 type Link struct {
 	Subject string // id of the object
 	Account string
 	Expires time.Time // to the second
 }
 
-// claims are a Link as a JSON Web Token (RFC 7519) spells it.
+// claims is a Link in the form of a JSON Web Token (RFC 7519).
 type claims struct {
 	Audience string `json:"aud"`
 	Subject  string `json:"sub"`
@@ -23,23 +23,23 @@ type claims struct {
 	Expires  int64  `json:"exp"`
 }
 
-// jwtHeader is the only header that is made or taken: no token chooses how it
-// is checked.
+// jwtHeader is the only header that SignLink writes and ReadLink accepts: a token
+// cannot choose how it is verified.
 var jwtHeader = base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`))
 
-// SignLink makes the token of a link, good for one purpose. It is no secret
-// store: whoever has it can read it.
+// SignLink makes the token of a link for one purpose. The token is not encrypted:
+// its holder can read the link.
 func (k *Keyring) SignLink(purpose string, l Link) string {
 	b, err := json.Marshal(claims{purpose, l.Subject, l.Account, l.Expires.Unix()})
 	if err != nil {
-		panic(err) // strings and a number
+		panic(err) // strings and a number always encode
 	}
 	text := jwtHeader + "." + base64.RawURLEncoding.EncodeToString(b)
 	return text + "." + base64.RawURLEncoding.EncodeToString(k.Sign("link/"+purpose, []byte(text)))
 }
 
-// ReadLink reads a token that SignLink made for the same purpose, with any of
-// the keys. Whether it has expired is the caller's to judge.
+// ReadLink verifies a token of SignLink for the same purpose under any of the keys.
+// The caller checks whether the link has expired.
 func (k *Keyring) ReadLink(purpose, token string) (Link, error) {
 	bad := errors.New("this is no link of ours")
 	i := strings.LastIndexByte(token, '.')
@@ -47,7 +47,7 @@ func (k *Keyring) ReadLink(purpose, token string) (Link, error) {
 		return Link{}, bad
 	}
 	text := token[:i]
-	// As text: decoding would pass over line breaks, and a link is one text only.
+	// Compared as text: decoding ignores line breaks, and a link has one text only.
 	ours := false
 	for _, s := range k.Signatures("link/"+purpose, []byte(text)) {
 		ours = Equal(token[i+1:], base64.RawURLEncoding.EncodeToString(s)) || ours

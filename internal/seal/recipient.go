@@ -8,8 +8,9 @@ import (
 	"fmt"
 )
 
-// Recipient is the key pair of one process (HPKE, RFC 9180). What is sealed to
-// its public half passes through others unread, and is lost with the process.
+// Recipient is the key pair of one process (HPKE, RFC 9180). Intermediaries cannot
+// read a value that is sealed to its public half; the value is lost with the
+// process.
 type Recipient struct{ key hpke.PrivateKey }
 
 // NewRecipient makes a key pair.
@@ -18,12 +19,12 @@ func NewRecipient() (Recipient, error) {
 	return Recipient{k}, err
 }
 
-// Public is what others seal to.
+// Public is the public half, for SealTo.
 func (r Recipient) Public() string {
 	return base64.RawURLEncoding.EncodeToString(r.key.PublicKey().Bytes())
 }
 
-// Open reads what was sealed to r for the same purpose.
+// Open opens a value that SealTo sealed to r for the same purpose.
 func (r Recipient) Open(purpose, sealed string) ([]byte, error) {
 	b, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err != nil {
@@ -36,7 +37,7 @@ func (r Recipient) Open(purpose, sealed string) ([]byte, error) {
 	return plain, nil
 }
 
-// SealTo encrypts for the owner of a public key.
+// SealTo encrypts plain for the owner of a public key and a purpose.
 func SealTo(public, purpose string, plain []byte) (string, error) {
 	b, err := base64.RawURLEncoding.DecodeString(public)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package seal keeps secrets at rest and checks the ones that come in. Master
-// keys (lines of a file, or given by configuration) derive a key for each
-// purpose and account; what is sealed for one cannot be opened as another.
-// Tokens are never sealed: only their SHA-256 is kept.
+// Package seal encrypts stored secrets and verifies presented ones. It derives a
+// key for each purpose and account from the master keys (lines of a file, or given
+// by configuration); a value that is sealed for one purpose cannot be opened for
+// another. Tokens are never sealed: the database has only their SHA-256.
 package seal
 
 import (
@@ -17,8 +17,8 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// Hash is what is stored of a token: its SHA-256 in hex. Tokens carry 256 bits
-// of their own, so no salt or stretching is needed.
+// Hash is the stored form of a token: its SHA-256 in hex. A token has 256 random
+// bits, so it needs no salt and no stretching.
 func Hash(token string) string {
 	s := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(s[:])
@@ -41,15 +41,16 @@ func Password(plain string) string {
 	rand.Read(salt[:])
 	h := argon2.IDKey([]byte(plain), salt[:], argonTime, argonMemory, argonThreads, 32)
 	e := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads, e.EncodeToString(salt[:]), e.EncodeToString(h))
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
+		argon2.Version, argonMemory, argonTime, argonThreads, e.EncodeToString(salt[:]), e.EncodeToString(h))
 }
 
-// decoy is checked when there is no such user, so that the answer takes as
-// long as for a wrong password.
+// decoy is the hash that CheckPassword checks for an unknown user, so that the
+// answer takes as long as for a wrong password.
 var decoy = sync.OnceValue(func() string { return Password("a password nobody has") })
 
-// CheckPassword tells whether plain matches the hash. An empty hash never
-// matches, and costs the same time.
+// CheckPassword tells whether plain matches the hash. An empty hash never matches,
+// and takes the same time.
 func CheckPassword(hash, plain string) bool {
 	known := hash != ""
 	if !known {
@@ -60,7 +61,8 @@ func CheckPassword(hash, plain string) bool {
 	if len(parts) != 6 || parts[1] != "argon2id" {
 		return false
 	}
-	if _, err := fmt.Sscanf(parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &v, &m, &t, &p); err != nil || v != argon2.Version || t < 1 || p < 1 || p > 255 {
+	if _, err := fmt.Sscanf(parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &v, &m, &t, &p); err != nil || v != argon2.Version ||
+		t < 1 || p < 1 || p > 255 {
 		return false
 	}
 	salt, err1 := base64.RawStdEncoding.DecodeString(parts[4])
