@@ -12,8 +12,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// GitHub is an OAuth app at GitHub or at a GitHub Enterprise Server, whose
-// address the operator gave: it is not judged.
+// GitHub is an OAuth app at GitHub or at a GitHub Enterprise Server. The operator
+// configures the address, so connections to it are not restricted.
 type GitHub struct {
 	URL, ClientID, ClientSecret string
 }
@@ -23,17 +23,23 @@ const publicGitHub = "https://github.com"
 func (g GitHub) config(redirect string) *oauth2.Config {
 	return &oauth2.Config{
 		ClientID: g.ClientID, ClientSecret: g.ClientSecret, RedirectURL: redirect, Scopes: []string{"read:user", "user:email"},
-		Endpoint: oauth2.Endpoint{AuthURL: g.URL + "/login/oauth/authorize", TokenURL: g.URL + "/login/oauth/access_token", AuthStyle: oauth2.AuthStyleInParams},
+		Endpoint: oauth2.Endpoint{
+			AuthURL:   g.URL + "/login/oauth/authorize",
+			TokenURL:  g.URL + "/login/oauth/access_token",
+			AuthStyle: oauth2.AuthStyleInParams,
+		},
 	}
 }
 
-// Begin is where to send the browser. It comes back to redirect.
+// Begin is the address at which the browser signs in. GitHub sends the browser
+// back to redirect.
 func (g GitHub) Begin(t Ticket, redirect string) (address string) {
 	return g.config(redirect).AuthCodeURL(t.State, oauth2.S256ChallengeOption(t.Verifier))
 }
 
-// Finish tells who came back with a code. It fails for who has no proved
-// address there.
+// Finish exchanges the code that the browser brought back for the person. It fails
+// with fault.Forbidden (provider-refused) for a refused code and for a person
+// without a verified address, and with fault.Unavailable (provider-unreachable).
 func (g GitHub) Finish(ctx context.Context, t Ticket, redirect, code string) (out Person, err error) {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Timeout: patience, Transport: bounded{http.DefaultTransport}})
 	config := g.config(redirect)
@@ -66,7 +72,10 @@ func (g GitHub) Finish(ctx context.Context, t Ticket, redirect, code string) (ou
 	if who.ID == 0 {
 		return out, unreachable(errors.New("GitHub names nobody"))
 	}
-	out = Person{Issuer: g.URL, Subject: strconv.FormatInt(who.ID, 10), Name: short(who.Name), Login: who.Login, AvatarURL: picture(who.Picture)}
+	out = Person{
+		Issuer: g.URL, Subject: strconv.FormatInt(who.ID, 10),
+		Name: short(who.Name), Login: who.Login, AvatarURL: picture(who.Picture),
+	}
 	for _, e := range emails {
 		address := strings.ToLower(e.Email)
 		if !e.Verified || strings.HasSuffix(address, "@users.noreply.github.com") {

@@ -1,8 +1,9 @@
-// Package idp asks others who a person is: the OpenID Connect provider of an
-// organisation, or GitHub. A sign-in begins with an address to send the
-// browser to and ends with the code it brings back; in between, the browser
-// carries a ticket. The addresses of providers come from customers, so every
-// connection is judged by where it really leads when it is dialled.
+// Package idp asks an identity provider who a person is: the OpenID Connect
+// provider of an organisation, or GitHub. A sign-in begins with an address to
+// which the browser is sent, and ends with the code that the browser brings back;
+// in between, the browser carries a Ticket. Customers give the addresses of
+// providers, so every connection is checked against its real destination when it
+// is dialled.
 package idp
 
 import (
@@ -25,45 +26,45 @@ import (
 	"yardmaster/internal/id"
 )
 
-// Bounds of what a provider may do to us.
+// Limits of a provider's answers.
 const (
 	patience  = 10 * time.Second // for one request
 	maxAnswer = 1 << 20          // bytes
 	maxHops   = 3
 )
 
-// Person is whom a provider vouches for.
+// Person is the identity that a provider asserts.
 type Person struct {
 	Issuer    string // who vouches
-	Subject   string // what the person is called there for good
-	Email     string // proved, in lower case
+	Subject   string // the provider that asserts the identity
+	Email     string // verified, in lower case
 	Emails    []string
 	Name      string
 	Login     string
 	AvatarURL string
 }
 
-// Ticket is what the browser carries from the beginning of a sign-in to its
-// end. Nobody else may read or write it.
+// Ticket is the state of a sign-in, which the browser carries from its beginning
+// to its end. It is sealed: nobody else may read or write it.
 type Ticket struct {
 	State    string `json:"state"`
 	Nonce    string `json:"nonce"`
 	Verifier string `json:"verifier"`
 }
 
-// NewTicket begins a sign-in.
+// NewTicket makes the ticket of a new sign-in.
 func NewTicket() Ticket {
 	return Ticket{id.Opaque(), id.Opaque(), oauth2.GenerateVerifier()}
 }
 
-// Good tells whether an answer belongs to the ticket.
+// Good tells whether the state of an answer is the ticket's.
 func (t Ticket) Good(state string) bool {
 	return t.State != "" && subtle.ConstantTimeCompare([]byte(t.State), []byte(state)) == 1
 }
 
-// Client speaks to providers.
+// Client makes requests to providers.
 type Client struct {
-	// Now dates what is kept of providers.
+	// Now is the clock for cached discovery documents.
 	Now func() time.Time
 
 	allowed []netip.Prefix
@@ -73,8 +74,8 @@ type Client struct {
 	known map[string]provider // by issuer
 }
 
-// New makes a client that reaches public addresses, and private ones that lie
-// in the allowed networks.
+// New makes a client that connects to public addresses, and to private ones in the
+// allowed networks.
 func New(now func() time.Time, allowed []netip.Prefix) *Client {
 	c := &Client{Now: now, allowed: allowed, known: map[string]provider{}}
 	public := ssrf.New(ssrf.WithAnyPort())
@@ -87,7 +88,8 @@ func New(now func() time.Time, allowed []netip.Prefix) *Client {
 	c.http = &http.Client{
 		Timeout: patience,
 		Transport: bounded{&http.Transport{
-			DialContext: dialer.DialContext, TLSHandshakeTimeout: patience, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute,
+			DialContext: dialer.DialContext, TLSHandshakeTimeout: patience, ForceAttemptHTTP2: true,
+			MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute,
 		}},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if len(via) > maxHops || !c.fit(req.URL.Scheme, req.URL.Hostname()) {
@@ -104,8 +106,8 @@ func (c *Client) allows(ip netip.Addr) bool {
 	return slices.ContainsFunc(c.allowed, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// fit tells whether an address may be used at all: https, and http to an
-// address of the allowed networks.
+// fit tells whether the client may use an address: https, or http to an address in
+// the allowed networks.
 func (c *Client) fit(scheme, host string) bool {
 	if scheme == "http" {
 		ip, err := netip.ParseAddr(host)
@@ -114,7 +116,7 @@ func (c *Client) fit(scheme, host string) bool {
 	return scheme == "https" && host != ""
 }
 
-// bounded ends answers that do not end.
+// bounded limits the body of an answer to maxAnswer bytes.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -128,13 +130,13 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// through makes oauth2 use our client.
+// through makes oauth2 use the client's HTTP client.
 func (c *Client) through(ctx context.Context) context.Context {
 	return context.WithValue(ctx, oauth2.HTTPClient, c.http)
 }
 
-// unreachable is the one answer to a provider that cannot be asked, whatever
-// lies there: it would be a probe of our network otherwise.
+// unreachable is the same fault for every failure to ask a provider: more detail
+// would let a customer probe our network.
 func unreachable(cause error) error {
 	return fault.New(fault.Unavailable, "provider-unreachable", "The identity provider could not be asked.").Because(cause)
 }
@@ -150,7 +152,7 @@ func picture(address string) string {
 	return address
 }
 
-// short keeps what people call themselves within bounds.
+// short limits a person's name to 100 characters.
 func short(name string) string {
 	if r := []rune(name); len(r) > 100 {
 		return string(r[:100])

@@ -13,34 +13,34 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Provider is an OpenID Connect provider that we are a client of.
+// Provider is an OpenID Connect provider, and our client id and secret there.
 type Provider struct{ Issuer, ClientID, ClientSecret string }
 
-// providerLife is how long the discovery document of an issuer is kept, and
-// maxProviders how many are.
+// providerLife is how long the discovery document of an issuer is cached, and
+// maxProviders the number of cached documents.
 const (
 	providerLife = 10 * time.Minute
 	maxProviders = 100
 )
 
-// provider is what is known of an issuer.
+// provider is the cached discovery document of an issuer.
 type provider struct {
 	*oidc.Provider
 	more  discovered
 	until time.Time
 }
 
-// discovered is what we read of a discovery document beyond what the library
-// does.
+// discovered holds the members of a discovery document that the library does not
+// read.
 type discovered struct {
 	SendsIssuer bool     `json:"authorization_response_iss_parameter_supported"`
 	Auth        []string `json:"token_endpoint_auth_methods_supported"`
 	Endpoint    string   `json:"authorization_endpoint"`
 }
 
-// Discover reads what an issuer says of itself. It fails if that cannot be
-// read, is of another issuer, or sends browsers to something that is no web
-// address.
+// Discover reads the discovery document of an issuer. It fails with
+// fault.Unavailable (provider-unreachable) if the document cannot be read, is of
+// another issuer, or has an authorization endpoint that is not https.
 func (c *Client) Discover(ctx context.Context, issuer string) error {
 	_, err := c.discover(ctx, issuer)
 	return err
@@ -57,7 +57,7 @@ func (c *Client) discover(ctx context.Context, issuer string) (provider, error) 
 	if err != nil || !c.fit(u.Scheme, u.Hostname()) {
 		return p, unreachable(errors.New("the issuer's address is not https"))
 	}
-	// The keys are fetched later on, in the same way.
+	// The library fetches the issuer's keys later, with this context.
 	ctx = oidc.ClientContext(context.WithoutCancel(ctx), c.http)
 	if p.Provider, err = oidc.NewProvider(ctx, issuer); err != nil {
 		return p, unreachable(err)
@@ -80,15 +80,19 @@ func (c *Client) discover(ctx context.Context, issuer string) (provider, error) 
 
 func (o Provider) config(p provider, redirect string) *oauth2.Config {
 	endpoint := p.Endpoint()
-	// Trying both ways, as the library would, costs the code at some providers.
+	// Trying both styles, as the library would, uses up the code at some providers.
 	endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	if len(p.more.Auth) > 0 && !slices.Contains(p.more.Auth, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
-	return &oauth2.Config{ClientID: o.ClientID, ClientSecret: o.ClientSecret, RedirectURL: redirect, Endpoint: endpoint, Scopes: []string{oidc.ScopeOpenID, "email", "profile"}}
+	return &oauth2.Config{
+		ClientID: o.ClientID, ClientSecret: o.ClientSecret, RedirectURL: redirect, Endpoint: endpoint,
+		Scopes: []string{oidc.ScopeOpenID, "email", "profile"},
+	}
 }
 
-// Begin is where to send the browser. It comes back to redirect.
+// Begin is the address at which the browser signs in. The provider sends the
+// browser back to redirect. Begin fails as Discover does.
 func (c *Client) Begin(ctx context.Context, o Provider, t Ticket, redirect string) (address string, err error) {
 	p, err := c.discover(ctx, o.Issuer)
 	if err != nil {
@@ -97,9 +101,11 @@ func (c *Client) Begin(ctx context.Context, o Provider, t Ticket, redirect strin
 	return o.config(p, redirect).AuthCodeURL(t.State, oidc.Nonce(t.Nonce), oauth2.S256ChallengeOption(t.Verifier)), nil
 }
 
-// Finish tells who came back with a code; iss is the parameter of that name,
-// by which a provider says that the answer is its own (RFC 9207). It fails
-// unless the provider says that the address is proved.
+// Finish exchanges the code that the browser brought back for the person. iss is
+// the parameter of that name, with which a provider marks the answer as its own
+// (RFC 9207). Finish fails with fault.Forbidden (provider-refused) for an invalid
+// answer and for an address that the provider does not call verified, and with
+// fault.Unavailable (provider-unreachable).
 func (c *Client) Finish(ctx context.Context, o Provider, t Ticket, redirect, code, iss string) (out Person, err error) {
 	p, err := c.discover(ctx, o.Issuer)
 	if err != nil {
@@ -154,7 +160,8 @@ func (c *Client) Finish(ctx context.Context, o Provider, t Ticket, redirect, cod
 		return out, refused("The provider does not say that your e-mail address is proved.", nil)
 	}
 	return Person{
-		Issuer: o.Issuer, Subject: token.Subject, Email: strings.ToLower(is.Email), Name: short(is.Name), Login: is.Login, AvatarURL: picture(is.Picture),
+		Issuer: o.Issuer, Subject: token.Subject, Email: strings.ToLower(is.Email),
+		Name: short(is.Name), Login: is.Login, AvatarURL: picture(is.Picture),
 	}, nil
 }
 
@@ -167,7 +174,7 @@ type claims struct {
 	Party    string `json:"azp"`
 }
 
-// truth is a boolean that some providers write as text.
+// truth is a boolean that some providers encode as a string.
 type truth bool
 
 func (t *truth) UnmarshalJSON(b []byte) error {
