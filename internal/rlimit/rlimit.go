@@ -1,6 +1,6 @@
-// Package rlimit bounds what a program that we run may take. Git is one that
-// must be: a few bytes that somebody else made can unpack to gigabytes, and a
-// tree that holds itself again and again never ends.
+// Package rlimit limits the memory and the output of a program that the service
+// runs. Git needs both limits: a few bytes from a stranger can unpack to
+// gigabytes, and a tree that contains itself never ends.
 package rlimit
 
 import (
@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Start starts c and bounds the bytes that it, and each of the processes it
-// will have, may write to in memory (RLIMIT_DATA, setrlimit(2)).
+// Start starts c, and limits the bytes of writable memory of its process and of
+// each of that process's descendants (RLIMIT_DATA, setrlimit(2)).
 //
-// A shell sets the bound and becomes the program. A bound set from outside
-// comes too late for a program that has started others by then: they would
-// have none.
+// A shell sets the limit and then executes the program. A limit set from outside
+// would come too late for a program that has already started others: those would
+// have no limit.
 func Start(c *exec.Cmd, memory uint64) error {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_DATA, &now); err != nil {
@@ -32,16 +32,16 @@ func Start(c *exec.Cmd, memory uint64) error {
 	return c.Start()
 }
 
-// ErrTooMuch ends a program that prints more than it may.
+// ErrTooMuch ends a program whose output exceeds its limit.
 var ErrTooMuch = errors.New("the program prints too much")
 
-// Output keeps what a program prints, at most Most bytes. The rest is passed
-// over, or fails with ErrTooMuch if the output must be Whole.
+// Output keeps up to Most bytes of a program's output. It discards the rest, or
+// fails with ErrTooMuch if the output must be Whole.
 type Output struct {
 	Most  int
 	Whole bool
 
-	text bytes.Buffer // embedded, its ReadFrom would know no bound
+	text bytes.Buffer // not embedded: its ReadFrom would bypass the limit
 }
 
 func (o *Output) Write(p []byte) (int, error) {
@@ -53,8 +53,8 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes is what is kept.
+// Bytes is the kept output.
 func (o *Output) Bytes() []byte { return o.text.Bytes() }
 
-// String is what is kept.
+// String is the kept output.
 func (o *Output) String() string { return o.text.String() }

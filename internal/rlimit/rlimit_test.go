@@ -22,7 +22,7 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
-// The children of a program have its bound, also those it starts at once.
+// The children of a program have its limit, also children that it starts at once.
 func TestMemoryIsBounded(t *testing.T) {
 	for range 50 {
 		out := Output{Most: 100, Whole: true}
@@ -37,7 +37,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// A program that is not there is said so.
+// Start fails with exec.ErrNotFound for a program that does not exist.
 func TestNoSuchProgram(t *testing.T) {
 	if err := Start(exec.CommandContext(t.Context(), "no-such-program"), 256<<20); !errors.Is(err, exec.ErrNotFound) {
 		t.Error(err)
