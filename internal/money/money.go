@@ -1,5 +1,5 @@
-// Package money prints and reads amounts of dollars, which are kept everywhere
-// as integer micro-dollars so that sums are exact.
+// Package money prints and reads amounts of dollars. The program keeps amounts as
+// integer micro-dollars, so that sums are exact.
 package money
 
 import (
@@ -21,7 +21,7 @@ func Dollars(micros int64) string {
 	return s
 }
 
-// DollarsOrNone is Dollars of an amount that may be unknown.
+// DollarsOrNone is Dollars, or nil for nil.
 func DollarsOrNone(micros *int64) *string {
 	if micros == nil {
 		return nil
@@ -46,7 +46,7 @@ func Micros(usd *float64) *int64 {
 	}
 	n := int64(math.Round(*usd * 1e6))
 	if *usd > 0 {
-		n = max(n, 1) // a little is not nothing
+		n = max(n, 1) // a positive amount stays positive
 	}
 	return &n
 }

@@ -3,7 +3,8 @@ package money
 import "testing"
 
 func TestDollars(t *testing.T) {
-	for micros, want := range map[int64]string{0: "0.00", 1: "0.000001", 10_000: "0.01", 1_230_000: "1.23", 1_234_500: "1.2345", -500_000: "-0.50", 12_000_000: "12.00"} {
+	for micros, want := range map[int64]string{0: "0.00", 1: "0.000001", 10_000: "0.01", 1_230_000: "1.23", 1_234_500: "1.2345",
+		-500_000: "-0.50", 12_000_000: "12.00"} {
 		if got := Dollars(micros); got != want {
 			t.Errorf("%d is %s, want %s", micros, got, want)
 		}
