@@ -1,5 +1,5 @@
-// Package durable writes files that outlive a loss of power: whoever reads one
-// finds all of the old text or all of the new one, also after a crash.
+// Package durable writes files that survive a loss of power: after a crash, too, a
+// reader finds either all of the old text or all of the new text.
 package durable
 
 import (
@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// Replace puts a text in the place of a file that exists, for the owner that the
-// file has: root may do what another user is to read. A symbolic link is
-// followed. What a killed process leaves behind is called as pattern says, which
-// is that of os.CreateTemp.
+// Replace writes text to an existing file and keeps its owner, so that root may
+// replace a file that another user reads. Replace follows a symbolic link. It
+// writes a temporary file first, named by pattern (as in os.CreateTemp), which a
+// killed process leaves behind.
 func Replace(path, pattern string, text []byte) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -21,7 +21,7 @@ func Replace(path, pattern string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(next) // not there any more, if all went well
+	defer os.Remove(next) // absent after a successful rename
 	if err := likewise(next, path); err != nil {
 		return err
 	}
@@ -31,8 +31,8 @@ func Replace(path, pattern string, text []byte) error {
 	return Name(path)
 }
 
-// Temporary writes a text to a new file beside path, mode 0600, and answers its
-// name.
+// Temporary writes text to a new file beside path, with mode 0600, and answers the
+// file's name. pattern is that of os.CreateTemp.
 func Temporary(path, pattern string, text []byte) (name string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), pattern)
 	if err != nil {
@@ -50,7 +50,8 @@ func Temporary(path, pattern string, text []byte) (name string, err error) {
 	return f.Name(), err
 }
 
-// Name makes sure that the name of a file outlives a loss of power.
+// Name syncs the directory of path, so that the file's name survives a loss of
+// power.
 func Name(path string) error {
 	d, err := os.Open(filepath.Dir(path))
 	if err != nil {

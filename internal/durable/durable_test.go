@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// What is replaced keeps its owner and its place behind a link, and leaves
-// nothing else.
+// Replace keeps the owner of a file and follows a link, and leaves no other file.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
