@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// What passes the check is what the prefix, the alphabet and the checksum make,
-// and nothing near it does.
+// Checked accepts exactly the texts that prefix, alphabet and checksum define.
 func FuzzChecked(f *testing.F) {
 	for _, prefix := range []string{PAT, RunToken, Enrollment, Attempt, Setup, Invite} {
 		f.Add(prefix, Secret(prefix))

@@ -1,5 +1,5 @@
 // Package id makes identifiers: random and time-ordered UUIDs, and one-time
-// secrets in the shape scanners can recognise.
+// secrets in a form that secret scanners recognise.
 package id
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// New is a time-ordered id (UUIDv7): rows made later sort later.
+// New is a time-ordered id (UUIDv7): a later id sorts later.
 func New() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Random is an id without order (UUIDv4), for ids whose first characters must
@@ -25,15 +25,15 @@ func Valid(s string) bool {
 	return err == nil && u.String() == s
 }
 
-// Opaque is 32 random bytes in URL-safe base64: a secret that only we read
-// back, as in a cookie.
+// Opaque is 32 random bytes in URL-safe base64: a secret that only the service
+// reads back, for example from a cookie.
 func Opaque() string {
 	var b [32]byte
 	rand.Read(b[:])
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// Prefixes of secrets that a caller may hold.
+// Prefixes of the secrets that callers hold.
 const (
 	PAT        = "dev_pat_" // personal access token
 	RunToken   = "dev_run_" // durable token of a box
@@ -45,8 +45,8 @@ const (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// Secret is prefix, 32 random bytes in base62 (43 characters) and the CRC-32
-// of what comes before in base62 (6 characters).
+// Secret is prefix, 32 random bytes in base62 (43 characters) and the CRC-32 of
+// these two in base62 (6 characters).
 func Secret(prefix string) string {
 	var b [32]byte
 	rand.Read(b[:])
@@ -54,9 +54,9 @@ func Secret(prefix string) string {
 	return body + checksum(body)
 }
 
-// Typed is a short code for a person to type: eight of twenty letters, which
-// spell no words and are not mistaken for one another, in two groups. It is
-// good for minutes, and where guesses are counted.
+// Typed is a short code for a person to type: eight of twenty letters in two
+// groups. The letters form no words and cannot be confused with each other. The
+// code is safe only if it expires within minutes and guesses are limited.
 func Typed() string {
 	const letters = "BCDFGHJKLMNPQRSTVWXZ"
 	n := make([]byte, 8)
@@ -67,8 +67,8 @@ func Typed() string {
 	return string(n[:4]) + "-" + string(n[4:])
 }
 
-// Digits is a random number of n digits as text, for a person to copy from a
-// mail. It is good for minutes, and where guesses are counted.
+// Digits is a random number of n digits as text, for a person to copy from a mail.
+// It is safe only if it expires within minutes and guesses are limited.
 func Digits(n int) string {
 	out := make([]byte, n)
 	for i := range out {
@@ -78,8 +78,8 @@ func Digits(n int) string {
 	return string(out)
 }
 
-// Checked tells whether s has the prefix and a right checksum. It is a filter
-// before the database is asked, never a proof.
+// Checked tells whether s has the prefix and a correct checksum. It spares a
+// lookup in the database, and proves nothing.
 func Checked(prefix, s string) bool {
 	if !strings.HasPrefix(s, prefix) || len(s) != len(prefix)+49 {
 		return false

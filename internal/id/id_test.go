@@ -13,7 +13,7 @@ func TestSecrets(t *testing.T) {
 			t.Fatalf("secret %q", s)
 		}
 		seen[s] = true
-		// A scanner, and our own first look, tell a damaged token from a real one.
+		// A scanner, and Checked, distinguish a damaged token from a real one.
 		broken := []byte(s)
 		at := len(PAT) + 7
 		if broken[at] == 'x' {
