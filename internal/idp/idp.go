@@ -35,8 +35,8 @@ const (
 
 // Person is the identity that a provider asserts.
 type Person struct {
-	Issuer    string // who vouches
-	Subject   string // the provider that asserts the identity
+	Issuer    string // the provider that asserts the identity
+	Subject   string // the person's permanent id at the provider
 	Email     string // verified, in lower case
 	Emails    []string
 	Name      string
