@@ -1,10 +1,10 @@
-// Package codehost is what the product asks of a place that keeps git
-// repositories: facts about branches and files, and the few changes made on
-// the server (merge, delete a branch). It knows nothing of pull requests:
-// their numbers, reviews and checks are rows of our own database.
+// Package codehost is the interface to a server of git repositories: facts about
+// branches and files, and the few changes that are made on the server (merge,
+// delete a branch). It does not know pull requests: their numbers, reviews and
+// checks are rows of our own database.
 //
-// A Host is safe for concurrent use. Its errors are faults where a caller can
-// do something about them: see the variables below.
+// A Host is safe for concurrent use. An error that a caller can act on is one of
+// the faults below.
 package codehost
 
 import (
@@ -14,26 +14,27 @@ import (
 )
 
 // MaxFileSize is the largest file that ReadFile and ReadDir return, in bytes.
-// MaxDirFiles is how many files ReadDir returns at most.
+// MaxDirFiles is the largest number of files that ReadDir returns.
 const (
 	MaxFileSize = 1 << 20
 	MaxDirFiles = 1000
 )
 
-// What a caller can act on. They match with errors.Is.
+// Faults on which a caller can act. They match with errors.Is.
 var (
 	ErrNotFound  = fault.New(fault.NotFound, "", "The code host has no such repository, branch or file.")
 	ErrAmbiguous = fault.New(fault.Invalid, "", "Several commits begin with these digits.")
 	ErrExists    = fault.Reason("repo-exists", "The code host already has a repository of this name.")
-	// ErrHeadMoved: a branch is no longer where the caller saw it.
+	// ErrHeadMoved says that a branch is not at the commit that the caller gave.
 	ErrHeadMoved = fault.Reason("head_moved", "The branch has moved since it was looked at.")
-	// ErrBaseMoved: the base is no longer the one that was looked at.
+	// ErrBaseMoved says that the base is not at the commit that the caller gave.
 	ErrBaseMoved = fault.Reason("base_moved", "The base branch has moved since it was looked at.")
-	// ErrConflict: the two sides cannot be merged without a person or an agent.
+	// ErrConflict says that a merge needs a person or an agent.
 	ErrConflict = fault.Reason("merge-conflict", "The branch conflicts with its base.")
-	// ErrLost: what was pushed to the repository is gone from where it was kept.
+	// ErrLost says that the folder of the repository has disappeared.
 	ErrLost = fault.New(fault.Unavailable, "repository-lost",
-		"The folder of the repository is not on the server. Its operator has to put it back from a copy; until then nothing is read from it or written to it.")
+		"The folder of the repository is not on the server. Its operator has to put it back from a copy; "+
+			"until then nothing is read from it or written to it.")
 	ErrTooLarge = fault.New(fault.TooLarge, "file-too-large", "A file is larger than 1 MiB, or there are too many.")
 )
 
@@ -42,121 +43,123 @@ var (
 // A rev is a branch name, a full ref name (refs/...), a full commit SHA, or
 // "HEAD" for the default branch. A SHA is 40 lower-case hexadecimal digits.
 type Host interface {
-	// Create makes an empty repository. ErrExists if there is one.
+	// Create makes an empty repository. It fails with ErrExists if there is one.
 	Create(ctx context.Context, r Repo, o CreateOptions) error
 
-	// Info is ErrNotFound if there is no such repository.
+	// Info describes a repository. It fails with ErrNotFound.
 	Info(ctx context.Context, r Repo) (Info, error)
 
 	// CloneURL is the address for git clients, without credentials.
 	CloneURL(r Repo) string
 
-	// ReadFile answers a file's content at rev and the SHA of its blob. A
-	// symbolic link is not followed: its content is the path it points to.
-	// ErrNotFound, ErrTooLarge.
+	// ReadFile answers a file's content at rev and the SHA of its blob. The content
+	// of a symbolic link is the path that it points to. ReadFile fails with
+	// ErrNotFound or ErrTooLarge.
 	ReadFile(ctx context.Context, r Repo, rev, path string) (content []byte, sha string, err error)
 
-	// ReadDir answers the regular files that lie directly in a folder at rev,
-	// by name, and the commit they were read at. ErrNotFound if there is no
-	// such folder below the root; ErrTooLarge for more files, or a larger one,
-	// than are returned.
+	// ReadDir answers the regular files directly in a folder at rev, by name, and
+	// the commit from which they were read. It fails with ErrNotFound if there is no
+	// such folder below the root, and with ErrTooLarge for more than MaxDirFiles
+	// files or one larger than MaxFileSize.
 	ReadDir(ctx context.Context, r Repo, rev, folder string) (commit string, files map[string][]byte, err error)
 
-	// WriteFiles makes a commit on a branch that is at o.Parent (else
-	// ErrHeadMoved) and answers it; it is o.Parent where the files are so
-	// already. ErrConflict: a folder is where a file is to be, or the other
-	// way about. ErrNotFound.
+	// WriteFiles makes a commit on a branch and answers it. The answer is o.Parent if
+	// the files have this content already. WriteFiles fails with ErrHeadMoved if the
+	// branch is not at o.Parent, with ErrConflict if a file would replace a folder or
+	// a folder a file, and with ErrNotFound.
 	WriteFiles(ctx context.Context, r Repo, o WriteOptions) (sha string, err error)
 
-	// Head is the SHA of a branch. ErrNotFound.
+	// Head is the SHA of a branch. It fails with ErrNotFound.
 	Head(ctx context.Context, r Repo, branch string) (sha string, err error)
 
-	// Commit is the whole SHA of the one commit that begins with some digits, 7
-	// or more. ErrNotFound; ErrAmbiguous if there are several.
+	// Commit is the full SHA of the one commit that begins with the given digits, at
+	// least 7. It fails with ErrNotFound, and with ErrAmbiguous if there are several.
 	Commit(ctx context.Context, r Repo, digits string) (sha string, err error)
 
-	// Compare says what head brings to base. ErrNotFound.
+	// Compare describes what head adds to base. It fails with ErrNotFound.
 	Compare(ctx context.Context, r Repo, base, head string) (Comparison, error)
 
-	// Outcome says what a merge of head would change in base, by trying it: no
-	// ref moves. It is what Merge would do, folders that were renamed on either
-	// side included. ErrNotFound.
+	// Outcome describes what a merge of head would change in base. It tries the
+	// merge without moving a ref, so it agrees with Merge, also where either side has
+	// renamed folders. It fails with ErrNotFound.
 	Outcome(ctx context.Context, r Repo, base, head string) (Outcome, error)
 
-	// Landed is the commit that brought a commit into a base, by either method;
-	// "" if it is not in it. ErrNotFound if there is no such base or commit.
+	// Landed is the commit that brought a commit into a base, by either method; "" if
+	// the base does not contain it. It fails with ErrNotFound if there is no such
+	// base or commit.
 	Landed(ctx context.Context, r Repo, base, sha string) (mergeSHA string, err error)
 
-	// Diff says what changed between two revs. ErrNotFound.
+	// Diff describes the changes between two revs. It fails with ErrNotFound.
 	Diff(ctx context.Context, r Repo, o DiffOptions) (Diff, error)
 
-	// Mergeable tries a merge of the revs without changing any ref and lists
-	// the paths in conflict. Histories without a common ancestor are not
-	// mergeable and have no conflicting paths. ErrNotFound.
+	// Mergeable tries a merge of the revs without moving a ref, and lists the
+	// conflicting paths. Histories without a common ancestor are not mergeable and
+	// have no conflicting paths. It fails with ErrNotFound.
 	Mergeable(ctx context.Context, r Repo, base, head string) (ok bool, conflicts []string, err error)
 
-	// Merge brings a branch into its base and answers the commit that did.
+	// Merge merges a branch into its base and answers the commit that did so.
 	//
-	// It is idempotent: when o.HeadSHA is in the base already, by either
-	// method, the answer is the commit that brought it there, whatever became
-	// of the branch since. Otherwise the head branch must be at o.HeadSHA
-	// (ErrHeadMoved), the base at o.BaseSHA if that is given (ErrBaseMoved), and both branches are checked and the base moved in one
-	// ref transaction. ErrConflict, ErrNotFound.
+	// It is idempotent: when the base contains o.HeadSHA already, by either method,
+	// the answer is the commit that brought it there, even if the branch has moved or
+	// is gone. Otherwise Merge fails with ErrHeadMoved if the head branch is not at
+	// o.HeadSHA, and with ErrBaseMoved if o.BaseSHA is given and the base is not at
+	// it. Both branches are checked and the base is moved in one ref transaction.
+	// Merge also fails with ErrConflict and ErrNotFound.
 	Merge(ctx context.Context, r Repo, o MergeOptions) (mergeSHA string, err error)
 
-	// DeleteBranch deletes a branch that is at expectSHA, else ErrHeadMoved;
-	// ErrNotFound if it is gone. The default branch is never deleted.
+	// DeleteBranch deletes a branch. It fails with ErrHeadMoved if the branch is not
+	// at expectSHA, and with ErrNotFound if the branch is gone. The default branch is
+	// never deleted.
 	DeleteBranch(ctx context.Context, r Repo, branch, expectSHA string) error
 }
 
-// CreateOptions shape a new repository.
+// CreateOptions are the properties of a new repository.
 type CreateOptions struct {
 	DefaultBranch string // "main" if empty
-	Private       bool   // only members may see it, where the host knows anything else
+	Private       bool   // visible to members only, on a host that has other repositories, too
 }
 
 // Info is the state of a repository.
 type Info struct {
 	DefaultBranch string
-	HeadSHA       string // of the default branch; "" while that has no commit
+	HeadSHA       string // of the default branch; "" while the branch has no commit
 	Empty         bool   // no branch has a commit
 }
 
-// Comparison is what a head brings to a base.
+// Comparison describes what a head adds to a base.
 type Comparison struct {
-	BaseSHA, HeadSHA string   // what the revs were when compared
+	BaseSHA, HeadSHA string   // the commits that were compared
 	MergeBase        string   // "" if the histories have no common ancestor
 	Ahead            int      // commits in head that are not in base
-	Paths            []string // changed since the merge base, sorted; a rename lists both names
-	// PatchID identifies the change since the merge base: it survives a rebase
-	// that leaves every changed line, white space included, as it was. "" if
-	// nothing changed.
+	Paths            []string // changed since the merge base, sorted; a rename lists both paths
+	// PatchID identifies the change since the merge base. A rebase that keeps every
+	// changed line, white space included, keeps it. "" if nothing changed.
 	PatchID string
 }
 
-// Outcome is what the merge of a head would make of a base.
+// Outcome describes what the merge of a head would change in a base.
 type Outcome struct {
-	BaseSHA, HeadSHA string // what the revs were when it was tried
-	// Tree is the content of base after the merge, a rev for ReadFile. Where the
-	// two conflict, or have no common ancestor, it is that of head.
+	BaseSHA, HeadSHA string // the commits of the trial merge
+	// Tree is the content of base after the merge, as a rev for ReadFile. If the two
+	// conflict, or have no common ancestor, it is head.
 	Tree string
-	// Changes are the entries of base that would be others, or not be, sorted by
-	// path. Where the two conflict they are what head changes since the merge
-	// base, and every path in conflict.
+	// Changes are the entries of base that the merge would change or delete, and
+	// those that it would add, sorted by path. If the two conflict, they are head's
+	// changes since the merge base, and every conflicting path.
 	Changes []Change
 }
 
-// Change is one entry of a tree that would change. A rename is two.
+// Change is one entry of a tree that would change. A rename is two changes.
 type Change struct {
-	Path string // bytes, as git has them
-	Link bool   // it would be a symbolic link or another repository: a name for what lies elsewhere
+	Path string // bytes, as git stores them
+	Link bool   // the entry would be a symbolic link or a submodule, which refer to a place outside the tree
 }
 
-// Method is how a branch enters its base.
+// Method is the way in which a branch is merged.
 type Method string
 
-// MethodMerge always makes a commit with two parents, even where the base
-// could be fast-forwarded. MethodSquash makes one commit on the base.
+// MethodMerge always makes a commit with two parents, even where the base could be
+// fast-forwarded. MethodSquash makes one commit on the base.
 const (
 	MethodMerge  Method = "merge"
 	MethodSquash Method = "squash"
@@ -165,22 +168,22 @@ const (
 // WriteOptions describe a commit that changes files.
 type WriteOptions struct {
 	Branch      string
-	Parent      string            // where the branch is
+	Parent      string            // the commit that the branch must be at
 	Files       map[string][]byte // path -> content
-	Remove      []string          // paths; those that are not there are passed over
+	Remove      []string          // paths; missing ones are ignored
 	Title, Body string            // the commit's message
 	Author      Person
 	Committer   Person
 }
 
-// Person signs a commit.
+// Person is the author or committer of a commit.
 type Person struct{ Name, Email string }
 
 // MergeOptions describe one merge.
 type MergeOptions struct {
 	Base, Head  string // branch names
-	HeadSHA     string // the commit that was reviewed
-	BaseSHA     string // the base that was looked at; empty: whatever it is
+	HeadSHA     string // the commit that was reviewed; the head must be at it
+	BaseSHA     string // the commit that the base must be at; empty: any
 	Method      Method
 	Title, Body string // the commit's message
 	Author      Person

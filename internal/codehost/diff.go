@@ -1,30 +1,30 @@
 package codehost
 
-// MaxDiffFiles is how many files a Diff lists, MaxDiffBytes how much of one
-// file's changes it shows, in bytes of the lines.
+// MaxDiffFiles is the largest number of files that a Diff lists, and MaxDiffBytes
+// the largest part of one file's changes that it shows, in bytes of the lines.
 const (
 	MaxDiffFiles = 3000
 	MaxDiffBytes = 1 << 20
 )
 
-// DiffOptions say what is compared with what.
+// DiffOptions describe a comparison.
 type DiffOptions struct {
-	From string // empty: the first parent of To, so that it is what a merge brought
+	From string // empty: the first parent of To, so that the diff shows what a merge brought
 	To   string
-	// SinceFork compares To with where it left From, so that what came into From
-	// meanwhile does not show.
+	// SinceFork compares To with the merge base of From and To, so that later changes
+	// of From do not appear.
 	SinceFork bool
-	// Path asks for the changes of one file, by its name in To, or in From if it
-	// is gone. Without it there are the files alone.
+	// Path asks for the changes of one file, by its path in To, or in From if To does
+	// not have it. Without Path the Diff lists the files only.
 	Path string
 }
 
-// Diff is what changed.
+// Diff describes the changes between two commits.
 type Diff struct {
 	FromSHA, ToSHA string // the commits that were compared
 	Files          []FileChange
 	More           int   // files beyond MaxDiffFiles
-	File           *File // the changes of DiffOptions.Path; nil if it has none
+	File           *File // the changes of DiffOptions.Path; nil if it has not changed
 }
 
 // Kinds of changes.
@@ -32,7 +32,7 @@ const (
 	Added       = "added"
 	Modified    = "modified"
 	Deleted     = "deleted"
-	Renamed     = "renamed" // and perhaps modified
+	Renamed     = "renamed" // possibly also modified
 	TypeChanged = "type_changed"
 )
 
@@ -40,35 +40,35 @@ const (
 const (
 	Plain      = "file"
 	Executable = "executable"
-	Link       = "link"      // symbolic; its one line is where it leads
-	Submodule  = "submodule" // its one line names a commit of another repository
+	Link       = "link"      // symbolic; its one line is its target
+	Submodule  = "submodule" // its one line is a commit of another repository
 )
 
-// FileChange is one file that changed.
+// FileChange is one changed file.
 type FileChange struct {
-	Path      string // bytes, as git has them
-	Was       string // its name before; "" unless it was renamed
+	Path      string // bytes, as git stores them
+	Was       string // its old path; "" unless it was renamed
 	Kind      string
-	Type      string // what it is, or was before it was deleted
-	WasType   string // what it was before; "" unless that is something else
+	Type      string // its type, or its old type if it was deleted
+	WasType   string // its old type; "" unless the type changed
 	Binary    bool
-	Additions int // lines; 0 of a binary file
+	Additions int // lines; 0 for a binary file
 	Deletions int
 }
 
-// File is what changed in one file.
+// File describes the changes in one file.
 type File struct {
 	FileChange
 	Hunks []Hunk
-	Cut   bool // there is more than MaxDiffBytes
+	Cut   bool // the changes exceed MaxDiffBytes
 }
 
-// Hunk is a stretch of lines of which some changed.
+// Hunk is a range of lines, some of which changed.
 type Hunk struct {
 	OldStart, OldLines int
 	NewStart, NewLines int
-	Section            string // the line before it that names the place, as git finds it
-	// Lines begin with a space (as it was), + (new), - (gone) or \ (a remark of
-	// git's).
+	Section            string // the preceding line that names the section, as git finds it
+	// Lines begin with a space (unchanged), + (added), - (deleted) or \ (a remark by
+	// git).
 	Lines []string
 }

@@ -6,10 +6,11 @@ import (
 	"unicode"
 )
 
-var itemLink = regexp.MustCompile(`(?i)<?https?://[^\s/]+/[^\s/]+/[^\s/]+/(?:-/)?(?:issues?|pulls?|pull-requests?|merge_requests)/\d+[^\s>)\]]*>?|\b[\w.-]+/[\w.-]+#\d+|#\d+`)
+var itemLink = regexp.MustCompile(`(?i)<?https?://[^\s/]+/[^\s/]+/[^\s/]+/` +
+	`(?:-/)?(?:issues?|pulls?|pull-requests?|merge_requests)/\d+[^\s>)\]]*>?|\b[\w.-]+/[\w.-]+#\d+|#\d+`)
 
-// OnlyLinks tells whether a problem says nothing but links to issues or pull
-// requests of a code host.
+// OnlyLinks tells whether a problem consists of links to issues or pull requests of
+// a code host, and nothing else.
 func OnlyLinks(problem string) bool {
 	if !strings.Contains(problem, "://") && !strings.Contains(problem, "#") {
 		return false

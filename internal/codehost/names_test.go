@@ -19,7 +19,8 @@ func TestRepoNames(t *testing.T) {
 	}
 	for _, s := range []string{
 		"", "/", "acme", "acme/", "/shop", "acme/..", "acme/.", "../shop", "./shop", "acme/a/b", "acme/-x", "-a/x", "a.b/x",
-		"acme/x.git", "acme/x.GIT", "acme/a b", "acme/a\n", "acme/é", "acme/a\x00", "acme/a%2fb", `acme/a\b`, "acme/" + strings.Repeat("a", 101),
+		"acme/x.git", "acme/x.GIT", "acme/a b", "acme/a\n", "acme/é", "acme/a\x00", "acme/a%2fb", `acme/a\b`,
+		"acme/" + strings.Repeat("a", 101),
 	} {
 		if named(s).Validate() == nil {
 			t.Errorf("%q is taken", s)
@@ -27,13 +28,16 @@ func TestRepoNames(t *testing.T) {
 	}
 }
 
-// Git itself is the reference for what a ref may be called.
+// Git itself is the reference for the names of refs.
 func TestValidRefAgreesWithGit(t *testing.T) {
 	for _, s := range []string{
-		"refs/heads/main", "refs/heads/svc/add-greeting--0a1b2c3d", "refs/wip/7/1", "refs/x", "refs/heads/ünï", "refs/heads/@", "refs/heads/a.b",
+		"refs/heads/main", "refs/heads/svc/add-greeting--0a1b2c3d", "refs/wip/7/1", "refs/x", "refs/heads/ünï", "refs/heads/@",
+		"refs/heads/a.b",
 		"refs/heads/-a", "refs/heads/a{b}", "refs/heads/a@b",
-		"refs/heads/", "refs//a", "refs/heads/a..b", "refs/heads/.a", "refs/heads/a/.b", "refs/heads/a.lock", "refs/heads/a.lock/b", "refs/heads/a.",
-		"refs/heads/a b", "refs/heads/a~1", "refs/heads/a^", "refs/heads/a:b", "refs/heads/a?", "refs/heads/*", "refs/heads/[a", `refs/heads/a\b`,
+		"refs/heads/", "refs//a", "refs/heads/a..b", "refs/heads/.a", "refs/heads/a/.b", "refs/heads/a.lock", "refs/heads/a.lock/b",
+		"refs/heads/a.",
+		"refs/heads/a b", "refs/heads/a~1", "refs/heads/a^", "refs/heads/a:b", "refs/heads/a?", "refs/heads/*", "refs/heads/[a",
+		`refs/heads/a\b`,
 		"refs/heads/a@{1}", "refs/heads/a\x7f", "refs/heads/a\tb", "refs/heads/a\nb", "/refs/heads/a", "refs/heads/a/",
 	} {
 		want := exec.Command("git", "check-ref-format", s).Run() == nil
@@ -49,7 +53,8 @@ func TestValidRefAgreesWithGit(t *testing.T) {
 }
 
 func TestValidBranch(t *testing.T) {
-	for s, want := range map[string]bool{"main": true, "svc/x--1": true, "": false, "-d": false, "HEAD": false, "refs/heads/main": false, "a b": false} {
+	for s, want := range map[string]bool{"main": true, "svc/x--1": true, "": false, "-d": false, "HEAD": false,
+		"refs/heads/main": false, "a b": false} {
 		if got := ValidBranch(s); got != want {
 			t.Errorf("ValidBranch(%q) = %v", s, got)
 		}

@@ -21,7 +21,7 @@ const (
 	packCommit = 1
 	packTree   = 2
 	packBlob   = 3
-	packDelta  = 6 // against the object so many bytes before
+	packDelta  = 6 // against the object at a distance of so many bytes
 )
 
 // packed is a pack under construction.
@@ -58,8 +58,8 @@ func (p *packed) whole() string {
 	return string(append(all, sum[:]...))
 }
 
-// grown is a pack of a few kilobytes with a blob of size bytes: a delta that
-// takes the same base again and again.
+// grown is a pack of a few kilobytes with a blob of size bytes: a delta that copies
+// the same base many times.
 func grown(size int) string {
 	var p packed
 	base := make([]byte, 1<<24-1)
@@ -80,7 +80,7 @@ func grown(size int) string {
 	return p.whole()
 }
 
-// multiplied is a pack of a kilobyte with a commit of ten to the depth files.
+// multiplied is a pack of a kilobyte with a commit of 10^depth files.
 func multiplied(parent string, depth int) (pack, commit string) {
 	var p packed
 	name, mode := p.object(packBlob, []byte("x\n")), "100644"
@@ -107,7 +107,7 @@ func (s *site) pushPack(t *testing.T, ref, sha, pack string) string {
 	return body
 }
 
-// A small push whose objects are gigabytes fails for want of memory of its own.
+// A small push whose objects unpack to gigabytes fails at the memory limit.
 func TestPushThatGrows(t *testing.T) {
 	s := newSite(t, "")
 	w := start(t, s, shop)
@@ -123,8 +123,8 @@ func TestPushThatGrows(t *testing.T) {
 	w.git("push", "-q", "origin", "main")
 }
 
-// A tree that holds itself many times over is compared and merged within the
-// caller's time and the server's memory.
+// A tree that contains itself many times is compared and merged within the caller's
+// time and the server's memory.
 func TestTreeThatMultiplies(t *testing.T) {
 	s := newSite(t, "")
 	w := start(t, s, shop)
@@ -137,7 +137,7 @@ func TestTreeThatMultiplies(t *testing.T) {
 	if c, err := s.Compare(ctx, shop, "main", "many"); err == nil {
 		t.Errorf("%d paths", len(c.Paths))
 	}
-	// With fewer, git is done, and what it says is too much.
+	// With fewer files git completes, but its output is too long.
 	pack, sha = multiplied(w.git("rev-parse", "main"), 7)
 	s.pushPack(t, "refs/heads/fewer", sha, pack)
 	out, err := s.output(t.Context(), s.path(shop), "ls-tree", "-r", "fewer")
@@ -146,7 +146,7 @@ func TestTreeThatMultiplies(t *testing.T) {
 	}
 }
 
-// One credential's transfers take turns; another's do not wait for them.
+// One credential's transfers wait for each other; another's do not wait for them.
 func TestTurns(t *testing.T) {
 	var all turns
 	var leaves []func()

@@ -1,14 +1,20 @@
-// Package builtin is the code host that comes in the box: bare repositories in
-// a folder, served to git clients over smart HTTP, read and merged with the
-// git program.
+// Package builtin is the built-in code host: bare repositories in a folder, served
+// to git clients over smart HTTP, and read and merged with the git program.
 //
-// Who may do what is decided by the caller's Authorize; this package carries
-// the decision out. It parses the commands of a push before git sees them,
-// refuses in band so that the client prints the reason, and tells the caller
-// afterwards which refs really changed.
+// The hook Authorize decides the access of a credential; this package enforces it.
+// It parses the commands of a push before git sees them, refuses in band so that
+// the client prints the reason, and tells the hook Pushed afterwards which refs
+// have really changed.
 //
-// Git is a process for each question (about 2 ms). No state is kept between
-// two calls, so several servers may share the folder.
+// Each question runs a git process (about 2 ms). The package keeps no state between
+// two calls other than Missing's, so several servers may share the folder.
+//
+//   - builtin.go: repositories, revs and files; upkeep
+//   - http.go, push.go, pktline.go: smart HTTP
+//   - transfer.go, turns.go: limits of transfers
+//   - compare.go, diff.go, outcome.go: questions about commits
+//   - merge.go, files.go: merges, and commits of files
+//   - git.go: the git processes
 package builtin
 
 import (
@@ -31,7 +37,7 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// Config says where the repositories are and what clients call them.
+// Config is the configuration of a Host.
 type Config struct {
 	Root    string // folder of the repositories: Root/owner/name.git; made if missing
 	BaseURL string // of this server, without a slash at the end
@@ -50,7 +56,8 @@ type Host struct {
 
 var _ codehost.Host = (*Host)(nil)
 
-// New checks that git is there and new enough for merges without a work tree.
+// New makes a Host. It fails unless git is installed and can merge without a work
+// tree (2.39).
 func New(cfg Config) (*Host, error) {
 	root, err := filepath.Abs(cfg.Root)
 	if err != nil {
@@ -94,7 +101,8 @@ func (h *Host) path(r codehost.Repo) string {
 	return filepath.Join(h.root, r.Owner, r.Name+".git")
 }
 
-// open answers the folder of an existing repository.
+// open answers the folder of an existing repository. It fails with
+// codehost.ErrNotFound or codehost.ErrLost.
 func (h *Host) open(r codehost.Repo) (string, error) {
 	if r.Validate() != nil {
 		return "", codehost.ErrNotFound
@@ -111,9 +119,9 @@ func (h *Host) open(r codehost.Repo) (string, error) {
 	return dir, nil
 }
 
-// Missing answers which of the repositories have no folder, and remembers them:
-// until their folders are back, nothing is made in their places, and who asks
-// for them is told.
+// Missing answers the repositories that have no folder, and remembers them: until
+// a folder is back, Create and every read of its repository fail with
+// codehost.ErrLost.
 func (h *Host) Missing(all []codehost.Repo) (missing []codehost.Repo) {
 	for _, r := range all {
 		if _, err := os.Stat(h.path(r)); errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +132,7 @@ func (h *Host) Missing(all []codehost.Repo) (missing []codehost.Repo) {
 	return missing
 }
 
-// Lost are the repositories that were missing and still are.
+// Lost are the repositories that Missing has answered and that still have no folder.
 func (h *Host) Lost() (lost []codehost.Repo) {
 	h.lost.Range(func(k, _ any) bool {
 		if _, err := h.open(k.(codehost.Repo)); errors.Is(err, codehost.ErrLost) {
@@ -137,8 +145,8 @@ func (h *Host) Lost() (lost []codehost.Repo) {
 	return lost
 }
 
-// Create implements codehost.Host. Every repository here is private to whom
-// Authorize lets in, so CreateOptions.Private changes nothing.
+// Create implements codehost.Host. Authorize guards every repository here, so
+// CreateOptions.Private changes nothing.
 func (h *Host) Create(ctx context.Context, r codehost.Repo, o codehost.CreateOptions) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -161,8 +169,8 @@ func (h *Host) Create(ctx context.Context, r codehost.Repo, o codehost.CreateOpt
 		return fmt.Errorf("create repository %s: %w", r, err)
 	}
 	defer os.RemoveAll(made)
-	// A repository appears whole or not at all: renaming onto one that exists
-	// fails, because that folder is not empty.
+	// The repository appears whole or not at all: renaming onto an existing one
+	// fails, because its folder is not empty.
 	if err := os.Rename(made, dir); errors.Is(err, fs.ErrExist) {
 		return codehost.ErrExists
 	} else if err != nil {
@@ -171,14 +179,15 @@ func (h *Host) Create(ctx context.Context, r codehost.Repo, o codehost.CreateOpt
 	return nil
 }
 
-// initialise makes an empty bare repository in a temporary folder whose name
-// no owner can have.
+// initialise makes an empty bare repository in a temporary folder, whose name is
+// no valid owner.
 func (h *Host) initialise(ctx context.Context, branch string) (string, error) {
 	dir, err := os.MkdirTemp(h.root, ".new-")
 	if err != nil {
 		return "", err
 	}
-	if _, err := h.output(ctx, "", "init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch="+branch, dir); err != nil {
+	if _, err := h.output(ctx, "", "init", "--quiet", "--bare", "--template=", "--object-format=sha1",
+		"--initial-branch="+branch, dir); err != nil {
 		os.RemoveAll(dir)
 		return "", err
 	}
@@ -225,7 +234,7 @@ func (h *Host) Head(ctx context.Context, r codehost.Repo, branch string) (string
 	return h.resolveOne(ctx, dir, branch)
 }
 
-// expand turns a rev as codehost.Host has it into one that git cannot take for
+// expand turns a rev as codehost.Host defines it into one that git cannot read as
 // an option or an expression.
 func expand(rev string) (string, error) {
 	switch {
@@ -237,7 +246,7 @@ func expand(rev string) (string, error) {
 	return "", codehost.ErrNotFound
 }
 
-// resolve answers the commits that revs name.
+// resolve answers the commits that revs name, or codehost.ErrNotFound.
 func (h *Host) resolve(ctx context.Context, dir string, revs ...string) ([]string, error) {
 	var ask strings.Builder
 	for _, rev := range revs {
@@ -279,7 +288,7 @@ func (h *Host) ReadFile(ctx context.Context, r codehost.Repo, rev, path string) 
 	if !fs.ValidPath(path) || path == "." || strings.ContainsAny(path, "\n\x00") {
 		return nil, "", codehost.ErrNotFound
 	}
-	// The size comes before the content: what is too large is never read.
+	// The size precedes the content, so a file that is too large is never read.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := h.command(ctx, dir, "cat-file", "--batch")
@@ -305,7 +314,7 @@ func (h *Host) ReadFile(ctx context.Context, r codehost.Repo, rev, path string) 
 }
 
 // readObject reads one answer of cat-file --batch: "<sha> blob <size>", the
-// content, a newline; or "<name> missing".
+// content and a newline; or "<name> missing".
 func readObject(r *bufio.Reader) ([]byte, string, error) {
 	line, err := r.ReadString('\n')
 	if err != nil {
@@ -329,11 +338,10 @@ func readObject(r *bufio.Reader) ([]byte, string, error) {
 	return content, f[0], nil
 }
 
-// Maintain packs a repository and drops objects that nothing has reached for
-// two weeks, and ref locks that a crash left behind more than an hour ago: a
-// branch with such a lock can never move again. Pushes and reads go on
-// meanwhile. Git does none of this by itself here, so that no request pays for
-// it.
+// Maintain packs a repository. It removes objects that were unreachable for two
+// weeks, and ref locks that are older than an hour: a crash leaves them behind, and
+// a branch with such a lock could never move again. Pushes and reads continue
+// meanwhile. Git's own upkeep is off, so that no request waits for it.
 func (h *Host) Maintain(ctx context.Context, r codehost.Repo, now time.Time) error {
 	dir, err := h.open(r)
 	if err != nil {
@@ -348,8 +356,8 @@ func (h *Host) Maintain(ctx context.Context, r codehost.Repo, now time.Time) err
 	return err
 }
 
-// unlock removes the lock of a file, or all locks in a folder, from before a
-// time. No ref has a name that ends in .lock.
+// unlock removes the lock of a file, or every lock in a folder, from before a time.
+// No ref has a name that ends in .lock.
 func unlock(path string, before time.Time) error {
 	remove := func(lock string) error {
 		info, err := os.Stat(lock)
@@ -357,7 +365,7 @@ func unlock(path string, before time.Time) error {
 			err = os.Remove(lock)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a push has just let go of it
+			return nil // a push has just released it
 		}
 		return err
 	}

@@ -29,7 +29,8 @@ func TestCreateAndInfo(t *testing.T) {
 	if want := (codehost.Info{DefaultBranch: "trunk", Empty: true}); err != nil || info != want {
 		t.Errorf("Info = %+v, %v, want %+v", info, err, want)
 	}
-	if err := s.Create(ctx, codehost.Repo{Owner: "acme", Name: "b"}, codehost.CreateOptions{DefaultBranch: "a b"}); !fault.IsKind(err, fault.Invalid) {
+	if err := s.Create(ctx, codehost.Repo{Owner: "acme", Name: "b"},
+		codehost.CreateOptions{DefaultBranch: "a b"}); !fault.IsKind(err, fault.Invalid) {
 		t.Errorf("Create with a bad branch: %v", err)
 	}
 	left, err := filepath.Glob(filepath.Join(s.root, ".new-*"))
@@ -48,7 +49,8 @@ func TestCreateAndInfo(t *testing.T) {
 func TestHostileNamesStayInside(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
-	for _, r := range []codehost.Repo{{}, {Owner: "..", Name: "x"}, {Owner: "acme", Name: ".."}, {Owner: "acme", Name: "../acme/shop"}, {Owner: "a/b", Name: "c"}, {Owner: ".", Name: "x"}} {
+	for _, r := range []codehost.Repo{{}, {Owner: "..", Name: "x"}, {Owner: "acme", Name: ".."},
+		{Owner: "acme", Name: "../acme/shop"}, {Owner: "a/b", Name: "c"}, {Owner: ".", Name: "x"}} {
 		if err := s.Create(ctx, r, codehost.CreateOptions{}); !fault.IsKind(err, fault.Invalid) {
 			t.Errorf("Create(%q): %v", r, err)
 		}
@@ -58,7 +60,8 @@ func TestHostileNamesStayInside(t *testing.T) {
 	}
 	w.git("tag", "v1")
 	w.git("push", "-q", "origin", "v1")
-	for _, rev := range []string{"--help", "-x", "main~0", "main:README.md", "@", "main^{tree}", "a b", "main\nmain", "", "../../HEAD", ":/first"} {
+	for _, rev := range []string{"--help", "-x", "main~0", "main:README.md", "@", "main^{tree}", "a b", "main\nmain", "",
+		"../../HEAD", ":/first"} {
 		if _, _, err := s.ReadFile(ctx, shop, rev, "README.md"); !errors.Is(err, codehost.ErrNotFound) {
 			t.Errorf("ReadFile at %q: %v", rev, err)
 		}
@@ -69,7 +72,8 @@ func TestHostileNamesStayInside(t *testing.T) {
 			t.Errorf("Compare(%q): %v", rev, err)
 		}
 	}
-	for _, path := range []string{"", ".", "/README.md", "../README.md", "./README.md", "src", "src/", "README.md\nmain:README.md", "nope", "a\x00b", "/etc/passwd"} {
+	for _, path := range []string{"", ".", "/README.md", "../README.md", "./README.md", "src", "src/", "README.md\nmain:README.md",
+		"nope", "a\x00b", "/etc/passwd"} {
 		if _, _, err := s.ReadFile(ctx, shop, "main", path); !errors.Is(err, codehost.ErrNotFound) {
 			t.Errorf("ReadFile %q: %v", path, err)
 		}
@@ -90,7 +94,8 @@ func TestReadFile(t *testing.T) {
 	w.git("push", "-q", "origin", "main", "v1")
 
 	for _, c := range []struct{ rev, path, want string }{
-		{"main", "README.md", "two\n"}, {"HEAD", "README.md", "two\n"}, {"refs/heads/main", "README.md", "two\n"}, {"refs/tags/v1", "README.md", "two\n"},
+		{"main", "README.md", "two\n"}, {"HEAD", "README.md", "two\n"}, {"refs/heads/main", "README.md", "two\n"},
+		{"refs/tags/v1", "README.md", "two\n"},
 		{old, "README.md", "# Shop\n"}, {"main", "empty", ""}, {"main", "a b/ü\".txt", "odd name\n"}, {"main", "link", "README.md"},
 		{"main", "exact", string(make([]byte, codehost.MaxFileSize))},
 	} {
@@ -129,7 +134,8 @@ func TestCompare(t *testing.T) {
 	}
 	id := got.PatchID
 	got.PatchID = ""
-	want := codehost.Comparison{BaseSHA: base, HeadSHA: head, MergeBase: fork, Ahead: 2, Paths: []string{"README.md", "new file", "readme.txt", "src/a.txt"}}
+	want := codehost.Comparison{BaseSHA: base, HeadSHA: head, MergeBase: fork, Ahead: 2,
+		Paths: []string{"README.md", "new file", "readme.txt", "src/a.txt"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Compare (-want +got):\n%s", diff)
 	}
@@ -159,7 +165,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Whatever an approval must not survive changes the patch id.
+// Every change that must invalidate an approval changes the patch id.
 func TestPatchIDTellsChangesApart(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)

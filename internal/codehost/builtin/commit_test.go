@@ -10,8 +10,8 @@ import (
 	"yardmaster/internal/codehost"
 )
 
-// twins are the texts of two objects whose SHAs begin with the same 7 digits. Each
-// of the two makes one of many.
+// twins are two objects whose SHAs begin with the same 7 digits. Each of the two
+// functions makes the i-th candidate for one of them.
 func twins(t *testing.T, kinds [2]string, texts [2]func(i int) string) (digits string, out [2]string) {
 	t.Helper()
 	seen := [2]map[string]string{{}, {}}
@@ -49,7 +49,8 @@ func TestCommitByItsFirstDigits(t *testing.T) {
 	}
 	commit := func(who string) func(int) string {
 		return func(i int) string {
-			return fmt.Sprintf("tree %s\nauthor %s <a@example.com> %d +0000\ncommitter %[2]s <a@example.com> %d +0000\n\nx\n", strings.TrimSpace(tree), who, i, i)
+			return fmt.Sprintf("tree %s\nauthor %s <a@example.com> %d +0000\ncommitter %[2]s <a@example.com> %d +0000\n\nx\n",
+				strings.TrimSpace(tree), who, i, i)
 		}
 	}
 	want := func(digits, sha string, refused error) {
@@ -61,10 +62,11 @@ func TestCommitByItsFirstDigits(t *testing.T) {
 	for _, n := range []int{7, 10, 39, 40} {
 		want(first[:n], first, nil)
 	}
-	for _, none := range []string{first[:6], "", "main", "HEAD", "--all", first[:7] + " ", strings.ToUpper(first[:7]) + "G", "0000000", tree[:12]} {
+	for _, none := range []string{first[:6], "", "main", "HEAD", "--all", first[:7] + " ", strings.ToUpper(first[:7]) + "G",
+		"0000000", tree[:12]} {
 		want(none, "", codehost.ErrNotFound)
 	}
-	w.branch(first[:8], "main", "second", "b.txt", "two\n") // a branch of that name
+	w.branch(first[:8], "main", "second", "b.txt", "two\n") // a branch with this name
 	want(first[:8], first, nil)
 
 	digits, texts := twins(t, [2]string{"commit", "commit"}, [2]func(int) string{commit("Ann"), commit("Ben")})
@@ -73,7 +75,8 @@ func TestCommitByItsFirstDigits(t *testing.T) {
 	want(ann, ann, nil)
 	want(ben, ben, nil)
 
-	digits, texts = twins(t, [2]string{"commit", "blob"}, [2]func(int) string{commit("Cyd"), func(i int) string { return fmt.Sprint("file ", i) }})
+	digits, texts = twins(t, [2]string{"commit", "blob"},
+		[2]func(int) string{commit("Cyd"), func(i int) string { return fmt.Sprint("file ", i) }})
 	put("blob", texts[1])
 	want(digits, "", codehost.ErrNotFound)
 	want(digits, put("commit", texts[0]), nil)

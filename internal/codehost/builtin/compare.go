@@ -13,13 +13,13 @@ import (
 	"yardmaster/internal/codehost"
 )
 
-// emptyTree is the SHA of the tree without entries, which git always knows.
+// emptyTree is the SHA of the tree without entries, which every repository has.
 const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-// fewestDigits is how much of a SHA names a commit at least.
+// fewestDigits is the least number of digits with which Commit finds a commit.
 const fewestDigits = 7
 
-// Commit implements codehost.Host. A branch with such a name is none.
+// Commit implements codehost.Host. It does not look for a branch named digits.
 func (h *Host) Commit(ctx context.Context, r codehost.Repo, digits string) (string, error) {
 	dir, err := h.open(r)
 	if err != nil {
@@ -92,7 +92,7 @@ func (h *Host) Compare(ctx context.Context, r codehost.Repo, base, head string) 
 	return c, nil
 }
 
-// fork finds where two revs are and where they parted.
+// fork resolves two revs and finds their merge base.
 func (h *Host) fork(ctx context.Context, dir, base, head string) (codehost.Comparison, error) {
 	shas, err := h.resolve(ctx, dir, base, head)
 	if err != nil {
@@ -107,8 +107,8 @@ func (h *Host) fork(ctx context.Context, dir, base, head string) (codehost.Compa
 	return c, err
 }
 
-// patchID pipes the difference of two trees through git patch-id, whose
-// verbatim kind counts white space and is stable.
+// patchID pipes the difference of two trees through git patch-id --verbatim, whose
+// result is stable and depends on white space.
 func (h *Host) patchID(ctx context.Context, dir, from, to string) (string, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -152,8 +152,8 @@ func (h *Host) Mergeable(ctx context.Context, r codehost.Repo, base, head string
 	return tree != "", conflicts, err
 }
 
-// mergeTree merges two commits that have a common ancestor into a tree. No
-// tree means a conflict, in the paths answered.
+// mergeTree merges two commits that have a common ancestor into a tree. An empty
+// tree means a conflict in the answered paths.
 func (h *Host) mergeTree(ctx context.Context, dir, base, head string) (tree string, conflicts []string, err error) {
 	out, err := h.output(ctx, dir, "merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", base, head)
 	if err != nil && !exited(err, 1) {

@@ -33,8 +33,7 @@ func (h *Host) Landed(ctx context.Context, r codehost.Repo, base, sha string) (s
 	return done, nil
 }
 
-// renames finds files under new names, as long as there are not too many to
-// look at.
+// renames makes git detect renames, unless more than 200 files could be renamed.
 var renames = []string{"-M", "-l200"}
 
 // Diff implements codehost.Host.
@@ -93,14 +92,26 @@ func (h *Host) diff(ctx context.Context, dir string, o codehost.DiffOptions) (d 
 	return d, err
 }
 
-var kinds = map[byte]string{'A': codehost.Added, 'M': codehost.Modified, 'D': codehost.Deleted, 'R': codehost.Renamed, 'T': codehost.TypeChanged}
+var kinds = map[byte]string{
+	'A': codehost.Added,
+	'M': codehost.Modified,
+	'D': codehost.Deleted,
+	'R': codehost.Renamed,
+	'T': codehost.TypeChanged,
+}
 
-// typeOf is what a file of a mode is; there is none of mode 0.
-var typeOf = map[string]string{"100644": codehost.Plain, "100755": codehost.Executable, "120000": codehost.Link, "160000": codehost.Submodule}
+// typeOf is the type of a file by its mode; mode 0 means no file and has none.
+var typeOf = map[string]string{
+	"100644": codehost.Plain,
+	"100755": codehost.Executable,
+	"120000": codehost.Link,
+	"160000": codehost.Submodule,
+}
 
 // changed lists the files that differ between two trees, sorted by path.
 func (h *Host) changed(ctx context.Context, dir, from, to string) ([]codehost.FileChange, error) {
-	out, err := h.output(ctx, dir, slices.Concat([]string{"diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev"}, renames, []string{from, to})...)
+	args := slices.Concat([]string{"diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev"}, renames, []string{from, to})
+	out, err := h.output(ctx, dir, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +127,7 @@ func (h *Host) changed(ctx context.Context, dir, from, to string) ([]codehost.Fi
 	}
 	for len(records) > 0 {
 		record := next()
-		if strings.HasPrefix(record, ":") { // ":<modes> <shas> <status>", the path, of a rename both
+		if strings.HasPrefix(record, ":") { // ":<modes> <shas> <status>", the path; for a rename both paths
 			status := record[strings.LastIndexByte(record, ' ')+1:]
 			f := codehost.FileChange{Path: next()}
 			if status == "" || kinds[status[0]] == "" || len(record) < len(":100644 100644 ") {
@@ -133,7 +144,7 @@ func (h *Host) changed(ctx context.Context, dir, from, to string) ([]codehost.Fi
 			files = append(files, f)
 			continue
 		}
-		// "<added>\t<deleted>\t<path>", of a rename "<added>\t<deleted>\t", both paths
+		// "<added>\t<deleted>\t<path>"; for a rename "<added>\t<deleted>\t" and both paths
 		counts := strings.SplitN(record, "\t", 3)
 		if len(counts) != 3 {
 			return nil, strange(record)
@@ -163,8 +174,7 @@ func (h *Host) changed(ctx context.Context, dir, from, to string) ([]codehost.Fi
 	return files, nil
 }
 
-// hunks reads what changed in one file. Git is stopped where there is more than
-// is shown.
+// hunks reads the changes of one file. It stops git after MaxDiffBytes.
 func (h *Host) hunks(ctx context.Context, dir, from, to string, f codehost.FileChange) (*codehost.File, error) {
 	out := &codehost.File{FileChange: f, Hunks: []codehost.Hunk{}}
 	if f.Binary {
@@ -172,7 +182,10 @@ func (h *Host) hunks(ctx context.Context, dir, from, to string, f codehost.FileC
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxTransfer)
 	defer cancel()
-	args := slices.Concat([]string{"--literal-pathspecs", "diff-tree", "-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv", "--full-index"}, renames, []string{from, to, "--", f.Path})
+	args := slices.Concat([]string{
+		"--literal-pathspecs", "diff-tree", "-r", "-p",
+		"--no-color", "--no-ext-diff", "--no-textconv", "--full-index",
+	}, renames, []string{from, to, "--", f.Path})
 	if f.Was != "" {
 		args = append(args, f.Was)
 	}
@@ -188,7 +201,7 @@ func (h *Host) hunks(ctx context.Context, dir, from, to string, f codehost.FileC
 	}
 	whole, readErr := readHunks(bufio.NewReaderSize(r, 64<<10), out)
 	if !whole {
-		cancel() // nobody reads the rest
+		cancel() // the rest is not read
 	}
 	if err := c.Wait(); err != nil && whole {
 		return nil, fmt.Errorf("git diff-tree: %w: %s", err, strings.TrimSpace(stderr.String()))
@@ -198,15 +211,15 @@ func (h *Host) hunks(ctx context.Context, dir, from, to string, f codehost.FileC
 
 var hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$`)
 
-// readHunks reads the hunks of a file from a patch, up to MaxDiffBytes. Whole
-// says that it read to the end.
+// readHunks reads the hunks of a file from a patch, up to MaxDiffBytes. whole tells
+// that it has read to the end of the patch.
 func readHunks(r *bufio.Reader, out *codehost.File) (whole bool, err error) {
 	room := codehost.MaxDiffBytes
 	var in *codehost.Hunk
 	oldLeft, newLeft := 0, 0
-	// A file that became a link, or the other way about, goes and comes in two
-	// parts. The part of a file that was renamed says so; others are of a folder
-	// that has its old name now.
+	// The patch of a file that became a link, or of a link that became a file, has
+	// two parts: one deletes, one adds. The part of a renamed file says "rename
+	// from"; other parts belong to a folder that now has the file's old name.
 	parts, wanted := 0, out.Kind != codehost.Renamed
 	for {
 		line, err := readLine(r, room)
@@ -242,14 +255,18 @@ func readHunks(r *bufio.Reader, out *codehost.File) (whole bool, err error) {
 			if m == nil {
 				return false, fmt.Errorf("git printed the hunk %q", line)
 			}
-			out.Hunks = append(out.Hunks, codehost.Hunk{OldStart: number(m[1]), OldLines: count(m[2]), NewStart: number(m[3]), NewLines: count(m[4]), Section: m[5]})
+			out.Hunks = append(out.Hunks, codehost.Hunk{
+				OldStart: number(m[1]), OldLines: count(m[2]),
+				NewStart: number(m[3]), NewLines: count(m[4]),
+				Section: m[5],
+			})
 			in = &out.Hunks[len(out.Hunks)-1]
 			in.Lines = []string{}
 			oldLeft, newLeft = in.OldLines, in.NewLines
 		case strings.HasPrefix(line, "diff --git "):
 			parts++
 			if in != nil && (out.Kind != codehost.TypeChanged || parts > 2) {
-				return false, nil // a second file: a folder of this name was there before
+				return false, nil // a second file: a folder had this name before
 			}
 			wanted, in = out.Kind != codehost.Renamed, nil
 		}
@@ -258,7 +275,8 @@ func readHunks(r *bufio.Reader, out *codehost.File) (whole bool, err error) {
 
 var errLong = errors.New("a line is too long")
 
-// readLine reads a line of at most about most bytes, without its end.
+// readLine reads a line without its end. It fails with errLong for a line that
+// exceeds most bytes by more than a buffer.
 func readLine(r *bufio.Reader, most int) (string, error) {
 	var line []byte
 	for {
@@ -279,8 +297,7 @@ func number(s string) int {
 	return n
 }
 
-// count is the number of lines in a hunk's header, which git leaves out if it
-// is one.
+// count reads the number of lines from a hunk's header; git omits it if it is one.
 func count(s string) int {
 	if s == "" {
 		return 1

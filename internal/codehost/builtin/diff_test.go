@@ -14,7 +14,8 @@ import (
 func TestDiff(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
-	main := w.branch("main", "main", "files", "a.txt", "one\ntwo\nthree\n", "gone.txt", "x\n", "old name.txt", lines(30), "bin", "\x00\x01", "*.txt", "star\n")
+	main := w.branch("main", "main", "files", "a.txt", "one\ntwo\nthree\n", "gone.txt", "x\n", "old name.txt", lines(30), "bin",
+		"\x00\x01", "*.txt", "star\n")
 	finish := w.side("feature", "main")
 	w.write("a.txt", []byte("one\n2\nthree"))
 	w.git("rm", "-q", "gone.txt")
@@ -43,11 +44,14 @@ func TestDiff(t *testing.T) {
 	for path, want := range map[string]*codehost.File{
 		"a.txt": {FileChange: want.Files[1], Hunks: []codehost.Hunk{{OldStart: 1, OldLines: 3, NewStart: 1, NewLines: 3,
 			Lines: []string{" one", "-two", "-three", "+2", "+three", `\ No newline at end of file`}}}},
-		"*.txt":          {FileChange: want.Files[0], Hunks: []codehost.Hunk{{OldStart: 1, OldLines: 1, NewStart: 1, NewLines: 1, Lines: []string{"-star", "+stars"}}}},
-		"bin":            {FileChange: want.Files[2], Hunks: []codehost.Hunk{}},
-		"new\nname.txt":  {FileChange: want.Files[4], Hunks: []codehost.Hunk{}},
-		"sub/new.txt":    {FileChange: want.Files[5], Hunks: []codehost.Hunk{{OldStart: 0, OldLines: 0, NewStart: 1, NewLines: 1, Lines: []string{"+hello"}}}},
-		"gone.txt":       {FileChange: want.Files[3], Hunks: []codehost.Hunk{{OldStart: 1, OldLines: 1, NewStart: 0, NewLines: 0, Lines: []string{"-x"}}}},
+		"*.txt": {FileChange: want.Files[0],
+			Hunks: []codehost.Hunk{{OldStart: 1, OldLines: 1, NewStart: 1, NewLines: 1, Lines: []string{"-star", "+stars"}}}},
+		"bin":           {FileChange: want.Files[2], Hunks: []codehost.Hunk{}},
+		"new\nname.txt": {FileChange: want.Files[4], Hunks: []codehost.Hunk{}},
+		"sub/new.txt": {FileChange: want.Files[5],
+			Hunks: []codehost.Hunk{{OldStart: 0, OldLines: 0, NewStart: 1, NewLines: 1, Lines: []string{"+hello"}}}},
+		"gone.txt": {FileChange: want.Files[3],
+			Hunks: []codehost.Hunk{{OldStart: 1, OldLines: 1, NewStart: 0, NewLines: 0, Lines: []string{"-x"}}}},
 		"sub":            nil, // a folder
 		"../etc/passwd":  nil,
 		":(top)a.txt":    nil,
@@ -73,8 +77,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// A file that becomes a link shows what it was and where it points; a file that
-// was moved away from a name that is a folder now shows its own lines.
+// The diff of a file that becomes a link shows its old content and its target; the
+// diff of a file whose old path is a folder now shows the file's own lines.
 func TestDiffOfOtherTypes(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
@@ -97,10 +101,12 @@ func TestDiffOfOtherTypes(t *testing.T) {
 	for _, f := range all.Files {
 		types[f.Path] = strings.TrimSpace(f.WasType + " " + f.Type)
 	}
-	if diff := cmp.Diff(map[string]string{"plain": "file link", "second": "link", "tool": "file executable", "moved": "file", "name/a": "file"}, types); diff != "" {
+	if diff := cmp.Diff(map[string]string{"plain": "file link", "second": "link", "tool": "file executable", "moved": "file",
+		"name/a": "file"}, types); diff != "" {
 		t.Error(diff)
 	}
-	for path, want := range map[string][]string{"plain": {"-text", "+/etc/shadow"}, "moved": {"-line 0", "+another"}, "name/a": {"+of the folder"}} {
+	for path, want := range map[string][]string{"plain": {"-text", "+/etc/shadow"}, "moved": {"-line 0", "+another"},
+		"name/a": {"+of the folder"}} {
 		d, err := s.Diff(ctx, shop, codehost.DiffOptions{From: "main", To: "feature", Path: path})
 		if err != nil || d.File == nil {
 			t.Fatal(path, d, err)
@@ -119,7 +125,7 @@ func TestDiffOfOtherTypes(t *testing.T) {
 	}
 }
 
-// What is larger than is shown is cut, and said to be; git is not waited for.
+// A diff that is too large is cut and marked so; git is stopped.
 func TestDiffIsCut(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
@@ -169,8 +175,7 @@ func TestLanded(t *testing.T) {
 	}
 }
 
-// FuzzHunks: whatever git prints, reading it ends, and what is answered is not
-// more than may be.
+// FuzzHunks checks that reading any output of git ends, within the limits.
 func FuzzHunks(f *testing.F) {
 	f.Add("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,2 +1 @@ func x\n a\n-b\n\\ No newline at end of file\n")
 	f.Add("@@ -1 +1 @@\n-@@ -1 +1 @@\n+diff --git\ndiff --git a/b b/b\n")

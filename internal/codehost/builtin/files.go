@@ -29,7 +29,7 @@ func (h *Host) ReadDir(ctx context.Context, r codehost.Repo, rev, folder string)
 	if !plainPath(folder) {
 		return "", nil, codehost.ErrNotFound
 	}
-	// The slash asks for what is in the folder, and nothing if it is a file.
+	// With the slash git lists the content of the folder, and nothing for a file.
 	out, err := h.output(ctx, dir, "--literal-pathspecs", "ls-tree", "-z", commit, "--", folder+"/")
 	if err != nil {
 		return "", nil, err
@@ -56,7 +56,8 @@ func (h *Host) ReadDir(ctx context.Context, r codehost.Repo, rev, folder string)
 	return commit, files, err
 }
 
-// readObjects reads the blobs that are asked for, by the names given to them.
+// readObjects reads blobs. ask has a SHA on each line, in the order of names, which
+// become the keys of the result.
 func (h *Host) readObjects(ctx context.Context, dir string, names []string, ask string) (map[string][]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -73,10 +74,10 @@ func (h *Host) readObjects(ctx context.Context, dir string, names []string, ask 
 	from := bufio.NewReader(stdout)
 	for _, name := range names {
 		if files[name], _, err = readObject(from); err == nil {
-			_, err = from.Discard(1) // the newline behind the content
+			_, err = from.Discard(1) // the newline after the content
 		}
 		if err != nil {
-			cancel() // what is too large is not read to its end
+			cancel() // stops git before the rest of a file that is too large
 			break
 		}
 	}
@@ -89,11 +90,12 @@ func (h *Host) readObjects(ctx context.Context, dir string, names []string, ask 
 	return files, nil
 }
 
-// plainPath tells whether a path names something below the root of a tree.
+// plainPath tells whether a path names a file or folder below the root of a tree.
 func plainPath(p string) bool {
-	return fs.ValidPath(p) && p != "." && !strings.ContainsAny(p, "\n\x00") && !slices.ContainsFunc(strings.Split(p, "/"), func(part string) bool {
-		return strings.EqualFold(part, ".git")
-	})
+	return fs.ValidPath(p) && p != "." && !strings.ContainsAny(p, "\n\x00") &&
+		!slices.ContainsFunc(strings.Split(p, "/"), func(part string) bool {
+			return strings.EqualFold(part, ".git")
+		})
 }
 
 // WriteFiles implements codehost.Host.
@@ -128,19 +130,21 @@ func (h *Host) WriteFiles(ctx context.Context, r codehost.Repo, o codehost.Write
 	if strings.TrimSpace(was) == tree {
 		return head, nil
 	}
-	sha, err := h.commit(ctx, dir, tree, head, codehost.MergeOptions{Title: o.Title, Body: o.Body, Author: o.Author, Committer: o.Committer})
+	sha, err := h.commit(ctx, dir, tree, head, codehost.MergeOptions{
+		Title: o.Title, Body: o.Body, Author: o.Author, Committer: o.Committer,
+	})
 	if err != nil {
 		return "", err
 	}
 	if _, failed := h.output(ctx, dir, "update-ref", "refs/heads/"+o.Branch, sha, head); failed != nil {
-		// It moved, or a push holds its lock and is about to move it.
+		// The branch moved, or a push holds its lock and is about to move it.
 		return "", codehost.ErrHeadMoved.Because(failed)
 	}
 	return sha, nil
 }
 
-// writeTree makes the tree of a commit with some files changed. It works in an
-// index of its own, in a folder of its own.
+// writeTree makes the tree of a commit with the changed files. It uses a temporary
+// index.
 func (h *Host) writeTree(ctx context.Context, dir, commit string, o codehost.WriteOptions) (string, error) {
 	blobs, err := h.writeBlobs(ctx, dir, o.Files)
 	if err != nil {
@@ -174,10 +178,10 @@ func (h *Host) writeTree(ctx context.Context, dir, commit string, o codehost.Wri
 	return strings.TrimSpace(out), err
 }
 
-// fits tells whether files can be written where they are to be: git would put
-// a file in the place of a folder, and a folder in the place of a file.
+// fits fails with codehost.ErrConflict if a file would replace a folder, or a
+// folder a file: git would do both.
 func (h *Host) fits(ctx context.Context, dir, commit string, files []string) error {
-	folder := map[string]bool{} // of what is to be written: what is to be a folder
+	folder := map[string]bool{} // the paths to write and their folders; true: a folder
 	for _, file := range files {
 		folder[file] = false
 	}
@@ -203,7 +207,7 @@ func (h *Host) fits(ctx context.Context, dir, commit string, files []string) err
 	return nil
 }
 
-// writeBlobs stores contents and answers their objects, by path.
+// writeBlobs stores contents, and answers the SHA of each blob by its path.
 func (h *Host) writeBlobs(ctx context.Context, dir string, files map[string][]byte) (map[string]string, error) {
 	paths := slices.Sorted(maps.Keys(files))
 	var script strings.Builder

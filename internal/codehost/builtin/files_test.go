@@ -20,7 +20,8 @@ func writing(parent string, files map[string][]byte, remove ...string) codehost.
 func TestReadDir(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
-	head := w.branch("main", "main", "a plan", "plans/x/overview.md", "# X\n", "plans/x/01-a.md", "", "plans/x/deep/b.md", "no", "plans/*/star.md", "other")
+	head := w.branch("main", "main", "a plan", "plans/x/overview.md", "# X\n", "plans/x/01-a.md", "", "plans/x/deep/b.md", "no",
+		"plans/*/star.md", "other")
 	sha, files, err := s.ReadDir(ctx, shop, "main", "plans/x")
 	if err != nil || sha != head {
 		t.Fatalf("%s, %v", sha, err)
@@ -57,7 +58,8 @@ func TestWriteFiles(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
 	parent := w.git("rev-parse", "main")
-	o := writing(parent, map[string][]byte{"plans/x/a.md": []byte("a\n"), "plans/x/b": []byte("\x00\ndata 5\n"), "README.md": []byte("new")}, "src/a.txt", "nothing")
+	o := writing(parent, map[string][]byte{"plans/x/a.md": []byte("a\n"), "plans/x/b": []byte("\x00\ndata 5\n"),
+		"README.md": []byte("new")}, "src/a.txt", "nothing")
 	sha, err := s.WriteFiles(ctx, shop, o)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +95,7 @@ func TestWriteFiles(t *testing.T) {
 	}
 }
 
-// Of writers that come at once, one wins; the others are told.
+// Of several concurrent writers one succeeds; the others get ErrHeadMoved.
 func TestWriteFilesAtOnce(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	parent := start(t, s, shop).git("rev-parse", "main")

@@ -18,7 +18,7 @@ import (
 
 var shop = codehost.Repo{Owner: "acme", Name: "shop"}
 
-// site is a host behind a real HTTP server, and what its hooks heard.
+// site is a host behind a real HTTP server, and the calls of its hooks.
 type site struct {
 	*Host
 	url string
@@ -72,7 +72,7 @@ func newSite(t testing.TB, git string) *site {
 	return s
 }
 
-// between puts f between the server and the handler, for requests to come.
+// between puts f between the server and the handler, for later requests.
 func (s *site) between(f func(w http.ResponseWriter, r *http.Request, next http.Handler)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *site) remote(token string, r codehost.Repo) string {
 	return strings.Replace(s.CloneURL(r), "http://", "http://x:"+token+"@", 1)
 }
 
-// heard takes the events so far.
+// heard removes and answers the events so far.
 func (s *site) heard() []PushEvent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,8 @@ func client(dir string, args ...string) *exec.Cmd {
 	c := exec.Command("git", args...)
 	c.Dir = dir
 	c.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_TERMINAL_PROMPT=0",
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.compression", "GIT_CONFIG_VALUE_0=0", // large test files are random
 		"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com",
 	}

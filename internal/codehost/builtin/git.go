@@ -15,21 +15,21 @@ import (
 	"yardmaster/internal/rlimit"
 )
 
-// What one git process may take, so that a small push that unpacks to much, or
-// a tree that names itself again and again, costs no more than itself.
+// Limits of one git process: a small push that unpacks to gigabytes, or a tree that
+// contains itself many times, must not exhaust the server.
 const (
-	maxMemory  = 2 << 30  // bytes that it may write to
-	maxReceive = 1 << 30  // the same of one that takes a push
-	maxOutput  = 64 << 20 // bytes that it may print for us
+	maxMemory  = 2 << 30  // bytes of writable memory
+	maxReceive = 1 << 30  // the same, for a process that receives a push
+	maxOutput  = 64 << 20 // bytes of output that the server keeps
 )
 
-// settings hold for every git process and win over what a repository's own
-// configuration says. They travel in the environment, so that a repository on
-// disk has nothing that could go stale.
+// settings apply to every git process and override a repository's own
+// configuration. They are passed in the environment, so that no repository on disk
+// has outdated ones.
 var settings = [][2]string{
-	{"safe.directory", "*"}, // everything under the root is ours, whoever owns the volume
+	{"safe.directory", "*"}, // the service owns everything under the root, whoever owns the volume
 	{"core.hooksPath", "/dev/null"},
-	{"core.fsync", "committed"}, // a push we announced survives a power cut
+	{"core.fsync", "committed"}, // an announced push survives a power cut
 	{"core.fsyncMethod", "batch"},
 	{"gc.auto", "0"}, // see Host.Maintain
 	{"maintenance.auto", "false"},
@@ -37,14 +37,14 @@ var settings = [][2]string{
 	{"receive.fsckObjects", "true"},
 	{"receive.maxInputSize", strconv.FormatInt(maxBody, 10)},
 	{"receive.denyDeleteCurrent", "refuse"},
-	{"core.bigFileThreshold", "64m"}, // larger ones are neither compared nor kept in memory where git can do without
+	{"core.bigFileThreshold", "64m"}, // git neither compares larger files nor keeps them in memory, where it can avoid it
 	{"pack.windowMemory", "128m"},    // for each thread
 	{"uploadpack.allowFilter", "true"},
-	{"uploadpackfilter.sparse:oid.allow", "false"}, // patterns are the client's, the time is ours
+	{"uploadpackfilter.sparse:oid.allow", "false"}, // the client gives the patterns, the server spends the time
 }
 
-// environment is the whole environment of a git process: nothing of the
-// server's own but PATH, no configuration of the machine or of a user.
+// environment is the whole environment of a git process: it has nothing of the
+// server's but PATH, and no configuration of the machine or of a user.
 func environment() []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"),
@@ -54,7 +54,7 @@ func environment() []string {
 		"GIT_CONFIG_GLOBAL=/dev/null",
 		"GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0",
-		"GIT_NO_REPLACE_OBJECTS=1", // a pushed refs/replace/ must not change what a SHA means
+		"GIT_NO_REPLACE_OBJECTS=1", // a pushed refs/replace/ must not change the meaning of a SHA
 		"GIT_CONFIG_COUNT=" + strconv.Itoa(len(settings)),
 	}
 	for i, s := range settings {
@@ -63,8 +63,8 @@ func environment() []string {
 	return env
 }
 
-// command prepares git in a process group of its own; when ctx ends, the whole
-// group is killed: git leaves its real work to children.
+// command prepares git in a process group of its own. When ctx ends, the whole
+// group is killed, because git works in child processes.
 func (h *Host) command(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	if dir != "" {
 		args = append([]string{"--git-dir=" + dir}, args...)
@@ -84,7 +84,7 @@ func (h *Host) command(ctx context.Context, dir string, args ...string) *exec.Cm
 	return c
 }
 
-// exitError is git saying no.
+// exitError is git ending with an error.
 type exitError struct {
 	verb   string
 	code   int // -1 if it was killed
@@ -95,7 +95,7 @@ func (e *exitError) Error() string {
 	return fmt.Sprintf("git %s: exit %d: %s", e.verb, e.code, e.stderr)
 }
 
-// Unwrap finds in what git printed that there was no room to store something.
+// Unwrap is ENOSPC or EDQUOT if git printed that it had no room to store a file.
 func (e *exitError) Unwrap() error {
 	for _, no := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		if strings.Contains(strings.ToLower(e.stderr), no.Error()) {
@@ -105,13 +105,13 @@ func (e *exitError) Unwrap() error {
 	return nil
 }
 
-// exited tells whether err is git ending with this code.
+// exited tells whether err is git ending with the code.
 func exited(err error, code int) bool {
 	var e *exitError
 	return errors.As(err, &e) && e.code == code
 }
 
-// begin starts c and bounds its memory, and that of the processes it will have.
+// begin starts c, and limits its memory and that of its descendants.
 func begin(c *exec.Cmd) error {
 	most := uint64(maxMemory)
 	if slices.Contains(c.Args, "receive-pack") {
@@ -120,7 +120,7 @@ func begin(c *exec.Cmd) error {
 	return rlimit.Start(c, most)
 }
 
-// run executes c and names its failure.
+// run executes c. It fails with an *exitError if git ended with an error.
 func run(ctx context.Context, c *exec.Cmd, verb string) error {
 	stderr := &rlimit.Output{Most: 4 << 10}
 	c.Stderr = stderr
@@ -141,13 +141,13 @@ func run(ctx context.Context, c *exec.Cmd, verb string) error {
 	return fmt.Errorf("git %s: %w", verb, err)
 }
 
-// output runs git in a repository and answers what it prints. What it printed
-// before a failure comes along with the error.
+// output runs git in a repository and answers its output; on failure, too, as far
+// as git had printed any.
 func (h *Host) output(ctx context.Context, dir string, args ...string) (string, error) {
 	return h.filter(ctx, dir, "", nil, args...)
 }
 
-// filter is output with a standard input and further environment variables.
+// filter is output with a standard input and additional environment variables.
 func (h *Host) filter(ctx context.Context, dir, stdin string, env []string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTransfer)
 	defer cancel()
@@ -160,7 +160,7 @@ func (h *Host) filter(ctx context.Context, dir, stdin string, env []string, args
 	return out.String(), err
 }
 
-// fields splits NUL-terminated records, as git's -z prints them.
+// fields splits NUL-terminated records, which git prints with -z.
 func fields(s string) []string {
 	if s == "" {
 		return nil

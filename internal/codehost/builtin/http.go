@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	maxBody     = 2 << 30          // bytes of a request, and of what it unpacks to
-	maxTransfer = 30 * time.Minute // of one request, and more for what passes
+	maxBody     = 2 << 30          // bytes of a request, and of its decompressed body
+	maxTransfer = 30 * time.Minute // of one request or git process; bytes that pass extend a request
 )
 
-// Access is what a credential may do with one repository. The zero value may
-// do nothing, and is told nothing: the repository looks unknown to it.
+// Access is what a credential may do with one repository. The zero value permits
+// nothing, and hides whether the repository exists.
 type Access struct {
 	Read   bool
 	Push   []string // full ref names, or prefixes that end in "/*"
 	Create bool     // pushing to a repository that does not exist creates it
-	Who    string   // for PushEvent and the log
+	Who    string   // for PushEvent, for the log, and for the limit of transfers
 }
 
 // MayPush tells whether the credential may create, move or delete a ref.
@@ -40,35 +40,35 @@ func (a Access) MayPush(ref string) bool {
 	return false
 }
 
-// PushEvent tells which refs a push really changed.
+// PushEvent lists the refs that a push has really changed.
 type PushEvent struct {
 	Repo    codehost.Repo
 	Who     string
 	Updates []RefUpdate
 }
 
-// RefUpdate is one changed ref. Old is codehost.ZeroSHA for a new ref, New for
-// a deleted one.
+// RefUpdate is one changed ref. Old is codehost.ZeroSHA for a new ref, New for a
+// deleted one.
 type RefUpdate struct{ Ref, Old, New string }
 
 // Hooks connect the HTTP handler to the rest of the product.
 type Hooks struct {
-	// Authorize judges a credential of HTTP basic authentication. A fault of
-	// kind Unauthenticated asks the client for another one; a known credential
-	// that has no business with the repository gets the zero Access. An
-	// impossible repository name arrives as the zero Repo.
+	// Authorize decides the access of a credential of HTTP basic authentication. A
+	// fault of kind Unauthenticated asks the client for another credential; a valid
+	// credential without access to the repository gets the zero Access. An invalid
+	// repository name is passed as the zero Repo.
 	Authorize func(ctx context.Context, user, password string, r codehost.Repo) (Access, error)
 
-	// Create is asked before a push creates a repository. It may be asked
-	// again for the same one, by a push that raced or failed. The detail of a
-	// fault is shown to the client.
+	// Create permits a push to create a repository. It may be called again for the
+	// same one, after a concurrent or failed push. The client sees the detail of a
+	// fault.
 	Create func(ctx context.Context, r codehost.Repo) error
 
-	// Pushed is told after git has moved the refs and before the response
-	// ends; its context outlives the client's connection.
+	// Pushed is called after git has moved the refs and before the response ends;
+	// its context outlives the client's connection.
 	Pushed func(ctx context.Context, e PushEvent)
 
-	// Otherwise answers what no git client asks for.
+	// Otherwise serves every request that is no git client's.
 	Otherwise http.Handler
 }
 
@@ -106,8 +106,8 @@ type request struct {
 	exists bool
 }
 
-// admit answers everything that ends before git is asked. An unknown
-// repository, a foreign one and an impossible name get the same answer.
+// admit answers every request that ends before git is asked, and then answers nil.
+// An unknown repository, a foreign one and an invalid name get the same response.
 func (h *Host) admit(w *transfer, r *http.Request, hooks Hooks) *request {
 	w.Header().Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
 	user, password, ok := r.BasicAuth()
@@ -118,7 +118,7 @@ func (h *Host) admit(w *transfer, r *http.Request, hooks Hooks) *request {
 	}
 	valid := repo.Validate() == nil
 	if !valid {
-		repo = codehost.Repo{} // the credential is judged all the same
+		repo = codehost.Repo{} // the credential is checked all the same
 	}
 	access, err := hooks.Authorize(r.Context(), user, password, repo)
 	switch {
@@ -155,8 +155,8 @@ func notFound(w http.ResponseWriter) {
 	http.Error(w, "There is no such repository.", http.StatusNotFound)
 }
 
-// fail logs an error of ours and says no more than that there was one, or that
-// the disk is full or the repository is lost.
+// fail logs an internal error. The response discloses only that there was one, or
+// that the disk is full or the repository lost.
 func (q *request) fail(doing string, err error) {
 	q.host.log.ErrorContext(q.r.Context(), "git: "+doing, "repo", q.repo.String(), "who", q.access.Who, "err", err)
 	f := fault.From(err)
@@ -168,8 +168,8 @@ func (q *request) fail(doing string, err error) {
 
 var protocolPattern = regexp.MustCompile(`^version=[0-2](:[a-z0-9=._-]{1,64}){0,8}$`)
 
-// protocol is the wire protocol that the client asks for, in the form that git
-// takes from its environment.
+// protocol is the wire protocol that the client asks for, in the form of git's
+// environment variable.
 func (q *request) protocol() string {
 	if p := q.r.Header.Get("Git-Protocol"); protocolPattern.MatchString(p) {
 		return p
@@ -193,7 +193,7 @@ func (q *request) advertise() {
 			http.Error(q.w, "This token may read the repository, not push to it.", http.StatusForbidden)
 			return
 		}
-		protocol = "" // a push speaks version 0
+		protocol = "" // a push uses version 0
 	default:
 		http.Error(q.w, "Only the smart HTTP protocol is served here.", http.StatusForbidden)
 		return
@@ -201,7 +201,7 @@ func (q *request) advertise() {
 	ctx, cancel := q.w.bound(q.r.Context())
 	defer cancel()
 	if dir = q.host.path(q.repo); !q.exists {
-		// Asking creates nothing: show what an empty repository would.
+		// A GET creates nothing: show the refs of an empty repository.
 		stand, err := q.host.initialise(ctx, "main")
 		if err != nil {
 			q.fail("advertise", err)
@@ -210,7 +210,8 @@ func (q *request) advertise() {
 		defer os.RemoveAll(stand)
 		dir = stand
 	}
-	refs, err := q.host.filter(ctx, "", "", []string{"GIT_PROTOCOL=" + protocol}, strings.TrimPrefix(service, "git-"), "--stateless-rpc", "--advertise-refs", dir)
+	env := []string{"GIT_PROTOCOL=" + protocol}
+	refs, err := q.host.filter(ctx, "", "", env, strings.TrimPrefix(service, "git-"), "--stateless-rpc", "--advertise-refs", dir)
 	if err != nil {
 		q.fail("advertise", err)
 		return
@@ -219,18 +220,18 @@ func (q *request) advertise() {
 	if !strings.HasPrefix(protocol, "version=2") {
 		refs = pkt("# service="+service+"\n") + flushPkt + refs
 	}
-	_, _ = io.WriteString(q.w, refs) // the client has gone
+	_, _ = io.WriteString(q.w, refs) // fails if the client has disconnected
 }
 
-// body answers the request's body, unpacked and limited; nil if the request is
-// not one of git's and has been answered.
+// body answers the request's body, decompressed and limited. It is nil after a
+// response to a request that is not git's.
 func (q *request) body(service string) io.Reader {
 	if q.r.Header.Get("Content-Type") != "application/x-"+service+"-request" {
 		http.Error(q.w, "This is not a request of a git client.", http.StatusUnsupportedMediaType)
 		return nil
 	}
-	// Git answers while it still reads; without full duplex net/http would
-	// take the rest of the body away from it.
+	// Git answers while it still reads. Without full duplex net/http would consume
+	// the rest of the body first.
 	q.w.flow.EnableFullDuplex()
 	raw := http.MaxBytesReader(q.w.ResponseWriter, q.r.Body, maxBody)
 	switch q.r.Header.Get("Content-Encoding") {
@@ -248,7 +249,7 @@ func (q *request) body(service string) io.Reader {
 	return nil
 }
 
-// upload answers a fetch. The processes are killed when the client goes away.
+// upload answers a fetch. Its processes are killed when the client disconnects.
 func (q *request) upload() {
 	if !q.exists {
 		notFound(q.w)
@@ -262,7 +263,7 @@ func (q *request) upload() {
 	defer cancel()
 	leave, err := q.host.turns.take(ctx, q.access.Who)
 	if err != nil {
-		return // the client has gone
+		return // the client has disconnected
 	}
 	defer leave()
 	q.w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
@@ -274,8 +275,8 @@ func (q *request) upload() {
 	}
 }
 
-// flusher sends what git prints at once: it carries progress. It gives up on a
-// client that takes nothing.
+// flusher sends git's output at once, because it shows progress. It fails when the
+// client accepts nothing for patience.
 type flusher struct{ w *transfer }
 
 func (f *flusher) Write(p []byte) (int, error) {

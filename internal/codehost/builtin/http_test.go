@@ -84,7 +84,7 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// Asking for many commits makes the client compress its request.
+// A request for many commits makes the client compress its request.
 func TestFetchWithCompressedRequest(t *testing.T) {
 	s := newSite(t, "")
 	w := start(t, s, shop)
@@ -113,22 +113,25 @@ func TestFetchWithCompressedRequest(t *testing.T) {
 	}
 }
 
-// A repository that is foreign, one that is not there and a name that cannot
-// be answer the same, byte for byte, on every route.
+// A foreign repository, a missing one and an invalid name give the same response,
+// byte for byte, on every route.
 func TestForeignLooksUnknown(t *testing.T) {
 	s := newSite(t, "")
 	start(t, s, shop)
 	s.allow("mine", codehost.Repo{Owner: "me", Name: "mine"}, everything)
 	for _, token := range []string{"", "wrong", "mine"} {
-		for _, route := range []string{"GET info/refs?service=git-upload-pack", "GET info/refs?service=git-receive-pack", "GET info/refs", "POST git-upload-pack", "POST git-receive-pack"} {
+		for _, route := range []string{"GET info/refs?service=git-upload-pack", "GET info/refs?service=git-receive-pack",
+			"GET info/refs", "POST git-upload-pack", "POST git-receive-pack"} {
 			method, path, _ := strings.Cut(route, " ")
 			type answer struct {
 				Status          int
 				Challenge, Body string
 			}
 			var first answer
-			for i, repo := range []string{"acme/shop.git", "acme/nope.git", "nobody/nope.git", "acme/%2e%2e", "%2e%2e/acme", "acme/a%2fb.git", "me/mine.git"} {
-				status, header, body := get(t, method, s.url+"/git/"+repo+"/"+path, token, "application/x-git-upload-pack-request", flushPkt)
+			for i, repo := range []string{"acme/shop.git", "acme/nope.git", "nobody/nope.git", "acme/%2e%2e", "%2e%2e/acme",
+				"acme/a%2fb.git", "me/mine.git"} {
+				status, header, body := get(t, method, s.url+"/git/"+repo+"/"+path, token, "application/x-git-upload-pack-request",
+					flushPkt)
 				got := answer{status, header.Get("WWW-Authenticate"), body}
 				if i == 0 {
 					first = got
@@ -164,22 +167,23 @@ func TestOddRequests(t *testing.T) {
 		method, path, contentType, body string
 		want                            int
 	}{
-		"dumb":             {"GET", "info/refs", "", "", 403},
-		"dumb file":        {"GET", "HEAD", "", "", 404},
-		"objects":          {"GET", "objects/info/packs", "", "", 404},
-		"config":           {"GET", "config", "", "", 404},
-		"wrong method":     {"GET", "git-upload-pack", "", "", 405},
-		"other service":    {"GET", "info/refs?service=git-upload-archive", "", "", 403},
-		"content type":     {"POST", "git-upload-pack", "text/plain", flushPkt, 415},
-		"probe":            {"POST", "git-receive-pack", push, flushPkt, 200},
-		"empty":            {"POST", "git-receive-pack", push, "", 400},
-		"truncated":        {"POST", "git-receive-pack", push, "00ff" + zero, 400},
-		"no hex":           {"POST", "git-receive-pack", push, "zzzz", 400},
-		"escape":           {"POST", "git-receive-pack", push, command(zero + " " + one + " ../../HEAD\x00report-status"), 400},
-		"not a ref":        {"POST", "git-receive-pack", push, command(zero + " " + one + " HEAD\x00report-status"), 400},
-		"two lines in one": {"POST", "git-receive-pack", push, command(zero + " " + one + " refs/heads/a\n" + zero + "\x00report-status"), 400},
-		"signed":           {"POST", "git-receive-pack", push, command("push-cert\x00report-status"), 400},
-		"no report":        {"POST", "git-receive-pack", push, command(zero + " " + one + " refs/heads/a\x00side-band-64k"), 400},
+		"dumb":          {"GET", "info/refs", "", "", 403},
+		"dumb file":     {"GET", "HEAD", "", "", 404},
+		"objects":       {"GET", "objects/info/packs", "", "", 404},
+		"config":        {"GET", "config", "", "", 404},
+		"wrong method":  {"GET", "git-upload-pack", "", "", 405},
+		"other service": {"GET", "info/refs?service=git-upload-archive", "", "", 403},
+		"content type":  {"POST", "git-upload-pack", "text/plain", flushPkt, 415},
+		"probe":         {"POST", "git-receive-pack", push, flushPkt, 200},
+		"empty":         {"POST", "git-receive-pack", push, "", 400},
+		"truncated":     {"POST", "git-receive-pack", push, "00ff" + zero, 400},
+		"no hex":        {"POST", "git-receive-pack", push, "zzzz", 400},
+		"escape":        {"POST", "git-receive-pack", push, command(zero + " " + one + " ../../HEAD\x00report-status"), 400},
+		"not a ref":     {"POST", "git-receive-pack", push, command(zero + " " + one + " HEAD\x00report-status"), 400},
+		"two lines in one": {"POST", "git-receive-pack", push,
+			command(zero + " " + one + " refs/heads/a\n" + zero + "\x00report-status"), 400},
+		"signed":    {"POST", "git-receive-pack", push, command("push-cert\x00report-status"), 400},
+		"no report": {"POST", "git-receive-pack", push, command(zero + " " + one + " refs/heads/a\x00side-band-64k"), 400},
 	} {
 		if status, _, body := get(t, c.method, base+c.path, "all", c.contentType, c.body); status != c.want {
 			t.Errorf("%s: %d %q, want %d", name, status, body, c.want)
@@ -192,7 +196,8 @@ func TestOddRequests(t *testing.T) {
 
 func TestGitProtocolHeaderIsChecked(t *testing.T) {
 	for header, want := range map[string]string{
-		"version=2": "version=2", "version=1:agent=x": "version=1:agent=x", "": "", "version=9": "", "version=2\n": "", "x": "", "version=2:$(id)": "", "version=2:" + strings.Repeat("a", 100): "",
+		"version=2": "version=2", "version=1:agent=x": "version=1:agent=x", "": "", "version=9": "", "version=2\n": "", "x": "",
+		"version=2:$(id)": "", "version=2:" + strings.Repeat("a", 100): "",
 	} {
 		q := &request{r: &http.Request{Header: http.Header{"Git-Protocol": {header}}}}
 		if got := q.protocol(); got != want {
@@ -201,8 +206,8 @@ func TestGitProtocolHeaderIsChecked(t *testing.T) {
 	}
 }
 
-// Nothing on the machine, in a user's home or in a repository makes git run
-// anything.
+// No configuration of the machine, of a user or of a repository makes git run a
+// program.
 func TestHooksDoNotRun(t *testing.T) {
 	s := newSite(t, "")
 	w := start(t, s, shop)
@@ -227,16 +232,17 @@ func TestHooksDoNotRun(t *testing.T) {
 	}
 }
 
-// A fetch whose client goes away ends at once, with all its processes, even
-// while git has nothing to say.
+// A fetch whose client disconnects ends at once, with all its processes, even while
+// git has no output.
 func TestAbandonedFetchIsKilled(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "git")
 	fifo := filepath.Join(t.TempDir(), "running")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The shell's child stands for pack-objects: it must not outlive it.
-	body := "#!/bin/sh\ncase \"$*\" in 'upload-pack --stateless-rpc /'*) (echo on; exec sleep 600) >" + fifo + "; exit;; esac\nexec git \"$@\"\n"
+	// The shell's child stands for pack-objects: it must not outlive the shell.
+	body := "#!/bin/sh\ncase \"$*\" in 'upload-pack --stateless-rpc /'*) (echo on; exec sleep 600) >" + fifo +
+		"; exit;; esac\nexec git \"$@\"\n"
 	if err := os.WriteFile(script, []byte(body), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +280,7 @@ func TestAbandonedFetchIsKilled(t *testing.T) {
 		t.Errorf("the request ended with %v", err)
 	}
 	<-served
-	// The end of the pipe is the end of the last process that held it.
+	// The pipe ends with the last process that has it open.
 	if said, err := io.ReadAll(running); len(said) > 0 || err != nil {
 		t.Errorf("read %q, %v", said, err)
 	}

@@ -11,12 +11,12 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// mergeAttempts bounds how often a merge starts over because somebody else
-// moved the base meanwhile.
+// mergeAttempts bounds how often Merge starts again because the base moved
+// meanwhile.
 const mergeAttempts = 5
 
-// squashedTrailer is the last line of a squashed commit. It is how Merge finds
-// again what it has done: unlike a note beside the commit, it cannot be lost
+// squashedTrailer is the last line of a squashed commit, by which Merge recognises
+// an earlier merge of its own. Unlike a note beside the commit, it cannot be lost
 // between two writes.
 const squashedTrailer = "Squashed-Head: "
 
@@ -48,7 +48,8 @@ func (h *Host) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOptio
 		}
 	}
 	if errors.Is(err, errLocked) {
-		return "", fault.New(fault.Unavailable, "", "The code host has one of the two branches locked: a push is under way, or was cut off.").Because(err)
+		return "", fault.New(fault.Unavailable, "",
+			"The code host has one of the two branches locked: a push is under way, or was cut off.").Because(err)
 	}
 	return "", fault.New(fault.Unavailable, "", "The base branch moves too fast to merge into.").Because(err)
 }
@@ -64,7 +65,7 @@ func (h *Host) mergeOnce(ctx context.Context, dir string, o codehost.MergeOption
 		return "", err
 	}
 	if _, err := h.resolve(ctx, dir, o.HeadSHA); errors.Is(err, codehost.ErrNotFound) {
-		return "", codehost.ErrHeadMoved // whatever the branch is at, it is not this
+		return "", codehost.ErrHeadMoved // the branch cannot be at a commit that is not in the repository
 	} else if err != nil {
 		return "", err
 	}
@@ -114,8 +115,8 @@ func (h *Host) merged(ctx context.Context, dir, base, head string) (string, erro
 	return "", err
 }
 
-// mergedBy finds the oldest commit of the base's own line (first parents) that
-// has head among its ancestors. Where head is on that line itself, it is head.
+// mergedBy finds the oldest commit on the base's own line (first parents) that has
+// head among its ancestors. If head itself is on that line, the answer is head.
 func (h *Host) mergedBy(ctx context.Context, dir, base, head string) (string, error) {
 	descendants, err := h.output(ctx, dir, "rev-list", "--ancestry-path", head+".."+base)
 	if err != nil {
@@ -141,9 +142,9 @@ func (h *Host) mergedBy(ctx context.Context, dir, base, head string) (string, er
 	return head, nil
 }
 
-// squashedBy finds the commit on the base's own line whose last line says that
-// it is head squashed. Anywhere else in a message the words mean nothing:
-// bodies are written by others.
+// squashedBy finds the commit on the base's own line whose last line is the
+// trailer of a squash of head. The trailer counts nowhere else in a message,
+// because others write the bodies.
 func (h *Host) squashedBy(ctx context.Context, dir, base, head string) (string, error) {
 	want := squashedTrailer + head
 	out, err := h.output(ctx, dir, "log", "-z", "--first-parent", "--format=%H%n%B", "--fixed-strings", "--grep="+want, head+".."+base)
@@ -159,7 +160,7 @@ func (h *Host) squashedBy(ctx context.Context, dir, base, head string) (string, 
 	return "", nil
 }
 
-// commit writes the commit that a merge makes; no ref points to it yet.
+// commit writes the commit of a merge; no ref points to it yet.
 func (h *Host) commit(ctx context.Context, dir, tree, base string, o codehost.MergeOptions) (string, error) {
 	args := []string{"commit-tree", tree, "-p", base}
 	if o.Method == codehost.MethodMerge {
@@ -172,13 +173,13 @@ func (h *Host) commit(ctx context.Context, dir, tree, base string, o codehost.Me
 	return strings.TrimSpace(out), err
 }
 
-// plain drops what neither an environment variable nor a commit can carry.
+// plain removes NUL, which neither an environment variable nor a commit can hold.
 func plain(s string) string { return strings.ReplaceAll(s, "\x00", "") }
 
 var trailer = regexp.MustCompile(`^[A-Za-z0-9-]+: `)
 
-// message is the commit message; a squash ends with our trailer, in the block
-// of the body's own trailers if that has one.
+// message is the commit message. The message of a squash ends with squashedTrailer,
+// in the block of the body's own trailers if the body has one.
 func message(o codehost.MergeOptions) string {
 	m := strings.Join(strings.Fields(plain(o.Title)), " ")
 	body := strings.TrimSpace(strings.ReplaceAll(plain(o.Body), "\r\n", "\n"))
@@ -199,10 +200,11 @@ func message(o codehost.MergeOptions) string {
 	return m + squashedTrailer + o.HeadSHA + "\n"
 }
 
-// advance moves the base from its old commit to the merge, provided that the
-// head branch is still where it was, in one ref transaction.
+// advance moves the base from its old commit to the merge, provided that the head
+// branch has not moved, in one ref transaction.
 func (h *Host) advance(ctx context.Context, dir string, o codehost.MergeOptions, base, sha string) error {
-	transaction := fmt.Sprintf("start\nverify refs/heads/%s %s\nupdate refs/heads/%s %s %s\nprepare\ncommit\n", o.Head, o.HeadSHA, o.Base, sha, base)
+	transaction := fmt.Sprintf("start\nverify refs/heads/%s %s\nupdate refs/heads/%s %s %s\nprepare\ncommit\n",
+		o.Head, o.HeadSHA, o.Base, sha, base)
 	_, failed := h.filter(ctx, dir, transaction, nil, "update-ref", "--stdin")
 	if failed == nil {
 		return nil
@@ -215,7 +217,7 @@ func (h *Host) advance(ctx context.Context, dir string, o codehost.MergeOptions,
 		return err
 	case now[0] != base:
 		return fmt.Errorf("%w: %w", errBaseMoved, failed)
-	case strings.Contains(failed.Error(), ".lock': File exists"): // of a push, or of one that was cut off
+	case strings.Contains(failed.Error(), ".lock': File exists"): // of a push, or of an interrupted one
 		return fmt.Errorf("%w: %w", errLocked, failed)
 	}
 	return failed

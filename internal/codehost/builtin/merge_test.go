@@ -17,7 +17,8 @@ import (
 
 func mergeOf(head, sha string, m codehost.Method) codehost.MergeOptions {
 	return codehost.MergeOptions{
-		Base: "main", Head: head, HeadSHA: sha, Method: m, Title: "Add\n greeting", Body: "Why not.\r\n\r\nCo-authored-by: Bo <bo@example.com>",
+		Base: "main", Head: head, HeadSHA: sha, Method: m, Title: "Add\n greeting",
+		Body:   "Why not.\r\n\r\nCo-authored-by: Bo <bo@example.com>",
 		Author: codehost.Person{Name: "Ann", Email: "ann@example.com"}, Committer: codehost.Person{Name: "Yard", Email: "yard@example.com"},
 	}
 }
@@ -56,7 +57,8 @@ func TestSquash(t *testing.T) {
 	if got := w.git("log", "-1", "--format=%P", sha); got != base {
 		t.Errorf("parents %s, want %s", got, base)
 	}
-	if got, want := w.git("log", "-1", "--format=%(trailers)", sha), "Co-authored-by: Bo <bo@example.com>\nSquashed-Head: "+head; got != want {
+	if got, want := w.git("log", "-1", "--format=%(trailers)", sha),
+		"Co-authored-by: Bo <bo@example.com>\nSquashed-Head: "+head; got != want {
 		t.Errorf("trailers %q, want %q", got, want)
 	}
 	if got := w.git("show", sha+":new") + w.git("show", sha+":other"); got != "yz" {
@@ -64,8 +66,8 @@ func TestSquash(t *testing.T) {
 	}
 }
 
-// A caller that lost the answer asks again: later, after the branch is gone,
-// after the base went on.
+// A caller that lost the answer asks again: later, after the branch is deleted, and
+// after the base has moved.
 func TestMergeIsIdempotent(t *testing.T) {
 	for _, m := range []codehost.Method{codehost.MethodMerge, codehost.MethodSquash} {
 		t.Run(string(m), func(t *testing.T) {
@@ -114,7 +116,7 @@ func TestMergeOfWhatTheBaseHasAlready(t *testing.T) {
 		w.git("pull", "-q", "origin", "main")
 		w.branch("main", "main", "further", "other", head)
 	}
-	// A branch that came in through another one: the commit that merged that.
+	// The branch came in through another one: the answer is that one's merge commit.
 	inner := w.branch("inner", "main", "inner", "i", "i\n")
 	outer := w.branch("outer", "inner", "outer", "o", "o\n")
 	want, err := s.Merge(ctx, shop, mergeOf("outer", outer, codehost.MethodMerge))
@@ -126,7 +128,7 @@ func TestMergeOfWhatTheBaseHasAlready(t *testing.T) {
 	}
 }
 
-// The words that record a squash count only where this package wrote them.
+// The trailer of a squash counts only where this package wrote it.
 func TestForgedSquashRecord(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
@@ -198,7 +200,8 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-// Two merges at once both land, the second on top of the first; twins are one.
+// Two concurrent merges both succeed, the second on top of the first; two equal
+// merges make one commit.
 func TestMergesAtOnce(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
@@ -224,7 +227,7 @@ func TestMergesAtOnce(t *testing.T) {
 	}
 }
 
-// A lock that nobody takes away is told apart from a base that others move.
+// Merge distinguishes a lock that stays from a base that others move.
 func TestMergeIntoALockedBranch(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)

@@ -9,7 +9,7 @@ import (
 	"yardmaster/internal/codehost"
 )
 
-// Modes of the entries of a tree that name something that lies elsewhere.
+// Modes of tree entries that refer to a place outside the tree.
 const (
 	modeLink      = "120000"
 	modeSubmodule = "160000"

@@ -25,8 +25,8 @@ func (w work) link(target, path string) {
 	}
 }
 
-// side begins a branch at a start point; what is changed next is committed by
-// the function it answers, which pushes it.
+// side begins a branch at a start point. finish commits the changes that were made
+// since, and pushes the branch.
 func (w work) side(name, from string) (finish func() string) {
 	w.t.Helper()
 	w.git("checkout", "-q", "-B", name, from)
@@ -74,7 +74,7 @@ func TestOutcome(t *testing.T) {
 		})
 	}
 
-	// Another repository in the place of the folder.
+	// A submodule in the place of the folder.
 	w.git("checkout", "-q", "-B", "svc/submodule", "main")
 	w.git("rm", "-r", "-q", ".svc")
 	w.git("update-index", "--add", "--cacheinfo", modeSubmodule+","+main+",.svc")
@@ -86,8 +86,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// What counts is what becomes of the base, not what a branch changed since one
-// of the commits that it parted at, or under which name.
+// The outcome is the effect on the base, regardless of what a branch changed since
+// one of several merge bases, and of renamed files.
 func TestOutcomeIsTheMerge(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
@@ -100,9 +100,9 @@ func TestOutcomeIsTheMerge(t *testing.T) {
 		return string(text)
 	}
 
-	// The base made its rules strict and went on beside them. The branch has
-	// both ends of that, and resolved them to the lax rules: since one of the
-	// two commits that it parted at, it has changed nothing.
+	// The base made its rules strict, and moved on in parallel. The branch merged
+	// both and resolved them to the lax rules: compared with one of its two merge
+	// bases, it has changed nothing.
 	tight := w.branch("tight", old, "strict", ".svc/policy.yml", strict)
 	aside := w.branch("aside", old, "other", "other", "1\n")
 	w.git("checkout", "-q", "-B", "main", aside)
@@ -121,8 +121,7 @@ func TestOutcomeIsTheMerge(t *testing.T) {
 		t.Errorf("after the merge the file is %q", got)
 	}
 
-	// The base moved the file to its place; the branch changes it under the name
-	// that it had.
+	// The base renamed the file; the branch changes it under its old name.
 	file := lax + lines(30)
 	w.git("rm", "-r", "-q", ".svc")
 	from := w.branch("main", "HEAD", "draft", "draft.yml", strict+lines(30))
@@ -148,12 +147,12 @@ func TestOutcomeIsTheMerge(t *testing.T) {
 		t.Errorf("the merge changed %q, the outcome said %+v", got, o.Changes)
 	}
 
-	// What is in the base already changes nothing more.
+	// A branch that the base contains changes nothing more.
 	if o, err = s.Outcome(ctx, shop, "main", "svc/stray"); err != nil || o.Changes != nil || o.Tree != merged {
 		t.Errorf("after the merge: %+v, %v", o, err)
 	}
 
-	// In a conflict it is what the branch changed, and what is in conflict.
+	// In a conflict the changes are the branch's, and the conflicting paths.
 	w.branch("svc/quarrel", "main", "mine", "README.md", "mine\n", "mine", "1\n")
 	w.branch("main", "main", "yours", "README.md", "yours\n", "yours", "1\n")
 	o, err = s.Outcome(ctx, shop, "main", "svc/quarrel")
@@ -166,7 +165,7 @@ func TestOutcomeIsTheMerge(t *testing.T) {
 	}
 }
 
-// A base that moved since it was looked at is not merged into.
+// A merge is refused if the base has moved from BaseSHA.
 func TestMergeIntoTheBaseThatWasLookedAt(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)

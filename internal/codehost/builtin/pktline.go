@@ -13,8 +13,8 @@ import (
 	"yardmaster/internal/codehost"
 )
 
-// Git's wire format: four hexadecimal digits of length, which count
-// themselves, then the payload. Length 0 ends a section.
+// Git's wire format: four hexadecimal digits of length, which include themselves,
+// then the payload. Length 0 ends a section.
 const (
 	flushPkt    = "0000"
 	maxPktData  = 65516
@@ -23,19 +23,19 @@ const (
 
 func pkt(s string) string { return fmt.Sprintf("%04x%s", len(s)+4, s) }
 
-// push is the head of a receive-pack request: what comes before the pack.
+// push is the head of a receive-pack request: the part before the pack.
 type push struct {
 	updates      []RefUpdate
 	capabilities []string
-	raw          []byte // as it came, to be replayed to git
+	raw          []byte // unchanged, to be replayed to git
 }
 
 var errMalformed = errors.New("malformed push")
 
-// readPush reads the commands of a push up to the end of their section and
-// leaves r at what follows. It accepts only what git itself would read the
-// same way; signed pushes are not offered and so not accepted. A push without
-// commands is what clients send to probe a connection.
+// readPush reads the commands of a push to the end of their section, and leaves r
+// after it. It accepts only what git itself would read in the same way, and no
+// signed pushes, because the server does not offer them. Clients send a push
+// without commands to probe a connection.
 func readPush(r *bufio.Reader) (push, error) {
 	var p push
 	for {
@@ -106,14 +106,14 @@ func pktLen(digits []byte) (int, error) {
 
 func (p push) can(capability string) bool { return slices.Contains(p.capabilities, capability) }
 
-// sideBand tells whether the answer travels in the multiplexed form.
+// sideBand tells whether the answer is sent in the multiplexed form.
 func (p push) sideBand() bool { return p.can("side-band-64k") }
 
-// reports tells whether the client wants to know what became of each ref.
+// reports tells whether the client asks for the status of each ref.
 func (p push) reports() bool { return p.can("report-status") || p.can("report-status-v2") }
 
-// refusal is the in-band answer to a push that git never saw: a reason for
-// each ref, which git clients print.
+// refusal is the in-band answer to a push that git never saw: a reason for each
+// ref, which git clients print.
 func (p push) refusal(reasons map[string]string) []byte {
 	var report bytes.Buffer
 	report.WriteString(pkt("unpack ok\n"))
@@ -137,8 +137,8 @@ func (p push) refusal(reasons map[string]string) []byte {
 	return out.Bytes()
 }
 
-// report reads along what receive-pack answers and collects the refs that it
-// says it has updated. Writing to it never fails: what it cannot read it skips.
+// report reads the answer of receive-pack and collects the refs that were updated.
+// Write never fails: it skips unreadable packets.
 type report struct {
 	sideBand bool
 	ok       map[string]bool
@@ -169,7 +169,7 @@ func (r *report) line(payload []byte) {
 	}
 }
 
-// packets cuts a stream that arrives in arbitrary pieces into packets.
+// packets splits a stream that arrives in arbitrary pieces into packets.
 type packets struct {
 	pending []byte
 	broken  bool

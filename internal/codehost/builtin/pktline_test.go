@@ -13,8 +13,8 @@ import (
 	"yardmaster/internal/codehost"
 )
 
-// What is read is what git will read: the head as it came, cut at its end,
-// and commands that hold nothing but two SHAs and a valid ref name.
+// readPush reads what git will read: the unchanged head, up to its end, with
+// commands of two SHAs and a valid ref name.
 func FuzzReadPush(f *testing.F) {
 	zero, one := codehost.ZeroSHA, strings.Repeat("1", 40)
 	first := pkt(zero + " " + one + " refs/heads/a\x00 report-status side-band-64k agent=git/2.39")
@@ -64,7 +64,7 @@ func TestTooManyCommands(t *testing.T) {
 	}
 }
 
-// A refusal of many refs comes in several packets, and reads back whole.
+// A refusal of many refs takes several packets, and parses as a whole.
 func TestRefusalIsWellFormed(t *testing.T) {
 	for _, sideBand := range []bool{true, false} {
 		p := push{}
@@ -92,10 +92,12 @@ func TestRefusalIsWellFormed(t *testing.T) {
 	}
 }
 
-// The report reads the same however git's output is cut into writes.
+// The report is the same for any split of git's output into writes.
 func TestReportReadsAnyCut(t *testing.T) {
-	inner := pkt("unpack ok\n") + pkt("ok refs/heads/a\n") + pkt("ng refs/heads/b fetch first\n") + pkt("ok refs/heads/c\n") + pkt("option refname refs/heads/x\n") + flushPkt
-	stream := pkt("\x02progress: ok refs/heads/no\n") + pkt("\x01"+inner[:30]) + pkt("\x02more") + pkt("\x01") + pkt("\x01"+inner[30:]) + flushPkt
+	inner := pkt("unpack ok\n") + pkt("ok refs/heads/a\n") + pkt("ng refs/heads/b fetch first\n") + pkt("ok refs/heads/c\n") +
+		pkt("option refname refs/heads/x\n") + flushPkt
+	stream := pkt("\x02progress: ok refs/heads/no\n") + pkt("\x01"+inner[:30]) + pkt("\x02more") + pkt("\x01") +
+		pkt("\x01"+inner[30:]) + flushPkt
 	want := map[string]bool{"refs/heads/a": true, "refs/heads/c": true}
 	rapid.Check(t, func(t *rapid.T) {
 		sideBand := rapid.Bool().Draw(t, "side band")

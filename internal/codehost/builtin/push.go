@@ -14,9 +14,9 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// receive answers a push. When the client goes away while it sends, git sees
-// a truncated pack and changes nothing; once all has arrived, the push is
-// finished and announced whether or not somebody waits for the answer.
+// receive answers a push. If the client disconnects while it sends, git sees a
+// truncated pack and changes nothing; once everything has arrived, the push is
+// completed and announced even if the client has gone.
 func (q *request) receive() {
 	if len(q.access.Push) == 0 {
 		http.Error(q.w, "This token may read the repository, not push to it.", http.StatusForbidden)
@@ -28,7 +28,7 @@ func (q *request) receive() {
 	}
 	leave, err := q.host.turns.take(q.r.Context(), q.access.Who)
 	if err != nil {
-		return // the client has gone
+		return // the client has disconnected
 	}
 	defer leave()
 	buffered := bufio.NewReaderSize(body, 64<<10)
@@ -38,7 +38,7 @@ func (q *request) receive() {
 		http.Error(q.w, "The push is malformed.", http.StatusBadRequest)
 		return
 	}
-	// A client that wants no report could move refs that nobody hears of.
+	// A client that wants no report could move refs without anybody being told.
 	if len(p.updates) > 0 && !p.reports() {
 		http.Error(q.w, "The client must support report-status.", http.StatusBadRequest)
 		return
@@ -70,8 +70,8 @@ func (q *request) receive() {
 	}
 }
 
-// judge answers why refs of a push are refused; no reason means that all may
-// pass.
+// judge answers the reasons to refuse refs of a push; none means that all refs may
+// be pushed.
 func (q *request) judge(ctx context.Context, p push) (map[string]string, error) {
 	reasons := make(map[string]string)
 	protected := ""
@@ -96,12 +96,12 @@ func (q *request) judge(ctx context.Context, p push) (map[string]string, error) 
 	return reasons, nil
 }
 
-// leastRoom is how many bytes must be free for a push to be tried: what git
-// leaves behind when it runs out of room in the middle takes some, too.
+// leastRoom is the number of bytes that must be free for a push: git leaves files
+// behind, too, when it runs out of room in the middle.
 const leastRoom = 1 << 20
 
-// full tells whether there is no room for a push. What keeps us from knowing
-// keeps nobody from pushing.
+// full tells whether there is no room for a push. If the free space cannot be
+// determined, the push is allowed.
 func (h *Host) full() bool {
 	var s syscall.Statfs_t
 	return syscall.Statfs(h.root, &s) == nil && int64(s.Bavail)*s.Bsize < leastRoom
@@ -127,7 +127,7 @@ func (q *request) create(ctx context.Context, p push) (map[string]string, error)
 	return reasons, nil
 }
 
-// run lets git carry out the push and tells what changed.
+// run makes git execute the push, and announces the changed refs.
 func (q *request) run(ctx context.Context, p push, rest io.Reader) error {
 	dir := q.host.path(q.repo)
 	before, err := q.host.refs(ctx, dir, p.updates)
@@ -170,8 +170,8 @@ func (q *request) run(ctx context.Context, p push, rest io.Reader) error {
 	return failed
 }
 
-// feed gives git what the client sends. Git may give up early, but the client
-// listens only once it has sent everything, so all of it is read.
+// feed sends the client's data to git. Git may stop reading early, but the client
+// reads only after it has sent everything, so feed reads all of it.
 func feed(git io.WriteCloser, client io.Reader) {
 	_, err := io.Copy(git, client)
 	_ = git.Close()
@@ -180,8 +180,8 @@ func feed(git io.WriteCloser, client io.Reader) {
 	}
 }
 
-// refs answers where the refs of updates are now; one that is missing is at
-// codehost.ZeroSHA.
+// refs answers the commits of the refs of updates; codehost.ZeroSHA for a missing
+// ref.
 func (h *Host) refs(ctx context.Context, dir string, updates []RefUpdate) (map[string]string, error) {
 	at := make(map[string]string)
 	args := []string{"for-each-ref", "--format=%(objectname) %(refname)"}
@@ -200,8 +200,8 @@ func (h *Host) refs(ctx context.Context, dir string, updates []RefUpdate) (map[s
 	return at, nil
 }
 
-// adopt makes the first branch that was pushed to an empty repository its
-// default, unless the default one is there now.
+// adopt makes the first branch that was pushed to an empty repository its default,
+// unless the default branch exists now.
 func (h *Host) adopt(ctx context.Context, dir string, changed []RefUpdate) error {
 	branch, err := h.defaultBranch(ctx, dir)
 	if err != nil {
@@ -219,8 +219,8 @@ func (h *Host) adopt(ctx context.Context, dir string, changed []RefUpdate) error
 	return nil
 }
 
-// lossy swallows what can no longer be sent, so that a client that went away
-// does not stop git between moving a ref and saying so.
+// lossy discards output after the first failed write, so that a client that
+// disconnects does not stop git between moving a ref and reporting it.
 type lossy struct {
 	w    io.Writer
 	gone bool

@@ -42,7 +42,8 @@ func TestPushPolicy(t *testing.T) {
 	}
 
 	for _, refs := range [][]string{
-		{"mine:main"}, {"mine:refs/heads/svc/greet--0a1b2c3d0"}, {"mine:refs/wip/8/1"}, {"mine:refs/wip/7"}, {"mine:refs/tags/v1"}, {":main"},
+		{"mine:main"}, {"mine:refs/heads/svc/greet--0a1b2c3d0"}, {"mine:refs/wip/8/1"}, {"mine:refs/wip/7"}, {"mine:refs/tags/v1"},
+		{":main"},
 		{"mine:refs/heads/svc/greet--0a1b2c3d", "mine:main"}, {"-f", "mine:main"}, {"--atomic", "mine:main", "mine:refs/wip/7/2"},
 	} {
 		out := w.fails(append([]string{"push", url}, refs...)...)
@@ -65,7 +66,7 @@ func TestPushPolicy(t *testing.T) {
 	w.git("push", "-q", url, "mine:"+taskRef)
 	w.git("push", "-q", url, "mine:"+taskRef) // changes nothing
 	w.git("push", "-q", url, ":"+taskRef)
-	w.git("push", "-q", url, ":"+taskRef) // gone already, which git lets pass
+	w.git("push", "-q", url, ":"+taskRef) // already deleted, which git permits
 	want = []PushEvent{{shop, "task", []RefUpdate{{taskRef, one, two}}}, {shop, "task", []RefUpdate{{taskRef, two, codehost.ZeroSHA}}}}
 	if diff := cmp.Diff(want, s.heard()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -80,7 +81,8 @@ func TestPushPolicy(t *testing.T) {
 func TestMayPush(t *testing.T) {
 	a := Access{Push: []string{"refs/heads/a", "refs/wip/*", "refs/tags/v*", "*"}}
 	for ref, want := range map[string]bool{
-		"refs/heads/a": true, "refs/wip/1/2": true, "refs/heads/ab": false, "refs/heads/a/b": false, "refs/wip": false, "refs/wipe/x": false, "refs/tags/v1": false, "refs/x": false,
+		"refs/heads/a": true, "refs/wip/1/2": true, "refs/heads/ab": false, "refs/heads/a/b": false, "refs/wip": false,
+		"refs/wipe/x": false, "refs/tags/v1": false, "refs/x": false,
 	} {
 		if got := a.MayPush(ref); got != want {
 			t.Errorf("MayPush(%s) = %v", ref, got)
@@ -137,7 +139,7 @@ func TestPushCreatesRepository(t *testing.T) {
 	}
 }
 
-// Of pushes to one ref that start from the same commit, one wins and one is
+// Of several pushes to one ref from the same commit, one succeeds and one is
 // announced.
 func TestPushesAtOnce(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
@@ -183,7 +185,7 @@ func TestPushesAtOnce(t *testing.T) {
 	}
 }
 
-// large commits a file that does not compress.
+// large commits a file of random bytes.
 func (w work) large(size int) string {
 	b := make([]byte, size)
 	rand.Read(b)
@@ -200,7 +202,7 @@ func TestLargePush(t *testing.T) {
 	if main, err := s.Head(ctx, shop, "main"); main != sha || err != nil {
 		t.Errorf("main is at %s, %v", main, err)
 	}
-	// Refused, it is read to its end, so that the client hears why.
+	// A refused push is read to its end, so that the client reads the reason.
 	s.allow("task", shop, Access{Read: true, Push: []string{taskRef}})
 	w.large(5 << 20)
 	if out := w.fails("push", s.remote("task", shop), "main"); !strings.Contains(out, "this token may only push") {
@@ -228,7 +230,7 @@ func TestCorruptObjectsAreRefused(t *testing.T) {
 	}
 }
 
-// paused lets the first bytes of a push's body through and then waits.
+// paused passes the first bytes of a push's body, and then waits.
 type paused struct {
 	io.ReadCloser
 	left    int
@@ -246,12 +248,11 @@ func (p *paused) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A push that dies halfway, on either side, changes nothing and can be
-// repeated.
+// A push that is interrupted on either side changes nothing and can be repeated.
 func TestKilledPush(t *testing.T) {
 	for _, side := range []string{"client", "server"} {
 		t.Run(side, func(t *testing.T) {
-			// Each git of the host leaves its process id behind.
+			// Each git process of the host writes its process id.
 			pid := filepath.Join(t.TempDir(), "pid")
 			script := filepath.Join(t.TempDir(), "git")
 			if err := os.WriteFile(script, []byte("#!/bin/sh\ncase \"$*\" in *receive-pack*) echo $$ >"+pid+";; esac\nexec git \"$@\"\n"), 0o755); err != nil {

@@ -9,22 +9,23 @@ import (
 )
 
 const (
-	patience = time.Minute // that a client may leave what it is sent untaken
-	slowest  = 4 << 10     // bytes that earn a transfer another second
+	patience = time.Minute // how long a client may accept no data
+	slowest  = 4 << 10     // bytes that extend a transfer by a second
 )
 
-// transfer bounds a request in time, without cutting off one that is large or
-// whose client has a thin line: what passes, either way, earns it more. How
-// long the server waits for the client to send is the server's business.
+// transfer limits the time of a request without ending a large or slow one: bytes
+// that pass in either direction extend it. The HTTP server limits how long it waits
+// for the client to send.
 type transfer struct {
 	http.ResponseWriter
 	flow *http.ResponseController
-	left atomic.Int64 // of its time
+	left atomic.Int64 // nanoseconds that remain
 	over context.Context
 	stop context.CancelFunc
 }
 
-// transferring begins a transfer of which the time is looked at now and then.
+// transferring begins a transfer of at least least, and checks its time at each
+// tick.
 func transferring(w http.ResponseWriter, least, tick time.Duration) *transfer {
 	t := &transfer{ResponseWriter: w, flow: http.NewResponseController(w)}
 	t.left.Store(int64(least))
@@ -50,7 +51,7 @@ func transferring(w http.ResponseWriter, least, tick time.Duration) *transfer {
 	return t
 }
 
-// bound is a context that ends with the transfer's time, too.
+// bound is a context that ends with ctx or with the transfer, whichever is first.
 func (t *transfer) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(t.over, cancel)
@@ -68,7 +69,7 @@ func (t *transfer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// body is the request's body, whose bytes count.
+// body is the request's body, whose bytes extend the transfer.
 func (t *transfer) body(r io.ReadCloser) io.ReadCloser {
 	return struct {
 		io.Reader

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A transfer ends when its time is over, unless enough has passed meanwhile.
+// A transfer ends when its time is used up, unless enough bytes extend it.
 func TestTransfersThatMoveHaveTime(t *testing.T) {
 	const least = 200 * time.Millisecond
 	for name, c := range map[string]struct {
@@ -22,7 +22,7 @@ func TestTransfersThatMoveHaveTime(t *testing.T) {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				x := transferring(w, least, 5*time.Millisecond)
 				defer x.stop()
-				n, _ := io.Copy(io.Discard, x.body(r.Body)) // fails when it is cut
+				n, _ := io.Copy(io.Discard, x.body(r.Body)) // fails when the transfer ends
 				over <- x.over.Err() != nil
 				got <- n
 			}))
@@ -33,7 +33,7 @@ func TestTransfersThatMoveHaveTime(t *testing.T) {
 				tick := time.NewTicker(20 * time.Millisecond)
 				defer tick.Stop()
 				piece := make([]byte, c.piece)
-				for range 50 { // a second, five times as long as a transfer that does not move
+				for range 50 { // a second, five times as long as an idle transfer gets
 					if _, err := out.Write(piece); err != nil {
 						return
 					}

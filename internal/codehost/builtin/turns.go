@@ -5,11 +5,12 @@ import (
 	"sync"
 )
 
-// atOnce is how many transfers of one credential run at a time. More wait: each
-// may take as much memory as a git process gets.
+// atOnce is how many transfers of one credential run at a time. Further ones wait,
+// because each may use the memory of a git process.
 const atOnce = 8
 
-// turns lets transfers take turns, by who makes them. The zero value is ready.
+// turns makes the transfers of one credential wait for each other. The zero value
+// is ready.
 type turns struct {
 	mu   sync.Mutex
 	held map[string]*turn
@@ -20,7 +21,7 @@ type turn struct {
 	users int
 }
 
-// take waits for a turn. Call leave when it is over.
+// take waits until a transfer of who may run. The caller calls leave at its end.
 func (t *turns) take(ctx context.Context, who string) (leave func(), err error) {
 	t.mu.Lock()
 	if t.held == nil {
