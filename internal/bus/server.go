@@ -107,7 +107,7 @@ func (l *serverLog) Fatalf(format string, v ...any) {
 	l.log.Error("NATS server failed", "error", err)
 	for _, a := range v {
 		if cause, ok := a.(error); ok {
-			err = cause // errors.Is finds the cause only if it is wrapped
+			err = cause // as it is, so that errors.Is recognises it
 		}
 	}
 	l.mu.Lock()
