@@ -1,7 +1,6 @@
-// Package protocol is what a box and the control plane say to each other over
-// NATS: the subjects and the messages, one definition for both sides. It holds
-// no behaviour beyond naming; bus carries it, the agent and the run domain
-// speak it.
+// Package protocol defines the subjects and messages that boxes and the control
+// plane exchange over NATS, once for both sides. It has no behaviour beyond names:
+// bus carries the messages, the box and the run domain use them.
 //
 // Every duration travels as relative milliseconds: the wall clock of a box is
 // never trusted.
@@ -13,14 +12,14 @@ import (
 	"time"
 )
 
-// Version is the protocol's version. A box says it in its hello and in every
-// envelope, as "v"; the control plane answers no other.
+// Version is the version of the protocol. A box sends it as "v" in its hello and in
+// every envelope; the control plane refuses any other.
 const Version = 2
 
-// Limits and cadence.
+// Limits and intervals.
 const (
-	MaxRunBytes = 64 << 20         // of the events of one run, encoded; a spool keeps to far less
-	LeaseTTL    = 60 * time.Second // granted by claim and by every renewal unless configured otherwise, counted from when the box sent it
+	MaxRunBytes = 64 << 20         // of the events of one run, encoded; a spool holds far less
+	LeaseTTL    = 60 * time.Second // default length of a lease, counted from when the box sent its claim or renewal
 	RenewEvery  = 20 * time.Second // at the latest; a short lease is renewed sooner
 	BeatEvery   = 10 * time.Second
 	PresenceTTL = 30 * time.Second
@@ -29,26 +28,26 @@ const (
 	ClaimWait   = 25 * time.Second
 )
 
-// What happens in the course of a lease that is not renewed. The order
-// RenewAfter < KillAfter < lease < RedispatchAfter is what makes a cut-off box
-// stop before its work is handed on.
+// The deadlines of a lease that is not renewed. RenewAfter < KillAfter < lease <
+// RedispatchAfter ensures that a disconnected box stops before another box gets its
+// work.
 
-// RenewAfter is when the box asks for more.
+// RenewAfter is when the box renews a lease.
 func RenewAfter(lease time.Duration) time.Duration { return lease / 3 }
 
-// KillAfter is when the box kills the run itself.
+// KillAfter is when the box kills a run whose lease was not renewed.
 func KillAfter(lease time.Duration) time.Duration { return lease * 5 / 6 }
 
-// RedispatchAfter is when the server gives the task to another box, counted
-// from when it heard of the box.
+// RedispatchAfter is when the server gives the task to another box, counted from
+// the box's last message.
 func RedispatchAfter(lease time.Duration) time.Duration { return lease * 5 / 4 }
 
-// ClaimAnswer bounds how long the server may hold a claim: its lease counts
-// from when it was sent, and half of what the box has of it must be left.
+// ClaimAnswer bounds how long the server may hold a claim. The lease counts from
+// when the claim was sent, and half of the time before KillAfter must remain.
 func ClaimAnswer(lease time.Duration) time.Duration { return min(ClaimWait, KillAfter(lease)/2) }
 
-// ControlSubject carries a nudge to one box: a word that makes it ask sooner than
-// it would have. It has no content, and nothing is done for it alone.
+// ControlSubject carries a nudge to one box: a verb that makes the box ask sooner
+// than it would have. A nudge has no content, and nothing is done for it alone.
 func ControlSubject(box, verb string) string { return "ctl." + box + "." + verb }
 
 // CallSubject carries a box's request to the control plane.
@@ -60,8 +59,8 @@ const (
 	NudgeProve    = "prove"    // ask over HTTPS whether the credentials still hold
 )
 
-// Methods of CallSubject. Every one is a box's own request: what a box learns and
-// what it is told to do comes as an answer, and from nowhere else.
+// Methods of CallSubject. Each is a request of a box: a box receives information
+// and commands only as answers.
 const (
 	CallHello      = "hello"         // Hello -> HelloReply
 	CallBeat       = "beat"          // Presence -> BeatReply
@@ -74,18 +73,18 @@ const (
 	CallCredential = "cred.renew"    // nothing -> CredentialReply
 	CallGitToken   = "git.token"     // GitTokenAsk -> GitToken
 	CallSecrets    = "run.secrets"   // SecretsAsk -> Secrets
-	CallPing       = "ping"          // nothing -> nothing: the control plane's own look at the way boxes take
+	CallPing       = "ping"          // nothing -> nothing: the control plane's own test of the path that boxes use
 )
 
-// Kinds of events. State events are never dropped by a spool; text may be
-// coalesced and capped, and the cut is an event of its own.
+// Kinds of events. A spool never drops state events; it may merge and shorten text,
+// and records the cut as an event of its own.
 const (
 	EventAccepted   = "run.accepted"
 	EventPreparing  = "preparing"
 	EventPrepared   = "prepared"         // Prepared
 	EventStarted    = "started"          // Started
 	EventUpdate     = "agent.update"     // an ACP session update, as the agent sent it
-	EventPermission = "agent.permission" // an ACP permission request and what was answered
+	EventPermission = "agent.permission" // an ACP permission request and its answer
 	EventMessage    = "user.message"     // UserMessage
 	EventAsk        = "ask.filed"        // AskFiled
 	EventBlocker    = "blocker.declared" // BlockerDeclared
@@ -102,9 +101,9 @@ const (
 	EventFinished   = "run.finished" // Finished
 )
 
-// Event is one step of a run. Seq starts at 1 and has no gaps within an
-// attempt. T is the box's wall clock in Unix milliseconds, for display only;
-// Mono is milliseconds since the attempt began.
+// Event is one step of a run. Seq starts at 1 and has no gaps within an attempt. T
+// is the box's wall clock in Unix milliseconds, for display only; Mono is
+// milliseconds since the attempt began.
 type Event struct {
 	Seq  int64           `json:"seq"`
 	T    int64           `json:"t"`
@@ -113,8 +112,8 @@ type Event struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// Envelope asks for events of one attempt to be stored: one or more, in order
-// and without a gap, at most MaxEvents. Its encoding is at most MaxMessage bytes.
+// Envelope asks the server to store events of one attempt: between 1 and MaxEvents,
+// in order and without a gap. Its encoding has at most MaxMessage bytes.
 type Envelope struct {
 	V       int     `json:"v"`
 	Run     string  `json:"run"`
@@ -122,20 +121,20 @@ type Envelope struct {
 	Events  []Event `json:"events"`
 }
 
-// Appended answers an Envelope. Seq is the last event of the attempt that is
-// stored now, for good; what follows it is to be sent next, whatever was asked.
-// Closed says that no more will be taken: the attempt has ended, or is not this
-// box's any more. The box may trim its spool up to Seq.
+// Appended answers an Envelope. Seq is the last event of the attempt that is stored
+// permanently; the box must send the events after it next, whatever it sent before,
+// and may trim its spool up to Seq. Closed tells that the server takes no more
+// events: the attempt has ended, or is not this box's any more.
 type Appended struct {
 	Seq    int64 `json:"seq"`
 	Closed bool  `json:"closed,omitempty"`
 }
 
-// Data of the events that the server acts on.
+// Data of the events on which the server acts.
 type (
 	Prepared struct {
-		Base   string `json:"base"`             // commit the work starts from
-		Resume string `json:"resume,omitempty"` // set when that commit is saved work of an earlier attempt
+		Base   string `json:"base"`             // the commit from which the work starts
+		Resume string `json:"resume,omitempty"` // set if that commit is saved work of an earlier attempt
 	}
 	Started struct {
 		Agent     string   `json:"agent"`
@@ -143,7 +142,7 @@ type (
 		Model     string   `json:"model,omitempty"`
 		Session   string   `json:"session,omitempty"`
 		Isolation string   `json:"isolation"`       // the level: bubblewrap, landlock or none
-		Holds     []string `json:"isolation_holds"` // what that level held on this box when it was last tried, see Keeps
+		Holds     []string `json:"isolation_holds"` // the protections that level had when the box last tested it, see Keeps
 	}
 	Pushed struct {
 		SHA   string   `json:"sha"`
@@ -151,13 +150,13 @@ type (
 		WIP   bool     `json:"wip,omitempty"`
 		Paths []string `json:"paths,omitempty"`
 	}
-	// UserMessage is what became of a message so far. There is one event for
-	// each state that it reached; Text is in the first of them.
+	// UserMessage is the state of a message. There is one event for each state that
+	// the message reaches; the first of them has Text.
 	UserMessage struct {
-		ID    string `json:"id"` // of the command that carried it
+		ID    string `json:"id"` // of the command that carried the message
 		State string `json:"state"`
 		Text  string `json:"text,omitempty"`
-		Reply string `json:"reply,omitempty"` // when read: the closing prose of the turn it began, at most 64 KiB
+		Reply string `json:"reply,omitempty"` // when read: the closing text of the turn that the message began, at most 64 KiB
 	}
 	// AskFiled is further work that the agent noticed and leaves to others. ID is
 	// unique within the run.
@@ -168,24 +167,24 @@ type (
 		Repo      string `json:"repo,omitempty"` // owner/name; empty: the run's own
 		DedupeKey string `json:"dedupe_key,omitempty"`
 	}
-	// BlockerDeclared is what only a person can give, and without which the
-	// agent cannot go on. ID is unique within the run.
+	// BlockerDeclared is a need that only a person can meet, and without which the
+	// agent cannot continue. ID is unique within the run.
 	BlockerDeclared struct {
 		ID       string         `json:"id"`
 		Kind     string         `json:"kind"` // missing_credential, missing_access or decision
 		Question string         `json:"question"`
 		Fields   []BlockerField `json:"fields,omitempty"`
 	}
-	// BlockerField is one thing to be filled in.
+	// BlockerField is one field for a person to fill in.
 	BlockerField struct {
 		_           struct{} `doc:"One thing to be filled in, as an agent asked for it." schema:"BlockerField"`
 		Name        string   `json:"name" example:"PAYMENT_TEST_KEY" doc:"name of the field; of an MCP server mcp:<server>"`
-		Kind        string   `json:"kind" enum:"env_secret,service_url,mcp_server,oauth_connection" doc:"what is asked for"` // env_secret, service_url, mcp_server or oauth_connection
+		Kind        string   `json:"kind" enum:"env_secret,service_url,mcp_server,oauth_connection" doc:"what is asked for"`
 		Environment string   `json:"environment,omitempty" example:"staging" doc:"the environment it is for; absent: for all"`
 		Description string   `json:"description,omitempty" doc:"what it is for, in the words of the agent"`
 	}
-	// OutboxRefused is a declaration of the agent that says nothing: File is its
-	// name, Reason what is wrong with it.
+	// OutboxRefused is an invalid declaration of the agent: File is its name, Reason
+	// the fault.
 	OutboxRefused struct {
 		File   string `json:"file"`
 		Reason string `json:"reason"`
@@ -196,27 +195,27 @@ type (
 		Kind   string `json:"kind"`
 		Reason string `json:"reason"`
 	}
-	// Parked tells that the agent waits for a person, for WindowMS at most.
+	// Parked tells that the agent waits for a person, for at most WindowMS.
 	Parked struct {
 		WindowMS int64    `json:"window_ms"`
 		Blockers []string `json:"blockers"` // ids that were declared
 	}
-	// Usage is the running total of an attempt's model traffic as the box's
-	// gateway counted it; the control plane's own count is the one billed.
+	// Usage is the running total of an attempt's model traffic as the box's gateway
+	// counts it; the account is billed by the control plane's own count.
 	Usage struct {
 		Model        string `json:"model"`
 		InputTokens  int64  `json:"input_tokens"`
 		OutputTokens int64  `json:"output_tokens"`
 	}
 	// Finished ends an attempt. State is succeeded, failed, blocked, halted or lost;
-	// Kind, for a failure, is a failure_kind of the specification's list.
+	// Kind, for a failure, is one of the specification's values of failure_kind.
 	Finished struct {
 		State    string   `json:"state"`
 		Kind     string   `json:"failure_kind,omitempty"`
 		Error    string   `json:"error,omitempty"`
-		Tip      string   `json:"tip,omitempty"` // commit that was pushed, if any
+		Tip      string   `json:"tip,omitempty"` // the pushed commit, if any
 		Base     string   `json:"base,omitempty"`
-		WIP      bool     `json:"wip,omitempty"` // the tip is unfinished work saved for the next attempt
+		WIP      bool     `json:"wip,omitempty"` // Tip is unfinished work saved for the next attempt
 		Paths    []string `json:"paths,omitempty"`
 		Stop     string   `json:"stop,omitempty"` // the agent's own stop reason
 		ExitCode *int     `json:"exit_code,omitempty"`
@@ -234,16 +233,16 @@ const (
 	MaxDeclaredBytes = 16 << 10 // of one
 )
 
-// States of a UserMessage. Dropped ends it at any point; so does the end of the
-// run, with whatever state the message has reached.
+// States of a UserMessage. MessageDropped can follow any other state. The end of
+// the run leaves a message in the state that it has reached.
 const (
-	MessageQueued    = "queued"    // the box holds it for the next turn
+	MessageQueued    = "queued"    // the box keeps the message for the next turn
 	MessageDelivered = "delivered" // its turn has begun
 	MessageRead      = "read"      // its turn is over
 	MessageDropped   = "dropped"   // the run ends without it
 )
 
-// States of Finished. Blocked is for a run that waited for a person in vain.
+// States of Finished. Blocked is the state of a run that waited for a person in vain.
 const (
 	Succeeded = "succeeded"
 	Failed    = "failed"
@@ -252,8 +251,8 @@ const (
 	Lost      = "lost"
 )
 
-// Command is a durable instruction to a box, idempotent by ID. It is given on
-// every CallCommands until the box has said, by CallDone, that it is persisted.
+// Command is a durable instruction to a box, idempotent by ID. The server gives it
+// at every CallCommands until the box reports it by CallDone as persisted.
 type Command struct {
 	V         int    `json:"v"`
 	ID        string `json:"id"`
@@ -269,8 +268,8 @@ type Command struct {
 // MaxUnfit bounds Presence.Unfit, in bytes.
 const MaxUnfit = 500
 
-// FailureBoxUnfit is the kind of a Finished whose run failed for a fault of the
-// box itself, which its test of itself has confirmed.
+// FailureBoxUnfit is the kind of a Finished whose run failed because of a fault of
+// the box, which the box's test of itself has confirmed.
 const FailureBoxUnfit = "box_unfit"
 
 // Kinds of Command.
@@ -279,18 +278,18 @@ const (
 	CommandHalt    = "run.halt"
 	CommandDrain   = "box.drain"
 	CommandResume  = "box.resume"
-	CommandUpdate  = "box.update" // no box of this version carries it out: it is refused
+	CommandUpdate  = "box.update" // boxes of this version refuse it
 	CommandRotate  = "box.rotate"
 )
 
-// Commands are the oldest ones that a box has not done, oldest first, but halts
-// before all others. More says that others are behind them.
+// Commands are the oldest commands that a box has not done, oldest first, but halts
+// before all others. More tells that further commands follow.
 type Commands struct {
 	Commands []Command `json:"commands"`
 	More     bool      `json:"more,omitempty"`
 }
 
-// Done tells which commands the box has persisted or refused, by id.
+// Done lists the ids of the commands that the box has persisted or refused.
 type Done struct {
 	IDs []string `json:"ids"`
 }
@@ -301,47 +300,51 @@ const (
 	HaltNow      = "now"
 )
 
-// RunRef names an attempt a box still holds, and the last event it has spooled.
+// RunRef names an attempt that a box still has, and the last event in its spool.
 type RunRef struct {
 	Run     string `json:"run"`
 	Attempt int    `json:"attempt"`
 	Seq     int64  `json:"seq"`
 }
 
-// Claim asks for one task. The server may hold the request up to WaitMS. ID
-// makes it idempotent: the same id answers the same run as long as it lives.
+// Claim asks for one task. The server may hold the request up to WaitMS. ID makes
+// it idempotent: the same id answers the same run as long as the run lives.
 type Claim struct {
 	ID     string `json:"id"`
 	Free   int    `json:"free"`
 	WaitMS int64  `json:"wait_ms"`
 }
 
-// ClaimReply carries a run, or says why there is none. Sealed is Tokens in JSON,
-// sealed to the box's Key for the purpose TokensPurpose.
+// ClaimReply carries a run, or the reasons why there is none. Sealed is Tokens in
+// JSON, sealed to the box's Key for the purpose TokensPurpose.
 type ClaimReply struct {
 	Run     *Start   `json:"run,omitempty"`
 	Sealed  string   `json:"sealed,omitempty"`
 	Reasons []string `json:"reasons,omitempty"`
 }
 
-// Start is everything a box needs to carry out one attempt. It holds no
-// credential but the attempt's own, which die with it; they travel sealed, and
-// the box puts them in.
+// Start is all that a box needs to carry out one attempt. Its only credentials are
+// the attempt's own, which end with the attempt; they are sent sealed, and the box
+// fills them in.
 type Start struct {
-	Run         string            `json:"run"`
-	Attempt     int               `json:"attempt"`
-	Task        string            `json:"task"`
-	Kind        string            `json:"kind"` // work, ci, scout, ...
-	Title       string            `json:"title,omitempty"`
-	LeaseMS     int64             `json:"lease_ms"`
-	Repo        string            `json:"repo"` // owner/name, for display
-	CloneURL    string            `json:"clone_url"`
-	DefaultRef  string            `json:"default_ref"` // branch name
-	Branch      string            `json:"branch"`      // svc/<slug>--<8 hex>; empty when nothing may be pushed
-	Base        string            `json:"base,omitempty"`
-	Checkout    string            `json:"checkout,omitempty"` // exact commit to check out (ci); empty: resume Branch or Saved if one exists, else Base or DefaultRef
-	Saved       string            `json:"saved,omitempty"`    // ref under which the box that the task was taken from may have saved work, see SavedRef
-	SavedMS     int64             `json:"saved_ms,omitempty"` // how long that box may still be at it
+	Run        string `json:"run"`
+	Attempt    int    `json:"attempt"`
+	Task       string `json:"task"`
+	Kind       string `json:"kind"` // work, ci, scout, ...
+	Title      string `json:"title,omitempty"`
+	LeaseMS    int64  `json:"lease_ms"`
+	Repo       string `json:"repo"` // owner/name, for display
+	CloneURL   string `json:"clone_url"`
+	DefaultRef string `json:"default_ref"` // branch name
+	Branch     string `json:"branch"`      // svc/<slug>--<8 hex>; empty when nothing may be pushed
+	Base       string `json:"base,omitempty"`
+	// Checkout is the exact commit to check out (ci). Empty: resume Branch or Saved if
+	// one exists, else Base or DefaultRef.
+	Checkout string `json:"checkout,omitempty"`
+	// Saved is the ref to which the box that lost the task may have pushed its work,
+	// see SavedRef.
+	Saved       string            `json:"saved,omitempty"`
+	SavedMS     int64             `json:"saved_ms,omitempty"` // how long that box may still be working
 	Agent       string            `json:"agent"`              // builtin, claude, codex, opencode, gemini, qwen, goose, or command
 	Model       string            `json:"model,omitempty"`
 	Options     map[string]string `json:"options,omitempty"`
@@ -350,7 +353,7 @@ type Start struct {
 	Prompt      string            `json:"prompt"`
 	MCPServers  []MCPServer       `json:"mcp_servers,omitempty"`
 	TimeoutMS   int64             `json:"timeout_ms"`
-	Isolation   string            `json:"isolation,omitempty"` // the least that policy demands: bubblewrap, landlock or none
+	Isolation   string            `json:"isolation,omitempty"` // the least level that policy demands: bubblewrap, landlock or none
 	GatewayURL  string            `json:"gateway_url"`         // the control plane's model gateway, without /v1
 	ModelToken  string            `json:"model_token,omitempty"`
 	GitToken    string            `json:"git_token,omitempty"`
@@ -358,12 +361,12 @@ type Start struct {
 	CommitEmail string            `json:"commit_email"`
 }
 
-// SavedRef is where a box puts the work of an attempt that was taken from it:
-// the attempt's branch may be another box's by then.
+// SavedRef is the ref to which a box pushes the work of an attempt that was taken
+// from it: the attempt's branch may belong to another box by then.
 func SavedRef(run string, attempt int) string { return fmt.Sprintf("refs/wip/%s/%d", run, attempt) }
 
-// MCPServer is a server of the Model Context Protocol that the agent may use
-// through the box's broker.
+// MCPServer is a server of the Model Context Protocol that the agent may use through
+// the box's broker.
 type MCPServer struct {
 	Name      string `json:"name"`
 	Transport string `json:"transport"` // http or sse
@@ -376,15 +379,15 @@ type Accept struct {
 	Attempt int    `json:"attempt"`
 }
 
-// Renew asks for the lease to be extended.
+// Renew asks for the extension of a lease.
 type Renew struct {
 	Run     string `json:"run"`
 	Attempt int    `json:"attempt"`
 	Seq     int64  `json:"seq"`
 }
 
-// Renewal answers Accept and Renew. OK false means the attempt was fenced off:
-// kill it. The box may trim its spool up to CommittedSeq.
+// Renewal answers Accept and Renew. If OK is false, the attempt is fenced off and
+// the box must kill it. The box may trim its spool up to CommittedSeq.
 type Renewal struct {
 	OK           bool  `json:"ok"`
 	LeaseMS      int64 `json:"lease_ms"`
@@ -392,26 +395,26 @@ type Renewal struct {
 	ServerMS     int64 `json:"server_time"`
 }
 
-// CredentialReply carries a fresh NATS user JWT for the box's own nkey.
+// CredentialReply carries a new NATS user JWT for the box's own nkey.
 type CredentialReply struct {
 	JWT       string `json:"jwt"`
 	ExpiresMS int64  `json:"expires_ms"` // from now
 }
 
-// GitTokenAsk asks for a fresh push token of a live attempt.
+// GitTokenAsk asks for a new push token of a live attempt.
 type GitTokenAsk struct {
 	Run     string `json:"run"`
 	Attempt int    `json:"attempt"`
 }
 
-// GitToken is the answer: the password of HTTP basic authentication, sealed to
+// GitToken answers GitTokenAsk: the password of HTTP basic authentication, sealed to
 // the box's Key for the purpose TokensPurpose.
 type GitToken struct {
 	Sealed    string `json:"sealed"`
 	ExpiresMS int64  `json:"expires_ms"`
 }
 
-// Failure is the body of a reply that carries no answer.
+// Failure is the body of a reply that reports an error.
 type Failure struct {
 	Error string `json:"error"`
 	Slug  string `json:"slug"`
