@@ -1,6 +1,6 @@
-// Package client calls the API over HTTP the way any caller does: a base
-// address, a token, JSON in and out, problem documents as errors. The command
-// line and the demo are built on it.
+// Package client calls the API over HTTP as any caller does: with a base address
+// and a token, JSON in both directions, and problem documents as errors. The command
+// line and the demo use it.
 package client
 
 import (
@@ -24,7 +24,7 @@ import (
 // Client calls one server with one credential.
 type Client struct {
 	URL   string // without a trailing slash
-	Token string // personal access token; empty calls anonymously
+	Token string // personal access token; empty: anonymous
 	HTTP  *http.Client
 }
 
@@ -39,9 +39,9 @@ type Problem struct {
 
 	RetryAfter  int    `json:"retry_after"`      // seconds
 	CurrentHead string `json:"current_head_sha"` // of a pull request whose head has moved
-	Clear       *Clear `json:"clear"`            // the call that helps; nil where there is none
-	ActionID    string `json:"action_id"`        // of the question that is open instead
-	Question    string `json:"question"`         // that one, in words
+	Clear       *Clear `json:"clear"`            // the call that resolves the problem; nil: none is known
+	ActionID    string `json:"action_id"`        // id of the pending question
+	Question    string `json:"question"`         // its text
 }
 
 // Slug is the last segment of the problem's type.
@@ -62,7 +62,7 @@ func (p *Problem) Error() string {
 	return s
 }
 
-// Unreachable means that no answer came from the server at URL.
+// Unreachable says that the server at URL did not answer.
 type Unreachable struct {
 	URL string
 	Err error
@@ -72,14 +72,14 @@ func (u *Unreachable) Error() string {
 	err := u.Err
 	var of *url.Error
 	if errors.As(err, &of) {
-		err = of.Err // less what was asked
+		err = of.Err // without the method and the address of the call
 	}
 	return fmt.Sprintf("no answer from %s: %v", u.URL, err)
 }
 
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// Address checks the address of a server and answers it without a trailing
+// Address validates the address of a server, and answers it without a trailing
 // slash.
 func Address(s string) (string, error) {
 	u, err := url.Parse(s)
@@ -90,7 +90,8 @@ func Address(s string) (string, error) {
 }
 
 // Call sends in as JSON (nil: no body) and decodes the answer into out (nil:
-// dropped). A refusal is a *Problem.
+// discarded). It fails with *Problem if the server refuses, and with *Unreachable if
+// the server does not answer.
 func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
 	resp, err := c.send(ctx, method, path, in, nil)
 	if err != nil {
@@ -107,8 +108,8 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 	return nil
 }
 
-// Each takes the rows of a collection, page after page. When the server has
-// heard enough for a while, it waits.
+// Each calls take with every row of a collection, page after page. When the server
+// answers 429, Each waits as long as the server asks and continues.
 func Each[T any](ctx context.Context, c *Client, path string, take func(T) error) error {
 	for at := path; ; {
 		var page struct {
@@ -144,7 +145,8 @@ func Each[T any](ctx context.Context, c *Client, path string, take func(T) error
 	}
 }
 
-// Fetch answers the body as the server sent it.
+// Fetch makes a call and answers the body as the server sent it. It fails as Call
+// does.
 func (c *Client) Fetch(ctx context.Context, method, path string, in any) ([]byte, error) {
 	resp, err := c.send(ctx, method, path, in, nil)
 	if err != nil {
@@ -206,11 +208,12 @@ type Frame struct {
 	Data  json.RawMessage
 }
 
-// ErrStop is returned by the function given to Stream to end it.
+// ErrStop is the error with which the function given to Stream ends the stream.
 var ErrStop = errors.New("stop")
 
-// Stream follows an SSE route from the event after lastID until the server
-// ends it. When the connection breaks it reconnects and resumes.
+// Stream reads an SSE route from the event after lastID until the server ends the
+// stream. When the connection breaks, Stream reconnects and resumes. It fails with
+// *Problem for a refusal that will not pass.
 func (c *Client) Stream(ctx context.Context, path, lastID string, fn func(Frame) error) error {
 	for {
 		h := http.Header{"Accept": {"text/event-stream"}}
@@ -244,7 +247,7 @@ func (c *Client) Stream(ctx context.Context, path, lastID string, fn func(Frame)
 	}
 }
 
-// frames reads SSE frames; ended is true after an event named end.
+// frames reads SSE frames. ended is true after an event named end.
 func frames(r io.Reader, fn func(Frame) error) (ended bool, err error) {
 	br := bufio.NewReaderSize(r, 64<<10)
 	var f Frame
@@ -280,13 +283,13 @@ func frames(r io.Reader, fn func(Frame) error) (ended bool, err error) {
 	}
 }
 
-// Login is what the command line remembers of a server.
+// Login is the address and token that the command line stores.
 type Login struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
 }
 
-// LoginFile is where the command line keeps its login.
+// LoginFile is the path of the stored login.
 func LoginFile() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -295,8 +298,8 @@ func LoginFile() (string, error) {
 	return filepath.Join(dir, "yardmaster", "login.json"), nil
 }
 
-// LoadLogin reads the remembered login; YARDMASTER_URL and YARDMASTER_TOKEN
-// come before it.
+// LoadLogin reads the stored login. YARDMASTER_URL and YARDMASTER_TOKEN take
+// precedence.
 func LoadLogin(env func(string) string) (Login, error) {
 	var l Login
 	path, err := LoginFile()
@@ -325,7 +328,7 @@ func LoadLogin(env func(string) string) (Login, error) {
 	return l, nil
 }
 
-// Save remembers the login, readable by its owner only.
+// Save stores the login in a file that only its owner can read.
 func (l Login) Save() error {
 	path, err := LoginFile()
 	if err != nil {

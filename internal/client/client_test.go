@@ -25,7 +25,8 @@ func TestProblems(t *testing.T) {
 	defer srv.Close()
 	c := &Client{URL: srv.URL}
 	var p *Problem
-	if err := c.Call(t.Context(), "POST", "/x", nil, nil); !errors.As(err, &p) || p.Slug() != "head_moved" || !strings.Contains(err.Error(), "a: is odd") {
+	if err := c.Call(t.Context(), "POST", "/x", nil, nil); !errors.As(err, &p) || p.Slug() != "head_moved" ||
+		!strings.Contains(err.Error(), "a: is odd") {
 		t.Errorf("error %v", err)
 	}
 	if err := c.Call(t.Context(), "GET", "/plain", nil, nil); !errors.As(err, &p) || p.Status != 502 {
@@ -33,8 +34,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestStreamResumes cuts a stream in the middle: nothing is missing and
-// nothing comes twice.
+// TestStreamResumes breaks a stream in the middle: no event is missing or repeated.
 func TestStreamResumes(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from := 1
@@ -96,20 +96,23 @@ func TestStreamStops(t *testing.T) {
 func TestPrintIsInert(t *testing.T) {
 	var b strings.Builder
 	w := Print(&b, 0)
-	w.Event(Task{}, Event{Kind: "agent.update", Data: json.RawMessage(`{"sessionUpdate":"agent_message_chunk","content":{"text":"red \u001b[31malert\u0007\nnext"}}`)})
+	w.Event(Task{}, Event{Kind: "agent.update",
+		Data: json.RawMessage(`{"sessionUpdate":"agent_message_chunk","content":{"text":"red \u001b[31malert\u0007\nnext"}}`)})
 	w.Event(Task{}, Event{Kind: "git.pushed", Data: json.RawMessage(`{"sha":"0123456789abcdef","ref":"refs/heads/svc/x","wip":true}`)})
 	w.Event(Task{}, Event{Kind: "run.halting", Data: json.RawMessage(`{"reason":"too much disk","failure_kind":"resource_limit\u001b"}`)})
 	w.Event(Task{}, Event{Kind: "run.halting", Data: json.RawMessage(`{"reason":""}`)})
 	if !strings.Contains(b.String(), "stopping the agent: resource_limit\n") || !strings.HasSuffix(b.String(), "stopping the agent\n") {
 		t.Errorf("printed %q", b.String())
 	}
-	if out := b.String(); strings.ContainsAny(out, "\x1b\x07") || !strings.Contains(out, "red [31malert") || !strings.Contains(out, "pushed 0123456789 to svc/x (unfinished work)") {
+	if out := b.String(); strings.ContainsAny(out, "\x1b\x07") || !strings.Contains(out, "red [31malert") ||
+		!strings.Contains(out, "pushed 0123456789 to svc/x (unfinished work)") {
 		t.Errorf("printed %q", out)
 	}
 	b.Reset()
 	const nasty = "a\x1b]0;owned\x07\u202eb\u009b2J\rc\n  task      merged"
 	var failed Task
-	data, err := json.Marshal(map[string]any{"status": "failed", "failure_kind": nasty, "failure": nasty, "holds": []any{map[string]string{"reason": nasty, "clears_when": nasty}}})
+	data, err := json.Marshal(map[string]any{"status": "failed", "failure_kind": nasty, "failure": nasty,
+		"holds": []any{map[string]string{"reason": nasty, "clears_when": nasty}}})
 	if err == nil {
 		err = json.Unmarshal(data, &failed)
 	}
@@ -118,14 +121,16 @@ func TestPrintIsInert(t *testing.T) {
 	}
 	w.State(failed)
 	w.Pull(Pull{ID: nasty, State: nasty, HeadSHA: nasty, Checks: nasty})
-	if data, err = json.Marshal(map[string]string{"sha": nasty, "ref": nasty, "state": nasty, "error": nasty, "agent": nasty, "model": nasty, "title": nasty, "failure_kind": nasty, "sessionUpdate": "tool_call"}); err != nil {
+	if data, err = json.Marshal(map[string]string{"sha": nasty, "ref": nasty, "state": nasty, "error": nasty, "agent": nasty,
+		"model": nasty, "title": nasty, "failure_kind": nasty, "sessionUpdate": "tool_call"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, kind := range []string{"started", "agent.update", "git.pushed", "run.finished", nasty} {
 		w.Event(Task{}, Event{Kind: kind, Data: data})
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(b.String(), "\n"), "\n") {
-		if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) || strings.HasPrefix(line, "  task      merged") {
+		if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) ||
+			strings.HasPrefix(line, "  task      merged") {
 			t.Errorf("printed %q", line)
 		}
 	}

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Approval is what a person with a browser must do for a command line to be
-// signed in.
+// Approval tells a person how to approve the sign-in of a command line in a
+// browser.
 type Approval struct {
 	UserCode string `json:"user_code"`
 	URI      string `json:"verification_uri"`
-	Complete string `json:"verification_uri_complete"` // with the code filled in
+	Complete string `json:"verification_uri_complete"` // the address with the code filled in
 }
 
-// SignInByDevice gives the client a token without seeing a password (RFC
-// 8628): show tells a person where to approve, and the client waits for it.
+// SignInByDevice obtains a token for the client without a password (RFC 8628): show
+// tells a person where to approve, and SignInByDevice waits for the approval.
 func (c *Client) SignInByDevice(ctx context.Context, show func(Approval)) error {
 	var begun struct {
 		Approval
@@ -45,7 +45,7 @@ func (c *Client) SignInByDevice(ctx context.Context, show func(Approval)) error 
 			c.Token = granted.AccessToken
 			return nil
 		case errors.As(err, &p) && p.Slug() == "slow_down":
-			interval += 5 * time.Second // as the RFC says
+			interval += 5 * time.Second // as RFC 8628, section 3.5, says
 		case errors.As(err, &p) && p.Slug() == "authorization_pending":
 		default:
 			return err
@@ -53,7 +53,7 @@ func (c *Client) SignInByDevice(ctx context.Context, show func(Approval)) error 
 	}
 }
 
-// programName is what tokens of this program are called.
+// programName is the name of this program's tokens.
 func programName() string {
 	if host, err := os.Hostname(); err == nil {
 		return "command line on " + host

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// served answers requests in the process, so that time can be the test's own.
+// served answers requests in the process, so that the test controls time.
 type served struct{ http.Handler }
 
 func (s served) RoundTrip(r *http.Request) (*http.Response, error) {

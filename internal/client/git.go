@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Git runs git with the user's own configuration and answers its output. The
-// token, if any, goes to the server at url in a header that only this process
-// and git see: not in arguments, not in a file.
+// Git runs git with the user's own configuration and answers its output. The token,
+// if any, goes to the server at url in a header that only this process and git see:
+// neither in arguments nor in a file.
 func Git(ctx context.Context, dir, url, token string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
@@ -36,9 +36,9 @@ func Git(ctx context.Context, dir, url, token string, args ...string) (string, e
 	return strings.TrimSpace(string(out)), nil
 }
 
-// AddRepo puts a repository on the server by pushing its branches and tags to
-// the built-in git host, which makes it known. The source is a folder of the
-// user's, or an address that git can clone.
+// AddRepo pushes the branches and tags of a repository to the built-in git host,
+// which then knows the repository. source is a folder of the user, or an address
+// that git can clone.
 func (c *Client) AddRepo(ctx context.Context, source, owner, name string) error {
 	remote := fmt.Sprintf("%s/git/%s/%s.git", c.URL, owner, name)
 	dir := source
@@ -60,9 +60,11 @@ func (c *Client) AddRepo(ctx context.Context, source, owner, name string) error 
 	if err != nil {
 		return fmt.Errorf("%s %w", source, err)
 	}
-	// The first branch that arrives becomes the default branch.
-	if out, err := Git(ctx, dir, c.URL, c.Token, "push", "--quiet", remote, "refs/heads/"+head+":refs/heads/"+head); strings.Contains(out, "[rejected]") {
-		return fmt.Errorf("%s/%s has commits on its branch %s that %s lacks; bring them over first: git pull %s %s", owner, name, head, source, remote, head)
+	// The first pushed branch becomes the default branch.
+	out, err := Git(ctx, dir, c.URL, c.Token, "push", "--quiet", remote, "refs/heads/"+head+":refs/heads/"+head)
+	if strings.Contains(out, "[rejected]") {
+		return fmt.Errorf("%s/%s has commits on its branch %s that %s lacks; bring them over first: git pull %s %s",
+			owner, name, head, source, remote, head)
 	} else if err != nil {
 		return err
 	}
@@ -70,7 +72,7 @@ func (c *Client) AddRepo(ctx context.Context, source, owner, name string) error 
 	return err
 }
 
-// branch is the current branch of a repository that can be pushed as a whole.
+// branch is the current branch of a repository that can be pushed completely.
 func branch(ctx context.Context, dir string) (string, error) {
 	if _, err := Git(ctx, dir, "", "", "rev-parse", "--git-dir"); err != nil {
 		return "", fmt.Errorf("cannot be used as a git repository: %w", err)

@@ -10,9 +10,8 @@ import (
 	"yardmaster/internal/client/inert"
 )
 
-// Print is a watcher that writes one line for each step, for people. A width
-// is that of a terminal, for which long lines are broken between words; 0
-// leaves them whole.
+// Print is a Watcher that writes one line for each step, for people. It breaks lines
+// that are longer than width characters between words; 0 breaks none.
 func Print(out io.Writer, width int) Watcher {
 	line := func(what, text string) {
 		for i, part := range broken(Inert(text), width-len(margin)) {
@@ -22,7 +21,7 @@ func Print(out io.Writer, width int) Watcher {
 			fmt.Fprintf(out, "  %-9s %s\n", what, part)
 		}
 	}
-	var who, text string // what one of them said since its last line ended
+	var who, text string // the source of text, and its output since the last line end
 	hear := func(what, chunk string) {
 		if what != who && text != "" {
 			line(who, text)
@@ -98,9 +97,8 @@ func Print(out io.Writer, width int) Watcher {
 
 const margin = "  agent     "
 
-// broken breaks a line between words into parts of at most width characters;
-// only a single longer word is left whole. A width that is too small to read
-// in breaks nothing.
+// broken breaks a line between words into parts of at most width characters; a
+// longer word remains whole. A width under 20 breaks nothing.
 func broken(line string, width int) (parts []string) {
 	if width < 20 {
 		return []string{line}
@@ -119,10 +117,10 @@ func broken(line string, width int) (parts []string) {
 	return append(parts, line)
 }
 
-// Inert is text of agents and repositories for one line of a terminal.
+// Inert is untrusted text for one line of a terminal.
 func Inert(s string) string { return inert.Line(s) }
 
-// Escape is such text for a terminal with all of its lines and characters.
+// Escape is untrusted text for a terminal, with all of its lines and characters.
 func Escape(s string) string { return inert.Escape(s) }
 
 func agentText(e Event) (string, bool) {
@@ -138,7 +136,7 @@ func agentText(e Event) (string, bool) {
 	return u.Content.Text, true
 }
 
-// toolOutput is what a running tool has just put out.
+// toolOutput is the latest output of a running tool.
 func toolOutput(e Event) (string, bool) {
 	var u struct {
 		Update string `json:"sessionUpdate"`
@@ -154,7 +152,7 @@ func toolOutput(e Event) (string, bool) {
 	return u.Meta.Output.Data, true
 }
 
-// describe puts an event into one line; empty for those not worth one.
+// describe summarises an event in one line; empty for an event that is not shown.
 func describe(e Event) string {
 	var d struct {
 		Base, Resume, Agent, Version, Model, Isolation, SHA, Ref, State, Error string

@@ -6,7 +6,7 @@ import (
 	"net/http/cookiejar"
 )
 
-// Owner is who first boot makes.
+// Owner is the first user of a server, and the name of the first account.
 type Owner struct {
 	Login    string `json:"login"`
 	Name     string `json:"name,omitempty"`
@@ -15,18 +15,18 @@ type Owner struct {
 	Account  string `json:"account"`
 }
 
-// Setup makes the first user and account with the one-time setup token, and
-// answers a client with a token of that user.
+// Setup makes the first user and account with the one-time setup token, and answers
+// a client with a token of that user.
 func Setup(ctx context.Context, url, setupToken string, o Owner) (*Client, error) {
 	return mint(ctx, url, "/setup/"+setupToken, o)
 }
 
-// SignIn signs in with a password and answers a client with a fresh token.
+// SignIn signs in with a password and answers a client with a new token.
 func SignIn(ctx context.Context, url, login, password string) (*Client, error) {
 	return mint(ctx, url, "/auth/password", map[string]string{"login": login, "password": password})
 }
 
-// mint opens a browser session and trades it for a token.
+// mint opens a browser session and exchanges it for a token.
 func mint(ctx context.Context, url, path string, body any) (*Client, error) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -42,13 +42,13 @@ func mint(ctx context.Context, url, path string, body any) (*Client, error) {
 	if err := session.Call(ctx, http.MethodPost, "/v1/tokens", map[string]string{"name": programName()}, &minted); err != nil {
 		return nil, err
 	}
-	// The session has done its work; a failure to end it leaves it to expire.
+	// The session is no longer needed; if it cannot be ended, it expires.
 	_ = session.Call(ctx, http.MethodPost, "/auth/logout", nil, nil)
 	return &Client{URL: url, Token: minted.Token}, nil
 }
 
-// page marks requests as coming from the service's own pages, which writes with
-// a cookie must, whatever address the service has for people.
+// page marks requests as coming from the service's own pages. The server demands
+// that of writes with a cookie.
 type page struct{}
 
 func (page) RoundTrip(r *http.Request) (*http.Response, error) {

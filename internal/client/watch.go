@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Task is what the command line reads of a task.
+// Task has the members of a task that the command line uses.
 type Task struct {
 	ID          string  `json:"id"`
 	Repo        string  `json:"repo"`
@@ -39,8 +39,8 @@ type Clear struct {
 	Args       map[string]string `json:"args"`
 }
 
-// Command is the command line that makes the call; empty where that takes more
-// than is known.
+// Command is the command line that makes the call; empty if the call needs more
+// than c has.
 func (c *Clear) Command() string {
 	if c == nil || c.Args["id"] == "" {
 		return ""
@@ -62,7 +62,7 @@ func (c *Clear) Command() string {
 	return ""
 }
 
-// Ended tells whether the task will not change by itself any more.
+// Ended tells whether the task is over.
 func (t Task) Ended() bool {
 	switch t.Status {
 	case "completed", "merged", "cancelled", "failed":
@@ -71,7 +71,7 @@ func (t Task) Ended() bool {
 	return false
 }
 
-// state is all of a task that is told when it changes.
+// state is the part of a task whose changes a Watcher is told.
 func (t Task) state() string {
 	s := fmt.Sprint(t.Status, t.Stuck, t.Attempt)
 	for _, h := range t.Holds {
@@ -80,7 +80,7 @@ func (t Task) state() string {
 	return s
 }
 
-// Pull is what the command line reads of a pull request.
+// Pull has the members of a pull request that the command line uses.
 type Pull struct {
 	ID            string  `json:"id"`
 	Repo          string  `json:"repo"`
@@ -95,18 +95,18 @@ type Pull struct {
 		Kind     string `json:"kind"`
 		State    string `json:"state"`
 		Question string `json:"question"`
-		// Error and RetryAt tell of an approved merge that failed and is tried again.
+		// Error and RetryAt describe an approved merge that failed and is retried.
 		Error   *string    `json:"error"`
 		RetryAt *time.Time `json:"retry_at"`
-		// Protected is what would change that people are always asked about.
+		// Protected are the changes about which people are always asked.
 		Protected *struct {
 			Paths []string `json:"paths"`
 		} `json:"protected"`
 	} `json:"pending_action"`
 }
 
-// Warning is the question about a pull request that changes what is protected,
-// else "".
+// Warning is the pending question about a pull request that changes protected
+// files, or "".
 func (p Pull) Warning() string {
 	if a := p.PendingAction; a != nil && a.State == "pending" && a.Protected != nil {
 		return a.Question
@@ -114,14 +114,14 @@ func (p Pull) Warning() string {
 	return ""
 }
 
-// Approve approves what is asked about the current head of a pull request.
+// Approve answers yes to the question about the current head of a pull request.
 func (c *Client) Approve(ctx context.Context, prID string) (Pull, error) {
 	return c.Decide(ctx, prID, "approve-pending", "")
 }
 
-// Decide carries out approve-pending, skip-pending, merge or ask-again on the
-// current head of a pull request. A yes to a question about what is protected
-// names that question.
+// Decide calls approve-pending, skip-pending, merge or ask-again for the current
+// head of a pull request. question is the id of the question that the caller has
+// read; the server demands it for a question about protected files.
 func (c *Client) Decide(ctx context.Context, prID, verb, question string) (Pull, error) {
 	var pr Pull
 	path := "/v1/prs/" + url.PathEscape(prID)
@@ -142,26 +142,26 @@ type Event struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// Watcher is told what a watched task does. Any of its functions may be nil.
+// Watcher has the functions that Watch calls. Each may be nil.
 type Watcher struct {
-	State func(Task)        // the task's state, or the reason why it waits, changed
-	Event func(Task, Event) // its run did something
+	State func(Task)        // the task's state, or the reason for its wait, changed
+	Event func(Task, Event) // an event of its run
 	Pull  func(Pull)        // its pull request changed
-	Lost  func(error)       // the server does not answer; it is asked until it does
+	Lost  func(error)       // the server does not answer; Watch retries until it does
 }
 
 const (
-	// firstLook is the pause before a task is looked at again. While nothing
-	// changes the pauses grow, so that hours of waiting for a person cost a
-	// small part of the reads that a credential has.
+	// firstLook is the pause before a task is read again. The pauses grow while
+	// nothing changes, so that hours of waiting for a person use a small part of the
+	// credential's rate limit.
 	firstLook = 100 * time.Millisecond
 	lastLook  = 3 * time.Second
-	// lastWords is how long the events of a run may lag behind its task's end.
+	// lastWords is how long Watch waits for a run's events after its task has ended.
 	lastWords = 5 * time.Second
 )
 
-// Watch follows a task until it ends: its states, the events of each of its
-// runs in order, and its pull request. A server that restarts is waited for.
+// Watch follows a task until it ends: its states, the events of each of its runs in
+// order, and its pull request. While the server restarts, Watch waits.
 func (c *Client) Watch(ctx context.Context, taskID string, w Watcher) (Task, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -170,7 +170,7 @@ func (c *Client) Watch(ctx context.Context, taskID string, w Watcher) (Task, err
 	for {
 		changed, err := f.look(ctx)
 		var refusal *Problem
-		known := f.task.ID != "" || errors.As(err, &refusal) // by a server that there is
+		known := f.task.ID != "" || errors.As(err, &refusal) // a server has answered before
 		if wait, again := tryAgain(ctx, err); again && known {
 			if !lost && w.Lost != nil {
 				w.Lost(err)
@@ -194,7 +194,7 @@ func (c *Client) Watch(ctx context.Context, taskID string, w Watcher) (Task, err
 	}
 }
 
-// tryAgain tells whether a call that failed may succeed later, and when.
+// tryAgain tells whether a failed call may succeed later, and after how long.
 func tryAgain(ctx context.Context, err error) (after time.Duration, again bool) {
 	var p *Problem
 	switch {
@@ -207,17 +207,17 @@ func tryAgain(ctx context.Context, err error) (after time.Duration, again bool) 
 	return 0, errors.As(err, &unreachable)
 }
 
-// follower is a watch under way.
+// follower is a running Watch.
 type follower struct {
 	c           *Client
 	w           Watcher
 	id          string
 	task        Task
-	state, pull string // as last told
+	state, pull string // as last reported
 	run         *tail
 }
 
-// look reads the task and its pull request, and tells what changed.
+// look reads the task and its pull request, and reports changes.
 func (f *follower) look(ctx context.Context) (changed bool, err error) {
 	var t Task
 	if err := f.c.Call(ctx, http.MethodGet, "/v1/tasks/"+url.PathEscape(f.id), nil, &t); err != nil {
@@ -226,7 +226,7 @@ func (f *follower) look(ctx context.Context) (changed bool, err error) {
 	f.task = t
 	state, run := t.state(), t.RunID
 	if state != f.state && run == nil && t.Attempt > 0 {
-		// A run that is over is the task's no longer.
+		// A task does not name a run that is over.
 		var newest struct {
 			RunID *string `json:"run_id"`
 		}
@@ -241,7 +241,7 @@ func (f *follower) look(ctx context.Context) (changed bool, err error) {
 	}
 	if state != f.state {
 		if t.Status != "claimed" && t.Status != "running" {
-			f.rest(ctx) // what led to it comes first
+			f.rest(ctx) // the events of the run precede its outcome
 		}
 		f.state, changed = state, true
 		if f.w.State != nil {
@@ -264,7 +264,7 @@ func (f *follower) look(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// hear tells what the run does until it ends or the time is over.
+// hear reports the events of the run until the run ends or the time is over.
 func (f *follower) hear(ctx context.Context, over <-chan time.Time) (ended bool, err error) {
 	var events chan Event
 	if f.run != nil {
@@ -288,17 +288,17 @@ func (f *follower) hear(ctx context.Context, over <-chan time.Time) (ended bool,
 	}
 }
 
-// rest tells what is left of a run that is over.
+// rest reports the remaining events of a run that is over.
 func (f *follower) rest(ctx context.Context) {
 	if f.run != nil && f.run.events != nil {
-		_, _ = f.hear(ctx, time.After(lastWords)) // what ended the run is the task's to say
+		_, _ = f.hear(ctx, time.After(lastWords)) // the task's state reports the failure of the run
 	}
 }
 
-// tail is the events of one run as they come.
+// tail delivers the events of one run as they arrive.
 type tail struct {
 	id     string
-	events chan Event // nil once it was closed and that was seen
+	events chan Event // nil after its end was read
 	err    error      // set before events is closed
 }
 

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// yard is a server with one task, which is pending, then run, then waits for a
-// person until it merges. Times are since the test began.
+// yard is a server with one task, which is pending, then runs, then waits for a
+// person until it is merged. Times count from the start of the test.
 type yard struct {
 	merges   time.Duration
 	down     [2]time.Duration // from and to
-	busy     time.Duration    // until then every read is one too many
-	swift    bool             // the run is over before anybody looks
-	fails    bool             // an attempt has failed before anybody looks
+	busy     time.Duration    // until then every read is refused with 429
+	swift    bool             // the run is over before the first read
+	fails    bool             // an attempt has failed before the first read
 	start    time.Time
 	requests int
 	tooSoon  int
@@ -35,7 +35,8 @@ func (y *yard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if now < y.busy {
 		w.WriteHeader(429)
-		fmt.Fprintf(w, `{"type": "http://y/problems/rate-limited", "status": 429, "detail": "Too many.", "retry_after": %d}`, int((y.busy-now).Seconds())+1)
+		fmt.Fprintf(w, `{"type": "http://y/problems/rate-limited", "status": 429, "detail": "Too many.", "retry_after": %d}`,
+			int((y.busy-now).Seconds())+1)
 		y.tooSoon++
 		return
 	}
@@ -59,7 +60,8 @@ func (y *yard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, `{"id": "p", "number": 1, "state": "open", "head_sha": "0123456789abcdef", "checks": "none", "pending_action": {"kind": "merge", "state": "pending"}}`)
 	case "/v1/fleet/runs/r/events":
 		for i := range 500 {
-			fmt.Fprintf(w, "id: %d\nevent: event\ndata: {\"seq\": %d, \"kind\": \"usage\", \"data\": {\"input_tokens\": %d}}\n\n", i+1, i+1, i)
+			fmt.Fprintf(w, "id: %d\nevent: event\ndata: {\"seq\": %d, \"kind\": \"usage\", \"data\": {\"input_tokens\": %d}}\n\n",
+				i+1, i+1, i)
 		}
 		fmt.Fprint(w, "event: end\ndata: {}\n\n")
 	default:
@@ -67,8 +69,8 @@ func (y *yard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestWatchIsCheap holds that hours of waiting stay far below the 600 reads a
-// minute of a credential, and that no event of a run is missing or doubled.
+// TestWatchIsCheap checks that hours of waiting stay far below the rate limit of 600
+// reads a minute, and that no event of a run is missing or repeated.
 func TestWatchIsCheap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y := &yard{merges: 2 * time.Hour, start: time.Now()}
@@ -96,8 +98,8 @@ func TestWatchIsCheap(t *testing.T) {
 	})
 }
 
-// TestWatchTellsInOrder holds that what a run did is told before what came of
-// it, also when the run is over before it is seen.
+// TestWatchTellsInOrder checks that a run's events are reported before their
+// outcome, also if the run is over before it is seen.
 func TestWatchTellsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y := &yard{merges: time.Minute, swift: true, start: time.Now()}
@@ -123,8 +125,8 @@ func TestWatchTellsInOrder(t *testing.T) {
 	})
 }
 
-// TestWatchOutlastsTheServer holds that a server that restarts, or has heard
-// enough for a while, ends no watch.
+// TestWatchOutlastsTheServer checks that neither a restart of the server nor its
+// rate limit ends a watch.
 func TestWatchOutlastsTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y := &yard{merges: 5 * time.Minute, start: time.Now(), busy: 40 * time.Second, down: [2]time.Duration{time.Minute, 3 * time.Minute}}
@@ -147,7 +149,8 @@ func TestWatchRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	var gone *Unreachable
-	if _, err := (&Client{URL: "http://127.0.0.1:1"}).Watch(t.Context(), "t", Watcher{}); !errors.As(err, &gone) || !strings.HasPrefix(err.Error(), "no answer from http://127.0.0.1:1: dial") {
+	if _, err := (&Client{URL: "http://127.0.0.1:1"}).Watch(t.Context(), "t", Watcher{}); !errors.As(err, &gone) ||
+		!strings.HasPrefix(err.Error(), "no answer from http://127.0.0.1:1: dial") {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -159,7 +162,8 @@ func TestWatchRefused(t *testing.T) {
 
 func TestPrintFits(t *testing.T) {
 	const text = "Upper case and punctuation are passed through. The text has to be lowered.\nnow http://127.0.0.1:8080/a/very/long/address/that/fits/in/no/terminal"
-	event := Event{Kind: "agent.update", Data: []byte(fmt.Sprintf(`{"sessionUpdate": "agent_message_chunk", "content": {"text": %q}}`, text))}
+	event := Event{Kind: "agent.update",
+		Data: []byte(fmt.Sprintf(`{"sessionUpdate": "agent_message_chunk", "content": {"text": %q}}`, text))}
 	for width, want := range map[int]string{
 		40: `  agent     Upper case and punctuation
             are passed through. The text
@@ -182,37 +186,40 @@ func TestPrintFits(t *testing.T) {
 	}
 }
 
-// TestPrintIsLive holds that a line of the agent is shown when it is whole, not
-// when something else happens.
+// TestPrintIsLive checks that a line of the agent is printed as soon as it is
+// complete.
 func TestPrintIsLive(t *testing.T) {
 	var b strings.Builder
 	w := Print(&b, 0)
 	for _, chunk := range []string{"one ", "two\nthr", "ee"} {
-		w.Event(Task{}, Event{Kind: "agent.update", Data: []byte(fmt.Sprintf(`{"sessionUpdate": "agent_message_chunk", "content": {"text": %q}}`, chunk))})
+		w.Event(Task{}, Event{Kind: "agent.update",
+			Data: []byte(fmt.Sprintf(`{"sessionUpdate": "agent_message_chunk", "content": {"text": %q}}`, chunk))})
 	}
 	if b.String() != "  agent     one two\n" {
 		t.Errorf("printed %q", b.String())
 	}
 }
 
-// TestToolOutputIsPrinted holds that what a running tool puts out is told apart
-// from what the agent says.
+// TestToolOutputIsPrinted checks that the output of a running tool is distinguished
+// from the agent's text.
 func TestToolOutputIsPrinted(t *testing.T) {
 	var b strings.Builder
 	w := Print(&b, 0)
 	tool := func(text string) {
-		w.Event(Task{}, Event{Kind: "agent.update", Data: []byte(fmt.Sprintf(`{"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "in_progress", "_meta": {"terminal_output_delta": {"data": %q}}}`, text))})
+		w.Event(Task{}, Event{Kind: "agent.update",
+			Data: []byte(fmt.Sprintf(`{"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "in_progress", "_meta": {"terminal_output_delta": {"data": %q}}}`, text))})
 	}
 	tool("ok  \tone\nok ")
 	tool(" two\nhalf")
 	w.Event(Task{}, Event{Kind: "agent.update", Data: []byte(`{"sessionUpdate": "agent_message_chunk", "content": {"text": "Good.\n"}}`)})
-	w.Event(Task{}, Event{Kind: "agent.update", Data: []byte(`{"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed", "content": []}`)})
+	w.Event(Task{}, Event{Kind: "agent.update",
+		Data: []byte(`{"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed", "content": []}`)})
 	if want := "  output    ok   one\n  output    ok  two\n  output    half\n  agent     Good.\n"; b.String() != want {
 		t.Errorf("printed %q", b.String())
 	}
 }
 
-// Who watches reads what they are asked before they say yes.
+// A watcher reads the question before the command that answers it.
 func TestQuestionIsPrinted(t *testing.T) {
 	var pr Pull
 	err := json.Unmarshal([]byte(`{"id": "p", "number": 1, "state": "open", "head_sha": "0123456789abcdef", "checks": "none", "pending_action":
@@ -232,8 +239,8 @@ func TestQuestionIsPrinted(t *testing.T) {
 	}
 }
 
-// Who watches a task whose pull request is red is told why it is stuck, and the
-// command that moves it.
+// A watcher of a task whose pull request is red reads why the task is stuck, and the
+// command that resolves it.
 func TestWaitIsPrintedWithItsCommand(t *testing.T) {
 	var task Task
 	err := json.Unmarshal([]byte(`{"id": "t", "status": "awaiting_ci", "stuck": true, "failure_kind": "ci_ladder_spent", "failure": "the check exited with 1", "holds": [

@@ -1,6 +1,6 @@
-// Package inert shows text of agents, repositories and people as what it is: a
-// reader sees every character that would steer a terminal, turn the order of
-// what follows, or hide.
+// Package inert makes text of agents, repositories and people harmless to show: it
+// removes or reveals each character that would control a terminal, change the
+// direction of text, or be invisible.
 package inert
 
 import (
@@ -10,15 +10,16 @@ import (
 	"unicode/utf16"
 )
 
-// hidden are characters that are acted upon or not seen: controls, and those
-// that format text, turn its direction, have no width or end lines unseen.
-// Those that only choose how the one before is drawn are not meant.
+// hidden tells whether a character has an effect or is invisible: controls, and
+// characters that format text, change its direction, have no width or end a line
+// invisibly. Characters that only choose the rendering of the one before are not
+// hidden.
 func hidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// Line puts text on one line and leaves out what is hidden; what was on several
-// lines stays apart by a space.
+// Line puts text on one line and removes hidden characters. Line ends and tabs
+// become spaces.
 func Line(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		switch {
@@ -31,8 +32,8 @@ func Line(s string) string {
 	}, s))
 }
 
-// Escape keeps all of a text and shows what is hidden as JSON escapes it, so that
-// JSON stays the same JSON. Line ends and tabs are left.
+// Escape keeps the whole text and writes hidden characters as JSON escapes, so that
+// JSON keeps its meaning. Line ends and tabs are unchanged.
 func Escape(s string) string {
 	var b strings.Builder
 	for _, r := range s {
