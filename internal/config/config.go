@@ -1,7 +1,7 @@
-// Package config is how the server is told what to do: command-line flags,
-// YARDMASTER_* variables and one YAML file say the same things, in that order
-// of precedence, and every value remembers where it came from. One struct is
-// the whole list: a field, its key, its default and what it means.
+// Package config reads the settings of the server from command-line flags,
+// YARDMASTER_* variables and one YAML file, in that order of precedence. Every
+// value remembers its source. The struct Config is the whole list: each field has
+// its key, its default and its description.
 package config
 
 import (
@@ -27,8 +27,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Config is every setting of `yardmaster serve`. The key is the flag's name
-// and the YAML key; upper-cased, with _ for -, it follows YARDMASTER_ in the
+// Config has every setting of `yardmaster serve`. The key is the name of the flag
+// and the YAML key; in upper case, with _ for -, it follows YARDMASTER_ in the
 // environment.
 type Config struct {
 	Data         string        `key:"data" default:"./yardmaster-data" doc:"folder that holds everything: database, repositories, master key, heads of the record"`
@@ -76,7 +76,7 @@ type Config struct {
 	sources map[string]string
 }
 
-// Command is a program and its arguments. The zero value is none.
+// Command is a program and its arguments. The zero value is no program.
 type Command []string
 
 func (c Command) String() string {
@@ -85,12 +85,12 @@ func (c Command) String() string {
 	}
 	b, err := json.Marshal([]string(c))
 	if err != nil {
-		panic(err) // strings alone
+		panic(err) // strings always encode
 	}
 	return string(b)
 }
 
-// command reads words, or a JSON list for words with blanks in them.
+// command reads words, or a JSON list if words contain blanks.
 func command(s string) (Command, error) {
 	if !strings.HasPrefix(strings.TrimSpace(s), "[") {
 		return strings.Fields(s), nil
@@ -102,7 +102,7 @@ func command(s string) (Command, error) {
 	return c, nil
 }
 
-// Networks are address ranges. The zero value holds none.
+// Networks are address ranges. The zero value has none.
 type Networks []netip.Prefix
 
 func (n Networks) String() string {
@@ -127,7 +127,7 @@ func networks(s string) (out Networks, err error) {
 	return out, nil
 }
 
-// Origins are sites, in lower case. The zero value holds none.
+// Origins are sites, in lower case. The zero value has none.
 type Origins []string
 
 func (o Origins) String() string { return strings.Join(o, ",") }
@@ -146,7 +146,7 @@ func origins(s string) (out Origins, err error) {
 	return out, nil
 }
 
-// isHost tells whether a browser could have come from the host of an address.
+// isHost tells whether the host of an address can occur in a browser's Origin.
 func isHost(u *url.URL) bool {
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
@@ -156,8 +156,8 @@ func isHost(u *url.URL) bool {
 	return !strings.ContainsAny(u.Hostname(), "*?, ") && u.Hostname() != "" && !strings.HasSuffix(u.Host, ":")
 }
 
-// File is the flag that names the YAML file. Without it, yardmaster.yaml in
-// the data folder is read if it is there.
+// File is the flag that names the YAML file. Without it, Load reads yardmaster.yaml
+// in the data folder if that file exists.
 const File = "config"
 
 type setting struct {
@@ -172,15 +172,18 @@ func (c *Config) settings() []setting {
 	for i := range v.NumField() {
 		t := v.Type().Field(i).Tag
 		if k := t.Get("key"); k != "" {
-			out = append(out, setting{k, "YARDMASTER_" + strings.ToUpper(strings.ReplaceAll(k, "-", "_")), t.Get("doc"), t.Get("default"), t.Get("secret") == "true", v.Field(i)})
+			out = append(out, setting{
+				key: k, env: "YARDMASTER_" + strings.ToUpper(strings.ReplaceAll(k, "-", "_")),
+				doc: t.Get("doc"), def: t.Get("default"), secret: t.Get("secret") == "true", value: v.Field(i),
+			})
 		}
 	}
 	return out
 }
 
-// Load reads flags, environment and file. An unknown key or a value that does
-// not parse is an error that names it and where it stands. Arguments that are
-// no flags are an error, too.
+// Load reads flags, environment and file. It fails for an unknown key, for a value
+// that does not parse (the error names the key and its source), and for an argument
+// that is no flag.
 func Load(command string, args []string, env func(string) (string, bool), out io.Writer) (*Config, error) {
 	fl := flag.NewFlagSet(command, flag.ContinueOnError)
 	fl.SetOutput(out)
@@ -194,8 +197,8 @@ func Load(command string, args []string, env func(string) (string, bool), out io
 	return load()
 }
 
-// Define adds a flag for every setting, and answers what reads the rest once
-// the flags are parsed.
+// Define adds a flag for every setting. It answers a function that reads environment
+// and file after the flags are parsed, and fails as Load does.
 func Define(fl *flag.FlagSet, env func(string) (string, bool)) func() (*Config, error) {
 	c := &Config{sources: map[string]string{}}
 	given := map[string]*string{}
@@ -228,7 +231,7 @@ func (c *Config) load(fl *flag.FlagSet, given map[string]*string, path string, e
 		c.sources[s.key] = from
 		return nil
 	}
-	// The data folder comes first: it may hold the file.
+	// The data folder is read first: it may contain the file.
 	if err := pick(all[0], nil, ""); err != nil {
 		return nil, err
 	}
@@ -260,7 +263,8 @@ func readFile(path, data string) (map[string]string, string, error) {
 		path = filepath.Join(data, "yardmaster.yaml")
 	}
 	b, err := os.ReadFile(path)
-	if optional && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) { // what is wrong with the folder is found when it is used
+	// Any other fault of the data folder shows when the server uses it.
+	if optional && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
 		return nil, path, nil
 	}
 	if err != nil {
@@ -289,8 +293,8 @@ func readFile(path, data string) (map[string]string, string, error) {
 	return values, path, nil
 }
 
-// text is a value as it is written in the file, as a flag would say it: a list
-// with commas. One that is left empty is not set.
+// text is a value of the file in the form of a flag: a list is joined by commas. An
+// empty value is not set.
 func text(n *yaml.Node) (v string, set bool, err error) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -385,7 +389,8 @@ func (c *Config) settle() error {
 		return fmt.Errorf("audit-heads-webhook (from %s): is not an http address", c.sources["audit-heads-webhook"])
 	}
 	if c.HeadsMail != "" && (strings.Count(c.HeadsMail, "@") != 1 || strings.ContainsAny(c.HeadsMail, " \t\r\n<>,")) {
-		return fmt.Errorf("audit-heads-mail (from %s): %q is not an address such as audit@example.com", c.sources["audit-heads-mail"], c.HeadsMail)
+		return fmt.Errorf("audit-heads-mail (from %s): %q is not an address such as audit@example.com",
+			c.sources["audit-heads-mail"], c.HeadsMail)
 	}
 	switch c.LogLevel {
 	case "debug", "info", "warn", "error":
@@ -410,8 +415,10 @@ func (c *Config) settle() error {
 	if c.Waitlist != "on" && c.Waitlist != "off" {
 		return fmt.Errorf("waitlist (from %s): %q is neither on nor off", c.sources["waitlist"], c.Waitlist)
 	}
-	if u, err := url.Parse(c.BaseURL); c.BaseURL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Path != "" || u.RawQuery != "") {
-		return fmt.Errorf("base-url (from %s): %q is not an address such as https://yardmaster.example.com", c.sources["base-url"], c.BaseURL)
+	if u, err := url.Parse(c.BaseURL); c.BaseURL != "" &&
+		(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Path != "" || u.RawQuery != "") {
+		return fmt.Errorf("base-url (from %s): %q is not an address such as https://yardmaster.example.com", c.sources["base-url"],
+			c.BaseURL)
 	}
 	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {
 		return fmt.Errorf("listen (from %s): %q has not the form host:port", c.sources["listen"], c.Listen)
@@ -450,17 +457,17 @@ func (c *Config) settle() error {
 	return nil
 }
 
-// Author is who signs commits.
+// Author is the name and the address that sign commits.
 func (c *Config) Author() (name, address string) {
 	a, err := mail.ParseAddress(c.CommitAuthor)
 	if err != nil {
-		return "Yardmaster", "yardmaster@localhost" // of a configuration that was not checked
+		return "Yardmaster", "yardmaster@localhost" // of an unchecked configuration
 	}
 	return a.Name, a.Address
 }
 
-// Print writes the effective configuration, one setting a line with where it
-// came from. Secrets are masked.
+// Print writes the effective configuration: one setting and its source on each line.
+// Secrets are masked.
 func (c *Config) Print(w io.Writer) {
 	for _, s := range c.settings() {
 		v := fmt.Sprint(s.value.Interface())

@@ -15,8 +15,8 @@ func environment(kv map[string]string) func(string) (string, bool) {
 	}
 }
 
-// TestPrecedence holds that flags come before variables, variables before the
-// file, the file before the defaults, and that each value tells its source.
+// TestPrecedence checks that flags come before variables, variables before the file,
+// the file before the defaults, and that each value has its source.
 func TestPrecedence(t *testing.T) {
 	data := t.TempDir()
 	file := filepath.Join(data, "yardmaster.yaml")
@@ -41,7 +41,8 @@ func TestPrecedence(t *testing.T) {
 }
 
 func TestSecretsAreMasked(t *testing.T) {
-	env := environment(map[string]string{"YARDMASTER_DATA": t.TempDir(), "YARDMASTER_DATABASE": "postgres://u:hunter2@h/d", "YARDMASTER_SETUP_TOKEN": "hunter2"})
+	env := environment(map[string]string{"YARDMASTER_DATA": t.TempDir(), "YARDMASTER_DATABASE": "postgres://u:hunter2@h/d",
+		"YARDMASTER_SETUP_TOKEN": "hunter2"})
 	c, err := Load("serve", nil, env, new(bytes.Buffer))
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +54,7 @@ func TestSecretsAreMasked(t *testing.T) {
 	}
 }
 
-// TestMistakes holds that an error names the setting and where it stands.
+// TestMistakes checks that an error names the setting and its source.
 func TestMistakes(t *testing.T) {
 	data := t.TempDir()
 	file := filepath.Join(data, "c.yaml")
@@ -103,9 +104,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestFileIsLiteral holds that a value in the file means what the same text
-// means in a flag: digits stay digits, a list is one with commas, and what is
-// left empty is not set.
+// TestFileIsLiteral checks that a value in the file means the same as in a flag:
+// digits stay digits, a list is joined by commas, and an empty value is not set.
 func TestFileIsLiteral(t *testing.T) {
 	data := t.TempDir()
 	const file = "setup-token: 0123\nlisten:\nseats: 0x10\ntrusted-proxies: [10.0.0.0/8, 192.168.0.0/16]\nwaitlist: on\n"
@@ -118,10 +118,12 @@ func TestFileIsLiteral(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.SetupToken != "0123" || c.Listen != "127.0.0.1:8080" || c.Seats != 5 || c.Proxies.String() != "10.0.0.0/8,192.168.0.0/16" || c.Waitlist != "on" {
+	if c.SetupToken != "0123" || c.Listen != "127.0.0.1:8080" || c.Seats != 5 ||
+		c.Proxies.String() != "10.0.0.0/8,192.168.0.0/16" || c.Waitlist != "on" {
 		t.Errorf("%+v", c)
 	}
-	for wrong, want := range map[string]string{file: `seats (from ` + path + `): "0x10" is not an integer`, "listen:\n  host: x\n": "line 2: listen must be a value"} {
+	for wrong, want := range map[string]string{file: `seats (from ` + path + `): "0x10" is not an integer`,
+		"listen:\n  host: x\n": "line 2: listen must be a value"} {
 		if err := os.WriteFile(path, []byte(wrong), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -131,15 +133,15 @@ func TestFileIsLiteral(t *testing.T) {
 	}
 }
 
-// TestAddresses holds that what cannot be an address is refused before the
-// server begins with it.
+// TestAddresses checks that an invalid address is refused at start.
 func TestAddresses(t *testing.T) {
 	env := environment(map[string]string{"YARDMASTER_DATA": t.TempDir()})
 	for _, args := range [][]string{
 		{"--base-url", "foo"}, {"--base-url", "ftp://x"}, {"--base-url", "https://x/path"},
 		{"--listen", "8080"}, {"--listen", "127.0.0.1:"}, {"--nats-listen", "foo"},
 	} {
-		if _, err := Load("serve", args, env, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), args[0][2:]+" (from "+args[0]+")") {
+		if _, err := Load("serve", args, env, new(bytes.Buffer)); err == nil ||
+			!strings.Contains(err.Error(), args[0][2:]+" (from "+args[0]+")") {
 			t.Errorf("%q: %v", args, err)
 		}
 	}
@@ -150,7 +152,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// The program that prints the master key is words, never a line for a shell.
+// The program that prints the master key is a list of words, never a shell command.
 func TestKeyCommand(t *testing.T) {
 	data := t.TempDir()
 	file := filepath.Join(data, "c.yaml")
