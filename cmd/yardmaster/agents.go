@@ -11,14 +11,14 @@ import (
 	"yardmaster/internal/box"
 )
 
-// boxFolders are the folders of this machine's box.
+// boxFolders defines the flags of the folders of this machine's box.
 func boxFolders(fl *flag.FlagSet) (data, work *string) {
 	data = fl.String("data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"), "folder of the box (YARDMASTER_BOX_DATA)")
 	work = fl.String("work", os.Getenv("YARDMASTER_BOX_WORK"), "its work folder, if it is run with one (YARDMASTER_BOX_WORK)")
 	return data, work
 }
 
-// noBox says what to do where there is no box.
+// noBox explains how to make a box, if err says that there is none.
 func noBox(err error, data string) error {
 	if errors.Is(err, box.ErrNotEnrolled) || errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no box in %s: name its folder with --data, or `yardmaster box join` makes this machine one", data)
@@ -54,7 +54,7 @@ func runBoxAgents(ctx context.Context, args []string) error {
 	}
 	table("AGENT\tSTATE\tVERSION\tPROGRAM", rows, "")
 	for _, line := range todo {
-		fmt.Println(line) // whole, however wide the terminal is
+		fmt.Println(line) // not cut to the width of the terminal
 	}
 	return nil
 }

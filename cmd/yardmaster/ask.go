@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/client"
 )
 
-// filedAsk is what the command line reads of an ask.
+// filedAsk has the members of an ask that the command line uses.
 type filedAsk struct {
 	ID               string  `json:"askId"`
 	Repo             *string `json:"repo"`

@@ -19,8 +19,8 @@ import (
 	"yardmaster/internal/event/hashchain"
 )
 
-// runAuditExport writes the account's audit rows as lines of JSON, newest
-// first, as the API shows them.
+// runAuditExport writes the account's audit rows as lines of JSON, newest first, in
+// the form of the API.
 func runAuditExport(ctx context.Context, args []string) error {
 	if _, err := parse(flags("audit export"), args); err != nil {
 		return err
@@ -40,11 +40,12 @@ func runAuditExport(ctx context.Context, args []string) error {
 	return out.Flush()
 }
 
-// runAuditVerify checks an export without any server.
+// runAuditVerify verifies an export without a server.
 func runAuditVerify(_ context.Context, args []string) error {
 	fl := flags("audit verify")
 	head := fl.String("head", "", "`FILE` of signed heads (- for standard input), or the hash that the newest row must have")
-	key := fl.String("key", "", "public `KEY` that the heads are signed with (or several, with commas), noted down at another time; keys list shows it")
+	key := fl.String("key", "",
+		"public `KEY` that the heads are signed with (or several, with commas), noted down at another time; keys list shows it")
 	plain, err := parse(fl, args, "FILE")
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func runAuditVerify(_ context.Context, args []string) error {
 	return auditCompare(in, book, os.Stdout)
 }
 
-// hash is one that a head has.
+// hash is the form of the hash of a head.
 var hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func opened(path string) (io.ReadCloser, error) {
@@ -109,7 +110,7 @@ func auditVerify(in io.Reader, head string, out io.Writer) error {
 	return nil
 }
 
-// auditCompare holds an export against signed heads.
+// auditCompare verifies an export against signed heads.
 func auditCompare(in io.Reader, book *hashchain.Book, out io.Writer) error {
 	book.Check()
 	for _, bad := range book.Bad {
@@ -135,7 +136,8 @@ func auditCompare(in io.Reader, book *hashchain.Book, out io.Writer) error {
 	for _, c := range book.Chains() {
 		if i := slices.IndexFunc(spans, func(s hashchain.Span) bool { return s.AccountID == c.Account }); i >= 0 {
 			heads := c.Heads()
-			fmt.Fprintf(out, "%s: every head that is signed is there, %d in all; the newest is %s\n", accountName(c.Account), len(heads), heads[len(heads)-1].Says())
+			fmt.Fprintf(out, "%s: every head that is signed is there, %d in all; the newest is %s\n", accountName(c.Account),
+				len(heads), heads[len(heads)-1].Says())
 		}
 	}
 	return nil
@@ -146,14 +148,16 @@ func accountName(id string) string { return cmp.Or(client.Inert(id), "the platfo
 func whole(out io.Writer, spans []hashchain.Span) {
 	for _, s := range spans {
 		account := accountName(s.AccountID)
-		fmt.Fprintf(out, "%s: %d rows, %d to %d, are whole; the newest has the hash %s\n", account, s.Rows, s.First.Seq, s.Head.Seq, s.Head.Hash)
+		fmt.Fprintf(out, "%s: %d rows, %d to %d, are whole; the newest has the hash %s\n", account, s.Rows, s.First.Seq, s.Head.Seq,
+			s.Head.Hash)
 		if s.First.Seq > 1 {
 			fmt.Fprintf(out, "%s: what came before row %d is not in the file\n", account, s.First.Seq)
 		}
 	}
 }
 
-// runAuditAccept is for who has put an older database back, on purpose.
+// runAuditAccept accepts the current rows after an operator has deliberately
+// restored an older database.
 func runAuditAccept(ctx context.Context, args []string) error {
 	cfg, plain, err := configuredFor(flags("audit accept"), args, "REASON")
 	if err != nil {

@@ -20,7 +20,7 @@ var (
 	headBack = db.S(`UPDATE audit_heads SET seq = 3, hash = (SELECT hash FROM audit a WHERE a.account_id = audit_heads.account_id AND a.seq = 3) WHERE account_id <> ''`)
 )
 
-// served is a server that runs as a program until it is stopped or killed.
+// served is a server that runs as a program until the test stops or kills it.
 type served struct {
 	*hoard
 	cmd *exec.Cmd
@@ -61,7 +61,7 @@ func (h *hoard) serve() *served {
 	return s
 }
 
-// over stops the server, or kills it, and answers what it has logged.
+// over stops the server, or kills it, and answers its log.
 func (s *served) over(kill bool) string {
 	s.t.Helper()
 	if kill {
@@ -100,16 +100,16 @@ func (s *served) call(method, path, token, body string) (status int, answer stri
 	return resp.StatusCode, string(b)
 }
 
-// The whole way of the command line, on both databases: a server that was
-// killed raises no alarm; an export is held against the heads with the public
-// key alone; rows that are cut off with SQL are named at start and by verify;
-// and accepting that is an act with a reason.
+// All audit commands, on both databases: a killed server raises no alarm; an export
+// is verified against the heads with the public key alone; rows that are deleted
+// with SQL are reported at start and by verify; accepting that needs a reason.
 func TestAuditHeads(t *testing.T) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			h := &hoard{t: t, dsn: dbtest.DSN(t, e), data: t.TempDir()}
 			s := h.serve()
-			if status, said := s.call("POST", "/setup/dev_set_0123456789", "", `{"login": "ada", "email": "ada@example.com", "password": "a long password", "account": "acme"}`); status != 201 {
+			if status, said := s.call("POST", "/setup/dev_set_0123456789", "",
+				`{"login": "ada", "email": "ada@example.com", "password": "a long password", "account": "acme"}`); status != 201 {
 				t.Fatalf("%d %s", status, said)
 			}
 			out, code := h.with(s.url, "a long password\n", "login", "--login", "ada")
@@ -147,7 +147,8 @@ func TestAuditHeads(t *testing.T) {
 				return file
 			}
 			file := export()
-			if out, code := h.with("", "", "audit", "verify", "--head", heads, "--key", key, file); code != 0 || !strings.Contains(out, ": every head that is signed is there, ") {
+			if out, code := h.with("", "", "audit", "verify", "--head", heads, "--key", key, file); code != 0 ||
+				!strings.Contains(out, ": every head that is signed is there, ") {
 				t.Errorf("as it is: %d %s", code, out)
 			}
 			text, err := os.ReadFile(heads)
@@ -161,10 +162,12 @@ func TestAuditHeads(t *testing.T) {
 			if other == key {
 				other = "B" + key[1:]
 			}
-			if out, code := h.with("", "", "audit", "verify", "--head", heads, "--key", other, file); code != 1 || !strings.Contains(out, "is not signed with a key that can be trusted") {
+			if out, code := h.with("", "", "audit", "verify", "--head", heads, "--key", other, file); code != 1 ||
+				!strings.Contains(out, "is not signed with a key that can be trusted") {
 				t.Errorf("with another key: %d %s", code, out)
 			}
-			for _, args := range [][]string{{"--head", heads}, {"--key", key}, {"--head", "-", "--key", key, "-"}, {"--head", heads, "--key", "x"}} {
+			for _, args := range [][]string{{"--head", heads}, {"--key", key}, {"--head", "-", "--key", key, "-"},
+				{"--head", heads, "--key", "x"}} {
 				if len(args) < 5 {
 					args = append(args, file)
 				}
@@ -189,14 +192,17 @@ func TestAuditHeads(t *testing.T) {
 			}
 			d.Close()
 			s = h.serve()
-			if log := s.over(false); !strings.Contains(log, `"level":"ERROR","msg":"the audit chain of an account is not what was noted of it","account":"`) || !strings.Contains(log, "was noted at 20") {
+			if log := s.over(false); !strings.Contains(log,
+				`"level":"ERROR","msg":"the audit chain of an account is not what was noted of it","account":"`) ||
+				!strings.Contains(log, "was noted at 20") {
 				t.Errorf("at start: %s", log)
 			}
 			file = export()
 			if out, code := h.with("", "", "audit", "verify", file); code != 0 {
 				t.Errorf("alone: %d %s", code, out)
 			}
-			if out, code := h.with("", "", "audit", "verify", "--head", heads, "--key", key, file); code != 1 || !strings.Contains(out, ": the newest row has the number 3, but ") {
+			if out, code := h.with("", "", "audit", "verify", "--head", heads, "--key", key, file); code != 1 ||
+				!strings.Contains(out, ": the newest row has the number 3, but ") {
 				t.Errorf("against the heads: %d %s", code, out)
 			}
 			if out, ok := h.run("audit", "accept", "a test of the alarm"); !ok || !strings.Contains(out, "This is accepted") {
@@ -206,15 +212,16 @@ func TestAuditHeads(t *testing.T) {
 			if log := s.over(false); strings.Contains(log, "audit chain") {
 				t.Errorf("after it was accepted: %s", log)
 			}
-			if out, code := h.with("", "", "audit", "verify", "--head", heads, "--key", key, export()); code != 0 || !strings.Contains(out, "a test of the alarm") {
+			if out, code := h.with("", "", "audit", "verify", "--head", heads, "--key", key, export()); code != 0 ||
+				!strings.Contains(out, "a test of the alarm") {
 				t.Errorf("after it was accepted: %d %s", code, out)
 			}
 		})
 	}
 }
 
-// with runs a command of a client of the server at url, whose login is kept in
-// the data folder.
+// with runs a command as a client of the server at url; its login is stored in the
+// data folder.
 func (h *hoard) with(url, stdin string, args ...string) (said string, code int) {
 	h.t.Helper()
 	self, err := os.Executable()

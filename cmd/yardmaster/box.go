@@ -39,13 +39,18 @@ type boxFlags struct {
 
 func addBoxFlags(fl *flag.FlagSet) *boxFlags {
 	b := &boxFlags{}
-	fl.StringVar(&b.data, "data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"), "folder of the box, for its identity and the events it has not sent yet (YARDMASTER_BOX_DATA)")
-	fl.StringVar(&b.work, "work", os.Getenv("YARDMASTER_BOX_WORK"), "folder for the checkouts, homes and caches of agents; when empty, --data, or a folder in /var/lib if agents cannot enter --data (YARDMASTER_BOX_WORK)")
+	fl.StringVar(&b.data, "data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"),
+		"folder of the box, for its identity and the events it has not sent yet (YARDMASTER_BOX_DATA)")
+	fl.StringVar(&b.work, "work", os.Getenv("YARDMASTER_BOX_WORK"),
+		"folder for the checkouts, homes and caches of agents; when empty, --data, or a folder in /var/lib if agents cannot enter --data (YARDMASTER_BOX_WORK)")
 	fl.StringVar(&b.level, "log-level", env("YARDMASTER_LOG_LEVEL", "info"), "debug, info, warn or error (YARDMASTER_LOG_LEVEL)")
 	fl.StringVar(&b.name, "name", os.Getenv("YARDMASTER_BOX_NAME"), "name of the box; the host's when empty (YARDMASTER_BOX_NAME)")
 	fl.IntVar(&b.slots, "slots", 2, "runs at once")
-	fl.StringVar(&b.limits, "limits", os.Getenv("YARDMASTER_BOX_LIMITS"), "what one run may take, where it is not the default, comma-separated: "+strings.Join(box.LimitNames(), ", ")+", each with =VALUE, such as memory=4GiB,processes=2000,cpu=1.5, or =none (YARDMASTER_BOX_LIMITS)")
-	fl.StringVar(&b.egress, "egress", os.Getenv("YARDMASTER_BOX_EGRESS"), "what agents in a bubblewrap sandbox may reach besides the model: host[:port] patterns, comma-separated (YARDMASTER_BOX_EGRESS)")
+	fl.StringVar(&b.limits, "limits", os.Getenv("YARDMASTER_BOX_LIMITS"),
+		"what one run may take, where it is not the default, comma-separated: "+strings.Join(box.LimitNames(),
+			", ")+", each with =VALUE, such as memory=4GiB,processes=2000,cpu=1.5, or =none (YARDMASTER_BOX_LIMITS)")
+	fl.StringVar(&b.egress, "egress", os.Getenv("YARDMASTER_BOX_EGRESS"),
+		"what agents in a bubblewrap sandbox may reach besides the model: host[:port] patterns, comma-separated (YARDMASTER_BOX_EGRESS)")
 	return b
 }
 
@@ -61,12 +66,13 @@ func env(key, otherwise string) string {
 	return otherwise
 }
 
-// runBoxJoin enrolls this machine, unless it is, and runs as a box. Without a
-// token it mints one with the command line's own login.
+// runBoxJoin enrolls this machine, unless it is enrolled, and runs as a box. Without
+// a token it mints one with the command line's own login.
 func runBoxJoin(ctx context.Context, args []string) error {
 	fl := flags("box join")
 	address := fl.String("url", "", "address of the server; the login's when empty")
-	token := fl.String("token", os.Getenv("YARDMASTER_ENROLL_TOKEN"), "one-time enrollment token (YARDMASTER_ENROLL_TOKEN); minted with your login when empty")
+	token := fl.String("token", os.Getenv("YARDMASTER_ENROLL_TOKEN"),
+		"one-time enrollment token (YARDMASTER_ENROLL_TOKEN); minted with your login when empty")
 	b := addBoxFlags(fl)
 	if _, err := parse(fl, args); err != nil {
 		return err
@@ -94,7 +100,7 @@ func runBoxJoin(ctx context.Context, args []string) error {
 	return runBoxHere(ctx, b)
 }
 
-// named is the box's name.
+// named is the box's name: that of the flag, or else the host's.
 func (b *boxFlags) named() (string, error) {
 	if b.name != "" {
 		return b.name, nil
@@ -117,14 +123,15 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) (err error)
 			address = c.URL
 		}
 		if address != c.URL {
-			return fmt.Errorf("your login is one of %s: sign in with `yardmaster login --url %s`, or give a --token from there", c.URL, address)
+			return fmt.Errorf("your login is one of %s: sign in with `yardmaster login --url %s`, or give a --token from there",
+				c.URL, address)
 		}
 	}
 	if address == "" {
 		return misuse{"give the server's address with --url"}
 	}
-	// A machine that cannot carry out runs does not become a box, and the token
-	// stays good. A machine that is not enrolled keeps nothing of the test.
+	// A machine that cannot carry out runs does not become a box, and does not use up
+	// the token. If enrolling fails, undo removes the traces of the test.
 	undo, err := box.Inspect(ctx, cfg)
 	if err != nil {
 		return err
@@ -163,7 +170,7 @@ func runBoxRun(ctx context.Context, args []string) error {
 	return runBoxHere(ctx, b)
 }
 
-// config is the box that the flags describe.
+// config is the configuration of the box that the flags describe.
 func (b *boxFlags) config() (box.Config, error) {
 	name, err := b.named()
 	if wrong := box.CheckLimits(b.limits); wrong != nil {
@@ -180,7 +187,7 @@ func runBoxHere(ctx context.Context, b *boxFlags) error {
 	if err != nil {
 		return err
 	}
-	defer hurried(ctx, cfg.Logger)()
+	defer exitOnNextSignal(ctx, cfg.Logger)()
 	err = box.Run(ctx, cfg)
 	if errors.Is(err, box.ErrRevoked) {
 		return errors.New("this box was revoked, and its identity is deleted; `yardmaster box join` enrolls the machine anew")
@@ -223,7 +230,7 @@ func runBoxList(ctx context.Context, args []string) error {
 	}
 	var rows [][]string
 	var unfit []string
-	holding := map[string][]string{} // boxes, by what their levels hold
+	holding := map[string][]string{} // names of boxes, by the protections of their levels
 	for _, r := range p.Data {
 		if levels := isolation(r.Isolation, r.Holds); levels != "" && r.State != "revoked" {
 			holding[levels] = append(holding[levels], client.Inert(r.Name))
@@ -235,7 +242,8 @@ func runBoxList(ctx context.Context, args []string) error {
 			}
 			unfit = append(unfit, client.Inert(r.Name)+" takes no work: "+client.Inert(*r.Presence.Unfit))
 		}
-		rows = append(rows, []string{r.ID, r.Name, r.State, presence, strconv.Itoa(r.Presence.Active) + "/" + strconv.Itoa(r.Slots), r.Presence.Version})
+		rows = append(rows, []string{r.ID, r.Name, r.State, presence, strconv.Itoa(r.Presence.Active) + "/" + strconv.Itoa(r.Slots),
+			r.Presence.Version})
 	}
 	table("ID\tNAME\tSTATE\tPRESENCE\tBUSY\tVERSION", rows, "yardmaster box join")
 	for _, r := range p.Data {
@@ -258,7 +266,7 @@ func runBoxList(ctx context.Context, args []string) error {
 		}
 	}
 	for _, line := range unfit {
-		fmt.Println(line) // whole, however wide the terminal is
+		fmt.Println(line) // not cut to the width of the terminal
 	}
 	for _, levels := range slices.Sorted(maps.Keys(holding)) {
 		fmt.Println(strings.Join(holding[levels], ", ") + " can isolate by\n" + levels)
@@ -266,8 +274,8 @@ func runBoxList(ctx context.Context, args []string) error {
 	return nil
 }
 
-// isolation says what each level of a box held when the box last tried it, a
-// line a level: no line is wider than 80 columns.
+// isolation lists the protections that each level of a box had when the box last
+// tested it, a level on each line of at most 80 columns.
 func isolation(levels []string, holds map[string][]string) string {
 	out := make([]string, len(levels))
 	for i, l := range levels {

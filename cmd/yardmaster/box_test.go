@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestBoxListSaysWhatIsWrong holds that a box that can carry out no run is told
-// from one that can, that all of what it says is shown, and that it does nothing
-// to the terminal.
+// TestBoxListSaysWhatIsWrong checks that the list distinguishes a box that can carry
+// out no run, shows its whole reason, and passes no control character to the
+// terminal.
 func TestBoxListSaysWhatIsWrong(t *testing.T) {
 	long := strings.Repeat("It cannot make namespaces. ", 15) + "The end."
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

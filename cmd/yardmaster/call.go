@@ -17,8 +17,8 @@ import (
 	"yardmaster/internal/client"
 )
 
-// runCall calls a capability by its id: the arguments travel where the row
-// says. A value for a text is sent as it is; any other is JSON, or else text.
+// runCall calls a capability by its id, and sends the arguments where the row says.
+// A value of a text input is sent unchanged; any other is JSON, or else text.
 func runCall(ctx context.Context, args []string) error {
 	var one *app.Op
 	ops := app.Ops()
@@ -65,7 +65,7 @@ func runCall(ctx context.Context, args []string) error {
 	return nil
 }
 
-// listOps lists the capabilities, or those of which a part is in the name.
+// listOps lists the capabilities whose ids contain part.
 func listOps(ops []app.Op, part string) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	n := 0
@@ -82,7 +82,7 @@ func listOps(ops []app.Op, part string) error {
 	return nil
 }
 
-// describeOp prints what a capability does and takes.
+// describeOp prints the description and the inputs of a capability.
 func describeOp(o *app.Op) error {
 	fmt.Printf("%s: %s\n%s %s", o.ID, o.Summary, o.Method, o.Path)
 	if names := o.Rule.Names(); len(names) > 0 {
@@ -107,7 +107,8 @@ func describeOp(o *app.Op) error {
 	return t.Flush()
 }
 
-// assemble puts arguments of the form name=value where they travel.
+// assemble puts arguments of the form name=value into the path, the query and the
+// body.
 func assemble(o *app.Op, args []string) (path string, body any, err error) {
 	path = o.Path
 	query, members := url.Values{}, map[string]any{}

@@ -37,8 +37,8 @@ func runChaos(ctx context.Context, args []string) error {
 	return nil
 }
 
-// runAstray runs a command with a clock that is some seconds ahead of the
-// machine's, and that standard input sets again.
+// runAstray runs a command with a clock that is some seconds ahead of the machine's,
+// and that standard input can change.
 func runAstray(args []string) int {
 	set := func(r io.Reader) {
 		if err := astray.Follow(r); err != nil {

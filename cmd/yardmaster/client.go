@@ -24,14 +24,14 @@ func connect() (*client.Client, error) {
 	return &client.Client{URL: l.URL, Token: l.Token}, nil
 }
 
-// serverAt is the address that a flag names, or else that of the login.
+// serverAt is the address of a flag, or else of the login.
 func serverAt(address string) (string, error) {
 	if address == "" {
 		l, err := client.LoadLogin(os.Getenv)
 		if l.URL == "" {
 			return "", err
 		}
-		return l.URL, nil // whether or not it has a token
+		return l.URL, nil // even without a token
 	}
 	server, err := client.Address(address)
 	if err != nil {
@@ -40,8 +40,8 @@ func serverAt(address string) (string, error) {
 	return server, nil
 }
 
-// ask prompts on a terminal; secret answers are not echoed. It ends with ctx,
-// although what reads a terminal cannot be told to.
+// ask prompts on a terminal, without echo if secret. It ends with ctx, although
+// reading a terminal cannot be cancelled.
 func ask(ctx context.Context, prompt string, secret bool) (string, error) {
 	terminal := int(os.Stdin.Fd())
 	before, err := term.GetState(terminal)
@@ -75,17 +75,18 @@ func ask(ctx context.Context, prompt string, secret bool) (string, error) {
 		return a.text, nil
 	case <-ctx.Done():
 		if onTerminal {
-			_ = term.Restore(terminal, before) // the echo comes back
+			_ = term.Restore(terminal, before) // turns the echo on again
 			fmt.Fprintln(os.Stderr)
 		}
 		return "", ctx.Err()
 	}
 }
 
-// leastPassword is how many characters the server asks for.
+// leastPassword is the least number of characters that the server accepts.
 const leastPassword = 10
 
-// choose asks for a new password: twice where a person types it unseen.
+// choose asks for a new password, twice if twice is set: where a person types it
+// unseen.
 func choose(twice bool, ask func(prompt string) (string, error)) (string, error) {
 	password, err := ask(fmt.Sprintf("Password, at least %d characters", leastPassword))
 	if err != nil {
@@ -118,7 +119,8 @@ func runLogin(ctx context.Context, args []string) error {
 	if *login == "" {
 		c := &client.Client{URL: server}
 		err := c.SignInByDevice(ctx, func(a client.Approval) {
-			fmt.Fprintf(os.Stderr, "Open %s in a browser and see that it shows the code %s.\n", client.Inert(a.Complete), client.Inert(a.UserCode))
+			fmt.Fprintf(os.Stderr, "Open %s in a browser and see that it shows the code %s.\n", client.Inert(a.Complete),
+				client.Inert(a.UserCode))
 		})
 		if err != nil {
 			return err
@@ -148,7 +150,8 @@ func remember(c *client.Client) error {
 func runSetup(ctx context.Context, args []string) error {
 	fl := flags("setup")
 	address := fl.String("url", "", "address of the server; that of the last login, or http://127.0.0.1:8080, when empty")
-	token := fl.String("token", os.Getenv("YARDMASTER_SETUP_TOKEN"), "`TOKEN` at the end of the address that the server printed (YARDMASTER_SETUP_TOKEN)")
+	token := fl.String("token", os.Getenv("YARDMASTER_SETUP_TOKEN"),
+		"`TOKEN` at the end of the address that the server printed (YARDMASTER_SETUP_TOKEN)")
 	var o client.Owner
 	fl.StringVar(&o.Login, "login", "", "your login")
 	fl.StringVar(&o.Email, "email", "", "your e-mail address")
@@ -177,7 +180,8 @@ func runSetup(ctx context.Context, args []string) error {
 			}
 		}
 	}
-	if o.Password, err = choose(term.IsTerminal(int(os.Stdin.Fd())), func(prompt string) (string, error) { return ask(ctx, prompt, true) }); err != nil {
+	unseen := func(prompt string) (string, error) { return ask(ctx, prompt, true) }
+	if o.Password, err = choose(term.IsTerminal(int(os.Stdin.Fd())), unseen); err != nil {
 		return err
 	}
 	c, err := client.Setup(ctx, server, *token, o)
@@ -187,8 +191,7 @@ func runSetup(ctx context.Context, args []string) error {
 	return remember(c)
 }
 
-// unopened says which server was asked, where that is not the one that printed
-// the token or has been set up.
+// unopened names the server that was asked, if it does not accept the setup token.
 func unopened(err error, server string) error {
 	var refusal *client.Problem
 	if errors.As(err, &refusal) && refusal.Status == http.StatusNotFound {
@@ -201,8 +204,9 @@ type page[T any] struct {
 	Data []T `json:"data"`
 }
 
-// table prints rows under a header, cut to the terminal. What stands in them
-// may be a stranger's. Of nothing, it says what would make the first row.
+// table prints rows under a header, cut to the width of the terminal and without
+// control characters, since strangers may have written the cells. For no rows it
+// prints first, the command that makes the first row.
 func table(header string, rows [][]string, first string) {
 	lines(header, rows)
 	if len(rows) == 0 {
@@ -281,7 +285,7 @@ func runKeyAdd(ctx context.Context, args []string) error {
 	case out.Model == nil:
 	case len(out.Templates) > 0:
 		fmt.Printf("The model is %s, in the templates %s.\n", client.Inert(*out.Model), strings.Join(out.Templates, ", "))
-	default: // they name models of their own, or use a key of higher priority
+	default: // the templates name models of their own, or use a key of higher priority
 		fmt.Printf("The model is %s, but no template uses it yet. One that does:\n  yardmaster call template.set name=NAME provider=compatible base_url=%s model=%s\n",
 			client.Inert(*out.Model), client.Inert(out.BaseURL), client.Inert(*out.Model))
 	}

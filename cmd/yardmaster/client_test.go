@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A new password is asked for twice where nobody sees it, and its length is
-// said before.
+// A new password is asked for twice where it is typed unseen, and the prompt states
+// its least length.
 func TestChoosePassword(t *testing.T) {
 	for _, c := range []struct {
 		twice   bool
@@ -39,8 +39,8 @@ func TestChoosePassword(t *testing.T) {
 	}
 }
 
-// Who sets up a server that listens elsewhere is told which one was asked, also by
-// a program that is none of ours.
+// Setup at the wrong server names the server that was asked, also if that is another
+// program.
 func TestSetupOfAnotherServer(t *testing.T) {
 	for name, answer := range map[string]string{
 		"ours":      `{"type": "http://x/problems/not-found", "status": 404, "detail": "There is no such setup address."}`,
@@ -54,14 +54,16 @@ func TestSetupOfAnotherServer(t *testing.T) {
 			w.Write([]byte(answer))
 		}))
 		defer h.Close()
-		code, out, errs := yardmasterTold(t, "correct horse\n", h.URL, "setup", "--token", "dev_setup_x", "--login", "ada", "--email", "ada@example.com", "--account", "acme")
-		if code != exitFailed || out != "" || !strings.Contains(errs, h.URL+", which was asked") || !strings.Contains(errs, "--url names another") {
+		code, out, errs := yardmasterTold(t, "correct horse\n", h.URL, "setup", "--token", "dev_setup_x", "--login", "ada",
+			"--email", "ada@example.com", "--account", "acme")
+		if code != exitFailed || out != "" || !strings.Contains(errs, h.URL+", which was asked") ||
+			!strings.Contains(errs, "--url names another") {
 			t.Errorf("%s server: %d %q\n%s", name, code, out, errs)
 		}
 	}
 }
 
-// A redispatch that is refused ends with the command that does help.
+// The refusal of a redispatch ends with the command that helps.
 func TestRefusalNamesTheCommand(t *testing.T) {
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusConflict)
@@ -69,13 +71,13 @@ func TestRefusalNamesTheCommand(t *testing.T) {
 	}))
 	defer h.Close()
 	code, _, errs := yardmasterAt(t, h.URL, "task", "redispatch", "t1")
-	if code != exitFailed || !strings.Contains(errs, "It has shipped.") || !strings.Contains(errs, `yardmaster call pr.rearm_babysit id=p1 reason="…"`) {
+	if code != exitFailed || !strings.Contains(errs, "It has shipped.") ||
+		!strings.Contains(errs, `yardmaster call pr.rearm_babysit id=p1 reason="…"`) {
 		t.Errorf("%d %s", code, errs)
 	}
 }
 
-// A commit is named by its first digits once; all calls after that are about the
-// one that it turned out to be.
+// Digits of a commit are resolved once; later calls name the full commit.
 func TestDiffSinceFewDigits(t *testing.T) {
 	const whole = "0123456789abcdef0123456789abcdef01234567"
 	var asked []string
@@ -84,14 +86,19 @@ func TestDiffSinceFewDigits(t *testing.T) {
 		w.Write([]byte(`{"from_sha": "` + whole + `", "files": [{"path": "a", "kind": "modified"}]}`))
 	}))
 	defer h.Close()
-	if code, _, errs := yardmasterAt(t, h.URL, "pr", "diff", "--since", whole[:10], "p1"); code != 0 || strings.Join(asked, " ") != whole[:10]+" "+whole {
+	if code, _, errs := yardmasterAt(t, h.URL, "pr", "diff", "--since", whole[:10], "p1"); code != 0 ||
+		strings.Join(asked, " ") != whole[:10]+" "+whole {
 		t.Errorf("%d %s; asked %q", code, errs, asked)
 	}
 }
 
-// Who merged all there was is not told that there is nothing yet.
+// The list of a user who has merged everything does not say that there is nothing
+// yet.
 func TestNothingWaits(t *testing.T) {
-	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(`{"data": [], "next_cursor": null}`)) }))
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.Write([]byte(`{"data": [], "next_cursor": null}`))
+	}))
 	defer h.Close()
 	code, out, errs := yardmasterAt(t, h.URL, "pr", "list")
 	if code != 0 || !strings.HasPrefix(out, "ID ") || !strings.HasPrefix(errs, "Nothing waits for a yes or no.") {
@@ -99,8 +106,7 @@ func TestNothingWaits(t *testing.T) {
 	}
 }
 
-// The scripted model needs a script, which the command says as it adds it, and
-// of it alone.
+// The scripted model needs a scenario file: key add says so for this provider only.
 func TestScriptedKeyNamesTheScenario(t *testing.T) {
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusCreated)

@@ -26,12 +26,12 @@ func runDemo(ctx context.Context, args []string) error {
 	return demo.Run(ctx, o)
 }
 
-// built is where `go run` keeps what it builds: a folder of the one build, or
-// its cache.
+// built is the path of a program that `go run` has built: in a folder of one build,
+// or in the cache.
 var built = regexp.MustCompile(`/go-build[^/]*/b[0-9]+/exe/[^/]+$|/[0-9a-f]{2}/[0-9a-f]{64}-d/[^/]+$`)
 
-// startedAs is the command that this program was started with, by its name
-// there, for people to start it again.
+// startedAs is the command with which this program was started, for people to start
+// it again.
 func startedAs(name string) string {
 	if built.MatchString(filepath.ToSlash(name)) {
 		return "go run ./cmd/yardmaster"

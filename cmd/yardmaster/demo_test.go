@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// What a person is told to start is what they did start.
+// The demo suggests the command with which it was started.
 func TestStartedAs(t *testing.T) {
 	const run = "go run ./cmd/yardmaster"
 	for name, want := range map[string]string{

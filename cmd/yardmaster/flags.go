@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// misuse is a command line that cannot be carried out as it stands.
+// misuse is an error in the command line: nothing was tried.
 type misuse struct{ text string }
 
 func (m misuse) Error() string { return m.text }
@@ -21,14 +21,14 @@ func misused(format string, a ...any) error { return misuse{fmt.Sprintf(format, 
 // flags makes the flag set of a command.
 func flags(name string) *flag.FlagSet {
 	fl := flag.NewFlagSet(name, flag.ContinueOnError)
-	fl.SetOutput(io.Discard) // parse says what is wrong
+	fl.SetOutput(io.Discard) // parse reports errors
 	fl.Usage = func() {}
 	return fl
 }
 
-// parse takes flags before and after the plain arguments, which it answers.
-// Want names those: an optional one stands in brackets, and a last one that
-// ends with an ellipsis may come more than once.
+// parse accepts flags before and after the plain arguments, which it answers. want
+// names the plain arguments: an optional one is in brackets, and a last one that ends
+// with an ellipsis may be repeated. parse fails with misuse.
 func parse(fl *flag.FlagSet, args []string, want ...string) ([]string, error) {
 	var plain []string
 	for {
@@ -60,10 +60,15 @@ func parse(fl *flag.FlagSet, args []string, want ...string) ([]string, error) {
 	return plain, nil
 }
 
-// dashes makes the flag package spell flags as we do.
-var dashes = strings.NewReplacer("flag provided but not defined: -", "there is no flag --", "flag needs an argument: -", "a value is missing for --", "for flag -", "for --", ": parse error", "")
+// dashes rewrites messages of the flag package with two dashes before a flag.
+var dashes = strings.NewReplacer(
+	"flag provided but not defined: -", "there is no flag --",
+	"flag needs an argument: -", "a value is missing for --",
+	"for flag -", "for --",
+	": parse error", "",
+)
 
-// describe prints what a command does and its flags.
+// describe prints the description of a command and its flags.
 func describe(w io.Writer, fl *flag.FlagSet) {
 	c, _ := find(strings.Fields(fl.Name()))
 	fmt.Fprintf(w, "usage: %s\n\n%s\n", c.usage(), strings.ToUpper(c.summary[:1])+c.summary[1:]+".")
@@ -87,7 +92,8 @@ func describe(w io.Writer, fl *flag.FlagSet) {
 	})
 }
 
-// width is that of the terminal that is written to; 0 when it is none.
+// width is the number of columns of the terminal on standard output; 0 if it is no
+// terminal.
 func width() int {
 	n, _, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {

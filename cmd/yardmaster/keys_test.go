@@ -62,7 +62,8 @@ func newHoard(t *testing.T, e db.Engine) *hoard {
 			}
 		}
 		for i := range manyKeys {
-			if _, err := addKey.Exec(tx, fmt.Sprintf("k%04d", i), ring.Seal("provider-key/a", fmt.Appendf(nil, "key %04d", i))); err != nil {
+			if _, err := addKey.Exec(tx, fmt.Sprintf("k%04d", i),
+				ring.Seal("provider-key/a", fmt.Appendf(nil, "key %04d", i))); err != nil {
 				return err
 			}
 		}
@@ -85,7 +86,7 @@ func (h *hoard) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run is a command that is let end.
+// run runs a command to its end.
 func (h *hoard) run(args ...string) (said string, ok bool) {
 	h.t.Helper()
 	out, err := h.command(args...).CombinedOutput()
@@ -95,8 +96,8 @@ func (h *hoard) run(args ...string) (said string, ok bool) {
 	return string(out), err == nil
 }
 
-// killed starts a command and kills it once it has said so many lines, or so
-// long after its start.
+// killed starts a command and kills it after so many lines of output, or so long
+// after its start.
 func (h *hoard) killed(lines int, after time.Duration, args ...string) {
 	h.t.Helper()
 	cmd := h.command(args...)
@@ -119,8 +120,8 @@ func (h *hoard) killed(lines int, after time.Duration, args ...string) {
 	cmd.Wait()
 }
 
-// holds holds all values against what they were, each opened with the keys of
-// the file, and answers how many of them a key has sealed.
+// holds compares all values with the original ones, opened with the keys of the
+// file, and answers how many a key has sealed.
 func (h *hoard) holds(id string) (n int) {
 	h.t.Helper()
 	ring, err := seal.Read(h.file)
@@ -161,8 +162,8 @@ func (h *hoard) holds(id string) (n int) {
 	return n
 }
 
-// A rotation that is killed at any moment, again and again, loses nothing and
-// is finished by calling it again. The old key cannot be removed before.
+// A rotation that is killed repeatedly, at any moment, loses nothing, and a further
+// call completes it. The old key cannot be removed earlier.
 func TestRotationKilledAgainAndAgain(t *testing.T) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
@@ -170,7 +171,7 @@ func TestRotationKilledAgainAndAgain(t *testing.T) {
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
 			r := rand.New(rand.NewPCG(seed, 0))
-			rotate := func() []string { // as an operator would, who sees whether there is a new key
+			rotate := func() []string { // as an operator who sees whether there is a new key
 				ring, err := seal.Read(h.file)
 				if err != nil {
 					t.Fatal(err)
@@ -191,7 +192,9 @@ func TestRotationKilledAgainAndAgain(t *testing.T) {
 				if left == 0 {
 					break
 				}
-				if said, ok := h.run("keys", "forget", h.old); ok || !strings.Contains(said, fmt.Sprintf("%d values are sealed with %s", left, h.old)) && !strings.Contains(said, "is the key that seals") {
+				if said, ok := h.run("keys", "forget", h.old); ok ||
+					!strings.Contains(said, fmt.Sprintf("%d values are sealed with %s", left, h.old)) &&
+						!strings.Contains(said, "is the key that seals") {
 					t.Fatalf("the old key was removed, which holds %d values: %s", left, said)
 				}
 			}
@@ -199,17 +202,21 @@ func TestRotationKilledAgainAndAgain(t *testing.T) {
 				t.Errorf("none of %d kills fell into the middle", kills)
 			}
 			said, ok := h.run(rotate()...)
-			if !ok || !strings.Contains(said, " 0 with other keys.") || !strings.Contains(said, "keys forget "+h.old) || h.holds(h.old) != 0 {
+			if !ok || !strings.Contains(said, " 0 with other keys.") || !strings.Contains(said, "keys forget "+h.old) ||
+				h.holds(h.old) != 0 {
 				t.Fatalf("finished with\n%s", said)
 			}
 			ring, err := seal.Read(h.file)
 			if err != nil || len(ring.IDs()) != 2 || ring.IDs()[1] != h.old || h.holds(ring.ID()) != manySecrets+manyKeys {
 				t.Fatalf("%d values are under the new key, %v", h.holds(ring.ID()), err)
 			}
-			if again, ok := h.run("keys", "rotate"); !ok || strings.Contains(again, "new first key") || !strings.Contains(again, " 0 with other keys.") {
+			if again, ok := h.run("keys", "rotate"); !ok || strings.Contains(again, "new first key") ||
+				!strings.Contains(again, " 0 with other keys.") {
 				t.Errorf("called again: %s", again)
 			}
-			if list, ok := h.run("keys", "list"); !ok || !strings.Contains(list, fmt.Sprintf("%s  %d    seals and opens", ring.ID(), manySecrets+manyKeys)) || !strings.Contains(list, h.old+"  0       opens") {
+			if list, ok := h.run("keys", "list"); !ok ||
+				!strings.Contains(list, fmt.Sprintf("%s  %d    seals and opens", ring.ID(), manySecrets+manyKeys)) ||
+				!strings.Contains(list, h.old+"  0       opens") {
 				t.Errorf("the list says\n%s", list)
 			}
 			if said, ok := h.run("keys", "forget", h.old); !ok {
@@ -222,15 +229,15 @@ func TestRotationKilledAgainAndAgain(t *testing.T) {
 				t.Errorf("the only key: %s", said)
 			}
 			left, err := filepath.Glob(filepath.Join(h.data, ".key-*"))
-			if err != nil || len(left) > 1 { // of the last one that was killed
+			if err != nil || len(left) > 1 { // of the last killed rotation
 				t.Errorf("it left %q, %v", left, err)
 			}
 		})
 	}
 }
 
-// Keys that are not in a file are rotated in the order that servers need, and
-// every step that is out of order says which is next.
+// Keys that are not in a file are rotated in the order that servers need, and a step
+// out of order names the next one.
 func TestRotationStepByStep(t *testing.T) {
 	h := newHoard(t, db.SQLite)
 	old, err := os.ReadFile(h.file)
@@ -251,7 +258,8 @@ func TestRotationStepByStep(t *testing.T) {
 		t.Errorf("without a new key: %s", said)
 	}
 	list = strings.TrimSpace(made) + "," + list
-	if said, ok := h.run("keys", "rotate", "--master-key", list); !ok || !strings.Contains(said, "4300 values are sealed with "+ring.ID()+", 0 with other keys.") {
+	if said, ok := h.run("keys", "rotate", "--master-key", list); !ok ||
+		!strings.Contains(said, "4300 values are sealed with "+ring.ID()+", 0 with other keys.") {
 		t.Errorf("with a new key: %s", said)
 	}
 	if said, ok := h.run("keys", "forget", h.old, "--master-key", list); !ok || !strings.Contains(said, "take it out of master-key") {

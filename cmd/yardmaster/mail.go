@@ -36,14 +36,15 @@ func runMail(_ context.Context, args []string) error {
 	return showMail(os.Stdout, letters[n-1])
 }
 
-// showMail prints a letter, in which names stand that strangers chose.
+// showMail prints a letter without control characters: strangers have chosen names
+// in it.
 func showMail(w io.Writer, l mail.Letter) error {
 	_, err := fmt.Fprintf(w, "Date:    %s\nFrom:    %s\nTo:      %s\nSubject: %s\n\n%s\n", l.At.Local().Format(time.RFC1123Z),
 		client.Inert(l.From), client.Inert(l.To), client.Inert(l.Subject), client.Escape(l.Text))
 	return err
 }
 
-// listMails prints the newest last, which is where a reader of a terminal looks.
+// listMails prints the newest letter last, at the end of the terminal.
 func listMails(w io.Writer, letters []mail.Letter) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NUMBER\tDATE\tTO\tSUBJECT")

@@ -8,8 +8,8 @@ import (
 	"yardmaster/internal/mail"
 )
 
-// TestMailsAreInert holds that a name in a letter does nothing to the terminal
-// of whoever reads it.
+// TestMailsAreInert checks that a name in a letter passes no control character to
+// the reader's terminal.
 func TestMailsAreInert(t *testing.T) {
 	const nasty = "a\x1b]0;owned\x07\u202eb\u009b2J"
 	l := mail.Letter{Message: mail.Message{To: nasty, Subject: nasty, Text: nasty + "\nhttps://yard.example/x\n"}, From: nasty}
@@ -21,7 +21,8 @@ func TestMailsAreInert(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.ReplaceAll(b.String(), "\n", "")
-	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) || !strings.Contains(text, "https://yard.example/x") {
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) ||
+		!strings.Contains(text, "https://yard.example/x") {
 		t.Errorf("printed %q", text)
 	}
 }

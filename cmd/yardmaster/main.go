@@ -1,5 +1,5 @@
-// Yardmaster is a control plane for AI developer agents: one program that
-// serves the API, runs as the agent on a box, and is the command line of both.
+// Yardmaster is a control plane for AI developer agents: one program that serves the
+// API, runs as the agent on a box, and is the command line of both.
 package main
 
 import (
@@ -19,8 +19,8 @@ import (
 	"yardmaster/internal/client"
 )
 
-// command is one subcommand. Its words are its name: "repo add". One without a
-// function is the heading of those that follow.
+// command is one subcommand. words is its name: "repo add". A command without run is
+// the heading of the commands after it.
 type command struct {
 	words   string
 	args    string
@@ -38,7 +38,8 @@ func commands() []command {
 		{"keys new", "", "print a new master key", runKeysNew},
 		{"keys rotate", "[--new] [--bus] [flags of serve]", "seal all that is sealed with a new master key", runKeysRotate},
 		{"keys forget", "ID [flags of serve]", "remove a master key that holds no value any more", runKeysForget},
-		{"audit accept", "REASON [flags of serve]", "take a record that is not what was noted of it as it is, after an older database was put back", runAuditAccept},
+		{"audit accept", "REASON [flags of serve]",
+			"take a record that is not what was noted of it as it is, after an older database was put back", runAuditAccept},
 		{"mail", "[--data DIR] [NUMBER]", "list the mails of a server without SMTP, or show one", runMail},
 		{"chaos", "[--minutes N] [--seed S]", "do harm to a throwaway server and its boxes, and print what was lost", runChaos},
 
@@ -82,7 +83,7 @@ func commands() []command {
 	}
 }
 
-// hidden are the subcommands that the program runs itself with.
+// hidden are the subcommands with which the program runs itself.
 func hidden() map[string]func([]string) int {
 	all := box.Inner()
 	all["agent"], all["astray"] = runAgent, runAstray
@@ -151,7 +152,7 @@ func run(args []string, stderr io.Writer) int {
 	return exitFailed
 }
 
-// find is the command that the arguments begin with, and the rest of them.
+// find is the command that the arguments begin with, and the remaining arguments.
 func find(args []string) (*command, []string) {
 	for _, c := range commands() {
 		n := len(strings.Fields(c.words))
@@ -162,7 +163,7 @@ func find(args []string) (*command, []string) {
 	return nil, nil
 }
 
-// next is what to do about an error, where that is the same for all commands.
+// next is advice about an error, where that is the same for all commands; else "".
 func next(err error) string {
 	var refusal *client.Problem
 	var silent *client.Unreachable
@@ -185,8 +186,8 @@ func (c *command) usage() string {
 	return strings.TrimSpace("yardmaster " + c.words + " " + c.args)
 }
 
-// usage lists the commands, or those that begin with a word. It answers false
-// if there are none.
+// usage lists the commands, or those that begin with a word. It answers false if
+// there are none.
 func usage(w io.Writer, of []string) bool {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	shown := false
@@ -210,8 +211,8 @@ func usage(w io.Writer, of []string) bool {
 	return shown
 }
 
-// version and commit of this build. A released build has both from the linker
-// (scripts/release); in any other the commit is the one that Go recorded.
+// version and revision (the commit) of this build. The linker sets both for a
+// released build (scripts/release); for any other, commit answers Go's own record.
 var (
 	version  = "dev"
 	revision string

@@ -13,11 +13,11 @@ import (
 	"yardmaster/internal/db/dbtest"
 )
 
-// TestMain makes the test's own program the command line, when it is told to.
+// TestMain runs the test's own program as the command line, if told to.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		if inner, ok := box.Inner()[os.Args[1]]; ok {
-			os.Exit(inner(os.Args[2:])) // of a box that a test has started
+			os.Exit(inner(os.Args[2:])) // of a box that the test started
 		}
 	}
 	if os.Getenv("YARDMASTER_TEST_AS") == "program" {
@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	dbtest.Main(m)
 }
 
-// yardmaster runs the command line in an empty folder, signed in to a server
-// that does not answer.
+// yardmaster runs the command line in an empty folder, signed in to a server that
+// does not answer.
 func yardmaster(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	return yardmasterAt(t, "http://127.0.0.1:1", args...)
@@ -39,7 +39,7 @@ func yardmasterAt(t *testing.T, url string, args ...string) (code int, stdout, s
 	return yardmasterTold(t, "", url, args...)
 }
 
-// yardmasterTold is yardmasterAt with something on standard input.
+// yardmasterTold is yardmasterAt with a standard input.
 func yardmasterTold(t *testing.T, typed, url string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -49,7 +49,8 @@ func yardmasterTold(t *testing.T, typed, url string, args ...string) (code int, 
 	cmd := exec.CommandContext(t.Context(), self, args...)
 	cmd.Dir = t.TempDir()
 	cmd.Stdin = strings.NewReader(typed)
-	cmd.Env = []string{"YARDMASTER_TEST_AS=program", "HOME=" + cmd.Dir, "PATH=" + os.Getenv("PATH"), "YARDMASTER_URL=" + url, "YARDMASTER_TOKEN=t"}
+	cmd.Env = []string{"YARDMASTER_TEST_AS=program", "HOME=" + cmd.Dir, "PATH=" + os.Getenv("PATH"), "YARDMASTER_URL=" + url,
+		"YARDMASTER_TOKEN=t"}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = cmd.Run()
@@ -59,8 +60,8 @@ func yardmasterTold(t *testing.T, typed, url string, args ...string) (code int, 
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// TestEveryCommandHelps holds that each command explains itself, and refuses
-// flags and arguments that it does not know before it does anything.
+// TestEveryCommandHelps checks that each command describes itself, and refuses
+// unknown flags and arguments before it does anything.
 func TestEveryCommandHelps(t *testing.T) {
 	for _, c := range commands() {
 		if c.run == nil {
@@ -75,7 +76,7 @@ func TestEveryCommandHelps(t *testing.T) {
 			t.Errorf("help %s differs from %s -h:\n%s", c.words, c.words, again)
 		}
 		many := append(words, "a=b", "c", "d")
-		if strings.Contains(c.args, "TEXT") { // which takes any number
+		if strings.Contains(c.args, "TEXT") { // TEXT takes any number of arguments
 			many = append(words, "--nonsense")
 		}
 		for _, args := range [][]string{append(words, "--nonsense"), many} {

@@ -68,7 +68,8 @@ func decide(ctx context.Context, name string, args []string, verb, done string) 
 	}
 	pr, err := c.Decide(ctx, plain[0], verb, question)
 	if p, ok := errors.AsType[*client.Problem](err); ok && p.Slug() == "question_changed" {
-		return fmt.Errorf("%w\nIt is asked: %s\nIf that is what you mean: yardmaster %s %s --question %s", err, client.Inert(p.Question), name, plain[0], p.ActionID)
+		return fmt.Errorf("%w\nIt is asked: %s\nIf that is what you mean: yardmaster %s %s --question %s", err,
+			client.Inert(p.Question), name, plain[0], p.ActionID)
 	}
 	if err != nil {
 		return err
@@ -167,7 +168,7 @@ func runPRView(ctx context.Context, args []string) error {
 	return nil
 }
 
-// diff is what a pull request changes.
+// diff has the members of a pull request's diff that the command line uses.
 type diff struct {
 	From      string        `json:"from_sha"`
 	Files     []changedFile `json:"files"`
@@ -267,7 +268,7 @@ func runPRDiff(ctx context.Context, args []string) error {
 		return err
 	}
 	if *since != "" {
-		*since = all.From // the same for all files
+		*since = all.From // the resolved commit, for all files
 	}
 	shown := all.Files[:min(len(all.Files), mostShown)]
 	for _, f := range shown {
@@ -285,11 +286,10 @@ func runPRDiff(ctx context.Context, args []string) error {
 	return nil
 }
 
-// mostShown is how many files are shown that nobody named: each is a call.
+// mostShown is the largest number of files that are shown unasked: each is a call.
 const mostShown = 200
 
-// print writes the lines of a file, as git does; what a terminal would act on
-// shows as text.
+// print writes the lines of a file in the form of git, without control characters.
 func (d *diff) print() {
 	f := d.File
 	old, now := "a/"+f.Path, "b/"+f.Path

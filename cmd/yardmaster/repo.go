@@ -39,7 +39,8 @@ func runRepoAdd(ctx context.Context, args []string) error {
 		owner, name = me.Account.Login, nameOf(plain[0])
 	}
 	if owner != me.Account.Login {
-		return fmt.Errorf("you are signed in to the account %s, and can add no repository of %s: --name %s/%s", me.Account.Login, owner, me.Account.Login, name)
+		return fmt.Errorf("you are signed in to the account %s, and can add no repository of %s: --name %s/%s", me.Account.Login,
+			owner, me.Account.Login, name)
 	}
 	if !plainName(name) {
 		return misused("give it a name: --name %s/NAME", owner)
@@ -53,7 +54,7 @@ func runRepoAdd(ctx context.Context, args []string) error {
 
 var unplain = regexp.MustCompile(`[^a-z0-9._-]+`)
 
-// nameOf is the name that a source suggests.
+// nameOf is the repository name that follows from a source.
 func nameOf(source string) string {
 	if abs, err := filepath.Abs(source); err == nil && !strings.Contains(source, ":") {
 		source = abs
@@ -65,7 +66,7 @@ func nameOf(source string) string {
 	return strings.Trim(unplain.ReplaceAllString(name, "-"), "-")
 }
 
-// plainName tells whether the git host takes the name.
+// plainName tells whether the git host accepts the name.
 func plainName(name string) bool {
 	return name != "" && name[0] != '-' && strings.Trim(name, ".") != "" && len(name) <= 100 && !unplain.MatchString(strings.ToLower(name))
 }

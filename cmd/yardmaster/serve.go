@@ -25,14 +25,13 @@ func logger(w io.Writer, level, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, o))
 }
 
-// configured reads the settings of a command that takes them as flags.
+// configured reads the settings of a command that has them as flags.
 func configured(name string, args []string) (*config.Config, error) {
 	cfg, _, err := configuredFor(flags(name), args)
 	return cfg, err
 }
 
-// configuredFor is configured for a command with flags and arguments of its
-// own.
+// configuredFor is configured for a command with further flags and arguments.
 func configuredFor(fl *flag.FlagSet, args []string, want ...string) (cfg *config.Config, plain []string, err error) {
 	load := config.Define(fl, os.LookupEnv)
 	if plain, err = parse(fl, args, want...); err != nil {
@@ -48,12 +47,12 @@ func runServe(ctx context.Context, args []string) error {
 		return err
 	}
 	if os.Getenv("GOGC") == "" {
-		// A server at rest holds some 10 MB; collecting at twice the usual
-		// distance takes another 10 and half the collector's time.
+		// An idle server has about 10 MB of heap. A GC percent of 200 costs another
+		// 10 MB, and halves the collector's time.
 		debug.SetGCPercent(200)
 	}
 	log := logger(os.Stderr, cfg.LogLevel, cfg.LogFormat)
-	defer hurried(ctx, log)()
+	defer exitOnNextSignal(ctx, log)()
 	err = app.Run(ctx, cfg, app.Options{
 		Version: version, SHA: commit(), Logger: log,
 		Ready: func(a *app.App) {

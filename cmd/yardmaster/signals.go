@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// together is how far apart two signals are one: some senders, timeout(1) among
-// them, signal a process and then its group.
+// together is the longest time between two signals that count as one: some senders,
+// timeout(1) among them, signal a process and then its group.
 const together = 100 * time.Millisecond
 
-// hurried makes the next signal end the process at once that comes after the one
-// that ended ctx. Nothing is tidied up then, as after kill -9.
-func hurried(ctx context.Context, log *slog.Logger) (stop func() bool) {
+// exitOnNextSignal makes the first signal after the one that ended ctx end the process at
+// once, without cleaning up, as kill -9 would.
+func exitOnNextSignal(ctx context.Context, log *slog.Logger) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		time.Sleep(together)
 		again := make(chan os.Signal, 1)

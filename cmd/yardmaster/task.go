@@ -104,7 +104,7 @@ func runTaskWatch(ctx context.Context, args []string) error {
 	return fmt.Errorf("the task was %s", t.Status)
 }
 
-// onTask calls a capability of one task, and tells what came of it.
+// onTask calls a capability of one task, and decodes the answer into out.
 func onTask(ctx context.Context, id, verb string, in map[string]any, out any) error {
 	c, err := connect()
 	if err != nil {
