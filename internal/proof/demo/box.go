@@ -15,17 +15,17 @@ import (
 	"yardmaster/internal/client"
 )
 
-// machine is the demo's box, a process of its own.
+// machine is the demo's box, in a process of its own.
 type machine struct {
 	cmd  *exec.Cmd
 	data string
 	log  *os.File
-	gone chan struct{} // closed when it has ended
-	bare bool          // it isolates nothing
+	gone chan struct{} // closed when the process has ended
+	bare bool          // the box isolates nothing
 }
 
-// startBox enrolls a box and waits until it is online and has said what it
-// offers.
+// startBox enrolls a box, and waits until it is online and has reported its
+// capabilities.
 func (d *demo) startBox(ctx context.Context, c *client.Client) (*machine, error) {
 	var minted struct {
 		Token string `json:"token"`
@@ -41,15 +41,15 @@ func (d *demo) startBox(ctx context.Context, c *client.Client) (*machine, error)
 	b.cmd = exec.Command(d.Self, "box", "join", "--url", c.URL, "--data", b.data, "--name", "demo-box")
 	b.cmd.Env = append(os.Environ(), "YARDMASTER_ENROLL_TOKEN="+minted.Token)
 	b.cmd.Stdout, b.cmd.Stderr = b.log, b.log
-	// The terminal's Ctrl-C is for us: we stop the box ourselves, and it goes
-	// with us if we are killed.
+	// Ctrl-C in the terminal goes to the demo, which stops the box itself. If the demo
+	// is killed, the box ends as well.
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if err := b.cmd.Start(); err != nil {
 		return nil, errors.Join(err, b.log.Close())
 	}
 	go func() {
 		defer close(b.gone)
-		_ = b.cmd.Wait() // its state tells
+		_ = b.cmd.Wait() // its exit status tells
 	}()
 	if err := d.awaitBox(ctx, c, b); err != nil {
 		b.stop()
@@ -71,7 +71,7 @@ func (d *demo) awaitBox(ctx context.Context, c *client.Client, b *machine) error
 		if err := c.Call(ctx, http.MethodGet, "/v1/runners", nil, &p); err != nil {
 			return err
 		}
-		// It is online with its first beat, and says what it offers a little later.
+		// The box is online with its first beat, and reports its capabilities a little later.
 		if len(p.Data) == 1 && p.Data[0].Presence.Status == "online" && len(p.Data[0].Isolation) > 0 {
 			levels := p.Data[0].Isolation
 			d.step("Enrolled a box (process %d): online; isolation it offers: %s.", b.cmd.Process.Pid, strings.Join(levels, ", "))
@@ -93,8 +93,8 @@ func (d *demo) awaitBox(ctx context.Context, c *client.Client, b *machine) error
 	}
 }
 
-// boxEnded is the error of a box that has ended by itself: its own last words,
-// if it had any.
+// boxEnded is the error of a box that has ended by itself: the last error in its log,
+// if there is one.
 func (d *demo) boxEnded(b *machine) error {
 	const says = "yardmaster box join: "
 	words := tail(d.boxLog(), 1, func(line string) bool { return strings.HasPrefix(line, says) })
@@ -104,7 +104,7 @@ func (d *demo) boxEnded(b *machine) error {
 	return errors.New("the box ended: " + strings.TrimPrefix(words[0], says))
 }
 
-// stop ends the box, gently at first. It may be called more than once.
+// stop ends the box, first by a signal. It may be called more than once.
 func (b *machine) stop() {
 	_ = b.cmd.Process.Signal(syscall.SIGTERM)
 	select {

@@ -1,7 +1,7 @@
-// Package demo shows the whole job on a throwaway server: a task filed against
-// a repository with failing tests ends as a merged pull request. Everything is
-// real but the model, which is scripted: the same server, a box in a process
-// of its own, an agent, git, a person's approval (given by the demo itself).
+// Package demo shows the whole job on a throwaway server: a task filed against a
+// repository with failing tests ends as a merged pull request. Everything is real
+// but the model, which is scripted: the server, a box in a process of its own, an
+// agent, git, and the approval of a person (which the demo gives).
 package demo
 
 import (
@@ -36,13 +36,13 @@ var sample embed.FS
 //go:embed scenario.yml
 var scenario []byte
 
-// Options say how the demo runs.
+// Options configure the demo.
 type Options struct {
 	Data   string // folder to keep; a temporary one, removed at the end, when empty
 	Once   bool   // end after the job instead of serving on
 	Listen string // address of the server
 	Out    io.Writer
-	// Self is the program to run as the box; its `box join` is called.
+	// Self is the path of the program whose `box join` runs the box.
 	Self string
 	// Command is how a person starts the program.
 	Command string
@@ -56,8 +56,8 @@ const (
 	job     = "The tests of slug.sh fail: upper case letters and punctuation get through. Make them pass; do not change the tests."
 )
 
-// Run is the demo. With Once it returns nil only if the pull request merged
-// and the tests on the merged branch pass.
+// Run runs the demo. With Once it fails unless the pull request is merged and the
+// tests on the merged branch pass.
 func Run(ctx context.Context, o Options) (failed error) {
 	if err := box.CheckTools(ctx); err != nil {
 		return fmt.Errorf("the demo needs git: %w", err)
@@ -66,7 +66,8 @@ func Run(ctx context.Context, o Options) (failed error) {
 	if d.Data == "" {
 		tmp, err := os.MkdirTemp("", "yardmaster-demo-")
 		if err != nil {
-			return fmt.Errorf("the folder for temporary files, %s, cannot be used: name another with TMPDIR, or one for the demo with --data (%w)", os.TempDir(), err)
+			return fmt.Errorf("the folder for temporary files, %s, cannot be used: name another with TMPDIR, or one for the demo with --data (%w)",
+				os.TempDir(), err)
 		}
 		defer os.RemoveAll(tmp)
 		d.Data, d.kept = tmp, false
@@ -79,21 +80,22 @@ func Run(ctx context.Context, o Options) (failed error) {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(d.Data, "server")); err == nil {
-		return fmt.Errorf("%s holds an earlier demo: take another folder, or run `%s serve --data %s`", d.Data, d.Command, filepath.Join(d.Data, "server"))
+		return fmt.Errorf("%s holds an earlier demo: take another folder, or run `%s serve --data %s`", d.Data, d.Command,
+			filepath.Join(d.Data, "server"))
 	}
-	// Where agents cannot enter our folder, the box keeps theirs elsewhere. It makes
-	// them anew if it is started again.
+	// If agents cannot enter the demo's folder, the box keeps their work elsewhere, and
+	// makes that folder anew at its next start.
 	defer func() {
 		if !d.kept || failed == nil {
 			failed = errors.Join(failed, box.RemoveWorkDir(filepath.Join(d.Data, "box")))
 		}
 	}()
-	// A reader that is gone ends the demo as Ctrl-C does: nothing stays behind.
+	// If nobody reads the output any more, the demo ends as on Ctrl-C, and cleans up.
 	ctx, unread := context.WithCancel(ctx)
 	defer unread()
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // to ignore it would be inherited by what agents start
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // agents' programs would inherit an ignored signal
 	d.Out = &outlet{o.Out, unread}
-	// The server outlives the box, which has things to tell it when it ends.
+	// The server outlives the box, which reports to it when it ends.
 	served, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	g, ctx := errgroup.WithContext(ctx)
@@ -119,8 +121,8 @@ func Run(ctx context.Context, o Options) (failed error) {
 	return err
 }
 
-// makeFolder makes the demo's own folder. The agents of root's box are another
-// user, who must be able to pass through it; what is in it is closed by itself.
+// makeFolder makes the demo's own folder. The agents of a box that runs as root are
+// another user, who must be able to pass through it; the folders in it are closed.
 func (d *demo) makeFolder() error {
 	_, err := os.Stat(d.Data)
 	fresh := errors.Is(err, fs.ErrNotExist)
@@ -137,7 +139,7 @@ type demo struct {
 	Options
 	started   time.Time
 	kept      bool     // whether the folder stays
-	addresses []string // of the server, which dies with the demo
+	addresses []string // of the server, invalid after the demo
 }
 
 // step prints what is happening, with the seconds since the start.
@@ -156,7 +158,8 @@ func (d *demo) serve(ctx context.Context, ready chan<- *app.App) error {
 	}
 	defer logFile.Close()
 	none := func(string) (string, bool) { return "", false }
-	cfg, err := config.Load("demo", []string{"--data", filepath.Join(d.Data, "server"), "--listen", d.Listen, "--scenario", script}, none, io.Discard)
+	cfg, err := config.Load("demo", []string{"--data", filepath.Join(d.Data, "server"), "--listen", d.Listen, "--scenario", script},
+		none, io.Discard)
 	if err != nil {
 		return err
 	}
@@ -193,7 +196,8 @@ func (d *demo) walk(ctx context.Context, a *app.App) error {
 	if err := d.repository(ctx, c, b); err != nil {
 		return err
 	}
-	if err := c.Call(ctx, http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted", "label": "demo"}, nil); err != nil {
+	if err := c.Call(ctx, http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted", "label": "demo"},
+		nil); err != nil {
 		return err
 	}
 	t, pr, err := d.task(ctx, c, b)
@@ -236,7 +240,8 @@ func (d *demo) repository(ctx context.Context, c *client.Client, b *machine) err
 	}
 	for _, args := range [][]string{
 		{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"},
-		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message", "Make slugs"},
+		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message",
+			"Make slugs"},
 	} {
 		if _, err := client.Git(ctx, dir, "", "", args...); err != nil {
 			return err
@@ -254,7 +259,7 @@ func (d *demo) repository(ctx context.Context, c *client.Client, b *machine) err
 	return nil
 }
 
-// unisolate has a policy file say by name that agents need not be isolated.
+// unisolate makes a policy file state that agents need not be isolated.
 func unisolate(policy string) error {
 	f, err := os.OpenFile(policy, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -271,7 +276,7 @@ func test(ctx context.Context, dir string) (string, error) {
 	return string(out), err
 }
 
-// task files the job and follows it to its end; it approves what is asked.
+// task files the job and follows it to its end. It approves every question.
 func (d *demo) task(ctx context.Context, c *client.Client, b *machine) (client.Task, client.Pull, error) {
 	var filed struct {
 		TaskID string `json:"task_id"`
@@ -324,7 +329,7 @@ func (d *demo) task(ctx context.Context, c *client.Client, b *machine) (client.T
 	return t, pull, err
 }
 
-// outlet tells when what is written to it is read no more.
+// outlet calls unread when a write fails because nobody reads the output any more.
 type outlet struct {
 	io.Writer
 	unread func()
@@ -338,7 +343,7 @@ func (o *outlet) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// prefixed writes lines with the time of the demo in front.
+// prefixed writes lines with the time of the demo before them.
 type prefixed struct{ d *demo }
 
 func (p prefixed) Write(b []byte) (int, error) {
@@ -348,10 +353,11 @@ func (p prefixed) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// verify runs the tests on what was merged, in a fresh clone.
+// verify runs the tests on the merged branch, in a fresh clone.
 func (d *demo) verify(ctx context.Context, c *client.Client) error {
 	dir := filepath.Join(d.Data, "merged")
-	if _, err := client.Git(ctx, d.Data, c.URL, c.Token, "clone", "--quiet", fmt.Sprintf("%s/git/%s/%s.git", c.URL, account, project), dir); err != nil {
+	if _, err := client.Git(ctx, d.Data, c.URL, c.Token, "clone", "--quiet",
+		fmt.Sprintf("%s/git/%s/%s.git", c.URL, account, project), dir); err != nil {
 		return err
 	}
 	out, err := test(ctx, dir)

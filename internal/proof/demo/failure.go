@@ -11,13 +11,16 @@ import (
 	"yardmaster/internal/client"
 )
 
-// passing are the failures of a try that mend themselves: another try follows.
+// passing are the failures of a try after which the server tries again.
 var passing = []string{"box_lost", "box_drained", "lease_expired", "provider_rate_limit", "provider_unavailable", "model_unavailable"}
 
-// hopeless are the reasons for waiting that nobody here will end.
-var hopeless = []string{"box_unfit", "isolation_unavailable", "agent_not_installed", "template_missing", "no_credential", "model_unavailable", "repo_disabled"}
+// hopeless are the reasons of a wait that nothing in the demo will end.
+var hopeless = []string{
+	"box_unfit", "isolation_unavailable", "agent_not_installed", "template_missing",
+	"no_credential", "model_unavailable", "repo_disabled",
+}
 
-// failure tells whether the task has failed in a way that time does not mend.
+// failure tells whether the task has failed for good.
 func failure(t client.Task) error {
 	if t.Status != "merged" && t.FailureKind != nil && !slices.Contains(passing, *t.FailureKind) {
 		detail := ""
@@ -43,15 +46,15 @@ var errChecks = errors.New("the checks of the pull request failed")
 func (d *demo) boxLog() string    { return filepath.Join(d.Data, "box.log") }
 func (d *demo) serverLog() string { return filepath.Join(d.Data, "server.log") }
 
-// logLines is how many lines of each log are shown after a failure.
+// logLines is how many lines of each log are printed after a failure.
 const logLines = 8
 
-// showLogs prints the ends of the logs, without the addresses of a server that
-// is about to go.
+// showLogs prints the ends of the logs, without the addresses of the server, which
+// is about to end.
 func (d *demo) showLogs() {
 	for _, log := range []struct {
 		of, path string
-		quiet    bool // its requests are not shown
+		quiet    bool // its requests are not printed
 	}{{"server", d.serverLog(), true}, {"box", d.boxLog(), false}} {
 		lines := tail(log.path, logLines, func(line string) bool { return !log.quiet || !strings.Contains(line, " level=INFO ") })
 		if len(lines) == 0 {
@@ -68,7 +71,8 @@ func (d *demo) showLogs() {
 	fmt.Fprintln(d.Out)
 }
 
-// withoutAddresses leaves those out of the server, which nobody reaches any more.
+// withoutAddresses replaces the addresses of the server, which nobody can reach any
+// more.
 func (d *demo) withoutAddresses(text string) string {
 	for _, address := range d.addresses {
 		_, port, _ := strings.Cut(address, "://")
@@ -77,13 +81,14 @@ func (d *demo) withoutAddresses(text string) string {
 	return text
 }
 
-// tail is the last lines of a file that are wanted, but for empty ones; none if
-// there is no file.
+// tail is the last n wanted lines of a file, without empty ones; none if there is no
+// file.
 func tail(path string, n int, wanted func(line string) bool) []string {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}
-	lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return strings.TrimSpace(line) == "" || !wanted(line) })
+	lines := slices.DeleteFunc(strings.Split(string(text), "\n"),
+		func(line string) bool { return strings.TrimSpace(line) == "" || !wanted(line) })
 	return lines[max(0, len(lines)-n):]
 }
