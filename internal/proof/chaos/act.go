@@ -24,41 +24,41 @@ func (w *world) do(ctx context.Context, s step) error {
 		return w.change(ctx, s, "redispatch")
 
 	case serverKilled:
-		w.serverTurn.Lock()
-		defer w.serverTurn.Unlock()
+		w.serverFault.Lock()
+		defer w.serverFault.Unlock()
 		w.tell(s, "the server is killed")
 		w.server.Kill()
 		pause(ctx, s.length)
 		_, err := w.serve(ctx)
 		return err
 	case boxKilled:
-		b.turn.Lock()
-		defer b.turn.Unlock()
+		b.fault.Lock()
+		defer b.fault.Unlock()
 		w.tell(s, b.name+" is killed")
 		b.Kill()
 		pause(ctx, s.length)
 		return w.runBox(b)
 	case boxFrozen:
-		b.turn.Lock()
-		defer b.turn.Unlock()
+		b.fault.Lock()
+		defer b.fault.Unlock()
 		w.tell(s, b.name+" is frozen")
 		b.Freeze()
 		pause(ctx, s.length)
 		b.Thaw()
 	case lineCut:
-		b.turn.Lock()
-		defer b.turn.Unlock()
+		b.fault.Lock()
+		defer b.fault.Unlock()
 		w.tell(s, b.name+" is cut off from the bus")
 		b.line.Cut()
 		pause(ctx, s.length)
-		b.line.Mend()
+		b.line.Restore()
 	case webCut:
 		w.hostTurn.Lock()
 		defer w.hostTurn.Unlock()
 		w.tell(s, "all boxes are cut off from the API and git")
 		w.web.Cut()
 		pause(ctx, s.length)
-		w.web.Mend()
+		w.web.Restore()
 	case linesBroken:
 		w.tell(s, "every connection of a box is reset")
 		w.web.Break()
@@ -73,14 +73,14 @@ func (w *world) do(ctx context.Context, s step) error {
 		pause(ctx, s.length)
 		return errors.Join(err, w.refuse(context.WithoutCancel(ctx), false))
 	case serverSet:
-		w.serverTurn.Lock()
-		defer w.serverTurn.Unlock()
+		w.serverFault.Lock()
+		defer w.serverFault.Unlock()
 		w.tell(s, fmt.Sprintf("the server's clock is set to be %s ahead", s.ahead))
 		w.ahead = s.ahead
 		w.server.Set(w.ahead)
 	case boxSet:
-		b.turn.Lock()
-		defer b.turn.Unlock()
+		b.fault.Lock()
+		defer b.fault.Unlock()
 		w.tell(s, fmt.Sprintf("the clock of %s is set to be %s ahead", b.name, s.ahead))
 		b.ahead = s.ahead
 		b.Set(b.ahead)
@@ -111,8 +111,8 @@ func (w *world) bare() (string, error) {
 	return found[0], nil
 }
 
-// refuse lets no push to a task's branch through: git itself says no, as it
-// does where rules protect branches.
+// refuse makes git refuse pushes to the branches of tasks, as a git host with rules
+// for branches does.
 func (w *world) refuse(ctx context.Context, on bool) error {
 	dir, err := w.bare()
 	if err != nil {
@@ -137,21 +137,21 @@ func (w *world) terminate(ctx context.Context) error {
 	return err
 }
 
-// mendAll undoes what a plan that was broken off has left.
-func (w *world) mendAll() {
-	w.web.Mend()
+// restoreAll undoes the faults that an interrupted plan has left.
+func (w *world) restoreAll() {
+	w.web.Restore()
 	w.ahead = 0
 	w.server.Set(0)
 	for _, b := range w.boxes {
-		b.line.Mend()
+		b.line.Restore()
 		b.Thaw()
 		b.ahead = 0
 		b.Set(0)
 	}
 }
 
-// settle waits until no task moves by itself any more, and cancels those that
-// wait for a person or for much later.
+// settle waits until no task moves by itself any more, and cancels those that wait
+// for a person or for a time much later.
 func (w *world) settle(ctx context.Context) error {
 	w.say("The disorder is over.")
 	for _, b := range w.boxes {
@@ -168,8 +168,8 @@ func (w *world) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	// Nothing having happened for this long means that nothing will: longer
-	// than a merge waits whose server died.
+	// If nothing has happened for this long, nothing will: a merge whose server died
+	// waits less.
 	const stillness = 150 * time.Second
 	var last string
 	since, began := time.Now(), time.Now()
@@ -192,8 +192,9 @@ func (w *world) settle(ctx context.Context) error {
 		if len(open) == 0 {
 			break
 		}
-		// The first rung of the ladder is worth waiting for.
-		if active == 0 && time.Since(since) > 10*time.Second && time.Since(began) > min(w.Length, 40*time.Second) || time.Since(since) > stillness {
+		// The first step of the retry ladder is worth waiting for.
+		if active == 0 && time.Since(since) > 10*time.Second && time.Since(began) > min(w.Length, 40*time.Second) ||
+			time.Since(since) > stillness {
 			for _, t := range open {
 				if !waits(t) {
 					w.report(TaskLost, fmt.Sprintf("nothing moves task %s: %+v", t.ID, t))
@@ -210,7 +211,7 @@ func (w *world) settle(ctx context.Context) error {
 		}
 	}
 	w.say("All tasks have ended.")
-	// Boxes clean up behind runs that were taken from them.
+	// Boxes clean up after runs that were taken from them.
 	return until(ctx, "the boxes are empty", patience, func() (bool, error) {
 		for _, b := range w.boxes {
 			if left, err := filepath.Glob(filepath.Join(b.data, "runs", "*")); err != nil || len(left) > 0 {

@@ -7,21 +7,21 @@ import (
 	"sync"
 )
 
-// Cable is the line between a box and its control plane. While it is cut, no
-// connection breaks and no byte gets through, as when packets are lost; what
-// was under way arrives once it is mended, as late as that may be.
+// Cable is the connection between a box and its control plane. While it is cut, no
+// connection breaks and no byte passes, as when packets are lost; bytes on their way
+// arrive once it is restored, however late.
 type Cable struct {
 	net.Listener
 
 	mu    sync.Mutex
-	to    string                // far end; "" while nothing is plugged in
+	to    string                // far end; "" before Plug
 	open  chan struct{}         // closed while bytes pass
 	ends  map[net.Conn]struct{} // of all connections
 	over  chan struct{}         // closed at the end
 	lines sync.WaitGroup
 }
 
-// NewCable listens on a free loopback port. It is cut until it is plugged in.
+// NewCable listens on a free loopback port. The cable is cut until Plug.
 func NewCable() (*Cable, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,7 +40,7 @@ func NewCable() (*Cable, error) {
 	return c, nil
 }
 
-// Close ends every connection and waits until nothing is carried any more.
+// Close ends every connection and waits until no byte is carried any more.
 func (c *Cable) Close() error {
 	close(c.over)
 	err := c.Listener.Close()
@@ -48,15 +48,15 @@ func (c *Cable) Close() error {
 	return err
 }
 
-// Plug connects the far end, host:port, and mends the cable.
+// Plug sets the far end, host:port, and restores the cable.
 func (c *Cable) Plug(address string) {
 	c.mu.Lock()
 	c.to = address
 	c.mu.Unlock()
-	c.Mend()
+	c.Restore()
 }
 
-// Cut lets no byte through until Mend.
+// Cut stops all bytes until Restore.
 func (c *Cable) Cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,8 +65,8 @@ func (c *Cable) Cut() {
 	}
 }
 
-// Mend lets bytes through again.
-func (c *Cable) Mend() {
+// Restore lets bytes pass again.
+func (c *Cable) Restore() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !closed(c.open) {
@@ -74,13 +74,13 @@ func (c *Cable) Mend() {
 	}
 }
 
-// Break resets every connection there is; new ones are carried.
+// Break resets every current connection; new ones are carried.
 func (c *Cable) Break() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for end := range c.ends {
 		if tcp, ok := end.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // it is closed in any case
+			_ = tcp.SetLinger(0) // the connection is closed in any case
 		}
 		end.Close()
 	}
@@ -95,7 +95,7 @@ func closed(c chan struct{}) bool {
 	}
 }
 
-// wait returns the far end once bytes pass; false at the end.
+// wait returns the far end once bytes pass; false after Close.
 func (c *Cable) wait() (string, bool) {
 	c.mu.Lock()
 	open := c.open
@@ -110,7 +110,7 @@ func (c *Cable) wait() (string, bool) {
 	}
 }
 
-// hold remembers a connection's end until it is dropped.
+// hold keeps a connection's end until drop is called.
 func (c *Cable) hold(end net.Conn) (drop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +151,7 @@ func (c *Cable) carry(near net.Conn) {
 	c.copy(near, far)
 }
 
-// copy passes bytes on, and the end of the stream after them.
+// copy passes bytes on, and then the end of the stream.
 func (c *Cable) copy(to, from net.Conn) {
 	buf := make([]byte, 32<<10)
 	for {

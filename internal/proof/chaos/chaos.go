@@ -1,13 +1,13 @@
-// Package chaos does harm to real processes and counts what it cost. It runs a
-// control plane, boxes and scripted agents as processes of their own, with
-// loopback cables between them; kills, freezes, cuts and refuses as a seed
-// says, while tasks are filed, cancelled, reassigned and redispatched; lets
-// everything settle, stops it, and reads a ledger from the database, the git
-// host and every stored byte. The parts (Cable, Process, Record, Scan) serve
-// the tests of the whole program, too.
+// Package chaos damages real processes and counts the losses. It runs a control
+// plane, boxes and scripted agents as processes of their own, with loopback cables
+// between them. It kills, freezes, cuts and refuses as a seed decides, while tasks
+// are filed, cancelled, reassigned and redispatched. Then it lets everything settle,
+// stops it, and reads a ledger from the database, the git host and every stored
+// byte. The tests of the whole program use the parts (Cable, Process, Record, Scan),
+// too.
 //
-// The same seed gives the same plan. When a fault meets what a program is
-// doing differs from run to run; that is what several runs are for.
+// The same seed gives the same plan. What a program is doing when a fault meets it
+// differs from run to run, so several runs of a seed find more.
 package chaos
 
 import (
@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Options say what is run.
+// Options configure a run.
 type Options struct {
 	Seed     uint64
 	Length   time.Duration // of the disorder; settling comes on top
@@ -35,11 +35,11 @@ type Options struct {
 	Self     string // the program to run as server and boxes
 }
 
-// ErrFound tells that the ledger is not clean.
+// ErrFound says that the ledger has violations.
 var ErrFound = errors.New("the ledger is not clean")
 
-// Run runs it all and prints the ledger. A ledger that is not clean is
-// ErrFound; any other error means that there is no ledger.
+// Run runs everything and prints the ledger. It fails with ErrFound if the ledger has
+// violations; after any other error there is no ledger.
 func Run(ctx context.Context, o Options) (err error) {
 	if o.Length <= 0 || o.Boxes < 1 {
 		return errors.New("chaos needs some time and at least one box")
@@ -63,8 +63,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := os.MkdirAll(o.Data, 0o711); err != nil {
 		return err
 	}
-	// The agents of a box that runs as root are another user, who must get
-	// through to their checkouts.
+	// The agents of a box that runs as root are another user, who must be able to
+	// reach their checkouts.
 	if err := os.Chmod(o.Data, 0o711); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return w.print(l)
 }
 
-// report keeps a violation. It may be called by several at once.
+// report records a violation. It is safe for concurrent use.
 func (w *world) report(f Fault, what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,7 +112,7 @@ func (w *world) count(what action) {
 	w.done[what]++
 }
 
-// disorder carries the plan out. What meets the same target waits for its turn.
+// disorder carries the plan out. Two faults of one target wait for each other.
 func (w *world) disorder(ctx context.Context) error {
 	steps := plan(w.Seed, w.Length, w.Boxes, w.Database != "")
 	w.say("Seed %d, %d steps in %s.", w.Seed, len(steps), w.Length)
@@ -124,11 +124,11 @@ func (w *world) disorder(ctx context.Context) error {
 		}
 		g.Go(func() error { return w.do(ctx, s) })
 	}
-	defer w.mendAll()
+	defer w.restoreAll()
 	return g.Wait()
 }
 
-// pause waits; false when it is over before.
+// pause waits for d; false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -138,7 +138,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ledger is what was read at the end.
+// ledger is the result of a run.
 type ledger struct {
 	states       map[string]int // of tasks
 	runs, events int
@@ -153,7 +153,8 @@ func (w *world) print(l ledger) error {
 	if w.Database != "" {
 		engine = "PostgreSQL"
 	}
-	fmt.Fprintf(w.Out, "\nLedger of seed %d: %s on %s, %d boxes, %.0f s in all\n", w.Seed, w.Length, engine, w.Boxes, time.Since(w.began).Seconds())
+	fmt.Fprintf(w.Out, "\nLedger of seed %d: %s on %s, %d boxes, %.0f s in all\n", w.Seed, w.Length, engine, w.Boxes,
+		time.Since(w.began).Seconds())
 	var did []string
 	for what, n := range w.done {
 		did = append(did, fmt.Sprintf("%s %d", what, n))

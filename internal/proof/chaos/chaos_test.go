@@ -42,8 +42,8 @@ func TestSameSeedSamePlan(t *testing.T) {
 	}
 }
 
-// stored is a folder with a database and a bare repository whose main branch
-// has the given files.
+// stored is a folder with a database and a bare repository whose main branch has the
+// given files.
 func stored(t *testing.T, files map[string]string, statements ...string) (dir string, r Record) {
 	t.Helper()
 	dir = t.TempDir()
@@ -61,7 +61,8 @@ func stored(t *testing.T, files map[string]string, statements ...string) (dir st
 		}
 	}
 	git("-C", work, "add", "--all")
-	git("-C", work, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--allow-empty", "--message=Begin")
+	git("-C", work, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet",
+		"--allow-empty", "--message=Begin")
 	bare := filepath.Join(dir, "widgets.git")
 	git("clone", "--quiet", "--bare", work, bare)
 	d, err := sql.Open("sqlite", filepath.Join(dir, "test.db"))
@@ -79,7 +80,7 @@ func stored(t *testing.T, files map[string]string, statements ...string) (dir st
 
 func TestScanSeesEverything(t *testing.T) {
 	const secret = "s3cret+value/of=20"
-	wide := strings.Repeat("x", 20_000) // no value of the row is in one page
+	wide := strings.Repeat("x", 20_000) // no value of the row fits into one page
 	dir, r := stored(t, map[string]string{"leaked": secret},
 		`CREATE TABLE t (a TEXT)`, `INSERT INTO t VALUES ('`+wide+secret+wide+`')`)
 	for i, trace := range Traces(secret) {
@@ -118,7 +119,8 @@ func TestLedgerNoticesWhatIsWrong(t *testing.T) {
 		`INSERT INTO tasks VALUES ('kept', 'merged', 'svc/a', '1'), ('stopped', 'cancelled', 'svc/b', '2'), ('hollow', 'merged', 'svc/c', '3'),
 			('twin', 'failed', 'svc/d', '4'), ('twin', 'failed', 'svc/e', '5'), ('idle', 'completed', 'svc/f', '6')`)
 	var out bytes.Buffer
-	w := &world{Options: Options{Out: &out}, found: map[Fault][]string{}, filed: []string{"kept", "stopped", "hollow", "twin", "gone", "idle"}}
+	w := &world{Options: Options{Out: &out}, found: map[Fault][]string{},
+		filed: []string{"kept", "stopped", "hollow", "twin", "gone", "idle"}}
 	states, err := w.tasks(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +129,8 @@ func TestLedgerNoticesWhatIsWrong(t *testing.T) {
 		t.Errorf("the states: %v", states)
 	}
 	want := map[Fault][]string{
-		TaskLost:      {"task 6 is completed without a pull request", "gone was acknowledged and is not stored", "a task is merged, and the main branch lacks done-c"},
+		TaskLost: {"task 6 is completed without a pull request", "gone was acknowledged and is not stored",
+			"a task is merged, and the main branch lacks done-c"},
 		TaskDoubled:   {"twin is stored 2 times"},
 		Contradiction: {"done-b is on the main branch, and its task is not merged"},
 	}

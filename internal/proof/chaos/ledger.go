@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// read reads the ledger from what the stopped programs have left.
+// read reads the ledger from the data that the stopped programs have left.
 func (w *world) read(ctx context.Context) (l ledger, err error) {
 	d, err := w.database()
 	if err != nil {
@@ -42,8 +42,8 @@ func (w *world) read(ctx context.Context) (l ledger, err error) {
 	return l, err
 }
 
-// tasks holds what was filed against what is stored, and what is stored as
-// merged against what is on the main branch.
+// tasks compares the filed tasks with the stored ones, and the tasks stored as merged
+// with the main branch.
 func (w *world) tasks(ctx context.Context, r Record) (map[string]int, error) {
 	rows, err := r.rows(ctx, `SELECT title, status, branch, id FROM tasks`)
 	if err != nil {
@@ -89,8 +89,8 @@ func (w *world) tasks(ctx context.Context, r Record) (map[string]int, error) {
 	return states, nil
 }
 
-// search looks for the secrets in everything stored, and for the marker, which
-// must be there: a search that does not find it is blind.
+// search looks for the secrets in everything stored, and for the marker, which it
+// must find: otherwise the search itself is faulty.
 func (w *world) search(ctx context.Context, r Record) (bytes int, err error) {
 	traces := map[string][][]byte{}
 	for name, secret := range w.secrets {
@@ -102,7 +102,7 @@ func (w *world) search(ctx context.Context, r Record) (bytes int, err error) {
 		bytes += len(text)
 		for name, t := range traces {
 			if i := contains(text, t); i >= 0 {
-				w.report(Leak, fmt.Sprintf("%s is in %s, in spelling %d", name, where, i))
+				w.report(SecretLeaked, fmt.Sprintf("%s is in %s, in spelling %d", name, where, i))
 			}
 		}
 		if where == "table run_events" {

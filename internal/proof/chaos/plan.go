@@ -9,14 +9,14 @@ import (
 	"yardmaster/internal/proof/chaos/astray"
 )
 
-// lease is how long a box that hears nothing works on; its work is handed on
-// at 1.25 times this.
+// lease is how long a disconnected box continues to work; another box gets its work
+// after 1.25 times this.
 const lease = 6 * time.Second
 
 // action is one kind of step.
 type action string
 
-// The faults, and what people do meanwhile.
+// The faults, and the actions of people.
 const (
 	serverKilled action = "server killed"
 	boxKilled    action = "box killed"
@@ -27,7 +27,7 @@ const (
 	pushRefused  action = "push refused" // by the git host, of any task's branch
 	serverSet    action = "server's clock set"
 	boxSet       action = "box's clock set"
-	databaseLost action = "database lost" // its connections are terminated: PostgreSQL
+	databaseLost action = "database lost" // PostgreSQL terminates the server's connections
 
 	taskFiled        action = "task filed"
 	taskCancelled    action = "task cancelled"
@@ -35,18 +35,18 @@ const (
 	taskRedispatched action = "task redispatched"
 )
 
-// step is one thing that happens.
+// step is one event of a plan.
 type step struct {
 	at     time.Duration // since the start
 	what   action
-	target int           // which box
-	length time.Duration // until it is undone
-	ahead  time.Duration // of the right time, for a clock
-	pick   uint64        // chooses among the tasks there are by then
+	target int           // index of the box
+	length time.Duration // until the step is undone
+	ahead  time.Duration // how far a clock is set ahead
+	pick   uint64        // chooses among the tasks that exist by then
 }
 
-// plan draws all steps from the seed. Every fault is used before one is used
-// again; people do something every other second.
+// plan draws all steps from the seed. Every fault occurs before one occurs again;
+// people act every other second.
 func plan(seed uint64, length time.Duration, boxes int, postgres bool) []step {
 	r := rand.New(rand.NewPCG(seed, 0))
 	between := func(low, high time.Duration) time.Duration {
@@ -72,7 +72,7 @@ func plan(seed uint64, length time.Duration, boxes int, postgres bool) []step {
 		case serverKilled:
 			s.length = between(0, lease/2)
 		case boxFrozen:
-			s.length = between(lease*5/4, 2*lease) // its work is another's by then
+			s.length = between(lease*5/4, 2*lease) // long enough that another box gets its work
 		case serverSet, boxSet:
 			if s.ahead = time.Second << r.IntN(15); r.IntN(2) == 0 {
 				s.ahead = -s.ahead

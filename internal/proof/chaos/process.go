@@ -12,20 +12,19 @@ import (
 	"time"
 )
 
-// Process is one running program. What it writes is kept in a file that its
-// successors append to.
+// Process is one running program. Its output is appended to a file, which later
+// processes of the same program continue.
 type Process struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
-	gone chan struct{} // closed once it has ended
+	gone chan struct{} // closed once the process has ended
 
 	mu   sync.Mutex
-	said bytes.Buffer // since its own start
+	said bytes.Buffer // output of this process
 }
 
-// Start runs a program. env comes on top of a minimal environment whose home
-// is the given folder. The process dies with this one, also when this one is
-// killed.
+// Start runs a program. env is added to a minimal environment whose home is the
+// given folder. The process ends with this one, even when this one is killed.
 func Start(log, home string, env []string, argv ...string) (*Process, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -49,7 +48,7 @@ func Start(log, home string, env []string, argv ...string) (*Process, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	go func() {
-		_ = p.cmd.Wait() // how it ended shows in what it said
+		_ = p.cmd.Wait() // its output tells how it ended
 		file.Close()
 		close(p.gone)
 	}()
@@ -67,26 +66,26 @@ func (p *Process) Output() string {
 	return p.said.String()
 }
 
-// Kill is kill -9, and waits for the end.
+// Kill kills the process (SIGKILL) and waits for its end.
 func (p *Process) Kill() {
 	p.cmd.Process.Kill()
 	<-p.gone
 }
 
-// Freeze stops the process where it is, and Thaw lets it go on.
+// Freeze suspends the process until Thaw.
 func (p *Process) Freeze() { p.cmd.Process.Signal(syscall.SIGSTOP) }
 
 // Thaw ends a Freeze.
 func (p *Process) Thaw() { p.cmd.Process.Signal(syscall.SIGCONT) }
 
-// Set sets the clock of a `yardmaster astray` to be some whole seconds ahead of
-// the machine's.
+// Set sets the clock of a `yardmaster astray` some whole seconds ahead of the
+// machine's.
 func (p *Process) Set(ahead time.Duration) {
-	fmt.Fprintf(p.in, "%d\n", ahead/time.Second) // it may be gone
+	fmt.Fprintf(p.in, "%d\n", ahead/time.Second) // fails if the process has ended
 }
 
-// Stop asks the process to end, as an operator would. One that does not within
-// 20 s is killed, and that is an error.
+// Stop asks the process to end, as an operator would. It kills a process that has
+// not ended after 20 s, and then fails.
 func (p *Process) Stop() error {
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -98,11 +97,11 @@ func (p *Process) Stop() error {
 	}
 }
 
-// Signal sends a signal and waits for nothing.
+// Signal sends a signal and does not wait.
 func (p *Process) Signal(s syscall.Signal) { p.cmd.Process.Signal(s) }
 
 // PID is the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Ended tells whether the process is gone.
+// Ended tells whether the process has ended.
 func (p *Process) Ended() bool { return closed(p.gone) }

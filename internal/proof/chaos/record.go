@@ -12,35 +12,35 @@ import (
 	"strings"
 )
 
-// Fault is what a violation amounts to.
+// Fault is a class of violations.
 type Fault string
 
-// What a ledger counts.
+// The classes of violations in a ledger.
 const (
 	TaskLost      Fault = "tasks lost"            // filed, and neither stored nor ended
 	TaskDoubled   Fault = "tasks doubled"         // filed once, stored more often
 	RunDoubled    Fault = "runs doubled"          // two at a time, or both counted
 	PullDoubled   Fault = "pull requests doubled" // of one task, or merged twice
 	Gap           Fault = "sequence gaps"         // or repetitions
-	Leak          Fault = "secrets leaked"
-	Contradiction Fault = "contradictions"    // between what is stored here and there
-	Crash         Fault = "processes crashed" // without having been told to
+	SecretLeaked  Fault = "secrets leaked"
+	Contradiction Fault = "contradictions"    // between two places that store the same fact
+	Crash         Fault = "processes crashed" // without a signal
 )
 
-// Faults are all of them, in the order of the ledger.
-var Faults = []Fault{TaskLost, TaskDoubled, RunDoubled, PullDoubled, Gap, Leak, Contradiction, Crash}
+// Faults are all classes, in the order of the ledger.
+var Faults = []Fault{TaskLost, TaskDoubled, RunDoubled, PullDoubled, Gap, SecretLeaked, Contradiction, Crash}
 
-// Record is what a stopped server has stored. Its database is read in SQL that
-// both engines understand.
+// Record is the data of a stopped server. Its database is read in SQL that both
+// engines understand.
 type Record struct {
 	DB   *sql.DB
-	Repo string // the bare repository that its tasks were about
-	// Found hears of each violation.
+	Repo string // the bare repository of the tasks
+	// Found is called with each violation.
 	Found func(f Fault, what string)
 }
 
-// Verify looks for violations. Tasks must have ended by then. The error tells
-// that the record could not be read.
+// Verify looks for violations. All tasks must have ended before. It fails if the
+// record cannot be read.
 func (r Record) Verify(ctx context.Context) error {
 	return errors.Join(r.tasks(ctx), r.runs(ctx), r.events(ctx), r.pulls(ctx), r.trail(ctx))
 }
@@ -68,7 +68,7 @@ func (r Record) rows(ctx context.Context, query string, args ...any) (out [][]an
 	return out, rows.Err()
 }
 
-// rule is a query whose every row is a violation.
+// rule is a query of which every row is a violation.
 type rule struct {
 	fault Fault
 	said  string
@@ -99,7 +99,7 @@ func (r Record) tasks(ctx context.Context) error {
 	)
 }
 
-// runs checks that at no time two boxes held one task.
+// runs checks that no two boxes ever held one task at a time.
 func (r Record) runs(ctx context.Context) error {
 	err := r.none(ctx,
 		rule{TaskLost, "a run has not ended", `SELECT id, state FROM runs WHERE ended_at IS NULL OR state <> 'ended' OR outcome IS NULL`},
@@ -127,7 +127,7 @@ func (r Record) runs(ctx context.Context) error {
 			task, attempt, before, free = of, 0, 0, 0
 		}
 		n, _ := row[1].(int64)
-		// A task that somebody sends on has all its tries again.
+		// A task that a person redispatches has all its tries again.
 		if slices.ContainsFunc(t.afresh[task], func(at int64) bool { return before < at && at < t.began[run] }) {
 			attempt = 0
 		}
@@ -142,8 +142,8 @@ func (r Record) runs(ctx context.Context) error {
 	return err
 }
 
-// told is at which places in the trail things happened. Places have an order,
-// which times do not have where clocks are set.
+// told has the positions in the audit trail at which things happened. Positions are
+// ordered, which times are not if clocks are set.
 type told struct {
 	began, ended map[string]int64   // runs
 	afresh       map[string][]int64 // tasks, that got all their tries again
@@ -173,7 +173,7 @@ func (r Record) told(ctx context.Context) (told, error) {
 	return t, err
 }
 
-// events checks that none of a run is missing, and what can only happen once.
+// events checks that no event of a run is missing, and that unique events are unique.
 func (r Record) events(ctx context.Context) error {
 	return r.none(ctx,
 		rule{Gap, "the events of a run are not 1 to n", `SELECT r.id, r.committed_seq, COUNT(e.seq), MIN(e.seq), MAX(e.seq) FROM runs r LEFT JOIN run_events e ON e.run_id = r.id
@@ -191,7 +191,8 @@ func (r Record) events(ctx context.Context) error {
 
 func (r Record) pulls(ctx context.Context) error {
 	err := r.none(ctx,
-		rule{PullDoubled, "a task has several pull requests", `SELECT task_id, COUNT(*) FROM pulls WHERE task_id IS NOT NULL GROUP BY task_id HAVING COUNT(*) > 1`},
+		rule{PullDoubled, "a task has several pull requests",
+			`SELECT task_id, COUNT(*) FROM pulls WHERE task_id IS NOT NULL GROUP BY task_id HAVING COUNT(*) > 1`},
 		rule{Contradiction, "a pull request was merged, and its task is not",
 			`SELECT p.id, t.id, t.status FROM pulls p JOIN tasks t ON t.id = p.task_id WHERE p.state = 'merged' AND t.status NOT IN ('merged', 'cancelled')`},
 	)
@@ -217,7 +218,7 @@ func (r Record) pulls(ctx context.Context) error {
 	return nil
 }
 
-// git answers the words of what git says about the repository.
+// git answers the words that git prints about the repository.
 func (r Record) git(ctx context.Context, args ...string) ([]string, error) {
 	c := exec.CommandContext(ctx, "git", append([]string{"--git-dir", r.Repo}, args...)...)
 	out, err := c.Output()
@@ -227,7 +228,7 @@ func (r Record) git(ctx context.Context, args ...string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// trail checks the audit trail against the rows it tells of. A task fails once,
+// trail compares the audit trail with the rows that it describes. A task fails once,
 // and once more for every time that it was revived.
 func (r Record) trail(ctx context.Context) error {
 	once := `SELECT o.id, COUNT(a.id) FROM %s o LEFT JOIN audit a ON a.object = o.id AND a.kind = '%s' WHERE %s GROUP BY o.id HAVING COUNT(a.id) <> 1`
@@ -239,7 +240,8 @@ func (r Record) trail(ctx context.Context) error {
 		{"tasks", "task.awaiting_ci", "o.status = 'merged'"},
 		{"runs", "run.ended", "TRUE"},
 	} {
-		rules = append(rules, rule{Contradiction, "the trail does not have " + c.kind + " once", fmt.Sprintf(once, c.table, c.kind, c.where)})
+		rules = append(rules, rule{Contradiction, "the trail does not have " + c.kind + " once",
+			fmt.Sprintf(once, c.table, c.kind, c.where)})
 	}
 	rules = append(rules,
 		rule{Contradiction, "the trail has other than one task.failed more than the task was revived", `SELECT o.id FROM tasks o WHERE o.status = 'failed'

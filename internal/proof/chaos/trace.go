@@ -24,9 +24,9 @@ func Percent(s string) string {
 	return b.String()
 }
 
-// Traces are what of a secret must not be found: plain, in hexadecimal, as in
-// URLs, and in base64 at each of its three alignments, less the characters
-// that depend on what is around it.
+// Traces are the forms of a secret that must not be found: plain, in hexadecimal, as
+// in URLs, and in base64 at each of its three alignments, without the characters
+// that depend on the surrounding bytes.
 func Traces(secret string) [][]byte {
 	out := [][]byte{[]byte(secret), []byte(hex.EncodeToString([]byte(secret))), []byte(strings.ToUpper(hex.EncodeToString([]byte(secret)))),
 		[]byte(url.QueryEscape(secret)), []byte(Percent(secret))}
@@ -39,9 +39,9 @@ func Traces(secret string) [][]byte {
 	return out
 }
 
-// Scan shows look everything that is stored: each file below dir, each row of
-// the database (values of a row may be spread over the pages of a file), and
-// the objects of each git repository below dir (which are compressed).
+// Scan calls look with everything that is stored: each file below dir, each row of
+// the database (the values of a row may be spread over the pages of a file), and the
+// objects of each git repository below dir (which are compressed).
 func Scan(ctx context.Context, dir string, d *sql.DB, look func(where string, text []byte)) error {
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -84,7 +84,7 @@ func Scan(ctx context.Context, dir string, d *sql.DB, look func(where string, te
 	return err
 }
 
-// contains tells which of the traces is in the text; -1 is none.
+// contains is the index of the first trace in the text; -1 if there is none.
 func contains(text []byte, traces [][]byte) int {
 	for i, trace := range traces {
 		if bytes.Contains(text, trace) {

@@ -11,8 +11,8 @@ import (
 	"yardmaster/internal/client"
 )
 
-// talk is what a chatty agent prints: its environment and the marker, in the
-// ways in which secrets get out.
+// talk prints its environment and the marker, as a careless agent would, in the
+// encodings in which secrets leak.
 func talk(marker string) string {
 	return `say() { printf '%s\n' "$1"; printf %s "$1" | base64 -w0; echo; printf 'k=%s' "$1" | base64 -w0; echo
 		printf %s "$1" | od -An -v -tx1 | tr -d ' \n'; echo; printf %s "$1" | sed 's/+/%2B/g; s,/,%2F,g; s/=/%3D/g'; echo; }
@@ -21,7 +21,7 @@ func talk(marker string) string {
 	`
 }
 
-// The branch names the task: no two deliver the same file.
+// The branch names the task, so no two tasks deliver the same file.
 const deliver = `f=$(sed 's,.*/,,' .git/HEAD); echo done >"done-$f"; echo "Delivered $f." >"$YARDMASTER_REPORT"`
 
 // script is the agent of most tasks: it works for a second or two.
@@ -29,7 +29,7 @@ func script(marker string) string {
 	return talk(marker) + `for i in $(seq 1 20); do echo "line $i"; echo "$i" >"half-$YARDMASTER_REPORT" 2>/dev/null; sleep 0.07; done; ` + deliver
 }
 
-// scenario is what the scripted model does for the built-in agent.
+// scenario is the scenario of the scripted model for the built-in agent.
 func scenario() string {
 	return `scenarios:
   - name: deliver
@@ -56,7 +56,7 @@ func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return k.RoundTripper.RoundTrip(r)
 }
 
-// file files a task, and asks again with the same key until it is answered.
+// file files a task, and repeats the call with the same key until it is answered.
 func (w *world) file(ctx context.Context, s step) error {
 	template := "script"
 	switch n := s.pick % 20; {
@@ -91,14 +91,14 @@ func (w *world) file(ctx context.Context, s step) error {
 	return nil
 }
 
-// change asks something of a task that was filed; a refusal is an answer, too,
-// and while the server does not answer nothing is asked.
+// change calls verb for a filed task. A refusal is a valid answer; while the server
+// does not answer, change gives up.
 func (w *world) change(ctx context.Context, s step, verb string) error {
 	var body any
 	w.mu.Lock()
-	ids := w.ids[max(0, len(w.ids)-6):] // the latest are at work
+	ids := w.ids[max(0, len(w.ids)-6):] // the newest are at work
 	w.mu.Unlock()
-	if verb == "redispatch" { // only what has failed may be
+	if verb == "redispatch" { // only a failed task can be redispatched
 		body = map[string]any{}
 		var p struct{ Data []client.Task }
 		if err := w.c.Call(ctx, http.MethodGet, "/v1/tasks?status=failed&per_page=200", nil, &p); err != nil || len(p.Data) == 0 {

@@ -27,10 +27,10 @@ import (
 const (
 	account  = "acme"
 	project  = "widgets"
-	patience = 2 * time.Minute // for a program to come up
+	patience = 2 * time.Minute // for a program to become ready
 )
 
-// world is what harm is done to.
+// world has the processes and data of a run.
 type world struct {
 	Options
 	began   time.Time
@@ -39,35 +39,35 @@ type world struct {
 	boxes   []*machine
 	c       *client.Client
 	setup   string
-	secrets map[string]string // what each is -> its value
-	marker  string            // printed like the secrets, and none
+	secrets map[string]string // name -> value
+	marker  string            // printed like the secrets, but not one
 
-	server     *Process
-	ahead      time.Duration // its clock
-	serverTurn sync.Mutex    // one fault at a time; a box has its own
-	hostTurn   sync.Mutex
+	server      *Process
+	ahead       time.Duration // how far the server's clock is ahead
+	serverFault sync.Mutex    // held during a fault of the server; each box has its own
+	hostTurn    sync.Mutex
 
 	mu      sync.Mutex
 	found   map[Fault][]string
 	done    map[action]int
-	filed   []string // titles of what was acknowledged
+	filed   []string // titles of acknowledged tasks
 	ids     []string // of the tasks, in the same order
-	putDown int      // cancelled at the end
+	putDown int      // tasks cancelled at the end
 }
 
 // machine is one box: its data folder outlives its processes.
 type machine struct {
-	name string
-	data string
-	line *Cable // to the bus
-	turn sync.Mutex
+	name  string
+	data  string
+	line  *Cable // to the bus
+	fault sync.Mutex
 	*Process
-	ahead time.Duration // its clock
+	ahead time.Duration // how far the box's clock is ahead
 }
 
 func (w *world) path(name string) string { return filepath.Join(w.Data, name) }
 
-// begin builds everything up to boxes that are online.
+// begin starts everything, until the boxes are online.
 func (w *world) begin(ctx context.Context) (err error) {
 	w.setup = rand.Text()
 	password := rand.Text()
@@ -126,8 +126,8 @@ func (w *world) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// freeAddress is one that nobody listens on, for a server that has to come back
-// to where it was.
+// freeAddress is an address on which nothing listens, for a server that must have the
+// same address after a restart.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -137,7 +137,7 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// database opens what the server stores in.
+// database opens the server's database.
 func (w *world) database() (*sql.DB, error) {
 	if w.Database != "" {
 		return sql.Open("pgx", w.Database)
@@ -145,7 +145,7 @@ func (w *world) database() (*sql.DB, error) {
 	return sql.Open("sqlite", "file:"+w.path("server/yardmaster.db")+"?mode=ro")
 }
 
-// empty refuses a database that somebody uses.
+// empty refuses a database that has accounts.
 func (w *world) empty(ctx context.Context) error {
 	d, err := w.database()
 	if err != nil {
@@ -164,10 +164,11 @@ func (w *world) empty(ctx context.Context) error {
 
 var ready = regexp.MustCompile(`serves (http://\S+), boxes connect to nats://(\S+),`)
 
-// serve starts the control plane, waits until it answers, and returns the
-// address of its bus.
+// serve starts the control plane, waits until it answers, and returns the address of
+// its bus.
 func (w *world) serve(ctx context.Context) (bus string, err error) {
-	argv := []string{w.Self, "astray", seconds(w.ahead), "serve", "--data", w.path("server"), "--listen", w.listen, "--base-url", "http://" + w.web.Addr().String(),
+	argv := []string{w.Self, "astray", seconds(w.ahead), "serve", "--data", w.path("server"), "--listen", w.listen, "--base-url",
+		"http://" + w.web.Addr().String(),
 		"--setup-token", w.setup, "--seats", "16", "--lease", lease.String(), "--rate-limits", "off", "--scenario", w.path("scenario.yml")}
 	var env []string
 	if w.Database != "" {
@@ -193,7 +194,7 @@ func (w *world) serve(ctx context.Context) (bus string, err error) {
 
 func tail(text string) string { return text[max(0, len(text)-3000):] }
 
-// until waits for something to come about.
+// until waits up to patience until come answers true.
 func until(ctx context.Context, what string, patience time.Duration, come func() (bool, error)) error {
 	for deadline := time.Now().Add(patience); ; {
 		if ok, err := come(); ok || err != nil {
@@ -208,7 +209,7 @@ func until(ctx context.Context, what string, patience time.Duration, come func()
 	}
 }
 
-// furnish puts a repository, a model, secrets and templates on the server.
+// furnish puts a repository, a model key, secrets and templates on the server.
 func (w *world) furnish(ctx context.Context) error {
 	dir := w.path("source")
 	for name, text := range map[string]string{
@@ -241,8 +242,10 @@ func (w *world) furnish(ctx context.Context) error {
 		{http.MethodPut, "/v1/secrets/OPEN_SECRET", map[string]any{"value": w.secrets["a secret that agents are given"]}},
 		{http.MethodPut, "/v1/secrets/CLOSED_SECRET", map[string]any{
 			"value": w.secrets["a secret that only the broker knows"], "delivery": "broker", "hosts": []string{"api.example.com"}}},
-		{http.MethodPut, "/v1/templates/script", map[string]any{"agent": "command", "command": []string{"/bin/sh", "-c", script(w.marker)}}},
-		{http.MethodPut, "/v1/templates/broken", map[string]any{"agent": "command", "command": []string{"/bin/sh", "-c", talk(w.marker) + "exit 7"}}},
+		{http.MethodPut, "/v1/templates/script",
+			map[string]any{"agent": "command", "command": []string{"/bin/sh", "-c", script(w.marker)}}},
+		{http.MethodPut, "/v1/templates/broken",
+			map[string]any{"agent": "command", "command": []string{"/bin/sh", "-c", talk(w.marker) + "exit 7"}}},
 	} {
 		if err := w.c.Call(ctx, put.method, put.path, put.body, nil); err != nil {
 			return fmt.Errorf("%s: %w", put.path, err)
@@ -305,8 +308,8 @@ func (w *world) online(ctx context.Context, b *machine) error {
 	})
 }
 
-// stop ends all processes the gentle way. One that ended by itself before, or
-// panicked, is a crash.
+// stop stops all processes. A process that has ended by itself before, or has
+// panicked, is a Crash.
 func (w *world) stop() (err error) {
 	for _, b := range w.boxes {
 		err = errors.Join(err, ends(b.name, b.Process))
@@ -319,13 +322,14 @@ func ends(name string, p *Process) error {
 		return fmt.Errorf("%s had ended: %s", name, tail(p.Output()))
 	}
 	err := p.Stop()
-	if lines := strings.Split(p.Output(), "\n"); slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") }) {
+	if lines := strings.Split(p.Output(), "\n"); slices.ContainsFunc(lines,
+		func(l string) bool { return strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") }) {
 		err = errors.Join(err, fmt.Errorf("%s panicked: %s", name, tail(p.Output())))
 	}
 	return err
 }
 
-// end leaves nothing behind, whatever happened.
+// end kills all processes and closes all cables, whatever has happened.
 func (w *world) end() {
 	for _, b := range w.boxes {
 		if b.Process != nil {

@@ -60,14 +60,14 @@ func TestBoxCutOffStopsBeforeItsWorkIsHandedOn(t *testing.T) {
 
 	// Half of the line comes back: the box cannot know yet that it has lost the
 	// run, and may try to push.
-	http.Mend()
+	http.Restore()
 	again := st.live(id, 2)
 	if again.BoxID != near.id {
 		t.Errorf("the second try is on box %s", again.BoxID)
 	}
 	near.release(again)
 	st.merges(id)
-	nats.Mend()
+	nats.Restore()
 	st.until("the box that was cut off is free again", func() bool {
 		left, err := os.ReadDir(filepath.Join(far.data, "runs"))
 		return err == nil && len(left) == 0
@@ -110,8 +110,8 @@ func TestBoxBrieflyCutOffGoesOn(t *testing.T) {
 	nats.Cut()
 	before := len(st.times(ticks))
 	st.until("the agent works on without a line", func() bool { return len(st.times(ticks)) > before+15 })
-	http.Mend()
-	nats.Mend()
+	http.Restore()
+	nats.Restore()
 	st.until("what was said meanwhile is stored", func() bool { return len(st.lines(r)) > before+15 })
 	far.release(r)
 	st.merges(id)

@@ -1,10 +1,10 @@
-// Package astray gives a process another time of day than its machine's. The
-// time a process measures is not changed, as when somebody sets a clock, and
-// neither is that of the programs that it starts.
+// Package astray gives a process another time of day than its machine's. As when
+// somebody sets a clock, the durations that the process measures do not change, nor
+// does the time of day of the programs that it starts.
 //
-// Go asks the system for the time through a function pointer in the runtime,
-// which this package replaces. So all that runs in the process is astray: the
-// program, the bus in it, its libraries. Nothing else of the program knows.
+// Go asks the system for the time through a function pointer in the runtime, which
+// this package replaces. The change affects everything in the process: the program,
+// the bus in it, its libraries. No other code of the program knows of it.
 package astray
 
 import (
@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Follow sets the clock as the lines of r say, in seconds that it is ahead of
-// the machine's, until r ends.
+// Follow sets the clock to each number of seconds ahead of the machine's that a line
+// of r has, until r ends. It fails for a line that is no number.
 func Follow(r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {

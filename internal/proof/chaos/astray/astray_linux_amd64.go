@@ -15,14 +15,13 @@ const Possible = true
 //go:linkname runtimeClock runtime.vdsoClockgettimeSym
 var runtimeClock uintptr
 
-// ahead is in seconds. The replacement reads it.
+// ahead is in seconds. The replacement of clock_gettime reads it.
 var ahead int64
 
 // replacement is the address of the clock_gettime that adds ahead.
 func replacement() uintptr
 
-// Set makes the time of day of this process differ from its machine's, by whole
-// seconds.
+// Set sets the time of day of this process ahead of its machine's, by whole seconds.
 func Set(by time.Duration) {
 	atomic.StoreInt64(&ahead, int64(by/time.Second))
 	atomic.StoreUintptr(&runtimeClock, replacement())

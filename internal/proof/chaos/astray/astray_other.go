@@ -7,5 +7,5 @@ import "time"
 // Possible tells whether clocks can be set on this system.
 const Possible = false
 
-// Set does nothing here.
+// Set does nothing on this system.
 func Set(time.Duration) {}
