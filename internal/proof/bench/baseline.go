@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// serveBaseline is the other process: handlers that do the least that can be
-// called the same work. Without a database or an upstream it serves /healthz.
+// serveBaseline runs the other process, with handlers that do the least for the same
+// work. Without a database or an upstream it serves /healthz.
 func serveBaseline(args []string) error {
 	fl := flag.NewFlagSet("baseline", flag.ContinueOnError)
 	listen := fl.String("listen", "", "host:port")
@@ -83,8 +83,7 @@ func serveBaseline(args []string) error {
 	return nil
 }
 
-// openSQLite opens a file the way internal/db does, for one writer or four
-// readers.
+// openSQLite opens a file as internal/db does, with one writer or four readers.
 func openSQLite(path string, readOnly bool) (*sql.DB, error) {
 	q := url.Values{"_busy_timeout": {"5000"}, "_foreign_keys": {"1"}}
 	conns := 1

@@ -18,7 +18,7 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// machine is a simulated one: a real connection with a real identity, and no
+// machine is a simulated box: a real connection with a real identity, without a
 // machine behind it.
 type machine struct {
 	conn   *conn.Conn
@@ -30,7 +30,7 @@ type machine struct {
 // callTime bounds one call of a box.
 const callTime = 30 * time.Second
 
-// join enrolls a box and has it say hello and beat.
+// join enrolls a box, which then says hello and beats.
 func (w *world) join(ctx context.Context, name string, slots int) (*machine, error) {
 	who, err := w.enroll(ctx, name, slots)
 	if err != nil {
@@ -47,7 +47,7 @@ func (w *world) enroll(ctx context.Context, name string, slots int) (who box.Ide
 	return box.Enroll(ctx, w.url, minted.Token, box.Info{Name: name, Version: "bench", Slots: slots})
 }
 
-// attach connects a box, which says hello and beats from then on.
+// attach connects a box, which then says hello and beats.
 func attach(ctx context.Context, who box.Identity, slots int) (b *machine, err error) {
 	b = &machine{}
 	b.conn, err = conn.Dial(who.NATSURL, who.Box, func() (string, []byte) { return who.NATSJWT.Value, []byte(who.Seed) }, conn.Options{})
@@ -71,7 +71,8 @@ func attach(ctx context.Context, who box.Identity, slots int) (b *machine, err e
 	err = b.call(ctx, protocol.CallHello, protocol.Hello{
 		Key: b.secret.Public(), Signature: base64.StdEncoding.EncodeToString(signature),
 		V: protocol.Version, Version: "bench", Slots: slots, Runs: []protocol.RunRef{},
-		Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"landlock"}, Holds: map[string][]string{"landlock": protocol.Isolated}, OS: "linux", Arch: "amd64",
+		Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"landlock"},
+		Holds: map[string][]string{"landlock": protocol.Isolated}, OS: "linux", Arch: "amd64",
 	}, &protocol.HelloReply{})
 	if err != nil {
 		return nil, fmt.Errorf("hello: %w", err)
@@ -79,7 +80,8 @@ func attach(ctx context.Context, who box.Identity, slots int) (b *machine, err e
 	life, stop := context.WithCancel(ctx)
 	b.stop = stop
 	beat := func() error {
-		return b.call(ctx, protocol.CallBeat, protocol.Presence{V: protocol.Version, Version: "bench", State: "ready", Slots: slots, Free: slots}, nil)
+		return b.call(ctx, protocol.CallBeat,
+			protocol.Presence{V: protocol.Version, Version: "bench", State: "ready", Slots: slots, Free: slots}, nil)
 	}
 	if err := beat(); err != nil {
 		return nil, err
@@ -90,7 +92,7 @@ func attach(ctx context.Context, who box.Identity, slots int) (b *machine, err e
 			case <-life.Done():
 				return
 			case <-time.After(protocol.BeatEvery):
-				_ = beat() // a missed beat shows as a box that is gone
+				_ = beat() // a missed beat shows as an offline box
 			}
 		}
 	}()
@@ -108,8 +110,8 @@ func (b *machine) call(ctx context.Context, method string, in, out any) error {
 	return b.conn.Call(ctx, method, in, out)
 }
 
-// take waits for a run and accepts it. at is when the acceptance was known to
-// be stored.
+// take waits for a run and accepts it. at is when the box knew that the acceptance
+// was stored.
 func (b *machine) take(ctx context.Context) (run *protocol.Start, at time.Time, err error) {
 	for {
 		var claim protocol.ClaimReply
@@ -141,17 +143,18 @@ func (b *machine) take(ctx context.Context) (run *protocol.Start, at time.Time, 
 	return run, time.Now(), nil
 }
 
-// finish ends a run that has said nothing yet.
+// finish ends a run that has sent no event yet.
 func (b *machine) finish(ctx context.Context, run *protocol.Start) error {
 	data, err := json.Marshal(protocol.Finished{State: protocol.Succeeded})
 	if err != nil {
 		return err
 	}
-	_, err = b.append(ctx, run, []protocol.Event{{Seq: 1, Kind: protocol.EventAccepted}, {Seq: 2, Kind: protocol.EventFinished, Data: data}})
+	_, err = b.append(ctx, run, []protocol.Event{{Seq: 1, Kind: protocol.EventAccepted},
+		{Seq: 2, Kind: protocol.EventFinished, Data: data}})
 	return err
 }
 
-// append hands in events, and answers the last one that the database holds.
+// append sends events, and answers the last one that the database holds.
 func (b *machine) append(ctx context.Context, run *protocol.Start, events []protocol.Event) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()

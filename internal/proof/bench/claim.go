@@ -17,7 +17,7 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// The long queue and the short one.
+// Sizes of the long queue and of the short one.
 const (
 	longFinished = 1_000_000
 	longPending  = 100_000
@@ -34,7 +34,7 @@ var (
 		SELECT 'r' || CAST(i AS TEXT), 'a', 'a', 'r' || CAST(i AS TEXT), 'builtin', 'main', FALSE, TRUE, 0 FROM n`)
 	newBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
 		VALUES ('b', 'a', 'b', 'org', 'a', 'enrolled', '', 'b', 0, 100, '[]', '["landlock"]', 'online', 0)`)
-	// newTasks numbers tasks from $1 on, $2 of them, spread over $3 repositories.
+	// newTasks numbers $2 tasks from $1, spread over $3 repositories.
 	newTasks = db.S(`WITH RECURSIVE n (i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < CAST($1 AS BIGINT) + $2)
 		INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, attempt, queued_at, branch, template, created_by, created_at, updated_at)
 		SELECT '00000000-0000-4000-8000-' || substr(CAST(1000000000000 + (i * 7919) % 999983 + i * 1000000 AS TEXT), 2, 12) , 'a', 'r' || CAST(i % $3 AS TEXT), 'work', 'queued',
@@ -82,7 +82,7 @@ func claimOn(ctx context.Context, b *bench, e db.Engine) (err error) {
 	}
 	var took [2][]time.Duration
 	for range claimRounds {
-		for i, q := range queues { // they take turns
+		for i, q := range queues { // the two queues alternate
 			d, err := q.claim(ctx)
 			if err != nil {
 				return err
@@ -93,7 +93,8 @@ func claimOn(ctx context.Context, b *bench, e db.Engine) (err error) {
 	for _, of := range []float64{50, 90} {
 		long, short := percentile(took[1], of), percentile(took[0], of)
 		r := ratio(long, short)
-		b.add(row{what: fmt.Sprintf("claim, p%.0f, %d pending and %d finished tasks in %d repositories, %s", of, longPending, longFinished, longRepos, e),
+		b.add(row{what: fmt.Sprintf("claim, p%.0f, %d pending and %d finished tasks in %d repositories, %s", of, longPending,
+			longFinished, longRepos, e),
 			value: us(long), baseline: us(short), ratio: r, target: fmt.Sprintf("≤ 1.50 of a queue of %d", shortPending), met: r <= 1.5})
 	}
 	return nil
@@ -151,7 +152,7 @@ func fillQueue(ctx context.Context, d *db.DB, pending, finished, repos int) (*qu
 	return &queue{d, served}, err
 }
 
-// claim has the box claim a task, and puts it back unmeasured.
+// claim measures the box's claim of a task, and then requeues the task.
 func (q *queue) claim(ctx context.Context) (time.Duration, error) {
 	begin := time.Now()
 	reply, err := q.runs.Claim(ctx, "b", protocol.Claim{ID: id.New(), Free: 1})

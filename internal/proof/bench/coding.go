@@ -38,24 +38,27 @@ func coding(ctx context.Context, b *bench) error {
 			return err
 		}
 		r := ratio(packed, plain)
-		b.add(row{what: "bytes of a page of 50 tasks, " + name, value: kb(packed), baseline: kb(plain), ratio: r, target: "≤ 0.25 of plain", met: r <= 0.25})
+		b.add(row{what: "bytes of a page of 50 tasks, " + name, value: kb(packed), baseline: kb(plain), ratio: r,
+			target: "≤ 0.25 of plain", met: r <= 0.25})
 		ours, theirs, err := duel(rounds, with(path, name), with(path, ""))
 		if err != nil {
 			return err
 		}
 		r = ratio(costs(ours), costs(theirs))
-		b.add(row{what: "processor time of the server a call, " + name, value: us(costs(ours)), baseline: us(costs(theirs)), ratio: r, target: "≤ 1.50 of plain", met: r <= 1.5})
+		b.add(row{what: "processor time of the server a call, " + name, value: us(costs(ours)), baseline: us(costs(theirs)),
+			ratio: r, target: "≤ 1.50 of plain", met: r <= 1.5})
 	}
 	ours, theirs, err := duel(rounds, with("/v1/queue/status", "gzip, zstd"), with("/v1/queue/status", ""))
 	if err != nil {
 		return err
 	}
 	r := ratio(costs(ours), costs(theirs))
-	b.add(row{what: "processor time of a small answer, compression offered", value: us(costs(ours)), baseline: us(costs(theirs)), ratio: r, target: "≤ 1.10 of not offered", met: r <= 1.1})
+	b.add(row{what: "processor time of a small answer, compression offered", value: us(costs(ours)), baseline: us(costs(theirs)),
+		ratio: r, target: "≤ 1.10 of not offered", met: r <= 1.1})
 	return nil
 }
 
-// bytes is how long the body of an answer is on the line.
+// bytes is the length of an answer's body on the wire.
 func (w *world) bytes(ctx context.Context, path, accepts string) (int64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+path, nil)
 	if err != nil {

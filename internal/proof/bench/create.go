@@ -40,10 +40,13 @@ func create(ctx context.Context, b *bench) error {
 		return err
 	}
 	r := ratio(rates(ours), rates(theirs))
-	b.add(row{what: "POST /v1/tasks, 16 clients", value: rate(rates(ours)), baseline: rate(rates(theirs)), ratio: r, target: "≥ the baseline", met: r >= 1})
-	b.add(row{what: "the same, processor time of the server a call", value: us(costs(ours)), baseline: us(costs(theirs)), ratio: ratio(costs(ours), costs(theirs))})
+	b.add(row{what: "POST /v1/tasks, 16 clients", value: rate(rates(ours)), baseline: rate(rates(theirs)), ratio: r,
+		target: "≥ the baseline", met: r >= 1})
+	b.add(row{what: "the same, processor time of the server a call", value: us(costs(ours)), baseline: us(costs(theirs)),
+		ratio: ratio(costs(ours), costs(theirs))})
 	last, first := ours[len(ours)-1], ours[0]
-	b.add(row{what: fmt.Sprintf("with %d tasks waiting, against with none", (rounds-1)*filings), value: rate(last.rate()), baseline: rate(first.rate()), ratio: ratio(last.rate(), first.rate())})
+	b.add(row{what: fmt.Sprintf("with %d tasks waiting, against with none", (rounds-1)*filings), value: rate(last.rate()),
+		baseline: rate(first.rate()), ratio: ratio(last.rate(), first.rate())})
 	return nil
 }
 
@@ -54,14 +57,14 @@ func filing(i int64) []byte {
 		`"problem":"Widget ` + n + ` turns left when it is asked to turn right. Its test says how it should be."}`)
 }
 
-// creator is the bare handler of filing.
+// creator is the bare handler that files tasks.
 type creator struct {
 	pool   *sql.DB
 	insert *sql.Stmt
 }
 
-// newCreator makes a database of the program's own schema, so that a row costs
-// the same indexes and references here and there.
+// newCreator makes a database with the program's own schema, so that a row costs the
+// same indexes and references in both.
 func newCreator(path string) (*creator, error) {
 	ctx := context.Background()
 	d, err := db.Open(ctx, "sqlite:"+path, db.Options{})
@@ -100,13 +103,14 @@ func (c *creator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	taskID := id.Random()
-	if _, err := c.insert.ExecContext(r.Context(), taskID, in.Title, in.Problem, time.Now().UnixMicro(), "svc/"+taskID, "user:ada"); err != nil {
+	if _, err := c.insert.ExecContext(r.Context(), taskID, in.Title, in.Problem, time.Now().UnixMicro(), "svc/"+taskID,
+		"user:ada"); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusAccepted)
 	if err := json.MarshalWrite(w, map[string]string{"kind": "dispatched", "task_id": taskID}); err != nil {
-		return // the client is gone
+		return // the client has disconnected
 	}
 }

@@ -75,7 +75,7 @@ func dispatch(ctx context.Context, b *bench) error {
 	return w.rush(ctx, b, percentile(theirs, 50))
 }
 
-// rush has a fleet of boxes claim a queue empty.
+// rush measures a fleet of boxes that claims a whole queue.
 func (w *world) rush(ctx context.Context, b *bench, floor time.Duration) error {
 	boxes := make([]*machine, fleet)
 	for i := range boxes {
@@ -114,8 +114,9 @@ func (w *world) rush(ctx context.Context, b *bench, floor time.Duration) error {
 		return err
 	}
 	v, base := claims/time.Since(begin).Seconds(), float64(time.Second)/float64(floor)
-	b.add(row{what: fmt.Sprintf("claims, accepted and finished, %d boxes, %d tasks waiting", fleet, claims), value: rate(v), baseline: rate(base),
-		ratio: v / base, target: "≥ 200/s", met: v >= 200})
+	b.add(row{what: fmt.Sprintf("claims, accepted and finished, %d boxes, %d tasks waiting", fleet, claims), value: rate(v),
+		baseline: rate(base),
+		ratio:    v / base, target: "≥ 200/s", met: v >= 200})
 	b.add(row{what: "the same, processor time of the server a claim", value: us((w.busy() - used) / claims)})
 	return nil
 }
@@ -124,7 +125,8 @@ func (w *world) file(ctx context.Context, i int64) error {
 	var filed struct {
 		Kind string `json:"kind"`
 	}
-	body := map[string]string{"repo": account + "/" + project, "title": fmt.Sprintf("Turn widget %d", i), "problem": "It turns the wrong way round."}
+	body := map[string]string{"repo": account + "/" + project, "title": fmt.Sprintf("Turn widget %d", i),
+		"problem": "It turns the wrong way round."}
 	err := w.api.Call(ctx, http.MethodPost, "/v1/tasks", body, &filed)
 	if err == nil && filed.Kind != "dispatched" {
 		err = fmt.Errorf("task %d was %s", i, filed.Kind)
@@ -132,7 +134,7 @@ func (w *world) file(ctx context.Context, i int64) error {
 	return err
 }
 
-// floor is what a dispatch cannot do without.
+// floor is the least work of a dispatch.
 type floor struct {
 	pool     *sql.DB
 	bus      *server.Server

@@ -7,11 +7,11 @@ import (
 	"yardmaster/internal/db"
 )
 
-// waiting is how many tasks of a fixture are still in the queue: the oldest,
-// below anything a page of the newest shows.
+// waiting is how many tasks of a fixture are still in the queue: the oldest, which no
+// page of the newest shows.
 const waiting = 200
 
-// Task i was made at firstTask + i*taskStep, in Unix microseconds.
+// Task i was created at firstTask + i*taskStep, in Unix microseconds.
 const (
 	firstTask = 1_700_000_000_000_000
 	taskStep  = 1_000_000
@@ -30,8 +30,8 @@ var (
 		GROUP BY account_id, repo_id, template, priority
 		ON CONFLICT (account_id, repo_id, template, priority) DO UPDATE SET ready = excluded.ready, head_at = excluded.head_at`)
 
-	// addTasks numbers tasks from $3 on, $4 of them. Their ids, times and
-	// texts look like real ones in size and order; the first $5 wait.
+	// addTasks numbers $4 tasks from $3. Their ids, times and texts resemble real
+	// ones in size and order; the first $5 wait.
 	addTasks = db.S(`WITH RECURSIVE n (i) AS (SELECT CAST($3 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $3 + $4)
 		INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, attempt, queued_at, branch, base_sha,
 			template, created_by, created_at, updated_at, claimed_at, started_at, finished_at)
@@ -45,7 +45,7 @@ var (
 			CASE WHEN i < $5 THEN NULL ELSE 1700000000000000 + i * 1000000 END FROM n`)
 )
 
-// fill puts tasks from up to to into the database of a server that is stopped.
+// fill inserts the tasks from up to to into the database of a stopped server.
 func (w *world) fill(ctx context.Context, from, to int) (err error) {
 	d, err := db.Open(ctx, "sqlite:"+w.database(), db.Options{})
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 
 const (
 	fleetSize   = 1000
-	fleetJoins  = 20 // one after the other, before and after the rest
+	fleetJoins  = 20 // boxes that join one after the other, before and after the rest
 	fleetAtOnce = 32
-	fleetWatch  = 20 * time.Second // of a fleet that does nothing but beat
+	fleetWatch  = 20 * time.Second // of a fleet that only beats
 	fleetBytes  = 150 << 10
 )
 
-// crew is boxes, or what stands for them.
+// crew is a number of boxes, or of bare connections.
 type crew struct {
 	mu   sync.Mutex
 	gone []func()
@@ -41,15 +41,17 @@ func (c *crew) leave() {
 	}
 }
 
-// crowding is what many connections cost.
+// crowding is the cost of many connections.
 type crowding struct {
-	first, last time.Duration // median of one that joins, with none and with all the others there
-	all         time.Duration // for those between to be there
-	bytes       int64         // resident, of each
+	first, last time.Duration // median time of one that joins, with no others and with all others connected
+	all         time.Duration // until all those between are connected
+	bytes       int64         // resident memory of each
 }
 
-// gather has the numbers 0 to fleetSize-1 join.
-func (c *crew) gather(ctx context.Context, p *process, join func(ctx context.Context, i int) (leave func(), err error)) (out crowding, err error) {
+// gather makes the numbers 0 to fleetSize-1 join.
+func (c *crew) gather(
+	ctx context.Context, p *process, join func(ctx context.Context, i int) (leave func(), err error),
+) (out crowding, err error) {
 	one := func(i int) (time.Duration, error) {
 		begin := time.Now()
 		leave, err := join(ctx, i)
@@ -137,16 +139,20 @@ func fleetOf(ctx context.Context, b *bench) error {
 		return ctx.Err()
 	}
 	share := float64(w.busy()-used) / float64(fleetWatch)
-	b.add(row{what: fmt.Sprintf("%d boxes connect and say hello, %d at a time", fleetSize-2*fleetJoins, fleetAtOnce), value: ms(ours.all), baseline: ms(bare.all), ratio: ratio(ours.all, bare.all)})
-	b.add(row{what: fmt.Sprintf("one more, with %d there, against with none", fleetSize-fleetJoins), value: ms(ours.last), baseline: ms(ours.first), ratio: ratio(ours.last, ours.first),
+	b.add(row{what: fmt.Sprintf("%d boxes connect and say hello, %d at a time", fleetSize-2*fleetJoins, fleetAtOnce),
+		value: ms(ours.all), baseline: ms(bare.all), ratio: ratio(ours.all, bare.all)})
+	b.add(row{what: fmt.Sprintf("one more, with %d there, against with none", fleetSize-fleetJoins), value: ms(ours.last),
+		baseline: ms(ours.first), ratio: ratio(ours.last, ours.first),
 		target: "≤ 2 times", met: ours.last <= 2*ours.first})
-	b.add(row{what: "resident memory of each box", value: kb(ours.bytes), baseline: kb(bare.bytes), ratio: ratio(ours.bytes, bare.bytes), target: "< " + kb(fleetBytes), met: ours.bytes < fleetBytes})
-	b.add(row{what: fmt.Sprintf("processor of the server while %d boxes do nothing but beat", fleetSize), value: fmt.Sprintf("%.0f %% of a core", 100*share)})
+	b.add(row{what: "resident memory of each box", value: kb(ours.bytes), baseline: kb(bare.bytes),
+		ratio: ratio(ours.bytes, bare.bytes), target: "< " + kb(fleetBytes), met: ours.bytes < fleetBytes})
+	b.add(row{what: fmt.Sprintf("processor of the server while %d boxes do nothing but beat", fleetSize),
+		value: fmt.Sprintf("%.0f %% of a core", 100*share)})
 	return nil
 }
 
-// bareFleet is as many connections to a NATS server in which all share one
-// account, each of which asks once.
+// bareFleet makes as many connections to a NATS server in which all share one
+// account; each asks once.
 func (b *bench) bareFleet(ctx context.Context) (out crowding, err error) {
 	address, err := freePort()
 	if err != nil {
@@ -171,7 +177,7 @@ func (b *bench) bareFleet(ctx context.Context) (out crowding, err error) {
 	})
 }
 
-// serveBus is the other side of that.
+// serveBus serves bareFleet.
 func serveBus(address string) (stop func(), err error) {
 	host, digits, err := net.SplitHostPort(address)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	gatewayCalls = 600 // sequential, each way
+	gatewayCalls = 600 // sequential, through the gateway and directly
 	streams      = 10_000
 	chunks       = 20
 )
@@ -81,12 +81,13 @@ func gateway(ctx context.Context, b *bench) error {
 			return err
 		}
 	}
-	b.add(row{what: fmt.Sprintf("of %d streamed calls, 16 at a time, cut short", streams), value: fmt.Sprint(cut[0]), baseline: fmt.Sprint(cut[1]), target: "0", met: cut[0] == 0})
+	b.add(row{what: fmt.Sprintf("of %d streamed calls, 16 at a time, cut short", streams), value: fmt.Sprint(cut[0]),
+		baseline: fmt.Sprint(cut[1]), target: "0", met: cut[0] == 0})
 	return nil
 }
 
-// commits measures what the gateway does beside proxying: it keeps the account
-// of a call, durably, before the caller sees the end of the answer.
+// commits measures what the gateway does besides proxying: it stores the usage of a
+// call durably before the caller sees the end of the answer.
 func (b *bench) commits(ctx context.Context) error {
 	f, err := newFloor(filepath.Join(b.dir, "gateway.db"))
 	if err != nil {
@@ -105,10 +106,10 @@ func (b *bench) commits(ctx context.Context) error {
 	return nil
 }
 
-// model makes a key for the upstream and a live run, whose token the gateway
-// takes.
+// model makes a key for the upstream, and a live run whose token the gateway accepts.
 func (w *world) model(ctx context.Context, upstream string) (address, token string, leave func(), err error) {
-	if err := w.api.Call(ctx, http.MethodPost, "/v1/billing/keys", map[string]any{"provider": "compatible", "base_url": upstream, "key": "secret", "model": "m", "priority": 1}, nil); err != nil {
+	if err := w.api.Call(ctx, http.MethodPost, "/v1/billing/keys",
+		map[string]any{"provider": "compatible", "base_url": upstream, "key": "secret", "model": "m", "priority": 1}, nil); err != nil {
 		return "", "", nil, err
 	}
 	template := map[string]string{"agent": "builtin", "provider": "compatible", "base_url": upstream, "model": "m"}
@@ -127,13 +128,13 @@ func (w *world) model(ctx context.Context, upstream string) (address, token stri
 		return "", "", nil, err
 	}
 	life, cancel := context.WithCancel(ctx)
-	go func() { // keep the lease
+	go func() { // renews the lease
 		for {
 			select {
 			case <-life.Done():
 				return
 			case <-time.After(10 * time.Second):
-				// A lost lease fails the calls that are measured.
+				// A lost lease makes the measured calls fail.
 				_ = x.call(life, protocol.CallRenew, protocol.Renew{Run: run.Run, Attempt: run.Attempt}, nil)
 			}
 		}
@@ -169,20 +170,21 @@ func provider() (url string, stop func(), err error) {
 		}
 		io.WriteString(w, "data: {\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":25,\"completion_tokens\":15}}\n\n"+streamEnd)
 	})}
-	go func() { _ = server.Serve(l) }() // until it is closed
+	go func() { _ = server.Serve(l) }() // until the listener is closed
 	return "http://" + l.Addr().String(), func() { server.Close() }, nil
 }
 
 const streamEnd = "data: [DONE]\n\n"
 
-// errCut is a stream that ended before its end.
+// errCut says that a stream ended too early.
 type errCut struct{ got int }
 
 func (e errCut) Error() string { return fmt.Sprintf("the answer was cut after %d bytes", e.got) }
 
-// prompt makes one call and reads its answer to the end.
+// prompt makes one call and reads its whole answer.
 func prompt(ctx context.Context, c *http.Client, address, token string, stream bool) (time.Duration, error) {
-	body := fmt.Sprintf(`{"model":"m","stream":%v,"messages":[{"role":"user","content":"%s"}]}`, stream, strings.Repeat("some prompt ", 300))
+	body := fmt.Sprintf(`{"model":"m","stream":%v,"messages":[{"role":"user","content":"%s"}]}`, stream,
+		strings.Repeat("some prompt ", 300))
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/v1/chat/completions", strings.NewReader(body))
 	if err != nil {
 		return 0, err
@@ -205,7 +207,7 @@ func prompt(ctx context.Context, c *http.Client, address, token string, stream b
 	return time.Since(begin), nil
 }
 
-// flood counts the streams that are cut short.
+// flood counts the streams that are cut.
 func flood(ctx context.Context, c *http.Client, address, token string) (cut int64, err error) {
 	var next, short atomic.Int64
 	var once sync.Once

@@ -18,10 +18,10 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// round is how long the requests of one side of a duel go on.
+// round is how long the requests of one side of a duel last.
 const round = 1500 * time.Millisecond
 
-// echoIn and echo are what a capability that does nothing takes and answers.
+// echoIn and echo are the input and the answer of a capability that does nothing.
 type echoIn struct {
 	Title    string            `json:"title" minLength:"1" maxLength:"200"`
 	Text     string            `json:"text" minLength:"1" maxLength:"20000"`
@@ -50,13 +50,13 @@ func bareEcho(w http.ResponseWriter, r *http.Request) {
 	out, _ := echoing(r.Context(), in)
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.MarshalWrite(w, out); err != nil {
-		return // the client is gone
+		return // the client has disconnected
 	}
 }
 
-// guarded serves the capability that does nothing, over REST and as a tool,
-// behind the program's own pipeline: limits, the credentials of a database,
-// scopes, checks, encoding.
+// guarded serves the capability that does nothing, over REST and as a tool, behind
+// the program's own pipeline: limits, credentials from a database, scopes, checks,
+// encoding.
 func guarded(path string) (http.Handler, error) {
 	d, err := db.Open(context.Background(), "sqlite:"+path, db.Options{})
 	if err != nil {
@@ -64,7 +64,7 @@ func guarded(path string) (http.Handler, error) {
 	}
 	who := &signin.Service{DB: d, Clock: time.Now}
 	begin := time.Now()
-	// A clock that runs fast enough leaves room in every bucket.
+	// A clock that runs fast enough keeps every rate limit unreached.
 	fast := func() time.Time { return begin.Add(1_000_000 * time.Since(begin)) }
 	ops := []op.Op{op.New(op.Row{ID: "bench.echo", Method: http.MethodPost, Path: "/v1/echo", Group: "Bench",
 		Rule: policy.Require(policy.WriteTasks), Summary: "Nothing but the way there and back"}, echoing)}
@@ -84,8 +84,8 @@ func echoCall(i int64) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"bench.echo","arguments":%s}}`, i, echoArgs(i))
 }
 
-// behindGuard starts the server of guarded on the database of a server that
-// was set up and stopped.
+// behindGuard starts the server of guarded on the database of a server that was set
+// up and stopped.
 func (b *bench) behindGuard(ctx context.Context, name string) (p *process, token string, err error) {
 	w, err := b.settle(ctx, name)
 	if err != nil {
@@ -113,8 +113,10 @@ func guard(ctx context.Context, b *bench) error {
 		return err
 	}
 	with, without := costs(ours), costs(theirs)
-	b.add(row{what: "processor time the guard adds to a request", value: us(with - without), baseline: us(without), ratio: ratio(with, without), target: "≤ 40 µs", met: with-without <= 40*time.Microsecond})
-	b.add(row{what: "a request of 4 clients", value: rate(rates(ours)), baseline: rate(rates(theirs)), ratio: ratio(rates(ours), rates(theirs))})
+	b.add(row{what: "processor time the guard adds to a request", value: us(with - without), baseline: us(without),
+		ratio: ratio(with, without), target: "≤ 40 µs", met: with-without <= 40*time.Microsecond})
+	b.add(row{what: "a request of 4 clients", value: rate(rates(ours)), baseline: rate(rates(theirs)),
+		ratio: ratio(rates(ours), rates(theirs))})
 	return nil
 }
 
@@ -129,8 +131,10 @@ func tools(ctx context.Context, b *bench) error {
 		return err
 	}
 	r := ratio(costs(ours), costs(theirs))
-	b.add(row{what: "tools/call, processor time of the server a call", value: us(costs(ours)), baseline: us(costs(theirs)), ratio: r, target: "≤ 1.50 of REST", met: r <= 1.5})
-	b.add(row{what: "tools/call, 4 clients", value: rate(rates(ours)), baseline: rate(rates(theirs)), ratio: ratio(rates(ours), rates(theirs))})
+	b.add(row{what: "tools/call, processor time of the server a call", value: us(costs(ours)), baseline: us(costs(theirs)),
+		ratio: r, target: "≤ 1.50 of REST", met: r <= 1.5})
+	b.add(row{what: "tools/call, 4 clients", value: rate(rates(ours)), baseline: rate(rates(theirs)),
+		ratio: ratio(rates(ours), rates(theirs))})
 
 	w, err := b.settle(ctx, "tools")
 	if err != nil {
@@ -139,7 +143,8 @@ func tools(ctx context.Context, b *bench) error {
 	defer w.stop()
 	ask := func(method string) (time.Duration, error) {
 		body := []byte(`{"jsonrpc":"2.0","id":1,"method":"` + method + `"}`)
-		l := load{method: http.MethodPost, url: w.url + mcp.Path, token: w.pat, body: func(int64) []byte { return body }, status: http.StatusOK}
+		l := load{method: http.MethodPost, url: w.url + mcp.Path, token: w.pat, body: func(int64) []byte { return body },
+			status: http.StatusOK}
 		begin := time.Now()
 		err := l.one(ctx, http.DefaultClient, 0)
 		return time.Since(begin), err
@@ -161,7 +166,8 @@ func tools(ctx context.Context, b *bench) error {
 		lists, pings = append(lists, list), append(pings, ping)
 	}
 	took := percentile(lists, 50)
-	b.add(row{what: "tools/list with all tools, p50, against ping", value: ms(took), baseline: ms(percentile(pings, 50)), ratio: ratio(took, percentile(pings, 50)), target: "< 5.0 ms", met: took < 5*time.Millisecond})
+	b.add(row{what: "tools/list with all tools, p50, against ping", value: ms(took), baseline: ms(percentile(pings, 50)),
+		ratio: ratio(took, percentile(pings, 50)), target: "< 5.0 ms", met: took < 5*time.Millisecond})
 	b.add(row{what: "the first tools/list of a process", value: ms(first)})
 	return nil
 }

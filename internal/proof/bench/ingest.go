@@ -69,12 +69,13 @@ func ingest(ctx context.Context, b *bench) error {
 		seq += messages * perMessage
 	}
 	r := median(ours) / median(theirs)
-	b.add(row{what: fmt.Sprintf("events stored, %d a message, %d runs", perMessage, talkers), value: rate(median(ours)), baseline: rate(median(theirs)), ratio: r,
+	b.add(row{what: fmt.Sprintf("events stored, %d a message, %d runs", perMessage, talkers), value: rate(median(ours)),
+		baseline: rate(median(theirs)), ratio: r,
 		target: "≥ 5000/s", met: median(ours) >= 5000})
 	return w.check(ctx, b, runs, seq)
 }
 
-// talk hands in a round of one run; the database holds it by then.
+// talk sends a round of one run; on return the database holds it.
 func (b *machine) talk(ctx context.Context, run *protocol.Start, seq int64) error {
 	for range messages {
 		events := make([]protocol.Event, perMessage)
@@ -93,8 +94,8 @@ func (b *machine) talk(ctx context.Context, run *protocol.Start, seq int64) erro
 	return nil
 }
 
-// check reads what was stored: each run's events from 1 on, none missing, none
-// twice, in the order in which they were said.
+// check reads the stored events: those of each run from 1 on, none missing, none
+// twice, in the order in which they were sent.
 func (w *world) check(ctx context.Context, b *bench, runs []*protocol.Start, last int64) error {
 	pool, err := openSQLite(w.database(), true)
 	if err != nil {
@@ -112,11 +113,12 @@ func (w *world) check(ctx context.Context, b *bench, runs []*protocol.Start, las
 			whole++
 		}
 	}
-	b.add(row{what: fmt.Sprintf("runs whose %d events are stored in order, once each", last), value: fmt.Sprintf("%d of %d", whole, talkers), target: "all", met: whole == talkers})
+	b.add(row{what: fmt.Sprintf("runs whose %d events are stored in order, once each", last),
+		value: fmt.Sprintf("%d of %d", whole, talkers), target: "all", met: whole == talkers})
 	return nil
 }
 
-// scribe inserts the same rows with nothing around it.
+// scribe inserts the same rows with nothing around the inserts.
 type scribe struct {
 	pool   *sql.DB
 	insert *sql.Stmt
@@ -149,7 +151,8 @@ func (s *scribe) round(ctx context.Context) (time.Duration, error) {
 			args := make([]any, 0, 7*perMessage)
 			for n := range int64(perMessage) {
 				at := seq + n + 1
-				args = append(args, fmt.Sprintf("01890000-0000-7000-8000-%012d", i), at, 1, 1_700_000_000_000+at, at, protocol.EventUpdate, string(said))
+				args = append(args, fmt.Sprintf("01890000-0000-7000-8000-%012d", i), at, 1, 1_700_000_000_000+at, at,
+					protocol.EventUpdate, string(said))
 			}
 			if _, err := s.insert.ExecContext(ctx, args...); err != nil {
 				return 0, err

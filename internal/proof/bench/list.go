@@ -25,8 +25,8 @@ const (
 	pageSize = 50
 	many     = 1_000_000
 	rounds   = 5
-	// nearEnd is the oldest task but so many that the deep page begins with;
-	// behind its page come those that wait.
+	// nearEnd is the oldest task, less those that the deep page begins with; the
+	// waiting tasks follow its page.
 	nearEnd = waiting + 2*pageSize
 )
 
@@ -66,21 +66,24 @@ func list(ctx context.Context, b *bench) error {
 		return err
 	}
 	r := ratio(rates(ours), rates(theirs))
-	b.add(row{what: "GET /v1/tasks?per_page=50", value: rate(rates(ours)), baseline: rate(rates(theirs)), ratio: r, target: "≥ 0.80 of the baseline", met: r >= 0.8})
-	b.add(row{what: "the same, processor time of the server a call", value: us(costs(ours)), baseline: us(costs(theirs)), ratio: ratio(costs(ours), costs(theirs))})
+	b.add(row{what: "GET /v1/tasks?per_page=50", value: rate(rates(ours)), baseline: rate(rates(theirs)), ratio: r,
+		target: "≥ 0.80 of the baseline", met: r >= 0.8})
+	b.add(row{what: "the same, processor time of the server a call", value: us(costs(ours)), baseline: us(costs(theirs)),
+		ratio: ratio(costs(ours), costs(theirs))})
 
 	far, near, err := duel(rounds, with(w.process, first+"&cursor="+deep, w.pat), with(w.process, first, w.pat))
 	if err != nil {
 		return err
 	}
 	r = rates(near) / rates(far)
-	b.add(row{what: fmt.Sprintf("a page behind %d tasks, against the first page", many-nearEnd), value: us(time.Duration(4e9 / rates(far))), baseline: us(time.Duration(4e9 / rates(near))),
+	b.add(row{what: fmt.Sprintf("a page behind %d tasks, against the first page", many-nearEnd),
+		value: us(time.Duration(4e9 / rates(far))), baseline: us(time.Duration(4e9 / rates(near))),
 		ratio: r, target: "≤ 1.20 of the first page", met: r <= 1.2})
 	return nil
 }
 
-// deep makes the cursor that a walk through all but the last pages ends with,
-// from the one of the first page.
+// deep makes the cursor with which a walk through all but the last pages ends, from
+// the cursor of the first page.
 func (w *world) deep(ctx context.Context) (string, error) {
 	var p struct {
 		NextCursor string `json:"next_cursor"`
@@ -103,7 +106,7 @@ func (w *world) deep(ctx context.Context) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(b), nil
 }
 
-// sameTasks makes sure that the baseline does the same work as the program.
+// sameTasks checks that the baseline does the same work as the program.
 func (w *world) sameTasks(ctx context.Context, bare *process) error {
 	type answer struct {
 		Data []jsontext.Value `json:"data"`
@@ -120,7 +123,8 @@ func (w *world) sameTasks(ctx context.Context, bare *process) error {
 	if err := json.UnmarshalRead(resp.Body, &theirs); err != nil {
 		return err
 	}
-	if len(ours.Data) != pageSize || len(theirs.Data) != pageSize || !bytes.Equal(ours.Data[0], theirs.Data[0]) || !bytes.Equal(ours.Data[49], theirs.Data[49]) {
+	if len(ours.Data) != pageSize || len(theirs.Data) != pageSize || !bytes.Equal(ours.Data[0], theirs.Data[0]) ||
+		!bytes.Equal(ours.Data[49], theirs.Data[49]) {
 		return fmt.Errorf("the baseline answers other rows than the program: %s\n%s", theirs.Data, ours.Data)
 	}
 	return nil
@@ -137,7 +141,7 @@ type lister struct {
 	account string
 }
 
-// listConn is a reader with the statements that the program runs, too.
+// listConn is a reader with the same prepared statements as the program.
 type listConn struct {
 	conn                           *sql.Conn
 	page, depth, deps, spent, repo *sql.Stmt
@@ -212,7 +216,7 @@ func (c *listConn) list(ctx context.Context, acct string) (out []task.Task, err 
 	if _, err := c.conn.ExecContext(ctx, "BEGIN"); err != nil {
 		return nil, err
 	}
-	defer func() { _, _ = c.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // of reads
+	defer func() { _, _ = c.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // ends a transaction of reads
 	tasks, repos, err := c.read(ctx, acct)
 	if err != nil {
 		return nil, err
@@ -270,8 +274,8 @@ func collect[T any](ctx context.Context, s *sql.Stmt, args ...any) (map[string][
 	return out, rows.Err()
 }
 
-// read scans a page by hand; what a column holds but a task does not show is
-// read and dropped, as it is in the program.
+// read scans a page by hand. It reads and discards columns that a task does not show,
+// as the program does.
 func (c *listConn) read(ctx context.Context, acct string) (tasks []task.Task, repos []string, err error) {
 	rows, err := c.page.QueryContext(ctx, acct, pageSize+1)
 	if err != nil {
@@ -285,7 +289,8 @@ func (c *listConn) read(ctx context.Context, acct string) (tasks []task.Task, re
 		var confidence float64
 		var wipAt, budget, claimed, started, finished *int64
 		var wip, checkout, schema *string
-		err := rows.Scan(&t.ID, &account, &repo, &t.Kind, &t.Sink, &t.Title, &t.Problem, &t.Status, &t.Attempt, &charged, &uncharged, &t.MaxAttempts,
+		err := rows.Scan(&t.ID, &account, &repo, &t.Kind, &t.Sink, &t.Title, &t.Problem, &t.Status, &t.Attempt, &charged,
+			&uncharged, &t.MaxAttempts,
 			&t.FailureKind, &t.Failure, &t.Priority, &t.Stuck, &notBefore, &waits, &queued, &t.RunID, &t.BoxID, &t.Branch, &t.BaseSHA,
 			&wip, &wipPaths, &wipAt, &t.PRID, &checkout, &files, &labels, &t.Guidance, &t.Template, &command, &confidence,
 			&budget, &schema, &t.AskID, &t.CreatedBy, &created, &updated, &claimed, &started, &finished)
@@ -308,7 +313,8 @@ func (c *listConn) read(ctx context.Context, acct string) (tasks []task.Task, re
 			t.WIP = &task.TaskWIP{SHA: *wip, Paths: paths, At: moment(wipAt)}
 		}
 		t.Holds, t.Budget.USD = []task.TaskHold{}, money.DollarsOrNone(budget)
-		t.CreatedAt, t.ClaimedAt, t.StartedAt, t.FinishedAt = db.Time(created).Truncate(time.Millisecond), moment(claimed), moment(started), moment(finished)
+		t.CreatedAt, t.ClaimedAt, t.StartedAt, t.FinishedAt = db.Time(created).Truncate(time.Millisecond), moment(claimed),
+			moment(started), moment(finished)
 		tasks, repos = append(tasks, t), append(repos, repo)
 	}
 	if err := rows.Err(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// load is requests of one kind, sent by clients side by side, each on a
+// load is a number of requests of one kind, sent by concurrent clients, each over a
 // connection of its own.
 type load struct {
 	clients int
@@ -24,7 +24,7 @@ type load struct {
 	status  int                  // of every answer
 }
 
-// outcome is how a round of load went.
+// outcome is the result of a round of load.
 type outcome struct {
 	calls int64
 	took  time.Duration
@@ -36,8 +36,8 @@ func (o outcome) rate() float64 { return float64(o.calls) / o.took.Seconds() }
 // cost is the server's processor time of one call.
 func (o outcome) cost() time.Duration { return o.busy / time.Duration(o.calls) }
 
-// run sends requests until limit of them are answered, or for d if limit is 0.
-// next numbers the requests across rounds.
+// run sends requests until limit of them are answered, or for d if limit is 0. next
+// numbers the requests across rounds.
 func (l load) run(ctx context.Context, p *process, d time.Duration, limit int64, next *atomic.Int64) (outcome, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: l.clients, DisableCompression: true}
 	defer transport.CloseIdleConnections()
@@ -97,7 +97,7 @@ func (l load) one(ctx context.Context, c *http.Client, i int64) error {
 	return err
 }
 
-// duel has two loads take turns and answers the rounds of each.
+// duel alternates two loads and answers the rounds of each.
 func duel(rounds int, a, b func() (outcome, error)) (as, bs []outcome, err error) {
 	for range rounds {
 		for _, side := range []struct {

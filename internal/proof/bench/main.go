@@ -1,12 +1,12 @@
-// Bench measures the program against baselines in the same run: each figure
-// stands beside that of a bare thing which does no more than the same work, and
-// the two take turns, so that a busy machine slows both alike. What is measured
-// is the real program: `yardmaster serve` as a process of its own, called over
-// loopback. The baselines are handlers in a second process, this program run
-// again with the word "baseline"; the load comes from this one.
+// Bench measures the program against baselines in the same run: each figure stands
+// beside the figure of a bare handler that does no more than the same work, and the
+// two alternate, so that a busy machine slows both alike. The measured program is the
+// real one: `yardmaster serve` in a process of its own, called over loopback. The
+// baselines are handlers in a second process, which is this program run with the word
+// "baseline"; this process sends the load.
 //
-// `go run ./internal/proof/bench` prints a table, `-write` also makes
-// docs/benchmarks.md of it, `-only start,list` runs a part.
+// `go run ./internal/proof/bench` prints a table; -write also writes it to
+// docs/benchmarks.md; `-only start,list` runs a part.
 package main
 
 import (
@@ -22,10 +22,10 @@ import (
 	"time"
 )
 
-// document is what -write makes, from the repository's root.
+// document is the file of -write, from the repository's root.
 const document = "docs/benchmarks.md"
 
-// section is a part of the run; its rows belong together.
+// section is a part of the run, with rows that belong together.
 type section struct {
 	name  string
 	about string
@@ -50,10 +50,10 @@ var sections = []section{
 	{"gateway", "What the model gateway adds to the median of a sequential call to an upstream on loopback, with its account stored durably within 20 ms. The baseline is the standard library's reverse proxy, which keeps no account.", gateway},
 }
 
-// bench is what the sections share.
+// bench is the state that the sections share.
 type bench struct {
 	dir  string // of this run's data
-	bin  string // the program measured
+	bin  string // the measured program
 	self string // this program
 	rows []row
 }

@@ -19,12 +19,12 @@ const (
 )
 
 var (
-	// moreRepos are copies of a repository under other names.
+	// moreRepos copies a repository under other names.
 	moreRepos = db.S(`WITH RECURSIVE n (i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $2)
 		INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
 		SELECT 'copy-' || CAST(n.i AS TEXT), r.account_id, r.owner, r.name || '-' || CAST(n.i AS TEXT), r.host, r.default_branch, r.private, r.enabled, r.created_at
 		FROM repos r, n WHERE r.account_id = $1`)
-	// listed are the tasks of the page, in all repositories and two priorities.
+	// listed inserts the tasks of the page, in all repositories and two priorities.
 	listed = db.S(`WITH RECURSIVE n (i) AS (SELECT CAST(0 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $2)
 		INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, attempt, priority, queued_at, branch, template, created_by, created_at, updated_at, run_id, box_id, base_sha, claimed_at, started_at, finished_at)
 		SELECT '00000000-0000-4000-8000-' || substr(CAST(1000000000000 + (n.i * 7919) % 999983 + n.i * 1000000 AS TEXT), 2, 12), r.account_id, r.id, 'work', 'queued',
@@ -37,7 +37,8 @@ var (
 		FROM n JOIN (SELECT id, account_id, ROW_NUMBER() OVER (ORDER BY id) - 1 AS k FROM repos WHERE account_id = $1) r ON r.k = n.i % $4`)
 )
 
-// pending lists tasks of a long queue against tasks that are over.
+// pending compares listing the tasks of a long queue with listing tasks that are
+// over.
 func pending(ctx context.Context, b *bench) error {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		if err := pendingOn(ctx, b, e); err != nil {
@@ -48,7 +49,7 @@ func pending(ctx context.Context, b *bench) error {
 }
 
 func pendingOn(ctx context.Context, b *bench, e db.Engine) error {
-	var sides [2]*world // with tasks that wait, and with tasks that are over
+	var sides [2]*world // with waiting tasks, and with tasks that are over
 	for i, status := range []string{"pending", "merged"} {
 		name := fmt.Sprintf("%s-%s", status, e)
 		dsn, drop, err := dbtest.Throwaway(ctx, e, filepath.Join(b.dir, name+".db"))
@@ -82,15 +83,17 @@ func pendingOn(ctx context.Context, b *bench, e db.Engine) error {
 			return err
 		}
 		r := ratio(costs(waits), costs(over))
-		b.add(row{what: fmt.Sprintf("%s of %d pending tasks, processor time a call, %s", of.name, queued, e), value: us(costs(waits)), baseline: us(costs(over)), ratio: r})
+		b.add(row{what: fmt.Sprintf("%s of %d pending tasks, processor time a call, %s", of.name, queued, e),
+			value: us(costs(waits)), baseline: us(costs(over)), ratio: r})
 		r = rates(over) / rates(waits)
-		b.add(row{what: fmt.Sprintf("%s of %d pending tasks, %s", of.name, queued, e), value: us(time.Duration(4e9 / rates(waits))), baseline: us(time.Duration(4e9 / rates(over))),
-			ratio: r, target: "≤ 1.30 of ended tasks", met: r <= 1.3})
+		b.add(row{what: fmt.Sprintf("%s of %d pending tasks, %s", of.name, queued, e), value: us(time.Duration(4e9 / rates(waits))),
+			baseline: us(time.Duration(4e9 / rates(over))),
+			ratio:    r, target: "≤ 1.30 of ended tasks", met: r <= 1.3})
 	}
 	return nil
 }
 
-// queueUp puts tasks of a status into the database of a server that is stopped.
+// queueUp inserts tasks of a status into the database of a stopped server.
 func queueUp(ctx context.Context, dsn, status string) (err error) {
 	d, err := db.Open(ctx, dsn, db.Options{})
 	if err != nil {

@@ -55,12 +55,13 @@ func approvePlan(ctx context.Context, b *bench) error {
 		}
 	}
 	m, base := median(ours), median(theirs)
-	b.add(row{what: fmt.Sprintf("approve a plan of %d groups", planGroups), value: ms(m), baseline: ms(base), ratio: ratio(m, base), target: "< " + ms(planLimit), met: m < planLimit})
+	b.add(row{what: fmt.Sprintf("approve a plan of %d groups", planGroups), value: ms(m), baseline: ms(base), ratio: ratio(m, base),
+		target: "< " + ms(planLimit), met: m < planLimit})
 	return nil
 }
 
-// largePlan is the body of a plan whose slices each depend on the one before;
-// the group that updates the status file, which depends on all, is the last.
+// largePlan is the body of a plan whose slices each depend on the one before. The
+// last group updates the status file and depends on all others.
 func largePlan(round int) map[string]any {
 	documents := map[string]string{"overview.md": "# Turn all widgets\n\nThey turn left when they are asked to turn right.\n"}
 	last := ""
@@ -70,10 +71,12 @@ func largePlan(round int) map[string]any {
 		if last != "" {
 			needs = "depends_on: [" + last + "]\n"
 		}
-		documents[name+".md"] = "---\n" + needs + "files: [widget" + strconv.Itoa(i) + ".go]\n---\n# Make widget " + strconv.Itoa(i) + " turn the right way round\n\nIts test says how it should be.\n"
+		documents[name+".md"] = "---\n" + needs + "files: [widget" + strconv.Itoa(i) + ".go]\n---\n# Make widget " +
+			strconv.Itoa(i) + " turn the right way round\n\nIts test says how it should be.\n"
 		last = name
 	}
-	return map[string]any{"repo": account + "/" + project, "slug": "widgets-" + strconv.Itoa(round), "documents": documents, "dry_run": true}
+	return map[string]any{"repo": account + "/" + project, "slug": "widgets-" + strconv.Itoa(round), "documents": documents,
+		"dry_run": true}
 }
 
 // batch inserts n rows of tasks in one durable commit.
@@ -86,9 +89,10 @@ func (c *creator) batch(ctx context.Context, n int) (time.Duration, error) {
 	insert := tx.StmtContext(ctx, c.insert)
 	for i := range n {
 		taskID := id.Random()
-		if _, err := insert.ExecContext(ctx, taskID, "Make widget "+strconv.Itoa(i)+" turn the right way round", "Its test says how it should be.",
+		if _, err := insert.ExecContext(ctx, taskID, "Make widget "+strconv.Itoa(i)+" turn the right way round",
+			"Its test says how it should be.",
 			time.Now().UnixMicro(), "svc/"+taskID, "user:ada"); err != nil {
-			_ = tx.Rollback() // of what failed already
+			_ = tx.Rollback() // the transaction has failed already
 			return 0, err
 		}
 	}

@@ -23,14 +23,14 @@ const (
 	setupToken = "bench"
 )
 
-// process is a server that was started: the program, or the baseline.
+// process is a started server: the program, or the baseline.
 type process struct {
 	cmd *exec.Cmd
 	url string
 	log *os.File
 }
 
-// freePort is a port of loopback that nobody listens on.
+// freePort is an address on loopback on which nothing listens.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,7 +40,7 @@ func freePort() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// launch starts a server and returns when it answers /healthz; took is from
+// launch starts a server and returns when it answers /healthz; took counts from
 // before the start of the process.
 func (b *bench) launch(ctx context.Context, bin string, args ...string) (p *process, took time.Duration, err error) {
 	address, err := freePort()
@@ -89,22 +89,23 @@ func healthy(address string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// serve starts the program on a data folder. Its log is kept at warnings: the
-// bare handlers log nothing either.
+// serve starts the program on a data folder. It logs warnings only, because the bare
+// handlers log nothing.
 func (b *bench) serve(ctx context.Context, data string, args ...string) (*process, time.Duration, error) {
-	return b.launch(ctx, b.bin, append([]string{"serve", "--data", data, "--setup-token", setupToken, "--seats", "1000", "--rate-limits", "off", "--log-level", "warn"}, args...)...)
+	return b.launch(ctx, b.bin, append([]string{"serve", "--data", data, "--setup-token", setupToken, "--seats", "1000",
+		"--rate-limits", "off", "--log-level", "warn"}, args...)...)
 }
 
-// stop ends the process and waits for it.
+// stop ends the process and waits for its end.
 func (p *process) stop() {
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	kill := time.AfterFunc(20*time.Second, func() { p.cmd.Process.Kill() })
-	_ = p.cmd.Wait() // that it was ended by a signal is no news
+	_ = p.cmd.Wait() // the process was ended by a signal
 	kill.Stop()
 	p.log.Close()
 }
 
-// memory is the resident set in bytes, once it has settled.
+// memory is the resident set in bytes, after it has settled.
 func (p *process) memory() (int64, error) {
 	path := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
 	last := int64(0)
@@ -122,7 +123,7 @@ func (p *process) memory() (int64, error) {
 	return last << 10, nil
 }
 
-// busy is the processor time the process has used.
+// busy is the processor time that the process has used.
 func (p *process) busy() time.Duration {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
@@ -134,7 +135,7 @@ func (p *process) busy() time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100
 }
 
-// world is a server that is set up: an owner, a repository, a model key.
+// world is a server that was set up: an owner, a repository, a model key.
 type world struct {
 	*process
 	data string
@@ -142,14 +143,15 @@ type world struct {
 	pat  string
 }
 
-// settle makes a fresh server usable.
+// settle sets a new server up.
 func (b *bench) settle(ctx context.Context, name string, args ...string) (*world, error) {
 	w := &world{data: filepath.Join(b.dir, name)}
 	var err error
 	if w.process, _, err = b.serve(ctx, w.data, args...); err != nil {
 		return nil, err
 	}
-	w.api, err = client.Setup(ctx, w.url, setupToken, client.Owner{Login: "ada", Name: "Ada", Email: "ada@example.com", Password: "correct horse battery", Account: account})
+	w.api, err = client.Setup(ctx, w.url, setupToken,
+		client.Owner{Login: "ada", Name: "Ada", Email: "ada@example.com", Password: "correct horse battery", Account: account})
 	if err == nil {
 		w.pat = w.api.Token
 		err = w.repository(ctx, b.dir)
@@ -164,7 +166,7 @@ func (b *bench) settle(ctx context.Context, name string, args ...string) (*world
 	return w, nil
 }
 
-// restart is a new process on the same data.
+// restart starts a new process on the same data.
 func (b *bench) restart(ctx context.Context, w *world) (took time.Duration, err error) {
 	if w.process, took, err = b.serve(ctx, w.data); err == nil {
 		w.api = &client.Client{URL: w.url, Token: w.pat}
@@ -182,7 +184,8 @@ func (w *world) repository(ctx context.Context, tmp string) error {
 	}
 	for _, args := range [][]string{
 		{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"},
-		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message", "Begin"},
+		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message",
+			"Begin"},
 	} {
 		if _, err := client.Git(ctx, dir, "", "", args...); err != nil {
 			return err

@@ -14,9 +14,9 @@ type row struct {
 	section  string
 	what     string
 	value    string  // of the program
-	baseline string  // of the bare thing, in the same run; empty: none
-	ratio    float64 // 0: makes no sense
-	target   string  // empty: for information
+	baseline string  // of the baseline, in the same run; empty: none
+	ratio    float64 // 0: not meaningful
+	target   string  // empty: for information only
 	met      bool
 }
 
@@ -82,7 +82,7 @@ func processor() string {
 	return field("/proc/cpuinfo", "model name", "unknown")
 }
 
-// loadAverage is the kernel's mean of the last minute.
+// loadAverage is the kernel's load average of the last minute.
 func loadAverage() string {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -94,11 +94,11 @@ func loadAverage() string {
 
 func memory() int {
 	var kb int
-	_, _ = fmt.Sscan(field("/proc/meminfo", "MemTotal", "0"), &kb) // 0 where there is no such file
+	_, _ = fmt.Sscan(field("/proc/meminfo", "MemTotal", "0"), &kb) // 0 without such a file
 	return kb >> 20
 }
 
-// field reads a "name: value" line of one of the kernel's files.
+// field reads a "name: value" line of a file of the kernel.
 func field(path, name, otherwise string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {

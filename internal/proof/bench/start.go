@@ -9,8 +9,8 @@ import (
 
 const starts = 7
 
-// start measures the time from the start of the process to an answer of
-// /healthz, and the memory of a server at rest.
+// start measures the time from the start of the process to an answer of /healthz,
+// and the memory of an idle server.
 func start(ctx context.Context, b *bench) error {
 	var bare, empty, full []time.Duration
 	var bareMemory, emptyMemory, fullMemory int64
@@ -66,13 +66,15 @@ func start(ctx context.Context, b *bench) error {
 		limit time.Duration
 	}{{"/healthz after process start, empty folder", median(empty), 300 * time.Millisecond},
 		{"/healthz after process start, 100,000 tasks", median(full), 500 * time.Millisecond}} {
-		b.add(row{what: r.what, value: ms(r.took), baseline: ms(baseline), ratio: ratio(r.took, baseline), target: "≤ " + ms(r.limit), met: r.took <= r.limit})
+		b.add(row{what: r.what, value: ms(r.took), baseline: ms(baseline), ratio: ratio(r.took, baseline),
+			target: "≤ " + ms(r.limit), met: r.took <= r.limit})
 	}
 	for _, r := range []struct {
 		what  string
 		bytes int64
 	}{{"resident memory at rest, empty folder", emptyMemory}, {"resident memory at rest, 100,000 tasks", fullMemory}} {
-		b.add(row{what: r.what, value: mb(r.bytes), baseline: mb(bareMemory), ratio: ratio(r.bytes, bareMemory), target: "< 100 MB", met: r.bytes < 100<<20})
+		b.add(row{what: r.what, value: mb(r.bytes), baseline: mb(bareMemory), ratio: ratio(r.bytes, bareMemory), target: "< 100 MB",
+			met: r.bytes < 100<<20})
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ const (
 	changes     = 10
 )
 
-// audience is many connections that each follow the same stream.
+// audience is a number of connections that follow the same stream.
 type audience struct {
 	size  int
 	conns []net.Conn
@@ -33,8 +33,8 @@ type audience struct {
 	wrong error
 }
 
-// attend opens n connections, 50 at a time, and returns when each has had
-// its first frames, up to one that has the word.
+// attend opens n connections, 50 at a time, and returns when each has received its
+// first frames, up to one that contains word.
 func attend(ctx context.Context, url, path, token, word string, n int) (*audience, error) {
 	a := &audience{size: n}
 	heard := a.expect(word, n)
@@ -64,8 +64,8 @@ func attend(ctx context.Context, url, path, token, word string, n int) (*audienc
 	return a, a.wait(ctx, heard)
 }
 
-// expect tells the audience what to listen for; the channel is closed when the
-// n-th of them has heard it.
+// expect sets the word that the audience listens for; the channel is closed when n
+// connections have received it.
 func (a *audience) expect(word string, n int) <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -90,11 +90,11 @@ func (a *audience) wait(ctx context.Context, heard <-chan struct{}) error {
 
 func (a *audience) listen(c net.Conn) {
 	r := bufio.NewReaderSize(c, 4<<10)
-	var last []byte // the word that was heard last
+	var last []byte // the word that this connection received last
 	for {
 		line, err := r.ReadSlice('\n')
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return // closed by us, or the others wait in vain and say so
+			return // closed by the audience; otherwise the wait for the others fails
 		}
 		a.mu.Lock()
 		if !bytes.Equal(last, a.word) && bytes.Contains(line, a.word) {
@@ -114,8 +114,10 @@ func (a *audience) leave() {
 }
 
 // crowd measures a server with listeners: the memory of each, and the time from
-// the sending of a change until the last has it.
-func crowd(ctx context.Context, p *process, path, token string, change func(word string) error) (each int64, times []time.Duration, err error) {
+// sending a change until the last listener has it.
+func crowd(
+	ctx context.Context, p *process, path, token string, change func(word string) error,
+) (each int64, times []time.Duration, err error) {
 	if err := change("before"); err != nil {
 		return 0, nil, err
 	}
@@ -169,21 +171,24 @@ func following(ctx context.Context, b *bench) error {
 	}
 	defer w.stop()
 	ourBytes, ourTimes, err := crowd(ctx, w.process, "/v1/streams?topics=tasks", w.pat, func(word string) error {
-		return w.api.Call(ctx, http.MethodPost, "/v1/tasks", map[string]string{"repo": account + "/" + project, "title": word, "problem": "A widget turns left."}, nil)
+		return w.api.Call(ctx, http.MethodPost, "/v1/tasks",
+			map[string]string{"repo": account + "/" + project, "title": word, "problem": "A widget turns left."}, nil)
 	})
 	if err != nil {
 		return err
 	}
 	ours, theirs := median(ourTimes), median(theirTimes)
-	b.add(row{what: fmt.Sprintf("task.create sent, until the last of %d has the patch", listeners), value: ms(ours), baseline: ms(theirs), ratio: ratio(ours, theirs), target: "≤ " + ms(streamWait), met: ours <= streamWait})
+	b.add(row{what: fmt.Sprintf("task.create sent, until the last of %d has the patch", listeners), value: ms(ours),
+		baseline: ms(theirs), ratio: ratio(ours, theirs), target: "≤ " + ms(streamWait), met: ours <= streamWait})
 	b.add(row{what: "the same, slowest of 10", value: ms(percentile(ourTimes, 100)), baseline: ms(percentile(theirTimes, 100))})
-	b.add(row{what: "resident memory of each listener", value: kb(ourBytes), baseline: kb(theirBytes), ratio: ratio(ourBytes, theirBytes), target: "< 40 KB", met: ourBytes < streamBytes})
+	b.add(row{what: "resident memory of each listener", value: kb(ourBytes), baseline: kb(theirBytes),
+		ratio: ratio(ourBytes, theirBytes), target: "< 40 KB", met: ourBytes < streamBytes})
 	return nil
 }
 
 func kb(bytes int64) string { return fmt.Sprintf("%.1f KB", float64(bytes)/(1<<10)) }
 
-// bareEvents hands whatever is posted to all who listen.
+// bareEvents sends every posted frame to all listeners.
 type bareEvents struct {
 	mu        sync.Mutex
 	listeners map[chan []byte]bool
@@ -192,7 +197,7 @@ type bareEvents struct {
 func (e *bareEvents) post(_ http.ResponseWriter, r *http.Request) {
 	b, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client is gone
+		return // the client has disconnected
 	}
 	frame := fmt.Appendf(nil, "event: patch\ndata: %s\n\n", b)
 	e.mu.Lock()

@@ -18,11 +18,12 @@ import (
 const (
 	tailing = 500
 	spoken  = 100 // events, one after the other
-	// settled is when PostgreSQL has counted what idle connections did.
+	// settled is the time after which PostgreSQL has counted the reads of idle
+	// connections.
 	settled = 11 * time.Second
 )
 
-// tails measures what those who follow one run cost the database.
+// tails measures the load on the database by connections that follow one run.
 func tails(ctx context.Context, b *bench) error {
 	dsn, drop, err := dbtest.Throwaway(ctx, db.Postgres, "")
 	if err != nil {
@@ -54,13 +55,14 @@ func tails(ctx context.Context, b *bench) error {
 		}
 	}
 	r := ratio(reads[1], reads[0])
-	b.add(row{what: fmt.Sprintf("reads of the events table while %d tails hear %d events", tailing, spoken), value: strconv.FormatInt(reads[1], 10),
+	b.add(row{what: fmt.Sprintf("reads of the events table while %d tails hear %d events", tailing, spoken),
+		value:    strconv.FormatInt(reads[1], 10),
 		baseline: strconv.FormatInt(reads[0], 10), ratio: r, target: "≤ 2 times", met: r <= 2})
 	return nil
 }
 
-// tailed counts how often the table of events is read while n connections
-// follow a run that says something now and then.
+// tailed counts the reads of the table of events while n connections follow a run
+// that sends an event now and then.
 func tailed(ctx context.Context, w *world, x *machine, pool *sql.DB, n int) (reads int64, err error) {
 	run, _, err := x.take(ctx)
 	if err != nil {
@@ -93,7 +95,7 @@ func tailed(ctx context.Context, w *world, x *machine, pool *sql.DB, n int) (rea
 	return reads - before, err
 }
 
-// scans is how many scans of the table of events there were so far.
+// scans is the number of scans of the table of events so far.
 func scans(ctx context.Context, pool *sql.DB) (n int64, err error) {
 	time.Sleep(settled)
 	err = pool.QueryRowContext(ctx, `SELECT seq_scan + COALESCE(idx_scan, 0) FROM pg_stat_user_tables WHERE relname = 'run_events'`).Scan(&n)
