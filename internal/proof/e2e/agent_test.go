@@ -10,8 +10,8 @@ import (
 
 func TestAgentThatExitsZeroAfterFailing(t *testing.T) {
 	st := newStack(t)
-	// It looks like an installed agent, changes something, says that it cannot
-	// go on, and ends as if all were well. Some real ones do.
+	// Like some real agents, it looks installed, changes a file, reports a failure,
+	// and exits as if it had succeeded.
 	bin := st.path("bin")
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestAgentThatExitsZeroAfterFailing(t *testing.T) {
 		t.Errorf("the task after it: %+v", task)
 	}
 
-	// Somebody chooses another agent; it finds what was left.
+	// With another agent, the next try finds the file that was left.
 	st.script("work", `rm half || exit; `+deliver)
 	st.merges(id)
 	if got := st.outcomes(id); got != "failed("+r.FailureKind+") succeeded" {
@@ -47,7 +47,7 @@ func TestAgentThatExitsZeroAfterFailing(t *testing.T) {
 
 func TestAgentThatNeverEnds(t *testing.T) {
 	st := newStack(t)
-	// It hears no signal, and has a child that left its session.
+	// The agent ignores signals, and has a child that left its session.
 	const stubborn = `[ ! -e half ] || { rm -f half ticks; ` + deliver + `; exit; }
 		trap '' TERM INT HUP; echo half >half
 		setsid sh -c 'trap "" TERM INT HUP; while :; do date +%s%N >>ticks; sleep 0.05; done' &

@@ -25,8 +25,8 @@ import (
 	"yardmaster/internal/proof/chaos"
 )
 
-// withModel gives the stack a scripted model; the scenario's agent is the
-// template "default", the built-in one.
+// withModel gives the stack a scripted model. The template "default", of the built-in
+// agent, plays the scenarios.
 func withModel(t *testing.T, scenarios string) (flags []string) {
 	t.Helper()
 	f, err := os.CreateTemp(root, "scenario-*.yml")
@@ -42,7 +42,7 @@ func withModel(t *testing.T, scenarios string) (flags []string) {
 	return []string{"--scenario", f.Name()}
 }
 
-// hold is what keeps a task from going on, as the API tells it.
+// hold is a reason why a task waits, in the form of the API.
 type hold struct {
 	Reason     string
 	ClearsWhen string `json:"clears_when"`
@@ -92,8 +92,8 @@ func (st *stack) blocker(task string) blockerRow {
 	return found
 }
 
-// browse does what a browser does that has no JavaScript: it opens a page, or
-// sends its form. It answers the status and the page.
+// browse acts as a browser without JavaScript: it opens a page, or sends its form. It
+// answers the status and the page.
 func browse(t *testing.T, link string, form url.Values) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
@@ -117,8 +117,8 @@ func browse(t *testing.T, link string, form url.Values) (int, string) {
 	return resp.StatusCode, string(page)
 }
 
-// service is a host that wants a credential, with an authority of its own that
-// the boxes of st are told to trust.
+// service is a host that demands a credential. Its certificate is from an authority
+// of its own, which the boxes of st are told to trust.
 func (st *stack) service(authority string, h http.HandlerFunc) *httptest.Server {
 	st.t.Helper()
 	server := httptest.NewTLSServer(h)
@@ -136,9 +136,9 @@ func digest(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// An agent asks for a password, an address and a server; a person fills the
-// form in bit by bit; the agent that waited goes on with them, and none of them
-// is anywhere to be read.
+// An agent asks for a password, an address and a server; a person fills the form in,
+// field by field; the waiting agent continues with them, and none of them can be read
+// anywhere.
 func TestMissingCredentialIsFilledInAndTheRunGoesOn(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Fatalf("curl is not to be had on this machine (%v): install it, the agent of this test needs it", err)
@@ -184,12 +184,14 @@ func TestMissingCredentialIsFilledInAndTheRunGoesOn(t *testing.T) {
 	}
 	st.until("the run is parked", func() bool { return st.tries(id)[0].State == "parked" })
 	holds := st.holds(id)
-	if len(holds) != 1 || holds[0].Reason != "blocked" || holds[0].Clear == nil || holds[0].Clear.Capability != "blocker.submit" || holds[0].Clear.Args["blockerId"] != asked.ID {
+	if len(holds) != 1 || holds[0].Reason != "blocked" || holds[0].Clear == nil || holds[0].Clear.Capability != "blocker.submit" ||
+		holds[0].Clear.Args["blockerId"] != asked.ID {
 		t.Errorf("the task that waits shows %+v", holds)
 	}
 
 	status, page := browse(t, *asked.FixURL, nil)
-	if status != 200 || strings.Contains(page, "<script") || !strings.Contains(page, "DEPLOY_KEY") || !strings.Contains(page, "Where does it go, and how do I get in?") {
+	if status != 200 || strings.Contains(page, "<script") || !strings.Contains(page, "DEPLOY_KEY") ||
+		!strings.Contains(page, "Where does it go, and how do I get in?") {
 		t.Errorf("%d %s", status, page)
 	}
 	hook := "https://hooks.example.com/" + rand.Text()
@@ -238,8 +240,8 @@ func TestMissingCredentialIsFilledInAndTheRunGoesOn(t *testing.T) {
 	st.hides(map[string]string{"the key": key, "the token": token, "the address": hook})
 }
 
-// A command hears nothing: it ends, its task is held, and a new try goes on from
-// what it left once everything that it asked for has come.
+// A command cannot be told anything: it ends, its task is held, and once everything
+// that it asked for has arrived, a new try continues its work.
 func TestHeldTaskGoesOnWithWhatItAskedFor(t *testing.T) {
 	key := "deploy+" + rand.Text() + "/="
 	st := newStack(t)
@@ -291,11 +293,13 @@ func TestHeldTaskGoesOnWithWhatItAskedFor(t *testing.T) {
 	// The link is the credential.
 	anyone := *st.c
 	anyone.Token = (*form.FixURL)[strings.LastIndexByte(*form.FixURL, '/')+1:]
-	if err := anyone.Call(st.ctx, http.MethodPost, "/v1/blockers/"+form.ID+"/submit", map[string]any{"fields": map[string]string{"DEPLOY_KEY": key}}, &closed); err != nil || closed.Kind != "recorded" {
+	if err := anyone.Call(st.ctx, http.MethodPost, "/v1/blockers/"+form.ID+"/submit",
+		map[string]any{"fields": map[string]string{"DEPLOY_KEY": key}}, &closed); err != nil || closed.Kind != "recorded" {
 		t.Fatalf("%+v, %v", closed, err)
 	}
 	clears(wantDecision)
-	if err := st.c.Call(st.ctx, http.MethodPost, "/v1/blockers/"+decision.ID+"/answer", map[string]string{"answer": "It is " + key}, nil); err == nil || strings.Contains(err.Error(), key) {
+	if err := st.c.Call(st.ctx, http.MethodPost, "/v1/blockers/"+decision.ID+"/answer", map[string]string{"answer": "It is " + key},
+		nil); err == nil || strings.Contains(err.Error(), key) {
 		t.Errorf("an answer with the key in it: %v", err)
 	}
 	st.call(http.MethodPost, "/v1/blockers/"+decision.ID+"/answer", map[string]string{"answer": "Blue, as ever."}, &closed)
@@ -314,7 +318,7 @@ func TestHeldTaskGoesOnWithWhatItAskedFor(t *testing.T) {
 	st.hides(map[string]string{"the key": key})
 }
 
-// hides checks that what a stopped stack has stored holds none of the secrets.
+// hides checks that the data of a stopped stack contains none of the secrets.
 func (st *stack) hides(secrets map[string]string) {
 	st.t.Helper()
 	for name, secret := range secrets {
@@ -324,12 +328,13 @@ func (st *stack) hides(secrets map[string]string) {
 	}
 }
 
-// reads fetches everything that the API shows of a task, and checks that none
-// of the secrets is in it.
+// reads fetches everything that the API shows of a task, and checks that it contains
+// none of the secrets.
 func (st *stack) reads(task string, secrets map[string]string) {
 	st.t.Helper()
 	for _, path := range []string{
-		"/v1/tasks/" + task, "/v1/tasks/" + task + "/events?per_page=1000", "/v1/tasks/" + task + "/report", "/v1/tasks/" + task + "/attempts", "/v1/blockers?open=false",
+		"/v1/tasks/" + task, "/v1/tasks/" + task + "/events?per_page=1000", "/v1/tasks/" + task + "/report",
+		"/v1/tasks/" + task + "/attempts", "/v1/blockers?open=false",
 		"/v1/repos/" + owner + "/" + repoName + "/secrets", "/v1/secrets", "/v1/audit/events?per_page=200", "/v1/sessions",
 	} {
 		var out json.RawMessage
@@ -342,8 +347,8 @@ func (st *stack) reads(task string, secrets map[string]string) {
 	}
 }
 
-// The MCP servers of the policy file are the agent's tools. Their token is added
-// on the way: neither the agent nor anything that is stored has it.
+// The MCP servers of the policy file are tools of the agent. The box adds their token
+// to requests: neither the agent nor any stored data has it.
 func TestServersOfThePolicyFileAreTools(t *testing.T) {
 	token := "tracker+" + rand.Text() + "/="
 	st := newStack(t, append(withModel(t, `scenarios:
@@ -359,12 +364,13 @@ func TestServersOfThePolicyFileAreTools(t *testing.T) {
 `), "--allow-networks", "127.0.0.0/8")...)
 	var seen sync.Map
 	tracker := sdk.NewServer(&sdk.Implementation{Name: "tracker", Version: "1"}, nil)
-	sdk.AddTool(tracker, &sdk.Tool{Name: "lookup", Description: "Looks a ticket up."}, func(_ context.Context, _ *sdk.CallToolRequest, in struct {
-		Ticket string `json:"ticket"`
-	}) (*sdk.CallToolResult, any, error) {
-		seen.Store(in.Ticket, true)
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "ticket " + in.Ticket + " says " + token}}}, nil, nil
-	})
+	sdk.AddTool(tracker, &sdk.Tool{Name: "lookup", Description: "Looks a ticket up."},
+		func(_ context.Context, _ *sdk.CallToolRequest, in struct {
+			Ticket string `json:"ticket"`
+		}) (*sdk.CallToolResult, any, error) {
+			seen.Store(in.Ticket, true)
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "ticket " + in.Ticket + " says " + token}}}, nil, nil
+		})
 	choose := func(*http.Request) *sdk.Server { return tracker }
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", sdk.NewStreamableHTTPHandler(choose, nil))

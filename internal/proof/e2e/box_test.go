@@ -36,15 +36,15 @@ func TestBoxKilledMidRunComesBack(t *testing.T) {
 	if n := st.counted(tries[0]); n < 10 {
 		t.Errorf("%d lines of the first try are stored", n)
 	}
-	// Its agent died with the box: nothing was written after.
+	// The agent died with its box: it wrote nothing afterwards.
 	if late := len(st.times(ticks)) - dead; late > 5 {
 		t.Errorf("the agent ticked %d times after its box was killed", late)
 	}
 	st.verify()
 }
 
-// Nothing is left to be done by the second try, and what the first one has done
-// is delivered all the same.
+// The second try finds nothing left to do, and the work of the first one is delivered
+// all the same.
 func TestBoxKilledWhenAllWasDone(t *testing.T) {
 	st := newStack(t)
 	st.script("work", `if [ -e done-* ]; then exit; fi; `+deliver+`; while :; do echo line; sleep 0.05; done`)
@@ -68,10 +68,10 @@ func TestBoxComesBackWithoutItsRuns(t *testing.T) {
 	id := st.file("work", "Be lost with a disk")
 	r := st.live(id, 1)
 	st.until("some lines are stored", func() bool { return len(st.lines(r)) > 10 })
-	// It is taken for a claim on its way while it is young.
+	// While the run is young, its claim counts as being on its way.
 	st.until("the run is old enough to be missed", func() bool { return time.Since(r.CreatedAt) > 5500*time.Millisecond })
 	b.kill()
-	// Its agent writes until its shim has noticed that the box is dead.
+	// The agent writes until its shim notices that the box is dead.
 	st.until("its runs are gone from the disk", func() bool { return os.RemoveAll(filepath.Join(b.data, "runs")) == nil })
 	b.run()
 	again := st.live(id, 2)
@@ -146,7 +146,7 @@ func TestBoxesShareTheQueue(t *testing.T) {
 			ids = append(ids, st.file("work", "One of many"))
 		}
 	}
-	// Some wait when the boxes come, for the others all boxes wait.
+	// Some tasks wait when the boxes connect; all boxes wait for the others.
 	file(3)
 	boxes := []*machine{st.enroll("first", nil), st.enroll("second", nil), st.enroll("third", nil)}
 	for _, b := range boxes {
@@ -182,7 +182,7 @@ func TestClaimOfAKilledBoxHoldsNothingUp(t *testing.T) {
 	dead := st.join("dead")
 	done := st.file("work", "Show that the box claims")
 	st.merges(done)
-	// Its next claim waits at the server, which cannot know that nobody does.
+	// The box's next claim waits at the server, which cannot know that the box is dead.
 	st.until("the box claims again", func() bool { return strings.Contains(dead.output(), "nothing to do") })
 	dead.kill()
 	id := st.file("work", "Be claimed by a dead box")
@@ -193,8 +193,8 @@ func TestClaimOfAKilledBoxHoldsNothingUp(t *testing.T) {
 	if last := tries[len(tries)-1]; last.BoxID != alive.id {
 		t.Errorf("the work was done by box %s", last.BoxID)
 	}
-	// A box that works is given 7.5 s to come back. How long the other box takes
-	// to join and to be given the task is this machine's affair.
+	// A working box has 7.5 s to reconnect. How long the other box takes to join and to
+	// get the task depends on this machine.
 	if first := tries[0]; first.BoxID == dead.id {
 		if first.EndedAt == nil {
 			t.Fatal("the dead box holds the task still")
@@ -216,7 +216,7 @@ func TestWorkOfARunThatIsReassignedGoesOnOnAnotherBox(t *testing.T) {
 	near := st.join("near")
 	st.call(http.MethodPost, "/v1/tasks/"+id+"/reassign", nil, nil)
 	again := st.live(id, 2)
-	if again.BoxID != near.id { // which was idle when the other still saved
+	if again.BoxID != near.id { // near was idle while the other box still saved
 		t.Fatalf("the second try is on box %s", again.BoxID)
 	}
 	near.release(again)

@@ -13,7 +13,7 @@ import (
 )
 
 // priced gives the scripted model a price: a call may write 2,000 tokens for 20
-// cents, and needs room for 1,024 of them.
+// cents, and reserves at least the cost of 1,024.
 func priced(t *testing.T) (flags []string) {
 	t.Helper()
 	f, err := os.CreateTemp(root, "prices-*.yml")
@@ -29,8 +29,8 @@ func priced(t *testing.T) (flags []string) {
 	return []string{"--prices", f.Name()}
 }
 
-// spender is an agent that makes five calls of 15 cents each. Its work is in
-// parts, of which it does not do again what it finds.
+// spender is an agent that makes five calls of 15 cents each. It skips the parts of
+// its work that it finds done.
 var spender = `scenarios:
   - name: spend
     match: Spend
@@ -46,7 +46,7 @@ var spender = `scenarios:
         usage: {input: 10, output: 1500}
 `
 
-// money is what a task may spend, and has.
+// money is the budget of a task, and what the task has spent.
 func (st *stack) money(task string) (limit, spent float64) {
 	st.t.Helper()
 	var t struct {
@@ -69,8 +69,8 @@ func (st *stack) money(task string) (limit, spent float64) {
 	return limit, spent
 }
 
-// heldBy waits until a task is held for want of money, watching its account
-// all the while, and checks who is asked for more.
+// heldBy waits until a task is held for lack of budget, checks its spending all the
+// while, and then checks which capability would help.
 func (st *stack) heldBy(task, capability string, args map[string]string) {
 	st.t.Helper()
 	st.until("the task is held", func() bool {
@@ -89,12 +89,13 @@ func (st *stack) heldBy(task, capability string, args map[string]string) {
 	if len(holds) == 1 && holds[0].Clear != nil {
 		clear = *holds[0].Clear
 	}
-	if len(holds) != 1 || holds[0].Reason != "budget_exhausted" || clear.Capability != capability || fmt.Sprint(clear.Args) != fmt.Sprint(args) {
+	if len(holds) != 1 || holds[0].Reason != "budget_exhausted" || clear.Capability != capability ||
+		fmt.Sprint(clear.Args) != fmt.Sprint(args) {
 		st.t.Errorf("the task is held for %+v, %+v", holds, clear)
 	}
 }
 
-// operator signs Ada in to run the platform.
+// operator signs Ada in as an operator of the platform.
 func (st *stack) operator() *client.Client {
 	st.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -105,7 +106,8 @@ func (st *stack) operator() *client.Client {
 	var minted struct{ Token string }
 	err = session.Call(st.ctx, http.MethodPost, "/auth/password", map[string]string{"login": "ada", "password": password}, nil)
 	if err == nil {
-		err = session.Call(st.ctx, http.MethodPost, "/v1/admin/operator-tokens", map[string]any{"name": "caps", "scopes": []string{"admin:accounts"}}, &minted)
+		err = session.Call(st.ctx, http.MethodPost, "/v1/admin/operator-tokens",
+			map[string]any{"name": "caps", "scopes": []string{"admin:accounts"}}, &minted)
 	}
 	if err != nil {
 		st.t.Fatal(err)
@@ -113,7 +115,7 @@ func (st *stack) operator() *client.Client {
 	return &client.Client{URL: st.c.URL, Token: minted.Token}
 }
 
-// sameOrigin is a browser on the server's own pages.
+// sameOrigin acts as a browser on the server's own pages.
 type sameOrigin string
 
 func (o sameOrigin) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -136,8 +138,8 @@ func (st *stack) spend(budget float64) string {
 	return out.TaskID
 }
 
-// went checks that a task was stopped so often, went on from what was saved,
-// and that what it spent is in the books.
+// went checks that a task was stopped so often, continued from its saved work, and
+// that its spending is recorded.
 func (st *stack) went(task string, stops int) {
 	st.t.Helper()
 	st.merges(task)
@@ -192,8 +194,8 @@ func TestBudgetOfATaskStopsItUntilItIsRaised(t *testing.T) {
 	st.verify()
 }
 
-// A month's caps of the account and of the member stop what the policy file's
-// limits let through; whoever raises each lets the task go on.
+// The monthly caps of the account and of the member stop a task that the limits of
+// the policy file permit; raising each one lets the task continue.
 func TestOneLimitAfterTheOther(t *testing.T) {
 	st := spending(t)
 	limits := func(task, run float64) {
@@ -206,14 +208,14 @@ func TestOneLimitAfterTheOther(t *testing.T) {
 	id := st.spend(0)
 	st.heldBy(id, "task.budget_set", map[string]string{"id": id}) // 0.45 spent
 
-	// No budget of its own is not no budget.
+	// A task without a budget of its own still has the other limits.
 	st.call(http.MethodPut, "/v1/tasks/"+id+"/budget", map[string]any{"usd": nil}, nil)
 	if s := st.task(id).Status; s != "held" {
 		t.Errorf("without a budget of its own the task is %s", s)
 	}
 	limits(9, 0.2)
 	st.until("the next try has ended", func() bool { return len(st.tries(id)) == 2 })
-	st.heldBy(id, "task.budget_set", map[string]string{"id": id}) // 0.60 spent; by the run's limit
+	st.heldBy(id, "task.budget_set", map[string]string{"id": id}) // 0.60 spent; stopped by the run's limit
 
 	st.call(http.MethodPut, "/v1/billing/spend-cap/members/"+me.User.ID, map[string]any{"usd": 0.8}, nil)
 	limits(9, 9)
@@ -227,14 +229,15 @@ func TestOneLimitAfterTheOther(t *testing.T) {
 
 	cap := func(usd float64) {
 		t.Helper()
-		if err := operator.Call(st.ctx, http.MethodPut, "/v1/admin/accounts/"+me.Account.ID+"/spend-cap", map[string]any{"usd": usd, "confirm": true}, nil); err != nil {
+		if err := operator.Call(st.ctx, http.MethodPut, "/v1/admin/accounts/"+me.Account.ID+"/spend-cap",
+			map[string]any{"usd": usd, "confirm": true}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	cap(1.1)
 	st.call(http.MethodPut, "/v1/billing/spend-cap", map[string]any{"usd": 100}, nil)
 	st.until("the next try has ended", func() bool { return len(st.tries(id)) == 5 })
-	st.heldBy(id, "", nil) // 1.05 spent; no call of the account's own helps
+	st.heldBy(id, "", nil) // 1.05 spent; no call of the account itself helps
 	cap(50)
 	st.went(id, 5)
 	st.verify()

@@ -9,7 +9,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 )
 
-// On SQLite it is a command of its own: `make chaos`.
+// On SQLite, `make chaos` does the same.
 func TestChaosOnPostgreSQL(t *testing.T) {
 	t.Parallel()
 	c := exec.CommandContext(t.Context(), program, "chaos", "--minutes", "0.4", "--seed", "5", "--database", dbtest.DSN(t, db.Postgres))

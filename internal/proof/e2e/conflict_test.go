@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// nine lines: a change of the first and one of the last merge cleanly.
+// nine lines: changes of the first and of the last one merge cleanly.
 const nine = "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 
-// shared is a stack whose repository has a file that its tasks all change, and
-// where a person is asked before anything is merged.
+// shared is a stack whose tasks all change one file of its repository, and where a
+// person is asked before each merge.
 func shared(t *testing.T, conflicts string) *stack {
 	st := newStack(t)
 	st.conflicts(conflicts)
@@ -25,15 +25,16 @@ func (st *stack) conflicts(mode string) {
 	st.push("main", map[string]string{".svc/policy.yml": "version: 1\nmerge: {mode: ask}\nconflicts: " + mode + "\n"})
 }
 
-// change files a task that runs sed on the shared file, and says so beforehand.
+// change files a task that runs sed on the shared file, and declares that file.
 func (st *stack) change(name, script string) string {
 	st.t.Helper()
 	st.script(name, `sed -i '`+script+`' shared.txt; `+deliver)
 	var out struct {
 		TaskID string `json:"task_id"`
 	}
-	st.call(http.MethodPost, "/v1/tasks", map[string]any{"repo": owner + "/" + repoName, "title": "Change " + name, "problem": "Change it.", "template": name,
-		"files": []string{"shared.txt"}}, &out)
+	st.call(http.MethodPost, "/v1/tasks",
+		map[string]any{"repo": owner + "/" + repoName, "title": "Change " + name, "problem": "Change it.", "template": name,
+			"files": []string{"shared.txt"}}, &out)
 	return out.TaskID
 }
 
@@ -70,8 +71,8 @@ func (st *stack) approve(pr proposal) {
 	st.call(http.MethodPost, "/v1/prs/"+pr.ID+"/approve-pending", map[string]string{"head_sha": pr.HeadSHA}, nil)
 }
 
-// waitsFor waits until a task is held because of another, and checks that it
-// says where.
+// waitsFor waits until a task is held because of another, and checks that its hold
+// names the other.
 func (st *stack) waitsFor(task, other string) {
 	st.t.Helper()
 	st.until(task+" waits for "+other, func() bool {
@@ -80,7 +81,7 @@ func (st *stack) waitsFor(task, other string) {
 			switch {
 			case h.Reason == "conflict" && strings.Contains(h.ClearsWhen, other) && strings.Contains(h.ClearsWhen, "shared.txt"):
 				because++
-			case h.Reason != "waiting_person": // whom the other waits for
+			case h.Reason != "waiting_person": // the reason for which the other task waits
 				return false
 			}
 		}
@@ -105,7 +106,7 @@ func TestConflictingWorkWaitsForTheMerge(t *testing.T) {
 	aside := st.file("aside", "Touch nothing of that")
 	st.approve(st.proposed(aside))
 	st.merges(aside)
-	st.waitsFor(second, first) // other work that is merged changes nothing
+	st.waitsFor(second, first) // the merge of other work changes nothing
 	st.approve(open)
 	st.merges(first)
 	st.approve(st.proposed(second))
@@ -119,11 +120,11 @@ func TestConflictingWorkWaitsForTheMerge(t *testing.T) {
 	st.verify()
 }
 
-// What is foreseen is looked at again when what it was foreseen from changes:
-// the other work, and the policy.
+// A predicted conflict is predicted again when its causes change: the other work, and
+// the policy.
 func TestConflictIsForeseenAnew(t *testing.T) {
 	st := shared(t, "hold")
-	// They stop half-way, with work saved that git can try to merge.
+	// The agents stop half-way, with saved work that git can merge by trial.
 	save := func(name, script string) (task, blocker string) {
 		st.script(name, `if [ -e half ]; then rm half; `+deliver+`; exit; fi; echo half >half; sed -i '`+script+`' shared.txt
 			echo '{"kind":"decision","question":"Go on?"}' >"$YARDMASTER_OUTBOX/blocker-1.json"`)
@@ -143,7 +144,7 @@ func TestConflictIsForeseenAnew(t *testing.T) {
 	st.merges(fits)
 	st.waitsFor(clashes, first)
 
-	// Somebody takes the first line out of the first work.
+	// A person removes the first line from the first work.
 	st.push(st.task(first).Branch, map[string]string{"shared.txt": nine, "instead.txt": "first\n"})
 	st.approve(st.proposed(clashes))
 	st.merges(clashes)
@@ -152,7 +153,7 @@ func TestConflictIsForeseenAnew(t *testing.T) {
 		t.Error("the first pull request has not moved")
 	}
 
-	// New work on the same file waits, until the policy has it wait no more.
+	// New work on the same file waits, until the policy no longer demands it.
 	st.push(st.task(first).Branch, map[string]string{"shared.txt": "0\n" + nine})
 	st.until("that is known", func() bool { return st.proposed(first).HeadSHA != moved.HeadSHA })
 	third := st.change("third", "5s/$/ third/")
@@ -175,7 +176,7 @@ func TestConflictingWorkBeginsOnTop(t *testing.T) {
 	if log := strings.Fields(st.git(st.bare(), "log", "--format=%H", "main.."+above.HeadSHA)); !slices.Contains(log, below.HeadSHA) {
 		t.Errorf("the second work has the commits %v, not the first's %s", log, below.HeadSHA)
 	}
-	// Approved too early it waits for what it stands on.
+	// Approved too early, it waits for the work that it builds on.
 	st.approve(above)
 	st.approve(st.proposed(first))
 	st.merges(second)

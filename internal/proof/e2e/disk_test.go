@@ -16,8 +16,8 @@ func (st *stack) small(name string) *machine {
 	st.t.Helper()
 	b := st.enroll(name, nil)
 	if os.Geteuid() != 0 {
-		// Anybody may mount in a namespace of their own, of which the box must
-		// not be root: it could not make its agents another user there.
+		// Every user may mount in a namespace of their own. The box must not be root in
+		// it, because it could not run its agents as another user there.
 		const setUp = `mount -t tmpfs -o size=24m,mode=755 tmpfs "$1" && mv "$0" "$1/identity.json" && shift && exec unshare --user --map-user=1000 --map-group=1000 "$@"`
 		identity := st.path(name + ".json")
 		if err := os.Rename(filepath.Join(b.data, "identity.json"), identity); err != nil {
@@ -44,8 +44,8 @@ func (st *stack) small(name string) *machine {
 	return b.run()
 }
 
-// A repository that a box has no room for is no fault of the box: another try
-// costs the task something, and the disk is not left full.
+// A repository that is too large for a box's disk is no fault of the box: another try
+// counts against the task, and the disk does not stay full.
 func TestRepositoryThatTheDiskDoesNotHold(t *testing.T) {
 	for name, size := range map[string]int{"checkout": 14 << 20, "cache": 30 << 20} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestRepositoryThatTheDiskDoesNotHold(t *testing.T) {
 	}
 }
 
-// The output of an agent finds no room, until something happens.
+// The agent's output fills the disk until something happens.
 const talk = `while :; do seq 1 2000; done`
 
 func TestDiskFullWithTheAgentsHome(t *testing.T) {
@@ -82,8 +82,8 @@ func TestDiskFullWithTheAgentsHome(t *testing.T) {
 	if task := st.task(id); task.Status != "pending" || task.FailureKind == nil || *task.FailureKind != "resource_limit" {
 		t.Errorf("the task after it: %+v", task)
 	}
-	// The home was given up, so there was room to save the work; the same box
-	// goes on with it.
+	// The home was deleted, so there was room to save the work; the same box continues
+	// it.
 	st.merges(id)
 	if got := st.outcomes(id); got != "failed(resource_limit) succeeded" {
 		t.Errorf("the tries: %s", got)
@@ -104,8 +104,8 @@ func TestDiskFullWithTheWork(t *testing.T) {
 	if r := st.ends(id, 1); r.FailureKind != "resource_limit" {
 		t.Errorf("the first try ended as %+v", r)
 	}
-	// The next in the queue is not dragged along: the box waits until the run
-	// has left its disk.
+	// The next task in the queue is not affected: the box waits until the run has left
+	// its disk.
 	st.merges(little)
 	if got := st.outcomes(little); got != "succeeded" {
 		t.Errorf("the tries of what needs little: %s", got)

@@ -15,8 +15,8 @@ import (
 	"yardmaster/internal/client"
 )
 
-// confine starts the server anew with its data on a file system of 24 MB, and
-// answers where this process finds that.
+// confine restarts the server with its data on a file system of 24 MB, and answers
+// the path at which this process finds the data.
 func (st *stack) confine() (data string) {
 	st.t.Helper()
 	st.server.stop()
@@ -27,7 +27,7 @@ func (st *stack) confine() (data string) {
 	if err := os.Mkdir(data, 0o700); err != nil {
 		st.t.Fatal(err)
 	}
-	if os.Geteuid() != 0 { // anybody may mount in a namespace of their own
+	if os.Geteuid() != 0 { // every user may mount in a namespace of their own
 		const setUp = `mount -t tmpfs -o size=24m,mode=700 tmpfs "$1" && cp -a "$0/." "$1" && shift && exec "$@"`
 		st.launcher = []string{"unshare", "--user", "--map-root-user", "--mount", "sh", "-c", setUp, old, data}
 		st.serve()
@@ -48,7 +48,7 @@ func (st *stack) confine() (data string) {
 	return data
 }
 
-// fill leaves no room in a folder, and answers the file that takes it.
+// fill fills the disk of a folder, and answers the file that takes the room.
 func (st *stack) fill(dir string) string {
 	st.t.Helper()
 	hog, err := os.OpenFile(filepath.Join(dir, "hog"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -88,8 +88,8 @@ func (st *stack) probe(path string) (status int, checks map[string]check) {
 	return resp.StatusCode, out.Checks
 }
 
-// While the disk is full, writes are refused with a reason and reads go on; once
-// there is room, everything does.
+// While the disk is full, writes are refused with a reason and reads continue; once
+// there is room, everything works again.
 func TestFullDisk(t *testing.T) {
 	st := newStack(t)
 	data := st.confine()
@@ -132,13 +132,15 @@ func TestFullDisk(t *testing.T) {
 	}
 	st.commit(map[string]string{"large": string(text)})
 	push := func() error {
-		_, err := client.Git(st.ctx, st.path("source"), st.c.URL, st.c.Token, "push", "--quiet", st.c.URL+"/git/"+owner+"/"+repoName+".git", "HEAD:refs/heads/large")
+		_, err := client.Git(st.ctx, st.path("source"), st.c.URL, st.c.Token, "push", "--quiet",
+			st.c.URL+"/git/"+owner+"/"+repoName+".git", "HEAD:refs/heads/large")
 		return err
 	}
 	if err := push(); err == nil || !strings.Contains(err.Error(), "no room") {
 		t.Errorf("a push on a full disk: %v", err)
 	}
-	if _, err := client.Git(st.ctx, st.dir, st.c.URL, st.c.Token, "clone", "--quiet", st.c.URL+"/git/"+owner+"/"+repoName+".git", st.path("clone")); err != nil {
+	if _, err := client.Git(st.ctx, st.dir, st.c.URL, st.c.Token, "clone", "--quiet", st.c.URL+"/git/"+owner+"/"+repoName+".git",
+		st.path("clone")); err != nil {
 		t.Errorf("a clone on a full disk: %v", err)
 	} else if got := st.git(st.path("clone"), "rev-parse", "HEAD"); got != head {
 		t.Errorf("the clone is at %s, not %s", got, head)

@@ -11,13 +11,13 @@ import (
 
 var (
 	program string // the built binary
-	root    string // of all data folders; short, as sockets live in it
+	root    string // of all data folders; short, because sockets are in it
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if !explicit("test.parallel") {
-		// The tests wait for leases and ladders much longer than they compute.
+		// The tests spend most of their time waiting for leases and retry delays.
 		if err := flag.Set("test.parallel", "8"); err != nil {
 			panic(err)
 		}
@@ -32,8 +32,8 @@ func explicit(name string) (yes bool) {
 
 func run(m *testing.M) int {
 	var err error
-	// The agents of a box that runs as root are another user, who must get
-	// through to their checkouts.
+	// The agents of a box that runs as root are another user, who must be able to
+	// reach their checkouts.
 	if root, err = os.MkdirTemp("", "ym"); err == nil {
 		err = os.Chmod(root, 0o711)
 	}

@@ -21,7 +21,7 @@ func newCable(t *testing.T) *chaos.Cable {
 	return c
 }
 
-// wired is a stack whose boxes reach its HTTP through one cable, and a box with
+// wired is a stack whose boxes reach its HTTP server through one cable, and a box with
 // a cable of its own to NATS.
 func wired(t *testing.T) (st *stack, b *machine, http, nats *chaos.Cable) {
 	http, nats = newCable(t), newCable(t)
@@ -58,8 +58,8 @@ func TestBoxCutOffStopsBeforeItsWorkIsHandedOn(t *testing.T) {
 		t.Errorf("the agent ticked %d times after the cut: it did not work on", len(times)-before)
 	}
 
-	// Half of the line comes back: the box cannot know yet that it has lost the
-	// run, and may try to push.
+	// Half of the connection returns: the box cannot know yet that it has lost the run,
+	// and may try to push.
 	http.Restore()
 	again := st.live(id, 2)
 	if again.BoxID != near.id {
@@ -80,12 +80,13 @@ func TestBoxCutOffStopsBeforeItsWorkIsHandedOn(t *testing.T) {
 	}
 	st.counted(r)
 	st.counted(again)
-	// What it had done is saved, under its own name and no other.
-	if refs := strings.Fields(st.git(st.bare(), "for-each-ref", "--format=%(refname)")); !slices.Equal(refs, []string{"refs/heads/main", "refs/wip/" + r.ID + "/1"}) {
+	// Its work is saved, under its own ref and no other.
+	if refs := strings.Fields(st.git(st.bare(), "for-each-ref", "--format=%(refname)")); !slices.Equal(refs,
+		[]string{"refs/heads/main", "refs/wip/" + r.ID + "/1"}) {
 		t.Errorf("refs after the box came back: %s", refs)
 	}
 
-	// It is as good as new: of two tasks at a time, it has one.
+	// The box works normally again: of two concurrent tasks, it gets one.
 	one, other := st.file("work", "Be cut off no more"), st.file("work", "Nor you")
 	a, b := st.live(one, 1), st.live(other, 1)
 	if a.BoxID == b.BoxID {

@@ -6,13 +6,13 @@ import (
 	"yardmaster/internal/proof/chaos"
 )
 
-// process is one running program of a test, whose trouble is the test's.
+// process is one running program of a test; its errors fail the test.
 type process struct {
 	t *testing.T
 	*chaos.Process
 }
 
-// start runs a program. env comes on top of a minimal environment.
+// start runs a program. env is added to a minimal environment.
 func start(t *testing.T, log string, env []string, argv ...string) *process {
 	t.Helper()
 	p, err := chaos.Start(log, root, env, argv...)
@@ -25,7 +25,7 @@ func start(t *testing.T, log string, env []string, argv ...string) *process {
 
 func (p *process) output() string { return p.Output() }
 
-// kill is kill -9.
+// kill sends SIGKILL.
 func (p *process) kill() { p.Kill() }
 
 // stop asks the process to end, as an operator would.

@@ -9,7 +9,7 @@ func TestPushRefusedByTheHost(t *testing.T) {
 	st := newStack(t)
 	st.script("work", `echo "try" >>attempts; `+deliver)
 	st.join("box")
-	// A branch of this name leaves no room for svc/<anything>.
+	// A branch of this name excludes every branch svc/<anything>.
 	st.git(st.bare(), "update-ref", "refs/heads/svc", "refs/heads/main")
 	id := st.file("work", "Be refused")
 	r := st.ends(id, 1)

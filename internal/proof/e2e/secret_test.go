@@ -23,19 +23,20 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// spellings are the ways in which an agent prints a secret. Base64 depends on
-// what comes before: there are three.
+// spellings are the encodings in which an agent prints a secret. Base64 depends on
+// the preceding bytes, so it has three forms.
 func spellings(secret string) []string {
 	out := []string{secret, hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret))),
 		url.QueryEscape(secret), chaos.Percent(secret)}
 	for _, before := range []string{"", "k", "k="} {
-		out = append(out, base64.StdEncoding.EncodeToString([]byte(before+secret+"\n")), base64.RawURLEncoding.EncodeToString([]byte(before+secret)))
+		out = append(out, base64.StdEncoding.EncodeToString([]byte(before+secret+"\n")),
+			base64.RawURLEncoding.EncodeToString([]byte(before+secret)))
 	}
 	return out
 }
 
-// scan calls found for everything that the stack has stored in which one of the
-// traces is.
+// scan calls found for everything in the stack's stored data that contains one of the
+// traces.
 func (st *stack) scan(traces [][]byte, found func(where string)) {
 	st.t.Helper()
 	look := func(where string, text []byte) {
@@ -52,7 +53,7 @@ func (st *stack) scan(traces [][]byte, found func(where string)) {
 	}
 }
 
-// provider is a model provider that wants a key, and quotes it when it refuses.
+// provider is a model provider that demands a key, and quotes the key in a refusal.
 func provider(t *testing.T, key, scenario string) *httptest.Server {
 	t.Helper()
 	s, err := scripted.ParseScenarios([]byte(scenario))
@@ -82,9 +83,9 @@ func provider(t *testing.T, key, scenario string) *httptest.Server {
 	return server
 }
 
-// leaking is what an agent does that prints all it can find: the environment of
-// its parent, its own, and the file in which the test gives it the tokens that
-// it has found elsewhere.
+// leaking is an agent that prints everything it can find: the environment of its
+// parent, its own, and the file in which the test puts tokens that an agent might
+// find elsewhere.
 const leaking = `cat /proc/$PPID/environ | tr '\0' '\n' >.git/parent; while [ ! -e .git/go ]; do sleep 0.05; done; cat .git/parent .git/leak; env`
 
 func TestSecretsAreStoredNowhere(t *testing.T) {
@@ -92,13 +93,15 @@ func TestSecretsAreStoredNowhere(t *testing.T) {
 	key, ambient, marker := "sk+"+rand.Text()+"/=", "sk-ambient-"+rand.Text(), "marker+"+rand.Text()+"/="
 	model := provider(t, key, "scenarios:\n  - name: leak\n    match: Talk too much\n    steps:\n      - text: I look around.\n        shell: |\n          "+
 		leaking+"\n      - text: I deliver.\n        shell: |\n          "+deliver+"\n      - text: Done.\n")
-	st.call(http.MethodPost, "/v1/billing/keys", map[string]any{"provider": "compatible", "base_url": model.URL + "/v1", "key": key, "model": "m"}, nil)
+	st.call(http.MethodPost, "/v1/billing/keys",
+		map[string]any{"provider": "compatible", "base_url": model.URL + "/v1", "key": key, "model": "m"}, nil)
 	st.template("talker", map[string]any{"agent": "builtin", "provider": "compatible", "base_url": model.URL + "/v1", "model": "m"})
-	// In small pieces: no secret arrives in one.
+	// In small pieces: no secret is in one piece.
 	st.script("stutterer", leaking+` >/dev/null; dd if=.git/leak bs=5 2>/dev/null; `+deliver+`; cat .git/leak >"$YARDMASTER_REPORT"`)
 
 	secrets := map[string]string{
-		"the provider's key": key, "a key in the box's environment": ambient, "the personal access token": st.c.Token, "the password": password,
+		"the provider's key": key, "a key in the box's environment": ambient, "the personal access token": st.c.Token,
+		"the password": password,
 	}
 	for name, body := range map[string]map[string]any{
 		"OPEN_SECRET":   {"value": "open+" + rand.Text() + "/="},
@@ -163,8 +166,8 @@ func TestSecretsAreStoredNowhere(t *testing.T) {
 			t.Errorf("the box's own token is in %s", where)
 		}
 	})
-	// The scan finds what is there: the agents printed one more thing, which is
-	// no secret, in all the same ways.
+	// The scan finds what is stored: the agents also printed a marker, which is no
+	// secret, in the same encodings.
 	for i, trace := range chaos.Traces(marker) {
 		found := false
 		st.scan([][]byte{trace}, func(where string) { found = found || where == "table run_events" })

@@ -66,7 +66,7 @@ func TestServerKilledInTheMiddleOfAnAnswer(t *testing.T) {
 
 func TestEverythingKilledAgainAndAgain(t *testing.T) {
 	st := newStack(t)
-	// About a second of work, all of it said.
+	// About a second of work, all of it printed.
 	st.script("work", `for i in $(seq 1 20); do echo "line $i"; sleep 0.05; done; `+deliver)
 	first, second := st.join("first"), st.join("second")
 	var ids []string

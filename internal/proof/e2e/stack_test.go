@@ -24,11 +24,11 @@ const (
 	owner      = "acme"
 	repoName   = "widgets"
 	password   = "correct horse battery staple"
-	patience   = 75 * time.Second // for anything to come about
+	patience   = 75 * time.Second // for a condition to become true
 )
 
-// stack is a control plane with an account, a repository whose pull requests
-// merge by themselves, and boxes.
+// stack is a control plane with an account, a repository whose pull requests merge
+// automatically, and boxes.
 type stack struct {
 	t      *testing.T
 	ctx    context.Context
@@ -36,9 +36,9 @@ type stack struct {
 	flags  []string
 	env    []string // of its boxes
 	listen string
-	nats   string // address that boxes connect to
+	nats   string // address to which boxes connect
 	server *process
-	// launcher comes before the program of the server.
+	// launcher precedes the server's program on its command line.
 	launcher []string
 	boxes    []*machine
 	c        *client.Client
@@ -79,8 +79,8 @@ func newStack(t *testing.T, flags ...string) *stack {
 	return st
 }
 
-// freeAddress is one that nobody listens on, for a server that has to come back
-// to where it was.
+// freeAddress is an address on which nothing listens, for a server that must have the
+// same address after a restart.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -137,10 +137,11 @@ func (st *stack) commit(files map[string]string) {
 		}
 	}
 	st.git(dir, "add", "--all")
-	st.git(dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=Change")
+	st.git(dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet",
+		"--message=Change")
 }
 
-// push lets Ada change files on a branch, on top of what is there.
+// push changes files on a branch in Ada's name, on top of the branch's current commit.
 func (st *stack) push(branch string, files map[string]string) {
 	st.t.Helper()
 	dir, remote := st.path("source"), st.c.URL+"/git/"+owner+"/"+repoName+".git"
@@ -181,7 +182,7 @@ func (st *stack) call(method, path string, in, out any) {
 	}
 }
 
-// until waits for something to come about.
+// until waits up to patience until done answers true.
 func (st *stack) until(what string, done func() bool) {
 	st.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -201,12 +202,12 @@ type machine struct {
 	name string
 	data string
 	id   string
-	// launcher comes before the program.
+	// launcher precedes the program on its command line.
 	launcher []string
 	*process
 }
 
-// enroll makes a box that does not run yet, and connects to where change says.
+// enroll makes a box that does not run yet; change may give it other addresses.
 func (st *stack) enroll(name string, change func(*box.Identity)) *machine {
 	st.t.Helper()
 	b := &machine{st: st, name: name, data: st.path(name)}
@@ -243,8 +244,7 @@ func (b *machine) begin() {
 	}
 }
 
-// run starts the process of an enrolled box and waits until the control plane
-// sees it.
+// run starts the process of an enrolled box and waits until the control plane sees it.
 func (b *machine) run() *machine {
 	b.st.t.Helper()
 	b.begin()
@@ -257,13 +257,14 @@ func (st *stack) join(name string, env ...string) *machine {
 	st.t.Helper()
 	b := &machine{st: st, name: name, data: st.path(name)}
 	env = append(append(env, st.env...), "YARDMASTER_ENROLL_TOKEN="+st.enrollment(name))
-	b.process = start(st.t, st.path(name+".log"), env, program, "box", "join", "--url", "http://"+st.listen, "--data", b.data, "--name", name, "--slots", "1", "--log-level", "debug")
+	b.process = start(st.t, st.path(name+".log"), env, program, "box", "join", "--url", "http://"+st.listen, "--data", b.data,
+		"--name", name, "--slots", "1", "--log-level", "debug")
 	st.boxes = append(st.boxes, b)
 	b.online()
 	return b
 }
 
-// online waits until the control plane sees the box's present process.
+// online waits until the control plane sees the current process of the box.
 func (b *machine) online() {
 	b.st.t.Helper()
 	b.st.until(b.name+" is online", func() bool {
@@ -291,11 +292,10 @@ func (b *machine) online() {
 	})
 }
 
-// routine is a line of a log that says nothing of what went wrong.
+// routine is a log line that does not help to find a fault.
 var routine = regexp.MustCompile(`(?m)^.*(msg=request .* status=2\d\d |msg="nothing to do").*\n`)
 
-// dump shows what became of the tasks of a failed test, and the ends of all its
-// logs.
+// dump logs the state of the tasks of a failed test, and the ends of all its logs.
 func (st *stack) dump() {
 	for _, path := range []string{"/v1/tasks", "/v1/prs", "/v1/queue/status"} {
 		var out json.RawMessage

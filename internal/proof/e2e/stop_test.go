@@ -13,7 +13,7 @@ import (
 
 var tasksStored = db.Q[int64](`SELECT COUNT(*) FROM tasks`)
 
-// A server that is stopped leaves its whole database in one file.
+// A stopped server leaves its whole database in one file.
 func TestStoppedServerLeavesOneFile(t *testing.T) {
 	st := newStack(t)
 	const filed = 40
@@ -52,8 +52,8 @@ func TestStoppedServerLeavesOneFile(t *testing.T) {
 	}
 }
 
-// A box that is stopped says so: from then on it is offline, and its claim, which
-// waits at the server, is given nothing.
+// A box that is stopped says so: it is offline at once, and its claim, which waits at
+// the server, gets nothing.
 func TestStoppedBoxIsGivenNothing(t *testing.T) {
 	st := newStack(t)
 	st.script("work", deliver)
@@ -73,7 +73,7 @@ func TestStoppedBoxIsGivenNothing(t *testing.T) {
 	if tries := st.tries(id); len(tries) != 1 || tries[0].BoxID != alive.id {
 		t.Errorf("the tries: %+v", tries)
 	}
-	// It is given work again once it is back.
+	// The box gets work again once it is back.
 	alive.stop()
 	gone.run()
 	id = st.file("work", "Be done by the box that came back")
@@ -84,8 +84,8 @@ func TestStoppedBoxIsGivenNothing(t *testing.T) {
 	st.verify()
 }
 
-// A task that is filed in the moment in which a box is stopped waits for nobody's
-// lease, whatever has become of it by then.
+// A task that is filed at the moment in which a box is stopped waits for no lease,
+// whatever has happened to it by then.
 func TestBoxStoppedAsATaskComes(t *testing.T) {
 	st := newStack(t, "--lease", "60s")
 	st.script("work", deliver)
@@ -118,7 +118,7 @@ func TestBoxStoppedAsATaskComes(t *testing.T) {
 	st.verify()
 }
 
-// presence is that of the box with a name.
+// presence is the presence of the box with a name.
 func (st *stack) presence(name string) string {
 	st.t.Helper()
 	var p struct {

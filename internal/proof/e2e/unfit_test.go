@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// links makes a folder of links to all programs of PATH, from which single ones
-// can be taken away.
+// links makes a folder of links to all programs of PATH, from which a test can remove
+// single ones.
 func (st *stack) links(name string) string {
 	st.t.Helper()
 	dir := st.path(name)
@@ -20,7 +20,7 @@ func (st *stack) links(name string) string {
 	for _, from := range filepath.SplitList(os.Getenv("PATH")) {
 		entries, err := os.ReadDir(from)
 		if err != nil {
-			continue // PATH may name what is not there
+			continue // PATH may name folders that do not exist
 		}
 		for _, e := range entries {
 			if err := os.Symlink(filepath.Join(from, e.Name()), filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, os.ErrExist) {
@@ -31,8 +31,8 @@ func (st *stack) links(name string) string {
 	return dir
 }
 
-// What breaks a box costs no task a try: another box does the work, or it waits
-// until the box is whole again.
+// A fault of a box costs no task a try: another box does the work, or the task waits
+// until the box works again.
 func TestBoxThatBreaksChargesNoTask(t *testing.T) {
 	st := newStack(t)
 	st.script("work", deliver)
@@ -49,7 +49,8 @@ func TestBoxThatBreaksChargesNoTask(t *testing.T) {
 	id := st.file("work", "Meet a box that has lost its git")
 	st.until("the task waits for a fit box", func() bool {
 		task := st.task(id)
-		return task.Status == "pending" && len(task.Holds) == 1 && task.Holds[0].Reason == "box_unfit" && strings.Contains(task.Holds[0].ClearsWhen, "git is not installed")
+		return task.Status == "pending" && len(task.Holds) == 1 && task.Holds[0].Reason == "box_unfit" &&
+			strings.Contains(task.Holds[0].ClearsWhen, "git is not installed")
 	})
 	var p struct {
 		Data []struct {
@@ -62,7 +63,8 @@ func TestBoxThatBreaksChargesNoTask(t *testing.T) {
 	}
 	st.until("the box shows why it takes no work", func() bool {
 		st.call(http.MethodGet, "/v1/runners", nil, &p)
-		return p.Data[0].Presence.Unfit != nil && strings.Contains(*p.Data[0].Presence.Unfit, "git is not installed") && p.Data[0].Presence.Telemetry.State == "unfit"
+		return p.Data[0].Presence.Unfit != nil && strings.Contains(*p.Data[0].Presence.Unfit, "git is not installed") &&
+			p.Data[0].Presence.Telemetry.State == "unfit"
 	})
 	var stalls struct {
 		Data []struct {

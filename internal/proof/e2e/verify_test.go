@@ -15,8 +15,8 @@ import (
 	"yardmaster/internal/proof/chaos"
 )
 
-// verify ends a scenario: it checks what the API says, stops everything, and
-// checks what is stored. Tasks must have ended by then.
+// verify ends a scenario: it checks the API, stops everything, and checks the stored
+// data. Tasks must have ended before.
 func (st *stack) verify() {
 	st.t.Helper()
 	st.verifyAPI()
@@ -39,7 +39,7 @@ func (st *stack) open(name string) chaos.Record {
 	return chaos.Record{DB: d, Repo: st.bare()}
 }
 
-// stop ends all processes the gentle way.
+// stop stops all processes.
 func (st *stack) stop() {
 	st.t.Helper()
 	for _, b := range st.boxes {
@@ -56,7 +56,7 @@ func (st *stack) idle() bool {
 	return !slices.ContainsFunc(p.Data, func(t client.Task) bool { return !t.Ended() })
 }
 
-// verifyAPI walks every task, try and event that the API shows.
+// verifyAPI checks every task, try and event that the API shows.
 func (st *stack) verifyAPI() {
 	st.t.Helper()
 	var p struct{ Data []client.Task }
@@ -91,7 +91,7 @@ func (st *stack) verifyAPI() {
 	}
 }
 
-// The checks would notice.
+// Each check of verify notices a violation.
 func TestVerifyNoticesWhatIsWrong(t *testing.T) {
 	st := newStack(t)
 	st.script("work", `[ ! -e half ] || { rm half; `+deliver+`; exit; }; echo half >half; `+work)

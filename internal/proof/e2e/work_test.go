@@ -14,17 +14,17 @@ import (
 	"yardmaster/internal/client"
 )
 
-// Scripts run in a checkout as the agent "command". They begin with steps, of
-// which work holds until the test lets it go on.
+// Scripts run in a checkout as the agent "command". They begin with steps; work waits
+// in ticking until the test releases it.
 const (
-	// Each tick is a line in the file ticks and the same line of output.
+	// Each tick is a line in the file ticks and a line of output.
 	ticking = `i=0; while [ ! -e .git/go ]; do i=$((i+1)); date +%s%N >>ticks; echo "line $i"; sleep 0.05; done; rm -f ticks; `
-	// The branch names the task: no two deliver the same file.
+	// The branch names the task, so no two tasks deliver the same file.
 	deliver = `f=$(sed 's,.*/,,' .git/HEAD); echo done >"done-$f"; echo "Delivered $f." >"$YARDMASTER_REPORT"`
 	work    = ticking + deliver
 )
 
-// template sets what agent tasks get that name it.
+// template sets the agent of the tasks that name the template.
 func (st *stack) template(name string, fields map[string]any) {
 	st.t.Helper()
 	st.call(http.MethodPut, "/v1/templates/"+name, fields, nil)
@@ -41,7 +41,8 @@ func (st *stack) file(template, title string) string {
 	var out struct {
 		TaskID string `json:"task_id"`
 	}
-	st.call(http.MethodPost, "/v1/tasks", map[string]string{"repo": owner + "/" + repoName, "title": title, "problem": title, "template": template}, &out)
+	st.call(http.MethodPost, "/v1/tasks",
+		map[string]string{"repo": owner + "/" + repoName, "title": title, "problem": title, "template": template}, &out)
 	return out.TaskID
 }
 
@@ -52,7 +53,7 @@ func (st *stack) task(id string) client.Task {
 	return t
 }
 
-// try is one run of a task, as the API tells it.
+// try is one run of a task, in the form of the API.
 type try struct {
 	ID          string     `json:"id"`
 	TaskID      string     `json:"task_id"`
@@ -75,7 +76,7 @@ func (st *stack) tries(task string) []try {
 	return p.Data
 }
 
-// outcomes sums the tries of a task up: "lost(box_lost) succeeded".
+// outcomes summarises the tries of a task: "lost(box_lost) succeeded".
 func (st *stack) outcomes(task string) string {
 	st.t.Helper()
 	var out []string
@@ -89,8 +90,7 @@ func (st *stack) outcomes(task string) string {
 	return strings.Join(out, " ")
 }
 
-// live waits for the nth try of a task to have its agent at work, and answers
-// it.
+// live waits until the agent of the nth try of a task works, and answers the try.
 func (st *stack) live(task string, nth int) try {
 	st.t.Helper()
 	var r try
@@ -107,7 +107,7 @@ func (st *stack) live(task string, nth int) try {
 	return r
 }
 
-// ends waits for the nth try of a task to end, and answers it.
+// ends waits for the end of the nth try of a task, and answers the try.
 func (st *stack) ends(task string, nth int) try {
 	st.t.Helper()
 	var r try
@@ -150,7 +150,7 @@ func (st *stack) events(r try) []client.Event {
 	}
 }
 
-// lines is what a run's agent has printed, as the stored events tell it.
+// lines is the output of a run's agent, from the stored events.
 func (st *stack) lines(r try) []string {
 	st.t.Helper()
 	var text strings.Builder
@@ -166,8 +166,8 @@ func (st *stack) lines(r try) []string {
 	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 }
 
-// counted checks that a run's output is the lines 1 to n, each once and in
-// order, and answers n.
+// counted checks that a run's output is the lines 1 to n, each once and in order, and
+// answers n.
 func (st *stack) counted(r try) int {
 	st.t.Helper()
 	lines := st.lines(r)
@@ -180,12 +180,12 @@ func (st *stack) counted(r try) int {
 	return len(lines)
 }
 
-// checkout is where a box keeps the working folder of a run.
+// checkout is the working folder of a run on a box.
 func (b *machine) checkout(r try) string {
 	return filepath.Join(b.data, "runs", fmt.Sprintf("%s.%d", r.ID, r.Attempt), "task")
 }
 
-// release lets the agent of a run go on.
+// release lets the agent of a run continue.
 func (b *machine) release(r try) {
 	b.st.t.Helper()
 	if err := os.WriteFile(filepath.Join(b.checkout(r), ".git", "go"), nil, 0o644); err != nil {
@@ -193,8 +193,8 @@ func (b *machine) release(r try) {
 	}
 }
 
-// ticks is the file that the agent of a run writes the time to. It can be read
-// after the box has removed it.
+// ticks is the file to which the agent of a run writes the time. It can be read after
+// the box has removed it.
 func (b *machine) ticks(r try) *os.File {
 	b.st.t.Helper()
 	var f *os.File
@@ -206,7 +206,7 @@ func (b *machine) ticks(r try) *os.File {
 	return f
 }
 
-// times reads what ticks holds by now.
+// times reads the current content of ticks.
 func (st *stack) times(f *os.File) []time.Time {
 	st.t.Helper()
 	info, err := f.Stat()
@@ -228,7 +228,7 @@ func (st *stack) times(f *os.File) []time.Time {
 	return out
 }
 
-// delivered tells which tasks' files the main branch has.
+// delivered lists the files of tasks on the main branch.
 func (st *stack) delivered() []string {
 	st.t.Helper()
 	names := strings.Fields(st.git(st.bare(), "ls-tree", "--name-only", "main"))

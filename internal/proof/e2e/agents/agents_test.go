@@ -1,11 +1,10 @@
 //go:build agents
 
-// Package agents_test has real coding agents, installed from npm in the
-// versions that package-lock.json pins, do a whole task: a server and a box
-// run as processes, the agent works in the box's sandbox, and the pull request
-// is checked, approved and merged. Only the model is scripted. The tests need
-// npm and hundreds of megabytes, so they have a build tag of their own and are
-// run by `make e2e-agents`.
+// Package agents_test has real coding agents, installed from npm in the versions
+// that package-lock.json pins, do a whole task: a server and a box run as processes,
+// the agent works in the box's sandbox, and the pull request is checked, approved and
+// merged. Only the model is scripted. The tests need npm and hundreds of megabytes,
+// so they have a build tag of their own; `make e2e-agents` runs them.
 package agents_test
 
 import (
@@ -31,7 +30,7 @@ import (
 const (
 	account    = "acme"
 	setupToken = "e2e-agents"
-	// patience bounds one agent's task; the slowest takes a quarter of a minute on an idle machine.
+	// patience bounds one agent's task; the slowest takes 15 s on an idle machine.
 	patience = 3 * time.Minute
 )
 
@@ -44,8 +43,9 @@ func TestAgentsMerge(t *testing.T) {
 	}
 }
 
-// On a box with an egress list all that an agent asks for is to go through the
-// box's proxy. Not every one excepts the model from that, as it is told to.
+// On a box with an egress list, all requests of an agent must go through the box's
+// proxy. Some agents send model calls through it as well, although they are told not
+// to.
 func TestAgentsMergeThroughAProxy(t *testing.T) {
 	bin := build(t)
 	c := serve(t, bin)
@@ -55,9 +55,9 @@ func TestAgentsMergeThroughAProxy(t *testing.T) {
 	}
 }
 
-// Codex as people have it, without the adapter that drives it, on a box that runs
-// already, and a model server of one's own that nobody names the model of. What
-// is missing is said, fetched when somebody says so, and seen by itself.
+// Codex without the adapter that drives it, on a running box, with a model server of
+// one's own and no model named. The missing adapter is reported, installed on
+// command, and then detected.
 func TestCodexAsPeopleHaveIt(t *testing.T) {
 	bin := build(t)
 	c := serve(t, bin)
@@ -98,7 +98,8 @@ func TestCodexAsPeopleHaveIt(t *testing.T) {
 	if err := c.Call(t.Context(), http.MethodPut, "/v1/templates/codex", map[string]any{"agent": "codex"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Call(t.Context(), http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "compatible", "base_url": model.URL + "/v1"}, &key); err != nil {
+	if err := c.Call(t.Context(), http.MethodPost, "/v1/billing/keys",
+		map[string]string{"provider": "compatible", "base_url": model.URL + "/v1"}, &key); err != nil {
 		t.Fatal(err)
 	}
 	if key.Model != "scripted-1" || !slices.Equal(key.Templates, []string{"codex", "default"}) {
@@ -147,7 +148,7 @@ func model(t *testing.T) http.Handler {
 	return scripted.New(scenarios)
 }
 
-// packages are the agents, and what package.json pins of each.
+// packages are the agents, and the package that package.json pins for each.
 var packages = map[string]string{
 	"claude":   "@agentclientprotocol/claude-agent-acp",
 	"codex":    "@agentclientprotocol/codex-acp",
@@ -158,14 +159,15 @@ var packages = map[string]string{
 
 // merges has an agent do a task with the scripted model.
 func merges(t *testing.T, c *client.Client, agent, version string) {
-	if err := c.Call(t.Context(), http.MethodPut, "/v1/templates/"+agent, map[string]any{"agent": agent, "model": "scripted-1", "provider": "scripted", "timeout": 180}, nil); err != nil {
+	if err := c.Call(t.Context(), http.MethodPut, "/v1/templates/"+agent,
+		map[string]any{"agent": agent, "model": "scripted-1", "provider": "scripted", "timeout": 180}, nil); err != nil {
 		t.Fatal(err)
 	}
 	works(t, c, agent, version, func(client.Task) {})
 }
 
-// works files a task for one agent against a repository of its own and demands
-// that it ends merged, done by that agent and no other.
+// works files a task for one agent against a repository of its own, and fails unless
+// the task is merged and that agent alone has worked on it.
 func works(t *testing.T, c *client.Client, agent, version string, seen func(client.Task)) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -245,7 +247,8 @@ func works(t *testing.T, c *client.Client, agent, version string, seen func(clie
 	}
 
 	clone := filepath.Join(t.TempDir(), "merged")
-	if _, err := client.Git(ctx, ".", c.URL, c.Token, "clone", "--quiet", fmt.Sprintf("%s/git/%s/%s.git", c.URL, account, agent), clone); err != nil {
+	if _, err := client.Git(ctx, ".", c.URL, c.Token, "clone", "--quiet", fmt.Sprintf("%s/git/%s/%s.git", c.URL, account, agent),
+		clone); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.CommandContext(ctx, "sh", filepath.Join(clone, "test.sh")).CombinedOutput(); err != nil {
@@ -254,12 +257,13 @@ func works(t *testing.T, c *client.Client, agent, version string, seen func(clie
 	if text, err := os.ReadFile(filepath.Join(clone, "CHANGES.md")); string(text) != "count.sh counts words.\n" {
 		t.Errorf("the note is %q (%v)", text, err)
 	}
-	if out, err := exec.CommandContext(ctx, "git", "-C", clone, "diff", "--name-only", "HEAD~1", "HEAD").Output(); string(out) != "CHANGES.md\ncount.sh\n" {
+	if out, err := exec.CommandContext(ctx, "git", "-C", clone, "diff", "--name-only", "HEAD~1",
+		"HEAD").Output(); string(out) != "CHANGES.md\ncount.sh\n" {
 		t.Errorf("the merge changed %q (%v)", out, err)
 	}
 }
 
-// versions reads what the lock file pins.
+// versions reads the pinned versions from the lock file.
 func versions(t *testing.T) map[string]string {
 	b, err := os.ReadFile("package-lock.json")
 	if err != nil {
@@ -278,8 +282,8 @@ func versions(t *testing.T) map[string]string {
 	return out
 }
 
-// folder is a place for data that is not under the temporary folder, where
-// codex refuses to keep its helpers.
+// folder is a folder for data outside of the temporary folder, where codex refuses to
+// keep its helpers.
 func folder(t *testing.T) string {
 	root, err := filepath.Abs("../../../../.cache")
 	if err == nil {
@@ -290,7 +294,7 @@ func folder(t *testing.T) string {
 	}
 	dir, err := os.MkdirTemp(root, "e2e-")
 	if err == nil {
-		err = os.Chmod(dir, 0o711) // without bubblewrap, a root box's agent walks through as nobody
+		err = os.Chmod(dir, 0o711) // without bubblewrap, the agent of a root box passes through as nobody
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -307,7 +311,7 @@ func build(t *testing.T) string {
 	return bin
 }
 
-// serve starts the server and answers a client of the account's owner.
+// serve starts the server, and answers a client of the account's owner.
 func serve(t *testing.T, bin string) *client.Client {
 	cmd := exec.Command(bin, "serve", "--data", filepath.Join(folder(t), "server"), "--listen", "127.0.0.1:0",
 		"--setup-token", setupToken, "--log-level", "warn", "--scenario", filepath.Join("testdata", "scenario.yml"))
@@ -322,17 +326,19 @@ func serve(t *testing.T, bin string) *client.Client {
 		t.Fatalf("the server said %q (%v)", line, err)
 	}
 	address, _, _ = strings.Cut(address, ",")
-	c, err := client.Setup(t.Context(), address, setupToken, client.Owner{Login: "ada", Name: "Ada", Email: "ada@example.com", Password: "correct horse battery", Account: account})
+	c, err := client.Setup(t.Context(), address, setupToken,
+		client.Owner{Login: "ada", Name: "Ada", Email: "ada@example.com", Password: "correct horse battery", Account: account})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// join enrolls a box with all agents: one that is missing fails the test. They
-// work with the scripted model.
+// join enrolls a box, and fails the test if an agent is missing. The agents work with
+// the scripted model.
 func join(t *testing.T, bin string, c *client.Client, flags ...string) {
-	if err := c.Call(t.Context(), http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted", "label": "e2e"}, nil); err != nil {
+	if err := c.Call(t.Context(), http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted", "label": "e2e"},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	enroll(t, bin, c, flags...)
@@ -393,7 +399,7 @@ func enroll(t *testing.T, bin string, c *client.Client, flags ...string) (data s
 	}
 }
 
-// start runs a process until the test is over; what it says is the test's.
+// start runs a process until the test is over; its output is the test's.
 func start(t *testing.T, cmd *exec.Cmd) {
 	if cmd.Stdout == nil {
 		cmd.Stdout = t.Output()
@@ -421,7 +427,8 @@ func repository(t *testing.T) string {
 	}
 	for _, args := range [][]string{
 		{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"},
-		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message", "Count"},
+		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message",
+			"Count"},
 	} {
 		if _, err := client.Git(t.Context(), dir, "", "", args...); err != nil {
 			t.Fatal(err)

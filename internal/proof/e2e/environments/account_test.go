@@ -23,12 +23,12 @@ type account struct {
 
 var (
 	accounts atomic.Int64
-	// database is held while users are made and removed: useradd does not wait
-	// for another one.
+	// database is held while users are added and removed: useradd fails if another one
+	// is running.
 	database sync.Mutex
 )
 
-// newAccount makes a user, and removes it with its home when the row is over.
+// newAccount makes a user, and removes the user and its home after the row.
 func newAccount(p *place) *account {
 	p.t.Helper()
 	a := &account{name: fmt.Sprintf("ymenv%d-%d", os.Getpid(), accounts.Add(1))}
@@ -36,8 +36,8 @@ func newAccount(p *place) *account {
 		p.fatalf("useradd: %v: %s", err, out)
 	}
 	p.t.Cleanup(func() {
-		// Whatever it still runs was started by this row. The row has failed for
-		// it already.
+		// Remaining processes of the user were started by this row, which has failed
+		// for them already.
 		for pid := range processes() {
 			if st, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil && int(st.Sys().(*syscall.Stat_t).Uid) == a.id && a.id > 0 {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -57,8 +57,8 @@ func newAccount(p *place) *account {
 	return a
 }
 
-// admin runs a tool on the user database, which somebody else may hold for a
-// moment, and a process that has just been killed may still be in.
+// admin runs a tool on the user database. It tries again for a while, because another
+// process may have locked the database, or a killed process may not have ended.
 func admin(argv ...string) ([]byte, error) {
 	database.Lock()
 	defer database.Unlock()

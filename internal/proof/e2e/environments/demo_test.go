@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// enough is the time that a demo may take; it needs a few seconds.
+// enough is the longest time for a demo; it needs a few seconds.
 const enough = 30 * time.Second
 
-// condition is the one thing about a row's place that is not as usual.
+// condition is the one unusual property of a row's place.
 type condition struct {
 	name string
 	make func(*place)
@@ -25,7 +25,7 @@ type condition struct {
 
 var (
 	plain = condition{"plain", func(*place) {}}
-	// As `go run` leaves a binary whose caller keeps everything to himself.
+	// Like a binary that `go run` makes for a user with umask 077.
 	closedProgram = condition{"umask-077-and-closed-program", func(p *place) {
 		p.umask = 0o077
 		p.program = filepath.Join(p.private("b"), "yardmaster")
@@ -42,8 +42,8 @@ var (
 		p.session = true
 		p.env["LC_ALL"], p.env["TERM"] = "POSIX", "dumb"
 	}}
-	// Root in name only, as in a container without users of its own: it cannot
-	// make agents somebody else.
+	// Root in name only, as in a container without further users: the box cannot run
+	// its agents as another user.
 	rootOfOne  = condition{"root-of-a-namespace-of-one-user", func(p *place) { p.under = []string{"unshare", "--map-root-user"} }}
 	noexecTemp = condition{"noexec-TMPDIR", func(p *place) {
 		dir := filepath.Join(p.dir, "t")
@@ -58,7 +58,7 @@ func (p *place) useTemp(dir string) {
 	p.temp = append(p.temp, dir)
 }
 
-// inOwnHome keeps the data in the home that root has on this machine.
+// inOwnHome keeps the data in root's real home on this machine.
 func inOwnHome(p *place) {
 	u, err := user.LookupId("0")
 	p.must(err)
@@ -69,7 +69,7 @@ func inOwnHome(p *place) {
 	p.data = filepath.Join(dir, "d")
 }
 
-// onMount keeps the data on a file system whose top is closed.
+// onMount keeps the data on a file system whose root folder is closed.
 func onMount(p *place) {
 	dir := filepath.Join(p.dir, "m")
 	p.must(os.Mkdir(dir, 0o755))
@@ -77,8 +77,8 @@ func onMount(p *place) {
 	p.data = filepath.Join(dir, "d")
 }
 
-// readOnly gives a home that nothing can be written to. Root writes wherever
-// the file system lets it.
+// readOnly gives a home without write permission. Root can write to it unless the
+// file system is read-only.
 func readOnly(p *place) {
 	dir := filepath.Join(p.dir, "r")
 	p.must(os.Mkdir(dir, 0o555))
@@ -97,7 +97,8 @@ func TestDemo(t *testing.T) {
 	}{
 		{root, "bubblewrap landlock none", []condition{plain}},
 		{ordinary, "bubblewrap landlock none", []condition{plain}},
-		{root, "landlock none", []condition{closedProgram, dataInHome, dataOfRoot, dataMounted, closedTemp, noHome, readOnlyHome, noTerminal, noexecTemp}},
+		{root, "landlock none", []condition{closedProgram, dataInHome, dataOfRoot, dataMounted, closedTemp, noHome, readOnlyHome,
+			noTerminal, noexecTemp}},
 		{root, "bubblewrap", []condition{closedProgram, dataMounted}},
 		{ordinary, "landlock", []condition{closedProgram, dataInHome, closedTemp, noHome, readOnlyHome, noTerminal, noexecTemp}},
 		{ordinary, "none", []condition{closedProgram}},
@@ -125,8 +126,8 @@ func (p *place) demo(limit time.Duration, hopeless func(string) bool) *kept {
 	return p.begin(limit, "", argv...).watch(hopeless).wait()
 }
 
-// noSecondTry does not wait for the second try of a run that has failed: the
-// machine is what it was.
+// noSecondTry does not wait for a second try after a failed run: the machine has not
+// changed.
 func noSecondTry(said string) bool { return strings.Contains(said, "waits: retry_backoff") }
 
 var (
@@ -145,7 +146,7 @@ func (p *place) merges(k *kept) {
 		p.failf("agents ran at %s, not at %s", at[1], p.level)
 	}
 	switch lost := failure.FindStringSubmatch(said); {
-	case k.Trouble != "": // finish tells
+	case k.Trouble != "": // finish reports it
 		return
 	case lost != nil:
 		p.failf("a run failed: %s", lost[1])
@@ -169,8 +170,8 @@ func (p *place) merges(k *kept) {
 	}
 }
 
-// saysWhatIsolates demands that it is said plainly where nothing does, and only
-// there.
+// saysWhatIsolates checks that the demo says plainly that nothing isolates agents, if
+// that is so, and only then.
 func (p *place) saysWhatIsolates(said string) {
 	p.t.Helper()
 	switch at := plainly.MatchString(said); {
@@ -181,7 +182,7 @@ func (p *place) saysWhatIsolates(said string) {
 	}
 }
 
-// Without git nothing works, and that is said at once.
+// Without git the demo fails at once and says so.
 func TestDemoWithoutGit(t *testing.T) {
 	for _, who := range []string{root, ordinary} {
 		t.Run(who, func(t *testing.T) {
@@ -195,10 +196,10 @@ func TestDemoWithoutGit(t *testing.T) {
 	}
 }
 
-// timed is a line of the demo that tells what happens while the server runs.
+// timed is a line of the demo that reports a step while the server runs.
 var timed = regexp.MustCompile(`(?m)^ *\d+\.\d+s  .*\n?`)
 
-// Without --once the demo serves on, and goes without a trace when it is asked to.
+// Without --once the demo continues to serve, and leaves nothing behind when stopped.
 func TestDemoServesOn(t *testing.T) {
 	p := newPlace(t, root, landlock)
 	k := p.begin(enough, "", p.program, "demo").watch(noSecondTry)
@@ -209,8 +210,8 @@ func TestDemoServesOn(t *testing.T) {
 	p.merges(k.wait())
 }
 
-// With --once the server is gone when the demo ends, and with it whatever its
-// address and a password were good for.
+// With --once the server ends with the demo, so the demo prints neither an address
+// nor a password.
 func TestDemoSaysNoPassword(t *testing.T) {
 	p := newPlace(t, ordinary, landlock)
 	k := p.demo(enough, noSecondTry)
@@ -220,7 +221,7 @@ func TestDemoSaysNoPassword(t *testing.T) {
 	}
 }
 
-// A box that cannot work is told of at once, with what its log says.
+// A box that cannot work is reported at once, with the cause from its log.
 func TestDemoOfABoxThatCannotWork(t *testing.T) {
 	const soon = 10 * time.Second
 	p := newPlace(t, root, landlock)
@@ -249,7 +250,7 @@ func TestDemoOfABoxThatCannotWork(t *testing.T) {
 	}
 }
 
-// names tells whether a text names a folder itself, not only one inside it.
+// names tells whether a text names a folder itself, not only a path inside it.
 func names(text, dir string) bool {
 	return regexp.MustCompile(regexp.QuoteMeta(dir) + `([^/\w]|$)`).MatchString(text)
 }

@@ -15,23 +15,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enterCommand makes the test binary the last step before the program: it
-// takes away what the row is to lack, as the user that it is, and replaces
-// itself by the program.
+// enterCommand makes the test binary the last step before the program: running as the
+// row's user, it removes the features that the row must lack, and replaces itself by
+// the program.
 const enterCommand = "enter"
 
-// scene is what the program is to find.
+// scene is the environment that the program finds.
 type scene struct {
 	Clear      bool // of all of the environment
 	Set        []string
 	Unset      []string
-	Dir        string // empty: where the login has led
+	Dir        string // empty: the folder of the login
 	Umask      int
 	NoLandlock bool
 	Argv       []string
 }
 
-// enter returns only to say why not.
+// enter replaces the process by the program. It returns only on failure.
 func enter(text string) int {
 	var s scene
 	err := json.Unmarshal([]byte(text), &s)
@@ -43,7 +43,7 @@ func enter(text string) int {
 }
 
 func (s *scene) enter() error {
-	runtime.LockOSThread() // whose filter the program inherits
+	runtime.LockOSThread() // the program inherits the filter of this thread
 	env := []string{}
 	if !s.Clear {
 		env = os.Environ()
@@ -67,9 +67,9 @@ func (s *scene) enter() error {
 	return fmt.Errorf("execute %s: %w", path, syscall.Exec(path, s.Argv, env))
 }
 
-// without takes variables out of an environment.
+// without removes variables from an environment.
 func without(env, names []string) []string {
-	// What is set twice has the later value.
+	// Of a variable that is set twice, the later value counts.
 	value := map[string]string{}
 	for _, kv := range env {
 		for i := range kv {
@@ -89,12 +89,12 @@ func without(env, names []string) []string {
 	return out
 }
 
-// hideLandlock makes the kernel answer, to this thread and to what it becomes,
-// as one that was built without Landlock. The calls have the same numbers on
-// both architectures; elsewhere the filter lets everything pass, which the
-// question at the end finds out.
+// hideLandlock makes the kernel answer this thread, and the program that it becomes,
+// as a kernel without Landlock would. The calls have the same numbers on both
+// architectures; on another one the filter would pass everything, which the check at
+// the end detects.
 func hideLandlock() error {
-	const number, architecture = 0, 4 // where they stand in what a filter sees
+	const number, architecture = 0, 4 // offsets in the data that a filter sees
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 	}
@@ -112,7 +112,7 @@ func hideLandlock() error {
 		answer(unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)),
 		answer(unix.SECCOMP_RET_ALLOW),
 	}
-	// Without this, only root may install a filter.
+	// Without no_new_privs, only root may install a filter.
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up new privileges: %w", err)
 	}

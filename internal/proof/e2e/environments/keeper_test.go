@@ -15,47 +15,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepCommand makes the test binary a keeper: a process that runs one program
-// and answers what became of it. All that the program leaves behind falls to
-// the keeper, whatever session, user or parent it has: the keeper finds it,
-// names it and ends it. The end of its standard input ends the program.
+// keepCommand makes the test binary a keeper: a process that runs one program and
+// reports its outcome. The keeper inherits every process that the program leaves
+// behind, whatever its session, user or parent; it finds, names and ends them. The
+// end of its standard input ends the program.
 const keepCommand = "keep"
 
-// reportFD is where a keeper answers.
+// reportFD is the file descriptor of the keeper's report.
 const reportFD = 3
 
 const (
-	// patience is how long a program may take over its own end.
+	// patience is how long a program may take to end.
 	patience = 15 * time.Second
-	// settle is how long its processes and folders may outlive it: what it has
-	// ended is gone a moment later.
+	// settle is how long its processes and folders may remain afterwards: those that it
+	// has ended disappear a moment later.
 	settle = 2 * time.Second
 )
 
-// order is what a keeper is to do.
+// order tells a keeper what to do.
 type order struct {
 	Argv    []string
-	Input   string // what the program reads
-	Session bool   // a session of its own, and so no terminal; a process group otherwise
+	Input   string // the program's standard input
+	Session bool   // start a session of its own, without a terminal; otherwise a process group
 	Limit   time.Duration
 	Owner   int      // the user made for the row; 0 for none
 	Temp    []string // folders that must be empty afterwards
 	Data    string   // a folder that the program keeps
 }
 
-// report is what became of it.
+// report is the outcome of an order.
 type report struct {
 	Trouble string // of the keeper
 	Code    int    // exit code, or 128 and the signal
-	Late    bool   // it was ended at the limit
-	Killed  bool   // it did not end when asked to
+	Late    bool   // the program was ended at the limit
+	Killed  bool   // the program did not end when asked to
 	Seconds float64
 
 	Processes  []string // left behind
 	Left       []string // folders left behind
-	Own        []string // folders that its processes used when it was asked to end
-	Open       []string // what others can read and must not
-	Identities int      // identity files that were looked at
+	Own        []string // folders that its processes used when the keeper asked it to end
+	Open       []string // private files that others can read
+	Identities int      // number of identity files that were checked
 	Logs       map[string]string
 }
 
@@ -122,7 +122,7 @@ func (o *order) carry(r *report) error {
 	}
 	r.Seconds = time.Since(started).Seconds()
 
-	// With the last descendant the channel closes.
+	// The channel closes after the last descendant has ended.
 	late := time.After(settle)
 	for more := true; more; {
 		select {
@@ -150,7 +150,7 @@ func (o *order) start() (pid int, err error) {
 		return 0, err
 	}
 	defer in.Close()
-	_, err = w.WriteString(o.Input) // far below what a pipe holds
+	_, err = w.WriteString(o.Input) // far below the capacity of a pipe
 	w.Close()
 	if err == nil && o.Input == "" {
 		in.Close()
@@ -165,7 +165,7 @@ func (o *order) start() (pid int, err error) {
 	})
 }
 
-// death is the end of a child, or of what has become one.
+// death is the end of a child, or of an adopted process.
 type death struct{ pid, code int }
 
 // bury reports deaths until no descendant is left.
@@ -186,8 +186,8 @@ func bury(deaths chan<- death) {
 	}
 }
 
-// terminate asks the program to end. `su`, which gives what it runs two
-// seconds, is passed by.
+// terminate asks the program to end. It signals the child of `su`, because `su` gives
+// its child only two seconds.
 func terminate(pid int) {
 	all := processes()
 	for all[pid].name == "su" {
@@ -205,7 +205,7 @@ func terminate(pid int) {
 	_ = syscall.Kill(pid, syscall.SIGTERM)
 }
 
-// process is one of the machine's.
+// process is a process of the machine.
 type process struct {
 	pid, parent int
 	name, state string
@@ -227,9 +227,9 @@ func processes() map[int]process {
 		}
 		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
 		if err != nil {
-			continue // gone
+			continue // the process has ended
 		}
-		// The name stands in brackets, and may hold any character.
+		// The name is in parentheses, and may contain any character.
 		open, end := strings.IndexByte(string(stat), '('), strings.LastIndexByte(string(stat), ')')
 		if open < 0 || end < open {
 			continue

@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// grounds are where the program may keep temporary data and work folders.
+// grounds are the folders in which the program may keep temporary data and work.
 var grounds = []string{"/var/lib", "/var/tmp", "/tmp"}
 
 var (
-	// ours are the names that the program gives them.
+	// ours are the names that the program gives to its folders.
 	ours = regexp.MustCompile(`yardmaster|^sandbox-`)
-	// fresh are the names of folders that are one process's own.
+	// fresh are the names of folders that belong to one process.
 	fresh = regexp.MustCompile(`[0-9a-f]{6,}$`)
 )
 
-// marked lists what the program may have made on the grounds, and what lies
-// directly inside of folders that it shares.
+// marked lists the program's possible folders on the grounds, and the entries of
+// folders that it shares.
 func (o *order) marked() map[string]bool {
 	found := map[string]bool{}
 	for _, ground := range grounds {
@@ -46,8 +46,8 @@ func (o *order) marked() map[string]bool {
 	return found
 }
 
-// may tells whether the row may have made something: a user made for it, all
-// that is the user's; root, what has such a name.
+// may tells whether the row may have made an entry: for a row's own user, any entry
+// of that user; for root, any entry with a name of the program.
 func (o *order) may(e fs.DirEntry) bool {
 	by := owner(e)
 	if o.Owner != 0 {
@@ -57,23 +57,23 @@ func (o *order) may(e fs.DirEntry) bool {
 }
 
 func entries(dir string) []fs.DirEntry {
-	found, _ := os.ReadDir(dir) // what cannot be listed holds nothing
+	found, _ := os.ReadDir(dir) // a folder that cannot be listed counts as empty
 	return found
 }
 
 func owner(e fs.DirEntry) int {
 	info, err := e.Info()
 	if err != nil {
-		return -1 // gone
+		return -1 // the entry has disappeared
 	}
 	return int(info.Sys().(*syscall.Stat_t).Uid)
 }
 
-// look tells what the program has left behind.
+// look finds what the program has left behind.
 func (o *order) look(before map[string]bool, r *report) {
-	// Whoever else runs the program on this machine has folders there as well:
-	// of two new ones, that is another's which a living process uses, for those
-	// of this row are gone.
+	// Others may run the program on this machine, and have such folders as well. A
+	// new folder that a living process uses is theirs, because the processes of this
+	// row have ended.
 	for late := time.Now().Add(settle); ; {
 		r.Left = nil
 		for path := range o.marked() {
@@ -98,8 +98,8 @@ func (o *order) look(before map[string]bool, r *report) {
 	}
 }
 
-// claim notes which folders are the row's own, while its processes show it: one
-// that has to be killed does not remove them.
+// claim records the row's own folders while its processes use them: a process that
+// has to be killed does not remove them.
 func (o *order) claim(before map[string]bool, r *report) {
 	for path := range o.marked() {
 		if !before[path] && used(path, descendants()) {
@@ -110,7 +110,7 @@ func (o *order) claim(before map[string]bool, r *report) {
 
 func everybody() []process { return slices.Collect(maps.Values(processes())) }
 
-// used tells whether one of some processes has to do with a path.
+// used tells whether one of the processes uses a path.
 func used(path string, by []process) bool {
 	for _, p := range by {
 		if p.pid == os.Getpid() {
@@ -138,13 +138,13 @@ func used(path string, by []process) bool {
 	return false
 }
 
-// lookAtData looks at the data that the program keeps: who can read what only
-// the box and the server may, and what the logs say.
+// lookAtData checks the data that the program keeps: whether others can read private
+// files, and what the logs say.
 func (o *order) lookAtData(r *report) {
 	r.Logs = map[string]string{}
 	_ = filepath.WalkDir(o.Data, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // what cannot be read is not open
+			return nil // an unreadable folder is not open
 		}
 		info, err := e.Info()
 		if err != nil {

@@ -17,14 +17,14 @@ import (
 	"testing"
 )
 
-// ready names a binary to test; without it one is built.
+// ready names the binary to test; without it the tests build one.
 const ready = "ENVIRONMENTS_BINARY"
 
 var (
-	ctx     context.Context // ends when the suite is interrupted; its cleanups then still run
-	suite   string          // folder that everybody can pass through
+	ctx     context.Context // ends when the suite is interrupted, after which the cleanups still run
+	suite   string          // folder that every user can pass through
 	program string          // the built binary
-	self    string          // this test binary, where everybody can run it
+	self    string          // this test binary, where every user can run it
 	// paths are values of PATH by what they lack: nothing, bwrap, or git as well.
 	paths = map[string]string{}
 )
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	if !explicit("test.parallel") {
-		// Rows are timed, and a small machine must keep up.
+		// Rows have time limits, which a small machine must meet.
 		if err := flag.Set("test.parallel", "2"); err != nil {
 			panic(err)
 		}
@@ -73,7 +73,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// needs names what this machine lacks.
+// needs names the tools that this machine lacks.
 func needs() error {
 	tools := []string{"git", "bwrap", "useradd", "userdel", "su", "unshare", "mount"}
 	if os.Getenv(ready) == "" {
@@ -83,7 +83,7 @@ func needs() error {
 	if err != nil {
 		return err
 	}
-	// The rows run some of these as somebody who is not root.
+	// The rows run some of these as an ordinary user.
 	paths["everything"] = path
 	var missing []string
 	for _, tool := range tools {
@@ -118,7 +118,7 @@ func openPath() (string, error) {
 	return strings.Join(open, ":"), nil
 }
 
-// enterable tells whether everybody can pass through a folder.
+// enterable tells whether every user can pass through a folder.
 func enterable(dir string) bool {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -145,7 +145,7 @@ func find(tool, path string) string {
 	return ""
 }
 
-// prepare makes what all rows use.
+// prepare makes the files that all rows use.
 func prepare() error {
 	if err := os.Chmod(suite, 0o711); err != nil {
 		return err
@@ -176,7 +176,7 @@ func prepare() error {
 	return os.Chmod(program, 0o755)
 }
 
-// links fills a folder with links to all that PATH leads to, but for some.
+// links fills a folder with links to all programs of PATH, except some.
 func links(dir string, lacks []string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// Who a row runs as, and what isolates agents there.
+// The users as which rows run, and the levels of isolation.
 const (
 	root     = "root"
 	ordinary = "user"
@@ -31,30 +31,30 @@ const (
 	none       = "none"
 )
 
-// most is how long what is waited for may take.
+// most is the longest time for most waits.
 const most = 10 * time.Second
 
-// nobody is whom agents of a root box run as.
+// nobody is the user as which the agents of a root box run.
 const nobody = 65534
 
-// place is where one row runs. A row changes what it is about before the first
+// place is the environment of one row. A row changes its property before the first
 // program starts.
 type place struct {
 	t       *testing.T
 	who     string
 	level   string
 	account *account // the ordinary user
-	dir     string   // of the row; everybody can pass through
-	home    string   // nobody else can
+	dir     string   // of the row; every user can pass through
+	home    string   // no other user can enter it
 	program string
 	env     map[string]string
 	unset   []string
 	umask   int
-	under   []string // what the program is started by
+	under   []string // the command that starts the program
 	session bool
-	mounts  []string // commands of a shell, in a mount namespace of the row
+	mounts  []string // shell commands, in a mount namespace of the row
 	temp    []string // folders for temporary files
-	data    string   // what `demo --data` keeps; empty: it is temporary
+	data    string   // the folder of `demo --data`; empty: temporary
 
 	reason string
 	kept   []*kept
@@ -67,7 +67,7 @@ var (
 	running sync.Map
 )
 
-// newPlace makes the place of a row, and waits for its turn.
+// newPlace makes the place of a row, and waits until the row may run.
 func newPlace(t *testing.T, who, level string) *place {
 	t.Helper()
 	t.Parallel()
@@ -103,9 +103,10 @@ func newPlace(t *testing.T, who, level string) *place {
 		p.account = newAccount(p)
 		p.home = p.account.home
 	} else {
-		// It stands for a home that is closed to others, as root's is.
+		// It stands for a home that is closed to others, like root's.
 		p.home = p.private("h")
-		for k, v := range map[string]string{"HOME": p.home, "USER": who, "LOGNAME": who, "SHELL": "/bin/sh", "LANG": "C.UTF-8", "TERM": "xterm"} {
+		for k, v := range map[string]string{"HOME": p.home, "USER": who, "LOGNAME": who, "SHELL": "/bin/sh", "LANG": "C.UTF-8",
+			"TERM": "xterm"} {
 			p.env[k] = v
 		}
 	}
@@ -152,7 +153,7 @@ func (p *place) private(name string) string {
 	return dir
 }
 
-// own gives something to the row's user.
+// own makes the row's user the owner of a file.
 func (p *place) own(path string) {
 	p.t.Helper()
 	if p.account != nil {
@@ -166,20 +167,20 @@ func (p *place) mount(argv ...string) {
 	p.mounts = append(p.mounts, quoted("mount")+" "+quoted(argv...))
 }
 
-// kept is a program that a keeper holds.
+// kept is a program that a keeper runs.
 type kept struct {
 	p    *place
-	in   io.Closer // whose end is the program's
+	in   io.Closer // its end ends the program
 	gone chan struct{}
 	report
 
 	mu        sync.Mutex
 	out, errs bytes.Buffer
 	stopped   bool
-	hopeless  func(said string) bool // ends the program
+	hopeless  func(said string) bool // ends the program when it answers true
 }
 
-// begin starts a program as the row's user, on the row's scene.
+// begin starts a program as the row's user, in the row's scene.
 func (p *place) begin(limit time.Duration, input string, argv ...string) *kept {
 	p.t.Helper()
 	s := scene{Clear: p.account == nil, Unset: p.unset, Umask: p.umask, NoLandlock: p.level == none, Argv: argv}
@@ -192,8 +193,8 @@ func (p *place) begin(limit time.Duration, input string, argv ...string) *kept {
 	argv = []string{self, enterCommand, p.encode(s)}
 	o := order{Input: input, Session: p.session, Limit: limit, Temp: p.temp, Data: p.data, Argv: argv}
 	if p.account != nil {
-		// A login of its own, of which nothing here shows. What takes privileges
-		// away comes after it.
+		// A login of its own, without anything of this process's environment. The step
+		// that removes privileges comes after it.
 		o.Owner, o.Argv = p.account.id, []string{"su", "-l", "-s", "/bin/sh", "-c", "exec " + quoted(argv...), p.account.name}
 	}
 	argv = []string{self, keepCommand, p.encode(o)}
@@ -204,7 +205,7 @@ func (p *place) begin(limit time.Duration, input string, argv ...string) *kept {
 	k := &kept{p: p, gone: make(chan struct{})}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	// The terminal's Ctrl-C is for the suite, which then ends its rows.
+	// Ctrl-C in the terminal goes to the suite, which then ends its rows.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stdout, cmd.Stderr = writer{k, false}, writer{k, true}
 	in, err := cmd.StdinPipe()
@@ -223,7 +224,7 @@ func (p *place) begin(limit time.Duration, input string, argv ...string) *kept {
 		if err := json.NewDecoder(answer).Decode(&k.report); err != nil {
 			k.Trouble = fmt.Sprintf("no answer from the keeper: %v", err)
 		}
-		_ = cmd.Wait() // how it ended is in the report
+		_ = cmd.Wait() // the report has the outcome
 	}()
 	p.kept = append(p.kept, k)
 	return k
@@ -244,7 +245,7 @@ func quoted(argv ...string) string {
 	return strings.Join(out, " ")
 }
 
-// writer takes what a program says.
+// writer keeps the output of a program.
 type writer struct {
 	k   *kept
 	err bool
@@ -265,7 +266,7 @@ func (w writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// said is all that the program has written so far.
+// said is all output of the program so far.
 func (k *kept) said() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -288,7 +289,7 @@ func (k *kept) stop() {
 	}
 }
 
-// wait waits for the end, which the keeper sees to.
+// wait waits for the end, which the keeper enforces.
 func (k *kept) wait() *kept {
 	<-k.gone
 	return k
@@ -303,7 +304,7 @@ func (k *kept) ended() bool {
 	}
 }
 
-// watch ends the program as soon as what it says leaves no hope.
+// watch ends the program as soon as hopeless accepts its output.
 func (k *kept) watch(hopeless func(said string) bool) *kept {
 	k.mu.Lock()
 	k.hopeless = hopeless
@@ -314,13 +315,13 @@ func (k *kept) watch(hopeless func(said string) bool) *kept {
 	return k
 }
 
-// lastLine is what a program has said last.
+// lastLine is the last line of a program's output.
 func (k *kept) lastLine() string {
 	lines := strings.Split(strings.TrimSpace(k.said()), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// until waits for something to come about.
+// until waits up to limit until done answers true.
 func (p *place) until(what string, limit time.Duration, done func() bool) {
 	p.t.Helper()
 	for late := time.Now().Add(limit); !done(); <-time.After(100 * time.Millisecond) {
@@ -330,7 +331,7 @@ func (p *place) until(what string, limit time.Duration, done func() bool) {
 	}
 }
 
-// finish ends what still runs, and fails the row for whatever is left of it.
+// finish ends the running programs, and fails the row for everything left behind.
 func (p *place) finish() {
 	for _, k := range slices.Backward(p.kept) {
 		k.stop()
@@ -354,7 +355,7 @@ func (p *place) finish() {
 	if p.t.Failed() {
 		for _, k := range p.kept {
 			if k.Code == 0 && !k.stopped && len(p.kept) > 1 {
-				continue // a command that did its part
+				continue // a command that succeeded
 			}
 			p.t.Logf("--- it said (exit code %d after %.1f s):\n%s", k.Code, k.Seconds, tail(k.said()))
 			for name, text := range k.Logs {
@@ -368,7 +369,7 @@ func (p *place) finish() {
 func (p *place) tidy() {
 	left, own := map[string]bool{}, map[string]bool{}
 	var said strings.Builder
-	killed := false // and so could not remove what it had made
+	killed := false // a killed program could not remove its folders
 	for _, k := range p.kept {
 		killed = killed || k.Killed
 		said.WriteString(k.said())
@@ -383,8 +384,8 @@ func (p *place) tidy() {
 		}
 	}
 	for path := range left {
-		// With data that is kept, a box may have kept a folder elsewhere, if it
-		// says where.
+		// With data that is kept, a box may have kept a folder elsewhere, if the output
+		// names it.
 		named := strings.Contains(said.String(), path)
 		if !named && !own[path] && p.account == nil && !strings.HasPrefix(path, p.dir+"/") {
 			continue
@@ -400,8 +401,8 @@ func (p *place) tidy() {
 	if len(left) == 0 {
 		return
 	}
-	// The rest may be of the row beside this one, which removes it, or of somebody
-	// else who is at work here.
+	// Other folders may belong to the row that runs beside this one, and removes them,
+	// or to another user of this machine.
 	running.Range(func(_, over any) bool {
 		<-over.(chan struct{})
 		return true
@@ -414,7 +415,7 @@ func (p *place) tidy() {
 		}
 		for !gone() {
 			if time.Now().After(late) {
-				if !killed { // and not removed: it may be another program's after all
+				if !killed { // nor removed: it may be another program's after all
 					p.failf("left behind, and nothing that was said names it: %s", path)
 				}
 				break

@@ -20,18 +20,18 @@ import (
 
 const (
 	setupToken = "e2e-environments"
-	// lifetime bounds what runs until it is stopped.
+	// lifetime bounds a program that runs until it is stopped.
 	lifetime = 90 * time.Second
 )
 
-// who is the work of a task: it writes down who it is, and what it can read of
-// what is the box's own.
+// who is the work of a task: it records its user id, and which of the box's private
+// files it can read.
 const who = `id -u >who
 for f in %s; do cat "$f" >/dev/null 2>&1 && echo "reads $f" >>who; done
 echo "Wrote down who I am." >"$YARDMASTER_REPORT"`
 
-// server is a control plane whose data, owner and repository are in the row's
-// home, as is the login of the commands.
+// server is a control plane whose data, owner and repository are in the row's home,
+// together with the login of the commands.
 type server struct {
 	*place
 	process *kept
@@ -40,8 +40,7 @@ type server struct {
 
 var serving = regexp.MustCompile(`serves (http://\S+), boxes`)
 
-// serve starts a control plane and sets it up with the commands that a person
-// uses.
+// serve starts a control plane and sets it up with the commands that a person uses.
 func (p *place) serve() *server {
 	p.t.Helper()
 	s := &server{place: p}
@@ -49,7 +48,8 @@ func (p *place) serve() *server {
 	text, err := os.ReadFile("../../demo/scenario.yml")
 	p.must(err)
 	p.must(os.WriteFile(scenario, text, 0o600))
-	s.process = p.begin(lifetime, "", p.program, "serve", "--data", p.home+"/server", "--listen", "127.0.0.1:0", "--setup-token", setupToken, "--scenario", scenario)
+	s.process = p.begin(lifetime, "", p.program, "serve", "--data", p.home+"/server", "--listen", "127.0.0.1:0", "--setup-token",
+		setupToken, "--scenario", scenario)
 	p.until("the server serves", most, func() bool {
 		if m := serving.FindStringSubmatch(s.process.said()); m != nil {
 			s.address = m[1]
@@ -58,25 +58,27 @@ func (p *place) serve() *server {
 		}
 		return s.address != ""
 	})
-	s.do("correct horse battery staple\n", "setup", "--url", s.address, "--token", setupToken, "--login", "ada", "--email", "ada@example.com", "--account", "acme")
+	s.do("correct horse battery staple\n", "setup", "--url", s.address, "--token", setupToken, "--login", "ada", "--email",
+		"ada@example.com", "--account", "acme")
 	s.do("", "repo", "add", s.repository())
 	s.do("", "key", "add", "--provider", "scripted")
 	return s
 }
 
-// repository makes one whose pull requests merge by themselves.
+// repository makes a repository whose pull requests merge automatically.
 func (s *server) repository() string {
 	s.t.Helper()
 	dir := filepath.Join(s.home, "widgets")
 	s.must(os.MkdirAll(filepath.Join(dir, ".svc"), 0o700))
 	policy := "version: 1\nmerge: {mode: auto}\n"
 	if s.level == none {
-		policy += "agent: {isolation: none}\n" // or its box would be given nothing
+		policy += "agent: {isolation: none}\n" // otherwise its box would get no task
 	}
 	s.must(os.WriteFile(filepath.Join(dir, ".svc", "policy.yml"), []byte(policy), 0o600))
 	s.git(dir, "init", "--quiet", "--initial-branch=main")
 	s.git(dir, "add", "--all")
-	s.git(dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=Begin")
+	s.git(dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet",
+		"--message=Begin")
 	return dir
 }
 
@@ -91,7 +93,7 @@ func (s *server) git(dir string, args ...string) string {
 	return string(out)
 }
 
-// do runs a command that must succeed, and answers what it said.
+// do runs a command that must succeed, and answers its output.
 func (s *server) do(input string, args ...string) string {
 	s.t.Helper()
 	k := s.begin(most, input, append([]string{s.program}, args...)...).wait()
@@ -101,8 +103,8 @@ func (s *server) do(input string, args ...string) string {
 	return k.said()
 }
 
-// TestServe has the real commands do the whole job where everything lies in a
-// folder of root's that nobody else can enter.
+// TestServe has the real commands do the whole job in a folder that only root can
+// enter.
 func TestServe(t *testing.T) {
 	for _, level := range []string{landlock, none} {
 		t.Run("root/"+level, func(t *testing.T) {
@@ -120,7 +122,8 @@ func TestServe(t *testing.T) {
 			command, err := json.Marshal([]string{"/bin/sh", "-c", fmt.Sprintf(who, secrets)})
 			p.must(err)
 			s.do("", "call", "template.set", "name=who", "agent=command", "command="+string(command))
-			id, _, _ := strings.Cut(s.do("", "task", "create", "--repo", "acme/widgets", "--template", "who", "Write down who you are"), "\n")
+			id, _, _ := strings.Cut(s.do("", "task", "create", "--repo", "acme/widgets", "--template", "who",
+				"Write down who you are"), "\n")
 			watch := p.begin(enough, "", p.program, "task", "watch", id).watch(noSecondTry).wait()
 			if lost := failure.FindStringSubmatch(watch.said()); lost != nil {
 				p.fatalf("a run failed: %s", lost[1])
@@ -144,7 +147,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A box whose agents cannot get to their work is refused before it is one.
+// A machine whose agents cannot reach their work is refused before it becomes a box.
 func TestJoinIsRefused(t *testing.T) {
 	const soon = 5 * time.Second
 	p := newPlace(t, root, landlock)
@@ -155,7 +158,8 @@ func TestJoinIsRefused(t *testing.T) {
 	var minted struct{ Token string }
 	p.must(json.Unmarshal([]byte(s.do("", "call", "box.add", "name=closed")), &minted))
 	p.env["YARDMASTER_ENROLL_TOKEN"] = minted.Token
-	k := p.begin(soon, "", p.program, "box", "join", "--url", s.address, "--data", p.home+"/box", "--work", filepath.Join(inner, "w")).wait()
+	k := p.begin(soon, "", p.program, "box", "join", "--url", s.address, "--data", p.home+"/box", "--work",
+		filepath.Join(inner, "w")).wait()
 	said := strings.TrimSpace(k.stderr())
 	switch {
 	case k.Late:

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// hasty is well above what a process needs to end at once, and well below what
-// any waits that is being stopped.
+// hasty is well above the time that a process needs to end at once, and well below
+// every wait of a process that is being stopped.
 const hasty = 10 * time.Second
 
-// goes waits until a process has ended by itself, which it must have done by then.
+// goes waits until a process has ended by itself, at the latest at by.
 func (p *process) goes(by time.Time) {
 	p.t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -26,13 +26,13 @@ func (p *process) goes(by time.Time) {
 	}
 }
 
-// says waits until a process has written something.
+// says waits until a process has written a text.
 func (st *stack) says(p *process, what string) {
 	st.t.Helper()
 	st.until("it says "+what, func() bool { return strings.Contains(p.output(), what) })
 }
 
-// since is what a process has written behind a line.
+// since is the output of a process after a line.
 func (p *process) since(line string) string {
 	_, after, _ := strings.Cut(p.output(), line)
 	return after
@@ -42,9 +42,9 @@ var untilWhen = regexp.MustCompile(`msg="box is stopping and gives its runs back
 
 var handsIn = regexp.MustCompile(`msg="box waits for its runs".* to_save=0 to_hand_in=1 connected=false`)
 
-// Boxes that are stopped with their server say how long they wait for it, and
-// wait no longer; a second signal ends them at once. What they have not handed
-// in by then, they hand in when both are back.
+// Boxes that are stopped with their server log how long they wait for it, and wait no
+// longer; a second signal ends them at once. They deliver the rest of their data when
+// both are back.
 func TestBoxesStoppedWithTheirServer(t *testing.T) {
 	st := newStack(t, append(withModel(t, `scenarios:
   - name: ask
@@ -66,7 +66,7 @@ func TestBoxesStoppedWithTheirServer(t *testing.T) {
 	r := st.live(works, 1)
 	st.until("some lines are stored", func() bool { return len(st.lines(r)) > 10 })
 
-	st.server.stop() // first: else a quick box hands all in
+	st.server.stop() // first, because a quick box would otherwise deliver everything
 	asked := time.Now()
 	parked.Signal(syscall.SIGTERM)
 	busy.Signal(syscall.SIGTERM)
@@ -112,7 +112,7 @@ func TestBoxesStoppedWithTheirServer(t *testing.T) {
 	st.verify()
 }
 
-// A server that is being stopped ends at once when it is told again.
+// A server that is being stopped ends at once on a second signal.
 func TestServerStoppedTwice(t *testing.T) {
 	st := newStack(t, "--stop-delay", "10m")
 	id := st.file("default", "Be there afterwards")
