@@ -151,13 +151,13 @@ type Watcher struct {
 }
 
 const (
-	// firstLook is the pause before a task is read again. The pauses grow while
+	// firstPause is the pause before a task is read again. The pauses grow while
 	// nothing changes, so that hours of waiting for a person use a small part of the
 	// credential's rate limit.
-	firstLook = 100 * time.Millisecond
-	lastLook  = 3 * time.Second
-	// lastWords is how long Watch waits for a run's events after its task has ended.
-	lastWords = 5 * time.Second
+	firstPause   = 100 * time.Millisecond
+	longestPause = 3 * time.Second
+	// eventLag is how long Watch waits for a run's events after its task has ended.
+	eventLag = 5 * time.Second
 )
 
 // Watch follows a task until it ends: its states, the events of each of its runs in
@@ -166,7 +166,7 @@ func (c *Client) Watch(ctx context.Context, taskID string, w Watcher) (Task, err
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	f := follower{c: c, w: w, id: taskID}
-	pause, lost := firstLook, false
+	pause, lost := firstPause, false
 	for {
 		changed, err := f.look(ctx)
 		var refusal *Problem
@@ -175,11 +175,11 @@ func (c *Client) Watch(ctx context.Context, taskID string, w Watcher) (Task, err
 			if !lost && w.Lost != nil {
 				w.Lost(err)
 			}
-			lost, pause = true, max(wait, lastLook)
+			lost, pause = true, max(wait, longestPause)
 		} else if err != nil {
 			return f.task, err
 		} else if lost = false; changed {
-			pause = firstLook
+			pause = firstPause
 		}
 		if err == nil && f.task.Ended() {
 			return f.task, nil
@@ -188,8 +188,8 @@ func (c *Client) Watch(ctx context.Context, taskID string, w Watcher) (Task, err
 		if err != nil {
 			return f.task, err
 		}
-		if pause = min(pause*3/2, lastLook); ended {
-			pause = firstLook
+		if pause = min(pause*3/2, longestPause); ended {
+			pause = firstPause
 		}
 	}
 }
@@ -291,7 +291,7 @@ func (f *follower) hear(ctx context.Context, over <-chan time.Time) (ended bool,
 // rest reports the remaining events of a run that is over.
 func (f *follower) rest(ctx context.Context) {
 	if f.run != nil && f.run.events != nil {
-		_, _ = f.hear(ctx, time.After(lastWords)) // the task's state reports the failure of the run
+		_, _ = f.hear(ctx, time.After(eventLag)) // the task's state reports the failure of the run
 	}
 }
 

@@ -42,8 +42,8 @@ var (
 	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeBuffer) }}
 )
 
-// lastWords is how long an upstream that broke off a request may take to answer.
-const lastWords = time.Second
+// answerGrace is how long an upstream that broke off a request may take to answer.
+const answerGrace = time.Second
 
 func (c *conn) Read(p []byte) (int, error) {
 	if c.left <= 0 {
@@ -147,7 +147,7 @@ func (c *conn) send(req *http.Request) error {
 		err = w.Flush()
 	}
 	if err != nil {
-		_ = c.SetReadDeadline(time.Now().Add(lastWords)) // fails on a closed connection, whose reads fail, too
+		_ = c.SetReadDeadline(time.Now().Add(answerGrace)) // fails on a closed connection, whose reads fail, too
 	}
 	return err
 }

@@ -201,11 +201,11 @@ type edit struct {
 func (q *Request) Body(e Edits) []byte {
 	var edits []edit
 	if e.Model != "" && e.Model != q.Model && !q.named {
-		quoted, _ := json.Marshal(e.Model) // a string always encodes
+		encoded, _ := json.Marshal(e.Model) // a string always encodes
 		if q.model.to == 0 {
-			edits = append(edits, edit{span{q.open, q.open}, q.member("model", quoted)})
+			edits = append(edits, edit{span{q.open, q.open}, q.member("model", encoded)})
 		} else {
-			edits = append(edits, edit{q.model, quoted})
+			edits = append(edits, edit{q.model, encoded})
 		}
 	}
 	if e.CountChat && q.Stream {

@@ -45,11 +45,11 @@ type Output struct {
 }
 
 func (o *Output) Write(p []byte) (int, error) {
-	room := o.Most - o.text.Len()
-	if o.Whole && len(p) > room {
+	remaining := o.Most - o.text.Len()
+	if o.Whole && len(p) > remaining {
 		return 0, ErrTooMuch
 	}
-	o.text.Write(p[:min(len(p), room)])
+	o.text.Write(p[:min(len(p), remaining)])
 	return len(p), nil
 }
 

@@ -148,7 +148,7 @@ func TestTreeThatMultiplies(t *testing.T) {
 
 // One credential's transfers wait for each other; another's do not wait for them.
 func TestTurns(t *testing.T) {
-	var all turns
+	var all transferLimit
 	var leaves []func()
 	for range atOnce {
 		leave, err := all.take(t.Context(), "ann")

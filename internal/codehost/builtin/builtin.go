@@ -11,7 +11,7 @@
 //
 //   - builtin.go: repositories, revs and files; upkeep
 //   - http.go, push.go, pktline.go: smart HTTP
-//   - transfer.go, turns.go: limits of transfers
+//   - transfer.go, limit.go: limits of transfers
 //   - compare.go, diff.go, outcome.go: questions about commits
 //   - merge.go, files.go: merges, and commits of files
 //   - git.go: the git processes
@@ -50,7 +50,7 @@ type Host struct {
 	root, baseURL, git string
 	env                []string
 	log                *slog.Logger
-	turns              turns
+	transferLimit      transferLimit
 	lost               sync.Map // codehost.Repo -> struct{}, see Missing
 }
 

@@ -214,7 +214,7 @@ var hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@
 // readHunks reads the hunks of a file from a patch, up to MaxDiffBytes. whole tells
 // that it has read to the end of the patch.
 func readHunks(r *bufio.Reader, out *codehost.File) (whole bool, err error) {
-	room := codehost.MaxDiffBytes
+	remaining := codehost.MaxDiffBytes
 	var in *codehost.Hunk
 	oldLeft, newLeft := 0, 0
 	// The patch of a file that became a link, or of a link that became a file, has
@@ -222,7 +222,7 @@ func readHunks(r *bufio.Reader, out *codehost.File) (whole bool, err error) {
 	// from"; other parts belong to a folder that now has the file's old name.
 	parts, wanted := 0, out.Kind != codehost.Renamed
 	for {
-		line, err := readLine(r, room)
+		line, err := readLine(r, remaining)
 		switch {
 		case errors.Is(err, io.EOF) && line == "":
 			return true, nil
@@ -235,7 +235,7 @@ func readHunks(r *bufio.Reader, out *codehost.File) (whole bool, err error) {
 		inside := in != nil && (oldLeft > 0 || newLeft > 0 || strings.HasPrefix(line, `\`))
 		switch {
 		case inside:
-			if room -= len(line) + 1; room < 0 {
+			if remaining -= len(line) + 1; remaining < 0 {
 				out.Cut = true
 				return false, nil
 			}

@@ -261,7 +261,7 @@ func (q *request) upload() {
 	}
 	ctx, cancel := q.w.bound(q.r.Context())
 	defer cancel()
-	leave, err := q.host.turns.take(ctx, q.access.Who)
+	leave, err := q.host.transferLimit.take(ctx, q.access.Who)
 	if err != nil {
 		return // the client has disconnected
 	}

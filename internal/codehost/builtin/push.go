@@ -26,7 +26,7 @@ func (q *request) receive() {
 	if body == nil {
 		return
 	}
-	leave, err := q.host.turns.take(q.r.Context(), q.access.Who)
+	leave, err := q.host.transferLimit.take(q.r.Context(), q.access.Who)
 	if err != nil {
 		return // the client has disconnected
 	}
@@ -96,15 +96,15 @@ func (q *request) judge(ctx context.Context, p push) (map[string]string, error) 
 	return reasons, nil
 }
 
-// leastRoom is the number of bytes that must be free for a push: git leaves files
+// leastFree is the number of bytes that must be free for a push: git leaves files
 // behind, too, when it runs out of room in the middle.
-const leastRoom = 1 << 20
+const leastFree = 1 << 20
 
 // full tells whether there is no room for a push. If the free space cannot be
 // determined, the push is allowed.
 func (h *Host) full() bool {
 	var s syscall.Statfs_t
-	return syscall.Statfs(h.root, &s) == nil && int64(s.Bavail)*s.Bsize < leastRoom
+	return syscall.Statfs(h.root, &s) == nil && int64(s.Bavail)*s.Bsize < leastFree
 }
 
 // create makes the repository that the push is for.

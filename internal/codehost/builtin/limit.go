@@ -9,27 +9,28 @@ import (
 // because each may use the memory of a git process.
 const atOnce = 8
 
-// turns makes the transfers of one credential wait for each other. The zero value
-// is ready.
-type turns struct {
+// transferLimit makes the transfers of one credential wait for each other. The zero
+// value is ready.
+type transferLimit struct {
 	mu   sync.Mutex
-	held map[string]*turn
+	held map[string]*credentialLimit
 }
 
-type turn struct {
+// credentialLimit is the limit of one credential, kept while it has users.
+type credentialLimit struct {
 	slots chan struct{}
 	users int
 }
 
 // take waits until a transfer of who may run. The caller calls leave at its end.
-func (t *turns) take(ctx context.Context, who string) (leave func(), err error) {
+func (t *transferLimit) take(ctx context.Context, who string) (leave func(), err error) {
 	t.mu.Lock()
 	if t.held == nil {
-		t.held = map[string]*turn{}
+		t.held = map[string]*credentialLimit{}
 	}
 	at := t.held[who]
 	if at == nil {
-		at = &turn{slots: make(chan struct{}, atOnce)}
+		at = &credentialLimit{slots: make(chan struct{}, atOnce)}
 		t.held[who] = at
 	}
 	at.users++
