@@ -2,8 +2,8 @@ package db
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
+	"strings"
 )
 
 // keeper is a query whose rows stay in memory, and the tables it reads.
@@ -15,21 +15,10 @@ type keeper struct{ tables []string }
 // What the rows point to is shared and must not be changed. The parameters are
 // texts, three at most.
 func (q Query[T]) Kept() Query[T] {
-	if commaJoin.MatchString(q.text) {
-		panic("db: " + q.at + ": a kept query names its tables behind FROM and JOIN")
-	}
-	q.keep = &keeper{}
-	for _, m := range readFrom.FindAllStringSubmatch(q.text, -1) {
-		q.keep.tables = append(q.keep.tables, m[1])
-	}
+	reads, _ := Tables(q.text)
+	q.keep = &keeper{reads}
 	return q
 }
-
-var (
-	readFrom  = regexp.MustCompile(`\b(?:FROM|JOIN)\s+([a-z_]+)`)
-	commaJoin = regexp.MustCompile(`\bFROM\s+[a-z_]+(?:\s+[a-z]+)?\s*,`)
-	writtenTo = regexp.MustCompile(`\b(?:INTO|UPDATE|FROM)\s+([a-z_]+)`)
-)
 
 // mostKept bounds the results of one query in memory.
 const mostKept = 1024
@@ -41,7 +30,22 @@ type keptArgs [3]string
 type memory struct {
 	results map[*keeper]map[keptArgs]any // each a []T
 	version int64                        // of the database; other connections move it
-	targets map[string]string            // statement -> the table it changes, "" for any
+	effects map[string]effect            // by statement
+}
+
+// effect is what a statement changes.
+type effect struct {
+	tables  []string
+	unknown bool // it may be any table
+}
+
+func effectOf(text string) effect {
+	_, writes := Tables(text)
+	return effect{writes, len(writes) == 0 && !strings.HasPrefix(text, "SELECT") && !strings.HasPrefix(text, "WITH")}
+}
+
+func (e effect) changes(k *keeper) bool {
+	return e.unknown || slices.ContainsFunc(e.tables, func(table string) bool { return slices.Contains(k.tables, table) })
 }
 
 // check forgets everything if another connection has changed the database.
@@ -64,18 +68,16 @@ func (m *memory) change(text string) {
 	if len(m.results) == 0 {
 		return
 	}
-	table, ok := m.targets[text]
+	e, ok := m.effects[text]
 	if !ok {
-		if found := writtenTo.FindStringSubmatch(text); found != nil {
-			table = found[1]
+		e = effectOf(text)
+		if m.effects == nil || len(m.effects) >= maxStatements {
+			m.effects = map[string]effect{}
 		}
-		if m.targets == nil || len(m.targets) >= maxStatements {
-			m.targets = map[string]string{}
-		}
-		m.targets[text] = table
+		m.effects[text] = e
 	}
 	for k := range m.results {
-		if table == "" || slices.Contains(k.tables, table) {
+		if e.changes(k) {
 			delete(m.results, k)
 		}
 	}

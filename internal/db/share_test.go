@@ -133,6 +133,9 @@ var (
 	keptSize = db.Q[int64](`SELECT n FROM thing WHERE id = $1`).Kept()
 	resize   = db.S(`UPDATE thing SET n = $2 WHERE id = $1`)
 	dropped  = db.S(`DELETE FROM thing WHERE id = $1`)
+	// resizeBy names another table before the one that it changes.
+	resizeBy = db.S(`WITH one (n) AS (SELECT COUNT(*) + 1 FROM owner WHERE FALSE)
+		UPDATE thing SET n = thing.n + one.n FROM one WHERE id = $1`)
 )
 
 // What is kept is what the database holds, whoever changed it.
@@ -185,6 +188,11 @@ func TestKept(t *testing.T) {
 	is(2, "after one that was undone")
 	set(other, 4, nil)
 	is(4, "after that of another process")
+	write(t, d, func(tx *db.Tx) error {
+		_, err := resizeBy.Exec(tx, "a")
+		return err
+	})
+	is(5, "after a statement that reads another table first")
 	write(t, d, func(tx *db.Tx) error {
 		_, err := dropped.Exec(tx, "a")
 		return err
