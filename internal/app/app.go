@@ -26,8 +26,8 @@ import (
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/lease"
-	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/event"
 	"yardmaster/internal/event/notary"
@@ -332,7 +332,7 @@ func (a *App) NATSURL() string { return a.bus.URL() }
 func (a *App) SetupURL(ctx context.Context) (string, error) {
 	var done bool
 	err := a.db.Read(ctx, func(tx *db.Tx) (err error) {
-		done, err = account.HasUsers(tx)
+		done, err = people.HasUsers(tx)
 		return err
 	})
 	if err != nil || done {

@@ -27,6 +27,7 @@ import (
 	"yardmaster/internal/domain/oauth"
 	"yardmaster/internal/domain/onboarding"
 	"yardmaster/internal/domain/overview"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/domain/pull"
@@ -211,8 +212,8 @@ func (a *App) wire() parts {
 	var p parts
 	p.signin = a.wireSignIn(func() *invitation.Service { return p.invites })
 	p.sso = a.wireSSO(p.signin)
-	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Mail: a.post}
-	p.grant = &grant.Service{DB: a.db, Hub: a.hub, Account: account.Exists, User: account.HasUser}
+	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Repoint: p.signin.Repoint, Mail: a.post}
+	p.grant = &grant.Service{DB: a.db, Hub: a.hub}
 	p.onboard = &onboarding.Service{DB: a.db, Devs: grant.Seats, Secrets: vault.Reach}
 	p.token = &token.Service{DB: a.db}
 	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", BaseURL: a.URL}
@@ -262,7 +263,7 @@ func (a *App) wire() parts {
 	}
 	p.task.StopRun, p.task.Endings, p.task.Pulse, p.task.PROpen = p.run.Stop, p.run.Endings, p.run.Pulse, pull.IsOpen
 	p.box = &box.Service{
-		DB: a.db, Hub: a.hub, Bus: a.bus, Logger: a.log, Member: account.IsMember, Verdicts: p.run.Verdicts, Dismiss: p.run.Dismiss,
+		DB: a.db, Hub: a.hub, Bus: a.bus, Logger: a.log, Member: people.IsMember, Verdicts: p.run.Verdicts, Dismiss: p.run.Dismiss,
 		Evacuate: func(tx *db.Tx, boxID, why string) (int, error) {
 			if why == box.WhyDrained {
 				return p.run.Evacuate(tx, boxID, task.BoxDrained, "The box was drained while it was offline.")

@@ -7,7 +7,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/account"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
@@ -140,8 +140,8 @@ func person(tx *db.Tx, label string) (codehost.Person, error) {
 	if !ok {
 		return codehost.Person{}, nil
 	}
-	u, err := account.UserByID(tx, id)
-	if err != nil || u == nil {
+	u, known, err := people.UserByID(tx, id)
+	if err != nil || !known {
 		return codehost.Person{}, err
 	}
 	return codehost.Person{Name: cmp.Or(u.Name, u.Login), Email: u.Email}, nil

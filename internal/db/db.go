@@ -78,8 +78,8 @@ type DB struct {
 	engine  Engine
 	clock   func() time.Time
 	observe func(kind, outcome string, took time.Duration) // may be nil
-	noRoom  atomic.Bool // for what the last write wanted to store
-	local   sync.Map    // *Local[T] -> *T
+	noRoom  atomic.Bool                                    // for what the last write wanted to store
+	local   sync.Map                                       // *Local[T] -> *T
 }
 
 // backend is one engine's way to run transactions. A transaction is over when

@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/invitation"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -115,7 +116,7 @@ func (s *Service) get(ctx context.Context, in idIn) (out AccessRequest, err erro
 		}
 		out = r.wire()
 		l := event.Look{Capability: "access_request.get"}
-		if l.User, _, err = applicant.Maybe(tx, r.Email); err != nil {
+		if l.User, _, err = people.LockByEmail(tx, r.Email); err != nil {
 			return err
 		}
 		return event.Trail(tx, l)
@@ -158,7 +159,7 @@ func (s *Service) invite(ctx context.Context, in inviteIn) (out InvitedApplicant
 			return decided(r)
 		}
 		out = InvitedApplicant{Request: r.wire(), AIDevs: bundle.AIDevs, ExpiresInDays: bundle.ExpiresInDays}
-		user, known, err := applicant.Maybe(tx, r.Email)
+		user, known, err := people.LockByEmail(tx, r.Email)
 		if err != nil {
 			return err
 		}
@@ -240,17 +241,17 @@ func (s *Service) approve(ctx context.Context, in userIn) (out UserDecision, err
 // LetIn lets a user through the gate and tells them by mail; fresh is false if
 // they were through. 404 if there is no such user.
 func (s *Service) LetIn(tx *db.Tx, userID string) (fresh bool, err error) {
-	n, err := approve.Exec(tx, userID, tx.Micros())
+	fresh, err = people.Approve(tx, userID)
 	if err != nil {
 		return false, err
 	}
-	u, ok, err := userByID.Maybe(tx, userID)
+	u, ok, err := people.UserByID(tx, userID)
 	switch {
 	case err != nil:
 		return false, err
 	case !ok:
 		return false, fault.Missing("user")
-	case n == 0:
+	case !fresh:
 		return false, nil
 	}
 	if err := event.RightsChanged.Send(tx, userID); err != nil {
@@ -270,7 +271,7 @@ func (s *Service) decidedAbout(tx *db.Tx, userID string, kind event.Kind[event.N
 
 func (s *Service) suspend(ctx context.Context, in userIn) (out UserDecision, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		admins, err := operators.All(tx)
+		admins, err := people.LockOperators(tx)
 		if err != nil {
 			return err
 		}
@@ -280,17 +281,17 @@ func (s *Service) suspend(ctx context.Context, in userIn) (out UserDecision, err
 		if in.UserID == policy.From(ctx).UserID {
 			return fault.Reason("suspends_self", "You would shut yourself out, with this token. Another operator of the server can suspend you.")
 		}
-		n, err := suspend.Exec(tx, in.UserID)
+		suspended, err := people.Suspend(tx, in.UserID)
 		if err != nil {
 			return err
 		}
-		_, ok, err := userByID.Maybe(tx, in.UserID)
+		ok, err := people.HasUser(tx, in.UserID)
 		switch {
 		case err != nil:
 			return err
 		case !ok:
 			return fault.Missing("user")
-		case n == 0:
+		case !suspended:
 			out = UserDecision{UserID: in.UserID, Kind: "already_waitlisted", Approved: false}
 			return nil
 		}

@@ -17,11 +17,6 @@ type row struct {
 	DeclinedAt *time.Time
 }
 
-type userRow struct {
-	Email      string
-	ApprovedAt *time.Time
-}
-
 var (
 	// An address that was not declined has one application.
 	apply = db.S(`INSERT INTO access_requests (id, email, name, org, created_at) VALUES ($1, $2, $3, $4, $5)
@@ -30,15 +25,8 @@ var (
 	byID    = db.Q[row](`SELECT id, email, name, org, created_at, invited_at, declined_at FROM access_requests WHERE id = $1`)
 	decline = db.S(`UPDATE access_requests SET declined_at = $2, decided_by = $3 WHERE id = $1 AND invited_at IS NULL AND declined_at IS NULL`)
 
-	invited   = db.S(`UPDATE access_requests SET invited_at = $2, decided_by = $3 WHERE id = $1 AND invited_at IS NULL AND declined_at IS NULL`)
-	reopen    = db.S(`UPDATE access_requests SET invited_at = NULL, decided_by = NULL WHERE email = $1 AND declined_at IS NULL AND invited_at IS NOT NULL`)
-	applicant = db.Q[string](`SELECT id FROM users WHERE email = $1`).ForUpdate()
-
-	userByID = db.Q[userRow](`SELECT email, approved_at FROM users WHERE id = $1`)
-	approve  = db.S(`UPDATE users SET approved_at = $2 WHERE id = $1 AND approved_at IS NULL`)
-	// Who may decide about operators is decided by one at a time.
-	operators = db.Q[string](`SELECT id FROM users WHERE platform_admin = TRUE AND approved_at IS NOT NULL ORDER BY id`).ForUpdate()
-	suspend   = db.S(`UPDATE users SET approved_at = NULL WHERE id = $1 AND approved_at IS NOT NULL`)
+	invited = db.S(`UPDATE access_requests SET invited_at = $2, decided_by = $3 WHERE id = $1 AND invited_at IS NULL AND declined_at IS NULL`)
+	reopen  = db.S(`UPDATE access_requests SET invited_at = NULL, decided_by = NULL WHERE email = $1 AND declined_at IS NULL AND invited_at IS NOT NULL`)
 )
 
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {

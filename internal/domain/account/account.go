@@ -1,6 +1,7 @@
-// Package account is who there is: people (users), the organisations they act
-// for (accounts), and which person has which role where (memberships). It also
-// holds first boot, which makes the first of each.
+// Package account is what a person sees of themselves and of their accounts,
+// and what the operators of the platform see and decide about both; the rows
+// are those of package people. It also holds first boot, which makes the first
+// person and account, and the applications of open-source projects.
 package account
 
 import (
@@ -11,13 +12,6 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
-)
-
-// Tiers of an account. Private repositories are covered by every one but Free.
-const (
-	TierFree       = "free"
-	TierSelfHosted = "self_hosted"
-	TierOSS        = "oss_verified"
 )
 
 // User is a person, as the person and an operator see it.
@@ -89,6 +83,9 @@ type Service struct {
 	Seats int
 	// SignIn opens a browser session for a user and answers the cookie.
 	SignIn func(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err error)
+	// Repoint makes a person's browser session, of the credential's id, act for
+	// another account from now on.
+	Repoint func(tx *db.Tx, userID, credentialID, accountID string) error
 	// Mail sends a letter once the transaction has committed.
 	Mail func(tx *db.Tx, to, subject, text string) error
 	// SetupToken guards first boot; empty when it was not asked for.

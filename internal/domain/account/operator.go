@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -216,25 +217,25 @@ func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err e
 			return err
 		}
 		// The members' own routes hold the owners, not the account.
-		owners, err := ownersOf.All(tx, in.ID)
+		owners, err := people.LockOwners(tx, in.ID)
 		if err != nil {
 			return err
 		}
-		was, ok, err := roleOf.Maybe(tx, in.ID, in.UserID)
+		was, ok, err := people.Role(tx, in.ID, in.UserID)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			return fault.Missing("member")
 		}
-		out = RoleChange{AccountID: in.ID, UserID: in.UserID, Role: policy.Role(in.Role), PreviousRole: policy.Role(was), Changed: was != in.Role}
+		out = RoleChange{AccountID: in.ID, UserID: in.UserID, Role: policy.Role(in.Role), PreviousRole: was, Changed: string(was) != in.Role}
 		if !out.Changed {
 			return nil
 		}
 		if out.PreviousRole == policy.Owner && len(owners) < 2 {
 			return fault.Reason("last_owner", "The account would have no owner left.")
 		}
-		if _, err := setRole.Exec(tx, in.ID, in.UserID, in.Role); err != nil {
+		if err := people.SetRole(tx, in.ID, in.UserID, policy.Role(in.Role)); err != nil {
 			return err
 		}
 		if err := event.RightsChanged.Send(tx, in.UserID); err != nil {
@@ -296,7 +297,7 @@ type tierIn struct {
 
 func (s *Service) setTier(ctx context.Context, in tierIn) (OrgDetail, error) {
 	return change(ctx, s, in.ID, in.Confirm, tierSetEvent, func(tx *db.Tx, before OrgDetail) (tierSetData, error) {
-		return tierSetData{From: before.Tier, To: in.Tier}, moveTier(tx, in.ID, in.Tier)
+		return tierSetData{From: before.Tier, To: in.Tier}, people.SetTier(tx, in.ID, in.Tier)
 	})
 }
 
@@ -308,8 +309,7 @@ type seatsIn struct {
 
 func (s *Service) setSeats(ctx context.Context, in seatsIn) (OrgDetail, error) {
 	return change(ctx, s, in.ID, in.Confirm, seatsSetEvent, func(tx *db.Tx, before OrgDetail) (seatsSetData, error) {
-		_, err := setSeats.Exec(tx, in.ID, in.Seats)
-		return seatsSetData{From: before.Seats, To: in.Seats}, err
+		return seatsSetData{From: before.Seats, To: in.Seats}, people.SetSeats(tx, in.ID, in.Seats)
 	})
 }
 
@@ -329,7 +329,7 @@ func (s *Service) setSpendCap(ctx context.Context, in capIn) (OrgDetail, error) 
 		micros = &m
 	}
 	return change(ctx, s, in.ID, in.Confirm, capSetEvent, func(tx *db.Tx, before OrgDetail) (capSetData, error) {
-		_, err := setCap.Exec(tx, in.ID, micros)
+		err := people.SetSpendCap(tx, in.ID, micros)
 		if err == nil {
 			err = Capped.Send(tx, Cap{AccountID: in.ID, Micros: micros})
 		}
@@ -342,7 +342,7 @@ func lockOrg(tx *db.Tx, account string) error {
 	if !id.Valid(account) {
 		return fault.Missing("account")
 	}
-	_, ok, err := lockAccount.Maybe(tx, account)
+	ok, err := people.LockAccount(tx, account)
 	if err == nil && !ok {
 		err = fault.Missing("account")
 	}

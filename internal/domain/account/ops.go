@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -51,7 +52,7 @@ func (s *Service) me(ctx context.Context, _ op.None) (Identity, error) {
 		out.Credential.ExpiresISO = &a.ExpiresAt
 	}
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
-		acct, err := accountByID.One(tx, a.AccountID)
+		acct, err := people.AccountByID(tx, a.AccountID)
 		if err != nil {
 			return err
 		}
@@ -59,16 +60,16 @@ func (s *Service) me(ctx context.Context, _ op.None) (Identity, error) {
 		if a.UserID == "" {
 			return nil
 		}
-		u, err := userByID.One(tx, a.UserID)
+		u, err := people.ReadUser(tx, a.UserID)
 		if err != nil {
 			return err
 		}
 		approved := u.ApprovedAt != nil
-		out.User, out.Approved = u.user(), &approved
+		out.User, out.Approved = userOf(u), &approved
 		if u.TOSVersion == TermsVersion {
 			out.TOS.Accepted, out.TOS.AcceptedAt = true, u.TOSAcceptedAt
 		}
-		out.Memberships, err = membershipsOf.All(tx, a.UserID)
+		out.Memberships, err = memberships(tx, a.UserID)
 		return err
 	})
 	return out, err
@@ -78,7 +79,7 @@ func (s *Service) acceptTOS(ctx context.Context, _ op.None) (Terms, error) {
 	var out Terms
 	err := s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		user := policy.From(ctx).UserID
-		if _, err := acceptTerms.Exec(tx, user, TermsVersion, tx.Now); err != nil {
+		if err := people.AcceptTerms(tx, user, TermsVersion); err != nil {
 			return err
 		}
 		out = Terms{Version: TermsVersion, Accepted: true, AcceptedAt: &tx.Now}
@@ -97,27 +98,23 @@ func (s *Service) switchAccount(ctx context.Context, in switchIn) (out Account, 
 		return out, fault.New(fault.Forbidden, "sso-session", "This session was opened by the account's identity provider, and is good there only.")
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		to, ok, err := MemberAccount(tx, a.UserID, in.Account)
+		to, ok, err := people.MemberAccount(tx, a.UserID, in.Account)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			return fault.New(fault.Forbidden, "not-a-member", "This user belongs to no such account.")
 		}
-		acct, err := accountByID.One(tx, to)
+		acct, err := people.AccountByID(tx, to)
 		if err != nil {
 			return err
 		}
-		role, err := roleOf.One(tx, to, a.UserID)
+		role, _, err := people.Role(tx, to, a.UserID)
 		if err != nil {
 			return err
 		}
-		out = Account{ID: acct.ID, Login: acct.Login, Kind: acct.Kind, Role: policy.Role(role), Tier: acct.Tier}
-		hash, err := repoint.One(tx, a.UserID, a.CredentialID+"%", to)
-		if err != nil {
-			return err
-		}
-		if err := event.CredentialDropped.Send(tx, hash); err != nil {
+		out = Account{ID: acct.ID, Login: acct.Login, Kind: acct.Kind, Role: role, Tier: acct.Tier}
+		if err := s.Repoint(tx, a.UserID, a.CredentialID, to); err != nil {
 			return err
 		}
 		return switchedEvent.Record(tx, event.Subject{ID: a.UserID, Account: to}, switchedData{From: a.AccountID})
@@ -143,7 +140,7 @@ type SetupResult struct {
 
 // door answers the same 404 for a wrong token and for a door that is closed.
 func (s *Service) door(tx *db.Tx, token string) error {
-	done, err := HasUsers(tx)
+	done, err := people.HasUsers(tx)
 	if err != nil {
 		return err
 	}
@@ -189,16 +186,16 @@ func (s *Service) found(ctx context.Context, in setupIn) (out SetupResult, cooki
 		if err := s.door(tx, in.Token); err != nil {
 			return err
 		}
-		u := userRow{ID: id.New(), Login: in.Login, Name: in.Name, Email: strings.ToLower(in.Email), PlatformAdmin: true}
-		acct := Account{ID: id.New(), Login: in.Account, Kind: "organization", Role: policy.Owner, Tier: TierSelfHosted}
-		if err := create(tx, u, hash, acct.ID, acct.Login, s.Seats); err != nil {
+		u := people.User{ID: id.New(), Login: in.Login, Name: in.Name, Email: strings.ToLower(in.Email), PlatformAdmin: true}
+		acct := Account{ID: id.New(), Login: in.Account, Kind: people.KindOrganization, Role: policy.Owner, Tier: people.TierSelfHosted}
+		if err := people.Found(tx, u, hash, acct.ID, acct.Login, s.Seats); err != nil {
 			return err
 		}
 		var err error
 		if cookie, err = s.SignIn(tx, u.ID, acct.ID, op.RequestOf(ctx).Secure); err != nil {
 			return err
 		}
-		out = SetupResult{*u.user(), acct}
+		out = SetupResult{*userOf(u), acct}
 		return createdEvent.Record(tx, event.Subject{ID: acct.ID, Account: acct.ID}, createdData{Login: acct.Login, Owner: u.Login})
 	})
 	return out, cookie, err

@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -167,7 +168,7 @@ func (s *Service) ossDecide(ctx context.Context, in decideIn) (out OSSApplicatio
 			return err
 		}
 		if approve {
-			if err := moveTier(tx, out.AccountID, TierOSS); err != nil {
+			if err := people.SetTier(tx, out.AccountID, people.TierOSS); err != nil {
 				return err
 			}
 			s.wake(tx, out.AccountID)
@@ -186,11 +187,11 @@ func (s *Service) congratulate(tx *db.Tx, a OSSApplication) error {
 	if a.AppliedBy == nil {
 		return nil
 	}
-	u, err := userByID.One(tx, *a.AppliedBy)
+	u, err := people.ReadUser(tx, *a.AppliedBy)
 	if err != nil {
 		return err
 	}
-	login, err := Login(tx, a.AccountID)
+	login, err := people.AccountLogin(tx, a.AccountID)
 	if err != nil {
 		return err
 	}

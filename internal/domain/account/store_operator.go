@@ -6,30 +6,18 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 )
 
 var (
-	lockAccount = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
-	roleOf      = db.Q[string](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
-	ownersOf    = db.Q[string](`SELECT user_id FROM memberships WHERE account_id = $1 AND role = 'owner' ORDER BY user_id`).ForUpdate()
-	setRole     = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
-	setSeats    = db.S(`UPDATE accounts SET seats = $2 WHERE id = $1`)
-	setCap      = db.S(`UPDATE accounts SET spend_cap_micros = $2 WHERE id = $1`)
-	// A review that was done stays dated while the account is verified.
-	setTier = db.S(`UPDATE accounts SET tier = $2, oss_reviewed_at = CASE WHEN $2 = 'oss_verified' THEN COALESCE(oss_reviewed_at, $3) END WHERE id = $1`)
-
 	orgExtra = db.Q[orgRow](`SELECT a.spend_cap_micros, a.oss_reviewed_at,
 		(SELECT COUNT(*) FROM repos WHERE account_id = a.id) AS repos,
 		(SELECT COUNT(*) FROM boxes WHERE account_id = a.id AND state <> 'revoked') AS boxes,
 		(SELECT COUNT(*) FROM tasks WHERE account_id = a.id AND status NOT IN ('completed', 'merged', 'cancelled', 'failed')) AS tasks_open
 		FROM accounts a WHERE a.id = $1`)
-	roster = db.Q[RosterMember](`SELECT m.user_id, u.login, u.name, m.role FROM memberships m JOIN users u ON u.id = m.user_id
-		WHERE m.account_id = $1 ORDER BY u.login`)
 
-	orgsOf = db.Q[UserOrg](`SELECT m.account_id, a.login, a.kind, m.role FROM memberships m JOIN accounts a ON a.id = m.account_id
-		WHERE m.user_id = $1 ORDER BY a.login`)
 	lastActive = db.Q[*time.Time](`SELECT MAX(at) FROM (SELECT last_signed_in_at AS at FROM users WHERE id = $1
 		UNION ALL SELECT MAX(last_used_at) AS at FROM tokens WHERE user_id = $1) AS seen`)
 
@@ -116,40 +104,27 @@ func orgDetail(tx *db.Tx, account string) (out OrgDetail, err error) {
 		usd := float64(*extra.SpendCapMicros) / 1e6
 		out.SpendCapUSD = &usd
 	}
-	out.Roster, err = roster.All(tx, account)
+	members, err := people.Roster(tx, account)
+	for _, m := range members {
+		out.Roster = append(out.Roster, RosterMember{UserID: m.UserID, Login: m.Login, Name: m.Name, Role: m.Role})
+	}
 	return out, err
 }
 
-// moveTier sets the tier and dates the review, or forgets its date.
-func moveTier(tx *db.Tx, account, tier string) error {
-	_, err := setTier.Exec(tx, account, tier, tx.Micros())
-	return err
-}
-
-// personRow is a PlatformUser as it is stored.
-type personRow struct {
-	userRow
-	CreatedAt time.Time
-}
-
-const selectUsers = `SELECT id, login, name, email, avatar_url, platform_admin, approved_at, tos_version, tos_accepted_at, created_at FROM users WHERE TRUE`
-
-func (r personRow) wire() PlatformUser {
-	return PlatformUser{User: *r.user(), Approved: r.ApprovedAt != nil, CreatedAt: r.CreatedAt}
+func platformUser(u people.User) PlatformUser {
+	return PlatformUser{User: *userOf(u), Approved: u.ApprovedAt != nil, CreatedAt: u.CreatedAt}
 }
 
 func listUsers(tx *db.Tx, p op.PageIn) ([]PlatformUser, error) {
-	b := db.Build(selectUsers)
-	switch p.Want("status") {
-	case "approved":
-		b.SQL(" AND approved_at IS NOT NULL")
-	case "waitlisted":
-		b.SQL(" AND approved_at IS NULL")
+	var approved *bool
+	if status := p.Want("status"); status != "" {
+		is := status == "approved"
+		approved = &is
 	}
-	rows, err := newestFirst[personRow](tx, b, p)
+	rows, err := people.Users(tx, p, approved)
 	out := make([]PlatformUser, len(rows))
 	for i, r := range rows {
-		out[i] = r.wire()
+		out[i] = platformUser(r)
 	}
 	return out, err
 }
@@ -158,41 +133,24 @@ func userDetail(tx *db.Tx, user string) (out PlatformUserDetail, err error) {
 	if !id.Valid(user) {
 		return out, fault.Missing("user")
 	}
-	found, err := db.Select[personRow](tx, db.Build(selectUsers).And("id = ", user))
+	u, ok, err := people.UserByID(tx, user)
 	if err != nil {
 		return out, err
 	}
-	if len(found) == 0 {
+	if !ok {
 		return out, fault.Missing("user")
 	}
-	out.PlatformUser = found[0].wire()
+	out.PlatformUser = platformUser(u)
 	if out.LastActiveAt, err = lastActive.One(tx, user); err != nil {
 		return out, err
 	}
-	if out.Orgs, err = orgsOf.All(tx, user); err != nil {
+	orgs, err := people.Memberships(tx, user)
+	if err != nil {
 		return out, err
+	}
+	for _, m := range orgs {
+		out.Orgs = append(out.Orgs, UserOrg{AccountID: m.AccountID, Login: m.Login, Kind: m.Kind, Role: m.Role})
 	}
 	out.Grants, err = grant.History(tx, user)
 	return out, err
-}
-
-// Exists tells whether there is an account of that id.
-func Exists(tx *db.Tx, account string) (bool, error) {
-	_, ok, err := loginOf.Maybe(tx, account)
-	return ok, err
-}
-
-// UserByID is a user; nil if there is none.
-func UserByID(tx *db.Tx, user string) (*User, error) {
-	u, ok, err := userByID.Maybe(tx, user)
-	if err != nil || !ok {
-		return nil, err
-	}
-	return u.user(), nil
-}
-
-// HasUser tells whether there is a user of that id.
-func HasUser(tx *db.Tx, user string) (bool, error) {
-	_, ok, err := userByID.Maybe(tx, user)
-	return ok, err
 }

@@ -59,9 +59,6 @@ func (s Subject) check() error {
 type Service struct {
 	DB  *db.DB
 	Hub *event.Hub
-	// Account and User tell whether a subject exists.
-	Account func(tx *db.Tx, id string) (bool, error)
-	User    func(tx *db.Tx, id string) (bool, error)
 	// Approve lets a user through the gate and tells them; false if they were
 	// through.
 	Approve func(tx *db.Tx, userID string) (bool, error)

@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -61,9 +62,9 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[EntitlementGrant
 
 // exists fails with 404 for a subject that is not there.
 func (s *Service) exists(tx *db.Tx, subject Subject) error {
-	what, who, find := "account", subject.AccountID, s.Account
+	what, who, find := "account", subject.AccountID, people.HasAccount
 	if who == "" {
-		what, who, find = "user", subject.UserID, s.User
+		what, who, find = "user", subject.UserID, people.HasUser
 	}
 	ok := id.Valid(who)
 	if ok {

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
@@ -50,7 +51,7 @@ func (s *Service) provision(ctx context.Context, in provisionIn) (out Provision,
 	email := strings.ToLower(in.Email)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		out = Provision{Email: email}
-		user, known, err := userByEmail.Maybe(tx, email)
+		user, known, err := people.LockByEmail(tx, email)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
@@ -21,17 +22,10 @@ var (
 	insert = db.S(`INSERT INTO grants (id, account_id, user_id, ai_devs, reason, issued_by, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`)
 	park   = db.S(`UPDATE grants SET revoked_at = $2, revoked_by = $3 WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`)
 
-	// What is given to a person is decided by one at a time.
-	userByEmail = db.Q[string](`SELECT id FROM users WHERE email = $1`).ForUpdate()
-	userByID    = db.Q[string](`SELECT id FROM users WHERE id = $1`).ForUpdate()
-
 	// The parameter of seats is cast: once SQLite has statistics, it plans a
 	// statement anew for each value that a bare one is given.
 	seats = db.Q[given](`SELECT a.seats, g.ai_devs, g.expires_at FROM accounts a LEFT JOIN grants g ON g.revoked_at IS NULL AND ` +
 		counts + `CAST($1 AS TEXT)` + countsToo + `CAST($1 AS TEXT)` + countsEnd + ` WHERE a.id = CAST($1 AS TEXT)`).Kept()
-
-	// home is the other way round: where what a person was given counts.
-	home = db.Q[string](`SELECT account_id FROM memberships WHERE user_id = $1 AND role = 'owner' ORDER BY created_at, account_id LIMIT 1`)
 )
 
 // counts, countsToo and countsEnd, with the id of an account twice in between,
@@ -52,8 +46,7 @@ const FreeDevs = `(SELECT CAST(COALESCE(SUM(g.ai_devs), 0) AS BIGINT) FROM grant
 // Home is the account that what a person was given counts in: the one that the
 // person has owned for longest. Empty if there is none.
 func Home(tx *db.Tx, userID string) (string, error) {
-	account, _, err := home.Maybe(tx, userID)
-	return account, err
+	return people.OldestOwned(tx, userID)
 }
 
 // given is what one grant gives, until it ends, beside the seats of the account;
@@ -121,7 +114,7 @@ func (s *Service) Give(tx *db.Tx, userID string, gift Gift) (given bool, err err
 }
 
 func (s *Service) give(tx *db.Tx, userID string, gift Gift) (g EntitlementGrant, given bool, err error) {
-	if _, err := userByID.One(tx, userID); err != nil {
+	if _, err := people.Lock(tx, userID); err != nil {
 		return g, false, err
 	}
 	held, err := live.All(tx, tx.Micros(), userID)

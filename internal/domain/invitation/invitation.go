@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -206,20 +207,20 @@ func (r row) wire(now time.Time) Invitation {
 // Approve lets a user through the gate of the closed beta; false if they were
 // through already.
 func (s *Service) Approve(tx *db.Tx, userID string) (bool, error) {
-	n, err := approve.Exec(tx, userID, tx.Micros())
+	fresh, err := people.Approve(tx, userID)
 	if err == nil {
 		err = event.RightsChanged.Send(tx, userID)
 	}
-	return n > 0, err
+	return fresh, err
 }
 
 // Join makes a user a member of an account; false if they are one already.
 func (s *Service) Join(tx *db.Tx, accountID, userID string, role policy.Role) (bool, error) {
-	n, err := join.Exec(tx, accountID, userID, string(role), tx.Micros())
-	if err == nil && n > 0 {
+	joined, err := people.Join(tx, accountID, userID, role)
+	if err == nil && joined {
 		err = s.Became(tx, accountID, userID, "", role)
 	}
-	return n > 0, err
+	return joined, err
 }
 
 // Became sends OwnersChanged for a member whose role was one and is another, ""

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -59,7 +60,8 @@ func (s *Service) accept(ctx context.Context, in acceptIn) (out Acceptance, err 
 // Redeem does for a user what an invitation is for, or says why it does not.
 // 404 if there is no such token.
 func (s *Service) Redeem(tx *db.Tx, token, user string) (out Acceptance, err error) {
-	email, err := holder.One(tx, user)
+	// The person comes before the invitation wherever both are held.
+	email, err := people.Lock(tx, user)
 	if err != nil {
 		return out, err
 	}
@@ -121,7 +123,7 @@ func (s *Service) grant(tx *db.Tx, r row, user string, out *Acceptance) (err err
 	case !out.Granted:
 		out.Reason = &already
 	case r.Kind == OrgMember:
-		login, err := tenant.One(tx, *r.AccountID)
+		login, err := people.AccountLogin(tx, *r.AccountID)
 		out.Account = &JoinedTenant{ID: *r.AccountID, Login: login, Role: *r.Role}
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
@@ -73,14 +74,14 @@ func (s *Service) show(ctx context.Context, in pageIn, failure string) (op.Reply
 		}
 		v.Email, v.Status = r.Email, r.status(tx.Now)
 		if a := policy.From(ctx); a.Credential == policy.Session {
-			who, err := person.One(tx, a.UserID)
+			who, err := people.ReadUser(tx, a.UserID)
 			if err != nil {
 				return err
 			}
 			v.Login, v.Own = who.Login, Address(who.Email)
 		}
 		if r.AccountID != nil {
-			v.Account, err = tenant.One(tx, *r.AccountID)
+			v.Account, err = people.AccountLogin(tx, *r.AccountID)
 		}
 		return err
 	})

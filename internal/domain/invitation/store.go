@@ -49,13 +49,6 @@ var (
 	accept  = db.S(`UPDATE invitations SET accepted_at = $2, accepted_by = $3 WHERE id = $1`)
 	revoke  = db.S(`UPDATE invitations SET revoked_at = $2 WHERE id = $1`)
 	openFor = db.Q[int64](`SELECT COUNT(*) FROM invitations WHERE email = $1 AND accepted_at IS NULL AND revoked_at IS NULL AND expires_at > $2`)
-	approve = db.S(`UPDATE users SET approved_at = $2 WHERE id = $1 AND approved_at IS NULL`)
-	join    = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`)
-	person  = db.Q[struct{ Login, Email string }](`SELECT login, email FROM users WHERE id = $1`)
-	// What a person is given is decided by one at a time: the person comes before
-	// the invitation wherever both are held.
-	holder = db.Q[string](`SELECT email FROM users WHERE id = $1`).ForUpdate()
-	tenant = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
 )
 
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {

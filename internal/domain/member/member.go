@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/invitation"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
@@ -18,9 +19,13 @@ type OrgMember struct {
 	UserID    string      `json:"user_id" format:"uuid" doc:"id of the user"`
 	Login     string      `json:"login" example:"ada" doc:"login of the user"`
 	Name      string      `json:"name" example:"Ada Lovelace" doc:"as they call themselves"`
-	AvatarURL string      `json:"avatar_url" db:"avatar_url" example:"https://example.com/ada.png" doc:"address of their picture; empty without one"`
+	AvatarURL string      `json:"avatar_url" example:"https://example.com/ada.png" doc:"address of their picture; empty without one"`
 	Role      policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"what they may do in the account"`
 	JoinedAt  time.Time   `json:"joined_at" doc:"when they became a member"`
+}
+
+func wire(m people.Member) OrgMember {
+	return OrgMember{UserID: m.UserID, Login: m.Login, Name: m.Name, AvatarURL: m.AvatarURL, Role: m.Role, JoinedAt: m.JoinedAt}
 }
 
 // Invited is the answer of member.invite: a registered user is a member at

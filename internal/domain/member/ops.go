@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -8,6 +9,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/invitation"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/mail"
@@ -50,8 +52,11 @@ func (s *Service) Ops() []op.Op {
 
 func (s *Service) list(ctx context.Context, _ op.None) (op.Page[OrgMember], error) {
 	var rows []OrgMember
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		rows, err = roster.All(tx, tx.Account)
+	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+		members, err := people.Roster(tx, tx.Account)
+		for _, m := range members {
+			rows = append(rows, wire(m))
+		}
 		return err
 	})
 	return op.Whole(rows), err
@@ -95,7 +100,7 @@ func alreadyMember() error {
 }
 
 func (s *Service) add(tx *db.Tx, login string, role policy.Role) (out Invited, err error) {
-	user, ok, err := userByLogin.Maybe(tx, login)
+	user, ok, err := people.UserByLogin(tx, login)
 	if err != nil {
 		return out, err
 	}
@@ -107,7 +112,7 @@ func (s *Service) add(tx *db.Tx, login string, role policy.Role) (out Invited, e
 	} else if !ok {
 		return out, alreadyMember()
 	}
-	m, err := byUser.One(tx, tx.Account, user.ID)
+	m, _, err := find(tx, tx.Account, user.ID)
 	if err != nil {
 		return out, err
 	}
@@ -119,37 +124,27 @@ func (s *Service) add(tx *db.Tx, login string, role policy.Role) (out Invited, e
 
 // tell lets somebody know whom nobody has asked.
 func (s *Service) tell(tx *db.Tx, email string, role policy.Role) error {
-	account, err := tenantLogin.One(tx, tx.Account)
+	account, caller, err := names(tx, policy.From(tx.Context()).UserID)
 	if err != nil {
 		return err
 	}
-	by := "Somebody"
-	if user := policy.From(tx.Context()).UserID; user != "" {
-		if by, err = userLogin.One(tx, user); err != nil {
-			return err
-		}
-	}
+	by := cmp.Or(caller, "Somebody")
 	text := fmt.Sprintf("%s has added you to the account %s at\n\n    %s\n\nYou are a %s there. Its members can see your name and login.\n"+
 		"If you do not want that, leave: sign in and send POST /v1/me/leave with {\"account\": %q}.\n", by, account, s.BaseURL(), role, account)
 	return s.Mail.Post(tx, mail.Message{To: email, Subject: "You were added to " + account, Text: text})
 }
 
 func (s *Service) mail(tx *db.Tx, email string, role policy.Role) (out Invited, err error) {
-	if _, ok, err := memberEmail.Maybe(tx, tx.Account, invitation.Address(email)); err != nil {
+	if ok, err := people.HasMemberMailed(tx, tx.Account, invitation.Address(email)); err != nil {
 		return out, err
 	} else if ok {
 		return out, alreadyMember()
 	}
 	offer := invitation.Offer{Kind: invitation.OrgMember, AccountID: tx.Account, Role: role, Email: email}
-	if offer.Account, err = tenantLogin.One(tx, tx.Account); err != nil {
+	if offer.Account, offer.Inviter, err = names(tx, policy.From(tx.Context()).UserID); err != nil {
 		return out, err
 	}
-	offer.Inviter = offer.Account
-	if user := policy.From(tx.Context()).UserID; user != "" {
-		if offer.Inviter, err = userLogin.One(tx, user); err != nil {
-			return out, err
-		}
-	}
+	offer.Inviter = cmp.Or(offer.Inviter, offer.Account)
 	sent, err := s.Invites.Send(tx, offer)
 	if err != nil {
 		return out, err
@@ -167,11 +162,11 @@ type setRoleIn struct {
 // the transaction ends, nobody else decides about owners. The caller must be
 // allowed to change what that member is.
 func member(tx *db.Tx, userID string) (m OrgMember, last bool, err error) {
-	all, err := owners.All(tx, tx.Account)
+	all, err := people.LockOwners(tx, tx.Account)
 	if err != nil {
 		return m, false, err
 	}
-	m, ok, err := byUser.Maybe(tx, tx.Account, userID)
+	m, ok, err := find(tx, tx.Account, userID)
 	if err != nil {
 		return m, false, err
 	}
@@ -197,7 +192,7 @@ func (s *Service) setRole(ctx context.Context, in setRoleIn) (m OrgMember, err e
 		if last {
 			return lastOwner()
 		}
-		if _, err := setRole.Exec(tx, tx.Account, m.UserID, string(in.Role)); err != nil {
+		if err := people.SetRole(tx, tx.Account, m.UserID, in.Role); err != nil {
 			return err
 		}
 		if err := s.Invites.Became(tx, tx.Account, m.UserID, before, in.Role); err != nil {
@@ -246,7 +241,7 @@ type leaveIn struct {
 func (s *Service) leave(ctx context.Context, in leaveIn) (out Left, err error) {
 	a := policy.From(ctx)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		account, ok, err := ownAccount.Maybe(tx, a.UserID, in.Account)
+		account, ok, err := people.MemberAccount(tx, a.UserID, in.Account)
 		if err != nil {
 			return err
 		}
@@ -254,11 +249,11 @@ func (s *Service) leave(ctx context.Context, in leaveIn) (out Left, err error) {
 			return fault.New(fault.Forbidden, "not-a-member", "This user belongs to no such account.")
 		}
 		tx.Account = account
-		all, err := owners.All(tx, account)
+		all, err := people.LockOwners(tx, account)
 		if err != nil {
 			return err
 		}
-		m, ok, err := byUser.Maybe(tx, account, a.UserID)
+		m, ok, err := find(tx, account, a.UserID)
 		switch {
 		case err != nil:
 			return err
@@ -267,7 +262,7 @@ func (s *Service) leave(ctx context.Context, in leaveIn) (out Left, err error) {
 		case m.Role == policy.Owner && len(all) < 2:
 			return lastOwner()
 		}
-		if _, ok, err := elsewhere.Maybe(tx, a.UserID, account); err != nil {
+		if ok, err := people.BelongsElsewhere(tx, a.UserID, account); err != nil {
 			return err
 		} else if !ok {
 			return fault.Reason("last_account", "This is the only account that you belong to: without it you could not sign in.")

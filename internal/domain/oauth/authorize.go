@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -175,7 +176,7 @@ func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, erro
 			if scopes, err = s.narrow(in.Scope, a); err != nil {
 				return err
 			}
-			if names, err = namesOf.One(tx, a.AccountID, a.UserID); err != nil {
+			if names, err = namesOf(tx, a.AccountID, a.UserID); err != nil {
 				return err
 			}
 			sealed, err = s.issue(sealConsent, ticket{
@@ -198,7 +199,7 @@ func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, erro
 type choice struct {
 	ID     string
 	Login  string
-	Chosen bool `db:"-"`
+	Chosen bool
 }
 
 // choices are the person's accounts, with the one marked that they chose, by
@@ -208,12 +209,14 @@ func (s *Service) choices(tx *db.Tx, a policy.Actor, chosen string) ([]choice, e
 	if a.Bound {
 		return nil, nil
 	}
-	all, err := accountsOf.All(tx, a.UserID)
-	if err != nil {
+	mine, err := people.Memberships(tx, a.UserID)
+	if err != nil || len(mine) == 0 {
 		return nil, err
 	}
+	all := make([]choice, len(mine))
 	found := false
-	for i := range all {
+	for i, m := range mine {
+		all[i] = choice{ID: m.AccountID, Login: m.Login}
 		all[i].Chosen = chosen != "" && (all[i].Login == chosen || all[i].ID == chosen)
 		found = found || all[i].Chosen
 	}

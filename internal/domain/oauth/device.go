@@ -162,7 +162,7 @@ func (s *Service) showDevice(ctx context.Context, in devicePageIn) (op.Reply, er
 		if scopes, refused = s.narrow(strings.Join(d.Asked.V, " "), a); refused != nil {
 			return nil
 		}
-		if names, err = namesOf.One(tx, a.AccountID, a.UserID); err != nil {
+		if names, err = namesOf(tx, a.AccountID, a.UserID); err != nil {
 			return err
 		}
 		sealed, err = s.issue(sealDevice, ticket{

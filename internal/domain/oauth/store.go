@@ -1,9 +1,11 @@
 package oauth
 
 import (
+	"cmp"
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 )
 
 type codeRow struct {
@@ -54,8 +56,15 @@ var (
 	pollDevice   = db.S(`UPDATE oauth_devices SET polled_at = $2 WHERE hash = $1`)
 	spendDevice  = db.S(`UPDATE oauth_devices SET token_id = $3 WHERE account_id = $1 AND hash = $2`)
 	purgeDevices = db.S(`DELETE FROM oauth_devices WHERE expires_at < $1`)
-
-	accountsOf = db.Q[choice](`SELECT a.id, a.login FROM memberships m JOIN accounts a ON a.id = m.account_id WHERE m.user_id = $1 ORDER BY a.login`)
-	namesOf    = db.Q[namesRow](`SELECT u.login, a.login AS account FROM users u JOIN memberships m ON m.user_id = u.id
-		JOIN accounts a ON a.id = m.account_id WHERE a.id = $1 AND u.id = $2`)
 )
+
+// namesOf are the logins of a person and of an account that they belong to;
+// db.ErrNoRows if they do not.
+func namesOf(tx *db.Tx, accountID, userID string) (n namesRow, err error) {
+	_, member, err := people.Role(tx, accountID, userID)
+	if err != nil || !member {
+		return n, cmp.Or(err, db.ErrNoRows)
+	}
+	n.Login, n.Account, _, err = people.Names(tx, userID, accountID)
+	return n, err
+}

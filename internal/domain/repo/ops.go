@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
@@ -152,11 +153,11 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 // covered refuses private repositories on a tier without them, and names the
 // ways to one that has them.
 func covered(tx *db.Tx) error {
-	tier, err := tierOf.One(tx, tx.Account)
+	account, err := people.AccountByID(tx, tx.Account)
 	if err != nil {
 		return err
 	}
-	if tier == "free" {
+	if account.Tier == people.TierFree {
 		return fault.New(fault.PaymentRequired, "", "The tier free does not cover private repositories, which all of the built-in host are. "+
 			"Apply as an open-source project with POST /v1/oss/verification (account.oss_verification_apply), or have an operator of the server set another tier (account.set_tier).")
 	}
@@ -257,7 +258,7 @@ func (s *Service) floorsSet(ctx context.Context, in floorsIn) (out AccountFloors
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		// Two who set them at once are taken in one order.
-		if _, err := lockAccount.One(tx, tx.Account); err != nil {
+		if _, err := people.LockAccount(tx, tx.Account); err != nil {
 			return err
 		}
 		was, _, err := floorsOf.Maybe(tx, tx.Account)

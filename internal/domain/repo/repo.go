@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -124,7 +125,7 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 		if _, known, err = byName.Maybe(tx, tx.Account, r.Owner, r.Name); err != nil {
 			return err
 		}
-		login, err := accountLogin.One(tx, tx.Account)
+		login, err := people.AccountLogin(tx, tx.Account)
 		own = login == r.Owner
 		return err
 	})
@@ -143,7 +144,7 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 // Create installs a repository of the built-in host on its first push.
 func (s *Service) Create(ctx context.Context, r codehost.Repo) error {
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		owner, ok, err := accountByLogin.Maybe(tx, r.Owner)
+		owner, ok, err := people.AccountByLogin(tx, r.Owner)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -42,7 +43,7 @@ func (s *Service) platformRun(ctx context.Context, in tailIn) (out PlatformRun, 
 		if err != nil {
 			return err
 		}
-		login, err := selectOwner.One(tx, r.AccountID)
+		login, err := people.AccountLogin(tx, r.AccountID)
 		if err != nil {
 			return err
 		}

@@ -52,8 +52,6 @@ var (
 	selectLast = db.Q[last](`SELECT r.id, r.attempt, r.outcome, r.failure_kind, r.ended_at, b.presence FROM runs r JOIN boxes b ON b.id = r.box_id
 		WHERE r.account_id = $1 AND r.task_id = $2 AND r.id <> $3 AND r.ended_at IS NOT NULL ORDER BY r.created_at DESC, r.id DESC LIMIT 1`)
 
-	selectOwner = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
-
 	// selectHead is what a batch of ordinary events needs to know of its run.
 	selectHead   = db.Q[head](`SELECT account_id, task_id, attempt, committed_seq, event_bytes, ended_at FROM runs WHERE box_id = $1 AND id = $2`)
 	selectBranch = db.Q[branchRow](`SELECT t.repo_id, t.branch FROM runs r JOIN tasks t ON t.id = r.task_id WHERE r.box_id = $1 AND r.id = $2 AND r.ended_at IS NULL`)

@@ -6,7 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/account"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
@@ -97,11 +97,11 @@ func (s *Service) person(tx *db.Tx, p Proof) (user string, fresh bool, err error
 		}
 	}
 	for _, email := range p.all() {
-		if user, known, err = userByEmail.Maybe(tx, email); err != nil || known {
+		if user, known, err = people.UserByEmail(tx, email); err != nil || known {
 			return user, false, err
 		}
 	}
-	n := account.Newcomer{Email: p.Email, Name: p.Name, AvatarURL: p.AvatarURL, Login: p.Login, Approved: !s.Waitlist}
+	n := people.Newcomer{Email: p.Email, Name: p.Name, AvatarURL: p.AvatarURL, Login: p.Login, Approved: !s.Waitlist}
 	invited := ""
 	for _, email := range p.all() {
 		if ok, err := s.Invited(tx, email); err != nil {
@@ -115,7 +115,7 @@ func (s *Service) person(tx *db.Tx, p Proof) (user string, fresh bool, err error
 		return "", false, fault.New(fault.Forbidden, "not-invited", "Nobody here knows you yet. Ask for an invitation to your address.")
 	}
 	n.Email = cmp.Or(invited, n.Email)
-	user, err = account.Meet(tx, n)
+	user, err = people.Meet(tx, n)
 	return user, true, err
 }
 
@@ -141,29 +141,29 @@ func (s *Service) place(tx *db.Tx, p Proof, user string, fresh bool) (acct strin
 			return acct, err
 		}
 	}
-	acct, ok, err := firstAccount.Maybe(tx, user)
+	acct, ok, err := people.FirstAccount(tx, user)
 	if err != nil || ok {
 		return acct, err
 	}
-	tier, seats := account.TierSelfHosted, s.Seats
+	tier, seats := people.TierSelfHosted, s.Seats
 	if s.Waitlist {
 		// Where strangers come, capacity is given, not taken.
-		tier, seats = account.TierFree, 0
+		tier, seats = people.TierFree, 0
 	}
-	return account.Home(tx, user, tier, seats)
+	return people.OwnAccount(tx, user, tier, seats)
 }
 
 // sent makes a member of who was sent by the account's own identity provider
 // and is new here. Who was here before is not handed to a provider by its word
 // alone: they join by an invitation, which they accept.
 func (s *Service) sent(tx *db.Tx, p Proof, user string, fresh bool) error {
-	_, member, err := roleOf.Maybe(tx, p.Account, user)
+	_, member, err := people.Role(tx, p.Account, user)
 	switch {
 	case err != nil || member:
 		return err
 	case !fresh:
 		return fault.New(fault.Forbidden, "not-a-member", "There is a user with this address who is no member of the account. Accept an invitation to it first.")
 	}
-	_, err = join.Exec(tx, p.Account, user, string(p.Role), tx.Micros())
+	_, err = people.Join(tx, p.Account, user, p.Role)
 	return err
 }

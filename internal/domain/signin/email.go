@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/mail"
@@ -83,7 +84,7 @@ func (s *Service) expects(tx *db.Tx, email string) (bool, error) {
 	if s.Waitlist {
 		return true, nil
 	}
-	if _, known, err := userByEmail.Maybe(tx, email); err != nil || known {
+	if _, known, err := people.UserByEmail(tx, email); err != nil || known {
 		return known, err
 	}
 	return s.Invited(tx, email)
@@ -132,7 +133,7 @@ func (s *Service) try(ctx context.Context, email, code string) (spend func(*db.T
 	var digest string // the one that is stored
 	var who string
 	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		who, _, err = userByEmail.Maybe(tx, email)
+		who, _, err = people.UserByEmail(tx, email)
 		return err
 	})
 	if err != nil {

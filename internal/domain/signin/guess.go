@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/mail"
@@ -143,7 +144,7 @@ func (s *Service) warn(tx *db.Tx, of guessed, n int64, ip string) error {
 		"If it was not you, and your password is a weak one or used elsewhere, change it.\n\nYou get this mail once a day at most.\n", n, ip)
 	if of.Account == "" {
 		var err error
-		if of.Account, _, err = firstAccount.Maybe(tx, of.User); err != nil {
+		if of.Account, _, err = people.FirstAccount(tx, of.User); err != nil {
 			return err
 		}
 	}

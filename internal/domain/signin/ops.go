@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
@@ -109,10 +110,10 @@ func (s *Service) password(ctx context.Context, in passwordIn) (op.Reply, error)
 
 // byPassword checks a password and opens a session.
 func (s *Service) byPassword(ctx context.Context, in passwordIn) (cookie string, who SignedIn, err error) {
-	var u loginRow
+	var u people.Credentials
 	var known bool
 	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		u, known, err = userByLogin.Maybe(tx, strings.ToLower(in.Login))
+		u, known, err = people.CredentialsOf(tx, strings.ToLower(in.Login))
 		return err
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/web"
@@ -51,7 +52,7 @@ func (s *Service) Who(ctx context.Context) (p Person, err error) {
 		return p, nil
 	}
 	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		p, _, err = personOf.Maybe(tx, a.UserID, a.AccountID)
+		p.Login, p.Account, _, err = people.Names(tx, a.UserID, a.AccountID)
 		return err
 	})
 	return p, err

@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
@@ -60,8 +61,10 @@ func (s *Service) knows(ctx context.Context, user, password string) error {
 	var of guessed
 	var g guess
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
-		u, err := passwordOf.One(tx, user)
-		hash, of = u.PasswordHash, guessed{user, policy.From(ctx).AccountID, u.Email}
+		var email string
+		var err error
+		hash, email, err = people.Password(tx, user)
+		of = guessed{user, policy.From(ctx).AccountID, email}
 		return err
 	})
 	if err == nil {
@@ -84,7 +87,7 @@ func (s *Service) knows(ctx context.Context, user, password string) error {
 func (s *Service) guess(ctx context.Context, user, code string) (spend func(*db.Tx) error, err error) {
 	var email string
 	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		email, err = addressOf.One(tx, user)
+		email, err = people.Email(tx, user)
 		return err
 	})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/account"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -231,13 +231,13 @@ func resolveSession(tx *db.Tx, hash, acct string) (policy.Actor, error) {
 		return policy.Actor{}, policy.Unauthenticated()
 	}
 	if acct != "" {
-		if r.AccountID, ok, err = account.MemberAccount(tx, r.UserID, acct); err != nil {
+		if r.AccountID, ok, err = people.MemberAccount(tx, r.UserID, acct); err != nil {
 			return policy.Actor{}, err
 		} else if !ok {
 			return policy.Actor{}, fault.New(fault.Forbidden, "not-a-member", "X-Svc-Account names no account this user belongs to.")
 		}
 	}
-	role, ok, err := roleOf.Maybe(tx, r.AccountID, r.UserID)
+	role, ok, err := people.Role(tx, r.AccountID, r.UserID)
 	if err != nil {
 		return policy.Actor{}, err
 	}
@@ -249,7 +249,7 @@ func resolveSession(tx *db.Tx, hash, acct string) (policy.Actor, error) {
 	}
 	a := policy.Actor{
 		Bound: r.SSOAccountID != nil, Credential: policy.Session, CredentialID: hash[:16], UserID: r.UserID, AccountID: r.AccountID,
-		Role: policy.Role(role), ExpiresAt: r.ExpiresAt, SignedInAt: r.SignedInAt,
+		Role: role, ExpiresAt: r.ExpiresAt, SignedInAt: r.SignedInAt,
 	}
 	a.Scopes = ceiling(a.Role, r.PlatformAdmin)
 	if a.Bound {
@@ -270,20 +270,20 @@ func resolveSession(tx *db.Tx, hash, acct string) (policy.Actor, error) {
 // that is not theirs, and in every other for a session that is good in its own
 // only, it holds nothing.
 func (s *Service) Within(tx *db.Tx, a policy.Actor, accountID string) (policy.Actor, error) {
-	role, member, err := roleOf.Maybe(tx, accountID, a.UserID)
+	role, member, err := people.Role(tx, accountID, a.UserID)
 	if err != nil {
 		return a, err
 	}
-	a.AccountID, a.Role, a.Scopes = accountID, policy.Role(role), 0
+	a.AccountID, a.Role, a.Scopes = accountID, role, 0
 	if !member || a.Bound {
 		return a, nil
 	}
-	u, err := standing.One(tx, a.UserID)
+	admin, approved, err := people.Standing(tx, a.UserID)
 	if err != nil {
 		return a, err
 	}
-	a.Scopes = ceiling(a.Role, u.PlatformAdmin)
-	if u.ApprovedAt == nil {
+	a.Scopes = ceiling(a.Role, admin)
+	if !approved {
 		a.Scopes = policy.Scopes(policy.ReadAccount)
 	}
 	return a, nil
@@ -299,7 +299,7 @@ func open(tx *db.Tx, userID, accountID string, sso *string, secure bool) (cookie
 	if _, err := insertSession.Exec(tx, seal.Hash(plain), userID, accountID, tx.Micros(), db.Micros(tx.Now.Add(Absolute)), sso); err != nil {
 		return "", err
 	}
-	if _, err := noteSignIn.Exec(tx, userID, tx.Micros()); err != nil {
+	if err := people.NoteSignIn(tx, userID); err != nil {
 		return "", err
 	}
 	return setCookie(plain, int(Absolute.Seconds()), secure), nil

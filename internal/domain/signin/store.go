@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 )
 
 type sessionRow struct {
@@ -16,35 +17,20 @@ type sessionRow struct {
 	SSOAccountID  *string `db:"sso_account_id"`
 }
 
-type standingRow struct {
-	PlatformAdmin bool
-	ApprovedAt    *time.Time
-}
-
-type loginRow struct {
-	ID           string
-	Email        string
-	PasswordHash string
-	AccountID    string
-}
-
 var (
 	sessionByHash = db.Q[sessionRow](`SELECT s.user_id, s.account_id, s.signed_in_at, s.expires_at, u.platform_admin, u.approved_at, s.sso_account_id
 		FROM signins s JOIN users u ON u.id = s.user_id
 		WHERE s.hash = $1 AND s.expires_at > $2 AND s.last_seen_at > $3`)
-	roleOf        = db.Q[string](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
 	insertSession = db.S(`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at, sso_account_id) VALUES ($1, $2, $3, $4, $4, $5, $6)`)
-	// The session goes when its user signs out; that they were here stays.
-	noteSignIn   = db.S(`UPDATE users SET last_signed_in_at = $2 WHERE id = $1`)
-	refresh      = db.S(`UPDATE signins SET signed_in_at = $3 WHERE user_id = $1 AND hash LIKE $2`)
-	personOf     = db.Q[Person](`SELECT u.login, a.login AS account FROM users u JOIN accounts a ON a.id = $2 WHERE u.id = $1`)
-	addressOf    = db.Q[string](`SELECT email FROM users WHERE id = $1`)
-	passwordOf   = db.Q[struct{ PasswordHash, Email string }](`SELECT password_hash, email FROM users WHERE id = $1`)
+	refresh       = db.S(`UPDATE signins SET signed_in_at = $3 WHERE user_id = $1 AND hash LIKE $2`)
+	repoint       = db.Q[string](`UPDATE signins SET account_id = $3 WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
+	moveSessions  = db.S(`UPDATE signins SET account_id = $3 WHERE account_id = $1 AND user_id = $2`)
+	dropSessions  = db.S(`DELETE FROM signins WHERE account_id = $1 AND user_id = $2`)
+	// dropVouched ends what an account's own provider vouched for, of those who
+	// are members.
+	dropVouched  = db.Q[string](`DELETE FROM signins WHERE sso_account_id = $1 AND user_id IN (SELECT user_id FROM memberships WHERE account_id = $1) RETURNING hash`)
 	touchSession = db.S(`UPDATE signins SET last_seen_at = $2 WHERE hash = $1 AND last_seen_at < $2`)
 	dropSession  = db.Q[string](`DELETE FROM signins WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
-	userByLogin  = db.Q[loginRow](`SELECT u.id, u.email, u.password_hash,
-			COALESCE((SELECT m.account_id FROM memberships m WHERE m.user_id = u.id ORDER BY m.created_at LIMIT 1), '') AS account_id
-		FROM users u WHERE u.login = $1 OR u.email = $1`)
 
 	// A code takes the place of the one before it. An address gets only so many
 	// within a window.
@@ -73,10 +59,44 @@ var (
 		ON CONFLICT (who) DO UPDATE SET good_at = excluded.good_at, last_at = excluded.last_at`)
 	purgeGuesses = db.S(`DELETE FROM signin_guesses WHERE last_at < $1 AND good_at < $2`)
 
-	standing       = db.Q[standingRow](`SELECT platform_admin, approved_at FROM users WHERE id = $1`)
-	userByEmail    = db.Q[string](`SELECT id FROM users WHERE email = $1`)
 	userByIdentity = db.Q[string](`SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2`)
 	link           = db.S(`INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`)
-	firstAccount   = db.Q[string](`SELECT account_id FROM memberships WHERE user_id = $1 ORDER BY created_at, account_id LIMIT 1`)
-	join           = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)`)
 )
+
+// Repoint makes a browser session of a person, by the id of its credential, act
+// for another account from now on; db.ErrNoRows if there is no such session.
+func (s *Service) Repoint(tx *db.Tx, userID, credentialID, accountID string) error {
+	hash, err := repoint.One(tx, userID, credentialID+"%", accountID)
+	if err == nil {
+		tx.AfterCommit(func() { s.Forget(hash) })
+	}
+	return err
+}
+
+// LeaveAccount takes a person who is no member any more out of an account:
+// browsers that stood in it go on in another account of the person's, if there
+// is one. The caller drops what is cached; see ForgetUser.
+func LeaveAccount(tx *db.Tx, accountID, userID string) error {
+	to, ok, err := people.FirstAccount(tx, userID)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		_, err = moveSessions.Exec(tx, accountID, userID, to)
+	default:
+		_, err = dropSessions.Exec(tx, accountID, userID)
+	}
+	return err
+}
+
+// EndVouched ends the browser sessions that the identity provider of an account
+// vouched for.
+func (s *Service) EndVouched(tx *db.Tx, accountID string) error {
+	hashes, err := dropVouched.All(tx, accountID)
+	tx.AfterCommit(func() {
+		for _, h := range hashes {
+			s.Forget(h)
+		}
+	})
+	return err
+}

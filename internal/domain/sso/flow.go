@@ -121,7 +121,7 @@ func (s *Service) start(ctx context.Context, in startIn) (op.Reply, error) {
 	f := flow{Ticket: idp.NewTicket(), ReturnTo: signin.Local(in.ReturnTo)}
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		f.Expires = tx.Now.Add(flowLife)
-		r, err = configured(byLogin.Maybe(tx, in.Org))
+		r, err = configured(byLogin(tx, in.Org))
 		return err
 	})
 	if err != nil {

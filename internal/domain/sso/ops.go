@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
@@ -55,7 +56,7 @@ func (s *Service) get(ctx context.Context, _ op.None) (out OrgSSO, err error) {
 }
 
 func (s *Service) show(tx *db.Tx) (out OrgSSO, err error) {
-	name, err := loginOf.One(tx, tx.Account)
+	name, err := people.AccountLogin(tx, tx.Account)
 	if err != nil {
 		return out, err
 	}
@@ -111,7 +112,7 @@ func (s *Service) set(ctx context.Context, in setIn) (out OrgSSO, err error) {
 			return err
 		}
 		if existed && before.Issuer != in.Issuer {
-			if err := s.end(tx); err != nil {
+			if err := s.SignIn.EndVouched(tx, tx.Account); err != nil {
 				return err
 			}
 		}
@@ -124,27 +125,13 @@ func (s *Service) set(ctx context.Context, in setIn) (out OrgSSO, err error) {
 	return out, err
 }
 
-// end ends the sessions that the account's provider vouched for.
-func (s *Service) end(tx *db.Tx) error {
-	hashes, err := dropSessions.All(tx, tx.Account)
-	if err != nil {
-		return err
-	}
-	for _, h := range hashes {
-		if err := event.CredentialDropped.Send(tx, h); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (s *Service) delete(ctx context.Context, _ op.None) (out SSODeleted, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := remove.Exec(tx, tx.Account)
 		if out.Deleted = n > 0; err != nil || !out.Deleted {
 			return err
 		}
-		if err := s.end(tx); err != nil {
+		if err := s.SignIn.EndVouched(tx, tx.Account); err != nil {
 			return err
 		}
 		return deletedEvent.Record(tx, event.Subject{ID: tx.Account}, event.None{})

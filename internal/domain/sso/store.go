@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal/keys"
 )
@@ -25,14 +26,17 @@ var (
 		ON CONFLICT (account_id) DO UPDATE SET issuer = excluded.issuer, client_id = excluded.client_id, sealed = excluded.sealed,
 			domains = excluded.domains, role = excluded.role, updated_at = excluded.updated_at`)
 	remove  = db.S(`DELETE FROM org_sso WHERE account_id = $1`)
-	loginOf = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
-	byLogin = db.Q[row](`SELECT s.account_id, s.issuer, s.client_id, s.sealed, s.domains, s.role, s.created_at, s.updated_at
-		FROM org_sso s JOIN accounts a ON a.id = s.account_id WHERE a.login = $1`)
 	anybody = db.Q[int64](`SELECT COUNT(*) FROM (SELECT 1 AS one FROM org_sso LIMIT 1) AS s`)
-
-	// Sessions that the account's provider vouched for, of those who are members.
-	dropSessions = db.Q[string](`DELETE FROM signins WHERE sso_account_id = $1 AND user_id IN (SELECT user_id FROM memberships WHERE account_id = $1) RETURNING hash`)
 )
+
+// byLogin finds the configuration of the account with a login.
+func byLogin(tx *db.Tx, login string) (row, bool, error) {
+	account, ok, err := people.AccountByLogin(tx, login)
+	if err != nil || !ok {
+		return row{}, false, err
+	}
+	return byAccount.Maybe(tx, account)
+}
 
 // Any tells whether some account has a sign-in of its own.
 func Any(tx *db.Tx) (bool, error) {

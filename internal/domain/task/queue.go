@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 )
 
 // begun are facts of which only the number of seats is known.
@@ -194,7 +195,7 @@ func free(tx *db.Tx, boxID string) (Box, bool, error) {
 // asked before that is known.
 func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*Row, []question, error) {
 	if lock {
-		if _, err := lockAccount.One(tx, account); err != nil {
+		if _, err := people.LockAccount(tx, account); err != nil {
 			return nil, nil, err
 		}
 		if err := wake(tx, account); err != nil {

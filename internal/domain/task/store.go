@@ -63,9 +63,8 @@ var (
 
 	selectBox = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes WHERE id = $1 AND state <> 'revoked'`)
 
-	lockAccount = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
-	lockDepth   = db.Q[int64](`SELECT pending FROM queue_depths WHERE account_id = $1`).ForUpdate()
-	lockBox     = db.Q[string](`SELECT id FROM boxes WHERE id = $1`).ForUpdate()
+	lockDepth = db.Q[int64](`SELECT pending FROM queue_depths WHERE account_id = $1`).ForUpdate()
+	lockBox   = db.Q[string](`SELECT id FROM boxes WHERE id = $1`).ForUpdate()
 
 	insertLabel = db.S(`INSERT INTO task_labels (account_id, name, value, created_at, task_id) VALUES ($1, $2, $3, $4, $5)`)
 

@@ -1,4 +1,4 @@
-package account
+package people
 
 import (
 	"strconv"
@@ -9,10 +9,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// kindUser is the kind of an account that is one person's own.
-const kindUser = "user"
-
-// Newcomer is a person whom the platform does not know yet.
+// Newcomer is a person who is not known to the platform yet.
 type Newcomer struct {
 	Email     string // proved, in lower case
 	Name      string
@@ -21,8 +18,8 @@ type Newcomer struct {
 	Approved  bool   // through the gate of the closed beta
 }
 
-// Meet makes a user of a newcomer. Two who come at once and want one login
-// fail with a unique violation, of which the second try knows.
+// Meet makes a user of a newcomer. Two newcomers who want one login at once
+// fail with a unique violation, which the next try avoids.
 func Meet(tx *db.Tx, n Newcomer) (userID string, err error) {
 	wish := n.Login
 	if wish == "" {
@@ -35,21 +32,40 @@ func Meet(tx *db.Tx, n Newcomer) (userID string, err error) {
 	if n.Name == "" {
 		n.Name = login
 	}
-	var approved *int64
+	u := User{ID: id.New(), Login: login, Name: n.Name, Email: n.Email, AvatarURL: n.AvatarURL}
 	if n.Approved {
-		now := tx.Micros()
-		approved = &now
+		u.ApprovedAt = &tx.Now
 	}
-	userID = id.New()
-	if _, err := insertUser.Exec(tx, userID, login, n.Name, n.Email, "", false, approved, tx.Micros()); err != nil {
-		return "", err
-	}
-	_, err = setAvatar.Exec(tx, userID, n.AvatarURL)
-	return userID, err
+	return u.ID, add(tx, u, "")
 }
 
-// Home makes an account of a user's own, for who belongs to no other.
-func Home(tx *db.Tx, userID, tier string, seats int) (accountID string, err error) {
+func add(tx *db.Tx, u User, passwordHash string) error {
+	_, err := insertUser.Exec(tx, u.ID, u.Login, u.Name, u.Email, u.AvatarURL, passwordHash, u.PlatformAdmin, u.ApprovedAt, tx.Micros())
+	return err
+}
+
+// Found makes the first person, whose ID is given and who is through the gate,
+// and an account that the person owns. The account's tier is TierSelfHosted.
+func Found(tx *db.Tx, u User, passwordHash, accountID, accountLogin string, seats int) error {
+	u.ApprovedAt = &tx.Now
+	if err := add(tx, u, passwordHash); err != nil {
+		return err
+	}
+	return open(tx, u.ID, Account{accountID, accountLogin, KindOrganization, TierSelfHosted}, seats)
+}
+
+// open makes an account that a person owns.
+func open(tx *db.Tx, ownerID string, a Account, seats int) error {
+	if _, err := insertAccount.Exec(tx, a.ID, a.Login, a.Kind, a.Tier, seats, tx.Micros()); err != nil {
+		return err
+	}
+	_, err := Join(tx, a.ID, ownerID, policy.Owner)
+	return err
+}
+
+// OwnAccount makes an account of a person's own, for one who belongs to no
+// other; seats is how many AI developers it gets.
+func OwnAccount(tx *db.Tx, userID, tier string, seats int) (accountID string, err error) {
 	u, err := userByID.One(tx, userID)
 	if err != nil {
 		return "", err
@@ -59,11 +75,7 @@ func Home(tx *db.Tx, userID, tier string, seats int) (accountID string, err erro
 		return "", err
 	}
 	accountID = id.New()
-	if _, err := insertAccount.Exec(tx, accountID, login, kindUser, tier, seats, tx.Micros()); err != nil {
-		return "", err
-	}
-	_, err = insertMember.Exec(tx, accountID, userID, string(policy.Owner), tx.Micros())
-	return accountID, err
+	return accountID, open(tx, userID, Account{accountID, login, KindUser, tier}, seats)
 }
 
 // loginFor is the user's own login for their account, unless another account
