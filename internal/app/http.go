@@ -8,7 +8,6 @@ import (
 	"yardmaster/internal/api/idempotency"
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/rest"
-	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/policy"
@@ -76,9 +75,4 @@ func (a *App) handler() http.Handler {
 // ledger keeps the answers to writes with an Idempotency-Key.
 func (a *App) ledger() *idempotency.Ledger {
 	return &idempotency.Ledger{DB: a.db, Hub: a.hub, Logger: a.log}
-}
-
-// keeper mends what a clock that was set back has put off.
-func (a *App) keeper() *clock.Keeper {
-	return &clock.Keeper{DB: a.db, Lease: a.cfg.Lease, Logger: a.log}
 }

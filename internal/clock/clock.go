@@ -1,9 +1,10 @@
 // Package clock keeps a server right whose machine's clock is set.
 //
 // What waits until some time waits too long once the clock is set back, and
-// also if the server starts with a clock that is behind the one before: Mend
-// pulls it in. What runs out at some time runs out at once when the clock is
-// set forward; whoever looks for that asks a Watch first.
+// also if the server starts with a clock that is behind the one before: a
+// Keeper notices, and calls those who own what waits. What runs out at some
+// time runs out at once when the clock is set forward; a loop that looks for
+// that asks a Watch first.
 package clock
 
 import (
@@ -12,11 +13,10 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/protocol"
 )
 
-// tolerated is what clocks are moved by all the time.
-const tolerated = time.Second
+// Tolerated is what clocks are moved by all the time.
+const Tolerated = time.Second
 
 // Watch notices that the clock was set. The zero value begins at the first use.
 type Watch struct{ last time.Time }
@@ -30,20 +30,23 @@ func (w *Watch) Set() time.Duration {
 		return 0
 	}
 	// Sub measures what has passed, unless the time of day is all there is.
-	if set := now.Round(0).Sub(last.Round(0)) - now.Sub(last); set.Abs() > tolerated {
+	if set := now.Round(0).Sub(last.Round(0)) - now.Sub(last); set.Abs() > Tolerated {
 		return set
 	}
 	return 0
 }
 
-// Keeper mends what a clock that was set back has put off.
+// Keeper has those who own what waits pull in what a clock that was set back
+// has put off.
 type Keeper struct {
-	DB     *db.DB
-	Lease  time.Duration // of runs
+	DB *db.DB
+	// Waits are called in one transaction: each pulls in what is put off for
+	// longer, from the transaction's time on, than it can be meant to be.
+	Waits  []func(tx *db.Tx) error
 	Logger *slog.Logger
 }
 
-// Loop mends at the start and whenever the clock was set, until ctx ends.
+// Loop calls Mend at the start and whenever the clock was set, until ctx ends.
 func (k *Keeper) Loop(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -68,15 +71,12 @@ func (k *Keeper) Loop(ctx context.Context) error {
 	}
 }
 
-// Mend pulls in what is put off for longer than it can be meant to.
+// Mend calls the owners of what waits. To end a wait early is no harm: it is a
+// try that comes sooner.
 func (k *Keeper) Mend(ctx context.Context) error {
 	return k.DB.Write(ctx, func(tx *db.Tx) error {
-		until := tx.Now.Add(protocol.RedispatchAfter(k.Lease))
-		if _, err := leases.Exec(tx, until, until.Add(tolerated)); err != nil {
-			return err
-		}
-		for _, w := range waits {
-			if _, err := w.end.Exec(tx, tx.Now, tx.Now.Add(w.longest)); err != nil {
+		for _, pullIn := range k.Waits {
+			if err := pullIn(tx); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/mail"
 	"yardmaster/internal/proof/chaos/astray"
 )
 
@@ -62,7 +63,7 @@ func TestWaitsEndAfterTheClockIsSetBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k := Keeper{DB: d, Lease: time.Minute, Logger: slog.New(slog.DiscardHandler)}
+		k := Keeper{DB: d, Waits: []func(*db.Tx) error{mail.ClockSetBack}, Logger: slog.New(slog.DiscardHandler)}
 		if err := k.Mend(ctx); err != nil {
 			t.Fatal(err)
 		}

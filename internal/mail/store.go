@@ -46,3 +46,14 @@ var Sealed = keys.Column{
 	Put:     db.S(`UPDATE mails SET sealed = $3 WHERE id = $1 AND sealed = $2`),
 	Purpose: func(r keys.Row) string { return purpose(r.Key) },
 }
+
+// longestWait is the longest that a mail waits for its next try once the clock was set back.
+const longestWait = 30 * time.Minute
+
+var pullIn = db.S(`UPDATE mails SET due_at = $1 WHERE state = 'due' AND due_at > $2`)
+
+// ClockSetBack makes mails due that would wait for longer than longestWait.
+func ClockSetBack(tx *db.Tx) error {
+	_, err := pullIn.Exec(tx, tx.Now, tx.Now.Add(longestWait))
+	return err
+}

@@ -202,3 +202,14 @@ func (r *row) wire() Ask {
 	out.TriagedAt = r.TriagedAt
 	return out
 }
+
+// longestWait is the longest that an ask waits for its next try.
+const longestWait = 30 * time.Minute
+
+var pullIn = db.S(`UPDATE asks SET due_at = $1 WHERE state = 'pending' AND due_at > $2`)
+
+// ClockSetBack makes asks due that would wait for longer than longestWait.
+func ClockSetBack(tx *db.Tx) error {
+	_, err := pullIn.Exec(tx, tx.Now, tx.Now.Add(longestWait))
+	return err
+}

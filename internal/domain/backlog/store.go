@@ -1,6 +1,10 @@
 package backlog
 
-import "yardmaster/internal/db"
+import (
+	"time"
+
+	"yardmaster/internal/db"
+)
 
 // job is an import that was taken up.
 type job struct {
@@ -28,3 +32,14 @@ var (
 	credit = db.S(`UPDATE backlog_imports SET filed = filed + $4 WHERE account_id = $1 AND id = $2 AND claim = $3`)
 	filed  = db.Q[int64](`SELECT filed FROM backlog_imports WHERE account_id = $1 AND id = $2`)
 )
+
+// longestWait is the longest that an import waits for its next try.
+const longestWait = 30 * time.Minute
+
+var pullIn = db.S(`UPDATE backlog_imports SET due_at = $1 WHERE state IN ('queued', 'running') AND due_at > $2`)
+
+// ClockSetBack makes imports due that would wait for longer than longestWait.
+func ClockSetBack(tx *db.Tx) error {
+	_, err := pullIn.Exec(tx, tx.Now, tx.Now.Add(longestWait))
+	return err
+}

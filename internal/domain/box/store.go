@@ -260,3 +260,11 @@ func (r row) wire(now time.Time) Box {
 	}
 	return out
 }
+
+var pullIn = db.S(`UPDATE boxes SET last_beat_at = $1 WHERE last_beat_at > $1`)
+
+// ClockSetBack makes beats of the future beats of now, so that silence shows.
+func ClockSetBack(tx *db.Tx) error {
+	_, err := pullIn.Exec(tx, tx.Now)
+	return err
+}

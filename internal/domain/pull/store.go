@@ -396,3 +396,15 @@ func IsOpen(tx *db.Tx, prID string) (bool, error) {
 	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
 	return ok && pr.State == Open, err
 }
+
+// longestWait is the longest that an approved action waits for its next try.
+const longestWait = 2 * time.Minute
+
+var pullIn = db.S(`UPDATE pull_actions SET due_at = $1 WHERE state = 'approved' AND due_at > $2`)
+
+// ClockSetBack makes approved actions due that would wait for longer than
+// longestWait.
+func ClockSetBack(tx *db.Tx) error {
+	_, err := pullIn.Exec(tx, tx.Now, tx.Now.Add(longestWait))
+	return err
+}

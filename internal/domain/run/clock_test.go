@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"yardmaster/internal/clock"
+	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/protocol"
 )
@@ -15,7 +16,7 @@ import (
 func TestLeasesEndAfterTheClockIsSetBack(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
-		keeper := clock.Keeper{DB: f.DB, Lease: f.lease(), Logger: slog.New(slog.DiscardHandler)}
+		keeper := clock.Keeper{DB: f.DB, Waits: []func(*db.Tx) error{f.ClockSetBack}, Logger: slog.New(slog.DiscardHandler)}
 		taskID := f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
 		f.mustSay(f.boxes[0], st, 1, started()...)

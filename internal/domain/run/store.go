@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
@@ -218,4 +219,13 @@ func mint(tx *db.Tx, runID, kind string, ttl time.Duration) (string, error) {
 func hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
+}
+
+var pullIn = db.S(`UPDATE runs SET lease_expires_at = $1 WHERE ended_at IS NULL AND lease_expires_at > $2`)
+
+// ClockSetBack shortens leases to what a renewal would give now.
+func (s *Service) ClockSetBack(tx *db.Tx) error {
+	end := s.redispatchAt(tx)
+	_, err := pullIn.Exec(tx, end, end.Add(clock.Tolerated))
+	return err
 }

@@ -332,3 +332,14 @@ func catchUp(tx *db.Tx, account string, lanes []lane, all bool) []lane {
 	}
 	return lanes
 }
+
+// longestWait is the longest that a pending task backs off.
+const longestWait = 30 * time.Minute
+
+var pullIn = db.S(`UPDATE tasks SET not_before = $1 WHERE status = 'pending' AND not_before > 0 AND not_before > $2`)
+
+// ClockSetBack ends what pending tasks back off for longer than longestWait.
+func ClockSetBack(tx *db.Tx) error {
+	_, err := pullIn.Exec(tx, tx.Now, tx.Now.Add(longestWait))
+	return err
+}

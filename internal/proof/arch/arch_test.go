@@ -39,7 +39,7 @@ var edges = map[string]string{
 	"api/rest":            "api/op fault id",
 	"api/openapi":         "api/op fault policy",
 	"event/hashchain":     "",
-	"clock":               "db protocol",
+	"clock":               "db",
 	"web":                 "api/op fault",
 	"api/reference":       "",
 	"event":               "db event/hashchain id policy",
@@ -216,8 +216,6 @@ func TestSQL(t *testing.T) {
 		case f.pkg() == "db" || f.pkg() == "db/dbtest" || f.pkg() == measuring || f.pkg() == "proof/chaos":
 			continue
 		case f.path == "internal/api/idempotency/store.go": // it serves every domain
-			continue
-		case f.path == "internal/clock/store.go": // what waits, waits in every domain
 			continue
 		case f.path == "internal/app/keys.go": // the keys of the installation are nobody's domain
 			continue

@@ -1,0 +1,27 @@
+package app
+
+import (
+	"yardmaster/internal/api/idempotency"
+	"yardmaster/internal/clock"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/ask"
+	"yardmaster/internal/domain/backlog"
+	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/mail"
+)
+
+// keeper lists the owners of what a clock that was set back has put off.
+func (a *App) keeper() *clock.Keeper {
+	return &clock.Keeper{DB: a.db, Logger: a.log, Waits: []func(*db.Tx) error{
+		a.parts.run.ClockSetBack,
+		ask.ClockSetBack,
+		backlog.ClockSetBack,
+		box.ClockSetBack,
+		idempotency.ClockSetBack,
+		mail.ClockSetBack,
+		pull.ClockSetBack,
+		task.ClockSetBack,
+	}}
+}
