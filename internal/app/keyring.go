@@ -13,6 +13,7 @@ import (
 
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/meta"
 	"yardmaster/internal/seal"
 	"yardmaster/internal/seal/keys"
 )
@@ -92,11 +93,11 @@ func keyring(ctx context.Context, d *db.DB, c *config.Config, ring *seal.Keyring
 	if err := keys.Opens(ring, census); err != nil {
 		return nil, wrong(err.Error())
 	}
-	sealed, err := metaValue(ctx, d, busKeysAt)
+	sealed, err := metaValue(ctx, d, meta.BusKeys)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := ring.Unseal(busKeysAt, sealed); sealed != "" && err != nil {
+	if _, err := ring.Unseal(meta.BusKeys, sealed); sealed != "" && err != nil {
 		return nil, wrong("the keys of the message bus do not open with it: " + err.Error())
 	}
 	log.InfoContext(ctx, "master keys", slog.String("seals", ring.ID()), slog.Any("open", ring.IDs()))
@@ -134,7 +135,7 @@ func firstKey(ctx context.Context, d *db.DB, c *config.Config) (*seal.Keyring, e
 // metaValue is what meta keeps under a key; empty for nothing.
 func metaValue(ctx context.Context, d *db.DB, key string) (value string, err error) {
 	err = d.Read(ctx, func(tx *db.Tx) (err error) {
-		value, _, err = readMeta.Maybe(tx, key)
+		value, _, err = meta.Read(tx, key)
 		return err
 	})
 	return value, err

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/lease"
+	"yardmaster/internal/db/meta"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/sso"
@@ -24,18 +26,13 @@ import (
 	"yardmaster/internal/seal/keys"
 )
 
-var (
-	readMeta   = db.Q[string](`SELECT value FROM meta WHERE key = $1`)
-	insertMeta = db.S(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`)
-)
-
 // remember answers the value kept under key, made with fresh on first use.
 // Nodes that start together agree on one.
 func remember(ctx context.Context, d *db.DB, key string, fresh func() (string, error)) (string, error) {
 	var value string
 	var ok bool
 	read := func(tx *db.Tx) (err error) {
-		value, ok, err = readMeta.Maybe(tx, key)
+		value, ok, err = meta.Read(tx, key)
 		return err
 	}
 	if err := d.Read(ctx, read); err != nil || ok {
@@ -46,7 +43,7 @@ func remember(ctx context.Context, d *db.DB, key string, fresh func() (string, e
 		return "", err
 	}
 	err = d.Write(ctx, func(tx *db.Tx) error {
-		if _, err := insertMeta.Exec(tx, key, v); err != nil {
+		if err := meta.Add(tx, key, v); err != nil {
 			return err
 		}
 		return read(tx)
@@ -54,24 +51,9 @@ func remember(ctx context.Context, d *db.DB, key string, fresh func() (string, e
 	return value, err
 }
 
-// What meta keeps sealed, each under a purpose of the same name.
-const (
-	busKeysAt   = "bus-keys"
-	clientKeyAt = "client-key"
-)
-
-// sealedMeta are the keys of the installation.
-var sealedMeta = keys.Column{
-	Table: "meta", Name: "value",
-	Count:   db.Q[keys.Held](keys.Tally + `(SELECT value AS sealed FROM meta WHERE key IN ('` + busKeysAt + `', '` + clientKeyAt + `')) AS ours GROUP BY 1`),
-	Rows:    db.Q[keys.Row](`SELECT key, '' AS account, value AS sealed FROM meta WHERE key > $1 AND key IN ('` + busKeysAt + `', '` + clientKeyAt + `') ORDER BY key LIMIT $2`),
-	Put:     db.S(`UPDATE meta SET value = $3 WHERE key = $1 AND value = $2`),
-	Purpose: func(r keys.Row) string { return r.Key },
-}
-
 // sealedColumns are all places of the database that hold sealed values.
 func sealedColumns() []keys.Column {
-	return []keys.Column{sealedMeta, modelkey.Sealed, vault.Sealed, sso.Sealed, blocker.Sealed, mail.Sealed}
+	return []keys.Column{meta.Sealed, modelkey.Sealed, vault.Sealed, sso.Sealed, blocker.Sealed, mail.Sealed}
 }
 
 // rememberSealed is remember of what nobody may read in the database.
@@ -92,7 +74,7 @@ func rememberSealed(ctx context.Context, d *db.DB, ring *seal.Keyring, key strin
 
 // busKeys are the NATS seeds, sealed in the database.
 func busKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (keys bus.Keys, err error) {
-	b, err := rememberSealed(ctx, d, ring, busKeysAt, func() ([]byte, error) {
+	b, err := rememberSealed(ctx, d, ring, meta.BusKeys, func() ([]byte, error) {
 		k, err := bus.NewKeys()
 		if err != nil {
 			return nil, err
@@ -110,13 +92,13 @@ func busKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (keys bus.Keys, 
 // called more than once.
 func changeBusKeys(ctx context.Context, d *db.DB, ring *seal.Keyring, change func(*bus.Keys) error) error {
 	return d.Write(ctx, func(tx *db.Tx) error {
-		sealed, err := readMeta.One(tx, busKeysAt)
-		if err != nil {
-			return err
+		sealed, ok, err := meta.Read(tx, meta.BusKeys)
+		if err != nil || !ok {
+			return cmp.Or(err, db.ErrNoRows)
 		}
-		b, err := ring.Unseal(busKeysAt, sealed)
+		b, err := ring.Unseal(meta.BusKeys, sealed)
 		if err != nil {
-			return fmt.Errorf("%s: %w", busKeysAt, err)
+			return fmt.Errorf("%s: %w", meta.BusKeys, err)
 		}
 		var k bus.Keys
 		if err := json.Unmarshal(b, &k); err != nil {
@@ -128,8 +110,8 @@ func changeBusKeys(ctx context.Context, d *db.DB, ring *seal.Keyring, change fun
 		if b, err = json.Marshal(k); err != nil {
 			return err
 		}
-		n, err := sealedMeta.Put.Exec(tx, busKeysAt, sealed, ring.Seal(busKeysAt, b))
-		if err == nil && n == 0 {
+		changed, err := meta.Replace(tx, meta.BusKeys, sealed, ring.Seal(meta.BusKeys, b))
+		if err == nil && !changed {
 			err = errors.New("the keys of the bus were changed by somebody else meanwhile: try again")
 		}
 		return err
@@ -140,7 +122,7 @@ func changeBusKeys(ctx context.Context, d *db.DB, ring *seal.Keyring, change fun
 // are a key of their own, sealed in the database, because a client_id has no
 // end: it outlives the master key.
 func clientKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (*seal.Keyring, error) {
-	b, err := rememberSealed(ctx, d, ring, clientKeyAt, func() ([]byte, error) { return []byte(seal.New().Reveal()), nil })
+	b, err := rememberSealed(ctx, d, ring, meta.ClientKey, func() ([]byte, error) { return []byte(seal.New().Reveal()), nil })
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +206,7 @@ func natsListen(ctx context.Context, d *db.DB, c *config.Config, started func(li
 	var kept string
 	if ok && port == "0" {
 		err := d.Read(ctx, func(tx *db.Tx) (err error) {
-			kept, _, err = readMeta.Maybe(tx, "nats-listen")
+			kept, _, err = meta.Read(tx, "nats-listen")
 			return err
 		})
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/meta"
 	"yardmaster/internal/id"
 )
 
@@ -92,10 +93,7 @@ func inUse(r server, cluster bool) error {
 func (l *Lease) try(ctx context.Context, gone func(server) bool) (rivals []server, err error) {
 	err = l.DB.Write(ctx, func(tx *db.Tx) error {
 		rivals = nil
-		if _, err := openGate.Exec(tx); err != nil {
-			return err
-		}
-		if _, err := lockGate.One(tx); err != nil {
+		if err := meta.Lock(tx, gate); err != nil {
 			return err
 		}
 		all, err := selectServers.All(tx)

@@ -16,14 +16,11 @@ type server struct {
 	StartedAt time.Time
 }
 
-// gate is a row that whoever takes or looks at the leases locks first, so that
+// gate is a name of package meta that is locked by all who take or look at the leases, so that
 // of two servers that start together one sees the other.
 const gate = "servers"
 
 var (
-	openGate = db.S(`INSERT INTO meta (key, value) VALUES ('` + gate + `', '') ON CONFLICT DO NOTHING`)
-	lockGate = db.Q[string](`SELECT value FROM meta WHERE key = '` + gate + `'`).ForUpdate()
-
 	selectServers = db.Q[server](`SELECT id, cluster, name, process, beats, started_at FROM servers ORDER BY started_at, id`)
 	insertServer  = db.S(`INSERT INTO servers (id, cluster, name, process, started_at) VALUES ($1, $2, $3, $4, $5)`)
 	beat          = db.S(`UPDATE servers SET beats = beats + 1 WHERE id = $1`)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/meta"
 	"yardmaster/internal/event/hashchain"
 )
 
@@ -136,8 +137,8 @@ func (n *Notary) mail(ctx context.Context) error {
 	sent := false
 	err := n.DB.Write(ctx, func(tx *db.Tx) error {
 		at := func(by time.Duration) string { return fmt.Sprintf("%020d", db.Micros(tx.Now.Add(by))) }
-		claimed, err := claimMail.Exec(tx, at(0), at(look/2-n.Every), at(n.Every))
-		if sent = err == nil && (claimed > 0 || len(due.breaks) > 0); !sent {
+		claimed, err := meta.Claim(tx, mailedAt, at(0), at(look/2-n.Every), at(n.Every))
+		if sent = err == nil && (claimed || len(due.breaks) > 0); !sent {
 			return err
 		}
 		subject, text := letter(due, tx.Now)

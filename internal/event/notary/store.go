@@ -15,12 +15,12 @@ var (
 	hashOfOurs = db.Q[string](`SELECT hash FROM audit WHERE account_id IS NULL AND seq = $1 AND seq > 0`)
 	newestOf   = db.Q[int64](`SELECT COALESCE(MAX(seq), 0) AS seq FROM audit WHERE account_id = $1 AND seq > 0`)
 	newestOurs = db.Q[int64](`SELECT COALESCE(MAX(seq), 0) AS seq FROM audit WHERE account_id IS NULL AND seq > 0`)
-
-	// Of several servers one mails what is due. A time that has not come yet,
-	// $3, was not written by one of them.
-	claimMail = db.S(`INSERT INTO meta (key, value) VALUES ('audit-heads-mailed', $1)
-		ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE meta.value <= $2 OR meta.value > $3`)
 )
+
+// mailedAt is the name under which the time of the last mail is kept. Of several
+// servers one mails what is due; a time that has not come yet was not written
+// by one of them.
+const mailedAt = "audit-heads-mailed"
 
 // hashAt is the hash of a row as it is now; empty if there is none.
 func hashAt(tx *db.Tx, account string, seq int64) (hash string, err error) {

@@ -45,9 +45,10 @@ var edges = map[string]string{
 	"event":               "db event/hashchain id policy",
 	"api/mcp":             "api/op api/openapi fault policy",
 	"seal/keys":           "db seal",
-	"db/lease":            "db id",
+	"db/lease":            "db db/meta id",
+	"db/meta":             "db seal/keys",
 	"mail":                "db event id seal seal/keys",
-	"event/notary":        "db durable event event/hashchain policy seal",
+	"event/notary":        "db db/meta durable event event/hashchain policy seal",
 	"bus":                 "fault protocol",
 	"box/conn":            "fault protocol",
 	"bus/hostile":         "",
@@ -75,7 +76,7 @@ var edges = map[string]string{
 	"box/spool":      "box/scrub protocol",
 	"box/worktree":   "rlimit",
 
-	"app":                "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest bus clock codehost codehost/builtin config db db/lease domain/* event event/hashchain event/notary fault id idp llm llm/scripted mail money policy protocol seal seal/keys web",
+	"app":                "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest bus clock codehost codehost/builtin config db db/lease db/meta domain/* event event/hashchain event/notary fault id idp llm llm/scripted mail money policy protocol seal seal/keys web",
 	"proof/demo":         "app box client config",
 	"proof/chaos":        "box client proof/chaos/astray",
 	"proof/chaos/astray": "",
@@ -217,7 +218,7 @@ func TestSQL(t *testing.T) {
 			continue
 		case f.path == "internal/api/idempotency/store.go": // it serves every domain
 			continue
-		case f.path == "internal/app/keys.go": // the keys of the installation are nobody's domain
+		case f.path == "internal/db/meta/store.go": // the keys of the installation are nobody's domain
 			continue
 		case f.path == "internal/db/lease/store.go": // servers are nobody's domain
 			continue

@@ -1,0 +1,63 @@
+// Package meta keeps the few texts that an installation has one of each, such
+// as its setup token and the keys of its bus, by name. Each name belongs to one
+// package, which passes it.
+package meta
+
+import (
+	"yardmaster/internal/db"
+	"yardmaster/internal/seal/keys"
+)
+
+// Names of values that are sealed, each under a purpose of the same name.
+const (
+	BusKeys   = "bus-keys"
+	ClientKey = "client-key"
+)
+
+var (
+	read    = db.Q[string](`SELECT value FROM meta WHERE key = $1`)
+	insert  = db.S(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`)
+	replace = db.S(`UPDATE meta SET value = $3 WHERE key = $1 AND value = $2`)
+	claim   = db.S(`INSERT INTO meta (key, value) VALUES ($1, $2)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE meta.value <= $3 OR meta.value > $4`)
+)
+
+// Read is the value of a name.
+func Read(tx *db.Tx, name string) (value string, ok bool, err error) { return read.Maybe(tx, name) }
+
+// Add sets the value of a name that has none; one that is there stays.
+func Add(tx *db.Tx, name, value string) error {
+	_, err := insert.Exec(tx, name, value)
+	return err
+}
+
+// Replace sets the value of a name that has another; false if that is not it.
+func Replace(tx *db.Tx, name, was, value string) (bool, error) {
+	n, err := replace.Exec(tx, name, was, value)
+	return n > 0, err
+}
+
+// Lock keeps others out who lock the same name, until the transaction ends.
+func Lock(tx *db.Tx, name string) error {
+	if err := Add(tx, name, ""); err != nil {
+		return err
+	}
+	_, err := read.ForUpdate().One(tx, name)
+	return err
+}
+
+// Claim sets the value of a name that has none, or one that is at most atMost,
+// or above above, in the order of text; false if the value stays.
+func Claim(tx *db.Tx, name, value, atMost, above string) (bool, error) {
+	n, err := claim.Exec(tx, name, value, atMost, above)
+	return n > 0, err
+}
+
+// Sealed are the keys of the installation.
+var Sealed = keys.Column{
+	Table: "meta", Name: "value",
+	Count:   db.Q[keys.Held](keys.Tally + `(SELECT value AS sealed FROM meta WHERE key IN ('` + BusKeys + `', '` + ClientKey + `')) AS ours GROUP BY 1`),
+	Rows:    db.Q[keys.Row](`SELECT key, '' AS account, value AS sealed FROM meta WHERE key > $1 AND key IN ('` + BusKeys + `', '` + ClientKey + `') ORDER BY key LIMIT $2`),
+	Put:     replace,
+	Purpose: func(r keys.Row) string { return r.Key },
+}
