@@ -13,6 +13,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/money"
 )
@@ -21,7 +22,7 @@ import (
 func (a *App) sessions(p parts) *session.Service {
 	return &session.Service{
 		DB: a.db, Hub: a.hub, Keys: p.billing, Budget: p.budget, Logger: a.log, Clock: time.Now, Prices: a.prices, Resolve: a.resolveModelToken(p.run),
-		Say: p.run.Message,
+		Say: p.run.Message, RunEvents: runEvents, RunRecord: runRecord,
 		Await: func(ctx context.Context, runID, messageID string, wait time.Duration) (session.Outcome, error) {
 			out, err := p.run.AwaitMessage(ctx, runID, messageID, wait)
 			return session.Outcome{Status: out.Status, Reply: out.Reply}, err
@@ -36,6 +37,29 @@ func (a *App) sessions(p parts) *session.Service {
 			return candidate(p), nil, err
 		},
 	}
+}
+
+// runEvents are the events of a run as its session shows them.
+func runEvents(tx *db.Tx, runID string, after int64, limit int) ([]session.SessionEvent, error) {
+	rows, err := run.EventsAfter(tx, runID, after, limit)
+	out := make([]session.SessionEvent, len(rows))
+	for i, e := range rows {
+		out[i] = session.NewEvent(e.Seq, e.T, e.Kind, e.Data)
+	}
+	return out, err
+}
+
+// runRecord is how a run was carried out, for a replay of its session.
+func runRecord(tx *db.Tx, runID string) (out session.RunRecord, err error) {
+	r, ok, err := run.RecordOf(tx, runID)
+	if err != nil || !ok {
+		return out, err
+	}
+	out = session.RunRecord{Template: &r.Template, Isolation: r.Isolation, FailureKind: r.FailureKind}
+	if r.IsolationHolds != nil {
+		out.IsolationHolds = r.IsolationHolds.V
+	}
+	return out, nil
 }
 
 // candidate is what a policy decides, for a replay.

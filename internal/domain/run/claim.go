@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -200,7 +201,10 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 	if err != nil {
 		return nil, err
 	}
-	if _, err := insertSession.Exec(tx, id.New(), r.AccountID, r.ID, r.TaskID, r.RepoID, why, t.Kind, tx.Now, policy); err != nil {
+	err = session.Begin(tx, session.Beginning{
+		AccountID: r.AccountID, RunID: r.ID, TaskID: r.TaskID, RepoID: r.RepoID, Trigger: why, Kind: t.Kind, Policy: policy,
+	})
+	if err != nil {
 		return nil, err
 	}
 	return start, s.arm(tx, start)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -87,7 +88,7 @@ func (s *Service) end(tx *db.Tx, r *Row, outcome, kind, text string) error {
 	if _, err := revokeTokens.Exec(tx, r.ID, tx.Now); err != nil {
 		return err
 	}
-	if _, err := endSession.Exec(tx, r.ID, outcome, tx.Now); err != nil {
+	if err := session.End(tx, r.ID, outcome); err != nil {
 		return err
 	}
 	s.Hub.Notify(tx, event.RunTopic(r.ID))

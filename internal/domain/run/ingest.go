@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -223,7 +224,7 @@ func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event, at str
 		r.IsolationHolds = holdsOf(p)
 		if model := clean(p.Model, maxWord); model != "" {
 			r.Model = model
-			if _, err := modelSession.Exec(tx, r.ID, model); err != nil {
+			if err := session.NoteModel(tx, r.ID, model); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/people"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -48,10 +49,10 @@ func (s *Service) platformRun(ctx context.Context, in tailIn) (out PlatformRun, 
 			return err
 		}
 		out = PlatformRun{AccountID: r.AccountID, Account: login, ProgressAt: r.ProgressAt, Run: wire(&r)}
-		used, err := selectUsage.All(tx, r.AccountID, r.TaskID)
+		used, err := session.UsageOf(tx, r.AccountID, r.TaskID)
 		for _, u := range used {
 			if u.RunID == r.ID {
-				out.Run.Usage = u.wire()
+				out.Run.Usage = usageOf(u)
 			}
 		}
 		return err

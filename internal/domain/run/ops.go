@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -96,7 +97,7 @@ func (s *Service) attempts(ctx context.Context, in attemptsIn) (page op.Page[Run
 			return err
 		}
 		part := op.NewPage(in.PageIn, rows, func(r Row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
-		used, err := selectUsage.All(tx, tx.Account, in.ID)
+		used, err := session.UsageOf(tx, tx.Account, in.ID)
 		if err != nil {
 			return err
 		}
@@ -105,7 +106,7 @@ func (s *Service) attempts(ctx context.Context, in attemptsIn) (page op.Page[Run
 			page.Data[i] = wire(&part.Data[i])
 			for _, u := range used {
 				if u.RunID == part.Data[i].ID {
-					page.Data[i].Usage = u.wire()
+					page.Data[i].Usage = usageOf(u)
 				}
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
 	"yardmaster/internal/money"
@@ -31,8 +32,6 @@ var (
 	insertRun = db.S(`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at,
 		agent, template, model, created_at, progress_at, secrets_key)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 'leased', $8, $9, $10, $11, $12, $13, $14)`)
-	insertSession = db.S(`INSERT INTO sessions (id, account_id, run_id, task_id, repo_id, trigger, kind, started_at, policy)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
 	isOfFanout  = db.Q[int64](`SELECT COUNT(*) FROM plan_fanout_tasks WHERE task_id = $1`)
 	insertToken = db.S(`INSERT INTO run_tokens (hash, run_id, kind, expires_at) VALUES ($1, $2, $3, $4)`)
 
@@ -66,8 +65,6 @@ var (
 	// wakeRun sees to it that a message is owed only to a run that has not ended.
 	wakeRun      = db.S(`UPDATE runs SET woken_at = CASE WHEN state = 'parked' THEN $2 ELSE woken_at END WHERE id = $1 AND ended_at IS NULL`)
 	resumeRun    = db.S(`UPDATE runs SET woken_at = NULL WHERE id = $1`)
-	endSession   = db.S(`UPDATE sessions SET outcome = $2, ended_at = $3 WHERE run_id = $1 AND ended_at IS NULL`)
-	modelSession = db.S(`UPDATE sessions SET model = COALESCE(model, $2) WHERE run_id = $1`)
 	revokeTokens = db.S(`UPDATE run_tokens SET revoked_at = $2 WHERE run_id = $1 AND revoked_at IS NULL`)
 	forgetTokens = db.S(`DELETE FROM run_tokens WHERE run_id = $1`)
 	forgetKind   = db.S(`DELETE FROM run_tokens WHERE run_id = $1 AND kind = $2`)
@@ -95,10 +92,6 @@ var (
 	selectDeclared = db.Q[declaration](`SELECT r.id AS run_id, e.kind, e.data FROM runs r
 		JOIN run_events e ON e.run_id = r.id AND e.kind IN ('ask.filed', 'blocker.declared')
 		WHERE r.account_id = $1 AND r.task_id = $2 ORDER BY r.created_at, e.seq`)
-
-	selectUsage = db.Q[usage](`SELECT run_id, CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(output_tokens) AS BIGINT) AS output_tokens,
-		CAST(SUM(cache_tokens) AS BIGINT) AS cache_tokens, CAST(SUM(cost_micros) AS BIGINT) AS cost_micros FROM sessions
-		WHERE account_id = $1 AND task_id = $2 AND run_id IS NOT NULL GROUP BY run_id`)
 
 	selectAccess = db.Q[access](`SELECT r.id AS run_id, r.attempt, r.account_id, r.task_id, r.repo_id, r.box_id, r.template, r.model,
 		k.kind, k.expires_at, k.revoked_at, r.ended_at, r.outcome, t.branch, t.status AS task_status, t.kind AS task_kind, t.budget_micros, s.id AS session_id
@@ -131,14 +124,7 @@ type (
 		Data string
 	}
 	declaration struct{ RunID, Kind, Data string }
-	usage       struct {
-		RunID        string
-		InputTokens  int64
-		OutputTokens int64
-		CacheTokens  int64
-		CostMicros   *int64
-	}
-	access struct {
+	access      struct {
 		RunID        string
 		Attempt      int64
 		AccountID    string
@@ -164,7 +150,7 @@ func (e storedEvent) wire() RunEvent {
 	return RunEvent{Seq: e.Seq, T: time.UnixMilli(e.T).UTC(), Mono: e.Mono, Kind: e.Kind, Data: json.RawMessage(e.Data)}
 }
 
-func (u usage) wire() RunUsage {
+func usageOf(u session.Usage) RunUsage {
 	return RunUsage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheTokens: u.CacheTokens, CostUSD: money.DollarsOrNone(u.CostMicros)}
 }
 
@@ -201,6 +187,31 @@ func insertEvents(tx *db.Tx, runID string, attempt int, events []protocol.Event)
 		events = events[n:]
 	}
 	return nil
+}
+
+// Record is what the row of a run tells about how it was carried out.
+type Record struct {
+	Template       string
+	Isolation      *string // nil: it never started
+	IsolationHolds *db.JSON[[]string]
+	FailureKind    *string
+}
+
+// RecordOf is the record of a run, of whatever account.
+func RecordOf(tx *db.Tx, runID string) (Record, bool, error) {
+	r, ok, err := selectAnywhere.Maybe(tx, runID)
+	return Record{r.Template, r.Isolation, r.IsolationHolds, r.FailureKind}, ok, err
+}
+
+// EventsAfter lists the events of a run behind a number, limit at most. The
+// caller has found the run in the account.
+func EventsAfter(tx *db.Tx, runID string, seq int64, limit int) ([]RunEvent, error) {
+	rows, err := selectEvents.All(tx, runID, seq, limit)
+	out := make([]RunEvent, len(rows))
+	for i, e := range rows {
+		out[i] = e.wire()
+	}
+	return out, err
 }
 
 // Kinds of an attempt's tokens.

@@ -66,7 +66,7 @@ func (s *Service) replay(ctx context.Context, in replayIn) (out PolicyReplay, er
 		if r.EndedAt == nil {
 			return fault.Reason("session_running", "The session has not ended yet: there is nothing to replay.")
 		}
-		f, _, err := selectFacts.Maybe(tx, tx.Account, r.ID)
+		f, err := s.facts(tx, r)
 		if err != nil {
 			return err
 		}
@@ -86,14 +86,23 @@ func (s *Service) replay(ctx context.Context, in replayIn) (out PolicyReplay, er
 	return out, err
 }
 
+// facts gathers what the record of a session tells.
+func (s *Service) facts(tx *db.Tx, r row) (facts, error) {
+	f, _, err := selectFacts.Maybe(tx, tx.Account, r.ID)
+	if err == nil && r.RunID != nil {
+		f.Run, err = s.RunRecord(tx, *r.RunID)
+	}
+	return f, err
+}
+
 // strength orders the levels of isolation; what is not known is the weakest.
 var strength = map[string]int{"none": 0, "best": 1, "landlock": 2, "bubblewrap": 3}
 
 // isolated is how strongly it was: a level that did not hold what its name
 // promises is better than none, and no more.
 func (f facts) isolated() int {
-	rank := strength[*f.Isolation]
-	if f.IsolationHolds == nil || !protocol.Keeps(*f.Isolation, f.IsolationHolds.V) {
+	rank := strength[*f.Run.Isolation]
+	if f.Run.IsolationHolds == nil || !protocol.Keeps(*f.Run.Isolation, f.Run.IsolationHolds) {
 		rank = min(rank, strength["best"])
 	}
 	return rank
@@ -134,10 +143,10 @@ func (f facts) replay(c Candidate) PolicyReplay {
 	}
 	if differs(was.Isolation == c.Isolation) {
 		switch {
-		case f.Isolation == nil:
+		case f.Run.Isolation == nil:
 			v.unknown("agent.isolation")
 		case f.isolated() < strength[c.Isolation]:
-			v.changed("agent.isolation", *f.Isolation, c.Isolation, "The box that ran it would not have been given the task.")
+			v.changed("agent.isolation", *f.Run.Isolation, c.Isolation, "The box that ran it would not have been given the task.")
 		}
 	}
 	if differs(was.CheckCommand == c.CheckCommand) {
@@ -186,11 +195,11 @@ func equal(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b
 
 func (f facts) template(v *verdict, c Candidate) {
 	switch {
-	case f.Template != nil && *f.Template == c.Template:
-	case f.Template == nil || f.Policy != nil && f.Policy.V.Template != *f.Template: // the task's own, or the policy's when the task was made
+	case f.Run.Template != nil && *f.Run.Template == c.Template:
+	case f.Run.Template == nil || f.Policy != nil && f.Policy.V.Template != *f.Run.Template: // the task's own, or the policy's when the task was made
 		v.unknown("agent.template")
 	default:
-		v.changed("agent.template", *f.Template, c.Template, "Another template would have run, unless the task named this one itself.")
+		v.changed("agent.template", *f.Run.Template, c.Template, "Another template would have run, unless the task named this one itself.")
 	}
 }
 
@@ -259,7 +268,7 @@ func (f facts) merged(v *verdict, known bool, key, was, would, effect string) {
 // spending is about a limit. A run that was stopped might have cost more, and
 // where a limit holds calls without a price are not made.
 func (f facts) spending(v *verdict, key string, limit, cost *int64, unpriced int64) {
-	stopped := f.FailureKind != nil && (*f.FailureKind == "budget_exhausted" || *f.FailureKind == "unpriced_model")
+	stopped := f.Run.FailureKind != nil && (*f.Run.FailureKind == "budget_exhausted" || *f.Run.FailureKind == "unpriced_model")
 	spent := int64(0)
 	if cost != nil {
 		spent = *cost

@@ -20,7 +20,7 @@ func TestReplay(t *testing.T) {
 	was := Candidate{Template: "default", Isolation: "best", CheckCommand: "make check", CheckTimeout: 10 * time.Minute, MergeMode: "ask", MergeMethod: "merge",
 		DeleteBranch: true, OnCancel: "close", Conflicts: "hold", RunMicros: some[int64](2_000_000), Instructions: "a", MCPServers: "b"}
 	policy := &db.JSON[Candidate]{V: was}
-	full := facts{Policy: policy, Template: some("default"), Isolation: some("bubblewrap"), CostMicros: some[int64](900_000), TaskCost: some[int64](900_000),
+	full := facts{Policy: policy, Run: RunRecord{Template: some("default"), Isolation: some("bubblewrap")}, CostMicros: some[int64](900_000), TaskCost: some[int64](900_000),
 		PRID: some("pr"), MergedAt: some[int64](1), Asked: 1, Applied: 1, Command: some("make check"), CheckMicros: some[int64](1_000_000)}
 	byPolicy := full
 	byPolicy.Asked, byPolicy.ByPolicy = 0, 1
@@ -30,7 +30,7 @@ func TestReplay(t *testing.T) {
 	unpriced.CostMicros, unpriced.Unpriced, unpriced.TaskCost, unpriced.TaskUnpriced = nil, 3, nil, 3
 	unpriced.Policy = &db.JSON[Candidate]{V: func() Candidate { c := was; c.RunMicros = nil; return c }()}
 	stopped := full
-	stopped.FailureKind = some("budget_exhausted")
+	stopped.Run.FailureKind = some("budget_exhausted")
 	own := full
 	own.OwnBudget = some[int64](5)
 	for name, x := range map[string]struct {
@@ -60,7 +60,7 @@ func TestReplay(t *testing.T) {
 		"no price, and a limit of 0":     {unpriced, func(c *Candidate) { c.RunMicros = some[int64](0) }, "budget.run_usd <nil> 0.00", ""},
 		"a budget of its own":            {own, func(c *Candidate) { c.TaskMicros = some[int64](1) }, "", ""},
 		"another template":               {full, func(c *Candidate) { c.Template = "x" }, "agent.template default x", ""},
-		"stricter":                       {facts{Policy: policy, Isolation: some("none")}, func(c *Candidate) { c.Isolation = "landlock" }, "agent.isolation none landlock", ""},
+		"stricter":                       {facts{Policy: policy, Run: RunRecord{Isolation: some("none")}}, func(c *Candidate) { c.Isolation = "landlock" }, "agent.isolation none landlock", ""},
 		"no policy on record": {facts{}, func(*Candidate) {}, "",
 			"agent.template agent.isolation checks.command checks.timeout merge.mode merge.method merge.delete_branch merge.on_cancel conflicts instructions mcp_servers"},
 	} {

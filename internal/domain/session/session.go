@@ -82,6 +82,10 @@ type Service struct {
 	// Parse reads a policy file as it would be in force in a repository of
 	// tx.Account, nil for none; the messages say what is wrong with it.
 	Parse func(tx *db.Tx, repoID *string, yml string) (Candidate, []string, error)
+	// RunEvents lists the events of a run behind a number, limit at most;
+	// RunRecord is how a run was carried out.
+	RunEvents func(tx *db.Tx, runID string, after int64, limit int) ([]SessionEvent, error)
+	RunRecord func(tx *db.Tx, runID string) (RunRecord, error)
 	// Prices are those of the server, for what an account sets none.
 	Prices *llm.Prices
 	// Calls carries the platform's own calls through the gateway.

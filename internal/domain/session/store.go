@@ -39,8 +39,15 @@ var (
 	byID   = db.Q[row](selection + `$1 AND s.id = $2`)
 	repoID = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
 
-	insertOwn = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at, requested_by) VALUES ($1, $2, $3, $4, $5, $6, $7)`)
-	endOwn    = db.S(`UPDATE sessions SET outcome = $2, ended_at = $3 WHERE id = $1 AND ended_at IS NULL AND run_id IS NULL`)
+	insertOwn   = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at, requested_by) VALUES ($1, $2, $3, $4, $5, $6, $7)`)
+	insertOfRun = db.S(`INSERT INTO sessions (id, account_id, run_id, task_id, repo_id, trigger, kind, started_at, policy)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
+	endOfRun   = db.S(`UPDATE sessions SET outcome = $2, ended_at = $3 WHERE run_id = $1 AND ended_at IS NULL`)
+	modelOfRun = db.S(`UPDATE sessions SET model = COALESCE(model, $2) WHERE run_id = $1`)
+	usageOf    = db.Q[Usage](`SELECT run_id, CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(output_tokens) AS BIGINT) AS output_tokens,
+		CAST(SUM(cache_tokens) AS BIGINT) AS cache_tokens, CAST(SUM(cost_micros) AS BIGINT) AS cost_micros FROM sessions
+		WHERE account_id = $1 AND task_id = $2 AND run_id IS NOT NULL GROUP BY run_id`)
+	endOwn = db.S(`UPDATE sessions SET outcome = $2, ended_at = $3 WHERE id = $1 AND ended_at IS NULL AND run_id IS NULL`)
 
 	// addCall counts one call. The session's id comes from its attempt's
 	// token, never from a request.
@@ -52,43 +59,48 @@ var (
 
 type eventRow struct {
 	Seq  int64
-	At   int64 // as it is stored
+	At   time.Time
 	Kind string
 	Data string
 }
 
-// facts is what the record of a session tells a replay.
-type facts struct {
+// RunRecord is what a run tells of how it was carried out; nil for what it, or
+// a session without a run, does not.
+type RunRecord struct {
 	Template       *string
 	Isolation      *string
-	IsolationHolds *db.JSON[[]string]
-	CostMicros     *int64
-	Unpriced       int64
-	TaskCost       *int64
-	TaskUnpriced   int64
-	OwnBudget      *int64 // of the task
+	IsolationHolds []string // what of the isolation held; nil: it did not say
 	FailureKind    *string
-	RepoID         *string
-	Policy         *db.JSON[Candidate]
-	PRID           *string `db:"pr_id"`
-	MergedAt       *int64
-	Asked          int64 // questions put to people
-	ByPolicy       int64 // merges that the policy ordered
-	Applied        int64 // merges that were carried out; 0 of one that was merged by hand
-	Command        *string
-	CheckMicros    *int64
+}
+
+// facts is what the record of a session tells a replay.
+type facts struct {
+	Run          RunRecord `db:"-"`
+	CostMicros   *int64
+	Unpriced     int64
+	TaskCost     *int64
+	TaskUnpriced int64
+	OwnBudget    *int64 // of the task
+	RepoID       *string
+	Policy       *db.JSON[Candidate]
+	PRID         *string `db:"pr_id"`
+	MergedAt     *int64
+	Asked        int64 // questions put to people
+	ByPolicy     int64 // merges that the policy ordered
+	Applied      int64 // merges that were carried out; 0 of one that was merged by hand
+	Command      *string
+	CheckMicros  *int64
 }
 
 var (
 	addEvent = db.S(`INSERT INTO session_events (session_id, seq, at, kind, data)
 		SELECT $1, COALESCE(MAX(seq), 0) + 1, $2, $3, $4 FROM session_events WHERE session_id = $1`)
-	// The run and the session were found in the account before.
-	ofRun     = db.Q[eventRow](`SELECT seq, t AS at, kind, data FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
+	// The session was found in the account before.
 	ofSession = db.Q[eventRow](`SELECT seq, at, kind, data FROM session_events WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
 
 	// selectFacts looks at the newest check of the task's pull request. A merge
 	// that a person orders without being asked is decided as it is written.
-	selectFacts = db.Q[facts](`SELECT n.template, n.isolation, n.isolation_holds, n.failure_kind, s.repo_id, s.policy, s.cost_micros, s.unpriced, t.budget_micros AS own_budget,
+	selectFacts = db.Q[facts](`SELECT s.repo_id, s.policy, s.cost_micros, s.unpriced, t.budget_micros AS own_budget,
 		(SELECT CAST(SUM(o.cost_micros) AS BIGINT) FROM sessions o WHERE o.account_id = s.account_id AND o.task_id = s.task_id) AS task_cost,
 		(SELECT CAST(COALESCE(SUM(o.unpriced), 0) AS BIGINT) FROM sessions o WHERE o.account_id = s.account_id AND o.task_id = s.task_id) AS task_unpriced,
 		p.id AS pr_id, p.merged_at,
@@ -97,7 +109,7 @@ var (
 		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.decided_by = 'policy') AS by_policy,
 		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.state = 'applied') AS applied,
 		c.command, c.finished_at - c.started_at AS check_micros
-		FROM sessions s LEFT JOIN runs n ON n.id = s.run_id LEFT JOIN tasks t ON t.id = s.task_id LEFT JOIN pulls p ON p.id = t.pr_id
+		FROM sessions s LEFT JOIN tasks t ON t.id = s.task_id LEFT JOIN pulls p ON p.id = t.pr_id
 		LEFT JOIN ci_runs c ON c.id = (SELECT l.id FROM ci_runs l WHERE l.pr_id = p.id ORDER BY l.created_at DESC, l.id DESC LIMIT 1)
 		WHERE s.account_id = $1 AND s.id = $2`)
 )

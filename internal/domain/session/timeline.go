@@ -54,24 +54,22 @@ func (s *Service) note(tx *db.Tx, sessionID, kind string, data any) error {
 // topic is where followers of a session without a run listen.
 func topic(sessionID string) string { return "session." + sessionID }
 
-// events reads what happened in a session after a cursor.
-func (r row) events(tx *db.Tx, after int64) ([]SessionEvent, error) {
-	var rows []eventRow
-	var err error
+// eventsOf reads what happened in a session after a cursor.
+func (s *Service) eventsOf(tx *db.Tx, r row, after int64) ([]SessionEvent, error) {
 	if r.RunID != nil {
-		rows, err = ofRun.All(tx, *r.RunID, after, batch)
-	} else {
-		rows, err = ofSession.All(tx, r.ID, after, batch)
+		return s.RunEvents(tx, *r.RunID, after, batch)
 	}
+	rows, err := ofSession.All(tx, r.ID, after, batch)
 	out := make([]SessionEvent, len(rows))
 	for i, e := range rows {
-		at := e.At
-		if r.RunID != nil {
-			at *= 1000 // a box keeps milliseconds
-		}
-		out[i] = SessionEvent{Cursor: strconv.FormatInt(e.Seq, 10), At: db.Time(at).Truncate(time.Millisecond), Kind: e.Kind, Data: json.RawMessage(e.Data)}
+		out[i] = NewEvent(e.Seq, e.At, e.Kind, json.RawMessage(e.Data))
 	}
 	return out, err
+}
+
+// NewEvent is an event of a session as clients see it.
+func NewEvent(seq int64, at time.Time, kind string, data json.RawMessage) SessionEvent {
+	return SessionEvent{Cursor: strconv.FormatInt(seq, 10), At: at.Truncate(time.Millisecond), Kind: kind, Data: data}
 }
 
 func (s *Service) events(ctx context.Context, in idIn, sink *op.Sink) error {
@@ -135,7 +133,7 @@ func (s *Service) page(ctx context.Context, r *row, since int64, news <-chan str
 			if st.now, err = find(tx, r.ID); err != nil {
 				return err
 			}
-			st.rows, err = st.now.events(tx, since)
+			st.rows, err = s.eventsOf(tx, st.now, since)
 			return err
 		})
 		return st, err
@@ -160,7 +158,7 @@ func (s *Service) export(ctx context.Context, in idIn) (op.Reply, error) {
 		enc := json.NewEncoder(io.Writer(&out))
 		enc.SetEscapeHTML(false)
 		for since := int64(0); ; {
-			rows, err := r.events(tx, since)
+			rows, err := s.eventsOf(tx, r, since)
 			if err != nil {
 				return err
 			}
