@@ -263,7 +263,7 @@ func (a *App) wire() parts {
 	}
 	p.task.StopRun, p.task.Endings, p.task.Pulse, p.task.PROpen = p.run.Stop, p.run.Endings, p.run.Pulse, pull.IsOpen
 	p.box = &box.Service{
-		DB: a.db, Hub: a.hub, Bus: a.bus, Logger: a.log, Member: people.IsMember, Verdicts: p.run.Verdicts, Dismiss: p.run.Dismiss,
+		DB: a.db, Hub: a.hub, Bus: a.bus, Logger: a.log, Member: people.IsMember, Verdicts: p.run.Verdicts, Dismiss: p.run.Dismiss, Active: run.LiveOn,
 		Evacuate: func(tx *db.Tx, boxID, why string) (int, error) {
 			if why == box.WhyDrained {
 				return p.run.Evacuate(tx, boxID, task.BoxDrained, "The box was drained while it was offline.")

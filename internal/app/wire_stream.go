@@ -31,7 +31,7 @@ func topics(p parts) []stream.Topic {
 		{Name: "ci", Scope: policy.ReadRunners, Kinds: []string{"ci"}, Fixed: true,
 			Rows: stream.Rows(pull.Checks, func(c pull.Check) string { return c.ID })},
 		{Name: "runners", Scope: policy.ReadRunners, Kinds: []string{"box", "runner"}, Key: "box_id",
-			Rows: stream.Rows(box.Rows, func(b box.Box) string { return b.ID })},
+			Rows: stream.Rows(p.box.Rows, func(b box.Box) string { return b.ID })},
 		{Name: "sessions", Scope: policy.ReadSessions, Kinds: []string{"run", "session"}, Key: "run_id", Fixed: true,
 			Rows: stream.Rows(session.Rows, func(s session.Session) string { return s.ID })},
 		{Name: "repos", Scope: policy.ReadRepos, Kinds: []string{"repo"}, Fixed: true,

@@ -163,6 +163,8 @@ type Service struct {
 
 	// Member tells whether a user belongs to tx.Account.
 	Member func(tx *db.Tx, userID string) (bool, error)
+	// Active counts the live runs of boxes; a box without one may be left out.
+	Active func(tx *db.Tx, boxIDs []string) (map[string]int, error)
 	// Evacuate takes the work in flight off a box that is not there to hand it
 	// back, into the queue, and answers how many tasks that concerned. When the
 	// box is revoked (WhyRevoked), no token of a run on it is worth anything

@@ -37,6 +37,7 @@ var (
 	backdate   = db.S(`UPDATE boxes SET last_beat_at = $2 WHERE id = $1`)
 	expireSoon = db.S(`UPDATE boxes SET token_expires_at = $2 WHERE id = $1`)
 	expireAll  = db.S(`UPDATE enrollments SET expires_at = 0`)
+	liveRuns   = db.Q[string](`SELECT box_id FROM runs WHERE ended_at IS NULL`)
 	countOwed  = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1`)
 )
 
@@ -49,6 +50,16 @@ type fixture struct {
 	bus  *bus.Bus
 	// evacuated is what Evacuate was told, as "why box".
 	evacuated []string
+}
+
+// active counts the live runs of all boxes.
+func active(tx *db.Tx, _ []string) (map[string]int, error) {
+	rows, err := liveRuns.All(tx)
+	out := map[string]int{}
+	for _, boxID := range rows {
+		out[boxID]++
+	}
+	return out, err
 }
 
 func onBoth(t *testing.T, withBus bool, fn func(*testing.T, *fixture)) {
@@ -64,6 +75,7 @@ func newFixture(t *testing.T, d *db.DB, withBus bool) *fixture {
 			f.evacuated = append(f.evacuated, why+" "+boxID)
 			return 2, nil
 		},
+		Active: active,
 		Verdicts: func(_ context.Context, _ string, held []protocol.RunRef) (out []protocol.RunVerdict, _ error) {
 			for _, r := range held {
 				out = append(out, protocol.RunVerdict{Run: r.Run, Attempt: r.Attempt, Do: protocol.DoContinue, FromSeq: r.Seq + 1})

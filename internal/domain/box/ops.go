@@ -81,7 +81,7 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Box], error) {
 	var now time.Time
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		now = tx.Now
-		rows, err = list(tx, in.PageIn)
+		rows, err = s.page(tx, in.PageIn)
 		return err
 	})
 	if err != nil {
@@ -118,7 +118,7 @@ type idIn struct {
 
 func (s *Service) get(ctx context.Context, in idIn) (out Box, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		r, err := find(tx, in.ID, false)
+		r, err := s.find(tx, in.ID, false)
 		out = r.wire(tx.Now)
 		return err
 	})
@@ -141,7 +141,7 @@ type BoxDrain struct {
 
 func (s *Service) drain(ctx context.Context, in drainIn) (out BoxDrain, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		r, err := find(tx, in.ID, true)
+		r, err := s.find(tx, in.ID, true)
 		if err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ type BoxReissue struct {
 
 func (s *Service) reissueCreds(ctx context.Context, in idIn) (out BoxReissue, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		r, err := find(tx, in.ID, true)
+		r, err := s.find(tx, in.ID, true)
 		if err != nil {
 			return err
 		}
@@ -250,7 +250,7 @@ func (s *Service) setOwner(ctx context.Context, in ownerIn) (out Box, err error)
 		return Box{}, fault.Field("owner_id", "is required for the target user")
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		r, err := find(tx, in.ID, true)
+		r, err := s.find(tx, in.ID, true)
 		if err != nil {
 			return err
 		}
@@ -306,7 +306,7 @@ type promptIn struct {
 
 func (s *Service) setPrompt(ctx context.Context, in promptIn) (out Box, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		r, err := find(tx, in.ID, true)
+		r, err := s.find(tx, in.ID, true)
 		if err != nil {
 			return err
 		}

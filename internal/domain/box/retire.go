@@ -33,7 +33,7 @@ func (s *Service) decommission(ctx context.Context, in decommissionIn) (out BoxR
 	}
 	var waits, first bool
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		r, err := find(tx, in.ID, true)
+		r, err := s.find(tx, in.ID, true)
 		if err != nil {
 			return err
 		}
@@ -77,9 +77,9 @@ func (s *Service) retire(tx *db.Tx, r row, grace time.Duration) (out BoxRemoval,
 // retireAll revokes the boxes being decommissioned that have handed back what
 // they held, or whose grace is over.
 func (s *Service) retireAll(ctx context.Context) error {
-	var due []struct{ ID, AccountID string }
+	var due []retiring
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		due, err = selectRetiring.All(tx, tx.Now)
+		due, err = s.retirable(tx)
 		return err
 	})
 	for _, each := range due {
@@ -92,7 +92,7 @@ func (s *Service) retireOne(ctx context.Context, boxID, account string) error {
 	var out BoxRemoval
 	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
 		tx.Account = account
-		r, err := find(tx, boxID, true)
+		r, err := s.find(tx, boxID, true)
 		// It may have been called off, or done by another node.
 		if err != nil || r.RetireAt == nil || r.State == Revoked || r.RetireAt.After(tx.Now) && (r.State != Drained || r.Active > 0) {
 			return err

@@ -41,7 +41,7 @@ func (s *Service) revoke(ctx context.Context, in idIn) (BoxRemoval, error) {
 func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out BoxRemoval, err error) {
 	var first bool
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		r, err := find(tx, boxID, true)
+		r, err := s.find(tx, boxID, true)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package box
 
 import (
+	"slices"
 	"time"
 
 	"yardmaster/internal/api/op"
@@ -46,13 +47,12 @@ type row struct {
 	RetiredAt      *time.Time
 	RetireAt       *time.Time // set: it is being decommissioned, and revoked then at the latest
 	RetireBy       *string
-	Active         int // runs, counted where they begin and end: a beat tells of them later, and is no change that is followed
+	Active         int `db:"-"` // runs; see Service.active
 }
 
 const columns = `id, account_id, name, owner_target, owner_id, state, nkey, nats_account, seal_key, token_hash, token_expires_at, last_hash, last_expires_at,
 	rotate, version, os, arch, slots, labels, set_slots, set_labels, agents, isolation, isolation_holds, presence, telemetry, last_beat_at,
-	unfit, briefing, hardening, created_at, revoked_at, retired_at, retire_at, retire_by,
-	(SELECT COUNT(*) FROM runs r WHERE r.box_id = boxes.id AND r.ended_at IS NULL) AS active`
+	unfit, briefing, hardening, created_at, revoked_at, retired_at, retire_at, retire_by`
 
 type (
 	enrollment struct {
@@ -61,6 +61,11 @@ type (
 		Name      string
 		Slots     *int64
 		Labels    db.JSON[map[string]string]
+	}
+	retiring struct {
+		ID        string
+		AccountID string
+		RetireAt  time.Time
 	}
 	standingRow struct {
 		State string
@@ -96,8 +101,8 @@ var (
 	setState    = db.S(`UPDATE boxes SET state = $3, retire_at = NULL, retire_by = NULL WHERE account_id = $1 AND id = $2`)
 	setRetiring = db.S(`UPDATE boxes SET state = $3, retire_at = $4, retire_by = $5 WHERE account_id = $1 AND id = $2`)
 	// A box that holds nothing any more need not wait for its time.
-	selectRetiring = db.Q[struct{ ID, AccountID string }](`SELECT id, account_id FROM boxes WHERE retire_at IS NOT NULL AND state <> 'revoked'
-		AND (retire_at <= $1 OR state = 'drained' AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.box_id = boxes.id AND r.ended_at IS NULL)) ORDER BY id LIMIT 100`)
+	selectRetiring = db.Q[retiring](`SELECT id, account_id, retire_at FROM boxes WHERE retire_at IS NOT NULL AND state <> 'revoked'
+		AND (retire_at <= $1 OR state = 'drained') ORDER BY id`)
 	setOwner     = db.S(`UPDATE boxes SET owner_target = $3, owner_id = $4 WHERE account_id = $1 AND id = $2`)
 	setBriefing  = db.S(`UPDATE boxes SET briefing = $3 WHERE account_id = $1 AND id = $2`)
 	setHardening = db.S(`UPDATE boxes SET hardening = $2 WHERE id = $1`)
@@ -181,7 +186,7 @@ func (r row) unfit() string {
 
 // find reads a box of tx.Account; an id that is unknown, foreign or malformed
 // is the same 404.
-func find(tx *db.Tx, boxID string, lock bool) (row, error) {
+func (s *Service) find(tx *db.Tx, boxID string, lock bool) (row, error) {
 	if !id.Valid(boxID) {
 		return row{}, fault.Missing("box")
 	}
@@ -193,10 +198,44 @@ func find(tx *db.Tx, boxID string, lock bool) (row, error) {
 	if err == nil && !ok {
 		err = fault.Missing("box")
 	}
-	return r, err
+	if err != nil {
+		return r, err
+	}
+	rows := []row{r}
+	err = s.active(tx, rows)
+	return rows[0], err
 }
 
-func list(tx *db.Tx, p op.PageIn) ([]row, error) {
+// active counts the runs of boxes where they begin and end: a beat tells of
+// them later, and is no change that is followed.
+func (s *Service) active(tx *db.Tx, boxes []row) error {
+	ids := make([]string, len(boxes))
+	for i := range boxes {
+		ids[i] = boxes[i].ID
+	}
+	live, err := s.Active(tx, ids)
+	for i := range boxes {
+		boxes[i].Active = live[boxes[i].ID]
+	}
+	return err
+}
+
+// retirable lists the boxes being decommissioned whose time has come, or that
+// hold nothing any more.
+func (s *Service) retirable(tx *db.Tx) ([]retiring, error) {
+	all, err := selectRetiring.All(tx, tx.Now)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	ids := make([]string, len(all))
+	for i := range all {
+		ids[i] = all[i].ID
+	}
+	live, err := s.Active(tx, ids)
+	return slices.DeleteFunc(all, func(r retiring) bool { return r.RetireAt.After(tx.Now) && live[r.ID] > 0 }), err
+}
+
+func (s *Service) page(tx *db.Tx, p op.PageIn) ([]row, error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
 		return nil, err
@@ -208,17 +247,24 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	if more {
 		b.And("(created_at, id) < ", db.Tuple(at, last))
 	}
-	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	rows, err := db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	if err != nil {
+		return nil, err
+	}
+	return rows, s.active(tx, rows)
 }
 
 // Rows are the boxes of tx.Account with the ids, or, for nil, its newest, up to
 // limit, as the list shows them.
-func Rows(tx *db.Tx, ids []string, limit int) ([]Box, error) {
+func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Box, error) {
 	b := db.Build(`SELECT `+columns+` FROM boxes WHERE retired_at IS NULL AND account_id = `, tx.Account)
 	if ids != nil {
 		b.In("id", ids)
 	}
 	rows, err := db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", limit))
+	if err == nil {
+		err = s.active(tx, rows)
+	}
 	out := make([]Box, len(rows))
 	for i, r := range rows {
 		out[i] = r.wire(tx.Now)

@@ -19,7 +19,13 @@ const columns = `id, account_id, task_id, repo_id, attempt, box_id, claim_id, st
 	agent, agent_version, template, model, resume_sha, agent_session, outcome, failure_kind, error, report, report_by, tip,
 	created_at, accepted_at, started_at, progress_at, woken_at, ended_at, halting, halting_why`
 
-type branchRow struct{ RepoID, Branch string }
+type (
+	branchRow struct{ RepoID, Branch string }
+	liveRow   struct {
+		BoxID string
+		N     int
+	}
+)
 
 var (
 	// The key of the process that claimed the run.
@@ -187,6 +193,19 @@ func insertEvents(tx *db.Tx, runID string, attempt int, events []protocol.Event)
 		events = events[n:]
 	}
 	return nil
+}
+
+// LiveOn counts the live runs of boxes; a box without one is left out.
+func LiveOn(tx *db.Tx, boxIDs []string) (map[string]int, error) {
+	if len(boxIDs) == 0 {
+		return nil, nil
+	}
+	rows, err := db.Select[liveRow](tx, db.Build(`SELECT box_id, COUNT(*) AS n FROM runs WHERE ended_at IS NULL`).In("box_id", boxIDs).SQL(" GROUP BY box_id"))
+	out := make(map[string]int, len(rows))
+	for _, r := range rows {
+		out[r.BoxID] = r.N
+	}
+	return out, err
 }
 
 // Record is what the row of a run tells about how it was carried out.
