@@ -254,6 +254,7 @@ func (a *App) wire() parts {
 	p.task = &task.Service{
 		DB: a.db, Hub: a.hub, QueueCap: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,
 		RepoByName: a.repoByName, RepoByID: a.repoByID, ReposByID: a.reposByID, Template: need, Needs: needs, Seats: grant.Seats,
+		Spent: session.Spent, SetAside: budget.SetAside,
 	}
 	author := a.author()
 	p.onboard.Fleet = a.fleet(p.task)

@@ -61,7 +61,7 @@ func (a *App) subscribe(p parts) {
 				return nil
 			}
 			return tx.As(t.AccountID, func() error {
-				work, ok, err := task.OfPull(tx, *t.PRID)
+				work, ok, err := workOf(tx, *t.PRID)
 				if err != nil || !ok {
 					return err
 				}

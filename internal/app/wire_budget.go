@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
@@ -27,7 +28,7 @@ func (a *App) budgets(tasks *task.Service) *budget.Service {
 		Priced: func(tx *db.Tx, account string, m budget.Model) (bool, error) {
 			return modelkey.Priced(tx, account, m.Key, llm.Provider(m.Provider), m.Name, a.prices)
 		},
-		SetTask: task.SetBudget,
+		SetTask: task.SetBudget, HasPlan: plan.Exists,
 	}
 }
 

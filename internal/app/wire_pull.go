@@ -18,7 +18,7 @@ import (
 // wirePulls connects pull requests to the tasks they come from.
 func (a *App) wirePulls(p *pull.Service, tasks *task.Service) {
 	p.CheckTask = func(tx *db.Tx, r repo.Ref, prID, sha string) (string, error) {
-		work, _, err := task.OfPull(tx, prID)
+		work, _, err := workOf(tx, prID)
 		if err != nil {
 			return "", err
 		}
@@ -132,6 +132,15 @@ func signers(author codehost.Person) func(tx *db.Tx, taskID, decidedBy string) (
 		}
 		return out, err
 	}
+}
+
+// workOf is the task that a pull request of tx.Account came of, if there is one.
+func workOf(tx *db.Tx, prID string) (task.Row, bool, error) {
+	taskID, err := pull.TaskOf(tx, prID)
+	if err != nil || taskID == "" {
+		return task.Row{}, false, err
+	}
+	return task.Get(tx, tx.Account, taskID)
 }
 
 // person is the user that a label names; nobody if it names none.

@@ -15,6 +15,8 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -158,6 +160,7 @@ func (y *yard) node(dsn string) *Service {
 	hub := event.NewHub()
 	y.tasks = &task.Service{
 		DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
+		Spent: session.Spent, SetAside: budget.SetAside,
 		Seats: func(*db.Tx, string) (int64, error) { return y.seats, nil },
 	}
 	tasks := y.tasks

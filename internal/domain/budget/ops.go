@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/money"
@@ -65,7 +66,7 @@ func spendCap(tx *db.Tx) (SpendCap, error) {
 	if err != nil {
 		return SpendCap{}, err
 	}
-	operator, err := selectCap.One(tx, tx.Account)
+	operator, err := people.SpendCap(tx, tx.Account)
 	if err != nil {
 		return SpendCap{}, err
 	}
@@ -109,7 +110,7 @@ func (s *Service) setLimit(tx *db.Tx, scope, ref string, kind event.Kind[limitDa
 	}
 	holds := to
 	if scope == Account {
-		operator, err := selectCap.One(tx, ref)
+		operator, err := people.SpendCap(tx, ref)
 		if err != nil {
 			return err
 		}
@@ -137,11 +138,11 @@ func (s *Service) memberSet(ctx context.Context, in memberIn) (MemberCap, error)
 	to := money.Micros(in.USD)
 	out := MemberCap{UserID: in.UserID, USD: money.USD(to)}
 	err := s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		n, err := isMember.One(tx, tx.Account, in.UserID)
+		ok, err := people.IsMember(tx, in.UserID)
 		if err != nil {
 			return err
 		}
-		if n == 0 {
+		if !ok {
 			return fault.Missing("member")
 		}
 		return s.setLimit(tx, Member, in.UserID, memberSetEvent, to)
@@ -197,11 +198,8 @@ func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err 
 			}
 			out.Sessions, out.Calls, out.Unpriced = &c.Sessions, &c.Calls, &c.Unpriced
 		}
-		rows, err := selectMembers.All(tx, tx.Account, out.Period)
-		for _, r := range rows {
-			m := MemberUsage{UserID: r.UserID, Login: r.Login, Spent: money.Dollars(or0(r.Spent)), Reserved: money.Dollars(or0(r.Reserved)), CapUSD: money.USD(r.Micros)}
-			out.Members = append(out.Members, m)
-		}
+		members, err := usageOfMembers(tx, out.Period)
+		out.Members = append(out.Members, members...)
 		return err
 	})
 	return out, err
@@ -264,21 +262,14 @@ func (s *Service) planSet(ctx context.Context, in planIn) (PlanCap, error) {
 	to := money.Micros(in.USD)
 	out := PlanCap{PlanID: in.PlanID, USD: money.USD(to)}
 	err := s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		n, err := isPlan.One(tx, tx.Account, in.PlanID)
+		ok, err := s.HasPlan(tx, in.PlanID)
 		if err != nil {
 			return err
 		}
-		if n == 0 {
+		if !ok {
 			return fault.Missing("plan")
 		}
 		return s.setLimit(tx, Plan, in.PlanID, planSetEvent, to)
 	})
 	return out, err
-}
-
-func or0(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
 }

@@ -24,6 +24,8 @@ type Service struct {
 	OfRepo func(tx *db.Tx, repoID string) (Defaults, error) // optional: what a repository's policy sets
 	// Priced tells whether a model that had no price has one by now.
 	Priced func(tx *db.Tx, account string, m Model) (bool, error)
+	// HasPlan tells whether an id is a plan of tx.Account.
+	HasPlan func(tx *db.Tx, planID string) (bool, error)
 	// SetTask gives a task of tx.Account another budget; nil is none. It
 	// answers the one before, and the task's repository. Unknown and foreign
 	// tasks are the same 404.

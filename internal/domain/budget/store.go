@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
+	"yardmaster/internal/money"
 )
 
 // subject is whom a session's calls count for.
@@ -81,22 +83,20 @@ var (
 	// By account, as the table is: nothing that is kept is read.
 	dropMinutes = db.S(`DELETE FROM spend_minutes WHERE account_id IN (SELECT id FROM accounts) AND minute < $1`)
 
-	selectMembers = db.Q[memberRow](`SELECT m.user_id, u.login, b.reserved, b.spent, l.micros FROM memberships m JOIN users u ON u.id = m.user_id
-		LEFT JOIN budgets b ON b.account_id = m.account_id AND b.scope = 'member' AND b.ref = m.user_id AND b.period = $2
-		LEFT JOIN budget_limits l ON l.account_id = m.account_id AND l.scope = 'member' AND l.ref = m.user_id
-		WHERE m.account_id = $1 ORDER BY u.login`)
-	selectCap   = db.Q[*int64](`SELECT spend_cap_micros FROM accounts WHERE id = $1`)
-	isPlan      = db.Q[int64](`SELECT COUNT(*) FROM plans WHERE account_id = $1 AND id = $2`)
-	isMember    = db.Q[int64](`SELECT COUNT(*) FROM memberships WHERE account_id = $1 AND user_id = $2`)
-	selectCalls = db.Q[callRow](`SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) AS calls, CAST(COALESCE(SUM(unpriced), 0) AS BIGINT) AS unpriced,
+	balancesOfMembers = db.Q[memberBalance](`SELECT ref, reserved, spent FROM budgets WHERE account_id = $1 AND scope = 'member' AND period = $2`)
+	limitsOfMembers   = db.Q[limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = $1 AND scope = 'member'`)
+	selectCalls       = db.Q[callRow](`SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) AS calls, CAST(COALESCE(SUM(unpriced), 0) AS BIGINT) AS unpriced,
 		COUNT(DISTINCT session_id) AS sessions FROM spend_minutes WHERE account_id = $1 AND minute >= $2 AND minute < $3`)
 )
 
 type (
-	memberRow struct {
-		UserID, Login   string
-		Reserved, Spent *int64
-		Micros          *int64
+	memberBalance struct {
+		Ref             string
+		Reserved, Spent int64
+	}
+	aside struct {
+		TaskID string
+		Micros int64
 	}
 	callRow struct{ Calls, Unpriced, Sessions int64 }
 )
@@ -172,6 +172,55 @@ func storeLimit(tx *db.Tx, scope, ref string, micros *int64) (err error) {
 		_, err = setLimit.Exec(tx, tx.Account, scope, ref, *micros)
 	}
 	return err
+}
+
+// SetAside is what is reserved for calls of tasks of tx.Account, in
+// micro-dollars by task. A task that was never limited is left out.
+func SetAside(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
+	if len(taskIDs) == 0 {
+		return nil, nil
+	}
+	rows, err := db.Select[aside](tx, db.Build(`SELECT ref AS task_id, reserved AS micros FROM budgets WHERE scope = 'task' AND period = ''
+		AND account_id = `, tx.Account).In("ref", taskIDs))
+	out := make(map[string]int64, len(rows))
+	for _, r := range rows {
+		out[r.TaskID] = r.Micros
+	}
+	return out, err
+}
+
+// usageOfMembers lists all members of tx.Account by login, with what their work
+// has spent in a period and may.
+func usageOfMembers(tx *db.Tx, period string) ([]MemberUsage, error) {
+	members, err := people.Roster(tx, tx.Account)
+	if err != nil {
+		return nil, err
+	}
+	balances, err := balancesOfMembers.All(tx, tx.Account, period)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := limitsOfMembers.All(tx, tx.Account)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]MemberUsage, len(members))
+	at := make(map[string]*MemberUsage, len(members))
+	for i, m := range members {
+		out[i] = MemberUsage{UserID: m.UserID, Login: m.Login, Spent: money.Dollars(0), Reserved: money.Dollars(0)}
+		at[m.UserID] = &out[i]
+	}
+	for _, b := range balances {
+		if m := at[b.Ref]; m != nil { // else the member is gone
+			m.Spent, m.Reserved = money.Dollars(b.Spent), money.Dollars(b.Reserved)
+		}
+	}
+	for _, l := range limits {
+		if m := at[l.Ref]; m != nil {
+			m.CapUSD = money.USD(&l.Micros)
+		}
+	}
+	return out, nil
 }
 
 // ledgerDays is how long the minutes are kept.

@@ -23,9 +23,6 @@ func HasAccount(tx *db.Tx, accountID string) (bool, error) {
 // repositories; db.ErrNoRows if there is no such account.
 func AccountLogin(tx *db.Tx, accountID string) (string, error) { return loginOf.One(tx, accountID) }
 
-// Accounts lists the ids of all accounts.
-func Accounts(tx *db.Tx) ([]string, error) { return allAccounts.All(tx) }
-
 // LockAccount keeps others from changing or locking an account until the
 // transaction ends; false if there is no such account.
 func LockAccount(tx *db.Tx, accountID string) (bool, error) {

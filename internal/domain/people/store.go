@@ -42,7 +42,6 @@ var (
 	loginOf        = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
 	spendCapOf     = db.Q[*int64](`SELECT spend_cap_micros FROM accounts WHERE id = $1`)
 	lockAccount    = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
-	allAccounts    = db.Q[string](`SELECT id FROM accounts ORDER BY id`)
 	insertAccount  = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $2, $3, $4, $5, $6)`)
 	setSeats       = db.S(`UPDATE accounts SET seats = $2 WHERE id = $1`)
 	setSpendCap    = db.S(`UPDATE accounts SET spend_cap_micros = $2 WHERE id = $1`)

@@ -23,6 +23,8 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
@@ -92,9 +94,10 @@ func newFixture(t testing.TB, e db.Engine) *fixture {
 		},
 		RepoByID: repoByID,
 		Template: func(*db.Tx, string, string) (task.Need, bool, error) { return task.Need{Agent: "builtin"}, true, nil },
-		Seats:    func(*db.Tx, string) (int64, error) { return f.seats, nil },
-		StopRun:  func(*db.Tx, *task.Row, string) error { return nil },
-		PROpen:   func(_ *db.Tx, pr string) (bool, error) { return f.openPRs[pr], nil },
+		Spent:    session.Spent, SetAside: budget.SetAside,
+		Seats:   func(*db.Tx, string) (int64, error) { return f.seats, nil },
+		StopRun: func(*db.Tx, *task.Row, string) error { return nil },
+		PROpen:  func(_ *db.Tx, pr string) (bool, error) { return f.openPRs[pr], nil },
 	}
 	f.Service = &Service{DB: d, Tasks: tasks, Host: host, CommitName: "Yard", CommitEmail: "yard@example.com",
 		Surveyed: func(_ *db.Tx, id string) (Survey, bool, error) {

@@ -167,6 +167,12 @@ func insert(tx *db.Tx, p *row) (bool, error) {
 	return true, err
 }
 
+// Exists tells whether an id is a plan of tx.Account.
+func Exists(tx *db.Tx, planID string) (bool, error) {
+	_, ok, err := selectPlan.Maybe(tx, tx.Account, planID)
+	return ok, err
+}
+
 // narrow adds the filters of a list, all but the bucket.
 func (in *listIn) narrow(b *db.Builder, repoID string) {
 	if repoID != "" {

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/client/inert"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
@@ -125,11 +126,11 @@ func merger(tx *db.Tx, by *string) (string, error) {
 	if !person {
 		return *by, nil
 	}
-	login, ok, err := loginOf.Maybe(tx, userID)
+	u, ok, err := people.UserByID(tx, userID)
 	if err != nil || !ok {
 		return *by, err
 	}
-	return login, nil
+	return u.Login, nil
 }
 
 // count is a number of things, in words.

@@ -133,7 +133,7 @@ type Proposal struct {
 // same branch, and queues its checks.
 func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err error) {
 	// The repository's row orders those who would take the same number.
-	if _, err := lockRepo.One(tx, tx.Account, r.ID); err != nil {
+	if err := repo.Lock(tx, r.ID); err != nil {
 		return "", err
 	}
 	existing, ok, err := lockByHead(tx, r.ID, p.Branch)

@@ -145,14 +145,12 @@ var (
 	}](`SELECT state, head_sha FROM pulls WHERE id = $1`)
 	mergedOfTask = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND task_id = $2 AND state = 'merged' LIMIT 1`)
 	bodyOf       = db.Q[string](`SELECT body FROM pulls WHERE account_id = $1 AND id = $2`)
-	loginOf      = db.Q[string](`SELECT login FROM users WHERE id = $1`)
 	taskOf       = db.Q[*string](`SELECT task_id FROM pulls WHERE account_id = $1 AND id = $2`)
 	planOf       = db.Q[*string](`SELECT plan_id FROM tasks WHERE account_id = $1 AND id = $2`)
 	// cancelledTask is a task, if it was cancelled.
 	cancelledTask = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2 AND status = 'cancelled'`)
 	lockTask      = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2`).ForUpdate()
 	lockPull      = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND id = $2`).ForUpdate()
-	lockRepo      = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND id = $2`).ForUpdate()
 	nextNumber    = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
 	insert        = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha,
 		task_id, author_kind, created_at, updated_at, babysit, armed_at)
@@ -380,6 +378,16 @@ func OpenHeads(tx *db.Tx, repoID string) (map[string]string, error) {
 		heads[r.HeadRef] = r.HeadSHA
 	}
 	return heads, err
+}
+
+// TaskOf is the task that a pull request of tx.Account came of; empty if it
+// came of none.
+func TaskOf(tx *db.Tx, prID string) (string, error) {
+	taskID, _, err := taskOf.Maybe(tx, tx.Account, prID)
+	if err != nil || taskID == nil {
+		return "", err
+	}
+	return *taskID, nil
 }
 
 // HeadOf is the head of a pull request while it is open, else "".

@@ -67,6 +67,7 @@ var (
 	byID           = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND id = $2`)
 	byIDAnywhere   = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE id = $1`)
 	byNameAnywhere = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE owner = $1 AND name = $2`)
+	lockID         = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND id = $2`).ForUpdate()
 	allBuiltIn     = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 ORDER BY id`)
 	activity       = db.S(`UPDATE repos SET last_activity_at = $2, default_branch = $3, policy_sha = $4, policy_yml = $5, policy_error = $6 WHERE id = $1`)
 	allOfAccount   = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 ORDER BY id`)
@@ -108,6 +109,13 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Repository, error)
 func ByName(tx *db.Tx, owner, name string) (Ref, bool, error) {
 	r, ok, err := byName.Maybe(tx, tx.Account, owner, name)
 	return r.ref(), ok, err
+}
+
+// Lock keeps others from changing or locking a repository of the transaction's
+// account until the transaction ends; db.ErrNoRows if there is none of that id.
+func Lock(tx *db.Tx, repoID string) error {
+	_, err := lockID.One(tx, tx.Account, repoID)
+	return err
 }
 
 // ByID finds a repository of the transaction's account.

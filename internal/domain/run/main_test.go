@@ -13,6 +13,8 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -94,6 +96,7 @@ func (f *fixture) serve(d *db.DB) {
 		Template: func(_ *db.Tx, _, name string) (task.Need, bool, error) {
 			return task.Need{Agent: "claude"}, name == "default", nil
 		},
+		Spent: session.Spent, SetAside: budget.SetAside,
 		Seats: func(*db.Tx, string) (int64, error) { return 100, nil },
 	}
 	s := &Service{DB: d, Hub: hub, Tasks: tasks, SealKey: func(_ *db.Tx, boxID string) (string, error) { return f.sealKey(boxID), nil }, GatewayURL: "http://gateway", CommitName: "Yardmaster", CommitEmail: "agent@example.com",

@@ -42,8 +42,6 @@ var (
 
 	selectTask = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND id = $2`)
 
-	selectOfPull = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND id = (SELECT task_id FROM pulls WHERE account_id = $1 AND id = $2)`)
-
 	selectSeatUse = db.Q[inFlight](`SELECT COUNT(*) AS n, MAX(claimed_at) AS newest FROM tasks
 		WHERE account_id = $1 AND status IN ('claimed', 'running') AND kind <> 'ci'`)
 
@@ -136,12 +134,7 @@ type (
 		ID     string
 		Status Status
 	}
-	edge  struct{ TaskID, DependsOn string }
-	round struct{ ID, Served string }
-	spent struct {
-		TaskID string
-		Micros int64
-	}
+	edge struct{ TaskID, DependsOn string }
 )
 
 func (r *fleetRow) isBox() bool { return r.OwnerTarget != "" }
@@ -268,12 +261,6 @@ func Get(tx *db.Tx, account, taskID string) (Row, bool, error) {
 	return selectTask.Maybe(tx, account, taskID)
 }
 
-// OfPull reads the task that a pull request of tx.Account came of, if there is
-// one.
-func OfPull(tx *db.Tx, prID string) (Row, bool, error) {
-	return selectOfPull.Maybe(tx, tx.Account, prID)
-}
-
 // find is Get for a caller: an id that is unknown, foreign or malformed is the
 // same 404.
 func find(tx *db.Tx, taskID string, lock bool) (Row, error) {
@@ -297,57 +284,6 @@ func upstreams(tx *db.Tx, taskIDs []string) (map[string][]string, error) {
 	out := map[string][]string{}
 	for _, r := range rows {
 		out[r.TaskID] = append(out[r.TaskID], r.DependsOn)
-	}
-	return out, err
-}
-
-// spendings is what the sessions of each task cost, as far as they had a price,
-// with those of the rounds that repaired its pull request.
-func spendings(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
-	if len(taskIDs) == 0 {
-		return nil, nil
-	}
-	rounds, err := db.Select[round](tx, db.Build(`SELECT c.id, p.task_id AS served FROM pulls p JOIN tasks c ON c.pr_id = p.id
-		WHERE c.kind = 'babysit' AND p.account_id = `, tx.Account).In("p.task_id", taskIDs))
-	if err != nil {
-		return nil, err
-	}
-	all := slices.Clone(taskIDs)
-	for _, r := range rounds {
-		all = append(all, r.ID)
-	}
-	out, err := costs(tx, all)
-	for _, r := range rounds {
-		if micros, ok := out[r.ID]; ok {
-			out[r.Served] += micros
-		}
-	}
-	return out, err
-}
-
-func costs(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
-	out := map[string]int64{}
-	if len(taskIDs) == 0 {
-		return out, nil
-	}
-	rows, err := db.Select[spent](tx, db.Build(`SELECT task_id, CAST(SUM(cost_micros) AS BIGINT) AS micros FROM sessions
-		WHERE account_id = `, tx.Account).And("cost_micros IS NOT NULL").In("task_id", taskIDs).SQL(" GROUP BY task_id"))
-	for _, r := range rows {
-		out[r.TaskID] = r.Micros
-	}
-	return out, err
-}
-
-// reservations is what is set aside for calls of each task.
-func reservations(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
-	out := map[string]int64{}
-	if len(taskIDs) == 0 {
-		return out, nil
-	}
-	rows, err := db.Select[spent](tx, db.Build(`SELECT ref AS task_id, reserved AS micros FROM budgets WHERE scope = 'task' AND period = ''
-		AND account_id = `, tx.Account).In("ref", taskIDs))
-	for _, r := range rows {
-		out[r.TaskID] = r.Micros
 	}
 	return out, err
 }

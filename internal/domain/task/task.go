@@ -200,6 +200,11 @@ type Service struct {
 	Needs     func(tx *db.Tx, account string, names []string) (map[string]Need, error)
 	// Seats is how many agents an account may run at once.
 	Seats func(tx *db.Tx, account string) (int64, error)
+	// Spent is what the sessions of tasks of tx.Account cost, and SetAside what
+	// is reserved for their calls, both in micro-dollars by task, without those
+	// that there is nothing for.
+	Spent    func(tx *db.Tx, taskIDs []string) (map[string]int64, error)
+	SetAside func(tx *db.Tx, taskIDs []string) (map[string]int64, error)
 	// StopRun ends the live run of an in-flight task and owes its box a halt.
 	StopRun func(tx *db.Tx, t *Row, why string) error
 

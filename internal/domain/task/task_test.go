@@ -16,6 +16,8 @@ import (
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 )
@@ -62,6 +64,7 @@ func each(t *testing.T, fn func(f *fixture)) {
 				Template: func(_ *db.Tx, _, name string) (Need, bool, error) {
 					return map[string]Need{"default": {Agent: "claude"}, "other": {Agent: "codex"}}[name], name == "default" || name == "other", nil
 				},
+				Spent: session.Spent, SetAside: budget.SetAside,
 				Seats: func(*db.Tx, string) (int64, error) { return f.seats, nil },
 				StopRun: func(_ *db.Tx, t *Row, why string) error {
 					f.stops = append(f.stops, *t.RunID+" "+why)

@@ -54,7 +54,7 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	paid, err := spendings(tx, tried)
+	paid, err := s.Spent(tx, tried)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 			return nil, err
 		}
 	}
-	reserved, err := reservations(tx, flying)
+	reserved, err := s.SetAside(tx, flying)
 	if err != nil {
 		return nil, err
 	}

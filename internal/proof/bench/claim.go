@@ -9,8 +9,10 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/repo"
 	runs "yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -136,7 +138,8 @@ func fillQueue(ctx context.Context, d *db.DB, pending, finished, repos int) (*qu
 	tasks := &task.Service{DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
 		RepoByID: func(tx *db.Tx, id string) (task.Repo, error) { return anyRepo.One(tx, id) },
 		Template: func(*db.Tx, string, string) (task.Need, bool, error) { return task.Need{Agent: "builtin"}, true, nil },
-		Seats:    func(*db.Tx, string) (int64, error) { return 100, nil },
+		Spent:    session.Spent, SetAside: budget.SetAside,
+		Seats: func(*db.Tx, string) (int64, error) { return 100, nil },
 	}
 	served := &runs.Service{DB: d, Hub: hub, Tasks: tasks,
 		Template: func(*db.Tx, string, string) (runs.Template, bool, error) {

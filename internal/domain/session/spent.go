@@ -1,0 +1,45 @@
+package session
+
+import (
+	"slices"
+
+	"yardmaster/internal/db"
+)
+
+type (
+	round struct{ ID, Served string }
+	spent struct {
+		TaskID string
+		Micros int64
+	}
+)
+
+// Spent is what the sessions of tasks of tx.Account cost, in micro-dollars by
+// task, with those of the rounds that repaired a task's pull request. Calls
+// without a price are left out, and so is a task without others.
+func Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
+	if len(taskIDs) == 0 {
+		return nil, nil
+	}
+	rounds, err := db.Select[round](tx, db.Build(`SELECT c.id, p.task_id AS served FROM pulls p JOIN tasks c ON c.pr_id = p.id
+		WHERE c.kind = 'babysit' AND p.account_id = `, tx.Account).In("p.task_id", taskIDs))
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Clone(taskIDs)
+	for _, r := range rounds {
+		all = append(all, r.ID)
+	}
+	rows, err := db.Select[spent](tx, db.Build(`SELECT task_id, CAST(SUM(cost_micros) AS BIGINT) AS micros FROM sessions
+		WHERE account_id = `, tx.Account).And("cost_micros IS NOT NULL").In("task_id", all).SQL(" GROUP BY task_id"))
+	out := make(map[string]int64, len(rows))
+	for _, r := range rows {
+		out[r.TaskID] = r.Micros
+	}
+	for _, r := range rounds {
+		if micros, ok := out[r.ID]; ok {
+			out[r.Served] += micros
+		}
+	}
+	return out, err
+}
