@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/escalation"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -69,7 +70,7 @@ func (r *row) rights(tx *db.Tx) (policy.Set, error) {
 	if r.FilerID == nil {
 		return scopes, nil
 	}
-	role, ok, err := roleOf.Maybe(tx, tx.Account, *r.FilerID)
+	role, ok, err := people.Role(tx, tx.Account, *r.FilerID)
 	if err != nil || !ok {
 		return 0, err
 	}

@@ -7,7 +7,6 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
-	"yardmaster/internal/policy"
 )
 
 type row struct {
@@ -81,7 +80,6 @@ var (
 	setSession    = db.S(`UPDATE asks SET session_id = $4 WHERE account_id = $1 AND id = $2 AND claim = $3`)
 
 	repoByName = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
-	roleOf     = db.Q[policy.Role](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
 
 	taskByID = db.Q[taskRef](`SELECT id, repo_id, status FROM tasks WHERE account_id = $1 AND id = $2`)
 )

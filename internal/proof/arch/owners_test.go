@@ -1,41 +1,343 @@
 package arch
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 )
 
-func TestDump(t *testing.T) {
-	w := map[string]map[string][]string{}
-	r := map[string]map[string][]string{}
-	put := func(m map[string]map[string][]string, a, b, at string) {
-		if m[a] == nil {
-			m[a] = map[string][]string{}
-		}
-		m[a][b] = append(m[a][b], at)
-	}
+// owner is the only package that writes a table. Others call its functions,
+// which take the transaction.
+var owner = map[string]string{
+	"access_requests":    "domain/access",
+	"account_floors":     "domain/repo",
+	"accounts":           "domain/people",
+	"asks":               "domain/ask",
+	"audit":              "event",
+	"audit_heads":        "event",
+	"backlog_imports":    "domain/backlog",
+	"blocker_fields":     "domain/blocker",
+	"blockers":           "domain/blocker",
+	"box_commands":       "domain/box",
+	"boxes":              "domain/box",
+	"budget_limits":      "domain/budget",
+	"budget_stops":       "domain/budget",
+	"budgets":            "domain/budget",
+	"ci_runs":            "domain/pull",
+	"enrollments":        "domain/box",
+	"escalations":        "domain/escalation",
+	"grants":             "domain/grant",
+	"idempotency_keys":   "api/idempotency",
+	"identities":         "domain/signin",
+	"invitations":        "domain/invitation",
+	"mails":              "mail",
+	"memberships":        "domain/people",
+	"meta":               "db/meta",
+	"oauth_codes":        "domain/oauth",
+	"oauth_devices":      "domain/oauth",
+	"onboarding":         "domain/onboarding",
+	"operator_trail":     "event",
+	"org_sso":            "domain/sso",
+	"oss_applications":   "domain/account",
+	"personal_prompts":   "domain/prompt",
+	"plan_edges":         "domain/plan",
+	"plan_fanout_tasks":  "domain/plan",
+	"plan_fanouts":       "domain/plan",
+	"plan_file_switches": "domain/plan",
+	"plan_groups":        "domain/plan",
+	"plan_progress":      "domain/plan",
+	"plans":              "domain/plan",
+	"prices":             "domain/modelkey",
+	"prompt_vars":        "domain/prompt",
+	"provider_keys":      "domain/modelkey",
+	"pull_actions":       "domain/pull",
+	"pulls":              "domain/pull",
+	"queue_depths":       "domain/task",
+	"queue_lanes":        "domain/task",
+	"repos":              "domain/repo",
+	"reservations":       "domain/budget",
+	"revoked_keys":       "domain/box",
+	"run_events":         "domain/run",
+	"run_tokens":         "domain/run",
+	"runs":               "domain/run",
+	"secrets":            "domain/vault",
+	"servers":            "db/lease",
+	"session_events":     "domain/session",
+	"sessions":           "domain/session",
+	"signin_codes":       "domain/signin",
+	"signin_guesses":     "domain/signin",
+	"signins":            "domain/signin",
+	"spend_minutes":      "domain/budget",
+	"system_prompts":     "domain/prompt",
+	"task_deps":          "domain/task",
+	"task_labels":        "domain/task",
+	"tasks":              "domain/task",
+	"templates":          "domain/template",
+	"tokens":             "domain/token",
+	"users":              "domain/people",
+}
+
+// Reasons that several reads share.
+const (
+	console = "report: the operator's console shows the whole platform"
+	ladder  = "report: the steps of onboarding are counted over what an account has"
+	glance  = "report: an account at a glance"
+	record  = "report: the record of every domain, which event writes and others show"
+	replay  = "report: a replay holds all that became of a session against a policy"
+	inCall  = "hot: whose budgets a model call counts for is one statement"
+	signed  = "hot: a credential is resolved in one statement, for every request that is not remembered"
+	named   = "a page shows owner/name of its rows' repositories, in the statement that reads it"
+	judged  = "a judge is shown the newest of what there is, in statements that cut it to size"
+)
+
+// reads are the tables that a package reads of another one, and why a function
+// of the owner would not do. Those of domains are named without "domain/".
+var reads = map[string]string{
+	"account -> accounts":     console,
+	"account -> boxes":        console,
+	"account -> escalations":  console,
+	"account -> grants":       console,
+	"account -> memberships":  console,
+	"account -> pull_actions": console,
+	"account -> pulls":        console,
+	"account -> queue_depths": console,
+	"account -> repos":        console,
+	"account -> runs":         console,
+	"account -> tasks":        console,
+	"account -> tokens":       console,
+	"account -> users":        console,
+
+	"onboarding -> boxes":         ladder,
+	"onboarding -> provider_keys": ladder,
+	"onboarding -> repos":         ladder,
+
+	"overview -> pull_actions":  glance,
+	"overview -> pulls":         glance,
+	"overview -> repos":         glance,
+	"overview -> spend_minutes": glance,
+
+	"audit -> audit":              record,
+	"audit -> operator_trail":     record,
+	"event/notary -> audit":       record,
+	"event/notary -> audit_heads": record,
+	"stream -> audit":             record,
+	"stream -> audit_heads":       record,
+
+	"session -> ci_runs":      replay,
+	"session -> pull_actions": replay,
+	"session -> pulls":        replay + "; and what a task cost includes the rounds that repaired its pull request",
+	"session -> tasks":        replay + "; and what a task cost includes the rounds that repaired its pull request",
+	"session -> repos":        named,
+
+	"signin -> users":       signed,
+	"signin -> memberships": "the sessions that an account's provider vouched for end for its members, in one statement",
+	"token -> memberships":  signed,
+	"token -> users":        signed,
+
+	"grant -> accounts":    "hot: how much an account may run at once is one kept statement, asked by every claim",
+	"grant -> memberships": "hot: the same, for what owners were given",
+
+	"budget -> accounts": inCall,
+	"budget -> pulls":    inCall,
+	"budget -> sessions": inCall,
+	"budget -> tasks":    inCall + "; and a loop finds the held tasks that nothing stops any more",
+
+	"task -> boxes":       "hot: the fleet that serves an account, with what its boxes hold, is one statement of every claim",
+	"task -> memberships": "hot: the same, for boxes of members; and which accounts' queues a member's box serves",
+	"task -> repos":       "hot: a claim passes over the lanes of repositories that are not enabled",
+	"task -> pulls":       "hot: what holds up a queue is cut to 200 rows among tasks whose pull request waits for a person",
+
+	"run -> boxes":             "hot: a claim learns of the run before, and whether its box is there, in one statement",
+	"run -> plan_fanout_tasks": "a claim says what a scout was sent for; one row by its key",
+	"run -> sessions":          "hot: the token of a run is resolved with its session in one statement",
+	"run -> tasks":             "hot: the token of a run is resolved with its task; and a loop finds live runs of tasks that say nothing",
+
+	"pull -> repos": "a pull request is read with owner/name of its repository; loops pass over those that are not enabled",
+	"pull -> tasks": "a pull request is locked behind its task, by the order of locks; loops find those whose task is over",
+
+	"plan -> pull_actions": "which tasks of a plan wait for a person is one statement after every move of a task",
+	"plan -> pulls":        "a plan shows the pull requests of its tasks",
+	"plan -> repos":        named,
+	"plan -> tasks":        "which tasks of a plan wait for a person is one statement after every move of a task",
+
+	"ask -> boxes":       judged,
+	"ask -> memberships": judged,
+	"ask -> repos":       judged + "; " + named,
+	"ask -> tasks":       judged,
+	"ask -> templates":   judged,
+
+	"backlog -> repos":    "an import names the repository as its code host does",
+	"blocker -> runs":     "hot: a list of tasks says which blockers a parked run waits for",
+	"escalation -> repos": named,
+}
+
+// mutual are the pairs of packages that read tables of each other, and why.
+var mutual = map[string]string{
+	"domain/pull <-> domain/task": "tasks lead to pull requests and look after them: either kind of row is found by the state of the other, before a statement is cut to size",
+}
+
+// mostInKnot is how many packages at most may read each other's tables in a
+// circle.
+const mostInKnot = 3
+
+// foreign is what the program reads and writes of tables that belong to
+// others, as "package -> table", with the places.
+func foreign(t *testing.T) (read, written map[string][]string, writers map[string]bool) {
+	read, written, writers = map[string][]string{}, map[string][]string{}, map[string]bool{}
 	for _, s := range statements(t) {
-		for _, x := range s.writes {
-			put(w, x, s.pkg, s.at)
-		}
-		for _, x := range s.reads {
-			put(r, x, s.pkg, s.at)
-		}
-	}
-	for _, x := range slices.Sorted(maps.Keys(w)) {
-		fmt.Print("W ", x, ":")
-		for _, p := range slices.Sorted(maps.Keys(w[x])) {
-			fmt.Print(" ", p, "(", len(w[x][p]), ")")
-		}
-		fmt.Println()
-	}
-	for _, x := range slices.Sorted(maps.Keys(r)) {
-		for _, p := range slices.Sorted(maps.Keys(r[x])) {
-			if w[x][p] == nil {
-				fmt.Println("R ", x, p, r[x][p])
+		for _, table := range s.writes {
+			if owner[table] == s.pkg {
+				writers[table] = true
+			} else {
+				use(written, s, table)
 			}
 		}
+		for _, table := range s.reads {
+			if owner[table] != s.pkg {
+				use(read, s, table)
+			}
+		}
+	}
+	// The tool of migrations writes its own, which is looked at before it runs.
+	delete(read, "db -> goose_db_version")
+	return read, written, writers
+}
+
+func use(m map[string][]string, s statement, table string) {
+	edge := strings.TrimPrefix(s.pkg, "domain/") + " -> " + table
+	m[edge] = append(m[edge], s.at)
+}
+
+func TestTablesHaveOneOwner(t *testing.T) {
+	_, written, writers := foreign(t)
+	for _, edge := range slices.Sorted(maps.Keys(written)) {
+		t.Errorf("%s is written (%s): only the owner may, call a function of it", edge, strings.Join(written[edge], ", "))
+	}
+	for table, pkg := range owner {
+		if !writers[table] {
+			t.Errorf("%s owns %s and never writes it: correct the table", pkg, table)
+		}
+	}
+	all, err := tablesOf(dbtest.SQLite(t), t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range all {
+		if owner[table] == "" && table != "goose_db_version" && !strings.HasPrefix(table, "sqlite_") {
+			t.Errorf("%s has no owner: say in the table which package writes it", table)
+		}
+	}
+	for table := range owner {
+		if !slices.Contains(all, table) {
+			t.Errorf("%s is in the table and not in the database: remove it", table)
+		}
+	}
+}
+
+func tablesOf(d *db.DB, t *testing.T) (all []string, err error) {
+	err = d.Read(t.Context(), func(tx *db.Tx) (err error) {
+		all, err = db.Select[string](tx, db.Build(`SELECT name FROM sqlite_master WHERE type = 'table'`))
+		return err
+	})
+	return all, err
+}
+
+func TestForeignReads(t *testing.T) {
+	read, _, _ := foreign(t)
+	for _, edge := range slices.Sorted(maps.Keys(read)) {
+		if reads[edge] == "" {
+			t.Errorf("%s (%s): only reads in the table may be; call a function of the owner, or say why not", edge, strings.Join(read[edge], ", "))
+		}
+	}
+	for edge := range reads {
+		if read[edge] == nil {
+			t.Errorf("%q is in the table but not in the program: remove it", edge)
+		}
+	}
+}
+
+// A package that reads a table depends on its owner. Who knows one domain is to
+// be able to change it: those that read each other in a circle are few.
+func TestReadsAreNoKnot(t *testing.T) {
+	edges := map[string][]string{}
+	for _, s := range statements(t) {
+		for _, table := range slices.Concat(s.reads, s.writes) {
+			if to := owner[table]; to != "" && to != s.pkg && !slices.Contains(edges[s.pkg], to) {
+				edges[s.pkg] = append(edges[s.pkg], to)
+			}
+		}
+	}
+	n := 0
+	for _, to := range edges {
+		n += len(to)
+	}
+	t.Logf("%d packages read tables of others, along %d edges", len(edges), n)
+	for _, knot := range knots(edges) {
+		t.Logf("%d read each other in a circle: %s", len(knot), strings.Join(knot, " "))
+		if len(knot) > mostInKnot {
+			t.Errorf("%s read each other's tables in a circle; %d may", strings.Join(knot, ", "), mostInKnot)
+		}
+	}
+	found := map[string]bool{}
+	for from, list := range edges {
+		for _, to := range list {
+			if pair := from + " <-> " + to; from < to && slices.Contains(edges[to], from) {
+				found[pair] = true
+				if mutual[pair] == "" {
+					t.Errorf("%s read each other's tables: turn one way around, or say why not", pair)
+				}
+			}
+		}
+	}
+	for pair := range mutual {
+		if !found[pair] {
+			t.Errorf("%q is in the table but not in the program: remove it", pair)
+		}
+	}
+}
+
+// knots are the strongly connected components of more than one node, sorted.
+func knots(edges map[string][]string) (out [][]string) {
+	reached := func(from string) map[string]bool {
+		seen := map[string]bool{}
+		for next := slices.Clone(edges[from]); len(next) > 0; {
+			at := next[len(next)-1]
+			next = next[:len(next)-1]
+			if !seen[at] {
+				seen[at] = true
+				next = append(next, edges[at]...)
+			}
+		}
+		return seen
+	}
+	all, in := map[string]map[string]bool{}, map[string]bool{}
+	for from := range edges {
+		all[from] = reached(from)
+	}
+	for _, from := range slices.Sorted(maps.Keys(all)) {
+		if in[from] || !all[from][from] {
+			continue
+		}
+		knot := slices.DeleteFunc(slices.Sorted(maps.Keys(all[from])), func(to string) bool { return !all[to][from] })
+		for _, member := range knot {
+			in[member] = true
+		}
+		out = append(out, knot)
+	}
+	return out
+}
+
+func TestKnots(t *testing.T) {
+	got := knots(map[string][]string{
+		"a": {"b", "d"}, "b": {"c"}, "c": {"a"}, // a circle
+		"d": {"e"}, "e": {"d", "f"}, // another, below
+		"g": {"a"},
+	})
+	if len(got) != 2 || strings.Join(got[0], "") != "abc" || strings.Join(got[1], "") != "de" {
+		t.Errorf("%v", got)
 	}
 }

@@ -19,8 +19,8 @@ type statement struct {
 	reads, writes []string
 }
 
-// statements lists all SQL of the program: what is declared, and, of each
-// function that builds queries, what it gives to the builder.
+// statements lists all SQL of the program: what is declared, and what each
+// function gives to builders of queries.
 func statements(t *testing.T) (out []statement) {
 	add := func(pkg, at, sql string) {
 		s := statement{pkg: pkg, at: at}
@@ -29,53 +29,97 @@ func statements(t *testing.T) (out []statement) {
 	}
 	all := product(t)
 	for _, d := range db.Declared() {
-		file, _, _ := strings.Cut(d.At, ":")
-		in := slices.DeleteFunc(slices.Clone(all), func(f file_) bool { return !strings.HasSuffix(f.path, "/"+file) })
-		switch {
-		case strings.HasSuffix(file, "_test.go"):
-		case len(in) != 1:
-			t.Errorf("%s: %d files are called that", d.At, len(in))
-		default:
-			add(in[0].pkg(), d.At, d.SQL)
-		}
-	}
-	texts := constants(all)
-	for _, f := range all {
-		if f.pkg() == measuring || f.pkg() == "db" || strings.HasPrefix(f.pkg(), "db/dbtest") {
+		name, _, _ := strings.Cut(d.At, ":")
+		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		for _, decl := range f.tree.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil {
-				if sql := built(t, f, fn, texts); sql != "" {
-					add(f.pkg(), path.Base(f.pkg())+"/"+path.Base(f.path)+" "+fn.Name.Name, sql)
-				}
-			}
+		in := slices.DeleteFunc(slices.Clone(all), func(f file) bool { return !strings.HasSuffix(f.path, "/"+name) })
+		if len(in) != 1 {
+			t.Errorf("%s: %d files are called that", d.At, len(in))
+			continue
+		}
+		add(in[0].pkg(), d.At, d.SQL)
+	}
+	program := parse(all)
+	for _, fn := range program.functions {
+		if sql := program.built(t, fn); sql != "" {
+			add(fn.file.pkg(), fn.file.path+" "+fn.decl.Name.Name, sql)
 		}
 	}
 	return out
 }
 
-type file_ = file
+// program is the constants, by "package.name", and the functions of the packages
+// that hold SQL.
+type program struct {
+	constants map[string]ast.Expr
+	functions map[string]function // by "package.name", which may be one of several methods
+}
 
-// builders are the functions of db and the methods of its Builder that are
-// given SQL, as their first parameter.
-var builders = []string{"Build", "SQL", "And", "In", "Contains"}
+type function struct {
+	file file
+	decl *ast.FuncDecl
+}
 
-// built joins what a function gives to builders, in the order of its text.
-func built(t *testing.T, f file, fn *ast.FuncDecl, texts map[string]ast.Expr) string {
+func parse(all []file) program {
+	p := program{constants(all), map[string]function{}}
+	for _, f := range all {
+		if !slices.Contains(f.imports(), "own:db") || f.pkg() == measuring || f.pkg() == "db/dbtest" {
+			continue
+		}
+		for _, decl := range f.tree.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil {
+				name := fn.Name.Name
+				if fn.Recv != nil {
+					name = receiver(fn) + "." + name
+				}
+				p.functions[f.pkg()+"."+name] = function{f, fn}
+			}
+		}
+	}
+	return p
+}
+
+func receiver(fn *ast.FuncDecl) string {
+	of := fn.Recv.List[0].Type
+	if star, ok := of.(*ast.StarExpr); ok {
+		of = star.X
+	}
+	if id, ok := of.(*ast.Ident); ok {
+		return id.Name
+	}
+	return "generic"
+}
+
+// builders are the methods of db.Builder that are given SQL, as their first
+// parameter; Build of db begins one.
+var builders = []string{"SQL", "And", "In", "Contains"}
+
+// built joins what a function gives to builders, in the order of its text, behind
+// what the functions of its package that begin its queries give to theirs.
+func (p program) built(t *testing.T, fn function) string {
 	var sql strings.Builder
 	given := map[ast.Expr]bool{}
-	ast.Inspect(fn.Body, func(n ast.Node) bool {
+	ast.Inspect(fn.decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			if sel, ok := n.Fun.(*ast.SelectorExpr); ok && slices.Contains(builders, sel.Sel.Name) && len(n.Args) > 0 {
-				given[n.Args[0]] = true
+			switch called := n.Fun.(type) {
+			case *ast.SelectorExpr:
+				x, _ := called.X.(*ast.Ident)
+				ofDB := x != nil && x.Name == "db" && called.Sel.Name == "Build"
+				if len(n.Args) > 0 && (ofDB || slices.Contains(builders, called.Sel.Name) && !fn.file.isImport(x)) {
+					given[n.Args[0]] = true
+				}
+			case *ast.Ident:
+				if begin, ok := p.functions[fn.file.pkg()+"."+called.Name]; ok && begin.isBuilder() {
+					sql.WriteString(" " + p.built(t, begin))
+				}
 			}
 		case ast.Expr:
 			if given[n] {
-				text, ok := fold(f, n, texts)
+				text, ok := fold(fn.file, n, p.constants)
 				if !ok {
-					t.Errorf("%s: %s builds a query of what is no constant", f.path, fn.Name.Name)
+					t.Errorf("%s: %s builds a query of what is no constant", fn.file.path, fn.decl.Name.Name)
 				}
 				sql.WriteString(" " + text)
 			}
@@ -83,6 +127,25 @@ func built(t *testing.T, f file, fn *ast.FuncDecl, texts map[string]ast.Expr) st
 		return true
 	})
 	return sql.String()
+}
+
+// isBuilder tells whether a function answers a *db.Builder.
+func (fn function) isBuilder() bool {
+	results := fn.decl.Type.Results
+	if results == nil || len(results.List) == 0 {
+		return false
+	}
+	star, ok := results.List[0].Type.(*ast.StarExpr)
+	if !ok {
+		return false
+	}
+	sel, ok := star.X.(*ast.SelectorExpr)
+	return ok && sel.Sel.Name == "Builder"
+}
+
+// isImport tells whether a name is that of an imported package.
+func (f file) isImport(x *ast.Ident) bool {
+	return x != nil && slices.ContainsFunc(f.imports(), func(p string) bool { return path.Base(strings.TrimPrefix(p, "own:")) == x.Name })
 }
 
 // constants are the constants of packages, by "package.name".
