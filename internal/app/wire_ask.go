@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ask"
+	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/session"
@@ -17,7 +18,7 @@ import (
 // that file some, and to the model that judges them.
 func (a *App) wireAsks(tasks *task.Service, runs *run.Service, sessions *session.Service) *ask.Service {
 	s := &ask.Service{
-		DB: a.db, Hub: a.hub, Logger: a.log, Judge: triageModel{a.db, sessions}, Full: tasks.Full,
+		DB: a.db, Hub: a.hub, Logger: a.log, Judge: triageModel{a.db, sessions}, Full: tasks.Full, Fleet: fleetForJudges,
 		Mint: func(tx *db.Tx, n ask.NewTask) (string, error) {
 			r, err := a.repoByID(tx, n.RepoID)
 			if err != nil {
@@ -46,6 +47,14 @@ func fileOfRun(asks *ask.Service) func(*db.Tx, run.Declaration[protocol.AskFiled
 			ID: d.Declared.ID, Title: d.Declared.Title, Body: d.Declared.Body, Repo: d.Declared.Repo, DedupeKey: d.Declared.DedupeKey,
 		})
 	}
+}
+
+// fleetForJudges is what could carry out work of tx.Account.
+func fleetForJudges(tx *db.Tx) (f ask.Fleet, err error) {
+	if f.BoxesOnline, f.Agents, err = box.Serving(tx, tx.Account); err == nil {
+		f.Templates, err = template.Names(tx, tx.Account)
+	}
+	return f, err
 }
 
 // templateFor is the template that a repository wishes for, if the account has

@@ -121,6 +121,8 @@ type Service struct {
 	// Mint queues a task in a repository of tx.Account. What it refuses is a
 	// fault; queue-full is taken as a matter of time.
 	Mint func(tx *db.Tx, t NewTask) (taskID string, err error)
+	// Fleet is what could carry out work of tx.Account now.
+	Fleet func(tx *db.Tx) (Fleet, error)
 	// Full, optional, tells whether the account's queue takes no more tasks: no
 	// judge is asked before it does.
 	Full func(tx *db.Tx) (bool, error)

@@ -157,7 +157,7 @@ func TestTwoNodes(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	for range 2 {
-		s := &Service{DB: y.DB, Hub: y.Hub, Logger: y.Logger, Judge: y.judge, Mint: y.Mint}
+		s := &Service{DB: y.DB, Hub: y.Hub, Logger: y.Logger, Judge: y.judge, Mint: y.Mint, Fleet: y.Fleet}
 		loops.Go(func() {
 			if err := s.Loop(ctx); err != nil {
 				t.Error(err)

@@ -57,11 +57,14 @@ type material struct {
 	Repositories  []reached `json:"repositories"`
 	OpenTasks     []sketch  `json:"open_tasks"`
 	RecentlyEnded []sketch  `json:"recently_ended_tasks"`
-	Fleet         struct {
-		BoxesOnline int      `json:"boxes_online"`
-		Agents      []string `json:"agents"`
-		Templates   []string `json:"templates"`
-	} `json:"fleet"`
+	Fleet         Fleet     `json:"fleet"`
+}
+
+// Fleet is what could carry out work of an account, as a judge sees it.
+type Fleet struct {
+	BoxesOnline int      `json:"boxes_online"`
+	Agents      []string `json:"agents"`    // names, sorted
+	Templates   []string `json:"templates"` // names, sorted
 }
 
 // brief is what the judge is told of an ask: the instructions, and the first
@@ -105,20 +108,9 @@ func (s *Service) brief(tx *db.Tx, r *row) (system, prompt string, err error) {
 			}
 		}
 	}
-	if m.Fleet.Templates, err = templateNames.All(tx, tx.Account); err != nil {
+	if m.Fleet, err = s.Fleet(tx); err != nil {
 		return "", "", err
 	}
-	boxes, err := boxesOnline.All(tx, tx.Account)
-	if err != nil {
-		return "", "", err
-	}
-	agents := map[string]bool{}
-	for _, b := range boxes {
-		for _, a := range b.Agents.V {
-			agents[a.Name] = true
-		}
-	}
-	m.Fleet.BoxesOnline, m.Fleet.Agents = len(boxes), slices.Sorted(maps.Keys(agents))
 	rights, err := r.rights(tx)
 	if err != nil {
 		return "", "", err

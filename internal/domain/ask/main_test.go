@@ -15,6 +15,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
@@ -166,6 +167,10 @@ func (y *yard) node(dsn string) *Service {
 	tasks := y.tasks
 	return &Service{
 		DB: d, Hub: hub, Logger: slog.New(slog.DiscardHandler), Judge: y.judge, Full: func(tx *db.Tx) (bool, error) { return tasks.Full(tx) },
+		Fleet: func(tx *db.Tx) (f Fleet, err error) {
+			f.BoxesOnline, f.Agents, err = box.Serving(tx, tx.Account)
+			return f, err
+		},
 		Mint: func(tx *db.Tx, n NewTask) (string, error) {
 			r, err := repoOf.One(tx, tx.Account, n.RepoID)
 			if err != nil {

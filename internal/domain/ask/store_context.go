@@ -27,12 +27,6 @@ type reached struct {
 	PolicyYML *string `db:"policy_yml" json:"policy,omitempty"`
 }
 
-type online struct {
-	Agents db.JSON[[]struct {
-		Name string `json:"name"`
-	}]
-}
-
 const reachedColumns = `SELECT owner || '/' || name AS repo, enabled, default_branch, CASE WHEN policy_error IS NULL THEN policy_yml END AS policy_yml
 	FROM repos WHERE account_id = `
 
@@ -45,10 +39,6 @@ var (
 		JOIN repos r ON r.id = t.repo_id ORDER BY t.created_at DESC, t.id DESC`)
 	newestOfRepo = db.Q[sketch](sketchColumns + ` FROM (SELECT * FROM tasks WHERE account_id = $1 AND repo_id = $2 ORDER BY created_at DESC, id DESC LIMIT 500) t
 		JOIN repos r ON r.id = t.repo_id ORDER BY t.created_at DESC, t.id DESC`)
-	templateNames = db.Q[string](`SELECT name FROM templates WHERE account_id = $1 ORDER BY name LIMIT 50`)
-	boxesOnline   = db.Q[online](`SELECT agents FROM boxes WHERE state = 'enrolled' AND presence = 'online' AND unfit IS NULL AND (owner_target = 'shared'
-		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = $1
-		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = $1)) LIMIT 500`)
 )
 
 // reachedRepos are the repositories that a verdict about the ask may name, the

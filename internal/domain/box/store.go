@@ -1,6 +1,7 @@
 package box
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -132,6 +133,11 @@ var (
 		OR presence = 'stale' AND last_beat_at <= $2 LIMIT 500`)
 	setPresence = db.S(`UPDATE boxes SET presence = $3 WHERE id = $1 AND presence = $2 AND last_beat_at = $4`)
 
+	// serving is cut to size: it is for those who look at a fleet.
+	serving = db.Q[db.JSON[[]protocol.AgentInfo]](`SELECT agents FROM boxes WHERE state = 'enrolled' AND presence = 'online' AND unfit IS NULL AND (owner_target = 'shared'
+		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = $1
+		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = $1)) LIMIT 500`)
+
 	versions = db.Q[BoxVersion](`SELECT version, COUNT(*) AS boxes, SUM(CASE WHEN presence = 'online' THEN 1 ELSE 0 END) AS online
 		FROM boxes WHERE account_id = $1 AND state <> 'revoked' GROUP BY version`)
 
@@ -154,6 +160,19 @@ var (
 
 	briefing = db.Q[*string](`SELECT briefing FROM boxes WHERE id = $1`)
 )
+
+// Serving counts the boxes that are online, fit and take work of an account, 500
+// at most, and names the agents that they say something of.
+func Serving(tx *db.Tx, accountID string) (boxes int, agents []string, err error) {
+	all, err := serving.All(tx, accountID)
+	names := map[string]bool{}
+	for _, b := range all {
+		for _, a := range b.V {
+			names[a.Name] = true
+		}
+	}
+	return len(all), slices.Sorted(maps.Keys(names)), err
+}
 
 // Briefing is what the operator tells every agent on a box; empty if nothing.
 func Briefing(tx *db.Tx, boxID string) (string, error) {

@@ -17,6 +17,7 @@ type row struct {
 var (
 	byName = db.Q[row](`SELECT name, body, created_at, updated_at FROM templates WHERE account_id = $1 AND name = $2`).Kept()
 	all    = db.Q[row](`SELECT name, body, created_at, updated_at FROM templates WHERE account_id = $1 ORDER BY name`)
+	names  = db.Q[string](`SELECT name FROM templates WHERE account_id = $1 ORDER BY name LIMIT 50`)
 	count  = db.Q[int64](`SELECT COUNT(*) FROM templates WHERE account_id = $1`)
 	put    = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, $3, $4, $4)
 		ON CONFLICT (account_id, name) DO UPDATE SET body = excluded.body, updated_at = excluded.updated_at`)
@@ -28,6 +29,9 @@ func (r row) template() Template {
 	t.Name, t.CreatedAt, t.UpdatedAt = r.Name, &created, &updated
 	return t
 }
+
+// Names lists the names of an account's templates, the first 50.
+func Names(tx *db.Tx, account string) ([]string, error) { return names.All(tx, account) }
 
 // ByNames finds several of an account's templates, by name. The one named
 // Default is always found.

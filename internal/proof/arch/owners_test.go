@@ -164,11 +164,10 @@ var reads = map[string]string{
 	"plan -> repos":        named,
 	"plan -> tasks":        "which tasks of a plan wait for a person is one statement after every move of a task",
 
-	"ask -> boxes":       judged,
-	"ask -> memberships": judged,
-	"ask -> repos":       judged + "; " + named,
-	"ask -> tasks":       judged,
-	"ask -> templates":   judged,
+	"ask -> repos": judged + "; " + named,
+	"ask -> tasks": judged,
+
+	"box -> memberships": "boxes that serve an account are found with those of its members, in one statement",
 
 	"backlog -> repos":    "an import names the repository as its code host does",
 	"blocker -> runs":     "hot: a list of tasks says which blockers a parked run waits for",

@@ -1,0 +1,61 @@
+package people
+
+import (
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/policy"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+// A person is met, let in and made a member once, however often it is tried.
+func TestOnce(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		err := d.Write(t.Context(), func(tx *db.Tx) error {
+			if err := Found(tx, User{ID: "ada", Login: "ada", Name: "Ada", Email: "ada@example.com", PlatformAdmin: true}, "hash", "acme", "acme", 2); err != nil {
+				return err
+			}
+			bob, err := Meet(tx, Newcomer{Email: "bob@example.com", Login: "Ada"})
+			if err != nil {
+				return err
+			}
+			own, err := OwnAccount(tx, bob, TierFree, 0)
+			if err != nil {
+				return err
+			}
+			for name, do := range map[string]func() (bool, error){
+				"approve": func() (bool, error) { return Approve(tx, bob) },
+				"join":    func() (bool, error) { return Join(tx, "acme", bob, policy.Member) },
+				"suspend": func() (bool, error) { return Suspend(tx, "ada") },
+			} {
+				for _, want := range []bool{true, false} {
+					if did, err := do(); err != nil || did != want {
+						t.Errorf("%s answers %v (%v), want %v", name, did, err, want)
+					}
+				}
+			}
+			u, err := ReadUser(tx, bob)
+			if err != nil || u.Login != "ada-2" || u.Name != "ada-2" || u.ApprovedAt == nil {
+				t.Errorf("%+v (%v)", u, err)
+			}
+			all, err := Memberships(tx, bob)
+			if err != nil || len(all) != 2 || all[0].AccountID != "acme" || all[0].Role != policy.Member || all[1].Login != "ada-2" || all[1].Role != policy.Owner {
+				t.Errorf("%+v (%v)", all, err)
+			}
+			if oldest, err := OldestOwned(tx, bob); err != nil || oldest != own {
+				t.Errorf("owns %q for longest (%v), want %q", oldest, err, own)
+			}
+			if admins, err := LockOperators(tx); err != nil || len(admins) != 0 {
+				t.Errorf("%v may act (%v), and the only operator is suspended", admins, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
