@@ -36,7 +36,8 @@ func TestTables(t *testing.T) {
 			other AS NOT MATERIALIZED (SELECT id FROM below) SELECT id FROM tasks, other`, "task_deps tasks", ""},
 		{`WITH tasks AS (SELECT id FROM tasks) SELECT id FROM tasks`, "tasks", ""},
 		{`SELECT a FROM b WHERE c IN (WITH x AS (SELECT 1 FROM y) SELECT 1 FROM x) AND d IN (SELECT 1 FROM x)`, "b x y", ""},
-		{`WITH gone AS (DELETE FROM runs RETURNING id), x AS (SELECT id FROM gone) UPDATE tasks SET a = 1 FROM x WHERE x.id = tasks.run_id`, "", "runs tasks"},
+		{`WITH gone AS (DELETE FROM runs RETURNING id), x AS (SELECT id FROM gone)
+			UPDATE tasks SET a = 1 FROM x WHERE x.id = tasks.run_id`, "", "runs tasks"},
 		{`SELECT a FROM timestamps WHERE b = CAST($1 AS TIMESTAMP WITH TIME ZONE)`, "timestamps", ""},
 		{`ALTER TABLE tasks ADD COLUMN a TEXT`, "", ""},
 	} {
@@ -48,7 +49,9 @@ func TestTables(t *testing.T) {
 }
 
 func FuzzTables(f *testing.F) {
-	for _, s := range []string{`SELECT a FROM b`, `WITH a (`, `'`, `"`, `/*`, `--`, `UPDATE OR`, `FROM (((`, `)))`, `WITH RECURSIVE`, `INSERT INTO "a"."b`} {
+	for _, s := range []string{
+		`SELECT a FROM b`, `WITH a (`, `'`, `"`, `/*`, `--`, `UPDATE OR`, `FROM (((`, `)))`, `WITH RECURSIVE`, `INSERT INTO "a"."b`,
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, sql string) {

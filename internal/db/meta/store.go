@@ -53,11 +53,13 @@ func Claim(tx *db.Tx, name, value, atMost, above string) (bool, error) {
 	return n > 0, err
 }
 
+const isSealed = `key IN ('` + BusKeys + `', '` + ClientKey + `')`
+
 // Sealed are the keys of the installation.
 var Sealed = keys.Column{
 	Table: "meta", Name: "value",
-	Count:   db.Q[keys.Held](keys.Tally + `(SELECT value AS sealed FROM meta WHERE key IN ('` + BusKeys + `', '` + ClientKey + `')) AS ours GROUP BY 1`),
-	Rows:    db.Q[keys.Row](`SELECT key, '' AS account, value AS sealed FROM meta WHERE key > $1 AND key IN ('` + BusKeys + `', '` + ClientKey + `') ORDER BY key LIMIT $2`),
+	Count:   db.Q[keys.Held](keys.Tally + `(SELECT value AS sealed FROM meta WHERE ` + isSealed + `) AS ours GROUP BY 1`),
+	Rows:    db.Q[keys.Row](`SELECT key, '' AS account, value AS sealed FROM meta WHERE key > $1 AND ` + isSealed + ` ORDER BY key LIMIT $2`),
 	Put:     replace,
 	Purpose: func(r keys.Row) string { return r.Key },
 }

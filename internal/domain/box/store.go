@@ -134,7 +134,8 @@ var (
 	setPresence = db.S(`UPDATE boxes SET presence = $3 WHERE id = $1 AND presence = $2 AND last_beat_at = $4`)
 
 	// serving is cut to size: it is for those who look at a fleet.
-	serving = db.Q[db.JSON[[]protocol.AgentInfo]](`SELECT agents FROM boxes WHERE state = 'enrolled' AND presence = 'online' AND unfit IS NULL AND (owner_target = 'shared'
+	serving = db.Q[db.JSON[[]protocol.AgentInfo]](`SELECT agents FROM boxes
+		WHERE state = 'enrolled' AND presence = 'online' AND unfit IS NULL AND (owner_target = 'shared'
 		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = $1
 		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = $1)) LIMIT 500`)
 

@@ -83,9 +83,10 @@ var (
 	// By account, as the table is: nothing that is kept is read.
 	dropMinutes = db.S(`DELETE FROM spend_minutes WHERE account_id IN (SELECT id FROM accounts) AND minute < $1`)
 
-	balancesOfMembers = db.Q[memberBalance](`SELECT ref, reserved, spent FROM budgets WHERE account_id = $1 AND scope = 'member' AND period = $2`)
-	limitsOfMembers   = db.Q[limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = $1 AND scope = 'member'`)
-	selectCalls       = db.Q[callRow](`SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) AS calls, CAST(COALESCE(SUM(unpriced), 0) AS BIGINT) AS unpriced,
+	balancesOfMembers = db.Q[memberBalance](`SELECT ref, reserved, spent FROM budgets
+		WHERE account_id = $1 AND scope = 'member' AND period = $2`)
+	limitsOfMembers = db.Q[limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = $1 AND scope = 'member'`)
+	selectCalls     = db.Q[callRow](`SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) AS calls, CAST(COALESCE(SUM(unpriced), 0) AS BIGINT) AS unpriced,
 		COUNT(DISTINCT session_id) AS sessions FROM spend_minutes WHERE account_id = $1 AND minute >= $2 AND minute < $3`)
 )
 

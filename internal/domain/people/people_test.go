@@ -1,6 +1,7 @@
 package people
 
 import (
+	"slices"
 	"testing"
 
 	"yardmaster/internal/db"
@@ -16,7 +17,8 @@ func TestStatements(t *testing.T) { dbtest.Declared(t) }
 func TestOnce(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
-			if err := Found(tx, User{ID: "ada", Login: "ada", Name: "Ada", Email: "ada@example.com", PlatformAdmin: true}, "hash", "acme", "acme", 2); err != nil {
+			ada := User{ID: "ada", Login: "ada", Name: "Ada", Email: "ada@example.com", PlatformAdmin: true}
+			if err := Found(tx, ada, "hash", "acme", "acme", 2); err != nil {
 				return err
 			}
 			bob, err := Meet(tx, Newcomer{Email: "bob@example.com", Login: "Ada"})
@@ -43,8 +45,11 @@ func TestOnce(t *testing.T) {
 				t.Errorf("%+v (%v)", u, err)
 			}
 			all, err := Memberships(tx, bob)
-			if err != nil || len(all) != 2 || all[0].AccountID != "acme" || all[0].Role != policy.Member || all[1].Login != "ada-2" || all[1].Role != policy.Owner {
-				t.Errorf("%+v (%v)", all, err)
+			if err != nil {
+				return err
+			}
+			if want := []Membership{{"acme", "acme", KindOrganization, policy.Member}, {own, "ada-2", KindUser, policy.Owner}}; !slices.Equal(all, want) {
+				t.Errorf("%+v, want %+v", all, want)
 			}
 			if oldest, err := OldestOwned(tx, bob); err != nil || oldest != own {
 				t.Errorf("owns %q for longest (%v), want %q", oldest, err, own)

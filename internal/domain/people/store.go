@@ -33,7 +33,8 @@ var (
 	credentialsOf = db.Q[Credentials](`SELECT u.id, u.email, u.password_hash,
 			COALESCE((SELECT m.account_id FROM memberships m WHERE m.user_id = u.id ORDER BY m.created_at LIMIT 1), '') AS account_id
 		FROM users u WHERE u.login = $1 OR u.email = $1`)
-	namesOf    = db.Q[struct{ Login, Account string }](`SELECT u.login, a.login AS account FROM users u JOIN accounts a ON a.id = $2 WHERE u.id = $1`)
+	namesOf = db.Q[struct{ Login, Account string }](`SELECT u.login, a.login AS account
+		FROM users u JOIN accounts a ON a.id = $2 WHERE u.id = $1`)
 	loginTaken = db.Q[int64](`SELECT COUNT(*) FROM (SELECT 1 AS one FROM users WHERE login = $1
 		UNION ALL SELECT 1 AS one FROM accounts WHERE login = $1) AS taken`)
 
@@ -46,7 +47,8 @@ var (
 	setSeats       = db.S(`UPDATE accounts SET seats = $2 WHERE id = $1`)
 	setSpendCap    = db.S(`UPDATE accounts SET spend_cap_micros = $2 WHERE id = $1`)
 	// A review that was done stays dated while the account is verified.
-	setTier = db.S(`UPDATE accounts SET tier = $2, oss_reviewed_at = CASE WHEN $2 = 'oss_verified' THEN COALESCE(oss_reviewed_at, $3) END WHERE id = $1`)
+	setTier = db.S(`UPDATE accounts SET tier = $2,
+		oss_reviewed_at = CASE WHEN $2 = 'oss_verified' THEN COALESCE(oss_reviewed_at, $3) END WHERE id = $1`)
 
 	roleOf   = db.Q[string](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
 	memberAs = db.Q[string](`SELECT a.id FROM accounts a JOIN memberships m ON m.account_id = a.id
@@ -54,7 +56,8 @@ var (
 	membershipsOf = db.Q[Membership](`SELECT m.account_id, a.login, a.kind, m.role FROM memberships m
 		JOIN accounts a ON a.id = m.account_id WHERE m.user_id = $1 ORDER BY a.login`)
 	firstAccount = db.Q[string](`SELECT account_id FROM memberships WHERE user_id = $1 ORDER BY created_at, account_id LIMIT 1`)
-	oldestOwned  = db.Q[string](`SELECT account_id FROM memberships WHERE user_id = $1 AND role = 'owner' ORDER BY created_at, account_id LIMIT 1`)
+	oldestOwned  = db.Q[string](`SELECT account_id FROM memberships WHERE user_id = $1 AND role = 'owner'
+		ORDER BY created_at, account_id LIMIT 1`)
 	elsewhere    = db.Q[string](`SELECT account_id FROM memberships WHERE user_id = $1 AND account_id <> $2 LIMIT 1`)
 	rosterOf     = db.Q[Member](rosterColumns + ` WHERE m.account_id = $1 ORDER BY u.login`)
 	memberByID   = db.Q[Member](rosterColumns + ` WHERE m.account_id = $1 AND m.user_id = $2`)

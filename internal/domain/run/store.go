@@ -200,7 +200,8 @@ func LiveOn(tx *db.Tx, boxIDs []string) (map[string]int, error) {
 	if len(boxIDs) == 0 {
 		return nil, nil
 	}
-	rows, err := db.Select[liveRow](tx, db.Build(`SELECT box_id, COUNT(*) AS n FROM runs WHERE ended_at IS NULL`).In("box_id", boxIDs).SQL(" GROUP BY box_id"))
+	rows, err := db.Select[liveRow](tx, db.Build(`SELECT box_id, COUNT(*) AS n FROM runs WHERE ended_at IS NULL`).
+		In("box_id", boxIDs).SQL(" GROUP BY box_id"))
 	out := make(map[string]int, len(rows))
 	for _, r := range rows {
 		out[r.BoxID] = r.N

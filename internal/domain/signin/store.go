@@ -28,7 +28,8 @@ var (
 	dropSessions  = db.S(`DELETE FROM signins WHERE account_id = $1 AND user_id = $2`)
 	// dropVouched ends what an account's own provider vouched for, of those who
 	// are members.
-	dropVouched  = db.Q[string](`DELETE FROM signins WHERE sso_account_id = $1 AND user_id IN (SELECT user_id FROM memberships WHERE account_id = $1) RETURNING hash`)
+	dropVouched = db.Q[string](`DELETE FROM signins
+		WHERE sso_account_id = $1 AND user_id IN (SELECT user_id FROM memberships WHERE account_id = $1) RETURNING hash`)
 	touchSession = db.S(`UPDATE signins SET last_seen_at = $2 WHERE hash = $1 AND last_seen_at < $2`)
 	dropSession  = db.Q[string](`DELETE FROM signins WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
 

@@ -176,7 +176,7 @@ var reads = map[string]string{
 
 // mutual are the pairs of packages that read tables of each other, and why.
 var mutual = map[string]string{
-	"domain/pull <-> domain/task": "tasks lead to pull requests and look after them: either kind of row is found by the state of the other, before a statement is cut to size",
+	"domain/pull <-> domain/task": "tasks lead to pull requests and look after them: rows of each are found by the state of the other, before they are counted off",
 }
 
 // mostInKnot is how many packages at most may read each other's tables in a
