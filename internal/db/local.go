@@ -15,5 +15,5 @@ func (l *Local[T]) Of(d *DB) *T {
 	return v.(*T)
 }
 
-// In returns the value of the database that tx is a transaction of.
-func (l *Local[T]) In(tx *Tx) *T { return l.Of(tx.db) }
+// OfTx returns the value of the database that tx is a transaction of.
+func (l *Local[T]) OfTx(tx *Tx) *T { return l.Of(tx.db) }

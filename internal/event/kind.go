@@ -182,7 +182,7 @@ func members(data any) (out map[string]any, err error) {
 func (k Kind[T]) On(d *db.DB, fn func(*db.Tx, Event[T]) error) { subscribe(d, k.kind, fn) }
 
 func (k Kind[T]) tell(tx *db.Tx, about Subject, data T) error {
-	heard := subscriptions.In(tx)
+	heard := subscriptions.OfTx(tx)
 	heard.RLock()
 	all := heard.of[k.kind]
 	readers := heard.readers[k.name]
@@ -227,7 +227,7 @@ func DeclareSignal[T any](name, doc string) Signal[T] {
 
 // Send tells the subscribers of the signal. It fails if one of them does.
 func (s Signal[T]) Send(tx *db.Tx, v T) error {
-	heard := subscriptions.In(tx)
+	heard := subscriptions.OfTx(tx)
 	heard.RLock()
 	all := heard.of[s.signal]
 	heard.RUnlock()

@@ -30,6 +30,8 @@ var owner = map[string]string{
 	"ci_runs":            "domain/pull",
 	"enrollments":        "domain/box",
 	"escalations":        "domain/escalation",
+	"event_cursors":      "event",
+	"event_readers":      "event",
 	"grants":             "domain/grant",
 	"idempotency_keys":   "api/idempotency",
 	"identities":         "domain/signin",
