@@ -6,7 +6,6 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -15,13 +14,6 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 )
-
-// undeclared are kinds, or whole nouns, that transcripts record and no package
-// declares yet.
-var undeclared = []string{
-	"approval", "ask", "backlog", "billing.member_cap_set", "billing.spend_cap_set", "blocker", "box", "ci", "escalation", "plan", "pr",
-	"run", "runner", "session", "task.budget_set",
-}
 
 // private are the members that only operators see of the data of an operator's
 // act: they stand on the platform's chain, besides what is declared.
@@ -65,17 +57,10 @@ func (y *yard) declared() {
 	}
 	for _, r := range rows {
 		k, ok := kinds[r.Kind]
-		noun, _, _ := strings.Cut(r.Kind, ".")
-		excused := slices.Contains(undeclared, r.Kind) || slices.Contains(undeclared, noun)
-		switch {
-		case !ok && !excused:
+		if !ok {
 			y.t.Errorf("%s is recorded, and declared nowhere", r.Kind)
-		case ok && excused:
-			y.t.Errorf("%s is declared: remove it from the list", r.Kind)
-		case ok:
-			if err := r.fits(k); err != nil {
-				y.t.Errorf("%s is declared with %v, and recorded as %s: %v", r.Kind, k.Data(), r.Data, err)
-			}
+		} else if err := r.fits(k); err != nil {
+			y.t.Errorf("%s is declared with %v, and recorded as %s: %v", r.Kind, k.Data(), r.Data, err)
 		}
 	}
 }

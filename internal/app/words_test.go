@@ -128,7 +128,7 @@ func TestEnumsAreTheConstants(t *testing.T) {
 		{fields: "BoxOwner.target", dir: "domain/box", of: "Shared"},
 		{fields: "BoxRemoval.state", dir: "domain/box", of: "Enrolled", without: []string{"enrolled"}},
 		{fields: "BoxRemoval.status", dir: "domain/box", of: "removed", also: []string{"draining"}},
-		{fields: "Account.tier OrgSummary.tier OrgDetail.tier", dir: "domain/account", of: "TierFree"},
+		{fields: "Account.tier OrgSummary.tier OrgDetail.tier", dir: "domain/people", of: "TierFree"},
 		{fields: "OSSApplication.state", dir: "domain/account", of: "ossPending"},
 		{fields: "Invitation.status", dir: "domain/invitation", of: "Pending"},
 		{fields: "AccessRequest.status", dir: "domain/access", of: "Pending"},
