@@ -200,7 +200,7 @@ func (k Kind[T]) tell(tx *db.Tx, about Subject, data T) error {
 	return nil
 }
 
-// Data decodes the data of a recorded event of the kind.
+// Decode returns the data of a recorded event of the kind.
 func (k Kind[T]) Decode(e Recorded) (data T, err error) {
 	if e.Kind != k.name {
 		return data, fmt.Errorf("event %s is not %s", e.Kind, k.name)

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -80,7 +81,7 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, o *op.Op) {
 	var status int
 	defer func() {
 		if p := recover(); p != nil {
-			if p == http.ErrAbortHandler {
+			if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(p)
 			}
 			a.Err = fmt.Errorf("panic: %v\n%s", p, debug.Stack()) // while the answer was written: it breaks off

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -111,7 +112,7 @@ func (s *searched) Read(p []byte) (int, error) {
 		if _, werr := s.into.Write(s.buf[:n]); werr != nil {
 			err = werr
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			if cerr := s.into.Close(); cerr != nil {
 				err = cerr
 			}

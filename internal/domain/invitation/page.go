@@ -94,8 +94,6 @@ func (s *Service) show(ctx context.Context, in pageIn, failure string) (op.Reply
 	return web.Render(pages, 200, "invite", v, "")
 }
 
-const htmlType = web.ContentType
-
 var pages = web.Templates(`
 {{define "unknown"}}{{template "top" "There is no such invitation"}}<p>The link is mistyped, or a part of it is missing. Open it from the mail again, or copy the whole line.</p>
 <p>If that does not help, ask whoever invited you to send another one. If you have been here before, <a href="/login">sign in</a>.</p>

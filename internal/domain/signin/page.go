@@ -105,8 +105,6 @@ func (s *Service) Offer(ctx context.Context, returnTo, org string) (op.Reply, er
 }
 
 const (
-	htmlType = web.ContentType
-
 	inPage     = "in"
 	signinPage = "signin"
 	codePage   = "code"
