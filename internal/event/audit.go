@@ -16,13 +16,11 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Change is one thing that happened to one object.
-type Change struct {
-	Kind    string // <noun>.<past participle>, say task.created
-	Object  string // id of the object
-	Account string // owner of the object; the transaction's account when empty, which an operator has none of
-	RepoID  string // set when the object belongs to a repository
-	Data    any    // what changed; never a secret
+// change is one thing that happened to one object.
+type change struct {
+	kind string
+	Subject
+	data any // what changed; never a secret
 }
 
 // entry is an audit row as its hash covers it: what the API shows of it, less
@@ -62,10 +60,9 @@ var (
 // head of an account's chain is one row that all its changes want.
 var owed = db.AtEnd(db.Fourth, write)
 
-// Record writes the audit row of a change in the change's own transaction.
-// The actor and the request id come from the context the transaction began
-// with; without an actor it was the system.
-func Record(tx *db.Tx, c Change) error {
+// record writes the audit row of a change in the change's own transaction, and
+// answers whose chain it is on: empty for the platform's own.
+func record(tx *db.Tx, c change) (account string, err error) {
 	actor := policy.From(tx.Context())
 	who := label(actor)
 	switch operates := actor.Credential == policy.Operator; {
@@ -74,27 +71,27 @@ func Record(tx *db.Tx, c Change) error {
 	case c.Account == "" && !operates:
 		c.Account = tx.Account // an operator token is bound to one, too, but acts for the platform
 	}
-	return owe(tx, c, who, actor.RequestID)
+	return c.Account, owe(tx, c, who, actor.RequestID)
 }
 
 // sorted has the members of data stand in the order of their names, whatever
 // type they come from.
 var sorted = []jsontext.Options{jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(true)}
 
-func owe(tx *db.Tx, c Change, actor, requestID string) error {
+func owe(tx *db.Tx, c change, actor, requestID string) error {
 	data := jsontext.Value("{}")
-	if c.Data != nil {
+	if c.data != nil {
 		var err error
-		if data, err = json.Marshal(c.Data); err == nil {
+		if data, err = json.Marshal(c.data); err == nil {
 			err = data.Format(sorted...)
 		}
 		if err != nil {
-			return fmt.Errorf("encode audit data of %s: %w", c.Kind, err)
+			return fmt.Errorf("encode audit data of %s: %w", c.kind, err)
 		}
 	}
 	owed.Add(tx, entry{
 		ID: id.New(), AccountID: db.NullText(c.Account), At: tx.Now.Truncate(time.Millisecond).Format(time.RFC3339Nano), Actor: actor,
-		Kind: c.Kind, Object: c.Object, RepoID: db.NullText(c.RepoID), RequestID: requestID, Data: data, micros: tx.Micros(),
+		Kind: c.kind, Object: c.ID, RepoID: db.NullText(c.RepoID), RequestID: requestID, Data: data, micros: tx.Micros(),
 	})
 	return nil
 }
@@ -103,35 +100,24 @@ func owe(tx *db.Tx, c Change, actor, requestID string) error {
 // it concerns: which person it was is the platform's business.
 const Operator = "operator"
 
-// Act is what somebody who runs the platform did.
-type Act struct {
-	Kind    string
-	Object  string
-	Account string         // the one concerned; empty: none
-	RepoID  string         // of that account
-	Data    map[string]any // what changed, for that account to read as well
-	Private map[string]any // for operators only: reasons, addresses of people
-}
-
-// Operated records an operator's act: with all of it on the platform's own
+// operated records an operator's act: with all of it on the platform's own
 // chain, and without what is private on that of the account it concerns. It
 // leaves nothing on the account that the operator's credential is bound to.
-func Operated(tx *db.Tx, a Act) error {
+func operated(tx *db.Tx, kind string, about Subject, shown, private map[string]any) error {
 	actor := policy.From(tx.Context())
-	shown, all := map[string]any{}, map[string]any{}
-	maps.Copy(shown, a.Data)
-	maps.Copy(all, a.Data)
-	maps.Copy(all, a.Private)
-	if a.Account != "" {
-		all["account_id"] = a.Account
-		if err := owe(tx, Change{a.Kind, a.Object, a.Account, a.RepoID, shown}, Operator, actor.RequestID); err != nil {
+	all := map[string]any{}
+	maps.Copy(all, shown)
+	maps.Copy(all, private)
+	if about.Account != "" {
+		all["account_id"] = about.Account
+		if err := owe(tx, change{kind, about, shown}, Operator, actor.RequestID); err != nil {
 			return err
 		}
 	}
-	if a.RepoID != "" {
-		all["repo_id"] = a.RepoID
+	if about.RepoID != "" {
+		all["repo_id"] = about.RepoID
 	}
-	return owe(tx, Change{Kind: a.Kind, Object: a.Object, Data: all}, label(actor), actor.RequestID)
+	return owe(tx, change{kind, Subject{ID: about.ID}, all}, label(actor), actor.RequestID)
 }
 
 // write appends rows to the chains of their accounts, in an order of accounts

@@ -1,5 +1,5 @@
 // Package event records what happened. Every change writes one audit row in
-// its own transaction with Record; whoever waits for news of an object (a
+// its own transaction (Kind.Record); whoever waits for news of an object (a
 // stream, a long poll, the dispatcher) waits on the Hub, which is told after
 // the commit. The Hub carries no data: who wakes reads the database again, so
 // a lost or doubled wake-up is harmless.

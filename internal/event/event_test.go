@@ -40,7 +40,7 @@ func TestRecord(t *testing.T) {
 		change := func(fail error) error {
 			return d.Write(ctx, func(tx *db.Tx) error {
 				hub.Notify(tx, event.RunTopic("1"))
-				if err := event.Record(tx, event.Change{Kind: "run.ended", Object: "1", Data: struct{ Z, A int }{1, 2}}); err != nil {
+				if err := unsorted.Record(tx, event.Subject{ID: "1"}, unsortedData{Z: 1, A: 2}); err != nil {
 					return err
 				}
 				return fail
@@ -59,7 +59,7 @@ func TestRecord(t *testing.T) {
 			t.Error("nobody was woken")
 		}
 		if err := d.Write(t.Context(), func(tx *db.Tx) error {
-			return event.Record(tx, event.Change{Kind: "sweep.done", Object: "x"})
+			return undone.Record(tx, event.Subject{ID: "x"}, event.None{})
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestRecord(t *testing.T) {
 		if len(rows) != 2 {
 			t.Fatalf("%d rows: %+v", len(rows), rows)
 		}
-		if r := rows[0]; r.Kind != "run.ended" || r.Actor != "user:u1" || r.RequestID != "r1" || r.Data != `{"A":2,"Z":1}` || r.AccountID == nil || *r.AccountID != "acct" {
+		if r := rows[0]; r.Kind != "thing.unsorted" || r.Actor != "user:u1" || r.RequestID != "r1" || r.Data != `{"A":2,"Z":1}` || r.AccountID == nil || *r.AccountID != "acct" {
 			t.Errorf("row %+v", r)
 		}
 		if r := rows[1]; r.Actor != "system" || r.AccountID != nil {

@@ -33,7 +33,7 @@ func Audience(scope policy.Scope) *Topic { return &Topic{Scope: scope} }
 // Subject is the object that an event is about.
 type Subject struct {
 	ID      string // of the object
-	Account string // its owner; empty: the transaction's account, of which an operator has none
+	Account string // its owner; empty: the transaction's account, or the platform if an operator acts
 	RepoID  string // set when the object belongs to a repository
 }
 
@@ -41,7 +41,7 @@ type Subject struct {
 // kind.
 type Event[T any] struct {
 	Kind    string
-	Subject Subject // with its account
+	Subject Subject // with the account whose chain it is on; empty: the platform's own
 	Data    T
 }
 
@@ -144,25 +144,22 @@ type None struct{}
 // the transaction began with; without an actor it was the system. It fails if a
 // subscriber does.
 func (k Kind[T]) Record(tx *db.Tx, about Subject, data T) error {
-	if err := Record(tx, Change{Kind: k.name, Object: about.ID, Account: about.Account, RepoID: about.RepoID, Data: data}); err != nil {
+	account, err := record(tx, change{k.name, about, data})
+	if err != nil {
 		return err
 	}
-	if about.Account == "" {
-		about.Account = tx.Account
-	}
+	about.Account = account
 	return k.tell(tx, about, data)
 }
 
 // Operated records an operator's act: with private, too, on the platform's own
-// chain, and without on that of the account it concerns. See Operated of the
-// package.
+// chain, and without on that of the account it concerns, if there is one.
 func (k Kind[T]) Operated(tx *db.Tx, about Subject, data T, private map[string]any) error {
 	shown, err := members(data)
 	if err != nil {
 		return fmt.Errorf("encode audit data of %s: %w", k.name, err)
 	}
-	err = Operated(tx, Act{Kind: k.name, Object: about.ID, Account: about.Account, RepoID: about.RepoID, Data: shown, Private: private})
-	if err != nil {
+	if err := operated(tx, k.name, about, shown, private); err != nil {
 		return err
 	}
 	return k.tell(tx, about, data)

@@ -22,11 +22,14 @@ type doneData struct {
 	Whole func() `json:"-"` // for subscribers
 }
 
+type unsortedData struct{ Z, A int }
+
 var (
-	things  = &event.Topic{Name: "things", Scope: policy.ReadTasks}
-	done    = event.Declare[doneData]("thing.ready", things, "A thing is ready.")
-	undone  = event.Declare[event.None]("thing.undone", things, "A thing is ready no more.")
-	flipped = event.DeclareSignal[string]("thing.flipped", "A thing was flipped.")
+	things   = &event.Topic{Name: "things", Scope: policy.ReadTasks}
+	done     = event.Declare[doneData]("thing.ready", things, "A thing is ready.")
+	undone   = event.Declare[event.None]("thing.undone", things, "A thing is ready no more.")
+	unsorted = event.Declare[unsortedData]("thing.unsorted", things, "Its members do not stand in the order of their names.")
+	flipped  = event.DeclareSignal[string]("thing.flipped", "A thing was flipped.")
 )
 
 // read collects what consumers have handled, once it is committed.
@@ -224,7 +227,7 @@ func TestCatalogue(t *testing.T) {
 	for _, k := range event.Kinds() {
 		names = append(names, k.Name())
 	}
-	if !slices.Equal(names, []string{"thing.ready", "thing.undone"}) || event.TopicOf("thing.ready") != things {
+	if !slices.Equal(names, []string{"thing.ready", "thing.undone", "thing.unsorted"}) || event.TopicOf("thing.ready") != things {
 		t.Errorf("the catalogue holds %v", names)
 	}
 	for what, declare := range map[string]func(){
@@ -242,4 +245,28 @@ func TestCatalogue(t *testing.T) {
 			declare()
 		}()
 	}
+}
+
+// TestOperatorsEvent holds that what an operator does for the platform is told of
+// no account, although their credential is bound to one.
+func TestOperatorsEvent(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		var heard []string
+		undone.On(d, func(_ *db.Tx, e event.Event[event.None]) error {
+			heard = append(heard, e.Subject.ID+" of "+e.Subject.Account)
+			return nil
+		})
+		ctx := policy.With(db.WithAccount(t.Context(), "home"), policy.Actor{Credential: policy.Operator, UserID: "op", AccountID: "home"})
+		if err := d.Write(ctx, func(tx *db.Tx) error {
+			if err := undone.Record(tx, event.Subject{ID: "1"}, event.None{}); err != nil {
+				return err
+			}
+			return undone.Operated(tx, event.Subject{ID: "2", Account: "acme"}, event.None{}, nil)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(heard, []string{"1 of ", "2 of acme"}) {
+			t.Errorf("heard %q", heard)
+		}
+	})
 }

@@ -18,20 +18,11 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
-	"yardmaster/internal/policy"
 )
 
-// Topic is a kind of rows that can be followed.
+// Topic is a topic of events with the rows that its followers are sent.
 type Topic struct {
-	Name  string
-	Scope policy.Scope
-	// Kinds are the nouns of the changes whose object is a row of the topic,
-	// say task of task.created.
-	Kinds []string
-	// Key is the member of any other change's data that names a row it changes.
-	Key string
-	// Fixed rows are never taken out of their list.
-	Fixed bool
+	*event.Topic
 	// Rows are those of tx.Account with the ids, or, for nil, its newest, up
 	// to limit, newest first.
 	Rows func(tx *db.Tx, ids []string, limit int) ([]Row, error)
@@ -113,8 +104,7 @@ type change struct {
 
 // touched adds the rows of a topic that a change concerns.
 func (t *Topic) touched(c change, ids map[string]bool) {
-	noun, _, _ := strings.Cut(c.Kind, ".")
-	if slices.Contains(t.Kinds, noun) {
+	if event.TopicOf(c.Kind) == t.Topic {
 		ids[c.Object] = true
 	}
 	if t.Key == "" || !strings.Contains(c.Data, t.Key) {

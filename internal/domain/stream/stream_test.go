@@ -33,6 +33,11 @@ var (
 	whole = db.Q[pair](`SELECT name, body FROM templates WHERE account_id = $1`)
 )
 
+var (
+	pairTopic   = &event.Topic{Name: "pairs", Scope: policy.ReadTasks}
+	pairChanged = event.Declare[event.None]("pair.changed", pairTopic, "A pair was put or taken.")
+)
+
 type pair struct{ Name, Body string }
 
 func pairs(tx *db.Tx, ids []string, limit int) ([]pair, error) {
@@ -44,9 +49,7 @@ func pairs(tx *db.Tx, ids []string, limit int) ([]pair, error) {
 }
 
 func node(d *db.DB) *Service {
-	return &Service{DB: d, Hub: event.NewHub(), Topics: []Topic{{
-		Name: "pairs", Scope: policy.ReadTasks, Kinds: []string{"pair"}, Rows: Rows(pairs, func(p pair) string { return p.Name }),
-	}}}
+	return &Service{DB: d, Hub: event.NewHub(), Topics: []Topic{{Topic: pairTopic, Rows: Rows(pairs, func(p pair) string { return p.Name })}}}
 }
 
 func in(t testing.TB, d *db.DB, account string, fn func(*db.Tx) error) {
@@ -66,7 +69,7 @@ func edit(t testing.TB, d *db.DB, account, name, body string) {
 		} else if _, err := put.Exec(tx, account, name, body); err != nil {
 			return err
 		}
-		return event.Record(tx, event.Change{Kind: "pair.changed", Object: name})
+		return pairChanged.Record(tx, event.Subject{ID: name}, event.None{})
 	})
 }
 

@@ -62,7 +62,7 @@ func TestWhenHeadsAreNoted(t *testing.T) {
 		add := func(rows int) {
 			o.write(func(tx *db.Tx) error {
 				for range rows {
-					if err := event.Record(tx, event.Change{Kind: "thing.done", Object: "x", Account: "b"}); err != nil {
+					if err := thingDone.Record(tx, event.Subject{ID: "x", Account: "b"}, event.None{}); err != nil {
 						return err
 					}
 				}

@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/event/hashchain"
+	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )
 
@@ -76,7 +77,7 @@ func (o *office) record(accounts ...string) {
 	o.t.Helper()
 	for _, a := range accounts {
 		o.write(func(tx *db.Tx) error {
-			return event.Record(tx, event.Change{Kind: "thing.done", Object: "x", Account: a})
+			return thingDone.Record(tx, event.Subject{ID: "x", Account: a}, event.None{})
 		})
 	}
 }
@@ -486,3 +487,5 @@ func TestFileAwayForAWhile(t *testing.T) {
 		}
 	})
 }
+
+var thingDone = event.Declare[event.None]("thing.done", event.Audience(policy.ReadTasks), "A thing was done.")
