@@ -353,6 +353,7 @@ func (m *walk) tokens() {
 func (m *walk) audited(rows []link) {
 	moves := m.moves
 	m.moves = map[string][]task.Status{}
+	m.oweReturns(rows)
 	expected := m.expected
 	m.expected = nil
 	for _, l := range rows {

@@ -175,6 +175,23 @@ func (m *walk) owePulls(was, now *state) {
 	}
 }
 
+// oweReturns expects both rows of a pull request that was closed and, in the same
+// step, reopened by a push: a look at it before and after does not tell of that.
+func (m *walk) oweReturns(rows []link) {
+	closed := map[string]bool{}
+	for _, l := range rows {
+		switch {
+		case l.Kind == "pr.closed" && strings.Contains(l.Data, `"why":"`+pull.ClosedEmpty+`"`):
+			closed[l.Object] = true
+		case l.Kind == "pr.reopened" && closed[l.Object] && !slices.Contains(m.expected, "pr.reopened "+l.Object):
+			m.owe("pr.closed", l.Object)
+			m.owe("pr.reopened", l.Object)
+			m.seen["pull closed and reopened in a step"]++
+			delete(closed, l.Object)
+		}
+	}
+}
+
 // told tells whether an audit row is one of those about pull requests that are
 // not counted.
 func (m *walk) toldOfPull(l link) bool {
