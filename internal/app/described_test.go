@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/proof/document"
 )
 
 // What the document leaves unsaid. Each number may only become smaller: who
@@ -23,13 +24,13 @@ const (
 )
 
 func TestUnsaid(t *testing.T) {
-	d := newJudge(t).document
+	d := newJudge(t).Document
 	var types, fields, parameters, guesses []string
 	for name, s := range d.Components.Schemas {
 		if s.Description == "" {
 			types = append(types, name)
 		}
-		schemas(s, func(s *jsonschema.Schema) {
+		document.Schemas(s, func(s *jsonschema.Schema) {
 			for field, m := range s.Properties {
 				if m.Description == "" {
 					fields = append(fields, name+"."+field)
@@ -37,16 +38,16 @@ func TestUnsaid(t *testing.T) {
 			}
 		})
 	}
-	for id, x := range d.operations() {
+	for id, x := range d.Operations() {
 		for _, p := range x.Parameters {
 			if p.Description == "" {
 				parameters = append(parameters, id+" "+p.Name)
 			}
 		}
-		bodies := map[string]media{}
+		bodies := map[string]document.Media{}
 		for status, r := range x.Responses {
 			for _, m := range r.Content {
-				for name, example := range m.all() {
+				for name, example := range m.All() {
 					for _, v := range held(t, example) {
 						guesses = append(guesses, guessed(id+" "+status+" "+name, "", v)...)
 					}
@@ -146,12 +147,12 @@ func guessed(at, name string, v any) (out []string) {
 
 // Every operation says what it is, how it fails and what an answer looks like.
 func TestOperationsAreDescribed(t *testing.T) {
-	d := newJudge(t).document
+	d := newJudge(t).Document
 	ops := map[string]Op{}
 	for _, o := range Ops() {
 		ops[o.ID] = o
 	}
-	for id, x := range d.operations() {
+	for id, x := range d.Operations() {
 		o := ops[id]
 		group, _, _ := strings.Cut(id, ".")
 		if x.Description == "" || x.Summary == "" || !slices.Equal(x.Tags, []string{group}) {
@@ -185,7 +186,7 @@ func TestOperationsAreDescribed(t *testing.T) {
 		path := regexp.MustCompile("^" + regexp.MustCompile(`\\\{[^}]*\\\}`).ReplaceAllString(regexp.QuoteMeta(o.Path), `.+`) + "$")
 		for status, r := range x.Responses {
 			for kind, m := range r.Content {
-				for name, example := range m.all() {
+				for name, example := range m.All() {
 					if regexp.MustCompile(`"example"`).Match(example) {
 						t.Errorf("%s %s: an example says that it is one: %s", id, status, example)
 					}
@@ -204,12 +205,12 @@ func TestOperationsAreDescribed(t *testing.T) {
 
 // A stream says what its frames are called and what is in them.
 func TestStreamsAreDescribed(t *testing.T) {
-	d := newJudge(t).document
+	d := newJudge(t).Document
 	for _, o := range Ops() {
 		if !o.IsStream() || !strings.HasPrefix(o.Path, "/v1/") {
 			continue
 		}
-		x := d.operations()[o.ID]
+		x := d.Operations()[o.ID]
 		m := x.Responses["200"].Content["text/event-stream"]
 		if m.Schema == nil || m.Schema.ContentSchema == nil || m.Schema.ContentSchema.Items == nil {
 			t.Errorf("%s does not say what its frames are", o.ID)
@@ -221,11 +222,11 @@ func TestStreamsAreDescribed(t *testing.T) {
 		}
 		for _, f := range frames {
 			data := f.Properties["data"].ContentSchema
-			if f.Description == "" || data == nil || d.Components.Schemas[strings.TrimPrefix(data.Ref, schemaRoot)] == nil {
+			if f.Description == "" || data == nil || d.Components.Schemas[strings.TrimPrefix(data.Ref, document.SchemaRoot)] == nil {
 				t.Errorf("%s: the frame %s is of %v: %q", o.ID, f.Title, data, f.Description)
 			}
 		}
-		if again := slices.ContainsFunc(x.Parameters, func(p parameter) bool { return p.Name == "Last-Event-ID" }); again != o.Resume {
+		if again := slices.ContainsFunc(x.Parameters, func(p document.Parameter) bool { return p.Name == "Last-Event-ID" }); again != o.Resume {
 			t.Errorf("%s: Last-Event-ID is documented: %v", o.ID, again)
 		}
 	}

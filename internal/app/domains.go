@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
 	"sync"
 	"time"
 
@@ -84,10 +85,12 @@ type parts struct {
 	gateway http.Handler
 }
 
-// ops are all capabilities, in the order of the contract's tables.
-func (p parts) ops() []op.Op {
-	var all []op.Op
-	for _, domain := range []interface{ Ops() []op.Op }{
+// domain is a package that has capabilities.
+type domain interface{ Ops() []op.Op }
+
+// domains are all that have capabilities, in the order of the contract's tables.
+func (p parts) domains() []domain {
+	return []domain{
 		p.service,
 		p.oauth,
 		p.account,
@@ -118,8 +121,14 @@ func (p parts) ops() []op.Op {
 		p.audit,
 		p.grant,
 		p.onboard,
-	} {
-		all = append(all, domain.Ops()...)
+	}
+}
+
+// ops are all capabilities, in the order of the contract's tables.
+func (p parts) ops() []op.Op {
+	var all []op.Op
+	for _, d := range p.domains() {
+		all = append(all, d.Ops()...)
 	}
 	return append(all, mcp.New(p.service.Version, all).Ops()...)
 }
@@ -129,7 +138,36 @@ type Op = op.Op
 
 // Ops lists the capabilities without a server behind them, for documents, the
 // command line and tests that walk the table.
-func Ops() []op.Op {
+func Ops() []op.Op { return unwired().ops() }
+
+// Packages lists the import paths of the packages that have capabilities.
+func Packages() []string {
+	var all []string
+	for _, d := range homes() {
+		all = append(all, reflect.TypeOf(d).Elem().PkgPath())
+	}
+	return all
+}
+
+// OpsOf lists the capabilities of one package, such as
+// yardmaster/internal/domain/task; none if it has none.
+func OpsOf(pkg string) []op.Op {
+	for _, d := range homes() {
+		if reflect.TypeOf(d).Elem().PkgPath() == pkg {
+			return d.Ops()
+		}
+	}
+	return nil
+}
+
+// homes are the domains, and the tools that are made of all they can do.
+func homes() []domain {
+	p := unwired()
+	return append(p.domains(), mcp.New("", p.ops()))
+}
+
+// unwired are the domains without a server behind them.
+func unwired() parts {
 	return parts{
 		service:  &service.Service{},
 		account:  &account.Service{},
@@ -161,7 +199,7 @@ func Ops() []op.Op {
 		grant:    &grant.Service{},
 		onboard:  &onboarding.Service{},
 		oauth:    &oauth.Service{},
-	}.ops()
+	}
 }
 
 // used are the scopes that a capability requires.

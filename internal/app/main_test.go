@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	dbtest.Main(m)
 }
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) { dbtest.DeclaredEverywhere(t) }
 
 // yard is a running control plane with one owner, ada of acme.
 type yard struct {
@@ -92,7 +92,7 @@ func boot(t *testing.T, e db.Engine, flags ...string) *yard {
 	t.Helper()
 	y := &yard{t: t, dsn: dbtest.DSN(t, e), setup: id.Secret(id.Setup)}
 	none := func(string) (string, bool) { return "", false }
-	args := []string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--database", y.dsn, "--setup-token", y.setup, "--lease", "3s", "--rate-limits", "off", "--scenario", "testdata/scenario.yml", "--service-token", "the-form"}
+	args := []string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--database", y.dsn, "--setup-token", y.setup, "--lease", "3s", "--rate-limits", "off", "--scenario", "../proof/transcript/testdata/scenario.yml", "--service-token", "the-form"}
 	cfg, err := config.Load("test", append(args, flags...), none, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -402,13 +402,5 @@ func (y *yard) block(taskID, kind string, fields map[string]string) {
 			}
 			return y.parts.task.Hold(tx, t, task.Blocked, b.Question)
 		})
-	})
-}
-
-// fail ends a task for good.
-func (y *yard) fail(taskID, kind string) {
-	y.t.Helper()
-	y.in(y.acct, func(tx *db.Tx) error {
-		return withTask(tx, taskID, func(t *task.Row) error { return y.parts.task.Fail(tx, t, kind, "Failed by a test.") })
 	})
 }

@@ -185,19 +185,3 @@ func TestMailedCodesTellNothing(t *testing.T) {
 		t.Errorf("%d codes were mailed within an hour", n)
 	}
 }
-
-// visit opens a page elsewhere that sends us back here, and answers the
-// query it brings.
-func (y *yard) visit(address string) (query string) {
-	y.t.Helper()
-	resp, err := plain.Get(address)
-	if err != nil {
-		y.t.Fatal(err)
-	}
-	resp.Body.Close()
-	at, err := resp.Location()
-	if err != nil || !strings.HasPrefix(at.String(), y.URL()+"/") {
-		y.t.Fatalf("%s sends us to %v, %v", address, at, err)
-	}
-	return at.RawQuery
-}

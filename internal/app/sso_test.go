@@ -14,6 +14,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/provider"
 )
 
 // traveller is a browser that goes wherever it is sent.
@@ -54,9 +55,9 @@ func (v *visitor) me() (out me) {
 }
 
 // sso configures acme's provider.
-func (y *yard) sso(p *provider) {
+func (y *yard) sso(p *provider.Provider) {
 	y.t.Helper()
-	y.send("PUT", "/v1/org-sso", y.owner, `{"issuer": "`+p.URL+`", "client_id": "`+providerClient+`", "client_secret": "`+providerSecret+`", "domains": ["Acme.example"]}`).want(200)
+	y.send("PUT", "/v1/org-sso", y.owner, `{"issuer": "`+p.URL+`", "client_id": "`+provider.Client+`", "client_secret": "`+provider.Secret+`", "domains": ["Acme.example"]}`).want(200)
 }
 
 const ssoStart = "/auth/oidc/acme/start?return_to=%2Fv1%2Fme"
@@ -67,9 +68,9 @@ func TestOIDCSignIn(t *testing.T) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e, "--allow-networks", "127.0.0.0/8")
-			p := newProvider(t)
+			p := provider.New(t)
 			y.sso(p)
-			p.is(map[string]any{"sub": "1", "email": "Eva.Lu@acme.example", "email_verified": true, "name": "Eva Lu"})
+			p.Is(map[string]any{"sub": "1", "email": "Eva.Lu@acme.example", "email_verified": true, "name": "Eva Lu"})
 			v := y.traveller()
 			if failure, _ := v.goes(ssoStart); failure != "" {
 				t.Fatal(failure)
@@ -84,7 +85,7 @@ func TestOIDCSignIn(t *testing.T) {
 				}
 			}
 			// The subject names her, whatever her address is by then.
-			p.is(map[string]any{"sub": "1", "email": "eva.braun@acme.example", "email_verified": "true"})
+			p.Is(map[string]any{"sub": "1", "email": "eva.braun@acme.example", "email_verified": "true"})
 			again := y.traveller()
 			again.goes(ssoStart)
 			if again.me().User.ID != eva.User.ID {
@@ -127,8 +128,8 @@ func (v *visitor) cookie() string {
 // admin of the account.
 func TestOIDCVouchesForItsOwn(t *testing.T) {
 	y := start(t, db.SQLite, "--allow-networks", "127.0.0.0/8")
-	p := newProvider(t)
-	y.send("PUT", "/v1/org-sso", y.owner, `{"issuer": "`+p.URL+`", "client_id": "`+providerClient+`", "client_secret": "`+providerSecret+`", "domains": ["example.com", "acme.example"]}`).want(200)
+	p := provider.New(t)
+	y.send("PUT", "/v1/org-sso", y.owner, `{"issuer": "`+p.URL+`", "client_id": "`+provider.Client+`", "client_secret": "`+provider.Secret+`", "domains": ["example.com", "acme.example"]}`).want(200)
 	y.tenant("rival")
 	rival := y.tenant("third")
 	y.person("bob", rival, policy.Owner)
@@ -143,13 +144,13 @@ func TestOIDCVouchesForItsOwn(t *testing.T) {
 		"nothing said of its proof":       {map[string]any{"sub": "4", "email": "eve@acme.example"}, "not say that your e-mail address is proved"},
 		"somebody who changed their mind": {nil, "did not let you sign in"},
 	} {
-		p.is(c.claims)
+		p.Is(c.claims)
 		v := y.traveller()
 		if failure, _ := v.goes(ssoStart); !strings.Contains(failure, c.want) || v.me().User.ID != "" {
 			t.Errorf("%s: %q, as %+v", name, failure, v.me())
 		}
 	}
-	p.is(map[string]any{"sub": "5", "email": "ada@example.com", "email_verified": true})
+	p.Is(map[string]any{"sub": "5", "email": "ada@example.com", "email_verified": true})
 	v := y.traveller()
 	v.goes(ssoStart)
 	ada := v.me()
@@ -161,27 +162,27 @@ func TestOIDCVouchesForItsOwn(t *testing.T) {
 // What a provider sends is checked, all of it.
 func TestOIDCAnswersAreChecked(t *testing.T) {
 	y := start(t, db.SQLite, "--allow-networks", "127.0.0.0/8")
-	p := newProvider(t)
+	p := provider.New(t)
 	y.sso(p)
-	p.is(map[string]any{"sub": "1", "email": "eva@acme.example", "email_verified": true})
+	p.Is(map[string]any{"sub": "1", "email": "eva@acme.example", "email_verified": true})
 	other, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(){
-		"nonce":          func() { p.lie = map[string]any{"nonce": "another"} },
-		"no nonce":       func() { p.lie = map[string]any{"nonce": ""} },
-		"issuer":         func() { p.lie = map[string]any{"iss": "https://elsewhere.example"} },
-		"audience":       func() { p.lie = map[string]any{"aud": "another"} },
-		"party":          func() { p.lie = map[string]any{"aud": []string{providerClient, "another"}, "azp": "another"} },
-		"expired":        func() { p.lie = map[string]any{"exp": time.Now().Add(-time.Hour).Unix()} },
-		"nobody":         func() { p.lie = map[string]any{"sub": ""} },
-		"signature":      func() { p.sign = other },
-		"iss parameter":  func() { p.iss = "https://elsewhere.example" },
-		"no iss, though": func() { p.iss = "" },
+		"nonce":          func() { p.Lie = map[string]any{"nonce": "another"} },
+		"no nonce":       func() { p.Lie = map[string]any{"nonce": ""} },
+		"issuer":         func() { p.Lie = map[string]any{"iss": "https://elsewhere.example"} },
+		"audience":       func() { p.Lie = map[string]any{"aud": "another"} },
+		"party":          func() { p.Lie = map[string]any{"aud": []string{provider.Client, "another"}, "azp": "another"} },
+		"expired":        func() { p.Lie = map[string]any{"exp": time.Now().Add(-time.Hour).Unix()} },
+		"nobody":         func() { p.Lie = map[string]any{"sub": ""} },
+		"signature":      func() { p.Sign = other },
+		"iss parameter":  func() { p.Issuer = "https://elsewhere.example" },
+		"no iss, though": func() { p.Issuer = "" },
 	} {
-		p.set(func() {
-			p.lie, p.sign, p.iss = nil, p.key, p.URL
+		p.Set(func() {
+			p.Lie, p.Sign, p.Issuer = nil, p.Key, p.URL
 			spoil()
 		})
 		v := y.traveller()
@@ -189,7 +190,7 @@ func TestOIDCAnswersAreChecked(t *testing.T) {
 			t.Errorf("%s: %q, as %+v", name, failure, v.me())
 		}
 	}
-	p.set(func() { p.lie, p.sign, p.iss = nil, p.key, p.URL })
+	p.Set(func() { p.Lie, p.Sign, p.Issuer = nil, p.Key, p.URL })
 
 	// An answer is worth something only to the browser that began.
 	v := y.traveller()
@@ -208,7 +209,7 @@ func TestOIDCAnswersAreChecked(t *testing.T) {
 		t.Errorf("another browser: %q", failure)
 	}
 	var before, after int
-	p.set(func() { before = p.asked })
+	p.Set(func() { before = p.Asked })
 	flows := func() (n int) {
 		for _, c := range v.browser.Jar.Cookies(back) {
 			if c.Name == "svc_flow" {
@@ -230,7 +231,7 @@ func TestOIDCAnswersAreChecked(t *testing.T) {
 			t.Errorf("after another %s the browser is in %d sign-ins", c.name, n)
 		}
 	}
-	if p.set(func() { after = p.asked }); after != before+1 {
+	if p.Set(func() { after = p.Asked }); after != before+1 {
 		t.Errorf("the provider was asked %d times: a wrong state must end it before", after-before)
 	}
 	resp, _ = v.open(http.MethodGet, y.URL()+ssoStart, "") // the one before was refused, and is over
@@ -255,7 +256,7 @@ func TestOIDCAnswersAreChecked(t *testing.T) {
 // answer is the same whatever is there.
 func TestOIDCStaysOutside(t *testing.T) {
 	y := start(t, db.SQLite)
-	p := newProvider(t)
+	p := provider.New(t)
 	var details []any
 	for _, issuer := range []string{p.URL, "http://127.0.0.1:1", "http://example.com", "https://127.0.0.1:1", "https://localhost", "https://10.0.0.1", "https://[::1]", "https://169.254.169.254", "ftp://x"} {
 		a := y.send("PUT", "/v1/org-sso", y.owner, `{"issuer": "`+issuer+`", "client_id": "c", "client_secret": "s", "domains": ["acme.example"]}`).problem(503, "provider-unreachable")
@@ -271,11 +272,11 @@ func TestOIDCStaysOutside(t *testing.T) {
 // With GitHub, people whom somebody knows or invited come in, by any proved
 // address, and stay who they are.
 func TestGitHubSignIn(t *testing.T) {
-	p := newProvider(t)
-	y := start(t, db.SQLite, "--github-url", p.URL, "--github-client-id", providerClient, "--github-client-secret", providerSecret)
+	p := provider.New(t)
+	y := start(t, db.SQLite, "--github-url", p.URL, "--github-client-id", provider.Client, "--github-client-secret", provider.Secret)
 	const begin = "/auth/github/start?return_to=%2Fv1%2Fme"
-	emails := func(list ...map[string]any) { p.set(func() { p.emails = list }) }
-	p.is(map[string]any{"id": 7, "login": "Octo_Cat", "name": "Octo Cat"})
+	emails := func(list ...map[string]any) { p.Set(func() { p.Emails = list }) }
+	p.Is(map[string]any{"id": 7, "login": "Octo_Cat", "name": "Octo Cat"})
 	emails(map[string]any{"email": "ada@example.com", "verified": false, "primary": true})
 	if failure, _ := y.traveller().goes(begin); !strings.Contains(failure, "no verified e-mail") {
 		t.Errorf("without a proved address: %q", failure)
@@ -294,14 +295,14 @@ func TestGitHubSignIn(t *testing.T) {
 	if octo.User.Login != "octo-cat" || octo.User.Email != "invited@example.com" || octo.Account.Login != "octo-cat" {
 		t.Errorf("who was invited is %+v", octo)
 	}
-	p.is(map[string]any{"id": 7, "login": "renamed"})
+	p.Is(map[string]any{"id": 7, "login": "renamed"})
 	emails(map[string]any{"email": "octo@cat.example", "verified": true, "primary": true})
 	v = y.traveller()
 	v.goes(begin)
 	if v.me().User.ID != octo.User.ID {
 		t.Errorf("with another name and address they are %+v", v.me())
 	}
-	p.is(map[string]any{"id": 8, "login": "lovelace"})
+	p.Is(map[string]any{"id": 8, "login": "lovelace"})
 	emails(map[string]any{"email": "ADA@example.com", "verified": true})
 	v = y.traveller()
 	v.goes(begin)
@@ -319,15 +320,15 @@ func TestSignInPageShowsTheWays(t *testing.T) {
 			t.Errorf("%s is offered and not configured", not)
 		}
 	}
-	p := newProvider(t)
-	y = start(t, db.SQLite, "--smtp-url", "smtp+plain://127.0.0.1:1", "--allow-networks", "127.0.0.0/8", "--github-url", p.URL, "--github-client-id", providerClient, "--github-client-secret", providerSecret)
+	p := provider.New(t)
+	y = start(t, db.SQLite, "--smtp-url", "smtp+plain://127.0.0.1:1", "--allow-networks", "127.0.0.0/8", "--github-url", p.URL, "--github-client-id", provider.Client, "--github-client-secret", provider.Secret)
 	y.sso(p)
 	var out struct{ Methods []string }
 	decode(t, y.send("GET", "/auth/methods", "", "").want(200), &out)
 	if strings.Join(out.Methods, " ") != "password email oidc github" {
 		t.Errorf("methods %v", out.Methods)
 	}
-	p.is(map[string]any{"sub": "1", "email": "eva@acme.example", "email_verified": true})
+	p.Is(map[string]any{"sub": "1", "email": "eva@acme.example", "email_verified": true})
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)

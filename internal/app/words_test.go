@@ -27,7 +27,7 @@ var openSets = map[string]string{
 
 // Whoever reads the description is told what each thing in it is.
 func TestDescribed(t *testing.T) {
-	d := newJudge(t).document
+	d := newJudge(t).Document
 	fields := func(at string, s *jsonschema.Schema) {
 		for name, f := range s.Properties {
 			key := at + "." + name
@@ -77,7 +77,7 @@ func TestDescribed(t *testing.T) {
 					t.Errorf("the parameter %s of %s has no description", p.Name, x.ID)
 				}
 			}
-			if body := d.operations()[x.ID].RequestBody; body != nil {
+			if body := d.Operations()[x.ID].RequestBody; body != nil {
 				fields(x.ID, body.Content["application/json"].Schema)
 			}
 		}
@@ -94,7 +94,7 @@ const taskStatuses = "Task.status TaskDetail.status TaskReassigned.status TaskCa
 // What the description lists as the values of a field are the constants of the
 // code, all of them. Each is named by one of its block.
 func TestEnumsAreTheConstants(t *testing.T) {
-	d := newJudge(t).document
+	d := newJudge(t).Document
 	for _, c := range []struct {
 		fields, dir, of string
 		also, without   []string

@@ -5,7 +5,10 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,11 +20,30 @@ import (
 	"yardmaster/internal/db"
 )
 
-// Declared prepares every statement declared in the packages the test imports,
-// on both engines, and holds its columns against the type of its rows.
+// Declared prepares every statement declared in the folder of the test, its
+// test files included, on both engines, and holds its columns against the type
+// of its rows.
 func Declared(t *testing.T) {
 	t.Helper()
-	all := db.Declared()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared(t, filepath.Base(dir)+"/")
+}
+
+// DeclaredEverywhere is Declared for every package that the test imports.
+func DeclaredEverywhere(t *testing.T) {
+	t.Helper()
+	declared(t, "")
+}
+
+func declared(t *testing.T, at string) {
+	t.Helper()
+	all := slices.DeleteFunc(db.Declared(), func(d db.Declaration) bool { return !strings.HasPrefix(d.At, at) })
+	if len(all) == 0 {
+		t.Error("no statement is declared here: remove the test")
+	}
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			for _, err := range Check(t, e, DSN(t, e), all) {

@@ -25,8 +25,6 @@ import (
 
 const patience = 20 * time.Second
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
-
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (

@@ -16,8 +16,6 @@ import (
 	"yardmaster/internal/id"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
-
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (

@@ -10,8 +10,6 @@ import (
 	"yardmaster/internal/db/dbtest"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
-
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (

@@ -24,8 +24,6 @@ import (
 	"yardmaster/internal/web"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
-
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 const (

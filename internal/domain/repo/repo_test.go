@@ -27,8 +27,6 @@ import (
 	"yardmaster/internal/policy"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
-
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (

@@ -22,8 +22,6 @@ import (
 	"yardmaster/internal/seal"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
-
 var (
 	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'org', 'self_hosted', 100, 0)`)
 	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)

@@ -22,8 +22,6 @@ import (
 	"yardmaster/internal/seal"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
-
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 const password = "a long password"

@@ -19,8 +19,6 @@ import (
 	"yardmaster/internal/policy"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
-
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 // The rows of these tests are templates: they have an account, a name and a

@@ -19,7 +19,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 )
 
-// exchange is what the transcripts of internal/app write with -exchanges.
+// exchange is what the transcripts append to the file that YARDMASTER_EXCHANGES names.
 type exchange struct {
 	Op, Method, URL string
 	Sent            http.Header

@@ -1,4 +1,4 @@
-package app
+package transcript
 
 import (
 	"encoding/json"
@@ -130,7 +130,7 @@ func (a answer) unwrap(o op.Op, want string) (answer, error) {
 	if json.Unmarshal([]byte(f.Result.Content[0].Text), &inText) != nil || json.Unmarshal(f.Result.StructuredContent, &structured) != nil || !reflect.DeepEqual(inText, structured) {
 		return a, fmt.Errorf("text and content differ: %s", a.body)
 	}
-	out := answer{t: a.t, Response: new(http.Response), body: f.Result.StructuredContent}
+	out := answer{Response: new(http.Response), body: f.Result.StructuredContent}
 	*out.Response = *a.Response
 	out.Header = a.Header.Clone()
 	if f.Result.Meta["yardmaster/idempotent-replayed"] == true {

@@ -1,28 +1,43 @@
-package app
+package transcript
 
 import (
 	"encoding/json"
-	"flag"
+	"fmt"
 	"io"
-	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/app"
 	"yardmaster/internal/db"
 )
 
-var exchanges = flag.String("exchanges", "", "a file for what the transcripts send and are answered, one JSON object a line")
-
-// record is what the transcripts leave behind.
+// record is what the transcripts of a package leave behind.
 type record struct {
-	mu   sync.Mutex // transcripts are played side by side
-	file io.Writer
-	rows map[string][]int // how many audit rows each success of a row that changes something wrote
-	tool map[string]bool  // the rows that were called as tools and succeeded
+	mu    sync.Mutex // transcripts are played side by side
+	file  io.Writer
+	rows  map[string][]int // how many audit rows each success of a row that changes something wrote
+	tool  map[string]bool  // the rows that were called as tools, and whether they succeeded
+	shown map[string]bool  // the rows that succeeded over REST
+}
+
+func newRecord(t *testing.T) *record {
+	t.Helper()
+	r := &record{rows: map[string][]int{}, tool: map[string]bool{}, shown: map[string]bool{}}
+	if path := os.Getenv(exchangesEnv); path != "" {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		r.file = f
+	}
+	return r
 }
 
 type auditRow struct{ Kind, Object string }
@@ -32,51 +47,63 @@ type auditRow struct{ Kind, Object string }
 var auditOf = db.Q[auditRow](`SELECT kind, COALESCE(object, '') AS object FROM audit a WHERE request_id = $1 AND NOT (account_id IS NULL AND EXISTS (
 	SELECT 1 FROM audit o WHERE o.request_id = a.request_id AND o.account_id IS NOT NULL AND o.actor = 'operator' AND o.kind = a.kind AND o.object = a.object))`)
 
-// note takes down an exchange.
-func (r *record) note(y *talk, o op.Op, body string, a answer) {
-	y.t.Helper()
+// note takes down an exchange, and returns how its audit rows break the rule
+// that a change writes one of its own, and everything else none.
+func (r *record) note(k *talk, o op.Op, body string, a answer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.file != nil && !y.tools && strings.HasPrefix(o.Path, "/v1/") {
-		b, err := json.Marshal(struct {
-			Op, Method, URL string
-			Sent            http.Header
-			Request         string
-			Status          int
-			Header          http.Header
-			Response        string
-		}{o.ID, a.Request.Method, a.Request.URL.RequestURI(), a.Request.Header, body, a.StatusCode, a.Header, string(a.body)})
-		if err == nil {
-			_, err = r.file.Write(append(b, '\n'))
-		}
-		if err != nil {
-			y.t.Fatal(err)
-		}
+	if err := r.write(k, o, body, a); err != nil || o.ID == "mcp.rpc" {
+		r.shown[o.ID] = r.shown[o.ID] || succeeds(o, a)
+		return err
 	}
-	if o.ID == "mcp.rpc" {
-		return
+	if !k.tools {
+		r.shown[o.ID] = r.shown[o.ID] || succeeds(o, a)
 	}
-	y.keptWithItsChange(o, a)
+	if err := k.keptWithItsChange(o, a); err != nil {
+		return err
+	}
 	var rows []auditRow
-	err := y.db.Read(y.t.Context(), func(tx *db.Tx) (err error) {
+	err := k.Inside().DB.Read(k.t.Context(), func(tx *db.Tx) (err error) {
 		rows, err = auditOf.All(tx, a.Header.Get("X-Request-Id"))
 		return err
 	})
 	if err != nil {
-		y.t.Fatal(err)
+		return err
 	}
-	if a.StatusCode >= 400 || o.Method == "GET" || a.Header.Get("X-Idempotent-Replayed") != "" {
+	if a.StatusCode >= 400 || o.Method == http.MethodGet || a.Header.Get("X-Idempotent-Replayed") != "" {
 		if len(rows) > 0 && (evenSo[o.ID] == "" || len(rows) > 1) {
-			y.t.Errorf("%s changes nothing (%d) and writes audit rows: %v", o.ID, a.StatusCode, rows)
+			return fmt.Errorf("%s changes nothing (%d) and writes audit rows: %v", o.ID, a.StatusCode, rows)
 		}
-		return
+		return nil
 	}
 	own := slices.DeleteFunc(slices.Clone(rows), func(r auditRow) bool { return slices.Contains(moves[o.ID], r.Kind) })
 	slices.SortFunc(rows, func(a, b auditRow) int { return strings.Compare(a.Kind+a.Object, b.Kind+b.Object) })
-	if len(own) > 1 || len(own) == 0 && len(rows) > 0 || len(slices.Compact(slices.Clone(rows))) != len(rows) {
-		y.t.Errorf("%s writes %d audit rows of its own: %v", o.ID, len(own), rows)
-	}
 	r.rows[o.ID] = append(r.rows[o.ID], len(own))
+	if len(own) > 1 || len(own) == 0 && len(rows) > 0 || len(slices.Compact(slices.Clone(rows))) != len(rows) {
+		return fmt.Errorf("%s writes %d audit rows of its own: %v", o.ID, len(own), rows)
+	}
+	return nil
+}
+
+func succeeds(o op.Op, a answer) bool { return a.StatusCode < 300 || a.StatusCode == o.Status }
+
+// write appends an exchange to the file that was asked for.
+func (r *record) write(k *talk, o op.Op, body string, a answer) error {
+	if r.file == nil || k.tools || !strings.HasPrefix(o.Path, "/v1/") {
+		return nil
+	}
+	b, err := json.Marshal(struct {
+		Op, Method, URL string
+		Sent            http.Header
+		Request         string
+		Status          int
+		Header          http.Header
+		Response        string
+	}{o.ID, a.Request.Method, a.Request.URL.RequestURI(), a.Request.Header, body, a.StatusCode, a.Header, string(a.body)})
+	if err == nil {
+		_, err = r.file.Write(append(b, '\n'))
+	}
+	return err
 }
 
 // moves are the kinds of rows that a call may write besides the one of its
@@ -136,24 +163,57 @@ var ofSessions = map[string]string{
 	"operator_token.issue":          "wants a fresh sign-in, which a token has none of",
 }
 
-// judge holds what every row wrote against the rule that a change writes one
-// audit row of its own. A call that changes nothing, as the second
-// revocation of a token, writes none; but every row has a call that does.
-//
-// Every row that can be a tool must have succeeded as one, if all were played
-// over MCP.
-func (r *record) judge(t *testing.T, asTools bool) {
-	for _, o := range Ops() {
-		if asTools && o.IsTool() && r.tool[o.ID] == (ofSessions[o.ID] != "") {
-			t.Errorf("%s succeeds as a tool: %v", o.ID, r.tool[o.ID])
+// judge holds the rows of a package against what its transcripts showed. Each
+// succeeds over REST, and as a tool if it is one. Each that is no GET has a
+// success that wrote an audit row: a call that changes nothing, as the second
+// revocation of a token, writes none, but every row has a call that does.
+func (r *record) judge(t *testing.T, pkg string) {
+	t.Helper()
+	for _, o := range app.OpsOf(pkg) {
+		if o.Status >= 400 {
+			continue // it never succeeds
+		}
+		if !r.shown[o.ID] {
+			t.Errorf("%s succeeds in no transcript: add a step for %s %s to a testdata/*.txtar of this folder", o.ID, o.Method, o.Path)
+			continue
+		}
+		switch exempt := ofSessions[o.ID] != ""; {
+		case !o.IsTool():
+		case exempt && r.tool[o.ID]:
+			t.Errorf("%s succeeds as a tool: remove it from ofSessions in internal/proof/transcript/audit.go", o.ID)
+		case !exempt && !r.tool[o.ID]:
+			t.Errorf("%s succeeds as a tool in no transcript: add a step without headers that answers 2xx", o.ID)
+		}
+		if len(r.rows[o.ID]) == 0 {
+			continue
+		}
+		switch wrote := slices.Max(r.rows[o.ID]); {
+		case wrote == 0 && unaudited[o.ID] == "":
+			t.Errorf("%s changes something and writes no audit row: call event.Record in its transaction, "+
+				"or say why in unaudited in internal/proof/transcript/audit.go", o.ID)
+		case wrote > 0 && unaudited[o.ID] != "":
+			t.Errorf("%s does write an audit row: remove it from unaudited in internal/proof/transcript/audit.go", o.ID)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.rows)) {
-		switch wrote := slices.Max(r.rows[id]); {
-		case wrote == 0 && unaudited[id] == "":
-			t.Errorf("%s changes something and writes no audit row: %v", id, r.rows[id])
-		case wrote > 0 && unaudited[id] != "":
-			t.Errorf("%s does write an audit row", id)
+}
+
+// packageOf is the import path of the package whose test this is: the folder in
+// which go test runs it.
+func packageOf(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for root := dir; root != filepath.Dir(root); root = filepath.Dir(root) {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			rel, err := filepath.Rel(root, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return "yardmaster/" + filepath.ToSlash(rel)
 		}
 	}
+	t.Fatalf("%s is in no module", dir)
+	return ""
 }

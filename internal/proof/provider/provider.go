@@ -1,4 +1,7 @@
-package app
+// Package provider is an identity provider on the wire, for tests: OpenID
+// Connect with discovery, PKCE and signed tokens, and GitHub's addresses as
+// well.
+package provider
 
 import (
 	"crypto"
@@ -18,39 +21,40 @@ import (
 	"yardmaster/internal/id"
 )
 
-// provider is an OpenID Connect provider on the wire: discovery, authorization
-// with PKCE, a token endpoint that knows one client, and signed tokens. Whoever
-// comes to it is the person it has last been told of. It is GitHub as well.
-type provider struct {
+// Provider is an identity provider that knows one client. Everybody who comes
+// to it is the person it has last been told of. Its fields are changed by Set.
+type Provider struct {
 	*httptest.Server
-	key *rsa.PrivateKey
+	Key *rsa.PrivateKey // of its published keys
 
 	mu     sync.Mutex
-	claims map[string]any        // of who comes
-	lie    map[string]any        // claims that are put over the right ones
-	iss    string                // parameter of the answer
-	sign   *rsa.PrivateKey       // what tokens are signed with
-	codes  map[string]url.Values // to the request that each answers
-	emails []map[string]any      // at GitHub
-	asked  int                   // token requests
+	Claims map[string]any        // of the person who comes; nil: access is denied
+	Lie    map[string]any        // claims that are put over the right ones
+	Issuer string                // parameter of the answer
+	Sign   *rsa.PrivateKey       // signs the tokens
+	Emails []map[string]any      // at GitHub
+	Asked  int                   // token requests so far
+	codes  map[string]url.Values // the request that each code answers
 }
 
+// Client and Secret are those of the one client.
 const (
-	providerClient = "the client"
-	providerSecret = "the secret&of it"
+	Client = "the client"
+	Secret = "the secret&of it"
 )
 
-func newProvider(t *testing.T) *provider {
+// New serves a provider until the test ends.
+func New(t *testing.T) *Provider {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &provider{key: key, sign: key, codes: map[string]url.Values{}}
+	p := &Provider{Key: key, Sign: key, codes: map[string]url.Values{}}
 	mux := http.NewServeMux()
 	p.Server = httptest.NewServer(mux)
 	t.Cleanup(p.Close)
-	p.iss = p.URL
+	p.Issuer = p.URL
 	answer := func(w http.ResponseWriter, status int, body any) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
@@ -76,15 +80,15 @@ func newProvider(t *testing.T) *provider {
 		back := url.Values{"state": {q.Get("state")}}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p.claims == nil {
+		if p.Claims == nil {
 			back.Set("error", "access_denied")
 		} else {
 			code := id.Opaque()
 			p.codes[code] = q
 			back.Set("code", code)
 		}
-		if p.iss != "" {
-			back.Set("iss", p.iss)
+		if p.Issuer != "" {
+			back.Set("iss", p.Issuer)
 		}
 		http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
 	}
@@ -95,11 +99,11 @@ func newProvider(t *testing.T) *provider {
 	spent := func(r *http.Request, client, secret string) (url.Values, bool) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.asked++
+		p.Asked++
 		asked, ok := p.codes[r.FormValue("code")]
 		delete(p.codes, r.FormValue("code"))
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
-		return asked, ok && client == providerClient && secret == providerSecret && asked.Get("code_challenge_method") == "S256" &&
+		return asked, ok && client == Client && secret == Secret && asked.Get("code_challenge_method") == "S256" &&
 			asked.Get("code_challenge") == base64.RawURLEncoding.EncodeToString(sum[:]) && asked.Get("redirect_uri") == r.FormValue("redirect_uri")
 	}
 	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
@@ -114,8 +118,8 @@ func newProvider(t *testing.T) *provider {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		now := time.Now()
-		claims := map[string]any{"iss": p.URL, "aud": providerClient, "nonce": asked.Get("nonce"), "iat": now.Unix(), "exp": now.Add(time.Minute).Unix()}
-		for _, over := range []map[string]any{p.claims, p.lie} {
+		claims := map[string]any{"iss": p.URL, "aud": Client, "nonce": asked.Get("nonce"), "iat": now.Unix(), "exp": now.Add(time.Minute).Unix()}
+		for _, over := range []map[string]any{p.Claims, p.Lie} {
 			for k, v := range over {
 				claims[k] = v
 			}
@@ -132,7 +136,7 @@ func newProvider(t *testing.T) *provider {
 	mux.HandleFunc("GET /api/v3/user", func(w http.ResponseWriter, _ *http.Request) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		answer(w, 200, p.claims)
+		answer(w, 200, p.Claims)
 	})
 	mux.HandleFunc("GET /api/v3/user/emails", func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
@@ -141,12 +145,12 @@ func newProvider(t *testing.T) *provider {
 			answer(w, 401, map[string]string{"message": "Bad credentials"})
 			return
 		}
-		answer(w, 200, p.emails)
+		answer(w, 200, p.Emails)
 	})
 	return p
 }
 
-func (p *provider) jwt(t *testing.T, claims map[string]any) string {
+func (p *Provider) jwt(t *testing.T, claims map[string]any) string {
 	body, err := json.Marshal(claims)
 	if err != nil {
 		t.Error(err)
@@ -154,20 +158,20 @@ func (p *provider) jwt(t *testing.T, claims map[string]any) string {
 	e := base64.RawURLEncoding
 	signed := e.EncodeToString([]byte(`{"alg":"RS256","kid":"k","typ":"JWT"}`)) + "." + e.EncodeToString(body)
 	sum := sha256.Sum256([]byte(signed))
-	sig, err := rsa.SignPKCS1v15(nil, p.sign, crypto.SHA256, sum[:])
+	sig, err := rsa.SignPKCS1v15(nil, p.Sign, crypto.SHA256, sum[:])
 	if err != nil {
 		t.Error(err)
 	}
 	return signed + "." + e.EncodeToString(sig)
 }
 
-// is says who comes to the provider from now on.
-func (p *provider) is(claims map[string]any) {
-	p.set(func() { p.claims = claims })
+// Is says which person comes to the provider from now on.
+func (p *Provider) Is(claims map[string]any) {
+	p.Set(func() { p.Claims = claims })
 }
 
-// set changes what the provider does from now on.
-func (p *provider) set(change func()) {
+// Set changes what the provider does from now on.
+func (p *Provider) Set(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change()

@@ -1,0 +1,22 @@
+package app
+
+import (
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/blocker"
+	"yardmaster/internal/domain/task"
+)
+
+// Inside is what a proof needs of a running control plane beyond its API: the
+// database, and the domains whose calls come from boxes.
+type Inside struct {
+	DB       *db.DB
+	Data     string // the folder of --data
+	Tasks    *task.Service
+	Blockers *blocker.Service
+}
+
+// Inside returns the parts of a running control plane that no request reaches.
+// The program itself does not call it.
+func (a *App) Inside() Inside {
+	return Inside{DB: a.db, Data: a.cfg.Data, Tasks: a.parts.task, Blockers: a.parts.blocker}
+}

@@ -1,0 +1,11 @@
+package member_test
+
+import (
+	"testing"
+
+	"yardmaster/internal/proof/transcript"
+)
+
+func TestMain(m *testing.M) { transcript.Main(m) }
+
+func TestTranscripts(t *testing.T) { transcript.Run(t) }

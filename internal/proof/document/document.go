@@ -1,0 +1,263 @@
+// Package document reads the OpenAPI document as its users do, and holds
+// requests and answers against it. It knows no server: the tests of the program
+// and the transcripts of the domains hand it the bytes.
+package document
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Document is the part of the OpenAPI document that tests read.
+type Document struct {
+	OpenAPI    string `json:"openapi"`
+	Tags       []struct{ Name, Description string }
+	Paths      map[string]PathItem
+	Components struct {
+		Schemas   map[string]*jsonschema.Schema
+		Responses map[string]Response
+	}
+}
+
+// PathItem is the operations of a path by method.
+type PathItem map[string]Operation
+
+// UnmarshalJSON leaves out the member that is no operation. It returns the
+// fault of encoding/json.
+func (p *PathItem) UnmarshalJSON(b []byte) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(b, &members); err != nil {
+		return err
+	}
+	*p = PathItem{}
+	for name, raw := range members {
+		if name == "parameters" { // which all of them have
+			continue
+		}
+		var x Operation
+		if err := json.Unmarshal(raw, &x); err != nil {
+			return err
+		}
+		(*p)[name] = x
+	}
+	return nil
+}
+
+// Operation is one method of one path.
+type Operation struct {
+	ID          string `json:"operationId"`
+	Summary     string
+	Description string
+	Tags        []string
+	Parameters  []Parameter
+	RequestBody *struct {
+		Content map[string]Media
+	} `json:"requestBody"`
+	Responses map[string]Response
+	Security  []map[string][]string
+}
+
+// Response is an answer of an operation, or a reference to one that many share.
+type Response struct {
+	Ref         string `json:"$ref"`
+	Description string
+	Content     map[string]Media
+}
+
+// Parameter is an input outside of the body.
+type Parameter struct {
+	Name, In, Description string
+	Schema                *jsonschema.Schema
+}
+
+// Media is a body of one content type.
+type Media struct {
+	Schema   *jsonschema.Schema
+	Example  json.RawMessage
+	Examples map[string]struct{ Value json.RawMessage }
+}
+
+// All returns the examples by their names.
+func (m Media) All() map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	if m.Example != nil {
+		out["the one"] = m.Example
+	}
+	for name, e := range m.Examples {
+		out[name] = e.Value
+	}
+	return out
+}
+
+// SchemaRoot begins a reference to a named schema, and ResponseRoot one to a
+// shared response.
+const (
+	SchemaRoot   = "#/components/schemas/"
+	ResponseRoot = "#/components/responses/"
+)
+
+// Operations returns the operations by id.
+func (d Document) Operations() map[string]Operation {
+	out := map[string]Operation{}
+	for _, methods := range d.Paths {
+		for _, x := range methods {
+			out[x.ID] = x
+		}
+	}
+	return out
+}
+
+// Response returns a response itself, where r may refer to it.
+func (d Document) Response(r Response) Response {
+	if r.Ref != "" {
+		return d.Components.Responses[strings.TrimPrefix(r.Ref, ResponseRoot)]
+	}
+	return r
+}
+
+// Schemas calls fn for s and every schema below it.
+func Schemas(s *jsonschema.Schema, fn func(*jsonschema.Schema)) {
+	if s == nil {
+		return
+	}
+	fn(s)
+	Schemas(s.Items, fn)
+	Schemas(s.AdditionalProperties, fn)
+	Schemas(s.ContentSchema, fn)
+	for _, list := range [][]*jsonschema.Schema{s.AnyOf, s.AllOf, s.OneOf} {
+		for _, x := range list {
+			Schemas(x, fn)
+		}
+	}
+	for _, x := range s.Properties {
+		Schemas(x, fn)
+	}
+}
+
+// Closed resolves a schema of the document with all it refers to. It takes no
+// member that the document does not name, and times in RFC 3339 UTC only. It
+// returns the fault of a schema that is no JSON Schema.
+func (d Document) Closed(s *jsonschema.Schema) (*jsonschema.Resolved, error) {
+	const root = "#/$defs/"
+	all := s.CloneSchemas()
+	all.Defs = map[string]*jsonschema.Schema{}
+	var strict func(s *jsonschema.Schema)
+	strict = func(s *jsonschema.Schema) {
+		if name, ok := strings.CutPrefix(s.Ref, SchemaRoot); ok {
+			s.Ref = root + name
+			if x := d.Components.Schemas[name]; x != nil && all.Defs[name] == nil {
+				x = x.CloneSchemas()
+				all.Defs[name] = x
+				Schemas(x, strict)
+				if name == "Problem" {
+					x.AdditionalProperties = nil // problems may say more
+				}
+			}
+		}
+		if s.Format == "date-time" {
+			s.Pattern = `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$`
+		}
+		if s.Type == "object" && s.AdditionalProperties == nil {
+			s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
+		}
+	}
+	Schemas(all, strict)
+	return all.Resolve(nil)
+}
+
+// Judge holds requests and answers against the document. It keeps the schemas
+// it has resolved, which is the slowest part, and may be shared by tests that
+// run at once.
+type Judge struct {
+	Document
+	Ops map[string]Operation
+
+	mu   sync.Mutex
+	made map[string]*jsonschema.Resolved
+}
+
+// NewJudge reads the document. It returns the fault of encoding/json.
+func NewJudge(text []byte) (*Judge, error) {
+	var d Document
+	err := json.Unmarshal(text, &d)
+	return &Judge{Document: d, Ops: d.Operations(), made: map[string]*jsonschema.Resolved{}}, err
+}
+
+func (j *Judge) schema(key string, s *jsonschema.Schema) (r *jsonschema.Resolved, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if r = j.made[key]; r == nil {
+		if r, err = j.Closed(s); err == nil {
+			j.made[key] = r
+		}
+	}
+	return r, err
+}
+
+// Valid returns a fault unless body is JSON as the schema has it. The key names
+// the schema among those that the judge keeps.
+func (j *Judge) Valid(key string, s *jsonschema.Schema, body []byte) error {
+	r, err := j.schema(key, s)
+	if err != nil {
+		return err
+	}
+	var v any
+	if err := json.Unmarshal(body, &v); err != nil {
+		return err
+	}
+	return r.Validate(v)
+}
+
+// Exchange returns a fault unless the document allows the request and its
+// answer. An operation that the document does not have is nothing to it.
+func (j *Judge) Exchange(id string, sent []byte, status int, header http.Header, body []byte) error {
+	x, ok := j.Ops[id]
+	if !ok {
+		return nil // not under /v1
+	}
+	key := strconv.Itoa(status)
+	r, ok := x.Responses[key]
+	if !ok {
+		return fmt.Errorf("the document knows no answer %s of %s", key, id)
+	}
+	r = j.Response(r)
+	if status >= 400 {
+		if err := published(r, status, body); err != nil {
+			return err
+		}
+	}
+	kind, _, _ := strings.Cut(header.Get("Content-Type"), ";")
+	if m, ok := r.Content[kind]; ok && strings.HasSuffix(kind, "json") {
+		if err := j.Valid(id+key, m.Schema, body); err != nil {
+			return fmt.Errorf("the answer is not as documented: %w\n%s", err, body)
+		}
+	} else if !ok && r.Content != nil {
+		return fmt.Errorf("the answer is %s, which the document does not know", kind)
+	}
+	if status < 300 && x.RequestBody != nil && len(sent) > 0 {
+		if err := j.Valid(id, x.RequestBody.Content["application/json"].Schema, sent); err != nil {
+			return fmt.Errorf("the request was taken and is not as documented: %w", err)
+		}
+	}
+	return nil
+}
+
+// published returns a fault unless the document names the slug that a row
+// failed with.
+func published(r Response, status int, body []byte) error {
+	var p struct{ Type string }
+	if err := json.Unmarshal(body, &p); err != nil {
+		return err
+	}
+	slug := p.Type[strings.LastIndex(p.Type, "/")+1:]
+	if _, ok := r.Content["application/problem+json"].Examples[slug]; ok {
+		return nil
+	}
+	return fmt.Errorf("it fails with %d %s, which the row does not name", status, slug)
+}

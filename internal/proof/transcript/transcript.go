@@ -1,0 +1,256 @@
+// Package transcript plays talks with a server that are written down
+// (testdata/*.txtar of a domain): requests, and what their answers must be
+// like. A package with transcripts plays them in one test:
+//
+//	func TestMain(m *testing.M)        { transcript.Main(m) }
+//	func TestTranscripts(t *testing.T) { transcript.Run(t) }
+//
+// One of them is played with `go test ./internal/domain/task -run
+// TestTranscripts/retry`, and `-update` writes what was answered into the file.
+//
+// A transcript is an archive, and each file of it one step, named for what it
+// shows. All steps are made on one fresh server, in their order:
+//
+//	-- a task is filed --
+//	POST /v1/tasks
+//	{"repo": "acme/web", "title": "t", "problem": "p"}
+//	=> 202
+//	{"kind": "dispatched", "task_id": "<task>"}
+//
+// A request is its first line, header lines and a body. Unless it has an
+// Authorization line it comes with the owner's token; "Authorization: none"
+// sends none. After => come the status, header lines and a pattern of the body
+// (pattern.go); <task> stands for what is found there first, and for the same
+// from then on, in requests as well. <url>, <setup> and <owner> are known from
+// the start. "=> 200 eventually" repeats the request until the answer is like
+// that; "=> 200 first" reads a stream until what it has sent is.
+//
+// A step that begins with $ is done for the transcript:
+//
+//	$ push OWNER/NAME     pushes a new repository; lines "path: text" are its files
+//	$ box TOKEN           enrolls a box, a real one, and lets it run
+//	$ blocker TASK KIND   declares a blocker and holds the task for it; lines "name: kind" are its fields
+//	$ fail TASK KIND      fails a task for good, as the loss of its pull request would
+//	$ person LOGIN [ROLE] makes a user with an account of their own, and a role in acme;
+//	                      <LOGIN> is the id, <LOGIN_token> what they may do there
+//	$ operator            <operator> is a token of ada's with every operator scope
+//	$ code EMAIL          <code> is the newest code mailed to an address, once there is a
+//	                      newer one than the last that was asked for
+//	$ visit ADDRESS       <back> is the query that a page elsewhere sends us back with
+//	$ provider            as the first step: people may sign in at <provider>, of whom one
+//	                      comes there, and with GitHub
+//	$ fresh               as the first step: the server has not been set up
+//
+// Every exchange is held against the OpenAPI document as well, every change
+// against the audit record, and the record against the kinds of events that are
+// declared. Each transcript is played over REST with both
+// databases, and once more with its capabilities called as tools over MCP,
+// which must come to the same. A capability must succeed in a transcript of its
+// own package.
+package transcript
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"yardmaster/internal/box"
+	"yardmaster/internal/box/coder"
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+)
+
+var update = flag.Bool("update", false, "write the answers into the transcripts, where they are not as expected")
+
+// exchangesEnv names a file to which every exchange is appended, one JSON
+// object a line, for tools that judge them too (scripts/conformance).
+const exchangesEnv = "YARDMASTER_EXCHANGES"
+
+// Main runs the tests of a package that plays transcripts. The test binary is
+// also the program that a box starts its agents with.
+func Main(m *testing.M) {
+	if len(os.Args) > 1 {
+		if inner, ok := box.Inner()[os.Args[1]]; ok {
+			os.Exit(inner(os.Args[2:]))
+		}
+	}
+	if len(os.Args) == 2 && os.Args[1] == "agent" { // of boxes in this process
+		if err := coder.Main(context.Background(), os.Stdin, os.Stdout, os.Environ()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	dbtest.Main(m)
+}
+
+// way is one of the ways in which each transcript is played.
+type way struct {
+	name   string
+	engine db.Engine
+	tools  bool // over MCP
+}
+
+var ways = []way{{"sqlite", db.SQLite, false}, {"postgres", db.Postgres, false}, {"mcp", db.SQLite, true}}
+
+// Run plays the transcripts of the package that calls it, each as the subtests
+// sqlite, postgres and mcp, and then holds the capabilities of the package
+// against what was played.
+func Run(t *testing.T) {
+	t.Helper()
+	all, err := readAll("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) == 0 {
+		t.Fatal("there is no transcript in testdata")
+	}
+	kept := newRecord(t)
+	played := make(chan struct{}, len(all)*len(ways)) // what -run has left
+	t.Cleanup(func() {                                // after the last of them
+		if len(played) == cap(played) && !t.Failed() {
+			kept.judge(t, packageOf(t))
+		}
+	})
+	for _, tr := range all {
+		t.Run(tr.name, func(t *testing.T) {
+			t.Parallel()
+			for _, w := range ways {
+				if *update && w != ways[0] {
+					continue
+				}
+				t.Run(w.name, func(t *testing.T) {
+					t.Parallel()
+					played <- struct{}{}
+					tr.perform(t, w, kept)
+				})
+			}
+		})
+	}
+}
+
+type transcript struct {
+	name  string
+	path  string
+	steps []step
+	tools bool // play it over MCP
+}
+
+type step struct {
+	name    string
+	line    int    // of its heading
+	text    string // as it stands in the file
+	verb    string // of $ steps
+	args    []string
+	files   map[string]string
+	request message
+	answer  message // first is the status
+	given   bool    // there is an answer
+	poll    bool
+	endless bool
+}
+
+// message is a first line, header lines and a body.
+type message struct {
+	first  string
+	header [][2]string
+	body   string
+}
+
+// readAll reads the transcripts of a folder.
+func readAll(dir string) (out []transcript, err error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		tr, err := read(path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, tr)
+	}
+	return out, nil
+}
+
+// read parses one file. Faults name the file and the line.
+func read(path string) (transcript, error) {
+	tr := transcript{name: strings.TrimSuffix(filepath.Base(path), ".txtar"), path: path}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return tr, err
+	}
+	archive := txtar.Parse(text)
+	line := 1 + strings.Count(string(archive.Comment), "\n")
+	for _, f := range archive.Files {
+		s, err := parseStep(f.Name, string(f.Data))
+		s.line = line
+		if err != nil {
+			return tr, fmt.Errorf("%s: %w", tr.at(s), err)
+		}
+		tr.steps = append(tr.steps, s)
+		line += 1 + strings.Count(string(f.Data), "\n")
+	}
+	if len(tr.steps) == 0 {
+		return tr, fmt.Errorf("%s has no steps", path)
+	}
+	return tr, nil
+}
+
+// at is where a step stands, as editors and terminals understand it.
+func (tr transcript) at(s step) string { return fmt.Sprintf("%s:%d", tr.path, s.line) }
+
+const arrow = "\n=>"
+
+func parseStep(name, text string) (s step, err error) {
+	s.name, s.text = name, text
+	text = strings.TrimSpace(text)
+	if command, ok := strings.CutPrefix(text, "$ "); ok {
+		first, rest, _ := strings.Cut(command, "\n")
+		words := strings.Fields(first)
+		s.verb, s.args, s.files = words[0], words[1:], map[string]string{}
+		for line := range strings.Lines(rest) {
+			path, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			s.files[path] = text + "\n"
+		}
+		return s, nil
+	}
+	request, answer, ok := strings.Cut(text, arrow)
+	s.request = parseMessage(request)
+	answer = strings.TrimSpace(answer)
+	if s.given = answer != ""; !s.given && !*update {
+		return s, fmt.Errorf("%q has no answer after a line that begins with =>; go test -update writes one", name)
+	}
+	if !ok && strings.Contains(text, "=>") {
+		return s, fmt.Errorf("%q: => begins a line", name)
+	}
+	s.answer = parseMessage(answer)
+	s.answer.first, s.poll = strings.CutSuffix(s.answer.first, " eventually")
+	s.answer.first, s.endless = strings.CutSuffix(s.answer.first, " first")
+	return s, nil
+}
+
+// parseMessage takes lines of the form "Name: value" as headers up to the
+// first that is not.
+func parseMessage(text string) (m message) {
+	var rest string
+	m.first, rest, _ = strings.Cut(text, "\n")
+	for rest != "" {
+		line, after, _ := strings.Cut(rest, "\n")
+		name, value, ok := strings.Cut(line, ": ")
+		if !ok || name != http.CanonicalHeaderKey(name) || strings.ContainsAny(name, "{[\"<* ") {
+			break
+		}
+		m.header = append(m.header, [2]string{name, value})
+		rest = after
+	}
+	m.body = strings.TrimSpace(rest)
+	return m
+}
