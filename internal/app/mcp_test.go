@@ -83,21 +83,24 @@ func TestEveryToolIsGuarded(t *testing.T) {
 
 func TestForeignIsUnknownToTools(t *testing.T) {
 	y := start(t, db.SQLite)
-	theirs := y.seed(y.tenant("rival"), "rival")
-	operator := y.operator()
+	operator, reader := y.operator(), y.owner
 	for _, o := range Ops() {
 		if len(pathParams(o.Path)) == 0 || !o.IsTool() || byName[o.ID] != "" || everywhere[o.ID] != "" {
 			continue
 		}
 		t.Run(o.ID, func(t *testing.T) {
-			bearer := y.owner
-			if need, _ := policy.ParseScopes(o.Rule.Names()); need&policy.OperatorOnly != 0 {
-				bearer = operator
-			}
 			y := &yard{App: y.App, t: t}
-			unknown, failed := y.tool(o, bearer, nobodys, bodies[o.ID])
+			bearer, theirs := y.apart()
+			switch need, _ := policy.ParseScopes(o.Rule.Names()); {
+			case need&policy.OperatorOnly != 0:
+				bearer = operator
+			case need&policy.PlatformRead != 0:
+				bearer = reader
+			}
+			body := sampleBody(t, o)
+			unknown, failed := y.tool(o, bearer, nobodys, body)
 			isProblem(t, unknown, failed, 404, "not-found")
-			foreign, failed := y.tool(o, bearer, theirs, bodies[o.ID])
+			foreign, failed := y.tool(o, bearer, theirs, body)
 			isProblem(t, foreign, failed, 404, "not-found")
 			own := []string{"request_id", "instance"}
 			if a, b := without(t, unknown, own), without(t, foreign, own); !bytes.Equal(a, b) {

@@ -84,11 +84,11 @@ func keyed(t *testing.T, file string, columns int) map[string][]string {
 	out := map[string][]string{}
 	for _, r := range rows(t, file) {
 		if len(r) != columns {
-			t.Errorf("%s: %q has %d columns, not %d", file, r[0], len(r), columns)
+			t.Errorf("internal/app/testdata/%s: %q has %d columns, not %d (tabs between them)", file, r[0], len(r), columns)
 			continue
 		}
 		if out[r[0]] != nil {
-			t.Errorf("%s names %s twice", file, r[0])
+			t.Errorf("internal/app/testdata/%s names %s twice", file, r[0])
 		}
 		out[r[0]] = r[1:]
 	}
@@ -117,10 +117,10 @@ func TestContract(t *testing.T) {
 		o, ok := served[name]
 		switch {
 		case !ok && missing[name] == nil:
-			t.Errorf("%s is neither served nor on the list of the missing", name)
+			t.Errorf("%s is neither served nor missing: serve it; internal/app/testdata/missing.txt only shrinks", name)
 			continue
 		case ok && missing[name] != nil:
-			t.Errorf("%s is served now: take it off the list of the missing", name)
+			t.Errorf("%s is served now: remove its line from internal/app/testdata/missing.txt", name)
 			continue
 		case !ok:
 			continue
@@ -131,22 +131,22 @@ func TestContract(t *testing.T) {
 		// Rows whose access is narrower or wider than the scope they publish are
 		// in the tables of TestEveryRowIsGuarded.
 		if got := o.Rule.String(); got != cmp.Or(both[name], c[2]) {
-			t.Errorf("%s demands %s, and should %s", name, got, c[2])
+			t.Errorf("%s demands %s, and should %s, as internal/app/testdata/capabilities.tsv says", name, got, c[2])
 		}
 	}
 	for name := range served {
 		if contract[name] == nil && extra[name] == nil {
-			t.Errorf("%s is served and in no table", name)
+			t.Errorf("%s is served and not in the contract: add a line to internal/app/testdata/extra.txt, %q, a tab, and why there is such a row", name, name)
 		}
 	}
 	for name := range missing {
 		if contract[name] == nil {
-			t.Errorf("%s is missing, but nobody asked for it", name)
+			t.Errorf("%s is not in the contract: remove its line from internal/app/testdata/missing.txt", name)
 		}
 	}
 	for name := range extra {
 		if _, ok := served[name]; !ok || contract[name] != nil {
-			t.Errorf("%s is not served beyond the contract", name)
+			t.Errorf("%s is not served, or is in the contract: remove its line from internal/app/testdata/extra.txt", name)
 		}
 	}
 }
