@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/seed"
 )
 
 func TestMint(t *testing.T) {
@@ -443,10 +444,10 @@ func TestBrief(t *testing.T) {
 		elsewhere := y.existing("acme-api", "Answer")
 		foreign := y.existing("rival-web", "Spy")
 		y.write(func(tx *db.Tx) error { // one more that is online, and of no use
-			if _, err := addBox.Exec(tx, "unfit-box", "acme"); err != nil {
+			if err := seed.Add(tx, seed.Box{ID: "unfit-box", Account: "acme", Slots: 1}); err != nil {
 				return err
 			}
-			_, err := setUnfit.Exec(tx, "unfit-box", "No room.")
+			_, err := seed.SetUnfit.Exec(tx, "unfit-box", "No room.")
 			return err
 		})
 		y.file(func(f *Filing) { f.Body = strings.Repeat("x", maxBody) })

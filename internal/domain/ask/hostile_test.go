@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
 
 // obey is the worst judge there can be: it answers whatever the ask tells it
@@ -50,7 +51,7 @@ func TestHostileAsks(t *testing.T) {
 	theirs, elsewhere := y.existing("rival-web", "Theirs"), y.existing("acme-api", "Elsewhere")
 	gone := y.existing("acme-web", "Gone")
 	y.write(func(tx *db.Tx) error {
-		_, err := endTask.Exec(tx, gone)
+		_, err := seed.CancelTask.Exec(tx, gone)
 		return err
 	})
 	before := one(y, countTasks)
@@ -167,7 +168,7 @@ func TestFilerLeaves(t *testing.T) {
 		y.judge.say = always(mint("acme/web", nil))
 		askID := y.file(nil)
 		y.write(func(tx *db.Tx) error {
-			_, err := setRole.Exec(tx, "acme", "ann", string(policy.Viewer))
+			_, err := seed.SetRole.Exec(tx, "acme", "ann", string(policy.Viewer))
 			return err
 		})
 		y.pass()
@@ -198,7 +199,7 @@ func TestInert(t *testing.T) {
 				return r
 			}, text)}))
 			y.write(func(tx *db.Tx) error {
-				_, err := setPolicyText.Exec(tx, "acme-web", "instructions: "+text)
+				_, err := seed.SetPolicy.Exec(tx, "acme-web", "instructions: "+text)
 				return err
 			})
 			askID := y.file(func(f *Filing) { f.Title, f.Body, f.Labels = text, text, map[string]string{text: text} })
@@ -230,8 +231,3 @@ func TestInert(t *testing.T) {
 		}
 	})
 }
-
-var (
-	endTask       = db.S(`UPDATE tasks SET status = 'cancelled' WHERE id = $1`)
-	setPolicyText = db.S(`UPDATE repos SET policy_yml = $2 WHERE id = $1`)
-)

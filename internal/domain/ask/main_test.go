@@ -3,7 +3,6 @@ package ask
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -22,21 +21,12 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	addUser    = db.S(`INSERT INTO users (id, login, name, email, created_at) VALUES ($1, $1, $1, $1, 0)`)
-	addMember  = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, 0)`)
-	setRole    = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
-	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, policy_yml, created_at)
-		VALUES ($1, $2, $2, $3, 'builtin', 'main', TRUE, $4, 'instructions: Be brief.', 0)`)
-	setEnabled = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
-	addBox     = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, presence, created_at)
-		VALUES ($1, $2, $1, 'org', $2, 'enrolled', '', $1, 0, 1, '[{"name":"claude"}]', 'online', 0)`)
-	setUnfit   = db.S(`UPDATE boxes SET unfit = $2 WHERE id = $1`)
 	repoOf     = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND id = $2`)
 	tasksOf    = db.Q[made](`SELECT id, repo_id, kind, title, problem, status, branch, priority, waiting_deps, ask_id, files FROM tasks WHERE account_id = $1 ORDER BY id`)
 	countTasks = db.Q[int64](`SELECT COUNT(*) FROM tasks`)
@@ -132,23 +122,17 @@ func open(t *testing.T, e db.Engine) *yard {
 	dsn := dbtest.DSN(t, e)
 	y.Service = y.node(dsn)
 	y.write(func(tx *db.Tx) error {
-		var errs []error
-		run := func(s db.Stmt, args ...any) {
-			_, err := s.Exec(tx, args...)
-			errs = append(errs, err)
+		const policyText = "instructions: Be brief."
+		rows := []seed.Row{seed.Repo{ID: "acme-api", Account: "acme", Name: "api", Policy: policyText},
+			seed.Repo{ID: "acme-attic", Account: "acme", Name: "attic", Policy: policyText, Disabled: true}}
+		for _, account := range []string{"rival", "acme"} {
+			rows = append([]seed.Row{seed.Account{ID: account}, seed.Repo{ID: account + "-web", Account: account, Name: "web", Policy: policyText},
+				seed.Box{ID: account + "-box", Account: account, Slots: 1}}, rows...)
 		}
-		for _, account := range []string{"acme", "rival"} {
-			run(addAccount, account)
-			run(addRepo, account+"-web", account, "web", true)
-			run(addBox, account+"-box", account)
-		}
-		run(addRepo, "acme-api", "acme", "api", true)
-		run(addRepo, "acme-attic", "acme", "attic", false)
 		for name, role := range map[string]policy.Role{"ann": policy.Member, "olga": policy.Owner} {
-			run(addUser, name)
-			run(addMember, "acme", name, string(role))
+			rows = append(rows, seed.User{ID: name}, seed.Member{Account: "acme", User: name, Role: string(role)})
 		}
-		return errors.Join(errs...)
+		return seed.Add(tx, rows...)
 	})
 	return y
 }

@@ -13,11 +13,12 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
 
 var (
-	steps = flag.Int("steps", 250, "random steps of the model test")
-	seed  = flag.Uint64("seed", 1, "of the model test")
+	steps     = flag.Int("steps", 250, "random steps of the model test")
+	modelSeed = flag.Uint64("seed", 1, "of the model test")
 )
 
 // TestRandomVerdicts files, judges with verdicts of every kind and none,
@@ -26,14 +27,14 @@ var (
 func TestRandomVerdicts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
-		m := &model{yard: y, rng: rand.New(rand.NewPCG(*seed, 7)), last: map[string]Ask{}}
+		m := &model{yard: y, rng: rand.New(rand.NewPCG(*modelSeed, 7)), last: map[string]Ask{}}
 		m.links = []string{y.existing("acme-web", "One"), y.existing("acme-api", "Two"), y.existing("rival-web", "Theirs"), id.Random()}
 		m.base = one(y, countTasks)
 		y.judge.say = func(int, []string) (string, error) { return m.answer() }
 		for n := range *steps {
 			m.step()
 			if m.check(); y.t.Failed() {
-				y.t.Fatalf("after step %d of seed %d", n, *seed)
+				y.t.Fatalf("after step %d of seed %d", n, *modelSeed)
 			}
 		}
 		if len(m.last) == 0 || m.minted == 0 || m.refused == 0 {
@@ -85,10 +86,10 @@ func (m *model) step() {
 	case 9:
 		m.tasks.QueueCap = int64(pick(m, -1, -1, 1, int(one(m.yard, countTasks))+1))
 		m.write(func(tx *db.Tx) error {
-			if _, err := setEnabled.Exec(tx, pick(m, "acme-web", "acme-api"), pick(m, true, true, false)); err != nil {
+			if _, err := seed.SetEnabled.Exec(tx, pick(m, "acme-web", "acme-api"), pick(m, true, true, false)); err != nil {
 				return err
 			}
-			_, err := setRole.Exec(tx, "acme", "ann", string(pick(m, policy.Viewer, policy.Member)))
+			_, err := seed.SetRole.Exec(tx, "acme", "ann", string(pick(m, policy.Viewer, policy.Member)))
 			return err
 		})
 	}

@@ -13,14 +13,12 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
-		VALUES ($1, $2, $2, $3, 'elsewhere', 'main', TRUE, TRUE, 0)`)
 	stands  = db.Q[standing](`SELECT state, filed, tries FROM backlog_imports WHERE id = $1`)
 	audited = db.Q[string](`SELECT kind FROM audit WHERE object = $1 AND account_id = 'acme' ORDER BY seq`)
 )
@@ -63,11 +61,11 @@ func onBoth(t *testing.T, fn func(*yard)) {
 		}
 		err := d.Write(y.ctx, func(tx *db.Tx) error {
 			for _, a := range []string{"acme", "ops"} {
-				if _, err := addAccount.Exec(tx, a); err != nil {
+				if err := seed.Add(tx, seed.Account{ID: a}); err != nil {
 					return err
 				}
 			}
-			_, err := addRepo.Exec(tx, "r1", "acme", "web")
+			err := seed.Add(tx, seed.Repo{ID: "r1", Account: "acme", Name: "web", Host: "elsewhere"})
 			return err
 		})
 		if err != nil {

@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
 )
@@ -29,11 +30,6 @@ import (
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
-		VALUES ('repo', 'acme', 'acme', 'web', 'builtin', 'main', FALSE, TRUE, 0)`)
-	addTask = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, created_by, created_at, updated_at)
-		VALUES ('task', 'acme', 'repo', 'work', 'queued', 'T', 'P', 'held', 0, 'b', 'default', 'system', 0, 0)`)
 	lockTask = db.Q[string](`SELECT id FROM tasks WHERE id = $1`).ForUpdate()
 	countOf  = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE kind = $1`)
 )
@@ -102,15 +98,8 @@ func each(t *testing.T, fn func(*testing.T, *fixture)) {
 			return nil
 		})
 		f.write(func(tx *db.Tx) error {
-			for _, s := range []struct {
-				db.Stmt
-				args []any
-			}{{addAccount, []any{"acme"}}, {addRepo, nil}, {addTask, nil}} {
-				if _, err := s.Exec(tx, s.args...); err != nil {
-					return err
-				}
-			}
-			return nil
+			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Repo{ID: "repo", Account: "acme", Name: "web"},
+				seed.Task{ID: "task", Account: "acme", Repo: "repo", Status: "held", Title: "T", Problem: "P", Branch: new("b")})
 		})
 		fn(t, f)
 	})

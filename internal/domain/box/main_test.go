@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/protocol"
 )
 
@@ -28,7 +29,6 @@ const patience = 20 * time.Second
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
 	countAudit = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE object = $1 AND kind = $2`)
 	auditActor = db.Q[string](`SELECT actor FROM audit WHERE object = $1 AND kind = $2`)
 	countBoxes = db.Q[int64](`SELECT COUNT(*) FROM boxes WHERE account_id = $1`)
@@ -106,10 +106,10 @@ func newFixture(t *testing.T, d *db.DB, withBus bool) *fixture {
 		f.Bus = f.bus
 	}
 	f.write(func(tx *db.Tx) error {
-		if _, err := addAccount.Exec(tx, "acme"); err != nil {
+		if err := seed.Add(tx, seed.Account{ID: "acme"}); err != nil {
 			return err
 		}
-		_, err := addAccount.Exec(tx, "rival")
+		err := seed.Add(tx, seed.Account{ID: "rival"})
 		return err
 	})
 	f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{

@@ -7,17 +7,11 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/protocol"
 )
 
 var (
-	addRepo = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
-		VALUES ($1, 'acme', 'acme', $1, 'builtin', 'main', FALSE, TRUE, 0)`)
-	addTask = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, created_by, created_at, updated_at)
-		VALUES ($1, 'acme', $1, 'work', 'queued', 't', 'p', 'running', 0, $1, 'default', 'system', 0, 0)`)
-	addRun = db.S(`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, agent, template, created_at, progress_at)
-		VALUES ($1, 'acme', $1, $1, 1, $2, $1, 'live', 0, 'builtin', 'default', 0, 0)`)
-	endRun   = db.S(`UPDATE runs SET ended_at = 1, state = 'ended' WHERE id = $1`)
 	hasten   = db.S(`UPDATE boxes SET retire_at = 1 WHERE id = $1`)
 	retireBy = db.Q[*string](`SELECT retire_by FROM boxes WHERE id = $1`)
 )
@@ -29,13 +23,8 @@ func (f *fixture) holding(boxID string) (runID string) {
 		if _, err := beat.Exec(tx, boxID, tx.Now, "{}", "1.0.0"); err != nil {
 			return err
 		}
-		for _, s := range []db.Stmt{addRepo, addTask} {
-			if _, err := s.Exec(tx, runID); err != nil {
-				return err
-			}
-		}
-		_, err := addRun.Exec(tx, runID, boxID)
-		return err
+		return seed.Add(tx, seed.Repo{ID: runID, Account: "acme"}, seed.Task{ID: runID, Account: "acme", Repo: runID, Status: "running"},
+			seed.Run{ID: runID, Account: "acme", Task: runID, Repo: runID, Box: boxID})
 	})
 	return runID
 }
@@ -117,7 +106,7 @@ func TestDecommissionWaits(t *testing.T) {
 			t.Fatalf("revoked before its work was handed back: %+v", b)
 		}
 		f.write(func(tx *db.Tx) error {
-			_, err := endRun.Exec(tx, run)
+			_, err := seed.EndRun.Exec(tx, run)
 			return err
 		})
 		if err := f.store(t.Context(), map[string]protocol.Presence{given: {State: Drained}}); err != nil {

@@ -14,18 +14,14 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/seed"
 )
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, spend_cap_micros, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, $2, 0)`)
-	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at) VALUES ($1, $2, $2, $1, 'builtin', 'main', TRUE, TRUE, 0)`)
-	addTask    = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, budget_micros, created_by, requested_by, created_at, updated_at)
-		VALUES ($1, $2, $3, 'work', 'queued', 't', 'p', 'running', 0, 'b', 'default', $4, 'system', $5, 0, 0)`)
-	addSession = db.S(`INSERT INTO sessions (id, account_id, run_id, task_id, repo_id, trigger, kind, started_at) VALUES ($1, $2, $3, $4, $5, 'task', 'work', 0)`)
-	allMeters  = db.Q[meterRow](`SELECT scope, ref, period, reserved, spent FROM budgets WHERE account_id = $1 ORDER BY scope, ref`)
-	expire     = db.S(`UPDATE reservations SET expires_at = 0 WHERE node = $1`)
+	allMeters = db.Q[meterRow](`SELECT scope, ref, period, reserved, spent FROM budgets WHERE account_id = $1 ORDER BY scope, ref`)
+	expire    = db.S(`UPDATE reservations SET expires_at = 0 WHERE node = $1`)
 )
 
 type meterRow struct {
@@ -72,12 +68,12 @@ func onBoth(t *testing.T, limits map[string]int64, fn func(*testing.T, *world)) 
 				}
 				return nil
 			}
-			_, err1 := addAccount.Exec(tx, "acme", of("operator"))
-			_, err2 := addRepo.Exec(tx, "repo", "acme")
-			_, err3 := addTask.Exec(tx, "task", "acme", "repo", of(Task), "ada")
+			err1 := seed.Add(tx, seed.Account{ID: "acme", Cap: of("operator")})
+			err2 := seed.Add(tx, seed.Repo{ID: "repo", Account: "acme"})
+			err3 := seed.Add(tx, seed.Task{ID: "task", Account: "acme", Repo: "repo", Status: "running", Budget: of(Task), By: new("ada")})
 			var err4 error
 			for _, s := range []string{"s1", "s2", "s3"} {
-				_, err := addSession.Exec(tx, s, "acme", "run-"+s, "task", "repo")
+				err := seed.Add(tx, seed.Session{ID: s, Account: "acme", Run: new("run-" + s), Task: new("task"), Repo: "repo"})
 				err4 = errors.Join(err4, err)
 			}
 			for _, scope := range []string{Account, Member} {

@@ -6,14 +6,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
-)
-
-var (
-	addPull = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha, author_kind, task_id, created_at, updated_at)
-		VALUES ('pr', 'acme', 'repo', 1, 't', '', '', 'open', 'b', 'main', 'sha', 'base', 'agent', 'task', 0, 0)`)
-	addPlan  = db.S(`INSERT INTO plans (id, account_id, repo_id, title, overview, source, revision, hold, created_by, created_at) VALUES ('plan', 'acme', 'repo', 't', '', 'file', 1, FALSE, 'system', 0)`)
-	looks    = db.S(`UPDATE tasks SET pr_id = 'pr', plan_id = $2 WHERE id = $1`)
-	ofPerson = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at, requested_by) VALUES ($1, 'acme', 'repo', 'ask', 'triage', 0, $2)`)
+	"yardmaster/internal/proof/seed"
 )
 
 // TestRoundsAndTriageCount: a repair counts for the task whose pull request it
@@ -23,13 +16,13 @@ func TestRoundsAndTriageCount(t *testing.T) {
 	onBoth(t, map[string]int64{Task: 100_000, Member: 1_000_000}, func(t *testing.T, w *world) {
 		plan := "plan"
 		w.write(func(tx *db.Tx) error {
-			_, err1 := addPlan.Exec(tx)
-			_, err2 := addPull.Exec(tx)
-			_, err3 := addTask.Exec(tx, "round", "acme", "repo", nil, "ada")
-			_, err4 := looks.Exec(tx, "task", plan)
-			_, err5 := looks.Exec(tx, "round", nil)
-			_, err6 := addSession.Exec(tx, "fixes", "acme", "run-fixes", "round", "repo")
-			_, err7 := ofPerson.Exec(tx, "judge", "ada")
+			err1 := seed.Add(tx, seed.Plan{ID: "plan", Account: "acme", Repo: "repo"})
+			err2 := seed.Add(tx, seed.Pull{ID: "pr", Account: "acme", Repo: "repo", Task: new("task")})
+			err3 := seed.Add(tx, seed.Task{ID: "round", Account: "acme", Repo: "repo", Status: "running", Budget: nil, By: new("ada")})
+			_, err4 := seed.SetPlan.Exec(tx, "task", "pr", plan)
+			_, err5 := seed.SetPlan.Exec(tx, "round", "pr", nil)
+			err6 := seed.Add(tx, seed.Session{ID: "fixes", Account: "acme", Run: new("run-fixes"), Task: new("round"), Repo: "repo"})
+			err7 := seed.Add(tx, seed.Session{ID: "judge", Account: "acme", Repo: "repo", By: new("ada")})
 			return errors.Join(err1, err2, err3, err4, err5, err6, err7)
 		})
 		s := w.node()

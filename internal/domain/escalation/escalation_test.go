@@ -8,14 +8,12 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/proof/seed"
 )
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
-		VALUES ($1, $2, $2, $3, 'builtin', 'main', TRUE, TRUE, 0)`)
 	told = db.Q[happened](`SELECT kind, repo_id, data FROM audit WHERE account_id = $1 AND object = $2 ORDER BY seq`)
 )
 
@@ -38,8 +36,8 @@ func TestRaisedIsTold(t *testing.T) {
 			}
 		}
 		write(func(tx *db.Tx) error {
-			_, err1 := addAccount.Exec(tx, "acme")
-			_, err2 := addRepo.Exec(tx, web, "acme", "web")
+			err1 := seed.Add(tx, seed.Account{ID: "acme"})
+			err2 := seed.Add(tx, seed.Repo{ID: web, Account: "acme", Name: "web"})
 			return errors.Join(err1, err2)
 		})
 		var ids [2]string

@@ -16,16 +16,11 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/seal"
 )
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
-
-var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ('acme', 'acme', 'organization', 'self_hosted', 2, 0)`)
-	addUser    = db.S(`INSERT INTO users (id, login, name, email, created_at) VALUES ($1, $1, $1, $1, 0)`)
-	addOwner   = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ('acme', $1, 'owner', 0)`)
-)
 
 // Two owners who step down, or take each other down, at the same moment leave
 // one.
@@ -33,10 +28,10 @@ func TestSomebodyStaysOwner(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		s := &Service{DB: d, Invites: &invitation.Service{}}
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
-			_, err := addAccount.Exec(tx)
+			err := seed.Add(tx, seed.Account{ID: "acme"})
 			for _, user := range []string{"ada", "bob"} {
-				_, failed := addUser.Exec(tx, user)
-				_, other := addOwner.Exec(tx, user)
+				failed := seed.Add(tx, seed.User{ID: user, Email: user})
+				other := seed.Add(tx, seed.Member{Account: "acme", User: user, Role: "owner"})
 				err = errors.Join(err, failed, other)
 			}
 			return err
@@ -63,9 +58,7 @@ func TestSomebodyStaysOwner(t *testing.T) {
 }
 
 var (
-	addMember = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, 0)`)
-	addOther  = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	mailed    = db.Q[string](`SELECT recipient || ': ' || subject FROM mails ORDER BY created_at`)
+	mailed = db.Q[string](`SELECT recipient || ': ' || subject FROM mails ORDER BY created_at`)
 )
 
 // Whoever is added by login is told, tries are counted whether or not there is
@@ -84,14 +77,14 @@ func TestAddedByLogin(t *testing.T) {
 				return time.Duration(state.Reset) * time.Second, ok
 			}}
 		err = d.Write(t.Context(), func(tx *db.Tx) error {
-			_, err := addAccount.Exec(tx)
-			_, other := addOther.Exec(tx, "second")
+			err := seed.Add(tx, seed.Account{ID: "acme"})
+			other := seed.Add(tx, seed.Account{ID: "second"})
 			err = errors.Join(err, other)
 			for _, user := range []string{"ada", "bob@example.com"} {
-				_, failed := addUser.Exec(tx, user)
+				failed := seed.Add(tx, seed.User{ID: user, Email: user})
 				err = errors.Join(err, failed)
 			}
-			_, failed := addOwner.Exec(tx, "ada")
+			failed := seed.Add(tx, seed.Member{Account: "acme", User: "ada", Role: "owner"})
 			return errors.Join(err, failed)
 		})
 		if err != nil {
@@ -123,7 +116,7 @@ func TestAddedByLogin(t *testing.T) {
 			if all, err := mailed.All(tx); err != nil || len(all) != 1 || all[0] != "bob@example.com: You were added to acme" {
 				t.Errorf("mails %q, %v", all, err)
 			}
-			_, err := addMember.Exec(tx, "second", "bob@example.com", "viewer")
+			err := seed.Add(tx, seed.Member{Account: "second", User: "bob@example.com", Role: "viewer"})
 			return err
 		})
 		if err != nil {

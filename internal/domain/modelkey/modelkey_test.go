@@ -20,14 +20,14 @@ import (
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/seal"
 )
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	auditData  = db.Q[string](`SELECT data FROM audit WHERE object = $1 ORDER BY id`)
+	auditData = db.Q[string](`SELECT data FROM audit WHERE object = $1 ORDER BY id`)
 )
 
 type fixture struct {
@@ -52,10 +52,10 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 				return []string{"default"}, nil
 			}}
 		f.write(func(tx *db.Tx) error {
-			if _, err := addAccount.Exec(tx, "acme"); err != nil {
+			if err := seed.Add(tx, seed.Account{ID: "acme"}); err != nil {
 				return err
 			}
-			_, err := addAccount.Exec(tx, "rival")
+			err := seed.Add(tx, seed.Account{ID: "rival"})
 			return err
 		})
 		f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{

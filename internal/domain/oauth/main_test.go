@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/seal"
 	"yardmaster/internal/web"
 )
@@ -35,9 +36,6 @@ const (
 )
 
 var (
-	addAccount    = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	addUser       = db.S(`INSERT INTO users (id, login, name, email, created_at) VALUES ($1, $1, $1, $1 || '@example.com', 0)`)
-	addMember     = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, 'owner', 0)`)
 	liveTokens    = db.Q[string](`SELECT scopes FROM tokens WHERE revoked_at IS NULL ORDER BY created_at`)
 	audited       = db.Q[struct{ Actor, Kind string }](`SELECT actor, kind FROM audit WHERE account_id = $1 ORDER BY at, id`)
 	tokenAccounts = db.Q[string](`SELECT account_id FROM tokens ORDER BY created_at`)
@@ -91,14 +89,14 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 				Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
 			}}, y.Ops())
 			err = d.Write(t.Context(), func(tx *db.Tx) error {
-				if _, err := addUser.Exec(tx, "ada"); err != nil {
+				if err := seed.Add(tx, seed.User{ID: "ada"}); err != nil {
 					return err
 				}
 				for _, account := range []string{"acme", "rival"} {
-					if _, err := addAccount.Exec(tx, account); err != nil {
+					if err := seed.Add(tx, seed.Account{ID: account}); err != nil {
 						return err
 					}
-					if _, err := addMember.Exec(tx, account, "ada"); err != nil {
+					if err := seed.Add(tx, seed.Member{Account: account, User: "ada", Role: "owner"}); err != nil {
 						return err
 					}
 				}

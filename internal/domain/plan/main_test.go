@@ -28,17 +28,13 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'org', 'self_hosted', 2, 0)`)
-	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
-		VALUES ($1, 'acme', 'acme', $2, 'builtin', 'main', FALSE, TRUE, 0)`)
 	getRepo    = db.Q[repoRow](`SELECT id, owner, name, enabled FROM repos WHERE owner = $1 AND name = $2`)
 	getByID    = db.Q[repoRow](`SELECT id, owner, name, enabled FROM repos WHERE id = $1`)
 	countAudit = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE object = $1 AND kind = $2`)
-	addReview  = db.S(`UPDATE tasks SET kind = 'review', pr_id = $2 WHERE id = $1`)
-	setPR      = db.S(`UPDATE tasks SET pr_id = $2 WHERE id = $1`)
 )
 
 type repoRow struct {
@@ -108,11 +104,11 @@ func newFixture(t testing.TB, e db.Engine) *fixture {
 	task.Moved.On(d, f.TaskMoved)
 	task.StuckChanged.On(d, f.TaskStuck)
 	f.write(func(tx *db.Tx) error {
-		if _, err := addAccount.Exec(tx, "acme"); err != nil {
+		if err := seed.Add(tx, seed.Account{ID: "acme"}); err != nil {
 			return err
 		}
 		for _, r := range []string{"web", "api"} {
-			if _, err := addRepo.Exec(tx, "repo-"+r, r); err != nil {
+			if err := seed.Add(tx, seed.Repo{ID: "repo-" + r, Account: "acme", Name: r}); err != nil {
 				return err
 			}
 		}
@@ -320,14 +316,11 @@ func (f *fixture) draw(hold bool, up ...[]int) (planID string) {
 	return planID
 }
 
-var addBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
-	VALUES ('box', 'acme', 'box', 'org', 'acme', 'enrolled', '', 'box', 0, 2, '[]', '["landlock"]', 'online', 0)`)
-
 // live brings a box online.
 func (f *fixture) live() {
 	f.t.Helper()
 	f.write(func(tx *db.Tx) error {
-		_, err := addBox.Exec(tx)
+		err := seed.Add(tx, seed.Box{ID: "box", Account: "acme", Agents: "[]"})
 		return err
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/proof/seed"
 )
 
 // A plan goes from held to done by itself as its tasks merge.
@@ -183,13 +184,13 @@ func TestCancelled(t *testing.T) {
 		f.openPRs["pr"] = true
 		f.write(func(tx *db.Tx) error {
 			for task, pr := range map[string]string{review: "pr", closed: "gone"} {
-				if _, err := addReview.Exec(tx, task, pr); err != nil {
+				if _, err := seed.SetReview.Exec(tx, task, pr); err != nil {
 					return err
 				}
 			}
-			_, err := setPR.Exec(tx, tasks[1], "pr")
+			_, err := seed.SetPull.Exec(tx, tasks[1], "pr")
 			if err == nil {
-				_, err = setPR.Exec(tx, tasks[0], "gone")
+				_, err = seed.SetPull.Exec(tx, tasks[0], "gone")
 			}
 			return err
 		})
@@ -394,12 +395,6 @@ func TestAuthorRefuses(t *testing.T) {
 	}
 }
 
-var (
-	askPull = db.S(`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, requested_at, expires_at, due_at) VALUES ('ask', 'acme', 'pr', 'merge', 'sha', 'pending', 0, 0, 0)`)
-	addPull = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha, author_kind, created_at, updated_at)
-		VALUES ('pr', 'acme', 'repo-web', 1, 't', '', '', 'open', 'b', 'main', 'sha', 'base', 'agent', 0, 0)`)
-)
-
 // A plan whose open units all wait for people is stalled, whatever their tasks
 // are called.
 func TestAPlanThatWaitsForPeopleIsStalled(t *testing.T) {
@@ -419,7 +414,7 @@ func TestAPlanThatWaitsForPeopleIsStalled(t *testing.T) {
 		f.change(tasks[0], func(tx *db.Tx, t *task.Row) error { return f.Tasks.SetStuck(tx, t, false) })
 		bucket(BucketActive)
 		f.change(tasks[0], func(tx *db.Tx, t *task.Row) error {
-			if _, err := addPull.Exec(tx); err != nil {
+			if err := seed.Add(tx, seed.Pull{ID: "pr", Account: "acme", Repo: "repo-web"}); err != nil {
 				return err
 			}
 			return f.Tasks.ToAwaitingCI(tx, t, "pr")
@@ -429,7 +424,7 @@ func TestAPlanThatWaitsForPeopleIsStalled(t *testing.T) {
 			if err := f.Tasks.ToMergeable(tx, t); err != nil {
 				return err
 			}
-			_, err := askPull.Exec(tx)
+			err := seed.Add(tx, seed.Action{ID: "ask", Account: "acme", Pull: "pr", Kind: "merge", SHA: "sha"})
 			return err
 		})
 		bucket(BucketStalled)

@@ -6,14 +6,10 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/proof/seed"
 )
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
-
-var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	addUser    = db.S(`INSERT INTO users (id, login, name, email, created_at) VALUES ('ada', 'ada', 'Ada', 'ada@example.com', 0)`)
-)
 
 func TestOrderAndVariables(t *testing.T) {
 	t.Parallel()
@@ -21,11 +17,11 @@ func TestOrderAndVariables(t *testing.T) {
 		s := &Service{DB: d, Platform: "platform {{who}}"}
 		err := d.Write(db.WithAccount(t.Context(), "acme"), func(tx *db.Tx) error {
 			for _, acct := range []string{"acme", "rival"} {
-				if _, err := addAccount.Exec(tx, acct); err != nil {
+				if err := seed.Add(tx, seed.Account{ID: acct}); err != nil {
 					return err
 				}
 			}
-			if _, err := addUser.Exec(tx); err != nil {
+			if err := seed.Add(tx, seed.User{ID: "ada"}); err != nil {
 				return err
 			}
 			for _, p := range [][4]string{

@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/proof/seed"
 )
 
 func (y *yard) abandon(prID, task string) {
@@ -81,7 +82,7 @@ func TestCancelledWorkIsOver(t *testing.T) {
 				}
 				y.write(func(tx *db.Tx) error { // what minds it
 					for _, kind := range []string{"ci", "babysit"} {
-						if _, err := addMinder.Exec(tx, kind, y.repo, kind, pr); err != nil {
+						if err := seed.Add(tx, seed.Task{ID: kind, Account: "acme", Repo: y.repo, Kind: kind, Sink: "direct", Branch: new(""), Pull: &pr}); err != nil {
 							return err
 						}
 					}

@@ -10,15 +10,13 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/proof/seed"
 )
 
 const (
 	strictAuto = "version: 1\nagent: {isolation: bubblewrap}\nchecks: {command: make check}\nmerge: {mode: auto}\n"
 	laxAuto    = "version: 1\nagent: {isolation: none}\nchecks: {command: \"true\"}\nmerge: {mode: auto}\ninstructions: Push to main.\n"
 )
-
-var protect = db.S(`INSERT INTO account_floors (account_id, floors, updated_at, updated_by) VALUES ($1, $2, 0, 'user:ada')
-	ON CONFLICT (account_id) DO UPDATE SET floors = excluded.floors`)
 
 // rules puts a policy file on main, where it is in force.
 func (y *yard) rules(yml string) {
@@ -29,7 +27,7 @@ func (y *yard) rules(yml string) {
 
 func (y *yard) floors(json string) {
 	y.t.Helper()
-	y.write(func(tx *db.Tx) error { _, err := protect.Exec(tx, "acme", json); return err })
+	y.write(func(tx *db.Tx) error { _, err := seed.PutFloors.Exec(tx, "acme", json); return err })
 }
 
 func (y *yard) file(path, text string) {

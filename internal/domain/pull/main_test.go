@@ -27,17 +27,13 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	setPolicy  = db.S(`UPDATE repos SET policy_yml = $2 WHERE id = $1`)
-	actions    = db.Q[string](`SELECT state FROM pull_actions WHERE pr_id = $1 ORDER BY requested_at, id`)
-	addMinder  = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, created_by, created_at, updated_at, pr_id)
-		VALUES ($1, 'acme', $2, $3, 'direct', '', '', 'pending', 0, '', 'default', 'system', 0, 0, $4)`)
-	stopTask = db.S(`UPDATE tasks SET status = 'cancelled' WHERE id = $1`)
+	actions  = db.Q[string](`SELECT state FROM pull_actions WHERE pr_id = $1 ORDER BY requested_at, id`)
 	dueIn    = db.Q[int64](`SELECT due_at FROM pull_actions WHERE pr_id = $1 AND state = 'approved'`)
 	audited  = db.Q[string](`SELECT kind FROM audit WHERE account_id = $1 ORDER BY at, id`)
 	checksOf = db.Q[string](`SELECT status FROM ci_runs WHERE pr_id = $1 ORDER BY status`)
@@ -134,7 +130,7 @@ func open(t *testing.T, e db.Engine) *yard {
 	}
 	MinderUnneeded.On(d, func(tx *db.Tx, task string) error {
 		tx.AfterCommit(func() { y.stopped = append(y.stopped, task) })
-		_, err := stopTask.Exec(tx, task)
+		_, err := seed.CancelTask.Exec(tx, task)
 		return err
 	})
 	RoundsSpent.On(d, func(tx *db.Tx, e Trouble) error {
@@ -153,7 +149,7 @@ func open(t *testing.T, e db.Engine) *yard {
 	TaskStuck.On(d, func(tx *db.Tx, p Progress) error { return tell("stuck: "+p.FailureKind)(tx, p.TaskID) })
 	y.write(func(tx *db.Tx) (err error) {
 		for _, account := range []string{"acme", "rival"} {
-			if _, err := addAccount.Exec(tx, account); err != nil {
+			if err := seed.Add(tx, seed.Account{ID: account}); err != nil {
 				return err
 			}
 		}
@@ -233,7 +229,7 @@ func (y *yard) policy(yml string) {
 		y.t.Fatal(msgs)
 	}
 	y.write(func(tx *db.Tx) error {
-		_, err := setPolicy.Exec(tx, y.repo, yml)
+		_, err := seed.SetPolicy.Exec(tx, y.repo, yml)
 		return err
 	})
 }

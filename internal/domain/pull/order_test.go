@@ -15,12 +15,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
-)
-
-var (
-	addTask = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, created_by, created_at, updated_at)
-		VALUES ($1, 'acme', $2, 'work', 'queued', '', '', 'running', 0, '', 'default', 'ada', 0, 0)`)
-	touchTask = db.S(`UPDATE tasks SET updated_at = updated_at + 1 WHERE id = $1`)
+	"yardmaster/internal/proof/seed"
 )
 
 // Who begins with the task of a pull request and who begins with the pull
@@ -30,7 +25,10 @@ func TestOneOrderOfLocks(t *testing.T) {
 	y := open(t, db.Postgres)
 	y.policy("version: 1\nmerge: {mode: auto}\nchecks: {command: make}\n")
 	task := "task-x"
-	y.write(func(tx *db.Tx) error { _, err := addTask.Exec(tx, task, y.repo); return err })
+	y.write(func(tx *db.Tx) error {
+		err := seed.Add(tx, seed.Task{ID: task, Account: "acme", Repo: y.repo, Status: "running", Branch: new("")})
+		return err
+	})
 	var check atomic.Value // the latest
 	y.CheckTask = func(tx *db.Tx, _ repo.Ref, _, _ string) (string, error) {
 		task := id.New()
@@ -39,7 +37,7 @@ func TestOneOrderOfLocks(t *testing.T) {
 	}
 	event.Detach(y.DB)
 	for _, signal := range []event.Signal[Progress]{TaskAwaits, TaskMergeable, TaskMerged, TaskAwaitsReview} {
-		signal.On(y.DB, func(tx *db.Tx, p Progress) error { _, err := touchTask.Exec(tx, p.TaskID); return err })
+		signal.On(y.DB, func(tx *db.Tx, p Progress) error { _, err := seed.TouchTask.Exec(tx, p.TaskID); return err })
 	}
 	prID := y.propose("x", y.commit("x", "x", "x\n"))
 
@@ -128,7 +126,7 @@ func TestReferringDoesNotLock(t *testing.T) {
 		y.write(func(tx *db.Tx) (err error) {
 			repoID, err = repo.Install(tx, "acme", name, repo.BuiltIn, "main", true)
 			if err == nil {
-				_, err = setPolicy.Exec(tx, repoID, "version: 1\nchecks: {command: make}\n")
+				_, err = seed.SetPolicy.Exec(tx, repoID, "version: 1\nchecks: {command: make}\n")
 			}
 			return err
 		})

@@ -8,9 +8,8 @@ import (
 	"yardmaster/internal/client/inert"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/proof/seed"
 )
-
-var addPerson = db.S(`INSERT INTO users (id, login, name, email, platform_admin, created_at) VALUES ($1, $2, $2, $3, FALSE, 0)`)
 
 // What an agent wrote cannot hide from who decides, nor turn what stands there;
 // who decided is called by name.
@@ -47,7 +46,7 @@ func TestPageHidesNothing(t *testing.T) {
 		y.pass(0)
 		show("merged by user:ada")
 		y.write(func(tx *db.Tx) error {
-			_, err := addPerson.Exec(tx, "ada", "countess", "ada@example.com")
+			err := seed.Add(tx, seed.User{ID: "ada", Login: "countess", Email: "ada@example.com"})
 			return err
 		})
 		if text = show("merged by countess"); regexp.MustCompile(`by user:`).MatchString(text) {

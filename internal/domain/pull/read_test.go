@@ -6,9 +6,8 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/proof/seed"
 )
-
-var enable = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
 
 // shown is the page of a pull request.
 func (y *yard) shown(prID string) string {
@@ -97,11 +96,11 @@ func TestNoRoundsOfADisabledRepository(t *testing.T) {
 		if at := y.pr(pr).Babysit.NextRoundAt; at == nil {
 			t.Error("no next round")
 		}
-		y.write(func(tx *db.Tx) error { _, err := enable.Exec(tx, y.repo, false); return err })
+		y.write(func(tx *db.Tx) error { _, err := seed.SetEnabled.Exec(tx, y.repo, false); return err })
 		if at := y.pr(pr).Babysit.NextRoundAt; at != nil {
 			t.Errorf("the next round is at %v", at)
 		}
-		y.write(func(tx *db.Tx) error { _, err := enable.Exec(tx, y.repo, true); return err })
+		y.write(func(tx *db.Tx) error { _, err := seed.SetEnabled.Exec(tx, y.repo, true); return err })
 		var out Rearmed
 		y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "now"}`, &out)
 		if at := out.Babysit.NextRoundAt; at == nil || at.UnixMicro() != y.clock.Load() {

@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/proof/seed"
 )
 
 // Two nodes that find the same lost check end it once.
@@ -165,8 +166,8 @@ func TestKeptOnTopOfDropped(t *testing.T) {
 		sha := y.commit("svc/a", "a", "1\n")
 		pr := y.propose("svc/a", sha)
 		y.write(func(tx *db.Tx) error {
-			_, err1 := addTask.Exec(tx, "task-svc/a", y.repo)
-			_, err2 := stopTask.Exec(tx, "task-svc/a")
+			err1 := seed.Add(tx, seed.Task{ID: "task-svc/a", Account: "acme", Repo: y.repo, Status: "running", Branch: new("")})
+			_, err2 := seed.CancelTask.Exec(tx, "task-svc/a")
 			return errors.Join(err1, err2)
 		})
 		y.abandon(pr, "task-svc/a")

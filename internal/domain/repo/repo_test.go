@@ -25,12 +25,12 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', $2, 2, 0)`)
 	web        = codehost.Repo{Owner: "acme", Name: "web"}
 	everything = []policy.Scope{policy.ReadRepos, policy.WriteRepos}
 )
@@ -81,8 +81,8 @@ func onBoth(t *testing.T, fn func(*testing.T, *site)) {
 			return nil
 		})
 		s.write("", func(tx *db.Tx) error {
-			_, err := addAccount.Exec(tx, "acme", "self_hosted")
-			_, failed := addAccount.Exec(tx, "rival", "free")
+			err := seed.Add(tx, seed.Account{ID: "acme", Tier: "self_hosted"})
+			failed := seed.Add(tx, seed.Account{ID: "rival", Tier: "free"})
 			return errors.Join(err, failed)
 		})
 		s.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{

@@ -8,16 +8,15 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/protocol"
 )
-
-var setPresence = db.S(`UPDATE boxes SET presence = $2 WHERE id = $1`)
 
 // leave is what a box's farewell does: see box.Service.
 func (f *fixture) leave(boxID string, held ...protocol.RunRef) {
 	f.t.Helper()
 	f.write(func(tx *db.Tx) error {
-		if _, err := setPresence.Exec(tx, boxID, "left"); err != nil {
+		if _, err := seed.SetPresence.Exec(tx, boxID, "left"); err != nil {
 			return err
 		}
 		tx.Account = "" // a box comes without an account
@@ -57,7 +56,7 @@ func TestBoxThatLeavesHandsBackWhatItHasNotBegun(t *testing.T) {
 		if other == nil || other.Task != fresh.Task || other.Attempt != 2 {
 			t.Fatalf("another box is given %+v", other)
 		}
-		f.write(func(tx *db.Tx) error { _, err := setPresence.Exec(tx, box, "online"); return err })
+		f.write(func(tx *db.Tx) error { _, err := seed.SetPresence.Exec(tx, box, "online"); return err })
 		reply, err := f.Claim(context.Background(), box, protocol.Claim{ID: f.run(box, fresh.Run).ClaimID, Free: 1})
 		if err != nil || fmt.Sprint(reply.Reasons) != "[claim_spent]" {
 			t.Errorf("the same claim again: %+v, %v", reply, err)

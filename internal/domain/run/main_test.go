@@ -18,16 +18,12 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
 )
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'org', 'self_hosted', 100, 0)`)
-	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
-		VALUES ($1, $1, $1, 'web', 'builtin', 'main', FALSE, TRUE, 0)`)
-	addBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
-		VALUES ($1, $2, $1, 'org', $2, 'enrolled', '', $1, 0, 100, '[{"name":"claude"}]', '["landlock"]', 'online', 0)`)
 	getRepoByName = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE owner = $1 AND name = $2`)
 	allRuns       = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 ORDER BY id`)
 	getRepo       = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
@@ -122,14 +118,14 @@ func (f *fixture) tenant() *fixture {
 	g.account = id.New()
 	g.boxes = [2]string{"a-" + g.account, "b-" + g.account}
 	g.write(func(tx *db.Tx) error {
-		if _, err := addAccount.Exec(tx, g.account); err != nil {
+		if err := seed.Add(tx, seed.Account{ID: g.account, Seats: 100}); err != nil {
 			return err
 		}
-		if _, err := addRepo.Exec(tx, g.account); err != nil {
+		if err := seed.Add(tx, seed.Repo{ID: g.account, Account: g.account, Name: "web"}); err != nil {
 			return err
 		}
 		for _, b := range g.boxes {
-			if _, err := addBox.Exec(tx, b, g.account); err != nil {
+			if err := seed.Add(tx, seed.Box{ID: b, Account: g.account, Slots: 100}); err != nil {
 				return err
 			}
 		}

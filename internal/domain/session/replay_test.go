@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/seed"
 )
 
 func some[T any](v T) *T { return &v }
@@ -93,12 +94,6 @@ func TestReplay(t *testing.T) {
 }
 
 var (
-	addTask = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, created_by, created_at, updated_at, pr_id)
-		VALUES ($1, 'acme', 'repo', 'work', 'queued', 't', 'p', 'merged', 0, $1, 'default', 'system', 0, 0, $1)`)
-	addPull = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, merged_at)
-		VALUES ($1, 'acme', 'repo', $2, 't', '', '', 'merged', $1, 'main', '', '', $1, 'agent', 0, 0, 3)`)
-	addAction = db.S(`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by, requested_at, decided_at, expires_at, due_at)
-		VALUES ($1, 'acme', $1, 'merge', '', 'applied', $2, 1, $3, 9, 0)`)
 	addMerged = db.S(`INSERT INTO sessions (id, account_id, repo_id, task_id, trigger, kind, started_at, ended_at, policy) VALUES ($1, 'acme', 'repo', $1, 'task', 'work', 0, 1, $2)`)
 )
 
@@ -120,12 +115,12 @@ func TestReplayOfMerges(t *testing.T) {
 		} {
 			of := id.New()
 			f.write(func(tx *db.Tx) error {
-				_, err1 := addPull.Exec(tx, of, i+1)
-				_, err2 := addTask.Exec(tx, of)
+				err1 := seed.Add(tx, seed.Pull{ID: of, Account: "acme", Repo: "repo", Number: i + 1, State: "merged", Task: &of, Merged: new(int64(3))})
+				err2 := seed.Add(tx, seed.Task{ID: of, Account: "acme", Repo: "repo", Status: "merged", Pull: &of})
 				_, err3 := addMerged.Exec(tx, of, db.JSON[Candidate]{V: Candidate{MergeMode: c.mode}})
 				var err4 error
 				if c.by != "" {
-					_, err4 = addAction.Exec(tx, of, c.by, c.decided)
+					err4 = seed.Add(tx, seed.Action{ID: of, Account: "acme", Pull: of, Kind: "merge", State: "applied", By: new(c.by), Decided: new(int64(c.decided))})
 				}
 				return errors.Join(err1, err2, err3, err4)
 			})

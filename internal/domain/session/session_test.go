@@ -27,15 +27,13 @@ import (
 	"yardmaster/internal/llm"
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/seal"
 )
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
-		VALUES ($1, $2, $2, $3, 'builtin', 'main', TRUE, TRUE, 0)`)
 	addSession = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at) VALUES ($1, $2, $3, 'task', 'work', $4)`)
 )
 
@@ -76,10 +74,10 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 				return *f.attempt, true, nil
 			}}
 		f.write(func(tx *db.Tx) error {
-			_, err1 := addAccount.Exec(tx, "acme")
-			_, err2 := addAccount.Exec(tx, "rival")
-			_, err3 := addRepo.Exec(tx, "repo", "acme", "app")
-			_, err4 := addRepo.Exec(tx, "empty", "acme", "empty")
+			err1 := seed.Add(tx, seed.Account{ID: "acme"})
+			err2 := seed.Add(tx, seed.Account{ID: "rival"})
+			err3 := seed.Add(tx, seed.Repo{ID: "repo", Account: "acme", Name: "app"})
+			err4 := seed.Add(tx, seed.Repo{ID: "empty", Account: "acme", Name: "empty"})
 			_, err5 := addSession.Exec(tx, f.session, "acme", "repo", 1_000_000)
 			return errors.Join(err1, err2, err3, err4, err5)
 		})

@@ -9,9 +9,8 @@ import (
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
-
-var revokeAll = db.S(`UPDATE tokens SET revoked_at = $1`)
 
 func (d *door) token() (bearer string) {
 	d.t.Helper()
@@ -99,7 +98,7 @@ func TestRevokedOnEveryNode(t *testing.T) {
 		}
 		there.refresh(t.Context())
 		here.write(func(tx *db.Tx) error {
-			_, err := revokeAll.Exec(tx, tx.Micros())
+			_, err := seed.RevokeTokens.Exec(tx, tx.Micros())
 			return err
 		})
 		for range 2 {

@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/seal"
 )
 
@@ -27,12 +28,7 @@ func TestStatements(t *testing.T) { dbtest.Declared(t) }
 const password = "a long password"
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	addUser    = db.S(`INSERT INTO users (id, login, name, email, password_hash, approved_at, created_at) VALUES ($1, $1, $1, $1 || '@example.com', $2, $3, 0)`)
-	addMember  = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)`)
-	makeAdmin  = db.S(`UPDATE users SET platform_admin = TRUE WHERE id = $1`)
-	dropMember = db.S(`DELETE FROM memberships WHERE account_id = $1 AND user_id = $2`)
-	seenAt     = db.Q[int64](`SELECT last_seen_at FROM signins`)
+	seenAt = db.Q[int64](`SELECT last_seen_at FROM signins`)
 )
 
 // door is the sign-in of a server where ada owns acme and views second, and
@@ -66,12 +62,12 @@ func newDoor(t *testing.T, dsn string, fill bool) *door {
 		return d
 	}
 	d.write(func(tx *db.Tx) error {
-		_, err := addUser.Exec(tx, "ada", seal.Password(password), tx.Now)
+		err := seed.Add(tx, seed.User{ID: "ada", Password: seal.Password(password)})
 		for i, account := range []string{"acme", "second", "rival"} {
-			_, failed := addAccount.Exec(tx, account)
+			failed := seed.Add(tx, seed.Account{ID: account})
 			err = errors.Join(err, failed)
 			if role := []policy.Role{policy.Owner, policy.Viewer, ""}[i]; role != "" {
-				_, failed = addMember.Exec(tx, account, "ada", string(role), i)
+				failed = seed.Add(tx, seed.Member{Account: account, User: "ada", Role: string(role), Since: int64(i)})
 				err = errors.Join(err, failed)
 			}
 		}
@@ -195,9 +191,9 @@ func TestTokens(t *testing.T) {
 		var owner, machine, operator, former string
 		d.write(func(tx *db.Tx) error {
 			tx.Account = "acme"
-			_, err := addUser.Exec(tx, "root", "", tx.Now)
-			_, other := addMember.Exec(tx, "acme", "root", string(policy.Owner), 9)
-			_, third := makeAdmin.Exec(tx, "root")
+			err := seed.Add(tx, seed.User{ID: "root", Password: ""})
+			other := seed.Add(tx, seed.Member{Account: "acme", User: "root", Role: string(policy.Owner), Since: int64(9)})
+			_, third := seed.SetAdmin.Exec(tx, "root")
 			if err := errors.Join(err, other, third); err != nil {
 				return err
 			}
@@ -234,7 +230,7 @@ func TestTokens(t *testing.T) {
 			}
 		}
 		d.write(func(tx *db.Tx) error {
-			_, err := dropMember.Exec(tx, "acme", "ada")
+			_, err := seed.DropMember.Exec(tx, "acme", "ada")
 			return err
 		})
 		d.pass(fresh)

@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
@@ -24,10 +25,6 @@ func TestStatements(t *testing.T) { dbtest.Declared(t) }
 // The rows of these tests are templates: they have an account, a name and a
 // body, and nothing else hangs on them.
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	put        = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, $3, 0, 0)
-		ON CONFLICT (account_id, name) DO UPDATE SET body = EXCLUDED.body`)
-	take  = db.S(`DELETE FROM templates WHERE account_id = $1 AND name = $2`)
 	whole = db.Q[pair](`SELECT name, body FROM templates WHERE account_id = $1`)
 )
 
@@ -61,10 +58,10 @@ func in(t testing.TB, d *db.DB, account string, fn func(*db.Tx) error) {
 func edit(t testing.TB, d *db.DB, account, name, body string) {
 	in(t, d, account, func(tx *db.Tx) error {
 		if body == "" {
-			if _, err := take.Exec(tx, account, name); err != nil {
+			if _, err := seed.DeleteTemplate.Exec(tx, account, name); err != nil {
 				return err
 			}
-		} else if _, err := put.Exec(tx, account, name, body); err != nil {
+		} else if _, err := seed.PutTemplate.Exec(tx, account, name, body); err != nil {
 			return err
 		}
 		return pairChanged.Record(tx, event.Subject{ID: name}, event.None{})
@@ -150,7 +147,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 func TestListenersConverge(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		for _, a := range []string{"acme", "rival"} {
-			in(t, d, a, func(tx *db.Tx) error { _, err := addAccount.Exec(tx, a); return err })
+			in(t, d, a, func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: a}); return err })
 		}
 		nodes := []*Service{node(d), node(d)} // their hubs do not talk
 		seed := rand.Uint64()
@@ -197,7 +194,7 @@ func TestListenersConverge(t *testing.T) {
 // nobody and is let go.
 func TestSlowListenerIsCut(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		in(t, d, "acme", func(tx *db.Tx) error { _, err := addAccount.Exec(tx, "acme"); return err })
+		in(t, d, "acme", func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: "acme"}); return err })
 		s := node(d)
 		f, slow, err := s.listen(t.Context(), "acme", []*Topic{&s.Topics[0]})
 		if err != nil {
@@ -224,7 +221,7 @@ func TestSlowListenerIsCut(t *testing.T) {
 // came after the feed looked who follows what, and before it looked what changed.
 func TestListenerComesWhileTheFeedReads(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		in(t, d, "acme", func(tx *db.Tx) error { _, err := addAccount.Exec(tx, "acme"); return err })
+		in(t, d, "acme", func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: "acme"}); return err })
 		s := node(d)
 		ctx, stop := context.WithCancel(db.WithAccount(t.Context(), "acme"))
 		defer stop()
@@ -256,7 +253,7 @@ func TestListenerComesWhileTheFeedReads(t *testing.T) {
 // TestFeedEndsWithItsLastListener holds that nobody listening costs nothing.
 func TestFeedEndsWithItsLastListener(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		in(t, d, "acme", func(tx *db.Tx) error { _, err := addAccount.Exec(tx, "acme"); return err })
+		in(t, d, "acme", func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: "acme"}); return err })
 		s := node(d)
 		var all []*listener
 		var f *feed

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/proof/seed"
 )
 
 // host answers from tables, and counts.
@@ -42,7 +43,10 @@ func (f *fixture) foresee(mode string) *host {
 	f.seats = 100
 	f.Foresight = h
 	f.HeadOf = func(_ *db.Tx, prID string) (string, error) { return strings.TrimPrefix(prID, "pr-"), nil }
-	f.write("", func(tx *db.Tx) error { _, err := addBox.Exec(tx, "large", "acme", 100); return err })
+	f.write("", func(tx *db.Tx) error {
+		err := seed.Add(tx, seed.Box{ID: "large", Account: "acme", Slots: 100})
+		return err
+	})
 	f.box = "large"
 	return h
 }

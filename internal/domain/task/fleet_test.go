@@ -9,16 +9,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
-)
-
-var (
-	addUser   = db.S(`INSERT INTO users (id, login, name, email, created_at) VALUES ($1, $1, $1, $1, 0)`)
-	addMember = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, 'member', 0)`)
-	dropOut   = db.S(`DELETE FROM memberships WHERE account_id = $1 AND user_id = $2`)
-	setTarget = db.S(`UPDATE boxes SET owner_target = $2, owner_id = $3 WHERE id = $1`)
-	setState  = db.S(`UPDATE boxes SET state = $2 WHERE id = $1`)
-	setUnfit  = db.S(`UPDATE boxes SET unfit = $2 WHERE id = $1`)
-	setLevels = db.S(`UPDATE boxes SET isolation = $2, isolation_holds = $3 WHERE id = $1`)
+	"yardmaster/internal/proof/seed"
 )
 
 // Whom a box serves: its account, every account, or one member's tasks in
@@ -26,14 +17,14 @@ var (
 func TestWhomABoxServes(t *testing.T) {
 	each(t, func(f *fixture) {
 		f.write("", func(tx *db.Tx) error {
-			if _, err := addUser.Exec(tx, "ann"); err != nil {
+			if err := seed.Add(tx, seed.User{ID: "ann"}); err != nil {
 				return err
 			}
-			_, err := addMember.Exec(tx, "rival", "ann")
+			err := seed.Add(tx, seed.Member{Account: "rival", User: "ann"})
 			return err
 		})
 		target := func(target string, owner *string) {
-			f.write("", func(tx *db.Tx) error { _, err := setTarget.Exec(tx, "box", target, owner); return err })
+			f.write("", func(tx *db.Tx) error { _, err := seed.SetTarget.Exec(tx, "box", target, owner); return err })
 		}
 		next := func() (id string) {
 			f.write("", func(tx *db.Tx) error {
@@ -60,7 +51,7 @@ func TestWhomABoxServes(t *testing.T) {
 		if next() != rivals || len(holds()) != 0 {
 			f.t.Errorf("its author's box: claimable %q, holds %v", next(), holds())
 		}
-		f.write("", func(tx *db.Tx) error { _, err := dropOut.Exec(tx, "rival", "ann"); return err })
+		f.write("", func(tx *db.Tx) error { _, err := seed.DropMember.Exec(tx, "rival", "ann"); return err })
 		if next() != "" || len(holds()) != 1 {
 			f.t.Errorf("box of a former member: claimable %q, holds %v", next(), holds())
 		}
@@ -74,7 +65,7 @@ func TestWhomABoxServes(t *testing.T) {
 func TestDrainingBoxesGetNothing(t *testing.T) {
 	each(t, func(f *fixture) {
 		id := f.create(nil)
-		f.write("", func(tx *db.Tx) error { _, err := setState.Exec(tx, "box", "draining"); return err })
+		f.write("", func(tx *db.Tx) error { _, err := seed.SetState.Exec(tx, "box", "draining"); return err })
 		if got := reasons(f.get(id)); f.claim() != "" || len(got) != 1 || got[0] != HoldDraining {
 			f.t.Errorf("holds %v", got)
 		}
@@ -93,7 +84,7 @@ func TestBoxThatOffersNoIsolationGetsNothing(t *testing.T) {
 	each(t, func(f *fixture) {
 		setIsolation := func(levels string) {
 			f.t.Helper()
-			f.write("", func(tx *db.Tx) error { _, err := setLevels.Exec(tx, "box", levels, `{}`); return err })
+			f.write("", func(tx *db.Tx) error { _, err := seed.SetLevels.Exec(tx, "box", levels, `{}`); return err })
 		}
 		setIsolation(`[]`)
 		id := f.create(nil)
@@ -110,13 +101,13 @@ func TestBoxThatOffersNoIsolationGetsNothing(t *testing.T) {
 		}
 		ann := "ann"
 		f.write("", func(tx *db.Tx) error {
-			if _, err := addUser.Exec(tx, ann); err != nil {
+			if err := seed.Add(tx, seed.User{ID: ann}); err != nil {
 				return err
 			}
-			if _, err := addMember.Exec(tx, "acme", ann); err != nil {
+			if err := seed.Add(tx, seed.Member{Account: "acme", User: ann}); err != nil {
 				return err
 			}
-			_, err := setTarget.Exec(tx, "box", "user", &ann)
+			_, err := seed.SetTarget.Exec(tx, "box", "user", &ann)
 			return err
 		})
 		if got := reasons(f.get(id)); len(got) != 0 {
@@ -124,7 +115,7 @@ func TestBoxThatOffersNoIsolationGetsNothing(t *testing.T) {
 		}
 		f.write("", func(tx *db.Tx) error {
 			acme := "acme"
-			_, err := setTarget.Exec(tx, "box", "org", &acme)
+			_, err := seed.SetTarget.Exec(tx, "box", "org", &acme)
 			return err
 		})
 		setIsolation(`["landlock","none"]`)
@@ -138,7 +129,7 @@ func TestUnfitBoxesGetNothing(t *testing.T) {
 	each(t, func(f *fixture) {
 		unfit := func(box string, why any) {
 			f.t.Helper()
-			f.write("", func(tx *db.Tx) error { _, err := setUnfit.Exec(tx, box, why); return err })
+			f.write("", func(tx *db.Tx) error { _, err := seed.SetUnfit.Exec(tx, box, why); return err })
 		}
 		id := f.create(nil)
 		unfit("box", "The sandbox does not start.")
@@ -165,16 +156,16 @@ func TestUnfitBoxesGetNothing(t *testing.T) {
 		// A person's box that is unfit, too, concerns that person's tasks only.
 		ann := "ann"
 		f.write("", func(tx *db.Tx) error {
-			if _, err := addUser.Exec(tx, ann); err != nil {
+			if err := seed.Add(tx, seed.User{ID: ann}); err != nil {
 				return err
 			}
-			if _, err := addMember.Exec(tx, "acme", ann); err != nil {
+			if err := seed.Add(tx, seed.Member{Account: "acme", User: ann}); err != nil {
 				return err
 			}
-			if _, err := addBox.Exec(tx, "mine", "acme", 2); err != nil {
+			if err := seed.Add(tx, seed.Box{ID: "mine", Account: "acme", Slots: 2}); err != nil {
 				return err
 			}
-			_, err := setTarget.Exec(tx, "mine", "user", &ann)
+			_, err := seed.SetTarget.Exec(tx, "mine", "user", &ann)
 			return err
 		})
 		unfit("mine", "The disk is full.")
@@ -258,13 +249,13 @@ func TestOwnBoxTakesWhatFollows(t *testing.T) {
 	each(t, func(f *fixture) {
 		ann, bob, nobody := "ann", "bob", ""
 		f.write("", func(tx *db.Tx) error {
-			if _, err := addUser.Exec(tx, ann); err != nil {
+			if err := seed.Add(tx, seed.User{ID: ann}); err != nil {
 				return err
 			}
-			if _, err := addMember.Exec(tx, "acme", ann); err != nil {
+			if err := seed.Add(tx, seed.Member{Account: "acme", User: ann}); err != nil {
 				return err
 			}
-			_, err := setTarget.Exec(tx, "box", "user", &ann)
+			_, err := seed.SetTarget.Exec(tx, "box", "user", &ann)
 			return err
 		})
 		made := map[string]string{}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/proof/seed"
 )
 
 var (
@@ -43,7 +44,10 @@ func (f *fixture) lanesAgree(account string) {
 }
 
 func (f *fixture) repo(name string) {
-	f.write("acme", func(tx *db.Tx) error { _, err := addRepo.Exec(tx, name, "acme", "acme", name); return err })
+	f.write("acme", func(tx *db.Tx) error {
+		err := seed.Add(tx, seed.Repo{ID: name, Account: "acme", Owner: "acme", Name: name})
+		return err
+	})
 }
 
 // served claims n tasks and names the repositories they are of.
@@ -65,8 +69,11 @@ func (f *fixture) served(n int) string {
 func TestRepositoriesTakeTurns(t *testing.T) {
 	each(t, func(f *fixture) {
 		f.seats = 1000
-		f.write("", func(tx *db.Tx) error { _, err := addBox.Exec(tx, "large", "acme", 1000); return err })
-		f.write("", func(tx *db.Tx) error { _, err := setState.Exec(tx, "box", "draining"); return err })
+		f.write("", func(tx *db.Tx) error {
+			err := seed.Add(tx, seed.Box{ID: "large", Account: "acme", Slots: 1000})
+			return err
+		})
+		f.write("", func(tx *db.Tx) error { _, err := seed.SetState.Exec(tx, "box", "draining"); return err })
 		f.box = "large"
 		f.repo("big")
 		for range 30 {
@@ -109,7 +116,7 @@ func TestPositions(t *testing.T) {
 		for i := range 9 {
 			ids = append(ids, f.create(object{"repo": []string{"acme/big", "acme/web"}[i/6], "priority": 50 - i%2}))
 		}
-		f.write("", func(tx *db.Tx) error { _, err := setPresence.Exec(tx, "box", "offline"); return err })
+		f.write("", func(tx *db.Tx) error { _, err := seed.SetPresence.Exec(tx, "box", "offline"); return err })
 		for _, st := range f.call("acme", "GET", "/v1/queue/status", nil, 200)["data"].([]any) {
 			if st := st.(object); st["count"] != 9.0 || len(st["task_ids"].([]any)) != stallExamples {
 				f.t.Errorf("queue status %v", st)
@@ -117,7 +124,10 @@ func TestPositions(t *testing.T) {
 		}
 		want := map[string]float64{}
 		f.seats = 100
-		f.write("", func(tx *db.Tx) error { _, err := addBox.Exec(tx, "large", "acme", 100); return err })
+		f.write("", func(tx *db.Tx) error {
+			err := seed.Add(tx, seed.Box{ID: "large", Account: "acme", Slots: 100})
+			return err
+		})
 		for _, id := range ids {
 			want[id] = f.get(id)["queue_position"].(float64)
 		}

@@ -7,12 +7,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
-)
-
-var (
-	addPull = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, head_ref, head_sha, base_ref, base_sha, state, author_kind, created_at, updated_at)
-		VALUES ('pr', 'acme', 'acme-web', 1, 't', '', 'u', 'h', 'abc', 'main', 'b', 'open', 'agent', 0, 0)`)
-	setNeeds = db.S(`UPDATE pulls SET needs = $1`)
+	"yardmaster/internal/proof/seed"
 )
 
 // TestWaitingForPeople holds that a task which waits for one that only a person
@@ -80,7 +75,7 @@ func TestWaitingForPeople(t *testing.T) {
 			if err := f.MarkRunning(tx, t); err != nil {
 				return err
 			}
-			if _, err := addPull.Exec(tx); err != nil {
+			if err := seed.Add(tx, seed.Pull{ID: "pr", Account: "acme", Repo: "acme-web"}); err != nil {
 				return err
 			}
 			return f.ToAwaitingCI(tx, t, "pr")
@@ -88,7 +83,7 @@ func TestWaitingForPeople(t *testing.T) {
 		nobody()
 		needs := func(why string) {
 			f.t.Helper()
-			f.write("acme", func(tx *db.Tx) error { _, err := setNeeds.Exec(tx, why); return err })
+			f.write("acme", func(tx *db.Tx) error { _, err := seed.SetNeeds.Exec(tx, "pr", why); return err })
 			if got := slices.Contains(reasons(f.get(first)), HoldNeeds); got != (why != "") {
 				f.t.Errorf("it needs %q, and says so: %v", why, got)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/proof/seed"
 )
 
 var setTemplate = db.S(`UPDATE tasks SET template = $2 WHERE id = $1`)
@@ -32,7 +33,7 @@ func TestPageReadsPerPage(t *testing.T) {
 				})
 			}
 		}
-		f.write("", func(tx *db.Tx) error { _, err := setEnabled.Exec(tx, "old", false); return err })
+		f.write("", func(tx *db.Tx) error { _, err := seed.SetEnabled.Exec(tx, "old", false); return err })
 		alone := map[any]any{}
 		for _, row := range f.call("acme", "GET", "/v1/tasks", nil, 200)["data"].([]any) {
 			id := row.(object)["id"].(string)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/proof/seed"
 )
 
 // Whether a box would claim what somebody files is answered as a task that they
@@ -13,10 +14,10 @@ func TestFleetAgreesWithHolds(t *testing.T) {
 	each(t, func(f *fixture) {
 		f.write("", func(tx *db.Tx) error {
 			for _, user := range []string{"ann", "bob"} {
-				if _, err := addUser.Exec(tx, user); err != nil {
+				if err := seed.Add(tx, seed.User{ID: user}); err != nil {
 					return err
 				}
-				if _, err := addMember.Exec(tx, "acme", user); err != nil {
+				if err := seed.Add(tx, seed.Member{Account: "acme", User: user}); err != nil {
 					return err
 				}
 			}
@@ -32,16 +33,16 @@ func TestFleetAgreesWithHolds(t *testing.T) {
 					for _, levels := range []string{`[]`, `["none"]`, `["bubblewrap","none"]`} {
 						f.write("", func(tx *db.Tx) error {
 							kind, _, _ := strings.Cut(target, " ")
-							if _, err := setTarget.Exec(tx, "box", kind, owner); err != nil {
+							if _, err := seed.SetTarget.Exec(tx, "box", kind, owner); err != nil {
 								return err
 							}
-							if _, err := setState.Exec(tx, "box", state); err != nil {
+							if _, err := seed.SetState.Exec(tx, "box", state); err != nil {
 								return err
 							}
-							if _, err := setUnfit.Exec(tx, "box", unfit); err != nil {
+							if _, err := seed.SetUnfit.Exec(tx, "box", unfit); err != nil {
 								return err
 							}
-							_, err := setLevels.Exec(tx, "box", levels, `{}`)
+							_, err := seed.SetLevels.Exec(tx, "box", levels, `{}`)
 							return err
 						})
 						want, got := strings.Join(reasons(f.get(task)), " "), Fleet{}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/proof/seed"
 )
 
 func TestStalls(t *testing.T) {
@@ -39,7 +40,7 @@ func TestStalls(t *testing.T) {
 			f.t.Errorf("page by page: %q", walked)
 		}
 		f.call("acme", "GET", "/v1/queue/status?per_page=201", nil, 400)
-		f.write("", func(tx *db.Tx) error { _, err := setPresence.Exec(tx, "box", "offline"); return err })
+		f.write("", func(tx *db.Tx) error { _, err := seed.SetPresence.Exec(tx, "box", "offline"); return err })
 		if got := reasons(f.get(first)); len(got) != 1 || got[0] != HoldNoBox {
 			f.t.Errorf("holds %v", got)
 		}

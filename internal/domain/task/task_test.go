@@ -20,16 +20,10 @@ import (
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'org', 'self_hosted', 2, 0)`)
-	addRepo    = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
-		VALUES ($1, $2, $3, $4, 'builtin', 'main', FALSE, TRUE, 0)`)
-	addBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
-		VALUES ($1, $2, $1, 'org', $2, 'enrolled', '', $1, 0, $3, '[{"name":"claude"}]', '["landlock"]', 'online', 0)`)
-	setPresence = db.S(`UPDATE boxes SET presence = $2 WHERE id = $1`)
-	setEnabled  = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
 	getRepo     = db.Q[Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
 	getRepoByID = db.Q[Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
 	countAudit  = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE object = $1 AND kind = $2`)
@@ -71,14 +65,14 @@ func each(t *testing.T, fn func(f *fixture)) {
 			}
 			f.write("acme", func(tx *db.Tx) error {
 				for _, a := range []string{"acme", "rival"} {
-					if _, err := addAccount.Exec(tx, a); err != nil {
+					if err := seed.Add(tx, seed.Account{ID: a}); err != nil {
 						return err
 					}
-					if _, err := addRepo.Exec(tx, a+"-web", a, a, "web"); err != nil {
+					if err := seed.Add(tx, seed.Repo{ID: a + "-web", Account: a, Owner: a, Name: "web"}); err != nil {
 						return err
 					}
 				}
-				_, err := addBox.Exec(tx, "box", "acme", 2)
+				err := seed.Add(tx, seed.Box{ID: "box", Account: "acme", Slots: 2})
 				return err
 			})
 			f.http = rest.Handler(rest.Config{AccountHeader: "X-Account", Pipeline: &op.Pipeline{
@@ -275,7 +269,7 @@ func TestCreateRefuses(t *testing.T) {
 		f.seats = 0
 		f.refused("POST", "/v1/tasks", job(nil), 403, "no-capacity")
 		f.seats = 1
-		f.write("acme", func(tx *db.Tx) error { _, err := setEnabled.Exec(tx, "acme-web", false); return err })
+		f.write("acme", func(tx *db.Tx) error { _, err := seed.SetEnabled.Exec(tx, "acme-web", false); return err })
 		if p := f.refused("POST", "/v1/tasks", job(nil), 409, "repo_disabled"); p["reason"] != "repo_disabled" {
 			f.t.Errorf("no reason: %v", p)
 		}

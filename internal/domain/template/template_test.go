@@ -15,12 +15,12 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
 	countAudit = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE object = $1 AND kind = $2`)
 )
 
@@ -30,10 +30,10 @@ type caller func(account, method, path, body string) (int, string)
 func onBoth(t *testing.T, fn func(*testing.T, *db.DB, caller)) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
-			if _, err := addAccount.Exec(tx, "acme"); err != nil {
+			if err := seed.Add(tx, seed.Account{ID: "acme"}); err != nil {
 				return err
 			}
-			_, err := addAccount.Exec(tx, "rival")
+			err := seed.Add(tx, seed.Account{ID: "rival"})
 			return err
 		})
 		if err != nil {

@@ -10,10 +10,9 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/seal"
 )
-
-var addUser = db.S(`INSERT INTO users (id, login, name, email, platform_admin, created_at) VALUES ('ada', 'ada', 'Ada', 'ada@example.com', TRUE, 0)`)
 
 // Operator tokens are for sessions that are fresh, and for an hour.
 func TestOperatorTokens(t *testing.T) {
@@ -21,8 +20,8 @@ func TestOperatorTokens(t *testing.T) {
 	dbtest.RunWith(t, db.Options{Clock: func() time.Time { return now }}, func(t *testing.T, d *db.DB) {
 		s := &Service{DB: d}
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
-			_, err := addAccount.Exec(tx, "acme")
-			_, other := addUser.Exec(tx)
+			err := seed.Add(tx, seed.Account{ID: "acme"})
+			other := seed.Add(tx, seed.User{ID: "ada", Operator: true})
 			return errors.Join(err, other)
 		})
 		if err != nil {

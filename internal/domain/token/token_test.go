@@ -17,15 +17,15 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/seal"
 )
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	stored     = db.Q[string](`SELECT id || name || prefix || hash || scopes FROM tokens WHERE account_id = $1`)
-	audited    = db.Q[string](`SELECT kind || data FROM audit WHERE account_id = $1 ORDER BY at, id`)
+	stored  = db.Q[string](`SELECT id || name || prefix || hash || scopes FROM tokens WHERE account_id = $1`)
+	audited = db.Q[string](`SELECT kind || data FROM audit WHERE account_id = $1 ORDER BY at, id`)
 )
 
 // roster is the tokens of acme and rival. A caller holds the scopes it names.
@@ -45,8 +45,8 @@ func onBoth(t *testing.T, fn func(*testing.T, *roster)) {
 			return nil
 		})
 		r.write("", func(tx *db.Tx) error {
-			_, err := addAccount.Exec(tx, "acme")
-			_, failed := addAccount.Exec(tx, "rival")
+			err := seed.Add(tx, seed.Account{ID: "acme"})
+			failed := seed.Add(tx, seed.Account{ID: "rival"})
 			return errors.Join(err, failed)
 		})
 		r.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{

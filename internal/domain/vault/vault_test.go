@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
 )
@@ -14,9 +15,8 @@ import (
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 2, 0)`)
-	stored     = db.Q[string](`SELECT sealed FROM secrets WHERE account_id = $1 ORDER BY name`)
-	swap       = db.S(`UPDATE secrets SET sealed = $2 WHERE name = $1`)
+	stored = db.Q[string](`SELECT sealed FROM secrets WHERE account_id = $1 ORDER BY name`)
+	swap   = db.S(`UPDATE secrets SET sealed = $2 WHERE name = $1`)
 )
 
 func onBoth(t *testing.T, fn func(*testing.T, *Service, func(func(*db.Tx) error) error)) {
@@ -27,7 +27,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *Service, func(func(*db.Tx) error)
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		in := func(fn func(*db.Tx) error) error { return d.Write(db.WithAccount(t.Context(), "acme"), fn) }
 		for _, acct := range []string{"acme", "rival"} {
-			if err := in(func(tx *db.Tx) error { _, err := addAccount.Exec(tx, acct); return err }); err != nil {
+			if err := in(func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: acct}); return err }); err != nil {
 				t.Fatal(err)
 			}
 		}

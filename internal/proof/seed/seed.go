@@ -71,3 +71,105 @@ func (m Member) Add(tx *db.Tx) error {
 }
 
 func done(_ int64, err error) error { return err }
+
+// Repo is a repository of an account. Owner, Name and Host are the account, the
+// ID and builtin unless they are said; it is enabled unless Disabled.
+type Repo struct {
+	ID, Account, Owner, Name, Host, Policy string
+	Private, Disabled                      bool
+}
+
+// Add inserts the repository. It returns the fault of the database.
+func (r Repo) Add(tx *db.Tx) error {
+	return done(addRepo.Exec(tx, r.ID, r.Account, cmp.Or(r.Owner, r.Account), cmp.Or(r.Name, r.ID), cmp.Or(r.Host, "builtin"), r.Private, !r.Disabled, r.Policy))
+}
+
+// Box is an enrolled box of an account that is online and can keep what it runs
+// apart with landlock. Slots and Agents are 2 and claude unless they are said.
+type Box struct {
+	ID, Account string
+	Agents      string // JSON
+	Slots       int
+}
+
+// Add inserts the box. It returns the fault of the database.
+func (b Box) Add(tx *db.Tx) error {
+	return done(addBox.Exec(tx, b.ID, b.Account, cmp.Or(b.Slots, 2), cmp.Or(b.Agents, `[{"name":"claude"}]`)))
+}
+
+// Task is a queued task of an account, pending unless Status is said. Kind and
+// Sink are work and queued, the title and the branch the ID, unless they are
+// said.
+type Task struct {
+	ID, Account, Repo, Kind, Sink, Status, Title, Problem string
+	Branch, Pull                                          *string
+	Budget                                                *int64 // micro-dollars
+	By                                                    *string
+}
+
+// Add inserts the task. It returns the fault of the database.
+func (t Task) Add(tx *db.Tx) error {
+	branch := t.ID
+	if t.Branch != nil {
+		branch = *t.Branch
+	}
+	return done(addTask.Exec(tx, t.ID, t.Account, t.Repo, cmp.Or(t.Kind, "work"), cmp.Or(t.Sink, "queued"), cmp.Or(t.Title, t.ID), t.Problem,
+		cmp.Or(t.Status, "pending"), branch, t.Pull, t.Budget, t.By))
+}
+
+// Run is the first, live attempt at a task on a box. Its claim is its ID.
+type Run struct{ ID, Account, Task, Repo, Box string }
+
+// Add inserts the run. It returns the fault of the database.
+func (r Run) Add(tx *db.Tx) error {
+	return done(addRun.Exec(tx, r.ID, r.Account, r.Task, r.Repo, r.Box))
+}
+
+// Pull is a pull request into main that an agent opened, number 1 and open
+// unless Number and State are said.
+type Pull struct {
+	ID, Account, Repo, State, Head, SHA string
+	Number                              int
+	Task                                *string
+	Merged                              *int64 // microseconds
+}
+
+// Add inserts the pull request. It returns the fault of the database.
+func (p Pull) Add(tx *db.Tx) error {
+	return done(addPull.Exec(tx, p.ID, p.Account, p.Repo, cmp.Or(p.Number, 1), cmp.Or(p.State, "open"), cmp.Or(p.Head, p.ID), cmp.Or(p.SHA, "sha"), p.Task, p.Merged))
+}
+
+// Action is something asked of a pull request and its head, pending unless
+// State is said.
+type Action struct {
+	ID, Account, Pull, Kind, State string
+	SHA                            string
+	By                             *string
+	Decided                        *int64 // microseconds
+}
+
+// Add inserts the action. It returns the fault of the database.
+func (a Action) Add(tx *db.Tx) error {
+	return done(addAction.Exec(tx, a.ID, a.Account, a.Pull, a.Kind, a.SHA, cmp.Or(a.State, "pending"), a.By, a.Decided))
+}
+
+// Plan is a plan of an account that was filed, at its first revision.
+type Plan struct{ ID, Account, Repo string }
+
+// Add inserts the plan. It returns the fault of the database.
+func (p Plan) Add(tx *db.Tx) error { return done(addPlan.Exec(tx, p.ID, p.Account, p.Repo)) }
+
+// Session is the session of a run, or of an ask if it has none.
+type Session struct {
+	ID, Account, Repo string
+	Run, Task, By     *string
+}
+
+// Add inserts the session. It returns the fault of the database.
+func (s Session) Add(tx *db.Tx) error {
+	trigger, kind := "task", "work"
+	if s.Run == nil {
+		trigger, kind = "ask", "triage"
+	}
+	return done(addSession.Exec(tx, s.ID, s.Account, s.Repo, s.Run, s.Task, trigger, kind, s.By))
+}
