@@ -35,8 +35,11 @@ test: deps ## run the tests: both databases, real NATS, git and processes
 
 .PHONY: race
 race: NEEDS := race
-race: deps ## run the concurrent packages under the race detector
-	$(GO) test -race ./internal/api/op ./internal/api/rest ./internal/api/mcp ./internal/db ./internal/event ./internal/bus/... ./internal/domain/signin ./internal/domain/run ./internal/domain/session ./internal/domain/budget ./internal/domain/stream ./internal/domain/ask ./internal/box/spool ./internal/box/scrub ./internal/llm/...
+race: deps ## run the packages that start goroutines under the race detector; a test holds the list
+	$(GO) test -race ./internal/api/idempotency ./internal/api/limit ./internal/api/mcp ./internal/api/op ./internal/api/rest ./internal/db ./internal/event ./internal/bus/... \
+		./internal/llm/... ./internal/client ./internal/box/acp ./internal/box/broker ./internal/box/driver ./internal/box/limits \
+		./internal/box/modelproxy ./internal/box/scrub ./internal/box/spool ./internal/domain/ask ./internal/domain/box ./internal/domain/budget \
+		./internal/domain/run ./internal/domain/service ./internal/domain/session ./internal/domain/signin ./internal/domain/stream
 
 .PHONY: vet
 vet: ## gofmt, go vet, and a tidy go.mod

@@ -1,3 +1,8 @@
+//go:build !race
+
+// Under the race detector a server of every capability would be compiled and
+// run for each domain: what runs at once is in tests of its own.
+
 package signin_test
 
 import (

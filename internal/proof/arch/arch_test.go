@@ -88,6 +88,7 @@ var edges = map[string]string{
 	"proof/e2e/environments": "",
 
 	"proof/document":   "",
+	"proof/frontdoor":  "",
 	"proof/provider":   "id",
 	"proof/seed":       "db",
 	"proof/transcript": "api/mcp api/op app box box/coder client config db db/dbtest domain/* id mail policy proof/document proof/provider proof/seed protocol",

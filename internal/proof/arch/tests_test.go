@@ -1,0 +1,184 @@
+package arch
+
+import (
+	"go/ast"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// changes is a statement that changes a table, and the table.
+var changes = regexp.MustCompile(`\b(INSERT INTO|UPDATE|DELETE FROM) ([a-z_]+)\b`)
+
+// A test of a domain changes the tables of its own domain. What it needs of
+// another one's, internal/proof/seed puts in: a column that must have a value
+// is then given one in one place.
+func TestTestsChangeTheirOwnTables(t *testing.T) {
+	own, made := map[string]map[string]bool{}, map[string]bool{}
+	for _, f := range product(t) {
+		if !strings.HasPrefix(f.pkg(), "domain/") {
+			continue
+		}
+		if own[f.pkg()] == nil {
+			own[f.pkg()] = map[string]bool{path.Base(f.pkg()) + "s": true}
+		}
+		for _, m := range changes.FindAllSubmatch(f.text, -1) {
+			if string(m[1]) == "INSERT INTO" {
+				own[f.pkg()][string(m[2])], made[string(m[2])] = true, true
+			}
+		}
+	}
+	if len(made) < 40 {
+		t.Fatalf("only %d tables were found: the search is broken", len(made))
+	}
+	for _, f := range files(t) {
+		if !f.test || !strings.HasPrefix(f.pkg(), "domain/") {
+			continue
+		}
+		for _, m := range changes.FindAllSubmatch(f.text, -1) {
+			if table := string(m[2]); made[table] && !own[f.pkg()][table] {
+				t.Errorf("%s changes %s, which another domain owns: use internal/proof/seed, or add what it lacks there", f.path, table)
+			}
+		}
+	}
+}
+
+// inTurn is how many tests of a package run alone, before those that run beside
+// each other. They are from before the rule: each number only becomes smaller.
+// A test that has to run alone says why where it is.
+var inTurn = map[string]int{
+	"app":               114,
+	"domain/ask":        3,
+	"domain/backlog":    4,
+	"domain/blocker":    2,
+	"domain/box":        4,
+	"domain/budget":     12,
+	"domain/escalation": 2,
+	"domain/member":     3,
+	"domain/modelkey":   2,
+	"domain/oauth":      18,
+	"domain/plan":       21,
+	"domain/prompt":     2,
+	"domain/pull":       3,
+	"domain/repo":       2,
+	"domain/run":        37,
+	"domain/service":    3,
+	"domain/session":    3,
+	"domain/signin":     2,
+	"domain/stream":     5,
+	"domain/task":       47,
+	"domain/template":   1,
+	"domain/token":      2,
+	"domain/vault":      2,
+}
+
+// A test runs beside its siblings. Tests wait most of their time, for a
+// database, a server or a box.
+func TestTestsRunInParallel(t *testing.T) {
+	alone := map[string][]string{}
+	for _, f := range files(t) {
+		if !f.test || f.pkg() != "app" && !strings.HasPrefix(f.pkg(), "domain/") {
+			continue
+		}
+		for _, d := range f.tree.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Test") || fn.Name.Name == "TestMain" || fn.Name.Name == "TestTranscripts" {
+				continue
+			}
+			if !parallel(fn) {
+				alone[f.pkg()] = append(alone[f.pkg()], fn.Name.Name)
+			}
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(alone)) {
+		if n, most := len(alone[pkg]), inTurn[pkg]; n > most {
+			t.Errorf("%d tests of %s run alone, %d did: let the new one begin with t.Parallel() (%s)", n, pkg, most, strings.Join(alone[pkg], " "))
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(inTurn)) {
+		if n := len(alone[pkg]); n < inTurn[pkg] {
+			t.Errorf("%d tests of %s run alone: lower its number in inTurn of internal/proof/arch/tests_test.go", n, pkg)
+		}
+	}
+}
+
+// unraced are the packages that start goroutines and are not run under the race
+// detector, and why.
+var unraced = map[string]string{
+	"app":              "its tests start whole servers: minutes",
+	"box":              "its tests start agents as processes: minutes",
+	"box/sandbox":      "what it starts runs in processes of its own",
+	"codehost/builtin": "what it starts are git's processes; its time is not measured yet",
+	"domain/pull":      "its time is not measured yet",
+	"cmd/yardmaster":   "its tests start the program as a process",
+	"proof/chaos":      "harms processes",
+	"proof/transcript": "starts whole servers",
+}
+
+// Every package that starts goroutines of its own is run under the race
+// detector, or says why not.
+func TestRaceCoversWhatRunsAtOnce(t *testing.T) {
+	makefile, err := os.ReadFile("../../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, found := strings.Cut(string(makefile), "$(GO) test -race ")
+	line, _, _ = strings.Cut(strings.ReplaceAll(line, "\\\n", " "), "\n")
+	if !found {
+		t.Fatal("the Makefile runs nothing under the race detector")
+	}
+	raced := func(pkg string) bool {
+		return slices.ContainsFunc(strings.Fields(line), func(p string) bool {
+			p = strings.TrimPrefix(p, "./internal/")
+			tree, all := strings.CutSuffix(p, "/...")
+			return p == pkg || all && (pkg == tree || strings.HasPrefix(pkg, tree+"/"))
+		})
+	}
+	starts, tested := map[string]bool{}, map[string]bool{}
+	for _, f := range files(t) {
+		tested[f.pkg()] = tested[f.pkg()] || f.test
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			_, is := n.(*ast.GoStmt)
+			call, isCall := n.(*ast.SelectorExpr)
+			if is || isCall && call.Sel.Name == "Go" {
+				starts[f.pkg()] = starts[f.pkg()] || !f.test
+			}
+			return true
+		})
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(starts)) {
+		switch covered := raced(pkg); {
+		case !starts[pkg] || !tested[pkg]:
+		case !covered && unraced[pkg] == "":
+			t.Errorf("%s starts goroutines: add ./internal/%s to race in the Makefile", pkg, pkg)
+		case covered && unraced[pkg] != "":
+			t.Errorf("%s is run under the race detector: remove it from unraced in internal/proof/arch/tests_test.go", pkg)
+		}
+	}
+	for pkg := range unraced {
+		if !starts[pkg] {
+			t.Errorf("%s starts no goroutine: remove it from unraced in internal/proof/arch/tests_test.go", pkg)
+		}
+	}
+}
+
+// parallel tells whether a test calls t.Parallel itself.
+func parallel(fn *ast.FuncDecl) bool {
+	found := false
+	for _, s := range fn.Body.List {
+		ast.Inspect(s, func(n ast.Node) bool {
+			if _, nested := n.(*ast.FuncLit); nested {
+				return false
+			}
+			if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Parallel" {
+				found = true
+			}
+			return true
+		})
+	}
+	return found
+}
