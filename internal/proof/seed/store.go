@@ -49,7 +49,7 @@ var (
 	SetNeeds    = db.S(`UPDATE pulls SET needs = $2 WHERE id = $1`)
 	EndRun      = db.S(`UPDATE runs SET ended_at = 1, state = 'ended' WHERE id = $1`)
 
-	RevokeTokens = db.S(`UPDATE tokens SET revoked_at = $2 WHERE account_id = $1`)
+	RevokeTokens = db.S(`UPDATE tokens SET revoked_at = $1`) // of every account
 	PutTemplate  = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, $3, 0, 0)
 		ON CONFLICT (account_id, name) DO UPDATE SET body = excluded.body`)
 	PutFloors = db.S(`INSERT INTO account_floors (account_id, floors, updated_at, updated_by) VALUES ($1, $2, 0, 'user:ada')
