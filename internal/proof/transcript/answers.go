@@ -39,7 +39,7 @@ func (y *yard) watchAnswers() {
 
 // takesKey tells whether a row understands Idempotency-Key.
 func takesKey(o op.Op) bool {
-	return o.Method != http.MethodGet && strings.HasPrefix(o.Path, "/v1/") && !o.Rule.IsPublic() && !o.NoStore && !o.Inside
+	return o.Method != http.MethodGet && strings.HasPrefix(o.Path, "/v1/") && !o.Rule.IsPublic() && !o.NoStore && !o.IsRaw()
 }
 
 // keyed gives a call that changes something a key, unless it has one.
