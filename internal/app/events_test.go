@@ -14,6 +14,7 @@ import (
 const eventsFile = "../../docs/events.json"
 
 func TestEventsDocumentIsCommitted(t *testing.T) {
+	t.Parallel()
 	generated, err := EventsDocument()
 	if err != nil {
 		t.Fatal(err)
@@ -29,6 +30,7 @@ func TestEventsDocumentIsCommitted(t *testing.T) {
 
 // The document as a whole is the schema of an audit row.
 func TestEventsDocument(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(eventsFile)
 	if err != nil {
 		t.Fatal(err)

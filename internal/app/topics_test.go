@@ -13,6 +13,7 @@ import (
 // TestTopicsOfEvents holds that clients can follow every topic that has a name,
 // that each has events, and that those of the rest are for somebody.
 func TestTopicsOfEvents(t *testing.T) {
+	t.Parallel()
 	used := map[*event.Topic]bool{}
 	for _, k := range event.Kinds() {
 		used[k.Topic()] = true
@@ -31,6 +32,7 @@ func TestTopicsOfEvents(t *testing.T) {
 // TestEventsAreDescribed holds that the schema of every event can be written
 // down: each member of its data has a name and a sentence.
 func TestEventsAreDescribed(t *testing.T) {
+	t.Parallel()
 	for _, k := range event.Kinds() {
 		for _, f := range reflect.VisibleFields(k.Data()) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -11,10 +11,14 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 // A person is met, let in and made a member once, however often it is tried.
 func TestOnce(t *testing.T) {
+	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
 			ada := User{ID: "ada", Login: "ada", Name: "Ada", Email: "ada@example.com", PlatformAdmin: true}

@@ -91,7 +91,7 @@ var edges = map[string]string{
 	"proof/frontdoor":  "",
 	"proof/provider":   "id",
 	"proof/seed":       "db",
-	"proof/transcript": "api/mcp api/op app box box/coder client config db db/dbtest domain/* id mail policy proof/document proof/provider proof/seed protocol",
+	"proof/transcript": "api/mcp api/op app box box/coder client config db db/dbtest domain/* event id mail policy proof/document proof/provider proof/seed protocol",
 }
 
 // foundation is what any domain may import. The rows of people and tenants are

@@ -70,7 +70,7 @@ var inTurn = map[string]int{
 	"domain/session":    3,
 	"domain/signin":     2,
 	"domain/stream":     5,
-	"domain/task":       47,
+	"domain/task":       46,
 	"domain/template":   1,
 	"domain/token":      2,
 	"domain/vault":      2,
