@@ -25,8 +25,16 @@ var (
 	cutRows  = db.S(`DELETE FROM audit WHERE account_id = $1 AND seq > $2`)
 	headBack = db.S(`UPDATE audit_heads SET seq = $2, hash = (SELECT hash FROM audit WHERE account_id = $1 AND seq = $2) WHERE account_id = $1`)
 	headSeq  = db.Q[int64](`SELECT seq FROM audit_heads WHERE account_id = $1`)
-	putRow   = db.S(`UPDATE audit SET data = $3, prev_hash = $4, hash = $5 WHERE account_id = $1 AND seq = $2`)
+	putRow   = db.SWith[putRowArgs](`UPDATE audit SET data = :data, prev_hash = :prev_hash, hash = :hash
+		WHERE account_id = :account_id AND seq = :seq`)
 )
+
+// putRowArgs are the parameters of putRow.
+type putRowArgs struct {
+	AccountID            string
+	Seq                  int
+	Data, PrevHash, Hash string
+}
 
 // book is what is noted of the yard's record, as whoever has the public key
 // reads it.
@@ -188,7 +196,9 @@ func TestRowRewritten(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if _, err := putRow.Exec(tx, y.acct, i+1, string(row["data"]), prev, hash); err != nil {
+				if _, err := putRow.Exec(tx, putRowArgs{
+					AccountID: y.acct, Seq: i + 1, Data: string(row["data"]), PrevHash: prev, Hash: hash,
+				}); err != nil {
 					return err
 				}
 				prev = hash

@@ -15,12 +15,19 @@ import (
 var (
 	addOpenPull = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha, checks, author_kind, created_at, updated_at)
 		VALUES ($1, $2, $3, 1, 't', '', '', 'open', 'b', 'main', 'c0ffee', 'base', 'pending', 'agent', 0, 0)`)
-	addCheck = db.S(`INSERT INTO ci_runs (id, account_id, repo_id, pr_id, sha, command, status, task_id, created_at)
-		VALUES ($1, $2, $3, $4, 'c0ffee', 'make check', 'queued', $5, 0)`)
+	addCheck = db.SWith[addCheckArgs](`INSERT INTO ci_runs (id, account_id, repo_id, pr_id, sha, command, status, task_id, created_at)
+		VALUES (:id, :account_id, :repo_id, :pr_id, 'c0ffee', 'make check', 'queued', :task_id, 0)`)
 	checkIs = db.Q[string](`SELECT c.status || ' ' || p.checks FROM ci_runs c JOIN pulls p ON p.id = c.pr_id WHERE c.task_id = $1`)
 	unfitIs = db.Q[string](`SELECT COALESCE(unfit, '') FROM boxes WHERE id = $1`)
 	told    = db.Q[string](`SELECT data FROM audit WHERE account_id = $1 AND object = $2 AND kind = $3`)
 )
+
+// addCheckArgs are the parameters of addCheck.
+type addCheckArgs struct {
+	ID, AccountID, RepoID string
+	PRID                  string `db:"pr_id"`
+	TaskID                string
+}
 
 // A check on a box that cannot run anything says nothing of the head, whatever
 // it came to there: another box runs it, and the first gets no more work.
@@ -44,7 +51,7 @@ func TestCheckOnAnUnfitBox(t *testing.T) {
 				if _, err := walkAccount.Exec(tx, account); err != nil {
 					return err
 				}
-				if _, err := walkRepo.Exec(tx, repo, account, "web", "version: 1\n"); err != nil {
+				if _, err := walkRepo.Exec(tx, walkRepoArgs{ID: repo, AccountID: account, Name: "web", PolicyYML: "version: 1\n"}); err != nil {
 					return err
 				}
 				for _, b := range boxes {
@@ -61,7 +68,7 @@ func TestCheckOnAnUnfitBox(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				_, err = addCheck.Exec(tx, id.New(), account, repo, pr, check.ID)
+				_, err = addCheck.Exec(tx, addCheckArgs{ID: id.New(), AccountID: account, RepoID: repo, PRID: pr, TaskID: check.ID})
 				return err
 			})
 			claim := func(box string) protocol.ClaimReply {

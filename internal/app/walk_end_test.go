@@ -20,7 +20,7 @@ func (m *walk) drain() {
 			}
 		}
 		for _, b := range m.boxes {
-			if _, err := setFleet.Exec(tx, b, 5, "online", nil, nil); err != nil {
+			if _, err := setFleet.Exec(tx, setFleetArgs{ID: b, Slots: 5, Presence: "online", LastBeatAt: nil, Unfit: nil}); err != nil {
 				return err
 			}
 		}

@@ -22,8 +22,18 @@ import (
 
 var (
 	enableRepo = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
-	setFleet   = db.S(`UPDATE boxes SET slots = $2, presence = $3, last_beat_at = $4, unfit = $5 WHERE id = $1`)
+	setFleet   = db.SWith[setFleetArgs](`UPDATE boxes SET slots = :slots, presence = :presence, last_beat_at = :last_beat_at, unfit = :unfit
+		WHERE id = :id`)
 )
+
+// setFleetArgs are the parameters of setFleet.
+type setFleetArgs struct {
+	ID         string
+	Slots      int
+	Presence   string
+	LastBeatAt *time.Time
+	Unfit      any
+}
 
 // actions are the steps of a walk.
 func (m *walk) actions() map[string]func() {
@@ -358,7 +368,10 @@ func (m *walk) fleet() {
 	m.unfit[box] = rapid.SampledFrom([]any{nil, nil, nil, "no namespaces"}).Draw(m.r, "unfit")
 	m.fleets++
 	m.do(func(tx *db.Tx) error {
-		_, err := setFleet.Exec(tx, box, slots, presence, rapid.SampledFrom([]*time.Time{nil, &tx.Now}).Draw(m.r, "beat"), m.unfit[box])
+		_, err := setFleet.Exec(tx, setFleetArgs{
+			ID: box, Slots: slots, Presence: presence,
+			LastBeatAt: rapid.SampledFrom([]*time.Time{nil, &tx.Now}).Draw(m.r, "beat"), Unfit: m.unfit[box],
+		})
 		return err
 	})
 }

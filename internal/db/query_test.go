@@ -53,8 +53,8 @@ var (
 		created_at BIGINT NOT NULL,
 		ended_at BIGINT)`)
 
-	insertThing = db.S(`INSERT INTO thing (` + thingColumns + `)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`)
+	insertThing = db.SWith[thing](`INSERT INTO thing (` + thingColumns + `) VALUES (:id, :owner_id, :status, :size, :n, :done, :note, :data, :labels, :extra,
+		:created_at, :ended_at)`)
 	getThing    = db.Q[thing](`SELECT ` + thingColumns + ` FROM thing WHERE id = $1`)
 	lockThing   = getThing.ForUpdate()
 	allThings   = db.Q[thing](`SELECT ` + thingColumns + ` FROM thing ORDER BY id`)
@@ -68,8 +68,7 @@ var (
 )
 
 func put(tx *db.Tx, v thing) error {
-	_, err := insertThing.Exec(tx, v.ID, v.OwnerID, v.Status, v.Size, v.Count, v.Done, v.Note, v.Data,
-		v.Labels, v.Extra, v.CreatedAt, v.EndedAt)
+	_, err := insertThing.Exec(tx, v)
 	return err
 }
 

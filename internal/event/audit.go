@@ -50,11 +50,29 @@ var (
 	selectHead = db.Q[head](`SELECT seq, hash FROM audit_heads WHERE account_id = $1`).ForUpdate()
 	insertHead = db.S(`INSERT INTO audit_heads (account_id, seq, hash) VALUES ($1, 0, '') ON CONFLICT DO NOTHING`)
 	moveHead   = db.S(`UPDATE audit_heads SET seq = $2, hash = $3 WHERE account_id = $1`)
-	insert     = db.S(`INSERT INTO audit (id, account_id, at, actor, kind, object, repo_id, request_id, data, seq, prev_hash, hash)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`)
-	insertTrail = db.S(`INSERT INTO operator_trail (id, at, actor, capability, account_id, user_id, run_id, request_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`)
+	insert     = db.SWith[insertArgs](`INSERT INTO audit (id, account_id, at, actor, kind, object, repo_id, request_id, data, seq,
+		prev_hash, hash)
+		VALUES (:id, :account_id, :at, :actor, :kind, :object, :repo_id, :request_id, :data, :seq, :prev_hash, :hash)`)
+	insertTrail = db.SWith[insertTrailArgs](`INSERT INTO operator_trail (id, at, actor, capability, account_id, user_id, run_id, request_id)
+		VALUES (:id, :at, :actor, :capability, :account_id, :user_id, :run_id, :request_id)`)
 )
+
+// insertTrailArgs are the parameters of insertTrail.
+type insertTrailArgs struct {
+	ID                       string
+	At                       int64
+	Actor, Capability        string
+	AccountID, UserID, RunID *string
+	RequestID                string
+}
+
+// insertArgs are the parameters of insert.
+type insertArgs struct {
+	entry
+	At   int64
+	Data string
+	Hash string
+}
 
 // owed are the audit rows of a transaction. They are written at its end: the
 // head of an account's chain is one row that all its changes want.
@@ -155,7 +173,7 @@ func extend(tx *db.Tx, account string, rows []entry) error {
 		if err != nil {
 			return fmt.Errorf("hash the audit row of %s: %w", e.Kind, err)
 		}
-		if _, err := insert.Exec(tx, e.ID, e.AccountID, e.micros, e.Actor, e.Kind, e.Object, e.RepoID, e.RequestID, string(e.Data), e.Seq, e.PrevHash, hash); err != nil {
+		if _, err := insert.Exec(tx, insertArgs{entry: e, At: e.micros, Data: string(e.Data), Hash: hash}); err != nil {
 			return err
 		}
 		h = head{e.Seq, hash}
@@ -176,8 +194,11 @@ type Look struct {
 // Trail notes a look, before it is answered.
 func Trail(tx *db.Tx, l Look) error {
 	actor := policy.From(tx.Context())
-	_, err := insertTrail.Exec(tx, id.New(), tx.Micros(), label(actor), l.Capability,
-		db.NullText(l.Account), db.NullText(l.User), db.NullText(l.Run), actor.RequestID)
+	_, err := insertTrail.Exec(tx, insertTrailArgs{
+		ID: id.New(), At: tx.Micros(), Actor: label(actor), Capability: l.Capability,
+		AccountID: db.NullText(l.Account), UserID: db.NullText(l.User), RunID: db.NullText(l.Run),
+		RequestID: actor.RequestID,
+	})
 	return err
 }
 

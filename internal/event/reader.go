@@ -166,7 +166,7 @@ func (rs *Readers) sweep(ctx context.Context, r *reader) {
 	for ctx.Err() == nil {
 		var accounts []string
 		err := rs.db.Read(ctx, func(tx *db.Tx) (err error) {
-			accounts, err = selectBehind.All(tx, r.Name, after, tx.Now, readAtOnce)
+			accounts, err = selectBehind.All(tx, selectBehindArgs{Reader: r.Name, AccountID: after, DueAt: tx.Now, Limit: readAtOnce})
 			return err
 		})
 		if err != nil {

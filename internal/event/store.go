@@ -27,11 +27,18 @@ var (
 
 	// selectBehind lists accounts with events that a reader has not seen and need
 	// not wait with.
-	selectBehind = db.Q[string](`SELECT h.account_id FROM audit_heads h
-		LEFT JOIN event_cursors c ON c.reader = $1 AND c.account_id = h.account_id
-		WHERE h.account_id > $2 AND h.seq > COALESCE(c.seq, 0) AND (c.due_at IS NULL OR c.due_at <= $3)
-		ORDER BY h.account_id LIMIT $4`)
+	selectBehind = db.QWith[selectBehindArgs, string](`SELECT h.account_id FROM audit_heads h LEFT JOIN event_cursors c ON c.reader = :reader
+		AND c.account_id = h.account_id
+		WHERE h.account_id > :account_id AND h.seq > COALESCE(c.seq, 0) AND (c.due_at IS NULL OR c.due_at <= :due_at)
+		ORDER BY h.account_id LIMIT :limit`)
 )
+
+// selectBehindArgs are the parameters of selectBehind.
+type selectBehindArgs struct {
+	Reader, AccountID string
+	DueAt             time.Time
+	Limit             int
+}
 
 // headOf is the place of an account's newest event, 0 if it has none.
 func headOf(tx *db.Tx, account string) (int64, error) {

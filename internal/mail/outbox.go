@@ -42,7 +42,9 @@ const topic = "mails"
 func (o *Outbox) Post(tx *db.Tx, m Message) error {
 	mail := id.New()
 	sealed := o.Ring.Seal(purpose(mail), []byte(m.Text))
-	if _, err := insert.Exec(tx, mail, m.To, m.Subject, sealed, tx.Micros()); err != nil {
+	if _, err := insert.Exec(tx, insertArgs{
+		ID: mail, Recipient: m.To, Subject: m.Subject, Sealed: sealed, DueAt: tx.Micros(),
+	}); err != nil {
 		return err
 	}
 	o.Hub.Notify(tx, topic)
@@ -102,7 +104,7 @@ func (o *Outbox) deliver(ctx context.Context, r row) error {
 		if r.Tries <= len(ladder) && !errors.Is(err, errPermanent) {
 			state, at = due, tx.Now.Add(ladder[r.Tries-1])
 		}
-		_, err := refused.Exec(tx, r.ID, r.Tries, state, at, err.Error())
+		_, err := refused.Exec(tx, refusedArgs{ID: r.ID, Tries: r.Tries, State: state, DueAt: at, LastError: err.Error()})
 		return err
 	})
 }

@@ -24,7 +24,8 @@ type row struct {
 }
 
 var (
-	insert = db.S(`INSERT INTO mails (id, recipient, subject, sealed, state, due_at, created_at) VALUES ($1, $2, $3, $4, 'due', $5, $5)`)
+	insert = db.SWith[insertArgs](`INSERT INTO mails (id, recipient, subject, sealed, state, due_at, created_at)
+		VALUES (:id, :recipient, :subject, :sealed, 'due', :due_at, :due_at)`)
 	// Taken rows stay due: due_at is the end of the lease, so the mails of a node
 	// that dies become due again.
 	takeDue = db.Q[row](`UPDATE mails SET due_at = $2, tries = tries + 1
@@ -35,8 +36,24 @@ var (
 	// tries is the number of the lease: the holder of an older one changes no row.
 	delivered = db.S(`UPDATE mails SET state = 'sent', sealed = '', sent_at = $3, last_error = NULL
 		WHERE id = $1 AND tries = $2 AND state = 'due'`)
-	refused = db.S(`UPDATE mails SET state = $3, due_at = $4, last_error = $5 WHERE id = $1 AND tries = $2 AND state = 'due'`)
+	refused = db.SWith[refusedArgs](`UPDATE mails SET state = :state, due_at = :due_at, last_error = :last_error
+		WHERE id = :id AND tries = :tries AND state = 'due'`)
 )
+
+// refusedArgs are the parameters of refused.
+type refusedArgs struct {
+	ID        string
+	Tries     int
+	State     string
+	DueAt     time.Time
+	LastError string
+}
+
+// insertArgs are the parameters of insert.
+type insertArgs struct {
+	ID, Recipient, Subject, Sealed string
+	DueAt                          int64
+}
 
 // Sealed is the column with the texts of mails that are not yet sent.
 var Sealed = keys.Column{

@@ -114,7 +114,9 @@ func attempt(tx *db.Tx, u op.Use, mine string) (r row, won bool, err error) {
 	var n int64
 	switch {
 	case !there:
-		if n, err = claim.Exec(tx, u.Account, u.Key, u.Print, mine, tx.Micros()); err != nil || n == 1 {
+		if n, err = claim.Exec(tx, claimArgs{
+			AccountID: u.Account, Key: u.Key, Print: u.Print, Claim: mine, CreatedAt: tx.Micros(),
+		}); err != nil || n == 1 {
 			return r, n == 1, err
 		}
 		r, err = find.One(tx, u.Account, u.Key) // another one was faster
@@ -123,7 +125,9 @@ func attempt(tx *db.Tx, u op.Use, mine string) (r row, won bool, err error) {
 		if r.Effect {
 			return r, false, inFlight("The request with this Idempotency-Key took effect, and was cut off before it was answered.")
 		}
-		n, err = takeOver.Exec(tx, u.Account, u.Key, r.Claim, mine, tx.Micros())
+		n, err = takeOver.Exec(tx, takeOverArgs{
+			AccountID: u.Account, Key: u.Key, Claim: r.Claim, Mine: mine, CreatedAt: tx.Micros(),
+		})
 		return r, n == 1, err
 	}
 	return r, false, nil
@@ -147,7 +151,9 @@ func (l *Ledger) hold(ctx context.Context, u op.Use, mine string, run func(conte
 				_, err := release.Exec(tx, u.Account, u.Key, mine)
 				return err
 			}
-			_, err := settle.Exec(tx, u.Account, u.Key, mine, a.Status, a.ContentType, a.Body)
+			_, err := settle.Exec(tx, settleArgs{
+				AccountID: u.Account, Key: u.Key, Claim: mine, Status: a.Status, ContentType: a.ContentType, Body: a.Body,
+			})
 			return err
 		})
 		if err != nil {
@@ -178,7 +184,9 @@ func (l *Ledger) note(tx *db.Tx, u op.Use, mine string, early *atomic.Pointer[op
 	}
 	early.Store(&a)
 	l.Hub.Notify(tx, topic(u))
-	return settle.Exec(tx, u.Account, u.Key, mine, a.Status, a.ContentType, a.Body)
+	return settle.Exec(tx, settleArgs{
+		AccountID: u.Account, Key: u.Key, Claim: mine, Status: a.Status, ContentType: a.ContentType, Body: a.Body,
+	})
 }
 
 func inFlight(detail string) *fault.Error { return fault.Reason("idempotency-in-flight", detail) }

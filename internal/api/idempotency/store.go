@@ -16,23 +16,46 @@ type row struct {
 var (
 	find = db.Q[row](`SELECT print, claim, effect, status, content_type, body, created_at FROM idempotency_keys WHERE account_id = $1 AND key = $2`)
 
-	claim = db.S(`INSERT INTO idempotency_keys (account_id, key, print, claim, effect, status, content_type, body, created_at)
-		VALUES ($1, $2, $3, $4, FALSE, 0, '', '', $5) ON CONFLICT (account_id, key) DO NOTHING`)
+	claim = db.SWith[claimArgs](`INSERT INTO idempotency_keys (account_id, key, print, claim, effect, status, content_type,
+		body, created_at)
+		VALUES (:account_id, :key, :print, :claim, FALSE, 0, '', '', :created_at)
+		ON CONFLICT (account_id, key) DO NOTHING`)
 	// takeOver is for a claim whose holder is gone and has changed nothing.
-	takeOver = db.S(`UPDATE idempotency_keys SET claim = $4, created_at = $5
-		WHERE account_id = $1 AND key = $2 AND claim = $3 AND status = 0 AND effect = FALSE`)
+	takeOver = db.SWith[takeOverArgs](`UPDATE idempotency_keys SET claim = :mine, created_at = :created_at
+		WHERE account_id = :account_id AND key = :key AND claim = :claim AND status = 0 AND effect = FALSE`)
 	// disown is for the claims of holders that are all gone.
 	disown = db.S(`DELETE FROM idempotency_keys WHERE status = 0 AND effect = FALSE`)
 	expire = db.S(`DELETE FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND created_at <= $3`)
 
 	// mark goes with every change that a claim makes. Of a claim that was taken
 	// over it finds nothing.
-	mark    = db.S(`UPDATE idempotency_keys SET effect = TRUE WHERE account_id = $1 AND key = $2 AND claim = $3`)
-	settle  = db.S(`UPDATE idempotency_keys SET status = $4, content_type = $5, body = $6 WHERE account_id = $1 AND key = $2 AND claim = $3`)
+	mark   = db.S(`UPDATE idempotency_keys SET effect = TRUE WHERE account_id = $1 AND key = $2 AND claim = $3`)
+	settle = db.SWith[settleArgs](`UPDATE idempotency_keys SET status = :status, content_type = :content_type, body = :body
+		WHERE account_id = :account_id AND key = :key AND claim = :claim`)
 	release = db.S(`DELETE FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND claim = $3 AND status = 0`)
 
 	purge = db.S(`DELETE FROM idempotency_keys WHERE created_at <= $1`)
 )
+
+// settleArgs are the parameters of settle.
+type settleArgs struct {
+	AccountID, Key, Claim string
+	Status                int
+	ContentType           string
+	Body                  []byte
+}
+
+// takeOverArgs are the parameters of takeOver.
+type takeOverArgs struct {
+	AccountID, Key, Claim, Mine string
+	CreatedAt                   int64
+}
+
+// claimArgs are the parameters of claim.
+type claimArgs struct {
+	AccountID, Key, Print, Claim string
+	CreatedAt                    int64
+}
 
 var pullIn = db.S(`UPDATE idempotency_keys SET created_at = $1 WHERE status = 0 AND created_at > $1`)
 

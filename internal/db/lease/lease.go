@@ -111,7 +111,9 @@ func (l *Lease) try(ctx context.Context, gone func(server) bool) (rivals []serve
 			}
 		}
 		if len(rivals) == 0 {
-			_, err = insertServer.Exec(tx, l.id, l.Cluster, l.Name, process(), tx.Micros())
+			_, err = insertServer.Exec(tx, insertServerArgs{
+				ID: l.id, Cluster: l.Cluster, Name: l.Name, Process: process(), StartedAt: tx.Micros(),
+			})
 		}
 		return err
 	})

@@ -27,7 +27,9 @@ func config(d *db.DB, cluster bool) Config {
 func settle(t *testing.T, d *db.DB, name, process string) {
 	t.Helper()
 	err := d.Write(t.Context(), func(tx *db.Tx) error {
-		_, err := insertServer.Exec(tx, name, false, name, process, tx.Micros())
+		_, err := insertServer.Exec(tx, insertServerArgs{
+			ID: name, Cluster: false, Name: name, Process: process, StartedAt: tx.Micros(),
+		})
 		return err
 	})
 	if err != nil {

@@ -22,7 +22,16 @@ const gate = "servers"
 
 var (
 	selectServers = db.Q[server](`SELECT id, cluster, name, process, beats, started_at FROM servers ORDER BY started_at, id`)
-	insertServer  = db.S(`INSERT INTO servers (id, cluster, name, process, started_at) VALUES ($1, $2, $3, $4, $5)`)
-	beat          = db.S(`UPDATE servers SET beats = beats + 1 WHERE id = $1`)
-	deleteServer  = db.S(`DELETE FROM servers WHERE id = $1`)
+	insertServer  = db.SWith[insertServerArgs](`INSERT INTO servers (id, cluster, name, process, started_at)
+		VALUES (:id, :cluster, :name, :process, :started_at)`)
+	beat         = db.S(`UPDATE servers SET beats = beats + 1 WHERE id = $1`)
+	deleteServer = db.S(`DELETE FROM servers WHERE id = $1`)
 )
+
+// insertServerArgs are the parameters of insertServer.
+type insertServerArgs struct {
+	ID            string
+	Cluster       bool
+	Name, Process string
+	StartedAt     int64
+}

@@ -18,9 +18,16 @@ var (
 	read    = db.Q[string](`SELECT value FROM meta WHERE key = $1`)
 	insert  = db.S(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`)
 	replace = db.S(`UPDATE meta SET value = $3 WHERE key = $1 AND value = $2`)
-	claim   = db.S(`INSERT INTO meta (key, value) VALUES ($1, $2)
-		ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE meta.value <= $3 OR meta.value > $4`)
+	claim   = db.SWith[claimArgs](`INSERT INTO meta (key, value)
+		VALUES (:key, :value)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value
+		WHERE meta.value <= :at_most OR meta.value > :above`)
 )
+
+// claimArgs are the parameters of claim.
+type claimArgs struct {
+	Key, Value, AtMost, Above string
+}
 
 // Read is the value of a name.
 func Read(tx *db.Tx, name string) (value string, ok bool, err error) { return read.Maybe(tx, name) }
@@ -49,7 +56,7 @@ func Lock(tx *db.Tx, name string) error {
 // Claim sets the value of a name that has none, or one that is at most atMost,
 // or above above, in the order of text; false if the value stays.
 func Claim(tx *db.Tx, name, value, atMost, above string) (bool, error) {
-	n, err := claim.Exec(tx, name, value, atMost, above)
+	n, err := claim.Exec(tx, claimArgs{Key: name, Value: value, AtMost: atMost, Above: above})
 	return n > 0, err
 }
 

@@ -69,7 +69,9 @@ func (s *Service) admit(ctx context.Context, authorization string) (context.Cont
 func (s *Service) create(ctx context.Context, in createIn) (out Applied, err error) {
 	in.Email = strings.ToLower(in.Email)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		n, err := apply.Exec(tx, id.New(), in.Email, in.Name, in.Org, tx.Micros())
+		n, err := apply.Exec(tx, applyArgs{
+			ID: id.New(), Email: in.Email, Name: in.Name, Org: in.Org, CreatedAt: tx.Micros(),
+		})
 		if err != nil {
 			return err
 		}

@@ -19,8 +19,10 @@ type row struct {
 
 var (
 	// An address that was not declined has one application.
-	apply = db.S(`INSERT INTO access_requests (id, email, name, org, created_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (email) WHERE declined_at IS NULL DO NOTHING`)
+	apply = db.SWith[applyArgs](`INSERT INTO access_requests (id, email, name, org, created_at)
+		VALUES (:id, :email, :name, :org, :created_at)
+		ON CONFLICT (email)
+		WHERE declined_at IS NULL DO NOTHING`)
 	byEmail = db.Q[row](`SELECT id, email, name, org, created_at, invited_at, declined_at FROM access_requests WHERE email = $1 AND declined_at IS NULL`)
 	byID    = db.Q[row](`SELECT id, email, name, org, created_at, invited_at, declined_at FROM access_requests WHERE id = $1`)
 	decline = db.S(`UPDATE access_requests SET declined_at = $2, decided_by = $3 WHERE id = $1 AND invited_at IS NULL AND declined_at IS NULL`)
@@ -28,6 +30,12 @@ var (
 	invited = db.S(`UPDATE access_requests SET invited_at = $2, decided_by = $3 WHERE id = $1 AND invited_at IS NULL AND declined_at IS NULL`)
 	reopen  = db.S(`UPDATE access_requests SET invited_at = NULL, decided_by = NULL WHERE email = $1 AND declined_at IS NULL AND invited_at IS NOT NULL`)
 )
+
+// applyArgs are the parameters of apply.
+type applyArgs struct {
+	ID, Email, Name, Org string
+	CreatedAt            int64
+}
 
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	at, last, more, err := p.AfterTime()

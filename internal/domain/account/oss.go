@@ -99,13 +99,18 @@ func (s *Service) ossApply(ctx context.Context, in applyIn) (out OSSVerification
 			return fault.Reason("already-approved", "The account is verified as an open-source project already.")
 		case ok && last.State == ossPending:
 			kind, applicationID = ossAmendedEvent, last.ID
-			_, err = amendApplication.Exec(tx, tx.Account, last.ID, in.ProjectURL, in.Statement, tx.Micros())
+			_, err = amendApplication.Exec(tx, amendApplicationArgs{
+				AccountID: tx.Account, ID: last.ID, ProjectURL: in.ProjectURL, Statement: in.Statement, UpdatedAt: tx.Micros(),
+			})
 		default:
 			var by *string
 			if user := policy.From(ctx).UserID; user != "" {
 				by = &user
 			}
-			_, err = insertApplication.Exec(tx, applicationID, tx.Account, in.ProjectURL, in.Statement, by, tx.Micros())
+			_, err = insertApplication.Exec(tx, insertApplicationArgs{
+				ID: applicationID, AccountID: tx.Account, ProjectURL: in.ProjectURL, Statement: in.Statement, AppliedBy: by,
+				CreatedAt: tx.Micros(),
+			})
 		}
 		if err != nil {
 			return err
@@ -157,7 +162,7 @@ func (s *Service) ossDecide(ctx context.Context, in decideIn) (out OSSApplicatio
 			note = nil
 		}
 		// Only one that waits is changed, so that one of two deciders is late.
-		n, err := decideApplication.Exec(tx, in.ID, state, note, tx.Micros())
+		n, err := decideApplication.Exec(tx, decideApplicationArgs{ID: in.ID, State: state, Note: note, UpdatedAt: tx.Micros()})
 		if err != nil {
 			return err
 		}

@@ -105,8 +105,7 @@ func (s *Service) file(tx *db.Tx, f Filing) (row, bool, error) {
 	if f.RequestedBy != nil {
 		r.RequestedBy = db.NullText(*f.RequestedBy)
 	}
-	n, err := insert.Exec(tx, r.ID, r.AccountID, r.RepoID, r.Reach, r.Title, r.Body, r.Source, r.Labels, r.DedupeKey, dedupe, r.State, r.FiledBy,
-		r.FilerID, r.Scopes, r.RunID, r.Depth, tx.Now, r.RequestedBy)
+	n, err := insert.Exec(tx, insertArgs{row: r, Dedupe: dedupe, DueAt: tx.Now})
 	if err != nil {
 		return row{}, false, err
 	}

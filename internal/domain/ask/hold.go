@@ -117,7 +117,9 @@ func (s *Service) park(ctx context.Context, r *row, claim, session, reason strin
 			wait = 0
 			s.Hub.Notify(tx, event.AskTopic)
 		}
-		n, err := giveBack.Exec(tx, tx.Account, r.ID, claim, tx.Now.Add(wait), r.Tries-1)
+		n, err := giveBack.Exec(tx, giveBackArgs{
+			AccountID: tx.Account, ID: r.ID, Claim: claim, DueAt: tx.Now.Add(wait), Tries: r.Tries - 1,
+		})
 		if err != nil || n == 0 || wait == 0 {
 			return err
 		}

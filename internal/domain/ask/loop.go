@@ -133,7 +133,7 @@ func (s *Service) take(ctx context.Context, freed chan<- struct{}) {
 
 func (s *Service) claim(ctx context.Context, claim string, most int64) (due []claimed, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		due, err = takeDue.All(tx, tx.Now, tx.Now.Add(hold), claim, most)
+		due, err = takeDue.All(tx, takeDueArgs{Now: tx.Now, DueAt: tx.Now.Add(hold), Claim: claim, Limit: most})
 		return err
 	})
 	return due, err
@@ -258,14 +258,14 @@ func (s *Service) do(ctx context.Context, askID, claim string, fn func(*db.Tx, *
 // renew keeps an ask for another call.
 func (s *Service) renew(ctx context.Context, r *row, claim, session string) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		n, err := renew.Exec(tx, tx.Account, r.ID, claim, tx.Now.Add(hold))
+		n, err := renew.Exec(tx, renewArgs{AccountID: tx.Account, ID: r.ID, Claim: claim, DueAt: tx.Now.Add(hold)})
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return errLost
 		}
-		_, err = setSession.Exec(tx, tx.Account, r.ID, claim, session)
+		_, err = setSession.Exec(tx, setSessionArgs{AccountID: tx.Account, ID: r.ID, Claim: claim, SessionID: session})
 		return err
 	})
 }
@@ -282,7 +282,9 @@ func (s *Service) postpone(ctx context.Context, r *row, claim string, wait time.
 		tries--
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		_, err := giveBack.Exec(tx, tx.Account, r.ID, claim, tx.Now.Add(wait), tries)
+		_, err := giveBack.Exec(tx, giveBackArgs{
+			AccountID: tx.Account, ID: r.ID, Claim: claim, DueAt: tx.Now.Add(wait), Tries: tries,
+		})
 		return err
 	})
 }

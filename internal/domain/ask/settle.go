@@ -164,7 +164,10 @@ func (s *Service) move(tx *db.Tx, r *row, to State, v AskVerdict, escalationID s
 	if !Allowed(r.State, to, "") {
 		return fmt.Errorf("ask %s cannot go from %s to %s", r.ID, r.State, to)
 	}
-	n, err := settle.Exec(tx, tx.Account, r.ID, to, db.JSON[AskVerdict]{V: v}, r.EscalationReason, tx.Now)
+	n, err := settle.Exec(tx, settleArgs{
+		AccountID: tx.Account, ID: r.ID, State: to, Verdict: db.JSON[AskVerdict]{V: v},
+		EscalationReason: r.EscalationReason, TriagedAt: tx.Now,
+	})
 	if err != nil {
 		return err
 	}

@@ -55,34 +55,79 @@ var (
 	byID     = db.Q[row](`SELECT ` + columns + ` WHERE a.account_id = $1 AND a.id = $2`)
 	lockID   = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND id = $2`).ForUpdate()
 	byDedupe = db.Q[row](`SELECT ` + columns + ` WHERE a.account_id = $1 AND a.dedupe = $2`)
-	insert   = db.S(`INSERT INTO asks (id, account_id, repo_id, reach, title, body, source, labels, dedupe_key, dedupe, state, filed_by,
-		filer_id, scopes, run_id, depth, due_at, created_at, requested_by)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17, $18)
+	insert   = db.SWith[insertArgs](`INSERT INTO asks (id, account_id, repo_id, reach, title, body, source, labels, dedupe_key,
+		dedupe, state, filed_by, filer_id, scopes, run_id, depth, due_at, created_at, requested_by)
+		VALUES (:id, :account_id, :repo_id, :reach, :title, :body, :source, :labels, :dedupe_key, :dedupe, :state,
+		:filed_by, :filer_id, :scopes, :run_id, :depth, :due_at, :due_at, :requested_by)
 		ON CONFLICT (account_id, dedupe) DO NOTHING`)
 	countOfRun = db.Q[int64](`SELECT COUNT(*) FROM asks WHERE account_id = $1 AND run_id = $2`)
 	depthOf    = db.Q[int64](`SELECT depth FROM asks WHERE account_id = $1 AND id = $2`)
 
 	// takeDue gives asks to a node: until then no other takes them.
-	takeDue = db.Q[claimed](`UPDATE asks SET due_at = $2, claim = $3, tries = tries + 1
-		WHERE id IN (SELECT id FROM asks WHERE state = 'pending' AND due_at <= $1 ORDER BY due_at LIMIT $4)
-			AND due_at <= $1 AND state = 'pending'
-		RETURNING id, account_id`)
+	takeDue = db.QWith[takeDueArgs, claimed](`UPDATE asks SET due_at = :due_at, claim = :claim, tries = tries + 1
+		WHERE id IN (SELECT id FROM asks WHERE state = 'pending' AND due_at <= :now ORDER BY due_at LIMIT :limit)
+		AND due_at <= :now AND state = 'pending' RETURNING id, account_id`)
 	// Whoever holds a claim renews it, gives it back or ends it.
-	ofClaim  = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND id = $2 AND claim = $3 AND state = 'pending'`).ForUpdate()
-	renew    = db.S(`UPDATE asks SET due_at = $4 WHERE account_id = $1 AND id = $2 AND claim = $3 AND state = 'pending'`)
-	giveBack = db.S(`UPDATE asks SET due_at = $4, claim = NULL, tries = $5 WHERE account_id = $1 AND id = $2 AND claim = $3 AND state = 'pending'`)
-	settle   = db.S(`UPDATE asks SET state = $3, verdict = $4, escalation_reason = $5, triaged_at = $6, claim = NULL
-		WHERE account_id = $1 AND id = $2 AND state = 'pending'`)
+	ofClaim = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND id = $2 AND claim = $3 AND state = 'pending'`).ForUpdate()
+	renew   = db.SWith[renewArgs](`UPDATE asks SET due_at = :due_at
+		WHERE account_id = :account_id AND id = :id AND claim = :claim AND state = 'pending'`)
+	giveBack = db.SWith[giveBackArgs](`UPDATE asks SET due_at = :due_at, claim = NULL, tries = :tries
+		WHERE account_id = :account_id AND id = :id AND claim = :claim AND state = 'pending'`)
+	settle = db.SWith[settleArgs](`UPDATE asks SET state = :state, verdict = :verdict, escalation_reason = :escalation_reason,
+		triaged_at = :triaged_at, claim = NULL
+		WHERE account_id = :account_id AND id = :id AND state = 'pending'`)
 	revive = db.S(`UPDATE asks SET state = 'pending', verdict = NULL, escalation_reason = NULL, triaged_at = NULL, due_at = $3, tries = 0
 		WHERE account_id = $1 AND id = $2 AND state = 'escalated' AND escalation_reason = 'judge_unavailable'`)
 	wakeOfSession = db.Q[string](`UPDATE asks SET due_at = $3 WHERE account_id = $1 AND session_id = $2 AND state = 'pending' AND claim IS NULL RETURNING id`)
 	wakeID        = db.S(`UPDATE asks SET due_at = $3 WHERE account_id = $1 AND id = $2 AND state = 'pending' AND claim IS NULL AND due_at > $3`)
-	setSession    = db.S(`UPDATE asks SET session_id = $4 WHERE account_id = $1 AND id = $2 AND claim = $3`)
+	setSession    = db.SWith[setSessionArgs](`UPDATE asks SET session_id = :session_id
+		WHERE account_id = :account_id AND id = :id AND claim = :claim`)
 
 	repoByName = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
 
 	taskByID = db.Q[taskRef](`SELECT id, repo_id, status FROM tasks WHERE account_id = $1 AND id = $2`)
 )
+
+// setSessionArgs are the parameters of setSession.
+type setSessionArgs struct {
+	AccountID, ID, Claim, SessionID string
+}
+
+// settleArgs are the parameters of settle.
+type settleArgs struct {
+	AccountID, ID    string
+	State            State
+	Verdict          db.JSON[AskVerdict]
+	EscalationReason *string
+	TriagedAt        time.Time
+}
+
+// giveBackArgs are the parameters of giveBack.
+type giveBackArgs struct {
+	AccountID, ID, Claim string
+	DueAt                time.Time
+	Tries                int64
+}
+
+// renewArgs are the parameters of renew.
+type renewArgs struct {
+	AccountID, ID, Claim string
+	DueAt                time.Time
+}
+
+// takeDueArgs are the parameters of takeDue.
+type takeDueArgs struct {
+	Now, DueAt time.Time
+	Claim      string
+	Limit      int64
+}
+
+// insertArgs are the parameters of insert.
+type insertArgs struct {
+	row
+	Dedupe *string
+	DueAt  time.Time
+}
 
 // find reads an ask of tx.Account, locked if it is to change. An id that is
 // unknown, foreign or malformed is the same 404.

@@ -89,7 +89,7 @@ func (s *Service) work(ctx context.Context, j job, claim string) error {
 // file files some of the issues.
 func (s *Service) file(ctx context.Context, j job, claim string, some []Issue) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		if n, err := renew.Exec(tx, tx.Account, j.ID, claim, tx.Now.Add(hold)); err != nil || n == 0 {
+		if n, err := renew.Exec(tx, renewArgs{AccountID: tx.Account, ID: j.ID, Claim: claim, DueAt: tx.Now.Add(hold)}); err != nil || n == 0 {
 			return errors.Join(err, errLost)
 		}
 		fresh := 0
@@ -102,7 +102,7 @@ func (s *Service) file(ctx context.Context, j job, claim string, some []Issue) e
 				fresh++
 			}
 		}
-		_, err := credit.Exec(tx, tx.Account, j.ID, claim, fresh)
+		_, err := credit.Exec(tx, creditArgs{AccountID: tx.Account, ID: j.ID, Claim: claim, Filed: fresh})
 		return err
 	})
 }
@@ -115,7 +115,9 @@ func (s *Service) again(ctx context.Context, j job, claim string) error {
 		})
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		_, err := retry.Exec(tx, tx.Account, j.ID, claim, tx.Now.Add(time.Duration(j.Tries)*hold))
+		_, err := retry.Exec(tx, retryArgs{
+			AccountID: tx.Account, ID: j.ID, Claim: claim, DueAt: tx.Now.Add(time.Duration(j.Tries) * hold),
+		})
 		return err
 	})
 }
@@ -124,7 +126,7 @@ func (s *Service) again(ctx context.Context, j job, claim string) error {
 // told how many asks were filed.
 func (s *Service) end(ctx context.Context, j job, claim string, as State, record func(tx *db.Tx, about event.Subject, filed int64) error) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		n, err := finish.Exec(tx, tx.Account, j.ID, claim, as, tx.Now)
+		n, err := finish.Exec(tx, finishArgs{AccountID: tx.Account, ID: j.ID, Claim: claim, State: as, FinishedAt: tx.Now})
 		if err != nil || n == 0 {
 			return err
 		}

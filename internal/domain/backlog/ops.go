@@ -57,7 +57,7 @@ func (s *Service) request(ctx context.Context, in requestIn) (out BacklogImport,
 			return fault.Reason("import_in_flight", "An import for the repository is queued or running.")
 		}
 		out = BacklogImport{JobID: id.New(), State: Queued}
-		n, err := insert.Exec(tx, out.JobID, in.ID, r.ID, by, tx.Now)
+		n, err := insert.Exec(tx, insertArgs{ID: out.JobID, AccountID: in.ID, RepoID: r.ID, RequestedBy: by, DueAt: tx.Now})
 		if err != nil {
 			return err
 		}

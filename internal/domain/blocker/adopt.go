@@ -23,7 +23,7 @@ func (s *Service) adopted(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 	if err != nil || r == nil {
 		return false, err
 	}
-	if _, err := adoptBlocker.Exec(tx, tx.Account, r.ID, runID, b.ID); err != nil {
+	if _, err := adoptBlocker.Exec(tx, adoptBlockerArgs{AccountID: tx.Account, ID: r.ID, RunID: runID, Declared: b.ID}); err != nil {
 		return false, err
 	}
 	return true, adoptedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: repoID},
@@ -63,7 +63,7 @@ func (s *Service) alike(tx *db.Tx, blockers []row, b protocol.BlockerDeclared) (
 // tells the run what it was told of that, for it may have heard it before it
 // asked.
 func (s *Service) settle(tx *db.Tx, r *row, blockerID string) error {
-	if _, err := adoptBlocker.Exec(tx, tx.Account, r.ID, r.RunID, blockerID); err != nil {
+	if _, err := adoptBlocker.Exec(tx, adoptBlockerArgs{AccountID: tx.Account, ID: r.ID, RunID: r.RunID, Declared: blockerID}); err != nil {
 		return err
 	}
 	fields, err := fieldsOf.All(tx, tx.Account, r.ID)
@@ -74,7 +74,9 @@ func (s *Service) settle(tx *db.Tx, r *row, blockerID string) error {
 		if f.LandedAt == nil {
 			continue
 		}
-		if _, err := landField.Exec(tx, blockerID, f.Name, *f.LandedAt, *r.ClosedBy); err != nil {
+		if _, err := landField.Exec(tx, landFieldArgs{
+			BlockerID: blockerID, Name: f.Name, LandedAt: *f.LandedAt, LandedBy: *r.ClosedBy,
+		}); err != nil {
 			return err
 		}
 		if f.URL != nil {
@@ -92,7 +94,9 @@ func (s *Service) settle(tx *db.Tx, r *row, blockerID string) error {
 		sealed := s.Ring.Seal(answerPurpose(tx.Account, blockerID), text)
 		answer = &sealed
 	}
-	if _, err := closeBlocker.Exec(tx, tx.Account, blockerID, r.State, answer, tx.Now, *r.ClosedBy); err != nil {
+	if _, err := closeBlocker.Exec(tx, closeBlockerArgs{
+		AccountID: tx.Account, ID: blockerID, State: r.State, Answer: answer, ClosedAt: tx.Now, ClosedBy: *r.ClosedBy,
+	}); err != nil {
 		return err
 	}
 	waiting, err := openOfRun.All(tx, tx.Account, r.TaskID, r.RunID)
@@ -145,7 +149,7 @@ func (s *Service) inherit(tx *db.Tx, r *row) (waiting []string, err error) {
 		return openOfTask.All(tx, tx.Account, r.TaskID)
 	}
 	if r.RunID != live {
-		if _, err := adoptBlocker.Exec(tx, tx.Account, r.ID, live, r.ID); err != nil {
+		if _, err := adoptBlocker.Exec(tx, adoptBlockerArgs{AccountID: tx.Account, ID: r.ID, RunID: live, Declared: r.ID}); err != nil {
 			return nil, err
 		}
 		r.RunID = live

@@ -175,7 +175,10 @@ func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 		return err
 	}
 	blockerID := id.New()
-	n, err := insertBlocker.Exec(tx, blockerID, tx.Account, repoID, taskID, runID, b.ID, b.Kind, b.Question, tx.Now)
+	n, err := insertBlocker.Exec(tx, insertBlockerArgs{
+		ID: blockerID, AccountID: tx.Account, RepoID: repoID, TaskID: taskID, RunID: runID, Declared: b.ID,
+		Kind: b.Kind, Question: b.Question, CreatedAt: tx.Now,
+	})
 	if err != nil || n == 0 {
 		return err
 	}
@@ -193,7 +196,10 @@ func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 			continue
 		}
 		names = append(names, name)
-		if _, err := insertField.Exec(tx, blockerID, name, len(names), f.Kind, f.Environment, f.Description); err != nil {
+		if _, err := insertField.Exec(tx, insertFieldArgs{
+			BlockerID: blockerID, Name: name, Position: len(names), Kind: f.Kind, Environment: f.Environment,
+			Description: f.Description,
+		}); err != nil {
 			return err
 		}
 	}
@@ -254,7 +260,9 @@ func (s *Service) Expire(tx *db.Tx, taskID string) error {
 		return err
 	}
 	for _, blockerID := range ids {
-		n, err := closeBlocker.Exec(tx, tx.Account, blockerID, Expired, nil, tx.Now, "system")
+		n, err := closeBlocker.Exec(tx, closeBlockerArgs{
+			AccountID: tx.Account, ID: blockerID, State: Expired, Answer: nil, ClosedAt: tx.Now, ClosedBy: "system",
+		})
 		if err != nil {
 			return err
 		}

@@ -103,7 +103,9 @@ func (s *Service) lock(tx *db.Tx, blockerID string) (row, error) {
 // finish closes an open blocker.
 func (s *Service) finish(tx *db.Tx, r *row, state string, sealed *string) error {
 	by := policy.From(tx.Context()).Label()
-	n, err := closeBlocker.Exec(tx, tx.Account, r.ID, state, sealed, tx.Now, by)
+	n, err := closeBlocker.Exec(tx, closeBlockerArgs{
+		AccountID: tx.Account, ID: r.ID, State: state, Answer: sealed, ClosedAt: tx.Now, ClosedBy: by,
+	})
 	if err != nil {
 		return err
 	}
@@ -248,7 +250,7 @@ func (s *Service) land(tx *db.Tx, r *row, values map[string]entry) (BlockerClose
 	by := policy.From(tx.Context()).Label()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		i := slices.IndexFunc(fields, func(f fieldRow) bool { return f.Name == name })
-		n, err := landField.Exec(tx, r.ID, name, tx.Now, by)
+		n, err := landField.Exec(tx, landFieldArgs{BlockerID: r.ID, Name: name, LandedAt: tx.Now, LandedBy: by})
 		if err != nil {
 			return out, err
 		}

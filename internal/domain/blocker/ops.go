@@ -140,12 +140,12 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Blocker], er
 		}
 		var rows []row
 		if open {
-			rows, err = listOpen.All(tx, tx.Account, at, after, in.Size())
+			rows, err = listOpen.All(tx, listOpenArgs{AccountID: tx.Account, CreatedAt: at, ID: after, Limit: in.Size()})
 		} else {
 			if !more {
 				at = math.MaxInt64
 			}
-			rows, err = listAll.All(tx, tx.Account, at, after, in.Size())
+			rows, err = listAll.All(tx, listAllArgs{AccountID: tx.Account, CreatedAt: at, ID: after, Limit: in.Size()})
 		}
 		if err != nil {
 			return err

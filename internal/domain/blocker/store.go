@@ -38,9 +38,12 @@ const (
 )
 
 var (
-	insertBlocker = db.S(`INSERT INTO blockers (id, account_id, repo_id, task_id, run_id, declared, kind, question, state, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9) ON CONFLICT (run_id, declared) DO NOTHING`)
-	insertField = db.S(`INSERT INTO blocker_fields (blocker_id, name, position, kind, environment, description) VALUES ($1, $2, $3, $4, $5, $6)`)
+	insertBlocker = db.SWith[insertBlockerArgs](`INSERT INTO blockers (id, account_id, repo_id, task_id, run_id, declared, kind, question,
+		state, created_at)
+		VALUES (:id, :account_id, :repo_id, :task_id, :run_id, :declared, :kind, :question, 'open', :created_at)
+		ON CONFLICT (run_id, declared) DO NOTHING`)
+	insertField = db.SWith[insertFieldArgs](`INSERT INTO blocker_fields (blocker_id, name, position, kind, environment, description)
+		VALUES (:blocker_id, :name, :position, :kind, :environment, :description)`)
 
 	byID       = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND id = $2`)
 	openOfTask = db.Q[string](`SELECT id FROM blockers WHERE account_id = $1 AND task_id = $2 AND state = 'open' ORDER BY id`)
@@ -52,20 +55,73 @@ var (
 	inherited = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND run_id = $3 AND declared = id
 		AND state IN ('answered', 'submitted', 'withdrawn') ORDER BY closed_at DESC, id DESC`)
 	isDeclared   = db.Q[int64](`SELECT COUNT(*) FROM blockers WHERE run_id = $1 AND declared = $2`)
-	adoptBlocker = db.S(`UPDATE blockers SET run_id = $3, declared = $4 WHERE account_id = $1 AND id = $2`)
-	closedOf     = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND state IN ('answered', 'submitted') AND $3 IN ('', run_id)
+	adoptBlocker = db.SWith[adoptBlockerArgs](`UPDATE blockers SET run_id = :run_id, declared = :declared
+		WHERE account_id = :account_id AND id = :id`)
+	closedOf = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND state IN ('answered', 'submitted') AND $3 IN ('', run_id)
 		ORDER BY closed_at, id`)
-	listOpen = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND state = 'open' AND (created_at, id) > ($2, $3)
-		ORDER BY created_at, id LIMIT $4`)
-	listAll = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND (created_at, id) < ($2, $3)
-		ORDER BY created_at DESC, id DESC LIMIT $4`)
+	listOpen = db.QWith[listOpenArgs, row](`SELECT ` + columns + ` FROM blockers
+		WHERE account_id = :account_id AND state = 'open' AND (created_at, id) > (:created_at, :id) ORDER BY created_at,
+		id LIMIT :limit`)
+	listAll = db.QWith[listAllArgs, row](`SELECT ` + columns + ` FROM blockers
+		WHERE account_id = :account_id AND (created_at, id) < (:created_at, :id) ORDER BY created_at DESC, id DESC LIMIT :limit`)
 
 	fieldsOf = db.Q[fieldRow](`SELECT ` + fieldColumns + ` FROM blocker_fields f JOIN blockers b ON b.id = f.blocker_id
 		WHERE b.account_id = $1 AND f.blocker_id = $2 ORDER BY f.position`)
-	landField    = db.S(`UPDATE blocker_fields SET landed_at = $3, landed_by = $4 WHERE blocker_id = $1 AND name = $2 AND landed_at IS NULL`)
+	landField = db.SWith[landFieldArgs](`UPDATE blocker_fields SET landed_at = :landed_at, landed_by = :landed_by
+		WHERE blocker_id = :blocker_id AND name = :name AND landed_at IS NULL`)
 	placeServer  = db.S(`UPDATE blocker_fields SET url = $3, transport = $4 WHERE blocker_id = $1 AND name = $2`)
-	closeBlocker = db.S(`UPDATE blockers SET state = $3, answer = $4, closed_at = $5, closed_by = $6 WHERE account_id = $1 AND id = $2 AND state = 'open'`)
+	closeBlocker = db.SWith[closeBlockerArgs](`UPDATE blockers SET state = :state, answer = :answer, closed_at = :closed_at, closed_by = :closed_by
+		WHERE account_id = :account_id AND id = :id AND state = 'open'`)
 )
+
+// closeBlockerArgs are the parameters of closeBlocker.
+type closeBlockerArgs struct {
+	AccountID, ID, State string
+	Answer               *string
+	ClosedAt             time.Time
+	ClosedBy             string
+}
+
+// landFieldArgs are the parameters of landField.
+type landFieldArgs struct {
+	BlockerID, Name string
+	LandedAt        time.Time
+	LandedBy        string
+}
+
+// listAllArgs are the parameters of listAll.
+type listAllArgs struct {
+	AccountID string
+	CreatedAt int64
+	ID        string
+	Limit     int
+}
+
+// listOpenArgs are the parameters of listOpen.
+type listOpenArgs struct {
+	AccountID string
+	CreatedAt int64
+	ID        string
+	Limit     int
+}
+
+// adoptBlockerArgs are the parameters of adoptBlocker.
+type adoptBlockerArgs struct {
+	AccountID, ID, RunID, Declared string
+}
+
+// insertFieldArgs are the parameters of insertField.
+type insertFieldArgs struct {
+	BlockerID, Name                string
+	Position                       int
+	Kind, Environment, Description string
+}
+
+// insertBlockerArgs are the parameters of insertBlocker.
+type insertBlockerArgs struct {
+	ID, AccountID, RepoID, TaskID, RunID, Declared, Kind, Question string
+	CreatedAt                                                      time.Time
+}
 
 // Want is an open blocker, as its task shows it.
 type Want struct {

@@ -42,15 +42,22 @@ func (s *Service) Owe(tx *db.Tx, boxID string, c protocol.Command) error {
 			return fault.New(fault.Unavailable, "", "The box does not read its commands.")
 		}
 	case protocol.CommandDrain, protocol.CommandResume:
-		if _, err := outdate.Exec(tx, boxID, protocol.CommandDrain, protocol.CommandResume, c.ID); err != nil {
+		if _, err := outdate.Exec(tx, outdateArgs{
+			BoxID: boxID, CommandDrain: protocol.CommandDrain, CommandResume: protocol.CommandResume, ID: c.ID,
+		}); err != nil {
 			return err
 		}
 	case protocol.CommandRotate:
-		if _, err := outdate.Exec(tx, boxID, protocol.CommandRotate, protocol.CommandRotate, c.ID); err != nil {
+		if _, err := outdate.Exec(tx, outdateArgs{
+			BoxID: boxID, CommandDrain: protocol.CommandRotate, CommandResume: protocol.CommandRotate, ID: c.ID,
+		}); err != nil {
 			return err
 		}
 	}
-	if _, err := insertCommand.Exec(tx, c.ID, boxID, id.New(), c.Kind, db.JSON[protocol.Command]{V: c}, tx.Now); err != nil {
+	if _, err := insertCommand.Exec(tx, insertCommandArgs{
+		ID: c.ID, BoxID: boxID, Place: id.New(), Kind: c.Kind, Payload: db.JSON[protocol.Command]{V: c},
+		CreatedAt: tx.Now,
+	}); err != nil {
 		return err
 	}
 	if s.Bus != nil {

@@ -38,8 +38,10 @@ func (s *Service) add(ctx context.Context, in addIn) (out BoxEnrollment, err err
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		out = BoxEnrollment{ID: id.New(), Token: token, ExpiresISO: tx.Now.Add(enrollmentTTL).Truncate(time.Millisecond),
 			Join: joinLine(op.RequestOf(ctx).BaseURL, token)}
-		if _, err := insertEnrollment.Exec(tx, out.ID, tx.Account, seal.Hash(token), in.Name, in.Slots, labels(in.Labels),
-			policy.From(ctx).Label(), tx.Now, out.ExpiresISO); err != nil {
+		if _, err := insertEnrollment.Exec(tx, insertEnrollmentArgs{
+			ID: out.ID, AccountID: tx.Account, Hash: seal.Hash(token), Name: in.Name, Slots: in.Slots,
+			Labels: labels(in.Labels), CreatedBy: policy.From(ctx).Label(), CreatedAt: tx.Now, ExpiresAt: out.ExpiresISO,
+		}); err != nil {
 			return err
 		}
 		return mintedEvent.Record(tx, event.Subject{ID: out.ID}, enrollmentData{Expires: out.ExpiresISO, Name: in.Name})
@@ -131,7 +133,7 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out BoxCredentials, 
 			return err
 		}
 		// Of twins, the update lets one through.
-		n, err := redeem.Exec(tx, hash, tx.Now, tx.Now, boxID)
+		n, err := redeem.Exec(tx, redeemArgs{Hash: hash, ExpiresAt: tx.Now, RedeemedAt: tx.Now, BoxID: boxID})
 		if err != nil {
 			return err
 		}
@@ -154,8 +156,12 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out BoxCredentials, 
 		out.AccountID, out.RunToken = e.AccountID, &token
 		out.dated(tx.Now, tx.Now.Add(runTokenTTL))
 		name, slots := firstOf(e.Name, in.Name, "box-"+boxID[len(boxID)-6:]), slotsOf(max(in.Slots, 1), e.Slots)
-		if _, err := insert.Exec(tx, boxID, e.AccountID, name, in.PublicKey, account, seal.Hash(token), out.RunTokenExpiresISO, in.Version, in.OS, in.Arch,
-			slots, labels(labelsOf(in.Labels, e.Labels.V)), e.Slots, e.Labels, tx.Now); err != nil {
+		if _, err := insert.Exec(tx, insertArgs{
+			ID: boxID, AccountID: e.AccountID, Name: name, Nkey: in.PublicKey, NatsAccount: account,
+			TokenHash: seal.Hash(token), TokenExpiresAt: out.RunTokenExpiresISO, Version: in.Version, Os: in.OS,
+			Arch: in.Arch, Slots: slots, Labels: labels(labelsOf(in.Labels, e.Labels.V)), SetSlots: e.Slots,
+			SetLabels: e.Labels, CreatedAt: tx.Now,
+		}); err != nil {
 			return err
 		}
 		return enrolledEvent.Record(tx, event.Subject{ID: boxID}, enrolledData{EnrollmentID: e.ID, Name: name})
@@ -325,7 +331,10 @@ func (s *Service) credsReissue(ctx context.Context, in credsIn) (out BoxCredenti
 			token := id.Secret(id.RunToken)
 			out.RunToken = &token
 			out.dated(tx.Now, tx.Now.Add(runTokenTTL))
-			if _, err := replaceToken.Exec(tx, r.ID, seal.Hash(token), out.RunTokenExpiresISO, hash, until); err != nil {
+			if _, err := replaceToken.Exec(tx, replaceTokenArgs{
+				ID: r.ID, TokenHash: seal.Hash(token), TokenExpiresAt: out.RunTokenExpiresISO, LastHash: hash,
+				LastExpiresAt: until,
+			}); err != nil {
 				return err
 			}
 		} else if r.LastHash != nil {
@@ -384,7 +393,7 @@ func replaceKey(tx *db.Tx, r row, publicKey string) error {
 	if _, err := setKey.Exec(tx, r.ID, publicKey); err != nil {
 		return err
 	}
-	_, err := insertRevokedKey.Exec(tx, r.NKey, r.ID, r.NATSAccount, tx.Now)
+	_, err := insertRevokedKey.Exec(tx, insertRevokedKeyArgs{Nkey: r.NKey, BoxID: r.ID, Account: r.NATSAccount, RevokedAt: tx.Now})
 	return err
 }
 

@@ -98,7 +98,7 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 		if !s.beats.mayChange(boxID) {
 			return tooFickle
 		}
-		if _, err := report.Exec(tx, r.ID, r.Version, r.OS, r.Arch, r.Slots, r.Labels, r.Agents, r.Isolation, r.IsolationHolds); err != nil {
+		if _, err := report.Exec(tx, r); err != nil {
 			return err
 		}
 		s.wake(tx)
@@ -403,7 +403,7 @@ func (s *Service) age(ctx context.Context) error {
 		}
 		for _, r := range rows {
 			now := presenceAt(r.Presence, r.LastBeatAt, tx.Now)
-			n, err := setPresence.Exec(tx, r.ID, r.Presence, now, r.LastBeatAt)
+			n, err := setPresence.Exec(tx, setPresenceArgs{ID: r.ID, Presence: r.Presence, Now: now, LastBeatAt: r.LastBeatAt})
 			if err != nil {
 				return err
 			}

@@ -261,7 +261,7 @@ func (s *Service) setOwner(ctx context.Context, in ownerIn) (out Box, err error)
 		if err != nil {
 			return err
 		}
-		if _, err := setOwner.Exec(tx, tx.Account, r.ID, in.Target, owner); err != nil {
+		if _, err := setOwner.Exec(tx, setOwnerArgs{AccountID: tx.Account, ID: r.ID, OwnerTarget: in.Target, OwnerID: owner}); err != nil {
 			return err
 		}
 		s.wake(tx)

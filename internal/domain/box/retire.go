@@ -68,7 +68,10 @@ func (s *Service) retire(tx *db.Tx, r row, grace time.Duration) (out BoxRemoval,
 		out.State = drained.State
 		s.wake(tx)
 	}
-	if _, err := setRetiring.Exec(tx, tx.Account, r.ID, out.State, until, policy.From(tx.Context()).Label()); err != nil {
+	if _, err := setRetiring.Exec(tx, setRetiringArgs{
+		AccountID: tx.Account, ID: r.ID, State: out.State, RetireAt: until,
+		RetireBy: policy.From(tx.Context()).Label(),
+	}); err != nil {
 		return out, err
 	}
 	return out, retiringEvent.Record(tx, event.Subject{ID: r.ID}, retiringData{Handing: out.Handing, RevokesAt: until.Truncate(time.Millisecond)})

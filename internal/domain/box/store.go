@@ -81,16 +81,17 @@ type (
 )
 
 var (
-	insertEnrollment = db.S(`INSERT INTO enrollments (id, account_id, hash, name, slots, labels, created_by, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
+	insertEnrollment = db.SWith[insertEnrollmentArgs](`INSERT INTO enrollments (id, account_id, hash, name, slots, labels, created_by, created_at, expires_at)
+		VALUES (:id, :account_id, :hash, :name, :slots, :labels, :created_by, :created_at, :expires_at)`)
 	enrollmentByHash = db.Q[enrollment](`SELECT id, account_id, name, slots, labels FROM enrollments
 		WHERE hash = $1 AND redeemed_at IS NULL AND expires_at > $2`)
-	redeem = db.S(`UPDATE enrollments SET redeemed_at = $3, box_id = $4
-		WHERE hash = $1 AND redeemed_at IS NULL AND expires_at > $2`)
+	redeem = db.SWith[redeemArgs](`UPDATE enrollments SET redeemed_at = :redeemed_at, box_id = :box_id
+		WHERE hash = :hash AND redeemed_at IS NULL AND expires_at > :expires_at`)
 
-	insert = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, nats_account, token_hash, token_expires_at,
-		version, os, arch, slots, labels, set_slots, set_labels, created_at)
-		VALUES ($1, $2, $3, 'org', $2, 'enrolled', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`)
+	insert = db.SWith[insertArgs](`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, nats_account,
+		token_hash, token_expires_at, version, os, arch, slots, labels, set_slots, set_labels, created_at)
+		VALUES (:id, :account_id, :name, 'org', :account_id, 'enrolled', :nkey, :nats_account, :token_hash,
+		:token_expires_at, :version, :os, :arch, :slots, :labels, :set_slots, :set_labels, :created_at)`)
 
 	byID = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE account_id = $1 AND id = $2`)
 	// A box proves itself by its token or its NATS credential; its account
@@ -100,11 +101,13 @@ var (
 	byAccount  = db.Q[string](`SELECT id FROM boxes WHERE nats_account = $1 AND state <> 'revoked'`)
 
 	setState    = db.S(`UPDATE boxes SET state = $3, retire_at = NULL, retire_by = NULL WHERE account_id = $1 AND id = $2`)
-	setRetiring = db.S(`UPDATE boxes SET state = $3, retire_at = $4, retire_by = $5 WHERE account_id = $1 AND id = $2`)
+	setRetiring = db.SWith[setRetiringArgs](`UPDATE boxes SET state = :state, retire_at = :retire_at, retire_by = :retire_by
+		WHERE account_id = :account_id AND id = :id`)
 	// A box that holds nothing any more need not wait for its time.
 	selectRetiring = db.Q[retiring](`SELECT id, account_id, retire_at FROM boxes WHERE retire_at IS NOT NULL AND state <> 'revoked'
 		AND (retire_at <= $1 OR state = 'drained') ORDER BY id`)
-	setOwner     = db.S(`UPDATE boxes SET owner_target = $3, owner_id = $4 WHERE account_id = $1 AND id = $2`)
+	setOwner = db.SWith[setOwnerArgs](`UPDATE boxes SET owner_target = :owner_target, owner_id = :owner_id
+		WHERE account_id = :account_id AND id = :id`)
 	setBriefing  = db.S(`UPDATE boxes SET briefing = $3 WHERE account_id = $1 AND id = $2`)
 	setHardening = db.S(`UPDATE boxes SET hardening = $2 WHERE id = $1`)
 	setRotate    = db.S(`UPDATE boxes SET rotate = TRUE WHERE account_id = $1 AND id = $2`)
@@ -116,12 +119,15 @@ var (
 	setAccount   = db.S(`UPDATE boxes SET nats_account = $2 WHERE id = $1`)
 	setSealKey   = db.S(`UPDATE boxes SET seal_key = $2 WHERE id = $1`)
 	sealKey      = db.Q[string](`SELECT seal_key FROM boxes WHERE id = $1`)
-	replaceToken = db.S(`UPDATE boxes SET token_hash = $2, token_expires_at = $3, last_hash = $4, last_expires_at = $5, rotate = FALSE
-		WHERE id = $1`)
+	replaceToken = db.SWith[replaceTokenArgs](`UPDATE boxes SET token_hash = :token_hash, token_expires_at = :token_expires_at,
+		last_hash = :last_hash, last_expires_at = :last_expires_at, rotate = FALSE
+		WHERE id = :id`)
 	forgetLast = db.S(`UPDATE boxes SET last_hash = NULL, last_expires_at = NULL WHERE id = $1`)
 
-	report = db.S(`UPDATE boxes SET version = $2, os = $3, arch = $4, slots = $5, labels = $6, agents = $7, isolation = $8, isolation_holds = $9 WHERE id = $1`)
-	beat   = db.S(`UPDATE boxes SET presence = 'online', last_beat_at = $2, telemetry = $3, version = $4
+	report = db.SWith[row](`UPDATE boxes SET version = :version, os = :os, arch = :arch, slots = :slots,
+		labels = :labels, agents = :agents, isolation = :isolation, isolation_holds = :isolation_holds
+		WHERE id = :id`)
+	beat = db.S(`UPDATE boxes SET presence = 'online', last_beat_at = $2, telemetry = $3, version = $4
 		WHERE id = $1 AND state <> 'revoked' AND presence <> 'left'`)
 	setLeft   = db.S(`UPDATE boxes SET presence = 'left', last_beat_at = $2, telemetry = $3 WHERE id = $1`)
 	clearLeft = db.S(`UPDATE boxes SET presence = 'offline' WHERE id = $1 AND presence = 'left'`)
@@ -131,7 +137,8 @@ var (
 	setDrained  = db.S(`UPDATE boxes SET state = 'drained' WHERE id = $1 AND state = 'draining'`)
 	selectQuiet = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE presence = 'online' AND last_beat_at <= $1
 		OR presence = 'stale' AND last_beat_at <= $2 LIMIT 500`)
-	setPresence = db.S(`UPDATE boxes SET presence = $3 WHERE id = $1 AND presence = $2 AND last_beat_at = $4`)
+	setPresence = db.SWith[setPresenceArgs](`UPDATE boxes SET presence = :now
+		WHERE id = :id AND presence = :presence AND last_beat_at = :last_beat_at`)
 
 	// serving is cut to size: it is for those who look at a fleet.
 	serving = db.Q[db.JSON[[]protocol.AgentInfo]](`SELECT agents FROM boxes
@@ -142,13 +149,15 @@ var (
 	versions = db.Q[BoxVersion](`SELECT version, COUNT(*) AS boxes, SUM(CASE WHEN presence = 'online' THEN 1 ELSE 0 END) AS online
 		FROM boxes WHERE account_id = $1 AND state <> 'revoked' GROUP BY version`)
 
-	insertRevokedKey = db.S(`INSERT INTO revoked_keys (nkey, box_id, account, revoked_at) VALUES ($1, $2, $3, $4)`)
+	insertRevokedKey = db.SWith[insertRevokedKeyArgs](`INSERT INTO revoked_keys (nkey, box_id, account, revoked_at)
+		VALUES (:nkey, :box_id, :account, :revoked_at)`)
 	selectRevokedKey = db.Q[string](`SELECT nkey FROM revoked_keys WHERE nkey = $1`)
 	countRevokedKeys = db.Q[int64](`SELECT COUNT(*) FROM revoked_keys WHERE box_id = $1 AND revoked_at > $2`)
 	selectRevoked    = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at FROM revoked_keys WHERE revoked_at >= $1 AND ($2 = '' OR box_id = $2)`)
 
-	insertCommand = db.S(`INSERT INTO box_commands (id, box_id, place, kind, payload, created_at)
-		SELECT $1, $2, $3, $4, $5, CAST($6 AS BIGINT) WHERE EXISTS (SELECT 1 FROM boxes WHERE id = $2 AND state <> 'revoked')
+	insertCommand = db.SWith[insertCommandArgs](`INSERT INTO box_commands (id, box_id, place, kind, payload, created_at) SELECT :id, :box_id,
+		:place, :kind, :payload, CAST(:created_at AS BIGINT)
+		WHERE EXISTS (SELECT 1 FROM boxes WHERE id = :box_id AND state <> 'revoked')
 		ON CONFLICT (id) DO NOTHING`)
 	selectCommands = db.Q[db.JSON[protocol.Command]](`SELECT payload FROM box_commands WHERE box_id = $1
 		ORDER BY CASE kind WHEN 'run.halt' THEN 0 ELSE 1 END, place LIMIT $2`)
@@ -156,11 +165,86 @@ var (
 	deleteCommands = db.S(`DELETE FROM box_commands WHERE box_id = $1`)
 	expireCommands = db.S(`DELETE FROM box_commands WHERE created_at < $1`)
 	countMessages  = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1 AND kind = 'run.message'`)
-	outdate        = db.S(`DELETE FROM box_commands WHERE box_id = $1 AND kind IN ($2, $3) AND id <> $4`)
-	standing       = db.Q[standingRow](`SELECT state, EXISTS (SELECT 1 FROM box_commands c WHERE c.box_id = boxes.id) AS owed FROM boxes WHERE id = $1`)
+	outdate        = db.SWith[outdateArgs](`DELETE FROM box_commands
+		WHERE box_id = :box_id AND kind IN (:command_drain, :command_resume) AND id <> :id`)
+	standing = db.Q[standingRow](`SELECT state, EXISTS (SELECT 1 FROM box_commands c WHERE c.box_id = boxes.id) AS owed FROM boxes WHERE id = $1`)
 
 	briefing = db.Q[*string](`SELECT briefing FROM boxes WHERE id = $1`)
 )
+
+// insertArgs are the parameters of insert.
+type insertArgs struct {
+	ID, AccountID, Name, Nkey, NatsAccount, TokenHash string
+	TokenExpiresAt                                    time.Time
+	Version, Os, Arch                                 string
+	Slots                                             int64
+	Labels                                            db.JSON[map[string]string]
+	SetSlots                                          *int64
+	SetLabels                                         db.JSON[map[string]string]
+	CreatedAt                                         time.Time
+}
+
+// redeemArgs are the parameters of redeem.
+type redeemArgs struct {
+	Hash                  string
+	ExpiresAt, RedeemedAt time.Time
+	BoxID                 string
+}
+
+// insertEnrollmentArgs are the parameters of insertEnrollment.
+type insertEnrollmentArgs struct {
+	ID, AccountID, Hash, Name string
+	Slots                     *int64
+	Labels                    db.JSON[map[string]string]
+	CreatedBy                 string
+	CreatedAt, ExpiresAt      time.Time
+}
+
+// outdateArgs are the parameters of outdate.
+type outdateArgs struct {
+	BoxID, CommandDrain, CommandResume, ID string
+}
+
+// insertCommandArgs are the parameters of insertCommand.
+type insertCommandArgs struct {
+	ID, BoxID, Place, Kind string
+	Payload                db.JSON[protocol.Command]
+	CreatedAt              time.Time
+}
+
+// insertRevokedKeyArgs are the parameters of insertRevokedKey.
+type insertRevokedKeyArgs struct {
+	Nkey, BoxID string
+	Account     *string
+	RevokedAt   time.Time
+}
+
+// setPresenceArgs are the parameters of setPresence.
+type setPresenceArgs struct {
+	ID, Presence, Now string
+	LastBeatAt        *time.Time
+}
+
+// replaceTokenArgs are the parameters of replaceToken.
+type replaceTokenArgs struct {
+	ID, TokenHash  string
+	TokenExpiresAt time.Time
+	LastHash       string
+	LastExpiresAt  time.Time
+}
+
+// setOwnerArgs are the parameters of setOwner.
+type setOwnerArgs struct {
+	AccountID, ID, OwnerTarget string
+	OwnerID                    *string
+}
+
+// setRetiringArgs are the parameters of setRetiring.
+type setRetiringArgs struct {
+	AccountID, ID, State string
+	RetireAt             time.Time
+	RetireBy             string
+}
 
 // Serving counts the boxes that are online, fit and take work of an account, 500
 // at most, and names the agents that they say something of.

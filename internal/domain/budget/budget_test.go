@@ -78,7 +78,9 @@ func onBoth(t *testing.T, limits map[string]int64, fn func(*testing.T, *world)) 
 			}
 			for _, scope := range []string{Account, Member} {
 				if m := of(scope); m != nil {
-					_, err := setLimit.Exec(tx, "acme", scope, map[string]string{Account: "acme", Member: "ada"}[scope], *m)
+					_, err := setLimit.Exec(tx, setLimitArgs{
+						AccountID: "acme", Scope: scope, Ref: map[string]string{Account: "acme", Member: "ada"}[scope], Micros: *m,
+					})
 					err4 = errors.Join(err4, err)
 				}
 			}

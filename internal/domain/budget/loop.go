@@ -126,7 +126,7 @@ func (s *Service) raised(tx *db.Tx, account, scope, ref string, micros *int64) e
 	if micros != nil {
 		limit = *micros
 	}
-	stops, err := selectRaised.All(tx, account, scope, ref, limit)
+	stops, err := selectRaised.All(tx, selectRaisedArgs{AccountID: account, Scope: scope, Ref: ref, Micros: limit})
 	if err := s.freeAll(tx, stops, err); err != nil || micros != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func spendCap(tx *db.Tx) (SpendCap, error) {
 		return SpendCap{}, err
 	}
 	now := month(tx.Now)
-	b, _, err := selectBalance.Maybe(tx, tx.Account, Account, tx.Account, now)
+	b, _, err := selectBalance.Maybe(tx, selectBalanceArgs{AccountID: tx.Account, Scope: Account, Ref: tx.Account, Period: now})
 	if err != nil {
 		return SpendCap{}, err
 	}
@@ -186,7 +186,9 @@ func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err 
 			}
 		}
 		out = BillingUsage{Period: month(from), Members: []MemberUsage{}}
-		b, _, err := selectBalance.Maybe(tx, tx.Account, Account, tx.Account, out.Period)
+		b, _, err := selectBalance.Maybe(tx, selectBalanceArgs{
+			AccountID: tx.Account, Scope: Account, Ref: tx.Account, Period: out.Period,
+		})
 		if err != nil {
 			return err
 		}

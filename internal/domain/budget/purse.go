@@ -153,7 +153,7 @@ func (s *Service) gratis(ctx context.Context, p *purse, session string, final bo
 		}
 		balances := make([]balance, len(meters))
 		for i, m := range meters {
-			if balances[i], _, err = selectBalance.Maybe(tx, sub.AccountID, m.Scope, m.Ref, m.Period); err != nil {
+			if balances[i], _, err = selectBalance.Maybe(tx, selectBalanceArgs{AccountID: sub.AccountID, Scope: m.Scope, Ref: m.Ref, Period: m.Period}); err != nil {
 				return err
 			}
 		}
@@ -228,7 +228,10 @@ func (s *Service) fill(ctx context.Context, p *purse, session string, least, mos
 		if err := move(tx, sub.AccountID, meters, amount, 0); err != nil {
 			return err
 		}
-		_, err = extend.Exec(tx, session, s.Node, sub.AccountID, r.Amount+amount, r.Used, db.JSON[[]Meter]{V: meters}, tx.Now.Add(leaseTime))
+		_, err = extend.Exec(tx, extendArgs{
+			SessionID: session, Node: s.Node, AccountID: sub.AccountID, Amount: r.Amount + amount, Used: r.Used,
+			Meters: db.JSON[[]Meter]{V: meters}, ExpiresAt: tx.Now.Add(leaseTime),
+		})
 		return err
 	})
 	if err != nil {
@@ -286,7 +289,10 @@ func (s *Service) Settle(tx *db.Tx, calls []Call) error {
 		}
 	}
 	for _, a := range order {
-		if _, err := addMinute.Exec(tx, a.account, tx.Now.Truncate(time.Minute), a.session, a.calls, a.unpriced, a.costOrNone()); err != nil {
+		if _, err := addMinute.Exec(tx, addMinuteArgs{
+			AccountID: a.account, Minute: tx.Now.Truncate(time.Minute), SessionID: a.session, Calls: a.calls,
+			Unpriced: a.unpriced, CostMicros: a.costOrNone(),
+		}); err != nil {
 			return err
 		}
 		if err := s.spend(tx, a); err != nil {

@@ -98,7 +98,11 @@ func (s *Service) stop(tx *db.Tx, session string, sub subject, m *Meter, of Mode
 	if sub.TaskID != nil {
 		on = *sub.TaskID
 	}
-	if _, err := addStop.Exec(tx, on, sub.AccountID, sub.TaskID, session, reason, m.Scope, m.Ref, m.Period, *m.limit, of.Provider, of.Name, of.Key, tx.Now); err != nil {
+	if _, err := addStop.Exec(tx, addStopArgs{
+		ID: on, AccountID: sub.AccountID, TaskID: sub.TaskID, SessionID: session, Reason: reason, Scope: m.Scope,
+		Ref: m.Ref, Period: m.Period, Micros: *m.limit, Provider: of.Provider, Model: of.Name, KeyID: of.Key,
+		At: tx.Now,
+	}); err != nil {
 		return err
 	}
 	if sub.RunID == nil {

@@ -56,18 +56,25 @@ var (
 		LEFT JOIN pulls p ON p.id = t.pr_id LEFT JOIN tasks w ON w.id = p.task_id WHERE s.id = $1`)
 	selectLimits = db.Q[limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = $1 AND (scope, ref) IN (($2, $3), ($4, $5), ($6, $7))`)
 	selectLimit  = db.Q[int64](`SELECT micros FROM budget_limits WHERE account_id = $1 AND scope = $2 AND ref = $3`)
-	setLimit     = db.S(`INSERT INTO budget_limits (account_id, scope, ref, micros) VALUES ($1, $2, $3, $4)
+	setLimit     = db.SWith[setLimitArgs](`INSERT INTO budget_limits (account_id, scope, ref, micros)
+		VALUES (:account_id, :scope, :ref, :micros)
 		ON CONFLICT (account_id, scope, ref) DO UPDATE SET micros = EXCLUDED.micros`)
 	clearLimit = db.S(`DELETE FROM budget_limits WHERE account_id = $1 AND scope = $2 AND ref = $3`)
 
-	selectBalance = db.Q[balance](`SELECT reserved, spent FROM budgets WHERE account_id = $1 AND scope = $2 AND ref = $3 AND period = $4`)
-	openMeter     = db.S(`INSERT INTO budgets (account_id, scope, ref, period) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`)
-	moveMeter     = db.S(`UPDATE budgets SET reserved = reserved + $5, spent = spent + $6 WHERE account_id = $1 AND scope = $2 AND ref = $3 AND period = $4`)
+	selectBalance = db.QWith[selectBalanceArgs, balance](`SELECT reserved, spent FROM budgets
+		WHERE account_id = :account_id AND scope = :scope AND ref = :ref AND period = :period`)
+	openMeter = db.SWith[openMeterArgs](`INSERT INTO budgets (account_id, scope, ref, period)
+		VALUES (:account_id, :scope, :ref, :period)
+		ON CONFLICT DO NOTHING`)
+	moveMeter = db.SWith[moveMeterArgs](`UPDATE budgets SET reserved = reserved + :reserved, spent = spent + :spent
+		WHERE account_id = :account_id AND scope = :scope AND ref = :ref AND period = :period`)
 
 	// Who changes meters locks its reservations before them.
 	selectHeld = db.Q[reservation](held + `session_id = $1 AND node = $2`).ForUpdate()
-	extend     = db.S(`INSERT INTO reservations (session_id, node, account_id, amount, used, meters, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (session_id, node) DO UPDATE SET amount = EXCLUDED.amount, meters = EXCLUDED.meters, expires_at = EXCLUDED.expires_at`)
+	extend     = db.SWith[extendArgs](`INSERT INTO reservations (session_id, node, account_id, amount, used, meters, expires_at)
+		VALUES (:session_id, :node, :account_id, :amount, :used, :meters, :expires_at)
+		ON CONFLICT (session_id, node) DO UPDATE SET amount = EXCLUDED.amount, meters = EXCLUDED.meters,
+		expires_at = EXCLUDED.expires_at`)
 	use       = db.S(`UPDATE reservations SET used = used + $3 WHERE session_id = $1 AND node = $2`)
 	forget    = db.S(`DELETE FROM reservations WHERE session_id = $1 AND node = $2`)
 	keepAlive = db.S(`UPDATE reservations SET expires_at = $2 WHERE node = $1 AND written_off = FALSE`)
@@ -75,11 +82,11 @@ var (
 	takeBack  = db.S(`UPDATE reservations SET written_off = FALSE, expires_at = $3 WHERE session_id = $1 AND node = $2`)
 	selectDue = db.Q[reservation](held + `expires_at < $1 ORDER BY account_id, session_id, node LIMIT 100`).SkipLocked()
 
-	addMinute = db.S(`INSERT INTO spend_minutes (account_id, minute, session_id, calls, unpriced, cost_micros) VALUES ($1, $2, $3, $4, $5, $6)
+	addMinute = db.SWith[addMinuteArgs](`INSERT INTO spend_minutes (account_id, minute, session_id, calls, unpriced, cost_micros)
+		VALUES (:account_id, :minute, :session_id, :calls, :unpriced, :cost_micros)
 		ON CONFLICT (account_id, minute, session_id) DO UPDATE SET calls = spend_minutes.calls + EXCLUDED.calls,
 		unpriced = spend_minutes.unpriced + EXCLUDED.unpriced,
-		cost_micros = CASE WHEN EXCLUDED.cost_micros IS NULL THEN spend_minutes.cost_micros
-			ELSE COALESCE(spend_minutes.cost_micros, 0) + EXCLUDED.cost_micros END`)
+		cost_micros = CASE WHEN EXCLUDED.cost_micros IS NULL THEN spend_minutes.cost_micros ELSE COALESCE(spend_minutes.cost_micros, 0) + EXCLUDED.cost_micros END`)
 	// By account, as the table is: nothing that is kept is read.
 	dropMinutes = db.S(`DELETE FROM spend_minutes WHERE account_id IN (SELECT id FROM accounts) AND minute < $1`)
 
@@ -89,6 +96,45 @@ var (
 	selectCalls     = db.Q[callRow](`SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) AS calls, CAST(COALESCE(SUM(unpriced), 0) AS BIGINT) AS unpriced,
 		COUNT(DISTINCT session_id) AS sessions FROM spend_minutes WHERE account_id = $1 AND minute >= $2 AND minute < $3`)
 )
+
+// addMinuteArgs are the parameters of addMinute.
+type addMinuteArgs struct {
+	AccountID       string
+	Minute          time.Time
+	SessionID       string
+	Calls, Unpriced int64
+	CostMicros      *int64
+}
+
+// extendArgs are the parameters of extend.
+type extendArgs struct {
+	SessionID, Node, AccountID string
+	Amount, Used               int64
+	Meters                     db.JSON[[]Meter]
+	ExpiresAt                  time.Time
+}
+
+// moveMeterArgs are the parameters of moveMeter.
+type moveMeterArgs struct {
+	AccountID, Scope, Ref, Period string
+	Reserved, Spent               int64
+}
+
+// openMeterArgs are the parameters of openMeter.
+type openMeterArgs struct {
+	AccountID, Scope, Ref, Period string
+}
+
+// selectBalanceArgs are the parameters of selectBalance.
+type selectBalanceArgs struct {
+	AccountID, Scope, Ref, Period string
+}
+
+// setLimitArgs are the parameters of setLimit.
+type setLimitArgs struct {
+	AccountID, Scope, Ref string
+	Micros                int64
+}
 
 type (
 	memberBalance struct {
@@ -106,10 +152,10 @@ type (
 func lock(tx *db.Tx, account string, meters []Meter) ([]balance, error) {
 	out := make([]balance, len(meters))
 	for i, m := range meters {
-		b, ok, err := selectBalance.ForUpdate().Maybe(tx, account, m.Scope, m.Ref, m.Period)
+		b, ok, err := selectBalance.ForUpdate().Maybe(tx, selectBalanceArgs{AccountID: account, Scope: m.Scope, Ref: m.Ref, Period: m.Period})
 		if err == nil && !ok {
-			if _, err = openMeter.Exec(tx, account, m.Scope, m.Ref, m.Period); err == nil {
-				b, err = selectBalance.ForUpdate().One(tx, account, m.Scope, m.Ref, m.Period)
+			if _, err = openMeter.Exec(tx, openMeterArgs{AccountID: account, Scope: m.Scope, Ref: m.Ref, Period: m.Period}); err == nil {
+				b, err = selectBalance.ForUpdate().One(tx, selectBalanceArgs{AccountID: account, Scope: m.Scope, Ref: m.Ref, Period: m.Period})
 			}
 		}
 		if err != nil {
@@ -123,7 +169,9 @@ func lock(tx *db.Tx, account string, meters []Meter) ([]balance, error) {
 // move adds to what is set aside and to what is spent on meters.
 func move(tx *db.Tx, account string, meters []Meter, reserved, spent int64) error {
 	for _, m := range meters {
-		if _, err := moveMeter.Exec(tx, account, m.Scope, m.Ref, m.Period, reserved, spent); err != nil {
+		if _, err := moveMeter.Exec(tx, moveMeterArgs{
+			AccountID: account, Scope: m.Scope, Ref: m.Ref, Period: m.Period, Reserved: reserved, Spent: spent,
+		}); err != nil {
 			return err
 		}
 	}
@@ -170,7 +218,7 @@ func storeLimit(tx *db.Tx, scope, ref string, micros *int64) (err error) {
 	if micros == nil {
 		_, err = clearLimit.Exec(tx, tx.Account, scope, ref)
 	} else {
-		_, err = setLimit.Exec(tx, tx.Account, scope, ref, *micros)
+		_, err = setLimit.Exec(tx, setLimitArgs{AccountID: tx.Account, Scope: scope, Ref: ref, Micros: *micros})
 	}
 	return err
 }

@@ -36,13 +36,16 @@ type stopped struct {
 const stopColumns = `b.id, b.task_id, b.session_id, b.account_id, b.scope, b.micros, b.provider, b.model, b.key_id`
 
 var (
-	addStop = db.S(`INSERT INTO budget_stops (id, account_id, task_id, session_id, reason, scope, ref, period, micros, provider, model, key_id, at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (id) DO UPDATE SET session_id = EXCLUDED.session_id,
-		reason = EXCLUDED.reason, scope = EXCLUDED.scope, ref = EXCLUDED.ref, period = EXCLUDED.period, micros = EXCLUDED.micros,
-		provider = EXCLUDED.provider, model = EXCLUDED.model, key_id = EXCLUDED.key_id, at = EXCLUDED.at`)
+	addStop = db.SWith[addStopArgs](`INSERT INTO budget_stops (id, account_id, task_id, session_id, reason, scope, ref, period,
+		micros, provider, model, key_id, at)
+		VALUES (:id, :account_id, :task_id, :session_id, :reason, :scope, :ref, :period, :micros, :provider, :model, :key_id, :at)
+		ON CONFLICT (id) DO UPDATE SET session_id = EXCLUDED.session_id, reason = EXCLUDED.reason, scope = EXCLUDED.scope,
+		ref = EXCLUDED.ref, period = EXCLUDED.period, micros = EXCLUDED.micros, provider = EXCLUDED.provider,
+		model = EXCLUDED.model, key_id = EXCLUDED.key_id, at = EXCLUDED.at`)
 	dropStop = db.S(`DELETE FROM budget_stops WHERE id = $1`)
 	// selectRaised are the stops by a limit which is higher now.
-	selectRaised = db.Q[stopped](`SELECT ` + stopColumns + ` FROM budget_stops b WHERE b.account_id = $1 AND b.scope = $2 AND b.ref = $3 AND b.micros < $4
+	selectRaised = db.QWith[selectRaisedArgs, stopped](`SELECT ` + stopColumns + ` FROM budget_stops b
+		WHERE b.account_id = :account_id AND b.scope = :scope AND b.ref = :ref AND b.micros < :micros
 		AND b.reason = 'budget_exhausted' ORDER BY b.id`)
 	// stopOfRun is the task's stop by the limit of one run, on which no money
 	// need be left.
@@ -66,6 +69,22 @@ var (
 	// for ''.
 	selectUnpriced = db.Q[stopped](`SELECT ` + stopColumns + ` FROM budget_stops b WHERE b.reason = 'unpriced_model' AND (b.account_id = $1 OR $1 = '') ORDER BY b.id`)
 )
+
+// selectRaisedArgs are the parameters of selectRaised.
+type selectRaisedArgs struct {
+	AccountID, Scope, Ref string
+	Micros                int64
+}
+
+// addStopArgs are the parameters of addStop.
+type addStopArgs struct {
+	ID, AccountID                         string
+	TaskID                                *string
+	SessionID, Reason, Scope, Ref, Period string
+	Micros                                int64
+	Provider, Model, KeyID                string
+	At                                    time.Time
+}
 
 // Stops are what stopped tasks of tx.Account, or sessions without one.
 func Stops(tx *db.Tx, ids []string) ([]Stop, error) {

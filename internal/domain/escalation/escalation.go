@@ -51,7 +51,10 @@ func Raise(tx *db.Tx, n New) (escalationID string, err error) {
 	if n.By == "" {
 		n.By = who(tx)
 	}
-	if _, err := insert.Exec(tx, escalationID, tx.Account, n.RepoID, n.Category, n.Title, n.Body, n.Reason, n.AskID, n.By, tx.Now, n.PRID, n.TaskID); err != nil {
+	if _, err := insert.Exec(tx, insertArgs{
+		ID: escalationID, AccountID: tx.Account, RepoID: n.RepoID, Category: n.Category, Title: n.Title, Body: n.Body,
+		Reason: n.Reason, AskID: n.AskID, CreatedBy: n.By, CreatedAt: tx.Now, PRID: n.PRID, TaskID: n.TaskID,
+	}); err != nil {
 		return "", err
 	}
 	r, err := byID.One(tx, tx.Account, escalationID)
@@ -69,7 +72,9 @@ func Raise(tx *db.Tx, n New) (escalationID string, err error) {
 
 // ResolveOfAsk resolves what is open about an ask, of one category.
 func ResolveOfAsk(tx *db.Tx, askID, category, note string) error {
-	ids, err := resolveOfAsk.All(tx, tx.Account, askID, tx.Now, who(tx), note, category)
+	ids, err := resolveOfAsk.All(tx, resolveOfAskArgs{
+		AccountID: tx.Account, AskID: askID, ResolvedAt: tx.Now, ResolvedBy: who(tx), Note: note, Category: category,
+	})
 	for _, escalationID := range ids {
 		if err == nil {
 			err = resolvedEvent.Record(tx, event.Subject{ID: escalationID}, resolvedData{AskID: &askID, Note: &note})
@@ -80,7 +85,9 @@ func ResolveOfAsk(tx *db.Tx, askID, category, note string) error {
 
 // ResolveOfPull resolves what is open about a pull request.
 func ResolveOfPull(tx *db.Tx, prID, note string) error {
-	ids, err := resolveOfPull.All(tx, tx.Account, prID, tx.Now, who(tx), note)
+	ids, err := resolveOfPull.All(tx, resolveOfPullArgs{
+		AccountID: tx.Account, PRID: prID, ResolvedAt: tx.Now, ResolvedBy: who(tx), Note: note,
+	})
 	for _, escalationID := range ids {
 		if err == nil {
 			err = resolvedEvent.Record(tx, event.Subject{ID: escalationID}, resolvedData{Note: &note, PRID: &prID})

@@ -62,7 +62,9 @@ func (s *Service) resolve(ctx context.Context, in resolveIn) (out EscalationReso
 		if !id.Valid(in.ID) {
 			return fault.Missing("escalation")
 		}
-		n, err := resolve.Exec(tx, tx.Account, in.ID, tx.Now, policy.From(ctx).Label(), in.Note)
+		n, err := resolve.Exec(tx, resolveArgs{
+			AccountID: tx.Account, ID: in.ID, ResolvedAt: tx.Now, ResolvedBy: policy.From(ctx).Label(), Note: in.Note,
+		})
 		if err != nil {
 			return err
 		}

@@ -28,16 +28,52 @@ const columns = `e.id, r.owner || '/' || r.name AS repo, e.category, e.title, e.
 	e.resolved_at, e.resolved_by, e.note FROM escalations e LEFT JOIN repos r ON r.id = e.repo_id`
 
 var (
-	insert = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, ask_id, created_by, created_at, pr_id, task_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`)
+	insert = db.SWith[insertArgs](`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, ask_id,
+		created_by, created_at, pr_id, task_id)
+		VALUES (:id, :account_id, :repo_id, :category, :title, :body, :reason, :ask_id, :created_by, :created_at, :pr_id, :task_id)`)
 	byID    = db.Q[row](`SELECT ` + columns + ` WHERE e.account_id = $1 AND e.id = $2`)
-	resolve = db.S(`UPDATE escalations SET resolved_at = $3, resolved_by = $4, note = $5
-		WHERE account_id = $1 AND id = $2 AND resolved_at IS NULL`)
-	resolveOfPull = db.Q[string](`UPDATE escalations SET resolved_at = $3, resolved_by = $4, note = $5
-		WHERE account_id = $1 AND pr_id = $2 AND resolved_at IS NULL RETURNING id`)
-	resolveOfAsk = db.Q[string](`UPDATE escalations SET resolved_at = $3, resolved_by = $4, note = $5
-		WHERE account_id = $1 AND ask_id = $2 AND category = $6 AND resolved_at IS NULL RETURNING id`)
+	resolve = db.SWith[resolveArgs](`UPDATE escalations SET resolved_at = :resolved_at, resolved_by = :resolved_by, note = :note
+		WHERE account_id = :account_id AND id = :id AND resolved_at IS NULL`)
+	resolveOfPull = db.QWith[resolveOfPullArgs, string](`UPDATE escalations SET resolved_at = :resolved_at, resolved_by = :resolved_by, note = :note
+		WHERE account_id = :account_id AND pr_id = :pr_id AND resolved_at IS NULL RETURNING id`)
+	resolveOfAsk = db.QWith[resolveOfAskArgs, string](`UPDATE escalations SET resolved_at = :resolved_at, resolved_by = :resolved_by, note = :note
+		WHERE account_id = :account_id AND ask_id = :ask_id AND category = :category AND resolved_at IS NULL RETURNING id`)
 )
+
+// resolveOfAskArgs are the parameters of resolveOfAsk.
+type resolveOfAskArgs struct {
+	AccountID, AskID           string
+	ResolvedAt                 time.Time
+	ResolvedBy, Note, Category string
+}
+
+// resolveOfPullArgs are the parameters of resolveOfPull.
+type resolveOfPullArgs struct {
+	AccountID        string
+	PRID             string `db:"pr_id"`
+	ResolvedAt       time.Time
+	ResolvedBy, Note string
+}
+
+// resolveArgs are the parameters of resolve.
+type resolveArgs struct {
+	AccountID, ID string
+	ResolvedAt    time.Time
+	ResolvedBy    string
+	Note          *string
+}
+
+// insertArgs are the parameters of insert.
+type insertArgs struct {
+	ID, AccountID                 string
+	RepoID                        *string
+	Category, Title, Body, Reason string
+	AskID                         *string
+	CreatedBy                     string
+	CreatedAt                     time.Time
+	PRID                          *string `db:"pr_id"`
+	TaskID                        *string
+}
 
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	at, last, more, err := p.AfterTime()

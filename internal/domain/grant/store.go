@@ -19,14 +19,21 @@ const selection = `SELECT id, account_id, user_id, ai_devs, reason, (revoked_at 
 var (
 	byID   = db.Q[EntitlementGrant](selection + `id = $2`)
 	live   = db.Q[EntitlementGrant](selection + `user_id = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1) ORDER BY created_at DESC, id DESC`)
-	insert = db.S(`INSERT INTO grants (id, account_id, user_id, ai_devs, reason, issued_by, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`)
-	park   = db.S(`UPDATE grants SET revoked_at = $2, revoked_by = $3 WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`)
+	insert = db.SWith[insertArgs](`INSERT INTO grants (id, account_id, user_id, ai_devs, reason, issued_by, created_at, expires_at)
+		VALUES (:id, :account_id, :user_id, :ai_devs, :reason, :issued_by, :created_at, :expires_at)`)
+	park = db.S(`UPDATE grants SET revoked_at = $2, revoked_by = $3 WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`)
 
 	// The parameter of seats is cast: once SQLite has statistics, it plans a
 	// statement anew for each value that a bare one is given.
 	seats = db.Q[given](`SELECT a.seats, g.ai_devs, g.expires_at FROM accounts a LEFT JOIN grants g ON g.revoked_at IS NULL AND ` +
 		counts + `CAST($1 AS TEXT)` + countsToo + `CAST($1 AS TEXT)` + countsEnd + ` WHERE a.id = CAST($1 AS TEXT)`).Kept()
 )
+
+// insertArgs are the parameters of insert.
+type insertArgs struct {
+	EntitlementGrant
+	CreatedAt int64
+}
 
 // counts, countsToo and countsEnd, with the id of an account twice in between,
 // tell whether a grant g counts in it.
@@ -132,7 +139,7 @@ func (s *Service) book(tx *db.Tx, to Subject, g EntitlementGrant) (_ Entitlement
 	if g.IssuedBy == "" {
 		g.IssuedBy = policy.From(tx.Context()).Label()
 	}
-	if _, err = insert.Exec(tx, g.ID, g.AccountID, g.UserID, g.AIDevs, g.Reason, g.IssuedBy, tx.Micros(), g.ExpiresAt); err == nil {
+	if _, err = insert.Exec(tx, insertArgs{EntitlementGrant: g, CreatedAt: tx.Micros()}); err == nil {
 		account, err = s.changed(tx, to)
 	}
 	return g, account, err

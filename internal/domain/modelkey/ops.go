@@ -133,8 +133,11 @@ func (s *Service) add(ctx context.Context, in addIn) (out AddedKey, err error) {
 	}
 	keyID := id.New()
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		if _, err := insert.Exec(tx, keyID, tx.Account, in.Provider, in.Label, in.BaseURL, mask(in.Key), s.Ring.Seal(purpose(tx.Account), []byte(in.Key)),
-			in.Kind, in.Capacity, *in.Priority, tx.Now, in.Price.stored()); err != nil {
+		if _, err := insert.Exec(tx, insertArgs{
+			ID: keyID, AccountID: tx.Account, Provider: in.Provider, Label: in.Label, BaseURL: in.BaseURL,
+			Masked: mask(in.Key), Sealed: s.Ring.Seal(purpose(tx.Account), []byte(in.Key)), Kind: in.Kind,
+			Capacity: in.Capacity, Priority: *in.Priority, CreatedAt: tx.Now, Price: in.Price.stored(),
+		}); err != nil {
 			return err
 		}
 		r, err := find(tx, keyID)

@@ -155,7 +155,10 @@ func (s *Service) priceSet(ctx context.Context, in priceIn) (out AccountPrice, e
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		p := in.micros()
 		out = AccountPrice{Provider: in.Provider, Model: in.Model, ModelPrice: shown(p)}
-		if _, err := setPrice.Exec(tx, tx.Account, in.Provider, in.Model, p.Input, p.Output, p.CacheRead, p.CacheWrite, tx.Now); err != nil {
+		if _, err := setPrice.Exec(tx, setPriceArgs{
+			AccountID: tx.Account, Provider: in.Provider, Model: in.Model, Input: p.Input, Output: p.Output,
+			CacheRead: p.CacheRead, CacheWrite: p.CacheWrite, CreatedAt: tx.Now,
+		}); err != nil {
 			return err
 		}
 		if err := Repriced.Send(tx, tx.Account); err != nil {

@@ -36,8 +36,9 @@ const columns = `id, account_id, provider, label, base_url, masked, sealed, kind
 
 var (
 	byID   = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = $1 AND id = $2`)
-	insert = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, base_url, masked, sealed, kind, capacity, priority, created_at, price)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`)
+	insert = db.SWith[insertArgs](`INSERT INTO provider_keys (id, account_id, provider, label, base_url, masked, sealed, kind,
+		capacity, priority, created_at, price)
+		VALUES (:id, :account_id, :provider, :label, :base_url, :masked, :sealed, :kind, :capacity, :priority, :created_at, :price)`)
 	// The row stays, so that a deletion can be repeated and what the key was
 	// used for can be told; the secret goes.
 	erase = db.S(`UPDATE provider_keys SET deleted_at = $3, sealed = '', masked = '' WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
@@ -51,6 +52,15 @@ var (
 	markOK = db.S(`UPDATE provider_keys SET status = 'ok', last_error = NULL, last_verified_at = $3
 		WHERE account_id = $1 AND id = $2 AND status <> 'ok'`)
 )
+
+// insertArgs are the parameters of insert.
+type insertArgs struct {
+	ID, AccountID, Provider, Label, BaseURL, Masked, Sealed, Kind string
+	Capacity                                                      *int64
+	Priority                                                      int64
+	CreatedAt                                                     time.Time
+	Price                                                         *db.JSON[llm.Price]
+}
 
 func (r row) wire() BillingKey {
 	out := BillingKey{ID: r.ID, Provider: r.Provider, Label: r.Label, Masked: r.Masked, Kind: r.Kind, Capacity: r.Capacity, Priority: r.Priority,

@@ -1,6 +1,8 @@
 package modelkey
 
 import (
+	"time"
+
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/llm"
@@ -23,12 +25,20 @@ const priceColumns = `provider, model, input, output, cache_read, cache_write FR
 
 var (
 	pricesOf = db.Q[priceRow](`SELECT ` + priceColumns + `$1 ORDER BY provider, model`)
-	setPrice = db.S(`INSERT INTO prices (account_id, provider, model, input, output, cache_read, cache_write, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (account_id, provider, model) DO UPDATE SET input = EXCLUDED.input,
-		output = EXCLUDED.output, cache_read = EXCLUDED.cache_read, cache_write = EXCLUDED.cache_write`)
+	setPrice = db.SWith[setPriceArgs](`INSERT INTO prices (account_id, provider, model, input, output, cache_read, cache_write, created_at)
+		VALUES (:account_id, :provider, :model, :input, :output, :cache_read, :cache_write, :created_at)
+		ON CONFLICT (account_id, provider, model) DO UPDATE SET input = EXCLUDED.input, output = EXCLUDED.output,
+		cache_read = EXCLUDED.cache_read, cache_write = EXCLUDED.cache_write`)
 	dropPrice = db.S(`DELETE FROM prices WHERE account_id = $1 AND provider = $2 AND model = $3`)
 	priceKey  = db.S(`UPDATE provider_keys SET price = $3 WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
 )
+
+// setPriceArgs are the parameters of setPrice.
+type setPriceArgs struct {
+	AccountID, Provider, Model           string
+	Input, Output, CacheRead, CacheWrite int64
+	CreatedAt                            time.Time
+}
 
 func listPrices(tx *db.Tx, p op.PageIn) ([]priceRow, error) {
 	b := db.Build(`SELECT `+priceColumns, tx.Account)

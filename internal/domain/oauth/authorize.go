@@ -257,8 +257,11 @@ func (s *Service) decide(ctx context.Context, in decisionIn) (op.Reply, error) {
 				return err
 			}
 			code = id.Opaque()
-			_, err = insertCode.Exec(tx, seal.Hash(code), t.ID, tx.Account, t.User, t.Client, t.Name, t.Redirect, t.Challenge,
-				db.JSON[[]string]{V: t.Scopes.Names()}, db.Micros(tx.Now.Add(codeLife)))
+			_, err = insertCode.Exec(tx, insertCodeArgs{
+				Hash: seal.Hash(code), Ticket: t.ID, AccountID: tx.Account, UserID: t.User, Client: t.Client, Name: t.Name,
+				Redirect: t.Redirect, Challenge: t.Challenge, Scopes: db.JSON[[]string]{V: t.Scopes.Names()},
+				ExpiresAt: db.Micros(tx.Now.Add(codeLife)),
+			})
 			if err != nil {
 				return err
 			}

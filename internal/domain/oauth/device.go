@@ -60,7 +60,10 @@ func (s *Service) device(ctx context.Context, in deviceIn) (DeviceAuthorization,
 		if _, err := purgeDevices.Exec(tx, db.Micros(tx.Now.Add(-tokenLife))); err != nil {
 			return err
 		}
-		_, err := insertDevice.Exec(tx, seal.Hash(out.DeviceCode), out.UserCode, name, db.JSON[[]string]{V: asked.Names()}, db.Micros(tx.Now.Add(deviceLife)))
+		_, err := insertDevice.Exec(tx, insertDeviceArgs{
+			Hash: seal.Hash(out.DeviceCode), UserCode: out.UserCode, Name: name,
+			Asked: db.JSON[[]string]{V: asked.Names()}, ExpiresAt: db.Micros(tx.Now.Add(deviceLife)),
+		})
 		return err
 	})
 	return out, err
@@ -212,7 +215,10 @@ func (s *Service) decideDevice(ctx context.Context, in decisionIn) (op.Reply, er
 			if allowed {
 				decision = approved
 			}
-			n, err := decideDevice.Exec(tx, t.ID, decision, tx.Account, t.User, db.JSON[[]string]{V: t.Scopes.Names()}, tx.Micros())
+			n, err := decideDevice.Exec(tx, decideDeviceArgs{
+				Hash: t.ID, Decision: decision, AccountID: tx.Account, UserID: t.User,
+				Scopes: db.JSON[[]string]{V: t.Scopes.Names()}, ExpiresAt: tx.Micros(),
+			})
 			if err != nil {
 				return err
 			}

@@ -39,24 +39,48 @@ type namesRow struct{ Login, Account string }
 // Codes and devices are found by a secret that only its holder knows; which
 // account they are of follows from the row.
 var (
-	insertCode = db.S(`INSERT INTO oauth_codes (hash, ticket, account_id, user_id, client, name, redirect, challenge, scopes, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`)
+	insertCode = db.SWith[insertCodeArgs](`INSERT INTO oauth_codes (hash, ticket, account_id, user_id, client, name, redirect,
+		challenge, scopes, expires_at)
+		VALUES (:hash, :ticket, :account_id, :user_id, :client, :name, :redirect, :challenge, :scopes, :expires_at)`)
 	codeByHash = db.Q[codeRow](`SELECT account_id, user_id, client, name, redirect, challenge, scopes, expires_at, token_id
 		FROM oauth_codes WHERE hash = $1`)
 	spendCode  = db.S(`UPDATE oauth_codes SET token_id = $3 WHERE account_id = $1 AND hash = $2`)
 	purgeCodes = db.S(`DELETE FROM oauth_codes WHERE expires_at < $1`)
 
-	insertDevice = db.S(`INSERT INTO oauth_devices (hash, user_code, name, asked, expires_at, decision) VALUES ($1, $2, $3, $4, $5, 'pending')`)
+	insertDevice = db.SWith[insertDeviceArgs](`INSERT INTO oauth_devices (hash, user_code, name, asked, expires_at, decision)
+		VALUES (:hash, :user_code, :name, :asked, :expires_at, 'pending')`)
 	deviceByHash = db.Q[deviceRow](`SELECT hash, user_code, name, asked, expires_at, polled_at, decision, account_id, user_id, scopes, token_id
 		FROM oauth_devices WHERE hash = $1`)
 	deviceByCode = db.Q[deviceRow](`SELECT hash, user_code, name, asked, expires_at, polled_at, decision, account_id, user_id, scopes, token_id
 		FROM oauth_devices WHERE user_code = $1`)
-	decideDevice = db.S(`UPDATE oauth_devices SET decision = $2, account_id = $3, user_id = $4, scopes = $5
-		WHERE hash = $1 AND decision = 'pending' AND expires_at > $6`)
+	decideDevice = db.SWith[decideDeviceArgs](`UPDATE oauth_devices SET decision = :decision, account_id = :account_id, user_id = :user_id,
+		scopes = :scopes
+		WHERE hash = :hash AND decision = 'pending' AND expires_at > :expires_at`)
 	pollDevice   = db.S(`UPDATE oauth_devices SET polled_at = $2 WHERE hash = $1`)
 	spendDevice  = db.S(`UPDATE oauth_devices SET token_id = $3 WHERE account_id = $1 AND hash = $2`)
 	purgeDevices = db.S(`DELETE FROM oauth_devices WHERE expires_at < $1`)
 )
+
+// decideDeviceArgs are the parameters of decideDevice.
+type decideDeviceArgs struct {
+	Hash, Decision, AccountID, UserID string
+	Scopes                            db.JSON[[]string]
+	ExpiresAt                         int64
+}
+
+// insertDeviceArgs are the parameters of insertDevice.
+type insertDeviceArgs struct {
+	Hash, UserCode, Name string
+	Asked                db.JSON[[]string]
+	ExpiresAt            int64
+}
+
+// insertCodeArgs are the parameters of insertCode.
+type insertCodeArgs struct {
+	Hash, Ticket, AccountID, UserID, Client, Name, Redirect, Challenge string
+	Scopes                                                             db.JSON[[]string]
+	ExpiresAt                                                          int64
+}
 
 // namesOf are the logins of a person and of an account that they belong to;
 // db.ErrNoRows if they do not.

@@ -117,7 +117,7 @@ func LockOwners(tx *db.Tx, accountID string) (userIDs []string, err error) {
 
 // Join makes a person a member of an account; false if they are one already.
 func Join(tx *db.Tx, accountID, userID string, role policy.Role) (bool, error) {
-	n, err := join.Exec(tx, accountID, userID, string(role), tx.Micros())
+	n, err := join.Exec(tx, joinArgs{AccountID: accountID, UserID: userID, Role: string(role), CreatedAt: tx.Micros()})
 	return n > 0, err
 }
 

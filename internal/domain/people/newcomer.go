@@ -40,7 +40,7 @@ func Meet(tx *db.Tx, n Newcomer) (userID string, err error) {
 }
 
 func add(tx *db.Tx, u User, passwordHash string) error {
-	_, err := insertUser.Exec(tx, u.ID, u.Login, u.Name, u.Email, u.AvatarURL, passwordHash, u.PlatformAdmin, u.ApprovedAt, tx.Micros())
+	_, err := insertUser.Exec(tx, insertUserArgs{User: u, PasswordHash: passwordHash, CreatedAt: tx.Micros()})
 	return err
 }
 
@@ -56,7 +56,7 @@ func Found(tx *db.Tx, u User, passwordHash, accountID, accountLogin string, seat
 
 // open makes an account that a person owns.
 func open(tx *db.Tx, ownerID string, a Account, seats int) error {
-	if _, err := insertAccount.Exec(tx, a.ID, a.Login, a.Kind, a.Tier, seats, tx.Micros()); err != nil {
+	if _, err := insertAccount.Exec(tx, insertAccountArgs{Account: a, Seats: seats, CreatedAt: tx.Micros()}); err != nil {
 		return err
 	}
 	_, err := Join(tx, a.ID, ownerID, policy.Owner)

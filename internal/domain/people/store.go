@@ -20,8 +20,9 @@ var (
 	userByLogin = db.Q[User](`SELECT ` + userColumns + ` FROM users WHERE login = $1`)
 	userByEmail = db.Q[string](`SELECT id FROM users WHERE email = $1`)
 	emailOf     = db.Q[string](`SELECT email FROM users WHERE id = $1`)
-	insertUser  = db.S(`INSERT INTO users (id, login, name, email, avatar_url, password_hash, platform_admin, approved_at, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
+	insertUser  = db.SWith[insertUserArgs](`INSERT INTO users (id, login, name, email, avatar_url, password_hash, platform_admin,
+		approved_at, created_at)
+		VALUES (:id, :login, :name, :email, :avatar_url, :password_hash, :platform_admin, :approved_at, :created_at)`)
 	acceptTerms = db.S(`UPDATE users SET tos_version = $2, tos_accepted_at = $3 WHERE id = $1`)
 	approve     = db.S(`UPDATE users SET approved_at = $2 WHERE id = $1 AND approved_at IS NULL`)
 	suspend     = db.S(`UPDATE users SET approved_at = NULL WHERE id = $1 AND approved_at IS NOT NULL`)
@@ -43,9 +44,10 @@ var (
 	loginOf        = db.Q[string](`SELECT login FROM accounts WHERE id = $1`)
 	spendCapOf     = db.Q[*int64](`SELECT spend_cap_micros FROM accounts WHERE id = $1`)
 	lockAccount    = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
-	insertAccount  = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $2, $3, $4, $5, $6)`)
-	setSeats       = db.S(`UPDATE accounts SET seats = $2 WHERE id = $1`)
-	setSpendCap    = db.S(`UPDATE accounts SET spend_cap_micros = $2 WHERE id = $1`)
+	insertAccount  = db.SWith[insertAccountArgs](`INSERT INTO accounts (id, login, kind, tier, seats, created_at)
+		VALUES (:id, :login, :kind, :tier, :seats, :created_at)`)
+	setSeats    = db.S(`UPDATE accounts SET seats = $2 WHERE id = $1`)
+	setSpendCap = db.S(`UPDATE accounts SET spend_cap_micros = $2 WHERE id = $1`)
 	// A review that was done stays dated while the account is verified.
 	setTier = db.S(`UPDATE accounts SET tier = $2,
 		oss_reviewed_at = CASE WHEN $2 = 'oss_verified' THEN COALESCE(oss_reviewed_at, $3) END WHERE id = $1`)
@@ -63,10 +65,32 @@ var (
 	memberByID   = db.Q[Member](rosterColumns + ` WHERE m.account_id = $1 AND m.user_id = $2`)
 	memberMailed = db.Q[string](`SELECT u.id FROM users u JOIN memberships m ON m.user_id = u.id WHERE m.account_id = $1 AND u.email = $2`)
 	ownersOf     = db.Q[string](`SELECT user_id FROM memberships WHERE account_id = $1 AND role = 'owner' ORDER BY user_id`).ForUpdate()
-	join         = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`)
-	setRole      = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
-	remove       = db.S(`DELETE FROM memberships WHERE account_id = $1 AND user_id = $2`)
+	join         = db.SWith[joinArgs](`INSERT INTO memberships (account_id, user_id, role, created_at)
+		VALUES (:account_id, :user_id, :role, :created_at)
+		ON CONFLICT DO NOTHING`)
+	setRole = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
+	remove  = db.S(`DELETE FROM memberships WHERE account_id = $1 AND user_id = $2`)
 )
+
+// joinArgs are the parameters of join.
+type joinArgs struct {
+	AccountID, UserID, Role string
+	CreatedAt               int64
+}
+
+// insertAccountArgs are the parameters of insertAccount.
+type insertAccountArgs struct {
+	Account
+	Seats     int
+	CreatedAt int64
+}
+
+// insertUserArgs are the parameters of insertUser.
+type insertUserArgs struct {
+	User
+	PasswordHash string
+	CreatedAt    int64
+}
 
 const rosterColumns = `SELECT m.user_id, u.login, u.name, u.avatar_url, m.role, m.created_at AS joined_at
 		FROM memberships m JOIN users u ON u.id = m.user_id`

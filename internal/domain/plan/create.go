@@ -111,7 +111,7 @@ func (s *Service) cut(tx *db.Tx, p *row, units []Unit) error {
 	}
 	for _, u := range units {
 		for up, kind := range u.DependsOn {
-			if _, err := insertEdge.Exec(tx, ids[u.Slug], ids[up], p.ID, kind); err != nil {
+			if _, err := insertEdge.Exec(tx, insertEdgeArgs{GroupID: ids[u.Slug], UpstreamID: ids[up], PlanID: p.ID, Kind: kind}); err != nil {
 				return err
 			}
 		}
@@ -171,7 +171,7 @@ func (s *Service) release(tx *db.Tx, p *row, n *net) ([]string, error) {
 	}
 	p.ApprovedAt, p.ApprovedTasks = &tx.Now, &db.JSON[[]string]{V: minted}
 	touch(tx, p.ID)
-	_, err = approvePlan.Exec(tx, tx.Account, p.ID, p.ApprovedAt, p.ApprovedTasks, p.RequestedBy)
+	_, err = approvePlan.Exec(tx, approvePlanArgs{row: *p, AccountID: tx.Account})
 	return minted, err
 }
 

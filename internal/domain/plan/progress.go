@@ -101,7 +101,10 @@ func refresh(tx *db.Tx, planID string) error {
 		return err
 	}
 	g := n.progress(&p)
-	_, err = updateProgress.Exec(tx, tx.Account, planID, g.status, g.bucket, g.merged, g.total, g.held, tx.Now)
+	_, err = updateProgress.Exec(tx, updateProgressArgs{
+		AccountID: tx.Account, PlanID: planID, Status: g.status, Bucket: g.bucket, Merged: g.merged, Total: g.total,
+		HeldCount: g.held, LastActivityAt: tx.Now,
+	})
 	return err
 }
 

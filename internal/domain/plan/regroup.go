@@ -262,12 +262,12 @@ func (s *Service) replace(tx *db.Tx, p *row, n *net, old []*groupRow, tasks []ta
 			return out, err
 		}
 		for u, kind := range up {
-			if _, err := insertEdge.Exec(tx, groupID, u, p.ID, kind); err != nil {
+			if _, err := insertEdge.Exec(tx, insertEdgeArgs{GroupID: groupID, UpstreamID: u, PlanID: p.ID, Kind: kind}); err != nil {
 				return out, err
 			}
 		}
 		for d, kind := range down {
-			if _, err := insertEdge.Exec(tx, d, groupID, p.ID, kind); err != nil {
+			if _, err := insertEdge.Exec(tx, insertEdgeArgs{GroupID: d, UpstreamID: groupID, PlanID: p.ID, Kind: kind}); err != nil {
 				return out, err
 			}
 		}

@@ -196,7 +196,9 @@ Number the parts in the order in which they would best be read. A part starts wh
 // fanOut sends a scout into each repository.
 func (s *Service) fanOut(tx *db.Tx, in *startIn, repos []task.Repo, out *PlanStarted) error {
 	fanout := id.New()
-	if _, err := insertFanout.Exec(tx, fanout, tx.Account, in.Ask, author(tx), tx.Now); err != nil {
+	if _, err := insertFanout.Exec(tx, insertFanoutArgs{
+		ID: fanout, AccountID: tx.Account, Ask: in.Ask, CreatedBy: author(tx), CreatedAt: tx.Now,
+	}); err != nil {
 		return err
 	}
 	for i, r := range repos {

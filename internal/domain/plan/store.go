@@ -104,15 +104,18 @@ type (
 )
 
 var (
-	insertPlan = db.S(`INSERT INTO plans (` + planColumns + `)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) ON CONFLICT DO NOTHING`)
+	insertPlan = db.SWith[row](`INSERT INTO plans (` + planColumns + `) VALUES (:id, :account_id, :repo_id, :title, :overview, :source, :dir, :revision, :digest,
+		:commit_sha, :hold, :scout_task_id, :ask_id, :note, :approved_tasks, :approved_at, :cancelled_at, :failed_at,
+		:created_by, :created_at, :requested_by) ON CONFLICT DO NOTHING`)
 	selectPlan  = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND id = $2`)
 	selectByDir = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND repo_id = $2 AND dir = $3 AND revision = $4`)
 	selectLast  = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND repo_id = $2 AND dir = $3 ORDER BY revision DESC LIMIT 1`)
 
-	approvePlan = db.S(`UPDATE plans SET approved_at = $3, approved_tasks = $4, requested_by = $5 WHERE account_id = $1 AND id = $2`)
-	cancelPlan  = db.S(`UPDATE plans SET cancelled_at = $3 WHERE account_id = $1 AND id = $2`)
-	draftPlan   = db.S(`UPDATE plans SET title = $3, overview = $4, failed_at = $5, note = $6 WHERE account_id = $1 AND id = $2`)
+	approvePlan = db.SWith[approvePlanArgs](`UPDATE plans SET approved_at = :approved_at, approved_tasks = :approved_tasks,
+		requested_by = :requested_by
+		WHERE account_id = :account_id AND id = :id`)
+	cancelPlan = db.S(`UPDATE plans SET cancelled_at = $3 WHERE account_id = $1 AND id = $2`)
+	draftPlan  = db.S(`UPDATE plans SET title = $3, overview = $4, failed_at = $5, note = $6 WHERE account_id = $1 AND id = $2`)
 
 	insertGroup = db.S(`INSERT INTO plan_groups (id, account_id, plan_id, repo_id, place, slug, title, problem, files, template, closed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '')`)
@@ -120,16 +123,19 @@ var (
 		WHERE account_id = $1 AND plan_id = $2 ORDER BY place, id`)
 	closeGroup = db.S(`UPDATE plan_groups SET closed = $3 WHERE account_id = $1 AND id = $2`)
 
-	insertEdge = db.S(`INSERT INTO plan_edges (group_id, upstream_id, plan_id, kind) VALUES ($1, $2, $3, $4)`)
+	insertEdge = db.SWith[insertEdgeArgs](`INSERT INTO plan_edges (group_id, upstream_id, plan_id, kind)
+		VALUES (:group_id, :upstream_id, :plan_id, :kind)`)
 	deleteEdge = db.S(`DELETE FROM plan_edges WHERE plan_id = $1 AND group_id = $2 AND upstream_id = $3`)
 	// selectEdges needs no account: the plan was found in one.
 	selectEdges = db.Q[edgeRow](`SELECT group_id, upstream_id, kind FROM plan_edges WHERE plan_id = $1 ORDER BY group_id, upstream_id`)
 
-	insertProgress = db.S(`INSERT INTO plan_progress (plan_id, account_id, repo_id, status, bucket, last_activity_at) VALUES ($1, $2, $3, $4, $5, $6)`)
+	insertProgress = db.SWith[insertProgressArgs](`INSERT INTO plan_progress (plan_id, account_id, repo_id, status, bucket, last_activity_at)
+		VALUES (:plan_id, :account_id, :repo_id, :status, :bucket, :last_activity_at)`)
 	selectProgress = db.Q[progressRow](`SELECT plan_id, repo_id, status, bucket, merged, total, held_count, last_activity_at FROM plan_progress
 		WHERE account_id = $1 AND plan_id = $2`)
-	updateProgress = db.S(`UPDATE plan_progress SET status = $3, bucket = $4, merged = $5, total = $6, held_count = $7, last_activity_at = $8
-		WHERE account_id = $1 AND plan_id = $2`)
+	updateProgress = db.SWith[updateProgressArgs](`UPDATE plan_progress SET status = :status, bucket = :bucket, merged = :merged,
+		total = :total, held_count = :held_count, last_activity_at = :last_activity_at
+		WHERE account_id = :account_id AND plan_id = :plan_id`)
 
 	selectRepos = db.Q[string](`SELECT DISTINCT r.owner || '/' || r.name AS repo FROM plan_progress p JOIN repos r ON r.id = p.repo_id
 		WHERE p.account_id = $1 ORDER BY repo`)
@@ -146,7 +152,8 @@ var (
 	selectChildren = db.Q[string](`SELECT c.id FROM tasks t JOIN tasks c ON c.pr_id = t.pr_id
 		WHERE t.account_id = $1 AND c.account_id = $1 AND t.plan_id = $2 AND c.plan_id IS NULL AND c.kind IN ('review', 'babysit') ORDER BY c.id`)
 
-	insertFanout = db.S(`INSERT INTO plan_fanouts (id, account_id, ask, created_by, created_at) VALUES ($1, $2, $3, $4, $5)`)
+	insertFanout = db.SWith[insertFanoutArgs](`INSERT INTO plan_fanouts (id, account_id, ask, created_by, created_at)
+		VALUES (:id, :account_id, :ask, :created_by, :created_at)`)
 	insertScout  = db.S(`INSERT INTO plan_fanout_tasks (fanout_id, place, task_id) VALUES ($1, $2, $3)`)
 	selectFanout = db.Q[fanoutRow](`SELECT id, ask, created_by, created_at FROM plan_fanouts WHERE account_id = $1 AND id = $2`)
 	selectScouts = db.Q[string](`SELECT task_id FROM plan_fanout_tasks WHERE fanout_id = $1 ORDER BY place`)
@@ -156,14 +163,46 @@ var (
 		ON CONFLICT (account_id) DO UPDATE SET enabled = excluded.enabled`)
 )
 
+// insertFanoutArgs are the parameters of insertFanout.
+type insertFanoutArgs struct {
+	ID, AccountID, Ask, CreatedBy string
+	CreatedAt                     time.Time
+}
+
+// updateProgressArgs are the parameters of updateProgress.
+type updateProgressArgs struct {
+	AccountID, PlanID, Status, Bucket string
+	Merged, Total, HeldCount          int64
+	LastActivityAt                    time.Time
+}
+
+// insertProgressArgs are the parameters of insertProgress.
+type insertProgressArgs struct {
+	PlanID, AccountID, RepoID, Status, Bucket string
+	LastActivityAt                            time.Time
+}
+
+// insertEdgeArgs are the parameters of insertEdge.
+type insertEdgeArgs struct {
+	GroupID, UpstreamID, PlanID, Kind string
+}
+
+// approvePlanArgs are the parameters of approvePlan.
+type approvePlanArgs struct {
+	row
+	AccountID string
+}
+
 // insert stores a plan; false if there is one of its directory and revision.
 func insert(tx *db.Tx, p *row) (bool, error) {
-	n, err := insertPlan.Exec(tx, p.ID, p.AccountID, p.RepoID, p.Title, p.Overview, p.Source, p.Dir, p.Revision, p.Digest, p.CommitSHA, p.Hold,
-		p.ScoutTaskID, p.AskID, p.Note, p.ApprovedTasks, p.ApprovedAt, p.CancelledAt, p.FailedAt, p.CreatedBy, p.CreatedAt, p.RequestedBy)
+	n, err := insertPlan.Exec(tx, *p)
 	if err != nil || n == 0 {
 		return false, err
 	}
-	_, err = insertProgress.Exec(tx, p.ID, p.AccountID, p.RepoID, Held, BucketHeld, tx.Now)
+	_, err = insertProgress.Exec(tx, insertProgressArgs{
+		PlanID: p.ID, AccountID: p.AccountID, RepoID: p.RepoID, Status: Held, Bucket: BucketHeld,
+		LastActivityAt: tx.Now,
+	})
 	return true, err
 }
 

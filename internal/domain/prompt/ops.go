@@ -86,7 +86,7 @@ func (s *Service) get(ctx context.Context, in varIn) (out PromptVariable, err er
 		if err := s.place(tx, in.Scope, in.Ref); err != nil {
 			return err
 		}
-		r, ok, err := oneVar.Maybe(tx, tx.Account, in.Scope, in.Ref, in.Key)
+		r, ok, err := oneVar.Maybe(tx, oneVarArgs{AccountID: tx.Account, Scope: in.Scope, Ref: in.Ref, Key: in.Key})
 		if err == nil && !ok {
 			err = fault.Missing("prompt variable")
 		}
@@ -109,7 +109,9 @@ func (s *Service) set(ctx context.Context, in setVarIn) (out PromptVariable, err
 		if err := s.place(tx, in.Scope, in.Ref); err != nil {
 			return err
 		}
-		if _, err := putVar.Exec(tx, tx.Account, in.Scope, in.Ref, in.Key, in.Value, tx.Now); err != nil {
+		if _, err := putVar.Exec(tx, putVarArgs{
+			AccountID: tx.Account, Scope: in.Scope, Ref: in.Ref, Key: in.Key, Value: in.Value, CreatedAt: tx.Now,
+		}); err != nil {
 			return err
 		}
 		if n, err := countVars.One(tx, tx.Account); err != nil {
@@ -117,7 +119,7 @@ func (s *Service) set(ctx context.Context, in setVarIn) (out PromptVariable, err
 		} else if n > maxVars {
 			return fault.Newf(fault.Unprocessable, "too-many-variables", "An account may have %d prompt variables.", maxVars)
 		}
-		r, err := oneVar.One(tx, tx.Account, in.Scope, in.Ref, in.Key)
+		r, err := oneVar.One(tx, oneVarArgs{AccountID: tx.Account, Scope: in.Scope, Ref: in.Ref, Key: in.Key})
 		if err != nil {
 			return err
 		}
@@ -147,7 +149,7 @@ func (s *Service) delete(ctx context.Context, in varIn) (out DeletedVariable, er
 		return out, fault.Field("ref", "is for repo and template only")
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		n, err := dropVar.Exec(tx, tx.Account, in.Scope, in.Ref, in.Key)
+		n, err := dropVar.Exec(tx, dropVarArgs{AccountID: tx.Account, Scope: in.Scope, Ref: in.Ref, Key: in.Key})
 		out = DeletedVariable{Key: in.Key, Deleted: n > 0}
 		if err != nil || n == 0 {
 			return err
@@ -205,7 +207,10 @@ func (s *Service) setPrompt(ctx context.Context, in setPromptIn) (out SystemProm
 		if text == "" {
 			_, err = dropPrompt.Exec(tx, tx.Account, in.Scope, in.Ref)
 		} else {
-			_, err = putPrompt.Exec(tx, tx.Account, in.Scope, in.Ref, text, tx.Now, policy.From(ctx).Label())
+			_, err = putPrompt.Exec(tx, putPromptArgs{
+				AccountID: tx.Account, Scope: in.Scope, Ref: in.Ref, Prompt: text, UpdatedAt: tx.Now,
+				UpdatedBy: policy.From(ctx).Label(),
+			})
 		}
 		if err != nil {
 			return err

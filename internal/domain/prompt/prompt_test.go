@@ -28,7 +28,9 @@ func TestOrderAndVariables(t *testing.T) {
 				{"acme", Template, "fast", "template {{who}}"}, {"acme", Repo, "r1", "repo {{ who }}"}, {"acme", Account, "", "account {{nobody}} {{who}"},
 				{"acme", Repo, "r2", "another"}, {"rival", Account, "", "a rival's"},
 			} {
-				if _, err := putPrompt.Exec(tx, p[0], p[1], p[2], p[3], tx.Now, "test"); err != nil {
+				if _, err := putPrompt.Exec(tx, putPromptArgs{
+					AccountID: p[0], Scope: p[1], Ref: p[2], Prompt: p[3], UpdatedAt: tx.Now, UpdatedBy: "test",
+				}); err != nil {
 					return err
 				}
 			}
@@ -36,7 +38,9 @@ func TestOrderAndVariables(t *testing.T) {
 				{"acme", Account, "", "who", "account"}, {"acme", Repo, "r1", "who", "{{team}}"}, {"acme", Repo, "r2", "who", "r2"},
 				{"acme", Account, "", "team", "never"}, {"rival", Template, "fast", "who", "a rival's"},
 			} {
-				if _, err := putVar.Exec(tx, v[0], v[1], v[2], v[3], v[4], tx.Now); err != nil {
+				if _, err := putVar.Exec(tx, putVarArgs{
+					AccountID: v[0], Scope: v[1], Ref: v[2], Key: v[3], Value: v[4], CreatedAt: tx.Now,
+				}); err != nil {
 					return err
 				}
 			}

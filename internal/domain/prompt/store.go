@@ -33,11 +33,14 @@ const varColumns = `scope, ref, key, value, created_at, updated_at`
 var (
 	listVars = db.Q[varRow](`SELECT ` + varColumns + ` FROM prompt_vars WHERE account_id = $1 AND $2 IN ('', scope) AND $3 IN ('', ref)
 		AND (scope > $4 OR scope = $4 AND (ref > $5 OR ref = $5 AND key > $6)) ORDER BY scope, ref, key LIMIT $7`)
-	oneVar    = db.Q[varRow](`SELECT ` + varColumns + ` FROM prompt_vars WHERE account_id = $1 AND scope = $2 AND ref = $3 AND key = $4`)
+	oneVar = db.QWith[oneVarArgs, varRow](`SELECT ` + varColumns + ` FROM prompt_vars
+		WHERE account_id = :account_id AND scope = :scope AND ref = :ref AND key = :key`)
 	countVars = db.Q[int64](`SELECT COUNT(*) FROM prompt_vars WHERE account_id = $1`)
-	putVar    = db.S(`INSERT INTO prompt_vars (account_id, scope, ref, key, value, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
+	putVar    = db.SWith[putVarArgs](`INSERT INTO prompt_vars (account_id, scope, ref, key, value, created_at, updated_at)
+		VALUES (:account_id, :scope, :ref, :key, :value, :created_at, :created_at)
 		ON CONFLICT (account_id, scope, ref, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`)
-	dropVar = db.S(`DELETE FROM prompt_vars WHERE account_id = $1 AND scope = $2 AND ref = $3 AND key = $4`)
+	dropVar = db.SWith[dropVarArgs](`DELETE FROM prompt_vars
+		WHERE account_id = :account_id AND scope = :scope AND ref = :ref AND key = :key`)
 	// The scopes happen to sort as they widen the other way round: account, repo, template.
 	varsFor = db.Q[pair](`SELECT key, value FROM prompt_vars WHERE account_id = $1
 		AND (scope = 'account' OR scope = 'repo' AND ref = $2 OR scope = 'template' AND ref = $3) ORDER BY scope`)
@@ -45,8 +48,10 @@ var (
 	onePrompt  = db.Q[promptRow](`SELECT prompt, updated_at, updated_by FROM system_prompts WHERE account_id = $1 AND scope = $2 AND ref = $3`)
 	promptsFor = db.Q[string](`SELECT prompt FROM system_prompts WHERE account_id = $1
 		AND (scope = 'account' OR scope = 'repo' AND ref = $2 OR scope = 'template' AND ref = $3) ORDER BY scope`)
-	putPrompt = db.S(`INSERT INTO system_prompts (account_id, scope, ref, prompt, updated_at, updated_by) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (account_id, scope, ref) DO UPDATE SET prompt = excluded.prompt, updated_at = excluded.updated_at, updated_by = excluded.updated_by`)
+	putPrompt = db.SWith[putPromptArgs](`INSERT INTO system_prompts (account_id, scope, ref, prompt, updated_at, updated_by)
+		VALUES (:account_id, :scope, :ref, :prompt, :updated_at, :updated_by)
+		ON CONFLICT (account_id, scope, ref) DO UPDATE SET prompt = excluded.prompt, updated_at = excluded.updated_at,
+		updated_by = excluded.updated_by`)
 	dropPrompt = db.S(`DELETE FROM system_prompts WHERE account_id = $1 AND scope = $2 AND ref = $3`)
 
 	personal    = db.Q[personalRow](`SELECT prompt, updated_at FROM personal_prompts WHERE user_id = $1`)
@@ -54,6 +59,29 @@ var (
 		ON CONFLICT (user_id) DO UPDATE SET prompt = excluded.prompt, updated_at = excluded.updated_at`)
 	dropPersonal = db.S(`DELETE FROM personal_prompts WHERE user_id = $1`)
 )
+
+// putPromptArgs are the parameters of putPrompt.
+type putPromptArgs struct {
+	AccountID, Scope, Ref, Prompt string
+	UpdatedAt                     time.Time
+	UpdatedBy                     string
+}
+
+// dropVarArgs are the parameters of dropVar.
+type dropVarArgs struct {
+	AccountID, Scope, Ref, Key string
+}
+
+// putVarArgs are the parameters of putVar.
+type putVarArgs struct {
+	AccountID, Scope, Ref, Key, Value string
+	CreatedAt                         time.Time
+}
+
+// oneVarArgs are the parameters of oneVar.
+type oneVarArgs struct {
+	AccountID, Scope, Ref, Key string
+}
 
 func (r varRow) wire() PromptVariable {
 	v := PromptVariable{Scope: r.Scope, Key: r.Key, Value: r.Value, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), UpdatedAt: r.UpdatedAt.Truncate(time.Millisecond)}

@@ -87,7 +87,10 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
 	if err != nil {
 		return err
 	}
-	if _, err := beginRound.Exec(tx, pr.ID, state, pr.CIRounds, pr.ConflictRounds, taskID, tx.Micros()); err != nil {
+	if _, err := beginRound.Exec(tx, beginRoundArgs{
+		ID: pr.ID, Babysit: state, CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, BabysitTask: taskID,
+		UpdatedAt: tx.Micros(),
+	}); err != nil {
 		return err
 	}
 	return roundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},
@@ -328,7 +331,7 @@ func (s *Service) rearm(ctx context.Context, in rearmIn) (out Rearmed, err error
 		}
 		pr.CIRounds, pr.ConflictRounds, pr.ArmedAt = 0, 0, &tx.Now
 		pr.Forgiven += out.Forgiven
-		if _, err := rearmPull.Exec(tx, pr.ID, pr.Babysit, pr.Forgiven, tx.Micros()); err != nil {
+		if _, err := rearmPull.Exec(tx, rearmPullArgs{ID: pr.ID, Babysit: pr.Babysit, Forgiven: pr.Forgiven, ArmedAt: tx.Micros()}); err != nil {
 			return err
 		}
 		pr.AttendAt, pr.UpdatedAt = 0, tx.Now

@@ -152,7 +152,7 @@ func leftTo(pr row) string {
 
 // close ends a locked, open pull request that is not merged.
 func (s *Service) close(tx *db.Tx, pr row, why, by string) error {
-	if n, err := setClosed.Exec(tx, pr.ID, why, by, tx.Micros()); err != nil || n == 0 {
+	if n, err := setClosed.Exec(tx, setClosedArgs{ID: pr.ID, ClosedWhy: why, ClosedBy: by, ClosedAt: tx.Micros()}); err != nil || n == 0 {
 		return err
 	}
 	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
@@ -301,7 +301,9 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		if err != nil || asked && a.State == ActionApproved && a.Tries > 0 && (f.merge != "" || f.gone) {
 			return err // its merge is under way and ends soon: then it is looked at again
 		}
-		if _, err := setFacts.Exec(tx, pr.ID, d.FactsWant, f.base, f.patch, f.mergeable); err != nil {
+		if _, err := setFacts.Exec(tx, setFactsArgs{
+			ID: pr.ID, FactsHave: d.FactsWant, BaseSHA: f.base, Patch: f.patch, Mergeable: f.mergeable,
+		}); err != nil {
 			return err
 		}
 		who := "git"

@@ -160,7 +160,11 @@ func (s *Service) question(tx *db.Tx, pr row, p *Protected) error {
 			weaker = append(weaker, w.Field)
 		}
 	}
-	n, err := insertAction.Exec(tx, actionID, tx.Account, pr.ID, "merge", pr.HeadSHA, ActionPending, nil, tx.Micros(), nil, db.Micros(tx.Now.Add(askFor)), stored)
+	n, err := insertAction.Exec(tx, insertActionArgs{
+		ID: actionID, AccountID: tx.Account, PRID: pr.ID, Kind: "merge", HeadSHA: pr.HeadSHA, State: ActionPending,
+		DecidedBy: nil, RequestedAt: tx.Micros(), DecidedAt: nil, ExpiresAt: db.Micros(tx.Now.Add(askFor)),
+		Protected: stored,
+	})
 	if err != nil || n == 0 {
 		return err
 	}

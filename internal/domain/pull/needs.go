@@ -136,7 +136,11 @@ const byPolicy = "policy"
 // order has a head merged.
 func (s *Service) order(tx *db.Tx, pr row, by string) error {
 	actionID := id.New()
-	n, err := insertAction.Exec(tx, actionID, tx.Account, pr.ID, "merge", pr.HeadSHA, ActionApproved, &by, tx.Micros(), &tx.Now, db.Micros(tx.Now.Add(askFor)), nil)
+	n, err := insertAction.Exec(tx, insertActionArgs{
+		ID: actionID, AccountID: tx.Account, PRID: pr.ID, Kind: "merge", HeadSHA: pr.HeadSHA, State: ActionApproved,
+		DecidedBy: &by, RequestedAt: tx.Micros(), DecidedAt: &tx.Now, ExpiresAt: db.Micros(tx.Now.Add(askFor)),
+		Protected: nil,
+	})
 	if err != nil || n == 0 {
 		return err // asked before
 	}
@@ -233,7 +237,7 @@ func (in decideIn) means(a actionRow, state string) error {
 // answer is decide for a question that is open.
 func (s *Service) answer(tx *db.Tx, pr row, a actionRow, state string) (actionRow, error) {
 	by := policy.From(tx.Context()).Label()
-	if _, err := decideAction.Exec(tx, a.ID, state, by, tx.Micros()); err != nil {
+	if _, err := decideAction.Exec(tx, decideActionArgs{ID: a.ID, State: state, DecidedBy: by, DecidedAt: tx.Micros()}); err != nil {
 		return actionRow{}, err
 	}
 	a.State, a.DecidedBy, a.DecidedAt = state, &by, &tx.Now

@@ -151,7 +151,11 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 		return "", err
 	}
 	prID = id.New()
-	if _, err := insert.Exec(tx, prID, tx.Account, r.ID, n, p.Title, p.Body, s.url(prID), Open, p.Branch, r.DefaultBranch, p.HeadSHA, p.BaseSHA, p.TaskID, "agent", tx.Micros()); err != nil {
+	if _, err := insert.Exec(tx, insertArgs{
+		ID: prID, AccountID: tx.Account, RepoID: r.ID, Number: n, Title: p.Title, Body: p.Body, URL: s.url(prID),
+		State: Open, HeadRef: p.Branch, BaseRef: r.DefaultBranch, HeadSHA: p.HeadSHA, BaseSHA: p.BaseSHA,
+		TaskID: p.TaskID, AuthorKind: "agent", CreatedAt: tx.Micros(),
+	}); err != nil {
 		return "", err
 	}
 	opened := openedData{HeadSHA: p.HeadSHA, Number: n, TaskID: p.TaskID}
@@ -174,7 +178,7 @@ func (s *Service) url(prID string) string {
 }
 
 func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
-	if _, err := setHead.Exec(tx, pr.ID, sha, ChecksPending, tx.Micros()); err != nil {
+	if _, err := setHead.Exec(tx, setHeadArgs{ID: pr.ID, HeadSHA: sha, Checks: ChecksPending, UpdatedAt: tx.Micros()}); err != nil {
 		return err
 	}
 	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
@@ -212,7 +216,10 @@ func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
 	if _, err := setChecks.Exec(tx, pr.ID, ChecksPending, tx.Micros()); err != nil {
 		return err
 	}
-	_, err = insertCI.Exec(tx, id.New(), tx.Account, r.ID, pr.ID, pr.HeadSHA, r.Policy.Checks.Command, "queued", task, tx.Micros())
+	_, err = insertCI.Exec(tx, insertCIArgs{
+		ID: id.New(), AccountID: tx.Account, RepoID: r.ID, PRID: pr.ID, SHA: pr.HeadSHA,
+		Command: r.Policy.Checks.Command, Status: "queued", TaskID: task, CreatedAt: tx.Micros(),
+	})
 	return err
 }
 
@@ -258,7 +265,7 @@ func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 	if err != nil || !ok {
 		return err
 	}
-	if n, err := endCI.Exec(tx, ci.ID, status, c.RunID, c.BoxID, c.ExitCode, c.Output, tx.Micros()); err != nil || n == 0 {
+	if n, err := endCI.Exec(tx, endCIArgs{CheckResult: c, ID: ci.ID, Status: status, FinishedAt: tx.Micros()}); err != nil || n == 0 {
 		return err // another node was faster
 	}
 	ended := checkEndedData{ExitCode: c.ExitCode, SHA: ci.SHA}

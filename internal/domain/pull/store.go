@@ -152,18 +152,21 @@ var (
 	lockTask      = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2`).ForUpdate()
 	lockPull      = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND id = $2`).ForUpdate()
 	nextNumber    = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
-	insert        = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha,
-		task_id, author_kind, created_at, updated_at, babysit, armed_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, 'watching', $15)`)
-	setHead = db.S(`UPDATE pulls SET head_sha = $2, checks = $3, mergeable = 'unknown', patch_id = '', looked_sha = '', attend_at = 0,
-		facts_want = facts_want + 1, updated_at = $4 WHERE id = $1`)
+	insert        = db.SWith[insertArgs](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref,
+		base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, babysit, armed_at)
+		VALUES (:id, :account_id, :repo_id, :number, :title, :body, :url, :state, :head_ref, :base_ref, :head_sha,
+		:base_sha, :task_id, :author_kind, :created_at, :created_at, 'watching', :created_at)`)
+	setHead = db.SWith[setHeadArgs](`UPDATE pulls SET head_sha = :head_sha, checks = :checks, mergeable = 'unknown',
+		patch_id = '', looked_sha = '', attend_at = 0, facts_want = facts_want + 1, updated_at = :updated_at
+		WHERE id = :id`)
 	setChecks = db.S(`UPDATE pulls SET checks = $2, updated_at = $3 WHERE id = $1`)
 	// A newer head may have come while one was merged: the row keeps the one that was.
 	setMerged = db.S(`UPDATE pulls SET checks = CASE WHEN head_sha = $5 THEN checks WHEN EXISTS (SELECT 1 FROM ci_runs c WHERE c.pr_id = pulls.id AND c.sha = $5) THEN 'passed' ELSE 'none' END,
 		head_sha = $5, state = 'merged', babysit = 'done', mergeable = 'clean', needs = '', needs_at = NULL, merge_sha = $2, merged_by = $3,
 		merged_at = $4, updated_at = $4 WHERE id = $1 AND state = 'open'`)
-	setClosed = db.S(`UPDATE pulls SET state = 'closed', babysit = 'off', needs = '', needs_at = NULL, closed_why = $2, closed_by = $3, closed_at = $4,
-		updated_at = $4 WHERE id = $1 AND state = 'open'`)
+	setClosed = db.SWith[setClosedArgs](`UPDATE pulls SET state = 'closed', babysit = 'off', needs = '', needs_at = NULL,
+		closed_why = :closed_why, closed_by = :closed_by, closed_at = :closed_at, updated_at = :closed_at
+		WHERE id = :id AND state = 'open'`)
 	setReopened = db.S(`UPDATE pulls SET state = 'open', babysit = 'watching', closed_why = '', closed_by = NULL, closed_at = NULL, abandoned_at = NULL, pushed_by = $2,
 		updated_at = $3 WHERE id = $1 AND state = 'closed'`)
 	setAbandoned = db.S(`UPDATE pulls SET abandoned_at = $2, babysit = 'off', needs = '', needs_at = NULL, updated_at = $2 WHERE id = $1`)
@@ -182,16 +185,23 @@ var (
 	lookAgain = db.S(`UPDATE pulls SET facts_want = facts_want + 1 WHERE id = $1 AND state = 'open'`)
 	factsDue  = db.Q[factsRow](`SELECT id, account_id, repo_id, head_ref, base_ref, head_sha, facts_want, base_sha, pushed_by FROM pulls
 		WHERE state = 'open' AND facts_have < facts_want ORDER BY updated_at LIMIT 50`)
-	setFacts = db.S(`UPDATE pulls SET facts_have = $2, base_sha = CASE WHEN $3 = '' THEN base_sha ELSE $3 END,
-		patch_id = CASE WHEN $3 = '' THEN patch_id ELSE $4 END, mergeable = CASE WHEN $3 = '' THEN mergeable ELSE $5 END WHERE id = $1`)
+	setFacts = db.SWith[setFactsArgs](`UPDATE pulls SET facts_have = :facts_have,
+		base_sha = CASE WHEN :base_sha = '' THEN base_sha ELSE :base_sha END,
+		patch_id = CASE WHEN :base_sha = '' THEN patch_id ELSE :patch END,
+		mergeable = CASE WHEN :base_sha = '' THEN mergeable ELSE :mergeable END
+		WHERE id = :id`)
 	idleMinders = db.Q[found](`SELECT t.account_id, t.id FROM pulls p JOIN tasks t ON t.pr_id = p.id AND t.kind IN ('ci', 'babysit')
 		AND t.status IN ('pending', 'held', 'claimed', 'running')
 		WHERE p.state <> 'open' OR p.abandoned_at IS NOT NULL LIMIT 50`)
 	setClean = db.S(`UPDATE pulls SET mergeable = $2, updated_at = $3 WHERE id = $1`)
 
-	beginRound = db.S(`UPDATE pulls SET babysit = $2, ci_rounds = $3, conflict_rounds = $4, babysit_task = $5, round_sha = head_sha, updated_at = $6 WHERE id = $1`)
+	beginRound = db.SWith[beginRoundArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = :ci_rounds,
+		conflict_rounds = :conflict_rounds, babysit_task = :babysit_task, round_sha = head_sha, updated_at = :updated_at
+		WHERE id = :id`)
 	setBabysit = db.S(`UPDATE pulls SET babysit = $2, babysit_task = NULL, attend_at = $4, updated_at = $3 WHERE id = $1`)
-	rearmPull  = db.S(`UPDATE pulls SET babysit = $2, ci_rounds = 0, conflict_rounds = 0, forgiven = $3, armed_at = $4, attend_at = 0, updated_at = $4 WHERE id = $1`)
+	rearmPull  = db.SWith[rearmPullArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = 0, conflict_rounds = 0,
+		forgiven = :forgiven, armed_at = :armed_at, attend_at = 0, updated_at = :armed_at
+		WHERE id = :id`)
 	// A check that never ended is made again by the pass after it was armed anew.
 	troubled = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
 		WHERE p.babysit = 'watching' AND p.state = 'open' AND (p.checks = 'failed' OR p.mergeable = 'conflict' AND p.checks <> 'pending') AND p.attend_at <= $1 AND r.enabled = TRUE
@@ -205,10 +215,15 @@ var (
 		ORDER BY p.updated_at LIMIT 50`)
 	ciOfHead = db.Q[headCI](`SELECT command, exit_code, output FROM ci_runs WHERE pr_id = $1 AND sha = $2`)
 
-	insertAction = db.S(`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by, requested_at, decided_at, expires_at, protected, due_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $8) ON CONFLICT DO NOTHING`)
+	insertAction = db.SWith[insertActionArgs](`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by,
+		requested_at, decided_at, expires_at, protected, due_at)
+		VALUES (:id, :account_id, :pr_id, :kind, :head_sha, :state, :decided_by, :requested_at, :decided_at, :expires_at,
+		:protected, :requested_at)
+		ON CONFLICT DO NOTHING`)
 	openAction   = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
-	decideAction = db.S(`UPDATE pull_actions SET state = $2, decided_by = $3, decided_at = $4, due_at = $4 WHERE id = $1 AND state = 'pending'`)
+	decideAction = db.SWith[decideActionArgs](`UPDATE pull_actions SET state = :state, decided_by = :decided_by, decided_at = :decided_at,
+		due_at = :decided_at
+		WHERE id = :id AND state = 'pending'`)
 	endExpired   = db.S(`UPDATE pull_actions SET state = 'expired', decided_at = $2 WHERE id = $1 AND state = 'pending'`)
 	staleActions = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
 	// replaced ends an action in whose place another is asked.
@@ -240,9 +255,11 @@ var (
 	carriedOut = db.S(`UPDATE pull_actions SET state = 'applied', error = NULL WHERE id = $1`)
 
 	// A head that comes back is checked again, in the same row.
-	insertCI = db.S(`INSERT INTO ci_runs (id, account_id, repo_id, pr_id, sha, command, status, task_id, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (pr_id, sha) WHERE pr_id IS NOT NULL DO UPDATE SET command = excluded.command,
-		status = excluded.status, task_id = excluded.task_id, created_at = excluded.created_at, run_id = NULL, box_id = NULL, exit_code = NULL,
+	insertCI = db.SWith[insertCIArgs](`INSERT INTO ci_runs (id, account_id, repo_id, pr_id, sha, command, status, task_id, created_at)
+		VALUES (:id, :account_id, :repo_id, :pr_id, :sha, :command, :status, :task_id, :created_at)
+		ON CONFLICT (pr_id, sha)
+		WHERE pr_id IS NOT NULL DO UPDATE SET command = excluded.command, status = excluded.status,
+		task_id = excluded.task_id, created_at = excluded.created_at, run_id = NULL, box_id = NULL, exit_code = NULL,
 		output = '', started_at = NULL, finished_at = NULL`)
 	runCI    = db.S(`UPDATE ci_runs SET status = 'running', started_at = $3 WHERE account_id = $1 AND task_id = $2 AND finished_at IS NULL`)
 	queueCI  = db.S(`UPDATE ci_runs SET status = 'queued', started_at = NULL WHERE account_id = $1 AND task_id = $2 AND finished_at IS NULL AND status = 'running'`)
@@ -250,9 +267,85 @@ var (
 	lostCI   = db.Q[lostRow](`SELECT c.account_id, c.task_id AS id, COALESCE(t.failure, t.status) AS why, t.status = 'cancelled' AS cancelled FROM ci_runs c JOIN tasks t ON t.id = c.task_id
 		WHERE c.finished_at IS NULL AND t.status IN ('failed', 'cancelled') LIMIT 50`)
 	// A check that was lost is not lost again; it may have been run again since.
-	endCI = db.S(`UPDATE ci_runs SET status = $2, run_id = $3, box_id = $4, exit_code = $5, output = $6, finished_at = $7
-		WHERE id = $1 AND (finished_at IS NULL OR $3 <> '')`)
+	endCI = db.SWith[endCIArgs](`UPDATE ci_runs SET status = :status, run_id = :run_id, box_id = :box_id,
+		exit_code = :exit_code, output = :output, finished_at = :finished_at
+		WHERE id = :id AND (finished_at IS NULL OR :run_id <> '')`)
 )
+
+// endCIArgs are the parameters of endCI.
+type endCIArgs struct {
+	CheckResult
+	ID         string
+	Status     string
+	FinishedAt int64
+}
+
+// insertCIArgs are the parameters of insertCI.
+type insertCIArgs struct {
+	ID, AccountID, RepoID        string
+	PRID                         string `db:"pr_id"`
+	SHA, Command, Status, TaskID string
+	CreatedAt                    int64
+}
+
+// decideActionArgs are the parameters of decideAction.
+type decideActionArgs struct {
+	ID, State, DecidedBy string
+	DecidedAt            int64
+}
+
+// insertActionArgs are the parameters of insertAction.
+type insertActionArgs struct {
+	ID, AccountID        string
+	PRID                 string `db:"pr_id"`
+	Kind, HeadSHA, State string
+	DecidedBy            *string
+	RequestedAt          int64
+	DecidedAt            *time.Time
+	ExpiresAt            int64
+	Protected            *db.JSON[Protected]
+}
+
+// rearmPullArgs are the parameters of rearmPull.
+type rearmPullArgs struct {
+	ID, Babysit       string
+	Forgiven, ArmedAt int64
+}
+
+// beginRoundArgs are the parameters of beginRound.
+type beginRoundArgs struct {
+	ID, Babysit              string
+	CIRounds, ConflictRounds int64
+	BabysitTask              string
+	UpdatedAt                int64
+}
+
+// setFactsArgs are the parameters of setFacts.
+type setFactsArgs struct {
+	ID                        string
+	FactsHave                 int64
+	BaseSHA, Patch, Mergeable string
+}
+
+// setClosedArgs are the parameters of setClosed.
+type setClosedArgs struct {
+	ID, ClosedWhy, ClosedBy string
+	ClosedAt                int64
+}
+
+// setHeadArgs are the parameters of setHead.
+type setHeadArgs struct {
+	ID, HeadSHA, Checks string
+	UpdatedAt           int64
+}
+
+// insertArgs are the parameters of insert.
+type insertArgs struct {
+	ID, AccountID, RepoID                                                           string
+	Number                                                                          int64
+	Title, Body, URL, State, HeadRef, BaseRef, HeadSHA, BaseSHA, TaskID, AuthorKind string
+	CreatedAt                                                                       int64
+}
 
 // needy are those of some pull requests that wait for a person.
 func needy(tx *db.Tx, prIDs []string) ([]needRow, error) {

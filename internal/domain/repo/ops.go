@@ -136,7 +136,7 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 		turn(in.AIFirst, &r.AIFirst)
 		turn(in.CanaryEnabled, &r.CanaryEnabled)
 		turn(in.PublicStatsEnabled, &r.PublicStatsEnabled)
-		if _, err := update.Exec(tx, tx.Account, r.ID, r.Enabled, r.DonationsEnabled, r.AIFirst, r.CanaryEnabled, r.PublicStatsEnabled); err != nil {
+		if _, err := update.Exec(tx, updateArgs{row: r, AccountID: tx.Account}); err != nil {
 			return err
 		}
 		// Boxes that are shared, or a member's, listen to the queue of everybody.
@@ -266,7 +266,9 @@ func (s *Service) floorsSet(ctx context.Context, in floorsIn) (out AccountFloors
 			return err
 		}
 		by := policy.From(ctx).Label()
-		if _, err := setFloors.Exec(tx, tx.Account, db.JSON[Floors]{V: in.Floors}, tx.Micros(), by); err != nil {
+		if _, err := setFloors.Exec(tx, setFloorsArgs{
+			AccountID: tx.Account, Floors: db.JSON[Floors]{V: in.Floors}, UpdatedAt: tx.Micros(), UpdatedBy: by,
+		}); err != nil {
 			return err
 		}
 		out = accountFloors(in.Floors, &tx.Now, &by)

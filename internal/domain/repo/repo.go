@@ -90,7 +90,10 @@ func (r Ref) HostRepo() codehost.Repo { return codehost.Repo{Owner: r.Owner, Nam
 // host's install webhook) comes through here.
 func Install(tx *db.Tx, owner, name, host, defaultBranch string, private bool) (string, error) {
 	newID := id.New()
-	if _, err := insert.Exec(tx, newID, tx.Account, owner, name, host, defaultBranch, private, true, tx.Micros()); err != nil {
+	if _, err := insert.Exec(tx, insertArgs{
+		ID: newID, AccountID: tx.Account, Owner: owner, Name: name, Host: host, DefaultBranch: defaultBranch,
+		Private: private, Enabled: true, CreatedAt: tx.Micros(),
+	}); err != nil {
 		return "", err
 	}
 	return newID, installedEvent.Record(tx, event.Subject{ID: newID, RepoID: newID}, installedData{Repo: owner + "/" + name, Host: host})
@@ -213,7 +216,10 @@ func (s *Service) OnPush(ctx context.Context, e builtin.PushEvent) error {
 			return err
 		}
 		tx.Account = r.AccountID
-		if _, err := activity.Exec(tx, r.ID, tx.Now, info.DefaultBranch, pol.SHA, pol.Text, pol.Problem); err != nil {
+		if _, err := activity.Exec(tx, activityArgs{
+			ID: r.ID, LastActivityAt: tx.Now, DefaultBranch: info.DefaultBranch, PolicySHA: pol.SHA, PolicyYML: pol.Text,
+			PolicyError: pol.Problem,
+		}); err != nil {
 			return err
 		}
 		changed := r.PolicySHA != pol.SHA || r.DefaultBranch != info.DefaultBranch

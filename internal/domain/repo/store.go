@@ -61,22 +61,56 @@ const columns = `id, account_id, owner, name, host, default_branch, private, ena
 	(SELECT f.floors FROM account_floors f WHERE f.account_id = repos.account_id) AS floors`
 
 var (
-	insert = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
+	insert = db.SWith[insertArgs](`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
+		VALUES (:id, :account_id, :owner, :name, :host, :default_branch, :private, :enabled, :created_at)`)
 	byName         = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`).Kept()
 	byID           = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND id = $2`)
 	byIDAnywhere   = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE id = $1`)
 	byNameAnywhere = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE owner = $1 AND name = $2`)
 	lockID         = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND id = $2`).ForUpdate()
 	allBuiltIn     = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 ORDER BY id`)
-	activity       = db.S(`UPDATE repos SET last_activity_at = $2, default_branch = $3, policy_sha = $4, policy_yml = $5, policy_error = $6 WHERE id = $1`)
-	allOfAccount   = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 ORDER BY id`)
-	floorsOf       = db.Q[floorsRow](`SELECT floors, updated_at, updated_by FROM account_floors WHERE account_id = $1`)
-	setFloors      = db.S(`INSERT INTO account_floors (account_id, floors, updated_at, updated_by) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (account_id) DO UPDATE SET floors = excluded.floors, updated_at = excluded.updated_at, updated_by = excluded.updated_by`)
-	update = db.S(`UPDATE repos SET enabled = $3, donations_enabled = $4, ai_first = $5, canary_enabled = $6, public_stats_enabled = $7
-		WHERE account_id = $1 AND id = $2`)
+	activity       = db.SWith[activityArgs](`UPDATE repos SET last_activity_at = :last_activity_at, default_branch = :default_branch,
+		policy_sha = :policy_sha, policy_yml = :policy_yml, policy_error = :policy_error
+		WHERE id = :id`)
+	allOfAccount = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 ORDER BY id`)
+	floorsOf     = db.Q[floorsRow](`SELECT floors, updated_at, updated_by FROM account_floors WHERE account_id = $1`)
+	setFloors    = db.SWith[setFloorsArgs](`INSERT INTO account_floors (account_id, floors, updated_at, updated_by)
+		VALUES (:account_id, :floors, :updated_at, :updated_by)
+		ON CONFLICT (account_id) DO UPDATE SET floors = excluded.floors, updated_at = excluded.updated_at,
+		updated_by = excluded.updated_by`)
+	update = db.SWith[updateArgs](`UPDATE repos SET enabled = :enabled, donations_enabled = :donations_enabled,
+		ai_first = :ai_first, canary_enabled = :canary_enabled, public_stats_enabled = :public_stats_enabled
+		WHERE account_id = :account_id AND id = :id`)
 )
+
+// updateArgs are the parameters of update.
+type updateArgs struct {
+	row
+	AccountID string
+}
+
+// setFloorsArgs are the parameters of setFloors.
+type setFloorsArgs struct {
+	AccountID string
+	Floors    db.JSON[Floors]
+	UpdatedAt int64
+	UpdatedBy string
+}
+
+// activityArgs are the parameters of activity.
+type activityArgs struct {
+	ID                       string
+	LastActivityAt           time.Time
+	DefaultBranch, PolicySHA string
+	PolicyYML, PolicyError   *string
+}
+
+// insertArgs are the parameters of insert.
+type insertArgs struct {
+	ID, AccountID, Owner, Name, Host, DefaultBranch string
+	Private, Enabled                                bool
+	CreatedAt                                       int64
+}
 
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	at, last, more, err := p.AfterTime()

@@ -188,8 +188,11 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 	if err != nil {
 		return nil, err
 	}
-	_, err = insertRun.Exec(tx, r.ID, r.AccountID, r.TaskID, r.RepoID, r.Attempt, r.BoxID, r.ClaimID,
-		s.acceptBy(tx), start.Agent, r.Template, start.Model, tx.Now, tx.Now, key)
+	_, err = insertRun.Exec(tx, insertRunArgs{
+		ID: r.ID, AccountID: r.AccountID, TaskID: r.TaskID, RepoID: r.RepoID, Attempt: r.Attempt, BoxID: r.BoxID,
+		ClaimID: r.ClaimID, LeaseExpiresAt: s.acceptBy(tx), Agent: start.Agent, Template: r.Template,
+		Model: start.Model, CreatedAt: tx.Now, ProgressAt: tx.Now, SecretsKey: key,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func outcomeOf(f *protocol.Finished) (outcome, kind string) {
 // follows it is told.
 func (s *Service) end(tx *db.Tx, r *Row, outcome, kind, text string) error {
 	r.State, r.Outcome, r.FailureKind, r.Error, r.EndedAt = Ended, &outcome, db.NullText(kind), db.NullText(text), &tx.Now
-	_, err := endRun.Exec(tx, r.ID, r.Outcome, r.FailureKind, r.Error, r.Report, r.ReportBy, r.Tip, r.AgentSession, r.EndedAt)
+	_, err := endRun.Exec(tx, *r)
 	if err != nil {
 		return err
 	}

@@ -167,7 +167,9 @@ func weight(events []protocol.Event) (n int64) {
 // append stores events that follow out.Seq, unless another transaction did.
 func (s *Service) append(tx *db.Tx, e protocol.Envelope, out *protocol.Appended, events []protocol.Event) error {
 	last := events[len(events)-1].Seq
-	n, err := advance.Exec(tx, e.Run, out.Seq, last, tx.Now, weight(events))
+	n, err := advance.Exec(tx, advanceArgs{
+		ID: e.Run, Seq: out.Seq, CommittedSeq: last, ProgressAt: tx.Now, EventBytes: weight(events),
+	})
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,9 @@ func (s *Service) attempts(ctx context.Context, in attemptsIn) (page op.Page[Run
 		if err != nil {
 			return err
 		}
-		rows, err := pageAttempts.All(tx, tx.Account, in.ID, at, after, in.Size())
+		rows, err := pageAttempts.All(tx, pageAttemptsArgs{
+			AccountID: tx.Account, TaskID: in.ID, CreatedAt: at, ID: after, Limit: in.Size(),
+		})
 		if err != nil {
 			return err
 		}

@@ -35,11 +35,13 @@ var (
 	// givenOnce lets through the first who asks for the secrets of a run.
 	givenOnce = db.S(`UPDATE runs SET secrets_given = TRUE WHERE id = $1 AND secrets_given = FALSE`)
 
-	insertRun = db.S(`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at,
-		agent, template, model, created_at, progress_at, secrets_key)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 'leased', $8, $9, $10, $11, $12, $13, $14)`)
+	insertRun = db.SWith[insertRunArgs](`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state,
+		lease_expires_at, agent, template, model, created_at, progress_at, secrets_key)
+		VALUES (:id, :account_id, :task_id, :repo_id, :attempt, :box_id, :claim_id, 'leased', :lease_expires_at, :agent,
+		:template, :model, :created_at, :progress_at, :secrets_key)`)
 	isOfFanout  = db.Q[int64](`SELECT COUNT(*) FROM plan_fanout_tasks WHERE task_id = $1`)
-	insertToken = db.S(`INSERT INTO run_tokens (hash, run_id, kind, expires_at) VALUES ($1, $2, $3, $4)`)
+	insertToken = db.SWith[insertTokenArgs](`INSERT INTO run_tokens (hash, run_id, kind, expires_at)
+		VALUES (:hash, :run_id, :kind, :expires_at)`)
 
 	// A box is told of its own runs only, and a person of the account's; both
 	// come with the first predicate.
@@ -52,7 +54,9 @@ var (
 	selectLiveOnBox = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE box_id = $1 AND ended_at IS NULL ORDER BY id`)
 	selectAttempts  = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 AND task_id = $2 ORDER BY created_at, id`)
 
-	pageAttempts = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 AND task_id = $2 AND (created_at, id) > ($3, $4) ORDER BY created_at, id LIMIT $5`)
+	pageAttempts = db.QWith[pageAttemptsArgs, Row](`SELECT ` + columns + ` FROM runs
+		WHERE account_id = :account_id AND task_id = :task_id AND (created_at, id) > (:created_at, :id)
+		ORDER BY created_at, id LIMIT :limit`)
 
 	// selectLast is the run of the task before another.
 	selectLast = db.Q[last](`SELECT r.id, r.attempt, r.outcome, r.failure_kind, r.ended_at, b.presence FROM runs r JOIN boxes b ON b.id = r.box_id
@@ -61,12 +65,17 @@ var (
 	// selectHead is what a batch of ordinary events needs to know of its run.
 	selectHead   = db.Q[head](`SELECT account_id, task_id, attempt, committed_seq, event_bytes, ended_at FROM runs WHERE box_id = $1 AND id = $2`)
 	selectBranch = db.Q[branchRow](`SELECT t.repo_id, t.branch FROM runs r JOIN tasks t ON t.id = r.task_id WHERE r.box_id = $1 AND r.id = $2 AND r.ended_at IS NULL`)
-	advance      = db.S(`UPDATE runs SET committed_seq = $3, progress_at = $4, event_bytes = event_bytes + $5 WHERE id = $1 AND committed_seq = $2 AND ended_at IS NULL`)
+	advance      = db.SWith[advanceArgs](`UPDATE runs SET committed_seq = :committed_seq, progress_at = :progress_at,
+		event_bytes = event_bytes + :event_bytes
+		WHERE id = :id AND committed_seq = :seq AND ended_at IS NULL`)
 
-	updateRun = db.S(`UPDATE runs SET state = $2, isolation = $3, agent_version = $4, model = $5, resume_sha = $6,
-		agent_session = $7, tip = $8, accepted_at = $9, started_at = $10, isolation_holds = $11 WHERE id = $1 AND ended_at IS NULL`)
-	endRun = db.S(`UPDATE runs SET state = 'ended', outcome = $2, failure_kind = $3, error = $4, report = $5, report_by = $6,
-		tip = $7, agent_session = $8, ended_at = $9 WHERE id = $1 AND ended_at IS NULL`)
+	updateRun = db.SWith[Row](`UPDATE runs SET state = :state, isolation = :isolation, agent_version = :agent_version,
+		model = :model, resume_sha = :resume_sha, agent_session = :agent_session, tip = :tip, accepted_at = :accepted_at,
+		started_at = :started_at, isolation_holds = :isolation_holds
+		WHERE id = :id AND ended_at IS NULL`)
+	endRun = db.SWith[Row](`UPDATE runs SET state = 'ended', outcome = :outcome, failure_kind = :failure_kind,
+		error = :error, report = :report, report_by = :report_by, tip = :tip, agent_session = :agent_session, ended_at = :ended_at
+		WHERE id = :id AND ended_at IS NULL`)
 	setHalting = db.S(`UPDATE runs SET halting = $2, halting_why = $3 WHERE id = $1 AND ended_at IS NULL`)
 	// wakeRun sees to it that a message is owed only to a run that has not ended.
 	wakeRun      = db.S(`UPDATE runs SET woken_at = CASE WHEN state = 'parked' THEN $2 ELSE woken_at END WHERE id = $1 AND ended_at IS NULL`)
@@ -104,6 +113,39 @@ var (
 		FROM run_tokens k JOIN runs r ON r.id = k.run_id JOIN tasks t ON t.id = r.task_id JOIN sessions s ON s.run_id = r.id
 		WHERE k.hash = $1 AND k.kind = $2 ORDER BY s.started_at, s.id LIMIT 1`)
 )
+
+// advanceArgs are the parameters of advance.
+type advanceArgs struct {
+	ID                string
+	Seq, CommittedSeq int64
+	ProgressAt        time.Time
+	EventBytes        int64
+}
+
+// pageAttemptsArgs are the parameters of pageAttempts.
+type pageAttemptsArgs struct {
+	AccountID, TaskID string
+	CreatedAt         int64
+	ID                string
+	Limit             int
+}
+
+// insertTokenArgs are the parameters of insertToken.
+type insertTokenArgs struct {
+	Hash, RunID, Kind string
+	ExpiresAt         time.Time
+}
+
+// insertRunArgs are the parameters of insertRun.
+type insertRunArgs struct {
+	ID, AccountID, TaskID, RepoID string
+	Attempt                       int64
+	BoxID, ClaimID                string
+	LeaseExpiresAt                time.Time
+	Agent, Template, Model        string
+	CreatedAt, ProgressAt         time.Time
+	SecretsKey                    string
+}
 
 type (
 	last struct {
@@ -162,7 +204,7 @@ func usageOf(u session.Usage) RunUsage {
 
 // store writes what the events of a live run change in its row.
 func store(tx *db.Tx, r *Row) error {
-	_, err := updateRun.Exec(tx, r.ID, r.State, r.Isolation, r.AgentVersion, r.Model, r.ResumeSHA, r.AgentSession, r.Tip, r.AcceptedAt, r.StartedAt, r.IsolationHolds)
+	_, err := updateRun.Exec(tx, *r)
 	return err
 }
 
@@ -243,7 +285,7 @@ const (
 // mint makes a token of a live run; only its hash is stored.
 func mint(tx *db.Tx, runID, kind string, ttl time.Duration) (string, error) {
 	token := id.Secret(id.Attempt)
-	_, err := insertToken.Exec(tx, hash(token), runID, kind, tx.Now.Add(ttl))
+	_, err := insertToken.Exec(tx, insertTokenArgs{Hash: hash(token), RunID: runID, Kind: kind, ExpiresAt: tx.Now.Add(ttl)})
 	return token, err
 }
 

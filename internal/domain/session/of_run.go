@@ -18,7 +18,7 @@ type Beginning struct {
 
 // Begin opens the session of a run, at the time of the run's own transaction.
 func Begin(tx *db.Tx, b Beginning) error {
-	_, err := insertOfRun.Exec(tx, id.New(), b.AccountID, b.RunID, b.TaskID, b.RepoID, b.Trigger, b.Kind, tx.Now, b.Policy)
+	_, err := insertOfRun.Exec(tx, insertOfRunArgs{Beginning: b, ID: id.New(), StartedAt: tx.Now})
 	return err
 }
 

@@ -83,7 +83,10 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Own, error) {
 		if c.prompt.Model == "" {
 			return fault.New(fault.Unprocessable, llm.SlugModel, "The provider of the account's key has no model of its own: `template.set` with model names one.")
 		}
-		if _, err = insertOwn.Exec(tx, c.id, o.AccountID, repo, o.Trigger, o.Kind, tx.Now, person); err != nil {
+		if _, err = insertOwn.Exec(tx, insertOwnArgs{
+			ID: c.id, AccountID: o.AccountID, RepoID: repo, Trigger: o.Trigger, Kind: o.Kind, StartedAt: tx.Now,
+			RequestedBy: person,
+		}); err != nil {
 			return err
 		}
 		opened := openedData{Kind: o.Kind, Trigger: o.Trigger}

@@ -39,9 +39,10 @@ var (
 	byID   = db.Q[row](selection + `$1 AND s.id = $2`)
 	repoID = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
 
-	insertOwn   = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at, requested_by) VALUES ($1, $2, $3, $4, $5, $6, $7)`)
-	insertOfRun = db.S(`INSERT INTO sessions (id, account_id, run_id, task_id, repo_id, trigger, kind, started_at, policy)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
+	insertOwn = db.SWith[insertOwnArgs](`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at, requested_by)
+		VALUES (:id, :account_id, :repo_id, :trigger, :kind, :started_at, :requested_by)`)
+	insertOfRun = db.SWith[insertOfRunArgs](`INSERT INTO sessions (id, account_id, run_id, task_id, repo_id, trigger, kind, started_at, policy)
+		VALUES (:id, :account_id, :run_id, :task_id, :repo_id, :trigger, :kind, :started_at, :policy)`)
 	endOfRun   = db.S(`UPDATE sessions SET outcome = $2, ended_at = $3 WHERE run_id = $1 AND ended_at IS NULL`)
 	modelOfRun = db.S(`UPDATE sessions SET model = COALESCE(model, $2) WHERE run_id = $1`)
 	usageOf    = db.Q[Usage](`SELECT run_id, CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(output_tokens) AS BIGINT) AS output_tokens,
@@ -51,11 +52,35 @@ var (
 
 	// addCall counts one call. The session's id comes from its attempt's
 	// token, never from a request.
-	addCall = db.S(`UPDATE sessions SET calls = calls + 1, input_tokens = input_tokens + $2, output_tokens = output_tokens + $3,
-		cache_tokens = cache_tokens + $4, unpriced = unpriced + $5,
-		cost_micros = CASE WHEN $5 = 0 THEN COALESCE(cost_micros, 0) + $6 ELSE cost_micros END,
-		provider = COALESCE(provider, $7), model = COALESCE(model, $8) WHERE id = $1`)
+	addCall = db.SWith[addCallArgs](`UPDATE sessions SET calls = calls + 1, input_tokens = input_tokens + :input_tokens,
+		output_tokens = output_tokens + :output_tokens, cache_tokens = cache_tokens + :cache_tokens,
+		unpriced = unpriced + :unpriced, cost_micros = CASE WHEN :unpriced = 0 THEN COALESCE(cost_micros,
+		0) + :cost ELSE cost_micros END, provider = COALESCE(provider, :provider), model = COALESCE(model, :model)
+		WHERE id = :id`)
 )
+
+// addCallArgs are the parameters of addCall.
+type addCallArgs struct {
+	ID                                                     string
+	InputTokens, OutputTokens, CacheTokens, Unpriced, Cost int64
+	Provider, Model                                        string
+}
+
+// insertOfRunArgs are the parameters of insertOfRun.
+type insertOfRunArgs struct {
+	Beginning
+	ID        string
+	StartedAt time.Time
+}
+
+// insertOwnArgs are the parameters of insertOwn.
+type insertOwnArgs struct {
+	ID, AccountID string
+	RepoID        *string
+	Trigger, Kind string
+	StartedAt     time.Time
+	RequestedBy   *string
+}
 
 type eventRow struct {
 	Seq  int64
@@ -93,8 +118,9 @@ type facts struct {
 }
 
 var (
-	addEvent = db.S(`INSERT INTO session_events (session_id, seq, at, kind, data)
-		SELECT $1, COALESCE(MAX(seq), 0) + 1, $2, $3, $4 FROM session_events WHERE session_id = $1`)
+	addEvent = db.SWith[addEventArgs](`INSERT INTO session_events (session_id, seq, at, kind, data) SELECT :session_id,
+		COALESCE(MAX(seq), 0) + 1, :at, :kind, :data FROM session_events
+		WHERE session_id = :session_id`)
 	// The session was found in the account before.
 	ofSession = db.Q[eventRow](`SELECT seq, at, kind, data FROM session_events WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
 
@@ -114,12 +140,23 @@ var (
 		WHERE s.account_id = $1 AND s.id = $2`)
 )
 
+// addEventArgs are the parameters of addEvent.
+type addEventArgs struct {
+	SessionID  string
+	At         time.Time
+	Kind, Data string
+}
+
 func add(tx *db.Tx, sessionID string, provider llm.Provider, u llm.Usage) error {
 	var unpriced, cost int64 = 1, 0
 	if u.CostMicros != nil {
 		unpriced, cost = 0, *u.CostMicros
 	}
-	_, err := addCall.Exec(tx, sessionID, u.InputTokens, u.OutputTokens, u.CacheReadTokens+u.CacheWriteTokens, unpriced, cost, string(provider), u.Model)
+	_, err := addCall.Exec(tx, addCallArgs{
+		ID: sessionID, InputTokens: u.InputTokens, OutputTokens: u.OutputTokens,
+		CacheTokens: u.CacheReadTokens + u.CacheWriteTokens, Unpriced: unpriced, Cost: cost, Provider: string(provider),
+		Model: u.Model,
+	})
 	return err
 }
 

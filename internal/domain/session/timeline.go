@@ -44,7 +44,7 @@ func (s *Service) note(tx *db.Tx, sessionID, kind string, data any) error {
 	if err != nil {
 		return fmt.Errorf("encode %s of session %s: %w", kind, sessionID, err)
 	}
-	if _, err := addEvent.Exec(tx, sessionID, tx.Now, kind, string(text)); err != nil {
+	if _, err := addEvent.Exec(tx, addEventArgs{SessionID: sessionID, At: tx.Now, Kind: kind, Data: string(text)}); err != nil {
 		return err
 	}
 	s.Hub.Notify(tx, topic(sessionID))

@@ -64,7 +64,7 @@ func (s *Service) enter(tx *db.Tx, p Proof) (cookie string, who SignedIn, err er
 		return "", who, err
 	}
 	if p.Issuer != "" {
-		if _, err := link.Exec(tx, p.Issuer, p.Subject, user, tx.Micros()); err != nil {
+		if _, err := link.Exec(tx, linkArgs{Issuer: p.Issuer, Subject: p.Subject, UserID: user, CreatedAt: tx.Micros()}); err != nil {
 			return "", who, err
 		}
 	}

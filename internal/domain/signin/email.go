@@ -46,7 +46,10 @@ func (s *Service) mailCode(ctx context.Context, in emailIn) (op.Reply, error) {
 		if _, err := purgeCodes.Exec(tx, db.Micros(tx.Now.Add(-2*codeWindow))); err != nil {
 			return err
 		}
-		armed, err := armCode.Exec(tx, email, s.digest(email, code), db.Micros(tx.Now.Add(codeLife)), tx.Micros(), db.Micros(tx.Now.Add(-codeWindow)), codesOfWindow)
+		armed, err := armCode.Exec(tx, armCodeArgs{
+			Email: email, Code: s.digest(email, code), ExpiresAt: db.Micros(tx.Now.Add(codeLife)), Now: tx.Micros(),
+			WindowAt: db.Micros(tx.Now.Add(-codeWindow)), Sent: codesOfWindow,
+		})
 		if err != nil || armed == 0 {
 			return err
 		}

@@ -18,9 +18,16 @@ import (
 var (
 	mailsTo  = db.Q[string](`SELECT subject FROM mails WHERE recipient = $1`)
 	recorded = db.Q[string](`SELECT kind FROM audit WHERE account_id = $1`)
-	armed    = db.S(`INSERT INTO signin_codes (email, code, tries, expires_at, sent, window_at) VALUES ($1, $2, 0, $3, 1, $4)
+	armed    = db.SWith[armedArgs](`INSERT INTO signin_codes (email, code, tries, expires_at, sent, window_at)
+		VALUES (:email, :code, 0, :expires_at, 1, :window_at)
 		ON CONFLICT (email) DO UPDATE SET code = excluded.code, tries = 0, expires_at = excluded.expires_at`)
 )
+
+// armedArgs are the parameters of armed.
+type armedArgs struct {
+	Email, Code         string
+	ExpiresAt, WindowAt int64
+}
 
 // reply is what came of a try to sign in.
 type reply struct {
@@ -192,7 +199,10 @@ func TestCodesAreSlowedDown(t *testing.T) {
 			arm := func() {
 				d := nodes[0]
 				d.write(func(tx *db.Tx) error {
-					_, err := armed.Exec(tx, "ada@example.com", d.digest("ada@example.com", "123456"), db.Micros(tx.Now.Add(codeLife)), tx.Micros())
+					_, err := armed.Exec(tx, armedArgs{
+						Email: "ada@example.com", Code: d.digest("ada@example.com", "123456"),
+						ExpiresAt: db.Micros(tx.Now.Add(codeLife)), WindowAt: tx.Micros(),
+					})
 					return err
 				})
 			}

@@ -296,7 +296,10 @@ func Open(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err 
 
 func open(tx *db.Tx, userID, accountID string, sso *string, secure bool) (cookie string, err error) {
 	plain := id.Opaque()
-	if _, err := insertSession.Exec(tx, seal.Hash(plain), userID, accountID, tx.Micros(), db.Micros(tx.Now.Add(Absolute)), sso); err != nil {
+	if _, err := insertSession.Exec(tx, insertSessionArgs{
+		Hash: seal.Hash(plain), UserID: userID, AccountID: accountID, SignedInAt: tx.Micros(),
+		ExpiresAt: db.Micros(tx.Now.Add(Absolute)), SSOAccountID: sso,
+	}); err != nil {
 		return "", err
 	}
 	if err := people.NoteSignIn(tx, userID); err != nil {

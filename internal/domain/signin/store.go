@@ -21,11 +21,12 @@ var (
 	sessionByHash = db.Q[sessionRow](`SELECT s.user_id, s.account_id, s.signed_in_at, s.expires_at, u.platform_admin, u.approved_at, s.sso_account_id
 		FROM signins s JOIN users u ON u.id = s.user_id
 		WHERE s.hash = $1 AND s.expires_at > $2 AND s.last_seen_at > $3`)
-	insertSession = db.S(`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at, sso_account_id) VALUES ($1, $2, $3, $4, $4, $5, $6)`)
-	refresh       = db.S(`UPDATE signins SET signed_in_at = $3 WHERE user_id = $1 AND hash LIKE $2`)
-	repoint       = db.Q[string](`UPDATE signins SET account_id = $3 WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
-	moveSessions  = db.S(`UPDATE signins SET account_id = $3 WHERE account_id = $1 AND user_id = $2`)
-	dropSessions  = db.S(`DELETE FROM signins WHERE account_id = $1 AND user_id = $2`)
+	insertSession = db.SWith[insertSessionArgs](`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at, sso_account_id)
+		VALUES (:hash, :user_id, :account_id, :signed_in_at, :signed_in_at, :expires_at, :sso_account_id)`)
+	refresh      = db.S(`UPDATE signins SET signed_in_at = $3 WHERE user_id = $1 AND hash LIKE $2`)
+	repoint      = db.Q[string](`UPDATE signins SET account_id = $3 WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
+	moveSessions = db.S(`UPDATE signins SET account_id = $3 WHERE account_id = $1 AND user_id = $2`)
+	dropSessions = db.S(`DELETE FROM signins WHERE account_id = $1 AND user_id = $2`)
 	// dropVouched ends what an account's own provider vouched for, of those who
 	// are members.
 	dropVouched = db.Q[string](`DELETE FROM signins
@@ -35,11 +36,12 @@ var (
 
 	// A code takes the place of the one before it. An address gets only so many
 	// within a window.
-	armCode = db.S(`INSERT INTO signin_codes (email, code, tries, expires_at, sent, window_at) VALUES ($1, $2, 0, $3, 1, $4)
+	armCode = db.SWith[armCodeArgs](`INSERT INTO signin_codes (email, code, tries, expires_at, sent, window_at)
+		VALUES (:email, :code, 0, :expires_at, 1, :now)
 		ON CONFLICT (email) DO UPDATE SET code = excluded.code, tries = 0, expires_at = excluded.expires_at,
-			sent = CASE WHEN signin_codes.window_at <= $5 THEN 1 ELSE signin_codes.sent + 1 END,
-			window_at = CASE WHEN signin_codes.window_at <= $5 THEN excluded.window_at ELSE signin_codes.window_at END
-		WHERE signin_codes.window_at <= $5 OR signin_codes.sent < $6`)
+		sent = CASE WHEN signin_codes.window_at <= :window_at THEN 1 ELSE signin_codes.sent + 1 END,
+		window_at = CASE WHEN signin_codes.window_at <= :window_at THEN excluded.window_at ELSE signin_codes.window_at END
+		WHERE signin_codes.window_at <= :window_at OR signin_codes.sent < :sent`)
 	tryCode    = db.Q[string](`UPDATE signin_codes SET tries = tries + 1 WHERE email = $1 AND expires_at > $2 AND tries < $3 RETURNING code`)
 	spendCode  = db.S(`UPDATE signin_codes SET expires_at = 0 WHERE email = $1 AND code = $2 AND expires_at > 0`)
 	purgeCodes = db.S(`DELETE FROM signin_codes WHERE window_at < $1`)
@@ -61,8 +63,30 @@ var (
 	purgeGuesses = db.S(`DELETE FROM signin_guesses WHERE last_at < $1 AND good_at < $2`)
 
 	userByIdentity = db.Q[string](`SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2`)
-	link           = db.S(`INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`)
+	link           = db.SWith[linkArgs](`INSERT INTO identities (issuer, subject, user_id, created_at)
+		VALUES (:issuer, :subject, :user_id, :created_at)
+		ON CONFLICT DO NOTHING`)
 )
+
+// linkArgs are the parameters of link.
+type linkArgs struct {
+	Issuer, Subject, UserID string
+	CreatedAt               int64
+}
+
+// armCodeArgs are the parameters of armCode.
+type armCodeArgs struct {
+	Email, Code              string
+	ExpiresAt, Now, WindowAt int64
+	Sent                     int
+}
+
+// insertSessionArgs are the parameters of insertSession.
+type insertSessionArgs struct {
+	Hash, UserID, AccountID string
+	SignedInAt, ExpiresAt   int64
+	SSOAccountID            *string
+}
 
 // Repoint makes a browser session of a person, by the id of its credential, act
 // for another account from now on; db.ErrNoRows if there is no such session.

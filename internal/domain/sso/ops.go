@@ -108,7 +108,10 @@ func (s *Service) set(ctx context.Context, in setIn) (out OrgSSO, err error) {
 		case !same:
 			return fault.Field("client_secret", "is required where issuer or client_id are new")
 		}
-		if _, err := set.Exec(tx, tx.Account, in.Issuer, in.ClientID, sealed, db.JSON[[]string]{V: list}, string(role), tx.Micros()); err != nil {
+		if _, err := set.Exec(tx, setArgs{
+			AccountID: tx.Account, Issuer: in.Issuer, ClientID: in.ClientID, Sealed: sealed,
+			Domains: db.JSON[[]string]{V: list}, Role: string(role), CreatedAt: tx.Micros(),
+		}); err != nil {
 			return err
 		}
 		if existed && before.Issuer != in.Issuer {

@@ -22,12 +22,21 @@ type row struct {
 
 var (
 	byAccount = db.Q[row](`SELECT account_id, issuer, client_id, sealed, domains, role, created_at, updated_at FROM org_sso WHERE account_id = $1`)
-	set       = db.S(`INSERT INTO org_sso (account_id, issuer, client_id, sealed, domains, role, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
-		ON CONFLICT (account_id) DO UPDATE SET issuer = excluded.issuer, client_id = excluded.client_id, sealed = excluded.sealed,
-			domains = excluded.domains, role = excluded.role, updated_at = excluded.updated_at`)
+	set       = db.SWith[setArgs](`INSERT INTO org_sso (account_id, issuer, client_id, sealed, domains, role, created_at, updated_at)
+		VALUES (:account_id, :issuer, :client_id, :sealed, :domains, :role, :created_at, :created_at)
+		ON CONFLICT (account_id) DO UPDATE SET issuer = excluded.issuer, client_id = excluded.client_id,
+		sealed = excluded.sealed, domains = excluded.domains, role = excluded.role, updated_at = excluded.updated_at`)
 	remove  = db.S(`DELETE FROM org_sso WHERE account_id = $1`)
 	anybody = db.Q[int64](`SELECT COUNT(*) FROM (SELECT 1 AS one FROM org_sso LIMIT 1) AS s`)
 )
+
+// setArgs are the parameters of set.
+type setArgs struct {
+	AccountID, Issuer, ClientID, Sealed string
+	Domains                             db.JSON[[]string]
+	Role                                string
+	CreatedAt                           int64
+}
 
 // byLogin finds the configuration of the account with a login.
 func byLogin(tx *db.Tx, login string) (row, bool, error) {

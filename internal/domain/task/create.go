@@ -277,7 +277,9 @@ func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row
 		return t, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Labels.V)) {
-		if _, err := insertLabel.Exec(tx, t.AccountID, name, t.Labels.V[name], t.CreatedAt, t.ID); err != nil {
+		if _, err := insertLabel.Exec(tx, insertLabelArgs{
+			AccountID: t.AccountID, Name: name, Value: t.Labels.V[name], CreatedAt: t.CreatedAt, TaskID: t.ID,
+		}); err != nil {
 			return t, err
 		}
 	}

@@ -156,7 +156,9 @@ func SetBudget(tx *db.Tx, taskID string, micros *int64) (before *int64, repoID s
 	if t.Status.Terminal() && t.Status != Failed {
 		return nil, "", fault.Reason("task_terminal", "The task is "+string(t.Status)+"; it will spend nothing more.")
 	}
-	_, err = updateBudget.Exec(tx, t.AccountID, t.ID, micros, tx.Now)
+	_, err = updateBudget.Exec(tx, updateBudgetArgs{
+		AccountID: t.AccountID, ID: t.ID, BudgetMicros: micros, UpdatedAt: tx.Now,
+	})
 	return t.BudgetMicros, t.RepoID, err
 }
 

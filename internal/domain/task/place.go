@@ -141,7 +141,9 @@ func (q *line) positions(tx *db.Tx, account string, rows []Row, newest bool) (ma
 	}
 	oldest := slices.MinFunc(rows, byAge)
 	most := len(rows) + lookedAround
-	newer, err := selectReadyFrom.All(tx, account, oldest.CreatedAt, oldest.ID, most)
+	newer, err := selectReadyFrom.All(tx, selectReadyFromArgs{
+		AccountID: account, CreatedAt: oldest.CreatedAt, ID: oldest.ID, Limit: most,
+	})
 	if err != nil {
 		return nil, err
 	}

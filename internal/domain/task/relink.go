@@ -11,7 +11,7 @@ import (
 // row is written; t follows.
 func JoinPlan(tx *db.Tx, t *Row, planID string, groupID *string) error {
 	t.PlanID, t.GroupID = &planID, groupID
-	_, err := joinPlan.Exec(tx, t.AccountID, t.ID, planID, groupID)
+	_, err := joinPlan.Exec(tx, joinPlanArgs{AccountID: t.AccountID, ID: t.ID, PlanID: planID, GroupID: groupID})
 	return err
 }
 

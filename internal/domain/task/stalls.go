@@ -189,7 +189,7 @@ func (g *cohort) names(tx *db.Tx, waiting []Row) (ids []string, err error) {
 				t.NotBefore.After(tx.Now) != g.NotBefore.After(tx.Now) || !equal(t.ConflictWith, g.ConflictWith)
 		})
 	case g.toldApart && g.RequestedBy == nil:
-		rows, err = selectHeadOfNobody.All(tx, g.AccountID, g.RepoID, g.Template, g.Priority, stallExamples)
+		rows, err = selectHeadOfNobody.All(tx, selectHeadOfNobodyArgs{cohort: *g, Limit: stallExamples})
 	case g.toldApart:
 		rows, err = selectHeadBy.All(tx, g.AccountID, g.RepoID, g.Template, g.Priority, stallExamples, *g.RequestedBy)
 	default:

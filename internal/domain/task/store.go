@@ -25,20 +25,25 @@ const (
 var (
 	// insertTask writes what a task is born with; the rest are the defaults of
 	// the schema.
-	insertTask = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, max_attempts, priority, waiting_deps,
-		queued_at, branch, pr_id, checkout_sha, files, labels, template, command, confidence, budget_micros, result_schema, ask_id,
-		created_by, created_at, updated_at, requested_by)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $25, $26)`)
+	insertTask = db.SWith[Row](`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, max_attempts,
+		priority, waiting_deps, queued_at, branch, pr_id, checkout_sha, files, labels, template, command, confidence,
+		budget_micros, result_schema, ask_id, created_by, created_at, updated_at, requested_by)
+		VALUES (:id, :account_id, :repo_id, :kind, :sink, :title, :problem, :status, :max_attempts, :priority,
+		:waiting_deps, :queued_at, :branch, :pr_id, :checkout_sha, :files, :labels, :template, :command, :confidence,
+		:budget_micros, :result_schema, :ask_id, :created_by, :created_at, :created_at, :requested_by)`)
 
 	// updateTask writes whatever may change in a task's life, provided that it
 	// is still in the state it was read in.
-	updateBudget = db.S(`UPDATE tasks SET budget_micros = $3, updated_at = $4 WHERE account_id = $1 AND id = $2`)
-	updateTask   = db.S(`UPDATE tasks SET status = $4, attempt = $5, charged = $6, uncharged = $7, failure_kind = $8,
-		failure = $9, stuck = $10, not_before = $11, waiting_deps = $12, queued_at = $13, run_id = $14, box_id = $15,
-		base_sha = $16, wip_sha = $17, wip_paths = $18, wip_at = $19, pr_id = $20, guidance = $21, updated_at = $22,
-		claimed_at = $23, started_at = $24, finished_at = $25, conflict_with = $26, conflict_paths = $27, conflict_at = $28,
-		stacked_on = $29, start_sha = $30
-		WHERE account_id = $1 AND id = $2 AND status = $3`)
+	updateBudget = db.SWith[updateBudgetArgs](`UPDATE tasks SET budget_micros = :budget_micros, updated_at = :updated_at
+		WHERE account_id = :account_id AND id = :id`)
+	updateTask = db.SWith[updateTaskArgs](`UPDATE tasks SET status = :status, attempt = :attempt, charged = :charged,
+		uncharged = :uncharged, failure_kind = :failure_kind, failure = :failure, stuck = :stuck, not_before = :not_before,
+		waiting_deps = :waiting_deps, queued_at = :queued_at, run_id = :run_id, box_id = :box_id, base_sha = :base_sha,
+		wip_sha = :wip_sha, wip_paths = :wip_paths, wip_at = :wip_at, pr_id = :pr_id, guidance = :guidance,
+		updated_at = :updated_at, claimed_at = :claimed_at, started_at = :started_at, finished_at = :finished_at,
+		conflict_with = :conflict_with, conflict_paths = :conflict_paths, conflict_at = :conflict_at,
+		stacked_on = :stacked_on, start_sha = :start_sha
+		WHERE account_id = :account_id AND id = :id AND status = :from`)
 
 	selectTask = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND id = $2`)
 
@@ -64,7 +69,8 @@ var (
 	lockDepth = db.Q[int64](`SELECT pending FROM queue_depths WHERE account_id = $1`).ForUpdate()
 	lockBox   = db.Q[string](`SELECT id FROM boxes WHERE id = $1`).ForUpdate()
 
-	insertLabel = db.S(`INSERT INTO task_labels (account_id, name, value, created_at, task_id) VALUES ($1, $2, $3, $4, $5)`)
+	insertLabel = db.SWith[insertLabelArgs](`INSERT INTO task_labels (account_id, name, value, created_at, task_id)
+		VALUES (:account_id, :name, :value, :created_at, :task_id)`)
 
 	insertDep = db.S(`INSERT INTO task_deps (task_id, depends_on) VALUES ($1, $2)`)
 
@@ -95,9 +101,36 @@ var (
 	selectBroke = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND status = 'held' AND failure_kind IN ('budget_exhausted', 'unpriced_model')
 		ORDER BY created_at, id LIMIT $2`)
 
-	joinPlan     = db.S(`UPDATE tasks SET plan_id = $3, group_id = $4 WHERE account_id = $1 AND id = $2`)
+	joinPlan = db.SWith[joinPlanArgs](`UPDATE tasks SET plan_id = :plan_id, group_id = :group_id
+		WHERE account_id = :account_id AND id = :id`)
 	selectOfPlan = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND plan_id = $2 ORDER BY created_at, id`)
 )
+
+// joinPlanArgs are the parameters of joinPlan.
+type joinPlanArgs struct {
+	AccountID, ID, PlanID string
+	GroupID               *string
+}
+
+// insertLabelArgs are the parameters of insertLabel.
+type insertLabelArgs struct {
+	AccountID, Name, Value string
+	CreatedAt              time.Time
+	TaskID                 string
+}
+
+// updateTaskArgs are the parameters of updateTask.
+type updateTaskArgs struct {
+	Row
+	From Status
+}
+
+// updateBudgetArgs are the parameters of updateBudget.
+type updateBudgetArgs struct {
+	AccountID, ID string
+	BudgetMicros  *int64
+	UpdatedAt     time.Time
+}
 
 const boxColumns = `id, name, account_id, owner_target, owner_id, state, presence, COALESCE(unfit, '') AS unfit, slots, agents, isolation, isolation_holds, last_beat_at`
 
@@ -164,9 +197,7 @@ func (r boxRow) box() Box {
 }
 
 func insert(tx *db.Tx, t *Row) error {
-	_, err := insertTask.Exec(tx, t.ID, t.AccountID, t.RepoID, t.Kind, t.Sink, t.Title, t.Problem, t.Status, t.MaxAttempts, t.Priority,
-		t.WaitingDeps, t.QueuedAt, t.Branch, t.PRID, t.CheckoutSHA, t.Files, t.Labels, t.Template, t.Command, t.Confidence,
-		t.BudgetMicros, t.ResultSchema, t.AskID, t.CreatedBy, t.CreatedAt, t.RequestedBy)
+	_, err := insertTask.Exec(tx, *t)
 	if err == nil && t.Status == Pending {
 		shifts.Add(tx, t.shift(1, t.ready()))
 	}
@@ -182,9 +213,7 @@ func store(tx *db.Tx, t *Row, from Status) (err error) {
 		}
 	}
 	t.UpdatedAt = tx.Now
-	n, err := updateTask.Exec(tx, t.AccountID, t.ID, from, t.Status, t.Attempt, t.Charged, t.Uncharged, t.FailureKind, t.Failure,
-		t.Stuck, t.NotBefore, t.WaitingDeps, t.QueuedAt, t.RunID, t.BoxID, t.BaseSHA, t.WIPSHA, t.WIPPaths, t.WIPAt, t.PRID,
-		t.Guidance, t.UpdatedAt, t.ClaimedAt, t.StartedAt, t.FinishedAt, t.ConflictWith, t.ConflictPaths, t.ConflictAt, t.StackedOn, t.StartSHA)
+	n, err := updateTask.Exec(tx, updateTaskArgs{Row: *t, From: from})
 	if err == nil && n != 1 {
 		err = fmt.Errorf("task %s is no longer %s", t.ID, from)
 	}

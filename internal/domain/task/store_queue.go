@@ -40,31 +40,35 @@ var (
 	// shiftLane is for a lane that has tasks; openLane for one that may have
 	// none: it comes in where the others are now, or behind that if its
 	// repository has had more than its turns.
-	shiftLane = db.S(`UPDATE queue_lanes SET ready = ready + $5, head_at = CASE WHEN $6 < head_at THEN $6 ELSE head_at END
-		WHERE account_id = $1 AND repo_id = $2 AND template = $3 AND priority = $4 AND ready > 0`)
-	openLane = db.S(`INSERT INTO queue_lanes (account_id, repo_id, template, priority, ready, place, head_at)
-		VALUES ($1, $2, $3, $4, $5, COALESCE((SELECT MAX(turn) FROM (SELECT clock + 50 AS turn FROM queue_depths WHERE account_id = $1
-			UNION ALL SELECT place + priority FROM queue_lanes WHERE account_id = $1 AND repo_id = $2) AS turns), 0) - $4, $6)
+	shiftLane = db.SWith[shiftLaneArgs](`UPDATE queue_lanes SET ready = ready + :ready,
+		head_at = CASE WHEN :head_at < head_at THEN :head_at ELSE head_at END
+		WHERE account_id = :account_id AND repo_id = :repo_id AND template = :template AND priority = :priority AND ready > 0`)
+	openLane = db.SWith[openLaneArgs](`INSERT INTO queue_lanes (account_id, repo_id, template, priority, ready, place, head_at)
+		VALUES (:account_id, :repo_id, :template, :priority, :ready, COALESCE((SELECT MAX(turn)
+		FROM (SELECT clock + 50 AS turn FROM queue_depths WHERE account_id = :account_id UNION ALL SELECT place + priority
+		FROM queue_lanes WHERE account_id = :account_id AND repo_id = :repo_id) AS turns), 0) - :priority, :head_at)
 		ON CONFLICT (account_id, repo_id, template, priority) DO UPDATE SET ready = queue_lanes.ready + excluded.ready,
-			place = CASE WHEN queue_lanes.place < excluded.place THEN excluded.place ELSE queue_lanes.place END, head_at = excluded.head_at`)
+		place = CASE WHEN queue_lanes.place < excluded.place THEN excluded.place ELSE queue_lanes.place END, head_at = excluded.head_at`)
 	// countOut takes from a lane, whatever has become of it.
-	countOut = db.S(`UPDATE queue_lanes SET ready = ready + $5 WHERE account_id = $1 AND repo_id = $2 AND template = $3 AND priority = $4`)
+	countOut = db.SWith[countOutArgs](`UPDATE queue_lanes SET ready = ready + :ready
+		WHERE account_id = :account_id AND repo_id = :repo_id AND template = :template AND priority = :priority`)
 
-	selectTurn = db.Q[turn](`SELECT l.place, q.clock FROM queue_lanes l JOIN queue_depths q ON q.account_id = l.account_id
-		WHERE l.account_id = $1 AND l.repo_id = $2 AND l.template = $3 AND l.priority = $4`)
+	selectTurn = db.QWith[lane, turn](`SELECT l.place, q.clock FROM queue_lanes l JOIN queue_depths q ON q.account_id = l.account_id
+		WHERE l.account_id = :account_id AND l.repo_id = :repo_id AND l.template = :template AND l.priority = :priority`)
 	setClock = db.S(`UPDATE queue_depths SET served_at = $2, clock = $3 WHERE account_id = $1`)
 	setTurn  = db.S(`UPDATE queue_lanes SET place = $3 - priority WHERE account_id = $1 AND repo_id = $2 AND place + priority < $3`)
-	setHead  = db.S(`UPDATE queue_lanes SET head_at = COALESCE((SELECT MIN(created_at) FROM tasks
-		WHERE account_id = $1 AND repo_id = $2 AND template = $3 AND priority = $4 AND ` + isReady + `), head_at)
-		WHERE account_id = $1 AND repo_id = $2 AND template = $3 AND priority = $4`)
+	setHead  = db.SWith[lane](`UPDATE queue_lanes SET head_at = COALESCE((SELECT MIN(created_at) FROM tasks
+		WHERE account_id = :account_id AND repo_id = :repo_id AND template = :template AND priority = :priority AND ` + isReady + `), head_at) WHERE account_id = :account_id AND repo_id = :repo_id AND template = :template
+		AND priority = :priority`)
 
 	selectHead = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND repo_id = $2 AND template = $3 AND priority = $4
 		AND ` + isReady + ` ORDER BY created_at, id LIMIT $5`)
 	selectHeadBy = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND requested_by = $6 AND repo_id = $2 AND template = $3 AND priority = $4
 		AND ` + isReady + ` ORDER BY created_at, id LIMIT $5`)
 
-	selectHeadOfNobody = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND requested_by IS NULL AND repo_id = $2 AND template = $3 AND priority = $4
-		AND ` + isReady + ` ORDER BY created_at, id LIMIT $5`)
+	selectHeadOfNobody = db.QWith[selectHeadOfNobodyArgs, Row](`SELECT ` + own + ` FROM tasks
+		WHERE account_id = :account_id AND requested_by IS NULL AND repo_id = :repo_id AND template = :template
+		AND priority = :priority AND ` + isReady + ` ORDER BY created_at, id LIMIT :limit`)
 
 	// countAhead and countAfter tell how deep in its lane a task is, from
 	// either end, as far as $7.
@@ -75,8 +79,8 @@ var (
 
 	// selectReadyFrom lists the ready tasks that are as new as one, the newest
 	// first.
-	selectReadyFrom = db.Q[waiter](`SELECT repo_id, template, priority, created_at, id FROM tasks WHERE account_id = $1 AND ` + isReady + `
-		AND (created_at, id) >= ($2, $3) ORDER BY created_at DESC, id DESC LIMIT $4`)
+	selectReadyFrom = db.QWith[selectReadyFromArgs, waiter](`SELECT repo_id, template, priority, created_at, id FROM tasks
+		WHERE account_id = :account_id AND ` + isReady + ` AND (created_at, id) >= (:created_at, :id) ORDER BY created_at DESC, id DESC LIMIT :limit`)
 
 	// countReadyBy is for accounts that members' own boxes serve.
 	countReadyBy = db.Q[crowd](`SELECT repo_id, template, priority, requested_by, TRUE AS told_apart, FALSE AS waits, FALSE AS later, NULL AS conflict_with, COUNT(*) AS n,
@@ -107,6 +111,40 @@ var (
 	selectServedByUser = db.Q[string](`SELECT m.account_id FROM memberships m JOIN queue_depths q ON q.account_id = m.account_id
 		WHERE m.user_id = $1 AND q.pending > 0 ORDER BY q.served_at, m.account_id`)
 )
+
+// selectReadyFromArgs are the parameters of selectReadyFrom.
+type selectReadyFromArgs struct {
+	AccountID string
+	CreatedAt time.Time
+	ID        string
+	Limit     int
+}
+
+// selectHeadOfNobodyArgs are the parameters of selectHeadOfNobody.
+type selectHeadOfNobodyArgs struct {
+	cohort
+	Limit int
+}
+
+// countOutArgs are the parameters of countOut.
+type countOutArgs struct {
+	lane
+	Ready int64
+}
+
+// openLaneArgs are the parameters of openLane.
+type openLaneArgs struct {
+	lane
+	Ready  int64
+	HeadAt time.Time
+}
+
+// shiftLaneArgs are the parameters of shiftLane.
+type shiftLaneArgs struct {
+	lane
+	Ready  int64
+	HeadAt time.Time
+}
 
 type (
 	// lane is the ready tasks of one repository, template and priority.
@@ -241,23 +279,23 @@ func (l lane) compare(b lane) int {
 
 func (l lane) apply(tx *db.Tx, s shift) error {
 	if s.ready > 0 {
-		n, err := shiftLane.Exec(tx, l.AccountID, l.RepoID, l.Template, l.Priority, s.ready, s.at)
+		n, err := shiftLane.Exec(tx, shiftLaneArgs{lane: l, Ready: s.ready, HeadAt: s.at})
 		if err == nil && n == 0 {
-			_, err = openLane.Exec(tx, l.AccountID, l.RepoID, l.Template, l.Priority, s.ready, s.at)
+			_, err = openLane.Exec(tx, openLaneArgs{lane: l, Ready: s.ready, HeadAt: s.at})
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if s.ready < 0 {
-		if _, err := countOut.Exec(tx, l.AccountID, l.RepoID, l.Template, l.Priority, s.ready); err != nil {
+		if _, err := countOut.Exec(tx, countOutArgs{lane: l, Ready: s.ready}); err != nil {
 			return err
 		}
 	}
 	if s.served == 0 {
 		return nil
 	}
-	t, ok, err := selectTurn.Maybe(tx, l.AccountID, l.RepoID, l.Template, l.Priority)
+	t, ok, err := selectTurn.Maybe(tx, l)
 	if err != nil || !ok {
 		return err
 	}
@@ -272,7 +310,7 @@ func (l lane) apply(tx *db.Tx, s shift) error {
 	if _, err := setTurn.Exec(tx, l.AccountID, l.RepoID, next); err != nil {
 		return err
 	}
-	_, err = setHead.Exec(tx, l.AccountID, l.RepoID, l.Template, l.Priority)
+	_, err = setHead.Exec(tx, l)
 	return err
 }
 

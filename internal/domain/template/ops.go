@@ -105,7 +105,9 @@ func (s *Service) set(ctx context.Context, in setIn) (out Template, err error) {
 		return out, err
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		if _, err := put.Exec(tx, tx.Account, t.Name, db.JSON[Template]{V: t}, tx.Now); err != nil {
+		if _, err := put.Exec(tx, putArgs{
+			AccountID: tx.Account, Name: t.Name, Body: db.JSON[Template]{V: t}, CreatedAt: tx.Now,
+		}); err != nil {
 			return err
 		}
 		if n, err := count.One(tx, tx.Account); err != nil {
@@ -142,7 +144,9 @@ func All(tx *db.Tx, account string) ([]Template, error) {
 // it is a part of.
 func SetModel(tx *db.Tx, t Template, baseURL, model string) error {
 	t.Provider, t.BaseURL, t.Model = compatible, baseURL, model
-	_, err := put.Exec(tx, tx.Account, t.Name, db.JSON[Template]{V: t}, tx.Now)
+	_, err := put.Exec(tx, putArgs{
+		AccountID: tx.Account, Name: t.Name, Body: db.JSON[Template]{V: t}, CreatedAt: tx.Now,
+	})
 	return err
 }
 

@@ -19,10 +19,18 @@ var (
 	all    = db.Q[row](`SELECT name, body, created_at, updated_at FROM templates WHERE account_id = $1 ORDER BY name`)
 	names  = db.Q[string](`SELECT name FROM templates WHERE account_id = $1 ORDER BY name LIMIT 50`)
 	count  = db.Q[int64](`SELECT COUNT(*) FROM templates WHERE account_id = $1`)
-	put    = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, $3, $4, $4)
+	put    = db.SWith[putArgs](`INSERT INTO templates (account_id, name, body, created_at, updated_at)
+		VALUES (:account_id, :name, :body, :created_at, :created_at)
 		ON CONFLICT (account_id, name) DO UPDATE SET body = excluded.body, updated_at = excluded.updated_at`)
 	remove = db.S(`DELETE FROM templates WHERE account_id = $1 AND name = $2`)
 )
+
+// putArgs are the parameters of put.
+type putArgs struct {
+	AccountID, Name string
+	Body            db.JSON[Template]
+	CreatedAt       time.Time
+}
 
 func (r row) template() Template {
 	t, created, updated := r.Body.V, r.CreatedAt.Truncate(time.Millisecond), r.UpdatedAt.Truncate(time.Millisecond)

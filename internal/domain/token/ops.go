@@ -83,7 +83,10 @@ func Mint(tx *db.Tx, kind policy.Credential, userID string, name *string, scopes
 	if userID != "" {
 		user = &userID
 	}
-	if _, err := insert.Exec(tx, out.ID, tx.Account, user, string(kind), name, out.Prefix, seal.Hash(plain), db.JSON[[]string]{V: out.Scopes}, expires, tx.Micros()); err != nil {
+	if _, err := insert.Exec(tx, insertArgs{
+		ID: out.ID, AccountID: tx.Account, UserID: user, Kind: string(kind), Name: name, Prefix: out.Prefix,
+		Hash: seal.Hash(plain), Scopes: db.JSON[[]string]{V: out.Scopes}, ExpiresAt: expires, CreatedAt: tx.Micros(),
+	}); err != nil {
 		return MintedToken{}, err
 	}
 	about, data := event.Subject{ID: out.ID}, mintedData{Scopes: out.Scopes, Kind: kind}

@@ -37,8 +37,8 @@ type Credential struct {
 }
 
 var (
-	insert = db.S(`INSERT INTO tokens (id, account_id, user_id, kind, name, prefix, hash, scopes, expires_at, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`)
+	insert = db.SWith[insertArgs](`INSERT INTO tokens (id, account_id, user_id, kind, name, prefix, hash, scopes, expires_at, created_at)
+		VALUES (:id, :account_id, :user_id, :kind, :name, :prefix, :hash, :scopes, :expires_at, :created_at)`)
 	byID = db.Q[row](`SELECT id, name, prefix, hash, scopes, expires_at, revoked_at, last_used_at, created_at
 		FROM tokens WHERE account_id = $1 AND id = $2`)
 	byHash = db.Q[Credential](`SELECT t.id, t.account_id, t.user_id, t.kind, t.scopes, t.expires_at, m.role, u.platform_admin, u.approved_at
@@ -49,6 +49,18 @@ var (
 	revoke = db.S(`UPDATE tokens SET revoked_at = $3 WHERE account_id = $1 AND id = $2 AND revoked_at IS NULL`)
 	touch  = db.S(`UPDATE tokens SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`)
 )
+
+// insertArgs are the parameters of insert.
+type insertArgs struct {
+	ID, AccountID string
+	UserID        *string
+	Kind          string
+	Name          *string
+	Prefix, Hash  string
+	Scopes        db.JSON[[]string]
+	ExpiresAt     *time.Time
+	CreatedAt     int64
+}
 
 // Resolve finds a live token by its hash.
 func Resolve(tx *db.Tx, hash string) (Credential, bool, error) {

@@ -129,7 +129,7 @@ func (s *Service) keep(ctx context.Context, repo func(*db.Tx) (string, error), i
 		if err := s.Put(tx, policy.From(ctx).Label(), in.item(repoID)); err != nil {
 			return err
 		}
-		r, err := one.One(tx, tx.Account, repoID, in.Environment, in.Name)
+		r, err := one.One(tx, oneArgs{AccountID: tx.Account, RepoID: repoID, Environment: in.Environment, Name: in.Name})
 		if err != nil {
 			return err
 		}
@@ -173,7 +173,9 @@ func (s *Service) drop(ctx context.Context, repo func(*db.Tx) (string, error), i
 		if err != nil {
 			return err
 		}
-		n, err := remove.Exec(tx, tx.Account, repoID, in.Environment, in.Name)
+		n, err := remove.Exec(tx, removeArgs{
+			AccountID: tx.Account, RepoID: repoID, Environment: in.Environment, Name: in.Name,
+		})
 		out = DeletedSecret{Name: in.Name, Deleted: n > 0}
 		if err != nil || n == 0 {
 			return err

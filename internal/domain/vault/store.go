@@ -38,19 +38,45 @@ type usage struct{ Count, Total int64 }
 var (
 	list = db.Q[row](`SELECT repo_id, name, environment, delivery, hosts, header, prefix, created_at, updated_at, updated_by FROM secrets
 		WHERE account_id = $1 AND repo_id = $2 ORDER BY name, environment`)
-	one = db.Q[row](`SELECT repo_id, name, environment, delivery, hosts, header, prefix, created_at, updated_at, updated_by FROM secrets
-		WHERE account_id = $1 AND repo_id = $2 AND environment = $3 AND name = $4`)
+	one = db.QWith[oneArgs, row](`SELECT repo_id, name, environment, delivery, hosts, header, prefix, created_at, updated_at,
+		updated_by FROM secrets
+		WHERE account_id = :account_id AND repo_id = :repo_id AND environment = :environment AND name = :name`)
 	forRun = db.Q[sealedRow](`SELECT repo_id, name, environment, sealed, delivery, hosts, header, prefix FROM secrets
 		WHERE account_id = $1 AND repo_id IN ('', $2) ORDER BY repo_id, name, environment`)
 	reach = db.Q[struct{ Stored, Reachable int64 }](`SELECT COUNT(*) AS stored,
 		CAST(COALESCE(SUM(CASE WHEN repo_id IN ('', $2) THEN 1 ELSE 0 END), 0) AS BIGINT) AS reachable FROM secrets WHERE account_id = $1`)
 	size = db.Q[usage](`SELECT COUNT(*) AS count, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS total FROM secrets WHERE account_id = $1 AND repo_id = $2`)
-	put  = db.S(`INSERT INTO secrets (account_id, repo_id, environment, name, sealed, size, delivery, hosts, header, prefix, created_at, updated_at, updated_by)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12)
-		ON CONFLICT (account_id, repo_id, environment, name) DO UPDATE SET sealed = excluded.sealed, size = excluded.size, delivery = excluded.delivery,
-			hosts = excluded.hosts, header = excluded.header, prefix = excluded.prefix, updated_at = excluded.updated_at, updated_by = excluded.updated_by`)
-	remove = db.S(`DELETE FROM secrets WHERE account_id = $1 AND repo_id = $2 AND environment = $3 AND name = $4`)
+	put  = db.SWith[putArgs](`INSERT INTO secrets (account_id, repo_id, environment, name, sealed, size, delivery, hosts,
+		header, prefix, created_at, updated_at, updated_by)
+		VALUES (:account_id, :repo_id, :environment, :name, :sealed, :size, :delivery, :hosts, :header, :prefix,
+		:created_at, :created_at, :updated_by)
+		ON CONFLICT (account_id, repo_id, environment, name) DO UPDATE SET sealed = excluded.sealed, size = excluded.size,
+		delivery = excluded.delivery, hosts = excluded.hosts, header = excluded.header, prefix = excluded.prefix,
+		updated_at = excluded.updated_at, updated_by = excluded.updated_by`)
+	remove = db.SWith[removeArgs](`DELETE FROM secrets
+		WHERE account_id = :account_id AND repo_id = :repo_id AND environment = :environment AND name = :name`)
 )
+
+// removeArgs are the parameters of remove.
+type removeArgs struct {
+	AccountID, RepoID, Environment, Name string
+}
+
+// putArgs are the parameters of put.
+type putArgs struct {
+	AccountID, RepoID, Environment, Name, Sealed string
+	Size                                         int
+	Delivery                                     string
+	Hosts                                        db.JSON[[]string]
+	Header, Prefix                               string
+	CreatedAt                                    time.Time
+	UpdatedBy                                    string
+}
+
+// oneArgs are the parameters of one.
+type oneArgs struct {
+	AccountID, RepoID, Environment, Name string
+}
 
 func (r row) wire() Secret {
 	out := Secret{Name: r.Name, Delivery: r.Delivery, Hosts: r.Hosts.V, CreatedAt: r.CreatedAt.Truncate(time.Millisecond),
@@ -69,7 +95,7 @@ func (r row) wire() Secret {
 
 // Has tells whether tx.Account has a secret of that name and environment.
 func Has(tx *db.Tx, repoID, environment, name string) (bool, error) {
-	_, ok, err := one.Maybe(tx, tx.Account, repoID, environment, name)
+	_, ok, err := one.Maybe(tx, oneArgs{AccountID: tx.Account, RepoID: repoID, Environment: environment, Name: name})
 	return ok, err
 }
 

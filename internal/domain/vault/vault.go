@@ -183,8 +183,11 @@ func (s *Service) Put(tx *db.Tx, by string, it Item) error {
 		it.Hosts = []string{}
 	}
 	sealed := s.Ring.Seal(purpose(tx.Account, it.RepoID, it.Environment, it.Name), []byte(it.Value))
-	_, err := put.Exec(tx, tx.Account, it.RepoID, it.Environment, it.Name, sealed, len(it.Value), it.Delivery,
-		db.JSON[[]string]{V: it.Hosts}, it.Header, prefix, tx.Now, by)
+	_, err := put.Exec(tx, putArgs{
+		AccountID: tx.Account, RepoID: it.RepoID, Environment: it.Environment, Name: it.Name, Sealed: sealed,
+		Size: len(it.Value), Delivery: it.Delivery, Hosts: db.JSON[[]string]{V: it.Hosts}, Header: it.Header,
+		Prefix: prefix, CreatedAt: tx.Now, UpdatedBy: by,
+	})
 	if err != nil {
 		return err
 	}
@@ -203,7 +206,9 @@ func (s *Service) Put(tx *db.Tx, by string, it Item) error {
 // of agents because one of them asked for it. Host, of a new one, makes it the
 // broker's for that host alone; one that is there for others only is refused.
 func (s *Service) Land(tx *db.Tx, by string, it Item, host string) error {
-	old, ok, err := one.Maybe(tx, tx.Account, it.RepoID, it.Environment, it.Name)
+	old, ok, err := one.Maybe(tx, oneArgs{
+		AccountID: tx.Account, RepoID: it.RepoID, Environment: it.Environment, Name: it.Name,
+	})
 	switch {
 	case err != nil:
 		return err

@@ -37,11 +37,14 @@ var (
 	newBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
 		VALUES ('b', 'a', 'b', 'org', 'a', 'enrolled', '', 'b', 0, 100, '[]', '["landlock"]', 'online', 0)`)
 	// newTasks numbers $2 tasks from $1, spread over $3 repositories.
-	newTasks = db.S(`WITH RECURSIVE n (i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < CAST($1 AS BIGINT) + $2)
-		INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, attempt, queued_at, branch, template, created_by, created_at, updated_at)
-		SELECT '00000000-0000-4000-8000-' || substr(CAST(1000000000000 + (i * 7919) % 999983 + i * 1000000 AS TEXT), 2, 12) , 'a', 'r' || CAST(i % $3 AS TEXT), 'work', 'queued',
+	newTasks = db.SWith[newTasksArgs](`WITH RECURSIVE n (i) AS (SELECT CAST(:from AS BIGINT) UNION ALL SELECT i + 1 FROM n
+		WHERE i + 1 < CAST(:from AS BIGINT) + :n)
+		INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, attempt, queued_at, branch,
+		template, created_by, created_at, updated_at)
+		SELECT '00000000-0000-4000-8000-' || substr(CAST(1000000000000 + (i * 7919) % 999983 + i * 1000000 AS TEXT), 2,
+		12) , 'a', 'r' || CAST(i % :repo_id AS TEXT), 'work', 'queued',
 			'Make a widget turn the right way round', 'It turns left when it is asked to turn right. Its test says how it should be.',
-			CAST($4 AS TEXT), 1, 1700000000000000 + i * 1000, 'svc/make-widget--00000000', 'default', 'user:ada',
+			CAST(:status AS TEXT), 1, 1700000000000000 + i * 1000, 'svc/make-widget--00000000', 'default', 'user:ada',
 			1700000000000000 + i * 1000, 1700000000000000 + i * 1000 FROM n`)
 	fillLanes = db.S(`INSERT INTO queue_lanes (account_id, repo_id, template, priority, ready, place, head_at)
 		SELECT account_id, repo_id, template, priority, COUNT(*), -priority, MIN(created_at) FROM tasks WHERE status = 'pending' GROUP BY account_id, repo_id, template, priority`)
@@ -49,6 +52,12 @@ var (
 	analyze   = db.S(`ANALYZE`)
 	anyRepo   = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
 )
+
+// newTasksArgs are the parameters of newTasks.
+type newTasksArgs struct {
+	From, N, RepoID int
+	Status          string
+}
 
 // queue is one database with tasks, and the domains that serve it.
 type queue struct {
@@ -120,7 +129,10 @@ func fillQueue(ctx context.Context, d *db.DB, pending, finished, repos int) (*qu
 		if from >= finished {
 			status, n = "pending", min(batch, pending+finished-from)
 		}
-		err = write(func(tx *db.Tx) error { _, err := newTasks.Exec(tx, from, n, repos, status); return err })
+		err = write(func(tx *db.Tx) error {
+			_, err := newTasks.Exec(tx, newTasksArgs{From: from, N: n, RepoID: repos, Status: status})
+			return err
+		})
 	}
 	if err == nil {
 		err = write(func(tx *db.Tx) error {

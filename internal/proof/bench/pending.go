@@ -25,17 +25,32 @@ var (
 		SELECT 'copy-' || CAST(n.i AS TEXT), r.account_id, r.owner, r.name || '-' || CAST(n.i AS TEXT), r.host, r.default_branch, r.private, r.enabled, r.created_at
 		FROM repos r, n WHERE r.account_id = $1`)
 	// listed inserts the tasks of the page, in all repositories and two priorities.
-	listed = db.S(`WITH RECURSIVE n (i) AS (SELECT CAST(0 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $2)
-		INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, attempt, priority, queued_at, branch, template, created_by, created_at, updated_at, run_id, box_id, base_sha, claimed_at, started_at, finished_at)
-		SELECT '00000000-0000-4000-8000-' || substr(CAST(1000000000000 + (n.i * 7919) % 999983 + n.i * 1000000 AS TEXT), 2, 12), r.account_id, r.id, 'work', 'queued',
+	listed = db.SWith[listedArgs](`WITH RECURSIVE n (i) AS (SELECT CAST(0 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :queued)
+		INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, attempt, priority, queued_at,
+		branch, template, created_by, created_at, updated_at, run_id, box_id, base_sha, claimed_at, started_at, finished_at)
+		SELECT '00000000-0000-4000-8000-' || substr(CAST(1000000000000 + (n.i * 7919) % 999983 + n.i * 1000000 AS TEXT), 2,
+		12), r.account_id, r.id, 'work', 'queued',
 			'Make a widget turn the right way round', 'It turns left when it is asked to turn right. Its test says how it should be.',
-			CAST($3 AS TEXT), CASE WHEN $3 = 'pending' THEN 0 ELSE 1 END, 50 - 10 * (n.i % 3 / 2), 1700000000000000 + n.i * 1000, 'svc/make-widget--00000000', 'default', 'user:ada',
+			CAST(:status AS TEXT), CASE WHEN :status = 'pending' THEN 0 ELSE 1 END, 50 - 10 * (n.i % 3 / 2),
+			1700000000000000 + n.i * 1000, 'svc/make-widget--00000000', 'default', 'user:ada',
 			1700000000000000 + n.i * 1000, 1700000000000000 + n.i * 1000,
-			CASE WHEN $3 <> 'pending' THEN '00000000-0000-4000-8000-000000000000' END, CASE WHEN $3 <> 'pending' THEN '00000000-0000-4000-8000-000000000000' END,
-			CASE WHEN $3 <> 'pending' THEN '0123456789abcdef0123456789abcdef01234567' END, CASE WHEN $3 <> 'pending' THEN 1700000000000000 + n.i * 1000 END,
-			CASE WHEN $3 <> 'pending' THEN 1700000000000000 + n.i * 1000 END, CASE WHEN $3 <> 'pending' THEN 1700000000000000 + n.i * 1000 END
-		FROM n JOIN (SELECT id, account_id, ROW_NUMBER() OVER (ORDER BY id) - 1 AS k FROM repos WHERE account_id = $1) r ON r.k = n.i % $4`)
+			CASE WHEN :status <> 'pending' THEN '00000000-0000-4000-8000-000000000000' END,
+			CASE WHEN :status <> 'pending' THEN '00000000-0000-4000-8000-000000000000' END,
+			CASE WHEN :status <> 'pending' THEN '0123456789abcdef0123456789abcdef01234567' END,
+			CASE WHEN :status <> 'pending' THEN 1700000000000000 + n.i * 1000 END,
+			CASE WHEN :status <> 'pending' THEN 1700000000000000 + n.i * 1000 END,
+			CASE WHEN :status <> 'pending' THEN 1700000000000000 + n.i * 1000 END
+		FROM n JOIN (SELECT id, account_id, ROW_NUMBER() OVER (ORDER BY id) - 1 AS k FROM repos
+		WHERE account_id = :account_id) r ON r.k = n.i % :queued_repos`)
 )
+
+// listedArgs are the parameters of listed.
+type listedArgs struct {
+	AccountID   string
+	Queued      int
+	Status      string
+	QueuedRepos int
+}
 
 // pending compares listing the tasks of a long queue with listing tasks that are
 // over.
@@ -107,7 +122,7 @@ func queueUp(ctx context.Context, dsn, status string) (err error) {
 		if _, err := moreRepos.Exec(tx, acct, queuedRepos); err != nil {
 			return err
 		}
-		if _, err := listed.Exec(tx, acct, queued, status, queuedRepos); err != nil {
+		if _, err := listed.Exec(tx, listedArgs{AccountID: acct, Queued: queued, Status: status, QueuedRepos: queuedRepos}); err != nil {
 			return err
 		}
 		if _, err := fillLanes.Exec(tx); err != nil {

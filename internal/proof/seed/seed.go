@@ -37,7 +37,10 @@ type Account struct {
 
 // Add inserts the account. It returns the fault of the database.
 func (a Account) Add(tx *db.Tx) error {
-	return done(addAccount.Exec(tx, a.ID, cmp.Or(a.Login, a.ID), cmp.Or(a.Tier, "self_hosted"), cmp.Or(a.Seats, 2), a.Cap))
+	return done(addAccount.Exec(tx, addAccountArgs{
+		ID: a.ID, Login: cmp.Or(a.Login, a.ID), Tier: cmp.Or(a.Tier, "self_hosted"), Seats: cmp.Or(a.Seats, 2),
+		SpendCapMicros: a.Cap,
+	}))
 }
 
 // User is a person, approved at time 0 unless Waiting. Login, Name and Email
@@ -56,7 +59,10 @@ func (u User) Add(tx *db.Tx) error {
 	if u.Waiting {
 		approved = nil
 	}
-	return done(addUser.Exec(tx, u.ID, login, cmp.Or(u.Name, login), cmp.Or(u.Email, login+"@example.com"), u.Password, approved, u.Operator))
+	return done(addUser.Exec(tx, addUserArgs{
+		ID: u.ID, Login: login, Name: cmp.Or(u.Name, login), Email: cmp.Or(u.Email, login+"@example.com"),
+		PasswordHash: u.Password, ApprovedAt: approved, PlatformAdmin: u.Operator,
+	}))
 }
 
 // Member is a person's place in an account, a member's unless Role is said.
@@ -67,7 +73,9 @@ type Member struct {
 
 // Add inserts the membership. It returns the fault of the database.
 func (m Member) Add(tx *db.Tx) error {
-	return done(addMember.Exec(tx, m.Account, m.User, cmp.Or(m.Role, "member"), m.Since))
+	return done(addMember.Exec(tx, addMemberArgs{
+		AccountID: m.Account, UserID: m.User, Role: cmp.Or(m.Role, "member"), CreatedAt: m.Since,
+	}))
 }
 
 func done(_ int64, err error) error { return err }
@@ -81,7 +89,10 @@ type Repo struct {
 
 // Add inserts the repository. It returns the fault of the database.
 func (r Repo) Add(tx *db.Tx) error {
-	return done(addRepo.Exec(tx, r.ID, r.Account, cmp.Or(r.Owner, r.Account), cmp.Or(r.Name, r.ID), cmp.Or(r.Host, "builtin"), r.Private, !r.Disabled, r.Policy))
+	return done(addRepo.Exec(tx, addRepoArgs{
+		ID: r.ID, AccountID: r.Account, Owner: cmp.Or(r.Owner, r.Account), Name: cmp.Or(r.Name, r.ID),
+		Host: cmp.Or(r.Host, "builtin"), Private: r.Private, Enabled: !r.Disabled, PolicyYML: r.Policy,
+	}))
 }
 
 // Box is an enrolled box of an account that is online and can keep what it runs
@@ -94,7 +105,9 @@ type Box struct {
 
 // Add inserts the box. It returns the fault of the database.
 func (b Box) Add(tx *db.Tx) error {
-	return done(addBox.Exec(tx, b.ID, b.Account, cmp.Or(b.Slots, 2), cmp.Or(b.Agents, `[{"name":"claude"}]`)))
+	return done(addBox.Exec(tx, addBoxArgs{
+		ID: b.ID, AccountID: b.Account, Slots: cmp.Or(b.Slots, 2), Agents: cmp.Or(b.Agents, `[{"name":"claude"}]`),
+	}))
 }
 
 // Task is a queued task of an account, pending unless Status is said. Kind and
@@ -113,8 +126,11 @@ func (t Task) Add(tx *db.Tx) error {
 	if t.Branch != nil {
 		branch = *t.Branch
 	}
-	return done(addTask.Exec(tx, t.ID, t.Account, t.Repo, cmp.Or(t.Kind, "work"), cmp.Or(t.Sink, "queued"), cmp.Or(t.Title, t.ID), t.Problem,
-		cmp.Or(t.Status, "pending"), branch, t.Pull, t.Budget, t.By))
+	return done(addTask.Exec(tx, addTaskArgs{
+		ID: t.ID, AccountID: t.Account, RepoID: t.Repo, Kind: cmp.Or(t.Kind, "work"), Sink: cmp.Or(t.Sink, "queued"),
+		Title: cmp.Or(t.Title, t.ID), Problem: t.Problem, Status: cmp.Or(t.Status, "pending"), Branch: branch,
+		PRID: t.Pull, BudgetMicros: t.Budget, RequestedBy: t.By,
+	}))
 }
 
 // Run is the first, live attempt at a task on a box. Its claim is its ID.
@@ -122,7 +138,7 @@ type Run struct{ ID, Account, Task, Repo, Box string }
 
 // Add inserts the run. It returns the fault of the database.
 func (r Run) Add(tx *db.Tx) error {
-	return done(addRun.Exec(tx, r.ID, r.Account, r.Task, r.Repo, r.Box))
+	return done(addRun.Exec(tx, addRunArgs{ID: r.ID, AccountID: r.Account, TaskID: r.Task, RepoID: r.Repo, BoxID: r.Box}))
 }
 
 // Pull is a pull request into main that an agent opened, number 1 and open
@@ -136,7 +152,10 @@ type Pull struct {
 
 // Add inserts the pull request. It returns the fault of the database.
 func (p Pull) Add(tx *db.Tx) error {
-	return done(addPull.Exec(tx, p.ID, p.Account, p.Repo, cmp.Or(p.Number, 1), cmp.Or(p.State, "open"), cmp.Or(p.Head, p.ID), cmp.Or(p.SHA, "sha"), p.Task, p.Merged))
+	return done(addPull.Exec(tx, addPullArgs{
+		ID: p.ID, AccountID: p.Account, RepoID: p.Repo, Number: cmp.Or(p.Number, 1), State: cmp.Or(p.State, "open"),
+		HeadRef: cmp.Or(p.Head, p.ID), HeadSHA: cmp.Or(p.SHA, "sha"), TaskID: p.Task, MergedAt: p.Merged,
+	}))
 }
 
 // Action is something asked of a pull request and its head, pending unless
@@ -150,7 +169,10 @@ type Action struct {
 
 // Add inserts the action. It returns the fault of the database.
 func (a Action) Add(tx *db.Tx) error {
-	return done(addAction.Exec(tx, a.ID, a.Account, a.Pull, a.Kind, a.SHA, cmp.Or(a.State, "pending"), a.By, a.Decided))
+	return done(addAction.Exec(tx, addActionArgs{
+		ID: a.ID, AccountID: a.Account, PRID: a.Pull, Kind: a.Kind, HeadSHA: a.SHA, State: cmp.Or(a.State, "pending"),
+		DecidedBy: a.By, DecidedAt: a.Decided,
+	}))
 }
 
 // Plan is a plan of an account that was filed, at its first revision.
@@ -171,5 +193,8 @@ func (s Session) Add(tx *db.Tx) error {
 	if s.Run == nil {
 		trigger, kind = "ask", "triage"
 	}
-	return done(addSession.Exec(tx, s.ID, s.Account, s.Repo, s.Run, s.Task, trigger, kind, s.By))
+	return done(addSession.Exec(tx, addSessionArgs{
+		ID: s.ID, AccountID: s.Account, RepoID: s.Repo, RunID: s.Run, TaskID: s.Task, Trigger: trigger, Kind: kind,
+		RequestedBy: s.By,
+	}))
 }

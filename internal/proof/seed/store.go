@@ -3,30 +3,110 @@ package seed
 import "yardmaster/internal/db"
 
 var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, spend_cap_micros, created_at)
-		VALUES ($1, $2, 'organization', $3, $4, $5, 0)`)
-	addUser = db.S(`INSERT INTO users (id, login, name, email, password_hash, approved_at, platform_admin, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 0)`)
-	addMember = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)`)
-	addRepo   = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, policy_yml, created_at)
-		VALUES ($1, $2, $3, $4, $5, 'main', $6, $7, $8, 0)`)
-	addBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents,
-		isolation, presence, created_at) VALUES ($1, $2, $1, 'org', $2, 'enrolled', '', $1, 0, $3, $4, '["landlock"]', 'online', 0)`)
-	addTask = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, pr_id,
-		budget_micros, created_by, requested_by, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, 'default', $10, $11, 'system', $12, 0, 0)`)
-	addRun = db.S(`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, agent, template,
-		created_at, progress_at) VALUES ($1, $2, $3, $4, 1, $5, $1, 'live', 0, 'builtin', 'default', 0, 0)`)
-	addPull = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha,
-		task_id, author_kind, created_at, updated_at, merged_at)
-		VALUES ($1, $2, $3, $4, 't', '', '', $5, $6, 'main', $7, 'base', $8, 'agent', 0, 0, $9)`)
-	addAction = db.S(`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by, requested_at, decided_at,
-		expires_at, due_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, 9, 0)`)
+	addAccount = db.SWith[addAccountArgs](`INSERT INTO accounts (id, login, kind, tier, seats, spend_cap_micros, created_at)
+		VALUES (:id, :login, 'organization', :tier, :seats, :spend_cap_micros, 0)`)
+	addUser = db.SWith[addUserArgs](`INSERT INTO users (id, login, name, email, password_hash, approved_at, platform_admin, created_at)
+		VALUES (:id, :login, :name, :email, :password_hash, :approved_at, :platform_admin, 0)`)
+	addMember = db.SWith[addMemberArgs](`INSERT INTO memberships (account_id, user_id, role, created_at)
+		VALUES (:account_id, :user_id, :role, :created_at)`)
+	addRepo = db.SWith[addRepoArgs](`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled,
+		policy_yml, created_at)
+		VALUES (:id, :account_id, :owner, :name, :host, 'main', :private, :enabled, :policy_yml, 0)`)
+	addBox = db.SWith[addBoxArgs](`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash,
+		token_expires_at, slots, agents, isolation, presence, created_at)
+		VALUES (:id, :account_id, :id, 'org', :account_id, 'enrolled', '', :id, 0, :slots, :agents, '["landlock"]', 'online', 0)`)
+	addTask = db.SWith[addTaskArgs](`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at,
+		branch, template, pr_id, budget_micros, created_by, requested_by, created_at, updated_at)
+		VALUES (:id, :account_id, :repo_id, :kind, :sink, :title, :problem, :status, 0, :branch, 'default', :pr_id,
+		:budget_micros, 'system', :requested_by, 0, 0)`)
+	addRun = db.SWith[addRunArgs](`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state,
+		lease_expires_at, agent, template, created_at, progress_at)
+		VALUES (:id, :account_id, :task_id, :repo_id, 1, :box_id, :id, 'live', 0, 'builtin', 'default', 0, 0)`)
+	addPull = db.SWith[addPullArgs](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref,
+		base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, merged_at)
+		VALUES (:id, :account_id, :repo_id, :number, 't', '', '', :state, :head_ref, 'main', :head_sha, 'base', :task_id,
+		'agent', 0, 0, :merged_at)`)
+	addAction = db.SWith[addActionArgs](`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by,
+		requested_at, decided_at, expires_at, due_at)
+		VALUES (:id, :account_id, :pr_id, :kind, :head_sha, :state, :decided_by, 1, :decided_at, 9, 0)`)
 	addPlan = db.S(`INSERT INTO plans (id, account_id, repo_id, title, overview, source, revision, hold, created_by, created_at)
 		VALUES ($1, $2, $3, 't', '', 'file', 1, FALSE, 'system', 0)`)
-	addSession = db.S(`INSERT INTO sessions (id, account_id, repo_id, run_id, task_id, trigger, kind, requested_by, started_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`)
+	addSession = db.SWith[addSessionArgs](`INSERT INTO sessions (id, account_id, repo_id, run_id, task_id, trigger, kind, requested_by, started_at)
+		VALUES (:id, :account_id, :repo_id, :run_id, :task_id, :trigger, :kind, :requested_by, 0)`)
 )
+
+// addUserArgs are the parameters of addUser.
+type addUserArgs struct {
+	ID, Login, Name, Email, PasswordHash string
+	ApprovedAt                           *int64
+	PlatformAdmin                        bool
+}
+
+// addAccountArgs are the parameters of addAccount.
+type addAccountArgs struct {
+	ID, Login, Tier string
+	Seats           int
+	SpendCapMicros  *int64
+}
+
+// addSessionArgs are the parameters of addSession.
+type addSessionArgs struct {
+	ID, AccountID, RepoID string
+	RunID, TaskID         *string
+	Trigger, Kind         string
+	RequestedBy           *string
+}
+
+// addActionArgs are the parameters of addAction.
+type addActionArgs struct {
+	ID, AccountID        string
+	PRID                 string `db:"pr_id"`
+	Kind, HeadSHA, State string
+	DecidedBy            *string
+	DecidedAt            *int64
+}
+
+// addPullArgs are the parameters of addPull.
+type addPullArgs struct {
+	ID, AccountID, RepoID   string
+	Number                  int
+	State, HeadRef, HeadSHA string
+	TaskID                  *string
+	MergedAt                *int64
+}
+
+// addRunArgs are the parameters of addRun.
+type addRunArgs struct {
+	ID, AccountID, TaskID, RepoID, BoxID string
+}
+
+// addTaskArgs are the parameters of addTask.
+type addTaskArgs struct {
+	ID, AccountID, RepoID, Kind, Sink, Title, Problem, Status, Branch string
+	PRID                                                              *string `db:"pr_id"`
+	BudgetMicros                                                      *int64
+	RequestedBy                                                       *string
+}
+
+// addBoxArgs are the parameters of addBox.
+type addBoxArgs struct {
+	ID, AccountID string
+	Slots         int
+	Agents        string
+}
+
+// addRepoArgs are the parameters of addRepo.
+type addRepoArgs struct {
+	ID, AccountID, Owner, Name, Host string
+	Private, Enabled                 bool
+	PolicyYML                        string
+}
+
+// addMemberArgs are the parameters of addMember.
+type addMemberArgs struct {
+	AccountID, UserID, Role string
+	CreatedAt               int64
+}
 
 // Changes to rows of a domain that a test is not of. Their parameters are the
 // id of the row, or the account and the user, and then the new values.
