@@ -80,7 +80,7 @@ func (s *Service) settle(tx *db.Tx, r *row, blockerID string) error {
 			return err
 		}
 		if f.URL != nil {
-			if _, err := placeServer.Exec(tx, blockerID, f.Name, f.URL, f.Transport); err != nil {
+			if _, err := placeServer.Exec(tx, placeServerArgs{BlockerID: blockerID, Name: f.Name, URL: f.URL, Transport: f.Transport}); err != nil {
 				return err
 			}
 		}

@@ -294,7 +294,9 @@ func (s *Service) keep(tx *db.Tx, by string, r *row, f *fieldRow, e entry) (*MCP
 		}
 		v = Value{Name: tokenRef(f.Name), Value: e.server.Token, Host: hostOf(u)}
 		stanza = stanzaOf(strings.TrimPrefix(f.Name, mcpPrefix), u.String(), e.server.Transport, v.Name)
-		if _, err := placeServer.Exec(tx, r.ID, f.Name, stanza.URL, stanza.Transport); err != nil {
+		if _, err := placeServer.Exec(tx, placeServerArgs{
+			BlockerID: r.ID, Name: f.Name, URL: new(stanza.URL), Transport: new(stanza.Transport),
+		}); err != nil {
 			return nil, err
 		}
 	}

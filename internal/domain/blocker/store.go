@@ -69,10 +69,17 @@ var (
 		WHERE b.account_id = $1 AND f.blocker_id = $2 ORDER BY f.position`)
 	landField = db.SWith[landFieldArgs](`UPDATE blocker_fields SET landed_at = :landed_at, landed_by = :landed_by
 		WHERE blocker_id = :blocker_id AND name = :name AND landed_at IS NULL`)
-	placeServer  = db.S(`UPDATE blocker_fields SET url = $3, transport = $4 WHERE blocker_id = $1 AND name = $2`)
+	placeServer = db.SWith[placeServerArgs](`UPDATE blocker_fields SET url = :url, transport = :transport
+		WHERE blocker_id = :blocker_id AND name = :name`)
 	closeBlocker = db.SWith[closeBlockerArgs](`UPDATE blockers SET state = :state, answer = :answer, closed_at = :closed_at, closed_by = :closed_by
 		WHERE account_id = :account_id AND id = :id AND state = 'open'`)
 )
+
+// placeServerArgs are the parameters of placeServer.
+type placeServerArgs struct {
+	BlockerID, Name string
+	URL, Transport  *string
+}
 
 // closeBlockerArgs are the parameters of closeBlocker.
 type closeBlockerArgs struct {

@@ -79,7 +79,9 @@ func (s *Service) record(tx *db.Tx, d Draft) (p row, existing bool, err error) {
 		return p, false, err
 	}
 	if !made {
-		p, err = selectByDir.One(tx, tx.Account, d.Repo.ID, d.dir, d.revision)
+		p, err = selectByDir.One(tx, selectByDirArgs{
+			AccountID: tx.Account, RepoID: d.Repo.ID, Dir: d.dir, Revision: d.revision,
+		})
 		return p, true, err
 	}
 	if err := s.cut(tx, &p, d.Units); err != nil {
@@ -104,7 +106,11 @@ func (s *Service) cut(tx *db.Tx, p *row, units []Unit) error {
 	for i, u := range units {
 		groupID := id.New()
 		ids[u.Slug] = groupID
-		_, err := insertGroup.Exec(tx, groupID, tx.Account, p.ID, u.Repo.ID, i, u.Slug, u.Title, u.Problem, db.JSON[[]string]{V: append([]string{}, u.Files...)}, u.Template)
+		_, err := insertGroup.Exec(tx, insertGroupArgs{
+			ID: groupID, AccountID: tx.Account, PlanID: p.ID, RepoID: u.Repo.ID, Place: int64(i), Slug: u.Slug,
+			Title: u.Title, Problem: u.Problem, Files: db.JSON[[]string]{V: append([]string{}, u.Files...)},
+			Template: u.Template,
+		})
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,9 @@ func (s *Service) execute(ctx context.Context, in executeIn) (out PlanFiled, err
 			p, found, err = selectLast.Maybe(tx, tx.Account, repo.ID, in.Dir)
 		} else {
 			revision = *in.Revision
-			p, found, err = selectByDir.Maybe(tx, tx.Account, repo.ID, in.Dir, revision)
+			p, found, err = selectByDir.Maybe(tx, selectByDirArgs{
+				AccountID: tx.Account, RepoID: repo.ID, Dir: new(in.Dir), Revision: revision,
+			})
 		}
 		if err != nil || !found {
 			return err

@@ -124,7 +124,9 @@ func (s *Service) surveyed(tx *db.Tx, planID string, scout *task.Row) error {
 		return s.undrafted(tx, &p, "The scout's task is "+string(scout.Status)+".")
 	default:
 		p.FailedAt, p.Note = nil, nil
-		_, err := draftPlan.Exec(tx, tx.Account, p.ID, p.Title, p.Overview, p.FailedAt, p.Note)
+		_, err := draftPlan.Exec(tx, draftPlanArgs{
+			AccountID: tx.Account, ID: p.ID, Title: p.Title, Overview: p.Overview, FailedAt: p.FailedAt, Note: p.Note,
+		})
 		return err
 	}
 	found, ok, err := s.Surveyed(tx, scout.ID)
@@ -149,7 +151,9 @@ func (s *Service) surveyed(tx *db.Tx, planID string, scout *task.Row) error {
 		return s.undrafted(tx, &p, "The scout's report holds no plan. "+sentence(problems))
 	}
 	p.Title, p.Overview = units[0].Title, d.overview
-	if _, err := draftPlan.Exec(tx, tx.Account, p.ID, p.Title, p.Overview, nil, nil); err != nil {
+	if _, err := draftPlan.Exec(tx, draftPlanArgs{
+		AccountID: tx.Account, ID: p.ID, Title: p.Title, Overview: p.Overview, FailedAt: nil, Note: nil,
+	}); err != nil {
 		return err
 	}
 	if err := s.cut(tx, &p, units); err != nil {
@@ -163,7 +167,10 @@ func (s *Service) surveyed(tx *db.Tx, planID string, scout *task.Row) error {
 	if why, err := s.obstacle(tx, units); err != nil {
 		return err
 	} else if why != "" {
-		_, err = draftPlan.Exec(tx, tx.Account, p.ID, p.Title, p.Overview, nil, "It was not dispatched, and can be approved. "+why)
+		_, err = draftPlan.Exec(tx, draftPlanArgs{
+			AccountID: tx.Account, ID: p.ID, Title: p.Title, Overview: p.Overview, FailedAt: nil,
+			Note: new("It was not dispatched, and can be approved. " + why),
+		})
 		return err
 	}
 	n, err := read(tx, planID)
@@ -179,7 +186,9 @@ func (s *Service) undrafted(tx *db.Tx, p *row, why string) error {
 	if p.FailedAt != nil {
 		return nil
 	}
-	if _, err := draftPlan.Exec(tx, tx.Account, p.ID, p.Title, p.Overview, tx.Now, why); err != nil {
+	if _, err := draftPlan.Exec(tx, draftPlanArgs{
+		AccountID: tx.Account, ID: p.ID, Title: p.Title, Overview: p.Overview, FailedAt: new(tx.Now), Note: new(why),
+	}); err != nil {
 		return err
 	}
 	return failedEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID}, failedData{Reason: why})

@@ -255,7 +255,10 @@ func (s *Service) replace(tx *db.Tx, p *row, n *net, old []*groupRow, tasks []ta
 		t := &tasks[i]
 		groupID := id.New()
 		slug := fmt.Sprintf("%s-%.8s", old[0].Slug, t.ID)
-		if _, err := insertGroup.Exec(tx, groupID, tx.Account, p.ID, t.RepoID, place, slug, t.Title, t.Problem, t.Files, t.Template); err != nil {
+		if _, err := insertGroup.Exec(tx, insertGroupArgs{
+			ID: groupID, AccountID: tx.Account, PlanID: p.ID, RepoID: t.RepoID, Place: place, Slug: slug, Title: t.Title,
+			Problem: t.Problem, Files: t.Files, Template: t.Template,
+		}); err != nil {
 			return out, err
 		}
 		if err := task.JoinPlan(tx, t, p.ID, &groupID); err != nil {

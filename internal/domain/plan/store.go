@@ -108,17 +108,20 @@ var (
 		:commit_sha, :hold, :scout_task_id, :ask_id, :note, :approved_tasks, :approved_at, :cancelled_at, :failed_at,
 		:created_by, :created_at, :requested_by) ON CONFLICT DO NOTHING`)
 	selectPlan  = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND id = $2`)
-	selectByDir = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND repo_id = $2 AND dir = $3 AND revision = $4`)
-	selectLast  = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND repo_id = $2 AND dir = $3 ORDER BY revision DESC LIMIT 1`)
+	selectByDir = db.QWith[selectByDirArgs, row](`SELECT ` + planColumns + ` FROM plans
+		WHERE account_id = :account_id AND repo_id = :repo_id AND dir = :dir AND revision = :revision`)
+	selectLast = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND repo_id = $2 AND dir = $3 ORDER BY revision DESC LIMIT 1`)
 
 	approvePlan = db.SWith[approvePlanArgs](`UPDATE plans SET approved_at = :approved_at, approved_tasks = :approved_tasks,
 		requested_by = :requested_by
 		WHERE account_id = :account_id AND id = :id`)
 	cancelPlan = db.S(`UPDATE plans SET cancelled_at = $3 WHERE account_id = $1 AND id = $2`)
-	draftPlan  = db.S(`UPDATE plans SET title = $3, overview = $4, failed_at = $5, note = $6 WHERE account_id = $1 AND id = $2`)
+	draftPlan  = db.SWith[draftPlanArgs](`UPDATE plans SET title = :title, overview = :overview, failed_at = :failed_at, note = :note
+		WHERE account_id = :account_id AND id = :id`)
 
-	insertGroup = db.S(`INSERT INTO plan_groups (id, account_id, plan_id, repo_id, place, slug, title, problem, files, template, closed)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '')`)
+	insertGroup = db.SWith[insertGroupArgs](`INSERT INTO plan_groups (id, account_id, plan_id, repo_id, place, slug, title, problem,
+		files, template, closed)
+		VALUES (:id, :account_id, :plan_id, :repo_id, :place, :slug, :title, :problem, :files, :template, '')`)
 	selectGroups = db.Q[groupRow](`SELECT id, repo_id, place, slug, title, problem, files, template, closed FROM plan_groups
 		WHERE account_id = $1 AND plan_id = $2 ORDER BY place, id`)
 	closeGroup = db.S(`UPDATE plan_groups SET closed = $3 WHERE account_id = $1 AND id = $2`)
@@ -162,6 +165,29 @@ var (
 	setSwitch    = db.S(`INSERT INTO plan_file_switches (account_id, enabled) VALUES ($1, $2)
 		ON CONFLICT (account_id) DO UPDATE SET enabled = excluded.enabled`)
 )
+
+// insertGroupArgs are the parameters of insertGroup.
+type insertGroupArgs struct {
+	ID, AccountID, PlanID, RepoID string
+	Place                         int64
+	Slug, Title, Problem          string
+	Files                         db.JSON[[]string]
+	Template                      string
+}
+
+// draftPlanArgs are the parameters of draftPlan.
+type draftPlanArgs struct {
+	AccountID, ID, Title, Overview string
+	FailedAt                       *time.Time
+	Note                           *string
+}
+
+// selectByDirArgs are the parameters of selectByDir.
+type selectByDirArgs struct {
+	AccountID, RepoID string
+	Dir               *string
+	Revision          int64
+}
 
 // insertFanoutArgs are the parameters of insertFanout.
 type insertFanoutArgs struct {

@@ -208,7 +208,9 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 		}
 		return s.notMerged(tx, d, pr, mergeErr)
 	}
-	n, err := setMerged.Exec(tx, pr.ID, sha, d.DecidedBy, tx.Micros(), d.HeadSHA)
+	n, err := setMerged.Exec(tx, setMergedArgs{
+		ID: pr.ID, MergeSHA: sha, MergedBy: d.DecidedBy, MergedAt: tx.Micros(), HeadSHA: d.HeadSHA,
+	})
 	if err != nil || n == 0 {
 		return err // recorded before
 	}

@@ -160,7 +160,7 @@ func (s *Service) round(tx *db.Tx, r repo.Ref, pr *row) (state string, round Rou
 
 // spend notes that no round is left. A person is asked to look.
 func (s *Service) spend(tx *db.Tx, r repo.Ref, pr row, f failing) error {
-	if _, err := setBabysit.Exec(tx, pr.ID, BabysitSpent, tx.Micros(), 0); err != nil {
+	if _, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: BabysitSpent, UpdatedAt: tx.Micros(), AttendAt: 0}); err != nil {
 		return err
 	}
 	if err := s.needs(tx, pr.ID, NeedsRearm); err != nil {
@@ -200,7 +200,7 @@ func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) err
 		n := max(0, min(int(pr.CIRounds+pr.ConflictRounds), len(idleRounds))-1)
 		next = db.Micros(tx.Now.Add(idleRounds[n]))
 	}
-	if _, err := setBabysit.Exec(tx, pr.ID, state, tx.Micros(), next); err != nil {
+	if _, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: state, UpdatedAt: tx.Micros(), AttendAt: next}); err != nil {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)

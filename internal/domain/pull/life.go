@@ -23,7 +23,7 @@ const (
 // and which pull requests may be merged, closed or in conflict by the push: the
 // loop asks the code host.
 func (s *Service) OnPush(tx *db.Tx, r repo.Ref, branch, newSHA, by string) error {
-	n, err := baseMoved.Exec(tx, tx.Account, r.ID, branch, by)
+	n, err := baseMoved.Exec(tx, baseMovedArgs{AccountID: tx.Account, RepoID: r.ID, BaseRef: branch, PushedBy: new(by)})
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,9 @@ func (s *Service) over(tx *db.Tx, pr row, note string) error {
 // mergedByHand records that a push brought the head of a pull request into its
 // base.
 func (s *Service) mergedByHand(tx *db.Tx, pr row, mergeSHA, by string) error {
-	if n, err := setMerged.Exec(tx, pr.ID, mergeSHA, by, tx.Micros(), pr.HeadSHA); err != nil || n == 0 {
+	if n, err := setMerged.Exec(tx, setMergedArgs{
+		ID: pr.ID, MergeSHA: mergeSHA, MergedBy: new(by), MergedAt: tx.Micros(), HeadSHA: pr.HeadSHA,
+	}); err != nil || n == 0 {
 		return err
 	}
 	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
@@ -209,7 +211,7 @@ func (s *Service) landed(tx *db.Tx, pr row, headSHA, mergeSHA string, by *string
 	if err != nil {
 		return err
 	}
-	if _, err := baseMoved.Exec(tx, tx.Account, pr.RepoID, pr.BaseRef, by); err != nil {
+	if _, err := baseMoved.Exec(tx, baseMovedArgs{AccountID: tx.Account, RepoID: pr.RepoID, BaseRef: pr.BaseRef, PushedBy: by}); err != nil {
 		return err
 	}
 	if err := s.over(tx, pr, "The pull request was merged."); err != nil || pr.TaskID == nil {

@@ -103,7 +103,7 @@ func TestGreenAgain(t *testing.T) {
 		y.pass(0)
 		spend := func() {
 			y.write(func(tx *db.Tx) error {
-				_, err := setBabysit.Exec(tx, pr, BabysitSpent, tx.Micros(), 0)
+				_, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr, Babysit: BabysitSpent, UpdatedAt: tx.Micros(), AttendAt: 0})
 				return errors.Join(err, y.needs(tx, pr, NeedsRearm))
 			})
 		}

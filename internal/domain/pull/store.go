@@ -161,9 +161,11 @@ var (
 		WHERE id = :id`)
 	setChecks = db.S(`UPDATE pulls SET checks = $2, updated_at = $3 WHERE id = $1`)
 	// A newer head may have come while one was merged: the row keeps the one that was.
-	setMerged = db.S(`UPDATE pulls SET checks = CASE WHEN head_sha = $5 THEN checks WHEN EXISTS (SELECT 1 FROM ci_runs c WHERE c.pr_id = pulls.id AND c.sha = $5) THEN 'passed' ELSE 'none' END,
-		head_sha = $5, state = 'merged', babysit = 'done', mergeable = 'clean', needs = '', needs_at = NULL, merge_sha = $2, merged_by = $3,
-		merged_at = $4, updated_at = $4 WHERE id = $1 AND state = 'open'`)
+	setMerged = db.SWith[setMergedArgs](`UPDATE pulls SET checks = CASE WHEN head_sha = :head_sha THEN checks WHEN EXISTS (SELECT 1
+		FROM ci_runs c WHERE c.pr_id = pulls.id AND c.sha = :head_sha) THEN 'passed' ELSE 'none' END, head_sha = :head_sha,
+		state = 'merged', babysit = 'done', mergeable = 'clean', needs = '', needs_at = NULL, merge_sha = :merge_sha,
+		merged_by = :merged_by, merged_at = :merged_at, updated_at = :merged_at
+		WHERE id = :id AND state = 'open'`)
 	setClosed = db.SWith[setClosedArgs](`UPDATE pulls SET state = 'closed', babysit = 'off', needs = '', needs_at = NULL,
 		closed_why = :closed_why, closed_by = :closed_by, closed_at = :closed_at, updated_at = :closed_at
 		WHERE id = :id AND state = 'open'`)
@@ -177,8 +179,8 @@ var (
 	lastDeleted = db.Q[string](`SELECT id FROM pulls p WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'closed' AND closed_why IN ('branch_deleted', 'nothing_left')
 		AND NOT EXISTS (SELECT 1 FROM pulls n WHERE n.repo_id = p.repo_id AND n.head_ref = p.head_ref AND n.number > p.number)`)
 
-	baseMoved = db.S(`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = $4
-		WHERE account_id = $1 AND repo_id = $2 AND base_ref = $3 AND state = 'open'`)
+	baseMoved = db.SWith[baseMovedArgs](`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = :pushed_by
+		WHERE account_id = :account_id AND repo_id = :repo_id AND base_ref = :base_ref AND state = 'open'`)
 	headMoved = db.S(`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = $2 WHERE id = $1 AND state = 'open'`)
 	recheck   = db.S(`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = NULL WHERE repo_id = $1 AND state = 'open'`)
 	// lookAgain keeps what is known of the last push.
@@ -198,8 +200,9 @@ var (
 	beginRound = db.SWith[beginRoundArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = :ci_rounds,
 		conflict_rounds = :conflict_rounds, babysit_task = :babysit_task, round_sha = head_sha, updated_at = :updated_at
 		WHERE id = :id`)
-	setBabysit = db.S(`UPDATE pulls SET babysit = $2, babysit_task = NULL, attend_at = $4, updated_at = $3 WHERE id = $1`)
-	rearmPull  = db.SWith[rearmPullArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = 0, conflict_rounds = 0,
+	setBabysit = db.SWith[setBabysitArgs](`UPDATE pulls SET babysit = :babysit, babysit_task = NULL, attend_at = :attend_at, updated_at = :updated_at
+		WHERE id = :id`)
+	rearmPull = db.SWith[rearmPullArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = 0, conflict_rounds = 0,
 		forgiven = :forgiven, armed_at = :armed_at, attend_at = 0, updated_at = :armed_at
 		WHERE id = :id`)
 	// A check that never ended is made again by the pass after it was armed anew.
@@ -271,6 +274,26 @@ var (
 		exit_code = :exit_code, output = :output, finished_at = :finished_at
 		WHERE id = :id AND (finished_at IS NULL OR :run_id <> '')`)
 )
+
+// setBabysitArgs are the parameters of setBabysit.
+type setBabysitArgs struct {
+	ID, Babysit         string
+	UpdatedAt, AttendAt int64
+}
+
+// baseMovedArgs are the parameters of baseMoved.
+type baseMovedArgs struct {
+	AccountID, RepoID, BaseRef string
+	PushedBy                   *string
+}
+
+// setMergedArgs are the parameters of setMerged.
+type setMergedArgs struct {
+	ID, MergeSHA string
+	MergedBy     *string
+	MergedAt     int64
+	HeadSHA      string
+}
 
 // endCIArgs are the parameters of endCI.
 type endCIArgs struct {

@@ -244,7 +244,9 @@ func (s *Service) repeat(tx *db.Tx, r *Row, key string) (*protocol.Start, error)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := renewLease.Exec(tx, r.BoxID, r.ID, r.Attempt, s.redispatchAt(tx)); err != nil {
+	if _, err := renewLease.Exec(tx, renewLeaseArgs{
+		BoxID: r.BoxID, ID: r.ID, Attempt: r.Attempt, LeaseExpiresAt: s.redispatchAt(tx),
+	}); err != nil {
 		return nil, err
 	}
 	if _, err := forgetTokens.Exec(tx, r.ID); err != nil {
@@ -377,7 +379,9 @@ func (s *Service) Renew(ctx context.Context, boxID string, r protocol.Renew) (pr
 func (s *Service) renew(ctx context.Context, boxID, runID string, attempt int) (out protocol.Renewal, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		out = protocol.Renewal{ServerMS: tx.Now.UnixMilli()}
-		n, err := renewLease.Exec(tx, boxID, runID, attempt, s.redispatchAt(tx))
+		n, err := renewLease.Exec(tx, renewLeaseArgs{
+			BoxID: boxID, ID: runID, Attempt: int64(attempt), LeaseExpiresAt: s.redispatchAt(tx),
+		})
 		if err != nil {
 			return err
 		}

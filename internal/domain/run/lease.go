@@ -137,7 +137,9 @@ func (s *Service) Verdicts(ctx context.Context, boxID string, refs []protocol.Ru
 			r := byID[ref.Run]
 			v := protocol.RunVerdict{Run: ref.Run, Attempt: ref.Attempt, Do: protocol.DoKill}
 			if r != nil && r.Attempt == int64(ref.Attempt) && !named[r.ID] {
-				n, err := renewLease.Exec(tx, boxID, r.ID, r.Attempt, s.redispatchAt(tx))
+				n, err := renewLease.Exec(tx, renewLeaseArgs{
+					BoxID: boxID, ID: r.ID, Attempt: r.Attempt, LeaseExpiresAt: s.redispatchAt(tx),
+				})
 				if err != nil {
 					return err
 				}

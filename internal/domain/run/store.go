@@ -84,7 +84,8 @@ var (
 	forgetTokens = db.S(`DELETE FROM run_tokens WHERE run_id = $1`)
 	forgetKind   = db.S(`DELETE FROM run_tokens WHERE run_id = $1 AND kind = $2`)
 
-	renewLease = db.S(`UPDATE runs SET lease_expires_at = $4 WHERE box_id = $1 AND id = $2 AND attempt = $3 AND ended_at IS NULL`)
+	renewLease = db.SWith[renewLeaseArgs](`UPDATE runs SET lease_expires_at = :lease_expires_at
+		WHERE box_id = :box_id AND id = :id AND attempt = :attempt AND ended_at IS NULL`)
 
 	selectExpired = db.Q[lease](`SELECT id, account_id, task_id FROM runs WHERE ended_at IS NULL AND lease_expires_at < $1
 		ORDER BY lease_expires_at LIMIT 100`)
@@ -113,6 +114,13 @@ var (
 		FROM run_tokens k JOIN runs r ON r.id = k.run_id JOIN tasks t ON t.id = r.task_id JOIN sessions s ON s.run_id = r.id
 		WHERE k.hash = $1 AND k.kind = $2 ORDER BY s.started_at, s.id LIMIT 1`)
 )
+
+// renewLeaseArgs are the parameters of renewLease.
+type renewLeaseArgs struct {
+	BoxID, ID      string
+	Attempt        int64
+	LeaseExpiresAt time.Time
+}
 
 // advanceArgs are the parameters of advance.
 type advanceArgs struct {
