@@ -331,7 +331,7 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 			if !drained && r.Presence == Online && was == Online && tx.Now.Sub(*r.LastBeatAt).Abs() < protocol.BeatEvery/2 && alike(r, p) {
 				continue
 			}
-			if n, err := beat.Exec(tx, r.ID, tx.Now, db.JSON[protocol.Presence]{V: p}, firstOf(p.Version, r.Version)); err != nil {
+			if n, err := beat.Exec(tx, beatArgs{r.ID, tx.Now, db.JSON[protocol.Presence]{V: p}, firstOf(p.Version, r.Version)}); err != nil {
 				return err
 			} else if n == 0 {
 				continue // it has left, or was revoked, since it said this

@@ -122,7 +122,7 @@ func TestDrainIsReversible(t *testing.T) {
 			t.Errorf("resumed: %+v, want %+v", got, want)
 		}
 		f.write(func(tx *db.Tx) error {
-			_, err := beat.Exec(tx, c.ID, tx.Now, "{}", "1.0.0")
+			_, err := beat.Exec(tx, beatArgs{ID: c.ID, LastBeatAt: tx.Now, Version: "1.0.0"})
 			return err
 		})
 		f.want(200, "", "POST", path, nil).into(t, &got)

@@ -20,7 +20,7 @@ var (
 func (f *fixture) holding(boxID string) (runID string) {
 	runID = id.New()
 	f.write(func(tx *db.Tx) error {
-		if _, err := beat.Exec(tx, boxID, tx.Now, "{}", "1.0.0"); err != nil {
+		if _, err := beat.Exec(tx, beatArgs{ID: boxID, LastBeatAt: tx.Now, Version: "1.0.0"}); err != nil {
 			return err
 		}
 		return seed.Add(tx, seed.Repo{ID: runID, Account: "acme"}, seed.Task{ID: runID, Account: "acme", Repo: runID, Status: "running"},

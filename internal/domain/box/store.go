@@ -127,8 +127,8 @@ var (
 	report = db.SWith[row](`UPDATE boxes SET version = :version, os = :os, arch = :arch, slots = :slots,
 		labels = :labels, agents = :agents, isolation = :isolation, isolation_holds = :isolation_holds
 		WHERE id = :id`)
-	beat = db.S(`UPDATE boxes SET presence = 'online', last_beat_at = $2, telemetry = $3, version = $4
-		WHERE id = $1 AND state <> 'revoked' AND presence <> 'left'`)
+	beat = db.SWith[beatArgs](`UPDATE boxes SET presence = 'online', last_beat_at = :last_beat_at, telemetry = :telemetry, version = :version
+		WHERE id = :id AND state <> 'revoked' AND presence <> 'left'`)
 	setLeft   = db.S(`UPDATE boxes SET presence = 'left', last_beat_at = $2, telemetry = $3 WHERE id = $1`)
 	clearLeft = db.S(`UPDATE boxes SET presence = 'offline' WHERE id = $1 AND presence = 'left'`)
 	// setUnfit changes nothing if it is so already, so that each change has one
@@ -417,4 +417,12 @@ var pullIn = db.S(`UPDATE boxes SET last_beat_at = $1 WHERE last_beat_at > $1`)
 func ClockSetBack(tx *db.Tx) error {
 	_, err := pullIn.Exec(tx, tx.Now)
 	return err
+}
+
+// beatArgs are a sign of life.
+type beatArgs struct {
+	ID         string
+	LastBeatAt time.Time
+	Telemetry  db.JSON[protocol.Presence]
+	Version    string
 }

@@ -116,7 +116,7 @@ func (s *Service) meters(tx *db.Tx, sub subject) ([]Meter, error) {
 			return nil, err
 		}
 	}
-	set, err := selectLimits.All(tx, sub.AccountID, Account, sub.AccountID, Member, user, Plan, plan)
+	set, err := selectLimits.All(tx, limitsArgs{AccountID: sub.AccountID, UserID: user, PlanID: plan})
 	if err != nil {
 		return nil, err
 	}

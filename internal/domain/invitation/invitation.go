@@ -147,7 +147,7 @@ func Empty(tx *db.Tx, email string) error {
 	return err
 }
 
-func (s *Service) send(tx *db.Tx, o Offer, arm db.Query[row]) (SentInvitation, bool, error) {
+func (s *Service) send(tx *db.Tx, o Offer, arm db.QueryWith[armArgs, row]) (SentInvitation, bool, error) {
 	link := id.Secret(id.Invite)
 	life := memberLife
 	if o.Kind == Platform {
@@ -162,7 +162,10 @@ func (s *Service) send(tx *db.Tx, o Offer, arm db.Query[row]) (SentInvitation, b
 	if u := policy.From(tx.Context()).UserID; u != "" {
 		by = &u
 	}
-	r, ok, err := arm.Maybe(tx, prefix+id.New(), o.Kind, account, Address(o.Email), role, db.JSON[Bundle]{V: o.Bundle}, seal.Hash(link), by, tx.Micros(), tx.Now.Add(life))
+	r, ok, err := arm.Maybe(tx, armArgs{
+		ID: prefix + id.New(), Kind: o.Kind, AccountID: account, Email: Address(o.Email), Role: role, Bundle: db.JSON[Bundle]{V: o.Bundle},
+		TokenHash: seal.Hash(link), InvitedBy: by, CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(life),
+	})
 	if err != nil || !ok {
 		return SentInvitation{}, false, err
 	}

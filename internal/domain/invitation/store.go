@@ -23,16 +23,16 @@ type row struct {
 }
 
 var (
-	arm = db.Q[row](`INSERT INTO invitations (id, kind, account_id, email, role, bundle, token_hash, invited_by, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+	arm = db.QWith[armArgs, row](`INSERT INTO invitations (id, kind, account_id, email, role, bundle, token_hash, invited_by, created_at, expires_at)
+		VALUES (:id, :kind, :account_id, :email, :role, :bundle, :token_hash, :invited_by, :created_at, :expires_at)
 		ON CONFLICT (COALESCE(account_id, ''), email) WHERE accepted_at IS NULL AND revoked_at IS NULL
 		DO UPDATE SET role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by, expires_at = excluded.expires_at
 		RETURNING id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at`)
-	armOnce = db.Q[row](`INSERT INTO invitations (id, kind, account_id, email, role, bundle, token_hash, invited_by, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+	armOnce = db.QWith[armArgs, row](`INSERT INTO invitations (id, kind, account_id, email, role, bundle, token_hash, invited_by, created_at, expires_at)
+		VALUES (:id, :kind, :account_id, :email, :role, :bundle, :token_hash, :invited_by, :created_at, :expires_at)
 		ON CONFLICT (COALESCE(account_id, ''), email) WHERE accepted_at IS NULL AND revoked_at IS NULL
 		DO UPDATE SET role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by, expires_at = excluded.expires_at
-		WHERE invitations.expires_at <= $9
+		WHERE invitations.expires_at <= :created_at
 		RETURNING id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at`)
 	waits = db.Q[string](`SELECT id FROM invitations WHERE kind = $1 AND account_id IS NULL AND email = $2 AND accepted_at IS NULL AND revoked_at IS NULL`)
 	empty = db.S(`UPDATE invitations SET bundle = '{}' WHERE kind = 'platform' AND email = $1 AND accepted_at IS NULL AND revoked_at IS NULL`)
@@ -86,4 +86,18 @@ func after(tx *db.Tx, b *db.Builder, p op.PageIn) ([]row, error) {
 		b.And("(created_at, id) < ", db.Tuple(at, last))
 	}
 	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+}
+
+// armArgs are an invitation that is sent, or sent again.
+type armArgs struct {
+	ID        string
+	Kind      string
+	AccountID *string
+	Email     string
+	Role      *policy.Role
+	Bundle    db.JSON[Bundle]
+	TokenHash string
+	InvitedBy *string
+	CreatedAt time.Time
+	ExpiresAt time.Time
 }

@@ -69,7 +69,7 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[PromptVariab
 	}
 	var rows []varRow
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		rows, err = listVars.All(tx, tx.Account, in.Scope, in.Ref, after[0], after[1], after[2], in.Size())
+		rows, err = listVars.All(tx, listArgs{tx.Account, in.Scope, in.Ref, after[0], after[1], after[2], in.Size()})
 		return err
 	})
 	return op.ShowPage(in.PageIn, rows, func(r varRow) []string { return []string{r.Scope, r.Ref, r.Key} }, varRow.wire), err

@@ -31,8 +31,10 @@ type personalRow struct {
 const varColumns = `scope, ref, key, value, created_at, updated_at`
 
 var (
-	listVars = db.Q[varRow](`SELECT ` + varColumns + ` FROM prompt_vars WHERE account_id = $1 AND $2 IN ('', scope) AND $3 IN ('', ref)
-		AND (scope > $4 OR scope = $4 AND (ref > $5 OR ref = $5 AND key > $6)) ORDER BY scope, ref, key LIMIT $7`)
+	listVars = db.QWith[listArgs, varRow](`SELECT ` + varColumns + ` FROM prompt_vars
+		WHERE account_id = :account_id AND :scope IN ('', scope) AND :ref IN ('', ref)
+		AND (scope > :after_scope OR scope = :after_scope AND (ref > :after_ref OR ref = :after_ref AND key > :after_key))
+		ORDER BY scope, ref, key LIMIT :limit`)
 	oneVar = db.QWith[oneVarArgs, varRow](`SELECT ` + varColumns + ` FROM prompt_vars
 		WHERE account_id = :account_id AND scope = :scope AND ref = :ref AND key = :key`)
 	countVars = db.Q[int64](`SELECT COUNT(*) FROM prompt_vars WHERE account_id = $1`)
@@ -89,4 +91,12 @@ func (r varRow) wire() PromptVariable {
 		v.Ref = &r.Ref
 	}
 	return v
+}
+
+// listArgs are what a list of variables is narrowed to, both empty for all, and
+// the variable that it goes on behind.
+type listArgs struct {
+	AccountID, Scope, Ref          string
+	AfterScope, AfterRef, AfterKey string
+	Limit                          int
 }

@@ -265,7 +265,9 @@ func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 	if err != nil || !ok {
 		return err
 	}
-	if n, err := endCI.Exec(tx, endCIArgs{CheckResult: c, ID: ci.ID, Status: status, FinishedAt: tx.Micros()}); err != nil || n == 0 {
+	if n, err := endCI.Exec(tx, endCIArgs{
+		ID: ci.ID, Status: status, RunID: c.RunID, BoxID: c.BoxID, ExitCode: c.ExitCode, Output: c.Output, FinishedAt: tx.Micros(),
+	}); err != nil || n == 0 {
 		return err // another node was faster
 	}
 	ended := checkEndedData{ExitCode: c.ExitCode, SHA: ci.SHA}

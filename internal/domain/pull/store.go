@@ -297,10 +297,10 @@ type setMergedArgs struct {
 
 // endCIArgs are the parameters of endCI.
 type endCIArgs struct {
-	CheckResult
-	ID         string
-	Status     string
-	FinishedAt int64
+	ID, Status, RunID, BoxID string
+	ExitCode                 *int
+	Output                   string
+	FinishedAt               int64
 }
 
 // insertCIArgs are the parameters of insertCI.

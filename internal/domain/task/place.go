@@ -100,15 +100,14 @@ func (q *line) position(tx *db.Tx, t *Row) (int64, error) {
 
 // inLane is how many ready tasks of its lane are before a pending one.
 func (q *line) inLane(tx *db.Tx, t *Row) (int64, error) {
-	key := []any{t.AccountID, t.RepoID, t.Template, t.Priority, t.CreatedAt, t.ID}
 	whole := q.ready(t.lane())
-	first, err := countAhead.One(tx, append(key, countedFrom)...)
+	first, err := countAhead.One(tx, placeArgs{*t, countedFrom})
 	if err == nil && first == countedFrom {
 		var last int64
-		if last, err = countAfter.One(tx, append(key, countedFrom)...); err == nil && last < countedFrom {
+		if last, err = countAfter.One(tx, placeArgs{*t, countedFrom}); err == nil && last < countedFrom {
 			first = whole - last
 		} else if err == nil {
-			first, err = countAhead.One(tx, append(key, whole)...)
+			first, err = countAhead.One(tx, placeArgs{*t, whole})
 		}
 	}
 	return first, err

@@ -241,13 +241,15 @@ func (s *Service) head(tx *db.Tx, f *Facts, l lane, box *Box, lock bool) (*Row, 
 	if !f.fits(box, &one) {
 		return nil, nil
 	}
-	args := []any{l.AccountID, l.RepoID, l.Template, l.Priority, heads}
-	q := selectHead
-	if box.Target == "user" {
-		q, args = selectHeadBy, append(args, box.OwnerID)
-	}
+	args := headArgs{l.AccountID, l.RepoID, l.Template, l.Priority, heads}
 	for {
-		rows, err := q.All(tx, args...)
+		var rows []Row
+		var err error
+		if box.Target == "user" {
+			rows, err = selectHeadBy.All(tx, headByArgs{args, box.OwnerID})
+		} else {
+			rows, err = selectHead.All(tx, args)
+		}
 		if err != nil {
 			return nil, err
 		}

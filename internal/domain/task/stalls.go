@@ -182,6 +182,7 @@ func (s *Service) cohorts(tx *db.Tx, account string) (*Facts, []cohort, error) {
 // names are the first few of its tasks.
 func (g *cohort) names(tx *db.Tx, waiting []Row) (ids []string, err error) {
 	var rows []Row
+	head := headArgs{g.AccountID, g.RepoID, g.Template, g.Priority, stallExamples}
 	switch {
 	case !g.ready():
 		rows = slices.DeleteFunc(slices.Clone(waiting), func(t Row) bool {
@@ -189,11 +190,11 @@ func (g *cohort) names(tx *db.Tx, waiting []Row) (ids []string, err error) {
 				t.NotBefore.After(tx.Now) != g.NotBefore.After(tx.Now) || !equal(t.ConflictWith, g.ConflictWith)
 		})
 	case g.toldApart && g.RequestedBy == nil:
-		rows, err = selectHeadOfNobody.All(tx, selectHeadOfNobodyArgs{cohort: *g, Limit: stallExamples})
+		rows, err = selectHeadOfNobody.All(tx, head)
 	case g.toldApart:
-		rows, err = selectHeadBy.All(tx, g.AccountID, g.RepoID, g.Template, g.Priority, stallExamples, *g.RequestedBy)
+		rows, err = selectHeadBy.All(tx, headByArgs{head, *g.RequestedBy})
 	default:
-		rows, err = selectHead.All(tx, g.AccountID, g.RepoID, g.Template, g.Priority, stallExamples)
+		rows, err = selectHead.All(tx, head)
 	}
 	for _, t := range rows[:min(len(rows), stallExamples)] {
 		ids = append(ids, t.ID)

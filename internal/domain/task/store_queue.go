@@ -61,21 +61,25 @@ var (
 		WHERE account_id = :account_id AND repo_id = :repo_id AND template = :template AND priority = :priority AND ` + isReady + `), head_at) WHERE account_id = :account_id AND repo_id = :repo_id AND template = :template
 		AND priority = :priority`)
 
-	selectHead = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND repo_id = $2 AND template = $3 AND priority = $4
-		AND ` + isReady + ` ORDER BY created_at, id LIMIT $5`)
-	selectHeadBy = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND requested_by = $6 AND repo_id = $2 AND template = $3 AND priority = $4
-		AND ` + isReady + ` ORDER BY created_at, id LIMIT $5`)
+	selectHead = db.QWith[headArgs, Row](`SELECT ` + own + ` FROM tasks
+		WHERE account_id = :account_id AND repo_id = :repo_id AND template = :template AND priority = :priority
+		AND ` + isReady + ` ORDER BY created_at, id LIMIT :limit`)
+	selectHeadBy = db.QWith[headByArgs, Row](`SELECT ` + own + ` FROM tasks
+		WHERE account_id = :account_id AND requested_by = :requested_by AND repo_id = :repo_id AND template = :template
+		AND priority = :priority AND ` + isReady + ` ORDER BY created_at, id LIMIT :limit`)
 
-	selectHeadOfNobody = db.QWith[selectHeadOfNobodyArgs, Row](`SELECT ` + own + ` FROM tasks
+	selectHeadOfNobody = db.QWith[headArgs, Row](`SELECT ` + own + ` FROM tasks
 		WHERE account_id = :account_id AND requested_by IS NULL AND repo_id = :repo_id AND template = :template
 		AND priority = :priority AND ` + isReady + ` ORDER BY created_at, id LIMIT :limit`)
 
 	// countAhead and countAfter tell how deep in its lane a task is, from
-	// either end, as far as $7.
-	countAhead = db.Q[int64](`SELECT COUNT(*) FROM (SELECT 1 AS one FROM tasks WHERE account_id = $1 AND repo_id = $2 AND template = $3 AND priority = $4
-		AND ` + isReady + ` AND (created_at, id) < ($5, $6) LIMIT $7) AS ahead`)
-	countAfter = db.Q[int64](`SELECT COUNT(*) FROM (SELECT 1 AS one FROM tasks WHERE account_id = $1 AND repo_id = $2 AND template = $3 AND priority = $4
-		AND ` + isReady + ` AND (created_at, id) >= ($5, $6) LIMIT $7) AS after`)
+	// either end, as far as most.
+	countAhead = db.QWith[placeArgs, int64](`SELECT COUNT(*) FROM (SELECT 1 AS one FROM tasks
+		WHERE account_id = :account_id AND repo_id = :repo_id AND template = :template AND priority = :priority
+		AND ` + isReady + ` AND (created_at, id) < (:created_at, :id) LIMIT :most) AS ahead`)
+	countAfter = db.QWith[placeArgs, int64](`SELECT COUNT(*) FROM (SELECT 1 AS one FROM tasks
+		WHERE account_id = :account_id AND repo_id = :repo_id AND template = :template AND priority = :priority
+		AND ` + isReady + ` AND (created_at, id) >= (:created_at, :id) LIMIT :most) AS after`)
 
 	// selectReadyFrom lists the ready tasks that are as new as one, the newest
 	// first.
@@ -120,10 +124,24 @@ type selectReadyFromArgs struct {
 	Limit     int
 }
 
-// selectHeadOfNobodyArgs are the parameters of selectHeadOfNobody.
-type selectHeadOfNobodyArgs struct {
-	cohort
-	Limit int
+// headArgs are a lane, and how many of its first tasks are asked for; headByArgs
+// of those that one person asked for.
+type (
+	headArgs struct {
+		AccountID, RepoID, Template string
+		Priority                    int64
+		Limit                       int
+	}
+	headByArgs struct {
+		headArgs
+		RequestedBy string
+	}
+)
+
+// placeArgs are a task that waits in its lane, and how far it is counted.
+type placeArgs struct {
+	Row
+	Most int64
 }
 
 // countOutArgs are the parameters of countOut.
