@@ -46,6 +46,13 @@ var groups = map[string]string{
 	"user":           "Who may use the platform.",
 }
 
+// contents are the groups in the order of the contract's tables.
+var contents = []string{
+	"service", "account", "org_sso", "member", "invitation", "token", "operator_token", "access_request", "user", "billing", "grant", "onboarding", "mcp",
+	"task", "plan", "project", "pr", "ask", "escalation", "box", "template", "config", "system_prompt", "project_secret", "secret", "blocker", "self",
+	"session", "stream", "audit", "overview",
+}
+
 // order is how a reader meets the groups: what there is to do, what does it, who
 // may, and what only those call who run the platform.
 var order = []string{

@@ -3,20 +3,24 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
+	"log/slog"
 	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"yardmaster/internal/api/mcp"
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/bus"
+	"yardmaster/internal/codehost/builtin"
+	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/access"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/audit"
-	"yardmaster/internal/domain/backlog"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
@@ -34,103 +38,82 @@ import (
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
-	"yardmaster/internal/domain/service"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/signin"
-	"yardmaster/internal/domain/sso"
 	"yardmaster/internal/domain/stream"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/domain/vault"
+	"yardmaster/internal/event"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
 )
+
+// domain is a package that has capabilities. What it does besides requests is a
+// loop, see looping and serving.
+type domain interface{ Ops() []op.Op }
+
+// looping is a domain with work that is no request. Loop returns when its context
+// ends, or with what keeps it from going on.
+type looping interface{ Loop(context.Context) error }
+
+// serving is a domain that answers the calls of boxes.
+type serving interface{ Serve() error }
 
 // parts are the domains of the product.
 type parts struct {
-	service  *service.Service
-	account  *account.Service
-	signin   *signin.Service
-	sso      *sso.Service
-	token    *token.Service
-	repo     *repo.Service
-	pull     *pull.Service
-	ask      *ask.Service
-	escalate *escalation.Service
-	task     *task.Service
-	plan     *plan.Service
-	run      *run.Service
-	box      *box.Service
-	template *template.Service
-	billing  *modelkey.Service
-	budget   *budget.Service
-	overview *overview.Service
-	stream   *stream.Service
-	session  *session.Service
-	audit    *audit.Service
-	grant    *grant.Service
-	onboard  *onboarding.Service
-	oauth    *oauth.Service
+	all []domain // in the order in which they were made
 
+	// What others are given, or App calls.
+	account *account.Service
+	signin  *signin.Service
+	token   *token.Service
+	repo    *repo.Service
+	pull    *pull.Service
+	ask     *ask.Service
+	task    *task.Service
+	plan    *plan.Service
+	run     *run.Service
+	box     *box.Service
+	billing *modelkey.Service
+	budget  *budget.Service
+	session *session.Service
+	grant   *grant.Service
+	onboard *onboarding.Service
 	invites *invitation.Service
-	member  *member.Service
 	access  *access.Service
 	vault   *vault.Service
 	blocker *blocker.Service
-	backlog *backlog.Service
 	prompt  *prompt.Service
 
 	gateway http.Handler
 }
 
-// domain is a package that has capabilities.
-type domain interface{ Ops() []op.Op }
-
-// domains are all that have capabilities, in the order of the contract's tables.
-func (p parts) domains() []domain {
-	return []domain{
-		p.service,
-		p.oauth,
-		p.account,
-		p.signin,
-		p.sso,
-		p.token,
-		p.member,
-		p.invites,
-		p.access,
-		p.billing,
-		p.budget,
-		p.repo,
-		p.pull,
-		p.ask,
-		p.escalate,
-		p.backlog,
-		p.task,
-		p.run,
-		p.plan,
-		p.box,
-		p.template,
-		p.vault,
-		p.blocker,
-		p.prompt,
-		p.session,
-		p.overview,
-		p.stream,
-		p.audit,
-		p.grant,
-		p.onboard,
-	}
+// add puts a domain on the list of all, and returns it.
+func add[D domain](p *parts, d D) D {
+	p.all = append(p.all, d)
+	return d
 }
 
-// ops are all capabilities, in the order of the contract's tables.
-func (p parts) ops() []op.Op {
+// ops are all capabilities, in the order of contents.
+func (p *parts) ops(version string) []op.Op {
 	var all []op.Op
-	for _, d := range p.domains() {
+	for _, d := range p.all {
 		all = append(all, d.Ops()...)
 	}
-	return append(all, mcp.New(p.service.Version, all).Ops()...)
+	all = append(all, mcp.New(version, all).Ops()...)
+	place := func(o op.Op) int {
+		group, _, _ := strings.Cut(o.ID, ".")
+		if i := slices.Index(contents, group); i >= 0 {
+			return i
+		}
+		return len(contents)
+	}
+	slices.SortStableFunc(all, func(a, b op.Op) int { return place(a) - place(b) })
+	return all
 }
 
 // Op is a capability.
@@ -138,7 +121,10 @@ type Op = op.Op
 
 // Ops lists the capabilities without a server behind them, for documents, the
 // command line and tests that walk the table.
-func Ops() []op.Op { return unwired().ops() }
+func Ops() []op.Op {
+	p := described()
+	return p.ops("")
+}
 
 // Packages lists the import paths of the packages that have capabilities.
 func Packages() []string {
@@ -162,49 +148,13 @@ func OpsOf(pkg string) []op.Op {
 
 // homes are the domains, and the tools that are made of all they can do.
 func homes() []domain {
-	p := unwired()
-	return append(p.domains(), mcp.New("", p.ops()))
+	p := described()
+	return append(p.all, mcp.New("", p.ops("")))
 }
 
-// unwired are the domains without a server behind them.
-func unwired() parts {
-	return parts{
-		service:  &service.Service{},
-		account:  &account.Service{},
-		signin:   &signin.Service{},
-		sso:      &sso.Service{},
-		token:    &token.Service{},
-		access:   &access.Service{},
-		member:   &member.Service{},
-		invites:  &invitation.Service{},
-		repo:     &repo.Service{},
-		pull:     &pull.Service{},
-		ask:      &ask.Service{},
-		escalate: &escalation.Service{},
-		backlog:  &backlog.Service{},
-		task:     &task.Service{},
-		plan:     &plan.Service{},
-		run:      &run.Service{},
-		box:      &box.Service{},
-		template: &template.Service{},
-		vault:    &vault.Service{},
-		blocker:  &blocker.Service{},
-		prompt:   &prompt.Service{},
-		billing:  &modelkey.Service{},
-		budget:   &budget.Service{},
-		overview: &overview.Service{},
-		stream:   &stream.Service{},
-		session:  &session.Service{},
-		audit:    &audit.Service{},
-		grant:    &grant.Service{},
-		onboard:  &onboarding.Service{},
-		oauth:    &oauth.Service{},
-	}
-}
-
-// used are the scopes that a capability requires.
-func used() (all policy.Set) {
-	for _, o := range Ops() {
+// used are the scopes that some capability requires.
+func (p *parts) used() (all policy.Set) {
+	for _, o := range p.ops("") {
 		all |= o.Rule.Scopes()
 	}
 	return all
@@ -212,24 +162,13 @@ func used() (all policy.Set) {
 
 // loops is the work that is not a request. Each runs until its context ends.
 func (a *App) loops() []func(context.Context) error {
-	p := a.parts
-	all := []func(context.Context) error{
-		p.signin.Loop,
-		p.repo.Loop,
-		p.pull.Loop,
-		p.ask.Loop,
-		p.backlog.Loop,
-		p.run.Loop,
-		p.box.Loop,
-		p.budget.Loop,
-		a.mail.Loop,
-		a.notary.Loop,
-		a.ledger().Loop,
-		a.keeper().Loop,
-		a.answerBoxes,
-		a.watchStorage,
-		a.keepLease,
+	var all []func(context.Context) error
+	for _, d := range a.parts.all {
+		if l, ok := d.(looping); ok {
+			all = append(all, l.Loop)
+		}
 	}
+	all = append(all, a.mail.Loop, a.notary.Loop, a.ledger().Loop, a.keeper().Loop, a.answerBoxes, a.watchStorage, a.keepLease)
 	if a.relay != nil {
 		all = append(all, a.relay.Loop)
 	}
@@ -238,24 +177,47 @@ func (a *App) loops() []func(context.Context) error {
 
 // answerBoxes answers the calls of boxes.
 func (a *App) answerBoxes(ctx context.Context) error {
-	if err := errors.Join(a.parts.box.Serve(), a.parts.run.Serve()); err != nil {
-		return err
+	for _, d := range a.parts.all {
+		if s, ok := d.(serving); ok {
+			if err := s.Serve(); err != nil {
+				return err
+			}
+		}
 	}
 	<-ctx.Done()
 	return nil
 }
 
-// wire makes the domains and connects them to each other.
+var describing struct {
+	sync.Once
+	parts
+}
+
+// described are the domains of no server, for documents: they stand on parts
+// that open nothing, and none of their handlers can be called.
+func described() parts {
+	describing.Do(func() {
+		a := &App{
+			cfg: &config.Config{}, log: slog.New(slog.DiscardHandler), db: &db.DB{}, bus: &bus.Bus{}, hub: event.NewHub(), ring: seal.New(), clients: seal.New(),
+			mail: &mail.Outbox{}, host: &builtin.Host{}, prices: &llm.Prices{},
+		}
+		describing.parts = a.wire()
+	})
+	return describing.parts
+}
+
+// wire makes the domains, each after those that it is given, and connects them
+// to each other.
 func (a *App) wire() parts {
 	var p parts
-	p.signin = a.wireSignIn(func() *invitation.Service { return p.invites })
-	p.sso = a.wireSSO(p.signin)
-	p.account = &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Repoint: p.signin.Repoint, Mail: a.post}
-	p.grant = &grant.Service{DB: a.db, Hub: a.hub}
-	p.onboard = &onboarding.Service{DB: a.db, Devs: grant.Seats, Secrets: vault.Reach}
-	p.token = &token.Service{DB: a.db}
-	p.invites = &invitation.Service{DB: a.db, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", BaseURL: a.URL}
-	p.access = &access.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Bearer: a.cfg.ServiceToken, Home: grant.Home}
+	p.signin = add(&p, a.wireSignIn(func() *invitation.Service { return p.invites }))
+	add(&p, a.wireSSO(p.signin))
+	p.account = add(&p, &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Repoint: p.signin.Repoint, Mail: a.post})
+	p.grant = add(&p, &grant.Service{DB: a.db, Hub: a.hub})
+	p.onboard = add(&p, &onboarding.Service{DB: a.db, Devs: grant.Seats, Secrets: vault.Reach})
+	p.token = add(&p, &token.Service{DB: a.db})
+	p.invites = add(&p, &invitation.Service{DB: a.db, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", BaseURL: a.URL})
+	p.access = add(&p, &access.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Bearer: a.cfg.ServiceToken, Home: grant.Home})
 	p.grant.Approve, p.grant.Invite = p.access.LetIn, func(tx *db.Tx, email string, g grant.Gift) (string, bool, error) {
 		return p.invites.SendOnce(tx, invitation.Offer{Kind: invitation.Platform, Email: email, Inviter: "Yardmaster",
 			Bundle: invitation.Bundle{AIDevs: int(g.AIDevs), ExpiresInDays: g.Days, Reason: g.Reason, IssuedBy: g.IssuedBy}})
@@ -265,43 +227,26 @@ func (a *App) wire() parts {
 		g := grant.Gift{AIDevs: int64(b.AIDevs), Days: b.ExpiresInDays, Reason: cmp.Or(b.Reason, "invited off the waitlist"), IssuedBy: b.IssuedBy}
 		return p.grant.Give(tx, userID, g)
 	}
-	p.member = &member.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Slot: a.slots("added by login", 20)}
-	p.oauth = &oauth.Service{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: p.token, Used: used(), Within: p.signin.Within}
-	p.template = &template.Service{DB: a.db, Hub: a.hub}
-	p.vault = a.newVault()
-	p.billing = &modelkey.Service{DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.plainHTTP(), Adopt: adopt,
-		Models: llm.Probe{Transport: llm.NewTransport(a.models)}.Models}
-	p.service = &service.Service{
-		Who: func(ctx context.Context) (string, string, error) {
-			who, err := p.signin.Who(ctx)
-			return who.Login, who.Account, err
-		},
-		Version: a.opts.Version, SHA: a.opts.SHA, Document: sync.OnceValues(func() (*op.Asset, error) { return documentAsset(a.opts.Version) }),
-		Reference: sync.OnceValues(func() (*op.Asset, error) { return referenceAsset(a.opts.Version) }),
-		Probes: map[string]func(context.Context) error{
-			"database": a.db.Ping,
-			"bus":      a.bus.Ping,
-			"events":   func(context.Context) error { return a.parts.run.Stuck() },
-			"storage":  a.storage, "migrations": a.migrated, "mail": a.mails, "repositories": a.repositories,
-		},
-		Needed: []string{"database", "bus", "migrations", "storage", "mail"}, Free: a.free, Stopping: a.stopping.Load,
-	}
-	if a.cache != nil {
-		p.service.Probes["cache"] = a.cache.Ping
-	}
-	p.task = &task.Service{
+	add(&p, &member.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Slot: a.slots("added by login", 20)})
+	add(&p, &oauth.Service{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: p.token, Used: p.used, Within: p.signin.Within})
+	add(&p, &template.Service{DB: a.db, Hub: a.hub})
+	p.vault = add(&p, a.newVault())
+	p.billing = add(&p, &modelkey.Service{DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.plainHTTP(), Adopt: adopt,
+		Models: llm.Probe{Transport: llm.NewTransport(a.models)}.Models})
+	add(&p, a.newService(p.signin))
+	p.task = add(&p, &task.Service{
 		DB: a.db, Hub: a.hub, QueueCap: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,
 		RepoByName: a.repoByName, RepoByID: a.repoByID, ReposByID: a.reposByID, Template: need, Needs: needs, Seats: grant.Seats,
 		Spent: session.Spent, SetAside: budget.SetAside,
-	}
+	})
 	author := a.author()
 	p.onboard.Fleet = a.fleet(p.task)
-	p.run = &run.Service{
+	p.run = add(&p, &run.Service{
 		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.bus, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway", Policy: policyNow,
 		CommitName: author.Name, CommitEmail: author.Email, Template: runTemplate,
-	}
+	})
 	p.task.StopRun, p.task.Endings, p.task.Pulse, p.task.PROpen = p.run.Stop, p.run.Endings, p.run.Pulse, pull.IsOpen
-	p.box = &box.Service{
+	p.box = add(&p, &box.Service{
 		DB: a.db, Hub: a.hub, Bus: a.bus, Logger: a.log, Member: people.IsMember, Verdicts: p.run.Verdicts, Dismiss: p.run.Dismiss, Active: run.LiveOn,
 		Evacuate: func(tx *db.Tx, boxID, why string) (int, error) {
 			if why == box.WhyDrained {
@@ -309,37 +254,37 @@ func (a *App) wire() parts {
 			}
 			return p.run.Evacuate(tx, boxID, task.BoxLost, "The box was revoked.")
 		},
-	}
+	})
 	p.run.SendCommand, p.run.BoxUnfit, p.run.Vault, p.run.SealKey = p.box.Owe, p.box.MarkUnfit, p.vault.ForRun, box.SealKey
-	p.repo = &repo.Service{
+	p.repo = add(&p, &repo.Service{
 		DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Attempt: attemptAccess(p.run),
 		Authenticate: func(ctx context.Context, bearer string) (policy.Actor, error) {
 			return p.signin.Authenticate(ctx, signin.Presented{Bearer: bearer})
 		},
-	}
-	p.pull = &pull.Service{DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Logger: a.log, Settled: a.merged(p.repo), Bot: author, Signers: signers(author)}
+	})
+	p.pull = add(&p, &pull.Service{DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Logger: a.log, Settled: a.merged(p.repo), Bot: author, Signers: signers(author)})
 	a.wirePulls(p.pull, p.task)
 	a.wireConflicts(p.pull, p.task)
 	a.wireBabysit(p.pull, p.task)
 	p.repo.OpenHeads, p.repo.Logger = pull.OpenHeads, a.log
 	p.repo.Maintain, p.repo.Missing = a.host.Maintain, a.host.Missing
-	p.plan = a.wirePlans(p)
+	p.plan = add(&p, a.wirePlans(p))
 	p.run.OnFinished, p.run.BranchAt = a.settle(p.task, p.pull), a.branchOn(a.host)
-	p.blocker = a.newBlockers(p.vault, p.task, p.run)
-	p.prompt = a.newPrompts()
+	p.blocker = add(&p, a.newBlockers(p.vault, p.task, p.run))
+	p.prompt = add(&p, a.newPrompts())
 	p.run.BriefNotes, p.run.Servers = briefNotes(p.prompt, p.blocker, p.vault), taskServers(p.vault)
-	p.budget = a.budgets(p.task)
-	p.session = a.sessions(p)
-	p.overview = &overview.Service{DB: a.db}
-	p.stream = &stream.Service{DB: a.db, Hub: a.hub, Topics: topics(p)}
-	p.audit = &audit.Service{DB: a.db}
+	p.budget = add(&p, a.budgets(p.task))
+	p.session = add(&p, a.sessions(p))
+	add(&p, &overview.Service{DB: a.db})
+	add(&p, &stream.Service{DB: a.db, Hub: a.hub, Topics: topics(p)})
+	add(&p, &audit.Service{DB: a.db})
 	p.gateway = llm.NewGateway(llm.Config{Authorizer: p.session, Reserver: p.session, Recorder: p.session, Logger: a.log, Now: time.Now, Scripted: a.model, Prices: a.prices,
 		Transport: llm.NewTransport(a.models)})
 	p.session.Calls = llm.Caller{Gateway: p.gateway}
-	p.ask = a.wireAsks(p.task, p.run, p.session)
+	p.ask = add(&p, a.wireAsks(p.task, p.run, p.session))
 	p.ask.Stops = judgeStops
-	p.escalate = &escalation.Service{DB: a.db}
-	p.backlog = a.wireBacklog(p.ask)
+	add(&p, &escalation.Service{DB: a.db})
+	add(&p, a.wireBacklog(p.ask))
 	a.wireTriage(p.ask, p.plan, p.blocker)
 	a.subscribe(p)
 	return p

@@ -51,7 +51,7 @@ func (a *App) handler() http.Handler {
 		Cookie: signin.Cookie(strings.HasPrefix(a.base, "https:")), AccountHeader: accountHeader,
 		Own: a.cfg.OwnOrigins, Proxies: a.cfg.Proxies, Origins: a.cfg.MCPOrigins,
 		Patience: a.cfg.BodyTime, Page: web.Failure, Programs: programs,
-	}, a.parts.ops())
+	}, a.parts.ops(a.opts.Version))
 	hooks := a.gitHooks(a.parts.repo)
 	hooks.Otherwise = api
 	git := a.host.Handler(hooks)

@@ -282,7 +282,7 @@ func (m *walk) obligeOf(pr *pullRow) {
 
 // invoke calls a capability that is named with its arguments.
 func (m *walk) invoke(n *node, c map[string]any) (int, map[string]any) {
-	for _, o := range n.parts.ops() {
+	for _, o := range n.parts.ops("") {
 		if o.ID != c["capability"] {
 			continue
 		}

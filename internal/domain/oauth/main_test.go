@@ -75,7 +75,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 			}
 			y := &yard{t: t, now: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)}
 			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: y.clock})
-			y.Service = &Service{DB: d, Ring: ring, Clients: ring, Within: within, Used: ^policy.Set(0), Tokens: &token.Service{DB: d}}
+			y.Service = &Service{DB: d, Ring: ring, Clients: ring, Within: within, Used: func() policy.Set { return ^policy.Set(0) }, Tokens: &token.Service{DB: d}}
 			event.CredentialDropped.On(d, func(tx *db.Tx, _ string) error {
 				tx.AfterCommit(func() {
 					y.mu.Lock()

@@ -55,7 +55,7 @@ type Service struct {
 	Within func(tx *db.Tx, a policy.Actor, account string) (policy.Actor, error)
 	// Used are the scopes that something here requires. Others are given to no
 	// program: a person cannot know what they will open one day.
-	Used policy.Set
+	Used func() policy.Set
 }
 
 // ProtectedResource describes the MCP endpoint (RFC 9728).
@@ -98,7 +98,7 @@ func granted(m token.MintedToken) Grant {
 // grantable is what a session may pass on: what it holds and is good for
 // something, less what only an operator token carries.
 func (s *Service) grantable(a policy.Actor) policy.Set {
-	return a.Scopes & s.Used &^ policy.OperatorOnly
+	return a.Scopes & s.Used() &^ policy.OperatorOnly
 }
 
 // narrow is what of the asked scopes (space separated, none: everything but

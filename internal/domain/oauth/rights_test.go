@@ -62,7 +62,7 @@ func TestConsentSaysWhatIsGiven(t *testing.T) {
 				t.Errorf("the screen lacks %q:\n%s", want, page)
 			}
 		}
-		y.Used = policy.Scopes(policy.ReadTasks, policy.WriteTasks)
+		y.Used = func() policy.Set { return policy.Scopes(policy.ReadTasks, policy.WriteTasks) }
 		for _, asked := range []string{"", "read:tasks write:secrets"} {
 			page := y.call(answer{200, nil}, "GET", y.request("scope", asked), session, "").Body.String()
 			if strings.Contains(page, "<code>write:secrets") || strings.Contains(page, "<code>read:account") || !strings.Contains(page, "<code>read:tasks") {
@@ -70,7 +70,7 @@ func TestConsentSaysWhatIsGiven(t *testing.T) {
 			}
 		}
 		y.call(answer{400, nil}, "GET", y.request("scope", "write:secrets"), session, "")
-		y.Used = ^policy.Set(0)
+		y.Used = func() policy.Set { return ^policy.Set(0) }
 		if strings.Contains(page, "admin:") {
 			t.Errorf("rights over the server are given to who did not ask for them:\n%s", page)
 		}
