@@ -11,12 +11,12 @@ import (
 var (
 	addRepo = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
 		VALUES ($1, $2, $3, 'seeded', 'builtin', 'main', FALSE, TRUE, 0)`)
-	addTask = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, created_by, created_at, updated_at)
-		VALUES ($1, $2, $3, 'work', 'queued', 'Seeded', 'Nothing.', 'running', 0, 'svc/seeded', 'default', 'system', 0, $4)`)
-	addRun = db.S(`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, agent, template, created_at, progress_at)
-		VALUES ($1, $2, $3, $4, 1, $5, $1, 'live', $6, 'builtin', 'default', 0, $7)`)
-	addPull = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha, author_kind, created_at, updated_at)
-		VALUES ($1, $2, $3, 1, 'Seeded', '', '', 'open', 'seeded', 'main', $4, $4, 'agent', 0, 0)`)
+	addTask = db.SWith[seedTask](`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, created_by, created_at, updated_at)
+		VALUES (:id, :account_id, :repo_id, 'work', 'queued', 'Seeded', 'Nothing.', 'running', 0, 'svc/seeded', 'default', 'system', 0, :updated_at)`)
+	addRun = db.SWith[seedRun](`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, agent, template, created_at, progress_at)
+		VALUES (:id, :account_id, :task_id, :repo_id, 1, :box_id, :id, 'live', :lease_expires_at, 'builtin', 'default', 0, :lease_expires_at)`)
+	addPull = db.SWith[seedPull](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha, author_kind, created_at, updated_at)
+		VALUES (:id, :account_id, :repo_id, 1, 'Seeded', '', '', 'open', 'seeded', 'main', :sha, :sha, 'agent', 0, 0)`)
 	addBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, created_at)
 		VALUES ($1, $2, 'seeded', 'org', $2, 'enrolled', $1, $1, 0, 1, 0)`)
 	addKey = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, masked, sealed, kind, created_at)
@@ -29,14 +29,28 @@ var (
 		VALUES ($1, $2, $3, 'Seeded', '', 'triage', 1, TRUE, 'system', 0)`)
 	addProgress = db.S(`INSERT INTO plan_progress (plan_id, account_id, repo_id, status, bucket, last_activity_at) VALUES ($1, $2, $3, 'held', 'held', 0)`)
 	addFanout   = db.S(`INSERT INTO plan_fanouts (id, account_id, ask, created_by, created_at) VALUES ($1, $2, 'Seeded', 'system', 0)`)
-	addBlocker  = db.S(`INSERT INTO blockers (id, account_id, repo_id, task_id, run_id, declared, kind, question, state, created_at)
-		VALUES ($1, $2, $3, $4, $5, '1', 'missing_credential', 'Seeded?', 'open', 0)`)
+	addBlocker  = db.SWith[seedBlocker](`INSERT INTO blockers (id, account_id, repo_id, task_id, run_id, declared, kind, question, state, created_at)
+		VALUES (:id, :account_id, :repo_id, :task_id, :run_id, '1', 'missing_credential', 'Seeded?', 'open', 0)`)
 	addVariable = db.S(`INSERT INTO prompt_vars (account_id, scope, ref, key, value, created_at, updated_at) VALUES ($1, 'account', '', $2, 'seeded', 0, 0)`)
 	addAsk      = db.S(`INSERT INTO asks (id, account_id, repo_id, reach, title, body, source, labels, state, filed_by, scopes, depth, due_at, created_at)
 		VALUES ($1, $2, $3, '[]', 'Seeded', 'Nothing.', 'api', '{}', 'dropped', 'system', '[]', 0, 0, 0)`)
 	addEscalation = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, created_by, created_at)
 		VALUES ($1, $2, $3, 'unclear', 'Seeded', '', '', 'system', 0)`)
 	addTemplate = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, '{}', 0, 0)`)
+)
+
+// What the seeded rows differ in.
+type (
+	seedTask struct {
+		ID, AccountID, RepoID string
+		UpdatedAt             int64
+	}
+	seedRun struct {
+		ID, AccountID, TaskID, RepoID, BoxID string
+		LeaseExpiresAt                       int64
+	}
+	seedPull    struct{ ID, AccountID, RepoID, SHA string }
+	seedBlocker struct{ ID, AccountID, RepoID, TaskID, RunID string }
 )
 
 // head is the commit that the seeded pull request stands at.
@@ -58,10 +72,7 @@ func (y *yard) seed(account, login string) map[string]string {
 			args []any
 		}{
 			{addRepo, []any{at["project"], account, login}},
-			{addTask, []any{at["task"], account, at["project"], later}},
 			{addBox, []any{at["box"], account}},
-			{addRun, []any{at["runId"], account, at["task"], at["project"], at["box"], later, later}},
-			{addPull, []any{at["pr"], account, at["project"], head}},
 			{addKey, []any{at["billing"], account}},
 			{addToken, []any{at["token"], account}},
 			{addSession, []any{at["session"], account, at["project"]}},
@@ -69,7 +80,6 @@ func (y *yard) seed(account, login string) map[string]string {
 			{addPlan, []any{at["planId"], account, at["project"]}},
 			{addProgress, []any{at["planId"], account, at["project"]}},
 			{addFanout, []any{at["fanoutId"], account}},
-			{addBlocker, []any{at["blockerId"], account, at["project"], at["task"], at["runId"]}},
 			{addVariable, []any{account, at["key"]}},
 			{addAsk, []any{at["askId"], account, at["project"]}},
 			{addEscalation, []any{at["escalation"], account, at["project"]}},
@@ -79,7 +89,19 @@ func (y *yard) seed(account, login string) map[string]string {
 				return err
 			}
 		}
+		for _, err := range []error{
+			exec(addTask.Exec(tx, seedTask{at["task"], account, at["project"], later})),
+			exec(addRun.Exec(tx, seedRun{at["runId"], account, at["task"], at["project"], at["box"], later})),
+			exec(addPull.Exec(tx, seedPull{at["pr"], account, at["project"], head})),
+			exec(addBlocker.Exec(tx, seedBlocker{at["blockerId"], account, at["project"], at["task"], at["runId"]})),
+		} {
+			if err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 	return at
 }
+
+func exec(_ int64, err error) error { return err }

@@ -176,7 +176,7 @@ func (d Declaration) Parameters() []Parameter {
 
 // mostNumbered is how many parameters a statement may have without naming
 // them.
-const mostNumbered = 30
+const mostNumbered = 3
 
 // checkArguments tells whether the parameters are bound as they have to be.
 // Rows may have fields that a statement does not use; what is made for one

@@ -59,8 +59,8 @@ type insertArgs struct {
 var Sealed = keys.Column{
 	Table: "mails", Name: "sealed",
 	Count:   db.Q[keys.Held](keys.Tally + `mails WHERE sealed <> '' GROUP BY 1`),
-	Rows:    db.Q[keys.Row](`SELECT id AS key, '' AS account, sealed FROM mails WHERE id > $1 AND sealed <> '' ORDER BY id LIMIT $2`),
-	Put:     db.S(`UPDATE mails SET sealed = $3 WHERE id = $1 AND sealed = $2`),
+	List:    keys.Listing(db.Q[keys.Row](`SELECT id AS key, '' AS account, sealed FROM mails WHERE id > $1 AND sealed <> '' ORDER BY id LIMIT $2`)),
+	Put:     keys.Replacing(db.S(`UPDATE mails SET sealed = $3 WHERE id = $1 AND sealed = $2`)),
 	Purpose: func(r keys.Row) string { return purpose(r.Key) },
 }
 

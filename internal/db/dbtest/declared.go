@@ -161,7 +161,7 @@ func Plan(t testing.TB, part string) string {
 	defer pool.Close()
 	var plan strings.Builder
 	for _, d := range db.Declared() {
-		if !strings.Contains(d.SQL, part) {
+		if !strings.Contains(strings.Join(strings.Fields(d.SQL), " "), part) {
 			continue
 		}
 		// What the parameters are does not matter, that they are some does.

@@ -66,7 +66,7 @@ const isSealed = `key IN ('` + BusKeys + `', '` + ClientKey + `')`
 var Sealed = keys.Column{
 	Table: "meta", Name: "value",
 	Count:   db.Q[keys.Held](keys.Tally + `(SELECT value AS sealed FROM meta WHERE ` + isSealed + `) AS ours GROUP BY 1`),
-	Rows:    db.Q[keys.Row](`SELECT key, '' AS account, value AS sealed FROM meta WHERE key > $1 AND ` + isSealed + ` ORDER BY key LIMIT $2`),
-	Put:     replace,
+	List:    keys.Listing(db.Q[keys.Row](`SELECT key, '' AS account, value AS sealed FROM meta WHERE key > $1 AND ` + isSealed + ` ORDER BY key LIMIT $2`)),
+	Put:     keys.Replacing(replace),
 	Purpose: func(r keys.Row) string { return r.Key },
 }

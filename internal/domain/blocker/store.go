@@ -168,7 +168,7 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Blocker, error) {
 var Sealed = keys.Column{
 	Table: "blockers", Name: "answer",
 	Count:   db.Q[keys.Held](keys.Tally + `(SELECT answer AS sealed FROM blockers WHERE answer IS NOT NULL) AS answers GROUP BY 1`),
-	Rows:    db.Q[keys.Row](`SELECT id AS key, account_id AS account, answer AS sealed FROM blockers WHERE id > $1 AND answer IS NOT NULL ORDER BY id LIMIT $2`),
-	Put:     db.S(`UPDATE blockers SET answer = $3 WHERE id = $1 AND answer = $2`),
+	List:    keys.Listing(db.Q[keys.Row](`SELECT id AS key, account_id AS account, answer AS sealed FROM blockers WHERE id > $1 AND answer IS NOT NULL ORDER BY id LIMIT $2`)),
+	Put:     keys.Replacing(db.S(`UPDATE blockers SET answer = $3 WHERE id = $1 AND answer = $2`)),
 	Purpose: func(r keys.Row) string { return answerPurpose(r.Account, r.Key) },
 }

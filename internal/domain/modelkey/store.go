@@ -156,7 +156,7 @@ func Note(tx *db.Tx, account, keyID, slug string) (err error) {
 var Sealed = keys.Column{
 	Table: "provider_keys", Name: "sealed",
 	Count:   db.Q[keys.Held](keys.Tally + `provider_keys WHERE sealed <> '' GROUP BY 1`),
-	Rows:    db.Q[keys.Row](`SELECT id AS key, account_id AS account, sealed FROM provider_keys WHERE id > $1 AND sealed <> '' ORDER BY id LIMIT $2`),
-	Put:     db.S(`UPDATE provider_keys SET sealed = $3 WHERE id = $1 AND sealed = $2`),
+	List:    keys.Listing(db.Q[keys.Row](`SELECT id AS key, account_id AS account, sealed FROM provider_keys WHERE id > $1 AND sealed <> '' ORDER BY id LIMIT $2`)),
+	Put:     keys.Replacing(db.S(`UPDATE provider_keys SET sealed = $3 WHERE id = $1 AND sealed = $2`)),
 	Purpose: func(r keys.Row) string { return purpose(r.Account) },
 }

@@ -3,7 +3,6 @@ package pull
 import (
 	"time"
 
-	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 )
 
@@ -65,13 +64,13 @@ type actionRow struct {
 	Protected   *db.JSON[Protected]
 }
 
-// factsRow is a pull request that pushes may have changed.
 // found is what a pass of the loop found to do: about which pull request or
 // task, and of which account.
 type found struct{ ID, AccountID string }
 
 func (f found) about() found { return f }
 
+// factsRow is a pull request that pushes may have changed.
 type factsRow struct {
 	found
 	RepoID    string
@@ -368,157 +367,6 @@ type insertArgs struct {
 	Number                                                                          int64
 	Title, Body, URL, State, HeadRef, BaseRef, HeadSHA, BaseSHA, TaskID, AuthorKind string
 	CreatedAt                                                                       int64
-}
-
-// needy are those of some pull requests that wait for a person.
-func needy(tx *db.Tx, prIDs []string) ([]needRow, error) {
-	return db.Select[needRow](tx, db.Build(`SELECT p.id, p.needs, p.needs_at, p.head_sha, p.task_id, COALESCE(a.id, '') AS question
-		FROM pulls p LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.state = 'pending' WHERE p.needs <> '' AND p.account_id = `, tx.Account).In("p.id", prIDs))
-}
-
-// lock reads a pull request of the transaction's account and keeps others from
-// changing it. The task it came from, which nearly always moves with it, is
-// locked before: whoever begins with a task takes them in this order, too.
-func lock(tx *db.Tx, prID string) (row, bool, error) {
-	taskID, ok, err := taskOf.Maybe(tx, tx.Account, prID)
-	if err != nil || !ok {
-		return row{}, false, err
-	}
-	if taskID != nil {
-		if _, _, err := lockTask.Maybe(tx, tx.Account, *taskID); err != nil {
-			return row{}, false, err
-		}
-	}
-	if _, ok, err := lockPull.Maybe(tx, tx.Account, prID); err != nil || !ok {
-		return row{}, false, err
-	}
-	return byID.Maybe(tx, tx.Account, prID)
-}
-
-// lockByHead is lock for the open pull request of a branch.
-func lockByHead(tx *db.Tx, repoID, branch string) (row, bool, error) {
-	pr, ok, err := openByHead.Maybe(tx, tx.Account, repoID, branch)
-	if err != nil || !ok {
-		return row{}, false, err
-	}
-	pr, ok, err = lock(tx, pr.ID)
-	return pr, ok && pr.State == Open, err
-}
-
-func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
-	at, last, more, err := p.AfterTime()
-	if err != nil {
-		return nil, err
-	}
-	b := db.Build(`SELECT `+columns+from, tx.Account).And("p.repo_id = ", repoID)
-	if s := p.Want("state"); s != "" {
-		b.And("p.state = ", s)
-	}
-	if more {
-		b.And("(p.created_at, p.id) < ", db.Tuple(at, last))
-	}
-	return db.Select[row](tx, b.SQL(" ORDER BY p.created_at DESC, p.id DESC LIMIT ", p.Size()))
-}
-
-// pendingOf finds the open questions of some pull requests.
-func pendingOf(tx *db.Tx, prIDs []string) (map[string]actionRow, error) {
-	rows, err := db.Select[actionRow](tx, db.Build(`SELECT `+actionColumns+` FROM pull_actions WHERE state IN ('pending', 'approved')`).In("pr_id", prIDs))
-	if err != nil {
-		return nil, err
-	}
-	m := make(map[string]actionRow, len(rows))
-	for _, a := range rows {
-		m[a.PRID] = a
-	}
-	return m, nil
-}
-
-type approvalRow struct {
-	actionRow
-	Owner  string
-	Name   string
-	Number int64
-	Title  string
-	URL    string `db:"url"`
-}
-
-const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at, a.tries, a.due_at, a.protected,
-	r.owner, r.name, p.number, p.title, p.url
-	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
-	WHERE a.state = 'pending' AND a.account_id = `
-
-func approvals(tx *db.Tx, p op.PageIn) ([]approvalRow, error) {
-	at, last, more, err := p.AfterTime()
-	if err != nil {
-		return nil, err
-	}
-	b := db.Build(questions, tx.Account)
-	if more {
-		b.And("(a.requested_at, a.id) < ", db.Tuple(at, last))
-	}
-	return db.Select[approvalRow](tx, b.SQL(" ORDER BY a.requested_at DESC, a.id DESC LIMIT ", p.Size()))
-}
-
-func newest(tx *db.Tx, ids []string, limit int) ([]row, error) {
-	b := db.Build(`SELECT `+columns+from, tx.Account)
-	if ids != nil {
-		b.In("p.id", ids)
-	}
-	return db.Select[row](tx, b.SQL(" ORDER BY p.created_at DESC, p.id DESC LIMIT ", limit))
-}
-
-func openQuestions(tx *db.Tx, ids []string, limit int) ([]approvalRow, error) {
-	b := db.Build(questions, tx.Account)
-	if ids != nil {
-		b.In("a.id", ids)
-	}
-	return db.Select[approvalRow](tx, b.SQL(" ORDER BY a.requested_at DESC, a.id DESC LIMIT ", limit))
-}
-
-// Checks are the checks of tx.Account with the ids, or, for nil, its newest, up
-// to limit.
-func Checks(tx *db.Tx, ids []string, limit int) ([]Check, error) {
-	b := db.Build(`SELECT c.id, r.owner || '/' || r.name AS repo, c.pr_id, c.sha, c.command, c.status, c.exit_code, c.created_at, c.started_at, c.finished_at
-		FROM ci_runs c JOIN repos r ON r.id = c.repo_id WHERE c.account_id = `, tx.Account)
-	if ids != nil {
-		b.In("c.id", ids)
-	}
-	return db.Select[Check](tx, b.SQL(" ORDER BY c.created_at DESC, c.id DESC LIMIT ", limit))
-}
-
-// OpenHeads is the recorded head of each branch with an open pull request.
-func OpenHeads(tx *db.Tx, repoID string) (map[string]string, error) {
-	rows, err := openHeads.All(tx, tx.Account, repoID)
-	heads := make(map[string]string, len(rows))
-	for _, r := range rows {
-		heads[r.HeadRef] = r.HeadSHA
-	}
-	return heads, err
-}
-
-// TaskOf is the task that a pull request of tx.Account came of; empty if it
-// came of none.
-func TaskOf(tx *db.Tx, prID string) (string, error) {
-	taskID, _, err := taskOf.Maybe(tx, tx.Account, prID)
-	if err != nil || taskID == nil {
-		return "", err
-	}
-	return *taskID, nil
-}
-
-// HeadOf is the head of a pull request while it is open, else "".
-func HeadOf(tx *db.Tx, prID string) (string, error) {
-	pr, ok, err := byIDAnywhere.Maybe(tx, prID)
-	if !ok || pr.State != Open {
-		return "", err
-	}
-	return pr.HeadSHA, nil
-}
-
-// IsOpen tells whether a pull request of the transaction's account is open.
-func IsOpen(tx *db.Tx, prID string) (bool, error) {
-	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
-	return ok && pr.State == Open, err
 }
 
 // longestWait is the longest that an approved action waits for its next try.

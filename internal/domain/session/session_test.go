@@ -34,7 +34,7 @@ import (
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	addSession = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at) VALUES ($1, $2, $3, 'task', 'work', $4)`)
+	addSession = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at) VALUES ($1, 'acme', $2, 'task', 'work', $3)`)
 )
 
 type fixture struct {
@@ -78,7 +78,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			err2 := seed.Add(tx, seed.Account{ID: "rival"})
 			err3 := seed.Add(tx, seed.Repo{ID: "repo", Account: "acme", Name: "app"})
 			err4 := seed.Add(tx, seed.Repo{ID: "empty", Account: "acme", Name: "empty"})
-			_, err5 := addSession.Exec(tx, f.session, "acme", "repo", 1_000_000)
+			_, err5 := addSession.Exec(tx, f.session, "repo", 1_000_000)
 			return errors.Join(err1, err2, err3, err4, err5)
 		})
 		f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
@@ -279,7 +279,7 @@ func TestLists(t *testing.T) {
 				if i == 1 {
 					repo = nil
 				}
-				_, err := addSession.Exec(tx, ids[i+1], "acme", repo, 2_000_000+i)
+				_, err := addSession.Exec(tx, ids[i+1], repo, 2_000_000+i)
 				return err
 			})
 		}

@@ -57,7 +57,7 @@ func Any(tx *db.Tx) (bool, error) {
 var Sealed = keys.Column{
 	Table: "org_sso", Name: "sealed",
 	Count:   db.Q[keys.Held](keys.Tally + `org_sso GROUP BY 1`),
-	Rows:    db.Q[keys.Row](`SELECT account_id AS key, account_id AS account, sealed FROM org_sso WHERE account_id > $1 ORDER BY account_id LIMIT $2`),
-	Put:     db.S(`UPDATE org_sso SET sealed = $3 WHERE account_id = $1 AND sealed = $2`),
+	List:    keys.Listing(db.Q[keys.Row](`SELECT account_id AS key, account_id AS account, sealed FROM org_sso WHERE account_id > $1 ORDER BY account_id LIMIT $2`)),
+	Put:     keys.Replacing(db.S(`UPDATE org_sso SET sealed = $3 WHERE account_id = $1 AND sealed = $2`)),
 	Purpose: func(r keys.Row) string { return purpose(r.Account) },
 }

@@ -103,18 +103,41 @@ func Has(tx *db.Tx, repoID, environment, name string) (bool, error) {
 var Sealed = keys.Column{
 	Table: "secrets", Name: "sealed",
 	Count: db.Q[keys.Held](keys.Tally + `secrets GROUP BY 1`),
-	Rows: db.Q[keys.Row](`SELECT account_id || '/' || repo_id || '/' || environment || '/' || name AS key, account_id AS account, sealed FROM secrets
-		WHERE (account_id, repo_id, environment, name) > ($1, $2, $3, $4) ORDER BY account_id, repo_id, environment, name LIMIT $5`),
-	Put: db.S(`UPDATE secrets SET sealed = $6 WHERE account_id = $1 AND repo_id = $2 AND environment = $3 AND name = $4 AND sealed = $5`),
-	Purpose: func(r keys.Row) string {
-		p := split(r.Key)
-		return purpose(p[0], p[1], p[2], p[3])
+	List: func(tx *db.Tx, after string, limit int) ([]keys.Row, error) {
+		return sealedBehind.All(tx, sealedBehindArgs{oneArgs: split(after), Limit: limit})
 	},
-	Parts: func(key string) []any {
-		p := split(key)
-		return []any{p[0], p[1], p[2], p[3]}
+	Put: func(tx *db.Tx, key, was, is string) (int64, error) {
+		return replaceSealed.Exec(tx, replaceSealedArgs{oneArgs: split(key), Was: was, Sealed: is})
+	},
+	Purpose: func(r keys.Row) string {
+		at := split(r.Key)
+		return purpose(at.AccountID, at.RepoID, at.Environment, at.Name)
 	},
 }
 
+var (
+	sealedBehind = db.QWith[sealedBehindArgs, keys.Row](`SELECT account_id || '/' || repo_id || '/' || environment || '/' || name AS key,
+			account_id AS account, sealed
+		FROM secrets WHERE (account_id, repo_id, environment, name) > (:account_id, :repo_id, :environment, :name)
+		ORDER BY account_id, repo_id, environment, name LIMIT :limit`)
+	replaceSealed = db.SWith[replaceSealedArgs](`UPDATE secrets SET sealed = :sealed
+		WHERE account_id = :account_id AND repo_id = :repo_id AND environment = :environment AND name = :name AND sealed = :was`)
+)
+
+// sealedBehindArgs are the parameters of sealedBehind.
+type sealedBehindArgs struct {
+	oneArgs
+	Limit int
+}
+
+// replaceSealedArgs are the parameters of replaceSealed.
+type replaceSealedArgs struct {
+	oneArgs
+	Was, Sealed string
+}
+
 // split takes a key of Sealed apart; no part of it has a slash.
-func split(key string) []string { return append(strings.SplitN(key, "/", 4), "", "", "") }
+func split(key string) oneArgs {
+	p := append(strings.SplitN(key, "/", 4), "", "", "")
+	return oneArgs{AccountID: p[0], RepoID: p[1], Environment: p[2], Name: p[3]}
+}

@@ -33,27 +33,27 @@ type Held struct {
 type Column struct {
 	Table, Name string
 	Count       db.Query[Held]
-	Rows        db.Query[Row]    // those behind the key $1, in the order of keys, at most $2
-	Put         db.Stmt          // the value $3 in the row $1, if the value there is $2
-	Purpose     func(Row) string // what a value was sealed for
-	// Parts are the arguments that a key stands for, where a row has more than
-	// one column as its key; the other arguments follow. Nil: the key itself.
-	Parts func(key string) []any
+	// List answers the values behind a key, at most limit, in the order of keys.
+	List func(tx *db.Tx, after string, limit int) ([]Row, error)
+	// Put replaces the value of a row if that is still was. It answers how many
+	// rows it changed, 0 or 1.
+	Put     func(tx *db.Tx, key, was, is string) (int64, error)
+	Purpose func(Row) string // what a value was sealed for
 }
 
-func (c Column) args(key string, more ...any) []any {
-	if c.Parts == nil {
-		return append([]any{key}, more...)
-	}
-	return append(c.Parts(key), more...)
+// Listing is a Column's List of a table whose key is one column: the query has
+// the key before as $1 and the limit as $2.
+func Listing(q db.Query[Row]) func(tx *db.Tx, after string, limit int) ([]Row, error) {
+	return func(tx *db.Tx, after string, limit int) ([]Row, error) { return q.All(tx, after, limit) }
+}
+
+// Replacing is a Column's Put of a table whose key is one column: the statement
+// has the key as $1, the value that there was as $2 and the new one as $3.
+func Replacing(s db.Stmt) func(tx *db.Tx, key, was, is string) (int64, error) {
+	return func(tx *db.Tx, key, was, is string) (int64, error) { return s.Exec(tx, key, was, is) }
 }
 
 func (c Column) String() string { return c.Table + "." + c.Name }
-
-// List is the values behind a key, at most limit, in the order of keys.
-func (c Column) List(tx *db.Tx, after string, limit int) ([]Row, error) {
-	return c.Rows.All(tx, c.args(after, limit)...)
-}
 
 // batch is how many values are read, or sealed anew, in one transaction.
 const batch = 200
@@ -192,7 +192,7 @@ func Rotate(ctx context.Context, d *db.DB, ring *seal.Keyring, columns []Column,
 						bad = append(bad, Stuck{c.String(), r.Key, r.Account, err})
 						continue
 					}
-					changed, err := c.Put.Exec(tx, c.args(r.Key, r.Sealed, ring.Seal(c.Purpose(r), plain))...)
+					changed, err := c.Put(tx, r.Key, r.Sealed, ring.Seal(c.Purpose(r), plain))
 					if err != nil {
 						return err
 					}

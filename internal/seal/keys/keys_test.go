@@ -19,8 +19,8 @@ func TestStatements(t *testing.T) { dbtest.Declared(t) }
 var column = keys.Column{
 	Table: "meta", Name: "value",
 	Count:   db.Q[keys.Held](keys.Tally + `(SELECT value AS sealed FROM meta) AS m GROUP BY 1`),
-	Rows:    db.Q[keys.Row](`SELECT key, '' AS account, value AS sealed FROM meta WHERE key > $1 ORDER BY key LIMIT $2`),
-	Put:     db.S(`UPDATE meta SET value = $3 WHERE key = $1 AND value = $2`),
+	List:    keys.Listing(db.Q[keys.Row](`SELECT key, '' AS account, value AS sealed FROM meta WHERE key > $1 ORDER BY key LIMIT $2`)),
+	Put:     keys.Replacing(db.S(`UPDATE meta SET value = $3 WHERE key = $1 AND value = $2`)),
 	Purpose: func(r keys.Row) string { return r.Key },
 }
 
