@@ -104,7 +104,14 @@ func (p *parts) ops(version string) []op.Op {
 	for _, d := range p.all {
 		all = append(all, d.Ops()...)
 	}
+	inOrder(all)
 	all = append(all, mcp.New(version, all).Ops()...)
+	inOrder(all)
+	return all
+}
+
+// inOrder sorts capabilities by the place of their group in contents.
+func inOrder(all []op.Op) {
 	place := func(o op.Op) int {
 		group, _, _ := strings.Cut(o.ID, ".")
 		if i := slices.Index(contents, group); i >= 0 {
@@ -112,8 +119,7 @@ func (p *parts) ops(version string) []op.Op {
 		}
 		return len(contents)
 	}
-	slices.SortStableFunc(all, func(a, b op.Op) int { return place(a) - place(b) })
-	return all
+	slices.SortStableFunc(all, func(a, b op.Op) int { return cmp.Compare(place(a), place(b)) })
 }
 
 // Op is a capability.
