@@ -77,7 +77,7 @@ func TestPresenceIsFollowed(t *testing.T) {
 	}
 	var enrollment struct{ Token string }
 	decode(t, y.send("POST", "/v1/runners/enrollments", y.owner, "{}").want(http.StatusCreated), &enrollment)
-	var c box.BoxCredentials
+	var c box.Credentials
 	decode(t, y.send("POST", "/v1/runners/enroll", "", `{"public_key": "`+public+`", "name": "desk"}`, "X-Svc-Enroll-Token", enrollment.Token).want(http.StatusCreated), &c)
 	conn, err := conn.Dial(c.NATSURL, c.ID, func() (string, []byte) { return c.NATSJWT, slices.Clone(seed) }, conn.Options{})
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 
 // station is a box that a test speaks for: a true enrollment and connection.
 type station struct {
-	box.BoxCredentials
+	box.Credentials
 	t      *testing.T
 	seed   []byte
 	secret seal.Recipient
@@ -58,7 +58,7 @@ func (y *yard) station(token string) *station {
 	must(err)
 	var enrollment struct{ Token string }
 	decode(y.t, y.send("POST", "/v1/runners/enrollments", token, "{}").want(http.StatusCreated), &enrollment)
-	decode(y.t, y.send("POST", "/v1/runners/enroll", "", `{"public_key": "`+public+`", "slots": 4}`, "X-Svc-Enroll-Token", enrollment.Token).want(http.StatusCreated), &s.BoxCredentials)
+	decode(y.t, y.send("POST", "/v1/runners/enroll", "", `{"public_key": "`+public+`", "slots": 4}`, "X-Svc-Enroll-Token", enrollment.Token).want(http.StatusCreated), &s.Credentials)
 	s.conn, err = conn.Dial(s.NATSURL, s.ID, func() (string, []byte) { return s.NATSJWT, slices.Clone(s.seed) }, conn.Options{})
 	must(err)
 	y.t.Cleanup(s.conn.Close)
@@ -361,7 +361,7 @@ func TestBusKeysRotated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		decode(t, y.send("POST", "/v1/runners/creds/reissue", "", `{"public_key": "`+public+`"}`, "Authorization", "Bearer "+*s.RunToken).want(http.StatusOK), &s.BoxCredentials)
+		decode(t, y.send("POST", "/v1/runners/creds/reissue", "", `{"public_key": "`+public+`"}`, "Authorization", "Bearer "+*s.RunToken).want(http.StatusOK), &s.Credentials)
 		if err := login(); err != nil {
 			t.Errorf("the new credential: %v", err)
 		}

@@ -58,7 +58,7 @@ func stops(tx *db.Tx, taskIDs []string) ([]task.Stop, error) {
 		when, call, args := clears(s)
 		out[i] = task.Stop{TaskID: s.ID, ClearsWhen: when}
 		if call != "" {
-			out[i].Clear = &task.TaskClear{Capability: call, Args: args}
+			out[i].Clear = &task.Clear{Capability: call, Args: args}
 		}
 	}
 	return out, err
@@ -72,7 +72,7 @@ func judgeStops(tx *db.Tx, sessionIDs []string) ([]ask.Stop, error) {
 		when, call, args := clears(s)
 		out[i] = ask.Stop{SessionID: s.ID, Reason: s.Reason, At: s.At, ClearsWhen: when}
 		if call != "" {
-			out[i].Clear = &ask.AskClear{Capability: call, Args: args}
+			out[i].Clear = &ask.Clear{Capability: call, Args: args}
 		}
 	}
 	return out, err

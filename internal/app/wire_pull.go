@@ -33,7 +33,7 @@ func (a *App) wirePulls(p *pull.Service, tasks *task.Service) {
 		needs, err := pull.NeedsOf(tx, prIDs)
 		out := make(map[string]task.PullNeed, len(needs))
 		for id, n := range needs {
-			out[id] = task.PullNeed{Since: n.Since, ClearsWhen: n.ClearsWhen, Clear: task.TaskClear{Capability: n.Capability, Args: n.Args}}
+			out[id] = task.PullNeed{Since: n.Since, ClearsWhen: n.ClearsWhen, Clear: task.Clear{Capability: n.Capability, Args: n.Args}}
 		}
 		return out, err
 	}

@@ -40,9 +40,9 @@ func (a *App) sessions(p parts) *session.Service {
 }
 
 // runEvents are the events of a run as its session shows them.
-func runEvents(tx *db.Tx, runID string, after int64, limit int) ([]session.SessionEvent, error) {
+func runEvents(tx *db.Tx, runID string, after int64, limit int) ([]session.Event, error) {
 	rows, err := run.EventsAfter(tx, runID, after, limit)
-	out := make([]session.SessionEvent, len(rows))
+	out := make([]session.Event, len(rows))
 	for i, e := range rows {
 		out[i] = session.NewEvent(e.Seq, e.T, e.Kind, e.Data)
 	}

@@ -19,7 +19,7 @@ func topics(p parts) []stream.Topic {
 		{Topic: ask.Topic, Rows: stream.Rows(p.ask.Rows, func(a ask.Ask) string { return a.ID })},
 		{Topic: plan.Topic, Rows: stream.Rows(p.plan.Rows, func(pl plan.Plan) string { return pl.ID })},
 		{Topic: blocker.Topic, Rows: stream.Rows(p.blocker.Rows, func(b blocker.Blocker) string { return b.ID })},
-		{Topic: pull.Topic, Rows: stream.Rows(p.pull.Rows, func(r pull.PullRequest) string { return r.ID })},
+		{Topic: pull.Topic, Rows: stream.Rows(p.pull.Rows, func(r pull.Request) string { return r.ID })},
 		{Topic: pull.ApprovalTopic, Rows: stream.Rows(p.pull.Approvals, func(a pull.Approval) string { return a.ID })},
 		{Topic: pull.CITopic, Rows: stream.Rows(pull.Checks, func(c pull.Check) string { return c.ID })},
 		{Topic: box.Topic, Rows: stream.Rows(p.box.Rows, func(b box.Box) string { return b.ID })},

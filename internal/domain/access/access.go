@@ -17,8 +17,8 @@ const (
 	Declined = "declined"
 )
 
-// AccessRequest is an application as operators see it.
-type AccessRequest struct {
+// Request is an application as operators see it.
+type Request struct {
 	_          struct{}   `doc:"An application to be let in."`
 	ID         string     `json:"id" format:"uuid" doc:"id of the application"`
 	Email      string     `json:"email" format:"email" doc:"address of the applicant"`
@@ -58,7 +58,7 @@ const (
 // link is shown here and never again.
 type InvitedApplicant struct {
 	_             struct{}              `doc:"What access_request.invite did." schema:"InvitedApplicant"`
-	Request       AccessRequest         `json:"request" doc:"the application"`
+	Request       Request               `json:"request" doc:"the application"`
 	Invitation    invitation.Invitation `json:"invitation" doc:"the invitation that was mailed"`
 	Link          string                `json:"link" format:"uri" example:"https://yardmaster.example.com/invite/dev_inv_example" doc:"address that accepts it, shown this once"`
 	UserID        *string               `json:"user_id" format:"uuid" doc:"id of the applicant's user, if they had signed in before; null: they had not"`
@@ -107,6 +107,6 @@ func (r row) status() string {
 	return Pending
 }
 
-func (r row) wire() AccessRequest {
-	return AccessRequest{ID: r.ID, Email: r.Email, Name: r.Name, Org: r.Org, Status: r.status(), CreatedAt: r.CreatedAt, InvitedAt: r.InvitedAt, DeclinedAt: r.DeclinedAt}
+func (r row) wire() Request {
+	return Request{ID: r.ID, Email: r.Email, Name: r.Name, Org: r.Org, Status: r.status(), CreatedAt: r.CreatedAt, InvitedAt: r.InvitedAt, DeclinedAt: r.DeclinedAt}
 }

@@ -94,14 +94,14 @@ func (s *Service) create(ctx context.Context, in createIn) (out Applied, err err
 
 type listIn struct{ op.PageIn }
 
-func (s *Service) list(ctx context.Context, in listIn) (op.Page[AccessRequest], error) {
+func (s *Service) list(ctx context.Context, in listIn) (op.Page[Request], error) {
 	var rows []row
 	err := event.Looking(ctx, s.DB, event.Look{Capability: "access_request.list"}, func(tx *db.Tx) (err error) {
 		rows, err = list(tx, in.PageIn)
 		return err
 	})
 	if err != nil {
-		return op.Page[AccessRequest]{}, err
+		return op.Page[Request]{}, err
 	}
 	return op.ShowPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) }, row.wire), nil
 }
@@ -110,7 +110,7 @@ type idIn struct {
 	ID string `json:"id" format:"uuid" doc:"id of the application"`
 }
 
-func (s *Service) get(ctx context.Context, in idIn) (out AccessRequest, err error) {
+func (s *Service) get(ctx context.Context, in idIn) (out Request, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		r, err := find(tx, in.ID)
 		if err != nil {
@@ -202,7 +202,7 @@ type declineIn struct {
 	Reason string `json:"reason,omitempty" maxLength:"500" example:"Not a fit for the closed beta." doc:"kept on the audit row only"`
 }
 
-func (s *Service) decline(ctx context.Context, in declineIn) (out AccessRequest, err error) {
+func (s *Service) decline(ctx context.Context, in declineIn) (out Request, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := decline.Exec(tx, in.ID, tx.Micros(), policy.From(ctx).Label())
 		if err != nil {

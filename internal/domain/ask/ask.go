@@ -82,8 +82,8 @@ type Ask struct {
 	Labels           map[string]string `json:"labels" example:"{\"team\":\"web\"}" doc:"names and values that were filed with it"`
 	DedupeKey        *string           `json:"dedupe_key" example:"null" doc:"the key it was filed under; null without one"`
 	State            State             `json:"state" enum:"pending,triaged,dropped,escalated" doc:"triaged: work came of it; dropped: none is needed; escalated: a person decides"`
-	Verdict          *AskVerdict       `json:"verdict" doc:"what triage decided; null while it is pending"`
-	Hold             *AskHold          `json:"hold" doc:"why triage leaves it pending; null: it does not"`
+	Verdict          *Verdict          `json:"verdict" doc:"what triage decided; null while it is pending"`
+	Hold             *Hold             `json:"hold" doc:"why triage leaves it pending; null: it does not"`
 	EscalationReason *string           `json:"escalation_reason" example:"null" doc:"slug of why a person is asked: judge_unavailable (the one that ask.redrive takes), judge_invalid, no_capacity, unknown_repository, chain_too_long, or a category of the judge; null unless it was escalated"`
 	FiledBy          string            `json:"filed_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who filed it: user:<id>, pat:<id>, box:<id> for an agent's own, or system"`
 	RequestedBy      *string           `json:"requested_by" format:"uuid" doc:"id of the person at the beginning of the chain: who filed it, or whose work the agent did that filed it; null: nobody asked"`
@@ -91,8 +91,8 @@ type Ask struct {
 	TriagedAt        *time.Time        `json:"triaged_at" doc:"when it left pending; null while it has not"`
 }
 
-// AskVerdict is what became of an ask.
-type AskVerdict struct {
+// Verdict is what became of an ask.
+type Verdict struct {
 	_              struct{} `doc:"What triage decided about an ask."`
 	Kind           string   `json:"kind" enum:"minted,dropped,cross_linked,planned,escalated" doc:"minted: tasks were made; dropped: none are needed; cross_linked: open tasks cover it; planned: a plan was made; escalated: a person is asked"`
 	Reason         string   `json:"reason" example:"One file, one change: a single task does it." doc:"why, in the words of the judge; of the platform when there was none"`

@@ -9,17 +9,17 @@ import (
 	"yardmaster/internal/event"
 )
 
-// AskHold is why triage leaves an ask pending.
-type AskHold struct {
+// Hold is why triage leaves an ask pending.
+type Hold struct {
 	_          struct{}  `doc:"Why triage leaves an ask pending."`
 	Reason     string    `json:"reason" enum:"budget_exhausted,unpriced_model,queue_full" doc:"the first two: a limit in US dollars; queue_full: the account's queue takes no more"`
 	Since      time.Time `json:"since" doc:"since when"`
 	ClearsWhen string    `json:"clears_when" example:"a task leaves the account's queue" doc:"what has to happen for triage to take it up, in words"`
-	Clear      *AskClear `json:"clear" doc:"the call that clears it; null when it only clears by itself"`
+	Clear      *Clear    `json:"clear" doc:"the call that clears it; null when it only clears by itself"`
 }
 
-// AskClear names a capability and its arguments.
-type AskClear struct {
+// Clear names a capability and its arguments.
+type Clear struct {
 	_          struct{}          `doc:"The call that ends a hold."`
 	Capability string            `json:"capability" example:"billing.spend_cap_set" doc:"id of the capability to call"`
 	Args       map[string]string `json:"args" example:"{}" doc:"its arguments"`
@@ -32,7 +32,7 @@ type Stop struct {
 	At        time.Time
 	// ClearsWhen says what lets it go on, Clear which call does.
 	ClearsWhen string
-	Clear      *AskClear
+	Clear      *Clear
 }
 
 // FullQueue is the hold of an ask whose account's queue takes no more tasks.
@@ -75,9 +75,9 @@ func (s *Service) show(tx *db.Tx, rows []row) ([]Ask, error) {
 		k := slices.IndexFunc(stops, func(b Stop) bool { return rows[i].SessionID != nil && b.SessionID == *rows[i].SessionID })
 		switch {
 		case k >= 0:
-			out[i].Hold = &AskHold{Reason: stops[k].Reason, Since: stops[k].At.Truncate(time.Millisecond), ClearsWhen: stops[k].ClearsWhen, Clear: stops[k].Clear}
+			out[i].Hold = &Hold{Reason: stops[k].Reason, Since: stops[k].At.Truncate(time.Millisecond), ClearsWhen: stops[k].ClearsWhen, Clear: stops[k].Clear}
 		case full:
-			out[i].Hold = &AskHold{Reason: FullQueue, Since: out[i].CreatedAt, ClearsWhen: "a task leaves the account's queue, which takes no more for now", Clear: nil}
+			out[i].Hold = &Hold{Reason: FullQueue, Since: out[i].CreatedAt, ClearsWhen: "a task leaves the account's queue, which takes no more for now", Clear: nil}
 		}
 	}
 	return out, nil

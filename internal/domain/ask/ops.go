@@ -49,8 +49,8 @@ type fileIn struct {
 	Labels    map[string]string `json:"labels,omitempty" maxItems:"50" maxLength:"200" example:"{\"team\":\"web\"}" doc:"names and values of your own, which its tasks get as well"`
 }
 
-// AskFiled is the answer of ask.file.
-type AskFiled struct {
+// Filed is the answer of ask.file.
+type Filed struct {
 	_     struct{} `doc:"Where the ask stands after filing."`
 	Kind  string   `json:"kind" enum:"filed,existing" doc:"existing: there was one under the same dedupe_key, and nothing was filed"`
 	AskID string   `json:"askId" format:"uuid" doc:"id of the ask"`
@@ -58,14 +58,14 @@ type AskFiled struct {
 }
 
 // StatusCode tells a new ask from one that was there.
-func (a AskFiled) StatusCode() int {
+func (a Filed) StatusCode() int {
 	if a.Kind == "existing" {
 		return 200
 	}
 	return 202
 }
 
-func (s *Service) fileOne(ctx context.Context, in fileIn) (out AskFiled, err error) {
+func (s *Service) fileOne(ctx context.Context, in fileIn) (out Filed, err error) {
 	in.Title = strings.TrimSpace(in.Title)
 	switch in.Source {
 	case FromRun, FromPlan, FromBlocker, FromInbound, FromBacklog:
@@ -98,7 +98,7 @@ func (s *Service) fileOne(ctx context.Context, in fileIn) (out AskFiled, err err
 		if err != nil {
 			return err
 		}
-		out = AskFiled{Kind: "filed", AskID: a.AskID, State: a.State}
+		out = Filed{Kind: "filed", AskID: a.AskID, State: a.State}
 		switch {
 		case existing:
 			out.Kind = "existing"
@@ -158,15 +158,15 @@ func (s *Service) get(ctx context.Context, in idIn) (out Ask, err error) {
 	return out, err
 }
 
-// AskRedriven is the answer of ask.redrive.
-type AskRedriven struct {
+// Redriven is the answer of ask.redrive.
+type Redriven struct {
 	_      struct{} `doc:"The ask, back in triage."`
 	AskID  string   `json:"askId" format:"uuid" doc:"id of the ask"`
 	State  State    `json:"state" enum:"pending" doc:"always pending"`
 	Nudged bool     `json:"nudged" doc:"false: no judge was free to take it up at once; a sweep will"`
 }
 
-func (s *Service) redrive(ctx context.Context, in idIn) (out AskRedriven, err error) {
+func (s *Service) redrive(ctx context.Context, in idIn) (out Redriven, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := find(tx, in.AskID, true)
 		if err != nil {
@@ -181,7 +181,7 @@ func (s *Service) redrive(ctx context.Context, in idIn) (out AskRedriven, err er
 		if err := escalation.ResolveOfAsk(tx, r.ID, JudgeUnavailable, "The ask went back to triage."); err != nil {
 			return err
 		}
-		out = AskRedriven{AskID: r.ID, State: Pending, Nudged: s.free() > 0}
+		out = Redriven{AskID: r.ID, State: Pending, Nudged: s.free() > 0}
 		s.Hub.Notify(tx, event.AskTopic)
 		return redrivenEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, event.None{})
 	})

@@ -86,7 +86,7 @@ func (s *Service) carryOut(tx *db.Tx, r *row, v *verdict) error {
 	if wrong := check(v, f); len(wrong) > 0 {
 		return wrong
 	}
-	out := AskVerdict{Reason: strings.TrimSpace(v.Reason), TaskIDs: []string{}}
+	out := Verdict{Reason: strings.TrimSpace(v.Reason), TaskIDs: []string{}}
 	switch v.Kind {
 	case doMint:
 		out.Kind = Minted
@@ -154,18 +154,18 @@ func (s *Service) escalate(tx *db.Tx, r *row, category, reason string) error {
 	if err != nil {
 		return err
 	}
-	v := AskVerdict{Kind: ToPerson, Reason: reason, TaskIDs: []string{}}
+	v := Verdict{Kind: ToPerson, Reason: reason, TaskIDs: []string{}}
 	r.EscalationReason = &category
 	return s.move(tx, r, Escalated, v, raised)
 }
 
 // move takes an ask out of triage, with its audit row.
-func (s *Service) move(tx *db.Tx, r *row, to State, v AskVerdict, escalationID string) error {
+func (s *Service) move(tx *db.Tx, r *row, to State, v Verdict, escalationID string) error {
 	if !Allowed(r.State, to, "") {
 		return fmt.Errorf("ask %s cannot go from %s to %s", r.ID, r.State, to)
 	}
 	n, err := settle.Exec(tx, settleArgs{
-		AccountID: tx.Account, ID: r.ID, State: to, Verdict: db.JSON[AskVerdict]{V: v},
+		AccountID: tx.Account, ID: r.ID, State: to, Verdict: db.JSON[Verdict]{V: v},
 		EscalationReason: r.EscalationReason, TriagedAt: tx.Now,
 	})
 	if err != nil {

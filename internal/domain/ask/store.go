@@ -20,7 +20,7 @@ type row struct {
 	Labels           db.JSON[map[string]string]
 	DedupeKey        *string
 	State            State
-	Verdict          *db.JSON[AskVerdict]
+	Verdict          *db.JSON[Verdict]
 	EscalationReason *string
 	FiledBy          string
 	FilerID          *string
@@ -97,7 +97,7 @@ type setSessionArgs struct {
 type settleArgs struct {
 	AccountID, ID    string
 	State            State
-	Verdict          db.JSON[AskVerdict]
+	Verdict          db.JSON[Verdict]
 	EscalationReason *string
 	TriagedAt        time.Time
 }

@@ -11,9 +11,9 @@ import (
 	"yardmaster/internal/db"
 )
 
-// AuditEvent is one change. The rows of an account are a chain; its numbers
+// Event is one change. The rows of an account are a chain; its numbers
 // have no gaps.
-type AuditEvent struct {
+type Event struct {
 	_         struct{}        `doc:"One change, who made it, and its place in the chain of its account."`
 	ID        string          `json:"id" format:"uuid" doc:"id of the row"`
 	AccountID *string         `json:"account_id" format:"uuid" doc:"null: a change of the platform itself"`

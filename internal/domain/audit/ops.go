@@ -43,13 +43,13 @@ func (in listIn) after() (string, bool, error) {
 
 func badCursor() error { return fault.Field("cursor", "is not a cursor of this collection") }
 
-func (s *Service) tail(ctx context.Context, in listIn) (op.Page[AuditEvent], error) {
+func (s *Service) tail(ctx context.Context, in listIn) (op.Page[Event], error) {
 	before := int64(1) << 62
 	if key, more, err := in.after(); err != nil {
-		return op.Page[AuditEvent]{}, err
+		return op.Page[Event]{}, err
 	} else if more {
 		if before, err = strconv.ParseInt(key, 10, 64); err != nil {
-			return op.Page[AuditEvent]{}, badCursor()
+			return op.Page[Event]{}, badCursor()
 		}
 	}
 	var rows []row
@@ -57,14 +57,14 @@ func (s *Service) tail(ctx context.Context, in listIn) (op.Page[AuditEvent], err
 		rows, err = ofAccount.All(tx, tx.Account, before, in.Size())
 		return err
 	})
-	return page(in, rows, func(e AuditEvent) []string { return []string{strconv.FormatInt(e.Seq, 10)} }), err
+	return page(in, rows, func(e Event) []string { return []string{strconv.FormatInt(e.Seq, 10)} }), err
 }
 
 // platform is ordered by id, which follows the time a change was made.
-func (s *Service) platform(ctx context.Context, in listIn) (op.Page[AuditEvent], error) {
+func (s *Service) platform(ctx context.Context, in listIn) (op.Page[Event], error) {
 	before, more, err := in.after()
 	if err != nil {
-		return op.Page[AuditEvent]{}, err
+		return op.Page[Event]{}, err
 	}
 	if !more {
 		before = newest
@@ -75,11 +75,11 @@ func (s *Service) platform(ctx context.Context, in listIn) (op.Page[AuditEvent],
 		rows, err = ofAll.All(tx, before, in.Size())
 		return err
 	})
-	return page(in, rows, func(e AuditEvent) []string { return []string{e.ID} }), err
+	return page(in, rows, func(e Event) []string { return []string{e.ID} }), err
 }
 
-func page(in listIn, rows []row, key func(AuditEvent) []string) op.Page[AuditEvent] {
-	events := make([]AuditEvent, len(rows))
+func page(in listIn, rows []row, key func(Event) []string) op.Page[Event] {
+	events := make([]Event, len(rows))
 	for i, r := range rows {
 		events[i] = r.wire()
 	}

@@ -7,7 +7,7 @@ import (
 	"yardmaster/internal/db"
 )
 
-// row is an AuditEvent as it is stored.
+// row is an Event as it is stored.
 type row struct {
 	ID        string
 	AccountID *string
@@ -23,8 +23,8 @@ type row struct {
 	Hash      string
 }
 
-func (r row) wire() AuditEvent {
-	return AuditEvent{ID: r.ID, AccountID: r.AccountID, Seq: r.Seq, At: r.At, Actor: r.Actor, Kind: r.Kind, Object: r.Object, RepoID: r.RepoID, RequestID: r.RequestID, Data: json.RawMessage(r.Data), PrevHash: r.PrevHash, Hash: r.Hash}
+func (r row) wire() Event {
+	return Event{ID: r.ID, AccountID: r.AccountID, Seq: r.Seq, At: r.At, Actor: r.Actor, Kind: r.Kind, Object: r.Object, RepoID: r.RepoID, RequestID: r.RequestID, Data: json.RawMessage(r.Data), PrevHash: r.PrevHash, Hash: r.Hash}
 }
 
 const columns = `id, account_id, seq, at, actor, kind, object, repo_id, request_id, data, prev_hash, hash`

@@ -29,14 +29,14 @@ type requestIn struct {
 	Confirm bool   `json:"confirm" doc:"must be true, so that nobody files a backlog by accident"`
 }
 
-// BacklogImport is an import that will be made.
-type BacklogImport struct {
+// Import is an import that will be made.
+type Import struct {
 	_     struct{} `doc:"An import that will be made."`
 	JobID string   `json:"job_id" format:"uuid" doc:"id of the import; the account's audit log names it"`
 	State State    `json:"state" enum:"queued,running" doc:"where it stands"`
 }
 
-func (s *Service) request(ctx context.Context, in requestIn) (out BacklogImport, err error) {
+func (s *Service) request(ctx context.Context, in requestIn) (out Import, err error) {
 	if !in.Confirm {
 		return out, fault.Field("confirm", "must be true")
 	}
@@ -56,7 +56,7 @@ func (s *Service) request(ctx context.Context, in requestIn) (out BacklogImport,
 		} else if ok {
 			return fault.Reason("import_in_flight", "An import for the repository is queued or running.")
 		}
-		out = BacklogImport{JobID: id.New(), State: Queued}
+		out = Import{JobID: id.New(), State: Queued}
 		n, err := insert.Exec(tx, insertArgs{ID: out.JobID, AccountID: in.ID, RepoID: r.ID, RequestedBy: by, DueAt: tx.Now})
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ type job struct {
 var (
 	repoByName = db.Q[Repo](`SELECT id, host, owner, name, enabled FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
 	repoByID   = db.Q[Repo](`SELECT id, host, owner, name, enabled FROM repos WHERE account_id = $1 AND id = $2`)
-	inFlight   = db.Q[BacklogImport](`SELECT id AS job_id, state FROM backlog_imports WHERE account_id = $1 AND repo_id = $2 AND state IN ('queued', 'running')`)
+	inFlight   = db.Q[Import](`SELECT id AS job_id, state FROM backlog_imports WHERE account_id = $1 AND repo_id = $2 AND state IN ('queued', 'running')`)
 	insert     = db.SWith[insertArgs](`INSERT INTO backlog_imports (id, account_id, repo_id, state, requested_by, due_at, created_at)
 		VALUES (:id, :account_id, :repo_id, 'queued', :requested_by, :due_at, :due_at)
 		ON CONFLICT DO NOTHING`)

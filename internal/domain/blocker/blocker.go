@@ -55,29 +55,29 @@ const linkPurpose = "blocker-fix"
 // Blocker is what a run cannot go on without, as clients see it. It never
 // holds an answer or a value.
 type Blocker struct {
-	_         struct{}     `doc:"What an agent waits for a person to give."`
-	ID        string       `json:"id" format:"uuid" doc:"id of the blocker"`
-	Kind      string       `json:"kind" enum:"missing_credential,missing_access,decision" doc:"what sort of thing is missing"`
-	State     string       `json:"state" enum:"open,answered,submitted,withdrawn,expired" doc:"expired: its task was cancelled before anybody answered"`
-	Question  string       `json:"question" example:"Which account of the payment provider is used in tests?" doc:"in the words of the agent"`
-	Repo      string       `json:"repo" doc:"owner/name"`
-	TaskID    string       `json:"task_id" format:"uuid" doc:"the task that is blocked"`
-	RunID     string       `json:"run_id" format:"uuid" doc:"the run that declared it"`
-	Form      *BlockerForm `json:"form" doc:"the fields of a missing_credential; null for the other kinds"`
-	FixURL    *string      `json:"fix_url" format:"uri" example:"https://yardmaster.example.com/blocker-fix/eyJ0.eyJz.c2ln" doc:"opens the form for an hour, without an account; null unless you may write secrets and it is open"`
-	CreatedAt time.Time    `json:"created_at" doc:"when it was declared"`
-	ClosedAt  *time.Time   `json:"closed_at" example:"null" doc:"when it was closed; null while it is open"`
-	ClosedBy  *string      `json:"closed_by" example:"null" doc:"who closed it: user:<id>, pat:<id>, fix_link:<id> for the form behind its link, or system; null while it is open"`
+	_         struct{}   `doc:"What an agent waits for a person to give."`
+	ID        string     `json:"id" format:"uuid" doc:"id of the blocker"`
+	Kind      string     `json:"kind" enum:"missing_credential,missing_access,decision" doc:"what sort of thing is missing"`
+	State     string     `json:"state" enum:"open,answered,submitted,withdrawn,expired" doc:"expired: its task was cancelled before anybody answered"`
+	Question  string     `json:"question" example:"Which account of the payment provider is used in tests?" doc:"in the words of the agent"`
+	Repo      string     `json:"repo" doc:"owner/name"`
+	TaskID    string     `json:"task_id" format:"uuid" doc:"the task that is blocked"`
+	RunID     string     `json:"run_id" format:"uuid" doc:"the run that declared it"`
+	Form      *Form      `json:"form" doc:"the fields of a missing_credential; null for the other kinds"`
+	FixURL    *string    `json:"fix_url" format:"uri" example:"https://yardmaster.example.com/blocker-fix/eyJ0.eyJz.c2ln" doc:"opens the form for an hour, without an account; null unless you may write secrets and it is open"`
+	CreatedAt time.Time  `json:"created_at" doc:"when it was declared"`
+	ClosedAt  *time.Time `json:"closed_at" example:"null" doc:"when it was closed; null while it is open"`
+	ClosedBy  *string    `json:"closed_by" example:"null" doc:"who closed it: user:<id>, pat:<id>, fix_link:<id> for the form behind its link, or system; null while it is open"`
 }
 
-// BlockerForm is what is to be filled in.
-type BlockerForm struct {
-	_      struct{}           `doc:"The fields of a blocker that asks for a credential."`
-	Fields []BlockerFormField `json:"fields" doc:"what is to be filled in"`
+// Form is what is to be filled in.
+type Form struct {
+	_      struct{}    `doc:"The fields of a blocker that asks for a credential."`
+	Fields []FormField `json:"fields" doc:"what is to be filled in"`
 }
 
-// BlockerFormField is one thing to be filled in, once.
-type BlockerFormField struct {
+// FormField is one thing to be filled in, once.
+type FormField struct {
 	_           struct{} `doc:"One thing to be filled in. Its value is never shown."`
 	Name        string   `json:"name" example:"PAYMENT_TEST_KEY" doc:"of the variable or service; of an MCP server mcp:<server>"`
 	Kind        string   `json:"kind" enum:"env_secret,service_url,mcp_server,oauth_connection" doc:"oauth_connection cannot be filled in here: connect it first"`

@@ -139,12 +139,12 @@ func (f *fixture) declare(question string, fields ...string) (blockerID string) 
 	return page.Data[len(page.Data)-1].ID
 }
 
-func (f *fixture) put(blockerID string, values ...string) (BlockerClosed, error) {
+func (f *fixture) put(blockerID string, values ...string) (Closed, error) {
 	in := map[string]entry{}
 	for i := 0; i+1 < len(values); i += 2 {
 		in[values[i]] = entry{text: values[i+1]}
 	}
-	var out BlockerClosed
+	var out Closed
 	err := f.DB.Write(f.ctx(), func(tx *db.Tx) error {
 		r, err := f.lock(tx, blockerID)
 		if err == nil {

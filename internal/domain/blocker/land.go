@@ -116,8 +116,8 @@ func (s *Service) finish(tx *db.Tx, r *row, state string, sealed *string) error 
 	return nil
 }
 
-func closed(r *row, kind string) BlockerClosed {
-	return BlockerClosed{BlockerID: r.ID, State: r.State, Kind: kind, TaskID: r.TaskID, Landed: []string{}, Stanzas: []MCPStanza{}}
+func closed(r *row, kind string) Closed {
+	return Closed{BlockerID: r.ID, State: r.State, Kind: kind, TaskID: r.TaskID, Landed: []string{}, Stanzas: []MCPStanza{}}
 }
 
 const withdrawnWord = "A question of yours was withdrawn: nobody will answer it. Go on without it if you can, or say in your report what is missing."
@@ -192,7 +192,7 @@ func hostOf(u *url.URL) string { return strings.TrimSuffix(strings.ToLower(u.Hos
 const loadWord = "What is new is not in your environment yet. A shell loads it with: eval \"$(curl -fsS \"$YARDMASTER_SECRETS_URL/-/env\")\"\nGo on with the task."
 
 // resume lets go on what waited for a blocker that has just been closed.
-func (s *Service) resume(tx *db.Tx, r *row) (BlockerClosed, error) {
+func (s *Service) resume(tx *db.Tx, r *row) (Closed, error) {
 	out := closed(r, Recorded)
 	waiting, err := s.inherit(tx, r)
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *Service) resume(tx *db.Tx, r *row) (BlockerClosed, error) {
 }
 
 // land fills in fields of a locked blocker, all of them or none.
-func (s *Service) land(tx *db.Tx, r *row, values map[string]entry) (BlockerClosed, error) {
+func (s *Service) land(tx *db.Tx, r *row, values map[string]entry) (Closed, error) {
 	out := closed(r, Recorded)
 	if r.State != Open {
 		return out, errClosed

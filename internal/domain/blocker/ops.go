@@ -71,14 +71,14 @@ func find(tx *db.Tx, blockerID string) (row, error) {
 var errClosed = fault.Reason("blocker-closed", "The blocker is closed.")
 
 // fields reads the form of a blocker.
-func (s *Service) fields(tx *db.Tx, r *row) ([]BlockerFormField, error) {
+func (s *Service) fields(tx *db.Tx, r *row) ([]FormField, error) {
 	rows, err := fieldsOf.All(tx, tx.Account, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]BlockerFormField, len(rows))
+	out := make([]FormField, len(rows))
 	for i, f := range rows {
-		out[i] = BlockerFormField{Name: f.Name, Kind: f.Kind, Description: f.Description, Landed: f.LandedAt != nil,
+		out[i] = FormField{Name: f.Name, Kind: f.Kind, Description: f.Description, Landed: f.LandedAt != nil,
 			Submittable: f.LandedAt == nil && f.Kind != OAuthConnection && r.State == Open}
 		if f.Environment != "" {
 			out[i].Environment = &rows[i].Environment
@@ -110,7 +110,7 @@ func (s *Service) wire(tx *db.Tx, r *row) (Blocker, error) {
 		return b, err
 	}
 	fields, err := s.fields(tx, r)
-	b.Form = &BlockerForm{Fields: fields}
+	b.Form = &Form{Fields: fields}
 	if r.State == Open && policy.From(tx.Context()).Scopes.Has(policy.Scopes(policy.WriteSecrets)) {
 		link := s.BaseURL + "/blocker-fix/" + s.Ring.SignLink(linkPurpose, seal.Link{Subject: r.ID, Account: tx.Account, Expires: tx.Now.Add(linkTTL)})
 		b.FixURL = &link
@@ -173,8 +173,8 @@ type answerIn struct {
 	Answer    string `json:"answer" minLength:"1" maxLength:"4000" example:"Use the test account in the team's password manager, entry \"payments, test\"." doc:"what is missing, or where it is; a credential itself is refused"`
 }
 
-// BlockerClosed is the answer of those that close a blocker, or try to.
-type BlockerClosed struct {
+// Closed is the answer of those that close a blocker, or try to.
+type Closed struct {
 	_         struct{}    `doc:"What a call did to a blocker, and what goes on because of it."`
 	BlockerID string      `json:"blocker_id" format:"uuid" doc:"id of the blocker"`
 	State     string      `json:"state" enum:"open,answered,submitted,withdrawn,expired" example:"answered" doc:"its state after the call; still open while fields are missing"`
@@ -185,7 +185,7 @@ type BlockerClosed struct {
 	Stanzas   []MCPStanza `json:"stanzas" doc:"what to add to the policy file"`
 }
 
-func (s *Service) answer(ctx context.Context, in answerIn) (out BlockerClosed, err error) {
+func (s *Service) answer(ctx context.Context, in answerIn) (out Closed, err error) {
 	text := strings.TrimSpace(in.Answer)
 	var secret error = fault.Field("answer", "looks like a secret; keep it in the vault and say by what name")
 	switch {
@@ -220,7 +220,7 @@ type blockerIn struct {
 	BlockerID string `json:"blockerId" format:"uuid" doc:"id of the blocker"`
 }
 
-func (s *Service) withdraw(ctx context.Context, in blockerIn) (out BlockerClosed, err error) {
+func (s *Service) withdraw(ctx context.Context, in blockerIn) (out Closed, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := s.lock(tx, in.BlockerID)
 		if err != nil {
@@ -255,18 +255,18 @@ func (s *Service) withdraw(ctx context.Context, in blockerIn) (out BlockerClosed
 	return out, err
 }
 
-// BlockerSpec is the form of a blocker, with what it is for.
-type BlockerSpec struct {
-	_         struct{}           `doc:"The form of a blocker, with what it is for."`
-	BlockerID string             `json:"blocker_id" format:"uuid" doc:"id of the blocker"`
-	Kind      string             `json:"kind" enum:"missing_credential,missing_access,decision" doc:"what sort of thing is missing"`
-	State     string             `json:"state" enum:"open,answered,submitted,withdrawn,expired" doc:"expired: its task was cancelled before anybody answered"`
-	Question  string             `json:"question" example:"Which account of the payment provider is used in tests?" doc:"in the words of the agent"`
-	Repo      string             `json:"repo" doc:"owner/name"`
-	Fields    []BlockerFormField `json:"fields" doc:"what is to be filled in; empty unless a credential is missing"`
+// Spec is the form of a blocker, with what it is for.
+type Spec struct {
+	_         struct{}    `doc:"The form of a blocker, with what it is for."`
+	BlockerID string      `json:"blocker_id" format:"uuid" doc:"id of the blocker"`
+	Kind      string      `json:"kind" enum:"missing_credential,missing_access,decision" doc:"what sort of thing is missing"`
+	State     string      `json:"state" enum:"open,answered,submitted,withdrawn,expired" doc:"expired: its task was cancelled before anybody answered"`
+	Question  string      `json:"question" example:"Which account of the payment provider is used in tests?" doc:"in the words of the agent"`
+	Repo      string      `json:"repo" doc:"owner/name"`
+	Fields    []FormField `json:"fields" doc:"what is to be filled in; empty unless a credential is missing"`
 }
 
-func (s *Service) spec(ctx context.Context, in blockerIn) (out BlockerSpec, err error) {
+func (s *Service) spec(ctx context.Context, in blockerIn) (out Spec, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, err := find(tx, in.BlockerID)
 		if err != nil {
@@ -278,13 +278,13 @@ func (s *Service) spec(ctx context.Context, in blockerIn) (out BlockerSpec, err 
 	return out, err
 }
 
-func (s *Service) specOf(tx *db.Tx, r *row) (BlockerSpec, error) {
+func (s *Service) specOf(tx *db.Tx, r *row) (Spec, error) {
 	repo, err := s.RepoName(tx, r.RepoID)
 	if err != nil {
-		return BlockerSpec{}, err
+		return Spec{}, err
 	}
 	fields, err := s.fields(tx, r)
-	return BlockerSpec{BlockerID: r.ID, Kind: r.Kind, State: r.State, Question: r.Question, Repo: repo, Fields: fields}, err
+	return Spec{BlockerID: r.ID, Kind: r.Kind, State: r.State, Question: r.Question, Repo: repo, Fields: fields}, err
 }
 
 type submitIn struct {
@@ -292,7 +292,7 @@ type submitIn struct {
 	Fields    map[string]jsontext.Value `json:"fields" example:"{\"PAYMENT_TEST_KEY\":\"example-value\"}" doc:"by the name of the field: a string, or for mcp:<server> an object of url, transport (http or sse) and token"`
 }
 
-func (s *Service) submit(ctx context.Context, in submitIn) (out BlockerClosed, err error) {
+func (s *Service) submit(ctx context.Context, in submitIn) (out Closed, err error) {
 	values := map[string]entry{}
 	for name, raw := range in.Fields {
 		e, err := readEntry(name, raw)

@@ -55,7 +55,7 @@ type formIn struct {
 
 // view is what the page shows.
 type view struct {
-	BlockerSpec
+	Spec
 	Landed  []string
 	Stanzas []MCPStanza
 	Failure string            // that something of it was not kept
@@ -85,7 +85,7 @@ func (s *Service) form(ctx context.Context, in formIn) (op.Reply, error) {
 			return errLinkExpired
 		}
 		if err == nil {
-			v.BlockerSpec, err = s.specOf(tx, &r)
+			v.Spec, err = s.specOf(tx, &r)
 		}
 		return err
 	})
@@ -152,7 +152,7 @@ func (s *Service) fill(ctx context.Context, l seal.Link, values map[string]entry
 			return err
 		}
 		v.Landed, v.Stanzas = out.Landed, out.Stanzas
-		v.BlockerSpec, err = s.specOf(tx, &r)
+		v.Spec, err = s.specOf(tx, &r)
 		return err
 	})
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *Service) again(ctx context.Context, blocker string, fields map[string]s
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, err := find(tx, blocker)
 		if err == nil {
-			v.BlockerSpec, err = s.specOf(tx, &r)
+			v.Spec, err = s.specOf(tx, &r)
 		}
 		return err
 	})
@@ -205,7 +205,7 @@ func (s *Service) again(ctx context.Context, blocker string, fields map[string]s
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Refused)) {
-		if !slices.ContainsFunc(v.Fields, func(f BlockerFormField) bool { return f.Name == name }) {
+		if !slices.ContainsFunc(v.Fields, func(f FormField) bool { return f.Name == name }) {
 			v.Failure += " " + name + " " + v.Refused[name] + "."
 		}
 	}

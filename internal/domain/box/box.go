@@ -67,16 +67,16 @@ type Box struct {
 	Name         string            `json:"name" example:"build-3" doc:"as the enrollment named it, or as the machine calls itself"`
 	Owner        BoxOwner          `json:"owner" doc:"whose work it takes"`
 	State        string            `json:"state" enum:"enrolled,draining,drained,revoked" doc:"draining: takes no new work and still holds some; revoked is for good; whether it is there is presence"`
-	Presence     BoxPresence       `json:"presence" doc:"whether it is there, and what it last said of itself"`
+	Presence     Presence          `json:"presence" doc:"whether it is there, and what it last said of itself"`
 	Slots        int64             `json:"slots" example:"4" doc:"runs it takes at once"`
 	Labels       map[string]string `json:"labels" example:"{\"zone\":\"eu\"}" doc:"its own, and over them those of its enrollment"`
-	Capabilities []BoxAgent        `json:"capabilities" doc:"the coding agents found on it"`
+	Capabilities []Agent           `json:"capabilities" doc:"the coding agents found on it"`
 	Isolation    []string          `json:"isolation" enum:"bubblewrap,landlock,none" doc:"the levels its sandbox has, best first"`
 	Holds        Holds             `json:"isolation_holds" example:"{\"bubblewrap\":[\"files\",\"processes\",\"network\"]}" doc:"what each level held when the box last tried it: files, processes, unix_sockets, network, kernel, memory, disk"`
 	OS           string            `json:"os" example:"linux" doc:"as it said when it enrolled"`
 	Arch         string            `json:"arch" example:"amd64" doc:"as it said when it enrolled"`
 	Briefing     *string           `json:"briefing" example:"null" doc:"what the operator tells every agent on it; null: nothing"`
-	Hardening    *BoxHardening     `json:"hardening" example:"null" doc:"its last report; null: it has sent none"`
+	Hardening    *Hardening        `json:"hardening" example:"null" doc:"its last report; null: it has sent none"`
 	CreatedAt    time.Time         `json:"created_at" doc:"when it enrolled"`
 	RevokesAt    *time.Time        `json:"revokes_at" doc:"it is being decommissioned: when it is revoked at the latest; null: it is not"`
 	RevokedAt    *time.Time        `json:"revoked_at" example:"null" doc:"when it was revoked; null: it is not"`
@@ -92,19 +92,19 @@ type BoxOwner struct {
 	ID     *string  `json:"id" format:"uuid" doc:"the account or user; null when it is shared"`
 }
 
-// BoxPresence is whether a box is there and what it last said of itself.
-type BoxPresence struct {
-	_         struct{}      `doc:"Whether a box is there, and what it last said of itself."`
-	Status    string        `json:"status" enum:"online,stale,offline" doc:"by the age of its last beat: stale after 45 seconds, offline after 90, or as soon as it was stopped"`
-	LastBeat  *time.Time    `json:"last_beat" doc:"when it last said something; null: never"`
-	Active    int           `json:"active" example:"1" doc:"runs it holds"`
-	Version   string        `json:"version" example:"1.4.0" doc:"of the program on it; empty before its first beat"`
-	Unfit     *string       `json:"unfit" example:"null" doc:"why it takes no work; null when nothing is wrong with it"`
-	Telemetry *BoxTelemetry `json:"telemetry" doc:"null before the first beat"`
+// Presence is whether a box is there and what it last said of itself.
+type Presence struct {
+	_         struct{}   `doc:"Whether a box is there, and what it last said of itself."`
+	Status    string     `json:"status" enum:"online,stale,offline" doc:"by the age of its last beat: stale after 45 seconds, offline after 90, or as soon as it was stopped"`
+	LastBeat  *time.Time `json:"last_beat" doc:"when it last said something; null: never"`
+	Active    int        `json:"active" example:"1" doc:"runs it holds"`
+	Version   string     `json:"version" example:"1.4.0" doc:"of the program on it; empty before its first beat"`
+	Unfit     *string    `json:"unfit" example:"null" doc:"why it takes no work; null when nothing is wrong with it"`
+	Telemetry *Telemetry `json:"telemetry" doc:"null before the first beat"`
 }
 
-// BoxTelemetry is what a beat carries.
-type BoxTelemetry struct {
+// Telemetry is what a beat carries.
+type Telemetry struct {
 	_          struct{} `doc:"What a box says of itself with each beat."`
 	State      string   `json:"state" enum:"ready,draining,drained,unfit,left" example:"ready" doc:"what the box takes itself for; left: it was stopped"`
 	Free       int      `json:"free" example:"3" doc:"slots without a run"`
@@ -113,17 +113,17 @@ type BoxTelemetry struct {
 	SpoolBytes int64    `json:"spool_bytes" example:"0" doc:"bytes of events it has yet to hand in"`
 }
 
-// BoxAgent is a coding agent on a box.
-type BoxAgent struct {
+// Agent is a coding agent on a box.
+type Agent struct {
 	_       struct{} `doc:"A coding agent on a box."`
 	Name    string   `json:"name" example:"claude" doc:"as templates name it"`
 	Version string   `json:"version" example:"2.1.0" doc:"as the program said it; empty when it has not"`
 	Missing *string  `json:"missing" example:"null" doc:"what keeps it from being used, and what to do about it; null: it can be used"`
 }
 
-// BoxHardening is what a box reports of how open its machine is. It looks at
+// Hardening is what a box reports of how open its machine is. It looks at
 // each start, as the user it runs as.
-type BoxHardening struct {
+type Hardening struct {
 	_            struct{}      `doc:"What a box reports after its firewall was set up."`
 	Firewall     string        `json:"firewall" enum:"active,inactive,absent,unknown" doc:"inactive: there is one, which lets everything in; absent: no program for one is installed; unknown: the box may not see it, and findings say why"`
 	ExposedPorts []ExposedPort `json:"exposed_ports" doc:"what listens at addresses other than loopback; whether others reach it is up to the firewall and the network"`

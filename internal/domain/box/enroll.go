@@ -21,8 +21,8 @@ type addIn struct {
 	Labels map[string]string `json:"labels,omitempty" maxItems:"32" maxLength:"200" doc:"win over the labels it gives itself"`
 }
 
-// BoxEnrollment is the answer of box.add, the only place the token is shown.
-type BoxEnrollment struct {
+// Enrollment is the answer of box.add, the only place the token is shown.
+type Enrollment struct {
 	_          struct{}  `doc:"A one-time token for a machine to join with."`
 	ID         string    `json:"id" format:"uuid" doc:"id of the enrollment, not of the box"`
 	Token      string    `json:"token" example:"dev_enr_…" doc:"the one-time token, shown this once; also in join"`
@@ -30,13 +30,13 @@ type BoxEnrollment struct {
 	Join       string    `json:"join" example:"yardmaster box join --url https://yardmaster.example.com --token dev_enr_…" doc:"shell line to run on the machine"`
 }
 
-func (s *Service) add(ctx context.Context, in addIn) (out BoxEnrollment, err error) {
+func (s *Service) add(ctx context.Context, in addIn) (out Enrollment, err error) {
 	if err := checkLabels(in.Labels); err != nil {
 		return out, err
 	}
 	token := id.Secret(id.Enrollment)
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		out = BoxEnrollment{ID: id.New(), Token: token, ExpiresISO: tx.Now.Add(enrollmentTTL).Truncate(time.Millisecond),
+		out = Enrollment{ID: id.New(), Token: token, ExpiresISO: tx.Now.Add(enrollmentTTL).Truncate(time.Millisecond),
 			Join: joinLine(op.RequestOf(ctx).BaseURL, token)}
 		if _, err := insertEnrollment.Exec(tx, insertEnrollmentArgs{
 			ID: out.ID, AccountID: tx.Account, Hash: seal.Hash(token), Name: in.Name, Slots: in.Slots,
@@ -93,9 +93,9 @@ type enrollIn struct {
 	Labels    map[string]string `json:"labels,omitempty" maxItems:"32" maxLength:"200" example:"{\"zone\":\"eu\"}" doc:"names and values; those of the enrollment win"`
 }
 
-// BoxCredentials is what a box proves itself with: run_token over HTTPS,
+// Credentials is what a box proves itself with: run_token over HTTPS,
 // nats_jwt together with the box's own key on the bus.
-type BoxCredentials struct {
+type Credentials struct {
 	_                  struct{}  `doc:"What a box proves itself with: run_token over HTTPS, nats_jwt with its own key on the bus."`
 	ID                 string    `json:"id" format:"uuid" doc:"id of the box"`
 	AccountID          string    `json:"account_id" format:"uuid" doc:"the account it is enrolled under"`
@@ -116,7 +116,7 @@ func keyTaken() *fault.Error {
 	return fault.Field("public_key", "is in use, or was revoked; make a new one")
 }
 
-func (s *Service) enroll(ctx context.Context, in enrollIn) (out BoxCredentials, err error) {
+func (s *Service) enroll(ctx context.Context, in enrollIn) (out Credentials, err error) {
 	if !id.Checked(id.Enrollment, in.Token) {
 		return out, refused()
 	}
@@ -170,23 +170,23 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out BoxCredentials, 
 		err = keyTaken()
 	}
 	if err != nil {
-		return BoxCredentials{}, err
+		return Credentials{}, err
 	}
 	return out, nil
 }
 
 // credentials signs a NATS credential; the times are filled in by dated.
-func (s *Service) credentials(boxID, account, publicKey string) (BoxCredentials, error) {
+func (s *Service) credentials(boxID, account, publicKey string) (Credentials, error) {
 	jwt, err := s.Bus.Issue(boxID, account, publicKey, credentialTTL)
 	if err != nil {
-		return BoxCredentials{}, fmt.Errorf("sign a credential of box %s: %w", boxID, err)
+		return Credentials{}, fmt.Errorf("sign a credential of box %s: %w", boxID, err)
 	}
-	return BoxCredentials{ID: boxID, NATSURL: s.Bus.URL(), NATSJWT: jwt}, nil
+	return Credentials{ID: boxID, NATSURL: s.Bus.URL(), NATSJWT: jwt}, nil
 }
 
 // dated fills in when the credentials end. The transaction may have begun a
 // little after the credential was signed, whose end is in whole seconds.
-func (c *BoxCredentials) dated(now, tokenEnds time.Time) {
+func (c *Credentials) dated(now, tokenEnds time.Time) {
 	c.RunTokenExpiresISO = tokenEnds.Truncate(time.Millisecond)
 	c.NATSJWTExpiresISO = now.Add(credentialTTL - 5*time.Second).Truncate(time.Second)
 }
@@ -296,7 +296,7 @@ type credsIn struct {
 	PublicKey string `json:"public_key" maxLength:"100" example:"UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4" doc:"of the box; a new one replaces the one before, which is revoked"`
 }
 
-func (s *Service) credsReissue(ctx context.Context, in credsIn) (out BoxCredentials, err error) {
+func (s *Service) credsReissue(ctx context.Context, in credsIn) (out Credentials, err error) {
 	hash, r := calling(ctx)
 	if s.Bus == nil {
 		return out, unavailable()
@@ -351,7 +351,7 @@ func (s *Service) credsReissue(ctx context.Context, in credsIn) (out BoxCredenti
 		err = keyTaken()
 	}
 	if err != nil {
-		return BoxCredentials{}, err
+		return Credentials{}, err
 	}
 	if in.PublicKey != r.NKey {
 		// What fails here is owed, and no concern of the box's.
@@ -419,8 +419,8 @@ func (s *Service) hardeningReport(ctx context.Context, in hardeningIn) (out Hard
 		}
 		at := tx.Now.Truncate(time.Millisecond)
 		out = HardeningReceipt{ID: r.ID, ReportedAt: at}
-		h := BoxHardening{Firewall: in.Firewall, ExposedPorts: append([]ExposedPort{}, in.ExposedPorts...), Findings: append([]string{}, in.Findings...), ReportedAt: at}
-		if _, err := setHardening.Exec(tx, r.ID, db.JSON[BoxHardening]{V: h}); err != nil {
+		h := Hardening{Firewall: in.Firewall, ExposedPorts: append([]ExposedPort{}, in.ExposedPorts...), Findings: append([]string{}, in.Findings...), ReportedAt: at}
+		if _, err := setHardening.Exec(tx, r.ID, db.JSON[Hardening]{V: h}); err != nil {
 			return err
 		}
 		return hardeningEvent.Record(tx, event.Subject{ID: r.ID}, hardeningData{ExposedPorts: len(in.ExposedPorts), Firewall: in.Firewall})

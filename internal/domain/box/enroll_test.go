@@ -16,7 +16,7 @@ import (
 func TestEnroll(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
-		var e BoxEnrollment
+		var e Enrollment
 		f.want(201, "", "POST", "/v1/runners/enrollments", map[string]any{"slots": 3, "labels": map[string]string{"zone": "b"}}).into(t, &e)
 		if !id.Checked(id.Enrollment, e.Token) || e.Join != "yardmaster box join --url http://127.0.0.1:8080 --token "+e.Token {
 			t.Errorf("enrollment %+v", e)
@@ -27,7 +27,7 @@ func TestEnroll(t *testing.T) {
 		key := publicKey(t)
 		in := map[string]any{"public_key": key, "name": "desk", "version": "1.0.0", "os": "linux", "arch": "arm64", "slots": 8,
 			"labels": map[string]string{"zone": "a", "gpu": "no"}}
-		var c BoxCredentials
+		var c Credentials
 		f.want(201, "", "POST", "/v1/runners/enroll", in, "X-Svc-Enroll-Token", e.Token).into(t, &c)
 		if c.AccountID != "acme" || c.RunToken == nil || !id.Checked(id.RunToken, *c.RunToken) || c.NATSURL != f.bus.URL() || c.NATSJWT == "" {
 			t.Errorf("credentials %+v", c)
@@ -135,9 +135,9 @@ func TestCredsReissue(t *testing.T) {
 	onBoth(t, true, func(t *testing.T, f *fixture) {
 		key := publicKey(t)
 		c := f.enrolled(key)
-		reissue := func(token, key string) BoxCredentials {
+		reissue := func(token, key string) Credentials {
 			t.Helper()
-			var out BoxCredentials
+			var out Credentials
 			f.want(200, "", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": key}, "Authorization", "Bearer "+token).into(t, &out)
 			if out.ID != c.ID || out.NATSJWT == "" || out.AccountID != "acme" {
 				t.Errorf("reissued %+v", out)

@@ -23,7 +23,7 @@ import (
 
 // machine is the far side: an enrolled box with its connection.
 type machine struct {
-	BoxCredentials
+	Credentials
 	t      *testing.T
 	public string
 	pair   nkeys.KeyPair
@@ -45,7 +45,7 @@ func (f *fixture) join() *machine {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	m := &machine{BoxCredentials: f.enrolled(public), t: f.t, public: public, pair: pair, secret: secret, states: make(chan conn.State, 100), verbs: make(chan string, 100)}
+	m := &machine{Credentials: f.enrolled(public), t: f.t, public: public, pair: pair, secret: secret, states: make(chan conn.State, 100), verbs: make(chan string, 100)}
 	conn, err := conn.Dial(m.NATSURL, m.ID, func() (string, []byte) { return m.NATSJWT, slices.Clone(seed) },
 		conn.Options{OnState: func(s conn.State) { m.states <- s }})
 	if err != nil {
@@ -131,7 +131,7 @@ func TestLifeOfABox(t *testing.T) {
 			t.Errorf("hello is answered %+v", reply)
 		}
 		b := f.box(m.ID)
-		if b.Slots != 4 || !slices.Equal(b.Capabilities, []BoxAgent{{Name: "codex", Version: "0.1"}}) || !slices.Equal(b.Isolation, []string{"landlock", "none"}) ||
+		if b.Slots != 4 || !slices.Equal(b.Capabilities, []Agent{{Name: "codex", Version: "0.1"}}) || !slices.Equal(b.Isolation, []string{"landlock", "none"}) ||
 			!maps.EqualFunc(b.Holds, Holds{"landlock": {"files", "network"}, "none": {}}, slices.Equal[[]string]) || b.Presence.Version != "1.1.0" {
 			t.Errorf("after hello: %+v", b)
 		}
@@ -208,12 +208,12 @@ func TestReissueReachesTheBox(t *testing.T) {
 	onBoth(t, true, func(t *testing.T, f *fixture) {
 		f.run()
 		m := f.join()
-		var r BoxReissue
+		var r Reissue
 		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/creds/reissue", nil).into(t, &r)
 		if c := m.next().Commands; len(c) != 1 || c[0].ID != r.CommandID || c[0].Kind != protocol.CommandRotate {
 			t.Errorf("the box is told %+v, promised was %s", c, r.CommandID)
 		}
-		var c BoxCredentials
+		var c Credentials
 		f.want(200, "", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": m.public}, "Authorization", "Bearer "+*m.RunToken).into(t, &c)
 		if c.RunToken == nil {
 			t.Error("an operator's reissue leaves the durable token as it was")

@@ -229,17 +229,17 @@ func keyPair(t *testing.T) (seed []byte, public string) {
 	return seed, public
 }
 
-func (f *fixture) mint() BoxEnrollment {
+func (f *fixture) mint() Enrollment {
 	f.t.Helper()
-	var e BoxEnrollment
+	var e Enrollment
 	f.want(201, "", "POST", "/v1/runners/enrollments", map[string]any{}).into(f.t, &e)
 	return e
 }
 
 // enrolled makes a box of account acme.
-func (f *fixture) enrolled(public string) BoxCredentials {
+func (f *fixture) enrolled(public string) Credentials {
 	f.t.Helper()
-	var c BoxCredentials
+	var c Credentials
 	f.want(201, "", "POST", "/v1/runners/enroll", map[string]any{"public_key": public, "name": "desk", "slots": 2, "version": "1.0.0"},
 		"X-Svc-Enroll-Token", f.mint().Token).into(f.t, &c)
 	return c

@@ -90,9 +90,9 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Box], error) {
 	return op.ShowPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) }, func(r row) Box { return r.wire(now) }), nil
 }
 
-// BoxVersion is how many boxes run one version; boxes that have never said
+// Version is how many boxes run one version; boxes that have never said
 // which have the empty one.
-type BoxVersion struct {
+type Version struct {
 	_       struct{} `doc:"How many boxes run one version."`
 	Version string   `json:"version" example:"1.4.0" doc:"as the boxes said it; empty: they have not"`
 	Boxes   int64    `json:"boxes" example:"3" doc:"boxes that run it"`
@@ -103,13 +103,13 @@ type versionsIn struct {
 	op.PageIn
 }
 
-func (s *Service) versions(ctx context.Context, in versionsIn) (op.Page[BoxVersion], error) {
-	var rows []BoxVersion
+func (s *Service) versions(ctx context.Context, in versionsIn) (op.Page[Version], error) {
+	var rows []Version
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		rows, err = versions.All(tx, tx.Account)
 		return err
 	})
-	return op.Cut(in.PageIn, rows, func(v BoxVersion) []string { return []string{fmt.Sprintf("%019d", math.MaxInt64-v.Boxes), v.Version} }), err
+	return op.Cut(in.PageIn, rows, func(v Version) []string { return []string{fmt.Sprintf("%019d", math.MaxInt64-v.Boxes), v.Version} }), err
 }
 
 type idIn struct {
@@ -130,8 +130,8 @@ type drainIn struct {
 	Resume bool   `json:"resume,omitempty" doc:"true takes a drain back"`
 }
 
-// BoxDrain is the answer of box.drain.
-type BoxDrain struct {
+// Drain is the answer of box.drain.
+type Drain struct {
 	_        struct{} `doc:"The state of the box after box.drain."`
 	ID       string   `json:"id" format:"uuid" doc:"id of the box"`
 	State    string   `json:"state" enum:"enrolled,draining,drained" example:"draining" doc:"drained at once when the box is offline"`
@@ -139,13 +139,13 @@ type BoxDrain struct {
 	Handing  int      `json:"handing_back" doc:"tasks in flight that the box was told to hand back, with what was done saved: each is in the queue again once it has, or once its lease runs out"`
 }
 
-func (s *Service) drain(ctx context.Context, in drainIn) (out BoxDrain, err error) {
+func (s *Service) drain(ctx context.Context, in drainIn) (out Drain, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := s.find(tx, in.ID, true)
 		if err != nil {
 			return err
 		}
-		out = BoxDrain{ID: r.ID, State: r.State}
+		out = Drain{ID: r.ID, State: r.State}
 		switch {
 		case r.State == Revoked:
 			return isRevoked()
@@ -178,8 +178,8 @@ func (s *Service) drain(ctx context.Context, in drainIn) (out BoxDrain, err erro
 
 // empty makes a box give its work back: it does so itself, with what was done
 // saved. If it is not there, its work goes back into the queue as it is.
-func (s *Service) empty(tx *db.Tx, r row) (out BoxDrain, err error) {
-	out = BoxDrain{ID: r.ID, State: Draining, Handing: handing(r, tx.Now)}
+func (s *Service) empty(tx *db.Tx, r row) (out Drain, err error) {
+	out = Drain{ID: r.ID, State: Draining, Handing: handing(r, tx.Now)}
 	if err := s.Owe(tx, r.ID, protocol.Command{Kind: protocol.CommandDrain, Mode: protocol.HaltGraceful}); err != nil {
 		return out, err
 	}
@@ -208,14 +208,14 @@ func (s *Service) wake(tx *db.Tx) {
 	s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
 }
 
-// BoxReissue is the answer of box.reissue_creds.
-type BoxReissue struct {
+// Reissue is the answer of box.reissue_creds.
+type Reissue struct {
 	_         struct{} `doc:"The command that a box was given."`
 	ID        string   `json:"id" format:"uuid" doc:"id of the box"`
 	CommandID string   `json:"command_id" format:"uuid" doc:"of the command that makes the box renew"`
 }
 
-func (s *Service) reissueCreds(ctx context.Context, in idIn) (out BoxReissue, err error) {
+func (s *Service) reissueCreds(ctx context.Context, in idIn) (out Reissue, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := s.find(tx, in.ID, true)
 		if err != nil {
@@ -227,7 +227,7 @@ func (s *Service) reissueCreds(ctx context.Context, in idIn) (out BoxReissue, er
 		if s.Bus == nil {
 			return unavailable()
 		}
-		out = BoxReissue{ID: r.ID, CommandID: id.New()}
+		out = Reissue{ID: r.ID, CommandID: id.New()}
 		if _, err := setRotate.Exec(tx, tx.Account, r.ID); err != nil {
 			return err
 		}

@@ -95,9 +95,9 @@ func TestListAndVersions(t *testing.T) {
 		if len(p.Data) != 1 || p.Data[0].ID != ids[2] {
 			t.Errorf("enrolled: %+v", p.Data)
 		}
-		var v op.Page[BoxVersion]
+		var v op.Page[Version]
 		f.want(200, "", "GET", "/v1/runners/versions", nil).into(t, &v)
-		if !slices.Equal(v.Data, []BoxVersion{{Version: "1.0.0", Boxes: 1, Online: 0}}) || v.NextCursor != nil {
+		if !slices.Equal(v.Data, []Version{{Version: "1.0.0", Boxes: 1, Online: 0}}) || v.NextCursor != nil {
 			t.Errorf("versions %+v", v)
 		}
 	})
@@ -108,17 +108,17 @@ func TestDrainIsReversible(t *testing.T) {
 	onBoth(t, true, func(t *testing.T, f *fixture) {
 		c := f.enrolled(publicKey(t))
 		path := "/v1/runners/" + c.ID + "/drain"
-		var got BoxDrain
+		var got Drain
 		f.want(200, "", "POST", path, nil).into(t, &got)
-		if want := (BoxDrain{ID: c.ID, State: Drained, Requeued: 2}); got != want {
+		if want := (Drain{ID: c.ID, State: Drained, Requeued: 2}); got != want {
 			t.Errorf("drained an offline box: %+v, want %+v", got, want)
 		}
 		f.want(200, "", "POST", path, nil).into(t, &got)
-		if want := (BoxDrain{ID: c.ID, State: Drained, Requeued: 0}); got != want {
+		if want := (Drain{ID: c.ID, State: Drained, Requeued: 0}); got != want {
 			t.Errorf("again: %+v, want %+v", got, want)
 		}
 		f.want(200, "", "POST", path, map[string]bool{"resume": true}).into(t, &got)
-		if want := (BoxDrain{ID: c.ID, State: Enrolled, Requeued: 0}); got != want {
+		if want := (Drain{ID: c.ID, State: Enrolled, Requeued: 0}); got != want {
 			t.Errorf("resumed: %+v, want %+v", got, want)
 		}
 		f.write(func(tx *db.Tx) error {
@@ -156,7 +156,7 @@ func TestRevokeAndDecommission(t *testing.T) {
 			return nil
 		})
 		f.Bus = brokenBus{f.bus}
-		var got BoxRemoval
+		var got Removal
 		f.want(200, "", "POST", "/v1/runners/"+c.ID+"/decommission", nil).into(t, &got)
 		if got.Status != "cascade_failed" || got.Detail == nil || got.State != Revoked || got.Requeued != 2 || got.RevokedAt == nil {
 			t.Errorf("with a broken bus: %+v", got)

@@ -15,7 +15,7 @@ import (
 // holds, unless the call says otherwise.
 const retireGrace = 10 * time.Minute
 
-// statusDraining is the status of BoxRemoval while that lasts.
+// statusDraining is the status of Removal while that lasts.
 const statusDraining = "draining"
 
 type decommissionIn struct {
@@ -26,7 +26,7 @@ type decommissionIn struct {
 // decommission drains a box and revokes it then: at once, if there is nothing
 // that it could hand back. Otherwise retireAll goes on once the box has, or its
 // grace is over.
-func (s *Service) decommission(ctx context.Context, in decommissionIn) (out BoxRemoval, err error) {
+func (s *Service) decommission(ctx context.Context, in decommissionIn) (out Removal, err error) {
 	grace := retireGrace
 	if in.GraceS != nil {
 		grace = time.Duration(*in.GraceS) * time.Second
@@ -51,12 +51,12 @@ func (s *Service) decommission(ctx context.Context, in decommissionIn) (out BoxR
 }
 
 // retire drains a box that retireAll will revoke.
-func (s *Service) retire(tx *db.Tx, r row, grace time.Duration) (out BoxRemoval, err error) {
+func (s *Service) retire(tx *db.Tx, r row, grace time.Duration) (out Removal, err error) {
 	until, again := tx.Now.Add(grace), r.RetireAt != nil
 	if again && r.RetireAt.Before(until) {
 		until = *r.RetireAt
 	}
-	out = BoxRemoval{ID: r.ID, State: r.State, Status: statusDraining, Handing: handing(r, tx.Now), RevokesAt: &until}
+	out = Removal{ID: r.ID, State: r.State, Status: statusDraining, Handing: handing(r, tx.Now), RevokesAt: &until}
 	if again && until.Equal(*r.RetireAt) {
 		return out, nil // it is so already
 	}
@@ -92,7 +92,7 @@ func (s *Service) retireAll(ctx context.Context) error {
 }
 
 func (s *Service) retireOne(ctx context.Context, boxID, account string) error {
-	var out BoxRemoval
+	var out Removal
 	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
 		tx.Account = account
 		r, err := s.find(tx, boxID, true)

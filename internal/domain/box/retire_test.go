@@ -37,16 +37,16 @@ func TestDrainOfABoxAtWork(t *testing.T) {
 		f.holding(boxID)
 		path := "/v1/runners/" + boxID + "/drain"
 		for _, when := range []string{"first", "again"} {
-			var got BoxDrain
+			var got Drain
 			f.want(200, "", "POST", path, nil).into(t, &got)
-			if want := (BoxDrain{ID: boxID, State: Draining, Requeued: 0, Handing: 1}); got != want {
+			if want := (Drain{ID: boxID, State: Draining, Requeued: 0, Handing: 1}); got != want {
 				t.Errorf("%s: %+v, want %+v", when, got, want)
 			}
 		}
 		for _, when := range []string{"first", "again"} { // of one that takes work nothing is to be handed back
-			var got BoxDrain
+			var got Drain
 			f.want(200, "", "POST", path, map[string]bool{"resume": true}).into(t, &got)
-			if want := (BoxDrain{ID: boxID, State: Enrolled}); got != want {
+			if want := (Drain{ID: boxID, State: Enrolled}); got != want {
 				t.Errorf("resumed %s: %+v, want %+v", when, got, want)
 			}
 		}
@@ -67,7 +67,7 @@ func TestDecommissionWaits(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		asked := func(boxID string, body any) (out BoxRemoval) {
+		asked := func(boxID string, body any) (out Removal) {
 			t.Helper()
 			f.want(200, "", "POST", "/v1/runners/"+boxID+"/decommission", body).into(t, &out)
 			return out

@@ -13,15 +13,15 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// Statuses of BoxRemoval.
+// Statuses of Removal.
 const (
 	removed       = "revoked"
 	retired       = "decommissioned"
 	cascadeFailed = "cascade_failed"
 )
 
-// BoxRemoval is the answer of box.revoke and box.decommission.
-type BoxRemoval struct {
+// Removal is the answer of box.revoke and box.decommission.
+type Removal struct {
 	_         struct{}   `doc:"What box.revoke and box.decommission did."`
 	ID        string     `json:"id" format:"uuid" doc:"id of the box"`
 	State     string     `json:"state" enum:"draining,drained,revoked" doc:"draining and drained: it is not revoked yet"`
@@ -33,12 +33,12 @@ type BoxRemoval struct {
 	RevokedAt *time.Time `json:"revoked_at" doc:"when it was revoked first"`
 }
 
-func (s *Service) revoke(ctx context.Context, in idIn) (BoxRemoval, error) {
+func (s *Service) revoke(ctx context.Context, in idIn) (Removal, error) {
 	return s.remove(ctx, in.ID, false)
 }
 
 // remove revokes a box, and with retire takes it off the list.
-func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out BoxRemoval, err error) {
+func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out Removal, err error) {
 	var first bool
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := s.find(tx, boxID, true)
@@ -49,16 +49,16 @@ func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out Bo
 		return err
 	})
 	if err != nil {
-		return BoxRemoval{}, err
+		return Removal{}, err
 	}
 	return s.sever(ctx, out, first), nil
 }
 
 // take does remove's part within tx. Again it only does what is still to be
 // done; first tells whether it was the call that revoked the box.
-func (s *Service) take(tx *db.Tx, r row, retire bool) (out BoxRemoval, first bool, err error) {
+func (s *Service) take(tx *db.Tx, r row, retire bool) (out Removal, first bool, err error) {
 	first = r.State != Revoked
-	out = BoxRemoval{ID: r.ID, State: Revoked, Status: removed, RevokedAt: r.RevokedAt}
+	out = Removal{ID: r.ID, State: Revoked, Status: removed, RevokedAt: r.RevokedAt}
 	if first {
 		if out.Requeued, err = s.cutOff(tx, r); err != nil {
 			return out, first, err
@@ -82,7 +82,7 @@ func (s *Service) take(tx *db.Tx, r row, retire bool) (out BoxRemoval, first boo
 }
 
 // sever ends the live connection of a revoked box.
-func (s *Service) sever(ctx context.Context, out BoxRemoval, first bool) BoxRemoval {
+func (s *Service) sever(ctx context.Context, out Removal, first bool) Removal {
 	if first && s.Bus != nil {
 		// While the box still has a connection to hear it: it asks over HTTPS
 		// whether that is so, and stops all it does.

@@ -42,7 +42,7 @@ type row struct {
 	LastBeatAt     *time.Time
 	Unfit          *string // nil: it can carry out runs
 	Briefing       *string
-	Hardening      *db.JSON[BoxHardening]
+	Hardening      *db.JSON[Hardening]
 	CreatedAt      time.Time
 	RevokedAt      *time.Time
 	RetiredAt      *time.Time
@@ -146,7 +146,7 @@ var (
 		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = $1
 		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = $1)) LIMIT 500`)
 
-	versions = db.Q[BoxVersion](`SELECT version, COUNT(*) AS boxes, SUM(CASE WHEN presence = 'online' THEN 1 ELSE 0 END) AS online
+	versions = db.Q[Version](`SELECT version, COUNT(*) AS boxes, SUM(CASE WHEN presence = 'online' THEN 1 ELSE 0 END) AS online
 		FROM boxes WHERE account_id = $1 AND state <> 'revoked' GROUP BY version`)
 
 	insertRevokedKey = db.SWith[insertRevokedKeyArgs](`INSERT INTO revoked_keys (nkey, box_id, account, revoked_at)
@@ -386,19 +386,19 @@ func known(tx *db.Tx, ids []string) ([]row, error) {
 func (r row) wire(now time.Time) Box {
 	out := Box{
 		ID: r.ID, Name: r.Name, Owner: BoxOwner{Target: r.OwnerTarget, ID: r.OwnerID}, State: r.State,
-		Presence: BoxPresence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: r.LastBeatAt, Active: r.Active, Version: r.Version},
+		Presence: Presence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: r.LastBeatAt, Active: r.Active, Version: r.Version},
 		Slots:    r.Slots, Labels: r.Labels.V, Isolation: r.Isolation.V, Holds: r.IsolationHolds.V,
-		Capabilities: make([]BoxAgent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), RevokedAt: r.RevokedAt,
+		Capabilities: make([]Agent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), RevokedAt: r.RevokedAt,
 		RevokesAt: r.RetireAt,
 	}
 	for i, a := range r.Agents.V {
-		out.Capabilities[i] = BoxAgent{Name: a.Name, Version: a.Version}
+		out.Capabilities[i] = Agent{Name: a.Name, Version: a.Version}
 		if a.Missing != "" {
 			out.Capabilities[i].Missing = &a.Missing
 		}
 	}
 	if t := r.Telemetry.V; r.LastBeatAt != nil {
-		out.Presence.Telemetry = &BoxTelemetry{State: t.State, Free: t.Free, DiskFree: t.DiskFree, SkewMS: t.SkewMS, SpoolBytes: t.SpoolBytes}
+		out.Presence.Telemetry = &Telemetry{State: t.State, Free: t.Free, DiskFree: t.DiskFree, SkewMS: t.SkewMS, SpoolBytes: t.SpoolBytes}
 	}
 	// What a box said before it fell silent may have been repaired since, and
 	// its silence is reason enough. A revoked box has no reason any more.

@@ -50,14 +50,14 @@ type resolveIn struct {
 	Note *string `json:"note,omitempty" maxLength:"2000" example:"We keep the year: legal wants it." doc:"what was decided, for those who read it later"`
 }
 
-// EscalationResolved is the answer of escalation.resolve.
-type EscalationResolved struct {
+// Resolved is the answer of escalation.resolve.
+type Resolved struct {
 	_          struct{}   `doc:"The escalation, and whether this call resolved it."`
 	Kind       string     `json:"kind" enum:"resolved,already_resolved" doc:"already_resolved: somebody was first, and nothing was changed"`
 	Escalation Escalation `json:"escalation" doc:"as it stands now"`
 }
 
-func (s *Service) resolve(ctx context.Context, in resolveIn) (out EscalationResolved, err error) {
+func (s *Service) resolve(ctx context.Context, in resolveIn) (out Resolved, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if !id.Valid(in.ID) {
 			return fault.Missing("escalation")
@@ -75,7 +75,7 @@ func (s *Service) resolve(ctx context.Context, in resolveIn) (out EscalationReso
 		if !ok {
 			return fault.Missing("escalation")
 		}
-		out = EscalationResolved{Kind: "resolved", Escalation: r.wire()}
+		out = Resolved{Kind: "resolved", Escalation: r.wire()}
 		if n == 0 {
 			out.Kind = "already_resolved"
 			return nil

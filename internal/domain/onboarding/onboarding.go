@@ -20,29 +20,29 @@ const (
 // nobody.
 var witnessed = map[string]bool{"key_set": true, "gh_app_installed": true, "yml_validated": true, "yml_invalid": true}
 
-// OnboardingStep is one step of the funnel.
-type OnboardingStep struct {
+// Step is one step of the funnel.
+type Step struct {
 	_       struct{} `doc:"One of the first steps of an account."`
 	Step    string   `json:"step" enum:"welcome,repository,policy,model_key,box,tour" doc:"which step"`
 	Done    bool     `json:"done" doc:"whether it is done"`
 	Witness string   `json:"witness" enum:"caller,platform" doc:"who sees that it is done"`
 }
 
-// OnboardingState is how far an account has come.
-type OnboardingState struct {
-	_     struct{}         `doc:"How far an account has come."`
-	State string           `json:"state" enum:"welcome,repository,policy,model_key,box,tour,done" doc:"the first step that is not done; done after the last"`
-	Steps []OnboardingStep `json:"steps" doc:"all of them, in order"`
+// State is how far an account has come.
+type State struct {
+	_     struct{} `doc:"How far an account has come."`
+	State string   `json:"state" enum:"welcome,repository,policy,model_key,box,tour,done" doc:"the first step that is not done; done after the last"`
+	Steps []Step   `json:"steps" doc:"all of them, in order"`
 }
 
 // funnel puts the facts of an account and the events its people reported in
 // order.
-func funnel(f facts, events []string) OnboardingState {
+func funnel(f facts, events []string) State {
 	said := map[string]bool{}
 	for _, e := range events {
 		said[e] = true
 	}
-	out := OnboardingState{State: "done", Steps: []OnboardingStep{
+	out := State{State: "done", Steps: []Step{
 		{Step: "welcome", Done: said[eventWelcomeSeen], Witness: "caller"},
 		{Step: "repository", Done: f.Repos > 0, Witness: "platform"},
 		{Step: "policy", Done: f.ValidPolicies > 0, Witness: "platform"},

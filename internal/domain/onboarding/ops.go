@@ -84,7 +84,7 @@ func (s *Service) narrow(tx *db.Tx, a policy.Actor, full string) (about *NextSte
 	return about, &narrowed{full, r}, err
 }
 
-func (s *Service) state(ctx context.Context, _ op.None) (out OnboardingState, err error) {
+func (s *Service) state(ctx context.Context, _ op.None) (out State, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		out, err = s.read(tx)
 		return err
@@ -92,10 +92,10 @@ func (s *Service) state(ctx context.Context, _ op.None) (out OnboardingState, er
 	return out, err
 }
 
-func (s *Service) read(tx *db.Tx) (OnboardingState, error) {
+func (s *Service) read(tx *db.Tx) (State, error) {
 	f, err := s.facts(tx)
 	if err != nil {
-		return OnboardingState{}, err
+		return State{}, err
 	}
 	events, err := reported.All(tx, tx.Account)
 	return funnel(f, events), err
@@ -105,7 +105,7 @@ type advanceIn struct {
 	Event string `json:"event" enum:"welcome_seen,tour_finished,key_set,gh_app_installed,yml_validated,yml_invalid" example:"welcome_seen" doc:"the last four are seen by the platform itself, and refused"`
 }
 
-func (s *Service) advance(ctx context.Context, in advanceIn) (out OnboardingState, err error) {
+func (s *Service) advance(ctx context.Context, in advanceIn) (out State, err error) {
 	if witnessed[in.Event] {
 		return out, fault.Newf(fault.Unprocessable, "platform-witnessed", "The platform sees %s for itself; it cannot be reported.", in.Event)
 	}

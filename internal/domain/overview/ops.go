@@ -24,7 +24,7 @@ func (s *Service) Ops() []op.Op {
 	}
 }
 
-func (s *Service) counts(ctx context.Context, _ op.None) (out OverviewCounts, err error) {
+func (s *Service) counts(ctx context.Context, _ op.None) (out Counts, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		out, err = selectCounts.One(tx, tx.Account, tx.Now.Add(-24*time.Hour))
 		return err
@@ -32,10 +32,10 @@ func (s *Service) counts(ctx context.Context, _ op.None) (out OverviewCounts, er
 	return out, err
 }
 
-func (s *Service) burn(ctx context.Context, _ op.None) (out OverviewBurn, err error) {
+func (s *Service) burn(ctx context.Context, _ op.None) (out Burn, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		b, err := selectBurn.One(tx, tx.Account, tx.Now.Add(-time.Hour).Truncate(time.Minute))
-		out = OverviewBurn{CostUSD: money.DollarsOrNone(b.Micros), Sessions: b.Sessions, Unpriced: b.Unpriced}
+		out = Burn{CostUSD: money.DollarsOrNone(b.Micros), Sessions: b.Sessions, Unpriced: b.Unpriced}
 		return err
 	})
 	return out, err

@@ -10,8 +10,8 @@ type Service struct {
 	DB *db.DB
 }
 
-// OverviewCounts are of the whole account.
-type OverviewCounts struct {
+// Counts are of the whole account.
+type Counts struct {
 	_         struct{} `doc:"What there is in the account, counted."`
 	Repos     int64    `json:"enabled_repos" example:"6" doc:"repositories that tasks are taken for"`
 	Open      int64    `json:"open_prs" example:"4" doc:"pull requests that are open"`
@@ -19,8 +19,8 @@ type OverviewCounts struct {
 	Approvals int64    `json:"pending_approvals" example:"1" doc:"questions about pull requests that wait for a person"`
 }
 
-// OverviewBurn is what sessions cost in the last hour: an estimate, not a bill.
-type OverviewBurn struct {
+// Burn is what sessions cost in the last hour: an estimate, not a bill.
+type Burn struct {
 	_        struct{} `doc:"What sessions cost in the last hour, estimated."`
 	CostUSD  *string  `json:"cost_usd" example:"3.15" doc:"decimal US dollars; the sum of what has a price, null when nothing has"`
 	Sessions int64    `json:"sessions" example:"5" doc:"sessions that called a model"`

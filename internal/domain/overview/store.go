@@ -8,7 +8,7 @@ type burnRow struct {
 }
 
 var (
-	selectCounts = db.Q[OverviewCounts](`SELECT
+	selectCounts = db.Q[Counts](`SELECT
 		(SELECT COUNT(*) FROM repos WHERE account_id = $1 AND enabled) AS repos,
 		(SELECT COUNT(*) FROM pulls WHERE account_id = $1 AND state = 'open') AS open,
 		(SELECT COUNT(*) FROM pulls WHERE account_id = $1 AND merged_at >= $2) AS merged,

@@ -28,8 +28,8 @@ func lock(tx *db.Tx, planID string) (p row, n *net, err error) {
 	return p, n, err
 }
 
-// PlanApproved is the answer of plan.approve.
-type PlanApproved struct {
+// Approved is the answer of plan.approve.
+type Approved struct {
 	_       struct{} `doc:"The approved plan, and the tasks that were minted."`
 	Kind    string   `json:"kind" enum:"approved,already_approved" doc:"already_approved: it had been, and nothing was minted"`
 	PlanID  string   `json:"plan_id" format:"uuid" doc:"id of the plan"`
@@ -37,13 +37,13 @@ type PlanApproved struct {
 	TaskIDs []string `json:"task_ids" format:"uuid" doc:"what the first approval minted"`
 }
 
-func (s *Service) approve(ctx context.Context, in idIn) (out PlanApproved, err error) {
+func (s *Service) approve(ctx context.Context, in idIn) (out Approved, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		p, n, err := lock(tx, in.PlanID)
 		if err != nil {
 			return err
 		}
-		out = PlanApproved{Kind: "approved", PlanID: p.ID, Status: n.progress(&p).status}
+		out = Approved{Kind: "approved", PlanID: p.ID, Status: n.progress(&p).status}
 		switch {
 		case out.Status == Cancelled:
 			return fault.Reason("plan-stopped", "All groups of the plan were stopped.")

@@ -30,9 +30,9 @@ const (
 	statusCancelled = "cancelled"
 )
 
-// PlanProblem is one thing that is wrong with a plan that is to be executed or
+// Problem is one thing that is wrong with a plan that is to be executed or
 // filed.
-type PlanProblem struct {
+type Problem struct {
 	On     string `json:"on" enum:"slug,documents,scouts,code_host"`
 	Name   string `json:"name" doc:"the document, or the number of the scout"`
 	Detail string `json:"detail"`
@@ -117,11 +117,11 @@ const maxName = 100
 // parse reads a plan directory. Every problem is found, not the first alone.
 // Whole says that there may be no other files: nothing else lies beside the
 // documents of a plan that is filed.
-func parse(files map[string][]byte, whole bool) (directory, []PlanProblem) {
+func parse(files map[string][]byte, whole bool) (directory, []Problem) {
 	var d directory
-	var problems []PlanProblem
+	var problems []Problem
 	wrong := func(name, format string, a ...any) {
-		problems = append(problems, PlanProblem{onDocuments, name, fmt.Sprintf(format, a...)})
+		problems = append(problems, Problem{onDocuments, name, fmt.Sprintf(format, a...)})
 	}
 	numbers := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {

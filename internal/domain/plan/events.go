@@ -44,11 +44,11 @@ type (
 		TaskIDs          []string `json:"task_ids" doc:"the tasks of the new groups"`
 	}
 	unlinkedData struct {
-		After   []PlanEdge `json:"after" doc:"what the group waits for now"`
-		Before  []PlanEdge `json:"before" doc:"what it waited for"`
-		GroupID string     `json:"group_id" doc:"the group that waits for less"`
-		Reason  string     `json:"reason" doc:"why the order no longer matters, in the words of the caller"`
-		Revived []string   `json:"revived" doc:"tasks that are back in the queue"`
+		After   []Edge   `json:"after" doc:"what the group waits for now"`
+		Before  []Edge   `json:"before" doc:"what it waited for"`
+		GroupID string   `json:"group_id" doc:"the group that waits for less"`
+		Reason  string   `json:"reason" doc:"why the order no longer matters, in the words of the caller"`
+		Revived []string `json:"revived" doc:"tasks that are back in the queue"`
 	}
 	switchData struct {
 		Changed bool `json:"changed" doc:"false: it was so before"`

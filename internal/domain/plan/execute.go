@@ -19,8 +19,8 @@ type executeIn struct {
 	DryRun   bool   `json:"dry_run,omitempty" doc:"record the plan held, to be approved"`
 }
 
-// PlanFiled is the answer of plan.execute and plan.file.
-type PlanFiled struct {
+// Filed is the answer of plan.execute and plan.file.
+type Filed struct {
 	_         struct{} `doc:"The plan that was made of a directory, or was there."`
 	Kind      string   `json:"kind" enum:"created,existing" doc:"existing: the directory was read before at this revision, and nothing was made"`
 	PlanID    string   `json:"plan_id" format:"uuid" doc:"id of the plan"`
@@ -31,7 +31,7 @@ type PlanFiled struct {
 	TaskIDs   []string `json:"task_ids" format:"uuid" doc:"what its approval minted; empty while it is held"`
 }
 
-func (s *Service) execute(ctx context.Context, in executeIn) (out PlanFiled, err error) {
+func (s *Service) execute(ctx context.Context, in executeIn) (out Filed, err error) {
 	var repo task.Repo
 	revision, found := int64(1), false
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
@@ -62,15 +62,15 @@ func (s *Service) execute(ctx context.Context, in executeIn) (out PlanFiled, err
 	commit, files, err := s.Host.ReadDir(ctx, hostRepo(repo), repo.DefaultBranch, in.Dir)
 	switch {
 	case errors.Is(err, codehost.ErrNotFound):
-		return out, refused([]PlanProblem{{onCodeHost, in.Dir, "there is no such directory on the default branch"}})
+		return out, refused([]Problem{{onCodeHost, in.Dir, "there is no such directory on the default branch"}})
 	case errors.Is(err, codehost.ErrTooLarge):
-		return out, refused([]PlanProblem{{onCodeHost, in.Dir, "the directory holds too many files, or too large a one"}})
+		return out, refused([]Problem{{onCodeHost, in.Dir, "the directory holds too many files, or too large a one"}})
 	case err != nil:
 		return out, err
 	}
 	d, problems := parse(files, false)
 	if _, ok := files[StatusFile]; !ok {
-		problems = append(problems, PlanProblem{onDocuments, StatusFile, "is missing"})
+		problems = append(problems, Problem{onDocuments, StatusFile, "is missing"})
 	}
 	if len(problems) > 0 {
 		return out, refused(problems)
@@ -86,26 +86,26 @@ func (s *Service) execute(ctx context.Context, in executeIn) (out PlanFiled, err
 }
 
 // dispatch records the plan that a directory describes.
-func (s *Service) dispatch(tx *db.Tx, repo task.Repo, d *directory, draft Draft) (PlanFiled, error) {
+func (s *Service) dispatch(tx *db.Tx, repo task.Repo, d *directory, draft Draft) (Filed, error) {
 	units, problems, err := s.units(tx, repo, d, *draft.dir)
 	if err != nil {
-		return PlanFiled{}, err
+		return Filed{}, err
 	}
 	if len(problems) > 0 {
-		return PlanFiled{}, refused(problems)
+		return Filed{}, refused(problems)
 	}
 	draft.Repo, draft.Overview, draft.Units, draft.digest = units[0].Repo, d.overview, units, d.digest
 	draft.Repo = repo
 	p, existing, err := s.record(tx, draft)
 	if err != nil {
-		return PlanFiled{}, err
+		return Filed{}, err
 	}
 	return filed(tx, &p, existing)
 }
 
-func filed(tx *db.Tx, p *row, existing bool) (PlanFiled, error) {
+func filed(tx *db.Tx, p *row, existing bool) (Filed, error) {
 	n, err := read(tx, p.ID)
-	out := PlanFiled{Kind: "created", PlanID: p.ID, Status: n.progress(p).status, Revision: p.Revision, CommitSHA: p.CommitSHA, TaskIDs: []string{}}
+	out := Filed{Kind: "created", PlanID: p.ID, Status: n.progress(p).status, Revision: p.Revision, CommitSHA: p.CommitSHA, TaskIDs: []string{}}
 	if p.Dir != nil {
 		out.Dir = *p.Dir
 	}
@@ -121,9 +121,9 @@ func filed(tx *db.Tx, p *row, existing bool) (PlanFiled, error) {
 // units cuts a directory into units, one a slice, and a last one that updates
 // the status file; without a dir there is no such file. Slices that the status
 // file says are done are left out.
-func (s *Service) units(tx *db.Tx, repo task.Repo, d *directory, dir string) (units []Unit, problems []PlanProblem, err error) {
+func (s *Service) units(tx *db.Tx, repo task.Repo, d *directory, dir string) (units []Unit, problems []Problem, err error) {
 	if d.status.Status == statusDone || d.status.Status == statusCancelled {
-		return nil, []PlanProblem{{onDocuments, StatusFile, "says that the plan is " + d.status.Status}}, nil
+		return nil, []Problem{{onDocuments, StatusFile, "says that the plan is " + d.status.Status}}, nil
 	}
 	repos := map[string]task.Repo{"": repo, repo.FullName(): repo}
 	for _, sl := range d.slices {
@@ -134,7 +134,7 @@ func (s *Service) units(tx *db.Tx, repo task.Repo, d *directory, dir string) (un
 		if !known {
 			switch r, err = s.enabled(tx, sl.repo); {
 			case fault.IsKind(err, fault.NotFound):
-				problems = append(problems, PlanProblem{onDocuments, sl.name + ".md", "repo: there is no repository " + sl.repo + ", or it is not enabled"})
+				problems = append(problems, Problem{onDocuments, sl.name + ".md", "repo: there is no repository " + sl.repo + ", or it is not enabled"})
 				continue
 			case err != nil:
 				return nil, nil, err
@@ -153,7 +153,7 @@ func (s *Service) units(tx *db.Tx, repo task.Repo, d *directory, dir string) (un
 	case len(problems) > 0:
 		return nil, problems, nil
 	case len(units) == 0:
-		return nil, []PlanProblem{{onDocuments, StatusFile, "says that every slice is done"}}, nil
+		return nil, []Problem{{onDocuments, StatusFile, "says that every slice is done"}}, nil
 	case dir == "":
 		return units, nil, nil
 	}
@@ -185,7 +185,7 @@ func hostRepo(r task.Repo) codehost.Repo { return codehost.Repo{Owner: r.Owner, 
 
 // refused is the one answer to a directory that is no plan: all that is wrong
 // with it.
-func refused(problems []PlanProblem) *fault.Error {
+func refused(problems []Problem) *fault.Error {
 	e := fault.New(fault.Unprocessable, "plan-invalid", sentence(problems)).With("problems", problems)
 	e.Fields = map[string][]string{}
 	for _, p := range problems {

@@ -46,7 +46,7 @@ type site struct {
 	present map[string][]byte // the files there
 }
 
-func (s *Service) file(ctx context.Context, in fileIn) (out PlanFiled, err error) {
+func (s *Service) file(ctx context.Context, in fileIn) (out Filed, err error) {
 	files := map[string][]byte{}
 	for name, text := range in.Documents {
 		files[name] = []byte(text)
@@ -54,7 +54,7 @@ func (s *Service) file(ctx context.Context, in fileIn) (out PlanFiled, err error
 	dir := path.Join(filedUnder, in.Slug)
 	d, problems := parse(files, true)
 	if !slugPattern.MatchString(in.Slug) || len(in.Slug) > maxName {
-		problems = append(problems, PlanProblem{onSlug, "", "must be lower-case words with - between them"})
+		problems = append(problems, Problem{onSlug, "", "must be lower-case words with - between them"})
 		dir = filedUnder + "/none"
 	} else if _, ok := files[StatusFile]; !ok && len(problems) == 0 {
 		files[StatusFile] = d.statusText()
@@ -65,9 +65,9 @@ func (s *Service) file(ctx context.Context, in fileIn) (out PlanFiled, err error
 		if err != nil {
 			return out, err
 		}
-		found := append([]PlanProblem{}, problems...)
+		found := append([]Problem{}, problems...)
 		if at.commit == "" {
-			found = append(found, PlanProblem{onCodeHost, "", "the repository has no commit yet"})
+			found = append(found, Problem{onCodeHost, "", "the repository has no commit yet"})
 		} else if found, err = s.ground(ctx, at, in.Scouts, found); err != nil {
 			return out, err
 		}
@@ -93,7 +93,7 @@ func (s *Service) file(ctx context.Context, in fileIn) (out PlanFiled, err error
 		case errors.Is(err, codehost.ErrHeadMoved):
 			continue
 		case errors.Is(err, codehost.ErrConflict):
-			return out, refused([]PlanProblem{{onCodeHost, dir, "a file is where the directory would be, or the other way about"}})
+			return out, refused([]Problem{{onCodeHost, dir, "a file is where the directory would be, or the other way about"}})
 		case err != nil:
 			return out, err
 		}
@@ -112,7 +112,7 @@ func (s *Service) file(ctx context.Context, in fileIn) (out PlanFiled, err error
 			return out, err
 		}
 	}
-	return PlanFiled{}, fault.New(fault.Unavailable, "", "The default branch moves too fast to write to.")
+	return Filed{}, fault.New(fault.Unavailable, "", "The default branch moves too fast to write to.")
 }
 
 // look reads what is there before a plan is filed.
@@ -189,7 +189,7 @@ func (at *site) judge(sum string, replaces *string) (same bool, err error) {
 }
 
 // ground checks the citations of scouts at the default branches.
-func (s *Service) ground(ctx context.Context, at site, scouts []ScoutEvidence, problems []PlanProblem) ([]PlanProblem, error) {
+func (s *Service) ground(ctx context.Context, at site, scouts []ScoutEvidence, problems []Problem) ([]Problem, error) {
 	type place struct{ repo, path string }
 	lines := map[place]int{} // of the files read; -1: there is none
 	commits := map[string]string{at.repo.FullName(): at.commit}
@@ -203,7 +203,7 @@ func (s *Service) ground(ctx context.Context, at site, scouts []ScoutEvidence, p
 				return err
 			})
 			if fault.IsKind(err, fault.NotFound) {
-				problems = append(problems, PlanProblem{onScouts, name, "there is no repository " + clip(sc.Repo) + ", or it is not enabled"})
+				problems = append(problems, Problem{onScouts, name, "there is no repository " + clip(sc.Repo) + ", or it is not enabled"})
 				continue
 			}
 			if err != nil {
@@ -220,11 +220,11 @@ func (s *Service) ground(ctx context.Context, at site, scouts []ScoutEvidence, p
 		}
 		for _, text := range sc.Citations {
 			if total++; total > maxCitations {
-				return append(problems, PlanProblem{onScouts, name, fmt.Sprintf("there are more than %d citations", maxCitations)}), nil
+				return append(problems, Problem{onScouts, name, fmt.Sprintf("there are more than %d citations", maxCitations)}), nil
 			}
 			c, ok := parseCitation(text)
 			if !ok {
-				problems = append(problems, PlanProblem{onScouts, name, fmt.Sprintf("%q is not path:line", clip(text))})
+				problems = append(problems, Problem{onScouts, name, fmt.Sprintf("%q is not path:line", clip(text))})
 				continue
 			}
 			file := place{repo.ID, c.path}
@@ -235,7 +235,7 @@ func (s *Service) ground(ctx context.Context, at site, scouts []ScoutEvidence, p
 				case errors.Is(err, codehost.ErrNotFound):
 					n = -1
 				case errors.Is(err, codehost.ErrTooLarge):
-					problems = append(problems, PlanProblem{onScouts, name, c.path + " is too large to be checked"})
+					problems = append(problems, Problem{onScouts, name, c.path + " is too large to be checked"})
 					n = 1 << 30
 				case err != nil:
 					return nil, err
@@ -248,9 +248,9 @@ func (s *Service) ground(ctx context.Context, at site, scouts []ScoutEvidence, p
 			}
 			switch {
 			case n < 0:
-				problems = append(problems, PlanProblem{onScouts, name, fmt.Sprintf("%s: there is no such file on the default branch of %s", c, repo.FullName())})
+				problems = append(problems, Problem{onScouts, name, fmt.Sprintf("%s: there is no such file on the default branch of %s", c, repo.FullName())})
 			case c.to > n:
-				problems = append(problems, PlanProblem{onScouts, name, fmt.Sprintf("%s: the file has %d lines on the default branch of %s", c, n, repo.FullName())})
+				problems = append(problems, Problem{onScouts, name, fmt.Sprintf("%s: the file has %d lines on the default branch of %s", c, n, repo.FullName())})
 			}
 		}
 	}

@@ -160,7 +160,7 @@ func (silent) Errorf(string, ...any) {}
 func (h *hike) check(after string) {
 	h.t.Helper()
 	p := h.fixture.plan(h.plan)
-	group := map[string]PlanGroup{}
+	group := map[string]Group{}
 	up := map[string][]string{}
 	for _, g := range p.Groups {
 		group[g.ID] = g

@@ -269,7 +269,7 @@ func (f *fixture) refused(method, path string, body any, status int, slug string
 	return p
 }
 
-func (f *fixture) plan(id string) (p PlanDetail) {
+func (f *fixture) plan(id string) (p Detail) {
 	f.t.Helper()
 	b, err := json.Marshal(f.call("GET", "/v1/plans/"+id, nil, 200))
 	if err == nil {

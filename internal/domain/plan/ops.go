@@ -79,19 +79,19 @@ type listIn struct {
 	Q       string `json:"q,omitempty" maxLength:"200" doc:"text in the title"`
 }
 
-// PlanPage is a numbered page of plans.
-type PlanPage struct {
-	_       struct{}    `doc:"A numbered page of plans."`
-	Data    []Plan      `json:"data" doc:"the plans, newest activity first"`
-	Page    int         `json:"page" doc:"which page this is, from 1"`
-	Pages   int         `json:"pages" doc:"how many there are; 0 without a plan"`
-	Total   int64       `json:"total" doc:"plans that all filters let through"`
-	Buckets PlanBuckets `json:"buckets" doc:"how many plans there are of each bucket"`
-	Repos   []string    `json:"repos" example:"[\"acme/web\"]" doc:"the repositories that plans can be narrowed to"`
+// Page is a numbered page of plans.
+type Page struct {
+	_       struct{} `doc:"A numbered page of plans."`
+	Data    []Plan   `json:"data" doc:"the plans, newest activity first"`
+	Page    int      `json:"page" doc:"which page this is, from 1"`
+	Pages   int      `json:"pages" doc:"how many there are; 0 without a plan"`
+	Total   int64    `json:"total" doc:"plans that all filters let through"`
+	Buckets Buckets  `json:"buckets" doc:"how many plans there are of each bucket"`
+	Repos   []string `json:"repos" example:"[\"acme/web\"]" doc:"the repositories that plans can be narrowed to"`
 }
 
-// PlanBuckets counts the plans that the filters but the bucket let through.
-type PlanBuckets struct {
+// Buckets counts the plans that the filters but the bucket let through.
+type Buckets struct {
 	_         struct{} `doc:"How many plans are in each bucket."`
 	Held      int64    `json:"held" doc:"waiting for approval"`
 	Active    int64    `json:"active" doc:"being drafted or worked on"`
@@ -100,8 +100,8 @@ type PlanBuckets struct {
 	Cancelled int64    `json:"cancelled" doc:"stopped by a person"`
 }
 
-func (s *Service) list(ctx context.Context, in listIn) (out PlanPage, err error) {
-	out = PlanPage{Data: []Plan{}, Page: in.Page, Repos: []string{}}
+func (s *Service) list(ctx context.Context, in listIn) (out Page, err error) {
+	out = Page{Data: []Plan{}, Page: in.Page, Repos: []string{}}
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		repos, err := selectRepos.All(tx, tx.Account)
 		if err != nil {
@@ -174,12 +174,12 @@ func (s *Service) view(tx *db.Tx, rows []listRow) ([]Plan, error) {
 }
 
 // InPlan is task.Service's InPlan.
-func (s *Service) InPlan(tx *db.Tx, t *task.Row) (*task.TaskPlan, error) {
+func (s *Service) InPlan(tx *db.Tx, t *task.Row) (*task.Plan, error) {
 	p, ok, err := selectPlan.Maybe(tx, tx.Account, *t.PlanID)
 	if err != nil || !ok {
 		return nil, err
 	}
-	out := &task.TaskPlan{ID: p.ID, Title: p.Title, Dir: p.Dir, GroupID: t.GroupID, Files: []string{}, Upstream: []string{}, Downstream: []string{}}
+	out := &task.Plan{ID: p.ID, Title: p.Title, Dir: p.Dir, GroupID: t.GroupID, Files: []string{}, Upstream: []string{}, Downstream: []string{}}
 	if t.GroupID == nil {
 		return out, nil
 	}
@@ -206,7 +206,7 @@ type idIn struct {
 	PlanID string `json:"planId" format:"uuid" doc:"id of the plan"`
 }
 
-func (s *Service) get(ctx context.Context, in idIn) (out PlanDetail, err error) {
+func (s *Service) get(ctx context.Context, in idIn) (out Detail, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		p, err := find(tx, in.PlanID)
 		if err != nil {
@@ -225,7 +225,7 @@ func (s *Service) get(ctx context.Context, in idIn) (out PlanDetail, err error) 
 		if err != nil {
 			return err
 		}
-		out = PlanDetail{Plan: shown[0], Overview: p.Overview, CommitSHA: p.CommitSHA, ScoutTaskID: p.ScoutTaskID}
+		out = Detail{Plan: shown[0], Overview: p.Overview, CommitSHA: p.CommitSHA, ScoutTaskID: p.ScoutTaskID}
 		out.Groups, err = s.viewGroups(tx, p.ID, n, n.groups)
 		return err
 	})
@@ -233,7 +233,7 @@ func (s *Service) get(ctx context.Context, in idIn) (out PlanDetail, err error) 
 }
 
 // viewGroups makes the wire form of groups of a plan.
-func (s *Service) viewGroups(tx *db.Tx, planID string, n *net, groups []groupRow) ([]PlanGroup, error) {
+func (s *Service) viewGroups(tx *db.Tx, planID string, n *net, groups []groupRow) ([]Group, error) {
 	var prs []string
 	for _, tasks := range n.tasks {
 		for i := range tasks {
@@ -250,7 +250,7 @@ func (s *Service) viewGroups(tx *db.Tx, planID string, n *net, groups []groupRow
 		}
 	}
 	names := map[string]string{}
-	out := make([]PlanGroup, 0, len(groups))
+	out := make([]Group, 0, len(groups))
 	for i := range groups {
 		g := &groups[i]
 		if names[g.RepoID] == "" {
@@ -260,17 +260,17 @@ func (s *Service) viewGroups(tx *db.Tx, planID string, n *net, groups []groupRow
 			}
 			names[g.RepoID] = r.FullName()
 		}
-		shown := PlanGroup{ID: g.ID, PlanID: planID, Repo: names[g.RepoID], Slug: g.Slug, Title: g.Title, Status: n.state(g),
-			Files: g.Files.V, Upstream: viewEdges(n.up[g.ID]), Tasks: []PlanChild{}}
+		shown := Group{ID: g.ID, PlanID: planID, Repo: names[g.RepoID], Slug: g.Slug, Title: g.Title, Status: n.state(g),
+			Files: g.Files.V, Upstream: viewEdges(n.up[g.ID]), Tasks: []Child{}}
 		for j := range n.tasks[g.ID] {
 			t := &n.tasks[g.ID][j]
-			child := PlanChild{ID: t.ID, Title: t.Title, Status: string(t.Status), FailureKind: t.FailureKind, RunID: t.RunID}
+			child := Child{ID: t.ID, Title: t.Title, Status: string(t.Status), FailureKind: t.FailureKind, RunID: t.RunID}
 			if t.StartedAt == nil {
 				child.RunID = nil // until the box has started it
 			}
 			if t.PRID != nil {
 				if r, ok := pull[*t.PRID]; ok {
-					child.PR = &PlanPR{ID: r.ID, Number: r.Number, Title: r.Title, URL: r.URL, State: r.State}
+					child.PR = &PR{ID: r.ID, Number: r.Number, Title: r.Title, URL: r.URL, State: r.State}
 				}
 			}
 			shown.Tasks = append(shown.Tasks, child)
@@ -280,21 +280,21 @@ func (s *Service) viewGroups(tx *db.Tx, planID string, n *net, groups []groupRow
 	return out, nil
 }
 
-func viewEdges(edges []edgeRow) []PlanEdge {
-	out := make([]PlanEdge, 0, len(edges))
+func viewEdges(edges []edgeRow) []Edge {
+	out := make([]Edge, 0, len(edges))
 	for _, e := range edges {
-		out = append(out, PlanEdge{GroupID: e.UpstreamID, Kind: e.Kind})
+		out = append(out, Edge{GroupID: e.UpstreamID, Kind: e.Kind})
 	}
 	return out
 }
 
-// PlanFileSwitch tells whether plan documents may be filed.
-type PlanFileSwitch struct {
+// FileSwitch tells whether plan documents may be filed.
+type FileSwitch struct {
 	_       struct{} `doc:"The account's switch for plan documents."`
 	Enabled bool     `json:"enabled" doc:"whether plan.file may commit plan documents"`
 }
 
-func (s *Service) getSwitch(ctx context.Context, _ op.None) (out PlanFileSwitch, err error) {
+func (s *Service) getSwitch(ctx context.Context, _ op.None) (out FileSwitch, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		out.Enabled, err = filing(tx)
 		return err
@@ -306,20 +306,20 @@ type switchIn struct {
 	Enabled bool `json:"enabled" doc:"whether plan.file may commit plan documents"`
 }
 
-// PlanFileSwitched is the answer of plan.file_switch_set.
-type PlanFileSwitched struct {
+// FileSwitched is the answer of plan.file_switch_set.
+type FileSwitched struct {
 	_       struct{} `doc:"The switch after the call."`
 	Enabled bool     `json:"enabled" doc:"whether plan.file may commit plan documents"`
 	Changed bool     `json:"changed" doc:"false: it was so before"`
 }
 
-func (s *Service) putSwitch(ctx context.Context, in switchIn) (out PlanFileSwitched, err error) {
+func (s *Service) putSwitch(ctx context.Context, in switchIn) (out FileSwitched, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		was, err := filing(tx)
 		if err != nil {
 			return err
 		}
-		out = PlanFileSwitched{Enabled: in.Enabled, Changed: was != in.Enabled}
+		out = FileSwitched{Enabled: in.Enabled, Changed: was != in.Enabled}
 		if _, err := setSwitch.Exec(tx, tx.Account, in.Enabled); err != nil {
 			return err
 		}

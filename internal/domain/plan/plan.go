@@ -103,50 +103,50 @@ type Plan struct {
 	LastActivityAt time.Time `json:"last_activity_at" doc:"when it or one of its tasks last changed"`
 }
 
-// PlanDetail is a plan with all of its groups, their tasks and pull requests.
-type PlanDetail struct {
+// Detail is a plan with all of its groups, their tasks and pull requests.
+type Detail struct {
 	_ struct{} `doc:"A plan with its groups, their tasks and pull requests."`
 	Plan
-	Overview    string      `json:"overview" example:"# New footer" doc:"what it is for: its overview.md, or the words it was asked for with"`
-	CommitSHA   *string     `json:"commit_sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"where its directory was read; null without documents"`
-	ScoutTaskID *string     `json:"scout_task_id" format:"uuid" example:"null" doc:"the scout that drafts it; null unless it came of plan.start"`
-	Groups      []PlanGroup `json:"groups" doc:"in the order of the documents"`
+	Overview    string  `json:"overview" example:"# New footer" doc:"what it is for: its overview.md, or the words it was asked for with"`
+	CommitSHA   *string `json:"commit_sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"where its directory was read; null without documents"`
+	ScoutTaskID *string `json:"scout_task_id" format:"uuid" example:"null" doc:"the scout that drafts it; null unless it came of plan.start"`
+	Groups      []Group `json:"groups" doc:"in the order of the documents"`
 }
 
-// PlanGroup is one unit of a plan: one pull request.
-type PlanGroup struct {
-	_        struct{}    `doc:"One unit of a plan: one pull request."`
-	ID       string      `json:"id" format:"uuid" doc:"id of the group"`
-	PlanID   string      `json:"plan_id" format:"uuid" doc:"the plan it is of"`
-	Repo     string      `json:"repo" doc:"owner/name of where it works"`
-	Slug     string      `json:"slug" example:"fix-footer" doc:"its name within the plan"`
-	Title    string      `json:"title" doc:"one line"`
-	Status   string      `json:"status" enum:"held,waiting,ready,running,done,failed,stopped,superseded" example:"running" doc:"waiting: for groups before it; ready: its task is in the queue; stopped: cancelled; superseded: other groups took its place"`
-	Files    []string    `json:"files" example:"[\"web/footer.html\"]" doc:"paths that it is expected to touch"`
-	Upstream []PlanEdge  `json:"upstream" example:"[]" doc:"the groups that must be done before it starts"`
-	Tasks    []PlanChild `json:"tasks" doc:"the task that does it, and those that took its place before; empty while it is held"`
+// Group is one unit of a plan: one pull request.
+type Group struct {
+	_        struct{} `doc:"One unit of a plan: one pull request."`
+	ID       string   `json:"id" format:"uuid" doc:"id of the group"`
+	PlanID   string   `json:"plan_id" format:"uuid" doc:"the plan it is of"`
+	Repo     string   `json:"repo" doc:"owner/name of where it works"`
+	Slug     string   `json:"slug" example:"fix-footer" doc:"its name within the plan"`
+	Title    string   `json:"title" doc:"one line"`
+	Status   string   `json:"status" enum:"held,waiting,ready,running,done,failed,stopped,superseded" example:"running" doc:"waiting: for groups before it; ready: its task is in the queue; stopped: cancelled; superseded: other groups took its place"`
+	Files    []string `json:"files" example:"[\"web/footer.html\"]" doc:"paths that it is expected to touch"`
+	Upstream []Edge   `json:"upstream" example:"[]" doc:"the groups that must be done before it starts"`
+	Tasks    []Child  `json:"tasks" doc:"the task that does it, and those that took its place before; empty while it is held"`
 }
 
-// PlanEdge names a group that another one waits for.
-type PlanEdge struct {
+// Edge names a group that another one waits for.
+type Edge struct {
 	_       struct{} `doc:"A group that another one waits for."`
 	GroupID string   `json:"group_id" format:"uuid" doc:"the group that must be done first"`
 	Kind    string   `json:"kind" enum:"code,ordering_only" doc:"code: the later one builds on its code; ordering_only: merely an order, which plan.unlink can remove"`
 }
 
-// PlanChild is a task of a plan.
-type PlanChild struct {
+// Child is a task of a plan.
+type Child struct {
 	_           struct{} `doc:"A task of a group."`
 	ID          string   `json:"id" format:"uuid" doc:"id of the task"`
 	Title       string   `json:"title" doc:"one line"`
 	Status      string   `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" example:"running" doc:"state of the task"`
 	FailureKind *string  `json:"failure_kind" example:"null" doc:"slug of what went wrong last; null when nothing has"`
 	RunID       *string  `json:"run_id" format:"uuid" doc:"its newest run; null until a box has started it"`
-	PR          *PlanPR  `json:"pr" doc:"its pull request; null until it has one"`
+	PR          *PR      `json:"pr" doc:"its pull request; null until it has one"`
 }
 
-// PlanPR is the pull request of a task.
-type PlanPR struct {
+// PR is the pull request of a task.
+type PR struct {
 	_      struct{} `doc:"The pull request of a task."`
 	ID     string   `json:"id" format:"uuid" doc:"id of the pull request"`
 	Number int64    `json:"number" example:"42" doc:"its number in the repository"`

@@ -210,7 +210,7 @@ func (s *Service) obstacle(tx *db.Tx, units []Unit) (string, error) {
 	return "", err
 }
 
-func sentence(problems []PlanProblem) string {
+func sentence(problems []Problem) string {
 	const most = 10
 	var b strings.Builder
 	for i, p := range problems {

@@ -21,21 +21,21 @@ type regroupIn struct {
 	TaskIDs  []string `json:"task_ids,omitempty" maxItems:"50" format:"uuid" doc:"the tasks that take the place"`
 }
 
-// PlanRegrouped is the answer of plan.regroup.
-type PlanRegrouped struct {
-	_                struct{}    `doc:"What plan.regroup did."`
-	PlanID           string      `json:"plan_id" format:"uuid" doc:"id of the plan"`
-	Groups           []PlanGroup `json:"groups" doc:"the new ones, one a task"`
-	SupersededGroups []string    `json:"superseded_groups" format:"uuid" doc:"the groups that were replaced"`
-	SupersededTasks  []string    `json:"superseded_tasks" format:"uuid" doc:"tasks of the replaced groups; they are not stopped"`
-	Revived          []string    `json:"revived" format:"uuid" doc:"tasks that had failed because of a replaced one and wait again"`
+// Regrouped is the answer of plan.regroup.
+type Regrouped struct {
+	_                struct{} `doc:"What plan.regroup did."`
+	PlanID           string   `json:"plan_id" format:"uuid" doc:"id of the plan"`
+	Groups           []Group  `json:"groups" doc:"the new ones, one a task"`
+	SupersededGroups []string `json:"superseded_groups" format:"uuid" doc:"the groups that were replaced"`
+	SupersededTasks  []string `json:"superseded_tasks" format:"uuid" doc:"tasks of the replaced groups; they are not stopped"`
+	Revived          []string `json:"revived" format:"uuid" doc:"tasks that had failed because of a replaced one and wait again"`
 }
 
 func unprocessable(slug, format string, a ...any) *fault.Error {
 	return fault.Newf(fault.Unprocessable, slug, format, a...)
 }
 
-func (s *Service) regroup(ctx context.Context, in regroupIn) (out PlanRegrouped, err error) {
+func (s *Service) regroup(ctx context.Context, in regroupIn) (out Regrouped, err error) {
 	switch {
 	case len(in.GroupIDs) == 0:
 		return out, fault.Field("group_ids", "must name a group")
@@ -223,7 +223,7 @@ func (n *net) circle(tx *db.Tx, up, down map[string]string, old []*groupRow, tas
 }
 
 // replace puts one new group a task where the old ones were.
-func (s *Service) replace(tx *db.Tx, p *row, n *net, old []*groupRow, tasks []task.Row) (out PlanRegrouped, err error) {
+func (s *Service) replace(tx *db.Tx, p *row, n *net, old []*groupRow, tasks []task.Row) (out Regrouped, err error) {
 	up, down := n.slot(old)
 	for u := range up {
 		if is := n.state(n.group(u)); is == Failed || is == Stopped {
@@ -233,7 +233,7 @@ func (s *Service) replace(tx *db.Tx, p *row, n *net, old []*groupRow, tasks []ta
 	if err := n.circle(tx, up, down, old, tasks); err != nil {
 		return out, err
 	}
-	out = PlanRegrouped{PlanID: p.ID, SupersededGroups: []string{}, SupersededTasks: []string{}, Revived: []string{}}
+	out = Regrouped{PlanID: p.ID, SupersededGroups: []string{}, SupersededTasks: []string{}, Revived: []string{}}
 	place := old[0].Place
 	for _, g := range old {
 		place = min(place, g.Place)
@@ -333,17 +333,17 @@ type unlinkIn struct {
 	Reason           string   `json:"reason" minLength:"1" maxLength:"500" example:"The two pages turned out to be independent." doc:"why the order no longer matters; kept with the change"`
 }
 
-// PlanUnlinked is the answer of plan.unlink.
-type PlanUnlinked struct {
-	_       struct{}   `doc:"What plan.unlink did."`
-	PlanID  string     `json:"plan_id" format:"uuid" doc:"id of the plan"`
-	GroupID string     `json:"group_id" format:"uuid" doc:"the group that waits for less"`
-	Before  []PlanEdge `json:"before" doc:"what it waited for"`
-	After   []PlanEdge `json:"after" example:"[]" doc:"what it waits for now"`
-	Revived []string   `json:"revived" format:"uuid" doc:"tasks that had failed because of a group that is no longer waited for, and are queued again"`
+// Unlinked is the answer of plan.unlink.
+type Unlinked struct {
+	_       struct{} `doc:"What plan.unlink did."`
+	PlanID  string   `json:"plan_id" format:"uuid" doc:"id of the plan"`
+	GroupID string   `json:"group_id" format:"uuid" doc:"the group that waits for less"`
+	Before  []Edge   `json:"before" doc:"what it waited for"`
+	After   []Edge   `json:"after" example:"[]" doc:"what it waits for now"`
+	Revived []string `json:"revived" format:"uuid" doc:"tasks that had failed because of a group that is no longer waited for, and are queued again"`
 }
 
-func (s *Service) unlink(ctx context.Context, in unlinkIn) (out PlanUnlinked, err error) {
+func (s *Service) unlink(ctx context.Context, in unlinkIn) (out Unlinked, err error) {
 	if len(in.UpstreamGroupIDs) == 0 {
 		return out, fault.Field("upstream_group_ids", "must name a group")
 	}
@@ -390,7 +390,7 @@ func (s *Service) unlink(ctx context.Context, in unlinkIn) (out PlanUnlinked, er
 				}
 			}
 		}
-		out = PlanUnlinked{PlanID: p.ID, GroupID: g.ID, Before: viewEdges(before), After: viewEdges(after)}
+		out = Unlinked{PlanID: p.ID, GroupID: g.ID, Before: viewEdges(before), After: viewEdges(after)}
 		if out.Revived, err = s.relink(tx, n, map[string]string{g.ID: ""}, nil, drop); err != nil {
 			return err
 		}

@@ -26,9 +26,9 @@ type startIn struct {
 	Template        string   `json:"template,omitempty" maxLength:"100" doc:"for the scouts; the repository's own unless given"`
 }
 
-// PlanStarted is the answer of plan.start. With raw_task_id, an ask, there is
+// Started is the answer of plan.start. With raw_task_id, an ask, there is
 // no task yet.
-type PlanStarted struct {
+type Started struct {
 	_             struct{} `doc:"What was set going: a scout, or one for each repository."`
 	TaskID        *string  `json:"task_id,omitempty" format:"uuid" doc:"of the scout; the first of several"`
 	TaskIDs       []string `json:"task_ids,omitempty" format:"uuid" doc:"of all scouts of a fan-out"`
@@ -40,13 +40,13 @@ type PlanStarted struct {
 	RunID         *string  `json:"run_id" format:"uuid" doc:"null until a box has claimed the task"`
 }
 
-func (s *Service) start(ctx context.Context, in startIn) (out PlanStarted, err error) {
+func (s *Service) start(ctx context.Context, in startIn) (out Started, err error) {
 	names, err := in.check()
 	if err != nil {
 		return out, err
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		out = PlanStarted{}
+		out = Started{}
 		repos := make([]task.Repo, len(names))
 		for i, name := range names {
 			if repos[i], err = s.enabled(tx, name); err != nil {
@@ -135,14 +135,14 @@ func title(before, ask string) string {
 	return line
 }
 
-func (out *PlanStarted) place(tx *db.Tx, s *Service, t *task.Row) error {
+func (out *Started) place(tx *db.Tx, s *Service, t *task.Row) error {
 	at, err := task.Place(tx, t)
 	out.TaskID, out.QueuePosition, out.QueueDepthCap = &t.ID, &at, &s.Tasks.QueueCap
 	return err
 }
 
 // draft begins a plan with the survey of its one repository.
-func (s *Service) draft(tx *db.Tx, in *startIn, r task.Repo, out *PlanStarted) error {
+func (s *Service) draft(tx *db.Tx, in *startIn, r task.Repo, out *Started) error {
 	t, err := s.scout(tx, in, r, in.Ask+"\n\n"+handInPlan)
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ files: [path/of/another.go]
 Number the parts in the order in which they would best be read. A part starts when all that it depends on have merged; name only what it cannot be done without. Leave the status file out.`
 
 // fanOut sends a scout into each repository.
-func (s *Service) fanOut(tx *db.Tx, in *startIn, repos []task.Repo, out *PlanStarted) error {
+func (s *Service) fanOut(tx *db.Tx, in *startIn, repos []task.Repo, out *Started) error {
 	fanout := id.New()
 	if _, err := insertFanout.Exec(tx, insertFanoutArgs{
 		ID: fanout, AccountID: tx.Account, Ask: in.Ask, CreatedBy: author(tx), CreatedAt: tx.Now,
@@ -220,7 +220,7 @@ func (s *Service) fanOut(tx *db.Tx, in *startIn, repos []task.Repo, out *PlanSta
 }
 
 // ask leaves a plan over several repositories to triage.
-func (s *Service) ask(tx *db.Tx, in *startIn, repos []task.Repo, out *PlanStarted) error {
+func (s *Service) ask(tx *db.Tx, in *startIn, repos []task.Repo, out *Started) error {
 	if s.FileAsk == nil {
 		return fault.New(fault.Unavailable, "no-triage", "Nobody here triages asks, which a plan over several repositories needs.")
 	}

@@ -59,7 +59,7 @@ type listIn struct {
 	Ref   string `json:"ref,omitempty" maxLength:"100" doc:"id of a repository or name of a template"`
 }
 
-func (s *Service) list(ctx context.Context, in listIn) (out op.Page[PromptVariable], err error) {
+func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Variable], err error) {
 	after := in.After()
 	if len(after) == 0 {
 		after = []string{"", "", ""}
@@ -81,7 +81,7 @@ type varIn struct {
 	Ref   string `json:"ref,omitempty" maxLength:"100" also:"query" doc:"id of the repository or name of the template; the account takes none"`
 }
 
-func (s *Service) get(ctx context.Context, in varIn) (out PromptVariable, err error) {
+func (s *Service) get(ctx context.Context, in varIn) (out Variable, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		if err := s.place(tx, in.Scope, in.Ref); err != nil {
 			return err
@@ -101,7 +101,7 @@ type setVarIn struct {
 	Value string `json:"value" maxLength:"4000" example:"make test" doc:"plain text that everybody in the account and every agent may read"`
 }
 
-func (s *Service) set(ctx context.Context, in setVarIn) (out PromptVariable, err error) {
+func (s *Service) set(ctx context.Context, in setVarIn) (out Variable, err error) {
 	if err := plain("value", in.Value); err != nil {
 		return out, err
 	}

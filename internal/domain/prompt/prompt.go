@@ -37,8 +37,8 @@ const (
 	maxVars   = 500
 )
 
-// PromptVariable is a value that prompts name. It is plain text.
-type PromptVariable struct {
+// Variable is a value that prompts name. It is plain text.
+type Variable struct {
 	_         struct{}  `doc:"A named text that system prompts can use."`
 	Scope     string    `json:"scope" enum:"account,repo,template" doc:"where it holds"`
 	Ref       *string   `json:"ref" example:"null" doc:"id of the repository or name of the template; null for the account"`

@@ -85,8 +85,8 @@ type oneVarArgs struct {
 	AccountID, Scope, Ref, Key string
 }
 
-func (r varRow) wire() PromptVariable {
-	v := PromptVariable{Scope: r.Scope, Key: r.Key, Value: r.Value, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), UpdatedAt: r.UpdatedAt.Truncate(time.Millisecond)}
+func (r varRow) wire() Variable {
+	v := Variable{Scope: r.Scope, Key: r.Key, Value: r.Value, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), UpdatedAt: r.UpdatedAt.Truncate(time.Millisecond)}
 	if r.Ref != "" {
 		v.Ref = &r.Ref
 	}

@@ -19,9 +19,9 @@ type diffIn struct {
 	SinceSHA string `json:"since_sha,omitempty" pattern:"^[0-9a-f]{7,40}$" doc:"what changed since this commit, say the head that was looked at last: its SHA or 7 and more of the digits that it begins with; without it, all that the pull request brings to its base"`
 }
 
-// PullDiff is what a pull request changes. A merged one shows what its merge
+// Diff is what a pull request changes. A merged one shows what its merge
 // brought to the base.
-type PullDiff struct {
+type Diff struct {
 	_         struct{}     `doc:"What a pull request changes."`
 	PRID      string       `json:"pr_id" format:"uuid" doc:"the pull request"`
 	HeadSHA   string       `json:"head_sha" doc:"the head that is shown"`
@@ -65,7 +65,7 @@ type DiffHunk struct {
 	Lines    []string `json:"lines" example:"[\"-    return 2025\", \"+    return time.Now().Year()\", \" }\"]" doc:"each begins with a space (unchanged), + (new), - (gone) or \\ (a remark). Bytes that are no text are replaced by U+FFFD"`
 }
 
-func (s *Service) diff(ctx context.Context, in diffIn) (PullDiff, error) {
+func (s *Service) diff(ctx context.Context, in diffIn) (Diff, error) {
 	var pr row
 	var r repo.Ref
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -80,7 +80,7 @@ func (s *Service) diff(ctx context.Context, in diffIn) (PullDiff, error) {
 		return err
 	})
 	if err != nil {
-		return PullDiff{}, err
+		return Diff{}, err
 	}
 	return s.diffOf(ctx, r.HostRepo(), pr, in.SinceSHA, unquoted(in.Path))
 }
@@ -93,12 +93,12 @@ func unquoted(path string) string {
 	return path
 }
 
-func (s *Service) diffOf(ctx context.Context, r codehost.Repo, pr row, since, path string) (PullDiff, error) {
+func (s *Service) diffOf(ctx context.Context, r codehost.Repo, pr row, since, path string) (Diff, error) {
 	d, err := s.changes(ctx, r, pr, since, path)
 	if err != nil {
-		return PullDiff{}, err
+		return Diff{}, err
 	}
-	out := PullDiff{PRID: pr.ID, HeadSHA: pr.HeadSHA, FromSHA: d.FromSHA, Files: make([]FileChange, len(d.Files)), More: d.More}
+	out := Diff{PRID: pr.ID, HeadSHA: pr.HeadSHA, FromSHA: d.FromSHA, Files: make([]FileChange, len(d.Files)), More: d.More}
 	for i, f := range d.Files {
 		out.Files[i] = change(f)
 		out.Additions += f.Additions

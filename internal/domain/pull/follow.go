@@ -8,7 +8,7 @@ import (
 
 // Rows are the pull requests of tx.Account with the ids, or, for nil, its
 // newest, up to limit, as the list shows them.
-func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]PullRequest, error) {
+func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Request, error) {
 	rows, err := newest(tx, ids, limit)
 	if err != nil {
 		return nil, err
@@ -18,7 +18,7 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]PullRequest, error
 		of[i] = r.ID
 	}
 	pending, err := pendingOf(tx, of)
-	out := make([]PullRequest, len(rows))
+	out := make([]Request, len(rows))
 	for i, r := range rows {
 		out[i] = s.wire(r, pending)
 	}

@@ -18,7 +18,7 @@ func (y *yard) abandon(prID, task string) {
 	y.write(func(tx *db.Tx) error { return y.Abandon(tx, prID, task) })
 }
 
-func (y *yard) wantState(prID, want string) (pr PullRequest) {
+func (y *yard) wantState(prID, want string) (pr Request) {
 	y.t.Helper()
 	if pr = y.pr(prID); pr.State != want {
 		y.t.Errorf("the pull request is %s, want %s", pr.State, want)
@@ -220,7 +220,7 @@ func TestClosedAndReopened(t *testing.T) {
 		y.wantTold("task-svc/a", "closed")
 		y.wantActions(pr, "stale")
 		y.pass(time.Hour)
-		var closed struct{ Data []PullRequest }
+		var closed struct{ Data []Request }
 		y.call(200, "GET", "/v1/repos/acme/web/prs?filter=state:closed", "", &closed)
 		if len(closed.Data) != 1 {
 			t.Errorf("%d closed", len(closed.Data))

@@ -299,7 +299,7 @@ func (y *yard) answer(account, method, path, body string) (int, []byte) {
 	return rec.Code, rec.Body.Bytes()
 }
 
-func (y *yard) pr(prID string) (pr PullRequest) {
+func (y *yard) pr(prID string) (pr Request) {
 	y.t.Helper()
 	y.call(200, "GET", "/v1/prs/"+prID, "", &pr)
 	return pr

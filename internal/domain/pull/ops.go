@@ -81,8 +81,8 @@ func (a actionRow) wire() PendingAction {
 	return out
 }
 
-func (s *Service) wire(r row, pending map[string]actionRow) PullRequest {
-	out := PullRequest{
+func (s *Service) wire(r row, pending map[string]actionRow) Request {
+	out := Request{
 		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.ID), State: r.State,
 		HeadRef: r.HeadRef, BaseRef: r.BaseRef, HeadSHA: r.HeadSHA, BaseSHA: r.BaseSHA, MergeSHA: r.MergeSHA,
 		Mergeable: r.Mergeable, Checks: r.Checks, TaskID: r.TaskID, AuthorKind: r.AuthorKind,
@@ -154,7 +154,7 @@ type listIn struct {
 	op.PageIn
 }
 
-func (s *Service) list(ctx context.Context, in listIn) (op.Page[PullRequest], error) {
+func (s *Service) list(ctx context.Context, in listIn) (op.Page[Request], error) {
 	var rows []row
 	var pending map[string]actionRow
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
@@ -176,7 +176,7 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[PullRequest], er
 		return err
 	})
 	p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
-	out := op.Page[PullRequest]{Data: make([]PullRequest, len(p.Data)), NextCursor: p.NextCursor}
+	out := op.Page[Request]{Data: make([]Request, len(p.Data)), NextCursor: p.NextCursor}
 	for i, r := range p.Data {
 		out.Data[i] = s.wire(r, pending)
 	}
@@ -187,8 +187,8 @@ type idIn struct {
 	ID string `json:"id" format:"uuid" doc:"id of the pull request"`
 }
 
-func (s *Service) get(ctx context.Context, in idIn) (PullRequest, error) {
-	var out PullRequest
+func (s *Service) get(ctx context.Context, in idIn) (Request, error) {
+	var out Request
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, ok, err := byID.Maybe(tx, tx.Account, in.ID)
 		if err != nil {

@@ -30,11 +30,11 @@ const (
 )
 
 type pageView struct {
-	PullRequest
+	Request
 	Report   string
 	Merger   string // who decided the merge, as people know them
 	Command  string // that decides about it; "" if nothing waits
-	Diff     PullDiff
+	Diff     Diff
 	Files    int // that it changes
 	Shown    []shownFile
 	Left     int    // files whose lines are not shown
@@ -82,7 +82,7 @@ func (s *Service) page(ctx context.Context, in idIn) (op.Reply, error) {
 		if err != nil {
 			return err
 		}
-		v.PullRequest = s.wire(pr, pending)
+		v.Request = s.wire(pr, pending)
 		v.Merger, err = merger(tx, pr.MergedBy)
 		return err
 	})

@@ -47,8 +47,8 @@ const (
 // Lifetime of an unanswered question.
 const askFor = 14 * 24 * time.Hour
 
-// PullRequest is a row as the API shows it.
-type PullRequest struct {
+// Request is a row as the API shows it.
+type Request struct {
 	_             struct{}       `doc:"A pull request of a repository, with its checks, its repair and what is asked about it."`
 	ID            string         `json:"id" format:"uuid" doc:"id of the pull request; its number is only its repository's"`
 	Repo          string         `json:"repo" doc:"owner/name"`

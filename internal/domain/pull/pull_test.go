@@ -434,7 +434,7 @@ func TestRaces(t *testing.T) {
 		if err := errors.Join(errs...); err != nil {
 			t.Error(err)
 		}
-		var page struct{ Data []PullRequest }
+		var page struct{ Data []Request }
 		if y.call(200, "GET", "/v1/repos/acme/web/prs", "", &page); len(page.Data) != 1+callers/2 {
 			t.Errorf("%d pull requests, want %d", len(page.Data), 1+callers/2)
 		}

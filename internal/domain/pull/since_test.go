@@ -25,7 +25,7 @@ func TestDiffSinceTheFirstDigits(t *testing.T) {
 	sha := y.commit("svc/a", "two", "2\n")
 	y.moved("svc/a", sha)
 	for _, digits := range []string{before[:7], before[:10], before} {
-		var d PullDiff
+		var d Diff
 		y.call(200, "GET", "/v1/prs/"+pr+"/diff?since_sha="+digits, "", &d)
 		if d.FromSHA != before || d.HeadSHA != sha || len(d.Files) != 1 || d.Files[0].Path != "two" {
 			t.Errorf("since %s: %+v", digits, d)

@@ -143,13 +143,13 @@ func (s *Service) Endings(tx *db.Tx, taskID string) (out []task.Ending, err erro
 
 // Pulse tells how the newest run of a task of tx.Account is doing; it is
 // task.Service's Pulse.
-func (s *Service) Pulse(tx *db.Tx, taskID string) (*task.TaskPulse, error) {
+func (s *Service) Pulse(tx *db.Tx, taskID string) (*task.Pulse, error) {
 	rows, err := selectAttempts.All(tx, tx.Account, taskID)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
 	r := wire(&rows[len(rows)-1])
-	return &task.TaskPulse{ID: r.ID, State: r.State, Outcome: r.Outcome, Agent: r.Agent, Model: r.Model, Isolation: r.Isolation,
+	return &task.Pulse{ID: r.ID, State: r.State, Outcome: r.Outcome, Agent: r.Agent, Model: r.Model, Isolation: r.Isolation,
 		LastSeq: r.LastSeq, ProgressAt: rows[len(rows)-1].ProgressAt.Truncate(time.Millisecond), LeaseExpiresAt: r.LeaseExpiresAt}, nil
 }
 

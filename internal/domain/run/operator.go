@@ -85,7 +85,7 @@ func (s *Service) platformTail(ctx context.Context, in tailIn, sink *op.Sink) er
 	if err != nil {
 		return err
 	}
-	return s.follow(db.WithAccount(ctx, r.AccountID), r.ID, 0, func(e RunEvent) error {
+	return s.follow(db.WithAccount(ctx, r.AccountID), r.ID, 0, func(e Event) error {
 		return sink.Send("", "event", e)
 	}, sink)
 }

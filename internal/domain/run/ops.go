@@ -45,8 +45,8 @@ func (s *Service) Ops() []op.Op {
 // whenever a connection broke off.
 func frames(resume bool) []op.Event {
 	return []op.Event{
-		{Name: "event", Data: RunEvent{}, ID: resume, Doc: "Something that happened, in order of seq."},
-		{Name: "end", Data: RunEnd{}, ID: true, Doc: "The run is over and all was sent. The id is that of the last row."},
+		{Name: "event", Data: Event{}, ID: resume, Doc: "Something that happened, in order of seq."},
+		{Name: "end", Data: End{}, ID: true, Doc: "The run is over and all was sent. The id is that of the last row."},
 	}
 }
 
@@ -156,15 +156,15 @@ type eventsIn struct {
 	WaitMS   int64  `json:"wait_ms,omitempty" minimum:"0" maximum:"25000" doc:"how long to wait for a first new event, in milliseconds; 0 answers at once"`
 }
 
-// RunTimeline is the answer of task.run_events.
-type RunTimeline struct {
-	_            struct{}   `doc:"A page of the timeline of a run."`
-	RunID        *string    `json:"run_id" format:"uuid" doc:"the run that the events are of; null until a box has begun"`
-	Events       []RunEvent `json:"events" doc:"in the order of seq; empty when there are none after since_seq"`
-	NextSinceSeq int64      `json:"next_since_seq" doc:"send it back as since_seq for what follows"`
+// Timeline is the answer of task.run_events.
+type Timeline struct {
+	_            struct{} `doc:"A page of the timeline of a run."`
+	RunID        *string  `json:"run_id" format:"uuid" doc:"the run that the events are of; null until a box has begun"`
+	Events       []Event  `json:"events" doc:"in the order of seq; empty when there are none after since_seq"`
+	NextSinceSeq int64    `json:"next_since_seq" doc:"send it back as since_seq for what follows"`
 }
 
-func (s *Service) events(ctx context.Context, in eventsIn) (RunTimeline, error) {
+func (s *Service) events(ctx context.Context, in eventsIn) (Timeline, error) {
 	out, settled, err := s.timeline(ctx, in)
 	if err != nil || settled || in.WaitMS == 0 {
 		return out, err
@@ -198,9 +198,9 @@ func (s *Service) events(ctx context.Context, in eventsIn) (RunTimeline, error) 
 
 // timeline reads one page. It is settled if there is no point in waiting: there
 // are events, or none will come.
-func (s *Service) timeline(ctx context.Context, in eventsIn) (out RunTimeline, settled bool, err error) {
+func (s *Service) timeline(ctx context.Context, in eventsIn) (out Timeline, settled bool, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		out = RunTimeline{Events: []RunEvent{}, NextSinceSeq: in.SinceSeq}
+		out = Timeline{Events: []Event{}, NextSinceSeq: in.SinceSeq}
 		t, err := find(tx, in.ID)
 		if err != nil {
 			return err
@@ -323,8 +323,8 @@ type tailIn struct {
 	RunID string `json:"runId" format:"uuid" doc:"id of the run"`
 }
 
-// RunEnd is the last frame of task.run_tail.
-type RunEnd struct {
+// End is the last frame of task.run_tail.
+type End struct {
 	_           struct{} `doc:"A run that is over: the last frame of its stream."`
 	RunID       string   `json:"run_id" format:"uuid" doc:"id of the run"`
 	Outcome     *string  `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended"`
@@ -345,14 +345,14 @@ func (s *Service) tail(ctx context.Context, in tailIn, sink *op.Sink) error {
 	if err != nil {
 		return err
 	}
-	return s.follow(ctx, in.RunID, since, func(e RunEvent) error {
+	return s.follow(ctx, in.RunID, since, func(e Event) error {
 		return sink.Send(strconv.FormatInt(e.Seq, 10), "event", e)
 	}, sink)
 }
 
 // follow sends the events of a run of the context's account after since, and
 // the end, to a sink; send writes one event's frame.
-func (s *Service) follow(ctx context.Context, runID string, since int64, send func(RunEvent) error, sink *op.Sink) error {
+func (s *Service) follow(ctx context.Context, runID string, since int64, send func(Event) error, sink *op.Sink) error {
 	for {
 		news := s.Hub.Watch(event.RunTopic(runID))
 		r, rows, err := s.readOnce(ctx, runID, since, news)
@@ -372,7 +372,7 @@ func (s *Service) follow(ctx context.Context, runID string, since int64, send fu
 		case len(rows) == backfillMax:
 			continue
 		case r.EndedAt != nil:
-			return sink.End(r.CommittedSeq, RunEnd{RunID: r.ID, Outcome: r.Outcome, FailureKind: wire(&r).FailureKind, LastSeq: r.CommittedSeq})
+			return sink.End(r.CommittedSeq, End{RunID: r.ID, Outcome: r.Outcome, FailureKind: wire(&r).FailureKind, LastSeq: r.CommittedSeq})
 		}
 		select {
 		case <-news:

@@ -179,7 +179,7 @@ type Run struct {
 	Model          *string    `json:"model" example:"model-1" doc:"the model that it worked with; null when none is named"`
 	ResumeSHA      *string    `json:"resume_sha" example:"null" doc:"saved work that it began from; null when it began from the base branch"`
 	LiveChannel    bool       `json:"live_channel" example:"false" doc:"whether messages reach the agent now"`
-	Usage          RunUsage   `json:"usage" doc:"what it used of models"`
+	Usage          Usage      `json:"usage" doc:"what it used of models"`
 	LastSeq        int64      `json:"last_seq" doc:"number of the newest stored event"`
 	CreatedAt      time.Time  `json:"created_at" doc:"when the box claimed it"`
 	AcceptedAt     *time.Time `json:"accepted_at" doc:"when the box confirmed that it holds it; null before"`
@@ -187,8 +187,8 @@ type Run struct {
 	EndedAt        *time.Time `json:"ended_at" doc:"when it ended; null before"`
 }
 
-// RunUsage is the model traffic of a run as the gateway counted it.
-type RunUsage struct {
+// Usage is the model traffic of a run as the gateway counted it.
+type Usage struct {
 	_            struct{} `doc:"What a run used of models, as the server counted it."`
 	InputTokens  int64    `json:"input_tokens" example:"48211" doc:"tokens sent to models"`
 	OutputTokens int64    `json:"output_tokens" example:"5120" doc:"tokens that models wrote"`
@@ -196,8 +196,8 @@ type RunUsage struct {
 	CostUSD      *string  `json:"cost_usd" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
 }
 
-// RunEvent is one step of a run's timeline.
-type RunEvent struct {
+// Event is one step of a run's timeline.
+type Event struct {
 	_    struct{}        `doc:"One step of a run."`
 	Seq  int64           `json:"seq" doc:"its number within the run, from 1 without gaps"`
 	T    time.Time       `json:"t" doc:"the box's own clock, for display"`

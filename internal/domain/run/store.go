@@ -202,12 +202,12 @@ type (
 	}
 )
 
-func (e storedEvent) wire() RunEvent {
-	return RunEvent{Seq: e.Seq, T: time.UnixMilli(e.T).UTC(), Mono: e.Mono, Kind: e.Kind, Data: json.RawMessage(e.Data)}
+func (e storedEvent) wire() Event {
+	return Event{Seq: e.Seq, T: time.UnixMilli(e.T).UTC(), Mono: e.Mono, Kind: e.Kind, Data: json.RawMessage(e.Data)}
 }
 
-func usageOf(u session.Usage) RunUsage {
-	return RunUsage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheTokens: u.CacheTokens, CostUSD: money.DollarsOrNone(u.CostMicros)}
+func usageOf(u session.Usage) Usage {
+	return Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheTokens: u.CacheTokens, CostUSD: money.DollarsOrNone(u.CostMicros)}
 }
 
 // store writes what the events of a live run change in its row.
@@ -275,9 +275,9 @@ func RecordOf(tx *db.Tx, runID string) (Record, bool, error) {
 
 // EventsAfter lists the events of a run behind a number, limit at most. The
 // caller has found the run in the account.
-func EventsAfter(tx *db.Tx, runID string, seq int64, limit int) ([]RunEvent, error) {
+func EventsAfter(tx *db.Tx, runID string, seq int64, limit int) ([]Event, error) {
 	rows, err := selectEvents.All(tx, runID, seq, limit)
-	out := make([]RunEvent, len(rows))
+	out := make([]Event, len(rows))
 	for i, e := range rows {
 		out[i] = e.wire()
 	}

@@ -26,25 +26,25 @@ import (
 
 // Session is a conversation as clients see it.
 type Session struct {
-	_         struct{}      `doc:"One conversation with a model."`
-	ID        string        `json:"id" format:"uuid" doc:"id of the session"`
-	RunID     *string       `json:"run_id" format:"uuid" doc:"the run it belongs to; null: to none, as of triage"`
-	TaskID    *string       `json:"task_id" format:"uuid" doc:"the task of that run; null without one"`
-	Repo      *string       `json:"repo" doc:"owner/name; null: it is about no one repository"`
-	Trigger   string        `json:"trigger" enum:"task,ask,plan,check,babysit,review" doc:"what it came of: a task that somebody created, an ask and what triage minted for it, a plan, a check or a repair of a pull request; nothing comes of a review yet"`
-	Kind      string        `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci,triage" doc:"the kind of the task, or triage"`
-	Provider  *string       `json:"provider" doc:"whose model it is; null before the first call"`
-	Model     *string       `json:"model" doc:"the model that was called; null before the first call"`
-	Outcome   *string       `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended; null until then"`
-	Calls     int64         `json:"calls" example:"12" doc:"calls of models so far"`
-	CostUSD   *string       `json:"cost_usd" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
-	Tokens    SessionTokens `json:"tokens" doc:"what it used"`
-	StartedAt time.Time     `json:"started_at" doc:"when it began"`
-	EndedAt   *time.Time    `json:"ended_at" doc:"when it ended; null while it goes on"`
+	_         struct{}   `doc:"One conversation with a model."`
+	ID        string     `json:"id" format:"uuid" doc:"id of the session"`
+	RunID     *string    `json:"run_id" format:"uuid" doc:"the run it belongs to; null: to none, as of triage"`
+	TaskID    *string    `json:"task_id" format:"uuid" doc:"the task of that run; null without one"`
+	Repo      *string    `json:"repo" doc:"owner/name; null: it is about no one repository"`
+	Trigger   string     `json:"trigger" enum:"task,ask,plan,check,babysit,review" doc:"what it came of: a task that somebody created, an ask and what triage minted for it, a plan, a check or a repair of a pull request; nothing comes of a review yet"`
+	Kind      string     `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci,triage" doc:"the kind of the task, or triage"`
+	Provider  *string    `json:"provider" doc:"whose model it is; null before the first call"`
+	Model     *string    `json:"model" doc:"the model that was called; null before the first call"`
+	Outcome   *string    `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended; null until then"`
+	Calls     int64      `json:"calls" example:"12" doc:"calls of models so far"`
+	CostUSD   *string    `json:"cost_usd" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
+	Tokens    Tokens     `json:"tokens" doc:"what it used"`
+	StartedAt time.Time  `json:"started_at" doc:"when it began"`
+	EndedAt   *time.Time `json:"ended_at" doc:"when it ended; null while it goes on"`
 }
 
-// SessionTokens is what a session consumed; the counts do not overlap.
-type SessionTokens struct {
+// Tokens is what a session consumed; the counts do not overlap.
+type Tokens struct {
 	_      struct{} `doc:"Tokens of a session; the counts do not overlap."`
 	Input  int64    `json:"input" example:"18211" doc:"sent to models, without what came from a cache"`
 	Output int64    `json:"output" example:"5120" doc:"written by models"`
@@ -84,7 +84,7 @@ type Service struct {
 	Parse func(tx *db.Tx, repoID *string, yml string) (Candidate, []string, error)
 	// RunEvents lists the events of a run behind a number, limit at most;
 	// RunRecord is how a run was carried out.
-	RunEvents func(tx *db.Tx, runID string, after int64, limit int) ([]SessionEvent, error)
+	RunEvents func(tx *db.Tx, runID string, after int64, limit int) ([]Event, error)
 	RunRecord func(tx *db.Tx, runID string) (RunRecord, error)
 	// Prices are those of the server, for what an account sets none.
 	Prices *llm.Prices

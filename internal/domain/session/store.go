@@ -201,7 +201,7 @@ func find(tx *db.Tx, sessionID string) (row, error) {
 func (r row) wire() Session {
 	out := Session{
 		ID: r.ID, RunID: r.RunID, TaskID: r.TaskID, Trigger: r.Trigger, Kind: r.Kind, Provider: r.Provider, Model: r.Model, Outcome: r.Outcome,
-		Calls: r.Calls, CostUSD: money.DollarsOrNone(r.CostMicros), Tokens: SessionTokens{Input: r.InputTokens, Output: r.OutputTokens, Cache: r.CacheTokens},
+		Calls: r.Calls, CostUSD: money.DollarsOrNone(r.CostMicros), Tokens: Tokens{Input: r.InputTokens, Output: r.OutputTokens, Cache: r.CacheTokens},
 		StartedAt: r.StartedAt.Truncate(time.Millisecond),
 	}
 	if r.Owner != nil && r.Name != nil {

@@ -15,9 +15,9 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// SessionEvent is one thing that happened in a session. Those of a run's
+// Event is one thing that happened in a session. Those of a run's
 // session are the run's events.
-type SessionEvent struct {
+type Event struct {
 	_      struct{}        `doc:"One thing that happened in a session."`
 	Cursor string          `json:"cursor" doc:"of this row; send it back as Last-Event-ID"`
 	At     time.Time       `json:"at" doc:"when it happened"`
@@ -55,12 +55,12 @@ func (s *Service) note(tx *db.Tx, sessionID, kind string, data any) error {
 func topic(sessionID string) string { return "session." + sessionID }
 
 // eventsOf reads what happened in a session after a cursor.
-func (s *Service) eventsOf(tx *db.Tx, r row, after int64) ([]SessionEvent, error) {
+func (s *Service) eventsOf(tx *db.Tx, r row, after int64) ([]Event, error) {
 	if r.RunID != nil {
 		return s.RunEvents(tx, *r.RunID, after, batch)
 	}
 	rows, err := ofSession.All(tx, r.ID, after, batch)
-	out := make([]SessionEvent, len(rows))
+	out := make([]Event, len(rows))
 	for i, e := range rows {
 		out[i] = NewEvent(e.Seq, e.At, e.Kind, json.RawMessage(e.Data))
 	}
@@ -68,8 +68,8 @@ func (s *Service) eventsOf(tx *db.Tx, r row, after int64) ([]SessionEvent, error
 }
 
 // NewEvent is an event of a session as clients see it.
-func NewEvent(seq int64, at time.Time, kind string, data json.RawMessage) SessionEvent {
-	return SessionEvent{Cursor: strconv.FormatInt(seq, 10), At: at.Truncate(time.Millisecond), Kind: kind, Data: data}
+func NewEvent(seq int64, at time.Time, kind string, data json.RawMessage) Event {
+	return Event{Cursor: strconv.FormatInt(seq, 10), At: at.Truncate(time.Millisecond), Kind: kind, Data: data}
 }
 
 func (s *Service) events(ctx context.Context, in idIn, sink *op.Sink) error {
@@ -122,10 +122,10 @@ func (s *Service) events(ctx context.Context, in idIn, sink *op.Sink) error {
 
 // page reads on for a stream. Streams that wait for the same news and have come
 // equally far share one read.
-func (s *Service) page(ctx context.Context, r *row, since int64, news <-chan struct{}) ([]SessionEvent, bool, error) {
+func (s *Service) page(ctx context.Context, r *row, since int64, news <-chan struct{}) ([]Event, bool, error) {
 	type step struct {
 		now  row
-		rows []SessionEvent
+		rows []Event
 	}
 	out, err, _ := s.reads.Do(fmt.Sprint(r.ID, since, news), func() (any, error) {
 		var st step

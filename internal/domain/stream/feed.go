@@ -220,14 +220,14 @@ func (t *Topic) frames(rows []Row, want map[string]bool) (out []byte, err error)
 	gone := maps.Clone(want)
 	for _, r := range rows {
 		delete(gone, r.ID)
-		b, err := op.Frame("patch", StreamPatch{Topic: t.Name, Op: "upsert", ID: r.ID, Row: r.Value})
+		b, err := op.Frame("patch", Patch{Topic: t.Name, Op: "upsert", ID: r.ID, Row: r.Value})
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, b...)
 	}
 	for _, id := range slices.Sorted(maps.Keys(gone)) {
-		b, err := op.Frame("patch", StreamPatch{Topic: t.Name, Op: "remove", ID: id})
+		b, err := op.Frame("patch", Patch{Topic: t.Name, Op: "remove", ID: id})
 		if err != nil {
 			return nil, err
 		}

@@ -76,17 +76,17 @@ func (s *Service) topic(name string) *Topic {
 	return &s.Topics[i]
 }
 
-// StreamReady is the first frame: which topics are followed.
-type StreamReady struct {
+// Ready is the first frame: which topics are followed.
+type Ready struct {
 	_            struct{} `doc:"Which of the topics that were asked for are followed: the first frame."`
 	Subscribed   []string `json:"subscribed" example:"[\"tasks\", \"prs\"]" doc:"topics that are followed"`
 	Ignored      []string `json:"ignored" example:"[]" doc:"no such topic"`
 	Unauthorised []string `json:"unauthorised" example:"[]" doc:"the credential lacks the topic's scope"`
 }
 
-// StreamPatch is one row that is to be put in the place of the one with its
+// Patch is one row that is to be put in the place of the one with its
 // id, or taken out.
-type StreamPatch struct {
+type Patch struct {
 	_     struct{} `doc:"One row that takes the place of the one with its id, or is taken out."`
 	Topic string   `json:"topic" example:"tasks" doc:"the topic that the row is of"`
 	Op    string   `json:"op" enum:"upsert,remove" doc:"upsert puts the row in the place of the one with its id, remove takes that out"`

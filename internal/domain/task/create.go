@@ -48,9 +48,9 @@ type createIn struct {
 	AskID        *string           `json:"ask_id,omitempty" format:"uuid" doc:"the ask this task answers"`
 }
 
-// TaskDispatched is the answer of task.create and project.setup: the place in the queue, or the
+// Dispatched is the answer of task.create and project.setup: the place in the queue, or the
 // escalation that was filed instead.
-type TaskDispatched struct {
+type Dispatched struct {
 	_             struct{} `doc:"The new task's place in the queue, or the escalation that was filed instead."`
 	Kind          string   `json:"kind" enum:"dispatched,escalated" doc:"escalated: a person is asked, and there is no task"`
 	TaskID        *string  `json:"task_id" format:"uuid" doc:"id of the new task; null when a person is asked instead"`
@@ -61,7 +61,7 @@ type TaskDispatched struct {
 	QueueDepthCap *int64   `json:"queue_depth_cap,omitempty" example:"1000" doc:"how many may wait at most; -1 is uncapped"`
 }
 
-func (s *Service) create(ctx context.Context, in createIn) (out TaskDispatched, err error) {
+func (s *Service) create(ctx context.Context, in createIn) (out Dispatched, err error) {
 	if err := in.check(); err != nil {
 		return out, err
 	}
@@ -98,14 +98,14 @@ func (s *Service) create(ctx context.Context, in createIn) (out TaskDispatched, 
 }
 
 // dispatched tells the place of a task that this transaction has created.
-func (s *Service) dispatched(tx *db.Tx, t *Row) (TaskDispatched, error) {
+func (s *Service) dispatched(tx *db.Tx, t *Row) (Dispatched, error) {
 	depth, err := countQueue(tx, tx.Account)
 	if err != nil {
-		return TaskDispatched{}, err
+		return Dispatched{}, err
 	}
 	depth++ // and this one
 	place, err := Place(tx, t)
-	return TaskDispatched{Kind: "dispatched", TaskID: &t.ID, Sink: &t.Sink, QueuePosition: &place, QueueDepth: &depth, QueueDepthCap: &s.QueueCap}, err
+	return Dispatched{Kind: "dispatched", TaskID: &t.ID, Sink: &t.Sink, QueuePosition: &place, QueueDepth: &depth, QueueDepthCap: &s.QueueCap}, err
 }
 
 // check refuses what can be told wrong from the body alone, and fills defaults.
@@ -353,8 +353,8 @@ func (s *Service) dependencies(tx *db.Tx, t *Row, ids []string, fresh map[string
 }
 
 // escalate asks a person instead of an agent.
-func escalate(tx *db.Tx, repo Repo, in *createIn) (TaskDispatched, error) {
+func escalate(tx *db.Tx, repo Repo, in *createIn) (Dispatched, error) {
 	reason := fmt.Sprintf("The caller's confidence of %.2f is below %.1f.", *in.Confidence, minConfidence)
 	raised, err := escalation.Raise(tx, escalation.New{RepoID: &repo.ID, Category: "low_confidence", Title: in.Title, Body: in.Problem, Reason: reason, AskID: in.AskID})
-	return TaskDispatched{Kind: "escalated", EscalationID: &raised}, err
+	return Dispatched{Kind: "escalated", EscalationID: &raised}, err
 }

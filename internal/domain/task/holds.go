@@ -10,19 +10,19 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// TaskHold is one reason why a task is not being worked on. A blocking hold
+// Hold is one reason why a task is not being worked on. A blocking hold
 // alone keeps every box from claiming it.
-type TaskHold struct {
-	_          struct{}   `doc:"One reason why a task is not being worked on."`
-	Reason     string     `json:"reason" example:"no_box_online" doc:"slug of the reason: for a pending task such as no_box_online, boxes_busy, waiting_dependencies or retry_backoff, for a held one the failure_kind that parked it"`
-	Since      time.Time  `json:"since" doc:"when it began to hold the task"`
-	Blocking   bool       `json:"blocking" doc:"whether it keeps every box from claiming the task; others only say what it is behind"`
-	ClearsWhen string     `json:"clears_when" example:"a box of the account comes online" doc:"what has to happen for it to end, in words"`
-	Clear      *TaskClear `json:"clear" doc:"the call that clears it; null when it only clears by itself"`
+type Hold struct {
+	_          struct{}  `doc:"One reason why a task is not being worked on."`
+	Reason     string    `json:"reason" example:"no_box_online" doc:"slug of the reason: for a pending task such as no_box_online, boxes_busy, waiting_dependencies or retry_backoff, for a held one the failure_kind that parked it"`
+	Since      time.Time `json:"since" doc:"when it began to hold the task"`
+	Blocking   bool      `json:"blocking" doc:"whether it keeps every box from claiming the task; others only say what it is behind"`
+	ClearsWhen string    `json:"clears_when" example:"a box of the account comes online" doc:"what has to happen for it to end, in words"`
+	Clear      *Clear    `json:"clear" doc:"the call that clears it; null when it only clears by itself"`
 }
 
-// TaskClear names a capability and its arguments.
-type TaskClear struct {
+// Clear names a capability and its arguments.
+type Clear struct {
 	_          struct{}          `doc:"The call that ends a hold."`
 	Capability string            `json:"capability" example:"project.update" doc:"id of the capability to call"`
 	Args       map[string]string `json:"args" example:"{\"owner\":\"acme\",\"repo\":\"web\",\"enabled\":\"true\"}" doc:"its arguments"`
@@ -138,8 +138,8 @@ type Facts struct {
 	Conflicts map[string]string     // by repository: what its policy says about them
 	Behind    map[string][]obstacle // by task: what it waits for that waits for a person
 
-	repos   map[string]Repo      // all that were learnt of
-	answers map[demand]*TaskHold // of the fleet, which stays as it is
+	repos   map[string]Repo  // all that were learnt of
+	answers map[demand]*Hold // of the fleet, which stays as it is
 
 	held int        // tasks that this claim held back
 	ask  []question // what the code host has to be asked before more can be said
@@ -167,7 +167,7 @@ func Stricter(a, b string) string {
 }
 
 // holds answers why no online box can claim the pending task t; none if one can.
-func (f *Facts) holds(t *Row) []TaskHold {
+func (f *Facts) holds(t *Row) []Hold {
 	out := f.own(t)
 	need, ok := f.need(t)
 	if !ok {
@@ -183,11 +183,11 @@ func (f *Facts) holds(t *Row) []TaskHold {
 
 // retryNow is the call that ends the wait of a task before its next try. What
 // stands for several tasks has none.
-func retryNow(t *Row) *TaskClear {
+func retryNow(t *Row) *Clear {
 	if t.ID == "" {
 		return nil
 	}
-	return &TaskClear{Capability: "task.retry_now", Args: map[string]string{"id": t.ID}}
+	return &Clear{Capability: "task.retry_now", Args: map[string]string{"id": t.ID}}
 }
 
 // demand is what the fleet answers to.
@@ -197,7 +197,7 @@ type demand struct {
 }
 
 // known is fleet, found out once for all tasks that demand the same.
-func (f *Facts) known(t *Row, n Need) *TaskHold {
+func (f *Facts) known(t *Row, n Need) *Hold {
 	key := demand{Need: n}
 	if slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Target == "user" }) {
 		key.by = deref(t.RequestedBy)
@@ -205,7 +205,7 @@ func (f *Facts) known(t *Row, n Need) *TaskHold {
 	h, ok := f.answers[key]
 	if !ok {
 		if h = f.fleet(t, n); f.answers == nil {
-			f.answers = map[demand]*TaskHold{}
+			f.answers = map[demand]*Hold{}
 		}
 		f.answers[key] = h
 	}
@@ -213,10 +213,10 @@ func (f *Facts) known(t *Row, n Need) *TaskHold {
 }
 
 // own answers the holds that concern the task whatever box asks.
-func (f *Facts) own(t *Row) []TaskHold {
-	var out []TaskHold
-	add := func(reason string, since time.Time, when string, c *TaskClear) {
-		out = append(out, TaskHold{Reason: reason, Since: latest(t.QueuedAt, since), Blocking: true, ClearsWhen: when, Clear: c})
+func (f *Facts) own(t *Row) []Hold {
+	var out []Hold
+	add := func(reason string, since time.Time, when string, c *Clear) {
+		out = append(out, Hold{Reason: reason, Since: latest(t.QueuedAt, since), Blocking: true, ClearsWhen: when, Clear: c})
 	}
 	if t.WaitingDeps > 0 {
 		add(HoldDependencies, t.QueuedAt, "the tasks it depends on succeed", nil)
@@ -236,17 +236,17 @@ func (f *Facts) own(t *Row) []TaskHold {
 	}
 	if r, off := f.Disabled[t.RepoID]; off {
 		add(HoldRepo, t.QueuedAt, "the repository is enabled",
-			&TaskClear{Capability: "project.update", Args: map[string]string{"owner": r.Owner, "repo": r.Name, "enabled": "true"}})
+			&Clear{Capability: "project.update", Args: map[string]string{"owner": r.Owner, "repo": r.Name, "enabled": "true"}})
 	}
 	switch n, ok := f.need(t); {
 	case !ok:
-		add(HoldTemplate, t.QueuedAt, "its agent template exists again", &TaskClear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
+		add(HoldTemplate, t.QueuedAt, "its agent template exists again", &Clear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
 	case n.WrongProvider != "":
-		add(HoldKey, t.QueuedAt, "its template names a provider that its agent "+n.Agent+" can use, which "+n.WrongProvider+" is not", &TaskClear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
+		add(HoldKey, t.QueuedAt, "its template names a provider that its agent "+n.Agent+" can use, which "+n.WrongProvider+" is not", &Clear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
 	case n.NoKey != "":
-		add(HoldKey, t.QueuedAt, "the account has a key "+n.NoKey, &TaskClear{Capability: "billing.key_add", Args: map[string]string{}})
+		add(HoldKey, t.QueuedAt, "the account has a key "+n.NoKey, &Clear{Capability: "billing.key_add", Args: map[string]string{}})
 	case n.NoModel:
-		add(HoldModel, t.QueuedAt, "its template names a model: the provider of the key has none of its own", &TaskClear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
+		add(HoldModel, t.QueuedAt, "its template names a model: the provider of the key has none of its own", &Clear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
 	}
 	if t.Kind != KindCI && f.InFlight >= f.Seats {
 		add(HoldSeats, f.LastClaim, "a running task ends or the account gets more seats", nil)
@@ -256,9 +256,9 @@ func (f *Facts) own(t *Row) []TaskHold {
 
 // fleet answers why no box can take t, and since when at the earliest, looking
 // at the boxes that come closest.
-func (f *Facts) fleet(t *Row, n Need) *TaskHold {
-	hold := func(reason string, since time.Time, when string, c *TaskClear) *TaskHold {
-		return &TaskHold{Reason: reason, Since: since, Blocking: true, ClearsWhen: when, Clear: c}
+func (f *Facts) fleet(t *Row, n Need) *Hold {
+	hold := func(reason string, since time.Time, when string, c *Clear) *Hold {
+		return &Hold{Reason: reason, Since: since, Blocking: true, ClearsWhen: when, Clear: c}
 	}
 	var online, enrolled, fit, agent, isolated []Box
 	var beat, claim time.Time
@@ -298,7 +298,7 @@ func (f *Facts) fleet(t *Row, n Need) *TaskHold {
 	}
 	switch {
 	case len(online) == 0:
-		return hold(HoldNoBox, beat, "a box that serves this account comes online", &TaskClear{Capability: "box.add", Args: map[string]string{}})
+		return hold(HoldNoBox, beat, "a box that serves this account comes online", &Clear{Capability: "box.add", Args: map[string]string{}})
 	case len(enrolled) == 0:
 		return hold(HoldDraining, time.Time{}, "a box that is not draining comes online", resumed(t.AccountID, online))
 	case len(fit) == 0:
@@ -331,10 +331,10 @@ func installed(account, agent string, fit []Box) string {
 
 // resumed is the call that has an account's own box, of some that drain, take
 // work again.
-func resumed(account string, draining []Box) *TaskClear {
+func resumed(account string, draining []Box) *Clear {
 	for _, b := range draining {
 		if b.AccountID == account {
-			return &TaskClear{Capability: "box.drain", Args: map[string]string{"id": b.ID, "resume": "true"}}
+			return &Clear{Capability: "box.drain", Args: map[string]string{"id": b.ID, "resume": "true"}}
 		}
 	}
 	return nil
@@ -369,8 +369,8 @@ type Want struct {
 	Since             time.Time
 }
 
-func (w *Want) hold() TaskHold {
-	h := TaskHold{Reason: Blocked, Since: w.Since, Blocking: true, Clear: &TaskClear{Capability: "blocker.answer", Args: map[string]string{"blockerId": w.BlockerID}},
+func (w *Want) hold() Hold {
+	h := Hold{Reason: Blocked, Since: w.Since, Blocking: true, Clear: &Clear{Capability: "blocker.answer", Args: map[string]string{"blockerId": w.BlockerID}},
 		ClearsWhen: "a person who may write tasks answers the blocker " + w.BlockerID}
 	if w.Form {
 		h.Clear.Capability = "blocker.submit"
@@ -383,11 +383,11 @@ func (w *Want) hold() TaskHold {
 type PullNeed struct {
 	Since      time.Time
 	ClearsWhen string
-	Clear      TaskClear
+	Clear      Clear
 }
 
-func (n *PullNeed) hold() TaskHold {
-	return TaskHold{Reason: HoldNeeds, Since: n.Since, Blocking: true, ClearsWhen: n.words(), Clear: &n.Clear}
+func (n *PullNeed) hold() Hold {
+	return Hold{Reason: HoldNeeds, Since: n.Since, Blocking: true, ClearsWhen: n.words(), Clear: &n.Clear}
 }
 
 // words say what has to happen, and by which call.
@@ -400,8 +400,8 @@ func (n *PullNeed) words() string {
 }
 
 // parkedFor are the holds of a task whose run waits for people.
-func parkedFor(t *Row, wants []Want) []TaskHold {
-	out := []TaskHold{}
+func parkedFor(t *Row, wants []Want) []Hold {
+	out := []Hold{}
 	for i := range wants {
 		if w := &wants[i]; w.TaskID == t.ID && w.Parked {
 			out = append(out, w.hold())
@@ -415,17 +415,17 @@ func parkedFor(t *Row, wants []Want) []TaskHold {
 type Stop struct {
 	TaskID     string
 	ClearsWhen string
-	Clear      *TaskClear
+	Clear      *Clear
 }
 
 // heldFor are the holds of a held task.
-func heldFor(t *Row, wants []Want, stops []Stop) []TaskHold {
+func heldFor(t *Row, wants []Want, stops []Stop) []Hold {
 	reason := Blocked
 	if t.FailureKind != nil {
 		reason = *t.FailureKind
 	}
 	if reason == Blocked {
-		var out []TaskHold
+		var out []Hold
 		for i := range wants {
 			if wants[i].TaskID == t.ID {
 				out = append(out, wants[i].hold())
@@ -438,17 +438,17 @@ func heldFor(t *Row, wants []Want, stops []Stop) []TaskHold {
 	when, clear := "what blocks it is answered, or it is redispatched", "task.redispatch"
 	if reason == BudgetExhausted || reason == UnpricedModel {
 		if i := slices.IndexFunc(stops, func(s Stop) bool { return s.TaskID == t.ID }); i >= 0 {
-			return []TaskHold{{Reason: reason, Since: t.UpdatedAt, Blocking: true, ClearsWhen: stops[i].ClearsWhen, Clear: stops[i].Clear}}
+			return []Hold{{Reason: reason, Since: t.UpdatedAt, Blocking: true, ClearsWhen: stops[i].ClearsWhen, Clear: stops[i].Clear}}
 		}
 		when, clear = "the budget that stopped it is raised", "task.budget_set"
 	}
-	return []TaskHold{{Reason: reason, Since: t.UpdatedAt, Blocking: true, ClearsWhen: when, Clear: &TaskClear{Capability: clear, Args: map[string]string{"id": t.ID}}}}
+	return []Hold{{Reason: reason, Since: t.UpdatedAt, Blocking: true, ClearsWhen: when, Clear: &Clear{Capability: clear, Args: map[string]string{"id": t.ID}}}}
 }
 
 // stuckBehind tells whether the holds have kept a task for too long behind
 // something that only a person clears.
-func stuckBehind(holds []TaskHold, now time.Time) bool {
-	return slices.ContainsFunc(holds, func(h TaskHold) bool {
+func stuckBehind(holds []Hold, now time.Time) bool {
+	return slices.ContainsFunc(holds, func(h Hold) bool {
 		return slices.Contains(personClears, h.Reason) && now.Sub(h.Since) > stuckBehindPerson
 	})
 }

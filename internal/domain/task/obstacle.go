@@ -11,7 +11,7 @@ import (
 // decision.
 type obstacle struct {
 	ID   string
-	hold TaskHold // of those that wait for it
+	hold Hold // of those that wait for it
 }
 
 // obstacles are those of an account.
@@ -51,13 +51,13 @@ func (s *Service) obstacles(tx *db.Tx, account string) ([]obstacle, error) {
 
 // hold is why nothing that waits for the task goes on, and who ends that; false
 // if that is no matter of a person.
-func (r *obstacleRow) hold(wants []Want, stops []Stop, needs map[string]PullNeed) (TaskHold, bool) {
+func (r *obstacleRow) hold(wants []Want, stops []Stop, needs map[string]PullNeed) (Hold, bool) {
 	t := Row{ID: r.ID, FailureKind: r.FailureKind, UpdatedAt: r.UpdatedAt}
 	own := parkedFor(&t, wants)
 	if r.Status == Held {
 		own = heldFor(&t, wants, stops)
 	}
-	h := TaskHold{Reason: HoldPerson, Since: r.UpdatedAt, Blocking: true}
+	h := Hold{Reason: HoldPerson, Since: r.UpdatedAt, Blocking: true}
 	var need *PullNeed
 	if r.PRID != nil && r.Status.Shipped() {
 		if n, ok := needs[*r.PRID]; ok {
@@ -74,10 +74,10 @@ func (r *obstacleRow) hold(wants []Want, stops []Stop, needs map[string]PullNeed
 	case !r.Stuck:
 		return h, false
 	case r.PRID != nil && r.Status.Shipped():
-		h.Clear = &TaskClear{Capability: "pr.rearm_babysit", Args: map[string]string{"id": *r.PRID}}
+		h.Clear = &Clear{Capability: "pr.rearm_babysit", Args: map[string]string{"id": *r.PRID}}
 		h.ClearsWhen = "the pull request of the task " + r.ID + ", which it waits for and which is stuck, is repaired and merged"
 	default:
-		h.Clear = &TaskClear{Capability: "task.redispatch", Args: map[string]string{"id": r.ID}}
+		h.Clear = &Clear{Capability: "task.redispatch", Args: map[string]string{"id": r.ID}}
 		h.ClearsWhen = "the task " + r.ID + ", which it waits for and which is stuck, moves on or is redispatched"
 	}
 	return h, true
@@ -98,7 +98,7 @@ func (s *Service) pullNeeds(tx *db.Tx, rows []obstacleRow) (map[string]PullNeed,
 }
 
 // behindIt is the hold of a task that was queued at a time.
-func (o *obstacle) behindIt(queued time.Time) TaskHold {
+func (o *obstacle) behindIt(queued time.Time) Hold {
 	h := o.hold
 	h.Since = latest(queued, h.Since)
 	return h

@@ -89,7 +89,7 @@ func TestWaitingForPeople(t *testing.T) {
 			}
 		}
 		f.PullNeeds = func(tx *db.Tx, prIDs []string) (map[string]PullNeed, error) {
-			return map[string]PullNeed{"pr": {Since: tx.Now, ClearsWhen: "it is done", Clear: TaskClear{Capability: "pr.approve_pending", Args: map[string]string{"id": prIDs[0], "head_sha": "abc"}}}}, nil
+			return map[string]PullNeed{"pr": {Since: tx.Now, ClearsWhen: "it is done", Clear: Clear{Capability: "pr.approve_pending", Args: map[string]string{"id": prIDs[0], "head_sha": "abc"}}}}, nil
 		}
 		needs("asked")
 		clear(third, false, "pr.approve_pending", "head_sha", "abc")

@@ -115,16 +115,16 @@ type idIn struct {
 	ID string `json:"id" format:"uuid" doc:"id of the task"`
 }
 
-// TaskDetail is one task with the pulse of its newest run.
-type TaskDetail struct {
+// Detail is one task with the pulse of its newest run.
+type Detail struct {
 	_ struct{} `doc:"One task, with how its newest run is doing."`
 	Task
-	Run  *TaskPulse `json:"run" doc:"how the newest try is doing; null until a box has claimed the task"`
-	Plan *TaskPlan  `json:"plan" doc:"the unit of the plan that the task is; null outside of a plan"`
+	Run  *Pulse `json:"run" doc:"how the newest try is doing; null until a box has claimed the task"`
+	Plan *Plan  `json:"plan" doc:"the unit of the plan that the task is; null outside of a plan"`
 }
 
-// TaskPlan is what a task is in its plan.
-type TaskPlan struct {
+// Plan is what a task is in its plan.
+type Plan struct {
 	_          struct{} `doc:"What a task is in its plan."`
 	ID         string   `json:"id" format:"uuid" doc:"id of the plan"`
 	Title      string   `json:"title" doc:"title of the plan"`
@@ -136,8 +136,8 @@ type TaskPlan struct {
 	Downstream []string `json:"downstream" example:"[]" doc:"groups that wait for it"`
 }
 
-// TaskPulse tells how a run is doing.
-type TaskPulse struct {
+// Pulse tells how a run is doing.
+type Pulse struct {
 	_              struct{}   `doc:"How the newest run of a task is doing."`
 	ID             string     `json:"id" format:"uuid" doc:"id of the run"`
 	State          string     `json:"state" enum:"leased,live,parked,ended" example:"live" doc:"leased: a box has it and the agent has not started; parked: the agent waits for a person"`
@@ -150,7 +150,7 @@ type TaskPulse struct {
 	LeaseExpiresAt *time.Time `json:"lease_expires_at" doc:"when the box loses the run unless it renews; null once it has ended"`
 }
 
-func (s *Service) get(ctx context.Context, in idIn) (out TaskDetail, err error) {
+func (s *Service) get(ctx context.Context, in idIn) (out Detail, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		t, err := find(tx, in.ID, false)
 		if err != nil {
@@ -174,15 +174,15 @@ func (s *Service) get(ctx context.Context, in idIn) (out TaskDetail, err error) 
 	return out, err
 }
 
-// TaskReassigned is the answer of task.reassign.
-type TaskReassigned struct {
+// Reassigned is the answer of task.reassign.
+type Reassigned struct {
 	_          struct{} `doc:"What task.reassign did."`
 	TaskID     string   `json:"task_id" format:"uuid" doc:"id of the task"`
 	Status     Status   `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" doc:"state of the task after the call; pending when it was taken away"`
 	Reassigned bool     `json:"reassigned" doc:"false when no box held it"`
 }
 
-func (s *Service) reassign(ctx context.Context, in idIn) (out TaskReassigned, err error) {
+func (s *Service) reassign(ctx context.Context, in idIn) (out Reassigned, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		t, err := find(tx, in.ID, true)
 		if err != nil {
@@ -200,7 +200,7 @@ func (s *Service) reassign(ctx context.Context, in idIn) (out TaskReassigned, er
 				return err
 			}
 		}
-		out = TaskReassigned{TaskID: t.ID, Status: t.Status, Reassigned: moved}
+		out = Reassigned{TaskID: t.ID, Status: t.Status, Reassigned: moved}
 		return nil
 	})
 	return out, err
@@ -263,19 +263,19 @@ type redispatchIn struct {
 	Guidance *string `json:"guidance,omitempty" maxLength:"2000" example:"The test needs the database of docker-compose.yml; start that first." doc:"rides the next brief as an operator note, and those after it until other guidance takes its place; what looks like a secret is removed"`
 }
 
-// TaskRedispatched is the answer of task.redispatch.
-type TaskRedispatched struct {
-	_                  struct{}     `doc:"What task.redispatch did, and what the next run begins from."`
-	TaskID             string       `json:"task_id" format:"uuid" doc:"id of the task"`
-	Status             Status       `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" doc:"state of the task after the call: pending"`
-	PriorAttempt       int64        `json:"prior_attempt" example:"3" doc:"how many tries it had had before this call set them back to 0"`
-	SavedWIP           TaskSavedWIP `json:"saved_wip" doc:"the unfinished work that the next run resumes from"`
-	ReleasedDependents []string     `json:"released_dependents" format:"uuid" doc:"tasks that had failed because of this one and wait again"`
-	GuidanceChars      *int         `json:"guidance_chars,omitempty" example:"68" doc:"characters of the guidance that was kept, after what looked like secrets was removed; absent without guidance"`
+// Redispatched is the answer of task.redispatch.
+type Redispatched struct {
+	_                  struct{} `doc:"What task.redispatch did, and what the next run begins from."`
+	TaskID             string   `json:"task_id" format:"uuid" doc:"id of the task"`
+	Status             Status   `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" doc:"state of the task after the call: pending"`
+	PriorAttempt       int64    `json:"prior_attempt" example:"3" doc:"how many tries it had had before this call set them back to 0"`
+	SavedWIP           SavedWIP `json:"saved_wip" doc:"the unfinished work that the next run resumes from"`
+	ReleasedDependents []string `json:"released_dependents" format:"uuid" doc:"tasks that had failed because of this one and wait again"`
+	GuidanceChars      *int     `json:"guidance_chars,omitempty" example:"68" doc:"characters of the guidance that was kept, after what looked like secrets was removed; absent without guidance"`
 }
 
-// TaskSavedWIP tells what the next run resumes from.
-type TaskSavedWIP struct {
+// SavedWIP tells what the next run resumes from.
+type SavedWIP struct {
 	_        struct{} `doc:"Unfinished work on a task's own branch."`
 	Found    bool     `json:"found" doc:"whether there is saved work; false: the next run begins from the base branch"`
 	SHA      *string  `json:"sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"tip of the task's own branch; null without saved work"`
@@ -284,7 +284,7 @@ type TaskSavedWIP struct {
 	Ending   *string  `json:"ending" enum:"succeeded,failed,interrupted,lost" example:"failed" doc:"how the last try ended; null before any has"`
 }
 
-func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out TaskRedispatched, err error) {
+func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out Redispatched, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		t, err := find(tx, in.ID, true)
 		if err != nil {
@@ -313,7 +313,7 @@ func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out TaskRedi
 				return err
 			}
 		}
-		out = TaskRedispatched{TaskID: t.ID, PriorAttempt: t.Attempt}
+		out = Redispatched{TaskID: t.ID, PriorAttempt: t.Attempt}
 		if in.Guidance != nil {
 			text := secretscan.Scrub(*in.Guidance)
 			n := utf8.RuneCountInString(text)
@@ -363,8 +363,8 @@ func (s *Service) shipped(tx *db.Tx, t *Row) error {
 	return fault.Reason("already_shipped", text+" What becomes of it is up to its pull request "+*t.PRID+": pr.get tells how that is.").With("pr_id", *t.PRID)
 }
 
-// TaskHurried is the answer of task.retry_now.
-type TaskHurried struct {
+// Hurried is the answer of task.retry_now.
+type Hurried struct {
 	_      struct{} `doc:"What task.retry_now did."`
 	TaskID string   `json:"task_id" format:"uuid" doc:"id of the task"`
 	Status Status   `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" doc:"state of the task after the call"`
@@ -372,7 +372,7 @@ type TaskHurried struct {
 
 // retryNow ends the wait before the next try of a task. Its tries stay counted:
 // fresh ones are what a redispatch gives.
-func (s *Service) retryNow(ctx context.Context, in idIn) (out TaskHurried, err error) {
+func (s *Service) retryNow(ctx context.Context, in idIn) (out Hurried, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		t, err := find(tx, in.ID, true)
 		if err != nil {
@@ -385,14 +385,14 @@ func (s *Service) retryNow(ctx context.Context, in idIn) (out TaskHurried, err e
 		if err := store(tx, &t, Pending); err != nil {
 			return err
 		}
-		out = TaskHurried{TaskID: t.ID, Status: t.Status}
+		out = Hurried{TaskID: t.ID, Status: t.Status}
 		return tell(s, tx, &t, hurriedEvent, Change{})
 	})
 	return out, err
 }
 
-func (s *Service) savedWIP(tx *db.Tx, t *Row) (TaskSavedWIP, error) {
-	w := TaskSavedWIP{Found: t.WIPSHA != nil, SHA: t.WIPSHA, Paths: append([]string{}, t.WIPPaths.V...), Failures: []string{}}
+func (s *Service) savedWIP(tx *db.Tx, t *Row) (SavedWIP, error) {
+	w := SavedWIP{Found: t.WIPSHA != nil, SHA: t.WIPSHA, Paths: append([]string{}, t.WIPPaths.V...), Failures: []string{}}
 	if s.Endings == nil {
 		return w, nil
 	}

@@ -28,7 +28,7 @@ type setupIn struct {
 
 // setup queues the task that gives a repository its base. One that is not
 // enabled is not there.
-func (s *Service) setup(ctx context.Context, in setupIn) (out TaskDispatched, err error) {
+func (s *Service) setup(ctx context.Context, in setupIn) (out Dispatched, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		repo, ok, err := s.RepoByName(tx, in.Owner, in.Repo)
 		if err != nil {

@@ -16,23 +16,23 @@ import (
 // claimable or occurs in at least one stall, and so does every task that is held
 // for want of money, or of a price for its model.
 type QueueStatus struct {
-	_             struct{}    `doc:"The pending tasks of the account, counted by what holds them." schema:"QueueStatus"`
-	QueueDepth    int64       `json:"queue_depth" doc:"pending tasks"`
-	QueueDepthCap int64       `json:"queue_depth_cap" doc:"-1 is uncapped"`
-	Claimable     int64       `json:"claimable" doc:"pending tasks that an online box can take now"`
-	Data          []TaskStall `json:"data" doc:"the reasons, the one that holds most tasks first"`
-	NextCursor    *string     `json:"next_cursor" doc:"send it back as cursor for the page after this one; null: nothing follows"`
+	_             struct{} `doc:"The pending tasks of the account, counted by what holds them." schema:"QueueStatus"`
+	QueueDepth    int64    `json:"queue_depth" doc:"pending tasks"`
+	QueueDepthCap int64    `json:"queue_depth_cap" doc:"-1 is uncapped"`
+	Claimable     int64    `json:"claimable" doc:"pending tasks that an online box can take now"`
+	Data          []Stall  `json:"data" doc:"the reasons, the one that holds most tasks first"`
+	NextCursor    *string  `json:"next_cursor" doc:"send it back as cursor for the page after this one; null: nothing follows"`
 }
 
-// TaskStall is one reason that holds pending tasks back.
-type TaskStall struct {
-	_          struct{}   `doc:"One reason that holds pending tasks, and how many."`
-	Reason     string     `json:"reason" example:"no_box_online" doc:"slug of the reason, as in the holds of a task"`
-	Count      int64      `json:"count" doc:"tasks it holds: pending ones, and those held for want of money or of a price"`
-	Since      time.Time  `json:"since" doc:"when it began to hold the first of them"`
-	ClearsWhen string     `json:"clears_when" example:"a box of the account comes online" doc:"what has to happen for it to end, in words"`
-	Clear      *TaskClear `json:"clear" doc:"the call that clears it; null when it only clears by itself"`
-	TaskIDs    []string   `json:"task_ids" format:"uuid" doc:"up to five of the tasks"`
+// Stall is one reason that holds pending tasks back.
+type Stall struct {
+	_          struct{}  `doc:"One reason that holds pending tasks, and how many."`
+	Reason     string    `json:"reason" example:"no_box_online" doc:"slug of the reason, as in the holds of a task"`
+	Count      int64     `json:"count" doc:"tasks it holds: pending ones, and those held for want of money or of a price"`
+	Since      time.Time `json:"since" doc:"when it began to hold the first of them"`
+	ClearsWhen string    `json:"clears_when" example:"a box of the account comes online" doc:"what has to happen for it to end, in words"`
+	Clear      *Clear    `json:"clear" doc:"the call that clears it; null when it only clears by itself"`
+	TaskIDs    []string  `json:"task_ids" format:"uuid" doc:"up to five of the tasks"`
 
 	key string // tells it apart from others of its reason
 }
@@ -207,11 +207,11 @@ func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *
 // stalls gathers holds. Those of one reason that are cleared differently (two
 // disabled repositories) are told apart.
 type stalls struct {
-	all   []TaskStall
+	all   []Stall
 	index map[string]int
 }
 
-func (s *stalls) add(h TaskHold, count int64, ids []string) {
+func (s *stalls) add(h Hold, count int64, ids []string) {
 	key := h.Reason
 	if h.Clear != nil {
 		for _, k := range slices.Sorted(maps.Keys(h.Clear.Args)) {
@@ -224,7 +224,7 @@ func (s *stalls) add(h TaskHold, count int64, ids []string) {
 	if !ok {
 		n = len(s.all)
 		s.index[key] = n
-		s.all = append(s.all, TaskStall{Reason: h.Reason, Since: h.Since.Truncate(time.Millisecond), ClearsWhen: h.ClearsWhen, Clear: h.Clear, TaskIDs: []string{}, key: key})
+		s.all = append(s.all, Stall{Reason: h.Reason, Since: h.Since.Truncate(time.Millisecond), ClearsWhen: h.ClearsWhen, Clear: h.Clear, TaskIDs: []string{}, key: key})
 	}
 	st := &s.all[n]
 	st.Count += count
@@ -266,7 +266,7 @@ func (s *stalls) people(tx *db.Tx, f *Facts, all []obstacle, waiting []Row) erro
 
 // rank puts the reasons that hold most tasks first, and of equal ones those that
 // a person clears, in the order in which they are looked at.
-func rank(t TaskStall) []string {
+func rank(t Stall) []string {
 	at := slices.Index(personClears, t.Reason)
 	if at < 0 {
 		at = len(personClears)

@@ -110,7 +110,7 @@ type Task struct {
 	MaxAttempts   int64             `json:"max_attempts" example:"3" doc:"how many failures that count end it for good"`
 	FailureKind   *string           `json:"failure_kind" example:"null" doc:"slug of what went wrong last, such as run_timeout, box_lost or merge_conflict; null when nothing has"`
 	Failure       *string           `json:"failure" example:"null" doc:"what went wrong last, for people; null when nothing has"`
-	Holds         []TaskHold        `json:"holds" example:"[]" doc:"why it is not being worked on; empty for a pending task that an online box can take"`
+	Holds         []Hold            `json:"holds" example:"[]" doc:"why it is not being worked on; empty for a pending task that an online box can take"`
 	Stuck         bool              `json:"stuck" example:"false" doc:"running without progress for 15 minutes, its ladder of fixes spent, or behind something only a person clears for over an hour"`
 	Priority      int64             `json:"priority" example:"50" doc:"0 to 100; higher is claimed first"`
 	QueuePosition *int64            `json:"queue_position" example:"null" doc:"its place among the tasks that wait, from 1; null unless pending"`
@@ -120,7 +120,7 @@ type Task struct {
 	BoxID         *string           `json:"box_id" format:"uuid" doc:"the box of the newest try; null while pending"`
 	Branch        string            `json:"branch" doc:"the branch that the agents push to"`
 	BaseSHA       *string           `json:"base_sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"the commit that the newest try works from; null until a box has checked it out"`
-	WIP           *TaskWIP          `json:"wip" example:"null" doc:"saved unfinished work that the next try resumes from; null when there is none"`
+	WIP           *WIP              `json:"wip" example:"null" doc:"saved unfinished work that the next try resumes from; null when there is none"`
 	PRID          *string           `json:"pr_id" format:"uuid" example:"null" doc:"the pull request that holds its work, or that it is about; null without one"`
 	AskID         *string           `json:"ask_id" format:"uuid" doc:"the ask it answers; null when nobody named one"`
 	PlanID        *string           `json:"plan_id" format:"uuid" example:"null" doc:"the plan it is part of; null outside plans"`
@@ -129,7 +129,7 @@ type Task struct {
 	Files         []string          `json:"files" example:"[\"web/footer.html\"]" doc:"paths the work is expected to touch"`
 	Guidance      *string           `json:"guidance" example:"null" doc:"note of whoever redispatched it last, which the agent is shown; null without one"`
 	Template      string            `json:"template" example:"default" doc:"name of the agent template it runs with; empty for kind ci"`
-	Budget        TaskBudget        `json:"budget" doc:"what it may spend and has spent"`
+	Budget        Budget            `json:"budget" doc:"what it may spend and has spent"`
 	Labels        map[string]string `json:"labels" example:"{\"team\":\"web\"}" doc:"names and values given when it was created"`
 	CreatedBy     string            `json:"created_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who made this row: a person, a token, or the platform (system)"`
 	RequestedBy   *string           `json:"requested_by" format:"uuid" doc:"id of the person at the beginning of the chain, whose limits, own boxes and system prompt hold; null: nobody asked"`
@@ -139,17 +139,17 @@ type Task struct {
 	FinishedAt    *time.Time        `json:"finished_at" example:"null" doc:"when it was completed, merged, cancelled or failed; null until then"`
 }
 
-// TaskWIP is unfinished work on the task's branch.
-type TaskWIP struct {
+// WIP is unfinished work on the task's branch.
+type WIP struct {
 	_     struct{}   `doc:"Unfinished work that was saved on the task's branch."`
 	SHA   string     `json:"sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"the saved commit"`
 	Paths []string   `json:"paths" doc:"files it changes"`
 	At    *time.Time `json:"at" doc:"when it was saved"`
 }
 
-// TaskBudget is in decimal US dollars; usd is null without a limit, spent is
+// Budget is in decimal US dollars; usd is null without a limit, spent is
 // null while nothing priced was spent.
-type TaskBudget struct {
+type Budget struct {
 	_        struct{} `doc:"Money of a task, in decimal US dollars."`
 	USD      *string  `json:"usd" example:"5.00" doc:"the most all its tries may spend; null without a limit of its own"`
 	Reserved *string  `json:"reserved" example:"0.12" doc:"set aside for model calls that are under way; null when no box holds the task"`
@@ -223,11 +223,11 @@ type Service struct {
 	// requests of tx.Account, by pull request.
 	PullNeeds func(tx *db.Tx, prIDs []string) (map[string]PullNeed, error)
 
-	InPlan    func(tx *db.Tx, t *Row) (*TaskPlan, error)         // optional: what a task of a plan is in it
-	PROpen    func(tx *db.Tx, prID string) (bool, error)         // optional: without pull requests none is open
-	AskExists func(tx *db.Tx, askID string) (bool, error)        // optional: without asks there is none
-	Endings   func(tx *db.Tx, taskID string) ([]Ending, error)   // optional: ended tries, oldest first
-	Pulse     func(tx *db.Tx, taskID string) (*TaskPulse, error) // optional: of the newest run, nil without one
+	InPlan    func(tx *db.Tx, t *Row) (*Plan, error)           // optional: what a task of a plan is in it
+	PROpen    func(tx *db.Tx, prID string) (bool, error)       // optional: without pull requests none is open
+	AskExists func(tx *db.Tx, askID string) (bool, error)      // optional: without asks there is none
+	Endings   func(tx *db.Tx, taskID string) ([]Ending, error) // optional: ended tries, oldest first
+	Pulse     func(tx *db.Tx, taskID string) (*Pulse, error)   // optional: of the newest run, nil without one
 
 	foreseen foreseen
 }

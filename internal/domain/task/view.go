@@ -113,7 +113,7 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 					return nil, err
 				}
 				if on != "" {
-					w.Holds = append(w.Holds, TaskHold{Reason: HoldDependencies, Since: t.UpdatedAt, Blocking: true, ClearsWhen: "the task " + on + ", on whose work it was begun, is merged"})
+					w.Holds = append(w.Holds, Hold{Reason: HoldDependencies, Since: t.UpdatedAt, Blocking: true, ClearsWhen: "the task " + on + ", on whose work it was begun, is merged"})
 				}
 			}
 			w.Stuck = t.Stuck || stuckBehind(w.Holds, tx.Now)
@@ -162,17 +162,17 @@ func pendingOf(rows []Row) []Row {
 func wire(t *Row) Task {
 	w := Task{
 		ID: t.ID, Kind: t.Kind, Sink: t.Sink, Title: t.Title, Problem: t.Problem, Status: t.Status, Attempt: t.Attempt,
-		MaxAttempts: t.MaxAttempts, FailureKind: t.FailureKind, Failure: t.Failure, Holds: []TaskHold{}, Stuck: t.Stuck,
+		MaxAttempts: t.MaxAttempts, FailureKind: t.FailureKind, Failure: t.Failure, Holds: []Hold{}, Stuck: t.Stuck,
 		Priority: t.Priority, RunID: t.RunID, BoxID: t.BoxID, Branch: t.Branch, BaseSHA: t.BaseSHA, PRID: t.PRID, AskID: t.AskID, PlanID: t.PlanID, GroupID: t.GroupID,
 		DependsOn: []string{}, Files: t.Files.V, Guidance: t.Guidance, Template: t.Template,
-		Budget: TaskBudget{USD: money.DollarsOrNone(t.BudgetMicros)}, Labels: t.Labels.V, CreatedBy: t.CreatedBy, RequestedBy: t.RequestedBy, CreatedAt: t.CreatedAt.Truncate(time.Millisecond),
+		Budget: Budget{USD: money.DollarsOrNone(t.BudgetMicros)}, Labels: t.Labels.V, CreatedBy: t.CreatedBy, RequestedBy: t.RequestedBy, CreatedAt: t.CreatedAt.Truncate(time.Millisecond),
 		ClaimedAt: t.ClaimedAt, StartedAt: t.StartedAt, FinishedAt: t.FinishedAt,
 	}
 	if t.Status == Claimed {
 		w.RunID = nil // until the box has started it
 	}
 	if t.WIPSHA != nil {
-		w.WIP = &TaskWIP{SHA: *t.WIPSHA, Paths: t.WIPPaths.V, At: t.WIPAt}
+		w.WIP = &WIP{SHA: *t.WIPSHA, Paths: t.WIPPaths.V, At: t.WIPAt}
 	}
 	return w
 }

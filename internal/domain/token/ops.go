@@ -98,17 +98,17 @@ func Mint(tx *db.Tx, kind policy.Credential, userID string, name *string, scopes
 
 type listIn struct{ op.PageIn }
 
-func (s *Service) list(ctx context.Context, in listIn) (TokenRoster, error) {
+func (s *Service) list(ctx context.Context, in listIn) (Roster, error) {
 	var rows []row
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		rows, err = list(tx, in.PageIn)
 		return err
 	})
 	if err != nil {
-		return TokenRoster{}, err
+		return Roster{}, err
 	}
 	p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
-	out := TokenRoster{Data: make([]Token, 0, len(p.Data)), NextCursor: p.NextCursor, MintableScopes: mintable(policy.From(ctx)).Names()}
+	out := Roster{Data: make([]Token, 0, len(p.Data)), NextCursor: p.NextCursor, MintableScopes: mintable(policy.From(ctx)).Names()}
 	for _, r := range p.Data {
 		out.Data = append(out.Data, r.token())
 	}

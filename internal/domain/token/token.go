@@ -35,8 +35,8 @@ type MintedToken struct {
 	Token      string     `json:"token" example:"dev_pat_…" doc:"the plaintext, shown once"`
 }
 
-// TokenRoster is the answer of token.list.
-type TokenRoster struct {
+// Roster is the answer of token.list.
+type Roster struct {
 	_              struct{} `doc:"A page of the account's tokens."`
 	Data           []Token  `json:"data" doc:"the tokens, newest first"`
 	NextCursor     *string  `json:"next_cursor" example:"null" doc:"send it back as cursor for the page after this one; null: nothing follows"`

@@ -310,9 +310,9 @@ func (c *listConn) read(ctx context.Context, acct string) (tasks []task.Task, re
 			return nil, nil, err
 		}
 		if wip != nil {
-			t.WIP = &task.TaskWIP{SHA: *wip, Paths: paths, At: moment(wipAt)}
+			t.WIP = &task.WIP{SHA: *wip, Paths: paths, At: moment(wipAt)}
 		}
-		t.Holds, t.Budget.USD = []task.TaskHold{}, money.DollarsOrNone(budget)
+		t.Holds, t.Budget.USD = []task.Hold{}, money.DollarsOrNone(budget)
 		t.CreatedAt, t.ClaimedAt, t.StartedAt, t.FinishedAt = db.Time(created).Truncate(time.Millisecond), moment(claimed),
 			moment(started), moment(finished)
 		tasks, repos = append(tasks, t), append(repos, repo)
