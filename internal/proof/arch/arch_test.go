@@ -60,6 +60,9 @@ var edges = map[string]string{
 	"llm":              "fault",
 	"llm/scripted":     "",
 
+	"flow":  "",
+	"needs": "",
+
 	// The machine side. It shares the wire with the server, not its rooms.
 	"box":            "box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/sandbox box/scrub box/selftest box/spool box/worktree client fault id protocol seal",
 	"box/acp":        "",
@@ -96,7 +99,7 @@ var edges = map[string]string{
 
 // foundation is what any domain may import. The rows of people and tenants are
 // under those of all others.
-const foundation = "api/op client/inert clock codehost db domain/people event fault id idp jsonschema llm mail money policy protocol seal seal/keys secretscan web"
+const foundation = "api/op client/inert clock codehost db domain/people event fault id idp jsonschema llm mail money needs policy protocol seal seal/keys secretscan web"
 
 // between are the domains that build on another one, and why a function wired
 // in app would not do.
