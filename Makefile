@@ -6,6 +6,7 @@ LINT    := $(CACHE)/golangci-lint
 LINT_V  := v2.15.0
 VULN    := $(CACHE)/govulncheck
 VULN_V  := v1.8.0
+BESIDE  := $(GO) run ./internal/db/dbtest/cluster # one PostgreSQL for the tests of all packages
 FUZZ_T  ?= 100000x
 
 # Where scripts/deps unpacks programs for those who cannot install any.
@@ -31,12 +32,12 @@ deps: ## say what the tests need and this machine lacks, and get it
 
 .PHONY: test
 test: deps ## run the tests: both databases, real NATS, git and processes
-	$(GO) test ./...
+	$(BESIDE) $(GO) test ./...
 
 .PHONY: race
 race: NEEDS := race
 race: deps ## run the packages that start goroutines under the race detector; a test holds the list
-	$(GO) test -race ./internal/api/idempotency ./internal/api/limit ./internal/api/mcp ./internal/api/op ./internal/api/rest ./internal/db ./internal/event ./internal/bus/... \
+	$(BESIDE) $(GO) test -race ./internal/api/idempotency ./internal/api/limit ./internal/api/mcp ./internal/api/op ./internal/api/rest ./internal/db ./internal/event ./internal/bus/... \
 		./internal/llm/... ./internal/client ./internal/box/acp ./internal/box/broker ./internal/box/driver ./internal/box/limits \
 		./internal/box/modelproxy ./internal/box/scrub ./internal/box/spool ./internal/domain/ask ./internal/domain/box ./internal/domain/budget \
 		./internal/domain/run ./internal/domain/service ./internal/domain/session ./internal/domain/signin ./internal/domain/stream

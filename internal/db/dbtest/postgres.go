@@ -83,6 +83,16 @@ func Throwaway(ctx context.Context, e db.Engine, path string) (dsn string, drop 
 	return cluster.address(name), func() { _ = cluster.exec(`DROP DATABASE ` + name + ` WITH (FORCE)`) }, nil
 }
 
+// Shared starts the cluster of this process, with the template, for the tests
+// of other processes. env is what they need in their environment, NAME=VALUE;
+// end stops it.
+func Shared(ctx context.Context) (env string, end func(), err error) {
+	if _, err := cluster.ready(ctx); err != nil {
+		return "", nil, err
+	}
+	return clusterEnv + "=" + cluster.admin.String(), cluster.stop, nil
+}
+
 // ready starts the cluster and fills the template, both once, and returns the
 // template's name.
 func (c *postgresCluster) ready(ctx context.Context) (string, error) {
@@ -123,7 +133,7 @@ rm -rf "$2"`
 // settings trade durability for speed: the cluster does not outlive the tests.
 const settings = `
 listen_addresses = ''
-max_connections = 300
+max_connections = 500
 shared_buffers = 64MB
 fsync = off
 synchronous_commit = off

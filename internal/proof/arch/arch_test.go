@@ -35,6 +35,7 @@ var edges = map[string]string{
 	"db/migrations":       "",
 	"db":                  "db/migrations fault",
 	"db/dbtest":           "db db/migrations",
+	"db/dbtest/cluster":   "db/dbtest",
 	"api/op":              "api/limit fault policy",
 	"api/rest":            "api/op fault id",
 	"api/openapi":         "api/op fault policy",
