@@ -161,7 +161,7 @@ func Plan(t testing.TB, part string) string {
 	defer pool.Close()
 	var plan strings.Builder
 	for _, d := range db.Declared() {
-		if !strings.Contains(strings.Join(strings.Fields(d.SQL), " "), part) {
+		if !strings.Contains(oneLine(d.SQL), oneLine(part)) {
 			continue
 		}
 		// What the parameters are does not matter, that they are some does.
@@ -195,3 +195,6 @@ func highest(text string) (n int) {
 	}
 	return n
 }
+
+// oneLine is a text without its line breaks and indents.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
