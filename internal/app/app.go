@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/api/limit"
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/bus"
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
@@ -29,8 +30,10 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/prompt"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/event/notary"
+	"yardmaster/internal/flow"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/mail"
@@ -67,8 +70,14 @@ type App struct {
 	prices  *llm.Prices
 	cache   *limit.Shared // nil: requests are counted in this process alone
 	base    string        // address others reach us at
-	setup   string
-	parts   parts
+	// What tests replace; complete fills in the rest.
+	clock     func() time.Time // of what is kept in memory
+	line      box.Bus          // to boxes
+	code      codehost.Host    // of repositories and pull requests
+	foresight task.Foresight
+	backoff   []time.Duration // of tasks that are tried again
+	setup     string
+	parts     parts
 	// stopping is true from when the process was asked to end.
 	stopping atomic.Bool
 }
@@ -93,6 +102,22 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (err error) {
 		return explain(cfg, err)
 	}
 	return a.serve(ctx, listener)
+}
+
+// complete fills in what no test has replaced.
+func (a *App) complete() {
+	if a.clock == nil {
+		a.clock = time.Now
+	}
+	if a.line == nil {
+		a.line = a.bus
+	}
+	if a.code == nil {
+		a.code = a.host
+	}
+	if a.foresight == nil {
+		a.foresight = flow.Foresight{DB: a.db, Host: a.host}
+	}
 }
 
 func (a *App) open(ctx context.Context) (err error) {

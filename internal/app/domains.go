@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"yardmaster/internal/api/mcp"
 	"yardmaster/internal/api/op"
@@ -32,7 +30,6 @@ import (
 	"yardmaster/internal/domain/oauth"
 	"yardmaster/internal/domain/onboarding"
 	"yardmaster/internal/domain/overview"
-	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/domain/pull"
@@ -46,6 +43,8 @@ import (
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/domain/vault"
 	"yardmaster/internal/event"
+	"yardmaster/internal/flow"
+	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
@@ -78,18 +77,13 @@ type parts struct {
 	plan    *plan.Service
 	run     *run.Service
 	box     *box.Service
-	billing *modelkey.Service
 	budget  *budget.Service
 	session *session.Service
 	grant   *grant.Service
 	onboard *onboarding.Service
 	invites *invitation.Service
 	access  *access.Service
-	vault   *vault.Service
 	blocker *blocker.Service
-	prompt  *prompt.Service
-
-	gateway http.Handler
 }
 
 // add puts a domain on the list of all, and returns it.
@@ -215,6 +209,7 @@ func described() parts {
 // wire makes the domains, each after those that it is given, and connects them
 // to each other.
 func (a *App) wire() parts {
+	a.complete()
 	var p parts
 	p.signin = add(&p, a.wireSignIn(func() *invitation.Service { return p.invites }))
 	add(&p, a.wireSSO(p.signin))
@@ -235,63 +230,59 @@ func (a *App) wire() parts {
 	}
 	add(&p, &member.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Slot: a.slots("added by login", 20)})
 	add(&p, &oauth.Service{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: p.token, Used: p.used, Within: p.signin.Within})
-	add(&p, &template.Service{DB: a.db, Hub: a.hub})
-	p.vault = add(&p, a.newVault())
-	p.billing = add(&p, &modelkey.Service{DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.plainHTTP(), Adopt: adopt,
-		Models: llm.Probe{Transport: llm.NewTransport(a.models)}.Models})
+	add(&p, template.New(template.Needs{DB: a.db, Hub: a.hub}))
+	vaults := add(&p, vault.New(vault.Needs{DB: a.db, Ring: a.ring, Repos: flow.VaultRepos{}, Reachable: a.cfg.Reachable}))
+	prompts := add(&p, prompt.New(prompt.Needs{DB: a.db, Platform: a.cfg.SystemPrompt, Refs: flow.PromptRefs{}}))
+	transport := llm.NewTransport(a.models)
+	keys := add(&p, modelkey.New(modelkey.Needs{
+		DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.plainHTTP(), Models: llm.Probe{Transport: transport}.Models, Templates: flow.KeyTemplates{},
+	}))
 	add(&p, a.newService(p.signin))
-	p.task = add(&p, &task.Service{
-		DB: a.db, Hub: a.hub, QueueCap: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,
-		RepoByName: a.repoByName, RepoByID: a.repoByID, ReposByID: a.reposByID, Template: need, Needs: needs, Seats: grant.Seats,
-		Spent: session.Spent, SetAside: budget.SetAside,
-	})
+	p.task = add(&p, task.New(task.Needs{
+		DB: a.db, Hub: a.hub, QueueCap: int64(a.cfg.QueueCap), Backoff: a.backoff, DefaultTemplate: template.Default,
+		Repos: flow.TaskRepos{Host: a.host}, Templates: flow.TaskTemplates{}, Related: flow.TaskRelations{}, Foresight: a.foresight,
+	}))
 	author := a.author()
 	p.onboard.Fleet = a.fleet(p.task)
-	p.run = add(&p, &run.Service{
-		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.bus, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway", Policy: policyNow,
-		CommitName: author.Name, CommitEmail: author.Email, Template: runTemplate,
-	})
-	p.task.StopRun, p.task.Endings, p.task.Pulse, p.task.PROpen = p.run.Stop, p.run.Endings, p.run.Pulse, pull.IsOpen
-	p.box = add(&p, &box.Service{
-		DB: a.db, Hub: a.hub, Bus: a.bus, Logger: a.log, Member: people.IsMember, Verdicts: p.run.Verdicts, Dismiss: p.run.Dismiss, Active: run.LiveOn,
-		Evacuate: func(tx *db.Tx, boxID, why string) (int, error) {
-			if why == box.WhyDrained {
-				return p.run.Evacuate(tx, boxID, task.BoxDrained, "The box was drained while it was offline.")
-			}
-			return p.run.Evacuate(tx, boxID, task.BoxLost, "The box was revoked.")
-		},
-	})
-	p.run.SendCommand, p.run.BoxUnfit, p.run.Vault, p.run.SealKey = p.box.Owe, p.box.MarkUnfit, p.vault.ForRun, box.SealKey
 	p.repo = add(&p, &repo.Service{
-		DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Attempt: attemptAccess(p.run),
+		DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Attempt: attemptAccess(a.db),
 		Authenticate: func(ctx context.Context, bearer string) (policy.Actor, error) {
 			return p.signin.Authenticate(ctx, signin.Presented{Bearer: bearer})
 		},
 	})
 	p.pull = add(&p, &pull.Service{DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Logger: a.log, Settled: a.merged(p.repo), Bot: author, Signers: signers(author)})
 	a.wirePulls(p.pull, p.task)
-	a.wireConflicts(p.pull, p.task)
+	p.pull.Unmerged = task.Unmerged
 	a.wireBabysit(p.pull, p.task)
 	p.repo.OpenHeads, p.repo.Logger = pull.OpenHeads, a.log
 	p.repo.Maintain, p.repo.Missing = a.host.Maintain, a.host.Missing
+	p.run = add(&p, run.New(run.Needs{
+		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway",
+		CommitName: author.Name, CommitEmail: author.Email, Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring},
+		Boxes: flow.RunBoxes{}, Vault: vaults, Branches: flow.Branches{DB: a.db, Host: a.code},
+		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull}, Asks: flow.RunAsks{},
+	}))
+	p.box = add(&p, box.New(box.Needs{DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run}))
 	p.plan = add(&p, a.wirePlans(p))
-	p.run.OnFinished, p.run.BranchAt = a.settle(p.task, p.pull), a.branchOn(a.host)
-	p.blocker = add(&p, a.newBlockers(p.vault, p.task, p.run))
-	p.prompt = add(&p, a.newPrompts())
-	p.run.BriefNotes, p.run.Servers = briefNotes(p.prompt, p.blocker, p.vault), taskServers(p.vault)
-	p.budget = add(&p, a.budgets(p.task))
-	p.session = add(&p, a.sessions(p))
+	p.budget = add(&p, budget.New(budget.Needs{
+		DB: a.db, Logger: a.log, Clock: a.clock, Node: id.New(), Work: flow.BudgetWork{}, Prices: flow.Prices{Server: a.prices},
+	}))
+	p.session = add(&p, session.New(session.Needs{
+		DB: a.db, Hub: a.hub, Keys: keys, Budget: p.budget, Logger: a.log, Clock: a.clock, Runs: flow.SessionRuns{Runs: p.run},
+		Policies: flow.Policies{}, Prices: a.prices, Scripted: a.model, Transport: transport,
+	}))
 	add(&p, &overview.Service{DB: a.db})
+	p.ask = add(&p, a.wireAsks(p.task, p.session))
+	p.ask.Stops = flow.JudgeStops{}.Stops
+	p.blocker = add(&p, blocker.New(blocker.Needs{
+		DB: a.db, Ring: a.ring, BaseURL: a.base, Repos: flow.BlockerRepos{}, Vault: flow.BlockerVault{Service: vaults},
+		Tasks: flow.BlockerTasks{Tasks: p.task}, Asks: flow.BlockerAsks{Asks: p.ask},
+	}))
 	add(&p, &stream.Service{DB: a.db, Hub: a.hub, Topics: topics(p)})
 	add(&p, &audit.Service{DB: a.db})
-	p.gateway = llm.NewGateway(llm.Config{Authorizer: p.session, Reserver: p.session, Recorder: p.session, Logger: a.log, Now: time.Now, Scripted: a.model, Prices: a.prices,
-		Transport: llm.NewTransport(a.models)})
-	p.session.Calls = llm.Caller{Gateway: p.gateway}
-	p.ask = add(&p, a.wireAsks(p.task, p.run, p.session))
-	p.ask.Stops = judgeStops
 	add(&p, &escalation.Service{DB: a.db})
 	add(&p, a.wireBacklog(p.ask))
-	a.wireTriage(p.ask, p.plan, p.blocker)
+	a.wireTriage(p.ask, p.plan)
 	a.subscribe(p)
 	return p
 }
@@ -299,20 +290,4 @@ func (a *App) wire() parts {
 // post owes a letter to somebody.
 func (a *App) post(tx *db.Tx, to, subject, text string) error {
 	return a.mail.Post(tx, mail.Message{To: to, Subject: subject, Text: text})
-}
-
-// resolveModelToken tells the gateway which attempt a token belongs to.
-func (a *App) resolveModelToken(runs *run.Service) func(context.Context, string) (session.Attempt, bool, error) {
-	return func(ctx context.Context, tok string) (out session.Attempt, ok bool, err error) {
-		acc, ok, err := runs.ResolveToken(ctx, tok, run.TokenModel)
-		if err != nil || !ok {
-			return out, ok, err
-		}
-		err = a.db.Read(ctx, func(tx *db.Tx) error {
-			t, _, err := template.ByName(tx, acc.AccountID, acc.Template)
-			out = session.Attempt{RunID: acc.RunID, SessionID: acc.SessionID, AccountID: acc.AccountID, Provider: t.Provider, Model: t.Model, BaseURL: t.BaseURL}
-			return err
-		})
-		return out, true, err
-	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
-	"yardmaster/internal/domain/vault"
 	"yardmaster/internal/protocol"
 )
 
@@ -21,22 +20,20 @@ func TestFloorsReachTheirReaders(t *testing.T) {
 			read := func(name string) (r task.Repo, task, run *int64, servers []protocol.MCPServer) {
 				y.in(y.acct, func(tx *db.Tx) error {
 					var err error
-					if r, _, err = y.repoByName(tx, "acme", name); err != nil {
+					if r, _, err = y.parts.task.RepoByName(tx, "acme", name); err != nil {
 						return err
 					}
-					limits, err := y.parts.budget.OfRepo(tx, r.ID)
+					limits, err := y.parts.budget.Work.Limits(tx, r.ID)
 					if err != nil {
 						return err
 					}
-					servers, err = y.parts.run.Servers(tx, taskOf(r))
+					servers, err = y.parts.run.Setup.Servers(tx, taskOf(r))
 					task, run = limits.Task, limits.Run
 					return err
 				})
 				return r, task, run, servers
 			}
-			y.in(y.acct, func(tx *db.Tx) error {
-				return y.parts.vault.Put(tx, "test", vault.Item{Name: "T", Value: "a long value", Delivery: protocol.DeliverBroker, Hosts: []string{"x.example.com"}})
-			})
+			y.send("PUT", "/v1/secrets/T", y.owner, `{"value": "a long value", "delivery": "broker", "hosts": ["x.example.com"]}`).want(200)
 			if r, task, run, servers := read("web"); r.Isolation != "none" || task != nil || *run != 50_000_000 || len(servers) != 1 {
 				t.Fatalf("without floors: %+v, %v, %v, %v", r, task, run, servers)
 			}
@@ -50,7 +47,7 @@ func TestFloorsReachTheirReaders(t *testing.T) {
 			// Another account is not held to them.
 			rival := y.tenant("rival")
 			y.in(rival, func(tx *db.Tx) error {
-				r, _, err := y.repoByName(tx, "acme", "web")
+				r, _, err := y.parts.task.RepoByName(tx, "acme", "web")
 				if r.ID != "" {
 					t.Errorf("a rival finds %+v", r)
 				}

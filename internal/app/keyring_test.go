@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/vault"
 	"yardmaster/internal/seal"
 )
@@ -344,7 +345,7 @@ func TestRotation(t *testing.T) {
 					}
 				}
 			}
-			said, err := y3.parts.blocker.Word(tx, asked, "")
+			said, err := blocker.Word(tx, y3.ring, asked, "")
 			if !strings.Contains(said, "by the back door") {
 				t.Errorf("the run is told %q", said)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/flow"
 )
 
 // What is found out for several at once is what is found out for each.
@@ -25,11 +26,12 @@ func TestSeveralAtOnceAreAsEach(t *testing.T) {
 		for _, id := range []string{"r1", "r2"} {
 			y.in(y.acct, func(tx *db.Tx) error { _, err := addRepo.Exec(tx, id, y.acct, id); return err })
 		}
+		templates, repos := flow.TaskTemplates{}, flow.TaskRepos{Host: y.host}
 		names := []string{"default", "plain", "shell", "keyless", "wrong", "vague", "walled", "gone"}
 		y.in(y.acct, func(tx *db.Tx) error {
 			want := map[string]task.Need{}
 			for _, name := range names {
-				n, ok, err := need(tx, y.acct, name)
+				n, ok, err := templates.Need(tx, y.acct, name)
 				if err != nil {
 					return err
 				}
@@ -37,7 +39,7 @@ func TestSeveralAtOnceAreAsEach(t *testing.T) {
 					want[name] = n
 				}
 			}
-			got, err := needs(tx, y.acct, names)
+			got, err := templates.Needs(tx, y.acct, names)
 			if err == nil && (len(got) != len(names)-1 || !reflect.DeepEqual(got, want)) {
 				t.Errorf("needs %v, one by one %v", got, want)
 			}
@@ -46,13 +48,13 @@ func TestSeveralAtOnceAreAsEach(t *testing.T) {
 		y.in(y.acct, func(tx *db.Tx) error {
 			want := map[string]task.Repo{}
 			for _, id := range []string{"r1", "r2"} {
-				r, err := y.repoByID(tx, id)
+				r, err := repos.ByID(tx, id)
 				if err != nil {
 					return err
 				}
 				want[id] = r
 			}
-			got, err := y.reposByID(tx, []string{"r1", "r2", "gone"})
+			got, err := repos.ByIDs(tx, []string{"r1", "r2", "gone"})
 			if err == nil && !reflect.DeepEqual(got, want) {
 				t.Errorf("repositories %v, one by one %v", got, want)
 			}

@@ -16,7 +16,7 @@ import (
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
-	"yardmaster/internal/protocol"
+	"yardmaster/internal/flow"
 )
 
 // subscribe tells the domains what happens in others, inside the transaction in
@@ -68,34 +68,26 @@ func (a *App) subscribe(p parts) {
 				return p.plan.TaskStuck(tx, &work)
 			})
 		},
-		// Nobody needs what a cancelled task waited for.
-		func(tx *db.Tx, m task.Move) error {
-			if t := m.Task; t.Status == task.Cancelled {
-				return tx.As(t.AccountID, func() error { return p.blocker.Expire(tx, t.ID) })
-			}
-			return nil
-		},
+		flow.ExpireBlockers,
 	} {
 		task.Moved.On(a.db, fn)
 	}
 	task.StuckChanged.On(a.db, p.plan.TaskStuck)
+	task.RunUnwanted.On(a.db, p.run.Stop)
+	run.CommandOwed.On(a.db, flow.OweCommand(p.box))
+	run.BoxBlamed.On(a.db, flow.MarkUnfit(p.box))
 
 	followPulls(a.db, p.task)
 	pull.MinderUnneeded.On(a.db, stopTask(p.task))
 	pull.RoundsSpent.On(a.db, raiseTrouble)
 	pull.SeenTo.On(a.db, func(tx *db.Tx, n pull.Note) error { return escalation.ResolveOfPull(tx, n.PRID, n.Text) })
 	run.AskFiled.On(a.db, fileOfRun(p.ask))
-	run.BlockerDeclared.On(a.db, func(tx *db.Tx, d run.Declaration[protocol.BlockerDeclared]) error {
-		return p.blocker.Declare(tx, d.Task.RepoID, d.Task.ID, d.Run.ID, d.Declared)
-	})
-	blocker.FieldsRefused.On(a.db, func(tx *db.Tx, r blocker.Refusal) error {
-		_, err := p.run.Wake(tx, r.RunID, r.Text)
-		return err
-	})
-	budget.RunStopped.On(a.db, func(tx *db.Tx, s budget.Stopped) error { return p.run.Halt(tx, s.RunID, s.Kind, s.Why) })
-	budget.TaskFreed.On(a.db, releaseFreed(p.task))
+	run.BlockerDeclared.On(a.db, flow.DeclareBlockers(p.blocker))
+	blocker.FieldsRefused.On(a.db, flow.TellRefusal)
+	budget.RunStopped.On(a.db, flow.HaltRun)
+	budget.TaskFreed.On(a.db, flow.ReleaseFreed(p.task))
 	budget.SessionFreed.On(a.db, func(tx *db.Tx, f budget.Freed) error { return p.ask.Wake(tx, f.Account, f.ID) })
-	box.Left.On(a.db, func(tx *db.Tx, l box.Farewell) error { return p.run.HandBack(tx, l.BoxID, l.Held) })
+	box.Left.On(a.db, flow.HandBack(p.run))
 }
 
 // subscribeRepos tells the domains what happens to repositories.
@@ -104,9 +96,8 @@ func (a *App) subscribeRepos(p parts) {
 		return p.pull.OnPush(tx, e.Data.Repo, e.Data.Branch, e.Data.Head, e.Data.By)
 	})
 	repo.Unsure.On(a.db, p.pull.Recheck)
-	// What the old policy file held up and the new one does not is let go.
-	repo.PolicyChanged.On(a.db, func(tx *db.Tx, r repo.Ref) error { return p.task.PolicyChanged(tx, r.ID) })
-	repo.PolicyChanged.On(a.db, func(tx *db.Tx, r repo.Ref) error { return p.budget.PolicyChanged(tx, r.ID, limitsOf(r.Policy)) })
+	repo.PolicyChanged.On(a.db, flow.RejudgeTasks(p.task))
+	repo.PolicyChanged.On(a.db, flow.RejudgeBudgets(p.budget))
 }
 
 // subscribeAccounts tells the domains what happens to accounts and to the

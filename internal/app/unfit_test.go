@@ -37,7 +37,6 @@ func TestCheckOnAnUnfitBox(t *testing.T) {
 			w := newWorld(t, e)
 			n, account, repo, pr := w.nodes[0], id.New(), id.New(), id.New()
 			p := n.parts
-			p.run.OnFinished = unblocked(p.blocker, p.task, n.settle(p.task, p.pull))
 			ctx := db.WithAccount(context.Background(), account)
 			do := func(fn func(tx *db.Tx) error) {
 				t.Helper()

@@ -27,6 +27,7 @@ import (
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/event"
@@ -100,6 +101,12 @@ func (mergeless) Conflicts(_ context.Context, _, a, _ string) ([]string, error) 
 	return []string{a}, nil
 }
 
+// quietBus is a bus that no box is on.
+type quietBus struct{ box.Bus }
+
+func (quietBus) Nudge(string, string)               {}
+func (quietBus) Shut(context.Context, string) error { return nil }
+
 func (w *world) now() time.Time { return time.UnixMicro(w.clock.Load()) }
 
 func newWorld(t *testing.T, e db.Engine) *world {
@@ -125,20 +132,17 @@ func newWorld(t *testing.T, e db.Engine) *world {
 
 // boot starts a node on a database. It remembers nothing.
 func (w *world) boot(d *db.DB) *node {
-	a := &App{cfg: w.cfg, opts: Options{Version: "test"}, log: slog.New(complaints{w}), db: d, hub: event.NewHub(), ring: w.ring, clients: w.ring, host: w.host, prices: llm.DefaultPrices(), base: "http://127.0.0.1:1"}
+	a := &App{cfg: w.cfg, opts: Options{Version: "test"}, log: slog.New(complaints{w}), db: d, hub: event.NewHub(), ring: w.ring, clients: w.ring, host: w.host, prices: llm.DefaultPrices(), base: "http://127.0.0.1:1",
+		clock: w.now, line: quietBus{}, code: w.forge, foresight: mergeless{}, backoff: []time.Duration{time.Second, time.Minute}}
 	var err error
 	if a.mail, err = outbox(a); err != nil {
 		w.t.Fatal(err)
 	}
 	a.parts = a.wire()
 	p := a.parts
-	p.run.Bus, p.box.Bus = nil, nil
-	p.signin.Clock, p.session.Clock, p.budget.Clock = w.now, w.now, w.now
-	p.task.Backoff = []time.Duration{time.Second, time.Minute}
-	p.task.Foresight = mergeless{}
+	p.signin.Clock = w.now
 	p.pull.Host, p.repo.Host = w.forge, w.forge
 	p.repo.Missing = func([]codehost.Repo) []codehost.Repo { return nil } // they have no folders
-	p.run.BranchAt = a.branchOn(w.forge)
 	task.Moved.On(d, func(tx *db.Tx, m task.Move) error { return w.moved(tx, m.Task, m.From) })
 	return &node{App: a, http: a.handler()}
 }

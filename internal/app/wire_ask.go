@@ -16,7 +16,7 @@ import (
 
 // wireAsks connects asks to the tasks that triage mints for them, to the runs
 // that file some, and to the model that judges them.
-func (a *App) wireAsks(tasks *task.Service, runs *run.Service, sessions *session.Service) *ask.Service {
+func (a *App) wireAsks(tasks *task.Service, sessions *session.Service) *ask.Service {
 	s := &ask.Service{
 		DB: a.db, Hub: a.hub, Logger: a.log, Judge: triageModel{a.db, sessions}, Full: tasks.Full, Fleet: fleetForJudges,
 		Mint: func(tx *db.Tx, n ask.NewTask) (string, error) {
@@ -35,7 +35,6 @@ func (a *App) wireAsks(tasks *task.Service, runs *run.Service, sessions *session
 			return t.ID, err
 		},
 	}
-	tasks.AskExists, runs.AsksOf = ask.Exists, ask.OfRuns
 	return s
 }
 

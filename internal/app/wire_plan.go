@@ -35,6 +35,5 @@ func (a *App) wirePlans(p parts) *plan.Service {
 			return nil
 		},
 	}
-	p.task.InPlan = plans.InPlan
 	return plans
 }

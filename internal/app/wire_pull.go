@@ -29,14 +29,6 @@ func (a *App) wirePulls(p *pull.Service, tasks *task.Service) {
 		})
 		return t.ID, err
 	}
-	tasks.PullNeeds = func(tx *db.Tx, prIDs []string) (map[string]task.PullNeed, error) {
-		needs, err := pull.NeedsOf(tx, prIDs)
-		out := make(map[string]task.PullNeed, len(needs))
-		for id, n := range needs {
-			out[id] = task.PullNeed{Since: n.Since, ClearsWhen: n.ClearsWhen, Clear: task.Clear{Capability: n.Capability, Args: n.Args}}
-		}
-		return out, err
-	}
 	p.TaskReopened = func(tx *db.Tx, taskID, prID string) (reopened bool, err error) {
 		err = withTask(tx, taskID, func(t *task.Row) error {
 			if t.Status != task.Failed || t.FailureKind == nil || *t.FailureKind != task.PRClosed {

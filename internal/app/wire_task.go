@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 
 	"yardmaster/internal/codehost"
@@ -12,43 +11,15 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/flow"
 	"yardmaster/internal/protocol"
 )
 
 // taskRepo is a repository as tasks and runs see it.
-func (a *App) taskRepo(r repo.Ref) task.Repo {
-	return task.Repo{
-		ID: r.ID, Owner: r.Owner, Name: r.Name, Enabled: r.Enabled, DefaultBranch: r.DefaultBranch, CloneURL: a.host.CloneURL(r.HostRepo()),
-		Template: r.Policy.Agent.Template, Isolation: r.Policy.Agent.Isolation, Conflicts: r.Policy.Conflicts, CheckTimeout: r.Policy.CheckTimeout(),
-	}
-}
-
-func (a *App) repoByName(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
-	r, ok, err := repo.ByName(tx, owner, name)
-	if err != nil || !ok {
-		return task.Repo{}, false, err
-	}
-	return a.taskRepo(r), true, nil
-}
+func (a *App) taskRepo(r repo.Ref) task.Repo { return flow.TaskRepos{Host: a.host}.Of(r) }
 
 func (a *App) repoByID(tx *db.Tx, id string) (task.Repo, error) {
-	r, ok, err := repo.ByIDAnywhere(tx, id)
-	if err != nil {
-		return task.Repo{}, err
-	}
-	if !ok {
-		return task.Repo{}, fmt.Errorf("there is no repository %s", id)
-	}
-	return a.taskRepo(r), nil
-}
-
-func (a *App) reposByID(tx *db.Tx, ids []string) (map[string]task.Repo, error) {
-	found, err := repo.ByIDsAnywhere(tx, ids)
-	out := make(map[string]task.Repo, len(found))
-	for _, r := range found {
-		out[r.ID] = a.taskRepo(r)
-	}
-	return out, err
+	return flow.TaskRepos{Host: a.host}.ByID(tx, id)
 }
 
 // fleet tells which boxes would claim what somebody files.
@@ -91,13 +62,17 @@ func (a *App) gitHooks(repos *repo.Service) builtin.Hooks {
 
 // attemptAccess tells what the git token of a live attempt may do, or of one
 // that was taken from its box a moment ago: that one may save its work.
-func attemptAccess(runs *run.Service) func(context.Context, string) (string, []string, string, bool, error) {
+func attemptAccess(d *db.DB) func(context.Context, string) (string, []string, string, bool, error) {
 	return func(ctx context.Context, token string) (repoID string, push []string, who string, ok bool, err error) {
-		acc, ok, err := runs.ResolveToken(ctx, token, run.TokenGit)
-		late := err == nil && !ok
-		if late {
-			acc, ok, err = runs.ResolveRescue(ctx, token)
-		}
+		var acc run.Access
+		late := false
+		err = d.Read(ctx, func(tx *db.Tx) error {
+			acc, ok, err = run.ByToken(tx, token, run.TokenGit)
+			if late = err == nil && !ok; late {
+				acc, ok, err = run.RescueByToken(tx, token)
+			}
+			return err
+		})
 		if err != nil || !ok {
 			return "", nil, "", false, err
 		}

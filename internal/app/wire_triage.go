@@ -5,38 +5,13 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ask"
-	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/plan"
-	"yardmaster/internal/domain/task"
 	"yardmaster/internal/policy"
 )
 
 // wireTriage connects asks to what leaves work to triage. A plan over several
-// repositories is filed, and triage may cut any ask into one; so is what
-// remains when a blocker is cleared too late for its task.
-func (a *App) wireTriage(asks *ask.Service, plans *plan.Service, blockers *blocker.Service) {
-	blockers.FileAsk = func(tx *db.Tx, f blocker.FollowUp) (string, error) {
-		// Whoever opens a fix link may be anybody; what follows is what the task
-		// was allowed.
-		by := "blocker:" + f.BlockerID
-		if actor := policy.From(tx.Context()); !actor.Anonymous() {
-			by = actor.Label()
-		}
-		var person *string
-		t, _, err := task.Get(tx, tx.Account, f.TaskID)
-		if err != nil {
-			return "", err
-		}
-		if person = t.RequestedBy; person == nil {
-			answers := policy.From(tx.Context()).UserID // or nobody
-			person = &answers
-		}
-		filed, _, err := asks.File(tx, ask.Filing{
-			RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromBlocker, DedupeKey: f.BlockerID, By: by, RequestedBy: person,
-			Scopes: policy.Scopes(policy.WriteTasks),
-		})
-		return filed.ID, err
-	}
+// repositories is filed, and triage may cut any ask into one.
+func (a *App) wireTriage(asks *ask.Service, plans *plan.Service) {
 	plans.AskTasks = ask.Tasks
 	plans.FileAsk = func(tx *db.Tx, f plan.Filing) (string, error) {
 		filed, _, err := asks.File(tx, ask.Filing{

@@ -15,13 +15,12 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/box"
-	"yardmaster/internal/domain/budget"
-	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
+	"yardmaster/internal/proof/standin"
 )
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
@@ -137,15 +136,23 @@ func open(t *testing.T, e db.Engine) *yard {
 	return y
 }
 
+// related is what tasks know of the account.
+type related struct {
+	standin.Tasks
+	y *yard
+}
+
+func (r related) Seats(*db.Tx, string) (int64, error) { return r.y.seats, nil }
+
 // node is one server on the database.
 func (y *yard) node(dsn string) *Service {
 	d := dbtest.Open(y.t, dsn, db.Options{Clock: func() time.Time { return time.UnixMicro(y.clock.Load()) }})
 	hub := event.NewHub()
-	y.tasks = &task.Service{
+	stand := related{standin.Tasks{}, y}
+	y.tasks = task.New(task.Needs{
 		DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
-		Spent: session.Spent, SetAside: budget.SetAside,
-		Seats: func(*db.Tx, string) (int64, error) { return y.seats, nil },
-	}
+		Repos: standin.Repos(nil), Templates: stand, Related: stand, Foresight: stand,
+	})
 	tasks := y.tasks
 	return &Service{
 		DB: d, Hub: hub, Logger: slog.New(slog.DiscardHandler), Judge: y.judge, Full: func(tx *db.Tx) (bool, error) { return tasks.Full(tx) },

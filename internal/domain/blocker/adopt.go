@@ -103,7 +103,7 @@ func (s *Service) settle(tx *db.Tx, r *row, blockerID string) error {
 	if err != nil || len(waiting) > 0 {
 		return err
 	}
-	word, err := s.Word(tx, r.TaskID, r.RunID)
+	word, err := Word(tx, s.Ring, r.TaskID, r.RunID)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *Service) settle(tx *db.Tx, r *row, blockerID string) error {
 	} else {
 		word += loadWord
 	}
-	_, err = s.Resume(tx, r.TaskID, r.RunID, word, false)
+	_, err = s.Tasks.Resume(tx, r.TaskID, r.RunID, word, false)
 	return err
 }
 
@@ -139,11 +139,9 @@ func (s *Service) same(r *row, fields []fieldRow, b protocol.BlockerDeclared) bo
 // person says of it is told to who does the work now. It answers what the live
 // run, or else the task, still waits for.
 func (s *Service) inherit(tx *db.Tx, r *row) (waiting []string, err error) {
-	live := ""
-	if s.LiveRun != nil {
-		if live, err = s.LiveRun(tx, r.TaskID); err != nil {
-			return nil, err
-		}
+	live, err := s.Tasks.LiveRun(tx, r.TaskID)
+	if err != nil {
+		return nil, err
 	}
 	if live == "" {
 		return openOfTask.All(tx, tx.Account, r.TaskID)

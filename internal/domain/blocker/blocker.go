@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
 )
@@ -122,34 +123,63 @@ type FollowUp struct {
 	Title, Body               string
 }
 
-// Service answers for blockers. The function fields are wired by the program.
-type Service struct {
-	DB      *db.DB
-	Ring    *seal.Keyring
-	BaseURL string // of fix links, without a trailing slash
+// Repos tells of repositories.
+type Repos interface {
+	// FullName is a repository's owner/name.
+	FullName(tx *db.Tx, repoID string) (string, error)
+}
 
-	// RepoName tells a repository's owner/name.
-	RepoName func(tx *db.Tx, repoID string) (string, error)
-	// NameFault says why a secret cannot have a name and environment, or "".
-	NameFault func(name, environment string) string
-	// Has tells whether a vault has a value by a name.
-	Has func(tx *db.Tx, repoID, environment, name string) (bool, error)
-	// Quotes tells whether a text holds the value of a secret of the repository.
-	Quotes func(tx *db.Tx, repoID, text string) (bool, error)
+// Vault is where values that people fill in go.
+type Vault interface {
+	// NameFault says why a secret cannot have a name and environment; empty if it
+	// can.
+	NameFault(name, environment string) string
+	// Has tells whether the vault of a repository has a value by a name.
+	Has(tx *db.Tx, repoID, environment, name string) (bool, error)
+	// Quoted tells whether a text holds the value of a secret of the repository.
+	Quoted(tx *db.Tx, repoID, text string) (bool, error)
 	// Keep puts a value into a vault; a fault that is not internal means that it
 	// cannot be stored.
-	Keep func(tx *db.Tx, by string, v Value) error
-	// LockTask locks a task of tx.Account until tx ends.
-	LockTask func(tx *db.Tx, taskID string) error
+	Keep(tx *db.Tx, by string, v Value) error
+}
+
+// Tasks are the tasks that wait.
+type Tasks interface {
+	// Lock locks a task of tx.Account until tx ends.
+	Lock(tx *db.Tx, taskID string) error
 	// Resume lets a task go on: its run, if that is alive, by telling it word
 	// (unless empty), or itself, if it is held for a blocker and release is set.
 	// It answers Woken, Released, Recorded if the task goes on by itself or not
 	// yet, and "" if it is over.
-	Resume func(tx *db.Tx, taskID, runID, word string, release bool) (string, error)
+	Resume(tx *db.Tx, taskID, runID, word string, release bool) (string, error)
 	// LiveRun names the run of a task of tx.Account that is alive, "" for none.
-	LiveRun func(tx *db.Tx, taskID string) (string, error)
-	// FileAsk, optional, files an ask; without it what has come is only kept.
-	FileAsk func(tx *db.Tx, f FollowUp) (askID string, err error)
+	LiveRun(tx *db.Tx, taskID string) (string, error)
+}
+
+// Asks take what is left when a blocker is cleared too late for its task.
+type Asks interface {
+	// File files an ask and answers its id.
+	File(tx *db.Tx, f FollowUp) (askID string, err error)
+}
+
+// Needs are what blockers are made of.
+type Needs struct {
+	DB      *db.DB
+	Ring    *seal.Keyring
+	BaseURL string // of fix links, without a trailing slash
+	Repos   Repos
+	Vault   Vault
+	Tasks   Tasks
+	Asks    Asks
+}
+
+// Service answers for blockers.
+type Service struct{ Needs }
+
+// New makes the service. It panics if something is lacking.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
@@ -161,7 +191,7 @@ var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 // are left out, and the run is told which and why. The task is locked until tx
 // ends.
 func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.BlockerDeclared) error {
-	if err := s.LockTask(tx, taskID); err != nil {
+	if err := s.Tasks.Lock(tx, taskID); err != nil {
 		return err
 	}
 	if n, err := isDeclared.One(tx, runID, b.ID); err != nil || n > 0 {
@@ -224,7 +254,7 @@ func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 func (s *Service) fieldName(f protocol.BlockerField) (name, why string) {
 	switch f.Kind {
 	case EnvSecret, ServiceURL:
-		return f.Name, s.NameFault(f.Name, f.Environment)
+		return f.Name, s.Vault.NameFault(f.Name, f.Environment)
 	case MCPServer:
 		switch {
 		case !serverPattern.MatchString(f.Name):
@@ -244,7 +274,7 @@ func (s *Service) fieldName(f protocol.BlockerField) (name, why string) {
 
 // Cleared tells whether a run of a task of tx.Account asked for something, and
 // has all of it by now.
-func (s *Service) Cleared(tx *db.Tx, taskID, runID string) (bool, error) {
+func Cleared(tx *db.Tx, taskID, runID string) (bool, error) {
 	waiting, err := openOfRun.All(tx, tx.Account, taskID, runID)
 	if err != nil || len(waiting) > 0 {
 		return false, err
@@ -254,7 +284,7 @@ func (s *Service) Cleared(tx *db.Tx, taskID, runID string) (bool, error) {
 }
 
 // Expire closes the open blockers of a task of tx.Account that was cancelled.
-func (s *Service) Expire(tx *db.Tx, taskID string) error {
+func Expire(tx *db.Tx, taskID string) error {
 	ids, err := openOfTask.All(tx, tx.Account, taskID)
 	if err != nil {
 		return err

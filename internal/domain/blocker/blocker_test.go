@@ -61,38 +61,7 @@ func each(t *testing.T, fn func(*testing.T, *fixture)) {
 	o := db.Options{Clock: func() time.Time { return time.UnixMicro(clock.Load()).UTC() }}
 	dbtest.RunWith(t, o, func(t *testing.T, d *db.DB) {
 		f := &fixture{t: t, clock: clock, how: Released}
-		f.Service = &Service{
-			DB: d, Ring: ring, BaseURL: "http://yard",
-			RepoName:  func(*db.Tx, string) (string, error) { return "acme/web", nil },
-			NameFault: func(name, _ string) string { return map[string]string{"PATH": "no"}[name] },
-			Has:       func(_ *db.Tx, _, _, name string) (bool, error) { return name == "OLD", nil },
-			Quotes:    func(_ *db.Tx, _, text string) (bool, error) { return strings.Contains(text, "quoted"), nil },
-			Keep: func(_ *db.Tx, _ string, v Value) error {
-				if v.Value == "refused" {
-					return fault.Field("value", "is refused")
-				}
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				f.kept = append(f.kept, v)
-				return nil
-			},
-			LockTask: func(tx *db.Tx, taskID string) error {
-				_, err := lockTask.One(tx, taskID)
-				return err
-			},
-			Resume: func(_ *db.Tx, _, runID, word string, release bool) (string, error) {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				f.resumed = append(f.resumed, runID)
-				f.words, f.released = append(f.words, word), release
-				return f.how, nil
-			},
-			LiveRun: func(*db.Tx, string) (string, error) { return f.live, nil },
-			FileAsk: func(_ *db.Tx, a FollowUp) (string, error) {
-				f.asks = append(f.asks, a)
-				return "ask", nil
-			},
-		}
+		f.Service = New(Needs{DB: d, Ring: ring, BaseURL: "http://yard", Repos: others{f}, Vault: others{f}, Tasks: others{f}, Asks: others{f}})
 		FieldsRefused.On(d, func(_ *db.Tx, r Refusal) error {
 			f.told = append(f.told, r.Text)
 			return nil
@@ -281,11 +250,11 @@ func TestWhatIsToldAndWhatIsNot(t *testing.T) {
 			t.Errorf("a value is in %q", word)
 		}
 		f.write(func(tx *db.Tx) error {
-			ok, err := f.Cleared(tx, "task", "run")
+			ok, err := Cleared(tx, "task", "run")
 			if !ok {
 				t.Error("all is answered, and not cleared")
 			}
-			if ok, _ := f.Cleared(tx, "task", "another run"); ok {
+			if ok, _ := Cleared(tx, "task", "another run"); ok {
 				t.Error("cleared for a run that never asked")
 			}
 			return err
@@ -297,7 +266,7 @@ func TestWhatIsToldAndWhatIsNot(t *testing.T) {
 			t.Errorf("%+v, %v, %+v", out, err, f.asks)
 		}
 		fourth := f.declare("?", "A")
-		f.write(func(tx *db.Tx) error { return f.Expire(tx, "task") })
+		f.write(func(tx *db.Tx) error { return Expire(tx, "task") })
 		if _, err := f.put(fourth, "A", "x"); !fault.IsKind(err, fault.Conflict) {
 			t.Error("an expired blocker takes values:", err)
 		}

@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
 )
 
 // entry is what is filled into one field: a text, or a server.
@@ -94,7 +95,7 @@ func (s *Service) lock(tx *db.Tx, blockerID string) (row, error) {
 	if err != nil {
 		return r, err
 	}
-	if err := s.LockTask(tx, r.TaskID); err != nil {
+	if err := s.Tasks.Lock(tx, r.TaskID); err != nil {
 		return r, err
 	}
 	return find(tx, blockerID) // as it is now
@@ -126,7 +127,7 @@ const withdrawnWord = "A question of yours was withdrawn: nobody will answer it.
 // answered or filled in: the questions, the answers, the names of values, never
 // a value, and where the servers are. It is empty if there are none. With a
 // run, it is of that run's blockers alone.
-func (s *Service) Word(tx *db.Tx, taskID, runID string) (string, error) {
+func Word(tx *db.Tx, ring *seal.Keyring, taskID, runID string) (string, error) {
 	rows, err := closedOf.All(tx, tx.Account, taskID, runID)
 	if err != nil || len(rows) == 0 {
 		return "", err
@@ -134,7 +135,7 @@ func (s *Service) Word(tx *db.Tx, taskID, runID string) (string, error) {
 	var parts []string
 	for i := range rows {
 		var b strings.Builder
-		if err := s.tell(tx, &b, &rows[i]); err != nil {
+		if err := tell(tx, ring, &b, &rows[i]); err != nil {
 			return "", err
 		}
 		if part := b.String(); !slices.Contains(parts, part) { // two runs may have asked in the same words
@@ -144,10 +145,10 @@ func (s *Service) Word(tx *db.Tx, taskID, runID string) (string, error) {
 	return strings.Join(parts, ""), nil
 }
 
-func (s *Service) tell(tx *db.Tx, b *strings.Builder, r *row) error {
+func tell(tx *db.Tx, ring *seal.Keyring, b *strings.Builder, r *row) error {
 	fmt.Fprintf(b, "You asked: %s\n", strings.Join(strings.Fields(r.Question), " "))
 	if r.Answer != nil {
-		text, err := s.Ring.Unseal(answerPurpose(tx.Account, r.ID), *r.Answer)
+		text, err := ring.Unseal(answerPurpose(tx.Account, r.ID), *r.Answer)
 		if err != nil {
 			return fmt.Errorf("answer of blocker %s: %w", r.ID, err)
 		}
@@ -198,7 +199,7 @@ func (s *Service) resume(tx *db.Tx, r *row) (Closed, error) {
 	if err != nil {
 		return out, err
 	}
-	said, err := s.Word(tx, r.TaskID, r.RunID)
+	said, err := Word(tx, s.Ring, r.TaskID, r.RunID)
 	if err != nil {
 		return out, err
 	}
@@ -206,17 +207,15 @@ func (s *Service) resume(tx *db.Tx, r *row) (Closed, error) {
 	if len(waiting) > 0 {
 		word = "" // it waits for more
 	}
-	how, err := s.Resume(tx, r.TaskID, r.RunID, word, word != "")
+	how, err := s.Tasks.Resume(tx, r.TaskID, r.RunID, word, word != "")
 	switch {
 	case err != nil:
 		return out, err
 	case how != "":
 		out.Kind = how
 		return out, nil
-	case s.FileAsk == nil:
-		return out, nil
 	}
-	askID, err := s.FileAsk(tx, FollowUp{BlockerID: r.ID, TaskID: r.TaskID, RepoID: r.RepoID, Title: "Go on with what a blocker stopped",
+	askID, err := s.Asks.File(tx, FollowUp{BlockerID: r.ID, TaskID: r.TaskID, RepoID: r.RepoID, Title: "Go on with what a blocker stopped",
 		Body: said + "\nThe task that asked, " + r.TaskID + ", has moved on. Decide what of its work is left.\n"})
 	if err != nil {
 		return out, err
@@ -300,7 +299,7 @@ func (s *Service) keep(tx *db.Tx, by string, r *row, f *fieldRow, e entry) (*MCP
 			return nil, err
 		}
 	}
-	err := s.Keep(tx, by, v)
+	err := s.Vault.Keep(tx, by, v)
 	if refused := fault.From(err); err != nil && refused.Kind != fault.Internal {
 		why := refused.Detail
 		for _, messages := range refused.Fields {

@@ -90,7 +90,7 @@ func (s *Service) fields(tx *db.Tx, r *row) ([]FormField, error) {
 		if f.Kind == MCPServer {
 			repoID, name = "", tokenRef(f.Name)
 		}
-		if out[i].Replaces, err = s.Has(tx, repoID, f.Environment, name); err != nil {
+		if out[i].Replaces, err = s.Vault.Has(tx, repoID, f.Environment, name); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +106,7 @@ func (s *Service) wire(tx *db.Tx, r *row) (Blocker, error) {
 		b.ClosedAt = &at
 	}
 	var err error
-	if b.Repo, err = s.RepoName(tx, r.RepoID); err != nil || r.Kind != MissingCredential {
+	if b.Repo, err = s.Repos.FullName(tx, r.RepoID); err != nil || r.Kind != MissingCredential {
 		return b, err
 	}
 	fields, err := s.fields(tx, r)
@@ -200,7 +200,7 @@ func (s *Service) answer(ctx context.Context, in answerIn) (out Closed, err erro
 			return err
 		}
 		// The answer is told to agents and to triage: what it holds can be read.
-		if quoted, err := s.Quotes(tx, r.RepoID, text); err != nil || quoted {
+		if quoted, err := s.Vault.Quoted(tx, r.RepoID, text); err != nil || quoted {
 			return cmp.Or(err, secret)
 		}
 		sealed := s.Ring.Seal(answerPurpose(tx.Account, r.ID), []byte(text))
@@ -240,11 +240,11 @@ func (s *Service) withdraw(ctx context.Context, in blockerIn) (out Closed, err e
 		// A run that waits is told not to, and what else it asked for that has
 		// come. A task stays held if nothing has.
 		if len(waiting) == 0 {
-			said, err := s.Word(tx, r.TaskID, r.RunID)
+			said, err := Word(tx, s.Ring, r.TaskID, r.RunID)
 			if err != nil {
 				return err
 			}
-			how, err := s.Resume(tx, r.TaskID, r.RunID, said+withdrawnWord, said != "")
+			how, err := s.Tasks.Resume(tx, r.TaskID, r.RunID, said+withdrawnWord, said != "")
 			if err != nil {
 				return err
 			}
@@ -279,7 +279,7 @@ func (s *Service) spec(ctx context.Context, in blockerIn) (out Spec, err error) 
 }
 
 func (s *Service) specOf(tx *db.Tx, r *row) (Spec, error) {
-	repo, err := s.RepoName(tx, r.RepoID)
+	repo, err := s.Repos.FullName(tx, r.RepoID)
 	if err != nil {
 		return Spec{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/protocol"
 )
 
@@ -52,12 +53,6 @@ const (
 	enrollmentTTL = time.Hour
 	runTokenTTL   = 30 * 24 * time.Hour // renewed in its last third
 	credentialTTL = 24 * time.Hour      // of the NATS credential
-)
-
-// Why Evacuate is called.
-const (
-	WhyDrained = "box_drained"
-	WhyRevoked = "box_revoked"
 )
 
 // Box is a machine as clients see it.
@@ -154,36 +149,43 @@ type Bus interface {
 	Handle(method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error
 }
 
-// Service holds the boxes. The function fields are wired by the program.
-type Service struct {
+// Runs are the runs that boxes hold.
+type Runs interface {
+	// Active counts the live runs of boxes; a box without one may be left out.
+	Active(tx *db.Tx, boxIDs []string) (map[string]int, error)
+	// Drained takes the work in flight off a box that is not there to hand it back,
+	// into the queue, and answers how many tasks that concerned.
+	Drained(tx *db.Tx, boxID string) (requeued int, err error)
+	// Revoked is Drained for a box that is trusted no more: no token of a run on it
+	// is worth anything afterwards.
+	Revoked(tx *db.Tx, boxID string) (requeued int, err error)
+	// Verdicts decides about the runs that a box says it holds, as it connects.
+	Verdicts(ctx context.Context, boxID string, held []protocol.RunRef) ([]protocol.RunVerdict, error)
+	// Dismiss ends what a box waits for: it takes no work now.
+	Dismiss(boxID string)
+}
+
+// Needs are what boxes are made of.
+type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
-	Bus    Bus // nil: this deployment cannot sign credentials, and runs neither Serve nor Loop
+	Bus    Bus `optional:"without one no credential can be signed: enrolments are refused with no-signing-key"`
 	Logger *slog.Logger
+	Runs   Runs
+}
 
-	// Member tells whether a user belongs to tx.Account.
-	Member func(tx *db.Tx, userID string) (bool, error)
-	// Active counts the live runs of boxes; a box without one may be left out.
-	Active func(tx *db.Tx, boxIDs []string) (map[string]int, error)
-	// Evacuate takes the work in flight off a box that is not there to hand it
-	// back, into the queue, and answers how many tasks that concerned. When the
-	// box is revoked (WhyRevoked), no token of a run on it is worth anything
-	// afterwards.
-	Evacuate func(tx *db.Tx, boxID, why string) (int, error)
-	// Verdicts decides about the runs a box says it holds, as it connects.
-	Verdicts func(ctx context.Context, boxID string, held []protocol.RunRef) ([]protocol.RunVerdict, error)
-	// Dismiss, optional, ends what a box waits for: it takes no work now.
-	Dismiss func(boxID string)
+// Service holds the boxes.
+type Service struct {
+	Needs
 
 	beats   beats
 	settled settled
 }
 
-func (s *Service) log() *slog.Logger {
-	if s.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return s.Logger
+// New makes the service. It panics if something is lacking.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 // presenceAt is the presence of a box at now: what was stored, unless its last

@@ -153,7 +153,7 @@ func TestRevokedByAnotherNode(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
 		m := f.join()
-		other := &Service{DB: f.DB, Hub: f.Hub, Evacuate: f.Evacuate, Active: f.Active, Bus: nowhere{f.bus}}
+		other := New(Needs{DB: f.DB, Hub: f.Hub, Logger: f.Logger, Runs: f.Runs, Bus: nowhere{f.bus}})
 		f.write(func(tx *db.Tx) error {
 			tx.Account = "acme"
 			r, _, err := byIdentity.Maybe(tx, m.ID)

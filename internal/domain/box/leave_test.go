@@ -13,12 +13,10 @@ func TestBoxThatLeavesIsOfflineAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
 		var handed []string
-		var dismissed int
 		Left.On(f.DB, func(tx *db.Tx, l Farewell) error {
 			handed = append(handed, fmt.Sprint(l.BoxID, l.Held, tx.Account))
 			return nil
 		})
-		f.Dismiss = func(string) { dismissed++ }
 		f.run()
 		m := f.join()
 		ready := protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 3}
@@ -31,8 +29,8 @@ func TestBoxThatLeavesIsOfflineAtOnce(t *testing.T) {
 		if p := f.box(m.ID).Presence; p.Status != Offline || p.Telemetry.State != "left" {
 			t.Errorf("after its goodbye: %+v", p)
 		}
-		if want := fmt.Sprint(m.ID, gone.Runs, "acme"); len(handed) != 1 || handed[0] != want || dismissed != 1 {
-			t.Errorf("handed back %q, want %q; dismissed %d times", handed, want, dismissed)
+		if want := fmt.Sprint(m.ID, gone.Runs, "acme"); len(handed) != 1 || handed[0] != want || f.runs.dismissed != 1 {
+			t.Errorf("handed back %q, want %q; dismissed %d times", handed, want, f.runs.dismissed)
 		}
 		m.beat(gone)
 		if len(handed) != 1 || read(f, countAudit, m.ID, "box.offline") != 1 {

@@ -109,7 +109,7 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 		return nil, err
 	}
 	// Also a box that names no runs is asked about: it may have lost some.
-	if out.Runs, err = s.Verdicts(ctx, boxID, h.Runs); err != nil {
+	if out.Runs, err = s.Runs.Verdicts(ctx, boxID, h.Runs); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -212,8 +212,8 @@ func (s *Service) beat(ctx context.Context, boxID string, data []byte) (any, err
 	if err != nil {
 		return nil, err
 	}
-	if p.State != readyState && s.Dismiss != nil {
-		s.Dismiss(boxID)
+	if p.State != readyState {
+		s.Runs.Dismiss(boxID)
 	}
 	if p = sane(p); p.State == protocol.PresenceLeft {
 		return out, s.leave(ctx, boxID, p)
@@ -309,7 +309,7 @@ func (s *Service) keepBeats(ctx context.Context) {
 		case <-s.beats.news:
 		}
 		if err := s.store(ctx, s.beats.take()); err != nil && ctx.Err() == nil {
-			s.log().ErrorContext(ctx, "beats of boxes are not stored", "error", err)
+			s.Logger.ErrorContext(ctx, "beats of boxes are not stored", "error", err)
 		}
 		pause(ctx, gather)
 	}
@@ -375,16 +375,16 @@ func (s *Service) sweep(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := s.age(ctx); err != nil && ctx.Err() == nil {
-			s.log().ErrorContext(ctx, "presence of boxes is not aged", "error", err)
+			s.Logger.ErrorContext(ctx, "presence of boxes is not aged", "error", err)
 		}
 		if err := s.retireAll(ctx); err != nil && ctx.Err() == nil {
-			s.log().ErrorContext(ctx, "decommissioned boxes are not revoked yet", "error", err)
+			s.Logger.ErrorContext(ctx, "decommissioned boxes are not revoked yet", "error", err)
 		}
 		if err := s.settleAll(ctx); err != nil && ctx.Err() == nil {
-			s.log().ErrorContext(ctx, "revoked boxes are not shut out yet", "error", err)
+			s.Logger.ErrorContext(ctx, "revoked boxes are not shut out yet", "error", err)
 		}
 		if err := s.expire(ctx); err != nil && ctx.Err() == nil {
-			s.log().ErrorContext(ctx, "old commands are not dropped", "error", err)
+			s.Logger.ErrorContext(ctx, "old commands are not dropped", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -46,12 +47,16 @@ type fixture struct {
 	t    *testing.T
 	http http.Handler
 	bus  *bus.Bus
-	// evacuated is what Evacuate was told, as "why box".
-	evacuated []string
+	runs runs
 }
 
-// active counts the live runs of all boxes.
-func active(tx *db.Tx, _ []string) (map[string]int, error) {
+// runs are the runs that boxes hold: those in the database, all of which go on.
+type runs struct {
+	evacuated []string // boxes that were relieved of their work, as "why box"
+	dismissed int
+}
+
+func (*runs) Active(tx *db.Tx, _ []string) (map[string]int, error) {
 	rows, err := liveRuns.All(tx)
 	out := map[string]int{}
 	for _, boxID := range rows {
@@ -60,27 +65,30 @@ func active(tx *db.Tx, _ []string) (map[string]int, error) {
 	return out, err
 }
 
+func (r *runs) Drained(_ *db.Tx, boxID string) (int, error) { return r.evacuate("drained " + boxID) }
+func (r *runs) Revoked(_ *db.Tx, boxID string) (int, error) { return r.evacuate("revoked " + boxID) }
+
+func (r *runs) evacuate(what string) (int, error) {
+	r.evacuated = append(r.evacuated, what)
+	return 2, nil
+}
+
+func (*runs) Verdicts(_ context.Context, _ string, held []protocol.RunRef) (out []protocol.RunVerdict, _ error) {
+	for _, r := range held {
+		out = append(out, protocol.RunVerdict{Run: r.Run, Attempt: r.Attempt, Do: protocol.DoContinue, FromSeq: r.Seq + 1})
+	}
+	return out, nil
+}
+
+func (r *runs) Dismiss(string) { r.dismissed++ }
+
 func onBoth(t *testing.T, withBus bool, fn func(*testing.T, *fixture)) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) { fn(t, newFixture(t, d, withBus)) })
 }
 
 func newFixture(t *testing.T, d *db.DB, withBus bool) *fixture {
 	f := &fixture{t: t}
-	f.Service = &Service{
-		DB: d, Hub: event.NewHub(),
-		Member: func(_ *db.Tx, user string) (bool, error) { return user == "ann", nil },
-		Evacuate: func(_ *db.Tx, boxID, why string) (int, error) {
-			f.evacuated = append(f.evacuated, why+" "+boxID)
-			return 2, nil
-		},
-		Active: active,
-		Verdicts: func(_ context.Context, _ string, held []protocol.RunRef) (out []protocol.RunVerdict, _ error) {
-			for _, r := range held {
-				out = append(out, protocol.RunVerdict{Run: r.Run, Attempt: r.Attempt, Do: protocol.DoContinue, FromSeq: r.Seq + 1})
-			}
-			return out, nil
-		},
-	}
+	f.Service = New(Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Runs: &f.runs})
 	if withBus {
 		keys, err := bus.NewKeys()
 		if err != nil {
@@ -106,11 +114,8 @@ func newFixture(t *testing.T, d *db.DB, withBus bool) *fixture {
 		f.Bus = f.bus
 	}
 	f.write(func(tx *db.Tx) error {
-		if err := seed.Add(tx, seed.Account{ID: "acme"}); err != nil {
-			return err
-		}
-		err := seed.Add(tx, seed.Account{ID: "rival"})
-		return err
+		return seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "rival"}, seed.User{ID: "ann"},
+			seed.Member{Account: "acme", User: "ann", Role: string(policy.Member)})
 	})
 	f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
 		BaseURL: "http://127.0.0.1:8080",

@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -185,7 +186,7 @@ func (s *Service) empty(tx *db.Tx, r row) (out Drain, err error) {
 	}
 	if presenceAt(r.Presence, r.LastBeatAt, tx.Now) == Offline {
 		out.State = Drained
-		out.Requeued, err = s.Evacuate(tx, r.ID, WhyDrained)
+		out.Requeued, err = s.Runs.Drained(tx, r.ID)
 	}
 	return out, err
 }
@@ -292,7 +293,7 @@ func (s *Service) owner(tx *db.Tx, target, ownerID string) (*string, error) {
 		}
 		return &tx.Account, nil
 	}
-	member, err := s.Member(tx, ownerID)
+	member, err := people.IsMember(tx, ownerID)
 	if err == nil && !member {
 		err = impossible("The user is no member of this account.")
 	}

@@ -129,8 +129,8 @@ func TestDrainIsReversible(t *testing.T) {
 		if got.State != Draining || got.Requeued != 0 {
 			t.Errorf("an online box gives its work back itself: %+v", got)
 		}
-		if want := []string{"box_drained " + c.ID}; !slices.Equal(f.evacuated, want) {
-			t.Errorf("evacuated %v", f.evacuated)
+		if want := []string{"drained " + c.ID}; !slices.Equal(f.runs.evacuated, want) {
+			t.Errorf("evacuated %v", f.runs.evacuated)
 		}
 		if n := read(f, countAudit, c.ID, "box.drained"); n != 2 {
 			t.Errorf("%d audit rows for 2 drains", n)
@@ -169,8 +169,8 @@ func TestRevokeAndDecommission(t *testing.T) {
 		if n := read(f, countAudit, c.ID, "runner.decommissioned"); n != 1 {
 			t.Errorf("%d audit rows", n)
 		}
-		if want := []string{"box_revoked " + c.ID}; !slices.Equal(f.evacuated, want) {
-			t.Errorf("evacuated %v", f.evacuated)
+		if want := []string{"revoked " + c.ID}; !slices.Equal(f.runs.evacuated, want) {
+			t.Errorf("evacuated %v", f.runs.evacuated)
 		}
 		if b := f.box(c.ID); b.State != Revoked || b.Presence.Status != Offline || b.RevokedAt == nil {
 			t.Errorf("box %+v", b)

@@ -50,8 +50,8 @@ func TestDrainOfABoxAtWork(t *testing.T) {
 				t.Errorf("resumed %s: %+v, want %+v", when, got, want)
 			}
 		}
-		if len(f.evacuated) > 0 {
-			t.Errorf("taken from under the box: %v", f.evacuated)
+		if len(f.runs.evacuated) > 0 {
+			t.Errorf("taken from under the box: %v", f.runs.evacuated)
 		}
 	})
 }
@@ -138,8 +138,8 @@ func TestDecommissionWaits(t *testing.T) {
 			t.Errorf("without grace: %+v", got)
 		}
 		f.want(400, "invalid", "POST", "/v1/runners/"+kept+"/decommission", map[string]int{"grace_s": 3601})
-		if want := []string{WhyRevoked + " " + given, WhyRevoked + " " + slow, WhyRevoked + " " + kept}; !slices.Equal(f.evacuated, want) {
-			t.Errorf("evacuated %v", f.evacuated)
+		if want := []string{"revoked " + given, "revoked " + slow, "revoked " + kept}; !slices.Equal(f.runs.evacuated, want) {
+			t.Errorf("evacuated %v", f.runs.evacuated)
 		}
 	})
 }

@@ -98,7 +98,7 @@ func (s *Service) sever(ctx context.Context, out Removal, first bool) Removal {
 // cutOff revokes the box within tx. What the bus has to do about it is owed
 // through revoked_keys.
 func (s *Service) cutOff(tx *db.Tx, r row) (requeued int, err error) {
-	if requeued, err = s.Evacuate(tx, r.ID, WhyRevoked); err != nil {
+	if requeued, err = s.Runs.Revoked(tx, r.ID); err != nil {
 		return 0, fmt.Errorf("take the work off box %s: %w", r.ID, err)
 	}
 	if _, err := deleteCommands.Exec(tx, r.ID); err != nil {
@@ -119,7 +119,7 @@ func (s *Service) cutOff(tx *db.Tx, r row) (requeued int, err error) {
 func (s *Service) settle(ctx context.Context, boxID string) error {
 	_, err := s.refuse(ctx, boxID)
 	if err != nil {
-		s.log().ErrorContext(ctx, "revoked key is not refused yet", "box", boxID, "error", err)
+		s.Logger.ErrorContext(ctx, "revoked key is not refused yet", "box", boxID, "error", err)
 	}
 	return err
 }

@@ -317,7 +317,7 @@ func (s *Service) active(tx *db.Tx, boxes []row) error {
 	for i := range boxes {
 		ids[i] = boxes[i].ID
 	}
-	live, err := s.Active(tx, ids)
+	live, err := s.Runs.Active(tx, ids)
 	for i := range boxes {
 		boxes[i].Active = live[boxes[i].ID]
 	}
@@ -335,7 +335,7 @@ func (s *Service) retirable(tx *db.Tx) ([]retiring, error) {
 	for i := range all {
 		ids[i] = all[i].ID
 	}
-	live, err := s.Active(tx, ids)
+	live, err := s.Runs.Active(tx, ids)
 	return slices.DeleteFunc(all, func(r retiring) bool { return r.RetireAt.After(tx.Now) && live[r.ID] > 0 }), err
 }
 

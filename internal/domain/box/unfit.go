@@ -43,24 +43,30 @@ func reason(text string) string {
 // MarkUnfit keeps a box from being given work, within tx, because a run on it
 // failed for a fault of the box. What it says of itself decides from then on:
 // its next beat may confirm that, say it better, or take it back. A box that
-// has said already what is wrong keeps its own words. It answers what tx.Account
-// may know: the words of another account's box are for that account alone.
+// has said already what is wrong keeps its own words.
 //
 // The caller holds the lock of the box, unless it holds none of a task: see the
 // order at task.Lock.
-func (s *Service) MarkUnfit(tx *db.Tx, boxID, why string) (shown string, err error) {
+func (s *Service) MarkUnfit(tx *db.Tx, boxID, why string) error {
 	why = firstOf(reason(why), noReason)
 	r, ok, err := byIdentity.ForUpdate().Maybe(tx, boxID)
-	if shown = why; r.AccountID != tx.Account {
-		shown = foreignReason
-	}
 	if err != nil || !ok || r.Unfit != nil {
-		return shown, err
+		return err
 	}
 	was := tx.Account
 	tx.Account = r.AccountID // the run may be another account's
 	defer func() { tx.Account = was }()
-	return shown, s.judge(tx, r.ID, why)
+	return s.judge(tx, r.ID, why)
+}
+
+// FaultShown is what tx.Account may know of a fault of a box: the words of another
+// account's box are for that account alone.
+func FaultShown(tx *db.Tx, boxID, why string) (string, error) {
+	r, _, err := byIdentity.Maybe(tx, boxID)
+	if r.AccountID != tx.Account {
+		return foreignReason, err
+	}
+	return firstOf(reason(why), noReason), err
 }
 
 // judge notes why a box of tx.Account is unfit; that it is fit if why is empty.

@@ -84,10 +84,10 @@ func TestMarkUnfit(t *testing.T) {
 			t.Helper()
 			f.write(func(tx *db.Tx) error {
 				tx.Account = "rival" // whose run it was
-				shown, err := f.MarkUnfit(tx, boxID, why)
-				if shown != foreignReason {
-					t.Errorf("another account is told: %s", shown)
+				if shown, err := FaultShown(tx, boxID, why); shown != foreignReason || err != nil {
+					t.Errorf("another account is told: %s, %v", shown, err)
 				}
+				err := f.MarkUnfit(tx, boxID, why)
 				if tx.Account != "rival" {
 					t.Errorf("the transaction is about %q afterwards", tx.Account)
 				}
@@ -124,12 +124,11 @@ func TestMarkUnfit(t *testing.T) {
 
 		f.write(func(tx *db.Tx) error {
 			tx.Account = "acme"
-			shown, err := f.MarkUnfit(tx, boxID, "no\x1b[31mroom")
+			shown, err := FaultShown(tx, boxID, "no\x1b[31mroom")
 			if shown != "no [31mroom" {
 				t.Errorf("its own account is told: %q", shown)
 			}
-			_, unknown := f.MarkUnfit(tx, "unknown", "x")
-			return errors.Join(err, unknown)
+			return errors.Join(err, f.MarkUnfit(tx, boxID, "no\x1b[31mroom"), f.MarkUnfit(tx, "unknown", "x"))
 		})
 	})
 }
@@ -150,7 +149,7 @@ func TestUnfitIsNotShownForEver(t *testing.T) {
 
 		f.want(200, "", "POST", "/v1/runners/"+boxID+"/revoke", nil)
 		f.wantUnfit(boxID, "", 1, 0)
-		f.write(func(tx *db.Tx) error { _, err := f.MarkUnfit(tx, boxID, "too late"); return err })
+		f.write(func(tx *db.Tx) error { return f.MarkUnfit(tx, boxID, "too late") })
 		f.wantUnfit(boxID, "", 1, 0)
 		if got := read(f, unfitOf, boxID); got != nil {
 			t.Errorf("of a revoked box is kept %q", *got)

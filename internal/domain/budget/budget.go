@@ -111,8 +111,8 @@ func (s *Service) meters(tx *db.Tx, sub subject) ([]Meter, error) {
 	now, user, plan := month(tx.Now), sub.Person, sub.PlanID
 	var defaults Defaults
 	var err error
-	if s.OfRepo != nil && sub.RepoID != nil {
-		if defaults, err = s.OfRepo(tx, *sub.RepoID); err != nil {
+	if sub.RepoID != nil {
+		if defaults, err = s.Work.Limits(tx, *sub.RepoID); err != nil {
 			return nil, err
 		}
 	}

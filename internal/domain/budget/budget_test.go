@@ -38,12 +38,35 @@ type world struct {
 	halted map[string]string
 	freed  []string
 	now    time.Time
+	priced bool // all models
+	asked  []priceAsked
+}
+
+// priceAsked is a question for the price of a model.
+type priceAsked struct {
+	account string
+	model   Model
 }
 
 func (w *world) node() *Service {
-	return &Service{DB: w.db, Logger: slog.New(slog.DiscardHandler), Node: id.New(),
+	return New(Needs{DB: w.db, Logger: slog.New(slog.DiscardHandler), Node: id.New(), Work: w, Prices: w,
 		Clock: func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.now },
-	}
+	})
+}
+
+// Limits says that policies set none.
+func (w *world) Limits(*db.Tx, string) (Defaults, error) { return Defaults{}, nil }
+
+func (w *world) SetTaskBudget(*db.Tx, string, *int64) (*int64, string, error) {
+	return nil, "", fault.Missing("task")
+}
+
+func (w *world) HasPlan(*db.Tx, string) (bool, error) { return false, nil }
+
+// Priced says what the test has set.
+func (w *world) Priced(_ *db.Tx, account string, m Model) (bool, error) {
+	w.asked = append(w.asked, priceAsked{account, m})
+	return w.priced, nil
 }
 
 func onBoth(t *testing.T, limits map[string]int64, fn func(*testing.T, *world)) {

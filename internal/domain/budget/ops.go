@@ -223,11 +223,11 @@ func (s *Service) taskSet(ctx context.Context, in taskIn) (TaskCap, error) {
 	to := money.Micros(in.USD)
 	out := TaskCap{TaskID: in.ID, USD: money.USD(to)}
 	err := s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		before, repoID, err := s.SetTask(tx, in.ID, to)
+		before, repoID, err := s.Work.SetTaskBudget(tx, in.ID, to)
 		if err != nil {
 			return err
 		}
-		defaults, err := s.OfRepo(tx, repoID)
+		defaults, err := s.Work.Limits(tx, repoID)
 		if err != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ func (s *Service) planSet(ctx context.Context, in planIn) (PlanCap, error) {
 	to := money.Micros(in.USD)
 	out := PlanCap{PlanID: in.PlanID, USD: money.USD(to)}
 	err := s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		ok, err := s.HasPlan(tx, in.PlanID)
+		ok, err := s.Work.HasPlan(tx, in.PlanID)
 		if err != nil {
 			return err
 		}

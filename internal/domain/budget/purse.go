@@ -11,28 +11,49 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/needs"
 )
 
-// Service holds the budgets. The function fields are wired by the program; the
-// optional ones say so.
-type Service struct {
+// Work is the work that budgets hold up.
+type Work interface {
+	// Limits are what the policy of a repository sets.
+	Limits(tx *db.Tx, repoID string) (Defaults, error)
+	// SetTaskBudget gives a task of tx.Account another budget; nil is none. It
+	// answers the one before, and the task's repository. Unknown and foreign tasks
+	// are the same fault.NotFound.
+	SetTaskBudget(tx *db.Tx, taskID string, micros *int64) (before *int64, repoID string, err error)
+	// HasPlan tells whether an id is a plan of tx.Account.
+	HasPlan(tx *db.Tx, planID string) (bool, error)
+}
+
+// Prices are what calls to models cost.
+type Prices interface {
+	// Priced tells whether a model that had no price has one by now.
+	Priced(tx *db.Tx, account string, m Model) (bool, error)
+}
+
+// Needs are what budgets are made of.
+type Needs struct {
 	DB     *db.DB
 	Logger *slog.Logger
 	Clock  func() time.Time
 	Node   string // of this process, unlike any other's, past or present
+	Work   Work
+	Prices Prices
+}
 
-	OfRepo func(tx *db.Tx, repoID string) (Defaults, error) // optional: what a repository's policy sets
-	// Priced tells whether a model that had no price has one by now.
-	Priced func(tx *db.Tx, account string, m Model) (bool, error)
-	// HasPlan tells whether an id is a plan of tx.Account.
-	HasPlan func(tx *db.Tx, planID string) (bool, error)
-	// SetTask gives a task of tx.Account another budget; nil is none. It
-	// answers the one before, and the task's repository. Unknown and foreign
-	// tasks are the same 404.
-	SetTask func(tx *db.Tx, taskID string, micros *int64) (before *int64, repoID string, err error)
+// Service holds the budgets.
+type Service struct {
+	Needs
 
 	mu     sync.Mutex
 	purses map[string]*purse // by session
+}
+
+// New makes the service. It panics if something is lacking.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 // purse is what this node holds for a session.

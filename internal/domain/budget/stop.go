@@ -129,7 +129,7 @@ func (s *Service) Recheck(tx *db.Tx, account string) error {
 			if err != nil {
 				return err
 			}
-			priced, err := s.Priced(tx, b.AccountID, Model{b.Provider, b.Model, b.KeyID})
+			priced, err := s.Prices.Priced(tx, b.AccountID, Model{b.Provider, b.Model, b.KeyID})
 			if err != nil {
 				return err
 			}

@@ -71,13 +71,7 @@ func TestUnpricedModelsAreHeld(t *testing.T) {
 	})
 	for _, scope := range []string{"operator", Account, Member, Task} {
 		onBoth(t, map[string]int64{scope: 1_000_000}, func(t *testing.T, w *world) {
-			s, priced := w.node(), false
-			s.Priced = func(_ *db.Tx, account string, of Model) (bool, error) {
-				if account != "acme" || of != m {
-					t.Errorf("asks about %v of %s", of, account)
-				}
-				return priced, nil
-			}
+			s := w.node()
 			if err := s.ReserveUnpriced(t.Context(), "s1", m); !fault.IsKind(err, fault.PaymentRequired) || fault.From(err).Slug != SlugUnpriced {
 				t.Fatalf("%s: %v", scope, err)
 			}
@@ -90,12 +84,20 @@ func TestUnpricedModelsAreHeld(t *testing.T) {
 			}
 			higher := int64(9_000_000)
 			w.write(func(tx *db.Tx) error { return s.raised(tx, "acme", scope, "x", &higher) })
-			priced = true
+			w.priced = true
 			if recheck(); len(w.freed) != 1 {
 				t.Errorf("%s: freed %v at a price", scope, w.freed)
 			}
 			if recheck(); len(w.freed) != 1 {
 				t.Errorf("%s: freed twice: %v", scope, w.freed)
+			}
+			if len(w.asked) == 0 {
+				t.Errorf("%s: no price was asked for", scope)
+			}
+			for _, a := range w.asked {
+				if a != (priceAsked{"acme", m}) {
+					t.Errorf("asks about %v of %s", a.model, a.account)
+				}
 			}
 		})
 	}

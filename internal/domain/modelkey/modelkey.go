@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/llm"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/seal"
 )
 
@@ -49,8 +50,15 @@ type BillingKey struct {
 	CreatedAt      time.Time   `json:"created_at" doc:"when it was added"`
 }
 
-// Service answers for keys.
-type Service struct {
+// Templates are told of new keys.
+type Templates interface {
+	// Adopt names a model in the templates that use a new key of tx.Account and
+	// name none, and answers which these are.
+	Adopt(tx *db.Tx, keyID, baseURL, model string) ([]string, error)
+}
+
+// Needs are what keys are made of.
+type Needs struct {
 	DB   *db.DB
 	Ring *seal.Keyring
 	Hub  *event.Hub
@@ -58,10 +66,17 @@ type Service struct {
 	// PlainNowhere. Tests and networks of their own have reason to.
 	PlainHTTP Plain
 	// Models lists the models of an endpoint, sorted. Errors are faults.
-	Models func(context.Context, llm.Route) ([]string, error)
-	// Adopt names a model in the templates that use a new key of tx.Account and
-	// name none, and answers which these are.
-	Adopt func(tx *db.Tx, keyID, baseURL, model string) ([]string, error)
+	Models    func(context.Context, llm.Route) ([]string, error)
+	Templates Templates
+}
+
+// Service answers for keys.
+type Service struct{ Needs }
+
+// New makes the service. It panics if something is lacking.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 // Key is a key of the pool, still sealed.

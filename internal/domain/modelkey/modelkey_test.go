@@ -39,6 +39,12 @@ type fixture struct {
 
 type object = map[string]any
 
+// Adopt notes what the templates are told.
+func (f *fixture) Adopt(_ *db.Tx, _, baseURL, model string) ([]string, error) {
+	f.adopted = append(f.adopted, baseURL+" "+model)
+	return []string{"default"}, nil
+}
+
 func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		ring, err := seal.Parse(strings.Repeat("0f", 32))
@@ -46,11 +52,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			t.Fatal(err)
 		}
 		f := &fixture{t: t}
-		f.Service = &Service{DB: d, Ring: ring, Hub: event.NewHub(), PlainHTTP: PlainLoopback, Models: llm.Probe{}.Models,
-			Adopt: func(_ *db.Tx, keyID, baseURL, model string) ([]string, error) {
-				f.adopted = append(f.adopted, baseURL+" "+model)
-				return []string{"default"}, nil
-			}}
+		f.Service = New(Needs{DB: d, Ring: ring, Hub: event.NewHub(), PlainHTTP: PlainLoopback, Models: llm.Probe{}.Models, Templates: f})
 		f.write(func(tx *db.Tx) error {
 			if err := seed.Add(tx, seed.Account{ID: "acme"}); err != nil {
 				return err
@@ -330,7 +332,7 @@ func TestSealedForOneAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Service{Ring: ring}
+	s := &Service{Needs: Needs{Ring: ring}}
 	sealed := ring.Seal(purpose("acme"), []byte(secret))
 	if r, err := s.Open(Key{Provider: llm.Anthropic, account: "acme", sealed: sealed}); err != nil || r.Key != secret {
 		t.Errorf("opened %v, %v", r, err)

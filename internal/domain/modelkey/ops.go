@@ -147,7 +147,7 @@ func (s *Service) add(ctx context.Context, in addIn) (out AddedKey, err error) {
 		out = AddedKey{BillingKey: r.wire(), Templates: []string{}}
 		if in.Model != "" {
 			out.Model = &in.Model
-			if out.Templates, err = s.Adopt(tx, keyID, in.BaseURL, in.Model); err != nil {
+			if out.Templates, err = s.Templates.Adopt(tx, keyID, in.BaseURL, in.Model); err != nil {
 				return err
 			}
 		}

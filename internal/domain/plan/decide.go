@@ -100,7 +100,7 @@ func (s *Service) stop(tx *db.Tx, p *row, n *net) (PlanCancelled, error) {
 		case t.Status.Terminal():
 			out.AlreadyFinished = append(out.AlreadyFinished, t.ID)
 			return nil
-		case t.Kind == task.KindReview && t.PRID != nil && s.Tasks.PROpen != nil:
+		case t.Kind == task.KindReview && t.PRID != nil:
 			is, err := s.Tasks.PROpen(tx, *t.PRID)
 			if err != nil {
 				return err

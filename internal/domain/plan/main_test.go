@@ -23,12 +23,11 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
-	"yardmaster/internal/domain/budget"
-	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
+	"yardmaster/internal/proof/standin"
 )
 
 var (
@@ -71,6 +70,26 @@ func each(t *testing.T, fn func(f *fixture)) {
 	}
 }
 
+// repos are those of the database.
+type repos struct{ standin.Repos }
+
+func (repos) ByName(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
+	r, ok, err := getRepo.Maybe(tx, owner, name)
+	return r.repo(), ok, err
+}
+
+// related is what tasks know of their plans, and of the pull requests of a test.
+type related struct {
+	standin.Tasks
+	f *fixture
+}
+
+func (r related) Seats(*db.Tx, string) (int64, error) { return r.f.seats, nil }
+
+func (r related) PullOpen(_ *db.Tx, prID string) (bool, error) { return r.f.openPRs[prID], nil }
+
+func (related) InPlan(tx *db.Tx, t *task.Row) (*task.Plan, error) { return InPlan(tx, t) }
+
 func newFixture(t testing.TB, e db.Engine) *fixture {
 	f := &fixture{t: t, seats: 2, reports: map[string]string{}, openPRs: map[string]bool{}}
 	f.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
@@ -81,18 +100,9 @@ func newFixture(t testing.TB, e db.Engine) *fixture {
 		t.Fatal(err)
 	}
 	f.host = host
-	tasks := &task.Service{DB: d, Hub: event.NewHub(), QueueCap: task.Uncapped, DefaultTemplate: "default",
-		RepoByName: func(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
-			r, ok, err := getRepo.Maybe(tx, owner, name)
-			return r.repo(), ok, err
-		},
-		RepoByID: repoByID,
-		Template: func(*db.Tx, string, string) (task.Need, bool, error) { return task.Need{Agent: "builtin"}, true, nil },
-		Spent:    session.Spent, SetAside: budget.SetAside,
-		Seats:   func(*db.Tx, string) (int64, error) { return f.seats, nil },
-		StopRun: func(*db.Tx, *task.Row, string) error { return nil },
-		PROpen:  func(_ *db.Tx, pr string) (bool, error) { return f.openPRs[pr], nil },
-	}
+	stand := related{standin.Tasks{Agent: "builtin"}, f}
+	tasks := task.New(task.Needs{DB: d, Hub: event.NewHub(), QueueCap: task.Uncapped, DefaultTemplate: "default",
+		Repos: repos{standin.Repos(repoByID)}, Templates: stand, Related: stand, Foresight: stand})
 	f.Service = &Service{DB: d, Tasks: tasks, Host: host, CommitName: "Yard", CommitEmail: "yard@example.com",
 		Surveyed: func(_ *db.Tx, id string) (Survey, bool, error) {
 			r, ok := f.reports[id]
@@ -100,7 +110,6 @@ func newFixture(t testing.TB, e db.Engine) *fixture {
 		},
 		Wrote: func(context.Context, codehost.Repo, string, string, string) error { return nil },
 	}
-	tasks.InPlan = f.InPlan
 	task.Moved.On(d, f.TaskMoved)
 	task.StuckChanged.On(d, f.TaskStuck)
 	f.write(func(tx *db.Tx) error {

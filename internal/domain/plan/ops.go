@@ -173,8 +173,9 @@ func (s *Service) view(tx *db.Tx, rows []listRow) ([]Plan, error) {
 	return out, nil
 }
 
-// InPlan is task.Service's InPlan.
-func (s *Service) InPlan(tx *db.Tx, t *task.Row) (*task.Plan, error) {
+// InPlan is what a task of a plan of tx.Account is in it; nil if there is no such
+// plan.
+func InPlan(tx *db.Tx, t *task.Row) (*task.Plan, error) {
 	p, ok, err := selectPlan.Maybe(tx, tx.Account, *t.PlanID)
 	if err != nil || !ok {
 		return nil, err

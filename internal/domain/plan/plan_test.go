@@ -433,7 +433,7 @@ func TestAPlanThatWaitsForPeopleIsStalled(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			in, err := f.InPlan(tx, &row)
+			in, err := InPlan(tx, &row)
 			groups := f.plan(id).Groups
 			if err != nil || in.ID != id || *in.GroupID != groups[1].ID || *in.Slug != "01-part" || !slices.Equal(in.Upstream, []string{groups[0].ID}) || len(in.Downstream) != 0 {
 				f.t.Errorf("the task is in its plan %+v, %v", in, err)

@@ -20,6 +20,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/secretscan"
 )
 
@@ -58,15 +59,27 @@ type SystemPrompt struct {
 	UpdatedBy *string    `json:"updated_by,omitempty" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who set it: user:<id> or pat:<id>; absent for a person's own, and when none is set"`
 }
 
-// Service answers for prompts and their variables. The function fields are
-// wired by the program.
-type Service struct {
+// Refs tells whether tx.Account has what the ref of a scope names.
+type Refs interface {
+	HasRepo(tx *db.Tx, id string) (bool, error)
+	HasTemplate(tx *db.Tx, name string) (bool, error)
+}
+
+// Needs are what prompts are made of.
+type Needs struct {
 	DB *db.DB
 	// Platform is the prompt of the whole installation, empty for none.
 	Platform string
-	// HasRepo and HasTemplate tell whether tx.Account has what a ref names.
-	HasRepo     func(tx *db.Tx, id string) (bool, error)
-	HasTemplate func(tx *db.Tx, name string) (bool, error)
+	Refs     Refs
+}
+
+// Service answers for prompts and their variables.
+type Service struct{ Needs }
+
+// New makes the service. It panics if something is lacking.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 // place finds what a scope and a ref name. A ref of another account is unknown.
@@ -81,9 +94,9 @@ func (s *Service) place(tx *db.Tx, scope, ref string) error {
 	case ref == "":
 		return fault.Field("ref", "is required for "+scope)
 	case scope == Repo:
-		ok, err = s.HasRepo(tx, ref)
+		ok, err = s.Refs.HasRepo(tx, ref)
 	default:
-		ok, err = s.HasTemplate(tx, ref)
+		ok, err = s.Refs.HasTemplate(tx, ref)
 	}
 	if err == nil && !ok {
 		err = fault.Missing(map[string]string{Repo: "repository", Template: "template"}[scope])

@@ -11,10 +11,16 @@ import (
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
+// noRefs names nothing: what is tested here is stored without being asked about.
+type noRefs struct{}
+
+func (noRefs) HasRepo(*db.Tx, string) (bool, error)     { return false, nil }
+func (noRefs) HasTemplate(*db.Tx, string) (bool, error) { return false, nil }
+
 func TestOrderAndVariables(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		s := &Service{DB: d, Platform: "platform {{who}}"}
+		s := New(Needs{DB: d, Platform: "platform {{who}}", Refs: noRefs{}})
 		err := d.Write(db.WithAccount(t.Context(), "acme"), func(tx *db.Tx) error {
 			for _, acct := range []string{"acme", "rival"} {
 				if err := seed.Add(tx, seed.Account{ID: acct}); err != nil {

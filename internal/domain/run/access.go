@@ -36,41 +36,46 @@ const rescue = 10 * time.Minute
 // ResolveToken tells what a token of the kind gives access to; false for one
 // that is unknown, expired or revoked, as all are once their run has ended.
 // Nothing is cached: a revocation holds at once.
-func (s *Service) ResolveToken(ctx context.Context, token, kind string) (Access, bool, error) {
-	return s.resolve(ctx, token, kind, func(a *access, now time.Time) bool {
-		return a.RevokedAt == nil && a.EndedAt == nil && now.Before(a.ExpiresAt)
+func (s *Service) ResolveToken(ctx context.Context, token, kind string) (out Access, ok bool, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		out, ok, err = ByToken(tx, token, kind)
+		return err
+	})
+	return out, ok, err
+}
+
+// ByToken is ResolveToken in a transaction.
+func ByToken(tx *db.Tx, token, kind string) (Access, bool, error) {
+	return resolve(tx, token, kind, func(a *access) bool {
+		return a.RevokedAt == nil && a.EndedAt == nil && tx.Now.Before(a.ExpiresAt)
 	})
 }
 
-// ResolveRescue tells which run's work the git token of a run may still save,
+// RescueByToken tells which run's work the git token of a run may still save,
 // under the run's own refs/wip: one that was taken from its box less than ten
 // minutes ago, of a task that somebody still wants.
-func (s *Service) ResolveRescue(ctx context.Context, token string) (Access, bool, error) {
-	return s.resolve(ctx, token, TokenGit, func(a *access, now time.Time) bool {
+func RescueByToken(tx *db.Tx, token string) (Access, bool, error) {
+	return resolve(tx, token, TokenGit, func(a *access) bool {
 		taken := a.Outcome != nil && (*a.Outcome == Lost || *a.Outcome == Interrupted)
-		return taken && a.EndedAt != nil && now.Before(a.EndedAt.Add(rescue)) && a.TaskStatus != task.Cancelled &&
+		return taken && a.EndedAt != nil && tx.Now.Before(a.EndedAt.Add(rescue)) && a.TaskStatus != task.Cancelled &&
 			a.RevokedAt != nil && a.RevokedAt.Equal(*a.EndedAt) // by that end, and not replaced before
 	})
 }
 
-func (s *Service) resolve(ctx context.Context, token, kind string, good func(*access, time.Time) bool) (out Access, ok bool, err error) {
+func resolve(tx *db.Tx, token, kind string, good func(*access) bool) (Access, bool, error) {
 	if !id.Checked(id.Attempt, token) {
 		return Access{}, false, nil
 	}
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		a, found, err := selectAccess.Maybe(tx, hash(token), kind)
-		if err != nil || !found || !good(&a, tx.Now) {
-			return err
-		}
-		ok = true
-		out = Access{RunID: a.RunID, Attempt: a.Attempt, AccountID: a.AccountID, TaskID: a.TaskID, TaskKind: a.TaskKind, RepoID: a.RepoID,
-			BoxID: a.BoxID, SessionID: a.SessionID, Template: a.Template, Model: a.Model, BudgetMicros: a.BudgetMicros}
-		if pushes(a.TaskKind) {
-			out.Branch = a.Branch
-		}
-		return nil
-	})
-	return out, ok, err
+	a, found, err := selectAccess.Maybe(tx, hash(token), kind)
+	if err != nil || !found || !good(&a) {
+		return Access{}, false, err
+	}
+	out := Access{RunID: a.RunID, Attempt: a.Attempt, AccountID: a.AccountID, TaskID: a.TaskID, TaskKind: a.TaskKind, RepoID: a.RepoID,
+		BoxID: a.BoxID, SessionID: a.SessionID, Template: a.Template, Model: a.Model, BudgetMicros: a.BudgetMicros}
+	if pushes(a.TaskKind) {
+		out.Branch = a.Branch
+	}
+	return out, true, nil
 }
 
 // Serve answers the calls of boxes about their runs from here on.

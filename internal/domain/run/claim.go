@@ -47,7 +47,7 @@ func (s *Service) await(ctx context.Context, boxID string, c protocol.Claim) (ou
 	if c.ID == "" || len(c.ID) > 100 {
 		return out, "", fault.Field("id", "must have 1 to 100 characters")
 	}
-	wait := min(max(time.Duration(c.WaitMS)*time.Millisecond, 0), protocol.ClaimAnswer(s.lease()))
+	wait := min(max(time.Duration(c.WaitMS)*time.Millisecond, 0), protocol.ClaimAnswer(s.Lease))
 	dismissed, done := s.waiting.add(boxID)
 	defer done()
 	deadline := time.NewTimer(wait)
@@ -162,7 +162,7 @@ func (s *Service) claim(ctx context.Context, boxID string, c protocol.Claim) (st
 		if err != nil || again && prior.EndedAt != nil || !again && t == nil {
 			return err
 		}
-		if key, err = s.sealKey(tx, boxID); err != nil {
+		if key, err = s.Boxes.SealKey(tx, boxID); err != nil {
 			return err
 		}
 		if again {
@@ -200,7 +200,7 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 	if err != nil {
 		return nil, err
 	}
-	policy, err := s.Policy(tx, t.RepoID)
+	policy, err := s.Setup.Policy(tx, t.RepoID)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +286,7 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		return nil, fmt.Errorf("repository of task %s: %w", t.ID, err)
 	}
 	st := &protocol.Start{
-		Run: r.ID, Attempt: int(r.Attempt), Task: t.ID, Kind: t.Kind, Title: t.Title, LeaseMS: s.lease().Milliseconds(),
+		Run: r.ID, Attempt: int(r.Attempt), Task: t.ID, Kind: t.Kind, Title: t.Title, LeaseMS: s.Lease.Milliseconds(),
 		Repo: repo.FullName(), CloneURL: repo.CloneURL, DefaultRef: repo.DefaultBranch,
 		GatewayURL: s.GatewayURL, CommitName: s.CommitName, CommitEmail: s.CommitEmail,
 		Env: map[string]string{}, TimeoutMS: defaultTimeout.Milliseconds(),
@@ -303,7 +303,7 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		st.Isolation = demanded(st.Isolation)
 		return st, nil
 	}
-	tpl, ok, err := s.Template(tx, t.AccountID, t.Template)
+	tpl, ok, err := s.Setup.Template(tx, t.AccountID, t.Template)
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", t.Template, err)
 	}
@@ -327,16 +327,12 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 	if t.CheckoutSHA != nil {
 		st.Checkout = *t.CheckoutSHA
 	}
-	var notes []string
-	if s.BriefNotes != nil {
-		if notes, err = s.BriefNotes(tx, t, r.BoxID); err != nil {
-			return nil, fmt.Errorf("notes for task %s: %w", t.ID, err)
-		}
+	notes, err := s.Setup.Notes(tx, t, r.BoxID)
+	if err != nil {
+		return nil, fmt.Errorf("notes for task %s: %w", t.ID, err)
 	}
-	if s.Servers != nil {
-		if st.MCPServers, err = s.Servers(tx, t); err != nil {
-			return nil, fmt.Errorf("MCP servers for task %s: %w", t.ID, err)
-		}
+	if st.MCPServers, err = s.Setup.Servers(tx, t); err != nil {
+		return nil, fmt.Errorf("MCP servers for task %s: %w", t.ID, err)
 	}
 	st.Prompt = brief(t, repo, st.Saved != "", notes)
 	return st, nil
@@ -393,7 +389,7 @@ func (s *Service) renew(ctx context.Context, boxID, runID string, attempt int) (
 		if out.CommittedSeq = r.CommittedSeq; n == 0 {
 			return nil
 		}
-		out.OK, out.LeaseMS = true, s.lease().Milliseconds()
+		out.OK, out.LeaseMS = true, s.Lease.Milliseconds()
 		if r.AcceptedAt == nil {
 			r.AcceptedAt = &tx.Now
 			s.Hub.Notify(tx, event.RunTopic(r.ID))
@@ -424,7 +420,7 @@ func (s *Service) gitToken(ctx context.Context, boxID string, ask protocol.GitTo
 		if !ok || r.EndedAt != nil || r.Attempt != int64(ask.Attempt) {
 			return fault.Missing("live attempt")
 		}
-		if key, err = s.sealKey(tx, boxID); err != nil {
+		if key, err = s.Boxes.SealKey(tx, boxID); err != nil {
 			return err
 		}
 		if _, err := forgetKind.Exec(tx, r.ID, TokenGit); err != nil {

@@ -24,7 +24,7 @@ func TestLeasesEndAfterTheClockIsSetBack(t *testing.T) {
 		if err := keeper.Mend(ctx); err != nil {
 			t.Fatal(err)
 		}
-		f.pass(protocol.RedispatchAfter(f.lease()) - time.Second)
+		f.pass(protocol.RedispatchAfter(f.Lease) - time.Second)
 		if err := f.Scan(ctx); err != nil {
 			t.Fatal(err)
 		}

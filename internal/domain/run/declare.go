@@ -32,7 +32,7 @@ func (s *Service) declared(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) err
 		return err
 	}
 	if n > protocol.MaxDeclared {
-		s.log().Debug("declaration beyond the limit", "run", r.ID, "seq", e.Seq)
+		s.Logger.Debug("declaration beyond the limit", "run", r.ID, "seq", e.Seq)
 		return nil
 	}
 	if e.Kind == protocol.EventAsk {
@@ -49,7 +49,7 @@ func (s *Service) declared(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) err
 		err = BlockerDeclared.Send(tx, Declaration[protocol.BlockerDeclared]{t, r, b})
 	}
 	if _, refused := errors.AsType[*fault.Error](err); refused && !fault.IsKind(err, fault.Internal) {
-		s.log().Debug("declaration refused", "run", r.ID, "seq", e.Seq, "error", err)
+		s.Logger.Debug("declaration refused", "run", r.ID, "seq", e.Seq, "error", err)
 		return nil
 	}
 	return err
@@ -112,13 +112,13 @@ func (s *Service) foldDeclared(tx *db.Tx, taskID string, runs []Row, out *TaskRe
 			out.Blocker = &DeclaredBlocker{ID: b.ID, RunID: d.RunID, Kind: b.Kind, Question: b.Question, Fields: append([]protocol.BlockerField{}, b.Fields...)}
 		}
 	}
-	if s.AsksOf == nil || len(out.RawTasks) == 0 {
+	if len(out.RawTasks) == 0 {
 		return nil
 	}
 	ids := make([]string, len(runs))
 	for i := range runs {
 		ids[i] = runs[i].ID
 	}
-	out.AskIDs, err = s.AsksOf(tx, ids)
+	out.AskIDs, err = s.Asks.OfRuns(tx, ids)
 	return err
 }

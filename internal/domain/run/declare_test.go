@@ -56,7 +56,6 @@ func TestDeclarationsReachTheirDomains(t *testing.T) {
 		if len(asks) != 1+protocol.MaxDeclared-5 {
 			t.Errorf("%d asks of one run", len(asks))
 		}
-		f.AsksOf = func(_ *db.Tx, runs []string) ([]string, error) { return runs, nil }
 		out, err := f.result(f.ctx(), idIn{taskID})
 		if err != nil || len(out.RawTasks) < 2 || out.Blocker == nil || out.Blocker.Question != "Key?" || len(out.AskIDs) != 1 || out.AskIDs[0] != st.Run {
 			t.Errorf("result %+v, %v", out, err)
@@ -132,7 +131,7 @@ func TestAnswerThatComesTooLateReleasesTheTask(t *testing.T) {
 		f.mustSay(f.boxes[0], st, 1, append(started(), ev(protocol.EventParked, protocol.Parked{WindowMS: 1000}))...)
 		wake := func() (woken bool) {
 			f.write(func(tx *db.Tx) (err error) {
-				woken, err = f.Wake(tx, st.Run, "Here it is.")
+				woken, err = Wake(tx, st.Run, "Here it is.")
 				return err
 			})
 			return woken
@@ -154,7 +153,7 @@ func TestMessageHasAFate(t *testing.T) {
 		st := f.claim(f.boxes[0])
 		say := func() (messageID string, err error) {
 			err = f.DB.Write(f.ctx(), func(tx *db.Tx) error {
-				messageID, err = f.Message(tx, st.Run, "go on")
+				messageID, err = Message(tx, st.Run, "go on")
 				return err
 			})
 			return messageID, err
@@ -196,7 +195,7 @@ func TestMessageHasAFate(t *testing.T) {
 		f.mustSay(f.boxes[0], st, 8, finished(protocol.Finished{State: protocol.Failed, Kind: task.AgentError, Error: "boom"}))
 		want(MessageDropped, "")
 		f.write(func(tx *db.Tx) error {
-			woken, err := f.Wake(tx, st.Run, "hello")
+			woken, err := Wake(tx, st.Run, "hello")
 			if woken {
 				t.Error("an ended run was woken")
 			}

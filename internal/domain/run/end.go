@@ -96,9 +96,10 @@ func (s *Service) end(tx *db.Tx, r *Row, outcome, kind, text string) error {
 		endedData{Attempt: r.Attempt, BoxID: r.BoxID, FailureKind: r.FailureKind, Outcome: outcome, TaskID: r.TaskID})
 }
 
-// Stop takes an in-flight task's run away from its box: it is task.Service's
-// StopRun. The task is locked and is moved by the caller.
-func (s *Service) Stop(tx *db.Tx, t *task.Row, why string) error {
+// Stop takes an in-flight task's run away from its box. The task is locked and is
+// moved by the caller.
+func (s *Service) Stop(tx *db.Tx, u task.Unwanted) error {
+	t, why := u.Task, u.Why
 	r, ok, err := selectLive.ForUpdate().Maybe(tx, t.AccountID, t.ID)
 	if err != nil || !ok {
 		return err
@@ -110,14 +111,14 @@ func (s *Service) Stop(tx *db.Tx, t *task.Row, why string) error {
 	if why == task.StopCancelled {
 		mode = protocol.HaltNow
 	}
-	return s.SendCommand(tx, r.BoxID, protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandHalt,
-		Run: r.ID, Attempt: int(r.Attempt), Mode: mode, Reason: why})
+	return CommandOwed.Send(tx, Command{r.BoxID, protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandHalt,
+		Run: r.ID, Attempt: int(r.Attempt), Mode: mode, Reason: why}})
 }
 
 // Halt makes the box of a live run save what there is and end it; the task then
 // goes where a failure of the kind leads. Again, and of an ended run, it does
 // nothing.
-func (s *Service) Halt(tx *db.Tx, runID, kind, why string) error {
+func Halt(tx *db.Tx, runID, kind, why string) error {
 	r, ok, err := selectAnywhere.ForUpdate().Maybe(tx, runID)
 	if err != nil || !ok || r.EndedAt != nil || r.Halting != "" {
 		return err
@@ -125,13 +126,12 @@ func (s *Service) Halt(tx *db.Tx, runID, kind, why string) error {
 	if _, err := setHalting.Exec(tx, r.ID, kind, why); err != nil {
 		return err
 	}
-	return s.SendCommand(tx, r.BoxID, protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandHalt,
-		Run: r.ID, Attempt: int(r.Attempt), Mode: protocol.HaltGraceful, Reason: why})
+	return CommandOwed.Send(tx, Command{r.BoxID, protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandHalt,
+		Run: r.ID, Attempt: int(r.Attempt), Mode: protocol.HaltGraceful, Reason: why}})
 }
 
-// Endings lists how the tries of a task of tx.Account ended; it is
-// task.Service's Endings.
-func (s *Service) Endings(tx *db.Tx, taskID string) (out []task.Ending, err error) {
+// Endings lists how the tries of a task of tx.Account ended, oldest first.
+func Endings(tx *db.Tx, taskID string) (out []task.Ending, err error) {
 	rows, err := selectAttempts.All(tx, tx.Account, taskID)
 	for _, r := range rows {
 		if r.Outcome != nil {
@@ -141,9 +141,9 @@ func (s *Service) Endings(tx *db.Tx, taskID string) (out []task.Ending, err erro
 	return out, err
 }
 
-// Pulse tells how the newest run of a task of tx.Account is doing; it is
-// task.Service's Pulse.
-func (s *Service) Pulse(tx *db.Tx, taskID string) (*task.Pulse, error) {
+// Pulse tells how the newest run of a task of tx.Account is doing; nil if it has
+// had none.
+func Pulse(tx *db.Tx, taskID string) (*task.Pulse, error) {
 	rows, err := selectAttempts.All(tx, tx.Account, taskID)
 	if err != nil || len(rows) == 0 {
 		return nil, err
@@ -174,10 +174,20 @@ func (s *Service) lose(tx *db.Tx, l lease, kind, text string, still func(*Row) b
 	return s.Tasks.AttemptFailed(tx, &t, kind, text)
 }
 
-// Evacuate ends the live runs of a box that is revoked, or that has to let go,
-// and queues their tasks again. Kind is box_lost or box_drained. It answers how
-// many there were.
-func (s *Service) Evacuate(tx *db.Tx, boxID, kind, text string) (int, error) {
+// Drained ends the live runs of a box that was drained and is not there to hand
+// them back, and queues their tasks again. It answers how many there were.
+func (s *Service) Drained(tx *db.Tx, boxID string) (int, error) {
+	return s.evacuate(tx, boxID, task.BoxDrained, "The box was drained while it was offline.")
+}
+
+// Revoked ends the live runs of a box that was revoked, and queues their tasks
+// again: no token of them is worth anything any more, not even for saving the
+// work. It answers how many there were.
+func (s *Service) Revoked(tx *db.Tx, boxID string) (int, error) {
+	return s.evacuate(tx, boxID, task.BoxLost, "The box was revoked.")
+}
+
+func (s *Service) evacuate(tx *db.Tx, boxID, kind, text string) (int, error) {
 	runs, err := selectLiveOnBox.All(tx, boxID)
 	if err != nil {
 		return 0, err

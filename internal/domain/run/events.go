@@ -43,3 +43,20 @@ var (
 	AskFiled        = event.DeclareSignal[Declaration[protocol.AskFiled]]("run.ask_filed", "An agent filed an ask.")
 	BlockerDeclared = event.DeclareSignal[Declaration[protocol.BlockerDeclared]]("run.blocker_declared", "An agent declared a blocker.")
 )
+
+// Command is a command that a box is owed.
+type Command struct {
+	BoxID   string
+	Command protocol.Command
+}
+
+// CommandOwed is sent when the box of a run is to be told something. A fault of a
+// subscriber undoes the change.
+var CommandOwed = event.DeclareSignal[Command]("run.command_owed", "The box of a run is owed a command.")
+
+// Blame is a run that failed for a fault of its box.
+type Blame struct{ BoxID, Why string }
+
+// BoxBlamed is sent when a run has failed for a fault of its box, which is given
+// nothing more until it says that it is fit. The box is locked.
+var BoxBlamed = event.DeclareSignal[Blame]("run.box_blamed", "A run failed for a fault of its box.")

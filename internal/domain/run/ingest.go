@@ -70,7 +70,7 @@ func (s *Service) branchAt(ctx context.Context, boxID string, e protocol.Envelop
 		var f protocol.Finished
 		return ev.Kind == protocol.EventFinished && json.Unmarshal(ev.Data, &f) == nil && f.State == protocol.Succeeded && f.Tip != ""
 	})
-	if !delivers || s.BranchAt == nil {
+	if !delivers {
 		return "", nil
 	}
 	var b branchRow
@@ -82,7 +82,7 @@ func (s *Service) branchAt(ctx context.Context, boxID string, e protocol.Envelop
 	if err != nil || !ok || b.Branch == "" {
 		return "", err
 	}
-	return s.BranchAt(ctx, b.RepoID, b.Branch)
+	return s.Branches.At(ctx, b.RepoID, b.Branch)
 }
 
 func (s *Service) take(tx *db.Tx, boxID string, e protocol.Envelope, at string, out *protocol.Appended) error {
@@ -271,7 +271,7 @@ func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event, at str
 // nothing else.
 func read[T any](s *Service, r *Row, e protocol.Event) (v T, ok bool) {
 	if err := json.Unmarshal(e.Data, &v); err != nil {
-		s.log().Debug("event with malformed data", "run", r.ID, "seq", e.Seq, "kind", e.Kind, "error", err)
+		s.Logger.Debug("event with malformed data", "run", r.ID, "seq", e.Seq, "kind", e.Kind, "error", err)
 		return *new(T), false
 	}
 	return v, true
@@ -316,10 +316,14 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f Ending) error {
 		r.ReportBy = &by
 	}
 	if unfit {
-		var err error
-		if f.Error, err = s.BoxUnfit(tx, r.BoxID, f.Error); err != nil {
+		shown, err := s.Boxes.FaultShown(tx, r.BoxID, f.Error)
+		if err != nil {
 			return err
 		}
+		if err := BoxBlamed.Send(tx, Blame{r.BoxID, f.Error}); err != nil {
+			return err
+		}
+		f.Error = shown
 	}
 	if err := s.end(tx, r, outcome, kind, f.Error); err != nil {
 		return err
@@ -335,10 +339,8 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f Ending) error {
 			return err
 		}
 	}
-	if s.OnFinished != nil {
-		if settled, err := s.OnFinished(tx, t, r, f); err != nil || settled {
-			return err
-		}
+	if settled, err := s.Settler.Settle(tx, t, r, f); err != nil || settled {
+		return err
 	}
 	if outcome == Succeeded {
 		return s.Tasks.Complete(tx, t)

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -24,22 +23,17 @@ const (
 	inFlight = 5 * time.Second
 )
 
-// lease is how long a box may work on after it last asked.
-func (s *Service) lease() time.Duration {
-	return cmp.Or(s.Lease, protocol.LeaseTTL)
-}
-
 // acceptBy is when a run that was claimed goes to another box unless its own
 // has accepted it, or asked for more. That is soon: a box does nothing before,
 // and a box that died while its claim waited will never do anything.
 func (s *Service) acceptBy(tx *db.Tx) time.Time {
-	return tx.Now.Add(protocol.RenewAfter(s.lease()))
+	return tx.Now.Add(protocol.RenewAfter(s.Lease))
 }
 
 // redispatchAt is when a run goes to another box unless its own asks again. By
 // then that one has stopped.
 func (s *Service) redispatchAt(tx *db.Tx) time.Time {
-	return tx.Now.Add(protocol.RedispatchAfter(s.lease()))
+	return tx.Now.Add(protocol.RedispatchAfter(s.Lease))
 }
 
 // Loop takes back what boxes lost, and marks what got stuck, until ctx ends.
@@ -48,7 +42,7 @@ func (s *Service) Loop(ctx context.Context) error {
 	// A starting node cannot tell a box that was cut off from one that had
 	// nobody to talk to: boxes get the time to renew, and to hand in what they
 	// hold, before anything is taken back.
-	pause := protocol.RenewAfter(s.lease())
+	pause := protocol.RenewAfter(s.Lease)
 	var watch clock.Watch
 	for {
 		select {
@@ -57,13 +51,13 @@ func (s *Service) Loop(ctx context.Context) error {
 		case <-time.After(pause):
 		}
 		if watch.Set() > 0 { // all leases seem to have run out: the same again
-			pause = protocol.RenewAfter(s.lease())
+			pause = protocol.RenewAfter(s.Lease)
 			continue
 		}
 		if err := s.Scan(ctx); err != nil && ctx.Err() == nil {
-			s.log().Error("scan leases", "error", err)
+			s.Logger.Error("scan leases", "error", err)
 		}
-		pause = s.lease() / scansPerLease
+		pause = s.Lease / scansPerLease
 	}
 }
 
@@ -144,7 +138,7 @@ func (s *Service) Verdicts(ctx context.Context, boxID string, refs []protocol.Ru
 					return err
 				}
 				if n == 1 {
-					v.Do, v.FromSeq, v.LeaseMS = protocol.DoContinue, r.CommittedSeq+1, s.lease().Milliseconds()
+					v.Do, v.FromSeq, v.LeaseMS = protocol.DoContinue, r.CommittedSeq+1, s.Lease.Milliseconds()
 				}
 				named[r.ID] = true
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,20 +14,18 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
-	"yardmaster/internal/domain/budget"
-	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/proof/seed"
+	"yardmaster/internal/proof/standin"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
 )
 
 var (
-	getRepoByName = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE owner = $1 AND name = $2`)
-	allRuns       = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 ORDER BY id`)
-	getRepo       = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
+	allRuns = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 ORDER BY id`)
+	getRepo = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
 )
 
 // patience bounds every wait of a test.
@@ -43,7 +42,8 @@ type fixture struct {
 	commands *outbox
 	faulty   map[string][]string // what BoxUnfit was told, by box
 
-	keys *sync.Map // of the boxes' present processes, by box
+	keys   *sync.Map // of the boxes' present processes, by box
+	others *others
 }
 
 // outbox keeps the commands owed to boxes.
@@ -74,7 +74,8 @@ func open(t testing.TB, dsn string) *fixture {
 	clock := &atomic.Int64{}
 	clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 	d := dbtest.Open(t, dsn, db.Options{Clock: func() time.Time { return time.UnixMicro(clock.Load()) }})
-	f := &fixture{t: t, clock: clock, keys: &sync.Map{}, commands: &outbox{all: map[string][]protocol.Command{}}, faulty: map[string][]string{}}
+	f := &fixture{t: t, clock: clock, keys: &sync.Map{}, others: &others{}, commands: &outbox{all: map[string][]protocol.Command{}}, faulty: map[string][]string{}}
+	f.others.f = f
 	f.serve(d)
 	return f.tenant()
 }
@@ -82,33 +83,24 @@ func open(t testing.TB, dsn string) *fixture {
 // serve puts a node behind the fixture, on a database.
 func (f *fixture) serve(d *db.DB) {
 	hub := event.NewHub()
-	tasks := &task.Service{DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
-		RepoByName: func(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
-			return getRepoByName.Maybe(tx, owner, name)
-		},
-		RepoByID: func(tx *db.Tx, id string) (task.Repo, error) { return getRepo.One(tx, id) },
-		Template: func(_ *db.Tx, _, name string) (task.Need, bool, error) {
-			return task.Need{Agent: "claude"}, name == "default", nil
-		},
-		Spent: session.Spent, SetAside: budget.SetAside,
-		Seats: func(*db.Tx, string) (int64, error) { return 100, nil },
-	}
-	s := &Service{DB: d, Hub: hub, Tasks: tasks, SealKey: func(_ *db.Tx, boxID string) (string, error) { return f.sealKey(boxID), nil }, GatewayURL: "http://gateway", CommitName: "Yardmaster", CommitEmail: "agent@example.com",
-		Template: func(*db.Tx, string, string) (Template, bool, error) {
-			return Template{Agent: "claude", Model: "m", Timeout: time.Hour, Isolation: "landlock"}, true, nil
-		},
-		Policy: func(*db.Tx, string) (string, error) { return `{}`, nil },
-		SendCommand: func(tx *db.Tx, boxID string, c protocol.Command) error {
-			tx.AfterCommit(func() { f.commands.put(boxID, c) })
-			return nil
-		},
-		BoxUnfit: func(tx *db.Tx, boxID, why string) (string, error) {
-			tx.AfterCommit(func() { f.faulty[boxID] = append(f.faulty[boxID], why) })
-			return why, nil
-		},
-	}
-	tasks.StopRun, tasks.Endings, tasks.Pulse = s.Stop, s.Endings, s.Pulse
-	f.Service = s
+	stand := related{standin.Tasks{Agent: "claude", Places: 100}}
+	tasks := task.New(task.Needs{DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
+		Repos: standin.Repos(func(tx *db.Tx, id string) (task.Repo, error) { return getRepo.One(tx, id) }), Templates: stand, Related: stand, Foresight: stand})
+	task.RunUnwanted.On(d, func(tx *db.Tx, u task.Unwanted) error { return f.Stop(tx, u) })
+	CommandOwed.On(d, func(tx *db.Tx, c Command) error {
+		tx.AfterCommit(func() { f.commands.put(c.BoxID, c.Command) })
+		return nil
+	})
+	BoxBlamed.On(d, func(tx *db.Tx, b Blame) error {
+		if f.others.deaf {
+			return errors.New("out of order")
+		}
+		tx.AfterCommit(func() { f.faulty[b.BoxID] = append(f.faulty[b.BoxID], b.Why) })
+		return nil
+	})
+	f.Service = New(Needs{DB: d, Hub: hub, Tasks: tasks, Bus: f.others, Logger: slog.New(slog.DiscardHandler), GatewayURL: "http://gateway",
+		CommitName: "Yardmaster", CommitEmail: "agent@example.com",
+		Setup: f.others, Boxes: f.others, Vault: f.others, Branches: f.others, Settler: f.others, Asks: f.others})
 }
 
 // tenant is the fixture with a new account.

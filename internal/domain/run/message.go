@@ -35,7 +35,7 @@ type MessageOutcome struct {
 // own once the running one is over, or at once when the run is parked. A run
 // without a live channel is refused with no_live_channel. Recording the change
 // is the caller's.
-func (s *Service) Message(tx *db.Tx, runID, text string) (messageID string, err error) {
+func Message(tx *db.Tx, runID, text string) (messageID string, err error) {
 	r, err := findRun(tx, runID)
 	if err != nil {
 		return "", err
@@ -47,7 +47,7 @@ func (s *Service) Message(tx *db.Tx, runID, text string) (messageID string, err 
 		}
 		return "", fault.Reason("no_live_channel", "The run has no live channel: "+why)
 	}
-	messageID, owed, err := s.say(tx, &r, text)
+	messageID, owed, err := say(tx, &r, text)
 	if err == nil && !owed {
 		err = fault.Reason("no_live_channel", "The run has just ended.")
 	}
@@ -57,12 +57,12 @@ func (s *Service) Message(tx *db.Tx, runID, text string) (messageID string, err 
 // Wake is Message for those to whom a run that cannot be reached is no error:
 // woken tells whether the message is owed. A parked run whose window ends before
 // the message reaches it is not held: its task goes back into the queue.
-func (s *Service) Wake(tx *db.Tx, runID, text string) (woken bool, err error) {
+func Wake(tx *db.Tx, runID, text string) (woken bool, err error) {
 	r, ok, err := selectOfAccount.Maybe(tx, tx.Account, runID)
 	if err != nil || !ok || !reachable(&r) {
 		return false, err
 	}
-	_, woken, err = s.say(tx, &r, text)
+	_, woken, err = say(tx, &r, text)
 	return woken, err
 }
 
@@ -71,12 +71,12 @@ func reachable(r *Row) bool {
 	return (r.State == Live || r.State == Parked) && r.Agent != commandAgent
 }
 
-func (s *Service) say(tx *db.Tx, r *Row, text string) (messageID string, owed bool, err error) {
+func say(tx *db.Tx, r *Row, text string) (messageID string, owed bool, err error) {
 	if n, err := wakeRun.Exec(tx, r.ID, tx.Now); err != nil || n == 0 {
 		return "", false, err
 	}
 	c := protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandMessage, Run: r.ID, Attempt: int(r.Attempt), Text: text}
-	return c.ID, true, s.SendCommand(tx, r.BoxID, c)
+	return c.ID, true, CommandOwed.Send(tx, Command{r.BoxID, c})
 }
 
 // AwaitMessage waits for the answer to a message to a run of the context's

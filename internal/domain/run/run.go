@@ -9,6 +9,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/protocol"
 )
 
@@ -99,13 +101,63 @@ type Ending struct {
 	BranchAt string
 }
 
-// Service holds the runs. The function fields are wired by the program; the
-// optional ones say so.
-type Service struct {
+// Setup tells what a run begins with.
+type Setup interface {
+	// Template finds an account's template; false if there is none of the name.
+	Template(tx *db.Tx, account, name string) (Template, bool, error)
+	// Policy is the policy that a run in a repository begins under, as its session
+	// keeps it.
+	Policy(tx *db.Tx, repoID string) (string, error)
+	// Notes are paragraphs of a brief besides the task: prompts, the box's briefing,
+	// answers, the names of secrets.
+	Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error)
+	// Servers are the MCP servers that a run of the task may use.
+	Servers(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error)
+}
+
+// Boxes tells of the boxes that runs are on.
+type Boxes interface {
+	// SealKey is what secrets for the present process of a box are sealed to; empty
+	// until that has said hello.
+	SealKey(tx *db.Tx, boxID string) (string, error)
+	// FaultShown is what tx.Account may know of a fault of a box.
+	FaultShown(tx *db.Tx, boxID, why string) (string, error)
+}
+
+// Vault is what runs may use of the vaults.
+type Vault interface {
+	// ForRun is what a run of a repository of tx.Account may use. It goes to the box
+	// sealed, and nowhere else.
+	ForRun(tx *db.Tx, repoID string) ([]protocol.Secret, error)
+}
+
+// Branches tells where branches are at the code host.
+type Branches interface {
+	// At is the commit of a branch, empty if there is no such branch. It is called
+	// outside of transactions.
+	At(ctx context.Context, repoID, branch string) (sha string, err error)
+}
+
+// Settler decides about tasks of runs that their box has ended.
+type Settler interface {
+	// Settle moves the task on if the run is more than tried work: a check has a
+	// result, commits become a pull request. It answers false to leave the task to
+	// the common rules.
+	Settle(tx *db.Tx, t *task.Row, r *Row, f Ending) (settled bool, err error)
+}
+
+// Asks tells of the asks that agents filed.
+type Asks interface {
+	// OfRuns lists the ids of the asks that runs filed.
+	OfRuns(tx *db.Tx, runIDs []string) ([]string, error)
+}
+
+// Needs are what runs are made of.
+type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
 	Tasks  *task.Service
-	Bus    Bus // only Serve needs it
+	Bus    Bus
 	Logger *slog.Logger
 	// Lease is what claims and renewals grant; protocol.LeaseTTL when 0.
 	Lease time.Duration
@@ -114,48 +166,28 @@ type Service struct {
 	CommitName  string // author of the agents' commits
 	CommitEmail string
 
-	// Template finds an account's template.
-	Template func(tx *db.Tx, account, name string) (Template, bool, error)
-	// SendCommand owes a command to a box, within tx.
-	SendCommand func(tx *db.Tx, boxID string, c protocol.Command) error
-	// Policy is the policy that a run in a repository begins under, as its
-	// session keeps it.
-	Policy func(tx *db.Tx, repoID string) (string, error)
-	// SealKey is what secrets for the present process of a box are sealed to;
-	// empty until that has said hello.
-	SealKey func(tx *db.Tx, boxID string) (string, error)
-	// BoxUnfit notes, within tx, that a run on a box failed for a fault of the
-	// box, so that it is given nothing more until it says that it is fit. The
-	// box is locked. It answers what tx.Account may know of the fault.
-	BoxUnfit func(tx *db.Tx, boxID, why string) (shown string, err error)
-	// OnFinished, optional, lets another domain settle the task of a run that
-	// its box has ended: checks have a result, commits become a pull request.
-	// It answers false to leave the task to the common rules.
-	OnFinished func(tx *db.Tx, t *task.Row, r *Row, f Ending) (settled bool, err error)
-	// BranchAt, optional, is where the code host has a branch, "" if it has
-	// none. It is asked outside of transactions.
-	BranchAt func(ctx context.Context, repoID, branch string) (sha string, err error)
-	// BriefNotes, optional, are further paragraphs of a brief: the repository's
-	// prompt variables, the box's briefing.
-	BriefNotes func(tx *db.Tx, t *task.Row, boxID string) ([]string, error)
-	// Servers, optional, are the MCP servers that a run of the task may use.
-	Servers func(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error)
-	// AsksOf, optional, lists the ids of the asks that runs filed.
-	AsksOf func(tx *db.Tx, runIDs []string) ([]string, error)
-	// Vault, optional, is what a run of a repository of tx.Account may use of the
-	// vaults. It goes to the box sealed, and nowhere else.
-	Vault func(tx *db.Tx, repoID string) ([]protocol.Secret, error)
+	Setup    Setup
+	Boxes    Boxes
+	Vault    Vault
+	Branches Branches
+	Settler  Settler
+	Asks     Asks
+}
+
+// Service holds the runs.
+type Service struct {
+	Needs
 
 	reads   singleflight.Group // of the streams
 	gate    gate               // of events on their way into the database
 	waiting waiting            // claims
 }
 
-func (s *Service) log() *slog.Logger {
-	if s.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return s.Logger
+// New makes the service. It panics if something is lacking.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	n.Lease = cmp.Or(n.Lease, protocol.LeaseTTL)
+	return &Service{Needs: n}
 }
 
 // Run is a try as clients see it.

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -85,8 +84,7 @@ func TestEndings(t *testing.T) {
 // be noted, nothing has happened, and the last word comes again.
 func TestUnfitBoxIsNotedWithTheEnd(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		noted := f.BoxUnfit
-		f.BoxUnfit = func(*db.Tx, string, string) (string, error) { return "", errors.New("out of order") }
+		f.others.deaf = true
 		taskID := f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
 		f.mustSay(f.boxes[0], st, 1, started()...)
@@ -98,7 +96,7 @@ func TestUnfitBoxIsNotedWithTheEnd(t *testing.T) {
 		if r := f.run(f.boxes[0], st.Run); r.EndedAt != nil || r.CommittedSeq != 4 {
 			t.Errorf("run %+v", r)
 		}
-		f.BoxUnfit = noted
+		f.others.deaf = false
 		for range 2 { // the second time it is passed over
 			f.mustSay(f.boxes[0], st, 5, last)
 		}
@@ -116,7 +114,7 @@ func TestUnfitBoxOfAHaltedRun(t *testing.T) {
 		taskID := f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
 		f.mustSay(f.boxes[0], st, 1, started()...)
-		f.write(func(tx *db.Tx) error { return f.Halt(tx, st.Run, task.BudgetExhausted, "budget") })
+		f.write(func(tx *db.Tx) error { return Halt(tx, st.Run, task.BudgetExhausted, "budget") })
 		f.mustSay(f.boxes[0], st, 5, finished(protocol.Finished{State: protocol.Failed, Kind: task.BoxUnfit, Error: "no room"}))
 		if row := f.wantStatus(taskID, task.Held); *row.FailureKind != task.BudgetExhausted || len(f.faulty[f.boxes[0]]) != 1 {
 			t.Errorf("task %+v, told %v", row, f.faulty)
@@ -124,9 +122,9 @@ func TestUnfitBoxOfAHaltedRun(t *testing.T) {
 	})
 }
 
-func TestOnFinishedSettles(t *testing.T) {
+func TestSettlerSettles(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		f.OnFinished = func(tx *db.Tx, t *task.Row, r *Row, fin Ending) (bool, error) {
+		f.others.settle = func(tx *db.Tx, t *task.Row, r *Row, fin Ending) (bool, error) {
 			if fin.Tip == "" || *r.Outcome != Succeeded || tx.Account != f.account {
 				return false, nil
 			}
@@ -307,7 +305,12 @@ func TestTakenWorkMayBeSavedForAWhile(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		rescue := func(token string) bool {
 			t.Helper()
-			a, ok, err := f.ResolveRescue(context.Background(), token)
+			var a Access
+			var ok bool
+			err := f.DB.Read(context.Background(), func(tx *db.Tx) (err error) {
+				a, ok, err = RescueByToken(tx, token)
+				return err
+			})
 			if err != nil || ok && (a.RunID == "" || a.Branch == "") {
 				t.Fatalf("access %+v, %v", a, err)
 			}
@@ -350,7 +353,7 @@ func TestTakenWorkMayBeSavedForAWhile(t *testing.T) {
 		f.create(task.KindWork)
 		st = f.claim(f.boxes[1])
 		f.write(func(tx *db.Tx) error {
-			_, err := f.Evacuate(tx, f.boxes[1], task.BoxLost, "revoked")
+			_, err := f.Revoked(tx, f.boxes[1])
 			return err
 		})
 		if rescue(st.GitToken) {
@@ -368,7 +371,7 @@ func TestEvacuate(t *testing.T) {
 		}
 		other := f.claim(f.boxes[1])
 		f.write(func(tx *db.Tx) error {
-			n, err := f.Evacuate(tx, f.boxes[0], task.BoxLost, "revoked")
+			n, err := f.Revoked(tx, f.boxes[0])
 			if n != 1 {
 				t.Errorf("%d runs given back", n)
 			}

@@ -11,14 +11,6 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// sealKey is what is given to the box now is sealed to.
-func (s *Service) sealKey(tx *db.Tx, boxID string) (string, error) {
-	if s.SealKey == nil {
-		return "", nil
-	}
-	return s.SealKey(tx, boxID)
-}
-
 // sealFor seals what a box's process with the key alone may read.
 func sealFor(key, purpose string, v any) (string, error) {
 	if key == "" {
@@ -51,7 +43,7 @@ func (s *Service) Secrets(ctx context.Context, boxID string, ask protocol.Secret
 			return fault.Missing("live attempt")
 		}
 		defer tx.About(r.AccountID)()
-		if key, err = s.sealKey(tx, boxID); err != nil {
+		if key, err = s.Boxes.SealKey(tx, boxID); err != nil {
 			return err
 		}
 		claimed, err := selectKey.One(tx, r.ID)
@@ -61,10 +53,8 @@ func (s *Service) Secrets(ctx context.Context, boxID string, ask protocol.Secret
 		if !seal.Equal(claimed, key) {
 			return fault.New(fault.Forbidden, protocol.OtherProcess, "Another process of the box has claimed this attempt.")
 		}
-		if s.Vault != nil {
-			if values, err = s.Vault(tx, r.RepoID); err != nil {
-				return err
-			}
+		if values, err = s.Vault.ForRun(tx, r.RepoID); err != nil {
+			return err
 		}
 		first, err := givenOnce.Exec(tx, r.ID)
 		if err != nil || first == 0 {

@@ -17,7 +17,7 @@ func TestSecretsAreForTheProcessThatClaimed(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
 		value := "the first value"
-		f.Vault = func(tx *db.Tx, repoID string) ([]protocol.Secret, error) {
+		f.others.vault = func(tx *db.Tx, repoID string) ([]protocol.Secret, error) {
 			if tx.Account == "" || repoID == "" {
 				t.Errorf("the vault of repository %q of account %q was asked for", repoID, tx.Account)
 			}
@@ -50,7 +50,7 @@ func TestSecretsAreForTheProcessThatClaimed(t *testing.T) {
 			t.Error("another box got them:", err)
 		}
 		f.write(func(tx *db.Tx) error {
-			_, err := f.Evacuate(tx, f.boxes[0], task.BoxLost, "gone")
+			_, err := f.Revoked(tx, f.boxes[0])
 			return err
 		})
 		if _, err := f.Secrets(ctx, f.boxes[0], ask); !fault.IsKind(err, fault.NotFound) {

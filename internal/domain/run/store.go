@@ -245,8 +245,8 @@ func insertEvents(tx *db.Tx, runID string, attempt int, events []protocol.Event)
 	return nil
 }
 
-// LiveOn counts the live runs of boxes; a box without one is left out.
-func LiveOn(tx *db.Tx, boxIDs []string) (map[string]int, error) {
+// Active counts the live runs of boxes; a box without one is left out.
+func (s *Service) Active(tx *db.Tx, boxIDs []string) (map[string]int, error) {
 	if len(boxIDs) == 0 {
 		return nil, nil
 	}

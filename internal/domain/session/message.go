@@ -45,7 +45,7 @@ func (s *Service) message(ctx context.Context, in messageIn) (out MessageResult,
 	unconfirmed := notes["unconfirmed"]
 	out = MessageResult{Status: "unconfirmed", Note: &unconfirmed} // until more is known
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		if out.MessageID, err = s.Say(tx, in.RunID, in.Message); err != nil {
+		if out.MessageID, err = s.Runs.Say(tx, in.RunID, in.Message); err != nil {
 			return err
 		}
 		return messageSentEvent.Record(tx, event.Subject{ID: in.RunID},
@@ -58,7 +58,7 @@ func (s *Service) message(ctx context.Context, in messageIn) (out MessageResult,
 	if in.WaitMS != nil {
 		wait = time.Duration(*in.WaitMS) * time.Millisecond
 	}
-	fate, err := s.Await(ctx, in.RunID, out.MessageID, wait)
+	fate, err := s.Runs.Await(ctx, in.RunID, out.MessageID, wait)
 	if err != nil {
 		return MessageResult{}, err
 	}

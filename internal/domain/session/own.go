@@ -119,7 +119,7 @@ func (c *Own) Say(ctx context.Context, system string, turns []string) (string, e
 	if err := c.note(ctx, notePrompt, shown(turns[len(turns)-1])); err != nil {
 		return "", err
 	}
-	answer, err := c.s.Calls.Complete(ctx, c.token, p)
+	answer, err := (llm.Caller{Gateway: c.s.Gateway}).Complete(ctx, c.token, p)
 	if err != nil {
 		f := fault.From(err)
 		return "", errors.Join(err, c.note(ctx, noteFailed, OwnFailed{f.Slug, secretscan.Scrub(f.Detail)}))
@@ -142,7 +142,7 @@ func (c *Own) End(ctx context.Context, outcome string) {
 	ctx, cancel := context.WithTimeout(ctx, recordTime)
 	defer cancel()
 	err := c.s.DB.Write(db.WithAccount(ctx, c.account), func(tx *db.Tx) error { return c.s.endOwn(tx, c.id, outcome) })
-	if err != nil && c.s.Logger != nil {
+	if err != nil {
 		c.s.Logger.ErrorContext(ctx, "session is not ended", "session", c.id, "error", err)
 	}
 }

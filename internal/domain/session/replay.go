@@ -70,7 +70,7 @@ func (s *Service) replay(ctx context.Context, in replayIn) (out PolicyReplay, er
 		if err != nil {
 			return err
 		}
-		c, problems, err := s.Parse(tx, f.RepoID, in.YML)
+		c, problems, err := s.Policies.Parse(tx, f.RepoID, in.YML)
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (s *Service) replay(ctx context.Context, in replayIn) (out PolicyReplay, er
 func (s *Service) facts(tx *db.Tx, r row) (facts, error) {
 	f, _, err := selectFacts.Maybe(tx, tx.Account, r.ID)
 	if err == nil && r.RunID != nil {
-		f.Run, err = s.RunRecord(tx, *r.RunID)
+		f.Run, err = s.Runs.Record(tx, *r.RunID)
 	}
 	return f, err
 }

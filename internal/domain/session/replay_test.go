@@ -124,7 +124,7 @@ func TestReplayOfMerges(t *testing.T) {
 				}
 				return errors.Join(err1, err2, err3, err4)
 			})
-			f.Parse = func(*db.Tx, *string, string) (Candidate, []string, error) { return c.candidate, nil, nil }
+			f.candidate = c.candidate
 			var got PolicyReplay
 			f.call(200, "acme", "POST", "/v1/sessions/"+of+"/replay", `{"yml": ""}`, &got)
 			diff := ""

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/llm"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/seal"
 )
 
@@ -62,34 +64,52 @@ type Attempt struct {
 	Model     string // empty: the one that a call asks for
 }
 
+// Runs are the runs whose conversations sessions are.
+type Runs interface {
+	// Attempt finds the live attempt of a model token; ok is false for a token that
+	// is worth nothing.
+	Attempt(ctx context.Context, token string) (a Attempt, ok bool, err error)
+	// Say owes the agent of a live run of tx.Account a message; a run that cannot be
+	// reached is refused with no_live_channel.
+	Say(tx *db.Tx, runID, text string) (messageID string, err error)
+	// Await tells what became of a message by the end of the wait.
+	Await(ctx context.Context, runID, messageID string, wait time.Duration) (Outcome, error)
+	// Events lists the events of a run behind a number, limit at most.
+	Events(tx *db.Tx, runID string, after int64, limit int) ([]Event, error)
+	// Record is how a run was carried out.
+	Record(tx *db.Tx, runID string) (RunRecord, error)
+}
+
+// Policies reads policy files.
+type Policies interface {
+	// Parse reads a policy file as it would be in force in a repository of
+	// tx.Account, nil for none; the messages say what is wrong with it.
+	Parse(tx *db.Tx, repoID *string, yml string) (Candidate, []string, error)
+}
+
+// Needs are what sessions are made of.
+type Needs struct {
+	DB       *db.DB
+	Hub      *event.Hub
+	Keys     *modelkey.Service
+	Budget   *budget.Service
+	Logger   *slog.Logger
+	Clock    func() time.Time // also measures how long calls take
+	Runs     Runs
+	Policies Policies
+	// Prices are those of the server, for what an account sets none.
+	Prices *llm.Prices
+	// Scripted answers as the provider scripted.
+	Scripted  http.Handler
+	Transport http.RoundTripper // to the providers
+}
+
 // Service is the llm.Authorizer, llm.Reserver and llm.Recorder of the gateway,
 // and answers for sessions.
 type Service struct {
-	DB     *db.DB
-	Keys   *modelkey.Service
-	Budget *budget.Service
-	Logger *slog.Logger
-	Clock  func() time.Time
-	// Resolve finds the live attempt of a token; ok is false for a token that
-	// is worth nothing.
-	Resolve func(ctx context.Context, token string) (a Attempt, ok bool, err error)
-	Hub     *event.Hub
-	// Say owes the agent of a live run of tx.Account a message; a run that
-	// cannot be reached is refused with no_live_channel. Await tells what
-	// became of it by the end of the wait.
-	Say   func(tx *db.Tx, runID, text string) (messageID string, err error)
-	Await func(ctx context.Context, runID, messageID string, wait time.Duration) (Outcome, error)
-	// Parse reads a policy file as it would be in force in a repository of
-	// tx.Account, nil for none; the messages say what is wrong with it.
-	Parse func(tx *db.Tx, repoID *string, yml string) (Candidate, []string, error)
-	// RunEvents lists the events of a run behind a number, limit at most;
-	// RunRecord is how a run was carried out.
-	RunEvents func(tx *db.Tx, runID string, after int64, limit int) ([]Event, error)
-	RunRecord func(tx *db.Tx, runID string) (RunRecord, error)
-	// Prices are those of the server, for what an account sets none.
-	Prices *llm.Prices
-	// Calls carries the platform's own calls through the gateway.
-	Calls llm.Caller
+	Needs
+	// Gateway serves the calls of agents to models, and the platform's own.
+	Gateway http.Handler
 
 	reads  singleflight.Group // of the streams
 	writes sync.WaitGroup
@@ -97,6 +117,15 @@ type Service struct {
 	known  map[call]grant
 	owed   []owed
 	own    map[string]Attempt // hash of a token -> conversation of the platform's own
+}
+
+// New makes the service and its gateway. It panics if something is lacking.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	s := &Service{Needs: n}
+	s.Gateway = llm.NewGateway(llm.Config{Authorizer: s, Reserver: s, Recorder: s, Logger: n.Logger, Now: n.Clock, Scripted: n.Scripted,
+		Prices: n.Prices, Transport: n.Transport})
+	return s
 }
 
 // remembered is how long a decision is used again. A revoked token or a
@@ -149,7 +178,7 @@ func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm
 	s.mu.Unlock()
 	var err error
 	if !ok {
-		a, ok, err = s.Resolve(ctx, token)
+		a, ok, err = s.Runs.Attempt(ctx, token)
 	}
 	if err != nil {
 		return llm.Grant{}, err
@@ -296,9 +325,6 @@ func (s *Service) flush() {
 		return
 	}
 	s.Budget.Abandon(calls)
-	if s.Logger == nil {
-		return
-	}
 	for _, o := range all {
 		s.Logger.Error("model call is not accounted for", "session", o.session, "provider", o.provider, "model", o.usage.Model,
 			"input_tokens", o.usage.InputTokens, "output_tokens", o.usage.OutputTokens, "cost_micros", o.usage.CostMicros, "error", err)

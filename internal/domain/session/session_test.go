@@ -41,12 +41,14 @@ type fixture struct {
 	*Service
 	t       *testing.T
 	http    http.Handler // the rows of this package and of billing
-	gateway http.Handler
 	session string
 
 	mu      sync.Mutex
 	now     time.Time
 	attempt *Attempt // of the token "tok"; nil once revoked
+
+	runs      runs
+	candidate Candidate // what every policy file says
 }
 
 func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
@@ -62,17 +64,17 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			defer f.mu.Unlock()
 			return f.now
 		}
-		f.Service = &Service{DB: d, Keys: &modelkey.Service{DB: d, Ring: ring, Hub: event.NewHub(), PlainHTTP: modelkey.PlainLoopback,
-			Adopt: func(*db.Tx, string, string, string) ([]string, error) { return nil, nil }}, Prices: llm.DefaultPrices(), Logger: slog.New(slog.DiscardHandler), Clock: clock,
-			Budget: &budget.Service{DB: d, Logger: slog.New(slog.DiscardHandler), Clock: clock, Node: "n"},
-			Resolve: func(_ context.Context, token string) (Attempt, bool, error) {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				if token != "tok" || f.attempt == nil {
-					return Attempt{}, false, nil
-				}
-				return *f.attempt, true, nil
-			}}
+		scenarios, err := scripted.ParseScenarios([]byte("scenarios:\n  - name: hello\n    steps:\n      - text: Good morning.\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		logger, hub := slog.New(slog.DiscardHandler), event.NewHub()
+		f.Service = New(Needs{DB: d, Hub: hub, Logger: logger, Clock: clock, Runs: &f.runs, Policies: f, Prices: llm.DefaultPrices(),
+			Scripted: scripted.New(scenarios), Transport: llm.NewTransport(nil),
+			Keys: modelkey.New(modelkey.Needs{DB: d, Ring: ring, Hub: hub, PlainHTTP: modelkey.PlainLoopback, Models: llm.Probe{}.Models,
+				Templates: others{}}),
+			Budget: budget.New(budget.Needs{DB: d, Logger: logger, Clock: clock, Node: "n", Work: others{}, Prices: others{}})})
+		f.runs.f = f
 		f.write(func(tx *db.Tx) error {
 			err1 := seed.Add(tx, seed.Account{ID: "acme"})
 			err2 := seed.Add(tx, seed.Account{ID: "rival"})
@@ -88,11 +90,6 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
 		}}, append(f.Ops(), f.Keys.Ops()...))
-		scenarios, err := scripted.ParseScenarios([]byte("scenarios:\n  - name: hello\n    steps:\n      - text: Good morning.\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.gateway = llm.NewGateway(llm.Config{Authorizer: f, Reserver: f, Recorder: f, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Scripted: scripted.New(scenarios)})
 		fn(t, f)
 	})
 }
@@ -136,7 +133,7 @@ func (f *fixture) ask(token, path string) (int, string, string) {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
 	rec := httptest.NewRecorder()
-	f.gateway.ServeHTTP(rec, req)
+	f.Gateway.ServeHTTP(rec, req)
 	return rec.Code, rec.Body.String(), rec.Header().Get(llm.FaultHeader)
 }
 
@@ -334,7 +331,7 @@ func TestStreamIsCounted(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {
 		f.addKey(`{"provider":"scripted"}`)
-		near := httptest.NewServer(f.gateway)
+		near := httptest.NewServer(f.Gateway)
 		defer near.Close()
 		req, err := http.NewRequestWithContext(t.Context(), "POST", near.URL+"/v1/messages",
 			strings.NewReader(`{"model":"small","max_tokens":100,"stream":true,"messages":[{"role":"user","content":"hello"}]}`))

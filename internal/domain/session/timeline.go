@@ -57,7 +57,7 @@ func topic(sessionID string) string { return "session." + sessionID }
 // eventsOf reads what happened in a session after a cursor.
 func (s *Service) eventsOf(tx *db.Tx, r row, after int64) ([]Event, error) {
 	if r.RunID != nil {
-		return s.RunEvents(tx, *r.RunID, after, batch)
+		return s.Runs.Events(tx, *r.RunID, after, batch)
 	}
 	rows, err := ofSession.All(tx, r.ID, after, batch)
 	out := make([]Event, len(rows))

@@ -51,8 +51,7 @@ func TestCancel(t *testing.T) {
 			return err
 		})
 
-		open := true
-		f.PROpen = func(*db.Tx, string) (bool, error) { return open, nil }
+		f.others.open = true
 		pr := "pr"
 		var review Row
 		f.write("acme", func(tx *db.Tx) (err error) {
@@ -60,7 +59,7 @@ func TestCancel(t *testing.T) {
 			return err
 		})
 		f.refused("POST", "/v1/tasks/"+review.ID+"/cancel", nil, 409, "not_cancellable_review")
-		open = false
+		f.others.open = false
 		f.call("acme", "POST", "/v1/tasks/"+review.ID+"/cancel", nil, 200)
 	})
 }

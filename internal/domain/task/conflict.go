@@ -103,7 +103,7 @@ type forecast struct {
 // answers that are known; what is not known is asked for.
 func (s *Service) forecast(tx *db.Tx, f *Facts, t *Row) (out forecast, err error) {
 	mode := f.Conflicts[t.RepoID]
-	if s.Foresight == nil || mode == "" || mode == ConflictsIgnore || !hands(t.Kind) {
+	if mode == "" || mode == ConflictsIgnore || !hands(t.Kind) {
 		return out, nil
 	}
 	mine := slices.Concat(t.Files.V, t.WIPPaths.V)
@@ -156,8 +156,8 @@ func (s *Service) forecast(tx *db.Tx, f *Facts, t *Row) (out forecast, err error
 // work is the newest commit of an open task and the paths it changes, or is
 // expected to while there is none.
 func (s *Service) work(tx *db.Tx, b *Row) (tip string, paths []string, ask *question, err error) {
-	if b.PRID != nil && s.HeadOf != nil {
-		if tip, err = s.HeadOf(tx, *b.PRID); err != nil {
+	if b.PRID != nil {
+		if tip, err = s.Related.PullHead(tx, *b.PRID); err != nil {
 			return "", nil, nil, err
 		}
 	}

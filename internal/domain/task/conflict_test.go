@@ -33,16 +33,9 @@ func (h *host) Conflicts(_ context.Context, _, a, b string) ([]string, error) {
 
 // foresee makes the fixture's repositories watch for conflicts.
 func (f *fixture) foresee(mode string) *host {
-	h := &host{changes: map[string][]string{}, conflicts: map[string][]string{}}
-	byID := f.RepoByID
-	f.RepoByID = func(tx *db.Tx, id string) (Repo, error) {
-		r, err := byID(tx, id)
-		r.Conflicts = mode
-		return r, err
-	}
-	f.seats = 100
-	f.Foresight = h
-	f.HeadOf = func(_ *db.Tx, prID string) (string, error) { return strings.TrimPrefix(prID, "pr-"), nil }
+	h := &f.host
+	h.changes, h.conflicts = map[string][]string{}, map[string][]string{}
+	f.others.conflicts, f.seats = mode, 100
 	f.write("", func(tx *db.Tx) error {
 		err := seed.Add(tx, seed.Box{ID: "large", Account: "acme", Slots: 100})
 		return err

@@ -163,8 +163,8 @@ func (s *Service) references(tx *db.Tx, in *createIn) (Repo, error) {
 	}
 	if in.AskID != nil {
 		exists := false
-		if s.AskExists != nil && id.Valid(*in.AskID) {
-			if exists, err = s.AskExists(tx, *in.AskID); err != nil {
+		if id.Valid(*in.AskID) {
+			if exists, err = s.Related.AskExists(tx, *in.AskID); err != nil {
 				return repo, err
 			}
 		}
@@ -296,7 +296,7 @@ func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row
 
 // room refuses when the account has no seats or its queue is full.
 func (s *Service) room(tx *db.Tx) error {
-	seats, err := s.Seats(tx, tx.Account)
+	seats, err := s.Related.Seats(tx, tx.Account)
 	if err != nil {
 		return err
 	}

@@ -106,6 +106,17 @@ var Moved = event.DeclareSignal[Move]("task.moved", "A task has gone to another 
 // not any more.
 var StuckChanged = event.DeclareSignal[*Row]("task.stuck_changed", "A task is stuck, or is not any more.")
 
+// Unwanted is an in-flight task whose run is to end, and why: StopCancelled,
+// StopReassigned or StopRedispatched.
+type Unwanted struct {
+	Task *Row
+	Why  string
+}
+
+// RunUnwanted is sent, before the task is moved, when its live run is to end and
+// the box is to be told.
+var RunUnwanted = event.DeclareSignal[Unwanted]("task.run_unwanted", "The run of a task is to end.")
+
 // tell records what happened to t and wakes those who wait for it. The queue
 // is woken by every event: a move that frees a slot or a seat makes other tasks
 // claimable.

@@ -178,21 +178,17 @@ func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
 	if !KnownFailure(kind) {
 		return fmt.Errorf("task %s: unknown failure kind %q", t.ID, kind)
 	}
-	backoff := s.Backoff
-	if len(backoff) == 0 {
-		backoff = DefaultBackoff
-	}
-	to, wait, charged, uncharged := afterFailure(kind, t.Charged, t.Uncharged, t.MaxAttempts, backoff)
+	to, wait, charged, uncharged := afterFailure(kind, t.Charged, t.Uncharged, t.MaxAttempts, s.Backoff)
 	t.Charged, t.Uncharged = charged, uncharged
 	if to == Failed {
 		return s.Fail(tx, t, kind, detail)
 	}
-	if kind == BoxUnfit && s.Endings != nil {
-		endings, err := s.Endings(tx, t.ID)
+	if kind == BoxUnfit {
+		endings, err := s.Related.Endings(tx, t.ID)
 		if err != nil {
 			return err
 		}
-		wait = pace(endings, backoff)
+		wait = pace(endings, s.Backoff)
 	}
 	if over, err := s.rejoin(tx, t); over || err != nil {
 		return err

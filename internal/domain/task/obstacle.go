@@ -24,17 +24,13 @@ func (s *Service) obstacles(tx *db.Tx, account string) ([]obstacle, error) {
 	for i := range rows {
 		ids[i] = rows[i].ID
 	}
-	var wants []Want
-	if s.Wants != nil {
-		if wants, err = s.Wants(tx, ids); err != nil {
-			return nil, err
-		}
+	wants, err := s.Related.Wants(tx, ids)
+	if err != nil {
+		return nil, err
 	}
-	var stops []Stop
-	if s.Stops != nil {
-		if stops, err = s.Stops(tx, ids); err != nil {
-			return nil, err
-		}
+	stops, err := s.Related.Stops(tx, ids)
+	if err != nil {
+		return nil, err
 	}
 	needs, err := s.pullNeeds(tx, rows)
 	if err != nil {
@@ -91,10 +87,10 @@ func (s *Service) pullNeeds(tx *db.Tx, rows []obstacleRow) (map[string]PullNeed,
 			prs = append(prs, *rows[i].PRID)
 		}
 	}
-	if len(prs) == 0 || s.PullNeeds == nil {
+	if len(prs) == 0 {
 		return nil, nil
 	}
-	return s.PullNeeds(tx, prs)
+	return s.Related.PullNeeds(tx, prs)
 }
 
 // behindIt is the hold of a task that was queued at a time.

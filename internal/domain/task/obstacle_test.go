@@ -88,9 +88,8 @@ func TestWaitingForPeople(t *testing.T) {
 				f.t.Errorf("it needs %q, and says so: %v", why, got)
 			}
 		}
-		f.PullNeeds = func(tx *db.Tx, prIDs []string) (map[string]PullNeed, error) {
-			return map[string]PullNeed{"pr": {Since: tx.Now, ClearsWhen: "it is done", Clear: Clear{Capability: "pr.approve_pending", Args: map[string]string{"id": prIDs[0], "head_sha": "abc"}}}}, nil
-		}
+		f.others.needs = map[string]PullNeed{"pr": {Since: time.UnixMicro(f.clock.Load()), ClearsWhen: "it is done",
+			Clear: Clear{Capability: "pr.approve_pending", Args: map[string]string{"id": "pr", "head_sha": "abc"}}}}
 		needs("asked")
 		clear(third, false, "pr.approve_pending", "head_sha", "abc")
 		// Whoever reads of it is told the pull request and the call.
@@ -104,7 +103,7 @@ func TestWaitingForPeople(t *testing.T) {
 		if !strings.Contains(p["detail"].(string), words) || p["pr_id"] != "pr" || p["clear"].(object)["capability"] != "pr.approve_pending" {
 			f.t.Errorf("a redispatch is refused with %v", p)
 		}
-		f.PullNeeds = nil
+		f.others.needs = nil
 		needs("")
 		nobody()
 		if p := f.refused("POST", "/v1/tasks/"+first+"/redispatch", nil, 409, "already_shipped"); p["pr_id"] != "pr" || p["clear"] != nil {

@@ -161,13 +161,11 @@ func (s *Service) get(ctx context.Context, in idIn) (out Detail, err error) {
 			return err
 		}
 		out.Task = shown[0]
-		if s.Pulse != nil {
-			if out.Run, err = s.Pulse(tx, t.ID); err != nil {
-				return err
-			}
+		if out.Run, err = s.Related.Pulse(tx, t.ID); err != nil {
+			return err
 		}
-		if s.InPlan != nil && t.PlanID != nil {
-			out.Plan, err = s.InPlan(tx, &t)
+		if t.PlanID != nil {
+			out.Plan, err = s.Related.InPlan(tx, &t)
 		}
 		return err
 	})
@@ -193,7 +191,7 @@ func (s *Service) reassign(ctx context.Context, in idIn) (out Reassigned, err er
 		}
 		moved := t.Status.InFlight()
 		if moved {
-			if err := s.StopRun(tx, &t, StopReassigned); err != nil {
+			if err := RunUnwanted.Send(tx, Unwanted{&t, StopReassigned}); err != nil {
 				return err
 			}
 			if err := s.Requeue(tx, &t, StopReassigned); err != nil {
@@ -224,7 +222,7 @@ func (s *Service) cancel(ctx context.Context, in idIn) (out TaskCancelled, err e
 			out = TaskCancelled{Kind: "already_terminal", TaskID: t.ID, Status: t.Status}
 			return nil
 		}
-		if t.Kind == KindReview && t.PRID != nil && s.PROpen != nil {
+		if t.Kind == KindReview && t.PRID != nil {
 			open, err := s.PROpen(tx, *t.PRID)
 			if err != nil {
 				return err
@@ -248,7 +246,7 @@ func (s *Service) Cancel(tx *db.Tx, t *Row) error {
 		return err
 	}
 	if t.Status.InFlight() {
-		if err := s.StopRun(tx, t, StopCancelled); err != nil {
+		if err := RunUnwanted.Send(tx, Unwanted{t, StopCancelled}); err != nil {
 			return err
 		}
 	}
@@ -309,7 +307,7 @@ func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out Redispat
 			return fault.Reason("dependency_failed", "It depends on the task "+lost+", which is "+string(status)+"; "+advice).With("depends_on", lost)
 		}
 		if t.Status.InFlight() {
-			if err := s.StopRun(tx, &t, StopRedispatched); err != nil {
+			if err := RunUnwanted.Send(tx, Unwanted{&t, StopRedispatched}); err != nil {
 				return err
 			}
 		}
@@ -393,10 +391,7 @@ func (s *Service) retryNow(ctx context.Context, in idIn) (out Hurried, err error
 
 func (s *Service) savedWIP(tx *db.Tx, t *Row) (SavedWIP, error) {
 	w := SavedWIP{Found: t.WIPSHA != nil, SHA: t.WIPSHA, Paths: append([]string{}, t.WIPPaths.V...), Failures: []string{}}
-	if s.Endings == nil {
-		return w, nil
-	}
-	ends, err := s.Endings(tx, t.ID)
+	ends, err := s.Related.Endings(tx, t.ID)
 	for _, e := range ends {
 		if e.FailureKind != nil {
 			w.Failures = append(w.Failures, *e.FailureKind)

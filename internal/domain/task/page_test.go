@@ -1,7 +1,6 @@
 package task
 
 import (
-	"fmt"
 	"reflect"
 	"testing"
 
@@ -43,34 +42,7 @@ func TestPageReadsPerPage(t *testing.T) {
 			alone[id] = one
 		}
 
-		byID, template := f.RepoByID, f.Template
-		var asked []string
-		f.RepoByID = func(*db.Tx, string) (Repo, error) { return Repo{}, fmt.Errorf("asked for one repository") }
-		f.Template = func(*db.Tx, string, string) (Need, bool, error) {
-			return Need{}, false, fmt.Errorf("asked for one template")
-		}
-		f.ReposByID = func(tx *db.Tx, ids []string) (map[string]Repo, error) {
-			asked = append(asked, fmt.Sprintf("%d repositories", len(ids)))
-			out := map[string]Repo{}
-			for _, id := range ids {
-				r, err := byID(tx, id)
-				if err != nil {
-					return nil, err
-				}
-				out[id] = r
-			}
-			return out, nil
-		}
-		f.Needs = func(tx *db.Tx, account string, names []string) (map[string]Need, error) {
-			asked = append(asked, fmt.Sprintf("%d templates of %s", len(names), account))
-			out := map[string]Need{}
-			for _, name := range names {
-				if n, ok, _ := template(tx, account, name); ok {
-					out[name] = n
-				}
-			}
-			return out, nil
-		}
+		f.others.several = true
 		rows := f.call("acme", "GET", "/v1/tasks", nil, 200)["data"].([]any)
 		if len(rows) != 12 {
 			t.Errorf("%d tasks, want 12", len(rows))
@@ -87,8 +59,8 @@ func TestPageReadsPerPage(t *testing.T) {
 		if want := map[any]int{HoldRepo: 4, HoldTemplate: 2, HoldAgent: 5}; !reflect.DeepEqual(reasons, want) {
 			t.Errorf("holds %v, want %v", reasons, want)
 		}
-		if want := []string{"3 repositories", "3 templates of acme"}; !reflect.DeepEqual(asked, want) {
-			t.Errorf("asked for %v, want %v", asked, want)
+		if want := []string{"3 repositories", "3 templates of acme"}; !reflect.DeepEqual(f.others.asked, want) {
+			t.Errorf("asked for %v, want %v", f.others.asked, want)
 		}
 	})
 }

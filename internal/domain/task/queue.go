@@ -13,7 +13,7 @@ import (
 // begun are facts of which only the number of seats is known.
 func (s *Service) begun(tx *db.Tx, account string) (f *Facts, err error) {
 	f = &Facts{Now: tx.Now, repos: map[string]Repo{}, Disabled: map[string]Repo{}, Needs: map[string]Need{}, Least: map[string]string{}, Conflicts: map[string]string{}}
-	if f.Seats, err = s.Seats(tx, account); err != nil {
+	if f.Seats, err = s.Related.Seats(tx, account); err != nil {
 		return nil, fmt.Errorf("seats of account %s: %w", account, err)
 	}
 	return f, nil
@@ -81,8 +81,8 @@ func (s *Service) learn(tx *db.Tx, f *Facts, account string, rows []Row) error {
 			unknown = append(unknown, t.Template)
 		}
 	}
-	if len(unknown) > 1 && s.Needs != nil {
-		found, err := s.Needs(tx, account, unknown)
+	if len(unknown) > 1 {
+		found, err := s.Templates.Needs(tx, account, unknown)
 		maps.Copy(f.Needs, found)
 		return err
 	}
@@ -106,8 +106,8 @@ func (s *Service) reposOf(tx *db.Tx, rows []Row, known map[string]Repo) error {
 			unknown = append(unknown, rows[i].RepoID)
 		}
 	}
-	if len(unknown) > 1 && s.ReposByID != nil {
-		found, err := s.ReposByID(tx, unknown)
+	if len(unknown) > 1 {
+		found, err := s.Repos.ByIDs(tx, unknown)
 		if err != nil {
 			return err
 		}

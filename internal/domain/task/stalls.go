@@ -100,14 +100,14 @@ func (s *Service) stalls(ctx context.Context, in stallsIn) (out QueueStatus, err
 
 // moneyless adds the tasks that are held for want of money, or of a price.
 func (s *Service) moneyless(tx *db.Tx, st *stalls, broke []Row) error {
-	if s.Stops == nil || len(broke) == 0 {
+	if len(broke) == 0 {
 		return nil
 	}
 	ids := make([]string, len(broke))
 	for i := range broke {
 		ids[i] = broke[i].ID
 	}
-	stops, err := s.Stops(tx, ids)
+	stops, err := s.Related.Stops(tx, ids)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/event"
 )
 
 // Kinds of tasks. Review, babysit and ci are minted by the platform only.
@@ -163,7 +162,7 @@ type Repo struct {
 	Enabled       bool
 	DefaultBranch string
 	CloneURL      string
-	Template      string        // for tasks that name none; empty: Service.DefaultTemplate
+	Template      string        // for tasks that name none; empty: Needs.DefaultTemplate
 	Conflicts     string        // what becomes of a task that would conflict with open work; empty is ConflictsIgnore
 	Isolation     string        // the least that its policy accepts, whatever the template says
 	CheckTimeout  time.Duration // of its own check
@@ -176,60 +175,6 @@ func (r Repo) FullName() string { return r.Owner + "/" + r.Name }
 type Ending struct {
 	Outcome     string
 	FailureKind *string
-}
-
-// Service holds the queue. All function fields are wired by the program; the
-// optional ones say so.
-type Service struct {
-	DB  *db.DB
-	Hub *event.Hub
-
-	QueueCap        int64           // pending tasks an account may have, Uncapped for no limit
-	Backoff         []time.Duration // wait before the 2nd, 3rd, … try; nil is DefaultBackoff
-	DefaultTemplate string          // used when task.create names none
-
-	// RepoByName finds a repository of tx.Account.
-	RepoByName func(tx *db.Tx, owner, name string) (Repo, bool, error)
-	// RepoByID finds a repository by an id that a stored row holds.
-	RepoByID func(tx *db.Tx, id string) (Repo, error)
-	// Template tells what the named template of an account demands of a box.
-	Template func(tx *db.Tx, account, name string) (Need, bool, error)
-	// ReposByID and Needs, both optional, are RepoByID and Template for several at
-	// once, by id and by name, without those that there are not.
-	ReposByID func(tx *db.Tx, ids []string) (map[string]Repo, error)
-	Needs     func(tx *db.Tx, account string, names []string) (map[string]Need, error)
-	// Seats is how many agents an account may run at once.
-	Seats func(tx *db.Tx, account string) (int64, error)
-	// Spent is what the sessions of tasks of tx.Account cost, and SetAside what
-	// is reserved for their calls, both in micro-dollars by task, without those
-	// that there is nothing for.
-	Spent    func(tx *db.Tx, taskIDs []string) (map[string]int64, error)
-	SetAside func(tx *db.Tx, taskIDs []string) (map[string]int64, error)
-	// StopRun ends the live run of an in-flight task and owes its box a halt.
-	StopRun func(tx *db.Tx, t *Row, why string) error
-
-	// Foresight, optional, tells what tasks would run into.
-	Foresight Foresight
-	// HeadOf, optional, is the head of a pull request while it is open.
-	HeadOf func(tx *db.Tx, prID string) (sha string, err error)
-
-	// Wants, optional, is what the tasks of tx.Account with the ids wait for
-	// people to give, oldest first.
-	Wants func(tx *db.Tx, taskIDs []string) ([]Want, error)
-
-	// Stops, optional, is what the budget of held tasks of tx.Account lacks.
-	Stops func(tx *db.Tx, taskIDs []string) ([]Stop, error)
-	// PullNeeds, optional, lists what only people can do about some pull
-	// requests of tx.Account, by pull request.
-	PullNeeds func(tx *db.Tx, prIDs []string) (map[string]PullNeed, error)
-
-	InPlan    func(tx *db.Tx, t *Row) (*Plan, error)           // optional: what a task of a plan is in it
-	PROpen    func(tx *db.Tx, prID string) (bool, error)       // optional: without pull requests none is open
-	AskExists func(tx *db.Tx, askID string) (bool, error)      // optional: without asks there is none
-	Endings   func(tx *db.Tx, taskID string) ([]Ending, error) // optional: ended tries, oldest first
-	Pulse     func(tx *db.Tx, taskID string) (*Pulse, error)   // optional: of the newest run, nil without one
-
-	foreseen foreseen
 }
 
 // Why a run is stopped from outside.

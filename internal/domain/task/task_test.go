@@ -16,18 +16,14 @@ import (
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
-	"yardmaster/internal/domain/budget"
-	"yardmaster/internal/domain/session"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
 )
 
 var (
-	getRepo     = db.Q[Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
-	getRepoByID = db.Q[Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
-	countAudit  = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE object = $1 AND kind = $2`)
-	countEsc    = db.Q[int64](`SELECT COUNT(*) FROM escalations WHERE account_id = $1 AND id = $2`)
+	countAudit = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE object = $1 AND kind = $2`)
+	countEsc   = db.Q[int64](`SELECT COUNT(*) FROM escalations WHERE account_id = $1 AND id = $2`)
 )
 
 type fixture struct {
@@ -38,6 +34,9 @@ type fixture struct {
 	seats int64
 	stops []string
 	box   string // that claims
+
+	others others
+	host   host
 }
 
 // each runs a test on both databases, with two accounts that have a
@@ -48,21 +47,13 @@ func each(t *testing.T, fn func(f *fixture)) {
 			f := &fixture{t: t, seats: 2, box: "box"}
 			f.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: func() time.Time { return time.UnixMicro(f.clock.Load()) }})
-			f.Service = &Service{DB: d, Hub: event.NewHub(), QueueCap: Uncapped, DefaultTemplate: "default",
-				RepoByName: func(tx *db.Tx, owner, name string) (Repo, bool, error) {
-					return getRepo.Maybe(tx, tx.Account, owner, name)
-				},
-				RepoByID: func(tx *db.Tx, id string) (Repo, error) { return getRepoByID.One(tx, id) },
-				Template: func(_ *db.Tx, _, name string) (Need, bool, error) {
-					return map[string]Need{"default": {Agent: "claude"}, "other": {Agent: "codex"}}[name], name == "default" || name == "other", nil
-				},
-				Spent: session.Spent, SetAside: budget.SetAside,
-				Seats: func(*db.Tx, string) (int64, error) { return f.seats, nil },
-				StopRun: func(_ *db.Tx, t *Row, why string) error {
-					f.stops = append(f.stops, *t.RunID+" "+why)
-					return nil
-				},
-			}
+			f.Service = New(Needs{DB: d, Hub: event.NewHub(), QueueCap: Uncapped, DefaultTemplate: "default",
+				Repos: &f.others, Templates: &f.others, Related: &f.others, Foresight: &f.host})
+			f.others.f = f
+			RunUnwanted.On(d, func(_ *db.Tx, u Unwanted) error {
+				f.stops = append(f.stops, *u.Task.RunID+" "+u.Why)
+				return nil
+			})
 			f.write("acme", func(tx *db.Tx) error {
 				for _, a := range []string{"acme", "rival"} {
 					if err := seed.Add(tx, seed.Account{ID: a}); err != nil {

@@ -54,7 +54,7 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	paid, err := s.Spent(tx, tried)
+	paid, err := s.Related.Spent(tx, tried)
 	if err != nil {
 		return nil, err
 	}
@@ -68,18 +68,18 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 		}
 	}
 	var wants []Want
-	if s.Wants != nil && len(asking) > 0 {
-		if wants, err = s.Wants(tx, asking); err != nil {
+	if len(asking) > 0 {
+		if wants, err = s.Related.Wants(tx, asking); err != nil {
 			return nil, err
 		}
 	}
-	reserved, err := s.SetAside(tx, flying)
+	reserved, err := s.Related.SetAside(tx, flying)
 	if err != nil {
 		return nil, err
 	}
 	var stops []Stop
-	if s.Stops != nil && len(asking) > 0 {
-		if stops, err = s.Stops(tx, asking); err != nil {
+	if len(asking) > 0 {
+		if stops, err = s.Related.Stops(tx, asking); err != nil {
 			return nil, err
 		}
 	}

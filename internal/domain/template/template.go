@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/llm"
+	"yardmaster/internal/needs"
 )
 
 // Agents that are not programs of others: the one this program carries, and
@@ -79,10 +80,19 @@ func (t Template) APIs() []llm.API {
 	return []llm.API{llm.Chat}
 }
 
-// Service answers for templates.
-type Service struct {
+// Needs are what templates are made of.
+type Needs struct {
 	DB  *db.DB
 	Hub *event.Hub
+}
+
+// Service answers for templates.
+type Service struct{ Needs }
+
+// New makes the service. It panics if something is lacking.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)

@@ -44,7 +44,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *db.DB, caller)) {
 				return policy.Actor{Credential: policy.PAT, AccountID: p.Account, Scopes: policy.Scopes(policy.ReadRunners, policy.WriteRunners)}, nil
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-		}}, (&Service{DB: d, Hub: event.NewHub()}).Ops())
+		}}, New(Needs{DB: d, Hub: event.NewHub()}).Ops())
 		fn(t, d, func(account, method, path, body string) (int, string) {
 			req := httptest.NewRequest(method, path, strings.NewReader(body))
 			req.Header.Set("X-Caller", account)

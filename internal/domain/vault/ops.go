@@ -45,7 +45,7 @@ type repoIn struct {
 
 // within finds the repository that a path names.
 func (s *Service) within(tx *db.Tx, in repoIn) (string, error) {
-	id, ok, err := s.Repo(tx, in.Owner, in.Repo)
+	id, ok, err := s.Repos.ID(tx, in.Owner, in.Repo)
 	if err == nil && !ok {
 		err = fault.Missing("repository")
 	}

@@ -15,6 +15,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
 )
@@ -56,14 +57,29 @@ type Item struct {
 	Prefix      *string
 }
 
-// Service answers for secrets. The function field is wired by the program.
-type Service struct {
-	DB   *db.DB
-	Ring *seal.Keyring
-	// Repo finds a repository of tx.Account.
-	Repo func(tx *db.Tx, owner, name string) (id string, ok bool, err error)
+// Repos finds repositories.
+type Repos interface {
+	// ID is the id of a repository of tx.Account; ok is false if there is none of
+	// the name.
+	ID(tx *db.Tx, owner, name string) (id string, ok bool, err error)
+}
+
+// Needs are what vaults are made of.
+type Needs struct {
+	DB    *db.DB
+	Ring  *seal.Keyring
+	Repos Repos
 	// Reachable are private networks in which hosts of the broker may lie.
 	Reachable []netip.Prefix
+}
+
+// Service answers for secrets.
+type Service struct{ Needs }
+
+// New makes the service. It panics if something is lacking.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 var (

@@ -4,18 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
-	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/repo"
 	runs "yardmaster/internal/domain/run"
-	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/standin"
 	"yardmaster/internal/protocol"
 )
 
@@ -147,25 +147,36 @@ func fillQueue(ctx context.Context, d *db.DB, pending, finished, repos int) (*qu
 		})
 	}
 	hub := event.NewHub()
-	tasks := &task.Service{DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
-		RepoByID: func(tx *db.Tx, id string) (task.Repo, error) { return anyRepo.One(tx, id) },
-		Template: func(*db.Tx, string, string) (task.Need, bool, error) { return task.Need{Agent: "builtin"}, true, nil },
-		Spent:    session.Spent, SetAside: budget.SetAside,
-		Seats: func(*db.Tx, string) (int64, error) { return 100, nil },
-	}
-	served := &runs.Service{DB: d, Hub: hub, Tasks: tasks,
-		Template: func(*db.Tx, string, string) (runs.Template, bool, error) {
-			return runs.Template{Agent: "builtin"}, true, nil
-		},
-		SendCommand: func(*db.Tx, string, protocol.Command) error { return nil },
-		Policy: func(tx *db.Tx, repoID string) (string, error) {
-			r, _, err := repo.ByID(tx, repoID)
-			return fmt.Sprint(r.Policy), err
-		},
-	}
-	tasks.StopRun = served.Stop
+	stand := standin.Tasks{Agent: "builtin", Places: 100}
+	tasks := task.New(task.Needs{DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
+		Repos: standin.Repos(func(tx *db.Tx, id string) (task.Repo, error) { return anyRepo.One(tx, id) }), Templates: stand, Related: stand, Foresight: stand})
+	served := runs.New(runs.Needs{DB: d, Hub: hub, Tasks: tasks, Bus: alone{}, Logger: slog.New(slog.DiscardHandler),
+		Setup: alone{}, Boxes: alone{}, Vault: alone{}, Branches: alone{}, Settler: alone{}, Asks: alone{}})
+	task.RunUnwanted.On(d, served.Stop)
 	return &queue{d, served}, err
 }
+
+// alone answers for all that runs ask.
+type alone struct{}
+
+func (alone) Template(*db.Tx, string, string) (runs.Template, bool, error) {
+	return runs.Template{Agent: "builtin"}, true, nil
+}
+
+func (alone) Policy(tx *db.Tx, repoID string) (string, error) {
+	r, _, err := repo.ByID(tx, repoID)
+	return fmt.Sprint(r.Policy), err
+}
+
+func (alone) Notes(*db.Tx, *task.Row, string) ([]string, error)                       { return nil, nil }
+func (alone) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error)                 { return nil, nil }
+func (alone) SealKey(*db.Tx, string) (string, error)                                  { return "", nil }
+func (alone) FaultShown(_ *db.Tx, _, why string) (string, error)                      { return why, nil }
+func (alone) ForRun(*db.Tx, string) ([]protocol.Secret, error)                        { return nil, nil }
+func (alone) At(context.Context, string, string) (string, error)                      { return "", nil }
+func (alone) Settle(*db.Tx, *task.Row, *runs.Row, runs.Ending) (bool, error)          { return false, nil }
+func (alone) OfRuns(*db.Tx, []string) ([]string, error)                               { return nil, nil }
+func (alone) Handle(string, func(context.Context, string, []byte) (any, error)) error { return nil }
 
 // claim measures the box's claim of a task, and then requeues the task.
 func (q *queue) claim(ctx context.Context) (time.Duration, error) {
@@ -183,7 +194,7 @@ func (q *queue) claim(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return err
 		}
-		if err := q.runs.Stop(tx, &t, task.StopReassigned); err != nil {
+		if err := q.runs.Stop(tx, task.Unwanted{Task: &t, Why: task.StopReassigned}); err != nil {
 			return err
 		}
 		return q.runs.Tasks.Requeue(tx, &t, task.StopReassigned)

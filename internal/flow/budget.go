@@ -1,8 +1,7 @@
-package app
+package flow
 
 import (
 	"fmt"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ask"
@@ -11,30 +10,43 @@ import (
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
-	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/money"
 )
 
-// budgets connects the budgets to the work that they hold up.
-func (a *App) budgets(tasks *task.Service) *budget.Service {
-	tasks.Stops = stops
-	return &budget.Service{
-		DB: a.db, Logger: a.log, Clock: time.Now, Node: id.New(),
-		OfRepo: func(tx *db.Tx, repoID string) (budget.Defaults, error) {
-			r, _, err := repo.ByIDAnywhere(tx, repoID)
-			return limitsOf(r.Policy), err
-		},
-		Priced: func(tx *db.Tx, account string, m budget.Model) (bool, error) {
-			return modelkey.Priced(tx, account, m.Key, llm.Provider(m.Provider), m.Name, a.prices)
-		},
-		SetTask: task.SetBudget, HasPlan: plan.Exists,
-	}
+// BudgetWork is the work that budgets hold up. It is budget.Work; the transcripts
+// of package budget show it.
+type BudgetWork struct{}
+
+// Limits are what the policy of a repository sets.
+func (BudgetWork) Limits(tx *db.Tx, repoID string) (budget.Defaults, error) {
+	r, _, err := repo.ByIDAnywhere(tx, repoID)
+	return limitsOf(r.Policy), err
 }
 
-// releaseFreed puts a task back into the queue that is held for want of money or
+// SetTaskBudget gives a task of tx.Account another budget; nil is none. It answers
+// the one before, and the task's repository; fault.NotFound if there is no such
+// task.
+func (BudgetWork) SetTaskBudget(tx *db.Tx, taskID string, micros *int64) (*int64, string, error) {
+	return task.SetBudget(tx, taskID, micros)
+}
+
+// HasPlan tells whether an id is a plan of tx.Account.
+func (BudgetWork) HasPlan(tx *db.Tx, planID string) (bool, error) { return plan.Exists(tx, planID) }
+
+// Prices tells budgets what models cost. It is budget.Prices.
+type Prices struct {
+	Server *llm.Prices // for what an account sets none
+}
+
+// Priced tells whether a model that had no price has one by now.
+func (p Prices) Priced(tx *db.Tx, account string, m budget.Model) (bool, error) {
+	return modelkey.Priced(tx, account, m.Key, llm.Provider(m.Provider), m.Name, p.Server)
+}
+
+// ReleaseFreed puts a task back into the queue that is held for want of money or
 // of a price.
-func releaseFreed(tasks *task.Service) func(*db.Tx, budget.Freed) error {
+func ReleaseFreed(tasks *task.Service) func(*db.Tx, budget.Freed) error {
 	return func(tx *db.Tx, f budget.Freed) error {
 		t, ok, err := task.Lock(tx, f.Account, f.ID)
 		if err != nil || !ok || t.Status != task.Held || t.FailureKind == nil ||
@@ -45,27 +57,23 @@ func releaseFreed(tasks *task.Service) func(*db.Tx, budget.Freed) error {
 	}
 }
 
+// RejudgeBudgets lets go what the budget of the old policy file held up and that of
+// the new one does not.
+func RejudgeBudgets(budgets *budget.Service) func(*db.Tx, repo.Ref) error {
+	return func(tx *db.Tx, r repo.Ref) error { return budgets.PolicyChanged(tx, r.ID, limitsOf(r.Policy)) }
+}
+
 // limitsOf are the limits that a policy file sets.
 func limitsOf(p repo.Policy) budget.Defaults {
 	return budget.Defaults{Task: money.Micros(p.Budget.TaskUSD), Run: money.Micros(p.Budget.RunUSD)}
 }
 
-// stops tells of held tasks who can let them go on, and how.
-func stops(tx *db.Tx, taskIDs []string) ([]task.Stop, error) {
-	all, err := budget.Stops(tx, taskIDs)
-	out := make([]task.Stop, len(all))
-	for i, s := range all {
-		when, call, args := clears(s)
-		out[i] = task.Stop{TaskID: s.ID, ClearsWhen: when}
-		if call != "" {
-			out[i].Clear = &task.Clear{Capability: call, Args: args}
-		}
-	}
-	return out, err
-}
+// JudgeStops tells asks what stopped the sessions of their judges.
+type JudgeStops struct{}
 
-// judgeStops tells the same of the sessions of judges.
-func judgeStops(tx *db.Tx, sessionIDs []string) ([]ask.Stop, error) {
+// Stops tells of sessions what their budgets lack, who can let them go on, and
+// how.
+func (JudgeStops) Stops(tx *db.Tx, sessionIDs []string) ([]ask.Stop, error) {
 	all, err := budget.Stops(tx, sessionIDs)
 	out := make([]ask.Stop, len(all))
 	for i, s := range all {

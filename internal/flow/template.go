@@ -1,4 +1,4 @@
-package app
+package flow
 
 import (
 	"cmp"
@@ -14,8 +14,12 @@ import (
 	"yardmaster/internal/llm"
 )
 
-// need is what a template demands of a box, and of the account's keys.
-func need(tx *db.Tx, acct, name string) (task.Need, bool, error) {
+// TaskTemplates tells what templates demand. It is task.Templates.
+type TaskTemplates struct{}
+
+// Need is what a template of an account demands of a box, and of the account's
+// keys; false if there is no template of the name.
+func (TaskTemplates) Need(tx *db.Tx, acct, name string) (task.Need, bool, error) {
 	t, ok, err := template.ByName(tx, acct, name)
 	if err != nil || !ok {
 		return task.Need{}, ok, err
@@ -29,8 +33,8 @@ func need(tx *db.Tx, acct, name string) (task.Need, bool, error) {
 	return demand(t, keys), true, nil
 }
 
-// needs is need for several templates, by name.
-func needs(tx *db.Tx, acct string, names []string) (map[string]task.Need, error) {
+// Needs is Need for several templates, by name.
+func (TaskTemplates) Needs(tx *db.Tx, acct string, names []string) (map[string]task.Need, error) {
 	found, err := template.ByNames(tx, acct, names)
 	if err != nil {
 		return nil, err
@@ -104,10 +108,10 @@ func missingKey(t template.Template) string {
 	return "of a provider that its agent " + t.Agent + " can use: " + strings.Join(speak, ", ")
 }
 
-// runTemplate is how a template's agent is run. What the template leaves open
-// follows from the account's first key that fits. The model is empty when
-// nothing names one; need holds such a task back.
-func runTemplate(tx *db.Tx, acct, name string) (run.Template, bool, error) {
+// Template is how the agent of an account's template is run. What the template
+// leaves open follows from the account's first key that fits. The model is empty
+// when nothing names one; TaskTemplates.Need holds such a task back.
+func (RunSetup) Template(tx *db.Tx, acct, name string) (run.Template, bool, error) {
 	t, ok, err := template.ByName(tx, acct, name)
 	if err != nil || !ok {
 		return run.Template{}, ok, err
@@ -128,8 +132,13 @@ func runTemplate(tx *db.Tx, acct, name string) (run.Template, bool, error) {
 	return out, true, nil
 }
 
-// adopt names a model in the templates that use a new key and name none.
-func adopt(tx *db.Tx, keyID, baseURL, model string) ([]string, error) {
+// KeyTemplates names models in templates. It is modelkey.Templates; the transcripts
+// of package modelkey show it.
+type KeyTemplates struct{}
+
+// Adopt names a model in the templates of tx.Account that use a new key and name
+// none, and answers which these are.
+func (KeyTemplates) Adopt(tx *db.Tx, keyID, baseURL, model string) ([]string, error) {
 	all, err := template.All(tx, tx.Account)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,57 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/proof/standin"
+	"yardmaster/internal/protocol"
+)
+
+// related is what tasks know of their runs.
+type related struct{ standin.Tasks }
+
+func (related) Endings(tx *db.Tx, taskID string) ([]task.Ending, error) { return Endings(tx, taskID) }
+func (related) Pulse(tx *db.Tx, taskID string) (*task.Pulse, error)     { return Pulse(tx, taskID) }
+
+// others answers for the domains that runs ask; what a test sets is asked
+// instead.
+type others struct {
+	f      *fixture
+	deaf   bool // nobody can be told that a box is unfit
+	vault  func(tx *db.Tx, repoID string) ([]protocol.Secret, error)
+	settle func(tx *db.Tx, t *task.Row, r *Row, f Ending) (bool, error)
+}
+
+func (*others) Handle(string, func(context.Context, string, []byte) (any, error)) error {
+	return errors.New("there is no bus")
+}
+
+func (*others) Template(_ *db.Tx, _, name string) (Template, bool, error) {
+	return Template{Agent: "claude", Model: "m", Timeout: time.Hour, Isolation: "landlock"}, true, nil
+}
+
+func (*others) Policy(*db.Tx, string) (string, error)                   { return `{}`, nil }
+func (*others) Notes(*db.Tx, *task.Row, string) ([]string, error)       { return nil, nil }
+func (*others) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error) { return nil, nil }
+func (*others) FaultShown(_ *db.Tx, _, why string) (string, error)      { return why, nil }
+func (*others) At(context.Context, string, string) (string, error)      { return "", nil }
+func (*others) OfRuns(_ *db.Tx, runs []string) ([]string, error)        { return runs, nil }
+func (o *others) SealKey(_ *db.Tx, boxID string) (string, error)        { return o.f.sealKey(boxID), nil }
+
+func (o *others) ForRun(tx *db.Tx, repoID string) ([]protocol.Secret, error) {
+	if o.vault == nil {
+		return nil, nil
+	}
+	return o.vault(tx, repoID)
+}
+
+func (o *others) Settle(tx *db.Tx, t *task.Row, r *Row, f Ending) (bool, error) {
+	if o.settle == nil {
+		return false, nil
+	}
+	return o.settle(tx, t, r, f)
+}

@@ -1,0 +1,181 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/ask"
+	"yardmaster/internal/domain/blocker"
+	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/prompt"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/vault"
+	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
+)
+
+// RunSetup tells what a run begins with. It is run.Setup.
+type RunSetup struct {
+	Prompts *prompt.Service
+	Vaults  *vault.Service
+	Ring    *seal.Keyring // of what people have answered
+}
+
+// Policy is the policy that a run in a repository begins under, as its session
+// keeps it.
+func (RunSetup) Policy(tx *db.Tx, repoID string) (string, error) {
+	r, _, err := repo.ByIDAnywhere(tx, repoID)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(candidate(r.Policy))
+	return string(text), err
+}
+
+// Notes are what is added to every brief, in this order: the system prompts of the
+// platform, the account, the repository, the template and the person who asked for
+// the work; the instructions of the policy file; the briefing of the box; what
+// people have answered; the secrets there are, by name.
+func (s RunSetup) Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error) {
+	r, err := repoAnywhere(tx, t.RepoID)
+	if err != nil {
+		return nil, err
+	}
+	briefing, err := box.Briefing(tx, boxID)
+	if err != nil {
+		return nil, fmt.Errorf("briefing of box %s: %w", boxID, err)
+	}
+	user := ""
+	if t.RequestedBy != nil {
+		user = *t.RequestedBy
+	}
+	notes, err := s.Prompts.For(tx, t.RepoID, t.Template, user, r.Policy.Instructions, briefing)
+	if err != nil {
+		return nil, fmt.Errorf("prompts: %w", err)
+	}
+	said, err := blocker.Word(tx, s.Ring, t.ID, "")
+	if err != nil {
+		return nil, err
+	}
+	if said != "" {
+		notes = append(notes, "## What people have answered\n\n"+said)
+	}
+	lent, err := s.Vaults.Lent(tx, t.RepoID)
+	if err != nil {
+		return nil, err
+	}
+	return append(notes, secretsNote(lent, serversOf(lent, r.Policy.MCPServers))), nil
+}
+
+// Servers are the MCP servers that a run of the task may use.
+func (s RunSetup) Servers(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error) {
+	r, ok, err := repo.ByIDAnywhere(tx, t.RepoID)
+	if err != nil || !ok || len(r.Policy.MCPServers) == 0 {
+		return nil, err
+	}
+	lent, err := s.Vaults.Lent(tx, t.RepoID)
+	return serversOf(lent, r.Policy.MCPServers), err
+}
+
+// serversOf are the servers of a policy file for whose host there is a
+// credential, by name.
+func serversOf(lent vault.Lent, servers map[string]repo.MCPServer) (out []protocol.MCPServer) {
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		u, err := url.Parse(servers[name].URL)
+		if err != nil {
+			continue
+		}
+		host := strings.TrimSuffix(strings.ToLower(u.Host), ":443")
+		if slices.Contains(lent.Hosts, host) {
+			out = append(out, protocol.MCPServer{Name: name, Transport: servers[name].Transport, Path: "/" + host + u.RequestURI()})
+		}
+	}
+	return out
+}
+
+// secretsNote tells an agent what it may use, and how; empty if there is
+// nothing.
+func secretsNote(lent vault.Lent, servers []protocol.MCPServer) string {
+	if len(lent.Variables)+len(lent.Hosts) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("## Secrets\n\n")
+	if len(lent.Variables) > 0 {
+		fmt.Fprintf(&b, "In your environment: %s. Never print, log, commit or send them anywhere but where they belong.\n", strings.Join(lent.Variables, ", "))
+	}
+	if len(lent.Hosts) > 0 {
+		fmt.Fprintf(&b, "For %s there are credentials that you use without having them: send a request for https://HOST/PATH to $YARDMASTER_SECRETS_URL/HOST/PATH instead, "+
+			"without a credential; it is added on the way.\n", strings.Join(lent.Hosts, ", "))
+	}
+	for _, m := range servers {
+		fmt.Fprintf(&b, "The MCP server %s (transport %s) is among your tools if you speak its protocol; it is at $YARDMASTER_SECRETS_URL%s in the same way.\n", m.Name, m.Transport, m.Path)
+	}
+	return b.String()
+}
+
+// RunBoxes tells runs of their boxes. It is run.Boxes.
+type RunBoxes struct{}
+
+// SealKey is what secrets for the present process of a box are sealed to; empty
+// until that has said hello.
+func (RunBoxes) SealKey(tx *db.Tx, boxID string) (string, error) { return box.SealKey(tx, boxID) }
+
+// FaultShown is what tx.Account may know of a fault of a box.
+func (RunBoxes) FaultShown(tx *db.Tx, boxID, why string) (string, error) {
+	return box.FaultShown(tx, boxID, why)
+}
+
+// RunAsks tells runs of the asks that their agents filed. It is run.Asks.
+type RunAsks struct{}
+
+// OfRuns lists the ids of the asks that runs filed.
+func (RunAsks) OfRuns(tx *db.Tx, runIDs []string) ([]string, error) { return ask.OfRuns(tx, runIDs) }
+
+// Branches asks a code host where branches are. It is run.Branches.
+type Branches struct {
+	DB   *db.DB
+	Host codehost.Host
+}
+
+// At is the commit of a branch, empty if there is no such branch.
+func (b Branches) At(ctx context.Context, repoID, branch string) (string, error) {
+	var r repo.Ref
+	err := b.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		r, _, err = repo.ByIDAnywhere(tx, repoID)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	sha, err := b.Host.Head(ctx, r.HostRepo(), branch)
+	if errors.Is(err, codehost.ErrNotFound) {
+		err = nil
+	}
+	return sha, err
+}
+
+// OweCommand owes a command of a run to its box.
+func OweCommand(boxes *box.Service) func(*db.Tx, run.Command) error {
+	return func(tx *db.Tx, c run.Command) error { return boxes.Owe(tx, c.BoxID, c.Command) }
+}
+
+// MarkUnfit keeps a box from being given work that a run has blamed.
+func MarkUnfit(boxes *box.Service) func(*db.Tx, run.Blame) error {
+	return func(tx *db.Tx, b run.Blame) error { return boxes.MarkUnfit(tx, b.BoxID, b.Why) }
+}
+
+// HandBack takes back what a box that was stopped had not begun.
+func HandBack(runs *run.Service) func(*db.Tx, box.Farewell) error {
+	return func(tx *db.Tx, f box.Farewell) error { return runs.HandBack(tx, f.BoxID, f.Held) }
+}

@@ -1,0 +1,111 @@
+package flow
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/session"
+	"yardmaster/internal/domain/template"
+	"yardmaster/internal/money"
+)
+
+// SessionRuns are the runs whose conversations sessions are. It is session.Runs;
+// the transcripts of package session show it.
+type SessionRuns struct{ Runs *run.Service }
+
+// Attempt tells which live attempt a model token belongs to; false for a token
+// that is worth nothing.
+func (s SessionRuns) Attempt(ctx context.Context, token string) (out session.Attempt, ok bool, err error) {
+	acc, ok, err := s.Runs.ResolveToken(ctx, token, run.TokenModel)
+	if err != nil || !ok {
+		return out, ok, err
+	}
+	err = s.Runs.DB.Read(ctx, func(tx *db.Tx) error {
+		t, _, err := template.ByName(tx, acc.AccountID, acc.Template)
+		out = session.Attempt{RunID: acc.RunID, SessionID: acc.SessionID, AccountID: acc.AccountID, Provider: t.Provider, Model: t.Model, BaseURL: t.BaseURL}
+		return err
+	})
+	return out, true, err
+}
+
+// Say owes the agent of a live run of tx.Account a message; fault.Conflict with the
+// slug no_live_channel if it cannot be reached.
+func (SessionRuns) Say(tx *db.Tx, runID, text string) (messageID string, err error) {
+	return run.Message(tx, runID, text)
+}
+
+// Await tells what became of a message by the end of the wait.
+func (s SessionRuns) Await(ctx context.Context, runID, messageID string, wait time.Duration) (session.Outcome, error) {
+	out, err := s.Runs.AwaitMessage(ctx, runID, messageID, wait)
+	return session.Outcome{Status: out.Status, Reply: out.Reply}, err
+}
+
+// Events are the events of a run as its session shows them.
+func (SessionRuns) Events(tx *db.Tx, runID string, after int64, limit int) ([]session.Event, error) {
+	rows, err := run.EventsAfter(tx, runID, after, limit)
+	out := make([]session.Event, len(rows))
+	for i, e := range rows {
+		out[i] = session.NewEvent(e.Seq, e.T, e.Kind, e.Data)
+	}
+	return out, err
+}
+
+// Record is how a run was carried out, for a replay of its session.
+func (SessionRuns) Record(tx *db.Tx, runID string) (out session.RunRecord, err error) {
+	r, ok, err := run.RecordOf(tx, runID)
+	if err != nil || !ok {
+		return out, err
+	}
+	out = session.RunRecord{Template: &r.Template, Isolation: r.Isolation, FailureKind: r.FailureKind}
+	if r.IsolationHolds != nil {
+		out.IsolationHolds = r.IsolationHolds.V
+	}
+	return out, nil
+}
+
+// Policies reads policy files for replays. It is session.Policies.
+type Policies struct{}
+
+// Parse reads a policy file as it would be in force in a repository of tx.Account,
+// nil for none; the messages say what is wrong with it.
+func (Policies) Parse(tx *db.Tx, repoID *string, yml string) (session.Candidate, []string, error) {
+	p, problems := repo.ParsePolicy([]byte(yml))
+	if len(problems) > 0 || repoID == nil {
+		return candidate(p), problems, nil
+	}
+	r, _, err := repo.ByIDAnywhere(tx, *repoID)
+	p, _ = r.Floors.Clamp(p)
+	return candidate(p), nil, err
+}
+
+// candidate is what a policy decides, for a replay.
+func candidate(p repo.Policy) session.Candidate {
+	c := session.Candidate{
+		Template: p.Agent.Template, Isolation: p.Agent.Isolation, CheckCommand: p.Checks.Command, CheckTimeout: p.CheckTimeout(),
+		MergeMode: p.Merge.Mode, MergeMethod: p.Merge.Method, DeleteBranch: p.Merge.DeleteBranch, OnCancel: p.Merge.OnCancel, Conflicts: p.Conflicts,
+		TaskMicros: money.Micros(p.Budget.TaskUSD), RunMicros: money.Micros(p.Budget.RunUSD), Instructions: digest(p.Instructions),
+	}
+	var servers strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(p.MCPServers)) {
+		fmt.Fprintf(&servers, "%q %q\n", name, p.MCPServers[name])
+	}
+	c.MCPServers = digest(servers.String())
+	return c
+}
+
+func digest(text string) string {
+	if text == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

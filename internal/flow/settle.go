@@ -1,0 +1,103 @@
+package flow
+
+import (
+	"fmt"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/blocker"
+	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/protocol"
+)
+
+// Settler decides what becomes of the task of a run that its box has ended. It is
+// run.Settler.
+type Settler struct {
+	Tasks *task.Service
+	Pulls *pull.Service
+}
+
+// Settle puts a task back into the queue whose run has waited long enough for a
+// blocker, if that was cleared at the very end, when the word of it could not reach
+// the run any more. Of other tasks a check has a result, and commits become a pull
+// request or repair one. The rest is left to the common rules, with false.
+func (s Settler) Settle(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, error) {
+	if f.State == protocol.Blocked {
+		cleared := false
+		err := tx.As(t.AccountID, func() (err error) {
+			cleared, err = blocker.Cleared(tx, t.ID, r.ID)
+			return err
+		})
+		if err != nil {
+			return false, err
+		}
+		if cleared {
+			return true, s.Tasks.Requeue(tx, t, "unblocked")
+		}
+	}
+	tx.Account = t.AccountID // events of a box come without one
+	if t.Kind == task.KindCI {
+		return s.check(tx, t, r, f)
+	}
+	return s.work(tx, t, r, f)
+}
+
+// check settles the task of a check.
+func (s Settler) check(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, error) {
+	if f.ExitCode == nil && f.State == protocol.Succeeded {
+		return true, s.Tasks.AttemptFailed(tx, t, task.AgentCrashed, "The box says that the check was run, and not how it ended.")
+	}
+	if f.ExitCode == nil || r.FailureKind != nil && *r.FailureKind == task.BoxUnfit {
+		return false, nil // the check was never run to its end, or failed for a fault of the box: try again
+	}
+	if err := s.Tasks.Complete(tx, t); err != nil {
+		return false, err
+	}
+	return true, s.Pulls.CheckFinished(tx, pull.CheckResult{TaskID: t.ID, RunID: r.ID, BoxID: r.BoxID, ExitCode: f.ExitCode, Output: f.Output})
+}
+
+// work settles a task whose run has delivered commits.
+func (s Settler) work(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, error) {
+	// An earlier try may have pushed all of the work, and been lost before it
+	// could say so. The one that resumed it had nothing to add.
+	added := f.Tip != f.Base || r.ResumeSHA != nil && t.PRID == nil
+	if f.State != protocol.Succeeded || f.Tip == "" || !added || f.WIP {
+		return false, nil
+	}
+	if !codehost.ValidSHA(f.Tip) || !codehost.ValidSHA(f.Base) {
+		return true, s.Tasks.AttemptFailed(tx, t, task.AgentCrashed, "The box named a commit that is none.")
+	}
+	ref, ok, err := repo.ByID(tx, t.RepoID)
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		return false, fmt.Errorf("task %s has no repository %s", t.ID, t.RepoID)
+	}
+	if f.BranchAt != f.Tip {
+		return true, s.Tasks.AttemptFailed(tx, t, task.PushRejected, fmt.Sprintf("The branch %s is not at %.12s, which the box says it has pushed.", t.Branch, f.Tip))
+	}
+	if t.Kind == task.KindBabysit {
+		if err := s.Pulls.OnPush(tx, ref, t.Branch, f.Tip, "run:"+r.ID); err != nil {
+			return false, err
+		}
+		return true, s.Tasks.Complete(tx, t)
+	}
+	_, err = s.Pulls.Propose(tx, ref, pull.Proposal{
+		TaskID: t.ID, Title: t.Title, Body: f.Report, Branch: t.Branch, HeadSHA: f.Tip, BaseSHA: f.Base,
+	})
+	return err == nil, err
+}
+
+// HaltRun ends a run that may make no further call to a model.
+func HaltRun(tx *db.Tx, s budget.Stopped) error { return run.Halt(tx, s.RunID, s.Kind, s.Why) }
+
+// RejudgeTasks lets go the tasks that the old policy file held up and the new one
+// does not.
+func RejudgeTasks(tasks *task.Service) func(*db.Tx, repo.Ref) error {
+	return func(tx *db.Tx, r repo.Ref) error { return tasks.PolicyChanged(tx, r.ID) }
+}

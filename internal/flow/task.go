@@ -1,0 +1,188 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/ask"
+	"yardmaster/internal/domain/blocker"
+	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/plan"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/session"
+	"yardmaster/internal/domain/task"
+)
+
+// TaskRepos tells tasks and runs of repositories. It is task.Repos.
+type TaskRepos struct{ Host codehost.Host }
+
+// Of is a repository as tasks and runs see it.
+func (t TaskRepos) Of(r repo.Ref) task.Repo {
+	return task.Repo{
+		ID: r.ID, Owner: r.Owner, Name: r.Name, Enabled: r.Enabled, DefaultBranch: r.DefaultBranch, CloneURL: t.Host.CloneURL(r.HostRepo()),
+		Template: r.Policy.Agent.Template, Isolation: r.Policy.Agent.Isolation, Conflicts: r.Policy.Conflicts, CheckTimeout: r.Policy.CheckTimeout(),
+	}
+}
+
+// ByName finds a repository of tx.Account; false if there is none of the name.
+func (t TaskRepos) ByName(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
+	r, ok, err := repo.ByName(tx, owner, name)
+	if err != nil || !ok {
+		return task.Repo{}, false, err
+	}
+	return t.Of(r), true, nil
+}
+
+// ByID finds a repository by an id that a stored row holds; that there is none is
+// an error.
+func (t TaskRepos) ByID(tx *db.Tx, id string) (task.Repo, error) {
+	r, err := repoAnywhere(tx, id)
+	if err != nil {
+		return task.Repo{}, err
+	}
+	return t.Of(r), nil
+}
+
+// ByIDs is ByID for several at once, by id, without those that there are not.
+func (t TaskRepos) ByIDs(tx *db.Tx, ids []string) (map[string]task.Repo, error) {
+	found, err := repo.ByIDsAnywhere(tx, ids)
+	out := make(map[string]task.Repo, len(found))
+	for _, r := range found {
+		out[r.ID] = t.Of(r)
+	}
+	return out, err
+}
+
+// repoAnywhere is the repository that a stored row holds the id of.
+func repoAnywhere(tx *db.Tx, id string) (repo.Ref, error) {
+	r, ok, err := repo.ByIDAnywhere(tx, id)
+	if err == nil && !ok {
+		err = fmt.Errorf("there is no repository %s", id)
+	}
+	return r, err
+}
+
+// TaskRelations are what other domains know of tasks. It is task.Related: every
+// method asks the domain that knows.
+type TaskRelations struct{}
+
+// Seats is how many agents an account may run at once.
+func (TaskRelations) Seats(tx *db.Tx, account string) (int64, error) { return grant.Seats(tx, account) }
+
+// Spent is what the sessions of tasks cost, in micro-dollars by task.
+func (TaskRelations) Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
+	return session.Spent(tx, taskIDs)
+}
+
+// SetAside is what is reserved for calls of tasks, in micro-dollars by task.
+func (TaskRelations) SetAside(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
+	return budget.SetAside(tx, taskIDs)
+}
+
+// Stops tells of held tasks what their budgets lack, who can let them go on, and
+// how.
+func (TaskRelations) Stops(tx *db.Tx, taskIDs []string) ([]task.Stop, error) {
+	all, err := budget.Stops(tx, taskIDs)
+	out := make([]task.Stop, len(all))
+	for i, s := range all {
+		when, call, args := clears(s)
+		out[i] = task.Stop{TaskID: s.ID, ClearsWhen: when}
+		if call != "" {
+			out[i].Clear = &task.Clear{Capability: call, Args: args}
+		}
+	}
+	return out, err
+}
+
+// Wants is what tasks wait for people to give, oldest first.
+func (TaskRelations) Wants(tx *db.Tx, taskIDs []string) ([]task.Want, error) {
+	open, err := blocker.Wants(tx, taskIDs)
+	out := make([]task.Want, len(open))
+	for i, w := range open {
+		out[i] = task.Want{TaskID: w.TaskID, BlockerID: w.ID, Form: w.Form, Parked: w.Parked, Since: w.Since}
+	}
+	return out, err
+}
+
+// PullNeeds lists what only people can do about pull requests, by pull request.
+func (TaskRelations) PullNeeds(tx *db.Tx, prIDs []string) (map[string]task.PullNeed, error) {
+	all, err := pull.NeedsOf(tx, prIDs)
+	out := make(map[string]task.PullNeed, len(all))
+	for id, n := range all {
+		out[id] = task.PullNeed{Since: n.Since, ClearsWhen: n.ClearsWhen, Clear: task.Clear{Capability: n.Capability, Args: n.Args}}
+	}
+	return out, err
+}
+
+// PullOpen tells whether a pull request is neither merged nor closed.
+func (TaskRelations) PullOpen(tx *db.Tx, prID string) (bool, error) { return pull.IsOpen(tx, prID) }
+
+// PullHead is the head of a pull request while it is open, and empty otherwise.
+func (TaskRelations) PullHead(tx *db.Tx, prID string) (string, error) { return pull.HeadOf(tx, prID) }
+
+// InPlan is what a task of a plan is in it.
+func (TaskRelations) InPlan(tx *db.Tx, t *task.Row) (*task.Plan, error) { return plan.InPlan(tx, t) }
+
+// AskExists tells whether there is the ask.
+func (TaskRelations) AskExists(tx *db.Tx, askID string) (bool, error) { return ask.Exists(tx, askID) }
+
+// Endings lists how the tries of a task ended, oldest first.
+func (TaskRelations) Endings(tx *db.Tx, taskID string) ([]task.Ending, error) {
+	return run.Endings(tx, taskID)
+}
+
+// Pulse tells how the newest run of a task is doing; nil without one.
+func (TaskRelations) Pulse(tx *db.Tx, taskID string) (*task.Pulse, error) {
+	return run.Pulse(tx, taskID)
+}
+
+// glance is how long a box that claims waits for one answer: without it the
+// task starts all the same.
+const glance = 5 * time.Second
+
+// Foresight asks the code host what commits change. It is task.Foresight.
+type Foresight struct {
+	DB   *db.DB
+	Host codehost.Host
+}
+
+func (f Foresight) repo(ctx context.Context, id string) (r repo.Ref, err error) {
+	err = f.DB.Read(ctx, func(tx *db.Tx) error {
+		r, err = repoAnywhere(tx, id)
+		return err
+	})
+	return r, err
+}
+
+// Changes lists the paths that a commit changes since it left the default branch.
+func (f Foresight) Changes(ctx context.Context, repoID, sha string) ([]string, error) {
+	r, err := f.repo(ctx, repoID)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, glance)
+	defer cancel()
+	c, err := f.Host.Compare(ctx, r.HostRepo(), r.DefaultBranch, sha)
+	return c.Paths, err
+}
+
+// Conflicts tries a merge of two commits and lists the paths in conflict.
+func (f Foresight) Conflicts(ctx context.Context, repoID, a, b string) ([]string, error) {
+	r, err := f.repo(ctx, repoID)
+	if err != nil {
+		return nil, err
+	}
+	if !codehost.ValidSHA(a) || !codehost.ValidSHA(b) {
+		return nil, fmt.Errorf("%q or %q is no commit", a, b)
+	}
+	ctx, cancel := context.WithTimeout(ctx, glance)
+	defer cancel()
+	_, paths, err := f.Host.Mergeable(ctx, r.HostRepo(), a, b)
+	return paths, err
+}
