@@ -30,6 +30,7 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/prompt"
+	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/event/notary"
@@ -66,6 +67,7 @@ type App struct {
 	mail    *mail.Outbox
 	notary  *notary.Notary
 	host    *builtin.Host
+	readers *event.Readers // of what is done after an event
 	model   *scripted.Server
 	prices  *llm.Prices
 	cache   *limit.Shared // nil: requests are counted in this process alone
@@ -73,13 +75,19 @@ type App struct {
 	// What tests replace; complete fills in the rest.
 	clock     func() time.Time // of what is kept in memory
 	line      box.Bus          // to boxes
-	code      codehost.Host    // of repositories and pull requests
+	code      codeHost         // of repositories and pull requests
 	foresight task.Foresight
 	backoff   []time.Duration // of tasks that are tried again
 	setup     string
 	parts     parts
 	// stopping is true from when the process was asked to end.
 	stopping atomic.Bool
+}
+
+// codeHost is a code host with folders of its own.
+type codeHost interface {
+	codehost.Host
+	repo.Folders
 }
 
 // Run is the control plane from start to stop: it returns nil once ctx has
@@ -194,6 +202,9 @@ func (a *App) open(ctx context.Context) (err error) {
 		return fmt.Errorf("start the message bus: %w", err)
 	}
 	a.parts = a.wire()
+	if err := a.readers.Begin(ctx); err != nil {
+		return err
+	}
 	return a.parts.repo.FindLost(ctx)
 }
 

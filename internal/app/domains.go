@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/audit"
+	"yardmaster/internal/domain/backlog"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
@@ -168,7 +169,7 @@ func (a *App) loops() []func(context.Context) error {
 			all = append(all, l.Loop)
 		}
 	}
-	all = append(all, a.mail.Loop, a.notary.Loop, a.ledger().Loop, a.keeper().Loop, a.answerBoxes, a.watchStorage, a.keepLease)
+	all = append(all, a.mail.Loop, a.notary.Loop, a.readers.Loop, a.ledger().Loop, a.keeper().Loop, a.answerBoxes, a.watchStorage, a.keepLease)
 	if a.relay != nil {
 		all = append(all, a.relay.Loop)
 	}
@@ -243,19 +244,15 @@ func (a *App) wire() parts {
 		Repos: flow.TaskRepos{Host: a.host}, Templates: flow.TaskTemplates{}, Related: flow.TaskRelations{}, Foresight: a.foresight,
 	}))
 	author := a.author()
+	p.repo = add(&p, repo.New(repo.Needs{
+		DB: a.db, Hub: a.hub, Host: a.code, Folders: a.code, Attempts: flow.GitTokens{DB: a.db}, Holders: flow.Holders{SignIn: p.signin},
+		Pulls: flow.Pulls{}, Logger: a.log,
+	}))
+	p.pull = add(&p, pull.New(pull.Needs{
+		DB: a.db, Hub: a.hub, Host: a.code, BaseURL: a.base, Logger: a.log, Bot: author,
+		Tasks: flow.PullTasks{Tasks: p.task, Host: a.host}, People: flow.Signers{Address: author.Email},
+	}))
 	p.onboard.Fleet = a.fleet(p.task)
-	p.repo = add(&p, &repo.Service{
-		DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Attempt: attemptAccess(a.db),
-		Authenticate: func(ctx context.Context, bearer string) (policy.Actor, error) {
-			return p.signin.Authenticate(ctx, signin.Presented{Bearer: bearer})
-		},
-	})
-	p.pull = add(&p, &pull.Service{DB: a.db, Hub: a.hub, Host: a.host, BaseURL: a.URL, Logger: a.log, Settled: a.merged(p.repo), Bot: author, Signers: signers(author)})
-	a.wirePulls(p.pull, p.task)
-	p.pull.Unmerged = task.Unmerged
-	a.wireBabysit(p.pull, p.task)
-	p.repo.OpenHeads, p.repo.Logger = pull.OpenHeads, a.log
-	p.repo.Maintain, p.repo.Missing = a.host.Maintain, a.host.Missing
 	p.run = add(&p, run.New(run.Needs{
 		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway",
 		CommitName: author.Name, CommitEmail: author.Email, Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring},
@@ -263,7 +260,10 @@ func (a *App) wire() parts {
 		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull}, Asks: flow.RunAsks{},
 	}))
 	p.box = add(&p, box.New(box.Needs{DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run}))
-	p.plan = add(&p, a.wirePlans(p))
+	p.plan = add(&p, plan.New(plan.Needs{
+		DB: a.db, Tasks: p.task, Host: a.host, Logger: a.log, Scouts: flow.Scouts{Runs: p.run}, Repos: flow.PlanRepos{Repos: p.repo},
+		Asks: flow.PlanAsks{Hub: a.hub}, Pulls: flow.Pulls{}, CommitName: author.Name, CommitEmail: author.Email,
+	}))
 	p.budget = add(&p, budget.New(budget.Needs{
 		DB: a.db, Logger: a.log, Clock: a.clock, Node: id.New(), Work: flow.BudgetWork{}, Prices: flow.Prices{Server: a.prices},
 	}))
@@ -271,18 +271,19 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Keys: keys, Budget: p.budget, Logger: a.log, Clock: a.clock, Runs: flow.SessionRuns{Runs: p.run},
 		Policies: flow.Policies{}, Prices: a.prices, Scripted: a.model, Transport: transport,
 	}))
-	add(&p, &overview.Service{DB: a.db})
-	p.ask = add(&p, a.wireAsks(p.task, p.session))
-	p.ask.Stops = flow.JudgeStops{}.Stops
+	p.ask = add(&p, ask.New(ask.Needs{
+		DB: a.db, Hub: a.hub, Logger: a.log, Judge: flow.TriageModel{DB: a.db, Sessions: p.session},
+		Queue: flow.AskQueue{Tasks: p.task, Host: a.host}, Boxes: flow.AskBoxes{}, Plans: flow.AskPlans{Plans: p.plan, Host: a.host}, Budgets: flow.JudgeStops{},
+	}))
 	p.blocker = add(&p, blocker.New(blocker.Needs{
 		DB: a.db, Ring: a.ring, BaseURL: a.base, Repos: flow.BlockerRepos{}, Vault: flow.BlockerVault{Service: vaults},
-		Tasks: flow.BlockerTasks{Tasks: p.task}, Asks: flow.BlockerAsks{Asks: p.ask},
+		Tasks: flow.BlockerTasks{Tasks: p.task}, Asks: flow.BlockerAsks{Hub: a.hub},
 	}))
+	add(&p, &escalation.Service{DB: a.db})
+	add(&p, backlog.New(backlog.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Host: backlog.NoIssues{}, Asks: flow.BacklogAsks{Hub: a.hub}}))
+	add(&p, &overview.Service{DB: a.db})
 	add(&p, &stream.Service{DB: a.db, Hub: a.hub, Topics: topics(p)})
 	add(&p, &audit.Service{DB: a.db})
-	add(&p, &escalation.Service{DB: a.db})
-	add(&p, a.wireBacklog(p.ask))
-	a.wireTriage(p.ask, p.plan)
 	a.subscribe(p)
 	return p
 }

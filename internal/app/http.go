@@ -52,7 +52,7 @@ func (a *App) handler() http.Handler {
 		Own: a.cfg.OwnOrigins, Proxies: a.cfg.Proxies, Origins: a.cfg.MCPOrigins,
 		Patience: a.cfg.BodyTime, Page: web.Failure, Programs: programs,
 	}, a.parts.ops(a.opts.Version))
-	hooks := a.gitHooks(a.parts.repo)
+	hooks := a.parts.repo.Hooks()
 	hooks.Otherwise = api
 	git := a.host.Handler(hooks)
 	gateway := http.StripPrefix("/gateway", a.parts.session.Gateway)

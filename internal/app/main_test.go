@@ -404,3 +404,12 @@ func (y *yard) block(taskID, kind string, fields map[string]string) {
 		})
 	})
 }
+
+// withTask locks a task and hands it to fn.
+func withTask(tx *db.Tx, taskID string, fn func(*task.Row) error) error {
+	t, ok, err := task.Lock(tx, tx.Account, taskID)
+	if err != nil || !ok {
+		return err
+	}
+	return fn(&t)
+}

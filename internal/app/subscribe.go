@@ -7,7 +7,6 @@ import (
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
-	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/modelkey"
@@ -26,48 +25,11 @@ func (a *App) subscribe(p parts) {
 	a.subscribeRepos(p)
 	a.subscribeAccounts(p)
 	for _, fn := range []func(*db.Tx, task.Move) error{
-		// A pull request without a task is abandoned.
-		func(tx *db.Tx, m task.Move) error {
-			if t := m.Task; t.Status == task.Cancelled && t.PRID != nil {
-				return tx.As(t.AccountID, func() error { return p.pull.Abandon(tx, *t.PRID, t.ID) })
-			}
-			return nil
-		},
-		// A check runs, or waits again.
-		func(tx *db.Tx, m task.Move) error {
-			t := m.Task
-			if t.Kind != task.KindCI || t.PRID == nil {
-				return nil
-			}
-			switch t.Status {
-			case task.Running, task.Pending, task.Held:
-				return tx.As(t.AccountID, func() error { return p.pull.CheckMoved(tx, t.ID, t.Status == task.Running) })
-			}
-			return nil
-		},
-		// The repair of a pull request has ended.
-		func(tx *db.Tx, m task.Move) error {
-			t := m.Task
-			if t.Kind != task.KindBabysit || t.PRID == nil || !t.Status.Terminal() {
-				return nil
-			}
-			return p.pull.RoundEnded(tx, *t.PRID, t.ID, t.Status == task.Cancelled)
-		},
+		flow.AbandonCancelled(p.pull),
+		flow.MoveCheck(p.pull),
+		flow.EndRound(p.pull),
 		p.plan.TaskMoved,
-		// The repair of a pull request is no task of the plan, but may stall it.
-		func(tx *db.Tx, m task.Move) error {
-			t := m.Task
-			if t.Kind != task.KindBabysit || t.PRID == nil {
-				return nil
-			}
-			return tx.As(t.AccountID, func() error {
-				work, ok, err := workOf(tx, *t.PRID)
-				if err != nil || !ok {
-					return err
-				}
-				return p.plan.TaskStuck(tx, &work)
-			})
-		},
+		flow.StallWithRepair(p.plan),
 		flow.ExpireBlockers,
 	} {
 		task.Moved.On(a.db, fn)
@@ -77,24 +39,30 @@ func (a *App) subscribe(p parts) {
 	run.CommandOwed.On(a.db, flow.OweCommand(p.box))
 	run.BoxBlamed.On(a.db, flow.MarkUnfit(p.box))
 
-	followPulls(a.db, p.task)
-	pull.MinderUnneeded.On(a.db, stopTask(p.task))
-	pull.RoundsSpent.On(a.db, raiseTrouble)
-	pull.SeenTo.On(a.db, func(tx *db.Tx, n pull.Note) error { return escalation.ResolveOfPull(tx, n.PRID, n.Text) })
-	run.AskFiled.On(a.db, fileOfRun(p.ask))
+	flow.FollowPulls(a.db, p.task)
+	pull.MinderUnneeded.On(a.db, flow.StopMinder(p.task))
+	pull.RoundsSpent.On(a.db, flow.RaiseTrouble)
+	pull.SeenTo.On(a.db, flow.ResolveTrouble)
+	run.AskFiled.On(a.db, flow.FileOfRun(p.ask))
 	run.BlockerDeclared.On(a.db, flow.DeclareBlockers(p.blocker))
 	blocker.FieldsRefused.On(a.db, flow.TellRefusal)
 	budget.RunStopped.On(a.db, flow.HaltRun)
 	budget.TaskFreed.On(a.db, flow.ReleaseFreed(p.task))
-	budget.SessionFreed.On(a.db, func(tx *db.Tx, f budget.Freed) error { return p.ask.Wake(tx, f.Account, f.ID) })
+	budget.SessionFreed.On(a.db, flow.WakeAsk(p.ask))
 	box.Left.On(a.db, flow.HandBack(p.run))
+	a.readers = event.NewReaders(a.db, a.log, consumers(p))
+}
+
+// consumers read events after they are committed, on whichever node is free.
+func consumers(p parts) []event.Consumer {
+	return []event.Consumer{
+		flow.RefreshMerged(p.repo),
+	}
 }
 
 // subscribeRepos tells the domains what happens to repositories.
 func (a *App) subscribeRepos(p parts) {
-	repo.PushedEvent.On(a.db, func(tx *db.Tx, e event.Event[repo.Push]) error {
-		return p.pull.OnPush(tx, e.Data.Repo, e.Data.Branch, e.Data.Head, e.Data.By)
-	})
+	repo.PushedEvent.On(a.db, flow.NotePush(p.pull))
 	repo.Unsure.On(a.db, p.pull.Recheck)
 	repo.PolicyChanged.On(a.db, flow.RejudgeTasks(p.task))
 	repo.PolicyChanged.On(a.db, flow.RejudgeBudgets(p.budget))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/domain/repo"
@@ -43,7 +44,13 @@ type forgeRepo struct {
 	merged   []string          // heads that Merge brought into the base, oldest first
 }
 
-var _ codehost.Host = (*forge)(nil)
+var _ codeHost = (*forge)(nil)
+
+// Missing finds no folder missing: there are none.
+func (f *forge) Missing([]codehost.Repo) []codehost.Repo { return nil }
+
+// Maintain has nothing to pack.
+func (f *forge) Maintain(context.Context, codehost.Repo, time.Time) error { return nil }
 
 func newForge() *forge { return &forge{repos: map[codehost.Repo]*forgeRepo{}} }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
@@ -45,10 +46,10 @@ func (m *walk) authorPlan() {
 	var repos []string
 	for i := range rapid.IntRange(2, 4).Draw(m.r, "slices") {
 		repos = append(repos, one(m, m.repos, "repo"))
-		u := plan.Unit{Slug: unitSlug(i), Title: "Part", Problem: "Do it.", DependsOn: map[string]string{}}
+		u := plan.Unit{Slug: walkSlug(i), Title: "Part", Problem: "Do it.", DependsOn: map[string]string{}}
 		for up := range i {
 			if rapid.IntRange(0, 2).Draw(m.r, "edge") == 0 {
-				u.DependsOn[unitSlug(up)] = m.edge()
+				u.DependsOn[walkSlug(up)] = m.edge()
 			}
 		}
 		d.Units = append(d.Units, u)
@@ -56,7 +57,7 @@ func (m *walk) authorPlan() {
 	var made string
 	err := n.db.Write(m.as(), func(tx *db.Tx) error {
 		for i, repoID := range repos {
-			r, err := n.repoByID(tx, repoID)
+			r, err := flow.TaskRepos{Host: n.host}.ByID(tx, repoID)
 			if err != nil {
 				return err
 			}
@@ -216,3 +217,6 @@ func (m *walk) relink() {
 		}
 	}
 }
+
+// walkSlug names the groups of a plan, from 1.
+func walkSlug(i int) string { return fmt.Sprintf("slice-%02d", i+1) }

@@ -22,7 +22,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
@@ -141,8 +140,6 @@ func (w *world) boot(d *db.DB) *node {
 	a.parts = a.wire()
 	p := a.parts
 	p.signin.Clock = w.now
-	p.pull.Host, p.repo.Host = w.forge, w.forge
-	p.repo.Missing = func([]codehost.Repo) []codehost.Repo { return nil } // they have no folders
 	task.Moved.On(d, func(tx *db.Tx, m task.Move) error { return w.moved(tx, m.Task, m.From) })
 	return &node{App: a, http: a.handler()}
 }

@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/domain/backlog"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/mail"
 )
@@ -22,6 +23,7 @@ func (a *App) keeper() *clock.Keeper {
 		idempotency.ClockSetBack,
 		mail.ClockSetBack,
 		pull.ClockSetBack,
+		repo.ClockSetBack,
 		task.ClockSetBack,
 	}}
 }

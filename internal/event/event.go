@@ -44,6 +44,9 @@ func QueueTopic(account string) string { return "queue:" + account }
 // PullTopic has news when a pull request or an action on it needs work.
 const PullTopic = "pulls"
 
+// RepoTopic has news when the policy file of a repository is to be read again.
+const RepoTopic = "repos"
+
 // AskTopic has news when an ask waits for a judge.
 const AskTopic = "asks"
 

@@ -17,6 +17,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
+	"yardmaster/internal/needs"
 )
 
 // State is where an ask stands.
@@ -110,29 +111,50 @@ const (
 	ToPerson    = "escalated"
 )
 
-// Service holds the asks. The function fields are wired by the program; the
-// optional ones say so.
-type Service struct {
-	DB     *db.DB
-	Hub    *event.Hub
-	Logger *slog.Logger
-	Judge  Judge
-
+// Queue is what asks want of the tasks of tx.Account.
+type Queue interface {
 	// Mint queues a task in a repository of tx.Account. What it refuses is a
 	// fault; queue-full is taken as a matter of time.
-	Mint func(tx *db.Tx, t NewTask) (taskID string, err error)
-	// Fleet is what could carry out work of tx.Account now.
-	Fleet func(tx *db.Tx) (Fleet, error)
-	// Full, optional, tells whether the account's queue takes no more tasks: no
-	// judge is asked before it does.
-	Full func(tx *db.Tx) (bool, error)
-	// AuthorPlan, optional, makes a plan of an ask, with a slice for each
-	// repository. Without it a judge may not plan.
-	AuthorPlan func(tx *db.Tx, p NewPlan) (planID string, err error)
+	Mint(tx *db.Tx, t NewTask) (taskID string, err error)
+	// Full tells whether the account's queue takes no more tasks: no judge is
+	// asked before it does.
+	Full(tx *db.Tx) (bool, error)
+}
 
-	// Stops, optional, is what keeps sessions of judges of tx.Account from calls
-	// to their models. Whoever lets one go on calls Wake.
-	Stops func(tx *db.Tx, sessionIDs []string) ([]Stop, error)
+// Boxes tells judges of the machines and templates of tx.Account.
+type Boxes interface {
+	// Fleet answers what could carry out work of tx.Account now.
+	Fleet(tx *db.Tx) (Fleet, error)
+}
+
+// Plans makes plans of asks of tx.Account.
+type Plans interface {
+	// Author makes a plan of an ask, with a slice for each repository.
+	Author(tx *db.Tx, p NewPlan) (planID string, err error)
+}
+
+// Budgets tells what limits stop.
+type Budgets interface {
+	// Stops answers what keeps sessions of judges of tx.Account from calls to
+	// their models. Wake is called when one may go on.
+	Stops(tx *db.Tx, sessionIDs []string) ([]Stop, error)
+}
+
+// Needs is what New asks for.
+type Needs struct {
+	DB      *db.DB
+	Hub     *event.Hub
+	Logger  *slog.Logger
+	Judge   Judge
+	Queue   Queue
+	Boxes   Boxes
+	Plans   Plans
+	Budgets Budgets
+}
+
+// Service holds the asks.
+type Service struct {
+	Needs
 
 	mu      sync.Mutex
 	outside map[string][]string // asks that wait for room in a full queue, by account
@@ -140,6 +162,12 @@ type Service struct {
 	running atomic.Bool  // Loop is at work in this process
 	busy    atomic.Int64 // asks in the hands of judges
 	workers sync.WaitGroup
+}
+
+// New makes the service. It panics if something that it needs is lacking.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 // NewTask is a task to be minted.

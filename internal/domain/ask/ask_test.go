@@ -98,7 +98,9 @@ func TestDedupe(t *testing.T) {
 			y := open(t, e)
 			nodes := []*Service{y.Service}
 			if e == db.Postgres {
-				y2 := &Service{DB: y.DB, Hub: event.NewHub()}
+				n := y.Needs
+				n.Hub = event.NewHub()
+				y2 := New(n)
 				nodes = append(nodes, y2)
 			}
 			var wg sync.WaitGroup
@@ -158,7 +160,7 @@ func TestTwoNodes(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	for range 2 {
-		s := &Service{DB: y.DB, Hub: y.Hub, Logger: y.Logger, Judge: y.judge, Mint: y.Mint, Fleet: y.Fleet}
+		s := New(y.Needs)
 		loops.Go(func() {
 			if err := s.Loop(ctx); err != nil {
 				t.Error(err)
@@ -464,7 +466,7 @@ func TestBrief(t *testing.T) {
 				t.Errorf("the judge is shown %q", not)
 			}
 		}
-		if len(prompt) > 20_000 || strings.Contains(y.judge.system, "slices") {
+		if len(prompt) > 20_000 || !strings.Contains(y.judge.system, "slices") {
 			t.Errorf("%d bytes", len(prompt))
 		}
 		y.file(func(f *Filing) { f.RepoIDs = nil })

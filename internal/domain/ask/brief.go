@@ -108,7 +108,7 @@ func (s *Service) brief(tx *db.Tx, r *row) (system, prompt string, err error) {
 			}
 		}
 	}
-	if m.Fleet, err = s.Fleet(tx); err != nil {
+	if m.Fleet, err = s.Boxes.Fleet(tx); err != nil {
 		return "", "", err
 	}
 	rights, err := r.rights(tx)
@@ -121,10 +121,7 @@ func (s *Service) brief(tx *db.Tx, r *row) (system, prompt string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	system = instructions
-	if s.AuthorPlan != nil {
-		system += planning
-	}
+	system = instructions + planning
 	var b strings.Builder
 	fmt.Fprintf(&b, "Judge the ask below. A task's priority is at most %d. Kinds of tasks that its filer may have: %s.\n\n", r.maxPriority(), strings.Join(kindsFor(rights), ", "))
 	if len(r.span()) > 0 {
@@ -138,8 +135,8 @@ func (s *Service) brief(tx *db.Tx, r *row) (system, prompt string, err error) {
 func kindsFor(rights policy.Set) []string {
 	var out []string
 	if rights.Has(policy.Scopes(policy.WriteTasks)) {
-		for _, kind := range slices.Sorted(maps.Keys(needs)) {
-			if rights.Has(policy.Scopes(needs[kind])) {
+		for _, kind := range slices.Sorted(maps.Keys(scopeFor)) {
+			if rights.Has(policy.Scopes(scopeFor[kind])) {
 				out = append(out, kind)
 			}
 		}

@@ -54,11 +54,16 @@ type Filing struct {
 // File files an ask, or answers the one that was filed with the same key
 // before, whatever became of it. The judge looks at a new one after the commit.
 func (s *Service) File(tx *db.Tx, f Filing) (a Ask, existing bool, err error) {
-	r, existing, err := s.file(tx, f)
+	return File(tx, s.Hub, f)
+}
+
+// File is Service.File for those who have no service: hub wakes the judge.
+func File(tx *db.Tx, hub *event.Hub, f Filing) (a Ask, existing bool, err error) {
+	r, existing, err := file(tx, hub, f)
 	return r.wire(), existing, err
 }
 
-func (s *Service) file(tx *db.Tx, f Filing) (row, bool, error) {
+func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 	if f.Source == "" {
 		f.Source = FromAPI
 	}
@@ -116,7 +121,7 @@ func (s *Service) file(tx *db.Tx, f Filing) (row, bool, error) {
 	if r, err = byID.One(tx, tx.Account, r.ID); err != nil {
 		return row{}, false, err
 	}
-	s.Hub.Notify(tx, event.AskTopic)
+	hub.Notify(tx, event.AskTopic)
 	data := filedData{FiledBy: r.FiledBy, Source: r.Source, Title: r.Title}
 	return r, false, filedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, data)
 }
@@ -178,7 +183,7 @@ func (s *Service) FileOfRun(tx *db.Tx, o OfRun) error {
 	if reason == "" && f.depth > maxDepth {
 		reason, why = ChainTooLong, fmt.Sprintf("An agent asks for work that follows from %d asks of agents before it.", maxDepth)
 	}
-	r, existing, err := s.file(tx, f)
+	r, existing, err := file(tx, s.Hub, f)
 	if err != nil || existing || reason == "" {
 		return err
 	}

@@ -62,11 +62,9 @@ func (s *Service) show(tx *db.Tx, rows []row) ([]Ask, error) {
 	if err != nil {
 		return nil, err
 	}
-	full := false
-	if s.Full != nil {
-		if full, err = s.Full(tx); err != nil {
-			return nil, err
-		}
+	full, err := s.Queue.Full(tx)
+	if err != nil {
+		return nil, err
 	}
 	for i := range rows {
 		if rows[i].State != Pending {
@@ -84,10 +82,10 @@ func (s *Service) show(tx *db.Tx, rows []row) ([]Ask, error) {
 }
 
 func (s *Service) stops(tx *db.Tx, sessions []string) ([]Stop, error) {
-	if s.Stops == nil || len(sessions) == 0 {
+	if len(sessions) == 0 {
 		return nil, nil
 	}
-	return s.Stops(tx, sessions)
+	return s.Budgets.Stops(tx, sessions)
 }
 
 // Wake has the ask taken up again whose judge had the session: what stopped it
@@ -149,7 +147,7 @@ func (s *Service) awaitRoom(ctx context.Context, account, askID string) {
 			news := s.Hub.Watch(event.QueueTopic(account))
 			full := true
 			err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-				full, err = s.Full(tx)
+				full, err = s.Queue.Full(tx)
 				return err
 			})
 			if err != nil || !full {

@@ -154,10 +154,8 @@ func (s *Service) judge(ctx context.Context, askID, claim string) error {
 		if r, err = byID.One(tx, tx.Account, askID); err != nil {
 			return err
 		}
-		if s.Full != nil {
-			if full, err = s.Full(tx); err != nil || full {
-				return err
-			}
+		if full, err = s.Queue.Full(tx); err != nil || full {
+			return err
 		}
 		system, prompt, err = s.brief(tx, &r)
 		return err

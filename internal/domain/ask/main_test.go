@@ -107,6 +107,7 @@ type yard struct {
 	tasks *task.Service
 	clock *atomic.Int64 // microseconds
 	seats int64
+	plans plans
 }
 
 func onBoth(t *testing.T, fn func(y *yard)) {
@@ -153,24 +154,46 @@ func (y *yard) node(dsn string) *Service {
 		DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
 		Repos: standin.Repos(nil), Templates: stand, Related: stand, Foresight: stand,
 	})
-	tasks := y.tasks
-	return &Service{
-		DB: d, Hub: hub, Logger: slog.New(slog.DiscardHandler), Judge: y.judge, Full: func(tx *db.Tx) (bool, error) { return tasks.Full(tx) },
-		Fleet: func(tx *db.Tx) (f Fleet, err error) {
-			f.BoxesOnline, f.Agents, err = box.Serving(tx, tx.Account)
-			return f, err
-		},
-		Mint: func(tx *db.Tx, n NewTask) (string, error) {
-			r, err := repoOf.One(tx, tx.Account, n.RepoID)
-			if err != nil {
-				return "", err
-			}
-			t, err := tasks.Create(tx, inTasks(r), task.Spec{Kind: n.Kind, Sink: task.SinkQueued, Title: n.Title, Problem: n.Problem, Template: "default",
-				Priority: n.Priority, Confidence: 1, DependsOn: n.DependsOn, Files: n.Files, AskID: &n.AskID})
-			return t.ID, err
-		},
-	}
+	return New(Needs{
+		DB: d, Hub: hub, Logger: slog.New(slog.DiscardHandler), Judge: y.judge, Queue: queue{y.tasks}, Boxes: boxes{}, Plans: &y.plans, Budgets: budgets{},
+	})
 }
+
+// queue is a real queue of tasks.
+type queue struct{ tasks *task.Service }
+
+func (q queue) Full(tx *db.Tx) (bool, error) { return q.tasks.Full(tx) }
+
+func (q queue) Mint(tx *db.Tx, n NewTask) (string, error) {
+	r, err := repoOf.One(tx, tx.Account, n.RepoID)
+	if err != nil {
+		return "", err
+	}
+	t, err := q.tasks.Create(tx, inTasks(r), task.Spec{Kind: n.Kind, Sink: task.SinkQueued, Title: n.Title, Problem: n.Problem, Template: "default",
+		Priority: n.Priority, Confidence: 1, DependsOn: n.DependsOn, Files: n.Files, AskID: &n.AskID})
+	return t.ID, err
+}
+
+// boxes are the real ones. There are no templates.
+type boxes struct{}
+
+func (boxes) Fleet(tx *db.Tx) (f Fleet, err error) {
+	f.BoxesOnline, f.Agents, err = box.Serving(tx, tx.Account)
+	return f, err
+}
+
+// plans counts the plans that are made.
+type plans struct{ authored int }
+
+func (p *plans) Author(*db.Tx, NewPlan) (string, error) {
+	p.authored++
+	return "plan", nil
+}
+
+// budgets stop nothing.
+type budgets struct{}
+
+func (budgets) Stops(*db.Tx, []string) ([]Stop, error) { return nil, nil }
 
 // inTasks is a repository as tasks see it.
 func inTasks(r Repo) task.Repo {

@@ -18,7 +18,7 @@ import (
 // gather reads what a verdict about an ask is held against. Everything it
 // finds belongs to tx.Account.
 func (s *Service) gather(tx *db.Tx, r *row, v *verdict) (f facts, err error) {
-	f = facts{repos: map[string]Repo{}, tasks: map[string]taskRef{}, within: r.within, priority: r.maxPriority(), plans: s.AuthorPlan != nil}
+	f = facts{repos: map[string]Repo{}, tasks: map[string]taskRef{}, within: r.within, priority: r.maxPriority()}
 	f.span = r.span()
 	names, ids := v.names()
 	for _, full := range names {
@@ -93,7 +93,7 @@ func (s *Service) carryOut(tx *db.Tx, r *row, v *verdict) error {
 		out.TaskIDs, err = s.mint(tx, r, v.Tasks, f)
 	case doPlan:
 		var planID string
-		planID, err = s.AuthorPlan(tx, v.Plan.draft(r, f, out.Reason))
+		planID, err = s.Plans.Author(tx, v.Plan.draft(r, f, out.Reason))
 		out.Kind, out.PlanID = Planned, &planID
 	case doDrop:
 		out.Kind, out.CoveringTaskID = NotNeeded, v.CoveringTaskID
@@ -138,7 +138,7 @@ func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts) ([]string, error
 		for _, d := range p.DependsOn {
 			t.DependsOn = append(t.DependsOn, ids[d])
 		}
-		taskID, err := s.Mint(tx, t)
+		taskID, err := s.Queue.Mint(tx, t)
 		if err != nil {
 			return nil, err
 		}

@@ -103,7 +103,6 @@ type facts struct {
 	tasks    map[string]taskRef // by id: those of the account that the verdict names
 	scopes   policy.Set         // what the filer may do
 	priority int64              // the most urgent that the filer may have
-	plans    bool               // there is somebody to author a plan
 	span     []string           // ids of the repositories that one plan must work in; none: anything goes
 }
 
@@ -146,10 +145,7 @@ func (c *checking) add(format string, a ...any) {
 // another account has and what does not exist read the same.
 func check(v *verdict, f facts) refusal {
 	c := &checking{facts: f}
-	kinds := []string{doMint, doDrop, doCrossLink, doEscalate}
-	if f.plans {
-		kinds = append(kinds, doPlan)
-	}
+	kinds := []string{doMint, doDrop, doCrossLink, doEscalate, doPlan}
 	if !slices.Contains(kinds, v.Kind) {
 		c.add("kind must be one of %s.", strings.Join(kinds, ", "))
 		return c.wrong
@@ -232,8 +228,8 @@ func (c *checking) task(at, taskID string) {
 	}
 }
 
-// needs is what a filer must be allowed for a task of a kind.
-var needs = map[string]policy.Scope{
+// scopeFor is what a filer must be allowed for a task of a kind.
+var scopeFor = map[string]policy.Scope{
 	"work": policy.WriteTasks, "scout": policy.WriteTasks, "setup": policy.WriteTasks,
 }
 
@@ -255,7 +251,7 @@ func (c *checking) pieces(at string, all []piece, most int) {
 		case !repo.Enabled:
 			c.add("%s.repo is a repository that is not enabled.", at)
 		}
-		switch scope, ok := needs[p.kind()]; {
+		switch scope, ok := scopeFor[p.kind()]; {
 		case !ok:
 			c.add("%s.kind must be one of work, scout, setup.", at)
 		case !c.scopes.Has(policy.Scopes(scope)):

@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
+	"yardmaster/internal/needs"
 )
 
 // State is where an import stands.
@@ -39,14 +40,40 @@ type Repo struct {
 	Enabled bool
 }
 
-// Service holds the imports.
-type Service struct {
+// Host lists the issues of repositories.
+type Host interface {
+	// Issues lists what is open in a repository; kept is false for a host that
+	// keeps no issues.
+	Issues(ctx context.Context, r Repo) (open []Issue, kept bool, err error)
+}
+
+// NoIssues is a Host that keeps none, as the built-in one.
+type NoIssues struct{}
+
+// Issues answers that there are none.
+func (NoIssues) Issues(context.Context, Repo) ([]Issue, bool, error) { return nil, false, nil }
+
+// Asks is where issues go.
+type Asks interface {
+	// File files an ask in tx.Account, and tells whether it is a new one. By is a
+	// label of the record.
+	File(tx *db.Tx, repoID, by string, i Issue) (filed bool, err error)
+}
+
+// Needs is what New asks for.
+type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
 	Logger *slog.Logger
-	// Issues lists what is open at a repository's host; kept is false for a host
-	// that keeps no issues.
-	Issues func(ctx context.Context, r Repo) (open []Issue, kept bool, err error)
-	// File files an ask in tx.Account, and tells whether it is a new one.
-	File func(tx *db.Tx, repoID, by string, i Issue) (filed bool, err error)
+	Host   Host
+	Asks   Asks
+}
+
+// Service holds the imports.
+type Service struct{ Needs }
+
+// New makes the service. It panics if something that it needs is lacking.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }

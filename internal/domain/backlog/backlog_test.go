@@ -31,12 +31,32 @@ type standing struct {
 // yard is the service beside a host that keeps issues.
 type yard struct {
 	*Service
-	t    *testing.T
-	ctx  context.Context
-	now  time.Time
-	open []Issue
-	away error
-	asks map[string]string // by repository and key: by whom
+	t      *testing.T
+	ctx    context.Context
+	now    time.Time
+	open   []Issue
+	away   error
+	during func()            // the next question to the host
+	asks   map[string]string // by repository and key: by whom
+}
+
+// Issues implements Host.
+func (y *yard) Issues(context.Context, Repo) ([]Issue, bool, error) {
+	if during := y.during; during != nil {
+		y.during = nil
+		during()
+	}
+	return y.open, true, y.away
+}
+
+// File implements Asks.
+func (y *yard) File(tx *db.Tx, repoID, by string, i Issue) (bool, error) {
+	if tx.Account != "acme" {
+		y.t.Errorf("filed in %q", tx.Account)
+	}
+	_, there := y.asks[repoID+" "+i.Key]
+	y.asks[repoID+" "+i.Key] = by
+	return !there, nil
 }
 
 func onBoth(t *testing.T, fn func(*yard)) {
@@ -47,18 +67,7 @@ func onBoth(t *testing.T, fn func(*yard)) {
 		y := y
 		*y = yard{t: t, now: y.now, asks: map[string]string{}}
 		y.ctx = policy.With(db.WithAccount(t.Context(), "ops"), policy.Actor{Credential: policy.System})
-		y.Service = &Service{
-			DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler),
-			Issues: func(context.Context, Repo) ([]Issue, bool, error) { return y.open, true, y.away },
-			File: func(tx *db.Tx, repoID, by string, i Issue) (bool, error) {
-				if tx.Account != "acme" {
-					t.Errorf("filed in %q", tx.Account)
-				}
-				_, there := y.asks[repoID+" "+i.Key]
-				y.asks[repoID+" "+i.Key] = by
-				return !there, nil
-			},
-		}
+		y.Service = New(Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Host: y, Asks: y})
 		err := d.Write(y.ctx, func(tx *db.Tx) error {
 			for _, a := range []string{"acme", "ops"} {
 				if err := seed.Add(tx, seed.Account{ID: a}); err != nil {
@@ -159,12 +168,9 @@ func TestNodeDies(t *testing.T) {
 		if err != nil {
 			y.t.Fatal(err)
 		}
-		list := y.Issues
-		y.Issues = func(ctx context.Context, r Repo) ([]Issue, bool, error) {
-			y.Issues = list
+		y.during = func() {
 			y.now = y.now.Add(hold)
 			y.pass(y.ctx) // the other one
-			return y.open, true, nil
 		}
 		y.pass(y.ctx)
 		if s, kinds := y.stands(job); s != (standing{Done, 2, 2}) || len(kinds) != 2 || len(y.asks) != 2 {

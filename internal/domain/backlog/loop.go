@@ -71,7 +71,7 @@ func (s *Service) work(ctx context.Context, j job, claim string) error {
 		return err
 	}
 	asking, cancel := context.WithTimeout(ctx, hold/2)
-	open, kept, err := s.Issues(asking, r)
+	open, kept, err := s.Host.Issues(asking, r)
 	cancel()
 	if err != nil {
 		return errors.Join(err, s.again(ctx, j, claim))
@@ -94,7 +94,7 @@ func (s *Service) file(ctx context.Context, j job, claim string, some []Issue) e
 		}
 		fresh := 0
 		for _, i := range some {
-			is, err := s.File(tx, j.RepoID, event.Operator, i)
+			is, err := s.Asks.File(tx, j.RepoID, event.Operator, i)
 			if err != nil {
 				return err
 			}

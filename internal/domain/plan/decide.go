@@ -101,7 +101,7 @@ func (s *Service) stop(tx *db.Tx, p *row, n *net) (PlanCancelled, error) {
 			out.AlreadyFinished = append(out.AlreadyFinished, t.ID)
 			return nil
 		case t.Kind == task.KindReview && t.PRID != nil:
-			is, err := s.Tasks.PROpen(tx, *t.PRID)
+			is, err := s.Pulls.IsOpen(tx, *t.PRID)
 			if err != nil {
 				return err
 			}

@@ -275,9 +275,9 @@ func (s *Service) write(ctx context.Context, at site, dir, title string, files m
 	}
 	// A retry finds the documents there and goes on: only the plan is what the
 	// request stands for.
-	if err := s.Wrote(db.BeforeCommit(ctx, nil), host, o.Branch, at.commit, commit); err != nil {
+	if err := s.Repos.Wrote(db.BeforeCommit(ctx, nil), host, o.Branch, at.commit, commit); err != nil {
 		// It is on the branch; the next sweep records it.
-		s.log().Error("documents of a plan were committed but not recorded", "repo", host.String(), "error", err)
+		s.Logger.Error("documents of a plan were committed but not recorded", "repo", host.String(), "error", err)
 	}
 	return commit, nil
 }

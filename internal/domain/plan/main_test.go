@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -59,9 +60,31 @@ type fixture struct {
 	seats   int64
 	reports map[string]string // by task
 	openPRs map[string]bool
+	asked   int // asks filed
 	host    *builtin.Host
 	root    string // of its repositories
 }
+
+// Survey implements Scouts.
+func (f *fixture) Survey(_ *db.Tx, taskID string) (Survey, bool, error) {
+	r, ok := f.reports[taskID]
+	return Survey{Report: r, Summary: "s"}, ok, nil
+}
+
+// Wrote implements Repos.
+func (f *fixture) Wrote(context.Context, codehost.Repo, string, string, string) error { return nil }
+
+// IsOpen implements Pulls.
+func (f *fixture) IsOpen(_ *db.Tx, prID string) (bool, error) { return f.openPRs[prID], nil }
+
+// File implements Asks.
+func (f *fixture) File(*db.Tx, Filing) (string, error) {
+	f.asked++
+	return "the-ask", nil
+}
+
+// TasksOf implements Asks. No ask is scheduled.
+func (f *fixture) TasksOf(*db.Tx, string) ([]string, bool, error) { return nil, false, nil }
 
 // each runs a test on both databases.
 func each(t *testing.T, fn func(f *fixture)) {
@@ -103,13 +126,8 @@ func newFixture(t testing.TB, e db.Engine) *fixture {
 	stand := related{standin.Tasks{Agent: "builtin"}, f}
 	tasks := task.New(task.Needs{DB: d, Hub: event.NewHub(), QueueCap: task.Uncapped, DefaultTemplate: "default",
 		Repos: repos{standin.Repos(repoByID)}, Templates: stand, Related: stand, Foresight: stand})
-	f.Service = &Service{DB: d, Tasks: tasks, Host: host, CommitName: "Yard", CommitEmail: "yard@example.com",
-		Surveyed: func(_ *db.Tx, id string) (Survey, bool, error) {
-			r, ok := f.reports[id]
-			return Survey{Report: r, Summary: "s"}, ok, nil
-		},
-		Wrote: func(context.Context, codehost.Repo, string, string, string) error { return nil },
-	}
+	f.Service = New(Needs{DB: d, Tasks: tasks, Host: host, CommitName: "Yard", CommitEmail: "yard@example.com", Logger: slog.New(slog.DiscardHandler),
+		Scouts: f, Repos: f, Asks: f, Pulls: f})
 	task.Moved.On(d, f.TaskMoved)
 	task.StuckChanged.On(d, f.TaskStuck)
 	f.write(func(tx *db.Tx) error {

@@ -23,6 +23,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/needs"
 )
 
 // The states of a plan.
@@ -170,35 +171,54 @@ type Filing struct {
 	Title, Body string
 }
 
-// Service holds the plans. All fields are wired by the program; the optional
-// ones say so.
-type Service struct {
+// Scouts is what plans ask of the runs that survey for them.
+type Scouts interface {
+	// Survey answers what the newest run of a task of tx.Account reported; false
+	// without a report.
+	Survey(tx *db.Tx, taskID string) (Survey, bool, error)
+}
+
+// Repos is told of the commits of plans.
+type Repos interface {
+	// Wrote records a commit that the documents of a plan made on a default
+	// branch.
+	Wrote(ctx context.Context, r codehost.Repo, branch, old, sha string) error
+}
+
+// Asks is what plans ask of triage, in tx.Account.
+type Asks interface {
+	// File files an ask and answers its id.
+	File(tx *db.Tx, f Filing) (askID string, err error)
+	// TasksOf lists the tasks that an ask was scheduled as, none if it was not;
+	// false if there is no such ask.
+	TasksOf(tx *db.Tx, askID string) (taskIDs []string, ok bool, err error)
+}
+
+// Pulls is what plans ask of pull requests.
+type Pulls interface {
+	// IsOpen tells whether a pull request of tx.Account is open.
+	IsOpen(tx *db.Tx, prID string) (bool, error)
+}
+
+// Needs is what New asks for.
+type Needs struct {
 	DB     *db.DB
 	Tasks  *task.Service
 	Host   codehost.Host
 	Logger *slog.Logger
-
-	// Surveyed is what the newest run of a task of tx.Account reported; false
-	// without a report.
-	Surveyed func(tx *db.Tx, taskID string) (Survey, bool, error)
-	// Wrote is told of a commit that a plan's documents made on a default
-	// branch.
-	Wrote func(ctx context.Context, r codehost.Repo, branch, old, sha string) error
-	// CommitName and CommitEmail sign such a commit.
+	Scouts Scouts
+	Repos  Repos
+	Asks   Asks
+	Pulls  Pulls
+	// CommitName and CommitEmail sign the commits of documents.
 	CommitName, CommitEmail string
-
-	// FileAsk files an ask and answers its id. Optional: without triage, a plan
-	// over several repositories cannot be asked for.
-	FileAsk func(tx *db.Tx, f Filing) (askID string, err error)
-	// AskTasks lists the tasks that an ask was scheduled as; false if there is
-	// no such ask, none if it is not scheduled. Optional: without asks there is
-	// none.
-	AskTasks func(tx *db.Tx, askID string) (taskIDs []string, ok bool, err error)
 }
 
-func (s *Service) log() *slog.Logger {
-	if s.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return s.Logger
+// Service holds the plans.
+type Service struct{ Needs }
+
+// New makes the service. It panics if something that it needs is lacking.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }

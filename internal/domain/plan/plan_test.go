@@ -340,14 +340,8 @@ func TestFanOut(t *testing.T) {
 			!slices.Equal(texts(first["citations"]), []string{"acme/web:src/hello.go:3", "acme/web:src/hello.go:5-9", "acme/api:api.go:7"}) {
 			f.t.Errorf("%v", c)
 		}
-		asked := 0
 		body := object{"repos": []string{"acme/web", "acme/api"}, "ask": "Greet."}
-		f.refused("POST", "/v1/plans", body, 503, "no-triage")
-		f.FileAsk = func(_ *db.Tx, filing Filing) (string, error) {
-			asked++
-			return "the-ask", nil
-		}
-		if a := f.call("POST", "/v1/plans", body, 202); a["raw_task_id"] != "the-ask" || a["task_id"] != nil || asked != 1 {
+		if a := f.call("POST", "/v1/plans", body, 202); a["raw_task_id"] != "the-ask" || a["task_id"] != nil || f.asked != 1 {
 			f.t.Errorf("%v", a)
 		}
 		body["require_approval"] = false
@@ -362,8 +356,6 @@ func TestFanOut(t *testing.T) {
 // Where nobody could hold a live session nothing is started, by whatever arm.
 func TestNoLiveBox(t *testing.T) {
 	each(t, func(f *fixture) {
-		asked := 0
-		f.FileAsk = func(*db.Tx, Filing) (string, error) { asked++; return "the-ask", nil }
 		both := []string{"acme/web", "acme/api"}
 		for _, body := range []object{{"repo": "acme/web"}, {"repos": both}, {"repos": both, "return_context": true}} {
 			body["ask"] = "Greet."
@@ -372,8 +364,8 @@ func TestNoLiveBox(t *testing.T) {
 			}
 		}
 		f.live()
-		if a := f.call("POST", "/v1/plans", object{"repos": both, "ask": "Greet."}, 202); a["raw_task_id"] != "the-ask" || asked != 1 {
-			f.t.Errorf("%v, %d asks", a, asked)
+		if a := f.call("POST", "/v1/plans", object{"repos": both, "ask": "Greet."}, 202); a["raw_task_id"] != "the-ask" || f.asked != 1 {
+			f.t.Errorf("%v, %d asks", a, f.asked)
 		}
 	})
 }

@@ -129,7 +129,7 @@ func (s *Service) surveyed(tx *db.Tx, planID string, scout *task.Row) error {
 		})
 		return err
 	}
-	found, ok, err := s.Surveyed(tx, scout.ID)
+	found, ok, err := s.Scouts.Survey(tx, scout.ID)
 	if err != nil {
 		return err
 	}

@@ -106,10 +106,10 @@ func (s *Service) successors(tx *db.Tx, in *regroupIn) ([]string, error) {
 		}
 		return in.TaskIDs, nil
 	}
-	if s.AskTasks == nil || !id.Valid(*in.AskID) {
+	if !id.Valid(*in.AskID) {
 		return nil, unprocessable("unknown-ask", "There is no such ask.")
 	}
-	ids, ok, err := s.AskTasks(tx, *in.AskID)
+	ids, ok, err := s.Asks.TasksOf(tx, *in.AskID)
 	switch {
 	case err != nil:
 		return nil, err

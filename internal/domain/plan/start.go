@@ -221,9 +221,6 @@ func (s *Service) fanOut(tx *db.Tx, in *startIn, repos []task.Repo, out *Started
 
 // ask leaves a plan over several repositories to triage.
 func (s *Service) ask(tx *db.Tx, in *startIn, repos []task.Repo, out *Started) error {
-	if s.FileAsk == nil {
-		return fault.New(fault.Unavailable, "no-triage", "Nobody here triages asks, which a plan over several repositories needs.")
-	}
 	if _, err := s.Tasks.Batch(tx); err != nil { // no seat, or no room: what triage would make of it is refused, too
 		return err
 	}
@@ -234,7 +231,7 @@ func (s *Service) ask(tx *db.Tx, in *startIn, repos []task.Repo, out *Started) e
 		b.WriteString("- " + r.FullName() + "\n")
 		ids = append(ids, r.ID)
 	}
-	askID, err := s.FileAsk(tx, Filing{RepoIDs: ids, Title: title("", in.Ask), Body: b.String()})
+	askID, err := s.Asks.File(tx, Filing{RepoIDs: ids, Title: title("", in.Ask), Body: b.String()})
 	out.RawTaskID = &askID
 	return err
 }
@@ -326,7 +323,7 @@ func (s *Service) merge(tx *db.Tx, taskID string, out *FanoutContext, said map[s
 	}
 	var report string
 	if repo.Status == "done" {
-		found, ok, err := s.Surveyed(tx, t.ID)
+		found, ok, err := s.Scouts.Survey(tx, t.ID)
 		if err != nil {
 			return err
 		}

@@ -75,11 +75,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 			s.complain(ctx, "delete the merged branch of "+pr.ID, err)
 		}
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, sha, mergeErr) })
-	if err == nil && mergeErr == nil {
-		s.Settled(ctx, r)
-	}
-	return err
+	return s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, sha, mergeErr) })
 }
 
 // lockDue locks the pull request of an order; false if the order was taken back
@@ -143,10 +139,10 @@ func (s *Service) ready(ctx context.Context, d dueRow) (pr row, ready bool, err 
 		if pr, _, ok, err = lockDue(tx, d); err != nil || !ok {
 			return err
 		}
-		if ready = pr.TaskID == nil || s.Unmerged == nil || pr.AbandonedAt != nil; ready {
+		if ready = pr.TaskID == nil || pr.AbandonedAt != nil; ready {
 			return nil
 		}
-		on, dropped, err := s.Unmerged(tx, *pr.TaskID)
+		on, dropped, err := s.Tasks.Unmerged(tx, *pr.TaskID)
 		ready = err == nil && on == ""
 		switch {
 		case err != nil || ready:

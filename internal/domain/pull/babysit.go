@@ -80,7 +80,7 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
 	if state == BabysitSpent {
 		return s.spend(tx, r, pr, failure)
 	}
-	taskID, err := s.BabysitTask(tx, r, round)
+	taskID, err := s.Tasks.Repair(tx, r, round)
 	if f, refused := errors.AsType[*fault.Error](err); refused && f.Kind != fault.Internal {
 		return nil
 	}

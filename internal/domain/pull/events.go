@@ -77,7 +77,7 @@ var (
 	headMovedEvent   = event.Declare[headData]("pr.head_moved", Topic, "The pull request has a new head.")
 	reopenedEvent    = event.Declare[reopenedData]("pr.reopened", Topic, "The branch of the pull request, which was deleted, is back.")
 	closedEvent      = event.Declare[closedData]("pr.closed", Topic, "The pull request was closed without a merge.")
-	mergedEvent      = event.Declare[mergedData]("pr.merged", Topic, "The pull request was merged.")
+	MergedEvent      = event.Declare[mergedData]("pr.merged", Topic, "The pull request was merged.")
 	mergeFailedEvent = event.Declare[mergeFailedData]("pr.merge_failed", Topic, "An approved merge failed, and is not tried again.")
 	conflictEvent    = event.Declare[conflictData]("pr.conflict", Topic, "The pull request conflicts with its base.")
 	roundEvent       = event.Declare[roundData]("pr.babysit_round", Topic, "An agent begins to repair the pull request.")

@@ -77,7 +77,7 @@ func (s *Service) reopen(tx *db.Tx, r repo.Ref, branch, sha, by string) error {
 		return err
 	}
 	if pr.TaskID != nil {
-		if reopened, err := s.TaskReopened(tx, *pr.TaskID, pr.ID); err != nil || !reopened {
+		if reopened, err := s.Tasks.Reopen(tx, *pr.TaskID, pr.ID); err != nil || !reopened {
 			return err
 		}
 	}
@@ -204,7 +204,7 @@ func (s *Service) landed(tx *db.Tx, pr row, headSHA, mergeSHA string, by *string
 			return err
 		}
 	}
-	err := mergedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, mergedData{
+	err := MergedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, mergedData{
 		HeadSHA: headSHA, MergeSHA: mergeSHA, MergedAt: tx.Now.UTC(), MergedBy: by, Number: pr.Number, PlanID: plan, PRID: pr.ID,
 		Repo: pr.Owner + "/" + pr.Name, TaskID: pr.TaskID, URL: s.url(pr.ID),
 	})
@@ -289,9 +289,7 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 	if err != nil && !unknown {
 		return err
 	}
-	merged := false
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		merged = false
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		pr, ok, err := lock(tx, d.ID)
 		if err != nil || !ok || pr.State != Open || pr.HeadSHA != d.HeadSHA {
 			return err
@@ -314,7 +312,6 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		}
 		switch {
 		case f.merge != "" && !f.empty:
-			merged = true
 			return s.mergedByHand(tx, pr, f.merge, who)
 		case f.merge != "":
 			return s.close(tx, pr, ClosedEmpty, who)
@@ -325,10 +322,6 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		}
 		return conflictEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, conflictData{BaseSHA: f.base, HeadSHA: pr.HeadSHA})
 	})
-	if err == nil && merged {
-		s.Settled(ctx, r)
-	}
-	return err
 }
 
 // stopMinder ends a check or round of a pull request that has ended, or that is

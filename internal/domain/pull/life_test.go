@@ -194,7 +194,7 @@ func TestMergedByHand(t *testing.T) {
 					t.Errorf("%+v", got)
 				}
 				y.wantTold("task-svc/a", "merged")
-				y.wantTold("settled", "yes")
+				y.wantTold(pr, "event")
 				y.wantNeed(pr, "", "")
 				if after := y.wantState(other, Open); after.BaseSHA == before || after.BaseSHA != merge || after.Mergeable != "clean" || after.PatchID == nil {
 					t.Errorf("the other: %+v", after)

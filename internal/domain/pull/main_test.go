@@ -58,6 +58,8 @@ type yard struct {
 	resolved []string // notes with which they were resolved
 	stopped  []string // tasks that were to be stopped
 	gone     bool     // tasks whose pull requests were closed have gone on
+	below    string   // the dropped task on whose work all others were begun
+	queue    func(*db.Tx) (checkTask string, err error)
 	http     http.Handler
 }
 
@@ -85,6 +87,42 @@ func (f *flaky) DeleteBranch(ctx context.Context, r codehost.Repo, branch, sha s
 	return f.Host.DeleteBranch(ctx, r, branch, sha)
 }
 
+// tell notes after the commit what somebody was told.
+func (y *yard) tell(what string) func(*db.Tx, string) error {
+	return func(tx *db.Tx, who string) error {
+		tx.AfterCommit(func() {
+			y.mu.Lock()
+			defer y.mu.Unlock()
+			y.told[who] = what
+		})
+		return nil
+	}
+}
+
+// tasks are the tasks of a yard. None of them is a row.
+type tasks struct{ *yard }
+
+func (y tasks) Check(tx *db.Tx, _ repo.Ref, _, _ string) (string, error) { return y.queue(tx) }
+
+func (y tasks) Repair(_ *db.Tx, _ repo.Ref, r Round) (string, error) {
+	if y.full {
+		return "", fault.New(fault.RateLimited, "queue-full", "Full.")
+	}
+	y.round = append(y.round, r)
+	return fmt.Sprintf("round-%d", len(y.round)), nil
+}
+
+func (y tasks) Reopen(tx *db.Tx, task, _ string) (bool, error) {
+	return !y.gone, y.tell("reopened")(tx, task)
+}
+
+func (y tasks) Unmerged(*db.Tx, string) (string, bool, error) { return y.below, y.below != "", nil }
+
+// nobody is behind the tasks of a yard.
+type nobody struct{}
+
+func (nobody) Signers(*db.Tx, string, string) (Signers, error) { return Signers{}, nil }
+
 func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) { fn(t, open(t, e)) })
@@ -100,34 +138,17 @@ func open(t *testing.T, e db.Engine) *yard {
 		t.Fatal(err)
 	}
 	y.host = &flaky{Host: host}
-	tell := func(what string) func(*db.Tx, string) error {
-		return func(tx *db.Tx, task string) error {
-			tx.AfterCommit(func() {
-				y.mu.Lock()
-				defer y.mu.Unlock()
-				y.told[task] = what
-			})
-			return nil
-		}
+	tell := y.tell
+	y.Service = New(Needs{
+		DB: d, Hub: event.NewHub(), Host: y.host, BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler), Tasks: tasks{y}, People: nobody{},
+		Bot: codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
+	})
+	y.queue = func(tx *db.Tx) (string, error) {
+		task := id.New()
+		tx.AfterCommit(func() { y.check = append(y.check, task) })
+		return task, nil
 	}
-	y.Service = &Service{
-		DB: d, Hub: event.NewHub(), Host: y.host, BaseURL: func() string { return "http://host" }, Logger: slog.New(slog.DiscardHandler),
-		CheckTask: func(tx *db.Tx, _ repo.Ref, _, _ string) (string, error) {
-			task := id.New()
-			tx.AfterCommit(func() { y.check = append(y.check, task) })
-			return task, nil
-		},
-		BabysitTask: func(tx *db.Tx, _ repo.Ref, r Round) (string, error) {
-			if y.full {
-				return "", fault.New(fault.RateLimited, "queue-full", "Full.")
-			}
-			y.round = append(y.round, r)
-			return fmt.Sprintf("round-%d", len(y.round)), nil
-		},
-		Bot:          codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
-		TaskReopened: func(tx *db.Tx, task, _ string) (bool, error) { return !y.gone, tell("reopened")(tx, task) },
-		Settled:      func(context.Context, repo.Ref) { y.told["settled"] = "yes" },
-	}
+	MergedEvent.On(d, func(tx *db.Tx, e event.Event[mergedData]) error { return tell("event")(tx, e.Subject.ID) })
 	MinderUnneeded.On(d, func(tx *db.Tx, task string) error {
 		tx.AfterCommit(func() { y.stopped = append(y.stopped, task) })
 		_, err := seed.CancelTask.Exec(tx, task)

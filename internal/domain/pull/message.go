@@ -24,10 +24,10 @@ func (s *Service) message(ctx context.Context, pr row, d dueRow) (string, error)
 	var who Signers
 	var report string
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		if report, err = bodyOf.One(tx, tx.Account, pr.ID); err != nil || s.Signers == nil || pr.TaskID == nil || d.DecidedBy == nil {
+		if report, err = bodyOf.One(tx, tx.Account, pr.ID); err != nil || pr.TaskID == nil || d.DecidedBy == nil {
 			return err
 		}
-		who, err = s.Signers(tx, *pr.TaskID, *d.DecidedBy)
+		who, err = s.People.Signers(tx, *pr.TaskID, *d.DecidedBy)
 		return err
 	})
 	return commitBody(report, who), err

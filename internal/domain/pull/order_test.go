@@ -30,7 +30,7 @@ func TestOneOrderOfLocks(t *testing.T) {
 		return err
 	})
 	var check atomic.Value // the latest
-	y.CheckTask = func(tx *db.Tx, _ repo.Ref, _, _ string) (string, error) {
+	y.queue = func(tx *db.Tx) (string, error) {
 		task := id.New()
 		tx.AfterCommit(func() { check.Store(task) })
 		return task, nil
@@ -113,7 +113,7 @@ func TestReferringDoesNotLock(t *testing.T) {
 	y.policy("version: 1\nchecks: {command: make}\n")
 	var both sync.WaitGroup
 	both.Add(2)
-	y.CheckTask = func(tx *db.Tx, _ repo.Ref, _, _ string) (string, error) {
+	y.queue = func(tx *db.Tx) (string, error) {
 		both.Done()
 		both.Wait() // each has put up its pull request
 		_, err := lockAccount.One(tx, "acme")

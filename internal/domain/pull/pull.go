@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
+	"yardmaster/internal/needs"
 )
 
 // States of a pull request.
@@ -96,31 +97,47 @@ type PendingAction struct {
 	Protected   *Protected `json:"protected" doc:"what would change that a person is always asked about; null: nothing, or it was not looked at yet. An approval covers what the question said: if a merge would change more, it is asked about anew"`
 }
 
-// Service answers for pull requests.
-type Service struct {
+// Tasks is what pull requests ask of tasks, all of tx.Account.
+type Tasks interface {
+	// Check queues a task that runs a repository's check on a commit.
+	Check(tx *db.Tx, r repo.Ref, prID, sha string) (taskID string, err error)
+	// Repair queues a task that repairs a head. A fault that it answers means not
+	// now.
+	Repair(tx *db.Tx, r repo.Ref, round Round) (taskID string, err error)
+	// Reopen tells a task that failed with its pull request that this is open
+	// again; false if the task has gone on without it.
+	Reopen(tx *db.Tx, taskID, prID string) (bool, error)
+	// Unmerged names the task on whose work another was begun while that is not
+	// merged, or nothing; dropped tells that it will not be.
+	Unmerged(tx *db.Tx, taskID string) (on string, dropped bool, err error)
+}
+
+// People names the people and the agent behind a merge.
+type People interface {
+	// Signers answers the names of a merge commit of a task of tx.Account that
+	// decidedBy, a label of the record, decided about.
+	Signers(tx *db.Tx, taskID, decidedBy string) (Signers, error)
+}
+
+// Needs is what New asks for.
+type Needs struct {
 	DB      *db.DB
 	Hub     *event.Hub
 	Host    codehost.Host
-	BaseURL func() string
+	BaseURL string // of the pages of pull requests
 	Logger  *slog.Logger
-	// CheckTask queues a task that runs a repository's check on a commit.
-	CheckTask func(tx *db.Tx, r repo.Ref, prID, sha string) (taskID string, err error)
-	// BabysitTask queues a task that repairs a head. A fault that it answers
-	// means not now.
-	BabysitTask func(tx *db.Tx, r repo.Ref, round Round) (taskID string, err error)
-	// TaskReopened tells that the pull request of a task that failed with it is
-	// open again; false if the task has gone on without it.
-	TaskReopened func(tx *db.Tx, taskID, prID string) (bool, error)
-	// Signers names who a merge commit is signed by.
-	Signers func(tx *db.Tx, taskID, decidedBy string) (Signers, error)
-	// Bot signs the merge commits.
-	Bot codehost.Person
-	// Settled is told after a merge, outside the transaction: the default
-	// branch has moved.
-	Settled func(context.Context, repo.Ref)
-	// Unmerged, optional, names the task on whose work another was begun while
-	// that is not merged; dropped tells that it will not be.
-	Unmerged func(tx *db.Tx, taskID string) (on string, dropped bool, err error)
+	Tasks   Tasks
+	People  People
+	Bot     codehost.Person // signs the merge commits
+}
+
+// Service answers for pull requests.
+type Service struct{ Needs }
+
+// New makes the service. It panics if something that it needs is lacking.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 // Proposal is finished work to be put up as a pull request.
@@ -174,7 +191,7 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 
 // url is the address of the page of a pull request.
 func (s *Service) url(prID string) string {
-	return strings.TrimSuffix(s.BaseURL(), "/") + pagePath + prID
+	return strings.TrimSuffix(s.BaseURL, "/") + pagePath + prID
 }
 
 func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
@@ -209,7 +226,7 @@ func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
 		}
 		return s.green(tx, r, pr)
 	}
-	task, err := s.CheckTask(tx, r, pr.ID, pr.HeadSHA)
+	task, err := s.Tasks.Check(tx, r, pr.ID, pr.HeadSHA)
 	if err != nil {
 		return err
 	}

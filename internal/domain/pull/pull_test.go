@@ -49,7 +49,7 @@ func TestApprovedHeadIsMerged(t *testing.T) {
 		}
 		y.wantActions(pr, "applied")
 		y.wantTold("task-svc/a", "merged")
-		y.wantTold("settled", "yes")
+		y.wantTold(pr, "event")
 		if head, err := y.Host.Head(y.ctx(), codehost.Repo{Owner: "acme", Name: "web"}, "main"); err != nil || head != *got.MergeSHA {
 			t.Errorf("main is at %s (%v), want the merge %s", head, err, *got.MergeSHA)
 		}

@@ -171,7 +171,7 @@ func TestKeptOnTopOfDropped(t *testing.T) {
 			return errors.Join(err1, err2)
 		})
 		y.abandon(pr, "task-svc/a")
-		y.Unmerged = func(*db.Tx, string) (string, bool, error) { return "below", true, nil }
+		y.below = "below"
 		y.call(200, "POST", "/v1/prs/"+pr+"/merge", `{"head_sha": "`+sha+`"}`, nil)
 		y.pass(0)
 		y.wantState(pr, Open)

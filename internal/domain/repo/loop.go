@@ -5,24 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
+	"yardmaster/internal/event"
 )
 
 // Cadences of Loop.
 const (
 	reconcileEvery = time.Hour
 	maintainEvery  = 24 * time.Hour
+	refreshEvery   = 10 * time.Second
+	// refreshHold is how long a node has a policy file to read for: then it is
+	// due again, as it is after a failure.
+	refreshHold = time.Minute
 )
 
 // Loop looks after the repositories of the built-in host until ctx ends. At
 // start and every hour it records what a crash between git and the database
-// kept from being recorded; once a day each repository is packed. Several
-// nodes may do it at once: what is recorded is recorded once.
+// kept from being recorded; once a day each repository is packed. A policy file
+// that RefreshSoon named is read at once. Several nodes may do it at once: what
+// is recorded is recorded once.
 func (s *Service) Loop(ctx context.Context) error {
+	var refreshing sync.WaitGroup
+	refreshing.Go(func() { s.Hub.Sweep(ctx, event.RepoTopic, refreshEvery, s.RefreshDue) })
+	defer refreshing.Wait()
 	tick := time.NewTicker(reconcileEvery)
 	defer tick.Stop()
 	packed := map[string]time.Time{}
@@ -66,9 +76,44 @@ func (s *Service) Pass(ctx context.Context, packed map[string]time.Time) {
 		}
 		if now.Sub(last) >= maintainEvery {
 			packed[r.ID] = now
-			if err := s.Maintain(ctx, name, now); err != nil {
+			if err := s.Folders.Maintain(ctx, name, now); err != nil {
 				s.complain(ctx, "maintain "+name.String(), err)
 			}
+		}
+	}
+}
+
+// RefreshSoon has the policy file of a repository of tx.Account read again once
+// tx has committed, by whichever node is first.
+func (s *Service) RefreshSoon(tx *db.Tx, repoID string) error {
+	_, err := setRefreshDue.Exec(tx, tx.Account, repoID, tx.Now)
+	s.Hub.Notify(tx, event.RepoTopic)
+	return err
+}
+
+// RefreshDue reads the policy files that are due. One that cannot be read is due
+// again after refreshHold; that of a repository which the host lacks is left to
+// Pass.
+func (s *Service) RefreshDue(ctx context.Context) {
+	var due []refreshRow
+	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		due, err = takeRefreshDue.All(tx, tx.Now, tx.Now.Add(refreshHold))
+		return err
+	})
+	if err != nil {
+		s.complain(ctx, "take the policy files that are due", err)
+	}
+	for _, r := range due {
+		name := codehost.Repo{Owner: r.Owner, Name: r.Name}
+		err := s.Refresh(ctx, name)
+		if err == nil || errors.Is(err, codehost.ErrNotFound) {
+			err = s.DB.Write(ctx, func(tx *db.Tx) error {
+				_, err := refreshed.Exec(tx, r.ID, r.RefreshDue)
+				return err
+			})
+		}
+		if err != nil {
+			s.complain(ctx, "the policy file of "+name.String()+" was not read again after a merge", err)
 		}
 	}
 }
@@ -97,7 +142,7 @@ func (s *Service) miss(ctx context.Context, rows []row) {
 			pushed = append(pushed, r.ref().HostRepo())
 		}
 	}
-	lost := s.Missing(pushed)
+	lost := s.Folders.Missing(pushed)
 	if len(lost) == 0 {
 		return
 	}
@@ -121,7 +166,7 @@ func (s *Service) reconcile(ctx context.Context, r row) error {
 	name := r.ref().HostRepo()
 	var heads map[string]string
 	err := s.DB.Read(db.WithAccount(ctx, r.AccountID), func(tx *db.Tx) (err error) {
-		heads, err = s.OpenHeads(tx, r.ID)
+		heads, err = s.Pulls.OpenHeads(tx, r.ID)
 		return err
 	})
 	if err != nil {

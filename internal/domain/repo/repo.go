@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
 )
 
@@ -46,26 +47,78 @@ type Repository struct {
 // BuiltIn is the host value of repositories this server keeps itself.
 const BuiltIn = "builtin"
 
+// Attempts resolves the git tokens of runs.
+type Attempts interface {
+	// Attempt tells what the git token of an attempt gives access to; false if it
+	// is no such token, or is worth nothing any more.
+	Attempt(ctx context.Context, token string) (Attempt, bool, error)
+}
+
+// Attempt is what the git token of an attempt gives access to.
+type Attempt struct {
+	RepoID string
+	Push   []string // the refs that it may push
+	Who    string   // the name of the attempt in the record
+}
+
+// Holders resolves personal access tokens.
+type Holders interface {
+	// Authenticate answers the actor whose token bearer is;
+	// fault.Unauthenticated if it is nobody's.
+	Authenticate(ctx context.Context, bearer string) (policy.Actor, error)
+}
+
+// Pulls is what repositories ask of pull requests.
+type Pulls interface {
+	// OpenHeads answers the recorded head of each branch of a repository of
+	// tx.Account with an open pull request.
+	OpenHeads(tx *db.Tx, repoID string) (map[string]string, error)
+}
+
+// Folders is the built-in host as the keeper of its own disk.
+type Folders interface {
+	// Maintain packs a repository.
+	Maintain(ctx context.Context, r codehost.Repo, now time.Time) error
+	// Missing answers those of the repositories that have no folder.
+	Missing([]codehost.Repo) []codehost.Repo
+}
+
+// Needs is what New asks for.
+type Needs struct {
+	DB       *db.DB
+	Hub      *event.Hub
+	Host     codehost.Host
+	Folders  Folders
+	Attempts Attempts
+	Holders  Holders
+	Pulls    Pulls
+	Logger   *slog.Logger
+}
+
 // Service answers for repositories.
 type Service struct {
-	DB      *db.DB
-	Hub     *event.Hub
-	Host    codehost.Host
-	BaseURL func() string
-	// Authenticate resolves a personal access token.
-	Authenticate func(ctx context.Context, bearer string) (policy.Actor, error)
-	// Attempt resolves the git token of a live attempt: the repository, the
-	// refs it may push, and how it is named.
-	Attempt func(ctx context.Context, token string) (repoID string, push []string, who string, ok bool, err error)
-	// OpenHeads is the recorded head of each branch with an open pull request.
-	OpenHeads func(tx *db.Tx, repoID string) (map[string]string, error)
-	// Maintain packs a repository of the built-in host.
-	Maintain func(ctx context.Context, r codehost.Repo, now time.Time) error
-	// Missing answers which repositories of the built-in host have no folder.
-	Missing func([]codehost.Repo) []codehost.Repo
-	Logger  *slog.Logger
+	Needs
 
 	recording sync.Map // codehost.Repo -> *sync.Mutex
+}
+
+// New makes the service. It panics if something that it needs is lacking.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
+}
+
+// Hooks are the questions of the built-in host, and what it tells of pushes.
+func (s *Service) Hooks() builtin.Hooks {
+	return builtin.Hooks{
+		Authorize: s.Access,
+		Create:    s.Create,
+		Pushed: func(ctx context.Context, e builtin.PushEvent) {
+			if err := s.OnPush(ctx, e); err != nil {
+				s.Logger.Error("a push was stored but not recorded; the next sweep will", slog.String("repo", e.Repo.String()), slog.Any("error", err))
+			}
+		},
+	}
 }
 
 // Ref is what other domains need of a repository.
@@ -103,20 +156,20 @@ func Install(tx *db.Tx, owner, name, host, defaultBranch string, private bool) (
 // It answers a fault.Unauthenticated for a password that is worth nothing, and
 // no access for repositories the holder may not see.
 func (s *Service) Access(ctx context.Context, _, password string, r codehost.Repo) (builtin.Access, error) {
-	if repoID, push, who, ok, err := s.Attempt(ctx, password); err != nil {
+	if a, ok, err := s.Attempts.Attempt(ctx, password); err != nil {
 		return builtin.Access{}, err
 	} else if ok {
 		var row row
 		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-			row, ok, err = byIDAnywhere.Maybe(tx, repoID)
+			row, ok, err = byIDAnywhere.Maybe(tx, a.RepoID)
 			return err
 		})
 		if err != nil || !ok || row.Owner != r.Owner || row.Name != r.Name {
 			return builtin.Access{}, err
 		}
-		return builtin.Access{Read: true, Push: push, Who: who}, nil
+		return builtin.Access{Read: true, Push: a.Push, Who: a.Who}, nil
 	}
-	actor, err := s.Authenticate(ctx, password)
+	actor, err := s.Holders.Authenticate(ctx, password)
 	if err != nil {
 		return builtin.Access{}, err
 	}

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/rest"
@@ -43,9 +42,36 @@ type site struct {
 	root string
 	work string
 
+	attempt Attempt // whose token is "live"; none without a repository
+
 	mu     sync.Mutex
 	pushed []string // branch and commit
 }
+
+// Attempt implements Attempts.
+func (s *site) Attempt(_ context.Context, token string) (Attempt, bool, error) {
+	return s.attempt, s.attempt.RepoID != "" && token == "live", nil
+}
+
+// holders takes <account> or <account>/<scope> for a token.
+type holders struct{}
+
+func (holders) Authenticate(_ context.Context, bearer string) (policy.Actor, error) {
+	account, scope, one := strings.Cut(bearer, "/")
+	if account == "" {
+		return policy.Actor{}, policy.Unauthenticated()
+	}
+	scopes := policy.Scopes(everything...)
+	if one {
+		scopes = policy.Scopes(policy.Scope(scope))
+	}
+	return policy.Actor{Credential: policy.PAT, CredentialID: "t", AccountID: account, Scopes: scopes}, nil
+}
+
+// noPulls has no pull request open.
+type noPulls struct{}
+
+func (noPulls) OpenHeads(*db.Tx, string) (map[string]string, error) { return nil, nil }
 
 func onBoth(t *testing.T, fn func(*testing.T, *site)) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
@@ -54,24 +80,9 @@ func onBoth(t *testing.T, fn func(*testing.T, *site)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Service = &Service{
-			DB: d, Hub: event.NewHub(), Host: host, BaseURL: func() string { return "http://host" }, Logger: slog.New(slog.DiscardHandler),
-			Authenticate: func(_ context.Context, bearer string) (policy.Actor, error) {
-				// <account> or <account>/<scope>
-				account, scope, one := strings.Cut(bearer, "/")
-				if account == "" {
-					return policy.Actor{}, policy.Unauthenticated()
-				}
-				scopes := policy.Scopes(everything...)
-				if one {
-					scopes = policy.Scopes(policy.Scope(scope))
-				}
-				return policy.Actor{Credential: policy.PAT, CredentialID: "t", AccountID: account, Scopes: scopes}, nil
-			},
-			Attempt:   func(context.Context, string) (string, []string, string, bool, error) { return "", nil, "", false, nil },
-			OpenHeads: func(*db.Tx, string) (map[string]string, error) { return nil, nil },
-			Maintain:  func(context.Context, codehost.Repo, time.Time) error { return nil },
-		}
+		s.Service = New(Needs{
+			DB: d, Hub: event.NewHub(), Host: host, Folders: host, Attempts: s, Holders: holders{}, Pulls: noPulls{}, Logger: slog.New(slog.DiscardHandler),
+		})
 		PushedEvent.On(d, func(tx *db.Tx, e event.Event[Push]) error {
 			tx.AfterCommit(func() {
 				s.mu.Lock()
@@ -87,7 +98,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *site)) {
 		})
 		s.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
 			Authenticate: func(ctx context.Context, p op.Presented) (policy.Actor, error) {
-				return s.Authenticate(ctx, p.Account)
+				return s.Holders.Authenticate(ctx, p.Account)
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
 		}}, s.Ops())
@@ -292,9 +303,7 @@ func TestAccess(t *testing.T) {
 			webID = r.ID
 			return err
 		})
-		s.Attempt = func(_ context.Context, token string) (string, []string, string, bool, error) {
-			return webID, []string{"refs/heads/svc/a"}, "run:r", token == "live", nil
-		}
+		s.attempt = Attempt{RepoID: webID, Push: []string{"refs/heads/svc/a"}, Who: "run:r"}
 		a, err := s.Access(t.Context(), "x", "live", web)
 		if err != nil || !a.Read || !a.MayPush("refs/heads/svc/a") || a.MayPush("refs/heads/main") || a.MayPush("refs/heads/svc/a/b") || a.Create {
 			t.Errorf("an attempt: %+v, %v", a, err)

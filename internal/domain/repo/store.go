@@ -83,6 +83,28 @@ var (
 		WHERE account_id = :account_id AND id = :id`)
 )
 
+var (
+	setRefreshDue = db.S(`UPDATE repos SET refresh_due = $3 WHERE account_id = $1 AND id = $2`)
+	// takeRefreshDue puts off what it answers: no other node takes it meanwhile.
+	takeRefreshDue = db.Q[refreshRow](`UPDATE repos SET refresh_due = $2 WHERE refresh_due <= $1 RETURNING owner, name, id, refresh_due`)
+	// refreshed leaves alone what was made due again meanwhile.
+	refreshed     = db.S(`UPDATE repos SET refresh_due = NULL WHERE id = $1 AND refresh_due = $2`)
+	pullInRefresh = db.S(`UPDATE repos SET refresh_due = $1 WHERE refresh_due > $2`)
+)
+
+// refreshRow is a repository whose policy file is to be read again.
+type refreshRow struct {
+	Owner, Name, ID string
+	RefreshDue      int64
+}
+
+// ClockSetBack makes those repositories due whose policy file would be read
+// again later than refreshHold from now.
+func ClockSetBack(tx *db.Tx) error {
+	_, err := pullInRefresh.Exec(tx, tx.Now, tx.Now.Add(refreshHold))
+	return err
+}
+
 // updateArgs are the parameters of update.
 type updateArgs struct {
 	row

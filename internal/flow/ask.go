@@ -1,0 +1,217 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/ask"
+	"yardmaster/internal/domain/backlog"
+	"yardmaster/internal/domain/blocker"
+	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/plan"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/session"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/template"
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
+)
+
+// AskQueue implements ask.Queue.
+type AskQueue struct {
+	Tasks *task.Service
+	Host  codehost.Host // that tasks clone from
+}
+
+// Mint queues a task with the template that its repository wishes for.
+func (q AskQueue) Mint(tx *db.Tx, n ask.NewTask) (string, error) {
+	r, err := TaskRepos{Host: q.Host}.ByID(tx, n.RepoID)
+	if err != nil {
+		return "", err
+	}
+	agent, err := templateFor(tx, r.Template)
+	if err != nil {
+		return "", err
+	}
+	t, err := q.Tasks.Create(tx, r, task.Spec{
+		Kind: n.Kind, Sink: task.SinkQueued, Title: n.Title, Problem: n.Problem, Template: agent.Name, Priority: n.Priority,
+		Confidence: 1, DependsOn: n.DependsOn, Files: n.Files, AskID: &n.AskID, RequestedBy: &n.RequestedBy,
+	})
+	return t.ID, err
+}
+
+// Full tells whether the account's queue takes no more tasks.
+func (q AskQueue) Full(tx *db.Tx) (bool, error) { return q.Tasks.Full(tx) }
+
+// templateFor is the template that a repository wishes for, if the account has
+// it, and the account's default otherwise.
+func templateFor(tx *db.Tx, wish string) (template.Template, error) {
+	t, ok, err := template.ByName(tx, tx.Account, wish)
+	if err == nil && !ok {
+		t, _, err = template.ByName(tx, tx.Account, template.Default)
+	}
+	return t, err
+}
+
+// AskBoxes implements ask.Boxes.
+type AskBoxes struct{}
+
+// Fleet is what could carry out work of tx.Account.
+func (AskBoxes) Fleet(tx *db.Tx) (f ask.Fleet, err error) {
+	if f.BoxesOnline, f.Agents, err = box.Serving(tx, tx.Account); err == nil {
+		f.Templates, err = template.Names(tx, tx.Account)
+	}
+	return f, err
+}
+
+// AskPlans implements ask.Plans.
+type AskPlans struct {
+	Plans *plan.Service
+	Host  codehost.Host // that tasks clone from
+}
+
+// Author makes a plan with a group for each slice.
+func (p AskPlans) Author(tx *db.Tx, n ask.NewPlan) (string, error) {
+	d := plan.Draft{
+		Overview: "# " + n.Title + "\n\n" + n.Summary + "\n", Source: plan.SourceTriage, AskID: &n.AskID, RequestedBy: &n.RequestedBy, Hold: n.Hold,
+	}
+	for i, s := range n.Slices {
+		r, err := TaskRepos{Host: p.Host}.ByID(tx, s.RepoID)
+		if err != nil {
+			return "", err
+		}
+		if i == 0 {
+			d.Repo = r
+		}
+		u := plan.Unit{Slug: unitSlug(i), Repo: r, Title: s.Title, Problem: s.Problem, Files: s.Files, DependsOn: map[string]string{}}
+		for _, up := range s.DependsOn {
+			u.DependsOn[unitSlug(up)] = plan.Code
+		}
+		d.Units = append(d.Units, u)
+	}
+	return p.Plans.Author(tx, d)
+}
+
+// unitSlug names the slices of a plan that triage made, from 1.
+func unitSlug(i int) string { return fmt.Sprintf("slice-%02d", i+1) }
+
+// maxVerdict is the longest verdict, in tokens.
+const maxVerdict = 16_000
+
+// TriageModel implements ask.Judge with the account's own model, as the
+// templates of its repositories choose it.
+type TriageModel struct {
+	DB       *db.DB
+	Sessions *session.Service
+}
+
+// Begin opens a session of kind triage.
+func (j TriageModel) Begin(ctx context.Context, m ask.Matter) (ask.Talk, error) {
+	o := session.Opening{
+		AccountID: m.AccountID, RepoID: m.RepoID, RequestedBy: m.RequestedBy, Trigger: "ask", Kind: "triage", MaxTokens: maxVerdict, Before: m.Before,
+	}
+	err := j.DB.Read(db.WithAccount(ctx, m.AccountID), func(tx *db.Tx) error {
+		wish := template.Default
+		if m.RepoID != "" {
+			r, ok, err := repo.ByID(tx, m.RepoID)
+			if err != nil {
+				return err
+			}
+			if ok {
+				wish = r.Policy.Agent.Template
+			}
+		}
+		t, err := templateFor(tx, wish)
+		if t.Agent != template.Command {
+			o.Provider, o.BaseURL, o.Model = t.Provider, t.BaseURL, t.Model
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	talk, err := j.Sessions.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return talk, nil
+}
+
+// FileOfRun files the ask that the agent of a run declares.
+func FileOfRun(asks *ask.Service) func(*db.Tx, run.Declaration[protocol.AskFiled]) error {
+	return func(tx *db.Tx, d run.Declaration[protocol.AskFiled]) error {
+		return asks.FileOfRun(tx, ask.OfRun{
+			RunID: d.Run.ID, RepoID: d.Run.RepoID, AskID: d.Task.AskID, By: d.Task.RequestedBy,
+			ID: d.Declared.ID, Title: d.Declared.Title, Body: d.Declared.Body, Repo: d.Declared.Repo, DedupeKey: d.Declared.DedupeKey,
+		})
+	}
+}
+
+// WakeAsk takes up the ask again whose judge's session a limit let go on.
+func WakeAsk(asks *ask.Service) func(*db.Tx, budget.Freed) error {
+	return func(tx *db.Tx, f budget.Freed) error { return asks.Wake(tx, f.Account, f.ID) }
+}
+
+// PlanAsks implements plan.Asks.
+type PlanAsks struct{ Hub *event.Hub }
+
+// File files the ask for a plan over several repositories.
+func (a PlanAsks) File(tx *db.Tx, f plan.Filing) (string, error) {
+	filed, _, err := ask.File(tx, a.Hub, ask.Filing{
+		RepoIDs: f.RepoIDs, Title: f.Title, Body: f.Body, Source: ask.FromPlan, Scopes: policy.From(tx.Context()).Scopes,
+	})
+	return filed.ID, err
+}
+
+// TasksOf lists the tasks that an ask was scheduled as; false if there is no
+// such ask.
+func (PlanAsks) TasksOf(tx *db.Tx, askID string) ([]string, bool, error) { return ask.Tasks(tx, askID) }
+
+// BlockerAsks files what remains when a blocker is cleared too late for its
+// task.
+type BlockerAsks struct{ Hub *event.Hub }
+
+// File files an ask that may do what the task was allowed: anybody may open the
+// link that clears a blocker.
+func (a BlockerAsks) File(tx *db.Tx, f blocker.FollowUp) (string, error) {
+	by := "blocker:" + f.BlockerID
+	if actor := policy.From(tx.Context()); !actor.Anonymous() {
+		by = actor.Label()
+	}
+	t, _, err := task.Get(tx, tx.Account, f.TaskID)
+	if err != nil {
+		return "", err
+	}
+	person := t.RequestedBy
+	if person == nil {
+		answers := policy.From(tx.Context()).UserID // or nobody
+		person = &answers
+	}
+	filed, _, err := ask.File(tx, a.Hub, ask.Filing{
+		RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromBlocker, DedupeKey: f.BlockerID, By: by, RequestedBy: person,
+		Scopes: policy.Scopes(policy.WriteTasks),
+	})
+	return filed.ID, err
+}
+
+// BacklogAsks implements backlog.Asks.
+type BacklogAsks struct{ Hub *event.Hub }
+
+// File files the ask of an issue, once, for the person that by names.
+func (a BacklogAsks) File(tx *db.Tx, repoID, by string, i backlog.Issue) (bool, error) {
+	person, _ := strings.CutPrefix(by, "user:")
+	if person == by {
+		person = ""
+	}
+	_, existing, err := ask.File(tx, a.Hub, ask.Filing{
+		RepoIDs: []string{repoID}, Title: i.Title, Body: i.Body, Source: ask.FromBacklog, DedupeKey: i.Key,
+		Room: ask.FromBacklog + ":" + repoID, By: by, RequestedBy: &person, Scopes: policy.Scopes(policy.WriteTasks),
+	})
+	return !existing, err
+}

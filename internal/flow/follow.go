@@ -1,0 +1,155 @@
+package flow
+
+import (
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/escalation"
+	"yardmaster/internal/domain/plan"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+)
+
+// FollowPulls has tasks move with their pull requests.
+func FollowPulls(d *db.DB, tasks *task.Service) {
+	for signal, move := range map[event.Signal[pull.Progress]]func(*db.Tx, *task.Row, pull.Progress) error{
+		pull.TaskAwaits: func(tx *db.Tx, t *task.Row, p pull.Progress) error {
+			if t.Status == task.AwaitingCI {
+				if err := tasks.SetStuck(tx, t, false); err != nil { // a new head is a new chance
+					return err
+				}
+			}
+			if t.Status == task.AwaitingCI || !task.Allowed(t.Status, task.AwaitingCI) {
+				return tasks.WorkChanged(tx, t)
+			}
+			return tasks.ToAwaitingCI(tx, t, p.PRID)
+		},
+		pull.TaskAwaitsReview: func(tx *db.Tx, t *task.Row, _ pull.Progress) error {
+			if t.Status == task.AwaitingReview {
+				return tasks.SetStuck(tx, t, false)
+			}
+			if !task.Allowed(t.Status, task.AwaitingReview) {
+				return nil
+			}
+			return tasks.ToAwaitingReview(tx, t)
+		},
+		pull.TaskMergeable: func(tx *db.Tx, t *task.Row, _ pull.Progress) error {
+			if !task.Allowed(t.Status, task.Mergeable) {
+				return nil
+			}
+			return tasks.ToMergeable(tx, t)
+		},
+		pull.TaskMerged: func(tx *db.Tx, t *task.Row, _ pull.Progress) error {
+			if !task.Allowed(t.Status, task.Merged) {
+				return nil
+			}
+			return tasks.Merged(tx, t)
+		},
+		pull.TaskClosed: func(tx *db.Tx, t *task.Row, p pull.Progress) error {
+			if !t.Status.Shipped() || t.Status.Terminal() {
+				return nil // it goes on without, or has ended
+			}
+			return tasks.Fail(tx, t, task.PRClosed, p.Why)
+		},
+		pull.TaskStuck: func(tx *db.Tx, t *task.Row, p pull.Progress) error {
+			if t.Status.Terminal() {
+				return nil
+			}
+			return tasks.Stick(tx, t, p.FailureKind, p.Why)
+		},
+	} {
+		signal.On(d, func(tx *db.Tx, p pull.Progress) error {
+			return withTask(tx, p.TaskID, func(t *task.Row) error { return move(tx, t, p) })
+		})
+	}
+}
+
+// AbandonCancelled abandons the pull request of a task that was cancelled.
+func AbandonCancelled(pulls *pull.Service) func(*db.Tx, task.Move) error {
+	return func(tx *db.Tx, m task.Move) error {
+		t := m.Task
+		if t.Status != task.Cancelled || t.PRID == nil {
+			return nil
+		}
+		return tx.As(t.AccountID, func() error { return pulls.Abandon(tx, *t.PRID, t.ID) })
+	}
+}
+
+// MoveCheck notes that the task of a check runs, or waits again.
+func MoveCheck(pulls *pull.Service) func(*db.Tx, task.Move) error {
+	return func(tx *db.Tx, m task.Move) error {
+		t := m.Task
+		if t.Kind != task.KindCI || t.PRID == nil {
+			return nil
+		}
+		switch t.Status {
+		case task.Running, task.Pending, task.Held:
+			return tx.As(t.AccountID, func() error { return pulls.CheckMoved(tx, t.ID, t.Status == task.Running) })
+		}
+		return nil
+	}
+}
+
+// EndRound ends the round of a pull request with the task that repaired it.
+func EndRound(pulls *pull.Service) func(*db.Tx, task.Move) error {
+	return func(tx *db.Tx, m task.Move) error {
+		t := m.Task
+		if t.Kind != task.KindBabysit || t.PRID == nil || !t.Status.Terminal() {
+			return nil
+		}
+		return pulls.RoundEnded(tx, *t.PRID, t.ID, t.Status == task.Cancelled)
+	}
+}
+
+// StallWithRepair tells the plan of a task of each move of the task that repairs
+// its pull request. That is no task of the plan, but may stall it.
+func StallWithRepair(plans *plan.Service) func(*db.Tx, task.Move) error {
+	return func(tx *db.Tx, m task.Move) error {
+		t := m.Task
+		if t.Kind != task.KindBabysit || t.PRID == nil {
+			return nil
+		}
+		return tx.As(t.AccountID, func() error {
+			work, ok, err := workOf(tx, *t.PRID)
+			if err != nil || !ok {
+				return err
+			}
+			return plans.TaskStuck(tx, &work)
+		})
+	}
+}
+
+// StopMinder cancels the task of a check or round that is of no use any more,
+// unless it is over.
+func StopMinder(tasks *task.Service) func(*db.Tx, string) error {
+	return func(tx *db.Tx, taskID string) error {
+		return withTask(tx, taskID, func(t *task.Row) error {
+			if t.Status.Terminal() {
+				return nil
+			}
+			return tasks.Cancel(tx, t)
+		})
+	}
+}
+
+// RaiseTrouble asks a person to look at a pull request.
+func RaiseTrouble(tx *db.Tx, about pull.Trouble) error {
+	_, err := escalation.Raise(tx, escalation.New{
+		RepoID: &about.RepoID, Category: about.Category, Title: about.Title, Body: about.Body, Reason: about.Reason,
+		PRID: &about.PRID, TaskID: about.TaskID, URL: &about.URL,
+	})
+	return err
+}
+
+// ResolveTrouble resolves what a person was asked about a pull request that
+// needs none any more.
+func ResolveTrouble(tx *db.Tx, n pull.Note) error {
+	return escalation.ResolveOfPull(tx, n.PRID, n.Text)
+}
+
+// NotePush tells pull requests of a branch that was pushed.
+func NotePush(pulls *pull.Service) func(*db.Tx, event.Event[repo.Push]) error {
+	return func(tx *db.Tx, e event.Event[repo.Push]) error {
+		return pulls.OnPush(tx, e.Data.Repo, e.Data.Branch, e.Data.Head, e.Data.By)
+	}
+}

@@ -1,0 +1,52 @@
+package flow
+
+import (
+	"context"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/signin"
+	"yardmaster/internal/id"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
+)
+
+// GitTokens implements repo.Attempts.
+type GitTokens struct{ DB *db.DB }
+
+// Attempt tells what the git token of a live attempt may do, or of one that was
+// taken from its box a moment ago: that one may save its work.
+func (g GitTokens) Attempt(ctx context.Context, token string) (out repo.Attempt, ok bool, err error) {
+	if !id.Checked(id.Attempt, token) {
+		return out, false, nil
+	}
+	var acc run.Access
+	late := false
+	err = g.DB.Read(ctx, func(tx *db.Tx) error {
+		acc, ok, err = run.ByToken(tx, token, run.TokenGit)
+		if late = err == nil && !ok; late {
+			acc, ok, err = run.RescueByToken(tx, token)
+		}
+		return err
+	})
+	if err != nil || !ok {
+		return repo.Attempt{}, false, err
+	}
+	out = repo.Attempt{RepoID: acc.RepoID, Who: "run:" + acc.RunID}
+	if acc.Branch != "" {
+		out.Push = []string{protocol.SavedRef(acc.RunID, int(acc.Attempt))}
+		if !late {
+			out.Push = append(out.Push, "refs/heads/"+acc.Branch)
+		}
+	}
+	return out, true, nil
+}
+
+// Holders implements repo.Holders.
+type Holders struct{ SignIn *signin.Service }
+
+// Authenticate resolves a personal access token.
+func (h Holders) Authenticate(ctx context.Context, bearer string) (policy.Actor, error) {
+	return h.SignIn.Authenticate(ctx, signin.Presented{Bearer: bearer})
+}

@@ -1,0 +1,160 @@
+package flow
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/template"
+)
+
+// Pulls answers what repositories and plans ask about pull requests. It
+// implements repo.Pulls and plan.Pulls.
+type Pulls struct{}
+
+// OpenHeads answers the recorded head of each branch of a repository of
+// tx.Account with an open pull request.
+func (Pulls) OpenHeads(tx *db.Tx, repoID string) (map[string]string, error) {
+	return pull.OpenHeads(tx, repoID)
+}
+
+// IsOpen tells whether a pull request of tx.Account is open.
+func (Pulls) IsOpen(tx *db.Tx, prID string) (bool, error) { return pull.IsOpen(tx, prID) }
+
+// What a task about a pull request is worth: a check comes before all else, and
+// a repair before new work.
+const (
+	checkPriority  = 100
+	repairPriority = 90
+)
+
+// PullTasks implements pull.Tasks.
+type PullTasks struct {
+	Tasks *task.Service
+	Host  codehost.Host // that tasks clone from
+}
+
+// Check queues the task that runs the check of a repository on a commit.
+func (p PullTasks) Check(tx *db.Tx, r repo.Ref, prID, sha string) (string, error) {
+	work, _, err := workOf(tx, prID)
+	if err != nil {
+		return "", err
+	}
+	t, err := p.Tasks.Create(tx, TaskRepos{Host: p.Host}.Of(r), task.Spec{
+		Kind: task.KindCI, Sink: task.SinkDirect, Priority: checkPriority, Confidence: 1,
+		Title: fmt.Sprintf("Check %.10s", sha), Problem: r.Policy.Checks.Command,
+		Command: []string{"sh", "-c", r.Policy.Checks.Command}, Checkout: sha, PRID: &prID, RequestedBy: asker(&work),
+	})
+	return t.ID, err
+}
+
+// Repair queues the task of a round, with the template of the task whose work it
+// repairs, and has that task move on. A fault of it means not now.
+func (p PullTasks) Repair(tx *db.Tx, r repo.Ref, round pull.Round) (string, error) {
+	work, ok, err := task.Lock(tx, tx.Account, round.TaskID)
+	if err != nil {
+		return "", err
+	}
+	to := TaskRepos{Host: p.Host}.Of(r)
+	t, err := p.Tasks.Create(tx, to, task.Spec{
+		Kind: task.KindBabysit, Sink: task.SinkQueued, Priority: repairPriority, Confidence: 1, Title: round.Title, Problem: round.Problem,
+		Template: cmp.Or(work.Template, to.Template, p.Tasks.DefaultTemplate), Branch: round.Branch, PRID: &round.PRID,
+		AskID: work.AskID, RequestedBy: asker(&work),
+	})
+	if err == nil && ok {
+		err = p.Tasks.SetStuck(tx, &work, false)
+	}
+	return t.ID, err
+}
+
+// Reopen moves a task that failed because its pull request was closed, and only
+// such a one.
+func (p PullTasks) Reopen(tx *db.Tx, taskID, prID string) (reopened bool, err error) {
+	err = withTask(tx, taskID, func(t *task.Row) error {
+		if t.Status != task.Failed || t.FailureKind == nil || *t.FailureKind != task.PRClosed {
+			return nil
+		}
+		reopened = true
+		return p.Tasks.Reopened(tx, t, prID)
+	})
+	return reopened, err
+}
+
+// Unmerged names the task on whose work another was begun while that is not
+// merged; dropped tells that it will not be.
+func (PullTasks) Unmerged(tx *db.Tx, taskID string) (on string, dropped bool, err error) {
+	return task.Unmerged(tx, taskID)
+}
+
+// asker is the person whose work a task is, for the tasks that look after it.
+func asker(t *task.Row) *string {
+	if t.RequestedBy == nil {
+		return new(string)
+	}
+	return t.RequestedBy
+}
+
+// withTask locks a task of tx.Account and hands it to fn, if there is one.
+func withTask(tx *db.Tx, taskID string, fn func(*task.Row) error) error {
+	t, ok, err := task.Lock(tx, tx.Account, taskID)
+	if err != nil || !ok {
+		return err
+	}
+	return fn(&t)
+}
+
+// workOf is the task that a pull request of tx.Account came of, if there is one.
+func workOf(tx *db.Tx, prID string) (task.Row, bool, error) {
+	taskID, err := pull.TaskOf(tx, prID)
+	if err != nil || taskID == "" {
+		return task.Row{}, false, err
+	}
+	return task.Get(tx, tx.Account, taskID)
+}
+
+// Signers implements pull.People.
+type Signers struct {
+	Address string // of the agent in the trailers of a commit
+}
+
+// Signers names the person who asked for a task, the one who decided about its
+// merge, and the agent.
+func (s Signers) Signers(tx *db.Tx, taskID, decidedBy string) (out pull.Signers, err error) {
+	t, ok, err := task.Get(tx, tx.Account, taskID)
+	if err != nil || !ok {
+		return out, err
+	}
+	if t.RequestedBy != nil {
+		if out.RequestedBy, err = person(tx, "user:"+*t.RequestedBy); err != nil {
+			return out, err
+		}
+	}
+	if out.ApprovedBy, err = person(tx, decidedBy); err != nil {
+		return out, err
+	}
+	agent, _, err := template.ByName(tx, tx.Account, t.Template)
+	out.Agent = codehost.Person{Name: agent.Agent, Email: s.Address}
+	if agent.Model != "" {
+		out.Agent.Name += " (" + agent.Model + ")"
+	}
+	return out, err
+}
+
+// person is the user that a label names; nobody if it names none.
+func person(tx *db.Tx, label string) (codehost.Person, error) {
+	id, ok := strings.CutPrefix(label, "user:")
+	if !ok {
+		return codehost.Person{}, nil
+	}
+	u, known, err := people.UserByID(tx, id)
+	if err != nil || !known {
+		return codehost.Person{}, err
+	}
+	return codehost.Person{Name: cmp.Or(u.Name, u.Login), Email: u.Email}, nil
+}

@@ -1,0 +1,22 @@
+package flow
+
+import (
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/event"
+)
+
+// RefreshMerged has the policy file of a repository read again after each merge
+// in it: the merge may have changed the file, and nobody pushed it.
+func RefreshMerged(repos *repo.Service) event.Consumer {
+	return event.Consumer{
+		Name: "repo.refresh_merged", Kinds: []event.Any{pull.MergedEvent},
+		Handle: func(tx *db.Tx, e event.Recorded) error {
+			if e.RepoID == nil {
+				return nil
+			}
+			return repos.RefreshSoon(tx, *e.RepoID)
+		},
+	}
+}
