@@ -40,7 +40,7 @@ race: deps ## run the packages that start goroutines under the race detector; a 
 	$(BESIDE) $(GO) test -race ./internal/api/idempotency ./internal/api/limit ./internal/api/mcp ./internal/api/op ./internal/api/rest ./internal/db ./internal/event ./internal/bus/... \
 		./internal/llm/... ./internal/client ./internal/box/acp ./internal/box/broker ./internal/box/driver ./internal/box/limits \
 		./internal/box/modelproxy ./internal/box/scrub ./internal/box/spool ./internal/domain/ask ./internal/domain/box ./internal/domain/budget \
-		./internal/domain/run ./internal/domain/service ./internal/domain/session ./internal/domain/signin ./internal/domain/stream
+		./internal/domain/repo ./internal/domain/run ./internal/domain/service ./internal/domain/session ./internal/domain/signin ./internal/domain/stream
 
 .PHONY: vet
 vet: ## gofmt, go vet, and a tidy go.mod

@@ -63,6 +63,13 @@ func (f *forge) install(r codehost.Repo, policy string) {
 	g.branches["main"] = f.commit(g)
 }
 
+// rewrite has a repository say another policy.
+func (f *forge) rewrite(r codehost.Repo, policy string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.repos[r].policy = policy
+}
+
 func (f *forge) commit(g *forgeRepo, parents ...string) string {
 	f.made++
 	sha := fmt.Sprintf("%040x", f.made)

@@ -140,7 +140,7 @@ func (s *Service) claim(ctx context.Context, claim string, most int64) (due []cl
 }
 
 func (s *Service) complain(ctx context.Context, what string, err error) {
-	if ctx.Err() == nil && s.Logger != nil {
+	if ctx.Err() == nil {
 		s.Logger.ErrorContext(ctx, what, "error", err)
 	}
 }

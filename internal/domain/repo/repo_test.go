@@ -143,6 +143,14 @@ func (s *site) git(args ...string) string {
 // of it.
 func (s *site) push(path, text string) (sha string) {
 	s.t.Helper()
+	sha = s.commit(path, text)
+	s.tell(s.git("branch", "--show-current"), sha)
+	return sha
+}
+
+// commit is push without a word of it.
+func (s *site) commit(path, text string) (sha string) {
+	s.t.Helper()
 	at := filepath.Join(s.work, path)
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 		s.t.Fatal(err)
@@ -154,9 +162,7 @@ func (s *site) push(path, text string) (sha string) {
 	s.git("commit", "--quiet", "--message", "Write "+path)
 	branch := s.git("branch", "--show-current")
 	s.git("push", "--quiet", filepath.Join(s.root, "acme", "web.git"), branch)
-	sha = s.git("rev-parse", "HEAD")
-	s.tell(branch, sha)
-	return sha
+	return s.git("rev-parse", "HEAD")
 }
 
 func (s *site) tell(branch, sha string) {
