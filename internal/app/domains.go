@@ -23,6 +23,7 @@ import (
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/invitation"
@@ -72,6 +73,7 @@ type parts struct {
 	signin  *signin.Service
 	token   *token.Service
 	repo    *repo.Service
+	ci      *ci.Service
 	pull    *pull.Service
 	ask     *ask.Service
 	task    *task.Service
@@ -131,7 +133,9 @@ func Ops() []op.Op {
 func Packages() []string {
 	var all []string
 	for _, d := range homes() {
-		all = append(all, reflect.TypeOf(d).Elem().PkgPath())
+		if len(d.Ops()) > 0 {
+			all = append(all, reflect.TypeOf(d).Elem().PkgPath())
+		}
 	}
 	return all
 }
@@ -248,16 +252,17 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Host: a.code, Folders: a.code, Attempts: flow.GitTokens{DB: a.db}, Holders: flow.Holders{SignIn: p.signin},
 		Pulls: flow.Pulls{}, Logger: a.log,
 	}))
+	p.ci = add(&p, ci.New(ci.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Tasks: flow.CheckTasks{Tasks: p.task, Host: a.host}}))
 	p.pull = add(&p, pull.New(pull.Needs{
 		DB: a.db, Hub: a.hub, Host: a.code, BaseURL: a.base, Logger: a.log, Bot: author,
-		Tasks: flow.PullTasks{Tasks: p.task, Host: a.host}, People: flow.Signers{Address: author.Email},
+		Tasks: flow.PullTasks{Tasks: p.task, Host: a.host}, Checks: flow.Checks{Service: p.ci}, People: flow.Signers{Address: author.Email},
 	}))
 	p.onboard.Fleet = a.fleet(p.task)
 	p.run = add(&p, run.New(run.Needs{
 		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway",
 		CommitName: author.Name, CommitEmail: author.Email, Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring},
 		Boxes: flow.RunBoxes{}, Vault: vaults, Branches: flow.Branches{DB: a.db, Host: a.code},
-		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull}, Asks: flow.RunAsks{},
+		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci}, Asks: flow.RunAsks{},
 	}))
 	p.box = add(&p, box.New(box.Needs{DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run}))
 	p.plan = add(&p, plan.New(plan.Needs{

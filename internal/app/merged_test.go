@@ -22,7 +22,8 @@ func TestMergeIsLookedAtByAnotherNode(t *testing.T) {
 	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
-			const before, merged, again = "version: 1\n", "version: 1\nmerge: {mode: auto}\n", "version: 1\nmerge: {mode: never}\n"
+			const before = "version: 1\n"
+			const merged, again = before + "merge: {mode: auto}\n", before + "merge: {mode: never}\n"
 			w := newWorld(t, e)
 			account, repoID, pr := id.New(), id.New(), id.New()
 			dead, other := w.nodes[0], w.nodes[1]

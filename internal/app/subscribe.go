@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/modelkey"
@@ -26,7 +27,7 @@ func (a *App) subscribe(p parts) {
 	a.subscribeAccounts(p)
 	for _, fn := range []func(*db.Tx, task.Move) error{
 		flow.AbandonCancelled(p.pull),
-		flow.MoveCheck(p.pull),
+		flow.MoveCheck(p.ci),
 		flow.EndRound(p.pull),
 		p.plan.TaskMoved,
 		flow.StallWithRepair(p.plan),
@@ -40,6 +41,7 @@ func (a *App) subscribe(p parts) {
 	run.BoxBlamed.On(a.db, flow.MarkUnfit(p.box))
 
 	flow.FollowPulls(a.db, p.task)
+	ci.Ended.On(a.db, flow.EndCheck(p.pull))
 	pull.MinderUnneeded.On(a.db, flow.StopMinder(p.task))
 	pull.RoundsSpent.On(a.db, flow.RaiseTrouble)
 	pull.SeenTo.On(a.db, flow.ResolveTrouble)

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/flow"
 )
 
 const maxPlans = 4

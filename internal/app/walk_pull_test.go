@@ -319,7 +319,10 @@ func (m *walk) cancelWithPull() {
 	m.must(m.on(), 200, "POST", "/v1/tasks/"+*pr.TaskID+"/cancel", map[string]any{})
 }
 
-func (m *walk) passOn(n *node) { n.parts.pull.Pass(context.Background()) }
+func (m *walk) passOn(n *node) {
+	n.parts.ci.Pass(context.Background())
+	n.parts.pull.Pass(context.Background())
+}
 
 func (m *walk) passOne() {
 	m.elapse(rapid.SampledFrom([]time.Duration{0, time.Second, 20 * time.Second, 2 * time.Minute}).Draw(m.r, "after"))

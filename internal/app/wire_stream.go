@@ -4,6 +4,7 @@ import (
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
@@ -21,7 +22,7 @@ func topics(p parts) []stream.Topic {
 		{Topic: blocker.Topic, Rows: stream.Rows(p.blocker.Rows, func(b blocker.Blocker) string { return b.ID })},
 		{Topic: pull.Topic, Rows: stream.Rows(p.pull.Rows, func(r pull.Request) string { return r.ID })},
 		{Topic: pull.ApprovalTopic, Rows: stream.Rows(p.pull.Approvals, func(a pull.Approval) string { return a.ID })},
-		{Topic: pull.CITopic, Rows: stream.Rows(pull.Checks, func(c pull.Check) string { return c.ID })},
+		{Topic: ci.Topic, Rows: stream.Rows(ci.Rows, func(c ci.Check) string { return c.ID })},
 		{Topic: box.Topic, Rows: stream.Rows(p.box.Rows, func(b box.Box) string { return b.ID })},
 		{Topic: session.Topic, Rows: stream.Rows(session.Rows, func(s session.Session) string { return s.ID })},
 		{Topic: repo.Topic, Rows: stream.Rows(p.repo.Rows, func(r repo.Repository) string { return r.ID })},

@@ -79,7 +79,8 @@ type AskPlans struct {
 // Author makes a plan with a group for each slice.
 func (p AskPlans) Author(tx *db.Tx, n ask.NewPlan) (string, error) {
 	d := plan.Draft{
-		Overview: "# " + n.Title + "\n\n" + n.Summary + "\n", Source: plan.SourceTriage, AskID: &n.AskID, RequestedBy: &n.RequestedBy, Hold: n.Hold,
+		Overview: "# " + n.Title + "\n\n" + n.Summary + "\n", Source: plan.SourceTriage,
+		AskID: &n.AskID, RequestedBy: &n.RequestedBy, Hold: n.Hold,
 	}
 	for i, s := range n.Slices {
 		r, err := TaskRepos{Host: p.Host}.ByID(tx, s.RepoID)
@@ -114,7 +115,8 @@ type TriageModel struct {
 // Begin opens a session of kind triage.
 func (j TriageModel) Begin(ctx context.Context, m ask.Matter) (ask.Talk, error) {
 	o := session.Opening{
-		AccountID: m.AccountID, RepoID: m.RepoID, RequestedBy: m.RequestedBy, Trigger: "ask", Kind: "triage", MaxTokens: maxVerdict, Before: m.Before,
+		AccountID: m.AccountID, RepoID: m.RepoID, RequestedBy: m.RequestedBy, Trigger: "ask", Kind: "triage",
+		MaxTokens: maxVerdict, Before: m.Before,
 	}
 	err := j.DB.Read(db.WithAccount(ctx, m.AccountID), func(tx *db.Tx) error {
 		wish := template.Default

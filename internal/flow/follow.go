@@ -2,6 +2,7 @@ package flow
 
 import (
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
@@ -76,7 +77,7 @@ func AbandonCancelled(pulls *pull.Service) func(*db.Tx, task.Move) error {
 }
 
 // MoveCheck notes that the task of a check runs, or waits again.
-func MoveCheck(pulls *pull.Service) func(*db.Tx, task.Move) error {
+func MoveCheck(checks *ci.Service) func(*db.Tx, task.Move) error {
 	return func(tx *db.Tx, m task.Move) error {
 		t := m.Task
 		if t.Kind != task.KindCI || t.PRID == nil {
@@ -84,10 +85,15 @@ func MoveCheck(pulls *pull.Service) func(*db.Tx, task.Move) error {
 		}
 		switch t.Status {
 		case task.Running, task.Pending, task.Held:
-			return tx.As(t.AccountID, func() error { return pulls.CheckMoved(tx, t.ID, t.Status == task.Running) })
+			return tx.As(t.AccountID, func() error { return checks.Moved(tx, t.ID, t.Status == task.Running) })
 		}
 		return nil
 	}
+}
+
+// EndCheck moves a pull request on with the end of the check of its head.
+func EndCheck(pulls *pull.Service) func(*db.Tx, ci.End) error {
+	return func(tx *db.Tx, e ci.End) error { return pulls.CheckEnded(tx, pull.CheckEnd(e)) }
 }
 
 // EndRound ends the round of a pull request with the task that repaired it.

@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
@@ -34,24 +35,39 @@ const (
 	repairPriority = 90
 )
 
-// PullTasks implements pull.Tasks.
-type PullTasks struct {
+// CheckTasks implements ci.Tasks.
+type CheckTasks struct {
 	Tasks *task.Service
 	Host  codehost.Host // that tasks clone from
 }
 
 // Check queues the task that runs the check of a repository on a commit.
-func (p PullTasks) Check(tx *db.Tx, r repo.Ref, prID, sha string) (string, error) {
+func (c CheckTasks) Check(tx *db.Tx, r repo.Ref, prID, sha string) (string, error) {
 	work, _, err := workOf(tx, prID)
 	if err != nil {
 		return "", err
 	}
-	t, err := p.Tasks.Create(tx, TaskRepos{Host: p.Host}.Of(r), task.Spec{
+	t, err := c.Tasks.Create(tx, TaskRepos{Host: c.Host}.Of(r), task.Spec{
 		Kind: task.KindCI, Sink: task.SinkDirect, Priority: checkPriority, Confidence: 1,
 		Title: fmt.Sprintf("Check %.10s", sha), Problem: r.Policy.Checks.Command,
 		Command: []string{"sh", "-c", r.Policy.Checks.Command}, Checkout: sha, PRID: &prID, RequestedBy: asker(&work),
 	})
 	return t.ID, err
+}
+
+// Checks implements pull.Checks.
+type Checks struct{ *ci.Service }
+
+// Of answers what came of the check of a head; false if there was none.
+func (Checks) Of(tx *db.Tx, prID, sha string) (pull.Check, bool, error) {
+	r, ok, err := ci.Of(tx, prID, sha)
+	return pull.Check(r), ok, err
+}
+
+// PullTasks implements pull.Tasks.
+type PullTasks struct {
+	Tasks *task.Service
+	Host  codehost.Host // that tasks clone from
 }
 
 // Repair queues the task of a round, with the template of the task whose work it

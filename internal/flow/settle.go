@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
@@ -17,8 +18,9 @@ import (
 // Settler decides what becomes of the task of a run that its box has ended. It is
 // run.Settler.
 type Settler struct {
-	Tasks *task.Service
-	Pulls *pull.Service
+	Tasks  *task.Service
+	Pulls  *pull.Service
+	Checks *ci.Service
 }
 
 // Settle puts a task back into the queue whose run has waited long enough for a
@@ -57,7 +59,7 @@ func (s Settler) check(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, 
 	if err := s.Tasks.Complete(tx, t); err != nil {
 		return false, err
 	}
-	return true, s.Pulls.CheckFinished(tx, pull.CheckResult{TaskID: t.ID, RunID: r.ID, BoxID: r.BoxID, ExitCode: f.ExitCode, Output: f.Output})
+	return true, s.Checks.Finish(tx, ci.Outcome{TaskID: t.ID, RunID: r.ID, BoxID: r.BoxID, ExitCode: f.ExitCode, Output: f.Output})
 }
 
 // work settles a task whose run has delivered commits.

@@ -204,8 +204,14 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 		}
 		return s.notMerged(tx, d, pr, mergeErr)
 	}
+	checks := ChecksNone
+	if _, checked, err := s.Checks.Of(tx, pr.ID, d.HeadSHA); err != nil {
+		return err
+	} else if checked {
+		checks = ChecksPassed
+	}
 	n, err := setMerged.Exec(tx, setMergedArgs{
-		ID: pr.ID, MergeSHA: sha, MergedBy: d.DecidedBy, MergedAt: tx.Micros(), HeadSHA: d.HeadSHA,
+		ID: pr.ID, MergeSHA: sha, MergedBy: d.DecidedBy, MergedAt: tx.Micros(), HeadSHA: d.HeadSHA, Checks: checks,
 	})
 	if err != nil || n == 0 {
 		return err // recorded before

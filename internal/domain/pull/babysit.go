@@ -132,7 +132,7 @@ func (s *Service) round(tx *db.Tx, r repo.Ref, pr *row) (state string, round Rou
 	if pr.Checks != ChecksFailed {
 		return "", round, f, nil
 	}
-	ci, ok, err := ciOfHead.Maybe(tx, pr.ID, pr.HeadSHA)
+	ci, ok, err := s.Checks.Of(tx, pr.ID, pr.HeadSHA)
 	if err != nil || !ok {
 		return "", round, f, err
 	}

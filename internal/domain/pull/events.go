@@ -13,8 +13,6 @@ var (
 	Topic = &event.Topic{Name: "prs", Scope: policy.ReadPRs, Key: "pr_id", Fixed: true}
 	// ApprovalTopic is the list of the questions that wait for a person.
 	ApprovalTopic = &event.Topic{Name: "approvals", Scope: policy.ReadPRs}
-	// CITopic is the list of checks.
-	CITopic = &event.Topic{Name: "ci", Scope: policy.ReadRunners, Fixed: true}
 )
 
 // The data of events of pull requests.
@@ -111,35 +109,6 @@ var (
 	skippedEvent  = event.Declare[questionData]("approval.skipped", ApprovalTopic, "Somebody declined the merge of a head.")
 	expiredEvent  = event.Declare[questionData]("approval.expired", ApprovalTopic, "The question lapsed without an answer.")
 	staleEvent    = event.Declare[questionData]("approval.stale", ApprovalTopic, "The question is of no use any more.")
-)
-
-// The data of events of checks.
-type (
-	checkBegunData struct {
-		SHA string `json:"sha" doc:"the commit that is checked"`
-	}
-	checkEndedData struct {
-		ExitCode *int   `json:"exit_code" doc:"what the command ended with; null: it was never run to its end"`
-		SHA      string `json:"sha" doc:"the commit that was checked"`
-	}
-)
-
-var checkRunningEvent = event.Declare[checkBegunData]("ci.running", CITopic, "A box runs the check of a commit.")
-
-// checkEndedEvents are the events of the end of a check, by its status.
-var checkEndedEvents = map[string]event.Kind[checkEndedData]{
-	checkPassed:    event.Declare[checkEndedData]("ci.passed", CITopic, "The check of a commit passed."),
-	checkFailed:    event.Declare[checkEndedData]("ci.failed", CITopic, "The check of a commit failed."),
-	checkLost:      event.Declare[checkEndedData]("ci.lost", CITopic, "The check of a commit ended without a result."),
-	checkCancelled: event.Declare[checkEndedData]("ci.cancelled", CITopic, "The check of a commit was cancelled, or is of no use any more."),
-}
-
-// Results of a check that ended.
-const (
-	checkPassed    = "passed"
-	checkFailed    = "failed"
-	checkLost      = "lost"
-	checkCancelled = "cancelled"
 )
 
 // Progress is how far the pull request of a task has come.

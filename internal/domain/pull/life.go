@@ -185,7 +185,7 @@ func (s *Service) over(tx *db.Tx, pr row, note string) error {
 // base.
 func (s *Service) mergedByHand(tx *db.Tx, pr row, mergeSHA, by string) error {
 	if n, err := setMerged.Exec(tx, setMergedArgs{
-		ID: pr.ID, MergeSHA: mergeSHA, MergedBy: new(by), MergedAt: tx.Micros(), HeadSHA: pr.HeadSHA,
+		ID: pr.ID, MergeSHA: mergeSHA, MergedBy: new(by), MergedAt: tx.Micros(), HeadSHA: pr.HeadSHA, Checks: pr.Checks,
 	}); err != nil || n == 0 {
 		return err
 	}

@@ -29,7 +29,6 @@ func (s *Service) Loop(ctx context.Context) error {
 // Pass does all that is due now, as Loop does time and again. What fails for one
 // pull request keeps no other from its turn.
 func (s *Service) Pass(ctx context.Context) {
-	each(ctx, s, "end a lost check", all(lostCI), s.loseCheck)
 	each(ctx, s, "read the facts of a pull request", all(factsDue), s.readFacts)
 	each(ctx, s, "stop a check or round", all(idleMinders), s.stopMinder)
 	each(ctx, s, "look at a head", all(unlooked), s.lookAtHead)

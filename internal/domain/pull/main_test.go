@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -59,6 +60,7 @@ type yard struct {
 	stopped  []string // tasks that were to be stopped
 	gone     bool     // tasks whose pull requests were closed have gone on
 	below    string   // the dropped task on whose work all others were begun
+	ci       *ci.Service
 	queue    func(*db.Tx) (checkTask string, err error)
 	http     http.Handler
 }
@@ -118,6 +120,14 @@ func (y tasks) Reopen(tx *db.Tx, task, _ string) (bool, error) {
 
 func (y tasks) Unmerged(*db.Tx, string) (string, bool, error) { return y.below, y.below != "", nil }
 
+// checks are the real ones, of tasks that are no rows.
+type checks struct{ *ci.Service }
+
+func (checks) Of(tx *db.Tx, prID, sha string) (Check, bool, error) {
+	r, ok, err := ci.Of(tx, prID, sha)
+	return Check(r), ok, err
+}
+
 // nobody is behind the tasks of a yard.
 type nobody struct{}
 
@@ -139,8 +149,9 @@ func open(t *testing.T, e db.Engine) *yard {
 	}
 	y.host = &flaky{Host: host}
 	tell := y.tell
+	y.ci = ci.New(ci.Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Tasks: tasks{y}})
 	y.Service = New(Needs{
-		DB: d, Hub: event.NewHub(), Host: y.host, BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler), Tasks: tasks{y}, People: nobody{},
+		DB: d, Hub: event.NewHub(), Host: y.host, BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler), Tasks: tasks{y}, Checks: checks{y.ci}, People: nobody{},
 		Bot: codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
 	})
 	y.queue = func(tx *db.Tx) (string, error) {
@@ -148,6 +159,7 @@ func open(t *testing.T, e db.Engine) *yard {
 		tx.AfterCommit(func() { y.check = append(y.check, task) })
 		return task, nil
 	}
+	ci.Ended.On(d, func(tx *db.Tx, e ci.End) error { return y.CheckEnded(tx, CheckEnd(e)) })
 	MergedEvent.On(d, func(tx *db.Tx, e event.Event[mergedData]) error { return tell("event")(tx, e.Subject.ID) })
 	MinderUnneeded.On(d, func(tx *db.Tx, task string) error {
 		tx.AfterCommit(func() { y.stopped = append(y.stopped, task) })
@@ -203,6 +215,7 @@ func (y *yard) write(fn func(*db.Tx) error) {
 
 func (y *yard) pass(d time.Duration) {
 	y.clock.Add(d.Microseconds())
+	y.ci.Pass(y.ctx())
 	y.Service.Pass(y.ctx())
 }
 
@@ -285,7 +298,7 @@ func (y *yard) moved(branch, sha string) {
 func (y *yard) checked(task string, exit *int) {
 	y.t.Helper()
 	y.write(func(tx *db.Tx) error {
-		return y.CheckFinished(tx, CheckResult{TaskID: task, RunID: "r", BoxID: "b", ExitCode: exit, Output: "ok"})
+		return y.ci.Finish(tx, ci.Outcome{TaskID: task, RunID: "r", BoxID: "b", ExitCode: exit, Output: "ok"})
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -36,6 +37,7 @@ func TestOneOrderOfLocks(t *testing.T) {
 		return task, nil
 	}
 	event.Detach(y.DB)
+	ci.Ended.On(y.DB, func(tx *db.Tx, e ci.End) error { return y.CheckEnded(tx, CheckEnd(e)) })
 	for _, signal := range []event.Signal[Progress]{TaskAwaits, TaskMergeable, TaskMerged, TaskAwaitsReview} {
 		signal.On(y.DB, func(tx *db.Tx, p Progress) error { _, err := seed.TouchTask.Exec(tx, p.TaskID); return err })
 	}
@@ -75,7 +77,7 @@ func TestOneOrderOfLocks(t *testing.T) {
 		},
 		"a check ends": func(tx *db.Tx) error {
 			zero := 0
-			return y.CheckFinished(tx, CheckResult{TaskID: check.Load().(string), RunID: "r", BoxID: "b", ExitCode: &zero})
+			return y.ci.Finish(tx, ci.Outcome{TaskID: check.Load().(string), RunID: "r", BoxID: "b", ExitCode: &zero})
 		},
 		"the task is cancelled": func(tx *db.Tx) error {
 			if _, err := lockTask.One(tx, "acme", task); err != nil {

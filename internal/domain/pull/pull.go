@@ -5,7 +5,6 @@
 package pull
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -99,8 +98,6 @@ type PendingAction struct {
 
 // Tasks is what pull requests ask of tasks, all of tx.Account.
 type Tasks interface {
-	// Check queues a task that runs a repository's check on a commit.
-	Check(tx *db.Tx, r repo.Ref, prID, sha string) (taskID string, err error)
 	// Repair queues a task that repairs a head. A fault that it answers means not
 	// now.
 	Repair(tx *db.Tx, r repo.Ref, round Round) (taskID string, err error)
@@ -110,6 +107,21 @@ type Tasks interface {
 	// Unmerged names the task on whose work another was begun while that is not
 	// merged, or nothing; dropped tells that it will not be.
 	Unmerged(tx *db.Tx, taskID string) (on string, dropped bool, err error)
+}
+
+// Checks is what pull requests ask of the checks of their heads, in tx.Account.
+type Checks interface {
+	// Queue has a repository's check run on a head. What it refuses is a fault.
+	Queue(tx *db.Tx, r repo.Ref, prID, sha string) error
+	// Of answers what came of the check of a head; false if there was none.
+	Of(tx *db.Tx, prID, sha string) (Check, bool, error)
+}
+
+// Check is what came of the check of a head.
+type Check struct {
+	Command  string
+	ExitCode *int64 // nil: the command was never run to its end
+	Output   string // its end
 }
 
 // People names the people and the agent behind a merge.
@@ -127,6 +139,7 @@ type Needs struct {
 	BaseURL string // of the pages of pull requests
 	Logger  *slog.Logger
 	Tasks   Tasks
+	Checks  Checks
 	People  People
 	Bot     codehost.Person // signs the merge commits
 }
@@ -226,73 +239,30 @@ func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
 		}
 		return s.green(tx, r, pr)
 	}
-	task, err := s.Tasks.Check(tx, r, pr.ID, pr.HeadSHA)
-	if err != nil {
+	if err := s.Checks.Queue(tx, r, pr.ID, pr.HeadSHA); err != nil {
 		return err
 	}
-	if _, err := setChecks.Exec(tx, pr.ID, ChecksPending, tx.Micros()); err != nil {
-		return err
-	}
-	_, err = insertCI.Exec(tx, insertCIArgs{
-		ID: id.New(), AccountID: tx.Account, RepoID: r.ID, PRID: pr.ID, SHA: pr.HeadSHA,
-		Command: r.Policy.Checks.Command, Status: "queued", TaskID: task, CreatedAt: tx.Micros(),
-	})
+	_, err := setChecks.Exec(tx, pr.ID, ChecksPending, tx.Micros())
 	return err
 }
 
-// CheckMoved tells that the task of a check has begun, or waits again.
-func (s *Service) CheckMoved(tx *db.Tx, taskID string, running bool) error {
-	ci, ok, err := ciByTask.Maybe(tx, tx.Account, taskID)
-	if err != nil || !ok {
-		return err
-	}
-	if !running {
-		_, err := queueCI.Exec(tx, tx.Account, taskID)
-		return err
-	}
-	n, err := runCI.Exec(tx, tx.Account, taskID, tx.Micros())
-	if err != nil || n == 0 {
-		return err
-	}
-	return checkRunningEvent.Record(tx, event.Subject{ID: ci.ID, RepoID: ci.RepoID}, checkBegunData{SHA: ci.SHA})
+// CheckEnd is how the check of a head ended.
+type CheckEnd struct {
+	PRID, RepoID, SHA string
+	Passed            bool
+	ExitCode          *int   // nil: the command was never run to its end
+	Why               string // without an exit code: why there is none
 }
 
-// CheckResult is how a check ended.
-type CheckResult struct {
-	TaskID, RunID, BoxID string
-	ExitCode             *int // nil: the command was never run to its end
-	Output               string
-	Why                  string // when there is no exit code
-	Cancelled            bool   // by a person, or because nobody needs it any more
-}
-
-// CheckFinished records the end of a check and, if it was the check of the
-// current head, moves the pull request on.
-func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
-	status, checks := checkFailed, ChecksFailed
-	switch {
-	case c.Cancelled:
-		status = checkCancelled
-	case c.ExitCode == nil:
-		status = checkLost
-	case *c.ExitCode == 0:
-		status, checks = checkPassed, ChecksPassed
+// CheckEnded moves a pull request on with the end of the check of its head. The
+// check of another head is nothing to it.
+func (s *Service) CheckEnded(tx *db.Tx, c CheckEnd) error {
+	checks := ChecksFailed
+	if c.Passed {
+		checks = ChecksPassed
 	}
-	ci, ok, err := ciByTask.Maybe(tx, tx.Account, c.TaskID)
-	if err != nil || !ok {
-		return err
-	}
-	if n, err := endCI.Exec(tx, endCIArgs{
-		ID: ci.ID, Status: status, RunID: c.RunID, BoxID: c.BoxID, ExitCode: c.ExitCode, Output: c.Output, FinishedAt: tx.Micros(),
-	}); err != nil || n == 0 {
-		return err // another node was faster
-	}
-	ended := checkEndedData{ExitCode: c.ExitCode, SHA: ci.SHA}
-	if err := checkEndedEvents[status].Record(tx, event.Subject{ID: ci.ID, RepoID: ci.RepoID}, ended); err != nil {
-		return err
-	}
-	pr, ok, err := lock(tx, ci.PRID)
-	if err != nil || !ok || pr.HeadSHA != ci.SHA {
+	pr, ok, err := lock(tx, c.PRID)
+	if err != nil || !ok || pr.HeadSHA != c.SHA {
 		return err
 	}
 	if _, err := setChecks.Exec(tx, pr.ID, checks, tx.Micros()); err != nil || pr.State != Open {
@@ -304,7 +274,7 @@ func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 		}
 		return s.needs(tx, pr.ID, leftTo(pr))
 	}
-	r, _, err := repo.ByID(tx, ci.RepoID)
+	r, _, err := repo.ByID(tx, c.RepoID)
 	if err != nil {
 		return err
 	}
@@ -327,11 +297,4 @@ func (s *Service) CheckFinished(tx *db.Tx, c CheckResult) error {
 		why = fmt.Sprintf("the check exited with %d", *c.ExitCode)
 	}
 	return TaskStuck.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID, FailureKind: "ci_ladder_spent", Why: why})
-}
-
-// loseCheck ends a check whose task ended without a result.
-func (s *Service) loseCheck(ctx context.Context, l lostRow) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		return s.CheckFinished(tx, CheckResult{TaskID: l.ID, Why: "the check could not be run: " + l.Why, Cancelled: l.Cancelled})
-	})
 }

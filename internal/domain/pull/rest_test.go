@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -19,7 +20,7 @@ func TestCheckIsLostOnce(t *testing.T) {
 		y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
 		for range 2 {
 			y.write(func(tx *db.Tx) error {
-				return y.CheckFinished(tx, CheckResult{TaskID: y.check[0], Why: "no box took it"})
+				return y.ci.Finish(tx, ci.Outcome{TaskID: y.check[0], Why: "no box took it"})
 			})
 		}
 		if len(y.asked) != 1 {
@@ -126,7 +127,7 @@ func TestRedAfterTheLastRound(t *testing.T) {
 		y.policy(checked)
 		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
 		y.write(func(tx *db.Tx) error {
-			return y.CheckFinished(tx, CheckResult{TaskID: y.check[0], Why: "no box took it"})
+			return y.ci.Finish(tx, ci.Outcome{TaskID: y.check[0], Why: "no box took it"})
 		})
 		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
 		y.moved("svc/a", y.commit("svc/a", "a", "2\n"))
@@ -184,13 +185,13 @@ func TestKeptOnTopOfDropped(t *testing.T) {
 func TestCheckOfWhatIsOver(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
-		end := func(c CheckResult) {
-			y.write(func(tx *db.Tx) error { return y.CheckFinished(tx, c) })
+		end := func(c ci.Outcome) {
+			y.write(func(tx *db.Tx) error { return y.ci.Finish(tx, c) })
 		}
 		y.policy(checked)
 		closed := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
 		y.abandon(closed, "task-svc/a")
-		end(CheckResult{TaskID: y.check[0], Cancelled: true})
+		end(ci.Outcome{TaskID: y.check[0], Cancelled: true})
 		if got := y.wantState(closed, Closed); got.Checks != ChecksFailed {
 			t.Errorf("its check was cancelled: %s", got.Checks)
 		}
@@ -198,7 +199,7 @@ func TestCheckOfWhatIsOver(t *testing.T) {
 		kept := y.propose("svc/b", y.commit("svc/b", "b", "1\n"))
 		y.abandon(kept, "task-svc/b")
 		y.wantNeed(kept, NeedsRearm, "pr.rearm_babysit")
-		end(CheckResult{TaskID: y.check[1], RunID: "r", ExitCode: &zero})
+		end(ci.Outcome{TaskID: y.check[1], RunID: "r", ExitCode: &zero})
 		if got := y.wantState(kept, Open); got.Checks != ChecksPassed {
 			t.Errorf("its check passed: %s", got.Checks)
 		}

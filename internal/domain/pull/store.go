@@ -98,25 +98,6 @@ type unlookedRow struct {
 	HeadSHA string `db:"head_sha"`
 }
 
-type ciRow struct {
-	ID     string
-	RepoID string
-	PRID   string `db:"pr_id"`
-	SHA    string `db:"sha"`
-}
-
-type headCI struct {
-	Command  string
-	ExitCode *int64
-	Output   string
-}
-
-type lostRow struct {
-	found
-	Why       string
-	Cancelled bool
-}
-
 type dueRow struct {
 	found
 	PRID      string `db:"pr_id"`
@@ -160,8 +141,7 @@ var (
 		WHERE id = :id`)
 	setChecks = db.S(`UPDATE pulls SET checks = $2, updated_at = $3 WHERE id = $1`)
 	// A newer head may have come while one was merged: the row keeps the one that was.
-	setMerged = db.SWith[setMergedArgs](`UPDATE pulls SET checks = CASE WHEN head_sha = :head_sha THEN checks WHEN EXISTS (SELECT 1
-		FROM ci_runs c WHERE c.pr_id = pulls.id AND c.sha = :head_sha) THEN 'passed' ELSE 'none' END, head_sha = :head_sha,
+	setMerged = db.SWith[setMergedArgs](`UPDATE pulls SET checks = CASE WHEN head_sha = :head_sha THEN checks ELSE :checks END, head_sha = :head_sha,
 		state = 'merged', babysit = 'done', mergeable = 'clean', needs = '', needs_at = NULL, merge_sha = :merge_sha,
 		merged_by = :merged_by, merged_at = :merged_at, updated_at = :merged_at
 		WHERE id = :id AND state = 'open'`)
@@ -215,7 +195,6 @@ var (
 			AND p.abandoned_at IS NULL AND r.enabled = TRUE
 			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
 		ORDER BY p.updated_at LIMIT 50`)
-	ciOfHead = db.Q[headCI](`SELECT command, exit_code, output FROM ci_runs WHERE pr_id = $1 AND sha = $2`)
 
 	insertAction = db.SWith[insertActionArgs](`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by,
 		requested_at, decided_at, expires_at, protected, due_at)
@@ -255,23 +234,6 @@ var (
 	endAction = db.S(`UPDATE pull_actions SET state = $2, error = $3 WHERE id = $1 AND state = 'approved'`)
 	// carriedOut holds for what was merged although it was taken back meanwhile.
 	carriedOut = db.S(`UPDATE pull_actions SET state = 'applied', error = NULL WHERE id = $1`)
-
-	// A head that comes back is checked again, in the same row.
-	insertCI = db.SWith[insertCIArgs](`INSERT INTO ci_runs (id, account_id, repo_id, pr_id, sha, command, status, task_id, created_at)
-		VALUES (:id, :account_id, :repo_id, :pr_id, :sha, :command, :status, :task_id, :created_at)
-		ON CONFLICT (pr_id, sha)
-		WHERE pr_id IS NOT NULL DO UPDATE SET command = excluded.command, status = excluded.status,
-		task_id = excluded.task_id, created_at = excluded.created_at, run_id = NULL, box_id = NULL, exit_code = NULL,
-		output = '', started_at = NULL, finished_at = NULL`)
-	runCI    = db.S(`UPDATE ci_runs SET status = 'running', started_at = $3 WHERE account_id = $1 AND task_id = $2 AND finished_at IS NULL`)
-	queueCI  = db.S(`UPDATE ci_runs SET status = 'queued', started_at = NULL WHERE account_id = $1 AND task_id = $2 AND finished_at IS NULL AND status = 'running'`)
-	ciByTask = db.Q[ciRow](`SELECT id, repo_id, COALESCE(pr_id, '') AS pr_id, sha FROM ci_runs WHERE account_id = $1 AND task_id = $2`)
-	lostCI   = db.Q[lostRow](`SELECT c.account_id, c.task_id AS id, COALESCE(t.failure, t.status) AS why, t.status = 'cancelled' AS cancelled FROM ci_runs c JOIN tasks t ON t.id = c.task_id
-		WHERE c.finished_at IS NULL AND t.status IN ('failed', 'cancelled') LIMIT 50`)
-	// A check that was lost is not lost again; it may have been run again since.
-	endCI = db.SWith[endCIArgs](`UPDATE ci_runs SET status = :status, run_id = :run_id, box_id = :box_id,
-		exit_code = :exit_code, output = :output, finished_at = :finished_at
-		WHERE id = :id AND (finished_at IS NULL OR :run_id <> '')`)
 )
 
 // setBabysitArgs are the parameters of setBabysit.
@@ -292,22 +254,7 @@ type setMergedArgs struct {
 	MergedBy     *string
 	MergedAt     int64
 	HeadSHA      string
-}
-
-// endCIArgs are the parameters of endCI.
-type endCIArgs struct {
-	ID, Status, RunID, BoxID string
-	ExitCode                 *int
-	Output                   string
-	FinishedAt               int64
-}
-
-// insertCIArgs are the parameters of insertCI.
-type insertCIArgs struct {
-	ID, AccountID, RepoID        string
-	PRID                         string `db:"pr_id"`
-	SHA, Command, Status, TaskID string
-	CreatedAt                    int64
+	Checks       string // of that head, where it is not the row's
 }
 
 // decideActionArgs are the parameters of decideAction.

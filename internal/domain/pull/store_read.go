@@ -110,17 +110,6 @@ func openQuestions(tx *db.Tx, ids []string, limit int) ([]approvalRow, error) {
 	return db.Select[approvalRow](tx, b.SQL(" ORDER BY a.requested_at DESC, a.id DESC LIMIT ", limit))
 }
 
-// Checks are the checks of tx.Account with the ids, or, for nil, its newest, up
-// to limit.
-func Checks(tx *db.Tx, ids []string, limit int) ([]Check, error) {
-	b := db.Build(`SELECT c.id, r.owner || '/' || r.name AS repo, c.pr_id, c.sha, c.command, c.status, c.exit_code, c.created_at, c.started_at, c.finished_at
-		FROM ci_runs c JOIN repos r ON r.id = c.repo_id WHERE c.account_id = `, tx.Account)
-	if ids != nil {
-		b.In("c.id", ids)
-	}
-	return db.Select[Check](tx, b.SQL(" ORDER BY c.created_at DESC, c.id DESC LIMIT ", limit))
-}
-
 // OpenHeads is the recorded head of each branch with an open pull request.
 func OpenHeads(tx *db.Tx, repoID string) (map[string]string, error) {
 	rows, err := openHeads.All(tx, tx.Account, repoID)

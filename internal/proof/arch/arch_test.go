@@ -110,6 +110,7 @@ var between = map[string]string{
 	"domain/run -> domain/task":          "a run is a try of a task: claiming moves both in one transaction",
 	"domain/run -> domain/session":       "a run's session begins and ends in the run's transaction",
 	"domain/plan -> domain/task":         "approving a plan mints the tasks of all its groups in one transaction",
+	"domain/ci -> domain/repo":           "a check is the command of a repository's policy",
 	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",
 	"domain/session -> domain/budget":    "a call is set aside for before it is made, and settled with its account",
 	"domain/session -> domain/modelkey":  "the gateway spends the account's keys, call by call",

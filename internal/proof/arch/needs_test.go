@@ -13,6 +13,7 @@ import (
 var whole = []string{
 	"ask",
 	"backlog",
+	"ci",
 	"plan",
 	"pull",
 	"repo",

@@ -27,7 +27,7 @@ var owner = map[string]string{
 	"budget_limits":      "domain/budget",
 	"budget_stops":       "domain/budget",
 	"budgets":            "domain/budget",
-	"ci_runs":            "domain/pull",
+	"ci_runs":            "domain/ci",
 	"enrollments":        "domain/box",
 	"escalations":        "domain/escalation",
 	"event_cursors":      "event",
@@ -152,6 +152,9 @@ var reads = map[string]string{
 	"task -> memberships": "hot: the same, for boxes of members; and which accounts' queues a member's box serves",
 	"task -> repos":       "hot: a claim passes over the lanes of repositories that are not enabled",
 	"task -> pulls":       "hot: what holds up a queue is cut to 200 rows among tasks whose pull request waits for a person",
+
+	"ci -> repos": named,
+	"ci -> tasks": "a loop finds the checks whose task is over without a result",
 
 	"run -> boxes":             "hot: a claim learns of the run before, and whether its box is there, in one statement",
 	"run -> plan_fanout_tasks": "a claim says what a scout was sent for; one row by its key",
