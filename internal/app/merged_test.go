@@ -41,7 +41,8 @@ func TestMergeIsLookedAtByAnotherNode(t *testing.T) {
 				if _, err := walkAccount.Exec(tx, account); err != nil {
 					return err
 				}
-				if _, err := walkRepo.Exec(tx, walkRepoArgs{ID: repoID, AccountID: account, Name: "web", PolicyYML: "version: 1\n# old\n"}); err != nil {
+				web := walkRepoArgs{ID: repoID, AccountID: account, Name: "web", PolicyYML: "version: 1\n# old\n"}
+				if _, err := walkRepo.Exec(tx, web); err != nil {
 					return err
 				}
 				if _, err := addOpenPull.Exec(tx, pr, account, repoID); err != nil {

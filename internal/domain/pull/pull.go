@@ -1,7 +1,7 @@
-// Package pull is the pull requests that agents open: their heads, the checks
-// of each head on a box, the question put to a person before anything is
-// merged, and the merge itself. Git facts live at the code host; numbers,
-// states, checks and decisions are rows here.
+// Package pull is the pull requests that agents open: their heads, the question
+// put to a person before anything is merged, and the merge itself. Git facts live
+// at the code host, and the checks of heads are package ci; numbers, states and
+// decisions are rows here.
 package pull
 
 import (
