@@ -93,7 +93,7 @@ type codeHost interface {
 // Run is the control plane from start to stop: it returns nil once ctx has
 // ended and everything accepted is stored.
 func Run(ctx context.Context, cfg *config.Config, o Options) (err error) {
-	a := &App{cfg: cfg, opts: o, log: o.Logger}
+	a := &App{cfg: cfg, opts: o, log: o.Logger, clock: time.Now}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}

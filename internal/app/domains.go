@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"yardmaster/internal/api/mcp"
 	"yardmaster/internal/api/op"
@@ -37,8 +38,10 @@ import (
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/service"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/signin"
+	"yardmaster/internal/domain/sso"
 	"yardmaster/internal/domain/stream"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
@@ -47,6 +50,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/flow"
 	"yardmaster/internal/id"
+	"yardmaster/internal/idp"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
@@ -69,9 +73,7 @@ type parts struct {
 	all []domain // in the order in which they were made
 
 	// What others are given, or App calls.
-	account *account.Service
 	signin  *signin.Service
-	token   *token.Service
 	repo    *repo.Service
 	ci      *ci.Service
 	pull    *pull.Service
@@ -82,10 +84,6 @@ type parts struct {
 	box     *box.Service
 	budget  *budget.Service
 	session *session.Service
-	grant   *grant.Service
-	onboard *onboarding.Service
-	invites *invitation.Service
-	access  *access.Service
 	blocker *blocker.Service
 }
 
@@ -204,7 +202,7 @@ func described() parts {
 	describing.Do(func() {
 		a := &App{
 			cfg: &config.Config{}, log: slog.New(slog.DiscardHandler), db: &db.DB{}, bus: &bus.Bus{}, hub: event.NewHub(), ring: seal.New(), clients: seal.New(),
-			mail: &mail.Outbox{}, host: &builtin.Host{}, prices: &llm.Prices{},
+			clock: time.Now, mail: &mail.Outbox{}, host: &builtin.Host{}, prices: &llm.Prices{},
 		}
 		describing.parts = a.wire()
 	})
@@ -216,25 +214,23 @@ func described() parts {
 func (a *App) wire() parts {
 	a.complete()
 	var p parts
-	p.signin = add(&p, a.wireSignIn(func() *invitation.Service { return p.invites }))
-	add(&p, a.wireSSO(p.signin))
-	p.account = add(&p, &account.Service{DB: a.db, Hub: a.hub, Seats: a.cfg.Seats, SetupToken: a.setup, SignIn: signin.Open, Repoint: p.signin.Repoint, Mail: a.post})
-	p.grant = add(&p, &grant.Service{DB: a.db, Hub: a.hub})
-	p.onboard = add(&p, &onboarding.Service{DB: a.db, Devs: grant.Seats, Secrets: vault.Reach})
-	p.token = add(&p, &token.Service{DB: a.db})
-	p.invites = add(&p, &invitation.Service{DB: a.db, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", BaseURL: a.URL})
-	p.access = add(&p, &access.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Bearer: a.cfg.ServiceToken, Home: grant.Home})
-	p.grant.Approve, p.grant.Invite = p.access.LetIn, func(tx *db.Tx, email string, g grant.Gift) (string, bool, error) {
-		return p.invites.SendOnce(tx, invitation.Offer{Kind: invitation.Platform, Email: email, Inviter: "Yardmaster",
-			Bundle: invitation.Bundle{AIDevs: int(g.AIDevs), ExpiresInDays: g.Days, Reason: g.Reason, IssuedBy: g.IssuedBy}})
-	}
-	p.invites.Give = func(tx *db.Tx, userID string, b invitation.Bundle) (bool, error) {
-		// Links that were mailed before the reason was kept came off the waitlist.
-		g := grant.Gift{AIDevs: int64(b.AIDevs), Days: b.ExpiresInDays, Reason: cmp.Or(b.Reason, "invited off the waitlist"), IssuedBy: b.IssuedBy}
-		return p.grant.Give(tx, userID, g)
-	}
-	add(&p, &member.Service{DB: a.db, Invites: p.invites, Mail: a.mail, BaseURL: a.URL, Slot: a.slots("added by login", 20)})
-	add(&p, &oauth.Service{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: p.token, Used: p.used, Within: p.signin.Within})
+	invites := add(&p, invitation.New(invitation.Needs{
+		DB: a.db, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", BaseURL: a.base, Gifts: flow.Gifts{Ledger: grant.Ledger{Hub: a.hub}},
+	}))
+	gate := add(&p, access.New(access.Needs{DB: a.db, Invites: invites, Mail: a.mail, BaseURL: a.base, Bearer: a.cfg.ServiceToken}))
+	add(&p, grant.New(grant.Needs{DB: a.db, Hub: a.hub, Gate: gate, Invitations: flow.Invitations{Invites: invites}}))
+	p.signin = add(&p, signin.New(signin.Needs{
+		DB: a.db, Clock: a.clock, Ring: a.ring, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", Waitlist: a.cfg.Waitlist == "on", Seats: a.cfg.Seats,
+		GitHub: a.cfg.GitHubID != "", Invitations: flow.Invitations{Invites: invites}, Providers: flow.Providers{},
+	}))
+	add(&p, sso.New(sso.Needs{
+		DB: a.db, Ring: a.ring, SignIn: p.signin, BaseURL: a.base, Providers: idp.New(time.Now, a.cfg.Reachable),
+		GitHub: idp.GitHub{URL: a.cfg.GitHubURL, ClientID: a.cfg.GitHubID, ClientSecret: a.cfg.GitHubSecret},
+	}))
+	add(&p, account.New(account.Needs{DB: a.db, Hub: a.hub, Mail: a.mail, Seats: a.cfg.Seats, SetupToken: a.setup, Sessions: p.signin}))
+	tokens := add(&p, token.New(token.Needs{DB: a.db}))
+	add(&p, member.New(member.Needs{DB: a.db, Invites: invites, Mail: a.mail, BaseURL: a.base, Tries: slots{a.limits(), "added by login", 20}}))
+	add(&p, oauth.New(oauth.Needs{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: tokens, Used: p.used, Sessions: p.signin}))
 	add(&p, template.New(template.Needs{DB: a.db, Hub: a.hub}))
 	vaults := add(&p, vault.New(vault.Needs{DB: a.db, Ring: a.ring, Repos: flow.VaultRepos{}, Reachable: a.cfg.Reachable}))
 	prompts := add(&p, prompt.New(prompt.Needs{DB: a.db, Platform: a.cfg.SystemPrompt, Refs: flow.PromptRefs{}}))
@@ -242,7 +238,6 @@ func (a *App) wire() parts {
 	keys := add(&p, modelkey.New(modelkey.Needs{
 		DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.plainHTTP(), Models: llm.Probe{Transport: transport}.Models, Templates: flow.KeyTemplates{},
 	}))
-	add(&p, a.newService(p.signin))
 	p.task = add(&p, task.New(task.Needs{
 		DB: a.db, Hub: a.hub, QueueCap: int64(a.cfg.QueueCap), Backoff: a.backoff, DefaultTemplate: template.Default,
 		Repos: flow.TaskRepos{Host: a.host}, Templates: flow.TaskTemplates{}, Related: flow.TaskRelations{}, Foresight: a.foresight,
@@ -257,7 +252,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Host: a.code, BaseURL: a.base, Logger: a.log, Bot: author,
 		Tasks: flow.PullTasks{Tasks: p.task, Host: a.host}, Checks: flow.Checks{Service: p.ci}, People: flow.Signers{Address: author.Email},
 	}))
-	p.onboard.Fleet = a.fleet(p.task)
+	add(&p, onboarding.New(onboarding.Needs{DB: a.db, Rungs: flow.Rungs{Tasks: p.task}}))
 	p.run = add(&p, run.New(run.Needs{
 		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway",
 		CommitName: author.Name, CommitEmail: author.Email, Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring},
@@ -284,11 +279,12 @@ func (a *App) wire() parts {
 		DB: a.db, Ring: a.ring, BaseURL: a.base, Repos: flow.BlockerRepos{}, Vault: flow.BlockerVault{Service: vaults},
 		Tasks: flow.BlockerTasks{Tasks: p.task}, Asks: flow.BlockerAsks{Hub: a.hub},
 	}))
-	add(&p, &escalation.Service{DB: a.db})
+	add(&p, escalation.New(escalation.Needs{DB: a.db}))
 	add(&p, backlog.New(backlog.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Host: backlog.NoIssues{}, Asks: flow.BacklogAsks{Hub: a.hub}}))
-	add(&p, &overview.Service{DB: a.db})
-	add(&p, &stream.Service{DB: a.db, Hub: a.hub, Topics: topics(p)})
-	add(&p, &audit.Service{DB: a.db})
+	add(&p, overview.New(overview.Needs{DB: a.db}))
+	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Topics: topics(p)}))
+	add(&p, audit.New(audit.Needs{DB: a.db}))
+	add(&p, service.New(a.about(p.signin, p.run)))
 	a.subscribe(p)
 	return p
 }

@@ -73,20 +73,12 @@ func (a *App) subscribeRepos(p parts) {
 // subscribeAccounts tells the domains what happens to accounts and to the
 // people in them.
 func (a *App) subscribeAccounts(p parts) {
-	event.RightsChanged.On(a.db, func(tx *db.Tx, userID string) error {
-		tx.AfterCommit(func() { p.signin.ForgetUser(userID) })
-		return nil
-	})
-	event.CredentialDropped.On(a.db, func(tx *db.Tx, hash string) error {
-		tx.AfterCommit(func() { p.signin.Forget(hash) })
-		return nil
-	})
+	event.RightsChanged.On(a.db, p.signin.RightsChanged)
+	event.CredentialDropped.On(a.db, p.signin.CredentialDropped)
 	invitation.Withdrawn.On(a.db, access.Withdrawn)
 	// Given twice, it would count twice.
 	grant.Equipped.On(a.db, invitation.Empty)
-	// What an owner was given counts in another account.
-	invitation.OwnersChanged.On(a.db, func(tx *db.Tx, o invitation.Owner) error { return p.grant.Moved(tx, o.AccountID, o.UserID) })
-	// What a lower cap held up goes on.
-	account.Capped.On(a.db, func(tx *db.Tx, c account.Cap) error { return p.budget.OperatorCap(tx, c.AccountID, c.Micros) })
+	invitation.OwnersChanged.On(a.db, flow.Gifts{Ledger: grant.Ledger{Hub: a.hub}}.OwnersChanged)
+	account.Capped.On(a.db, flow.LiftCap(p.budget))
 	modelkey.Repriced.On(a.db, p.budget.Recheck)
 }

@@ -138,8 +138,6 @@ func (w *world) boot(d *db.DB) *node {
 		w.t.Fatal(err)
 	}
 	a.parts = a.wire()
-	p := a.parts
-	p.signin.Clock = w.now
 	task.Moved.On(d, func(tx *db.Tx, m task.Move) error { return w.moved(tx, m.Task, m.From) })
 	return &node{App: a, http: a.handler()}
 }

@@ -35,13 +35,18 @@ func (a *App) limits() limit.Limiter {
 
 // slots counts what each account may do a minute, besides its requests. Nothing
 // is counted where requests are not.
-func (a *App) slots(name string, most int) func(account string) (after time.Duration, ok bool) {
-	counts := a.limits()
-	return func(account string) (time.Duration, bool) {
-		if counts == nil {
-			return 0, true
-		}
-		state, ok := counts.Take(limit.Bucket{Name: name, Who: account}, most)
-		return time.Duration(state.Reset) * time.Second, ok
+type slots struct {
+	counts limit.Limiter // nil: requests are not counted
+	name   string
+	most   int // a minute
+}
+
+// Take takes one of the account's slots; ok is false if none is left, and after
+// says in how long the next one is free.
+func (s slots) Take(account string) (after time.Duration, ok bool) {
+	if s.counts == nil {
+		return 0, true
 	}
+	state, ok := s.counts.Take(limit.Bucket{Name: s.name, Who: account}, s.most)
+	return time.Duration(state.Reset) * time.Second, ok
 }

@@ -140,7 +140,7 @@ func StopMinder(tasks *task.Service) func(*db.Tx, string) error {
 
 // RaiseTrouble asks a person to look at a pull request.
 func RaiseTrouble(tx *db.Tx, about pull.Trouble) error {
-	_, err := escalation.Raise(tx, escalation.New{
+	_, err := escalation.Raise(tx, escalation.Draft{
 		RepoID: &about.RepoID, Category: about.Category, Title: about.Title, Body: about.Body, Reason: about.Reason,
 		PRID: &about.PRID, TaskID: about.TaskID, URL: &about.URL,
 	})

@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/mail"
+	"yardmaster/internal/needs"
 )
 
 // States of an application. Which one it is in follows from its times.
@@ -76,19 +77,25 @@ type UserDecision struct {
 	Approved bool     `json:"approved" doc:"whether they are let through now"`
 }
 
-// Service keeps the gate.
-type Service struct {
+// Needs is what the gate stands on.
+type Needs struct {
 	DB      *db.DB
 	Mail    *mail.Outbox
 	Invites *invitation.Service
 	// BaseURL is the address in mails.
-	BaseURL func() string
+	BaseURL string
 	// Bearer is what the form that people apply with proves itself by. Empty:
 	// nobody can apply.
 	Bearer string
-	// Home is the account of a user that what is decided about them concerns;
-	// empty if there is none.
-	Home func(tx *db.Tx, userID string) (accountID string, err error)
+}
+
+// Service keeps the gate.
+type Service struct{ Needs }
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 // Withdrawn makes an application wait again whose invitation was taken back.

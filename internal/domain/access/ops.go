@@ -168,7 +168,7 @@ func (s *Service) invite(ctx context.Context, in inviteIn) (out InvitedApplicant
 		later, account := bundle, ""
 		if known {
 			out.UserID = &user
-			if account, err = s.Home(tx, user); err != nil {
+			if account, err = people.OldestOwned(tx, user); err != nil {
 				return err
 			}
 			if out.Approved, err = s.Invites.Approve(tx, user); err != nil {
@@ -235,7 +235,7 @@ func (s *Service) approve(ctx context.Context, in userIn) (out UserDecision, err
 			return nil
 		}
 		out = UserDecision{UserID: in.UserID, Kind: "approved", Approved: true}
-		return s.decidedAbout(tx, in.UserID, approvedEvent)
+		return decidedAbout(tx, in.UserID, approvedEvent)
 	})
 	return out, err
 }
@@ -259,12 +259,13 @@ func (s *Service) LetIn(tx *db.Tx, userID string) (fresh bool, err error) {
 	if err := event.RightsChanged.Send(tx, userID); err != nil {
 		return false, err
 	}
-	return true, s.Mail.Post(tx, mail.Message{To: u.Email, Subject: "You have access to Yardmaster", Text: "You are in. Go on at\n\n" + s.BaseURL() + "\n"})
+	return true, s.Mail.Post(tx, mail.Message{To: u.Email, Subject: "You have access to Yardmaster", Text: "You are in. Go on at\n\n" + s.BaseURL + "\n"})
 }
 
-// decidedAbout records what an operator decided about a user.
-func (s *Service) decidedAbout(tx *db.Tx, userID string, kind event.Kind[event.None]) error {
-	account, err := s.Home(tx, userID)
+// decidedAbout records what an operator decided about a user, in the account
+// that the user has owned for longest, if there is one.
+func decidedAbout(tx *db.Tx, userID string, kind event.Kind[event.None]) error {
+	account, err := people.OldestOwned(tx, userID)
 	if err != nil {
 		return err
 	}
@@ -301,7 +302,7 @@ func (s *Service) suspend(ctx context.Context, in userIn) (out UserDecision, err
 		if err := event.RightsChanged.Send(tx, in.UserID); err != nil {
 			return err
 		}
-		return s.decidedAbout(tx, in.UserID, suspendedEvent)
+		return decidedAbout(tx, in.UserID, suspendedEvent)
 	})
 	return out, err
 }

@@ -11,6 +11,8 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/mail"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
 )
 
@@ -76,21 +78,34 @@ type Identity struct {
 // TermsVersion is the version a consent is recorded for.
 const TermsVersion = "2026-11-01"
 
-// Service answers for users, accounts and memberships.
-type Service struct {
-	DB *db.DB
+// Sessions keeps the sessions of browsers.
+type Sessions interface {
+	// Open opens a session for a user and answers its Set-Cookie value.
+	Open(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err error)
+	// Repoint makes a person's session, by the id of its credential, act for
+	// another account from now on; db.ErrNoRows if there is no such session.
+	Repoint(tx *db.Tx, userID, credentialID, accountID string) error
+}
+
+// Needs is what accounts stand on.
+type Needs struct {
+	DB   *db.DB
+	Hub  *event.Hub
+	Mail *mail.Outbox
 	// Seats is what a new account of a self-hosted server gets.
 	Seats int
-	// SignIn opens a browser session for a user and answers the cookie.
-	SignIn func(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err error)
-	// Repoint makes a person's browser session, of the credential's id, act for
-	// another account from now on.
-	Repoint func(tx *db.Tx, userID, credentialID, accountID string) error
-	// Mail sends a letter once the transaction has committed.
-	Mail func(tx *db.Tx, to, subject, text string) error
 	// SetupToken guards first boot; empty when it was not asked for.
 	SetupToken string
-	Hub        *event.Hub
+	Sessions   Sessions
+}
+
+// Service answers for users, accounts and memberships.
+type Service struct{ Needs }
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 var loginPattern = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])?$`)

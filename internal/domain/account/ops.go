@@ -114,7 +114,7 @@ func (s *Service) switchAccount(ctx context.Context, in switchIn) (out Account, 
 			return err
 		}
 		out = Account{ID: acct.ID, Login: acct.Login, Kind: acct.Kind, Role: role, Tier: acct.Tier}
-		if err := s.Repoint(tx, a.UserID, a.CredentialID, to); err != nil {
+		if err := s.Sessions.Repoint(tx, a.UserID, a.CredentialID, to); err != nil {
 			return err
 		}
 		return switchedEvent.Record(tx, event.Subject{ID: a.UserID, Account: to}, switchedData{From: a.AccountID})
@@ -192,7 +192,7 @@ func (s *Service) found(ctx context.Context, in setupIn) (out SetupResult, cooki
 			return err
 		}
 		var err error
-		if cookie, err = s.SignIn(tx, u.ID, acct.ID, op.RequestOf(ctx).Secure); err != nil {
+		if cookie, err = s.Sessions.Open(tx, u.ID, acct.ID, op.RequestOf(ctx).Secure); err != nil {
 			return err
 		}
 		out = SetupResult{*userOf(u), acct}

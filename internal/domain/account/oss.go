@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
 )
 
@@ -204,5 +205,5 @@ func (s *Service) congratulate(tx *db.Tx, a OSSApplication) error {
 	if a.Note != nil {
 		text += "\nA note from the operator:\n\n" + *a.Note + "\n"
 	}
-	return s.Mail(tx, u.Email, login+" is verified as an open-source project", text)
+	return s.Mail.Post(tx, mail.Message{To: u.Email, Subject: login + " is verified as an open-source project", Text: text})
 }

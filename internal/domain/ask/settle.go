@@ -150,7 +150,7 @@ func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts) ([]string, error
 // escalate hands a pending ask to a person.
 func (s *Service) escalate(tx *db.Tx, r *row, category, reason string) error {
 	reason = clip(reason, maxReason)
-	raised, err := escalation.Raise(tx, escalation.New{RepoID: r.RepoID, Category: category, Title: r.Title, Body: r.Body, Reason: reason, AskID: &r.ID, By: r.FiledBy})
+	raised, err := escalation.Raise(tx, escalation.Draft{RepoID: r.RepoID, Category: category, Title: r.Title, Body: r.Body, Reason: reason, AskID: &r.ID, By: r.FiledBy})
 	if err != nil {
 		return err
 	}

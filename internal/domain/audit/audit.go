@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/needs"
 )
 
 // Event is one change. The rows of an account are a chain; its numbers
@@ -42,7 +43,14 @@ type TrailEntry struct {
 	RequestID  string    `json:"request_id" doc:"X-Request-Id of the look"`
 }
 
+// Needs is what the records stand on.
+type Needs struct{ DB *db.DB }
+
 // Service answers for the records.
-type Service struct {
-	DB *db.DB
+type Service struct{ Needs }
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }

@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/secretscan"
 )
@@ -33,11 +34,20 @@ type Escalation struct {
 	Note       *string    `json:"note" example:"null" doc:"what whoever resolved it wrote"`
 }
 
-// Service answers for the escalations.
-type Service struct{ DB *db.DB }
+// Needs is what escalations stand on.
+type Needs struct{ DB *db.DB }
 
-// New is an escalation to be raised.
-type New struct {
+// Service answers for the escalations.
+type Service struct{ Needs }
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
+}
+
+// Draft is an escalation to be raised.
+type Draft struct {
 	RepoID                        *string // nil: it is about no one repository
 	Category, Title, Body, Reason string
 	AskID, PRID, TaskID           *string
@@ -46,7 +56,7 @@ type New struct {
 }
 
 // Raise puts a question to the people of tx.Account, and tells of it.
-func Raise(tx *db.Tx, n New) (escalationID string, err error) {
+func Raise(tx *db.Tx, n Draft) (escalationID string, err error) {
 	escalationID = id.New()
 	if n.By == "" {
 		n.By = who(tx)

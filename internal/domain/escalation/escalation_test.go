@@ -44,17 +44,17 @@ func TestRaisedIsTold(t *testing.T) {
 		undone := errors.New("undone")
 		var lost string
 		if err := d.Write(ctx, func(tx *db.Tx) (err error) {
-			lost, err = Raise(tx, New{Category: "unclear", Title: "t", Body: "b", Reason: "r"})
+			lost, err = Raise(tx, Draft{Category: "unclear", Title: "t", Body: "b", Reason: "r"})
 			return errors.Join(err, undone)
 		}); !errors.Is(err, undone) {
 			t.Fatal(err)
 		}
 		write(func(tx *db.Tx) (err error) {
-			ids[0], err = Raise(tx, New{RepoID: &web, Category: "unclear", Title: "t", Body: "b", Reason: "password=hunter22", AskID: &asked})
+			ids[0], err = Raise(tx, Draft{RepoID: &web, Category: "unclear", Title: "t", Body: "b", Reason: "password=hunter22", AskID: &asked})
 			return err
 		})
 		write(func(tx *db.Tx) (err error) {
-			ids[1], err = Raise(tx, New{Category: "sensitive", Title: "t", Body: "b", Reason: "r", AskID: &asked})
+			ids[1], err = Raise(tx, Draft{Category: "sensitive", Title: "t", Body: "b", Reason: "r", AskID: &asked})
 			return err
 		})
 		write(func(tx *db.Tx) error { return ResolveOfAsk(tx, asked, "unclear", "done") })

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/needs"
 )
 
 // EntitlementGrant is a grant as operators see it.
@@ -55,14 +56,41 @@ func (s Subject) check() error {
 	return nil
 }
 
-// Service answers for grants.
-type Service struct {
-	DB  *db.DB
-	Hub *event.Hub
-	// Approve lets a user through the gate and tells them; false if they were
-	// through.
-	Approve func(tx *db.Tx, userID string) (bool, error)
+// Gate is the gate of the closed beta.
+type Gate interface {
+	// LetIn lets a user through and tells them by mail; fresh is false if they
+	// were through. It fails with fault.NotFound if there is no such user.
+	LetIn(tx *db.Tx, userID string) (fresh bool, err error)
+}
+
+// Invitations asks people in who are not here yet.
+type Invitations interface {
 	// Invite mails an invitation to the platform that brings a gift along, unless
 	// one waits for the address: then it answers that one, and fresh is false.
-	Invite func(tx *db.Tx, email string, g Gift) (invitationID string, fresh bool, err error)
+	Invite(tx *db.Tx, email string, g Gift) (invitationID string, fresh bool, err error)
 }
+
+// Needs is what grants stand on.
+type Needs struct {
+	DB          *db.DB
+	Hub         *event.Hub
+	Gate        Gate
+	Invitations Invitations
+}
+
+// Service answers for grants.
+type Service struct {
+	Needs
+	ledger Ledger
+}
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n, ledger: Ledger{Hub: n.Hub}}
+}
+
+// Ledger books grants, and wakes those who wait for work in an account whose
+// capacity has changed. It needs no Service, so that invitations, which bring
+// grants along, can be made before one.
+type Ledger struct{ Hub *event.Hub }

@@ -100,7 +100,7 @@ func (s *Service) issue(ctx context.Context, in issueIn) (out EntitlementGrant, 
 			return err
 		}
 		var account string
-		out, account, err = s.book(tx, subject, EntitlementGrant{AIDevs: in.AIDevs, Reason: in.Reason, ExpiresAt: until(tx.Now, in.ExpiresInDays)})
+		out, account, err = s.ledger.book(tx, subject, EntitlementGrant{AIDevs: in.AIDevs, Reason: in.Reason, ExpiresAt: until(tx.Now, in.ExpiresInDays)})
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (s *Service) revoke(ctx context.Context, in revokeIn) (out RevokedGrant, er
 		} else {
 			of.UserID = *g.UserID
 		}
-		account, err := s.changed(tx, of)
+		account, err := s.ledger.changed(tx, of)
 		if err != nil {
 			return err
 		}

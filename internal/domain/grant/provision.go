@@ -60,7 +60,7 @@ func (s *Service) provision(ctx context.Context, in provisionIn) (out Provision,
 			object, out.UserID = user, &user
 			account, err = s.equip(tx, &out, gift)
 		} else {
-			object, out.Invited, err = s.Invite(tx, email, gift)
+			object, out.Invited, err = s.Invitations.Invite(tx, email, gift)
 			out.InvitationID = &object
 		}
 		if err != nil || !out.Invited && !out.Approved && !out.Granted {
@@ -76,10 +76,10 @@ func (s *Service) provision(ctx context.Context, in provisionIn) (out Provision,
 // equip lets a person through the gate and gives what they do not have. An
 // invitation that still waits for them brings nothing along any more.
 func (s *Service) equip(tx *db.Tx, out *Provision, gift Gift) (account string, err error) {
-	if out.Approved, err = s.Approve(tx, *out.UserID); err != nil {
+	if out.Approved, err = s.Gate.LetIn(tx, *out.UserID); err != nil {
 		return "", err
 	}
-	g, given, err := s.give(tx, *out.UserID, gift)
+	g, given, err := s.ledger.give(tx, *out.UserID, gift)
 	if err != nil {
 		return "", err
 	}

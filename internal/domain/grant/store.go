@@ -115,12 +115,12 @@ func key(g EntitlementGrant) []string { return op.TimeKey(g.CreatedAt, g.ID) }
 
 // Give gives a person who has no active grant one; given is false for who has.
 // The caller records it as part of a larger change.
-func (s *Service) Give(tx *db.Tx, userID string, gift Gift) (given bool, err error) {
-	_, given, err = s.give(tx, userID, gift)
+func (l Ledger) Give(tx *db.Tx, userID string, gift Gift) (given bool, err error) {
+	_, given, err = l.give(tx, userID, gift)
 	return given, err
 }
 
-func (s *Service) give(tx *db.Tx, userID string, gift Gift) (g EntitlementGrant, given bool, err error) {
+func (l Ledger) give(tx *db.Tx, userID string, gift Gift) (g EntitlementGrant, given bool, err error) {
 	if _, err := people.Lock(tx, userID); err != nil {
 		return g, false, err
 	}
@@ -128,31 +128,31 @@ func (s *Service) give(tx *db.Tx, userID string, gift Gift) (g EntitlementGrant,
 	if err != nil || len(held) > 0 {
 		return append(held, g)[0], false, err
 	}
-	g, _, err = s.book(tx, Subject{UserID: userID}, gift.grant(tx.Now))
+	g, _, err = l.book(tx, Subject{UserID: userID}, gift.grant(tx.Now))
 	return g, true, err
 }
 
 // book makes a grant, and lets the work go on that waits for it. It answers the
 // account that the grant counts in, if there is one.
-func (s *Service) book(tx *db.Tx, to Subject, g EntitlementGrant) (_ EntitlementGrant, account string, err error) {
+func (l Ledger) book(tx *db.Tx, to Subject, g EntitlementGrant) (_ EntitlementGrant, account string, err error) {
 	g.ID, g.AccountID, g.UserID, g.Active, g.CreatedAt = id.New(), db.NullText(to.AccountID), db.NullText(to.UserID), true, tx.Now
 	if g.IssuedBy == "" {
 		g.IssuedBy = policy.From(tx.Context()).Label()
 	}
 	if _, err = insert.Exec(tx, insertArgs{EntitlementGrant: g, CreatedAt: tx.Micros()}); err == nil {
-		account, err = s.changed(tx, to)
+		account, err = l.changed(tx, to)
 	}
 	return g, account, err
 }
 
 // changed tells who waits for work in the account of a grant's subject that its
 // capacity is another, and answers the account.
-func (s *Service) changed(tx *db.Tx, of Subject) (account string, err error) {
+func (l Ledger) changed(tx *db.Tx, of Subject) (account string, err error) {
 	if account = of.AccountID; account == "" {
 		account, err = Home(tx, of.UserID)
 	}
 	if account != "" {
-		s.Hub.Notify(tx, event.QueueTopic(account), event.QueueTopic(""))
+		l.Hub.Notify(tx, event.QueueTopic(account), event.QueueTopic(""))
 	}
 	return account, err
 }
@@ -160,10 +160,10 @@ func (s *Service) changed(tx *db.Tx, of Subject) (account string, err error) {
 // Moved tells who waits for work that a person has become an owner of an account,
 // or is one no more: what the person was given may count there now, or in another
 // account instead.
-func (s *Service) Moved(tx *db.Tx, accountID, userID string) error {
-	if _, err := s.changed(tx, Subject{AccountID: accountID}); err != nil {
+func (l Ledger) Moved(tx *db.Tx, accountID, userID string) error {
+	if _, err := l.changed(tx, Subject{AccountID: accountID}); err != nil {
 		return err
 	}
-	_, err := s.changed(tx, Subject{UserID: userID})
+	_, err := l.changed(tx, Subject{UserID: userID})
 	return err
 }

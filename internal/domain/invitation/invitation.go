@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/mail"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )
@@ -98,17 +99,31 @@ type Bundle struct {
 	IssuedBy      string `json:"issued_by,omitempty"`       // and who decided that
 }
 
-// Service sends, redeems and withdraws invitations.
-type Service struct {
+// Gifts books what platform invitations bring along.
+type Gifts interface {
+	// Give gives a user what a bundle holds; given is false, and nothing is
+	// booked, for a user who has been given something that is active.
+	Give(tx *db.Tx, userID string, b Bundle) (given bool, err error)
+}
+
+// Needs is what invitations stand on.
+type Needs struct {
 	DB   *db.DB
 	Mail *mail.Outbox
 	// Mailed tells that mail leaves the machine, so that a code reaches people.
 	Mailed bool
-	// BaseURL is the address in links.
-	BaseURL func() string
-	// Give books what a platform invitation brings along, unless the user was
-	// given something already: then given is false.
-	Give func(tx *db.Tx, userID string, b Bundle) (given bool, err error)
+	// BaseURL begins the links.
+	BaseURL string
+	Gifts   Gifts
+}
+
+// Service sends, redeems and withdraws invitations.
+type Service struct{ Needs }
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 // Offer is what an invitation is to grant, and whom.
@@ -175,7 +190,7 @@ func (s *Service) send(tx *db.Tx, o Offer, arm db.QueryWith[armArgs, row]) (Sent
 
 // mailed owes the mail of an armed invitation.
 func (s *Service) mailed(tx *db.Tx, r row, secret, inviter, account string) (SentInvitation, error) {
-	out := SentInvitation{Invitation: r.wire(tx.Now), Link: s.BaseURL() + "/invite/" + secret}
+	out := SentInvitation{Invitation: r.wire(tx.Now), Link: s.BaseURL + "/invite/" + secret}
 	what := "Yardmaster"
 	if r.Kind == OrgMember {
 		what = account + " on Yardmaster"
@@ -215,6 +230,11 @@ func (s *Service) Approve(tx *db.Tx, userID string) (bool, error) {
 		err = event.RightsChanged.Send(tx, userID)
 	}
 	return fresh, err
+}
+
+// Give gives a user what a bundle holds, as Gifts.Give does.
+func (s *Service) Give(tx *db.Tx, userID string, b Bundle) (given bool, err error) {
+	return s.Gifts.Give(tx, userID, b)
 }
 
 // Join makes a user a member of an account; false if they are one already.

@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/mail"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
 )
 
@@ -52,16 +53,30 @@ type Removed struct {
 	Removed bool     `json:"removed" doc:"always true"`
 }
 
-// Service keeps the roster.
-type Service struct {
+// Tries bounds how often an account adds people by login.
+type Tries interface {
+	// Take takes one of the account's tries; ok is false if none is left, and
+	// after says in how long the next one is free.
+	Take(account string) (after time.Duration, ok bool)
+}
+
+// Needs is what the roster stands on.
+type Needs struct {
 	DB      *db.DB
 	Invites *invitation.Service
 	Mail    *mail.Outbox
 	// BaseURL is the address in mails.
-	BaseURL func() string
-	// Slot takes one of an account's tries to add somebody by login, or tells
-	// when the next is free.
-	Slot func(account string) (after time.Duration, ok bool)
+	BaseURL string
+	Tries   Tries
+}
+
+// Service keeps the roster.
+type Service struct{ Needs }
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 // mayGive refuses a caller who hands out, or takes away, a role above their

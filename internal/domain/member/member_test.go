@@ -22,11 +22,36 @@ import (
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
+// roster is the roster of d, on which an account adds three people a minute by
+// login.
+func roster(t *testing.T, d *db.DB, counts limit.Limiter) *Service {
+	ring, err := seal.Parse(strings.Repeat("ab", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &mail.Outbox{DB: d, Hub: event.NewHub(), Ring: ring}
+	invites := invitation.New(invitation.Needs{DB: d, Mail: out, BaseURL: "http://yard", Gifts: noGifts{}})
+	return New(Needs{DB: d, Invites: invites, BaseURL: "http://yard", Mail: out, Tries: three{counts}})
+}
+
+// three is three tries a minute.
+type three struct{ limit.Limiter }
+
+func (n three) Take(account string) (after time.Duration, ok bool) {
+	state, ok := n.Limiter.Take(limit.Bucket{Name: "added", Who: account}, 3)
+	return time.Duration(state.Reset) * time.Second, ok
+}
+
+// noGifts books nothing.
+type noGifts struct{}
+
+func (noGifts) Give(*db.Tx, string, invitation.Bundle) (bool, error) { return false, nil }
+
 // Two owners who step down, or take each other down, at the same moment leave
 // one.
 func TestSomebodyStaysOwner(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		s := &Service{DB: d, Invites: &invitation.Service{}}
+		s := roster(t, d, limit.New(time.Now))
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
 			err := seed.Add(tx, seed.Account{ID: "acme"})
 			for _, user := range []string{"ada", "bob"} {
@@ -65,18 +90,8 @@ var (
 // such a person, and nobody leaves the last account that they can sign in to.
 func TestAddedByLogin(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		ring, err := seal.Parse(strings.Repeat("ab", 32))
-		if err != nil {
-			t.Fatal(err)
-		}
-		counts := limit.New(time.Now)
-		s := &Service{DB: d, Invites: &invitation.Service{}, BaseURL: func() string { return "http://yard" },
-			Mail: &mail.Outbox{DB: d, Hub: event.NewHub(), Ring: ring},
-			Slot: func(account string) (time.Duration, bool) {
-				state, ok := counts.Take(limit.Bucket{Name: "added", Who: account}, 3)
-				return time.Duration(state.Reset) * time.Second, ok
-			}}
-		err = d.Write(t.Context(), func(tx *db.Tx) error {
+		s := roster(t, d, limit.New(time.Now))
+		err := d.Write(t.Context(), func(tx *db.Tx) error {
 			err := seed.Add(tx, seed.Account{ID: "acme"})
 			other := seed.Add(tx, seed.Account{ID: "second"})
 			err = errors.Join(err, other)

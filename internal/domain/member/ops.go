@@ -80,7 +80,7 @@ func (s *Service) invite(ctx context.Context, in inviteIn) (out Invited, err err
 	}
 	if in.Login != "" {
 		// Whoever may add people can find out which logins there are: at a pace.
-		if after, ok := s.Slot(policy.From(ctx).AccountID); !ok {
+		if after, ok := s.Tries.Take(policy.From(ctx).AccountID); !ok {
 			return out, fault.New(fault.RateLimited, "", "This account has added people by login too often within a minute.").After(after)
 		}
 	}
@@ -130,7 +130,7 @@ func (s *Service) tell(tx *db.Tx, email string, role policy.Role) error {
 	}
 	by := cmp.Or(caller, "Somebody")
 	text := fmt.Sprintf("%s has added you to the account %s at\n\n    %s\n\nYou are a %s there. Its members can see your name and login.\n"+
-		"If you do not want that, leave: sign in and send POST /v1/me/leave with {\"account\": %q}.\n", by, account, s.BaseURL(), role, account)
+		"If you do not want that, leave: sign in and send POST /v1/me/leave with {\"account\": %q}.\n", by, account, s.BaseURL, role, account)
 	return s.Mail.Post(tx, mail.Message{To: email, Subject: "You were added to " + account, Text: text})
 }
 

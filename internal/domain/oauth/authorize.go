@@ -109,7 +109,7 @@ func (s *Service) acting(tx *db.Tx, a policy.Actor, account string) (policy.Acto
 	if account == a.AccountID {
 		return a, nil
 	}
-	return s.Within(tx, a, account)
+	return s.Sessions.Within(tx, a, account)
 }
 
 func badTicket(detail string) *fault.Error { return fault.New(fault.Invalid, "bad-ticket", detail) }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/db"
 	"yardmaster/internal/seal"
 )
 
@@ -118,18 +119,18 @@ func TestClientsAreSealed(t *testing.T) {
 		}
 		*k = made
 	}
-	made, err := (&Service{Ring: ring, Clients: ring}).register(t.Context(), registerIn{Name: " Editor ", Redirects: []string{"http://localhost/cb"}})
+	made, err := service(&db.DB{}, ring).register(t.Context(), registerIn{Name: " Editor ", Redirects: []string{"http://localhost/cb"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, ok := (&Service{Ring: ring, Clients: ring}).client(made.ClientID); !ok || r.Name != "Editor" || !r.registered("http://localhost:9/cb") {
+	if r, ok := service(&db.DB{}, ring).client(made.ClientID); !ok || r.Name != "Editor" || !r.registered("http://localhost:9/cb") {
 		t.Errorf("the client is %+v, %v", r, ok)
 	}
-	if _, ok := (&Service{Ring: other, Clients: other}).client(made.ClientID); ok {
+	if _, ok := service(&db.DB{}, other).client(made.ClientID); ok {
 		t.Error("another server takes the client")
 	}
 	for _, id := range []string{"", "v1.", made.ClientID[:len(made.ClientID)-2], ring.Seal(sealConsent, []byte(`{"r":["http://localhost/cb"]}`))} {
-		if _, ok := (&Service{Ring: ring, Clients: ring}).client(id); ok {
+		if _, ok := service(&db.DB{}, ring).client(id); ok {
 			t.Errorf("%q is a client", id)
 		}
 	}
@@ -152,7 +153,7 @@ func TestRegistrationIsRefused(t *testing.T) {
 		"a name of two lines":   {registerIn{Redirects: good, Name: "a\nb"}, "invalid_client_metadata"},
 		"a name with a zero in": {registerIn{Redirects: good, Name: "a\x00b"}, "invalid_client_metadata"},
 	} {
-		_, err := (&Service{}).register(t.Context(), c.in)
+		_, err := service(&db.DB{}, seal.New()).register(t.Context(), c.in)
 		if err == nil || !strings.HasPrefix(err.Error(), c.code+": ") {
 			t.Errorf("%s: %v, want %s", name, err, c.code)
 		}

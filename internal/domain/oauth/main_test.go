@@ -75,7 +75,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 			}
 			y := &yard{t: t, now: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)}
 			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: y.clock})
-			y.Service = &Service{DB: d, Ring: ring, Clients: ring, Within: within, Used: func() policy.Set { return ^policy.Set(0) }, Tokens: &token.Service{DB: d}}
+			y.Service = service(d, ring)
 			event.CredentialDropped.On(d, func(tx *db.Tx, _ string) error {
 				tx.AfterCommit(func() {
 					y.mu.Lock()
@@ -122,9 +122,17 @@ func session(_ context.Context, p op.Presented) (policy.Actor, error) {
 	return policy.Actor{Credential: policy.Session, CredentialID: words[0], UserID: "ada", AccountID: words[1], Scopes: scopes}, nil
 }
 
-// within lets ada read tasks in rival and do everything in acme, and nobody be
+// service is a service of d that gives programs every scope there is.
+func service(d *db.DB, ring *seal.Keyring) *Service {
+	return New(Needs{DB: d, Ring: ring, Clients: ring, Sessions: adas{}, Used: func() policy.Set { return ^policy.Set(0) }, Tokens: token.New(token.Needs{DB: d})})
+}
+
+// adas are the sessions of ada.
+type adas struct{}
+
+// Within lets ada read tasks in rival and do everything in acme, and nobody be
 // anywhere else.
-func within(_ *db.Tx, a policy.Actor, account string) (policy.Actor, error) {
+func (adas) Within(_ *db.Tx, a policy.Actor, account string) (policy.Actor, error) {
 	a.AccountID = account
 	switch account {
 	case "acme":

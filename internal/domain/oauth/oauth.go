@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )
@@ -42,20 +43,35 @@ const (
 	pollEvery  = 3 * time.Second // of a device
 )
 
-// Service answers the OAuth and device routes.
-type Service struct {
+// Needs is what programs' access stands on.
+type Needs struct {
 	DB   *db.DB
 	Ring *seal.Keyring
 	// Clients seals client_ids, which have no end. Those that Ring has sealed
 	// are good while it opens them.
 	Clients *seal.Keyring
 	Tokens  *token.Service
-	// Within is who a person's session would be in another account of theirs:
-	// with the rights they have there, which are none if it is not theirs.
-	Within func(tx *db.Tx, a policy.Actor, account string) (policy.Actor, error)
+	// Sessions answers who a person is in another account of theirs.
+	Sessions Sessions
 	// Used are the scopes that something here requires. Others are given to no
 	// program: a person cannot know what they will open one day.
 	Used func() policy.Set
+}
+
+// Sessions knows what browser sessions are good for.
+type Sessions interface {
+	// Within is who a person's session would be in another account of theirs:
+	// with the rights they have there, which are none if it is not theirs.
+	Within(tx *db.Tx, a policy.Actor, account string) (policy.Actor, error)
+}
+
+// Service answers the OAuth and device routes.
+type Service struct{ Needs }
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 // ProtectedResource describes the MCP endpoint (RFC 9728).

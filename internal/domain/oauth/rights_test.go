@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/db"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
 )
 
 // Whoever adds a scope says what it means to a person.
@@ -39,7 +41,7 @@ func TestOurNameIsReserved(t *testing.T) {
 		if !ours(name) {
 			t.Errorf("%q is taken for another's name", name)
 		}
-		_, err := (&Service{}).register(t.Context(), registerIn{Name: name, Redirects: []string{"https://editor.example/cb"}})
+		_, err := service(&db.DB{}, seal.New()).register(t.Context(), registerIn{Name: name, Redirects: []string{"https://editor.example/cb"}})
 		if err == nil || !strings.HasPrefix(err.Error(), "invalid_client_metadata: ") {
 			t.Errorf("%q: %v", name, err)
 		}

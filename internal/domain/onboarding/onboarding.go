@@ -7,6 +7,7 @@ package onboarding
 
 import (
 	"yardmaster/internal/db"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
 )
 
@@ -167,17 +168,32 @@ func climb(a policy.Actor, f facts) NextSteps {
 	return out
 }
 
-// Service answers for the way.
-type Service struct {
-	DB *db.DB
-	// Devs is how many runs an account may have at once.
-	Devs func(tx *db.Tx, account string) (int64, error)
+// Needs is what the funnel and the ladder stand on.
+type Needs struct {
+	DB    *db.DB
+	Rungs Rungs
+}
+
+// Rungs answers, of tx.Account, for the rungs of the ladder that other domains
+// decide about.
+type Rungs interface {
+	// Devs is how many runs the account may have at once.
+	Devs(tx *db.Tx) (int64, error)
 	// Fleet tells whether a box would claim what somebody files, in a repository
 	// or, with an empty id, in one that demands nothing.
-	Fleet func(tx *db.Tx, createdBy, repoID string) (Fleet, error)
-	// Secrets tells whether any secret is stored in the transaction's account, and
-	// whether runs of a repository get any.
-	Secrets func(tx *db.Tx, repoID string) (stored, reachable bool, err error)
+	Fleet(tx *db.Tx, createdBy, repoID string) (Fleet, error)
+	// Secrets tells whether any secret is stored, and whether runs of a
+	// repository get any.
+	Secrets(tx *db.Tx, repoID string) (stored, reachable bool, err error)
+}
+
+// Service answers for the way.
+type Service struct{ Needs }
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 // Fleet is which boxes come how close to claiming.

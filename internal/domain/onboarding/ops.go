@@ -49,7 +49,7 @@ func (s *Service) nextSteps(ctx context.Context, in nextStepsIn) (out NextSteps,
 		if f.repo != nil {
 			repoID = f.repo.ID
 		}
-		if f.Fleet, err = s.Fleet(tx, a.Label(), repoID); err != nil {
+		if f.Fleet, err = s.Rungs.Fleet(tx, a.Label(), repoID); err != nil {
 			return err
 		}
 		out = climb(a, f)
@@ -77,7 +77,7 @@ func (s *Service) narrow(tx *db.Tx, a policy.Actor, full string) (about *NextSte
 		return nil, nil, err
 	}
 	about.Onboarded = &r.Onboarded
-	stored, reachable, err := s.Secrets(tx, r.ID)
+	stored, reachable, err := s.Rungs.Secrets(tx, r.ID)
 	if stored {
 		about.Secrets = &reachable
 	}

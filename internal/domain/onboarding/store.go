@@ -41,6 +41,6 @@ func (s *Service) facts(tx *db.Tx) (facts, error) {
 	if err != nil {
 		return f, err
 	}
-	f.Devs, err = s.Devs(tx, tx.Account)
+	f.Devs, err = s.Rungs.Devs(tx)
 	return f, err
 }

@@ -3,11 +3,21 @@
 // what others keep.
 package overview
 
-import "yardmaster/internal/db"
+import (
+	"yardmaster/internal/db"
+	"yardmaster/internal/needs"
+)
+
+// Needs is what the counts stand on.
+type Needs struct{ DB *db.DB }
 
 // Service answers the counts.
-type Service struct {
-	DB *db.DB
+type Service struct{ Needs }
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 // Counts are of the whole account.

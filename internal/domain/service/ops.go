@@ -50,7 +50,7 @@ func (s *Service) info(ctx context.Context, in infoIn) (op.Reply, error) {
 	}
 	v := home{Base: base, Version: s.Version}
 	var err error
-	if v.Login, v.Account, err = s.Who(ctx); err != nil {
+	if v.Login, v.Account, err = s.Sessions.Who(ctx); err != nil {
 		return op.Reply{}, err
 	}
 	r, err := web.Render(pages, 200, "home", v, "")
@@ -88,7 +88,7 @@ func (s *Service) ready(ctx context.Context, _ op.None) (Readiness, error) {
 			out.Status = "not-ready"
 		}
 	}
-	if s.Stopping != nil && s.Stopping() {
+	if s.Stopping() {
 		out.Status = "stopping"
 	}
 	return out, nil
@@ -113,7 +113,7 @@ func (s *Service) probe(ctx context.Context, probes map[string]func(context.Cont
 					r.Status = degraded
 				}
 			}
-			if name == "storage" && s.Free != nil {
+			if name == "storage" {
 				if n, err := s.Free(); err == nil {
 					r.FreeBytes = &n
 				}

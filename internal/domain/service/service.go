@@ -7,13 +7,21 @@ import (
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/needs"
 )
 
 // probeTime bounds each probe of a dependency.
 const probeTime = 2 * time.Second
 
-// Service answers for the process as a whole.
-type Service struct {
+// Sessions knows the sessions of browsers.
+type Sessions interface {
+	// Who answers the logins of the person whose session calls and of the account
+	// that it acts on; without a session both are empty.
+	Who(ctx context.Context) (login, account string, err error)
+}
+
+// Needs is what the service tells of itself.
+type Needs struct {
 	Version string
 	SHA     string // git commit of a released build, else empty
 	// Probes are the dependencies by name: database, bus, cache.
@@ -24,11 +32,19 @@ type Service struct {
 	Free func() (int64, error)
 	// Stopping tells whether the process is about to end.
 	Stopping func() bool
-	// Who is the person whose session calls, and their account; "" is nobody.
-	Who func(ctx context.Context) (login, account string, err error)
+	Sessions Sessions
 	// Document is the OpenAPI document, Reference the page made of it. Each is
 	// made once.
 	Document, Reference func() (*op.Asset, error)
+}
+
+// Service answers for the process as a whole.
+type Service struct{ Needs }
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 // Card is the answer of the root path. It holds no account state.

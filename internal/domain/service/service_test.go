@@ -9,8 +9,26 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/rest"
 )
+
+// nobody is a sign-in that no session calls.
+type nobody struct{}
+
+func (nobody) Who(context.Context) (login, account string, err error) { return "", "", nil }
+
+// told is a service of n, with what n leaves out: nobody is signed in, there are
+// no documents, the disk is empty and the process stays.
+func told(n Needs) *Service {
+	n.Sessions, n.Document, n.Reference = nobody{}, nothing, nothing
+	if n.Free == nil {
+		n.Free, n.Stopping = func() (int64, error) { return 1 << 40, nil }, func() bool { return false }
+	}
+	return New(n)
+}
+
+func nothing() (*op.Asset, error) { return nil, errors.New("there is no document") }
 
 func health(t *testing.T, s *Service) (status int, h Health) {
 	t.Helper()
@@ -25,11 +43,11 @@ func health(t *testing.T, s *Service) (status int, h Health) {
 func TestHealth(t *testing.T) {
 	up := func(context.Context) error { return nil }
 	down := func(context.Context) error { return errors.New("connection refused") }
-	status, h := health(t, &Service{SHA: "abc", Probes: map[string]func(context.Context) error{"database": up}})
+	status, h := health(t, told(Needs{SHA: "abc", Probes: map[string]func(context.Context) error{"database": up}}))
 	if status != 200 || h.Status != "ok" || h.SHA == nil || *h.SHA != "abc" || h.Checks["database"].Status != "ok" {
 		t.Errorf("all is well: %d %+v", status, h)
 	}
-	status, h = health(t, &Service{Probes: map[string]func(context.Context) error{"database": up, "bus": down}})
+	status, h = health(t, told(Needs{Probes: map[string]func(context.Context) error{"database": up, "bus": down}}))
 	if status != 503 || h.Status != "degraded" || h.SHA != nil || h.Checks["database"].Status != "ok" || h.Checks["bus"].Status != "failed" {
 		t.Errorf("the bus is down: %d %+v", status, h)
 	}
@@ -42,10 +60,10 @@ func TestReady(t *testing.T) {
 	scarce := func(context.Context) error { return &Trouble{Degraded: true, Detail: "Nearly full."} }
 	down := func(context.Context) error { return errors.New("connection refused") }
 	free, stopping := int64(7), false
-	s := &Service{
+	s := told(Needs{
 		Probes: map[string]func(context.Context) error{"database": up, "storage": scarce, "events": down},
 		Needed: []string{"database", "storage"}, Free: func() (int64, error) { return free, nil }, Stopping: func() bool { return stopping },
-	}
+	})
 	ready := func() (int, Readiness) {
 		w := httptest.NewRecorder()
 		rest.Handler(rest.Config{}, s.Ops()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
@@ -83,7 +101,7 @@ func TestHealthIsBounded(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		status, h := health(t, &Service{Probes: map[string]func(context.Context) error{"database": hang}})
+		status, h := health(t, told(Needs{Probes: map[string]func(context.Context) error{"database": hang}}))
 		if status != 503 || h.Checks["database"].Status != "failed" {
 			t.Errorf("%d %+v", status, h)
 		}

@@ -104,7 +104,7 @@ func (s *Service) person(tx *db.Tx, p Proof) (user string, fresh bool, err error
 	n := people.Newcomer{Email: p.Email, Name: p.Name, AvatarURL: p.AvatarURL, Login: p.Login, Approved: !s.Waitlist}
 	invited := ""
 	for _, email := range p.all() {
-		if ok, err := s.Invited(tx, email); err != nil {
+		if ok, err := s.Invitations.Invited(tx, email); err != nil {
 			return "", false, err
 		} else if ok {
 			invited = email
@@ -137,7 +137,7 @@ func (s *Service) place(tx *db.Tx, p Proof, user string, fresh bool) (acct strin
 		return p.Account, s.sent(tx, p, user, fresh)
 	}
 	if p.Invitation != "" {
-		if acct, err = s.Redeem(tx, p.Invitation, user); err != nil && !fault.IsKind(err, fault.NotFound) || acct != "" {
+		if acct, err = s.Invitations.Redeem(tx, p.Invitation, user); err != nil && !fault.IsKind(err, fault.NotFound) || acct != "" {
 			return acct, err
 		}
 	}

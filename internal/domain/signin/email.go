@@ -90,7 +90,7 @@ func (s *Service) expects(tx *db.Tx, email string) (bool, error) {
 	if _, known, err := people.UserByEmail(tx, email); err != nil || known {
 		return known, err
 	}
-	return s.Invited(tx, email)
+	return s.Invitations.Invited(tx, email)
 }
 
 type verifyIn struct {

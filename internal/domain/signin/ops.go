@@ -76,7 +76,7 @@ type ways struct{ Email, SSO, GitHub bool }
 func (s *Service) ways(ctx context.Context) (w ways, err error) {
 	w.Email, w.GitHub = s.Mailed, s.GitHub
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		w.SSO, err = s.SSO(tx)
+		w.SSO, err = s.Providers.Any(tx)
 		return err
 	})
 	return w, err
@@ -134,7 +134,7 @@ func (s *Service) byPassword(ctx context.Context, in passwordIn) (cookie string,
 		if err := g.right(tx); err != nil {
 			return err
 		}
-		if cookie, err = Open(tx, u.ID, u.AccountID, op.RequestOf(ctx).Secure); err != nil {
+		if cookie, err = s.Open(tx, u.ID, u.AccountID, op.RequestOf(ctx).Secure); err != nil {
 			return err
 		}
 		return recordSignIn(tx, u.ID, u.AccountID, "password", false)

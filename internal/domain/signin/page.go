@@ -23,7 +23,9 @@ func (s *Service) form(ctx context.Context, in loginIn) (op.Reply, error) {
 		if to := Local(in.ReturnTo); to != "/" {
 			return web.GoTo(to), nil
 		}
-		who, err := s.Who(ctx)
+		var who person
+		var err error
+		who.Login, who.Account, err = s.Who(ctx)
 		if err != nil {
 			return op.Reply{}, err
 		}
@@ -42,20 +44,21 @@ type codeForm struct {
 	Mailed                               bool
 }
 
-// Person is who is signed in, and in which account.
-type Person struct{ Login, Account string }
+// person is the person who is signed in, and in which account.
+type person struct{ Login, Account string }
 
-// Who answers the person whose session calls; the zero value is nobody.
-func (s *Service) Who(ctx context.Context) (p Person, err error) {
+// Who answers the logins of the person whose session calls and of the account
+// that it acts on; without a session both are empty.
+func (s *Service) Who(ctx context.Context) (login, account string, err error) {
 	a := policy.From(ctx)
 	if a.Credential != policy.Session {
-		return p, nil
+		return "", "", nil
 	}
 	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		p.Login, p.Account, _, err = people.Names(tx, a.UserID, a.AccountID)
+		login, account, _, err = people.Names(tx, a.UserID, a.AccountID)
 		return err
 	})
-	return p, err
+	return login, account, err
 }
 
 // Local is a path of this server, or the root if what came is anything else:

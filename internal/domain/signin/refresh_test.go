@@ -83,7 +83,9 @@ func TestRevokedOnEveryNode(t *testing.T) {
 	dsn := dbtest.DSN(t, db.Postgres)
 	for _, before := range []time.Duration{0, ahead - time.Millisecond, ahead} {
 		here := newDoor(t, dsn, before == 0)
-		there := &Service{DB: dbtest.Open(t, dsn, db.Options{Clock: here.Clock}), Clock: here.Clock}
+		other := here.Needs
+		other.DB = dbtest.Open(t, dsn, db.Options{Clock: here.Clock})
+		there := New(other)
 		p := Presented{Bearer: here.token()}
 		ask := func() error {
 			_, err := there.Authenticate(t.Context(), p)

@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/mail"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )
@@ -47,8 +48,23 @@ func Cookie(secure bool) string {
 // Presented is what a request brought to prove who calls.
 type Presented = op.Presented
 
-// Service resolves credentials.
-type Service struct {
+// Invitations brings people in who are not here yet.
+type Invitations interface {
+	// Invited tells whether an address has an invitation that can be accepted.
+	Invited(tx *db.Tx, email string) (bool, error)
+	// Redeem accepts an invitation for a user and answers the account that it led
+	// to, if to one. It fails with fault.NotFound if there is no such token.
+	Redeem(tx *db.Tx, token, userID string) (accountID string, err error)
+}
+
+// Providers knows the identity providers of accounts.
+type Providers interface {
+	// Any tells whether an account has an identity provider of its own.
+	Any(tx *db.Tx) (bool, error)
+}
+
+// Needs is what sign-in stands on.
+type Needs struct {
 	DB    *db.DB
 	Clock func() time.Time // of the cache only; what is stored has the transaction's time
 	Ring  *seal.Keyring
@@ -60,21 +76,28 @@ type Service struct {
 	Waitlist bool
 	// Seats is what a newcomer's own account gets.
 	Seats int
-	// Invited tells whether an address has an invitation that can be accepted.
-	Invited func(tx *db.Tx, email string) (bool, error)
-	// Redeem accepts an invitation for a user and answers the account it led
-	// to, if to one.
-	Redeem func(tx *db.Tx, token, userID string) (accountID string, err error)
-	// SSO tells whether an account has an identity provider of its own.
-	SSO func(tx *db.Tx) (bool, error)
 	// GitHub tells that people can sign in with it.
 	GitHub bool
+
+	Invitations Invitations
+	Providers   Providers
+}
+
+// Service resolves credentials.
+type Service struct {
+	Needs
 
 	mu    sync.Mutex
 	known map[lookup]entry
 
 	checks checks
 	drops  int // how often something was forgotten
+}
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 // lookup is a credential's hash, and the account it was used for where the
@@ -102,6 +125,20 @@ func (s *Service) ForgetUser(userID string) {
 	defer s.mu.Unlock()
 	s.drops++
 	maps.DeleteFunc(s.known, func(_ lookup, e entry) bool { return e.actor.UserID == userID })
+}
+
+// CredentialDropped drops a credential, by its hash, once the transaction has
+// committed.
+func (s *Service) CredentialDropped(tx *db.Tx, hash string) error {
+	tx.AfterCommit(func() { s.Forget(hash) })
+	return nil
+}
+
+// RightsChanged drops all credentials of a user once the transaction has
+// committed.
+func (s *Service) RightsChanged(tx *db.Tx, userID string) error {
+	tx.AfterCommit(func() { s.ForgetUser(userID) })
+	return nil
 }
 
 // Authenticate resolves a credential. None is the anonymous actor; one that is
@@ -290,7 +327,7 @@ func (s *Service) Within(tx *db.Tx, a policy.Actor, accountID string) (policy.Ac
 }
 
 // Open makes a browser session and answers its Set-Cookie value.
-func Open(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err error) {
+func (s *Service) Open(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err error) {
 	return open(tx, userID, accountID, nil, secure)
 }
 

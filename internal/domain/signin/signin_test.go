@@ -39,6 +39,19 @@ type door struct {
 	clock *atomic.Int64 // microseconds
 }
 
+// uninvited are the people whom nobody has invited.
+type uninvited struct{}
+
+func (uninvited) Invited(*db.Tx, string) (bool, error) { return false, nil }
+func (uninvited) Redeem(*db.Tx, string, string) (accountID string, err error) {
+	return "", fault.Missing("invitation")
+}
+
+// noProviders are the identity providers of a server on which no account has one.
+type noProviders struct{}
+
+func (noProviders) Any(*db.Tx) (bool, error) { return false, nil }
+
 func onBoth(t *testing.T, fn func(*testing.T, *door)) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
@@ -56,8 +69,10 @@ func newDoor(t *testing.T, dsn string, fill bool) *door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Service = &Service{DB: dbtest.Open(t, dsn, db.Options{Clock: now}), Clock: now, Ring: ring}
-	d.Mail = &mail.Outbox{DB: d.DB, Hub: event.NewHub(), Ring: ring}
+	at := dbtest.Open(t, dsn, db.Options{Clock: now})
+	d.Service = New(Needs{
+		DB: at, Clock: now, Ring: ring, Mail: &mail.Outbox{DB: at, Hub: event.NewHub(), Ring: ring}, Invitations: uninvited{}, Providers: noProviders{},
+	})
 	if !fill {
 		return d
 	}
@@ -89,7 +104,7 @@ func (d *door) pass(by time.Duration) { d.clock.Add(by.Microseconds()) }
 func (d *door) cookie() (secret string) {
 	d.t.Helper()
 	d.write(func(tx *db.Tx) error {
-		set, err := Open(tx, "ada", "acme", false)
+		set, err := d.Open(tx, "ada", "acme", false)
 		secret, _, _ = strings.Cut(strings.TrimPrefix(set, Cookie(false)+"="), ";")
 		return err
 	})

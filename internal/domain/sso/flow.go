@@ -128,7 +128,7 @@ func (s *Service) start(ctx context.Context, in startIn) (op.Reply, error) {
 		return s.failed(ctx, in.ReturnTo, err)
 	}
 	f.Account = r.AccountID
-	address, err := s.Providers.Begin(ctx, idp.Provider{Issuer: r.Issuer, ClientID: r.ClientID}, f.Ticket, s.BaseURL()+oidcBack)
+	address, err := s.Providers.Begin(ctx, idp.Provider{Issuer: r.Issuer, ClientID: r.ClientID}, f.Ticket, s.BaseURL+oidcBack)
 	if err != nil {
 		return s.failed(ctx, in.ReturnTo, err)
 	}
@@ -179,7 +179,7 @@ func (s *Service) callback(ctx context.Context, in backIn) (op.Reply, error) {
 	if err != nil {
 		return op.Reply{}, fmt.Errorf("client secret of %s: %w", r.AccountID, err)
 	}
-	who, err := s.Providers.Finish(ctx, idp.Provider{Issuer: r.Issuer, ClientID: r.ClientID, ClientSecret: string(secret)}, f.Ticket, s.BaseURL()+oidcBack, in.Code, in.Issuer)
+	who, err := s.Providers.Finish(ctx, idp.Provider{Issuer: r.Issuer, ClientID: r.ClientID, ClientSecret: string(secret)}, f.Ticket, s.BaseURL+oidcBack, in.Code, in.Issuer)
 	if err == nil && (!proper(who.Email) || !r.vouches(who.Email)) {
 		err = fault.New(fault.Forbidden, "provider-refused", "The organisation's provider may not vouch for this address: it is of none of its domains.")
 	}
@@ -225,7 +225,7 @@ func (s *Service) startGitHub(ctx context.Context, in githubIn) (op.Reply, error
 	if err != nil {
 		return op.Reply{}, err
 	}
-	return s.away(ctx, f, s.GitHub.Begin(f.Ticket, s.BaseURL()+githubBack))
+	return s.away(ctx, f, s.GitHub.Begin(f.Ticket, s.BaseURL+githubBack))
 }
 
 func (s *Service) callbackGitHub(ctx context.Context, in backIn) (op.Reply, error) {
@@ -246,7 +246,7 @@ func (s *Service) callbackGitHub(ctx context.Context, in backIn) (op.Reply, erro
 	if err != nil {
 		return s.refused(ctx, f, err)
 	}
-	who, err := s.GitHub.Finish(ctx, f.Ticket, s.BaseURL()+githubBack, in.Code)
+	who, err := s.GitHub.Finish(ctx, f.Ticket, s.BaseURL+githubBack, in.Code)
 	if err != nil {
 		return s.refused(ctx, f, err)
 	}

@@ -60,7 +60,7 @@ func (s *Service) show(tx *db.Tx) (out OrgSSO, err error) {
 	if err != nil {
 		return out, err
 	}
-	out = OrgSSO{RedirectURI: s.BaseURL() + oidcBack, StartURL: s.BaseURL() + "/auth/oidc/" + name + "/start"}
+	out = OrgSSO{RedirectURI: s.BaseURL + oidcBack, StartURL: s.BaseURL + "/auth/oidc/" + name + "/start"}
 	r, ok, err := byAccount.Maybe(tx, tx.Account)
 	if ok {
 		out.Configuration = r.wire()

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/idp"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )
@@ -48,8 +49,8 @@ type SSODeleted struct {
 	Deleted bool     `json:"deleted" doc:"false: there was none"`
 }
 
-// Service keeps the configurations and signs people in by them.
-type Service struct {
+// Needs is what the providers of accounts stand on.
+type Needs struct {
 	DB        *db.DB
 	Ring      *seal.Keyring
 	Providers *idp.Client
@@ -58,7 +59,16 @@ type Service struct {
 	// there is none.
 	GitHub idp.GitHub
 	// BaseURL is the address that providers send browsers back to.
-	BaseURL func() string
+	BaseURL string
+}
+
+// Service keeps the configurations and signs people in by them.
+type Service struct{ Needs }
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 const (

@@ -18,6 +18,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
+	"yardmaster/internal/needs"
 )
 
 // Topic is a topic of events with the rows that its followers are sent.
@@ -58,14 +59,26 @@ const (
 	backlog = 64
 )
 
+// Needs is what the feeds stand on.
+type Needs struct {
+	DB  *db.DB
+	Hub *event.Hub
+	// Topics are what clients can follow.
+	Topics []Topic
+}
+
 // Service runs the feeds.
 type Service struct {
-	DB     *db.DB
-	Hub    *event.Hub
-	Topics []Topic
+	Needs
 
 	mu    sync.Mutex
 	feeds map[string]*feed // by account
+}
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
 }
 
 func (s *Service) topic(name string) *Topic {

@@ -355,6 +355,6 @@ func (s *Service) dependencies(tx *db.Tx, t *Row, ids []string, fresh map[string
 // escalate asks a person instead of an agent.
 func escalate(tx *db.Tx, repo Repo, in *createIn) (Dispatched, error) {
 	reason := fmt.Sprintf("The caller's confidence of %.2f is below %.1f.", *in.Confidence, minConfidence)
-	raised, err := escalation.Raise(tx, escalation.New{RepoID: &repo.ID, Category: "low_confidence", Title: in.Title, Body: in.Problem, Reason: reason, AskID: in.AskID})
+	raised, err := escalation.Raise(tx, escalation.Draft{RepoID: &repo.ID, Category: "low_confidence", Title: in.Title, Body: in.Problem, Reason: reason, AskID: in.AskID})
 	return Dispatched{Kind: "escalated", EscalationID: &raised}, err
 }

@@ -18,7 +18,7 @@ import (
 func TestOperatorTokens(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	dbtest.RunWith(t, db.Options{Clock: func() time.Time { return now }}, func(t *testing.T, d *db.DB) {
-		s := &Service{DB: d}
+		s := New(Needs{DB: d})
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
 			err := seed.Add(tx, seed.Account{ID: "acme"})
 			other := seed.Add(tx, seed.User{ID: "ada", Operator: true})

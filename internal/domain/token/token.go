@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
 )
 
@@ -43,8 +44,17 @@ type Roster struct {
 	MintableScopes []string `json:"mintable_scopes" example:"[\"read:tasks\",\"write:tasks\"]" doc:"what this caller may put on a new token; empty: neither mint nor revoke"`
 }
 
+// Needs is what tokens stand on.
+type Needs struct{ DB *db.DB }
+
 // Service mints and revokes tokens.
-type Service struct{ DB *db.DB }
+type Service struct{ Needs }
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
+}
 
 // mintable is what the actor may put on a token it mints itself: its own
 // scopes without the operator's, and nothing at all without write:account.

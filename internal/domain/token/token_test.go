@@ -39,7 +39,7 @@ type roster struct {
 func onBoth(t *testing.T, fn func(*testing.T, *roster)) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		r := &roster{t: t}
-		r.Service = &Service{DB: d}
+		r.Service = New(Needs{DB: d})
 		event.CredentialDropped.On(d, func(tx *db.Tx, hash string) error {
 			tx.AfterCommit(func() { r.dropped = append(r.dropped, hash) })
 			return nil

@@ -15,7 +15,10 @@ import (
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
+	"yardmaster/internal/flow"
+	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
 )
 
 // round is how long the requests of one side of a duel last.
@@ -62,7 +65,9 @@ func guarded(path string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	who := &signin.Service{DB: d, Clock: time.Now}
+	who := signin.New(signin.Needs{
+		DB: d, Clock: time.Now, Ring: seal.New(), Mail: &mail.Outbox{}, Invitations: flow.Invitations{}, Providers: flow.Providers{},
+	})
 	begin := time.Now()
 	// A clock that runs fast enough keeps every rate limit unreached.
 	fast := func() time.Time { return begin.Add(1_000_000 * time.Since(begin)) }

@@ -1,0 +1,13 @@
+package flow
+
+import (
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/account"
+	"yardmaster/internal/domain/budget"
+)
+
+// LiftCap lets go on what an operator's lower cap of an account held up and the
+// new one does not.
+func LiftCap(budgets *budget.Service) func(*db.Tx, account.Cap) error {
+	return func(tx *db.Tx, c account.Cap) error { return budgets.OperatorCap(tx, c.AccountID, c.Micros) }
+}
