@@ -3,132 +3,295 @@ package arch
 import (
 	"go/ast"
 	"go/token"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// whole are the domains that are made by New, of all that they need.
+// whole are the domains that their constructors make whole: New refuses nil, and
+// what it was given stays as it is.
 var whole = []string{
-	"ask",
-	"backlog",
-	"ci",
-	"plan",
-	"pull",
-	"repo",
+	"access",
+	"account",
+	"audit",
+	"escalation",
+	"grant",
+	"invitation",
+	"member",
+	"oauth",
+	"onboarding",
+	"overview",
+	"service",
+	"signin",
+	"sso",
+	"stream",
+	"token",
 }
 
-// functions are the fields of Needs that are functions, and why no interface or
-// value would do.
-var functions = map[string]string{}
+// functions are the exported fields that hold functions, as domain.Type.Field, and
+// why each is no question to a sibling, which would be an interface.
+var functions = map[string]string{
+	"oauth.Needs.Used":        "the scopes in use are known when the last domain is made",
+	"service.Needs.Document":  "is made of the rows of all domains, once",
+	"service.Needs.Free":      "asks the file systems of the process",
+	"service.Needs.Probes":    "ask what the process stands on, by name",
+	"service.Needs.Reference": "is made of the rows of all domains, once",
+	"service.Needs.Stopping":  "tells the state of the process",
+	"signin.Needs.Clock":      "is the platform's clock",
+	"stream.Topic.Rows":       "hides the type of a topic's rows, which each domain has its own of",
+}
 
-// What a domain asks of another is an interface that its constructor is given.
-// So no domain has to ask whether it was given something, and nobody changes
-// what it was given.
-func TestDomainsAreMadeWhole(t *testing.T) {
-	if !slices.IsSorted(whole) {
-		t.Error("the domains are not in order")
-	}
-	used := map[string]bool{}
-	for _, noun := range whole {
-		made, fields := false, map[string]bool{}
-		for _, f := range product(t) {
-			if f.pkg() != "domain/"+noun {
-				continue
-			}
+// domainFacts is what the source of one domain says of its Service.
+type domainFacts struct {
+	needs    map[string]bool   // fields of Needs; true: it may be nil, by its tag
+	hasNeeds bool              // there is a struct Needs
+	hasNew   bool              // there is a function New
+	open     []string          // exported fields of Service
+	funcs    []string          // exported fields that hold functions, as Type.Field
+	literals []string          // functions besides New that make a Service by literal
+	compared map[string]string // fields of Needs that a method compares with nil -> the method
+}
+
+// factsOf reads the product files of a domain.
+func factsOf(all []file) (d domainFacts) {
+	d.needs, d.compared = map[string]bool{}, map[string]string{}
+	named := map[string]bool{} // types of functions
+	each := func(fn func(*ast.TypeSpec)) {
+		for _, f := range all {
 			for _, decl := range f.tree.Decls {
-				if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "New" {
-					made = true
-				}
-				g, ok := decl.(*ast.GenDecl)
-				if !ok || g.Tok != token.TYPE {
-					continue
-				}
-				for _, spec := range g.Specs {
-					kind := spec.(*ast.TypeSpec)
-					s, ok := kind.Type.(*ast.StructType)
-					if !ok || kind.Name.Name != "Needs" && kind.Name.Name != "Service" {
-						continue
-					}
-					for _, field := range s.Fields.List {
-						_, function := field.Type.(*ast.FuncType)
-						for _, name := range field.Names {
-							at := noun + "." + kind.Name.Name + "." + name.Name
-							if function && name.IsExported() && functions[at] == "" {
-								t.Errorf("%s is a function: ask by an interface, or tell by a signal", at)
-							}
-							used[at] = true
-							if kind.Name.Name == "Needs" {
-								fields[name.Name] = true
-							} else if name.IsExported() {
-								t.Errorf("%s is no need of the domain, and exported", at)
-							}
+				if g, ok := decl.(*ast.GenDecl); ok {
+					for _, spec := range g.Specs {
+						if s, ok := spec.(*ast.TypeSpec); ok {
+							fn(s)
 						}
 					}
 				}
 			}
 		}
-		if !made || len(fields) == 0 {
-			t.Errorf("domain/%s has no New, or no Needs", noun)
-		}
-		for _, f := range product(t) {
-			if f.pkg() == "domain/"+noun {
-				compared(t, f, fields)
-			}
-		}
-		for _, f := range files(t) {
-			if f.pkg() != "domain/"+noun {
-				built(t, f, noun)
-			}
-		}
 	}
-	for at := range functions {
-		if !used[at] {
-			t.Errorf("%s is in the table and not in the program: remove it", at)
+	each(func(s *ast.TypeSpec) {
+		if _, ok := s.Type.(*ast.FuncType); ok {
+			named[s.Name.Name] = true
 		}
-	}
-}
-
-// compared complains of a need that its own domain compares with nil.
-func compared(t *testing.T, f file, fields map[string]bool) {
-	ast.Inspect(f.tree, func(n ast.Node) bool {
-		c, ok := n.(*ast.BinaryExpr)
-		if !ok || c.Op != token.EQL && c.Op != token.NEQ {
-			return true
-		}
-		sel, ok := c.X.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		of, ok := sel.X.(*ast.Ident)
-		if null, is := c.Y.(*ast.Ident); ok && is && null.Name == "nil" && of.Name == "s" && fields[sel.Sel.Name] {
-			t.Errorf("%s asks whether it was given %s: New has seen to that", f.path, sel.Sel.Name)
-		}
-		return true
 	})
-}
-
-// built complains of a service that is made or changed outside of its domain.
-// The program keeps its services in fields of parts that are called like them.
-func built(t *testing.T, f file, noun string) {
-	ast.Inspect(f.tree, func(n ast.Node) bool {
-		switch x := n.(type) {
-		case *ast.CompositeLit:
-			if sel, ok := x.Type.(*ast.SelectorExpr); ok && sel.Sel.Name == "Service" {
-				if pkg, ok := sel.X.(*ast.Ident); ok && pkg.Name == noun && slices.Contains(f.imports(), "own:domain/"+noun) {
-					t.Errorf("%s makes a %s.Service: New does", f.path, noun)
+	each(func(s *ast.TypeSpec) {
+		t, ok := s.Type.(*ast.StructType)
+		if !ok {
+			return
+		}
+		for _, field := range t.Fields.List {
+			for _, name := range field.Names {
+				switch {
+				case !name.IsExported():
+					continue
+				case s.Name.Name == "Service":
+					d.open = append(d.open, name.Name)
+				case s.Name.Name == "Needs":
+					d.needs[name.Name] = field.Tag != nil && strings.Contains(field.Tag.Value, "optional:")
+				}
+				if holdsFunction(field.Type, named) {
+					d.funcs = append(d.funcs, s.Name.Name+"."+name.Name)
 				}
 			}
-		case *ast.AssignStmt:
-			for _, to := range x.Lhs {
-				if sel, ok := to.(*ast.SelectorExpr); ok && path.Base(path.Dir(f.path)) == "app" {
-					if of, ok := sel.X.(*ast.SelectorExpr); ok && of.Sel.Name == noun && strings.ToUpper(sel.Sel.Name[:1]) == sel.Sel.Name[:1] {
-						t.Errorf("%s changes %s of %s after it was made", f.path, sel.Sel.Name, noun)
+		}
+		d.hasNeeds = d.hasNeeds || s.Name.Name == "Needs"
+	})
+	for _, f := range all {
+		for _, decl := range f.tree.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok || fn.Body == nil {
+				continue
+			}
+			if fn.Recv == nil && fn.Name.Name == "New" {
+				d.hasNew = true
+				continue
+			}
+			self := ""
+			if fn.Recv != nil && len(fn.Recv.List[0].Names) == 1 && strings.TrimPrefix(text(fn.Recv.List[0].Type), "*") == "Service" {
+				self = fn.Recv.List[0].Names[0].Name
+			}
+			ast.Inspect(fn.Body, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.CompositeLit:
+					if text(n.Type) == "Service" {
+						d.literals = append(d.literals, fn.Name.Name)
+					}
+				case *ast.BinaryExpr:
+					of, field := fieldOf(n.X)
+					if (n.Op == token.EQL || n.Op == token.NEQ) && text(n.Y) == "nil" && self != "" && (of == self || of == self+".Needs") {
+						if optional, ok := d.needs[field]; ok && !optional {
+							d.compared[field] = fn.Name.Name
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+	return d
+}
+
+// holdsFunction tells whether a type is that of functions, or holds some.
+func holdsFunction(t ast.Expr, named map[string]bool) (found bool) {
+	ast.Inspect(t, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.InterfaceType:
+			return false
+		case *ast.FuncType:
+			found = true
+		case *ast.Ident:
+			found = found || named[n.Name]
+		}
+		return !found
+	})
+	return found
+}
+
+// text is a name, with what it is a member of, as the source has it; empty for
+// any other expression.
+func text(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.Ident:
+		return x.Name
+	case *ast.StarExpr:
+		return "*" + text(x.X)
+	case *ast.SelectorExpr:
+		return text(x.X) + "." + x.Sel.Name
+	}
+	return ""
+}
+
+// fieldOf splits p.signin.Clock into p.signin and Clock.
+func fieldOf(x ast.Expr) (of, field string) {
+	if sel, ok := x.(*ast.SelectorExpr); ok {
+		return text(sel.X), sel.Sel.Name
+	}
+	return "", ""
+}
+
+// TestDomainsAreMadeWhole holds domains to their constructors: New takes Needs and
+// is the only maker of a Service, a Service shows nothing else, no field that
+// holds a function stands for a sibling, and no method asks whether it was given
+// what it needs.
+func TestDomainsAreMadeWhole(t *testing.T) {
+	if !slices.IsSorted(whole) {
+		t.Error("the table is not sorted")
+	}
+	used := map[string]bool{}
+	for _, name := range whole {
+		d := factsOf(slices.DeleteFunc(product(t), func(f file) bool { return f.pkg() != "domain/"+name }))
+		if !d.hasNew || !d.hasNeeds {
+			t.Errorf("%s has no New, or no Needs", name)
+		}
+		if len(d.open) > 0 {
+			t.Errorf("%s.Service has the exported fields %v: New is given them in Needs", name, d.open)
+		}
+		for _, fn := range d.literals {
+			t.Errorf("%s.%s makes a Service by literal: call New", name, fn)
+		}
+		for field, method := range d.compared {
+			t.Errorf("%s.%s asks whether %s is nil: New has refused that", name, method, field)
+		}
+		for _, field := range d.funcs {
+			used[name+"."+field] = true
+			if functions[name+"."+field] == "" {
+				t.Errorf("%s.%s holds a function: declare an interface, or a signal", name, field)
+			}
+		}
+	}
+	for field := range functions {
+		if domain, _, _ := strings.Cut(field, "."); slices.Contains(whole, domain) && !used[field] {
+			t.Errorf("%s is in the table but not in the program: remove it", field)
+		}
+	}
+}
+
+// TestNeedsStayAsGiven refuses the makers of a Service by literal outside of its
+// package, and those who change what it was given.
+func TestNeedsStayAsGiven(t *testing.T) {
+	fields := map[string]map[string]bool{}
+	for _, name := range whole {
+		fields[name] = factsOf(slices.DeleteFunc(product(t), func(f file) bool { return f.pkg() != "domain/"+name })).needs
+	}
+	byPkg := map[string][]file{}
+	for _, f := range files(t) {
+		byPkg[f.pkg()] = append(byPkg[f.pkg()], f)
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(byPkg)) {
+		services := servicesIn(byPkg[pkg])
+		for _, f := range byPkg[pkg] {
+			ast.Inspect(f.tree, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.CompositeLit:
+					if domain, ok := strings.CutSuffix(text(n.Type), ".Service"); ok && fields[domain] != nil {
+						t.Errorf("%s makes a %s.Service by literal: call New", f.path, domain)
+					}
+				case *ast.AssignStmt:
+					for _, lhs := range n.Lhs {
+						of, field := fieldOf(lhs)
+						of = strings.TrimSuffix(of, ".Needs")
+						domain := services[of[strings.LastIndex(of, ".")+1:]]
+						if _, ok := fields[domain][field]; ok && f.pkg() != "domain/"+domain {
+							t.Errorf("%s changes %s of a %s.Service: give New what it needs", f.path, field, domain)
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// servicesIn are the names of a package's variables, parameters and fields that
+// are services of a domain, with the domain.
+func servicesIn(all []file) map[string]string {
+	out := map[string]string{}
+	service := func(x ast.Expr) string {
+		domain, ok := strings.CutSuffix(strings.TrimPrefix(text(x), "*"), ".Service")
+		if !ok || strings.Contains(domain, ".") {
+			return ""
+		}
+		return domain
+	}
+	for _, f := range all {
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Field:
+				for _, name := range n.Names {
+					if domain := service(n.Type); domain != "" {
+						out[name.Name] = domain
+					}
+				}
+			case *ast.AssignStmt:
+				for i, rhs := range n.Rhs {
+					if domain := made(rhs); domain != "" && i < len(n.Lhs) {
+						name := text(n.Lhs[i])
+						out[path.Ext("."+name)[1:]] = domain
 					}
 				}
 			}
+			return true
+		})
+	}
+	return out
+}
+
+// made is the domain whose New an expression calls, or hands what it returns to
+// another call, such as add(&p, token.New(…)).
+func made(x ast.Expr) string {
+	call, ok := x.(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
+	if domain, ok := strings.CutSuffix(text(call.Fun), ".New"); ok && slices.Contains(whole, domain) {
+		return domain
+	}
+	for _, arg := range call.Args {
+		if domain := made(arg); domain != "" {
+			return domain
 		}
-		return true
-	})
+	}
+	return ""
 }
