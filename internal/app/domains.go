@@ -32,6 +32,8 @@ import (
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/oauth"
 	"yardmaster/internal/domain/onboarding"
+	"yardmaster/internal/domain/operator"
+	"yardmaster/internal/domain/oss"
 	"yardmaster/internal/domain/overview"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/prompt"
@@ -227,7 +229,9 @@ func (a *App) wire() parts {
 		DB: a.db, Ring: a.ring, SignIn: p.signin, BaseURL: a.base, Providers: idp.New(time.Now, a.cfg.Reachable),
 		GitHub: idp.GitHub{URL: a.cfg.GitHubURL, ClientID: a.cfg.GitHubID, ClientSecret: a.cfg.GitHubSecret},
 	}))
-	add(&p, account.New(account.Needs{DB: a.db, Hub: a.hub, Mail: a.mail, Seats: a.cfg.Seats, SetupToken: a.setup, Sessions: p.signin}))
+	add(&p, account.New(account.Needs{DB: a.db, Seats: a.cfg.Seats, SetupToken: a.setup, Sessions: p.signin}))
+	add(&p, operator.New(operator.Needs{DB: a.db, Hub: a.hub}))
+	add(&p, oss.New(oss.Needs{DB: a.db, Hub: a.hub, Mail: a.mail}))
 	tokens := add(&p, token.New(token.Needs{DB: a.db}))
 	add(&p, member.New(member.Needs{DB: a.db, Invites: invites, Mail: a.mail, BaseURL: a.base, Tries: slots{a.limits(), "added by login", 20}}))
 	add(&p, oauth.New(oauth.Needs{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: tokens, Used: p.used, Sessions: p.signin}))

@@ -3,7 +3,6 @@ package app
 import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/access"
-	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
@@ -11,6 +10,7 @@ import (
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/domain/operator"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
@@ -79,6 +79,6 @@ func (a *App) subscribeAccounts(p parts) {
 	// Given twice, it would count twice.
 	grant.Equipped.On(a.db, invitation.Empty)
 	invitation.OwnersChanged.On(a.db, flow.Gifts{Ledger: grant.Ledger{Hub: a.hub}}.OwnersChanged)
-	account.Capped.On(a.db, flow.LiftCap(p.budget))
+	operator.Capped.On(a.db, flow.LiftCap(p.budget))
 	modelkey.Repriced.On(a.db, p.budget.Recheck)
 }

@@ -129,7 +129,7 @@ func TestEnumsAreTheConstants(t *testing.T) {
 		{fields: "BoxRemoval.state", dir: "domain/box", of: "Enrolled", without: []string{"enrolled"}},
 		{fields: "BoxRemoval.status", dir: "domain/box", of: "removed", also: []string{"draining"}},
 		{fields: "Account.tier OrgSummary.tier OrgDetail.tier", dir: "domain/people", of: "TierFree"},
-		{fields: "OSSApplication.state", dir: "domain/account", of: "ossPending"},
+		{fields: "OSSApplication.state", dir: "domain/oss", of: "Pending"},
 		{fields: "Invitation.status", dir: "domain/invitation", of: "Pending"},
 		{fields: "AccessRequest.status", dir: "domain/access", of: "Pending"},
 		{fields: "NextStep.state", dir: "domain/onboarding", of: "rungDone"},

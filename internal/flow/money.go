@@ -2,12 +2,12 @@ package flow
 
 import (
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/operator"
 )
 
 // LiftCap lets go on what an operator's lower cap of an account held up and the
 // new one does not.
-func LiftCap(budgets *budget.Service) func(*db.Tx, account.Cap) error {
-	return func(tx *db.Tx, c account.Cap) error { return budgets.OperatorCap(tx, c.AccountID, c.Micros) }
+func LiftCap(budgets *budget.Service) func(*db.Tx, operator.Cap) error {
+	return func(tx *db.Tx, c operator.Cap) error { return budgets.OperatorCap(tx, c.AccountID, c.Micros) }
 }

@@ -1,7 +1,6 @@
-// Package account is what a person sees of themselves and of their accounts,
-// and what the operators of the platform see and decide about both; the rows
-// are those of package people. It also holds first boot, which makes the first
-// person and account, and the applications of open-source projects.
+// Package account is what a person sees of themselves and of their accounts; the
+// rows are those of package people. It also holds first boot, which makes the
+// first person and account.
 package account
 
 import (
@@ -9,9 +8,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/mail"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
 )
@@ -89,9 +86,7 @@ type Sessions interface {
 
 // Needs is what accounts stand on.
 type Needs struct {
-	DB   *db.DB
-	Hub  *event.Hub
-	Mail *mail.Outbox
+	DB *db.DB
 	// Seats is what a new account of a self-hosted server gets.
 	Seats int
 	// SetupToken guards first boot; empty when it was not asked for.

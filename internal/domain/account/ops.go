@@ -21,7 +21,7 @@ const (
 
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
-	return append([]op.Op{
+	return []op.Op{
 		op.New(op.Row{ID: "account.me", Method: "GET", Path: "/v1/me", Group: group, Rule: policy.Require(policy.ReadAccount).OrAnyCredential(),
 			Summary: "Who is calling: scopes, user, memberships, active account",
 			Doc:     "Every credential may ask. For a machine token user is null, memberships are empty and approved is null; a person on the waitlist has approved false and the scope read:account alone."}, s.me),
@@ -38,7 +38,7 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "setup.run", Method: "POST", Path: "/setup/{token}", Group: setup, Rule: policy.Public(), Status: 201, Form: true, PerAddress: 30,
 			Again: typed, Summary: "Make the first user and account, once",
 			Doc: "The first user runs the platform and owns the first account. Wherever there is a user already, the answer is 404."}, s.setup),
-	}, append(s.operatorOps(), s.ossOps()...)...)
+	}
 }
 
 func (s *Service) me(ctx context.Context, _ op.None) (Identity, error) {
@@ -65,7 +65,8 @@ func (s *Service) me(ctx context.Context, _ op.None) (Identity, error) {
 			return err
 		}
 		approved := u.ApprovedAt != nil
-		out.User, out.Approved = userOf(u), &approved
+		user := UserOf(u)
+		out.User, out.Approved = &user, &approved
 		if u.TOSVersion == TermsVersion {
 			out.TOS.Accepted, out.TOS.AcceptedAt = true, u.TOSAcceptedAt
 		}
@@ -195,7 +196,7 @@ func (s *Service) found(ctx context.Context, in setupIn) (out SetupResult, cooki
 		if cookie, err = s.Sessions.Open(tx, u.ID, acct.ID, op.RequestOf(ctx).Secure); err != nil {
 			return err
 		}
-		out = SetupResult{*userOf(u), acct}
+		out = SetupResult{UserOf(u), acct}
 		return createdEvent.Record(tx, event.Subject{ID: acct.ID, Account: acct.ID}, createdData{Login: acct.Login, Owner: u.Login})
 	})
 	return out, cookie, err

@@ -5,9 +5,9 @@ import (
 	"yardmaster/internal/domain/people"
 )
 
-// userOf is a person as clients see them.
-func userOf(u people.User) *User {
-	return &User{ID: u.ID, Login: u.Login, Name: u.Name, Email: u.Email, AvatarURL: u.AvatarURL, PlatformAdmin: u.PlatformAdmin}
+// UserOf is a person as clients see them.
+func UserOf(u people.User) User {
+	return User{ID: u.ID, Login: u.Login, Name: u.Name, Email: u.Email, AvatarURL: u.AvatarURL, PlatformAdmin: u.PlatformAdmin}
 }
 
 // memberships lists the accounts of a person.

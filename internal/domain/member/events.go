@@ -8,7 +8,13 @@ import (
 // audience is who is told of the roster.
 var audience = event.Audience(policy.ReadAccount)
 
-// The data of events.
+// RoleChanged is the data of the event that a member has another role.
+type RoleChanged struct {
+	PreviousRole policy.Role `json:"previous_role" enum:"viewer,member,admin,owner" doc:"the role before"`
+	Role         policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"the role from now on"`
+}
+
+// The data of the other events.
 type (
 	roleData struct {
 		Role policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"role of the member, or of the former one"`
@@ -19,11 +25,13 @@ type (
 	}
 )
 
-// The events of a member. Operators change roles, too, so that the event of it
-// is declared with the account.
+// The events of a member. RoleChangedEvent is recorded by operators, who change
+// roles in any account, as well.
 var (
 	addedEvent   = event.Declare[roleData]("org_member.added", audience, "A registered user was made a member.")
 	invitedEvent = event.Declare[invitedData]("org_member.invited", audience, "Somebody was invited to become a member.")
 	removedEvent = event.Declare[roleData]("org_member.removed", audience, "A member was taken out of the account.")
 	leftEvent    = event.Declare[roleData]("org_member.left", audience, "A member left the account.")
+
+	RoleChangedEvent = event.Declare[RoleChanged]("org_member.role_changed", audience, "A member has another role.")
 )

@@ -7,7 +7,6 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
@@ -202,7 +201,7 @@ func (s *Service) setRole(ctx context.Context, in setRoleIn) (m OrgMember, err e
 		if err := event.RightsChanged.Send(tx, m.UserID); err != nil {
 			return err
 		}
-		return account.RoleChangedEvent.Record(tx, event.Subject{ID: m.UserID}, account.RoleChanged{PreviousRole: before, Role: m.Role})
+		return RoleChangedEvent.Record(tx, event.Subject{ID: m.UserID}, RoleChanged{PreviousRole: before, Role: m.Role})
 	})
 	return m, err
 }

@@ -22,6 +22,8 @@ var whole = []string{
 	"member",
 	"oauth",
 	"onboarding",
+	"operator",
+	"oss",
 	"overview",
 	"service",
 	"signin",
@@ -268,7 +270,7 @@ func servicesIn(all []file) map[string]string {
 				for i, rhs := range n.Rhs {
 					if domain := made(rhs); domain != "" && i < len(n.Lhs) {
 						name := text(n.Lhs[i])
-						out[path.Ext("."+name)[1:]] = domain
+						out[path.Ext("." + name)[1:]] = domain
 					}
 				}
 			}

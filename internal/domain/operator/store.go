@@ -1,10 +1,11 @@
-package account
+package operator
 
 import (
 	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/fault"
@@ -21,7 +22,7 @@ var (
 	lastActive = db.Q[*time.Time](`SELECT MAX(at) FROM (SELECT last_signed_in_at AS at FROM users WHERE id = $1
 		UNION ALL SELECT MAX(last_used_at) AS at FROM tokens WHERE user_id = $1) AS seen`)
 
-	glance = db.Q[PlatformOverview](`SELECT
+	glance = db.Q[Overview](`SELECT
 		(SELECT COUNT(*) FROM accounts) AS accounts,
 		(SELECT COUNT(*) FROM users) AS users,
 		(SELECT COUNT(*) FROM users WHERE approved_at IS NULL) AS users_waitlisted,
@@ -84,18 +85,18 @@ func newestFirst[T any](tx *db.Tx, b *db.Builder, p op.PageIn) ([]T, error) {
 	return db.Select[T](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
 }
 
-func orgDetail(tx *db.Tx, account string) (out OrgDetail, err error) {
-	if !id.Valid(account) {
+func orgDetail(tx *db.Tx, accountID string) (out OrgDetail, err error) {
+	if !id.Valid(accountID) {
 		return out, fault.Missing("account")
 	}
-	found, err := db.Select[OrgSummary](tx, selectOrgs(tx).And("id = ", account))
+	found, err := db.Select[OrgSummary](tx, selectOrgs(tx).And("id = ", accountID))
 	if err != nil {
 		return out, err
 	}
 	if len(found) == 0 {
 		return out, fault.Missing("account")
 	}
-	extra, err := orgExtra.One(tx, account)
+	extra, err := orgExtra.One(tx, accountID)
 	if err != nil {
 		return out, err
 	}
@@ -104,32 +105,33 @@ func orgDetail(tx *db.Tx, account string) (out OrgDetail, err error) {
 		usd := float64(*extra.SpendCapMicros) / 1e6
 		out.SpendCapUSD = &usd
 	}
-	members, err := people.Roster(tx, account)
+	members, err := people.Roster(tx, accountID)
 	for _, m := range members {
 		out.Roster = append(out.Roster, RosterMember{UserID: m.UserID, Login: m.Login, Name: m.Name, Role: m.Role})
 	}
 	return out, err
 }
 
-func platformUser(u people.User) PlatformUser {
-	return PlatformUser{User: *userOf(u), Approved: u.ApprovedAt != nil, CreatedAt: u.CreatedAt}
+// userOf is a person as operators list them.
+func userOf(u people.User) User {
+	return User{User: account.UserOf(u), Approved: u.ApprovedAt != nil, CreatedAt: u.CreatedAt}
 }
 
-func listUsers(tx *db.Tx, p op.PageIn) ([]PlatformUser, error) {
+func listUsers(tx *db.Tx, p op.PageIn) ([]User, error) {
 	var approved *bool
 	if status := p.Want("status"); status != "" {
 		is := status == "approved"
 		approved = &is
 	}
 	rows, err := people.Users(tx, p, approved)
-	out := make([]PlatformUser, len(rows))
+	out := make([]User, len(rows))
 	for i, r := range rows {
-		out[i] = platformUser(r)
+		out[i] = userOf(r)
 	}
 	return out, err
 }
 
-func userDetail(tx *db.Tx, user string) (out PlatformUserDetail, err error) {
+func userDetail(tx *db.Tx, user string) (out UserDetail, err error) {
 	if !id.Valid(user) {
 		return out, fault.Missing("user")
 	}
@@ -140,7 +142,7 @@ func userDetail(tx *db.Tx, user string) (out PlatformUserDetail, err error) {
 	if !ok {
 		return out, fault.Missing("user")
 	}
-	out.PlatformUser = platformUser(u)
+	out.User = userOf(u)
 	if out.LastActiveAt, err = lastActive.One(tx, user); err != nil {
 		return out, err
 	}

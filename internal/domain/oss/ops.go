@@ -1,11 +1,10 @@
-package account
+package oss
 
 import (
 	"context"
 	"fmt"
 	"net/url"
 	"strings"
-	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
@@ -17,58 +16,32 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// States of an application as an open-source project.
-const (
-	ossPending  = "pending"
-	ossApproved = "approved"
-	ossRejected = "rejected"
-)
+const group = "Account and platform operator"
 
-// ossOps are the rows by which an account asks to be treated as an open-source
-// project, and by which an operator decides.
-func (s *Service) ossOps() []op.Op {
+// Ops are the capabilities of this package: an account asks to be treated as an
+// open-source project, and an operator decides.
+func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "account.oss_verify_list", Method: "GET", Path: "/v1/admin/oss-verifications", Group: group, Rule: policy.Require(policy.AdminReadOrgs),
-			Paging:  &op.Paging{Default: 25, Max: 100, Filters: map[string][]string{"status": {ossPending, "all"}}},
+			Paging:  &op.Paging{Default: 25, Max: 100, Filters: map[string][]string{"status": {Pending, "all"}}},
 			Summary: "Applications as open-source projects, newest first; those that wait unless filtered",
-			Doc:     "For operators. The look is written to the platform's audit log."}, s.ossList),
+			Doc:     "For operators. The look is written to the platform's audit log."}, s.list),
 		op.New(op.Row{ID: "account.oss_verify_decide", Method: "POST", Path: "/v1/admin/oss-verifications/{id}/decide", Group: group, Rule: policy.Require(policy.AdminAccounts),
 			Summary: "Approve or reject an application that waits",
-			Doc:     "Approving moves the account to the tier oss_verified, which covers private repositories, and mails whoever applied. Rejecting needs a note for the applicant. One that does not wait is 404."}, s.ossDecide),
+			Doc:     "Approving moves the account to the tier oss_verified, which covers private repositories, and mails whoever applied. Rejecting needs a note for the applicant. One that does not wait is 404."}, s.decide),
 		op.New(op.Row{ID: "account.oss_verification_get", Method: "GET", Path: "/v1/oss/verification", Group: group, Rule: policy.Require(policy.ReadBilling),
 			Summary: "The account's latest application as an open-source project",
-			Doc:     "application is null when the account never applied."}, s.ossGet),
+			Doc:     "application is null when the account never applied."}, s.get),
 		op.New(op.Row{ID: "account.oss_verification_apply", Method: "POST", Path: "/v1/oss/verification", Group: group, Rule: policy.Require(policy.WriteBilling),
 			Refuses: []op.Refusal{{Status: 409, Slug: "already-approved"}},
 			Summary: "Apply as an open-source project, or amend the application that waits",
-			Doc:     "While an application waits, applying again replaces its text. After a rejection it makes a new one; once approved it is refused."}, s.ossApply),
+			Doc:     "While an application waits, applying again replaces its text. After a rejection it makes a new one; once approved it is refused."}, s.apply),
 	}
 }
 
-// OSSApplication asks that an account be treated as an open-source project.
-type OSSApplication struct {
-	_          struct{}   `doc:"An account's application as an open-source project." schema:"OSSApplication"`
-	ID         string     `json:"id" format:"uuid" doc:"id of the application"`
-	AccountID  string     `json:"account_id" format:"uuid" doc:"the account that applied"`
-	ProjectURL string     `json:"project_url" db:"project_url" format:"uri" example:"https://example.com/acme/web" doc:"where the project can be seen"`
-	Statement  string     `json:"statement" example:"Apache-2.0; a website that ships with the product." doc:"its licence, and what it is for"`
-	State      string     `json:"state" enum:"pending,approved,rejected" doc:"pending: waits for an operator"`
-	Note       *string    `json:"note" example:"null" doc:"the operator's note to the applicant; null: none"`
-	AppliedBy  *string    `json:"applied_by" format:"uuid" doc:"user id; null: a machine token applied"`
-	CreatedAt  time.Time  `json:"created_at" doc:"when it was made"`
-	UpdatedAt  time.Time  `json:"updated_at" doc:"when its text was last changed or it was decided"`
-	DecidedAt  *time.Time `json:"decided_at" example:"null" doc:"when it was decided; null: it waits"`
-}
-
-// OSSVerification is where an account stands.
-type OSSVerification struct {
-	_           struct{}        `doc:"Where an account stands as an open-source project." schema:"OSSVerification"`
-	Application *OSSApplication `json:"application" doc:"the latest; null: the account never applied"`
-}
-
-func (s *Service) ossGet(ctx context.Context, _ op.None) (out OSSVerification, err error) {
+func (s *Service) get(ctx context.Context, _ op.None) (out Verification, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		a, ok, err := latestApplication.Maybe(tx, tx.Account)
+		a, ok, err := latest.Maybe(tx, tx.Account)
 		if ok {
 			out.Application = &a
 		}
@@ -82,25 +55,27 @@ type applyIn struct {
 	Statement  string `json:"statement" minLength:"1" maxLength:"4000" example:"Apache-2.0; a website that ships with the product." doc:"its licence, and what it is for"`
 }
 
-func (s *Service) ossApply(ctx context.Context, in applyIn) (out OSSVerification, err error) {
+func (s *Service) apply(ctx context.Context, in applyIn) (out Verification, err error) {
 	if u, err := url.Parse(in.ProjectURL); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return out, fault.Field("project_url", "must be an https address")
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		if err := lockOrg(tx, tx.Account); err != nil {
+		if ok, err := people.LockAccount(tx, tx.Account); err != nil {
 			return err
+		} else if !ok {
+			return fault.Missing("account")
 		}
-		last, ok, err := latestApplication.Maybe(tx, tx.Account)
+		last, ok, err := latest.Maybe(tx, tx.Account)
 		if err != nil {
 			return err
 		}
-		kind, applicationID := ossAppliedEvent, id.New()
+		kind, applicationID := appliedEvent, id.New()
 		switch {
-		case ok && last.State == ossApproved:
+		case ok && last.State == Approved:
 			return fault.Reason("already-approved", "The account is verified as an open-source project already.")
-		case ok && last.State == ossPending:
-			kind, applicationID = ossAmendedEvent, last.ID
-			_, err = amendApplication.Exec(tx, amendApplicationArgs{
+		case ok && last.State == Pending:
+			kind, applicationID = amendedEvent, last.ID
+			_, err = amend.Exec(tx, amendArgs{
 				AccountID: tx.Account, ID: last.ID, ProjectURL: in.ProjectURL, Statement: in.Statement, UpdatedAt: tx.Micros(),
 			})
 		default:
@@ -108,7 +83,7 @@ func (s *Service) ossApply(ctx context.Context, in applyIn) (out OSSVerification
 			if user := policy.From(ctx).UserID; user != "" {
 				by = &user
 			}
-			_, err = insertApplication.Exec(tx, insertApplicationArgs{
+			_, err = insert.Exec(tx, insertArgs{
 				ID: applicationID, AccountID: tx.Account, ProjectURL: in.ProjectURL, Statement: in.Statement, AppliedBy: by,
 				CreatedAt: tx.Micros(),
 			})
@@ -116,7 +91,7 @@ func (s *Service) ossApply(ctx context.Context, in applyIn) (out OSSVerification
 		if err != nil {
 			return err
 		}
-		a, err := latestApplication.One(tx, tx.Account)
+		a, err := latest.One(tx, tx.Account)
 		if err != nil {
 			return err
 		}
@@ -126,13 +101,15 @@ func (s *Service) ossApply(ctx context.Context, in applyIn) (out OSSVerification
 	return out, err
 }
 
-func (s *Service) ossList(ctx context.Context, in listIn) (op.Page[OSSApplication], error) {
-	var rows []OSSApplication
+type listIn struct{ op.PageIn }
+
+func (s *Service) list(ctx context.Context, in listIn) (op.Page[Application], error) {
+	var rows []Application
 	err := event.Looking(ctx, s.DB, event.Look{Capability: "account.oss_verify_list"}, func(tx *db.Tx) (err error) {
-		rows, err = listApplications(tx, in.PageIn)
+		rows, err = list(tx, in.PageIn)
 		return err
 	})
-	return op.NewPage(in.PageIn, rows, func(a OSSApplication) []string { return op.TimeKey(a.CreatedAt, a.ID) }), err
+	return op.NewPage(in.PageIn, rows, func(a Application) []string { return op.TimeKey(a.CreatedAt, a.ID) }), err
 }
 
 type decideIn struct {
@@ -142,7 +119,7 @@ type decideIn struct {
 	Confirm  bool   `json:"confirm" doc:"must be true"`
 }
 
-func (s *Service) ossDecide(ctx context.Context, in decideIn) (out OSSApplication, err error) {
+func (s *Service) decide(ctx context.Context, in decideIn) (out Application, err error) {
 	in.Note = strings.TrimSpace(in.Note)
 	if !in.Confirm {
 		return out, fault.Field("confirm", "must be true")
@@ -155,41 +132,42 @@ func (s *Service) ossDecide(ctx context.Context, in decideIn) (out OSSApplicatio
 		return out, fault.Missing("pending application")
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		state, note := ossRejected, &in.Note
+		state, note := Rejected, &in.Note
 		if approve {
-			state = ossApproved
+			state = Approved
 		}
 		if in.Note == "" {
 			note = nil
 		}
 		// Only one that waits is changed, so that one of two deciders is late.
-		n, err := decideApplication.Exec(tx, decideApplicationArgs{ID: in.ID, State: state, Note: note, UpdatedAt: tx.Micros()})
+		n, err := settle.Exec(tx, settleArgs{ID: in.ID, State: state, Note: note, UpdatedAt: tx.Micros()})
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return fault.Missing("pending application")
 		}
-		if out, err = applicationByID.One(tx, in.ID); err != nil {
+		if out, err = byID.One(tx, in.ID); err != nil {
 			return err
 		}
 		if approve {
 			if err := people.SetTier(tx, out.AccountID, people.TierOSS); err != nil {
 				return err
 			}
-			s.wake(tx, out.AccountID)
+			// Private repositories are covered now, so that their tasks may go on.
+			s.Hub.Notify(tx, event.QueueTopic(out.AccountID), event.QueueTopic(""))
 			if err := s.congratulate(tx, out); err != nil {
 				return err
 			}
 		}
-		return ossDecidedEvent.Operated(tx, event.Subject{ID: in.ID, Account: out.AccountID}, decidedData{Decision: in.Decision, Note: note},
+		return decidedEvent.Operated(tx, event.Subject{ID: in.ID, Account: out.AccountID}, decidedData{Decision: in.Decision, Note: note},
 			map[string]any{"operator": policy.From(ctx).Label()})
 	})
 	return out, err
 }
 
 // congratulate mails whoever applied, if that was a person.
-func (s *Service) congratulate(tx *db.Tx, a OSSApplication) error {
+func (s *Service) congratulate(tx *db.Tx, a Application) error {
 	if a.AppliedBy == nil {
 		return nil
 	}

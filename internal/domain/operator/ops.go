@@ -1,13 +1,12 @@
-package account
+package operator
 
 import (
 	"context"
 	"math"
-	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/member"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -15,9 +14,11 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// operatorOps are the rows of those who run the platform. A row that shows
-// one tenant's data notes the look first.
-func (s *Service) operatorOps() []op.Op {
+const group = "Account and platform operator"
+
+// Ops are the capabilities of this package. A row that shows one tenant's data
+// notes the look first.
+func (s *Service) Ops() []op.Op {
 	orgs, users, write := policy.Require(policy.AdminReadOrgs), policy.Require(policy.AdminReadUsers), policy.Require(policy.AdminAccounts)
 	return []op.Op{
 		op.New(op.Row{ID: "account.platform_overview", Method: "GET", Path: "/v1/admin/overview", Group: group, Rule: policy.Require(policy.AdminReadPlat),
@@ -53,76 +54,12 @@ func (s *Service) operatorOps() []op.Op {
 	}
 }
 
-// How an account's capacity is paid for. That capacity is the seats and what
-// was given, to the account or to an owner whose gifts count in it; howPaid says
-// which is which.
-const (
-	billingPaying = "paying" // it has seats, of a tier whose seats are paid for
-	billingComped = "comped" // what it has was given, or it is a verified open-source project
-	billingPaused = "paused" // it has none: nothing of it runs until it gets some
-)
-
-// PlatformOverview counts what there is now.
-type PlatformOverview struct {
-	_                struct{} `doc:"What there is on the whole server, counted as of now." schema:"PlatformOverview"`
-	Accounts         int64    `json:"accounts" example:"12" doc:"accounts"`
-	Users            int64    `json:"users" example:"40" doc:"people"`
-	UsersWaitlisted  int64    `json:"users_waitlisted" example:"3" doc:"people who were not let through the gate"`
-	Repos            int64    `json:"repos" example:"55" doc:"repositories, enabled or not"`
-	Boxes            int64    `json:"boxes" example:"9" doc:"boxes that are enrolled"`
-	BoxesOnline      int64    `json:"boxes_online" example:"8" doc:"boxes that are online"`
-	TasksQueued      int64    `json:"tasks_queued" example:"14" doc:"tasks that are pending"`
-	TasksInFlight    int64    `json:"tasks_in_flight" example:"6" doc:"tasks that a box holds"`
-	TasksStuck       int64    `json:"tasks_stuck" example:"0" doc:"running without progress for 15 minutes, or out of rounds; those that wait for a person are not counted"`
-	RunsLive         int64    `json:"runs_live" example:"6" doc:"runs that have not ended"`
-	PullsOpen        int64    `json:"pulls_open" example:"21" doc:"pull requests that are open"`
-	ApprovalsPending int64    `json:"approvals_pending" example:"4" doc:"questions about pull requests that wait for a person"`
-	EscalationsOpen  int64    `json:"escalations_open" example:"2" doc:"escalations that nobody has resolved"`
-	GrantsActive     int64    `json:"grants_active" example:"5" doc:"grants that are neither revoked nor expired"`
-	OSSPending       int64    `json:"oss_pending" db:"oss_pending" example:"1" doc:"open-source applications that wait for a decision"`
-}
-
-func (s *Service) overview(ctx context.Context, _ op.None) (out PlatformOverview, err error) {
+func (s *Service) overview(ctx context.Context, _ op.None) (out Overview, err error) {
 	err = event.Looking(ctx, s.DB, event.Look{Capability: "account.platform_overview"}, func(tx *db.Tx) error {
 		out, err = glance.One(tx, tx.Micros())
 		return err
 	})
 	return out, err
-}
-
-// OrgSummary is an account as operators list it.
-type OrgSummary struct {
-	_         struct{}  `doc:"An account as operators list it." schema:"OrgSummary"`
-	ID        string    `json:"id" format:"uuid" doc:"id of the account"`
-	Login     string    `json:"login" example:"acme" doc:"its name"`
-	Kind      string    `json:"kind" enum:"organization,user" doc:"user: one person's own"`
-	Tier      string    `json:"tier" enum:"free,self_hosted,oss_verified" doc:"what it is entitled to"`
-	Seats     int64     `json:"seats" example:"2" doc:"AI developers of its own: paid for, or, on the tier self_hosted, come with the server"`
-	Members   int64     `json:"members" example:"5" doc:"how many people belong to it"`
-	FreeDevs  int64     `json:"free_devs" doc:"AI developers by active grants to the account, or to an owner who has no older account, on top of the seats"`
-	Billing   *string   `json:"billing" enum:"paying,comped,paused" example:"null" doc:"paused: neither seats nor free AI developers, so that nothing runs; comped: a verified open-source project, or what it has was given, whether or not the server's own seats (tier self_hosted) come with it; paying: seats of the tier free; null: seats of the server and nothing else"`
-	CreatedAt time.Time `json:"created_at" doc:"when it was made"`
-}
-
-// RosterMember is a member as operators see them.
-type RosterMember struct {
-	_      struct{}    `doc:"A member as operators see them." schema:"RosterMember"`
-	UserID string      `json:"user_id" format:"uuid" doc:"id of the user"`
-	Login  string      `json:"login" example:"ada" doc:"login of the user"`
-	Name   string      `json:"name" example:"Ada Lovelace" doc:"as they call themselves"`
-	Role   policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"owner" doc:"their role in the account"`
-}
-
-// OrgDetail is one account as operators see it.
-type OrgDetail struct {
-	_ struct{} `doc:"One account as operators see it." schema:"OrgDetail"`
-	OrgSummary
-	SpendCapUSD   *float64       `json:"spend_cap_usd" example:"500" doc:"the operator's cap, in US dollars a month; null: the default"`
-	OSSReviewedAt *time.Time     `json:"oss_reviewed_at" example:"null" doc:"when its open-source application was last decided; null: never"`
-	Repos         int64          `json:"repos" example:"7" doc:"repositories, enabled or not"`
-	Boxes         int64          `json:"boxes" example:"3" doc:"boxes that are enrolled"`
-	TasksOpen     int64          `json:"tasks_open" example:"4" doc:"tasks that are not over"`
-	Roster        []RosterMember `json:"roster" doc:"its members"`
 }
 
 type listIn struct{ op.PageIn }
@@ -150,42 +87,16 @@ func (s *Service) org(ctx context.Context, in idIn) (out OrgDetail, err error) {
 	return out, err
 }
 
-// PlatformUser is a person as operators list them.
-type PlatformUser struct {
-	_ struct{} `doc:"A person as operators list them." schema:"PlatformUser"`
-	User
-	Approved  bool      `json:"approved" doc:"whether they were let through the gate; false: waitlisted"`
-	CreatedAt time.Time `json:"created_at" doc:"when they first signed in"`
-}
-
-// UserOrg is an account that a person belongs to.
-type UserOrg struct {
-	_         struct{}    `doc:"An account that a person belongs to." schema:"UserOrg"`
-	AccountID string      `json:"account_id" format:"uuid" doc:"id of the account"`
-	Login     string      `json:"login" example:"acme" doc:"login of the account"`
-	Kind      string      `json:"kind" enum:"organization,user" doc:"user: one person's own"`
-	Role      policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"owner" doc:"the person's role in it"`
-}
-
-// PlatformUserDetail is one person as operators see them.
-type PlatformUserDetail struct {
-	_ struct{} `doc:"One person as operators see them." schema:"PlatformUserDetail"`
-	PlatformUser
-	LastActiveAt *time.Time                      `json:"last_active_at" doc:"the later of the newest sign-in and the newest use of a token; null: there was neither"`
-	Orgs         []UserOrg                       `json:"orgs" doc:"the accounts they belong to"`
-	Grants       op.Page[grant.EntitlementGrant] `json:"grants" doc:"the newest 25; next_cursor goes on at grant.list, with the same user_id"`
-}
-
-func (s *Service) users(ctx context.Context, in listIn) (op.Page[PlatformUser], error) {
-	var rows []PlatformUser
+func (s *Service) users(ctx context.Context, in listIn) (op.Page[User], error) {
+	var rows []User
 	err := event.Looking(ctx, s.DB, event.Look{Capability: "account.users_list"}, func(tx *db.Tx) (err error) {
 		rows, err = listUsers(tx, in.PageIn)
 		return err
 	})
-	return op.NewPage(in.PageIn, rows, func(u PlatformUser) []string { return op.TimeKey(u.CreatedAt, u.ID) }), err
+	return op.NewPage(in.PageIn, rows, func(u User) []string { return op.TimeKey(u.CreatedAt, u.ID) }), err
 }
 
-func (s *Service) user(ctx context.Context, in idIn) (out PlatformUserDetail, err error) {
+func (s *Service) user(ctx context.Context, in idIn) (out UserDetail, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		if out, err = userDetail(tx, in.ID); err != nil {
 			return err
@@ -201,19 +112,9 @@ type roleIn struct {
 	Role   string `json:"role" enum:"viewer,member,admin,owner" doc:"the role they are to have"`
 }
 
-// RoleChange is what became of a member's role.
-type RoleChange struct {
-	_            struct{}    `doc:"What became of a member's role." schema:"RoleChange"`
-	AccountID    string      `json:"account_id" format:"uuid" doc:"id of the account"`
-	UserID       string      `json:"user_id" format:"uuid" doc:"id of the member"`
-	Role         policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"admin" doc:"the role after the call"`
-	PreviousRole policy.Role `json:"previous_role" enum:"viewer,member,admin,owner" example:"member" doc:"the role before it"`
-	Changed      bool        `json:"changed" doc:"false: the member had that role"`
-}
-
 func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		if err := lockOrg(tx, in.ID); err != nil {
+		if err := lock(tx, in.ID); err != nil {
 			return err
 		}
 		// The members' own routes hold the owners, not the account.
@@ -242,14 +143,14 @@ func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err e
 			return err
 		}
 		// What an owner was given counts here from now on, or elsewhere.
-		home, err := grant.Home(tx, in.UserID)
+		home, err := people.OldestOwned(tx, in.UserID)
 		if err != nil {
 			return err
 		}
 		s.wake(tx, in.ID)
 		s.wake(tx, home)
-		return RoleChangedEvent.Operated(tx, event.Subject{ID: in.UserID, Account: in.ID},
-			RoleChanged{PreviousRole: out.PreviousRole, Role: out.Role}, map[string]any{"operator": policy.From(ctx).Label()})
+		return member.RoleChangedEvent.Operated(tx, event.Subject{ID: in.UserID, Account: in.ID},
+			member.RoleChanged{PreviousRole: out.PreviousRole, Role: out.Role}, map[string]any{"operator": policy.From(ctx).Label()})
 	})
 	return out, err
 }
@@ -269,7 +170,7 @@ func change[T any](
 		return out, fault.Field("confirm", "must be true")
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		if err := lockOrg(tx, account); err != nil {
+		if err := lock(tx, account); err != nil {
 			return err
 		}
 		before, err := orgDetail(tx, account)
@@ -337,8 +238,8 @@ func (s *Service) setSpendCap(ctx context.Context, in capIn) (OrgDetail, error) 
 	})
 }
 
-// lockOrg holds an account until the transaction ends; 404 if there is none.
-func lockOrg(tx *db.Tx, account string) error {
+// lock holds an account until the transaction ends; 404 if there is none.
+func lock(tx *db.Tx, account string) error {
 	if !id.Valid(account) {
 		return fault.Missing("account")
 	}

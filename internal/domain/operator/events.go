@@ -1,0 +1,46 @@
+package operator
+
+import (
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+// What operators decide stands in the audit trail of the account alone.
+var (
+	members = event.Audience(policy.ReadAccount)
+	payers  = event.Audience(policy.ReadBilling)
+)
+
+// The data of the events.
+type (
+	tierSetData struct {
+		From string `json:"from" enum:"free,self_hosted,oss_verified" doc:"what the account was entitled to before"`
+		To   string `json:"to" enum:"free,self_hosted,oss_verified" doc:"what it is entitled to from now on"`
+	}
+	seatsSetData struct {
+		From int64 `json:"from" doc:"how many AI developers the account paid for before"`
+		To   int64 `json:"to" doc:"how many it pays for from now on"`
+	}
+	capSetData struct {
+		From *float64 `json:"from" doc:"US dollars a month before; null: the default"`
+		To   *float64 `json:"to" doc:"US dollars a month from now on; null: the default"`
+	}
+)
+
+// The events of what operators set. That a member has another role is an event
+// of package member, whoever gave it.
+var (
+	tierSetEvent  = event.Declare[tierSetData]("account.set_tier", members, "An operator changed what the account is entitled to.")
+	seatsSetEvent = event.Declare[seatsSetData]("account.set_seats", members, "An operator changed how many AI developers the account pays for.")
+	capSetEvent   = event.Declare[capSetData]("account.set_spend_cap", payers, "An operator changed what the account may spend a month.")
+)
+
+// Cap is what an operator lets an account spend in a month.
+type Cap struct {
+	AccountID string
+	Micros    *int64 // micro-dollars; nil: the default
+}
+
+// Capped is sent when an operator has set the cap of an account, before the
+// event of it is recorded.
+var Capped = event.DeclareSignal[Cap]("account.capped", "An operator has changed what an account may spend a month.")

@@ -1,0 +1,131 @@
+// Package operator is the console of those who run the platform: what they see
+// of all accounts and people, and what they decide about them. The rows are
+// those of package people, and of the domains that the console counts.
+package operator
+
+import (
+	"time"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/account"
+	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/event"
+	"yardmaster/internal/needs"
+	"yardmaster/internal/policy"
+)
+
+// How an account's capacity is paid for. That capacity is the seats and what
+// was given, to the account or to an owner whose gifts count in it; howPaid says
+// which is which.
+const (
+	billingPaying = "paying" // it has seats, of a tier whose seats are paid for
+	billingComped = "comped" // what it has was given, or it is a verified open-source project
+	billingPaused = "paused" // it has none: nothing of it runs until it gets some
+)
+
+// Overview counts what there is now.
+type Overview struct {
+	_                struct{} `doc:"What there is on the whole server, counted as of now." schema:"PlatformOverview"`
+	Accounts         int64    `json:"accounts" example:"12" doc:"accounts"`
+	Users            int64    `json:"users" example:"40" doc:"people"`
+	UsersWaitlisted  int64    `json:"users_waitlisted" example:"3" doc:"people who were not let through the gate"`
+	Repos            int64    `json:"repos" example:"55" doc:"repositories, enabled or not"`
+	Boxes            int64    `json:"boxes" example:"9" doc:"boxes that are enrolled"`
+	BoxesOnline      int64    `json:"boxes_online" example:"8" doc:"boxes that are online"`
+	TasksQueued      int64    `json:"tasks_queued" example:"14" doc:"tasks that are pending"`
+	TasksInFlight    int64    `json:"tasks_in_flight" example:"6" doc:"tasks that a box holds"`
+	TasksStuck       int64    `json:"tasks_stuck" example:"0" doc:"running without progress for 15 minutes, or out of rounds; those that wait for a person are not counted"`
+	RunsLive         int64    `json:"runs_live" example:"6" doc:"runs that have not ended"`
+	PullsOpen        int64    `json:"pulls_open" example:"21" doc:"pull requests that are open"`
+	ApprovalsPending int64    `json:"approvals_pending" example:"4" doc:"questions about pull requests that wait for a person"`
+	EscalationsOpen  int64    `json:"escalations_open" example:"2" doc:"escalations that nobody has resolved"`
+	GrantsActive     int64    `json:"grants_active" example:"5" doc:"grants that are neither revoked nor expired"`
+	OSSPending       int64    `json:"oss_pending" db:"oss_pending" example:"1" doc:"open-source applications that wait for a decision"`
+}
+
+// OrgSummary is an account as operators list it.
+type OrgSummary struct {
+	_         struct{}  `doc:"An account as operators list it." schema:"OrgSummary"`
+	ID        string    `json:"id" format:"uuid" doc:"id of the account"`
+	Login     string    `json:"login" example:"acme" doc:"its name"`
+	Kind      string    `json:"kind" enum:"organization,user" doc:"user: one person's own"`
+	Tier      string    `json:"tier" enum:"free,self_hosted,oss_verified" doc:"what it is entitled to"`
+	Seats     int64     `json:"seats" example:"2" doc:"AI developers of its own: paid for, or, on the tier self_hosted, come with the server"`
+	Members   int64     `json:"members" example:"5" doc:"how many people belong to it"`
+	FreeDevs  int64     `json:"free_devs" doc:"AI developers by active grants to the account, or to an owner who has no older account, on top of the seats"`
+	Billing   *string   `json:"billing" enum:"paying,comped,paused" example:"null" doc:"paused: neither seats nor free AI developers, so that nothing runs; comped: a verified open-source project, or what it has was given, whether or not the server's own seats (tier self_hosted) come with it; paying: seats of the tier free; null: seats of the server and nothing else"`
+	CreatedAt time.Time `json:"created_at" doc:"when it was made"`
+}
+
+// RosterMember is a member as operators see them.
+type RosterMember struct {
+	_      struct{}    `doc:"A member as operators see them." schema:"RosterMember"`
+	UserID string      `json:"user_id" format:"uuid" doc:"id of the user"`
+	Login  string      `json:"login" example:"ada" doc:"login of the user"`
+	Name   string      `json:"name" example:"Ada Lovelace" doc:"as they call themselves"`
+	Role   policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"owner" doc:"their role in the account"`
+}
+
+// OrgDetail is one account as operators see it.
+type OrgDetail struct {
+	_ struct{} `doc:"One account as operators see it." schema:"OrgDetail"`
+	OrgSummary
+	SpendCapUSD   *float64       `json:"spend_cap_usd" example:"500" doc:"the operator's cap, in US dollars a month; null: the default"`
+	OSSReviewedAt *time.Time     `json:"oss_reviewed_at" example:"null" doc:"when its open-source application was last decided; null: never"`
+	Repos         int64          `json:"repos" example:"7" doc:"repositories, enabled or not"`
+	Boxes         int64          `json:"boxes" example:"3" doc:"boxes that are enrolled"`
+	TasksOpen     int64          `json:"tasks_open" example:"4" doc:"tasks that are not over"`
+	Roster        []RosterMember `json:"roster" doc:"its members"`
+}
+
+// User is a person as operators list them.
+type User struct {
+	_ struct{} `doc:"A person as operators list them." schema:"PlatformUser"`
+	account.User
+	Approved  bool      `json:"approved" doc:"whether they were let through the gate; false: waitlisted"`
+	CreatedAt time.Time `json:"created_at" doc:"when they first signed in"`
+}
+
+// UserOrg is an account that a person belongs to.
+type UserOrg struct {
+	_         struct{}    `doc:"An account that a person belongs to." schema:"UserOrg"`
+	AccountID string      `json:"account_id" format:"uuid" doc:"id of the account"`
+	Login     string      `json:"login" example:"acme" doc:"login of the account"`
+	Kind      string      `json:"kind" enum:"organization,user" doc:"user: one person's own"`
+	Role      policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"owner" doc:"the person's role in it"`
+}
+
+// UserDetail is one person as operators see them.
+type UserDetail struct {
+	_ struct{} `doc:"One person as operators see them." schema:"PlatformUserDetail"`
+	User
+	LastActiveAt *time.Time                      `json:"last_active_at" doc:"the later of the newest sign-in and the newest use of a token; null: there was neither"`
+	Orgs         []UserOrg                       `json:"orgs" doc:"the accounts they belong to"`
+	Grants       op.Page[grant.EntitlementGrant] `json:"grants" doc:"the newest 25; next_cursor goes on at grant.list, with the same user_id"`
+}
+
+// RoleChange is what became of a member's role.
+type RoleChange struct {
+	_            struct{}    `doc:"What became of a member's role." schema:"RoleChange"`
+	AccountID    string      `json:"account_id" format:"uuid" doc:"id of the account"`
+	UserID       string      `json:"user_id" format:"uuid" doc:"id of the member"`
+	Role         policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"admin" doc:"the role after the call"`
+	PreviousRole policy.Role `json:"previous_role" enum:"viewer,member,admin,owner" example:"member" doc:"the role before it"`
+	Changed      bool        `json:"changed" doc:"false: the member had that role"`
+}
+
+// Needs is what the console stands on.
+type Needs struct {
+	DB  *db.DB
+	Hub *event.Hub
+}
+
+// Service answers operators.
+type Service struct{ Needs }
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
+}

@@ -1,0 +1,27 @@
+package oss
+
+import (
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+// audience is told of applications: the events are for the audit trail alone.
+var audience = event.Audience(policy.ReadBilling)
+
+// The data of the events.
+type (
+	projectData struct {
+		ProjectURL string `json:"project_url" format:"uri" doc:"where the project can be seen"`
+	}
+	decidedData struct {
+		Decision string  `json:"decision" enum:"approve,reject" doc:"what became of the application"`
+		Note     *string `json:"note" doc:"the operator's note to the applicant; null: none"`
+	}
+)
+
+// The events of an application.
+var (
+	appliedEvent = event.Declare[projectData]("account.oss_verification_applied", audience, "The account applied as an open-source project.")
+	amendedEvent = event.Declare[projectData]("account.oss_verification_amended", audience, "The account changed its application as an open-source project.")
+	decidedEvent = event.Declare[decidedData]("account.oss_verify_decide", audience, "An operator decided about the account's application as an open-source project.")
+)

@@ -1,0 +1,57 @@
+// Package oss is the open-source programme: an account applies as an open-source
+// project, and an operator of the platform decides. An account that is approved
+// moves to the tier that covers private repositories.
+package oss
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/mail"
+	"yardmaster/internal/needs"
+)
+
+// States of an application as an open-source project.
+const (
+	Pending  = "pending"
+	Approved = "approved"
+	Rejected = "rejected"
+)
+
+// Application asks that an account be treated as an open-source project.
+type Application struct {
+	_          struct{}   `doc:"An account's application as an open-source project." schema:"OSSApplication"`
+	ID         string     `json:"id" format:"uuid" doc:"id of the application"`
+	AccountID  string     `json:"account_id" format:"uuid" doc:"the account that applied"`
+	ProjectURL string     `json:"project_url" db:"project_url" format:"uri" example:"https://example.com/acme/web" doc:"where the project can be seen"`
+	Statement  string     `json:"statement" example:"Apache-2.0; a website that ships with the product." doc:"its licence, and what it is for"`
+	State      string     `json:"state" enum:"pending,approved,rejected" doc:"pending: waits for an operator"`
+	Note       *string    `json:"note" example:"null" doc:"the operator's note to the applicant; null: none"`
+	AppliedBy  *string    `json:"applied_by" format:"uuid" doc:"user id; null: a machine token applied"`
+	CreatedAt  time.Time  `json:"created_at" doc:"when it was made"`
+	UpdatedAt  time.Time  `json:"updated_at" doc:"when its text was last changed or it was decided"`
+	DecidedAt  *time.Time `json:"decided_at" example:"null" doc:"when it was decided; null: it waits"`
+}
+
+// Verification is where an account stands.
+type Verification struct {
+	_           struct{}     `doc:"Where an account stands as an open-source project." schema:"OSSVerification"`
+	Application *Application `json:"application" doc:"the latest; null: the account never applied"`
+}
+
+// Needs is what applications stand on.
+type Needs struct {
+	DB   *db.DB
+	Hub  *event.Hub
+	Mail *mail.Outbox
+}
+
+// Service answers for applications.
+type Service struct{ Needs }
+
+// New makes the service of n, which is to be whole.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
+}
