@@ -233,7 +233,9 @@ func (a *App) wire() parts {
 	add(&p, operator.New(operator.Needs{DB: a.db, Hub: a.hub}))
 	add(&p, oss.New(oss.Needs{DB: a.db, Hub: a.hub, Mail: a.mail}))
 	tokens := add(&p, token.New(token.Needs{DB: a.db}))
-	add(&p, member.New(member.Needs{DB: a.db, Invites: invites, Mail: a.mail, BaseURL: a.base, Tries: slots{a.limits(), "added by login", 20}}))
+	add(&p, member.New(member.Needs{
+		DB: a.db, Invites: invites, Mail: a.mail, BaseURL: a.base, Tries: slots{counts: a.limits(), name: "added by login", most: 20},
+	}))
 	add(&p, oauth.New(oauth.Needs{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: tokens, Used: p.used, Sessions: p.signin}))
 	add(&p, template.New(template.Needs{DB: a.db, Hub: a.hub}))
 	vaults := add(&p, vault.New(vault.Needs{DB: a.db, Ring: a.ring, Repos: flow.VaultRepos{}, Reachable: a.cfg.Reachable}))

@@ -13,7 +13,8 @@ import (
 // about is what runs here, and the probes of all that it stands on.
 func (a *App) about(sessions *signin.Service, runs *run.Service) service.Needs {
 	n := service.Needs{
-		Sessions: sessions, Version: a.opts.Version, SHA: a.opts.SHA, Document: sync.OnceValues(func() (*op.Asset, error) { return documentAsset(a.opts.Version) }),
+		Sessions: sessions, Version: a.opts.Version, SHA: a.opts.SHA,
+		Document:  sync.OnceValues(func() (*op.Asset, error) { return documentAsset(a.opts.Version) }),
 		Reference: sync.OnceValues(func() (*op.Asset, error) { return referenceAsset(a.opts.Version) }),
 		Probes: map[string]func(context.Context) error{
 			"database": a.db.Ping,

@@ -259,7 +259,9 @@ func (s *Service) LetIn(tx *db.Tx, userID string) (fresh bool, err error) {
 	if err := event.RightsChanged.Send(tx, userID); err != nil {
 		return false, err
 	}
-	return true, s.Mail.Post(tx, mail.Message{To: u.Email, Subject: "You have access to Yardmaster", Text: "You are in. Go on at\n\n" + s.BaseURL + "\n"})
+	return true, s.Mail.Post(tx, mail.Message{
+		To: u.Email, Subject: "You have access to Yardmaster", Text: "You are in. Go on at\n\n" + s.BaseURL + "\n",
+	})
 }
 
 // decidedAbout records what an operator decided about a user, in the account

@@ -100,7 +100,8 @@ func (s *Service) issue(ctx context.Context, in issueIn) (out EntitlementGrant, 
 			return err
 		}
 		var account string
-		out, account, err = s.ledger.book(tx, subject, EntitlementGrant{AIDevs: in.AIDevs, Reason: in.Reason, ExpiresAt: until(tx.Now, in.ExpiresInDays)})
+		g := EntitlementGrant{AIDevs: in.AIDevs, Reason: in.Reason, ExpiresAt: until(tx.Now, in.ExpiresInDays)}
+		out, account, err = s.ledger.book(tx, subject, g)
 		if err != nil {
 			return err
 		}

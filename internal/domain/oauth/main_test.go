@@ -124,7 +124,10 @@ func session(_ context.Context, p op.Presented) (policy.Actor, error) {
 
 // service is a service of d that gives programs every scope there is.
 func service(d *db.DB, ring *seal.Keyring) *Service {
-	return New(Needs{DB: d, Ring: ring, Clients: ring, Sessions: adas{}, Used: func() policy.Set { return ^policy.Set(0) }, Tokens: token.New(token.Needs{DB: d})})
+	return New(Needs{
+		DB: d, Ring: ring, Clients: ring, Sessions: adas{}, Used: func() policy.Set { return ^policy.Set(0) },
+		Tokens: token.New(token.Needs{DB: d}),
+	})
 }
 
 // adas are the sessions of ada.
