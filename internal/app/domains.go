@@ -275,7 +275,7 @@ func (a *App) wire() parts {
 	}))
 	p.session = add(&p, session.New(session.Needs{
 		DB: a.db, Hub: a.hub, Keys: keys, Budget: p.budget, Logger: a.log, Clock: a.clock, Runs: flow.SessionRuns{Runs: p.run},
-		Policies: flow.Policies{}, Prices: a.prices, Scripted: a.model, Transport: transport,
+		Policies: flow.Policies{}, Prices: a.prices, Gateway: llm.Config{Scripted: a.model, Transport: transport},
 	}))
 	p.ask = add(&p, ask.New(ask.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, Judge: flow.TriageModel{DB: a.db, Sessions: p.session},

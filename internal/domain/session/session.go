@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -99,17 +98,18 @@ type Needs struct {
 	Policies Policies
 	// Prices are those of the server, for what an account sets none.
 	Prices *llm.Prices
-	// Scripted answers as the provider scripted.
-	Scripted  http.Handler
-	Transport http.RoundTripper // to the providers
+	// Gateway says where providers are: Transport and Scripted. New fills in the
+	// rest.
+	Gateway llm.Config
 }
 
 // Service is the llm.Authorizer, llm.Reserver and llm.Recorder of the gateway,
 // and answers for sessions.
 type Service struct {
 	Needs
-	// Gateway serves the calls of agents to models, and the platform's own.
-	Gateway http.Handler
+	// Calls carries the platform's own calls through the gateway, which serves those
+	// of agents, too.
+	Calls llm.Caller
 
 	reads  singleflight.Group // of the streams
 	writes sync.WaitGroup
@@ -123,8 +123,9 @@ type Service struct {
 func New(n Needs) *Service {
 	needs.Whole(n)
 	s := &Service{Needs: n}
-	s.Gateway = llm.NewGateway(llm.Config{Authorizer: s, Reserver: s, Recorder: s, Logger: n.Logger, Now: n.Clock, Scripted: n.Scripted,
-		Prices: n.Prices, Transport: n.Transport})
+	c := n.Gateway
+	c.Authorizer, c.Reserver, c.Recorder, c.Logger, c.Now, c.Prices = s, s, s, n.Logger, n.Clock, n.Prices
+	s.Calls = llm.Caller{Gateway: llm.NewGateway(c)}
 	return s
 }
 

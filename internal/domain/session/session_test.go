@@ -70,7 +70,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 		}
 		logger, hub := slog.New(slog.DiscardHandler), event.NewHub()
 		f.Service = New(Needs{DB: d, Hub: hub, Logger: logger, Clock: clock, Runs: &f.runs, Policies: f, Prices: llm.DefaultPrices(),
-			Scripted: scripted.New(scenarios), Transport: llm.NewTransport(nil),
+			Gateway: llm.Config{Scripted: scripted.New(scenarios)},
 			Keys: modelkey.New(modelkey.Needs{DB: d, Ring: ring, Hub: hub, PlainHTTP: modelkey.PlainLoopback, Models: llm.Probe{}.Models,
 				Templates: others{}}),
 			Budget: budget.New(budget.Needs{DB: d, Logger: logger, Clock: clock, Node: "n", Work: others{}, Prices: others{}})})
@@ -133,7 +133,7 @@ func (f *fixture) ask(token, path string) (int, string, string) {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
 	rec := httptest.NewRecorder()
-	f.Gateway.ServeHTTP(rec, req)
+	f.Calls.Gateway.ServeHTTP(rec, req)
 	return rec.Code, rec.Body.String(), rec.Header().Get(llm.FaultHeader)
 }
 
@@ -331,7 +331,7 @@ func TestStreamIsCounted(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {
 		f.addKey(`{"provider":"scripted"}`)
-		near := httptest.NewServer(f.Gateway)
+		near := httptest.NewServer(f.Calls.Gateway)
 		defer near.Close()
 		req, err := http.NewRequestWithContext(t.Context(), "POST", near.URL+"/v1/messages",
 			strings.NewReader(`{"model":"small","max_tokens":100,"stream":true,"messages":[{"role":"user","content":"hello"}]}`))

@@ -235,7 +235,7 @@ func TestQueueIsNotScanned(t *testing.T) {
 	for part, want := range map[string]string{
 		"GROUP BY repo_id, template, (waiting_deps > 0)":                                     "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\nUSE TEMP B-TREE FOR GROUP BY\n",
 		isWaiting + " ORDER BY created_at, id LIMIT $2":                                      "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\n",
-		"priority = :priority\n\t\tAND " + isReady + " ORDER BY created_at, id LIMIT :limit": "SEARCH tasks USING INDEX tasks_ready (account_id=? AND repo_id=? AND template=? AND priority=?)\n",
+		"priority = $4 AND " + isReady + " ORDER BY created_at, id LIMIT $5": "SEARCH tasks USING INDEX tasks_ready (account_id=? AND repo_id=? AND template=? AND priority=?)\n",
 	} {
 		if got := dbtest.Plan(t, part); !strings.Contains(got, want) || strings.Contains(got, "tasks_status") {
 			t.Errorf("%s: %s", part, got)

@@ -61,7 +61,7 @@ var edges = map[string]string{
 	"llm":              "fault",
 	"llm/scripted":     "",
 
-	"flow":  "codehost codehost/builtin db domain/* event id policy protocol",
+	"flow":  "codehost codehost/builtin db domain/* event id llm money policy protocol seal",
 	"needs": "",
 
 	// The machine side. It shares the wire with the server, not its rooms.
@@ -95,6 +95,7 @@ var edges = map[string]string{
 	"proof/frontdoor":  "",
 	"proof/provider":   "id",
 	"proof/seed":       "db",
+	"proof/standin":    "db domain/budget domain/session domain/task",
 	"proof/transcript": "api/mcp api/op app box box/coder client config db db/dbtest domain/* event id mail policy proof/document proof/provider proof/seed protocol",
 }
 
