@@ -321,12 +321,12 @@ func TestFullQueue(t *testing.T) {
 		askID := y.file(nil)
 		y.judge.say = always(says(object{"kind": "mint", "reason": "Two.", "tasks": []any{
 			object{"repo": "acme/web", "title": "a", "problem": "a"}, object{"repo": "acme/web", "title": "b", "problem": "b"}}}))
-		y.tasks.QueueCap = 1
+		y.queueCap(1)
 		y.pass()
 		if y.want(askID, Pending, ""); y.judge.calls() != 0 {
 			t.Error("the judge was asked though nothing can be minted")
 		}
-		y.tasks.QueueCap = 2 // room for one of the two
+		y.queueCap(2) // room for one of the two
 		y.later(roomy)
 		y.pass()
 		y.want(askID, Pending, "")
@@ -336,11 +336,12 @@ func TestFullQueue(t *testing.T) {
 		if n := one(y, triesOf, askID); n != 0 {
 			t.Errorf("waiting for room has cost %d tries", n)
 		}
-		y.tasks.QueueCap = 3
+		y.queueCap(3)
 		y.later(roomy)
 		y.pass()
 		y.want(askID, Triaged, "")
-		y.tasks.QueueCap, y.seats = task.Uncapped, 0
+		y.queueCap(task.Uncapped)
+		y.seats = 0
 		none := y.file(nil)
 		y.pass()
 		y.want(none, Escalated, NoCapacity)

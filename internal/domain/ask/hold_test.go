@@ -43,7 +43,7 @@ func TestRoomIsNoticed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
 		first := y.existing("acme-web", "In the queue")
-		y.tasks.QueueCap = 1
+		y.queueCap(1)
 		askID := y.file(nil)
 		y.judge.say = always(says(object{"kind": "drop", "reason": "Noise."}))
 		ctx, stop := context.WithCancel(context.Background())

@@ -155,12 +155,20 @@ func (y *yard) node(dsn string) *Service {
 		Repos: standin.Repos(nil), Templates: stand, Related: stand, Foresight: stand,
 	})
 	return New(Needs{
-		DB: d, Hub: hub, Logger: slog.New(slog.DiscardHandler), Judge: y.judge, Queue: queue{y.tasks}, Boxes: boxes{}, Plans: &y.plans, Budgets: budgets{},
+		DB: d, Hub: hub, Logger: slog.New(slog.DiscardHandler), Judge: y.judge,
+		Queue: queue{y}, Boxes: boxes{}, Plans: &y.plans, Budgets: budgets{},
 	})
 }
 
+// queueCap has an account take so many pending tasks.
+func (y *yard) queueCap(most int64) {
+	n := y.tasks.Needs
+	n.QueueCap = most
+	y.tasks = task.New(n)
+}
+
 // queue is a real queue of tasks.
-type queue struct{ tasks *task.Service }
+type queue struct{ *yard }
 
 func (q queue) Full(tx *db.Tx) (bool, error) { return q.tasks.Full(tx) }
 

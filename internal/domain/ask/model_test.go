@@ -84,7 +84,7 @@ func (m *model) step() {
 			break
 		}
 	case 9:
-		m.tasks.QueueCap = int64(pick(m, -1, -1, 1, int(one(m.yard, countTasks))+1))
+		m.queueCap(int64(pick(m, -1, -1, 1, int(one(m.yard, countTasks))+1)))
 		m.write(func(tx *db.Tx) error {
 			if _, err := seed.SetEnabled.Exec(tx, pick(m, "acme-web", "acme-api"), pick(m, true, true, false)); err != nil {
 				return err

@@ -113,6 +113,13 @@ func (r related) PullOpen(_ *db.Tx, prID string) (bool, error) { return r.f.open
 
 func (related) InPlan(tx *db.Tx, t *task.Row) (*task.Plan, error) { return InPlan(tx, t) }
 
+// queueCap has an account take so many pending tasks.
+func (f *fixture) queueCap(most int64) {
+	n := f.Tasks.Needs
+	n.QueueCap = most
+	f.Tasks = task.New(n)
+}
+
 func newFixture(t testing.TB, e db.Engine) *fixture {
 	f := &fixture{t: t, seats: 2, reports: map[string]string{}, openPRs: map[string]bool{}}
 	f.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())

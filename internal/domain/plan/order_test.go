@@ -119,7 +119,7 @@ func TestLockOrder(t *testing.T) {
 			return meeting{down, func(tx *db.Tx, t *task.Row) error { return f.Tasks.Requeue(tx, t, "test") }, moving(up, nil, kill(f))}
 		},
 		"a repair of a task's work, one that is to wait for it": func(f *fixture) meeting {
-			f.Tasks.QueueCap = 100
+			f.queueCap(100)
 			up := f.newTask()
 			create := func(tx *db.Tx, dependsOn ...string) error {
 				r, err := repoByID(tx, "repo-web")
@@ -154,7 +154,7 @@ func TestLockOrder(t *testing.T) {
 // PostgreSQL: no two ever wait for each other.
 func TestNoDeadlocks(t *testing.T) {
 	f := newFixture(t, db.Postgres)
-	f.Tasks.QueueCap = 10_000
+	f.queueCap(10_000)
 	f.seats = 1000
 	f.live()
 	const turns, workers = 60, 6

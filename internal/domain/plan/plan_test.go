@@ -110,7 +110,8 @@ func TestExecutedOnce(t *testing.T) {
 		}
 		f.seats = 0
 		f.refused("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "p", "revision": 3}, 403, "no-capacity")
-		f.seats, f.Tasks.QueueCap = 2, 1
+		f.seats = 2
+		f.queueCap(1)
 		if p := f.refused("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "p", "revision": 3}, 429, "queue-full"); p["retry_after"] == nil {
 			f.t.Errorf("not said when to come again: %v", p)
 		}

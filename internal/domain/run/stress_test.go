@@ -18,7 +18,9 @@ import (
 func TestEverythingAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		const tasks = 24
-		f.Tasks.Backoff = []time.Duration{time.Microsecond}
+		n := f.Tasks.Needs
+		n.Backoff = []time.Duration{time.Microsecond}
+		f.Tasks = task.New(n)
 		var ids []string
 		for range tasks {
 			ids = append(ids, f.create(task.KindWork))

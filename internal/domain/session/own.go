@@ -119,7 +119,7 @@ func (c *Own) Say(ctx context.Context, system string, turns []string) (string, e
 	if err := c.note(ctx, notePrompt, shown(turns[len(turns)-1])); err != nil {
 		return "", err
 	}
-	answer, err := c.s.Calls.Complete(ctx, c.token, p)
+	answer, err := c.s.calls.Complete(ctx, c.token, p)
 	if err != nil {
 		f := fault.From(err)
 		return "", errors.Join(err, c.note(ctx, noteFailed, OwnFailed{f.Slug, secretscan.Scrub(f.Detail)}))

@@ -107,9 +107,7 @@ type Needs struct {
 // and answers for sessions.
 type Service struct {
 	Needs
-	// Calls carries the platform's own calls through the gateway, which serves those
-	// of agents, too.
-	Calls llm.Caller
+	calls llm.Caller // carries the platform's own calls through the gateway
 
 	reads  singleflight.Group // of the streams
 	writes sync.WaitGroup
@@ -125,9 +123,12 @@ func New(n Needs) *Service {
 	s := &Service{Needs: n}
 	c := n.Gateway
 	c.Authorizer, c.Reserver, c.Recorder, c.Logger, c.Now, c.Prices = s, s, s, n.Logger, n.Clock, n.Prices
-	s.Calls = llm.Caller{Gateway: llm.NewGateway(c)}
+	s.calls = llm.Caller{Gateway: llm.NewGateway(c)}
 	return s
 }
+
+// Caller carries calls through the gateway, whose handler it holds.
+func (s *Service) Caller() llm.Caller { return s.calls }
 
 // remembered is how long a decision is used again. A revoked token or a
 // deleted key works no longer than this.

@@ -133,7 +133,7 @@ func (f *fixture) ask(token, path string) (int, string, string) {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
 	rec := httptest.NewRecorder()
-	f.Calls.Gateway.ServeHTTP(rec, req)
+	f.calls.Gateway.ServeHTTP(rec, req)
 	return rec.Code, rec.Body.String(), rec.Header().Get(llm.FaultHeader)
 }
 
@@ -331,7 +331,7 @@ func TestStreamIsCounted(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {
 		f.addKey(`{"provider":"scripted"}`)
-		near := httptest.NewServer(f.Calls.Gateway)
+		near := httptest.NewServer(f.calls.Gateway)
 		defer near.Close()
 		req, err := http.NewRequestWithContext(t.Context(), "POST", near.URL+"/v1/messages",
 			strings.NewReader(`{"model":"small","max_tokens":100,"stream":true,"messages":[{"role":"user","content":"hello"}]}`))
