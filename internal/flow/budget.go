@@ -92,7 +92,8 @@ func clears(s budget.Stop) (when, call string, args map[string]string) {
 	args = map[string]string{}
 	if s.Reason == budget.SlugUnpriced {
 		args["provider"], args["model"] = s.Provider, s.Model
-		return fmt.Sprintf("whoever may write billing says what the model %s of %s costs (0 is a price), for the model or for the key, or no limit in dollars holds any more: now %s does",
+		return fmt.Sprintf("whoever may write billing says what the model %s of %s costs (0 is a price), for the model or for the key, "+
+			"or no limit in dollars holds any more: now %s does",
 			s.Model, s.Provider, limitNames[s.Scope]), "billing.price_set", args
 	}
 	switch s.Scope {
@@ -114,7 +115,8 @@ func clears(s budget.Stop) (when, call string, args map[string]string) {
 			when = "whoever may write tasks raises the budget of the task whose pull request this one looks after"
 		}
 	case budget.Run:
-		when, call = "the policy file allows a run more, or whoever may write tasks sets the task's budget: its next run begins at nothing", "task.budget_set"
+		when = "the policy file allows a run more, or whoever may write tasks sets the task's budget: its next run begins at nothing"
+		call = "task.budget_set"
 		args["id"] = s.ID
 	}
 	return when, call, args

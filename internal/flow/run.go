@@ -112,14 +112,17 @@ func secretsNote(lent vault.Lent, servers []protocol.MCPServer) string {
 	var b strings.Builder
 	b.WriteString("## Secrets\n\n")
 	if len(lent.Variables) > 0 {
-		fmt.Fprintf(&b, "In your environment: %s. Never print, log, commit or send them anywhere but where they belong.\n", strings.Join(lent.Variables, ", "))
+		fmt.Fprintf(&b, "In your environment: %s. Never print, log, commit or send them anywhere but where they belong.\n",
+			strings.Join(lent.Variables, ", "))
 	}
 	if len(lent.Hosts) > 0 {
-		fmt.Fprintf(&b, "For %s there are credentials that you use without having them: send a request for https://HOST/PATH to $YARDMASTER_SECRETS_URL/HOST/PATH instead, "+
-			"without a credential; it is added on the way.\n", strings.Join(lent.Hosts, ", "))
+		fmt.Fprintf(&b, "For %s there are credentials that you use without having them: send a request for "+
+			"https://HOST/PATH to $YARDMASTER_SECRETS_URL/HOST/PATH instead, without a credential; it is added on the way.\n",
+			strings.Join(lent.Hosts, ", "))
 	}
 	for _, m := range servers {
-		fmt.Fprintf(&b, "The MCP server %s (transport %s) is among your tools if you speak its protocol; it is at $YARDMASTER_SECRETS_URL%s in the same way.\n", m.Name, m.Transport, m.Path)
+		fmt.Fprintf(&b, "The MCP server %s (transport %s) is among your tools if you speak its protocol; "+
+			"it is at $YARDMASTER_SECRETS_URL%s in the same way.\n", m.Name, m.Transport, m.Path)
 	}
 	return b.String()
 }

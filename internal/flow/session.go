@@ -31,7 +31,9 @@ func (s SessionRuns) Attempt(ctx context.Context, token string) (out session.Att
 	}
 	err = s.Runs.DB.Read(ctx, func(tx *db.Tx) error {
 		t, _, err := template.ByName(tx, acc.AccountID, acc.Template)
-		out = session.Attempt{RunID: acc.RunID, SessionID: acc.SessionID, AccountID: acc.AccountID, Provider: t.Provider, Model: t.Model, BaseURL: t.BaseURL}
+		out = session.Attempt{
+			RunID: acc.RunID, SessionID: acc.SessionID, AccountID: acc.AccountID, Provider: t.Provider, Model: t.Model, BaseURL: t.BaseURL,
+		}
 		return err
 	})
 	return out, true, err
@@ -91,7 +93,8 @@ func (Policies) Parse(tx *db.Tx, repoID *string, yml string) (session.Candidate,
 func candidate(p repo.Policy) session.Candidate {
 	c := session.Candidate{
 		Template: p.Agent.Template, Isolation: p.Agent.Isolation, CheckCommand: p.Checks.Command, CheckTimeout: p.CheckTimeout(),
-		MergeMode: p.Merge.Mode, MergeMethod: p.Merge.Method, DeleteBranch: p.Merge.DeleteBranch, OnCancel: p.Merge.OnCancel, Conflicts: p.Conflicts,
+		MergeMode: p.Merge.Mode, MergeMethod: p.Merge.Method, DeleteBranch: p.Merge.DeleteBranch, OnCancel: p.Merge.OnCancel,
+		Conflicts:  p.Conflicts,
 		TaskMicros: money.Micros(p.Budget.TaskUSD), RunMicros: money.Micros(p.Budget.RunUSD), Instructions: digest(p.Instructions),
 	}
 	var servers strings.Builder

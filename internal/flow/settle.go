@@ -81,7 +81,8 @@ func (s Settler) work(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, e
 		return false, fmt.Errorf("task %s has no repository %s", t.ID, t.RepoID)
 	}
 	if f.BranchAt != f.Tip {
-		return true, s.Tasks.AttemptFailed(tx, t, task.PushRejected, fmt.Sprintf("The branch %s is not at %.12s, which the box says it has pushed.", t.Branch, f.Tip))
+		return true, s.Tasks.AttemptFailed(tx, t, task.PushRejected,
+			fmt.Sprintf("The branch %s is not at %.12s, which the box says it has pushed.", t.Branch, f.Tip))
 	}
 	if t.Kind == task.KindBabysit {
 		if err := s.Pulls.OnPush(tx, ref, t.Branch, f.Tip, "run:"+r.ID); err != nil {

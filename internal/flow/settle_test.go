@@ -88,19 +88,24 @@ func TestSettlerDistrustsBoxes(t *testing.T) {
 	t.Parallel()
 	tip, base := strings.Repeat("a", 40), strings.Repeat("b", 40)
 	eachSettling(t, func(t *testing.T, y *settling) {
+		ended := func(state string, more func(*run.Ending)) run.Ending {
+			f := run.Ending{Finished: protocol.Finished{State: state, Tip: tip, Base: base}, BranchAt: tip}
+			more(&f)
+			return f
+		}
 		for what, c := range map[string]struct {
 			kind    string
 			ending  run.Ending
 			settled bool
 			failure string
 		}{
-			"check without a result": {task.KindCI, run.Ending{Finished: protocol.Finished{State: protocol.Succeeded}}, true, task.AgentCrashed},
-			"check that was not run": {task.KindCI, run.Ending{Finished: protocol.Finished{State: protocol.Failed}}, false, ""},
-			"no commit":              {task.KindWork, run.Ending{Finished: protocol.Finished{State: protocol.Succeeded, Tip: "main", Base: base}, BranchAt: "main"}, true, task.AgentCrashed},
-			"commit not pushed":      {task.KindWork, run.Ending{Finished: protocol.Finished{State: protocol.Succeeded, Tip: tip, Base: base}, BranchAt: base}, true, task.PushRejected},
-			"unfinished work":        {task.KindWork, run.Ending{Finished: protocol.Finished{State: protocol.Succeeded, Tip: tip, Base: base, WIP: true}}, false, ""},
-			"nothing added":          {task.KindWork, run.Ending{Finished: protocol.Finished{State: protocol.Succeeded, Tip: tip, Base: tip}, BranchAt: tip}, false, ""},
-			"failure":                {task.KindWork, run.Ending{Finished: protocol.Finished{State: protocol.Failed, Tip: tip, Base: base}, BranchAt: tip}, false, ""},
+			"check without a result": {task.KindCI, ended(protocol.Succeeded, func(*run.Ending) {}), true, task.AgentCrashed},
+			"check that was not run": {task.KindCI, ended(protocol.Failed, func(*run.Ending) {}), false, ""},
+			"no commit":              {task.KindWork, ended(protocol.Succeeded, func(f *run.Ending) { f.Tip = "main" }), true, task.AgentCrashed},
+			"commit not pushed":      {task.KindWork, ended(protocol.Succeeded, func(f *run.Ending) { f.BranchAt = base }), true, task.PushRejected},
+			"unfinished work":        {task.KindWork, ended(protocol.Succeeded, func(f *run.Ending) { f.WIP = true }), false, ""},
+			"nothing added":          {task.KindWork, ended(protocol.Succeeded, func(f *run.Ending) { f.Base = tip }), false, ""},
+			"failure":                {task.KindWork, ended(protocol.Failed, func(*run.Ending) {}), false, ""},
 		} {
 			settled, row := y.settle(y.running(c.kind), c.ending)
 			failure := ""

@@ -25,8 +25,9 @@ type TaskRepos struct{ Host codehost.Host }
 // Of is a repository as tasks and runs see it.
 func (t TaskRepos) Of(r repo.Ref) task.Repo {
 	return task.Repo{
-		ID: r.ID, Owner: r.Owner, Name: r.Name, Enabled: r.Enabled, DefaultBranch: r.DefaultBranch, CloneURL: t.Host.CloneURL(r.HostRepo()),
-		Template: r.Policy.Agent.Template, Isolation: r.Policy.Agent.Isolation, Conflicts: r.Policy.Conflicts, CheckTimeout: r.Policy.CheckTimeout(),
+		ID: r.ID, Owner: r.Owner, Name: r.Name, Enabled: r.Enabled, DefaultBranch: r.DefaultBranch,
+		CloneURL: t.Host.CloneURL(r.HostRepo()), Template: r.Policy.Agent.Template, Isolation: r.Policy.Agent.Isolation,
+		Conflicts: r.Policy.Conflicts, CheckTimeout: r.Policy.CheckTimeout(),
 	}
 }
 

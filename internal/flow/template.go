@@ -116,7 +116,9 @@ func (RunSetup) Template(tx *db.Tx, acct, name string) (run.Template, bool, erro
 	if err != nil || !ok {
 		return run.Template{}, ok, err
 	}
-	out := run.Template{Agent: t.Agent, Model: t.Model, Options: map[string]string{}, Command: t.Command, Timeout: t.Timeout(), Isolation: t.Isolation}
+	out := run.Template{
+		Agent: t.Agent, Model: t.Model, Options: map[string]string{}, Command: t.Command, Timeout: t.Timeout(), Isolation: t.Isolation,
+	}
 	maps.Copy(out.Options, t.Options)
 	if t.Agent == template.Command {
 		return out, true, nil
