@@ -233,8 +233,8 @@ func TestStatements(t *testing.T) { dbtest.Declared(t) }
 // index of what it is about.
 func TestQueueIsNotScanned(t *testing.T) {
 	for part, want := range map[string]string{
-		"GROUP BY repo_id, template, (waiting_deps > 0)":                                     "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\nUSE TEMP B-TREE FOR GROUP BY\n",
-		isWaiting + " ORDER BY created_at, id LIMIT $2":                                      "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\n",
+		"GROUP BY repo_id, template, (waiting_deps > 0)":                     "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\nUSE TEMP B-TREE FOR GROUP BY\n",
+		isWaiting + " ORDER BY created_at, id LIMIT $2":                      "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\n",
 		"priority = $4 AND " + isReady + " ORDER BY created_at, id LIMIT $5": "SEARCH tasks USING INDEX tasks_ready (account_id=? AND repo_id=? AND template=? AND priority=?)\n",
 	} {
 		if got := dbtest.Plan(t, part); !strings.Contains(got, want) || strings.Contains(got, "tasks_status") {
