@@ -80,7 +80,7 @@ var edges = map[string]string{
 	"box/spool":      "box/scrub protocol",
 	"box/worktree":   "rlimit",
 
-	"app":                "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest bus clock codehost codehost/builtin config db db/lease db/meta domain/* event event/hashchain event/notary fault flow id idp llm llm/scripted mail money policy protocol seal seal/keys web",
+	"app":                "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest bus clock codehost codehost/builtin config db db/lease db/meta domain/* event event/hashchain event/notary fault flow id idp llm llm/scripted mail policy seal seal/keys web",
 	"proof/demo":         "app box client config",
 	"proof/chaos":        "box client proof/chaos/astray",
 	"proof/chaos/astray": "",
