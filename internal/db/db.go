@@ -67,9 +67,18 @@ type Options struct {
 	// Before is called before the schema of a PostgreSQL database is changed, if
 	// there is one that knows of servers: an error leaves all as it is.
 	Before func(context.Context, *DB) error
-	// Observe is told of every transaction: kind is read or write; outcome is
-	// done, refused (its function answered a fault), or failed. nil: nobody is.
-	Observe func(kind, outcome string, took time.Duration)
+	// Observe is told of every transaction when it is over, with the context that
+	// it was begun in. nil: nobody is.
+	Observe func(context.Context, Transaction)
+}
+
+// Transaction is a transaction that is over.
+type Transaction struct {
+	Kind    string // read or write
+	Outcome string // done, refused (its function answered a fault), or failed
+	Begun   time.Time
+	Took    time.Duration // waiting included
+	Tries   int           // how often its function was called
 }
 
 // DB is an open database. It is safe for concurrent use.
@@ -77,9 +86,9 @@ type DB struct {
 	backend backend
 	engine  Engine
 	clock   func() time.Time
-	observe func(kind, outcome string, took time.Duration) // may be nil
-	noRoom  atomic.Bool                                    // for what the last write wanted to store
-	local   sync.Map                                       // *Local[T] -> *T
+	observe func(context.Context, Transaction) // may be nil
+	noRoom  atomic.Bool                        // for what the last write wanted to store
+	local   sync.Map                           // *Local[T] -> *T
 }
 
 // backend is one engine's way to run transactions. A transaction is over when
@@ -200,8 +209,18 @@ func (d *DB) NoRoom() bool { return d.noRoom.Load() }
 
 func (d *DB) run(ctx context.Context, kind string, transact func(context.Context, func(querier) error) error, fn func(*Tx) error) (err error) {
 	if d.observe != nil {
-		begun := time.Now()
-		defer func() { d.observe(kind, outcome(err), time.Since(begun)) }()
+		t := Transaction{Kind: kind, Begun: time.Now()}
+		inner := transact
+		transact = func(ctx context.Context, fn func(querier) error) error {
+			return inner(ctx, func(q querier) error {
+				t.Tries++
+				return fn(q)
+			})
+		}
+		defer func() {
+			t.Outcome, t.Took = outcome(err), time.Since(t.Begun)
+			d.observe(ctx, t)
+		}()
 	}
 	if outer, ok := ctx.Value(txKey{}).(*Tx); ok && outer.db == d && !outer.over.Load() {
 		return ErrNested

@@ -286,10 +286,10 @@ func TestObserve(t *testing.T) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			var got []string
-			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Observe: func(kind, outcome string, took time.Duration) {
-				got = append(got, kind+" "+outcome)
-				if took <= 0 {
-					t.Errorf("a transaction took %v", took)
+			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Observe: func(ctx context.Context, o db.Transaction) {
+				got = append(got, o.Kind+" "+o.Outcome)
+				if o.Took <= 0 || o.Begun.IsZero() || o.Tries != 1 || ctx != t.Context() {
+					t.Errorf("told of %+v", o)
 				}
 			}})
 			for _, answer := range []error{nil, fault.Missing("thing"), errors.New("no")} {

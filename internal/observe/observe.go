@@ -1,20 +1,13 @@
-// Package observe shows an operator what a node does: one record in the log for
-// every request that it answers, metrics for Prometheus on an address of their
-// own, and traces for an OpenTelemetry collector where one is configured. It
-// knows nothing of capabilities: those who serve a request note what they learn
-// of it (Of).
+// Package observe carries what is learned of a request to its record, and what a
+// loop says of its passes to those who count them. The package knows neither
+// HTTP nor capabilities nor metrics, so anybody may import it. telemetry writes
+// the records, serves the metrics and sends the traces.
 package observe
 
 import (
 	"context"
-	"log/slog"
-	"net/http"
+	"sync/atomic"
 	"time"
-
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // Request is what becomes known of a request while it is served. One goroutine
@@ -23,156 +16,86 @@ type Request struct {
 	ID      string
 	Address string // of the caller, past trusted proxies
 	Surface string // rest, mcp, git, gateway
-	// Path is the path to show, without secrets and without the query; empty: the
-	// path that was asked for.
+	// Path is the path to show, without the query and without secrets. Empty: the
+	// path that was asked for, scrubbed.
 	Path       string
+	Pattern    string // of the route, such as /v1/tasks/{id}; empty: none matched
 	Capability string // id of the row; empty: none matched
-	Account    string
-	Actor      string
+	Account    string // id
+	Actor      string // kind and id, never a secret
 	Slug       string // of the problem that was answered
-	Cause      error  // which the answer does not tell
+	Cause      error  // of a failure, for the log
+	// Broken tells that the answer failed after its status was sent.
+	Broken bool
 }
 
 type requestKey struct{}
 
-// Of is the request that ctx belongs to. Outside of one it is a value that
-// nobody reads.
+// With returns a context that belongs to r. A nil r takes what is done there out
+// of the request of ctx.
+func With(ctx context.Context, r *Request) context.Context {
+	return context.WithValue(ctx, requestKey{}, r)
+}
+
+// Of returns the request that ctx belongs to. Outside of a request it returns a
+// value that nobody reads.
 func Of(ctx context.Context) *Request {
-	if r, ok := ctx.Value(requestKey{}).(*Request); ok {
+	if r, _ := ctx.Value(requestKey{}).(*Request); r != nil {
 		return r
 	}
 	return &Request{}
 }
 
-// Observer records requests. Its fields may be nil, each of which leaves
-// something out.
-type Observer struct {
-	Logger  *slog.Logger
-	Metrics *Metrics
-	Tracer  trace.Tracer
-	// Scrub takes what may be secret out of a path that nothing matched.
-	Scrub func(path string) string
+// Inside tells whether ctx belongs to a request, whose record will tell what is
+// noted.
+func Inside(ctx context.Context) bool {
+	r, _ := ctx.Value(requestKey{}).(*Request)
+	return r != nil
 }
 
-// Handler serves with next, and records every request when it has been
-// answered.
-func (o *Observer) Handler(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		begun := time.Now()
-		r := &Request{}
-		ctx := context.WithValue(req.Context(), requestKey{}, r)
-		var span trace.Span
-		if o.Tracer != nil {
-			ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(req.Header))
-			ctx, span = o.Tracer.Start(ctx, req.Method, trace.WithSpanKind(trace.SpanKindServer))
-		}
-		o.Metrics.begin()
-		rec := &recorder{ResponseWriter: w}
-		defer func() {
-			took := time.Since(begun)
-			if r.ID == "" {
-				r.ID = w.Header().Get("X-Request-Id")
-			}
-			if r.Path == "" {
-				r.Path = o.scrubbed(req.URL.Path)
-			}
-			o.Metrics.end(r, req.Method, rec.code(), took)
-			if span != nil {
-				end(span, r, req.Method, rec.code())
-			}
-			o.log(ctx, r, req.Method, rec.code(), took)
-		}()
-		next.ServeHTTP(rec, req.WithContext(ctx))
-	})
+// Loops counts passes of loops.
+type Loops interface {
+	// Pass is told of the end of a pass.
+	Pass(loop string, took time.Duration)
+	// Failed is told once of each pass in which something failed.
+	Failed(loop string)
 }
 
-func (o *Observer) scrubbed(path string) string {
-	if o.Scrub == nil {
-		return path
-	}
-	return o.Scrub(path)
+type (
+	loopsKey struct{}
+	passKey  struct{}
+)
+
+// Counting returns a context whose passes are told to l.
+func Counting(ctx context.Context, l Loops) context.Context {
+	return context.WithValue(ctx, loopsKey{}, l)
 }
 
-// log writes the record. What failed on our side is an error, everything else
-// is information.
-func (o *Observer) log(ctx context.Context, r *Request, method string, status int, took time.Duration) {
-	if o.Logger == nil {
-		return
-	}
-	level := slog.LevelInfo
-	if status >= 500 && r.Cause != nil {
-		level = slog.LevelError
-	}
-	if !o.Logger.Enabled(ctx, level) {
-		return
-	}
-	attrs := make([]slog.Attr, 0, 12)
-	attrs = append(attrs, slog.String("method", method), slog.String("path", r.Path), slog.Int("status", status), slog.Duration("took", took))
-	for _, a := range []struct{ key, value string }{
-		{"capability", r.Capability}, {"surface", r.Surface}, {"address", r.Address}, {"account", r.Account},
-		{"actor", r.Actor}, {"slug", r.Slug}, {"request_id", r.ID},
-	} {
-		if a.value != "" {
-			attrs = append(attrs, slog.String(a.key, a.value))
-		}
-	}
-	if r.Cause != nil {
-		attrs = append(attrs, slog.String("cause", r.Cause.Error()))
-	}
-	o.Logger.LogAttrs(ctx, level, "request", attrs...)
+// pass is a pass of a loop.
+type pass struct {
+	loop   string
+	loops  Loops
+	failed atomic.Bool
 }
 
-func end(span trace.Span, r *Request, method string, status int) {
-	name := r.Capability
-	if name == "" {
-		name = method + " " + r.Surface
+// Pass begins a pass of a loop, which is named package.what in lower case. What
+// fails in the returned context is told to Failed. The caller calls end when the
+// pass is over.
+func Pass(ctx context.Context, loop string) (in context.Context, end func()) {
+	loops, _ := ctx.Value(loopsKey{}).(Loops)
+	if loops == nil {
+		return ctx, func() {}
 	}
-	span.SetName(name)
-	span.SetAttributes(
-		attribute.String("http.request.method", method), attribute.String("url.path", r.Path),
-		attribute.Int("http.response.status_code", status), attribute.String("yardmaster.account", r.Account),
-		attribute.String("yardmaster.request_id", r.ID), attribute.String("error.type", r.Slug),
-	)
-	if status >= 500 {
-		span.SetStatus(codes.Error, r.Slug)
-	}
-	span.End()
+	begun := time.Now()
+	return context.WithValue(ctx, passKey{}, &pass{loop: loop, loops: loops}), func() { loops.Pass(loop, time.Since(begun)) }
 }
 
-// recorder notes the status of an answer.
-type recorder struct {
-	http.ResponseWriter
-	status int
-}
-
-func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 && status >= 200 {
-		r.status = status
+// Failed notes that something failed in the pass that ctx belongs to, if err is
+// an error and ctx has not ended: a loop that is stopped has not failed. It may
+// be called after the end of the pass, by work that the pass has started.
+func Failed(ctx context.Context, err error) {
+	p, _ := ctx.Value(passKey{}).(*pass)
+	if p != nil && err != nil && ctx.Err() == nil && p.failed.CompareAndSwap(false, true) {
+		p.loops.Failed(p.loop)
 	}
-	r.ResponseWriter.WriteHeader(status)
-}
-
-func (r *recorder) Write(b []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
-	return r.ResponseWriter.Write(b)
-}
-
-// Flush is for handlers that ask for it without a ResponseController.
-func (r *recorder) Flush() {
-	if f, ok := r.ResponseWriter.(http.Flusher); ok {
-		f.Flush()
-	}
-}
-
-// Unwrap is for http.ResponseController.
-func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
-
-// code is the status, 200 for an answer without a word.
-func (r *recorder) code() int {
-	if r.status == 0 {
-		return http.StatusOK
-	}
-	return r.status
 }

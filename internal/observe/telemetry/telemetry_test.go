@@ -1,4 +1,4 @@
-package observe_test
+package telemetry_test
 
 import (
 	"bytes"
@@ -19,23 +19,31 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"yardmaster/internal/observe"
+	"yardmaster/internal/observe/telemetry"
 )
 
 // TestRecord holds that every request leaves one record: with what those who
 // serve it note, and without what a path or a query may give away.
 func TestRecord(t *testing.T) {
 	var log bytes.Buffer
-	o := &observe.Observer{
-		Logger: slog.New(slog.NewJSONHandler(&log, nil)), Metrics: observe.NewMetrics("test"),
-		Scrub: func(path string) string { return strings.ReplaceAll(path, "secret", "…") },
+	o := &telemetry.Observer{
+		Logger: slog.New(slog.NewJSONHandler(&log, nil)), Metrics: telemetry.NewMetrics("test"),
+		Scrub:   func(path string) string { return strings.ReplaceAll(path, "secret", "…") },
+		Address: func(req *http.Request) string { return "of " + req.URL.Path },
 	}
 	server := httptest.NewServer(o.Handler(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r := observe.Of(req.Context())
 		switch req.URL.Path {
 		case "/known":
 			r.Capability, r.Account, r.Actor, r.Surface, r.Address, r.ID = "task.list", "acme", "user:1", "rest", "192.0.2.1", "id1"
-			r.Slug, r.Cause = "internal", errors.New("the disk is on fire")
+			r.Slug, r.Cause, r.Pattern = "internal", errors.New("the secret disk is on fire"), "/{x}"
 			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = io.WriteString(w, "sorry")
+		case "/late":
+			_, _ = io.WriteString(w, "so")
+			panic("too late")
+		case "/gone":
+			panic(http.ErrAbortHandler)
 		case "/stream":
 			w.Header().Set("X-Request-Id", "id2")
 			if err := http.NewResponseController(w).Flush(); err != nil {
@@ -47,10 +55,14 @@ func TestRecord(t *testing.T) {
 		}
 	})))
 	defer server.Close()
-	for _, path := range []string{"/known?token=secret", "/stream", "/secret/x"} {
-		resp, err := http.Get(server.URL + path)
+	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // a request that fails is not sent again
+	for _, path := range []string{"/known?token=secret", "/stream", "/secret/x", "/late", "/gone"} {
+		resp, err := once.Get(server.URL + path)
 		if err != nil {
-			t.Fatal(err)
+			if path != "/gone" && path != "/late" {
+				t.Fatal(err)
+			}
+			continue
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
@@ -62,15 +74,21 @@ func TestRecord(t *testing.T) {
 		if err := d.Decode(&m); err != nil {
 			break
 		}
+		if m["path"] == "/late" {
+			m["cause"], _, _ = strings.Cut(m["cause"].(string), "\n")
+		}
 		delete(m, "time")
 		delete(m, "took")
 		got = append(got, m)
 	}
 	want := []map[string]any{
-		{"level": "ERROR", "msg": "request", "method": "GET", "path": "/known", "status": 500.0, "capability": "task.list", "surface": "rest",
-			"address": "192.0.2.1", "account": "acme", "actor": "user:1", "slug": "internal", "request_id": "id1", "cause": "the disk is on fire"},
-		{"level": "INFO", "msg": "request", "method": "GET", "path": "/stream", "status": 200.0, "request_id": "id2"},
-		{"level": "INFO", "msg": "request", "method": "GET", "path": "/…/x", "status": 404.0},
+		{"level": "ERROR", "msg": "request", "method": "GET", "path": "/known", "status": 500.0, "bytes": 5.0, "route": "/{x}", "capability": "task.list", "surface": "rest",
+			"address": "192.0.2.1", "account": "acme", "actor": "user:1", "slug": "internal", "request_id": "id1", "cause": "the … disk is on fire"},
+		{"level": "INFO", "msg": "request", "method": "GET", "path": "/stream", "status": 200.0, "bytes": 0.0, "address": "of /stream", "request_id": "id2"},
+		{"level": "INFO", "msg": "request", "method": "GET", "path": "/…/x", "status": 404.0, "bytes": 19.0, "address": "of /secret/x"},
+		{"level": "ERROR", "msg": "request", "method": "GET", "path": "/late", "status": 200.0, "bytes": 2.0, "address": "of /late",
+			"cut": true, "cause": "panic: too late"},
+		{"level": "INFO", "msg": "request", "method": "GET", "path": "/gone", "status": 0.0, "bytes": 0.0, "address": "of /gone", "cut": true},
 	}
 	if a, b := encoded(t, got), encoded(t, want); a != b {
 		t.Errorf("records\n%s\nwant\n%s", a, b)
@@ -90,16 +108,29 @@ func encoded(t *testing.T, v any) string {
 // TestMetrics holds that what was counted can be read, at an address of its own,
 // and that one question that cannot be answered does not keep the others back.
 func TestMetrics(t *testing.T) {
-	m := observe.NewMetrics("v1.2.3")
-	m.Gateway("anthropic", "ok", time.Second, 7, 5, 0)
+	m := telemetry.NewMetrics("v1.2.3")
+	m.Gateway("anthropic", "ok", time.Second, telemetry.Tokens{Input: 7, Output: 5})
 	m.Call("claim", time.Millisecond, nil)
-	m.Transaction("write", "failed", time.Millisecond)
-	m.Pass("run", time.Millisecond, errors.New("no"))
-	m.Pass("run", time.Millisecond, context.Canceled)
-	m.Ask("yardmaster_tasks", "Tasks by state.", []string{"status"}, func(context.Context) ([]observe.Count, error) {
-		return []observe.Count{{Labels: []string{"pending"}, Value: 3}}, nil
-	})
-	m.Ask("yardmaster_lost", "Never there.", nil, func(context.Context) ([]observe.Count, error) { return nil, errors.New("no") })
+	m.Transaction("write", "failed", time.Millisecond, 3)
+	loops := observe.Counting(t.Context(), m)
+	pass := func(loop string, errs ...error) {
+		ctx, end := observe.Pass(loops, loop)
+		defer end()
+		for _, err := range errs {
+			observe.Failed(ctx, err)
+		}
+	}
+	pass("run.lease", errors.New("no"), errors.New("no again"))
+	pass("run.lease", nil)
+	pass("mail.send")
+	asked := 0
+	m.Ask(telemetry.Asked{Name: "yardmaster_tasks", Help: "Tasks by state.", Labels: []string{"status"}, Keep: time.Hour},
+		func(context.Context) ([]telemetry.Count, error) {
+			asked++
+			return []telemetry.Count{{Labels: []string{"pending"}, Value: float64(asked)}}, nil
+		})
+	m.Ask(telemetry.Asked{Name: "yardmaster_lost", Help: "Never there.", Counter: true},
+		func(context.Context) ([]telemetry.Count, error) { return nil, errors.New("no") })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -131,10 +162,13 @@ func TestMetrics(t *testing.T) {
 		`yardmaster_gateway_seconds_count{outcome="ok",provider="anthropic"} 1`,
 		`yardmaster_bus_seconds_count{method="claim",outcome="ok"} 1`,
 		`yardmaster_database_seconds_count{kind="write",outcome="failed"} 1`,
-		`yardmaster_loop_seconds_count{loop="run"} 2`,
-		`yardmaster_loop_failures_total{loop="run"} 1`,
-		`yardmaster_loop_failures_total{loop="yardmaster_lost"} `,
-		`yardmaster_tasks{status="pending"} 3`,
+		`yardmaster_database_retries_total 2`,
+		`yardmaster_loop_seconds_count{loop="run.lease"} 2`,
+		`yardmaster_loop_failures_total{loop="run.lease"} 1`,
+		`yardmaster_loop_failures_total{loop="mail.send"} 0`,
+		`yardmaster_loop_last_pass_timestamp_seconds{loop="mail.send"} `,
+		`yardmaster_metric_failures_total{metric="yardmaster_lost"} `,
+		`yardmaster_tasks{status="pending"} 1`,
 		`go_goroutines `, `process_open_fds `,
 	} {
 		if !strings.Contains(text, line) {
@@ -143,12 +177,13 @@ func TestMetrics(t *testing.T) {
 	}
 	cancel()
 	serving.Wait()
-	var none *observe.Metrics // measures nothing
+	var none *telemetry.Metrics // measures nothing
 	none.Call("claim", 0, nil)
-	none.Pass("run", 0, nil)
-	none.Transaction("read", "done", 0)
-	none.Gateway("", "", 0, 0, 0, 0)
-	none.Ask("", "", nil, nil)
+	none.Pass("run", 0)
+	none.Failed("run")
+	none.Transaction("read", "done", 0, 1)
+	none.Gateway("", "", 0, telemetry.Tokens{})
+	none.Ask(telemetry.Asked{}, nil)
 }
 
 // TestTraces holds that a request becomes a span of its caller's trace, in the
@@ -167,21 +202,27 @@ func TestTraces(t *testing.T) {
 		sent <- got
 	}))
 	defer collector.Close()
-	traces, err := observe.NewTraces(t.Context(), collector.URL, "test")
+	traces, err := telemetry.NewTraces(t.Context(), collector.URL, "test", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &observe.Observer{Tracer: traces.Tracer()}
+	o := &telemetry.Observer{Tracer: traces.Tracer()}
 	req := httptest.NewRequest("GET", "/v1/tasks", nil)
 	req.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	o.Handler(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 		observe.Of(req.Context()).Capability = "task.list"
 	})).ServeHTTP(httptest.NewRecorder(), req)
+	traces.Transaction(t.Context(), "read", "done", time.Now(), telemetry.SlowTransaction-1, 1)
+	traces.Transaction(t.Context(), "write", "failed", time.Now(), telemetry.SlowTransaction, 2)
 	if err := traces.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got := <-sent
-	span := got.ResourceSpans[0].ScopeSpans[0].Spans[0]
+	spans := got.ResourceSpans[0].ScopeSpans[0].Spans
+	if len(spans) != 2 || spans[1].Name != "database write" {
+		t.Fatalf("spans %v", spans)
+	}
+	span := spans[0]
 	if span.Name != "task.list" || encoded(t, span.TraceId) != encoded(t, []byte{0x0a, 0xf7, 0x65, 0x19, 0x16, 0xcd, 0x43, 0xdd, 0x84, 0x48, 0xeb, 0x21, 0x1c, 0x80, 0x31, 0x9c}) {
 		t.Errorf("span %v", span)
 	}
