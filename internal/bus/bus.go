@@ -15,7 +15,7 @@
 // publishes to any subject that the asker names. Across accounts an answer can
 // only go back into the account that asked.
 //
-//   - bus.go: Start, Close, Ping and Nudge
+//   - bus.go: Start, Close, Ping, State and Nudge
 //   - server.go: the embedded server and its log
 //   - keys.go: the keys that sign everything
 //   - account.go: accounts, credentials and their end
@@ -54,6 +54,9 @@ type Config struct {
 	TLS    *tls.Config
 	Logger *slog.Logger
 	PutOut time.Duration // how long a box that calls far too often cannot connect; 0 is a minute
+	// Observe is told of every call that was answered, with the error that it was
+	// answered. nil: nobody is.
+	Observe func(method string, took time.Duration, err error)
 }
 
 // Bus is a running embedded server and the control plane's connections to it.
@@ -195,6 +198,26 @@ func (b *Bus) Ping(ctx context.Context) error {
 		return fmt.Errorf("bus: ping: %w", err)
 	}
 	return nil
+}
+
+// State is how a bus is doing.
+type State struct {
+	Connected bool  // the control plane is connected to the server
+	Boxes     int   // connections of boxes
+	In, Out   int64 // messages that the control plane has received and sent
+}
+
+// State answers how the bus is doing.
+func (b *Bus) State() State {
+	s := State{Connected: b.nc.IsConnected() && b.system.IsConnected(), Boxes: b.server.NumClients()}
+	for _, nc := range []*nats.Conn{b.nc, b.system, b.probe} {
+		if nc.IsConnected() {
+			s.Boxes--
+		}
+	}
+	stats := b.nc.Stats()
+	s.In, s.Out, s.Boxes = int64(stats.InMsgs), int64(stats.OutMsgs), max(s.Boxes, 0)
+	return s
 }
 
 // Nudge sends a verb without data to a box, which then asks the control plane for

@@ -68,13 +68,20 @@ func (b *Bus) answer(m *nats.Msg, method, boxID string, fn func(context.Context,
 	ctx, cancel := context.WithTimeout(b.ctx, callLimit)
 	defer cancel()
 	log := b.log.With("box", boxID, "method", method)
+	var err error
+	if b.cfg.Observe != nil {
+		begun := time.Now()
+		defer func() { b.cfg.Observe(method, time.Since(begun), err) }()
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			log.Error("call panicked", "panic", p, "stack", string(debug.Stack()))
-			b.fail(m, fault.From(errors.New("panic")))
+			err = errors.New("panic")
+			b.fail(m, fault.From(err))
 		}
 	}()
-	out, err := fn(ctx, boxID, m.Data)
+	var out any
+	out, err = fn(ctx, boxID, m.Data)
 	var body []byte
 	if err == nil {
 		body, err = json.Marshal(out)

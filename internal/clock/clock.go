@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/observe"
 )
 
 // Tolerated is what clocks are moved by all the time.
@@ -57,12 +58,15 @@ func (k *Keeper) Loop(ctx context.Context) error {
 			k.Logger.WarnContext(ctx, "the clock was set", slog.Duration("by", by))
 			owed = true
 		}
+		in, end := observe.Pass(ctx, "clock.keep")
 		if owed {
-			err := k.Mend(ctx)
+			err := k.Mend(in)
+			observe.Failed(in, err)
 			if owed = err != nil; owed && ctx.Err() == nil {
 				k.Logger.ErrorContext(ctx, "what a wrong clock has put off is not pulled in", slog.String("error", err.Error()))
 			}
 		}
+		end()
 		select {
 		case <-ctx.Done():
 			return nil

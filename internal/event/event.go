@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/observe"
 )
 
 // Hub wakes those who wait for a topic. Topics are free text; the constructors
@@ -54,13 +55,15 @@ const AskTopic = "asks"
 const BacklogTopic = "backlog"
 
 // Sweep calls pass now, at each notice of the topic, and at least this often,
-// until ctx ends.
+// until ctx ends. Each is a pass of the loop topic.sweep, see observe.Pass.
 func (h *Hub) Sweep(ctx context.Context, topic string, every time.Duration, pass func(context.Context)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		news := h.Watch(topic)
-		pass(ctx)
+		in, end := observe.Pass(ctx, topic+".sweep")
+		pass(in)
+		end()
 		select {
 		case <-ctx.Done():
 			return

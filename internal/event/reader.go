@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/observe"
 )
 
 // Consumer reads the events of every account after they are committed, on
@@ -162,6 +163,8 @@ func (r *reader) take() []string {
 
 // sweep reads for every account that has events to read.
 func (rs *Readers) sweep(ctx context.Context, r *reader) {
+	ctx, end := observe.Pass(ctx, "reader."+r.Name)
+	defer end()
 	after := ""
 	for ctx.Err() == nil {
 		var accounts []string
@@ -263,6 +266,7 @@ func (rs *Readers) handle(ctx context.Context, r *reader, account string) (more 
 // fail notes that the events of an account could not be handled, and when they
 // are tried again.
 func (rs *Readers) fail(ctx context.Context, r *reader, account string, cause error) {
+	observe.Failed(ctx, cause)
 	if ctx.Err() != nil {
 		return
 	}
@@ -288,6 +292,7 @@ func (rs *Readers) fail(ctx context.Context, r *reader, account string, cause er
 }
 
 func (rs *Readers) complain(ctx context.Context, r *reader, what string, err error, more ...any) {
+	observe.Failed(ctx, err)
 	if ctx.Err() == nil {
 		rs.logger.ErrorContext(ctx, what, append([]any{slog.String("reader", r.Name), slog.Any("error", err)}, more...)...)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
+	"yardmaster/internal/observe"
 )
 
 // channel is what nodes announce their notices on.
@@ -90,11 +91,15 @@ func (r *Relay) send(ctx context.Context) {
 		topics := r.topics
 		r.topics = map[string]bool{}
 		r.mu.Unlock()
+		in, end := observe.Pass(ctx, "event.relay")
 		for _, text := range r.texts(topics) {
-			if err := r.db.Announce(ctx, channel, text); err != nil && ctx.Err() == nil {
+			err := r.db.Announce(in, channel, text)
+			observe.Failed(in, err)
+			if err != nil && ctx.Err() == nil {
 				r.logger.WarnContext(ctx, "other nodes were not told of a change", slog.Any("error", err))
 			}
 		}
+		end()
 	}
 }
 

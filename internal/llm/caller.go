@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"yardmaster/internal/fault"
+	"yardmaster/internal/observe"
 )
 
 // Caller makes the platform's own model calls. They go through a gateway like the
@@ -64,7 +65,8 @@ func (c Caller) Complete(ctx context.Context, token string, p Prompt) (string, e
 	if err != nil {
 		return "", err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, path, bytes.NewReader(text))
+	// What the gateway notes is not about the request that this is done for.
+	req, err := http.NewRequestWithContext(observe.With(ctx, nil), http.MethodPost, path, bytes.NewReader(text))
 	if err != nil {
 		return "", err
 	}

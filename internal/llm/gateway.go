@@ -2,8 +2,10 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"yardmaster/internal/fault"
+	"yardmaster/internal/observe"
 )
 
 // Grant is the permission that a token gives for one call.
@@ -60,6 +63,16 @@ type Config struct {
 	Prices    *Prices           // nil: DefaultPrices
 	MaxBody   int64             // bytes; 0: MaxBody
 	Idle      time.Duration     // longest silence of a provider; 0: ten minutes
+	// Observe is told of every call when it is over; nil: nobody is.
+	Observe func(Observed)
+}
+
+// Observed is a call that is over.
+type Observed struct {
+	Provider Provider // empty: the call was refused before that was known
+	Outcome  string   // ok, refused (by the gateway), failed (by the provider), or cut (the caller did not get the whole answer)
+	Duration time.Duration
+	Tokens
 }
 
 // NewGateway serves /v1/messages, /v1/messages/count_tokens,
@@ -94,11 +107,13 @@ type gateway struct {
 func Accept(w http.ResponseWriter, r *http.Request, limit int64, room *Room) (at Endpoint, q *Request, stay *Stay) {
 	at, found := EndpointOf(r.URL.Path)
 	if !found {
+		note(r.Context(), fault.NotFound.Slug(), nil)
 		Refuse(w, Chat, RefusalOf(fault.New(fault.NotFound, "", "There is no such address at the model gateway.")))
 		return at, nil, nil
 	}
 	q, stay, err := accept(w, r, at, limit, room)
 	if err != nil {
+		note(r.Context(), fault.From(err).Slug, err)
 		Refuse(w, at.API, RefusalOf(err))
 	}
 	return at, q, stay
@@ -133,6 +148,13 @@ func accept(w http.ResponseWriter, r *http.Request, at Endpoint, limit int64, ro
 
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := g.Now()
+	o := Observed{Outcome: "refused"}
+	if g.Observe != nil {
+		defer func() {
+			o.Duration = g.Now().Sub(start)
+			g.Observe(o)
+		}()
+	}
 	if !g.known(w, r) {
 		return
 	}
@@ -151,12 +173,10 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"No model is named: neither by the call nor by the template of the run. `template.set` with model names one.")
 	}
 	if err != nil {
-		if fault.From(err).Kind == fault.Internal {
-			g.Logger.Error("model call not authorized", "error", err)
-		}
-		Refuse(w, at.API, RefusalOf(err))
+		g.deny(w, r, at.API, err)
 		return
 	}
+	o.Provider = grant.Route.Provider
 	model := grant.Route.Model
 	if model == "" {
 		model = q.Model
@@ -164,10 +184,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{gateway: g, grant: grant, at: at, q: q, usage: Usage{API: at.API, Model: model, Streamed: q.Stream}}
 	if at.Billed() {
 		if err := c.reserve(r.Context()); err != nil {
-			if fault.From(err).Kind == fault.Internal {
-				g.Logger.Error("model call not reserved", "error", err)
-			}
-			Refuse(w, at.API, RefusalOf(err))
+			g.deny(w, r, at.API, err)
 			return
 		}
 	}
@@ -178,6 +195,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c.usage.Duration = g.Now().Sub(start)
 	c.account(r.Context(), err)
+	o.Outcome, o.Tokens = c.outcome(err), c.usage.Tokens
 	if err != nil && c.meter != nil {
 		// The answer has begun: only a broken connection tells the caller that the
 		// answer is incomplete.
@@ -198,8 +216,25 @@ func (g *gateway) known(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("Connection", "close") // otherwise net/http would read the body before it answers
-	Refuse(w, at.API, RefusalOf(err))
+	g.deny(w, r, at.API, err)
 	return false
+}
+
+// deny answers a call that is not made, and tells the record of the request why.
+// A call of the platform's own is in no request: what is our fault goes into the
+// log.
+func (g *gateway) deny(w http.ResponseWriter, r *http.Request, api API, err error) {
+	f := fault.From(err)
+	note(r.Context(), f.Slug, err)
+	if f.Kind == fault.Internal && !observe.Inside(r.Context()) {
+		g.Logger.Error("model call not made", "error", err)
+	}
+	Refuse(w, api, RefusalOf(err))
+}
+
+func note(ctx context.Context, slug string, cause error) {
+	r := observe.Of(ctx)
+	r.Slug, r.Cause = slug, cause
 }
 
 // call is one call in the gateway.
@@ -336,7 +371,21 @@ func (m *metered) Write(p []byte) (int, error) {
 	return m.ResponseWriter.Write(p)
 }
 
-// account passes the call to the Recorder, and logs a failure.
+var errRefused = errors.New("the provider refused it")
+
+// outcome is that of a call that was made.
+func (c *call) outcome(err error) string {
+	switch {
+	case errors.Is(err, ErrCallerGone):
+		return "cut"
+	case err != nil || c.usage.Fault != "" || c.usage.Status/100 != 2:
+		return "failed"
+	}
+	return "ok"
+}
+
+// account passes the call to the Recorder, and tells the record of the request
+// about a failure, or the log where there is no request.
 func (c *call) account(ctx context.Context, err error) {
 	u := &c.usage
 	u.Aborted = err != nil
@@ -347,8 +396,12 @@ func (c *call) account(ctx context.Context, err error) {
 		}
 	}
 	if err != nil || u.Fault != "" {
-		c.Logger.Warn("model call failed", "provider", c.grant.Route.Provider, "api", u.API, "model", u.Model,
-			"status", u.Status, "fault", u.Fault, "error", err)
+		cause := fmt.Errorf("call %s of %s over %s: status %d: %w", u.Model, c.grant.Route.Provider, u.API, u.Status, cmp.Or(err, errRefused))
+		note(ctx, u.Fault, cause)
+		observe.Of(ctx).Broken = c.meter != nil && !errors.Is(err, ErrCallerGone)
+		if !observe.Inside(ctx) {
+			c.Logger.Warn("model call failed", "fault", u.Fault, "error", cause)
+		}
 	}
 	if !c.at.Billed() {
 		return

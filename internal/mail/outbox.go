@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
+	"yardmaster/internal/observe"
 	"yardmaster/internal/seal"
 )
 
@@ -57,7 +58,9 @@ func purpose(mail string) string { return "mail/" + mail }
 // database keeps two nodes from the same mail.
 func (o *Outbox) Loop(ctx context.Context) error {
 	o.Hub.Sweep(ctx, topic, sweep, func(ctx context.Context) {
-		if err := o.pass(ctx); err != nil && ctx.Err() == nil {
+		err := o.pass(ctx)
+		observe.Failed(ctx, err)
+		if err != nil && ctx.Err() == nil {
 			o.Logger.ErrorContext(ctx, "send mails", slog.Any("error", err))
 		}
 	})

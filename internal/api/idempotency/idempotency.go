@@ -24,6 +24,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/observe"
 )
 
 const (
@@ -198,10 +199,13 @@ func (l *Ledger) Loop(ctx context.Context) error {
 	tick := time.NewTicker(sweep)
 	defer tick.Stop()
 	for {
-		err := l.DB.Write(ctx, func(tx *db.Tx) error {
+		in, end := observe.Pass(ctx, "idempotency.purge")
+		err := l.DB.Write(in, func(tx *db.Tx) error {
 			_, err := purge.Exec(tx, db.Micros(tx.Now.Add(-kept)))
 			return err
 		})
+		observe.Failed(in, err)
+		end()
 		if err != nil && ctx.Err() == nil {
 			l.Logger.LogAttrs(ctx, slog.LevelWarn, "old idempotency keys could not be forgotten", slog.String("error", err.Error()))
 		}

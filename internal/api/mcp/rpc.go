@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/observe"
 )
 
 // Error codes of JSON-RPC, and those that MCP adds.
@@ -77,6 +78,7 @@ type exchange struct {
 // do is asked for each tool.
 func (s *Server) serve(ctx context.Context, p *op.Pipeline, c *op.Call) op.Answer {
 	c.Changes = false // a message is a read; a tool counts as what it is
+	observe.Of(ctx).Surface = "mcp"
 	ctx, who, err := p.Admit(ctx, c)
 	if err == nil {
 		err = who.Check(c.Op.Rule)

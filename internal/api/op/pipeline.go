@@ -53,6 +53,7 @@ func (w Caller) Check(r policy.Rule) error {
 
 // Do carries out a call. Whatever goes wrong is in the answer.
 func (p *Pipeline) Do(ctx context.Context, c *Call) (a Answer) {
+	defer func() { p.note(ctx, c, &a) }()
 	defer p.recovered(c, &a)
 	if c.Op != nil && c.Op.raw != nil {
 		return c.Op.raw(ctx, p, c)
@@ -70,6 +71,7 @@ func (p *Pipeline) Do(ctx context.Context, c *Call) (a Answer) {
 // Serve carries out a call of a caller that Admit let in, perhaps for another
 // call.
 func (p *Pipeline) Serve(ctx context.Context, who Caller, c *Call) (a Answer) {
+	defer func() { p.note(ctx, c, &a) }()
 	defer p.recovered(c, &a)
 	c.actor, c.malformed = who.Actor, c.Op.spread(c)
 	return p.serve(ctx, who, c)

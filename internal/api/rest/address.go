@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// clientOf is the address a request comes from: the other end of the
+// Address is the address a request comes from: the other end of the
 // connection or, where that is a trusted proxy, the last hop it reports that is
 // none.
-func clientOf(req *http.Request, trusted []netip.Prefix) string {
+func Address(req *http.Request, trusted []netip.Prefix) string {
 	peer, _, err := net.SplitHostPort(req.RemoteAddr)
 	if err != nil || len(trusted) == 0 || !within(trusted, peer) {
 		return peer

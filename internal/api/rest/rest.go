@@ -9,7 +9,6 @@ package rest
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/netip"
 	"path"
@@ -29,7 +28,6 @@ import (
 type Config struct {
 	// Pipeline carries out the calls. Pages of its BaseURL are the server's own.
 	Pipeline *op.Pipeline
-	Logger   *slog.Logger
 	// Cookie is the name of the cookie that holds a browser's session, and
 	// AccountHeader the header that names the account a call is about.
 	Cookie, AccountHeader string
@@ -48,6 +46,9 @@ type Config struct {
 	// read.
 	Page     func(f *fault.Error, requestID string) (op.Reply, error)
 	Programs []string
+	// SecretParameters are the names of path parameters that are secrets, which the
+	// record of a request does not show.
+	SecretParameters []string
 	// Patience is how long a client may take to read an answer, and another
 	// second for every 4 KiB of it; zero is for ever. Streams take as long as
 	// they take.
@@ -69,6 +70,9 @@ func Handler(g Config, ops []op.Op) http.Handler {
 		if m == nil {
 			m = methods{}
 			paths[o.Path] = m
+			if slices.ContainsFunc(strings.Split(o.Path, "/"), s.isSecret) {
+				s.secretive = append(s.secretive, o.Path)
+			}
 		}
 		if m[o.Method] != nil {
 			panic(fmt.Sprintf("op %s: %s %s is taken by %s", o.ID, o.Method, o.Path, m[o.Method].ID))
@@ -107,6 +111,8 @@ type server struct {
 	mux    *http.ServeMux
 	paths  map[string]methods
 	assets sync.Map // by *op.Asset, its forms
+
+	secretive []string // those of paths that have a parameter that is a secret
 }
 
 const requestID = "X-Request-Id"
@@ -144,14 +150,18 @@ func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w = s.pace(w)
 	_, pattern := s.mux.Handler(req)
+	_, pattern, _ = strings.Cut(strings.TrimSuffix(pattern, "{$}"), " ")
 	var other methods // of a path that there is, but not for this method
 	if pattern == "" {
-		other = s.otherwise(req)
+		pattern = s.otherwise(req)
+		other = s.paths[pattern]
 	}
-	if pattern == "" && other == nil || req.URL.Path != path.Clean(req.URL.Path) || !isText(req.URL.Path) {
+	if pattern == "" || req.URL.Path != path.Clean(req.URL.Path) || !isText(req.URL.Path) {
+		s.note(req, "")
 		s.refuse(w, req, fault.New(fault.NotFound, "", "There is nothing at this path."), "")
 		return
 	}
+	s.note(req, pattern)
 	if other != nil {
 		s.route(other).ServeHTTP(w, req)
 		return
@@ -159,16 +169,16 @@ func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	s.mux.ServeHTTP(w, req)
 }
 
-// otherwise finds the path that a request would have come to with another
-// method.
-func (s *server) otherwise(req *http.Request) methods {
+// otherwise finds the path of a row that a request would have come to with
+// another method; empty if there is none.
+func (s *server) otherwise(req *http.Request) string {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		_, pattern := s.mux.Handler(&http.Request{Method: method, URL: req.URL, Host: req.Host})
 		if _, path, ok := strings.Cut(pattern, " "); ok {
-			return s.paths[strings.TrimSuffix(path, "{$}")]
+			return strings.TrimSuffix(path, "{$}")
 		}
 	}
-	return nil
+	return ""
 }
 
 func (s *server) route(m methods) http.Handler {

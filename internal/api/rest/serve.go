@@ -3,15 +3,14 @@ package rest
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/observe"
 )
 
 // texts are the inputs of a request outside of its query and body.
@@ -25,10 +24,11 @@ func (s *server) call(w http.ResponseWriter, req *http.Request, o *op.Op) *op.Ca
 	c := &op.Call{
 		Op: o, Path: req.URL.Path, Changes: op.Writes(req.Method),
 		Request: op.Request{
-			ID: w.Header().Get(requestID), IP: clientOf(req, s.Proxies), BaseURL: s.Pipeline.BaseURL,
+			ID: w.Header().Get(requestID), IP: Address(req, s.Proxies), BaseURL: s.Pipeline.BaseURL,
 			Secure: req.TLS != nil || strings.HasPrefix(s.Pipeline.BaseURL, "https:"),
 		},
 	}
+	observe.Of(req.Context()).Address = c.Request.IP
 	if o == nil {
 		return c
 	}
@@ -76,21 +76,18 @@ func (s *server) presented(req *http.Request) op.Presented {
 
 // serve answers a request for an op.
 func (s *server) serve(w http.ResponseWriter, req *http.Request, o *op.Op) {
-	start := time.Now()
-	var a op.Answer
-	var status int
 	defer func() {
 		if p := recover(); p != nil {
 			if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(p)
 			}
-			a.Err = fmt.Errorf("panic: %v\n%s", p, debug.Stack()) // while the answer was written: it breaks off
+			r := observe.Of(req.Context()) // while the answer was written: it breaks off
+			r.Cause, r.Broken = fmt.Errorf("panic: %v\n%s", p, debug.Stack()), true
 		}
-		s.record(req, w.Header().Get(requestID), o, status, &a, time.Since(start))
 	}()
 	c := s.call(w, req, o)
-	a = s.Pipeline.Do(req.Context(), c)
-	status = s.write(w, req, c, &a)
+	a := s.Pipeline.Do(req.Context(), c)
+	s.write(w, req, c, &a)
 	a.Free()
 }
 
@@ -106,10 +103,10 @@ func (s *server) refuse(w http.ResponseWriter, req *http.Request, err *fault.Err
 	s.write(w, req, c, &a)
 }
 
-// write writes an answer and tells its status.
-func (s *server) write(w http.ResponseWriter, req *http.Request, c *op.Call, a *op.Answer) int {
+// write writes an answer.
+func (s *server) write(w http.ResponseWriter, req *http.Request, c *op.Call, a *op.Answer) {
 	if a.Streamed {
-		return a.Status
+		return
 	}
 	h := w.Header()
 	if l := a.Limit; l != nil {
@@ -137,11 +134,11 @@ func (s *server) write(w http.ResponseWriter, req *http.Request, c *op.Call, a *
 		h.Add("Set-Cookie", cookie)
 	}
 	if a.Asset != nil {
-		return s.asset(w, req, a.Asset)
+		s.asset(w, req, a.Asset)
+		return
 	}
 	h.Set("Content-Type", a.ContentType)
 	deliver(w, req, a)
-	return a.Status
 }
 
 // explain sets the headers that tell a program how to do better.
@@ -175,26 +172,4 @@ func (s *server) page(req *http.Request, c *op.Call, f *fault.Error) (*op.Answer
 	}
 	a := s.Pipeline.Reply(c, r)
 	return &a, a.Failure == nil
-}
-
-// record writes the one log line of a request.
-func (s *server) record(req *http.Request, id string, o *op.Op, status int, a *op.Answer, took time.Duration) {
-	if s.Logger == nil {
-		return
-	}
-	level := slog.LevelInfo
-	if a.Err != nil && status >= 500 {
-		level = slog.LevelError
-	}
-	if !s.Logger.Enabled(req.Context(), level) {
-		return
-	}
-	attrs := []slog.Attr{
-		slog.String("op", o.ID), slog.Int("status", status), slog.Duration("took", took),
-		slog.String("actor", a.Actor.Label()), slog.String("request_id", id),
-	}
-	if a.Err != nil {
-		attrs = append(attrs, slog.String("error", a.Err.Error()))
-	}
-	s.Logger.LogAttrs(req.Context(), level, "request", attrs...)
 }

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/observe"
 )
 
 const (
@@ -26,7 +28,10 @@ type Access struct {
 	Read   bool
 	Push   []string // full ref names, or prefixes that end in "/*"
 	Create bool     // pushing to a repository that does not exist creates it
-	Who    string   // for PushEvent, for the log, and for the limit of transfers
+	Who    string   // for PushEvent, for the record of the request, and for the limit of transfers
+	// Account is the id of the account that the credential is good for, for the
+	// record of the request.
+	Account string
 }
 
 // MayPush tells whether the credential may create, move or delete a ref.
@@ -81,6 +86,7 @@ func (h *Host) Handler(hooks Hooks) http.Handler {
 		"POST /git/{owner}/{name}/git-receive-pack": (*request).receive,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			observe.Of(r.Context()).Pattern = strings.TrimPrefix(pattern, r.Method+" ")
 			t := transferring(w, maxTransfer, time.Minute)
 			defer t.stop()
 			r.Body = t.body(r.Body)
@@ -127,10 +133,12 @@ func (h *Host) admit(w *transfer, r *http.Request, hooks Hooks) *request {
 		return nil
 	case err != nil:
 		f := fault.From(err)
-		h.log.ErrorContext(r.Context(), "git: authorize", "repo", repo.String(), "err", err)
+		note(r.Context(), f.Slug, fmt.Errorf("authorize: %w", err))
 		http.Error(w, f.Kind.Title(), f.Kind.Status())
 		return nil
 	}
+	record := observe.Of(r.Context())
+	record.Actor, record.Account = access.Who, access.Account
 	q := &request{host: h, hooks: hooks, w: w, r: r, repo: repo, access: access}
 	if valid {
 		_, err = h.open(repo)
@@ -155,14 +163,26 @@ func notFound(w http.ResponseWriter) {
 	http.Error(w, "There is no such repository.", http.StatusNotFound)
 }
 
-// fail logs an internal error. The response discloses only that there was one, or
-// that the disk is full or the repository lost.
+// note tells the record of the request why it failed.
+func note(ctx context.Context, slug string, cause error) {
+	r := observe.Of(ctx)
+	r.Slug, r.Cause = slug, cause
+}
+
+// broke tells the record of the request why git's answer is none.
+func broke(ctx context.Context, cause error) {
+	r := observe.Of(ctx)
+	r.Cause, r.Broken = cause, true
+}
+
+// fail answers an internal error. The response discloses only that there was one,
+// or that the disk is full or the repository lost; the record has the cause.
 func (q *request) fail(doing string, err error) {
-	q.host.log.ErrorContext(q.r.Context(), "git: "+doing, "repo", q.repo.String(), "who", q.access.Who, "err", err)
 	f := fault.From(err)
 	if f.Kind != fault.StorageFull && !errors.Is(err, codehost.ErrLost) {
 		f = fault.New(fault.Internal, "", fault.Internal.Title())
 	}
+	note(q.r.Context(), f.Slug, fmt.Errorf("%s: %w", doing, err))
 	http.Error(q.w, f.Detail, f.Kind.Status())
 }
 
@@ -271,7 +291,7 @@ func (q *request) upload() {
 	c.Env = append(c.Env[:len(c.Env):len(c.Env)], "GIT_PROTOCOL="+q.protocol())
 	c.Stdin, c.Stdout = body, &flusher{w: q.w}
 	if err := run(ctx, c, "upload-pack"); err != nil && ctx.Err() == nil {
-		q.host.log.WarnContext(ctx, "git: fetch", "repo", q.repo.String(), "who", q.access.Who, "err", err)
+		broke(ctx, fmt.Errorf("fetch: %w", err))
 	}
 }
 

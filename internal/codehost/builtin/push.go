@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -34,7 +35,7 @@ func (q *request) receive() {
 	buffered := bufio.NewReaderSize(body, 64<<10)
 	p, err := readPush(buffered)
 	if err != nil {
-		q.host.log.InfoContext(q.r.Context(), "git: push", "repo", q.repo.String(), "who", q.access.Who, "err", err)
+		note(q.r.Context(), fault.Invalid.Slug(), fmt.Errorf("read the push: %w", err))
 		http.Error(q.w, "The push is malformed.", http.StatusBadRequest)
 		return
 	}
@@ -66,7 +67,7 @@ func (q *request) receive() {
 		return
 	}
 	if err := q.run(ctx, p, buffered); err != nil {
-		q.host.log.WarnContext(ctx, "git: push", "repo", q.repo.String(), "who", q.access.Who, "err", err)
+		broke(ctx, fmt.Errorf("push: %w", err))
 	}
 }
 

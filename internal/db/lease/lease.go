@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/meta"
 	"yardmaster/internal/id"
+	"yardmaster/internal/observe"
 )
 
 const (
@@ -132,10 +133,13 @@ func (l *Lease) Loop(ctx context.Context) error {
 		case <-tick.C:
 		}
 		var n int64
-		err := l.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		in, end := observe.Pass(ctx, "lease.renew")
+		err := l.DB.Write(in, func(tx *db.Tx) (err error) {
 			n, err = beat.Exec(tx, l.id)
 			return err
 		})
+		observe.Failed(in, err)
+		end()
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:

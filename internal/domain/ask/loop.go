@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/observe"
 	"yardmaster/internal/policy"
 )
 
@@ -91,7 +92,9 @@ func (s *Service) Loop(ctx context.Context) error {
 	freed := make(chan struct{}, 1)
 	for {
 		news := s.Hub.Watch(event.AskTopic)
-		s.take(ctx, freed)
+		in, end := observe.Pass(ctx, "ask.take")
+		s.take(in, freed)
+		end()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -140,6 +143,7 @@ func (s *Service) claim(ctx context.Context, claim string, most int64) (due []cl
 }
 
 func (s *Service) complain(ctx context.Context, what string, err error) {
+	observe.Failed(ctx, err)
 	if ctx.Err() == nil {
 		s.Logger.ErrorContext(ctx, what, "error", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
+	"yardmaster/internal/observe"
 	"yardmaster/internal/policy"
 )
 
@@ -139,6 +140,7 @@ func (s *Service) end(ctx context.Context, j job, claim string, as State, record
 }
 
 func (s *Service) complain(ctx context.Context, what string, err error) {
+	observe.Failed(ctx, err)
 	if ctx.Err() == nil {
 		s.Logger.ErrorContext(ctx, what, slog.Any("error", err))
 	}

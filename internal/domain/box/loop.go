@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/observe"
 	"yardmaster/internal/protocol"
 )
 
@@ -308,7 +309,11 @@ func (s *Service) keepBeats(ctx context.Context) {
 			return
 		case <-s.beats.news:
 		}
-		if err := s.store(ctx, s.beats.take()); err != nil && ctx.Err() == nil {
+		in, end := observe.Pass(ctx, "box.beats")
+		err := s.store(in, s.beats.take())
+		observe.Failed(in, err)
+		end()
+		if err != nil && ctx.Err() == nil {
 			s.Logger.ErrorContext(ctx, "beats of boxes are not stored", "error", err)
 		}
 		pause(ctx, gather)
@@ -374,22 +379,32 @@ func (s *Service) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		if err := s.age(ctx); err != nil && ctx.Err() == nil {
-			s.Logger.ErrorContext(ctx, "presence of boxes is not aged", "error", err)
-		}
-		if err := s.retireAll(ctx); err != nil && ctx.Err() == nil {
-			s.Logger.ErrorContext(ctx, "decommissioned boxes are not revoked yet", "error", err)
-		}
-		if err := s.settleAll(ctx); err != nil && ctx.Err() == nil {
-			s.Logger.ErrorContext(ctx, "revoked boxes are not shut out yet", "error", err)
-		}
-		if err := s.expire(ctx); err != nil && ctx.Err() == nil {
-			s.Logger.ErrorContext(ctx, "old commands are not dropped", "error", err)
-		}
+		in, end := observe.Pass(ctx, "box.sweep")
+		s.sweepOnce(in)
+		end()
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+	}
+}
+
+// sweepOnce is one pass of sweep. What fails keeps nothing else from its turn.
+func (s *Service) sweepOnce(ctx context.Context) {
+	for _, step := range []struct {
+		failure string
+		do      func(context.Context) error
+	}{
+		{"presence of boxes is not aged", s.age},
+		{"decommissioned boxes are not revoked yet", s.retireAll},
+		{"revoked boxes are not shut out yet", s.settleAll},
+		{"old commands are not dropped", s.expire},
+	} {
+		err := step.do(ctx)
+		observe.Failed(ctx, err)
+		if err != nil && ctx.Err() == nil {
+			s.Logger.ErrorContext(ctx, step.failure, "error", err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
+	"yardmaster/internal/observe"
 )
 
 // Loop keeps this node's reservations alive, gives unused ones back, settles
@@ -16,7 +17,11 @@ func (s *Service) Loop(ctx context.Context) error {
 	t := time.NewTicker(idle)
 	defer t.Stop()
 	for {
-		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+		in, end := observe.Pass(ctx, "budget.sweep")
+		err := s.Sweep(in)
+		observe.Failed(in, err)
+		end()
+		if err != nil && ctx.Err() == nil {
 			s.Logger.Error("budgets were not swept; the next turn will", "error", err)
 		}
 		select {

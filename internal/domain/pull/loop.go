@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
+	"yardmaster/internal/observe"
 )
 
 // How approved actions are carried out: a node that is at them says so before
@@ -101,6 +102,7 @@ func (s *Service) keep(ctx context.Context, d dueRow) (stop func()) {
 }
 
 func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
+	observe.Failed(ctx, err)
 	if ctx.Err() == nil {
 		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
 	}

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
+	"yardmaster/internal/observe"
 )
 
 // Cadences of Loop.
@@ -37,7 +38,9 @@ func (s *Service) Loop(ctx context.Context) error {
 	defer tick.Stop()
 	packed := map[string]time.Time{}
 	for {
-		s.Pass(ctx, packed)
+		in, end := observe.Pass(ctx, "repo.reconcile")
+		s.Pass(in, packed)
+		end()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -155,6 +158,7 @@ func (s *Service) miss(ctx context.Context, rows []row) {
 }
 
 func (s *Service) complain(ctx context.Context, what string, err error) {
+	observe.Failed(ctx, err)
 	if ctx.Err() == nil {
 		s.Logger.ErrorContext(ctx, what, slog.Any("error", err))
 	}

@@ -167,7 +167,7 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 		if err != nil || !ok || row.Owner != r.Owner || row.Name != r.Name {
 			return builtin.Access{}, err
 		}
-		return builtin.Access{Read: true, Push: a.Push, Who: a.Who}, nil
+		return builtin.Access{Read: true, Push: a.Push, Who: a.Who, Account: row.AccountID}, nil
 	}
 	actor, err := s.Holders.Authenticate(ctx, password)
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 	if err != nil || !known && !own {
 		return builtin.Access{}, err
 	}
-	a := builtin.Access{Who: actor.Label()}
+	a := builtin.Access{Who: actor.Label(), Account: actor.AccountID}
 	a.Read = actor.Scopes.Has(policy.Scopes(policy.ReadRepos))
 	if actor.Scopes.Has(policy.Scopes(policy.WriteRepos)) {
 		a.Push = []string{"refs/heads/*", "refs/tags/*"}

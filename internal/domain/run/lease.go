@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/observe"
 	"yardmaster/internal/protocol"
 )
 
@@ -54,7 +55,11 @@ func (s *Service) Loop(ctx context.Context) error {
 			pause = protocol.RenewAfter(s.Lease)
 			continue
 		}
-		if err := s.Scan(ctx); err != nil && ctx.Err() == nil {
+		in, end := observe.Pass(ctx, "run.leases")
+		err := s.Scan(in)
+		observe.Failed(in, err)
+		end()
+		if err != nil && ctx.Err() == nil {
 			s.Logger.Error("scan leases", "error", err)
 		}
 		pause = s.Lease / scansPerLease

@@ -25,6 +25,10 @@ type (
 		BoxID string
 		N     int
 	}
+	stateCount struct {
+		State string
+		N     int64
+	}
 )
 
 var (
@@ -52,6 +56,7 @@ var (
 	selectClaim     = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE box_id = $1 AND claim_id = $2`)
 	selectLive      = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 AND task_id = $2 AND ended_at IS NULL`)
 	selectLiveOnBox = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE box_id = $1 AND ended_at IS NULL ORDER BY id`)
+	countStates     = db.Q[stateCount](`SELECT state, COUNT(*) AS n FROM runs WHERE ended_at IS NULL GROUP BY state`)
 	selectAttempts  = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 AND task_id = $2 ORDER BY created_at, id`)
 
 	pageAttempts = db.QWith[pageAttemptsArgs, Row](`SELECT ` + columns + ` FROM runs

@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/needs"
+	"yardmaster/internal/observe"
 	"yardmaster/internal/seal"
 )
 
@@ -159,12 +160,14 @@ func (s *Service) Authorize(ctx context.Context, token string, api llm.API, _ st
 	g, ok := s.known[at]
 	s.mu.Unlock()
 	if ok && now.Before(g.until) {
+		noteCaller(ctx, g.Grant)
 		return g.Grant, nil
 	}
 	fresh, err := s.authorize(ctx, token, api)
 	if err != nil {
 		return llm.Grant{}, err
 	}
+	noteCaller(ctx, fresh)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil || len(s.known) >= maxKnown {
@@ -172,6 +175,14 @@ func (s *Service) Authorize(ctx context.Context, token string, api llm.API, _ st
 	}
 	s.known[at] = grant{fresh, now.Add(remembered)}
 	return fresh, nil
+}
+
+// noteCaller tells the record of the request whose call it is.
+func noteCaller(ctx context.Context, g llm.Grant) {
+	if h, ok := g.Session.(handle); ok {
+		r := observe.Of(ctx)
+		r.Account, r.Actor = h.account, "session:"+h.session
+	}
 }
 
 func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm.Grant, error) {

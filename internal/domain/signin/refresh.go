@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/observe"
 	"yardmaster/internal/policy"
 )
 
@@ -25,7 +26,9 @@ func (s *Service) Loop(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
-			s.refresh(ctx)
+			in, end := observe.Pass(ctx, "signin.refresh")
+			s.refresh(in)
+			end()
 		}
 	}
 }
@@ -64,6 +67,7 @@ func (s *Service) refresh(ctx context.Context) {
 		}
 		return nil
 	})
+	observe.Failed(ctx, err)
 	if err != nil {
 		return
 	}

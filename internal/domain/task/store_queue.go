@@ -25,7 +25,13 @@ var (
 	selectWasReady = db.Q[bool](`SELECT TRUE FROM tasks WHERE account_id = $1 AND id = $2 AND ` + isReady)
 
 	selectDepth = db.Q[int64](`SELECT pending FROM queue_depths WHERE account_id = $1`).Kept()
-	addDepth    = db.S(`INSERT INTO queue_depths (account_id, pending) VALUES ($1, $2)
+	// selectQueues lists the accounts that have a queue, the deepest first.
+	selectQueues = db.Q[queue](`SELECT account_id, pending FROM queue_depths WHERE pending > 0 ORDER BY pending DESC, account_id`)
+	// countHeld counts the held tasks of all accounts by what parked them. CROSS has
+	// SQLite go through the accounts, so that it reads an index and not all tasks.
+	countHeld = db.Q[heldCount](`SELECT COALESCE(t.failure_kind, '') AS failure_kind, COUNT(*) AS n FROM queue_depths q CROSS JOIN tasks t
+		WHERE t.account_id = q.account_id AND t.status = 'held' GROUP BY COALESCE(t.failure_kind, '')`)
+	addDepth = db.S(`INSERT INTO queue_depths (account_id, pending) VALUES ($1, $2)
 		ON CONFLICT (account_id) DO UPDATE SET pending = queue_depths.pending + excluded.pending`)
 
 	// selectLanes lists the lanes that have tasks in repositories that are
@@ -176,6 +182,15 @@ type (
 		HeadAt    int64
 	}
 	turn struct{ Place, Clock int64 }
+
+	queue struct {
+		AccountID string
+		Pending   int64
+	}
+	heldCount struct {
+		FailureKind string
+		N           int64
+	}
 
 	// waiter is a ready task.
 	waiter struct {

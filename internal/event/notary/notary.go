@@ -23,6 +23,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/event/hashchain"
+	"yardmaster/internal/observe"
 	"yardmaster/internal/seal"
 )
 
@@ -218,7 +219,11 @@ func (n *Notary) Loop(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := n.pass(ctx); err != nil && ctx.Err() == nil {
+		in, end := observe.Pass(ctx, "notary.heads")
+		err := n.pass(in)
+		observe.Failed(in, err)
+		end()
+		if err != nil && ctx.Err() == nil {
 			n.Logger.ErrorContext(ctx, "note the audit heads", slog.Any("error", err))
 		}
 	}
