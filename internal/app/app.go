@@ -80,6 +80,7 @@ type App struct {
 	backoff   []time.Duration // of tasks that are tried again
 	setup     string
 	parts     parts
+	watching  watching
 	// stopping is true from when the process was asked to end.
 	stopping atomic.Bool
 }
@@ -106,6 +107,9 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (err error) {
 		a.base = "http://" + listener.Addr().String()
 	}
 	defer func() { err = errors.Join(err, a.close()) }()
+	if err := a.watch(ctx); err != nil {
+		return err
+	}
 	if err := a.open(ctx); err != nil {
 		return explain(cfg, err)
 	}
@@ -150,7 +154,7 @@ func (a *App) open(ctx context.Context) (err error) {
 		taken = a.takeLease(ctx, d)
 		return taken
 	}
-	if a.db, err = db.Open(ctx, a.cfg.Database, db.Options{Logger: a.log, Before: before}); err != nil {
+	if a.db, err = db.Open(ctx, a.cfg.Database, db.Options{Logger: a.log, Before: before, Observe: a.watching.transactions()}); err != nil {
 		if taken != nil {
 			undo()
 			return taken
@@ -243,7 +247,7 @@ func (a *App) startBus(ctx context.Context) error {
 	}
 	return natsListen(ctx, a.db, a.cfg, func(listen string) (string, error) {
 		var err error
-		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Owner: owner, Logger: a.log})
+		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Owner: owner, Logger: a.log, Observe: a.watching.boxCalls()})
 		if err != nil {
 			return "", err
 		}
@@ -264,7 +268,7 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
-	alive, end := context.WithCancel(context.WithoutCancel(ctx))
+	alive, end := context.WithCancel(a.watching.counting(context.WithoutCancel(ctx)))
 	defer end()
 	g, running := errgroup.WithContext(alive)
 	g.Go(func() error {
@@ -355,6 +359,7 @@ func (a *App) close() error {
 	if a.lock != nil {
 		errs = append(errs, a.lock.Close())
 	}
+	errs = append(errs, a.watching.close())
 	return errors.Join(errs...)
 }
 

@@ -173,7 +173,7 @@ func (a *App) loops() []func(context.Context) error {
 			all = append(all, l.Loop)
 		}
 	}
-	all = append(all, a.mail.Loop, a.notary.Loop, a.readers.Loop, a.ledger().Loop, a.keeper().Loop, a.answerBoxes, a.watchStorage, a.keepLease)
+	all = append(all, a.mail.Loop, a.notary.Loop, a.readers.Loop, a.ledger().Loop, a.keeper().Loop, a.answerBoxes, a.watchStorage, a.keepLease, a.serveMetrics)
 	if a.relay != nil {
 		all = append(all, a.relay.Loop)
 	}
@@ -275,7 +275,7 @@ func (a *App) wire() parts {
 	}))
 	p.session = add(&p, session.New(session.Needs{
 		DB: a.db, Hub: a.hub, Keys: keys, Budget: p.budget, Logger: a.log, Clock: a.clock, Runs: flow.SessionRuns{Runs: p.run},
-		Policies: flow.Policies{}, Prices: a.prices, Gateway: llm.Config{Scripted: a.model, Transport: transport},
+		Policies: flow.Policies{}, Prices: a.prices, Gateway: llm.Config{Scripted: a.model, Transport: transport, Observe: a.watching.modelCalls()},
 	}))
 	p.ask = add(&p, ask.New(ask.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, Judge: flow.TriageModel{DB: a.db, Sessions: p.session},

@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
+	"yardmaster/internal/observe"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/web"
 )
@@ -47,7 +48,7 @@ func (a *App) pipeline() *op.Pipeline {
 // the model gateway for boxes.
 func (a *App) handler() http.Handler {
 	api := rest.Handler(rest.Config{
-		Pipeline: a.pipeline(), Logger: a.log,
+		Pipeline: a.pipeline(), SecretParameters: secretParameters,
 		Cookie: signin.Cookie(strings.HasPrefix(a.base, "https:")), AccountHeader: accountHeader,
 		Own: a.cfg.OwnOrigins, Proxies: a.cfg.Proxies, Origins: a.cfg.MCPOrigins,
 		Patience: a.cfg.BodyTime, Page: web.Failure, Programs: programs,
@@ -56,20 +57,22 @@ func (a *App) handler() http.Handler {
 	hooks.Otherwise = api
 	git := a.host.Handler(hooks)
 	gateway := http.StripPrefix("/gateway", a.parts.session.Caller().Gateway)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return a.observed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/git/"):
 			w.Header().Set("Cache-Control", "no-store")
 			rest.Name(w.Header(), r)
+			observe.Of(r.Context()).Surface = "git"
 			git.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, "/gateway/"):
 			w.Header().Set("Cache-Control", "no-store")
 			rest.Name(w.Header(), r)
+			observe.Of(r.Context()).Surface = "gateway"
 			gateway.ServeHTTP(w, r)
 		default:
 			api.ServeHTTP(w, r)
 		}
-	})
+	}))
 }
 
 // ledger keeps the answers to writes with an Idempotency-Key.

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/service"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/observe"
 )
 
 const (
@@ -108,7 +109,9 @@ func (a *App) watchStorage(ctx context.Context) error {
 	defer tick.Stop()
 	var last slog.Level
 	for {
-		last = a.lookAtStorage(ctx, last)
+		in, end := observe.Pass(ctx, "storage.watch")
+		last = a.lookAtStorage(in, last)
+		end()
 		select {
 		case <-ctx.Done():
 			return nil

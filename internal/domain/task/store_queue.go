@@ -27,9 +27,9 @@ var (
 	selectDepth = db.Q[int64](`SELECT pending FROM queue_depths WHERE account_id = $1`).Kept()
 	// selectQueues lists the accounts that have a queue, the deepest first.
 	selectQueues = db.Q[queue](`SELECT account_id, pending FROM queue_depths WHERE pending > 0 ORDER BY pending DESC, account_id`)
-	// countHeld counts the held tasks of all accounts by what parked them. CROSS has
+	// countParked counts the held tasks of all accounts by what parked them. CROSS has
 	// SQLite go through the accounts, so that it reads an index and not all tasks.
-	countHeld = db.Q[heldCount](`SELECT COALESCE(t.failure_kind, '') AS failure_kind, COUNT(*) AS n FROM queue_depths q CROSS JOIN tasks t
+	countParked = db.Q[parkedCount](`SELECT COALESCE(t.failure_kind, '') AS failure_kind, COUNT(*) AS n FROM queue_depths q CROSS JOIN tasks t
 		WHERE t.account_id = q.account_id AND t.status = 'held' GROUP BY COALESCE(t.failure_kind, '')`)
 	addDepth = db.S(`INSERT INTO queue_depths (account_id, pending) VALUES ($1, $2)
 		ON CONFLICT (account_id) DO UPDATE SET pending = queue_depths.pending + excluded.pending`)
@@ -187,7 +187,7 @@ type (
 		AccountID string
 		Pending   int64
 	}
-	heldCount struct {
+	parkedCount struct {
 		FailureKind string
 		N           int64
 	}
