@@ -62,17 +62,24 @@ func (a *App) handler() http.Handler {
 		case strings.HasPrefix(r.URL.Path, "/git/"):
 			w.Header().Set("Cache-Control", "no-store")
 			rest.Name(w.Header(), r)
-			observe.Of(r.Context()).Surface = "git"
+			note(r, "git")
 			git.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, "/gateway/"):
 			w.Header().Set("Cache-Control", "no-store")
 			rest.Name(w.Header(), r)
-			observe.Of(r.Context()).Surface = "gateway"
+			note(r, "gateway")
 			gateway.ServeHTTP(w, r)
 		default:
 			api.ServeHTTP(w, r)
 		}
 	}))
+}
+
+// note tells the record of a request which of what stands beside the capabilities
+// it came to.
+func note(req *http.Request, surface string) {
+	r := observe.Of(req.Context())
+	r.Surface, r.Pattern = surface, "/"+surface+"/"
 }
 
 // ledger keeps the answers to writes with an Idempotency-Key.

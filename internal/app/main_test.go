@@ -71,7 +71,13 @@ const password = "a long password"
 // `yardmaster serve`.
 func start(t *testing.T, e db.Engine, flags ...string) *yard {
 	t.Helper()
-	y := boot(t, e, flags...)
+	return enter(boot(t, e, flags...))
+}
+
+// enter sets a control plane up for ada of acme.
+func enter(y *yard) *yard {
+	t := y.t
+	t.Helper()
 	var made struct {
 		User    struct{ ID string }
 		Account struct{ ID string }
@@ -90,16 +96,22 @@ func start(t *testing.T, e db.Engine, flags ...string) *yard {
 // refused, so requests are not counted unless a flag says so.
 func boot(t *testing.T, e db.Engine, flags ...string) *yard {
 	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	if testing.Verbose() {
+		log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	return bootWith(t, log, e, flags...)
+}
+
+// bootWith is boot with a log.
+func bootWith(t *testing.T, log *slog.Logger, e db.Engine, flags ...string) *yard {
+	t.Helper()
 	y := &yard{t: t, dsn: dbtest.DSN(t, e), setup: id.Secret(id.Setup)}
 	none := func(string) (string, bool) { return "", false }
 	args := []string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--database", y.dsn, "--setup-token", y.setup, "--lease", "3s", "--rate-limits", "off", "--scenario", "../proof/transcript/testdata/scenario.yml", "--service-token", "the-form"}
 	cfg, err := config.Load("test", append(args, flags...), none, io.Discard)
 	if err != nil {
 		t.Fatal(err)
-	}
-	log := slog.New(slog.DiscardHandler)
-	if testing.Verbose() {
-		log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan *App, 1), make(chan error, 1)

@@ -75,7 +75,7 @@ type Options struct {
 // Transaction is a transaction that is over.
 type Transaction struct {
 	Kind    string // read or write
-	Outcome string // done, refused (its function answered a fault), or failed
+	Outcome string // done, refused (its function answered a fault), cancelled (its context was), or failed
 	Begun   time.Time
 	Took    time.Duration // waiting included
 	Tries   int           // how often its function was called
@@ -252,6 +252,8 @@ func outcome(err error) string {
 		return "done"
 	case errors.As(err, &refusal):
 		return "refused"
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
 	}
 	return "failed"
 }

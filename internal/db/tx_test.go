@@ -300,7 +300,10 @@ func TestObserve(t *testing.T) {
 			if err := d.Ping(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if want := []string{"write done", "write refused", "write failed", "read done"}; !slices.Equal(got, want) {
+			if err := d.Read(t.Context(), func(*db.Tx) error { return context.Canceled }); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			if want := []string{"write done", "write refused", "write failed", "read done", "read cancelled"}; !slices.Equal(got, want) {
 				t.Errorf("told of %q, want %q", got, want)
 			}
 		})

@@ -119,7 +119,7 @@ func (h *Host) admit(w *transfer, r *http.Request, hooks Hooks) *request {
 	user, password, ok := r.BasicAuth()
 	repo := codehost.Repo{Owner: r.PathValue("owner"), Name: strings.TrimSuffix(r.PathValue("name"), ".git")}
 	if !ok {
-		challenge(w)
+		challenge(w, r)
 		return nil
 	}
 	valid := repo.Validate() == nil
@@ -129,7 +129,7 @@ func (h *Host) admit(w *transfer, r *http.Request, hooks Hooks) *request {
 	access, err := hooks.Authorize(r.Context(), user, password, repo)
 	switch {
 	case fault.IsKind(err, fault.Unauthenticated):
-		challenge(w)
+		challenge(w, r)
 		return nil
 	case err != nil:
 		f := fault.From(err)
@@ -148,18 +148,20 @@ func (h *Host) admit(w *transfer, r *http.Request, hooks Hooks) *request {
 		}
 	}
 	if !valid || !access.Read || !q.exists && !access.Create {
-		notFound(w)
+		notFound(w, r)
 		return nil
 	}
 	return q
 }
 
-func challenge(w http.ResponseWriter) {
+func challenge(w http.ResponseWriter, r *http.Request) {
+	note(r.Context(), fault.Unauthenticated.Slug(), nil)
 	w.Header().Set("WWW-Authenticate", `Basic realm="git", charset="UTF-8"`)
 	http.Error(w, "This needs a valid token as the password.", http.StatusUnauthorized)
 }
 
-func notFound(w http.ResponseWriter) {
+func notFound(w http.ResponseWriter, r *http.Request) {
+	note(r.Context(), fault.NotFound.Slug(), nil)
 	http.Error(w, "There is no such repository.", http.StatusNotFound)
 }
 
@@ -173,6 +175,12 @@ func note(ctx context.Context, slug string, cause error) {
 func broke(ctx context.Context, cause error) {
 	r := observe.Of(ctx)
 	r.Cause, r.Broken = cause, true
+}
+
+// readsOnly refuses a push of a credential that may only read.
+func (q *request) readsOnly() {
+	note(q.r.Context(), fault.Forbidden.Slug(), nil)
+	http.Error(q.w, "This token may read the repository, not push to it.", http.StatusForbidden)
 }
 
 // fail answers an internal error. The response discloses only that there was one,
@@ -205,12 +213,12 @@ func (q *request) advertise() {
 	switch service {
 	case "git-upload-pack":
 		if !q.exists {
-			notFound(q.w)
+			notFound(q.w, q.r)
 			return
 		}
 	case "git-receive-pack":
 		if len(q.access.Push) == 0 {
-			http.Error(q.w, "This token may read the repository, not push to it.", http.StatusForbidden)
+			q.readsOnly()
 			return
 		}
 		protocol = "" // a push uses version 0
@@ -272,7 +280,7 @@ func (q *request) body(service string) io.Reader {
 // upload answers a fetch. Its processes are killed when the client disconnects.
 func (q *request) upload() {
 	if !q.exists {
-		notFound(q.w)
+		notFound(q.w, q.r)
 		return
 	}
 	body := q.body("git-upload-pack")

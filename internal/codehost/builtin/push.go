@@ -20,7 +20,7 @@ import (
 // completed and announced even if the client has gone.
 func (q *request) receive() {
 	if len(q.access.Push) == 0 {
-		http.Error(q.w, "This token may read the repository, not push to it.", http.StatusForbidden)
+		q.readsOnly()
 		return
 	}
 	body := q.body("git-receive-pack")

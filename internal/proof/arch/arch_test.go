@@ -18,7 +18,7 @@ var edges = map[string]string{
 	"fault":               "",
 	"id":                  "",
 	"client/inert":        "",
-	"api/idempotency":     "api/op db event fault id",
+	"api/idempotency":     "api/op db event fault id observe",
 	"api/limit":           "",
 	"api/limit/redistest": "",
 	"secretscan":          "",
@@ -30,26 +30,27 @@ var edges = map[string]string{
 	"config":              "",
 	"client":              "client/inert",
 	"observe":             "",
+	"observe/telemetry":   "observe",
 	"policy":              "fault",
 	"rlimit":              "",
 	"db/migrations":       "",
 	"db":                  "db/migrations fault",
 	"db/dbtest":           "db db/migrations",
 	"db/dbtest/cluster":   "db/dbtest",
-	"api/op":              "api/limit fault policy",
-	"api/rest":            "api/op fault id",
+	"api/op":              "api/limit fault observe policy",
+	"api/rest":            "api/op fault id observe",
 	"api/openapi":         "api/op fault policy",
 	"event/hashchain":     "",
-	"clock":               "db",
+	"clock":               "db observe",
 	"web":                 "api/op fault",
 	"api/reference":       "",
-	"event":               "db event/hashchain id policy",
-	"api/mcp":             "api/op api/openapi fault policy",
+	"event":               "db event/hashchain id observe policy",
+	"api/mcp":             "api/op api/openapi fault observe policy",
 	"seal/keys":           "db seal",
-	"db/lease":            "db db/meta id",
+	"db/lease":            "db db/meta id observe",
 	"db/meta":             "db seal/keys",
-	"mail":                "db event id seal seal/keys",
-	"event/notary":        "db db/meta durable event event/hashchain policy seal",
+	"mail":                "db event id observe seal seal/keys",
+	"event/notary":        "db db/meta durable event event/hashchain observe policy seal",
 	"bus":                 "fault protocol",
 	"box/conn":            "fault protocol",
 	"bus/hostile":         "",
@@ -57,8 +58,8 @@ var edges = map[string]string{
 	"idp": "fault id",
 
 	"codehost":         "fault",
-	"codehost/builtin": "codehost fault rlimit",
-	"llm":              "fault",
+	"codehost/builtin": "codehost fault observe rlimit",
+	"llm":              "fault observe",
 	"llm/scripted":     "",
 
 	"flow":  "codehost codehost/builtin db domain/* event id llm money policy protocol seal",
@@ -80,7 +81,7 @@ var edges = map[string]string{
 	"box/spool":      "box/scrub protocol",
 	"box/worktree":   "rlimit",
 
-	"app":                "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest bus clock codehost codehost/builtin config db db/lease db/meta domain/* event event/hashchain event/notary fault flow id idp llm llm/scripted mail policy seal seal/keys web",
+	"app":                "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest bus clock codehost codehost/builtin config db db/lease db/meta domain/* event event/hashchain event/notary fault flow id idp llm llm/scripted mail observe observe/telemetry policy seal seal/keys secretscan web",
 	"proof/demo":         "app box client config",
 	"proof/chaos":        "box client proof/chaos/astray",
 	"proof/chaos/astray": "",
@@ -101,7 +102,7 @@ var edges = map[string]string{
 
 // foundation is what any domain may import. The rows of people and tenants are
 // under those of all others.
-const foundation = "api/op client/inert clock codehost db domain/people event fault id idp jsonschema llm mail money needs policy protocol seal seal/keys secretscan web"
+const foundation = "api/op client/inert clock codehost db domain/people event fault id idp jsonschema llm mail money needs observe policy protocol seal seal/keys secretscan web"
 
 // between are the domains that build on another one, and why a function wired
 // in app would not do.
@@ -200,7 +201,6 @@ func TestHTTP(t *testing.T) {
 		"app":              "serves the whole program",
 		"client":           "calls the API",
 		"codehost/builtin": "speaks git over HTTP",
-		"observe":          "records requests and serves metrics",
 		"idp":              "asks identity providers",
 		"llm":              "is the gateway to model providers",
 		"llm/scripted":     "is a model provider, to the gateway",
@@ -216,6 +216,8 @@ func TestHTTP(t *testing.T) {
 		"proof/provider":   "is an identity provider, to the tests",
 		"proof/transcript": "calls the API as the transcripts say",
 		"cmd/yardmaster":   "names methods to client",
+
+		"observe/telemetry": "records requests and serves metrics",
 	})
 }
 
@@ -275,11 +277,13 @@ func TestClock(t *testing.T) {
 		"bus":              "dates credentials and paces boxes",
 		"bus/hostile":      "waits for an attack to show",
 		"domain/run":       "measures how long events take to be stored",
-		"observe":          "measures requests",
+		"observe":          "measures passes of loops",
 		"clock":            "notices that it was set",
 		"proof/provider":   "dates its tokens",
 		"proof/demo":       "prints how long the steps took",
 		"proof/chaos":      "harms at times of its own, outside of what it harms",
+
+		"observe/telemetry": "measures requests, and how old answers are",
 	})
 }
 
