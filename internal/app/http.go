@@ -44,9 +44,11 @@ func (a *App) pipeline() *op.Pipeline {
 	}
 }
 
-// handler is everything that is served: the capabilities, the git host, and
-// the model gateway for boxes.
-func (a *App) handler() http.Handler {
+// handler is everything that is served, and recorded.
+func (a *App) handler() http.Handler { return a.observed(a.served()) }
+
+// served is the capabilities, the git host, and the model gateway for boxes.
+func (a *App) served() http.Handler {
 	api := rest.Handler(rest.Config{
 		Pipeline: a.pipeline(), SecretParameters: secretParameters,
 		Cookie: signin.Cookie(strings.HasPrefix(a.base, "https:")), AccountHeader: accountHeader,
@@ -57,7 +59,7 @@ func (a *App) handler() http.Handler {
 	hooks.Otherwise = api
 	git := a.host.Handler(hooks)
 	gateway := http.StripPrefix("/gateway", a.parts.session.Caller().Gateway)
-	return a.observed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/git/"):
 			w.Header().Set("Cache-Control", "no-store")
@@ -72,7 +74,7 @@ func (a *App) handler() http.Handler {
 		default:
 			api.ServeHTTP(w, r)
 		}
-	}))
+	})
 }
 
 // note tells the record of a request which of what stands beside the capabilities

@@ -17,7 +17,18 @@ import (
 
 func TestCall(t *testing.T) {
 	t.Parallel()
-	b := start(t, newConfig(t))
+	cfg := newConfig(t)
+	type seen struct {
+		method string
+		failed bool
+	}
+	told := make(chan seen, 10)
+	cfg.Observe = func(method string, took time.Duration, err error) {
+		if told <- (seen{method, err != nil}); took <= 0 {
+			t.Errorf("%s took %v", method, took)
+		}
+	}
+	b := start(t, cfg)
 	c := enrol(t, b, "bx").connect(t, b)
 	err := b.Handle(protocol.CallAccept, func(_ context.Context, boxID string, data []byte) (any, error) {
 		var in protocol.Accept
@@ -56,6 +67,21 @@ func TestCall(t *testing.T) {
 	}
 	if err := c.Call(testContext(t), protocol.CallGitToken, protocol.GitTokenAsk{}, nil); !errors.Is(err, conn.ErrOffline) {
 		t.Errorf("a method that nobody serves: %v", err)
+	}
+	// Told of once they are answered: one that went well, and three that did not.
+	failed := map[bool]int{}
+	for range 4 {
+		s := <-told
+		if s.method != protocol.CallAccept {
+			t.Errorf("told of %+v", s)
+		}
+		failed[s.failed]++
+	}
+	if failed[false] != 1 || failed[true] != 3 {
+		t.Errorf("told of %v", failed)
+	}
+	if s := b.State(); !s.Connected || s.Boxes != 1 || s.In < 4 || s.Out < 4 {
+		t.Errorf("the bus is %+v", s)
 	}
 }
 

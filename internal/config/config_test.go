@@ -139,13 +139,15 @@ func TestAddresses(t *testing.T) {
 	for _, args := range [][]string{
 		{"--base-url", "foo"}, {"--base-url", "ftp://x"}, {"--base-url", "https://x/path"},
 		{"--listen", "8080"}, {"--listen", "127.0.0.1:"}, {"--nats-listen", "foo"},
+		{"--metrics-listen", "9464"}, {"--otlp-endpoint", "127.0.0.1:4318"}, {"--otlp-endpoint", "http://u:p@127.0.0.1:4318"},
 	} {
 		if _, err := Load("serve", args, env, new(bytes.Buffer)); err == nil ||
 			!strings.Contains(err.Error(), args[0][2:]+" (from "+args[0]+")") {
 			t.Errorf("%q: %v", args, err)
 		}
 	}
-	for _, args := range [][]string{{"--base-url", "https://x.example:8443/"}, {"--listen", ":8080"}, {"--nats-listen", "[::1]:0"}} {
+	for _, args := range [][]string{{"--base-url", "https://x.example:8443/"}, {"--listen", ":8080"}, {"--nats-listen", "[::1]:0"},
+		{"--metrics-listen", "127.0.0.1:0"}, {"--otlp-endpoint", "https://collector.example.com"}} {
 		if _, err := Load("serve", args, env, new(bytes.Buffer)); err != nil {
 			t.Errorf("%q: %v", args, err)
 		}

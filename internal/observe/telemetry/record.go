@@ -40,6 +40,7 @@ type finished struct {
 	method string
 	status int   // 0: the answer broke off before
 	bytes  int64 // of the body, as it was sent
+	begun  time.Time
 	took   time.Duration
 	cut    bool // the answer broke off: the caller went away, or the node gave up
 
@@ -62,7 +63,7 @@ func (o *Observer) Handler(next http.Handler) http.Handler {
 		rec := &recorder{ResponseWriter: w}
 		defer func() {
 			p := recover()
-			f := &finished{Request: r, method: req.Method, status: rec.code(), bytes: rec.bytes, took: time.Since(begun),
+			f := &finished{Request: r, method: req.Method, status: rec.code(), bytes: rec.bytes, begun: begun, took: time.Since(begun),
 				cut: req.Context().Err() != nil, unanswered: rec.status == 0}
 			o.complete(f, req, w.Header(), p)
 			o.Metrics.end(f)
@@ -123,8 +124,8 @@ func (o *Observer) log(ctx context.Context, f *finished) {
 	if !o.Logger.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 16)
-	attrs = append(attrs, slog.String("method", f.method), slog.String("path", f.Path), slog.Int("status", f.status),
+	var room [16]slog.Attr
+	attrs := append(room[:0], slog.String("method", f.method), slog.String("path", f.Path), slog.Int("status", f.status),
 		slog.Int64("bytes", f.bytes), slog.Duration("took", f.took))
 	for _, a := range [...]struct{ key, value string }{
 		{"route", f.Pattern}, {"capability", f.Capability}, {"surface", f.Surface}, {"address", f.Address},
@@ -140,7 +141,10 @@ func (o *Observer) log(ctx context.Context, f *finished) {
 	if f.Cause != nil {
 		attrs = append(attrs, slog.String("cause", o.scrubbed(f.Cause.Error())))
 	}
-	o.Logger.LogAttrs(ctx, level, "request", attrs...)
+	// Not by Logger.LogAttrs, which finds out for each record where it was called.
+	record := slog.NewRecord(f.begun.Add(f.took), level, "request", 0)
+	record.AddAttrs(attrs...)
+	_ = o.Logger.Handler().Handle(ctx, record) // nobody can be told, as elsewhere
 }
 
 // end ends the span of the request.

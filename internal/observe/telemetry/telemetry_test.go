@@ -227,3 +227,25 @@ func TestTraces(t *testing.T) {
 		t.Errorf("span %v", span)
 	}
 }
+
+// BenchmarkHandler tells what a request pays for its record and its metrics.
+func BenchmarkHandler(b *testing.B) {
+	note := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r := observe.Of(req.Context())
+		r.Surface, r.Pattern, r.Path, r.Capability, r.Address = "rest", "/v1/tasks", "/v1/tasks", "task.list", "192.0.2.1"
+		r.Account, r.Actor, r.ID = "01a205f9-ebfb-707e-b591-172eb023632c", "user:01a205f9-ebfb-7079-be9c-a45635fc9145", "01a205f9-ebfb-7079-be9c-a45635fc9145"
+	})
+	m := telemetry.NewMetrics("test")
+	for name, o := range map[string]*telemetry.Observer{
+		"nothing": {}, "record": {Logger: slog.New(slog.NewJSONHandler(io.Discard, nil))}, "metrics": {Metrics: m},
+		"both": {Logger: slog.New(slog.NewJSONHandler(io.Discard, nil)), Metrics: m},
+	} {
+		b.Run(name, func(b *testing.B) {
+			h, w, req := o.Handler(note), httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/tasks", nil)
+			b.ReportAllocs()
+			for b.Loop() {
+				h.ServeHTTP(w, req)
+			}
+		})
+	}
+}
