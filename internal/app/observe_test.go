@@ -3,16 +3,21 @@ package app
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	coltrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
 
 	"yardmaster/internal/api/mcp"
 	"yardmaster/internal/client"
@@ -172,6 +177,46 @@ func (j *journal) hasOne(t *testing.T, name string, want map[string]any) {
 	}
 	if !maps.Equal(r, want) {
 		t.Errorf("the record has\n%v\nwant\n%v", r, want)
+	}
+}
+
+// TestTraces holds that a request becomes a span where a collector is named, and
+// that a server that stops sends what it has not sent.
+func TestTraces(t *testing.T) {
+	t.Parallel()
+	spans := make(chan string, 1000)
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		sent := &coltrace.ExportTraceServiceRequest{}
+		if err = errors.Join(err, proto.Unmarshal(body, sent)); err != nil {
+			t.Error(err)
+		}
+		for _, resource := range sent.ResourceSpans {
+			for _, scope := range resource.ScopeSpans {
+				for _, span := range scope.Spans {
+					spans <- span.Name + " " + span.String()
+				}
+			}
+		}
+	}))
+	defer collector.Close()
+	y := start(t, db.SQLite, "--otlp-endpoint", collector.URL)
+	y.send("GET", "/v1/tasks", y.owner, "").want(200)
+	y.send("GET", "/invite/"+id.Secret(id.Invite), "", "").want(404)
+	y.stop()
+	close(spans)
+	var names []string
+	for s := range spans {
+		name, _, _ := strings.Cut(s, " ")
+		names = append(names, name)
+		if strings.Contains(s, id.Invite) || strings.Contains(s, y.setup) {
+			t.Errorf("a span tells a secret: %s", s)
+		}
+	}
+	for _, want := range []string{"setup.run", "task.list", "invitation.page"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("there is no span of %s among %q", want, names)
+		}
 	}
 }
 

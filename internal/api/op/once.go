@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"yardmaster/internal/fault"
+	"yardmaster/internal/observe"
 	"yardmaster/internal/policy"
 )
 
@@ -100,7 +101,7 @@ func (p *Pipeline) once(ctx context.Context, c *Call, actor policy.Actor, u Use)
 		a = p.answer(c)
 		a.Status, a.ContentType, a.Body, a.Replayed = kept.Status, kept.ContentType, kept.Body, true
 		if a.ContentType == ProblemType {
-			a.again(c.Request.ID)
+			observe.Of(ctx).Slug = a.again(c.Request.ID)
 		}
 	}
 	return a

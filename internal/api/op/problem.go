@@ -74,11 +74,12 @@ func (p *Pipeline) Refuse(c *Call, err error) Answer {
 	return a
 }
 
-// again makes a problem that was told before one of this call.
-func (a *Answer) again(requestID string) {
+// again makes a problem that was told before one of this call, and answers its
+// slug.
+func (a *Answer) again(requestID string) (slug string) {
 	var p Problem
 	if json.Unmarshal(a.Body, &p) != nil {
-		return
+		return ""
 	}
 	if p.RetryAfter != nil {
 		a.RetryAfter = *p.RetryAfter
@@ -87,4 +88,5 @@ func (a *Answer) again(requestID string) {
 	if b, err := json.Marshal(p); err == nil {
 		a.Body = b
 	}
+	return p.Type[strings.LastIndexByte(p.Type, '/')+1:]
 }

@@ -11,6 +11,7 @@ import (
 
 // TestStates holds that runs that have not ended are counted by their state.
 func TestStates(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		count := func(want map[string]int64) {
 			t.Helper()

@@ -10,6 +10,7 @@ import (
 // TestHoldCounts holds that the tasks of all accounts are counted by what holds
 // them, as the accounts themselves are shown, and held ones by what parked them.
 func TestHoldCounts(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		first, parked := f.create(nil), f.create(nil)
 		f.create(object{"depends_on": []string{first}})
