@@ -144,11 +144,12 @@ func (a *App) measure(m *telemetry.Metrics) {
 		return 0
 	})
 	of("yardmaster_bus_boxes", "Connections of boxes to the message bus.", false, func() float64 { return float64(a.bus.State().Boxes) })
-	m.Ask(telemetry.Asked{Name: "yardmaster_bus_messages_total", Help: "Messages of the control plane on its bus.", Labels: []string{"direction"}, Counter: true},
-		func(context.Context) ([]telemetry.Count, error) {
-			s := a.bus.State()
-			return []telemetry.Count{{Labels: []string{"in"}, Value: float64(s.In)}, {Labels: []string{"out"}, Value: float64(s.Out)}}, nil
-		})
+	messages := telemetry.Asked{Name: "yardmaster_bus_messages_total", Help: "Messages of the control plane on its bus.",
+		Labels: []string{"direction"}, Counter: true}
+	m.Ask(messages, func(context.Context) ([]telemetry.Count, error) {
+		s := a.bus.State()
+		return []telemetry.Count{{Labels: []string{"in"}, Value: float64(s.In)}, {Labels: []string{"out"}, Value: float64(s.Out)}}, nil
+	})
 }
 
 // counts are numbers by the value of one label.

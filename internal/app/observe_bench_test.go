@@ -24,7 +24,8 @@ import (
 func bench(b *testing.B, log *slog.Logger, flags ...string) (*App, string) {
 	b.Helper()
 	setup := id.Secret(id.Setup)
-	args := []string{"--data", b.TempDir(), "--listen", "127.0.0.1:0", "--database", dbtest.DSN(b, db.SQLite), "--setup-token", setup, "--rate-limits", "off"}
+	args := []string{"--data", b.TempDir(), "--listen", "127.0.0.1:0", "--database", dbtest.DSN(b, db.SQLite),
+		"--setup-token", setup, "--rate-limits", "off"}
 	cfg, err := config.Load("bench", append(args, flags...), func(string) (string, bool) { return "", false }, io.Discard)
 	if err != nil {
 		b.Fatal(err)
