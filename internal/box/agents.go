@@ -19,16 +19,16 @@ import (
 	"yardmaster/internal/box/sandbox"
 )
 
-// agentsDir is where a box keeps the agents that it was told to fetch, in its
-// work folder: a folder for each package and version, which is never changed.
+// agentsDir is the folder, inside the work folder, for the agents that InstallAgent
+// fetches. It has one folder for each package and version, which is never changed.
 const agentsDir = "agents"
 
-// agentDir is the folder of one of them.
+// agentDir is the folder of the fetched agent that p describes.
 func agentDir(work string, p driver.Profile) string {
 	return filepath.Join(work, agentsDir, p.Name+"-"+p.Version)
 }
 
-// binDirs are where the programs of fetched agents are.
+// binDirs lists the folders that hold the programs of fetched agents.
 func binDirs(work string) (out []string) {
 	for _, p := range driver.Profiles() {
 		if p.Version != "" {
@@ -38,17 +38,17 @@ func binDirs(work string) (out []string) {
 	return out
 }
 
-// lookForAgents looks at what is installed now and tells whether that is another
-// thing than at the last look. It may run while others ask for what was found.
-func (s *setup) lookForAgents(ctx context.Context, log *slog.Logger) bool {
-	s.looking.Lock()
-	defer s.looking.Unlock()
+// scanAgents searches for installed agents and tells whether the result differs
+// from the last search. Other goroutines may call known meanwhile.
+func (s *setup) scanAgents(ctx context.Context, log *slog.Logger) bool {
+	s.scanning.Lock()
+	defer s.scanning.Unlock()
 	scan := driver.Search(binDirs(s.work)...)
-	if s.looked && scan.Same(s.scan) {
+	if s.scanned && scan.Same(s.scan) {
 		return false
 	}
 	before := s.scan.Lacking
-	s.scan, s.looked = driver.Scan{Found: slices.Clone(scan.Found), Lacking: scan.Lacking}, true
+	s.scan, s.scanned = driver.Scan{Found: slices.Clone(scan.Found), Lacking: scan.Lacking}, true
 	scan.AskVersions(ctx)
 	runnable := s.runnableAgents(scan.Found, log)
 	s.mu.Lock()
@@ -67,43 +67,46 @@ func (s *setup) lookForAgents(ctx context.Context, log *slog.Logger) bool {
 	return true
 }
 
-// known is what the last look found.
-func (s *setup) known() ([]driver.Found, []driver.Lack) {
+// foundAgents returns the agents that the last search found, and those that lack
+// something.
+func (s *setup) foundAgents() ([]driver.Found, []driver.Lack) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.agents, s.lacking
 }
 
-// agent finds an agent by its name.
+// agent finds an installed agent by its name.
 func (s *setup) agent(name string) (driver.Found, bool) {
-	found, _ := s.known()
+	found, _ := s.foundAgents()
 	if i := slices.IndexFunc(found, func(f driver.Found) bool { return f.Name == name }); i >= 0 {
 		return found[i], true
 	}
 	return driver.Found{}, false
 }
 
-// watchAgents looks for agents again and again: those that are installed while
-// the box runs are offered, those that are removed are not any more.
+// watchAgents searches for agents every Timing.Look until ctx is done. The box
+// offers agents that are installed while it runs, and stops to offer those that are
+// removed.
 func (b *box) watchAgents(ctx context.Context) {
 	for ctx.Err() == nil {
-		sleep(ctx, b.cfg.Timing.Look)
-		if ctx.Err() == nil && b.setup.lookForAgents(ctx, b.log) {
+		sleep(ctx, b.cfg.Timing.Scan)
+		if ctx.Err() == nil && b.setup.scanAgents(ctx, b.log) {
 			nudge(b.online) // says hello anew
 		}
 	}
 }
 
-// AgentState is how an agent stands on a machine.
+// AgentState is the state of one agent on a machine.
 type AgentState struct {
 	Name    string
-	Version string // of what was found
-	Program string // where it is; empty for our own, and for one that is not there
+	Version string // version of the program that was found
+	Program string // path of the program; empty for the built-in agent and for one that is not installed
 	Ready   bool
-	Todo    string // what makes it ready
+	Todo    string // what the user has to do to make it ready; empty if it is ready
 }
 
-// Agents says of each agent how it stands on the machine of a box.
+// Agents returns the state of every known agent on the machine of a box. It fails
+// with ErrNotEnrolled if dataDir has no identity.
 func Agents(ctx context.Context, dataDir, workDir string) ([]AgentState, error) {
 	work, err := workFolder(dataDir, workDir)
 	if err != nil {
@@ -130,7 +133,8 @@ func Agents(ctx context.Context, dataDir, workDir string) ([]AgentState, error) 
 	return out, nil
 }
 
-// workFolder is where the box with a data folder keeps what its agents use.
+// workFolder is the folder in which the box of a data folder keeps what its agents
+// use.
 func workFolder(dataDir, workDir string) (string, error) {
 	if _, err := LoadIdentity(dataDir); err != nil {
 		return "", err
@@ -149,8 +153,8 @@ const installTime = 20 * time.Minute
 var nodeVersion = regexp.MustCompile(`^v(\d+)\.`)
 
 // InstallAgent fetches the program that drives an agent from npm, in the version
-// that the box was tried with, into the box's own folder. What it runs, it says
-// before. A running box finds it by itself.
+// that the box was tested with, into the box's own folder. It writes the command to
+// say before it runs it. A running box finds the agent by itself.
 func InstallAgent(ctx context.Context, dataDir, workDir, name string, say io.Writer) error {
 	p, err := installable(name)
 	if err != nil {
@@ -170,7 +174,7 @@ func InstallAgent(ctx context.Context, dataDir, workDir, name string, say io.Wri
 		return nil
 	}
 	parent := filepath.Dir(dir)
-	// The agents' user may be another one, and npm goes by the umask.
+	// The agents may run as another user, and npm follows the umask.
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return err
 	}
@@ -187,7 +191,10 @@ func InstallAgent(ctx context.Context, dataDir, workDir, name string, say io.Wri
 	if err := os.Chmod(unfinished, 0o755); err != nil {
 		return err
 	}
-	args := []string{"install", "--prefix", unfinished, "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--save-exact", p.Package + "@" + p.Version}
+	args := []string{
+		"install", "--prefix", unfinished, "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier",
+		"--save-exact", p.Package + "@" + p.Version,
+	}
 	fmt.Fprintf(say, "This runs now, and asks the npm registry that this machine is set up for:\n  %s %s\n", npm, strings.Join(args, " "))
 	ctx, cancel := context.WithTimeout(ctx, installTime)
 	defer cancel()
@@ -202,11 +209,12 @@ func InstallAgent(ctx context.Context, dataDir, workDir, name string, say io.Wri
 	if err := os.Rename(unfinished, dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(say, "%s can be used now: %s %s is in %s. A box that runs offers it within %s.\n", p.Name, p.Package, p.Version, dir, lookEvery)
+	fmt.Fprintf(say, "%s can be used now: %s %s is in %s. A box that runs offers it within %s.\n",
+		p.Name, p.Package, p.Version, dir, scanEvery)
 	return nil
 }
 
-// installable finds an agent that can be fetched.
+// installable finds an agent that can be fetched, by its name.
 func installable(name string) (driver.Profile, error) {
 	var names []string
 	for _, p := range driver.Profiles() {
@@ -241,7 +249,8 @@ func checkNode(ctx context.Context, p driver.Profile) (npm string, err error) {
 		return "", fmt.Errorf("%s does not tell its version: %s", node, get)
 	}
 	if major, err := strconv.Atoi(found[1]); err != nil || major < p.Node {
-		return "", fmt.Errorf("%s is %s, and %s %s needs Node.js %d: %s", node, strings.TrimSpace(string(out)), p.Package, p.Version, p.Node, get)
+		return "", fmt.Errorf("%s is %s, and %s %s needs Node.js %d: %s",
+			node, strings.TrimSpace(string(out)), p.Package, p.Version, p.Node, get)
 	}
 	return npm, nil
 }

@@ -36,7 +36,7 @@ func TestAgentsComeAndGo(t *testing.T) {
 	t.Setenv(driver.PathVariable, dir)
 	p := newPlane(t)
 	cfg := p.config()
-	cfg.Timing.Look = 20 * time.Millisecond
+	cfg.Timing.Scan = 20 * time.Millisecond
 	p.start(cfg)
 	told := func(name string) (a protocol.AgentInfo, ok bool) {
 		if len(p.hellos) == 0 {

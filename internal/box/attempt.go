@@ -20,69 +20,69 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// attempt is one attempt that this box holds: a folder on disk, a spool, a
-// lease, and while it runs an agent.
+// attempt is one attempt that this box holds: a folder on disk, a spool and a
+// lease, and an agent while the attempt runs.
 //
-//	<dir>/start.json   what the control plane said to do
-//	<dir>/halt.json    that it said to stop, and how
-//	<dir>/spool        its events
+//	<dir>/start.json   the order of the control plane
+//	<dir>/halt.json    the command to halt, if one came
+//	<dir>/spool        the events of the attempt
 //	<work>/task        the checkout
 //	<work>/home        the agent's home
 //
 // The two folders are often one: see setup.
 type attempt struct {
 	start protocol.Start
-	token string // for the model proxy; worth nothing anywhere else
+	token string // for the model proxy and the broker; valid nowhere else
 	dir   string
-	root  string // the work folder that it is in: another one, if an earlier process began it there
+	root  string // the work folder that contains it; it differs from setup.work if an earlier process began the attempt elsewhere
 	work  string
 	log   *slog.Logger
 	spool *spool.Spool
 	lease *lease
 
 	secrets *scrub.Scrubber // never spooled
-	vault   *secrets        // nil until they are had
+	vault   *secrets        // nil until fetchSecrets has fetched them
 
-	asked  chan struct{}   // closed when the agent is to come to an end
-	killed context.Context // done when it is to end at once
+	asked  chan struct{}   // closed when the agent is asked to end
+	killed context.Context // done when the agent has to end at once
 	kill   context.CancelFunc
-	fenced chan struct{} // closed when the attempt is no longer this box's
+	fenced chan struct{} // closed when the attempt does not belong to this box any more
 	ended  chan struct{} // closed when its last event is spooled
 	saved  chan struct{} // closed when its last event is committed
 
 	messages chan driver.Message
 	declared outbox
-	slot     bool // it takes one; guarded by box.mu
+	slot     bool // the attempt takes a slot; guarded by box.mu
 
 	workspace *workspace // nil until there is a checkout
 
 	mu      sync.Mutex
 	ending  *ending
-	dropped bool // somebody said that the work is not wanted
+	dropped bool // a command said to drop the work
 	limited *limits.Run
-	broken  *limits.Breach // the limit that it was ended for
+	broken  *limits.Breach // the limit for which the attempt was ended
 }
 
-// messagesWaiting is how many messages one run may have waiting.
+// messagesWaiting limits the messages that wait for one agent.
 const messagesWaiting = 64
 
-// ending is why an attempt ends before its agent is done. Of several, the most
-// pressing holds.
+// ending is the reason why an attempt ends before its agent is done. If there are
+// several, the most severe applies.
 type ending struct {
-	press  pressure
-	state  string // of run.finished
-	kind   string // failure kind
-	detail string
+	severity severity
+	state    string // of run.finished
+	kind     string // failure kind
+	detail   string
 }
 
-type pressure int
+type severity int
 
-// What becomes of the agent and of its work, from the mildest on.
+// The pressures say what becomes of the agent and of its work, the mildest first.
 const (
-	graceful  pressure = iota // the turn is cancelled, the work is pushed to the branch
-	leaseLost                 // killed; the work is pushed where nobody else pushes
-	haltNow                   // killed; the work is dropped
-	fenced                    // killed; the events are dropped, the work is pushed where nobody else pushes
+	graceful  severity = iota // the turn is cancelled, the work is pushed to the branch
+	leaseLost                 // the agent is killed; the work is pushed to a ref of its own
+	haltNow                   // the agent is killed; the work is dropped
+	fenced                    // the agent is killed; the events are dropped, the work is pushed to a ref of its own
 )
 
 func newAttempt(parent context.Context, on *setup, start protocol.Start, log *slog.Logger) *attempt {
@@ -103,7 +103,7 @@ func attemptDir(dataDir, run string, attempt int) string {
 	return filepath.Join(dataDir, "runs", folderName(run, attempt))
 }
 
-// folderName is what an attempt is called on the disk and among control groups.
+// folderName names an attempt's folders and its control group.
 func folderName(run string, attempt int) string { return run + "." + strconv.Itoa(attempt) }
 
 func (a *attempt) key() runKey { return runKey{a.start.Run, a.start.Attempt} }
@@ -116,10 +116,10 @@ func (a *attempt) ref() protocol.RunRef {
 	return protocol.RunRef{Run: a.start.Run, Attempt: a.start.Attempt, Seq: a.spool.Last()}
 }
 
-// persist writes down what is to be done, before anything is done.
+// persist writes the order to disk before the box acts on it.
 func (a *attempt) persist() error {
-	// Folders are passed through by the agent of a root box, who is another
-	// user; what is in them is for this one alone.
+	// The agent of a root box is another user, who passes through these folders.
+	// Their contents are for this user alone.
 	for _, dir := range []string{a.dir, a.work} {
 		if err := os.MkdirAll(dir, 0o711); err != nil {
 			return fmt.Errorf("keep the run: %w", err)
@@ -131,30 +131,31 @@ func (a *attempt) persist() error {
 	return nil
 }
 
-// removeFolders deletes all that is on disk of the attempt.
+// removeFolders deletes everything that the attempt has on disk.
 func (a *attempt) removeFolders() error {
 	return errors.Join(worktree.RemoveTree(a.work), worktree.RemoveTree(a.dir))
 }
 
-// openSpool opens the attempt's spool, from which its secrets are scrubbed.
+// openSpool opens the attempt's spool, which scrubs the attempt's secrets from all
+// events.
 func (a *attempt) openSpool() (err error) {
 	a.spool, err = spool.Open(filepath.Join(a.dir, "spool"), spool.Options{
 		Logger:   a.log,
 		Scrubber: a.secrets,
-		OnFull:   a.full,
+		OnFull:   a.spoolFull,
 	})
 	return err
 }
 
-// end asks for an end. It may be called at any time and more than once.
+// end asks the attempt to end. It may be called at any time and more than once.
 func (a *attempt) end(e ending) {
 	a.mu.Lock()
 	first := a.ending == nil
-	raised := first || e.press > a.ending.press
+	raised := first || e.severity > a.ending.severity
 	if raised {
 		a.ending = &e
 	}
-	a.dropped = a.dropped || e.press == haltNow
+	a.dropped = a.dropped || e.severity == haltNow
 	a.mu.Unlock()
 	if !raised {
 		return
@@ -163,10 +164,10 @@ func (a *attempt) end(e ending) {
 	if first {
 		close(a.asked)
 	}
-	if e.press == fenced {
+	if e.severity == fenced {
 		close(a.fenced)
 	}
-	if e.press > graceful {
+	if e.severity > graceful {
 		a.kill()
 	}
 }
@@ -180,29 +181,29 @@ func isDone(c <-chan struct{}) bool {
 	}
 }
 
-// endingNow is the ending that was asked for, nil if none was.
+// endingNow returns the ending that was asked for, nil if there is none.
 func (a *attempt) endingNow() *ending {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.ending
 }
 
-// wanted tells whether the work is worth saving when the attempt is not this
-// box's any more.
-func (a *attempt) wanted() bool {
+// worthSaving tells whether the work is worth saving once the attempt does not belong to
+// this box any more.
+func (a *attempt) worthSaving() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return !a.dropped && a.start.Branch != ""
 }
 
 func (a *attempt) fence(detail string) {
-	a.end(ending{press: fenced, state: protocol.Lost, detail: detail})
+	a.end(ending{severity: fenced, state: protocol.Lost, detail: detail})
 }
 
-// granted takes the control plane's answer to a request that was sent at the
+// applyGrant applies the control plane's answer to a request that was sent at the
 // given time.
-func (a *attempt) granted(sent time.Time, r protocol.Renewal) {
-	if a.stored(r.CommittedSeq) {
+func (a *attempt) applyGrant(sent time.Time, r protocol.Renewal) {
+	if a.noteStored(r.CommittedSeq) {
 		return
 	}
 	if !r.OK {
@@ -212,9 +213,9 @@ func (a *attempt) granted(sent time.Time, r protocol.Renewal) {
 	a.lease.extend(sent, time.Duration(r.LeaseMS)*time.Millisecond)
 }
 
-// stored notes that the control plane has the events up to seq for good, and
-// tells whether that is all there will be.
-func (a *attempt) stored(seq int64) (all bool) {
+// noteStored notes that the control plane has stored the events up to seq, and tells
+// whether these are all events of the attempt.
+func (a *attempt) noteStored(seq int64) (all bool) {
 	if err := a.spool.Trim(seq); err != nil {
 		a.log.Warn("spool not trimmed", "error", err)
 	}
@@ -229,14 +230,14 @@ func (a *attempt) stored(seq int64) (all bool) {
 	return true
 }
 
-// event spools a state event. A failure is the spool's to report.
+// event spools a state event. The spool reports a failure itself.
 func (a *attempt) event(kind string, data any) {
 	if err := a.spool.Append(kind, data); err != nil && !errors.Is(err, spool.ErrEnded) {
 		a.log.Error("event not spooled", "kind", kind, "error", err)
 	}
 }
 
-// say leaves a message for the agent, which takes it when its turn is over.
+// say queues a message for the agent, which takes it when its turn is over.
 func (a *attempt) say(m driver.Message) error {
 	select {
 	case a.messages <- m:

@@ -9,33 +9,39 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// limitKind is the failure kind of a run that took more than it may.
+// limitKind is the failure kind of a run that exceeded a limit.
 const limitKind = "resource_limit"
 
-// agentNice is how far the box, and whatever else the machine does, goes before
-// agents where no control group shares the processors out.
+// agentNice is the nice value of agents, so that the box and other programs of the
+// machine come before them where no control group shares the processors.
 const agentNice = 10
 
-// LimitNames are the parts of Config.Limits.
+// LimitNames lists the names that Config.Limits may use.
 func LimitNames() []string { return limits.Names() }
 
-// CheckLimits tells what is wrong with a text for Config.Limits.
+// CheckLimits returns an error that says what is wrong with a text for
+// Config.Limits, or nil.
 func CheckLimits(text string) error {
 	_, err := limits.Parse(text, limits.Limits{})
 	return err
 }
 
-// openLimits finds out how runs are held to their limits here.
+// openLimits finds out by which means this machine can hold runs to their limits.
 func (b *box) openLimits() error {
 	l, err := limits.Parse(b.cfg.Limits, limits.Default(b.cfg.Slots, b.setup.work))
 	if err != nil {
 		return err
 	}
 	b.limits = limits.New(limits.Config{
-		Limits: l, Slots: b.cfg.Slots, Name: workName(b.cfg.DataDir), Work: b.setup.work, Watch: b.cfg.WatchOnly, Logger: b.log,
-		Reserve: func(total int64) int64 { return min(roomToClaim, total/10) },
+		Limits:  l,
+		Slots:   b.cfg.Slots,
+		Name:    workName(b.cfg.DataDir),
+		Work:    b.setup.work,
+		Watch:   b.cfg.WatchOnly,
+		Logger:  b.log,
+		Reserve: func(total int64) int64 { return min(spaceToClaim, total/10) },
 	})
-	b.setup.holding.bounded(b.limits.Held())
+	b.setup.holding.noteLimits(b.limits.Held())
 	return nil
 }
 
@@ -45,9 +51,9 @@ func (b *box) closeLimits() {
 	}
 }
 
-// bound starts a run's sandbox and holds it to the limits of the box. done is
-// to be called when nothing of it runs any more, with what has come of it.
-func (b *box) bound(a *attempt, spec sandbox.Spec) (p *sandbox.Process, done func(result), err error) {
+// startLimited starts a run's sandbox and holds it to the limits of the box. The caller
+// calls done with the result when no process of the run is left.
+func (b *box) startLimited(a *attempt, spec sandbox.Spec) (p *sandbox.Process, done func(result), err error) {
 	r, err := b.limits.Begin(a.name(), spec.Task, spec.Home)
 	if err != nil {
 		return nil, nil, err
@@ -55,7 +61,11 @@ func (b *box) bound(a *attempt, spec sandbox.Spec) (p *sandbox.Process, done fun
 	l := r.Limits()
 	spec.Group = r.Group()
 	spec.Limits = sandbox.Limits{
-		Processes: r.Fence(), FileBytes: uint64(l.FileBytes), OpenFiles: uint64(l.OpenFiles), TempBytes: uint64(l.Memory / 4), Nice: agentNice,
+		Processes: r.ProcessCeiling(),
+		FileBytes: uint64(l.FileBytes),
+		OpenFiles: uint64(l.OpenFiles),
+		TempBytes: uint64(l.Memory / 4),
+		Nice:      agentNice,
 	}
 	if p, err = sandbox.Start(a.killed, spec); err != nil {
 		return nil, nil, errors.Join(err, r.Close())
@@ -68,8 +78,8 @@ func (b *box) bound(a *attempt, spec sandbox.Spec) (p *sandbox.Process, done fun
 		p.Kill()
 	})
 	return p, func(res result) {
-		// What a limit has stopped fails in its own words. Why is looked up before
-		// the record of it goes.
+		// An agent that a limit has stopped reports an error of its own. The limit
+		// is looked up before Close deletes the record of it.
 		if res.kind != "" || res.exit != nil && *res.exit != 0 || res.exit == nil && res.stop != "end_turn" {
 			a.exceed(r.Check())
 		}
@@ -79,10 +89,10 @@ func (b *box) bound(a *attempt, spec sandbox.Spec) (p *sandbox.Process, done fun
 	}, nil
 }
 
-// name is that of the attempt's folder.
+// name is the name of the attempt's folder.
 func (a *attempt) name() string { return folderName(a.start.Run, a.start.Attempt) }
 
-// exceed ends the attempt for a limit that it has broken, if it has.
+// exceed ends the attempt because of the limit in broken; nil does nothing.
 func (a *attempt) exceed(broken *limits.Breach) {
 	if broken == nil {
 		return
@@ -90,29 +100,30 @@ func (a *attempt) exceed(broken *limits.Breach) {
 	a.mu.Lock()
 	a.broken = broken
 	a.mu.Unlock()
-	a.end(ending{press: graceful, state: protocol.Failed, kind: limitKind, detail: broken.Error()})
+	a.end(ending{severity: graceful, state: protocol.Failed, kind: limitKind, detail: broken.Error()})
 }
 
-// full ends the attempt because its events find no room on the disk. If it is
-// itself what fills that, it ends for the limit.
-func (a *attempt) full(err error) {
+// spoolFull ends the attempt because the disk has no space for its events. If the
+// attempt itself fills the disk, it ends because of that limit.
+func (a *attempt) spoolFull(err error) {
 	a.mu.Lock()
 	r := a.limited
 	a.mu.Unlock()
 	if r != nil {
 		a.exceed(r.Check())
 	}
-	a.end(ending{press: graceful, state: protocol.Failed, kind: "storage_failed", detail: err.Error()})
+	a.end(ending{severity: graceful, state: protocol.Failed, kind: "storage_failed", detail: err.Error()})
 }
 
-// filledDisk tells whether the attempt was ended for the room that it takes.
+// filledDisk tells whether the attempt was ended because of the disk space that it
+// used.
 func (a *attempt) filledDisk() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.broken != nil && a.broken.OnDisk()
 }
 
-// freed says that nothing of the attempt is on the disk any more.
+// freed notes that the attempt has nothing on the disk any more.
 func (a *attempt) freed() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,9 +132,9 @@ func (a *attempt) freed() {
 	}
 }
 
-// awaitRoom waits until the runs that were ended for the room they took have
-// left the disk, and tells whether there were any.
-func (b *box) awaitRoom(ctx context.Context) bool {
+// awaitSpace waits until the runs that were ended for their use of the disk have
+// been removed from it, and tells whether there were any.
+func (b *box) awaitSpace(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Wrap)
 	defer cancel()
 	return b.limits.Settle(ctx)

@@ -1,14 +1,15 @@
-// Package box is what runs on a box. It enrolls the machine, keeps one
-// connection to the control plane, claims runs, and carries each out: a
-// checkout, a sandbox, an agent in it, its events spooled and sent, its work
-// pushed. It decides nothing about tasks; it makes sure that whatever happens to
-// the machine, the network or the agent, the control plane hears each event
-// once, finds the work saved, and never has two boxes at one task.
+// Package box is the program that runs on a box. It enrolls the machine, keeps
+// one connection to the control plane, claims runs, and carries each out: it
+// makes a checkout, starts an agent in a sandbox, spools and sends the events,
+// and pushes the work. It decides nothing about tasks. Whatever happens to the
+// machine, the network or the agent, the control plane receives each event once
+// and finds the work saved, and two boxes never work on one task.
 //
 // One file holds one concern: identity, enroll, credential (who the box is);
 // setup, fitness, agents (what it works with, and whether that is enough);
-// hello, presence, claim, command (what it talks about); bound (what a run may take); attempt, lease, sender,
-// recover (what it keeps of a run); execute, conclude, judge (the work itself).
+// hello, presence, claim, command (what it exchanges with the control plane);
+// bound (what a run may take); attempt, lease, sender, recover (what it keeps of
+// a run); execute, conclude, judge (the work itself).
 package box
 
 import (
@@ -33,55 +34,59 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// ErrRevoked is what Run returns when the control plane has shut the box out.
-// Its credentials are deleted by then.
+// ErrRevoked is returned by Run when the control plane has revoked the box. Run has
+// deleted the credentials by then.
 var ErrRevoked = errors.New("this box was revoked")
 
-// Inner are the subcommands with which a box starts its own program again: a
-// program that calls Run or Inspect has to have them. Each takes the arguments
+// Inner lists the subcommands with which a box starts its own program again. A
+// program that calls Run or Inspect has to offer them. Each takes the arguments
 // behind its name and returns the exit code.
 func Inner() map[string]func(args []string) int {
 	return map[string]func([]string) int{sandbox.Command: sandbox.Main, selftest.Command: selftest.Main}
 }
 
-// Config is what Run needs. DataDir must hold an identity.
+// Config configures Run. DataDir must hold an identity.
 type Config struct {
-	DataDir   string
-	WorkDir   string // for what agents use: checkouts, homes, caches; empty: DataDir if agents get at it, else a folder that is found
-	ServerURL string // empty: where the box enrolled
+	DataDir string
+	// WorkDir holds what agents use: checkouts, homes, caches. Empty means
+	// DataDir if agents can reach it, else a folder that Run finds.
+	WorkDir   string
+	ServerURL string // empty: the server that enrolled the box
 	Name      string // for the log
 	Slots     int    // runs at once; at least 1
 	Labels    map[string]string
-	Roots     *x509.CertPool // whom the hosts are believed that secrets are sent to; nil: the system's
-	Egress    []string       // what sandboxes may reach besides the model: host, *.domain, address or prefix, each with an optional :port
-	Limits    string         // what one run may take, over the defaults: see limits.Parse
-	WatchOnly bool           // limits are watched, also where control groups are to be had
+	Roots     *x509.CertPool // certificates trusted for the hosts that secrets are sent to; nil: the system's
+	// Egress lists what sandboxes may reach besides the model: host, *.domain,
+	// address or prefix, each with an optional :port.
+	Egress    []string
+	Limits    string // what one run may take, over the defaults: see limits.Parse
+	WatchOnly bool   // watch the limits even where control groups are available
 	Version   string
 	Self      string // our own binary, for the built-in agent; empty: this program
 	Logger    *slog.Logger
 	Timing    Timing
 }
 
-// Timing holds the cadences of a box; zero fields take the protocol's. Tests
-// shorten them. What a lease demands follows from its length, which the control
-// plane says; Renew and Kill only bound it.
+// Timing holds the intervals of a box; zero fields take the protocol's. Tests
+// shorten them. The control plane sets the length of a lease, and with it the times
+// to renew it and to kill the agent; Renew and Kill only bound these.
 type Timing struct {
-	Renew     time.Duration // between renewals of a lease, at most; half of it for one call to be answered
-	Kill      time.Duration // after the last renewal that was granted, at most; unbounded when zero
+	Renew     time.Duration // at most, between renewals of a lease; one call has half of it to be answered
+	Kill      time.Duration // at most, from the last granted renewal until the agent is killed; unbounded when zero
 	Beat      time.Duration
-	ClaimWait time.Duration // for which one claim may wait for a task
-	Stall     time.Duration // without a sign of progress, before a run is ended; 15 min
-	Park      time.Duration // for which an agent that waits for a person is kept; 10 min
-	Grace     time.Duration // for an agent to end a cancelled turn; 10 s
-	Wrap      time.Duration // for saving work when an attempt ends; 5 min
-	Leave     time.Duration // for all of that, and to hand it in, when the box is stopped; 45 s
-	Retry     time.Duration // before what failed is tried again; 1 s
-	Seek      time.Duration // without a connection, before the bus is looked for; 5 s
-	Look      time.Duration // between two looks for agents that were installed or removed; 15 s
+	ClaimWait time.Duration // how long one claim may wait for a task
+	Stall     time.Duration // without a sign of progress, until a run is ended; 15 min
+	Park      time.Duration // how long an agent that waits for a person is kept; 10 min
+	Grace     time.Duration // how long an agent may take to end a cancelled turn; 10 s
+	Wrap      time.Duration // how long saving the work of an attempt may take; 5 min
+	Leave     time.Duration // how long ending, saving and sending may take when the box is stopped; 45 s
+	Retry     time.Duration // until a failed call is repeated; 1 s
+	Seek      time.Duration // without a connection, until the box asks where the bus is; 5 s
+	Scan      time.Duration // between two searches for installed agents; 15 s
 }
 
-// lookEvery is how often a box looks for agents unless it is told otherwise.
-const lookEvery = 15 * time.Second
+// scanEvery is the default of Timing.Look.
+const scanEvery = 15 * time.Second
 
 func (t Timing) withDefaults() Timing {
 	for _, f := range []struct {
@@ -98,7 +103,7 @@ func (t Timing) withDefaults() Timing {
 		{&t.Leave, 45 * time.Second},
 		{&t.Retry, time.Second},
 		{&t.Seek, 5 * time.Second},
-		{&t.Look, lookEvery},
+		{&t.Scan, scanEvery},
 	} {
 		if *f.field == 0 {
 			*f.field = f.value
@@ -113,42 +118,42 @@ type box struct {
 	log    *slog.Logger
 	keys   *keyring
 	memory *memory
-	secret seal.Recipient // what the control plane seals for this process; kept nowhere
+	secret seal.Recipient // the control plane seals tokens and secrets for it; it exists in this process alone
 	conn   *conn.Conn
 	proxy  *modelproxy.Proxy
-	port   string // address of the proxy on loopback
+	port   string // loopback address of the proxy
 	broker *broker.Broker
-	// brokerPort is the address of the broker on loopback.
+	// brokerPort is the loopback address of the broker.
 	brokerPort string
 	setup      *setup
 	limits     *limits.Watch
 
-	life      context.Context // of everything
-	die       context.CancelCauseFunc
-	tasks     sync.WaitGroup
-	rotate    chan struct{} // asks for new credentials
-	beat      chan struct{} // asks for a beat now
-	online    chan struct{} // a connection has come about
-	freed     chan struct{} // a slot may be free, or the box may take work again
-	commanded chan struct{} // commands may be waiting
-	unfitNews chan struct{} // the box has become unfit
-	skew      atomic.Int64  // milliseconds by which the control plane's clock is ahead
+	life        context.Context // the lifetime of everything that the box does
+	die         context.CancelCauseFunc
+	tasks       sync.WaitGroup
+	rotate      chan struct{} // asks for new credentials
+	beat        chan struct{} // asks for a beat now
+	online      chan struct{} // there is a new connection
+	freed       chan struct{} // a slot may be free, or the box may take work again
+	commanded   chan struct{} // commands may be waiting
+	becameUnfit chan struct{} // wakes retestUnfit: the box has become unfit
+	skew        atomic.Int64  // milliseconds by which the control plane's clock is ahead
 
-	mu      sync.Mutex
-	runs    map[runKey]*attempt
-	orphans map[runKey]*attempt // of an earlier process, not yet judged by the control plane
-	busy    int                 // slots taken
-	leaving bool                // this process is on its way out
-	cutOff  bool                // there is no connection
-	refusal bool                // since it was cut, the bus has refused the credential
-	greeted bool                // the control plane knows of this connection and its runs
-	unfit   string              // why the box can carry out nothing, as its last test says; empty: it can
-	taking  sync.Mutex          // held while a command is taken
-	unread  int                 // claims in a row whose tokens were not for this process; claimRuns's alone
+	mu       sync.Mutex
+	runs     map[runKey]*attempt
+	orphans  map[runKey]*attempt // of an earlier process; the control plane has not decided about them yet
+	busy     int                 // slots taken
+	leaving  bool                // this process is ending
+	cutOff   bool                // there is no connection
+	refusal  bool                // the bus has refused the credential since the connection was lost
+	greeted  bool                // the control plane knows of this connection and its runs
+	unfit    string              // why the box can carry out nothing, by its last test; empty: it can
+	taking   sync.Mutex          // held while a command is taken
+	unopened int                 // claims in a row whose tokens this process could not open; only claimRuns uses it
 
 	retesting sync.Mutex // held while the machine is tested
 	beating   sync.Mutex // held while a beat is under way: they arrive in order
-	saidLast  bool       // the last beat of this process is out; guarded by beating
+	lastSent  bool       // the last beat of this process was sent; guarded by beating
 }
 
 type runKey struct {
@@ -156,11 +161,10 @@ type runKey struct {
 	attempt int
 }
 
-// Run is a box until ctx ends or the box is revoked. The end of ctx is a drain
-// with the work saved: agents are cancelled, what they did is pushed, and the
-// control plane hears it, within Timing.Leave. It returns nil then, 15 s later at
-// the latest, and what it could not tell any more is told by the next Run on the
-// same folder. What does not end in these 15 s is left to the end of the process.
+// Run runs the box until ctx ends or the box is revoked. When ctx ends, Run cancels
+// the agents, pushes their work and sends their events within Timing.Leave. It
+// returns nil at most 15 s later. What it could not send, the next Run on the same
+// folder sends. What has not ended in these 15 s ends with the process.
 func Run(ctx context.Context, cfg Config) error {
 	if err := prepareProcess(); err != nil {
 		return fmt.Errorf("box: %w", err)
@@ -192,7 +196,7 @@ func Run(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// complete fills in what may be left out.
+// complete fills in the defaults.
 func (cfg Config) complete() (Config, error) {
 	cfg.Timing = cfg.Timing.withDefaults()
 	cfg.Slots = max(cfg.Slots, 1)
@@ -243,14 +247,15 @@ func newBox(cfg Config) (*box, error) {
 		cfg: cfg, log: cfg.Logger.With("box", id.Box),
 		keys: &keyring{dataDir: cfg.DataDir, id: id}, memory: m, secret: secret,
 		rotate: make(chan struct{}, 1), beat: make(chan struct{}, 1),
-		online: make(chan struct{}, 1), freed: make(chan struct{}, 1), commanded: make(chan struct{}, 1), unfitNews: make(chan struct{}, 1),
+		online: make(chan struct{}, 1), freed: make(chan struct{}, 1),
+		commanded: make(chan struct{}, 1), becameUnfit: make(chan struct{}, 1),
 		runs: map[runKey]*attempt{}, orphans: map[runKey]*attempt{},
 	}
 	return b, nil
 }
 
 func (b *box) run(ctx context.Context) (err error) {
-	// Everything outlives ctx for as long as leaving takes.
+	// Everything outlives ctx until leave has returned.
 	b.life, b.die = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer b.die(nil)
 	if err := b.loadOrphans(); err != nil {
@@ -276,7 +281,8 @@ func (b *box) run(ctx context.Context) (err error) {
 		return err
 	}
 	for _, task := range []func(context.Context){
-		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands, b.retestUnfit, b.watchAgents, b.limits.Run, b.reportExposure,
+		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands,
+		b.retestUnfit, b.watchAgents, b.limits.Run, b.reportExposure,
 	} {
 		b.tasks.Go(func() { task(b.life) })
 	}
@@ -306,22 +312,25 @@ func (b *box) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// Unisolated says what it means that a box of this user offers no isolation.
+// Unisolated is the warning for a box that offers no isolation when this user runs
+// it.
 func Unisolated() string {
 	if sandbox.Separate() {
-		return "nothing isolates agents: they run as the user " + sandbox.AgentUser() + " and can read and change all that this user can, but not the box's own files; install bubblewrap to isolate them"
+		return "nothing isolates agents: they run as the user " + sandbox.AgentUser() +
+			" and can read and change all that this user can, but not the box's own files; install bubblewrap to isolate them"
 	}
-	return "nothing isolates agents: they run as the user of the box, can read and change all that this user can, and can read the box's identity and act as the box; install bubblewrap, or run the box as root"
+	return "nothing isolates agents: they run as the user of the box, can read and change all that this user can, " +
+		"and can read the box's identity and act as the box; install bubblewrap, or run the box as root"
 }
 
-// giveBack ends all runs so that another box can go on with them.
-func (b *box) giveBack(press pressure, detail string) {
+// giveBack ends all runs so that another box can continue them.
+func (b *box) giveBack(severity severity, detail string) {
 	for _, a := range b.held() {
-		a.end(ending{press: press, state: protocol.Lost, kind: "box_drained", detail: detail})
+		a.end(ending{severity: severity, state: protocol.Lost, kind: "box_drained", detail: detail})
 	}
 }
 
-// revoke ends everything for good: the box's work is not its own any more.
+// revoke ends everything for good: the runs do not belong to this box any more.
 func (b *box) revoke(detail string) {
 	b.log.Error("box revoked", "detail", detail)
 	for _, a := range b.held() {
@@ -346,7 +355,8 @@ func (b *box) held() []*attempt {
 	return out
 }
 
-// nudge wakes whoever waits on a channel of one, if nobody else has.
+// nudge wakes the goroutine that waits on a channel of capacity one. It never
+// blocks.
 func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -11,15 +11,15 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// claimRuns keeps one claim waiting at the control plane for as long as a slot
-// is free, and starts what it brings.
+// claimRuns keeps one claim waiting at the control plane while a slot is free, and
+// starts the runs that it is given.
 func (b *box) claimRuns(ctx context.Context) {
 	for ctx.Err() == nil {
 		if free, ok := b.ready(); !ok {
 			select {
 			case <-ctx.Done():
 			case <-b.freed:
-			case <-time.After(b.cfg.Timing.Beat): // room on the disk comes about without a word
+			case <-time.After(b.cfg.Timing.Beat): // no signal tells that the disk has space again
 			}
 		} else if err := b.claimRun(ctx, free); err != nil && ctx.Err() == nil {
 			b.log.Warn("claim failed", "error", err)
@@ -30,9 +30,9 @@ func (b *box) claimRuns(ctx context.Context) {
 	}
 }
 
-// roomToClaim is how much of the disk has to be free, unless a tenth of it is
-// less: a run that finds no room is a try of its task wasted.
-const roomToClaim = 256 << 20
+// x is the free disk space in bytes that a claim needs, unless a tenth of
+// the disk is less. A run without space on the disk wastes an attempt of its task.
+const spaceToClaim = 256 << 20
 
 // ready tells whether the box may claim, and for how many slots.
 func (b *box) ready() (free int, ok bool) {
@@ -60,7 +60,7 @@ func (b *box) claimRun(ctx context.Context, free int) error {
 	case err != nil:
 		return err
 	case slices.Contains(reply.Reasons, "claim_spent"):
-		// The run this claim brought is over; the box has missed it.
+		// The run of this claim is over; the box has missed it.
 		return b.memory.claimed()
 	case slices.Contains(reply.Reasons, "box_left"):
 		// Another process of this box has said goodbye for both.
@@ -70,7 +70,8 @@ func (b *box) claimRun(ctx context.Context, free int) error {
 		if len(reply.Reasons) > 0 {
 			b.log.Debug("nothing to do", "reasons", reply.Reasons)
 		}
-		// An answer that came at once says so again; it need not do so often.
+		// The control plane answered at once and would do so again; pause before
+		// asking.
 		sleep(ctx, b.cfg.Timing.Retry-time.Since(sent))
 		return nil
 	}
@@ -78,23 +79,23 @@ func (b *box) claimRun(ctx context.Context, free int) error {
 	if err != nil {
 		err = fmt.Errorf("run %s: %w", reply.Run.Run, err)
 		b.greetAgain()
-		if b.unread++; b.unread < unreadMost {
+		if b.unopened++; b.unopened < maxUnopened {
 			return err // the same claim brings the same run, sealed anew
 		}
-		b.unread = 0
+		b.unopened = 0
 		return errors.Join(err, b.memory.claimed())
 	}
-	b.unread = 0
+	b.unopened = 0
 	reply.Run.ModelToken, reply.Run.GitToken = tokens.Model, tokens.Git
 	return b.begin(*reply.Run, sent)
 }
 
-// unreadMost is how often a run whose tokens cannot be read is asked for.
-const unreadMost = 3
+// maxUnopened is how often the box asks for a run whose tokens it cannot open.
+const maxUnopened = 3
 
-// greetAgain makes the box say hello before it claims again. The control plane
-// seals to another process than this one: one before it, whose hello was on its
-// way for long, or a thief.
+// greetAgain makes the box say hello before it claims again. It is needed when the
+// control plane seals to another process than this one: an earlier one whose hello
+// was delayed, or a thief.
 func (b *box) greetAgain() {
 	b.mu.Lock()
 	b.greeted = false
@@ -102,20 +103,20 @@ func (b *box) greetAgain() {
 	nudge(b.online)
 }
 
-// open reads the tokens of a run, which are sealed to this process.
+// open opens the tokens of a run, which are sealed to this process.
 func (b *box) open(run, sealed string) (out protocol.Tokens, err error) {
 	text, err := b.secret.Open(protocol.TokensPurpose(run), sealed)
 	if err == nil {
 		err = json.Unmarshal(text, &out)
 	}
 	if err != nil {
-		return out, errors.New("the tokens are not sealed to this process") // the cause could quote them
+		return out, errors.New("the tokens are not sealed to this process") // the cause could quote the tokens
 	}
 	return out, nil
 }
 
-// begin persists a run and sets it going. The claim is done with once the run
-// is on disk; until then it brings the same run again.
+// begin persists a run and starts it. The claim is used up once the run is on disk;
+// until then it brings the same run again.
 func (b *box) begin(start protocol.Start, sent time.Time) error {
 	if err := checkStart(start); err != nil {
 		return errors.Join(err, b.memory.claimed())
@@ -125,10 +126,10 @@ func (b *box) begin(start protocol.Start, sent time.Time) error {
 	held, leaving := b.runs[key] != nil || b.orphans[key] != nil, b.leaving
 	b.mu.Unlock()
 	if leaving && !held {
-		return nil // the goodbye hands it back; unheard, the same claim brings it again
+		return nil // the goodbye hands the run back; if it is lost, the same claim brings the run again
 	}
 	if held {
-		return b.memory.claimed() // the answer was lost, the run was not
+		return b.memory.claimed() // the answer was lost, the run is here
 	}
 	a := newAttempt(b.life, b.setup, start, b.log)
 	a.lease = newLease(b.cfg.Timing, sent, time.Duration(start.LeaseMS)*time.Millisecond)
@@ -140,8 +141,8 @@ func (b *box) begin(start protocol.Start, sent time.Time) error {
 		err = b.memory.claimed()
 	}
 	if err != nil {
-		// Not accepted, the run goes to another box when its lease is over;
-		// claiming it again would only hold it up.
+		// The box has not accepted the run, so it goes to another box when its
+		// lease ends. Claiming it again would only delay it.
 		if a.spool != nil {
 			err = errors.Join(err, a.spool.Close())
 		}
@@ -154,17 +155,17 @@ func (b *box) begin(start protocol.Start, sent time.Time) error {
 	b.mu.Unlock()
 	a.log.Info("run claimed", "task", start.Task, "repo", start.Repo, "agent", start.Agent)
 	if reason := b.unfitReason(); reason != "" {
-		// The same, when the box became unfit.
-		a.end(ending{press: graceful, state: protocol.Lost, kind: protocol.FailureBoxUnfit, detail: reason})
+		// The box became unfit while the claim was under way.
+		a.end(ending{severity: graceful, state: protocol.Lost, kind: protocol.FailureBoxUnfit, detail: reason})
 	} else if _, taking := b.free(); !taking {
-		// The claim was on its way when the box stopped to take work.
-		a.end(ending{press: graceful, state: protocol.Lost, kind: "box_drained", detail: "the box takes no work"})
+		// The box stopped taking work while the claim was under way.
+		a.end(ending{severity: graceful, state: protocol.Lost, kind: "box_drained", detail: "the box takes no work"})
 	}
 	b.tasks.Go(func() { b.supervise(a, 1, b.execute) })
 	return nil
 }
 
-// checkStart refuses what would name a folder or a subject that it should not.
+// checkStart refuses an id or attempt that could name a foreign folder or subject.
 func checkStart(s protocol.Start) error {
 	for _, c := range []byte(s.Run) {
 		switch {

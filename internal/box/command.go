@@ -9,8 +9,8 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// nudged hears a word of the control plane. It does nothing but make the box ask
-// sooner: whoever could say it would otherwise command the box.
+// nudged handles a nudge of the control plane. It only makes the box ask sooner:
+// nudges are not authenticated, so they must not command the box.
 func (b *box) nudged(verb string) {
 	switch verb {
 	case protocol.NudgeCommands:
@@ -42,9 +42,10 @@ func (b *box) readCommands(ctx context.Context) {
 	}
 }
 
-// fetchCommands takes the oldest commands, one after the other, and says which
-// are kept. Behind one that could not be taken waits what is about the same run,
-// or about the box like it, so that they keep their order; nothing else does.
+// fetchCommands takes the oldest commands one after the other and reports which it
+// has taken. If a command fails, later ones about the same run, or about the box,
+// wait behind it so that they keep their order; halts and the commands of other
+// runs do not wait.
 func (b *box) fetchCommands(ctx context.Context) (more bool, err error) {
 	call, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew)
 	defer cancel()
@@ -53,7 +54,7 @@ func (b *box) fetchCommands(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	var done protocol.Done
-	stuck := map[string]bool{} // runs; "" is the box
+	stuck := map[string]bool{} // ids of runs; "" is the box
 	for _, c := range got.Commands {
 		if stuck[c.Run] && c.Kind != protocol.CommandHalt {
 			continue
@@ -73,8 +74,8 @@ func (b *box) fetchCommands(ctx context.Context) (more bool, err error) {
 	return got.More, err
 }
 
-// take carries a command out once, however often it comes, and returns nil when
-// what must not be forgotten of it is on disk.
+// take carries a command out once, however often it arrives. It returns nil when
+// the part of it that must survive a restart is on disk.
 func (b *box) take(c protocol.Command) error {
 	b.taking.Lock()
 	defer b.taking.Unlock()
@@ -113,17 +114,21 @@ func (b *box) carryOut(c protocol.Command) error {
 	return nil
 }
 
-// refuse says that a command is not carried out: in the log, and on the run that
-// it names.
+// refuse reports that the box does not carry out a command: in the log, and in an
+// event of the run that the command names.
 func (b *box) refuse(c protocol.Command) {
-	r := protocol.CommandRefused{ID: c.ID, Kind: c.Kind, Reason: "This box, version " + b.cfg.Version + ", does not support it."}
+	r := protocol.CommandRefused{
+		ID: c.ID, Kind: c.Kind,
+		Reason: "This box, version " + b.cfg.Version + ", does not support it.",
+	}
 	b.log.Warn("command refused", "id", c.ID, "kind", c.Kind)
 	if a := b.find(c); a != nil && !isDone(a.ended) {
 		a.event(protocol.EventUnknown, r)
 	}
 }
 
-// find is the attempt that a command names, nil when it is not here any more.
+// find returns the attempt that a command names, nil if the box does not hold it
+// any more.
 func (b *box) find(c protocol.Command) *attempt {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -134,17 +139,17 @@ func (b *box) find(c protocol.Command) *attempt {
 	return b.orphans[key]
 }
 
-// message hands a person's words to the agent. The event is how they are kept.
+// message hands a person's message to the agent. The event keeps the message.
 func (b *box) message(a *attempt, c protocol.Command) error {
 	if isDone(a.ended) {
 		return nil
 	}
 	m := protocol.UserMessage{ID: c.ID, State: protocol.MessageQueued, Text: c.Text}
 	if a.start.Agent == commandAgent {
-		m.State = protocol.MessageDropped // a command hears nothing
+		m.State = protocol.MessageDropped // a command takes no messages
 		return a.spool.Append(protocol.EventMessage, m)
 	}
-	// The event comes first, so that it precedes those of its turn.
+	// The event is spooled first, so that it precedes the events of its turn.
 	if err := a.spool.Append(protocol.EventMessage, m); err != nil {
 		return err
 	}
@@ -155,8 +160,8 @@ func (b *box) message(a *attempt, c protocol.Command) error {
 	return nil
 }
 
-// halt ends a run because somebody said so. The word is kept, so that a box that
-// dies over it still knows it; a disk that takes no more does not put it off.
+// halt ends a run by command. The command is written to disk, so that a box that
+// dies meanwhile still knows it; a full disk does not delay the halt.
 func (b *box) halt(a *attempt, c protocol.Command) error {
 	err := writeJSON(a.haltPath(), c)
 	a.end(haltEnding(c))
@@ -164,15 +169,15 @@ func (b *box) halt(a *attempt, c protocol.Command) error {
 }
 
 func haltEnding(c protocol.Command) ending {
-	e := ending{press: graceful, state: protocol.Halted, detail: c.Reason}
+	e := ending{severity: graceful, state: protocol.Halted, detail: c.Reason}
 	if c.Mode == protocol.HaltNow {
-		e.press = haltNow
+		e.severity = haltNow
 	}
 	return e
 }
 
-// drain stops taking work. What is running finishes, or with a mode is given
-// back: gracefully, with its work saved, or now.
+// drain stops taking work. Running attempts finish, unless a mode says to give them
+// back: gracefully with their work saved, or now.
 func (b *box) drain(c protocol.Command) error {
 	if err := b.memory.setDraining(true); err != nil {
 		return err

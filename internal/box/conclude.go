@@ -20,12 +20,12 @@ const repairKind = "babysit"
 const (
 	reportBytes = 64 << 10
 	pathsListed = 500
-	lateSave    = 3 * time.Minute // for work whose lease is gone
-	fullTries   = 30              // to collect work while there is no room, Timing.Retry apart
+	lateSave    = 3 * time.Minute // for pushing work whose lease is over
+	fullTries   = 30              // to collect work while the disk is full, Timing.Retry apart
 )
 
-// conclude saves what an attempt has produced and spools its last event. Nothing
-// of the agent runs any more. w is nil when there was no checkout yet.
+// conclude saves the work of an attempt and spools its last event. No process of
+// the agent runs any more. w is nil if there is no checkout yet.
 func (b *box) conclude(a *attempt, w *workspace, r result) {
 	before := a.endingNow()
 	var done work
@@ -33,12 +33,12 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 	if isDone(a.fenced) {
 		b.rescue(a, w)
 	}
-	if b.gone(a) {
+	if b.dropsEnd(a) {
 		return
 	}
 	done.report = readReport(a.homePath())
 	if before != nil && before.kind == "storage_failed" || a.filledDisk() {
-		// The agent's home makes room for its work.
+		// Removing the agent's home makes space for its work.
 		if err := worktree.RemoveTree(a.homePath()); err != nil {
 			a.log.Warn("home not removed", "error", err)
 		}
@@ -48,7 +48,7 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 	if w != nil {
 		done.base = w.Base
 	}
-	if w != nil && a.start.Branch != "" && (before == nil || before.press < haltNow) {
+	if w != nil && a.start.Branch != "" && (before == nil || before.severity < haltNow) {
 		unfinished := before != nil || r.kind != "" || r.stop != "end_turn" && a.start.Agent != commandAgent
 		troubled = b.collect(a, w, unfinished, &done)
 	}
@@ -63,8 +63,8 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 	if troubled != nil {
 		a.log.Error("work not collected", "error", troubled)
 	} else if a.start.Kind == repairKind && f.State != protocol.Succeeded {
-		// The branch is a pull request's: what is on it may be merged.
-		if done.tip != "" && done.tip != w.Base && a.wanted() {
+		// The branch belongs to a pull request: work on it may be merged.
+		if done.tip != "" && done.tip != w.Base && a.worthSaving() {
 			if err := b.pushLate(a, w, done.tip); err != nil {
 				a.log.Warn("unfinished repair not saved", "error", err)
 			}
@@ -72,35 +72,36 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 	} else if done.something {
 		b.push(ctx, a, w, done, &f)
 	}
-	// What came during the push counts only if it was more than a request.
-	if late := a.endingNow(); late != before && late.press > graceful {
+	// A request that came during the push counts only if it was more severe than
+	// graceful.
+	if late := a.endingNow(); late != before && late.severity > graceful {
 		late.overrule(&f)
 	}
-	if b.gone(a) {
+	if b.dropsEnd(a) {
 		return
 	}
-	if e := a.endingNow(); e != nil && e.press == leaseLost {
+	if e := a.endingNow(); e != nil && e.severity == leaseLost {
 		a.event(protocol.EventLeaseLost, nil)
 	}
 	a.event(protocol.EventFinished, f)
 	a.log.Info("run finished", "state", f.State, "kind", f.Kind, "error", f.Error, "tip", f.Tip, "wip", f.WIP)
 }
 
-// overrule turns a judgement into the ending that was asked for.
+// overrule replaces a judgement by the ending that was asked for.
 func (e *ending) overrule(f *protocol.Finished) {
 	f.State, f.Kind, f.Error = e.state, e.kind, e.detail
 	f.WIP = f.Tip != ""
 }
 
-// collect takes the work into the cache. That needs no lease, only the disk and
-// a box that is fit: while it is not, the work stays where it is, unless the
-// attempt is to end at once.
+// collect takes the work into the cache. It needs no lease, only disk space and a
+// box that is fit. While the box is unfit, the work stays in the checkout, unless
+// the attempt has to end at once.
 func (b *box) collect(a *attempt, w *workspace, unfinished bool, done *work) error {
 	ctx, cancel := context.WithTimeout(b.life, b.cfg.Timing.Wrap)
 	defer cancel()
 	if a.filledDisk() {
 		w.checkout.Frugal = true
-		// Commits are copied before they are judged.
+		// Commits are copied before they are checked.
 		if free, _ := diskFree(w.cache.Objects()); diskUse(filepath.Join(a.taskPath(), ".git")) > free/2 {
 			return errors.New("the run has committed more than there is room to save")
 		}
@@ -108,7 +109,7 @@ func (b *box) collect(a *attempt, w *workspace, unfinished bool, done *work) err
 	for full := 0; ; {
 		err := w.collect(ctx, a, unfinished, done)
 		if noSpace(err) && full < fullTries && a.killed.Err() == nil && ctx.Err() == nil {
-			full++ // who filled the disk may be making room
+			full++ // the run that filled the disk may be freeing it
 			sleep(ctx, b.cfg.Timing.Retry)
 			continue
 		}
@@ -122,21 +123,21 @@ func (b *box) collect(a *attempt, w *workspace, unfinished bool, done *work) err
 	}
 }
 
-// gone tells whether nobody wants to hear more of the attempt, or this process
-// ends before it could say it: then the next one says so.
-func (b *box) gone(a *attempt) bool {
+// dropsEnd tells whether the last event is to be left out: the attempt is fenced, or
+// this process ends before it could send the event, and the next one will.
+func (b *box) dropsEnd(a *attempt) bool {
 	return isDone(a.fenced) || b.life.Err() != nil
 }
 
-// push puts the work where it belongs and notes in f where it is: finished or
-// not, on the run's branch; after the lease is lost, under a name of its own,
-// because the branch may be another box's by now.
+// push pushes the work and notes the place in f: the run's branch, finished or not;
+// or, after the lease is lost, a ref of its own, because the branch may belong to
+// another box by then.
 func (b *box) push(ctx context.Context, a *attempt, w *workspace, done work, f *protocol.Finished) {
 	ref, err := a.branchRef(), context.Canceled
 	if ctx.Err() == nil {
 		err = b.pushTo(ctx, a, w, done.tip, ref)
 	}
-	if e := a.endingNow(); err != nil && e != nil && (e.press != graceful || e.state == protocol.Halted) && a.wanted() {
+	if e := a.endingNow(); err != nil && e != nil && (e.severity != graceful || e.state == protocol.Halted) && a.worthSaving() {
 		ref = a.savedRef()
 		e.overrule(f)
 		err = b.pushLate(a, w, done.tip)
@@ -152,11 +153,11 @@ func (b *box) push(ctx context.Context, a *attempt, w *workspace, done work, f *
 	a.event(protocol.EventPushed, protocol.Pushed{SHA: done.tip, Ref: ref, WIP: f.WIP, Paths: done.paths})
 }
 
-// rescue saves the work of an attempt that was taken from this box. Nobody
-// hears of it here: who goes on with the task looks for it, and waits no longer
-// than until it finds that there was none.
+// rescue saves the work of an attempt that was taken from this box. It reports
+// nothing: the box that continues the task looks for the saved work itself, and
+// stops waiting when it finds none.
 func (b *box) rescue(a *attempt, w *workspace) {
-	if w == nil || a.start.Branch == "" || !a.wanted() || b.life.Err() != nil {
+	if w == nil || a.start.Branch == "" || !a.worthSaving() || b.life.Err() != nil {
 		return
 	}
 	var done work
@@ -169,8 +170,8 @@ func (b *box) rescue(a *attempt, w *workspace) {
 	}
 }
 
-// pushLate puts work whose lease is gone under the attempt's own name. Its token
-// is good for no more, and for a while only.
+// pushLate pushes work whose lease is over to the attempt's own ref. The attempt's
+// token is valid for no other ref, and only for a while.
 func (b *box) pushLate(a *attempt, w *workspace, tip string) error {
 	ctx, cancel := context.WithTimeout(b.life, min(lateSave, b.cfg.Timing.Wrap))
 	defer cancel()
@@ -189,9 +190,9 @@ func pushFailed(f protocol.Finished, err error) protocol.Finished {
 	return f
 }
 
-// pushTo pushes with a fresh token, and tries again while the other side is out
-// of reach. A token that may have been replaced by one that never came here, as
-// its answer was lost, is refused: that is no last word.
+// pushTo pushes with a fresh token, and tries again while the server is out of
+// reach. If an answer was lost, the control plane may have replaced the token by
+// one that never arrived; a refusal is not final then.
 func (b *box) pushTo(ctx context.Context, a *attempt, w *workspace, tip, ref string) error {
 	for {
 		certain := b.refreshGitToken(ctx, a) || isDone(a.fenced)
@@ -205,13 +206,14 @@ func (b *box) pushTo(ctx context.Context, a *attempt, w *workspace, tip, ref str
 	}
 }
 
-// refreshGitToken asks for a push token: the one of the start may be hours old.
-// It tells whether the attempt's token is the newest one that there is.
+// refreshGitToken asks for a push token, because the one of the start may be hours
+// old. It tells whether the attempt's token is certainly the newest one.
 func (b *box) refreshGitToken(ctx context.Context, a *attempt) (certain bool) {
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Renew/2)
 	defer cancel()
 	var t protocol.GitToken
-	err := b.conn.Call(ctx, protocol.CallGitToken, protocol.GitTokenAsk{Run: a.start.Run, Attempt: a.start.Attempt}, &t)
+	ask := protocol.GitTokenAsk{Run: a.start.Run, Attempt: a.start.Attempt}
+	err := b.conn.Call(ctx, protocol.CallGitToken, ask, &t)
 	var fresh protocol.Tokens
 	if err == nil {
 		if fresh, err = b.open(a.start.Run, t.Sealed); err != nil {
@@ -230,8 +232,8 @@ func (b *box) refreshGitToken(ctx context.Context, a *attempt) (certain bool) {
 
 func (a *attempt) savedRef() string { return protocol.SavedRef(a.start.Run, a.start.Attempt) }
 
-// readReport reads what the agent left as its report, the first 64 KiB of it.
-// Whatever else is at that place is none.
+// readReport reads the report that the agent left, its first 64 KiB. It answers ""
+// if the file is missing or not a regular file.
 func readReport(home string) string {
 	root, err := os.OpenRoot(home)
 	if err != nil {

@@ -41,7 +41,8 @@ func (b *box) keepCredentials(ctx context.Context) {
 		case errors.As(err, &silent) && b.isCutOff():
 			b.log.Debug("credentials not renewed", "error", err)
 		case unknown(err):
-			b.log.Error("the control plane does not know this box; to enroll it anew, stop it, delete its identity and run `yardmaster box join`",
+			b.log.Error(
+				"the control plane does not know this box; to enroll it anew, stop it, delete its identity and run `yardmaster box join`",
 				"server", b.keys.get().ServerURL, "identity", identityPath(b.cfg.DataDir))
 		default:
 			b.log.Warn("credentials not renewed", "error", err)
@@ -49,11 +50,11 @@ func (b *box) keepCredentials(ctx context.Context) {
 	}
 }
 
-// maxSeek is the longest pause between two looks for the bus.
+// maxSeek is the longest pause between two attempts to find the bus.
 const maxSeek = 10 * time.Minute
 
-// seekBus asks over HTTPS where the bus is and for credentials that it takes,
-// when there has been no connection for a while: it may have moved.
+// seekBus asks over HTTPS for the address of the bus and for credentials when there
+// has been no connection for Timing.Seek: the bus may have moved.
 func (b *box) seekBus(ctx context.Context) {
 	pause := b.cfg.Timing.Seek
 	for {
@@ -77,7 +78,8 @@ func (b *box) isCutOff() bool {
 	return b.cutOff
 }
 
-// renew asks on the connection there is; what that cannot give comes over HTTPS.
+// renew renews the credential over the connection, or all over HTTPS if that fails
+// or is not enough.
 func (b *box) renew(ctx context.Context) error {
 	id, now := b.keys.get(), time.Now()
 	if now.Before(id.RunToken.at(now, 2./3)) && now.Before(id.NATSJWT.Until) {
@@ -103,8 +105,8 @@ func (b *box) reissue(ctx context.Context) error {
 	return b.adopt(err)
 }
 
-// adopt makes the connection use new credentials now, while the old ones would
-// still do, so that a mistake shows early.
+// adopt makes the connection use the new credentials now, while the old ones are
+// still valid, so that a mistake shows early.
 func (b *box) adopt(err error) error {
 	if err != nil {
 		return err

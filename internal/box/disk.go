@@ -24,7 +24,7 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// writeJSON replaces a file in one step, and returns once that is on disk.
+// writeJSON replaces a file atomically, and returns once it is synced to disk.
 func writeJSON(path string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -53,8 +53,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// diskFree is how many bytes this process may still write under dir, and how
-// many the file system holds.
+// diskFree returns how many bytes this process may still write under dir, and the
+// size of the file system. Both are 0 if dir cannot be examined.
 func diskFree(dir string) (free, total int64) {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
@@ -63,11 +63,12 @@ func diskFree(dir string) (free, total int64) {
 	return int64(st.Bavail) * st.Bsize, int64(st.Blocks) * st.Bsize
 }
 
-// diskUse is about how many bytes of the disk a folder and all in it take.
+// diskUse returns roughly how many bytes of the disk a folder and its contents
+// take.
 func diskUse(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // the rest counts all the same
+			return nil // unreadable entries are left out of the sum
 		}
 		if info, err := e.Info(); err == nil {
 			if st, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -85,21 +86,21 @@ func sameDisk(a, b string) bool {
 	return unix.Stat(a, &x) == nil && unix.Stat(b, &y) == nil && x.Dev == y.Dev
 }
 
-// lockFile is in the folders that only one box may use at a time.
+// lockFile is the lock in a folder that only one box may use at a time.
 const lockFile = "lock"
 
-// lockWait is how long a new box waits for the lock of the one before.
+// lockWait is how long a new box waits for the lock of its predecessor.
 const lockWait = 3 * time.Second
 
-// lockDir makes this process the only box on a data or work folder. The lock goes
-// with the process.
+// lockDir makes this process the only box that uses a data or work folder. The lock
+// ends with the process.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	// A process that the box before was starting when it was killed holds the
-	// lock for a moment more, until it is a program of its own.
+	// A process that the killed predecessor was about to start keeps the lock until
+	// it executes its own program.
 	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockWait / 50) {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {

@@ -22,26 +22,28 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// proxyPort is where a sandbox with a network of its own finds the model proxy.
+// proxyPort is the port of the model proxy in a sandbox with a network of its own.
 const proxyPort = 7070
 
-// systemPath is a sandbox's search path behind what an agent adds to it.
+// systemPath is the search path of a sandbox, after the folders that the agent
+// adds.
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin"
 
-// reportFile is what an agent may leave in its home. ReportVariable tells it.
+// reportFile is the report that an agent may leave in its home. ReportVariable
+// names it.
 const reportFile = "report.md"
 
-// ReportVariable names the file that an agent writes its report to.
+// ReportVariable is the environment variable with the path of the agent's report.
 const ReportVariable = "YARDMASTER_REPORT"
 
-// promptFile is where a command finds what is asked for. PromptVariable tells it.
+// promptFile holds the prompt for a command. PromptVariable names it.
 const promptFile = "prompt.md"
 
-// PromptVariable names the file in which a command finds what is asked for. A
-// command that wants to ask the model finds it like the built-in agent does.
+// PromptVariable is the environment variable with the path of the prompt for a
+// command. A command calls the model as the built-in agent does.
 const PromptVariable = "YARDMASTER_PROMPT"
 
-// place is the inside of a sandbox, as the agent sees it.
+// place holds the paths and addresses as the agent in a sandbox sees them.
 type place struct{ task, home, proxy, broker string }
 
 func (b *box) place(a *attempt, level sandbox.Level) place {
@@ -51,11 +53,16 @@ func (b *box) place(a *attempt, level sandbox.Level) place {
 	return place{a.taskPath(), a.homePath(), "http://" + b.port, b.brokerPort}
 }
 
-// spec is the sandbox that every kind of run gets.
+// spec is the part of the sandbox's specification that all kinds of runs share.
 func (b *box) spec(a *attempt, w *workspace, level sandbox.Level) sandbox.Spec {
 	in := b.place(a, level)
 	s := sandbox.Spec{
-		Level: level, Task: a.taskPath(), Home: a.homePath(), Env: maps.Clone(a.start.Env), ReadOnly: w.readOnly(), Program: b.setup.program,
+		Level:    level,
+		Task:     a.taskPath(),
+		Home:     a.homePath(),
+		Env:      maps.Clone(a.start.Env),
+		ReadOnly: w.readOnly(),
+		Program:  b.setup.program,
 	}
 	if s.Env == nil {
 		s.Env = map[string]string{}
@@ -79,7 +86,7 @@ func (b *box) spec(a *attempt, w *workspace, level sandbox.Level) sandbox.Spec {
 	return s
 }
 
-// ports are those of the box's own addresses.
+// ports returns the ports of the box's own addresses.
 func ports(addresses ...string) (out []int) {
 	for _, a := range addresses {
 		if at, err := netip.ParseAddrPort(a); err == nil {
@@ -89,10 +96,10 @@ func ports(addresses ...string) (out []int) {
 	return out
 }
 
-// register lets the run use the proxy, which it finds at own. progress is called
-// for each model call.
+// register lets the run use the proxy, which its agent reaches at own. It calls
+// progress after each model call.
 func (b *box) register(a *attempt, own string, progress func()) error {
-	var models []string // besides the run's own
+	var models []string // besides the run's own model
 	if small := a.start.Options["small_model"]; small != "" {
 		models = []string{small}
 	}
@@ -104,7 +111,7 @@ func (b *box) register(a *attempt, own string, progress func()) error {
 			a.event(protocol.EventUsage, usageOf(t))
 		},
 		OnFatal: func(kind, detail string) {
-			a.end(ending{press: graceful, state: protocol.Failed, kind: kind, detail: detail})
+			a.end(ending{severity: graceful, state: protocol.Failed, kind: kind, detail: detail})
 		},
 	})
 }
@@ -116,12 +123,12 @@ func usageOf(t modelproxy.Totals) protocol.Usage {
 	}
 }
 
-// stallClock ends the run when progress has not been called for too long. While
-// the run is parked it stands still once it was stopped.
+// stallClock ends the run when progress was not called for Timing.Stall. While the
+// run is parked, progress does not restart the clock.
 func (b *box) stallClock(a *attempt) (progress, stop func()) {
 	limit := b.cfg.Timing.Stall
 	timer := time.AfterFunc(limit, func() {
-		a.end(ending{press: graceful, state: protocol.Failed, kind: "run_stalled", detail: fmt.Sprintf("no sign of progress for %s", limit)})
+		a.end(ending{severity: graceful, state: protocol.Failed, kind: "run_stalled", detail: fmt.Sprintf("no sign of progress for %s", limit)})
 	})
 	return func() {
 		if !a.declared.parked.Load() {
@@ -130,10 +137,10 @@ func (b *box) stallClock(a *attempt) (progress, stop func()) {
 	}, func() { timer.Stop() }
 }
 
-// runAgent runs a coding agent until it has nothing more to do. ctx ends when
-// the agent is to come to an end.
+// runAgent runs a coding agent until it has nothing more to do. The end of ctx asks
+// the agent to end.
 func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sandbox.Level) (r result) {
-	if b.setup.lookForAgents(ctx, b.log) { // it may have come or gone since the last look
+	if b.setup.scanAgents(ctx, b.log) { // agents may have been installed or removed since the last search
 		nudge(b.online) // says hello anew
 	}
 	found, ok := b.setup.agent(a.start.Agent)
@@ -155,7 +162,7 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 		return failed("setup_failed", err)
 	}
 	defer b.proxy.Unregister(a.token)
-	if err := b.lendSecrets(a); err != nil {
+	if err := b.registerSecrets(a); err != nil {
 		return failed("setup_failed", err)
 	}
 	defer b.broker.Unregister(a.token)
@@ -166,7 +173,7 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 	spec.Argv, spec.Piped, spec.Stderr = launch.Argv, true, said
 	spec.Env["PATH"] = strings.Join(append(slices.Clone(launch.Path), systemPath), ":")
 	spec.ReadOnly = append(append(spec.ReadOnly, launch.ReadOnly...), b.selfPaths(a.start.Agent)...)
-	p, done, err := b.bound(a, spec)
+	p, done, err := b.startLimited(a, spec)
 	if err != nil {
 		return failed("setup_failed", err)
 	}
@@ -176,13 +183,14 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 		Started: func(session, version string) {
 			progress()
 			a.event(protocol.EventStarted, protocol.Started{
-				Agent: a.start.Agent, Version: version, Model: a.start.Model, Session: session, Isolation: string(level), Holds: b.setup.holding.at(level),
+				Agent: a.start.Agent, Version: version, Model: a.start.Model,
+				Session: session, Isolation: string(level), Holds: b.setup.holding.at(level),
 			})
 		},
 		Update:     func(raw json.RawMessage) { progress(); a.spool.Update(raw) },
 		Permission: func(raw json.RawMessage) { progress(); a.spool.Permission(raw) },
 		Prompted: func(m driver.Message) {
-			a.vault.outdate()
+			a.vault.expire()
 			if a.declared.wake() {
 				a.event(protocol.EventResumed, nil)
 			}
@@ -192,7 +200,9 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 		Turned: func(m driver.Message, reply string) {
 			a.readOutbox()
 			if m.ID != "" {
-				a.event(protocol.EventMessage, protocol.UserMessage{ID: m.ID, State: protocol.MessageRead, Reply: cut(reply, replyBytes)})
+				a.event(protocol.EventMessage, protocol.UserMessage{
+					ID: m.ID, State: protocol.MessageRead, Reply: keepEnd(reply, replyBytes),
+				})
 			}
 		},
 		Idle: func() time.Duration {
@@ -201,7 +211,9 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 			}
 			a.declared.parked.Store(true)
 			stop()
-			a.event(protocol.EventParked, protocol.Parked{WindowMS: b.cfg.Timing.Park.Milliseconds(), Blockers: a.declared.blockers})
+			a.event(protocol.EventParked, protocol.Parked{
+				WindowMS: b.cfg.Timing.Park.Milliseconds(), Blockers: a.declared.blockers,
+			})
 			return b.cfg.Timing.Park
 		},
 	})
@@ -221,7 +233,8 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 	case a.declared.parked.Load() && ctx.Err() == nil:
 		r.kind, r.detail = blockedKind, a.declared.question
 	case totals.Calls == 0 && totals.Failed > 0:
-		// Some agents end their turn as if all were well.
+		// Some agents end their turn successfully although the model never
+		// answered.
 		r.kind, r.detail = driver.KindUnavailable, "no call to the model was answered"
 		if totals.Refused != "" {
 			r.kind, r.detail = totals.Refused, "every call to the model was refused"
@@ -230,8 +243,8 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 	return r
 }
 
-// serversOf are the MCP servers of the run as its agent reaches them: through
-// the broker, which adds their tokens.
+// serversOf lists the MCP servers of the run with the addresses that its agent
+// uses. They lead to the broker, which adds the tokens.
 func serversOf(a *attempt, in place) []driver.Server {
 	out := make([]driver.Server, len(a.start.MCPServers))
 	for i, m := range a.start.MCPServers {
@@ -240,7 +253,7 @@ func serversOf(a *attempt, in place) []driver.Server {
 	return out
 }
 
-// selfPaths is what the built-in agent needs to be seen in its sandbox.
+// selfPaths lists what the sandbox has to show the built-in agent.
 func (b *box) selfPaths(agent string) []string {
 	if agent == driver.Builtin {
 		return []string{b.setup.program}
@@ -248,7 +261,7 @@ func (b *box) selfPaths(agent string) []string {
 	return nil
 }
 
-// runCommand runs a program in the checkout. ctx ends when it is to stop.
+// runCommand runs a program in the checkout. The end of ctx asks it to end.
 func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sandbox.Level) (r result) {
 	if len(a.start.Command) == 0 {
 		return failed("setup_failed", errors.New("the run has no command"))
@@ -261,7 +274,7 @@ func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sa
 		}
 		defer b.proxy.Unregister(a.token)
 	}
-	if err := b.lendSecrets(a); err != nil {
+	if err := b.registerSecrets(a); err != nil {
 		return failed("setup_failed", err)
 	}
 	defer b.broker.Unregister(a.token)
@@ -279,12 +292,14 @@ func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sa
 			"YARDMASTER_MODEL": a.start.Model, "YARDMASTER_MODEL_URL": in.proxy, "YARDMASTER_MODEL_TOKEN": a.token,
 		})
 	}
-	p, done, err := b.bound(a, spec)
+	p, done, err := b.startLimited(a, spec)
 	if err != nil {
 		return failed("setup_failed", err)
 	}
 	defer func() { done(r) }()
-	a.event(protocol.EventStarted, protocol.Started{Agent: commandAgent, Isolation: string(level), Holds: b.setup.holding.at(level)})
+	a.event(protocol.EventStarted, protocol.Started{
+		Agent: commandAgent, Isolation: string(level), Holds: b.setup.holding.at(level),
+	})
 	select {
 	case <-p.Done():
 	case <-ctx.Done():
@@ -310,16 +325,16 @@ func (b *box) runCommand(ctx context.Context, a *attempt, w *workspace, level sa
 		r.kind, r.detail = "agent_crashed", err.Error()
 	}
 	if r.kind == "" && r.exit != nil && len(a.declared.blockers) > 0 && ctx.Err() == nil {
-		r.kind, r.detail = blockedKind, a.declared.question // nothing can be said to a command
+		r.kind, r.detail = blockedKind, a.declared.question // a command takes no messages
 	}
 	return r
 }
 
-// replyBytes of an answer to a message are kept.
+// replyBytes limits the kept part of an agent's answer to a message.
 const replyBytes = 32 << 10
 
-// cut keeps the end of a text.
-func cut(text string, most int) string {
+// keepEnd keeps the last bytes of a text, at most as many as most.
+func keepEnd(text string, most int) string {
 	if over := len(text) - most; over > 0 {
 		text = strings.ToValidUTF8(text[over:], "")
 	}

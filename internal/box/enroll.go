@@ -17,7 +17,7 @@ import (
 	"yardmaster/internal/client"
 )
 
-// Info is what a machine says of itself when it enrolls.
+// Info describes a machine that enrolls.
 type Info struct {
 	Name    string
 	Version string
@@ -25,7 +25,7 @@ type Info struct {
 	Labels  map[string]string
 }
 
-// grant is the answer to enrollment and to reissue.
+// grant is the server's answer to an enrollment and to a reissue.
 type grant struct {
 	ID                string    `json:"id"`
 	RunToken          string    `json:"run_token"`
@@ -36,8 +36,8 @@ type grant struct {
 	AccountID         string    `json:"account_id"`
 }
 
-// Enroll redeems a one-time token for an identity. The key is made here, and
-// its seed never leaves this machine. The caller saves the identity: the token
+// Enroll redeems a one-time token for an identity. It creates the key; the seed
+// never leaves this machine. The caller has to save the identity, because the token
 // works once. A refusal wraps *client.Problem.
 func Enroll(ctx context.Context, serverURL, token string, info Info) (Identity, error) {
 	pair, err := nkeys.CreateUser()
@@ -89,7 +89,7 @@ func (k *keyring) reissue(ctx context.Context) error {
 	return k.update(func(id *Identity) { id.take(g, now) })
 }
 
-// take adopts what the server granted at now on its clock.
+// take adopts what the server granted at now on the server's clock.
 func (id *Identity) take(g grant, now time.Time) {
 	credential := func(value string, until time.Time) Credential {
 		here := time.Now()
@@ -112,14 +112,16 @@ func (id *Identity) take(g grant, now time.Time) {
 
 const answerLimit = 1 << 20
 
-// post sends a request of this package to the control plane and returns its
-// answer and its clock. A refusal is a *client.Problem.
+// post sends a request to the control plane and returns its answer and the time on
+// its clock. A refusal is a *client.Problem, a missing answer a
+// *client.Unreachable.
 func post(ctx context.Context, url, header, value string, in any) (g grant, now time.Time, err error) {
 	now, err = send(ctx, url, header, value, in, &g)
 	return g, now, err
 }
 
-// send posts in and reads the answer into out, unless that is nil.
+// send posts in as JSON and decodes the answer into out, unless out is nil. Its
+// errors are those of post.
 func send(ctx context.Context, url, header, value string, in, out any) (now time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -133,7 +135,7 @@ func send(ctx context.Context, url, header, value string, in, out any) (now time
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set(header, value)
-	// A redirect would carry the credential elsewhere.
+	// A redirect would send the credential to another host.
 	direct := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := direct.Do(req)
 	if err != nil {
@@ -162,13 +164,14 @@ func send(ctx context.Context, url, header, value string, in, out any) (now time
 	return now, nil
 }
 
-// unknown tells whether the control plane has never heard of this box's token.
+// unknown tells whether err says that the control plane does not know this box's
+// token.
 func unknown(err error) bool {
 	var p *client.Problem
 	return errors.As(err, &p) && p.Status == http.StatusUnauthorized
 }
 
-// revoked tells whether the control plane has shut this box out for good.
+// revoked tells whether err says that the control plane has revoked this box.
 func revoked(err error) bool {
 	var p *client.Problem
 	return errors.As(err, &p) && p.Slug() == "box-revoked"

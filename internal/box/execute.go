@@ -11,19 +11,20 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// commandAgent is the name of running a program instead of an agent.
+// commandAgent is the name that stands for running a program instead of an agent.
 const commandAgent = "command"
 
-// defaultTimeout ends a run whose start names none.
+// defaultTimeout limits a run whose start names no timeout.
 const defaultTimeout = 4 * time.Hour
 
-// result is how the agent's part of an attempt went. A kind means failure.
+// result is the outcome of the agent's part of an attempt. A non-empty kind means
+// failure.
 type result struct {
-	stop    string // the agent's own reason
+	stop    string // why the agent stopped, in its own words
 	session string
-	text    string // its closing prose
-	exit    *int   // of a command
-	output  string // the end of a command's
+	text    string // its closing text
+	exit    *int   // exit code of a command
+	output  string // the end of a command's output
 	usage   protocol.Usage
 	kind    string // failure kind, empty for none
 	detail  string
@@ -48,15 +49,18 @@ func (b *box) execute(a *attempt) {
 		timeout = defaultTimeout
 	}
 	limit := time.AfterFunc(timeout, func() {
-		a.end(ending{press: graceful, state: protocol.Failed, kind: "run_timeout", detail: fmt.Sprintf("the run took longer than %s", timeout)})
+		a.end(ending{
+			severity: graceful, state: protocol.Failed,
+			kind: "run_timeout", detail: fmt.Sprintf("the run took longer than %s", timeout),
+		})
 	})
 	w, r := b.carry(a)
 	limit.Stop()
 	b.conclude(a, w, b.checkBox(a, r))
 }
 
-// accept tells the control plane that the run is on disk, until it hears so or
-// the run ends. It tells whether to go on.
+// accept tells the control plane that the run is on disk, and repeats it until it
+// is answered or the run ends. It tells whether the run goes on.
 func (b *box) accept(a *attempt) bool {
 	ctx, cancel := a.untilAsked()
 	defer cancel()
@@ -67,8 +71,8 @@ func (b *box) accept(a *attempt) bool {
 		err := b.conn.Call(call, protocol.CallAccept, protocol.Accept{Run: a.start.Run, Attempt: a.start.Attempt}, &r)
 		done()
 		if err == nil {
-			b.heard(r.ServerMS)
-			a.granted(sent, r)
+			b.noteClock(r.ServerMS)
+			a.applyGrant(sent, r)
 			return ctx.Err() == nil
 		}
 		if ctx.Err() == nil {
@@ -79,7 +83,8 @@ func (b *box) accept(a *attempt) bool {
 	return false
 }
 
-// untilAsked is a context that ends when the attempt is to end, however gently.
+// untilAsked returns a context that ends when the attempt is asked to end, however
+// gently.
 func (a *attempt) untilAsked() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(a.killed)
 	go func() {
@@ -105,8 +110,8 @@ func (b *box) carry(a *attempt) (*workspace, result) {
 		return nil, failed("setup_failed", err)
 	}
 	w, err := b.prepare(ctx, a)
-	if noSpace(err) && b.awaitRoom(ctx) {
-		w, err = b.prepare(ctx, a) // another run had taken it all, and is gone
+	if noSpace(err) && b.awaitSpace(ctx) {
+		w, err = b.prepare(ctx, a) // another run had filled the disk, and is gone
 	}
 	if err != nil {
 		return nil, failed("checkout_failed", err)
@@ -121,8 +126,8 @@ func (b *box) carry(a *attempt) (*workspace, result) {
 	return w, b.runAgent(ctx, a, w, level)
 }
 
-// isolation chooses the best level this box has: where the run demands one, of
-// those that are at least that and hold what their names promise.
+// isolation chooses the level for a run: the best level of this box, or, if the run
+// demands one, the best that is at least as strong and holds what it promises.
 func (b *box) isolation(start protocol.Start) (sandbox.Level, error) {
 	best := b.setup.levels[0]
 	least := sandbox.Level(start.Isolation)
@@ -134,5 +139,6 @@ func (b *box) isolation(start protocol.Start) (sandbox.Level, error) {
 			return l, nil
 		}
 	}
-	return "", fmt.Errorf("the run demands isolation by %s, the best of this box is %s, which holds %v", least, best, b.setup.holding.at(best))
+	return "", fmt.Errorf("the run demands isolation by %s, the best of this box is %s, which holds %v",
+		least, best, b.setup.holding.at(best))
 }

@@ -21,27 +21,31 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// testWait bounds a test of the machine.
+// testWait limits a test of the machine.
 const testWait = 30 * time.Second
 
-// selfTest starts this program in a sandbox as agents get it, in folders beside
-// theirs, and has it do what every run does. What fails is an *UnfitError.
+// selfTest starts this program in a sandbox like those of agents, in folders beside
+// theirs, and lets it do what every run does. A failed test is an *UnfitError.
 func (s *setup) selfTest(whole context.Context) error {
 	ctx, cancel := context.WithTimeout(whole, testWait)
 	defer cancel()
 	if err := CheckTools(ctx); err != nil {
 		return err
 	}
-	if err := s.room(); err != nil {
+	if err := s.checkSpace(); err != nil {
 		return err
 	}
 	root, err := os.MkdirTemp(s.work, "selftest-")
 	if err != nil {
 		return unusable(s.work, "--work", err)
 	}
-	defer func() { _ = worktree.RemoveTree(root) }() // what stays is removed at the next start
+	defer func() { _ = worktree.RemoveTree(root) }() // a remainder is removed at the next start
 	task, home, shown := filepath.Join(root, "task"), filepath.Join(root, "home"), filepath.Join(root, "shown")
-	err = errors.Join(os.Chmod(root, 0o711), os.Mkdir(task, 0o755), os.Mkdir(home, 0o755), os.Mkdir(shown, 0o755), os.WriteFile(filepath.Join(shown, "file"), []byte("selftest\n"), 0o644))
+	err = errors.Join(
+		os.Chmod(root, 0o711),
+		os.Mkdir(task, 0o755), os.Mkdir(home, 0o755), os.Mkdir(shown, 0o755),
+		os.WriteFile(filepath.Join(shown, "file"), []byte("selftest\n"), 0o644),
+	)
 	if err != nil {
 		return unusable(s.work, "--work", err)
 	}
@@ -70,7 +74,7 @@ func (s *setup) selfTest(whole context.Context) error {
 	spec.Env[selftest.Variable] = string(request)
 	p, err := sandbox.Start(ctx, spec)
 	if whole.Err() != nil {
-		return whole.Err() // nothing is wrong, the test was not wanted any more
+		return whole.Err() // the machine is fine; the caller cancelled the test
 	}
 	if err != nil {
 		return s.startError(err)
@@ -82,30 +86,37 @@ func (s *setup) selfTest(whole context.Context) error {
 	var r selftest.Result
 	switch err := json.Unmarshal(said.Bytes(), &r); {
 	case ctx.Err() != nil:
-		return &UnfitError{Reason: fmt.Sprintf("the test of this machine at the isolation level %s took longer than %s: the machine is overloaded, or a disk does not answer", level, testWait)}
+		return &UnfitError{Reason: fmt.Sprintf(testTooSlow, level, testWait)}
 	case err != nil:
-		return &UnfitError{Reason: fmt.Sprintf("the test of this machine failed at the isolation level %s (%v): %s", level, ended, firstLine(complaint.String()))}
+		return &UnfitError{Reason: fmt.Sprintf("the test of this machine failed at the isolation level %s (%v): %s",
+			level, ended, firstLine(complaint.String()))}
 	case r.Error != "":
 		return s.stepError(r)
 	}
 	return nil
 }
 
-// startError says why a sandbox does not start.
+const testTooSlow = "the test of this machine at the isolation level %s took longer than %s: " +
+	"the machine is overloaded, or a disk does not answer"
+
+// startError turns a failure to start a sandbox into an *UnfitError.
 func (s *setup) startError(err error) error {
 	var closed *sandbox.ClosedError
 	switch {
 	case errors.As(err, &closed):
 		return s.closedError(closed)
 	case errors.Is(err, sandbox.ErrUnavailable):
-		return &UnfitError{Reason: fmt.Sprintf("the isolation level %s does not work on this machine (%s): repair it, or restart the box, which then offers only the levels that work", s.levels[0], plain(err))}
+		return &UnfitError{Reason: fmt.Sprintf("the isolation level %s does not work on this machine (%s): "+
+			"repair it, or restart the box, which then offers only the levels that work", s.levels[0], plain(err))}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &UnfitError{Reason: fmt.Sprintf("the test of this machine at the isolation level %s took longer than %s: the machine is overloaded, or a disk does not answer", s.levels[0], testWait)}
+		return &UnfitError{Reason: fmt.Sprintf(testTooSlow, s.levels[0], testWait)}
 	}
-	return &UnfitError{place: true, Reason: fmt.Sprintf("agents cannot be started in %s as the user %s (%s): restart the box, or choose another folder with --work", s.work, sandbox.AgentUser(), plain(err))}
+	return &UnfitError{place: true, Reason: fmt.Sprintf("agents cannot be started in %s as the user %s (%s): "+
+		"restart the box, or choose another folder with --work", s.work, sandbox.AgentUser(), plain(err))}
 }
 
-// stepError says in a sentence what agents cannot do here.
+// stepError turns a failed step of the test into an *UnfitError that says what
+// agents cannot do.
 func (s *setup) stepError(r selftest.Result) error {
 	user := "agents of this box, who run as the user " + sandbox.AgentUser() + ","
 	say := func(place bool, format string, a ...any) error {
@@ -115,7 +126,8 @@ func (s *setup) stepError(r selftest.Result) error {
 	case selftest.Git:
 		return say(false, "%s cannot use git (%s): install git where all users can run it", user, r.Error)
 	case selftest.Proxy:
-		return say(false, "%s cannot reach the box's own proxy (%s): allow programs on this machine to connect to 127.0.0.1", user, r.Error)
+		return say(false, "%s cannot reach the box's own proxy (%s): allow programs on this machine to connect to 127.0.0.1",
+			user, r.Error)
 	case selftest.Clock:
 		return say(false, "the clock of this machine is wrong (%s): set it, because certificates are checked against it", r.Error)
 	}
@@ -127,7 +139,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// testProxy is a model proxy that knows no run, at an address and on a socket.
+// testProxy is a model proxy without runs, at a loopback address and on a socket.
 type testProxy struct {
 	*modelproxy.Proxy
 	address, socket string
@@ -156,8 +168,9 @@ func openTestProxy(socket string) (*testProxy, error) {
 	return p, nil
 }
 
-// checkBox tells a fault of the box from one of the run: when a run fails before
-// its agent has begun, the box tests itself, and if it fails too, it is unfit.
+// checkBox distinguishes a fault of the box from a fault of the run. If a run fails
+// before its agent has begun, the box tests itself; if that fails too, the box is
+// unfit.
 func (b *box) checkBox(a *attempt, r result) result {
 	switch r.kind {
 	case "setup_failed", "checkout_failed", "storage_failed":
@@ -167,10 +180,10 @@ func (b *box) checkBox(a *attempt, r result) result {
 	if isDone(a.asked) {
 		return r
 	}
-	b.awaitRoom(a.killed) // else the whole box would look like what one run has done to it
-	// What fills the disk may be the run itself: its repository is too large, and
-	// would be on the next box as well. Git does not always say so.
-	if b.setup.room() != nil && b.setup.roomBut(diskUse(a.work)+diskUse(a.cachePath())) == nil {
+	b.awaitSpace(a.killed) // else the whole box would be blamed for the disk that one run has filled
+	// The run itself may fill the disk: a repository that is too large here is too
+	// large for the next box. Git does not always say so.
+	if b.setup.checkSpace() != nil && b.setup.checkSpaceBesides(diskUse(a.work)+diskUse(a.cachePath())) == nil {
 		r.kind = "storage_failed"
 		return r
 	}
@@ -183,7 +196,8 @@ func (b *box) checkBox(a *attempt, r result) result {
 	return r
 }
 
-// retest tests the machine, notes what is wrong with it, and answers that.
+// retest tests the machine, and notes and returns what is wrong with it; "" means
+// nothing.
 func (b *box) retest(ctx context.Context) (reason string) {
 	b.retesting.Lock()
 	defer b.retesting.Unlock()
@@ -198,14 +212,14 @@ func (b *box) retest(ctx context.Context) (reason string) {
 		return ""
 	}
 	if err != nil {
-		reason = cutFront(plain(err), protocol.MaxUnfit)
+		reason = keepStart(plain(err), protocol.MaxUnfit)
 	}
 	b.mu.Lock()
 	before := b.unfit
 	b.unfit = reason
 	b.mu.Unlock()
 	if reason != "" && before == "" {
-		nudge(b.unfitNews)
+		nudge(b.becameUnfit)
 	}
 	nudge(b.beat)
 	nudge(b.freed)
@@ -215,7 +229,7 @@ func (b *box) retest(ctx context.Context) (reason string) {
 // longestRetest is the longest pause between two tests of an unfit box.
 const longestRetest = time.Minute
 
-// retestUnfit tests an unfit box again and again, until it is fit.
+// retestUnfit tests an unfit box again and again until it is fit.
 func (b *box) retestUnfit(ctx context.Context) {
 	pause := b.cfg.Timing.Beat
 	for ctx.Err() == nil {
@@ -223,7 +237,7 @@ func (b *box) retestUnfit(ctx context.Context) {
 			pause = b.cfg.Timing.Beat
 			select {
 			case <-ctx.Done():
-			case <-b.unfitNews:
+			case <-b.becameUnfit:
 			}
 			continue
 		}
@@ -235,27 +249,27 @@ func (b *box) retestUnfit(ctx context.Context) {
 	}
 }
 
-// cannotRun is why the box takes no work: it is unfit, or there is no room, which
-// comes and goes without a test. It is empty if the box does.
+// cannotRun says why the box takes no work: it is unfit, or its disk is full, which
+// is checked anew at each call. It answers "" if the box takes work.
 func (b *box) cannotRun() string {
 	if reason := b.unfitReason(); reason != "" {
 		return reason
 	}
-	if err := b.setup.room(); err != nil {
+	if err := b.setup.checkSpace(); err != nil {
 		return err.Error()
 	}
 	return ""
 }
 
-// unfitReason is what the last test found wrong; empty if nothing.
+// unfitReason returns what the last test found wrong; "" if nothing.
 func (b *box) unfitReason() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.unfit
 }
 
-// cutFront keeps the beginning of a text.
-func cutFront(text string, most int) string {
+// keepStart keeps the first bytes of a text, at most as many as most.
+func keepStart(text string, most int) string {
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "")
 	}

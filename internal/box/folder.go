@@ -13,22 +13,22 @@ import (
 	"yardmaster/internal/box/sandbox"
 )
 
-// release lets another process have the work folder.
+// release unlocks the work folder for another process.
 func (s *setup) release() {
 	if s.lock != nil {
 		s.lock.Close()
 	}
 }
 
-// apart tells whether the work folder is another than the data folder.
+// apart tells whether the work folder is not the data folder.
 func (s *setup) apart() (bool, error) {
 	data, err := filepath.EvalSymlinks(s.data)
 	return data != s.work, err
 }
 
-// lockWork keeps other boxes from a work folder that is not the data folder,
-// whose lock is held. They would take this one's runs for what is left of
-// nobody's.
+// lockWork locks a work folder that is not the data folder, whose lock is held
+// already. Without it another box could take this box's runs for leftovers and
+// delete them.
 func (s *setup) lockWork() error {
 	if apart, err := s.apart(); err != nil || !apart {
 		return err
@@ -42,13 +42,13 @@ func (s *setup) lockWork() error {
 	return err
 }
 
-// fill makes what belongs into the work folder, and the data folder's runs.
+// fill makes the box's folders inside the work folder, and the data folder's runs.
 func (s *setup) fill(self string) error {
 	for _, name := range []string{filepath.Join(s.work, "runs"), filepath.Join(s.work, "cache"), filepath.Join(s.data, "runs")} {
 		if err := s.makeFolder(name); err != nil {
 			return err
 		}
-		// Git makes what is in them readable for all, and their paths are no
+		// Git makes the files in these folders readable for all. Their paths are no
 		// secret.
 		if err := sandbox.Admit(name); err != nil {
 			return err
@@ -57,18 +57,18 @@ func (s *setup) fill(self string) error {
 	return s.placeProgram(self)
 }
 
-// restore makes the work folder again if somebody has deleted it. What somebody
-// else has put in its place is refused.
+// restore makes the work folder again if it was deleted. A folder that somebody
+// else has put in its place is an *UnfitError.
 func (s *setup) restore(self string) error {
 	apart, err := s.apart()
 	if err != nil {
 		return unusable(s.data, "--data", err)
 	}
-	mine := func() error { return nil }
+	checkMine := func() error { return nil }
 	if apart && sandbox.Separate() {
-		mine = func() error { return checkOwner(s.work, false) }
+		checkMine = func() error { return checkOwner(s.work, false) }
 	}
-	if err := mine(); err != nil {
+	if err := checkMine(); err != nil {
 		return err
 	}
 	if _, err := os.Stat(s.work); !errors.Is(err, os.ErrNotExist) {
@@ -76,10 +76,10 @@ func (s *setup) restore(self string) error {
 	}
 	err = s.makeFolder(s.work)
 	if err == nil {
-		err = mine()
+		err = checkMine()
 	}
 	if err == nil {
-		s.release() // of the folder that is gone
+		s.release() // the lock of the deleted folder
 		err = s.lockWork()
 	}
 	if err == nil {
@@ -92,14 +92,14 @@ func (s *setup) restore(self string) error {
 	return err
 }
 
-// makeFolder is the function of that name for what removeMade takes back.
+// makeFolder makes a folder and notes it for removeMade.
 func (s *setup) makeFolder(dir string) error {
 	s.made = append(s.made, missing(dir)...)
 	return makeFolder(dir)
 }
 
-// missing lists the folders on the way to dir that are not there, dir included,
-// the outermost first.
+// missing lists the folders on the way to dir that do not exist, dir included, the
+// outermost first.
 func missing(dir string) (out []string) {
 	for ; ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
@@ -110,7 +110,8 @@ func missing(dir string) (out []string) {
 	}
 }
 
-// removeMade deletes what was made for nothing, unless something is in it.
+// removeMade deletes the files and folders that setup has made, unless they hold
+// something, and unlocks the work folder.
 func (s *setup) removeMade() {
 	for _, path := range slices.Backward(s.made) {
 		_ = os.Remove(path)
@@ -118,8 +119,8 @@ func (s *setup) removeMade() {
 	s.release()
 }
 
-// makeFolder makes a folder of the box, and lets the agents' user pass through
-// it if that is another one. One that is there keeps its mode.
+// makeFolder makes a folder of the box and lets the agents' user, if that is
+// another one, pass through it. An existing folder keeps its mode.
 func makeFolder(dir string) error {
 	err := os.MkdirAll(filepath.Dir(dir), 0o755)
 	if err == nil {
@@ -138,17 +139,17 @@ func makeFolder(dir string) error {
 	return err
 }
 
-// checkOwner tells whether a folder that may be there already is the box's own:
-// where everybody may make folders, somebody else may have made one of that
-// name. One that whoever started the box has named may be a link, and, unless
-// agents are another user, its group's.
+// checkOwner returns an *UnfitError if an existing folder may not be the box's own:
+// where every user may make folders, somebody else may have made one of that name.
+// A folder that the operator has named may be a link and, unless agents are another
+// user, may be writable by its group.
 func checkOwner(dir string, named bool) error {
 	var st unix.Stat_t
 	look, others := unix.Lstat, uint32(0o022)
 	if named {
 		look = unix.Stat
 	}
-	if named && !sandbox.Separate() { // root runs a program that it keeps there
+	if named && !sandbox.Separate() { // else root would run a program from a folder that its group can write
 		others = 0o002
 	}
 	err := look(dir, &st)
@@ -170,8 +171,8 @@ func checkOwner(dir string, named bool) error {
 	return nil
 }
 
-// ownLink tells whether a link is the box's own, in a folder in which nobody
-// else could have put it.
+// ownLink tells whether a link is the box's own and in a folder that nobody else
+// can write.
 func ownLink(name string) bool {
 	var st unix.Stat_t
 	return unix.Lstat(name, &st) == nil && int(st.Uid) == os.Geteuid() && checkOwner(filepath.Dir(name), true) == nil

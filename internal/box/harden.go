@@ -10,14 +10,13 @@ import (
 	"yardmaster/internal/client"
 )
 
-// reportTries is how often the report is sent until it is taken; the next start
-// brings another.
+// reportTries limits how often one start of the box sends the report.
 const reportTries = 8
 
-// reportExposure tells the control plane, once a start, whether a firewall is at
-// work on this machine and what listens on it.
+// reportExposure tells the control plane, once at each start, whether a firewall is
+// active on this machine and which ports it listens on.
 func (b *box) reportExposure(ctx context.Context) {
-	report, wait := exposure.Look(ctx), b.cfg.Timing.Retry
+	report, wait := exposure.Inspect(ctx), b.cfg.Timing.Retry
 	for try := range reportTries {
 		if try > 0 {
 			sleep(ctx, wait)
@@ -26,13 +25,17 @@ func (b *box) reportExposure(ctx context.Context) {
 		id := b.keys.get()
 		_, err := send(ctx, id.ServerURL+"/v1/runners/hardening", "Authorization", "Bearer "+id.RunToken.Value, report, nil)
 		var refused *client.Problem
+		final := func() bool {
+			return errors.As(err, &refused) && refused.Status/100 == 4 &&
+				refused.Status != http.StatusUnauthorized && refused.Status != http.StatusTooManyRequests
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
 			b.log.Debug("the machine's exposure is reported", "firewall", report.Firewall, "ports", len(report.Ports))
 			return
-		case errors.As(err, &refused) && refused.Status/100 == 4 && refused.Status != http.StatusUnauthorized && refused.Status != http.StatusTooManyRequests:
+		case final():
 			b.log.Warn("the report on the machine's exposure is not taken", "error", err)
 			return
 		}

@@ -11,10 +11,10 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// onState hears of the connection's ups and downs.
+// onState handles a change of the connection's state.
 func (b *box) onState(s conn.State) {
 	if !s.Connected && b.life.Err() != nil {
-		return // we have hung up ourselves
+		return // the box itself has closed the connection
 	}
 	b.mu.Lock()
 	known := b.cutOff == !s.Connected
@@ -24,11 +24,11 @@ func (b *box) onState(s conn.State) {
 	b.refusal = !s.Connected && (b.refusal || conn.IsRefused(s.Err))
 	b.mu.Unlock()
 	if !s.Connected && conn.IsRefused(s.Err) && asks {
-		nudge(b.rotate) // only over HTTPS is it said whether that is for good
+		nudge(b.rotate) // only the answer over HTTPS says whether the refusal is final
 	}
 	if !s.Connected {
 		level := slog.LevelWarn
-		if known { // one more try that failed
+		if known { // another failed attempt to connect
 			level = slog.LevelDebug
 		}
 		b.log.Log(b.life, level, "control plane out of reach", "error", s.Err)
@@ -39,8 +39,8 @@ func (b *box) onState(s conn.State) {
 	nudge(b.beat)
 }
 
-// greet says hello on every connection, until it is answered, and carries out
-// the answer.
+// greet says hello on every new connection until it is answered, and applies the
+// answer.
 func (b *box) greet(ctx context.Context) {
 	for {
 		select {
@@ -61,8 +61,8 @@ func (b *box) greet(ctx context.Context) {
 	}
 }
 
-// skewNoted is the difference of two clocks from which on it is logged.
-const skewNoted = 5 * time.Minute
+// maxSkew is the difference between the clocks above which hello logs it.
+const maxSkew = 5 * time.Minute
 
 func (b *box) hello(ctx context.Context) error {
 	held := b.held()
@@ -80,12 +80,12 @@ func (b *box) hello(ctx context.Context) error {
 	for _, a := range held {
 		in.Runs = append(in.Runs, a.ref())
 	}
-	found, lacking := b.setup.known()
+	found, lacking := b.setup.foundAgents()
 	for _, f := range found {
 		in.Agents = append(in.Agents, protocol.AgentInfo{Name: f.Name, Version: f.Version})
 	}
 	for _, l := range lacking {
-		in.Agents = append(in.Agents, protocol.AgentInfo{Name: l.Agent, Missing: cutFront(l.String(), protocol.MaxMissing)})
+		in.Agents = append(in.Agents, protocol.AgentInfo{Name: l.Agent, Missing: keepStart(l.String(), protocol.MaxMissing)})
 	}
 	in.Agents = append(in.Agents, protocol.AgentInfo{Name: commandAgent})
 	for _, level := range b.setup.levels {
@@ -99,8 +99,8 @@ func (b *box) hello(ctx context.Context) error {
 	if err := b.conn.Call(call, protocol.CallHello, in, &reply); err != nil {
 		return err
 	}
-	b.heard(reply.ServerMS)
-	if skew := time.Duration(b.skew.Load()) * time.Millisecond; skew.Abs() > skewNoted {
+	b.noteClock(reply.ServerMS)
+	if skew := time.Duration(b.skew.Load()) * time.Millisecond; skew.Abs() > maxSkew {
 		b.log.Warn("the clock of this machine differs from the control plane's: far off, certificates are refused", "behind", skew)
 	}
 	if err := b.memory.setDraining(reply.Draining); err != nil {
@@ -111,7 +111,7 @@ func (b *box) hello(ctx context.Context) error {
 		verdicts[runKey{v.Run, v.Attempt}] = v
 	}
 	for _, a := range held {
-		b.obey(a, verdicts[a.key()], sent)
+		b.applyVerdict(a, verdicts[a.key()], sent)
 	}
 	b.mu.Lock()
 	b.greeted = true
@@ -122,9 +122,9 @@ func (b *box) hello(ctx context.Context) error {
 	return nil
 }
 
-// obey carries out the verdict on one run. None at all is one, too: a run the
-// control plane does not name is not this box's.
-func (b *box) obey(a *attempt, v protocol.RunVerdict, sent time.Time) {
+// applyVerdict applies the control plane's verdict on one run. A missing verdict counts as
+// one: a run that the answer does not name does not belong to this box.
+func (b *box) applyVerdict(a *attempt, v protocol.RunVerdict, sent time.Time) {
 	granted := time.Duration(v.LeaseMS) * time.Millisecond
 	b.mu.Lock()
 	_, orphan := b.orphans[a.key()]

@@ -58,11 +58,11 @@ func TestProtectionsAreTheProtocols(t *testing.T) {
 // What every run is held to is said of every level, and only while it is so.
 func TestBoundsAreSaid(t *testing.T) {
 	var h holding
-	h.bounded(map[limits.Resource]limits.Means{limits.Memory: limits.ByWatch, limits.Disk: limits.ByWatch, limits.CPU: limits.NotHeld})
+	h.noteLimits(map[limits.Resource]limits.Means{limits.Memory: limits.ByWatch, limits.Disk: limits.ByWatch, limits.CPU: limits.NotHeld})
 	if got := h.at(sandbox.None); !slices.Equal(got, []string{"memory", "disk"}) {
 		t.Errorf("none holds %v", got)
 	}
-	h.bounded(map[limits.Resource]limits.Means{limits.Memory: limits.NotSet, limits.Disk: limits.ByWatch})
+	h.noteLimits(map[limits.Resource]limits.Means{limits.Memory: limits.NotSet, limits.Disk: limits.ByWatch})
 	if got := h.at(sandbox.None); !slices.Equal(got, []string{"disk"}) {
 		t.Errorf("without a limit of memory none holds %v", got)
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Identity is what enrollment gave this machine. It is all secrets.
+// Identity holds the credentials from the enrollment of this machine. All of it is
+// secret.
 type Identity struct {
 	Box       string     `json:"box"`
 	Account   string     `json:"account"`
@@ -22,16 +23,16 @@ type Identity struct {
 	NATSJWT   Credential `json:"nats_jwt"`
 }
 
-// Credential is a secret that ends. Both times are of the box's clock: what the
-// control plane said was turned into a duration first, as the clocks may differ.
+// Credential is a secret that expires. Both times are on the box's clock: durations
+// of the control plane's are added to it, because the clocks may differ.
 type Credential struct {
 	Value string    `json:"value"`
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
 }
 
-// at is when the given part of the lifetime has passed. A clock that has been
-// set back to before the beginning makes it due at once.
+// at returns the time when the given part of the lifetime has passed, or now if the
+// clock was set back to before From.
 func (c Credential) at(now time.Time, part float64) time.Time {
 	if now.Before(c.From) {
 		return now
@@ -39,13 +40,13 @@ func (c Credential) at(now time.Time, part float64) time.Time {
 	return c.From.Add(time.Duration(float64(c.Until.Sub(c.From)) * part))
 }
 
-// ErrNotEnrolled means that there is no identity in the data folder.
+// ErrNotEnrolled is returned when the data folder has no identity.
 var ErrNotEnrolled = errors.New("this machine is not enrolled")
 
 func identityPath(dataDir string) string { return filepath.Join(dataDir, "identity.json") }
 
-// LoadIdentity reads the identity in a data folder, or fails with
-// ErrNotEnrolled.
+// LoadIdentity reads the identity in a data folder. It returns ErrNotEnrolled if
+// there is none.
 func LoadIdentity(dataDir string) (Identity, error) {
 	var id Identity
 	err := readJSON(identityPath(dataDir), &id)
@@ -66,7 +67,7 @@ func (id Identity) Save(dataDir string) error {
 	return nil
 }
 
-// keyring is the identity of a running box.
+// keyring guards the identity of a running box.
 type keyring struct {
 	dataDir string
 
@@ -80,8 +81,8 @@ func (k *keyring) get() Identity {
 	return k.id
 }
 
-// update changes the identity, also when that cannot be saved: what is new may
-// be all that is valid.
+// update changes the identity, even if it cannot be saved: the new credentials may
+// be the only valid ones.
 func (k *keyring) update(change func(*Identity)) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -89,13 +90,13 @@ func (k *keyring) update(change func(*Identity)) error {
 	return k.id.Save(k.dataDir)
 }
 
-// nats gives what a connection is authenticated with.
+// nats returns the credential and the seed that authenticate a connection.
 func (k *keyring) nats() (token string, seed []byte) {
 	id := k.get()
 	return id.NATSJWT.Value, []byte(id.Seed)
 }
 
-// sign signs with the key that the box has made for itself.
+// sign signs a statement with the key that Enroll created.
 func (k *keyring) sign(statement []byte) ([]byte, error) {
 	pair, err := nkeys.FromSeed([]byte(k.get().Seed))
 	if err != nil {
@@ -105,7 +106,7 @@ func (k *keyring) sign(statement []byte) ([]byte, error) {
 	return pair.Sign(statement)
 }
 
-// destroy deletes the credentials for good.
+// destroy deletes the credentials from memory and from the disk.
 func (k *keyring) destroy() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

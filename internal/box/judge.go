@@ -9,17 +9,18 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// work is what an attempt has produced, as git and the home tell.
+// work is the product of an attempt, as git and the agent's home show it.
 type work struct {
 	base      string
-	tip       string // the newest commit, also of what the agent left uncommitted
-	something bool   // tip has work of this attempt, or of the earlier one it resumed
+	tip       string // the newest commit, which includes what the agent left uncommitted
+	something bool   // tip has commits of this attempt, or of the earlier one that it resumed
 	paths     []string
-	report    string // of the agent's file
+	report    string // text of the agent's report file
 }
 
-// judge draws the conclusion from what the agent said and from what git shows.
-// An exit code of an agent plays no part: some end with 0 after a permanent 401.
+// judge decides the outcome of a run from the agent's result and the state of git.
+// An agent's exit code does not count: some agents end with 0 after a permanent
+// 401.
 func judge(start protocol.Start, r result, w work) protocol.Finished {
 	f := protocol.Finished{
 		Base: w.base, Stop: r.stop, Session: r.session, Usage: r.usage,
@@ -61,7 +62,7 @@ func judge(start protocol.Start, r result, w work) protocol.Finished {
 	return f
 }
 
-// noSpace tells whether an error, also one that git only printed, is a full disk.
+// noSpace tells whether an error is a full disk, also if only git's output says so.
 func noSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
 		err != nil && strings.Contains(strings.ToLower(err.Error()), syscall.ENOSPC.Error())

@@ -8,17 +8,17 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// lease is a box's right to work on an attempt. It is counted on the box's
-// monotonic clock from when the request that was granted had been sent, so that
-// it never lasts longer here than the control plane thinks.
+// lease is a box's right to work on an attempt. Its time counts from the sending of
+// the granted request, on the box's monotonic clock, so that it never lasts longer
+// here than the control plane believes.
 type lease struct {
 	timing Timing
 
 	mu    sync.Mutex
-	sent  time.Time     // of the request last granted
-	renew time.Duration // from one request to the next
-	life  time.Duration // from sent until the box must have stopped
-	more  chan struct{} // closed and replaced by each extension
+	sent  time.Time     // when the request that was granted last was sent
+	renew time.Duration // between two renewals
+	life  time.Duration // from sent until the agent must have stopped
+	more  chan struct{} // closed and replaced at each extension
 }
 
 func newLease(t Timing, sent time.Time, granted time.Duration) *lease {
@@ -27,8 +27,8 @@ func newLease(t Timing, sent time.Time, granted time.Duration) *lease {
 	return l
 }
 
-// extend notes what was granted to a request that was sent at the given time.
-// Answers may come out of order.
+// extend applies the grant of a request that was sent at the given time. Answers
+// may arrive in any order.
 func (l *lease) extend(sent time.Time, granted time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (l *lease) extend(sent time.Time, granted time.Duration) {
 	l.more = make(chan struct{})
 }
 
-// pause is how long to wait from one renewal to the next.
+// pause returns the time between two renewals.
 func (l *lease) pause() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +56,7 @@ func (l *lease) state() (sent, ends time.Time, more <-chan struct{}) {
 	return l.sent, l.sent.Add(l.life), l.more
 }
 
-// watch returns when the lease has run out (true), or ctx is done (false).
+// watch returns true when the lease has run out, or false when ctx is done.
 func (l *lease) watch(ctx context.Context) bool {
 	for {
 		_, ends, more := l.state()
@@ -72,10 +72,10 @@ func (l *lease) watch(ctx context.Context) bool {
 	}
 }
 
-// keepLease renews the lease of an attempt at every third of it until ctx is
-// done. Out of reach of the control plane it asks for nothing: the next hello
-// renews all leases. Of an attempt that has ended here only events are left: the
-// lease keeps them welcome, but a box that leaves is gone before it runs out.
+// keepLease renews the lease of an attempt at each third of its length until ctx is
+// done. Without a connection it waits: the next hello renews all leases. After the
+// attempt has ended here, the lease only lets the control plane accept the
+// remaining events; a box that is leaving ends before the lease does.
 func (b *box) keepLease(ctx context.Context, a *attempt) {
 	last, _, _ := a.lease.state()
 	for pause := a.lease.pause(); ; {
@@ -107,7 +107,7 @@ func (b *box) renewLease(ctx context.Context, a *attempt, sent time.Time) error 
 	if err != nil {
 		return err
 	}
-	b.heard(r.ServerMS)
-	a.granted(sent, r)
+	b.noteClock(r.ServerMS)
+	a.applyGrant(sent, r)
 	return nil
 }

@@ -4,15 +4,15 @@ import (
 	"time"
 )
 
-// What may come after Timing.Leave when a box is stopped.
+// Waits after Timing.Leave when a box is stopped.
 const (
-	goodbyeWait = 5 * time.Second  // for the control plane to hear the goodbye
-	endWait     = 10 * time.Second // for everything else to end
+	goodbyeWait = 5 * time.Second  // for the control plane to receive the goodbye
+	endWait     = 10 * time.Second // for all goroutines of the box to end
 )
 
-// leave gives all work back, waits until the control plane has heard of it, and
-// says goodbye. Withdraw ends the claiming, and returns when no run comes of it
-// any more.
+// leave gives all work back, waits until the control plane has acknowledged it, and
+// says goodbye. withdraw ends the claiming and returns when no claim can bring a
+// run any more.
 func (b *box) leave(withdraw func()) {
 	began := time.Now()
 	b.mu.Lock()
@@ -46,11 +46,11 @@ func (b *box) leave(withdraw func()) {
 	}
 }
 
-// unreturned counts the runs that the control plane does not have back yet.
+// unreturned counts the runs that the control plane has not got back yet.
 type unreturned struct {
-	saving  int  // an agent of theirs is coming to its end, or their work is being saved
-	handing int  // all that is left is to hand in their events
-	cutOff  bool // there is no connection to do it over
+	saving  int  // their agent is ending, or their work is being saved
+	handing int  // only their events are still to be sent
+	cutOff  bool // there is no connection to send them
 }
 
 func (b *box) unreturned() (u unreturned) {
@@ -73,7 +73,7 @@ func (b *box) isLeaving() bool {
 	return b.leaving
 }
 
-// awaitTasks returns when everything that the box does has ended, or at late.
+// awaitTasks returns when all goroutines of the box have ended, or at late.
 func (b *box) awaitTasks(late <-chan time.Time) {
 	ended := make(chan struct{})
 	go func() { b.tasks.Wait(); close(ended) }()

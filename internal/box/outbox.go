@@ -19,32 +19,33 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// outboxDir is where an agent declares things, in its home: one JSON file each,
-// ask-*.json for work it leaves to others (title, body, repo, dedupe_key) and
-// blocker-*.json for what only a person can give (kind, question, fields).
-// OutboxVariable tells it.
+// outboxDir is the folder in an agent's home for its declarations, one JSON file
+// each: ask-*.json for work that it leaves to others (title, body, repo,
+// dedupe_key), blocker-*.json for what only a person can give (kind, question,
+// fields). OutboxVariable names it.
 const outboxDir = "outbox"
 
-// OutboxVariable names the directory in which an agent declares things.
+// OutboxVariable is the environment variable with the path of the agent's outbox.
 const OutboxVariable = "YARDMASTER_OUTBOX"
 
-// blockedKind is the failure kind of a run that waited for a person in vain.
+// blockedKind is the failure kind of a run that waited for a person without an
+// answer.
 const blockedKind = "blocked"
 
-// outboxListed is how many names of the directory are looked at in one turn.
+// outboxListed limits how many names of the folder are read in one turn.
 const outboxListed = 512
 
-// outbox is what a run has declared. It belongs to whoever drives the agent,
-// but for parked.
+// outbox holds what a run has declared. Only the goroutine that drives the agent
+// uses it, except for parked.
 type outbox struct {
-	taken    map[[sha256.Size]byte]bool // what was read: an agent may see to it that it cannot be removed
-	blockers []string                   // ids of those nobody has answered
-	question string                     // of the newest
+	taken    map[[sha256.Size]byte]bool // digests of the files read; an agent can prevent their removal
+	blockers []string                   // ids of the unanswered blockers
+	question string                     // of the newest blocker
 	parked   atomic.Bool
 }
 
-// wake tells whether the run was parked. What it was parked for counts as
-// answered: whoever is still in want of something says so again.
+// wake tells whether the run was parked. It drops the blockers of the parked run as
+// answered: an agent that still needs something declares it again.
 func (o *outbox) wake() bool {
 	if !o.parked.Swap(false) {
 		return false
@@ -53,9 +54,9 @@ func (o *outbox) wake() bool {
 	return true
 }
 
-// readOutbox takes what the agent has put into its outbox since the last time.
-// The agent may be hostile, and may be at work meanwhile: nothing is followed
-// out of its home, nothing is waited for, and little is read.
+// readOutbox reads the declarations that the agent has added to its outbox. The
+// agent may be hostile and may be running: readOutbox follows no link out of the
+// home, waits for no file, and limits what it reads.
 func (a *attempt) readOutbox() {
 	home, err := os.OpenRoot(a.homePath())
 	if err != nil {
@@ -108,8 +109,9 @@ func matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// readDeclaration reads a small regular file. What is none is refused before it
-// is opened, and opened so that even then nothing waits for its other end.
+// readDeclaration reads a small regular file. It refuses other files before it
+// opens them, and opens without blocking, because the agent may replace the file in
+// between.
 func readDeclaration(home *os.Root, place string) ([]byte, error) {
 	info, err := home.Lstat(place)
 	if err != nil || !info.Mode().IsRegular() {
@@ -133,7 +135,7 @@ func readDeclaration(home *os.Root, place string) ([]byte, error) {
 	return text, nil
 }
 
-// declare checks a declaration and makes it an event.
+// declare checks a declaration and spools it as an event.
 func (a *attempt) declare(isAsk bool, text []byte) error {
 	if isAsk {
 		ask := protocol.AskFiled{}

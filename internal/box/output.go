@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// tail keeps the last bytes of what is written to it.
+// tail keeps the last bytes that were written to it.
 type tail struct {
 	limit int
 
@@ -31,12 +31,12 @@ func (t *tail) String() string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(t.kept), ""))
 }
 
-// chunks passes a program's output on as an agent's message.
+// chunks turns a program's output into messages of an agent.
 type chunks struct {
 	update func(json.RawMessage)
 
 	mu   sync.Mutex
-	part []byte // of a character whose end has not come
+	part []byte // the beginning of a character that is not complete yet
 }
 
 func (c *chunks) Write(p []byte) (int, error) {

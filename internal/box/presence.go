@@ -9,7 +9,7 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// States of a box in its presence.
+// The states of a box in its presence.
 const (
 	stateReady    = "ready"
 	stateDraining = "draining"
@@ -18,8 +18,8 @@ const (
 	stateLeft     = protocol.PresenceLeft
 )
 
-// present beats until ctx is done. It is the first thing a box does, and never
-// waits for anything but the clock: cloning may take minutes.
+// present sends beats until ctx is done. It starts first, and depends on nothing
+// but the clock: cloning may take minutes.
 func (b *box) present(ctx context.Context) {
 	unfit := ""
 	for {
@@ -44,15 +44,15 @@ func (b *box) present(ctx context.Context) {
 	}
 }
 
-// sendBeat says how the box is. It is not kept for later: a beat that cannot be
-// sent now is worthless.
+// sendBeat reports the state of the box. A beat that fails is not repeated, because
+// the next one replaces it.
 func (b *box) sendBeat(ctx context.Context, p protocol.Presence) error {
 	b.beating.Lock()
 	defer b.beating.Unlock()
-	if b.saidLast {
+	if b.lastSent {
 		return nil
 	}
-	b.saidLast = p.State == stateLeft
+	b.lastSent = p.State == stateLeft
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Beat)
 	defer cancel()
 	p.V = protocol.Version
@@ -60,22 +60,22 @@ func (b *box) sendBeat(ctx context.Context, p protocol.Presence) error {
 	if err := b.conn.Call(ctx, protocol.CallBeat, p, &reply); err != nil {
 		return err
 	}
-	b.heard(reply.ServerMS)
+	b.noteClock(reply.ServerMS)
 	if reply.Commands {
 		nudge(b.commanded)
 	}
 	return nil
 }
 
-// sayGoodbye tells the control plane that this process ends: it takes back what it
-// may have given to a claim that is not waited for any more. If it does not hear
-// that, it finds out by the lease.
+// sayGoodbye tells the control plane that this process ends, so that it takes back
+// a run that it may have given to an abandoned claim. If the goodbye is lost, the
+// lease of that run expires.
 func (b *box) sayGoodbye() {
 	p := b.presence()
 	p.State, p.Free = stateLeft, 0
 	ctx, cancel := context.WithTimeout(b.life, goodbyeWait)
 	defer cancel()
-	b.tasks.Go(func() { // behind a beat that is under way
+	b.tasks.Go(func() { // waits for a beat that is under way
 		defer cancel()
 		if err := b.sendBeat(ctx, p); err != nil {
 			b.log.Debug("left without a goodbye", "error", err)
@@ -109,7 +109,7 @@ func (b *box) presence() protocol.Presence {
 	return p
 }
 
-// free is how many slots no run takes, and whether the box takes work at all.
+// free returns how many slots are free, and whether the box takes work at all.
 func (b *box) free() (slots int, taking bool) {
 	draining := b.memory.draining()
 	b.mu.Lock()
@@ -117,8 +117,8 @@ func (b *box) free() (slots int, taking bool) {
 	return b.cfg.Slots - b.busy, !draining && !b.leaving
 }
 
-// heard notes the control plane's clock, which is only shown, never relied on.
-func (b *box) heard(serverMS int64) {
+// noteClock notes the control plane's clock, which is only displayed.
+func (b *box) noteClock(serverMS int64) {
 	if serverMS != 0 {
 		b.skew.Store(serverMS - time.Now().UnixMilli())
 	}

@@ -13,8 +13,8 @@ import (
 
 func (b *box) socketPath() string { return filepath.Join(b.cfg.DataDir, "model.sock") }
 
-// startProxy serves the model proxy on a port of loopback, and on a socket for
-// sandboxes that have no network. Whoever reaches either needs a run's token.
+// startProxy serves the model proxy on a loopback port, and on a socket for
+// sandboxes without a network. Both need a run's token.
 func (b *box) startProxy() error {
 	b.proxy = modelproxy.New(modelproxy.Config{Logger: b.log})
 	tcp, err := modelproxy.Listen()
@@ -25,8 +25,8 @@ func (b *box) startProxy() error {
 	return b.serveAt("model proxy", tcp, b.socketPath(), b.proxy.Serve)
 }
 
-// listenUnix opens a socket that agents may connect to: those of a root box are
-// another user.
+// listenUnix opens a socket that agents may connect to, including those of a root
+// box, which are another user.
 func listenUnix(path string) (net.Listener, error) {
 	l, err := net.Listen("unix", path)
 	if err == nil {
@@ -38,7 +38,7 @@ func listenUnix(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// serveAt serves on a port of loopback and on a socket, until serve is told to end.
+// serveAt serves on a loopback port and on a socket until serve ends.
 func (b *box) serveAt(name string, tcp net.Listener, path string, serve func(net.Listener) error) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return errors.Join(fmt.Errorf("%s: %w", name, err), tcp.Close())

@@ -12,9 +12,9 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// loadOrphans finds the attempts that an earlier process has left. Their agents
-// died with it; what is left is their work and their events. The control plane
-// says at the next hello what becomes of them.
+// loadOrphans loads the attempts of an earlier process. Their agents died with it;
+// their work and their events are left. The control plane decides about them in its
+// answer to the next hello.
 func (b *box) loadOrphans() error {
 	root := filepath.Join(b.cfg.DataDir, "runs")
 	entries, err := os.ReadDir(root)
@@ -27,8 +27,8 @@ func (b *box) loadOrphans() error {
 	for _, entry := range entries {
 		dir := filepath.Join(root, entry.Name())
 		if err := b.loadOrphan(dir); err != nil {
-			// Not worth less than the other runs: the control plane misses it
-			// at hello and gives the task to somebody else.
+			// A broken run must not stop the others: the control plane notices at
+			// hello that it is missing and gives the task to another box.
 			b.log.Error("run cannot be taken up again", "dir", dir, "error", err)
 			if err := worktree.RemoveTree(dir); err != nil {
 				b.log.Warn("run not removed from the disk", "dir", dir, "error", err)
@@ -38,13 +38,14 @@ func (b *box) loadOrphans() error {
 	return nil
 }
 
-// removeStrays deletes what is left in the work folder of attempts that the
-// data folder knows nothing of.
+// removeStrays deletes the attempts in the work folder that the data folder does
+// not know.
 func (b *box) removeStrays() error {
 	root := filepath.Join(b.setup.work, "runs")
 	entries, err := os.ReadDir(root)
 	for _, entry := range entries {
-		if _, err := os.Stat(filepath.Join(b.cfg.DataDir, "runs", entry.Name())); !errors.Is(err, os.ErrNotExist) || !ofAttempt(filepath.Join(root, entry.Name())) {
+		known := filepath.Join(b.cfg.DataDir, "runs", entry.Name())
+		if _, err := os.Stat(known); !errors.Is(err, os.ErrNotExist) || !ofAttempt(filepath.Join(root, entry.Name())) {
 			continue
 		}
 		if err := worktree.RemoveTree(filepath.Join(root, entry.Name())); err != nil {
@@ -54,11 +55,11 @@ func (b *box) removeStrays() error {
 	return err
 }
 
-// attemptName are the names of attempts' folders.
+// attemptName matches the names of attempts' folders.
 var attemptName = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[0-9]+$`)
 
-// ofAttempt tells whether a folder is an attempt's. A work folder that somebody
-// has named may have held other things of that name before it was one.
+// ofAttempt tells whether a folder belongs to an attempt. A work folder that the
+// operator has named may have contained other folders before.
 func ofAttempt(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && attemptName.MatchString(filepath.Base(dir)) && !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
@@ -78,7 +79,7 @@ func (b *box) loadOrphan(dir string) error {
 	if a.dir != dir {
 		return fmt.Errorf("it belongs in %s", a.dir)
 	}
-	a.whereabouts(b.cfg.DataDir)
+	a.findWorkFolder(b.cfg.DataDir)
 	if err := a.openSpool(); err != nil {
 		return err
 	}
@@ -92,14 +93,14 @@ func (b *box) discard(a *attempt, why string) {
 	b.remove(a)
 }
 
-// wrapUp ends an orphan that the control plane still wants to hear of: its work
-// is saved and the run is lost, so that it is queued again without being held
-// against the task. One that was told to halt has halted.
+// wrapUp ends an orphan that the control plane still knows: it saves the work and
+// reports the run as lost, so that the task is queued again without counting
+// against it. An orphan with a command to halt ends as halted.
 func (b *box) wrapUp(a *attempt) {
 	if a.spool.Ended() {
 		return
 	}
-	e := ending{press: graceful, state: protocol.Lost, kind: "box_lost", detail: "the box's process ended during the run"}
+	e := ending{severity: graceful, state: protocol.Lost, kind: "box_lost", detail: "the box's process ended during the run"}
 	var halt protocol.Command
 	switch err := readJSON(a.haltPath(), &halt); {
 	case err == nil:

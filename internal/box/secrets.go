@@ -15,19 +15,20 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// SecretsVariable names the address at which an agent uses the secrets of its
-// run: behind it a host's name for those that the box adds, -/env for the rest.
+// SecretsVariable is the environment variable with the address of the broker.
+// Behind it a host's name leads to the credentials that the broker adds, and -/env
+// to the other secrets.
 const SecretsVariable = "YARDMASTER_SECRETS_URL"
 
-// secretsPort is where a sandbox with a network of its own finds the broker.
+// secretsPort is the port of the broker in a sandbox with a network of its own.
 const secretsPort = 7071
 
-// secretsEvery is how often the control plane is asked for a run's secrets at
-// most: an agent can make the box ask.
+// secretsEvery is the shortest time between two requests for a run's secrets. An
+// agent can cause such requests.
 const secretsEvery = 2 * time.Second
 
-// secrets are what an attempt may use of the vaults. They are in this process
-// alone: the key that they are sealed to is never written down.
+// secrets holds what an attempt may use of the vaults. It exists in this process
+// alone: the key that the control plane seals to is never written to disk.
 type secrets struct {
 	mu    sync.Mutex
 	have  broker.Secrets
@@ -36,8 +37,8 @@ type secrets struct {
 
 func (b *box) brokerPath() string { return filepath.Join(b.cfg.DataDir, "secrets.sock") }
 
-// startBroker serves the broker on a port of loopback, and on a socket for
-// sandboxes that have no network. Whoever reaches either needs a run's token.
+// startBroker serves the broker on a loopback port, and on a socket for sandboxes
+// without a network. Both need a run's token.
 func (b *box) startBroker() error {
 	b.broker = broker.New(broker.Config{Logger: b.log, Roots: b.cfg.Roots, Private: b.cfg.Egress})
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -48,7 +49,8 @@ func (b *box) startBroker() error {
 	return b.serveAt("broker", tcp, b.brokerPath(), b.broker.Serve)
 }
 
-// fetchSecrets gets what the attempt may use, until it has it or ctx ends.
+// fetchSecrets fetches the secrets of the attempt, and repeats it until it succeeds
+// or ctx ends.
 func (b *box) fetchSecrets(ctx context.Context, a *attempt) error {
 	a.vault = &secrets{}
 	for {
@@ -61,8 +63,8 @@ func (b *box) fetchSecrets(ctx context.Context, a *attempt) error {
 	}
 }
 
-// secretsOf answers what the attempt may use; fresh asks the control plane,
-// unless it was asked just now.
+// secretsOf returns the secrets of the attempt. With fresh it asks the control
+// plane, unless it did so less than secretsEvery ago.
 func (b *box) secretsOf(ctx context.Context, a *attempt, fresh bool) (broker.Secrets, error) {
 	v := a.vault
 	v.mu.Lock()
@@ -88,12 +90,12 @@ func (b *box) secretsOf(ctx context.Context, a *attempt, fresh bool) (broker.Sec
 	}
 	var list []protocol.Secret
 	if err := json.Unmarshal(text, &list); err != nil {
-		return broker.Secrets{}, errors.New("the secrets cannot be read") // the cause could quote them
+		return broker.Secrets{}, errors.New("the secrets cannot be read") // the cause could quote the secrets
 	}
 	have := broker.Secrets{Env: map[string]string{}}
 	for _, s := range list {
 		value := string(s.Value)
-		a.secrets.Add(value) // before anybody has it
+		a.secrets.Add(value) // before the agent can get it
 		switch s.Delivery {
 		case protocol.DeliverEnv:
 			have.Env[s.Name] = value
@@ -105,16 +107,16 @@ func (b *box) secretsOf(ctx context.Context, a *attempt, fresh bool) (broker.Sec
 	return have, nil
 }
 
-// outdate makes the next who asks for fresh secrets get them, however short ago
-// somebody did: a person has just said something, maybe that there are new ones.
-func (v *secrets) outdate() {
+// expire makes the next fresh request ask the control plane, however short ago the
+// last one was: a person has just sent a message, perhaps about new secrets.
+func (v *secrets) expire() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.asked = time.Time{}
 }
 
-// lendSecrets lets the agent of the attempt use the broker.
-func (b *box) lendSecrets(a *attempt) error {
+// registerSecrets lets the agent of the attempt use the broker.
+func (b *box) registerSecrets(a *attempt) error {
 	return b.broker.Register(broker.Run{
 		Token: a.token, Scrubber: a.secrets,
 		Secrets: func(ctx context.Context, fresh bool) (broker.Secrets, error) { return b.secretsOf(ctx, a, fresh) },

@@ -9,7 +9,7 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// One envelope holds at most this much, unless one event alone is larger.
+// One envelope holds at most this much, unless a single event is larger.
 const (
 	envelopeEvents = 64
 	envelopeBytes  = 64 << 10
@@ -18,15 +18,16 @@ const (
 // retryLast is the longest pause before events are sent again.
 const retryLast = 15 * time.Second
 
-// send hands in an attempt's events in order, from the given number on, until ctx
-// is done or the attempt is fenced. Each answer says how far they are stored, so
-// that whatever was lost on the way comes again, and nothing else does.
+// send sends an attempt's events in order, starting with the event number from,
+// until ctx is done or the attempt is fenced. Each answer says up to which event
+// they are stored, so that exactly the lost events are sent again.
 func (b *box) send(ctx context.Context, a *attempt, from int64) {
 	next, failures := max(from, a.spool.First()), 0
 	for ctx.Err() == nil {
 		changed := a.spool.Changed()
 		if err := a.spool.Sync(); err != nil {
-			// What is durable can still be sent; the spool has reported it.
+			// The durable events can still be sent; the spool has reported the
+			// error.
 			a.log.Debug("sync the spool", "error", err)
 		}
 		events, err := a.spool.Read(next, envelopeEvents, envelopeBytes)
@@ -51,7 +52,7 @@ func (b *box) send(ctx context.Context, a *attempt, from int64) {
 			return
 		case err == nil && (reply.Seq >= last || !reply.Closed):
 			failures = 0
-			if a.stored(reply.Seq) {
+			if a.noteStored(reply.Seq) {
 				return
 			}
 			if next = reply.Seq + 1; next < a.spool.First() {
@@ -68,8 +69,8 @@ func (b *box) send(ctx context.Context, a *attempt, from int64) {
 			a.fence("the control plane refuses the attempt's events: " + refused.Detail)
 			return
 		default:
-			// No answer, a refusal for now, no room: all the same. What is
-			// spooled stays, and is sent again after a while that grows.
+			// No answer, a temporary refusal and a full disk are treated alike: the
+			// events stay in the spool and are sent again after a growing pause.
 			a.log.Debug("events not sent", "from", next, "error", err)
 			if b.conn.Wait(ctx) == nil {
 				sleep(ctx, min(b.cfg.Timing.Retry<<min(failures, 10), retryLast))

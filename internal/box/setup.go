@@ -24,11 +24,11 @@ import (
 	"yardmaster/internal/box/worktree"
 )
 
-// UnfitError is a machine that cannot carry out runs as it is. It says in one
+// UnfitError reports a machine that cannot carry out runs as it is. It says in one
 // sentence what is wrong and what to do about it.
 type UnfitError struct {
 	Reason string
-	place  bool // another work folder may do
+	place  bool // another work folder may help
 }
 
 func (e *UnfitError) Error() string { return e.Reason }
@@ -36,33 +36,33 @@ func (e *UnfitError) Error() string { return e.Reason }
 // setup is how a box runs its agents: in which folders, with which program, at
 // which levels of isolation.
 //
-// Agents of a box of root are another user, so below Bubblewrap every folder
-// above what they use must let that user pass. The data folder's need not: it
-// may lie in root's home. Then what agents use is kept in a work folder
-// elsewhere, to which a link in the data folder leads.
+// The agents of a root box are another user, so at the levels below Bubblewrap
+// that user must be able to pass through every folder above what agents use. The
+// data folder may be closed, for example in root's home. In that case agents use
+// a work folder elsewhere, and a link in the data folder leads to it.
 type setup struct {
-	data    string // the box's own: identity, spools, sockets
-	work    string // what agents use: checkouts, homes, caches; often the same
-	program string // ours, where agents may run it
+	data    string // for the box alone: identity, spools, sockets
+	work    string // for agents: checkouts, homes, caches; often the same as data
+	program string // this program, at a path where agents may run it
 	levels  []sandbox.Level
 	holding holding
 
-	looking sync.Mutex // held while somebody looks for agents
-	looked  bool
-	scan    driver.Scan // of the last look, as it was before versions were asked for
-	mu      sync.Mutex
-	agents  []driver.Found
-	lacking []driver.Lack
+	scanning sync.Mutex // held during a search for agents
+	scanned  bool
+	scan     driver.Scan // of the last search, before versions were asked for
+	mu       sync.Mutex
+	agents   []driver.Found
+	lacking  []driver.Lack
 
-	made []string // files and folders that were not there before
-	lock *os.File // of a work folder elsewhere
+	made []string // files and folders that setup has made
+	lock *os.File // lock of a work folder that is not the data folder
 }
 
-// workLink is the link in the data folder to a work folder elsewhere.
+// workLink is the link in the data folder that leads to a work folder elsewhere.
 const workLink = "work"
 
-// WorkDir is where a box with the data folder keeps what its agents use, if not
-// in the data folder; empty otherwise.
+// WorkDir returns the work folder of the box with the data folder, or "" if it is
+// the data folder itself.
 func WorkDir(dataDir string) string {
 	target, err := os.Readlink(filepath.Join(dataDir, workLink))
 	if err != nil {
@@ -71,9 +71,9 @@ func WorkDir(dataDir string) string {
 	return target
 }
 
-// RemoveWorkDir deletes the work folder of a box that does not run, if the box
-// has found it itself. One that somebody has named stays: it may be another
-// box's, too. A box that is started again makes it anew.
+// RemoveWorkDir deletes the work folder of a stopped box if the box chose it
+// itself. A work folder that the operator has named stays, because another box may
+// use it too. A box that starts again makes its work folder anew.
 func RemoveWorkDir(dataDir string) error {
 	dir, err := filepath.Abs(dataDir)
 	if err != nil {
@@ -86,9 +86,10 @@ func RemoveWorkDir(dataDir string) error {
 	return worktree.RemoveTree(work)
 }
 
-// Inspect tests whether this machine can be a box as cfg says, before it is
-// enrolled as one, and makes its folders; undo deletes them again, if it does
-// not become one. What is wrong is an *UnfitError.
+// Inspect tests whether this machine can be a box with the configuration cfg,
+// before it is enrolled, and makes its folders. undo deletes the folders again if
+// the machine does not become a box. A machine that cannot be one is an
+// *UnfitError.
 func Inspect(ctx context.Context, cfg Config) (undo func(), err error) {
 	if cfg, err = cfg.complete(); err != nil {
 		return nil, err
@@ -129,23 +130,23 @@ func inspect(ctx context.Context, cfg Config) (*setup, error) {
 	return s, nil
 }
 
-// prepareProcess makes this process fit to be a box.
+// prepareProcess prepares this process for being a box.
 func prepareProcess() error {
-	// Secrets of runs are in its memory, which an agent of the same user could
-	// read but for this.
+	// The memory of this process holds secrets of runs. Without this an agent of
+	// the same user could read it.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("close our memory to others: %w", err)
 	}
 	if sandbox.Separate() {
-		// Agents are another user, who must be able to read what is not secret;
-		// what is secret has a mode of its own.
+		// Agents are another user, who must be able to read what is not secret.
+		// Secret files have a mode of their own.
 		unix.Umask(0o022)
 	}
 	return nil
 }
 
-// setUp finds out how the box will run its agents, mends what it can, and
-// tests it. What it cannot mend is an *UnfitError.
+// setUp finds out how the box will run its agents, repairs what it can, and tests
+// the result. What it cannot repair is an *UnfitError.
 func setUp(ctx context.Context, cfg Config) (*setup, error) {
 	if err := CheckTools(ctx); err != nil {
 		return nil, err
@@ -154,7 +155,7 @@ func setUp(ctx context.Context, cfg Config) (*setup, error) {
 	for _, work := range workCandidates(cfg) {
 		s, err := trySetup(ctx, cfg, work)
 		if err == nil {
-			s.lookForAgents(ctx, cfg.Logger)
+			s.scanAgents(ctx, cfg.Logger)
 			if err := s.linkWork(cfg.Logger); err != nil {
 				s.release()
 				return nil, err
@@ -162,7 +163,7 @@ func setUp(ctx context.Context, cfg Config) (*setup, error) {
 			return s, nil
 		}
 		if ctx.Err() != nil {
-			return nil, ctx.Err() // nothing is known to be wrong
+			return nil, ctx.Err() // the test was cancelled
 		}
 		if first == nil {
 			first = err
@@ -176,11 +177,11 @@ func setUp(ctx context.Context, cfg Config) (*setup, error) {
 	return nil, first
 }
 
-// toolWait is how long git may take to say its version.
+// toolWait limits how long a tool may take to print its version.
 const toolWait = 10 * time.Second
 
-// CheckTools tries what the box itself runs. Agents may have another git: theirs
-// is the first in the PATH that all users have.
+// CheckTools tests the programs that the box itself runs; a failure is an
+// *UnfitError. Agents may have another git: the first in the PATH of all users.
 func CheckTools(ctx context.Context) error {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -195,14 +196,16 @@ func CheckTools(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case call.Err() != nil:
-		return &UnfitError{Reason: fmt.Sprintf("%s does not tell its version within %s: repair it, or put another git before it in the PATH of the box", git, toolWait)}
+		return &UnfitError{Reason: fmt.Sprintf("%s does not tell its version within %s: "+
+			"repair it, or put another git before it in the PATH of the box", git, toolWait)}
 	case err != nil:
-		return &UnfitError{Reason: fmt.Sprintf("%s does not work (%s): repair it, or put another git before it in the PATH of the box", git, strings.TrimSuffix(err.Error()+": "+firstLine(string(out)), ": "))}
+		return &UnfitError{Reason: fmt.Sprintf("%s does not work (%s): repair it, or put another git before it in the PATH of the box",
+			git, strings.TrimSuffix(err.Error()+": "+firstLine(string(out)), ": "))}
 	}
 	return nil
 }
 
-// workCandidates are the folders to try for what agents use, the best first.
+// workCandidates lists the folders that may become the work folder, the best first.
 func workCandidates(cfg Config) []string {
 	if cfg.WorkDir != "" {
 		return []string{cfg.WorkDir}
@@ -220,13 +223,13 @@ func workCandidates(cfg Config) []string {
 	return out
 }
 
-// workName is what a box calls a work folder that nobody has named.
+// workName is the name of a work folder that the box chooses itself.
 func workName(dataDir string) string {
 	sum := sha256.Sum256([]byte(dataDir))
 	return "yardmaster-box-" + hex.EncodeToString(sum[:6])
 }
 
-// trySetup makes a work folder of dir and tests it.
+// trySetup makes dir the work folder and tests it.
 func trySetup(ctx context.Context, cfg Config, dir string) (*setup, error) {
 	s := &setup{data: cfg.DataDir, program: cfg.Self}
 	err := s.makeFolders(cfg, dir)
@@ -243,22 +246,22 @@ func trySetup(ctx context.Context, cfg Config, dir string) (*setup, error) {
 	return s, nil
 }
 
-// makeFolders makes the folders in dir, and sees to it that agents may run our
+// makeFolders makes the folders in dir and makes sure that agents may run this
 // program.
 func (s *setup) makeFolders(cfg Config, dir string) error {
-	flag, mine := "--data", func() error { return nil }
+	flag, checkMine := "--data", func() error { return nil }
 	if dir != cfg.DataDir {
-		flag, mine = "--work", func() error { return checkOwner(dir, dir == cfg.WorkDir) }
+		flag, checkMine = "--work", func() error { return checkOwner(dir, dir == cfg.WorkDir) }
 	}
-	err := mine()
+	err := checkMine()
 	if err == nil {
 		err = s.makeFolder(dir)
 	}
 	if err == nil {
-		err = mine() // somebody else may have made it meanwhile
+		err = checkMine() // somebody else may have made it meanwhile
 	}
 	if err == nil {
-		s.work, err = filepath.EvalSymlinks(dir) // a link may lie where only the box gets through
+		s.work, err = filepath.EvalSymlinks(dir) // only the box may be able to follow a link
 	}
 	if err == nil && s.work == "/" {
 		err = errors.New("it is the root of the file system")
@@ -274,7 +277,7 @@ func (s *setup) makeFolders(cfg Config, dir string) error {
 	}
 	if err == nil {
 		s.removeLeftovers(cfg.Logger)
-		err = s.room()
+		err = s.checkSpace()
 	}
 	var unfit *UnfitError
 	if err != nil && !errors.As(err, &unfit) {
@@ -283,8 +286,8 @@ func (s *setup) makeFolders(cfg Config, dir string) error {
 	return err
 }
 
-// findLevels finds the levels of isolation that hold. What fails is tried once
-// more: without a level the box goes on with less until it is started again.
+// findLevels finds the levels of isolation that work. It tries a failed one once
+// more, because the box has to do without that level until its next start.
 func (s *setup) findLevels(ctx context.Context, log *slog.Logger) error {
 	findings := sandbox.Probe(ctx, s.work, s.program)
 	var closed *sandbox.ClosedError
@@ -296,7 +299,7 @@ func (s *setup) findLevels(ctx context.Context, log *slog.Logger) error {
 	s.levels = sandbox.Held(findings)
 	for _, f := range findings {
 		if s.levels[0] != sandbox.Bubblewrap && errors.As(f.Err, &closed) {
-			return s.closedError(closed) // in another folder the level may hold
+			return s.closedError(closed) // the level may work in another folder
 		}
 	}
 	for _, f := range findings {
@@ -304,7 +307,7 @@ func (s *setup) findLevels(ctx context.Context, log *slog.Logger) error {
 		if f.Err != nil {
 			worth := slog.LevelDebug
 			if !s.levels[0].AtLeast(f.Level) && !errors.Is(f.Err, exec.ErrNotFound) {
-				worth = slog.LevelWarn // agents are isolated less for it
+				worth = slog.LevelWarn // agents are less isolated because of it
 			}
 			log.Log(ctx, worth, "isolation not offered", "level", f.Level, "reason", f.Err)
 		}
@@ -316,26 +319,27 @@ func unusable(dir, flag string, err error) *UnfitError {
 	return &UnfitError{place: true, Reason: fmt.Sprintf("%s cannot be used (%s): choose another folder with %s", dir, plain(err), flag)}
 }
 
-// plain is an error without the name of the package that it comes from.
+// plain returns an error's text without the name of its package.
 func plain(err error) string { return strings.TrimPrefix(err.Error(), "sandbox: ") }
 
-// closedError says what keeps agents from their folders.
+// closedError says which folder keeps agents from theirs.
 func (s *setup) closedError(closed *sandbox.ClosedError) *UnfitError {
 	at := *closed
 	if strings.HasPrefix(at.For, s.work+"/") && (at.Path == s.work || strings.HasPrefix(s.work, strings.TrimSuffix(at.Path, "/")+"/")) {
-		at.For = s.work // and not the folder of a test
+		at.For = s.work // not the folder of a test
 	}
-	return &UnfitError{place: true, Reason: at.Error() + ": choose with --work a folder that this user can enter, such as /var/lib/yardmaster-box, or install bubblewrap"}
+	return &UnfitError{place: true, Reason: at.Error() + ": choose with --work a folder that this user can enter, " +
+		"such as /var/lib/yardmaster-box, or install bubblewrap"}
 }
 
-// placeProgram sees to it that agents may run our program: from where it is, or
-// from a copy. What "go run" has built, or a build under umask 077, only its owner may.
+// placeProgram makes sure that agents may run this program: where it is, or as a
+// copy. Only its owner may run what "go run" or a build under umask 077 has made.
 func (s *setup) placeProgram(self string) error {
 	var closed *sandbox.ClosedError
 	if err := sandbox.Closed(self); !errors.As(err, &closed) {
 		return err
 	}
-	if place := filepath.Join(s.work, "bin", "yardmaster"); s.program != place { // else runs may be reading it
+	if place := filepath.Join(s.work, "bin", "yardmaster"); s.program != place { // else runs may be reading the file
 		s.program = place
 	}
 	from, err := os.Stat(self)
@@ -343,7 +347,7 @@ func (s *setup) placeProgram(self string) error {
 		return err
 	}
 	if have, err := os.Stat(s.program); err == nil && have.Size() == from.Size() && have.ModTime().Equal(from.ModTime()) {
-		return nil // by an earlier process
+		return nil // an earlier process has copied it
 	}
 	if err := s.makeFolder(filepath.Dir(s.program)); err != nil {
 		return err
@@ -354,8 +358,8 @@ func (s *setup) placeProgram(self string) error {
 	}
 	s.made = append(s.made, s.program)
 	next := s.program + ".next"
-	// A process that is started meanwhile has what is being written open for a
-	// moment, and no kernel executes a file that somebody may write.
+	// A process that is started meanwhile inherits the open file for a moment, and
+	// the kernel executes no file that is open for writing.
 	syscall.ForkLock.RLock()
 	err = os.WriteFile(next, text, 0o755)
 	syscall.ForkLock.RUnlock()
@@ -369,11 +373,11 @@ func (s *setup) placeProgram(self string) error {
 	return nil
 }
 
-// ofTest are the names of folders that tests are made in. The work folder may
-// hold what is not the box's.
+// ofTest matches the names of folders that tests make. The work folder may contain
+// folders that are not the box's.
 var ofTest = regexp.MustCompile(`^(selftest|sandbox-probe)-[0-9]+$`)
 
-// removeLeftovers deletes what tests have left that were killed.
+// removeLeftovers deletes the folders of tests that were killed.
 func (s *setup) removeLeftovers(log *slog.Logger) {
 	entries, err := os.ReadDir(s.work)
 	if err != nil {
@@ -390,25 +394,27 @@ func (s *setup) removeLeftovers(log *slog.Logger) {
 	}
 }
 
-// room tells whether a run would find room on the disks.
-func (s *setup) room() error { return s.roomBut(0) }
+// checkSpace returns an *UnfitError if the disks have too little space for a run.
+func (s *setup) checkSpace() error { return s.checkSpaceBesides(0) }
 
-// roomBut is room if so many bytes of the work folder's disk were free besides.
-func (s *setup) roomBut(use int64) error {
+// checkSpaceBesides is checkSpace under the assumption that use more bytes of the work folder's
+// disk were free.
+func (s *setup) checkSpaceBesides(use int64) error {
 	for _, dir := range slices.Compact([]string{s.data, s.work}) {
 		free, total := diskFree(dir)
 		if sameDisk(dir, s.work) {
 			free += use
 		}
-		if least := min(roomToClaim, total/10); free < least {
-			return &UnfitError{place: true, Reason: fmt.Sprintf("the disk that holds %s is full: free at least %d MiB on it, which a run needs", dir, max(1, least>>20))}
+		if least := min(spaceToClaim, total/10); free < least {
+			return &UnfitError{place: true, Reason: fmt.Sprintf("the disk that holds %s is full: "+
+				"free at least %d MiB on it, which a run needs", dir, max(1, least>>20))}
 		}
 	}
 	return nil
 }
 
-// runnableAgents leaves out the agents that the user whom they would run as cannot
-// get at. Bubblewrap shows them wherever they are.
+// runnableAgents leaves out the agents that the agents' user cannot execute.
+// Bubblewrap can show an agent from any folder.
 func (s *setup) runnableAgents(found []driver.Found, log *slog.Logger) []driver.Found {
 	if s.levels[0] == sandbox.Bubblewrap {
 		return found
@@ -425,15 +431,16 @@ func (s *setup) runnableAgents(found []driver.Found, log *slog.Logger) []driver.
 	})
 }
 
-// linkWork leaves the link to a work folder elsewhere: the next process finds
-// there what this one may leave.
+// linkWork makes the link to a work folder elsewhere, so that the next process
+// finds there what this one leaves.
 func (s *setup) linkWork(log *slog.Logger) error {
 	link := filepath.Join(s.data, workLink)
 	apart, err := s.apart()
 	if err != nil || !apart || WorkDir(s.data) == s.work {
 		return err
 	}
-	log.Info("the checkouts, homes and caches of agents are in a work folder outside of the data folder", "work", s.work, "data", s.data)
+	log.Info("the checkouts, homes and caches of agents are in a work folder outside of the data folder",
+		"work", s.work, "data", s.data)
 	if before := WorkDir(s.data); before != "" {
 		log.Warn("they were in another folder before: delete what is left there", "folder", before)
 	}

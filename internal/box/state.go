@@ -11,11 +11,11 @@ import (
 	"yardmaster/internal/id"
 )
 
-// commandsRemembered is how many commands the box knows again. They come twice:
-// at once, and durably.
+// commandsRemembered is how many commands the box recognises when they come again.
+// Each comes twice: once at once, once from the durable queue.
 const commandsRemembered = 1024
 
-// memory is what a box knows across restarts besides its runs.
+// memory is the state that a box keeps across restarts, besides its runs.
 type memory struct {
 	path string
 
@@ -23,7 +23,7 @@ type memory struct {
 	data struct {
 		Draining bool     `json:"draining"`
 		Claim    string   `json:"claim"` // id of the outstanding claim
-		Seen     []string `json:"seen"`  // ids of commands that were taken, oldest first
+		Seen     []string `json:"seen"`  // ids of the commands taken, oldest first
 	}
 }
 
@@ -51,8 +51,8 @@ func (m *memory) setDraining(on bool) error {
 	return writeJSON(m.path, m.data)
 }
 
-// claim is the id to claim with: the same one until claimed is called, so that
-// a claim whose answer was lost brings the same run again.
+// claim returns the id to claim with. It stays the same until claimed is called, so
+// that a claim whose answer was lost brings the same run again.
 func (m *memory) claim() (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,14 +61,14 @@ func (m *memory) claim() (string, error) {
 	}
 	m.data.Claim = id.New()
 	if err := writeJSON(m.path, m.data); err != nil {
-		// No claim without a record of it: on a full disk the box takes no work.
+		// Without a record there is no claim: a box with a full disk takes no work.
 		m.data.Claim = ""
 		return "", fmt.Errorf("keep the claim: %w", err)
 	}
 	return m.data.Claim, nil
 }
 
-// claimed tells that the run that the claim brought is on disk.
+// claimed notes that the run of the claim is on disk, which uses the claim up.
 func (m *memory) claimed() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

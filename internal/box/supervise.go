@@ -7,10 +7,10 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// supervise sees an attempt through: its lease is kept, its events are sent
-// from the given number on, work is done, and once the control plane has
-// committed all of it, or has given it to another box, nothing of it stays
-// here. When this process ends first everything stays, for the next one.
+// supervise sees an attempt through: it keeps the lease, sends the events starting
+// with the number from, and calls work. It deletes the attempt once the control
+// plane has committed all events or has given the run to another box. If this
+// process ends first, everything stays for the next one.
 func (b *box) supervise(a *attempt, from int64, work func(*attempt)) {
 	ctx, stop := context.WithCancel(b.life)
 	defer stop()
@@ -26,8 +26,8 @@ func (b *box) supervise(a *attempt, from int64, work func(*attempt)) {
 	switch {
 	case b.life.Err() != nil, a.spool.Ended():
 	default:
-		// Its last word found no room. Without one the lease runs out, and
-		// the control plane draws its own conclusion.
+		// The last event found no space on the disk. Without it the lease runs out,
+		// and the control plane decides by itself.
 		a.fence("its end could not be recorded")
 	}
 	select {
@@ -47,7 +47,7 @@ func (b *box) supervise(a *attempt, from int64, work func(*attempt)) {
 	b.forget(a)
 }
 
-// watchLease kills the attempt when its lease has run out before it ended.
+// watchLease kills the attempt when its lease runs out before it has ended.
 func (b *box) watchLease(ctx context.Context, a *attempt) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -61,21 +61,21 @@ func (b *box) watchLease(ctx context.Context, a *attempt) {
 	if !a.lease.watch(ctx) {
 		return
 	}
-	a.end(ending{press: leaseLost, state: protocol.Lost, kind: "lease_expired", detail: "the control plane could not be reached"})
+	a.end(ending{severity: leaseLost, state: protocol.Lost, kind: "lease_expired", detail: "the control plane could not be reached"})
 }
 
-// announce tells the control plane that the attempt is coming to an end.
+// announce tells the control plane that the attempt was asked to end.
 func (a *attempt) announce(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-a.asked:
-		if e := a.endingNow(); e.press == graceful || e.press == haltNow {
+		if e := a.endingNow(); e.severity == graceful || e.severity == haltNow {
 			a.event(protocol.EventHalting, map[string]string{"reason": e.detail, "failure_kind": e.kind})
 		}
 	}
 }
 
-// release gives the attempt's slot back.
+// release frees the attempt's slot.
 func (b *box) release(a *attempt) {
 	b.mu.Lock()
 	if a.slot {
@@ -95,7 +95,7 @@ func (b *box) forget(a *attempt) {
 	nudge(b.beat)
 }
 
-// remove deletes all that is left of an attempt.
+// remove deletes everything that is left of an attempt.
 func (b *box) remove(a *attempt) {
 	if err := a.spool.Close(); err != nil {
 		a.log.Debug("spool not closed", "error", err)

@@ -14,18 +14,18 @@ import (
 	"yardmaster/internal/box/worktree"
 )
 
-// workspace is an attempt's checkout and the cache of its repository. Base and
-// Resume are kept on disk, for a process that finds the checkout later.
+// workspace is an attempt's checkout and the cache of its repository. The exported
+// fields are kept on disk, for a later process that takes the checkout over.
 type workspace struct {
 	cache    *worktree.Cache
 	checkout *worktree.Checkout
-	Work     string `json:"work"`             // folder that it and the cache are in
-	Base     string `json:"base"`             // commit the work starts from
-	Resume   string `json:"resume,omitempty"` // the same, when it is saved work of an earlier attempt
-	Branch   string `json:"branch,omitempty"` // commit of the attempt's branch then, if it was there
+	Work     string `json:"work"`             // folder that contains the checkout and the cache
+	Base     string `json:"base"`             // commit from which the work starts
+	Resume   string `json:"resume,omitempty"` // the same commit, if it is saved work of an earlier attempt
+	Branch   string `json:"branch,omitempty"` // commit of the attempt's branch at that time, if it existed
 }
 
-// cachePath is the cache of the attempt's repository.
+// cachePath is the folder of the cache of the attempt's repository.
 func (a *attempt) cachePath() string {
 	name := sha256.Sum256([]byte(a.start.CloneURL))
 	return filepath.Join(a.root, "cache", hex.EncodeToString(name[:12]))
@@ -37,8 +37,8 @@ func (a *attempt) identity() worktree.Identity {
 	return worktree.Identity{Name: a.start.CommitName, Email: a.start.CommitEmail}
 }
 
-// prepare makes the checkout: of the commit that the start names, of what an
-// earlier attempt has pushed to the branch, or of where the work begins.
+// prepare makes the checkout: of the commit that the start names, of the work that
+// an earlier attempt has pushed, or of the base.
 func (b *box) prepare(ctx context.Context, a *attempt) (*workspace, error) {
 	cache, err := worktree.Open(ctx, a.cachePath())
 	if err != nil {
@@ -58,16 +58,17 @@ func (b *box) prepare(ctx context.Context, a *attempt) (*workspace, error) {
 	return w, writeJSON(a.workspacePath(), w)
 }
 
-// fetchTries is how often a run's repository is asked for, with pauses that
-// double: about a quarter of a minute in all.
+// fetchTries is how often a run's repository is fetched, with pauses that double:
+// about 15 s in all.
 const fetchTries = 5
 
-// fetch brings the cache up to date. What may be better a moment later is tried
-// again: a control plane that restarts is no reason to give the run up.
+// fetch brings the cache up to date. It repeats a failure that may pass: a restart
+// of the control plane must not end the run.
 func (b *box) fetch(ctx context.Context, a *attempt, cache *worktree.Cache) error {
 	for n := 1; ; n++ {
 		err := cache.Fetch(ctx, a.start.CloneURL, a.start.GitToken)
-		if err == nil || n == fetchTries || errors.Is(err, worktree.ErrAuth) || errors.Is(err, exec.ErrNotFound) || noSpace(err) || ctx.Err() != nil {
+		final := errors.Is(err, worktree.ErrAuth) || errors.Is(err, exec.ErrNotFound) || noSpace(err)
+		if err == nil || n == fetchTries || final || ctx.Err() != nil {
 			return err
 		}
 		a.log.Warn("fetch failed, trying again", "error", err)
@@ -104,9 +105,9 @@ func (b *box) locate(ctx context.Context, a *attempt, w *workspace) (err error) 
 	return err
 }
 
-// saved is the work that the box before this one has saved, waiting a little
-// for one that is still at it; empty if there is none that goes on from the
-// branch, or from the default branch when there is none.
+// saved returns the commit that the previous box has saved, and waits up to SavedMS
+// for a box that is still saving. It returns "" if no saved commit continues the
+// branch, or the default branch if there is no branch.
 func (b *box) saved(ctx context.Context, a *attempt, cache *worktree.Cache, branch string) (string, error) {
 	s := a.start
 	if s.Saved == "" {
@@ -123,7 +124,7 @@ func (b *box) saved(ctx context.Context, a *attempt, cache *worktree.Cache, bran
 			}
 			return sha, nil
 		case !errors.Is(err, worktree.ErrNoRev):
-			a.log.Warn("saved work not found", "error", err) // it is a gain, not a need
+			a.log.Warn("saved work not found", "error", err) // the run can do without the saved work
 			return "", ctx.Err()
 		case ctx.Err() != nil || !time.Now().Before(late):
 			return "", ctx.Err()
@@ -132,12 +133,12 @@ func (b *box) saved(ctx context.Context, a *attempt, cache *worktree.Cache, bran
 	}
 }
 
-// whereabouts finds the work folder of an attempt that an earlier process has
-// left: that process may have kept what agents use elsewhere.
-func (a *attempt) whereabouts(dataDir string) {
+// findWorkFolder finds the work folder of an attempt of an earlier process, which may
+// have used another one.
+func (a *attempt) findWorkFolder(dataDir string) {
 	var w workspace
 	if err := readJSON(a.workspacePath(), &w); err != nil {
-		return // it has no checkout
+		return // the attempt has no checkout
 	}
 	for _, root := range []string{w.Work, a.root, dataDir} {
 		work := attemptDir(root, a.start.Run, a.start.Attempt)
@@ -148,9 +149,9 @@ func (a *attempt) whereabouts(dataDir string) {
 	}
 }
 
-// reopen takes over the checkout that an earlier process has left; nil if there
-// is none worth it. The checkout is moved to the place of a fresh one of the
-// same commit, which is all that collecting relies on.
+// reopen takes over the checkout of an earlier process; nil if there is no usable
+// one. It moves the checkout into the place of a fresh one of the same commit, which
+// is all that collecting relies on.
 func (b *box) reopen(a *attempt) *workspace {
 	w := &workspace{}
 	if err := readJSON(a.workspacePath(), w); err != nil {
@@ -185,10 +186,10 @@ func (b *box) reopen(a *attempt) *workspace {
 	return w
 }
 
-// readOnly is what the checkout needs to see besides itself.
+// readOnly lists the folders that the checkout needs besides itself.
 func (w *workspace) readOnly() []string { return []string{w.cache.Objects()} }
 
-// collect takes what the agent did into the cache.
+// collect takes the agent's work into the cache.
 func (w *workspace) collect(ctx context.Context, a *attempt, unfinished bool, done *work) error {
 	subject := strings.Join(strings.Fields(a.start.Title), " ")
 	if subject == "" {
@@ -209,8 +210,8 @@ func (w *workspace) collect(ctx context.Context, a *attempt, unfinished bool, do
 	return nil
 }
 
-// push makes ref the commit tip. A branch that the agent has rewritten is
-// replaced if it still is what the attempt began with, and nothing else.
+// push makes ref point to the commit tip. It replaces a branch that the agent has
+// rewritten only if the branch is still what the attempt began with.
 func (w *workspace) push(ctx context.Context, a *attempt, tip, ref string) error {
 	err := w.cache.Push(ctx, a.start.CloneURL, a.start.GitToken, tip, ref, false)
 	if !refused(err) || w.Branch == "" || ref != a.branchRef() {
@@ -227,7 +228,7 @@ func (w *workspace) push(ctx context.Context, a *attempt, tip, ref string) error
 
 func (a *attempt) branchRef() string { return "refs/heads/" + a.start.Branch }
 
-// refused tells whether trying a push again would be of no use.
+// refused tells whether a repeated push would fail as well.
 func refused(err error) bool {
 	var p *worktree.PushError
 	return errors.As(err, &p) && p.Rejected || errors.Is(err, worktree.ErrAuth)

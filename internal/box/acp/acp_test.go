@@ -303,11 +303,11 @@ func TestServe(t *testing.T) {
 func TestAskingWithoutReading(t *testing.T) {
 	for name, request := range map[string]string{
 		"short": `{"jsonrpc":"2.0","id":%d,"method":"fs/read_text_file"}`,
-		"long":  `{"jsonrpc":"2.0","id":%d,"method":"` + strings.Repeat("m", longAsk) + `"}`,
+		"long":  `{"jsonrpc":"2.0","id":%d,"method":"` + strings.Repeat("m", longRequest) + `"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, p := connect(t, &recorder{})
-			total := 2 * maxOwed
+			total := 2 * maxInFlight
 			if name == "long" {
 				total = 4
 			}
@@ -330,7 +330,7 @@ func TestAskingWithoutReading(t *testing.T) {
 					quiet = true
 				}
 			}
-			if asked > maxOwed+2 || name == "long" && asked > 1 {
+			if asked > maxInFlight+2 || name == "long" && asked > 1 {
 				t.Fatalf("%d requests were taken", asked)
 			}
 			go func() {

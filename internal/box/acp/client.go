@@ -7,11 +7,11 @@ import (
 	"io"
 )
 
-// Handler receives what an agent says on its own. Both methods are called in
-// stream order on the goroutine that reads the stream, so they must not block:
-// while one runs, nothing more is read from the agent.
+// Handler handles the messages that an agent sends on its own. Both methods are
+// called in stream order on the goroutine that reads the stream. They must not
+// block, because the agent's output is not read meanwhile.
 type Handler interface {
-	// Update is given each session update as the agent sent it.
+	// Update handles a session update, as the agent sent it.
 	Update(sessionID string, update json.RawMessage)
 	// Permission answers a permission request; raw is the request as sent.
 	Permission(req PermissionRequest, raw json.RawMessage) PermissionOutcome
@@ -21,37 +21,37 @@ type Handler interface {
 // session takes one prompt at a time.
 type Client struct{ c *conn }
 
-// NewClient starts to read the agent's standard output r and writes requests to
-// its standard input w. It reads until r ends, which is up to the owner of the
-// process; Done tells when.
+// NewClient starts to read the agent's standard output r and writes requests to its
+// standard input w. It reads until r ends; the owner of the process has to end r.
 func NewClient(w io.Writer, r io.Reader, h Handler) *Client {
 	c := &Client{newConn(w, clientSide{h})}
-	go func() { _ = c.c.read(r) }() // the error is kept for the calls it fails
+	go func() { _ = c.c.read(r) }() // the calls that fail because of it return the error
 	return c
 }
 
-// Done is closed when the agent's output has ended.
+// Done returns a channel that is closed when the agent's output has ended.
 func (c *Client) Done() <-chan struct{} { return c.c.done }
 
-// Initialize opens the connection and offers the agent no capability. An agent
-// that does not speak version 1 is an error.
+// Initialize opens the connection and offers the agent no capabilities. It returns
+// an error if the agent does not speak version 1.
 func (c *Client) Initialize(ctx context.Context, self Implementation) (InitializeResult, error) {
 	var out InitializeResult
 	err := c.c.call(ctx, methodInitialize, InitializeRequest{ProtocolVersion: ProtocolVersion, ClientInfo: &self}, &out)
 	if err == nil && out.ProtocolVersion != ProtocolVersion {
-		err = fmt.Errorf("acp: the agent answered protocol version %d, this client speaks %d", out.ProtocolVersion, ProtocolVersion)
+		err = fmt.Errorf("acp: the agent answered protocol version %d, this client speaks %d",
+			out.ProtocolVersion, ProtocolVersion)
 	}
 	return out, err
 }
 
-// NewSession opens a session that works in cwd, an absolute path as the agent
-// sees it.
+// NewSession opens a session that works in cwd, an absolute path as the agent sees
+// it. It returns an error if the answer has no session id.
 func (c *Client) NewSession(ctx context.Context, cwd string, servers []MCPServer) (Session, error) {
 	return c.open(ctx, methodNew, SessionRequest{Cwd: cwd, MCPServers: servers})
 }
 
-// LoadSession reopens a session; the agent replays its history as updates,
-// some agents only after the answer.
+// LoadSession reopens a session. The agent replays its history as updates; some
+// agents do so only after the answer.
 func (c *Client) LoadSession(ctx context.Context, id, cwd string, servers []MCPServer) (Session, error) {
 	return c.open(ctx, methodLoad, SessionRequest{SessionID: id, Cwd: cwd, MCPServers: servers})
 }
@@ -73,24 +73,24 @@ func (c *Client) open(ctx context.Context, method string, req SessionRequest) (S
 	return out, err
 }
 
-// SetMode chooses one of the session's modes.
+// SetMode selects one of the session's modes.
 func (c *Client) SetMode(ctx context.Context, sessionID, mode string) error {
 	return c.c.call(ctx, methodSetMode, sessionChoice{SessionID: sessionID, ModeID: mode}, nil)
 }
 
-// SetModel chooses one of the session's models, for agents that list them as
-// such rather than as a configuration option.
+// SetModel selects one of the session's models, for agents that do not offer the
+// model as a configuration option.
 func (c *Client) SetModel(ctx context.Context, sessionID, model string) error {
 	return c.c.call(ctx, methodSetModel, sessionChoice{SessionID: sessionID, ModelID: model}, nil)
 }
 
-// SetConfigOption gives one configuration option of the session a value.
+// SetConfigOption sets one configuration option of the session.
 func (c *Client) SetConfigOption(ctx context.Context, sessionID, option, value string) error {
 	return c.c.call(ctx, methodSetConfig, sessionChoice{SessionID: sessionID, ConfigID: option, Value: value}, nil)
 }
 
-// Prompt runs one turn and returns why it stopped. The end of ctx does not end
-// the turn: use Cancel, and wait for Prompt to return.
+// Prompt runs one turn and returns its stop reason. The end of ctx does not end the
+// turn: call Cancel and wait for Prompt to return.
 func (c *Client) Prompt(ctx context.Context, sessionID, text string) (string, error) {
 	var out PromptResult
 	err := c.c.call(ctx, methodPrompt, PromptRequest{SessionID: sessionID, Prompt: []ContentBlock{Text(text)}}, &out)
@@ -106,7 +106,7 @@ type clientSide struct{ h Handler }
 
 func (s clientSide) notify(method string, params json.RawMessage) {
 	if method != methodUpdate {
-		return // extensions of one agent or another
+		return // extensions of single agents
 	}
 	var u update
 	if json.Unmarshal(params, &u) == nil && len(u.Update) > 0 {

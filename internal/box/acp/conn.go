@@ -1,12 +1,12 @@
-// Package acp speaks the Agent Client Protocol, version 1: JSON-RPC 2.0, one
-// message a line, over the standard streams of a coding agent. Client drives
-// an agent; Serve is the other half, enough to be one.
+// Package acp implements the Agent Client Protocol, version 1: JSON-RPC 2.0, one
+// message a line, over the standard streams of a coding agent. Client drives an
+// agent; Serve is the agent's side, as far as our own agent needs it.
 //
-// Two properties matter more than convenience here. Session updates reach the
-// handler as raw JSON, also those this package has never heard of, and no queue
-// of bounded size stands between the stream and the handler. And order holds:
-// an update that stands before a response in the stream is handled before the
-// call that the response answers returns.
+// Two properties matter more than convenience here. First, session updates reach
+// the handler as raw JSON, including those that this package does not know, and
+// through no queue of limited size. Second, order holds: if an update precedes a
+// response in the stream, it is handled before the call that the response answers
+// returns.
 package acp
 
 import (
@@ -18,11 +18,11 @@ import (
 	"sync"
 )
 
-// ErrClosed is returned by calls that the peer can no longer answer, because
-// its stream ended or broke. The cause, if there was one, is wrapped beside it.
+// ErrClosed is returned by calls that the peer cannot answer any more, because its
+// stream ended or broke. The error also wraps the cause, if there is one.
 var ErrClosed = errors.New("acp: connection closed")
 
-// Error codes of JSON-RPC, and those that ACP adds.
+// The error codes of JSON-RPC and of ACP.
 const (
 	CodeParse          = -32700
 	CodeInvalidRequest = -32600
@@ -33,7 +33,7 @@ const (
 	CodeNotFound       = -32002
 )
 
-// Error is a JSON-RPC error object: what a peer answers instead of a result.
+// Error is a JSON-RPC error object, which a peer answers instead of a result.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (%d): %s", e.Message, e.Code, e.Data)
 }
 
-// Errorf makes an Error without data.
+// Errorf returns an Error without data.
 func Errorf(code int, format string, a ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, a...)}
 }
@@ -61,8 +61,8 @@ type message struct {
 	Error   *Error          `json:"error,omitempty"`
 }
 
-// dispatcher is what a conn does with what the peer asks. Both methods run on
-// the reading goroutine, in stream order, and must not block; the function that
+// dispatcher handles the requests and notifications of the peer. Both methods run
+// on the reading goroutine, in stream order, and must not block. The function that
 // request returns runs on a goroutine of its own and makes the answer.
 type dispatcher interface {
 	notify(method string, params json.RawMessage)
@@ -81,24 +81,26 @@ type conn struct {
 	pending map[string]chan message
 	err     error // set before done is closed
 
-	done    chan struct{}
-	answers sync.WaitGroup
-	owed    chan struct{} // an element for each answer under way
+	done     chan struct{}
+	answers  sync.WaitGroup
+	inFlight chan struct{} // an element for each answer under way
 }
 
-// What a peer that asks on and does not read has in memory: it is read no
-// further until it does.
+// These limit the memory for a peer that sends requests and does not read the
+// answers: when a limit is reached, nothing more is read from it.
 const (
-	maxOwed = 64      // answers under way
-	longAsk = 1 << 20 // bytes of a request that is answered before more is read
+	maxInFlight = 64      // answers under way
+	longRequest = 1 << 20 // bytes of a request from which on it is answered before more is read
 )
 
 func newConn(w io.Writer, d dispatcher) *conn {
-	return &conn{d: d, w: w, pending: map[string]chan message{}, done: make(chan struct{}), owed: make(chan struct{}, maxOwed)}
+	return &conn{
+		d: d, w: w, pending: map[string]chan message{}, done: make(chan struct{}), inFlight: make(chan struct{}, maxInFlight),
+	}
 }
 
-// read handles the peer's messages until its stream ends, and returns why it
-// ended: nil for a clean end.
+// read handles the peer's messages until its stream ends, and returns the cause:
+// nil for a clean end.
 func (c *conn) read(r io.Reader) error {
 	frames := newFrameReader(r, MaxFrame)
 	for {
@@ -127,7 +129,7 @@ func (c *conn) close(cause error) {
 	close(c.done)
 }
 
-// handle dispatches one line. A line that is no message is dropped: agents
+// handle dispatches one line. It drops a line that is not a message, because agents
 // print banners and warnings to their standard output.
 func (c *conn) handle(line []byte) {
 	var m message
@@ -137,13 +139,13 @@ func (c *conn) handle(line []byte) {
 	switch {
 	case m.Method != "" && m.ID != nil:
 		answer := c.d.request(m.Method, m.Params)
-		if len(line) > longAsk {
+		if len(line) > longRequest {
 			c.answer(m.ID, answer)
 			return
 		}
-		c.owed <- struct{}{}
+		c.inFlight <- struct{}{}
 		c.answers.Go(func() {
-			defer func() { <-c.owed }()
+			defer func() { <-c.inFlight }()
 			c.answer(m.ID, answer)
 		})
 	case m.Method != "":
@@ -172,7 +174,7 @@ func (c *conn) answer(id json.RawMessage, make func() (any, error)) {
 		}
 		out.Result, out.Error = nil, e
 	}
-	_ = c.send(out) // a peer that is gone needs no answer, and the reader notices
+	_ = c.send(out) // the reader notices that the peer has gone
 }
 
 func (c *conn) send(m message) error {
@@ -197,9 +199,9 @@ func (c *conn) notify(method string, params any) error {
 	return c.send(message{Method: method, Params: p})
 }
 
-// call sends a request and waits for its answer, which it decodes into result
-// unless that is nil. An error that the peer answered is an *Error. The end of
-// ctx ends only the waiting: the peer is not told.
+// call sends a request, waits for the answer and decodes it into result, unless
+// result is nil. An error answer is an *Error. The end of ctx only ends the wait;
+// the peer is not told.
 func (c *conn) call(ctx context.Context, method string, params, result any) error {
 	p, err := json.Marshal(params)
 	if err != nil {
@@ -207,7 +209,7 @@ func (c *conn) call(ctx context.Context, method string, params, result any) erro
 	}
 	answer := make(chan message, 1)
 	c.mu.Lock()
-	if c.err != nil { // before anything is written: nobody may be reading
+	if c.err != nil { // nothing may read what would be written
 		defer c.mu.Unlock()
 		return fmt.Errorf("%s: %w", method, c.err)
 	}
@@ -231,7 +233,7 @@ func (c *conn) call(ctx context.Context, method string, params, result any) erro
 		return fmt.Errorf("%s: %w", method, ctx.Err())
 	case <-c.done:
 		select {
-		case m = <-answer: // it came just before the end
+		case m = <-answer: // the answer came just before the end
 		default:
 			return fmt.Errorf("%s: %w", method, c.err)
 		}

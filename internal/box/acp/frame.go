@@ -7,15 +7,14 @@ import (
 	"io"
 )
 
-// MaxFrame is the longest line that is accepted, in bytes without its newline.
-// A replayed session can carry whole files, so lines of many megabytes are
-// ordinary.
+// MaxFrame limits a line, in bytes without its newline. Lines of many megabytes are
+// ordinary, because a replayed session can contain whole files.
 const MaxFrame = 64 << 20
 
-// ErrFrameTooLong ends a connection whose peer sent a line over MaxFrame.
+// ErrFrameTooLong ends a connection whose peer sent a line longer than MaxFrame.
 var ErrFrameTooLong = errors.New("acp: line longer than 64 MiB")
 
-// frameReader cuts a stream into its non-blank lines.
+// frameReader splits a stream into its non-blank lines.
 type frameReader struct {
 	r   *bufio.Reader
 	max int
@@ -25,8 +24,8 @@ func newFrameReader(r io.Reader, max int) *frameReader {
 	return &frameReader{r: bufio.NewReaderSize(r, 64<<10), max: max}
 }
 
-// next returns one line without its line end; the slice is the caller's to
-// keep. A last line without a newline is returned before io.EOF is.
+// next returns one line without its line end; the caller may keep the slice. It
+// returns a last line without a newline before io.EOF.
 func (f *frameReader) next() ([]byte, error) {
 	for {
 		line, err := f.line()
@@ -39,7 +38,7 @@ func (f *frameReader) next() ([]byte, error) {
 	}
 }
 
-// line reads up to a newline, holding at most max bytes and one buffer.
+// line reads up to a newline. It holds at most max bytes and one buffer.
 func (f *frameReader) line() ([]byte, error) {
 	var line []byte
 	for {

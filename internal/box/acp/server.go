@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// Agent is the behaviour behind Serve. An error that is an *Error travels as it
-// is; any other becomes an internal error with its text.
+// Agent is the agent that Serve serves. An *Error that it returns is sent
+// unchanged; any other error becomes an internal error with its text.
 type Agent interface {
 	Initialize(ctx context.Context, req InitializeRequest) (InitializeResult, error)
 	NewSession(ctx context.Context, req SessionRequest) (Session, error)
 	// Prompt runs one turn. Its ctx ends when the client cancels the session;
-	// it should then return StopCancelled soon, and no error.
+	// Prompt should then return StopCancelled soon, and no error.
 	Prompt(ctx context.Context, req PromptRequest) (PromptResult, error)
 }
 
 // Peer is the client as an agent sees it.
 type Peer struct{ c *conn }
 
-// Update tells the client of a session's progress.
+// Update sends the client an update of a session.
 func (p *Peer) Update(sessionID string, body any) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -29,8 +29,8 @@ func (p *Peer) Update(sessionID string, body any) error {
 	return p.c.notify(methodUpdate, update{SessionID: sessionID, Update: raw})
 }
 
-// RequestPermission asks the client and waits for its answer. The end of ctx is
-// the outcome "cancelled".
+// RequestPermission asks the client for a permission and waits for the answer. The
+// end of ctx gives the outcome "cancelled".
 func (p *Peer) RequestPermission(ctx context.Context, req PermissionRequest) (PermissionOutcome, error) {
 	var out permissionResult
 	err := p.c.call(ctx, methodPermission, req, &out)
@@ -40,9 +40,10 @@ func (p *Peer) RequestPermission(ctx context.Context, req PermissionRequest) (Pe
 	return out.Outcome, err
 }
 
-// Serve is an agent on r and w until r ends or ctx does; turns that run then are
-// cancelled and waited for. A clean end of r is no error. When ctx ends first
-// Serve returns without waiting for r, which its owner must close.
+// Serve serves an agent on r and w until r or ctx ends. It then cancels running
+// turns. When r ends, Serve waits for the turns and returns nil for a clean end.
+// When ctx ends first, Serve returns without waiting for r, which its owner must
+// close.
 func Serve(ctx context.Context, r io.Reader, w io.Writer, start func(*Peer) Agent) error {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &serverSide{ctx: ctx, turns: map[string]context.CancelFunc{}}
@@ -106,8 +107,8 @@ func decode[In, Out any](s *serverSide, params json.RawMessage, f func(context.C
 	}
 }
 
-// prompt registers the turn before the next line is read, so that a cancel that
-// follows at once finds it.
+// prompt registers the turn before the next line is read, so that a cancel on the
+// next line finds it.
 func (s *serverSide) prompt(params json.RawMessage) func() (any, error) {
 	var req PromptRequest
 	if err := json.Unmarshal(params, &req); err != nil {

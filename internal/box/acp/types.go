@@ -2,11 +2,11 @@ package acp
 
 import "encoding/json"
 
-// ProtocolVersion is the only version this package speaks. Agents are known to
-// echo whatever they are asked for, so the echo is not what is relied on.
+// ProtocolVersion is the only version that this package supports. An agent's answer
+// proves little, because some agents repeat any version that they are asked for.
 const ProtocolVersion = 1
 
-// Methods of the protocol.
+// The methods of the protocol.
 const (
 	methodInitialize = "initialize"
 	methodNew        = "session/new"
@@ -21,7 +21,7 @@ const (
 	methodPermission = "session/request_permission"
 )
 
-// Reasons for which a turn stops.
+// The stop reasons of a turn.
 const (
 	StopEndTurn     = "end_turn"
 	StopMaxTokens   = "max_tokens"
@@ -30,7 +30,7 @@ const (
 	StopCancelled   = "cancelled"
 )
 
-// Kinds of session updates that this program looks into; there are more.
+// The kinds of session updates that this program reads; there are more.
 const (
 	UpdateMessageChunk   = "agent_message_chunk"
 	UpdateThoughtChunk   = "agent_thought_chunk"
@@ -38,7 +38,7 @@ const (
 	UpdateToolCallUpdate = "tool_call_update"
 )
 
-// States of a tool call.
+// The states of a tool call.
 const (
 	ToolPending    = "pending"
 	ToolInProgress = "in_progress"
@@ -46,7 +46,7 @@ const (
 	ToolFailed     = "failed"
 )
 
-// Kinds of permission options.
+// The kinds of permission options.
 const (
 	AllowOnce    = "allow_once"
 	AllowAlways  = "allow_always"
@@ -61,8 +61,8 @@ type Implementation struct {
 	Version string `json:"version"`
 }
 
-// ClientCapabilities says what the client does for the agent. This client
-// offers neither files nor terminals: the checkout is local to the agent.
+// ClientCapabilities says what the client does for the agent. This client offers
+// neither files nor terminals, because the checkout is local to the agent.
 type ClientCapabilities struct {
 	FS struct {
 		ReadTextFile  bool `json:"readTextFile"`
@@ -78,8 +78,8 @@ type InitializeRequest struct {
 	ClientInfo         *Implementation    `json:"clientInfo,omitempty"`
 }
 
-// AgentCapabilities is the part of an agent's capabilities that a client here
-// acts on. A nil Resume means the agent cannot resume without a replay.
+// AgentCapabilities is the part of an agent's capabilities that this client uses.
+// Without Resume the agent cannot resume a session without a replay.
 type AgentCapabilities struct {
 	LoadSession bool `json:"loadSession"`
 	MCP         struct {
@@ -99,13 +99,13 @@ type InitializeResult struct {
 	AuthMethods       []json.RawMessage `json:"authMethods"`
 }
 
-// Transports of an MCPServer.
+// The transports of an MCPServer.
 const (
 	TransportHTTP = "http" // streamable HTTP
 	TransportSSE  = "sse"
 )
 
-// MCPServer is an MCP server that the agent is to connect to for a session.
+// MCPServer is an MCP server that the agent has to connect to for a session.
 type MCPServer struct {
 	Type    string       `json:"type"`
 	Name    string       `json:"name"`
@@ -119,15 +119,15 @@ type HTTPHeader struct {
 	Value string `json:"value"`
 }
 
-// SessionRequest opens a session, or with SessionID set loads or resumes one.
+// SessionRequest opens a session; with SessionID it loads or resumes one.
 type SessionRequest struct {
 	SessionID  string      `json:"sessionId,omitempty"`
 	Cwd        string      `json:"cwd"`
 	MCPServers []MCPServer `json:"mcpServers"`
 }
 
-// Session is what an agent says of a session it opened: what can be chosen.
-// Load and resume answers carry no id; Client fills it in.
+// Session is an agent's answer that a session is open, with the available choices.
+// The answers to load and resume contain no id; Client fills it in.
 type Session struct {
 	SessionID string         `json:"sessionId,omitempty"`
 	Modes     *Modes         `json:"modes,omitempty"`
@@ -159,9 +159,9 @@ type Model struct {
 	Name string `json:"name"`
 }
 
-// ConfigOption is one setting of a session. Category says what it chooses
-// ("mode", "model", "thought_level"). The current value is raw because options
-// that are not a choice carry booleans.
+// ConfigOption is one setting of a session. Category is "mode", "model" or
+// "thought_level". The current value is raw, because options that are not a choice
+// have booleans.
 type ConfigOption struct {
 	ID       string          `json:"id"`
 	Name     string          `json:"name"`
@@ -171,14 +171,14 @@ type ConfigOption struct {
 	Options  []ConfigValue   `json:"options,omitempty"`
 }
 
-// ConfigValue is a value an option can take, or a named group of values.
+// ConfigValue is a possible value of an option, or a named group of values.
 type ConfigValue struct {
 	Value   string        `json:"value,omitempty"`
 	Name    string        `json:"name"`
 	Options []ConfigValue `json:"options,omitempty"`
 }
 
-// Values lists the values of the option, groups flattened.
+// Values lists the values of the option, including those in groups.
 func (o ConfigOption) Values() []string { return flatten(nil, o.Options) }
 
 func flatten(out []string, values []ConfigValue) []string {
@@ -191,7 +191,7 @@ func flatten(out []string, values []ConfigValue) []string {
 	return out
 }
 
-// Selected is the current value of an option that is a choice, else "".
+// Selected returns the current value of an option that is a choice, else "".
 func (o ConfigOption) Selected() string {
 	var s string
 	if json.Unmarshal(o.Current, &s) != nil {
@@ -200,13 +200,13 @@ func (o ConfigOption) Selected() string {
 	return s
 }
 
-// ContentBlock is text; other kinds of content keep only their type.
+// ContentBlock is a block of text; of other kinds of content only the type is kept.
 type ContentBlock struct {
 	Type string `json:"type"`
 	Text string `json:"text,omitempty"`
 }
 
-// Text makes a block of text.
+// Text returns a block of text.
 func Text(s string) ContentBlock { return ContentBlock{Type: "text", Text: s} }
 
 // PromptRequest starts a turn.
@@ -220,7 +220,7 @@ type PromptResult struct {
 	StopReason string `json:"stopReason"`
 }
 
-// PermissionRequest asks whether a tool call may go ahead.
+// PermissionRequest asks whether a tool call may run.
 type PermissionRequest struct {
 	SessionID string             `json:"sessionId"`
 	ToolCall  json.RawMessage    `json:"toolCall"`
@@ -244,12 +244,13 @@ type permissionResult struct {
 	Outcome PermissionOutcome `json:"outcome"`
 }
 
-// Selected answers with one of the options.
+// Selected returns the answer that selects an option.
 func Selected(optionID string) PermissionOutcome {
 	return PermissionOutcome{Outcome: "selected", OptionID: optionID}
 }
 
-// Cancelled answers that the turn was cancelled before a choice was made.
+// Cancelled returns the answer that the turn was cancelled before a choice was
+// made.
 func Cancelled() PermissionOutcome { return PermissionOutcome{Outcome: "cancelled"} }
 
 type update struct {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// unsearchable says why a secret in an answer could go unseen, or "". What a
-// host says of its answer may quote the request, so none of it is quoted here.
+// unsearchable says why a secret in an answer could go unnoticed, or "". The reason
+// quotes nothing of the answer, which may repeat the request.
 func unsearchable(resp *http.Response) string {
 	h := resp.Header
 	if resp.StatusCode == http.StatusSwitchingProtocols {
@@ -21,7 +21,8 @@ func unsearchable(resp *http.Response) string {
 	if resp.StatusCode == http.StatusIMUsed || len(h["Im"]) > 0 {
 		return "is the difference to another one (RFC 3229)"
 	}
-	// An answer has one coding after the other, in one header or in several.
+	// An answer can have several codings one after the other, in one header or in
+	// several.
 	for _, name := range []string{"Content-Encoding", "Grpc-Encoding", "Connect-Content-Encoding"} {
 		if coded(h[name]) {
 			return "is compressed or coded though that was not asked for (" + name + ")"
@@ -55,7 +56,7 @@ func unsearchable(resp *http.Response) string {
 	return ""
 }
 
-// coded tells whether a list of codings has one that changes bytes.
+// coded tells whether a list of codings contains one that changes bytes.
 func coded(values []string) bool {
 	for _, list := range values {
 		for c := range strings.SplitSeq(list, ",") {
@@ -67,8 +68,8 @@ func coded(values []string) bool {
 	return false
 }
 
-// ascii tells whether a charset writes the characters of ASCII, which a
-// credential is of, as they are: not UTF-16, UTF-7 or one that shifts.
+// ascii tells whether a charset keeps the bytes of ASCII characters, of which
+// credentials consist. UTF-16, UTF-7 and charsets with escape sequences do not.
 func ascii(charset string) bool {
 	charset = strings.ToLower(charset)
 	for _, family := range []string{"iso-8859-", "windows-125"} {
@@ -76,11 +77,14 @@ func ascii(charset string) bool {
 			return rest != "" && strings.Trim(rest, "0123456789") == ""
 		}
 	}
-	return slices.Contains([]string{"", "utf-8", "utf8", "us-ascii", "ascii", "latin1", "koi8-r", "koi8-u", "gbk", "gb2312", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr"}, charset)
+	return slices.Contains([]string{
+		"", "utf-8", "utf8", "us-ascii", "ascii", "latin1", "koi8-r", "koi8-u",
+		"gbk", "gb2312", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr",
+	}, charset)
 }
 
-// decoded are the secrets within a credential of the Basic scheme (RFC 7617):
-// hosts show the password, or who it is that asks, rather than the header.
+// decoded lists the secrets in a credential of the Basic scheme (RFC 7617), because
+// hosts show the password or the user rather than the header.
 func decoded(value string) []string {
 	scheme, coded, _ := strings.Cut(value, " ")
 	if !strings.EqualFold(scheme, "Basic") {

@@ -4,15 +4,16 @@
 //	<address>/<token of the run>/<host>/<path>?<query>
 //
 // goes on to https://<host>/<path>?<query> with the run's credential for that
-// host set, and no other host is served. What comes back is searched for the
-// run's secrets, in all the forms that agents print them in, before the agent
-// sees it; what cannot be searched (a part of an answer, a compressed one, one
-// in UTF-16) is asked for otherwise or refused. Redirects are never followed: one to the same
-// host leads back here, one elsewhere is refused.
+// host set; hosts without a credential are refused. The broker searches the answer
+// for the run's secrets, in all the forms in which agents print them, before the
+// agent sees it. It asks hosts not to send answers that it cannot search (a part
+// of an answer, a compressed one, one in UTF-16) and refuses them. It follows no
+// redirects: one to the same host is made to lead back to the broker, one to
+// another host is refused.
 //
-// Secrets that the agent may read are to be had at <address>/<token>/-/env, as
-// lines for a shell, so that one that a person supplied while the agent waited
-// is there without a restart and on no disk.
+// Secrets that the agent may read are served at <address>/<token>/-/env, as lines
+// for a shell. So the agent can read a secret that a person supplied meanwhile
+// without a restart, and the secret is on no disk.
 package broker
 
 import (
@@ -36,14 +37,14 @@ import (
 	"yardmaster/internal/box/scrub"
 )
 
-// Credential is a secret for hosts.
+// Credential is a secret for some hosts.
 type Credential struct {
 	Hosts  []string // host, or host:port unless it is 443
 	Header string
-	Value  string // of the header, whole
+	Value  string // the whole value of the header
 }
 
-// Secrets are what a run may use.
+// Secrets are the secrets that a run may use.
 type Secrets struct {
 	Env         map[string]string
 	Credentials []Credential
@@ -51,30 +52,30 @@ type Secrets struct {
 
 // Run is a run that may use the broker, from Register to Unregister.
 type Run struct {
-	Token string // what the agent is given; worth nothing anywhere else
-	// Secrets answers what there is. Fresh demands what there is now, which the
-	// answer may still bound to once in a while.
+	Token string // given to the agent; valid nowhere else
+	// Secrets returns the run's secrets. With fresh it asks the control plane, at a
+	// limited rate.
 	Secrets  func(ctx context.Context, fresh bool) (Secrets, error)
 	Scrubber *scrub.Scrubber // knows every secret before Secrets answers it
 }
 
-// Config is what a broker is made of. Logger is required.
+// Config configures a Broker. Logger is required.
 type Config struct {
 	Logger *slog.Logger
 	Roots  *x509.CertPool // nil: the system's
-	// Private lists addresses and prefixes that may be dialled though they are
-	// not public; what is no address is passed over.
+	// Private lists addresses and prefixes that may be dialled although they are
+	// not public. Entries that are neither are ignored.
 	Private []string
 }
 
-// Broker is the server. It serves any number of listeners.
+// Broker is the server. It can serve several listeners.
 type Broker struct {
 	log       *slog.Logger
 	gate      *gate.Gate[Run]
 	transport *http.Transport
 }
 
-// New makes a broker that knows no run yet.
+// New returns a broker that knows no run yet.
 func New(c Config) *Broker {
 	var private []netip.Prefix
 	for _, text := range c.Private {
@@ -97,14 +98,14 @@ func New(c Config) *Broker {
 // Serve serves a listener. It returns http.ErrServerClosed after Close.
 func (b *Broker) Serve(l net.Listener) error { return b.gate.Serve(l, b) }
 
-// Close ends every listener and request.
+// Close closes every listener and cancels every request.
 func (b *Broker) Close() {
 	b.gate.Close()
 	b.transport.CloseIdleConnections()
 }
 
-// Register lets a run in. It refuses a run that lacks a part, and a token that
-// another run has.
+// Register admits a run. It returns an error for a run without a token, secrets or
+// scrubber, and gate.ErrTaken for a token that another run has.
 func (b *Broker) Register(r Run) error {
 	if r.Token == "" || r.Secrets == nil || r.Scrubber == nil {
 		return errors.New("broker: a run needs a token, secrets and a scrubber")
@@ -115,10 +116,10 @@ func (b *Broker) Register(r Run) error {
 	return nil
 }
 
-// Unregister shuts a run out and cuts its requests.
+// Unregister removes a run and cancels its requests.
 func (b *Broker) Unregister(token string) { b.gate.Dismiss(token) }
 
-// ServeHTTP serves a sandbox.
+// ServeHTTP answers a request of a sandbox.
 func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	pass := b.gate.Find(token)
@@ -164,7 +165,8 @@ func (s *Run) env(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// headers answers what to set on a request to host, nil if nothing is for it.
+// headers returns the headers to set on a request to host, nil if no credential is
+// for it.
 func (s *Run) headers(ctx context.Context, host string) (http.Header, error) {
 	for _, fresh := range []bool{false, true} {
 		have, err := s.Secrets(ctx, fresh)
@@ -185,18 +187,20 @@ func (s *Run) headers(ctx context.Context, host string) (http.Header, error) {
 	return nil, nil
 }
 
-// dropped are headers of a request that would make an answer one that cannot
-// be searched, and those that a reverse proxy keeps for a change of protocol.
-var dropped = []string{"Connection", "Upgrade", "Te", "Range", "If-Range", "Accept-Encoding", "Accept-Charset", "Grpc-Accept-Encoding",
-	"Connect-Accept-Encoding", "Available-Dictionary", "Dictionary-Id", "A-Im", "Expect"}
+// dropped lists request headers that could lead to an unsearchable answer, and
+// those that a reverse proxy keeps for a change of protocol.
+var dropped = []string{
+	"Connection", "Upgrade", "Te", "Range", "If-Range", "Accept-Encoding", "Accept-Charset", "Grpc-Accept-Encoding",
+	"Connect-Accept-Encoding", "Available-Dictionary", "Dictionary-Id", "A-Im", "Expect",
+}
 
-// forwarding are headers that a reverse proxy takes out of a request. They are
-// the agent's own to send here, where nothing is told of the box.
+// forwarding lists headers that a reverse proxy removes from a request. Here the
+// agent may send its own, and the broker adds none about the box.
 var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
 
-// pass sends a request on to its host. base is where that host begins, as seen
-// from the request: a whole path has the run's token, which is taken out of all
-// answers.
+// pass sends a request to its host. base is a relative reference from the request
+// to the root of that host: an absolute path would contain the run's token, which
+// is removed from all answers.
 func (b *Broker) pass(w http.ResponseWriter, r *http.Request, s *Run, host, path, base string) {
 	if r.Method == http.MethodTrace || r.Method == http.MethodConnect {
 		http.Error(w, "This method is not passed on.", http.StatusMethodNotAllowed)
@@ -218,11 +222,11 @@ func (b *Broker) pass(w http.ResponseWriter, r *http.Request, s *Run, host, path
 		return
 	}
 	to.RawQuery = r.URL.RawQuery
-	// A host may answer before it has read the whole request. Without this, the
-	// server would close the request's body at the first word of the answer, and
-	// the transport, still sending it, would cut the answer short.
+	// A host may answer before it has read the whole request. Without full duplex
+	// the server would close the request's body when the answer begins, and the
+	// transport, still sending the body, would cut the answer short.
 	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 always is
-	w.Header()["Content-Type"] = nil                     // none is guessed for an answer without one
+	w.Header()["Content-Type"] = nil                     // nothing is guessed for an answer without a type
 	(&httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL, p.Out.Host, p.Out.Trailer = to, host, nil
@@ -251,5 +255,5 @@ func (b *Broker) pass(w http.ResponseWriter, r *http.Request, s *Run, host, path
 	}).ServeHTTP(w, r)
 }
 
-// Address is where a sandbox finds the broker for a run.
+// Address returns the address at which a sandbox reaches the broker for a run.
 func Address(hostport, token string) string { return "http://" + hostport + "/" + token }

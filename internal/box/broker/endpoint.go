@@ -6,16 +6,16 @@ import (
 	"net/url"
 )
 
-// endpoint is a stream of events in which an MCP server of the transport sse
-// says where its client is to post. That lies within the host, and is made to
-// lead back here like a redirect; one that leads elsewhere is taken out. It
-// comes as the first event.
+// endpoint reads an event stream in which an MCP server with the transport sse
+// names the address to post to. endpoint changes an address within the host so that
+// it leads back to the broker, as for a redirect, and removes an address of another
+// host. The address comes in the first event.
 type endpoint struct {
 	lines *bufio.Reader
-	at    *url.URL // of the stream
-	base  string   // where its host begins here
+	at    *url.URL // address of the stream
+	base  string   // relative reference to the root of its host
 
-	named bool // the line before told that this is the event
+	named bool // the line before has named this event endpoint
 	past  bool // the first event is over
 	ready []byte
 }
@@ -31,7 +31,7 @@ func (e *endpoint) Read(p []byte) (int, error) {
 	}
 	line, err := e.lines.ReadSlice('\n')
 	if err != nil {
-		e.past = true // also with a line that is too long to be one of those
+		e.past = true // also after a line too long to name an address
 		if len(line) == 0 {
 			return 0, err
 		}

@@ -14,29 +14,30 @@ import (
 	"yardmaster/internal/box/scrub"
 )
 
-// refusal is why an answer is not passed on, in words for the agent.
+// refusal says why an answer is not passed on, in words for the agent.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// searching sends a request to a host and answers what the agent may see of the
-// answer. That is made anew: its status, the headers that are passed on and its
-// body, each without secrets. Nothing else of the answer gets past, whatever
-// the reverse proxy above would pass on: no trailer, no change of protocol and
-// no interim answer.
+// searching sends a request to a host and returns the part of the answer that the
+// agent may see. It makes a new answer from the status, the allowed headers and the
+// body, each without secrets. Nothing else passes, even if the reverse proxy would
+// pass it on: no trailer, no change of protocol and no interim answer.
 type searching struct {
-	ctx  context.Context // of the request as it came: the one of ReverseProxy's request asks for interim answers
+	// ctx is the context of the original request: ReverseProxy's own makes the
+	// transport report interim answers.
+	ctx  context.Context
 	run  *Run
-	set  http.Header // what the broker adds to the request
-	base string      // where the host begins, as seen from the request
+	set  http.Header // headers that the broker adds to the request
+	base string      // relative reference from the request to the root of the host
 	send http.RoundTripper
 }
 
-// RoundTrip sends a request. Its error is a refusal for an answer that is not
-// passed on.
+// RoundTrip sends a request. Its error is a refusal if the answer may not be passed
+// on.
 func (t *searching) RoundTrip(out *http.Request) (*http.Response, error) {
 	if agent, ok := out.Header["User-Agent"]; ok && slices.Equal(agent, []string{""}) {
-		delete(out.Header, "User-Agent") // some hosts refuse requests without one: Go's is sent
+		delete(out.Header, "User-Agent") // some hosts refuse requests without one; Go's is sent
 	}
 	resp, err := t.send.RoundTrip(out.WithContext(t.ctx))
 	if err != nil {
@@ -54,17 +55,20 @@ func (t *searching) RoundTrip(out *http.Request) (*http.Response, error) {
 	if out.Method == http.MethodGet && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		body = &endpoint{lines: bufio.NewReader(resp.Body), at: out.URL, base: t.base}
 	}
-	return &http.Response{StatusCode: resp.StatusCode, Header: t.headers(resp.Header), ContentLength: -1, Request: out,
-		Body: newSearched(body, resp.Body, t.run.Scrubber)}, nil
+	return &http.Response{
+		StatusCode: resp.StatusCode, Header: t.headers(resp.Header), ContentLength: -1, Request: out,
+		Body: newSearched(body, resp.Body, t.run.Scrubber),
+	}, nil
 }
 
-// ofOriginal are headers about the answer as the host sent it, which is not
-// what is passed on.
-var ofOriginal = []string{"Content-Length", "Etag", "Alt-Svc", "Content-Md5", "Digest", "Content-Digest",
-	"Repr-Digest", "Use-As-Dictionary"}
+// ofOriginal lists headers that describe the original answer and would be wrong for
+// the changed one.
+var ofOriginal = []string{
+	"Content-Length", "Etag", "Alt-Svc", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest", "Use-As-Dictionary",
+}
 
-// headers are those of an answer without secrets. A credential can be the name
-// of one, too, and names have no case.
+// headers returns the headers of an answer without secrets. A header's name can
+// contain a credential too, in any case.
 func (t *searching) headers(from http.Header) http.Header {
 	var parts []string
 	for _, values := range t.set {
@@ -85,11 +89,11 @@ func (t *searching) headers(from http.Header) http.Header {
 	return to
 }
 
-// searched reads a body without secrets, as it comes.
+// searched reads a body and removes secrets as it arrives.
 type searched struct {
 	from  io.Reader
 	whole io.Closer
-	into  io.WriteCloser // takes the secrets out, and writes to ready
+	into  io.WriteCloser // removes the secrets and writes to ready
 	ready bytes.Buffer
 	buf   []byte
 	err   error
@@ -101,8 +105,8 @@ func newSearched(from io.Reader, whole io.Closer, secrets *scrub.Scrubber) *sear
 	return s
 }
 
-// Read answers what is known to hold no secret. It returns the error of the
-// body behind it, without what was held back at that point.
+// Read returns bytes that certainly contain no secret. When the body ends with an
+// error, Read returns that error and drops the bytes that it held back.
 func (s *searched) Read(p []byte) (int, error) {
 	for s.ready.Len() == 0 {
 		if s.err != nil {
@@ -122,11 +126,11 @@ func (s *searched) Read(p []byte) (int, error) {
 	return s.ready.Read(p)
 }
 
-// Close closes the body behind.
+// Close closes the original body.
 func (s *searched) Close() error { return s.whole.Close() }
 
-// redirect makes a redirect within the host lead back here. It is false for
-// one that leads elsewhere.
+// redirect changes a redirect within the host so that it leads back to the broker.
+// It returns false for a redirect to another host.
 func redirect(resp *http.Response, from *url.URL, base string) bool {
 	places := resp.Header["Location"]
 	if len(places) == 0 {
@@ -140,8 +144,8 @@ func redirect(resp *http.Response, from *url.URL, base string) bool {
 	return true
 }
 
-// within makes a reference from an address of a host lead back here, where base
-// leads to that host. It is empty for one that leads to another.
+// within changes a reference within the host of from into one relative to base. It
+// returns "" for a reference to another host.
 func within(reference string, from *url.URL, base string) string {
 	to, err := from.Parse(reference)
 	if err != nil || to.Scheme != "https" || strings.TrimSuffix(strings.ToLower(to.Host), ":443") != from.Host {

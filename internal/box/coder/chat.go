@@ -30,7 +30,9 @@ func chatRequest(model, system string, tools []tool, history []message) any {
 		out := object{"role": m.role, "content": m.text}
 		var calls []object
 		for _, c := range m.calls {
-			calls = append(calls, object{"id": c.id, "type": "function", "function": object{"name": c.name, "arguments": string(c.object())}})
+			calls = append(calls, object{
+				"id": c.id, "type": "function", "function": object{"name": c.name, "arguments": string(c.object())},
+			})
 		}
 		if calls != nil {
 			out["tool_calls"] = calls
@@ -39,9 +41,13 @@ func chatRequest(model, system string, tools []tool, history []message) any {
 	}
 	var functions []object
 	for _, t := range tools {
-		functions = append(functions, object{"type": "function", "function": object{"name": t.name, "description": t.description, "parameters": t.schema}})
+		function := object{"name": t.name, "description": t.description, "parameters": t.schema}
+		functions = append(functions, object{"type": "function", "function": function})
 	}
-	return object{"model": model, "messages": messages, "tools": functions, "stream": true, "stream_options": object{"include_usage": true}}
+	return object{
+		"model": model, "messages": messages, "tools": functions,
+		"stream": true, "stream_options": object{"include_usage": true},
+	}
 }
 
 type chatDecoder struct {
@@ -51,7 +57,7 @@ type chatDecoder struct {
 	finish string
 }
 
-// partialCall is a call whose arguments come piece by piece.
+// partialCall is a call whose arguments arrive in pieces.
 type partialCall struct {
 	index    int
 	id, name string

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,8 +21,8 @@ import (
 const (
 	maxTries      = 6
 	maxBackoff    = 30 * time.Second
-	maxRetryAfter = 2 * time.Minute // a provider that asks for more is given up
-	maxOutput     = 8192            // tokens of one answer, where the API wants a limit
+	maxRetryAfter = 2 * time.Minute // for a longer Retry-After the client gives up
+	maxOutput     = 8192            // tokens of one answer, for APIs that require a limit
 	maxErrorBody  = 64 << 10
 	maxEvent      = 8 << 20 // bytes of one server-sent event
 )
@@ -33,9 +34,9 @@ type reply struct {
 	stop  string
 }
 
-// wire is one provider API: how a conversation is written and how the streamed
-// answer is read. event takes the data of one event of the stream, nil for the
-// end of the stream, and tells whether the answer is whole.
+// wire is one provider API: it encodes a conversation and decodes the streamed
+// answer. event takes the data of one event of the stream, nil at its end, and
+// tells whether the answer is complete.
 type wire struct {
 	path    string
 	headers func(token string) map[string]string
@@ -58,7 +59,7 @@ func bearer(token string) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + token}
 }
 
-// client asks a model, and asks again where that may help.
+// client calls a model, and repeats calls where that may help.
 type client struct {
 	cfg  config
 	http http.Client
@@ -80,8 +81,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// modelError is a failure of the provider or of the way to it. Status is 0 when
-// there was no answer.
+// modelError is a failure of the provider or of the connection to it. status is 0
+// if there was no answer.
 type modelError struct {
 	status     int
 	text       string
@@ -91,9 +92,9 @@ type modelError struct {
 
 func (e *modelError) Error() string { return e.text }
 
-// complete asks for the next message of the conversation and passes prose to
-// say as it comes. With an error, reply holds the prose that was passed on. An
-// error is an *acp.Error that says what happened, or that of ctx.
+// complete asks for the next message of the conversation and passes text to say as
+// it arrives. With an error, reply holds the text that was passed on. An error is
+// an *acp.Error that says what happened, or ctx's error.
 func (c *client) complete(ctx context.Context, system string, tools []tool, history []message, say func(string)) (reply, error) {
 	body, err := encode(c.cfg.wire.request(c.cfg.model, system, tools, history))
 	if err != nil {
@@ -119,7 +120,7 @@ func (c *client) complete(ctx context.Context, system string, tools []tool, hist
 	}
 }
 
-// explain words the failure so that the kind of it can be told from the text.
+// explain turns a failure into an *acp.Error whose text shows the failure's kind.
 func (c *client) explain(e *modelError, tries int) error {
 	what, code := "the model provider failed", acp.CodeInternal
 	switch {
@@ -182,7 +183,7 @@ func (c *client) once(ctx context.Context, body []byte, say func(string)) (reply
 		if !errors.As(err, &e) {
 			e = &modelError{text: "the answer's stream ended early: " + err.Error(), retry: true}
 		}
-		return reply{text: d.reply().text}, e // calls may be cut off
+		return reply{text: d.reply().text}, e // the calls may be incomplete
 	}
 	return d.reply(), nil
 }
@@ -193,12 +194,13 @@ func refusal(resp *http.Response) *modelError {
 	if text := errorText(body); text != "" {
 		e.text += ": " + text
 	}
-	// A spent quota comes as a rate limit too, but waiting does not end it.
+	// An exhausted quota has the status of a rate limit, too, but waiting does not
+	// end it.
 	e.retry = e.status >= 500 || e.status == 408 || e.status == 429 && !strings.Contains(e.text, "insufficient_quota")
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
 		e.retryAfter = time.Duration(s) * time.Second
 		if s <= 0 {
-			e.retryAfter = -1 // at once, which is not the same as unsaid
+			e.retryAfter = -1 // at once, in contrast to an absent header
 		}
 	} else if t, err := http.ParseTime(resp.Header.Get("Retry-After")); err == nil {
 		e.retryAfter = time.Until(t)
@@ -206,7 +208,7 @@ func refusal(resp *http.Response) *modelError {
 	return e
 }
 
-// errorText finds code and message in the error bodies of the known APIs.
+// errorText returns type, message and code from the error bodies of the known APIs.
 func errorText(body []byte) string {
 	var b struct {
 		Error struct {
@@ -227,7 +229,8 @@ func errorText(body []byte) string {
 	return text
 }
 
-// events passes the data of server-sent events to f until that has all it needs.
+// events passes the data of server-sent events to f until f reports that it is
+// done.
 func events(r io.Reader, f func(data []byte) (bool, error)) error {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 0, 64<<10), maxEvent)
@@ -242,7 +245,7 @@ func events(r io.Reader, f func(data []byte) (bool, error)) error {
 			continue
 		}
 		if len(line) > 0 || len(data) == 0 {
-			continue // names, ids and comments: the data says all
+			continue // names, ids and comments are not needed
 		}
 		done, err := f(data)
 		if done || err != nil {
@@ -259,9 +262,10 @@ func events(r io.Reader, f func(data []byte) (bool, error)) error {
 	return io.ErrUnexpectedEOF
 }
 
-// streamError is an error that a provider reports within a stream it began.
+// streamError returns an error that a provider reports within its stream.
 func streamError(data []byte) *modelError {
 	text := errorText(data)
-	retry := strings.Contains(text, "overloaded") || strings.Contains(text, "server_error") || strings.Contains(text, "api_error") || strings.Contains(text, "rate_limit")
+	retry := slices.ContainsFunc([]string{"overloaded", "server_error", "api_error", "rate_limit"},
+		func(kind string) bool { return strings.Contains(text, kind) })
 	return &modelError{text: text, retry: retry, status: http.StatusOK}
 }

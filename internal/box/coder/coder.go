@@ -1,8 +1,8 @@
-// Package coder is Yardmaster's own coding agent, an ordinary ACP agent on
-// standard input and output. It is what a box can always offer: four tools, a
-// loop around a model, no state on disk; more tools come from the MCP servers
-// that it is given. It asks for no permission and limits
-// its shell in no way, because a box runs it in a sandbox.
+// Package coder is Yardmaster's own coding agent, an ordinary ACP agent on standard
+// input and output, which every box can offer. It has four tools, a loop around a
+// model, and no state on disk. More tools come from the MCP servers that it is
+// given. It asks for no permission and does not restrict its shell, because a box
+// runs it in a sandbox.
 package coder
 
 import (
@@ -23,7 +23,7 @@ import (
 	"yardmaster/internal/box/acp"
 )
 
-// config is what the environment says.
+// config holds the settings from the environment.
 type config struct {
 	url, token, model string
 	wire              wire
@@ -31,7 +31,7 @@ type config struct {
 	contextTokens     int // size of the model's context
 	ask               bool
 	report            string   // path for the closing report, "" for none
-	shellEnv          []string // environment of the shell tool: ours without the model's token
+	shellEnv          []string // environment of the shell tool: the agent's own without the model's token
 }
 
 // Main is the agent; it returns when stdin ends. env is in the form of
@@ -44,7 +44,7 @@ type config struct {
 //	YARDMASTER_MAX_REQUESTS    model requests a turn may take, default 200
 //	YARDMASTER_CONTEXT_TOKENS  size of the model's context, default 128000
 //	YARDMASTER_PERMISSION      "ask" to ask before an edit or a command
-//	YARDMASTER_REPORT          where the model is told to leave its report
+//	YARDMASTER_REPORT          path to which the model has to write its report
 func Main(ctx context.Context, stdin io.Reader, stdout io.Writer, env []string) error {
 	cfg, err := parse(env)
 	if err != nil {
@@ -123,10 +123,10 @@ type session struct {
 	id      string
 	cwd     string
 	root    *os.Root
-	tools   []tool // its own, and those of its servers
+	tools   []tool // the agent's own, and those of its MCP servers
 	history []message
-	calls   int               // tool calls so far, to number them
-	live    func(text string) // tells what the running tool puts out; nil: nobody listens
+	calls   int               // number of tool calls so far
+	live    func(text string) // receives the output of the running tool; nil: dropped
 }
 
 func (a *agent) Initialize(context.Context, acp.InitializeRequest) (acp.InitializeResult, error) {
@@ -181,9 +181,9 @@ func (a *agent) Prompt(ctx context.Context, req acp.PromptRequest) (acp.PromptRe
 	return acp.PromptResult{StopReason: stop}, err
 }
 
-// turn asks the model and runs its tools until it asks for none. Whatever ends
-// it, every tool call in the history has a result, so that the next turn starts
-// from a conversation a model accepts.
+// turn calls the model and runs its tools until it asks for none. However the turn
+// ends, every tool call in the history has a result, so that models accept the
+// history in the next turn.
 func (s *session) turn(ctx context.Context) (string, error) {
 	system := systemPrompt(s.cwd, s.cfg.report)
 	for range s.cfg.maxRequests {
@@ -213,13 +213,13 @@ func (s *session) turn(ctx context.Context) (string, error) {
 	return acp.StopMaxRequests, nil
 }
 
-// say passes on a piece of the model's prose.
+// say sends a piece of the model's text to the client.
 func (s *session) say(text string) {
 	_ = s.peer.Update(s.id, object{"sessionUpdate": acp.UpdateMessageChunk, "content": acp.Text(text)})
 }
 
-// run carries out one tool call and reports it. What goes wrong is told to the
-// model, which can try another way.
+// run runs one tool call and reports it. Errors go to the model, which can try
+// another way.
 func (s *session) run(ctx context.Context, c call) result {
 	if ctx.Err() != nil {
 		return result{id: c.id, text: "cancelled by the user", failed: true}
@@ -252,8 +252,10 @@ func (s *session) run(ctx context.Context, c call) result {
 	}
 	if err == nil {
 		s.live = func(text string) {
-			_ = s.peer.Update(s.id, object{"sessionUpdate": acp.UpdateToolCallUpdate, "toolCallId": toolCall["toolCallId"], "status": acp.ToolInProgress,
-				"_meta": object{"terminal_output_delta": object{"terminal_id": toolCall["toolCallId"], "data": text}}})
+			_ = s.peer.Update(s.id, object{
+				"sessionUpdate": acp.UpdateToolCallUpdate, "toolCallId": toolCall["toolCallId"], "status": acp.ToolInProgress,
+				"_meta": object{"terminal_output_delta": object{"terminal_id": toolCall["toolCallId"], "data": text}},
+			})
 		}
 		out, err = act.do(ctx)
 		s.live = nil
@@ -294,13 +296,20 @@ func (s *session) permitted(ctx context.Context, toolCall any) error {
 }
 
 func systemPrompt(cwd, report string) string {
-	p := `You are a software engineer at work in the git checkout at ` + cwd + `. Nobody is there to answer questions: decide, and carry the task through to the end.
+	p := `You are a software engineer at work in the git checkout at ` + cwd +
+		`. Nobody is there to answer questions: decide, and carry the task through to the end.
 
-Look before you change: search and read what the task touches, and follow the conventions you find. Make the smallest change that does the whole task; leave unrelated code alone. Change files with the edit tool. Run the project's own build and tests for what you changed, and mend what fails because of you. Never claim a result you have not seen.
+` + `Look before you change: search and read what the task touches, and follow the conventions you find. ` +
+		`Make the smallest change that does the whole task; leave unrelated code alone. ` +
+		`Change files with the edit tool. Run the project's own build and tests for what you changed, ` +
+		`and mend what fails because of you. Never claim a result you have not seen.
 
-Commit on the current branch or leave changes in the working tree; both are collected. Do not push, switch branches or rewrite history. Long-running servers belong in the background with their output in a file outside the checkout.
+` + `Commit on the current branch or leave changes in the working tree; both are collected. ` +
+		`Do not push, switch branches or rewrite history. ` +
+		`Long-running servers belong in the background with their output in a file outside the checkout.
 
-When the task is done, or cannot be done, stop calling tools and close with a short report: what changed, how it was checked, what is left open.`
+` + `When the task is done, or cannot be done, stop calling tools and close with a short report: ` +
+		`what changed, how it was checked, what is left open.`
 	if report != "" {
 		p += " Before that, write the same report as Markdown to the file " + report + " (with the shell tool if it lies outside the checkout)."
 	}

@@ -10,7 +10,7 @@ const (
 	assistant = "assistant"
 )
 
-// message is one step of a conversation, in no provider's form. A user's
+// message is one step of a conversation, independent of a provider's API. A user's
 // message holds text or the results of the calls before it.
 type message struct {
 	role    string
@@ -21,7 +21,7 @@ type message struct {
 
 type call struct {
 	id, name string
-	args     json.RawMessage // a JSON object, or what the model took for one
+	args     json.RawMessage // the model's arguments; not always a JSON object
 }
 
 type result struct {
@@ -29,18 +29,19 @@ type result struct {
 	failed   bool
 }
 
-// bytesPerToken is a low estimate for code, so that trimming errs early.
+// bytesPerToken is a low estimate for code, so that trim acts early rather than
+// late.
 const bytesPerToken = 3
 
 // keepResults is how many of the newest messages with results are never cut.
 const keepResults = 4
 
-// droppable is the size, in bytes, up to which a result is not worth cutting.
-const droppable = 400
+// minDropped is the size in bytes up to which a result is too small to cut.
+const minDropped = 400
 
 // trim cuts old tool results once the conversation fills three quarters of the
-// context, down to half of it: cutting a lot seldom keeps a provider's prompt
-// cache useful in between.
+// context, down to half of it. Rare large cuts keep a provider's prompt cache
+// useful in between.
 func trim(history []message, contextTokens int) {
 	limit := contextTokens * bytesPerToken
 	if size(history) > limit/4*3 {
@@ -66,7 +67,7 @@ func trimTo(history []message, target int) bool {
 			if total <= target {
 				return cut
 			}
-			if len(r.text) > droppable {
+			if len(r.text) > minDropped {
 				note := fmt.Sprintf("[%d bytes of old output dropped; run the tool again if you need it]", len(r.text))
 				total += len(note) - len(r.text)
 				r.text, cut = note, true
@@ -90,7 +91,7 @@ func size(history []message) int {
 	return n
 }
 
-// object is the call's arguments as the JSON object providers insist on.
+// object returns the call's arguments as a JSON object, which providers require.
 func (c call) object() json.RawMessage {
 	var o map[string]json.RawMessage
 	if json.Unmarshal(c.args, &o) != nil || o == nil {

@@ -17,15 +17,15 @@ import (
 const (
 	serverLimit  = 20 * time.Second // for a server to connect and to list its tools
 	serverCall   = 10 * time.Minute // for one call of a tool
-	toolsOffered = 100              // of all servers together
+	toolsOffered = 100              // by all servers together
 )
 
-// toolName is what every provider's API takes.
+// toolName matches the names that every provider's API accepts.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// attach connects the session to its servers and adds their tools to its own,
-// each named mcp__<server>__<tool>. It answers what is wrong with servers that
-// could not be had: a session does without them.
+// attach connects the session to its servers and adds their tools, each named
+// mcp__<server>__<tool>. It returns an error text for each server that could not be
+// used; the session goes on without it.
 func (s *session) attach(ctx context.Context, servers []acp.MCPServer) (missing []string) {
 	for _, server := range servers {
 		if err := s.attachOne(ctx, server); err != nil {
@@ -36,19 +36,19 @@ func (s *session) attach(ctx context.Context, servers []acp.MCPServer) (missing 
 }
 
 func (s *session) attachOne(ctx context.Context, server acp.MCPServer) error {
-	ctx, hangUp := context.WithCancel(ctx) // the connection of an SSE server lives as long
+	ctx, hangUp := context.WithCancel(ctx) // the connection of an SSE server lives as long as this context
 	defer time.AfterFunc(serverLimit, hangUp).Stop()
 	client := &http.Client{Transport: withHeaders(server.Headers)}
-	var way mcp.Transport
+	var transport mcp.Transport
 	switch server.Type {
 	case acp.TransportHTTP:
-		way = &mcp.StreamableClientTransport{Endpoint: server.URL, HTTPClient: client, DisableStandaloneSSE: true}
+		transport = &mcp.StreamableClientTransport{Endpoint: server.URL, HTTPClient: client, DisableStandaloneSSE: true}
 	case acp.TransportSSE:
-		way = &mcp.SSEClientTransport{Endpoint: server.URL, HTTPClient: client}
+		transport = &mcp.SSEClientTransport{Endpoint: server.URL, HTTPClient: client}
 	default:
 		return errors.New("this agent starts no servers of its own")
 	}
-	peer, err := mcp.NewClient(&mcp.Implementation{Name: "yardmaster", Version: "1"}, nil).Connect(ctx, way, nil)
+	peer, err := mcp.NewClient(&mcp.Implementation{Name: "yardmaster", Version: "1"}, nil).Connect(ctx, transport, nil)
 	if err != nil {
 		hangUp()
 		return err

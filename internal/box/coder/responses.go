@@ -29,12 +29,16 @@ func responsesRequest(model, system string, tools []tool, history []message) any
 			input = append(input, object{"type": "message", "role": m.role, "content": []object{{"type": kind, "text": m.text}}})
 		}
 		for _, c := range m.calls {
-			input = append(input, object{"type": "function_call", "call_id": c.id, "name": c.name, "arguments": string(c.object())})
+			input = append(input, object{
+				"type": "function_call", "call_id": c.id, "name": c.name, "arguments": string(c.object()),
+			})
 		}
 	}
 	var offered []object
 	for _, t := range tools {
-		offered = append(offered, object{"type": "function", "name": t.name, "description": t.description, "parameters": t.schema, "strict": false})
+		offered = append(offered, object{
+			"type": "function", "name": t.name, "description": t.description, "parameters": t.schema, "strict": false,
+		})
 	}
 	return object{"model": model, "instructions": system, "input": input, "tools": offered, "stream": true, "store": false}
 }

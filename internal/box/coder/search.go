@@ -17,8 +17,8 @@ const (
 	maxSearchFile = 1 << 20
 )
 
-// passedOver are directories with nothing in them that a person wrote.
-var passedOver = map[string]bool{".git": true, ".hg": true, ".svn": true, "node_modules": true, "__pycache__": true, ".venv": true}
+// skippedDirs lists directories without files that a person wrote.
+var skippedDirs = map[string]bool{".git": true, ".hg": true, ".svn": true, "node_modules": true, "__pycache__": true, ".venv": true}
 
 func parseSearch(s *session, raw json.RawMessage) (action, error) {
 	var args struct{ Pattern, Path, Glob string }
@@ -44,7 +44,7 @@ func parseSearch(s *session, raw json.RawMessage) (action, error) {
 	}}, nil
 }
 
-// search walks the files below path. Links are not followed.
+// search searches the files below path. It follows no links.
 func (s *session) search(ctx context.Context, re *regexp.Regexp, path, glob string) (output, error) {
 	var out strings.Builder
 	matches := 0
@@ -54,9 +54,9 @@ func (s *session) search(ctx context.Context, re *regexp.Regexp, path, glob stri
 			return ctx.Err()
 		case err != nil && name == filepath.ToSlash(path):
 			return err
-		case err != nil: // one unreadable place does not end the search
+		case err != nil: // an unreadable directory does not end the search
 			return nil
-		case d.IsDir() && passedOver[d.Name()] && name != path:
+		case d.IsDir() && skippedDirs[d.Name()] && name != path:
 			return fs.SkipDir
 		case !d.Type().IsRegular():
 			return nil

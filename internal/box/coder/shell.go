@@ -17,9 +17,9 @@ import (
 const (
 	defaultTimeout = 120 * time.Second
 	maxTimeout     = 30 * time.Minute
-	headOutput     = 8 << 10 // bytes kept of a long output's beginning
+	headOutput     = 8 << 10 // bytes kept of the beginning of a long output
 	tailOutput     = 24 << 10
-	strayOutput    = 500 * time.Millisecond // for output of processes that outlive the command
+	strayOutput    = 500 * time.Millisecond // for the output of processes that outlive the command
 )
 
 func parseShell(s *session, raw json.RawMessage) (action, error) {
@@ -42,9 +42,9 @@ func parseShell(s *session, raw json.RawMessage) (action, error) {
 	}}, nil
 }
 
-// shell runs a command in a process group of its own, which is killed whole at
-// the limit and on cancel. A process it left in the background on purpose, with
-// its output elsewhere, lives on when the command ends by itself.
+// shell runs a command in a process group of its own, which is killed at the limit
+// and on cancel. If the command ends by itself, a process that it left in the
+// background with its output elsewhere goes on.
 func (s *session) shell(ctx context.Context, command string, limit time.Duration) (output, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("killed after the limit of %s", limit))
 	defer cancel()
@@ -58,7 +58,7 @@ func (s *session) shell(ctx context.Context, command string, limit time.Duration
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = strayOutput
 	err := cmd.Run()
-	seen.end() // what a stray process still writes comes too late
+	seen.end() // the output of remaining processes is dropped from here on
 
 	out := output{text: kept.String()}
 	if ctx.Err() != nil {
@@ -77,16 +77,16 @@ func (s *session) shell(ctx context.Context, command string, limit time.Duration
 	return out, nil
 }
 
-// liveOutput is how much of a command's output is told while it runs, in bytes.
-// The result has both ends of a longer one.
+// liveOutput limits the output that is sent while a command runs, in bytes. The
+// result has both ends of a longer output.
 const liveOutput = 64 << 10
 
-// live tells what is written to it as it comes.
+// live sends the text that is written to it as it arrives.
 type live struct {
-	tell func(text string) // nil: nobody listens
+	tell func(text string) // nil: the text is dropped
 
 	mu   sync.Mutex
-	part []byte // of a character whose end has not come
+	part []byte // the beginning of a character that is not complete yet
 	told int
 }
 
@@ -120,7 +120,7 @@ func (l *live) end() {
 	l.tell = nil
 }
 
-// ends keeps the beginning and the end of what is written to it.
+// ends keeps the beginning and the end of the bytes that are written to it.
 type ends struct {
 	mu         sync.Mutex
 	head, tail []byte
@@ -131,8 +131,8 @@ func (e *ends) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n := len(p)
-	if room := headOutput - len(e.head); room > 0 {
-		take := min(room, len(p))
+	if left := headOutput - len(e.head); left > 0 {
+		take := min(left, len(p))
 		e.head = append(e.head, p[:take]...)
 		p = p[take:]
 	}

@@ -15,23 +15,23 @@ import (
 	"yardmaster/internal/box/acp"
 )
 
-// tool is one thing the model can do. parse checks the arguments and says what
-// would be done, before anything is.
+// tool is a tool of the model. parse checks the arguments and returns the action,
+// without running it.
 type tool struct {
 	name, kind, description string
 	schema                  object
-	risky                   bool // changes something: asked for where the user wants to be asked
+	risky                   bool // it changes something; the user may want to be asked first
 	parse                   func(s *session, args json.RawMessage) (action, error)
 }
 
 type action struct {
 	title string
-	path  string // relative to the working directory, if it is about one file
+	path  string // relative to the working directory, if the action is about one file
 	do    func(context.Context) (output, error)
 }
 
-// output is what a tool has to say: text for the model, and for people the
-// content of the tool call where that is not the text.
+// output is the result of a tool: text for the model, and content for people if it
+// differs from the text.
 type output struct {
 	text    string
 	content []any
@@ -40,7 +40,8 @@ type output struct {
 var tools = []tool{
 	{
 		name: "read", kind: "read", parse: parseRead,
-		description: "Read a text file of the checkout, with line numbers. Give from and to (1-based, inclusive) for a part; at most 2000 lines are returned. A directory is listed.",
+		description: "Read a text file of the checkout, with line numbers. " +
+			"Give from and to (1-based, inclusive) for a part; at most 2000 lines are returned. A directory is listed.",
 		schema: schema(object{
 			"path": object{"type": "string", "description": "path in the checkout"},
 			"from": object{"type": "integer"},
@@ -49,7 +50,9 @@ var tools = []tool{
 	},
 	{
 		name: "edit", kind: "edit", risky: true, parse: parseEdit,
-		description: "Change a file by replacing old_string, which must occur exactly once unless replace_all is set and must match to the last blank, with new_string. An empty old_string creates a file that does not exist yet, directories included.",
+		description: "Change a file by replacing old_string, which must occur exactly once unless replace_all is set " +
+			"and must match to the last blank, with new_string. " +
+			"An empty old_string creates a file that does not exist yet, directories included.",
 		schema: schema(object{
 			"path":        object{"type": "string", "description": "path in the checkout"},
 			"old_string":  object{"type": "string"},
@@ -59,7 +62,8 @@ var tools = []tool{
 	},
 	{
 		name: "search", kind: "search", parse: parseSearch,
-		description: "Search the files of the checkout for a regular expression (RE2), line by line. Hidden version control data, binary files and files over 1 MiB are passed over. Answers path:line: text.",
+		description: "Search the files of the checkout for a regular expression (RE2), line by line. " +
+			"Hidden version control data, binary files and files over 1 MiB are passed over. Answers path:line: text.",
 		schema: schema(object{
 			"pattern": object{"type": "string"},
 			"path":    object{"type": "string", "description": "directory or file to search; default the whole checkout"},
@@ -68,7 +72,8 @@ var tools = []tool{
 	},
 	{
 		name: "shell", kind: "execute", risky: true, parse: parseShell,
-		description: "Run a command with bash -lc in the checkout. Answers its output, both streams, and the exit code. The default limit is 120 s, the most 1800 s.",
+		description: "Run a command with bash -lc in the checkout. " +
+			"Answers its output, both streams, and the exit code. The default limit is 120 s, the most 1800 s.",
 		schema: schema(object{
 			"command":   object{"type": "string"},
 			"timeout_s": object{"type": "integer"},
@@ -88,14 +93,14 @@ func decodeArgs(raw json.RawMessage, into any) error {
 }
 
 const (
-	maxFile  = 10 << 20 // bytes of a file that is read or edited
+	maxFile  = 10 << 20 // bytes of a file that can be read or edited
 	maxLines = 2000
-	maxLine  = 2000     // bytes of a line that is shown
+	maxLine  = 2000     // bytes shown of a line
 	maxText  = 48 << 10 // bytes of one result
 )
 
-// local turns a path the model gave into one relative to the working directory.
-// os.Root then holds it there, whatever links are on the way.
+// local turns a path from the model into one relative to the working directory.
+// os.Root keeps it inside, whatever links are on the way.
 func (s *session) local(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("path is required")
@@ -115,7 +120,7 @@ func (s *session) local(path string) (string, error) {
 }
 
 func (s *session) readFile(path string) ([]byte, error) {
-	info, err := s.root.Stat(path) // before it is opened: a pipe would block
+	info, err := s.root.Stat(path) // before Open, which would block on a pipe
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +185,8 @@ func (s *session) list(path string) (output, error) {
 	return output{text: out.String()}, nil
 }
 
-// numbered shows lines from to to, counted from 1; 0 is the file's own end.
+// numbered returns the lines from from to to, counted from 1, with numbers; to
+// below 1 means the last line.
 func numbered(text string, from, to int) string {
 	if text == "" {
 		return "[the file is empty]"
@@ -281,7 +287,7 @@ func (s *session) replace(path, old, replacement string, all bool) (int, error) 
 	return n, errors.Join(err, f.Close())
 }
 
-// textContent is the content of a tool call that is text.
+// textContent returns the content of a tool call that consists of text.
 func textContent(text string) []any {
 	return []any{object{"type": "content", "content": acp.Text(text)}}
 }

@@ -1,7 +1,7 @@
-// Package conn is a box's side of the bus: one NATS connection that calls
-// the control plane and hears its nudges. It keeps trying to connect for as long
-// as it lives and buffers nothing: what cannot be sent now fails with ErrOffline,
-// and the caller's spool is the only queue.
+// Package conn is a box's connection to the bus: one NATS connection that calls the
+// control plane and receives its nudges. It tries to connect until it is closed. It
+// buffers nothing: a call without a connection fails with ErrOffline, and the
+// caller's spool is the only queue.
 package conn
 
 import (
@@ -24,25 +24,25 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// ErrOffline means that the control plane cannot be reached now, or stopped
-// being so before it answered. Trying again later is right; whether the request
-// was carried out is unknown.
+// ErrOffline means that the control plane is out of reach, or was lost before it
+// answered. The caller may try again later; it is unknown whether the request was
+// carried out.
 var ErrOffline = errors.New("the control plane is out of reach")
 
-// State is what Options.OnState hears.
+// State is the state of the connection, for Options.OnState.
 type State struct {
 	Connected bool
-	Err       error // why it is not connected, or why the last attempt failed; may be nil
+	Err       error // why it is not connected, or why the last attempt to connect failed; may be nil
 }
 
-// Options are all optional.
+// Options are the options of Dial. All are optional.
 type Options struct {
 	Logger  *slog.Logger
 	TLS     *tls.Config
-	OnState func(State) // called one at a time; must not block
+	OnState func(State) // called one at a time; it must not block
 }
 
-// Conn is safe for concurrent use.
+// Conn is a connection to the bus. Its methods may be called concurrently.
 type Conn struct {
 	box string
 	nc  *nats.Conn
@@ -50,13 +50,13 @@ type Conn struct {
 
 	mu   sync.Mutex
 	up   chan struct{}   // closed while connected
-	link context.Context // of the present connection; done while there is none
+	link context.Context // done when the present connection ends, and while there is none
 	cut  context.CancelFunc
 }
 
-// Dial returns at once; the connection comes about when it can. creds is asked
-// at every attempt to connect, so that renewed credentials are picked up; the
-// seed it returns is wiped after use and must be a copy.
+// Dial returns at once and connects in the background. It calls creds at every
+// attempt to connect, so that it uses renewed credentials. creds must return a copy
+// of the seed, which is wiped after use. Dial fails only if url cannot be used.
 func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) (*Conn, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -102,15 +102,16 @@ func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) 
 	return c, nil
 }
 
-// IsRefused tells whether err, as State has it, means that the control plane did
-// not accept the credential: it has expired or was revoked.
+// IsRefused tells whether State.Err means that the control plane refused the
+// credential, because it has expired or was revoked.
 func IsRefused(err error) bool {
 	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) ||
 		errors.Is(err, nats.ErrAuthRevoked)
 }
 
-// backoff between attempts to connect: fast at first, as the control plane
-// restarts in a moment, then up to 5 s. nats.go counts rounds from one.
+// backoff returns the pause before an attempt to connect: short at first, because
+// the control plane restarts quickly, then up to 5 s. nats.go counts rounds from
+// one.
 func backoff(round int) time.Duration {
 	return min(50*time.Millisecond<<min(max(round, 1)-1, 10), 5*time.Second)
 }
@@ -143,7 +144,7 @@ func (c *Conn) disconnected() {
 	}
 }
 
-// Wait returns nil once there is a connection.
+// Wait returns nil once there is a connection, or ctx's error.
 func (c *Conn) Wait(ctx context.Context) error {
 	c.mu.Lock()
 	up := c.up
@@ -156,8 +157,8 @@ func (c *Conn) Wait(ctx context.Context) error {
 	}
 }
 
-// Reconnect drops the connection and opens another to url with what creds says
-// now. If there is none, it tries at once instead of waiting.
+// Reconnect drops the connection and opens another one to url with the present
+// credentials. Without a connection it tries at once instead of waiting.
 func (c *Conn) Reconnect(url string) error {
 	if err := c.nc.SetServerPool(strings.Split(url, ",")); err != nil {
 		return fmt.Errorf("connection: reconnect to %s: %w", url, err)
@@ -174,7 +175,7 @@ func (c *Conn) Close() {
 	c.disconnected()
 }
 
-// onLink derives a context that also ends when the present connection does.
+// onLink returns a context that also ends with the present connection.
 func (c *Conn) onLink(ctx context.Context) (context.Context, context.CancelFunc) {
 	c.mu.Lock()
 	link := c.link
@@ -188,8 +189,8 @@ func (c *Conn) onLink(ctx context.Context) (context.Context, context.CancelFunc)
 	return ctx, func() { unhook(); cancel() }
 }
 
-// request sends a message and waits for the answer for as long as ctx and the
-// connection last.
+// request sends a message and waits for the answer until ctx or the connection
+// ends.
 func (c *Conn) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	onLink, cancel := c.onLink(ctx)
 	defer cancel()
@@ -208,7 +209,7 @@ func (c *Conn) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	return nil, offline(err)
 }
 
-// offline tells an absent peer from other errors.
+// offline wraps errors that mean an absent peer in ErrOffline.
 func offline(err error) error {
 	for _, absent := range []error{
 		nats.ErrNoResponders, nats.ErrReconnectBufExceeded, nats.ErrConnectionClosed,
@@ -221,8 +222,9 @@ func offline(err error) error {
 	return err
 }
 
-// Call asks the control plane and decodes its answer into out, unless that is
-// nil. A refusal is a *fault.Error. Give ctx a deadline.
+// Call sends a request to the control plane and decodes the answer into out, unless
+// out is nil. A refusal is a *fault.Error, an absent control plane ErrOffline. ctx
+// needs a deadline.
 func (c *Conn) Call(ctx context.Context, method string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -253,7 +255,7 @@ func refusal(code string, body []byte) error {
 	if err := json.Unmarshal(body, &f); err != nil {
 		return fmt.Errorf("connection: read a failure: %w", err)
 	}
-	status, _ := strconv.Atoi(code) // an unknown code is internal
+	status, _ := strconv.Atoi(code) // an unknown code becomes fault.Internal
 	for _, k := range fault.Kinds() {
 		if k.Status() == status {
 			return fault.New(k, f.Slug, f.Error)
@@ -262,10 +264,10 @@ func refusal(code string, body []byte) error {
 	return fault.New(fault.Internal, f.Slug, f.Error)
 }
 
-// Append asks for events to be stored and answers how far the attempt's are, once
-// that is certain. Repeating an Append whose outcome is unknown is safe. The error
-// is, or wraps, ErrTooLarge, ErrOffline, a *fault.Error or ctx's. Give ctx a
-// deadline.
+// Append asks the control plane to store events. It returns up to which event the
+// attempt is stored for certain. An Append with an unknown outcome may be repeated.
+// The error is, or wraps, ErrTooLarge, ErrOffline, a *fault.Error or ctx's. ctx
+// needs a deadline.
 func (c *Conn) Append(ctx context.Context, e protocol.Envelope) (out protocol.Appended, err error) {
 	e.V = protocol.Version
 	body, err := json.Marshal(e)
@@ -282,12 +284,11 @@ func (c *Conn) Append(ctx context.Context, e protocol.Envelope) (out protocol.Ap
 	return out, nil
 }
 
-// ErrTooLarge means that the envelope's encoding is over protocol.MaxMessage.
+// ErrTooLarge means that an envelope has more than protocol.MaxMessage bytes.
 var ErrTooLarge = errors.New("the envelope is too large")
 
-// Nudges calls fn for each word that the control plane says to this box right
-// now. Nothing is repeated, and while there is no connection nothing arrives.
-// Calls come one at a time.
+// Nudges calls fn for each nudge of the control plane to this box, one at a time.
+// Nudges are not repeated, and none arrives without a connection.
 func (c *Conn) Nudges(fn func(verb string)) error {
 	prefix := protocol.ControlSubject(c.box, "")
 	_, err := c.nc.Subscribe(prefix+">", func(m *nats.Msg) { fn(strings.TrimPrefix(m.Subject, prefix)) })

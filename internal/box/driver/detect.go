@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// PathVariable names extra directories to look for agents in, before PATH.
+// PathVariable is the environment variable with directories that are searched for
+// agents before PATH.
 const PathVariable = "YARDMASTER_AGENT_PATH"
 
 const versionLimit = 10 * time.Second
@@ -26,24 +27,24 @@ const versionLimit = 10 * time.Second
 // Found is an agent installed on this machine.
 type Found struct {
 	Name     string
-	Version  string   // "" when the agent would not tell
+	Version  string   // "" if the agent does not tell
 	Path     string   // of the program, links resolved; "" for our own binary
-	Argv     []string // what starts it, before the profile's arguments
+	Argv     []string // command that starts it, without the profile's arguments
 	PathDirs []string // directories its PATH needs besides the system's
-	ReadOnly []string // files and directories a sandbox must show besides the system's
+	ReadOnly []string // files and directories that a sandbox must show besides the system's
 
 	stamp string // changes with the program
 }
 
-// Lack is an agent that is on this machine and cannot be driven as it is.
+// Lack is an agent that is installed and cannot be driven yet.
 type Lack struct {
 	Agent   string
-	Has     string // program that was found
-	Former  bool   // which is an adapter that is not driven any more
-	Package string // that is missing
+	Has     string // path of the program that was found
+	Former  bool   // the program is an adapter that is not driven any more
+	Package string // npm package that is missing
 }
 
-// String says what is missing, and what fetches it.
+// String says what is missing and which command fetches it.
 func (l Lack) String() string {
 	what := "is here without the adapter that drives it, "
 	if l.Former {
@@ -52,31 +53,30 @@ func (l Lack) String() string {
 	return l.Has + " " + what + l.Package + ": `yardmaster box agents install " + l.Agent + "` fetches that"
 }
 
-// Scan is what a look at this machine has found, in the order of Profiles, our
-// own agent first.
+// Scan is the result of a search on this machine, in the order of Profiles, our own
+// agent first.
 type Scan struct {
 	Found   []Found
 	Lacking []Lack
 }
 
-// Same tells whether two looks have found the same programs.
+// Same tells whether two searches found the same programs.
 func (s Scan) Same(o Scan) bool {
 	return slices.Equal(s.Lacking, o.Lacking) && slices.EqualFunc(s.Found, o.Found, func(a, b Found) bool {
 		return a.Name == b.Name && a.stamp == b.stamp && slices.Equal(a.Argv, b.Argv)
 	})
 }
 
-// Detect finds the agents that are installed in the directories of PathVariable,
-// in those given, and in PATH, in this order. A version is read from the npm
-// package around the program, or asked of the program itself, for at most ten
-// seconds.
+// Detect finds the agents in the directories of PathVariable, in those of more, and
+// in PATH, in this order. It reads a version from the npm package that contains the
+// program, or asks the program itself for at most ten seconds.
 func Detect(ctx context.Context, more ...string) Scan {
 	s := Search(more...)
 	s.AskVersions(ctx)
 	return s
 }
 
-// Search is a Detect that starts no program: versions that only the agent itself
+// Search is Detect without starting programs: versions that only the agent itself
 // could tell are empty. It costs no more than looking up files.
 func Search(more ...string) (s Scan) {
 	dirs := slices.Concat(filepath.SplitList(os.Getenv(PathVariable)), more, filepath.SplitList(os.Getenv("PATH")))
@@ -94,7 +94,7 @@ func Search(more ...string) (s Scan) {
 	return s
 }
 
-// AskVersions asks the programs whose version Search could not read.
+// AskVersions asks the programs for the versions that Search could not read.
 func (s *Scan) AskVersions(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
@@ -119,8 +119,8 @@ func locate(p Profile, dirs []string) (Found, bool) {
 	}
 	f.show(moduleRoot(path))
 
-	// Scripts are started through their interpreter by its full path: a
-	// sandbox's PATH need not lead to the one that was installed with them.
+	// A script is started through its interpreter's full path, because the PATH of
+	// a sandbox may lead to another interpreter.
 	if name := interpreter(path); name != "" {
 		bin, ok := lookup(name, dirs)
 		if !ok {
@@ -134,8 +134,8 @@ func locate(p Profile, dirs []string) (Found, bool) {
 	return f, true
 }
 
-// show has a path shown in the sandbox, and tells whether it is not one of the
-// system's own, which always are.
+// show adds a path to those that the sandbox shows, and tells whether it is outside
+// of the system's folders, which are always shown.
 func (f *Found) show(path string) bool {
 	if within(path, "/usr") || within(path, "/bin") {
 		return false
@@ -166,8 +166,9 @@ func lookup(name string, dirs []string) (string, bool) {
 	return "", false
 }
 
-// moduleRoot is the outermost node_modules directory around path, which also
-// holds the packages that path's own package needs; without one, path itself.
+// moduleRoot returns the outermost node_modules directory around path, which also
+// contains the packages that path's own package needs, or path itself outside of
+// any.
 func moduleRoot(path string) string {
 	const dir = "/node_modules/"
 	if i := strings.Index(path, dir); i >= 0 {
@@ -176,8 +177,8 @@ func moduleRoot(path string) string {
 	return path
 }
 
-// interpreter is the program that runs the script at path by its "#!" line
-// through env, or "" if path is no such script.
+// interpreter returns the program that runs the script at path according to its
+// "#!" line with env, or "" if path is no such script.
 func interpreter(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -203,7 +204,7 @@ type npmPackage struct {
 	Version string `json:"version"`
 }
 
-// packageAround reads the package.json of the npm package that path is in.
+// packageAround reads the package.json of the npm package that contains path.
 func packageAround(path string) npmPackage {
 	if !strings.Contains(path, "/node_modules/") {
 		return npmPackage{}
@@ -220,7 +221,7 @@ func packageAround(path string) npmPackage {
 
 var versionPattern = regexp.MustCompile(`\d+\.\d+(\.\d+)?[-+.0-9A-Za-z]*`)
 
-// askVersion runs the program with --version. Its exit code is of no interest.
+// askVersion runs the program with --version and ignores its exit code.
 func askVersion(ctx context.Context, argv []string) string {
 	cmd := exec.CommandContext(ctx, argv[0], append(slices.Clone(argv[1:]), "--version")...)
 	cmd.WaitDelay = time.Second
@@ -235,7 +236,7 @@ func ownVersion() string {
 	return ""
 }
 
-// within tells whether the clean path lies in dir or is it.
+// within tells whether the clean path is dir or lies in it.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

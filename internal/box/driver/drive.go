@@ -15,58 +15,62 @@ import (
 )
 
 const (
-	// startLimit is for an agent's own start up to the first prompt; the slowest
-	// took 16 s on an idle machine.
+	// startLimit limits an agent's start up to the first prompt; the slowest took
+	// 16 s on an idle machine.
 	startLimit = 2 * time.Minute
-	// cancelLimit is what a cancelled turn has to end in before it is given up.
+	// cancelLimit limits how long a cancelled turn may take to end.
 	cancelLimit = 8 * time.Second
-	// maxFinalText caps Outcome.FinalText, in bytes; the end is what is kept.
+	// maxFinalText limits Outcome.FinalText, in bytes; the end is kept.
 	maxFinalText = 64 << 10
 )
 
-// Message is said to a running agent. It becomes the prompt of a turn of its
-// own once the running turn is over; Interrupt ends that turn first, and goes
-// before messages that wait.
+// Message is a message to a running agent. It becomes the prompt of a turn of its
+// own after the running turn. With Interrupt it ends the running turn and precedes
+// waiting messages.
 type Message struct {
 	ID        string
 	Text      string
 	Interrupt bool
 }
 
-// Hooks are told what happens, in order and never after Drive has returned.
-// They must not block: the agent is not read meanwhile. Each may be nil.
+// Hooks are functions that Drive calls, in order and never after it has returned.
+// They must not block, because the agent's output is not read meanwhile. Each may
+// be nil.
 type Hooks struct {
-	Started    func(session, version string) // version as the agent gives it, else as it was found
-	Update     func(raw json.RawMessage)     // a session update as the agent sent it
+	Started    func(session, version string) // version as the agent reports it, else as Detect found it
+	Update     func(raw json.RawMessage)     // a session update, as the agent sent it
 	Permission func(raw json.RawMessage)     // a permission request; it is granted, once
 	Prompted   func(m Message)               // a message begins its turn
 
-	// Turned and Idle may take a moment. Turned is told of each turn that is
-	// over, of the message it began with (none for the first) and of the turn's
-	// closing prose. Idle is asked when nothing is left to do: for how long to
-	// wait for a message all the same.
+	// Turned and Idle may take a moment. Turned is called after each turn with the
+	// message that began it (empty for the first) and the turn's closing text. Idle
+	// is called when nothing is left to do, and returns how long to wait for
+	// another message.
 	Turned func(m Message, reply string)
 	Idle   func() time.Duration
 }
 
-// Outcome is how the work ended. Stop is the last turn's stop reason, or
-// "cancelled" whenever ctx ended the work.
+// Outcome is the result of a session. Stop is the last turn's stop reason, or
+// "cancelled" if ctx ended the session.
 type Outcome struct {
 	Stop      string
 	SessionID string
-	FinalText string // the last turn's prose since its last tool call
+	FinalText string // the text of the last turn after its last tool call
 	Turns     int
 }
 
-// Drive runs one session of an agent process on its streams: the prompt, then
-// every message that arrived before the last turn ended. It closes stdin before
-// it returns, which ends most agents; stdout is read until it ends, also after
-// the return, so the caller must end the process.
+// Drive runs one session of an agent process on its streams: the prompt, then every
+// message that arrives before the last turn ends. It closes stdin before it
+// returns, which ends most agents. It reads stdout until that ends, even after it
+// has returned, so the caller must end the process.
 //
-// When ctx ends, the turn is cancelled and has eight seconds to end; that is no
-// error. Otherwise an error is ErrAgentExited, an *AgentError or a broken
-// protocol; FailureKind tells its kind.
-func Drive(ctx context.Context, launch Launch, stdin io.WriteCloser, stdout io.Reader, prompt string, msgs <-chan Message, h Hooks) (Outcome, error) {
+// When ctx ends, Drive cancels the turn and gives it eight seconds to end; that is
+// no error. Other errors are ErrAgentExited, an *AgentError or a violation of the
+// protocol; FailureKind tells the kind.
+func Drive(
+	ctx context.Context, launch Launch, stdin io.WriteCloser, stdout io.Reader,
+	prompt string, msgs <-chan Message, h Hooks,
+) (Outcome, error) {
 	s := &session{launch: launch, hooks: h, msgs: msgs}
 	s.client = acp.NewClient(stdin, stdout, s)
 	defer stdin.Close()
@@ -87,7 +91,7 @@ func Drive(ctx context.Context, launch Launch, stdin io.WriteCloser, stdout io.R
 	return out, nil
 }
 
-// session is one conversation; the fields above mu belong to Drive's goroutine.
+// session is one conversation; only Drive's goroutine uses the fields above mu.
 type session struct {
 	launch Launch
 	client *acp.Client
@@ -110,11 +114,11 @@ func (s *session) start(ctx context.Context) error {
 	if err != nil {
 		return startError(ctx, err)
 	}
-	opened, err := s.client.NewSession(ctx, s.launch.Dir, taken(info.AgentCapabilities, s.launch.Servers))
+	opened, err := s.client.NewSession(ctx, s.launch.Dir, supportedServers(info.AgentCapabilities, s.launch.Servers))
 	if err != nil {
 		return startError(ctx, err)
 	}
-	if err := s.choose(ctx, opened); err != nil {
+	if err := s.selectModeAndModel(ctx, opened); err != nil {
 		return startError(ctx, err)
 	}
 	version := s.launch.Version
@@ -130,9 +134,9 @@ func (s *session) start(ctx context.Context) error {
 	return nil
 }
 
-// taken are the servers whose transport the agent says that it speaks; an agent
-// may refuse a session for the sake of another.
-func taken(can acp.AgentCapabilities, servers []acp.MCPServer) []acp.MCPServer {
+// supportedServers lists the servers whose transport the agent supports, because an agent may
+// refuse a session with any other.
+func supportedServers(can acp.AgentCapabilities, servers []acp.MCPServer) []acp.MCPServer {
 	return slices.DeleteFunc(slices.Clone(servers), func(m acp.MCPServer) bool {
 		return m.Type == acp.TransportHTTP && !can.MCP.HTTP || m.Type == acp.TransportSSE && !can.MCP.SSE
 	})
@@ -145,35 +149,37 @@ func startError(ctx context.Context, err error) error {
 	return err
 }
 
-// choose sets the mode and the model where the agent offers them. One that is
-// not offered was set by the agent's configuration, or does not exist there.
-func (s *session) choose(ctx context.Context, o acp.Session) error {
+// selectModeAndModel sets the mode and the model if the agent offers them. Otherwise the
+// agent's configuration has set them, or the agent has no such choice.
+func (s *session) selectModeAndModel(ctx context.Context, o acp.Session) error {
 	mode, model := s.launch.Mode, s.launch.Model
-	if m := o.Modes; m != nil && m.Current != mode && slices.ContainsFunc(m.Available, func(m acp.Mode) bool { return m.ID == mode }) {
+	offers := func(m acp.Mode) bool { return m.ID == mode }
+	if m := o.Modes; m != nil && m.Current != mode && slices.ContainsFunc(m.Available, offers) {
 		if err := s.client.SetMode(ctx, o.SessionID, mode); err != nil {
 			return err
 		}
 	}
 	for _, option := range o.Config {
-		if option.Category != "model" || names(option.Selected(), model) {
+		if option.Category != "model" || isModel(option.Selected(), model) {
 			continue
 		}
-		if i := slices.IndexFunc(option.Values(), func(v string) bool { return names(v, model) }); i >= 0 {
+		if i := slices.IndexFunc(option.Values(), func(v string) bool { return isModel(v, model) }); i >= 0 {
 			return s.client.SetConfigOption(ctx, o.SessionID, option.ID, option.Values()[i])
 		}
 	}
-	if m := o.Models; m != nil && !names(m.Current, model) {
-		if i := slices.IndexFunc(m.Available, func(m acp.Model) bool { return names(m.ID, model) }); i >= 0 {
+	if m := o.Models; m != nil && !isModel(m.Current, model) {
+		if i := slices.IndexFunc(m.Available, func(m acp.Model) bool { return isModel(m.ID, model) }); i >= 0 {
 			return s.client.SetModel(ctx, o.SessionID, m.Available[i].ID)
 		}
 	}
 	return nil
 }
 
-// names tells whether an agent's id means model: some put their provider first.
-func names(id, model string) bool { return id == model || strings.HasSuffix(id, "/"+model) }
+// isModel tells whether an agent's id means model: some agents prefix it with their
+// provider.
+func isModel(id, model string) bool { return id == model || strings.HasSuffix(id, "/"+model) }
 
-// converse runs turns until none is left to run.
+// converse runs turns until no message is left.
 func (s *session) converse(ctx context.Context, m Message) error {
 	for {
 		err := s.turn(ctx, m)
@@ -185,7 +191,7 @@ func (s *session) converse(ctx context.Context, m Message) error {
 		}
 		for s.receive() {
 		}
-		if ctx.Err() != nil || len(s.queue) == 0 && !s.linger(ctx) {
+		if ctx.Err() != nil || len(s.queue) == 0 && !s.awaitMessage(ctx) {
 			return ctx.Err()
 		}
 		m, s.queue = s.queue[0], s.queue[1:]
@@ -197,9 +203,9 @@ func (s *session) converse(ctx context.Context, m Message) error {
 	}
 }
 
-// linger waits for a message if somebody wants the session kept. It tells
-// whether one came.
-func (s *session) linger(ctx context.Context) bool {
+// awaitMessage waits for a message as long as Hooks.Idle says, and tells whether one
+// came.
+func (s *session) awaitMessage(ctx context.Context) bool {
 	if s.hooks.Idle == nil {
 		return false
 	}
@@ -215,12 +221,12 @@ func (s *session) linger(ctx context.Context) bool {
 		return ok
 	case <-over.C:
 	case <-ctx.Done():
-	case <-s.client.Done(): // nobody is left to be told
+	case <-s.client.Done(): // the agent has exited
 	}
 	return false
 }
 
-// receive takes a message that is there already.
+// receive takes a message without waiting.
 func (s *session) receive() bool {
 	select {
 	case m, ok := <-s.msgs:
@@ -246,8 +252,9 @@ func (s *session) enqueue(m Message, ok bool) {
 	}
 }
 
-// turn prompts and waits for the turn to end. A second prompt is never sent
-// meanwhile: agents steer, queue, cancel or run both, each its own way.
+// turn sends a prompt and waits for the turn to end. It never sends a second prompt
+// meanwhile, because agents differ in whether they steer, queue, cancel or run
+// both.
 func (s *session) turn(ctx context.Context, m Message) error {
 	s.turns++
 	s.hook(func() { s.prose = nil })
@@ -275,7 +282,7 @@ func (s *session) turn(ctx context.Context, m Message) error {
 				s.reason, e.err = acp.StopCancelled, nil // some agents answer a cancelled turn with an error
 			}
 			if e.err == nil && e.reason == acp.StopEndTurn && !interrupted {
-				e.err = s.toldFailure()
+				e.err = s.reportedFailure()
 			}
 			return e.err
 		case m, ok := <-s.msgs:
@@ -294,9 +301,9 @@ func (s *session) turn(ctx context.Context, m Message) error {
 	}
 }
 
-// toldFailure finds a failure that the agent only wrote of: some end a turn as if
-// all were well when the provider refused them for good.
-func (s *session) toldFailure() error {
+// reportedFailure finds a failure that the agent only mentions in its text: some agents
+// end a turn normally after the provider has refused them for good.
+func (s *session) reportedFailure() error {
 	for paragraph := range strings.SplitSeq(s.finalText(), "\n") {
 		for _, words := range s.launch.Failed {
 			if strings.HasPrefix(paragraph, words) {
@@ -307,9 +314,9 @@ func (s *session) toldFailure() error {
 	return nil
 }
 
-// cancel does not wait for an agent that has stopped reading.
+// cancel does not wait, because the agent may have stopped reading.
 func (s *session) cancel() {
-	go func() { _ = s.client.Cancel(s.id) }() // if it fails the agent is gone, and the prompt fails with it
+	go func() { _ = s.client.Cancel(s.id) }() // if it fails, the agent has exited, and the prompt fails as well
 }
 
 func (s *session) hook(f func()) {
@@ -364,8 +371,8 @@ func (s *session) keepProse(raw json.RawMessage) {
 	}
 }
 
-// Permission implements acp.Handler: inside the sandbox everything is allowed,
-// each time anew so that each time is seen.
+// Permission implements acp.Handler. It allows everything inside the sandbox, each
+// time anew so that each request is seen.
 func (s *session) Permission(req acp.PermissionRequest, raw json.RawMessage) acp.PermissionOutcome {
 	answer := acp.Cancelled()
 	s.hook(func() {

@@ -8,10 +8,10 @@ import (
 	"yardmaster/internal/box/acp"
 )
 
-// ErrAgentExited means that the agent's output ended while an answer was due.
+// ErrAgentExited means that the agent's output ended before an answer.
 var ErrAgentExited = errors.New("the agent exited before it answered")
 
-// Failure kinds that a run can end with because of its agent.
+// The failure kinds of runs that end because of their agent.
 const (
 	KindAuth            = "provider_auth"
 	KindQuota           = "provider_quota"
@@ -23,8 +23,8 @@ const (
 	KindError           = "agent_error"
 )
 
-// AgentError is an error that the agent answered, or with code 0 one that it
-// only wrote of. Kind is a failure kind.
+// AgentError is an error answer of the agent or, with code 0, an error that it only
+// mentioned in its text. Kind is a failure kind.
 type AgentError struct {
 	Kind    string
 	Code    int // of JSON-RPC, or 0
@@ -33,7 +33,7 @@ type AgentError struct {
 
 func (e *AgentError) Error() string { return fmt.Sprintf("%s: %s (%d)", e.Kind, e.Message, e.Code) }
 
-// FailureKind classifies what Drive returned; "" for no error.
+// FailureKind returns the failure kind of an error of Drive; "" for nil.
 func FailureKind(err error) string {
 	var e *AgentError
 	switch {
@@ -47,7 +47,7 @@ func FailureKind(err error) string {
 	return KindError
 }
 
-// FailureText is what an error that Drive returned says beyond its kind.
+// FailureText returns the text of an error of Drive without its kind.
 func FailureText(err error) string {
 	var e *AgentError
 	if errors.As(err, &e) {
@@ -72,25 +72,29 @@ func agentFailure(err error) error {
 	return err
 }
 
-// NoRunToken is a part of what the box's model proxy says to an agent that does
-// not show it the run's token.
+// NoRunToken is a part of the model proxy's answer to a call without the run's
+// token.
 const NoRunToken = "does not carry the token of a run"
 
-// Agents pass on what the provider said in words of their own, so the words are
-// what there is to go by. The first match counts: providers answer a spent quota
-// with the status of a rate limit, and an overlong prompt with that of any bad
-// request.
+// failureWords finds the failure kind in a provider's message, which agents repeat
+// in words of their own. The first match counts: providers answer an exhausted
+// quota with the status of a rate limit, and an overlong prompt with that of any
+// bad request.
 var failureWords = []struct {
 	kind  string
 	words *regexp.Regexp
 }{
-	{KindError, regexp.MustCompile(regexp.QuoteMeta(NoRunToken))}, // or it would count as the provider's refusal of a key
-	{KindContextOverflow, regexp.MustCompile(`(?i)context[ _-]?(length|window)|prompt is too long|maximum context|too many tokens|input is too long`)},
+	{KindError, regexp.MustCompile(regexp.QuoteMeta(NoRunToken))}, // not the provider's refusal of a key
+	{KindContextOverflow, regexp.MustCompile(`(?i)context[ _-]?(length|window)|prompt is too long|` +
+		`maximum context|too many tokens|input is too long`)},
 	{KindQuota, regexp.MustCompile(`(?i)insufficient[ _]quota|quota|billing|credit balance|payment required|usage limit|\b402\b`)},
 	{KindRateLimit, regexp.MustCompile(`(?i)\b429\b|rate[ _-]?limit|too many requests`)},
-	{KindAuth, regexp.MustCompile(`(?i)\b40[13]\b|unauthori[sz]ed|authenticat|permission_error|(invalid|incorrect|missing)[ _]api[ _]?key|forbidden`)},
-	{KindModel, regexp.MustCompile(`(?i)model[ _]not[ _]found|(unknown|no such|unsupported|invalid) model|model\b.{0,80}\b(does not exist|not found|not supported|unavailable)`)},
-	{KindUnavailable, regexp.MustCompile(`(?i)\b5(00|02|03|04|29)\b|overloaded|unavailable|internal server error|bad gateway|econn|connection (refused|reset|error)|stream (disconnected|ended)|fetch failed|time[d]?[ -]?out|unreachable|no such host`)},
+	{KindAuth, regexp.MustCompile(`(?i)\b40[13]\b|unauthori[sz]ed|authenticat|permission_error|` +
+		`(invalid|incorrect|missing)[ _]api[ _]?key|forbidden`)},
+	{KindModel, regexp.MustCompile(`(?i)model[ _]not[ _]found|(unknown|no such|unsupported|invalid) model|` +
+		`model\b.{0,80}\b(does not exist|not found|not supported|unavailable)`)},
+	{KindUnavailable, regexp.MustCompile(`(?i)\b5(00|02|03|04|29)\b|overloaded|unavailable|internal server error|bad gateway|` +
+		`econn|connection (refused|reset|error)|stream (disconnected|ended)|fetch failed|time[d]?[ -]?out|unreachable|no such host`)},
 }
 
 func classify(code int, text string) string {

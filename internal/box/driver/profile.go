@@ -1,10 +1,12 @@
-// Package driver runs coding agents: it finds those that are installed, writes
-// the little configuration each of them needs, and drives them all through the
-// Agent Client Protocol. What differs between agents is data, one Profile each.
+// Package driver runs coding agents: it finds installed agents, writes the small
+// configuration that each of them needs, and drives all of them through the
+// Agent Client Protocol. The differences between agents are data, one Profile
+// each.
 //
 // The caller owns the process and its sandbox. Prepare says how to start an
 // agent, Drive takes the streams of the started process and returns when the
-// work is done; neither judges anything by an exit code, because agents exit
+// work is done. Neither judges by an exit code, because agents exit with 0 after
+// failures and with other codes after success.
 // with 0 after failures and with others after success.
 package driver
 
@@ -23,14 +25,14 @@ import (
 // Builtin is the name of the agent inside our own binary.
 const Builtin = "builtin"
 
-// Job is what one launch of an agent is for. Paths are as the agent sees them,
-// but for HostHome.
+// Job describes one launch of an agent. Paths are as the agent sees them, except
+// HostHome.
 type Job struct {
 	Agent      string
 	Model      string
-	Options    map[string]string // of the agent's profile; an unknown one is an error
+	Options    map[string]string // options of the agent's profile; an unknown one is an error
 	ModelURL   string            // loopback gateway, without /v1
-	ModelToken string            // worth nothing elsewhere: agents hand it to the shells they start
+	ModelToken string            // valid nowhere else: agents pass it to the shells that they start
 	Task       string            // the checkout
 	Home       string
 	HostHome   string // the same home on the host; configuration files are written here
@@ -41,44 +43,44 @@ type Job struct {
 // Server is an MCP server that the agent may use. Its transport is http or sse.
 type Server struct{ Name, Transport, URL string }
 
-// Launch says how to start an agent and how to drive it then.
+// Launch says how to start an agent and how to drive it.
 type Launch struct {
 	Agent    string
 	Version  string
 	Argv     []string
-	Env      map[string]string // to add to the sandbox's own; PATH is not among them
+	Env      map[string]string // additions to the sandbox's environment, without PATH
 	Path     []string          // directories to put before the sandbox's PATH
 	ReadOnly []string          // files and directories the sandbox must show
 	Dir      string            // working directory of the process and of the session
 	Mode     string            // ACP mode to choose if the agent offers it
 	Failed   []string          // Profile.Failed
 	Model    string            // model to choose if the agent offers it
-	Servers  []acp.MCPServer   // to give to the session, as far as the agent takes their transports
+	Servers  []acp.MCPServer   // servers for the session, if the agent supports their transports
 }
 
-// Profile is what is particular to one agent.
+// Profile describes one agent.
 type Profile struct {
 	Name    string
-	Package string   // npm package that carries the program; "" for none
-	Version string   // of the package, the one that is installed on demand; "" if it is not
-	Node    int      // the least major version of Node.js that this one runs on
-	Bin     string   // program to look for; "" for our own binary
-	Plain   string   // the agent as people have it, without the adapter that Bin is; "" where Bin is that
-	Former  string   // an adapter of an older kind, which is not driven; "" for none
-	Args    []string // its arguments; {model} is replaced
-	Mode    string   // ACP mode in which it asks for nothing: the sandbox is the limit
-	Options []string // names that Job.Options may hold
-	Failed  []string // how a paragraph begins that tells of a failed turn which the agent calls ended
+	Package string   // npm package that contains the program; "" for none
+	Version string   // version of the package to install on demand; "" if it is not installed on demand
+	Node    int      // lowest major version of Node.js that this version runs on
+	Bin     string   // name of the program to find; "" for our own binary
+	Plain   string   // name of the agent without the adapter Bin; "" if Bin is the agent
+	Former  string   // an older adapter, which is not driven any more; "" for none
+	Args    []string // arguments; {model} is replaced
+	Mode    string   // ACP mode in which the agent asks for no permission, because the sandbox is the limit
+	Options []string // names allowed in Job.Options
+	Failed  []string // beginnings of paragraphs that report a failed turn which the agent ends normally
 
 	env   func(Job) map[string]string
 	files func(Job) map[string]string // path under the home -> content
 	check func(Job) error
 }
 
-// Profiles lists the agents in the order in which they are shown.
+// Profiles lists the agents in the order of display.
 func Profiles() []Profile { return []Profile{builtin, claude, codex, opencode, gemini, qwen, goose} }
 
-// ProfileOf finds a profile by its agent's name.
+// ProfileOf finds the profile of an agent by its name.
 func ProfileOf(agent string) (Profile, bool) {
 	for _, p := range Profiles() {
 		if p.Name == agent {
@@ -99,7 +101,10 @@ var builtin = Profile{
 			"YARDMASTER_MODEL":       j.Model,
 		}
 		for option, name := range map[string]string{
-			"api": "YARDMASTER_MODEL_API", "max_requests": "YARDMASTER_MAX_REQUESTS", "context_tokens": "YARDMASTER_CONTEXT_TOKENS", "permission": "YARDMASTER_PERMISSION",
+			"api":            "YARDMASTER_MODEL_API",
+			"max_requests":   "YARDMASTER_MAX_REQUESTS",
+			"context_tokens": "YARDMASTER_CONTEXT_TOKENS",
+			"permission":     "YARDMASTER_PERMISSION",
 		} {
 			if v := j.Options[option]; v != "" {
 				env[name] = v
@@ -109,7 +114,8 @@ var builtin = Profile{
 	},
 }
 
-// Claude retries a refused credential ten times by default, for minutes.
+// claude runs Claude Code, which retries a refused credential ten times by default,
+// for minutes.
 var claude = Profile{
 	Name: "claude", Package: "@agentclientprotocol/claude-agent-acp", Bin: "claude-agent-acp",
 	Version: "0.100.0", Node: 22, Plain: "claude", Former: "claude-code-acp",
@@ -132,7 +138,7 @@ var claude = Profile{
 	},
 }
 
-// Codex speaks only the responses API.
+// codex runs Codex, which speaks only the responses API.
 var codex = Profile{
 	Name: "codex", Package: "@agentclientprotocol/codex-acp", Bin: "codex-acp",
 	Version: "2.6.0", Node: 20, Plain: "codex",
@@ -208,7 +214,7 @@ var opencode = Profile{
 	},
 }
 
-// Gemini takes only models of the Gemini API.
+// gemini runs the Gemini CLI, which takes only models of the Gemini API.
 var gemini = Profile{
 	Name: "gemini", Package: "@google/gemini-cli", Bin: "gemini",
 	Version: "0.61.0", Node: 20,
@@ -252,8 +258,8 @@ var goose = Profile{
 	},
 }
 
-// Prepare writes the agent's configuration under job.HostHome and says how to
-// start it. found is where Detect saw the agent.
+// Prepare writes the agent's configuration under job.HostHome and returns how to
+// start the agent. found is the agent as Detect found it.
 func Prepare(job Job, found Found) (Launch, error) {
 	p, ok := ProfileOf(job.Agent)
 	if !ok {
@@ -303,8 +309,8 @@ func Prepare(job Job, found Found) (Launch, error) {
 	}, nil
 }
 
-// writeFiles writes below home and nowhere else, whatever links an agent of an
-// earlier attempt may have left there.
+// writeFiles writes files below home and nowhere else, whatever links an earlier
+// agent has left there.
 func writeFiles(home string, files map[string]string) error {
 	root, err := os.OpenRoot(home)
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package exposure looks at how open the machine of a box is: whether a firewall
-// is at work, and what listens at addresses that others can reach. It asks as the
-// user it runs as, changes nothing, and says so where it cannot know.
+// Package exposure reports how exposed the machine of a box is: whether a firewall
+// is active, and which ports listen at addresses that other machines can reach. It
+// runs with the rights of the box, changes nothing, and reports what it cannot find
+// out.
 package exposure
 
 import (
@@ -21,45 +22,48 @@ import (
 	"time"
 )
 
-// States of a firewall.
+// The states of a firewall.
 const (
 	Active   = "active"
-	Inactive = "inactive" // there is one, and it lets everything in
+	Inactive = "inactive" // installed, but it lets everything in
 	Absent   = "absent"   // no program for one is installed
 	Unknown  = "unknown"
 )
 
-// Port is something that listens.
+// Port is a port that a program listens at.
 type Port struct {
 	Port     int    `json:"port"`
 	Protocol string `json:"protocol"` // tcp or udp
 	Address  string `json:"address"`
 }
 
-// Report is what was found.
+// Report is the result of Inspect.
 type Report struct {
 	Firewall string   `json:"firewall"`
 	Ports    []Port   `json:"exposed_ports"`
 	Findings []string `json:"findings,omitempty"`
 }
 
-// machine is what is looked at.
+// machine is the machine to examine. Tests replace its parts.
 type machine struct {
-	root string // of its files
+	root string // folder that contains its files
 	user int
 	has  func(program string) bool
 	run  func(ctx context.Context, program string, args ...string) string
 }
 
-// patience is how long a program of the machine may take to answer.
-const patience = 5 * time.Second
+// programWait limits the run time of one program.
+const programWait = 5 * time.Second
 
-// Look looks at this machine.
-func Look(ctx context.Context) Report {
+// Inspect examines this machine. It never fails: Findings says what it could not find
+// out.
+func Inspect(ctx context.Context) Report {
 	if runtime.GOOS != "linux" {
-		return Report{Unknown, []Port{}, []string{"What listens, and behind which firewall, is known on Linux only; this is " + runtime.GOOS + "."}}
+		return Report{Unknown, []Port{}, []string{
+			"What listens, and behind which firewall, is known on Linux only; this is " + runtime.GOOS + ".",
+		}}
 	}
-	return machine{root: "/", user: os.Geteuid(), has: has, run: run}.look(ctx)
+	return machine{root: "/", user: os.Geteuid(), has: has, run: run}.inspect(ctx)
 }
 
 func find(program string) string {
@@ -74,19 +78,19 @@ func find(program string) string {
 
 func has(program string) bool { return find(program) != "" }
 
-// run answers what a program printed, whatever became of it.
+// run returns the output of a program, also if the program fails.
 func run(ctx context.Context, program string, args ...string) string {
 	path := find(program)
 	if path == "" {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, programWait)
 	defer cancel()
 	out, _ := exec.CommandContext(ctx, path, args...).Output()
 	return string(out)
 }
 
-func (m machine) look(ctx context.Context) Report {
+func (m machine) inspect(ctx context.Context) Report {
 	out := Report{Ports: []Port{}}
 	var why string
 	if out.Firewall, why = m.firewall(ctx); why != "" {
@@ -96,18 +100,18 @@ func (m machine) look(ctx context.Context) Report {
 	if !whole {
 		out.Findings = append(out.Findings, "What listens is not known in full: /proc/net cannot be read.")
 	}
-	if len(ports) > most {
-		out.Findings = append(out.Findings, "Of "+strconv.Itoa(len(ports))+" ports the first "+strconv.Itoa(most)+" are listed.")
-		ports = ports[:most]
+	if len(ports) > maxPorts {
+		out.Findings = append(out.Findings, "Of "+strconv.Itoa(len(ports))+" ports the first "+strconv.Itoa(maxPorts)+" are listed.")
+		ports = ports[:maxPorts]
 	}
 	out.Ports = append(out.Ports, ports...)
 	return out
 }
 
-// most is how many ports are reported.
-const most = 1000
+// maxPorts limits how many ports are reported.
+const maxPorts = 1000
 
-// firewall tells whether there is one, and, where that is not certain, why.
+// firewall returns the state of the firewall and, if it is uncertain, the reason.
 func (m machine) firewall(ctx context.Context) (state, why string) {
 	if m.user == 0 && m.has("nft") {
 		if rules := m.run(ctx, "nft", "list", "ruleset"); filters(rules) {
@@ -139,10 +143,11 @@ func (m machine) firewall(ctx context.Context) (state, why string) {
 	case !slices.ContainsFunc([]string{"nft", "iptables", "ufw", "firewall-cmd"}, m.has):
 		return Absent, ""
 	}
-	return Unknown, "No service of a firewall is at work; rules that were set otherwise can be read by root only, and the box does not run as root."
+	return Unknown, "No service of a firewall is at work; rules that were set otherwise can be read by root only, " +
+		"and the box does not run as root."
 }
 
-// ufw is whether ufw is to be at work: yes, no, or empty if there is none.
+// ufw returns the setting of ufw: yes, no, or "" if ufw is not installed.
 func (m machine) ufw() string {
 	text, err := os.ReadFile(filepath.Join(m.root, "etc/ufw/ufw.conf"))
 	if err != nil {
@@ -156,8 +161,8 @@ func (m machine) ufw() string {
 	return ""
 }
 
-// filters tells whether a ruleset of nftables has a chain for what comes in that
-// refuses by default, or has rules.
+// filters tells whether a ruleset of nftables has an input chain that drops by
+// default or has rules.
 func filters(ruleset string) bool {
 	in := false
 	for line := range strings.Lines(ruleset) {
@@ -175,19 +180,19 @@ func filters(ruleset string) bool {
 	return false
 }
 
-// States of a socket in /proc/net: a TCP socket that listens, a UDP socket that
-// nobody is connected to.
-var waits = map[string]string{"tcp": "0A", "udp": "07"}
+// listenStates lists the states in /proc/net of a listening TCP socket and of an
+// unconnected UDP socket.
+var listenStates = map[string]string{"tcp": "0A", "udp": "07"}
 
-// ports lists what listens at addresses other than loopback; whole is false if
-// not all could be read.
+// ports lists the listening ports at addresses other than loopback; whole is false
+// if some could not be read.
 func (m machine) ports() (out []Port, whole bool) {
 	whole = true
 	for _, protocol := range []string{"tcp", "udp"} {
 		for _, version := range []string{"", "6"} {
 			file, err := os.Open(filepath.Join(m.root, "proc/net", protocol+version))
 			if err != nil {
-				// Without IPv6 there is no file of it.
+				// A kernel without IPv6 has no such file.
 				whole = whole && version == "6"
 				continue
 			}
@@ -205,7 +210,7 @@ func listening(table io.Reader, protocol string) (out []Port) {
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {
 		f := strings.Fields(lines.Text())
-		if len(f) < 4 || f[3] != waits[protocol] {
+		if len(f) < 4 || f[3] != listenStates[protocol] {
 			continue
 		}
 		if at, ok := address(f[1]); ok && !at.Addr().IsLoopback() {
@@ -215,8 +220,8 @@ func listening(table io.Reader, protocol string) (out []Port) {
 	return out
 }
 
-// address reads one as the kernel prints it: words of the machine's own order in
-// hex, and the port.
+// address reads an address as the kernel prints it: 32-bit words in the byte order
+// of the machine, in hex, and the port.
 func address(text string) (at netip.AddrPort, ok bool) {
 	host, port, _ := strings.Cut(text, ":")
 	words, err := hex.DecodeString(host)

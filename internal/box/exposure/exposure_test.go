@@ -15,7 +15,7 @@ import (
 // alone is nobody's concern.
 func TestPortsOfThisMachine(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		if r := Look(t.Context()); r.Firewall != Unknown || len(r.Findings) == 0 {
+		if r := Inspect(t.Context()); r.Firewall != Unknown || len(r.Findings) == 0 {
 			t.Errorf("%+v", r)
 		}
 		return
@@ -43,7 +43,7 @@ func TestPortsOfThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { udp.Close() })
-	r := Look(t.Context())
+	r := Inspect(t.Context())
 	for _, want := range []Port{{open, "tcp", "0.0.0.0"}, {port(udp.LocalAddr()), "udp", "0.0.0.0"}} {
 		if !slices.Contains(r.Ports, want) {
 			t.Errorf("%+v is not among %+v", want, r.Ports)
@@ -103,7 +103,7 @@ func TestFirewall(t *testing.T) {
 			m := machine{root: root, user: c.user,
 				has: func(p string) bool { return slices.Contains(strings.Fields(c.programs), p) },
 				run: func(_ context.Context, p string, _ ...string) string { return c.prints[p] }}
-			r := m.look(t.Context())
+			r := m.inspect(t.Context())
 			if r.Firewall != c.want || len(r.Ports) != 0 {
 				t.Errorf("%+v, want %s", r, c.want)
 			}

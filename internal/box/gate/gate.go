@@ -1,7 +1,7 @@
-// Package gate is the HTTP side that the servers of a box towards its sandboxes
-// have in common. A Gate knows runs by their tokens, of which it keeps digests,
-// serves any number of listeners, and cuts what a run still asks when the run
-// is over. Dialer connects such a server to hosts outside of the box.
+// Package gate is the common HTTP side of the servers that a box runs for its
+// sandboxes. A Gate admits runs by their tokens, of which it keeps digests, serves
+// any number of listeners, and cancels the requests of a run that has ended. Dialer
+// connects such a server to hosts outside of the box.
 package gate
 
 import (
@@ -16,11 +16,10 @@ import (
 	"time"
 )
 
-// ErrTaken is returned by Admit for a token that another run has, and once the
-// gate is closed.
+// ErrTaken is returned by Admit if another run has the token, and after Close.
 var ErrTaken = errors.New("the token is taken, or the server is closed")
 
-// Gate lets runs in by token. Its methods may be called concurrently.
+// Gate admits runs by token. Its methods may be called concurrently.
 type Gate[R any] struct {
 	log *slog.Logger
 
@@ -30,20 +29,20 @@ type Gate[R any] struct {
 	closed  bool
 }
 
-// Pass is one run's leave to be served, from Admit to Dismiss.
+// Pass is the right of one run to be served, from Admit to Dismiss.
 type Pass[R any] struct {
 	Run  R
-	ctx  context.Context // ends with the run
+	ctx  context.Context // done when the run is dismissed
 	stop context.CancelFunc
 }
 
-// New makes a gate that knows no run yet.
+// New returns a gate that knows no run yet.
 func New[R any](log *slog.Logger) *Gate[R] {
 	return &Gate[R]{log: log, passes: map[[sha256.Size]byte]*Pass[R]{}}
 }
 
-// Admit lets a run in under a token, which must not be empty. It returns
-// ErrTaken.
+// Admit admits a run under a token, which must not be empty. It returns ErrTaken if
+// another run has the token or the gate is closed.
 func (g *Gate[R]) Admit(token string, run R) error {
 	key := sha256.Sum256([]byte(token))
 	g.mu.Lock()
@@ -57,7 +56,7 @@ func (g *Gate[R]) Admit(token string, run R) error {
 	return nil
 }
 
-// Find answers the pass of the run with the token, nil if there is none.
+// Find returns the pass of the run with the token, nil if there is none.
 func (g *Gate[R]) Find(token string) *Pass[R] {
 	key := sha256.Sum256([]byte(token))
 	g.mu.RLock()
@@ -65,8 +64,8 @@ func (g *Gate[R]) Find(token string) *Pass[R] {
 	return g.passes[key]
 }
 
-// Dismiss shuts the run with the token out and cuts what it still asks. It
-// answers the run's pass, nil if there was none.
+// Dismiss removes the run with the token and cancels its requests. It returns the
+// run's pass, nil if there was none.
 func (g *Gate[R]) Dismiss(token string) *Pass[R] {
 	key := sha256.Sum256([]byte(token))
 	g.mu.Lock()
@@ -79,26 +78,28 @@ func (g *Gate[R]) Dismiss(token string) *Pass[R] {
 	return p
 }
 
-// Bound answers a context that ends with ctx or with the run. Call its cancel
-// function when the request is answered.
+// Bound returns a context that ends with ctx or with the run. The caller calls the
+// cancel function when the request is answered.
 func (p *Pass[R]) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	release := p.AfterEnd(cancel)
 	return ctx, func() { release(); cancel() }
 }
 
-// AfterEnd calls fn, on a goroutine of its own, when the run is over, unless
-// the function that it answers was called before.
+// AfterEnd calls fn, on a goroutine of its own, when the run ends. The returned
+// function prevents the call.
 func (p *Pass[R]) AfterEnd(fn func()) (release func() bool) { return context.AfterFunc(p.ctx, fn) }
 
-// Server makes an HTTP server with the timeouts of a gate's.
+// Server returns an HTTP server with the timeouts of all servers of the box.
 func (g *Gate[R]) Server(h http.Handler) *http.Server {
-	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug)}
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+	}
 }
 
-// Serve serves a listener, which it closes in the end. It returns
-// http.ErrServerClosed after Close.
+// Serve serves a listener and closes it at the end. It returns http.ErrServerClosed
+// after Close.
 func (g *Gate[R]) Serve(l net.Listener, h http.Handler) error {
 	srv := g.Server(h)
 	g.mu.Lock()
@@ -116,8 +117,8 @@ func (g *Gate[R]) Serve(l net.Listener, h http.Handler) error {
 	return err
 }
 
-// Close dismisses all runs and ends every listener and request. It answers the
-// passes of the runs that were there.
+// Close dismisses all runs and ends every listener and request. It returns the
+// passes of the dismissed runs.
 func (g *Gate[R]) Close() []*Pass[R] {
 	g.mu.Lock()
 	g.closed = true

@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// Tree is a box's part of the control groups of version 2: a group of its own,
-// and below it one for each run. See the kernel's
-// Documentation/admin-guide/cgroup-v2.rst, which names the files used here.
+// Tree is the part of a box in the control groups of version 2: a group for the
+// box, and below it one for each run. The kernel's
+// Documentation/admin-guide/cgroup-v2.rst describes the files used here.
 type Tree struct {
 	dir         string
-	controllers []string // those that are in force for runs
-	missing     error    // why the others are not
+	controllers []string // controllers that limit runs
+	missing     error    // why the other controllers do not; nil if all do
 }
 
-// controllers that runs are limited with.
+// wanted lists the controllers that limit runs.
 var wanted = []string{"memory", "pids", "cpu"}
 
-// leaf is the group that a box moves itself into: a group with processes of its
-// own cannot pass controllers on.
+// leaf is the group into which a box moves itself, because a group with processes
+// of its own cannot enable controllers for its children.
 const leaf = "box"
 
-// ownGroup is the group of version 2 that this process is in, below the folder
+// ownGroup returns the version 2 group of this process, below mount, the folder
 // where the hierarchy is mounted.
 func ownGroup() (group, mount string, err error) {
 	text, err := os.ReadFile("/proc/self/cgroup")
@@ -64,20 +64,20 @@ func ownGroup() (group, mount string, err error) {
 	return "", "", errors.New("the control groups of version 2 are not mounted")
 }
 
-// OpenTree makes the box's group beside this process, which it moves if it has
-// to, and ends what an earlier box of that name has left there. Without the
-// right to make groups, as for most who log in, there is no Tree.
+// OpenTree makes the box's group beside this process, which it moves if necessary,
+// and removes the group that an earlier box of that name has left, with its
+// processes. It fails without the right to make groups, which most users lack.
 func OpenTree(name string) (*Tree, error) {
 	own, mount, err := ownGroup()
 	if err != nil {
 		return nil, err
 	}
 	at := filepath.Join(mount, own)
-	_, err = os.Stat(filepath.Join(at, "cgroup.type")) // the root of the hierarchy has none, and may have processes
+	_, err = os.Stat(filepath.Join(at, "cgroup.type")) // the root of the hierarchy has no such file, and may have processes
 	root := errors.Is(err, fs.ErrNotExist)
 	moved := root
 	if !root && filepath.Base(at) == leaf {
-		at, moved = filepath.Dir(at), true // another box of this process, or systemd's DelegateSubgroup
+		at, moved = filepath.Dir(at), true // another box of this process, or systemd's DelegateSubgroup, has made the leaf
 	}
 	t := &Tree{dir: filepath.Join(at, name)}
 	if err := removeGroup(t.dir); err != nil {
@@ -97,13 +97,13 @@ func OpenTree(name string) (*Tree, error) {
 			err = enable(t.dir, c)
 		}
 		if err != nil {
-			t.missing = errors.Join(t.missing, fmt.Errorf("controller %s: %w", c, plainly(err)))
+			t.missing = errors.Join(t.missing, fmt.Errorf("controller %s: %w", c, explain(err)))
 			continue
 		}
 		t.controllers = append(t.controllers, c)
 	}
 	if len(t.controllers) == 0 && !moved {
-		// Others are in our group, and it stays as it was.
+		// Other processes share this group; the process moves back into it.
 		if err := writeGroup(at, "cgroup.procs", strconv.Itoa(os.Getpid())); err == nil {
 			os.Remove(filepath.Join(at, leaf))
 		}
@@ -114,7 +114,7 @@ func OpenTree(name string) (*Tree, error) {
 	return t, nil
 }
 
-// moveSelf puts this process into the leaf below a group.
+// moveSelf moves this process into the leaf below a group.
 func moveSelf(at string) error {
 	dir := filepath.Join(at, leaf)
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -127,7 +127,7 @@ func moveSelf(at string) error {
 	return nil
 }
 
-// enable lets a group limit its children with a controller.
+// enable enables a controller for the children of a group.
 func enable(dir, controller string) error {
 	text, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {
@@ -139,16 +139,16 @@ func enable(dir, controller string) error {
 	return writeGroup(dir, "cgroup.subtree_control", "+"+controller)
 }
 
-// plainly explains the one error that says nothing to a reader.
-func plainly(err error) error {
+// explain replaces EBUSY, which tells the reader nothing, by an explanation.
+func explain(err error) error {
 	if errors.Is(err, syscall.EBUSY) {
 		return errors.New("other processes are in the control group of the box: run it as a service of its own, with Delegate=yes")
 	}
 	return err
 }
 
-// try starts a program in a group: kernels before 5.7 and some filters of
-// system calls do not let one be started there.
+// try starts a program in a group. Kernels before 5.7 and some filters of system
+// calls refuse that.
 func (t *Tree) try() error {
 	g, err := t.group("trial", Limits{})
 	if err != nil {
@@ -167,12 +167,12 @@ func (t *Tree) try() error {
 	return nil
 }
 
-// has tells whether a controller limits runs.
+// has tells whether runs are limited with a controller.
 func (t *Tree) has(controller string) bool {
 	return t != nil && slices.Contains(t.controllers, controller)
 }
 
-// Close removes the box's group, with all that runs in it.
+// Close removes the box's group and ends all processes in it.
 func (t *Tree) Close() error { return removeGroup(t.dir) }
 
 // group is the control group of one run.
@@ -182,7 +182,7 @@ type group struct {
 	folder *os.File
 }
 
-// period of the processor's share, in microseconds: the kernel's own.
+// period is the period of cpu.max in microseconds, the kernel's default.
 const period = 100_000
 
 func (t *Tree) group(name string, l Limits) (*group, error) {
@@ -197,7 +197,7 @@ func (t *Tree) group(name string, l Limits) (*group, error) {
 		controller, file string
 		limit            int64
 		text             string
-		optional         bool // the kernel may have been built without
+		optional         bool // the kernel may have been built without the file
 	}{
 		{"memory", "memory.max", l.Memory, strconv.FormatInt(l.Memory, 10), false},
 		{"memory", "memory.swap.max", l.Memory, "0", true},
@@ -219,7 +219,7 @@ func (t *Tree) group(name string, l Limits) (*group, error) {
 	return g, nil
 }
 
-// breach is the limit that the kernel has held against the run, nil if none.
+// breach returns the limit at which the kernel has stopped the run, nil if none.
 func (g *group) breach(l Limits) *Breach {
 	if n := g.event("memory.events", "oom_kill"); n > 0 && l.Memory > 0 {
 		return &Breach{Resource: Memory, Limit: l.Memory, Used: max(g.number("memory.current"), g.number("memory.peak"))}
@@ -234,7 +234,7 @@ func (g *group) number(file string) int64 {
 	return kernelNumber(filepath.Join(g.dir, file), 0)
 }
 
-// event is one counter of a file of several.
+// event returns one counter of a file with several.
 func (g *group) event(file, name string) int64 {
 	text, err := os.ReadFile(filepath.Join(g.dir, file))
 	if err != nil {
@@ -249,7 +249,7 @@ func (g *group) event(file, name string) int64 {
 	return 0
 }
 
-// pids are the processes of the run.
+// pids lists the processes of the run.
 func (g *group) pids() []int { return groupPids(g.dir) }
 
 func groupPids(dir string) (out []int) {
@@ -265,7 +265,7 @@ func groupPids(dir string) (out []int) {
 	return out
 }
 
-// kill ends all processes of the run at once, also those that are being forked.
+// kill ends all processes of the run at once, including those being forked.
 func (g *group) kill() { killGroup(g.dir) }
 
 func (g *group) close() error {
@@ -282,10 +282,11 @@ func killGroup(dir string) {
 	}
 }
 
-// removeWait is how long the processes of a group may take to die.
+// removeWait limits how long the processes of a group may take to die.
 const removeWait = 10 * time.Second
 
-// removeGroup ends all that is in a group and removes it, and what is below it.
+// removeGroup ends all processes of a group and removes the group and those below
+// it.
 func removeGroup(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -313,7 +314,7 @@ func removeGroup(dir string) error {
 	}
 }
 
-// writeGroup writes to a file of a group, which must be there.
+// writeGroup writes to an existing file of a group.
 func writeGroup(dir, file, text string) error {
 	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
 	if err != nil {

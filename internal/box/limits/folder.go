@@ -8,24 +8,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// use is what folders take of the disk.
+// use is the disk space that folders take.
 type use struct {
 	bytes, inodes int64
-	largest       int64 // length of the longest file
+	largest       int64 // length of the longest file in bytes
 }
 
-// walker adds up folders that their agent may be changing meanwhile. It follows
-// no link, opens nothing but folders, and only one at a time however deep they
-// are, and stops when it has seen enough.
+// walker adds up folders that an agent may be changing. It follows no link, opens
+// only folders, one at a time at any depth, and stops when a limit is reached.
 type walker struct {
 	ctx   context.Context
 	most  Limits
 	use   use
-	links map[uint64]bool // files of several names count once
+	links map[uint64]bool // inodes seen of files with several names, which count once
 	names []byte
 }
 
-// walk adds up folders until a limit is broken or ctx ends.
+// walk adds up folders until a limit is reached or ctx ends.
 func walk(ctx context.Context, most Limits, dirs ...string) use {
 	w := &walker{ctx: ctx, most: most, links: map[uint64]bool{}, names: make([]byte, 32<<10)}
 	for _, dir := range dirs {
@@ -42,14 +41,14 @@ func (w *walker) enough() bool {
 	return w.ctx.Err() != nil || w.most.Inodes > 0 && w.use.inodes >= w.most.Inodes || w.most.Disk > 0 && w.use.bytes >= w.most.Disk
 }
 
-// level is a folder on the way down: what it is, to be known again on the way
-// up, and the folders in it that are still to be seen.
+// level is a folder on the path of the walk: its identity, to be checked on the way
+// back up, and its subfolders that are still to be visited.
 type level struct {
 	dev, ino uint64
 	below    []string
 }
 
-// tree adds up an open folder and all below it, and closes it.
+// tree adds up an open folder and everything below it, and closes it.
 func (w *walker) tree(fd int) {
 	defer func() { unix.Close(fd) }()
 	way := []level{w.folder(fd)}
@@ -76,13 +75,13 @@ func (w *walker) tree(fd int) {
 		fd = up
 		var st unix.Stat_t
 		if back := way[len(way)-1]; unix.Fstat(fd, &st) != nil || st.Dev != back.dev || st.Ino != back.ino {
-			return // it was moved meanwhile; the next walk will see
+			return // the folder was moved meanwhile; the next walk counts it
 		}
 	}
 }
 
-// enter opens a folder. One that is closed to its owner, who is the box's own
-// user, is opened to the owner first: nothing is hidden that way.
+// enter opens a folder. If its owner, the box's own user, has no access to it,
+// enter first gives the owner access, so that an agent can hide nothing that way.
 func enter(dir int, name string) (int, error) {
 	fd, err := unix.Openat(dir, name, folderFlags, 0)
 	if !errors.Is(err, unix.EACCES) {
@@ -99,7 +98,7 @@ func enter(dir int, name string) (int, error) {
 	return unix.Openat(dir, name, folderFlags, 0)
 }
 
-// folder adds up what is in one open folder.
+// folder adds up the entries of one open folder.
 func (w *walker) folder(fd int) (l level) {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) == nil {
@@ -125,7 +124,7 @@ func (w *walker) folder(fd int) (l level) {
 func (w *walker) file(dir int, name string) bool {
 	var st unix.Stat_t
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return false // gone
+		return false // deleted meanwhile
 	}
 	folder := st.Mode&unix.S_IFMT == unix.S_IFDIR
 	if st.Nlink > 1 && !folder {

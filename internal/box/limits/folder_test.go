@@ -126,6 +126,6 @@ func BenchmarkLook(b *testing.B) {
 	defer r.Close()
 	var read reader
 	for b.Loop() {
-		w.lookAtProcesses(&read)
+		w.measureProcesses(&read)
 	}
 }

@@ -1,13 +1,12 @@
-// Package limits bounds what one run may take from its box: processes, memory,
-// processors, open files, and room on the disk. Who takes more is ended, and
+// Package limits limits the processes, memory, processors, open files and disk
+// space that one run may take from its box. A run that exceeds a limit is ended;
 // the box and its other runs go on.
 //
 // There are three means. A control group of version 2, where the box may make
-// one (Tree), bounds what the kernel counts exactly. Resource limits of each
-// process (the sandbox sets them) bound what a single process takes. A watch
-// (Watch) looks at everything else again and again, and at all of it where
-// there are no control groups, at a pace that costs no more than a twentieth of
-// a processor.
+// one (Tree), limits exactly what the kernel counts. Resource limits of each
+// process (set by the sandbox) limit a single process. A watch (Watch) measures
+// everything else at intervals, and all of it where there are no control groups.
+// Its intervals keep its cost below a twentieth of a processor.
 package limits
 
 import (
@@ -18,18 +17,18 @@ import (
 	"strings"
 )
 
-// Limits are what one run may take. Zero is no limit.
+// Limits are the limits of one run. Zero means no limit.
 type Limits struct {
-	Processes int64 // processes and threads, those of the sandbox included, about 15
-	Memory    int64 // bytes, with what is in the sandbox's temporary folders
+	Processes int64 // processes and threads, including about 15 of the sandbox
+	Memory    int64 // bytes, including the files in the sandbox's temporary folders
 	CPU       int64 // thousandths of a processor
-	OpenFiles int64 // descriptors of all its processes together, and of each
+	OpenFiles int64 // descriptors of all its processes together, and of each process
 	FileBytes int64 // bytes of one file
 	Disk      int64 // bytes of its task and home folders
-	Inodes    int64 // files and folders in its task and home folders, and in the sandbox's temporary ones
+	Inodes    int64 // files and folders in its task and home folders and in the sandbox's temporary folders
 }
 
-// Resource is what a limit is on, as the operator names it.
+// Resource is a limited resource, by the name that the operator uses.
 type Resource string
 
 // The resources.
@@ -43,13 +42,13 @@ const (
 	Inodes    Resource = "inodes"
 )
 
-// part is how one limit is written.
+// part describes the text form of one limit.
 type part struct {
 	name  Resource
 	field func(*Limits) *int64
 	read  func(string) (int64, error)
 	show  func(int64) string
-	least int64 // below it no run can begin
+	least int64 // no run can begin with less
 }
 
 var parts = []part{
@@ -62,7 +61,7 @@ var parts = []part{
 	{Inodes, func(l *Limits) *int64 { return &l.Inodes }, readCount, showCount, 100},
 }
 
-// Names lists the parts of a text that Parse reads.
+// Names lists the names that Parse accepts.
 func Names() []string {
 	var out []string
 	for _, p := range parts {
@@ -71,12 +70,12 @@ func Names() []string {
 	return out
 }
 
-// none is how a limit is written that is not set.
+// none is the text for no limit.
 const none = "none"
 
-// Parse reads limits over others, written like
+// Parse reads limits and applies them over others. A text looks like
 // "memory=4GiB,processes=2000,cpu=1.5,disk=none". Sizes take K, M, G or T for
-// powers of 1024, with or without iB or B. Errors name the part.
+// powers of 1024, with or without iB or B. An error names the limit.
 func Parse(text string, over Limits) (Limits, error) {
 	seen := map[string]bool{}
 	for _, item := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
@@ -108,7 +107,7 @@ func Parse(text string, over Limits) (Limits, error) {
 	return over, nil
 }
 
-// String writes all limits as Parse reads them.
+// String returns all limits in the form that Parse reads.
 func (l Limits) String() string {
 	var out []string
 	for _, p := range parts {
@@ -121,13 +120,13 @@ func (l Limits) String() string {
 	return strings.Join(out, ",")
 }
 
-// of is the limit on a resource.
+// of returns the limit of a resource.
 func (l Limits) of(name Resource) int64 {
 	i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
 	return *parts[i].field(&l)
 }
 
-// units of sizes, the largest first.
+// units lists the units of sizes, the largest first.
 var units = []struct {
 	name  string
 	bytes int64
@@ -178,20 +177,24 @@ func showCount(n int64) string { return strconv.FormatInt(n, 10) }
 
 func showShare(n int64) string { return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64) }
 
-// Breach is a limit that a run has broken.
+// Breach reports a limit that a run has exceeded.
 type Breach struct {
 	Resource Resource
-	Limit    int64 // what was allowed; 0 if the box ran out first
-	Used     int64 // what the run was seen to use
-	Free     int64 // what was left on the box when it ran out
+	Limit    int64 // the limit; 0 if the box ran out before the run reached a limit
+	Used     int64 // how much the run used
+	Free     int64 // how much the box had left when it ran out
 }
 
-// nouns say what a limit counts.
+// nouns names what each limit counts.
 var nouns = map[Resource]string{
-	Processes: "processes and threads", Memory: "memory", OpenFiles: "open files", Disk: "disk", Inodes: "files and folders",
+	Processes: "processes and threads",
+	Memory:    "memory",
+	OpenFiles: "open files",
+	Disk:      "disk",
+	Inodes:    "files and folders",
 }
 
-// Error is a sentence for whoever reads why the run failed.
+// Error returns a sentence for the user who reads why the run failed.
 func (b *Breach) Error() string {
 	what, amount := nouns[b.Resource], func(n int64) string { return showCount(n) + " " + nouns[b.Resource] }
 	if b.Resource == Memory || b.Resource == Disk {
@@ -199,21 +202,25 @@ func (b *Breach) Error() string {
 	}
 	switch {
 	case b.Resource == FileBytes:
-		return fmt.Sprintf("The run wrote a file of %s, the largest size that a file may have on this box.", sentenceBytes(b.Limit))
+		return fmt.Sprintf("The run wrote a file of %s, the largest size that a file may have on this box.",
+			sentenceBytes(b.Limit))
 	case b.Limit > 0:
-		return fmt.Sprintf("The run used more than %s, which is the limit of one run on this box; it had %s when it was ended.", amount(b.Limit), strings.TrimSuffix(amount(b.Used), " of "+what))
+		return fmt.Sprintf("The run used more than %s, which is the limit of one run on this box; it had %s when it was ended.",
+			amount(b.Limit), strings.TrimSuffix(amount(b.Used), " of "+what))
 	case b.Resource == Inodes:
-		return fmt.Sprintf("The disk of the box was nearly out of files (%d were left), and this run used the most: %s.", b.Free, amount(b.Used))
+		return fmt.Sprintf("The disk of the box was nearly out of files (%d were left), and this run used the most: %s.",
+			b.Free, amount(b.Used))
 	}
-	return fmt.Sprintf("The %s of the box was nearly full (%s were left), and this run used the most: %s.", what, sentenceBytes(b.Free), sentenceBytes(b.Used))
+	return fmt.Sprintf("The %s of the box was nearly full (%s were left), and this run used the most: %s.",
+		what, sentenceBytes(b.Free), sentenceBytes(b.Used))
 }
 
-// OnDisk tells whether the run's folders are what takes the room.
+// OnDisk tells whether the run's files are what exceeds the limit.
 func (b *Breach) OnDisk() bool {
 	return b.Resource == Disk || b.Resource == Inodes || b.Resource == FileBytes
 }
 
-// sentenceBytes is a size with a space before its unit.
+// sentenceBytes formats a size with a space before its unit.
 func sentenceBytes(n int64) string {
 	text := showBytes(n)
 	if i := strings.IndexAny(text, "KMGT"); i > 0 {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sizes of the defaults. They are meant to stop what has gone wrong, not what
-// is large: a build of a browser is larger, and its operator says so.
+// The sizes of the defaults. They stop runs that have gone wrong, not large ones: a
+// build of a browser needs more, and its operator sets other limits.
 const (
 	leastMemory      = 1 << 30  // a compiler and a language server
 	defaultProcesses = 2048     // ten test runners of a Java build with their threads
@@ -22,11 +22,11 @@ const (
 	leastInodes      = 100_000
 )
 
-// Default are the limits of a run on this machine, one of so many at once,
-// whose folders are on the disk of dir: four fifths of the memory shared by all
-// runs; 2048 processes, or less where the kernel has few; half of the disk that
-// is free, but 20 GiB and a million files at most; as many processors as there
-// are. A file may be as large as all of them together.
+// Default returns the limits of one of slots concurrent runs on this machine, whose
+// folders are on the disk of dir: its share of four fifths of the memory; 2048
+// processes, or fewer where the kernel has few; half of the free disk, but at most
+// 20 GiB and a million files; no limit of processors. A file may be as large as all
+// files together.
 func Default(slots int, dir string) Limits {
 	runs := int64(max(slots, 1))
 	l := Limits{
@@ -46,8 +46,8 @@ func Default(slots int, dir string) Limits {
 	return l
 }
 
-// totalMemory is the memory that this process and its children may use: the
-// machine's, or that of a container.
+// totalMemory returns the memory in bytes that this process and its children may
+// use: the machine's, or that of a container.
 func totalMemory() int64 {
 	total := meminfo("MemTotal:")
 	own, mount, err := ownGroup()
@@ -62,7 +62,8 @@ func totalMemory() int64 {
 	return total
 }
 
-// meminfo is one line of /proc/meminfo in bytes, 0 if it is not there.
+// meminfo returns the value of one line of /proc/meminfo in bytes, 0 if there is no
+// such line.
 func meminfo(name string) int64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -78,7 +79,8 @@ func meminfo(name string) int64 {
 	return 0
 }
 
-// kernelNumber reads a file of one number.
+// kernelNumber reads a file with one number; otherwise is the answer if it cannot
+// be read.
 func kernelNumber(path string, otherwise int64) int64 {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -91,10 +93,10 @@ func kernelNumber(path string, otherwise int64) int64 {
 	return n
 }
 
-// disk is what a file system has.
+// disk is the state of a file system.
 type disk struct {
-	total, used, free  int64 // bytes; free is what the box may still write
-	inodes, usedInodes int64 // none where the file system does not count them
+	total, used, free  int64 // bytes; free is how much the box may still write
+	inodes, usedInodes int64 // 0 where the file system does not count inodes
 	freeInodes         int64
 }
 

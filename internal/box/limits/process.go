@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is what the kernel says of one.
+// process is what the kernel reports about a process.
 type process struct {
 	pid, parent  int
-	threads, rss int64 // rss in bytes, shared memory included
+	threads, rss int64 // rss in bytes, including shared memory
 }
 
 // reader reads small files of the kernel without an allocation for each.
@@ -34,8 +34,8 @@ func (r *reader) read(path string) []byte {
 
 var pageSize = int64(os.Getpagesize())
 
-// process reads /proc/PID/stat: "pid (name) state ppid …", of which the name may
-// hold anything; threads are the 20th field, resident pages the 24th (proc(5)).
+// process reads /proc/PID/stat: "pid (name) state ppid …". The name may contain any
+// character. Threads are the 20th field, resident pages the 24th (proc(5)).
 func (r *reader) process(pid int) (p process, ok bool) {
 	b := r.read("/proc/" + strconv.Itoa(pid) + "/stat")
 	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
@@ -49,7 +49,7 @@ func (r *reader) process(pid int) (p process, ok bool) {
 	return process{pid: pid, parent: int(number(1)), threads: number(17), rss: number(21) * pageSize}, true
 }
 
-// table is all processes of the machine by their parent.
+// table returns all processes of the machine by the id of their parent.
 func (r *reader) table() map[int][]process {
 	out := map[int][]process{}
 	dir, err := os.Open("/proc")
@@ -71,7 +71,7 @@ func (r *reader) table() map[int][]process {
 	return out
 }
 
-// threads counts those of all processes.
+// threads counts the threads of all processes.
 func threads(table map[int][]process) (n int64) {
 	for _, children := range table {
 		for _, p := range children {
@@ -81,7 +81,7 @@ func threads(table map[int][]process) (n int64) {
 	return n
 }
 
-// family is a process and all below it.
+// family returns a process and all processes below it.
 func family(table map[int][]process, root int) (out []process) {
 	for _, children := range table {
 		for _, p := range children {
@@ -96,9 +96,9 @@ func family(table map[int][]process, root int) (out []process) {
 	return out
 }
 
-// open counts the descriptors of a process. Since Linux 6.2 the size of the
-// folder tells; a process that others must not look into counts as 0, and has
-// its own limit.
+// open counts the descriptors of a process. Since Linux 6.2 the size of the folder
+// is their number. A process that this user may not examine counts as 0; its own
+// resource limit still holds.
 func (r *reader) open(pid int) int64 {
 	dir := fmt.Sprintf("/proc/%d/fd", pid)
 	var st unix.Stat_t
@@ -114,9 +114,10 @@ func (r *reader) open(pid int) int64 {
 	return int64(len(names))
 }
 
-// share is the memory of a process with each page that is shared divided among
-// those who share it (the kernel's PSS); ok is false where others must not look.
-func (r *reader) share(pid int) (bytes int64, ok bool) {
+// pss returns the memory of a process in which each shared page is divided by the
+// number of processes that share it (the kernel's PSS); ok is false where this user
+// may not read it.
+func (r *reader) pss(pid int) (bytes int64, ok bool) {
 	text := r.read(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	_, after, ok := strings.Cut(string(text), "\nPss:")
 	f := strings.Fields(after)
@@ -127,8 +128,8 @@ func (r *reader) share(pid int) (bytes int64, ok bool) {
 	return n << 10, err == nil
 }
 
-// memory is what processes hold together. Counting what is shared once is
-// costly, so it is done only when it decides.
+// memory returns the memory of processes in bytes. Counting shared pages once is
+// costly, so memory does it only if the plain sum reaches limit.
 func (r *reader) memory(all []process, limit int64) (sum int64) {
 	for _, p := range all {
 		sum += p.rss
@@ -138,7 +139,7 @@ func (r *reader) memory(all []process, limit int64) (sum int64) {
 	}
 	sum = 0
 	for _, p := range all {
-		if n, ok := r.share(p.pid); ok {
+		if n, ok := r.pss(p.pid); ok {
 			sum += n
 		} else {
 			sum += p.rss
@@ -147,9 +148,9 @@ func (r *reader) memory(all []process, limit int64) (sum int64) {
 	return sum
 }
 
-// hidden is what processes hold in files that have no name any more, which no
-// walk finds: on the disk that dir is on, and in memory (memfd_create).
-func hidden(dir string, pids []int) (onDisk, inMemory int64) {
+// nameless returns the bytes that processes hold in nameless files, which no walk
+// finds: on the disk of dir, and in memory (memfd_create).
+func nameless(dir string, pids []int) (onDisk, inMemory int64) {
 	type file struct{ dev, ino uint64 }
 	var at unix.Stat_t
 	if unix.Stat(dir, &at) != nil {
@@ -166,7 +167,8 @@ func hidden(dir string, pids []int) (onDisk, inMemory int64) {
 		f.Close()
 		for _, name := range names {
 			var st unix.Stat_t
-			if unix.Stat(dir+"/"+name, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 0 || seen[file{st.Dev, st.Ino}] {
+			if unix.Stat(dir+"/"+name, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG ||
+				st.Nlink > 0 || seen[file{st.Dev, st.Ino}] {
 				continue
 			}
 			seen[file{st.Dev, st.Ino}] = true

@@ -10,67 +10,67 @@ import (
 	"time"
 )
 
-// Config is what a Watch needs.
+// Config configures a Watch.
 type Config struct {
 	Limits Limits
 	Slots  int    // runs at once
 	Name   string // of the box's control group
 	Work   string // folder on the disk that runs fill
-	// Reserve is how much of that disk, of so many bytes in all, the box needs
-	// for itself. Runs are ended before it is touched.
+	// Reserve returns how many bytes of that disk, given its size in bytes, the box
+	// needs for itself. Runs are ended before the free space falls below it.
 	Reserve func(total int64) int64
-	Watch   bool // make no control groups, watch everything
+	Watch   bool // make no control groups, measure everything
 	Logger  *slog.Logger
 }
 
 // Watch holds the runs of a box to its limits.
 type Watch struct {
-	cfg  Config
-	tree *Tree  // nil: no control groups
-	why  string // there are none, or not all
+	cfg    Config
+	tree   *Tree  // nil: no control groups
+	reason string // why there are no control groups, or not all controllers
 
-	mu       sync.Mutex
-	runs     map[*Run]bool
-	news     chan struct{} // closed and replaced when there is one more
-	freeing  int           // runs ended for the room they take, which is not free yet
-	freed    chan struct{} // closed and replaced when that changes
-	relieved time.Time     // until when nobody looks again for who has filled the disk
-	relieve  bool          // that is being done
+	mu          sync.Mutex
+	runs        map[*Run]bool
+	added       chan struct{} // closed and replaced when a run begins to be followed
+	freeing     int           // runs that were ended for their use of the disk and are still on it
+	freed       chan struct{} // closed and replaced when freeing changes
+	searchAfter time.Time     // until then, no search for the run that has filled the disk
+	searching   bool          // that search is running
 }
 
-// New prepares to hold runs to limits. What it finds on this machine decides
-// how; it never fails, since all that matters can be watched.
+// New prepares to hold runs to limits. It uses the means that this machine has; it
+// never fails, because all essential limits can be watched.
 func New(cfg Config) *Watch {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	w := &Watch{cfg: cfg, runs: map[*Run]bool{}, news: make(chan struct{}), freed: make(chan struct{})}
+	w := &Watch{cfg: cfg, runs: map[*Run]bool{}, added: make(chan struct{}), freed: make(chan struct{})}
 	if cfg.Watch {
-		w.why = "not wanted"
+		w.reason = "not wanted"
 		return w
 	}
 	var err error
 	if w.tree, err = OpenTree(cfg.Name); err != nil {
-		w.tree, w.why = nil, err.Error()
+		w.tree, w.reason = nil, err.Error()
 	} else if w.tree.missing != nil {
-		w.why = w.tree.missing.Error()
+		w.reason = w.tree.missing.Error()
 	}
 	return w
 }
 
-// Means is how a limit is held.
+// Means is the way in which a limit is held.
 type Means string
 
 // The means.
 const (
-	ByKernel  Means = "control group"   // nothing can get beyond it
-	ByProcess Means = "each process"    // the kernel refuses a single process more
-	ByWatch   Means = "watch"           // whoever is beyond it is ended within about a second
-	NotHeld   Means = "not held"        // there is no means on this machine
-	NotSet    Means = "no limit is set" // the operator's wish
+	ByKernel  Means = "control group"   // the kernel prevents any excess
+	ByProcess Means = "each process"    // the kernel limits each process by itself
+	ByWatch   Means = "watch"           // a run that exceeds the limit is ended within about a second
+	NotHeld   Means = "not held"        // this machine has no means for it
+	NotSet    Means = "no limit is set" // the operator has set no limit
 )
 
-// Held tells how each limit is held on this machine.
+// Held returns the means by which each limit is held on this machine.
 func (w *Watch) Held() map[Resource]Means {
 	out := map[Resource]Means{
 		Processes: ByWatch, Memory: ByWatch, CPU: NotHeld, OpenFiles: ByWatch, FileBytes: ByProcess, Disk: ByWatch, Inodes: ByWatch,
@@ -88,7 +88,7 @@ func (w *Watch) Held() map[Resource]Means {
 	return out
 }
 
-// Report logs the limits and how they are held.
+// Report logs the limits and the means by which they are held.
 func (w *Watch) Report() {
 	by := map[Means][]string{}
 	for r, m := range w.Held() {
@@ -100,16 +100,17 @@ func (w *Watch) Report() {
 			args = append(args, string(m), slices.Sorted(slices.Values(by[m])))
 		}
 	}
-	if w.why != "" {
-		args = append(args, "why_no_control_group", w.why)
+	if w.reason != "" {
+		args = append(args, "why_no_control_group", w.reason)
 	}
 	w.cfg.Logger.Info("what one run may take", args...)
 	if w.Held()[CPU] == NotHeld {
-		w.cfg.Logger.Warn("the limit cpu is not held: that needs the cpu controller of control groups of version 2", "cpu", showShare(w.cfg.Limits.CPU))
+		w.cfg.Logger.Warn("the limit cpu is not held: that needs the cpu controller of control groups of version 2",
+			"cpu", showShare(w.cfg.Limits.CPU))
 	}
 }
 
-// Close removes what New made. There must be no runs.
+// Close removes the control group that New has made. No run may be left.
 func (w *Watch) Close() error {
 	if w.tree == nil {
 		return nil
@@ -117,37 +118,37 @@ func (w *Watch) Close() error {
 	return w.tree.Close()
 }
 
-// Run is one run held to the limits.
+// Run is one run that is held to the limits.
 type Run struct {
 	w     *Watch
 	name  string
-	dirs  []string // its task and home folder
-	group *group   // nil: none
+	dirs  []string // its task and home folders
+	group *group   // its control group; nil: none
 	ctx   context.Context
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
 
-	mu      sync.Mutex
-	pid     int  // of its first process; 0 before Follow
-	private bool // it has temporary folders of its own
-	end     func(*Breach)
-	broken  *Breach
-	freed   bool
+	mu       sync.Mutex
+	pid      int  // of its first process; 0 before Follow
+	private  bool // the run has temporary folders of its own
+	onBreach func(*Breach)
+	broken   *Breach
+	freed    bool
 
-	walking bool
-	began   *use          // nil before the first walk
-	first   chan struct{} // closed after it
-	last    use
-	at      time.Time     // of the last walk
-	worked  time.Duration // the processor, for it
-	took    time.Duration // it, with waiting for the disk
-	then    disk          // the disk then
-	memory  int64         // in files without a name, then
+	walking   bool
+	baseline  *use          // use at the first walk; nil before it
+	firstWalk chan struct{} // closed after the first walk
+	lastUse   use           // use at the last walk
+	walkedAt  time.Time     // of the last walk
+	walkWork  time.Duration // processor time of the last walk
+	walkTime  time.Duration // elapsed time of the last walk
+	walkDisk  disk          // the disk at the last walk
+	memory    int64         // bytes in nameless memory files at the last walk
 }
 
-// Begin prepares for a run of that name, whose task and home folders are dirs.
+// Begin prepares for a run with that name, whose task and home folders are dirs.
 func (w *Watch) Begin(name string, dirs ...string) (*Run, error) {
-	r := &Run{w: w, name: name, dirs: dirs, first: make(chan struct{})}
+	r := &Run{w: w, name: name, dirs: dirs, firstWalk: make(chan struct{})}
 	if w.tree != nil {
 		var err error
 		if r.group, err = w.tree.group(name, w.cfg.Limits); err != nil {
@@ -160,21 +161,21 @@ func (w *Watch) Begin(name string, dirs ...string) (*Run, error) {
 	w.mu.Unlock()
 	if d, err := statDisk(w.cfg.Work); err == nil {
 		r.walk(d)
-		// What is there before the run begins is not its doing. Large folders are
-		// not waited for.
+		// Files that exist before the run begins do not count as its own. Begin
+		// does not wait for large folders.
 		select {
-		case <-r.first:
+		case <-r.firstWalk:
 		case <-time.After(firstWait):
 		}
 	}
 	return r, nil
 }
 
-// firstWait bounds how long a run waits for the first walk through its folders.
+// firstWait limits how long Begin waits for the first walk through a run's folders.
 const firstWait = 500 * time.Millisecond
 
-// Group is the folder of the run's control group, to start its first process
-// in; nil if there is none.
+// Group returns the folder of the run's control group, in which the first process
+// has to start; nil if there is none.
 func (r *Run) Group() *os.File {
 	if r.group == nil {
 		return nil
@@ -182,12 +183,12 @@ func (r *Run) Group() *os.File {
 	return r.group.folder
 }
 
-// Fence is how many processes and threads the kernel is to let the run's user
-// have in all, where no control group counts those of a run. It counts those of
-// the user's other runs and programs as well (setrlimit(2), RLIMIT_NPROC), which
-// must not suffer from one that forks without end: so it is wide, and only keeps
-// the machine alive until the watch has looked. 0 is no fence.
-func (r *Run) Fence() uint64 {
+// ProcessCeiling returns the limit on all processes and threads of the run's user for where
+// no control group counts those of a run; 0 means none. The kernel counts the
+// processes of that user's other runs and programs as well (setrlimit(2),
+// RLIMIT_NPROC), and these must not suffer from a run that forks endlessly. So the
+// limit is high, and only keeps the machine alive until the watch has measured.
+func (r *Run) ProcessCeiling() uint64 {
 	l := r.w.cfg.Limits
 	if l.Processes == 0 || r.w.tree.has("pids") {
 		return 0
@@ -196,50 +197,51 @@ func (r *Run) Fence() uint64 {
 	return uint64(threads(read.table()) + int64(r.w.cfg.Slots)*l.Processes + headroom)
 }
 
-// headroom is how many processes a run can start, at the most, before the watch
-// has ended it: some thousands in a second for each processor.
+// headroom is how many processes a run can start at most before the watch ends it:
+// some thousands in a second for each processor.
 const headroom = 2000
 
-// Limits are those of the run.
+// Limits returns the limits of the run.
 func (r *Run) Limits() Limits { return r.w.cfg.Limits }
 
-// Follow watches the processes below pid, that one included, until Close.
-// private tells that they have temporary folders of their own, in memory. end is
-// called once, on a goroutine of its own, when a limit is broken: it ends the run.
+// Follow watches pid and the processes below it until Close. private says that they
+// have temporary folders of their own, in memory. Follow calls end once, on a
+// goroutine of its own, when a limit is exceeded; end has to end the run.
 func (r *Run) Follow(pid int, private bool, end func(*Breach)) {
 	r.mu.Lock()
-	r.pid, r.private, r.end = pid, private, end
+	r.pid, r.private, r.onBreach = pid, private, end
 	r.mu.Unlock()
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
-	close(r.w.news)
-	r.w.news = make(chan struct{})
+	close(r.w.added)
+	r.w.added = make(chan struct{})
 }
 
-// found notes what the run has broken, the first time, and ends it.
+// found records the first breach of the run and ends it.
 func (r *Run) found(b *Breach) {
 	r.mu.Lock()
-	if r.broken != nil || r.end == nil {
+	if r.broken != nil || r.onBreach == nil {
 		r.mu.Unlock()
 		return
 	}
 	r.broken = b
-	end := r.end
+	end := r.onBreach
 	if b.OnDisk() && !r.freed {
 		r.w.free(1)
 	} else {
 		r.freed = true
 	}
 	r.mu.Unlock()
-	r.w.cfg.Logger.Warn("a run has broken a limit", "run", r.name, "limit", b.Resource, "allowed", b.Limit, "used", b.Used)
+	r.w.cfg.Logger.Warn("a run has broken a limit",
+		"run", r.name, "limit", b.Resource, "allowed", b.Limit, "used", b.Used)
 	if r.group != nil {
 		r.group.kill()
 	}
 	go end(b)
 }
 
-// Check looks once more at what the run has taken, after its end or when the
-// box finds no room, and answers the limit that it has broken; nil if none.
+// Check measures once more what the run has taken, after its end or when the box
+// finds the disk full. It returns the limit that the run has exceeded; nil if none.
 func (r *Run) Check() *Breach {
 	r.mu.Lock()
 	broken := r.broken
@@ -255,19 +257,19 @@ func (r *Run) Check() *Breach {
 	ctx, cancel := context.WithTimeout(r.ctx, checkWait)
 	defer cancel()
 	u, _ := r.count(ctx)
-	if b := r.w.cfg.Limits.judge(u); b != nil {
+	if b := r.w.cfg.Limits.check(u); b != nil {
 		return b
 	}
-	if d, err := statDisk(r.w.cfg.Work); err == nil && r.w.short(d) {
-		return r.blame(d, u)
+	if d, err := statDisk(r.w.cfg.Work); err == nil && r.w.nearlyFull(d) {
+		return r.filledDisk(d, u)
 	}
 	return nil
 }
 
-// checkWait bounds the last look at a run's folders.
+// checkWait limits the duration of the walk in Check.
 const checkWait = 5 * time.Second
 
-// Close ends what is left of the run's processes and stops watching it.
+// Close ends the remaining processes of the run and stops watching it.
 func (r *Run) Close() error {
 	r.w.mu.Lock()
 	delete(r.w.runs, r)
@@ -281,7 +283,7 @@ func (r *Run) Close() error {
 	return err
 }
 
-// Freed says that nothing of the run is on the disk any more.
+// Freed notes that the run has no files on the disk any more.
 func (r *Run) Freed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -299,8 +301,8 @@ func (w *Watch) free(change int) {
 	w.freed = make(chan struct{})
 }
 
-// Settle waits until no run that was ended for the room it takes holds it any
-// more, and tells whether there was one.
+// Settle waits until no run that was ended for its use of the disk has files on it,
+// and tells whether there was such a run.
 func (w *Watch) Settle(ctx context.Context) (waited bool) {
 	for {
 		w.mu.Lock()
@@ -317,21 +319,21 @@ func (w *Watch) Settle(ctx context.Context) (waited bool) {
 	}
 }
 
-// wait waits until there is a run to follow, or ctx ends.
+// wait waits until there is a run to follow, or until ctx ends.
 func (w *Watch) wait(ctx context.Context) {
 	w.mu.Lock()
-	news := w.news
+	added := w.added
 	w.mu.Unlock()
 	if len(w.followed()) > 0 {
 		return
 	}
 	select {
 	case <-ctx.Done():
-	case <-news:
+	case <-added:
 	}
 }
 
-// followed are the runs whose processes run.
+// followed lists the runs that have processes and have exceeded no limit.
 func (w *Watch) followed() (out []*Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

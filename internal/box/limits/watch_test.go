@@ -98,7 +98,7 @@ func TestLimitsAreHeld(t *testing.T) {
 				select {
 				case b = <-s.broken:
 				case <-time.After(30 * time.Second):
-					t.Fatalf("nothing ended it; held: %v (%s)", w.Held(), w.why)
+					t.Fatalf("nothing ended it; held: %v (%s)", w.Held(), w.reason)
 				}
 				how := w.Held()[c.resource]
 				t.Logf("%s: %v", how, b)
@@ -198,7 +198,7 @@ func readFile(path string) string {
 // written little nor one whose end would not help.
 func TestOnlyWhoFillsTheDiskIsBlamed(t *testing.T) {
 	w := New(Config{Limits: Limits{}, Watch: true, Work: t.TempDir(), Reserve: func(int64) int64 { return 50 << 20 }})
-	r := &Run{w: w, began: &use{bytes: 10 << 20, inodes: 100}}
+	r := &Run{w: w, baseline: &use{bytes: 10 << 20, inodes: 100}}
 	for _, c := range []struct {
 		name string
 		d    disk
@@ -215,8 +215,8 @@ func TestOnlyWhoFillsTheDiskIsBlamed(t *testing.T) {
 		{"nobody counts files", disk{free: 200 << 20}, use{inodes: 30_000}, ""},
 	} {
 		got := Resource("")
-		if w.short(c.d) {
-			if b := r.blame(c.d, c.u); b != nil {
+		if w.nearlyFull(c.d) {
+			if b := r.filledDisk(c.d, c.u); b != nil {
 				got = b.Resource
 			}
 		}
@@ -235,11 +235,11 @@ func TestFenceLeavesRoomForOthers(t *testing.T) {
 	if have < 1 {
 		t.Fatal("no process is seen")
 	}
-	if f := int64(r.Fence()); f < 3*100+headroom || f > have+3*100+headroom+5000 {
+	if f := int64(r.ProcessCeiling()); f < 3*100+headroom || f > have+3*100+headroom+5000 {
 		t.Errorf("fence %d with %d threads on the machine", f, have)
 	}
 	w.cfg.Limits.Processes = 0
-	if f := r.Fence(); f != 0 {
+	if f := r.ProcessCeiling(); f != 0 {
 		t.Errorf("a fence of %d without a limit", f)
 	}
 }
@@ -257,7 +257,7 @@ func TestHiddenFilesAreFound(t *testing.T) {
 	defer unix.Close(fd)
 	_, err = unix.Write(fd, make([]byte, 2<<20))
 	must(t, err)
-	onDisk, inMemory := hidden(dir, []int{os.Getpid()})
+	onDisk, inMemory := nameless(dir, []int{os.Getpid()})
 	if onDisk < 1<<20 || onDisk > 2<<20 || inMemory < 2<<20 || inMemory > 3<<20 {
 		t.Errorf("%d bytes on disk, %d in memory", onDisk, inMemory)
 	}

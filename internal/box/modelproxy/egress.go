@@ -20,10 +20,10 @@ import (
 	"yardmaster/internal/llm"
 )
 
-// rule is one entry of a run's list.
+// rule is one entry of a run's list of hosts.
 type rule struct {
-	host   string       // lower case; of *.domain the part behind the star, with its dot
-	prefix netip.Prefix // valid for an address or a prefix
+	host   string       // lower case; for *.domain the part after the star, with its dot
+	prefix netip.Prefix // valid if the entry is an address or a prefix
 	port   string       // empty: 80 and 443; *: any
 }
 
@@ -74,11 +74,11 @@ func (r rule) serves(port string) bool {
 	return r.port == "*" || r.port == port || r.port == "" && (port == "80" || port == "443")
 }
 
-// names tells whether the list has the host of a request on it.
-func (rs rules) names(host, port string) bool {
+// allowsHost tells whether the list allows the host of a request.
+func (rs rules) allowsHost(host, port string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if addr, err := netip.ParseAddr(host); err == nil {
-		return rs.prefixed(addr, port)
+		return rs.allowsAddress(addr, port)
 	}
 	return slices.ContainsFunc(rs, func(r rule) bool {
 		named := r.host == host || strings.HasPrefix(r.host, ".") && strings.HasSuffix(host, r.host)
@@ -86,17 +86,17 @@ func (rs rules) names(host, port string) bool {
 	})
 }
 
-// prefixed tells whether the list has an address on it, as one.
-func (rs rules) prefixed(addr netip.Addr, port string) bool {
+// allowsAddress tells whether the list allows an address by an address or a prefix.
+func (rs rules) allowsAddress(addr netip.Addr, port string) bool {
 	addr = addr.Unmap().WithZone("")
 	return slices.ContainsFunc(rs, func(r rule) bool {
 		return r.prefix.IsValid() && r.prefix.Contains(addr) && r.serves(port)
 	})
 }
 
-// covers is prefixed for an address that is dialled.
+// covers is prefixed for the address of a dialled connection.
 func (rs rules) covers(addr netip.Addr, port uint16) bool {
-	return rs.prefixed(addr, strconv.Itoa(int(port)))
+	return rs.allowsAddress(addr, strconv.Itoa(int(port)))
 }
 
 // egress is the forward proxy: CONNECT, and plain requests for http addresses.
@@ -117,10 +117,10 @@ func (p *Proxy) egress(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method == http.MethodConnect && s.run.Own != "" && r.URL.Host == s.run.Own {
-		p.inward(w, pass)
+		p.tunnelToSelf(w, pass)
 		return
 	}
-	if !s.rules.names(host, port) {
+	if !s.rules.allowsHost(host, port) {
 		p.Logger.Info("egress refused", "host", host, "port", port)
 		http.Error(w, "This run may not reach "+net.JoinHostPort(host, port)+".", http.StatusForbidden)
 		return
@@ -134,7 +134,8 @@ func (p *Proxy) egress(w http.ResponseWriter, r *http.Request) {
 	p.plain(w, r.WithContext(ctx), s)
 }
 
-// proxyToken is the token of HTTP_PROXY=http://run:TOKEN@host:port.
+// proxyToken returns the token of a client with
+// HTTP_PROXY=http://run:TOKEN@host:port.
 func proxyToken(h http.Header) string {
 	scheme, text, _ := strings.Cut(h.Get("Proxy-Authorization"), " ")
 	if strings.EqualFold(scheme, "Bearer") {
@@ -148,7 +149,7 @@ func proxyToken(h http.Header) string {
 	return password
 }
 
-// tunnel joins the caller and the address until either is done or the run ends.
+// tunnel connects the caller and the address until either closes or the run ends.
 func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, pass *gate.Pass[*session], address string) {
 	far, err := pass.Run.dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -163,7 +164,7 @@ func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, pass *gate.Pa
 	}
 	defer near.Close()
 	// The context of a hijacked request ends with its handler, not with the
-	// connection; the run's is what may cut it.
+	// connection, so the end of the run closes both.
 	defer pass.AfterEnd(func() { near.Close(); far.Close() })()
 	if err := near.SetDeadline(time.Time{}); err != nil {
 		return
@@ -187,10 +188,10 @@ func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, pass *gate.Pa
 	<-sent
 }
 
-// inward is a tunnel that leads back to the proxy itself, for a client that
-// knows no exception from its proxy. What comes through it is that run's, and is
-// treated like all its calls: it needs the run's token, and reaches nothing else.
-func (p *Proxy) inward(w http.ResponseWriter, pass *gate.Pass[*session]) {
+// tunnelToSelf is a tunnel to this proxy itself, for a client that uses its proxy for all
+// addresses. Calls through it are treated like all calls of the run: they need its
+// token, and reach nothing but the model.
+func (p *Proxy) tunnelToSelf(w http.ResponseWriter, pass *gate.Pass[*session]) {
 	near, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, "This connection cannot be a tunnel.", http.StatusInternalServerError)
@@ -220,13 +221,13 @@ func (p *Proxy) inward(w http.ResponseWriter, pass *gate.Pass[*session]) {
 			l.end()
 		}
 	}
-	_ = srv.Serve(l) // the listener's end is all that it can tell
+	_ = srv.Serve(l) // its only error is the end of the listener
 }
 
-// single is a connection, and the listener that it is the only connection of.
+// single is a connection, and a listener with that one connection.
 type single struct {
 	net.Conn
-	read  io.Reader // what of it has been read already, and the rest
+	read  io.Reader // the bytes that were read already, and the rest
 	taken bool
 	once  sync.Once
 	over  chan struct{}
@@ -236,7 +237,8 @@ func (c *single) Read(p []byte) (int, error) { return c.read.Read(p) }
 
 func (c *single) end() { c.once.Do(func() { close(c.over) }) }
 
-// Accept answers the connection, and then waits until it is closed.
+// Accept returns the connection at the first call, and then waits until it is
+// closed.
 func (c *single) Accept() (net.Conn, error) {
 	if !c.taken {
 		c.taken = true
@@ -248,27 +250,27 @@ func (c *single) Accept() (net.Conn, error) {
 
 func (c *single) Addr() net.Addr { return c.LocalAddr() }
 
-// closeWrite passes on that one side has said all it will say.
+// closeWrite tells the other side that no more bytes follow.
 func closeWrite(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // the other side has gone before
+		_ = half.CloseWrite() // the other side may have closed already
 		return
 	}
 	c.Close()
 }
 
-// forwarding are headers that a reverse proxy takes out of a request, and a
-// forward proxy leaves in it.
+// forwarding lists headers that a reverse proxy removes from a request and a
+// forward proxy keeps.
 var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
 
 func (p *Proxy) plain(w http.ResponseWriter, r *http.Request, s *session) {
-	// An answer may begin before the request has been read to its end. Only
-	// HTTP/2, which does so anyway, has no such switch.
+	// An answer may begin before the request has been read completely. HTTP/2
+	// returns an error here and needs no switch.
 	_ = http.NewResponseController(w).EnableFullDuplex()
-	w.Header()["Content-Type"] = nil // none is guessed for an answer without one
+	w.Header()["Content-Type"] = nil // nothing is guessed for an answer without a type
 	(&httputil.ReverseProxy{
 		Rewrite: func(out *httputil.ProxyRequest) {
-			out.Out.URL.RawQuery = r.URL.RawQuery // also a part that cannot be read
+			out.Out.URL.RawQuery = r.URL.RawQuery // also if it cannot be parsed
 			for _, name := range forwarding {
 				if values, sent := r.Header[name]; sent {
 					out.Out.Header[name] = values

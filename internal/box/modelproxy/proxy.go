@@ -1,15 +1,14 @@
-// Package modelproxy is what stands between an agent on a box and the network.
-// It is one HTTP server on loopback (or on a socket that is mounted into a
-// sandbox without a network) with two faces.
+// Package modelproxy is the proxy between an agent on a box and the network. It is
+// one HTTP server on loopback (or on a socket that is mounted into a sandbox
+// without a network) with two functions.
 //
-// To an agent it is its model provider: it takes a call with the token of the
-// run, which is worth nothing anywhere else, and sends it to the control
-// plane's gateway with the token of the attempt, which the agent never sees.
-// It counts tokens, and it ends the patience of agents that would retry a
-// hopeless call for minutes.
+// For an agent it is the model provider: it takes a call with the token of the
+// run, which is valid nowhere else, and sends it to the control plane's gateway
+// with the token of the attempt, which the agent never sees. It counts tokens,
+// and it ends a run whose agent would retry a hopeless call for minutes.
 //
-// To everything else in the sandbox it is a forward proxy that reaches the
-// hosts on the run's list and no others.
+// For all other traffic of the sandbox it is a forward proxy that reaches only
+// the hosts on the run's list.
 package modelproxy
 
 import (
@@ -32,66 +31,67 @@ import (
 
 // Run is a run that may use the proxy, from Register to Unregister.
 type Run struct {
-	LocalToken string // what the agent is given
+	LocalToken string // given to the agent
 	Upstream   string // address of the control plane's model gateway, without /v1
-	Token      string // what the control plane takes: the attempt's model token
+	Token      string // the attempt's model token, for the control plane
 
-	// Model is asked for in place of any that Models does not name: agents ask
-	// for models of their own choice for titles and summaries. Empty: as asked.
+	// Model replaces every requested model that Models does not name, because
+	// agents request models of their own choice for titles and summaries. Empty: no
+	// replacement.
 	Model  string
 	Models []string
 
-	// Own is the proxy's address as the sandbox sees it, host:port. Clients that
-	// send all they ask for through a proxy find their model under it all the same.
+	// Own is the proxy's address as the sandbox sees it, host:port. A client that
+	// sends every request through its proxy still reaches the model with it.
 	Own string
 
 	// Egress lists what the sandbox may reach: host, *.domain, an address or a
-	// prefix, each with an optional :port (80 and 443 without one, :* for any).
-	// An address that is not public needs an address or a prefix of its own,
-	// even when its name is listed.
+	// prefix, each with an optional :port (80 and 443 without one, :* for any). An
+	// address that is not public needs an address or a prefix of its own, even when
+	// its name is listed.
 	Egress []string
 
-	OnUsage func(Totals) // after each call, with the totals so far; may run concurrently
-	// OnFatal is called once, when the run's calls fail for good or for too
-	// long. The kind is a task's failure_kind.
+	OnUsage func(Totals) // called after each call with the totals so far; may run concurrently
+	// OnFatal is called once, when the run's calls fail for good or for too long.
+	// kind is a task's failure_kind.
 	OnFatal func(kind, detail string)
 }
 
-// Totals is a run's model traffic so far.
+// Totals is the model traffic of a run so far.
 type Totals struct {
 	llm.Tokens
 	Model  string // of the last answer
 	Calls  int64  // billed calls that were answered
 	Failed int64
-	// Refused is the failure kind of the last call, if no retry could mend it;
-	// agents pass that on in words of their own, or not at all.
+	// Refused is the failure kind of the last call if a retry could not succeed.
+	// Agents report such a failure in words of their own, or not at all.
 	Refused string
 }
 
-// Config is what a proxy is made of. Logger is required.
+// Config configures a Proxy. Logger is required.
 type Config struct {
 	Logger    *slog.Logger
 	Transport http.RoundTripper // to the control plane; nil: llm.NewTransport(nil)
 	Idle      time.Duration     // longest silence of the control plane; 0: eleven minutes
-	Permanent int               // failures in a row that no retry can mend, before OnFatal; 0: 3
-	Transient int               // failures of any sort in a row, before OnFatal; 0: 30
+	Permanent int               // consecutive failures that no retry can repair before OnFatal is called; 0: 3
+	Transient int               // consecutive failures of any kind before OnFatal is called; 0: 30
 }
 
-// Proxy is the server. It serves any number of listeners.
+// Proxy is the server. It can serve several listeners.
 type Proxy struct {
 	Config
-	relay llm.Relay
-	room  llm.Room
-	gate  *gate.Gate[*session] // by local token
+	relay  llm.Relay
+	bodies llm.Room
+	gate   *gate.Gate[*session] // by local token
 }
 
-// New makes a proxy that knows no run yet.
+// New returns a proxy that knows no run yet.
 func New(c Config) *Proxy {
 	if c.Transport == nil {
 		c.Transport = llm.NewTransport(nil)
 	}
 	if c.Idle == 0 {
-		c.Idle = 11 * time.Minute // the control plane gives up first, and says why
+		c.Idle = 11 * time.Minute // longer than the control plane's own limit, whose error gives the reason
 	}
 	if c.Permanent == 0 {
 		c.Permanent = 3
@@ -108,14 +108,15 @@ func Listen() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
 // Serve serves a listener. It returns http.ErrServerClosed after Close.
 func (p *Proxy) Serve(l net.Listener) error { return p.gate.Serve(l, http.HandlerFunc(p.handle)) }
 
-// Close ends every listener, call and tunnel.
+// Close closes every listener, call and tunnel.
 func (p *Proxy) Close() {
 	for _, pass := range p.gate.Close() {
 		pass.Run.plain.CloseIdleConnections()
 	}
 }
 
-// Register lets a run in.
+// Register admits a run. It fails if the run's addresses or tokens are unusable,
+// and with gate.ErrTaken if another run has its local token.
 func (p *Proxy) Register(run Run) error {
 	upstream, err := url.Parse(run.Upstream)
 	if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" {
@@ -134,8 +135,8 @@ func (p *Proxy) Register(run Run) error {
 	return nil
 }
 
-// Unregister shuts a run out, cuts its calls and tunnels, and answers its
-// totals; zero for a run that is not there.
+// Unregister removes a run, cancels its calls and tunnels, and returns its totals;
+// they are zero if there is no such run.
 func (p *Proxy) Unregister(localToken string) Totals {
 	pass := p.gate.Dismiss(localToken)
 	if pass == nil {
@@ -145,11 +146,12 @@ func (p *Proxy) Unregister(localToken string) Totals {
 	return pass.Run.sum()
 }
 
-// NoToken is said to a caller that does not show the token of a run. No provider
-// was asked, and no key is wrong: the agent did not send what it was given.
+// NoToken is the answer to a caller without the token of a run. No provider was
+// asked, and no key is wrong.
 const NoToken = "This call does not carry the token of a run on this box."
 
-// handle tells the two faces apart: a proxy is asked for a whole address.
+// handle distinguishes the two functions: a client asks a proxy for an absolute
+// address.
 func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect || r.URL.IsAbs() && !p.own(r) {
 		p.egress(w, r)
@@ -168,31 +170,31 @@ func noToken(w http.ResponseWriter, r *http.Request) {
 	llm.Refuse(w, at.API, llm.RefusalOf(fault.New(fault.Unauthenticated, "", NoToken)))
 }
 
-// call answers a call of a run to its model.
+// call answers a model call of a run.
 func (p *Proxy) call(w http.ResponseWriter, r *http.Request, pass *gate.Pass[*session]) {
-	at, q, stay := llm.Accept(w, r, llm.MaxBody, &p.room)
-	if stay == nil {
+	at, q, admission := llm.Accept(w, r, llm.MaxBody, &p.bodies)
+	if admission == nil {
 		return
 	}
-	defer stay.Leave()
+	defer admission.Leave()
 	ctx, cancel := pass.Bound(r.Context())
 	defer cancel()
 	c := &call{proxy: p, session: pass.Run, at: at, q: q, model: pass.Run.model(q.Model)}
 	if err := c.forward(ctx, w, r); err != nil {
 		p.Logger.Debug("model call not answered whole", "error", err)
 		if c.meter != nil {
-			panic(http.ErrAbortHandler) // all that is left to tell the agent
+			panic(http.ErrAbortHandler) // the only way left to tell the agent
 		}
 	}
 }
 
-// own tells whether a whole address is the proxy's own: a client that has been
-// told to use a proxy for everything asks for the model that way too.
+// own tells whether an absolute address is the proxy's own: a client that uses a
+// proxy for everything asks for the model with an absolute address, too.
 func (p *Proxy) own(r *http.Request) bool {
 	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && r.URL.Host == at.String() {
 		return true
 	}
-	pass := p.gate.Find(llm.Token(r.Header)) // in a sandbox with a network of its own it has another address
+	pass := p.gate.Find(llm.Token(r.Header)) // in a sandbox with a network of its own the proxy has another address
 	return pass != nil && r.URL.Host == pass.Run.run.Own
 }
 
@@ -203,7 +205,7 @@ type call struct {
 	at      llm.Endpoint
 	q       *llm.Request
 	model   string
-	meter   *llm.Meter // set when the answer's body begins
+	meter   *llm.Meter // set when the body of the answer begins
 }
 
 func (c *call) forward(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
@@ -222,7 +224,8 @@ func (c *call) forward(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	out.Header.Set("Authorization", "Bearer "+c.session.run.Token)
 	x, err := c.proxy.relay.Send(out)
 	if err != nil {
-		refusal := llm.RefusalOf(fault.New(fault.Unavailable, llm.SlugUnavailable, "The control plane's model gateway cannot be reached."))
+		refusal := llm.RefusalOf(fault.New(fault.Unavailable, llm.SlugUnavailable,
+			"The control plane's model gateway cannot be reached."))
 		llm.Refuse(w, c.at.API, refusal)
 		if !errors.Is(err, llm.ErrCallerGone) {
 			c.failed(http.StatusServiceUnavailable, llm.SlugUnavailable)
@@ -250,7 +253,7 @@ func (c *call) forward(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return err
 }
 
-// count adds what the answer said, or what it must have been if it was cut off.
+// count adds the tokens of the answer, or an estimate if the answer was cut off.
 func (c *call) count() {
 	if !c.at.Billed() {
 		return

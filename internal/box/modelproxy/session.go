@@ -22,18 +22,20 @@ type session struct {
 
 	mu        sync.Mutex
 	totals    Totals
-	permanent int // failures in a row
+	permanent int // consecutive failures
 	transient int
 	fatal     bool
 }
 
 func newSession(run Run, upstream string, rules rules) *session {
 	dialer := gate.Dialer(rules.covers)
-	return &session{run: run, upstream: upstream, rules: rules, totals: Totals{Model: run.Model}, dialer: dialer,
-		plain: &http.Transport{DialContext: dialer.DialContext, DisableCompression: true}}
+	return &session{
+		run: run, upstream: upstream, rules: rules, totals: Totals{Model: run.Model}, dialer: dialer,
+		plain: &http.Transport{DialContext: dialer.DialContext, DisableCompression: true},
+	}
 }
 
-// model is the one to ask for when the agent asked for another.
+// model returns the model to call when the agent has asked for asked.
 func (s *session) model(asked string) string {
 	if s.run.Model == "" || slices.Contains(s.run.Models, asked) {
 		return asked
@@ -65,8 +67,8 @@ func (s *session) succeeded() {
 	s.permanent, s.transient, s.totals.Refused = 0, 0, ""
 }
 
-// failed counts an error answer against the run's budgets. An answer that says
-// the request itself is wrong counts for neither: the agent can act on it.
+// failed counts an error answer against the run's limits. An answer that says that
+// the request is wrong does not count, because the agent can correct the request.
 func (s *session) failed(status int, slug string, permanent, transient int) {
 	hopeless := status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusPaymentRequired ||
 		slug == llm.SlugModel
@@ -90,7 +92,7 @@ func (s *session) failed(status int, slug string, permanent, transient int) {
 	}
 }
 
-// failureKind is a task's failure_kind for an answer of the gateway.
+// failureKind returns a task's failure_kind for an answer of the gateway.
 func failureKind(status int, slug string) string {
 	switch {
 	case status == http.StatusUnauthorized: // the attempt's token no longer holds

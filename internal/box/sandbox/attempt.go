@@ -19,27 +19,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attempt is the argument that makes Main an agent that tries to get out.
+// attempt is the argument that makes Main an agent that tries to escape.
 const attempt = "attempt"
 
-// attemptRequest says what to get at.
+// attemptRequest says what the attempt has to try to reach.
 type attemptRequest struct {
 	Testimony testimony
 	Token     string
-	Port      int // of loopback, that must be reached
-	Signal    int // to send to the witness, who says whether it came
+	Port      int // loopback port that must be reachable
+	Signal    int // signal to send to the witness, which reports whether it arrived
 }
 
-// attemptAnswer is what an attempt prints, in JSON.
+// attemptAnswer is the output of an attempt, in JSON.
 type attemptAnswer struct {
-	Error    string // what every run needs and this one could not do; empty: nothing
+	Error    string // a thing that every run needs and this one could not do; empty: none
 	Possible map[Protection][]string
 }
 
-// answerWait is how long something on this machine may take to answer.
+// answerWait limits how long a service on this machine may take to answer.
 const answerWait = time.Second
 
-// tryOut is the attempt.
+// tryOut is the main function of an attempt.
 func tryOut() int {
 	var in attemptRequest
 	err := json.Unmarshal([]byte(os.Getenv(requestVariable)), &in)
@@ -58,7 +58,7 @@ func tryOut() int {
 	return 0
 }
 
-// work does what every run does.
+// work does what every run does, and returns the first failure.
 func (in *attemptRequest) work() error {
 	task, err := os.Getwd()
 	if err != nil {
@@ -75,12 +75,13 @@ func (in *attemptRequest) work() error {
 	return nil
 }
 
-// escape tries all that it should not be able to, and tells what it could.
+// escape tries everything that a sandbox should prevent, and returns what was
+// possible.
 func (in *attemptRequest) escape() map[Protection][]string {
-	// Inside the number of the witness may be that of this process.
+	// In the sandbox this process may have the process id of the witness.
 	signal.Ignore(syscall.Signal(in.Signal))
 	w := in.Testimony
-	if err := os.Chdir(w.Dir); err != nil { // the paths of sockets are short
+	if err := os.Chdir(w.Dir); err != nil { // socket paths must be short
 		w.Socket, w.Datagrams = filepath.Join(w.Dir, w.Socket), filepath.Join(w.Dir, w.Datagrams)
 	}
 	_ = syscall.Kill(w.PID, syscall.Signal(in.Signal))
@@ -105,11 +106,11 @@ func (in *attemptRequest) escape() map[Protection][]string {
 		{Network, "connect with multipath TCP", connectsBy(unix.IPPROTO_MPTCP, w.TCP)},
 		{Network, "connect by sending (TCP fast open)", connectsFast(w.TCP)},
 		{Network, "send datagrams", datagrams(w.UDP)},
-		{Network, "choose a port", chooses(w.TCP)},
-		{Network, "listen to other machines", !alone(w.TCP) && listensWide()},
-		{Kernel, "make a user namespace", owns()},
-		{Kernel, "use the keyrings", keeps()},
-		{Kernel, "set up an io_uring", rings()},
+		{Network, "choose a port", canChoosePort(w.TCP)},
+		{Network, "listen to other machines", !hasOwnNetwork(w.TCP) && canListenWide()},
+		{Kernel, "make a user namespace", canMakeNamespace()},
+		{Kernel, "use the keyrings", canUseKeyring()},
+		{Kernel, "set up an io_uring", canMakeRing()},
 	} {
 		if x.could {
 			possible[x.of] = append(possible[x.of], x.what)
@@ -133,7 +134,7 @@ func opens(path string, how int) bool {
 	return err == nil
 }
 
-// hears connects and tells whether the token came.
+// hears connects and tells whether it receives the token.
 func (in *attemptRequest) hears(network, address string) bool {
 	c, err := net.DialTimeout(network, address, answerWait)
 	if err != nil {
@@ -146,7 +147,8 @@ func (in *attemptRequest) hears(network, address string) bool {
 	return err == nil && string(b) == in.Token
 }
 
-// connects connects: who has a network of its own finds nobody at the address.
+// connects tells whether a connection succeeds. In a network of its own nobody
+// listens at the address.
 func connects(network, address string) bool {
 	c, err := net.DialTimeout(network, address, answerWait)
 	if err == nil {
@@ -155,7 +157,8 @@ func connects(network, address string) bool {
 	return err == nil
 }
 
-// datagrams sends one and waits: in a network of its own it is refused at once.
+// datagrams sends a datagram and waits. In a network of its own the kernel refuses
+// it at once.
 func datagrams(port int) bool {
 	c, err := net.Dial("udp", loopback(port))
 	if err != nil {
@@ -170,7 +173,7 @@ func datagrams(port int) bool {
 	return !errors.Is(err, unix.ECONNREFUSED)
 }
 
-// withSocket makes a socket that nothing waits for longer than answerWait.
+// withSocket makes a socket whose calls take at most answerWait.
 func withSocket(family, kind, protocol int, use func(fd int) bool) bool {
 	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {
@@ -199,11 +202,14 @@ func connectsFast(port int) bool {
 	})
 }
 
-// sends sends a datagram by a socket of its own or by one of a pair.
+// sends tells whether a datagram can be sent, from a single socket or from one of a
+// pair.
 func sends(path string, pair bool) bool {
 	to := &unix.SockaddrUnix{Name: path}
 	if !pair {
-		return withSocket(unix.AF_UNIX, unix.SOCK_DGRAM, 0, func(fd int) bool { return unix.Sendto(fd, []byte{'\n'}, 0, to) == nil })
+		return withSocket(unix.AF_UNIX, unix.SOCK_DGRAM, 0, func(fd int) bool {
+			return unix.Sendto(fd, []byte{'\n'}, 0, to) == nil
+		})
 	}
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -214,21 +220,24 @@ func sends(path string, pair bool) bool {
 	return unix.Sendto(fds[0], []byte{'\n'}, 0, to) == nil
 }
 
-// chooses tells whether a port could be taken that others see. The one given is
-// taken already, by the witness: who can take it has a loopback of its own.
-func chooses(port int) bool {
+// canChoosePort tells whether this process could bind a port that other processes see.
+// The witness has bound the given port already, so a process that can bind it has a
+// loopback of its own.
+func canChoosePort(port int) bool {
 	return withSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) bool {
 		return errors.Is(unix.Bind(fd, address(port)), unix.EADDRINUSE)
 	})
 }
 
-// alone tells whether the network is its own: the witness's port is free.
-func alone(port int) bool {
+// hasOwnNetwork tells whether this process has a network of its own: the witness's port is
+// free there.
+func hasOwnNetwork(port int) bool {
 	return withSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) bool { return unix.Bind(fd, address(port)) == nil })
 }
 
-// listensWide listens at all addresses, by asking for it and by asking for nothing.
-func listensWide() bool {
+// canListenWide tells whether this process can listen at all addresses, with a bind
+// to them or without any bind.
+func canListenWide() bool {
 	for _, ask := range []bool{true, false} {
 		if withSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) bool {
 			if ask && unix.Bind(fd, &unix.SockaddrInet4{}) != nil || unix.Listen(fd, 1) != nil {
@@ -244,9 +253,9 @@ func listensWide() bool {
 	return false
 }
 
-// owns tells whether a user namespace could be made.
-func owns() bool {
-	cmd := exec.Command("/proc/self/exe", Command, enter) // ends at once: it has no orders
+// canMakeNamespace tells whether this process can make a user namespace.
+func canMakeNamespace() bool {
+	cmd := exec.Command("/proc/self/exe", Command, enter) // ends at once, because it has no orders
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
 	err := cmd.Start()
 	if err == nil {
@@ -255,12 +264,12 @@ func owns() bool {
 	return err == nil
 }
 
-func keeps() bool {
+func canUseKeyring() bool {
 	_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, true)
 	return err == nil
 }
 
-func rings() bool {
+func canMakeRing() bool {
 	params := make([]uint64, 15) // struct io_uring_params
 	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params[0])), 0)
 	if errno == 0 {

@@ -10,32 +10,32 @@ import (
 	"strings"
 )
 
-// The shim and the forwarded sockets inside a Bubblewrap sandbox.
+// The paths of the shim and of the forwarded sockets in a Bubblewrap sandbox.
 const (
 	shimPath   = "/run/yardmaster/sandbox"
 	socketPath = "/run/yardmaster/forward-"
 )
 
-// insideID is the user that an agent of an ordinary user's box believes to be.
+// insideID is the user id that an agent sees if the box runs as an ordinary user.
 const insideID = 1000
 
-// tempBytes is how much each folder for temporary files can hold, which is in
-// memory, where nothing else is said: room for the largest build of a day, and not all that the machine has.
+// tempBytes is the default size limit of each folder for temporary files, which are
+// in memory: enough for a large build, and less than most machines have.
 const tempBytes = 1 << 30
 
-// hostEtc is what of /etc tools need to run; the user database, the resolver
-// and the rest are made up or absent.
+// hostEtc lists the parts of /etc that tools need. The user database, the resolver
+// and others are generated or absent.
 var hostEtc = []string{
 	"/etc/alternatives", "/etc/ca-certificates", "/etc/java-*", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
 	"/etc/localtime", "/etc/mime.types", "/etc/os-release", "/etc/pki", "/etc/protocols", "/etc/python3*", "/etc/services",
 	"/etc/ssl/certs", "/etc/ssl/openssl.cnf",
 }
 
-// systemDirs are links into /usr on most machines.
+// systemDirs are folders that are links into /usr on most machines.
 var systemDirs = []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
-// agentID is the user inside: a root box makes the agent a real unprivileged
-// user, an ordinary user's box maps that user to an ordinary one.
+// agentID returns the user id inside. A root box runs the agent as a real
+// unprivileged user; the box of an ordinary user maps its user to insideID.
 func agentID() int {
 	if Separate() {
 		return nobody
@@ -43,9 +43,9 @@ func agentID() int {
 	return insideID
 }
 
-// bubblewrap makes the command that runs self as the shim in namespaces of its
-// own. The shim is process 1 there: the agent cannot signal it, and with it
-// everything ends. The orders and the answer take descriptors 3 and 4.
+// bubblewrap returns the command that runs self as the shim in new namespaces. The
+// shim is process 1 there: the agent cannot signal it, and all processes end with
+// it. The orders and the answer use descriptors 3 and 4.
 func bubblewrap(l *launch, self string) (*exec.Cmd, error) {
 	bwrap, err := findLauncher()
 	if err != nil {
@@ -53,10 +53,13 @@ func bubblewrap(l *launch, self string) (*exec.Cmd, error) {
 	}
 	cmd := exec.Command(bwrap.path)
 	id := strconv.Itoa(agentID())
-	args := []string{"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net",
-		"--hostname", "box", "--die-with-parent", "--new-session", "--as-pid-1"}
+	args := []string{
+		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net",
+		"--hostname", "box", "--die-with-parent", "--new-session", "--as-pid-1",
+	}
 	if Separate() {
-		// The shim keeps what it takes to become the unprivileged user.
+		// The shim keeps the capabilities that it needs to become the unprivileged
+		// user.
 		if user := bwrap.namespace(self); user != nil {
 			args = append(args, "--userns", inherit(cmd, user))
 		}
@@ -67,7 +70,8 @@ func bubblewrap(l *launch, self string) (*exec.Cmd, error) {
 			args = append(args, "--disable-userns")
 		}
 	}
-	// Bubblewrap makes missing parents private to the user who sets the sandbox up.
+	// Bubblewrap makes missing parents accessible only to the user who makes the
+	// sandbox.
 	for _, dir := range parents("/etc/ssl/certs", HomeDir, shimPath, "/var/tmp") {
 		args = append(args, "--perms", "0755", "--dir", dir)
 	}
@@ -99,7 +103,7 @@ func bubblewrap(l *launch, self string) (*exec.Cmd, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, err = w.WriteString(f.text) // far below what a pipe holds
+		_, err = w.WriteString(f.text) // far smaller than a pipe's buffer
 		if w.Close(); err != nil {
 			return nil, fmt.Errorf("sandbox: %w", err)
 		}
@@ -111,7 +115,8 @@ func bubblewrap(l *launch, self string) (*exec.Cmd, error) {
 	for i, f := range l.spec.Forward {
 		args = append(args, "--ro-bind", f.Socket, socketPath+strconv.Itoa(i))
 	}
-	// An outer folder first, or it would cover what was shown inside it.
+	// An outer folder comes first, because it would cover an inner one that was
+	// shown before.
 	for _, dir := range parents(l.spec.ReadOnly...) {
 		args = append(args, "--perms", "0755", "--dir", dir)
 	}
@@ -123,14 +128,14 @@ func bubblewrap(l *launch, self string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// inherit passes a file on and answers its number there.
+// inherit passes a file to the command and returns its descriptor there.
 func inherit(cmd *exec.Cmd, f *os.File) string {
 	cmd.ExtraFiles = append(cmd.ExtraFiles, f)
 	return strconv.Itoa(answerFD + len(cmd.ExtraFiles))
 }
 
-// parents lists the folders above paths, outer ones first, but for those that
-// bind mounts bring.
+// parents lists the folders above paths, outer ones first, without those that bind
+// mounts bring.
 func parents(paths ...string) []string {
 	var out []string
 	for _, p := range paths {

@@ -13,27 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Landlock knows ports, not addresses: a rule for a forwarded port would open
-// that port of every machine in the world. So the agent connects nowhere. The
-// kernel asks the shim about each connect, bind and listen (seccomp_unotify(2));
-// the shim copies the address, judges the copy, and makes the call for the
-// agent's own socket. The agent cannot change afterwards what was judged.
+// Landlock knows ports, not addresses: a rule for a forwarded port would allow
+// that port of every machine in the world. So Landlock allows the agent no
+// connection. The kernel asks the shim about each connect, bind and listen
+// (seccomp_unotify(2)); the shim copies the address, checks the copy, and makes
+// the call for the agent's socket. The agent cannot change the copy afterwards.
 
-// gate answers for an agent.
+// gate decides the agent's calls of connect, bind and listen.
 type gate struct {
 	listener  int
-	ports     map[uint16]bool // of loopback, that may be connected to
+	ports     map[uint16]bool // loopback ports that the agent may connect to
 	listeners listeners
 }
 
-// notification and response are struct seccomp_notif and seccomp_notif_resp.
+// notification and response are the kernel's struct seccomp_notif and
+// seccomp_notif_resp.
 type notification struct {
 	id            uint64
 	pid, flags    uint32
 	number        int32
 	machine       uint32
 	instruction   uint64
-	fd, addr, len uint64 // the arguments of connect and bind; listen has its backlog for an address
+	fd, addr, len uint64 // the arguments of connect and bind; for listen addr is the backlog
 	_             [3]uint64
 }
 
@@ -44,12 +45,12 @@ type response struct {
 	flags uint32
 }
 
-// mostAnswers bounds how many calls are made at a time.
-const mostAnswers = 32
+// maxAnswers limits how many calls are answered at the same time.
+const maxAnswers = 32
 
-// serve answers until nobody is left to ask.
+// serve answers calls until the last process that could ask has ended.
 func (g *gate) serve() {
-	free := make(chan struct{}, mostAnswers)
+	free := make(chan struct{}, maxAnswers)
 	for {
 		poll := []unix.PollFd{{Fd: int32(g.listener), Events: unix.POLLIN}}
 		if _, err := unix.Poll(poll, -1); err != nil && !errors.Is(err, unix.EINTR) {
@@ -63,9 +64,9 @@ func (g *gate) serve() {
 			continue
 		}
 		var n notification
-		switch _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(g.listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n))); errno {
+		switch errno := g.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); errno {
 		case 0:
-		case unix.EINTR, unix.ENOENT: // who asked has been killed meanwhile
+		case unix.EINTR, unix.ENOENT: // the calling process was killed meanwhile
 			continue
 		default:
 			return
@@ -74,13 +75,18 @@ func (g *gate) serve() {
 		go func() {
 			defer func() { <-free }()
 			r := response{id: n.id, errno: -int32(g.answer(&n))}
-			// It fails if who asked has been killed meanwhile.
-			_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(g.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
+			// It fails if the calling process was killed meanwhile.
+			_ = g.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
 		}()
 	}
 }
 
-// answer does what was asked for and returns what the call is to answer.
+func (g *gate) ioctl(request uintptr, argument unsafe.Pointer) unix.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(g.listener), request, uintptr(argument))
+	return errno
+}
+
+// answer makes the call for the agent, if it may, and returns the call's result.
 func (g *gate) answer(n *notification) unix.Errno {
 	pidfd, err := unix.PidfdOpen(processOf(int(n.pid)), 0)
 	if err != nil {
@@ -103,8 +109,9 @@ func (g *gate) answer(n *notification) unix.Errno {
 		return errnoOf(err, unix.EACCES)
 	}
 	defer unix.Close(fd)
-	// What was read and got is another's if its number was given away meanwhile.
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(g.listener), unix.SECCOMP_IOCTL_NOTIF_ID_VALID, uintptr(unsafe.Pointer(&n.id))); errno != 0 {
+	// If the calling process has ended meanwhile, its id may belong to another one,
+	// and the address and the socket as well.
+	if errno := g.ioctl(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&n.id)); errno != 0 {
 		return errno
 	}
 	switch n.number {
@@ -116,9 +123,9 @@ func (g *gate) answer(n *notification) unix.Errno {
 	return g.connect(fd, addr)
 }
 
-// connect connects the agent's socket.
+// connect connects the agent's socket if the address is allowed.
 func (g *gate) connect(fd int, addr []byte) unix.Errno {
-	if binary.NativeEndian.Uint16(addr) == unix.AF_UNSPEC { // gives a connection up
+	if binary.NativeEndian.Uint16(addr) == unix.AF_UNSPEC { // ends a connection
 		return call(unix.SYS_CONNECT, fd, addr)
 	}
 	to, ok := addressOf(addr)
@@ -130,12 +137,12 @@ func (g *gate) connect(fd int, addr []byte) unix.Errno {
 	}
 	switch some, own := g.listeners.at(to.Port()); {
 	case !some:
-		return unix.ECONNREFUSED // as it would be
+		return unix.ECONNREFUSED // the result of a connect without a gate
 	case !own:
 		return unix.EACCES
 	}
 	errno := call(unix.SYS_CONNECT, fd, addr)
-	// Whoever listens there now may have begun in between.
+	// Another process may have begun to listen there in between.
 	if _, own := g.listeners.at(to.Port()); !own && (errno == 0 || errno == unix.EINPROGRESS) {
 		_ = unix.Shutdown(fd, unix.SHUT_RDWR)
 		return unix.ECONNREFUSED
@@ -145,7 +152,7 @@ func (g *gate) connect(fd int, addr []byte) unix.Errno {
 
 var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// addressOf reads a struct sockaddr of TCP.
+// addressOf reads a TCP address from a struct sockaddr.
 func addressOf(addr []byte) (netip.AddrPort, bool) {
 	var ip netip.Addr
 	switch family := binary.NativeEndian.Uint16(addr); {
@@ -164,7 +171,7 @@ func errnoOf(err error, or unix.Errno) unix.Errno {
 	return or
 }
 
-// processOf is the process of a thread; of one that has ended, the thread.
+// processOf returns the process of a thread, or the thread itself if it has ended.
 func processOf(thread int) int {
 	status, _ := os.ReadFile("/proc/" + strconv.Itoa(thread) + "/status")
 	if _, rest, found := bytes.Cut(status, []byte("\nTgid:")); found {
@@ -176,8 +183,9 @@ func processOf(thread int) int {
 	return thread
 }
 
-// answerable tells whether this process may act for a child as a gate must: a
-// root without CAP_SYS_PTRACE may not for another user, and Yama may forbid it.
+// answerable tells whether this process may make calls for a child, as a gate does.
+// A root without CAP_SYS_PTRACE may not do so for another user, and Yama may forbid
+// it.
 func answerable(child int) bool {
 	pidfd, err := unix.PidfdOpen(child, 0)
 	if err != nil {
@@ -192,7 +200,7 @@ func answerable(child int) bool {
 	return true
 }
 
-// handOver sends the listener to the shim.
+// handOver sends the listener's descriptor to the shim.
 func handOver(listener int) error {
 	if err := unix.Sendmsg(gateFD, []byte{0}, unix.UnixRights(listener), nil, 0); err != nil {
 		return fmt.Errorf("hand the listener over: %w", err)
@@ -200,7 +208,8 @@ func handOver(listener int) error {
 	return nil
 }
 
-// takeOver receives the listener that the agent has handed over before it began.
+// takeOver receives the listener that the agent's process sent before it executed
+// the agent.
 func takeOver(end *os.File) (listener int, err error) {
 	control := make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := unix.Recvmsg(int(end.Fd()), make([]byte, 1), control, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)

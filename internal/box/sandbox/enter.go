@@ -14,13 +14,13 @@ import (
 )
 
 // minLandlock is the first version of the kernel's interface that also guards
-// truncation; below it a file outside could be emptied.
+// truncation. Below it an agent could empty files outside.
 const minLandlock = 3
 
-// become is the last step: it gives up what the agent must not have and
-// replaces itself by the agent's program. It returns only to say why not.
+// become is the last step: it drops what the agent must not have and replaces this
+// process by the agent's program. It returns only if it fails.
 func become(o *orders) error {
-	// Files that the agent makes are readable to the box whoever runs it.
+	// The box must be able to read the agent's files, whichever user the agent is.
 	unix.Umask(0o022)
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up new privileges: %w", err)
@@ -56,8 +56,9 @@ func become(o *orders) error {
 	if err := setLimits(o.Limits); err != nil {
 		return err
 	}
-	// Whatever the box was started with open, and has never heard of.
-	if err := unix.CloseRange(ordersFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
+	// Closes descriptors that the box was started with and does not know.
+	err = unix.CloseRange(ordersFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	if err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("close what is open: %w", err)
 	}
 	if o.Filtered {
@@ -68,8 +69,8 @@ func become(o *orders) error {
 	return fmt.Errorf("execute %s: %w", path, unix.Exec(path, o.Argv, o.Env))
 }
 
-// filterCalls is the last thing that is given up: what it takes away, the steps
-// before it may need.
+// filterCalls installs the filter of system calls. It comes last, because the steps
+// before it may need the calls that it refuses.
 func filterCalls(o *orders) error {
 	listener, err := filterOf(o.Level, o.Asked).install(o.Asked)
 	if err == nil && o.Asked {
@@ -78,11 +79,14 @@ func filterCalls(o *orders) error {
 	return err
 }
 
-// landlocks are what each version of the kernel's interface can restrict, from
-// the least that is accepted. What a later one adds, nothing here asks for.
-var landlocks = []landlock.Config{landlock.V3, landlock.V4, landlock.V5, landlock.V6, landlock.V7, landlock.V8, landlock.V9, landlock.V10}
+// landlocks lists what each version of the kernel's interface can restrict,
+// beginning with minLandlock. Nothing here needs the additions of later versions.
+var landlocks = []landlock.Config{
+	landlock.V3, landlock.V4, landlock.V5, landlock.V6, landlock.V7, landlock.V8, landlock.V9, landlock.V10,
+}
 
-// landlockVersion asks the kernel; most is the highest that is wanted, 0: any.
+// landlockVersion returns the version to use, at most most unless most is 0. It
+// returns ErrUnavailable if the kernel's version is below minLandlock.
 func landlockVersion(most int) (int, error) {
 	version, err := llsys.LandlockGetABIVersion()
 	if most > 0 {
@@ -99,8 +103,8 @@ func landlockVersion(most int) (int, error) {
 	return min(version, minLandlock+len(landlocks)-1), nil
 }
 
-// restrict lets this process and its children see the system's tools and write
-// the given folders only. Where the kernel can, they also lose TCP (from version
+// restrict limits this process and its children to reading the system's tools and
+// writing the given folders. Where the kernel can, they also lose TCP (from version
 // 4), and abstract sockets and signals to processes outside (from version 6).
 func restrict(o *orders) error {
 	version, err := landlockVersion(o.Less.Landlock)
@@ -110,9 +114,10 @@ func restrict(o *orders) error {
 	rules := []landlock.Rule{
 		landlock.RODirs("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/etc", "/proc", "/sys",
 			"/run/systemd/resolve").IgnoreIfMissing(),
-		// Nothing else of /dev: shared memory and terminals there are those of others, too.
+		// /dev gives nothing else: its shared memory and terminals belong to other
+		// processes, too.
 		landlock.RWFiles("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom").IgnoreIfMissing(),
-		landlock.RWDirs(o.Writable...).WithRefer(), // renames between folders
+		landlock.RWDirs(o.Writable...).WithRefer(), // allows renames between folders
 	}
 	for _, p := range o.ReadOnly {
 		st, err := os.Stat(p)
@@ -125,7 +130,7 @@ func restrict(o *orders) error {
 			rules = append(rules, landlock.ROFiles(p))
 		}
 	}
-	if !o.Asked && version >= 4 { // else who is asked connects
+	if !o.Asked && version >= 4 { // else the gate connects
 		for _, port := range o.Ports {
 			rules = append(rules, landlock.ConnectTCP(uint16(port)))
 		}

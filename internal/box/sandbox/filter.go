@@ -9,74 +9,76 @@ import (
 )
 
 // A filter is a program of classic BPF that the kernel runs at each system call
-// of the agent and of all that it starts (seccomp(2), mode filter). It looks at
-// numbers only: what a pointer leads to could change between look and use.
+// of the agent and of its children (seccomp(2), mode filter). It reads only
+// numbers: memory behind a pointer could change between the check and the use.
 //
-// It is put together by hand. Libraries without cgo answer one errno for all
-// and know neither a masked comparison nor a listener, which the rules below
-// need; what is left of the work is this page.
+// The code is assembled by hand. The libraries without cgo answer one errno for
+// all calls and know neither a masked comparison nor a listener, which the rules
+// below need.
 type filter struct{ code []unix.SockFilter }
 
-// Where the parts of struct seccomp_data lie, in bytes. Arguments have 64 bits;
-// those that are looked at are taken by the kernel as int or as flags below
-// bit 32, and both machines below have the low half first.
+// Offsets in struct seccomp_data, in bytes. Arguments have 64 bits. The kernel
+// takes the arguments checked here as int or as flags below bit 32, and both
+// machines below store the low half first.
 const (
 	callNumber  = 0
 	callMachine = 4
 	callArgs    = 16
 )
 
-// x32 is set in the number of a call by which a program of 64 bits uses the
-// calls of x32, which no rule here has.
+// x32 is set in the number of an x32 call, which a 64-bit program can make. No rule
+// here matches such calls.
 const x32 = 0x40000000
 
-// machines are the architectures whose numbers package unix has, as the kernel
-// names them to a filter.
+// machines are the architectures whose call numbers package unix has, with the
+// kernel's identifiers for filters.
 var machines = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
 // newNamespaces are the flags of clone and unshare that make namespaces. A user
-// namespace of its own would give the agent every capability in it.
+// namespace would give the agent every capability in it.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
 	unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// forbidden are calls that no agent has a use for and that most escapes by the
-// kernel have begun with, and those of the keyrings, which are no namespace's.
+// forbidden lists calls that no agent needs and with which most escapes through the
+// kernel begin, and the calls of the keyrings, which belong to no namespace.
 var forbidden = []uint32{
 	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
 	unix.SYS_BPF, unix.SYS_USERFAULTFD, unix.SYS_PERF_EVENT_OPEN, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_SYSLOG,
-	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG,
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOVE_MOUNT,
+	unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG,
 	unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_TREE_ATTR,
 	unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
 	unix.SYS_SETNS,
 }
 
-// absent are calls that programs do without where the kernel has none of them,
-// which is what they are told. io_uring makes and uses sockets around a filter;
-// the flags of clone3 are behind a pointer, and who lacks it uses clone.
+// absent lists calls that fail as if the kernel did not have them, so that programs
+// use others instead. io_uring makes and uses sockets without the filter. The flags
+// of clone3 are behind a pointer; programs without clone3 use clone.
 var absent = []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3}
 
-// shared are the calls of what processes share by names that are not files:
-// at Landlock they are the machine's, where no file rule reaches.
+// shared lists the calls for objects that processes share by names outside of the
+// file system. At the level Landlock these belong to the whole machine, and no file
+// rule covers them.
 var shared = []uint32{
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
 	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 }
 
-// filterable tells whether there can be a filter on this machine. Without one a
-// level holds less, which is found when it is tried.
+// filterable tells whether this machine can filter calls. Without a filter a level
+// gives fewer protections, which its trial shows.
 func filterable() bool {
 	action := uint32(unix.SECCOMP_RET_USER_NOTIF)
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
 	return machines[runtime.GOARCH] != 0 && errno == 0
 }
 
-// filterOf makes the filter of a level. With asked, what sockets connect to and
-// listen at is not decided by it but by who holds the listener.
+// filterOf returns the filter of a level. With asked, the process that holds the
+// listener decides about connect, bind and listen.
 func filterOf(l Level, asked bool) *filter {
 	machine := machines[runtime.GOARCH]
 	f := &filter{}
-	// Calls by another machine's numbers, as of programs of 32 bits, would mean
-	// others than those that the rules name.
+	// A call number of another architecture, as in 32-bit programs, would mean
+	// another call than the rules say.
 	f.add(load(callMachine), jump(unix.BPF_JEQ, machine, 1, 0), end(unix.SECCOMP_RET_KILL_PROCESS), load(callNumber))
 	if machine == unix.AUDIT_ARCH_X86_64 {
 		f.add(jump(unix.BPF_JGE, x32, 0, 1), refuse(unix.EPERM))
@@ -89,8 +91,10 @@ func filterOf(l Level, asked bool) *filter {
 	}
 	f.on(unix.SYS_CLONE, load(argument(0)), jump(unix.BPF_JSET, newNamespaces, 0, 1), refuse(unix.EPERM), allow)
 	f.on(unix.SYS_UNSHARE, load(argument(0)), jump(unix.BPF_JSET, newNamespaces|unix.CLONE_NEWTIME, 0, 1), refuse(unix.EPERM), allow)
-	// Both type into a terminal as if its owner had.
-	f.on(unix.SYS_IOCTL, load(argument(1)), jump(unix.BPF_JEQ, unix.TIOCSTI, 1, 0), jump(unix.BPF_JEQ, unix.TIOCLINUX, 0, 1), refuse(unix.EPERM), allow)
+	// Both requests type into a terminal as if its owner had.
+	f.on(unix.SYS_IOCTL, load(argument(1)),
+		jump(unix.BPF_JEQ, unix.TIOCSTI, 1, 0), jump(unix.BPF_JEQ, unix.TIOCLINUX, 0, 1),
+		refuse(unix.EPERM), allow)
 	if l == Landlock {
 		f.sockets(asked)
 	} else {
@@ -100,35 +104,37 @@ func filterOf(l Level, asked bool) *filter {
 	return f
 }
 
-// families leaves the kinds of sockets that a network namespace of its own holds in.
+// families allows the kinds of sockets that a network namespace confines.
 func (f *filter) families() {
 	f.on(unix.SYS_SOCKET, load(argument(0)),
 		jump(unix.BPF_JEQ, unix.AF_UNIX, 6, 0), jump(unix.BPF_JEQ, unix.AF_INET, 5, 0), jump(unix.BPF_JEQ, unix.AF_INET6, 4, 0),
 		jump(unix.BPF_JEQ, unix.AF_NETLINK, 0, 2),
-		load(argument(2)), jump(unix.BPF_JEQ, unix.NETLINK_ROUTE, 1, 0), // by which programs list their interfaces
+		load(argument(2)), jump(unix.BPF_JEQ, unix.NETLINK_ROUTE, 1, 0), // programs list their interfaces with it
 		refuse(unix.EAFNOSUPPORT), allow)
 	f.on(unix.SYS_SOCKETPAIR, load(argument(0)), jump(unix.BPF_JEQ, unix.AF_UNIX, 1, 0), refuse(unix.EAFNOSUPPORT), allow)
 }
 
-// sockets leaves TCP, where Landlock and the listener say whereto, and pairs.
-// All other kinds of sockets reach what Landlock does not guard: daemons of the
-// agent's user by name, and the network.
+// sockets allows TCP, for which Landlock and the gate check the address, and pairs.
+// Other kinds of sockets reach what Landlock does not guard: daemons of the agent's
+// user by name, and the network.
 func (f *filter) sockets(asked bool) {
-	const kind = 0xf // of a type, which has flags as well
+	const kind = 0xf // mask of the type, which also contains flags
 	f.on(unix.SYS_SOCKET, load(argument(0)),
 		jump(unix.BPF_JEQ, unix.AF_INET, 5, 0), jump(unix.BPF_JEQ, unix.AF_INET6, 4, 0),
 		jump(unix.BPF_JEQ, unix.AF_NETLINK, 0, 2), load(argument(2)), jump(unix.BPF_JEQ, unix.NETLINK_ROUTE, 8, 0),
 		refuse(unix.EACCES),
-		load(argument(1)), unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: kind}, jump(unix.BPF_JEQ, unix.SOCK_STREAM, 0, 3),
-		// Not MPTCP, SCTP or SMC, which Landlock takes for no TCP.
+		load(argument(1)), unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: kind},
+		jump(unix.BPF_JEQ, unix.SOCK_STREAM, 0, 3),
+		// MPTCP, SCTP and SMC are refused, because Landlock does not treat them as
+		// TCP.
 		load(argument(2)), jump(unix.BPF_JEQ, 0, 2, 0), jump(unix.BPF_JEQ, unix.IPPROTO_TCP, 1, 0),
 		refuse(unix.EACCES), allow)
-	// A datagram of a pair can be sent to any name, a stream cannot.
+	// A datagram socket of a pair can send to any name, a stream socket cannot.
 	f.on(unix.SYS_SOCKETPAIR, load(argument(0)), jump(unix.BPF_JEQ, unix.AF_UNIX, 0, 4),
 		load(argument(1)), unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: kind},
 		jump(unix.BPF_JEQ, unix.SOCK_STREAM, 2, 0), jump(unix.BPF_JEQ, unix.SOCK_SEQPACKET, 1, 0),
 		refuse(unix.EACCES), allow)
-	// With this flag they connect, which Landlock does not notice.
+	// With this flag these calls connect, which Landlock does not notice.
 	for _, call := range []struct {
 		nr    uint32
 		flags int
@@ -140,7 +146,7 @@ func (f *filter) sockets(asked bool) {
 			f.on(nr, end(unix.SECCOMP_RET_USER_NOTIF))
 		}
 	} else {
-		// Without a bind, which Landlock guards, it would take some port.
+		// Without a bind, which Landlock guards, listen would take any free port.
 		f.on(unix.SYS_LISTEN, refuse(unix.EACCES))
 	}
 	for _, nr := range shared {
@@ -148,13 +154,13 @@ func (f *filter) sockets(asked bool) {
 	}
 }
 
-// allow lets the call pass.
+// allow permits the call.
 var allow = end(unix.SECCOMP_RET_ALLOW)
 
 func (f *filter) add(code ...unix.SockFilter) { f.code = append(f.code, code...) }
 
-// on judges one call by code that ends with an answer; the number is loaded
-// before it, and stays so for other calls.
+// on adds the rule of one call. Its code must end with an answer. The call's number
+// is loaded before each rule, and stays loaded if the rule does not match.
 func (f *filter) on(nr uint32, code ...unix.SockFilter) {
 	f.add(jump(unix.BPF_JEQ, nr, 0, uint8(len(code))))
 	f.add(code...)
@@ -166,7 +172,7 @@ func load(offset uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 }
 
-// jump goes on after so many more instructions, by what the test says.
+// jump skips yes instructions if the test succeeds, no instructions if it fails.
 func jump(test uint16, k uint32, yes, no uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, Jt: yes, Jf: no, K: k}
 }
@@ -175,12 +181,13 @@ func end(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET |
 
 func refuse(errno unix.Errno) unix.SockFilter { return end(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
 
-// install puts the filter over this thread and what it becomes, for good. With
-// listen it returns the descriptor by which somebody else answers.
+// install installs the filter for this thread and its children, irrevocably. With
+// listen it returns the descriptor from which another process reads the calls to
+// decide. It returns ErrUnavailable if the kernel refuses the filter.
 func (f *filter) install(listen bool) (listener int, err error) {
 	var flags uintptr
 	if listen {
-		// A signal does not take a call back that is being answered.
+		// A signal must not interrupt a call that is being answered.
 		flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	}
 	program := unix.SockFprog{Len: uint16(len(f.code)), Filter: &f.code[0]}

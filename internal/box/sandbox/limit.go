@@ -10,26 +10,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits are resource limits of each process; zero means the box's own.
+// Limits are resource limits of each process; zero means the limit of the box
+// itself.
 type Limits struct {
-	Processes uint64 // processes and threads of the agent's user; where the sandbox has no users of its own, those of all that this user runs
-	FileBytes uint64 // the largest file that can be written
-	OpenFiles uint64 // descriptors, at most what the box itself may have
-	TempBytes uint64 // in each temporary folder of a Bubblewrap sandbox, which are memory
-	Nice      int    // how far others go before the agent when processors are short; 0 to 19
+	// Processes limits the processes and threads of the agent's user; where the
+	// sandbox has no users of its own, all that this user runs.
+	Processes uint64
+	FileBytes uint64 // the largest file that can be written, in bytes
+	OpenFiles uint64 // descriptors, at most as many as the box itself may have
+	TempBytes uint64 // bytes in each temporary folder of a Bubblewrap sandbox, which are in memory
+	Nice      int    // nice value of the agent; 0 to 19
 }
 
-// PID is the process outside of the sandbox below which all of its processes are.
+// PID returns the process outside of the sandbox that is the ancestor of all its
+// processes.
 func (p *Process) PID() int { return p.pid }
 
-// join has a command begin in the control group that the spec names.
+// join makes a command start in the control group of the spec.
 func (s *Spec) join(attr *syscall.SysProcAttr) {
 	if s.Group != nil {
 		attr.UseCgroupFD, attr.CgroupFD = true, int(s.Group.Fd())
 	}
 }
 
-// setLimits limits this process and all that it becomes and starts.
+// setLimits limits this process and its children.
 func setLimits(l Limits) error {
 	for _, x := range []struct {
 		name     string
@@ -48,18 +52,18 @@ func setLimits(l Limits) error {
 		if err := unix.Getrlimit(x.resource, &own); err != nil {
 			return fmt.Errorf("limit %s: %w", x.name, err)
 		}
-		value := min(x.value, own.Max) // more than the box has is not the box's to give
+		value := min(x.value, own.Max) // a process cannot exceed its own limit
 		if err := unix.Setrlimit(x.resource, &unix.Rlimit{Cur: value, Max: value}); err != nil {
 			return fmt.Errorf("limit %s: %w", x.name, err)
 		}
 	}
-	return yield(l.Nice)
+	return setNice(l.Nice)
 }
 
-// yield lets others go before this process as far as nice says. Whoever lets them
-// go further already cannot take that back.
-func yield(nice int) error {
-	now, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // as the kernel has it: 20 less what is meant
+// setNice raises the nice value of this process to nice. A higher value stays,
+// because it cannot be lowered again.
+func setNice(nice int) error {
+	now, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // the kernel's form: 20 minus the nice value
 	if err == nil && 20-now < nice {
 		err = unix.Setpriority(unix.PRIO_PROCESS, 0, nice)
 	}
@@ -69,14 +73,15 @@ func yield(nice int) error {
 	return nil
 }
 
-// expendable has the kernel end this process and its children first when the
-// machine is out of memory. Not every machine lets it be said, and none has to.
-func expendable() {
+// preferOOMKill makes the kernel end this process and its children first when the
+// machine is out of memory. Not every machine allows that, and the sandbox works
+// without it.
+func preferOOMKill() {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 }
 
-// memoryFolders are the temporary folders of a Bubblewrap sandbox. What is made
-// for devices takes no files, or it would be one more of them.
+// memoryFolders returns the arguments for the temporary folders of a Bubblewrap
+// sandbox. /dev is made read-only, because it would be another place for files.
 func memoryFolders(bwrap *launcher, l Limits) (args []string) {
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
 		if bwrap.can("--size") {

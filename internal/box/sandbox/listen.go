@@ -12,25 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Some agents, and the tests of many projects, serve a port of loopback to
-// themselves. Landlock lets them bind none; the gate binds for them, to loopback
-// whatever they ask for and at a port that the kernel chooses, so that no agent
-// stands where somebody looks for another service. Nobody of another sandbox
-// gets a connection there, for it is not theirs.
+// Some agents, and the tests of many projects, serve a loopback port for
+// themselves. Landlock allows them no bind; the gate binds for them, always to
+// loopback and at a port that the kernel chooses, so that no agent takes the
+// place of another service. An agent of another sandbox cannot connect there,
+// because the port is not its own.
 
-// listeners are the sockets that an agent listens with, by inode.
+// listeners records the sockets at which an agent listens, by inode.
 type listeners struct {
 	mu  sync.Mutex
 	own map[uint64]bool
 }
 
-// mostListeners is how many are remembered before those that are closed are forgotten.
-const mostListeners = 1024
+// maxListeners is the number of records at which the closed sockets are removed.
+const maxListeners = 1024
 
 func (l *listeners) add(inode uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.own == nil || len(l.own) >= mostListeners {
+	if l.own == nil || len(l.own) >= maxListeners {
 		open := map[uint64]bool{}
 		for _, at := range listening() {
 			if l.own[at.inode] {
@@ -42,8 +42,8 @@ func (l *listeners) add(inode uint64) {
 	l.own[inode] = true
 }
 
-// at tells whether somebody listens at a port of this machine, and whether that
-// is the agent and nobody else.
+// at tells whether a process listens at a port of this machine, and whether it is
+// the agent alone.
 func (l *listeners) at(port uint16) (some, own bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,16 +56,17 @@ func (l *listeners) at(port uint16) (some, own bool) {
 	return some, some && own
 }
 
-// listener is a socket that somebody listens with.
+// listener is a listening socket of this machine.
 type listener struct {
 	port  uint16
 	inode uint64
 }
 
-// listening lists them, as proc(5) describes /proc/net/tcp.
+// listening lists the listening TCP sockets, from /proc/net/tcp as proc(5)
+// describes it.
 func listening() (out []listener) {
 	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		text, _ := os.ReadFile(file) // one that is missing lists none
+		text, _ := os.ReadFile(file) // a missing file lists none
 		for line := range strings.Lines(string(text)) {
 			f := strings.Fields(line)
 			if len(f) < 10 || f[3] != "0A" {
@@ -82,10 +83,11 @@ func listening() (out []listener) {
 	return out
 }
 
-// bind names the agent's socket.
+// bind binds the agent's socket to a free loopback port.
 func (g *gate) bind(fd int, addr []byte) unix.Errno {
 	if binary.NativeEndian.Uint16(addr) == unix.AF_NETLINK {
-		// A name among those who talk to the kernel, which gives nothing away but to groups.
+		// A netlink address names only the socket; without groups it gives access
+		// to nothing.
 		if len(addr) < unix.SizeofSockaddrNetlink || binary.NativeEndian.Uint32(addr[8:12]) != 0 {
 			return unix.EACCES
 		}
@@ -102,21 +104,21 @@ func (g *gate) bind(fd int, addr []byte) unix.Errno {
 			copy(addr[4:8], []byte{127, 0, 0, 1})
 		case err == nil && only != 0:
 			addr[23] = 1
-		default: // whom both kinds of addresses reach
+		default: // an IPv6 socket that IPv4 reaches as well
 			copy(addr[18:24], []byte{0xff, 0xff, 127, 0, 0, 1})
 		}
 	}
 	return call(unix.SYS_BIND, fd, addr)
 }
 
-// listen has the agent's socket take connections.
+// listen makes the agent's socket listen.
 func (g *gate) listen(fd, backlog int) unix.Errno {
 	name, err := unix.Getsockname(fd)
 	if err != nil {
 		return errnoOf(err, unix.EACCES)
 	}
 	at, ok := nameOf(name)
-	if ok && at.Port() == 0 { // it would get a port of all addresses
+	if ok && at.Port() == 0 { // an unbound socket would get a port at all addresses
 		anywhere := make([]byte, unix.SizeofSockaddrInet6)
 		binary.NativeEndian.PutUint16(anywhere, unix.AF_INET)
 		if at.Addr().Is6() {
@@ -139,7 +141,7 @@ func (g *gate) listen(fd, backlog int) unix.Errno {
 	return 0
 }
 
-// nameOf is the address of a TCP socket.
+// nameOf returns the address of a TCP socket.
 func nameOf(name unix.Sockaddr) (netip.AddrPort, bool) {
 	switch a := name.(type) {
 	case *unix.SockaddrInet4:
@@ -154,7 +156,7 @@ func nameOf(name unix.Sockaddr) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
-// call makes a call that takes a socket and an address.
+// call makes a system call that takes a socket and an address.
 func call(nr uintptr, fd int, addr []byte) unix.Errno {
 	_, _, errno := unix.Syscall(nr, uintptr(fd), uintptr(unsafe.Pointer(&addr[0])), uintptr(len(addr)))
 	return errno

@@ -17,16 +17,17 @@ import (
 	"time"
 )
 
-// probeTimeout bounds the trial of all levels.
+// probeTimeout limits the trial of all levels.
 const probeTimeout = 20 * time.Second
 
-// Probe finds out which levels are to be had on this machine, and what each of
-// them holds there: all levels, best first. None is always to be had, holds
-// nothing, and is not tried. For the others it starts a witness in a new folder
-// under dir, a process outside of any sandbox as the agents' user, with all that
-// an agent must not get at; and in a sandbox of each level this program, by
-// program (see Spec.Program), which tries to. Agents must be able to run it. An
-// empty dir is the system's for temporary files.
+// Probe finds out which levels this machine offers and which protections each
+// gives. It returns a Finding for each level, the best first. None is always
+// available, protects nothing, and is not tried. For the other levels Probe starts
+// a witness in a new folder under dir: a process outside of any sandbox, as the
+// agents' user, with everything that an agent must not reach. Then it starts
+// program (see Spec.Program) in a sandbox of each level, where it tries to reach
+// these things. Agents must be able to run program. An empty dir means the system's
+// folder for temporary files.
 func Probe(ctx context.Context, dir, program string) []Finding {
 	return probe(ctx, dir, program, kernel{}, levels...)
 }
@@ -36,7 +37,8 @@ func ProbeLevel(ctx context.Context, l Level, dir, program string) Finding {
 	return probe(ctx, dir, program, kernel{}, l)[0]
 }
 
-// probe tries levels on a kernel that may have less than this machine's.
+// probe tries levels, with the features in less switched off as on a kernel that
+// lacks them.
 func probe(ctx context.Context, dir, program string, less kernel, of ...Level) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -61,11 +63,11 @@ func probe(ctx context.Context, dir, program string, less kernel, of ...Level) [
 	return out
 }
 
-// trial is what agents of several levels are let loose in.
+// trial is the environment in which the levels are tried.
 type trial struct {
 	root, program, token string
 	less                 kernel
-	reached              []net.Listener // what agents must reach: a port of loopback, and a socket
+	reached              []net.Listener // what agents must reach: a loopback port and a socket
 	witness              *outside
 }
 
@@ -91,7 +93,7 @@ func (t *trial) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	// A root box tries as somebody else, whatever its umask.
+	// In a root box the trial runs as another user, whatever the umask is.
 	if err := os.Chmod(t.root, 0o755); err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
@@ -102,7 +104,7 @@ func (t *trial) prepare(ctx context.Context) (err error) {
 	defer folder.Close()
 	for _, at := range [][2]string{
 		{"tcp", "127.0.0.1:0"},
-		{"unix", fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), reachedSocket)}, // however long the folder's path is
+		{"unix", fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), reachedSocket)}, // works for a folder path of any length
 	} {
 		ln, err := net.Listen(at[0], at[1])
 		if err != nil {
@@ -132,13 +134,21 @@ func (t *trial) close() {
 	for _, ln := range t.reached {
 		ln.Close()
 	}
-	_ = os.RemoveAll(t.root) // what stays is removed at the next start
+	_ = os.RemoveAll(t.root) // a remainder is removed at the next start
 }
 
-// spec is that of a process of the trial, with folders of its own.
+// spec returns the specification of a process of the trial, with folders of its
+// own.
 func (t *trial) spec(l Level, name string) (Spec, error) {
 	at := filepath.Join(t.root, name)
-	s := Spec{Level: l, Task: filepath.Join(at, "task"), Home: filepath.Join(at, "home"), Program: t.program, Env: map[string]string{}, less: t.less}
+	s := Spec{
+		Level:   l,
+		Task:    filepath.Join(at, "task"),
+		Home:    filepath.Join(at, "home"),
+		Program: t.program,
+		Env:     map[string]string{},
+		less:    t.less,
+	}
 	for _, dir := range []string{at, s.Task, s.Home} {
 		if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, 0o755)); err != nil {
 			return s, fmt.Errorf("sandbox: %w", err)
@@ -147,7 +157,7 @@ func (t *trial) spec(l Level, name string) (Spec, error) {
 	return s, nil
 }
 
-// try lets an agent loose in a sandbox.
+// try runs an attempt in a sandbox of a level.
 func (t *trial) try(ctx context.Context, l Level) (f Finding) {
 	f.Level = l
 	s, err := t.spec(l, string(l))
@@ -195,7 +205,7 @@ func (t *trial) try(ctx context.Context, l Level) (f Finding) {
 	return f
 }
 
-// greet says a text to whoever connects, and takes what is said to it.
+// greet writes a text to every connection, and discards the input.
 func greet(ln net.Listener, text string) {
 	for {
 		c, err := ln.Accept()

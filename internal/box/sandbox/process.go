@@ -17,19 +17,19 @@ import (
 	"time"
 )
 
-// ErrKilled is what Wait answers after Kill, or after the end of Start's context.
+// ErrKilled is returned by Wait after Kill, or after the end of Start's context.
 var ErrKilled = errors.New("sandbox: killed")
 
-// ExitError is an agent that ended by itself with a code other than 0: its exit
-// code, or 128 and the number of the signal that ended it.
+// ExitError reports an agent that ended by itself with a code other than 0: its
+// exit code, or 128 plus the number of the signal that ended it.
 type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string {
 	return fmt.Sprintf("sandbox: the agent ended with code %d", e.Code)
 }
 
-// killGrace is how long the shim has to end everything before the box does it
-// from outside. An agent at the lower levels can stop the shim.
+// killGrace is how long the shim may take to end all processes before the box does
+// it from outside. At the lower levels an agent can stop the shim.
 const killGrace = 3 * time.Second
 
 // Process is a running sandbox.
@@ -39,18 +39,20 @@ type Process struct {
 	task, home string
 	level      Level
 	pid        int
-	grace      time.Duration // killGrace, but in a test
+	grace      time.Duration // killGrace, except in a test
 	done       chan struct{}
 	err        error // valid after done
 
 	mu      sync.Mutex
-	control *os.File // orders to the shim; nil once closed
+	control *os.File // carries orders to the shim; nil once closed
 	killed  bool
 }
 
-// Start runs spec and returns once the agent's program has been executed. The
-// end of ctx kills it. As root, the two folders are given to an unprivileged
-// user, who must be able to reach them at the levels below Bubblewrap.
+// Start starts spec and returns once the agent's program has been executed. The end
+// of ctx kills it. A root box gives the two folders to an unprivileged user, who
+// must be able to reach them at the levels below Bubblewrap. Start returns
+// ErrUnavailable if this machine does not offer the level, and *ClosedError if the
+// agent's user cannot reach a folder.
 func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -58,7 +60,7 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	if err := own(spec.Task, spec.Home); err != nil {
+	if err := giveToAgent(spec.Task, spec.Home); err != nil {
 		return nil, err
 	}
 	p := &Process{task: spec.Task, home: spec.Home, level: spec.Level, grace: killGrace, done: make(chan struct{})}
@@ -89,18 +91,18 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// Stdin is the agent's input if the Spec said Piped. Close ends the input.
+// Stdin is the agent's input if Spec.Piped is set. Close ends the input.
 func (p *Process) Stdin() io.WriteCloser { return p.stdin }
 
-// Stdout is the agent's output if the Spec said Piped. What was written can
-// still be read after the agent's end; the reader closes it.
+// Stdout is the agent's output if Spec.Piped is set. It can still be read after the
+// agent's end; the reader closes it.
 func (p *Process) Stdout() io.ReadCloser { return p.stdout }
 
 // Done is closed when no process of the sandbox is left.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits until the agent has ended and nothing it started is left. It
-// returns nil, *ExitError, ErrKilled, or why the output could not be copied.
+// Wait waits until the agent and all processes that it started have ended. It
+// returns nil, *ExitError, ErrKilled, or the error of copying the output.
 func (p *Process) Wait() error {
 	<-p.done
 	return p.err
@@ -132,7 +134,7 @@ func (p *Process) Kill() {
 	select {
 	case <-p.done:
 	case <-time.After(p.grace):
-		if p.level != Bubblewrap { // there the death of the launcher takes the namespace with it
+		if p.level != Bubblewrap { // with Bubblewrap the namespace ends with its launcher
 			killDescendants(p.pid)
 		}
 		_ = syscall.Kill(p.pid, syscall.SIGKILL)
@@ -149,19 +151,18 @@ func (p *Process) closeControl() {
 	}
 }
 
-// launch is the work of Start: the command, and the ends of pipes that belong
-// to one side or the other.
+// launch is the state of Start: the command, and the ends of the pipes.
 type launch struct {
 	spec   *Spec
 	p      *Process
 	cmd    *exec.Cmd
-	child  []*os.File // ours to close once the child has them
-	status *os.File   // the shim's answer
+	child  []*os.File // the child's ends, which this process closes once the child has them
+	status *os.File   // carries the shim's answer
 	feed   io.Reader  // to be copied to the agent's input
-	stderr opening
+	stderr headWriter
 }
 
-// pipe makes a pipe of which one end is the child's.
+// pipe makes a pipe with one end for the child.
 func (l *launch) pipe(childReads bool) (ours, theirs *os.File, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -200,14 +201,15 @@ func (l *launch) prepare() error {
 	}
 	l.cmd.ExtraFiles = append([]*os.File{orders, answer}, l.cmd.ExtraFiles...)
 	l.cmd.Dir, l.cmd.Env = "/", []string{}
-	// A session of its own: an interrupt typed at the box is the box's to handle.
+	// The command gets a session of its own, because the box handles an interrupt
+	// that is typed at its terminal.
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	l.spec.join(l.cmd.SysProcAttr)
 	l.cmd.Stderr = &l.stderr
 	l.stderr.dst = l.spec.Stderr
 	l.cmd.Stdout = l.spec.Stdout
 	if same(l.spec.Stdout, l.spec.Stderr) {
-		l.cmd.Stdout = l.cmd.Stderr // one writer, so that it is not written to twice at a time
+		l.cmd.Stdout = l.cmd.Stderr // one writer, so that it is never written to concurrently
 	}
 	if l.spec.Piped || l.spec.Stdin != nil {
 		w, r, err := l.pipe(true)
@@ -226,8 +228,8 @@ func (l *launch) prepare() error {
 	return nil
 }
 
-// start runs the command from a thread that lives as long as it does: "die with
-// the parent" means the thread that started a process, not the program.
+// start starts the command from a thread that lives as long as the command: a
+// process with --die-with-parent dies with the thread that started it.
 func (l *launch) start() error {
 	started := make(chan error)
 	go func() {
@@ -265,7 +267,7 @@ func (p *Process) finish(err error) {
 	close(p.done)
 }
 
-// handshake gives the shim its orders and waits until the agent runs.
+// handshake sends the shim its orders and waits until the agent runs.
 func (l *launch) handshake() error {
 	defer l.status.Close()
 	l.p.mu.Lock()
@@ -273,10 +275,10 @@ func (l *launch) handshake() error {
 	l.p.mu.Unlock()
 	err := os.ErrProcessDone
 	if control != nil {
-		err = json.NewEncoder(control).Encode(l.orders()) // not under the lock: Kill must be able to close it
+		err = json.NewEncoder(control).Encode(l.orders()) // without the lock, because Kill must be able to close it
 	}
 	line, readErr := bufio.NewReader(l.status).ReadString('\n')
-	if readErr != nil { // the launcher died before it reached the shim
+	if readErr != nil { // the launcher died before it started the shim
 		<-l.p.done
 		said := strings.TrimSpace(l.stderr.String())
 		if said == "" {
@@ -294,7 +296,7 @@ func (l *launch) handshake() error {
 	if l.feed != nil {
 		in := l.p.stdin
 		go func() {
-			_, _ = io.Copy(in, l.feed) // an agent may stop reading whenever it likes
+			_, _ = io.Copy(in, l.feed) // an agent may stop reading at any time
 			in.Close()
 		}()
 	}
@@ -308,7 +310,7 @@ func (l *launch) closeChildEnds() {
 	l.child = nil
 }
 
-// abandon closes our ends after a failed start.
+// abandon closes our ends of the pipes after a failed start.
 func (l *launch) abandon() {
 	l.p.closeControl()
 	if l.status != nil {
@@ -322,24 +324,24 @@ func (l *launch) abandon() {
 	}
 }
 
-// own gives folders to the unprivileged user if the box is root. Links are
-// changed themselves, never followed.
-func own(dirs ...string) error {
+// giveToAgent gives folders to the unprivileged user if the box is root. It changes the
+// owner of links themselves and never follows them.
+func giveToAgent(dirs ...string) error {
 	if !Separate() {
 		return nil
 	}
 	for _, dir := range dirs {
-		if err := give(dir, nobody); err != nil {
+		if err := chownTree(dir, nobody); err != nil {
 			return fmt.Errorf("sandbox: give %s to the agent's user: %w", dir, err)
 		}
 	}
 	return nil
 }
 
-// give makes a folder and all in it a user's. Another agent of that user may be
-// at work: what is in a folder is given before the folder itself, so that
-// nobody can change what has still to be walked, and no name leads out of dir.
-func give(dir string, user int) error {
+// chownTree makes a user the owner of a folder and its contents. Another agent of that
+// user may be running: give changes the contents before the folder itself, so that
+// nobody can change what it still has to visit, and no name leads out of dir.
+func chownTree(dir string, user int) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -371,23 +373,25 @@ func give(dir string, user int) error {
 	if err := walk("."); err != nil {
 		return err
 	}
-	return os.Lchown(dir, user, user) // in a folder of the box's own
+	return os.Lchown(dir, user, user) // dir lies in a folder of the box
 }
 
-// same tells whether two writers are one; those that cannot be compared are not.
+// same tells whether two writers are the same one; writers that cannot be compared
+// are not.
 func same(a, b io.Writer) (yes bool) {
 	defer func() { _ = recover() }()
 	return a != nil && a == b
 }
 
-// opening passes output on and remembers its start, which tells why a launcher failed.
-type opening struct {
+// headWriter passes output on and keeps its first 2048 bytes, which tell why a
+// launcher failed.
+type headWriter struct {
 	dst  io.Writer
 	mu   sync.Mutex
 	head []byte
 }
 
-func (o *opening) Write(b []byte) (int, error) {
+func (o *headWriter) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	o.head = append(o.head, b[:min(len(b), 2048-len(o.head))]...)
 	o.mu.Unlock()
@@ -397,7 +401,7 @@ func (o *opening) Write(b []byte) (int, error) {
 	return o.dst.Write(b)
 }
 
-func (o *opening) String() string {
+func (o *headWriter) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return string(o.head)

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ClosedError is a file or folder that agents need and that their user cannot
-// get at. Path names what is closed itself, not what lies behind it.
+// ClosedError reports a file or folder that agents need and that their user cannot
+// reach. Path is the closed file or folder itself, For the path behind it.
 type ClosedError struct {
 	Path string
 	Mode fs.FileMode // of Path
-	For  string      // what was wanted behind it
+	For  string      // the path that agents need
 }
 
 func (e *ClosedError) Error() string {
@@ -33,7 +33,7 @@ func (e *ClosedError) Error() string {
 	return what
 }
 
-// AgentUser names the user that agents run as on this machine.
+// AgentUser returns the name of the user as whom agents run on this machine.
 func AgentUser() string {
 	if Separate() {
 		return "nobody (" + strconv.Itoa(nobody) + ")"
@@ -41,9 +41,9 @@ func AgentUser() string {
 	return strconv.Itoa(os.Geteuid())
 }
 
-// Separate tells whether agents run as another user than this process: those of
-// root do, unless it is a root that may not become somebody else, as in a
-// namespace of one user or without capabilities.
+// Separate tells whether agents run as another user than this process. It is true
+// for root, unless root cannot become another user, as in a namespace of one user
+// or without capabilities.
 var Separate = sync.OnceValue(func() bool {
 	if os.Geteuid() != 0 {
 		return false
@@ -51,7 +51,9 @@ var Separate = sync.OnceValue(func() bool {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
 	if unix.Capget(&head, &sets[0]) == nil {
-		for _, c := range []uint{unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID} {
+		for _, c := range []uint{
+			unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID,
+		} {
 			if sets[0].Effective&(1<<c) == 0 {
 				return false
 			}
@@ -60,9 +62,9 @@ var Separate = sync.OnceValue(func() bool {
 	return mapped("/proc/self/uid_map") && mapped("/proc/self/gid_map")
 })
 
-// Admit closes a folder of the box to all but the agents' user, who may pass
-// through it: other users of the machine may not. Where agents are this
-// process's own user, nobody else may get in.
+// Admit closes a folder of the box to all other users except the agents' user, who
+// may pass through it. If agents run as this process's own user, it closes the
+// folder to everybody else.
 func Admit(dir string) error {
 	mode := os.FileMode(0o700)
 	if Separate() {
@@ -77,7 +79,7 @@ func Admit(dir string) error {
 	return nil
 }
 
-// mapped tells whether a user namespace, by its map, knows the agents' user.
+// mapped tells whether a user namespace with this map has the agents' user.
 func mapped(file string) bool {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -92,10 +94,10 @@ func mapped(file string) bool {
 	return false
 }
 
-// Closed tells what keeps the agents' user from path, which exists: the first
-// folder on the way that the user may not enter, or path itself. It goes by
-// modes alone; only a trial in a sandbox knows of access lists and mounts. Nil
-// if nothing does, or agents are this process's own user.
+// Closed returns a *ClosedError for the first folder on the way to path that the
+// agents' user may not enter, or for path itself. path must exist. Closed reads
+// only modes; a trial in a sandbox also covers access lists and mounts. It returns
+// nil if nothing is closed, or if agents run as this process's own user.
 func Closed(path string) error {
 	if !Separate() {
 		return nil
@@ -104,7 +106,7 @@ func Closed(path string) error {
 	if err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
-	return way(real, func(p string, info fs.FileInfo) (open bool) {
+	return checkPath(real, func(p string, info fs.FileInfo) (open bool) {
 		st, ok := info.Sys().(*syscall.Stat_t)
 		if !ok {
 			return true
@@ -123,9 +125,9 @@ func Closed(path string) error {
 	})
 }
 
-// way follows a path from the root down and returns a *ClosedError for the
-// first part that is not open.
-func way(path string, open func(p string, info fs.FileInfo) bool) error {
+// checkPath follows a path from the root down and returns a *ClosedError for the first
+// part that is not open.
+func checkPath(path string, open func(p string, info fs.FileInfo) bool) error {
 	at := "/"
 	parts := strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
 	for i := -1; i < len(parts); i++ {
@@ -143,9 +145,9 @@ func way(path string, open func(p string, info fs.FileInfo) bool) error {
 	return nil
 }
 
-// enterable is Closed as the agent's own process sees it: it tries.
+// enterable is Closed from within the agent's own process: it asks the kernel.
 func enterable(folder string) error {
-	return way(folder, func(p string, info fs.FileInfo) bool {
+	return checkPath(folder, func(p string, info fs.FileInfo) bool {
 		return !info.IsDir() || !errors.Is(unix.Access(p, unix.X_OK), unix.EACCES)
 	})
 }

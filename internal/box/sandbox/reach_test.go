@@ -166,7 +166,7 @@ func TestGivingAFolderLeadsNowhereElse(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := own(dir); err != nil {
+	if err := giveToAgent(dir); err != nil {
 		t.Error(err)
 	}
 	<-swapped

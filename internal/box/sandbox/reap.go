@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// reapPause is between two looks at the process table.
+// reapPause is the pause between two readings of the process table.
 const reapPause = 2 * time.Millisecond
 
-// killDescendants kills every process below root and returns when none is
-// alive. They cannot hide: what loses its parent is given to the subreaper
-// root. Processes may fork while they are looked for, so it looks again. All
-// are stopped first: one that is killed makes room for another, so that among
-// processes that only fork the killing alone would never end.
+// killDescendants kills every process below root and returns when none is alive. No
+// process can escape, because a process that loses its parent goes to the subreaper
+// root. Processes may fork during the search, so it repeats the search. It stops
+// all of them first: a killed process frees a place for another one, so among
+// processes that only fork, killing alone would never end.
 func killDescendants(root int) {
 	stopDescendants(root)
 	for {
@@ -28,19 +28,19 @@ func killDescendants(root int) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		if root == os.Getpid() {
-			bury()
+			reapChildren()
 		}
 		time.Sleep(reapPause)
 	}
 }
 
-// stopRounds bound how often stopDescendants looks; another user's processes
-// and what wakes the stopped up do not keep it.
+// stopRounds limits the searches of stopDescendants, because another user's
+// processes and stopped processes that are continued could keep it going.
 const stopRounds = 50
 
-// stopDescendants stops the processes below root until a look finds none that
-// was not stopped before. As each keeps its place in the user's limit of
-// processes, those that fork run out of it.
+// stopDescendants stops the processes below root until a search finds no new one.
+// Stopped processes still count against the user's limit of processes, so those
+// that fork reach it.
 func stopDescendants(root int) {
 	stopped := map[int]bool{}
 	for range stopRounds {
@@ -57,8 +57,8 @@ func stopDescendants(root int) {
 	}
 }
 
-// bury takes the exit status of every child that has ended.
-func bury() {
+// reapChildren takes the exit status of every child that has ended.
+func reapChildren() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
 		if err == syscall.EINTR {
@@ -102,7 +102,7 @@ func descendants(root int) []int {
 	return out
 }
 
-// parseStat reads "pid (name) state ppid …"; the name may hold anything.
+// parseStat reads "pid (name) state ppid …"; the name may contain any character.
 func parseStat(b []byte) (pid, ppid int, state byte, ok bool) {
 	open, shut := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	if open < 1 || shut < open {

@@ -1,14 +1,14 @@
-// Package sandbox runs an agent where it can do little harm: it sees a task
-// folder, a home folder and the installed tools, an environment made for it,
-// and none of the box. There are three levels, best first: Bubblewrap
+// Package sandbox runs an agent where it can do little harm: the agent sees a
+// task folder, a home folder, the installed tools and an environment made for
+// it, and nothing of the box. There are three levels, best first: Bubblewrap
 // (namespaces of its own, no network but the forwarded ports), Landlock (the
-// kernel refuses files outside, the network stays the host's) and None. At
-// every level all processes that the agent leaves behind are found and killed.
+// kernel refuses files outside, the network is the host's) and None. At every
+// level all processes that the agent leaves behind are found and killed.
 //
 // Start runs the program's own binary again as the shim ("sandbox-exec", see
 // Main), inside the sandbox. The shim gets its orders over a pipe, so that
-// neither the environment nor a token shows in an argument list; the end of
-// that pipe is the death of everything it started, however the box died.
+// neither the environment nor a token shows in an argument list. When that pipe
+// closes, the shim kills all processes it started, however the box died.
 package sandbox
 
 import (
@@ -20,77 +20,79 @@ import (
 	"slices"
 )
 
-// Level is how much a sandbox isolates.
+// Level is a degree of isolation.
 type Level string
 
 // The levels, best first.
 const (
 	Bubblewrap Level = "bubblewrap" // user, mount, pid, ipc, uts and net namespaces
-	Landlock   Level = "landlock"   // files outside are refused; the network and the process table are the host's
-	None       Level = "none"       // an own environment, and everything dies with Kill; nothing else
+	Landlock   Level = "landlock"   // the kernel refuses files outside; the network and the process table are the host's
+	None       Level = "none"       // an environment of its own, and Kill ends all processes; nothing else
 )
 
 var levels = []Level{Bubblewrap, Landlock, None}
 
-// AtLeast tells whether l isolates as much as minimum does. An unknown level
-// isolates nothing and satisfies nothing.
+// AtLeast tells whether l isolates at least as much as minimum. It is false if
+// either level is unknown.
 func (l Level) AtLeast(minimum Level) bool {
 	have, want := slices.Index(levels, l), slices.Index(levels, minimum)
 	return have >= 0 && want >= 0 && have <= want
 }
 
-// Forward makes a Unix socket of the host reachable as 127.0.0.1:Port. Under
-// Bubblewrap the port is the sandbox's own; at the other levels it is taken on
-// the host's loopback, so that each run needs another one.
+// Forward makes a Unix socket of the host reachable as 127.0.0.1:Port. With
+// Bubblewrap the port belongs to the sandbox. At the other levels it is a port of
+// the host's loopback, so each run needs a different one.
 type Forward struct {
 	Port   int
 	Socket string
 }
 
-// Spec says what to run and what it may see. All paths are absolute.
+// Spec describes a sandbox. All paths are absolute.
 type Spec struct {
 	Level      Level
-	Task, Home string            // the two folders of the host that the agent may write; the first is its working directory
-	Argv       []string          // looked up in the PATH of Env
-	Env        map[string]string // the whole environment, over defaults for PATH, HOME, USER, LANG, TERM and TMPDIR
-	ReadOnly   []string          // more files and folders of the host to show, at their own paths
+	Task, Home string            // the host's folders that the agent may write; it starts in the first
+	Argv       []string          // Argv[0] is looked up in the PATH of Env
+	Env        map[string]string // the environment, over defaults for PATH, HOME, USER, LANG, TERM and TMPDIR
+	ReadOnly   []string          // more files and folders of the host that the agent may read, at their own paths
 	Forward    []Forward
-	Reach      []int // ports of the host's loopback that the agent may connect to below Bubblewrap, besides the forwarded ones
-	Limits     Limits
-	Group      *os.File // folder of the control group (version 2) to start in; nil: the box's own
-	Program    string   // this program, where the agents' user may run it; empty: where it was started from
+	// Reach lists ports of the host's loopback that the agent may connect to
+	// below Bubblewrap, besides the forwarded ones.
+	Reach   []int
+	Limits  Limits
+	Group   *os.File // folder of the control group (version 2) to start in; nil: the group of the box
+	Program string   // this program, at a path where the agents' user may run it; empty: the path it was started from
 
 	// Piped makes the agent's input and output pipes, see Process.Stdin and
-	// Process.Stdout; the two fields below must then be nil.
+	// Process.Stdout. Stdin and Stdout must then be nil.
 	Piped  bool
 	Stdin  io.Reader // nil is empty input
 	Stdout io.Writer // nil discards
 	Stderr io.Writer // nil discards
 
-	less kernel // than this machine has
+	less kernel // features that this kernel has and a test does without
 }
 
-// kernel is what a kernel lacks, so that a test can have one that does.
+// kernel lists features that a kernel lacks, so that a test can simulate one.
 type kernel struct {
-	Landlock   int  // its version at most; 0 is what the kernel has
-	Unfiltered bool // there is no filter of system calls
+	Landlock   int  // its highest version; 0 means the kernel's own
+	Unfiltered bool // no filter of system calls
 }
 
-// Where the folders are inside a Bubblewrap sandbox: the same on every box, so
-// that a session copied with its home can be opened elsewhere.
+// The folders in a Bubblewrap sandbox are the same on every box, so that a session
+// that is copied with its home can be opened elsewhere.
 const (
 	TaskDir = "/task"
 	HomeDir = "/home/agent"
 )
 
-// nobody is whom an agent runs as when the box runs as root.
+// nobody is the user of an agent if the box runs as root.
 const nobody = 65534
 
-// ErrUnavailable is what Start answers when this machine cannot provide the
-// level that was asked for.
+// ErrUnavailable is returned by Start if this machine cannot provide the requested
+// level.
 var ErrUnavailable = errors.New("the isolation level is not available")
 
-// program is the file that is run as the shim.
+// program returns the path of the file that is run as the shim.
 func (s *Spec) program() (string, error) {
 	if s.Program != "" {
 		return s.Program, nil

@@ -20,24 +20,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is the subcommand under which the program must call Main.
+// Command is the subcommand under which the program has to call Main.
 const Command = "sandbox-exec"
 
 // enter is the argument that makes Main the last step before the agent.
 const enter = "enter"
 
-// The descriptors on which a step gets its orders and answers; on the last it
-// hands over by what its connects are asked about.
+// The descriptors from which a step reads its orders and to which it writes its
+// answer. Over gateFD the last step sends the listener of its filter.
 const (
 	ordersFD = 3
 	answerFD = 4
 	gateFD   = 5
 )
 
-// Exit codes of the shim for what is not the agent's own end.
+// codeFailed is the exit code of the shim when the sandbox itself fails.
 const codeFailed = 125
 
-// orders is what the box tells the shim, and the shim its child.
+// orders are sent by the box to the shim, and by the shim to its child.
 type orders struct {
 	Level    Level
 	Argv     []string
@@ -46,31 +46,35 @@ type orders struct {
 	Writable []string
 	ReadOnly []string
 	Forward  []Forward
-	Ports    []int // of loopback, that may be connected to
+	Ports    []int // loopback ports that the agent may connect to
 	Limits   Limits
-	User     int  // to become; 0 is nobody else
-	Filtered bool // whether there is a filter of system calls; from the shim to its child
-	Asked    bool // about each connect; the same
+	User     int  // user to become; 0: no change
+	Filtered bool // there is a filter of system calls; set by the shim for its child
+	Asked    bool // the gate decides about each connect; set by the shim for its child
 	Less     kernel
 }
 
-// message follows the orders on the same pipe. Its end means death.
+// message follows the orders on the same pipe. The end of the pipe kills
+// everything.
 type message struct{ Signal int }
 
-// answer says whether the agent runs. It is one line.
+// answer says whether the agent runs, in one line.
 type answer struct {
 	Error       string
-	Unavailable bool         // the level, on this machine
-	Closed      *ClosedError // what the agent's user cannot get at
+	Unavailable bool         // this machine does not offer the level
+	Closed      *ClosedError // a file or folder that the agent's user cannot reach
 }
 
 func answerOf(err error) (a answer) {
-	a = answer{Error: strings.TrimPrefix(err.Error(), ErrUnavailable.Error()+": "), Unavailable: errors.Is(err, ErrUnavailable)}
+	a = answer{
+		Error:       strings.TrimPrefix(err.Error(), ErrUnavailable.Error()+": "),
+		Unavailable: errors.Is(err, ErrUnavailable),
+	}
 	errors.As(err, &a.Closed)
 	return a
 }
 
-// err is the error that the answer tells of, nil if there is none.
+// err returns the error in the answer, nil if there is none.
 func (a answer) err() error {
 	switch {
 	case a.Error == "":
@@ -83,7 +87,7 @@ func (a answer) err() error {
 	return errors.New(a.Error)
 }
 
-// orders makes the shim's orders, with paths as they are inside.
+// orders returns the shim's orders, with paths as they are inside the sandbox.
 func (l *launch) orders() orders {
 	s, p := l.spec, l.p
 	env := map[string]string{
@@ -96,7 +100,7 @@ func (l *launch) orders() orders {
 			o.Forward[i].Socket = socketPath + strconv.Itoa(i)
 		}
 	} else {
-		// The host's /tmp belongs to everybody.
+		// The host's /tmp is shared by all users.
 		env["TMPDIR"] = filepath.Join(p.home, ".tmp")
 		o.Writable, o.ReadOnly, o.Ports = []string{p.task, p.home}, s.ReadOnly, slices.Clone(s.Reach)
 		for _, f := range s.Forward {
@@ -113,13 +117,13 @@ func (l *launch) orders() orders {
 	return o
 }
 
-// Main is the shim: the program calls it with what follows Command on its
-// command line and exits with what it returns, the agent's exit code. It takes
-// its orders from descriptor 3; nobody but Start can run it usefully.
+// Main is the shim. The program calls it with the arguments behind Command and
+// exits with its result, the agent's exit code. Main reads its orders from
+// descriptor 3; only Start can use it.
 func Main(args []string) int {
 	if len(args) == 1 {
 		switch args[0] {
-		case owner:
+		case namespaceArgument:
 			return holdNamespace()
 		case witness:
 			return testify()
@@ -127,7 +131,7 @@ func Main(args []string) int {
 			return tryOut()
 		}
 	}
-	runtime.LockOSThread() // children are told to die with this thread
+	runtime.LockOSThread() // children die with this thread
 	unix.CloseOnExec(ordersFD)
 	unix.CloseOnExec(answerFD)
 	unix.CloseOnExec(gateFD)
@@ -146,7 +150,7 @@ func Main(args []string) int {
 		if s, err = newShim(&o); err == nil {
 			_ = json.NewEncoder(out).Encode(answer{})
 			out.Close()
-			go s.obey(dec)
+			go s.followOrders(dec)
 			return s.wait()
 		}
 		killDescendants(os.Getpid())
@@ -155,12 +159,12 @@ func Main(args []string) int {
 	return codeFailed
 }
 
-// shim holds the agent: it forwards ports and signals, buries every process
-// that is left to it, and ends them all when the agent or the box ends.
+// shim looks after the agent: it forwards ports and signals, reaps every orphaned
+// process, and ends all processes when the agent or the box ends.
 type shim struct{ agent int }
 
 func newShim(o *orders) (*shim, error) {
-	expendable()
+	preferOOMKill()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become a subreaper: %w", err)
 	}
@@ -178,7 +182,8 @@ func newShim(o *orders) (*shim, error) {
 	return &shim{agent: pid}, nil
 }
 
-// startAgent runs the next step as a child and waits until that is the agent.
+// startAgent starts the next step as a child and waits until the child has become
+// the agent.
 func startAgent(o *orders) (int, error) {
 	ordersR, ordersW, err := os.Pipe()
 	if err != nil {
@@ -217,7 +222,7 @@ func startAgent(o *orders) (int, error) {
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
 	var a answer
-	// The child's end closes when the agent's program replaces it.
+	// The child's end closes when the agent's program replaces the child.
 	switch err := json.NewDecoder(answerR).Decode(&a); {
 	case err == nil:
 		return 0, a.err()
@@ -237,8 +242,8 @@ func startAgent(o *orders) (int, error) {
 	return cmd.Process.Pid, nil
 }
 
-// obey passes signals on until the box lets go of the pipe, then ends everything.
-func (s *shim) obey(dec *json.Decoder) {
+// followOrders passes signals on until the box closes the pipe, then ends all processes.
+func (s *shim) followOrders(dec *json.Decoder) {
 	got := make(chan os.Signal, 8)
 	signal.Notify(got, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
 	go func() {
@@ -250,14 +255,15 @@ func (s *shim) obey(dec *json.Decoder) {
 	for dec.Decode(&m) == nil {
 		_ = syscall.Kill(s.agent, syscall.Signal(m.Signal))
 	}
-	// Process 1 takes its namespace with it; elsewhere they are looked for.
+	// Process 1 ends its namespace with itself; elsewhere the processes are
+	// searched for.
 	if os.Getpid() != 1 {
 		killDescendants(os.Getpid())
 	}
 	os.Exit(128 + int(unix.SIGKILL))
 }
 
-// wait buries processes until the agent itself has ended, then ends the rest.
+// wait reaps processes until the agent has ended, then ends the others.
 func (s *shim) wait() int {
 	for {
 		var ws syscall.WaitStatus
@@ -291,7 +297,7 @@ func forward(ln net.Listener, socket string) {
 			defer c.Close()
 			u, err := net.Dial("unix", socket)
 			if err != nil {
-				return // the agent sees its connection closed
+				return // the agent finds its connection closed
 			}
 			defer u.Close()
 			up := make(chan struct{})
@@ -302,7 +308,8 @@ func forward(ln net.Listener, socket string) {
 	}
 }
 
-// copyHalf copies one direction and passes its end on; the other may go on.
+// copyHalf copies one direction and passes its end on; the other direction may
+// continue.
 func copyHalf(dst interface {
 	io.Writer
 	CloseWrite() error

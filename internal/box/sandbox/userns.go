@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// owner is the argument that makes Main hold a new user namespace for a moment.
-const owner = "namespace"
+// namespaceArgument is the argument that makes Main hold a new user namespace for a moment.
+const namespaceArgument = "namespace"
 
-// launchers remembers what each Bubblewrap can do, by path.
+// launchers caches what each installed Bubblewrap can do, by path.
 var launchers sync.Map
 
 // launcher is an installed Bubblewrap.
 type launcher struct {
 	path    string
-	options string // its own list of them
+	options string // the output of --help
 	once    sync.Once
-	// user is a namespace for the sandboxes of a root box; nil if there can be none.
+	// user is a namespace for the sandboxes of a root box; nil if there is none.
 	user *os.File
-	why  error // there can be none
+	why  error // why there is none
 }
 
-// launcherWait bounds the questions that a Bubblewrap is asked before it is used.
+// launcherWait limits the calls of Bubblewrap that examine it.
 const launcherWait = 10 * time.Second
 
 func findLauncher() (*launcher, error) {
@@ -45,22 +45,22 @@ func findLauncher() (*launcher, error) {
 	help, err := exec.CommandContext(ctx, path, "--help").Output()
 	l := &launcher{path: path, options: string(help)}
 	if err != nil {
-		return l, nil // it will say itself what is wrong, and may be repaired
+		return l, nil // its own error will say what is wrong, and it may be repaired later
 	}
 	first, _ := launchers.LoadOrStore(path, l)
 	return first.(*launcher), nil
 }
 
-// can tells whether it has an option.
+// can tells whether Bubblewrap has an option.
 func (l *launcher) can(option string) bool { return strings.Contains(l.options, option+" ") }
 
-// namespace is a user namespace in which the sandboxes of a root box are made,
-// one for all of them: what has capabilities in there, such as the shim, has
-// none over the machine. Every user is itself in it, so that files keep their
-// owners, and no further user namespace can be made. It is nil where the
-// machine lets nobody make one or Bubblewrap cannot work in it, as in a
-// container whose /proc is covered; then the capabilities are the machine's, and
-// the filter of system calls alone keeps agents from making one.
+// namespace returns a user namespace for all sandboxes of a root box. Processes
+// with capabilities in it, such as the shim, have none over the machine. Every user
+// is mapped to itself, so that files keep their owners, and no further user
+// namespace can be made in it. The result is nil where the machine refuses to make
+// one or Bubblewrap cannot work in it, as in a container with a covered /proc. Then
+// the capabilities are the machine's, and only the filter of system calls keeps
+// agents from making a user namespace.
 func (l *launcher) namespace(self string) *os.File {
 	l.once.Do(func() {
 		l.user, l.why = newNamespace(self)
@@ -74,7 +74,7 @@ func (l *launcher) namespace(self string) *os.File {
 	return l.user
 }
 
-// try makes a sandbox in a namespace that has all the parts that may be refused.
+// try makes a sandbox in a namespace, with all the parts that a machine may refuse.
 func (l *launcher) try(user *os.File) error {
 	ctx, cancel := context.WithTimeout(context.Background(), launcherWait)
 	defer cancel()
@@ -87,7 +87,7 @@ func (l *launcher) try(user *os.File) error {
 	return nil
 }
 
-// newNamespace makes a user namespace like ours.
+// newNamespace makes a user namespace with the users and groups of this one.
 func newNamespace(self string) (*os.File, error) {
 	users, err := identity("/proc/self/uid_map")
 	if err != nil {
@@ -97,10 +97,14 @@ func newNamespace(self string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, Command, owner)
+	cmd := exec.Command(self, Command, namespaceArgument)
 	cmd.Env = []string{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWUSER, UidMappings: users, GidMappings: groups, GidMappingsEnableSetgroups: true, Pdeathsig: syscall.SIGKILL,
+		Cloneflags:                 syscall.CLONE_NEWUSER,
+		UidMappings:                users,
+		GidMappings:                groups,
+		GidMappingsEnableSetgroups: true,
+		Pdeathsig:                  syscall.SIGKILL,
 	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -113,7 +117,7 @@ func newNamespace(self string) (*os.File, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	_, err = out.Read(make([]byte, 1)) // it has done its part
+	_, err = out.Read(make([]byte, 1)) // the process has done its part
 	var user *os.File
 	if err == nil {
 		user, err = os.Open("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/ns/user")
@@ -122,16 +126,18 @@ func newNamespace(self string) (*os.File, error) {
 	return user, errors.Join(err, cmd.Wait())
 }
 
-// holdNamespace is the process that newNamespace starts in it.
+// holdNamespace is the main function of the process that newNamespace starts in the
+// namespace.
 func holdNamespace() int {
-	// Where /proc/sys cannot be written, the filter of system calls has to do.
+	// Where /proc/sys cannot be written, only the filter of system calls prevents
+	// further namespaces.
 	_ = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
 	_, _ = os.Stdout.Write([]byte{'\n'})
-	_, _ = os.Stdin.Read(make([]byte, 1)) // until it is closed
+	_, _ = os.Stdin.Read(make([]byte, 1)) // returns when newNamespace closes the input
 	return 0
 }
 
-// identity maps every user that a map of ours has to itself.
+// identity returns a map of every user in one of our maps to itself.
 func identity(file string) (out []syscall.SysProcIDMap, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -17,41 +17,42 @@ import (
 	"syscall"
 )
 
-// witness is the argument that makes Main what no agent must get at.
+// witness is the argument that makes Main the process that no agent must reach.
 const witness = "witness"
 
-// requestVariable holds what Main is to do as a witness or in an attempt, in JSON.
+// requestVariable holds the request to a witness or an attempt, in JSON.
 const requestVariable = "YARDMASTER_SANDBOX_PROBE"
 
-// witnessRequest says what to offer.
+// witnessRequest says what the witness has to offer.
 type witnessRequest struct {
-	Dir   string // for its files and sockets
-	Token string // that whoever gets at it learns
-	Port  int    // to listen at, of another address of loopback
+	Dir   string // folder for its files and sockets
+	Token string // text that proves access
+	Port  int    // port to listen at, of another loopback address
 }
 
-// testimony is what a witness offers. Its environment holds the token, too.
+// testimony says where the witness offers what. Its environment holds the token as
+// well.
 type testimony struct {
 	Dir          string
 	PID          int
-	File         string // that everybody may write
-	Memory       string // a file of shared memory; empty: there is no such folder
-	Socket       string // in Dir, that everybody may connect to
+	File         string // a file that every user may write
+	Memory       string // a file of shared memory; empty: this machine has no such folder
+	Socket       string // a socket in Dir that every user may connect to
 	Datagrams    string // the same, for datagrams
 	Abstract     string
 	TCP, UDP     int // ports of 127.0.0.1
 	OtherAddress string
 }
 
-// signalOf is the signal that the attempt at a level sends. It is one that
-// means nothing to anybody.
+// signalOf is the signal that the attempt at a level sends. These signals have no
+// other meaning.
 func signalOf(l Level) syscall.Signal { return syscall.Signal(40 + slices.Index(levels, l)) }
 
-// lastSignal comes after those of all levels, if both are pending.
+// lastSignal is delivered after the signals of all levels if both are pending.
 const lastSignal = syscall.Signal(50)
 
-// testify is the witness: it offers all of it, answers each line of its input
-// by the signals that it got, and ends with its input.
+// testify is the main function of the witness. It offers everything, answers each
+// line of its input with the signals that it has received, and ends with its input.
 func testify() int {
 	got := make(chan os.Signal, 64)
 	for _, l := range levels {
@@ -88,7 +89,14 @@ func testify() int {
 }
 
 func (in *witnessRequest) offer() (testimony, error) {
-	t := testimony{Dir: in.Dir, PID: os.Getpid(), File: filepath.Join(in.Dir, "file"), Socket: "stream", Datagrams: "datagrams", Abstract: "@" + in.Token}
+	t := testimony{
+		Dir:       in.Dir,
+		PID:       os.Getpid(),
+		File:      filepath.Join(in.Dir, "file"),
+		Socket:    "stream",
+		Datagrams: "datagrams",
+		Abstract:  "@" + in.Token,
+	}
 	if err := errors.Join(os.WriteFile(t.File, []byte(in.Token), 0o666), os.Chmod(t.File, 0o666), os.Chdir(in.Dir)); err != nil {
 		return t, err
 	}
@@ -135,7 +143,7 @@ func (in *witnessRequest) offer() (testimony, error) {
 type outside struct {
 	testimony
 	process *Process
-	mu      sync.Mutex // of one question at a time
+	mu      sync.Mutex // one question at a time
 	answers *bufio.Reader
 }
 
@@ -163,7 +171,7 @@ func startWitness(ctx context.Context, s Spec, in witnessRequest) (*outside, err
 	return o, nil
 }
 
-// signals are those that it got, all since it began.
+// signals returns the signals that the witness has received since it began.
 func (o *outside) signals() (got []int, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -9,30 +9,29 @@ import (
 // pattern is a sequence of symbols to find.
 type pattern struct {
 	text string
-	// loose tells that other bytes, such as line ends, may lie between the
-	// symbols. Only patterns of 8 to 15 symbols may do without.
+	// loose permits other bytes, such as line ends, between the symbols. Only
+	// patterns of 8 to 15 symbols may be strict.
 	loose bool
 }
 
-// automaton finds many patterns at once, the way of Aho and Corasick ("Efficient
-// string matching", 1975): its state is the longest end of what was read that
-// is the start of a pattern, so that a symbol costs the same however many
-// patterns there are and however much they overlap. The children of a state
-// are neighbours, which makes a state 21 bytes.
+// automaton finds many patterns at once with the algorithm of Aho and Corasick
+// ("Efficient string matching", 1975). Its state is the longest end of the input
+// that begins a pattern, so a symbol costs the same for any number of patterns and
+// overlaps. The children of a state are neighbours, so a state takes 21 bytes.
 type automaton struct {
 	label  []byte  // of the edge that leads to a state
 	first  []int32 // the children of s are first[s] to first[s+1]
 	fail   []int32 // the state of the longest proper end
 	depth  []int32
-	loose  []int32 // the longest loose pattern that the state ends with, or 0
-	strict []uint8 // bit n is set if it ends with a strict pattern of 8+n symbols
+	loose  []int32 // length of the longest loose pattern with which the state ends, or 0
+	strict []uint8 // bit n is set if the state ends with a strict pattern of 8+n symbols
 
-	// A set bit says that a pattern may begin with the symbols that hash there.
-	// Most text never gets past this.
+	// A set bit says that a pattern may begin with the symbols of that hash. Most
+	// text is rejected here.
 	starts []uint64
-	shift  uint // of hashes
-	gate   int  // so many symbols
-	width  uint // bits of a symbol: 8, or 4 for digits of hex
+	shift  uint // of the hashes, in bits
+	gate   int  // number of symbols in a hash
+	width  uint // bits of a symbol: 8, or 4 for digits of base 16
 }
 
 func newAutomaton(patterns map[string]pattern, width uint) *automaton {
@@ -42,7 +41,7 @@ func newAutomaton(patterns map[string]pattern, width uint) *automaton {
 		all = append(all, p)
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].text < all[j].text })
-	size := max(bits.Len(uint(len(all)))+6, 10) // of the bits, one in 64 or less is set
+	size := max(bits.Len(uint(len(all)))+6, 10) // at most one of 64 bits is set
 	a.starts, a.shift = make([]uint64, 1<<(size-6)), uint(32-size)
 	for _, p := range all {
 		var key uint32
@@ -52,15 +51,15 @@ func newAutomaton(patterns map[string]pattern, width uint) *automaton {
 		h := a.hash(key)
 		a.starts[h/64] |= 1 << (h % 64)
 	}
-	// Level by level, so that children of one state follow each other. A state
-	// is the range of the sorted patterns that begin with it.
+	// States are made level by level, so that the children of a state are
+	// neighbours. A state is the range of the sorted patterns that begin with it.
 	type span struct{ from, to int32 }
 	spans := []span{{0, int32(len(all))}}
 	a.add(0, 0)
 	for s := int32(0); int(s) < len(a.label); s++ {
 		a.first[s] = int32(len(a.label))
 		at, end, d := spans[s].from, spans[s].to, a.depth[s]
-		for at < end && len(all[at].text) == int(d) { // one: they differ
+		for at < end && len(all[at].text) == int(d) { // at most one, because all patterns differ
 			if all[at].loose {
 				a.loose[s] = d
 			} else {
@@ -80,7 +79,8 @@ func newAutomaton(patterns map[string]pattern, width uint) *automaton {
 			}
 			at = to
 		}
-		// All shorter states are done, those that this one fails to among them.
+		// All states of smaller depth are complete, among them the one that this
+		// state fails to.
 		f := a.fail[s]
 		a.loose[s] = max(a.loose[s], a.loose[f])
 		a.strict[s] |= a.strict[f]
@@ -107,8 +107,8 @@ func (a *automaton) mayStart(key uint32) bool {
 	return a.starts[h/64]>>(h%64)&1 != 0
 }
 
-// next is the state after one more symbol. A walk over many takes no more steps
-// than twice their number: what fails gives back depth that was gained before.
+// next returns the state after one more symbol. n symbols take at most 2n steps,
+// because each failure gives back depth that an earlier symbol has gained.
 func (a *automaton) next(s int32, b byte) int32 {
 	for {
 		at, end := a.first[s], a.first[s+1]
@@ -130,8 +130,8 @@ func (a *automaton) next(s int32, b byte) int32 {
 	}
 }
 
-// ends gives the length of the longest pattern that a state ends with, or 0,
-// where unbroken symbols have nothing between them.
+// ends returns the length of the longest pattern with which a state ends, or 0.
+// unbroken is the number of last symbols without other bytes between them.
 func (a *automaton) ends(s int32, unbroken int64) int32 {
 	n := a.loose[s]
 	if m := a.strict[s]; m != 0 {

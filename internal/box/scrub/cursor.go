@@ -1,23 +1,23 @@
 package scrub
 
-// maxGap is how many bytes of the source may lie between two symbols of a
-// secret: a deep indentation, or the right part of a line of a hex dump.
+// maxGap is how many bytes of the source may lie between two symbols of a secret: a
+// deep indentation, or the right part of a line in a hex dump.
 const maxGap = 128
 
-// span is a part of the source, as positions in all that was ever written.
+// span is a part of the source, as positions in all bytes written so far.
 type span struct{ from, to int64 }
 
-// cursor follows an automaton over symbols, each of which stands for a part of
-// the source.
+// cursor runs an automaton over symbols, each of which stands for a part of the
+// source.
 type cursor struct {
 	a     *automaton
-	state int32   // 0 while fewer symbols than the gate match
-	last  uint32  // the last symbols, as many as the gate has
+	state int32   // 0 while fewer symbols than the automaton's gate match
+	last  uint32  // the last gate symbols
 	n     int64   // symbols so far
-	begin int64   // of them before the last reset
-	whole int64   // of them before the last gap
+	begin int64   // symbols before the last reset
+	whole int64   // symbols before the last gap
 	to    int64   // end of the last symbol
-	ring  []int64 // starts of the last symbols; a power of two
+	ring  []int64 // starts of the last symbols; its length is a power of two
 	found []span
 }
 
@@ -27,7 +27,7 @@ func (c *cursor) clear() {
 	*c = cursor{a: c.a, ring: c.ring, found: c.found[:0]}
 }
 
-// step takes one symbol, of which a position never lies before an earlier one's.
+// step takes one symbol. Positions never decrease.
 func (c *cursor) step(b byte, from, to int64) {
 	if from > c.to {
 		if from-c.to > maxGap {
@@ -44,7 +44,7 @@ func (c *cursor) step(b byte, from, to int64) {
 	}
 }
 
-// follow makes c what o is.
+// follow copies the state of o to c.
 func (c *cursor) follow(o *cursor) {
 	c.state, c.last, c.n, c.begin, c.whole, c.to = o.state, o.last, o.n, o.begin, o.whole, o.to
 	if len(c.ring) < len(o.ring) {
@@ -56,16 +56,17 @@ func (c *cursor) follow(o *cursor) {
 	}
 }
 
-// shadow is a second cursor that follows the first but for what it leaves out.
-// It is of its own only from where that may begin until both have forgotten it,
-// so that copying the first one's state costs no more than its symbols did.
+// shadow is a second cursor that equals the first except for the symbols that it
+// leaves out. It has a state of its own only from the first such symbol until
+// neither cursor depends on it any more, so that copying the first one's state
+// costs no more than its symbols did.
 type shadow struct {
 	cursor
 	apart bool
-	since int64 // symbols when it last left something out
+	since int64 // number of symbols when it last left something out
 }
 
-// part lets the shadow go its own way.
+// part gives the shadow a state of its own, a copy of the first one's.
 func (s *shadow) part(first *cursor) {
 	if !s.apart {
 		s.follow(first)
@@ -74,19 +75,21 @@ func (s *shadow) part(first *cursor) {
 	s.since = s.n
 }
 
-// join makes the shadow follow again if nothing of what it left out matters.
+// join ends the shadow's own state if none of the symbols that it left out matters
+// any more.
 func (s *shadow) join(first *cursor) {
-	if s.state == 0 && first.state == 0 && (s.n-max(s.since, s.begin) >= int64(s.a.gate) || s.n == s.begin && first.n == first.begin) {
+	none := s.state == 0 && first.state == 0
+	if none && (s.n-max(s.since, s.begin) >= int64(s.a.gate) || s.n == s.begin && first.n == first.begin) {
 		s.apart = false
 	}
 }
 
-// bytes takes bytes that lie at a position as one symbol each.
+// bytes takes the bytes at a position as one symbol each.
 func (c *cursor) bytes(p []byte, at int64) {
 	a := c.a
 	for i := 0; i < len(p); i++ {
 		if c.state == 0 && c.n-c.begin >= int64(a.gate) {
-			// Nothing is kept of what begins no pattern.
+			// Bytes that begin no pattern are skipped without a step each.
 			last, from := c.last, i
 			for i < len(p) && !a.mayStart(last<<8|uint32(p[i])) {
 				last = last<<8 | uint32(p[i])
@@ -104,7 +107,7 @@ func (c *cursor) bytes(p []byte, at int64) {
 	}
 }
 
-// reset forgets what was read: nothing goes on over this place.
+// reset forgets the input: no match goes across this place.
 func (c *cursor) reset() { c.state, c.begin = 0, c.n }
 
 func (c *cursor) walk(b byte) {
@@ -131,7 +134,7 @@ func (c *cursor) walk(b byte) {
 	}
 }
 
-// recent is the state that the last k symbols lead to.
+// recent returns the state after the last k symbols.
 func (c *cursor) recent(k int) (s int32) {
 	mask := byte(1<<c.a.width - 1)
 	for k > 0 {
@@ -141,7 +144,8 @@ func (c *cursor) recent(k int) (s int32) {
 	return s
 }
 
-// start is where the symbol that many back begins; the last is 1 back.
+// start returns the position at which the symbol back symbols ago begins; the last
+// symbol is 1 back.
 func (c *cursor) start(back int64) int64 { return c.ring[(c.n-back)&int64(len(c.ring)-1)] }
 
 func (c *cursor) grow() {
@@ -160,10 +164,11 @@ func (c *cursor) hit(s span) {
 	c.found = append(c.found, s)
 }
 
-// undecided is where a match could begin that ends behind end, or end. What is
-// shorter than the gate waits for more only if eager says so and nothing stands
-// between it and the end: else nearly every line would wait for the next one.
-// If it does go on, all but those few symbols is taken out.
+// undecided returns the position of the first possible begin of a match that ends
+// behind end, or end if there is none. A match shorter than the gate counts only if
+// eager is set and it touches end; otherwise nearly every line would wait for the
+// next one. If such a match does go on, everything except those few symbols is
+// removed.
 func (c *cursor) undecided(end int64, eager bool) int64 {
 	if end-c.to > maxGap {
 		return end
@@ -176,7 +181,7 @@ func (c *cursor) undecided(end int64, eager bool) int64 {
 		s = c.recent(int(min(c.n-c.begin, int64(c.a.gate-1))))
 	}
 	for s != 0 && c.a.first[s] == c.a.first[s+1] {
-		s = c.a.fail[s] // it is whole: what may go on is shorter
+		s = c.a.fail[s] // it is a whole pattern; a match that may go on is shorter
 	}
 	if d := int64(c.a.depth[s]); d > 0 && (eager && c.to == end || d >= int64(c.a.gate)) {
 		return c.start(d)

@@ -13,11 +13,11 @@ import (
 	"unicode/utf8"
 )
 
-// patterns are what to look for, in each view of a text.
+// patterns are the patterns of all secrets, for each view of a text.
 type patterns struct {
-	exact map[string]pattern // in the bytes as they are, and in numbers that stand for them
-	text  map[string]pattern // in unescaped text without white space
-	hex   map[string]pattern // in digits of base 16
+	exact map[string]pattern // for the bytes as they are, and for numbers that stand for them
+	text  map[string]pattern // for unescaped text without white space
+	hex   map[string]pattern // for digits of base 16
 }
 
 func newPatterns() patterns {
@@ -28,7 +28,7 @@ func put(to map[string]pattern, text string, loose bool) {
 	to[text] = pattern{text, loose || to[text].loose}
 }
 
-// add makes the forms of a secret known, and those of its lines.
+// add adds the forms of a secret and of its lines.
 func (p patterns) add(secret string) {
 	p.addOne(secret)
 	for _, f := range base32Forms(secret) {
@@ -53,38 +53,41 @@ func (p patterns) add(secret string) {
 func (p patterns) addOne(secret string) {
 	put(p.exact, secret, true)
 	if text := bare(secret, layers); len(text) >= MinLength {
-		// What is left out of the secret may be left out of a text.
+		// White space and escapes that the secret lacks may be missing in a text as
+		// well.
 		put(p.text, text, len(text) >= MinLoose || len(text) < len(secret))
 	}
 	for _, f := range base64Forms(secret) {
-		put(p.text, f, true) // in the one alphabet that the view has
+		put(p.text, f, true) // in the one alphabet of the view
 	}
 	put(p.hex, nibbles([]byte(secret)), true)
 }
 
-// lines are the parts of a secret of several lines that are secrets as well. A
-// line end may be an escape, as in a key within JSON. What frames a key in PEM
-// is no secret.
+// lines returns the lines of a secret that are secrets by themselves. A line end
+// may be an escape, as in a key within JSON. The frame of a PEM key is no secret.
 func lines(secret string) (out []string) {
-	parts := strings.FieldsFunc(strings.ReplaceAll(secret, `\n`, "\n"), func(r rune) bool { return r == '\n' || r == '\r' })
+	parts := strings.FieldsFunc(strings.ReplaceAll(secret, `\n`, "\n"),
+		func(r rune) bool { return r == '\n' || r == '\r' })
 	if len(parts) < 2 {
 		return nil
 	}
 	for _, l := range parts {
-		if l = strings.TrimSpace(l); len(l) >= MinLine && !strings.Contains(l, "-----BEGIN ") && !strings.Contains(l, "-----END ") {
+		l = strings.TrimSpace(l)
+		framed := strings.Contains(l, "-----BEGIN ") || strings.Contains(l, "-----END ")
+		if len(l) >= MinLine && !framed {
 			out = append(out, l)
 		}
 	}
 	return out
 }
 
-// maxEscaped is the length in bytes from which a secret that has no escapes
-// itself is left to the view of unescaped text.
+// maxEscaped is the length in bytes above which a secret without escapes of its own
+// is found only in the view of unescaped text.
 const maxEscaped = 1024
 
-// escapedForms are those that the view of unescaped text could miss: behind a
-// character that makes an escape of the first ones; of a secret whose own
-// escapes mean something else after each layer; and space as the plus sign of
+// escapedForms returns forms that the view of unescaped text could miss: forms
+// after a character that turns their beginning into an escape, forms of a secret
+// whose own escapes change with each layer, and spaces as the plus signs of
 // queries.
 func escapedForms(secret string) (out []string) {
 	if len(secret) <= maxEscaped || !stable(secret) {
@@ -101,7 +104,7 @@ func escapedForms(secret string) (out []string) {
 	return out
 }
 
-// wide are the forms of UTF-16.
+// wide returns the forms of UTF-16, in both byte orders.
 func wide(secret string) []string {
 	var little, big []byte
 	for _, u := range utf16.Encode([]rune(secret)) {
@@ -114,7 +117,7 @@ var otherAlphabet = strings.NewReplacer("+", "-", "/", "_")
 
 var pythonHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;")
 
-// printable are the forms of mail (RFC 2045, 6.7), of cat -v and of od -c, and
+// printable returns the forms of mail (RFC 2045, 6.7), of cat -v and of od -c, and
 // that of text whose bytes were taken for characters.
 func printable(secret string) []string {
 	var mail, cat, od, wrong strings.Builder
@@ -148,8 +151,8 @@ func printable(secret string) []string {
 	return []string{mail.String(), cat.String(), od.String(), wrong.String()}
 }
 
-// bare is a secret as the view of text has it, with so many layers of escapes
-// taken off.
+// bare returns a secret as the view of text sees it, after depth layers of escapes
+// are removed.
 func bare(secret string, depth int) string {
 	var out []byte
 	u := unescaper{next: func(b byte, _, _ int64) {
@@ -164,10 +167,10 @@ func bare(secret string, depth int) string {
 	return string(out)
 }
 
-// stable tells whether all escapes in a secret are gone after one layer.
+// stable tells whether one layer removes all escapes of a secret.
 func stable(secret string) bool { return bare(secret, 1) == bare(secret, layers) }
 
-// nibbles are the digits of base 16, each a byte from 0 to 15.
+// nibbles returns the digits of base 16, each as a byte from 0 to 15.
 func nibbles(b []byte) string {
 	out := make([]byte, 0, 2*len(b))
 	for _, c := range b {
@@ -176,9 +179,9 @@ func nibbles(b []byte) string {
 	return string(out)
 }
 
-// wordForms are digits of base 16 as od -x and hexdump print them on nearly all
-// machines: two bytes are one number, the second byte first. The bytes that
-// share a number with others are left out.
+// wordForms returns digits of base 16 as od -x and hexdump print them on nearly all
+// machines: two bytes are one number, the second byte first. Bytes that share a
+// number with others are left out.
 func wordForms(secret string) (out []string) {
 	for skip := range 2 {
 		b := []byte(secret)[skip:]
@@ -191,13 +194,14 @@ func wordForms(secret string) (out []string) {
 	return out
 }
 
-// base32Forms are those of the secret alone, and with other bytes behind it.
+// base32Forms returns the form of the secret alone, and the form with other bytes
+// after it.
 func base32Forms(secret string) []string {
 	text := strings.TrimRight(base32.StdEncoding.EncodeToString([]byte(secret)), "=")
 	return []string{text, text[:len(secret)*8/5]}
 }
 
-// nestedForms are strings in JSON, and in JSON within JSON.
+// nestedForms returns the forms of a string in JSON, and of JSON within JSON.
 func nestedForms(secret string) (out []string) {
 	for _, f := range jsonForms(secret) {
 		out = append(out, f)
@@ -206,10 +210,10 @@ func nestedForms(secret string) (out []string) {
 	return out
 }
 
-// base64Forms encodes the secret as it looks after 0, 1 and 2 other bytes of a
-// group of three. The characters at the edges that also depend on neighbours
-// are left out, but with nothing behind the secret the last ones are known. The
-// alphabet for addresses is folded into the other one.
+// base64Forms returns the secret after 0, 1 and 2 other bytes of a group of three.
+// Characters at the edges that depend on neighbouring bytes are left out; the last
+// ones are known if no byte follows. The alphabet for addresses is folded into the
+// standard one.
 func base64Forms(secret string) (out []string) {
 	for before := range 3 {
 		text := base64.StdEncoding.EncodeToString(append(make([]byte, before), secret...))
@@ -223,13 +227,15 @@ func base64Forms(secret string) (out []string) {
 	return out
 }
 
-// percentForms are those of a query and of a path in Go, of encodeURIComponent,
-// with every byte that is no letter or digit encoded, and with every byte at
-// all, as shell scripts do it; in both cases.
+// percentForms returns the forms of a query and of a path in Go, of
+// encodeURIComponent, with every byte except letters and digits encoded, and with
+// every byte encoded as shell scripts do it, each with upper and lower case digits.
 func percentForms(secret string) (out []string) {
 	const component = "-_.!~*'()"
 	for _, f := range []string{
-		url.QueryEscape(secret), url.PathEscape(secret), percent(secret, component), percent(secret, "-_.~"), percent(secret, ""), "%" + strings.ReplaceAll(fmt.Sprintf("% X", secret), " ", "%"),
+		url.QueryEscape(secret), url.PathEscape(secret),
+		percent(secret, component), percent(secret, "-_.~"), percent(secret, ""),
+		"%" + strings.ReplaceAll(fmt.Sprintf("% X", secret), " ", "%"),
 	} {
 		out = append(out, f, lowerEscapes(f))
 	}
@@ -252,8 +258,8 @@ func alphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// lowerEscapes writes the digits of %XX in lower case. A percent sign that the
-// encoding left as it was does not occur: all of them encode it.
+// lowerEscapes writes the digits of %XX in lower case. Every percent sign begins an
+// escape, because all encodings encode it.
 func lowerEscapes(s string) string {
 	b := []byte(s)
 	for i := 0; i+2 < len(b); i++ {
@@ -264,14 +270,14 @@ func lowerEscapes(s string) string {
 	return string(b)
 }
 
-// jsonForms are the inside of a JSON string: as Go writes it with and without
-// care for HTML, with an escaped slash, and in ASCII.
+// jsonForms returns the inside of a JSON string: as Go writes it with and without
+// escapes for HTML, with an escaped slash, and in ASCII.
 func jsonForms(s string) []string {
 	var plain, ascii strings.Builder
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
-		case r == utf8.RuneError && n == 1: // not text: no encoder keeps it
+		case r == utf8.RuneError && n == 1: // not UTF-8: no encoder keeps it
 			plain.WriteString(s[i : i+1])
 			ascii.WriteString(`\ufffd`)
 		case r < 0x80:
@@ -286,14 +292,16 @@ func jsonForms(s string) []string {
 		}
 		i += n
 	}
-	out := []string{plain.String(), ascii.String(), strings.ReplaceAll(plain.String(), "/", `\/`), upperEscapes(ascii.String())}
+	out := []string{
+		plain.String(), ascii.String(), strings.ReplaceAll(plain.String(), "/", `\/`), upperEscapes(ascii.String()),
+	}
 	if b, err := json.Marshal(s); err == nil {
 		out = append(out, string(b[1:len(b)-1]))
 	}
 	return out
 }
 
-// escaped is what nearly every encoder makes of an ASCII character.
+// escaped returns the form of an ASCII character in nearly every encoder.
 func escaped(r rune) string {
 	switch r {
 	case '"', '\\':
@@ -325,7 +333,7 @@ func upperEscapes(s string) string {
 		if b[i+1] == 'u' && i+5 < len(b) {
 			copy(b[i+2:i+6], strings.ToUpper(s[i+2:i+6]))
 		}
-		i++ // an escaped backslash escapes nothing
+		i++ // an escaped backslash begins no escape
 	}
 	return string(b)
 }

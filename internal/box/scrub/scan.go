@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// compiled is what a set of secrets is looked for with.
+// compiled holds the automata for a set of secrets.
 type compiled struct {
 	exact, text, hex *automaton
-	none             bool // there is nothing to find
+	none             bool // there are no secrets
 	scanners         sync.Pool
 }
 
@@ -18,7 +18,10 @@ func compile(secrets map[string]bool) *compiled {
 	for s := range secrets {
 		p.add(s)
 	}
-	c := &compiled{none: len(secrets) == 0, exact: newAutomaton(p.exact, 8), text: newAutomaton(p.text, 8), hex: newAutomaton(p.hex, 4)}
+	c := &compiled{
+		none:  len(secrets) == 0,
+		exact: newAutomaton(p.exact, 8), text: newAutomaton(p.text, 8), hex: newAutomaton(p.hex, 4),
+	}
 	c.scanners.New = func() any { return newScanner(c) }
 	return c
 }
@@ -26,7 +29,7 @@ func compile(secrets map[string]bool) *compiled {
 // scanner finds secrets in a stream.
 type scanner struct {
 	none  bool
-	end   int64 // of what was fed
+	end   int64 // position after the last byte
 	exact cursor
 	un    unescaper
 	view  view
@@ -50,7 +53,7 @@ func (s *scanner) cursors() [7]*cursor {
 	return [...]*cursor{&s.exact, &v.text, &v.lines.cursor, &v.hex.digits, &v.dump.cursor, &v.dec.bytes, &v.oct.bytes}
 }
 
-// clear makes it look at a stream from a position on.
+// clear resets the scanner for a stream that begins at a position.
 func (s *scanner) clear(from int64) {
 	for _, c := range s.cursors() {
 		c.clear()
@@ -92,7 +95,7 @@ func (s *scanner) feed(p []byte) {
 				v.text.step(fold[b], at, at+1)
 			}
 		case k&(isHex|isNumeric|isSpecial) == isHex && inWord(p[i+1:]):
-			v.text.step(b, at, at+1) // a to f, of which a letter makes no digit
+			v.text.step(b, at, at+1) // a to f, between letters that make it no digit
 		default:
 			v.put(b, at, at+1)
 		}
@@ -100,8 +103,8 @@ func (s *scanner) feed(p []byte) {
 	s.end += int64(len(p))
 }
 
-// inWord tells whether fewer digits than any form has begin p, followed by a
-// letter that is none.
+// inWord tells whether p begins with fewer digits than any form has, followed by a
+// letter that is no digit.
 func inWord(p []byte) bool {
 	for _, b := range p[:min(len(p), 6)] {
 		if k := kinds[b]; k&isHex == 0 {
@@ -113,19 +116,20 @@ func inWord(p []byte) bool {
 	return false
 }
 
-// finish is the end of the stream.
+// finish ends the stream.
 func (s *scanner) finish() {
 	s.un.finish()
 	s.view.finish(s.end)
 }
 
-// undecided is where the first secret could begin that is not found yet.
+// undecided returns the position of the first possible begin of a secret that is
+// not found yet.
 func (s *scanner) undecided() int64 {
 	waiting := s.un.undecided(s.end)
 	return min(s.exact.undecided(s.end, true), waiting, s.view.undecided(waiting))
 }
 
-// spans are the secrets found so far, by where they begin.
+// spans returns the secrets found so far, sorted by their begin.
 func (s *scanner) spans() []span {
 	for _, c := range s.cursors() {
 		s.found = append(s.found, c.found...)
@@ -135,7 +139,7 @@ func (s *scanner) spans() []span {
 	return s.found
 }
 
-// any tells whether there is a secret.
+// any tells whether a secret was found.
 func (s *scanner) any() bool {
 	for _, c := range s.cursors() {
 		if len(c.found) > 0 {
@@ -145,15 +149,15 @@ func (s *scanner) any() bool {
 	return len(s.found) > 0
 }
 
-// redaction is the writing side: it passes bytes on with a Mark for each run of
-// them that spans cover. Spans that overlap or touch are one run.
+// redaction writes the bytes and replaces each run of them that spans cover by one
+// Mark. Spans that overlap or touch are one run.
 type redaction struct {
-	cut  int64 // what is before it is written or part of a run
-	open bool  // nothing has been written since the Mark
+	cut  int64 // the bytes before it are written or part of a run
+	open bool  // nothing was written since the last Mark
 }
 
-// write appends text, which begins at a position, up to limit to out. It gives
-// the spans that begin later.
+// write appends text, which begins at the position begin, to out, up to limit. It
+// returns the spans that begin later.
 func (r *redaction) write(out, text []byte, begin int64, spans []span, limit int64) ([]byte, []span) {
 	for len(spans) > 0 && spans[0].from < limit {
 		s := spans[0]

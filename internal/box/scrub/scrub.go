@@ -1,14 +1,14 @@
-// Package scrub removes secrets from what a box writes down or sends: output
-// of agents, logs, errors. It knows a secret not only as it is but in the forms
-// in which tools print one: escaped, in base64 at every alignment (a token
-// inside a longer header), hex, dumps, numbers; wrapped, indented and quoted.
-// What matches becomes "[redacted]"; all other bytes stay as they are.
-// docs/secrets.md says what is covered and what is not.
+// Package scrub removes secrets from the bytes that a box writes or sends: output
+// of agents, logs, errors. It finds a secret as it is and in the forms in which
+// tools print it: escaped, in base64 at every alignment (a token inside a longer
+// header), hex, dumps, numbers; wrapped, indented and quoted. It replaces matches
+// by "[redacted]"; all other bytes stay as they are. docs/secrets.md says what is
+// covered and what is not.
 //
-// Several views look at the same stream: the bytes as they are, the text that
-// is left when escapes and white space are gone, the same without the margins
-// of its lines, digits of base 16, those of a dump, and numbers. Each feeds an
-// automaton, so that the time depends on the length of the stream alone.
+// Several views read the same stream: the bytes as they are, the text without
+// escapes and white space, the same without the margins of its lines, digits of
+// base 16, those of a dump, and numbers. Each feeds an automaton, so that the time
+// depends only on the length of the stream.
 package scrub
 
 import (
@@ -20,40 +20,41 @@ import (
 	"sync/atomic"
 )
 
-// Mark is what a secret becomes.
+// Mark replaces a secret.
 const Mark = "[redacted]"
 
-// MinLength is the length in bytes of the shortest secret that is removed.
-// Shorter values ("admin", "1234567") are words of ordinary text: to remove
-// them would destroy that text and, by its holes, tell what they are.
+// MinLength is the length in bytes of the shortest secret that is removed. Shorter
+// values ("admin", "1234567") are words of ordinary text: removing them would
+// destroy that text, and the gaps would reveal them.
 const MinLength = 8
 
-// MinLoose is the length from which a secret is also removed with white space
-// between its characters: that "1234 5678" is no secret though "12345678" is
-// one leaves ordinary text alone. Secrets that have white space are removed
-// whatever white space a text has there, and so are all encoded forms.
+// MinLoose is the length in bytes from which a secret is also removed with white
+// space between its characters. For shorter secrets "1234 5678" stays although
+// "12345678" is removed, so that ordinary text is kept. Secrets that contain white
+// space are removed with any white space in its place, and so are all encoded forms.
 const MinLoose = 16
 
-// MinLine is the length in bytes of the shortest line of a secret of several
-// lines that is removed where it stands alone.
+// MinLine is the length in bytes of the shortest line of a multi-line secret that
+// is removed by itself.
 const MinLine = 16
 
-// Scrubber removes a growing set of secrets. It is safe for concurrent use.
+// Scrubber removes a growing set of secrets. Its methods may be called
+// concurrently.
 type Scrubber struct {
 	mu       sync.Mutex
 	secrets  map[string]bool
-	compiled atomic.Pointer[compiled] // nil while there are secrets that it lacks
+	compiled atomic.Pointer[compiled] // nil if it lacks some secrets
 }
 
-// New makes a scrubber of secrets, see Add.
+// New returns a scrubber for secrets, see Add.
 func New(secrets ...string) *Scrubber {
 	s := &Scrubber{secrets: map[string]bool{}}
 	s.Add(secrets...)
 	return s
 }
 
-// Add makes more secrets known, also to writers that exist. White space around
-// a secret is not part of it. Those shorter than MinLength are ignored.
+// Add adds secrets, also for existing writers. White space around a secret is not
+// part of it. Secrets shorter than MinLength are ignored.
 func (s *Scrubber) Add(secrets ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +66,8 @@ func (s *Scrubber) Add(secrets ...string) {
 	}
 }
 
-// load is what to look for all secrets with. It is made when it is first
-// needed: secrets come one after the other.
+// load returns the automata for all secrets. It makes them when they are first
+// needed, because secrets are added one by one.
 func (s *Scrubber) load() *compiled {
 	if c := s.compiled.Load(); c != nil {
 		return c
@@ -81,7 +82,7 @@ func (s *Scrubber) load() *compiled {
 	return c
 }
 
-// Bytes returns b without secrets: b itself if there are none in it, else a copy.
+// Bytes returns b without secrets: b itself if it contains none, else a copy.
 func (s *Scrubber) Bytes(b []byte) []byte {
 	c := s.load()
 	scan := c.scanners.Get().(*scanner)
@@ -100,23 +101,23 @@ func (s *Scrubber) Bytes(b []byte) []byte {
 // String is Bytes for text.
 func (s *Scrubber) String(text string) string { return string(s.Bytes([]byte(text))) }
 
-// Writer returns a writer that passes on to dst what it is given, without
-// secrets, also those that are split over several writes. It holds back only
-// what could be the start of a secret: of each of its characters the longest
-// way to write it, and at most 128 bytes of white space or margin between two.
-// Up to three characters of a form that is wrapped, or numbers of one, are not
-// held back where a piece ends: each line would have to wait for the next.
-// Close writes that and does not close dst. A writer is for one goroutine.
+// Writer returns a writer that passes its input to dst without secrets, including
+// those that are split over several writes. It holds back only a possible beginning
+// of a secret: for each character its longest form, and at most 128 bytes of white
+// space or margin between two. It does not hold back up to three characters of a
+// wrapped form, or numbers of a list, at the end of a piece, because otherwise each
+// line would wait for the next. Close writes the rest and does not close dst. Only
+// one goroutine may use a writer.
 func (s *Scrubber) Writer(dst io.Writer) io.WriteCloser { return &writer{s: s, dst: dst} }
 
 type writer struct {
 	s     *Scrubber
 	dst   io.Writer
-	known *compiled // what scan looks for
+	known *compiled // the automata of scan
 	scan  *scanner
-	held  []byte // not decided yet, behind what is written
-	head  int    // of held that is written
-	begin int64  // position of held
+	held  []byte // undecided bytes, after some that are written
+	head  int    // how many bytes of held are written
+	begin int64  // position of the first byte of held
 	done  redaction
 	out   []byte // reused
 	err   error
@@ -146,12 +147,12 @@ func (w *writer) Close() error {
 }
 
 func (w *writer) flush(p []byte, last bool) {
-	if w.head > len(w.held)/2 { // seldom enough that each byte moves once
+	if w.head > len(w.held)/2 { // rarely enough that each byte moves once
 		w.begin += int64(w.head)
 		w.held, w.head = append(w.held[:0], w.held[w.head:]...), 0
 	}
 	if c := w.s.load(); c != w.known {
-		// What is held may be the beginning of a new secret.
+		// The held bytes may begin a new secret.
 		var found []span
 		if w.scan != nil {
 			found = slices.Clone(w.scan.spans())

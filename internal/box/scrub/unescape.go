@@ -18,7 +18,7 @@ func (s *symbols) add(b byte, from, to int64) {
 	s.text, s.from, s.to = append(s.text, b), append(s.from, from), append(s.to, to)
 }
 
-// drop forgets the first k.
+// drop removes the first k symbols.
 func (s *symbols) drop(k int) {
 	if k == len(s.text) {
 		s.text, s.from, s.to = s.text[:0], s.from[:0], s.to[:0]
@@ -30,7 +30,7 @@ func (s *symbols) drop(k int) {
 	s.text, s.from, s.to = s.text[:n], s.from[:n], s.to[:n]
 }
 
-// undecided is where they begin, or end if there are none.
+// undecided returns the position of the first symbol, or end if there are none.
 func (s *symbols) undecided(end int64) int64 {
 	if len(s.from) > 0 {
 		return s.from[0]
@@ -38,20 +38,19 @@ func (s *symbols) undecided(end int64) int64 {
 	return end
 }
 
-// layers is how often text may be escaped: a string in JSON that a tool printed
-// as JSON is a string in JSON again when an agent reports it, and what it holds may
-// have escapes of its own.
+// layers is how often text may be escaped: a tool prints a string in JSON as JSON,
+// an agent reports that as JSON again, and the string itself may have escapes.
 const layers = 4
 
-// unescaper takes layers of escapes off: those of JSON, C, shells, URLs and
-// HTML, in any mixture. What is no escape stays as it is.
+// unescaper removes layers of escapes: those of JSON, C, shells, URLs and HTML, in
+// any mixture. Other bytes stay as they are.
 type unescaper struct {
-	waiting [layers]symbols // what may be the beginning of an escape
-	pending int             // of them that are not empty
+	waiting [layers]symbols // a possible beginning of an escape
+	pending int             // number of layers with waiting symbols
 	next    func(b byte, from, to int64)
 }
 
-// escapes has the bytes that an escape begins with.
+// escapes marks the bytes that begin an escape.
 var escapes = [256]bool{'\\': true, '%': true, '&': true, '\'': true}
 
 func (u *unescaper) put(layer int, b byte, from, to int64) {
@@ -68,7 +67,7 @@ func (u *unescaper) put(layer int, b byte, from, to int64) {
 	u.next(b, from, to)
 }
 
-// drain passes on what is decided in a layer: all of it at the last.
+// drain passes on the decided symbols of a layer, or with last all of them.
 func (u *unescaper) drain(layer int, last bool) {
 	w, at := &u.waiting[layer], 0
 	for at < len(w.text) {
@@ -91,14 +90,14 @@ func (u *unescaper) drain(layer int, last bool) {
 	}
 }
 
-// finish passes on all that waits.
+// finish passes on all waiting symbols.
 func (u *unescaper) finish() {
 	for layer := range u.waiting {
 		u.drain(layer, true)
 	}
 }
 
-// undecided is where the first byte that waits begins, or end.
+// undecided returns the position of the first waiting byte, or end.
 func (u *unescaper) undecided(end int64) int64 {
 	first := end
 	for i := range u.waiting {
@@ -114,10 +113,10 @@ func (u *unescaper) clear() {
 	u.pending = 0
 }
 
-// unescape reads the first character of text: how many bytes it takes, and the
-// byte that it stands for, or the rune if that is not ASCII. It takes 0 bytes
-// if more text could change that, which at the last nothing does. A backslash
-// before a character without a meaning stands for nothing.
+// unescape reads the first character of text. It returns how many bytes the
+// character takes, and the byte it stands for, or the rune if it is not ASCII. It
+// takes 0 bytes if more text could change the result; with last it never does. A
+// backslash before a character without a meaning stands for nothing.
 func unescape(text []byte, last bool) (n int, b byte, r rune) {
 	n, b, r = escape(text)
 	if n == 0 && last {
@@ -151,8 +150,8 @@ func escape(text []byte) (n int, b byte, r rune) {
 	return 1, text[0], 0
 }
 
-// digits reads between least and most digits, and gives their value and number:
-// 0 if they are no such, -1 if text ends too early to tell.
+// digits reads between least and most digits and returns their value and number.
+// The number is 0 if there are too few, and -1 if text ends too early to tell.
 func digits(text []byte, base, least, most int) (v int64, k int) {
 	for k < most && k < len(text) {
 		d := int(hexDigit[text[k]])
@@ -170,7 +169,8 @@ func digits(text []byte, base, least, most int) (v int64, k int) {
 	return v, k
 }
 
-// simple are the escapes of one character that stand for another.
+// simple maps the characters of one-character escapes to the characters they stand
+// for.
 var simple = [256]byte{'a': '\a', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v'}
 
 func backslash(text []byte) (n int, b byte, r rune) {
@@ -200,8 +200,8 @@ func backslash(text []byte) (n int, b byte, r rune) {
 	return 2, c, 0
 }
 
-// number is an escape of k digits after so many other bytes, which stands for
-// the byte v, or for r.
+// number returns an escape of k digits after before other bytes, which stands for
+// the byte v or the rune r.
 func number(before int, v int64, k int, r rune) (int, byte, rune) {
 	if k < 0 {
 		return 0, 0, 0
@@ -240,7 +240,7 @@ func unicode(text []byte) (n int, b byte, r rune) {
 	return 6, 0, utf8.RuneError
 }
 
-// longestEntity is longer than the names of all characters of ASCII.
+// longestEntity is longer than the names of all ASCII characters.
 const longestEntity = 12
 
 func entity(text []byte) (n int, b byte, r rune) {
@@ -256,7 +256,7 @@ func entity(text []byte) (n int, b byte, r rune) {
 	}
 	name := string(text[1:end])
 	if name[0] == '#' {
-		// The library reads some numbers as characters of Windows.
+		// The library reads some numbers as characters of Windows code pages.
 		num, base := name[1:], 10
 		if num != "" && num[0]|0x20 == 'x' {
 			num, base = num[1:], 16

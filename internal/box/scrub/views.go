@@ -1,14 +1,14 @@
 package scrub
 
-// kinds of bytes, as bits: what the views make of each.
+// kinds are the properties of bytes for the views, as bits.
 const (
-	isSpace   = 1 << iota // and control characters
+	isSpace   = 1 << iota // or a control character
 	isEscape              // may begin an escape
-	isSign                // stands between numbers
-	isMargin              // stands before lines: quotes, diffs, comments
+	isSign                // may stand between numbers
+	isMargin              // may stand before lines: quotes, diffs, comments
 	isHex                 // a digit of base 16
 	isNumeric             // a digit of base 10, or a sign
-	isSpecial             // a view has to look twice
+	isSpecial             // views have to examine it in any state
 )
 
 var kinds = func() (t [256]uint8) {
@@ -40,7 +40,7 @@ var kinds = func() (t [256]uint8) {
 	return t
 }()
 
-// fold makes the two alphabets of base64 one.
+// fold maps the two alphabets of base64 to one.
 var fold = func() (t [256]byte) {
 	for i := range t {
 		t[i] = byte(i)
@@ -49,16 +49,16 @@ var fold = func() (t [256]byte) {
 	return t
 }()
 
-// view finds secrets in unescaped text, whatever white space is between their
+// view finds secrets in unescaped text, with any white space between their
 // characters.
 type view struct {
-	calm bool // only what is no digit and no line end is of interest to text alone
+	calm bool // only digits, line ends and signs matter to the views other than text
 
 	text cursor
 
-	// The same without what programs put before and behind each line.
+	// lines is the text without what programs print before and after each line.
 	lines   shadow
-	waiting symbols // what may be no part of the text
+	waiting symbols // symbols that may not belong to the text
 	margin  margin
 
 	hex  digitsView
@@ -66,33 +66,32 @@ type view struct {
 	dec  numbers
 	oct  numbers
 
-	color int // how far into a sequence of control characters for a terminal
+	color int // progress in a control sequence for a terminal
 }
 
-// margin is where in a line the view without margins is.
+// margin is the place in a line of the view without margins.
 type margin int8
 
 const (
 	inText  margin = iota
-	atStart        // nothing but white space so far
-	inToken        // what waits may be an address or the number of the line
-	behind         // behind a margin
-	atEnd          // what waits is a mark of an end, if the line ends
+	atStart        // only white space so far
+	inToken        // the waiting symbols may be an address or a line number
+	behind         // after a margin
+	atEnd          // the waiting symbol is an end mark if the line ends here
 )
 
-// shortestAddress and longestAddress are how many digits the address of a line
-// of a dump has.
+// shortestAddress and longestAddress limit the number of digits in the address of a
+// dump's line.
 const (
 	shortestAddress = 6
 	longestAddress  = 16
 )
 
-// longestNumber is how many digits the number of a line, or the address of one
-// that shows characters, has at most.
+// longestNumber limits the number of digits of a line number, or of the address in
+// a dump that shows characters.
 const longestNumber = 8
 
-// esc begins a sequence for a terminal; the bracket behind it, one with
-// parameters.
+// esc begins a control sequence; a bracket after it begins one with parameters.
 const (
 	esc   = 0x1b
 	inCSI = 2
@@ -125,8 +124,8 @@ func (v *view) put(b byte, from, to int64) {
 	v.calm = v.hex.quiet && !v.dump.apart && !v.lines.apart && !v.dec.busy && !v.oct.busy && v.color == 0
 }
 
-// control tells whether b belongs to a sequence such as ESC [ 31 m, which
-// programs colour text with.
+// control tells whether b belongs to a control sequence such as ESC [ 31 m, with
+// which programs colour text.
 func (v *view) control(b byte) bool {
 	switch {
 	case b == esc:
@@ -143,7 +142,7 @@ func (v *view) control(b byte) bool {
 	return true
 }
 
-// line leaves the margins of lines out.
+// line passes the text to lines without its margins.
 func (v *view) line(b byte, k uint8, from, to int64) {
 	switch v.margin {
 	case atStart:
@@ -151,7 +150,8 @@ func (v *view) line(b byte, k uint8, from, to int64) {
 		case k&isSpace != 0:
 			return
 		case k&isMargin != 0:
-			// Quotes nest; of the others one is the margin, the next is text.
+			// Quote marks nest; of the other marks the first is the margin, and the
+			// next is text.
 			if b != '>' && b != '|' {
 				v.margin = behind
 			}
@@ -197,7 +197,7 @@ func (v *view) line(b byte, k uint8, from, to int64) {
 	}
 }
 
-// release takes what waits as text.
+// release passes the waiting symbols on as text.
 func (v *view) release() {
 	for i, b := range v.waiting.text {
 		v.lines.step(b, v.waiting.from[i], v.waiting.to[i])
@@ -205,7 +205,7 @@ func (v *view) release() {
 	v.waiting.drop(len(v.waiting.text))
 }
 
-// finish is the end of the text, at a position.
+// finish ends the text at a position.
 func (v *view) finish(end int64) {
 	v.release()
 	v.hex.release()
@@ -224,14 +224,14 @@ func (v *view) undecided(end int64) int64 {
 	return first
 }
 
-// digitsView finds secrets in digits of base 16, whatever signs are between
-// them, as in "41 42", "41:42" and "0x41, 0x42".
+// digitsView finds secrets in digits of base 16, with any signs between them, as in
+// "41 42", "41:42" and "0x41, 0x42".
 type digitsView struct {
 	digits  cursor
-	waiting symbols // a digit: a zero that with an x begins a number, or the first of a number
-	number  bool    // it is behind 0x, where one digit alone is a byte
-	inside  bool    // what was before is a digit
-	quiet   bool    // nothing can have begun
+	waiting symbols // one digit: a zero that begins a number together with an x, or the first digit of a number
+	number  bool    // after 0x, where a single digit is a byte
+	inside  bool    // the byte before is a digit
+	quiet   bool    // no form can have begun
 }
 
 func (d *digitsView) put(b byte, k uint8, from, to int64) {
@@ -261,7 +261,7 @@ func (d *digitsView) put(b byte, k uint8, from, to int64) {
 	d.number, d.inside = false, false
 }
 
-// release takes what waits as digits.
+// release passes the waiting symbols on as digits.
 func (d *digitsView) release() {
 	for i, b := range d.waiting.text {
 		if d.number {
@@ -272,26 +272,26 @@ func (d *digitsView) release() {
 	d.waiting.drop(len(d.waiting.text))
 }
 
-// dumpView finds secrets in dumps of bytes: the digits of base 16 without the
-// addresses before and the text behind them.
+// dumpView finds secrets in dumps of bytes: digits of base 16 without the addresses
+// before them and the text after them.
 type dumpView struct {
 	shadow
 	waiting symbols // an address, or digits
 	place   place
-	spaces  uint8 // in a row
-	colon   bool  // the address of this line ended in one
-	lines   int8  // so many may still be what only looks like them, in the text beside digits
-	tail    int64 // where the last of this line ends, or 0: the text beside it repeats it
+	spaces  uint8 // number of spaces in a row
+	colon   bool  // a colon followed the address of this line
+	lines   int8  // for so many lines, digits may be text beside a dump
+	tail    int64 // end of the last secret in this line, or 0; the text beside the digits repeats it
 }
 
-// place is where in a line a dump is.
+// place is the place of a dump in a line.
 type place int8
 
 const (
-	inDump    place = iota // behind an address
-	lineStart              // nothing but signs so far
-	lineToken              // what waits is an address or digits
-	beside                 // digits are over in this line
+	inDump    place = iota // after an address
+	lineStart              // only signs so far
+	lineToken              // the waiting symbols are an address or digits
+	beside                 // the digits of this line have ended
 	elsewhere              // in a line without an address
 )
 
@@ -359,7 +359,7 @@ func (d *dumpView) put(all *digitsView, b byte, k uint8, from, to int64) {
 	}
 }
 
-// endLine takes the rest of a line that ends here as part of the secret in it.
+// endLine adds the rest of a line to the secret that the line contains.
 func (d *dumpView) endLine(at int64) {
 	if d.tail > 0 && at-d.tail <= maxGap {
 		d.found = append(d.found, span{d.tail, at})
@@ -376,14 +376,14 @@ func (d *dumpView) release() {
 	d.waiting.drop(len(d.waiting.text))
 }
 
-// numbers finds secrets in lists of numbers, one for each byte, or in base 8
-// also one for each two, the first of them the lower.
+// numbers finds secrets in lists of numbers, one for each byte, or in base 8 also
+// one for each two bytes, with the first as the lower byte.
 type numbers struct {
 	bytes    cursor
 	base     int
-	busy     bool // something can have begun
+	busy     bool // a form can have begun
 	value    int
-	length   int // of the number so far
+	length   int // number of digits of the current number
 	negative bool
 	from, to int64
 }
@@ -409,7 +409,7 @@ func (n *numbers) put(b byte, k uint8, from, to int64) {
 	}
 }
 
-// end takes the number that is over.
+// end takes the current number, which is complete.
 func (n *numbers) end() {
 	from, length, negative := n.from, n.length, n.negative
 	n.length, n.negative = 0, false
@@ -422,11 +422,11 @@ func (n *numbers) end() {
 	case length == 6 && n.base == 8 && n.value < 1<<16:
 		n.bytes.step(byte(n.value), from, n.to)
 		n.bytes.step(byte(n.value>>8), from, n.to)
-	} // all else is an address
+	} // all other numbers are addresses
 }
 
-// undecided is where a list of numbers begins that may be a secret, once they
-// are as many as the gate has with the one that is not over yet.
+// undecided returns the begin of a list of numbers that may be a secret. Lists
+// count from gate numbers on, including the incomplete last one.
 func (n *numbers) undecided(end int64) int64 {
 	c := &n.bytes
 	if n.length > 0 && c.state == 0 && end-c.to <= maxGap {

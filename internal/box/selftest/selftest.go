@@ -1,7 +1,7 @@
-// Package selftest is what a box runs in a sandbox of its own before it takes
-// work: this program again, as the user that agents are, in folders like
-// theirs, doing what every run does. A machine that cannot carry out runs is
-// found out so before it has claimed one.
+// Package selftest is the test that a box runs in a sandbox before it takes work.
+// The box starts its own program again, as the agents' user and in folders like
+// theirs, and lets it do what every run does. So a machine that cannot carry out
+// runs is found before it claims one.
 package selftest
 
 import (
@@ -21,26 +21,26 @@ import (
 // Command is the subcommand under which the program must call Main.
 const Command = "selftest"
 
-// Variable names the environment variable that holds a Request in JSON.
+// Variable is the environment variable that holds a Request in JSON.
 const Variable = "YARDMASTER_SELFTEST"
 
-// Request says what Main is to try besides its own folders.
+// Request says what Main has to test besides its own folders.
 type Request struct {
 	Read    []string `json:"read"`    // files that agents must be able to read
-	Proxies []string `json:"proxies"` // addresses that must answer over HTTP, whatever they say
+	Proxies []string `json:"proxies"` // addresses that must answer over HTTP, with any status
 }
 
-// Result is what Main prints, in JSON: the first step that failed, and why. Both
-// are empty if none did.
+// Result is the output of Main, in JSON: the first step that failed, and the
+// reason. Both are empty if all steps succeeded.
 type Result struct {
 	Step  Step   `json:"step"`
 	Error string `json:"error"`
 }
 
-// Step is one thing that every run needs.
+// Step is one ability that every run needs.
 type Step string
 
-// The steps, in their order.
+// The steps, in order.
 const (
 	Task  Step = "task"  // write and rename in the checkout's folder
 	Home  Step = "home"  // the same in the agent's home
@@ -51,18 +51,18 @@ const (
 	Clock Step = "clock" // a clock that certificates can be checked by
 )
 
-// Earliest is when no clock can be right that shows a time before it: this
-// program was not written then.
+// Earliest is the earliest time that a correct clock can show: this program was
+// written later.
 var Earliest = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// proxyWait is how long a proxy on loopback may take to answer.
+// proxyWait limits how long a proxy on loopback may take to answer.
 const proxyWait = 5 * time.Second
 
-// gitWait is how long one command of git may take in an empty repository.
+// gitWait limits how long one git command may take in an empty repository.
 const gitWait = 10 * time.Second
 
-// Main tries everything, prints the Result and returns the exit code: 0 if
-// nothing failed.
+// Main runs all steps until one fails, prints the Result and returns the exit code:
+// 0 if no step failed.
 func Main([]string) int {
 	step, err := try()
 	r := Result{Step: step}
@@ -141,11 +141,12 @@ func commit(dir string) error {
 	return nil
 }
 
-// git runs one of its commands in a folder.
+// git runs a git command in a folder.
 func git(dir string, args ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), gitWait)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "user.name=selftest", "-c", "user.email=selftest@localhost"}, args...)...)
+	identity := []string{"-c", "user.name=selftest", "-c", "user.email=selftest@localhost"}
+	cmd := exec.CommandContext(ctx, "git", append(identity, args...)...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
 	out, err := cmd.CombinedOutput()
 	switch {
@@ -163,7 +164,7 @@ func firstLine(text []byte) string {
 }
 
 func reach(addresses []string) error {
-	// No proxy of the environment's, which is for what is farther away.
+	// The environment's proxy is not used: it is for distant hosts.
 	direct := &http.Client{Timeout: proxyWait, Transport: &http.Transport{}}
 	for _, address := range addresses {
 		resp, err := direct.Get(address)

@@ -10,43 +10,43 @@ import (
 	"time"
 )
 
-// What a running tool puts out arrives while it runs. Agents send it as pieces
-// (terminal_output_delta) or say all of it again each time; in the spool it is
-// pieces, in the first form, gathered for a moment and scrubbed as one text, so
-// that a secret which falls on two pieces is not written. The result of the tool
-// has the output whole, or its ends, so the pieces may be cut short.
+// The output of a running tool arrives while the tool runs. Agents send it in
+// pieces (terminal_output_delta) or repeat all of it each time. The spool stores
+// pieces, gathered for a moment and scrubbed as one text, so that a secret that
+// spans two pieces is not written. The result of the tool contains the whole
+// output, or its ends, so the pieces may be cut short.
 const (
 	liveWindow = 500 * time.Millisecond
-	livePiece  = 4 << 10  // bytes that do not wait for the window's end
-	liveCall   = 32 << 10 // bytes of one call of a tool
-	liveShare  = 4        // a fourth of what an attempt may say
-	liveCalls  = 32       // that run at a time
+	livePiece  = 4 << 10  // bytes that are written before the window ends
+	liveCall   = 32 << 10 // limit for one tool call, in bytes
+	liveShare  = 4        // the pieces may take a fourth of TextTotal
+	liveCalls  = 32       // tool calls at a time
 
 	liveMore = "\n[more comes with the result]\n"
 )
 
-// live is the output of the tools that run.
+// live is the output of the running tools.
 type live struct {
 	calls []*toolCall
 	timer *time.Timer
-	spent int64 // bytes of events with such output
+	spent int64 // bytes of the events with such output
 }
 
-// toolCall is one call of a tool that puts something out.
+// toolCall is one tool call that produces output.
 type toolCall struct {
 	id    string
-	scrub io.WriteCloser // leads to clean
+	scrub io.WriteCloser // writes to clean
 	clean bytes.Buffer   // not yet spooled
 	taken int            // bytes so far
-	cut   bool           // no more is taken
-	seen  string         // what an agent has said that says all again each time
-	rest  string         // what else was said of the call when it was last written
+	cut   bool           // the rest is dropped
+	seen  string         // the output so far of an agent that repeats all of it
+	rest  string         // the rest of the update when it was last written
 }
 
 type fields = map[string]json.RawMessage
 
-// toolUpdate takes an update of a tool that runs, or ran, apart. It answers
-// false for one that is to be written as it is. The caller holds mu.
+// toolUpdate handles the output in an update of a running tool. It returns false
+// for an update that is to be written as it is. The caller holds mu.
 func (s *Spool) toolUpdate(raw json.RawMessage) bool {
 	var u struct {
 		Kind    string          `json:"sessionUpdate"`
@@ -67,7 +67,7 @@ func (s *Spool) toolUpdate(raw json.RawMessage) bool {
 		}
 		return false
 	}
-	s.flush(true) // what was said before comes before
+	s.flush(true) // keeps the order of the events
 	c := s.call(u.ID)
 	if isPiece {
 		c.take(piece)
@@ -85,11 +85,11 @@ func (s *Spool) toolUpdate(raw json.RawMessage) bool {
 	if c.clean.Len() >= livePiece {
 		s.flushCall(c)
 	}
-	s.liveLater()
+	s.flushLiveLater()
 	return true
 }
 
-// delta is the piece of output that an update brings.
+// delta returns the piece of output in an update.
 func delta(meta fields) (text string, ok bool) {
 	var d struct {
 		Data *string `json:"data"`
@@ -100,7 +100,7 @@ func delta(meta fields) (text string, ok bool) {
 	return *d.Data, true
 }
 
-// plainText is content that is text and nothing else.
+// plainText returns content that consists only of text.
 func plainText(content json.RawMessage) (text string, ok bool) {
 	var blocks []struct {
 		Type    string `json:"type"`
@@ -122,8 +122,8 @@ func plainText(content json.RawMessage) (text string, ok bool) {
 	return all.String(), true
 }
 
-// others is an update without its output; false if that leaves nothing to tell.
-// The result of a tool keeps its content.
+// others returns an update without its output; false if nothing else is in it. The
+// result of a tool keeps its content.
 func others(raw json.RawMessage, meta fields, runs bool) (json.RawMessage, bool) {
 	var all fields
 	if json.Unmarshal(raw, &all) != nil {
@@ -138,7 +138,7 @@ func others(raw json.RawMessage, meta fields, runs bool) (json.RawMessage, bool)
 		}
 		all["_meta"] = text
 	}
-	least := 3 // the kind, the id and the status, which is known
+	least := 3 // kind, id and status, which are known
 	if runs {
 		delete(all, "content")
 		delete(all, "rawOutput")
@@ -149,7 +149,7 @@ func others(raw json.RawMessage, meta fields, runs bool) (json.RawMessage, bool)
 	return out, err == nil && len(all) > least
 }
 
-// call finds or begins a call of a tool. The caller holds mu.
+// call finds or begins a tool call. The caller holds mu.
 func (s *Spool) call(id string) *toolCall {
 	if i := slices.IndexFunc(s.live.calls, func(c *toolCall) bool { return c.id == id }); i >= 0 {
 		return s.live.calls[i]
@@ -167,16 +167,16 @@ func (c *toolCall) take(text string) {
 	if c.cut {
 		return
 	}
-	if room := liveCall - c.taken; len(text) > room {
+	if left := liveCall - c.taken; len(text) > left {
 		c.cut = true
-		text = text[:cut([]byte(text), room)] + liveMore
+		text = text[:cut([]byte(text), left)] + liveMore
 	}
 	c.taken += len(text)
-	_, _ = io.WriteString(c.scrub, text) // a buffer takes everything
+	_, _ = io.WriteString(c.scrub, text) // writing to a buffer never fails
 }
 
-// takeWhole takes what is new in a text that is said whole each time. One that
-// is not the same with more behind it cannot be told in pieces.
+// takeWhole takes the new part of an output that is repeated each time. An output
+// that does not begin with the former one cannot be stored in pieces.
 func (c *toolCall) takeWhole(text string) {
 	more, ok := strings.CutPrefix(text, c.seen)
 	if !ok {
@@ -187,7 +187,7 @@ func (c *toolCall) takeWhole(text string) {
 	}
 }
 
-// endCall writes the rest of what a tool has put out. The caller holds mu.
+// endCall writes the rest of a tool call's output. The caller holds mu.
 func (s *Spool) endCall(id string) {
 	i := slices.IndexFunc(s.live.calls, func(c *toolCall) bool { return c.id == id })
 	if i < 0 {
@@ -195,11 +195,11 @@ func (s *Spool) endCall(id string) {
 	}
 	c := s.live.calls[i]
 	s.live.calls = slices.Delete(s.live.calls, i, i+1)
-	_ = c.scrub.Close() // a buffer takes everything
+	_ = c.scrub.Close() // writing to a buffer never fails
 	s.flushCall(c)
 }
 
-// flushLive writes what is clean of all calls; at the end, all there is. The
+// flushLive writes the scrubbed output of all calls, or with end all output. The
 // caller holds mu.
 func (s *Spool) flushLive(end bool) {
 	for _, c := range slices.Clone(s.live.calls) {
@@ -224,7 +224,7 @@ func (s *Spool) flushCall(c *toolCall) {
 			"sessionUpdate": "tool_call_update", "toolCallId": c.id, "status": "in_progress",
 			"_meta": map[string]any{"terminal_output_delta": map[string]string{"terminal_id": c.id, "data": string(text[:n])}},
 		})
-		if err == nil { // strings only: it cannot fail
+		if err == nil { // never fails, because these are strings
 			s.live.spent += charge(raw)
 			s.update(raw)
 		}
@@ -232,8 +232,8 @@ func (s *Spool) flushCall(c *toolCall) {
 	}
 }
 
-// liveLater has what is pending written when the window is over.
-func (s *Spool) liveLater() {
+// flushLiveLater makes a timer write the pending output when the window ends.
+func (s *Spool) flushLiveLater() {
 	if s.live.timer != nil || !slices.ContainsFunc(s.live.calls, func(c *toolCall) bool { return c.clean.Len() > 0 }) {
 		return
 	}

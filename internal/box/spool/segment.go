@@ -15,9 +15,9 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// A line is the CRC-32C of the event in hexadecimal, a space, the event as
-// JSON, and a line feed. The sum tells a line that a crash has torn, or that a
-// power cut has left as zeros, from a whole one.
+// A line is the CRC-32C of the event in hexadecimal, a space, the event as JSON,
+// and a line feed. The checksum distinguishes a whole line from one that a crash
+// has torn or that a power cut has left as zeros.
 const sumDigits = 8
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -26,16 +26,16 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type segment struct {
 	path    string
 	file    *os.File
-	first   int64   // number of its first event, or of the one to come
+	first   int64   // number of its first event, or of the next one if it is empty
 	offsets []int64 // where each event's line begins
 	size    int64   // bytes of whole lines
 
-	// allocated is the length that the file began with, all zeros to be
-	// written over: a failed write must not give its blocks away.
+	// allocated is the initial length of the file, whose zeros are overwritten: a
+	// failed write must not free its blocks.
 	allocated int64
 
-	textBytes int64 // of agent updates, for the cap
-	capped    bool  // holds the event that tells of the cap
+	textBytes int64 // bytes of agent updates, which count for the cap
+	capped    bool  // it contains the event that reports the cap
 }
 
 func segmentPath(dir string, first int64) string {
@@ -54,8 +54,8 @@ func createSegment(dir string, first int64) (*segment, error) {
 	return &segment{path: path, file: file, first: first}, nil
 }
 
-// openSegments opens what is in dir, in order. On error it returns what it has
-// opened so far as well.
+// openSegments opens the segments in dir, in order. On error it also returns those
+// it has opened.
 func openSegments(dir string) ([]*segment, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.events"))
 	if err != nil {
@@ -69,7 +69,7 @@ func openSegments(dir string) ([]*segment, error) {
 			return out, err
 		}
 		if newest && len(g.offsets) == 0 && len(out) > 0 {
-			// Begun, and nothing written before the crash.
+			// The segment was begun, and nothing was written before the crash.
 			return out, g.remove()
 		}
 		out = append(out, g)
@@ -126,7 +126,7 @@ func parse(line []byte) (e protocol.Event, err error) {
 
 func sum(body []byte) string { return fmt.Sprintf("%08x", crc32.Checksum(body, castagnoli)) }
 
-// count takes note of a line that is in the file.
+// count records a line that is in the file.
 func (g *segment) count(e protocol.Event, length int) {
 	g.offsets = append(g.offsets, g.size)
 	g.size += int64(length)
@@ -140,7 +140,7 @@ func (g *segment) count(e protocol.Event, length int) {
 
 func (g *segment) last() int64 { return g.first + int64(len(g.offsets)) - 1 }
 
-// write adds an event, or leaves the file as it was.
+// write adds an event, or leaves the file unchanged.
 func (g *segment) write(e protocol.Event) error {
 	body, err := json.Marshal(e)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package spool keeps the events of one attempt on disk until the control
-// plane has committed them. It numbers them from 1 without gaps, survives the
-// death of the process and of the machine, and never loses a state event: what
-// an agent says is coalesced and capped, and when the disk is full only that is
-// dropped, while a reserve set aside beforehand takes the last state events.
+// Package spool keeps the events of one attempt on disk until the control plane
+// has committed them. It numbers them from 1 without gaps, survives the death of
+// the process and of the machine, and never loses a state event: the output of an
+// agent is coalesced and capped, and on a full disk only that output is dropped,
+// while a reserve that was set aside takes the last state events.
 //
 // A spool is a folder of segments, append-only files that are named by the
 // number of their first event and deleted whole once they are committed.
@@ -22,32 +22,30 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// ErrFull is wrapped by what an append returns when there is no room, not even
-// in the reserve.
+// ErrFull is wrapped by an append when neither the disk nor the reserve has space.
 var ErrFull = errors.New("spool: no space left")
 
-// stateBytes is the most that a state event's data may have, so that a message
-// always holds it. Nothing that is meant to be spooled comes near.
+// stateBytes limits the data of a state event, so that a message can always contain
+// it. Ordinary state events are far smaller.
 const stateBytes = protocol.MaxMessage - 8<<10
 
-// ErrEnded is what an append returns behind the event that ends an attempt:
-// nothing follows that one.
+// ErrEnded is returned by an append after the event that ends an attempt.
 var ErrEnded = errors.New("spool: the attempt has ended")
 
 // Options are the limits of a spool; zero fields take the defaults.
 type Options struct {
 	TextWindow time.Duration   // pieces of text that arrive within it share an event; 100 ms
-	LiveWindow time.Duration   // the same for what a running tool puts out; 500 ms
+	LiveWindow time.Duration   // the same for the output of a running tool; 500 ms
 	TextEvent  int             // bytes of text in one event; 16 KiB
 	TextTotal  int64           // bytes of agent updates in one attempt; 8 MiB
-	EventBytes int             // of one event's data; 64 KiB
+	EventBytes int             // bytes of one event's data; 64 KiB
 	Segment    int64           // bytes after which a new file is begun; 1 MiB
 	Reserve    int64           // bytes set aside for state events on a full disk; 256 KiB
-	Scrubber   *scrub.Scrubber // takes secrets out of all that is spooled; nil knows none
+	Scrubber   *scrub.Scrubber // removes secrets from all events; nil removes none
 	Logger     *slog.Logger
 
-	// OnFull is called once, on a goroutine of its own, when the disk is
-	// found full or broken.
+	// OnFull is called once, on a goroutine of its own, when the disk is found full
+	// or broken.
 	OnFull func(error)
 }
 
@@ -90,25 +88,25 @@ func (o Options) withDefaults() Options {
 type Spool struct {
 	dir   string
 	o     Options
-	began time.Time // of the attempt, on this process's clock
+	began time.Time // begin of the attempt, on this process's clock
 
 	syncing sync.Mutex // held around fsync, so that concurrent appends share one; taken before mu
 
 	mu       sync.Mutex
 	segments []*segment // in order; the last one is written to
 	last     int64      // number of the newest event written
-	durable  int64      // number of the newest event that is on disk for good
+	durable  int64      // number of the newest event that is synced to disk
 	lastKind string
 	text     text
 	live     live
-	full     bool  // agent updates are being dropped
+	full     bool  // agent updates are dropped
 	broken   error // nothing can be written any more
 	closed   bool
 	changed  chan struct{} // closed and replaced when there is something new
 }
 
-// Open opens or begins the spool in dir. What a crash left half written at the
-// end is cut off: it was never readable.
+// Open opens or begins the spool in dir. It cuts off a line that a crash has left
+// incomplete, which was never readable.
 func Open(dir string, o Options) (*Spool, error) {
 	s := &Spool{dir: dir, o: o.withDefaults(), began: time.Now(), changed: make(chan struct{})}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -119,7 +117,7 @@ func Open(dir string, o Options) (*Spool, error) {
 	}
 	if s.lastKind != protocol.EventFinished {
 		if err := s.fillReserve(); err != nil {
-			// Not fatal: the attempt may well end before the disk is full.
+			// Not fatal: the attempt may end before the disk is full.
 			s.o.Logger.Warn("no reserve for state events", "dir", dir, "error", err)
 		}
 	}
@@ -153,15 +151,16 @@ func (s *Spool) load() error {
 		s.lastKind = e.Kind
 		s.began = s.began.Add(-time.Duration(e.Mono) * time.Millisecond)
 	}
-	// What a dead process wrote is in the page cache at least; from here on
-	// it counts as durable, so it has to be.
+	// The lines of a dead process may be only in the page cache. From here on they
+	// count as durable, so they are synced.
 	return s.tail().sync()
 }
 
 func (s *Spool) tail() *segment { return s.segments[len(s.segments)-1] }
 
-// Append adds a state event. When it returns nil the event is on disk for
-// good, behind everything that was added before it.
+// Append adds a state event. When it returns nil, the event is synced to disk,
+// after all events added before it. It returns ErrEnded after the last event, and
+// wraps ErrFull on a full disk.
 func (s *Spool) Append(kind string, data any) error {
 	var raw json.RawMessage
 	if data != nil {
@@ -185,7 +184,7 @@ func (s *Spool) Append(kind string, data any) error {
 	return s.syncTo(seq)
 }
 
-// Sync makes everything added so far durable, and thereby readable.
+// Sync syncs all events to disk, which makes them readable.
 func (s *Spool) Sync() error {
 	s.mu.Lock()
 	seq := s.last
@@ -209,7 +208,7 @@ func (s *Spool) syncTo(seq int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		// After a failed fsync nobody knows what is on disk.
+		// After a failed fsync the state of the file is unknown.
 		s.fail(err)
 		return s.broken
 	}
@@ -218,13 +217,13 @@ func (s *Spool) syncTo(seq int64) error {
 	return nil
 }
 
-// notify wakes whoever waits for Changed. The caller holds mu.
+// notify wakes the goroutines that wait for Changed. The caller holds mu.
 func (s *Spool) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// fail stops all writing. The caller holds mu.
+// fail ends all writing. The caller holds mu.
 func (s *Spool) fail(err error) {
 	if s.broken == nil {
 		s.broken = fmt.Errorf("spool: %w", err)
@@ -233,37 +232,38 @@ func (s *Spool) fail(err error) {
 	}
 }
 
-// Changed is closed when there is more to read than now, or to Sync.
+// Changed returns a channel that is closed when there is something new to read or
+// to sync.
 func (s *Spool) Changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.changed
 }
 
-// Last is the number of the newest event, 0 when there is none.
+// Last returns the number of the newest event, 0 when there is none.
 func (s *Spool) Last() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
-// First is the number of the oldest event that is still there, or that is to
-// come.
+// First returns the number of the oldest event that is still stored, or of the next
+// one.
 func (s *Spool) First() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.segments[0].first
 }
 
-// Ended tells whether the newest event is the one that ends an attempt.
+// Ended tells whether the newest event is the one that ends the attempt.
 func (s *Spool) Ended() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lastKind == protocol.EventFinished
 }
 
-// Read returns durable events from number from on: at most n of them, and no
-// more than fit in size bytes, but one at least if there is one.
+// Read returns durable events beginning with number from: at most n, and at most
+// size bytes, but at least one if there is one.
 func (s *Spool) Read(from int64, n, size int) ([]protocol.Event, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,11 +287,11 @@ func (s *Spool) Read(from int64, n, size int) ([]protocol.Event, error) {
 	return out, nil
 }
 
-// Trim tells that the control plane has committed every event up to seq, and
-// deletes what is no longer needed. The newest segment stays: its name carries
-// the count.
+// Trim notes that the control plane has committed every event up to committed, and
+// deletes segments that are not needed any more. The newest segment stays, because
+// its name holds the count.
 func (s *Spool) Trim(committed int64) error {
-	s.syncing.Lock() // nobody syncs a file that is closed here
+	s.syncing.Lock() // no sync may run on a file that is closed here
 	defer s.syncing.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -304,7 +304,7 @@ func (s *Spool) Trim(committed int64) error {
 	return nil
 }
 
-// Bytes is how much disk the spool takes, without its reserve.
+// Bytes returns the size of the spool on disk, without its reserve.
 func (s *Spool) Bytes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -315,7 +315,7 @@ func (s *Spool) Bytes() int64 {
 	return n
 }
 
-// Close writes out what is pending and closes the files.
+// Close writes the pending output and closes the files.
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	if s.closed {

@@ -13,17 +13,17 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// text is the state of what the agent says.
+// text is the state of the agent's output.
 type text struct {
-	kind    string         // of the pieces below
-	scrub   io.WriteCloser // leads to clean; nil at the beginning of a text
+	kind    string         // kind of the pieces below
+	scrub   io.WriteCloser // writes to clean; nil at the beginning of a text
 	clean   bytes.Buffer   // not yet spooled
 	timer   *time.Timer
-	spooled int64 // bytes of agent updates in the spool, ever
+	spooled int64 // bytes of agent updates written to the spool in all
 	capped  bool
 }
 
-// chunk is the only kind of session update that is coalesced.
+// chunk is the kind of session update that is coalesced.
 type chunk struct {
 	Kind    string `json:"sessionUpdate"`
 	Content struct {
@@ -36,9 +36,9 @@ func (c chunk) coalesces() bool {
 	return (c.Kind == "agent_message_chunk" || c.Kind == "agent_thought_chunk") && c.Content.Type == "text"
 }
 
-// Update adds what an agent sent as a session update. Consecutive pieces of
-// text become one event. It never waits for the disk to be synced, and returns
-// nothing: an update that finds no room is dropped, and the drop is recorded.
+// Update adds a session update of the agent. Consecutive pieces of text become one
+// event. Update does not wait for a sync and returns no error: on a full disk it
+// drops the update and records that.
 func (s *Spool) Update(raw json.RawMessage) {
 	var c chunk
 	err := json.Unmarshal(raw, &c)
@@ -59,15 +59,15 @@ func (s *Spool) Update(raw json.RawMessage) {
 	if s.text.scrub == nil {
 		s.text.scrub = s.o.Scrubber.Writer(&s.text.clean)
 	}
-	_, _ = io.WriteString(s.text.scrub, c.Content.Text) // a buffer takes everything
+	_, _ = io.WriteString(s.text.scrub, c.Content.Text) // writing to a buffer never fails
 	if s.text.clean.Len() >= s.o.TextEvent {
 		s.flush(false)
 	}
-	s.later()
+	s.flushLater()
 }
 
-// later has what is pending written when the window is over.
-func (s *Spool) later() {
+// flushLater makes a timer write the pending text when the window ends.
+func (s *Spool) flushLater() {
 	if s.text.timer != nil || s.text.clean.Len() == 0 {
 		return
 	}
@@ -79,18 +79,18 @@ func (s *Spool) later() {
 	})
 }
 
-// flush writes what is clean. Unless it is the end of the text, what may be the
-// beginning of a secret waits for the rest. The caller holds mu.
+// flush writes the scrubbed text. Unless end is set, a possible beginning of a
+// secret waits for the rest. The caller holds mu.
 func (s *Spool) flush(end bool) {
 	if end && s.text.scrub != nil {
-		_ = s.text.scrub.Close() // a buffer takes everything
+		_ = s.text.scrub.Close() // writing to a buffer never fails
 		s.text.scrub = nil
 	}
 	for ready := s.text.clean.Bytes(); len(ready) > 0; {
 		n := cut(ready, s.o.TextEvent)
 		c := chunk{Kind: s.text.kind}
 		c.Content.Type, c.Content.Text = "text", string(ready[:n])
-		if raw, err := json.Marshal(c); err == nil { // strings only: it cannot fail
+		if raw, err := json.Marshal(c); err == nil { // never fails, because these are strings
 			s.update(raw)
 		}
 		ready = ready[n:]
@@ -102,7 +102,7 @@ func (s *Spool) flush(end bool) {
 	}
 }
 
-// cut is the length of the first piece of b, at most limit, that ends between
+// cut returns the length of the first piece of b, at most limit, that ends between
 // characters.
 func cut(b []byte, limit int) int {
 	if len(b) <= limit {
@@ -116,24 +116,24 @@ func cut(b []byte, limit int) int {
 	return limit
 }
 
-// Permission adds what an agent asked leave for, within the limits of updates.
+// Permission adds a permission request of the agent, within the limits of updates.
 func (s *Spool) Permission(raw json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flush(true)
 	s.flushLive(false)
-	s.said(protocol.EventPermission, raw)
+	s.writeFromAgent(protocol.EventPermission, raw)
 }
 
 // update writes one agent update within the limits. The caller holds mu.
-func (s *Spool) update(raw json.RawMessage) { s.said(protocol.EventUpdate, raw) }
+func (s *Spool) update(raw json.RawMessage) { s.writeFromAgent(protocol.EventUpdate, raw) }
 
-// said writes what comes from the agent within the limits. The caller holds mu.
-func (s *Spool) said(kind string, raw json.RawMessage) {
+// writeFromAgent writes an event from the agent within the limits. The caller holds mu.
+func (s *Spool) writeFromAgent(kind string, raw json.RawMessage) {
 	if s.text.capped {
 		return
 	}
-	raw = s.o.Scrubber.Bytes(proper(raw))
+	raw = s.o.Scrubber.Bytes(normalize(raw))
 	short := raw
 	if len(raw) > s.o.EventBytes {
 		short = shorten(raw, s.o.EventBytes)
@@ -149,19 +149,19 @@ func (s *Spool) said(kind string, raw json.RawMessage) {
 	}
 }
 
-// leastCharge keeps an agent from saying nothing a million times.
+// leastCharge limits the number of tiny updates that an agent can write.
 const leastCharge = 128
 
-// charge is what an update counts for the cap.
+// charge returns how many bytes an update counts for the cap.
 func charge(data json.RawMessage) int64 { return int64(max(len(data), leastCharge)) }
 
-// maxNesting is deeper than any agent's update.
+// maxNesting is deeper than the updates of all known agents.
 const maxNesting = 256
 
-// proper is an agent's JSON as every reader takes it: UTF-8, each name once in
-// an object, not nested without end. What cannot be sent would hold up all that
-// is behind it.
-func proper(raw json.RawMessage) json.RawMessage {
+// normalize returns an agent's JSON in a form that every reader accepts: UTF-8, unique
+// names in an object, limited nesting. An event that cannot be sent would block all
+// events after it.
+func normalize(raw json.RawMessage) json.RawMessage {
 	if jsontext.Value(raw).IsValid() && nesting(raw) <= maxNesting {
 		return raw
 	}
@@ -176,7 +176,7 @@ func proper(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-// nesting is how deep valid JSON goes.
+// nesting returns the depth of valid JSON.
 func nesting(raw json.RawMessage) (deepest int) {
 	for d := jsontext.NewDecoder(bytes.NewReader(raw)); ; {
 		if _, err := d.ReadToken(); err != nil {
@@ -186,9 +186,8 @@ func nesting(raw json.RawMessage) (deepest int) {
 	}
 }
 
-// shorten cuts the long strings of an update until it fits, so that a reader
-// still finds the update it knows: its kind, its ids, the beginning of each
-// text.
+// shorten cuts the long strings of an update until it fits, so that readers still
+// recognise the update: its kind, its ids and the beginning of each text.
 func shorten(raw json.RawMessage, limit int) json.RawMessage {
 	var v any
 	if err := json.Unmarshal(raw, &v); err == nil {
@@ -202,7 +201,7 @@ func shorten(raw json.RawMessage, limit int) json.RawMessage {
 		Kind string `json:"sessionUpdate"`
 		ID   string `json:"toolCallId,omitempty"`
 	}
-	// Whatever cannot be read is replaced by what is known of it: nothing.
+	// JSON that cannot be read is replaced by an empty kind and id.
 	_ = json.Unmarshal(raw, &kind)
 	kind.Kind, kind.ID = kind.Kind[:cut([]byte(kind.Kind), 256)], kind.ID[:cut([]byte(kind.ID), 256)]
 	out, err := json.Marshal(kind)
@@ -212,7 +211,8 @@ func shorten(raw json.RawMessage, limit int) json.RawMessage {
 	return out
 }
 
-// shortened cuts strings, and what is nested deeper than depth.
+// shortened cuts strings to longest bytes, and drops values that are nested deeper
+// than depth.
 func shortened(v any, longest, depth int) any {
 	if depth == 0 {
 		return nil

@@ -36,8 +36,8 @@ func (s *Spool) write(kind string, data json.RawMessage) error {
 	return nil
 }
 
-// rotate begins a new segment when the newest is long enough. The old one is
-// made durable first, so that only the newest can ever be torn.
+// rotate begins a new segment when the newest is long enough. It first syncs the
+// old one, so that only the newest can be torn.
 func (s *Spool) rotate() error {
 	old := s.tail()
 	if old.size < s.o.Segment || len(old.offsets) == 0 {
@@ -47,8 +47,8 @@ func (s *Spool) rotate() error {
 		return err
 	}
 	next, err := createSegment(s.dir, s.last+1)
-	if noRoom(err) {
-		return nil // the old one takes the event, or fails by itself
+	if diskFull(err) {
+		return nil // the old one takes the event, or fails itself
 	}
 	if err != nil {
 		return err
@@ -58,13 +58,13 @@ func (s *Spool) rotate() error {
 	return nil
 }
 
-// writeState adds an event that must not be lost: it takes the reserve when
-// there is no other room. The caller holds mu.
+// writeState adds an event that must not be lost: it uses the reserve if the disk
+// is full. The caller holds mu.
 func (s *Spool) writeState(kind string, data json.RawMessage) error {
 	err := s.write(kind, data)
-	if noRoom(err) {
+	if diskFull(err) {
 		s.noteFull(err)
-		if err = s.write(kind, data); noRoom(err) && s.useReserve() {
+		if err = s.write(kind, data); diskFull(err) && s.useReserve() {
 			err = s.write(kind, data)
 		}
 	}
@@ -72,7 +72,7 @@ func (s *Spool) writeState(kind string, data json.RawMessage) error {
 	case err == nil:
 		s.notify()
 		return nil
-	case noRoom(err):
+	case diskFull(err):
 		return fmt.Errorf("%w for %s: %w", ErrFull, kind, err)
 	case s.closed, errors.Is(err, ErrEnded):
 		return err
@@ -81,8 +81,8 @@ func (s *Spool) writeState(kind string, data json.RawMessage) error {
 	return s.broken
 }
 
-// writeText adds what an agent said, or drops it when there is no room and says
-// so. The caller holds mu.
+// writeText adds output of an agent. On a full disk it drops the output and records
+// that. The caller holds mu.
 func (s *Spool) writeText(kind string, data json.RawMessage) {
 	if s.full || s.broken != nil || s.closed || s.lastKind == protocol.EventFinished {
 		return
@@ -92,14 +92,14 @@ func (s *Spool) writeText(kind string, data json.RawMessage) {
 	case err == nil:
 		s.text.spooled += charge(data)
 		s.notify()
-	case noRoom(err):
+	case diskFull(err):
 		s.noteFull(err)
 	default:
 		s.fail(err)
 	}
 }
 
-// noteFull begins to drop agent updates and tells once why they end.
+// noteFull begins to drop agent updates and records it once.
 func (s *Spool) noteFull(cause error) {
 	if s.full {
 		return
@@ -110,10 +110,10 @@ func (s *Spool) noteFull(cause error) {
 	s.truncated(Truncated{Reason: "disk_full"})
 }
 
-// Truncated is the data of the event that tells of a cut in the output.
+// Truncated is the data of the event that reports a cut in the output.
 type Truncated struct {
 	Reason string `json:"reason"`          // text_limit, event_limit or disk_full
-	Bytes  int64  `json:"bytes,omitempty"` // that were cut out of the update before it: event_limit
+	Bytes  int64  `json:"bytes,omitempty"` // bytes cut out of the update before it, for event_limit
 }
 
 const reasonCap = "text_limit"
@@ -133,13 +133,13 @@ func (s *Spool) truncated(t Truncated) {
 	}
 }
 
-func noRoom(err error) bool {
+func diskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// useReserve turns the reserve into the newest segment. Its blocks are this
-// file's already, so nobody else on the full disk can take them meanwhile, as
-// they could if they were freed. It tells whether there was a reserve.
+// useReserve turns the reserve into the newest segment. The blocks stay allocated
+// to the file, so no other process can take them on the full disk. It tells whether
+// there was a reserve.
 func (s *Spool) useReserve() bool {
 	g, err := s.promoteReserve()
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *Spool) promoteReserve() (*segment, error) {
 	return &segment{path: path, file: file, first: s.last + 1, allocated: s.o.Reserve}, syncDir(s.dir)
 }
 
-// fillReserve sets blocks aside on the disk.
+// fillReserve allocates the reserve on the disk.
 func (s *Spool) fillReserve() error {
 	if info, err := os.Stat(s.reserve()); err == nil && info.Size() == s.o.Reserve {
 		return nil
@@ -175,7 +175,7 @@ func (s *Spool) fillReserve() error {
 	if err != nil {
 		return err
 	}
-	// Zeros written for real: a sparse file would set nothing aside.
+	// The zeros are written, because a sparse file would allocate nothing.
 	_, err = f.Write(make([]byte, s.o.Reserve))
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(s.reserve()))

@@ -12,29 +12,32 @@ import (
 	"syscall"
 )
 
-// heads is where the remote's branches are in a cache and in a checkout.
+// heads is the prefix of the remote's branches in a cache and in a checkout.
 const heads = "refs/remotes/origin/"
 
 // Cache is a trusted bare repository that only the box writes. Several runs and
-// several processes may use it at the same time; nothing in it is ever pruned
-// while checkouts borrow from it.
+// processes may use it at the same time. Nothing in it is pruned while checkouts
+// borrow from it.
 type Cache struct{ dir string }
 
 // Identity is the author and committer of the box's and the agent's commits.
 type Identity struct{ Name, Email string }
 
 func (id Identity) env() []string {
-	return []string{"GIT_AUTHOR_NAME=" + id.Name, "GIT_AUTHOR_EMAIL=" + id.Email, "GIT_COMMITTER_NAME=" + id.Name, "GIT_COMMITTER_EMAIL=" + id.Email}
+	return []string{
+		"GIT_AUTHOR_NAME=" + id.Name, "GIT_AUTHOR_EMAIL=" + id.Email,
+		"GIT_COMMITTER_NAME=" + id.Name, "GIT_COMMITTER_EMAIL=" + id.Email,
+	}
 }
 
-// Open opens the cache in dir, an absolute path, and creates it if it is
-// missing or was left half made.
+// Open opens the cache in dir, an absolute path. It creates the cache if it is
+// missing or incomplete.
 func Open(ctx context.Context, dir string) (*Cache, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("worktree: %q is not an absolute path", dir)
 	}
 	if strings.Contains(dir, "\n") {
-		return nil, errors.New("worktree: the cache's path has a line break") // a list of alternates cannot hold it
+		return nil, errors.New("worktree: the cache's path has a line break") // the list of alternates has a path on each line
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, fmt.Errorf("worktree: %w", err)
@@ -48,7 +51,8 @@ func Open(ctx context.Context, dir string) (*Cache, error) {
 	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil {
 		return c, nil
 	}
-	// Git writes HEAD early: make it aside and move it, so that a cache is whole or absent.
+	// Git writes HEAD early, so the cache is made beside dir and moved: it is
+	// complete or absent.
 	fresh := dir + ".new"
 	if err := errors.Join(os.RemoveAll(fresh), os.RemoveAll(dir)); err != nil {
 		return nil, fmt.Errorf("worktree: %w", err)
@@ -64,16 +68,16 @@ func Open(ctx context.Context, dir string) (*Cache, error) {
 
 func (c *Cache) lockFile() string { return c.dir + ".lock" }
 
-// Objects is the folder from which checkouts borrow: a sandbox must show it,
-// read-only, at its own path.
+// Objects returns the folder from which checkouts borrow objects. A sandbox must
+// show it, read-only, at its own path.
 func (c *Cache) Objects() string { return filepath.Join(c.dir, "objects") }
 
-// git is a command on the cache.
+// git returns a command on the cache.
 func (c *Cache) git(args ...string) command { return command{gitDir: c.dir, args: args} }
 
-// Fetch brings all branches of the repository at url up to date, and forgets
-// those that are gone there. The token, which may be empty, is the password of
-// HTTP basic authentication.
+// Fetch updates all branches from the repository at url, and removes those that
+// were deleted there. The token, which may be empty, is the password of HTTP basic
+// authentication. Errors are those of GitError.
 func (c *Cache) Fetch(ctx context.Context, url, token string) error {
 	cmd, err := remote(url, token)
 	if err != nil {
@@ -85,22 +89,25 @@ func (c *Cache) Fetch(ctx context.Context, url, token string) error {
 	}
 	defer release()
 	cmd.gitDir = c.dir
-	cmd.args = []string{"fetch", "-q", "--no-tags", "--no-write-fetch-head", "--prune", "--end-of-options", url, "+refs/heads/*:" + heads + "*"}
+	cmd.args = []string{
+		"fetch", "-q", "--no-tags", "--no-write-fetch-head", "--prune", "--end-of-options",
+		url, "+refs/heads/*:" + heads + "*",
+	}
 	if _, err = cmd.run(ctx); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		err = errors.Join(err, c.tidy())
 	}
 	return err
 }
 
-// tidy deletes what git has left half written, which it does when the disk is
-// full: it would stay so. The caller holds the cache's lock. While something is
-// collected into the cache it is let be.
+// tidy deletes the incomplete files that git leaves on a full disk, which would
+// fill it further. It does nothing while a checkout is collected into the cache.
+// The caller holds the cache's lock.
 func (c *Cache) tidy() error {
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
 	release, err := lock(done, c.writersFile())
 	if err != nil {
-		return nil // the next one does it
+		return nil // the next fetch tidies up
 	}
 	defer release()
 	for _, pattern := range []string{"??/tmp_obj_*", "pack/tmp_*"} {
@@ -113,11 +120,11 @@ func (c *Cache) tidy() error {
 	return err
 }
 
-// writersFile is locked by all who write into the cache without its lock.
+// writersFile is the lock file of all who write into the cache without its lock.
 func (c *Cache) writersFile() string { return c.dir + ".writers" }
 
-// FetchRef brings in one ref, by its full name, of the repository at url, and
-// gives its commit, or ErrNoRev if the ref is not there.
+// FetchRef fetches one ref, given by its full name, from the repository at url and
+// returns its commit. It returns ErrNoRev if there is no such ref.
 func (c *Cache) FetchRef(ctx context.Context, url, token, ref string) (sha string, err error) {
 	cmd, err := remote(url, token)
 	if err != nil {
@@ -147,7 +154,7 @@ func (c *Cache) FetchRef(ctx context.Context, url, token, ref string) (sha strin
 	return c.Resolve(ctx, sha)
 }
 
-// Ancestor tells whether the commit a is b or comes before it.
+// Ancestor tells whether the commit a is b or an ancestor of b.
 func (c *Cache) Ancestor(ctx context.Context, a, b string) bool {
 	_, err := c.git("merge-base", "--is-ancestor", "--end-of-options", a, b).run(ctx)
 	return err == nil
@@ -155,8 +162,8 @@ func (c *Cache) Ancestor(ctx context.Context, a, b string) bool {
 
 var objectName = regexp.MustCompile(`^[0-9a-f]{4,64}$`)
 
-// Resolve gives the commit that rev, a branch of the remote or the name of a
-// commit, stands for, or ErrNoRev. A branch comes first.
+// Resolve returns the commit of rev, a branch of the remote or the name of a
+// commit; a branch takes precedence. It returns ErrNoRev if there is neither.
 func (c *Cache) Resolve(ctx context.Context, rev string) (sha string, err error) {
 	tries := []string{heads + rev}
 	if objectName.MatchString(rev) {
@@ -174,8 +181,8 @@ func (c *Cache) Resolve(ctx context.Context, rev string) (sha string, err error)
 	return "", fmt.Errorf("%w: %s", ErrNoRev, rev)
 }
 
-// Changed lists the paths that differ between two commits, sorted. A renamed
-// file is two paths.
+// Changed lists the paths that differ between two commits, sorted. A renamed file
+// counts as two paths.
 func (c *Cache) Changed(ctx context.Context, from, to string) ([]string, error) {
 	for _, rev := range []string{from, to} {
 		if _, err := c.Resolve(ctx, rev); err != nil {
@@ -189,7 +196,7 @@ func (c *Cache) Changed(ctx context.Context, from, to string) ([]string, error) 
 	return fields(out), nil
 }
 
-// fields splits what git ends with NUL.
+// fields splits git's output that is terminated by NUL bytes.
 func fields(out []byte) []string {
 	if len(out) == 0 {
 		return nil
@@ -199,8 +206,8 @@ func fields(out []byte) []string {
 
 // PushError is a push that failed.
 type PushError struct {
-	Rejected bool   // the remote was reached and refused the update: not a fast-forward, protected, not this credential's
-	Output   string // what git and the remote said, without the token
+	Rejected bool   // the remote refused the update: not a fast-forward, a protected ref, or a credential without the right
+	Output   string // output of git and the remote, without the token
 	err      error
 }
 
@@ -214,8 +221,9 @@ func (e *PushError) Error() string {
 
 func (e *PushError) Unwrap() error { return e.err }
 
-// Push makes ref, a full name, of the repository at url the commit sha. Without
-// force only a fast-forward or a new ref is made. Errors of git are *PushError.
+// Push sets ref, a full name, of the repository at url to the commit sha. Without
+// force it only makes a new ref or a fast-forward. A failure of git is a
+// *PushError.
 func (c *Cache) Push(ctx context.Context, url, token, sha, ref string, force bool) error {
 	cmd, err := remote(url, token)
 	if err != nil {

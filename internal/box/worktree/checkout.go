@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// CheckoutError is a checkout that could not be made or collected.
+// CheckoutError reports a checkout that could not be made or collected.
 type CheckoutError struct {
 	Dir string
 	Err error
@@ -17,11 +17,11 @@ type CheckoutError struct {
 func (e *CheckoutError) Error() string { return "worktree: checkout " + e.Dir + ": " + e.Err.Error() }
 func (e *CheckoutError) Unwrap() error { return e.Err }
 
-// Checkout is a task's working copy. Once an agent has had it, nothing in it is
-// believed.
+// Checkout is a task's working copy. Nothing in it is trusted once an agent has
+// used it.
 type Checkout struct {
-	// Frugal has Collect leave out all new files that are not committed if there
-	// are very many: what filled a disk is not worth another.
+	// Frugal makes Collect leave out all new files that are not committed if they
+	// are very many, because they may have filled the disk.
 	Frugal bool
 
 	cache  *Cache
@@ -29,16 +29,17 @@ type Checkout struct {
 	branch string // empty when detached
 	base   string
 	id     Identity
-	refs   string // the prefix of refs that keep this checkout's commits in the cache
+	refs   string // prefix of the refs that keep this checkout's commits in the cache
 }
 
-// Dir is the folder of the checkout.
+// Dir returns the folder of the checkout.
 func (w *Checkout) Dir() string { return w.dir }
 
-// Checkout makes a working copy of the commit sha in dir, which must be absent
-// or empty, on a new branch, or detached if branch is empty. It borrows the
-// cache's objects, see Objects, and has the remote's branches under origin, but
-// no remote.
+// Checkout makes a working copy of the commit sha in dir, which must be absent or
+// empty, on a new branch, or detached if branch is empty. The copy borrows the
+// cache's objects, see Objects, and has the remote's branches under origin, but no
+// remote. It returns ErrNoRev for an unknown commit, and a *CheckoutError for other
+// failures.
 func (c *Cache) Checkout(ctx context.Context, dir, branch, sha string, id Identity) (*Checkout, error) {
 	base, err := c.Resolve(ctx, sha)
 	if err != nil {
@@ -87,14 +88,15 @@ func (w *Checkout) create(ctx context.Context) error {
 	return w.keep(ctx, "base", w.base)
 }
 
-// keep names a commit in the cache, so that it stays as long as the checkout.
+// keep makes a ref to a commit in the cache, so that the commit stays as long as
+// the checkout.
 func (w *Checkout) keep(ctx context.Context, name, sha string) error {
 	_, err := w.cache.git("update-ref", w.refs+name, sha).run(ctx)
 	return err
 }
 
-// Remove deletes the checkout; what was collected stays in the cache until it
-// is pruned.
+// Remove deletes the checkout. The collected commits stay in the cache until it is
+// pruned.
 func (w *Checkout) Remove() error {
 	ctx := context.Background()
 	for _, name := range []string{"base", "agent", "branch", "tip"} {

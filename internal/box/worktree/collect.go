@@ -14,28 +14,28 @@ import (
 	"syscall"
 )
 
-// Result is what came of a checkout, now in the cache.
+// Result describes the work in a checkout, which is in the cache now.
 type Result struct {
-	Base    string    // the commit it was made from
-	Tip     string    // equal to Base if nothing was done
-	Commits int       // commits of Tip that Base does not have
-	Dirty   bool      // Tip is the box's own commit of uncommitted files
+	Base    string    // the commit from which the checkout was made
+	Tip     string    // the newest commit; equal to Base if there is no work
+	Commits int       // number of commits of Tip that Base does not have
+	Dirty   bool      // Tip is the box's own commit, of uncommitted files
 	Paths   []string  // changed from Base to Tip
 	Skipped []Skipped // files that were left out
-	Damage  string    // why the agent's own commits could not be taken, if so; the files were
+	Damage  string    // why the agent's own commits could not be taken, although its files were; empty: they were taken
 }
 
-// Skipped is a path of the checkout that is not in the Result's Tip as it is on disk.
+// Skipped is a path whose file on disk is not in Tip.
 type Skipped struct{ Path, Reason string }
 
-// Collect takes the agent's commits and, in one more commit with the given
-// message, its uncommitted files into the cache. Files that the repository's
-// .gitignore excludes, large ones and special ones are left out. The agent's
-// processes must be dead: a file that changes meanwhile is taken in part.
+// Collect takes the agent's commits into the cache and, as one more commit with the
+// given message, its uncommitted files. It leaves out files that the repository's
+// .gitignore excludes, large ones and special ones. The agent's processes must have
+// ended, because a file that changes meanwhile may be taken in part.
 //
-// What counts is the commit that is checked out. If the agent's branch is ahead
-// of that one and no file is changed, it is the branch. If its repository is
-// destroyed or lies, its files count alone, on top of the base.
+// Collect takes the commit that is checked out, or the agent's branch if that is
+// ahead and no file was changed. If the agent's repository is damaged or forged,
+// Collect takes only the files, on top of the base. An error is a *CheckoutError.
 func (w *Checkout) Collect(ctx context.Context, message string) (Result, error) {
 	release, err := lockAs(ctx, w.cache.writersFile(), syscall.LOCK_SH)
 	if err != nil {
@@ -107,10 +107,10 @@ func (w *Checkout) collect(ctx context.Context, message string) (Result, error) 
 	return r, err
 }
 
-// takeCommits brings what the agent committed into the cache, through a
-// repository of the box's own that has the agent's objects and nothing else of
-// its repository. It returns the commit that is checked out and that of the
-// branch, if it has one.
+// takeCommits brings the agent's commits into the cache, through a repository of
+// the box's own that has the agent's objects and nothing else of its repository. It
+// returns the commit that is checked out and the commit of the branch, "" if the
+// branch is missing.
 func (w *Checkout) takeCommits(ctx context.Context, root *os.Root, quarantine string) (head, branch string, err error) {
 	if st, err := root.Lstat(".git"); err != nil {
 		return "", "", err
@@ -126,7 +126,7 @@ func (w *Checkout) takeCommits(ctx context.Context, root *os.Root, quarantine st
 		return "", "", err
 	}
 	if w.branch != "" {
-		branch, _ = readRef(repo, "refs/heads/"+w.branch) // it may be gone
+		branch, _ = readRef(repo, "refs/heads/"+w.branch) // the agent may have deleted it
 	}
 	if (head == w.base) && (branch == "" || branch == w.base) {
 		return head, branch, nil
@@ -147,13 +147,13 @@ func (w *Checkout) takeCommits(ctx context.Context, root *os.Root, quarantine st
 		return "", "", err
 	}
 	if branch != "" && w.take(ctx, quarantine, "branch", branch) != nil {
-		branch = "" // what is checked out is there; that is enough
+		branch = "" // the commit that is checked out is enough
 	}
 	return head, branch, nil
 }
 
-// take fetches one commit from the quarantine: git checks each object and that
-// none is missing, as for a push from anybody.
+// take fetches one commit from the quarantine. Git checks each object and that none
+// is missing, as for a push from an unknown user.
 func (w *Checkout) take(ctx context.Context, quarantine, name, sha string) error {
 	if _, err := (command{gitDir: quarantine, args: []string{"update-ref", "refs/heads/" + name, sha}}).run(ctx); err != nil {
 		return err
@@ -163,15 +163,15 @@ func (w *Checkout) take(ctx context.Context, quarantine, name, sha string) error
 	if _, err := c.run(ctx); err != nil {
 		return err
 	}
-	// A tree that holds itself again and again has no end of files.
+	// A tree that contains itself many times has too many files to list.
 	_, err := w.cache.git("ls-tree", "-r", "-z", "--name-only", w.refs+name).run(ctx)
 	return err
 }
 
-// maxRefFile bounds what is read of HEAD, refs and packed-refs.
+// maxRefFile limits HEAD, a ref and packed-refs, in bytes.
 const maxRefFile = 16 << 20
 
-// readFile reads a regular file, and waits for no pipe.
+// readFile reads a regular file. It never blocks, not even on a pipe.
 func readFile(root *os.Root, name string) ([]byte, error) {
 	f, err := openRegular(root, name)
 	if err != nil {
@@ -214,7 +214,7 @@ func readHead(repo *os.Root) (string, error) {
 	return text, nil
 }
 
-// readRef reads a branch, from its own file or from the packed ones.
+// readRef reads the commit of a branch, from its own file or from packed-refs.
 func readRef(repo *os.Root, ref string) (string, error) {
 	if !strings.HasPrefix(ref, "refs/heads/") || !filepath.IsLocal(ref) {
 		return "", fmt.Errorf("%.100q is not a branch", ref)
@@ -244,8 +244,9 @@ var (
 	pack   = regexp.MustCompile(`^pack-[0-9a-f]+\.pack$`)
 )
 
-// copyObjects copies objects, as data: loose ones as they are, packs through
-// git, which makes their index itself. Links, alternates and all else stay.
+// copyObjects copies objects as data: loose ones unchanged, packs through git,
+// which makes their index itself. It copies no links, no alternates and nothing
+// else.
 func copyObjects(ctx context.Context, repo *os.Root, quarantine string) error {
 	names, err := list(repo, "objects")
 	if err != nil {

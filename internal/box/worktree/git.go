@@ -1,12 +1,12 @@
-// Package worktree is git on a box. A trusted bare cache holds what the box
-// knows of one repository; each task gets a checkout that borrows the cache's
-// objects and belongs to the agent from then on. What the agent did is
-// collected without running git on anything it could have configured: its
-// objects are copied as data and checked like a stranger's push, its files are
-// added with the cache's configuration and an index of the box's own.
+// Package worktree is the git side of a box. A trusted bare cache holds one
+// repository as far as the box knows it; each task gets a checkout that borrows
+// the cache's objects and belongs to the agent from then on. The agent's work is
+// collected without running git on anything that the agent could have configured:
+// its objects are copied as data and checked like a push of an unknown user, its
+// files are added with the cache's configuration and an index of the box's own.
 //
-// Nothing here runs hooks, reads a configuration outside the cache, or puts a
-// token where an agent could read it.
+// No function here runs hooks, reads a configuration outside of the cache, or puts
+// a token where an agent could read it.
 package worktree
 
 import (
@@ -26,18 +26,18 @@ import (
 	"yardmaster/internal/rlimit"
 )
 
-// ErrNoRev is a revision that the cache does not have.
+// ErrNoRev means that the cache does not have a revision.
 var ErrNoRev = errors.New("worktree: no such revision")
 
-// ErrAuth is a token that the remote refused.
+// ErrAuth means that the remote refused the token.
 var ErrAuth = errors.New("worktree: the remote refused the credential")
 
-// GitError is a git command that failed. errors.Is finds syscall.ENOSPC or
-// EDQUOT in it when git said that there was no room, and ErrAuth when the
-// remote refused the token.
+// GitError reports a git command that failed. errors.Is finds syscall.ENOSPC or
+// EDQUOT in it if git reported a full disk, and ErrAuth if the remote refused the
+// token.
 type GitError struct {
 	Command string // the subcommand
-	Output  string // what git said, without the token
+	Output  string // output of git, without the token
 	err     error
 }
 
@@ -51,17 +51,19 @@ func (e *GitError) Error() string {
 
 func (e *GitError) Unwrap() error { return e.err }
 
-// settings hold for every command. Hooks, the file system monitor and
-// maintenance in the background are off, whatever a repository says.
+// settings apply to every command. They turn off hooks, the file system monitor and
+// background maintenance, whatever a repository's configuration says.
 var settings = []string{
 	"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false", "core.attributesFile=/dev/null",
-	"core.excludesFile=/dev/null", "core.logAllRefUpdates=false", "core.quotePath=false", "gc.auto=0", "maintenance.auto=false", "submodule.recurse=false",
+	"core.excludesFile=/dev/null", "core.logAllRefUpdates=false", "core.quotePath=false",
+	"gc.auto=0", "maintenance.auto=false", "submodule.recurse=false",
 	"fetch.recurseSubmodules=false", "push.recurseSubmodules=no", "safe.directory=*", "advice.detachedHead=false",
 	"http.lowSpeedLimit=1000", "http.lowSpeedTime=60",
 }
 
-// passed is what git may know of the box's environment: how to reach the network.
-var passed = []string{
+// passedVariables lists the environment variables that git gets from the box: those for
+// reaching the network.
+var passedVariables = []string{
 	"PATH", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH",
 }
@@ -71,8 +73,8 @@ type command struct {
 	gitDir   string // empty for init only
 	dir      string // working directory, default /
 	env      []string
-	protocol string // what git may speak: "", "file" or "http:https"
-	token    string // what the credential helper answers
+	protocol string // protocols that git may use: "", "file" or "http:https"
+	token    string // the answer of the credential helper
 	config   []string
 	stdin    io.Reader
 	args     []string // options of git itself, the subcommand, its arguments
@@ -92,13 +94,15 @@ func (c command) run(ctx context.Context) ([]byte, error) {
 	if c.dir == "" {
 		cmd.Dir = "/"
 	}
-	// No user's and no system's configuration, no prompts, no replaced objects.
+	// No configuration of a user or the system, no prompts, no replaced objects.
 	cmd.Env = append([]string{
-		"HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
-		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0",
+		"HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=",
+		"GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0",
 		"LC_ALL=C", "GIT_ALLOW_PROTOCOL=" + c.protocol,
 	}, c.env...)
-	for _, k := range passed {
+	for _, k := range passedVariables {
 		if v, ok := os.LookupEnv(k); ok {
 			cmd.Env = append(cmd.Env, k+"="+v)
 		}
@@ -113,7 +117,7 @@ func (c command) run(ctx context.Context) ([]byte, error) {
 	}
 	stdout, stderr := rlimit.Output{Most: maxOutput, Whole: true}, rlimit.Output{Most: maxComplaint}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, &stdout, &stderr
-	// Git leaves the talking to children of its own: they end with it.
+	// Git starts children for the network; they are killed with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
@@ -127,12 +131,12 @@ func (c command) run(ctx context.Context) ([]byte, error) {
 	return stdout.Bytes(), nil
 }
 
-// What one git process may take: an agent can make a tree that holds itself
-// again and again, and objects of a few bytes that unpack to gigabytes.
+// The limits of one git process: an agent can make a tree that contains itself many
+// times, and objects of a few bytes that unpack to gigabytes.
 const (
-	maxMemory    = 2 << 30   // bytes that it may write to
-	maxOutput    = 256 << 20 // bytes that it may print
-	maxComplaint = 64 << 10  // bytes of its complaints that are kept
+	maxMemory    = 2 << 30   // bytes of writable memory
+	maxOutput    = 256 << 20 // bytes of output
+	maxComplaint = 64 << 10  // bytes kept of its error output
 )
 
 func (c command) failure(ctx context.Context, err error, said string) *GitError {
@@ -140,7 +144,7 @@ func (c command) failure(ctx context.Context, err error, said string) *GitError 
 		err = ctx.Err()
 	}
 	switch {
-	case strings.Contains(said, "No space left on device"), strings.Contains(said, "Out of diskspace"): // of a short write
+	case strings.Contains(said, "No space left on device"), strings.Contains(said, "Out of diskspace"): // after a short write
 		err = errors.Join(err, syscall.ENOSPC)
 	case strings.Contains(said, "Disk quota exceeded"):
 		err = errors.Join(err, syscall.EDQUOT)
@@ -157,18 +161,18 @@ func (c command) failure(ctx context.Context, err error, said string) *GitError 
 	return &GitError{Command: c.args[i], Output: strings.TrimSpace(said), err: err}
 }
 
-// line is run for one line of output.
+// line runs a command and returns its output as one line.
 func (c command) line(ctx context.Context) (string, error) {
 	out, err := c.run(ctx)
 	return strings.TrimSpace(string(out)), err
 }
 
-// credentialFD is where git's helper finds the answer.
+// credentialFD is the descriptor from which git's helper reads the answer.
 const credentialFD = 3
 
-// credentialPipe holds a token for git to read: unlike an argument, a
-// configuration or the environment, nobody else can look into it. It answers
-// once, so that a refused token is not tried for ever.
+// credentialPipe returns a pipe with a token for git to read. In contrast to an
+// argument, a configuration or the environment, no other process can read it. It
+// answers only once, so that git does not repeat a refused token for ever.
 func credentialPipe(token string) (*os.File, error) {
 	if strings.ContainsAny(token, "\n\x00") {
 		return nil, errors.New("worktree: the token has a line break")
@@ -178,7 +182,7 @@ func credentialPipe(token string) (*os.File, error) {
 		return nil, fmt.Errorf("worktree: %w", err)
 	}
 	defer w.Close()
-	if len(token) > 32<<10 { // more than that would wait for a reader
+	if len(token) > 32<<10 { // a larger write would block until it is read
 		r.Close()
 		return nil, errors.New("worktree: the token is too long")
 	}
@@ -189,13 +193,12 @@ func credentialPipe(token string) (*os.File, error) {
 	return r, nil
 }
 
-// remote is a command that talks to a remote repository. The credential is
-// bound to the remote's own address: another one, to which it redirects, gets
-// none.
+// remote returns a command for a remote repository. The credential is bound to the
+// remote's own address; a host to which it redirects gets none.
 func remote(address, token string) (command, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return command{}, errors.New("worktree: the remote's address is malformed") // the error would repeat it
+		return command{}, errors.New("worktree: the remote's address is malformed") // the cause would repeat the address
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return command{}, errors.New("worktree: a remote's address starts with http:// or https://")

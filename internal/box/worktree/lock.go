@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// lockPause is between two tries for a lock that somebody else holds.
+// lockPause is the pause between two attempts to take a lock.
 const lockPause = 20 * time.Millisecond
 
-// lock takes the exclusive lock file at path and returns how to release it.
-// Every caller opens the file anew, so that it keeps runs of one box apart as
-// well as several boxes; the kernel releases it when the holder dies.
+// lock takes the exclusive lock file at path and returns the function that releases
+// it. Every call opens the file anew, so the lock also separates runs of one box.
+// The kernel releases the lock when its process dies.
 func lock(ctx context.Context, path string) (release func(), err error) {
 	return lockAs(ctx, path, syscall.LOCK_EX)
 }
 
-// lockAs is lock, or, with LOCK_SH, one of many that hold it at a time.
+// lockAs is lock with a given kind: LOCK_EX, or LOCK_SH for a shared lock.
 func lockAs(ctx context.Context, path string, how int) (release func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deepest is how many folders are open at a time while a tree is removed. What
-// lies deeper is lifted to the top first: an agent can nest more folders than a
+// deepest limits how many nested folders are open while a tree is removed. A deeper
+// folder is moved to the top first, because an agent can nest more folders than a
 // process may open.
 const deepest = 32
 
-// RemoveTree removes dir and all in it, even where folders were closed to their
-// owner. It follows no link.
+// RemoveTree removes dir and its contents, even where the owner has no access to a
+// folder. It follows no links. A missing dir is no error.
 func RemoveTree(dir string) error {
 	err := os.Remove(dir)
 	if err == nil || errors.Is(err, os.ErrNotExist) {
@@ -78,7 +78,7 @@ func (r *removal) remove(dir *os.File, name string, depth int) error {
 	return unix.Unlinkat(at, name, unix.AT_REMOVEDIR)
 }
 
-// lift moves a folder to the top, under a name that is free there.
+// lift moves a folder to the top, under a free name.
 func (r *removal) lift(at int, name string) error {
 	for {
 		r.lifted++
@@ -89,7 +89,7 @@ func (r *removal) lift(at int, name string) error {
 	}
 }
 
-// openFolder opens a folder and makes it its owner's to write.
+// openFolder opens a folder and gives its owner access to it.
 func openFolder(at int, name string) (*os.File, error) {
 	const flags = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := unix.Openat(at, name, flags|unix.O_RDONLY, 0)
@@ -110,6 +110,6 @@ func openFolder(at int, name string) (*os.File, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	_ = unix.Fchmod(fd, 0o700) // another user's, which root may write all the same
+	_ = unix.Fchmod(fd, 0o700) // fails for another user's folder, which root may write anyway
 	return os.NewFile(uintptr(fd), name), nil
 }

@@ -13,14 +13,14 @@ import (
 	"syscall"
 )
 
-// maxFile is the size over which a file is left out of a snapshot; code hosts
-// warn of such files or refuse them.
+// maxFile is the size in bytes above which a file is left out of a snapshot. Code
+// hosts warn about such files or refuse them.
 const maxFile = 50 << 20
 
-// snapshot writes the files of the checkout as a tree, starting from the tree
-// of the commit head. Git lists and reads single files with the cache's
-// configuration and an index of its own; it never enters a repository that lies
-// inside, as "git add" or "git status" would.
+// snapshot writes the files of the checkout as a tree, starting from the tree of
+// the commit head. Git lists and reads single files with the cache's configuration
+// and an index of the box's own. It never enters a nested repository, as "git add"
+// or "git status" would.
 func (w *Checkout) snapshot(ctx context.Context, root *os.Root, index, head string) (tree string, skipped []Skipped, err error) {
 	git := func(args ...string) command {
 		c := w.cache.git(append([]string{"--work-tree=" + w.dir}, args...)...)
@@ -39,7 +39,7 @@ func (w *Checkout) snapshot(ctx context.Context, root *os.Root, index, head stri
 		return "", nil, err
 	}
 	var gone, present bytes.Buffer
-	look := func(name string, isTracked bool) {
+	classify := func(name string, isTracked bool) {
 		switch state, reason := inspect(root, name); {
 		case state == taken:
 			present.WriteString(name + "\x00")
@@ -52,13 +52,14 @@ func (w *Checkout) snapshot(ctx context.Context, root *os.Root, index, head stri
 	for _, entry := range fields(tracked) {
 		meta, name, _ := strings.Cut(entry, "\t")
 		if strings.HasPrefix(meta, "160000 ") {
-			continue // a submodule stays what it was in the commit
+			continue // a submodule stays as it is in the commit
 		}
-		look(name, true)
+		classify(name, true)
 	}
 	added := fields(untracked)
 	if w.Frugal && !few(root, added) {
-		skipped = append(skipped, Skipped{Path: ".", Reason: fmt.Sprintf("more than %d new files, or %d MB of them", mostNew, mostNewBytes>>20)})
+		reason := fmt.Sprintf("more than %d new files, or %d MB of them", mostNew, mostNewBytes>>20)
+		skipped = append(skipped, Skipped{Path: ".", Reason: reason})
 		added = nil
 	}
 	for _, name := range added {
@@ -66,13 +67,13 @@ func (w *Checkout) snapshot(ctx context.Context, root *os.Root, index, head stri
 			skipped = append(skipped, Skipped{Path: strings.TrimSuffix(name, "/"), Reason: "a repository of its own"})
 			continue
 		}
-		look(name, false)
+		classify(name, false)
 	}
 	for _, step := range []struct {
 		names *bytes.Buffer
 		args  []string
 	}{
-		{&gone, []string{"update-index", "-z", "--index-info"}}, // first: a folder may have taken a file's place
+		{&gone, []string{"update-index", "-z", "--index-info"}}, // first, because a folder may have replaced a file
 		{&present, []string{"update-index", "--add", "--replace", "-z", "--stdin"}},
 	} {
 		c := git(step.args...)
@@ -88,14 +89,14 @@ func (w *Checkout) snapshot(ctx context.Context, root *os.Root, index, head stri
 	return tree, skipped, nil
 }
 
-// What a frugal checkout takes of new files.
+// The limits of the new files in a frugal checkout.
 const (
 	mostNew      = 5000
 	mostNewBytes = 64 << 20
 )
 
-// few tells whether new files are no more than a frugal checkout takes. Files
-// that are left out by themselves do not count.
+// few tells whether new files are within the limits of a frugal checkout. Files
+// that are too large or special do not count.
 func few(root *os.Root, names []string) bool {
 	if len(names) > mostNew {
 		return false
@@ -113,11 +114,11 @@ type state int
 
 const (
 	taken   state = iota
-	absent        // it is not there, or behind a link
-	refused       // it is there and cannot be taken
+	absent        // missing, or behind a link
+	refused       // cannot be taken
 )
 
-// inspect tells what to do with one path, without following a link.
+// inspect tells what to do with one path. It follows no links.
 func inspect(root *os.Root, name string) (state, string) {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if st, err := root.Lstat(dir); err == nil && !st.IsDir() {

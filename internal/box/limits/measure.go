@@ -10,32 +10,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The paces of the watch.
+// The intervals of the watch.
 const (
-	calm     = 250 * time.Millisecond // between two looks at the processes
-	alert    = 50 * time.Millisecond  // the same, while a run is beyond half of a limit
-	glance   = 50 * time.Millisecond  // between two looks at how full the disk is, which cost nothing
-	rewalk   = 2 * time.Second        // between two walks through a run's folders
-	suspect  = 100 * time.Millisecond // the same, while the disk tells that a limit may be broken
-	idleCost = 20                     // a look or walk is followed by a pause so many times as long as the processor worked for it
-	busyCost = 4                      // the same, while the disk tells that a limit may be broken
+	processPause   = 250 * time.Millisecond // between two measurements of the processes
+	alertPause     = 50 * time.Millisecond  // the same, while a run uses more than half of a limit
+	diskPause      = 50 * time.Millisecond  // between two measurements of the disk, which cost nothing
+	walkPause      = 2 * time.Second        // between two walks through a run's folders
+	alertWalkPause = 100 * time.Millisecond // the same, while the growth of the disk says that a limit may be exceeded
+	idleFactor     = 20                     // a measurement is followed by a pause of its processor time multiplied by this
+	alertFactor    = 4                      // the same, while a limit may be exceeded
 )
 
-// clock measures what a look costs. It counts what the thread has worked: on a
-// busy machine a look takes long without costing more, and that is when the next
-// one must not be put off. A slow disk is let alone for as long as a walk took.
+// clock measures the cost of a measurement by the processor time of its thread. On
+// a busy machine a measurement takes long without costing more, and the next one
+// must not be delayed then. The elapsed time of a walk also counts, so that a slow
+// disk gets a pause as long as the walk.
 type clock struct {
 	began  time.Time
 	worked time.Duration
 }
 
-// startClock begins to measure; the goroutine stays on its thread until stop.
+// startClock begins to measure. The goroutine stays on its thread until stop.
 func startClock() clock {
 	runtime.LockOSThread()
 	return clock{time.Now(), threadTime()}
 }
 
-// stop tells for how long the processor worked, and how long it all took.
+// stop returns the processor time and the elapsed time since startClock.
 func (c clock) stop() (worked, took time.Duration) {
 	worked, took = threadTime()-c.worked, time.Since(c.began)
 	runtime.UnlockOSThread()
@@ -50,7 +51,7 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// Run watches until ctx ends.
+// Run watches all followed runs until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { w.watchProcesses(ctx) })
@@ -58,18 +59,18 @@ func (w *Watch) Run(ctx context.Context) {
 	tasks.Wait()
 }
 
-// watchProcesses looks at the processes of all runs again and again.
+// watchProcesses measures the processes of all runs at intervals.
 func (w *Watch) watchProcesses(ctx context.Context) {
 	var read reader
 	for ctx.Err() == nil {
 		w.wait(ctx)
 		c := startClock()
-		pause := calm
-		if w.lookAtProcesses(&read) {
-			pause = alert
+		pause := processPause
+		if w.measureProcesses(&read) {
+			pause = alertPause
 		}
 		worked, _ := c.stop()
-		rest(ctx, max(pause, idleCost*worked))
+		rest(ctx, max(pause, idleFactor*worked))
 	}
 }
 
@@ -82,14 +83,15 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// lookAtProcesses tells whether a run is beyond half of a limit.
-func (w *Watch) lookAtProcesses(read *reader) (near bool) {
+// measureProcesses measures the processes of all runs and tells whether a run uses
+// more than half of a limit.
+func (w *Watch) measureProcesses(read *reader) (near bool) {
 	var table map[int][]process
 	for _, r := range w.followed() {
 		if r.group == nil && table == nil {
 			table = read.table()
 		}
-		b, close := r.look(read, table)
+		b, close := r.measure(read, table)
 		if b != nil {
 			r.found(b)
 		}
@@ -98,7 +100,7 @@ func (w *Watch) lookAtProcesses(read *reader) (near bool) {
 	return near
 }
 
-// processes are those of the run, the first one first.
+// processes lists the processes of the run, the first one first.
 func (r *Run) processes(read *reader, table map[int][]process) (out []process) {
 	if r.group == nil {
 		r.mu.Lock()
@@ -113,7 +115,7 @@ func (r *Run) processes(read *reader, table map[int][]process) (out []process) {
 	return out
 }
 
-func (r *Run) look(read *reader, table map[int][]process) (b *Breach, near bool) {
+func (r *Run) measure(read *reader, table map[int][]process) (b *Breach, near bool) {
 	l := r.w.cfg.Limits
 	if r.group != nil {
 		if b := r.group.breach(l); b != nil {
@@ -149,9 +151,10 @@ func (r *Run) look(read *reader, table map[int][]process) (b *Breach, near bool)
 	return b, byWatch && 2*memory > l.Memory || l.Processes > 0 && 2*n > l.Processes
 }
 
-// temporary is what is in a sandbox's temporary folders, which are memory.
+// temporary returns the contents of a sandbox's temporary folders, which are in
+// memory.
 func temporary(all []process) (bytes, inodes int64) {
-	for i := len(all) - 1; i > 0; i-- { // the first process is outside
+	for i := len(all) - 1; i > 0; i-- { // the first process is outside of the sandbox
 		root := fmt.Sprintf("/proc/%d/root", all[i].pid)
 		found := false
 		for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
@@ -169,9 +172,9 @@ func temporary(all []process) (bytes, inodes int64) {
 	return bytes, inodes
 }
 
-// watchDisk looks at the disk again and again, and walks through the folders of
-// runs when it is time or when the disk has filled by so much that one of them
-// may be beyond its limit.
+// watchDisk measures the disk at intervals. It walks through a run's folders when
+// it is time, or earlier when the disk has filled so much that the run may have
+// exceeded a limit.
 func (w *Watch) watchDisk(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.wait(ctx)
@@ -181,11 +184,11 @@ func (w *Watch) watchDisk(ctx context.Context) {
 					r.walk(d)
 				}
 			}
-			if w.short(d) {
-				w.makeRoom(d)
+			if w.nearlyFull(d) {
+				w.endLargest(d)
 			}
 		}
-		rest(ctx, glance)
+		rest(ctx, diskPause)
 	}
 }
 
@@ -196,14 +199,18 @@ func (r *Run) due(d disk) bool {
 	if r.walking {
 		return false
 	}
-	l, since := r.w.cfg.Limits, time.Since(r.at)
-	// Others may have freed what the run has taken: hence the walks in between.
-	grown := d.used - r.then.used
-	may := l.Disk > 0 && grown >= l.Disk-r.last.bytes || l.FileBytes > 0 && grown >= l.FileBytes || l.Inodes > 0 && d.usedInodes-r.then.usedInodes >= l.Inodes-r.last.inodes
-	return since >= max(rewalk, idleCost*r.worked, r.took) || may && since >= max(suspect, busyCost*r.worked, r.took)
+	l, since := r.w.cfg.Limits, time.Since(r.walkedAt)
+	// Other programs may have freed as much as the run has taken, so walks are also
+	// due by time.
+	grown := d.used - r.walkDisk.used
+	may := l.Disk > 0 && grown >= l.Disk-r.lastUse.bytes ||
+		l.FileBytes > 0 && grown >= l.FileBytes ||
+		l.Inodes > 0 && d.usedInodes-r.walkDisk.usedInodes >= l.Inodes-r.lastUse.inodes
+	return since >= max(walkPause, idleFactor*r.walkWork, r.walkTime) ||
+		may && since >= max(alertWalkPause, alertFactor*r.walkWork, r.walkTime)
 }
 
-// walk adds up the run's folders, on a goroutine of its own.
+// walk measures the run's folders on a goroutine of its own.
 func (r *Run) walk(d disk) {
 	r.mu.Lock()
 	r.walking = true
@@ -212,21 +219,22 @@ func (r *Run) walk(d disk) {
 		c := startClock()
 		u, memory := r.count(r.ctx)
 		r.mu.Lock()
-		if r.began == nil {
-			r.began = &u
-			close(r.first)
+		if r.baseline == nil {
+			r.baseline = &u
+			close(r.firstWalk)
 		}
-		r.last, r.memory, r.then = u, memory, d
-		r.worked, r.took = c.stop()
-		r.at, r.walking = time.Now(), false
+		r.lastUse, r.memory, r.walkDisk = u, memory, d
+		r.walkWork, r.walkTime = c.stop()
+		r.walkedAt, r.walking = time.Now(), false
 		r.mu.Unlock()
-		if b := r.w.cfg.Limits.judge(u); b != nil && r.ctx.Err() == nil {
+		if b := r.w.cfg.Limits.check(u); b != nil && r.ctx.Err() == nil {
 			r.found(b)
 		}
 	})
 }
 
-// count adds up what the run has on the disk, and in memory without a name.
+// count adds up what the run has on the disk, and its bytes in nameless memory
+// files.
 func (r *Run) count(ctx context.Context) (u use, memory int64) {
 	u = walk(ctx, r.w.cfg.Limits, r.dirs...)
 	r.mu.Lock()
@@ -245,7 +253,7 @@ func (r *Run) count(ctx context.Context) (u use, memory int64) {
 	for i, p := range all {
 		pids[i] = p.pid
 	}
-	onDisk, memory := hidden(r.dirs[0], pids)
+	onDisk, memory := nameless(r.dirs[0], pids)
 	u.bytes += onDisk
 	if private {
 		_, inodes := temporary(all)
@@ -254,8 +262,8 @@ func (r *Run) count(ctx context.Context) (u use, memory int64) {
 	return u, memory
 }
 
-// judge finds the limit that the use of the disk breaks.
-func (l Limits) judge(u use) *Breach {
+// check returns the limit that a use of the disk exceeds, nil if none.
+func (l Limits) check(u use) *Breach {
 	switch {
 	case l.Inodes > 0 && u.inodes >= l.Inodes:
 		return &Breach{Resource: Inodes, Limit: l.Inodes, Used: u.inodes}
@@ -267,12 +275,12 @@ func (l Limits) judge(u use) *Breach {
 	return nil
 }
 
-// inodeReserve is how many files the box needs for itself, unless a tenth of
-// what the disk can hold is less.
+// inodeReserve is how many files the box needs for itself, unless a tenth of the
+// inodes of the disk is less.
 const inodeReserve = 10_000
 
-// reserves are the free bytes and files below which a run is ended: twice what
-// the box needs, since a disk fills while one looks.
+// reserves returns the free bytes and inodes below which a run is ended: twice what
+// the box needs, because the disk fills further during the measurement.
 func (w *Watch) reserves(d disk) (bytes, inodes int64) {
 	if w.cfg.Reserve != nil {
 		bytes = 2 * w.cfg.Reserve(d.total)
@@ -280,17 +288,17 @@ func (w *Watch) reserves(d disk) (bytes, inodes int64) {
 	return bytes, 2 * min(inodeReserve, d.inodes/10)
 }
 
-// short tells whether the disk is nearly full.
-func (w *Watch) short(d disk) bool {
+// nearlyFull tells whether the disk is nearly full.
+func (w *Watch) nearlyFull(d disk) bool {
 	bytes, inodes := w.reserves(d)
 	return d.free < bytes || d.inodes > 0 && d.freeInodes < inodes
 }
 
-// makeRoom ends the run that has filled the disk, if one has.
-func (w *Watch) makeRoom(d disk) {
+// endLargest ends the run that has filled the disk, if one has.
+func (w *Watch) endLargest(d disk) {
 	w.mu.Lock()
-	wait := w.freeing > 0 || w.relieve || time.Since(w.relieved) < 0
-	w.relieve = w.relieve || !wait
+	wait := w.freeing > 0 || w.searching || time.Since(w.searchAfter) < 0
+	w.searching = w.searching || !wait
 	w.mu.Unlock()
 	if wait {
 		return
@@ -301,7 +309,7 @@ func (w *Watch) makeRoom(d disk) {
 		var who *Run
 		for _, r := range w.followed() {
 			u, _ := r.count(r.ctx)
-			if b := r.blame(d, u); b != nil && (worst == nil || b.Used > worst.Used) {
+			if b := r.filledDisk(d, u); b != nil && (worst == nil || b.Used > worst.Used) {
 				worst, who = b, r
 			}
 		}
@@ -310,19 +318,19 @@ func (w *Watch) makeRoom(d disk) {
 		}
 		worked, _ := c.stop()
 		w.mu.Lock()
-		w.relieve, w.relieved = false, time.Now().Add(max(suspect, busyCost*worked))
+		w.searching, w.searchAfter = false, time.Now().Add(max(alertWalkPause, alertFactor*worked))
 		w.mu.Unlock()
 	}()
 }
 
-// blame tells whether it is the run that has filled the disk: it has itself
-// written a good part of what is missing, and its end would help.
-func (r *Run) blame(d disk, u use) *Breach {
+// filledDisk returns a Breach if this run has filled the disk: it has written at least a
+// quarter of the reserve itself, and its end would restore the reserve.
+func (r *Run) filledDisk(d disk, u use) *Breach {
 	bytes, inodes := r.w.reserves(d)
 	var before use
 	r.mu.Lock()
-	if r.began != nil {
-		before = *r.began
+	if r.baseline != nil {
+		before = *r.baseline
 	}
 	r.mu.Unlock()
 	switch {
