@@ -8,13 +8,13 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// MaxAnnouncement is how many bytes one announcement may have: PostgreSQL takes
-// less than 8000.
+// MaxAnnouncement is the limit of one announcement in bytes: PostgreSQL takes less
+// than 8000.
 const MaxAnnouncement = 7900
 
 // Announce sends a text to every process that listens to the channel of this
-// database, this one too. Nobody is told who listens later. On SQLite, which
-// one process has, it does nothing.
+// database, including this one. A process that listens later does not get it. On
+// SQLite, which a single process uses, Announce does nothing.
 func (d *DB) Announce(ctx context.Context, channel, text string) error {
 	p, ok := d.backend.(*postgresBackend)
 	if !ok {
@@ -27,9 +27,9 @@ func (d *DB) Announce(ctx context.Context, channel, text string) error {
 }
 
 // Listen calls hear for each announcement on the channel, on a connection of its
-// own, until ctx ends or the connection is lost, which it returns as an error.
-// It calls ready once nothing is missed any more. On SQLite it calls ready and
-// waits for ctx.
+// own, until ctx ends or the connection is lost, and returns the cause. It calls
+// ready once it misses no announcement any more. On SQLite it calls ready and waits
+// for ctx.
 func (d *DB) Listen(ctx context.Context, channel string, ready func(), hear func(text string)) error {
 	p, ok := d.backend.(*postgresBackend)
 	if !ok {
@@ -44,7 +44,7 @@ func (d *DB) Listen(ctx context.Context, channel string, ready func(), hear func
 	defer conn.Close()
 	err = conn.Raw(func(driver any) error {
 		c := driver.(*stdlib.Conn).Conn()
-		// What it listens to must not stay with a connection that goes back.
+		// The connection must not return to the pool while it listens.
 		defer c.Close(context.WithoutCancel(ctx))
 		if _, err := c.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
 			return err

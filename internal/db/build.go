@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Builder writes a list query whose filters are optional. Texts are constants
-// of the program and values always become parameters:
+// Builder builds a list query whose filters are optional. Texts are constants of
+// the program, and values always become parameters:
 //
 //	b := db.Build("SELECT id, title FROM task WHERE account_id = ", tx.Account)
 //	if f.Status != "" {
@@ -26,30 +26,30 @@ type Builder struct {
 // tuple is several values in parentheses.
 type tuple []any
 
-// Tuple is a row value, for comparing keysets and for VALUES.
+// Tuple returns a row value, for comparing keysets and for VALUES.
 func Tuple(values ...any) any { return tuple(values) }
 
-// Build starts a query. The values follow the text, separated by commas.
+// Build starts a query with a text and the values after it, separated by commas.
 func Build(text constant, values ...any) *Builder {
 	return new(Builder).SQL(text, values...)
 }
 
-// SQL appends text and, behind it, the values.
+// SQL appends a text and the values after it, separated by commas.
 func (b *Builder) SQL(text constant, values ...any) *Builder {
 	b.text.WriteString(string(text))
 	b.list(values)
 	return b
 }
 
-// And appends one more condition: the query has its WHERE already.
+// And appends a condition to a query that already has a WHERE.
 func (b *Builder) And(text constant, values ...any) *Builder {
 	b.text.WriteString(" AND ")
 	return b.SQL(text, values...)
 }
 
-// In appends the condition that column is one of values; none matches an empty
-// list. The list is filled up with its last value to a power of two, so that
-// lists of all lengths make few different texts to prepare.
+// In appends the condition that column is one of values; an empty list matches
+// nothing. The list is filled up with its last value to a power of two, so that
+// lists of all lengths make few different statements to prepare.
 func (b *Builder) In(column constant, values []string) *Builder {
 	if len(values) == 0 {
 		b.text.WriteString(" AND FALSE")
@@ -68,8 +68,8 @@ func (b *Builder) In(column constant, values []string) *Builder {
 
 var likeEscapes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// Contains appends the condition that part occurs in column; case counts for
-// letters outside ASCII only.
+// Contains appends the condition that part occurs in column. Case matters only for
+// letters outside ASCII.
 func (b *Builder) Contains(column constant, part string) *Builder {
 	return b.And("lower("+column+") LIKE lower(", "%"+likeEscapes.Replace(part)+"%").SQL(`) ESCAPE '\'`)
 }

@@ -1,9 +1,9 @@
-// Package db is the one door to the database, SQLite or PostgreSQL.
+// Package db is the only way to the database, SQLite or PostgreSQL.
 //
 // A caller opens a DB, then does all its work in transactions: Read sees one
-// snapshot, Write commits once. Statements are declared as package-level
-// values with Q and S (or built with Build when a list has optional filters),
-// hold one SQL text for both engines with $N parameters, and take the *Tx:
+// snapshot, Write commits once. Statements are declared as package-level values
+// with Q and S (or built with Build if a list has optional filters), have one SQL
+// text for both engines with $N parameters, and take the *Tx:
 //
 //	var getTask = db.Q[Task](`SELECT id, title FROM task WHERE account_id = $1 AND id = $2`)
 //
@@ -12,19 +12,20 @@
 //		...
 //	})
 //
-// What is true on both engines:
+// These rules hold on both engines:
 //
-//   - A statement that failed spoils its transaction: every later statement
-//     fails and nothing is committed. Conflicts that are expected are written
-//     as ON CONFLICT, or recognised after the transaction with IsUnique.
+//   - A statement that fails spoils its transaction: every later statement fails
+//     and nothing is committed. Expected conflicts are written as ON CONFLICT, or
+//     recognised after the transaction with IsUnique.
 //   - The function given to Write may run more than once: on PostgreSQL after a
-//     serialization failure or a deadlock, on SQLite when another that was to
-//     share its commit failed halfway. Apart from tx it must have no effect that
-//     cannot be repeated; what must happen once goes into Tx.AfterCommit.
-//   - A transaction inside a transaction is refused with ErrNested. It is seen
-//     through the context: inside, pass on Tx.Context, not the outer one.
-//   - Times are integer microseconds, booleans BOOLEAN, JSON is TEXT, and text
-//     is UTF-8 without U+0000.
+//     serialization failure or a deadlock, on SQLite when another function that
+//     was to share its commit failed halfway. Apart from tx it must have no effect
+//     that cannot be repeated; an effect that must happen once goes into
+//     Tx.AfterCommit.
+//   - A transaction inside a transaction is refused with ErrNested. The context
+//     shows it: pass on Tx.Context inside, not the outer context.
+//   - Times are integer microseconds, booleans are BOOLEAN, JSON is TEXT, and
+//     text is UTF-8 without U+0000.
 package db
 
 import (
@@ -43,7 +44,7 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// Engine says which database is behind a DB.
+// Engine is the kind of database.
 type Engine uint8
 
 // The engines.
@@ -59,40 +60,43 @@ func (e Engine) String() string {
 	return "sqlite"
 }
 
-// Options are what Open may be told; the zero value is good.
+// Options are the options of Open; the zero value is usable.
 type Options struct {
-	Logger   *slog.Logger     // nil discards
-	MaxConns int              // PostgreSQL connections of this process; 0 is 16. SQLite always has one writer and four readers
+	Logger *slog.Logger // nil discards
+	// MaxConns limits the PostgreSQL connections of this process; 0 is 16. SQLite
+	// always has one writer and four readers.
+	MaxConns int
 	Clock    func() time.Time // gives Tx.Now; nil is time.Now
 	// Before is called before the schema of a PostgreSQL database is changed, if
-	// there is one that knows of servers: an error leaves all as it is.
+	// the schema already has the table of servers. If it returns an error, the
+	// schema stays unchanged.
 	Before func(context.Context, *DB) error
-	// Observe is told of every transaction when it is over, with the context that
-	// it was begun in. nil: nobody is.
+	// Observe is called after every transaction, with the context that it was begun
+	// in. It may be nil.
 	Observe func(context.Context, Transaction)
 }
 
 // Transaction is a transaction that is over.
 type Transaction struct {
 	Kind    string // read or write
-	Outcome string // done, refused (its function answered a fault), cancelled (its context was), or failed
+	Outcome string // done, refused (its function returned a fault), cancelled (its context was), or failed
 	Begun   time.Time
 	Took    time.Duration // waiting included
 	Tries   int           // how often its function was called
 }
 
-// DB is an open database. It is safe for concurrent use.
+// DB is an open database. Its methods may be called concurrently.
 type DB struct {
 	backend backend
 	engine  Engine
 	clock   func() time.Time
 	observe func(context.Context, Transaction) // may be nil
-	noRoom  atomic.Bool                        // for what the last write wanted to store
+	noRoom  atomic.Bool                        // the last write found the disk full
 	local   sync.Map                           // *Local[T] -> *T
 }
 
-// backend is one engine's way to run transactions. A transaction is over when
-// read or write returns; write returns nil only after a durable commit.
+// backend runs transactions on one engine. A transaction is over when read or write
+// returns; write returns nil only after a durable commit.
 type backend interface {
 	read(context.Context, func(querier) error) error
 	write(context.Context, func(querier) error) error
@@ -107,10 +111,10 @@ type querier interface {
 
 // sharing is a querier whose transaction commits together with others.
 type sharing interface {
-	// share takes over the steps that tx owes, to be taken once for all; false
-	// leaves them to tx.
+	// share takes over the final steps of tx, to be run once for all transactions
+	// of the commit; false leaves them to tx.
 	share(tx *Tx) bool
-	// ahead are the steps that are owed by those before.
+	// ahead lists the final steps of the earlier transactions of the commit.
 	ahead() []step
 }
 
@@ -119,9 +123,10 @@ func shares(q querier, tx *Tx) bool {
 	return ok && s.share(tx)
 }
 
-// Open opens "sqlite:/path/file.db" (made if missing, in a folder that exists)
-// or "postgres://…", and brings the schema up to date. Nodes that start
-// together on one PostgreSQL wait for each other.
+// Open opens "sqlite:/path/file.db" (which it makes in an existing folder if it is
+// missing) or "postgres://…", and brings the schema up to date. Nodes that start
+// together on one PostgreSQL wait for each other. On a full disk the error is a
+// fault of kind StorageFull.
 func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	return open(ctx, dsn, o, migrations.FS)
 }
@@ -144,7 +149,7 @@ func open(ctx context.Context, dsn string, o Options, schema fs.FS) (*DB, error)
 		d.engine = Postgres
 		err = openPostgres(ctx, d, dsn, o, schema)
 	default:
-		// The text is not repeated: a DSN may hold a password.
+		// The text is not repeated, because a DSN may contain a password.
 		return nil, errors.New(`db: the address must begin with "sqlite:" or "postgres:"`)
 	}
 	if err != nil {
@@ -157,7 +162,7 @@ func open(ctx context.Context, dsn string, o Options, schema fs.FS) (*DB, error)
 	return d, nil
 }
 
-// Engine says which database this is.
+// Engine returns the kind of this database.
 func (d *DB) Engine() Engine { return d.engine }
 
 // Close waits for running transactions and closes the database.
@@ -173,16 +178,17 @@ func (d *DB) Ping(ctx context.Context) error {
 	})
 }
 
-// Read runs fn in a read-only transaction that sees one snapshot.
+// Read runs fn in a read-only transaction that sees one snapshot. It returns fn's
+// error, ErrNested or ErrClosed.
 func (d *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 	return d.run(ctx, "read", d.backend.read, fn)
 }
 
-// Write runs fn in a transaction and commits it if fn returns nil. On SQLite,
-// concurrent calls share one commit: each is still undone alone when its fn
-// fails, and each returns only when its rows are durable. fn may run again, see
-// the package comment. Where there is no room for the rows, the error is a fault
-// of kind StorageFull.
+// Write runs fn in a transaction and commits it if fn returns nil. On SQLite
+// concurrent calls share one commit: each is still undone alone if its fn fails,
+// and each returns only when its rows are durable. fn may run again, see the
+// package comment. It returns fn's error, ErrNested or ErrClosed; on a full disk
+// the error is a fault of kind StorageFull.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	if last, _ := ctx.Value(lastKey{}).(func(*Tx) error); last != nil {
 		first := fn
@@ -204,10 +210,13 @@ func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	return err
 }
 
-// NoRoom tells whether the last write failed because the database had no room.
+// NoRoom tells whether the last write failed because the disk of the database was
+// full.
 func (d *DB) NoRoom() bool { return d.noRoom.Load() }
 
-func (d *DB) run(ctx context.Context, kind string, transact func(context.Context, func(querier) error) error, fn func(*Tx) error) (err error) {
+func (d *DB) run(
+	ctx context.Context, kind string, transact func(context.Context, func(querier) error) error, fn func(*Tx) error,
+) (err error) {
 	if d.observe != nil {
 		t := Transaction{Kind: kind, Begun: time.Now()}
 		inner := transact
@@ -258,7 +267,7 @@ func outcome(err error) string {
 	return "failed"
 }
 
-// committed does what was to be done after the commit.
+// committed runs the functions of AfterCommit.
 func (tx *Tx) committed() {
 	for _, f := range tx.after {
 		f()
@@ -283,65 +292,64 @@ type (
 	lastKey    struct{}
 )
 
-// WithAccount sets the account whose data the transactions of ctx are about.
+// WithAccount sets the account whose data the transactions of ctx read and write.
 func WithAccount(ctx context.Context, accountID string) context.Context {
 	return context.WithValue(ctx, accountKey{}, accountID)
 }
 
-// BeforeCommit has f called at the end of every Write of ctx, in its
-// transaction; an error undoes it. Like the function given to Write it may run
-// more than once. Nil calls off what an outer context has asked for.
+// BeforeCommit makes every Write of ctx call f at its end, inside its transaction;
+// an error undoes it. Like the function given to Write, f may run more than once. A
+// nil f cancels that of an outer context.
 func BeforeCommit(ctx context.Context, f func(*Tx) error) context.Context {
 	return context.WithValue(ctx, lastKey{}, f)
 }
 
-// Tx is a running transaction. It belongs to the function it was given to, on
-// that function's goroutine, and is dead when the function returns.
+// Tx is a running transaction. Only the function it was given to may use it, on
+// that function's goroutine, until the function returns.
 type Tx struct {
-	Now     time.Time // when it began: fixed, UTC, whole microseconds
-	Account string    // from WithAccount, "" without
+	Now     time.Time // when the transaction began: constant, UTC, whole microseconds
+	Account string    // from WithAccount, else ""
 
 	ctx    context.Context
 	db     *DB
 	q      querier
 	after  []func()
-	owed   []step
+	steps  []step
 	failed error // the first statement error
 	over   atomic.Bool
 }
 
-// Micros is Now as Unix microseconds.
+// Micros returns Now as Unix microseconds.
 func (tx *Tx) Micros() int64 { return Micros(tx.Now) }
 
-// As makes the transaction about an account while fn runs, and returns what fn
-// returns. Boxes and loops come without an account; what they touch decides
-// whose data it is about.
+// As sets Account while fn runs, and returns fn's error. Boxes and loops have no
+// account of their own; the object that they work on determines it.
 func (tx *Tx) As(account string, fn func() error) error {
 	defer tx.About(account)()
 	return fn()
 }
 
-// About is As for the rest of a function: defer what it answers, which makes
-// the transaction be about the account that it was about before.
+// About sets Account until the caller calls back, usually with defer.
 func (tx *Tx) About(account string) (back func()) {
 	was := tx.Account
 	tx.Account = account
 	return func() { tx.Account = was }
 }
 
-// Context is the caller's context, marked so that a nested transaction is seen.
+// Context returns the caller's context, marked so that a nested transaction is
+// refused.
 func (tx *Tx) Context() context.Context { return tx.ctx }
 
-// Engine says which database this is.
+// Engine returns the kind of this database.
 func (tx *Tx) Engine() Engine { return tx.db.engine }
 
-// AfterCommit has f called once, after a successful commit and outside the
-// transaction, in the order of the calls. After a rollback f is not called.
+// AfterCommit makes f run once, after a successful commit and outside of the
+// transaction, in the order of the calls. After a rollback f does not run.
 func (tx *Tx) AfterCommit(f func()) { tx.after = append(tx.after, f) }
 
-// usable is checked before every statement. The context is checked here
-// because a running statement of a shared SQLite transaction cannot be
-// interrupted without undoing the others.
+// usable is called before every statement. It checks the context, because a running
+// statement of a shared SQLite transaction cannot be interrupted without undoing
+// the other functions.
 func (tx *Tx) usable() error {
 	if tx.over.Load() {
 		return errors.New("db: transaction used after its end")
@@ -352,7 +360,7 @@ func (tx *Tx) usable() error {
 	return tx.ctx.Err()
 }
 
-// fail remembers the first statement error.
+// fail records the first statement error.
 func (tx *Tx) fail(err error) error {
 	if tx.failed == nil {
 		tx.failed = err

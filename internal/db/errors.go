@@ -11,12 +11,12 @@ import (
 )
 
 var (
-	// ErrNoRows is what Query.One returns when there is no row.
+	// ErrNoRows is returned by Query.One when there is no row.
 	ErrNoRows = sql.ErrNoRows
-	// ErrNested is a Read or Write inside a running transaction of the same
-	// DB, a mistake in the program: pass the *Tx on instead.
+	// ErrNested is returned by a Read or Write inside a running transaction of the
+	// same DB. It is a mistake in the program: pass the *Tx on instead.
 	ErrNested = errors.New("db: transaction inside a transaction")
-	// ErrClosed is a Read or Write after Close.
+	// ErrClosed is returned by a Read or Write after Close.
 	ErrClosed = errors.New("db: closed")
 )
 
@@ -39,10 +39,11 @@ func violates(err error, state string, codes ...int) bool {
 	return false
 }
 
-// noRoom tells whether the database had no room to store something. SQLite says
-// IOERR where it could not make the file longer that its processes share.
+// noRoom tells whether the disk of the database is full. SQLite reports IOERR if it
+// cannot extend the file that its processes share.
 func noRoom(err error) bool {
-	return violates(err, "53100", sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	return violates(err, "53100", sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE) ||
+		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // violated tells whether err is a violated constraint of SQLite, of any kind.
@@ -51,8 +52,8 @@ func violated(err error) bool {
 	return ok && lite.Code()&0xff == sqlite3.SQLITE_CONSTRAINT
 }
 
-// transient tells whether PostgreSQL asks for the transaction to be run again:
-// a serialization failure or a deadlock.
+// transient tells whether PostgreSQL asks to run the transaction again, after a
+// serialization failure or a deadlock.
 func transient(err error) bool {
 	return violates(err, "40001") || violates(err, "40P01")
 }

@@ -11,48 +11,48 @@ import (
 )
 
 const (
-	// maxGroup bounds the members of one commit, so that under steady load the
-	// first does not wait for ever.
+	// maxGroup limits the members of one commit, so that under steady load the
+	// first member does not wait for ever.
 	maxGroup = 128
-	// wary is how many writers after a group that had to be undone get a
-	// savepoint each: whoever keeps failing costs the others a savepoint, and
+	// separateWriters is how many writers get a savepoint each after a group was
+	// undone. A function that keeps failing then costs the others a savepoint, and
 	// not their work.
-	wary = 4 * maxGroup
+	separateWriters = 4 * maxGroup
 )
 
-// groupWriter lets concurrent writers share one durable commit. A baton goes
-// from writer to writer: who holds it owns the connection. The holder runs its
-// function, on its own goroutine, and hands the baton to the next in line with
-// the transaction still open; the holder behind whom nobody waits commits for
-// all. A lone writer thus commits at once, and those who come while a commit is
-// syncing form the next group.
+// groupWriter lets concurrent writers share one durable commit. A baton goes from
+// writer to writer; its holder owns the connection. The holder runs its function,
+// on its own goroutine, and hands the baton to the next writer in line with the
+// transaction still open. A holder behind whom no writer waits commits for all. A
+// lone writer thus commits at once, and the writers that arrive while a commit is
+// being synced form the next group.
 //
-// A savepoint around every function would undo one that failed alone, and costs
-// those that do not fail about as much as their own statements. So at first
-// there is none: a function that failed before it changed anything needs no
-// undoing, and one that failed later undoes its whole group, whose members then
-// run again in a savepoint each.
+// A savepoint around every function would allow undoing a failed one alone, but it
+// costs the others about as much as their own statements. So at first there is
+// none: a function that failed before it changed anything needs no undoing, and one
+// that failed later undoes its whole group, whose members then run again in a
+// savepoint each.
 type groupWriter struct {
-	conn   *sqliteConn // the holder's
-	open   *group      // the holder's; nil when no transaction is open
-	memory memory      // the holder's
-	wary   int         // the holder's; how many more get a savepoint
+	conn     *sqliteConn // owned by the holder
+	open     *group      // owned by the holder; nil when no transaction is open
+	memory   memory      // owned by the holder
+	separate int         // owned by the holder; how many more writers get a savepoint
 
 	mu      sync.Mutex
 	held    bool
 	closed  bool
-	waiting []chan struct{} // first come, first served; closing one hands over the baton
+	waiting []chan struct{} // in order of arrival; closing one hands over the baton
 }
 
 // group is the writers of one commit.
 type group struct {
 	size   int
 	db     *DB
-	owed   []step        // by its members so far
+	steps  []step        // final steps of its members so far
 	undone bool          // a member failed halfway
-	err    error         // why all are lost; final when done is closed
-	again  bool          // all have to run again; final when done is closed
-	after  func()        // what the steps at its end owe to the commit; final when done is closed
+	err    error         // why all members failed; final when done is closed
+	again  bool          // all members have to run again; final when done is closed
+	after  func()        // runs the AfterCommit functions of the final steps; set when done is closed
 	done   chan struct{} // closed after the commit, or the rollback
 }
 
@@ -67,8 +67,8 @@ func (w *groupWriter) write(ctx context.Context, fn func(querier) error) error {
 		if g == nil {
 			return err
 		}
-		// A function that failed waits too: what made it fail may be a row of the
-		// same group.
+		// A function that failed waits as well: a row of the same group, which may
+		// yet be undone, may have made it fail.
 		<-g.done
 		if g.again {
 			continue
@@ -81,7 +81,8 @@ func (w *groupWriter) write(ctx context.Context, fn func(querier) error) error {
 	}
 }
 
-// run is one holder's turn. It returns a nil group if there is no transaction.
+// run runs fn while it holds the baton. It returns a nil group if there is no
+// transaction.
 func (w *groupWriter) run(fn func(querier) error, again bool) (g *group, err error) {
 	defer w.leave()
 	if w.open == nil {
@@ -91,16 +92,16 @@ func (w *groupWriter) run(fn func(querier) error, again bool) (g *group, err err
 	}
 	g = w.open
 	g.size++
-	m := &member{writer: w, group: g, alone: again || w.wary > 0}
-	if w.wary > 0 {
-		w.wary--
+	m := &member{writer: w, group: g, alone: again || w.separate > 0}
+	if w.separate > 0 {
+		w.separate--
 	}
 	if m.alone {
 		if g.err = w.conn.control("SAVEPOINT member"); g.err != nil {
 			return g, g.err
 		}
 	}
-	err = errAbandoned // stands if fn panics or leaves its goroutine
+	err = errAbandoned // the result if fn panics or leaves its goroutine
 	defer func() {
 		switch {
 		case m.alone:
@@ -118,21 +119,21 @@ func (w *groupWriter) begin() error {
 		return err
 	}
 	if err := w.memory.check(w.conn); err != nil {
-		_ = w.conn.control("ROLLBACK") // of nothing
+		_ = w.conn.control("ROLLBACK") // nothing was written
 		return err
 	}
 	w.open = &group{after: func() {}, done: make(chan struct{})}
 	return nil
 }
 
-// member runs the statements of one writer. They run without the caller's
-// cancellation: SQLite answers an interrupted change by rolling back the whole
-// transaction, which here belongs to others too.
+// member runs the statements of one writer. It ignores the caller's cancellation:
+// SQLite rolls back the whole transaction after an interrupted change, and the
+// transaction belongs to other writers too.
 type member struct {
 	writer  *groupWriter
 	group   *group
-	alone   bool // in a savepoint
-	changed bool // there may be something to undo
+	alone   bool // it runs in a savepoint
+	changed bool // it may have changed something
 }
 
 // release ends a member's savepoint.
@@ -161,8 +162,7 @@ func (m *member) query(_ context.Context, text string, args []any) (*sql.Rows, e
 func (m *member) exec(_ context.Context, text string, args []any) (sql.Result, error) {
 	m.writer.memory.change(text)
 	result, err := m.writer.conn.exec(context.Background(), text, args)
-	// A violated constraint undoes its statement and nothing else; what other
-	// errors undo is not known.
+	// A violated constraint undoes only its statement. Other errors may undo more.
 	m.changed = m.changed || !violated(err)
 	return result, err
 }
@@ -171,11 +171,11 @@ func (m *member) share(tx *Tx) bool {
 	if m.alone {
 		return false
 	}
-	m.group.db, m.group.owed = tx.db, join(m.group.owed, tx.owed)
+	m.group.db, m.group.steps = tx.db, join(m.group.steps, tx.steps)
 	return true
 }
 
-func (m *member) ahead() []step { return m.group.owed }
+func (m *member) ahead() []step { return m.group.steps }
 
 // enter waits for the baton.
 func (w *groupWriter) enter(ctx context.Context) error {
@@ -210,13 +210,13 @@ func (w *groupWriter) enter(ctx context.Context) error {
 		w.waiting = slices.Delete(w.waiting, i, i+1)
 	}
 	w.mu.Unlock()
-	if i < 0 { // the baton came at the same moment
+	if i < 0 { // the baton arrived at the same moment
 		w.leave()
 	}
 	return ctx.Err()
 }
 
-// leave hands the open transaction to the next in line, or ends it.
+// leave hands the open transaction to the next writer in line, or ends it.
 func (w *groupWriter) leave() {
 	if g := w.open; g != nil {
 		if g.err == nil && !g.undone && g.size < maxGroup && w.handOver() {
@@ -246,17 +246,18 @@ func (w *groupWriter) nextLocked() bool {
 	return true
 }
 
-// end commits the group, or rolls it back, and tells its members.
+// end commits the group, or rolls it back, and wakes its members.
 func (w *groupWriter) end(g *group) {
-	g.again = true // stands if a step panics
+	g.again = true // the result if a step panics
 	defer func() {
 		if g.err != nil || g.undone || g.again {
-			// Fails when SQLite has rolled back by itself, which is as good.
+			// ROLLBACK fails if SQLite has rolled back by itself, which has the
+			// same effect.
 			_ = w.conn.control("ROLLBACK")
 			w.memory.forget()
 		}
 		if g.again {
-			w.wary = wary
+			w.separate = separateWriters
 		}
 		w.open = nil
 		close(g.done)
@@ -267,8 +268,9 @@ func (w *groupWriter) end(g *group) {
 		return
 	}
 	if g.err == nil {
-		// Which member's step failed shows when each takes its own.
-		if err := w.settle(g); err != nil && !alone {
+		// If a step fails, each member runs again with its own steps, which shows
+		// the failing one.
+		if err := w.runSteps(g); err != nil && !alone {
 			return
 		} else if err != nil {
 			g.err, g.again = err, false
@@ -282,16 +284,15 @@ func (w *groupWriter) end(g *group) {
 	}
 }
 
-// settle takes the steps that the members owe. What those owe to the commit is
-// nobody's in particular: whichever member comes first sees to it, and the
-// others wait.
-func (w *groupWriter) settle(g *group) error {
-	if len(g.owed) == 0 {
+// runSteps runs the final steps of all members. One member, whichever comes first,
+// runs the AfterCommit functions of these steps; the others wait for it.
+func (w *groupWriter) runSteps(g *group) error {
+	if len(g.steps) == 0 {
 		return nil
 	}
 	tx := g.db.begin(context.Background(), &member{writer: w, group: &group{}, alone: true})
 	defer tx.over.Store(true)
-	tx.owed = g.owed
+	tx.steps = g.steps
 	if err := tx.finish(); err != nil {
 		return err
 	}

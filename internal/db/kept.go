@@ -6,37 +6,38 @@ import (
 	"strings"
 )
 
-// keeper is a query whose rows stay in memory, and the tables it reads.
+// keeper identifies a query whose rows stay in memory, and lists the tables it
+// reads.
 type keeper struct{ tables []string }
 
-// Kept has the rows stay in memory between transactions that write, for the
-// little that is read for every change and seldom changes itself. It holds on
-// SQLite, whose one writer sees every change pass; PostgreSQL is always asked.
-// What the rows point to is shared and must not be changed. The parameters are
-// texts, three at most.
+// Kept keeps the rows of the query in memory between writing transactions. It is
+// for small tables that every change reads and few changes write. It works on
+// SQLite, where all changes go through one writer; PostgreSQL is asked each time.
+// The rows are shared, so nothing that they point to may be changed. The parameters
+// are texts, three at most.
 func (q Query[T]) Kept() Query[T] {
 	reads, _ := Tables(q.text)
 	q.keep = &keeper{reads}
 	return q
 }
 
-// mostKept bounds the results of one query in memory.
+// mostKept limits the results in memory for one query.
 const mostKept = 1024
 
 // keptArgs are the parameters of a kept query.
 type keptArgs [3]string
 
-// memory is what kept queries have read. It belongs to the writer.
+// memory holds the rows of kept queries. It belongs to the writer.
 type memory struct {
 	results map[*keeper]map[keptArgs]any // each a []T
-	version int64                        // of the database; other connections move it
+	version int64                        // of the database; changes of other connections increase it
 	effects map[string]effect            // by statement
 }
 
-// effect is what a statement changes.
+// effect says which tables a statement changes.
 type effect struct {
 	tables  []string
-	unknown bool // it may be any table
+	unknown bool // it may change any table
 }
 
 func effectOf(text string) effect {
@@ -48,8 +49,8 @@ func (e effect) changes(k *keeper) bool {
 	return e.unknown || slices.ContainsFunc(e.tables, func(table string) bool { return slices.Contains(k.tables, table) })
 }
 
-// check forgets everything if another connection has changed the database.
-// Call it when a transaction has just begun.
+// check forgets all rows if another connection has changed the database. It has to
+// be called when a transaction has just begun.
 func (m *memory) check(conn *sqliteConn) error {
 	if len(m.results) == 0 {
 		return nil
@@ -63,7 +64,7 @@ func (m *memory) check(conn *sqliteConn) error {
 
 func (m *memory) forget() { clear(m.results) }
 
-// change forgets what a statement that is about to run may change.
+// change forgets the rows that a statement may change, before the statement runs.
 func (m *memory) change(text string) {
 	if len(m.results) == 0 {
 		return
@@ -83,7 +84,7 @@ func (m *memory) change(text string) {
 	}
 }
 
-// keptRows answers the rows of a kept query from memory, or reads them.
+// keptRows returns the rows of a kept query from memory, or reads them.
 func keptRows[T any](tx *Tx, m *member, q *Query[T], args []any) ([]T, error) {
 	if err := tx.usable(); err != nil {
 		return nil, fmt.Errorf("%s: %w", q.at, err)

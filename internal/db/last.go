@@ -5,25 +5,24 @@ import (
 	"slices"
 )
 
-// Last is a step that a transaction takes at its end, just before it commits,
-// once and with everything that was handed to it. It is for what must be done
-// late, such as taking a lock that every transaction wants: held from there to
-// the commit only, and taken after all others, it cannot close a circle.
-// On SQLite the transactions of one commit take the step together, with what
-// was handed to it in all of them; so nothing in a value may be taken from the
-// step's own transaction, and neither its Now nor its Account mean anything.
-// Declare it as a package-level variable.
+// Last is a step that a transaction runs once at its end, just before it commits,
+// with all values that were added to it. It is for work that must be late, such as
+// taking a lock that every transaction needs: if the lock is taken after all others
+// and held only until the commit, it cannot cause a deadlock. On SQLite the
+// transactions of one commit run the step together, with the values of all of them;
+// so a value must not depend on the step's own transaction, whose Now and Account
+// mean nothing. Declare a Last as a package-level variable.
 type Last[T any] struct {
 	turn Turn
 	run  func(*Tx, []T) error
 }
 
-// Turn says when a step is taken: all transactions take their steps in the
-// order of the turns, and so the locks that those take. A step may hand
-// something to its own turn or to a later one.
+// Turn is the position of a step. All transactions run their steps in the order of
+// the turns, and so take the locks of the steps in that order. A step may add
+// values to a step of its own turn or of a later one.
 type Turn int
 
-// The turns.
+// The turns, in order.
 const (
 	First Turn = iota
 	Second
@@ -34,26 +33,26 @@ const (
 // AtEnd declares a step.
 func AtEnd[T any](turn Turn, run func(tx *Tx, all []T) error) *Last[T] { return &Last[T]{turn, run} }
 
-// Add hands v to the step at the end of tx. After a rollback nothing happens.
+// Add adds v to the step at the end of tx. After a rollback the step does not run.
 func (l *Last[T]) Add(tx *Tx, v T) {
-	if b := find(tx.owed, l); b != nil {
+	if b := find(tx.steps, l); b != nil {
 		b.all = append(b.all, v)
 		return
 	}
-	tx.owed = append(tx.owed, &batch[T]{l, []T{v}})
+	tx.steps = append(tx.steps, &batch[T]{l, []T{v}})
 }
 
-// Added is what was handed to the step in tx so far.
+// Added returns the values that tx has added to the step so far.
 func (l *Last[T]) Added(tx *Tx) []T {
-	if b := find(tx.owed, l); b != nil {
+	if b := find(tx.steps, l); b != nil {
 		return b.all
 	}
 	return nil
 }
 
-// Ahead calls f with what was handed to the step by the transactions that come
-// before tx in its commit, and is done when it returns: tx sees what they
-// wrote, and this is what they have yet to write.
+// Ahead calls f with the values that the earlier transactions of the same commit
+// have added to the step. tx sees the rows of these transactions, but not yet the
+// rows that the step will write for them.
 func (l *Last[T]) Ahead(tx *Tx, f func(T)) {
 	g, ok := tx.q.(sharing)
 	if !ok {
@@ -66,12 +65,12 @@ func (l *Last[T]) Ahead(tx *Tx, f func(T)) {
 	}
 }
 
-// step is what a transaction owes to one Last.
+// step is a Last with the values of a transaction.
 type step interface {
 	turn() Turn
 	take(*Tx) error
-	// join adds what another transaction owes to the same Last, and answers
-	// whether it is the same.
+	// join adds the values of another step if both belong to the same Last, and
+	// tells whether they do.
 	join(step) bool
 }
 
@@ -116,11 +115,11 @@ next:
 	return all
 }
 
-// finish takes the steps that are owed.
+// finish runs the steps of the transaction.
 func (tx *Tx) finish() error {
-	for len(tx.owed) > 0 {
-		s := slices.MinFunc(tx.owed, func(a, b step) int { return cmp.Compare(a.turn(), b.turn()) })
-		tx.owed = slices.DeleteFunc(tx.owed, func(o step) bool { return o == s })
+	for len(tx.steps) > 0 {
+		s := slices.MinFunc(tx.steps, func(a, b step) int { return cmp.Compare(a.turn(), b.turn()) })
+		tx.steps = slices.DeleteFunc(tx.steps, func(o step) bool { return o == s })
 		if err := s.take(tx); err != nil {
 			return err
 		}

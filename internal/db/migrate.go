@@ -14,7 +14,7 @@ import (
 	"yardmaster/internal/db/migrations"
 )
 
-// newest is the version that the schema of this build has.
+// newest returns the schema version of this build.
 func newest(schema fs.FS) (v int64, err error) {
 	names, err := fs.Glob(schema, "*.sql")
 	for _, name := range names {
@@ -29,7 +29,8 @@ func newest(schema fs.FS) (v int64, err error) {
 
 var selectVersion = Q[*int64](`SELECT MAX(version_id) FROM goose_db_version`)
 
-// Migrated fails unless the schema is that of this build, or a newer one.
+// Migrated returns an error unless the schema is that of this build, or a newer
+// one.
 func (d *DB) Migrated(ctx context.Context) error {
 	want, err := newest(migrations.FS)
 	if err != nil {
@@ -44,8 +45,8 @@ func (d *DB) Migrated(ctx context.Context) error {
 	})
 }
 
-// migrate brings the schema up to date. On PostgreSQL an advisory lock makes
-// nodes that start together take turns.
+// migrate brings the schema up to date. On PostgreSQL nodes that start together
+// take turns with an advisory lock.
 func migrate(ctx context.Context, pool *sql.DB, e Engine, schema fs.FS, log *slog.Logger) error {
 	others, err := fs.Glob(schema, "*."+(Postgres-e).String()+".sql")
 	if err != nil {
@@ -59,7 +60,7 @@ func migrate(ctx context.Context, pool *sql.DB, e Engine, schema fs.FS, log *slo
 	dialect := goose.DialectSQLite3
 	if e == Postgres {
 		dialect = goose.DialectPostgres
-		// Tries every second, up to five minutes.
+		// The locker tries every second, up to five minutes.
 		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
 		if err != nil {
 			return fmt.Errorf("make the migration lock: %w", err)

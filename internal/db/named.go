@@ -8,16 +8,17 @@ import (
 	"time"
 )
 
-// StmtWith is a declared statement without rows whose parameters are named
-// after the fields of A: ":account_id" is the field AccountID, or the one with
-// the tag `db:"account_id"`. A name may stand at several places of the text.
+// StmtWith is a declared statement without rows whose parameters are named after
+// the fields of A: ":account_id" is the field AccountID, or the field with the tag
+// `db:"account_id"`. A name may occur several times in the text.
 type StmtWith[A any] struct {
 	stmt Stmt
 	args *arguments
 }
 
-// SWith declares a statement with named parameters; like S, for package-level
-// variables. A statement of more than three parameters has to name them.
+// SWith declares a statement with named parameters; like S, it is for
+// package-level variables. A statement with more than three parameters has to name
+// them.
 //
 //go:noinline
 func SWith[A any](text constant) StmtWith[A] {
@@ -30,14 +31,14 @@ func (s StmtWith[A]) Exec(tx *Tx, a A) (int64, error) {
 	return s.stmt.Exec(tx, s.args.values(reflect.ValueOf(&a).Elem())...)
 }
 
-// QueryWith is a Query whose parameters are named after the fields of A, as
-// those of StmtWith are.
+// QueryWith is a Query whose parameters are named after the fields of A, like those
+// of StmtWith.
 type QueryWith[A, T any] struct {
 	query Query[T]
 	args  *arguments
 }
 
-// QWith declares a query with named parameters; like Q, for package-level
+// QWith declares a query with named parameters; like Q, it is for package-level
 // variables.
 //
 //go:noinline
@@ -74,8 +75,8 @@ func (q QueryWith[A, T]) All(tx *Tx, a A) ([]T, error) {
 	return q.query.All(tx, q.args.values(reflect.ValueOf(&a).Elem())...)
 }
 
-// arguments are the named parameters of a statement: the text with numbers in
-// the place of names, and for each number the field that it is of.
+// arguments are the named parameters of a statement: the text with numbers in place
+// of the names, and the field for each number.
 type arguments struct {
 	of     reflect.Type
 	text   string
@@ -84,7 +85,7 @@ type arguments struct {
 	unused []reflect.StructField
 }
 
-// named numbers the parameters of a text in the order in which they first come.
+// named numbers the parameters of a text in the order of their first occurrence.
 func named(text string, of reflect.Type) *arguments {
 	a := &arguments{of: of}
 	number := map[string]int{}
@@ -141,7 +142,7 @@ func named(text string, of reflect.Type) *arguments {
 
 func isName(c byte) bool { return c == '_' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
-// values are the arguments in the order of their numbers.
+// values returns the arguments in the order of their numbers.
 func (a *arguments) values(of reflect.Value) []any {
 	out := make([]any, len(a.fields))
 	for i, index := range a.fields {
@@ -153,13 +154,13 @@ func (a *arguments) values(of reflect.Value) []any {
 	return out
 }
 
-// Parameter is a parameter of a declared statement that is named.
+// Parameter is a named parameter of a declared statement.
 type Parameter struct {
 	Name string
 	Type reflect.Type // of the field that it is bound to; nil: there is no such field
 }
 
-// Parameters are the named parameters, in the order of their numbers.
+// Parameters lists the named parameters, in the order of their numbers.
 func (d Declaration) Parameters() []Parameter {
 	if d.args == nil {
 		return nil
@@ -174,13 +175,12 @@ func (d Declaration) Parameters() []Parameter {
 	return out
 }
 
-// mostNumbered is how many parameters a statement may have without naming
-// them.
+// mostNumbered limits the parameters of a statement that does not name them.
 const mostNumbered = 3
 
-// checkArguments tells whether the parameters are bound as they have to be.
-// Rows may have fields that a statement does not use; what is made for one
-// statement has not.
+// checkArguments returns an error if the parameters are bound wrongly. A type of
+// rows may have fields that the statement does not use; a type made for one
+// statement may not.
 func (d Declaration) checkArguments() error {
 	if d.args == nil {
 		if n := highest(d.SQL); n > mostNumbered {
@@ -194,7 +194,7 @@ func (d Declaration) checkArguments() error {
 		}
 	}
 	for _, f := range d.args.unused {
-		// A field of a row that stands in the struct as a whole need not be used.
+		// An embedded row may have fields that the statement does not use.
 		if embedded := len(f.Index) > 1 && isRow(d.args.of.Field(f.Index[0]).Type); !embedded && !isRow(d.args.of) {
 			return fmt.Errorf("db: the field %s of %s is no parameter", f.Name, d.args.of)
 		}
@@ -202,7 +202,7 @@ func (d Declaration) checkArguments() error {
 	return nil
 }
 
-// isRow tells whether a declared query answers rows of the type.
+// isRow tells whether a declared query returns rows of the type.
 func isRow(t reflect.Type) bool {
 	rows.Do(func() {
 		for _, d := range Declared() {
@@ -220,7 +220,7 @@ var rows struct {
 	types sync.Map
 }
 
-// highest is the number of the last numbered parameter of a text.
+// highest returns the number of the last numbered parameter of a text.
 func highest(text string) (n int) {
 	for i := range len(text) {
 		if text[i] != '$' {
@@ -235,8 +235,8 @@ func highest(text string) (n int) {
 	return n
 }
 
-// Form is how the values of a Go type are kept: the text, integer, boolean,
-// bytes or number of a column; empty for one that tells by each value.
+// Form returns the form in which the values of a Go type are stored: text, integer,
+// boolean, bytes or number; "" if the form depends on the value.
 func Form(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -252,7 +252,8 @@ func Form(t reflect.Type) string {
 		return "text"
 	case reflect.Bool:
 		return "boolean"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32:
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint8, reflect.Uint16, reflect.Uint32:
 		return "integer"
 	case reflect.Float32, reflect.Float64:
 		return "number"

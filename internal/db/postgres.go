@@ -87,7 +87,7 @@ func (p *postgresBackend) write(ctx context.Context, fn func(querier) error) err
 		if err == nil || attempt == maxAttempts || !transient(err) {
 			return err
 		}
-		// Who collided must not collide again in step.
+		// A random pause keeps transactions that collided from colliding again.
 		pause := time.NewTimer(rand.N(time.Duration(attempt) * 5 * time.Millisecond))
 		select {
 		case <-pause.C:
@@ -116,7 +116,7 @@ func (p *postgresBackend) transact(ctx context.Context, o *sql.TxOptions, fn fun
 	return nil
 }
 
-// postgresTx relies on pgx, which keeps prepared statements per connection.
+// postgresTx relies on pgx, which keeps prepared statements for each connection.
 type postgresTx struct{ tx *sql.Tx }
 
 func (t postgresTx) query(ctx context.Context, text string, args []any) (*sql.Rows, error) {

@@ -11,24 +11,24 @@ import (
 	"sync"
 )
 
-// constant is SQL text written in the program: only a constant converts to it
-// from outside this package, so that no value can ever become SQL.
+// constant is SQL text written in the program. Other packages can convert only
+// constants to it, so that no value can become SQL.
 type constant string
 
-// Query is a declared statement whose rows become T. T is a struct, its fields
-// named by `db:"column"` or else by their names in snake case, columns and
-// fields matching one to one (`db:"-"` leaves a field out); or one value for one
+// Query is a declared statement whose rows become T. T is a struct whose fields
+// match the columns one to one, by the tag `db:"column"` or else by their names in
+// snake case (`db:"-"` leaves a field out); or T is a single value for a single
 // column. Fields are strings, integers, bools, []byte, time.Time and JSON, or
 // pointers to them where NULL is possible.
 type Query[T any] struct {
 	text string
-	lock string // suffix on PostgreSQL
+	lock string // suffix of the text on PostgreSQL
 	at   string
 	keep *keeper // nil: not kept
 }
 
 // Q declares a query. It is for package-level variables: every declaration is
-// kept for the test that prepares all of them.
+// recorded for the test that prepares all of them.
 //
 //go:noinline
 func Q[T any](text constant) Query[T] {
@@ -38,23 +38,24 @@ func Q[T any](text constant) Query[T] {
 
 const forUpdate = " FOR NO KEY UPDATE"
 
-// ForUpdate locks the rows of a SELECT until the transaction ends, against
-// others who would lock or change them. Who adds a row that refers to one of
-// them need not wait, and so cannot close a circle. SQLite has one writer and
-// needs no lock.
+// ForUpdate locks the rows of a SELECT until the transaction ends, so that other
+// transactions can neither lock nor change them. A transaction that adds a row with
+// a reference to one of them does not wait, and so cannot cause a deadlock. SQLite
+// has one writer and needs no lock.
 func (q Query[T]) ForUpdate() Query[T] {
 	q.lock = forUpdate
 	return q
 }
 
-// SkipLocked is ForUpdate that passes over rows others have locked.
+// SkipLocked is ForUpdate that leaves out the rows that other transactions have
+// locked.
 func (q Query[T]) SkipLocked() Query[T] {
 	q.lock = forUpdate + " SKIP LOCKED"
 	return q
 }
 
-// One returns the only row; ErrNoRows if there is none, an error if there are
-// several.
+// One returns the only row. It returns ErrNoRows if there is none, and another
+// error if there are several.
 func (q Query[T]) One(tx *Tx, args ...any) (T, error) {
 	row, ok, err := q.Maybe(tx, args...)
 	if err == nil && !ok {
@@ -63,7 +64,7 @@ func (q Query[T]) One(tx *Tx, args ...any) (T, error) {
 	return row, err
 }
 
-// Maybe is One for a row that may be missing.
+// Maybe is One for a row that may be missing; ok tells whether there is one.
 func (q Query[T]) Maybe(tx *Tx, args ...any) (row T, ok bool, err error) {
 	rows, err := q.rows(tx, args, 2)
 	if err != nil || len(rows) == 0 {
@@ -104,7 +105,7 @@ func selectRows[T any](tx *Tx, at, text string, args []any, limit int) ([]T, err
 // Stmt is a declared statement without rows.
 type Stmt struct{ text, at string }
 
-// S declares a statement; like Q, for package-level variables.
+// S declares a statement; like Q, it is for package-level variables.
 //
 //go:noinline
 func S(text constant) Stmt {
@@ -145,8 +146,8 @@ type Declaration struct {
 	args *arguments // nil: the parameters are numbered
 }
 
-// Check tells whether the columns of the statement are right for its rows, and
-// its parameters for what they are bound to.
+// Check returns an error if the columns of the statement do not match its rows, or
+// its parameters the fields they are bound to.
 func (d Declaration) Check(columns []string) error {
 	if err := d.checkArguments(); err != nil {
 		return err
@@ -174,8 +175,9 @@ func Declared() []Declaration {
 	return slices.Clone(declared.all)
 }
 
-// declare returns where in the program the caller of Q or S is. Those are not
-// inlined: in the initialisation of a variable that would lose the line.
+// declare records a statement and returns the place of the caller of Q or S. Those
+// must not be inlined, because the initialisation of a variable would then lose the
+// line.
 func declare(text string, row reflect.Type, args *arguments) string {
 	_, file, line, _ := runtime.Caller(2)
 	at := fmt.Sprintf("%s/%s:%d", filepath.Base(filepath.Dir(file)), filepath.Base(file), line)

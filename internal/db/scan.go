@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// plan says where each column of a result goes in a row of one type.
+// plan maps the columns of a result to the fields of a row type.
 type plan struct {
 	scalar bool
 	fields [][]int // by column: the index path of the field
@@ -76,7 +76,7 @@ func newPlan(row reflect.Type, columns []string) (*plan, error) {
 	return p, nil
 }
 
-// targets fills dest with the places of one row.
+// targets fills dest with pointers into one row.
 func (p *plan) targets(row reflect.Value, dest []any) {
 	if p.scalar {
 		dest[0] = target(row)
@@ -98,7 +98,7 @@ func target(v reflect.Value) any {
 	}
 }
 
-// scan reads up to limit rows, all of them if limit is negative, and closes
+// scan reads up to limit rows, or all of them if limit is negative, and closes
 // rows.
 func scan[T any](rows *sql.Rows, limit int) (out []T, err error) {
 	defer rows.Close()
@@ -113,7 +113,7 @@ func scan[T any](rows *sql.Rows, limit int) (out []T, err error) {
 	dest := make([]any, len(columns))
 	for len(out) != limit && rows.Next() {
 		if limit < 0 && len(out) == cap(out) {
-			out = slices.Grow(out, max(8, len(out))) // rows are large: fewer copies
+			out = slices.Grow(out, max(8, len(out))) // rows are large, so fewer copies pay
 		}
 		out = append(out, *new(T))
 		p.targets(reflect.ValueOf(&out[len(out)-1]).Elem(), dest)
@@ -124,7 +124,7 @@ func scan[T any](rows *sql.Rows, limit int) (out []T, err error) {
 	return out, rows.Err()
 }
 
-// snake is the column of a field: AccountID is account_id.
+// snake returns the column of a field: AccountID is account_id.
 func snake(field string) string {
 	var b strings.Builder
 	runes := []rune(field)

@@ -17,16 +17,16 @@ import (
 
 const (
 	readers = 4
-	// maxStatements bounds the prepared statements of one connection. Declared
-	// ones are a few hundred; built ones vary with their filters.
+	// maxStatements limits the prepared statements of one connection. There are a
+	// few hundred declared ones; built ones vary with their filters.
 	maxStatements = 512
 )
 
-// sqliteBackend has one connection that writes, shared through group commit,
-// and a few that read snapshots beside it (WAL).
+// sqliteBackend has one connection that writes, shared by group commit, and a few
+// that read snapshots meanwhile (WAL).
 type sqliteBackend struct {
 	writer  *groupWriter
-	readers chan *sqliteConn // the idle ones
+	readers chan *sqliteConn // idle connections
 	pools   []*sql.DB
 	conns   []*sqliteConn
 	closed  chan struct{}
@@ -37,8 +37,8 @@ func openSQLite(ctx context.Context, path string, o Options, schema fs.FS) (_ *s
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	// Made here so that only the owner may read it; SQLite gives the files
-	// beside it the same mode.
+	// The file is made here so that only its owner may read it. SQLite gives the
+	// files beside it the same mode.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func openSQLite(ctx context.Context, path string, o Options, schema fs.FS) (_ *s
 }
 
 func (b *sqliteBackend) pool(path string, size int, q url.Values) (*sql.DB, error) {
-	q.Set("_busy_timeout", "5000") // milliseconds: another process may hold the file
+	q.Set("_busy_timeout", "5000") // milliseconds, because another process may lock the file
 	q.Set("_foreign_keys", "1")
 	q.Set("_dqs", "0") // a misspelt "column" is an error, not a text
 	pool, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String())
@@ -151,9 +151,9 @@ func (b *sqliteBackend) close() (err error) {
 	return err
 }
 
-// release closes what was opened, the writer last: the connection that is closed
-// last folds the write-ahead log into the file, which no reader may do. One with
-// statements left is not closed before they are.
+// release closes all connections, the writer last: the connection that is closed
+// last writes the write-ahead log into the file, which no reader may do. A
+// connection with open statements does not close, so they are closed first.
 func (b *sqliteBackend) release() error {
 	var errs []error
 	for _, c := range slices.Backward(b.conns) {
@@ -168,8 +168,8 @@ func (b *sqliteBackend) release() error {
 	return errors.Join(errs...)
 }
 
-// sqliteConn is one connection and its prepared statements, used by one
-// goroutine at a time.
+// sqliteConn is one connection with its prepared statements. One goroutine at a
+// time may use it.
 type sqliteConn struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
@@ -180,7 +180,7 @@ func (c *sqliteConn) prepare(text string) (*sql.Stmt, error) {
 		return s, nil
 	}
 	if len(c.stmts) >= maxStatements {
-		for old, s := range c.stmts { // any one: the order of a map is random
+		for old, s := range c.stmts { // an arbitrary one: the order of a map is random
 			delete(c.stmts, old)
 			if err := s.Close(); err != nil {
 				return nil, err
@@ -188,7 +188,7 @@ func (c *sqliteConn) prepare(text string) (*sql.Stmt, error) {
 			break
 		}
 	}
-	// Not the caller's context: the statement outlives the call.
+	// The caller's context does not apply, because the statement outlives the call.
 	s, err := c.conn.PrepareContext(context.Background(), text)
 	if err != nil {
 		return nil, err
@@ -213,7 +213,8 @@ func (c *sqliteConn) exec(ctx context.Context, text string, args []any) (sql.Res
 	return s.ExecContext(ctx, args...)
 }
 
-// version moves whenever another connection has changed the database.
+// version returns a number that increases whenever another connection has changed
+// the database.
 func (c *sqliteConn) version() (n int64, err error) {
 	s, err := c.prepare("PRAGMA data_version")
 	if err != nil {

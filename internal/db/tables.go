@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// Tables lists the tables that a statement reads and those that it writes,
-// each once and sorted. It reads what stands behind FROM, JOIN, USING, INTO,
-// UPDATE, DELETE FROM and TRUNCATE, in subselects and in common table
-// expressions too; the names of the latter are no tables, and neither are
-// functions. A table that is only written is not among those read. A schema in
-// front of a name is left out.
+// Tables lists the tables that a statement reads and those that it writes, each
+// once and sorted. It finds the names after FROM, JOIN, USING, INTO, UPDATE, DELETE
+// FROM and TRUNCATE, also in subselects and in common table expressions. Names of
+// common table expressions and of functions are no tables. A table that is only
+// written is not listed as read. The schema before a name is left out.
 func Tables(sql string) (reads, writes []string) {
 	p := tableParser{tokens: tokenize(sql)}
 	p.statement(nil)
@@ -19,27 +18,27 @@ func Tables(sql string) (reads, writes []string) {
 	return slices.Compact(p.reads), slices.Compact(p.writes)
 }
 
-// tableParser walks the tokens of a statement.
+// tableParser walks through the tokens of a statement.
 type tableParser struct {
 	tokens        []token
 	at            int
 	reads, writes []string
 }
 
-// A token is a word, a number, a parameter, or one sign of punctuation. Texts
-// in quotes are left out.
+// A token is a word, a number, a parameter, or one punctuation mark. The contents
+// of quoted texts are left out.
 type token struct {
 	text   string // a word as it is written, without quotes
-	word   bool   // it may name something
+	word   bool   // it may be a name
 	quoted bool   // it is no keyword
 }
 
-// is tells whether the token is one of some keywords, or a sign.
+// is tells whether the token is one of some keywords or punctuation marks.
 func (t token) is(words ...string) bool {
 	return !t.quoted && slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(t.text, w) })
 }
 
-// peek is the token i places ahead; an empty one behind the end.
+// peek returns the token i places ahead; an empty one after the end.
 func (p *tableParser) peek(i int) token {
 	if at := p.at + i; at >= 0 && at < len(p.tokens) {
 		return p.tokens[at]
@@ -47,11 +46,11 @@ func (p *tableParser) peek(i int) token {
 	return token{}
 }
 
-// statement reads up to the bracket that closes it, or to the end. The names
-// in ctes are no tables.
+// statement reads up to the bracket that closes the statement, or to the end. The
+// names in ctes are no tables.
 func (p *tableParser) statement(ctes []string) {
-	selects := false // a FROM names tables, and is not one of EXTRACT(x FROM y)
-	list := false    // a comma is followed by one more table
+	selects := false // a FROM names tables, in contrast to the one in EXTRACT(x FROM y)
+	list := false    // a comma precedes one more table
 	for p.at < len(p.tokens) {
 		t := p.peek(0)
 		p.at++
@@ -78,13 +77,15 @@ func (p *tableParser) statement(ctes []string) {
 			p.source(ctes)
 		case t.is(",") && list:
 			p.source(ctes)
-		case t.is("WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "WINDOW", "UNION", "EXCEPT", "INTERSECT", "RETURNING", "SET", "FOR"):
+		case t.is("WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "WINDOW", "UNION", "EXCEPT", "INTERSECT",
+			"RETURNING", "SET", "FOR"):
 			list = false
 		}
 	}
 }
 
-// beginsCTE tells WITH name AS ( and WITH name (columns) AS ( from others.
+// beginsCTE tells whether WITH begins common table expressions: WITH name AS ( or
+// WITH name (columns) AS (.
 func (p *tableParser) beginsCTE() bool {
 	i := 0
 	if p.peek(i).is("RECURSIVE") {
@@ -93,8 +94,8 @@ func (p *tableParser) beginsCTE() bool {
 	return p.peek(i).word && (p.peek(i+1).is("AS") || p.peek(i+1).is("("))
 }
 
-// with reads common table expressions, and answers the names that are no
-// tables behind them.
+// with reads common table expressions and returns the names that are no tables
+// after them.
 func (p *tableParser) with(ctes []string) []string {
 	recursive := p.peek(0).is("RECURSIVE")
 	if recursive {
@@ -130,8 +131,8 @@ func (p *tableParser) with(ctes []string) []string {
 	return ctes
 }
 
-// source reads one item behind FROM or JOIN: a table, a subselect, joined
-// tables in brackets, or the call of a function.
+// source reads one item after FROM or JOIN: a table, a subselect, joined tables in
+// brackets, or a function call.
 func (p *tableParser) source(ctes []string) {
 	for p.peek(0).is("LATERAL", "ONLY") {
 		p.at++
@@ -141,15 +142,14 @@ func (p *tableParser) source(ctes []string) {
 		return
 	}
 	if t := p.peek(1); t.is("SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE") {
-		return // the bracket is read as any other
+		return // statement reads the bracket
 	}
 	p.at++
 	p.source(ctes)
 	p.statement(ctes)
 }
 
-// table reads a name and adds it to list, unless it is a function or among
-// others.
+// table reads a name and adds it to list, unless it is a function or among others.
 func (p *tableParser) table(list *[]string, others []string) {
 	if !p.peek(0).word {
 		return
@@ -169,7 +169,8 @@ func isLetter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' |
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// tokenize cuts SQL into tokens, without comments and quoted texts.
+// tokenize splits SQL into tokens, without comments and the contents of quoted
+// texts.
 func tokenize(sql string) (out []token) {
 	for i := 0; i < len(sql); {
 		begin := i
@@ -205,7 +206,7 @@ func tokenize(sql string) (out []token) {
 	return out
 }
 
-// behind is the place behind the next end in sql from i on.
+// behind returns the position after the next end in sql, from i on.
 func behind(sql string, i int, end string) int {
 	if n := strings.Index(sql[i:], end); n >= 0 {
 		return i + n + len(end)

@@ -12,13 +12,13 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// Micros is t as Unix microseconds, the form of every time in the database.
+// Micros returns t as Unix microseconds, the form of all times in the database.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
-// Time is the UTC time of Unix microseconds.
+// Time returns the UTC time of Unix microseconds.
 func Time(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
-// NullText is the value of a text column that is NULL where there is no text.
+// NullText returns a value for a text column that is NULL for the empty text.
 func NullText(s string) *string {
 	if s == "" {
 		return nil
@@ -26,17 +26,17 @@ func NullText(s string) *string {
 	return &s
 }
 
-// JSON keeps a value as JSON text in a TEXT column, as argument and as field;
-// *JSON is one that may be NULL.
+// JSON stores a value as JSON text in a TEXT column, as argument and as field.
+// *JSON may be NULL.
 type JSON[T any] struct{ V T }
 
-// Value makes the text.
+// Value encodes the value as JSON text.
 func (j JSON[T]) Value() (driver.Value, error) {
 	b, err := json.Marshal(j.V)
 	return string(b), err
 }
 
-// Scan reads the text.
+// Scan decodes the JSON text.
 func (j *JSON[T]) Scan(src any) error {
 	j.V = *new(T)
 	switch s := src.(type) {
@@ -51,7 +51,7 @@ func (j *JSON[T]) Scan(src any) error {
 	return fmt.Errorf("JSON from %T", src)
 }
 
-// empty reads the text of most lists and maps without a decoder.
+// empty decodes an empty list or map, the most frequent values, without a decoder.
 func empty(text string, to any) bool {
 	switch to := to.(type) {
 	case *[]string:
@@ -92,7 +92,7 @@ func (m nullMicroTime) Scan(src any) error {
 	return microTime{*m.to}.Scan(src)
 }
 
-// bind turns arguments into what both drivers take the same way.
+// bind converts arguments to types that both drivers treat alike.
 func bind(args []any) ([]any, error) {
 	out := make([]any, len(args))
 	for i, a := range args {
@@ -149,8 +149,8 @@ func bindOne(arg any) (any, error) {
 	return nil, fmt.Errorf("a %T cannot be stored", arg)
 }
 
-// text refuses what PostgreSQL cannot keep. It is the caller's mistake: such
-// text can only come from a request.
+// text refuses text that PostgreSQL cannot store. It returns a fault of kind
+// Invalid, because such text can only come from a request.
 func text(s string) (any, error) {
 	if !utf8.ValidString(s) {
 		return nil, fault.New(fault.Invalid, "", "Text must be valid UTF-8.")

@@ -1,8 +1,8 @@
-// Package dbtest gives tests real databases: every test its own, with the
-// schema applied. SQLite is a file in the test's folder; PostgreSQL is one
-// throwaway cluster a test process, or the one that YARDMASTER_TEST_POSTGRES
-// names (the address of a superuser), so that a run over many packages starts
-// only one. A test never skips: without PostgreSQL's programs it fails.
+// Package dbtest gives tests real databases: each test its own, with the schema
+// applied. SQLite is a file in the test's folder. PostgreSQL is one throwaway
+// cluster for each test process, or the one that YARDMASTER_TEST_POSTGRES names
+// (the address of a superuser), so that a run over many packages starts only one. A
+// test never skips: without PostgreSQL's programs it fails.
 package dbtest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"yardmaster/internal/db"
 )
 
-// Run runs fn as the subtests "sqlite" and "postgres", each with a database of
-// its own.
+// Run runs fn as the subtests "sqlite" and "postgres", each with a database of its
+// own.
 func Run(t *testing.T, fn func(t *testing.T, d *db.DB)) {
 	t.Helper()
 	RunWith(t, db.Options{}, fn)
@@ -30,15 +30,15 @@ func RunWith(t *testing.T, o db.Options, fn func(t *testing.T, d *db.DB)) {
 	}
 }
 
-// SQLite is a fresh SQLite database, for tests of what does not depend on the
+// SQLite returns a fresh SQLite database, for tests that do not depend on the
 // engine.
 func SQLite(t testing.TB) *db.DB {
 	t.Helper()
 	return Open(t, DSN(t, db.SQLite), db.Options{})
 }
 
-// Open opens a database until the test ends. It may be called more than once
-// for one DSN, as several nodes would.
+// Open opens a database until the test ends. A test may open one DSN several times,
+// as several nodes would.
 func Open(t testing.TB, dsn string, o db.Options) *db.DB {
 	t.Helper()
 	if o.MaxConns == 0 {
@@ -56,7 +56,7 @@ func Open(t testing.TB, dsn string, o db.Options) *db.DB {
 	return d
 }
 
-// DSN is the address of a fresh database with the schema applied.
+// DSN returns the address of a fresh database with the schema applied.
 func DSN(t testing.TB, e db.Engine) string {
 	t.Helper()
 	if e == db.Postgres {
@@ -73,7 +73,7 @@ func DSN(t testing.TB, e db.Engine) string {
 	return "sqlite:" + path
 }
 
-// sqliteTemplate is the file of a database with the schema applied.
+// sqliteTemplate returns the file of a database with the schema applied.
 var sqliteTemplate = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "yardmaster-sqlite-")
 	if err != nil {
@@ -91,8 +91,8 @@ var sqliteTemplate = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// Main runs the tests of a package and stops the cluster before the process
-// ends. Without it the cluster stops as well, a moment after the process.
+// Main runs the tests of a package and stops the cluster before the process ends.
+// Without Main the cluster stops a moment after the process.
 func Main(m *testing.M) {
 	code := m.Run()
 	cluster.stop()

@@ -20,9 +20,9 @@ import (
 	"yardmaster/internal/db"
 )
 
-// Declared prepares every statement declared in the folder of the test, its
-// test files included, on both engines, and holds its columns against the type
-// of its rows.
+// Declared prepares every statement that is declared in the folder of the test,
+// including its test files, on both engines, and checks its columns against the
+// type of its rows.
 func Declared(t *testing.T) {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -53,8 +53,8 @@ func declared(t *testing.T, at string) {
 	}
 }
 
-// Check prepares declarations on the database at dsn and returns what is wrong
-// with them.
+// Check prepares declarations on the database at dsn and returns an error for each
+// wrong one.
 func Check(t testing.TB, e db.Engine, dsn string, all []db.Declaration) []error {
 	t.Helper()
 	prepare := prepareSQLite
@@ -82,8 +82,8 @@ func Check(t testing.TB, e db.Engine, dsn string, all []db.Declaration) []error 
 	return wrong
 }
 
-// checkForms tells whether the fields that parameters are bound to are of the
-// kind that the database takes for them.
+// checkForms returns an error if a parameter is bound to a field of another kind
+// than the database expects.
 func checkForms(all []db.Parameter, forms []string) error {
 	for i, p := range all {
 		if i < len(forms) && forms[i] != "" && db.Form(p.Type) != "" && db.Form(p.Type) != forms[i] {
@@ -93,11 +93,11 @@ func checkForms(all []db.Parameter, forms []string) error {
 	return nil
 }
 
-// columnsOf prepares a statement and returns its columns, and the forms of its
-// parameters as far as the engine tells, without running it.
+// columnsOf prepares a statement without running it. It returns its columns, and
+// the forms of its parameters as far as the engine reports them.
 type columnsOf func(text string) (columns, parameters []string, err error)
 
-// formOf are the forms of PostgreSQL's types; see db.Form.
+// formOf maps PostgreSQL's types to forms; see db.Form.
 var formOf = map[uint32]string{
 	pgtype.TextOID: "text", pgtype.VarcharOID: "text", pgtype.BoolOID: "boolean", pgtype.ByteaOID: "bytes",
 	pgtype.Int2OID: "integer", pgtype.Int4OID: "integer", pgtype.Int8OID: "integer",
@@ -149,8 +149,8 @@ func prepareSQLite(ctx context.Context, dsn string) (columnsOf, func(), error) {
 	}, func() { conn.Close(); pool.Close() }, nil
 }
 
-// Plan tells how SQLite would carry out the declared statements whose text has
-// a part, a line for each step.
+// Plan returns SQLite's query plan of the declared statements whose text contains
+// part, with a line for each step.
 func Plan(t testing.TB, part string) string {
 	t.Helper()
 	file := url.URL{Scheme: "file", Path: strings.TrimPrefix(DSN(t, db.SQLite), "sqlite:")}
@@ -164,7 +164,7 @@ func Plan(t testing.TB, part string) string {
 		if !strings.Contains(oneLine(d.SQL), oneLine(part)) {
 			continue
 		}
-		// What the parameters are does not matter, that they are some does.
+		// The values of the parameters do not matter, only their number.
 		rows, err := pool.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+d.SQL, make([]any, highest(d.SQL))...)
 		if err != nil {
 			t.Fatal(err)
@@ -187,7 +187,7 @@ func Plan(t testing.TB, part string) string {
 
 var parameter = regexp.MustCompile(`\$(\d+)`)
 
-// highest is the number of the last parameter of a statement.
+// highest returns the number of the last parameter of a statement.
 func highest(text string) (n int) {
 	for _, m := range parameter.FindAllStringSubmatch(text, -1) {
 		at, _ := strconv.Atoi(m[1])
@@ -196,5 +196,5 @@ func highest(text string) (n int) {
 	return n
 }
 
-// oneLine is a text without its line breaks and indents.
+// oneLine returns a text without line breaks and indentation.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

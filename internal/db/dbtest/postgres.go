@@ -25,30 +25,30 @@ import (
 	"yardmaster/internal/db/migrations"
 )
 
-// clusterEnv names an existing cluster to use.
+// clusterEnv is the environment variable with the address of an existing cluster.
 const clusterEnv = "YARDMASTER_TEST_POSTGRES"
 
 // postgresCluster is the cluster of this process, started on first use.
 type postgresCluster struct {
 	once  sync.Once
 	err   error
-	admin *url.URL       // a superuser's address of the database postgres
-	life  io.WriteCloser // the guard's standard input: closed, the cluster ends
-	ended chan struct{}  // closed when the guard is gone; nil if the cluster is not ours
+	admin *url.URL       // address of a superuser, for the database postgres
+	life  io.WriteCloser // the guard's standard input: the cluster ends when it is closed
+	ended chan struct{}  // closed when the guard has ended; nil if the cluster belongs to another process
 
 	template sync.Once
 	name     string // of the template database
-	copying  string // how databases are made of it: by files, which takes a third of the time
+	copying  string // the option to make databases from it by copying files, which takes a third of the time
 	tmplErr  error
 }
 
-// cluster is shared by all tests of the process; that is its purpose.
+// cluster is shared by all tests of the process.
 var cluster postgresCluster
 
 var databases atomic.Int64
 
-// postgresDatabase makes a database from the template and drops it when the
-// test ends.
+// postgresDatabase makes a database from the template and drops it when the test
+// ends.
 func postgresDatabase(t testing.TB) string {
 	t.Helper()
 	template, err := cluster.ready(context.Background())
@@ -67,8 +67,9 @@ func postgresDatabase(t testing.TB) string {
 	return cluster.address(name)
 }
 
-// Throwaway is a fresh, empty database for a program that measures: the SQLite
-// file at path, or a database of the cluster of this process.
+// Throwaway returns the address of a fresh database for a program that measures:
+// the SQLite file at path, without a schema, or a database of the cluster of this
+// process. drop removes it.
 func Throwaway(ctx context.Context, e db.Engine, path string) (dsn string, drop func(), err error) {
 	if e == db.SQLite {
 		return "sqlite:" + path, func() { _ = os.Remove(path) }, nil
@@ -84,9 +85,8 @@ func Throwaway(ctx context.Context, e db.Engine, path string) (dsn string, drop 
 	return cluster.address(name), func() { _ = cluster.exec(`DROP DATABASE ` + name + ` WITH (FORCE)`) }, nil
 }
 
-// Shared starts the cluster of this process, with the template, for the tests
-// of other processes. env is what they need in their environment, NAME=VALUE;
-// end stops it.
+// Shared starts the cluster of this process, with the template, for the tests of
+// other processes. env is NAME=VALUE for their environment; end stops the cluster.
 func Shared(ctx context.Context) (env string, end func(), err error) {
 	if _, err := cluster.ready(ctx); err != nil {
 		return "", nil, err
@@ -94,7 +94,7 @@ func Shared(ctx context.Context) (env string, end func(), err error) {
 	return clusterEnv + "=" + cluster.admin.String(), cluster.stop, nil
 }
 
-// ready starts the cluster and fills the template, both once, and returns the
+// ready starts the cluster and makes the template, each once, and returns the
 // template's name.
 func (c *postgresCluster) ready(ctx context.Context) (string, error) {
 	c.once.Do(func() {
@@ -115,10 +115,10 @@ func (c *postgresCluster) ready(ctx context.Context) (string, error) {
 }
 
 // guardScript makes a cluster in the folder $2 with the programs of $1 and the
-// settings $3, runs it until standard input ends, which it does when the test
-// process is gone for whatever reason, and removes the folder. QUIT ends the
-// server at once, but a server just started by a shell ignores it; TERM ends
-// that one.
+// settings $3. It runs the cluster until standard input ends, which happens when
+// the test process ends for any reason, and removes the folder. QUIT ends the
+// server at once, but a server that was just started by a shell ignores it; TERM
+// ends that one.
 const guardScript = `
 exec >"$2/log" 2>&1
 "$1/initdb" -D "$2/data" -U postgres -A trust -E UTF8 --locale=C --no-sync || exit
@@ -131,7 +131,8 @@ kill -QUIT $server
 wait $server
 rm -rf "$2"`
 
-// settings trade durability for speed: the cluster does not outlive the tests.
+// settings trade durability for speed, because the cluster does not outlive the
+// tests.
 const settings = `
 listen_addresses = ''
 max_connections = 500
@@ -145,13 +146,13 @@ max_wal_senders = 0
 deadlock_timeout = 50ms
 `
 
-// inMemory is a folder in memory with room for a cluster, if there is one. A
-// database is a thousand small files, and a disk spends most of the time of
-// the tests on making and removing those.
+// inMemory returns a folder in memory with enough space for a cluster, or "". A
+// database is a thousand small files, and on a disk the tests spend most of their
+// time making and removing them.
 func inMemory() string {
-	const dir, room = "/dev/shm", 2 << 30
+	const dir, space = "/dev/shm", 2 << 30
 	var at syscall.Statfs_t
-	if err := syscall.Statfs(dir, &at); err != nil || at.Bavail*uint64(at.Bsize) < room {
+	if err := syscall.Statfs(dir, &at); err != nil || at.Bavail*uint64(at.Bsize) < space {
 		return ""
 	}
 	return dir
@@ -172,7 +173,7 @@ func (c *postgresCluster) start(ctx context.Context) (err error) {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
-	attr := &syscall.SysProcAttr{Setsid: true} // an interrupt at the terminal is not for the guard
+	attr := &syscall.SysProcAttr{Setsid: true} // the guard does not get an interrupt typed at the terminal
 	if os.Geteuid() == 0 {
 		// PostgreSQL refuses to run as root.
 		if attr.Credential, err = unprivileged("postgres"); err != nil {
@@ -192,7 +193,7 @@ func (c *postgresCluster) start(ctx context.Context) (err error) {
 	}
 	c.ended = make(chan struct{})
 	go func() {
-		_ = guard.Wait() // how it ended is in the log
+		_ = guard.Wait() // the log tells how it ended
 		close(c.ended)
 	}()
 	c.admin = &url.URL{
@@ -202,7 +203,7 @@ func (c *postgresCluster) start(ctx context.Context) (err error) {
 	return c.await(ctx, filepath.Join(dir, "log"))
 }
 
-// await returns when the cluster answers.
+// await returns when the cluster answers, or an error with its log.
 func (c *postgresCluster) await(ctx context.Context, log string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -233,8 +234,8 @@ func (c *postgresCluster) stop() {
 	<-c.ended
 }
 
-// makeTemplate makes the template of this schema unless another process of the
-// same test run did.
+// makeTemplate makes the template of this schema unless another process of the same
+// test run has made it.
 func (c *postgresCluster) makeTemplate(ctx context.Context) (name string, err error) {
 	sum, err := schemaSum()
 	if err != nil {
@@ -246,12 +247,13 @@ func (c *postgresCluster) makeTemplate(ctx context.Context) (name string, err er
 		return "", err
 	}
 	defer conn.Close(ctx)
-	// Before 15 there is no other way, and no word for it.
-	err = conn.QueryRow(ctx, `SELECT CASE WHEN current_setting('server_version_num')::INT >= 150000 THEN ' STRATEGY FILE_COPY' ELSE '' END`).Scan(&c.copying)
+	// Versions before 15 always copy files and do not know the option.
+	err = conn.QueryRow(ctx, `SELECT CASE WHEN current_setting('server_version_num')::INT >= 150000
+		THEN ' STRATEGY FILE_COPY' ELSE '' END`).Scan(&c.copying)
 	if err != nil {
 		return "", err
 	}
-	// Held until the connection closes.
+	// The lock is held until the connection closes.
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(712026)`); err != nil {
 		return "", err
 	}
@@ -260,7 +262,7 @@ func (c *postgresCluster) makeTemplate(ctx context.Context) (name string, err er
 	if err != nil || exists {
 		return name, err
 	}
-	// Under another name until it is whole.
+	// The database has another name until it is complete.
 	for _, text := range []string{
 		`DROP DATABASE IF EXISTS template_unfinished WITH (FORCE)`,
 		`CREATE DATABASE template_unfinished TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'`,
@@ -312,7 +314,7 @@ func schemaSum() (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8]), err
 }
 
-// programs finds the folder of PostgreSQL's programs.
+// programs returns the folder of PostgreSQL's programs.
 func programs() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	if err != nil {
@@ -322,7 +324,7 @@ func programs() (string, error) {
 		found = append(found, path)
 	}
 	for i := len(found) - 1; i >= 0; i-- {
-		// initdb looks for its files from where it really is.
+		// initdb searches for its files relative to its real path.
 		path, err := filepath.EvalSymlinks(found[i])
 		if err != nil {
 			continue
@@ -331,7 +333,8 @@ func programs() (string, error) {
 			return filepath.Dir(path), nil
 		}
 	}
-	return "", errors.New("postgres and initdb are not found; run `make deps`, and put .cache/deps/bin on the PATH if that is where it put them")
+	return "", errors.New("postgres and initdb are not found; run `make deps`, " +
+		"and put .cache/deps/bin on the PATH if that is where it put them")
 }
 
 func unprivileged(name string) (*syscall.Credential, error) {

@@ -1,8 +1,8 @@
-// Package lease keeps a second server off a database that one serves already,
-// unless both are configured to share it. A server that runs adds to a number in
-// its row every few seconds; a row whose number stands still for three times as
-// long is that of a server that was killed, and makes way. Nothing else that a
-// server does waits for it.
+// Package lease keeps a second server off a database that another server uses,
+// unless both are configured to share it. A running server increases a number in
+// its row every few seconds. A row whose number does not change for three times as
+// long belongs to a server that was killed, and is removed. No other work of a
+// server waits for the lease.
 package lease
 
 import (
@@ -24,37 +24,37 @@ import (
 
 const (
 	defaultEvery = 5 * time.Second
-	// silence is after how many beats that do not come a server counts as gone.
+	// silence is the number of missing beats after which a server counts as ended.
 	silence = 3
 )
 
-// ErrInUse says that another server serves the database.
+// ErrInUse means that another server uses the database.
 var ErrInUse = errors.New("database-in-use")
 
-// Config is who asks for a lease, and how.
+// Config configures a lease.
 type Config struct {
 	DB      *db.DB
-	Cluster bool          // share the database with servers that do so, too
-	Name    string        // for people: where the server can be found
+	Cluster bool          // share the database with servers that share it, too
+	Name    string        // for people: address of the server
 	Every   time.Duration // between two beats; 5 s when 0
 	Logger  *slog.Logger
 }
 
-// Lease is the right to serve a database, until Release.
+// Lease is the right to use a database, until Release.
 type Lease struct {
 	Config
 	id string
 }
 
-// Take answers a lease, or ErrInUse. It waits for a server that was killed on
-// another machine until it counts as gone; one that was killed on this machine
-// is seen to be.
+// Take returns a lease, or wraps ErrInUse. If a server on another machine was
+// killed, Take waits until that server counts as ended; it sees at once whether a
+// server on this machine has ended.
 func Take(ctx context.Context, c Config) (*Lease, error) {
 	if c.Every == 0 {
 		c.Every = defaultEvery
 	}
 	l := &Lease{c, id.New()}
-	known := map[string]int64{} // beats of each rival when it was first seen
+	known := map[string]int64{} // beats of each rival at its first sight
 	for round := 0; ; round++ {
 		rivals, err := l.try(ctx, func(s server) bool {
 			beats, seen := known[s.ID]
@@ -86,11 +86,12 @@ func inUse(r server, cluster bool) error {
 	if cluster {
 		how = "that one was not started with --cluster on"
 	}
-	return fmt.Errorf("%w: the server %s, started %s, serves this database; %s", ErrInUse, r.Name, r.StartedAt.UTC().Format(time.RFC3339), how)
+	return fmt.Errorf("%w: the server %s, started %s, serves this database; %s",
+		ErrInUse, r.Name, r.StartedAt.UTC().Format(time.RFC3339), how)
 }
 
-// try takes the lease unless there are rivals, which it answers. Those that are
-// gone make way.
+// try takes the lease unless there are rivals, which it returns. It removes the
+// rows of servers that have ended.
 func (l *Lease) try(ctx context.Context, gone func(server) bool) (rivals []server, err error) {
 	err = l.DB.Write(ctx, func(tx *db.Tx) error {
 		rivals = nil
@@ -121,8 +122,8 @@ func (l *Lease) try(ctx context.Context, gone func(server) bool) (rivals []serve
 	return rivals, err
 }
 
-// Loop keeps the lease until ctx ends. It fails with ErrInUse when another
-// server has taken the database over: this one was silent for too long.
+// Loop renews the lease until ctx ends. It wraps ErrInUse if another server has
+// taken the database over because this one did not renew its lease.
 func (l *Lease) Loop(ctx context.Context) error {
 	tick := time.NewTicker(l.Every)
 	defer tick.Stop()
@@ -145,12 +146,13 @@ func (l *Lease) Loop(ctx context.Context) error {
 		case err != nil:
 			l.Logger.WarnContext(ctx, "the lease on the database was not renewed", slog.Any("error", err))
 		case n == 0:
-			return fmt.Errorf("%w: this server did not renew its lease for some time, and another one has taken the database over", ErrInUse)
+			return fmt.Errorf("%w: this server did not renew its lease for some time, "+
+				"and another one has taken the database over", ErrInUse)
 		}
 	}
 }
 
-// Release lets the next server in at once.
+// Release gives the lease up, so that the next server can take it at once.
 func (l *Lease) Release(ctx context.Context) error {
 	return l.DB.Write(ctx, func(tx *db.Tx) error {
 		_, err := deleteServer.Exec(tx, l.id)
@@ -158,10 +160,9 @@ func (l *Lease) Release(ctx context.Context) error {
 	})
 }
 
-// process names this process so that others on the machine can tell whether it
-// still runs: a number is given to another one sooner or later, so it comes with
-// the time of its start, the boot of the machine, and the namespace that the
-// number is of. It is empty where that cannot be known.
+// process identifies this process so that others on the machine can tell whether it
+// still runs. Process ids are reused, so the text also has the start time, the boot
+// of the machine, and the namespace of the id. It is empty where this is unknown.
 func process() string {
 	pid := os.Getpid()
 	began, space := started(pid), namespace()
@@ -171,7 +172,8 @@ func process() string {
 	return strings.Join([]string{space, strconv.Itoa(pid), began}, " ")
 }
 
-// namespace is where process ids mean the same as here.
+// namespace identifies the boot and the namespace in which this process's ids are
+// valid.
 func namespace() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -184,8 +186,8 @@ func namespace() string {
 	return strings.TrimSpace(string(boot)) + " " + pids
 }
 
-// started is when a process began, in ticks since the boot; empty if there is
-// none.
+// started returns the start time of a process in ticks since the boot, or "" if
+// there is no such process.
 func started(pid int) string {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -198,9 +200,9 @@ func started(pid int) string {
 	return ""
 }
 
-// look tells whether a process is one of this machine, as this process sees it,
-// and whether it runs.
-func look(name string) (here, alive bool) {
+// stateOf tells whether a process belongs to this machine and namespace, and whether
+// it runs.
+func stateOf(name string) (here, alive bool) {
 	f := strings.Fields(name)
 	if len(f) != 4 || f[0]+" "+f[1] != namespace() {
 		return false, false
@@ -210,11 +212,11 @@ func look(name string) (here, alive bool) {
 }
 
 func died(name string) bool {
-	here, alive := look(name)
+	here, alive := stateOf(name)
 	return here && !alive
 }
 
 func runs(name string) bool {
-	_, alive := look(name)
+	_, alive := stateOf(name)
 	return alive
 }

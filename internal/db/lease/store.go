@@ -6,7 +6,7 @@ import (
 	"yardmaster/internal/db"
 )
 
-// server is one that serves the database, or did until it died.
+// server is a server that uses the database, or that was killed.
 type server struct {
 	ID        string
 	Cluster   bool
@@ -16,8 +16,8 @@ type server struct {
 	StartedAt time.Time
 }
 
-// gate is a name of package meta that is locked by all who take or look at the leases, so that
-// of two servers that start together one sees the other.
+// gate is a name of package meta. Every server locks it to take or read leases, so
+// that of two servers that start together one sees the other.
 const gate = "servers"
 
 var (

@@ -1,6 +1,5 @@
-// Package meta keeps the few texts that an installation has one of each, such
-// as its setup token and the keys of its bus, by name. Each name belongs to one
-// package, which passes it.
+// Package meta stores single texts of an installation, such as its setup token and
+// the keys of its bus, by name. Each name belongs to one package, which passes it.
 package meta
 
 import (
@@ -8,7 +7,7 @@ import (
 	"yardmaster/internal/seal/keys"
 )
 
-// Names of values that are sealed, each under a purpose of the same name.
+// The names of sealed values, each under a purpose of the same name.
 const (
 	BusKeys   = "bus-keys"
 	ClientKey = "client-key"
@@ -29,22 +28,24 @@ type claimArgs struct {
 	Key, Value, AtMost, Above string
 }
 
-// Read is the value of a name.
+// Read returns the value of a name and whether there is one.
 func Read(tx *db.Tx, name string) (value string, ok bool, err error) { return read.Maybe(tx, name) }
 
-// Add sets the value of a name that has none; one that is there stays.
+// Add sets the value of a name that has none; an existing value stays.
 func Add(tx *db.Tx, name, value string) error {
 	_, err := insert.Exec(tx, name, value)
 	return err
 }
 
-// Replace sets the value of a name that has another; false if that is not it.
+// Replace changes the value of a name from was to value. It returns false if the
+// value is not was.
 func Replace(tx *db.Tx, name, was, value string) (bool, error) {
 	n, err := replace.Exec(tx, name, was, value)
 	return n > 0, err
 }
 
-// Lock keeps others out who lock the same name, until the transaction ends.
+// Lock locks a name until the transaction ends. Other transactions that lock it
+// wait.
 func Lock(tx *db.Tx, name string) error {
 	if err := Add(tx, name, ""); err != nil {
 		return err
@@ -53,8 +54,8 @@ func Lock(tx *db.Tx, name string) error {
 	return err
 }
 
-// Claim sets the value of a name that has none, or one that is at most atMost,
-// or above above, in the order of text; false if the value stays.
+// Claim sets the value of a name that has no value, or one that is at most atMost
+// or greater than above, in the order of text. It returns false if the value stays.
 func Claim(tx *db.Tx, name, value, atMost, above string) (bool, error) {
 	n, err := claim.Exec(tx, claimArgs{Key: name, Value: value, AtMost: atMost, Above: above})
 	return n > 0, err
@@ -62,11 +63,12 @@ func Claim(tx *db.Tx, name, value, atMost, above string) (bool, error) {
 
 const isSealed = `key IN ('` + BusKeys + `', '` + ClientKey + `')`
 
-// Sealed are the keys of the installation.
+// Sealed are the sealed values of the installation.
 var Sealed = keys.Column{
 	Table: "meta", Name: "value",
-	Count:   db.Q[keys.Held](keys.Tally + `(SELECT value AS sealed FROM meta WHERE ` + isSealed + `) AS ours GROUP BY 1`),
-	List:    keys.Listing(db.Q[keys.Row](`SELECT key, '' AS account, value AS sealed FROM meta WHERE key > $1 AND ` + isSealed + ` ORDER BY key LIMIT $2`)),
+	Count: db.Q[keys.Held](keys.Tally + `(SELECT value AS sealed FROM meta WHERE ` + isSealed + `) AS ours GROUP BY 1`),
+	List: keys.Listing(db.Q[keys.Row](`SELECT key, '' AS account, value AS sealed FROM meta
+		WHERE key > $1 AND ` + isSealed + ` ORDER BY key LIMIT $2`)),
 	Put:     keys.Replacing(replace),
 	Purpose: func(r keys.Row) string { return r.Key },
 }

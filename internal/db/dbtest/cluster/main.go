@@ -1,6 +1,6 @@
-// Command cluster runs a command, such as go test over many packages, beside one
-// throwaway PostgreSQL cluster that all of its tests use; each would otherwise
-// start its own. It ends with the command's status, or 1.
+// Command cluster runs a command, such as go test over many packages, together with
+// one throwaway PostgreSQL cluster for all of its tests, each of which would
+// otherwise start its own. It exits with the command's status, or 1.
 package main
 
 import (
