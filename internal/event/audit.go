@@ -16,15 +16,15 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// change is one thing that happened to one object.
+// change is a change of one object.
 type change struct {
 	kind string
 	Subject
-	data any // what changed; never a secret
+	data any // what changed; it contains no secrets
 }
 
-// entry is an audit row as its hash covers it: what the API shows of it, less
-// the hash.
+// entry is an audit row in the form that its hash covers: what the API shows of it,
+// without the hash.
 type entry struct {
 	ID        string         `json:"id"`
 	AccountID *string        `json:"account_id"`
@@ -38,7 +38,7 @@ type entry struct {
 	Data      jsontext.Value `json:"data"`
 	PrevHash  string         `json:"prev_hash"`
 
-	micros int64 // At, in full
+	micros int64 // At with microseconds
 }
 
 type head struct {
@@ -74,12 +74,13 @@ type insertArgs struct {
 	Hash string
 }
 
-// owed are the audit rows of a transaction. They are written at its end: the
-// head of an account's chain is one row that all its changes want.
-var owed = db.AtEnd(db.Fourth, write)
+// auditRows collects the audit rows of a transaction. They are written at its end,
+// because the head of an account's chain is one row that all changes of the account
+// lock.
+var auditRows = db.AtEnd(db.Fourth, write)
 
-// record writes the audit row of a change in the change's own transaction, and
-// answers whose chain it is on: empty for the platform's own.
+// record adds the audit row of a change to the change's transaction, and returns
+// the account whose chain it is on; "" is the platform's own chain.
 func record(tx *db.Tx, c change) (account string, err error) {
 	actor := policy.From(tx.Context())
 	who := label(actor)
@@ -87,16 +88,16 @@ func record(tx *db.Tx, c change) (account string, err error) {
 	case operates && c.Account != "":
 		who = Operator
 	case c.Account == "" && !operates:
-		c.Account = tx.Account // an operator token is bound to one, too, but acts for the platform
+		c.Account = tx.Account // an operator token has an account, too, but acts for the platform
 	}
-	return c.Account, owe(tx, c, who, actor.RequestID)
+	return c.Account, addRow(tx, c, who, actor.RequestID)
 }
 
-// sorted has the members of data stand in the order of their names, whatever
-// type they come from.
+// sorted orders the members of data by name, whatever type they come from.
 var sorted = []jsontext.Options{jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(true)}
 
-func owe(tx *db.Tx, c change, actor, requestID string) error {
+// addRow adds an audit row to those that are written at the end of the transaction.
+func addRow(tx *db.Tx, c change, actor, requestID string) error {
 	data := jsontext.Value("{}")
 	if c.data != nil {
 		var err error
@@ -107,20 +108,22 @@ func owe(tx *db.Tx, c change, actor, requestID string) error {
 			return fmt.Errorf("encode audit data of %s: %w", c.kind, err)
 		}
 	}
-	owed.Add(tx, entry{
-		ID: id.New(), AccountID: db.NullText(c.Account), At: tx.Now.Truncate(time.Millisecond).Format(time.RFC3339Nano), Actor: actor,
-		Kind: c.kind, Object: c.ID, RepoID: db.NullText(c.RepoID), RequestID: requestID, Data: data, micros: tx.Micros(),
+	auditRows.Add(tx, entry{
+		ID: id.New(), AccountID: db.NullText(c.Account),
+		At: tx.Now.Truncate(time.Millisecond).Format(time.RFC3339Nano), Actor: actor,
+		Kind: c.kind, Object: c.ID, RepoID: db.NullText(c.RepoID),
+		RequestID: requestID, Data: data, micros: tx.Micros(),
 	})
 	return nil
 }
 
-// Operator is the actor of an operator's act on the record of the account that
-// it concerns: which person it was is the platform's business.
+// Operator is the actor of an operator's act in the record of an account. Which
+// person acted is in the platform's record.
 const Operator = "operator"
 
-// operated records an operator's act: with all of it on the platform's own
-// chain, and without what is private on that of the account it concerns. It
-// leaves nothing on the account that the operator's credential is bound to.
+// operated records an operator's act: in full on the platform's own chain, and
+// without private on the chain of the account that it concerns. It records nothing
+// on the account of the operator's credential.
 func operated(tx *db.Tx, kind string, about Subject, shown, private map[string]any) error {
 	actor := policy.From(tx.Context())
 	all := map[string]any{}
@@ -128,18 +131,18 @@ func operated(tx *db.Tx, kind string, about Subject, shown, private map[string]a
 	maps.Copy(all, private)
 	if about.Account != "" {
 		all["account_id"] = about.Account
-		if err := owe(tx, change{kind, about, shown}, Operator, actor.RequestID); err != nil {
+		if err := addRow(tx, change{kind, about, shown}, Operator, actor.RequestID); err != nil {
 			return err
 		}
 	}
 	if about.RepoID != "" {
 		all["repo_id"] = about.RepoID
 	}
-	return owe(tx, change{kind, Subject{ID: about.ID}, all}, label(actor), actor.RequestID)
+	return addRow(tx, change{kind, Subject{ID: about.ID}, all}, label(actor), actor.RequestID)
 }
 
-// write appends rows to the chains of their accounts, in an order of accounts
-// that is the same for everybody.
+// write appends rows to the chains of their accounts. It orders the accounts, so
+// that concurrent transactions lock the heads in the same order.
 func write(tx *db.Tx, rows []entry) error {
 	chains := map[string][]entry{}
 	for _, e := range rows {
@@ -182,16 +185,16 @@ func extend(tx *db.Tx, account string, rows []entry) error {
 	return err
 }
 
-// Look is one look of an operator at a tenant's data. An empty account means
+// Look describes a read of tenants' data by an operator. An empty account means
 // every account.
 type Look struct {
 	Capability string
 	Account    string
-	User       string // the person looked at
+	User       string // the person whose data are read
 	Run        string
 }
 
-// Trail notes a look, before it is answered.
+// Trail records a Look. It is called before the data are returned.
 func Trail(tx *db.Tx, l Look) error {
 	actor := policy.From(tx.Context())
 	_, err := insertTrail.Exec(tx, insertTrailArgs{
@@ -202,8 +205,8 @@ func Trail(tx *db.Tx, l Look) error {
 	return err
 }
 
-// Looking reads data of tenants for an operator: fn runs once the look is noted,
-// in the same transaction, so that nothing is answered without its trace.
+// Looking reads data of tenants for an operator: it records the Look and then runs
+// fn in the same transaction, so that no data are returned without a record.
 func Looking(ctx context.Context, d *db.DB, l Look, fn func(*db.Tx) error) error {
 	return d.Write(ctx, func(tx *db.Tx) error {
 		if err := Trail(tx, l); err != nil {

@@ -1,8 +1,8 @@
-// Package event records what happened. Every change writes one audit row in
-// its own transaction (Kind.Record); whoever waits for news of an object (a
-// stream, a long poll, the dispatcher) waits on the Hub, which is told after
-// the commit. The Hub carries no data: who wakes reads the database again, so
-// a lost or doubled wake-up is harmless.
+// Package event records what happened. Every change writes one audit row in its own
+// transaction (Kind.Record). A goroutine that waits for changes of an object (a
+// stream, a long poll, the dispatcher) waits on the Hub, which is notified after
+// the commit. The Hub carries no data: a woken goroutine reads the database again,
+// so a lost or repeated notice does no harm.
 package event
 
 import (
@@ -14,67 +14,68 @@ import (
 	"yardmaster/internal/observe"
 )
 
-// Hub wakes those who wait for a topic. Topics are free text; the constructors
-// below name the ones in use. Who waits may also be woken without news.
+// Hub wakes the goroutines that wait for a topic. Topics are free text; the
+// functions below make those in use. A goroutine may be woken although nothing has
+// changed.
 type Hub struct {
 	mu      sync.Mutex
 	waiting map[string]chan struct{}
-	older   map[string]chan struct{} // waited for since before turned
+	older   map[string]chan struct{} // topics with waiters from before turned
 	turned  time.Time
 	relay   func(topics []string) // nil: there are no other nodes
 }
 
-// forgotten is how long a topic is kept for whoever waits for it: nobody says
-// when he stops waiting, and most topics never have news again. Who still waits
-// then is woken, and watches anew.
-const forgotten = 10 * time.Minute
+// topicLifetime is how long a topic with waiters is kept, because waiters do not say
+// when they stop to wait, and most topics never change again. Waiters that are left
+// are woken then and wait anew.
+const topicLifetime = 10 * time.Minute
 
-// NewHub makes a hub for the waiters of this process; see Relay for those of
-// others.
+// NewHub returns a hub for the waiters of this process; Relay connects it to those
+// of other processes.
 func NewHub() *Hub { return &Hub{waiting: map[string]chan struct{}{}} }
 
-// RunTopic has news when a run has new events or ends.
+// RunTopic is notified when a run has new events or ends.
 func RunTopic(run string) string { return "run:" + run }
 
-// TaskTopic has news when a task changes state.
+// TaskTopic is notified when a task changes its state.
 func TaskTopic(task string) string { return "task:" + task }
 
-// QueueTopic has news when work may have become claimable in an account.
+// QueueTopic is notified when an account may have work to claim.
 func QueueTopic(account string) string { return "queue:" + account }
 
-// PullTopic has news when a pull request or an action on it needs work.
+// PullTopic is notified when a pull request or an action on it needs work.
 const PullTopic = "pulls"
 
-// RepoTopic has news when the policy file of a repository is to be read again.
+// RepoTopic is notified when the policy file of a repository is to be read again.
 const RepoTopic = "repos"
 
-// AskTopic has news when an ask waits for a judge.
+// AskTopic is notified when an ask waits for a judge.
 const AskTopic = "asks"
 
-// BacklogTopic has news when an import of a backlog is queued.
+// BacklogTopic is notified when an import of a backlog is queued.
 const BacklogTopic = "backlog"
 
-// Sweep calls pass now, at each notice of the topic, and at least this often,
-// until ctx ends. Each is a pass of the loop topic.sweep, see observe.Pass.
+// Sweep calls pass at once, after each notice of the topic, and at least every so
+// often, until ctx ends. Each is a pass of the loop topic.sweep, see observe.Pass.
 func (h *Hub) Sweep(ctx context.Context, topic string, every time.Duration, pass func(context.Context)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		news := h.Watch(topic)
+		notice := h.Watch(topic)
 		in, end := observe.Pass(ctx, topic+".sweep")
 		pass(in)
 		end()
 		select {
 		case <-ctx.Done():
 			return
-		case <-news:
+		case <-notice:
 		case <-tick.C:
 		}
 	}
 }
 
-// Watch answers a channel that is closed at the next notice of the topic. Take
-// it before reading the database, so that nothing falls in between.
+// Watch returns a channel that is closed at the next notice of the topic. Call
+// Watch before reading the database, so that no change is missed in between.
 func (h *Hub) Watch(topic string) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,8 +90,8 @@ func (h *Hub) Watch(topic string) <-chan struct{} {
 	return c
 }
 
-// Hear wakes the local waiters of the topics.
-func (h *Hub) Hear(topics ...string) {
+// Wake wakes the waiters of the topics in this process.
+func (h *Hub) Wake(topics ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range topics {
@@ -103,8 +104,8 @@ func (h *Hub) Hear(topics ...string) {
 	}
 }
 
-// HearAll wakes all local waiters.
-func (h *Hub) HearAll() {
+// WakeAll wakes all waiters of this process.
+func (h *Hub) WakeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, m := range []map[string]chan struct{}{h.waiting, h.older} {
@@ -115,12 +116,12 @@ func (h *Hub) HearAll() {
 	}
 }
 
-// turn lets go of the topics that have been waited for since before the last
-// turn, if that was long ago.
+// turn wakes the waiters of the topics from before the last turn, and forgets these
+// topics, if the last turn was long ago.
 func (h *Hub) turn(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if now.Sub(h.turned) < forgotten {
+	if now.Sub(h.turned) < topicLifetime {
 		return
 	}
 	for _, c := range h.older {
@@ -129,12 +130,12 @@ func (h *Hub) turn(now time.Time) {
 	h.older, h.waiting, h.turned = h.waiting, map[string]chan struct{}{}, now
 }
 
-// Notify wakes the waiters of the topics once tx has committed.
+// Notify wakes the waiters of the topics after tx has committed.
 func (h *Hub) Notify(tx *db.Tx, topics ...string) {
 	now := tx.Now
 	tx.AfterCommit(func() {
 		h.turn(now)
-		h.Hear(topics...)
+		h.Wake(topics...)
 		if h.relay != nil {
 			h.relay(topics)
 		}

@@ -85,7 +85,7 @@ func TestRecord(t *testing.T) {
 func TestHub(t *testing.T) {
 	hub := event.NewHub()
 	a, again, b := hub.Watch("a"), hub.Watch("a"), hub.Watch("b")
-	hub.Hear("a", "nobody")
+	hub.Wake("a", "nobody")
 	if !closed(a) || !closed(again) || closed(b) {
 		t.Error("the wrong ones were woken")
 	}
@@ -131,7 +131,7 @@ func TestHubForgets(t *testing.T) {
 		t.Errorf("a topic without news is kept: %d", event.Topics(hub))
 	}
 	quiet = hub.Watch("quiet")
-	hub.Hear("quiet")
+	hub.Wake("quiet")
 	if !closed(quiet) {
 		t.Error("watched anew, the news went missing")
 	}

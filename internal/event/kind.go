@@ -16,42 +16,41 @@ import (
 
 // Topic is a list of rows whose changes clients follow, such as tasks.
 type Topic struct {
-	Name string // empty: the events of the topic are shown in the audit trail alone
-	// Scope is what it takes to be told of its events.
+	Name string // empty: the events of the topic appear only in the audit trail
+	// Scope is the scope that a client needs to receive the topic's events.
 	Scope policy.Scope
-	// Key is the member of the data of other topics' events that names a row of
-	// this one which they change; empty: there is none.
+	// Key is the member in the data of other topics' events that names the row of
+	// this topic which they change; empty: there is none.
 	Key string
-	// Fixed rows are never taken out of their list.
+	// Fixed means that rows are never removed from their list.
 	Fixed bool
 }
 
-// Audience is a topic that nobody can follow: its events are for those who may
-// read the audit trail and have the scope.
+// Audience returns a topic that clients cannot follow: its events are visible to
+// those who may read the audit trail and have the scope.
 func Audience(scope policy.Scope) *Topic { return &Topic{Scope: scope} }
 
-// Subject is the object that an event is about.
+// Subject is the object of an event.
 type Subject struct {
 	ID      string // of the object
 	Account string // its owner; empty: the transaction's account, or the platform if an operator acts
 	RepoID  string // set when the object belongs to a repository
 }
 
-// Event is something that happened, as those hear it who subscribed to its
-// kind.
+// Event is an event as the subscribers of its kind receive it.
 type Event[T any] struct {
 	Kind    string
 	Subject Subject // with the account whose chain it is on; empty: the platform's own
 	Data    T
 }
 
-// Kind is a kind of event. Its declaration is all that is written down of it:
+// Kind is a kind of event. Its declaration is the only place that describes it:
 // the audit row, the topic that clients follow, the schema of its data, and the
-// types of those who subscribe to it follow.
+// types for its subscribers follow from it.
 //
-// T is the data: a struct whose JSON becomes part of the audit row, for
-// everybody who may see that, so never a secret. A field with the tag json:"-"
-// is for subscribers alone, who hear of the event in its own transaction.
+// T is the data: a struct whose JSON becomes part of the audit row. Everybody who
+// may read the row sees it, so it contains no secrets. A field with the tag
+// json:"-" is only for subscribers, who receive the event in its own transaction.
 type Kind[T any] struct{ *kind }
 
 type kind struct {
@@ -61,21 +60,21 @@ type kind struct {
 	data  reflect.Type
 }
 
-// Name is <noun>.<past participle>, such as task.created.
+// Name returns <noun>.<past participle>, such as task.created.
 func (k *kind) Name() string { return k.name }
 
-// Topic is the topic of the kind.
+// Topic returns the topic of the kind.
 func (k *kind) Topic() *Topic { return k.topic }
 
-// Doc says in a sentence what has happened.
+// Doc returns a sentence that says what has happened.
 func (k *kind) Doc() string { return k.doc }
 
-// Data is the type of the kind's data.
+// Data returns the type of the kind's data.
 func (k *kind) Data() reflect.Type { return k.data }
 
 func (k *kind) declared() *kind { return k }
 
-// Any is a kind whatever its data.
+// Any is a kind with data of any type.
 type Any interface {
 	Name() string
 	Topic() *Topic
@@ -115,7 +114,7 @@ func Declare[T any](name string, topic *Topic, doc string) Kind[T] {
 	return Kind[T]{k}
 }
 
-// Kinds lists all kinds declared in the packages of this program, by name.
+// Kinds lists all kinds that the packages of this program declare, by name.
 func Kinds() []Any {
 	catalogue.Lock()
 	defer catalogue.Unlock()
@@ -126,7 +125,8 @@ func Kinds() []Any {
 	return out
 }
 
-// TopicOf is the topic of the kind with the name; nil if there is no such kind.
+// TopicOf returns the topic of the kind with the name; nil if there is no such
+// kind.
 func TopicOf(name string) *Topic {
 	catalogue.Lock()
 	defer catalogue.Unlock()
@@ -140,20 +140,20 @@ func TopicOf(name string) *Topic {
 type None struct{}
 
 // Record writes the audit row of an event in the transaction of the change, and
-// tells subscribers. The actor and the request id come from the context that
-// the transaction began with; without an actor it was the system. It fails if a
-// subscriber does.
+// calls the subscribers. The actor and the request id come from the context of the
+// transaction; without an actor the system acted. It returns the error of a
+// subscriber that fails.
 func (k Kind[T]) Record(tx *db.Tx, about Subject, data T) error {
 	account, err := record(tx, change{k.name, about, data})
 	if err != nil {
 		return err
 	}
 	about.Account = account
-	return k.tell(tx, about, data)
+	return k.notifySubscribers(tx, about, data)
 }
 
-// Operated records an operator's act: with private, too, on the platform's own
-// chain, and without on that of the account it concerns, if there is one.
+// Operated records an operator's act: with private on the platform's own chain, and
+// without it on the chain of the account that it concerns, if there is one.
 func (k Kind[T]) Operated(tx *db.Tx, about Subject, data T, private map[string]any) error {
 	shown, err := members(data)
 	if err != nil {
@@ -162,7 +162,7 @@ func (k Kind[T]) Operated(tx *db.Tx, about Subject, data T, private map[string]a
 	if err := operated(tx, k.name, about, shown, private); err != nil {
 		return err
 	}
-	return k.tell(tx, about, data)
+	return k.notifySubscribers(tx, about, data)
 }
 
 func members(data any) (out map[string]any, err error) {
@@ -173,12 +173,12 @@ func members(data any) (out map[string]any, err error) {
 	return out, err
 }
 
-// On has fn called for every event of the kind in a transaction of d, inside
-// that transaction. An error of fn undoes the change. Subscribe before the first
-// transaction; subscribers are called in the order in which they subscribed.
+// On makes fn run for every event of the kind in a transaction of d, inside that
+// transaction. An error of fn undoes the change. Subscribe before the first
+// transaction; subscribers run in the order of their subscriptions.
 func (k Kind[T]) On(d *db.DB, fn func(*db.Tx, Event[T]) error) { subscribe(d, k.kind, fn) }
 
-func (k Kind[T]) tell(tx *db.Tx, about Subject, data T) error {
+func (k Kind[T]) notifySubscribers(tx *db.Tx, about Subject, data T) error {
 	heard := subscriptions.OfTx(tx)
 	heard.RLock()
 	all := heard.of[k.kind]
@@ -197,7 +197,8 @@ func (k Kind[T]) tell(tx *db.Tx, about Subject, data T) error {
 	return nil
 }
 
-// Decode returns the data of a recorded event of the kind.
+// Decode returns the data of a recorded event of the kind. It returns an error if
+// the event is of another kind.
 func (k Kind[T]) Decode(e Recorded) (data T, err error) {
 	if e.Kind != k.name {
 		return data, fmt.Errorf("event %s is not %s", e.Kind, k.name)
@@ -208,13 +209,14 @@ func (k Kind[T]) Decode(e Recorded) (data T, err error) {
 	return data, nil
 }
 
-// Signal is something that one part of the program tells others inside the
-// transaction of a change, and that nobody else hears of: it leaves no row.
+// Signal is a message from one part of the program to others inside the transaction
+// of a change. It leaves no row, so nothing outside of the program sees it.
 type Signal[T any] struct{ *signal }
 
 type signal struct{ name, doc string }
 
-// DeclareSignal declares a signal. It is for package-level variables.
+// DeclareSignal declares a signal. It is for package-level variables. It panics if
+// the name is malformed or there is no sentence.
 func DeclareSignal[T any](name, doc string) Signal[T] {
 	if !validName.MatchString(name) || !strings.HasSuffix(doc, ".") {
 		panic("event: signal " + name + " needs a name and a sentence")
@@ -222,7 +224,7 @@ func DeclareSignal[T any](name, doc string) Signal[T] {
 	return Signal[T]{&signal{name, doc}}
 }
 
-// Send tells the subscribers of the signal. It fails if one of them does.
+// Send calls the subscribers of the signal. It returns the error of one that fails.
 func (s Signal[T]) Send(tx *db.Tx, v T) error {
 	heard := subscriptions.OfTx(tx)
 	heard.RLock()
@@ -236,16 +238,16 @@ func (s Signal[T]) Send(tx *db.Tx, v T) error {
 	return nil
 }
 
-// On has fn called for every signal in a transaction of d, as Kind.On does.
+// On makes fn run for every signal in a transaction of d, as Kind.On does.
 func (s Signal[T]) On(d *db.DB, fn func(*db.Tx, T) error) { subscribe(d, s.signal, fn) }
 
-// subscriptions are who wants to be told, one set for each database handle.
+// subscriptions are the subscribers, one set for each database handle.
 var subscriptions db.Local[subscribers]
 
 type subscribers struct {
 	sync.RWMutex
-	of      map[any][]any        // *kind or *signal -> its subscribers' functions
-	readers map[string][]*reader // name of a kind -> who reads it later
+	of      map[any][]any        // functions of the subscribers, by *kind or *signal
+	readers map[string][]*reader // consumers that read the kind later, by its name
 }
 
 func subscribe(d *db.DB, to, fn any) {
@@ -258,8 +260,8 @@ func subscribe(d *db.DB, to, fn any) {
 	heard.of[to] = append(heard.of[to], fn)
 }
 
-// Detach takes all subscribers and readers off d, for a program that begins
-// anew on a handle that it has had before.
+// Detach removes all subscribers and readers from d, for a program that starts
+// again on the same handle.
 func Detach(d *db.DB) {
 	heard := subscriptions.Of(d)
 	heard.Lock()

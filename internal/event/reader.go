@@ -14,21 +14,22 @@ import (
 	"yardmaster/internal/observe"
 )
 
-// Consumer reads the events of every account after they are committed, on
-// whichever node is free: each event once, those of one account in their order.
+// Consumer reads the events of every account after they are committed, on any free
+// node: each event once, those of one account in order.
 type Consumer struct {
-	// Name is what its place in each account's events is kept under, for ever.
+	// Name is the key of its position in each account's events. It must never
+	// change.
 	Name  string
 	Kinds []Any
-	// Handle is given an event in the transaction that moves the consumer past
-	// it, so what it writes and the step are one. The transaction is the
-	// event's account's and nobody's else; Handle calls nothing outside. After an
-	// error everything is undone, and the account's events wait: a second, then
-	// twice as long each time, an hour at most.
+	// Handle handles an event in the transaction that moves the consumer past it,
+	// so its writes and the move are atomic. The transaction belongs to the event's
+	// account; Handle must not call anything outside of the database. An error
+	// undoes everything, and the account's events wait: a second, then twice as
+	// long each time, an hour at most.
 	Handle func(tx *db.Tx, e Recorded) error
 }
 
-// Recorded is an event as it is read later.
+// Recorded is an event that is read after its commit.
 type Recorded struct {
 	ID        string
 	AccountID string
@@ -43,15 +44,15 @@ type Recorded struct {
 }
 
 const (
-	// sweepEvery is how often accounts are looked for whose events nobody has
-	// read: another node recorded them and ended before it could.
+	// sweepEvery is the interval of the search for accounts with unread events:
+	// another node may have recorded them and ended before it could read them.
 	sweepEvery = 5 * time.Second
-	// readAtOnce bounds the events that one transaction handles.
+	// readAtOnce limits the events that one transaction handles.
 	readAtOnce = 100
-	// behind is how many events that it does not read a consumer may be behind:
-	// its place is not written for each.
+	// behind is how many events of other kinds a consumer's position may be behind.
+	// The position is not written for each of them.
 	behind = 500
-	// longestWait is the most that passes between two tries.
+	// longestWait is the longest pause between two tries.
 	longestWait = time.Hour
 )
 
@@ -62,18 +63,18 @@ type Readers struct {
 	all    []*reader
 }
 
-// reader is a consumer at work.
+// reader is a running consumer.
 type reader struct {
 	Consumer
 	names []string
-	news  chan struct{} // holds one: somebody was added to due
+	added chan struct{} // of capacity one: an account was added to due
 
 	mu  sync.Mutex
-	due map[string]bool // accounts with events that were just committed
+	due map[string]bool // accounts with newly committed events
 }
 
-// NewReaders makes ready what reads the events of d. Call it before the first
-// transaction that records some.
+// NewReaders prepares consumers of the events of d. Call it before the first
+// transaction that records an event.
 func NewReaders(d *db.DB, logger *slog.Logger, consumers []Consumer) *Readers {
 	rs := &Readers{db: d, logger: logger}
 	heard := subscriptions.Of(d)
@@ -83,7 +84,7 @@ func NewReaders(d *db.DB, logger *slog.Logger, consumers []Consumer) *Readers {
 		heard.readers = map[string][]*reader{}
 	}
 	for _, c := range consumers {
-		r := &reader{Consumer: c, news: make(chan struct{}, 1), due: map[string]bool{}}
+		r := &reader{Consumer: c, added: make(chan struct{}, 1), due: map[string]bool{}}
 		for _, k := range c.Kinds {
 			r.names = append(r.names, k.Name())
 			heard.readers[k.Name()] = append(heard.readers[k.Name()], r)
@@ -93,7 +94,7 @@ func NewReaders(d *db.DB, logger *slog.Logger, consumers []Consumer) *Readers {
 	return rs
 }
 
-// Begin notes where consumers of a new name begin: behind what has happened so
+// Begin sets the first position of consumers with a new name: after all events so
 // far. Call it before the first transaction that records an event.
 func (rs *Readers) Begin(ctx context.Context) error {
 	return rs.db.Write(ctx, func(tx *db.Tx) error {
@@ -110,7 +111,7 @@ func (rs *Readers) Begin(ctx context.Context) error {
 	})
 }
 
-// Loop reads until ctx ends.
+// Loop reads events until ctx ends.
 func (rs *Readers) Loop(ctx context.Context) error {
 	var all sync.WaitGroup
 	for _, r := range rs.all {
@@ -128,7 +129,7 @@ func (rs *Readers) run(ctx context.Context, r *reader) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.news:
+		case <-r.added:
 			for _, account := range r.take() {
 				rs.read(ctx, r, account)
 			}
@@ -138,13 +139,13 @@ func (rs *Readers) run(ctx context.Context, r *reader) {
 	}
 }
 
-// wake has the reader look at an account soon.
+// wake makes the reader read an account soon.
 func (r *reader) wake(account string) {
 	r.mu.Lock()
 	r.due[account] = true
 	r.mu.Unlock()
 	select {
-	case r.news <- struct{}{}:
+	case r.added <- struct{}{}:
 	default:
 	}
 }
@@ -161,7 +162,7 @@ func (r *reader) take() []string {
 	return out
 }
 
-// sweep reads for every account that has events to read.
+// sweep reads the events of every account that has unread ones.
 func (rs *Readers) sweep(ctx context.Context, r *reader) {
 	ctx, end := observe.Pass(ctx, "reader."+r.Name)
 	defer end()
@@ -169,7 +170,9 @@ func (rs *Readers) sweep(ctx context.Context, r *reader) {
 	for ctx.Err() == nil {
 		var accounts []string
 		err := rs.db.Read(ctx, func(tx *db.Tx) (err error) {
-			accounts, err = selectBehind.All(tx, selectBehindArgs{Reader: r.Name, AccountID: after, DueAt: tx.Now, Limit: readAtOnce})
+			accounts, err = selectBehind.All(tx, selectBehindArgs{
+				Reader: r.Name, AccountID: after, DueAt: tx.Now, Limit: readAtOnce,
+			})
 			return err
 		})
 		if err != nil {
@@ -186,7 +189,7 @@ func (rs *Readers) sweep(ctx context.Context, r *reader) {
 	}
 }
 
-// read handles the events of an account that have not been yet.
+// read handles the unread events of an account.
 func (rs *Readers) read(ctx context.Context, r *reader, account string) {
 	for ctx.Err() == nil {
 		some, err := rs.any(ctx, r, account)
@@ -208,8 +211,7 @@ func (rs *Readers) read(ctx context.Context, r *reader, account string) {
 	}
 }
 
-// any tells whether the account has something for the consumer, without a
-// lock.
+// any tells, without a lock, whether the account has work for the consumer.
 func (rs *Readers) any(ctx context.Context, r *reader, account string) (some bool, err error) {
 	err = rs.db.Read(db.WithAccount(ctx, account), func(tx *db.Tx) error {
 		c, _, err := selectCursor.Maybe(tx, r.Name, account)
@@ -227,8 +229,8 @@ func (rs *Readers) any(ctx context.Context, r *reader, account string) (some boo
 	return some, err
 }
 
-// handle gives the next events to the consumer in the transaction that moves it
-// past them. It does nothing if another node is at it.
+// handle passes the next events to the consumer in the transaction that moves it
+// past them. It does nothing if another node does so already.
 func (rs *Readers) handle(ctx context.Context, r *reader, account string) (more bool, err error) {
 	err = rs.db.Write(db.WithAccount(ctx, account), func(tx *db.Tx) error {
 		more = false
@@ -239,8 +241,8 @@ func (rs *Readers) handle(ctx context.Context, r *reader, account string) (more 
 		if err != nil || !ok || c.DueAt != nil && c.DueAt.After(tx.Now) {
 			return err
 		}
-		// The head is read first. Rows of a chain are committed in their order, so
-		// all up to it are there.
+		// The head is read first. The rows of a chain are committed in order, so
+		// all rows up to the head are visible.
 		to, err := headOf(tx, account)
 		if err != nil {
 			return err
@@ -263,8 +265,8 @@ func (rs *Readers) handle(ctx context.Context, r *reader, account string) (more 
 	return more, err
 }
 
-// fail notes that the events of an account could not be handled, and when they
-// are tried again.
+// fail records that the events of an account could not be handled, and when to try
+// again.
 func (rs *Readers) fail(ctx context.Context, r *reader, account string, cause error) {
 	observe.Failed(ctx, cause)
 	if ctx.Err() != nil {
@@ -277,7 +279,7 @@ func (rs *Readers) fail(ctx context.Context, r *reader, account string, cause er
 			return err
 		}
 		wait := min(time.Second<<min(c.Tries, 12), longestWait)
-		if wait < sweepEvery { // the others are found by a sweep
+		if wait < sweepEvery { // longer waits are found by a sweep
 			tx.AfterCommit(func() { time.AfterFunc(wait, func() { r.wake(account) }) })
 		}
 		if _, err := insertCursor.Exec(tx, r.Name, account); err != nil {

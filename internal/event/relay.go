@@ -12,14 +12,14 @@ import (
 	"yardmaster/internal/observe"
 )
 
-// channel is what nodes announce their notices on.
+// channel is the database channel of the notices.
 const channel = "yardmaster_notices"
 
-// relayEvery is how long notices are gathered before they go out together.
+// relayEvery is how long notices are collected before they are sent together.
 const relayEvery = 5 * time.Millisecond
 
-// Relay carries the notices of a hub to the hubs of the other nodes of a
-// database, and theirs to it.
+// Relay connects a hub to the hubs of the other nodes of a database, so that each
+// notice reaches all of them.
 type Relay struct {
 	db     *db.DB
 	hub    *Hub
@@ -28,17 +28,17 @@ type Relay struct {
 
 	mu     sync.Mutex
 	topics map[string]bool // to be sent
-	some   chan struct{}   // holds one: there are topics
+	some   chan struct{}   // of capacity one: there are topics
 }
 
-// NewRelay connects a hub that was just made to those of other nodes.
+// NewRelay connects a new hub to those of other nodes.
 func NewRelay(d *db.DB, h *Hub, logger *slog.Logger) *Relay {
 	r := &Relay{db: d, hub: h, logger: logger, node: id.New(), topics: map[string]bool{}, some: make(chan struct{}, 1)}
 	h.relay = r.add
 	return r
 }
 
-// add has topics sent soon.
+// add queues topics to be sent soon.
 func (r *Relay) add(topics []string) {
 	r.mu.Lock()
 	for _, t := range topics {
@@ -51,14 +51,14 @@ func (r *Relay) add(topics []string) {
 	}
 }
 
-// Loop sends and hears until ctx ends. While the database cannot be reached
-// notices are lost; once it can, everybody who waits is woken.
+// Loop sends and receives notices until ctx ends. Notices are lost while the
+// database cannot be reached; all waiters are woken afterwards.
 func (r *Relay) Loop(ctx context.Context) error {
 	var sending sync.WaitGroup
 	sending.Go(func() { r.send(ctx) })
 	defer sending.Wait()
 	for {
-		err := r.db.Listen(ctx, channel, r.hub.HearAll, r.hear)
+		err := r.db.Listen(ctx, channel, r.hub.WakeAll, r.hear)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -69,11 +69,11 @@ func (r *Relay) Loop(ctx context.Context) error {
 	}
 }
 
-// hear wakes those who wait here for what another node has told.
+// hear wakes the local waiters of the topics in an announcement of another node.
 func (r *Relay) hear(text string) {
 	node, topics, _ := strings.Cut(text, "\n")
 	if node != r.node {
-		r.hub.Hear(strings.Split(topics, "\n")...)
+		r.hub.Wake(strings.Split(topics, "\n")...)
 	}
 }
 
@@ -103,7 +103,7 @@ func (r *Relay) send(ctx context.Context) {
 	}
 }
 
-// texts are the announcements of topics: the node, and a topic on each line.
+// texts returns the announcements of topics: the node, and a topic on each line.
 func (r *Relay) texts(topics map[string]bool) (out []string) {
 	b := r.node
 	for t := range topics {

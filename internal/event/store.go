@@ -16,19 +16,20 @@ type cursor struct {
 
 var (
 	insertReader    = db.S(`INSERT INTO event_readers (name, since) VALUES ($1, $2) ON CONFLICT DO NOTHING`)
-	beginEverywhere = db.S(`INSERT INTO event_cursors (reader, account_id, seq) SELECT $1, account_id, seq FROM audit_heads WHERE account_id <> ''`)
-	insertCursor    = db.S(`INSERT INTO event_cursors (reader, account_id, seq) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING`)
-	selectCursor    = db.Q[cursor](`SELECT seq, tries, due_at FROM event_cursors WHERE reader = $1 AND account_id = $2`)
-	claimCursor     = db.Q[cursor](`SELECT seq, tries, due_at FROM event_cursors WHERE reader = $1 AND account_id = $2`).SkipLocked()
-	moveCursor      = db.S(`UPDATE event_cursors SET seq = $3, tries = 0, due_at = NULL WHERE reader = $1 AND account_id = $2`)
-	postpone        = db.S(`UPDATE event_cursors SET tries = tries + 1, due_at = $3 WHERE reader = $1 AND account_id = $2`)
+	beginEverywhere = db.S(`INSERT INTO event_cursors (reader, account_id, seq)
+		SELECT $1, account_id, seq FROM audit_heads WHERE account_id <> ''`)
+	insertCursor = db.S(`INSERT INTO event_cursors (reader, account_id, seq) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING`)
+	selectCursor = db.Q[cursor](`SELECT seq, tries, due_at FROM event_cursors WHERE reader = $1 AND account_id = $2`)
+	claimCursor  = db.Q[cursor](`SELECT seq, tries, due_at FROM event_cursors WHERE reader = $1 AND account_id = $2`).SkipLocked()
+	moveCursor   = db.S(`UPDATE event_cursors SET seq = $3, tries = 0, due_at = NULL WHERE reader = $1 AND account_id = $2`)
+	postpone     = db.S(`UPDATE event_cursors SET tries = tries + 1, due_at = $3 WHERE reader = $1 AND account_id = $2`)
 
 	selectSeq = db.Q[int64](`SELECT seq FROM audit_heads WHERE account_id = $1`)
 
-	// selectBehind lists accounts with events that a reader has not seen and need
-	// not wait with.
-	selectBehind = db.QWith[selectBehindArgs, string](`SELECT h.account_id FROM audit_heads h LEFT JOIN event_cursors c ON c.reader = :reader
-		AND c.account_id = h.account_id
+	// selectBehind lists the accounts with events that a reader has not read and
+	// that are not postponed.
+	selectBehind = db.QWith[selectBehindArgs, string](`SELECT h.account_id FROM audit_heads h
+		LEFT JOIN event_cursors c ON c.reader = :reader AND c.account_id = h.account_id
 		WHERE h.account_id > :account_id AND h.seq > COALESCE(c.seq, 0) AND (c.due_at IS NULL OR c.due_at <= :due_at)
 		ORDER BY h.account_id LIMIT :limit`)
 )
@@ -40,7 +41,7 @@ type selectBehindArgs struct {
 	Limit             int
 }
 
-// headOf is the place of an account's newest event, 0 if it has none.
+// headOf returns the position of an account's newest event, 0 if it has none.
 func headOf(tx *db.Tx, account string) (int64, error) {
 	n, _, err := selectSeq.Maybe(tx, account)
 	return n, err
@@ -51,10 +52,11 @@ type stored struct {
 	Text string
 }
 
-// recorded are the events of an account of some kinds, behind after and up to
-// to, in their order.
+// recorded returns the events of an account of some kinds, after the position after
+// and up to to, in order.
 func recorded(tx *db.Tx, account string, after, to int64, kinds []string, limit int64) ([]Recorded, error) {
-	b := db.Build(`SELECT id, account_id, seq, at, actor, kind, object, repo_id, request_id, data AS text FROM audit WHERE account_id = `, account).
+	b := db.Build(`SELECT id, account_id, seq, at, actor, kind, object, repo_id, request_id, data AS text
+		FROM audit WHERE account_id = `, account).
 		SQL(" AND seq > ", after).SQL(" AND seq > 0 AND seq <= ", to).In("kind", kinds).SQL(" ORDER BY seq LIMIT ", limit)
 	rows, err := db.Select[stored](tx, b)
 	out := make([]Recorded, len(rows))

@@ -2,8 +2,8 @@ package event
 
 import "yardmaster/internal/policy"
 
-// The topics whose events more than one domain declares. The domain that has
-// the rows exports its topic as its own.
+// The topics whose events several domains declare. The domain that owns the rows
+// exports its topic again.
 var (
 	Tasks    = &Topic{Name: "tasks", Scope: policy.ReadTasks, Key: "task_id", Fixed: true}
 	Plans    = &Topic{Name: "plans", Scope: policy.ReadTasks, Key: "plan_id", Fixed: true}

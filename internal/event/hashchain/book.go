@@ -15,25 +15,25 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Book is the notes of a file that were signed with a key that can be trusted.
+// Book holds the notes of a file that were signed with a trusted key.
 type Book struct {
-	// Bad says what is wrong with lines that are no notes, or not signed with a
-	// key that can be trusted. Before Check it holds the first kind alone.
+	// Bad describes lines that are no notes, or that are not signed with a trusted
+	// key. Before Check it holds only the first kind.
 	Bad     []string
 	entries []*entry
 	keys    map[string]*trust
 }
 
-// trust is how far a key is believed.
+// trust says how far a key is trusted.
 type trust struct {
 	key ed25519.PublicKey
-	// until is the line that another key has vouched in, which had taken its
-	// place by then: what comes behind it was signed by somebody who has got hold
-	// of an old key. 0: it is trusted by itself.
+	// until is the line in which a newer key vouches for this one, which it had
+	// replaced by then. Later lines with this key were signed by somebody who got
+	// hold of the old key. 0: the key is trusted by itself.
 	until int
 }
 
-// entry is a line that has the form of a note.
+// entry is a line in the form of a note.
 type entry struct {
 	Note
 	line    []byte
@@ -42,11 +42,11 @@ type entry struct {
 	good    bool
 }
 
-// ReadBook reads notes, one a line. Trusted are the keys that are known to be
-// ours; a key that one of them has signed a note of is as good before that line,
-// and worth nothing behind it. The end of a file that was being written when the power went, a line without a line break,
-// is no note. Signatures are checked when a note is asked for: 10,000 take about
-// a second.
+// ReadBook reads notes, one a line. trusted are known keys of ours. A key for which
+// a trusted key has signed a note is trusted up to that line, and not after it. A
+// last line without a line break is no note, because the power may have failed
+// while it was written. Signatures are checked when a note is needed; 10,000 checks
+// take about a second.
 func ReadBook(r io.Reader, trusted ...ed25519.PublicKey) (*Book, error) {
 	b := &Book{keys: map[string]*trust{}}
 	for _, k := range trusted {
@@ -71,8 +71,8 @@ func ReadBook(r io.Reader, trusted ...ed25519.PublicKey) (*Book, error) {
 		}
 		b.entries = append(b.entries, e)
 	}
-	// Keys lead to older keys, step by step: what an old one says of a newer one
-	// tells nothing.
+	// Keys lead to older keys, step by step. A note of an old key about a newer one
+	// proves nothing.
 	for from := maps.Clone(b.keys); len(from) > 0; {
 		next := map[string]*trust{}
 		for _, e := range b.entries {
@@ -90,8 +90,8 @@ func ReadBook(r io.Reader, trusted ...ed25519.PublicKey) (*Book, error) {
 	return b, nil
 }
 
-// good tells whether a note is signed with a key that can be trusted there. All
-// keys are known by then that lead to e's.
+// good tells whether a note is signed with a key that is trusted at its line. All
+// keys that lead to the key of e must be known.
 func (b *Book) good(e *entry) bool {
 	k := b.keys[e.Key]
 	if !e.checked {
@@ -100,22 +100,23 @@ func (b *Book) good(e *entry) bool {
 	return e.good && (k.until == 0 || e.at < k.until)
 }
 
-// Check adds every line to Bad that is not signed with a key that can be
-// trusted.
+// Check adds every line that is not signed with a trusted key to Bad.
 func (b *Book) Check() {
 	for _, e := range b.entries {
 		switch {
 		case b.good(e):
 		case e.good:
-			b.Bad = append(b.Bad, fmt.Sprintf("line %d, of the time %.40q, is signed with a key that another one had taken the place of", e.at, e.Time))
+			b.Bad = append(b.Bad, fmt.Sprintf(
+				"line %d, of the time %.40q, is signed with a key that another one had taken the place of", e.at, e.Time))
 		default:
-			b.Bad = append(b.Bad, fmt.Sprintf("line %d, of the time %.40q, is not signed with a key that can be trusted", e.at, e.Time))
+			b.Bad = append(b.Bad, fmt.Sprintf(
+				"line %d, of the time %.40q, is not signed with a key that can be trusted", e.at, e.Time))
 		}
 	}
 }
 
-// Notes are all that are signed with a key that can be trusted, in the order of
-// the file.
+// Notes lists all notes that are signed with a trusted key, in the order of the
+// file.
 func (b *Book) Notes() (out []Note) {
 	for _, e := range b.entries {
 		if b.good(e) {
@@ -125,25 +126,24 @@ func (b *Book) Notes() (out []Note) {
 	return out
 }
 
-// Introduced tells whether a key has signed a note of another one, or of
-// itself.
+// Introduced tells whether a key has signed a note of another key, or of itself.
 func (b *Book) Introduced(by, key ed25519.PublicKey) bool {
 	return slices.ContainsFunc(b.entries, func(e *entry) bool {
 		return e.Type == NoteKey && e.Key == KeyID(by) && e.PublicKey == spell(key) && b.good(e)
 	})
 }
 
-// Chain is what is noted of one account's chain and still has to hold: what
-// came before a note of type accept does not.
+// Chain holds the notes of one account's chain that the chain still has to match:
+// those from the last note of type accept on.
 type Chain struct {
 	Account  string
 	Accepted []Note // oldest first
 	book     *Book
-	heads    []*entry // oldest first
-	passed   []*entry // those that need not hold
+	heads    []*entry // to be matched, oldest first
+	passed   []*entry // before the last accept; they need not match
 }
 
-// Chains are the chains that something is noted of, in the order of accounts.
+// Chains lists the chains that have notes, ordered by account.
 func (b *Book) Chains() []*Chain {
 	all := map[string]*Chain{}
 	for _, e := range b.entries {
@@ -167,7 +167,7 @@ func (b *Book) Chains() []*Chain {
 	return out
 }
 
-// Heads are the notes that have to hold, oldest first.
+// Heads lists the notes that the chain has to match, oldest first.
 func (c *Chain) Heads() []Note { return c.book.notes(c.heads) }
 
 func (b *Book) notes(entries []*entry) (out []Note) {
@@ -179,9 +179,9 @@ func (b *Book) notes(entries []*entry) (out []Note) {
 	return out
 }
 
-// Binding are the notes of which each has to be compared so that all of Heads
-// are: the newest, and the newest of those that are not AfterBreak, which was
-// written when all before it held.
+// Binding lists the notes that are enough to compare: if the chain matches them, it
+// matches all of Heads. They are the newest note, and the newest one that is not
+// AfterBreak, which was written when the chain matched all notes before it.
 func (c *Chain) Binding() []Note { return c.book.notes(c.binding()) }
 
 func (c *Chain) binding() (out []*entry) {
@@ -197,7 +197,7 @@ func (c *Chain) binding() (out []*entry) {
 	return out
 }
 
-// Newest is the last note, and its line.
+// Newest returns the last note, and its line.
 func (c *Chain) Newest() (n Note, line []byte, ok bool) {
 	if all := c.binding(); len(all) > 0 {
 		return all[0].Note, all[0].line, true
@@ -205,9 +205,9 @@ func (c *Chain) Newest() (n Note, line []byte, ok bool) {
 	return n, nil, false
 }
 
-// Until is the newest note before n that a chain still holds, which holds tells
-// of a note; nil if there is none. Rows are held by those behind them: if a
-// chain holds one, it holds all before.
+// Until returns the newest note before n that a chain still matches, as holds tells
+// for a note; nil if there is none. Each row fixes the rows before it: a chain that
+// matches a note also matches the earlier ones.
 func (c *Chain) Until(n Note, holds func(Note) bool) *Note {
 	var sound []*entry
 	for _, e := range c.heads {
@@ -224,16 +224,16 @@ func (c *Chain) Until(n Note, holds func(Note) bool) *Note {
 	return nil
 }
 
-// Shorten answers the lines that are kept when a file may have half of max
-// bytes: the notes of keys, what each chain is compared with, and of the rest
-// the newest.
+// Shorten returns the lines to keep in a file that may have half of limit bytes:
+// the notes of keys, the notes that each chain is compared with, and the newest of
+// the others.
 func (b *Book) Shorten(limit int) []byte {
 	keep := map[*entry]bool{}
-	room := limit / 2
+	left := limit / 2
 	hold := func(e *entry) {
 		if !keep[e] {
 			keep[e] = true
-			room -= len(e.line) + 1
+			left -= len(e.line) + 1
 		}
 	}
 	for _, c := range b.Chains() {
@@ -250,7 +250,7 @@ func (b *Book) Shorten(limit int) []byte {
 			hold(e)
 		}
 	}
-	for i := len(b.entries) - 1; i >= 0 && room > 0; i-- {
+	for i := len(b.entries) - 1; i >= 0 && left > 0; i-- {
 		hold(b.entries[i])
 	}
 	var text bytes.Buffer
@@ -263,16 +263,18 @@ func (b *Book) Shorten(limit int) []byte {
 	return text.Bytes()
 }
 
-// Missed says how a chain differs from what is noted of it.
-func Missed(n Note, found string, newest int64, until *Note) string {
+// Mismatch says how a chain differs from a note about it.
+func Mismatch(n Note, found string, newest int64, until *Note) string {
 	var b strings.Builder
 	switch {
 	case found == "" && newest < n.Seq:
-		fmt.Fprintf(&b, "the newest row has the number %d, but %d was noted at %s: rows were cut off at the end, or an older state was put back", newest, n.Seq, n.Time)
+		fmt.Fprintf(&b, "the newest row has the number %d, but %d was noted at %s: "+
+			"rows were cut off at the end, or an older state was put back", newest, n.Seq, n.Time)
 	case found == "":
 		fmt.Fprintf(&b, "row number %d, noted at %s, is not there", n.Seq, n.Time)
 	default:
-		fmt.Fprintf(&b, "row number %d is not the one that was noted at %s: it or a row before it was changed", n.Seq, n.Time)
+		fmt.Fprintf(&b, "row number %d is not the one that was noted at %s: it or a row before it was changed",
+			n.Seq, n.Time)
 	}
 	if until != nil {
 		fmt.Fprintf(&b, "; up to number %d, noted at %s, nothing was", until.Seq, until.Time)
@@ -280,10 +282,9 @@ func Missed(n Note, found string, newest int64, until *Note) string {
 	return b.String()
 }
 
-// VerifyAgainst is Verify that also holds the rows against notes. Missing says
-// what is not as it was noted, naming the account; passed is what differs from
-// notes that were accepted to be wrong since. Neither is said of rows that the
-// export does not reach back to.
+// VerifyAgainst is Verify that also compares the rows with notes. missing describes
+// the differences, with the account; passed describes differences from notes that
+// were accepted since. Rows before the export's first one are not compared.
 func VerifyAgainst(r io.Reader, b *Book) (spans []Span, missing, passed []string, err error) {
 	chains := b.Chains()
 	noted := map[string]map[int64]string{} // hashes found, by account and number
@@ -319,7 +320,7 @@ func VerifyAgainst(r io.Reader, b *Book) (spans []Span, missing, passed []string
 				continue
 			}
 			if found != n.Hash {
-				missing = append(missing, name+": "+Missed(n, found, s.Head.Seq, until))
+				missing = append(missing, name+": "+Mismatch(n, found, s.Head.Seq, until))
 				break
 			}
 			until = &n
@@ -327,7 +328,8 @@ func VerifyAgainst(r io.Reader, b *Book) (spans []Span, missing, passed []string
 		for _, n := range b.notes(c.passed) {
 			if n.Seq >= s.First.Seq && noted[c.Account][n.Seq] != n.Hash {
 				why := c.Accepted[len(c.Accepted)-1]
-				passed = append(passed, fmt.Sprintf("%s: %s; this was accepted at %s: %s", name, Missed(n, noted[c.Account][n.Seq], s.Head.Seq, nil), why.Time, why.Reason))
+				passed = append(passed, fmt.Sprintf("%s: %s; this was accepted at %s: %s",
+					name, Mismatch(n, noted[c.Account][n.Seq], s.Head.Seq, nil), why.Time, why.Reason))
 				break
 			}
 		}

@@ -1,13 +1,12 @@
-// Package hashchain holds audit rows to each other. Every row of an account
-// carries the hash of the row before it and its own, so that whoever has an
-// export can tell, without the server, whether a row was changed, taken out or
-// put in. What it cannot tell from the export alone is whether newest rows are
-// missing, or whether all hashes were made anew; heads that were noted outside
-// of the database, and signed, tell that.
+// Package hashchain chains audit rows by hashes. Every row of an account carries
+// the hash of the row before it and its own hash. So a reader of an export can
+// tell, without the server, whether a row was changed, removed or inserted. The
+// export alone does not show whether the newest rows are missing, or whether all
+// hashes were computed anew; signed notes of heads outside of the database do.
 //
-// The hash of a row is the SHA-256, in lower-case hex, of the row's JSON in
-// the canonical form of RFC 8785, without the member "hash". The first row of
-// an account has seq 1 and an empty prev_hash.
+// The hash of a row is the SHA-256, in lower-case hex, of the row's JSON in the
+// canonical form of RFC 8785, without the member "hash". The first row of an
+// account has seq 1 and an empty prev_hash.
 package hashchain
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Hash is the hash of a row: a JSON object, with or without "hash".
+// Hash returns the hash of a row: a JSON object, with or without "hash".
 func Hash(row []byte) (string, error) {
 	var members map[string]jsontext.Value
 	if err := json.Unmarshal(row, &members); err != nil {
@@ -37,7 +36,7 @@ func Hash(row []byte) (string, error) {
 	return sum(v)
 }
 
-// HashOf is Hash of the object that v is encoded as; v has no "hash".
+// HashOf returns the hash of the object that v is encoded as; v has no "hash".
 func HashOf(v any) (string, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -54,7 +53,7 @@ func sum(v jsontext.Value) (string, error) {
 	return hex.EncodeToString(s[:]), nil
 }
 
-// Link is what a row says of its place in the chain.
+// Link holds the members of a row that tell its place in the chain.
 type Link struct {
 	ID        string  `json:"id"`
 	AccountID *string `json:"account_id"`
@@ -63,10 +62,10 @@ type Link struct {
 	Hash      string  `json:"hash"`
 }
 
-// Break is the first row of an export that is not what it was.
+// Break is the first bad row of an export.
 type Break struct {
 	Line int
-	ID   string // as far as it can be read
+	ID   string // "" if it cannot be read
 	Why  string
 }
 
@@ -77,7 +76,7 @@ func (b *Break) Error() string {
 	return fmt.Sprintf("line %d, row %s: %s", b.Line, b.ID, b.Why)
 }
 
-// Span is the part of one account's chain that an export holds.
+// Span is the part of one account's chain that is in an export.
 type Span struct {
 	AccountID string // empty: rows of the platform itself
 	Rows      int
@@ -85,16 +84,16 @@ type Span struct {
 	Head      Link // the newest row
 }
 
-// longest is the most bytes a row may have. A request is no larger, and what
-// is recorded of one is less.
+// longest limits a row, in bytes. A request is not longer, and the record of a
+// request is shorter.
 const longest = 4 << 20
 
-// Verify reads an export, one row a line, each account's rows either all
-// newest first or all oldest first. It fails with a *Break at the first bad
-// row, and answers a span for each account, in the order of appearance.
+// Verify reads an export, one row a line, with each account's rows either all
+// newest first or all oldest first. It fails with a *Break at the first bad row,
+// and otherwise returns a span for each account, in the order of appearance.
 func Verify(r io.Reader) ([]Span, error) { return walkAll(r, func(string, Link) {}) }
 
-// walkAll is Verify that shows each row once it is found good.
+// walkAll is Verify that calls see for each good row.
 func walkAll(r io.Reader, see func(account string, l Link)) ([]Span, error) {
 	var order []string
 	walks := map[string]*walk{}
@@ -151,7 +150,7 @@ type walk struct {
 	down bool // newest first
 }
 
-// step takes the next row; what is wrong with its place, if anything.
+// step takes the next row. It returns what is wrong with the row's place, or "".
 func (w *walk) step(l Link) string {
 	s, last := &w.span, w.last
 	if l.Seq < 1 || (l.Seq == 1) != (l.PrevHash == "") {
@@ -170,7 +169,8 @@ func (w *walk) step(l Link) string {
 		}
 		switch {
 		case newer.Seq != older.Seq+1:
-			return fmt.Sprintf("has the number %d and stands beside %d: rows were taken out, put in or moved", l.Seq, last.Seq)
+			return fmt.Sprintf("has the number %d and stands beside %d: rows were taken out, put in or moved",
+				l.Seq, last.Seq)
 		case newer.PrevHash != older.Hash:
 			return fmt.Sprintf("is not the row that number %d was written next to", last.Seq)
 		}

@@ -13,45 +13,45 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Kinds of notes.
+// The kinds of notes.
 const (
-	NoteHead   = "head"   // the newest row of an account's chain, as it was then
-	NoteKey    = "key"    // a public key that notes are, or were, signed with
-	NoteBreak  = "break"  // the chain is no longer what Seq and Hash noted; Reason says how
-	NoteAccept = "accept" // somebody knows of the breaks before, and says why; Seq and Hash are what holds from here
+	NoteHead   = "head"   // the newest row of an account's chain at the time
+	NoteKey    = "key"    // a public key with which notes are, or were, signed
+	NoteBreak  = "break"  // the chain does not match the note of Seq and Hash any more; Reason says how
+	NoteAccept = "accept" // an operator has accepted the earlier breaks for a Reason; the chain has to match Seq and Hash from here on
 )
 
-// Note is what is noted of a chain outside of the database: one line of JSON.
-// Its signature is Ed25519 (RFC 8032), in unpadded base64url, over the object in
+// Note is a note about a chain outside of the database: one line of JSON. Its
+// signature is Ed25519 (RFC 8032), in unpadded base64url, over the object in
 // canonical form (RFC 8785) without the member "signature".
 type Note struct {
 	Type    string `json:"type"`
-	Account string `json:"account"` // empty: rows of the platform itself, or a key's note
+	Account string `json:"account"` // empty: rows of the platform itself, or a note of a key
 	Seq     int64  `json:"seq"`
 	Hash    string `json:"hash"`
-	// AfterBreak says that the chain had a break then that nobody had accepted.
+	// AfterBreak says that the chain had a break at the time that was not accepted.
 	AfterBreak bool   `json:"after_break,omitzero"`
 	Reason     string `json:"reason,omitzero"`
 	PublicKey  string `json:"public_key,omitzero"` // of NoteKey
 	Time       string `json:"time"`                // RFC 3339, in UTC
-	Key        string `json:"key"`                 // KeyID of the key that signed
+	Key        string `json:"key"`                 // KeyID of the signing key
 	Signature  string `json:"signature,omitzero"`
 }
 
-// KeyID names a public key: the first 8 hex digits of its SHA-256.
+// KeyID returns the name of a public key: the first 8 hex digits of its SHA-256.
 func KeyID(public ed25519.PublicKey) string {
 	sum := sha256.Sum256(public)
 	return hex.EncodeToString(sum[:4])
 }
 
-// PublicKey is the public half of a key, as notes spell it.
+// PublicKey returns the public half of a key in the form of notes.
 func PublicKey(key ed25519.PrivateKey) string { return spell(public(key)) }
 
 func public(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) }
 
 func spell(public ed25519.PublicKey) string { return base64.RawURLEncoding.EncodeToString(public) }
 
-// ParsePublicKey reads a public key as notes spell it.
+// ParsePublicKey reads a public key in the form of notes.
 func ParsePublicKey(s string) (ed25519.PublicKey, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil || len(b) != ed25519.PublicKeySize {
@@ -60,9 +60,10 @@ func ParsePublicKey(s string) (ed25519.PublicKey, error) {
 	return b, nil
 }
 
-// Sign completes a note and answers its line, without a line break.
+// Sign completes a note and returns it with its line, without a line break.
 func Sign(key ed25519.PrivateKey, at time.Time, n Note) (Note, []byte, error) {
-	n.Time, n.Key, n.Signature = at.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano), KeyID(public(key)), ""
+	n.Time, n.Key = at.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano), KeyID(public(key))
+	n.Signature = ""
 	text, err := json.Marshal(n)
 	if err == nil {
 		text, err = unsigned(text)
@@ -75,7 +76,7 @@ func Sign(key ed25519.PrivateKey, at time.Time, n Note) (Note, []byte, error) {
 	return n, line, err
 }
 
-// unsigned is what the signature of a line covers.
+// unsigned returns the bytes that the signature of a line covers.
 func unsigned(line []byte) ([]byte, error) {
 	var members map[string]jsontext.Value
 	if err := json.Unmarshal(line, &members); err != nil {
@@ -101,5 +102,5 @@ func by(key ed25519.PublicKey, line []byte, signature string) bool {
 	return err == nil && len(b) == ed25519.SignatureSize && ed25519.Verify(key, text, b)
 }
 
-// Says is the note for people.
+// Says describes the note for people.
 func (n Note) Says() string { return fmt.Sprintf("number %d, noted at %s", n.Seq, n.Time) }

@@ -17,14 +17,14 @@ import (
 	"yardmaster/internal/event/hashchain"
 )
 
-// pending are notes that are still to be told: of each account the newest, and
-// every break.
+// pending holds the notes that are still to be delivered: the newest of each
+// account, and every break.
 type pending struct {
 	lines  map[string][]byte // by account
 	breaks [][]byte
 }
 
-// maxBreaks bounds what waits for a receiver that is away.
+// maxBreaks limits the breaks that wait for an unreachable receiver.
 const maxBreaks = 1000
 
 func (p *pending) add(n hashchain.Note, line []byte) {
@@ -39,13 +39,14 @@ func (p *pending) add(n hashchain.Note, line []byte) {
 	}
 }
 
-// take answers what is pending, breaks first, and leaves nothing.
+// take returns the pending notes and leaves none.
 func (p *pending) take() (out pending) {
 	out, *p = *p, pending{}
 	return out
 }
 
-// back puts back what could not be told, behind what has come since.
+// back puts notes back that could not be delivered, before those that were added
+// since.
 func (p *pending) back(old pending) {
 	p.breaks = append(old.breaks, p.breaks...)
 	for account, line := range old.lines {
@@ -68,7 +69,7 @@ func (p pending) all() [][]byte {
 	return out
 }
 
-// deliver mails and posts what is pending. What fails is tried again.
+// deliver mails and posts the pending notes. What fails is tried again.
 func (n *Notary) deliver(ctx context.Context) {
 	for what, tell := range map[string]func(context.Context) error{"mail the audit heads": n.mail, "post the audit heads": n.post} {
 		if err := tell(ctx); err != nil && ctx.Err() == nil {
@@ -77,24 +78,26 @@ func (n *Notary) deliver(ctx context.Context) {
 	}
 }
 
-func (n *Notary) takes(p *pending) pending {
+func (n *Notary) takePending(p *pending) pending {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return p.take()
 }
 
-func (n *Notary) returns(p *pending, old pending) {
+func (n *Notary) putBack(p *pending, old pending) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p.back(old)
 }
 
-// client follows no redirect: the address is the operator's own.
-var client = &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+// client follows no redirects, because the address is the operator's own.
+var client = &http.Client{Timeout: deliveryTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+	return http.ErrUseLastResponse
+}}
 
 // post sends {"notes": […]} to the webhook.
 func (n *Notary) post(ctx context.Context) error {
-	due := n.takes(&n.unposted)
+	due := n.takePending(&n.unposted)
 	if n.Hook == "" || due.empty() {
 		return nil
 	}
@@ -119,25 +122,25 @@ func (n *Notary) post(ctx context.Context) error {
 		return nil
 	}()
 	if err != nil {
-		n.returns(&n.unposted, due)
+		n.putBack(&n.unposted, due)
 	}
 	return err
 }
 
-// maxLines bounds a mail.
+// maxLines limits the lines of a mail.
 const maxLines = 2000
 
-// mail owes a mail of what is new, of several servers only one for each
-// interval. A break is mailed at once, by each that finds it.
+// mail queues a mail with the new notes; of several servers only one does so in
+// each interval. A break is mailed at once, by each server that finds it.
 func (n *Notary) mail(ctx context.Context) error {
-	due := n.takes(&n.unmailed)
+	due := n.takePending(&n.unmailed)
 	if n.MailTo == "" || due.empty() {
 		return nil
 	}
 	sent := false
 	err := n.DB.Write(ctx, func(tx *db.Tx) error {
 		at := func(by time.Duration) string { return fmt.Sprintf("%020d", db.Micros(tx.Now.Add(by))) }
-		claimed, err := meta.Claim(tx, mailedAt, at(0), at(look/2-n.Every), at(n.Every))
+		claimed, err := meta.Claim(tx, mailedAt, at(0), at(checkEvery/2-n.Every), at(n.Every))
 		if sent = err == nil && (claimed || len(due.breaks) > 0); !sent {
 			return err
 		}
@@ -145,7 +148,7 @@ func (n *Notary) mail(ctx context.Context) error {
 		return n.Post(tx, n.MailTo, subject, text)
 	})
 	if err != nil || !sent {
-		n.returns(&n.unmailed, due)
+		n.putBack(&n.unmailed, due)
 	}
 	return err
 }
@@ -156,9 +159,11 @@ func letter(due pending, now time.Time) (subject, text string) {
 	var b strings.Builder
 	if n := len(due.breaks); n > 0 {
 		subject = fmt.Sprintf("Audit chains are broken: %d", n)
-		b.WriteString("The record in the database is not what was noted of it; the lines of type \"break\" say how.\nIf an older database was put back, `yardmaster audit accept REASON` says so on the record.\n\n")
+		b.WriteString("The record in the database is not what was noted of it; the lines of type \"break\" say how.\n" +
+			"If an older database was put back, `yardmaster audit accept REASON` says so on the record.\n\n")
 	}
-	b.WriteString("Keep this mail where the operators of the server do not reach it. Each line is a signed note of\nthe record; `yardmaster audit verify --head FILE --key KEY EXPORT` holds an export against them.\n\n")
+	b.WriteString("Keep this mail where the operators of the server do not reach it. Each line is a signed note of\n" +
+		"the record; `yardmaster audit verify --head FILE --key KEY EXPORT` holds an export against them.\n\n")
 	for i, line := range lines {
 		if i == maxLines {
 			fmt.Fprintf(&b, "%d more are in the file of the server.\n", len(lines)-maxLines)

@@ -5,7 +5,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// acceptedData is the data of the event that a break was accepted.
+// acceptedData is the data of acceptedEvent.
 type acceptedData struct {
 	Seq     int64  `json:"seq" doc:"place in the chain that was noted"`
 	NotedAt string `json:"noted_at" doc:"when it was noted"`
@@ -13,7 +13,7 @@ type acceptedData struct {
 	Reason  string `json:"reason" doc:"why it was accepted"`
 }
 
-// acceptedEvent is about the hash that was noted. Who reads the trail hears
-// of it.
+// acceptedEvent records that an operator accepted a break. Its subject is the hash
+// in the note. It is visible to those who may read the audit trail.
 var acceptedEvent = event.Declare[acceptedData]("audit_break.accepted", event.Audience(policy.ReadSessions),
 	"The operator accepted the account's chain of the record, which is not what was noted of it, as it is.")

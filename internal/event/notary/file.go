@@ -13,18 +13,18 @@ import (
 	"yardmaster/internal/event/hashchain"
 )
 
-// maxSize is the most bytes a file of notes has. What is older makes room, but
-// never the notes that a chain is compared with.
+// maxSize limits a file of notes, in bytes. Older notes are removed to stay below
+// it, but never those that a chain is compared with.
 const maxSize = 8 << 20
 
-// file is where notes are kept: lines that are only added.
+// file is the file that keeps the notes: lines that are only appended.
 type file struct {
 	path    string
 	max     int // bytes
 	trusted []ed25519.PublicKey
 }
 
-// read is what the file says; nothing where there is none yet.
+// read reads the notes; there is false if there is no file yet.
 func (f file) read() (b *hashchain.Book, there bool, err error) {
 	text, err := os.ReadFile(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,8 +38,8 @@ func (f file) read() (b *hashchain.Book, there bool, err error) {
 	return b, true, err
 }
 
-// add writes lines to the end and makes sure that they stay. Several processes
-// may do so.
+// add appends lines and syncs them to disk. Several processes may call it at the
+// same time.
 func (f file) add(lines [][]byte) error {
 	out, err := f.open()
 	if err != nil {
@@ -68,7 +68,7 @@ func (f file) add(lines [][]byte) error {
 	return nil
 }
 
-// open takes the file for one writer.
+// open opens the file with an exclusive lock.
 func (f file) open() (*os.File, error) {
 	for {
 		out, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
@@ -87,11 +87,11 @@ func (f file) open() (*os.File, error) {
 		if now, err := os.Stat(f.path); err == nil && os.SameFile(mine, now) {
 			return out, nil
 		}
-		out.Close() // somebody has shortened it meanwhile
+		out.Close() // another process has shortened the file meanwhile
 	}
 }
 
-// writable fails where the file cannot be made or written to.
+// writable returns an error if the file cannot be made or written to.
 func (f file) writable() error {
 	out, err := f.open()
 	if err != nil {
@@ -100,14 +100,14 @@ func (f file) writable() error {
 	return out.Close()
 }
 
-// trim takes off what a process that was killed has left of a line, and answers
-// how long the file is then.
+// trim removes an incomplete last line, which a killed process has left, and
+// putBack the size of the file.
 func (f file) trim(out *os.File) (size int64, err error) {
 	info, err := out.Stat()
 	if err != nil {
 		return 0, err
 	}
-	whole := int64(0) // behind the last line break
+	whole := int64(0) // position after the last line break
 	chunk := make([]byte, 4096)
 	for end := info.Size(); end > 0 && whole == 0; {
 		begin := max(0, end-int64(len(chunk)))
@@ -126,7 +126,7 @@ func (f file) trim(out *os.File) (size int64, err error) {
 	return whole, err
 }
 
-// shorten makes room.
+// shorten removes old notes.
 func (f file) shorten() error {
 	b, _, err := f.read()
 	if err != nil {

@@ -1,12 +1,11 @@
 // Package notary notes the heads of the audit chains outside of the database,
-// signed with a key that the database does not hold, and says at start and
-// whenever it notes them which chains are not any more what they were: an
-// operator who has the database, and neither the file nor the master key, does
-// not cut a chain or write it anew unseen.
+// signed with a key that the database does not contain. At start, and whenever it
+// notes heads, it reports the chains that do not match their notes any more. So an
+// operator who has the database, but neither the file nor the master key, cannot
+// cut a chain or write it anew without notice.
 //
-// The server goes on all the same. What was noted stays where it is, so no
-// evidence is lost by that; and to refuse would let whoever can write one row
-// stop everything that runs.
+// The server keeps running after a break. The notes stay, so no evidence is lost;
+// and if the server refused to run, anybody who can write one row could stop it.
 package notary
 
 import (
@@ -28,54 +27,54 @@ import (
 )
 
 const (
-	look     = time.Minute // how often it is looked whether something is due
-	growth   = 1000        // rows, over all chains, that are noted before their time
-	patience = 10 * time.Second
+	checkEvery      = time.Minute // interval of the checks whether notes are due
+	growth          = 1000        // new rows, over all chains, after which notes are due early
+	deliveryTimeout = 10 * time.Second
 )
 
-// purpose is what the signing keys are derived for.
+// purpose is the purpose from which the signing keys are derived.
 const purpose = "audit-heads"
 
-// Signers are the keys that notes are signed with, the newest first.
+// Signers returns the keys that sign notes, the newest first.
 func Signers(ring *seal.Keyring) []ed25519.PrivateKey { return ring.Signers(purpose) }
 
-// Notary notes heads. Its fields are not changed once Start was called.
+// Notary notes heads. Its exported fields must not change after Start.
 type Notary struct {
 	DB     *db.DB
 	Ring   *seal.Keyring
-	Path   string        // of the file of notes
-	Every  time.Duration // how often what has changed is noted
-	Max    int           // bytes of the file; 0 is 8 MiB
+	Path   string        // path of the file of notes
+	Every  time.Duration // interval of the notes
+	Max    int           // limit of the file in bytes; 0 is 8 MiB
 	Logger *slog.Logger
 
-	Hook   string // address that notes are posted to; empty: none
-	MailTo string // address that notes are mailed to; empty: none
-	// Post owes a mail.
+	Hook   string // address to which notes are posted; empty: none
+	MailTo string // address to which notes are mailed; empty: none
+	// Post queues a mail.
 	Post func(tx *db.Tx, to, subject, text string) error
 
 	mu       sync.Mutex
 	signers  []ed25519.PrivateKey
 	file     file
 	started  bool
-	unread   *hashchain.Book           // of which no signature was checked that need not be
-	vouches  [][]byte                  // lines that are still to be written
+	unread   *hashchain.Book           // notes whose signatures are not all checked yet
+	vouches  [][]byte                  // lines about keys that are still to be written
 	last     map[string]hashchain.Note // by account: its newest note
 	broken   map[string]Break
-	told     map[string]bool // breaks that are noted
+	reported map[string]bool // accounts whose break is noted
 	noted    time.Time
 	unmailed pending
 	unposted pending
 }
 
-// Break is a chain that is not what was noted of it.
+// Break is a chain that does not match a note.
 type Break struct {
-	Account string         // empty: the platform's
-	Note    hashchain.Note // that does not hold
+	Account string         // empty: the platform's chain
+	Note    hashchain.Note // the note that the chain does not match
 	Why     string
 }
 
-// Start reads the file, compares the database with it, and notes what is new.
-// Chains that do not hold are answered, and no error.
+// Start reads the file, compares the database with it, and notes new heads. It
+// putBack the chains that do not match; they are no error.
 func (n *Notary) Start(ctx context.Context) ([]Break, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,19 +105,20 @@ func (n *Notary) Start(ctx context.Context) ([]Break, error) {
 		return nil, err
 	}
 	if !there && rows > 0 {
-		n.Logger.WarnContext(ctx, "there was no file of audit heads: what was noted before cannot be compared, and a new one begins with the record as it is", slog.String("file", n.Path))
+		n.Logger.WarnContext(ctx, "there was no file of audit heads: what was noted before cannot be compared, "+
+			"and a new one begins with the record as it is", slog.String("file", n.Path))
 	}
 	n.started = true
-	if err := n.note(ctx, breaks); err != nil { // a full disk, say: it is tried again
+	if err := n.note(ctx, breaks); err != nil { // for example on a full disk; it is tried again
 		n.Logger.ErrorContext(ctx, "note the audit heads", slog.Any("error", err))
 	}
 	return breaks, nil
 }
 
-// open prepares the notary, and reads the file.
+// open prepares the notary and reads the file.
 func (n *Notary) open() (*hashchain.Book, bool, error) {
 	n.signers = Signers(n.Ring)
-	n.last, n.broken, n.told = map[string]hashchain.Note{}, map[string]Break{}, map[string]bool{}
+	n.last, n.broken, n.reported = map[string]hashchain.Note{}, map[string]Break{}, map[string]bool{}
 	n.file = file{path: n.Path, max: n.Max}
 	if n.Max == 0 {
 		n.file.max = maxSize
@@ -129,8 +129,8 @@ func (n *Notary) open() (*hashchain.Book, bool, error) {
 	return n.file.read()
 }
 
-// introduce makes the notes of public keys that the newest one has not vouched
-// for yet, so that what older ones have signed is believed when they are gone.
+// introduce makes notes of the public keys for which the newest key has not vouched
+// yet, so that signatures of older keys stay valid after these keys are removed.
 func (n *Notary) introduce(ctx context.Context, b *hashchain.Book) error {
 	err := n.DB.Read(ctx, func(tx *db.Tx) error {
 		n.vouches = nil
@@ -138,7 +138,9 @@ func (n *Notary) introduce(ctx context.Context, b *hashchain.Book) error {
 			if b.Introduced(n.file.trusted[0], key) {
 				continue
 			}
-			_, line, err := hashchain.Sign(n.signers[0], tx.Now, hashchain.Note{Type: hashchain.NoteKey, PublicKey: hashchain.PublicKey(n.signers[i])})
+			_, line, err := hashchain.Sign(n.signers[0], tx.Now, hashchain.Note{
+				Type: hashchain.NoteKey, PublicKey: hashchain.PublicKey(n.signers[i]),
+			})
 			if err != nil {
 				return err
 			}
@@ -147,12 +149,14 @@ func (n *Notary) introduce(ctx context.Context, b *hashchain.Book) error {
 		return nil
 	})
 	if err == nil && n.vouches != nil {
-		n.Logger.InfoContext(ctx, "audit heads are signed", slog.String("key", hashchain.KeyID(n.file.trusted[0])), slog.String("public_key", hashchain.PublicKey(n.signers[0])))
+		n.Logger.InfoContext(ctx, "audit heads are signed",
+			slog.String("key", hashchain.KeyID(n.file.trusted[0])),
+			slog.String("public_key", hashchain.PublicKey(n.signers[0])))
 	}
 	return err
 }
 
-// compare holds the database against the file.
+// compare compares the database with the file.
 func (n *Notary) compare(ctx context.Context, b *hashchain.Book) (breaks []Break, err error) {
 	err = n.DB.Read(ctx, func(tx *db.Tx) error {
 		breaks = nil
@@ -162,10 +166,10 @@ func (n *Notary) compare(ctx context.Context, b *hashchain.Book) (breaks []Break
 				continue
 			}
 			n.last[c.Account] = newest
-			n.unmailed.add(newest, line) // it may not have been told before the last stop
+			n.unmailed.add(newest, line) // it may not have been delivered before the last stop
 			n.unposted.add(newest, line)
 			for _, note := range c.Binding() {
-				why, err := n.missed(tx, note, c)
+				why, err := n.mismatch(tx, note, c)
 				if err != nil {
 					return err
 				}
@@ -180,9 +184,9 @@ func (n *Notary) compare(ctx context.Context, b *hashchain.Book) (breaks []Break
 	return breaks, err
 }
 
-// missed says how the database differs from a note; empty if it does not. With
-// the whole chain it tells how far that goes back.
-func (n *Notary) missed(tx *db.Tx, note hashchain.Note, c *hashchain.Chain) (string, error) {
+// mismatch says how the database differs from a note, or "". With c it also says up
+// to which note the chain still matches.
+func (n *Notary) mismatch(tx *db.Tx, note hashchain.Note, c *hashchain.Chain) (string, error) {
 	if note.Seq == 0 {
 		return "", nil
 	}
@@ -204,12 +208,12 @@ func (n *Notary) missed(tx *db.Tx, note hashchain.Note, c *hashchain.Chain) (str
 			return hash == older.Hash
 		})
 	}
-	return hashchain.Missed(note, found, top, until), err
+	return hashchain.Mismatch(note, found, top, until), err
 }
 
 // Loop notes heads until ctx ends.
 func (n *Notary) Loop(ctx context.Context) error {
-	tick := time.NewTicker(min(look, n.Every))
+	tick := time.NewTicker(min(checkEvery, n.Every))
 	defer tick.Stop()
 	n.proofread(ctx)
 	for {
@@ -229,8 +233,8 @@ func (n *Notary) Loop(ctx context.Context) error {
 	}
 }
 
-// proofread names the lines of the file that this server has not written, as it
-// was at the start. They count for nothing; that they are there is worth a word.
+// proofread logs the lines of the file, as read at the start, that this server has
+// not written. They have no other effect.
 func (n *Notary) proofread(ctx context.Context) {
 	n.mu.Lock()
 	b := n.unread
@@ -241,11 +245,12 @@ func (n *Notary) proofread(ctx context.Context) {
 	}
 	b.Check()
 	for _, bad := range b.Bad {
-		n.Logger.ErrorContext(ctx, "the file of audit heads holds what this server has not written", slog.String("file", n.Path), slog.String("what", bad))
+		n.Logger.ErrorContext(ctx, "the file of audit heads holds what this server has not written",
+			slog.String("file", n.Path), slog.String("what", bad))
 	}
 }
 
-// pass notes what has changed, if it is time or much has.
+// pass notes the changed heads if the interval is over or many rows are new.
 func (n *Notary) pass(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -265,7 +270,7 @@ func (n *Notary) pass(ctx context.Context) error {
 	return n.note(ctx, nil)
 }
 
-// Close notes the heads a last time. Nothing is recorded after it.
+// Close notes the heads a last time. Nothing may be recorded after it.
 func (n *Notary) Close(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -275,8 +280,8 @@ func (n *Notary) Close(ctx context.Context) error {
 	return n.note(ctx, nil)
 }
 
-// note compares each chain that has moved with its newest note and writes its
-// head down. found are breaks that are known by then.
+// note compares each chain that has grown with its newest note and notes its head.
+// found are breaks that are known already.
 func (n *Notary) note(ctx context.Context, found []Break) error {
 	var fresh []hashchain.Note
 	var now time.Time
@@ -305,7 +310,7 @@ func (n *Notary) note(ctx context.Context, found []Break) error {
 				continue
 			}
 			if _, known := n.broken[account]; !known {
-				why, err := n.missed(tx, last, nil)
+				why, err := n.mismatch(tx, last, nil)
 				if err != nil {
 					return err
 				}
@@ -317,7 +322,9 @@ func (n *Notary) note(ctx context.Context, found []Break) error {
 				}
 			}
 			_, broken := n.broken[account]
-			fresh = append(fresh, hashchain.Note{Type: hashchain.NoteHead, Account: account, Seq: h.Seq, Hash: h.Hash, AfterBreak: broken})
+			fresh = append(fresh, hashchain.Note{
+				Type: hashchain.NoteHead, Account: account, Seq: h.Seq, Hash: h.Hash, AfterBreak: broken,
+			})
 		}
 		return nil
 	})
@@ -326,23 +333,28 @@ func (n *Notary) note(ctx context.Context, found []Break) error {
 	}
 	for _, account := range slices.Sorted(maps.Keys(n.broken)) {
 		b := n.broken[account]
-		if !n.told[account] {
-			fresh = append(fresh, hashchain.Note{Type: hashchain.NoteBreak, Account: account, Seq: b.Note.Seq, Hash: b.Note.Hash, Reason: b.Why})
+		if !n.reported[account] {
+			fresh = append(fresh, hashchain.Note{
+				Type: hashchain.NoteBreak, Account: account, Seq: b.Note.Seq, Hash: b.Note.Hash, Reason: b.Why,
+			})
 		}
-		n.Logger.ErrorContext(ctx, "the audit chain of an account is not what was noted of it", slog.String("account", name(account)), slog.Int64("seq", b.Note.Seq),
-			slog.String("noted", b.Note.Time), slog.String("why", b.Why), slog.String("accept", "yardmaster audit accept REASON"))
+		n.Logger.ErrorContext(ctx, "the audit chain of an account is not what was noted of it",
+			slog.String("account", name(account)), slog.Int64("seq", b.Note.Seq),
+			slog.String("noted", b.Note.Time), slog.String("why", b.Why),
+			slog.String("accept", "yardmaster audit accept REASON"))
 	}
 	if err := n.write(ctx, now, fresh); err != nil {
 		return err
 	}
 	n.noted = now
 	for account := range n.broken {
-		n.told[account] = true
+		n.reported[account] = true
 	}
 	return nil
 }
 
-// write signs notes and puts them everywhere.
+// write signs notes, appends them to the file, logs them, and queues them for
+// delivery.
 func (n *Notary) write(ctx context.Context, now time.Time, notes []hashchain.Note) error {
 	if len(notes) == 0 && n.vouches == nil {
 		return nil
@@ -363,8 +375,9 @@ func (n *Notary) write(ctx context.Context, now time.Time, notes []hashchain.Not
 		if s.Type != hashchain.NoteBreak {
 			n.last[s.Account] = s
 		}
-		n.Logger.InfoContext(ctx, "audit "+s.Type, slog.String("account", name(s.Account)), slog.Int64("seq", s.Seq), slog.String("hash", s.Hash),
-			slog.Bool("after_break", s.AfterBreak), slog.String("noted", s.Time), slog.String("key", s.Key), slog.String("signature", s.Signature))
+		n.Logger.InfoContext(ctx, "audit "+s.Type, slog.String("account", name(s.Account)),
+			slog.Int64("seq", s.Seq), slog.String("hash", s.Hash), slog.Bool("after_break", s.AfterBreak),
+			slog.String("noted", s.Time), slog.String("key", s.Key), slog.String("signature", s.Signature))
 		n.unmailed.add(s, lines[i])
 		n.unposted.add(s, lines[i])
 	}
@@ -378,9 +391,9 @@ func name(account string) string {
 	return account
 }
 
-// Accept takes the chains that do not hold as they are, for a reason that is
-// recorded in each of them and noted. No server on the file may run; it answers
-// what was accepted.
+// Accept accepts the chains that do not match as they are. It records the reason in
+// each of them and notes it. No server that uses the file may run. It returns the
+// accepted breaks.
 func (n *Notary) Accept(ctx context.Context, reason string) ([]Break, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -431,8 +444,8 @@ func (n *Notary) Accept(ctx context.Context, reason string) ([]Break, error) {
 	return breaks, n.write(ctx, now, notes)
 }
 
-// Introduce has the newest key vouch for the others in a file that exists, so
-// that one of them can be forgotten.
+// Introduce makes the newest key vouch for the others in an existing file, so that
+// an old key can be removed.
 func (n *Notary) Introduce(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
