@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// bound refuses a schema that could cost too much, or that is not alone. It
-// takes formats out, which draft-07 would assert.
+// bound returns an error for a schema that could cost too much, or that refers to
+// others. It removes formats, which draft-07 would assert.
 func bound(doc map[string]any) error {
 	w := walk{}
 	if err := w.visit(doc, "", 1); err != nil {
@@ -21,36 +21,36 @@ func bound(doc map[string]any) error {
 	return err
 }
 
-// walk goes through a schema. It has the subschemas by JSON pointer.
+// walk holds the subschemas of a schema by JSON pointer.
 type walk map[string]*part
 
-// part is one subschema: what it is made of, and what it refers to.
+// part is one subschema with the pointers of its subschemas and references.
 type part struct {
 	of     []string
 	self   weight
-	sum    weight // with all that it is made of; zero until weighed
+	sum    weight // with all its parts; zero until weighed
 	onPath bool
 }
 
-// weight is what a schema costs.
+// weight is the cost of a schema.
 type weight struct {
-	parts    int // schemas
+	parts    int // number of schemas
 	patterns int // steps of regular expressions
 }
 
-// Where the keywords have subschemas. What is not here has none.
+// The keywords whose values contain subschemas. Other keywords have none.
 var (
 	oneSchema = []string{"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
 		"propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
 	manySchemas = []string{"$defs", "allOf", "anyOf", "definitions", "dependencies", "dependentSchemas", "items", "oneOf",
 		"patternProperties", "prefixItems", "properties"}
-	// Keywords that make a reference lead elsewhere than it says.
+	// moving lists keywords that make a reference lead elsewhere than it says.
 	moving = []string{"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"}
 )
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// visit finds what a subschema is made of.
+// visit collects the parts of a subschema.
 func (w walk) visit(schema any, at string, depth int) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("must not be more than %d schemas deep", MaxDepth)
@@ -95,15 +95,16 @@ func (w walk) visit(schema any, at string, depth int) error {
 	return nil
 }
 
-// subschemas are the schemas in a keyword's value, by what is behind the
-// keyword in a pointer.
+// subschemas returns the schemas in a keyword's value, by the part of the pointer
+// after the keyword.
 func subschemas(name string, value any) map[string]any {
 	many := slices.Contains(manySchemas, name)
 	switch v := value.(type) {
 	case map[string]any:
 		if many && name != "items" {
 			inner := maps.Clone(v)
-			maps.DeleteFunc(inner, func(_ string, s any) bool { _, names := s.([]any); return names }) // which dependencies may have
+			// Dependencies may have lists of names instead of schemas.
+			maps.DeleteFunc(inner, func(_ string, s any) bool { _, names := s.([]any); return names })
 			return inner
 		}
 	case []any:
@@ -121,7 +122,8 @@ func subschemas(name string, value any) map[string]any {
 	return nil
 }
 
-// weigh adds up what a part costs, and finds those that are made of themselves.
+// weigh returns the cost of a part. It returns an error if the part contains
+// itself.
 func (w walk) weigh(at string) (weight, error) {
 	p := w[at]
 	switch {
@@ -153,8 +155,8 @@ func (w walk) weigh(at string) (weight, error) {
 	return sum, nil
 }
 
-// steps is how long the program of a regular expression is, about. One that
-// cannot be read has none: it is refused elsewhere.
+// steps returns the approximate length of a regular expression's program. It is 0
+// for an invalid expression, which is refused elsewhere.
 func steps(pattern string) int {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -169,7 +171,7 @@ func length(re *syntax.Regexp) int {
 	case syntax.OpLiteral:
 		n = len(re.Rune)
 	case syntax.OpCharClass:
-		n += len(re.Rune) / 64 // the ranges are searched
+		n += len(re.Rune) / 64 // matching searches the ranges
 	}
 	for _, sub := range re.Sub {
 		n += length(sub)

@@ -1,7 +1,7 @@
-// Package jsonschema reads JSON Schemas that people write and programs of
-// others are held against. What one may cost is bounded beforehand: a schema
-// that refers to itself, or to the same part often enough, would take for ever,
-// or the whole process with it. Reading and judging are the library's.
+// Package jsonschema reads JSON Schemas that people write and validates the output
+// of other programs against them. It limits the cost of a schema beforehand: a
+// schema that refers to itself, or to one part very often, could take unlimited
+// time or memory. A library parses and validates.
 package jsonschema
 
 import (
@@ -18,32 +18,33 @@ import (
 )
 
 const (
-	// MaxBytes is how long a schema may be.
+	// MaxBytes limits the text of a schema.
 	MaxBytes = 64 << 10
-	// MaxDepth is how many schemas may be within each other.
+	// MaxDepth limits how many schemas may be nested.
 	MaxDepth = 32
-	// MaxParts is how many subschemas there may be once each reference stands
-	// for what it refers to.
+	// MaxParts limits the number of subschemas, with each reference counted as the
+	// schema that it refers to.
 	MaxParts = 2000
-	// MaxPatterns is how many steps the regular expressions may have in all,
-	// counted the same way: a repetition is as many as it may repeat. To match a
-	// text takes a time that grows with this times its length.
+	// MaxPatterns limits the steps of all regular expressions, counted the same
+	// way; a repetition counts as often as it may repeat. The time to match a text
+	// grows with this number multiplied by the length of the text.
 	MaxPatterns = 5_000
 )
 
-// drafts are those that a schema may be of, by $schema.
+// drafts are the supported drafts, by $schema.
 var drafts = map[string]*jsonschema.Draft{
 	"": jsonschema.Draft2020,
 	"https://json-schema.org/draft/2020-12/schema": jsonschema.Draft2020,
 	"http://json-schema.org/draft-07/schema#":      jsonschema.Draft7,
 }
 
-// Schema is a schema to hold values against. It may be used concurrently.
+// Schema is a schema that validates values. Its methods may be called concurrently.
 type Schema struct{ compiled *jsonschema.Schema }
 
-// Parse reads a schema of draft 2020-12 or draft-07. It has to stand on its
-// own: nothing it refers to is fetched, from the disk neither. Formats are not
-// asserted. An error is in words for the schema's author, and begins with a verb.
+// Parse reads a schema of draft 2020-12 or draft-07. The schema has to be
+// self-contained: Parse fetches no references, neither from the network nor from the
+// disk. Formats are not asserted. An error is a text for the schema's author, and
+// begins with a verb.
 func Parse(text []byte) (*Schema, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("must have at most %d bytes", MaxBytes)
@@ -70,17 +71,17 @@ func Parse(text []byte) (*Schema, error) {
 	compiled, err := c.Compile(name)
 	if err != nil {
 		if meta, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
-			return nil, fmt.Errorf("is not a JSON Schema %w", told(meta.Err))
+			return nil, fmt.Errorf("is not a JSON Schema %w", describe(meta.Err))
 		}
 		return nil, fmt.Errorf("is not a JSON Schema that stands on its own: %w", err)
 	}
 	return &Schema{compiled}, nil
 }
 
-// Validate holds a value, as JSON decodes into any, against the schema. Its
-// error tells what is wrong and where, and begins with "at".
+// Validate checks a value, as JSON decodes into any, against the schema. Its error
+// tells what is wrong and where, and begins with "at".
 func (s *Schema) Validate(value any) error {
-	return told(s.compiled.Validate(value))
+	return describe(s.compiled.Validate(value))
 }
 
 // alone is a loader that loads nothing.
@@ -88,13 +89,13 @@ type alone struct{}
 
 func (alone) Load(string) (any, error) { return nil, errors.New("nothing outside of it is read") }
 
-// maxTold is how much of what is wrong is told.
-const maxTold = 20
+// maxReported limits the number of reported errors.
+const maxReported = 20
 
 var english = message.NewPrinter(language.English)
 
-// told is what is wrong with a value, by place.
-func told(err error) error {
+// describe returns an error with all that is wrong with a value, by place.
+func describe(err error) error {
 	wrong, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
 		return err
@@ -122,7 +123,7 @@ func told(err error) error {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		if i == maxTold {
+		if i == maxReported {
 			fmt.Fprintf(&b, "and %d more", len(all)-i)
 			break
 		}

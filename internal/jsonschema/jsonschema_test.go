@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestParse holds that what is no schema is told with its place, and that
-// no schema costs more than it may, whatever result it is held against.
+// TestParse holds that an invalid schema is reported with the place of its fault,
+// and that no schema costs more than the limits allow.
 func TestParse(t *testing.T) {
 	deep, wide := `true`, `"$defs": {"a0": true`
 	for range MaxDepth {
@@ -20,10 +20,13 @@ func TestParse(t *testing.T) {
 	steps := func(times int) string { return `{"pattern": "` + strings.Repeat("(ab?){1,125}", times) + `"}` }
 	for text, want := range map[string]string{
 		`{"type": "object"}`: "",
-		`{"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "https://acme.example/x", "type": ["object", "null"], "additionalProperties": false}`:  "",
-		`{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}, true], "dependencies": {"a": ["b"], "c": {"required": ["d"]}}}`:      "",
-		`{"$defs": {"a/b": {"type": "string"}, "c d": {"$ref": "#/$defs/a~1b"}}, "properties": {"x": {"$ref": "#/$defs/c%20d"}, "y": {"$ref": "#/properties/x"}}}`: "",
-		`{"enum": [{"$ref": "http://nowhere.example"}], "const": {"type": "nope"}, "properties": {"$ref": {"type": "string"}}}`:                                    "",
+		`{"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "https://acme.example/x", "type": ["object", "null"], ` +
+			`"additionalProperties": false}`: "",
+		`{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}, true], "dependencies": {"a": ["b"], "c": ` +
+			`{"required": ["d"]}}}`: "",
+		`{"$defs": {"a/b": {"type": "string"}, "c d": {"$ref": "#/$defs/a~1b"}}, "properties": {"x": {"$ref": "#/$defs/c%20d"}, "y": ` +
+			`{"$ref": "#/properties/x"}}}`: "",
+		`{"enum": [{"$ref": "http://nowhere.example"}], "const": {"type": "nope"}, "properties": {"$ref": {"type": "string"}}}`: "",
 		`{"type": "nope"}`: "at /type: ",
 		`{"type": []}`:     "at /type: ",
 		`{"properties": {"a": {"type": "nope"}}}`:      "at /properties/a/type: ",
@@ -70,8 +73,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestValidate holds what is told of a value: all of it, in one order, each
-// place once, and not more than can be read.
+// TestValidate holds that all faults of a value are reported, in one order, each
+// place once, up to a limit.
 func TestValidate(t *testing.T) {
 	const base = `"type": "object", "required": ["a", "b"], "additionalProperties": {"type": "integer"}, ` +
 		`"properties": {"when": {"format": "date"}, "re": {"format": "regex"}}`

@@ -53,8 +53,8 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes is the kept output.
+// Bytes returns the kept output.
 func (o *Output) Bytes() []byte { return o.text.Bytes() }
 
-// String is the kept output.
+// String returns the kept output.
 func (o *Output) String() string { return o.text.String() }

@@ -13,10 +13,10 @@ var ruleFile string
 // rule is one line of the rule file.
 type rule struct {
 	name  string
-	shape func() *regexp.Regexp // compiled when a text has one of the rule's words
+	shape func() *regexp.Regexp // compiled when a text first contains one of the rule's words
 }
 
-// index finds the rules whose words a text has.
+// index finds the rules whose words a text contains.
 type index struct {
 	rules  []rule
 	starts [256][]word // by first byte
@@ -37,12 +37,13 @@ var rules = sync.OnceValue(func() *index {
 		for _, w := range strings.Fields(columns[1]) {
 			x.starts[w[0]] = append(x.starts[w[0]], word{w, len(x.rules)})
 		}
-		x.rules = append(x.rules, rule{columns[0], sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(columns[2]) })})
+		shape := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(columns[2]) })
+		x.rules = append(x.rules, rule{columns[0], shape})
 	}
 	return x
 })
 
-// of are the rules that text could match, in the order of the file.
+// of returns the rules that text could match, in the order of the file.
 func (x *index) of(text string) (out []rule) {
 	var has []bool
 	lower := strings.ToLower(text)
@@ -64,7 +65,7 @@ func (x *index) of(text string) (out []rule) {
 	return out
 }
 
-// scrub replaces what a rule finds.
+// scrub replaces the matches of a rule.
 func (r rule) scrub(s string) string {
 	var b strings.Builder
 	end := 0

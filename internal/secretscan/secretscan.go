@@ -1,8 +1,8 @@
-// Package secretscan tells text that looks like a secret. It is a net under people,
-// not a promise: it knows the shapes that vendors give their keys (rules.tsv),
-// what follows words such as password, and strings too random to be prose. Where plain text
-// is stored for everybody to read, Found refuses it; where text has to go on,
-// Scrub takes the secret out.
+// Package secretscan recognises text that looks like a secret. It helps people and
+// promises nothing: it knows the forms that vendors give their keys (rules.tsv),
+// values after words such as password, and strings too random to be prose. Where
+// plain text is stored for everybody to read, Found refuses it; where text has to
+// be passed on, Scrub removes the secret.
 package secretscan
 
 import (
@@ -11,17 +11,18 @@ import (
 	"unicode"
 )
 
-// Mark is what stands where a secret was.
+// Mark replaces a secret.
 const Mark = "[redacted]"
 
 var (
 	urlPassword = regexp.MustCompile(`(://[^\s:/@]+:)[^\s@/]+@`)
-	assigned    = regexp.MustCompile(`(?i)\b((?:password|passwd|secret|token|api[_-]?key|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+)?)([^\s"']{6,})`)
-	long        = regexp.MustCompile(`[A-Za-z0-9+_=-]{28,}`)
+	assigned    = regexp.MustCompile(
+		`(?i)\b((?:password|passwd|secret|token|api[_-]?key|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+)?)([^\s"']{6,})`)
+	long = regexp.MustCompile(`[A-Za-z0-9+_=-]{28,}`)
 )
 
-// Scrub replaces what looks like a secret. What follows a word such as
-// password goes in any case: a hole in a sentence does less harm than a leak.
+// Scrub replaces text that looks like a secret. It always replaces the value after
+// a word such as password: a gap in a sentence does less harm than a secret.
 func Scrub(s string) string {
 	for _, r := range rules().of(s) {
 		s = r.scrub(s)
@@ -30,9 +31,9 @@ func Scrub(s string) string {
 	return assigned.ReplaceAllString(s, "${1}"+Mark)
 }
 
-// Found tells whether text holds what looks like a secret. It is stricter with
-// itself than Scrub: "token: whatever" in a sentence is no secret, a value of
-// letters and digits behind it is.
+// Found tells whether text contains what looks like a secret. It demands more than
+// Scrub: "token: whatever" in a sentence is no secret, but a value with letters and
+// digits after it is.
 func Found(s string) bool {
 	for _, r := range rules().of(s) {
 		if r.shape().MatchString(s) {
@@ -55,7 +56,7 @@ func Found(s string) bool {
 	return false
 }
 
-// classes counts which of lower case, upper case and digits a word mixes.
+// classes counts how many of lower case, upper case and digits a word contains.
 func classes(w string) (n int) {
 	for _, of := range []func(rune) bool{unicode.IsLower, unicode.IsUpper, unicode.IsDigit} {
 		if strings.ContainsFunc(w, of) {
@@ -65,9 +66,9 @@ func classes(w string) (n int) {
 	return n
 }
 
-// random tells a made-up key from an identifier: it mixes all classes and
-// changes between them too often for words. Commits, digests and UUIDs, which
-// are hexadecimal, are none.
+// random distinguishes a generated key from an identifier: a key contains all
+// classes and changes between them too often for words. Commits, digests and UUIDs
+// are hexadecimal and do not count.
 func random(w string) bool {
 	if classes(w) < 3 {
 		return false

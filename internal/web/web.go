@@ -1,6 +1,6 @@
-// Package web is what all pages for people look like: one card with the name
-// of the product, in light and dark, that loads nothing from anywhere and sends
-// nothing but its own forms.
+// Package web is the common layout of all pages for people: one card with the name
+// of the product, in light and dark, that loads nothing and sends only its own
+// forms.
 package web
 
 import (
@@ -16,22 +16,24 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// ContentType is that of every page.
+// ContentType is the content type of every page.
 const ContentType = "text/html; charset=utf-8"
 
 //go:embed page.css
 var style string
 
-// styleHash lets our style in and no other.
+// styleHash permits the page's own style and no other.
 var styleHash = func() string {
 	sum := sha256.Sum256([]byte(style))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }()
 
-// icon is two tracks that meet at a switch.
+// The icon shows two tracks that meet at a switch.
 const (
 	drawing = `<path d="M4 20V4M4 14c8 0 8-10 16-10v16" fill="none" stroke="#0b8a63" stroke-width="3" stroke-linecap="round"/>`
-	icon    = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Cpath d='M4 20V4M4 14c8 0 8-10 16-10v16' fill='none' stroke='%230b8a63' stroke-width='3' stroke-linecap='round'/%3E%3C/svg%3E"
+	icon    = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E" +
+		"%3Cpath d='M4 20V4M4 14c8 0 8-10 16-10v16' fill='none' stroke='%230b8a63' stroke-width='3' " +
+		"stroke-linecap='round'/%3E%3C/svg%3E"
 )
 
 var base = template.Must(template.New("").Funcs(template.FuncMap{
@@ -60,9 +62,9 @@ var base = template.Must(template.New("").Funcs(template.FuncMap{
 {{with .RequestID}}<p><small>Request {{.}}</small></p>
 {{end}}{{template "end"}}{{end}}`))
 
-// Templates are pages of one room. They begin with {{template "top" TITLE}},
-// "wide" or "broad", and end with "end"; "alert" takes what went wrong, if anything did;
-// "signout" is a button, and takes where to go then.
+// Templates parses the templates of some pages. A page begins with {{template "top"
+// TITLE}}, "wide" or "broad", and ends with "end". "alert" shows an error, if there
+// is one; "signout" is a button and takes the address to go to afterwards.
 func Templates(text string, funcs ...template.FuncMap) *template.Template {
 	t := template.Must(base.Clone())
 	for _, f := range funcs {
@@ -71,11 +73,11 @@ func Templates(text string, funcs ...template.FuncMap) *template.Template {
 	return template.Must(t.Parse(text))
 }
 
-// Anywhere is for forms whose answer may lead the browser on to another site.
+// Anywhere is the target of pages whose forms may lead the browser to another site.
 const Anywhere = "anywhere"
 
-// Render makes a page. Its forms may lead to this server, and to target, unless
-// that is Anywhere.
+// Render renders a page. Its forms may lead to this server, and to target, or to
+// any site if target is Anywhere.
 func Render(t *template.Template, status int, name string, data any, target string) (op.Reply, error) {
 	var b strings.Builder
 	if err := t.ExecuteTemplate(&b, name, data); err != nil {
@@ -84,12 +86,14 @@ func Render(t *template.Template, status int, name string, data any, target stri
 	return op.Reply{Status: status, ContentType: ContentType, Body: b.String(), Header: headers(target)}, nil
 }
 
-// GoTo sends the browser on to an address, and drops what a form has just
-// sent. Cookies that are empty are not set.
+// GoTo returns a redirect to an address that discards the form that was just sent.
+// Empty cookies are not set.
 func GoTo(address string, cookies ...string) op.Reply {
 	cookies = slices.DeleteFunc(cookies, func(c string) bool { return c == "" })
-	return op.Reply{Status: 303, ContentType: ContentType, Body: "", Cookies: cookies,
-		Header: map[string]string{"Location": address}}
+	return op.Reply{
+		Status: 303, ContentType: ContentType, Body: "", Cookies: cookies,
+		Header: map[string]string{"Location": address},
+	}
 }
 
 func headers(target string) map[string]string {
@@ -99,7 +103,7 @@ func headers(target string) map[string]string {
 	}
 	return map[string]string{
 		"Content-Security-Policy": policy, "X-Frame-Options": "DENY", "X-Robots-Tag": "noindex",
-		// Without any referrer, a form would come from the origin "null".
+		// Without any referrer a form would have the origin "null".
 		"Referrer-Policy": "same-origin",
 	}
 }
@@ -109,7 +113,7 @@ type failure struct {
 	Fields                         []string
 }
 
-// Failure is a failure as a person sees it.
+// Failure returns the page of a failure for a person.
 func Failure(f *fault.Error, requestID string) (op.Reply, error) {
 	v := failure{Title: "This cannot go on", Detail: f.Detail, Slug: f.Slug, RequestID: requestID}
 	switch f.Kind {
@@ -122,7 +126,7 @@ func Failure(f *fault.Error, requestID string) (op.Reply, error) {
 	return Render(base, f.Kind.Status(), "failure", v, "")
 }
 
-// fields says what is wrong with which.
+// fields lists what is wrong with which field.
 func fields(f *fault.Error) (out []string) {
 	for _, name := range slices.Sorted(maps.Keys(f.Fields)) {
 		said := strings.Join(f.Fields[name], ", ")
@@ -134,7 +138,7 @@ func fields(f *fault.Error) (out []string) {
 	return out
 }
 
-// Said is a failure in one line, for a form that is shown again.
+// Said returns a failure as one line, for a form that is shown again.
 func Said(f *fault.Error) string {
 	if list := fields(f); len(list) > 0 {
 		return strings.Join(list, "; ")

@@ -8,7 +8,7 @@ import (
 	"yardmaster/internal/web"
 )
 
-// A failure is told in words, whatever was typed, and nothing of it is run.
+// TestFailure holds that a failure is shown in words, with all input escaped.
 func TestFailure(t *testing.T) {
 	f := fault.Field("name", "<script>is not a name")
 	r, err := web.Failure(f, "r-1")
@@ -24,7 +24,8 @@ func TestFailure(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", want, body)
 		}
 	}
-	if p := r.Header["Content-Security-Policy"]; strings.Contains(p, "unsafe") || !strings.Contains(p, "default-src 'none'") || !strings.Contains(p, "form-action 'self'") {
+	if p := r.Header["Content-Security-Policy"]; strings.Contains(p, "unsafe") || !strings.Contains(p, "default-src 'none'") ||
+		!strings.Contains(p, "form-action 'self'") {
 		t.Errorf("the policy is %s", p)
 	}
 }
