@@ -58,8 +58,8 @@ func TestTwinInFlight(t *testing.T) {
 	})
 }
 
-// A claim whose holder died is taken over if it had changed nothing, and else
-// by nobody.
+// TestDeadHolder holds that a claim of a dead holder is taken over if the holder
+// had changed nothing, and otherwise never.
 func TestDeadHolder(t *testing.T) {
 	timed(t, func(t *testing.T, d *db.DB, pass func(time.Duration)) {
 		l := ledger(d)
@@ -105,7 +105,8 @@ func TestDeadHolder(t *testing.T) {
 	})
 }
 
-// A holder that was only slow cannot commit once its claim was taken over.
+// TestSlowHolder holds that a slow holder cannot commit once its claim was taken
+// over.
 func TestSlowHolder(t *testing.T) {
 	timed(t, func(t *testing.T, d *db.DB, pass func(time.Duration)) {
 		l := ledger(d)

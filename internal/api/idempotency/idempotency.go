@@ -1,13 +1,13 @@
-// Package idempotency is the ledger behind the Idempotency-Key header: what
-// was answered to a write is kept for a day, and a retry is told the same
-// instead of running again.
+// Package idempotency keeps the answers for the header Idempotency-Key: the answer
+// to a write is kept for a day, and a retry gets the same answer instead of running
+// again.
 //
-// A key is claimed by inserting its row, which only one of many twins can, on
-// whichever node they are. The very transactions in which the claim's holder
-// changes something keep the answer, too, for rows that know it by then
-// (op.Answers). For others they mark the row. So when a holder dies, its row
-// tells whether the write took effect: if not, the next retry runs it; if so,
-// nobody does again.
+// A request claims a key by inserting its row, in which only one of several equal
+// requests succeeds, on whichever node they run. The transactions in which the
+// request then changes something also keep its answer, for rows of the API that
+// know the answer by then (op.Answers). For other rows they mark the key's row. So
+// if a server dies, the row tells whether the write took effect: if not, the next
+// retry runs it; if so, no retry runs it again.
 package idempotency
 
 import (
@@ -29,26 +29,28 @@ import (
 
 const (
 	kept     = 24 * time.Hour
-	patience = 10 * time.Second // with a twin in flight
-	// abandoned is the age of an unanswered claim whose holder counts as gone.
-	// One that is not finds its claim taken over and cannot commit.
+	twinWait = 10 * time.Second // how long to wait for an equal request that is running
+	// abandoned is the age at which an unanswered claim counts as left by a dead
+	// server. If its request is still running, it finds its claim taken over and
+	// cannot commit.
 	abandoned = time.Minute
 	sweep     = time.Hour
-	// look is how often a twin on another node is looked for, which need not
-	// tell us that it is done.
-	look = 200 * time.Millisecond
+	// pollEvery is the interval of the checks for an answer from another node,
+	// whose notice may be lost.
+	pollEvery = 200 * time.Millisecond
 )
 
-// Ledger keeps answers in the database.
+// Ledger keeps answers in the database. It implements op.Ledger.
 type Ledger struct {
 	DB       *db.DB
 	Hub      *event.Hub
 	Logger   *slog.Logger
-	Patience time.Duration // with a twin in flight; 10 s when zero
+	Patience time.Duration // how long to wait for an equal request that is running; 10 s when zero
 }
 
-// Restarted lets go of the claims of the server before, so that retries need not
-// wait until they count as abandoned. It is for a database with one server.
+// Restarted deletes the unanswered claims of the previous server, so that retries
+// need not wait until these count as abandoned. It is for a database with a single
+// server.
 func (l *Ledger) Restarted(ctx context.Context) error {
 	return l.DB.Write(ctx, func(tx *db.Tx) error {
 		_, err := disown.Exec(tx)
@@ -56,7 +58,7 @@ func (l *Ledger) Restarted(ctx context.Context) error {
 	})
 }
 
-// Once is what op.Ledger says.
+// Once implements op.Ledger.
 func (l *Ledger) Once(ctx context.Context, u op.Use, run func(context.Context) op.Kept) (op.Kept, bool, error) {
 	mine := id.New()
 	stored, ok, err := l.claim(ctx, u, mine)
@@ -66,15 +68,17 @@ func (l *Ledger) Once(ctx context.Context, u op.Use, run func(context.Context) o
 	return l.hold(ctx, u, mine, run), false, nil
 }
 
-// claim makes the key ours, or answers what is stored under it. A twin in
-// flight is waited for.
+// claim claims the key, or returns the answer that is stored under it. It waits for
+// an equal request that is running. It returns the faults idempotency-in-flight and
+// idempotency-conflict.
 func (l *Ledger) claim(ctx context.Context, u op.Use, mine string) (a op.Kept, stored bool, err error) {
-	wait, cancel := context.WithTimeoutCause(ctx, cmp.Or(l.Patience, patience), inFlight("A request with this Idempotency-Key is still being answered."))
+	wait, cancel := context.WithTimeoutCause(ctx, cmp.Or(l.Patience, twinWait),
+		inFlight("A request with this Idempotency-Key is still being answered."))
 	defer cancel()
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
-		news := l.Hub.Watch(topic(u))
+		notice := l.Hub.Watch(topic(u))
 		var r row
 		won := false
 		err := l.DB.Write(ctx, func(tx *db.Tx) (err error) {
@@ -87,12 +91,13 @@ func (l *Ledger) claim(ctx context.Context, u op.Use, mine string) (a op.Kept, s
 		case won:
 			return a, false, nil
 		case r.Print != u.Print:
-			return a, false, fault.Reason("idempotency-conflict", "This Idempotency-Key was used for another request: by another credential, for another path or with another body.")
+			return a, false, fault.Reason("idempotency-conflict", "This Idempotency-Key was used for another request: "+
+				"by another credential, for another path or with another body.")
 		case r.Status != 0:
 			return op.Kept{Status: r.Status, ContentType: r.ContentType, Body: r.Body}, true, nil
 		}
 		select {
-		case <-news:
+		case <-notice:
 		case <-tick.C:
 		case <-wait.Done():
 			return a, false, context.Cause(wait)
@@ -100,7 +105,8 @@ func (l *Ledger) claim(ctx context.Context, u op.Use, mine string) (a op.Kept, s
 	}
 }
 
-// attempt tries once: won tells that the key is ours, else r is whose it is.
+// attempt tries to claim the key once. won tells whether it has; otherwise r is the
+// existing row.
 func attempt(tx *db.Tx, u op.Use, mine string) (r row, won bool, err error) {
 	r, there, err := find.Maybe(tx, u.Account, u.Key)
 	if err != nil {
@@ -120,7 +126,7 @@ func attempt(tx *db.Tx, u op.Use, mine string) (r row, won bool, err error) {
 		}); err != nil || n == 1 {
 			return r, n == 1, err
 		}
-		r, err = find.One(tx, u.Account, u.Key) // another one was faster
+		r, err = find.One(tx, u.Account, u.Key) // another request was faster
 		return r, false, err
 	case r.Status == 0 && r.Print == u.Print && r.CreatedAt <= db.Micros(tx.Now.Add(-abandoned)):
 		if r.Effect {
@@ -134,18 +140,18 @@ func attempt(tx *db.Tx, u op.Use, mine string) (r row, won bool, err error) {
 	return r, false, nil
 }
 
-// hold runs the request and settles the claim by its answer.
+// hold runs the request and then stores its answer or releases the claim.
 func (l *Ledger) hold(ctx context.Context, u op.Use, mine string, run func(context.Context) op.Kept) op.Kept {
-	var a op.Kept                     // none, if run panics
-	var early atomic.Pointer[op.Kept] // kept with the change
+	var a op.Kept                     // stays empty if run panics
+	var early atomic.Pointer[op.Kept] // the answer that was stored with the change
 	var over atomic.Bool
 	defer func() {
 		over.Store(true)
 		if e := early.Load(); e != nil && a.Status == e.Status && a.ContentType == e.ContentType && bytes.Equal(a.Body, e.Body) {
 			return
 		}
-		// The answer is kept though its caller may be gone. If it cannot be, the
-		// claim stays as that of a dead holder would.
+		// The answer is stored even if its caller has gone. If storing fails, the
+		// claim stays like that of a dead server.
 		err := l.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error {
 			l.Hub.Notify(tx, topic(u))
 			if a.Status == 0 || a.Status >= 500 {
@@ -158,12 +164,13 @@ func (l *Ledger) hold(ctx context.Context, u op.Use, mine string, run func(conte
 			return err
 		})
 		if err != nil {
-			l.Logger.LogAttrs(ctx, slog.LevelError, "an answer could not be kept for retries", slog.String("error", err.Error()))
+			l.Logger.LogAttrs(ctx, slog.LevelError, "an answer could not be kept for retries",
+				slog.String("error", err.Error()))
 		}
 	}()
 	a = run(db.BeforeCommit(ctx, func(tx *db.Tx) error {
 		if over.Load() {
-			return nil // what goes on after the answer is not the claim's
+			return nil // work that continues after the answer does not belong to the claim
 		}
 		n, err := l.note(tx, u, mine, &early)
 		if err == nil && n == 0 {
@@ -174,7 +181,8 @@ func (l *Ledger) hold(ctx context.Context, u op.Use, mine string, run func(conte
 	return a
 }
 
-// note marks that the claim took effect, and keeps the answer if it is known.
+// note marks that the claim took effect, and stores the answer if it is known. It
+// returns 0 if the claim was taken over.
 func (l *Ledger) note(tx *db.Tx, u op.Use, mine string, early *atomic.Pointer[op.Kept]) (n int64, err error) {
 	a, ok, err := op.Answered(tx.Context())
 	if err != nil {
@@ -194,7 +202,7 @@ func inFlight(detail string) *fault.Error { return fault.Reason("idempotency-in-
 
 func topic(u op.Use) string { return "idempotency:" + u.Account + ":" + u.Key }
 
-// Loop forgets what is older than a day, until ctx ends.
+// Loop deletes rows that are older than a day, until ctx ends.
 func (l *Ledger) Loop(ctx context.Context) error {
 	tick := time.NewTicker(sweep)
 	defer tick.Stop()
@@ -207,7 +215,8 @@ func (l *Ledger) Loop(ctx context.Context) error {
 		observe.Failed(in, err)
 		end()
 		if err != nil && ctx.Err() == nil {
-			l.Logger.LogAttrs(ctx, slog.LevelWarn, "old idempotency keys could not be forgotten", slog.String("error", err.Error()))
+			l.Logger.LogAttrs(ctx, slog.LevelWarn, "old idempotency keys could not be forgotten",
+				slog.String("error", err.Error()))
 		}
 		select {
 		case <-tick.C:

@@ -171,16 +171,19 @@ func TestReplay(t *testing.T) {
 			"path":       {"POST", "/v1/others", "acme/a", `{"name": "x"}`},
 			"credential": {"POST", "/v1/items", "acme/b", `{"name": "x"}`},
 		} {
-			if a := n.send(t, c[0], c[1], c[2], "k", c[3]); a.StatusCode != 409 || a.slug() != "idempotency-conflict" || a.body["reason"] != "idempotency-conflict" || a.replayed() {
+			if a := n.send(t, c[0], c[1], c[2], "k", c[3]); a.StatusCode != 409 || a.slug() != "idempotency-conflict" ||
+				a.body["reason"] != "idempotency-conflict" || a.replayed() {
 				t.Errorf("another %s: %d %v", what, a.StatusCode, a.body)
 			}
 		}
 		if runs.n != 1 {
 			t.Errorf("%d runs", runs.n)
 		}
-		for _, c := range [][3]string{{"/v1/items", "rival/a", "k"}, {"/v1/items", "acme/a", "K"}, {"/v1/items", "acme/a", ""}, {"/v1/items", "acme/a", ""}, {"/v1/secrets", "acme/a", "k"}, {"/v1/secrets", "acme/a", "k"}} {
+		for _, c := range [][3]string{{"/v1/items", "rival/a", "k"}, {"/v1/items", "acme/a", "K"}, {"/v1/items", "acme/a", ""},
+			{"/v1/items", "acme/a", ""}, {"/v1/secrets", "acme/a", "k"}, {"/v1/secrets", "acme/a", "k"}} {
 			before := runs.n
-			if a := n.send(t, "POST", c[0], c[1], c[2], `{"name": "`+strings.Repeat("z", before)+`"}`); a.StatusCode != 201 || a.replayed() || runs.n != before+1 {
+			if a := n.send(t, "POST", c[0], c[1], c[2], `{"name": "`+strings.Repeat("z", before)+`"}`); a.StatusCode != 201 || a.replayed() ||
+				runs.n != before+1 {
 				t.Errorf("%v: %d, %d runs", c, a.StatusCode, runs.n-before)
 			}
 		}
@@ -219,7 +222,8 @@ func TestFailures(t *testing.T) {
 		runs.n = 0
 		for i := range 2 {
 			a := n.send(t, "POST", "/v1/items", "acme/a", strings.NewReplacer(`"`, "", "{", "", "}", "").Replace(body), body)
-			if a.StatusCode != want.status || a.slug() != want.slug || a.replayed() != (i == 1 && want.status < 500) || a.Header.Get("Retry-After") != want.after {
+			if a.StatusCode != want.status || a.slug() != want.slug || a.replayed() != (i == 1 && want.status < 500) ||
+				a.Header.Get("Retry-After") != want.after {
 				t.Errorf("%s, call %d: %d %v %v", body, i, a.StatusCode, a.Header, a.body)
 			}
 			if a.body["request_id"] != a.Header.Get("X-Request-Id") {

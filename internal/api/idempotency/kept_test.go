@@ -11,8 +11,9 @@ import (
 	"yardmaster/internal/db/dbtest"
 )
 
-// The answer commits with the change. A node that dies right after the commit
-// leaves it to the others: the first runs nothing more, as after a kill -9.
+// TestAnswerCommitsWithTheChange holds that the answer commits with the change. A
+// node that dies right after the commit runs nothing more, as after a kill -9, and
+// the others have the answer.
 func TestAnswerCommitsWithTheChange(t *testing.T) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
@@ -44,8 +45,8 @@ func TestAnswerCommitsWithTheChange(t *testing.T) {
 	}
 }
 
-// What is answered in the end is what is kept, unless it is a failure of ours:
-// the change is there.
+// TestAnswerAfterTheChange holds that the final answer is kept, unless it is an
+// internal error, because the change is there.
 func TestAnswerAfterTheChange(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		var runs counter

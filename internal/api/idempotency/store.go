@@ -2,7 +2,7 @@ package idempotency
 
 import "yardmaster/internal/db"
 
-// row is one use of a key.
+// row is the row of a key.
 type row struct {
 	Print       string `db:"print"`
 	Claim       string `db:"claim"`
@@ -14,21 +14,22 @@ type row struct {
 }
 
 var (
-	find = db.Q[row](`SELECT print, claim, effect, status, content_type, body, created_at FROM idempotency_keys WHERE account_id = $1 AND key = $2`)
+	find = db.Q[row](`SELECT print, claim, effect, status, content_type, body, created_at FROM idempotency_keys
+		WHERE account_id = $1 AND key = $2`)
 
 	claim = db.SWith[claimArgs](`INSERT INTO idempotency_keys (account_id, key, print, claim, effect, status, content_type,
 		body, created_at)
 		VALUES (:account_id, :key, :print, :claim, FALSE, 0, '', '', :created_at)
 		ON CONFLICT (account_id, key) DO NOTHING`)
-	// takeOver is for a claim whose holder is gone and has changed nothing.
+	// takeOver takes over a claim whose holder is gone and has changed nothing.
 	takeOver = db.SWith[takeOverArgs](`UPDATE idempotency_keys SET claim = :mine, created_at = :created_at
 		WHERE account_id = :account_id AND key = :key AND claim = :claim AND status = 0 AND effect = FALSE`)
-	// disown is for the claims of holders that are all gone.
+	// disown deletes the claims of holders that are all gone.
 	disown = db.S(`DELETE FROM idempotency_keys WHERE status = 0 AND effect = FALSE`)
 	expire = db.S(`DELETE FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND created_at <= $3`)
 
-	// mark goes with every change that a claim makes. Of a claim that was taken
-	// over it finds nothing.
+	// mark runs in every transaction of a claim's request. It changes no row if the
+	// claim was taken over.
 	mark   = db.S(`UPDATE idempotency_keys SET effect = TRUE WHERE account_id = $1 AND key = $2 AND claim = $3`)
 	settle = db.SWith[settleArgs](`UPDATE idempotency_keys SET status = :status, content_type = :content_type, body = :body
 		WHERE account_id = :account_id AND key = :key AND claim = :claim`)
@@ -59,7 +60,7 @@ type claimArgs struct {
 
 var pullIn = db.S(`UPDATE idempotency_keys SET created_at = $1 WHERE status = 0 AND created_at > $1`)
 
-// ClockSetBack makes claims of the future claims of now, so that they run out.
+// ClockSetBack sets the time of claims from the future to now, so that they expire.
 func ClockSetBack(tx *db.Tx) error {
 	_, err := pullIn.Exec(tx, tx.Now)
 	return err

@@ -1,6 +1,7 @@
-// Package limit counts what callers do in a sliding minute, in this process.
-// It knows nothing of requests: a caller names a bucket and how much it holds,
-// and is told whether there was room, how much is left and when a slot frees.
+// Package limit counts requests in a sliding minute, in this process (Counter) or
+// in a server that several nodes share (Shared). It does not know requests: a
+// caller names a bucket and its limit, and learns whether the limit allows one
+// more, how many are left and when a slot becomes free.
 package limit
 
 import (
@@ -10,34 +11,35 @@ import (
 	"time"
 )
 
-// Window is the span that is counted over. It slides in steps of one second:
-// what was taken counts in the second it was taken and the 59 that follow.
+// Window is the time over which requests are counted. It slides in steps of one
+// second: a slot counts in the second in which it was taken and in the following
+// 59.
 const Window = 60 * time.Second
 
 const seconds = int(Window / time.Second)
 
-// Bucket names what is counted. The parts that do not apply stay empty.
+// Bucket names what is counted. Parts that do not apply are empty.
 type Bucket struct {
 	Name string     // what is limited
-	IP   netip.Addr // whose, by address; see Site
-	Who  string     // whose, by credential
-	Talk string     // in which conversation
+	IP   netip.Addr // the address; see Site
+	Who  string     // the credential
+	Talk string     // the conversation
 }
 
-// State describes a bucket after it was asked.
+// State is the state of a bucket after a call of Take.
 type State struct {
-	Limit     int // what it holds
+	Limit     int // the limit of the bucket
 	Remaining int
-	Reset     int // whole seconds until a slot frees, 1 to 60; 0 when none is taken
+	Reset     int // whole seconds until a slot becomes free, 1 to 60; 0 when none is taken
 }
 
-// Tighter tells whether s runs out before t.
+// Tighter tells whether s reaches its limit before t.
 func (s State) Tighter(t State) bool {
 	return s.Remaining < t.Remaining || s.Remaining == t.Remaining && s.Reset > t.Reset
 }
 
-// Counter holds the buckets. It is safe for concurrent use. A bucket that
-// nothing was taken from for a window costs nothing.
+// Counter holds buckets. Its methods may be called concurrently. A bucket that was
+// not used for a Window takes no memory.
 type Counter struct {
 	clock  func() time.Time
 	epoch  time.Time
@@ -51,14 +53,14 @@ type shard struct {
 	swept   int64
 }
 
-// slots is one bucket: a ring with what was taken in each second.
+// slots is one bucket: a ring with the number of slots taken in each second.
 type slots struct {
 	taken [seconds]uint16
 	sum   int
-	at    int64 // the second the ring is turned to
+	at    int64 // the newest second in the ring
 }
 
-// New makes a counter; nothing has been taken yet.
+// New returns a counter without taken slots.
 func New(clock func() time.Time) *Counter {
 	c := &Counter{clock: clock, epoch: clock(), seed: maphash.MakeSeed()}
 	for i := range c.shards {
@@ -67,10 +69,11 @@ func New(clock func() time.Time) *Counter {
 	return c
 }
 
-// Take takes a slot of a bucket that holds at most max, which must be positive
-// and below 65536. Without room it takes none and answers false.
+// Take takes a slot of a bucket with the limit max, which must be positive and
+// below 65536. If no slot is free, it takes none and returns false.
 func (c *Counter) Take(b Bucket, max int) (State, bool) {
-	// Reading the difference, a clock that is set back moves nothing.
+	// The difference uses the monotonic clock, so setting the clock back has no
+	// effect.
 	now := int64(c.clock().Sub(c.epoch) / time.Second)
 	sh := &c.shards[maphash.Comparable(c.seed, b)%uint64(len(c.shards))]
 	sh.mu.Lock()
@@ -84,15 +87,15 @@ func (c *Counter) Take(b Bucket, max int) (State, bool) {
 		sh.buckets[b] = s
 	}
 	s.turn(now)
-	room := s.sum < max
-	if room {
+	free := s.sum < max
+	if free {
 		s.taken[s.at%int64(seconds)]++
 		s.sum++
 	}
-	return State{Limit: max, Remaining: max - s.sum, Reset: s.frees()}, room
+	return State{Limit: max, Remaining: max - s.sum, Reset: s.frees()}, free
 }
 
-// turn lets go of what has left the window.
+// turn removes the seconds that have left the window.
 func (s *slots) turn(now int64) {
 	if now-s.at >= int64(seconds) {
 		s.taken, s.sum, s.at = [seconds]uint16{}, 0, now
@@ -105,7 +108,7 @@ func (s *slots) turn(now int64) {
 	}
 }
 
-// frees is how many seconds pass until the oldest slot leaves.
+// frees returns how many seconds pass until the oldest slot becomes free.
 func (s *slots) frees() int {
 	for i := 1; i <= seconds; i++ { // the place after the newest holds the oldest
 		if s.taken[(s.at+int64(i))%int64(seconds)] > 0 {
@@ -115,7 +118,7 @@ func (s *slots) frees() int {
 	return 0
 }
 
-// sweep drops the buckets that nothing is left in.
+// sweep deletes the empty buckets.
 func (sh *shard) sweep(now int64) {
 	sh.swept = now
 	for b, s := range sh.buckets {
@@ -125,8 +128,9 @@ func (sh *shard) sweep(now int64) {
 	}
 }
 
-// Site is what an address is counted as: itself, or its /64, which one
-// subscriber of IPv6 has whole. Text that is no address is the zero site.
+// Site returns the address as which an address is counted: itself, or its /64 for
+// IPv6, where one subscriber has a whole /64. Text that is no address gives the
+// zero Addr.
 func Site(address string) netip.Addr {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {

@@ -59,8 +59,9 @@ func TestBucketsAreApart(t *testing.T) {
 	}
 }
 
-// In no 60 seconds of the clock more is taken than a bucket holds; a refusal
-// is never without cause, and who waits as long as told gets in.
+// TestWindowHolds holds that no more slots are taken in any 60 seconds than a
+// bucket allows, that no refusal is without a cause, and that a caller who waits as
+// long as Reset says is admitted.
 func TestWindowHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, clock := counter()

@@ -15,51 +15,53 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Limiter is where buckets are kept: a Counter, or a Shared.
+// Limiter keeps buckets: a Counter or a Shared.
 type Limiter interface {
-	// Take takes a slot of a bucket that holds at most max, which must be
-	// positive and below 65536. Without room it takes none and answers false.
+	// Take takes a slot of a bucket with the limit max, which must be positive and
+	// below 65536. If no slot is free, it takes none and returns false.
 	Take(b Bucket, max int) (State, bool)
 }
 
 const (
-	// answerTime is how long a request waits for the server at most.
+	// answerTime limits how long a request waits for the server.
 	answerTime = 50 * time.Millisecond
-	// pause is how long a server that did not answer is left alone.
+	// pause is how long a server that did not answer is not asked again.
 	pause = time.Second
 )
 
-// Shared keeps the buckets of several nodes in one Redis or Valkey server,
-// counted by that server's clock. It counts in this process as well: while the
-// server does not answer in time, what this process has seen decides alone.
-// It is safe for concurrent use.
+// Shared keeps the buckets of several nodes in one Redis or Valkey server, counted
+// by that server's clock. It also counts in this process: while the server does not
+// answer in time, this process's counts decide. Its methods may be called
+// concurrently.
 type Shared struct {
 	here  *Counter
 	redis *redis.Client
 	clock func() time.Time
 	log   *slog.Logger
 	wait  time.Duration
-	// away is 0 while the server answers, and else the nanosecond of the clock
-	// from which it may be asked again.
+	// away is 0 while the server answers, else the time in Unix nanoseconds from
+	// which it may be asked again.
 	away atomic.Int64
 }
 
-// Share uses the server at an address such as redis://:PASSWORD@HOST:6379/0,
-// or rediss:// over TLS. It does not connect yet.
+// Share returns a Shared for the server at an address such as
+// redis://:PASSWORD@HOST:6379/0, or rediss:// over TLS. It does not connect yet. It
+// returns an error if the address is malformed.
 func Share(address string, clock func() time.Time, log *slog.Logger) (*Shared, error) {
 	o, err := redis.ParseURL(address)
 	if err != nil {
 		return nil, errors.New("is no address such as redis://HOST:6379/0") // the cause may quote a password
 	}
-	logging.Disable() // what fails is told here, once
+	logging.Disable() // Take logs a failure itself, once
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = time.Second, time.Second, time.Second, time.Second
 	o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries, o.DisableIdentity = true, -1, 1, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return &Shared{here: New(clock), redis: redis.NewClient(o), clock: clock, log: log, wait: answerTime}, nil
 }
 
-// take is one ask: a hash holds what was taken in each second. It answers
-// whether there was room, what is taken now, and when a slot frees.
+// take runs Take on the server: a hash holds the number of slots taken in each
+// second. It returns whether a slot was free, how many are taken now, and when one
+// becomes free.
 var take = redis.NewScript(`
 local now = tonumber(redis.call('TIME')[1])
 local window = tonumber(ARGV[2])
@@ -84,7 +86,7 @@ if sum < tonumber(ARGV[1]) then
 end
 return {room, sum, oldest + window - now}`)
 
-// Take is Limiter's.
+// Take implements Limiter.
 func (s *Shared) Take(b Bucket, max int) (State, bool) {
 	state, room := s.here.Take(b, max)
 	again := s.away.Load()
@@ -99,7 +101,8 @@ func (s *Shared) Take(b Bucket, max int) (State, bool) {
 	}
 	if err != nil {
 		if s.away.Swap(s.clock().UnixNano()+int64(pause)) == 0 {
-			s.log.Warn("The server that request counts are shared through does not answer; each node counts for itself.", "error", err)
+			s.log.Warn("The server that request counts are shared through does not answer; each node counts for itself.",
+				"error", err)
 		}
 		return state, room
 	}
@@ -110,13 +113,14 @@ func (s *Shared) Take(b Bucket, max int) (State, bool) {
 	return State{Limit: max, Remaining: left(max, int(got[1])), Reset: int(got[2])}, got[0] == 1
 }
 
-// Ping tells whether the server answers.
+// Ping returns an error unless the server answers.
 func (s *Shared) Ping(ctx context.Context) error { return s.redis.Ping(ctx).Err() }
 
-// Close lets go of the connections.
+// Close closes the connections.
 func (s *Shared) Close() error { return s.redis.Close() }
 
-// key is a bucket's name on the server. Only the last part may hold anything.
+// key returns a bucket's name on the server. Only the last part may contain any
+// characters.
 func key(b Bucket) string {
 	ip := ""
 	if b.IP != (netip.Addr{}) {
@@ -125,5 +129,6 @@ func key(b Bucket) string {
 	return strings.Join([]string{"yardmaster:limit", b.Name, ip, b.Who, b.Talk}, "|")
 }
 
-// left is what remains of a bucket, which may have shrunk since.
+// left returns how many slots are free in a bucket whose limit may have been
+// lowered.
 func left(most, taken int) int { return max(0, most-taken) }

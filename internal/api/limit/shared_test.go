@@ -13,8 +13,8 @@ import (
 	"yardmaster/internal/api/limit/redistest"
 )
 
-// node is one of the nodes that share a server. It waits long for the server:
-// the machine may be busy.
+// node is one of the nodes that share a server. It waits long for the server,
+// because the machine may be busy.
 func node(t *testing.T, address string, clock func() time.Time, log *slog.Logger) *Shared {
 	t.Helper()
 	s, err := Share(address, clock, log)
@@ -33,8 +33,8 @@ func TestSharedAddress(t *testing.T) {
 	}
 }
 
-// Whatever the nodes are asked at the same time, together they let in as many
-// as the bucket holds, and other buckets are apart.
+// TestNodesShare holds that the nodes together admit as many concurrent requests as
+// the bucket allows, and that buckets are separate.
 func TestNodesShare(t *testing.T) {
 	t.Parallel()
 	srv := redistest.Start(t)
@@ -59,7 +59,8 @@ func TestNodesShare(t *testing.T) {
 	if in.Load() != 100 {
 		t.Errorf("%d of 400 got in, not 100", in.Load())
 	}
-	for _, b := range []Bucket{{Name: "writes", Who: "x"}, {Name: "reads", Who: "y"}, {Name: "reads", Who: "x", Talk: "x"}, {Name: "reads", IP: Site("10.0.0.1")}} {
+	for _, b := range []Bucket{{Name: "writes", Who: "x"}, {Name: "reads", Who: "y"}, {Name: "reads", Who: "x", Talk: "x"},
+		{Name: "reads", IP: Site("10.0.0.1")}} {
 		if s, ok := nodes[0].Take(b, 1); !ok || s.Remaining != 0 {
 			t.Errorf("%+v is not fresh: %+v", b, s)
 		}
@@ -69,7 +70,8 @@ func TestNodesShare(t *testing.T) {
 	}
 }
 
-// What was taken leaves the window with its second, and an idle bucket goes.
+// TestSharedWindowSlides holds that a slot leaves the window after its time, and
+// that an idle bucket is deleted.
 func TestSharedWindowSlides(t *testing.T) {
 	t.Parallel()
 	srv := redistest.Start(t)
@@ -100,8 +102,9 @@ func TestSharedWindowSlides(t *testing.T) {
 	}
 }
 
-// While the server is gone or hangs, each node counts for itself, without a
-// pause a caller would feel, and says so once; then they share again.
+// TestServerGoesAway holds that each node counts for itself while the server is
+// unreachable or hangs, without a noticeable delay, logs that once, and shares
+// again afterwards.
 func TestServerGoesAway(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]struct{ away, back func(*redistest.Server) }{

@@ -10,15 +10,19 @@ import (
 	"yardmaster/internal/api/mcp"
 )
 
-// Whatever is sent, the answer is one JSON-RPC message, a problem, or nothing
-// at 202, and it is never our failure.
+// FuzzFrame holds that the answer to any message is one JSON-RPC message, a
+// problem, or empty with 202, and never an internal error.
 func FuzzFrame(f *testing.F) {
 	for _, body := range []string{
-		`{"jsonrpc": "2.0", "id": 1, "method": "ping"}`, `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`, `{"jsonrpc": "2.0", "method": "notifications/initialized"}`,
+		`{"jsonrpc": "2.0", "id": 1, "method": "ping"}`, `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`,
+		`{"jsonrpc": "2.0", "method": "notifications/initialized"}`,
 		`{"jsonrpc": "2.0", "id": "a", "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}`,
-		`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "thing.get", "arguments": {"owner": "o", "tags": ["a"], "count": 3}}}`,
-		`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "thing_set_name", "arguments": {"owner": "o/../x", "name": "\u0000", "conversation_ref": 1}}}`,
-		`{"jsonrpc": "2.0", "id": 1e400, "method": "ping"}`, `{"jsonrpc": "2.0", "id": null, "result": 1}`, `[]`, `[[`, `1`, ``, "\xff", `{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}`,
+		`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "thing.get", "arguments": {"owner": "o", "tags": ["a"], ` +
+			`"count": 3}}}`,
+		`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "thing_set_name", "arguments": {"owner": "o/../x", "name": ` +
+			`"\u0000", "conversation_ref": 1}}}`,
+		`{"jsonrpc": "2.0", "id": 1e400, "method": "ping"}`, `{"jsonrpc": "2.0", "id": null, "result": 1}`, `[]`, `[[`, `1`, ``, "\xff",
+		`{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}`,
 	} {
 		f.Add([]byte(body), "")
 		f.Add([]byte(body), "2026-07-28")

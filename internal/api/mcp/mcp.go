@@ -1,9 +1,8 @@
-// Package mcp serves the capabilities to programs that speak the Model Context
-// Protocol: one JSON-RPC request in one POST, one answer, and nothing kept in
-// between. It listens at the row mcp.rpc and is a caller of the pipeline beside
-// REST. A tool is an op under its own id, so a call meets the same rule, the
-// same checks and the same answer as over REST; this package only wraps and
-// unwraps.
+// Package mcp serves the capabilities to programs that use the Model Context
+// Protocol: one JSON-RPC request in one POST, one answer, and no state in between.
+// It is the handler of the row mcp.rpc and calls the same pipeline as REST. A tool
+// is an op under its own id, so a call meets the same rules and checks and gets the
+// same answer as over REST; this package only converts the messages.
 package mcp
 
 import (
@@ -17,13 +16,14 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// The protocol's revisions. The modern one has no handshake and says its
-// version in every request; the ones before are negotiated by initialize.
+// The protocol's revisions. The modern one has no handshake and names its version
+// in every request; in earlier ones initialize negotiates it.
 const modern = "2026-07-28"
 
 var revisions = []string{modern, "2025-11-25", "2025-06-18"}
 
-// Path is the endpoint, Resource what describes it to clients without a token.
+// Path is the endpoint; Resource is the document that describes it to clients
+// without a token.
 const (
 	Path     = "/v1/mcp"
 	Resource = "/.well-known/oauth-protected-resource/v1/mcp"
@@ -31,8 +31,8 @@ const (
 
 const group = "Billing keys, donations, grants, onboarding, MCP"
 
-// bare are verbs that the contract also calls without their group. They are
-// understood and not listed.
+// bare lists verbs that clients may also call without their group, as the contract
+// says. They are accepted and not listed.
 var bare = []string{"next_steps", "source_connect"}
 
 const instructions = "Tools are the capabilities of a Yardmaster, a control plane for AI developer agents. " +
@@ -43,15 +43,15 @@ const instructions = "Tools are the capabilities of a Yardmaster, a control plan
 type Server struct {
 	Version string
 	ops     []op.Op
-	names   map[string]*op.Op // as listed, with _ for the dot, and the bare ones
+	names   map[string]*op.Op // by id, by id with _ for the dot, and by bare verb
 
-	once  sync.Once // makes the descriptions, at the first list
+	once  sync.Once // makes the descriptions for the first list
 	tools []tool
 	mu    sync.Mutex
-	lists map[policy.Set][]byte // what a scope set may see, rendered
+	lists map[policy.Set][]byte // the encoded list for each scope set
 }
 
-// New makes a server of those of the ops that can be tools.
+// New returns a server for those of the ops that can be tools.
 func New(version string, ops []op.Op) *Server {
 	s := &Server{Version: version, names: map[string]*op.Op{}, lists: map[policy.Set][]byte{}}
 	for _, o := range ops {
@@ -69,26 +69,31 @@ func New(version string, ops []op.Op) *Server {
 	return s
 }
 
-// Ops are the two rows of the endpoint.
+// Ops returns the two rows of the endpoint.
 func (s *Server) Ops() []op.Op {
 	return []op.Op{
-		op.Raw(op.Row{ID: "mcp.rpc", From: op.KnownPages, Method: "POST", Path: Path, Group: group, Rule: policy.PerRequest(),
+		op.Raw(op.Row{
+			ID: "mcp.rpc", From: op.KnownPages, Method: "POST", Path: Path, Group: group, Rule: policy.PerRequest(),
 			Also: []int{202}, MaxBody: 2 << 20, Resource: Resource, Takes: Message{}, Body: Answer{},
 			Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 404, Slug: "not-found"}},
 			Summary: "One JSON-RPC request of the Model Context Protocol; every verb asserts its own scope",
-			Doc: "One request in the body, one answer; no sessions, no batches. tools/list names the capabilities that the credential may call, " +
+			Doc: "One request in the body, one answer; no sessions, no batches. " +
+				"tools/list names the capabilities that the credential may call, " +
 				"each under its id; tools/call runs one with the same checks, limits and answer as its route here. " +
-				"A notification is answered 202 without a body."}, s.serve),
-		op.New(op.Row{ID: "mcp.stream_refused", From: op.KnownPages, Method: "GET", Path: Path, Group: group, Rule: policy.PerRequest(),
+				"A notification is answered 202 without a body.",
+		}, s.serve),
+		op.New(op.Row{
+			ID: "mcp.stream_refused", From: op.KnownPages, Method: "GET", Path: Path, Group: group, Rule: policy.PerRequest(),
 			Status: 405, Resource: Resource,
 			Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 405, Slug: "method-not-allowed"}},
 			Summary: "Refused: the server sends nothing on its own",
-			Doc:     "Always 405: requests go by POST."}, refuse),
+			Doc:     "Always 405: requests go by POST.",
+		}, refuse),
 	}
 }
 
-// Message and Answer are what the document says of the protocol, whose methods
-// each have params and a result of their own.
+// Message and Answer describe the protocol's messages in the OpenAPI document. Each
+// method has params and a result of its own.
 type (
 	Message struct {
 		_       struct{}       `doc:"A request of JSON-RPC 2.0, or a notification, which has no id." schema:"Message"`

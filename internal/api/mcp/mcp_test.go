@@ -66,10 +66,14 @@ func things(limits limit.Limiter) http.Handler {
 		return thing{in.Owner, in.Name, nil, false}, nil
 	}
 	ops := []op.Op{
-		op.New(op.Row{ID: "thing.get", Method: "GET", Path: "/v1/{owner}/thing", Rule: policy.Require(policy.ReadTasks), Group: "Things", Summary: "One"}, get),
-		op.New(op.Row{ID: "thing.set_name", Method: "PUT", Path: "/v1/{owner}/thing", Rule: policy.Require(policy.WriteTasks), Group: "Things", Summary: "Name"}, put),
-		op.New(op.Row{ID: "thing.delete", Method: "DELETE", Path: "/v1/{owner}/thing", Rule: policy.Require(policy.WriteRepos), Group: "Things", Summary: "Gone"}, get),
-		op.New(op.Row{ID: "thing.free", Method: "GET", Path: "/v1/free", Rule: policy.Public(), Group: "Things", Summary: "Free"}, func(context.Context, op.None) (op.None, error) { return op.None{}, nil }),
+		op.New(op.Row{ID: "thing.get", Method: "GET", Path: "/v1/{owner}/thing", Rule: policy.Require(policy.ReadTasks), Group: "Things",
+			Summary: "One"}, get),
+		op.New(op.Row{ID: "thing.set_name", Method: "PUT", Path: "/v1/{owner}/thing", Rule: policy.Require(policy.WriteTasks),
+			Group: "Things", Summary: "Name"}, put),
+		op.New(op.Row{ID: "thing.delete", Method: "DELETE", Path: "/v1/{owner}/thing", Rule: policy.Require(policy.WriteRepos),
+			Group: "Things", Summary: "Gone"}, get),
+		op.New(op.Row{ID: "thing.free", Method: "GET", Path: "/v1/free", Rule: policy.Public(), Group: "Things", Summary: "Free"},
+			func(context.Context, op.None) (op.None, error) { return op.None{}, nil }),
 	}
 	return rest.Handler(rest.Config{Pipeline: &op.Pipeline{
 		BaseURL: "http://yard", Limits: limits,
@@ -102,7 +106,8 @@ const both = "read:tasks,write:tasks"
 func connect(t *testing.T, s *httptest.Server, scopes, revision string) *sdk.ClientSession {
 	t.Helper()
 	c := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := c.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: s.URL + mcp.Path, HTTPClient: &http.Client{Transport: bearer(scopes)}, MaxRetries: -1},
+	session, err := c.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: s.URL + mcp.Path,
+		HTTPClient: &http.Client{Transport: bearer(scopes)}, MaxRetries: -1},
 		&sdk.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +139,8 @@ func TestOfficialClient(t *testing.T) {
 				t.Errorf("thing.get is %+v", a)
 			}
 			for _, name := range []string{"thing.get", "thing_get"} {
-				r, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: map[string]any{"owner": "o/o", "tags": []string{"a", "b"}, "deep": true}})
+				r, err := c.CallTool(t.Context(),
+					&sdk.CallToolParams{Name: name, Arguments: map[string]any{"owner": "o/o", "tags": []string{"a", "b"}, "deep": true}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -143,7 +149,8 @@ func TestOfficialClient(t *testing.T) {
 					t.Errorf("%s answers %v", name, r.StructuredContent)
 				}
 			}
-			r, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "thing.set_name", Arguments: map[string]any{"owner": "o", "name": "abc", "conversation_ref": "c"}})
+			r, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "thing.set_name",
+				Arguments: map[string]any{"owner": "o", "name": "abc", "conversation_ref": "c"}})
 			if err != nil || r.IsError {
 				t.Fatalf("%v %+v", err, r)
 			}
@@ -157,7 +164,8 @@ func TestOfficialClient(t *testing.T) {
 	}
 }
 
-// A refusal is, but for the request's id, the problem that REST answers.
+// TestSameProblem holds that a refusal is the problem that REST answers, except for
+// the request's id.
 func TestSameProblem(t *testing.T) {
 	s := serve(t)
 	for name, c := range map[string]struct {
@@ -170,7 +178,8 @@ func TestSameProblem(t *testing.T) {
 		"missing":  {"thing.get", both, map[string]any{"owner": "nobody"}, "GET", "/v1/nobody/thing", "", 404},
 		"too much": {"thing.get", both, map[string]any{"owner": "o", "count": 10}, "GET", "/v1/o/thing?count=10", "", 400},
 		"no input": {"thing.get", both, map[string]any{"owner": "o", "x": "y"}, "GET", "/v1/o/thing?x=y", "", 400},
-		"no field": {"thing.set_name", both, map[string]any{"owner": "o", "name": "a", "x": 1}, "PUT", "/v1/o/thing", `{"name": "a", "x": 1}`, 400},
+		"no field": {"thing.set_name", both, map[string]any{"owner": "o", "name": "a", "x": 1}, "PUT", "/v1/o/thing", `{"name": "a", "x": 1}`,
+			400},
 		"required": {"thing.set_name", both, map[string]any{"owner": "o"}, "PUT", "/v1/o/thing", `{}`, 400},
 		"type":     {"thing.set_name", both, map[string]any{"owner": "o", "name": 1}, "PUT", "/v1/o/thing", `{"name": 1}`, 400},
 		"state":    {"thing.set_name", both, map[string]any{"owner": "o", "name": "taken"}, "PUT", "/v1/o/thing", `{"name": "taken"}`, 409},
@@ -223,7 +232,8 @@ func post(t *testing.T, s *httptest.Server, method, path, scopes, body string, h
 	return resp, m
 }
 
-// A list says what arguments mean, and of answers the shape alone.
+// TestOutputsAreListedWithoutWords holds that a list describes arguments in words,
+// and answers only by their form.
 func TestOutputsAreListedWithoutWords(t *testing.T) {
 	s := serve(t)
 	for range 2 {
@@ -232,7 +242,8 @@ func TestOutputsAreListedWithoutWords(t *testing.T) {
 			tool := listed.(map[string]any)
 			in, err1 := json.Marshal(tool["inputSchema"])
 			out, err2 := json.Marshal(tool["outputSchema"])
-			if err1 != nil || err2 != nil || strings.Contains(string(out), `"description":"`) || !strings.Contains(string(out), `"owner"`) && tool["name"] != "thing.free" {
+			if err1 != nil || err2 != nil || strings.Contains(string(out), `"description":"`) || !strings.Contains(string(out), `"owner"`) &&
+				tool["name"] != "thing.free" {
 				t.Errorf("%s: %s", tool["name"], out)
 			}
 			if tool["name"] == "thing.get" && !strings.Contains(string(in), "whose it is") {
@@ -269,9 +280,12 @@ func TestFrames(t *testing.T) {
 		"unknown revision":      {`{"jsonrpc": "2.0", "id": 1, "method": "ping"}`, v("1999-01-01"), 400, -32022},
 		"modern without meta":   {`{"jsonrpc": "2.0", "id": 1, "method": "ping"}`, v("2026-07-28"), 400, -32602},
 		"meta without header":   {`{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {` + meta + `}}`, nil, 400, -32020},
-		"another method":        {`{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {` + meta + `}}`, append(v("2026-07-28"), "Mcp-Method", "x"), 400, -32020},
-		"modern":                {`{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {` + meta + `}}`, append(v("2026-07-28"), "Mcp-Method", "ping"), 200, 0},
-		"modern, unknown":       {`{"jsonrpc": "2.0", "id": 1, "method": "x", "params": {` + meta + `}}`, append(v("2026-07-28"), "Mcp-Method", "x"), 404, -32601},
+		"another method": {`{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {` + meta + `}}`,
+			append(v("2026-07-28"), "Mcp-Method", "x"), 400, -32020},
+		"modern": {`{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {` + meta + `}}`,
+			append(v("2026-07-28"), "Mcp-Method", "ping"), 200, 0},
+		"modern, unknown": {`{"jsonrpc": "2.0", "id": 1, "method": "x", "params": {` + meta + `}}`,
+			append(v("2026-07-28"), "Mcp-Method", "x"), 404, -32601},
 	} {
 		resp, m := post(t, s, "POST", mcp.Path, both, c.body, c.header...)
 		var code float64
@@ -290,7 +304,8 @@ func TestEndpoint(t *testing.T) {
 	for _, method := range []string{"POST", "GET"} {
 		for _, token := range []string{"", "bad"} {
 			resp, m := post(t, s, method, mcp.Path, token, ping)
-			if want := `Bearer resource_metadata="http://yard/.well-known/oauth-protected-resource/v1/mcp"`; resp.StatusCode != 401 || resp.Header.Get("WWW-Authenticate") != want || m["status"] != 401.0 {
+			if want := `Bearer resource_metadata="http://yard/.well-known/oauth-protected-resource/v1/mcp"`; resp.StatusCode != 401 ||
+				resp.Header.Get("WWW-Authenticate") != want || m["status"] != 401.0 {
 				t.Errorf("%s with %q: %d %v %v", method, token, resp.StatusCode, resp.Header, m)
 			}
 		}
@@ -303,12 +318,15 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// A call is charged by what its verb may do, a write to its conversation.
+// TestLimits holds that a call counts as its verb says, and a write for its
+// conversation.
 func TestLimits(t *testing.T) {
 	s := serve(t)
 	call := func(tool, talk string) (*http.Response, map[string]any) {
 		t.Helper()
-		resp, m := post(t, s, "POST", mcp.Path, both, `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "`+tool+`", "arguments": {"owner": "o", "conversation_ref": "`+talk+`"}}}`)
+		resp, m := post(t, s, "POST", mcp.Path, both,
+			`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "`+tool+`", "arguments": {"owner": "o", `+
+				`"conversation_ref": "`+talk+`"}}}`)
 		result, _ := m["result"].(map[string]any)
 		problem, _ := result["structuredContent"].(map[string]any)
 		return resp, problem

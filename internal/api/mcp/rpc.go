@@ -14,7 +14,7 @@ import (
 	"yardmaster/internal/observe"
 )
 
-// Error codes of JSON-RPC, and those that MCP adds.
+// The error codes of JSON-RPC and of MCP.
 const (
 	parseError      = -32700
 	invalidRequest  = -32600
@@ -34,7 +34,7 @@ type frame struct {
 	Error   jsontext.Value `json:"error"`
 }
 
-// params are those of all methods.
+// params are the parameters of all methods together.
 type params struct {
 	ProtocolVersion string                    `json:"protocolVersion"`
 	Name            string                    `json:"name"`
@@ -62,22 +62,22 @@ func failure(status, code int, message string) *rpcError {
 	return &rpcError{Code: code, Message: message, status: status}
 }
 
-// null is the id of an answer to what has none that we could read.
+// null is the id in an answer to a message whose id could not be read.
 func null() jsontext.Value { return jsontext.Value("null") }
 
 // exchange is one message and its answer.
 type exchange struct {
 	*Server
 	p    *op.Pipeline
-	call *op.Call // that the message came with
+	call *op.Call // the HTTP call that carries the message
 	who  op.Caller
-	ran  *op.Answer // of the tool that was called
+	ran  *op.Answer // answer of the tool that was called
 }
 
-// serve answers a call of the endpoint. The caller must be known; what it may
-// do is asked for each tool.
+// serve answers a call of the endpoint. The caller must have a credential; its
+// rights are checked for each tool.
 func (s *Server) serve(ctx context.Context, p *op.Pipeline, c *op.Call) op.Answer {
-	c.Changes = false // a message is a read; a tool counts as what it is
+	c.Changes = false // a message counts as a read; a tool counts as its own op says
 	observe.Of(ctx).Surface = "mcp"
 	ctx, who, err := p.Admit(ctx, c)
 	if err == nil {
@@ -97,7 +97,7 @@ func (s *Server) serve(ctx context.Context, p *op.Pipeline, c *op.Call) op.Answe
 	}
 	a := p.Reply(c, r)
 	if t := x.ran; t != nil && a.Failure == nil {
-		// The limits are the tool's, as is why it failed, for the log.
+		// The tool's limits apply, and the tool's error goes to the log.
 		a.Limit, a.RetryAfter, a.Secret, a.Err = t.Limit, t.RetryAfter, t.Secret, t.Err
 		t.Free()
 	}
@@ -107,7 +107,8 @@ func (s *Server) serve(ctx context.Context, p *op.Pipeline, c *op.Call) op.Answe
 // rpc answers one message.
 func (x *exchange) rpc(ctx context.Context, body []byte) (op.Reply, error) {
 	if body = bytes.TrimSpace(body); len(body) > 0 && body[0] == '[' {
-		return x.refused(null(), failure(400, invalidRequest, "Batches are not part of the protocol: send one message a request."))
+		return x.refused(null(), failure(400, invalidRequest,
+			"Batches are not part of the protocol: send one message a request."))
 	}
 	f := frame{ID: null()}
 	if err := json.Unmarshal(body, &f); err != nil {
@@ -124,8 +125,8 @@ func (x *exchange) rpc(ctx context.Context, body []byte) (op.Reply, error) {
 	case f.Method == "" && (f.Result == nil && f.Error == nil):
 		return x.refused(f.ID, failure(400, invalidRequest, "The message names no method."))
 	case f.Method == "" || id == 'n':
-		// A response, or a notification: there is nothing to answer, and as we
-		// keep nothing, nothing to do.
+		// A response or a notification needs no answer, and without state there is
+		// nothing to do.
 		return op.Reply{Status: 202, Body: ""}, x.charge()
 	}
 	if err := x.revision(&f); err != nil {
@@ -136,7 +137,7 @@ func (x *exchange) rpc(ctx context.Context, body []byte) (op.Reply, error) {
 		if err != nil {
 			return x.refused(f.ID, err)
 		}
-		return reply(f.ID, result), nil // the tool was charged
+		return reply(f.ID, result), nil // the tool was counted
 	}
 	if err := x.charge(); err != nil {
 		return op.Reply{}, err
@@ -148,7 +149,8 @@ func (x *exchange) rpc(ctx context.Context, body []byte) (op.Reply, error) {
 	return reply(f.ID, result), nil
 }
 
-// charge counts what is no tool as a read. It fails with fault.RateLimited.
+// charge counts a message that calls no tool as a read. It returns
+// fault.RateLimited.
 func (x *exchange) charge() error { return x.p.Charge(x.call, x.who) }
 
 func reply(id jsontext.Value, result any) op.Reply {
@@ -159,7 +161,7 @@ func reply(id jsontext.Value, result any) op.Reply {
 	return r
 }
 
-// refused answers what is not carried out, and counts it as a read.
+// refused answers a message that is not carried out, and counts it as a read.
 func (x *exchange) refused(id jsontext.Value, err *rpcError) (op.Reply, error) {
 	if err := x.charge(); err != nil {
 		return op.Reply{}, err
@@ -167,8 +169,8 @@ func (x *exchange) refused(id jsontext.Value, err *rpcError) (op.Reply, error) {
 	return unanswered(id, err)
 }
 
-// unanswered is an error of JSON-RPC. Where HTTP fails as well, the one
-// document is both: the problem that every failure of the API is, and the
+// unanswered returns a JSON-RPC error. If the HTTP status is an error as well, one
+// document is both: the problem document of all failures of the API, and the
 // response that a client of the protocol reads.
 func unanswered(id jsontext.Value, err *rpcError) (op.Reply, error) {
 	if err.status < 400 {
@@ -183,7 +185,7 @@ func unanswered(id jsontext.Value, err *rpcError) (op.Reply, error) {
 	return op.Reply{}, fault.New(kind, "", err.Message).With("jsonrpc", "2.0").With("id", id).With("error", err)
 }
 
-// splice encodes a list around its tools, which are long and encoded already.
+// splice encodes a list around its tools, which are long and already encoded.
 func (l listed) splice(r response) any {
 	const end = "null}}"
 	r.Result = listed{l.settled, jsontext.Value("null")}
@@ -196,8 +198,9 @@ func (l listed) splice(r response) any {
 	return slices.Concat(frame, []byte(l.Tools), []byte(end[len("null"):]))
 }
 
-// revision checks that header and message name the same revision, and one we
-// know. Before the modern one there was only the header, and at first not that.
+// revision checks that header and message name the same known revision. Before the
+// modern revision there was only the header, and in the first revision not even
+// that.
 func (x *exchange) revision(f *frame) *rpcError {
 	header := x.call.Header("Mcp-Protocol-Version")
 	if header != "" && !slices.Contains(revisions, header) {
@@ -241,8 +244,8 @@ type initialized struct {
 	Instructions    string         `json:"instructions"`
 }
 
-// settled is what the modern revision adds to results: that it is the whole
-// one, and how long it may be kept, by whom.
+// settled holds the members that the modern revision adds to results: that the
+// result is complete, and how long and by whom it may be cached.
 type settled struct {
 	ResultType string         `json:"resultType,omitempty"`
 	TTL        int            `json:"ttlMs,omitzero"`
@@ -262,8 +265,8 @@ type listed struct {
 	Tools jsontext.Value `json:"tools"`
 }
 
-// keep is how long a list may be kept: credentials change seldom, and what they
-// lose is refused at the call.
+// keep is how long a list may be cached, in milliseconds. Credentials change
+// rarely, and a call with a lost right is refused.
 const keep = 60_000
 
 func (x *exchange) answer(f *frame) (any, *rpcError) {
@@ -276,7 +279,7 @@ func (x *exchange) answer(f *frame) (any, *rpcError) {
 	switch f.Method {
 	case "initialize":
 		v := f.Params.ProtocolVersion
-		if !slices.Contains(revisions, v) || v == modern { // which has no initialize
+		if !slices.Contains(revisions, v) || v == modern { // the modern revision has no initialize
 			v = revisions[1]
 		}
 		return initialized{v, capabilities{}, self, instructions}, nil

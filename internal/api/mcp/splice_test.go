@@ -6,7 +6,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The tools, which are long, are not encoded once more with each list.
+// TestListIsSpliced holds that the tools, which are long, are not encoded again for
+// each list.
 func TestListIsSpliced(t *testing.T) {
 	l := listed{settled{ResultType: "complete"}, jsontext.Value(`[{"a": 1}]`)}
 	got, ok := l.splice(response{JSONRPC: "2.0", ID: jsontext.Value("7")}).([]byte)

@@ -17,7 +17,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// tool is an op as it is listed.
+// tool is an op in the list of tools.
 type tool struct {
 	Name         string      `json:"name"`
 	Title        string      `json:"title"`
@@ -36,7 +36,7 @@ type annotations struct {
 	OpenWorld   bool `json:"openWorldHint"`
 }
 
-// undoing are the verbs that take something away.
+// undoing lists the verbs that delete or end something.
 var undoing = []string{"delete", "remove", "revoke", "cancel", "decommission", "clear", "decline", "drop"}
 
 func annotate(o *op.Op) annotations {
@@ -53,7 +53,10 @@ func annotate(o *op.Op) annotations {
 func (s *Server) describe() {
 	for i := range s.ops {
 		o := &s.ops[i]
-		t := tool{Name: o.ID, Title: o.Summary, Description: strings.TrimSpace(o.Summary + ". " + o.Doc), Annotations: annotate(o), rule: o.Rule}
+		t := tool{
+			Name: o.ID, Title: o.Summary, Description: strings.TrimSpace(o.Summary + ". " + o.Doc),
+			Annotations: annotate(o), rule: o.Rule,
+		}
 		if scope := o.Rule.Names(); len(scope) > 0 {
 			t.Description += " Needs " + strings.Join(scope, " and ") + "."
 		}
@@ -64,11 +67,11 @@ func (s *Server) describe() {
 	}
 }
 
-// Conversation is the argument that names a conversation. It is no input of
-// any op.
+// Conversation is the argument that names a conversation. No op has an input of
+// that name.
 const Conversation = "conversation_ref"
 
-// Schemas describes what a call of a tool takes and answers.
+// Schemas returns the schemas of a tool's arguments and of its answer.
 func Schemas(o *op.Op) (input, output *jsonschema.Schema) {
 	input, output = openapi.Of(o)
 	longest := 200
@@ -78,9 +81,9 @@ func Schemas(o *op.Op) (input, output *jsonschema.Schema) {
 	return input, output
 }
 
-// wordless takes the descriptions out of the schema of an answer. They would be
-// two fifths of the list, which agents read whole before their first call; what
-// the fields mean is in the description of the API.
+// wordless removes the descriptions from the schema of an answer. They would be two
+// fifths of the list, which agents read completely before their first call; the
+// description of the API explains the fields.
 func wordless(s *jsonschema.Schema) {
 	for _, part := range schemas(s) {
 		part.Description = ""
@@ -88,17 +91,18 @@ func wordless(s *jsonschema.Schema) {
 	}
 }
 
-// schemas are those that a schema is made of.
+// schemas lists the direct subschemas of a schema.
 func schemas(s *jsonschema.Schema) []*jsonschema.Schema {
-	parts := slices.Concat(s.AnyOf, s.AllOf, s.OneOf, slices.Collect(maps.Values(s.Properties)), slices.Collect(maps.Values(s.Defs)),
+	parts := slices.Concat(s.AnyOf, s.AllOf, s.OneOf,
+		slices.Collect(maps.Values(s.Properties)), slices.Collect(maps.Values(s.Defs)),
 		[]*jsonschema.Schema{s.Items, s.AdditionalProperties, s.Not})
 	return slices.DeleteFunc(parts, func(p *jsonschema.Schema) bool { return p == nil })
 }
 
-// most is how many lists are kept; there are few scope sets in use.
-const most = 256
+// maxLists limits the cached lists; few scope sets are in use.
+const maxLists = 256
 
-// list is the tools that scopes allow.
+// list returns the encoded tools that scopes allow.
 func (s *Server) list(scopes policy.Set) (jsontext.Value, error) {
 	s.once.Do(s.describe)
 	s.mu.Lock()
@@ -117,7 +121,7 @@ func (s *Server) list(scopes policy.Set) (jsontext.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(s.lists) >= most {
+	if len(s.lists) >= maxLists {
 		clear(s.lists)
 	}
 	s.lists[scopes] = b
@@ -137,7 +141,8 @@ type text struct {
 	Text string `json:"text"`
 }
 
-// tool runs a tool. What it refuses is a result, not an error of the protocol.
+// tool runs a tool. A refusal of the tool is a result, not an error of the
+// protocol.
 func (x *exchange) tool(ctx context.Context, f *frame) (any, *rpcError) {
 	o := x.names[f.Params.Name]
 	if o == nil {

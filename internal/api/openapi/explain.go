@@ -10,7 +10,7 @@ import (
 	"yardmaster/internal/api/op"
 )
 
-// explain says in words what the row says in its fields.
+// explain returns a description of the row's fields in words.
 func (d *schemas) explain(o *op.Op) string {
 	var says []string
 	say := func(format string, a ...any) { says = append(says, fmt.Sprintf(format, a...)) }
@@ -58,7 +58,8 @@ func (d *schemas) explain(o *op.Op) string {
 	}
 	switch {
 	case o.IsStream() && o.Resume:
-		say("The answer is a stream of server-sent events. `Last-Event-ID` takes up where a connection broke off; with the id of `end`, or one after it, the answer is 204.")
+		say("The answer is a stream of server-sent events. `Last-Event-ID` takes up where a connection broke off; " +
+			"with the id of `end`, or one after it, the answer is 204.")
 	case o.IsStream():
 		say("The answer is a stream of server-sent events; `Last-Event-ID` is refused.")
 	}
@@ -71,7 +72,7 @@ func (d *schemas) explain(o *op.Op) string {
 	return strings.Join(says, " ")
 }
 
-// done says what a success means: what was done, and what is answered.
+// done says what a success means: what was done, and what the answer contains.
 func (d *schemas) done(o *op.Op, status int) string {
 	if status == 304 {
 		return "What the caller has is still the answer."
@@ -112,7 +113,8 @@ func (d *schemas) done(o *op.Op, status int) string {
 	return what
 }
 
-// content is what a success carries: by media type, its schema and an example.
+// content returns the content of a success: for each media type its schema and an
+// example.
 func (d *schemas) content(o *op.Op) object {
 	of := func(t reflect.Type) object {
 		s := d.of(t)
@@ -128,7 +130,9 @@ func (d *schemas) content(o *op.Op) object {
 	case o.Lines != nil:
 		s := d.of(reflect.TypeOf(o.Lines))
 		return object{"application/jsonl": object{
-			"schema":  object{"type": "string", "contentMediaType": "application/jsonl", "contentSchema": object{"type": "array", "items": s}},
+			"schema": object{
+				"type": "string", "contentMediaType": "application/jsonl", "contentSchema": object{"type": "array", "items": s},
+			},
 			"example": d.line(s) + "\n",
 		}}
 	case o.AnswersAsset():
@@ -141,8 +145,8 @@ func (d *schemas) content(o *op.Op) object {
 	return of(o.Output())
 }
 
-// frames describes a stream: what its frames are called, and what the data of
-// each is.
+// frames describes a stream: the names of its frames, and the schema of the data of
+// each.
 func (d *schemas) frames(o *op.Op) object {
 	kinds, text := []object{}, "retry: "+strconv.Itoa(op.Retry)+"\n\n"
 	failed := op.Event{Name: "error", Data: op.Problem{}, Doc: "The stream cannot go on; nothing follows."}
@@ -163,8 +167,10 @@ func (d *schemas) frames(o *op.Op) object {
 			need = append(need, "id")
 			says = "id: 1\n"
 		}
-		kinds = append(kinds, object{"type": "object", "title": e.Name, "description": e.Doc, "properties": frame, "required": need})
-		if e.Name != failed.Name { // the example ends well
+		kinds = append(kinds, object{
+			"type": "object", "title": e.Name, "description": e.Doc, "properties": frame, "required": need,
+		})
+		if e.Name != failed.Name { // the example shows no failure
 			text += says + "event: " + e.Name + "\ndata: " + d.line(data) + "\n\n"
 		}
 	}
@@ -175,7 +181,7 @@ func (d *schemas) frames(o *op.Op) object {
 	}
 }
 
-// results are what may be answered, by status.
+// results lists the possible answers, by status.
 func (d *schemas) results(o *op.Op) object {
 	h := object{"X-Request-Id": headerRef("X-Request-Id")}
 	content := d.content(o)
@@ -196,12 +202,13 @@ func (d *schemas) results(o *op.Op) object {
 		if content != nil && s != 304 && (i == 0 || !o.AnswersReply()) {
 			ok["content"] = content
 		}
-		if s < 400 { // there are rows that only refuse
+		if s < 400 { // some rows only refuse
 			out[strconv.Itoa(s)] = ok
 		}
 	}
 	if o.Resume {
-		out["204"] = object{"description": "The stream is over, and Last-Event-ID is at its end: nothing follows. A browser's EventSource stops.", "headers": h}
+		out["204"] = object{"description": "The stream is over, and Last-Event-ID is at its end: nothing follows. " +
+			"A browser's EventSource stops.", "headers": h}
 	}
 	for status, slugs := range failures(o) {
 		out[strconv.Itoa(status)] = d.refusal(o, status, slugs)

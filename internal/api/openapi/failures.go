@@ -9,8 +9,8 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// failures are the ways in which the row may fail, by status: those that
-// follow from what it is, and after them its own.
+// failures lists the slugs with which the row may fail, by status: first those that
+// follow from its fields, then its own.
 func failures(o *op.Op) map[int][]string {
 	out := map[int][]string{}
 	may := func(status int, slugs ...string) {
@@ -70,7 +70,7 @@ func failures(o *op.Op) map[int][]string {
 	return out
 }
 
-// refusal is a response that is a problem, with an example for each slug.
+// refusal returns a response with a problem, with an example for each slug.
 func (d *schemas) refusal(o *op.Op, status int, slugs []string) object {
 	kind := fault.Internal
 	for _, k := range fault.Kinds() {
@@ -112,10 +112,11 @@ func (d *schemas) means(slug string) string {
 	return d.Meaning(slug)
 }
 
-// problemSample is a problem as this very row answers it.
+// problemSample returns a problem as this row answers it.
 func (d *schemas) problemSample(o *op.Op, kind fault.Kind, slug string) object {
 	sample := object{
-		"type": d.Samples.BaseURL + "/problems/" + slug, "title": kind.Title(), "status": kind.Status(), "detail": kind.Title() + ".",
+		"type": d.Samples.BaseURL + "/problems/" + slug, "title": kind.Title(),
+		"status": kind.Status(), "detail": kind.Title() + ".",
 		"instance": d.sampleAddress(o), "request_id": d.Samples.Formats["uuid"],
 	}
 	if why := d.means(slug); why != "" {
@@ -141,7 +142,7 @@ func (d *schemas) problemSample(o *op.Op, kind fault.Kind, slug string) object {
 	return sample
 }
 
-// faulty is the name of an input that can be wrong; "" is the whole request.
+// faulty returns the name of an input that can be wrong; "" is the whole request.
 func faulty(o *op.Op) string {
 	for _, f := range o.Shape().Fields {
 		if f.Required && f.Where != op.InPath {
@@ -156,7 +157,7 @@ func faulty(o *op.Op) string {
 	return ""
 }
 
-// sampleAddress is the row's path with examples in the place of its parameters.
+// sampleAddress returns the row's path with examples instead of its parameters.
 func (d *schemas) sampleAddress(o *op.Op) string {
 	path := o.Path
 	for _, f := range o.Shape().Fields {

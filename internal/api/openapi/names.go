@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// own is a tag of a struct's own blank field.
+// own returns a tag of a struct's own blank field.
 func own(t reflect.Type, tag string) string {
 	if t.Kind() != reflect.Struct {
 		return ""
@@ -21,12 +21,11 @@ func own(t reflect.Type, tag string) string {
 	return ""
 }
 
-// schemaName is what a type is called in the document, empty for one without a
-// name: package and type, so that task.Hold is TaskHold, or the type alone where
-// it begins with its package's name, as task.Task and task.TaskHold do. A type
-// that is called otherwise says so in the tag schema of its blank field. The
-// envelopes of package op go by their own name, after that of what they hold:
-// op.Page[task.Hold] is TaskHoldPage.
+// schemaName returns the name of a type in the document, "" for a type without a
+// name. It is package and type, so that task.Hold is TaskHold, or the type alone if
+// it begins with its package's name, as task.Task and task.TaskHold do. The tag
+// schema of the type's blank field overrides it. The envelopes of package op have
+// their own name after that of their contents: op.Page[task.Hold] is TaskHoldPage.
 func schemaName(t reflect.Type) string {
 	name, arg, generic := strings.Cut(t.Name(), "[")
 	switch {
@@ -41,8 +40,9 @@ func schemaName(t reflect.Type) string {
 	return qualified(path.Base(t.PkgPath()), name)
 }
 
-// argName is the schema name of the type parameter of a generic struct, which
-// reflection tells as text alone: a member has it, or a list of it.
+// argName returns the schema name of the type parameter of a generic struct.
+// Reflection gives the parameter only as text, so argName finds it as the type of a
+// member, or of a list in a member.
 func argName(t reflect.Type, arg string) string {
 	for i := range t.NumField() {
 		f := t.Field(i).Type
@@ -56,7 +56,7 @@ func argName(t reflect.Type, arg string) string {
 	return arg[strings.LastIndexAny(arg, "./")+1:]
 }
 
-// qualified puts a package's name before that of a type which lacks it.
+// qualified puts a package's name before the name of a type that lacks it.
 func qualified(pkg, name string) string {
 	if pkg == "op" || len(name) >= len(pkg) && strings.EqualFold(name[:len(pkg)], pkg) {
 		return name

@@ -14,8 +14,8 @@ type (
 	}
 )
 
-// A type has the same name in the document whether it repeats its package's name
-// or not, and another one only where it says so.
+// TestSchemaNames holds that a type has the same name in the document whether it
+// repeats its package's name or not, and another one only if its tag says so.
 func TestSchemaNames(t *testing.T) {
 	for _, c := range []struct{ pkg, name, want string }{
 		{"task", "TaskHold", "TaskHold"}, {"task", "Hold", "TaskHold"}, {"task", "Task", "Task"}, {"audit", "AuditEvent", "AuditEvent"},

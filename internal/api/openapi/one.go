@@ -8,8 +8,8 @@ import (
 	"yardmaster/internal/api/op"
 )
 
-// Of describes what a call of one op takes and answers: the inputs of path,
-// query and body in one flat object, and the answer or a problem.
+// Of returns the schemas of one op: the inputs of path, query and body in one flat
+// object, and the answer or a problem.
 func Of(o *op.Op) (input, output *jsonschema.Schema) {
 	d := newSchemas("#/$defs/", &About{})
 	flat := &op.Shape{}
@@ -33,7 +33,9 @@ func Of(o *op.Op) (input, output *jsonschema.Schema) {
 	input.Defs = d.named
 
 	d = newSchemas("#/$defs/", &About{})
-	output = &jsonschema.Schema{Type: "object", AnyOf: []*jsonschema.Schema{d.of(o.Output()), d.of(reflect.TypeFor[op.Problem]())}}
+	output = &jsonschema.Schema{
+		Type: "object", AnyOf: []*jsonschema.Schema{d.of(o.Output()), d.of(reflect.TypeFor[op.Problem]())},
+	}
 	output.Defs = d.named
 	return input, output
 }

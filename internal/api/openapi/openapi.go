@@ -1,9 +1,9 @@
 // Package openapi writes the OpenAPI document of ops: an operation for each row
-// under /v1, a schema for each named type, what it may refuse, and an example of
-// everything. What the document says of the product (its credentials, its
-// groups, what a failure means, what examples are made of) comes in as data, in
-// an About. Of one op alone it makes the schemas of what a call takes and
-// answers, for surfaces that describe themselves.
+// under /v1, a schema for each named type, the possible failures, and an example of
+// everything. All that the document says about the product (its credentials, its
+// groups, the meaning of failures, the material for examples) is passed as data, in
+// an About. For a single op it makes the schemas of its inputs and its answer, for
+// surfaces that describe themselves.
 package openapi
 
 import (
@@ -23,24 +23,25 @@ import (
 
 type object = map[string]any
 
-// About is what the document says beside its operations.
+// About is the part of the document that does not come from the operations.
 type About struct {
 	Title, Description string
-	Contact            string            // who answers for the server
-	License            string            // as SPDX names it
-	Groups             map[string]string // what a group of capabilities is about, by the prefix of their ids
-	// Order is the groups as a reader should meet them; those that it lacks come last.
+	Contact            string            // name of the operator of the server
+	License            string            // SPDX identifier
+	Groups             map[string]string // description of each group of capabilities, by the prefix of their ids
+	// Order lists the groups in the order for readers; groups that it lacks come
+	// last.
 	Order []string
-	// Version is that of the program, where it has one. The document's own is
-	// of the contract.
+	// Version is the version of the program, if it has one. The document's own
+	// version is that of the contract.
 	Version string
-	// Meaning explains a slug in a sentence or two; "" where there is no more
-	// to it than its status.
+	// Meaning explains a slug in a sentence or two; "" if the status says
+	// everything.
 	Meaning func(slug string) string
-	// Credentials are how callers prove who they are, in the order in which an
-	// operation lists them.
+	// Credentials are the kinds of credentials, in the order in which an operation
+	// lists them.
 	Credentials []Credential
-	// FixLink is what is said of rows whose rule takes a fix link.
+	// FixLink describes fix links, for rows whose rule takes them.
 	FixLink string
 	Samples Samples
 }
@@ -48,11 +49,10 @@ type About struct {
 // Credential is a security scheme of the document.
 type Credential struct {
 	Name, Doc string
-	// Cookie is the name of the cookie that it is; without one it is a bearer
-	// token.
+	// Cookie is the name of the cookie; "" means a bearer token.
 	Cookie string
-	// Authorize and Token are the addresses of OAuth 2.1 at which programs get
-	// one; it has the scopes of the operation then.
+	// Authorize and Token are the OAuth 2.1 addresses from which programs get a
+	// token with the scopes of the operation.
 	Authorize, Token string
 }
 
@@ -71,8 +71,8 @@ func (c Credential) scheme() object {
 	return object{"type": "http", "scheme": "bearer", "description": c.Doc}
 }
 
-// Render writes the OpenAPI 3.1.1 document of the ops under /v1. The text is
-// the same for the same ops: members are sorted.
+// Render writes the OpenAPI 3.1.1 document of the ops under /v1. The same ops give
+// the same text: members are sorted.
 func Render(about About, ops []op.Op) ([]byte, error) {
 	d := newSchemas("#/components/schemas/", &about)
 	paths, schemes := map[string]object{}, object{}
@@ -133,8 +133,9 @@ func Render(about About, ops []op.Op) ([]byte, error) {
 		"components": object{
 			"schemas": d.named, "headers": headers(), "securitySchemes": schemes,
 			"parameters": object{"X-Request-Id": object{"name": "X-Request-Id", "in": "header", "required": false,
-				"description": "Adopted as the id of the request when it is printable ASCII of at most 200 characters; otherwise one is made.",
-				"schema":      object{"type": "string"}}},
+				"description": "Adopted as the id of the request when it is printable ASCII of at most 200 characters; " +
+					"otherwise one is made.",
+				"schema": object{"type": "string"}}},
 		},
 	}
 	return json.Marshal(doc, json.Deterministic(true), jsontext.WithIndent(" "))
@@ -145,9 +146,13 @@ func headers() object {
 		return object{"description": doc, "schema": object{"type": kind}}
 	}
 	return object{
-		"X-Request-Id":          h("string", "The id of the request: the caller's, if it sent a usable one."),
-		"X-Idempotent-Replayed": object{"description": "true on an answer that an earlier call with this Idempotency-Key was given.", "schema": object{"type": "string", "enum": []string{"true"}}},
-		"RateLimit-Limit": h("integer", fmt.Sprintf("What the bucket that runs out first holds: %d reads and %d writes a minute of a credential, "+
+		"X-Request-Id": h("string", "The id of the request: the caller's, if it sent a usable one."),
+		"X-Idempotent-Replayed": object{
+			"description": "true on an answer that an earlier call with this Idempotency-Key was given.",
+			"schema":      object{"type": "string", "enum": []string{"true"}},
+		},
+		"RateLimit-Limit": h("integer", fmt.Sprintf("What the bucket that runs out first holds: "+
+			"%d reads and %d writes a minute of a credential, "+
 			"%d writes a minute of a conversation, %d requests a minute of an address. The minute slides.",
 			op.ReadsPerCredential, op.WritesPerCredential, op.WritesPerConversation, op.PerAddress)),
 		"RateLimit-Remaining": h("integer", "How many of them are left."),
@@ -205,8 +210,9 @@ func (d *schemas) operation(o *op.Op) object {
 	}
 	if o.Keyed() {
 		params = append(params, object{"name": op.KeyHeader, "in": "header", "required": false,
-			"description": "Runs the call once: a retry with the same key, credential and body is answered what the first was, for 24 hours.",
-			"schema":      object{"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}})
+			"description": "Runs the call once: a retry with the same key, credential and body is answered what the first was, " +
+				"for 24 hours.",
+			"schema": object{"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}})
 	}
 	if o.Resume {
 		params = append(params, object{"name": "Last-Event-ID", "in": "header", "required": false,
@@ -223,7 +229,7 @@ func (d *schemas) operation(o *op.Op) object {
 			s = d.of(reflect.TypeOf(o.Takes))
 		}
 		for _, f := range body.Fields {
-			if f.Required { // unlike an answer's, a request's pointer may be left out
+			if f.Required { // in contrast to an answer's, a request's pointer may be left out
 				s.Required = append(s.Required, f.Name)
 			}
 		}
@@ -260,13 +266,13 @@ func (d *schemas) publishPaging(g *op.Paging, f *op.Field, s *jsonschema.Schema)
 	}
 }
 
-// tagOf is the group that the op's id begins with.
+// tagOf returns the group with which the op's id begins.
 func tagOf(o *op.Op) string {
 	tag, _, _ := strings.Cut(o.ID, ".")
 	return tag
 }
 
-// security is the credentials that an operation takes, any of them.
+// security lists the credentials that an operation takes, any one of them.
 func (d *schemas) security(o *op.Op) []object {
 	out := make([]object, len(d.Credentials))
 	for i, c := range d.Credentials {

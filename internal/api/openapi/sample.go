@@ -11,25 +11,25 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Samples are what examples are made of.
+// Samples is the material for examples.
 type Samples struct {
 	BaseURL string // of the server, without a trailing slash
-	// Names are examples of members by their names, or by how these end after
-	// their last _.
+	// Names are examples of members by their names, or by the part of the name
+	// after the last _.
 	Names map[string]string
-	// Formats are examples of strings by their format; that of date-time is one
-	// of members that end in _at or _iso, too.
+	// Formats are examples of strings by their format; the one for date-time is
+	// also used for members that end in _at or _iso.
 	Formats map[string]string
-	// Patterned are tried, in this order, where a pattern is asked for.
+	// Patterned are tried, in this order, if the schema has a pattern.
 	Patterned []string
-	// Any is the name of a member where names are free.
+	// Any is the name of a member if names are free.
 	Any string
 }
 
-// sample makes an example of a schema; not ok where it cannot. The name is the
-// member's that it is for, the stack the types it is within.
+// sample returns an example of a schema; ok is false if it cannot make one. name is
+// the name of the member, stack the types that contain it.
 func (d *schemas) sample(name string, s *jsonschema.Schema, stack []string) (v any, ok bool) {
-	if v, ok := d.told[s]; ok {
+	if v, ok := d.examples[s]; ok {
 		return v, true
 	}
 	if ref, is := strings.CutPrefix(s.Ref, d.root); is && s.Ref != "" {
@@ -73,7 +73,7 @@ func (d *schemas) sample(name string, s *jsonschema.Schema, stack []string) (v a
 	return object{}, kind == ""
 }
 
-// sampleObject fills the members that must be there, or one if none must.
+// sampleObject fills the required members, or one if none is required.
 func (d *schemas) sampleObject(s *jsonschema.Schema, stack []string) (any, bool) {
 	out := object{}
 	for _, name := range s.Required {
@@ -84,7 +84,7 @@ func (d *schemas) sampleObject(s *jsonschema.Schema, stack []string) (any, bool)
 		out[name] = v
 	}
 	for _, name := range s.PropertyOrder {
-		if _, told := d.told[s.Properties[name]]; !told && len(out) > 0 {
+		if _, told := d.examples[s.Properties[name]]; !told && len(out) > 0 {
 			continue
 		}
 		if v, ok := d.sample(name, s.Properties[name], stack); ok {
@@ -111,7 +111,7 @@ func (x *Samples) text(name string, s *jsonschema.Schema) (string, bool) {
 	case x.Names[last] != "":
 		list = append(list, x.Names[last])
 	}
-	if s.Pattern == "" && name != "" { // better than nothing, and found by a test
+	if s.Pattern == "" && name != "" { // a poor example, which a test finds
 		list = append(list, strings.ReplaceAll(name, "_", " "))
 	}
 	list = append(list, x.Patterned...)
@@ -143,8 +143,8 @@ func sampleNumber(s *jsonschema.Schema) any {
 	return n
 }
 
-// literal is what an example tag says: JSON, or a string without its quotes;
-// null where that may be.
+// literal returns the value of an example tag: JSON, or a string without its
+// quotes; null if the schema allows it.
 func literal(s *jsonschema.Schema, tag string) any {
 	switch {
 	case tag == "null" && slices.Contains(s.Types, "null"):
@@ -159,7 +159,7 @@ func literal(s *jsonschema.Schema, tag string) any {
 	return v
 }
 
-// line is an example of a schema as one line of JSON.
+// line returns an example of a schema as one line of JSON.
 func (d *schemas) line(s *jsonschema.Schema) string {
 	v, _ := d.sample("", s, nil)
 	b, err := json.Marshal(v)

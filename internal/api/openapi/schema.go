@@ -15,16 +15,16 @@ import (
 // schemas collects named struct types under root, "#/components/schemas/".
 type schemas struct {
 	*About
-	root  string
-	named map[string]*jsonschema.Schema
-	types map[string]reflect.Type
-	told  map[*jsonschema.Schema]any // what example tags say
+	root     string
+	named    map[string]*jsonschema.Schema
+	types    map[string]reflect.Type
+	examples map[*jsonschema.Schema]any // values of example tags
 }
 
 func newSchemas(root string, about *About) *schemas {
 	return &schemas{
 		About: about, root: root,
-		named: map[string]*jsonschema.Schema{}, types: map[string]reflect.Type{}, told: map[*jsonschema.Schema]any{},
+		named: map[string]*jsonschema.Schema{}, types: map[string]reflect.Type{}, examples: map[*jsonschema.Schema]any{},
 	}
 }
 
@@ -71,8 +71,9 @@ func (d *schemas) of(t reflect.Type) *jsonschema.Schema {
 	panic(fmt.Sprintf("op: no schema for %v", t))
 }
 
-// anything is a schema in more words than it takes: some readers know no schema
-// written as true, and none by which null is a value without being named.
+// anything returns a schema that accepts every value. It spells that out, because
+// some readers do not know the schema true, and none takes null for a value unless
+// it is named.
 func anything() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Description: "Any JSON value."}, {Type: "null"}}}
 }
@@ -86,7 +87,7 @@ func (d *schemas) object(s *op.Shape) *jsonschema.Schema {
 		f := &s.Fields[i]
 		out.Properties[f.Name] = d.field(f)
 		out.PropertyOrder = append(out.PropertyOrder, f.Name)
-		// An answer's pointer is always there, though it may be null.
+		// An answer's pointer is always present, though it may be null.
 		if f.Required || f.Type.Kind() == reflect.Pointer && !strings.Contains(f.Tag.Get("json"), "omit") {
 			out.Required = append(out.Required, f.Name)
 		}
@@ -101,7 +102,7 @@ func (d *schemas) field(f *op.Field) *jsonschema.Schema {
 		target = s.Items
 	}
 	if s.Type == "object" && s.AdditionalProperties != nil && s.Ref == "" {
-		target = s.AdditionalProperties // of a map, whose checks are of its values
+		target = s.AdditionalProperties // the checks of a map are those of its values
 	}
 	num := func(k string) *float64 {
 		if v, err := strconv.ParseFloat(f.Tag.Get(k), 64); err == nil {
@@ -116,7 +117,8 @@ func (d *schemas) field(f *op.Field) *jsonschema.Schema {
 		return nil
 	}
 	if target.Ref == "" {
-		target.Pattern, target.MinLength, target.MaxLength = f.Tag.Get("pattern"), whole("minLength"), whole("maxLength")
+		target.Pattern = f.Tag.Get("pattern")
+		target.MinLength, target.MaxLength = whole("minLength"), whole("maxLength")
 		target.Minimum, target.Maximum = num("minimum"), num("maximum")
 		if form := f.Tag.Get("format"); form != "" {
 			target.Format = form
@@ -145,14 +147,14 @@ func (d *schemas) field(f *op.Field) *jsonschema.Schema {
 		s.Description = doc
 	}
 	if v, ok := f.Tag.Lookup("example"); ok {
-		d.told[s] = literal(s, v)
+		d.examples[s] = literal(s, v)
 	}
 	return s
 }
 
 func nullable(s *jsonschema.Schema) *jsonschema.Schema {
 	if len(s.AnyOf) > 0 {
-		return s // anything, which may be null
+		return s // anything, which accepts null
 	}
 	if s.Ref != "" || s.Type == "" {
 		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s, {Type: "null"}}}

@@ -7,19 +7,21 @@ import (
 	"strings"
 )
 
-// namer knows what in a text is a name and no word: operations, headers, paths,
-// files and hosts, members and values with an underscore or a capital within.
+// namer finds the names in a text: operations, headers, paths, files and hosts, and
+// members and values with an underscore or an inner capital.
 type namer struct {
 	ops, headers, members map[string]bool
 }
 
-// plainHeaders are headers that no operation lists and texts speak of.
-var plainHeaders = []string{"Authorization", "Cache-Control", "Content-Type", "ETag", "Mcp-Session-Id", "Origin", "User-Agent", "X-Svc-Account"}
+// plainHeaders are headers that texts mention and no operation lists.
+var plainHeaders = []string{
+	"Authorization", "Cache-Control", "Content-Type", "ETag", "Mcp-Session-Id", "Origin", "User-Agent", "X-Svc-Account",
+}
 
 var (
 	word       = regexp.MustCompile(`\S+`)
 	methods    = []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
-	headerSays = []string{"Bearer", "no-store", "true"} // after a colon
+	headerSays = []string{"Bearer", "no-store", "true"} // words that may follow the colon after a header
 	pathLike   = regexp.MustCompile(`^/[A-Za-z0-9._~{}<>/-]*[A-Za-z0-9}>]$`)
 	nameLike   = regexp.MustCompile(`^[A-Za-z$][A-Za-z0-9_.:=<>{}/*…-]*$`)
 	pair       = regexp.MustCompile(`^[a-z][a-z_]*(?::[a-z<][a-z_<>]*)+$`)
@@ -57,7 +59,8 @@ func (d *document) namer(ops []*operation) *namer {
 // names tells whether a word is a name.
 func (n *namer) names(s string) bool {
 	switch {
-	case n.ops[s] || n.headers[s] || pathLike.MatchString(s) || assignment.MatchString(s) || mediaType.MatchString(s) || pair.MatchString(s) || dotted.MatchString(s):
+	case n.ops[s] || n.headers[s] || pathLike.MatchString(s) || assignment.MatchString(s) || mediaType.MatchString(s) ||
+		pair.MatchString(s) || dotted.MatchString(s):
 		return true
 	case !nameLike.MatchString(s):
 		return false
@@ -67,7 +70,7 @@ func (n *namer) names(s string) bool {
 	return n.members[s] && strings.ToLower(s[1:]) != s[1:]
 }
 
-// prose marks what stands between backticks, and names outside of them.
+// prose marks the text between backticks, and names outside of them.
 func (n *namer) prose(text string) template.HTML {
 	var b strings.Builder
 	for i, part := range strings.Split(text, "`") {
@@ -80,9 +83,9 @@ func (n *namer) prose(text string) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // escaped above
 }
 
-// mark writes a text whose names are marked; those of operations lead to them.
+// mark writes a text and marks its names; names of operations become links.
 func (n *namer) mark(b *strings.Builder, text string) {
-	at := 0 // what is written
+	at := 0 // position of the first byte that is not written
 	all := word.FindAllStringIndex(text, -1)
 	for i := 0; i < len(all); i++ {
 		from, to := bare(text, all[i])
@@ -98,7 +101,8 @@ func (n *namer) mark(b *strings.Builder, text string) {
 			}
 		}
 		first, _, _ := strings.Cut(name, " ")
-		if !n.names(strings.TrimSuffix(first, ":")) && !slices.Contains(methods, first) || first == name && slices.Contains(methods, name) {
+		known := n.names(strings.TrimSuffix(first, ":")) || slices.Contains(methods, first)
+		if !known || first == name && slices.Contains(methods, name) {
 			continue
 		}
 		b.WriteString(template.HTMLEscapeString(text[at:from]))
@@ -112,7 +116,7 @@ func (n *namer) mark(b *strings.Builder, text string) {
 	b.WriteString(template.HTMLEscapeString(text[at:]))
 }
 
-// bare is where a word is without the marks around it.
+// bare returns the position of a word without the punctuation around it.
 func bare(text string, at []int) (from, to int) {
 	from, to = at[0], at[1]
 	for from < to && strings.IndexByte(`("'[`, text[from]) >= 0 {

@@ -1,6 +1,6 @@
 // Package reference renders the OpenAPI document as one page for people: every
-// capability and every schema at an anchor of its own, readable without
-// scripts, and with nothing fetched from anywhere.
+// capability and every schema has an anchor of its own, and the page works without
+// scripts and loads nothing.
 package reference
 
 import (
@@ -28,20 +28,21 @@ var (
 	page = template.Must(template.New("page").Funcs(template.FuncMap{
 		"style":  func() template.CSS { return template.CSS(style) }, //nolint:gosec // our own file
 		"script": func() template.JS { return template.JS(script) },  //nolint:gosec // our own file
-		"prose":  (&namer{}).prose,                                   // of a document: see Render
+		"prose":  (&namer{}).prose,                                   // placeholder, which Render replaces
 	}).Parse(pageText))
 )
 
-// Policy is the Content-Security-Policy of the page: its own style and script
-// and nothing else.
-var Policy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", digest(style), digest(script))
+// Policy is the Content-Security-Policy of the page. It allows only the page's own
+// style and script.
+var Policy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; img-src data:; "+
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", digest(style), digest(script))
 
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// schema is what the page shows of a JSON Schema.
+// schema is the part of a JSON Schema that the page shows.
 type schema struct {
 	Ref         string             `json:"$ref"`
 	Type        any                `json:"type"`
@@ -111,7 +112,7 @@ type operation struct {
 	Responses   map[string]response
 }
 
-// The page, as its template sees it.
+// view is the page as its template sees it.
 type view struct {
 	Title, Version, Server string
 	Usual                  []failure
@@ -139,7 +140,7 @@ type capability struct {
 	Events                                        []frame
 	Failures                                      []failure
 	Usual                                         string
-	operators                                     bool // only they may call it
+	operators                                     bool // only operators may call it
 }
 
 // failure is a slug of a problem.
@@ -164,7 +165,7 @@ type named struct {
 
 const schemaRoot = "#/components/schemas/"
 
-// Render makes the page of an OpenAPI document.
+// Render returns the page of an OpenAPI document.
 func Render(openapi []byte) ([]byte, error) {
 	var d document
 	if err := json.Unmarshal(openapi, &d); err != nil {
@@ -174,7 +175,10 @@ func Render(openapi []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := view{Title: d.Info.Title, Version: d.Info.Version, Server: d.Info.Server, Usual: usual, About: blocks(d.Info.Description)}
+	v := view{
+		Title: d.Info.Title, Version: d.Info.Version, Server: d.Info.Server,
+		Usual: usual, About: blocks(d.Info.Description),
+	}
 	at := map[string]*group{}
 	var ops []*operation
 	for _, t := range d.Tags {
@@ -225,7 +229,10 @@ func Render(openapi []byte) ([]byte, error) {
 }
 
 func (d *document) capability(method, path string, x *operation, usual []failure) *capability {
-	c := &capability{ID: x.ID, Method: method, Path: path, Summary: x.Summary, Description: x.Description, Scope: x.Scope, operators: strings.HasPrefix(x.Scope, "admin:")}
+	c := &capability{
+		ID: x.ID, Method: method, Path: path, Summary: x.Summary, Description: x.Description,
+		Scope: x.Scope, operators: strings.HasPrefix(x.Scope, "admin:"),
+	}
 	for _, p := range x.Parameters {
 		c.Parameters = append(c.Parameters, p.row())
 	}
@@ -262,7 +269,7 @@ func (d *document) capability(method, path string, x *operation, usual []failure
 	return c
 }
 
-// failures are the slugs of a status, with what each means.
+// failures lists the slugs of a status with their meanings.
 func (r response) failures(status string) (out []failure) {
 	all := r.Content["application/problem+json"].Examples
 	for _, slug := range slices.Sorted(maps.Keys(all)) {
@@ -276,8 +283,8 @@ func (r response) failures(status string) (out []failure) {
 	return out
 }
 
-// usual are the failures that so many capabilities share that they are told
-// once: those of one in four.
+// usual lists the failures that at least a quarter of the capabilities share; the
+// page explains them once.
 func (d *document) usual() (out []failure, err error) {
 	counts, first, n := map[string]int{}, map[string]failure{}, 0
 	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
@@ -311,7 +318,7 @@ func (d *document) usual() (out []failure, err error) {
 	return out, nil
 }
 
-// frames are the kinds of frames of a stream.
+// frames lists the kinds of frames of a stream.
 func frames(s *schema) (out []frame) {
 	if s == nil || s.Content == nil || s.Content.Items == nil {
 		return nil

@@ -9,8 +9,9 @@ import (
 	"yardmaster/internal/api/reference"
 )
 
-// The page shows every capability and schema, every link on it leads somewhere
-// on it or to the document, and nothing on it is fetched from elsewhere.
+// TestPage holds that the page shows every capability and schema, that every link
+// leads to a place on the page or to the document, and that nothing is loaded from
+// elsewhere.
 func TestPage(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/openapi.json")
 	if err != nil {
@@ -58,7 +59,7 @@ func TestNotADocument(t *testing.T) {
 	}
 }
 
-// Names in prose are marked, whoever wrote it; words are not.
+// TestNamesAreMarked holds that names in prose are marked, and words are not.
 func TestNamesAreMarked(t *testing.T) {
 	const doc = `{"info": {"description": "Call it at POST /v1/mcp, as X-Svc-Account says; Cache-Control: no-store. Post <b>it</b> with filter=key:value."},
 		"tags": [{"name": "plan", "description": "See plan.start, not e.g. This.that; the ` + "`plan.start`" + ` of Retry-After, read:tasks and and/or."}],
@@ -70,9 +71,12 @@ func TestNamesAreMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`Call it at <code>POST /v1/mcp</code>, as <code>X-Svc-Account</code> says; <code>Cache-Control: no-store</code>. Post &lt;b&gt;it&lt;/b&gt; with <code>filter=key:value</code>.`,
-		`See <a href="#plan.start"><code>plan.start</code></a>, not e.g. This.that; the <code>plan.start</code> of <code>Retry-After</code>, <code>read:tasks</code> and and/or.`,
-		`Its <code>task_id</code>'s <code>planId</code> is (<code>next_cursor</code>), <code>.svc/policy.yml</code> or <code>text/html</code>. Get the plan's title.`,
+		`Call it at <code>POST /v1/mcp</code>, as <code>X-Svc-Account</code> says; <code>Cache-Control: no-store</code>. Post ` +
+			`&lt;b&gt;it&lt;/b&gt; with <code>filter=key:value</code>.`,
+		`See <a href="#plan.start"><code>plan.start</code></a>, not e.g. This.that; the <code>plan.start</code> of ` +
+			`<code>Retry-After</code>, <code>read:tasks</code> and and/or.`,
+		`Its <code>task_id</code>'s <code>planId</code> is (<code>next_cursor</code>), <code>.svc/policy.yml</code> or ` +
+			`<code>text/html</code>. Get the plan's title.`,
 		`<td><code>user:&lt;id&gt;</code></td>`, `<td>title</td>`, `<td><code>per_page</code></td>`, `<p>Allow <code>dev_pat_…</code> alone.</p>`,
 	} {
 		if !strings.Contains(strings.ReplaceAll(string(b), "&#39;", "'"), want) {

@@ -9,13 +9,15 @@ import (
 	"strings"
 )
 
-// kinds are the types of JSON as people call them.
+// kinds are the JSON types in everyday words.
 var kinds = map[string]string{
 	"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "null": "null", "object": "object",
 }
 
-// formats are kinds of text.
-var formats = map[string]string{"date-time": "time (RFC 3339)", "date": "day", "uuid": "id (UUID)", "uri": "address (URI)", "email": "e-mail address"}
+// formats are the formats of text in everyday words.
+var formats = map[string]string{
+	"date-time": "time (RFC 3339)", "date": "day", "uuid": "id (UUID)", "uri": "address (URI)", "email": "e-mail address",
+}
 
 func inWords(kind, format string) string {
 	if kind == "string" && formats[format] != "" {
@@ -24,10 +26,10 @@ func inWords(kind, format string) string {
 	return cmp.Or(kinds[kind], kind)
 }
 
-// quoted is a text as a shell takes it whole.
+// quoted quotes a text as one word of a shell.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\\''`) + "'" }
 
-// samples are a call with curl, and with our own command line.
+// samples returns a call with curl, and one with our own command line.
 func samples(method, path string, x *operation) (curl, command string) {
 	command = "yardmaster call " + x.ID
 	var query []string
@@ -74,7 +76,7 @@ func samples(method, path string, x *operation) (curl, command string) {
 		var text string
 		if json.Unmarshal(raw, &text) != nil {
 			flat.Reset()
-			_ = json.Compact(&flat, raw) // it was read above
+			_ = json.Compact(&flat, raw) // it was parsed above
 			text = flat.String()
 		}
 		if strings.ContainsAny(text, " '\"{}[]$\n*?&;|<>()\\") {
@@ -85,7 +87,7 @@ func samples(method, path string, x *operation) (curl, command string) {
 	return curl, command
 }
 
-// sampleOf is a value for a parameter in an example.
+// sampleOf returns the value of a parameter for an example.
 func sampleOf(s *schema, name string) string {
 	switch {
 	case s == nil:
@@ -110,7 +112,7 @@ func (p *parameter) row() row {
 	return row{p.Name, p.In, kind, link, sentence(p.Description, p.Schema), p.Required}
 }
 
-// rows are the members of an object, the required ones first.
+// rows lists the members of an object, the required ones first.
 func rows(s *schema) (out []row) {
 	if s == nil {
 		return nil
@@ -131,7 +133,7 @@ func rows(s *schema) (out []row) {
 	return out
 }
 
-// typeOf is how a schema is named in a table, and the schema to link to.
+// typeOf returns the name of a schema for a table, and the schema to link to.
 func typeOf(s *schema) (kind, link string) {
 	if s == nil {
 		return "any value", ""
@@ -181,7 +183,7 @@ func typeOf(s *schema) (kind, link string) {
 	return "any value", ""
 }
 
-// sentence is a description with what the schema demands.
+// sentence returns a description together with the limits of the schema.
 func sentence(text string, s *schema) string {
 	if s == nil {
 		return text
@@ -245,8 +247,8 @@ func pretty(raw json.RawMessage) string {
 	return b.String()
 }
 
-// blocks reads the little Markdown of the description: headings, paragraphs
-// and lists.
+// blocks parses the simple Markdown of the description: headings, paragraphs and
+// lists.
 func blocks(text string) (out []block) {
 	for part := range strings.SplitSeq(text, "\n\n") {
 		part = strings.TrimSpace(part)

@@ -15,8 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// patience bounds how long the server may take to come up.
-const patience = 30 * time.Second
+// startLimit limits the start of the server.
+const startLimit = 30 * time.Second
 
 // Server is a running server.
 type Server struct {
@@ -45,26 +45,26 @@ func Start(t testing.TB) *Server {
 	return nil
 }
 
-// URL is the server's address.
+// URL returns the server's address.
 func (s *Server) URL() string { return "redis://" + s.listen + "/0" }
 
-// Client is connected to the server until the test ends.
+// Client returns a client that is connected to the server until the test ends.
 func (s *Server) Client() *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: s.listen})
 	s.t.Cleanup(func() { c.Close() })
 	return c
 }
 
-// Stop ends the server, and with it all it held.
+// Stop ends the server and deletes its data.
 func (s *Server) Stop() {
 	_ = s.cmd.Process.Kill()
 	<-s.exited
 }
 
-// Freeze makes the server hang: it takes connections and answers none.
+// Freeze makes the server hang: it accepts connections and answers none.
 func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
 
-// Thaw lets a frozen server go on.
+// Thaw lets a frozen server continue.
 func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(sig os.Signal) {
@@ -82,7 +82,7 @@ func (s *Server) Again() {
 	}
 }
 
-// start tells whether the server came up.
+// start starts the server and tells whether it answers.
 func (s *Server) start() bool {
 	s.t.Helper()
 	host, port, err := net.SplitHostPort(s.listen)
@@ -101,7 +101,7 @@ func (s *Server) start() bool {
 	}()
 	c := redis.NewClient(&redis.Options{Addr: s.listen, MaxRetries: -1})
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), startLimit)
 	defer cancel()
 	for every := time.NewTicker(10 * time.Millisecond); ; {
 		if c.Ping(ctx).Err() == nil {
