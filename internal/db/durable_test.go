@@ -29,7 +29,8 @@ func writeForever(dsn string) error {
 				if err := d.Write(ctx, func(tx *db.Tx) error { return put(tx, thing{ID: id}) }); err != nil {
 					failed <- err
 				}
-				// One system call: a killed writer leaves no half line but the last.
+				// A single system call: a killed writer leaves at most its last
+				// line incomplete.
 				if _, err := os.Stdout.WriteString(id + "\n"); err != nil {
 					failed <- err
 				}

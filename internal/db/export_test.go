@@ -5,7 +5,7 @@ import sqlite3 "modernc.org/sqlite/lib"
 // OpenSchema is Open with another set of migrations.
 var OpenSchema = open
 
-// Waiting is how many writers stand in line on SQLite.
+// Waiting returns how many writers wait in line on SQLite.
 func Waiting(d *DB) int {
 	w := d.backend.(*sqliteBackend).writer
 	w.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 )
 
-// Once it is closed, the file alone is the whole database.
+// TestCloseFoldsTheLog holds that after Close the file alone is the whole database.
 func TestCloseFoldsTheLog(t *testing.T) {
 	dsn := dbtest.DSN(t, db.SQLite)
 	d, err := db.Open(t.Context(), dsn, db.Options{})

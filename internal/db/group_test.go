@@ -13,9 +13,9 @@ import (
 	"yardmaster/internal/db/dbtest"
 )
 
-// line starts n writers on SQLite while another has the baton, lets it go when
-// all stand in line, and waits for all. Their functions get their number. The
-// last error is that of the one who had the baton, a member of the first group.
+// line starts n writers on SQLite while another holds the baton, releases it when
+// all wait in line, and waits for all. Their functions get their number. The last
+// error is that of the writer that held the baton, a member of the first group.
 func line(t *testing.T, d *db.DB, n int, fn func(tx *db.Tx, i int) error) []error {
 	t.Helper()
 	errs := make([]error, n+1)
@@ -121,7 +121,7 @@ func TestWritersInLineShareCommits(t *testing.T) {
 	if got := read(t, d, func(tx *db.Tx) (int64, error) { return readSize.One(tx) }); got != n {
 		t.Errorf("counted %d of %d", got, n)
 	}
-	// The one who waited for the line was the first member of the first group.
+	// The writer that held the baton was the first member of the first group.
 	if len(groups) != 3 {
 		t.Errorf("%d writers shared %d commits, want 3", n, len(groups))
 	}
@@ -142,7 +142,7 @@ func createFamily(tx *db.Tx) error {
 	return err
 }
 
-// A deferred foreign key is checked by COMMIT only.
+// TestFailedCommit uses a deferred foreign key, which only COMMIT checks.
 func TestFailedCommit(t *testing.T) {
 	run(t, func(t *testing.T, d *db.DB) {
 		write(t, d, createFamily)
@@ -214,8 +214,9 @@ var (
 	freePages = db.Q[int64](`PRAGMA max_page_count = 1000000`)
 )
 
-// A full disk fails who needs the space; what SQLite then undoes by itself must
-// never be acknowledged.
+// TestFullDiskLosesNothingAcknowledged holds that on a full disk the writer that
+// needs space fails, and that nothing that SQLite then undoes by itself was
+// acknowledged.
 func TestFullDiskLosesNothingAcknowledged(t *testing.T) {
 	d := dbtest.SQLite(t)
 	createTables(t, d)

@@ -9,8 +9,8 @@ import (
 	"yardmaster/internal/db/dbtest"
 )
 
-// Steps are taken by their turns, whoever was handed something first, and again
-// by a step before.
+// TestTurns holds that steps run in the order of their turns, whichever was added
+// to first, and again if an earlier step adds to them.
 func TestTurns(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		var took []string
@@ -28,7 +28,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// What is handed to a step is handled once, at the end, in one go.
+// TestAtEnd holds that the values of a step are handled once, together, at the end.
 func TestAtEnd(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		var calls [][]int

@@ -53,7 +53,8 @@ var (
 		created_at BIGINT NOT NULL,
 		ended_at BIGINT)`)
 
-	insertThing = db.SWith[thing](`INSERT INTO thing (` + thingColumns + `) VALUES (:id, :owner_id, :status, :size, :n, :done, :note, :data, :labels, :extra,
+	insertThing = db.SWith[thing](`INSERT INTO thing (` + thingColumns + `)
+		VALUES (:id, :owner_id, :status, :size, :n, :done, :note, :data, :labels, :extra,
 		:created_at, :ended_at)`)
 	getThing    = db.Q[thing](`SELECT ` + thingColumns + ` FROM thing WHERE id = $1`)
 	lockThing   = getThing.ForUpdate()
@@ -271,7 +272,8 @@ func TestBuild(t *testing.T) {
 		write(t, d, func(tx *db.Tx) error {
 			for i, id := range []string{"a", "b", "c", "d"} {
 				note := "100%_" + strings.ToUpper(id)
-				err := put(tx, thing{ID: id, Status: status([]string{"open", "closed"}[i%2]), Note: &note, CreatedAt: epoch.Add(time.Duration(i/2) * time.Hour)})
+				err := put(tx, thing{ID: id, Status: status([]string{"open", "closed"}[i%2]), Note: &note,
+					CreatedAt: epoch.Add(time.Duration(i/2) * time.Hour)})
 				if err != nil {
 					return err
 				}
@@ -305,7 +307,8 @@ func TestBuild(t *testing.T) {
 var (
 	putThing = db.SWith[thing](`INSERT INTO thing (id, owner_id, status, size, n, done, note, data, labels, extra, created_at, ended_at)
 		VALUES (:id, :owner_id, :status, :size, :n, :done, :note, :data, :labels, :extra, :created_at, :ended_at)`)
-	thingOfSize = db.QWith[sized, thing](`SELECT ` + thingColumns + ` FROM thing WHERE size >= :from AND size <= :to AND :to >= :from ORDER BY id`)
+	thingOfSize = db.QWith[sized, thing](`SELECT ` + thingColumns +
+		` FROM thing WHERE size >= :from AND size <= :to AND :to >= :from ORDER BY id`)
 )
 
 type sized struct{ From, To int64 }
@@ -335,7 +338,8 @@ func TestNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]thing{want}, got, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Unstored" }, cmp.Ignore())); diff != "" {
+		if diff := cmp.Diff([]thing{want}, got, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Unstored" },
+			cmp.Ignore())); diff != "" {
 			t.Error(diff)
 		}
 	})

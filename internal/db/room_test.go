@@ -11,15 +11,15 @@ import (
 )
 
 var (
-	// What has no room: the file of SQLite may not grow, PostgreSQL says what it
-	// says when its disk is full.
+	// The ways to have no space: the file of SQLite may not grow, PostgreSQL raises
+	// the error of a full disk.
 	noGrowth = db.Q[int64](`PRAGMA max_page_count = 1`)
 	growth   = db.Q[int64](`PRAGMA max_page_count = 1000000`)
 	diskFull = db.S(`DO $$ BEGIN RAISE disk_full; END $$`)
 )
 
-// A write that there is no room for says so, is undone, and keeps no later one
-// from being stored.
+// TestNoRoom holds that a write on a full disk fails with its fault, is undone, and
+// does not keep a later one from being stored.
 func TestNoRoom(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		createTables(t, d)

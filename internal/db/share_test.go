@@ -10,9 +10,9 @@ import (
 	"yardmaster/internal/db/dbtest"
 )
 
-// Without a savepoint of its own, a writer that fails halfway takes its group
-// along; the others run again and lose nothing. One that has changed nothing
-// yet disturbs nobody.
+// TestWhoFailsHalfwayIsUndoneAlone holds that a writer without a savepoint that
+// fails halfway makes its group run again without losing anything, and that one
+// that has changed nothing disturbs no other.
 func TestWhoFailsHalfwayIsUndoneAlone(t *testing.T) {
 	const n, bad = 6, 3
 	for name, changed := range map[string]bool{"after a change": true, "before any": false} {
@@ -52,8 +52,8 @@ func TestWhoFailsHalfwayIsUndoneAlone(t *testing.T) {
 	}
 }
 
-// A violated constraint undoes its own statement: if that was the first change
-// of a writer, nobody has to run again.
+// TestConflictAtFirstDisturbsNobody holds that no writer runs again if the first
+// change of one violates a constraint, because that undoes only its own statement.
 func TestConflictAtFirstDisturbsNobody(t *testing.T) {
 	d := dbtest.SQLite(t)
 	createTables(t, d)
@@ -73,8 +73,9 @@ func TestConflictAtFirstDisturbsNobody(t *testing.T) {
 	}
 }
 
-// The writers of a commit take a step together; each sees what those before it
-// owe; and where one's share makes the step fail, only that one fails.
+// TestAtEndOfAGroup holds that the writers of a commit run a step together, that
+// each sees the values of those before it, and that only the writer whose value
+// makes the step fail fails.
 func TestAtEndOfAGroup(t *testing.T) {
 	d := dbtest.SQLite(t)
 	createTables(t, d)
@@ -138,7 +139,8 @@ var (
 		UPDATE thing SET n = thing.n + one.n FROM one WHERE id = $1`)
 )
 
-// What is kept is what the database holds, whoever changed it.
+// TestKept holds that kept rows are those of the database, whichever writer has
+// changed them.
 func TestKept(t *testing.T) {
 	dsn := dbtest.DSN(t, db.SQLite)
 	d, other := dbtest.Open(t, dsn, db.Options{}), dbtest.Open(t, dsn, db.Options{})

@@ -14,17 +14,21 @@ import (
 var (
 	aUser    = db.S(`INSERT INTO users (id, login, name, email, created_at) VALUES ($1, $1, $1, $1, 0)`)
 	anOrg    = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ('acme', 'acme', 'organization', 'free', 0, 0)`)
-	aSession = db.S(`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at) VALUES ($1, $1, 'acme', $2, $2, $2)`)
-	aRecord  = db.S(`INSERT INTO audit (id, account_id, at, actor, kind, object, request_id, data, seq) VALUES ($1, 'acme', $3, 'system', 'user.signed_in', $2, '', '{}', 0)`)
-	anOffer  = db.S(`INSERT INTO invitations (id, kind, email, token_hash, created_at, expires_at, revoked_at) VALUES ($1, 'platform', $2, $1, $3, 0, $4)`)
-	aRequest = db.S(`INSERT INTO access_requests (id, email, name, org, created_at, invited_at, decided_by) VALUES ($1, $1, '', '', 0, 7, 'user:ops')`)
+	aSession = db.S(`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at) VALUES ($1, $1, 'acme', $2, ` +
+		`$2, $2)`)
+	aRecord = db.S(`INSERT INTO audit (id, account_id, at, actor, kind, object, request_id, data, seq) VALUES ($1, 'acme', $3, ` +
+		`'system', 'user.signed_in', $2, '', '{}', 0)`)
+	anOffer = db.S(`INSERT INTO invitations (id, kind, email, token_hash, created_at, expires_at, revoked_at) VALUES ($1, 'platform', ` +
+		`$2, $1, $3, 0, $4)`)
+	aRequest = db.S(`INSERT INTO access_requests (id, email, name, org, created_at, invited_at, decided_by) VALUES ($1, $1, '', '', 0, ` +
+		`7, 'user:ops')`)
 
 	lastSeen = db.Q[*int64](`SELECT last_signed_in_at FROM users WHERE id = $1`)
 	invitedP = db.Q[*int64](`SELECT invited_at FROM access_requests WHERE id = $1`)
 )
 
-// What the migration finds in a database that has been in use: sign-ins that
-// are on record, and applications whose invitation was withdrawn.
+// TestMigrationOfSignIns migrates a database that has been in use, with recorded
+// sign-ins and with applications whose invitation was withdrawn.
 func TestMigrationOfSignIns(t *testing.T) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
@@ -66,7 +70,7 @@ func TestMigrationOfSignIns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The column is there already.
+			// The column exists already.
 			_, rest, ok := strings.Cut(string(text), "ADD COLUMN last_signed_in_at BIGINT;")
 			rest, _, _ = strings.Cut(rest, "-- +goose Down")
 			if !ok {

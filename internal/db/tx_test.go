@@ -67,8 +67,8 @@ func TestAfterCommit(t *testing.T) {
 		write(t, d, func(tx *db.Tx) error {
 			tx.AfterCommit(call("first"))
 			tx.AfterCommit(func() {
-				// Outside the transaction: its rows are there, and another may begin,
-				// even with its context.
+				// Outside of the transaction its rows are visible, and another one
+				// may begin, even with its context.
 				if got := ids(t, d); len(got) != 1 {
 					t.Errorf("rows %v", got)
 				}
@@ -232,8 +232,9 @@ var (
 	sizeOf    = db.Q[int64](`SELECT size FROM thing WHERE id = $1`)
 )
 
-// Two writers that change the same rows in opposite order: on PostgreSQL one of
-// them is chosen as the victim of a deadlock and must be run again.
+// TestDeadlockedWriteRunsAgain has two writers change the same rows in opposite
+// order: PostgreSQL ends one of them because of the deadlock, and Write runs it
+// again.
 func TestDeadlockedWriteRunsAgain(t *testing.T) {
 	run(t, func(t *testing.T, d *db.DB) {
 		write(t, d, func(tx *db.Tx) error { return errors.Join(put(tx, thing{ID: "a"}), put(tx, thing{ID: "b"})) })
@@ -281,7 +282,7 @@ func TestDeadlockedWriteRunsAgain(t *testing.T) {
 	})
 }
 
-// TestObserve holds that every transaction is told of, and how it went.
+// TestObserve holds that Observe is called for every transaction, with its outcome.
 func TestObserve(t *testing.T) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {

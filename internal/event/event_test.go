@@ -73,7 +73,8 @@ func TestRecord(t *testing.T) {
 		if len(rows) != 2 {
 			t.Fatalf("%d rows: %+v", len(rows), rows)
 		}
-		if r := rows[0]; r.Kind != "thing.unsorted" || r.Actor != "user:u1" || r.RequestID != "r1" || r.Data != `{"A":2,"Z":1}` || r.AccountID == nil || *r.AccountID != "acct" {
+		if r := rows[0]; r.Kind != "thing.unsorted" || r.Actor != "user:u1" || r.RequestID != "r1" || r.Data != `{"A":2,"Z":1}` ||
+			r.AccountID == nil || *r.AccountID != "acct" {
 			t.Errorf("row %+v", r)
 		}
 		if r := rows[1]; r.Actor != "system" || r.AccountID != nil {
@@ -94,8 +95,8 @@ func TestHub(t *testing.T) {
 	}
 }
 
-// TestHubForgets holds that topics without news do not stay for ever, and that
-// whoever still waits for one is woken and may watch it anew.
+// TestHubForgets holds that topics without changes are forgotten, and that their
+// waiters are woken and may wait anew.
 func TestHubForgets(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	d, err := db.Open(t.Context(), dbtest.DSN(t, db.SQLite), db.Options{Clock: func() time.Time { return now }})

@@ -1,6 +1,6 @@
 package event
 
-// Topics is how many topics a hub keeps.
+// Topics returns how many topics a hub keeps.
 func Topics(h *Hub) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -41,8 +41,8 @@ type read struct {
 	n   int
 }
 
-// add notes that n was handled at a turn. Whoever committed first need not be
-// the first to note it.
+// add notes that n was handled in a turn. The first to commit need not be the first
+// to note it.
 func (r *read) add(account string, at int64, n, want int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,8 +61,8 @@ func record(t *testing.T, d *db.DB, account string, fn func(*db.Tx) error) {
 	}
 }
 
-// TestReaders holds that events are handled once each and in order, by whichever
-// of several nodes, while handlers fail and others write.
+// TestReaders holds that events are handled once each and in order, by any of
+// several nodes, while handlers fail and others write.
 func TestReaders(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		const each = 60
@@ -153,7 +153,7 @@ func TestReaderThatIsNew(t *testing.T) {
 		say("old", 2)
 		say("new", 3)
 		say("new", 4)
-		// A node that was not there when it happened.
+		// This node did not run when it happened.
 		rs = event.NewReaders(d, slog.New(slog.DiscardHandler), consumers)
 		ctx, cancel := context.WithCancel(t.Context())
 		var loop sync.WaitGroup
@@ -170,9 +170,9 @@ func TestReaderThatIsNew(t *testing.T) {
 	})
 }
 
-// TestSubscribers holds that subscribers hear of events and signals inside the
-// transaction, in the order in which they subscribed, that an error of theirs
-// undoes it, and that two programs in one process do not hear each other.
+// TestSubscribers holds that subscribers run for events and signals inside the
+// transaction, in the order of their subscriptions, that their error undoes it, and
+// that two programs in one process are separate.
 func TestSubscribers(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		other, err := db.Open(t.Context(), dbtest.DSN(t, db.SQLite), db.Options{})
@@ -247,8 +247,8 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestOperatorsEvent holds that what an operator does for the platform is told of
-// no account, although their credential is bound to one.
+// TestOperatorsEvent holds that an operator's act for the platform is recorded on
+// no account, although the operator's credential belongs to one.
 func TestOperatorsEvent(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		var heard []string

@@ -13,8 +13,8 @@ import (
 	"yardmaster/internal/event"
 )
 
-// TestRelay holds that a notice on one node wakes those who wait on another
-// one, also when there are more topics than one announcement takes.
+// TestRelay holds that a notice on one node wakes the waiters on another one, also
+// if there are more topics than one announcement can contain.
 func TestRelay(t *testing.T) {
 	dsn := dbtest.DSN(t, db.Postgres)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -23,7 +23,7 @@ func config(d *db.DB, cluster bool) Config {
 	return Config{DB: d, Cluster: cluster, Name: "http://one on host", Every: soon, Logger: slog.New(slog.DiscardHandler)}
 }
 
-// settle leaves the row of a server that runs as the process.
+// settle makes the row of a server that runs as the process.
 func settle(t *testing.T, d *db.DB, name, process string) {
 	t.Helper()
 	err := d.Write(t.Context(), func(tx *db.Tx) error {
@@ -73,7 +73,8 @@ func TestOneServerUnlessAllShare(t *testing.T) {
 	})
 }
 
-// Of servers that start together, one gets in.
+// TestOfManyAtOnceOneGetsIn holds that one of several servers that start together
+// gets the lease.
 func TestOfManyAtOnceOneGetsIn(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		got := make(chan error)
@@ -117,13 +118,14 @@ func TestKilledServers(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		// One on another machine is gone when it is silent for long enough.
+		// A server on another machine counts as ended after a long enough silence.
 		settle(t, d, "there", "another-boot pid:[1] 1 1")
 		take(t, config(d, false))
 	})
 }
 
-// A server on another machine that lives is never taken for one that is gone.
+// TestServerElsewhere holds that a running server on another machine never counts
+// as ended.
 func TestServerElsewhere(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		settle(t, d, "there", "another-boot pid:[1] 1 1")
@@ -142,7 +144,8 @@ func TestServerElsewhere(t *testing.T) {
 	})
 }
 
-// A server that was silent for so long that another has taken over ends.
+// TestLostLease holds that a server ends if another one has taken the database
+// over.
 func TestLostLease(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		l := take(t, config(d, false))

@@ -73,8 +73,9 @@ func read(t *testing.T, text string, trusted ...ed25519.PrivateKey) *Book {
 	return b
 }
 
-// What was done to a chain after its heads were noted is named by account, with
-// how far it is as it was; what the export does not hold is not spoken of.
+// TestVerifyAgainst holds that a chain that was changed after its heads were noted
+// is named with its account and the place up to which it is unchanged, and that
+// rows before the export are not mentioned.
 func TestVerifyAgainst(t *testing.T) {
 	key := signer("a")
 	a, ofA := rows(t, "a", 9, truth)
@@ -97,23 +98,31 @@ func TestVerifyAgainst(t *testing.T) {
 		missing []string
 		passed  string
 	}{
-		"nothing":            {a, heads, nil, ""},
-		"newest first":       {down(a), heads, nil, ""},
-		"two accounts":       {append(slices.Clone(a), ours...), heads, nil, ""},
-		"not all is noted":   {a, heads[:1], nil, ""},
-		"rows were cut off":  {a[:6], heads, []string{"a: the newest row has the number 6, but 8 was noted at 2027-01-15T12:00:00Z: rows were cut off at the end, or an older state was put back; up to number 5, noted at 2027-01-15T10:00:00Z, nothing was"}, ""},
-		"all but one":        {a[:1], heads, []string{"a: the newest row has the number 1, but 3 was noted"}, ""},
-		"a row was changed":  {down(lied), heads, []string{"a: row number 5 is not the one that was noted at 2027-01-15T10:00:00Z: it or a row before it was changed; up to number 3, noted"}, ""},
-		"of two accounts":    {append(slices.Clone(lied), ours[:2]...), heads, []string{"a: row number 5", "the platform: the newest row has the number 2, but 3"}, ""},
+		"nothing":          {a, heads, nil, ""},
+		"newest first":     {down(a), heads, nil, ""},
+		"two accounts":     {append(slices.Clone(a), ours...), heads, nil, ""},
+		"not all is noted": {a, heads[:1], nil, ""},
+		"rows were cut off": {a[:6], heads,
+			[]string{"a: the newest row has the number 6, but 8 was noted at 2027-01-15T12:00:00Z: rows were cut off at the end, or an older " +
+				"state was put back; up to number 5, noted at 2027-01-15T10:00:00Z, nothing was"}, ""},
+		"all but one": {a[:1], heads, []string{"a: the newest row has the number 1, but 3 was noted"}, ""},
+		"a row was changed": {down(lied), heads,
+			[]string{"a: row number 5 is not the one that was noted at 2027-01-15T10:00:00Z: it or a row before it was changed; up to number " +
+				"3, noted"}, ""},
+		"of two accounts": {append(slices.Clone(lied), ours[:2]...), heads,
+			[]string{"a: row number 5", "the platform: the newest row has the number 2, but 3"}, ""},
 		"a part that is new": {a[5:], heads, nil, ""},
 		"a part, cut off":    {a[5:7], heads, []string{"a: the newest row has the number 7, but 8"}, ""},
 		"nothing is noted":   {ours, heads[:1], []string{"the platform: no head of it is noted"}, ""},
-		"accepted, and on":   {a[:7], accepted, nil, "a: the newest row has the number 7, but 8 was noted at 2027-01-15T12:00:00Z: rows were cut off at the end, or an older state was put back; this was accepted at 2027-01-15T14:00:00Z: a copy was put back"},
+		"accepted, and on": {a[:7], accepted, nil,
+			"a: the newest row has the number 7, but 8 was noted at 2027-01-15T12:00:00Z: rows were cut off at the end, or an older state was " +
+				"put back; this was accepted at 2027-01-15T14:00:00Z: a copy was put back"},
 		"accepted, and cut":  {a[:5], accepted, []string{"a: the newest row has the number 5, but 6 was noted"}, "this was accepted"},
 		"accepted and whole": {a, accepted, nil, ""},
 	} {
 		_, missing, passed, err := VerifyAgainst(strings.NewReader(strings.Join(c.lines, "\n")), read(t, signed(t, key, c.notes...), key))
-		if err != nil || len(missing) != len(c.missing) || (c.passed == "") != (len(passed) == 0) || len(passed) > 0 && !strings.Contains(passed[0], c.passed) {
+		if err != nil || len(missing) != len(c.missing) || (c.passed == "") != (len(passed) == 0) || len(passed) > 0 &&
+			!strings.Contains(passed[0], c.passed) {
 			t.Errorf("%s: %q, %q, %v", name, missing, passed, err)
 			continue
 		}
@@ -123,7 +132,8 @@ func TestVerifyAgainst(t *testing.T) {
 			}
 		}
 	}
-	if _, _, _, err := VerifyAgainst(strings.NewReader(strings.Join(slices.Delete(slices.Clone(a), 3, 4), "\n")), read(t, signed(t, key, heads...), key)); err == nil {
+	if _, _, _, err := VerifyAgainst(strings.NewReader(strings.Join(slices.Delete(slices.Clone(a), 3, 4), "\n")),
+		read(t, signed(t, key, heads...), key)); err == nil {
 		t.Error("a row is missing in the middle, and it verifies")
 	}
 }
@@ -135,25 +145,30 @@ func boolean(b bool) int {
 	return 0
 }
 
-// A note is believed if a trusted key has signed it, or one that a trusted one
-// vouches for, in however many steps; and not if a letter of it was changed.
+// TestReadBook holds that a note counts if a trusted key has signed it, or a key
+// that leads to a trusted one in any number of steps, and that it does not count if
+// a letter of it was changed.
 func TestReadBook(t *testing.T) {
 	one, two, three, forger := signer("1"), signer("2"), signer("3"), signer("f")
 	vouch := func(by, of ed25519.PrivateKey) string {
 		return signed(t, by, Note{Type: NoteKey, PublicKey: PublicKey(of)})
 	}
-	text := signed(t, one, Note{Type: NoteHead, Account: "a", Seq: 1, Hash: "x"}) + vouch(two, one) + signed(t, two, Note{Type: NoteHead, Account: "a", Seq: 2, Hash: "y"}) +
+	text := signed(t, one, Note{Type: NoteHead, Account: "a", Seq: 1, Hash: "x"}) + vouch(two, one) +
+		signed(t, two, Note{Type: NoteHead, Account: "a", Seq: 2, Hash: "y"}) +
 		vouch(three, two) + vouch(forger, forger) + signed(t, forger, Note{Type: NoteAccept, Account: "a"})
 	b := read(t, text, three)
-	if len(b.Notes()) != 4 || len(b.Bad) != 2 || !strings.HasPrefix(b.Bad[0], "line 5, ") || !b.Introduced(public(three), public(two)) || b.Introduced(public(three), public(one)) {
+	if len(b.Notes()) != 4 || len(b.Bad) != 2 || !strings.HasPrefix(b.Bad[0], "line 5, ") || !b.Introduced(public(three), public(two)) ||
+		b.Introduced(public(three), public(one)) {
 		t.Errorf("%+v, %q", b.Notes(), b.Bad)
 	}
 	if b := read(t, text, one); len(b.Notes()) != 1 || len(b.Bad) != 5 {
 		t.Errorf("an old key vouches for newer ones: %+v", b.Notes())
 	}
-	// Whoever finds an old key says nothing with it behind the note of the next.
-	for name, late := range map[string]string{"a head": signed(t, one, Note{Type: NoteHead, Account: "a", Seq: 9}), "an acceptance": signed(t, two, Note{Type: NoteAccept, Account: "a"}),
-		"a key": vouch(two, forger) + signed(t, forger, Note{Type: NoteAccept, Account: "a"})} {
+	// An old key that is found later signs nothing valid after the note of the next
+	// key.
+	for name, late := range map[string]string{"a head": signed(t, one, Note{Type: NoteHead, Account: "a", Seq: 9}),
+		"an acceptance": signed(t, two, Note{Type: NoteAccept, Account: "a"}),
+		"a key":         vouch(two, forger) + signed(t, forger, Note{Type: NoteAccept, Account: "a"})} {
 		b := read(t, text+late, three)
 		if got := b.Notes(); len(got) != 4 || len(b.Bad) < 3 || !strings.Contains(b.Bad[2], "another one had taken the place of") {
 			t.Errorf("%s of an old key: %+v, %q", name, got, b.Bad)
@@ -164,7 +179,8 @@ func TestReadBook(t *testing.T) {
 	}
 	// The first of several servers' keys vouches for all it has, also for one that
 	// is to come.
-	early := vouch(one, two) + signed(t, one, Note{Type: NoteHead, Account: "a", Seq: 1}) + vouch(two, one) + signed(t, two, Note{Type: NoteHead, Account: "a", Seq: 2}) + vouch(three, two)
+	early := vouch(one, two) + signed(t, one, Note{Type: NoteHead, Account: "a", Seq: 1}) + vouch(two, one) +
+		signed(t, two, Note{Type: NoteHead, Account: "a", Seq: 2}) + vouch(three, two)
 	if b := read(t, early, three); len(b.Notes()) != 5 || b.Bad != nil {
 		t.Errorf("a key that came before its time: %+v, %q", b.Notes(), b.Bad)
 	}
@@ -179,7 +195,8 @@ func TestReadBook(t *testing.T) {
 				continue
 			}
 			changed[i] = c
-			if b, err := ReadBook(bytes.NewReader(changed), public(one)); err != nil || len(b.Notes()) > 0 && b.Notes()[0] != read(t, whole, one).Notes()[0] {
+			if b, err := ReadBook(bytes.NewReader(changed), public(one)); err != nil || len(b.Notes()) > 0 &&
+				b.Notes()[0] != read(t, whole, one).Notes()[0] {
 				t.Errorf("changed at %d it is believed: %s", i, changed)
 			}
 		}

@@ -6,11 +6,12 @@ import (
 	"testing"
 )
 
-// Nothing is believed but what was signed, however a file looks.
+// FuzzReadBook holds that only signed notes count, whatever is in a file.
 func FuzzReadBook(f *testing.F) {
 	key := signer("1")
 	lines := []string{}
-	for i, n := range []Note{{Type: NoteHead, Account: "a", Seq: 3, Hash: "x"}, {Type: NoteAccept, Account: "a", Seq: 1, Reason: "r"}, {Type: NoteHead, Seq: 9, AfterBreak: true}} {
+	for i, n := range []Note{{Type: NoteHead, Account: "a", Seq: 3, Hash: "x"}, {Type: NoteAccept, Account: "a", Seq: 1, Reason: "r"},
+		{Type: NoteHead, Seq: 9, AfterBreak: true}} {
 		_, line, err := Sign(key, unix(i), n)
 		if err != nil {
 			f.Fatal(err)

@@ -28,7 +28,8 @@ func export(t *testing.T, account string, n int) []string {
 
 func line(t *testing.T, account string, seq int, prev, data string) string {
 	t.Helper()
-	row := map[string]any{"id": fmt.Sprint(account, "-", seq), "account_id": account, "seq": seq, "prev_hash": prev, "data": map[string]any{"text": data}}
+	row := map[string]any{"id": fmt.Sprint(account, "-", seq), "account_id": account, "seq": seq, "prev_hash": prev,
+		"data": map[string]any{"text": data}}
 	hash, err := HashOf(row)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	// The oldest rows may be gone; how the rest is written does not matter.
+	// The oldest rows may be missing, and the spaces in the others do not matter.
 	spaced := strings.ReplaceAll(down[0], `":`, `" : `)
 	if spans, err := verify([]string{spaced, "", down[1]}); err != nil || spans[0].First.Seq != 4 {
 		t.Errorf("a part: %+v, %v", spans, err)
@@ -69,7 +70,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// The first bad row is named, whatever was done to it.
+// TestFirstBadRow holds that Verify names the first bad row, whatever its fault.
 func TestFirstBadRow(t *testing.T) {
 	var middle Link
 	whole := export(t, "a", 5)

@@ -25,12 +25,13 @@ func timed(t *testing.T, fn func(t *testing.T, o *office, pass func(time.Duratio
 	now.Store(time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).UnixMicro())
 	clock := func() time.Time { return time.UnixMicro(now.Load()) }
 	dbtest.RunWith(t, db.Options{Clock: clock}, func(t *testing.T, d *db.DB) {
-		fn(t, &office{t: t, d: d, ring: seal.New(), path: filepath.Join(t.TempDir(), "heads.jsonl")}, func(by time.Duration) { now.Add(by.Microseconds()) })
+		fn(t, &office{t: t, d: d, ring: seal.New(), path: filepath.Join(t.TempDir(), "heads.jsonl")},
+			func(by time.Duration) { now.Add(by.Microseconds()) })
 	})
 }
 
-// Heads are noted once it is time, or once much has been recorded, and then
-// only those that have moved.
+// TestWhenHeadsAreNoted holds that heads are noted after the interval, or after
+// many new rows, and only those that have changed.
 func TestWhenHeadsAreNoted(t *testing.T) {
 	timed(t, func(t *testing.T, o *office, pass func(time.Duration)) {
 		o.record("a", "b")
@@ -80,8 +81,8 @@ func TestWhenHeadsAreNoted(t *testing.T) {
 	})
 }
 
-// What is noted reaches the webhook, also if that is away for a while, and
-// again after a start; each note proves itself.
+// TestWebhook holds that notes reach the webhook, also after it was unreachable for
+// a while and again after a start, and that each note proves itself.
 func TestWebhook(t *testing.T) {
 	onBoth(t, func(t *testing.T, o *office) {
 		var got []hashchain.Note
@@ -144,8 +145,9 @@ func TestWebhook(t *testing.T) {
 	})
 }
 
-// Of several servers one mails what is new in each interval, and none leaves
-// out what it has not mailed; a break is mailed at once.
+// TestMails holds that of several servers one mails the new notes in each interval,
+// that none leaves out notes that it has not mailed, and that a break is mailed at
+// once.
 func TestMails(t *testing.T) {
 	timed(t, func(t *testing.T, o *office, pass func(time.Duration)) {
 		var subjects, texts []string

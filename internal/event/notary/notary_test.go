@@ -53,7 +53,7 @@ func (o *office) Write(p []byte) (int, error) {
 	return o.logs.Write(p)
 }
 
-// logged answers the lines of a level that were logged since it was last asked.
+// logged returns the lines of a level that were logged since its last call.
 func (o *office) logged(level string) (out []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -121,7 +121,7 @@ func (o *office) sound() {
 	}
 }
 
-// broken holds that one account's chain is named, at start and in the log.
+// broken holds that Start and the log name one account's chain.
 func (o *office) broken(account string, seq int64, why ...string) {
 	o.t.Helper()
 	n, breaks := o.open()
@@ -250,8 +250,9 @@ func TestHeadSetBack(t *testing.T) {
 	})
 }
 
-// What is not signed with the master key's own key is no note: neither a head
-// that fits a changed chain, nor a word that the change is known, nor a key.
+// TestForgedNotes holds that notes count only if signed with the master key's own
+// key: a head that fits a changed chain, an acceptance and a key all count for
+// nothing otherwise.
 func TestForgedNotes(t *testing.T) {
 	onBoth(t, func(t *testing.T, o *office) {
 		o.record("a", "a", "a")
@@ -281,10 +282,12 @@ func TestForgedNotes(t *testing.T) {
 		lines := bytes.Split(bytes.TrimSpace(whole), []byte("\n"))
 		real := string(lines[len(lines)-1])
 		for name, text := range map[string]string{
-			"a head":                  line(hashchain.Note{Type: hashchain.NoteHead, Account: "a"}),
-			"an acceptance":           line(hashchain.Note{Type: hashchain.NoteAccept, Account: "a", Reason: "it is fine"}),
-			"a key":                   line(hashchain.Note{Type: hashchain.NoteKey, PublicKey: hashchain.PublicKey(forger)}) + line(hashchain.Note{Type: hashchain.NoteAccept, Account: "a"}),
-			"a signature of another":  strings.Replace(line(hashchain.Note{Type: hashchain.NoteAccept, Account: "a"}), `"key":"`+hashchain.KeyID(forger.Public().(ed25519.PublicKey)), `"key":"`+mine[0].Key, 1),
+			"a head":        line(hashchain.Note{Type: hashchain.NoteHead, Account: "a"}),
+			"an acceptance": line(hashchain.Note{Type: hashchain.NoteAccept, Account: "a", Reason: "it is fine"}),
+			"a key": line(hashchain.Note{Type: hashchain.NoteKey, PublicKey: hashchain.PublicKey(forger)}) +
+				line(hashchain.Note{Type: hashchain.NoteAccept, Account: "a"}),
+			"a signature of another": strings.Replace(line(hashchain.Note{Type: hashchain.NoteAccept, Account: "a"}),
+				`"key":"`+hashchain.KeyID(forger.Public().(ed25519.PublicKey)), `"key":"`+mine[0].Key, 1),
 			"our note, with a change": strings.Replace(real, `"seq":3`, `"seq":1`, 1) + "\n",
 			"our note, renamed":       strings.Replace(real, `"head"`, `"accept"`, 1) + "\n",
 			"no note":                 "{}\nnothing\n",
@@ -300,8 +303,8 @@ func TestForgedNotes(t *testing.T) {
 	})
 }
 
-// A server that was killed has changes that are not noted, and perhaps half of
-// a line; neither is an alarm, and what is noted next is whole.
+// TestKilled holds that the changes that a killed server has not noted, and an
+// incomplete last line, are no break, and that later notes are complete.
 func TestKilled(t *testing.T) {
 	onBoth(t, func(t *testing.T, o *office) {
 		o.record("a", "b")
@@ -327,7 +330,8 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// The file has an end: older notes make room, and what is compared stays.
+// TestFileIsBounded holds that older notes are removed from a full file, and that
+// the notes for comparison stay.
 func TestFileIsBounded(t *testing.T) {
 	onBoth(t, func(t *testing.T, o *office) {
 		o.max = 8 << 10
@@ -362,8 +366,9 @@ func TestFileIsBounded(t *testing.T) {
 	})
 }
 
-// What an older master key has signed is believed when that key is gone, over
-// any number of keys, and by whoever trusts the newest alone.
+// TestNotesOutliveTheirKeys holds that the signatures of an older master key stay
+// valid after its removal, over any number of keys, also for a reader who trusts
+// only the newest.
 func TestNotesOutliveTheirKeys(t *testing.T) {
 	onBoth(t, func(t *testing.T, o *office) {
 		o.record("a", "a")
@@ -393,7 +398,8 @@ func TestNotesOutliveTheirKeys(t *testing.T) {
 		o.exec(cut, "a", 1)
 		o.exec(setBack, "a", 1)
 		o.broken("a", 2)
-		_, late, err := hashchain.Sign(Signers(first)[0], time.Unix(1_800_000_000, 0), hashchain.Note{Type: hashchain.NoteAccept, Account: "a", Reason: "found an old key"})
+		_, late, err := hashchain.Sign(Signers(first)[0], time.Unix(1_800_000_000, 0),
+			hashchain.Note{Type: hashchain.NoteAccept, Account: "a", Reason: "found an old key"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -410,7 +416,8 @@ func TestNotesOutliveTheirKeys(t *testing.T) {
 	})
 }
 
-// A file that is gone is said to be gone, if there was something to note.
+// TestFileIsGone holds that a missing file is reported if there was something to
+// note.
 func TestFileIsGone(t *testing.T) {
 	onBoth(t, func(t *testing.T, o *office) {
 		o.sound()
@@ -435,7 +442,7 @@ func TestFileIsGone(t *testing.T) {
 	})
 }
 
-// Every note is a line of the log, with all that proves it.
+// TestNotesAreLogged holds that every note is in the log, with all that proves it.
 func TestNotesAreLogged(t *testing.T) {
 	o := &office{t: t, d: dbtest.SQLite(t), ring: seal.New(), path: filepath.Join(t.TempDir(), "heads.jsonl")}
 	o.record("a")
@@ -458,8 +465,8 @@ func TestNotesAreLogged(t *testing.T) {
 	t.Errorf("no head in %s", o.logs.String())
 }
 
-// A file that cannot be written to for a while stops nothing, and nothing is
-// left out once it can be.
+// TestFileAwayForAWhile holds that a file that cannot be written for a while stops
+// nothing, and that no note is missing afterwards.
 func TestFileAwayForAWhile(t *testing.T) {
 	onBoth(t, func(t *testing.T, o *office) {
 		o.record("a", "a")
