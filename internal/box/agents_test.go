@@ -14,8 +14,8 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// What the proxy says to an agent that does not show its token is no refusal of
-// a provider's key.
+// TestMissingTokenIsKnownByItsWords holds that the proxy's answer to a call without
+// a token does not count as a provider's refusal of a key.
 func TestMissingTokenIsKnownByItsWords(t *testing.T) {
 	if !strings.Contains(modelproxy.NoToken, driver.NoRunToken) {
 		t.Errorf("%q does not say %q", modelproxy.NoToken, driver.NoRunToken)
@@ -29,8 +29,9 @@ func program(t *testing.T, path, text string) {
 	must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755))
 }
 
-// Agents that are installed or removed while a box runs are told at once; one
-// that lacks its adapter is told apart.
+// TestAgentsComeAndGo holds that agents that are installed or removed while a box
+// runs are reported at once, and that one that lacks its adapter is reported as
+// such.
 func TestAgentsComeAndGo(t *testing.T) {
 	dir := passable(t)
 	t.Setenv(driver.PathVariable, dir)
@@ -66,8 +67,9 @@ func TestAgentsComeAndGo(t *testing.T) {
 	}
 }
 
-// What is fetched is pinned, said before, kept in the box's own folder, and found
-// there; what cannot work is refused before anything is run.
+// TestInstallAgent holds that a fetched agent has a fixed version, that the command
+// is shown before, that the agent is kept in the box's own folder and found there,
+// and that an impossible installation is refused before anything runs.
 func TestInstallAgent(t *testing.T) {
 	p := newPlane(t)
 	cfg := p.config()
@@ -102,7 +104,9 @@ func TestInstallAgent(t *testing.T) {
 	program(t, fake+"/npm", `echo "npm runs"; [ "$1 $2" = "install --prefix" ] || exit 1
 		mkdir -p "$3/node_modules/.bin" && printf '#!/bin/sh\necho "$@"; echo 2.6.0\n' >"$3/node_modules/.bin/codex-acp" && chmod 755 "$3/node_modules/.bin/codex-acp"`)
 	said, err := install("codex")
-	told, ran := strings.Index(said, "--ignore-scripts --no-audit --no-fund --no-update-notifier --save-exact @agentclientprotocol/codex-acp@2.6.0"), strings.Index(said, "npm runs")
+	told, ran := strings.Index(said,
+		"--ignore-scripts --no-audit --no-fund --no-update-notifier --save-exact @agentclientprotocol/codex-acp@2.6.0"),
+		strings.Index(said, "npm runs")
 	if err != nil || told < 0 || ran < told {
 		t.Fatalf("%v, said %q", err, said)
 	}
@@ -115,12 +119,16 @@ func TestInstallAgent(t *testing.T) {
 	if codex.Name != "codex" || !codex.Ready || codex.Version != "2.6.0" || !strings.HasPrefix(codex.Program, cfg.DataDir) {
 		t.Errorf("found %+v", codex)
 	}
-	if claude.Ready || !strings.Contains(claude.Todo, "`yardmaster box agents install claude` fetches @agentclientprotocol/claude-agent-acp 0.100.0") {
+	if claude.Ready || !strings.Contains(claude.Todo,
+		"`yardmaster box agents install claude` fetches @agentclientprotocol/claude-agent-acp 0.100.0") {
 		t.Errorf("found %+v", claude)
 	}
 	p.start(cfg)
 	p.until("the box offers it", func() bool {
-		return len(p.hellos) > 0 && slices.ContainsFunc(p.hellos[0].Agents, func(a protocol.AgentInfo) bool { return a.Name == "codex" && a.Version == "2.6.0" })
+		return len(p.hellos) > 0 && slices.ContainsFunc(p.hellos[0].Agents, func(a protocol.AgentInfo) bool {
+			return a.Name == "codex" &&
+				a.Version == "2.6.0"
+		})
 	})
 	if _, err := box.Agents(t.Context(), t.TempDir(), ""); err == nil {
 		t.Error("a folder without a box is taken for one")

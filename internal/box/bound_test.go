@@ -20,10 +20,10 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// ordinary is a user who is nobody in particular.
+// ordinary is the id of an ordinary user.
 const ordinary = 65534
 
-// place is where a hog runs: whose box, and what isolates it.
+// place is where a hog runs: the user of the box, and the level.
 type place struct {
 	name  string
 	user  int
@@ -32,7 +32,7 @@ type place struct {
 	alone bool // in a control group that was delegated to it, as a service is
 }
 
-// places are all that this process can make: root can be anybody.
+// places lists the combinations that this process can make: root can be any user.
 func places() (out []place) {
 	for _, level := range []sandbox.Level{sandbox.Bubblewrap, sandbox.Landlock} {
 		if os.Geteuid() != 0 {
@@ -48,11 +48,11 @@ func places() (out []place) {
 	return out
 }
 
-// small limits, so that who breaks them does no harm.
+// small is a set of limits so low that exceeding them does no harm.
 const small = "memory=256MiB,processes=100,open-files=300,file=64MiB,disk=96MiB,inodes=3000"
 
-// box runs a box there, as a process of its own that cannot have more than a
-// few thousand processes whatever happens to its limits.
+// box runs a box as a process of its own, limited to a few thousand processes
+// whatever happens to its limits.
 func (p *plane) box(cfg *box.Config, at place) *exec.Cmd {
 	p.t.Helper()
 	cfg.Logger = nil
@@ -126,7 +126,7 @@ func delegated(t *testing.T, user int) *os.File {
 }
 
 // hog is an agent that takes too much. Each ends by itself after a minute, and
-// takes a bounded amount, if nothing stops it.
+// takes a limited amount, if nothing stops it.
 type hog struct {
 	name   string
 	script string
@@ -137,19 +137,29 @@ type hog struct {
 }
 
 var hogs = []hog{
-	{name: "forks", script: `b() { [ $1 -gt 0 ] || exec sleep $mark; b $(($1-1)) & b $(($1-1)) & wait; }; b 9`, says: "more than 100 processes and threads", main: true},
+	{name: "forks", script: `b() { [ $1 -gt 0 ] || exec sleep $mark; b $(($1-1)) & b $(($1-1)) & wait; }; b 9`,
+		says: "more than 100 processes and threads", main: true},
 	{name: "one large process", script: `head -c 500000000 /dev/zero | tail | sleep $mark`, says: "more than 256 MiB of memory"},
-	{name: "many small processes", script: `for i in 1 2 3 4 5 6 7 8 9 10; do head -c 40000000 /dev/zero | tail | sleep $mark & done; wait`, says: "more than 256 MiB of memory", main: true},
-	{name: "temporary files", script: `for d in /tmp /var/tmp /dev/shm; do head -c 100000000 /dev/zero >$d/x; done; head -c 100000000 /dev/zero | tail | sleep $mark`, says: "more than 256 MiB of memory", only: sandbox.Bubblewrap},
+	{name: "many small processes",
+		script: `for i in 1 2 3 4 5 6 7 8 9 10; do head -c 40000000 /dev/zero | tail | sleep $mark & done; wait`,
+		says:   "more than 256 MiB of memory", main: true},
+	{name: "temporary files",
+		script: `for d in /tmp /var/tmp /dev/shm; do head -c 100000000 /dev/zero >$d/x; done; head -c 100000000 /dev/zero | tail ` +
+			`| sleep $mark`, says: "more than 256 MiB of memory", only: sandbox.Bubblewrap},
 	{name: "one large file", script: `head -c 200000000 /dev/zero >big; sleep $mark`, says: "a file of 64 MiB"},
-	{name: "many large files", script: `i=0; while [ $i -lt 50 ]; do i=$((i+1)); head -c 5000000 /dev/zero >$HOME/big$i; done; sleep $mark`, says: "more than 96 MiB of disk"},
-	{name: "files without a name", script: `exec 7>a 8>b 9>c; rm a b c; for n in 7 8 9; do head -c 50000000 /dev/zero >&$n; done; sleep $mark`, says: "more than 96 MiB of disk"},
+	{name: "many large files",
+		script: `i=0; while [ $i -lt 50 ]; do i=$((i+1)); head -c 5000000 /dev/zero >$HOME/big$i; done; sleep $mark`,
+		says:   "more than 96 MiB of disk"},
+	{name: "files without a name",
+		script: `exec 7>a 8>b 9>c; rm a b c; for n in 7 8 9; do head -c 50000000 /dev/zero >&$n; done; sleep $mark`,
+		says:   "more than 96 MiB of disk"},
 	{name: "many files", script: `mkdir n; cd n; seq 1 9000 | xargs touch; sleep $mark`, says: "more than 3000 files and folders"},
 	{name: "descriptors", prompt: "run sed -i s/demo/changed/ README\nhold 2000", says: "more than 300 open files"},
 }
 
-// Whatever one agent takes too much of, it is ended for that and its work is
-// saved; the box and its other runs go on, and nothing of it is left.
+// TestRunThatTakesTooMuchIsEnded holds that a run that exceeds any limit is ended
+// for that limit and its work is saved, that the box and its other runs go on, and
+// that nothing of the run is left.
 func TestRunThatTakesTooMuchIsEnded(t *testing.T) {
 	for i, at := range places() {
 		t.Run(at.name, func(t *testing.T) {
@@ -225,7 +235,7 @@ func running(mark string) (pids []string) {
 	return pids
 }
 
-// groupOf is what the control group of a box is called.
+// groupOf returns the name of a box's control group.
 func groupOf(cfg box.Config) string {
 	sum := sha256.Sum256([]byte(cfg.DataDir))
 	return fmt.Sprintf("yardmaster-box-%x", sum[:6])
@@ -243,8 +253,8 @@ func groups(t *testing.T, cfg box.Config) (out []string) {
 	return out
 }
 
-// removeGroups removes what a box has left that was killed: the next box of its
-// folder would, and there is none.
+// removeGroups removes the groups that a killed box has left; the next box of its
+// folder would remove them.
 func removeGroups(cfg box.Config) {
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() || e.Name() != groupOf(cfg) {

@@ -94,7 +94,7 @@ func TestDrainGivesBackAndResumeTakesAgain(t *testing.T) {
 	p.saying(run, "ready")
 	p.send(protocol.Command{Kind: protocol.CommandDrain})
 	p.until("the box drains", func() bool { return p.presence != nil && p.presence.State == "draining" && p.presence.Free == 0 })
-	// A claim may be waiting still: what it brings is given back at once.
+	// A claim may still be waiting: the run that it brings is given back at once.
 	late := p.task(func(s *protocol.Start) { s.Branch, s.Prompt = "svc/late", "hang" })
 	if _, f := p.finish(late); f.State != protocol.Lost || f.Kind != "box_drained" {
 		t.Errorf("claimed while draining: %+v", f)
@@ -205,7 +205,8 @@ func TestUnknownCommandsAreRefused(t *testing.T) {
 	p.send(protocol.Command{Kind: "permission.answer", Run: run, Attempt: 1, ID: "c1"})
 	p.send(protocol.Command{Kind: protocol.CommandUpdate, ID: "c2"})
 	p.until("both are struck", func() bool { return len(p.commands) == 0 })
-	for _, want := range []string{`"command refused" box=` + boxID + ` id=c1 kind=permission.answer`, `"command refused" box=` + boxID + ` id=c2 kind=` + protocol.CommandUpdate} {
+	for _, want := range []string{`"command refused" box=` + boxID + ` id=c1 kind=permission.answer`, `"command refused" box=` + boxID +
+		` id=c2 kind=` + protocol.CommandUpdate} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log does not say %s:\n%s", want, log.String())
 		}
@@ -255,7 +256,8 @@ func TestClosedAttemptEndsTheRun(t *testing.T) {
 	p.until("the slot is free", func() bool { return p.presence != nil && p.presence.Free == 2 && len(p.presence.Runs) == 0 })
 }
 
-// A box whose events are refused for now loses none of them, and its run goes on.
+// TestRefusedEventsComeAgain holds that a box whose events are refused temporarily
+// loses none of them, and that its run goes on.
 func TestRefusedEventsComeAgain(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -350,8 +352,8 @@ func TestExpiredCredentialIsReissued(t *testing.T) {
 	p.until("a hello", func() bool { return len(p.hellos) > 0 })
 }
 
-// What the bus says is not believed: a box that is told so stops only when the
-// control plane has said it over HTTPS.
+// TestForgedRevocation holds that a box that is told over the bus that it is
+// revoked stops only after the control plane has said so over HTTPS.
 func TestForgedRevocation(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -419,8 +421,9 @@ func TestRevokedBoxStopsForGood(t *testing.T) {
 	}
 }
 
-// A hello of an earlier process that comes late, or a thief's, makes the control
-// plane seal to another. The box notices, and has the same run sealed anew.
+// TestSealedToAnotherProcess holds that the box notices when a late hello of an
+// earlier process, or of a thief, makes the control plane seal to another process,
+// and that it gets the same run sealed anew.
 func TestSealedToAnotherProcess(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -439,8 +442,8 @@ func TestSealedToAnotherProcess(t *testing.T) {
 	}
 }
 
-// The answer with a push token is lost, and the token before is dead by then: the
-// work is pushed nevertheless.
+// TestLostPushToken holds that the work is pushed even if the answer with a push
+// token was lost and the token before has expired.
 func TestLostPushToken(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -452,8 +455,8 @@ func TestLostPushToken(t *testing.T) {
 	}
 }
 
-// A command that cannot be carried out, time and again, holds up none that is
-// about something else.
+// TestCommandThatFails holds that a command that fails repeatedly does not delay
+// commands about something else.
 func TestCommandThatFails(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -472,7 +475,8 @@ func TestCommandThatFails(t *testing.T) {
 	p.until("the drain is done", func() bool { return len(p.commands) == 1 && p.commands[0].ID == "h" })
 }
 
-// A box reports how open its machine is at each start, until that is taken.
+// TestExposureIsReported holds that a box reports its exposure at each start until
+// the report is taken.
 func TestExposureIsReported(t *testing.T) {
 	p := newPlane(t)
 	p.start(p.config())

@@ -110,8 +110,8 @@ func (a *actor) Prompt(ctx context.Context, req acp.PromptRequest) (acp.PromptRe
 	return acp.PromptResult{StopReason: acp.StopEndTurn}, nil
 }
 
-// say ends with what no secret begins with: the end of a text that may be the
-// beginning of one is held back.
+// say ends with a character that begins no secret, because a possible beginning of
+// a secret is held back.
 func (a *actor) say(session, text string) error {
 	text += "\n"
 	return a.peer.Update(session, map[string]any{"sessionUpdate": acp.UpdateMessageChunk, "content": acp.Text(text)})
@@ -119,7 +119,8 @@ func (a *actor) say(session, text string) error {
 
 func callModel(ctx context.Context) error {
 	body := `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, os.Getenv("YARDMASTER_MODEL_URL")+"/v1/chat/completions", bytes.NewBufferString(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, os.Getenv("YARDMASTER_MODEL_URL")+"/v1/chat/completions",
+		bytes.NewBufferString(body))
 	if err != nil {
 		return err
 	}

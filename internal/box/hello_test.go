@@ -10,8 +10,8 @@ import (
 	"yardmaster/internal/box/conn"
 )
 
-// TestOutageIsLoggedOnce holds that a box that is cut off for hours says so
-// once, and not with every try to connect.
+// TestOutageIsLoggedOnce holds that a box without a connection logs that once, and
+// not at every attempt to connect.
 func TestOutageIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	b := &box{log: slog.New(slog.NewTextHandler(&log, nil)), life: t.Context(), online: make(chan struct{}, 1), beat: make(chan struct{}, 1)}

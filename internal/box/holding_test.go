@@ -12,7 +12,8 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// A level is given to who demands it only while it holds what its name promises.
+// TestLevelThatHoldsLessMeetsNoDemand holds that a level meets a demand only while
+// it gives what its name promises.
 func TestLevelThatHoldsLessMeetsNoDemand(t *testing.T) {
 	whole := []sandbox.Protection{sandbox.Files, sandbox.Processes, sandbox.UnixSockets, sandbox.Network}
 	quiet := slog.New(slog.DiscardHandler)
@@ -25,8 +26,10 @@ func TestLevelThatHoldsLessMeetsNoDemand(t *testing.T) {
 		news    bool
 		demands map[string]sandbox.Level // the level that a demand gets; empty: it is refused
 	}{
-		{sandbox.Finding{Level: sandbox.Landlock, Holds: whole[:1]}, true, map[string]sandbox.Level{"": "landlock", "none": "landlock", "landlock": "", "bubblewrap": ""}},
-		{sandbox.Finding{Level: sandbox.Landlock, Holds: whole}, true, map[string]sandbox.Level{"": "landlock", "none": "landlock", "landlock": "landlock", "bubblewrap": "", "best": ""}},
+		{sandbox.Finding{Level: sandbox.Landlock, Holds: whole[:1]}, true, map[string]sandbox.Level{"": "landlock", "none": "landlock",
+			"landlock": "", "bubblewrap": ""}},
+		{sandbox.Finding{Level: sandbox.Landlock, Holds: whole}, true, map[string]sandbox.Level{"": "landlock", "none": "landlock",
+			"landlock": "landlock", "bubblewrap": "", "best": ""}},
 		{sandbox.Finding{Level: sandbox.Landlock, Holds: whole}, false, nil},
 		{sandbox.Finding{Level: sandbox.Landlock, Err: errors.New("the disk is full")}, false, map[string]sandbox.Level{"landlock": "landlock"}},
 		{sandbox.Finding{Level: sandbox.Landlock, Holds: whole[1:]}, true, map[string]sandbox.Level{"landlock": ""}},
@@ -35,7 +38,8 @@ func TestLevelThatHoldsLessMeetsNoDemand(t *testing.T) {
 			t.Errorf("%+v: news: %v", x.found, news)
 		}
 		for least, want := range x.demands {
-			if got, err := b.isolation(protocol.Start{Isolation: least}); got != want || (err == nil) != (want != "") || err != nil && !strings.Contains(err.Error(), "which holds") {
+			if got, err := b.isolation(protocol.Start{Isolation: least}); got != want || (err == nil) != (want != "") || err != nil &&
+				!strings.Contains(err.Error(), "which holds") {
 				t.Errorf("%+v: a demand of %q gets %q, %v", x.found, least, got, err)
 			}
 		}
@@ -48,14 +52,17 @@ func TestLevelThatHoldsLessMeetsNoDemand(t *testing.T) {
 	}
 }
 
-// The names of protections are the same to both sides of the wire.
+// TestProtectionsAreTheProtocols holds that the box and the protocol use the same
+// names of protections.
 func TestProtectionsAreTheProtocols(t *testing.T) {
-	if want := []string{string(sandbox.Files), string(sandbox.Processes), string(sandbox.UnixSockets), string(sandbox.Network)}; !slices.Equal(protocol.Isolated, want) {
+	if want := []string{string(sandbox.Files), string(sandbox.Processes), string(sandbox.UnixSockets),
+		string(sandbox.Network)}; !slices.Equal(protocol.Isolated, want) {
 		t.Errorf("%v", protocol.Isolated)
 	}
 }
 
-// What every run is held to is said of every level, and only while it is so.
+// TestBoundsAreSaid holds that the limits of every run are reported for every
+// level, and only while they hold.
 func TestBoundsAreSaid(t *testing.T) {
 	var h holding
 	h.noteLimits(map[limits.Resource]limits.Means{limits.Memory: limits.ByWatch, limits.Disk: limits.ByWatch, limits.CPU: limits.NotHeld})

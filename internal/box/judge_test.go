@@ -22,7 +22,8 @@ func TestJudge(t *testing.T) {
 		by    string
 	}{
 		{"commits and prose", agentRun, result{stop: "end_turn", text: "done"}, worked, protocol.Succeeded, "", "final_turn"},
-		{"a report beats prose", agentRun, result{stop: "end_turn", text: "done"}, work{something: true, report: "# r"}, protocol.Succeeded, "", "report_md"},
+		{"a report beats prose", agentRun, result{stop: "end_turn", text: "done"}, work{something: true, report: "# r"}, protocol.Succeeded,
+			"", "report_md"},
 		{"commits without a word", agentRun, result{stop: "end_turn"}, worked, protocol.Succeeded, "", ""},
 		{"a reason for no commits", agentRun, result{stop: "end_turn", text: "nothing to do"}, nothing, protocol.Succeeded, "", "final_turn"},
 		{"nothing at all", agentRun, result{stop: "end_turn"}, nothing, protocol.Failed, "gave_up", ""},

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// What does not end when it is told to, say because a disk hangs, keeps no box.
+// TestBoxEndsWithoutWhatDoesNot holds that a task that does not end, for example
+// because a disk hangs, does not keep the box from ending.
 func TestBoxEndsWithoutWhatDoesNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &box{log: slog.New(slog.DiscardHandler)}

@@ -7,9 +7,9 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// A box that is stopped does not wait for what its claim may bring: it says that
-// it has left and what it keeps, which is nothing. Where nobody heard that, the
-// claim of its next start brings the run.
+// TestBoxLeavesItsClaim holds that a stopped box does not wait for its claim: it
+// says that it has left and which runs it keeps, which are none. If the goodbye is
+// lost, the claim of its next start brings the run.
 func TestBoxLeavesItsClaim(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -33,7 +33,8 @@ func TestBoxLeavesItsClaim(t *testing.T) {
 	}
 }
 
-// What a box holds is given back before it says goodbye, or named in it.
+// TestGoodbyeComesLast holds that the runs of a box are given back before its
+// goodbye, or named in it.
 func TestGoodbyeComesLast(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -51,7 +52,7 @@ func TestGoodbyeComesLast(t *testing.T) {
 		t.Errorf("the goodbye: %+v", last)
 	}
 
-	// A run that could not be given back in time is the next start's.
+	// A run that could not be given back in time is left to the next start.
 	p.change(func() { p.full = 1 << 20 })
 	cfg.Timing.Leave = 1
 	stop = p.start(cfg)
@@ -65,8 +66,8 @@ func TestGoodbyeComesLast(t *testing.T) {
 	}
 }
 
-// A box that is stopped waits for no answer that does not come, also not to the
-// beat that its goodbye has to wait for.
+// TestBoxLeavesAPlaneThatDoesNotAnswer holds that a stopped box does not wait for
+// missing answers, not even to the beat before its goodbye.
 func TestBoxLeavesAPlaneThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -80,7 +81,8 @@ func TestBoxLeavesAPlaneThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// A box that is on its way out asks for no more leases of runs that have ended.
+// TestNoLeaseForWhatIsHandedIn holds that a leaving box renews no leases of runs
+// that have ended.
 func TestNoLeaseForWhatIsHandedIn(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -106,8 +108,8 @@ func TestNoLeaseForWhatIsHandedIn(t *testing.T) {
 	}
 }
 
-// A box that is there although another process of it has said goodbye for both
-// says hello again.
+// TestBoxIsThereAfterAnothersGoodbye holds that a running box says hello again
+// after another process of it has said goodbye for both.
 func TestBoxIsThereAfterAnothersGoodbye(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)

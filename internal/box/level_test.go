@@ -13,8 +13,8 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// The other tests run agents at the best level that the machine offers,
-// whichever that is; these at one of them or not at all.
+// The other tests run agents at the best level of the machine. These run at a given
+// level, or not at all.
 func TestRunInBubblewrap(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -24,8 +24,9 @@ func TestRunInBubblewrap(t *testing.T) {
 	}
 }
 
-// At Landlock the model, what --egress names and git work by the box's ports,
-// and nothing else of the machine does.
+// TestRunInLandlock holds that at the level Landlock the model, the hosts of
+// --egress and git work through the box's ports, and nothing else of the machine is
+// reachable.
 func TestRunInLandlock(t *testing.T) {
 	links(t, "bwrap")
 	p := newPlane(t)
@@ -52,8 +53,8 @@ func TestRunInLandlock(t *testing.T) {
 	}
 }
 
-// runAt has an agent use what agents use at a level, and tries what the run
-// and the box say of it.
+// runAt runs an agent at a level with all that agents use, and checks the reports
+// of the run and of the box.
 func (p *plane) runAt(level sandbox.Level, folders string, more ...string) (protocol.Finished, *seen) {
 	p.t.Helper()
 	cfg := p.config()
@@ -78,19 +79,22 @@ func (p *plane) runAt(level sandbox.Level, folders string, more ...string) (prot
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if holds := p.hellos[0].Holds; !slices.Equal(holds[string(level)], started.Holds) || !slices.Equal(holds["none"], []string{"memory", "disk"}) {
+	if holds := p.hellos[0].Holds; !slices.Equal(holds[string(level)], started.Holds) ||
+		!slices.Equal(holds["none"], []string{"memory", "disk"}) {
 		p.t.Errorf("the box says that its levels hold %v", holds)
 	}
 	return f, s
 }
 
-// A level that fails once when the box starts is tried again: the box would do
-// without it until somebody starts it anew.
+// TestLevelThatFailsOnceIsOffered holds that a level that fails once at the start
+// is tried again, because the box would otherwise do without it until its next
+// start.
 func TestLevelThatFailsOnceIsOffered(t *testing.T) {
 	bwrap, err := exec.LookPath("bwrap")
 	must(t, err)
 	bin, failed := links(t, "bwrap"), filepath.Join(t.TempDir(), "failed")
-	script := "#!/bin/sh\nfor a; do case $a in sandbox-exec) [ -e " + failed + " ] || { : >" + failed + "; echo 'Text file busy' >&2; exit 1; };; esac; done\nexec " + bwrap + " \"$@\"\n"
+	script := "#!/bin/sh\nfor a; do case $a in sandbox-exec) [ -e " + failed + " ] || { : >" + failed +
+		"; echo 'Text file busy' >&2; exit 1; };; esac; done\nexec " + bwrap + " \"$@\"\n"
 	must(t, os.WriteFile(filepath.Join(bin, "bwrap"), []byte(script), 0o755))
 	p := newPlane(t)
 	p.start(p.config())

@@ -8,8 +8,8 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// TestBusThatMovedIsFound holds that a box whose control plane has another
-// address for its bus than when the box enrolled finds it by itself.
+// TestBusThatMovedIsFound holds that a box finds its bus if the address has changed
+// since the box enrolled.
 func TestBusThatMovedIsFound(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)

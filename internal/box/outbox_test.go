@@ -11,7 +11,8 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-const keyBlocker = `{"kind":"missing_credential","question":"Which key?","fields":[{"name":"PAY_KEY","kind":"env_secret","description":"of hunter22"}]}`
+const keyBlocker = `{"kind":"missing_credential","question":"Which ` +
+	`key?","fields":[{"name":"PAY_KEY","kind":"env_secret","description":"of hunter22"}]}`
 
 // all decodes the data of every event of a kind.
 func all[T any](t *testing.T, s *seen, kind string) (out []T) {
@@ -47,7 +48,8 @@ func TestParkedAgentIsWokenAndFinishes(t *testing.T) {
 	if len(asks) != 1 || asks[0].Title != "Document it" || asks[0].Repo != "acme/docs" || asks[0].DedupeKey != "d" || asks[0].ID == "" {
 		t.Errorf("asks %+v", asks)
 	}
-	if len(blockers) != 1 || blockers[0].Question != "Which key?" || len(blockers[0].Fields) != 1 || strings.Contains(blockers[0].Fields[0].Description, "hunter22") {
+	if len(blockers) != 1 || blockers[0].Question != "Which key?" || len(blockers[0].Fields) != 1 ||
+		strings.Contains(blockers[0].Fields[0].Description, "hunter22") {
 		t.Fatalf("blockers %+v", blockers)
 	}
 	parked := all[protocol.Parked](t, s, protocol.EventParked)
@@ -73,11 +75,13 @@ func TestParkedAgentIsBlockedInTheEnd(t *testing.T) {
 	cfg.Timing.Park, cfg.Timing.Stall = 4*time.Second, 3*time.Second // waiting is not stalling
 	p.start(cfg)
 	run := p.task(func(s *protocol.Start) { s.Prompt = "write a.txt one\ndeclare blocker-key.json " + keyBlocker })
-	if _, f := p.finish(run); f.State != protocol.Blocked || f.Error != "Which key?" || !f.WIP || p.show(f.Tip, "a.txt") != "one" || f.Session != "s1" {
+	if _, f := p.finish(run); f.State != protocol.Blocked || f.Error != "Which key?" || !f.WIP || p.show(f.Tip, "a.txt") != "one" ||
+		f.Session != "s1" {
 		t.Errorf("finished %+v", f)
 	}
 	command := p.task(func(s *protocol.Start) {
-		s.Agent, s.Branch, s.Command = "command", "", []string{"/bin/sh", "-c", `printf '%s' '` + keyBlocker + `' >"$YARDMASTER_OUTBOX/blocker-1.json"; exit 1`}
+		s.Agent, s.Branch, s.Command = "command", "", []string{"/bin/sh", "-c", `printf '%s' '` + keyBlocker +
+			`' >"$YARDMASTER_OUTBOX/blocker-1.json"; exit 1`}
 	})
 	if s, f := p.finish(command); f.State != protocol.Blocked || len(all[protocol.BlockerDeclared](t, s, protocol.EventBlocker)) != 1 {
 		t.Errorf("command: %+v", f)

@@ -90,13 +90,13 @@ func problem(w http.ResponseWriter, status int, slug, detail string) {
 	json.NewEncoder(w).Encode(map[string]any{"type": "https://cp.test/problems/" + slug, "title": slug, "status": status, "detail": detail})
 }
 
-// credential refuses: a box has to be able to go the other way.
+// credential refuses, because a box must be able to renew over HTTPS.
 func (p *plane) credential(context.Context, struct{}) (out protocol.CredentialReply, err error) {
 	p.change(func() { p.renewals++ })
 	return out, fault.New(fault.Unavailable, "", "Not now.")
 }
 
-// model is the control plane's gateway with one word to say.
+// model is the control plane's gateway; it answers with one word.
 func (p *plane) model(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "Bearer "+modelToken {
 		http.Error(w, `{"error":{"message":"unknown token"}}`, http.StatusUnauthorized)

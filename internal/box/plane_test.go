@@ -169,7 +169,7 @@ func (p *plane) boot() {
 	}
 }
 
-// beats is how many there have been.
+// beats returns the number of beats so far.
 func (p *plane) beats() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,8 +193,7 @@ func handler[In, Out any](fn func(context.Context, In) (Out, error)) func(contex
 	}
 }
 
-// sealed is what only the box's process that said hello last can read. The lock
-// is held.
+// sealed seals v to the box's process that said hello last. The lock is held.
 func (p *plane) sealed(purpose string, v any) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -203,7 +202,7 @@ func (p *plane) sealed(purpose string, v any) (string, error) {
 	return seal.SealTo(p.hellos[len(p.hellos)-1].Key, purpose, text)
 }
 
-// vault answers what runs may use.
+// vault answers with the secrets that runs may use.
 func (p *plane) vault(_ context.Context, ask protocol.SecretsAsk) (out protocol.Secrets, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -433,7 +432,7 @@ func (p *plane) send(c protocol.Command) {
 	p.bus.Nudge(boxID, protocol.NudgeCommands)
 }
 
-// task queues a run and answers its id.
+// task queues a run and returns its id.
 func (p *plane) task(change func(*protocol.Start)) string {
 	s := protocol.Start{
 		Run: id.New(), Attempt: 1, Task: id.Random(), Kind: "work", LeaseMS: p.lease.Milliseconds(), Repo: "o/demo",

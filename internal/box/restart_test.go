@@ -89,14 +89,15 @@ func TestKilledBoxRemembersAHalt(t *testing.T) {
 	}
 }
 
-// TestBoxKilledAtAnyMoment kills boxes from before they have written the run
-// down until after it has ended. Whatever the moment, the run ends once, and the
-// plane checks that its events are whole.
+// TestBoxKilledAtAnyMoment kills boxes at moments from before the run is written
+// down until after its end. Each time the run ends once, and the plane checks that
+// its events are complete.
 func TestBoxKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
-	for i, moment := range []string{"", protocol.EventAccepted, protocol.EventPreparing, protocol.EventPrepared, protocol.EventStarted, protocol.EventUpdate, protocol.EventPushed} {
+	for i, moment := range []string{"", protocol.EventAccepted, protocol.EventPreparing, protocol.EventPrepared, protocol.EventStarted,
+		protocol.EventUpdate, protocol.EventPushed} {
 		box := p.process(cfg)
 		run := p.task(func(s *protocol.Start) {
 			s.Branch = fmt.Sprintf("svc/moment-%d", i)
@@ -220,17 +221,19 @@ func onSmallDisk(t *testing.T) (p *plane, dir string) {
 	return p, cfg.DataDir
 }
 
-// talk is output that finds no room.
+// talk is a command whose output finds no space.
 const talk = `while :; do seq 1 2000; done`
 
-// A run whose disk somebody else has filled.
+// TestFullDiskEndsTheRunAndKeepsItsEvents runs an attempt on a disk that another
+// program has filled.
 func TestFullDiskEndsTheRunAndKeepsItsEvents(t *testing.T) {
 	p, dir := onSmallDisk(t)
 	if p == nil {
 		return
 	}
 	run := p.task(func(s *protocol.Start) {
-		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", `echo wip >wip.txt; echo ready; while [ ! -e go ]; do sleep 0.01; done; ` + talk}
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", `echo wip >wip.txt; echo ready; while [ ! -e go ]; do sleep 0.01; done; ` +
+			talk}
 	})
 	p.saying(run, "ready")
 	must(t, os.WriteFile(filepath.Join(dir, "runs", run+".1", "task", "go"), nil, 0o644))
@@ -263,7 +266,8 @@ func appendTo(name string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// A run that fills the disk itself is ended for it, and only that one.
+// TestRunThatFillsTheDiskIsEnded holds that a run that fills the disk is ended for
+// that, and no other run.
 func TestRunThatFillsTheDiskIsEnded(t *testing.T) {
 	p, dir := onSmallDisk(t)
 	if p == nil {
@@ -325,7 +329,8 @@ func openProgram(t *testing.T) string {
 func againWithSmallDisk(t *testing.T) {
 	t.Helper()
 	const setUp = `mount -t tmpfs -o size=24m,mode=755 tmpfs "$SMALL_DISK" && exec unshare --user --map-user=1000 --map-group=1000 "$0" "$@"`
-	cmd := exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", setUp, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd := exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", setUp, os.Args[0], "-test.run=^"+t.Name()+"$",
+		"-test.v")
 	cmd.Env = append(os.Environ(), smallDisk+"="+t.TempDir())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("in a user namespace: %v\n%s", err, out)

@@ -38,7 +38,8 @@ func TestAgentRun(t *testing.T) {
 	}
 	var started protocol.Started
 	s.data(t, protocol.EventStarted, &started)
-	if started.Agent != "builtin" || started.Version != "0.1" || started.Session != "s1" || started.Isolation == "" || !protocol.Keeps(started.Isolation, started.Holds) {
+	if started.Agent != "builtin" || started.Version != "0.1" || started.Session != "s1" || started.Isolation == "" ||
+		!protocol.Keeps(started.Isolation, started.Holds) {
 		t.Errorf("started %+v", started)
 	}
 	if text := s.text(); !strings.HasPrefix(text, "token [") || strings.Contains(text, "good") {
@@ -55,12 +56,15 @@ func TestSecretsReachAnAgent(t *testing.T) {
 	p := newPlane(t)
 	p.secrets = []protocol.Secret{
 		{Name: "OPEN", Delivery: protocol.DeliverEnv, Value: []byte("for everybody in it")},
-		{Name: "CLOSED", Delivery: protocol.DeliverBroker, Value: []byte("for the box alone"), Hosts: []string{"api.example.com"}, Header: "Authorization"},
+		{Name: "CLOSED", Delivery: protocol.DeliverBroker, Value: []byte("for the box alone"), Hosts: []string{"api.example.com"},
+			Header: "Authorization"},
 	}
 	p.start(p.config())
 	run := p.task(func(s *protocol.Start) {
 		s.Kind, s.Agent, s.Branch, s.Checkout = "ci", "command", "", git(t, p.repo, "rev-parse", "main")
-		s.Command = []string{"/bin/sh", "-c", `env; case "$YARDMASTER_SECRETS_URL" in http://127.0.0.1:*) ;; *) exit 8;; esac; [ "$OPEN" = "for everybody in it" ] && [ -z "$CLOSED" ]`}
+		s.Command = []string{"/bin/sh", "-c",
+			`env; case "$YARDMASTER_SECRETS_URL" in http://127.0.0.1:*) ;; *) exit 8;; esac; [ "$OPEN" = "for everybody in it" ] && [ -z ` +
+				`"$CLOSED" ]`}
 	})
 	s, f := p.finish(run)
 	if f.ExitCode == nil || *f.ExitCode != 0 {
@@ -180,8 +184,9 @@ func TestSecondAttemptResumesTheBranch(t *testing.T) {
 	}
 }
 
-// Work that was taken from a box is where its attempt saved it, and the next
-// one waits for it, unless it does not go on from what is there.
+// TestNextAttemptResumesWhatWasSaved holds that the work of a box that lost its run
+// is where its attempt saved it, and that the next attempt waits for it, unless it
+// does not continue the branch.
 func TestNextAttemptResumesWhatWasSaved(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -201,7 +206,8 @@ func TestNextAttemptResumesWhatWasSaved(t *testing.T) {
 	s, f := p.finish(second)
 	var prepared protocol.Prepared
 	s.data(t, protocol.EventPrepared, &prepared)
-	if prepared.Resume != git(t, p.repo, "rev-parse", protocol.SavedRef(first, 1)) || f.State != protocol.Succeeded || p.show(f.Tip, "wip.txt")+p.show(f.Tip, "b.txt") != "wiptwo" {
+	if prepared.Resume != git(t, p.repo, "rev-parse", protocol.SavedRef(first, 1)) || f.State != protocol.Succeeded ||
+		p.show(f.Tip, "wip.txt")+p.show(f.Tip, "b.txt") != "wiptwo" {
 		t.Errorf("second: prepared %+v, finished %+v", prepared, f)
 	}
 	third := next(func(s *protocol.Start) { s.Attempt, s.Prompt = 3, "say nothing new" })
@@ -301,8 +307,8 @@ func TestUnfinishedRepairIsNotPutIntoThePullRequest(t *testing.T) {
 	}
 }
 
-// What an agent says that no strict reader takes stops neither what follows nor
-// the run.
+// TestImproperAgent holds that output of an agent that a strict reader refuses
+// stops neither later events nor the run.
 func TestImproperAgent(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -316,7 +322,8 @@ func TestImproperAgent(t *testing.T) {
 			say("{\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"3\",\"rawOutput\":\"\xff\"}") +
 			say(strings.Repeat(`{"a":[`, 4000)+strings.Repeat("]}", 4000)) +
 			say("nonsense") +
-			`raw "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/request_permission\",\"params\":{\"sessionId\":\"s1\",\"options\":[],\"options\":[]}}"` + "\nsay done"
+			`raw "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/request_permission\",\"params\":{\"sessionId\":\"s1\",` +
+			`\"options\":[],\"options\":[]}}"` + "\nsay done"
 	})
 	s, f := p.finish(run)
 	if f.State != protocol.Succeeded || !strings.Contains(s.text(), "done") {

@@ -162,7 +162,8 @@ func TestMachineThatCannotBeABoxIsRefused(t *testing.T) {
 				return
 			}
 			var unfit *box.UnfitError
-			if !errors.As(err, &unfit) || !strings.Contains(err.Error(), x.want) || strings.ReplaceAll(err.Error(), "a\nb", "") != strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "a\nb", "")), " ") {
+			if !errors.As(err, &unfit) || !strings.Contains(err.Error(), x.want) ||
+				strings.ReplaceAll(err.Error(), "a\nb", "") != strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "a\nb", "")), " ") {
 				t.Fatalf("%v", err)
 			}
 			for _, made := range []string{"in", "work"} {
@@ -177,13 +178,15 @@ func TestMachineThatCannotBeABoxIsRefused(t *testing.T) {
 	}
 }
 
-// The box's own git is not the agents'.
+// TestGitThatDoesNotWorkIsFound tests the box's own git, which is not the agents'.
 func TestGitThatDoesNotWorkIsFound(t *testing.T) {
 	path := links(t, "git")
-	for script, want := range map[string]string{"echo broken >&2; exit 3": "does not work (exit status 3: broken)", "exec sleep 1000": "does not tell its version"} {
+	for script, want := range map[string]string{"echo broken >&2; exit 3": "does not work (exit status 3: broken)",
+		"exec sleep 1000": "does not tell its version"} {
 		must(t, os.WriteFile(filepath.Join(path, "git"), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 		var unfit *box.UnfitError
-		if _, err := box.Inspect(t.Context(), box.Config{DataDir: filepath.Join(t.TempDir(), "data")}); !errors.As(err, &unfit) || !strings.Contains(err.Error(), want) {
+		if _, err := box.Inspect(t.Context(), box.Config{DataDir: filepath.Join(t.TempDir(), "data")}); !errors.As(err, &unfit) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", script, err)
 		}
 	}
@@ -232,7 +235,8 @@ func must(t *testing.T, err error) {
 func TestLinkOfOthersIsNotFollowed(t *testing.T) {
 	dir := passable(t)
 	data, victim := filepath.Join(dir, "data"), filepath.Join(dir, "victim")
-	must(t, errors.Join(os.Mkdir(data, 0o755), os.Chmod(data, 0o777), os.Mkdir(victim, 0o755), os.Symlink(victim, filepath.Join(data, "work"))))
+	must(t, errors.Join(os.Mkdir(data, 0o755), os.Chmod(data, 0o777), os.Mkdir(victim, 0o755),
+		os.Symlink(victim, filepath.Join(data, "work"))))
 	_, err := box.Inspect(t.Context(), box.Config{DataDir: data})
 	must(t, err)
 	if made, err := os.ReadDir(victim); err != nil || len(made) > 0 {
@@ -248,7 +252,8 @@ func TestInspectedMachineIsLeftAsItWas(t *testing.T) {
 	_, err = box.Inspect(t.Context(), cfg) // nothing is held
 	must(t, err)
 	left, err := filepath.Glob(filepath.Join(cfg.DataDir, "*", "*"))
-	if more, _ := filepath.Glob(filepath.Join(cfg.DataDir, "selftest*")); err != nil || len(append(left, more...)) > 1 { // a copy of the program, at most
+	if more, _ := filepath.Glob(filepath.Join(cfg.DataDir, "selftest*")); err != nil ||
+		len(append(left, more...)) > 1 { // a copy of the program, at most
 		t.Errorf("left: %v, %v, %v", left, more, err)
 	}
 	undo()
@@ -276,7 +281,10 @@ func TestWorkIsKeptUntilTheBoxIsFit(t *testing.T) {
 		t.Fatalf("the checkout: %v, %v", found, err)
 	}
 	must(t, os.WriteFile(filepath.Join(found[0], "go"), nil, 0o666))
-	p.until("the box says that it is unfit", func() bool { return p.presence != nil && strings.Contains(p.presence.Unfit, "git is not installed") })
+	p.until("the box says that it is unfit", func() bool {
+		return p.presence != nil &&
+			strings.Contains(p.presence.Unfit, "git is not installed")
+	})
 	must(t, os.Symlink(real, git))
 	if _, f := p.finish(run); f.State != protocol.Succeeded || p.show(f.Tip, "a.txt") != "one" {
 		t.Errorf("finished %+v", f)
@@ -339,11 +347,13 @@ func TestBoxThatBecomesUnfitStopsAndRecovers(t *testing.T) {
 	must(t, err)
 	must(t, os.Remove(git))
 	met := p.task(func(s *protocol.Start) { s.Prompt = "say never" })
-	if _, f := p.finish(met); f.State != protocol.Failed || f.Kind != protocol.FailureBoxUnfit || !strings.Contains(f.Error, "git is not installed") {
+	if _, f := p.finish(met); f.State != protocol.Failed || f.Kind != protocol.FailureBoxUnfit ||
+		!strings.Contains(f.Error, "git is not installed") {
 		t.Errorf("finished %+v", f)
 	}
 	p.until("the box says that it is unfit", func() bool {
-		return p.presence != nil && p.presence.State == "unfit" && p.presence.Free == 0 && strings.Contains(p.presence.Unfit, "git is not installed")
+		return p.presence != nil && p.presence.State == "unfit" && p.presence.Free == 0 &&
+			strings.Contains(p.presence.Unfit, "git is not installed")
 	})
 	p.until("the claim that was on its way is answered", func() bool { return p.waiting == 0 })
 	next := p.task(func(s *protocol.Start) { s.Prompt = "say done" })

@@ -119,7 +119,8 @@ func TestInitializeOffersNothingAndWantsVersionOne(t *testing.T) {
 		go func() {
 			m := p.read()
 			sent <- string(m.Params)
-			p.write(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%d,"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"resume":{}}},"agentInfo":{"name":"x","version":"7"}}}`, m.ID, version)
+			p.write(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%d,"agentCapabilities":{"loadSession":true,`+
+				`"sessionCapabilities":{"resume":{}}},"agentInfo":{"name":"x","version":"7"}}}`, m.ID, version)
 		}()
 		out, err := c.Initialize(t.Context(), Implementation{Name: "test", Version: "1"})
 		if (err == nil) != ok {
@@ -128,7 +129,8 @@ func TestInitializeOffersNothingAndWantsVersionOne(t *testing.T) {
 		if !out.AgentCapabilities.LoadSession || out.AgentCapabilities.SessionCapabilities.Resume == nil || out.AgentInfo.Version != "7" {
 			t.Errorf("decoded %+v", out)
 		}
-		want := `{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false},"clientInfo":{"name":"test","version":"1"}}`
+		want := `{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false},` +
+			`"clientInfo":{"name":"test","version":"1"}}`
 		if got := <-sent; got != want {
 			t.Errorf("sent %s\nwant %s", got, want)
 		}
@@ -144,12 +146,16 @@ func TestSessionRequests(t *testing.T) {
 		params string
 	}{
 		{func() error { _, err := c.NewSession(ctx, "/task", nil); return err }, "session/new", `{"cwd":"/task","mcpServers":[]}`},
-		{func() error { _, err := c.LoadSession(ctx, "s", "/task", nil); return err }, "session/load", `{"sessionId":"s","cwd":"/task","mcpServers":[]}`},
-		{func() error { _, err := c.ResumeSession(ctx, "s", "/task", nil); return err }, "session/resume", `{"sessionId":"s","cwd":"/task","mcpServers":[]}`},
+		{func() error { _, err := c.LoadSession(ctx, "s", "/task", nil); return err }, "session/load",
+			`{"sessionId":"s","cwd":"/task","mcpServers":[]}`},
+		{func() error { _, err := c.ResumeSession(ctx, "s", "/task", nil); return err }, "session/resume",
+			`{"sessionId":"s","cwd":"/task","mcpServers":[]}`},
 		{func() error { return c.SetMode(ctx, "s", "m") }, "session/set_mode", `{"sessionId":"s","modeId":"m"}`},
 		{func() error { return c.SetModel(ctx, "s", "m") }, "session/set_model", `{"sessionId":"s","modelId":"m"}`},
-		{func() error { return c.SetConfigOption(ctx, "s", "o", "v") }, "session/set_config_option", `{"sessionId":"s","configId":"o","value":"v"}`},
-		{func() error { _, err := c.Prompt(ctx, "s", "hi"); return err }, "session/prompt", `{"sessionId":"s","prompt":[{"type":"text","text":"hi"}]}`},
+		{func() error { return c.SetConfigOption(ctx, "s", "o", "v") }, "session/set_config_option",
+			`{"sessionId":"s","configId":"o","value":"v"}`},
+		{func() error { _, err := c.Prompt(ctx, "s", "hi"); return err }, "session/prompt",
+			`{"sessionId":"s","prompt":[{"type":"text","text":"hi"}]}`},
 	}
 	for _, tc := range calls {
 		ended := make(chan error, 1)
@@ -172,7 +178,8 @@ func TestSessionRequests(t *testing.T) {
 func TestPermissionsAreAnswered(t *testing.T) {
 	rec := &recorder{choose: func(r PermissionRequest) PermissionOutcome { return Selected(r.Options[1].ID) }}
 	_, p := connect(t, rec)
-	p.write(`{"jsonrpc":"2.0","id":"q1","method":"session/request_permission","params":{"sessionId":"s","toolCall":{},"options":[{"optionId":"n","kind":"reject_once","name":"No"},{"optionId":"y","kind":"allow_once","name":"Yes"}]}}`)
+	p.write(`{"jsonrpc":"2.0","id":"q1","method":"session/request_permission","params":{"sessionId":"s","toolCall":{},` +
+		`"options":[{"optionId":"n","kind":"reject_once","name":"No"},{"optionId":"y","kind":"allow_once","name":"Yes"}]}}`)
 	if m := p.read(); string(m.ID) != `"q1"` || string(m.Result) != `{"outcome":{"outcome":"selected","optionId":"y"}}` {
 		t.Errorf("answered %s %s", m.ID, m.Result)
 	}
@@ -233,7 +240,8 @@ func (slow) NewSession(_ context.Context, r SessionRequest) (Session, error) {
 }
 
 func (s slow) Prompt(ctx context.Context, r PromptRequest) (PromptResult, error) {
-	outcome, err := s.peer.RequestPermission(ctx, PermissionRequest{SessionID: r.SessionID, Options: []PermissionOption{{ID: "a", Kind: AllowOnce}}})
+	outcome, err := s.peer.RequestPermission(ctx, PermissionRequest{SessionID: r.SessionID,
+		Options: []PermissionOption{{ID: "a", Kind: AllowOnce}}})
 	if err != nil {
 		return PromptResult{}, err
 	}
@@ -298,8 +306,8 @@ func TestServe(t *testing.T) {
 	})
 }
 
-// A peer that asks on and on and reads no answer is not read for ever: what is
-// kept for it is bounded.
+// TestAskingWithoutReading holds that the memory for a peer that sends requests and
+// reads no answers is limited.
 func TestAskingWithoutReading(t *testing.T) {
 	for name, request := range map[string]string{
 		"short": `{"jsonrpc":"2.0","id":%d,"method":"fs/read_text_file"}`,

@@ -24,8 +24,8 @@ import (
 	"yardmaster/internal/box/scrub"
 )
 
-// said are ways in which a host shows the header of a request in its answer's
-// body. Each has a content type of its own that is passed on.
+// said lists ways in which a host shows a request's header in its answer's body.
+// Each has a content type that is passed on.
 var said = map[string]struct {
 	kind string
 	show func(io.Writer, string)
@@ -53,7 +53,8 @@ var said = map[string]struct {
 		io.WriteString(w, hex.Dump([]byte("GET / HTTP/1.1\r\nAuthorization: "+s+"\r\n")))
 	}},
 	"hex bytes": {"text/plain", func(w io.Writer, s string) { fmt.Fprintf(w, "% x", s) }},
-	"numbers":   {"application/json", func(w io.Writer, s string) { fmt.Fprint(w, strings.ReplaceAll(fmt.Sprintf("%d", []byte(s)), " ", ",")) }},
+	"numbers": {"application/json",
+		func(w io.Writer, s string) { fmt.Fprint(w, strings.ReplaceAll(fmt.Sprintf("%d", []byte(s)), " ", ",")) }},
 	"wrapped base64": {"application/pkcs7-mime", func(w io.Writer, s string) {
 		for e := base64.StdEncoding.EncodeToString([]byte("xy" + s)); len(e) > 0; e = e[min(10, len(e)):] {
 			fmt.Fprintf(w, "%s\r\n", e[:min(10, len(e))])
@@ -66,10 +67,11 @@ var said = map[string]struct {
 		m.WriteField("h", s)
 		m.Close()
 	}},
-	"UTF-16 unsaid": {"application/octet-stream", func(w io.Writer, s string) { binary.Write(w, binary.LittleEndian, utf16.Encode([]rune("\ufeff"+s))) }},
-	"UTF-16 big":    {"application/octet-stream", func(w io.Writer, s string) { binary.Write(w, binary.BigEndian, utf16.Encode([]rune(s))) }},
-	"protobuf":      {"application/x-protobuf", func(w io.Writer, s string) { w.Write(append([]byte{10, byte(len(s))}, s...)) }},
-	"events":        {"text/event-stream", func(w io.Writer, s string) { fmt.Fprintf(w, "event: x\ndata: %s\n\n", s) }},
+	"UTF-16 unsaid": {"application/octet-stream",
+		func(w io.Writer, s string) { binary.Write(w, binary.LittleEndian, utf16.Encode([]rune("\ufeff"+s))) }},
+	"UTF-16 big": {"application/octet-stream", func(w io.Writer, s string) { binary.Write(w, binary.BigEndian, utf16.Encode([]rune(s))) }},
+	"protobuf":   {"application/x-protobuf", func(w io.Writer, s string) { w.Write(append([]byte{10, byte(len(s))}, s...)) }},
+	"events":     {"text/event-stream", func(w io.Writer, s string) { fmt.Fprintf(w, "event: x\ndata: %s\n\n", s) }},
 	"a wrapped page": {"text/html", func(w io.Writer, s string) {
 		fmt.Fprintf(w, "<p>\n  %s\n  %s", html.EscapeString(s[:15]), html.EscapeString(s[15:]))
 	}},
@@ -104,7 +106,8 @@ func visible(text string) bool {
 	})
 	onlyHex := regexp.MustCompile(`(?m)^[0-9a-f]{8}|\|.*\||[^0-9a-f]`).ReplaceAllString(text, "")
 	soft := strings.NewReplacer("=3D", "=", "=2B", "+", "=\r\n", "")
-	for _, v := range []string{text, html.UnescapeString(text), html.UnescapeString(unquoted), percent(text), percent(percent(text)), soft.Replace(text), onlyHex, bytes.String()} {
+	for _, v := range []string{text, html.UnescapeString(text), html.UnescapeString(unquoted), percent(text), percent(percent(text)),
+		soft.Replace(text), onlyHex, bytes.String()} {
 		flat := strings.NewReplacer(" ", "", "\r", "", "\n", "", "\x00", "").Replace(v)
 		if leaks(v) || leaks(flat) {
 			return true
@@ -164,10 +167,12 @@ func TestNoHeaderShowsTheCredential(t *testing.T) {
 		"digest":  head("Content-Digest: sha-256=:abc=:\r\nRepr-Digest: sha-256=:abc=:\r\nContent-MD5: abc\r\nETag: \"<plain>\""),
 		"reason":  head("X-Ok: yes"),
 		"trailer": func(s string) string {
-			return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-End\r\nConnection: close\r\n\r\n4\r\nbody\r\n0\r\nX-End: " + s + "\r\n\r\n"
+			return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-End\r\nConnection: close\r\n\r\n4\r\nbody\r\n0\r\nX-End: " + s +
+				"\r\n\r\n"
 		},
 		"early": func(s string) string {
-			return "HTTP/1.1 103 Early Hints\r\nLink: </" + s + ">; rel=preload\r\n\r\nHTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody"
+			return "HTTP/1.1 103 Early Hints\r\nLink: </" + s +
+				">; rel=preload\r\n\r\nHTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody"
 		},
 		"redirect": func(s string) string {
 			return "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\nLocation: /next?k=" + url.QueryEscape(s) + "&p=" + s + "\r\n\r\n"
@@ -194,8 +199,8 @@ func TestNoHeaderShowsTheCredential(t *testing.T) {
 	}
 }
 
-// TestNameOfAHeader: names have no case, so the scrubber alone would not know
-// the credential in one.
+// TestNameOfAHeader holds that a credential in a header's name is removed. Names
+// have no case, so the scrubber alone would not find it.
 func TestNameOfAHeader(t *testing.T) {
 	far, host := raw(t, map[string]func(string) string{
 		"": func(s string) string {
@@ -212,7 +217,8 @@ func TestNameOfAHeader(t *testing.T) {
 }
 
 func fill(text, s string) string {
-	return strings.NewReplacer("<plain>", s, "<query>", url.QueryEscape(s), "<base64>", base64.StdEncoding.EncodeToString([]byte("me:"+s)), "<hex>", hex.EncodeToString([]byte(s)),
+	return strings.NewReplacer("<plain>", s, "<query>", url.QueryEscape(s), "<base64>", base64.StdEncoding.EncodeToString([]byte("me:"+s)),
+		"<hex>", hex.EncodeToString([]byte(s)),
 		"<html>", html.EscapeString(s), "<left>", s[:9], "<right>", s[9:]).Replace(text)
 }
 
@@ -233,13 +239,19 @@ func TestWhatCannotBeSearchedIsRefused(t *testing.T) {
 		lines, why string
 	}{
 		{200, "Content-Encoding: gzip", "Content-Encoding"}, {200, "Content-Encoding: identity\r\nContent-Encoding: gzip", "Content-Encoding"},
-		{200, "Content-Encoding: identity, br", "Content-Encoding"}, {200, "Content-Encoding: dcz", "Content-Encoding"}, {200, "Content-Encoding: rot13", "Content-Encoding"},
+		{200, "Content-Encoding: identity, br", "Content-Encoding"}, {200, "Content-Encoding: dcz", "Content-Encoding"},
+		{200, "Content-Encoding: rot13", "Content-Encoding"},
 		{200, "Content-Type: application/grpc\r\nGrpc-Encoding: gzip", "Grpc-Encoding"},
-		{200, "Content-Type: text/html; charset=utf-16", "charset"}, {200, "Content-Type: text/plain; charset=\"UTF-16LE\"", "charset"}, {200, "Content-Type: text/html; charset=utf-7", "charset"},
-		{200, "Content-Type: text/plain; charset=ibm037", "charset"}, {200, "Content-Type: text/plain; charset=iso-2022-jp", "charset"}, {200, "Content-Type: text/plain; charset=", "charset"},
-		{200, "Content-Type: text/plain\r\nContent-Type: text/html; charset=utf-16", "more than one"}, {200, "Content-Type: /; charset=utf-16", "cannot be read"},
-		{206, "Content-Range: bytes 0-8/20", "part"}, {206, "Content-Type: multipart/byteranges; boundary=x", "part"}, {200, "Content-Type: multipart/byteranges; boundary=x", "parts"},
-		{226, "IM: gdiff", "difference"}, {302, "Location: /a\r\nLocation: https://elsewhere.example/", "redirects"}, {302, "Location: https://elsewhere.example/", "redirects"},
+		{200, "Content-Type: text/html; charset=utf-16", "charset"}, {200, "Content-Type: text/plain; charset=\"UTF-16LE\"", "charset"},
+		{200, "Content-Type: text/html; charset=utf-7", "charset"},
+		{200, "Content-Type: text/plain; charset=ibm037", "charset"}, {200, "Content-Type: text/plain; charset=iso-2022-jp", "charset"},
+		{200, "Content-Type: text/plain; charset=", "charset"},
+		{200, "Content-Type: text/plain\r\nContent-Type: text/html; charset=utf-16", "more than one"},
+		{200, "Content-Type: /; charset=utf-16", "cannot be read"},
+		{206, "Content-Range: bytes 0-8/20", "part"}, {206, "Content-Type: multipart/byteranges; boundary=x", "part"},
+		{200, "Content-Type: multipart/byteranges; boundary=x", "parts"},
+		{226, "IM: gdiff", "difference"}, {302, "Location: /a\r\nLocation: https://elsewhere.example/", "redirects"},
+		{302, "Location: https://elsewhere.example/", "redirects"},
 	} {
 		path := fmt.Sprint(i)
 		answers[path], words[path] = head(c.status, c.lines), c.why
@@ -270,14 +282,18 @@ func TestWhatWouldMakeAnAnswerUnsearchableIsNotAskedFor(t *testing.T) {
 	t.Cleanup(far.Close)
 	host := strings.TrimPrefix(far.URL, "https://")
 	f := start(t, far, []string{"127.0.0.1"}, lend(host))
-	_, text := get(t, "GET", f.address+"/"+host+"/", "Range", "bytes=0-1", "If-Range", "x", "Accept-Encoding", "br", "Accept-Charset", "utf-16", "Grpc-Accept-Encoding", "gzip",
-		"Connect-Accept-Encoding", "gzip", "Available-Dictionary", ":x:", "A-IM", "gdiff", "TE", "gzip, trailers", "Upgrade", "websocket", "X-Mine", "kept")
-	if want := "Accept-Encoding: identity\r\n"; !strings.Contains(text, want) || !strings.Contains(text, "X-Mine: kept") || len(strings.Split(strings.TrimSpace(text), "\r\n")) > 4 {
+	_, text := get(t, "GET", f.address+"/"+host+"/", "Range", "bytes=0-1", "If-Range", "x", "Accept-Encoding", "br", "Accept-Charset",
+		"utf-16", "Grpc-Accept-Encoding", "gzip",
+		"Connect-Accept-Encoding", "gzip", "Available-Dictionary", ":x:", "A-IM", "gdiff", "TE", "gzip, trailers", "Upgrade", "websocket",
+		"X-Mine", "kept")
+	if want := "Accept-Encoding: identity\r\n"; !strings.Contains(text, want) || !strings.Contains(text, "X-Mine: kept") ||
+		len(strings.Split(strings.TrimSpace(text), "\r\n")) > 4 {
 		t.Errorf("the host was asked for\n%s", text)
 	}
 }
 
-// TestBasicPassword: hosts show the password, not the header that it was in.
+// TestBasicPassword holds that a Basic password is removed, because hosts show the
+// password rather than the header.
 func TestBasicPassword(t *testing.T) {
 	far := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
@@ -286,7 +302,8 @@ func TestBasicPassword(t *testing.T) {
 	t.Cleanup(far.Close)
 	host := strings.TrimPrefix(far.URL, "https://")
 	f := start(t, far, []string{"127.0.0.1"}, func(bool) broker.Secrets {
-		return broker.Secrets{Credentials: []broker.Credential{{Hosts: []string{host}, Header: "Authorization", Value: "Basic " + base64.StdEncoding.EncodeToString([]byte("me:open+sesame"))}}}
+		return broker.Secrets{Credentials: []broker.Credential{{Hosts: []string{host}, Header: "Authorization", Value: "Basic " +
+			base64.StdEncoding.EncodeToString([]byte("me:open+sesame"))}}}
 	})
 	if _, text := get(t, "GET", f.address+"/"+host+"/"); text != "you are me with "+scrub.Mark {
 		t.Error(text)

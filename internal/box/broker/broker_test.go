@@ -45,7 +45,7 @@ const (
 	token  = "run-token"
 )
 
-// upstream is a host that says back all it is sent, in many ways.
+// upstream is a host that repeats all parts of a request, in many forms.
 func upstream(t *testing.T) (*httptest.Server, string) {
 	mux := http.NewServeMux()
 	secret := func(r *http.Request) string {
@@ -56,7 +56,8 @@ func upstream(t *testing.T) (*httptest.Server, string) {
 		w.Header().Set("X-Saw", fmt.Sprint(secret(r) == canary))
 		s := secret(r)
 		body, _ := io.ReadAll(r.Body)
-		fmt.Fprintf(w, "%v\n%s\n%s\n%s\n%s\n%s?%s %s\n", r.Header, s, base64.StdEncoding.EncodeToString([]byte("user:"+s)), hex.EncodeToString([]byte(s)),
+		fmt.Fprintf(w, "%v\n%s\n%s\n%s\n%s\n%s?%s %s\n", r.Header, s, base64.StdEncoding.EncodeToString([]byte("user:"+s)),
+			hex.EncodeToString([]byte(s)),
 			url.QueryEscape(s), r.URL.EscapedPath(), r.URL.RawQuery, body)
 	})
 	mux.HandleFunc("/drip", func(w http.ResponseWriter, r *http.Request) {
@@ -129,7 +130,8 @@ func start(t *testing.T, far *httptest.Server, private []string, secrets func(fr
 	for _, l := range []net.Listener{tcp, socket} {
 		go b.Serve(l)
 	}
-	err = b.Register(broker.Run{Token: token, Scrubber: scrub.New(canary), Secrets: func(_ context.Context, fresh bool) (broker.Secrets, error) { return secrets(fresh), nil }})
+	err = b.Register(broker.Run{Token: token, Scrubber: scrub.New(canary),
+		Secrets: func(_ context.Context, fresh bool) (broker.Secrets, error) { return secrets(fresh), nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,11 +140,13 @@ func start(t *testing.T, far *httptest.Server, private []string, secrets func(fr
 
 func lend(hosts ...string) func(bool) broker.Secrets {
 	return func(bool) broker.Secrets {
-		return broker.Secrets{Env: map[string]string{"OPEN": "it's\nopen"}, Credentials: []broker.Credential{{Hosts: hosts, Header: "Authorization", Value: "Bearer " + canary}}}
+		return broker.Secrets{Env: map[string]string{"OPEN": "it's\nopen"},
+			Credentials: []broker.Credential{{Hosts: hosts, Header: "Authorization", Value: "Bearer " + canary}}}
 	}
 }
 
-var plain = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Transport: &http.Transport{DisableKeepAlives: true}}
+var plain = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	Transport: &http.Transport{DisableKeepAlives: true}}
 
 func get(t *testing.T, method, address string, header ...string) (*http.Response, string) {
 	t.Helper()
@@ -187,7 +191,8 @@ func TestCredentialIsAddedAndNeverComesBack(t *testing.T) {
 		t.Error("the path does not travel as it was sent:", resp.StatusCode)
 	}
 	resp, text := get(t, "POST", f.address+"/"+host+"/echo?a=b%20c", "Authorization", "Bearer mine", "Connection", "Authorization")
-	if resp.StatusCode != 200 || resp.Header.Get("X-Saw") != "true" || !strings.Contains(text, "/echo?a=b%20c said") || strings.Contains(text, "mine") {
+	if resp.StatusCode != 200 || resp.Header.Get("X-Saw") != "true" || !strings.Contains(text, "/echo?a=b%20c said") ||
+		strings.Contains(text, "mine") {
 		t.Error(resp.StatusCode, resp.Header, text)
 	}
 	if leaks(text) || leaks(fmt.Sprint(resp.Header)) || !strings.Contains(text, scrub.Mark) {
@@ -198,7 +203,8 @@ func TestCredentialIsAddedAndNeverComesBack(t *testing.T) {
 		status int
 		header []string
 	}{
-		{"/drip", 200, nil}, {"/range", 200, []string{"Range", "bytes=0-8"}}, {"/part", 502, nil}, {"/gzip", 502, []string{"Accept-Encoding", "gzip"}},
+		{"/drip", 200, nil}, {"/range", 200, []string{"Range", "bytes=0-8"}}, {"/part", 502, nil},
+		{"/gzip", 502, []string{"Accept-Encoding", "gzip"}},
 		{"/away", 502, nil}, {"/down", 502, nil},
 	} {
 		resp, text := get(t, "GET", f.address+"/"+host+c.path, c.header...)
@@ -208,7 +214,8 @@ func TestCredentialIsAddedAndNeverComesBack(t *testing.T) {
 	}
 	resp, _ = get(t, "GET", f.address+"/"+host+"/back")
 	// It does not name the token of the run, which no answer may hold.
-	if at, err := resp.Location(); err != nil || resp.StatusCode != 307 || at.Path != "/"+token+"/"+host+"/echo" || at.RawQuery != "again=1" || strings.Contains(resp.Header.Get("Location"), token) {
+	if at, err := resp.Location(); err != nil || resp.StatusCode != 307 || at.Path != "/"+token+"/"+host+"/echo" ||
+		at.RawQuery != "again=1" || strings.Contains(resp.Header.Get("Location"), token) {
 		t.Error(resp.StatusCode, resp.Header, err)
 	}
 	if resp, _ := get(t, "TRACE", f.address+"/"+host+"/echo"); resp.StatusCode != 405 {
@@ -221,7 +228,8 @@ func TestOnlyItsHosts(t *testing.T) {
 	other, otherHost := upstream(t)
 	_ = other
 	f := start(t, far, []string{"127.0.0.1"}, lend(host))
-	for _, path := range []string{"/" + otherHost + "/echo", "/localhost/echo", "/" + host + "@" + otherHost + "/echo", "/" + host + "%2F..%2F@" + otherHost + "/", "/", "//" + otherHost + "/echo"} {
+	for _, path := range []string{"/" + otherHost + "/echo", "/localhost/echo", "/" + host + "@" + otherHost + "/echo", "/" + host +
+		"%2F..%2F@" + otherHost + "/", "/", "//" + otherHost + "/echo"} {
 		if resp, text := get(t, "GET", f.address+path); resp.StatusCode != 403 && resp.StatusCode != 400 {
 			t.Errorf("%s: %d %s", path, resp.StatusCode, text)
 		}
@@ -235,7 +243,7 @@ func TestOnlyItsHosts(t *testing.T) {
 	if resp, _ := get(t, "GET", f.address+"/"+host+"/echo"); resp.StatusCode != 403 {
 		t.Error("served a run that is over:", resp.StatusCode)
 	}
-	// A name that leads into the box is not dialled.
+	// A name that resolves to an address of the box is not dialled.
 	g := start(t, far, nil, lend(host))
 	if resp, _ := get(t, "GET", g.address+"/"+host+"/echo"); resp.StatusCode != 502 {
 		t.Error("dialled loopback:", resp.StatusCode)
@@ -330,8 +338,9 @@ func TestCanaryAtEveryLevel(t *testing.T) {
 			if err := os.Chmod(root, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			spec := sandbox.Spec{Level: level, Task: task, Home: home, Argv: []string{program, "hostile", host, fmt.Sprint(os.Getpid())}, ReadOnly: []string{program},
-				Env: map[string]string{"YARDMASTER_SECRETS_URL": f.address}}
+			spec := sandbox.Spec{Level: level, Task: task, Home: home, Argv: []string{program, "hostile", host, fmt.Sprint(os.Getpid())},
+				ReadOnly: []string{program},
+				Env:      map[string]string{"YARDMASTER_SECRETS_URL": f.address}}
 			if level != sandbox.None { // what a sandbox may reach, it reaches by a forwarded port
 				port := 7071
 				if level == sandbox.Landlock {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// wire sends bytes to the broker and answers all that comes back until the
+// wire sends bytes to the broker and returns everything that it answers until the
 // connection ends.
 func wire(t *testing.T, f fixture, text string) string {
 	t.Helper()
@@ -33,8 +33,8 @@ func wire(t *testing.T, f fixture, text string) string {
 	return string(back)
 }
 
-// TestNothingButTheAnswerComesBack reads the wire: clients do not show interim
-// answers, and few show trailers.
+// TestNothingButTheAnswerComesBack reads the raw bytes, because clients do not show
+// interim answers, and few show trailers.
 func TestNothingButTheAnswerComesBack(t *testing.T) {
 	const end = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody"
 	far, host := raw(t, map[string]func(string) string{
@@ -85,7 +85,7 @@ func TestNothingButTheAnswerComesBack(t *testing.T) {
 	}
 }
 
-// TestTheHostSeesOneRequestOfTheRun sends what could be read as two requests,
+// TestTheHostSeesOneRequestOfTheRun sends bytes that could be read as two requests,
 // or as one without its credential.
 func TestTheHostSeesOneRequestOfTheRun(t *testing.T) {
 	var mu sync.Mutex
@@ -116,7 +116,8 @@ func TestTheHostSeesOneRequestOfTheRun(t *testing.T) {
 			"GET /a true " + plain},
 		"upgrade": {"GET" + head + "Connection: Upgrade\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n",
 			"GET /a true map[Accept-Encoding:[identity] Http2-Settings:[AAMAAABkAARAAAAAAAIAAAAA] User-Agent:[u]] map[]"},
-		"trailers": {"POST" + head + "TE: trailers\r\nTrailer: Authorization\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nAuthorization: mine\r\n\r\n",
+		"trailers": {"POST" + head +
+			"TE: trailers\r\nTrailer: Authorization\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nAuthorization: mine\r\n\r\n",
 			"POST /a true " + plain},
 		"hop by hop": {"GET" + head + "Keep-Alive: 5\r\nProxy-Authorization: Basic eDp5\r\nProxy-Connection: x\r\nExpect: 100-continue\r\n\r\n",
 			"GET /a true " + plain},

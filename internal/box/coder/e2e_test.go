@@ -150,7 +150,8 @@ func TestAWholeTask(t *testing.T) {
 			if w.asked != 3 {
 				t.Errorf("asked %d times, want 3: two edits and a command", w.asked)
 			}
-			wantResults := []string{"greeting.txt:2: hallo\n", "     2\thallo\n", "replaced 1 in greeting.txt", "created new/file.txt", "one\nhello\ntoken=\n\n[exit status 3]", `there is no tool "nonsense"`}
+			wantResults := []string{"greeting.txt:2: hallo\n", "     2\thallo\n", "replaced 1 in greeting.txt", "created new/file.txt",
+				"one\nhello\ntoken=\n\n[exit status 3]", `there is no tool "nonsense"`}
 			if got := strings.Join(s.results, "|"); got != strings.Join(wantResults, "|") {
 				t.Errorf("the model was told %q\nwant %q", s.results, wantResults)
 			}
@@ -180,10 +181,11 @@ func TestAWholeTask(t *testing.T) {
 	}
 }
 
-// What a command puts out arrives while it runs: this one goes on only when the
-// test has seen it.
+// TestOutputArrivesWhileTheCommandRuns runs a command that continues only after the
+// test has seen its output.
 func TestOutputArrivesWhileTheCommandRuns(t *testing.T) {
-	s := script(t, step{Tool: "shell", Args: m{"command": "printf 'gr\\303'; sleep 0.05; printf '\\274n\\n'; cat gate; echo after"}}, step{Text: "Done."})
+	s := script(t, step{Tool: "shell", Args: m{"command": "printf 'gr\\303'; sleep 0.05; printf '\\274n\\n'; cat gate; echo after"}},
+		step{Text: "Done."})
 	w := begin(t, s.URL, nil)
 	gate := filepath.Join(w.dir, "gate")
 	if err := syscall.Mkfifo(gate, 0o600); err != nil {

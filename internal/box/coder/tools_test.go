@@ -122,7 +122,8 @@ func TestTools(t *testing.T) {
 
 func TestLongOutputKeepsBothEnds(t *testing.T) {
 	out, err := newSession(t).use(t.Context(), "shell", `{"command":"echo first; seq 100000; echo last"}`)
-	if err != nil || !strings.HasPrefix(out, "first\n") || !strings.HasSuffix(out, "last\n") || len(out) > headOutput+tailOutput+100 || !strings.Contains(out, "bytes dropped]") {
+	if err != nil || !strings.HasPrefix(out, "first\n") || !strings.HasSuffix(out, "last\n") || len(out) > headOutput+tailOutput+100 ||
+		!strings.Contains(out, "bytes dropped]") {
 		t.Errorf("%d bytes, %v", len(out), err)
 	}
 }
@@ -162,11 +163,13 @@ func TestRetries(t *testing.T) {
 		firstWait          time.Duration // 0: any
 		message            string
 	}{
-		{"a rate limit that says when", "7", `{"error":{"message":"slow down"}}`, 429, maxTries, 7 * time.Second, "rate limit holds after 6 tries: 429 Too Many Requests: slow down"},
+		{"a rate limit that says when", "7", `{"error":{"message":"slow down"}}`, 429, maxTries, 7 * time.Second,
+			"rate limit holds after 6 tries: 429 Too Many Requests: slow down"},
 		{"one that asks for too long", "3600", `{}`, 429, 1, 0, "rate limit holds"},
 		{"a spent quota", "", `{"error":{"message":"pay","code":"insufficient_quota"}}`, 429, 1, 0, "pay (insufficient_quota)"},
 		{"an overload", "", `oops`, 503, maxTries, 0, "provider failed after 6 tries: 503 Service Unavailable: oops"},
-		{"a bad key", "", `{"error":{"type":"authentication_error","message":"no"}}`, 401, 1, 0, "refused the credential: 401 Unauthorized: authentication_error: no"},
+		{"a bad key", "", `{"error":{"type":"authentication_error","message":"no"}}`, 401, 1, 0,
+			"refused the credential: 401 Unauthorized: authentication_error: no"},
 		{"an unknown model", "", `{}`, 404, 1, 0, `model not found at the provider: "m"`},
 		{"a stream that is cut", "", "data: {\"choices\":[{\"delta\":{\"content\":\"par\"}}]}\n\n", 200, maxTries, 0, "stream ended early"},
 	} {
@@ -204,10 +207,12 @@ func TestRetries(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	base := []string{"YARDMASTER_MODEL_URL=http://x/", "YARDMASTER_MODEL=m", "YARDMASTER_MODEL_TOKEN=t", "A=b"}
 	cfg, err := parse(base)
-	if err != nil || cfg.url != "http://x" || cfg.token != "t" || cfg.maxRequests != 200 || strings.Contains(strings.Join(cfg.shellEnv, " "), "TOKEN") {
+	if err != nil || cfg.url != "http://x" || cfg.token != "t" || cfg.maxRequests != 200 ||
+		strings.Contains(strings.Join(cfg.shellEnv, " "), "TOKEN") {
 		t.Errorf("%+v, %v", cfg, err)
 	}
-	for _, bad := range []string{"YARDMASTER_MODEL=", "YARDMASTER_MODEL_API=telepathy", "YARDMASTER_MAX_REQUESTS=0", "YARDMASTER_CONTEXT_TOKENS=many", "YARDMASTER_PERMISSION=never"} {
+	for _, bad := range []string{"YARDMASTER_MODEL=", "YARDMASTER_MODEL_API=telepathy", "YARDMASTER_MAX_REQUESTS=0",
+		"YARDMASTER_CONTEXT_TOKENS=many", "YARDMASTER_PERMISSION=never"} {
 		if _, err := parse(append(base, bad)); err == nil || !strings.Contains(err.Error(), strings.Split(bad, "=")[0]) {
 			t.Errorf("%s: %v", bad, err)
 		}

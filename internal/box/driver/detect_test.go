@@ -44,7 +44,8 @@ func TestDetect(t *testing.T) {
 		{Name: "builtin", Version: ownVersion()},
 		{Name: "codex", Version: "2.6.0", Path: script, Argv: []string{base + "/node/bin/node", script},
 			PathDirs: []string{base + "/node/bin"}, ReadOnly: []string{modules, base + "/node/bin/node"}},
-		{Name: "goose", Version: "1.34.0", Path: base + "/bin/goose", Argv: []string{base + "/bin/goose"}, ReadOnly: []string{base + "/bin/goose"}},
+		{Name: "goose", Version: "1.34.0", Path: base + "/bin/goose", Argv: []string{base + "/bin/goose"},
+			ReadOnly: []string{base + "/bin/goose"}},
 	}
 	scan := Detect(t.Context())
 	got := scan.Found
@@ -69,7 +70,8 @@ func TestDetect(t *testing.T) {
 	if lacks.Same(scan) || !slices.Equal(lacks.Lacking, []Lack{want1}) || len(lacks.Found) != len(scan.Found) {
 		t.Errorf("with claude: %+v", lacks)
 	}
-	if said := want1.String(); said != base+"/bin/claude is here without the adapter that drives it, @agentclientprotocol/claude-agent-acp: `yardmaster box agents install claude` fetches that" {
+	if said := want1.String(); said != base+"/bin/claude is here without the adapter that drives it, "+
+		"@agentclientprotocol/claude-agent-acp: `yardmaster box agents install claude` fetches that" {
 		t.Error(said)
 	}
 	plant(t, base+"/own/claude-agent-acp", "#!/bin/sh\n", 0o755)

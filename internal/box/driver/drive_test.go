@@ -63,7 +63,8 @@ func (a *fakeAgent) open(session string) {
 }
 
 // drive runs Drive against a script in a bubble of fake time.
-func drive(t *testing.T, launch Launch, msgs <-chan Message, h Hooks, script func(*fakeAgent, context.CancelFunc), check func(Outcome, error)) {
+func drive(t *testing.T, launch Launch, msgs <-chan Message, h Hooks, script func(*fakeAgent, context.CancelFunc),
+	check func(Outcome, error)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -103,7 +104,8 @@ func TestDriveOneTurn(t *testing.T) {
 			t.Errorf("cwd %v", r.Params["cwd"])
 		}
 		a.answer(r, `{"sessionId":"s","modes":{"currentModeId":"ask","availableModes":[{"id":"ask"},{"id":"free"}]},`+
-			`"configOptions":[{"id":"think","category":"thought_level","currentValue":true},{"id":"model","category":"model","currentValue":"box/m0",`+
+			`"configOptions":[{"id":"think","category":"thought_level","currentValue":true},{"id":"model","category":"model",`+
+			`"currentValue":"box/m0",`+
 			`"options":[{"group":"g","name":"G","options":[{"value":"box/m0"},{"value":"box/m1"}]}]}]}`)
 		r = a.want("session/set_mode")
 		if r.Params["modeId"] != "free" {
@@ -117,7 +119,8 @@ func TestDriveOneTurn(t *testing.T) {
 		a.answer(r, `{}`)
 		p := a.want("session/prompt")
 		a.say("Looking.")
-		fmt.Fprintln(a.out, `{"jsonrpc":"2.0","id":"p","method":"session/request_permission","params":{"sessionId":"s","toolCall":{},"options":[{"optionId":"always","kind":"allow_always"},{"optionId":"once","kind":"allow_once"}]}}`)
+		fmt.Fprintln(a.out, `{"jsonrpc":"2.0","id":"p","method":"session/request_permission","params":{"sessionId":"s","toolCall":{},`+
+			`"options":[{"optionId":"always","kind":"allow_always"},{"optionId":"once","kind":"allow_once"}]}}`)
 		if a.in.Scan(); !strings.Contains(a.in.Text(), `"optionId":"once"`) {
 			t.Errorf("the permission was answered %s", a.in.Text())
 		}

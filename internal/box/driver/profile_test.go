@@ -130,7 +130,8 @@ func TestOpencodeConfiguration(t *testing.T) {
 	}
 }
 
-// What is fetched on demand is what `make e2e-agents` tries, and what is written.
+// TestPinnedVersionsAgree holds that the versions fetched on demand are those of
+// `make e2e-agents` and of the documents.
 func TestPinnedVersionsAgree(t *testing.T) {
 	text, err := os.ReadFile("../../proof/e2e/agents/package.json")
 	if err != nil {

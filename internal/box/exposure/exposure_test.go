@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// What listens on this machine, opened here, is found; what listens on loopback
-// alone is nobody's concern.
+// TestPortsOfThisMachine holds that ports opened on this machine are found, and
+// that those on loopback are not reported.
 func TestPortsOfThisMachine(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		if r := Inspect(t.Context()); r.Firewall != Unknown || len(r.Findings) == 0 {
@@ -77,18 +77,26 @@ func TestFirewall(t *testing.T) {
 		want     string
 		why      bool
 	}{
-		"nothing installed":              {user: 1000, want: Absent},
-		"rules":                          {programs: "nft", prints: map[string]string{"nft": strings.Replace(dockers, "policy accept;\n", "policy accept;\n\t\ttcp dport 22 accept\n", 1)}, want: Active},
-		"refuses by default":             {programs: "nft", prints: map[string]string{"nft": strings.Replace(dockers, "policy accept", "policy drop", 1)}, want: Active},
-		"lets all in":                    {programs: "nft", prints: map[string]string{"nft": dockers}, want: Inactive},
-		"old rules":                      {programs: "nft iptables", prints: map[string]string{"iptables": "-P INPUT ACCEPT\n-A INPUT -p icmp -j DROP\n"}, want: Active},
-		"no old rules":                   {programs: "iptables", prints: map[string]string{"iptables": "-P INPUT ACCEPT\n"}, want: Inactive},
-		"firewalld":                      {user: 1000, programs: "firewall-cmd", prints: map[string]string{"systemctl": "active\ninactive\ninactive\n"}, want: Active},
-		"ufw":                            {user: 1000, programs: "ufw iptables", prints: map[string]string{"systemctl": "inactive\nactive\ninactive\n"}, ufw: "yes", want: Active},
-		"ufw, switched off":              {user: 1000, programs: "ufw iptables", prints: map[string]string{"systemctl": "inactive\nactive\ninactive\n"}, ufw: "no", want: Inactive},
-		"ufw, and nobody says it is up":  {user: 1000, programs: "ufw iptables", ufw: "yes", want: Unknown, why: true},
-		"nftables, whose rules are shut": {user: 1000, programs: "nft", prints: map[string]string{"systemctl": "inactive\ninactive\nactive\n"}, want: Unknown, why: true},
-		"programs, and nobody to ask":    {user: 1000, programs: "iptables nft", want: Unknown, why: true},
+		"nothing installed": {user: 1000, want: Absent},
+		"rules": {programs: "nft",
+			prints: map[string]string{"nft": strings.Replace(dockers, "policy accept;\n", "policy accept;\n\t\ttcp dport 22 accept\n", 1)},
+			want:   Active},
+		"refuses by default": {programs: "nft",
+			prints: map[string]string{"nft": strings.Replace(dockers, "policy accept", "policy drop", 1)}, want: Active},
+		"lets all in": {programs: "nft", prints: map[string]string{"nft": dockers}, want: Inactive},
+		"old rules": {programs: "nft iptables",
+			prints: map[string]string{"iptables": "-P INPUT ACCEPT\n-A INPUT -p icmp -j DROP\n"}, want: Active},
+		"no old rules": {programs: "iptables", prints: map[string]string{"iptables": "-P INPUT ACCEPT\n"}, want: Inactive},
+		"firewalld": {user: 1000, programs: "firewall-cmd",
+			prints: map[string]string{"systemctl": "active\ninactive\ninactive\n"}, want: Active},
+		"ufw": {user: 1000, programs: "ufw iptables",
+			prints: map[string]string{"systemctl": "inactive\nactive\ninactive\n"}, ufw: "yes", want: Active},
+		"ufw, switched off": {user: 1000, programs: "ufw iptables",
+			prints: map[string]string{"systemctl": "inactive\nactive\ninactive\n"}, ufw: "no", want: Inactive},
+		"ufw, and nobody says it is up": {user: 1000, programs: "ufw iptables", ufw: "yes", want: Unknown, why: true},
+		"nftables, whose rules are shut": {user: 1000, programs: "nft",
+			prints: map[string]string{"systemctl": "inactive\ninactive\nactive\n"}, want: Unknown, why: true},
+		"programs, and nobody to ask": {user: 1000, programs: "iptables nft", want: Unknown, why: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
@@ -96,7 +104,8 @@ func TestFirewall(t *testing.T) {
 				if err := os.MkdirAll(filepath.Join(root, "etc/ufw"), 0o755); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(filepath.Join(root, "etc/ufw/ufw.conf"), []byte("# /etc/ufw/ufw.conf\nENABLED="+c.ufw+"\nLOGLEVEL=low\n"), 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(root, "etc/ufw/ufw.conf"), []byte("# /etc/ufw/ufw.conf\nENABLED="+c.ufw+"\nLOGLEVEL=low\n"),
+					0o644); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -26,7 +26,8 @@ func TestWalkCountsWhatIsThere(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "a"), text, 0o600))
 	must(t, os.Mkdir(filepath.Join(dir, "closed"), 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "closed", "b"), text, 0o600))
-	must(t, errors.Join(os.Link(filepath.Join(dir, "a"), filepath.Join(dir, "again")), os.Symlink(outside, filepath.Join(dir, "link")), unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600)))
+	must(t, errors.Join(os.Link(filepath.Join(dir, "a"), filepath.Join(dir, "again")), os.Symlink(outside, filepath.Join(dir, "link")),
+		unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600)))
 	must(t, os.Truncate(filepath.Join(dir, "a"), 1<<30)) // long, and not larger
 	must(t, os.Chmod(filepath.Join(dir, "closed"), 0))
 	u := walk(t.Context(), Limits{}, dir)
@@ -35,7 +36,8 @@ func TestWalkCountsWhatIsThere(t *testing.T) {
 	}
 }
 
-// An agent can nest more folders than a process may open or a path may name.
+// TestWalkGoesAsDeepAsItGets walks more nested folders than a process may open or a
+// path may name.
 func TestWalkGoesAsDeepAsItGets(t *testing.T) {
 	dir := t.TempDir()
 	const depth = 3000
@@ -87,7 +89,7 @@ func TestWalkStopsWhenItHasSeenEnough(t *testing.T) {
 	}
 }
 
-// BenchmarkWalk is a task of 200,000 files, as a large project has.
+// BenchmarkWalk walks through a task of 200,000 files, as a large project has.
 func BenchmarkWalk(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 2000 {
@@ -115,8 +117,8 @@ func BenchmarkWalk(b *testing.B) {
 	}
 }
 
-// BenchmarkLook is one look at a run of a few processes, without control groups.
-func BenchmarkLook(b *testing.B) {
+// BenchmarkMeasure measures a run of a few processes once, without control groups.
+func BenchmarkMeasure(b *testing.B) {
 	w := New(Config{Limits: Default(2, b.TempDir()), Slots: 2, Work: b.TempDir(), Watch: true})
 	r, err := w.Begin("run.1", b.TempDir())
 	if err != nil {

@@ -15,8 +15,14 @@ func TestParse(t *testing.T) {
 	}{
 		{"", func(*Limits) {}, ""},
 		{"memory=4GiB,processes=2000,cpu=1.5", func(l *Limits) { l.Memory, l.Processes, l.CPU = 4<<30, 2000, 1500 }, ""},
-		{"memory=1.5G disk=512MB,file=3KiB, inodes=none", func(l *Limits) { l.Memory, l.Disk, l.FileBytes, l.Inodes = 3<<29, 512<<20, 3<<10, 0 }, "the limit file is 3KiB; with less than 1MiB no run can begin"},
-		{"memory=1.5G disk=512MB,file=3MiB, inodes=none", func(l *Limits) { l.Memory, l.Disk, l.FileBytes, l.Inodes = 3<<29, 512<<20, 3<<20, 0 }, ""},
+		{"memory=1.5G disk=512MB,file=3KiB, inodes=none", func(l *Limits) {
+			l.Memory, l.Disk, l.FileBytes, l.Inodes = 3<<29, 512<<20, 3<<10,
+				0
+		}, "the limit file is 3KiB; with less than 1MiB no run can begin"},
+		{"memory=1.5G disk=512MB,file=3MiB, inodes=none", func(l *Limits) {
+			l.Memory, l.Disk, l.FileBytes, l.Inodes = 3<<29, 512<<20, 3<<20,
+				0
+		}, ""},
 		{"disk=2T,open-files=70000", func(l *Limits) { l.Disk, l.OpenFiles = 2<<40, 70000 }, ""},
 		{"disc=3", nil, `there is no limit "disc"; there are memory, processes, cpu, open-files, file, disk, inodes`},
 		{"memory", nil, "the limit memory has no value: write memory=VALUE, or memory=none"},
@@ -69,12 +75,20 @@ func TestBreachIsASentence(t *testing.T) {
 		b    Breach
 		want string
 	}{
-		{Breach{Resource: Memory, Limit: 4 << 30, Used: 4<<30 + 400<<20}, "The run used more than 4 GiB of memory, which is the limit of one run on this box; it had 4.3 GiB when it was ended."},
-		{Breach{Resource: Processes, Limit: 100, Used: 300}, "The run used more than 100 processes and threads, which is the limit of one run on this box; it had 300 processes and threads when it was ended."},
-		{Breach{Resource: Inodes, Limit: 3000, Used: 3001}, "The run used more than 3000 files and folders, which is the limit of one run on this box; it had 3001 files and folders when it was ended."},
-		{Breach{Resource: FileBytes, Limit: 64 << 20, Used: 64 << 20}, "The run wrote a file of 64 MiB, the largest size that a file may have on this box."},
-		{Breach{Resource: Disk, Used: 60 << 30, Free: 200 << 20}, "The disk of the box was nearly full (200 MiB were left), and this run used the most: 60 GiB."},
-		{Breach{Resource: Inodes, Used: 6000, Free: 7}, "The disk of the box was nearly out of files (7 were left), and this run used the most: 6000 files and folders."},
+		{Breach{Resource: Memory, Limit: 4 << 30, Used: 4<<30 + 400<<20},
+			"The run used more than 4 GiB of memory, which is the limit of one run on this box; it had 4.3 GiB when it was ended."},
+		{Breach{Resource: Processes, Limit: 100, Used: 300},
+			"The run used more than 100 processes and threads, which is the limit of one run on this box; it had 300 processes and threads " +
+				"when it was ended."},
+		{Breach{Resource: Inodes, Limit: 3000, Used: 3001},
+			"The run used more than 3000 files and folders, which is the limit of one run on this box; it had 3001 files and folders when it " +
+				"was ended."},
+		{Breach{Resource: FileBytes, Limit: 64 << 20, Used: 64 << 20},
+			"The run wrote a file of 64 MiB, the largest size that a file may have on this box."},
+		{Breach{Resource: Disk, Used: 60 << 30, Free: 200 << 20},
+			"The disk of the box was nearly full (200 MiB were left), and this run used the most: 60 GiB."},
+		{Breach{Resource: Inodes, Used: 6000, Free: 7},
+			"The disk of the box was nearly out of files (7 were left), and this run used the most: 6000 files and folders."},
 	} {
 		var err error = &c.b
 		if err.Error() != c.want || !strings.HasSuffix(c.want, ".") || !errors.As(err, new(*Breach)) {

@@ -76,8 +76,8 @@ func watching(t *testing.T, cfg Config) *Watch {
 	return w
 }
 
-// Each limit is set off with control groups, as far as this machine has them,
-// and without. Where the kernel holds it, nothing gets beyond.
+// TestLimitsAreHeld exceeds each limit with control groups, as far as this machine
+// has them, and without. No run gets beyond a limit that the kernel holds.
 func TestLimitsAreHeld(t *testing.T) {
 	l := Limits{Processes: 40, Memory: 100 << 20, OpenFiles: 300, Disk: 8 << 20, Inodes: 500}
 	for _, watch := range []bool{false, true} {
@@ -102,7 +102,8 @@ func TestLimitsAreHeld(t *testing.T) {
 				}
 				how := w.Held()[c.resource]
 				t.Logf("%s: %v", how, b)
-				if b.Resource != c.resource || b.Limit != l.of(c.resource) || how == ByKernel && b.Used > b.Limit || how != ByKernel && b.Used < b.Limit {
+				if b.Resource != c.resource || b.Limit != l.of(c.resource) || how == ByKernel && b.Used > b.Limit || how != ByKernel &&
+					b.Used < b.Limit {
 					t.Errorf("held by %s, and ended for %+v", how, b)
 				}
 				if watch && how != ByWatch {
@@ -126,8 +127,8 @@ func TestLimitsAreHeld(t *testing.T) {
 	}
 }
 
-// What the kernel has ended is told apart from what failed by itself, also when
-// nobody was looking.
+// TestCheckAfterTheEnd holds that Check distinguishes a run that the kernel has
+// ended from one that failed by itself, also without a measurement in between.
 func TestCheckAfterTheEnd(t *testing.T) {
 	l := Limits{Processes: 100, Memory: 100 << 20, FileBytes: 1 << 20, Disk: 8 << 20, Inodes: 500}
 	w := New(Config{Limits: l, Slots: 1, Name: fmt.Sprintf("test-%d", os.Getpid()), Work: t.TempDir()}) // and it does not watch
@@ -152,8 +153,9 @@ func TestCheckAfterTheEnd(t *testing.T) {
 	must(t, s.Close())
 }
 
-// A run's processes are all in its group, whatever they do to leave their
-// parent, and end with it; what a dead box has left ends with the next one.
+// TestGroupHoldsWhatLeaves holds that a run's processes stay in its group, however
+// they leave their parent, and end with it, and that the next box ends those of a
+// dead box.
 func TestGroupHoldsWhatLeaves(t *testing.T) {
 	name := fmt.Sprintf("test-%d", os.Getpid())
 	tree, err := OpenTree(name)
@@ -194,8 +196,9 @@ func readFile(path string) string {
 	return string(b)
 }
 
-// Who has filled a disk is ended, and nobody else: neither a run that has
-// written little nor one whose end would not help.
+// TestOnlyWhoFillsTheDiskIsBlamed holds that only the run that has filled the disk
+// is ended, and neither a run that has written little nor one whose end would not
+// help.
 func TestOnlyWhoFillsTheDiskIsBlamed(t *testing.T) {
 	w := New(Config{Limits: Limits{}, Watch: true, Work: t.TempDir(), Reserve: func(int64) int64 { return 50 << 20 }})
 	r := &Run{w: w, baseline: &use{bytes: 10 << 20, inodes: 100}}
@@ -226,8 +229,9 @@ func TestOnlyWhoFillsTheDiskIsBlamed(t *testing.T) {
 	}
 }
 
-// The fence keeps a run's forks in bounds and lets the others of its user live.
-func TestFenceLeavesRoomForOthers(t *testing.T) {
+// TestCeilingLeavesOthersRunning holds that the ceiling limits a run's forks and does
+// not stop other programs of its user.
+func TestCeilingLeavesOthersRunning(t *testing.T) {
 	w := New(Config{Limits: Limits{Processes: 100}, Slots: 3, Watch: true, Work: t.TempDir()})
 	r := &Run{w: w}
 	var read reader
@@ -244,8 +248,9 @@ func TestFenceLeavesRoomForOthers(t *testing.T) {
 	}
 }
 
-// Files that have no name any more are found, on the disk and in memory.
-func TestHiddenFilesAreFound(t *testing.T) {
+// TestNamelessFilesAreFound holds that nameless files are found, on the disk and in
+// memory.
+func TestNamelessFilesAreFound(t *testing.T) {
 	dir := t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "f"))
 	must(t, err)

@@ -14,9 +14,9 @@ import (
 	"yardmaster/internal/box/modelproxy"
 )
 
-// TestPlainRequestsTravelAsTheyAre sends plain requests through the forward
-// proxy byte by byte: what concerns one connection stays behind, the token
-// first, and all else arrives.
+// TestPlainRequestsTravelAsTheyAre sends plain requests through the forward proxy
+// byte by byte: headers of a single connection are removed, above all the token,
+// and everything else arrives.
 func TestPlainRequestsTravelAsTheyAre(t *testing.T) {
 	seen := make(chan string, 9)
 	page := server(t, func(w http.ResponseWriter, r *http.Request) {

@@ -23,7 +23,8 @@ const (
 	attempt = "dev_att_canary"
 )
 
-const answer = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":25,\"output_tokens\":1}}}\n\n" +
+const answer = "event: message_start\ndata: " +
+	"{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":25,\"output_tokens\":1}}}\n\n" +
 	"event: message_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":15}}\n\n"
 
 func start(t *testing.T, c modelproxy.Config) (*modelproxy.Proxy, string) {
@@ -94,7 +95,8 @@ func TestModelCall(t *testing.T) {
 	})
 	p, address := start(t, modelproxy.Config{})
 	totals := make(chan modelproxy.Totals, 9)
-	register(t, p, modelproxy.Run{Upstream: far + "/", Model: "big", Models: []string{"side"}, OnUsage: func(n modelproxy.Totals) { totals <- n }})
+	register(t, p, modelproxy.Run{Upstream: far + "/", Model: "big", Models: []string{"side"},
+		OnUsage: func(n modelproxy.Totals) { totals <- n }})
 	for i, c := range []struct{ asked, sent string }{{"tiny-title-model", "big"}, {"side", "side"}} {
 		resp, text := call(t, address, local, `{"model":"`+c.asked+`","stream":true}`)
 		if resp.StatusCode != 200 || text != answer {
@@ -322,8 +324,9 @@ func TestTunnel(t *testing.T) {
 	}
 }
 
-// A client that sends everything through its proxy, by a tunnel or without one,
-// finds its model all the same: its own run's, and nothing else on the machine.
+// TestModelThroughItsOwnProxy holds that a client that sends everything through its
+// proxy, with or without a tunnel, reaches the model of its own run and nothing
+// else of the machine.
 func TestModelThroughItsOwnProxy(t *testing.T) {
 	far := server(t, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, r.Header.Get("Authorization")+" at "+r.URL.String())
@@ -389,7 +392,8 @@ func TestModelThroughItsOwnProxy(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { plain.Close() })
-		if status, text := say(plain, bufio.NewReader(plain), "POST http://"+own+"/v1beta/models/m:generateContent", local); status != 200 || !strings.HasSuffix(text, ":generateContent") {
+		if status, text := say(plain, bufio.NewReader(plain), "POST http://"+own+"/v1beta/models/m:generateContent", local); status != 200 ||
+			!strings.HasSuffix(text, ":generateContent") {
 			t.Fatal(where, status, text)
 		}
 		for target, token := range map[string]string{"127.0.0.1:1": local, "localhost:" + own[strings.LastIndexByte(own, ':')+1:]: local} {

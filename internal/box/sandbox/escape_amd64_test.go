@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A program of 32 bits calls by other numbers, which no filter here knows.
+// TestProgramOf32BitsIsKilled runs a 32-bit program, whose call numbers no filter
+// here knows.
 func TestProgramOf32BitsIsKilled(t *testing.T) {
 	// mov eax, 1 (exit); mov ebx, 42; int 0x80
 	code := []byte{0xb8, 1, 0, 0, 0, 0xbb, 42, 0, 0, 0, 0xcd, 0x80}

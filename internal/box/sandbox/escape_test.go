@@ -21,7 +21,7 @@ import (
 
 const agentCommand = "play-agent" // makes the test binary play an agent that tries one thing
 
-// openProgram is the test binary where agents may run it.
+// openProgram returns the path of the test binary where agents may run it.
 func openProgram(t *testing.T) string {
 	t.Helper()
 	_, dir := nest(t, 0o755)
@@ -59,7 +59,7 @@ func agents(t *testing.T, l Level, program string, change func(*Spec), all [][]s
 	return said
 }
 
-// expect holds what tries say against what they are to say at a level.
+// expect compares the results of tries with those expected at a level.
 func expect(t *testing.T, l Level, program string, change func(*Spec), rows []row) {
 	t.Helper()
 	var all [][]string
@@ -77,7 +77,7 @@ func expect(t *testing.T, l Level, program string, change func(*Spec), rows []ro
 	}
 }
 
-// row is a try and what it is to say.
+// row is a try and its expected result.
 type row struct {
 	args []string
 	want at
@@ -240,7 +240,7 @@ func isolated(t *testing.T, f func(t *testing.T, l Level)) {
 	})
 }
 
-// at is what a try is to answer at each of the two levels.
+// at holds the expected result at each of the two levels.
 type at struct{ bubblewrap, landlock string }
 
 func (a at) level(l Level) string {
@@ -258,8 +258,8 @@ func text(try string, numbers ...int) []string {
 	return out
 }
 
-// What an agent asks of the kernel alone. Without the filter each of the refused
-// calls gets another answer.
+// TestCallsThatAgentsAreRefused tries calls that only the kernel can refuse.
+// Without the filter each refused call has another result.
 func TestCallsThatAgentsAreRefused(t *testing.T) {
 	program := openProgram(t)
 	rows := []row{
@@ -318,7 +318,8 @@ func TestCallsThatAgentsAreRefused(t *testing.T) {
 	})
 }
 
-// Daemons beside the sandbox are out of reach, whatever they listen at.
+// TestDaemonsBesideTheSandbox holds that daemons beside the sandbox are out of
+// reach, whatever they listen at.
 func TestDaemonsBesideTheSandbox(t *testing.T) {
 	program := openProgram(t)
 	_, dir := nest(t, 0o755)
@@ -370,8 +371,9 @@ func TestDaemonsBesideTheSandbox(t *testing.T) {
 	})
 }
 
-// The forwarded port is reached by its address of loopback, by many at a time,
-// and nothing else is that has the same number.
+// TestForwardedPortIsThatOfLoopback holds that the forwarded port can be reached at
+// its loopback address, by many connections at a time, and that no other address
+// with that port can.
 func TestForwardedPortIsThatOfLoopback(t *testing.T) {
 	program := openProgram(t)
 	isolated(t, func(t *testing.T, l Level) {
@@ -399,8 +401,9 @@ func TestForwardedPortIsThatOfLoopback(t *testing.T) {
 	})
 }
 
-// What an agent listens at is for it alone: no agent of another sandbox gets a
-// connection, though it is the same user and the same machine.
+// TestAgentsDoNotServeEachOther holds that only the agent itself reaches its
+// listening ports, although an agent of another sandbox is the same user on the
+// same machine.
 func TestAgentsDoNotServeEachOther(t *testing.T) {
 	program := openProgram(t)
 	isolated(t, func(t *testing.T, l Level) {
@@ -422,8 +425,9 @@ func TestAgentsDoNotServeEachOther(t *testing.T) {
 	})
 }
 
-// Neither the box nor a process of the agents' user outside can be signalled,
-// traced or read; one that is not isolated can be, by another of its user.
+// TestProcessesOutside holds that neither the box nor a process of the agents' user
+// outside can be signalled, traced or read, while a process without isolation can
+// be.
 func TestProcessesOutside(t *testing.T) {
 	program := openProgram(t)
 	s := folders(t, None, "echo $$; cat")
@@ -451,50 +455,4 @@ func TestProcessesOutside(t *testing.T) {
 			t.Errorf("the box: %s, want %s", got, want)
 		}
 	})
-}
-
-// Capabilities that the shim of a root box keeps are not the machine's, and no
-// further user namespace can be made, whoever asks for it.
-func TestBubblewrapHasAUserNamespace(t *testing.T) {
-	every(t, func(t *testing.T, l Level) {
-		out, err := output(t, folders(t, l, `readlink /proc/self/ns/user; stat -f -c '%b %S' /tmp /var/tmp /dev/shm; (echo x >/dev/planted) 2>/dev/null && echo planted; exit 0`))
-		ours, err2 := os.Readlink("/proc/self/ns/user")
-		if err != nil || err2 != nil || strings.HasPrefix(out, ours+"\n") != (l != Bubblewrap) {
-			t.Fatalf("ours is %s: %s %v %v", ours, out, err, err2)
-		}
-		if l != Bubblewrap {
-			return
-		}
-		var blocks, size int64
-		for _, line := range strings.Split(strings.TrimSpace(out), "\n")[1:] {
-			if _, err := fmt.Sscan(line, &blocks, &size); err != nil || blocks*size > tempBytes {
-				t.Errorf("a folder for temporary files may hold %s (%v)", line, err)
-			}
-		}
-	})
-}
-
-// An older Bubblewrap, or a machine where root's cannot work in a user
-// namespace, isolates as well but for that; the filter is what then keeps agents
-// from making one.
-func TestBubblewrapThatCanLess(t *testing.T) {
-	real, err := exec.LookPath("bwrap")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := openProgram(t)
-	bin := filepath.Dir(program)
-	script := "#!/bin/sh\nfor a; do case $a in --help) echo '--unshare-user'; exit 0;; --userns|--disable-userns|--size) echo \"Unknown option $a\" >&2; exit 1;; --) break;; esac; done\nexec " + real + " \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(bin, "bwrap"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	if f := ProbeLevel(t.Context(), Bubblewrap, "", program); f.Err != nil || len(f.Open) > 0 {
-		t.Errorf("%+v", f)
-	}
-	out, err := output(t, folders(t, Bubblewrap, `id -u; unshare -Ur id; readlink /proc/self/ns/user`))
-	ours, err2 := os.Readlink("/proc/self/ns/user")
-	if err != nil || err2 != nil || !strings.HasPrefix(out, strconv.Itoa(agentID())+"\n") || strings.Contains(out, "uid=") || strings.HasSuffix(out, ours+"\n") != Separate() {
-		t.Errorf("ours is %s: %s %v %v", ours, out, err, err2)
-	}
 }

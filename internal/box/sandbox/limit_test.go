@@ -11,10 +11,12 @@ import (
 	"time"
 )
 
-// What is limited holds for whatever the agent starts, and cannot be taken back.
+// TestLimitsHoldForAllThatIsStarted holds that limits apply to all processes that
+// the agent starts, and cannot be raised again.
 func TestLimitsHoldForAllThatIsStarted(t *testing.T) {
 	every(t, func(t *testing.T, l Level) {
-		s := folders(t, l, `sh -c 'ulimit -n; ulimit -Hn; grep processes /proc/self/limits | tr -s " " | cut -d" " -f3,4; cat /proc/self/oom_score_adj; nice; ulimit -n 5000 2>/dev/null || echo no'`)
+		s := folders(t, l, `sh -c 'ulimit -n; ulimit -Hn; grep processes /proc/self/limits | tr -s " " | cut -d" " -f3,4; cat `+
+			`/proc/self/oom_score_adj; nice; ulimit -n 5000 2>/dev/null || echo no'`)
 		s.Limits = Limits{OpenFiles: 200, Processes: 20_000, Nice: 5}
 		out, err := output(t, s)
 		nice := strconv.Itoa(max(5, ownNice(t))) // a test that is nice itself makes none less so
@@ -33,8 +35,9 @@ func ownNice(t *testing.T) int {
 	return 20 - n
 }
 
-// The temporary folders of a sandbox of its own are memory, so each ends where
-// its limit is, and there is no other place like them.
+// TestTemporaryFoldersHaveAnEnd holds that each temporary folder of a Bubblewrap
+// sandbox, which is in memory, is limited, and that there is no other place like
+// them.
 func TestTemporaryFoldersHaveAnEnd(t *testing.T) {
 	if reason := withheld(t, Bubblewrap); reason != nil {
 		t.Fatal(reason)
@@ -48,7 +51,8 @@ func TestTemporaryFoldersHaveAnEnd(t *testing.T) {
 	}
 }
 
-// A process of a control group has all its children there.
+// TestSandboxBeginsInItsGroup holds that all processes of a sandbox are in its
+// control group.
 func TestSandboxBeginsInItsGroup(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // who may make groups is for another package to find out
@@ -83,7 +87,8 @@ func TestSandboxBeginsInItsGroup(t *testing.T) {
 		}
 		eventually(t, "the agent runs", func() bool { return len(sleeping(m)) == left+1 })
 		for _, pid := range sleeping(m) {
-			if b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup")); err != nil || !bytes.Contains(b, []byte("/"+filepath.Base(dir)+"\n")) {
+			if b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup")); err != nil ||
+				!bytes.Contains(b, []byte("/"+filepath.Base(dir)+"\n")) {
 				t.Errorf("process %d is in %s, %v", pid, b, err)
 			}
 		}
@@ -136,7 +141,8 @@ func threadsOfAgents(t *testing.T) (n uint64) {
 	return n
 }
 
-// What was stopped for the killing is killed, also if it had stopped itself.
+// TestStoppedProcessesAreKilled holds that stopped processes are killed, also those
+// that have stopped themselves.
 func TestStoppedProcessesAreKilled(t *testing.T) {
 	every(t, func(t *testing.T, l Level) {
 		m := mark()

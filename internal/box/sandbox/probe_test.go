@@ -63,7 +63,8 @@ func TestProbeSaysWhatHolds(t *testing.T) {
 	}
 }
 
-// Without a sandbox every attempt succeeds: none of them is one that could not.
+// TestAttemptsSucceedOutside holds that without a sandbox every attempt succeeds,
+// so that each of them is a real test.
 func TestAttemptsSucceedOutside(t *testing.T) {
 	trial, err := newTrial(t.Context(), "", openProgram(t))
 	if err != nil {
@@ -74,7 +75,8 @@ func TestAttemptsSucceedOutside(t *testing.T) {
 	want := []string{
 		"read a file outside", "read shared memory", "write a file outside", "cut a file outside", "make a file outside",
 		"read the environment of a process outside", "signal a process outside",
-		"connect to a Unix socket", "connect to an abstract socket", "send a datagram to a Unix socket", "send a datagram of a pair to a Unix socket",
+		"connect to a Unix socket", "connect to an abstract socket", "send a datagram to a Unix socket",
+		"send a datagram of a pair to a Unix socket",
 		"connect to a port of this machine", "connect to a forwarded port's number elsewhere", "connect with multipath TCP",
 		"connect by sending (TCP fast open)", "send datagrams", "choose a port", "listen to other machines",
 		"make a user namespace", "use the keyrings", "set up an io_uring",
@@ -91,8 +93,8 @@ func TestAttemptsSucceedOutside(t *testing.T) {
 	}
 }
 
-// A kernel whose Landlock is older holds less, and that is what is found: signals
-// are closed from version 6 on.
+// TestOlderLandlockHoldsLess holds that the trial shows the fewer protections of an
+// older Landlock: signals are closed from version 6 on.
 func TestOlderLandlockHoldsLess(t *testing.T) {
 	program := openProgram(t)
 	for version, want := range map[int][]Protection{
@@ -110,8 +112,9 @@ func TestOlderLandlockHoldsLess(t *testing.T) {
 	}
 }
 
-// Without a filter of system calls namespaces still hold all but the kernel's
-// own surface; Landlock alone holds neither daemons nor the network.
+// TestWithoutAFilterLessIsHeld holds that without a filter of system calls
+// namespaces give all protections except Kernel, and that Landlock alone protects
+// neither daemons nor the network.
 func TestWithoutAFilterLessIsHeld(t *testing.T) {
 	program := openProgram(t)
 	for l, want := range map[Level][]Protection{
@@ -126,8 +129,9 @@ func TestWithoutAFilterLessIsHeld(t *testing.T) {
 	}
 }
 
-// Where the shim may not connect for the agent, Landlock's rules know the port
-// only: the level is to be had, and does not claim the network.
+// TestNetworkIsNotClaimedWhereNobodyIsAsked holds that the level Landlock is
+// available without a gate, and does not claim the network, because Landlock's
+// rules know only ports.
 func TestNetworkIsNotClaimedWhereNobodyIsAsked(t *testing.T) {
 	program := openProgram(t)
 	// Agents of an ordinary user are the shim's own, for whom it may act.
@@ -145,7 +149,8 @@ func TestNetworkIsNotClaimedWhereNobodyIsAsked(t *testing.T) {
 	}
 }
 
-// What cannot be tried is not claimed.
+// TestNothingIsClaimedUntried holds that protections that cannot be tried are not
+// claimed.
 func TestNothingIsClaimedUntried(t *testing.T) {
 	for _, f := range Probe(t.Context(), "", "/nonexistent") {
 		if (f.Err == nil) != (f.Level == None) || len(f.Holds) > 0 {

@@ -49,7 +49,8 @@ func TestClosedNamesTheFirstClosedFolder(t *testing.T) {
 			if err != nil {
 				t.Errorf("%v: %v", x.modes, err)
 			}
-		case !errors.As(err, &closed) || closed.Path != root+strings.Repeat("/in", x.shut) || closed.Mode.Perm() != x.modes[x.shut-1] || closed.For != dir:
+		case !errors.As(err, &closed) || closed.Path != root+strings.Repeat("/in", x.shut) || closed.Mode.Perm() != x.modes[x.shut-1] ||
+			closed.For != dir:
 			t.Errorf("%v: %v", x.modes, err)
 		}
 	}
@@ -59,7 +60,8 @@ func TestClosedNamesTheFirstClosedFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	var closed *ClosedError
-	if err := Closed(program); Separate() && (!errors.As(err, &closed) || closed.Path != program || !strings.Contains(closed.Error(), "cannot run "+program)) {
+	if err := Closed(program); Separate() && (!errors.As(err, &closed) || closed.Path != program ||
+		!strings.Contains(closed.Error(), "cannot run "+program)) {
 		t.Error(err)
 	}
 	if err := Closed(filepath.Join(root, "missing")); Separate() && !errors.Is(err, os.ErrNotExist) {
@@ -90,7 +92,8 @@ func TestSandboxInAClosedFolderNamesIt(t *testing.T) {
 		if !errors.As(err, &closed) || closed.Path != root+"/in/in" || closed.Mode.Perm() != 0o700 {
 			t.Fatalf("%v", err)
 		}
-		if want := "the user nobody (65534), whom agents run as, cannot enter " + root + "/in/in (mode 0700)"; !strings.Contains(err.Error(), want) {
+		if want := "the user nobody (65534), whom agents run as, cannot enter " + root +
+			"/in/in (mode 0700)"; !strings.Contains(err.Error(), want) {
 			t.Errorf("%v", err)
 		}
 	})

@@ -50,7 +50,8 @@ func texts(secrets []string) map[string]func() []byte {
 	return map[string]func() []byte{
 		"log": repeat("2026-11-22T09:05:13Z INFO go: downloading golang.org/x/crypto v0.58.0\n" +
 			"ok  \tyardmaster/internal/box/scrub\t0.082s\n--- FAIL: TestForms (0.00s)\n    forms_test.go:42: got \"a b\", want 17\n"),
-		"json":              repeat(`{"jsonrpc":"2.0","method":"session/update","params":{"update":{"kind":"tool_call","text":"go test ./internal/box/...\nok 0.31s\n"}}}` + "\n"),
+		"json": repeat(`{"jsonrpc":"2.0","method":"session/update","params":{"update":{"kind":"tool_call","text":"go test ` +
+			`./internal/box/...\nok 0.31s\n"}}}` + "\n"),
 		"base64":            func() []byte { return []byte(base64.StdEncoding.EncodeToString(raw)) },
 		"hex":               func() []byte { return []byte(hex.EncodeToString(raw)) },
 		"hex bytes":         func() []byte { return fmt.Appendf(nil, "% x", raw) },

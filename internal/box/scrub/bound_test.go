@@ -13,7 +13,8 @@ import (
 
 // repetitive are the secrets that partial matches overlap most in.
 func repetitive() []string {
-	return []string{strings.Repeat("a", 4000), strings.Repeat("ab", 2000) + "c", strings.Repeat("a", 2000) + "b" + strings.Repeat("a", 1999), strings.Repeat("aaaaaaab", 500),
+	return []string{strings.Repeat("a", 4000), strings.Repeat("ab", 2000) + "c", strings.Repeat("a", 2000) + "b" +
+		strings.Repeat("a", 1999), strings.Repeat("aaaaaaab", 500),
 		strings.Repeat("line of a secret\n", 200)}
 }
 
@@ -90,7 +91,8 @@ func TestHeldIsBounded(t *testing.T) {
 	}
 }
 
-// TestShortSecretsLeaveWordsAlone: white space makes no secret of ordinary text.
+// TestShortSecretsLeaveWordsAlone holds that white space makes no secret of
+// ordinary text.
 func TestShortSecretsLeaveWordsAlone(t *testing.T) {
 	s := New("12345678", "loginname", "exactly-15-byte")
 	for _, text := range []string{"1234 5678", "1234\n5678", "login name", "log-\nin name", "exactly-15 -byte", "1 2 3 4 5 6 7 8"} {
@@ -113,8 +115,8 @@ func TestShortSecretsLeaveWordsAlone(t *testing.T) {
 	}
 }
 
-// TestFilesAreUnchanged: nothing in documents, sources and a program looks like
-// a secret, however it is read.
+// TestFilesAreUnchanged holds that nothing in documents, sources and a program
+// looks like a secret, however it is read.
 func TestFilesAreUnchanged(t *testing.T) {
 	s := New(append(tokens(200), "87654321", "correct horse battery", repetitive()[4])...)
 	program, err := exec.LookPath("git")
@@ -136,10 +138,11 @@ func TestFilesAreUnchanged(t *testing.T) {
 	}
 }
 
-// TestLinesDoNotWait: a line that is over is passed on, as are a number and an
-// address, though secrets begin with every character in some form.
+// TestLinesDoNotWait holds that a complete line is passed on, as are a number and
+// an address, although forms of secrets begin with every character.
 func TestLinesDoNotWait(t *testing.T) {
-	for _, text := range []string{"ready\n", "at work\n", "exit code: 0\n", "00000010: 41 42\n", "add\n", "[12, 34\n", "it costs $\n", "e\n\n", "'quoted'\n", "100%\n"} {
+	for _, text := range []string{"ready\n", "at work\n", "exit code: 0\n", "00000010: 41 42\n", "add\n", "[12, 34\n", "it costs $\n",
+		"e\n\n", "'quoted'\n", "100%\n"} {
 		var b bytes.Buffer
 		w := New(tokens(200)...).Writer(&b)
 		if _, err := io.WriteString(w, text); err != nil || b.String() != text {

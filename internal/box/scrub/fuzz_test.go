@@ -48,7 +48,8 @@ func FuzzScrub(f *testing.F) {
 			t.Helper()
 			in := before + form + after
 			got := s.String(in)
-			if pieces := stream(t, s, []byte(in), func(int) int { return 1 + rnd.IntN(1+rnd.IntN(30)) }); !alike(pieces, got) && (exactly || strings.Contains(pieces, form) || !strings.Contains(pieces, Mark)) {
+			if pieces := stream(t, s, []byte(in), func(int) int { return 1 + rnd.IntN(1+rnd.IntN(30)) }); !alike(pieces, got) &&
+				(exactly || strings.Contains(pieces, form) || !strings.Contains(pieces, Mark)) {
 				t.Fatalf("%s of %q: in one piece %q, in several %q", name, secret, got, pieces)
 			}
 			// What the marks stand for is unknown; what is between is as it was.
@@ -70,7 +71,8 @@ func FuzzScrub(f *testing.F) {
 			check(name, encode(secret), whole)
 		}
 		// Nothing around these makes something else of their ends.
-		if before = strings.Trim(before, "%&\\'\x1b") + " "; strings.Contains(before, "\x1b") || !stable(secret) || len(bare(secret, layers)) < MinLength {
+		if before = strings.Trim(before, "%&\\'\x1b") + " "; strings.Contains(before, "\x1b") || !stable(secret) ||
+			len(bare(secret, layers)) < MinLength {
 			return
 		}
 		after = " " + after

@@ -48,7 +48,8 @@ func trace(text, secret string) string {
 	if err != nil {
 		query = ""
 	}
-	for _, v := range []string{text, html.UnescapeString(text), query, strings.ReplaceAll(text, `\`, ""), strings.NewReplacer(",", "", ":", "", "0x", "").Replace(text),
+	for _, v := range []string{text, html.UnescapeString(text), query, strings.ReplaceAll(text, `\`, ""),
+		strings.NewReplacer(",", "", ":", "", "0x", "").Replace(text),
 		strings.NewReplacer("-", "+", "_", "/").Replace(text)} {
 		v = stripped(v)
 		for i := 0; i+traceLength <= len(v); i++ {
@@ -94,7 +95,8 @@ func hidden(t *testing.T, name, printed, secret string) {
 		}
 		for range 3 {
 			pieces := stream(t, s, []byte(text), func(int) int { return 1 + rnd.IntN(40) })
-			if trace(pieces, secret) != "" || strings.Count(pieces, Mark) != strings.Count(got, Mark) || len(pieces) > len(got)+slack*strings.Count(got, Mark) {
+			if trace(pieces, secret) != "" || strings.Count(pieces, Mark) != strings.Count(got, Mark) ||
+				len(pieces) > len(got)+slack*strings.Count(got, Mark) {
 				t.Fatalf("%s%s: in one piece\n%s\nin several\n%s", name, as, got, pieces)
 			}
 		}
@@ -122,16 +124,25 @@ func TestWhatRecordedProgramsPrint(t *testing.T) {
 // git, and the perl that git needs there.
 func TestWhatProgramsPrint(t *testing.T) {
 	commands := []string{
-		`cat $f`, `cat -A $f`, `cat -n $f`, `nl $f`, `sed 's/^/    /' $f`, `sed 's/^/> > /' $f`, `sed 's/$/\r/' $f`, `echo $X`, `pr -o 8 -t $f`, `fold -w 20 $f`, `fmt -w 30 $f`,
+		`cat $f`, `cat -A $f`, `cat -n $f`, `nl $f`, `sed 's/^/    /' $f`, `sed 's/^/> > /' $f`, `sed 's/$/\r/' $f`, `echo $X`,
+		`pr -o 8 -t $f`, `fold -w 20 $f`, `fmt -w 30 $f`,
 		`paste -s -d ' ' $f`, `tr -d '\n' <$f`, `tail -n 2 $f | head -n 1 | grep -n .`,
-		`base64 $f`, `base64 -w 0 $f`, `base64 -w 20 $f`, `base64 $f | sed 's/^/  /'`, `base64 $f | sed 's/^/+/'`, `base64 $f | cat -n`, `base64 $f | cat -A`, `base32 $f`, `base32 -w 0 $f`,
-		`basenc --base64url $f`, `basenc --base16 $f`, `printf 'user:%s' "$X" | base64`, `(printf aa; cat $f; echo tail) | base64`, `base64 -w 0 $f | od -c`,
-		`od $f`, `od -c $f`, `od -b $f`, `od -x $f`, `od -tx1 $f`, `od -An -tx1 $f`, `od -tx1z $f`, `od -tu1 $f`, `od -An -td1 $f`, `od -Ax -tx1 -v $f`, `od -Ad -c $f`, `od -An -v -tx1 $f | tr -d ' \n'`,
-		`printf %q "$X"`, `declare -p X`, `set -x; : "$X"`, `export -p | grep -A 12 X=`, `set | grep -a -A 12 ^X=`, `echo "${X@Q}"`, `echo "${X@E}"`, `printf '%s\n' "'${X//\'/\'\\\'\'}'"`,
-		`diff /dev/null $f`, `diff -u /dev/null $f`, `git diff --no-index /dev/null $f`, `git diff --no-index --color=always /dev/null $f`, `git config --file /dev/null x.y; printf 'a: |\n' && sed 's/^/      /' $f`,
-		`grep --color=always -e KGC -e Kw4 -e Leer $f`, `perl -e 'print unpack("H*", $ENV{X})'`, `perl -e 'print join(" ", unpack("C*", $ENV{X}))'`, `perl -e 'printf "\\x%02x", ord for split //, $ENV{X}'`,
-		`perl -e 'printf "\\%03o", ord for split //, $ENV{X}'`, `perl -e 'printf "&#%d;", ord for split //, $ENV{X}'`, `perl -e 'printf "&#x%X;", ord for split //, $ENV{X}'`,
-		`perl -e 'printf "\\u%04X", ord for split //, $ENV{X}'`, `perl -e 'printf "%%%02x", ord for split //, $ENV{X}'`, `perl -e 'printf "%%25%02X", ord for split //, $ENV{X}'`, `perl -e 'printf "0x%02x, ", ord for split //, $ENV{X}'`,
+		`base64 $f`, `base64 -w 0 $f`, `base64 -w 20 $f`, `base64 $f | sed 's/^/  /'`, `base64 $f | sed 's/^/+/'`, `base64 $f | cat -n`,
+		`base64 $f | cat -A`, `base32 $f`, `base32 -w 0 $f`,
+		`basenc --base64url $f`, `basenc --base16 $f`, `printf 'user:%s' "$X" | base64`, `(printf aa; cat $f; echo tail) | base64`,
+		`base64 -w 0 $f | od -c`,
+		`od $f`, `od -c $f`, `od -b $f`, `od -x $f`, `od -tx1 $f`, `od -An -tx1 $f`, `od -tx1z $f`, `od -tu1 $f`, `od -An -td1 $f`,
+		`od -Ax -tx1 -v $f`, `od -Ad -c $f`, `od -An -v -tx1 $f | tr -d ' \n'`,
+		`printf %q "$X"`, `declare -p X`, `set -x; : "$X"`, `export -p | grep -A 12 X=`, `set | grep -a -A 12 ^X=`, `echo "${X@Q}"`,
+		`echo "${X@E}"`, `printf '%s\n' "'${X//\'/\'\\\'\'}'"`,
+		`diff /dev/null $f`, `diff -u /dev/null $f`, `git diff --no-index /dev/null $f`, `git diff --no-index --color=always /dev/null $f`,
+		`git config --file /dev/null x.y; printf 'a: |\n' && sed 's/^/      /' $f`,
+		`grep --color=always -e KGC -e Kw4 -e Leer $f`, `perl -e 'print unpack("H*", $ENV{X})'`,
+		`perl -e 'print join(" ", unpack("C*", $ENV{X}))'`, `perl -e 'printf "\\x%02x", ord for split //, $ENV{X}'`,
+		`perl -e 'printf "\\%03o", ord for split //, $ENV{X}'`, `perl -e 'printf "&#%d;", ord for split //, $ENV{X}'`,
+		`perl -e 'printf "&#x%X;", ord for split //, $ENV{X}'`,
+		`perl -e 'printf "\\u%04X", ord for split //, $ENV{X}'`, `perl -e 'printf "%%%02x", ord for split //, $ENV{X}'`,
+		`perl -e 'printf "%%25%02X", ord for split //, $ENV{X}'`, `perl -e 'printf "0x%02x, ", ord for split //, $ENV{X}'`,
 		`perl -MMIME::Base64 -e 'print encode_base64($ENV{X})'`, `perl -MData::Dumper -e 'print Dumper({x => $ENV{X}})'`,
 	}
 	for name, secret := range secrets(t) {

@@ -231,7 +231,8 @@ func TestWriterHoldsBackOnlyWhatItMust(t *testing.T) {
 	var b bytes.Buffer
 	w := New("open-sesame").Writer(&b)
 	for _, step := range []struct{ in, out string }{
-		{"a line\n", "a line\n"}, {"say op", "a line\nsay "}, {"en-sesam", "a line\nsay "}, {"!", "a line\nsay open-sesam!"}, {"open-sesame", "a line\nsay open-sesam![redacted]"},
+		{"a line\n", "a line\n"}, {"say op", "a line\nsay "}, {"en-sesam", "a line\nsay "}, {"!", "a line\nsay open-sesam!"},
+		{"open-sesame", "a line\nsay open-sesam![redacted]"},
 	} {
 		if _, err := io.WriteString(w, step.in); err != nil {
 			t.Fatal(err)

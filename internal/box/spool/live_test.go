@@ -73,8 +73,9 @@ func TestToolOutputArrivesInTime(t *testing.T) {
 	<-changed
 }
 
-// Pieces are gathered, whole outputs become pieces, and the result comes last and
-// whole, whatever else is said meanwhile.
+// TestToolOutputIsGathered holds that pieces are gathered, that whole outputs
+// become pieces, and that the result comes last and complete, whatever other
+// updates come in between.
 func TestToolOutputIsGathered(t *testing.T) {
 	s := open(t, t.TempDir(), spool.Options{LiveWindow: time.Hour})
 	for i := range 50 {
@@ -84,7 +85,8 @@ func TestToolOutputIsGathered(t *testing.T) {
 	say(s, "meanwhile")
 	whole(s, "1", "completed", "the result")
 	whole(s, "2", "failed", strings.Repeat("ab\n", 50)+"and no more")
-	s.Update(json.RawMessage(`{"sessionUpdate":"tool_call_update","toolCallId":"3","status":"completed","_meta":{"terminal_output_delta":{"data":"all at once"},"terminal_exit":{"exit_code":0}}}`))
+	s.Update(json.RawMessage(`{"sessionUpdate":"tool_call_update","toolCallId":"3","status":"completed",` +
+		`"_meta":{"terminal_output_delta":{"data":"all at once"},"terminal_exit":{"exit_code":0}}}`))
 	if err := s.Append(protocol.EventFinished, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +122,8 @@ func TestToolOutputIsGathered(t *testing.T) {
 	}
 }
 
-// A secret that falls on two pieces, on two whole outputs or on the last piece
-// and the rest is never written.
+// TestSecretAcrossToolOutputIsNeverWritten holds that a secret that spans two
+// pieces, two whole outputs, or the last piece and the rest is never written.
 func TestSecretAcrossToolOutputIsNeverWritten(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, spool.Options{LiveWindow: time.Nanosecond, Scrubber: scrub.New("hunter22")})
@@ -131,7 +133,8 @@ func TestSecretAcrossToolOutputIsNeverWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.Update(json.RawMessage(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed","_meta":{"terminal_output_delta":{"data":"er22 c"}}}`))
+	s.Update(json.RawMessage(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed",` +
+		`"_meta":{"terminal_output_delta":{"data":"er22 c"}}}`))
 	for _, text := range []string{"x hun", "x hunter2", "x hunter22 y"} {
 		whole(s, "2", "in_progress", text)
 		if err := s.Append(protocol.EventUsage, nil); err != nil {
@@ -153,8 +156,8 @@ func TestSecretAcrossToolOutputIsNeverWritten(t *testing.T) {
 	}
 }
 
-// What tools put out takes a part of what an attempt may say, no more: the
-// results and the agent's own words have the rest.
+// TestToolOutputIsBounded holds that the output of tools takes only a part of an
+// attempt's limit, so that the results and the agent's own text have the rest.
 func TestToolOutputIsBounded(t *testing.T) {
 	s := open(t, t.TempDir(), spool.Options{LiveWindow: time.Hour, TextTotal: 100_000})
 	for range 1000 {
@@ -195,13 +198,15 @@ func TestToolOutputIsBounded(t *testing.T) {
 	}
 }
 
-// An output that is not the same with more behind it is left to the result.
+// TestToolOutputThatIsRewritten holds that an output that does not continue the
+// former one is left to the result.
 func TestToolOutputThatIsRewritten(t *testing.T) {
 	s := open(t, t.TempDir(), spool.Options{LiveWindow: time.Hour})
 	for _, text := range []string{"10 %", "10 % 20 %", "90 %", "100 %"} {
 		whole(s, "1", "in_progress", text)
 	}
-	s.Update(json.RawMessage(`{"sessionUpdate":"tool_call_update","toolCallId":"2","status":"in_progress","content":[{"type":"diff","path":"a"}]}`))
+	s.Update(json.RawMessage(`{"sessionUpdate":"tool_call_update","toolCallId":"2","status":"in_progress","content":[{"type":"diff",` +
+		`"path":"a"}]}`))
 	whole(s, "1", "completed", "100 %")
 	events := all(t, s, 1)
 	if text, _ := put(t, events, "1"); text != "10 % 20 %" {

@@ -13,12 +13,13 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// What an agent says arrives at a strict reader, whatever it is, and does not
-// hold up what is behind it.
+// TestImproperUpdates holds that any update of an agent reaches a strict reader in
+// some form, and does not block later events.
 func TestImproperUpdates(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat(`{"a":[`, n/2) + strings.Repeat("]}", n/2) }
 	for name, c := range map[string]struct{ raw, want string }{
-		"proper":             {`{"sessionUpdate":"x","n":12345678901234567890,"t":"é\u2028<"}`, `{"sessionUpdate":"x","n":12345678901234567890,"t":"é\u2028<"}`},
+		"proper": {`{"sessionUpdate":"x","n":12345678901234567890,"t":"é\u2028<"}`,
+			`{"sessionUpdate":"x","n":12345678901234567890,"t":"é\u2028<"}`},
 		"a name twice":       {`{"sessionUpdate":"x","a":{"b":1,"b":2}}`, `{"a":{"b":2},"sessionUpdate":"x"}`},
 		"half a character":   {`{"sessionUpdate":"x","t":"cut \ud83d"}`, `{"sessionUpdate":"x","t":"cut \ufffd"}`},
 		"no UTF-8":           {"{\"sessionUpdate\":\"x\",\"t\":\"\xff\",\"\xfe\":1}", `{"sessionUpdate":"x","t":"\ufffd","\ufffd":1}`},
@@ -64,8 +65,8 @@ func TestImproperUpdates(t *testing.T) {
 	}
 }
 
-// Updates that say nothing count for the cap like others, and so do requests
-// for leave.
+// TestManySmallUpdates holds that empty updates and permission requests count for
+// the cap like others.
 func TestManySmallUpdates(t *testing.T) {
 	s := open(t, t.TempDir(), spool.Options{TextTotal: 10_000})
 	for range 1000 {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A commit whose tree holds itself again and again is not taken, nor does it
-// keep the rest of the work from being.
+// TestTreeThatMultiplies holds that a commit whose tree contains itself many times
+// is not taken, and that the rest of the work is.
 func TestTreeThatMultiplies(t *testing.T) {
 	for name, checkedOut := range map[string]bool{"checked out": true, "on the branch": false} {
 		t.Run(name, func(t *testing.T) {

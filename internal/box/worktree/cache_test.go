@@ -74,7 +74,8 @@ func TestTokenStaysSecret(t *testing.T) {
 	}
 	// A git that tells what it was given.
 	bin, seen := t.TempDir(), filepath.Join(t.TempDir(), "seen")
-	script := "#!/bin/sh\n{ printf '%s\\n' \"$@\"; env; cat /proc/$$/cmdline /proc/$$/environ; } >>" + seen + "\necho \"fatal: Authentication failed, said $(cat <&3)\" >&2\nexit 128\n"
+	script := "#!/bin/sh\n{ printf '%s\\n' \"$@\"; env; cat /proc/$$/cmdline /proc/$$/environ; } >>" + seen +
+		"\necho \"fatal: Authentication failed, said $(cat <&3)\" >&2\nexit 128\n"
 	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +144,8 @@ func TestPush(t *testing.T) {
 	}
 	var pe *PushError
 	err = c.Push(ctx, h.url, token, two.Tip, ref, false) // beside one, not after it
-	if !errors.As(err, &pe) || !pe.Rejected || !strings.Contains(pe.Output, "non-fast-forward") && !strings.Contains(pe.Output, "fetch first") {
+	if !errors.As(err, &pe) || !pe.Rejected || !strings.Contains(pe.Output, "non-fast-forward") &&
+		!strings.Contains(pe.Output, "fetch first") {
 		t.Errorf("%v", err)
 	}
 	if err := c.Push(ctx, h.url, token, two.Tip, ref, true); err != nil {
@@ -154,7 +156,8 @@ func TestPush(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	hook := filepath.Join(h.bare, "hooks", "pre-receive")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(hook), 0o755), os.WriteFile(hook, []byte("#!/bin/sh\necho not on fridays >&2\nexit 1\n"), 0o755)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(hook), 0o755), os.WriteFile(hook,
+		[]byte("#!/bin/sh\necho not on fridays >&2\nexit 1\n"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	err = c.Push(ctx, h.url, token, one.Tip, ref, true)
@@ -232,7 +235,8 @@ func TestFullDiskIsSaid(t *testing.T) {
 	w := checkout(t, c)
 	write(t, w.dir, map[string]string{"new": "1\n"})
 	path := os.Getenv("PATH")
-	for _, said := range []string{"error: unable to write file: No space left on device", "fatal: sha1 file 'index.lock' write error. Out of diskspace"} {
+	for _, said := range []string{"error: unable to write file: No space left on device",
+		"fatal: sha1 file 'index.lock' write error. Out of diskspace"} {
 		bin := t.TempDir()
 		script := "#!/bin/sh\ncat >&2 <<'X'\n" + said + "\nX\nexit 128\n"
 		if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {

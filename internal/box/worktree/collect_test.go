@@ -90,14 +90,16 @@ func TestCollectCommitsAndFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := collect(t, w)
-	want := []string{"README.md", "committed", "dir", "dir/a", "dir/b", "dir2/c", "link", "odd \"name\"\n", "src/main.go", "src/main.go/now", "untracked"}
+	want := []string{"README.md", "committed", "dir", "dir/a", "dir/b", "dir2/c", "link", "odd \"name\"\n", "src/main.go",
+		"src/main.go/now", "untracked"}
 	if d := cmp.Diff(want, r.Paths); d != "" || !r.Dirty || r.Commits != 2 || r.Damage != "" || len(r.Skipped) != 0 {
 		t.Errorf("%+v\n%s", r, d)
 	}
 	if got := at(t, c, r.Tip, "link"); got != "/etc/passwd" {
 		t.Errorf("the link was followed: %.40q", got)
 	}
-	if got := git(t, c.dir, "--git-dir="+c.dir, "log", "-1", "--format=%an <%ae> %s", r.Tip); got != "Agent <agent@box.invalid> WIP: uncommitted" {
+	if got := git(t, c.dir, "--git-dir="+c.dir, "log", "-1", "--format=%an <%ae> %s",
+		r.Tip); got != "Agent <agent@box.invalid> WIP: uncommitted" {
 		t.Error(got)
 	}
 	if got := git(t, c.dir, "--git-dir="+c.dir, "ls-tree", r.Tip, "dir"); !strings.HasPrefix(got, "100755 blob") {
@@ -182,7 +184,8 @@ func TestHostileCheckouts(t *testing.T) {
 		} {
 			git(t, "/", "config", "--file", filepath.Join(dot, "config"), kv[0], kv[1])
 		}
-		for _, hook := range []string{"pre-commit", "post-checkout", "reference-transaction", "post-index-change", "pre-auto-gc", "fsmonitor-watchman", "update", "pre-push"} {
+		for _, hook := range []string{"pre-commit", "post-checkout", "reference-transaction", "post-index-change", "pre-auto-gc",
+			"fsmonitor-watchman", "update", "pre-push"} {
 			body, _ := os.ReadFile(evil)
 			for _, dir := range []string{filepath.Join(dot, "hooks"), filepath.Dir(evil)} {
 				if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, hook), body, 0o755)); err != nil {
@@ -329,8 +332,8 @@ func rawTree(t *testing.T, name, blob string) string {
 	return path
 }
 
-// After what filled a disk only what was committed or changed is worth taking,
-// unless there is little else.
+// TestFrugalCheckoutLeavesOutVeryManyNewFiles holds that after a full disk only
+// committed or changed files are taken, unless there are few others.
 func TestFrugalCheckoutLeavesOutVeryManyNewFiles(t *testing.T) {
 	h := newHost(t)
 	c := fetched(t, h)

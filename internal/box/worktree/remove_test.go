@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A tree of more folders than may be open is removed, with closed ones in it,
-// and nothing outside of it.
+// TestRemoveTree removes a tree with more nested folders than may be open, some of
+// them closed, and nothing outside of it.
 func TestRemoveTree(t *testing.T) {
 	outside := t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "kept"), nil, 0o400); err != nil {
