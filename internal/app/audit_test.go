@@ -31,6 +31,7 @@ func (y *yard) exported() (lines []string) {
 
 // What the API shows of the record is what its hashes were made of.
 func TestExportVerifies(t *testing.T) {
+	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e)

@@ -72,6 +72,7 @@ func (y *yard) invited(email string) (token string) {
 // Whichever way a person comes in, and however often an operator asks, they are
 // given once.
 func TestProvisionGivesOnce(t *testing.T) {
+	t.Parallel()
 	onBothEngines(t, func(t *testing.T, y *yard) {
 		operator := y.operator()
 		accept := func(login, user string) (granted bool) {
@@ -116,6 +117,7 @@ func TestProvisionGivesOnce(t *testing.T) {
 
 // Callers at the same time come to the same as one after the other.
 func TestProvisionAtOnce(t *testing.T) {
+	t.Parallel()
 	onBothEngines(t, func(t *testing.T, y *yard) {
 		operator := y.operator()
 		const callers = 6
@@ -171,6 +173,7 @@ func TestProvisionAtOnce(t *testing.T) {
 
 // New capacity lets what waits for it go on at once, wherever it comes from.
 func TestNewCapacityWakesTheQueue(t *testing.T) {
+	t.Parallel()
 	onBothEngines(t, func(t *testing.T, y *yard) {
 		operator := y.operator()
 		bobs := y.tenant("bobs")
@@ -227,6 +230,7 @@ func TestNewCapacityWakesTheQueue(t *testing.T) {
 
 // Where a private repository is not covered, the ways out are there.
 func TestWaysOutOfATierWithoutPrivateRepositories(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	operator := y.operator()
 	y.push("acme/web", map[string]string{"README": "hello\n"})
@@ -252,6 +256,7 @@ func TestWaysOutOfATierWithoutPrivateRepositories(t *testing.T) {
 // private, and on the platform's; the account that their token is bound to has
 // no part in it. All chains stay whole.
 func TestOperatorsActs(t *testing.T) {
+	t.Parallel()
 	onBothEngines(t, func(t *testing.T, y *yard) {
 		operator := y.operator()
 		bobs := y.tenant("bobs")
@@ -337,6 +342,7 @@ func TestOperatorsActs(t *testing.T) {
 
 // A sign-in is remembered when its session is gone.
 func TestLastActiveOutlivesTheSession(t *testing.T) {
+	t.Parallel()
 	onBothEngines(t, func(t *testing.T, y *yard) {
 		bob := y.person("bob", y.acct, policy.Member)
 		at := func() (when *string) {
@@ -362,6 +368,7 @@ func TestLastActiveOutlivesTheSession(t *testing.T) {
 
 // Whoever is let off the waitlist by provision hears of it.
 func TestProvisionTellsThePerson(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	bob := y.person("bob", y.acct, policy.Member)
 	y.in(y.acct, func(tx *db.Tx) error {
@@ -384,6 +391,7 @@ var ownersHeld = db.Q[string](`SELECT user_id FROM memberships WHERE account_id 
 
 // An operator and the members themselves, each demoting an owner, leave one.
 func TestLastOwnerByTwoRoutes(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.Postgres)
 	bob := y.person("bob", y.acct, policy.Owner)
 	operator := y.operator()
@@ -418,6 +426,7 @@ var makeAdmin = db.S(`UPDATE users SET platform_admin = TRUE WHERE id = $1`)
 
 // Nobody shuts themselves out, and two who shut each other out leave one in.
 func TestSuspendingOperators(t *testing.T) {
+	t.Parallel()
 	onBothEngines(t, func(t *testing.T, y *yard) {
 		bob := y.person("bob", y.acct, policy.Owner)
 		suspend := func(by, whom string) answer {
@@ -444,6 +453,7 @@ func TestSuspendingOperators(t *testing.T) {
 
 // A role that an operator takes away is gone with the next request.
 func TestDemotedAtOnce(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	bob := y.person("bob", y.acct, policy.Admin)
 	mine := y.mint(y.acct, &bob, policy.Admin.Ceiling(), nil)

@@ -24,6 +24,7 @@ const (
 )
 
 func TestUnsaid(t *testing.T) {
+	t.Parallel()
 	d := newJudge(t).Document
 	var types, fields, parameters, guesses []string
 	for name, s := range d.Components.Schemas {
@@ -147,6 +148,7 @@ func guessed(at, name string, v any) (out []string) {
 
 // Every operation says what it is, how it fails and what an answer looks like.
 func TestOperationsAreDescribed(t *testing.T) {
+	t.Parallel()
 	d := newJudge(t).Document
 	ops := map[string]Op{}
 	for _, o := range Ops() {
@@ -205,6 +207,7 @@ func TestOperationsAreDescribed(t *testing.T) {
 
 // A stream says what its frames are called and what is in them.
 func TestStreamsAreDescribed(t *testing.T) {
+	t.Parallel()
 	d := newJudge(t).Document
 	for _, o := range Ops() {
 		if !o.IsStream() || !strings.HasPrefix(o.Path, "/v1/") {
@@ -234,6 +237,7 @@ func TestStreamsAreDescribed(t *testing.T) {
 
 // What is said of all streams is true of those that cannot be gone on with.
 func TestStreamsAreDescribedTogether(t *testing.T) {
+	t.Parallel()
 	resumed, refused := 0, 0
 	for _, o := range Ops() {
 		switch {

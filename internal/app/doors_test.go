@@ -14,6 +14,7 @@ import (
 
 // Sign-in is for our own pages and for programs, whatever a browser leaves out.
 func TestSignInFromElsewhere(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite, "--rate-limits", "off")
 	cookie := y.browser()
 	for path, body := range map[string]string{
@@ -42,6 +43,7 @@ func TestSignInFromElsewhere(t *testing.T) {
 // A name of somebody's own that leads to this server makes no page of theirs ours,
 // whatever proxy it comes through.
 func TestSignInUnderAForeignName(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite, "--trusted-proxies", "127.0.0.0/8", "--rate-limits", "off")
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(y.URL(), "http://"))
 	if err != nil {
@@ -72,6 +74,7 @@ func TestSignInUnderAForeignName(t *testing.T) {
 
 // Tools are called by programs, and by the pages that the operator knows.
 func TestToolsFromElsewhere(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite, "--mcp-origins", "https://tools.example.com, https://more.example.com:8443")
 	ping := `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`
 	for _, origin := range []string{"http://evil.example", "null", "https://tools.example.com.evil.example", "http://tools.example.com", "https://127.0.0.1.evil.example", "file://", "x",
@@ -107,6 +110,7 @@ func TestToolsFromElsewhere(t *testing.T) {
 
 // What is a caller's is kept by nothing on the way.
 func TestAnswersAreNotKept(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	cookie := y.browser()
 	y.push("acme/web", map[string]string{"README": "hello\n"})
@@ -170,6 +174,7 @@ func TestSlowReadersAreCutOff(t *testing.T) {
 
 // Who reads slowly but steadily gets all of it.
 func TestSteadyReadersAreServed(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite, "--body-timeout", "300ms")
 	want := y.send("GET", "/v1/openapi.json", "", "").want(200).body
 	conn, err := net.Dial("tcp", strings.TrimPrefix(y.URL(), "http://"))

@@ -11,6 +11,7 @@ import (
 // Every reader of a policy is told no more than the account allows, from the
 // moment that it says so, with or without a file.
 func TestFloorsReachTheirReaders(t *testing.T) {
+	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e)

@@ -57,6 +57,7 @@ var noScope = map[string]string{
 }
 
 func TestEveryRowIsGuarded(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	everything := policy.Scopes(policy.Vocabulary()...)
 	for _, o := range Ops() {
@@ -97,6 +98,7 @@ func TestEveryRowIsGuarded(t *testing.T) {
 // What somebody does as themselves is refused to a machine: every row whose rule
 // says OfUser.
 func TestMachinesHaveNoPersonalSide(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	machine := y.mint(y.acct, nil, policy.Scopes(policy.Vocabulary()...), nil)
 	refused := 0
@@ -184,6 +186,7 @@ var apart atomic.Int64
 // What another account has and what does not exist are the same to a caller,
 // to the byte.
 func TestForeignIsUnknown(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	operator, reader := y.operator(), y.owner
 	for _, o := range Ops() {
@@ -242,6 +245,7 @@ func stale(t *testing.T, table string, rows map[string]string) {
 // The seeds of the other tests do exist: their owner finds them, and nobody
 // else's lists show them.
 func TestOwnIsFound(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	rival := y.tenant("rival")
 	theirs := y.seed(rival, "rival")

@@ -13,6 +13,7 @@ import (
 )
 
 func TestUnmatchedPath(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	for _, path := range []string{"/nothing", "/v1", "/v1/", "/v1/tasks/x/y/z", "/v1//tasks", "/v1/tasks/", "/v1/../v1/tasks", "/git/", "/git/acme/calc.git", "/git/acme/calc.git/info/refs/x"} {
 		for _, bearer := range []string{"", y.owner} {
@@ -22,6 +23,7 @@ func TestUnmatchedPath(t *testing.T) {
 }
 
 func TestWrongMethod(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	for path, allow := range map[string]string{"/v1/tasks": "GET, HEAD, POST", "/v1/me": "GET, HEAD", "/v1/tasks/x/cancel": "POST", "/auth/password": "POST"} {
 		a := y.send("PUT", path, y.owner, "{}")
@@ -36,6 +38,7 @@ func TestWrongMethod(t *testing.T) {
 }
 
 func TestRequestID(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	for _, path := range []string{"/", "/v1/me", "/nothing", "/healthz"} {
 		if got := y.send("GET", path, "", "", "X-Request-Id", "mine 1").Header.Get("X-Request-Id"); got != "mine 1" {
@@ -52,6 +55,7 @@ func TestRequestID(t *testing.T) {
 }
 
 func TestBadCredentials(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	for name, header := range map[string]string{
 		"of another kind": "Basic YWRhOnB3", "no token": "Bearer", "garbage": "Bearer dev_pat_x", "of nobody": "Bearer " + strings.Repeat("d", 57),
@@ -71,6 +75,7 @@ func TestBadCredentials(t *testing.T) {
 }
 
 func TestRevokedTokenStops(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	var minted struct{ ID, Token string }
 	decode(t, y.send("POST", "/v1/tokens", y.owner, "{}").want(201), &minted)
@@ -82,6 +87,7 @@ func TestRevokedTokenStops(t *testing.T) {
 // A token never holds more than its minter's role allows now, whatever it was
 // minted with.
 func TestRoleCeiling(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	bob := y.person("bob", y.acct, policy.Admin)
 	pat := y.mint(y.acct, &bob, policy.Admin.Ceiling(), nil)
@@ -102,6 +108,7 @@ func TestRoleCeiling(t *testing.T) {
 }
 
 func TestWhoLeftHoldsNothing(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	bob := y.person("bob", y.tenant("rival"), policy.Owner)
 	y.send("GET", "/v1/tasks", y.mint(y.acct, &bob, policy.Owner.Ceiling(), nil), "").problem(401, "unauthenticated")
@@ -122,6 +129,7 @@ func (y *yard) browser() string {
 }
 
 func TestCookieWrites(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	cookie := y.browser()
 	mint := func(header ...string) answer {
@@ -144,6 +152,7 @@ func TestCookieWrites(t *testing.T) {
 }
 
 func TestChosenAccount(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	second := y.tenant("second")
 	foreign := y.tenant("rival")
@@ -176,6 +185,7 @@ func TestChosenAccount(t *testing.T) {
 }
 
 func TestPasswordSignIn(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	try := func(login, pw string) answer {
 		return y.send("POST", "/auth/password", "", `{"login": "`+login+`", "password": "`+pw+`"}`)
@@ -192,6 +202,7 @@ func TestPasswordSignIn(t *testing.T) {
 }
 
 func TestSetupDoor(t *testing.T) {
+	t.Parallel()
 	y := boot(t, db.SQLite)
 	body := `{"login": "ada", "email": "ada@example.com", "password": "` + password + `", "account": "acme"}`
 	run := func(token string) answer { return y.send("POST", "/setup/"+token, "", body) }
@@ -211,6 +222,7 @@ func TestSetupDoor(t *testing.T) {
 }
 
 func TestBodies(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	y.send("POST", "/v1/tasks", y.owner, "{").problem(400, "invalid")
 	y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web"}`, "Content-Type", "text/plain").problem(415, "unsupported-media-type")
@@ -240,6 +252,7 @@ func TestBodies(t *testing.T) {
 
 // Streams and long polls are ended when the server stops, not waited for.
 func TestStopEndsStreams(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	rows := y.seed(y.acct, "acme")
@@ -270,6 +283,7 @@ var (
 
 // What a plan does not cover is refused by name.
 func TestPlanLimits(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite, "--queue-cap", "1")
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	file := func() answer {
@@ -300,6 +314,7 @@ func TestPlanLimits(t *testing.T) {
 
 // The type of every problem is an address that answers.
 func TestProblemPages(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	slugs := map[string]bool{"wrong-password": true}
 	for _, slug := range common() {

@@ -124,6 +124,7 @@ func onBoth(t *testing.T, fn func(t *testing.T, e db.Engine, flags []string)) {
 // SQL. The export is whole by itself; the server names the account when it
 // starts, and the export is not what the signed heads say.
 func TestNewestRowsCutOff(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
 		y := start(t, e, flags...)
 		y.busy(9)
@@ -167,6 +168,7 @@ func TestNewestRowsCutOff(t *testing.T) {
 // A row is changed and every hash behind it made anew: no check of the chain
 // sees it, and the noted heads do.
 func TestRowRewritten(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
 		y := start(t, e, flags...)
 		y.busy(3)
@@ -222,6 +224,7 @@ func TestRowRewritten(t *testing.T) {
 // An older copy of the database is put back. The server says so, and goes on;
 // once somebody has said why, on the record, it is no alarm any more.
 func TestOlderBackupPutBack(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	file := filepath.Join(t.TempDir(), "server.db")
 	flags := []string{"--data", data, "--database", "sqlite:" + file}

@@ -62,6 +62,7 @@ var nonsense = map[string]string{
 }
 
 func TestEveryRowRefusesNonsense(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	as := y.caller()
 	for _, o := range Ops() {
@@ -174,6 +175,7 @@ func hostileJSON(t reflect.Type) []string {
 }
 
 func TestEveryToolRefusesNonsense(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	as := y.caller()
 	for _, o := range Ops() {
@@ -236,6 +238,7 @@ func TestEveryToolRefusesNonsense(t *testing.T) {
 // A path that names nothing that can exist is as unknown as any other, on both
 // databases.
 func TestPathsThatAreNotText(t *testing.T) {
+	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		y := start(t, e)
 		for _, o := range Ops() {
@@ -258,6 +261,7 @@ func TestPathsThatAreNotText(t *testing.T) {
 
 // Every answer tells its request's id, whatever part of the program gives it.
 func TestEveryAnswerHasAnID(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	for _, path := range []string{

@@ -10,6 +10,7 @@ import (
 
 // One task comes of fifty twins, on both databases, and each is told the same.
 func TestOneEffectOfManyTwins(t *testing.T) {
+	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e)
@@ -42,6 +43,7 @@ func TestOneEffectOfManyTwins(t *testing.T) {
 
 // What is shown once is never kept.
 func TestSecretsAreNotReplayed(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	tokens := map[string]bool{}
 	for range 2 {

@@ -63,6 +63,7 @@ func write(t *testing.T, path, text string) {
 // it, a wrong one is told from the right one by name, and neither leaves
 // anything behind.
 func TestMissingKeyIsNotReplaced(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
 		data := flags[1]
 		y := start(t, e, flags...)
@@ -128,6 +129,7 @@ func TestMissingKeyIsNotReplaced(t *testing.T) {
 // one makes the master key. The other says what is wrong, and leaves no key
 // that somebody could take for the right one.
 func TestSecondServerMakesNoKey(t *testing.T) {
+	t.Parallel()
 	d := dbtest.Open(t, dbtest.DSN(t, db.Postgres), db.Options{})
 	cfg := &config.Config{Data: t.TempDir()}
 	if _, err := busKeys(t.Context(), d, seal.New()); err != nil { // the other's
@@ -143,6 +145,7 @@ func TestSecondServerMakesNoKey(t *testing.T) {
 
 // What the keys of the bus become is sealed in their place.
 func TestChangeBusKeys(t *testing.T) {
+	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		ring := seal.New()
 		before, err := busKeys(t.Context(), d, ring)
@@ -216,6 +219,7 @@ var (
 // replaced: what is stored even without the old key, what travels as long as it
 // lives.
 func TestRotation(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
 		served := append(slices.Clone(flags), "--smtp-url", "smtp+plain://127.0.0.1:1") // mails stay, and stay sealed
 		y := start(t, e, served...)
@@ -357,6 +361,7 @@ func TestRotation(t *testing.T) {
 // Several servers are moved to a new key one after the other, while they run: a
 // server that still seals with the old one keeps it from being forgotten.
 func TestRotationBesideServers(t *testing.T) {
+	t.Parallel()
 	old, fresh := seal.New(), seal.New()
 	list := func(keys ...*seal.Keyring) (flag string) {
 		for _, k := range keys {

@@ -9,6 +9,7 @@ import (
 
 // The limits that the contract gives single paths, each in a bucket of its own.
 func TestPathsWithLimits(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite, "--rate-limits", "on")
 	for _, c := range []struct {
 		method, path string

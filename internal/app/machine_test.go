@@ -24,6 +24,7 @@ type whoami struct {
 // A box's token may ask who it is, is told from a person's where a row is about
 // persons, and is worth nothing on the others.
 func TestTokenOfABox(t *testing.T) {
+	t.Parallel()
 	onBothEngines(t, func(t *testing.T, y *yard) {
 		var e struct{ Token string }
 		decode(t, y.send("POST", "/v1/runners/enrollments", y.owner, `{}`).want(201), &e)
@@ -65,6 +66,7 @@ func ofPeople(o op.Op) bool {
 
 // So may a token that nobody minted, with the scopes that it has.
 func TestTokenOfNobody(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	machine := y.mint(y.acct, nil, policy.Scopes(policy.ReadAccount, policy.ReadTasks, policy.SelfPrompt), nil)
 	var me whoami

@@ -51,7 +51,10 @@ func TestMain(m *testing.M) {
 	dbtest.Main(m)
 }
 
-func TestStatements(t *testing.T) { dbtest.DeclaredEverywhere(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.DeclaredEverywhere(t)
+}
 
 // yard is a running control plane with one owner, ada of acme.
 type yard struct {

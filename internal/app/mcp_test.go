@@ -61,6 +61,7 @@ func isProblem(t *testing.T, content json.RawMessage, failed bool, status int, s
 }
 
 func TestEveryToolIsGuarded(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	y.send("POST", mcp.Path, "", `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "task.list"}}`).problem(401, "unauthenticated")
 	y.send("POST", mcp.Path, id.Secret(id.PAT), `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "task.list"}}`).problem(401, "unauthenticated")
@@ -82,6 +83,7 @@ func TestEveryToolIsGuarded(t *testing.T) {
 }
 
 func TestForeignIsUnknownToTools(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	operator, reader := y.operator(), y.owner
 	for _, o := range Ops() {
@@ -112,6 +114,7 @@ func TestForeignIsUnknownToTools(t *testing.T) {
 
 // The list shows what the scopes allow, and takes no time once it was made.
 func TestToolList(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	list := func(scopes policy.Set) (names []string) {
 		var r struct {

@@ -10,6 +10,7 @@ import (
 // Where the model gateway dials: not where a cloud tells a machine its
 // credentials, and the machine itself only when it serves itself alone.
 func TestAddressesOfModels(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		config config.Config
 		closed []string

@@ -11,6 +11,7 @@ import (
 
 // What is found out for several at once is what is found out for each.
 func TestSeveralAtOnceAreAsEach(t *testing.T) {
+	t.Parallel()
 	onBothEngines(t, func(t *testing.T, y *yard) {
 		for name, body := range map[string]string{
 			"plain":   `{"agent": "builtin", "model": "m"}`,

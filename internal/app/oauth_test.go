@@ -107,6 +107,7 @@ const callback = "http://127.0.0.1:7777/callback"
 // The official MCP client finds everything by itself: it is told only what a
 // 401 of the endpoint says.
 func TestMCPClientAuthorizes(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
@@ -157,6 +158,7 @@ func TestMCPClientAuthorizes(t *testing.T) {
 // A general client library, which also tries whether the server takes a client
 // secret in a header: that must not cost the code.
 func TestOAuthLibrary(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	var client struct {
 		ID string `json:"client_id"`

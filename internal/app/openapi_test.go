@@ -17,6 +17,7 @@ import (
 const documentFile = "../../docs/openapi.json"
 
 func TestDocumentIsCommitted(t *testing.T) {
+	t.Parallel()
 	generated, err := Document()
 	if err != nil {
 		t.Fatal(err)
@@ -31,6 +32,7 @@ func TestDocumentIsCommitted(t *testing.T) {
 }
 
 func TestDocument(t *testing.T) {
+	t.Parallel()
 	d := newJudge(t).Document
 	if d.OpenAPI != "3.1.1" {
 		t.Errorf("openapi is %q", d.OpenAPI)
@@ -120,6 +122,7 @@ func TestDocument(t *testing.T) {
 
 // What the document gives as examples is what it says is right.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	j := newJudge(t)
 	for _, o := range Ops() {
 		x := j.Ops[o.ID]

@@ -11,6 +11,7 @@ import (
 // A session acts for the account it was pointed at from the next request on,
 // and only a session can be pointed.
 func TestActiveAccount(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	second := y.tenant("second")
 	y.tenant("rival")
@@ -49,6 +50,7 @@ func TestActiveAccount(t *testing.T) {
 
 // What was granted can be used, and no longer once it is taken back.
 func TestGrantsAreCapacity(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	y.in(y.acct, func(tx *db.Tx) error {
@@ -71,6 +73,7 @@ func TestGrantsAreCapacity(t *testing.T) {
 
 // Two owners demoted at once leave one.
 func TestLastOwnerAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e)
@@ -103,6 +106,7 @@ var letters = db.Q[int64](`SELECT COUNT(*) FROM mails WHERE recipient = $1 AND s
 
 // One letter goes to the person who applied, with the approval.
 func TestApprovalIsMailed(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	operator := y.operator()
 	decide := func(body string) (n int64) {

@@ -12,6 +12,7 @@ import (
 // What a person was given counts where they are an owner. Whoever changes owners
 // wakes the queue of the account that gets it, and of the one that loses it.
 func TestNewOwnersWakeTheQueue(t *testing.T) {
+	t.Parallel()
 	onBothEngines(t, func(t *testing.T, y *yard) {
 		operator := y.operator()
 		gus := y.person("gus", y.acct, policy.Member)

@@ -12,6 +12,7 @@ import (
 // A real box that is decommissioned in the middle of a run hands back what was
 // done, and is revoked only then; it has told how open its machine is.
 func TestDecommissionSavesTheWork(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	y.send("PUT", "/v1/templates/slow", y.owner, `{"agent": "command", "command": ["sh", "-c", "echo half > work; echo begun; exec sleep 600"]}`).want(200)

@@ -19,6 +19,7 @@ import (
 // within a second: over REST, over MCP, and in a stream that is open. The test
 // allows a busy machine two more, and the stream its own second.
 func TestRevokedOnEveryNode(t *testing.T) {
+	t.Parallel()
 	flags := []string{"--database", dbtest.DSN(t, db.Postgres), "--cluster", "on", "--master-key", strings.Repeat("ab", 32)}
 	one := start(t, db.SQLite, flags...)
 	two := boot(t, db.SQLite, append(flags, "--nats-listen", "127.0.0.2:0")...) // the other has the port they remember

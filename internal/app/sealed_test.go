@@ -37,6 +37,7 @@ var sealers = map[string]string{
 // Whoever seals something stores it in a column that is in the registry, or not
 // at all: what a rotation does not know of is lost with the old key.
 func TestEverySealerIsRegistered(t *testing.T) {
+	t.Parallel()
 	registered := map[string]bool{}
 	for _, c := range sealedColumns() {
 		registered[c.String()] = false

@@ -45,6 +45,7 @@ func (y *yard) code(to, before string) (code string) {
 // Somebody who has no user follows the link of an invitation, copies a code
 // from a mail, and is a member.
 func TestInvitedWithoutAnAccount(t *testing.T) {
+	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e)
@@ -75,6 +76,7 @@ func TestInvitedWithoutAnAccount(t *testing.T) {
 // Somebody who was invited off the waitlist is through the gate, with what was
 // promised to them, in an account of their own.
 func TestInvitedToThePlatform(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite, "--waitlist", "on")
 	operator := y.operator()
 	var asked struct{ ID string }
@@ -106,6 +108,7 @@ func TestInvitedToThePlatform(t *testing.T) {
 // With the waitlist on, a stranger may sign in, holds read:account and nothing
 // else, and everything that follows from their role once they are let through.
 func TestWaitlist(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite, "--waitlist", "on")
 	v := y.visitor()
 	_, page := v.open("POST", y.URL()+"/auth/email", "email=eve%40example.com&return_to=%2Fv1%2Fme")
@@ -135,6 +138,7 @@ func TestWaitlist(t *testing.T) {
 
 // Nobody learns from the answers whether an address is anybody's.
 func TestMailedCodesTellNothing(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	ask := func(email string) string {
 		a := y.send("POST", "/auth/email", "", `{"email": "`+email+`"}`).want(202)

@@ -49,6 +49,7 @@ func drip(t *testing.T, url, head string) {
 }
 
 func TestSlowClientsAreCutOff(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite, "--header-timeout", "200ms", "--body-timeout", "200ms")
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	for name, c := range map[string]struct{ method, path, header string }{
@@ -74,6 +75,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 
 // What takes long for other reasons is not cut: waiting for events.
 func TestWaitingIsNotSlow(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite, "--header-timeout", "200ms", "--body-timeout", "200ms")
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	var made struct {

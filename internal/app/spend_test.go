@@ -80,6 +80,7 @@ func file(t *testing.T, name, text string) string {
 // limit, triage and all; and the repair of a pull request within the budget of
 // the task that made it.
 func TestLimitsFollowWork(t *testing.T) {
+	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e, "--scenario", file(t, "s.yml", spending), "--prices", file(t, "p.yml", twoDollarsAToken))
@@ -194,6 +195,7 @@ func TestLimitsFollowWork(t *testing.T) {
 // TestUnpricedModel: where a limit holds, a model without a price is not called
 // until it has one, or no limit is left.
 func TestUnpricedModel(t *testing.T) {
+	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e, "--scenario", file(t, "s.yml", spending))

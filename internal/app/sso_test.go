@@ -65,6 +65,7 @@ const ssoStart = "/auth/oidc/acme/start?return_to=%2Fv1%2Fme"
 // People of an organisation sign in at its own provider; those who are new
 // become members.
 func TestOIDCSignIn(t *testing.T) {
+	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e, "--allow-networks", "127.0.0.0/8")
@@ -127,6 +128,7 @@ func (v *visitor) cookie() string {
 // An account's provider cannot make anybody somebody else, nor more than an
 // admin of the account.
 func TestOIDCVouchesForItsOwn(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite, "--allow-networks", "127.0.0.0/8")
 	p := provider.New(t)
 	y.send("PUT", "/v1/org-sso", y.owner, `{"issuer": "`+p.URL+`", "client_id": "`+provider.Client+`", "client_secret": "`+provider.Secret+`", "domains": ["example.com", "acme.example"]}`).want(200)
@@ -161,6 +163,7 @@ func TestOIDCVouchesForItsOwn(t *testing.T) {
 
 // What a provider sends is checked, all of it.
 func TestOIDCAnswersAreChecked(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite, "--allow-networks", "127.0.0.0/8")
 	p := provider.New(t)
 	y.sso(p)
@@ -255,6 +258,7 @@ func TestOIDCAnswersAreChecked(t *testing.T) {
 // Addresses inside are not reached, unless the operator allows them, and the
 // answer is the same whatever is there.
 func TestOIDCStaysOutside(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	p := provider.New(t)
 	var details []any
@@ -272,6 +276,7 @@ func TestOIDCStaysOutside(t *testing.T) {
 // With GitHub, people whom somebody knows or invited come in, by any proved
 // address, and stay who they are.
 func TestGitHubSignIn(t *testing.T) {
+	t.Parallel()
 	p := provider.New(t)
 	y := start(t, db.SQLite, "--github-url", p.URL, "--github-client-id", provider.Client, "--github-client-secret", provider.Secret)
 	const begin = "/auth/github/start?return_to=%2Fv1%2Fme"
@@ -313,6 +318,7 @@ func TestGitHubSignIn(t *testing.T) {
 
 // The page offers what is configured, and every form of it leads somewhere.
 func TestSignInPageShowsTheWays(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	_, page := y.visitor().open("GET", y.URL()+"/login", "")
 	for _, not := range []string{"/auth/email", "/auth/oidc", "/auth/github"} {

@@ -21,6 +21,7 @@ import (
 // A second server on one database is refused, leaves nothing behind, and has
 // changed nothing; both serve if both are configured to.
 func TestSecondServerIsRefused(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
 		key := []string{"--master-key", strings.Repeat("ab", 32)}
 		one := start(t, e, append(flags, key...)...)
@@ -49,6 +50,7 @@ func TestSecondServerIsRefused(t *testing.T) {
 // Repositories whose folders are gone are named; who asks for them is told, and
 // no empty one takes their place.
 func TestLostRepositories(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
 		one := start(t, e, flags...)
 		one.push("acme/web", map[string]string{"README": "hello\n"})
@@ -94,6 +96,7 @@ func TestLostRepositories(t *testing.T) {
 
 // A server that is told to stop says so for a while, and answers.
 func TestStoppingIsNotReady(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite, "--stop-delay", "1s")
 	y.send("GET", "/readyz", "", "").want(http.StatusOK)
 	ended := make(chan struct{})
@@ -119,6 +122,7 @@ func TestStoppingIsNotReady(t *testing.T) {
 
 // What is said of the room in the data folder is said once each time it changes.
 func TestRoomIsWatched(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		s    space
 		want string
@@ -146,6 +150,7 @@ func TestRoomIsWatched(t *testing.T) {
 // Who signs in through a proxy is refused with the addresses that do not fit, and
 // let in at those that the server is told are its own.
 func TestSignInBehindAProxy(t *testing.T) {
+	t.Parallel()
 	const origin = "https://y.example:8443"
 	body := `{"login": "ada", "password": "` + password + `"}`
 	y := start(t, db.SQLite)
@@ -168,6 +173,7 @@ func TestSignInBehindAProxy(t *testing.T) {
 // What keeps the data folder from being used is said with the setting that names
 // another.
 func TestUnusableDataFolder(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
 	for _, data := range []string{file, filepath.Join(file, "below")} {

@@ -19,6 +19,7 @@ import (
 // TestOpenStreamEndsWithItsCredential holds that a stream that is open when its
 // token is revoked ends, with a word about why.
 func TestOpenStreamEndsWithItsCredential(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	var minted struct{ ID, Token string }
 	decode(t, y.send("POST", "/v1/tokens", y.owner, "{}").want(http.StatusCreated), &minted)
@@ -38,6 +39,7 @@ func TestOpenStreamEndsWithItsCredential(t *testing.T) {
 // TestPlanIsFollowedThroughItsTasks holds that a plan is told anew when a task
 // of it moves: nothing is done to the plan itself.
 func TestPlanIsFollowedThroughItsTasks(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	var filed struct {
@@ -62,6 +64,7 @@ var silence = db.S(`UPDATE boxes SET last_beat_at = $2 WHERE id = $1`)
 // TestPresenceIsFollowed holds that who follows the boxes is told when one
 // comes, falls silent, is gone, and comes again, and when it is unfit and fit.
 func TestPresenceIsFollowed(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	pair, err := nkeys.CreateUser()
 	if err != nil {
@@ -141,6 +144,7 @@ func (y *yard) followRunners(steps []seen) {
 // TestRunsOfABoxAreFollowed holds that who follows the boxes sees a run begin
 // and end, though the box says nothing.
 func TestRunsOfABoxAreFollowed(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "scripted"}`).want(http.StatusCreated)

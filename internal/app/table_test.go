@@ -13,6 +13,7 @@ import (
 )
 
 func TestTable(t *testing.T) {
+	t.Parallel()
 	ids, routes, shapes := map[string]bool{}, map[string]string{}, map[string]string{}
 	name := regexp.MustCompile(`^[a-z_]+\.[a-z_]+$`)
 	for _, o := range Ops() {
@@ -102,6 +103,7 @@ var both = map[string]string{"access_request.invite": "admin:grants+admin:users"
 // TestContract holds the served rows against the contract: every capability is
 // served as the contract says, or is on the list of the missing.
 func TestContract(t *testing.T) {
+	t.Parallel()
 	contract := keyed(t, "capabilities.tsv", 4) // capability, method, path, scope
 	missing := keyed(t, "missing.txt", 1)
 	extra := keyed(t, "extra.txt", 2) // capability, why

@@ -126,6 +126,7 @@ func (y *yard) snapshot(account string) (out []string) {
 // A box of one tenant, with its own true credentials, against a run of another's:
 // it commands, reads, forges, takes and destroys nothing.
 func TestBoxOfAnotherTenant(t *testing.T) {
+	t.Parallel()
 	for name, e := range map[string]db.Engine{"sqlite": db.SQLite, "postgres": db.Postgres} {
 		t.Run(name, func(t *testing.T) {
 			y := start(t, e, "--lease", "60s")
@@ -279,6 +280,7 @@ func TestBoxOfAnotherTenant(t *testing.T) {
 // Who has all of a box's connection, but not its own key, has nothing that was
 // sealed to the box: neither tokens nor secrets.
 func TestSeatOnTheBusIsNotEnough(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite, "--lease", "60s")
 	y.push("acme/widgets", map[string]string{"README.md": "Widgets.\n"})
 	y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "scripted"}`).want(http.StatusCreated)
@@ -318,6 +320,7 @@ func TestSeatOnTheBusIsNotEnough(t *testing.T) {
 // With new keys of the bus every credential from before is refused, also one that
 // whoever had the old keys would make, and boxes move over by asking over HTTPS.
 func TestBusKeysRotated(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
 		y := start(t, e, flags...)
 		s := y.station(y.owner)

@@ -13,6 +13,7 @@ var trailOf = db.Q[string](`SELECT capability FROM operator_trail WHERE request_
 // TestOperatorsLeaveTheirTrail holds that whatever an operator reads with a
 // scope of the platform's is on record, under the row's own name.
 func TestOperatorsLeaveTheirTrail(t *testing.T) {
+	t.Parallel()
 	y := start(t, db.SQLite)
 	ids := y.seed(y.acct, "acme")
 	var applied struct{ ID string }

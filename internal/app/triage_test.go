@@ -56,6 +56,7 @@ type seenAsk struct {
 // Triage through the whole program: the model gateway, the account's key, the
 // database, the queue.
 func TestTriage(t *testing.T) {
+	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			script := filepath.Join(t.TempDir(), "judges.yml")

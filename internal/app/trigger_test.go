@@ -57,6 +57,7 @@ func workshop(t *testing.T, y *yard) {
 // TestTriggers: a session says what it came of: somebody's task, an ask and what
 // triage minted for it, a plan, a check, a repair.
 func TestTriggers(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
 		y := start(t, e, append(flags, "--scenario", file(t, "s.yml", triggering))...)
 		workshop(t, y)
@@ -89,6 +90,7 @@ func TestTriggers(t *testing.T) {
 // TestMessagesAndLiveChannels: a run says that it has a live channel exactly while
 // a message to it is taken, and a message has its limits.
 func TestMessagesAndLiveChannels(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
 		y := start(t, e, append(flags, "--scenario", file(t, "s.yml", triggering))...)
 		workshop(t, y)

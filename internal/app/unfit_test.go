@@ -32,6 +32,7 @@ type addCheckArgs struct {
 // A check on a box that cannot run anything says nothing of the head, whatever
 // it came to there: another box runs it, and the first gets no more work.
 func TestCheckOnAnUnfitBox(t *testing.T) {
+	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			w := newWorld(t, e)

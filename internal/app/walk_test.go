@@ -428,6 +428,7 @@ func does(action func()) (did bool) {
 // Whatever happens to an account's work, and in whichever order, what must hold
 // holds, and everything comes to an end.
 func TestWorkUnderDisorder(t *testing.T) {
+	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			set := func(name, value string) {

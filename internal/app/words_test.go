@@ -27,6 +27,7 @@ var openSets = map[string]string{
 
 // Whoever reads the description is told what each thing in it is.
 func TestDescribed(t *testing.T) {
+	t.Parallel()
 	d := newJudge(t).Document
 	fields := func(at string, s *jsonschema.Schema) {
 		for name, f := range s.Properties {
@@ -94,6 +95,7 @@ const taskStatuses = "Task.status TaskDetail.status TaskReassigned.status TaskCa
 // What the description lists as the values of a field are the constants of the
 // code, all of them. Each is named by one of its block.
 func TestEnumsAreTheConstants(t *testing.T) {
+	t.Parallel()
 	d := newJudge(t).Document
 	for _, c := range []struct {
 		fields, dir, of string

@@ -13,6 +13,7 @@ import (
 // TestOnePlan: where one plan over several repositories was asked for, a verdict
 // is one with a slice for each of them, or an escalation.
 func TestOnePlan(t *testing.T) {
+	t.Parallel()
 	f := facts{repos: map[string]Repo{"acme/web": {ID: "web", Enabled: true}, "acme/api": {ID: "api", Enabled: true}}, within: func(string) bool { return true },
 		scopes: policy.Scopes(policy.WriteTasks), priority: 80, span: (&row{Source: FromPlan, Reach: db.JSON[[]string]{V: []string{"web", "api"}}}).span()}
 	web, api := piece{Repo: "acme/web", Title: "t", Problem: "p"}, piece{Repo: "acme/api", Title: "t", Problem: "p"}

@@ -23,7 +23,10 @@ import (
 	"yardmaster/internal/proof/standin"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 var (
 	repoOf     = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND id = $2`)

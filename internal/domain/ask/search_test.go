@@ -19,6 +19,7 @@ var fillAsks = db.S(`INSERT INTO asks (id, account_id, reach, title, body, sourc
 // TestSearchIsBounded holds that a search through many asks takes several pages
 // rather than long, and that a bare cursor goes on with it.
 func TestSearchIsBounded(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(y *yard) {
 		y.write(func(tx *db.Tx) error { _, err := fillAsks.Exec(tx, 2*searched+10); return err })
 		h := rest.Handler(rest.Config{Pipeline: &op.Pipeline{

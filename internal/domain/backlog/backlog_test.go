@@ -16,7 +16,10 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 var (
 	stands  = db.Q[standing](`SELECT state, filed, tries FROM backlog_imports WHERE id = $1`)
@@ -107,6 +110,7 @@ func (y *yard) stands(job string) (s standing, kinds []string) {
 // One import at a time; each issue becomes one ask, however often it is
 // imported.
 func TestImport(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(y *yard) {
 		for i := range 2*batch + 7 {
 			y.open = append(y.open, Issue{Key: fmt.Sprint(i), Title: "t", Body: "b"})
@@ -136,6 +140,7 @@ func TestImport(t *testing.T) {
 
 // A host that does not answer is asked again later, and given up in the end.
 func TestHostIsAway(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(y *yard) {
 		y.away = errors.New("connection refused")
 		job, err := y.request()
@@ -162,6 +167,7 @@ func TestHostIsAway(t *testing.T) {
 // What a node had that died is taken up by another, which makes it whole; the
 // first, come back to life, changes nothing any more.
 func TestNodeDies(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(y *yard) {
 		y.open = []Issue{{Key: "1"}, {Key: "2"}}
 		job, err := y.request()

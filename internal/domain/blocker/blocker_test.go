@@ -27,7 +27,10 @@ import (
 	"yardmaster/internal/seal"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 var (
 	lockTask = db.Q[string](`SELECT id FROM tasks WHERE id = $1`).ForUpdate()
@@ -388,6 +391,7 @@ func TestPage(t *testing.T) {
 
 // TestLists holds that a page of blockers is read from where it begins.
 func TestLists(t *testing.T) {
+	t.Parallel()
 	for part, want := range map[string]string{
 		"state = 'open' AND (created_at, id) >": "SEARCH blockers USING INDEX blockers_open (account_id=? AND state=? AND (created_at,id)>(?,?))\n",
 		"(created_at, id) < ($2, $3)":           "SEARCH blockers USING INDEX blockers_all (account_id=? AND (created_at,id)<(?,?))\n",

@@ -122,6 +122,7 @@ func TestJoinScript(t *testing.T) {
 }
 
 func TestQuote(t *testing.T) {
+	t.Parallel()
 	for _, s := range []string{"", "plain", "a b", "it's", "$(id)", "`id`", "a\nb", `\`, "'", "http://[::1]:80/?a=1&b=2"} {
 		out, err := exec.Command("/bin/sh", "-c", "printf %s "+quote(s)).Output()
 		if err != nil || string(out) != s {

@@ -377,6 +377,7 @@ var presenceOf = db.Q[string](`SELECT presence FROM boxes WHERE id = $1`)
 
 // TestPresenceAt: with time a presence only ever gets worse.
 func TestPresenceAt(t *testing.T) {
+	t.Parallel()
 	rank := map[string]int{Online: 0, Stale: 1, Offline: 2}
 	rapid.Check(t, func(t *rapid.T) {
 		beat := time.UnixMicro(0)

@@ -163,6 +163,7 @@ var (
 )
 
 func TestReason(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"":                        "",
 		"The disk is full.":       "The disk is full.",

@@ -17,7 +17,10 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 var (
 	allMeters = db.Q[meterRow](`SELECT scope, ref, period, reserved, spent FROM budgets WHERE account_id = $1 ORDER BY scope, ref`)
@@ -146,6 +149,7 @@ func (w *world) settle(s *Service, session string, reserved, cost int64) {
 }
 
 func TestCallCountsOnEveryMeter(t *testing.T) {
+	t.Parallel()
 	onBoth(t, nil, func(t *testing.T, w *world) {
 		s := w.node()
 		n, err := s.Reserve(t.Context(), "s1", 70_000, 10_000)
@@ -171,6 +175,7 @@ func TestCallCountsOnEveryMeter(t *testing.T) {
 }
 
 func TestLimitStopsTheRun(t *testing.T) {
+	t.Parallel()
 	for scope, why := range map[string]string{"operator": "account", Account: "account", Member: "member", Task: "task"} {
 		t.Run(scope, func(t *testing.T) {
 			onBoth(t, map[string]int64{scope: 100_000}, func(t *testing.T, w *world) {
@@ -202,6 +207,7 @@ func TestLimitStopsTheRun(t *testing.T) {
 }
 
 func TestRaisedLimitFreesTheTask(t *testing.T) {
+	t.Parallel()
 	onBoth(t, map[string]int64{Member: 10}, func(t *testing.T, w *world) {
 		s := w.node()
 		if _, err := s.Reserve(t.Context(), "s1", 20, 20); !fault.IsKind(err, fault.PaymentRequired) {
@@ -223,6 +229,7 @@ func TestRaisedLimitFreesTheTask(t *testing.T) {
 }
 
 func TestOperatorRaisesTheCap(t *testing.T) {
+	t.Parallel()
 	onBoth(t, map[string]int64{"operator": 10, Account: 100}, func(t *testing.T, w *world) {
 		s := w.node()
 		if _, err := s.Reserve(t.Context(), "s1", 20, 20); !fault.IsKind(err, fault.PaymentRequired) {
@@ -242,6 +249,7 @@ func TestOperatorRaisesTheCap(t *testing.T) {
 }
 
 func TestUnpricedCallsTakeNothing(t *testing.T) {
+	t.Parallel()
 	for _, limits := range []map[string]int64{nil, {Account: 1_000_000}} {
 		onBoth(t, limits, func(t *testing.T, w *world) {
 			if n, err := w.node().Reserve(t.Context(), "s1", 0, 0); err != nil || n != 0 {
@@ -265,6 +273,7 @@ func TestUnpricedCallsTakeNothing(t *testing.T) {
 }
 
 func TestMonthEnds(t *testing.T) {
+	t.Parallel()
 	onBoth(t, map[string]int64{Account: 1000}, func(t *testing.T, w *world) {
 		s := w.node()
 		n, err := s.Reserve(t.Context(), "s1", 400, 400)
@@ -304,6 +313,7 @@ func TestMonthEnds(t *testing.T) {
 // TestDeadNode holds that what a node held when it died counts as spent, once,
 // even if it was not dead at all.
 func TestDeadNode(t *testing.T) {
+	t.Parallel()
 	onBoth(t, map[string]int64{Task: 1_000_000}, func(t *testing.T, w *world) {
 		dead, other := w.node(), w.node()
 		n, err := dead.Reserve(t.Context(), "s1", 300_000, 300_000)
@@ -342,6 +352,7 @@ func TestDeadNode(t *testing.T) {
 // TestNeverOvershot lets two nodes and many callers at one limit, with nodes
 // that die, and holds after every step that no meter exceeds it.
 func TestNeverOvershot(t *testing.T) {
+	t.Parallel()
 	const limit = 3_000_000
 	onBoth(t, map[string]int64{Task: limit, Account: limit + 500_000}, func(t *testing.T, w *world) {
 		nodes := []*Service{w.node(), w.node()}
@@ -399,6 +410,7 @@ func (w *world) settleNow(s *Service, c Call) {
 // What a call cost is stored a moment after its answer: an agent that goes on at
 // once is not stopped for want of what that sets free.
 func TestCallWaitsForTheCostOfTheOneBefore(t *testing.T) {
+	t.Parallel()
 	onBoth(t, map[string]int64{Task: 100_000}, func(t *testing.T, w *world) {
 		s := w.node()
 		n, err := s.Reserve(t.Context(), "s1", 60_000, 60_000)

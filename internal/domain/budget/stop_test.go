@@ -13,6 +13,7 @@ import (
 // looks after, for that one's plan and for who asked for it; a triage for who
 // asked.
 func TestRoundsAndTriageCount(t *testing.T) {
+	t.Parallel()
 	onBoth(t, map[string]int64{Task: 100_000, Member: 1_000_000}, func(t *testing.T, w *world) {
 		plan := "plan"
 		w.write(func(tx *db.Tx) error {
@@ -56,6 +57,7 @@ func TestRoundsAndTriageCount(t *testing.T) {
 // TestUnpricedModelsAreHeld: where any limit holds, a model without a price is
 // not called, until it has one or no limit is left.
 func TestUnpricedModelsAreHeld(t *testing.T) {
+	t.Parallel()
 	m := Model{Provider: "compatible", Name: "qwen", Key: "key"}
 	onBoth(t, nil, func(t *testing.T, w *world) {
 		s := w.node()

@@ -11,7 +11,10 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 var (
 	told = db.Q[happened](`SELECT kind, repo_id, data FROM audit WHERE account_id = $1 AND object = $2 ORDER BY seq`)
@@ -26,6 +29,7 @@ type happened struct {
 // TestRaisedIsTold holds that every escalation has its event, in the same
 // transaction and without what looks like a secret.
 func TestRaisedIsTold(t *testing.T) {
+	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		ctx := db.WithAccount(context.Background(), "acme")
 		web, asked := "web", "ask-1"

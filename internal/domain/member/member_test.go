@@ -20,7 +20,10 @@ import (
 	"yardmaster/internal/seal"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 // roster is the roster of d, on which an account adds three people a minute by
 // login.
@@ -50,6 +53,7 @@ func (noGifts) Give(*db.Tx, string, invitation.Bundle) (bool, error) { return fa
 // Two owners who step down, or take each other down, at the same moment leave
 // one.
 func TestSomebodyStaysOwner(t *testing.T) {
+	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		s := roster(t, d, limit.New(time.Now))
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
@@ -89,6 +93,7 @@ var (
 // Whoever is added by login is told, tries are counted whether or not there is
 // such a person, and nobody leaves the last account that they can sign in to.
 func TestAddedByLogin(t *testing.T) {
+	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		s := roster(t, d, limit.New(time.Now))
 		err := d.Write(t.Context(), func(tx *db.Tx) error {

@@ -24,7 +24,10 @@ import (
 	"yardmaster/internal/seal"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 var (
 	auditData = db.Q[string](`SELECT data FROM audit WHERE object = $1 ORDER BY id`)
@@ -328,6 +331,7 @@ func TestNote(t *testing.T) {
 // TestSealedForOneAccount: a sealed key that ends up in another account's row
 // does not open there.
 func TestSealedForOneAccount(t *testing.T) {
+	t.Parallel()
 	ring, err := seal.Parse(strings.Repeat("0f", 32))
 	if err != nil {
 		t.Fatal(err)

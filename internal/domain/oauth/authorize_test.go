@@ -15,6 +15,7 @@ import (
 // What is wrong with the client itself is told on the page: nobody is sent to
 // an address that nobody registered.
 func TestUnknownClientsAreNotAnswered(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		for name, c := range map[string]struct{ change, code string }{
 			"no client":          {"client_id=", "invalid_client"},
@@ -41,6 +42,7 @@ func TestUnknownClientsAreNotAnswered(t *testing.T) {
 // What else is wrong is told here as well: registration is open, and who has
 // not said yes or no yet is sent to nobody's address.
 func TestBadRequestsAreAnsweredHere(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		for _, c := range []struct{ key, value, code string }{
 			{"response_type", "token", "unsupported_response_type"},
@@ -76,6 +78,7 @@ func TestBadRequestsAreAnsweredHere(t *testing.T) {
 
 // The way over the sign-in page loses nothing of the request.
 func TestSignInReturns(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		target := y.request("resource", base+ResourcePath)
 		at, err := url.Parse(y.call(answer{303, nil}, "GET", target, "", "").Header().Get("Location"))
@@ -91,6 +94,7 @@ func TestSignInReturns(t *testing.T) {
 // The screen never offers what the session does not hold, nor what only an
 // operator token may carry.
 func TestScopesAreNarrowed(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		for asked, want := range map[string]string{
 			"read:tasks write:tasks":     "read:tasks",
@@ -113,6 +117,7 @@ func TestScopesAreNarrowed(t *testing.T) {
 // A ticket is worth something only to the session that was shown it, for a
 // while, as long as it holds what was shown, once.
 func TestTickets(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		ticket := y.shown(y.request(), owner)
 		rights := strings.TrimPrefix(owner, "s1 acme ")
@@ -147,6 +152,7 @@ func TestTickets(t *testing.T) {
 }
 
 func TestCodes(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		var other ClientRegistration
 		y.call(answer{201, &other}, "POST", registerPath, "", `{"redirect_uris": ["http://127.0.0.1/cb"]}`)
@@ -219,6 +225,7 @@ func TestCodes(t *testing.T) {
 // Of many who bring one code at once, one gets a token; and as the code was
 // brought twice, it ends.
 func TestOneCodeOneToken(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		body := y.exchange(y.code())
 		var given, refused int
@@ -250,6 +257,7 @@ func TestOneCodeOneToken(t *testing.T) {
 // their session acts in: with the rights they have there, and the session
 // stays where it is.
 func TestAccountIsPicked(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		page := y.call(answer{200, nil}, "GET", y.request(), owner, "").Body.String()
 		for _, want := range []string{`<option value="acme" selected>`, `<option value="rival">`, `name="state" value="s&amp;1"`, `name="code_challenge" value="` + challenge + `"`} {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestRedirects(t *testing.T) {
+	t.Parallel()
 	for uri, good := range map[string]bool{
 		"https://editor.example/cb":             true,
 		"https://editor.example:8443/cb?x=1":    true,
@@ -54,6 +55,7 @@ func TestRedirects(t *testing.T) {
 }
 
 func TestRegistered(t *testing.T) {
+	t.Parallel()
 	r := registration{Redirects: []string{"http://127.0.0.1:1/cb?x=1", "http://localhost/cb", "https://editor.example/cb", "com.example.editor:/cb"}}
 	for uri, want := range map[string]bool{
 		"https://editor.example/cb":      true,
@@ -111,6 +113,7 @@ func FuzzRedirect(f *testing.F) {
 
 // A registration is worth nothing on another server, and cannot be made up.
 func TestClientsAreSealed(t *testing.T) {
+	t.Parallel()
 	ring, other := &seal.Keyring{}, &seal.Keyring{}
 	for i, k := range []**seal.Keyring{&ring, &other} {
 		made, err := seal.Parse(strings.Repeat([]string{"0a", "0b"}[i], 32))
@@ -137,6 +140,7 @@ func TestClientsAreSealed(t *testing.T) {
 }
 
 func TestRegistrationIsRefused(t *testing.T) {
+	t.Parallel()
 	good := []string{"https://editor.example/cb"}
 	for name, c := range map[string]struct {
 		in   registerIn

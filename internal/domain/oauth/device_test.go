@@ -23,6 +23,7 @@ func poll(d DeviceAuthorization) string {
 const pollPath = "/auth/device/token"
 
 func TestDeviceTakesItsTime(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		d := y.begin(`{"client_name": "bench", "client_id": "ignored"}`)
 		if d.URI != base+"/device" || d.Complete != d.URI+"?user_code="+d.UserCode || d.ExpiresIn != 600 {
@@ -55,6 +56,7 @@ func TestDeviceTakesItsTime(t *testing.T) {
 }
 
 func TestDeviceIsRefused(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		y.refused("invalid_scope", "POST", "/auth/device", "", "scope=read:nonsense")
 		y.refused("invalid_request", "POST", "/auth/device", "", `{"client_name": "a\nb"}`)

@@ -25,7 +25,10 @@ import (
 	"yardmaster/internal/web"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 const (
 	base     = "http://yard.example"

@@ -11,6 +11,7 @@ import (
 
 // Whoever adds a scope says what it means to a person.
 func TestEveryScopeHasWords(t *testing.T) {
+	t.Parallel()
 	for _, s := range policy.Vocabulary() {
 		if words[s] == "" {
 			t.Errorf("nobody says what %s lets a program do", s)
@@ -36,6 +37,7 @@ func TestEveryScopeHasWords(t *testing.T) {
 }
 
 func TestOurNameIsReserved(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"Yardmaster", "YARDMASTER", " yard master ", "Yard-Master", "yard.master!", "The Yardmaster CLI", "yardmaster on bench", "Y a r d m a s t e r",
 		"Yаrdmаster", "Yardmаstеr", "yardrnaster", "y4rdm4st3r", "Ｙａｒｄｍａｓｔｅｒ", "Yárdmäster", "υardmaster", "Yardmaste\u0433", "Yarclmaster"} {
 		if !ours(name) {
@@ -55,6 +57,7 @@ func TestOurNameIsReserved(t *testing.T) {
 
 // A page of consent says in words what is given, and marks what can do harm.
 func TestConsentSaysWhatIsGiven(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		session := "s1 acme read:account read:tasks write:tasks write:secrets write:prs admin:read:orgs"
 		page := y.call(answer{200, nil}, "GET", y.request("scope", ""), session, "").Body.String()

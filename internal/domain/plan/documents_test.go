@@ -25,6 +25,7 @@ func documents(more map[string]string) map[string][]byte {
 }
 
 func TestParse(t *testing.T) {
+	t.Parallel()
 	for what, c := range map[string]struct {
 		files map[string]string
 		says  string // of a problem; empty: there is none
@@ -82,6 +83,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestDigest(t *testing.T) {
+	t.Parallel()
 	sum := digest(documents(nil))
 	if digest(documents(map[string]string{StatusFile: "status: done", "picture.png": "x"})) != sum {
 		t.Error("the status file and what is no document count")
@@ -93,6 +95,7 @@ func TestDigest(t *testing.T) {
 
 // The example of the manual is a plan.
 func TestTheManual(t *testing.T) {
+	t.Parallel()
 	b, err := os.ReadFile("../../../docs/plans.md")
 	if err != nil {
 		t.Fatal(err)
@@ -157,6 +160,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestParseCitation(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"a.go:1": "a.go:1", "a/b.go:3-7": "a/b.go:3-7", "README:2": "README:2", "a b:1": "a b:1", "a.go:5-5": "a.go:5",
 		"a.go": "", "a.go:": "", "a.go:0": "", "a.go:7-3": "", "a.go:01": "", "../a:1": "", "/a:1": "", ":1": "", "a.go:1-": "", "a.go:-1": "", "a.go:99999999": "", ".git/x:1": "",
@@ -182,6 +186,7 @@ func FuzzParseCitation(f *testing.F) {
 }
 
 func TestClaims(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]string{
 		"- It is slow (`a/b.go:3`).":            "It is slow. a/b.go:3",
 		"2. See a.go:1, a.go:2-4; b/Makefile:9": "See a.go:1 a.go:2-4 b/Makefile:9",

@@ -35,6 +35,7 @@ type hike struct {
 // exactly what its group waits for, none is released before that has merged,
 // and one that was killed is revived once, when the last cause is gone.
 func TestRandomPlans(t *testing.T) {
+	t.Parallel()
 	for i := range hikes(t) {
 		e := db.SQLite
 		if i%6 == 5 {
@@ -248,6 +249,7 @@ func (h *hike) dependencies(id string) (ids []string) {
 }
 
 func TestCycle(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		up   map[string][]string
 		want []string

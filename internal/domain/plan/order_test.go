@@ -75,6 +75,7 @@ func moving(id string, wait func(), fn func(*db.Tx, *task.Row) error) func(*db.T
 // Two transactions that meet halfway: the one that comes second waits for the
 // first and never the other way about.
 func TestLockOrder(t *testing.T) {
+	t.Parallel()
 	type meeting struct {
 		holder string // moves this task
 		do     func(*db.Tx, *task.Row) error
@@ -153,6 +154,7 @@ func TestLockOrder(t *testing.T) {
 // All that decides about plans and all that moves their tasks at full speed, on
 // PostgreSQL: no two ever wait for each other.
 func TestNoDeadlocks(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, db.Postgres)
 	f.queueCap(10_000)
 	f.seats = 1000

@@ -14,6 +14,7 @@ import (
 
 // A plan goes from held to done by itself as its tasks merge.
 func TestAPlanFollowsItsTasks(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.draw(true, nil, []int{0}, []int{0, 1})
 		want := func(status, bucket string, merged, held int64, groups ...string) {
@@ -52,6 +53,7 @@ func TestAPlanFollowsItsTasks(t *testing.T) {
 
 // Approvals that come at once mint once.
 func TestApprovedOnce(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.draw(true, nil, []int{0}, []int{1}, []int{0, 2})
 		answers := make([]object, 6)
@@ -77,6 +79,7 @@ func TestApprovedOnce(t *testing.T) {
 
 // What a directory and revision are is one plan, whoever comes at once.
 func TestExecutedOnce(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		f.commit("web", map[string]string{"p/overview.md": "# P", "p/01-a.md": "# A", "p/02-b.md": "---\ndepends_on: [01-a]\nrepo: acme/api\n---\n# B", "p/status.yml": "units: {01-a: done}"})
 		answers := make([]object, 6)
@@ -120,6 +123,7 @@ func TestExecutedOnce(t *testing.T) {
 
 // A held plan is corrected by filing it again, by whoever knows what is there.
 func TestFiledAgain(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		f.commit("web", map[string]string{"README": "a\nb\n"})
 		body := func(more object) object {
@@ -172,6 +176,7 @@ func TestFiledAgain(t *testing.T) {
 
 // What is cancelled stops; what looks after an open pull request goes on.
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.draw(false, nil, []int{0}, []int{1})
 		var tasks []string
@@ -226,6 +231,7 @@ func TestCancelled(t *testing.T) {
 // A task that takes a place in a plan while a box works on it waits like any
 // other once it is back in the queue, and is over if what it waits for is.
 func TestReplacedInFlight(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		planID := f.draw(false, nil, []int{0})
 		groups := f.plan(planID).Groups
@@ -252,6 +258,7 @@ func TestReplacedInFlight(t *testing.T) {
 
 // A scout's report becomes the plan, or says why it cannot.
 func TestDrafted(t *testing.T) {
+	t.Parallel()
 	const good = "It can be done.\n\n```plan overview.md\n# All of it\n```\n~~~plan 01-a.md\n# First\n```\ncode\n```\n~~~\n```plan 02-b.md\n---\ndepends_on: [01-a]\n---\n# Second\n```\n"
 	each(t, func(f *fixture) {
 		f.live()
@@ -322,6 +329,7 @@ func ptr[T any](v T) *T { return &v }
 
 // Several repositories are surveyed at once; what their scouts say is merged.
 func TestFanOut(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		f.live()
 		a := f.call("POST", "/v1/plans", object{"repos": []string{"acme/web", "acme/api"}, "ask": "Who greets?", "return_context": true}, 202)
@@ -356,6 +364,7 @@ func TestFanOut(t *testing.T) {
 
 // Where nobody could hold a live session nothing is started, by whatever arm.
 func TestNoLiveBox(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		both := []string{"acme/web", "acme/api"}
 		for _, body := range []object{{"repo": "acme/web"}, {"repos": both}, {"repos": both, "return_context": true}} {
@@ -372,6 +381,7 @@ func TestNoLiveBox(t *testing.T) {
 }
 
 func TestAuthorRefuses(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, db.SQLite)
 	for what, units := range map[string][]Unit{
 		"none": nil, "what comes later": {{Slug: "a", DependsOn: map[string]string{"b": Code}}, {Slug: "b"}},
@@ -391,6 +401,7 @@ func TestAuthorRefuses(t *testing.T) {
 // A plan whose open units all wait for people is stalled, whatever their tasks
 // are called.
 func TestAPlanThatWaitsForPeopleIsStalled(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.draw(true, nil, []int{0})
 		bucket := func(want string) {
@@ -439,6 +450,7 @@ func TestAPlanThatWaitsForPeopleIsStalled(t *testing.T) {
 // Who asked for a plan asked for its tasks; who approves what nobody asked for
 // asks for it.
 func TestWhoAskedForAPlan(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		of := func(ids []string) (out []string) {
 			for _, id := range ids {

@@ -9,7 +9,10 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 // noRefs names nothing: what is tested here is stored without being asked about.
 type noRefs struct{}
@@ -74,6 +77,7 @@ func TestOrderAndVariables(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	for text, ok := range map[string]bool{"": true, "Be brief.": true, strings.Repeat("x", maxPrompt+1): false, "token=abcdef123456": false} {
 		if err := Check(text); (err == nil) != ok {
 			t.Errorf("%.30q: %v", text, err)

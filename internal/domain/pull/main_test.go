@@ -31,7 +31,10 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 var (
 	actions  = db.Q[string](`SELECT state FROM pull_actions WHERE pr_id = $1 ORDER BY requested_at, id`)

@@ -23,6 +23,7 @@ import (
 // request take both in one order. A circle would be broken by PostgreSQL, which
 // has a transaction run again.
 func TestOneOrderOfLocks(t *testing.T) {
+	t.Parallel()
 	y := open(t, db.Postgres)
 	y.policy("version: 1\nmerge: {mode: auto}\nchecks: {command: make}\n")
 	task := "task-x"
@@ -111,6 +112,7 @@ var lockAccount = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdat
 // Two that have both referred to a row may both lock it afterwards: here the
 // account, whose queue of tasks is counted.
 func TestReferringDoesNotLock(t *testing.T) {
+	t.Parallel()
 	y := open(t, db.Postgres)
 	y.policy("version: 1\nchecks: {command: make}\n")
 	var both sync.WaitGroup

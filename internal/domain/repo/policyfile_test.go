@@ -115,6 +115,7 @@ func FuzzParsePolicy(f *testing.F) {
 // TestPoliciesAreRemembered holds that a remembered policy is that of its text,
 // however many others have been asked for.
 func TestPoliciesAreRemembered(t *testing.T) {
+	t.Parallel()
 	var c policies
 	for range 2 {
 		for i := range maxParsed + 10 {

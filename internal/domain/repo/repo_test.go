@@ -27,7 +27,10 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 var (
 	web        = codehost.Repo{Owner: "acme", Name: "web"}

@@ -69,6 +69,7 @@ func (f *fixture) serveBus() (dial func(boxID string) *conn.Conn) {
 // A box claims, accepts and reports over NATS; its tokens come sealed; another
 // box gets nothing of its run, and it nothing more once its lease is gone.
 func TestOverTheBus(t *testing.T) {
+	t.Parallel()
 	f := open(t, dbtest.DSN(t, db.SQLite))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

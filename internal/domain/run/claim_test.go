@@ -13,6 +13,7 @@ import (
 )
 
 func TestClaimTellsAll(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		taskID := f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
@@ -38,6 +39,7 @@ func TestClaimTellsAll(t *testing.T) {
 }
 
 func TestClaimOfChecks(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		f.create(task.KindCI)
 		st := f.claim(f.boxes[0])
@@ -48,6 +50,7 @@ func TestClaimOfChecks(t *testing.T) {
 }
 
 func TestClaimIsIdempotent(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		f.create(task.KindWork)
 		f.create(task.KindWork)
@@ -77,6 +80,7 @@ func TestClaimIsIdempotent(t *testing.T) {
 
 // However many claim at once, every task is given away once.
 func TestNoTaskGoesToTwoBoxes(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		const tasks, claims = 12, 20
 		for range tasks {
@@ -112,6 +116,7 @@ func TestNoTaskGoesToTwoBoxes(t *testing.T) {
 }
 
 func TestClaimWaits(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		reply, err := f.Claim(context.Background(), f.boxes[0], protocol.Claim{ID: "now", Free: 1})
 		if err != nil || reply.Run != nil || fmt.Sprint(reply.Reasons) != "[queue_empty]" {
@@ -135,6 +140,7 @@ func TestClaimWaits(t *testing.T) {
 }
 
 func TestConfiguredLease(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		const lease = 12 * time.Second
 		f.Lease = lease

@@ -14,6 +14,7 @@ import (
 
 // A clock that was ahead has given leases that a right one finds endless.
 func TestLeasesEndAfterTheClockIsSetBack(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
 		keeper := clock.Keeper{DB: f.DB, Waits: []func(*db.Tx) error{f.ClockSetBack}, Logger: slog.New(slog.DiscardHandler)}
@@ -40,6 +41,7 @@ func TestLeasesEndAfterTheClockIsSetBack(t *testing.T) {
 // Runs that were claimed in what is the future now are missed, too, when their
 // box does not know them.
 func TestRunsOfTheFutureAreMissed(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		taskID := f.create(task.KindWork)
 		f.claim(f.boxes[0])

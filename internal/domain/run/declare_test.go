@@ -13,6 +13,7 @@ import (
 )
 
 func TestDeclarationsReachTheirDomains(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		var asks []protocol.AskFiled
 		var blockers []protocol.BlockerDeclared
@@ -76,6 +77,7 @@ func TestDeclarationsReachTheirDomains(t *testing.T) {
 // A survey says what stopped it, beside what it found; so does the report of
 // other work, which is no survey.
 func TestSurveyNamesItsBlocker(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		for _, c := range []struct {
 			kind    string
@@ -107,6 +109,7 @@ func TestSurveyNamesItsBlocker(t *testing.T) {
 }
 
 func TestParkedRunIsNotStuck(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		taskID := f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
@@ -125,6 +128,7 @@ func TestParkedRunIsNotStuck(t *testing.T) {
 }
 
 func TestAnswerThatComesTooLateReleasesTheTask(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		taskID := f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
@@ -148,6 +152,7 @@ func TestAnswerThatComesTooLateReleasesTheTask(t *testing.T) {
 }
 
 func TestMessageHasAFate(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		f.create(task.KindWork)
 		st := f.claim(f.boxes[0])

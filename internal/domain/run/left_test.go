@@ -25,6 +25,7 @@ func (f *fixture) leave(boxID string, held ...protocol.RunRef) {
 }
 
 func TestBoxThatLeavesHandsBackWhatItHasNotBegun(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		box := f.boxes[0]
 		f.create(task.KindWork)
@@ -65,6 +66,7 @@ func TestBoxThatLeavesHandsBackWhatItHasNotBegun(t *testing.T) {
 }
 
 func TestClaimOfABoxThatLeftIsGivenNothing(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -101,6 +103,7 @@ func TestClaimOfABoxThatLeftIsGivenNothing(t *testing.T) {
 
 // Whoever renews a lease has taken the run on, and it is a try.
 func TestRenewedRunIsATry(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		box := f.boxes[0]
 		f.create(task.KindWork)

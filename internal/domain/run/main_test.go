@@ -236,7 +236,10 @@ func started() []protocol.Event {
 
 func finished(f protocol.Finished) protocol.Event { return ev(protocol.EventFinished, f) }
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 // sealKey is the key of a box's present process.
 func (f *fixture) sealKey(boxID string) string {

@@ -53,6 +53,7 @@ func (f *fixture) post(path string) int {
 }
 
 func TestAttempts(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		taskID := f.create(task.KindWork)
 		path := "/v1/tasks/" + taskID + "/attempts"
@@ -95,6 +96,7 @@ func TestAttempts(t *testing.T) {
 }
 
 func TestRunEvents(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		taskID := f.create(task.KindWork)
 		path := "/v1/tasks/" + taskID + "/events"
@@ -136,6 +138,7 @@ func TestRunEvents(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		taskID := f.create(task.KindScout)
 		path := "/v1/tasks/" + taskID + "/report"
@@ -208,6 +211,7 @@ func (f *fixture) follow(url, runID, last string) <-chan frame {
 }
 
 func TestTail(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		f.create(task.KindWork)
 		st := f.claim(f.boxes[0])

@@ -13,6 +13,7 @@ import (
 // A run whose result does not fit has failed, what it pushed is kept, and the
 // next one is told what was wrong.
 func TestResultSchema(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		schema := `{"type":"object","required":["sum"],"properties":{"sum":{"type":"integer"}}}`
 		var taskID string

@@ -13,6 +13,7 @@ import (
 )
 
 func TestWorkWithoutCommitsCompletes(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		taskID := f.create(task.KindScout)
 		st := f.claim(f.boxes[0])
@@ -35,6 +36,7 @@ func TestWorkWithoutCommitsCompletes(t *testing.T) {
 }
 
 func TestEndings(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		f       protocol.Finished
 		status  task.Status
@@ -83,6 +85,7 @@ func TestEndings(t *testing.T) {
 // A fault of the box is told in the transaction that ends the run: if it cannot
 // be noted, nothing has happened, and the last word comes again.
 func TestUnfitBoxIsNotedWithTheEnd(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		f.others.deaf = true
 		taskID := f.create(task.KindWork)
@@ -110,6 +113,7 @@ func TestUnfitBoxIsNotedWithTheEnd(t *testing.T) {
 // A run that was told to end for another reason ends for that, and its box is
 // unfit all the same.
 func TestUnfitBoxOfAHaltedRun(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		taskID := f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
@@ -123,6 +127,7 @@ func TestUnfitBoxOfAHaltedRun(t *testing.T) {
 }
 
 func TestSettlerSettles(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		f.others.settle = func(tx *db.Tx, t *task.Row, r *Row, fin Ending) (bool, error) {
 			if fin.Tip == "" || *r.Outcome != Succeeded || tx.Account != f.account {
@@ -140,6 +145,7 @@ func TestSettlerSettles(t *testing.T) {
 }
 
 func TestGapsComeAgain(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
@@ -162,6 +168,7 @@ func TestGapsComeAgain(t *testing.T) {
 }
 
 func TestLeases(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
 		taskID := f.create(task.KindWork)
@@ -207,6 +214,7 @@ func TestLeases(t *testing.T) {
 }
 
 func TestStuck(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
 		taskID := f.create(task.KindWork)
@@ -254,6 +262,7 @@ func TestStuck(t *testing.T) {
 }
 
 func TestHello(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		kept, forgotten := f.create(task.KindWork), f.create(task.KindWork)
 		a, b := f.claim(f.boxes[0]), f.claim(f.boxes[0])
@@ -279,6 +288,7 @@ func TestHello(t *testing.T) {
 }
 
 func TestCancelHaltsTheBox(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		taskID := f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
@@ -302,6 +312,7 @@ func TestCancelHaltsTheBox(t *testing.T) {
 }
 
 func TestTakenWorkMayBeSavedForAWhile(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		rescue := func(token string) bool {
 			t.Helper()
@@ -363,6 +374,7 @@ func TestTakenWorkMayBeSavedForAWhile(t *testing.T) {
 }
 
 func TestEvacuate(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		taskID, waiting := f.create(task.KindWork), f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
@@ -386,6 +398,7 @@ func TestEvacuate(t *testing.T) {
 }
 
 func TestFailureKind(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ kind, text, want string }{
 		{task.AgentError, "request failed: status code 429", task.ProviderRateLimit},
 		{task.AgentError, "API Error: 401 {\"type\":\"authentication_error\"}", task.ProviderAuth},

@@ -16,6 +16,7 @@ import (
 // Boxes that work, people that interfere and the lease scan get in each
 // other's way at full speed: nothing deadlocks, and nothing is half done.
 func TestEverythingAtOnce(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		const tasks = 24
 		n := f.Tasks.Needs

@@ -41,6 +41,7 @@ func health(t *testing.T, s *Service) (status int, h Health) {
 }
 
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	up := func(context.Context) error { return nil }
 	down := func(context.Context) error { return errors.New("connection refused") }
 	status, h := health(t, told(Needs{SHA: "abc", Probes: map[string]func(context.Context) error{"database": up}}))
@@ -56,6 +57,7 @@ func TestHealth(t *testing.T) {
 // What still works does not turn a balancer away, and only what is needed counts
 // for readiness.
 func TestReady(t *testing.T) {
+	t.Parallel()
 	up := func(context.Context) error { return nil }
 	scarce := func(context.Context) error { return &Trouble{Degraded: true, Detail: "Nearly full."} }
 	down := func(context.Context) error { return errors.New("connection refused") }
@@ -96,6 +98,7 @@ func TestReady(t *testing.T) {
 
 // A dependency that hangs is one that failed; the answer does not hang with it.
 func TestHealthIsBounded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hang := func(ctx context.Context) error {
 			<-ctx.Done()

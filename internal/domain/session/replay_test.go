@@ -18,6 +18,7 @@ func some[T any](v T) *T { return &v }
 // TestReplay: the policy that was decides as it did, whatever the record holds;
 // of another each key is told about or unknown.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	was := Candidate{Template: "default", Isolation: "best", CheckCommand: "make check", CheckTimeout: 10 * time.Minute, MergeMode: "ask", MergeMethod: "merge",
 		DeleteBranch: true, OnCancel: "close", Conflicts: "hold", RunMicros: some[int64](2_000_000), Instructions: "a", MCPServers: "b"}
 	policy := &db.JSON[Candidate]{V: was}
@@ -100,6 +101,7 @@ var (
 // Whether a person was asked about a merge, ordered it, or made it by hand, is
 // told apart.
 func TestReplayOfMerges(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {
 		for i, c := range []struct {
 			name, by, mode string

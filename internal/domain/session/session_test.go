@@ -31,7 +31,10 @@ import (
 	"yardmaster/internal/seal"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 var (
 	addSession = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at) VALUES ($1, 'acme', $2, 'task', 'work', $3)`)

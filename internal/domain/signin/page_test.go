@@ -4,6 +4,7 @@ import "testing"
 
 // The sign-in page leads nowhere but to this server.
 func TestReturnTo(t *testing.T) {
+	t.Parallel()
 	for path, want := range map[string]string{
 		"/oauth/authorize?client_id=a&state=%2F": "/oauth/authorize?client_id=a&state=%2F",
 		"/device":                                "/device",

@@ -23,7 +23,10 @@ import (
 	"yardmaster/internal/seal"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 const password = "a long password"
 

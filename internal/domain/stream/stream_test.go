@@ -20,7 +20,10 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 // The rows of these tests are templates: they have an account, a name and a
 // body, and nothing else hangs on them.
@@ -145,6 +148,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 // and on whichever node, ends with the rows of the database, and none of
 // another account's.
 func TestListenersConverge(t *testing.T) {
+	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		for _, a := range []string{"acme", "rival"} {
 			in(t, d, a, func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: a}); return err })
@@ -193,6 +197,7 @@ func TestListenersConverge(t *testing.T) {
 // TestSlowListenerIsCut holds that a listener that does not read holds up
 // nobody and is let go.
 func TestSlowListenerIsCut(t *testing.T) {
+	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		in(t, d, "acme", func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: "acme"}); return err })
 		s := node(d)
@@ -220,6 +225,7 @@ func TestSlowListenerIsCut(t *testing.T) {
 // TestListenerComesWhileTheFeedReads holds that a change reaches a listener that
 // came after the feed looked who follows what, and before it looked what changed.
 func TestListenerComesWhileTheFeedReads(t *testing.T) {
+	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		in(t, d, "acme", func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: "acme"}); return err })
 		s := node(d)
@@ -252,6 +258,7 @@ func TestListenerComesWhileTheFeedReads(t *testing.T) {
 
 // TestFeedEndsWithItsLastListener holds that nobody listening costs nothing.
 func TestFeedEndsWithItsLastListener(t *testing.T) {
+	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		in(t, d, "acme", func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: "acme"}); return err })
 		s := node(d)

@@ -9,6 +9,7 @@ import (
 )
 
 func TestReassign(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.create(nil)
 		if got := f.call("acme", "POST", "/v1/tasks/"+id+"/reassign", nil, 200); got["reassigned"] != false {
@@ -28,6 +29,7 @@ func TestReassign(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.create(nil)
 		waiting := f.create(object{"depends_on": []string{id}})
@@ -65,6 +67,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestRedispatch(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.create(nil)
 		b := f.create(object{"depends_on": []string{id}})
@@ -103,6 +106,7 @@ func TestRedispatch(t *testing.T) {
 }
 
 func TestMovesOutsideTheTableFail(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.create(nil)
 		err := f.DB.Write(db.WithAccount(context.Background(), "acme"), func(tx *db.Tx) error {

@@ -83,6 +83,7 @@ func (f *fixture) propose(id, sha string) {
 }
 
 func TestConflictHolds(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		h := f.foresee(ConflictsHold)
 		first := f.create(object{"files": []string{"web/**"}})
@@ -129,6 +130,7 @@ func TestConflictHolds(t *testing.T) {
 }
 
 func TestConflictsOfSavedWork(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		h := f.foresee(ConflictsStack)
 		second := f.create(nil)
@@ -183,6 +185,7 @@ func (f *fixture) propose2(id, sha string) {
 }
 
 func TestConflictStacks(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		h := f.foresee(ConflictsStack)
 		first := f.create(object{"files": []string{"a.go"}})
@@ -221,6 +224,7 @@ func TestConflictStacks(t *testing.T) {
 }
 
 func TestConflictsIgnored(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		h := f.foresee(ConflictsIgnore)
 		for range 2 {
@@ -235,6 +239,7 @@ func TestConflictsIgnored(t *testing.T) {
 
 // A queue that waits for one work is held back, and let go, a bit at a time.
 func TestManyConflicts(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		f.foresee(ConflictsHold)
 		first := f.create(object{"files": []string{"a.go"}})
@@ -256,6 +261,7 @@ func TestManyConflicts(t *testing.T) {
 }
 
 func TestGlobs(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		mine, theirs string
 		want         bool

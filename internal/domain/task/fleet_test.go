@@ -15,6 +15,7 @@ import (
 // Whom a box serves: its account, every account, or one member's tasks in
 // every account that the member belongs to.
 func TestWhomABoxServes(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		f.write("", func(tx *db.Tx) error {
 			if err := seed.Add(tx, seed.User{ID: "ann"}); err != nil {
@@ -63,6 +64,7 @@ func TestWhomABoxServes(t *testing.T) {
 }
 
 func TestDrainingBoxesGetNothing(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.create(nil)
 		f.write("", func(tx *db.Tx) error { _, err := seed.SetState.Exec(tx, "box", "draining"); return err })
@@ -81,6 +83,7 @@ func TestDrainingBoxesGetNothing(t *testing.T) {
 
 // Who names no level gets a box that isolates somehow, or a member's own.
 func TestBoxThatOffersNoIsolationGetsNothing(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		setIsolation := func(levels string) {
 			f.t.Helper()
@@ -126,6 +129,7 @@ func TestBoxThatOffersNoIsolationGetsNothing(t *testing.T) {
 }
 
 func TestUnfitBoxesGetNothing(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		unfit := func(box string, why any) {
 			f.t.Helper()
@@ -198,6 +202,7 @@ func TestUnfitBoxesGetNothing(t *testing.T) {
 
 // A fault of its box is no try of a task, however often it happens.
 func TestUnfitBoxesAreNoTries(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.create(nil)
 		for _, kind := range []string{BoxLost, AgentError, BoxUnfit, BoxUnfit, BoxUnfit, BoxUnfit, BoxUnfit, BoxUnfit, BoxLost, BoxUnfit} {
@@ -227,11 +232,15 @@ func TestUnfitBoxesAreNoTries(t *testing.T) {
 	})
 }
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 // TestQueueIsNotScanned holds that what is asked of a long queue is read off an
 // index of what it is about.
 func TestQueueIsNotScanned(t *testing.T) {
+	t.Parallel()
 	for part, want := range map[string]string{
 		"GROUP BY repo_id, template, (waiting_deps > 0)":                     "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\nUSE TEMP B-TREE FOR GROUP BY\n",
 		isWaiting + " ORDER BY created_at, id LIMIT $2":                      "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\n",
@@ -246,6 +255,7 @@ func TestQueueIsNotScanned(t *testing.T) {
 // TestOwnBoxTakesWhatFollows: the box of a member takes what the platform made
 // of that member's asks and pull requests, and nobody else's.
 func TestOwnBoxTakesWhatFollows(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		ann, bob, nobody := "ann", "bob", ""
 		f.write("", func(tx *db.Tx) error {

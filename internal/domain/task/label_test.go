@@ -3,6 +3,7 @@ package task
 import "testing"
 
 func TestLabels(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		list := func(query string) (ids []string) {
 			for _, row := range f.call("acme", "GET", "/v1/tasks?"+query, nil, 200)["data"].([]any) {

@@ -67,6 +67,7 @@ func (f *fixture) served(n int) string {
 // However much one repository has queued, another gets every other turn; a
 // direct task goes first.
 func TestRepositoriesTakeTurns(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		f.seats = 1000
 		f.write("", func(tx *db.Tx) error {
@@ -110,6 +111,7 @@ func TestRepositoriesTakeTurns(t *testing.T) {
 }
 
 func TestPositions(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		f.repo("big")
 		var ids []string
@@ -145,6 +147,7 @@ func TestPositions(t *testing.T) {
 // No repository waits long for its turn, whatever the others queue and
 // whatever it costs.
 func TestNobodyStarves(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		const repos = 4
 		lanes := map[string]*lane{}

@@ -11,6 +11,7 @@ import (
 
 // Who listens to moves hears all of them, and can undo one.
 func TestMoved(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		var heard []string
 		Moved.On(f.DB, func(_ *db.Tx, m Move) error {
@@ -48,6 +49,7 @@ func TestMoved(t *testing.T) {
 // A task whose pull request was closed, and is open again, goes on with it, and
 // so does what failed because of it. Cancelled work stays so.
 func TestReopened(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.create(nil)
 		waiting := f.create(object{"depends_on": []string{id}})

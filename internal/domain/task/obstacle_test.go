@@ -13,6 +13,7 @@ import (
 // TestWaitingForPeople holds that a task which waits for one that only a person
 // sets going again says so, however far it is from it, with the call that does.
 func TestWaitingForPeople(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		first := f.create(nil)
 		second := f.create(object{"depends_on": []string{first}})

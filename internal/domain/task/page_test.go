@@ -13,6 +13,7 @@ var setTemplate = db.S(`UPDATE tasks SET template = $2 WHERE id = $1`)
 // A page reads its repositories at once and its templates at once, however many
 // tasks it has, and says what it says of each task alone.
 func TestPageReadsPerPage(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		f.repo("big")
 		f.repo("old")

@@ -16,6 +16,7 @@ var selectPending = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = 
 // The places of many tasks are those that each has when it is asked about
 // alone, whichever way they are told.
 func TestPlacesOfManyAtOnce(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		dice := rand.New(rand.NewPCG(1, 2))
 		repos := []string{"web", "big", "old"}

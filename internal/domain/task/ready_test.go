@@ -11,6 +11,7 @@ import (
 // Whether a box would claim what somebody files is answered as a task that they
 // filed would answer it.
 func TestFleetAgreesWithHolds(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		f.write("", func(tx *db.Tx) error {
 			for _, user := range []string{"ann", "bob"} {

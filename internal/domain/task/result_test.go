@@ -6,6 +6,7 @@ import (
 )
 
 func TestResult(t *testing.T) {
+	t.Parallel()
 	schema := `{"type":"object","required":["ok"],"properties":{"ok":{"type":"boolean"},"n":{"type":"integer"}},"additionalProperties":false}`
 	for name, tc := range map[string]struct {
 		report, kind, says, want string

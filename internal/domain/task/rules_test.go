@@ -12,6 +12,7 @@ import (
 )
 
 func TestTerminalStatesStay(t *testing.T) {
+	t.Parallel()
 	for _, from := range Statuses() {
 		for _, to := range Statuses() {
 			if from.Terminal() && Allowed(from, to) && !(from == Failed && (to == Pending || to == AwaitingCI)) {
@@ -28,6 +29,7 @@ func TestTerminalStatesStay(t *testing.T) {
 }
 
 func TestLadder(t *testing.T) {
+	t.Parallel()
 	type step struct {
 		kind string
 		to   Status
@@ -64,6 +66,7 @@ func TestLadder(t *testing.T) {
 
 // Whatever the facts, a pending task has a hold or an online box that fits it.
 func TestHeldOrClaimable(t *testing.T) {
+	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
 	agents := []string{"claude", "codex", "builtin"}
 	sandboxes := []string{"", Best, "none", "landlock", "bubblewrap"}
@@ -113,6 +116,7 @@ func TestHeldOrClaimable(t *testing.T) {
 // A demand is met by a level that is at least that and held, when it was tried,
 // what its name promises; none is met by all, and by nobody who has not said.
 func TestWhoIsolatesWell(t *testing.T) {
+	t.Parallel()
 	all := protocol.Isolated
 	for name, x := range map[string]struct {
 		box  Box
@@ -147,6 +151,7 @@ func TestWhoIsolatesWell(t *testing.T) {
 // None has to be said by a template or a policy file, and is not held against
 // the other's silence.
 func TestStricter(t *testing.T) {
+	t.Parallel()
 	for _, x := range [][3]string{
 		{"", "", Best}, {Best, "", Best}, {"", Best, Best}, {"none", "", "none"}, {Best, "none", "none"}, {"none", "none", "none"},
 		{"none", "landlock", "landlock"}, {"landlock", Best, "landlock"}, {"bubblewrap", "landlock", "bubblewrap"}, {"", "bubblewrap", "bubblewrap"},
@@ -159,6 +164,7 @@ func TestStricter(t *testing.T) {
 
 // What has to be repaired is named, unless it is another account's.
 func TestRepaired(t *testing.T) {
+	t.Parallel()
 	box := func(account, name, why string) Box { return Box{ID: name, Name: name, AccountID: account, Unfit: why} }
 	for want, boxes := range map[string][]Box{
 		"the fault of the box desk is repaired: No room.":                                 {box("acme", "desk", "No room.")},
@@ -172,6 +178,7 @@ func TestRepaired(t *testing.T) {
 }
 
 func TestBranchName(t *testing.T) {
+	t.Parallel()
 	const id = "0123abcd-0000-4000-8000-000000000000"
 	for title, want := range map[string]string{
 		"Fix the Login!  (again)": "svc/fix-the-login-again--0123abcd",
@@ -193,6 +200,7 @@ func TestBranchName(t *testing.T) {
 
 // Tries that the faults of boxes end are not charged: they are slowed down.
 func TestPace(t *testing.T) {
+	t.Parallel()
 	backoff := []time.Duration{time.Minute, time.Hour}
 	of := func(kinds ...string) (out []Ending) {
 		for _, k := range kinds {
@@ -223,6 +231,7 @@ func TestPace(t *testing.T) {
 // An agent that lacks what drives it is none; the hold says what that is, to
 // those whose machine it is.
 func TestAgentWithoutItsAdapter(t *testing.T) {
+	t.Parallel()
 	r := boxRow{ID: "b", Name: "shed", AccountID: "acme", OwnerTarget: "shared", State: "enrolled", Presence: "online", Slots: 1}
 	r.Agents.V = []protocol.AgentInfo{{Name: "codex", Version: "2.6.0"}, {Name: "claude", Missing: "/usr/bin/claude is here without its adapter."}}
 	r.Isolation.V = []string{"none"}

@@ -15,6 +15,7 @@ var fillQueue = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, ti
 // TestSearchIsBounded holds that a search through a long queue takes several
 // pages rather than long, and that a bare cursor goes on with it.
 func TestSearchIsBounded(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		f.write("acme", func(tx *db.Tx) error { _, err := fillQueue.Exec(tx, 2*searched+10); return err })
 		var found []string

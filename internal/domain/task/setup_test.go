@@ -3,6 +3,7 @@ package task
 import "testing"
 
 func TestSetupNeedsRoom(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		f.QueueCap = 0
 		if p := f.refused("POST", "/v1/repos/acme/web/setup", nil, 429, "queue-full"); p["retry_after"] == nil {

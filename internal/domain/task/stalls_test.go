@@ -10,6 +10,7 @@ import (
 )
 
 func TestStalls(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		first := f.create(nil)
 		f.create(object{"depends_on": []string{first}})

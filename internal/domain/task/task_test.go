@@ -190,6 +190,7 @@ func reasons(task object) (out []string) {
 }
 
 func TestCreate(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		out := f.call("acme", "POST", "/v1/tasks", job(object{"labels": object{"area": "auth"}, "budget_usd": 1.5}), 202)
 		if out["queue_position"] != 1.0 || out["queue_depth"] != 1.0 || out["queue_depth_cap"] != -1.0 || out["sink"] != "queued" {
@@ -226,6 +227,7 @@ func TestCreate(t *testing.T) {
 }
 
 func TestCreateRefuses(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		for name, c := range map[string]struct {
 			body   object
@@ -268,6 +270,7 @@ func TestCreateRefuses(t *testing.T) {
 }
 
 func TestListWalks(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		var made []string
 		for range 5 {
@@ -302,6 +305,7 @@ func TestListWalks(t *testing.T) {
 }
 
 func TestClaimOrderAndSeats(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		f.seats = 1
 		low, high := f.create(object{"priority": 1}), f.create(object{"priority": 90})
@@ -329,6 +333,7 @@ func TestClaimOrderAndSeats(t *testing.T) {
 }
 
 func TestBackoffHolds(t *testing.T) {
+	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.create(nil)
 		f.claim()

@@ -16,6 +16,7 @@ import (
 
 // Operator tokens are for sessions that are fresh, and for an hour.
 func TestOperatorTokens(t *testing.T) {
+	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
 	dbtest.RunWith(t, db.Options{Clock: func() time.Time { return now }}, func(t *testing.T, d *db.DB) {
 		s := New(Needs{DB: d})

@@ -21,7 +21,10 @@ import (
 	"yardmaster/internal/seal"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 var (
 	stored  = db.Q[string](`SELECT id || name || prefix || hash || scopes FROM tokens WHERE account_id = $1`)

@@ -12,7 +12,10 @@ import (
 	"yardmaster/internal/seal"
 )
 
-func TestStatements(t *testing.T) { dbtest.Declared(t) }
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
 
 var (
 	stored = db.Q[string](`SELECT sealed FROM secrets WHERE account_id = $1 ORDER BY name`)
@@ -138,6 +141,7 @@ func TestVaultsAreBounded(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"", "1A", "A-B", "A B", "PATH", "home", "LD_PRELOAD", "https_proxy", "GIT_SSH_COMMAND", "YARDMASTER_REPORT", "node_options"} {
 		if NameFault(name) == "" {
 			t.Errorf("%q may be a secret's name", name)

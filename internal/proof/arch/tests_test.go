@@ -47,39 +47,13 @@ func TestTestsChangeTheirOwnTables(t *testing.T) {
 	}
 }
 
-// inTurn is how many tests of a package run alone, before those that run beside
-// each other. They are from before the rule: each number only becomes smaller.
-// A test that has to run alone says why where it is.
-var inTurn = map[string]int{
-	"app":               114,
-	"domain/ask":        3,
-	"domain/backlog":    4,
-	"domain/blocker":    2,
-	"domain/box":        4,
-	"domain/budget":     12,
-	"domain/escalation": 2,
-	"domain/member":     3,
-	"domain/modelkey":   2,
-	"domain/oauth":      18,
-	"domain/plan":       21,
-	"domain/prompt":     2,
-	"domain/pull":       3,
-	"domain/repo":       2,
-	"domain/run":        37,
-	"domain/service":    3,
-	"domain/session":    3,
-	"domain/signin":     2,
-	"domain/stream":     5,
-	"domain/task":       46,
-	"domain/template":   1,
-	"domain/token":      2,
-	"domain/vault":      2,
-}
+// alone are the tests of the domains and the program that do not run beside
+// others, by package and name, and why.
+var alone = map[string]string{}
 
 // A test runs beside its siblings. Tests wait most of their time, for a
 // database, a server or a box.
 func TestTestsRunInParallel(t *testing.T) {
-	alone := map[string][]string{}
 	for _, f := range files(t) {
 		if !f.test || f.pkg() != "app" && !strings.HasPrefix(f.pkg(), "domain/") {
 			continue
@@ -89,19 +63,12 @@ func TestTestsRunInParallel(t *testing.T) {
 			if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Test") || fn.Name.Name == "TestMain" || fn.Name.Name == "TestTranscripts" {
 				continue
 			}
-			if !parallel(fn) {
-				alone[f.pkg()] = append(alone[f.pkg()], fn.Name.Name)
+			switch name := f.pkg() + " " + fn.Name.Name; {
+			case !parallel(fn) && alone[name] == "":
+				t.Errorf("%s runs alone: let it begin with t.Parallel(), or say why not in alone of internal/proof/arch/tests_test.go", name)
+			case parallel(fn) && alone[name] != "":
+				t.Errorf("%s runs beside others: remove it from alone of internal/proof/arch/tests_test.go", name)
 			}
-		}
-	}
-	for _, pkg := range slices.Sorted(maps.Keys(alone)) {
-		if n, most := len(alone[pkg]), inTurn[pkg]; n > most {
-			t.Errorf("%d tests of %s run alone, %d did: let the new one begin with t.Parallel() (%s)", n, pkg, most, strings.Join(alone[pkg], " "))
-		}
-	}
-	for _, pkg := range slices.Sorted(maps.Keys(inTurn)) {
-		if n := len(alone[pkg]); n < inTurn[pkg] {
-			t.Errorf("%d tests of %s run alone: lower its number in inTurn of internal/proof/arch/tests_test.go", n, pkg)
 		}
 	}
 }
