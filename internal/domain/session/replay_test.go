@@ -122,7 +122,7 @@ func TestReplayOfMerges(t *testing.T) {
 				_, err3 := addMerged.Exec(tx, of, db.JSON[Candidate]{V: Candidate{MergeMode: c.mode}})
 				var err4 error
 				if c.by != "" {
-					err4 = seed.Add(tx, seed.Action{ID: of, Account: "acme", Pull: of, Kind: "merge", State: "applied", By: new(c.by), Decided: new(int64(c.decided))})
+					err4 = seed.Add(tx, seed.Action{ID: of, Account: "acme", Pull: of, Kind: "merge", State: "applied", By: new(c.by), Decided: new(c.decided)})
 				}
 				return errors.Join(err1, err2, err3, err4)
 			})
