@@ -86,6 +86,7 @@ func TestRecords(t *testing.T) {
 	stray, invitation := id.Secret(id.PAT), id.Secret(id.Invite)
 	call := `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": ` +
 		`{"name": "task.run_status", "arguments": {"id": "` + id.New() + `"}}}`
+	unknown := id.Random()
 	anywhere := map[string]any{"account": y.acct, "actor": "user:" + y.user}
 	wants := map[string]map[string]any{}
 	for name, c := range map[string]struct {
@@ -95,9 +96,9 @@ func TestRecords(t *testing.T) {
 	}{
 		"capability": {"GET", "/v1/tasks?per_page=5", y.owner, "", 200,
 			map[string]any{"path": "/v1/tasks", "route": "/v1/tasks", "capability": "task.list", "surface": "rest"}, anywhere},
-		"refused": {"GET", "/v1/tasks/" + made.ID[:35] + "0", y.owner, "", 404,
+		"refused": {"GET", "/v1/tasks/" + unknown, y.owner, "", 404,
 			map[string]any{"route": "/v1/tasks/{id}", "capability": "task.run_status", "surface": "rest", "slug": "not-found",
-				"path": "/v1/tasks/" + made.ID[:35] + "0", "cause": "not-found: There is no such task."}, anywhere},
+				"path": "/v1/tasks/" + unknown, "cause": "not-found: There is no such task."}, anywhere},
 		"tool": {"POST", mcp.Path, y.owner, call, 200,
 			map[string]any{"path": mcp.Path, "route": mcp.Path, "capability": "task.run_status", "surface": "mcp", "slug": "not-found",
 				"cause": "not-found: There is no such task."}, anywhere},
