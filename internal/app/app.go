@@ -94,7 +94,7 @@ type codeHost interface {
 // Run is the control plane from start to stop: it returns nil once ctx has
 // ended and everything accepted is stored.
 func Run(ctx context.Context, cfg *config.Config, o Options) (err error) {
-	a := &App{cfg: cfg, opts: o, log: o.Logger, clock: time.Now}
+	a := &App{cfg: cfg, opts: o, log: o.Logger}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}

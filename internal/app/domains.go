@@ -204,7 +204,7 @@ func described() parts {
 	describing.Do(func() {
 		a := &App{
 			cfg: &config.Config{}, log: slog.New(slog.DiscardHandler), db: &db.DB{}, bus: &bus.Bus{}, hub: event.NewHub(), ring: seal.New(), clients: seal.New(),
-			clock: time.Now, mail: &mail.Outbox{}, host: &builtin.Host{}, prices: &llm.Prices{},
+			mail: &mail.Outbox{}, host: &builtin.Host{}, prices: &llm.Prices{},
 		}
 		describing.parts = a.wire()
 	})
@@ -236,7 +236,7 @@ func (a *App) wire() parts {
 	add(&p, member.New(member.Needs{
 		DB: a.db, Invites: invites, Mail: a.mail, BaseURL: a.base, Tries: slots{counts: a.limits(), name: "added by login", most: 20},
 	}))
-	add(&p, oauth.New(oauth.Needs{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: tokens, Used: p.used, Sessions: p.signin}))
+	add(&p, oauth.New(oauth.Needs{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: tokens, Used: sync.OnceValue(p.used), Sessions: p.signin}))
 	add(&p, template.New(template.Needs{DB: a.db, Hub: a.hub}))
 	vaults := add(&p, vault.New(vault.Needs{DB: a.db, Ring: a.ring, Repos: flow.VaultRepos{}, Reachable: a.cfg.Reachable}))
 	prompts := add(&p, prompt.New(prompt.Needs{DB: a.db, Platform: a.cfg.SystemPrompt, Refs: flow.PromptRefs{}}))

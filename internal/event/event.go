@@ -56,13 +56,13 @@ const AskTopic = "asks"
 const BacklogTopic = "backlog"
 
 // Sweep calls pass at once, after each notice of the topic, and at least every so
-// often, until ctx ends. Each is a pass of the loop topic.sweep, see observe.Pass.
-func (h *Hub) Sweep(ctx context.Context, topic string, every time.Duration, pass func(context.Context)) {
+// often, until ctx ends. Each is a pass of the loop of that name, see observe.Pass.
+func (h *Hub) Sweep(ctx context.Context, loop, topic string, every time.Duration, pass func(context.Context)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		notice := h.Watch(topic)
-		in, end := observe.Pass(ctx, topic+".sweep")
+		in, end := observe.Pass(ctx, loop)
 		pass(in)
 		end()
 		select {

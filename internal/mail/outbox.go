@@ -57,7 +57,7 @@ func purpose(mail string) string { return "mail/" + mail }
 // Loop sends due mails until ctx ends. Every node may run it: a lease in the
 // database keeps two nodes from the same mail.
 func (o *Outbox) Loop(ctx context.Context) error {
-	o.Hub.Sweep(ctx, topic, sweep, func(ctx context.Context) {
+	o.Hub.Sweep(ctx, "mails.sweep", topic, sweep, func(ctx context.Context) {
 		err := o.pass(ctx)
 		observe.Failed(ctx, err)
 		if err != nil && ctx.Err() == nil {

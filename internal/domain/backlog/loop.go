@@ -34,7 +34,7 @@ var errLost = errors.New("backlog: another node has it")
 // gets no second one.
 func (s *Service) Loop(ctx context.Context) error {
 	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
-	s.Hub.Sweep(ctx, event.BacklogTopic, sweep, s.pass)
+	s.Hub.Sweep(ctx, "backlog.sweep", event.BacklogTopic, sweep, s.pass)
 	return nil
 }
 

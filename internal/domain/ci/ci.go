@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/needs"
+	"yardmaster/internal/observe"
 )
 
 // States of a check.
@@ -152,7 +153,7 @@ const sweep = 10 * time.Second
 // Loop ends checks whose tasks ended without a result, until ctx ends. Any node
 // may run it. What fails is logged and tried again.
 func (s *Service) Loop(ctx context.Context) error {
-	s.Hub.Sweep(ctx, event.PullTopic, sweep, s.Pass)
+	s.Hub.Sweep(ctx, "ci.sweep", event.PullTopic, sweep, s.Pass)
 	return nil
 }
 
@@ -178,6 +179,7 @@ func (s *Service) Pass(ctx context.Context) {
 }
 
 func (s *Service) complain(ctx context.Context, err error, more ...any) {
+	observe.Failed(ctx, err)
 	if ctx.Err() == nil {
 		s.Logger.ErrorContext(ctx, "end a lost check", append(more, slog.Any("error", err))...)
 	}

@@ -23,7 +23,7 @@ const (
 // due is found, and taken, in the database. What fails is logged and tried
 // again.
 func (s *Service) Loop(ctx context.Context) error {
-	s.Hub.Sweep(ctx, event.PullTopic, sweep, s.Pass)
+	s.Hub.Sweep(ctx, "pulls.sweep", event.PullTopic, sweep, s.Pass)
 	return nil
 }
 

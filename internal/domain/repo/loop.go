@@ -32,7 +32,7 @@ const (
 // is recorded is recorded once.
 func (s *Service) Loop(ctx context.Context) error {
 	var refreshing sync.WaitGroup
-	refreshing.Go(func() { s.Hub.Sweep(ctx, event.RepoTopic, refreshEvery, s.RefreshDue) })
+	refreshing.Go(func() { s.Hub.Sweep(ctx, "repos.sweep", event.RepoTopic, refreshEvery, s.RefreshDue) })
 	defer refreshing.Wait()
 	tick := time.NewTicker(reconcileEvery)
 	defer tick.Stop()
