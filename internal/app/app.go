@@ -333,8 +333,8 @@ func (a *App) close() error {
 		defer cancel()
 		errs = append(errs, a.bus.Close(ctx))
 	}
-	if a.parts.session != nil {
-		a.parts.session.Close()
+	if a.parts.gateway != nil {
+		a.parts.gateway.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		errs = append(errs, a.parts.budget.Close(ctx))

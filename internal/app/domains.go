@@ -26,6 +26,7 @@ import (
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/escalation"
+	"yardmaster/internal/domain/gateway"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/member"
@@ -85,7 +86,7 @@ type parts struct {
 	run     *run.Service
 	box     *box.Service
 	budget  *budget.Service
-	session *session.Service
+	gateway *gateway.Service
 	blocker *blocker.Service
 }
 
@@ -273,12 +274,13 @@ func (a *App) wire() parts {
 	p.budget = add(&p, budget.New(budget.Needs{
 		DB: a.db, Logger: a.log, Clock: a.clock, Node: id.New(), Work: flow.BudgetWork{}, Prices: flow.Prices{Server: a.prices},
 	}))
-	p.session = add(&p, session.New(session.Needs{
-		DB: a.db, Hub: a.hub, Keys: keys, Budget: p.budget, Logger: a.log, Clock: a.clock, Runs: flow.SessionRuns{Runs: p.run},
-		Policies: flow.Policies{}, Prices: a.prices, Gateway: llm.Config{Scripted: a.model, Transport: transport, Observe: a.watching.modelCalls()},
+	sessions := add(&p, session.New(session.Needs{DB: a.db, Hub: a.hub, Runs: flow.SessionRuns{Runs: p.run}, Policies: flow.Policies{}}))
+	p.gateway = add(&p, gateway.New(gateway.Needs{
+		DB: a.db, Logger: a.log, Clock: a.clock, Attempts: flow.ModelTokens{Runs: p.run}, Keys: keys, Budget: p.budget, Sessions: sessions,
+		Prices: a.prices, HTTP: llm.Config{Scripted: a.model, Transport: transport, Observe: a.watching.modelCalls()},
 	}))
 	p.ask = add(&p, ask.New(ask.Needs{
-		DB: a.db, Hub: a.hub, Logger: a.log, Judge: flow.TriageModel{DB: a.db, Sessions: p.session},
+		DB: a.db, Hub: a.hub, Logger: a.log, Judge: flow.TriageModel{DB: a.db, Gateway: p.gateway},
 		Queue: flow.AskQueue{Tasks: p.task, Host: a.host}, Boxes: flow.AskBoxes{}, Plans: flow.AskPlans{Plans: p.plan, Host: a.host}, Budgets: flow.JudgeStops{},
 	}))
 	p.blocker = add(&p, blocker.New(blocker.Needs{

@@ -58,7 +58,7 @@ func (a *App) served() http.Handler {
 	hooks := a.parts.repo.Hooks()
 	hooks.Otherwise = api
 	git := a.host.Handler(hooks)
-	gateway := http.StripPrefix("/gateway", a.parts.session.Caller().Gateway)
+	gateway := http.StripPrefix("/gateway", a.parts.gateway.Caller().Gateway)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/git/"):

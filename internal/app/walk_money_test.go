@@ -80,7 +80,7 @@ func (m *walk) ask(n *node, a *attempt, grant llm.Grant, q llm.Quote) (int64, er
 		defer cancel()
 		ctx = soon
 	}
-	got, err := n.parts.session.Reserve(ctx, grant, q)
+	got, err := n.parts.gateway.Reserve(ctx, grant, q)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // however the database puts it
 	}
@@ -91,7 +91,7 @@ func (m *walk) ask(n *node, a *attempt, grant llm.Grant, q llm.Quote) (int64, er
 // it was asked for a moment ago.
 func (m *walk) authorize(n *node, a *attempt) (llm.Grant, error) {
 	i := slices.Index(m.nodes[:], n)
-	grant, err := n.parts.session.Authorize(context.Background(), a.start.ModelToken, llm.Messages, "")
+	grant, err := n.parts.gateway.Authorize(context.Background(), a.start.ModelToken, llm.Messages, "")
 	switch alive := m.alive(a); {
 	case err == nil && alive:
 		a.allowed[i] = m.now()
@@ -139,7 +139,7 @@ func (m *walk) settle() {
 		return &cost
 	})
 	n.calls = slices.Delete(n.calls, 0, k)
-	n.parts.session.Close() // stores them now
+	n.parts.gateway.Close() // stores them now
 }
 
 // record tells the account of calls: what they cost, or all that was set aside.
@@ -152,7 +152,7 @@ func (m *walk) record(n *node, calls []modelCall, cost func(modelCall) *int64) {
 		if u.CostMicros != nil {
 			m.paid += *u.CostMicros
 		}
-		n.parts.session.Record(context.Background(), c.grant, u)
+		n.parts.gateway.Record(context.Background(), c.grant, u)
 	}
 }
 

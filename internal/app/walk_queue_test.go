@@ -400,7 +400,7 @@ func (m *walk) restart() {
 func (m *walk) close(n *node) {
 	m.record(n, n.calls, nil)
 	n.calls = nil
-	n.parts.session.Close()
+	n.parts.gateway.Close()
 	if err := n.parts.budget.Close(context.Background()); err != nil {
 		m.fail("close: %v", err)
 	}

@@ -12,10 +12,10 @@ import (
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/gateway"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
-	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
 	"yardmaster/internal/event"
@@ -108,13 +108,13 @@ const maxVerdict = 16_000
 // TriageModel implements ask.Judge with the account's own model, as the
 // templates of its repositories choose it.
 type TriageModel struct {
-	DB       *db.DB
-	Sessions *session.Service
+	DB      *db.DB
+	Gateway *gateway.Service
 }
 
 // Begin opens a session of kind triage.
 func (j TriageModel) Begin(ctx context.Context, m ask.Matter) (ask.Talk, error) {
-	o := session.Opening{
+	o := gateway.Opening{
 		AccountID: m.AccountID, RepoID: m.RepoID, RequestedBy: m.RequestedBy, Trigger: "ask", Kind: "triage",
 		MaxTokens: maxVerdict, Before: m.Before,
 	}
@@ -138,7 +138,7 @@ func (j TriageModel) Begin(ctx context.Context, m ask.Matter) (ask.Talk, error) 
 	if err != nil {
 		return nil, err
 	}
-	talk, err := j.Sessions.Open(ctx, o)
+	talk, err := j.Gateway.Open(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -14,30 +14,12 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/session"
-	"yardmaster/internal/domain/template"
 	"yardmaster/internal/money"
 )
 
 // SessionRuns are the runs whose conversations sessions are. It is session.Runs;
 // the transcripts of package session show it.
 type SessionRuns struct{ Runs *run.Service }
-
-// Attempt tells which live attempt a model token belongs to; false for a token
-// that is worth nothing.
-func (s SessionRuns) Attempt(ctx context.Context, token string) (out session.Attempt, ok bool, err error) {
-	acc, ok, err := s.Runs.ResolveToken(ctx, token, run.TokenModel)
-	if err != nil || !ok {
-		return out, ok, err
-	}
-	err = s.Runs.DB.Read(ctx, func(tx *db.Tx) error {
-		t, _, err := template.ByName(tx, acc.AccountID, acc.Template)
-		out = session.Attempt{
-			RunID: acc.RunID, SessionID: acc.SessionID, AccountID: acc.AccountID, Provider: t.Provider, Model: t.Model, BaseURL: t.BaseURL,
-		}
-		return err
-	})
-	return out, true, err
-}
 
 // Say owes the agent of a live run of tx.Account a message; fault.Conflict with the
 // slug no_live_channel if it cannot be reached.

@@ -7,7 +7,6 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
-	"yardmaster/internal/llm"
 	"yardmaster/internal/money"
 )
 
@@ -145,19 +144,6 @@ type addEventArgs struct {
 	SessionID  string
 	At         time.Time
 	Kind, Data string
-}
-
-func add(tx *db.Tx, sessionID string, provider llm.Provider, u llm.Usage) error {
-	var unpriced, cost int64 = 1, 0
-	if u.CostMicros != nil {
-		unpriced, cost = 0, *u.CostMicros
-	}
-	_, err := addCall.Exec(tx, addCallArgs{
-		ID: sessionID, InputTokens: u.InputTokens, OutputTokens: u.OutputTokens,
-		CacheTokens: u.CacheReadTokens + u.CacheWriteTokens, Unpriced: unpriced, Cost: cost, Provider: string(provider),
-		Model: u.Model,
-	})
-	return err
 }
 
 func list(tx *db.Tx, p op.PageIn, repo string) ([]row, error) {

@@ -114,8 +114,9 @@ var between = map[string]string{
 	"domain/plan -> domain/task":         "approving a plan mints the tasks of all its groups in one transaction",
 	"domain/ci -> domain/repo":           "a check is the command of a repository's policy",
 	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",
-	"domain/session -> domain/budget":    "a call is set aside for before it is made, and settled with its account",
-	"domain/session -> domain/modelkey":  "the gateway spends the account's keys, call by call",
+	"domain/gateway -> domain/budget":    "an amount is set aside before a call, and its cost is spent in the transaction that counts the call",
+	"domain/gateway -> domain/modelkey":  "a call goes over a key of the account, and notes whether the key works, in the same transaction",
+	"domain/gateway -> domain/session":   "a call is counted in its session, in the same transaction",
 	"domain/operator -> domain/grant":    "an account and a person are shown with what they were given",
 	"domain/operator -> domain/account":  "operators see a person as the person does, with more beside it",
 	"domain/operator -> domain/member":   "a role that an operator changes is the event that one is which the roster changes",
@@ -342,6 +343,7 @@ func TestFileLength(t *testing.T) {
 // spared are files that a domain does without.
 var spared = map[string]string{
 	"domain/service/store.go": "it answers for the process and stores nothing",
+	"domain/gateway/store.go": "the rows of a call belong to sessions, budgets and keys",
 	"domain/people/ops.go":    "its rows are read and changed by the capabilities of other domains",
 }
 

@@ -23,6 +23,7 @@ var whole = []string{
 	"budget",
 	"ci",
 	"escalation",
+	"gateway",
 	"grant",
 	"invitation",
 	"member",
@@ -52,6 +53,7 @@ var whole = []string{
 // why each is no question to a sibling, which would be an interface.
 var functions = map[string]string{
 	"budget.Needs.Clock":      "is the platform's clock",
+	"gateway.Needs.Clock":     "is the platform's clock",
 	"modelkey.Needs.Models":   "asks a provider, and no sibling",
 	"oauth.Needs.Used":        "the scopes in use are known when the last domain is made",
 	"service.Needs.Document":  "is made of the rows of all domains, once",
@@ -59,7 +61,6 @@ var functions = map[string]string{
 	"service.Needs.Probes":    "ask what the process stands on, by name",
 	"service.Needs.Reference": "is made of the rows of all domains, once",
 	"service.Needs.Stopping":  "tells the state of the process",
-	"session.Needs.Clock":     "is the platform's clock",
 	"signin.Needs.Clock":      "is the platform's clock",
 	"stream.Topic.Rows":       "hides the type of a topic's rows, which each domain has its own of",
 }

@@ -1,0 +1,149 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/llm"
+	"yardmaster/internal/observe"
+	"yardmaster/internal/seal"
+)
+
+const (
+	// grantTime is how long a grant is used again. A revoked token or a deleted key
+	// works no longer than this.
+	grantTime = time.Second
+	// maxGrants is the number of grants that are kept in memory.
+	maxGrants = 10_000
+)
+
+type (
+	grantKey struct {
+		token string // its hash
+		api   llm.API
+	}
+	grant struct {
+		llm.Grant
+		until time.Time
+	}
+	// owner is llm.Grant.Session: the rows that a call counts for.
+	owner struct{ session, account, key string }
+)
+
+// Authorize picks the account's key for a call of a live attempt. The model that
+// the call names is not looked at: agents ask for other models beside the one they
+// were told to use, for instance to find a title, and a template that names a model
+// sends all of them there. Authorize fails with fault.Unauthenticated for a token
+// without a live attempt, and with fault.Forbidden and the slug no_credential if no
+// key fits.
+func (s *Service) Authorize(ctx context.Context, token string, api llm.API, _ string) (llm.Grant, error) {
+	at, now := grantKey{seal.Hash(token), api}, s.Clock()
+	s.mu.Lock()
+	g, ok := s.grants[at]
+	s.mu.Unlock()
+	if ok && now.Before(g.until) {
+		noteCaller(ctx, g.Grant)
+		return g.Grant, nil
+	}
+	fresh, err := s.authorize(ctx, token, api)
+	if err != nil {
+		return llm.Grant{}, err
+	}
+	noteCaller(ctx, fresh)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.grants == nil || len(s.grants) >= maxGrants {
+		s.grants = map[grantKey]grant{}
+	}
+	s.grants[at] = grant{fresh, now.Add(grantTime)}
+	return fresh, nil
+}
+
+// noteCaller puts the account and the session into the record of the request.
+func noteCaller(ctx context.Context, g llm.Grant) {
+	if o, ok := g.Session.(owner); ok {
+		r := observe.Of(ctx)
+		r.Account, r.Actor = o.account, "session:"+o.session
+	}
+}
+
+// authorize is Authorize without the memory of grants.
+func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm.Grant, error) {
+	a, err := s.attempt(ctx, token)
+	if err != nil {
+		return llm.Grant{}, err
+	}
+	wish := modelkey.Wish{Provider: llm.Provider(a.Provider), BaseURL: a.BaseURL, API: callAPI(api)}
+	var key modelkey.Key
+	var prices *llm.Prices
+	var found bool
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		if key, found, err = modelkey.Pick(tx, a.AccountID, wish); err != nil || !found {
+			return err
+		}
+		prices, err = modelkey.Prices(tx, key, s.Prices)
+		return err
+	})
+	if err != nil {
+		return llm.Grant{}, err
+	}
+	if !found {
+		return llm.Grant{}, noCredential(wish)
+	}
+	route, err := s.Keys.Open(key)
+	if err != nil {
+		return llm.Grant{}, fmt.Errorf("open key %s: %w", key.ID, err)
+	}
+	route.Model = a.Model
+	return llm.Grant{Route: route, Session: owner{a.SessionID, a.AccountID, key.ID}, Prices: prices}, nil
+}
+
+// attempt finds what a token belongs to; fault.Unauthenticated for nothing.
+func (s *Service) attempt(ctx context.Context, token string) (Attempt, error) {
+	s.mu.Lock()
+	a, ok := s.own[seal.Hash(token)]
+	s.mu.Unlock()
+	if ok {
+		return a, nil
+	}
+	a, ok, err := s.Attempts.Attempt(ctx, token)
+	if err == nil && !ok {
+		err = fault.New(fault.Unauthenticated, "", "The token belongs to no live attempt.")
+	}
+	return a, err
+}
+
+// callAPI is the API whose key serves a call: tokens are counted where the calls
+// themselves go.
+func callAPI(api llm.API) llm.API {
+	switch api {
+	case llm.CountTokens:
+		return llm.Messages
+	case llm.GeminiCount:
+		return llm.Gemini
+	}
+	return api
+}
+
+// noCredential is the refusal of a call that no key of the account fits.
+func noCredential(w modelkey.Wish) *fault.Error {
+	var speak []string
+	for _, p := range llm.Speakers(w.API) {
+		speak = append(speak, string(p))
+	}
+	of := "a provider"
+	switch {
+	case w.BaseURL != "":
+		of = "the provider at the template's base_url"
+	case w.Provider != "":
+		of = "the provider " + string(w.Provider)
+	}
+	return fault.Newf(fault.Forbidden, "no_credential",
+		"The account has no key of %s that speaks the API %s; these do: %s. `yardmaster key add` adds one.",
+		of, w.API, strings.Join(speak, ", "))
+}

@@ -1,0 +1,91 @@
+// Package gateway decides on calls to models. The HTTP gateway of package llm
+// carries a call; this package tells it which key of the account the call goes over
+// (Authorize), sets aside the most that the call may cost (Reserve), and stores its
+// cost (Record). It also makes the platform's own calls (Open), which go the same
+// way.
+//
+//   - gateway.go: the Service
+//   - authorize.go: from a token to a key
+//   - spend.go: from a quote to the rows of its cost
+//   - conversation.go: the platform's own conversations
+//
+// The package has no tables: the rows belong to modelkey, budget and session.
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/domain/session"
+	"yardmaster/internal/llm"
+	"yardmaster/internal/needs"
+)
+
+// Attempt is the work that a model token belongs to: a live run with what its
+// template says about the model, or a conversation of the platform's own.
+type Attempt struct {
+	SessionID string
+	AccountID string
+	Provider  string // empty: any
+	BaseURL   string // of the provider compatible
+	Model     string // empty: the model that the call names
+}
+
+// Attempts finds the attempts of runs.
+type Attempts interface {
+	// Attempt finds the live attempt of a model token; ok is false for a token
+	// without one.
+	Attempt(ctx context.Context, token string) (a Attempt, ok bool, err error)
+}
+
+// Needs are the parts that New makes a Service of.
+type Needs struct {
+	DB       *db.DB
+	Logger   *slog.Logger
+	Clock    func() time.Time // also measures how long calls take
+	Attempts Attempts
+	Keys     *modelkey.Service
+	Budget   *budget.Service
+	Sessions *session.Service
+	// Prices are the server's own, for models that an account sets no price for.
+	Prices *llm.Prices
+	// HTTP has Transport, Scripted and Observe; New sets the other fields.
+	HTTP llm.Config
+}
+
+// Service implements llm.Authorizer, llm.Reserver and llm.Recorder.
+type Service struct {
+	Needs
+	caller llm.Caller
+
+	writes  sync.WaitGroup // of records
+	mu      sync.Mutex
+	grants  map[grantKey]grant
+	records []record           // calls that are over and not stored yet
+	own     map[string]Attempt // by the hash of the token of a Conversation
+}
+
+// New makes a Service and its HTTP gateway. It panics if a field of n is nil.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	s := &Service{Needs: n}
+	c := n.HTTP
+	c.Authorizer, c.Reserver, c.Recorder, c.Logger, c.Now, c.Prices = s, s, s, n.Logger, n.Clock, n.Prices
+	s.caller = llm.Caller{Gateway: llm.NewGateway(c)}
+	return s
+}
+
+// Caller holds the handler of the HTTP gateway, and makes calls through it.
+func (s *Service) Caller() llm.Caller { return s.caller }
+
+// Close stores the calls that Record has and the database has not yet. The caller
+// calls Close after the last Record.
+func (s *Service) Close() {
+	s.flush()
+	s.writes.Wait()
+}

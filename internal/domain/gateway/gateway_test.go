@@ -1,0 +1,334 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/domain/session"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/llm"
+	"yardmaster/internal/llm/scripted"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
+	"yardmaster/internal/seal"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// fixture is a gateway with the keys, budgets and sessions of the account acme, and
+// one attempt.
+type fixture struct {
+	*Service
+	t       *testing.T
+	http    http.Handler // the rows of session, modelkey and budget
+	session string       // of the attempt
+
+	mu      sync.Mutex
+	now     time.Time
+	attempt *Attempt // of the token "tok"; nil once revoked
+}
+
+func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		ring, err := seal.Parse(strings.Repeat("0f", 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		scenarios, err := scripted.ParseScenarios([]byte("scenarios:\n  - name: hello\n    steps:\n      - text: Good morning.\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &fixture{t: t, session: id.New(), now: time.UnixMicro(0)}
+		f.attempt = &Attempt{SessionID: f.session, AccountID: "acme"}
+		clock := func() time.Time {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return f.now
+		}
+		logger, hub := slog.New(slog.DiscardHandler), event.NewHub()
+		f.Service = New(Needs{
+			DB: d, Logger: logger, Clock: clock, Attempts: f, Prices: llm.DefaultPrices(),
+			HTTP: llm.Config{Scripted: scripted.New(scenarios)},
+			Keys: modelkey.New(modelkey.Needs{
+				DB: d, Ring: ring, Hub: hub, PlainHTTP: modelkey.PlainLoopback, Models: llm.Probe{}.Models, Templates: others{},
+			}),
+			Budget:   budget.New(budget.Needs{DB: d, Logger: logger, Clock: clock, Node: "n", Work: others{}, Prices: others{}}),
+			Sessions: session.New(session.Needs{DB: d, Hub: hub, Runs: others{}, Policies: others{}}),
+		})
+		f.write(func(tx *db.Tx) error {
+			err1 := seed.Add(tx, seed.Account{ID: "acme"})
+			err2 := seed.Add(tx, seed.Repo{ID: "repo", Account: "acme", Name: "app"})
+			err3 := seed.Add(tx, seed.Session{ID: f.session, Account: "acme", Repo: "repo"})
+			return errors.Join(err1, err2, err3)
+		})
+		rows := append(f.Sessions.Ops(), append(f.Keys.Ops(), f.Budget.Ops()...)...)
+		f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
+			Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+				return policy.Actor{
+					Credential: policy.PAT, AccountID: p.Account,
+					Scopes: policy.Scopes(policy.ReadSessions, policy.ReadBilling, policy.WriteBilling),
+				}, nil
+			},
+			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
+		}}, rows)
+		fn(t, f)
+	})
+}
+
+func (f *fixture) write(fn func(*db.Tx) error) {
+	f.t.Helper()
+	if err := f.DB.Write(f.t.Context(), fn); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// api sends a request of the account acme, once all calls are stored, and decodes
+// the answer into into, which may be nil.
+func (f *fixture) api(status int, method, path, body string, into any) string {
+	f.t.Helper()
+	f.Close()
+	req := httptest.NewRequest(method, path, strings.NewReader(body))
+	req.Header.Set("X-Caller", "acme")
+	req.Header.Set("Content-Type", "application/json")
+	rec := httptest.NewRecorder()
+	f.http.ServeHTTP(rec, req)
+	if rec.Code != status {
+		f.t.Fatalf("%s %s: %d, want %d; %s", method, path, rec.Code, status, rec.Body)
+	}
+	if into != nil {
+		if err := json.Unmarshal(rec.Body.Bytes(), into); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	return rec.Body.String()
+}
+
+func (f *fixture) addKey(body string) (k modelkey.BillingKey) {
+	f.t.Helper()
+	f.api(201, "POST", "/v1/billing/keys", body, &k)
+	return k
+}
+
+// ask makes one model call and returns the status, the body and the fault.
+func (f *fixture) ask(token, path string) (int, string, string) {
+	f.t.Helper()
+	body := `{"model":"small","max_tokens":100,"messages":[{"role":"user","content":"hello"}]}`
+	req := httptest.NewRequest("POST", path, strings.NewReader(body))
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+token)
+	rec := httptest.NewRecorder()
+	f.caller.Gateway.ServeHTTP(rec, req)
+	return rec.Code, rec.Body.String(), rec.Header().Get(llm.FaultHeader)
+}
+
+// want makes one model call with the token "tok" and compares the answer.
+func (f *fixture) want(path string, status int, slug, word string) {
+	f.t.Helper()
+	got, body, fault := f.ask("tok", path)
+	if got != status || fault != slug || !strings.Contains(body, word) {
+		f.t.Errorf("%d %q %s, want %d %q with %q", got, fault, body, status, slug, word)
+	}
+}
+
+func (f *fixture) get(sessionID string) (s session.Session) {
+	f.t.Helper()
+	f.api(200, "GET", "/v1/sessions/"+sessionID, "", &s)
+	return s
+}
+
+const chat = "/v1/chat/completions"
+
+func TestCallsAreCounted(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		f.addKey(`{"provider":"scripted"}`)
+		if s := f.get(f.session); s.Calls != 0 || s.CostUSD != nil || s.Provider != nil {
+			t.Errorf("before: %+v", s)
+		}
+		f.want(chat, 200, "", "completion_tokens")
+		once := f.get(f.session)
+		if once.Calls != 1 || once.Tokens.Input == 0 || once.Tokens.Output == 0 || *once.Provider != "scripted" || *once.Model != "small" {
+			t.Errorf("after one call: %+v", once)
+		}
+		var many sync.WaitGroup
+		for range 9 {
+			many.Go(func() { f.ask("tok", chat) })
+		}
+		many.Wait()
+		s := f.get(f.session)
+		if s.Calls != 10 || s.Tokens.Input != 10*once.Tokens.Input || s.Tokens.Output != 10*once.Tokens.Output {
+			t.Errorf("after ten calls: %+v, after one %+v", s, once)
+		}
+	})
+}
+
+func TestTemplateDecidesTheModel(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		f.addKey(`{"provider":"scripted"}`)
+		f.attempt.Model = "large"
+		f.ask("tok", chat)
+		if s := f.get(f.session); *s.Model != "large" {
+			t.Errorf("model %s", *s.Model)
+		}
+	})
+}
+
+func TestAuthorize(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		f.want(chat, 403, "no_credential", "key add")
+		if status, body, slug := f.ask("other", chat); status != 401 || slug != "unauthenticated" || !strings.Contains(body, "live attempt") {
+			t.Errorf("an unknown token: %d %s %s", status, slug, body)
+		}
+		key := f.addKey(`{"provider":"openai","key":"sk-0123456789abcdef"}`)
+		f.want("/v1/messages", 403, "no_credential", "messages")
+		f.attempt.Provider = "anthropic"
+		f.want(chat, 403, "no_credential", "anthropic")
+		f.attempt.Provider = ""
+		if g, err := f.Authorize(t.Context(), "tok", llm.Chat, "m"); err != nil || g.Route.Key != "sk-0123456789abcdef" {
+			t.Errorf("granted %v, %v", g.Route, err)
+		}
+
+		// A grant is used again for a second, and no longer.
+		f.api(200, "DELETE", "/v1/billing/keys/"+key.ID, "", nil)
+		if _, err := f.Authorize(t.Context(), "tok", llm.Chat, "m"); err != nil {
+			t.Errorf("at once: %v", err)
+		}
+		f.mu.Lock()
+		f.now = f.now.Add(time.Second)
+		f.mu.Unlock()
+		if _, err := f.Authorize(t.Context(), "tok", llm.Chat, "m"); fault.From(err).Slug != "no_credential" {
+			t.Errorf("a second after the key was deleted: %v", err)
+		}
+		f.mu.Lock()
+		f.attempt = nil
+		f.mu.Unlock()
+		if _, err := f.Authorize(t.Context(), "tok", llm.Chat, "m"); !fault.IsKind(err, fault.Unauthenticated) {
+			t.Errorf("after the attempt has ended: %v", err)
+		}
+	})
+}
+
+// TestProviderRefusesTheKey has a real upstream that does not accept the key.
+func TestProviderRefusesTheKey(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		const secret = "local-0123456789abcdef"
+		refuses := true
+		far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if !refuses {
+				io.WriteString(w, `{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}`)
+				return
+			}
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprintf(w, `{"error":{"message":"bad key %s","type":"auth"}}`, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		}))
+		defer far.Close()
+		f.addKey(`{"provider":"compatible","base_url":"` + far.URL + `","model":"m","key":"` + secret + `"}`)
+		f.attempt.Provider, f.attempt.BaseURL = "compatible", far.URL
+		status := func() string {
+			var keys op.Page[modelkey.BillingKey]
+			f.api(200, "GET", "/v1/billing/keys", "", &keys)
+			return keys.Data[0].Status
+		}
+		if status, body, slug := f.ask("tok", chat); status != 403 || slug != llm.SlugAuth || strings.Contains(body, secret) {
+			t.Errorf("%d %s %s", status, slug, body)
+		}
+		if got := status(); got != modelkey.Failing {
+			t.Errorf("the key is %s", got)
+		}
+		if s := f.get(f.session); s.Calls != 1 || s.CostUSD != nil {
+			t.Errorf("session %+v", s)
+		}
+		refuses = false
+		f.want(chat, 200, "", "usage")
+		if got := status(); got != modelkey.OK {
+			t.Errorf("the key is %s after a call that worked", got)
+		}
+	})
+}
+
+// TestBudget: a call needs a price where a budget applies, and what it costs at
+// most must be left; its cost is spent on the budget and counted in the session.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		f.addKey(`{"provider":"scripted"}`)
+		limit := func(usd string) {
+			t.Helper()
+			f.api(200, "PUT", "/v1/billing/spend-cap", `{"usd":`+usd+`}`, nil)
+			f.mu.Lock()
+			f.now = f.now.Add(time.Hour) // forget the grant and the checked limits
+			f.mu.Unlock()
+		}
+		f.want(chat, 200, "", "completion_tokens")
+		limit("10")
+		f.want(chat, 402, budget.SlugUnpriced, "small")
+		f.api(200, "PUT", "/v1/billing/prices", `{"provider":"scripted","model":"small","input_usd":1000,"output_usd":1000}`, nil)
+		limit("0.01")
+		f.want(chat, 402, budget.SlugExhausted, "no room")
+		limit("10")
+		f.want(chat, 200, "", "completion_tokens")
+		s := f.get(f.session)
+		if s.Calls != 2 || s.CostUSD == nil {
+			t.Fatalf("session %+v", s)
+		}
+		if err := f.Budget.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var month budget.SpendCap
+		f.api(200, "GET", "/v1/billing/spend-cap", "", &month)
+		if month.Spent != *s.CostUSD || month.Reserved != "0.00" {
+			t.Errorf("spent %s and reserved %s for a session that cost %s", month.Spent, month.Reserved, *s.CostUSD)
+		}
+	})
+}
+
+// TestStreamIsCounted: a caller that has read a stream to its end finds the call in
+// its session.
+func TestStreamIsCounted(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		f.addKey(`{"provider":"scripted"}`)
+		near := httptest.NewServer(f.caller.Gateway)
+		defer near.Close()
+		req, err := http.NewRequestWithContext(t.Context(), "POST", near.URL+"/v1/messages",
+			strings.NewReader(`{"model":"small","max_tokens":100,"stream":true,"messages":[{"role":"user","content":"hello"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Api-Key", "tok")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || !strings.Contains(string(text), "message_stop") {
+			t.Fatalf("%v, %s", err, text)
+		}
+		if s := f.get(f.session); s.Calls != 1 || s.Tokens.Output == 0 {
+			t.Errorf("session %+v", s)
+		}
+	})
+}

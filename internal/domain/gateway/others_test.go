@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/domain/session"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/llm"
+)
+
+// Attempt implements Attempts: the token "tok" belongs to the fixture's attempt.
+func (f *fixture) Attempt(_ context.Context, token string) (Attempt, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if token != "tok" || f.attempt == nil {
+		return Attempt{}, false, nil
+	}
+	return *f.attempt, true, nil
+}
+
+// others implements what sessions, keys and budgets ask of domains that have no
+// part in a call: there are no runs and no plans, and no policy file sets a limit.
+type others struct{}
+
+func (others) Say(*db.Tx, string, string) (string, error) { return "", fault.Missing("run") }
+
+func (others) Await(context.Context, string, string, time.Duration) (session.Outcome, error) {
+	return session.Outcome{}, fault.Missing("run")
+}
+
+func (others) Events(*db.Tx, string, int64, int) ([]session.Event, error) { return nil, nil }
+func (others) Record(*db.Tx, string) (session.RunRecord, error)           { return session.RunRecord{}, nil }
+
+func (others) Parse(*db.Tx, *string, string) (session.Candidate, []string, error) {
+	return session.Candidate{}, nil, nil
+}
+
+func (others) Adopt(*db.Tx, string, string, string) ([]string, error) { return nil, nil }
+
+func (others) Limits(*db.Tx, string) (budget.Defaults, error) { return budget.Defaults{}, nil }
+
+func (others) SetTaskBudget(*db.Tx, string, *int64) (*int64, string, error) {
+	return nil, "", fault.Missing("task")
+}
+
+func (others) HasPlan(*db.Tx, string) (bool, error) { return false, nil }
+
+// Priced asks the keys, as the program does.
+func (others) Priced(tx *db.Tx, account string, m budget.Model) (bool, error) {
+	return modelkey.Priced(tx, account, m.Key, llm.Provider(m.Provider), m.Name, llm.DefaultPrices())
+}

@@ -1,0 +1,116 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/domain/session"
+	"yardmaster/internal/llm"
+)
+
+const (
+	// batchTime is how long a record waits for others, to share a commit with them.
+	batchTime = 20 * time.Millisecond
+	// storeTime is how long records wait for the database at most.
+	storeTime = 10 * time.Second
+)
+
+// record is a call that is over.
+type record struct {
+	owner
+	provider llm.Provider
+	usage    llm.Usage
+}
+
+// Reserve sets aside what a call may cost. It fails with fault.PaymentRequired if a
+// budget has too little left, or if the model has no price and a budget applies;
+// both also stop the session's run.
+func (s *Service) Reserve(ctx context.Context, g llm.Grant, q llm.Quote) (int64, error) {
+	o, ok := g.Session.(owner)
+	if !ok {
+		return 0, fmt.Errorf("reserve for a call of session %v, which is none", g.Session)
+	}
+	if !q.Priced {
+		m := budget.Model{Provider: string(g.Route.Provider), Name: q.Model, Key: o.key}
+		return 0, s.Budget.ReserveUnpriced(ctx, o.session, m)
+	}
+	return s.Budget.Reserve(ctx, o.session, q.Most, q.Least)
+}
+
+// Record adds a call to its session. The answer to the caller does not wait for the
+// commit, which would double the time that the gateway adds to a call: a process that
+// is killed can lose the records of its last batchTime, and one that is stopped
+// stores them in Close.
+func (s *Service) Record(_ context.Context, g llm.Grant, u llm.Usage) {
+	o, ok := g.Session.(owner)
+	if !ok {
+		return // Authorize has not made the grant
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records = append(s.records, record{o, g.Route.Provider, u})
+	if len(s.records) == 1 {
+		s.writes.Go(func() {
+			time.Sleep(batchTime)
+			s.flush()
+		})
+	}
+}
+
+// flush stores all records. The cost of those that cannot be stored stays set aside
+// and counts as spent.
+func (s *Service) flush() {
+	s.mu.Lock()
+	all := s.records
+	s.records = nil
+	s.mu.Unlock()
+	if len(all) == 0 {
+		return
+	}
+	calls := make([]budget.Call, len(all))
+	for i, r := range all {
+		calls[i] = budget.Call{Session: r.session, Account: r.account, Reserved: r.usage.Reserved, Cost: r.usage.CostMicros}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := s.Budget.Settle(tx, calls); err != nil {
+			return err
+		}
+		for _, r := range all {
+			if err := r.store(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		return
+	}
+	s.Budget.Abandon(calls)
+	for _, r := range all {
+		s.Logger.Error("model call is not accounted for", "session", r.session, "provider", r.provider, "model", r.usage.Model,
+			"input_tokens", r.usage.InputTokens, "output_tokens", r.usage.OutputTokens, "cost_micros", r.usage.CostMicros, "error", err)
+	}
+}
+
+// store adds a call to its session, and notes what the call showed about the key.
+func (r record) store(tx *db.Tx) error {
+	u := r.usage
+	err := session.AddCall(tx, session.Call{
+		SessionID: r.session, Provider: string(r.provider), Model: u.Model,
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheTokens: u.CacheReadTokens + u.CacheWriteTokens,
+		CostMicros: u.CostMicros,
+	})
+	if err != nil {
+		return err
+	}
+	if u.Fault == "" && u.Status/100 != 2 {
+		return nil // the call failed before the provider saw the key
+	}
+	return modelkey.Note(tx, r.account, r.key, u.Fault)
+}

@@ -1,0 +1,30 @@
+package flow
+
+import (
+	"context"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/gateway"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/template"
+)
+
+// ModelTokens implements gateway.Attempts with the model tokens of runs.
+type ModelTokens struct{ Runs *run.Service }
+
+// Attempt finds the live run of a model token, with the model of its template; ok
+// is false for a token without one.
+func (m ModelTokens) Attempt(ctx context.Context, token string) (out gateway.Attempt, ok bool, err error) {
+	of, ok, err := m.Runs.ResolveToken(ctx, token, run.TokenModel)
+	if err != nil || !ok {
+		return out, ok, err
+	}
+	err = m.Runs.DB.Read(ctx, func(tx *db.Tx) error {
+		t, _, err := template.ByName(tx, of.AccountID, of.Template)
+		out = gateway.Attempt{
+			SessionID: of.SessionID, AccountID: of.AccountID, Provider: t.Provider, Model: t.Model, BaseURL: t.BaseURL,
+		}
+		return err
+	})
+	return out, true, err
+}
