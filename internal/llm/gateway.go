@@ -96,30 +96,31 @@ func NewGateway(c Config) http.Handler {
 
 type gateway struct {
 	Config
-	relay Relay
-	room  Room
+	relay   Relay
+	limiter Limiter
 }
 
-// Accept starts a call, for the gateway of the control plane and of a box alike: it
-// finds the endpoint, checks the method and reads the body, if the caller's token
-// may hold that many more bytes in room. When stay is nil, Accept has written the
-// refusal; otherwise the caller calls stay.Leave at the end of the call.
-func Accept(w http.ResponseWriter, r *http.Request, limit int64, room *Room) (at Endpoint, q *Request, stay *Stay) {
+// ReadCall starts a call, for the gateway of the control plane and of a box alike:
+// it finds the endpoint, checks the method and reads the body, of at most limit
+// bytes, if the limiter admits that of the caller's token. When the Admission is
+// nil, ReadCall has written the refusal; otherwise the caller calls
+// Admission.Release at the end of the call.
+func ReadCall(w http.ResponseWriter, r *http.Request, limit int64, limiter *Limiter) (Endpoint, *Request, *Admission) {
 	at, found := EndpointOf(r.URL.Path)
 	if !found {
 		note(r.Context(), fault.NotFound.Slug(), nil)
 		Refuse(w, Chat, RefusalOf(fault.New(fault.NotFound, "", "There is no such address at the model gateway.")))
 		return at, nil, nil
 	}
-	q, stay, err := accept(w, r, at, limit, room)
+	q, admission, err := readCall(w, r, at, limit, limiter)
 	if err != nil {
 		note(r.Context(), fault.From(err).Slug, err)
 		Refuse(w, at.API, RefusalOf(err))
 	}
-	return at, q, stay
+	return at, q, admission
 }
 
-func accept(w http.ResponseWriter, r *http.Request, at Endpoint, limit int64, room *Room) (*Request, *Stay, error) {
+func readCall(w http.ResponseWriter, r *http.Request, at Endpoint, limit int64, limiter *Limiter) (*Request, *Admission, error) {
 	if r.Method != at.Method {
 		w.Header().Set("Allow", at.Method)
 		return nil, nil, fault.Newf(fault.MethodNotAllowed, "", "Use %s.", at.Method)
@@ -131,19 +132,19 @@ func accept(w http.ResponseWriter, r *http.Request, at Endpoint, limit int64, ro
 	if at.stream && r.URL.Query().Get("alt") != "sse" {
 		return nil, nil, fault.New(fault.Invalid, "", "A stream is served as events only: add alt=sse to the query.")
 	}
-	stay, err := room.Enter(token)
+	admission, err := limiter.Admit(token)
 	if err != nil || at.Method == http.MethodGet {
-		return &Request{}, stay, err
+		return &Request{}, admission, err
 	}
-	q, err := readRequest(w, r, at, limit, stay)
+	q, err := readRequest(w, r, at, limit, admission)
 	if err == nil && q.MaxOutput > 0 && at.Billed() && !at.API.caps(q.outputName) {
 		err = fault.Newf(fault.Invalid, "", "The output of this API is capped by %s, not by %s.", at.API.capName(), q.outputName)
 	}
 	if err != nil {
-		stay.Leave()
+		admission.Release()
 		return nil, nil, err
 	}
-	return q, stay, nil
+	return q, admission, nil
 }
 
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -155,14 +156,14 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			g.Observe(o)
 		}()
 	}
-	if !g.known(w, r) {
+	if !g.checkToken(w, r) {
 		return
 	}
-	at, q, stay := Accept(w, r, g.MaxBody, &g.room)
-	if stay == nil {
+	at, q, admission := ReadCall(w, r, g.MaxBody, &g.limiter)
+	if admission == nil {
 		return
 	}
-	defer stay.Leave()
+	defer admission.Release()
 	grant, err := g.Authorizer.Authorize(r.Context(), Token(r.Header), at.API, q.Model)
 	if err == nil && !grant.Route.Provider.Speaks(at.API) {
 		err = fault.Newf(fault.Invalid, "api_unsupported",
@@ -194,7 +195,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = c.forward(w, r)
 	}
 	c.usage.Duration = g.Now().Sub(start)
-	c.account(r.Context(), err)
+	c.record(r.Context(), err)
 	o.Outcome, o.Tokens = c.outcome(err), c.usage.Tokens
 	if err != nil && c.meter != nil {
 		// The answer has begun: only a broken connection tells the caller that the
@@ -203,13 +204,13 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// known refuses an invalid token before the body is read, because the gateway
-// keeps whole bodies in memory.
-func (g *gateway) known(w http.ResponseWriter, r *http.Request) bool {
+// checkToken refuses an invalid token before the body is read, because the gateway
+// keeps whole bodies in memory. It returns false if it has written the refusal.
+func (g *gateway) checkToken(w http.ResponseWriter, r *http.Request) bool {
 	at, found := EndpointOf(r.URL.Path)
 	token := Token(r.Header)
 	if !found || token == "" {
-		return true // Accept writes the refusal
+		return true // ReadCall writes the refusal
 	}
 	_, err := g.Authorizer.Authorize(r.Context(), token, at.API, "")
 	if !fault.IsKind(err, fault.Unauthenticated) {
@@ -384,9 +385,9 @@ func (c *call) outcome(err error) string {
 	return "ok"
 }
 
-// account passes the call to the Recorder, and tells the record of the request
+// record passes the call to the Recorder, and tells the record of the request
 // about a failure, or the log where there is no request.
-func (c *call) account(ctx context.Context, err error) {
+func (c *call) record(ctx context.Context, err error) {
 	u := &c.usage
 	u.Aborted = err != nil
 	if c.meter != nil {

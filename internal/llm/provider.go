@@ -14,7 +14,7 @@
 //   - provider.go: wire forms, providers and routes
 //   - request.go, gemini.go: the body of a call
 //   - price.go, quote.go: prices, and the bounds of a call's cost
-//   - room.go: the limits of concurrent calls
+//   - limiter.go: the limits of concurrent calls
 //   - relay.go, transport.go, plain.go: connections to providers
 //   - usage.go: token counts
 //   - refuse.go: error answers

@@ -70,9 +70,9 @@ func errTwice(key string) error { return fmt.Errorf("%q is there twice, or missp
 func errType(name string) error { return fmt.Errorf("%s has the wrong type", name) }
 
 // readRequest reads and parses the body of a call to an endpoint, of at most limit
-// bytes, and counts its bytes in stay. It fails with a fault: UnsupportedMedia,
+// bytes, and counts its bytes in admission. It fails with a fault: UnsupportedMedia,
 // TooLarge, RateLimited or Invalid.
-func readRequest(w http.ResponseWriter, r *http.Request, at Endpoint, limit int64, stay *Stay) (*Request, error) {
+func readRequest(w http.ResponseWriter, r *http.Request, at Endpoint, limit int64, admission *Admission) (*Request, error) {
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, fault.New(fault.UnsupportedMedia, "", "The body must not be compressed.")
 	}
@@ -81,8 +81,8 @@ func readRequest(w http.ResponseWriter, r *http.Request, at Endpoint, limit int6
 	}
 	in := io.Reader(http.MaxBytesReader(w, r.Body, limit))
 	if r.ContentLength < 0 {
-		in = taking{in, stay}
-	} else if err := stay.take(r.ContentLength); err != nil {
+		in = countedReader{in, admission}
+	} else if err := admission.addBytes(r.ContentLength); err != nil {
 		return nil, err
 	}
 	body := bytes.NewBuffer(make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead))

@@ -80,9 +80,9 @@ type Config struct {
 // Proxy is the server. It can serve several listeners.
 type Proxy struct {
 	Config
-	relay  llm.Relay
-	bodies llm.Room
-	gate   *gate.Gate[*session] // by local token
+	relay llm.Relay
+	calls llm.Limiter
+	gate  *gate.Gate[*session] // by local token
 }
 
 // New returns a proxy that knows no run yet.
@@ -172,11 +172,11 @@ func noToken(w http.ResponseWriter, r *http.Request) {
 
 // call answers a model call of a run.
 func (p *Proxy) call(w http.ResponseWriter, r *http.Request, pass *gate.Pass[*session]) {
-	at, q, admission := llm.Accept(w, r, llm.MaxBody, &p.bodies)
+	at, q, admission := llm.ReadCall(w, r, llm.MaxBody, &p.calls)
 	if admission == nil {
 		return
 	}
-	defer admission.Leave()
+	defer admission.Release()
 	ctx, cancel := pass.Bound(r.Context())
 	defer cancel()
 	c := &call{proxy: p, session: pass.Run, at: at, q: q, model: pass.Run.model(q.Model)}

@@ -15,7 +15,7 @@ func TestCallsThatComeBackEnd(t *testing.T) {
 	d := &desk{}
 	url, _ := gateway(t, d, nil)
 	d.route = llm.Route{Provider: llm.Compatible, BaseURL: url, Key: token}
-	for range 2 { // the second call proves that the share was released
+	for range 2 { // the second call proves that the first was released
 		resp, text := do(t, ask(t, url, "/v1/chat/completions", `{"model":"m"}`))
 		if resp.StatusCode != 429 || !strings.Contains(text, "under way") {
 			t.Fatal(resp.StatusCode, text)
