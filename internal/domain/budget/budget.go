@@ -1,19 +1,26 @@
-// Package budget keeps what models cost within the limits that people set. A
-// call to a model is paid in two steps. Before it is made, the most that it can
-// cost is set aside on every meter it counts for: the account's and the
-// member's of the month, the plan's, the task's and the run's. Afterwards what
-// it did cost is spent, and the rest is free again. So no meter ever exceeds
-// its limit, however many calls are under way on however many nodes.
+// Package budget keeps the cost of models within the limits that people set. A call
+// to a model is paid in two steps. Before the call, Reserve sets aside the most that
+// it can cost, on every meter that the call counts for: those of the account and the
+// member in the month, of the plan, of the task and of the run. After the call,
+// Settle spends the cost and frees the rest. So no meter ever exceeds its limit,
+// however many calls and nodes there are.
 //
-// Setting aside costs a commit, and calls are many; so a node sets a little
-// more aside than a call needs and hands it out from memory (a purse for each
-// session). When a node dies, what its purses still held counts as spent: a
-// call may have been under way. A node that only seemed dead takes it back when
-// it next settles or sets aside.
+// To set an amount aside takes a commit, and calls are frequent; so a node sets
+// aside a little more than a call needs and serves further calls from memory, from
+// the reserve of their session. When a node dies, the rest of its reserves counts as
+// spent, because calls may not have ended. A node that only seemed dead takes the
+// rest back when it next settles or sets aside.
 //
-// A model whose price is not known cannot be held to a limit in dollars: where
-// one holds its calls are refused, and elsewhere they are counted apart. A price
-// of nothing is a price.
+// A limit in dollars cannot hold a model without a price: where a limit applies,
+// calls to such a model are refused, and elsewhere they are counted apart. A price
+// of 0 is a price.
+//
+//   - budget.go: meters, limits and the rules
+//   - reserve.go: the Service, Reserve and Settle
+//   - stop.go: work that may make no further call, and when it goes on
+//   - loop.go: reservations of dead nodes, and limits that have changed
+//   - ops.go, events.go: capabilities, events and signals
+//   - store.go, store_stop.go: the statements
 package budget
 
 import (
@@ -26,32 +33,33 @@ import (
 // Scopes of meters, from the widest.
 const (
 	Account = "account" // a month
-	Member  = "member"  // a month of what one person asked for, and what followed from it
+	Member  = "member"  // a month of the work that one person asked for, and of all that followed from it
 	Plan    = "plan"
 	Task    = "task"
 	Run     = "run"
 )
 
-// SlugExhausted says that a limit leaves no room for a call.
+// SlugExhausted is the slug of the refusal of a call because a limit leaves too
+// little.
 const SlugExhausted = "budget_exhausted"
 
 const (
-	// spare is what a node sets aside beyond what a call needs: a quarter of a
-	// dollar. It bounds what a dead node is believed to have spent.
+	// spare is the amount that a node sets aside beyond the need of a call: a quarter
+	// of a dollar. It bounds the amount that counts as spent when the node dies.
 	spare = 250_000
-	// share of what is left of a limit that a spare may take, so that sessions
-	// under one limit do not hold it up between them.
-	share = 8
-	// idle is how long a purse that nobody uses is kept.
-	idle = 30 * time.Second
-	// leaseTime is how long a purse is its node's without a sign of life.
+	// spareShare is the part of the rest of a limit that a spare may have, as a
+	// divisor: the sessions under one limit must not use it up with spares.
+	spareShare = 8
+	// idleTime is how long an unused reserve is kept.
+	idleTime = 30 * time.Second
+	// leaseTime is how long a reservation is its node's without a sign of life.
 	leaseTime = 2 * time.Minute
-	// afterlife is how long a node that was given up for dead may still turn out
-	// to be alive. No call to a model takes as long.
-	afterlife = 24 * time.Hour
+	// writtenOffTime is how long a node that was taken for dead may take back its
+	// reservations. No call to a model takes as long.
+	writtenOffTime = 24 * time.Hour
 )
 
-// Meter is one thing that money is counted for.
+// Meter is one thing for which money is counted.
 type Meter struct {
 	Scope  string `json:"s"`
 	Ref    string `json:"r"`           // id of the account, person, plan, task or run
@@ -59,54 +67,57 @@ type Meter struct {
 	limit  *int64 // micro-dollars; nil: none
 }
 
-// month is the period of meters that start anew.
+// month is the period of a meter that starts anew each month.
 func month(now time.Time) string { return now.UTC().Format("2006-01") }
 
-// balance is the state of a meter.
+// balance is the amounts on a meter, in micro-dollars.
 type balance struct{ Reserved, Spent int64 }
 
-// room is what is left on the tightest of the meters; nil if none has a limit.
-func room(meters []Meter, balances []balance) (left int64, tight *Meter) {
+// remaining is the least amount that is left on any meter with a limit, and that
+// meter; nil if no meter has a limit.
+func remaining(meters []Meter, balances []balance) (left int64, tightest *Meter) {
 	for i := range meters {
 		m := &meters[i]
 		if m.limit == nil {
 			continue
 		}
-		if r := *m.limit - balances[i].Reserved - balances[i].Spent; tight == nil || r < left {
-			left, tight = r, m
+		if n := *m.limit - balances[i].Reserved - balances[i].Spent; tightest == nil || n < left {
+			left, tightest = n, m
 		}
 	}
-	return left, tight
+	return left, tightest
 }
 
-// grant decides how much to set aside when a purse lacks between least and most.
-func grant(least, most, left int64, limited bool) (amount int64, ok bool) {
+// amountFor decides how much to set aside when a reserve lacks between least and
+// most. If limited is true, left is what the limits leave. It returns false if that
+// is too little.
+func amountFor(least, most, left int64, limited bool) (amount int64, ok bool) {
 	switch {
 	case limited && (left <= 0 || left < least):
 		return 0, false
-	case most == 0: // a call without a price
+	case most == 0: // the call costs nothing
 		return 0, true
 	case !limited:
 		return most + spare, true
 	case left <= most:
 		return left, true
 	}
-	return most + min(spare, (left-most)/share), true
+	return most + min(spare, (left-most)/spareShare), true
 }
 
-// names are how limits are called to people.
-var names = map[string]string{
+// limitNames are the names of limits at the beginning of a sentence.
+var limitNames = map[string]string{
 	Account: "The account's budget of this month", Member: "The member's budget of this month",
 	Plan: "The plan's budget", Task: "The task's budget", Run: "The run's budget",
 }
 
-// exhausted is the refusal of a call that a limit has no room for.
+// exhausted is the refusal of a call for which a limit leaves too little.
 func exhausted(scope string) *fault.Error {
-	return fault.Newf(fault.PaymentRequired, SlugExhausted, "%s has no room for another call.", names[scope])
+	return fault.Newf(fault.PaymentRequired, SlugExhausted, "%s has no room for another call.", limitNames[scope])
 }
 
-// meters are what a session's calls count for, with their limits, in the order
-// in which they are locked.
+// meters are the meters that a session's calls count for, with their limits, in the
+// order in which transactions lock them.
 func (s *Service) meters(tx *db.Tx, sub subject) ([]Meter, error) {
 	now, user, plan := month(tx.Now), sub.Person, sub.PlanID
 	var defaults Defaults
@@ -135,20 +146,22 @@ func (s *Service) meters(tx *db.Tx, sub subject) ([]Meter, error) {
 	if plan != "" {
 		meters = append(meters, Meter{Plan, plan, "", limit(Plan)})
 	}
-	// What looks after a pull request is part of the work that made it, and may
-	// have a limit of its own beside that one's.
-	looksAfter := sub.TaskID != nil && sub.Served != nil && *sub.Served != *sub.TaskID
-	whole := func(micros *int64) *int64 {
+	// A task that repairs a pull request counts for the task that made it, and may
+	// have a limit of its own besides.
+	repairs := sub.TaskID != nil && sub.Served != nil && *sub.Served != *sub.TaskID
+	orDefault := func(micros *int64) *int64 {
 		if micros == nil {
 			return defaults.Task
 		}
 		return micros
 	}
 	switch {
-	case looksAfter:
-		meters = append(meters, Meter{Task, *sub.Served, "", whole(sub.ServedMicros)}, Meter{Task, *sub.TaskID, "", sub.TaskMicros})
+	case repairs:
+		meters = append(meters,
+			Meter{Task, *sub.Served, "", orDefault(sub.ServedMicros)},
+			Meter{Task, *sub.TaskID, "", sub.TaskMicros})
 	case sub.TaskID != nil:
-		meters = append(meters, Meter{Task, *sub.TaskID, "", whole(sub.TaskMicros)})
+		meters = append(meters, Meter{Task, *sub.TaskID, "", orDefault(sub.TaskMicros)})
 	}
 	if sub.RunID != nil {
 		meters = append(meters, Meter{Run, *sub.RunID, "", defaults.Run})
@@ -156,13 +169,13 @@ func (s *Service) meters(tx *db.Tx, sub subject) ([]Meter, error) {
 	return meters, nil
 }
 
-// Defaults are the limits that a repository's policy sets, in micro-dollars.
+// Defaults are the limits in a repository's policy file, in micro-dollars; nil: none.
 type Defaults struct {
-	Task *int64 // of a task that names none
+	Task *int64 // of a task without a budget of its own
 	Run  *int64
 }
 
-// lower is the lower of two limits.
+// lower is the lower of two limits; nil is no limit.
 func lower(a, b *int64) *int64 {
 	if a == nil || b != nil && *b < *a {
 		return b

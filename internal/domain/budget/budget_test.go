@@ -32,7 +32,8 @@ type meterRow struct {
 	Reserved, Spent    int64
 }
 
-// world is an account with a task and sessions, and what was done to its runs.
+// world is an account with a task and sessions. It is Work and Prices, and keeps the
+// signals that were sent.
 type world struct {
 	t  *testing.T
 	db *db.DB
@@ -45,7 +46,7 @@ type world struct {
 	asked  []priceAsked
 }
 
-// priceAsked is a question for the price of a model.
+// priceAsked is a call of Priced.
 type priceAsked struct {
 	account string
 	model   Model
@@ -57,7 +58,7 @@ func (w *world) node() *Service {
 	})
 }
 
-// Limits says that policies set none.
+// Limits returns no limits.
 func (w *world) Limits(*db.Tx, string) (Defaults, error) { return Defaults{}, nil }
 
 func (w *world) SetTaskBudget(*db.Tx, string, *int64) (*int64, string, error) {
@@ -66,7 +67,7 @@ func (w *world) SetTaskBudget(*db.Tx, string, *int64) (*int64, string, error) {
 
 func (w *world) HasPlan(*db.Tx, string) (bool, error) { return false, nil }
 
-// Priced says what the test has set.
+// Priced returns world.priced.
 func (w *world) Priced(_ *db.Tx, account string, m Model) (bool, error) {
 	w.asked = append(w.asked, priceAsked{account, m})
 	return w.priced, nil
@@ -123,7 +124,7 @@ func (w *world) write(fn func(*db.Tx) error) {
 	}
 }
 
-// meters are the account's meters by scope.
+// meters are the account's meters by scope and ref.
 func (w *world) meters() map[string]meterRow {
 	w.t.Helper()
 	out := map[string]meterRow{}
@@ -298,9 +299,9 @@ func TestMonthEnds(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			b, err := lock(tx, "acme", meters)
-			if left, tight := room(meters, b); left != 1000 || tight.Scope != Account {
-				t.Errorf("%d left on %v", left, tight)
+			b, err := lockBalances(tx, "acme", meters)
+			if left, tightest := remaining(meters, b); left != 1000 || tightest.Scope != Account {
+				t.Errorf("%d left on %v", left, tightest)
 			}
 			return err
 		})
@@ -310,8 +311,8 @@ func TestMonthEnds(t *testing.T) {
 	})
 }
 
-// TestDeadNode holds that what a node held when it died counts as spent, once,
-// even if it was not dead at all.
+// TestDeadNode: the reservations of a node that died count as spent, once. A node
+// that only seemed dead takes them back.
 func TestDeadNode(t *testing.T) {
 	t.Parallel()
 	onBoth(t, map[string]int64{Task: 1_000_000}, func(t *testing.T, w *world) {
@@ -349,8 +350,8 @@ func TestDeadNode(t *testing.T) {
 	})
 }
 
-// TestNeverOvershot lets two nodes and many callers at one limit, with nodes
-// that die, and holds after every step that no meter exceeds it.
+// TestNeverOvershot has many callers on two nodes use up one limit, and abandon some
+// of their calls. After every step no meter exceeds the limit.
 func TestNeverOvershot(t *testing.T) {
 	t.Parallel()
 	const limit = 3_000_000
@@ -407,8 +408,9 @@ func (w *world) settleNow(s *Service, c Call) {
 	}
 }
 
-// What a call cost is stored a moment after its answer: an agent that goes on at
-// once is not stopped for want of what that sets free.
+// TestCallWaitsForTheCostOfTheOneBefore: the cost of a call is stored a moment after
+// its answer. An agent that calls again at once waits for the rest of the amount
+// that was set aside, and is not stopped.
 func TestCallWaitsForTheCostOfTheOneBefore(t *testing.T) {
 	t.Parallel()
 	onBoth(t, map[string]int64{Task: 100_000}, func(t *testing.T, w *world) {
@@ -426,16 +428,16 @@ func TestCallWaitsForTheCostOfTheOneBefore(t *testing.T) {
 			n, err := s.Reserve(t.Context(), "s1", 60_000, 60_000)
 			next <- answer{n, err}
 		}()
-		p := s.purse("s1")
+		r := s.reserveOf("s1")
 		for waits := false; !waits; {
 			select {
 			case a := <-next:
 				t.Fatalf("%d, %v before the cost is known", a.n, a.err)
 			case <-time.After(time.Millisecond):
 			}
-			p.mu.Lock()
-			waits = p.news != nil
-			p.mu.Unlock()
+			r.mu.Lock()
+			waits = r.callEnded != nil
+			r.mu.Unlock()
 		}
 		w.settle(s, "s1", n, 10_000)
 		if a := <-next; a.err != nil || a.n != 60_000 || len(w.halted) > 0 {

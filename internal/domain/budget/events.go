@@ -27,24 +27,25 @@ var (
 	unsettledEvent = event.Declare[unsettledData]("budget.unsettled", audience, "A node died, and what it had set aside counts as spent.")
 )
 
-// Stopped is a run that may make no further call to a model.
+// Stopped is the data of RunStopped.
 type Stopped struct {
 	RunID string
 	Kind  string // SlugExhausted or SlugUnpriced
-	Why   string // in words
+	Why   string // a sentence for people
 }
 
-// Freed is what may make calls again.
+// Freed is the data of TaskFreed and SessionFreed: an account, and the id of the task
+// or session.
 type Freed struct{ Account, ID string }
 
-// Signals about the work that a limit, or the want of a price, holds up.
+// Signals about work that a limit, or a model without a price, has stopped.
 var (
-	// RunStopped is sent again with each call that is refused. The run is to stop
-	// and hand in what it has, and its task is parked.
+	// RunStopped is sent with each call that is refused. Subscribers have the run stop
+	// and hand in its work, and hold its task.
 	RunStopped = event.DeclareSignal[Stopped]("budget.run_stopped", "A run may make no further call to a model.")
-	// TaskFreed is sent of every task that was stopped, also of one that is not
-	// held for want of money or of a price.
+	// TaskFreed is sent for every task that was stopped, also if the task is not held
+	// or is held for another reason.
 	TaskFreed = event.DeclareSignal[Freed]("budget.task_freed", "A task may make calls to models again.")
-	// SessionFreed is sent of a session without a task.
+	// SessionFreed is sent for a session without a task.
 	SessionFreed = event.DeclareSignal[Freed]("budget.session_freed", "A session may make calls to models again.")
 )

@@ -10,11 +10,9 @@ import (
 	"yardmaster/internal/observe"
 )
 
-// Loop keeps this node's reservations alive, gives unused ones back, settles
-// those of dead nodes, and puts tasks back that there is money for again, until
-// ctx ends.
+// Loop calls Sweep until ctx ends.
 func (s *Service) Loop(ctx context.Context) error {
-	t := time.NewTicker(idle)
+	t := time.NewTicker(idleTime)
 	defer t.Stop()
 	for {
 		in, end := observe.Pass(ctx, "budget.sweep")
@@ -22,7 +20,7 @@ func (s *Service) Loop(ctx context.Context) error {
 		observe.Failed(in, err)
 		end()
 		if err != nil && ctx.Err() == nil {
-			s.Logger.Error("budgets were not swept; the next turn will", "error", err)
+			s.Logger.Error("sweep of budgets failed; the next one tries again", "error", err)
 		}
 		select {
 		case <-t.C:
@@ -32,13 +30,15 @@ func (s *Service) Loop(ctx context.Context) error {
 	}
 }
 
-// Sweep is one turn of Loop.
+// Sweep gives unused reserves of this node back and prolongs its other
+// reservations, counts those of dead nodes as spent, frees work that has money
+// again, and deletes old minutes. It returns the error of the database.
 func (s *Service) Sweep(ctx context.Context) error {
-	if err := s.returnIdle(ctx, s.Clock().Add(-idle)); err != nil {
+	if err := s.releaseIdle(ctx, s.Clock().Add(-idleTime)); err != nil {
 		return err
 	}
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		if _, err := dropMinutes.Exec(tx, tx.Now.Add(-ledgerDays)); err != nil {
+		if _, err := dropMinutes.Exec(tx, tx.Now.Add(-minutesTime)); err != nil {
 			return err
 		}
 		if _, err := keepAlive.Exec(tx, s.Node, tx.Now.Add(leaseTime)); err != nil {
@@ -49,16 +49,16 @@ func (s *Service) Sweep(ctx context.Context) error {
 			return err
 		}
 		for _, r := range due {
-			if r.WrittenOff { // for long enough
-				if _, err := forget.Exec(tx, r.SessionID, r.Node); err != nil {
+			if r.WrittenOff { // writtenOffTime ago
+				if _, err := dropReservation.Exec(tx, r.SessionID, r.Node); err != nil {
 					return err
 				}
 				continue
 			}
-			if err := move(tx, r.AccountID, r.Meters.V, -r.left(), r.left()); err != nil {
+			if err := addToMeters(tx, r.AccountID, r.Meters.V, -r.left(), r.left()); err != nil {
 				return err
 			}
-			if _, err := writeOff.Exec(tx, r.SessionID, r.Node, tx.Now.Add(afterlife)); err != nil {
+			if _, err := writeOff.Exec(tx, r.SessionID, r.Node, tx.Now.Add(writtenOffTime)); err != nil {
 				return err
 			}
 			err := unsettledEvent.Record(tx, event.Subject{ID: r.SessionID, Account: r.AccountID}, unsettledData{Micros: r.left()})
@@ -80,18 +80,18 @@ func (s *Service) Sweep(ctx context.Context) error {
 		if err := s.freeAll(tx, sessions, err); err != nil {
 			return err
 		}
-		return s.Recheck(tx, "") // what the server's own table prices by now
+		return s.Recheck(tx, "") // the server's table may have new prices
 	})
 }
 
-// freeRun lets a task go on that the limit of one run had stopped.
+// freeRun frees a task that the limit of one run has stopped.
 func (s *Service) freeRun(tx *db.Tx, account, taskID string) error {
 	stops, err := stopOfRun.All(tx, account, taskID)
 	return s.freeAll(tx, stops, err)
 }
 
-// PolicyChanged frees what the policy file of a repository of tx.Account
-// stopped when its limits were lower than they are now.
+// PolicyChanged frees the work that the policy file of a repository of tx.Account
+// has stopped, where its limits are higher now.
 func (s *Service) PolicyChanged(tx *db.Tx, repoID string, now Defaults) error {
 	stops, err := selectStopsOfRepo.All(tx, tx.Account, repoID)
 	for _, b := range stops {
@@ -112,8 +112,8 @@ func (s *Service) PolicyChanged(tx *db.Tx, repoID string, now Defaults) error {
 	return s.Recheck(tx, tx.Account)
 }
 
-// OperatorCap frees what the cap of an account's operator stopped when it was
-// lower than it is now.
+// OperatorCap frees the work that the operator's cap of an account has stopped, if
+// the cap is higher now; nil is none.
 func (s *Service) OperatorCap(tx *db.Tx, account string, to *int64) error {
 	own, ok, err := selectLimit.Maybe(tx, account, Account, account)
 	if err != nil {
@@ -125,7 +125,8 @@ func (s *Service) OperatorCap(tx *db.Tx, account string, to *int64) error {
 	return s.raised(tx, account, Account, account, to)
 }
 
-// raised frees what a limit of an account stopped when it was lower.
+// raised frees the work that a limit of an account has stopped, if it is higher now;
+// nil is none.
 func (s *Service) raised(tx *db.Tx, account, scope, ref string, micros *int64) error {
 	limit := int64(1) << 62
 	if micros != nil {
@@ -135,18 +136,21 @@ func (s *Service) raised(tx *db.Tx, account, scope, ref string, micros *int64) e
 	if err := s.freeAll(tx, stops, err); err != nil || micros != nil {
 		return err
 	}
-	return s.Recheck(tx, account) // a limit less
+	return s.Recheck(tx, account) // models without a price need no limit
 }
 
-// Close gives back what no call needs any more. Call it after the last Settle.
-func (s *Service) Close(ctx context.Context) error { return s.returnIdle(ctx, s.Clock()) }
+// Close gives back all reserves that no call has. The caller calls it after the
+// last Settle.
+func (s *Service) Close(ctx context.Context) error { return s.releaseIdle(ctx, s.Clock()) }
 
-func (s *Service) returnIdle(ctx context.Context, before time.Time) error {
+// releaseIdle gives back the reserves that no call has and that were last used at
+// the time before or earlier.
+func (s *Service) releaseIdle(ctx context.Context, before time.Time) error {
 	s.mu.Lock()
-	held := maps.Clone(s.purses)
+	all := maps.Clone(s.reserves)
 	s.mu.Unlock()
-	for session, p := range held {
-		if err := s.giveBack(ctx, session, p, before); err != nil {
+	for session, r := range all {
+		if err := s.release(ctx, session, r, before); err != nil {
 			return err
 		}
 	}

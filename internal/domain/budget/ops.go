@@ -15,34 +15,50 @@ import (
 
 const group = "Billing keys, donations, grants, onboarding, MCP"
 
-// Ops are the capabilities of this package.
+// Ops lists the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.ReadBilling), policy.Require(policy.WriteBilling)
 	return []op.Op{
-		op.New(op.Row{ID: "billing.spend_cap_get", Method: "GET", Path: "/v1/billing/spend-cap", Group: group, Rule: read,
+		op.New(op.Row{
+			ID: "billing.spend_cap_get", Method: "GET", Path: "/v1/billing/spend-cap", Group: group, Rule: read,
 			Summary: "What the account may spend on models in a month, and has spent in this one",
-			Doc:     "Of the account's own cap and the operator's the lower one holds. A call to a model that would go beyond it is refused, and its task is held."}, s.capGet),
-		op.New(op.Row{ID: "billing.spend_cap_set", Method: "PUT", Path: "/v1/billing/spend-cap", Group: group, Rule: write,
+			Doc: "Of the account's own cap and the operator's the lower one holds. A call to a model that would go beyond " +
+				"it is refused, and its task is held.",
+		}, s.capGet),
+		op.New(op.Row{
+			ID: "billing.spend_cap_set", Method: "PUT", Path: "/v1/billing/spend-cap", Group: group, Rule: write,
 			Summary: "Cap what the account may spend on models in a month; null takes the cap away",
-			Doc:     "Holds from the next call of a model on. Tasks that the old cap had held go back into the queue when the new one leaves room."}, s.capSet),
-		op.New(op.Row{ID: "billing.member_cap_set", Method: "PUT", Path: "/v1/billing/spend-cap/members/{userId}", Group: group, Rule: write,
+			Doc: "Holds from the next call of a model on. Tasks that the old cap had held go back into the queue when the " +
+				"new one leaves room.",
+		}, s.capSet),
+		op.New(op.Row{
+			ID: "billing.member_cap_set", Method: "PUT", Path: "/v1/billing/spend-cap/members/{userId}", Group: group, Rule: write,
 			Summary: "Cap what the work that one member asked for, and all that follows from it, may spend in a month; null takes the cap away",
-			Doc:     "Counts the tasks that the member filed. Tasks that the old cap had held go back into the queue when the new one leaves room. 404 for somebody who is no member."}, s.memberSet),
-		op.New(op.Row{ID: "billing.usage", Method: "GET", Path: "/v1/billing/usage", Group: group, Rule: policy.Require(policy.ReadUsage),
+			Doc: "Counts the tasks that the member filed. Tasks that the old cap had held go back into the queue when the " +
+				"new one leaves room. 404 for somebody who is no member.",
+		}, s.memberSet),
+		op.New(op.Row{
+			ID: "billing.usage", Method: "GET", Path: "/v1/billing/usage", Group: group, Rule: policy.Require(policy.ReadUsage),
 			Summary: "What models cost the account in a month, member by member",
-			Doc:     "Spending is kept for good, numbers of calls for about three months."}, s.usage),
-		op.New(op.Row{ID: "task.budget_set", Method: "PUT", Path: "/v1/tasks/{id}/budget", Group: "Tasks", Rule: policy.Require(policy.WriteTasks),
+			Doc:     "Spending is kept for good, numbers of calls for about three months.",
+		}, s.usage),
+		op.New(op.Row{
+			ID: "task.budget_set", Method: "PUT", Path: "/v1/tasks/{id}/budget", Group: "Tasks", Rule: policy.Require(policy.WriteTasks),
 			Refuses: []op.Refusal{{Status: 409, Slug: "task_terminal"}},
 			Summary: "Give a task another budget; a task that its old one had stopped goes on",
-			Doc:     "null leaves it to the repository's policy. Refused when the task is over; one that failed may be redispatched with more."}, s.taskSet),
-		op.New(op.Row{ID: "plan.budget_set", Method: "PUT", Path: "/v1/plans/{planId}/budget", Group: "Plans", Rule: policy.Require(policy.WriteTasks),
+			Doc: "null leaves it to the repository's policy. Refused when the task is over; one that failed may be " +
+				"redispatched with more.",
+		}, s.taskSet),
+		op.New(op.Row{
+			ID: "plan.budget_set", Method: "PUT", Path: "/v1/plans/{planId}/budget", Group: "Plans", Rule: policy.Require(policy.WriteTasks),
 			Summary: "Cap what a plan's tasks may spend together; null takes the cap away",
-			Doc:     "Tasks that the old cap had held go back into the queue when the new one leaves room."}, s.planSet),
+			Doc:     "Tasks that the old cap had held go back into the queue when the new one leaves room.",
+		}, s.planSet),
 	}
 }
 
-// SpendCap is what an account may spend on models in a month. Amounts are US
-// dollars.
+// SpendCap is the limit of an account's spending on models in a month, and the state
+// of this month.
 type SpendCap struct {
 	_           struct{} `doc:"What an account may spend on models in a month, and has spent." schema:"SpendCap"`
 	USD         *float64 `json:"usd" example:"500" doc:"the account's own cap, in US dollars; null: none"`
@@ -61,6 +77,7 @@ func (s *Service) capGet(ctx context.Context, _ op.None) (out SpendCap, err erro
 	return out, err
 }
 
+// spendCap is the cap of tx.Account and the state of this month.
 func spendCap(tx *db.Tx) (SpendCap, error) {
 	own, err := limitOf(tx, Account, tx.Account)
 	if err != nil {
@@ -75,7 +92,10 @@ func spendCap(tx *db.Tx) (SpendCap, error) {
 	if err != nil {
 		return SpendCap{}, err
 	}
-	out := SpendCap{USD: money.USD(own), OperatorUSD: money.USD(operator), Period: now, Spent: money.Dollars(b.Spent), Reserved: money.Dollars(b.Reserved)}
+	out := SpendCap{
+		USD: money.USD(own), OperatorUSD: money.USD(operator), Period: now,
+		Spent: money.Dollars(b.Spent), Reserved: money.Dollars(b.Reserved),
+	}
 	if least := lower(own, operator); least != nil {
 		left := money.Dollars(max(*least-b.Spent-b.Reserved, 0))
 		out.Left = &left
@@ -98,8 +118,8 @@ func (s *Service) capSet(ctx context.Context, in capIn) (out SpendCap, err error
 	return out, err
 }
 
-// setLimit stores a limit with its audit row, and frees what the old one had
-// stopped.
+// setLimit stores a limit with its audit row, and frees the work that the old limit
+// has stopped.
 func (s *Service) setLimit(tx *db.Tx, scope, ref string, kind event.Kind[limitData], to *int64) error {
 	before, err := limitOf(tx, scope, ref)
 	if err != nil {
@@ -127,7 +147,7 @@ type memberIn struct {
 	capIn
 }
 
-// MemberCap is a member's cap.
+// MemberCap is a member's limit for a month.
 type MemberCap struct {
 	_      struct{} `doc:"What the work that one member filed may spend." schema:"MemberCap"`
 	UserID string   `json:"user_id" format:"uuid" doc:"id of the member"`
@@ -154,7 +174,7 @@ type usageIn struct {
 	Month string `json:"month,omitempty" pattern:"^[0-9]{4}-(0[1-9]|1[0-2])$" says:"must have the form YYYY-MM" example:"2026-03" doc:"YYYY-MM in UTC; the current one unless given"`
 }
 
-// BillingUsage is what models cost an account in a month.
+// BillingUsage is the cost of models to an account in a month.
 type BillingUsage struct {
 	_        struct{}      `doc:"What models cost an account in a month." schema:"BillingUsage"`
 	Period   string        `json:"period" example:"2026-03" doc:"the month, YYYY-MM in UTC"`
@@ -166,7 +186,7 @@ type BillingUsage struct {
 	Members  []MemberUsage `json:"members" doc:"by login; what nobody asked for is in the account's sum only"`
 }
 
-// MemberUsage is what the work that a member asked for cost, with all that
+// MemberUsage is the cost of the work that a member asked for, and of all that
 // followed from it.
 type MemberUsage struct {
 	_        struct{} `doc:"What the work that one member filed cost in the month." schema:"MemberUsage"`
@@ -193,7 +213,7 @@ func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err 
 			return err
 		}
 		out.Spent, out.Reserved = money.Dollars(b.Spent), money.Dollars(b.Reserved)
-		if to := from.AddDate(0, 1, 0); tx.Now.Sub(from) < ledgerDays {
+		if to := from.AddDate(0, 1, 0); tx.Now.Sub(from) < minutesTime {
 			c, err := selectCalls.One(tx, tx.Account, from, to)
 			if err != nil {
 				return err
@@ -238,8 +258,8 @@ func (s *Service) taskSet(ctx context.Context, in taskIn) (TaskCap, error) {
 		if err := s.raised(tx, tx.Account, Task, in.ID, holds); err != nil {
 			return err
 		}
-		// Who says what a task may cost means it to go on: its next run has a
-		// meter of its own.
+		// Setting a task's budget also lets it go on that the limit of one run stopped:
+		// its next run has a meter of its own.
 		if err := s.freeRun(tx, tx.Account, in.ID); err != nil {
 			return err
 		}
@@ -253,7 +273,7 @@ type planIn struct {
 	capIn
 }
 
-// PlanCap is what a plan's tasks may spend together.
+// PlanCap is the limit of the spending of a plan's tasks together.
 type PlanCap struct {
 	_      struct{} `doc:"What a plan's tasks may spend together." schema:"PlanCap"`
 	PlanID string   `json:"planId" format:"uuid" doc:"id of the plan"`

@@ -7,21 +7,24 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// SlugUnpriced says that a model has no price where a limit in dollars holds.
+// SlugUnpriced is the slug of the refusal of a call because its model has no price
+// and a limit in dollars applies.
 const SlugUnpriced = "unpriced_model"
 
-// Model is what a call without a price asks for.
+// Model is the model of a call without a price.
 type Model struct {
 	Provider, Name string
 	Key            string // id of the key that the call would go over
 }
 
-// unpriced is the refusal of a call whose cost nobody could hold to a limit.
+// unpriced is the refusal of a call because its model has no price and a limit
+// applies.
 func unpriced(m Model, limited *Meter) *fault.Error {
-	return fault.Newf(fault.PaymentRequired, SlugUnpriced, "%s is in dollars, and the model %s of %s has no price that it could be held to.", names[limited.Scope], m.Name, m.Provider)
+	return fault.Newf(fault.PaymentRequired, SlugUnpriced,
+		"%s is in dollars, and the model %s of %s has no price that it could be held to.", limitNames[limited.Scope], m.Name, m.Provider)
 }
 
-// limited is the narrowest of meters that has a limit, nil if none has.
+// limited is the narrowest of the meters with a limit; nil if none has one.
 func limited(meters []Meter) *Meter {
 	for i := len(meters) - 1; i >= 0; i-- {
 		if meters[i].limit != nil {
@@ -31,29 +34,31 @@ func limited(meters []Meter) *Meter {
 	return nil
 }
 
-// ReserveUnpriced is Reserve for a call of a model that has no price. It is
-// refused where any limit in dollars holds, which also stops the session's run.
+// ReserveUnpriced is Reserve for a call to a model without a price. It sets nothing
+// aside, and fails with fault.PaymentRequired where any limit in dollars applies,
+// which also stops the session's run.
 func (s *Service) ReserveUnpriced(ctx context.Context, session string, m Model) error {
-	p := s.purse(session)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.gone {
-		p.mu.Unlock()
+	r := s.reserveOf(session)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.released {
+		r.mu.Unlock()
 		err := s.ReserveUnpriced(ctx, session, m)
-		p.mu.Lock()
+		r.mu.Lock()
 		return err
 	}
-	if now := s.Clock(); now.Sub(p.unlimited) >= recheck {
+	if now := s.Clock(); now.Sub(r.unlimited) >= checkTime {
 		if err := s.checkUnlimited(ctx, session, m); err != nil {
 			return err
 		}
-		p.unlimited = now
+		r.unlimited = now
 	}
-	p.calls, p.used = p.calls+1, s.Clock()
+	r.calls, r.used = r.calls+1, s.Clock()
 	return nil
 }
 
-// checkUnlimited stops a session over a model without a price if a limit holds.
+// checkUnlimited refuses a call to a model without a price, and stops the session,
+// if a limit applies.
 func (s *Service) checkUnlimited(ctx context.Context, session string, m Model) error {
 	free := false
 	read := func(tx *db.Tx) (subject, *Meter, error) {
@@ -87,8 +92,8 @@ func (s *Service) checkUnlimited(ctx context.Context, session string, m Model) e
 	return refused
 }
 
-// stop parks the work of a session that may make no further call: there is no
-// room on a meter, or, for a model, no price to hold it to one.
+// stop stores what keeps a session from further calls, and stops its run: the limit
+// of a meter leaves too little, or, for a model, there is no price.
 func (s *Service) stop(tx *db.Tx, session string, sub subject, m *Meter, of Model) error {
 	reason, why := SlugExhausted, exhausted(m.Scope).Detail
 	if of != (Model{}) {
@@ -111,9 +116,8 @@ func (s *Service) stop(tx *db.Tx, session string, sub subject, m *Meter, of Mode
 	return RunStopped.Send(tx, Stopped{RunID: *sub.RunID, Kind: reason, Why: why})
 }
 
-// Recheck lets go on what stopped for want of a price and needs none any more:
-// the model has one, or no limit is left that asks for it. An empty account is
-// every account.
+// Recheck frees the work that was stopped because a model had no price, where the
+// model has one now or no limit applies any more. An empty account is every account.
 func (s *Service) Recheck(tx *db.Tx, account string) error {
 	stops, err := selectUnpriced.All(tx, account)
 	for _, b := range stops {
@@ -144,7 +148,7 @@ func (s *Service) Recheck(tx *db.Tx, account string) error {
 	return err
 }
 
-// free lets go on what a limit or a missing price had stopped.
+// free deletes a stop and sends TaskFreed or SessionFreed.
 func (s *Service) free(tx *db.Tx, b stopped) error {
 	if _, err := dropStop.Exec(tx, b.ID); err != nil {
 		return err
@@ -155,6 +159,7 @@ func (s *Service) free(tx *db.Tx, b stopped) error {
 	return SessionFreed.Send(tx, Freed{Account: b.AccountID, ID: b.ID})
 }
 
+// freeAll frees all of the stops, which a statement has read with err.
 func (s *Service) freeAll(tx *db.Tx, all []stopped, err error) error {
 	for _, b := range all {
 		if err := s.free(tx, b); err != nil {

@@ -9,9 +9,9 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-// TestRoundsAndTriageCount: a repair counts for the task whose pull request it
-// looks after, for that one's plan and for who asked for it; a triage for who
-// asked.
+// TestRoundsAndTriageCount: a repair counts for the task that made the pull request,
+// for the plan of that task and for the person who asked for it; a triage counts for
+// the person who asked.
 func TestRoundsAndTriageCount(t *testing.T) {
 	t.Parallel()
 	onBoth(t, map[string]int64{Task: 100_000, Member: 1_000_000}, func(t *testing.T, w *world) {
@@ -54,8 +54,8 @@ func TestRoundsAndTriageCount(t *testing.T) {
 	})
 }
 
-// TestUnpricedModelsAreHeld: where any limit holds, a model without a price is
-// not called, until it has one or no limit is left.
+// TestUnpricedModelsAreHeld: where any limit applies, calls to a model without a
+// price are refused until it has one.
 func TestUnpricedModelsAreHeld(t *testing.T) {
 	t.Parallel()
 	m := Model{Provider: "compatible", Name: "qwen", Key: "key"}
@@ -67,8 +67,8 @@ func TestUnpricedModelsAreHeld(t *testing.T) {
 			}
 		}
 		w.write(func(tx *db.Tx) error { return s.Settle(tx, []Call{{"s1", "acme", 0, nil}, {"s1", "acme", 0, nil}}) })
-		if err := s.Close(t.Context()); err != nil || len(s.purses) != 0 {
-			t.Errorf("%v, %d purses are left", err, len(s.purses))
+		if err := s.Close(t.Context()); err != nil || len(s.reserves) != 0 {
+			t.Errorf("%v, %d reserves are left", err, len(s.reserves))
 		}
 	})
 	for _, scope := range []string{"operator", Account, Member, Task} {

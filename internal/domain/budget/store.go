@@ -8,53 +8,57 @@ import (
 	"yardmaster/internal/money"
 )
 
-// subject is whom a session's calls count for.
+// subject is what the calls of a session count for.
 type subject struct {
 	AccountID  string
 	RunID      *string
 	TaskID     *string
 	RepoID     *string
 	PlanID     string
-	Person     string // who asked for it
+	Person     string // the person who asked for the work; empty: nobody
 	TaskMicros *int64 // the task's own limit
-	// Served is the task whose pull request TaskID looks after, TaskID itself
-	// where that made it.
+	// Served is the task that made the pull request of TaskID: another task if TaskID
+	// repairs it.
 	Served       *string
 	ServedMicros *int64
-	CapMicros    *int64
+	CapMicros    *int64 // of the account, set by the operator
 }
 
+// limit is a limit that people set.
 type limit struct {
 	Scope, Ref string
 	Micros     int64
 }
 
-// reservation is what a node holds for a session.
+// reservation is the stored form of a reserve: the amount that a node has set aside
+// for a session. Amounts are micro-dollars.
 type reservation struct {
 	SessionID string
 	Node      string
 	AccountID string
 	Amount    int64
-	Used      int64
+	Used      int64 // of Amount, spent
 	Meters    db.JSON[[]Meter]
 
-	WrittenOff bool // what is left counts as spent: the node seemed dead
+	WrittenOff bool // the rest counts as spent, because the node seemed dead
 }
 
-// left is what is set aside and not spent. A call can cost more than its
-// quote only if the provider counts otherwise than it says.
+// left is the amount that is set aside and not spent. It is 0 if calls have cost
+// more than was set aside, which happens only if a provider counts otherwise than
+// it says.
 func (r reservation) left() int64 { return max(r.Amount-r.Used, 0) }
 
-const held = `SELECT session_id, node, account_id, amount, used, meters, written_off FROM reservations WHERE `
+const reservationColumns = `SELECT session_id, node, account_id, amount, used, meters, written_off FROM reservations WHERE `
 
 var (
-	// The session comes from an attempt's token, never from a request.
+	// selectSubject is asked with the session of an attempt's token, never with one of a
+	// request.
 	selectSubject = db.Q[subject](`SELECT s.account_id, s.run_id, s.task_id, s.repo_id, COALESCE(t.plan_id, w.plan_id, '') AS plan_id,
 		COALESCE(t.requested_by, s.requested_by, '') AS person, t.budget_micros AS task_micros, w.id AS served, w.budget_micros AS served_micros,
 		a.spend_cap_micros AS cap_micros
 		FROM sessions s JOIN accounts a ON a.id = s.account_id LEFT JOIN tasks t ON t.id = s.task_id
 		LEFT JOIN pulls p ON p.id = t.pr_id LEFT JOIN tasks w ON w.id = p.task_id WHERE s.id = $1`)
-	// selectLimits are those of an account, of a person in it, and of a plan.
+	// selectLimits reads the limits of an account, of a person in it, and of a plan.
 	selectLimits = db.QWith[limitsArgs, limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = :account_id
 		AND (scope, ref) IN (('` + Account + `', :account_id), ('` + Member + `', :user_id), ('` + Plan + `', :plan_id))`)
 	selectLimit = db.Q[int64](`SELECT micros FROM budget_limits WHERE account_id = $1 AND scope = $2 AND ref = $3`)
@@ -71,32 +75,34 @@ var (
 	moveMeter = db.SWith[moveMeterArgs](`UPDATE budgets SET reserved = reserved + :reserved, spent = spent + :spent
 		WHERE account_id = :account_id AND scope = :scope AND ref = :ref AND period = :period`)
 
-	// Who changes meters locks its reservations before them.
-	selectHeld = db.Q[reservation](held + `session_id = $1 AND node = $2`).ForUpdate()
-	extend     = db.SWith[extendArgs](`INSERT INTO reservations (session_id, node, account_id, amount, used, meters, expires_at)
+	// A transaction that changes meters locks its reservations first.
+	selectReservation = db.Q[reservation](reservationColumns + `session_id = $1 AND node = $2`).ForUpdate()
+	putReservation    = db.SWith[putReservationArgs](`INSERT INTO reservations (session_id, node, account_id, amount, used, meters, expires_at)
 		VALUES (:session_id, :node, :account_id, :amount, :used, :meters, :expires_at)
 		ON CONFLICT (session_id, node) DO UPDATE SET amount = EXCLUDED.amount, meters = EXCLUDED.meters,
 		expires_at = EXCLUDED.expires_at`)
-	use       = db.S(`UPDATE reservations SET used = used + $3 WHERE session_id = $1 AND node = $2`)
-	forget    = db.S(`DELETE FROM reservations WHERE session_id = $1 AND node = $2`)
-	keepAlive = db.S(`UPDATE reservations SET expires_at = $2 WHERE node = $1 AND written_off = FALSE`)
-	writeOff  = db.S(`UPDATE reservations SET written_off = TRUE, expires_at = $3 WHERE session_id = $1 AND node = $2`)
-	takeBack  = db.S(`UPDATE reservations SET written_off = FALSE, expires_at = $3 WHERE session_id = $1 AND node = $2`)
-	selectDue = db.Q[reservation](held + `expires_at < $1 ORDER BY account_id, session_id, node LIMIT 100`).SkipLocked()
+	addUsed          = db.S(`UPDATE reservations SET used = used + $3 WHERE session_id = $1 AND node = $2`)
+	dropReservation  = db.S(`DELETE FROM reservations WHERE session_id = $1 AND node = $2`)
+	keepAlive        = db.S(`UPDATE reservations SET expires_at = $2 WHERE node = $1 AND written_off = FALSE`)
+	writeOff         = db.S(`UPDATE reservations SET written_off = TRUE, expires_at = $3 WHERE session_id = $1 AND node = $2`)
+	unmarkWrittenOff = db.S(`UPDATE reservations SET written_off = FALSE, expires_at = $3 WHERE session_id = $1 AND node = $2`)
+	selectDue        = db.Q[reservation](reservationColumns + `expires_at < $1 ORDER BY account_id, session_id, node LIMIT 100`).SkipLocked()
 
 	addMinute = db.SWith[addMinuteArgs](`INSERT INTO spend_minutes (account_id, minute, session_id, calls, unpriced, cost_micros)
 		VALUES (:account_id, :minute, :session_id, :calls, :unpriced, :cost_micros)
 		ON CONFLICT (account_id, minute, session_id) DO UPDATE SET calls = spend_minutes.calls + EXCLUDED.calls,
 		unpriced = spend_minutes.unpriced + EXCLUDED.unpriced,
-		cost_micros = CASE WHEN EXCLUDED.cost_micros IS NULL THEN spend_minutes.cost_micros ELSE COALESCE(spend_minutes.cost_micros, 0) + EXCLUDED.cost_micros END`)
-	// By account, as the table is: nothing that is kept is read.
+		cost_micros = CASE WHEN EXCLUDED.cost_micros IS NULL THEN spend_minutes.cost_micros
+		ELSE COALESCE(spend_minutes.cost_micros, 0) + EXCLUDED.cost_micros END`)
+	// dropMinutes goes by account, as the key of the table does, and so reads only rows
+	// that it deletes.
 	dropMinutes = db.S(`DELETE FROM spend_minutes WHERE account_id IN (SELECT id FROM accounts) AND minute < $1`)
 
 	balancesOfMembers = db.Q[memberBalance](`SELECT ref, reserved, spent FROM budgets
 		WHERE account_id = $1 AND scope = 'member' AND period = $2`)
 	limitsOfMembers = db.Q[limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = $1 AND scope = 'member'`)
-	selectCalls     = db.Q[callRow](`SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) AS calls, CAST(COALESCE(SUM(unpriced), 0) AS BIGINT) AS unpriced,
-		COUNT(DISTINCT session_id) AS sessions FROM spend_minutes WHERE account_id = $1 AND minute >= $2 AND minute < $3`)
+	selectCalls     = db.Q[callRow](`SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) AS calls,
+		CAST(COALESCE(SUM(unpriced), 0) AS BIGINT) AS unpriced, COUNT(DISTINCT session_id) AS sessions FROM spend_minutes WHERE account_id = $1 AND minute >= $2 AND minute < $3`)
 )
 
 // addMinuteArgs are the parameters of addMinute.
@@ -108,8 +114,8 @@ type addMinuteArgs struct {
 	CostMicros      *int64
 }
 
-// extendArgs are the parameters of extend.
-type extendArgs struct {
+// putReservationArgs are the parameters of putReservation.
+type putReservationArgs struct {
 	SessionID, Node, AccountID string
 	Amount, Used               int64
 	Meters                     db.JSON[[]Meter]
@@ -143,21 +149,23 @@ type (
 		Ref             string
 		Reserved, Spent int64
 	}
-	aside struct {
+	reservedOf struct {
 		TaskID string
 		Micros int64
 	}
 	callRow struct{ Calls, Unpriced, Sessions int64 }
 )
 
-// lock reads the balances of meters, for a change.
-func lock(tx *db.Tx, account string, meters []Meter) ([]balance, error) {
+// lockBalances reads the balances of meters and locks them, and opens those meters
+// that have none.
+func lockBalances(tx *db.Tx, account string, meters []Meter) ([]balance, error) {
 	out := make([]balance, len(meters))
 	for i, m := range meters {
-		b, ok, err := selectBalance.ForUpdate().Maybe(tx, selectBalanceArgs{AccountID: account, Scope: m.Scope, Ref: m.Ref, Period: m.Period})
+		of := selectBalanceArgs{AccountID: account, Scope: m.Scope, Ref: m.Ref, Period: m.Period}
+		b, ok, err := selectBalance.ForUpdate().Maybe(tx, of)
 		if err == nil && !ok {
-			if _, err = openMeter.Exec(tx, openMeterArgs{AccountID: account, Scope: m.Scope, Ref: m.Ref, Period: m.Period}); err == nil {
-				b, err = selectBalance.ForUpdate().One(tx, selectBalanceArgs{AccountID: account, Scope: m.Scope, Ref: m.Ref, Period: m.Period})
+			if _, err = openMeter.Exec(tx, openMeterArgs(of)); err == nil {
+				b, err = selectBalance.ForUpdate().One(tx, of)
 			}
 		}
 		if err != nil {
@@ -168,8 +176,8 @@ func lock(tx *db.Tx, account string, meters []Meter) ([]balance, error) {
 	return out, nil
 }
 
-// move adds to what is set aside and to what is spent on meters.
-func move(tx *db.Tx, account string, meters []Meter, reserved, spent int64) error {
+// addToMeters adds amounts, which may be negative, to all of the meters.
+func addToMeters(tx *db.Tx, account string, meters []Meter, reserved, spent int64) error {
 	for _, m := range meters {
 		if _, err := moveMeter.Exec(tx, moveMeterArgs{
 			AccountID: account, Scope: m.Scope, Ref: m.Ref, Period: m.Period, Reserved: reserved, Spent: spent,
@@ -180,33 +188,34 @@ func move(tx *db.Tx, account string, meters []Meter, reserved, spent int64) erro
 	return nil
 }
 
-// revive takes back what was written off.
-func (r *reservation) revive(tx *db.Tx) error {
+// undoWriteOff sets aside again the rest that was written off; it does nothing to
+// another reservation.
+func (r *reservation) undoWriteOff(tx *db.Tx) error {
 	if !r.WrittenOff {
 		return nil
 	}
 	r.WrittenOff = false
-	if err := move(tx, r.AccountID, r.Meters.V, r.left(), -r.left()); err != nil {
+	if err := addToMeters(tx, r.AccountID, r.Meters.V, r.left(), -r.left()); err != nil {
 		return err
 	}
-	_, err := takeBack.Exec(tx, r.SessionID, r.Node, tx.Now.Add(leaseTime))
+	_, err := unmarkWrittenOff.Exec(tx, r.SessionID, r.Node, tx.Now.Add(leaseTime))
 	return err
 }
 
-// close ends a reservation: of what is left of it, spent counts as spent and
-// the rest is free.
+// close ends a reservation. Of what is left of it, the given amount counts as spent,
+// and the rest is free.
 func (r reservation) close(tx *db.Tx, spent int64) error {
-	if err := r.revive(tx); err != nil {
+	if err := r.undoWriteOff(tx); err != nil {
 		return err
 	}
-	if err := move(tx, r.AccountID, r.Meters.V, -r.left(), min(spent, r.left())); err != nil {
+	if err := addToMeters(tx, r.AccountID, r.Meters.V, -r.left(), min(spent, r.left())); err != nil {
 		return err
 	}
-	_, err := forget.Exec(tx, r.SessionID, r.Node)
+	_, err := dropReservation.Exec(tx, r.SessionID, r.Node)
 	return err
 }
 
-// limitOf is a limit that people set; nil without one.
+// limitOf is a limit of tx.Account that people set; nil: there is none.
 func limitOf(tx *db.Tx, scope, ref string) (*int64, error) {
 	n, ok, err := selectLimit.Maybe(tx, tx.Account, scope, ref)
 	if err != nil || !ok {
@@ -215,7 +224,7 @@ func limitOf(tx *db.Tx, scope, ref string) (*int64, error) {
 	return &n, nil
 }
 
-// storeLimit sets a limit, or clears it.
+// storeLimit sets a limit of tx.Account, or clears it for nil.
 func storeLimit(tx *db.Tx, scope, ref string, micros *int64) (err error) {
 	if micros == nil {
 		_, err = clearLimit.Exec(tx, tx.Account, scope, ref)
@@ -225,14 +234,14 @@ func storeLimit(tx *db.Tx, scope, ref string, micros *int64) (err error) {
 	return err
 }
 
-// SetAside is what is reserved for calls of tasks of tx.Account, in
-// micro-dollars by task. A task that was never limited is left out.
+// SetAside is the amounts that are set aside for calls of tasks of tx.Account, in
+// micro-dollars by task. Tasks for which nothing was ever set aside are left out.
 func SetAside(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
 	if len(taskIDs) == 0 {
 		return nil, nil
 	}
-	rows, err := db.Select[aside](tx, db.Build(`SELECT ref AS task_id, reserved AS micros FROM budgets WHERE scope = 'task' AND period = ''
-		AND account_id = `, tx.Account).In("ref", taskIDs))
+	rows, err := db.Select[reservedOf](tx, db.Build(`SELECT ref AS task_id, reserved AS micros FROM budgets
+		WHERE scope = 'task' AND period = '' AND account_id = `, tx.Account).In("ref", taskIDs))
 	out := make(map[string]int64, len(rows))
 	for _, r := range rows {
 		out[r.TaskID] = r.Micros
@@ -240,8 +249,8 @@ func SetAside(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
 	return out, err
 }
 
-// usageOfMembers lists all members of tx.Account by login, with what their work
-// has spent in a period and may.
+// usageOfMembers lists all members of tx.Account by login, with the amounts of their
+// work in a period and their limits.
 func usageOfMembers(tx *db.Tx, period string) ([]MemberUsage, error) {
 	members, err := people.Roster(tx, tx.Account)
 	if err != nil {
@@ -262,7 +271,7 @@ func usageOfMembers(tx *db.Tx, period string) ([]MemberUsage, error) {
 		at[m.UserID] = &out[i]
 	}
 	for _, b := range balances {
-		if m := at[b.Ref]; m != nil { // else the member is gone
+		if m := at[b.Ref]; m != nil { // nil: the person has left the account
 			m.Spent, m.Reserved = money.Dollars(b.Spent), money.Dollars(b.Reserved)
 		}
 	}
@@ -274,8 +283,8 @@ func usageOfMembers(tx *db.Tx, period string) ([]MemberUsage, error) {
 	return out, nil
 }
 
-// ledgerDays is how long the minutes are kept.
-const ledgerDays = 93 * 24 * time.Hour
+// minutesTime is how long the rows of minutes are kept.
+const minutesTime = 93 * 24 * time.Hour
 
 // limitsArgs are the parameters of selectLimits.
 type limitsArgs struct{ AccountID, UserID, PlanID string }
