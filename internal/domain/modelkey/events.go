@@ -5,7 +5,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// audience is who is told of keys and prices.
+// audience is the readers of events about keys and prices.
 var audience = event.Audience(policy.ReadBilling)
 
 // The data of events. None holds a key, or a part of one.
@@ -33,16 +33,18 @@ type (
 	}
 )
 
-// The events of keys and of prices. The object of one about a price is the
-// provider and the model, with a slash between.
+// The events of keys and of prices. The object of an event about a price is
+// provider/model.
 var (
 	keyAddedEvent     = event.Declare[keyAddedData]("billing.key_added", audience, "A key of a model provider was added.")
-	keyDeletedEvent   = event.Declare[keyDeletedData]("billing.key_deleted", audience, "A key of a model provider was taken out and forgotten.")
+	keyDeletedEvent   = event.Declare[keyDeletedData]("billing.key_deleted", audience,
+		"A key of a model provider was taken out and forgotten.")
 	keyPricedEvent    = event.Declare[keyPricedData]("billing.key_price_set", audience, "What is called over a key has another price.")
 	priceSetEvent     = event.Declare[priceSetData]("billing.price_set", audience, "A model has another price for the account.")
-	priceDeletedEvent = event.Declare[event.None]("billing.price_deleted", audience, "A model has no price of the account's own any more.")
+	priceDeletedEvent = event.Declare[event.None]("billing.price_deleted", audience,
+		"A model has no price of the account's own any more.")
 )
 
-// Repriced is sent, with the id of the account, when something costs it
-// something else, before the event of it is recorded.
+// Repriced is sent with the id of an account when the account sets a price, of a
+// model or of a key, and when it adds a key; each time before the event is recorded.
 var Repriced = event.DeclareSignal[string]("billing.repriced", "Something costs an account something else.")

@@ -1,6 +1,11 @@
-// Package modelkey is the account's pool of keys of model providers. A key is
-// sealed when it comes in and never shown again; the model gateway, and nobody
-// else, opens it for a call.
+// Package modelkey keeps an account's pool of keys of model providers, and the prices
+// that the account sets. A key is sealed when it is added and never shown again; the
+// model gateway alone opens it, for a call.
+//
+//   - modelkey.go: the keys, the Service, and the addresses that keys may be sent to
+//   - price.go: prices
+//   - ops.go, events.go: capabilities and events
+//   - store.go, store_price.go: the statements
 package modelkey
 
 import (
@@ -19,7 +24,7 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// Kinds of keys: paid by use, or by a subscription.
+// Kinds of keys, by how calls are paid: each call, or a subscription.
 const (
 	Metered      = "metered"
 	Subscription = "subscription"
@@ -29,10 +34,10 @@ const (
 const (
 	Unverified = "unverified"
 	OK         = "ok"
-	Failing    = "failing" // the provider refused it lately
+	Failing    = "failing" // the provider refused it at its last use
 )
 
-// BillingKey is a key as clients see it; the key itself is never shown.
+// BillingKey is a key as clients see it, without the key itself.
 type BillingKey struct {
 	_              struct{}    `doc:"A model provider key, masked." schema:"BillingKey"`
 	ID             string      `json:"id" format:"uuid" doc:"id of the key"`
@@ -50,30 +55,30 @@ type BillingKey struct {
 	CreatedAt      time.Time   `json:"created_at" doc:"when it was added"`
 }
 
-// Templates are told of new keys.
+// Templates changes templates when a key is added.
 type Templates interface {
-	// Adopt names a model in the templates that use a new key of tx.Account and
-	// name none, and answers which these are.
+	// Adopt sets the model of those templates of tx.Account that use the new key and
+	// name no model, and returns their names.
 	Adopt(tx *db.Tx, keyID, baseURL, model string) ([]string, error)
 }
 
-// Needs are what keys are made of.
+// Needs are the parts that New makes a Service of.
 type Needs struct {
 	DB   *db.DB
 	Ring *seal.Keyring
 	Hub  *event.Hub
-	// PlainHTTP is where base addresses may be reached without TLS: see
-	// PlainNowhere. Tests and networks of their own have reason to.
+	// PlainHTTP is where base addresses may be without TLS. Tests need it, and
+	// operators with a network of their own.
 	PlainHTTP Plain
-	// Models lists the models of an endpoint, sorted. Errors are faults.
+	// Models lists the models of an endpoint, sorted. It fails with a fault.
 	Models    func(context.Context, llm.Route) ([]string, error)
 	Templates Templates
 }
 
-// Service answers for keys.
+// Service keeps the keys and the prices.
 type Service struct{ Needs }
 
-// New makes the service. It panics if something is lacking.
+// New makes a Service. It panics if a field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
@@ -89,16 +94,16 @@ type Key struct {
 	price           *llm.Price
 }
 
-// Wish says which key a call needs.
+// Wish is what a call needs of a key.
 type Wish struct {
 	Provider llm.Provider // empty: any
 	BaseURL  string       // of the provider compatible
 	API      llm.API
 }
 
-// Fits tells whether the key can be used. A key of the provider compatible is
-// sent to its own address and to no other: who may choose the address in a
-// template may not choose where keys go.
+// Fits tells whether the key can serve a call. A key of the provider compatible
+// fits its own address alone: a person who may write templates, and so their
+// addresses, must not be able to send keys elsewhere.
 func (k Key) Fits(w Wish) bool {
 	if w.Provider != "" && k.Provider != w.Provider || w.BaseURL != "" && k.BaseURL != w.BaseURL {
 		return false
@@ -106,7 +111,7 @@ func (k Key) Fits(w Wish) bool {
 	return k.Provider.Speaks(w.API)
 }
 
-// Pick is the first key of an account's pool that fits.
+// Pick finds the first key of an account's pool that fits; false if none does.
 func Pick(tx *db.Tx, account string, w Wish) (Key, bool, error) {
 	keys, err := Pool(tx, account)
 	if i := slices.IndexFunc(keys, func(k Key) bool { return k.Fits(w) }); i >= 0 {
@@ -115,7 +120,7 @@ func Pick(tx *db.Tx, account string, w Wish) (Key, bool, error) {
 	return Key{}, false, err
 }
 
-// Open unseals a key into the route of a call.
+// Open unseals a key for a call. It fails if no key of the server opens it.
 func (s *Service) Open(k Key) (llm.Route, error) {
 	plain, err := s.Ring.Unseal(purpose(k.account), k.sealed)
 	if err != nil {
@@ -124,10 +129,11 @@ func (s *Service) Open(k Key) (llm.Route, error) {
 	return llm.Route{Provider: k.Provider, BaseURL: k.BaseURL, Key: string(plain)}, nil
 }
 
+// purpose is the place that a key is sealed for.
 func purpose(account string) string { return "provider-key/" + account }
 
-// mask keeps the last four characters of a key that is long enough to spare
-// them.
+// mask is the last four characters of a key of at least 12, and only a sign for a
+// shorter one.
 func mask(key string) string {
 	switch {
 	case key == "":
@@ -138,21 +144,22 @@ func mask(key string) string {
 	return "…" + key[len(key)-4:]
 }
 
-// keyless providers may be used without a key: the scripted model, and a model
-// server of the account's own.
+// keyless tells whether a provider may be used without a key: the scripted model,
+// and a model server of the account's own.
 func keyless(p llm.Provider) bool { return p == llm.Scripted || p == llm.Compatible }
 
-// Plain says where keys may be sent over plain http.
+// Plain is where keys may be sent over http without TLS.
 type Plain uint8
 
-// From the strictest on. Loopback is this machine.
+// Values of Plain, the strictest first. Loopback is this machine.
 const (
 	PlainNowhere Plain = iota
 	PlainLoopback
 	PlainAnywhere
 )
 
-// checkBaseURL refuses addresses that a key must not be sent to.
+// checkBaseURL refuses an address that keys must not be sent to, with a fault of the
+// field base_url.
 func checkBaseURL(address string, plain Plain) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -178,15 +185,15 @@ func loopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// metadata are services that hand a machine its credentials and are not on a
-// link-local address: of AWS, Google, Azure, Alibaba and Oracle.
+// metadata are the addresses of the metadata services of AWS, Google, Azure, Alibaba
+// and Oracle that are not link-local. These services give a machine its credentials.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254"), netip.MustParseAddr("168.63.129.16"),
 	netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192"),
 }
 
-// Closed tells of an address at which no model is, but what a cloud tells its
-// machine alone.
+// Closed tells whether an address can have no model, but may have services that a
+// cloud provides to its machines alone.
 func Closed(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	return ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() || slices.Contains(metadata, ip)

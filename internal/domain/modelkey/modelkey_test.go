@@ -42,7 +42,7 @@ type fixture struct {
 
 type object = map[string]any
 
-// Adopt notes what the templates are told.
+// Adopt implements Templates: it notes its calls.
 func (f *fixture) Adopt(_ *db.Tx, _, baseURL, model string) ([]string, error) {
 	f.adopted = append(f.adopted, baseURL+" "+model)
 	return []string{"default"}, nil
@@ -232,8 +232,8 @@ func TestRefusedKeys(t *testing.T) {
 	})
 }
 
-// An endpoint of the account's own is asked for its model, with the key, before
-// anything is kept.
+// TestModelOfAnEndpoint: an endpoint of the account's own is asked for its model,
+// with the key, before the key is stored.
 func TestModelOfAnEndpoint(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {
@@ -346,8 +346,8 @@ func TestSealedForOneAccount(t *testing.T) {
 	}
 }
 
-// TestFailingKeysComeLast: a key that its provider refused is used where no
-// other fits, until it works again.
+// TestFailingKeysComeLast: a failing key is used where no other fits, until it works
+// again.
 func TestFailingKeysComeLast(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {
@@ -372,8 +372,8 @@ func TestFailingKeysComeLast(t *testing.T) {
 	})
 }
 
-// TestPrices: what an account says of a model goes before what it says of a
-// key, and that before the server's table; nothing is a price.
+// TestPrices: an account's price of a model goes before its price of a key, and that
+// before the server's table; 0 is a price.
 func TestPrices(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {

@@ -16,18 +16,27 @@ import (
 
 const group = "Billing keys, donations, grants, onboarding, MCP"
 
-// Ops are the capabilities of this package.
+// Ops lists the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return append([]op.Op{
-		op.New(op.Row{ID: "billing.keys_list", Method: "GET", Path: "/v1/billing/keys", Group: group, Rule: policy.Require(policy.ReadBilling), Paging: &op.Paging{Default: 25, Max: 100},
+		op.New(op.Row{
+			ID: "billing.keys_list", Method: "GET", Path: "/v1/billing/keys", Group: group, Rule: policy.Require(policy.ReadBilling),
+			Paging: &op.Paging{Default: 25, Max: 100},
 			Summary: "The account's model provider keys, masked, by priority and then by age",
-			Doc:     "The key with the lowest priority that fits a call is used first; no capability reads a key back."}, s.list),
-		op.New(op.Row{ID: "billing.key_add", Method: "POST", Path: "/v1/billing/keys", Group: group, Rule: policy.Require(policy.WriteBilling), Status: 201,
+			Doc:     "The key with the lowest priority that fits a call is used first; no capability reads a key back.",
+		}, s.list),
+		op.New(op.Row{
+			ID: "billing.key_add", Method: "POST", Path: "/v1/billing/keys", Group: group, Rule: policy.Require(policy.WriteBilling), Status: 201,
 			Summary: "Add a model provider key to the pool",
-			Doc:     "The key is sealed and used from the next call of a model on; whether it works shows with its first use, in status. A base_url is for the provider compatible alone, and must be an https address unless the operator allows others."}, s.add),
-		op.New(op.Row{ID: "billing.key_delete", Method: "DELETE", Path: "/v1/billing/keys/{id}", Group: group, Rule: policy.Require(policy.WriteBilling),
+			Doc: "The key is sealed and used from the next call of a model on; whether it works shows with its first use, " +
+				"in status. A base_url is for the provider compatible alone, and must be an https address unless the " +
+				"operator allows others.",
+		}, s.add),
+		op.New(op.Row{
+			ID: "billing.key_delete", Method: "DELETE", Path: "/v1/billing/keys/{id}", Group: group, Rule: policy.Require(policy.WriteBilling),
 			Summary: "Take a key out of the pool and forget it; again is no error",
-			Doc:     "The key itself is forgotten at once and serves no further call. Deleting it again answers deleted false."}, s.delete),
+			Doc:     "The key itself is forgotten at once and serves no further call. Deleting it again answers deleted false.",
+		}, s.delete),
 	}, s.priceOps()...)
 }
 
@@ -57,7 +66,8 @@ type addIn struct {
 	Priority *int64      `json:"priority,omitempty" minimum:"0" maximum:"10000" doc:"the lowest is used first; 100 unless given"`
 }
 
-// check refuses what contradicts itself, and fills in defaults.
+// check refuses members that contradict each other, with a fault of the field, and
+// sets defaults.
 func (in *addIn) check(plain Plain) error {
 	provider := llm.Provider(in.Provider)
 	in.Key, in.BaseURL = strings.TrimSpace(in.Key), strings.TrimRight(in.BaseURL, "/")
@@ -101,11 +111,12 @@ type AddedKey struct {
 	Templates []string `json:"templates" example:"[\"default\"]" doc:"the templates that have this model from now on: those that use the key and named none"`
 }
 
-// maxNamed is how many models of an endpoint a refusal names.
+// maxNamed is the number of models that a refusal names at most.
 const maxNamed = 20
 
-// choose finds the model of an endpoint whose only one it is.
-func (s *Service) choose(ctx context.Context, in addIn) (string, error) {
+// onlyModel asks an endpoint for its models and returns the only one. It fails with
+// a fault of the field model if there are several, or none.
+func (s *Service) onlyModel(ctx context.Context, in addIn) (string, error) {
 	models, err := s.Models(ctx, llm.Route{Provider: llm.Compatible, BaseURL: in.BaseURL, Key: in.Key})
 	switch {
 	case err != nil:
@@ -127,7 +138,7 @@ func (s *Service) add(ctx context.Context, in addIn) (out AddedKey, err error) {
 		return out, err
 	}
 	if in.Provider == string(llm.Compatible) && in.Model == "" {
-		if in.Model, err = s.choose(ctx, in); err != nil {
+		if in.Model, err = s.onlyModel(ctx, in); err != nil {
 			return out, err
 		}
 	}
@@ -154,7 +165,7 @@ func (s *Service) add(ctx context.Context, in addIn) (out AddedKey, err error) {
 		if err := Repriced.Send(tx, tx.Account); err != nil {
 			return err
 		}
-		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic("")) // tasks may have waited for it
+		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic("")) // tasks may wait for a key
 		return keyAddedEvent.Record(tx, event.Subject{ID: keyID},
 			keyAddedData{Provider: in.Provider, Label: in.Label, Model: in.Model, Templates: out.Templates})
 	})

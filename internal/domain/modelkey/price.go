@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// ModelPrice is what a model costs, in US dollars for a million tokens.
+// ModelPrice is the price of a model, in US dollars for a million tokens.
 type ModelPrice struct {
 	_          struct{} `doc:"Prices of a model, in US dollars for a million tokens." schema:"ModelPrice"`
 	Input      float64  `json:"input_usd" minimum:"0" maximum:"10000" doc:"US dollars for a million tokens of input; 0 is a price"`
@@ -20,6 +20,7 @@ type ModelPrice struct {
 	CacheWrite *float64 `json:"cache_write_usd,omitempty" minimum:"0" maximum:"10000" doc:"for a million tokens written to a cache; as input unless given"`
 }
 
+// micros converts to micro-dollars, with the defaults of omitted members.
 func (p ModelPrice) micros() llm.Price {
 	of := func(usd *float64) int64 {
 		if usd == nil {
@@ -30,12 +31,13 @@ func (p ModelPrice) micros() llm.Price {
 	return llm.Price{Input: of(&p.Input), Output: of(&p.Output), CacheRead: of(p.CacheRead), CacheWrite: of(p.CacheWrite)}
 }
 
+// shown converts from micro-dollars.
 func shown(p llm.Price) ModelPrice {
 	read, write := float64(p.CacheRead)/1e6, float64(p.CacheWrite)/1e6
 	return ModelPrice{Input: float64(p.Input) / 1e6, Output: float64(p.Output) / 1e6, CacheRead: &read, CacheWrite: &write}
 }
 
-// AccountPrice is what an account pays for a model by its name.
+// AccountPrice is an account's own price of a model.
 type AccountPrice struct {
 	_        struct{} `doc:"What a model costs the account." schema:"AccountPrice"`
 	Provider string   `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose model it is"`
@@ -43,8 +45,8 @@ type AccountPrice struct {
 	ModelPrice
 }
 
-// Prices is what an account pays for the calls that go over a key: its own
-// prices of models first, then the key's, then the table's.
+// Prices is the prices of calls over a key. The account's own price of a model goes
+// first, then that of the key, then that of the table.
 func Prices(tx *db.Tx, k Key, table *llm.Prices) (*llm.Prices, error) {
 	if k.price != nil {
 		table = table.Over(llm.Row{Provider: k.Provider, Model: "*", Price: *k.price})
@@ -57,8 +59,8 @@ func Prices(tx *db.Tx, k Key, table *llm.Prices) (*llm.Prices, error) {
 	return table.Over(own...), err
 }
 
-// Priced tells whether a model has a price for an account when it is called
-// over a key; one that was deleted has none of its own.
+// Priced tells whether a model has a price for an account when it is called over a
+// key. A key that was deleted has no price of its own.
 func Priced(tx *db.Tx, account, keyID string, provider llm.Provider, model string, table *llm.Prices) (bool, error) {
 	k := Key{Provider: provider, account: account}
 	r, ok, err := byID.Maybe(tx, account, keyID)
@@ -72,22 +74,32 @@ func Priced(tx *db.Tx, account, keyID string, provider llm.Provider, model strin
 	return err == nil && prices.Knows(provider, model), err
 }
 
-// priceOps are the capabilities around prices.
+// priceOps lists the capabilities about prices.
 func (s *Service) priceOps() []op.Op {
 	read, write := policy.Require(policy.ReadBilling), policy.Require(policy.WriteBilling)
 	return []op.Op{
-		op.New(op.Row{ID: "billing.key_price_set", Method: "PUT", Path: "/v1/billing/keys/{id}/price", Group: group, Rule: write,
+		op.New(op.Row{
+			ID: "billing.key_price_set", Method: "PUT", Path: "/v1/billing/keys/{id}/price", Group: group, Rule: write,
 			Summary: "Say what any model costs that is called over a key; null leaves it to the price tables",
-			Doc:     "Holds from the next call over the key on. 0 is a price; a model without one is held back where a limit in US dollars applies."}, s.keyPrice),
-		op.New(op.Row{ID: "billing.price_list", Method: "GET", Path: "/v1/billing/prices", Group: group, Rule: read, Paging: &op.Paging{Default: 25, Max: 100},
+			Doc: "Holds from the next call over the key on. 0 is a price; a model without one is held back where a limit " +
+				"in US dollars applies.",
+		}, s.keyPrice),
+		op.New(op.Row{
+			ID: "billing.price_list", Method: "GET", Path: "/v1/billing/prices", Group: group, Rule: read, Paging: &op.Paging{Default: 25, Max: 100},
 			Summary: "The prices of models that the account has set",
-			Doc:     "Those that the account has set; the server's own table is not among them."}, s.priceList),
-		op.New(op.Row{ID: "billing.price_set", Method: "PUT", Path: "/v1/billing/prices", Group: group, Rule: write,
+			Doc:     "Those that the account has set; the server's own table is not among them.",
+		}, s.priceList),
+		op.New(op.Row{
+			ID: "billing.price_set", Method: "PUT", Path: "/v1/billing/prices", Group: group, Rule: write,
 			Summary: "Say what a model costs the account; it decides before a key's price and before the server's table",
-			Doc:     "Holds from the next call on, and goes before a key's price and the server's table."}, s.priceSet),
-		op.New(op.Row{ID: "billing.price_delete", Method: "DELETE", Path: "/v1/billing/prices", Group: group, Rule: write,
+			Doc:     "Holds from the next call on, and goes before a key's price and the server's table.",
+		}, s.priceSet),
+		op.New(op.Row{
+			ID: "billing.price_delete", Method: "DELETE", Path: "/v1/billing/prices", Group: group, Rule: write,
 			Summary: "Forget what a model costs the account; again is no error",
-			Doc:     "From the next call on the key's price or the server's table decides again. Deleting what is not there answers deleted false."}, s.priceDelete),
+			Doc: "From the next call on the key's price or the server's table decides again. Deleting what is not there " +
+				"answers deleted false.",
+		}, s.priceDelete),
 	}
 }
 
@@ -117,7 +129,7 @@ func (s *Service) keyPrice(ctx context.Context, in keyPriceIn) (out BillingKey, 
 	return out, err
 }
 
-// stored is a price as a key's row keeps it.
+// stored is the price in the form of a key's row; nil for none.
 func (p *ModelPrice) stored() *db.JSON[llm.Price] {
 	if p == nil {
 		return nil

@@ -39,11 +39,11 @@ var (
 	insert = db.SWith[insertArgs](`INSERT INTO provider_keys (id, account_id, provider, label, base_url, masked, sealed, kind,
 		capacity, priority, created_at, price)
 		VALUES (:id, :account_id, :provider, :label, :base_url, :masked, :sealed, :kind, :capacity, :priority, :created_at, :price)`)
-	// The row stays, so that a deletion can be repeated and what the key was
-	// used for can be told; the secret goes.
+	// erase takes the secret out of the row. The row stays, so that a deletion can be
+	// repeated and calls over the key can be explained.
 	erase = db.S(`UPDATE provider_keys SET deleted_at = $3, sealed = '', masked = '' WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
-	// pool is read for every page of tasks. Its parameter is cast: once SQLite has
-	// statistics, it plans a statement anew for each value that a bare one is given.
+	// pool is read for every page of tasks. Its parameter is cast, because SQLite with
+	// statistics plans a statement anew for each value of a parameter without a cast.
 	pool = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = CAST($1 AS TEXT) AND deleted_at IS NULL
 		ORDER BY CASE status WHEN 'failing' THEN 1 ELSE 0 END, priority, created_at, id`)
 
@@ -63,8 +63,10 @@ type insertArgs struct {
 }
 
 func (r row) wire() BillingKey {
-	out := BillingKey{ID: r.ID, Provider: r.Provider, Label: r.Label, Masked: r.Masked, Kind: r.Kind, Capacity: r.Capacity, Priority: r.Priority,
-		Status: r.Status, LastError: r.LastError, CreatedAt: r.CreatedAt.Truncate(time.Millisecond)}
+	out := BillingKey{
+		ID: r.ID, Provider: r.Provider, Label: r.Label, Masked: r.Masked, Kind: r.Kind, Capacity: r.Capacity,
+		Priority: r.Priority, Status: r.Status, LastError: r.LastError, CreatedAt: r.CreatedAt.Truncate(time.Millisecond),
+	}
 	if r.BaseURL != "" {
 		out.BaseURL = &r.BaseURL
 	}
@@ -79,8 +81,8 @@ func (r row) wire() BillingKey {
 	return out
 }
 
-// find reads a key of tx.Account, deleted ones too; an id that is unknown,
-// foreign or malformed is the same 404.
+// find reads a key of tx.Account, also a deleted one; unknown, foreign and malformed
+// ids are the same fault.NotFound.
 func find(tx *db.Tx, keyID string) (row, error) {
 	if !id.Valid(keyID) {
 		return row{}, fault.Missing("key")
@@ -104,11 +106,12 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	return db.Select[row](tx, b.SQL(" ORDER BY priority, created_at, id LIMIT ", p.Size()))
 }
 
-// key is the row's place in the order of the list, placeOf reads it back.
+// key is the row's place in the order of the list; placeOf reads it.
 func (r row) key() []string {
 	return append([]string{strconv.FormatInt(r.Priority, 10)}, op.TimeKey(r.CreatedAt, r.ID)...)
 }
 
+// placeOf fails with a fault of the field cursor.
 func placeOf(key []string) (any, error) {
 	if len(key) == 3 {
 		priority, err := strconv.ParseInt(key[0], 10, 64)
@@ -128,8 +131,8 @@ func (r row) pooled() Key {
 	return k
 }
 
-// Pool is an account's keys in the order they are used in: those that their
-// provider refused lately behind all others, then by priority and by age.
+// Pool lists an account's keys in the order of their use: by priority and then by
+// age, and after all others those that are failing.
 func Pool(tx *db.Tx, account string) ([]Key, error) {
 	rows, err := pool.All(tx, account)
 	keys := make([]Key, len(rows))
@@ -139,9 +142,9 @@ func Pool(tx *db.Tx, account string) ([]Key, error) {
 	return keys, err
 }
 
-// Note keeps what a call with a key has told about it: the slug of what went
-// wrong, or that it works. A fault that says nothing about the key changes
-// nothing.
+// Note sets the status of a key after a call over it. The slug is that of the call's
+// fault, or empty for a call that worked; a fault that has other causes than the key
+// changes nothing.
 func Note(tx *db.Tx, account, keyID, slug string) (err error) {
 	switch slug {
 	case llm.SlugAuth, llm.SlugQuota:
@@ -152,11 +155,12 @@ func Note(tx *db.Tx, account, keyID, slug string) (err error) {
 	return err
 }
 
-// Sealed are the model keys.
+// Sealed is the column of the sealed keys.
 var Sealed = keys.Column{
 	Table: "provider_keys", Name: "sealed",
-	Count:   db.Q[keys.Held](keys.Tally + `provider_keys WHERE sealed <> '' GROUP BY 1`),
-	List:    keys.Listing(db.Q[keys.Row](`SELECT id AS key, account_id AS account, sealed FROM provider_keys WHERE id > $1 AND sealed <> '' ORDER BY id LIMIT $2`)),
+	Count: db.Q[keys.Held](keys.Tally + `provider_keys WHERE sealed <> '' GROUP BY 1`),
+	List: keys.Listing(db.Q[keys.Row](`SELECT id AS key, account_id AS account, sealed FROM provider_keys
+		WHERE id > $1 AND sealed <> '' ORDER BY id LIMIT $2`)),
 	Put:     keys.Replacing(db.S(`UPDATE provider_keys SET sealed = $3 WHERE id = $1 AND sealed = $2`)),
 	Purpose: func(r keys.Row) string { return purpose(r.Account) },
 }
