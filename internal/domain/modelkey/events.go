@@ -36,8 +36,8 @@ type (
 // The events of keys and of prices. The object of an event about a price is
 // provider/model.
 var (
-	keyAddedEvent     = event.Declare[keyAddedData]("billing.key_added", audience, "A key of a model provider was added.")
-	keyDeletedEvent   = event.Declare[keyDeletedData]("billing.key_deleted", audience,
+	keyAddedEvent   = event.Declare[keyAddedData]("billing.key_added", audience, "A key of a model provider was added.")
+	keyDeletedEvent = event.Declare[keyDeletedData]("billing.key_deleted", audience,
 		"A key of a model provider was taken out and forgotten.")
 	keyPricedEvent    = event.Declare[keyPricedData]("billing.key_price_set", audience, "What is called over a key has another price.")
 	priceSetEvent     = event.Declare[priceSetData]("billing.price_set", audience, "A model has another price for the account.")

@@ -21,7 +21,7 @@ func (s *Service) Ops() []op.Op {
 	return append([]op.Op{
 		op.New(op.Row{
 			ID: "billing.keys_list", Method: "GET", Path: "/v1/billing/keys", Group: group, Rule: policy.Require(policy.ReadBilling),
-			Paging: &op.Paging{Default: 25, Max: 100},
+			Paging:  &op.Paging{Default: 25, Max: 100},
 			Summary: "The account's model provider keys, masked, by priority and then by age",
 			Doc:     "The key with the lowest priority that fits a call is used first; no capability reads a key back.",
 		}, s.list),

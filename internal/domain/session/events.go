@@ -2,7 +2,7 @@ package session
 
 import "yardmaster/internal/event"
 
-// Topic is the list of sessions that clients follow.
+// Topic is the topic of changes of sessions that clients follow.
 var Topic = event.Sessions
 
 // The data of audited events.
@@ -20,7 +20,7 @@ type (
 	}
 )
 
-// The audited events of a session; timeline.go has what happens within one.
+// The audited events of sessions. The events within a session are in timeline.go.
 var (
 	openedEvent      = event.Declare[openedData]("session.opened", Topic, "The platform began a conversation of its own with a model.")
 	endedEvent       = event.Declare[endedData]("session.ended", Topic, "A conversation of the platform's own ended.")

@@ -10,7 +10,8 @@ import (
 	"yardmaster/internal/event"
 )
 
-// Outcome is how far a message to a run has come.
+// Outcome is the state of a message to a run. Status is one of
+// MessageResult.Status, and Reply is the agent's answer.
 type Outcome struct {
 	Status string
 	Reply  string
@@ -22,7 +23,7 @@ type messageIn struct {
 	WaitMS  *int64 `json:"wait_ms,omitempty" minimum:"0" maximum:"25000" doc:"how long to wait for the reply, in milliseconds; 20000 unless given"`
 }
 
-// MessageResult is what became of a message by the time of the answer.
+// MessageResult is the answer of session.message.
 type MessageResult struct {
 	_         struct{} `doc:"How far a message to an agent has come." schema:"MessageResult"`
 	MessageID string   `json:"message_id" format:"uuid" doc:"id of the message; its fate is in the events of the run"`
@@ -31,7 +32,7 @@ type MessageResult struct {
 	Note      *string  `json:"note" example:"null" doc:"what the status means; null when replied"`
 }
 
-// notes tell what to make of a message without a reply.
+// notes explain the statuses of a message without a reply.
 var notes = map[string]string{
 	"queued":      "The box holds the message for the agent's next turn. Do not send it again.",
 	"read":        "The agent has read the message and not answered it. Do not send it again.",
@@ -39,11 +40,12 @@ var notes = map[string]string{
 	"dropped":     "The run ended before the agent could read the message.",
 }
 
+// defaultWait is how long session.message waits without wait_ms.
 const defaultWait = 20 * time.Second
 
 func (s *Service) message(ctx context.Context, in messageIn) (out MessageResult, err error) {
 	unconfirmed := notes["unconfirmed"]
-	out = MessageResult{Status: "unconfirmed", Note: &unconfirmed} // until more is known
+	out = MessageResult{Status: "unconfirmed", Note: &unconfirmed} // until Await knows more
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if out.MessageID, err = s.Runs.Say(tx, in.RunID, in.Message); err != nil {
 			return err

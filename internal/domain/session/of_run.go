@@ -5,15 +5,15 @@ import (
 	"yardmaster/internal/id"
 )
 
-// Beginning is what the session of a run begins with.
+// Beginning is the facts about a run when its session begins.
 type Beginning struct {
 	AccountID string
 	RunID     string
 	TaskID    string
 	RepoID    string
-	Trigger   string // what the run's task came of
+	Trigger   string // the origin of the run's task
 	Kind      string // of the task
-	Policy    string // that the run is under, as JSON
+	Policy    string // the Candidate that applies to the run, as JSON
 }
 
 // Begin opens the session of a run, at the time of the run's own transaction.
@@ -28,14 +28,14 @@ func End(tx *db.Tx, runID, outcome string) error {
 	return err
 }
 
-// NoteModel notes the model that a run says it uses, unless a call has shown
-// one.
+// NoteModel stores the model that the agent of a run reports, unless the session has
+// one from a call.
 func NoteModel(tx *db.Tx, runID, model string) error {
 	_, err := modelOfRun.Exec(tx, runID, model)
 	return err
 }
 
-// Usage is what the session of a run has used.
+// Usage is the tokens and the cost of a run's session.
 type Usage struct {
 	RunID        string
 	InputTokens  int64
@@ -44,7 +44,7 @@ type Usage struct {
 	CostMicros   *int64 // nil: no call had a price
 }
 
-// UsageOf lists what the runs of a task have used.
+// UsageOf lists the usage of the runs of a task, one a run.
 func UsageOf(tx *db.Tx, accountID, taskID string) ([]Usage, error) {
 	return usageOf.All(tx, accountID, taskID)
 }

@@ -11,35 +11,62 @@ import (
 
 const group = "Sessions, audit, streams"
 
-// Ops are the capabilities of this package.
+// Ops lists the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: "session.list", Method: "GET", Path: "/v1/sessions", Group: group, Rule: policy.Require(policy.ReadSessions), Paging: &op.Paging{Default: 50, Max: 200, Bounded: true},
+		op.New(op.Row{
+			ID: "session.list", Method: "GET", Path: "/v1/sessions", Group: group, Rule: policy.Require(policy.ReadSessions),
+			Paging:  &op.Paging{Default: 50, Max: 200, Bounded: true},
 			Summary: "The account's newest sessions",
-			Doc:     "The newest sessions of the account, without a cursor: raise limit to see more, or walk those of one repository with session.list_by_project."}, s.list),
-		op.New(op.Row{ID: "session.list_by_project", Method: "GET", Path: "/v1/repos/{owner}/{repo}/sessions", Group: group, Rule: policy.Require(policy.ReadSessions), Paging: &op.Paging{Default: 50, Max: 200},
+			Doc: "The newest sessions of the account, without a cursor: raise limit to see more, or walk those of one " +
+				"repository with session.list_by_project.",
+		}, s.list),
+		op.New(op.Row{
+			ID: "session.list_by_project", Method: "GET", Path: "/v1/repos/{owner}/{repo}/sessions", Group: group,
+			Rule:    policy.Require(policy.ReadSessions),
+			Paging:  &op.Paging{Default: 50, Max: 200},
 			Summary: "A repository's sessions, newest first",
-			Doc:     "Those of runs on the repository, and of triage and questions about it."}, s.listByProject),
-		op.New(op.Row{ID: "session.get", Method: "GET", Path: "/v1/sessions/{id}", Group: group, Rule: policy.Require(policy.ReadSessions),
+			Doc:     "Those of runs on the repository, and of triage and questions about it.",
+		}, s.listByProject),
+		op.New(op.Row{
+			ID: "session.get", Method: "GET", Path: "/v1/sessions/{id}", Group: group, Rule: policy.Require(policy.ReadSessions),
 			Summary: "One session",
-			Doc:     "What it cost and used so far; its events are apart."}, s.get),
-		op.Stream(op.Row{ID: "session.events", Method: "GET", Path: "/v1/sessions/{id}/events", Group: group, Rule: policy.Require(policy.ReadSessions), Resume: true,
-			Events: []op.Event{{Name: "event", Data: Event{}, ID: true, Doc: "Something that happened, in order. The id is its cursor."},
-				{Name: "end", Data: SessionEnd{}, ID: true, Doc: "The session is over and all was sent. The id is that of the last row."}},
+			Doc:     "What it cost and used so far; its events are apart.",
+		}, s.get),
+		op.Stream(op.Row{
+			ID: "session.events", Method: "GET", Path: "/v1/sessions/{id}/events", Group: group, Rule: policy.Require(policy.ReadSessions),
+			Resume: true,
+			Events: []op.Event{
+				{Name: "event", Data: Event{}, ID: true, Doc: "Something that happened, in order. The id is its cursor."},
+				{Name: "end", Data: SessionEnd{}, ID: true, Doc: "The session is over and all was sent. The id is that of the last row."},
+			},
 			Summary: "Follow what happens in a session: backfill, tail, end",
-			Doc:     "Sends what is stored, then what comes, as frames named event, and at last one named end. The id of a frame is the cursor of its row."}, s.events),
-		op.New(op.Row{ID: "session.events_export", Method: "GET", Path: "/v1/sessions/{id}/events.jsonl", Group: group, Rule: policy.Require(policy.ReadSessions), Lines: Event{},
+			Doc: "Sends what is stored, then what comes, as frames named event, and at last one named end. The id of a " +
+				"frame is the cursor of its row.",
+		}, s.events),
+		op.New(op.Row{
+			ID: "session.events_export", Method: "GET", Path: "/v1/sessions/{id}/events.jsonl", Group: group,
+			Rule:    policy.Require(policy.ReadSessions),
+			Lines:   Event{},
 			Refuses: []op.Refusal{{Status: 422, Slug: "export-too-large"}},
 			Summary: "Download what happened in a session, one JSON object a line",
-			Doc:     "The same rows as session.events, from one state of the database, at most 64 MiB."}, s.export),
-		op.New(op.Row{ID: "session.replay", Method: "POST", Path: "/v1/sessions/{id}/replay", Group: group, Rule: policy.Require(policy.ReadSessions),
+			Doc:     "The same rows as session.events, from one state of the database, at most 64 MiB.",
+		}, s.export),
+		op.New(op.Row{
+			ID: "session.replay", Method: "POST", Path: "/v1/sessions/{id}/replay", Group: group, Rule: policy.Require(policy.ReadSessions),
 			Refuses: []op.Refusal{{Status: 409, Slug: "session_running"}},
 			Summary: "What another policy would have decided in a finished session; changes nothing",
-			Doc:     "Reads the recorded facts of a session against another policy file and lists the decisions that would have come out otherwise. Nothing is run or stored. A session that goes on is refused."}, s.replay),
-		op.New(op.Row{ID: "session.message", Method: "POST", Path: "/v1/fleet/runs/{runId}/message", Group: group, Rule: policy.Require(policy.WriteSessions),
+			Doc: "Reads the recorded facts of a session against another policy file and lists the decisions that would " +
+				"have come out otherwise. Nothing is run or stored. A session that goes on is refused.",
+		}, s.replay),
+		op.New(op.Row{
+			ID: "session.message", Method: "POST", Path: "/v1/fleet/runs/{runId}/message", Group: group, Rule: policy.Require(policy.WriteSessions),
 			Refuses: []op.Refusal{{Status: 409, Slug: "no_live_channel"}},
 			Summary: "Say something to the agent of a live run, and wait for its answer",
-			Doc:     "The text becomes a turn of its own when the agent has ended the present one. The call waits up to wait_ms for the reply; status says how far the message got, and it is kept either way: do not send it again. Refused when the run has ended or its agent takes no messages."}, s.message),
+			Doc: "The text becomes a turn of its own when the agent has ended the present one. The call waits up to " +
+				"wait_ms for the reply; status says how far the message got, and it is kept either way: do not send it " +
+				"again. Refused when the run has ended or its agent takes no messages.",
+		}, s.message),
 	}
 }
 

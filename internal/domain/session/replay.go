@@ -12,9 +12,9 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// Candidate is a policy as far as it decides something: the one that a run was
-// under, and the one that its session is replayed under. An empty text or nil
-// decides nothing.
+// Candidate is the part of a policy file that decides something: of the policy that
+// applied to a run, or of the one that its session is replayed under. An empty text
+// or nil decides nothing.
 type Candidate struct {
 	Template     string        `json:"template,omitempty"`
 	Isolation    string        `json:"isolation,omitempty"` // the least that is accepted
@@ -27,8 +27,7 @@ type Candidate struct {
 	Conflicts    string        `json:"conflicts,omitempty"`
 	TaskMicros   *int64        `json:"task_micros,omitempty"`
 	RunMicros    *int64        `json:"run_micros,omitempty"`
-	// Digests: what they are of is long, and nobody can tell what it would have
-	// done.
+	// Digests of texts that are long and whose effect cannot be told.
 	Instructions string `json:"instructions,omitempty"`
 	MCPServers   string `json:"mcp_servers,omitempty"`
 }
@@ -38,7 +37,7 @@ type replayIn struct {
 	YML string `json:"yml" maxLength:"65536" doc:"the candidate policy file"`
 }
 
-// PolicyReplay is what a candidate policy would have decided otherwise.
+// PolicyReplay is the answer of session.replay.
 type PolicyReplay struct {
 	_         struct{}         `doc:"What another policy would have decided in a session." schema:"PolicyReplay"`
 	SessionID string           `json:"session_id" format:"uuid" doc:"id of the session"`
@@ -56,7 +55,8 @@ type PolicyDecision struct {
 	Effect    string   `json:"effect" example:"The pull request would have been merged without asking." doc:"what that would have meant, for people"`
 }
 
-// replay holds a finished session against a policy. It changes nothing.
+// replay compares the recorded facts of a finished session with another policy file.
+// It changes nothing.
 func (s *Service) replay(ctx context.Context, in replayIn) (out PolicyReplay, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, err := find(tx, in.ID)
@@ -86,7 +86,7 @@ func (s *Service) replay(ctx context.Context, in replayIn) (out PolicyReplay, er
 	return out, err
 }
 
-// facts gathers what the record of a session tells.
+// facts reads the recorded facts of a session.
 func (s *Service) facts(tx *db.Tx, r row) (facts, error) {
 	f, _, err := selectFacts.Maybe(tx, tx.Account, r.ID)
 	if err == nil && r.RunID != nil {
@@ -95,11 +95,11 @@ func (s *Service) facts(tx *db.Tx, r row) (facts, error) {
 	return f, err
 }
 
-// strength orders the levels of isolation; what is not known is the weakest.
+// strength orders the levels of isolation; an unknown level is the weakest.
 var strength = map[string]int{"none": 0, "best": 1, "landlock": 2, "bubblewrap": 3}
 
-// isolated is how strongly it was: a level that did not hold what its name
-// promises is better than none, and no more.
+// isolated is the strength of the run's isolation. A level that did not keep the
+// promises of its name counts as best at most.
 func (f facts) isolated() int {
 	rank := strength[*f.Run.Isolation]
 	if f.Run.IsolationHolds == nil || !protocol.Keeps(*f.Run.Isolation, f.Run.IsolationHolds) {
@@ -108,26 +108,18 @@ func (f facts) isolated() int {
 	return rank
 }
 
-// verdict gathers what a candidate changes.
+// verdict collects the decisions that a candidate changes.
 type verdict struct{ PolicyReplay }
 
 func (v *verdict) changed(key, was, would, effect string) {
-	v.Diff = append(v.Diff, PolicyDecision{Key: key, Recorded: text(was), Candidate: text(would), Effect: effect})
+	v.Diff = append(v.Diff, PolicyDecision{Key: key, Recorded: orNull(was), Candidate: orNull(would), Effect: effect})
 }
 
 func (v *verdict) unknown(key string) { v.Unknown = append(v.Unknown, key) }
 
-// text is nothing for nothing.
-func text(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-// replay decides anew what the record of a session tells about. A key that the
-// candidate sets as it was decides as it did; of any other the record says what
-// would have come of it, or it is unknown.
+// replay decides again from the facts. A key that the candidate sets as the policy
+// did decides the same; for another key the facts tell the effect, or the effect is
+// unknown.
 func (f facts) replay(c Candidate) PolicyReplay {
 	v := &verdict{PolicyReplay{Diff: []PolicyDecision{}, Unknown: []string{}}}
 	was := Candidate{}
@@ -135,8 +127,8 @@ func (f facts) replay(c Candidate) PolicyReplay {
 	if known {
 		was = f.Policy.V
 	}
-	// differs tells whether a key may have decided otherwise.
-	differs := func(as bool) bool { return !known || !as }
+	// differs tells whether a key may decide otherwise, given whether it is the same.
+	differs := func(same bool) bool { return !known || !same }
 
 	if differs(was.Template == c.Template) {
 		f.template(v, c)
@@ -168,21 +160,25 @@ func (f facts) replay(c Candidate) PolicyReplay {
 		}
 		f.merged(v, known, "merge.delete_branch", strconv.FormatBool(was.DeleteBranch), strconv.FormatBool(c.DeleteBranch), effect)
 	}
-	if f.MergedAt == nil && differs(was.OnCancel == c.OnCancel) { // what was merged no cancel closes
+	if f.MergedAt == nil && differs(was.OnCancel == c.OnCancel) { // a cancel does not close a merged pull request
 		v.unknown("merge.on_cancel")
 	}
 	if differs(equal(was.RunMicros, c.RunMicros)) {
 		f.spending(v, "budget.run_usd", c.RunMicros, f.CostMicros, f.Unpriced)
 	}
-	if differs(equal(was.TaskMicros, c.TaskMicros)) && f.OwnBudget == nil { // a budget of its own goes before the policy's
+	if differs(equal(was.TaskMicros, c.TaskMicros)) && f.OwnBudget == nil { // the task's own budget goes before the policy's
 		f.spending(v, "budget.task_usd", c.TaskMicros, f.TaskCost, f.TaskUnpriced)
 	}
-	// Which other work was open, and what an agent makes of words and tools, no
-	// record tells.
+	// No record tells which other work was open, or how an agent acts on instructions
+	// and tools.
 	for _, k := range []struct {
 		key      string
 		was, now string
-	}{{"conflicts", was.Conflicts, c.Conflicts}, {"instructions", was.Instructions, c.Instructions}, {"mcp_servers", was.MCPServers, c.MCPServers}} {
+	}{
+		{"conflicts", was.Conflicts, c.Conflicts},
+		{"instructions", was.Instructions, c.Instructions},
+		{"mcp_servers", was.MCPServers, c.MCPServers},
+	} {
 		if differs(k.was == k.now) {
 			v.unknown(k.key)
 		}
@@ -191,19 +187,23 @@ func (f facts) replay(c Candidate) PolicyReplay {
 	return v.PolicyReplay
 }
 
+// equal compares two limits; nil is no limit.
 func equal(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
 
+// template judges agent.template by the template of the run.
 func (f facts) template(v *verdict, c Candidate) {
 	switch {
 	case f.Run.Template != nil && *f.Run.Template == c.Template:
-	case f.Run.Template == nil || f.Policy != nil && f.Policy.V.Template != *f.Run.Template: // the task's own, or the policy's when the task was made
+	case f.Run.Template == nil || f.Policy != nil && f.Policy.V.Template != *f.Run.Template:
+		// The task named the template itself, or the policy did when the task was made.
 		v.unknown("agent.template")
 	default:
-		v.changed("agent.template", *f.Run.Template, c.Template, "Another template would have run, unless the task named this one itself.")
+		v.changed("agent.template", *f.Run.Template, c.Template,
+			"Another template would have run, unless the task named this one itself.")
 	}
 }
 
-// command is about the newest check of the task's pull request.
+// command judges checks.command by the newest check of the task's pull request.
 func (f facts) command(v *verdict, c Candidate) {
 	switch {
 	case f.PRID == nil:
@@ -218,19 +218,21 @@ func (f facts) command(v *verdict, c Candidate) {
 	}
 }
 
+// timeout judges checks.timeout by the duration of that check.
 func (f facts) timeout(v *verdict, was, c Candidate, known bool) {
 	switch limit := c.CheckTimeout.Microseconds(); {
 	case f.CheckMicros == nil, f.Command == nil || *f.Command != c.CheckCommand:
 		v.unknown("checks.timeout")
 	case *f.CheckMicros > limit:
-		v.changed("checks.timeout", (time.Duration(*f.CheckMicros) * time.Microsecond).String(), c.CheckTimeout.String(), "The check would have been cut off, and failed.")
-	case !known || *f.CheckMicros >= was.CheckTimeout.Microseconds(): // it may have been cut off itself
+		took := time.Duration(*f.CheckMicros) * time.Microsecond
+		v.changed("checks.timeout", took.String(), c.CheckTimeout.String(), "The check would have been cut off, and failed.")
+	case !known || *f.CheckMicros >= was.CheckTimeout.Microseconds(): // the check may have been cut off
 		v.unknown("checks.timeout")
 	}
 }
 
-// mode goes by what was done about the task's pull request: whether a person
-// was asked, and whether the policy had it merged.
+// mode judges merge.mode by the decision about the task's pull request: a person was
+// asked, or the policy ordered the merge.
 func (f facts) mode(v *verdict, c Candidate) {
 	did := ""
 	switch {
@@ -252,8 +254,8 @@ func (f facts) mode(v *verdict, c Candidate) {
 	}
 }
 
-// merged is about what a merge does, of which nothing is known until there is
-// one. Whoever merged by hand did not go by the policy.
+// merged judges a key about how to merge. Its effect is unknown without a merge, and a
+// merge by hand does not follow the policy.
 func (f facts) merged(v *verdict, known bool, key, was, would, effect string) {
 	switch {
 	case f.MergedAt != nil && f.Applied == 0:
@@ -265,8 +267,8 @@ func (f facts) merged(v *verdict, known bool, key, was, would, effect string) {
 	v.changed(key, was, would, effect)
 }
 
-// spending is about a limit. A run that was stopped might have cost more, and
-// where a limit holds calls without a price are not made.
+// spending judges a limit in dollars. A run that was stopped could have cost more, and
+// where a limit applies, calls to models without a price are refused.
 func (f facts) spending(v *verdict, key string, limit, cost *int64, unpriced int64) {
 	stopped := f.Run.FailureKind != nil && (*f.Run.FailureKind == "budget_exhausted" || *f.Run.FailureKind == "unpriced_model")
 	spent := int64(0)
@@ -280,7 +282,8 @@ func (f facts) spending(v *verdict, key string, limit, cost *int64, unpriced int
 	case unpriced > 0:
 		v.changed(key, "", money.Dollars(*limit), "The work would have been parked at the first call of a model without a price.")
 	case spent > *limit:
-		v.changed(key, money.Dollars(spent), money.Dollars(*limit), fmt.Sprintf("The work would have been parked before it cost %s dollars.", money.Dollars(*limit)))
+		v.changed(key, money.Dollars(spent), money.Dollars(*limit),
+			fmt.Sprintf("The work would have been parked before it cost %s dollars.", money.Dollars(*limit)))
 	case stopped:
 		v.unknown(key)
 	}

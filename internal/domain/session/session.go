@@ -41,7 +41,7 @@ type Session struct {
 	EndedAt   *time.Time `json:"ended_at" doc:"when it ended; null while it goes on"`
 }
 
-// Tokens is what a session consumed; the counts do not overlap.
+// Tokens is the tokens that a session has used; the counts do not overlap.
 type Tokens struct {
 	_      struct{} `doc:"Tokens of a session; the counts do not overlap."`
 	Input  int64    `json:"input" example:"18211" doc:"sent to models, without what came from a cache"`
@@ -49,23 +49,24 @@ type Tokens struct {
 	Cache  int64    `json:"cache" example:"30000" doc:"read from or written to a cache"`
 }
 
-// Runs are the runs whose conversations sessions are.
+// Runs reaches the runs that sessions belong to.
 type Runs interface {
-	// Say owes the agent of a live run of tx.Account a message; a run that cannot be
-	// reached is refused with no_live_channel.
+	// Say queues a message for the agent of a live run of tx.Account. It fails with
+	// fault.Conflict and the slug no_live_channel if the agent cannot be reached.
 	Say(tx *db.Tx, runID, text string) (messageID string, err error)
-	// Await tells what became of a message by the end of the wait.
+	// Await returns the state of a message as soon as it is final, or at the end of the
+	// wait.
 	Await(ctx context.Context, runID, messageID string, wait time.Duration) (Outcome, error)
-	// Events lists the events of a run behind a number, limit at most.
+	// Events lists at most limit events of a run, those after the number.
 	Events(tx *db.Tx, runID string, after int64, limit int) ([]Event, error)
-	// Record is how a run was carried out.
+	// Record reads how a run was carried out; zero for an unknown run.
 	Record(tx *db.Tx, runID string) (RunRecord, error)
 }
 
 // Policies reads policy files.
 type Policies interface {
-	// Parse reads a policy file as it would be in force in a repository of
-	// tx.Account, nil for none; the messages say what is wrong with it.
+	// Parse reads a policy file as it would apply in a repository of tx.Account, nil
+	// for none. The messages are its mistakes.
 	Parse(tx *db.Tx, repoID *string, yml string) (Candidate, []string, error)
 }
 

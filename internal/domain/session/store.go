@@ -44,13 +44,14 @@ var (
 		VALUES (:id, :account_id, :run_id, :task_id, :repo_id, :trigger, :kind, :started_at, :policy)`)
 	endOfRun   = db.S(`UPDATE sessions SET outcome = $2, ended_at = $3 WHERE run_id = $1 AND ended_at IS NULL`)
 	modelOfRun = db.S(`UPDATE sessions SET model = COALESCE(model, $2) WHERE run_id = $1`)
-	usageOf    = db.Q[Usage](`SELECT run_id, CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(output_tokens) AS BIGINT) AS output_tokens,
-		CAST(SUM(cache_tokens) AS BIGINT) AS cache_tokens, CAST(SUM(cost_micros) AS BIGINT) AS cost_micros FROM sessions
+	usageOf    = db.Q[Usage](`SELECT run_id, CAST(SUM(input_tokens) AS BIGINT) AS input_tokens,
+		CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, CAST(SUM(cache_tokens) AS BIGINT) AS cache_tokens,
+		CAST(SUM(cost_micros) AS BIGINT) AS cost_micros FROM sessions
 		WHERE account_id = $1 AND task_id = $2 AND run_id IS NOT NULL GROUP BY run_id`)
 	endOwn = db.S(`UPDATE sessions SET outcome = $2, ended_at = $3 WHERE id = $1 AND ended_at IS NULL AND run_id IS NULL`)
 
-	// addCall counts one call. The session's id comes from its attempt's
-	// token, never from a request.
+	// addCall counts one call. The id of the session comes from the token of an attempt,
+	// never from a request.
 	addCall = db.SWith[addCallArgs](`UPDATE sessions SET calls = calls + 1, input_tokens = input_tokens + :input_tokens,
 		output_tokens = output_tokens + :output_tokens, cache_tokens = cache_tokens + :cache_tokens,
 		unpriced = unpriced + :unpriced, cost_micros = CASE WHEN :unpriced = 0 THEN COALESCE(cost_micros,
@@ -88,30 +89,31 @@ type eventRow struct {
 	Data string
 }
 
-// RunRecord is what a run tells of how it was carried out; nil for what it, or
-// a session without a run, does not.
+// RunRecord is how a run was carried out; nil: the run does not tell, or the session
+// has none.
 type RunRecord struct {
 	Template       *string
 	Isolation      *string
-	IsolationHolds []string // what of the isolation held; nil: it did not say
+	IsolationHolds []string // the promises of the isolation that it kept; nil: not told
 	FailureKind    *string
 }
 
-// facts is what the record of a session tells a replay.
+// facts is the recorded facts of a session for a replay. Times are microseconds,
+// amounts micro-dollars.
 type facts struct {
 	Run          RunRecord `db:"-"`
 	CostMicros   *int64
 	Unpriced     int64
 	TaskCost     *int64
 	TaskUnpriced int64
-	OwnBudget    *int64 // of the task
+	OwnBudget    *int64 // the task's own
 	RepoID       *string
 	Policy       *db.JSON[Candidate]
 	PRID         *string `db:"pr_id"`
 	MergedAt     *int64
-	Asked        int64 // questions put to people
+	Asked        int64 // merges for which a person was asked
 	ByPolicy     int64 // merges that the policy ordered
-	Applied      int64 // merges that were carried out; 0 of one that was merged by hand
+	Applied      int64 // merges that were carried out; 0 for a merge by hand
 	Command      *string
 	CheckMicros  *int64
 }
@@ -120,14 +122,16 @@ var (
 	addEvent = db.SWith[addEventArgs](`INSERT INTO session_events (session_id, seq, at, kind, data) SELECT :session_id,
 		COALESCE(MAX(seq), 0) + 1, :at, :kind, :data FROM session_events
 		WHERE session_id = :session_id`)
-	// The session was found in the account before.
+	// ofSession is read once the session was found in the account.
 	ofSession = db.Q[eventRow](`SELECT seq, at, kind, data FROM session_events WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
 
-	// selectFacts looks at the newest check of the task's pull request. A merge
-	// that a person orders without being asked is decided as it is written.
+	// selectFacts reads the newest check of the task's pull request. A merge that a
+	// person orders without being asked has the same time for the request and the
+	// decision.
 	selectFacts = db.Q[facts](`SELECT s.repo_id, s.policy, s.cost_micros, s.unpriced, t.budget_micros AS own_budget,
 		(SELECT CAST(SUM(o.cost_micros) AS BIGINT) FROM sessions o WHERE o.account_id = s.account_id AND o.task_id = s.task_id) AS task_cost,
-		(SELECT CAST(COALESCE(SUM(o.unpriced), 0) AS BIGINT) FROM sessions o WHERE o.account_id = s.account_id AND o.task_id = s.task_id) AS task_unpriced,
+		(SELECT CAST(COALESCE(SUM(o.unpriced), 0) AS BIGINT) FROM sessions o
+			WHERE o.account_id = s.account_id AND o.task_id = s.task_id) AS task_unpriced,
 		p.id AS pr_id, p.merged_at,
 		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND (a.decided_by IS NULL OR a.decided_by <> 'policy')
 			AND (a.decided_at IS NULL OR a.decided_at > a.requested_at)) AS asked,
@@ -146,6 +150,7 @@ type addEventArgs struct {
 	Kind, Data string
 }
 
+// list reads a page, newest first, of all repositories or of one.
 func list(tx *db.Tx, p op.PageIn, repo string) ([]row, error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
@@ -161,18 +166,20 @@ func list(tx *db.Tx, p op.PageIn, repo string) ([]row, error) {
 	return db.Select[row](tx, b.SQL(" ORDER BY s.started_at DESC, s.id DESC LIMIT ", p.Size()))
 }
 
-// Rows are the sessions of tx.Account that are among ids, or whose run is, or, for nil, its newest, up to limit, as the list shows them.
+// Rows lists at most limit sessions of tx.Account, newest first: those whose id or
+// whose run is among ids, or all for nil.
 func Rows(tx *db.Tx, ids []string, limit int) ([]Session, error) {
 	b := db.Build(selection, tx.Account)
 	if ids != nil {
-		b.And("s.id IN (SELECT id FROM sessions WHERE TRUE").In("run_id", ids).SQL(" UNION ALL SELECT id FROM sessions WHERE TRUE").In("id", ids).SQL(")")
+		b.And("s.id IN (SELECT id FROM sessions WHERE TRUE").In("run_id", ids).
+			SQL(" UNION ALL SELECT id FROM sessions WHERE TRUE").In("id", ids).SQL(")")
 	}
 	rows, err := db.Select[row](tx, b.SQL(" ORDER BY s.started_at DESC, s.id DESC LIMIT ", limit))
 	return wires(rows), err
 }
 
-// find reads a session of tx.Account; an id that is unknown, foreign or
-// malformed is the same 404.
+// find reads a session of tx.Account; unknown, foreign and malformed ids are the same
+// fault.NotFound.
 func find(tx *db.Tx, sessionID string) (row, error) {
 	if !id.Valid(sessionID) {
 		return row{}, fault.Missing("session")
@@ -187,7 +194,8 @@ func find(tx *db.Tx, sessionID string) (row, error) {
 func (r row) wire() Session {
 	out := Session{
 		ID: r.ID, RunID: r.RunID, TaskID: r.TaskID, Trigger: r.Trigger, Kind: r.Kind, Provider: r.Provider, Model: r.Model, Outcome: r.Outcome,
-		Calls: r.Calls, CostUSD: money.DollarsOrNone(r.CostMicros), Tokens: Tokens{Input: r.InputTokens, Output: r.OutputTokens, Cache: r.CacheTokens},
+		Calls: r.Calls, CostUSD: money.DollarsOrNone(r.CostMicros),
+		Tokens:    Tokens{Input: r.InputTokens, Output: r.OutputTokens, Cache: r.CacheTokens},
 		StartedAt: r.StartedAt.Truncate(time.Millisecond),
 	}
 	if r.Owner != nil && r.Name != nil {

@@ -7,6 +7,7 @@ import (
 )
 
 type (
+	// round is a task that repairs the pull request of the task Served.
 	round struct{ ID, Served string }
 	spent struct {
 		TaskID string
@@ -14,9 +15,9 @@ type (
 	}
 )
 
-// Spent is what the sessions of tasks of tx.Account cost, in micro-dollars by
-// task, with those of the rounds that repaired a task's pull request. Calls
-// without a price are left out, and so is a task without others.
+// Spent sums the cost of the sessions of tasks of tx.Account, in micro-dollars by
+// task, with the cost of the tasks that repaired a task's pull request. Calls
+// without a price are left out, and so are tasks without a call that has one.
 func Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
 	if len(taskIDs) == 0 {
 		return nil, nil

@@ -15,8 +15,8 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// Event is one thing that happened in a session. Those of a run's
-// session are the run's events.
+// Event is one thing that happened in a session. The events of a run's session are
+// those of the run.
 type Event struct {
 	_      struct{}        `doc:"One thing that happened in a session."`
 	Cursor string          `json:"cursor" doc:"of this row; send it back as Last-Event-ID"`
@@ -33,12 +33,12 @@ type SessionEnd struct {
 }
 
 const (
-	batch     = 500      // events that are read at a time
+	batch     = 500      // events in one read
 	maxExport = 64 << 20 // bytes of events that an export holds
 )
 
-// note appends an event to a session that belongs to no run. Data must hold no
-// secret.
+// note appends an event to a session without a run, and wakes those who follow the
+// session. The data must hold no secret.
 func (s *Service) note(tx *db.Tx, sessionID, kind string, data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -51,10 +51,10 @@ func (s *Service) note(tx *db.Tx, sessionID, kind string, data any) error {
 	return nil
 }
 
-// topic is where followers of a session without a run listen.
+// topic is the hub's topic of a session without a run.
 func topic(sessionID string) string { return "session." + sessionID }
 
-// eventsOf reads what happened in a session after a cursor.
+// eventsOf reads one batch of the events of a session after a cursor.
 func (s *Service) eventsOf(tx *db.Tx, r row, after int64) ([]Event, error) {
 	if r.RunID != nil {
 		return s.Runs.Events(tx, *r.RunID, after, batch)
@@ -67,11 +67,12 @@ func (s *Service) eventsOf(tx *db.Tx, r row, after int64) ([]Event, error) {
 	return out, err
 }
 
-// NewEvent is an event of a session as clients see it.
+// NewEvent makes an Event; its cursor is seq.
 func NewEvent(seq int64, at time.Time, kind string, data json.RawMessage) Event {
 	return Event{Cursor: strconv.FormatInt(seq, 10), At: at.Truncate(time.Millisecond), Kind: kind, Data: data}
 }
 
+// events sends the events of a session as they are stored, until it ends.
 func (s *Service) events(ctx context.Context, in idIn, sink *op.Sink) error {
 	since, err := sink.Since()
 	if err != nil {
@@ -90,8 +91,8 @@ func (s *Service) events(ctx context.Context, in idIn, sink *op.Sink) error {
 		at = event.RunTopic(*r.RunID)
 	}
 	for {
-		news := s.Hub.Watch(at)
-		rows, ended, err := s.page(ctx, &r, since, news)
+		changes := s.Hub.Watch(at)
+		rows, ended, err := s.page(ctx, &r, since, changes)
 		if err != nil {
 			return err
 		}
@@ -113,21 +114,22 @@ func (s *Service) events(ctx context.Context, in idIn, sink *op.Sink) error {
 			return sink.End(since, SessionEnd{SessionID: r.ID, Outcome: r.Outcome})
 		}
 		select {
-		case <-news:
+		case <-changes:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// page reads on for a stream. Streams that wait for the same news and have come
-// equally far share one read.
-func (s *Service) page(ctx context.Context, r *row, since int64, news <-chan struct{}) ([]Event, bool, error) {
+// page reads the next batch for a stream, and the session again into r. It returns
+// whether the session has ended. Streams of one session with the same cursor and
+// the same changes channel share one read.
+func (s *Service) page(ctx context.Context, r *row, since int64, changes <-chan struct{}) ([]Event, bool, error) {
 	type step struct {
 		now  row
 		rows []Event
 	}
-	out, err, _ := s.reads.Do(fmt.Sprint(r.ID, since, news), func() (any, error) {
+	out, err, _ := s.reads.Do(fmt.Sprint(r.ID, since, changes), func() (any, error) {
 		var st step
 		err := s.DB.Read(context.WithoutCancel(ctx), func(tx *db.Tx) (err error) {
 			if st.now, err = find(tx, r.ID); err != nil {
@@ -146,8 +148,8 @@ func (s *Service) page(ctx context.Context, r *row, since int64, news <-chan str
 	return st.rows, r.EndedAt != nil, nil
 }
 
-// export answers all events at once, a line each. It reads them page by page
-// from one state of the database.
+// export answers all events of a session, one JSON object a line. It reads them batch
+// by batch in one transaction.
 func (s *Service) export(ctx context.Context, in idIn) (op.Reply, error) {
 	var out bytes.Buffer
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
@@ -171,7 +173,8 @@ func (s *Service) export(ctx context.Context, in idIn) (op.Reply, error) {
 				}
 			}
 			if out.Len() > maxExport {
-				return fault.Newf(fault.Unprocessable, "export-too-large", "The session has more than %d MiB of events: follow session.events instead.", maxExport>>20)
+				return fault.Newf(fault.Unprocessable, "export-too-large",
+					"The session has more than %d MiB of events: follow session.events instead.", maxExport>>20)
 			}
 			if len(rows) < batch {
 				return nil
