@@ -349,7 +349,7 @@ func TestRotation(t *testing.T) {
 					}
 				}
 			}
-			said, err := blocker.Word(tx, y3.ring, asked, "")
+			said, err := blocker.AnswerText(tx, y3.ring, asked, "")
 			if !strings.Contains(said, "by the back door") {
 				t.Errorf("the run is told %q", said)
 			}

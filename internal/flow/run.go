@@ -63,7 +63,7 @@ func (s RunSetup) Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error) 
 	if err != nil {
 		return nil, fmt.Errorf("prompts: %w", err)
 	}
-	said, err := blocker.Word(tx, s.Ring, t.ID, "")
+	said, err := blocker.AnswerText(tx, s.Ring, t.ID, "")
 	if err != nil {
 		return nil, err
 	}

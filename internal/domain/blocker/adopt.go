@@ -11,15 +11,15 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// adopted tells whether an open blocker that an earlier run of the task left
-// asks for the same as one that a run declares. That is the run's own then: a
-// person is asked once, and the answer reaches whoever is there to hear it.
-func (s *Service) adopted(tx *db.Tx, repoID, taskID, runID string, b protocol.BlockerDeclared) (bool, error) {
-	left, err := openOfOthers.All(tx, tx.Account, taskID, runID)
+// adopt gives a run the open blocker of an earlier run of the task that asks for the
+// same as b, so that people are asked once and the live run gets the answer. It
+// returns false if there is none.
+func (s *Service) adopt(tx *db.Tx, repoID, taskID, runID string, b protocol.BlockerDeclared) (bool, error) {
+	open, err := openOfOthers.All(tx, tx.Account, taskID, runID)
 	if err != nil {
 		return false, err
 	}
-	r, err := s.alike(tx, left, b)
+	r, err := s.findAlike(tx, open, b)
 	if err != nil || r == nil {
 		return false, err
 	}
@@ -30,21 +30,21 @@ func (s *Service) adopted(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 		adoptedData{FromRunID: r.RunID, RunID: runID, TaskID: taskID})
 }
 
-// settled finds what a person has said of the very thing that a run declares,
-// while it was about to: a blocker of an earlier run that was closed for this
-// one, see inherit. Each is found once. A run that asks again after that has
-// heard it and lacks something still.
-func (s *Service) settled(tx *db.Tx, taskID, runID string, b protocol.BlockerDeclared) (*row, error) {
-	left, err := inherited.All(tx, tx.Account, taskID, runID)
+// findEarlier finds the blocker of an earlier run that asks for the same as b and that
+// was closed, and given to this run (see assign), while this run was about to ask;
+// nil if there is none. It finds each one once: a run that asks again later has had
+// the answer and needs something else.
+func (s *Service) findEarlier(tx *db.Tx, taskID, runID string, b protocol.BlockerDeclared) (*row, error) {
+	closed, err := assignedTo.All(tx, tx.Account, taskID, runID)
 	if err != nil {
 		return nil, err
 	}
-	return s.alike(tx, left, b)
+	return s.findAlike(tx, closed, b)
 }
 
-// alike is the first of some blockers that asks for what a run declares; nil if
-// none does.
-func (s *Service) alike(tx *db.Tx, blockers []row, b protocol.BlockerDeclared) (*row, error) {
+// findAlike is the first of the blockers that asks for the same as b; nil if none
+// does.
+func (s *Service) findAlike(tx *db.Tx, blockers []row, b protocol.BlockerDeclared) (*row, error) {
 	for i := range blockers {
 		if r := &blockers[i]; r.Kind == b.Kind {
 			fields, err := fieldsOf.All(tx, tx.Account, r.ID)
@@ -59,11 +59,11 @@ func (s *Service) alike(tx *db.Tx, blockers []row, b protocol.BlockerDeclared) (
 	return nil, nil
 }
 
-// settle closes a blocker that has just been declared as an earlier one was, and
-// tells the run what it was told of that, for it may have heard it before it
-// asked.
-func (s *Service) settle(tx *db.Tx, r *row, blockerID string) error {
-	if _, err := adoptBlocker.Exec(tx, adoptBlockerArgs{AccountID: tx.Account, ID: r.ID, RunID: r.RunID, Declared: blockerID}); err != nil {
+// closeAs closes a blocker that was just declared with the answer of the earlier
+// blocker r, and tells the run that answer, perhaps for the second time.
+func (s *Service) closeAs(tx *db.Tx, r *row, blockerID string) error {
+	used := adoptBlockerArgs{AccountID: tx.Account, ID: r.ID, RunID: r.RunID, Declared: blockerID}
+	if _, err := adoptBlocker.Exec(tx, used); err != nil {
 		return err
 	}
 	fields, err := fieldsOf.All(tx, tx.Account, r.ID)
@@ -74,13 +74,14 @@ func (s *Service) settle(tx *db.Tx, r *row, blockerID string) error {
 		if f.LandedAt == nil {
 			continue
 		}
-		if _, err := landField.Exec(tx, landFieldArgs{
+		if _, err := fillField.Exec(tx, fillFieldArgs{
 			BlockerID: blockerID, Name: f.Name, LandedAt: *f.LandedAt, LandedBy: *r.ClosedBy,
 		}); err != nil {
 			return err
 		}
 		if f.URL != nil {
-			if _, err := placeServer.Exec(tx, placeServerArgs{BlockerID: blockerID, Name: f.Name, URL: f.URL, Transport: f.Transport}); err != nil {
+			server := setServerArgs{BlockerID: blockerID, Name: f.Name, URL: f.URL, Transport: f.Transport}
+			if _, err := setServer.Exec(tx, server); err != nil {
 				return err
 			}
 		}
@@ -103,22 +104,22 @@ func (s *Service) settle(tx *db.Tx, r *row, blockerID string) error {
 	if err != nil || len(waiting) > 0 {
 		return err
 	}
-	word, err := Word(tx, s.Ring, r.TaskID, r.RunID)
+	text, err := AnswerText(tx, s.Ring, r.TaskID, r.RunID)
 	if err != nil {
 		return err
 	}
 	if r.State == Withdrawn {
-		word += withdrawnWord
+		text += withdrawnText
 	} else {
-		word += loadWord
+		text += loadText
 	}
-	_, err = s.Tasks.Resume(tx, r.TaskID, r.RunID, word, false)
+	_, err = s.Tasks.Resume(tx, r.TaskID, r.RunID, text, false)
 	return err
 }
 
-// same tells whether a declaration asks for what an open blocker asks for: the
-// same fields, or without fields the same question. Agents put one thing in
-// other words each time, but what a form is called they call it.
+// same tells whether a declaration asks for the same as a blocker: it has the same
+// fields, or neither has fields and the questions are the same. Agents word a
+// question otherwise each time, but they repeat the names of fields.
 func (s *Service) same(r *row, fields []fieldRow, b protocol.BlockerDeclared) bool {
 	has, wants := map[string]bool{}, map[string]bool{}
 	for _, f := range fields {
@@ -135,10 +136,10 @@ func (s *Service) same(r *row, fields []fieldRow, b protocol.BlockerDeclared) bo
 	return slices.Equal(strings.Fields(r.Question), strings.Fields(b.Question))
 }
 
-// inherit makes a locked blocker the live run's, if its own has ended: what a
-// person says of it is told to who does the work now. It answers what the live
-// run, or else the task, still waits for.
-func (s *Service) inherit(tx *db.Tx, r *row) (waiting []string, err error) {
+// assign gives a locked blocker to the task's live run, if its own run has ended, so
+// that the live run gets the answer. It returns the ids of the open blockers of the
+// live run, or of the task if there is none.
+func (s *Service) assign(tx *db.Tx, r *row) (waiting []string, err error) {
 	live, err := s.Tasks.LiveRun(tx, r.TaskID)
 	if err != nil {
 		return nil, err

@@ -12,9 +12,9 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// TestAdoption: a run that asks for what an earlier one of its task still waits
-// for asks for it once more of nobody, and is the one that is told; and so is a
-// run told what only the earlier one had asked.
+// TestAdoption: a run that asks for the same as an open blocker of an earlier run of
+// its task gets that blocker, and the answer. It also gets the answers to blockers
+// that only the earlier run has declared.
 func TestAdoption(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -73,13 +73,13 @@ func TestAdoption(t *testing.T) {
 	})
 }
 
-// TestAnsweredWhileAskedAgain: a person closes what an earlier run asked for while
-// the live one is about to ask for the same. Nobody is asked twice, whichever
-// comes first, and the live run hears of it; asked once more it is a question.
+// TestAnsweredWhileAskedAgain: a person closes a blocker of an earlier run while the
+// live run is about to declare the same. Whichever comes first, nobody is asked
+// twice, and the live run gets the answer. Declared once more it is a new blocker.
 func TestAnsweredWhileAskedAgain(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
-		decision := func(id, name string) protocol.BlockerDeclared { // the field is none of a decision's
+		decision := func(id, name string) protocol.BlockerDeclared { // a decision has no fields
 			return protocol.BlockerDeclared{ID: id, Kind: "decision", Question: "Left  or right?", Fields: []protocol.BlockerField{{Name: name, Kind: EnvSecret}}}
 		}
 		form := func(id, _ string) protocol.BlockerDeclared {
@@ -102,14 +102,14 @@ func TestAnsweredWhileAskedAgain(t *testing.T) {
 				return f.DB.Write(f.ctx(), func(tx *db.Tx) error {
 					r, err := f.lock(tx, id)
 					if err == nil {
-						_, err = f.land(tx, &r, map[string]entry{"KEY": {text: "v"}, "mcp:docs": {server: &server{URL: "https://docs.example/mcp", Transport: "http", Token: "t"}}})
+						_, err = f.fillIn(tx, &r, map[string]entry{"KEY": {text: "v"}, "mcp:docs": {server: &server{URL: "https://docs.example/mcp", Transport: "http", Token: "t"}}})
 					}
 					return err
 				})
 			},
 			"withdrawn": func(id string) error { _, err := f.withdraw(f.ctx(), blockerIn{id}); return err },
 		}
-		hears := map[string][]string{"answered": {"Left or right?", "Left."}, "filled in": {"Where?", "KEY", "https://docs.example/mcp"}, "withdrawn": {withdrawnWord}}
+		hears := map[string][]string{"answered": {"Left or right?", "Left."}, "filled in": {"Where?", "KEY", "https://docs.example/mcp"}, "withdrawn": {withdrawnText}}
 		for how, person := range say {
 			of := decision
 			if how == "filled in" {

@@ -1,12 +1,19 @@
-// Package blocker is how a run asks for what only a person can give. A run
-// declares a blocker; people find it on a list, and answer it in words, fill in
-// its form, or withdraw it. What they fill in goes straight into the vaults and
-// never comes back. Whoever has the fix link of a blocker may fill in that one
-// form, without an account, for an hour.
+// Package blocker lets a run ask for something that only a person can give. The run
+// declares a blocker; people find it on a list, and answer it in words, fill in its
+// form, or withdraw it. The values of the form go into the vaults and are never shown
+// again. The fix link of a blocker opens that one form, without an account, for an
+// hour.
 //
-// A blocker closes once. What waited for it goes on then: a run that still
-// waits is woken, a task that is held goes back into the queue with all its
-// tries, and for one that has moved on, an ask is filed.
+// A blocker closes once. Then the work that waited for it goes on: a run that still
+// waits is woken, a held task goes back into the queue with all its tries, and for a
+// task that is over, an ask is filed.
+//
+//   - blocker.go: types, the Service, Declare and Expire
+//   - adopt.go: a later run of the task asks for the same
+//   - fill.go: the values of a form, closing a blocker, and the texts for runs
+//   - page.go: the form behind a fix link
+//   - ops.go, events.go: capabilities, events and signals
+//   - store.go: the statements
 package blocker
 
 import (
@@ -24,7 +31,7 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// States of a blocker. All but open are for good.
+// States of a blocker. All but Open are final.
 const (
 	Open      = "open"
 	Answered  = "answered"
@@ -44,17 +51,16 @@ const (
 	OAuthConnection = "oauth_connection"
 )
 
-// mcpPrefix stands before the name of an MCP server where fields are named.
+// mcpPrefix begins the name of a field for an MCP server.
 const mcpPrefix = "mcp:"
 
-// linkTTL is how long a fix link is good for.
+// linkTTL is how long a fix link works.
 const linkTTL = time.Hour
 
-// linkPurpose is what fix links are signed for.
+// linkPurpose is the purpose in the signature of fix links.
 const linkPurpose = "blocker-fix"
 
-// Blocker is what a run cannot go on without, as clients see it. It never
-// holds an answer or a value.
+// Blocker is a blocker as clients see it, without its answer and its values.
 type Blocker struct {
 	_         struct{}   `doc:"What an agent waits for a person to give."`
 	ID        string     `json:"id" format:"uuid" doc:"id of the blocker"`
@@ -71,13 +77,13 @@ type Blocker struct {
 	ClosedBy  *string    `json:"closed_by" example:"null" doc:"who closed it: user:<id>, pat:<id>, fix_link:<id> for the form behind its link, or system; null while it is open"`
 }
 
-// Form is what is to be filled in.
+// Form is the fields of a blocker of the kind MissingCredential.
 type Form struct {
 	_      struct{}    `doc:"The fields of a blocker that asks for a credential."`
 	Fields []FormField `json:"fields" doc:"what is to be filled in"`
 }
 
-// FormField is one thing to be filled in, once.
+// FormField is a field of a Form. It takes one value, once.
 type FormField struct {
 	_           struct{} `doc:"One thing to be filled in. Its value is never shown."`
 	Name        string   `json:"name" example:"PAYMENT_TEST_KEY" doc:"of the variable or service; of an MCP server mcp:<server>"`
@@ -89,8 +95,8 @@ type FormField struct {
 	Replaces    bool     `json:"replaces" example:"false" doc:"whether the vault has a value by this name, which a new one replaces"`
 }
 
-// MCPStanza is what to add to the policy file for an MCP server whose token
-// was submitted.
+// MCPStanza is the addition to the policy file for an MCP server whose token was
+// submitted.
 type MCPStanza struct {
 	_         struct{} `doc:"What to add to the policy file for an MCP server whose token was submitted." schema:"MCPStanza"`
 	Server    string   `json:"server" example:"tracker" doc:"name of the server"`
@@ -100,69 +106,68 @@ type MCPStanza struct {
 	YAML      string   `json:"yaml" example:"mcp_servers: {tracker: {url: \"https://mcp.example.com/v1\", transport: http, token_ref: MCP_TRACKER}}" doc:"the stanza of .svc/policy.yml"`
 }
 
-// Value is what is put into a vault.
+// Value is a secret for a vault.
 type Value struct {
 	RepoID      string // empty: the account's vault
 	Name        string
 	Environment string
 	Value       string
-	Host        string // of a token: the only host that it is for; empty for the environment of runs
+	Host        string // of a token: the only host that may get it; empty for the environment of runs
 }
 
-// What became of that which waited for a blocker.
+// Kinds of Closed: the effect on the task that waited for the blocker.
 const (
 	Released = "released" // the held task is in the queue again
-	Woken    = "woken"    // the run that asked was told
-	Filed    = "filed"    // the task has moved on: an ask was filed
-	Recorded = "recorded" // kept; the task waits for more, or nothing waits
+	Woken    = "woken"    // the run that asked was woken
+	Filed    = "filed"    // the task is over: an ask was filed
+	Recorded = "recorded" // the task waits for more, or is told when its next run starts
 )
 
-// FollowUp is an ask to be filed for a task that has moved on.
+// FollowUp is an ask for a task that is over.
 type FollowUp struct {
 	BlockerID, TaskID, RepoID string
 	Title, Body               string
 }
 
-// Repos tells of repositories.
+// Repos names repositories.
 type Repos interface {
 	// FullName is a repository's owner/name.
 	FullName(tx *db.Tx, repoID string) (string, error)
 }
 
-// Vault is where values that people fill in go.
+// Vault stores the values that people fill in.
 type Vault interface {
-	// NameFault says why a secret cannot have a name and environment; empty if it
+	// NameFault returns why a secret cannot have a name and environment; empty if it
 	// can.
 	NameFault(name, environment string) string
 	// Has tells whether the vault of a repository has a value by a name.
 	Has(tx *db.Tx, repoID, environment, name string) (bool, error)
 	// Quoted tells whether a text holds the value of a secret of the repository.
 	Quoted(tx *db.Tx, repoID, text string) (bool, error)
-	// Keep puts a value into a vault; a fault that is not internal means that it
-	// cannot be stored.
+	// Keep stores a value in a vault. It fails with a fault other than fault.Internal
+	// if the value cannot be stored.
 	Keep(tx *db.Tx, by string, v Value) error
 }
 
-// Tasks are the tasks that wait.
+// Tasks changes the tasks that wait for blockers.
 type Tasks interface {
 	// Lock locks a task of tx.Account until tx ends.
 	Lock(tx *db.Tx, taskID string) error
-	// Resume lets a task go on: its run, if that is alive, by telling it word
-	// (unless empty), or itself, if it is held for a blocker and release is set.
-	// It answers Woken, Released, Recorded if the task goes on by itself or not
-	// yet, and "" if it is over.
-	Resume(tx *db.Tx, taskID, runID, word string, release bool) (string, error)
-	// LiveRun names the run of a task of tx.Account that is alive, "" for none.
+	// Resume lets a task go on. It wakes the task's live run with the text (unless
+	// empty), or releases the task if it is held for a blocker and release is true. It
+	// returns Woken, Released, Recorded if it did neither, and "" if the task is over.
+	Resume(tx *db.Tx, taskID, runID, text string, release bool) (string, error)
+	// LiveRun is the id of the live run of a task of tx.Account; empty: there is none.
 	LiveRun(tx *db.Tx, taskID string) (string, error)
 }
 
-// Asks take what is left when a blocker is cleared too late for its task.
+// Asks files asks.
 type Asks interface {
-	// File files an ask and answers its id.
+	// File files an ask and returns its id.
 	File(tx *db.Tx, f FollowUp) (askID string, err error)
 }
 
-// Needs are what blockers are made of.
+// Needs are the parts that New makes a Service of.
 type Needs struct {
 	DB      *db.DB
 	Ring    *seal.Keyring
@@ -173,23 +178,23 @@ type Needs struct {
 	Asks    Asks
 }
 
-// Service answers for blockers.
+// Service keeps the blockers.
 type Service struct{ Needs }
 
-// New makes the service. It panics if something is lacking.
+// New makes a Service. It panics if a field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
 }
 
+// serverPattern is the names of MCP servers.
 var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
-// Declare takes a blocker that a live run of tx.Account declares. Declared
-// again under the same name it is passed over, and what an earlier run of the
-// task asks for still, or was answered while this one was about to ask, is not
-// asked for again: see adopted and settled. Fields that could not be filled in
-// are left out, and the run is told which and why. The task is locked until tx
-// ends.
+// Declare stores a blocker that a live run of tx.Account declares. It ignores a
+// declaration that the run repeats, and does not ask people again for something that
+// an earlier run of the task still asks for, or that was answered before this run
+// asked: see adopt and findEarlier. Fields that nobody could fill in are left out, and
+// FieldsRefused names them with the reasons. The task stays locked until tx ends.
 func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.BlockerDeclared) error {
 	if err := s.Tasks.Lock(tx, taskID); err != nil {
 		return err
@@ -197,10 +202,10 @@ func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 	if n, err := isDeclared.One(tx, runID, b.ID); err != nil || n > 0 {
 		return err
 	}
-	if adopted, err := s.adopted(tx, repoID, taskID, runID, b); err != nil || adopted {
+	if adopted, err := s.adopt(tx, repoID, taskID, runID, b); err != nil || adopted {
 		return err
 	}
-	earlier, err := s.settled(tx, taskID, runID, b)
+	earlier, err := s.findEarlier(tx, taskID, runID, b)
 	if err != nil {
 		return err
 	}
@@ -234,8 +239,8 @@ func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 		}
 	}
 	if len(refused) > 0 {
-		text := "A blocker of yours was taken without some of its fields, which nobody could fill in:\n* " + strings.Join(refused, "\n* ") +
-			"\nIf you need them, declare another blocker that asks for them rightly."
+		text := "A blocker of yours was taken without some of its fields, which nobody could fill in:\n* " +
+			strings.Join(refused, "\n* ") + "\nIf you need them, declare another blocker that asks for them rightly."
 		if err := FieldsRefused.Send(tx, Refusal{RunID: runID, Text: text}); err != nil {
 			return err
 		}
@@ -243,14 +248,14 @@ func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 	data := declaredData{Fields: names, Kind: b.Kind, Refused: refused, RunID: runID, TaskID: taskID}
 	if earlier != nil {
 		data.SettledAs = earlier.ID
-		if err := s.settle(tx, earlier, blockerID); err != nil {
+		if err := s.closeAs(tx, earlier, blockerID); err != nil {
 			return err
 		}
 	}
 	return declaredEvent.Record(tx, event.Subject{ID: blockerID, RepoID: repoID}, data)
 }
 
-// fieldName is the name under which a field is filled in, or why it cannot be.
+// fieldName is the name of a field in the form, or the reason why it cannot be there.
 func (s *Service) fieldName(f protocol.BlockerField) (name, why string) {
 	switch f.Kind {
 	case EnvSecret, ServiceURL:
@@ -272,15 +277,15 @@ func (s *Service) fieldName(f protocol.BlockerField) (name, why string) {
 	return f.Name, "there is no such kind of field"
 }
 
-// Cleared tells whether a run of a task of tx.Account asked for something, and
-// has all of it by now.
+// Cleared tells whether a run of a task of tx.Account has no open blocker, and at least
+// one that was answered or filled in.
 func Cleared(tx *db.Tx, taskID, runID string) (bool, error) {
 	waiting, err := openOfRun.All(tx, tx.Account, taskID, runID)
 	if err != nil || len(waiting) > 0 {
 		return false, err
 	}
-	had, err := closedOf.All(tx, tx.Account, taskID, runID)
-	return len(had) > 0, err
+	answered, err := answeredOf.All(tx, tx.Account, taskID, runID)
+	return len(answered) > 0, err
 }
 
 // Expire closes the open blockers of a task of tx.Account that was cancelled.

@@ -48,8 +48,8 @@ type fixture struct {
 	told     []string
 	released bool
 	asks     []FollowUp
-	how      string // what Resume answers
-	live     string // the run that is alive
+	how      string // Resume returns it
+	live     string // the id of the live run
 	resumed  []string
 	n        int
 }
@@ -101,7 +101,7 @@ func (f *fixture) declare(question string, fields ...string) (blockerID string) 
 		}
 		b.Fields = append(b.Fields, protocol.BlockerField{Name: name, Kind: kind, Description: question})
 	}
-	for range 2 { // declared again it is the same
+	for range 2 { // the second time is ignored
 		f.write(func(tx *db.Tx) error { return f.Declare(tx, "repo", "task", "run", b) })
 	}
 	page, err := f.list(f.ctx(), listIn{PageIn: op.PageIn{PerPage: 100}})
@@ -120,15 +120,15 @@ func (f *fixture) put(blockerID string, values ...string) (Closed, error) {
 	err := f.DB.Write(f.ctx(), func(tx *db.Tx) error {
 		r, err := f.lock(tx, blockerID)
 		if err == nil {
-			out, err = f.land(tx, &r, in)
+			out, err = f.fillIn(tx, &r, in)
 		}
 		return err
 	})
 	return out, err
 }
 
-// Of two who fill in the same field at once, one does; of two who fill in the
-// last two fields at once, exactly one closes the blocker.
+// TestTwoAtOnce: of two calls that fill in the same field at once, one succeeds; of
+// two that fill in the last two fields at once, exactly one closes the blocker.
 func TestTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -178,8 +178,8 @@ func TestTwoAtOnce(t *testing.T) {
 	})
 }
 
-// A field that nobody could fill in is not on the form, and the run is told of
-// it by name.
+// TestFieldsThatCannotBeStored: a field that nobody could fill in is not in the form,
+// and the run is told its name.
 func TestFieldsThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -284,7 +284,8 @@ func TestWhatIsToldAndWhatIsNot(t *testing.T) {
 	})
 }
 
-// Who asked for a server is told where it is, and how to get there.
+// TestServersAreTold: a run that asked for a server is told its address, and how to
+// call it.
 func TestServersAreTold(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -302,8 +303,8 @@ func TestServersAreTold(t *testing.T) {
 	})
 }
 
-// What was answered reaches the run though the last thing that it asked for is
-// withdrawn.
+// TestAnswerOutlivesAWithdrawal: an answer reaches the run although the last open
+// blocker of the run is withdrawn.
 func TestAnswerOutlivesAWithdrawal(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -389,7 +390,7 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// TestLists holds that a page of blockers is read from where it begins.
+// TestLists: a page of blockers is read by an index, from its first row.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	for part, want := range map[string]string{

@@ -5,7 +5,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Topic is the list of blockers that clients follow.
+// Topic is the topic of changes of blockers that clients follow.
 var Topic = &event.Topic{Name: "blockers", Scope: policy.ReadTasks, Fixed: true}
 
 // The data of events.
@@ -39,7 +39,7 @@ type (
 	}
 )
 
-// The events of a blocker.
+// The events of blockers.
 var (
 	declaredEvent     = event.Declare[declaredData]("blocker.declared", Topic, "A run cannot go on without a person.")
 	adoptedEvent      = event.Declare[adoptedData]("blocker.adopted", Topic, "A later run of the task asked for the same.")
@@ -50,8 +50,9 @@ var (
 	expiredEvent      = event.Declare[closedData]("blocker.expired", Topic, "The task of the blocker was cancelled.")
 )
 
-// Refusal is what a run is told of fields that it declared in vain.
+// Refusal is the data of FieldsRefused: the run, and a text for it that names the
+// fields.
 type Refusal struct{ RunID, Text string }
 
-// FieldsRefused is sent before the blocker is declared without the fields.
+// FieldsRefused is sent before a blocker is stored without some of its fields.
 var FieldsRefused = event.DeclareSignal[Refusal]("blocker.fields_refused", "A blocker lost some fields that nobody could fill in.")

@@ -21,41 +21,73 @@ import (
 
 const group = "Blockers"
 
-// Ops are the capabilities of this package.
+// Ops lists the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	closed := op.Refusal{Status: 409, Slug: "blocker-closed"}
 	landed := op.Refusal{Status: 409, Slug: "field-landed"}
 	return []op.Op{
-		op.New(op.Row{ID: "blocker.fix_link_form", Method: "GET", Path: "/blocker-fix/{jwt}", Group: group, Rule: policy.Public(), NoStore: true,
+		op.New(op.Row{
+			ID: "blocker.fix_link_form", Method: "GET", Path: "/blocker-fix/{jwt}", Group: group, Rule: policy.Public(), NoStore: true,
 			Refuses: []op.Refusal{{Status: 410, Slug: "fix-link-expired"}},
 			Summary: "The form of a blocker, for whoever has its link",
-			Doc:     "Shows which fields have their value and which wait, and stores nothing. A link that expired, or whose blocker is closed, is 410."}, s.form),
-		op.New(op.Row{ID: "blocker.fix_link_redeem", Method: "POST", Path: "/blocker-fix/{jwt}", Group: group, Rule: policy.Public(), NoStore: true, Form: true,
+			Doc: "Shows which fields have their value and which wait, and stores nothing. A link that expired, or whose " +
+				"blocker is closed, is 410.",
+		}, s.form),
+		op.New(op.Row{
+			ID: "blocker.fix_link_redeem", Method: "POST", Path: "/blocker-fix/{jwt}", Group: group,
+			Rule: policy.Public(), NoStore: true, Form: true,
 			Refuses: []op.Refusal{closed, landed, {Status: 410, Slug: "fix-link-expired"}},
 			Summary: "Fill in any of the form's fields, each once",
-			Doc:     "Stores what was filled in, as blocker.submit does, and answers a page, with the stanza to add for an MCP server. For whom a page is shown, what cannot be stored is said beside its field, and the rest is kept. The link is good for its hour while fields are missing."}, s.redeem),
-		op.New(op.Row{ID: "blocker.list", Method: "GET", Path: "/v1/blockers", Group: group, Rule: policy.Require(policy.ReadTasks), Paging: &op.Paging{Default: 25, Max: 100},
+			Doc: "Stores what was filled in, as blocker.submit does, and answers a page, with the stanza to add for an MCP " +
+				"server. For whom a page is shown, what cannot be stored is said beside its field, and the rest is kept. " +
+				"The link is good for its hour while fields are missing.",
+		}, s.redeem),
+		op.New(op.Row{
+			ID: "blocker.list", Method: "GET", Path: "/v1/blockers", Group: group, Rule: policy.Require(policy.ReadTasks),
+			Paging:  &op.Paging{Default: 25, Max: 100},
 			Summary: "What runs wait for people to give: the open ones oldest first, or all newest first",
-			Doc:     "Open ones unless open=false is sent. Rows for missing credentials carry their form, and for callers who may write secrets fix_url, a link that opens the form for an hour without an account. What was answered is never shown."}, s.list),
-		op.New(op.Row{ID: "blocker.answer", Method: "POST", Path: "/v1/blockers/{blockerId}/answer", Group: group, Rule: policy.Require(policy.WriteTasks).OfUser(), NoStore: true,
+			Doc: "Open ones unless open=false is sent. Rows for missing credentials carry their form, and for callers who " +
+				"may write secrets fix_url, a link that opens the form for an hour without an account. What was answered " +
+				"is never shown.",
+		}, s.list),
+		op.New(op.Row{
+			ID: "blocker.answer", Method: "POST", Path: "/v1/blockers/{blockerId}/answer", Group: group,
+			Rule: policy.Require(policy.WriteTasks).OfUser(), NoStore: true,
 			Refuses: []op.Refusal{closed},
 			Summary: "Answer a blocker in words; say where a credential is, never the credential",
-			Doc:     "Closes the blocker and tells the answer to the agents that go on with the work. A text that looks like a secret, or quotes one of the vault, is refused: put it into the vault and say its name. What happens next is in kind. A closed blocker is refused."}, s.answer),
-		op.New(op.Row{ID: "blocker.withdraw", Method: "POST", Path: "/v1/blockers/{blockerId}/withdraw", Group: group, Rule: policy.Require(policy.WriteTasks),
+			Doc: "Closes the blocker and tells the answer to the agents that go on with the work. A text that looks like a " +
+				"secret, or quotes one of the vault, is refused: put it into the vault and say its name. What happens " +
+				"next is in kind. A closed blocker is refused.",
+		}, s.answer),
+		op.New(op.Row{
+			ID: "blocker.withdraw", Method: "POST", Path: "/v1/blockers/{blockerId}/withdraw", Group: group,
+			Rule:    policy.Require(policy.WriteTasks),
 			Summary: "Retire an open blocker without an answer",
-			Doc:     "Nobody will answer it. A run that waits for it is told to go on without; a held task stays held. A blocker that is not open is 404."}, s.withdraw),
-		op.New(op.Row{ID: "blocker.spec", Method: "GET", Path: "/v1/blockers/{blockerId}/spec", Group: group, Rule: policy.Require(policy.ReadTasks).OrFixLink(),
+			Doc: "Nobody will answer it. A run that waits for it is told to go on without; a held task stays held. A " +
+				"blocker that is not open is 404.",
+		}, s.withdraw),
+		op.New(op.Row{
+			ID: "blocker.spec", Method: "GET", Path: "/v1/blockers/{blockerId}/spec", Group: group,
+			Rule:    policy.Require(policy.ReadTasks).OrFixLink(),
 			Summary: "A blocker's form: the names and kinds of its fields, never a value",
-			Doc:     "The link of the blocker's own form works as the bearer here."}, s.spec),
-		op.New(op.Row{ID: "blocker.submit", Method: "POST", Path: "/v1/blockers/{blockerId}/submit", Group: group, Rule: policy.Require(policy.WriteSecrets).OrFixLink(), NoStore: true,
+			Doc:     "The link of the blocker's own form works as the bearer here.",
+		}, s.spec),
+		op.New(op.Row{
+			ID: "blocker.submit", Method: "POST", Path: "/v1/blockers/{blockerId}/submit", Group: group,
+			Rule: policy.Require(policy.WriteSecrets).OrFixLink(), NoStore: true,
 			Refuses: []op.Refusal{closed, landed, {Status: 422, Slug: "unprocessable"}},
 			Summary: "Fill in any of the form's fields, each once; the last one closes the blocker",
-			Doc:     "Values go sealed into the vault of the repository, the token of an MCP server into that of the account; none is ever read back. Any of the fields may be filled in, each once, and the last one closes the blocker. Refused when the blocker is closed or a field has its value; a name that is not of the form, or a value that cannot be kept, is 422 and nothing is stored. The link of the blocker's own form works as the bearer here."}, s.submit),
+			Doc: "Values go sealed into the vault of the repository, the token of an MCP server into that of the account; " +
+				"none is ever read back. Any of the fields may be filled in, each once, and the last one closes the " +
+				"blocker. Refused when the blocker is closed or a field has its value; a name that is not of the form, or " +
+				"a value that cannot be kept, is 422 and nothing is stored. The link of the blocker's own form works as " +
+				"the bearer here.",
+		}, s.submit),
 	}
 }
 
-// find reads a blocker of tx.Account; unknown, foreign and malformed ids are
-// the same 404. A fix link finds its own alone.
+// find reads a blocker of tx.Account; unknown, foreign and malformed ids are the same
+// fault.NotFound. The actor of a fix link finds the blocker of the link alone.
 func find(tx *db.Tx, blockerID string) (row, error) {
 	actor := policy.From(tx.Context())
 	if !id.Valid(blockerID) || actor.Credential == policy.FixLink && actor.CredentialID != blockerID {
@@ -68,6 +100,7 @@ func find(tx *db.Tx, blockerID string) (row, error) {
 	return r, err
 }
 
+// errClosed is the refusal of a call that needs an open blocker.
 var errClosed = fault.Reason("blocker-closed", "The blocker is closed.")
 
 // fields reads the form of a blocker.
@@ -78,8 +111,10 @@ func (s *Service) fields(tx *db.Tx, r *row) ([]FormField, error) {
 	}
 	out := make([]FormField, len(rows))
 	for i, f := range rows {
-		out[i] = FormField{Name: f.Name, Kind: f.Kind, Description: f.Description, Landed: f.LandedAt != nil,
-			Submittable: f.LandedAt == nil && f.Kind != OAuthConnection && r.State == Open}
+		out[i] = FormField{
+			Name: f.Name, Kind: f.Kind, Description: f.Description, Landed: f.LandedAt != nil,
+			Submittable: f.LandedAt == nil && f.Kind != OAuthConnection && r.State == Open,
+		}
 		if f.Environment != "" {
 			out[i].Environment = &rows[i].Environment
 		}
@@ -97,10 +132,12 @@ func (s *Service) fields(tx *db.Tx, r *row) ([]FormField, error) {
 	return out, nil
 }
 
-// wire is a blocker as clients see it.
+// wire is a blocker as the actor of tx sees it.
 func (s *Service) wire(tx *db.Tx, r *row) (Blocker, error) {
-	b := Blocker{ID: r.ID, Kind: r.Kind, State: r.State, Question: r.Question, TaskID: r.TaskID, RunID: r.RunID,
-		CreatedAt: r.CreatedAt.Truncate(time.Millisecond), ClosedBy: r.ClosedBy}
+	b := Blocker{
+		ID: r.ID, Kind: r.Kind, State: r.State, Question: r.Question, TaskID: r.TaskID, RunID: r.RunID,
+		CreatedAt: r.CreatedAt.Truncate(time.Millisecond), ClosedBy: r.ClosedBy,
+	}
 	if r.ClosedAt != nil {
 		at := r.ClosedAt.Truncate(time.Millisecond)
 		b.ClosedAt = &at
@@ -112,8 +149,8 @@ func (s *Service) wire(tx *db.Tx, r *row) (Blocker, error) {
 	fields, err := s.fields(tx, r)
 	b.Form = &Form{Fields: fields}
 	if r.State == Open && policy.From(tx.Context()).Scopes.Has(policy.Scopes(policy.WriteSecrets)) {
-		link := s.BaseURL + "/blocker-fix/" + s.Ring.SignLink(linkPurpose, seal.Link{Subject: r.ID, Account: tx.Account, Expires: tx.Now.Add(linkTTL)})
-		b.FixURL = &link
+		link := seal.Link{Subject: r.ID, Account: tx.Account, Expires: tx.Now.Add(linkTTL)}
+		b.FixURL = new(s.BaseURL + "/blocker-fix/" + s.Ring.SignLink(linkPurpose, link))
 	}
 	return b, err
 }
@@ -129,14 +166,14 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Blocker], er
 		if err != nil {
 			return err
 		}
-		// A bare cursor goes on with the walk that it is of.
+		// A cursor without open continues its own list.
 		open := in.Open == nil || *in.Open
 		if after := in.After(); len(after) > 0 {
-			was := len(after) == 2
-			if in.Open != nil && open != was {
+			ofOpen := len(after) == 2
+			if in.Open != nil && open != ofOpen {
 				return fault.Field("open", "must be what the cursor was made with, or left out")
 			}
-			open = was
+			open = ofOpen
 		}
 		var rows []row
 		if open {
@@ -173,7 +210,7 @@ type answerIn struct {
 	Answer    string `json:"answer" minLength:"1" maxLength:"4000" example:"Use the test account in the team's password manager, entry \"payments, test\"." doc:"what is missing, or where it is; a credential itself is refused"`
 }
 
-// Closed is the answer of those that close a blocker, or try to.
+// Closed is the answer of calls that may close a blocker.
 type Closed struct {
 	_         struct{}    `doc:"What a call did to a blocker, and what goes on because of it."`
 	BlockerID string      `json:"blocker_id" format:"uuid" doc:"id of the blocker"`
@@ -199,7 +236,7 @@ func (s *Service) answer(ctx context.Context, in answerIn) (out Closed, err erro
 		if err != nil {
 			return err
 		}
-		// The answer is told to agents and to triage: what it holds can be read.
+		// Agents and triage read the answer, so it must not hold a secret.
 		if quoted, err := s.Vault.Quoted(tx, r.RepoID, text); err != nil || quoted {
 			return cmp.Or(err, secret)
 		}
@@ -233,29 +270,29 @@ func (s *Service) withdraw(ctx context.Context, in blockerIn) (out Closed, err e
 			return err
 		}
 		out = closed(&r, Recorded)
-		waiting, err := s.inherit(tx, &r)
+		waiting, err := s.assign(tx, &r)
 		if err != nil {
 			return err
 		}
-		// A run that waits is told not to, and what else it asked for that has
-		// come. A task stays held if nothing has.
+		// A run that waits is told to go on, with the answers to its other blockers. A
+		// held task is released only if there are such answers.
 		if len(waiting) == 0 {
-			said, err := Word(tx, s.Ring, r.TaskID, r.RunID)
+			answers, err := AnswerText(tx, s.Ring, r.TaskID, r.RunID)
 			if err != nil {
 				return err
 			}
-			how, err := s.Tasks.Resume(tx, r.TaskID, r.RunID, said+withdrawnWord, said != "")
+			effect, err := s.Tasks.Resume(tx, r.TaskID, r.RunID, answers+withdrawnText, answers != "")
 			if err != nil {
 				return err
 			}
-			out.Kind = cmp.Or(how, Recorded)
+			out.Kind = cmp.Or(effect, Recorded)
 		}
 		return withdrawnEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.RepoID}, closedData{TaskID: r.TaskID})
 	})
 	return out, err
 }
 
-// Spec is the form of a blocker, with what it is for.
+// Spec is the form of a blocker, with the question.
 type Spec struct {
 	_         struct{}    `doc:"The form of a blocker, with what it is for."`
 	BlockerID string      `json:"blocker_id" format:"uuid" doc:"id of the blocker"`
@@ -278,6 +315,7 @@ func (s *Service) spec(ctx context.Context, in blockerIn) (out Spec, err error) 
 	return out, err
 }
 
+// specOf reads the Spec of a blocker.
 func (s *Service) specOf(tx *db.Tx, r *row) (Spec, error) {
 	repo, err := s.Repos.FullName(tx, r.RepoID)
 	if err != nil {
@@ -304,7 +342,7 @@ func (s *Service) submit(ctx context.Context, in submitIn) (out Closed, err erro
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := s.lock(tx, in.BlockerID)
 		if err == nil {
-			out, err = s.land(tx, &r, values)
+			out, err = s.fillIn(tx, &r, values)
 		}
 		return err
 	})

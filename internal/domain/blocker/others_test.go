@@ -7,8 +7,8 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// others answers for the repository, the vault, the task and the asks, and notes
-// in the fixture what they are told.
+// others implements Repos, Vault, Tasks and Asks, and notes their calls in the
+// fixture.
 type others struct{ f *fixture }
 
 func (others) FullName(*db.Tx, string) (string, error) { return "acme/web", nil }

@@ -14,9 +14,8 @@ import (
 	"yardmaster/internal/web"
 )
 
-// FixLink tells which blocker of which account the token of a fix link is for,
-// as an actor who may see and fill in that one form; false for what is no
-// token of a fix link, or an expired one.
+// FixLink is the actor of the token of a fix link, who may see and fill in one form.
+// It returns false for another token and for an expired link.
 func (s *Service) FixLink(ctx context.Context, token string) (actor policy.Actor, ok bool, err error) {
 	if strings.Count(token, ".") != 2 {
 		return actor, false, nil
@@ -32,13 +31,17 @@ func (s *Service) FixLink(ctx context.Context, token string) (actor policy.Actor
 	return actorOf(l), ok, err
 }
 
+// actorOf is the actor of a fix link.
 func actorOf(l seal.Link) policy.Actor {
 	return policy.Actor{Credential: policy.FixLink, CredentialID: l.Subject, AccountID: l.Account, ExpiresAt: l.Expires}
 }
 
-var errLinkExpired = fault.New(fault.Gone, "fix-link-expired", "This link has expired, or its form is closed. Whoever may write secrets finds a new one on the list of blockers.")
+// errLinkExpired is the refusal of a link that has expired or whose blocker is closed.
+var errLinkExpired = fault.New(fault.Gone, "fix-link-expired",
+	"This link has expired, or its form is closed. Whoever may write secrets finds a new one on the list of blockers.")
 
-// visit is a request with a fix link: who comes, in a context that says so.
+// visit reads a fix link and returns a context with its actor. It fails with
+// fault.Invalid if the link is not signed by this server.
 func (s *Service) visit(ctx context.Context, token string) (context.Context, seal.Link, error) {
 	l, err := s.Ring.ReadLink(linkPurpose, token)
 	if err != nil {
@@ -53,17 +56,17 @@ type formIn struct {
 	JWT string `json:"jwt"`
 }
 
-// view is what the page shows.
+// view is the data of the page.
 type view struct {
 	Spec
 	Landed  []string
 	Stanzas []MCPStanza
-	Failure string            // that something of it was not kept
-	Refused map[string]string // why not, by the name of the field
-	Typed   map[string]string // what was typed then, but secrets
+	Failure string            // tells that some values were not stored
+	Refused map[string]string // the reasons, by the name of the field
+	Typed   map[string]string // the values of the form before, without secrets
 }
 
-// Open tells whether there is something left to fill in.
+// Open tells whether a field can be filled in.
 func (v view) Open() bool {
 	for _, f := range v.Fields {
 		if f.Submittable {
@@ -107,18 +110,19 @@ func (s *Service) redeem(ctx context.Context, in redeemIn) (op.Reply, error) {
 		return op.Reply{}, err
 	}
 	values, refused := entries(in.Fields), map[string]string{}
-	v, err := s.fill(ctx, l, values)
+	v, err := s.submitPage(ctx, l, values)
 	first := fault.From(err)
 	for err != nil && op.PrefersPage(in.Accept) && refuse(fault.From(err), values, refused) {
-		// Nothing of it is stored yet. What is right need not be typed again.
+		// Nothing is stored yet. The valid values are stored without the others, so that
+		// nobody has to type them again.
 		if len(values) == 0 {
 			break
 		}
-		v, err = s.fill(ctx, l, values)
+		v, err = s.submitPage(ctx, l, values)
 	}
 	if len(refused) == 0 && fault.IsKind(err, fault.Invalid) && op.PrefersPage(in.Accept) {
 		v.Failure = "Nothing was kept: " + strings.ReplaceAll(web.Said(first), "fields.", "")
-		return s.again(ctx, l.Subject, in.Fields, first.Kind.Status(), v)
+		return s.formAgain(ctx, l.Subject, in.Fields, first.Kind.Status(), v)
 	}
 	if err != nil && (len(refused) == 0 || len(values) > 0) {
 		return op.Reply{}, err
@@ -128,13 +132,14 @@ func (s *Service) redeem(ctx context.Context, in redeemIn) (op.Reply, error) {
 		if len(v.Landed) > 0 {
 			v.Failure = "Not all of it was kept."
 		}
-		return s.again(ctx, l.Subject, in.Fields, first.Kind.Status(), v)
+		return s.formAgain(ctx, l.Subject, in.Fields, first.Kind.Status(), v)
 	}
 	return render(200, v)
 }
 
-// fill lands what was filled in, all of it or none.
-func (s *Service) fill(ctx context.Context, l seal.Link, values map[string]entry) (v view, err error) {
+// submitPage stores the values of the page, all of them or none. It fails with
+// errLinkExpired and as fillIn does.
+func (s *Service) submitPage(ctx context.Context, l seal.Link, values map[string]entry) (v view, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		v = view{}
 		if !tx.Now.Before(l.Expires) {
@@ -147,7 +152,7 @@ func (s *Service) fill(ctx context.Context, l seal.Link, values map[string]entry
 		if err != nil {
 			return err
 		}
-		out, err := s.land(tx, &r, values)
+		out, err := s.fillIn(tx, &r, values)
 		if err != nil {
 			return err
 		}
@@ -161,11 +166,11 @@ func (s *Service) fill(ctx context.Context, l seal.Link, values map[string]entry
 	return v, err
 }
 
-// refuse moves the fields that a failure is about from values to refused, with
-// why; false if it is about none of them.
+// refuse moves the fields that a fault names from values to refused, with the
+// reasons. It returns false if the fault names none of them.
 func refuse(f *fault.Error, values map[string]entry, refused map[string]string) bool {
 	before := len(refused)
-	out := func(name, why string) {
+	move := func(name, why string) {
 		if _, typed := values[name]; typed {
 			delete(values, name)
 			refused[name] = why
@@ -173,17 +178,20 @@ func refuse(f *fault.Error, values map[string]entry, refused map[string]string) 
 	}
 	for path, why := range f.Fields {
 		if name, is := strings.CutPrefix(path, "fields."); is && f.Kind == fault.Unprocessable {
-			out(name, strings.Join(why, ", "))
+			move(name, strings.Join(why, ", "))
 		}
 	}
 	if name, is := f.Extra["field"].(string); is && f.Kind == fault.Conflict {
-		out(name, "has its value already")
+		move(name, "has its value already")
 	}
 	return len(refused) > before
 }
 
-// again shows the form once more with what is wrong in it, and what was typed.
-func (s *Service) again(ctx context.Context, blocker string, fields map[string]string, status int, v view) (op.Reply, error) {
+// formAgain answers the form with its mistakes and with the values before, without
+// secrets.
+func (s *Service) formAgain(
+	ctx context.Context, blocker string, fields map[string]string, status int, v view,
+) (op.Reply, error) {
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, err := find(tx, blocker)
 		if err == nil {
@@ -212,7 +220,7 @@ func (s *Service) again(ctx context.Context, blocker string, fields map[string]s
 	return render(status, v)
 }
 
-// harmless is an address that was typed, or nothing if it may hold a password.
+// harmless is the address, or empty if it may hold a password.
 func harmless(address string) string {
 	if strings.ContainsAny(address, "@?#") {
 		return ""
@@ -220,7 +228,7 @@ func harmless(address string) string {
 	return address
 }
 
-// entries reads a form. A field that is left empty is not filled in.
+// entries reads the values of a form. It leaves out empty fields.
 func entries(form map[string]string) map[string]entry {
 	out := map[string]entry{}
 	for name, value := range form {
@@ -253,6 +261,7 @@ func entries(form map[string]string) map[string]entry {
 	return out
 }
 
+// render answers the page.
 func render(status int, v view) (op.Reply, error) {
 	r, err := web.Render(pages, status, "form", v, "")
 	if err == nil {
@@ -261,7 +270,7 @@ func render(status int, v view) (op.Reply, error) {
 	return r, err
 }
 
-// What browsers let through of addresses: at least all that wrong does.
+// Patterns of addresses for browsers. They accept at least all that entryFault does.
 const (
 	addressPattern = `\s*[A-Za-z][A-Za-z0-9+.\-]*://[^\/?#].*`
 	httpsPattern   = `\s*[Hh][Tt][Tt][Pp][Ss]://[^\/?#].*`
@@ -295,11 +304,11 @@ var pages = web.Templates(`
 {{end}}</fieldset>
 {{end}}<button class="yes">Save</button>
 </form>{{else}}<p>There is nothing left to fill in for <bdi>{{.Repo}}</bdi>{{if eq .State "open"}}; the rest is answered on the list of blockers{{end}}. You can close this page.</p>{{end}}{{template "end"}}{{end}}`,
-	map[string]any{"server": func(name string) string { return strings.TrimPrefix(name, mcpPrefix) }, "said": said})
+	map[string]any{"server": func(name string) string { return strings.TrimPrefix(name, mcpPrefix) }, "said": sentence})
 
-// said is a refusal after a colon. Those of an MCP server name a part of it, and
-// some are sentences of their own.
-func said(why string) string {
+// sentence is the reason of a refusal in the form that follows a colon: with a
+// subject, unless the reason is a sentence of its own.
+func sentence(why string) string {
 	why = strings.TrimSuffix(why, ".")
 	switch first, _, _ := strings.Cut(why, " "); {
 	case first == "url" || first == "transport":

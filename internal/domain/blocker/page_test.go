@@ -12,7 +12,7 @@ import (
 	"yardmaster/internal/api/rest"
 )
 
-// poster answers what fills in the form of a blocker, as a browser or not.
+// poster returns a function that posts the form of a blocker, as a browser or not.
 func (f *fixture) poster(blockerID string) func(accept string, form url.Values) *httptest.ResponseRecorder {
 	page, err := f.list(f.ctx(), listIn{PageIn: op.PageIn{PerPage: 100}})
 	i := slices.IndexFunc(page.Data, func(b Blocker) bool { return b.ID == blockerID })
@@ -30,9 +30,9 @@ func (f *fixture) poster(blockerID string) func(accept string, form url.Values) 
 	}
 }
 
-// A browser keeps what is right of a form, and gets the form again for the rest,
-// with why at each field; no secret comes back in it. A program keeps all or
-// nothing.
+// TestRefusedOnThePage: for a browser, the valid values of a form are stored, and the
+// form comes again for the others, with the reason at each field and without a
+// secret. For a program, all values are stored or none.
 func TestRefusedOnThePage(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -73,14 +73,14 @@ func TestRefusedOnThePage(t *testing.T) {
 		if text = w.Body.String(); w.Code != 422 || !strings.Contains(text, "Nothing was kept.") || !strings.Contains(text, "<form") {
 			t.Errorf("%d\n%s", w.Code, text)
 		}
-		// The browser catches what the server would refuse, and nothing else.
+		// The pattern of the page refuses the same addresses as the server.
 		m := regexp.MustCompile(`name="fields.DB_URL"[^>]* pattern="([^"]+)"`).FindStringSubmatch(text)
 		if m == nil {
 			t.Fatalf("no pattern:\n%s", text)
 		}
 		like := regexp.MustCompile("^(?:" + m[1] + ")$")
 		for address, want := range map[string]bool{"localhost:8080/x": false, "nowhere": false, "/x": false, "http:///x": false, "postgres://u:p@db/x": true, "git+ssh://host": true, "HTTPS://a?b": true} {
-			if like.MatchString(address) != want || (wrong([]fieldRow{{Name: "A", Kind: ServiceURL}}, "A", entry{text: address}) == "") != want {
+			if like.MatchString(address) != want || (entryFault([]fieldRow{{Name: "A", Kind: ServiceURL}}, "A", entry{text: address}) == "") != want {
 				t.Errorf("%s: the page takes it: %t, want %t", address, like.MatchString(address), want)
 			}
 		}

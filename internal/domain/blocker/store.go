@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/seal/keys"
 )
 
+// row is a blocker.
 type row struct {
 	ID        string
 	RepoID    string
@@ -21,6 +22,7 @@ type row struct {
 	CreatedAt time.Time
 }
 
+// fieldRow is a field of a form.
 type fieldRow struct {
 	BlockerID   string
 	Name        string
@@ -48,17 +50,18 @@ var (
 	byID       = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND id = $2`)
 	openOfTask = db.Q[string](`SELECT id FROM blockers WHERE account_id = $1 AND task_id = $2 AND state = 'open' ORDER BY id`)
 	openOfRun  = db.Q[string](`SELECT id FROM blockers WHERE account_id = $1 AND task_id = $2 AND run_id = $3 AND state = 'open' ORDER BY id`)
-	// openOfOthers are what other runs of the task left open, oldest first.
-	openOfOthers = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND run_id <> $3 AND state = 'open' ORDER BY created_at, id`)
-	// inherited are the closed ones of earlier runs that were handed to a run
-	// which has not asked for the same since, newest first.
-	inherited = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND run_id = $3 AND declared = id
+	// openOfOthers reads the open blockers of other runs of the task, oldest first.
+	openOfOthers = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND run_id <> $3
+		AND state = 'open' ORDER BY created_at, id`)
+	// assignedTo reads the closed blockers of earlier runs that assign gave to a run and
+	// for which the run has not asked since, newest first.
+	assignedTo = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND run_id = $3 AND declared = id
 		AND state IN ('answered', 'submitted', 'withdrawn') ORDER BY closed_at DESC, id DESC`)
 	isDeclared   = db.Q[int64](`SELECT COUNT(*) FROM blockers WHERE run_id = $1 AND declared = $2`)
 	adoptBlocker = db.SWith[adoptBlockerArgs](`UPDATE blockers SET run_id = :run_id, declared = :declared
 		WHERE account_id = :account_id AND id = :id`)
-	closedOf = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND state IN ('answered', 'submitted') AND $3 IN ('', run_id)
-		ORDER BY closed_at, id`)
+	answeredOf = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2
+		AND state IN ('answered', 'submitted') AND $3 IN ('', run_id) ORDER BY closed_at, id`)
 	listOpen = db.QWith[listOpenArgs, row](`SELECT ` + columns + ` FROM blockers
 		WHERE account_id = :account_id AND state = 'open' AND (created_at, id) > (:created_at, :id) ORDER BY created_at,
 		id LIMIT :limit`)
@@ -67,16 +70,16 @@ var (
 
 	fieldsOf = db.Q[fieldRow](`SELECT ` + fieldColumns + ` FROM blocker_fields f JOIN blockers b ON b.id = f.blocker_id
 		WHERE b.account_id = $1 AND f.blocker_id = $2 ORDER BY f.position`)
-	landField = db.SWith[landFieldArgs](`UPDATE blocker_fields SET landed_at = :landed_at, landed_by = :landed_by
+	fillField = db.SWith[fillFieldArgs](`UPDATE blocker_fields SET landed_at = :landed_at, landed_by = :landed_by
 		WHERE blocker_id = :blocker_id AND name = :name AND landed_at IS NULL`)
-	placeServer = db.SWith[placeServerArgs](`UPDATE blocker_fields SET url = :url, transport = :transport
+	setServer = db.SWith[setServerArgs](`UPDATE blocker_fields SET url = :url, transport = :transport
 		WHERE blocker_id = :blocker_id AND name = :name`)
-	closeBlocker = db.SWith[closeBlockerArgs](`UPDATE blockers SET state = :state, answer = :answer, closed_at = :closed_at, closed_by = :closed_by
-		WHERE account_id = :account_id AND id = :id AND state = 'open'`)
+	closeBlocker = db.SWith[closeBlockerArgs](`UPDATE blockers SET state = :state, answer = :answer, closed_at = :closed_at,
+		closed_by = :closed_by WHERE account_id = :account_id AND id = :id AND state = 'open'`)
 )
 
-// placeServerArgs are the parameters of placeServer.
-type placeServerArgs struct {
+// setServerArgs are the parameters of setServer.
+type setServerArgs struct {
 	BlockerID, Name string
 	URL, Transport  *string
 }
@@ -89,8 +92,8 @@ type closeBlockerArgs struct {
 	ClosedBy             string
 }
 
-// landFieldArgs are the parameters of landField.
-type landFieldArgs struct {
+// fillFieldArgs are the parameters of fillField.
+type fillFieldArgs struct {
 	BlockerID, Name string
 	LandedAt        time.Time
 	LandedBy        string
@@ -130,25 +133,27 @@ type insertBlockerArgs struct {
 	CreatedAt                                                      time.Time
 }
 
-// Want is an open blocker, as its task shows it.
+// Want is an open blocker in the form that its task shows.
 type Want struct {
 	TaskID string
 	ID     string
-	Form   bool // a value can be filled in still
-	Parked bool // the run that asked waits for it
+	Form   bool // a field can be filled in
+	Parked bool // the run that asked is parked
 	Since  time.Time
 }
 
-// Wants are the open blockers of tasks of tx.Account, oldest first.
+// Wants lists the open blockers of tasks of tx.Account, oldest first.
 func Wants(tx *db.Tx, taskIDs []string) ([]Want, error) {
 	return db.Select[Want](tx, db.Build(`SELECT b.task_id, b.id,
-			EXISTS (SELECT 1 FROM blocker_fields f WHERE f.blocker_id = b.id AND f.landed_at IS NULL AND f.kind <> 'oauth_connection') AS form,
+			EXISTS (SELECT 1 FROM blocker_fields f
+				WHERE f.blocker_id = b.id AND f.landed_at IS NULL AND f.kind <> 'oauth_connection') AS form,
 			EXISTS (SELECT 1 FROM runs r WHERE r.id = b.run_id AND r.state = 'parked') AS parked, b.created_at AS since
-		FROM blockers b WHERE b.account_id = `, tx.Account).And("b.state = 'open'").In("b.task_id", taskIDs).SQL(" ORDER BY b.created_at, b.id"))
+		FROM blockers b WHERE b.account_id = `, tx.Account).And("b.state = 'open'").In("b.task_id", taskIDs).
+		SQL(" ORDER BY b.created_at, b.id"))
 }
 
-// Rows are the blockers of tx.Account with the ids, or, for nil, its newest, up
-// to limit, as the list shows them to whom the transaction is for.
+// Rows lists at most limit blockers of tx.Account, newest first, as the actor of tx
+// sees them: those with the ids, or all for nil.
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Blocker, error) {
 	b := db.Build(`SELECT `+columns+` FROM blockers WHERE account_id = `, tx.Account)
 	if ids != nil {
@@ -164,11 +169,12 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Blocker, error) {
 	return out, err
 }
 
-// Sealed are the answers to questions.
+// Sealed is the column of the sealed answers.
 var Sealed = keys.Column{
 	Table: "blockers", Name: "answer",
-	Count:   db.Q[keys.Held](keys.Tally + `(SELECT answer AS sealed FROM blockers WHERE answer IS NOT NULL) AS answers GROUP BY 1`),
-	List:    keys.Listing(db.Q[keys.Row](`SELECT id AS key, account_id AS account, answer AS sealed FROM blockers WHERE id > $1 AND answer IS NOT NULL ORDER BY id LIMIT $2`)),
+	Count: db.Q[keys.Held](keys.Tally + `(SELECT answer AS sealed FROM blockers WHERE answer IS NOT NULL) AS answers GROUP BY 1`),
+	List: keys.Listing(db.Q[keys.Row](`SELECT id AS key, account_id AS account, answer AS sealed FROM blockers
+		WHERE id > $1 AND answer IS NOT NULL ORDER BY id LIMIT $2`)),
 	Put:     keys.Replacing(db.S(`UPDATE blockers SET answer = $3 WHERE id = $1 AND answer = $2`)),
 	Purpose: func(r keys.Row) string { return answerPurpose(r.Account, r.Key) },
 }

@@ -50,7 +50,8 @@ func (s *Service) Ops() []op.Op {
 				"redispatched with more.",
 		}, s.taskSet),
 		op.New(op.Row{
-			ID: "plan.budget_set", Method: "PUT", Path: "/v1/plans/{planId}/budget", Group: "Plans", Rule: policy.Require(policy.WriteTasks),
+			ID: "plan.budget_set", Method: "PUT", Path: "/v1/plans/{planId}/budget", Group: "Plans",
+			Rule:    policy.Require(policy.WriteTasks),
 			Summary: "Cap what a plan's tasks may spend together; null takes the cap away",
 			Doc:     "Tasks that the old cap had held go back into the queue when the new one leaves room.",
 		}, s.planSet),

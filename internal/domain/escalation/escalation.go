@@ -1,7 +1,7 @@
-// Package escalation is the questions that the platform puts to people. Work
-// that no agent should decide about ends here: an ask that triage hands over, a
-// task whose caller was unsure, a pull request whose rounds are spent. No agent
-// is ever given an escalation; a person resolves it.
+// Package escalation keeps the questions that the platform puts to people, about work
+// that no agent should decide: an ask that triage hands over, a task whose caller was
+// unsure, a pull request that no round has repaired. Agents never get an escalation;
+// a person resolves it.
 package escalation
 
 import (
@@ -34,32 +34,33 @@ type Escalation struct {
 	Note       *string    `json:"note" example:"null" doc:"what whoever resolved it wrote"`
 }
 
-// Needs is what escalations stand on.
+// Needs are the parts that New makes a Service of.
 type Needs struct{ DB *db.DB }
 
-// Service answers for the escalations.
+// Service lists and resolves escalations.
 type Service struct{ Needs }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service. It panics if a field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
 }
 
-// Draft is an escalation to be raised.
+// Draft is a new escalation.
 type Draft struct {
 	RepoID                        *string // nil: it is about no one repository
 	Category, Title, Body, Reason string
 	AskID, PRID, TaskID           *string
-	URL                           *string // where to look
-	By                            string  // who raises it; the actor of the transaction when empty
+	URL                           *string // of a page about it; nil: none
+	By                            string  // label of the actor; empty: the actor of the transaction
 }
 
-// Raise puts a question to the people of tx.Account, and tells of it.
+// Raise stores an escalation of tx.Account and records its event. It returns the error
+// of the database.
 func Raise(tx *db.Tx, n Draft) (escalationID string, err error) {
 	escalationID = id.New()
 	if n.By == "" {
-		n.By = who(tx)
+		n.By = actorLabel(tx)
 	}
 	if _, err := insert.Exec(tx, insertArgs{
 		ID: escalationID, AccountID: tx.Account, RepoID: n.RepoID, Category: n.Category, Title: n.Title, Body: n.Body,
@@ -80,10 +81,10 @@ func Raise(tx *db.Tx, n Draft) (escalationID string, err error) {
 	})
 }
 
-// ResolveOfAsk resolves what is open about an ask, of one category.
+// ResolveOfAsk resolves the open escalations of one category about an ask.
 func ResolveOfAsk(tx *db.Tx, askID, category, note string) error {
 	ids, err := resolveOfAsk.All(tx, resolveOfAskArgs{
-		AccountID: tx.Account, AskID: askID, ResolvedAt: tx.Now, ResolvedBy: who(tx), Note: note, Category: category,
+		AccountID: tx.Account, AskID: askID, ResolvedAt: tx.Now, ResolvedBy: actorLabel(tx), Note: note, Category: category,
 	})
 	for _, escalationID := range ids {
 		if err == nil {
@@ -93,10 +94,10 @@ func ResolveOfAsk(tx *db.Tx, askID, category, note string) error {
 	return err
 }
 
-// ResolveOfPull resolves what is open about a pull request.
+// ResolveOfPull resolves the open escalations about a pull request.
 func ResolveOfPull(tx *db.Tx, prID, note string) error {
 	ids, err := resolveOfPull.All(tx, resolveOfPullArgs{
-		AccountID: tx.Account, PRID: prID, ResolvedAt: tx.Now, ResolvedBy: who(tx), Note: note,
+		AccountID: tx.Account, PRID: prID, ResolvedAt: tx.Now, ResolvedBy: actorLabel(tx), Note: note,
 	})
 	for _, escalationID := range ids {
 		if err == nil {
@@ -106,7 +107,8 @@ func ResolveOfPull(tx *db.Tx, prID, note string) error {
 	return err
 }
 
-func who(tx *db.Tx) string {
+// actorLabel is the label of the actor of tx, or system for none.
+func actorLabel(tx *db.Tx) string {
 	if actor := policy.From(tx.Context()); !actor.Anonymous() {
 		return actor.Label()
 	}

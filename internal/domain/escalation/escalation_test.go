@@ -26,8 +26,8 @@ type happened struct {
 	Data   string
 }
 
-// TestRaisedIsTold holds that every escalation has its event, in the same
-// transaction and without what looks like a secret.
+// TestRaisedIsTold: every escalation has its event, in the same transaction, without
+// texts that look like secrets.
 func TestRaisedIsTold(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {

@@ -5,6 +5,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
+// audience is the readers of events about escalations.
 var audience = event.Audience(policy.ReadTasks)
 
 // The data of events.
@@ -18,8 +19,8 @@ type (
 		Repo         *string `json:"repo" doc:"owner/name; null: it is about no one repository"`
 		URL          *string `json:"url" doc:"where to look; null without a pull request"`
 	}
-	// resolvedData names the ask or the pull request if what became of that
-	// resolved the escalation, and the category if a person did.
+	// resolvedData names the ask or the pull request if the end of that resolved the
+	// escalation, and the category if a person did.
 	resolvedData struct {
 		AskID    *string `json:"ask_id,omitempty" doc:"the ask that it was about; left out if something else resolved it"`
 		Category *string `json:"category,omitempty" doc:"slug of what sort of question it was; left out unless a person resolved it"`
@@ -28,7 +29,7 @@ type (
 	}
 )
 
-// The events of an escalation.
+// The events of escalations.
 var (
 	raisedEvent   = event.Declare[raisedData]("escalation.raised", audience, "The platform puts a question to people.")
 	resolvedEvent = event.Declare[resolvedData]("escalation.resolved", audience, "A person dealt with the escalation, or none has to.")

@@ -13,16 +13,22 @@ import (
 
 const group = "Escalations"
 
-// Ops are the capabilities of this package.
+// Ops lists the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: "escalation.list", Method: "GET", Path: "/v1/escalations", Group: group, Rule: policy.Require(policy.ReadTasks),
+		op.New(op.Row{
+			ID: "escalation.list", Method: "GET", Path: "/v1/escalations", Group: group, Rule: policy.Require(policy.ReadTasks),
 			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {"open", "resolved"}}},
 			Summary: "Questions to people, newest first",
-			Doc:     "Without a filter resolved ones are listed too."}, s.list),
-		op.New(op.Row{ID: "escalation.resolve", Method: "POST", Path: "/v1/escalations/{id}/resolve", Group: group, Rule: policy.Require(policy.WriteTasks).OfUser(),
+			Doc:     "Without a filter resolved ones are listed too.",
+		}, s.list),
+		op.New(op.Row{
+			ID: "escalation.resolve", Method: "POST", Path: "/v1/escalations/{id}/resolve", Group: group,
+			Rule:    policy.Require(policy.WriteTasks).OfUser(),
 			Summary: "Say that a person has dealt with an escalation; again is no error",
-			Doc:     "Notes who dealt with it and when. It starts nothing: whatever was decided is done with the other capabilities. A second call changes nothing and answers already_resolved."}, s.resolve),
+			Doc: "Notes who dealt with it and when. It starts nothing: whatever was decided is done with the other " +
+				"capabilities. A second call changes nothing and answers already_resolved.",
+		}, s.resolve),
 	}
 }
 

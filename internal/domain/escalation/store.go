@@ -24,8 +24,8 @@ type row struct {
 	Note       *string
 }
 
-const columns = `e.id, r.owner || '/' || r.name AS repo, e.category, e.title, e.body, e.reason, e.ask_id, e.pr_id, e.task_id, e.created_by, e.created_at,
-	e.resolved_at, e.resolved_by, e.note FROM escalations e LEFT JOIN repos r ON r.id = e.repo_id`
+const columns = `e.id, r.owner || '/' || r.name AS repo, e.category, e.title, e.body, e.reason, e.ask_id, e.pr_id, e.task_id,
+	e.created_by, e.created_at, e.resolved_at, e.resolved_by, e.note FROM escalations e LEFT JOIN repos r ON r.id = e.repo_id`
 
 var (
 	insert = db.SWith[insertArgs](`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, ask_id,
@@ -34,9 +34,11 @@ var (
 	byID    = db.Q[row](`SELECT ` + columns + ` WHERE e.account_id = $1 AND e.id = $2`)
 	resolve = db.SWith[resolveArgs](`UPDATE escalations SET resolved_at = :resolved_at, resolved_by = :resolved_by, note = :note
 		WHERE account_id = :account_id AND id = :id AND resolved_at IS NULL`)
-	resolveOfPull = db.QWith[resolveOfPullArgs, string](`UPDATE escalations SET resolved_at = :resolved_at, resolved_by = :resolved_by, note = :note
+	resolveOfPull = db.QWith[resolveOfPullArgs, string](`UPDATE escalations
+		SET resolved_at = :resolved_at, resolved_by = :resolved_by, note = :note
 		WHERE account_id = :account_id AND pr_id = :pr_id AND resolved_at IS NULL RETURNING id`)
-	resolveOfAsk = db.QWith[resolveOfAskArgs, string](`UPDATE escalations SET resolved_at = :resolved_at, resolved_by = :resolved_by, note = :note
+	resolveOfAsk = db.QWith[resolveOfAskArgs, string](`UPDATE escalations
+		SET resolved_at = :resolved_at, resolved_by = :resolved_by, note = :note
 		WHERE account_id = :account_id AND ask_id = :ask_id AND category = :category AND resolved_at IS NULL RETURNING id`)
 )
 
@@ -75,6 +77,7 @@ type insertArgs struct {
 	TaskID                        *string
 }
 
+// list reads a page, newest first.
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
@@ -95,7 +98,8 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 
 func (r *row) wire() Escalation {
 	return Escalation{
-		ID: r.ID, Repo: r.Repo, Category: r.Category, Title: r.Title, Body: r.Body, Reason: r.Reason, AskID: r.AskID, PRID: r.PRID, TaskID: r.TaskID, CreatedBy: r.CreatedBy,
+		ID: r.ID, Repo: r.Repo, Category: r.Category, Title: r.Title, Body: r.Body, Reason: r.Reason,
+		AskID: r.AskID, PRID: r.PRID, TaskID: r.TaskID, CreatedBy: r.CreatedBy,
 		CreatedAt: r.CreatedAt.Truncate(time.Millisecond), ResolvedAt: r.ResolvedAt, ResolvedBy: r.ResolvedBy, Note: r.Note,
 	}
 }

@@ -26,14 +26,16 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "The key with the lowest priority that fits a call is used first; no capability reads a key back.",
 		}, s.list),
 		op.New(op.Row{
-			ID: "billing.key_add", Method: "POST", Path: "/v1/billing/keys", Group: group, Rule: policy.Require(policy.WriteBilling), Status: 201,
+			ID: "billing.key_add", Method: "POST", Path: "/v1/billing/keys", Group: group,
+			Rule: policy.Require(policy.WriteBilling), Status: 201,
 			Summary: "Add a model provider key to the pool",
 			Doc: "The key is sealed and used from the next call of a model on; whether it works shows with its first use, " +
 				"in status. A base_url is for the provider compatible alone, and must be an https address unless the " +
 				"operator allows others.",
 		}, s.add),
 		op.New(op.Row{
-			ID: "billing.key_delete", Method: "DELETE", Path: "/v1/billing/keys/{id}", Group: group, Rule: policy.Require(policy.WriteBilling),
+			ID: "billing.key_delete", Method: "DELETE", Path: "/v1/billing/keys/{id}", Group: group,
+			Rule:    policy.Require(policy.WriteBilling),
 			Summary: "Take a key out of the pool and forget it; again is no error",
 			Doc:     "The key itself is forgotten at once and serves no further call. Deleting it again answers deleted false.",
 		}, s.delete),

@@ -85,7 +85,8 @@ func (s *Service) priceOps() []op.Op {
 				"in US dollars applies.",
 		}, s.keyPrice),
 		op.New(op.Row{
-			ID: "billing.price_list", Method: "GET", Path: "/v1/billing/prices", Group: group, Rule: read, Paging: &op.Paging{Default: 25, Max: 100},
+			ID: "billing.price_list", Method: "GET", Path: "/v1/billing/prices", Group: group,
+			Rule: read, Paging: &op.Paging{Default: 25, Max: 100},
 			Summary: "The prices of models that the account has set",
 			Doc:     "Those that the account has set; the server's own table is not among them.",
 		}, s.priceList),

@@ -60,7 +60,8 @@ func (s *Service) Ops() []op.Op {
 				"have come out otherwise. Nothing is run or stored. A session that goes on is refused.",
 		}, s.replay),
 		op.New(op.Row{
-			ID: "session.message", Method: "POST", Path: "/v1/fleet/runs/{runId}/message", Group: group, Rule: policy.Require(policy.WriteSessions),
+			ID: "session.message", Method: "POST", Path: "/v1/fleet/runs/{runId}/message", Group: group,
+			Rule:    policy.Require(policy.WriteSessions),
 			Refuses: []op.Refusal{{Status: 409, Slug: "no_live_channel"}},
 			Summary: "Say something to the agent of a live run, and wait for its answer",
 			Doc: "The text becomes a turn of its own when the agent has ended the present one. The call waits up to " +

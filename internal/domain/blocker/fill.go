@@ -17,19 +17,21 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// entry is what is filled into one field: a text, or a server.
+// entry is the value for one field: a text, or a server.
 type entry struct {
 	text   string
 	server *server
 }
 
+// server is the value for a field of the kind MCPServer.
 type server struct {
 	URL       string `json:"url"`
 	Transport string `json:"transport"`
 	Token     string `json:"token"`
 }
 
-// readEntry reads a member of the body of blocker.submit.
+// readEntry reads a member of the body of blocker.submit. It fails with a fault of the
+// member.
 func readEntry(name string, raw jsontext.Value) (e entry, err error) {
 	if strings.HasPrefix(name, mcpPrefix) {
 		e.server = &server{}
@@ -44,26 +46,26 @@ func readEntry(name string, raw jsontext.Value) (e entry, err error) {
 	return e, nil
 }
 
-// unstorable are values that no vault takes: why not by the names of their
-// fields, and never a value.
-func unstorable(why map[string]string) error {
+// unstorable is the fault for values that cannot be stored. The reasons are by the
+// names of the fields and hold no value.
+func unstorable(reasons map[string]string) error {
 	f := fault.New(fault.Unprocessable, "", "A field cannot be stored.")
 	f.Fields = map[string][]string{}
-	for name, said := range why {
-		f.Fields["fields."+name] = []string{said}
+	for name, reason := range reasons {
+		f.Fields["fields."+name] = []string{reason}
 	}
 	return f
 }
 
-// wrong says what no vault is needed to see: why an entry is none for a form of
-// such fields.
-func wrong(fields []fieldRow, name string, e entry) string {
+// entryFault returns why an entry is not valid in a form of these fields; empty if it
+// is. The vault may still refuse the value.
+func entryFault(fields []fieldRow, name string, e entry) string {
 	i := slices.IndexFunc(fields, func(f fieldRow) bool { return f.Name == name })
 	if i < 0 {
 		return "is no field of this form"
 	}
 	if fields[i].LandedAt != nil {
-		return "" // that is told as what it is
+		return "" // fillIn has a fault of its own for that
 	}
 	switch fields[i].Kind {
 	case OAuthConnection:
@@ -74,7 +76,8 @@ func wrong(fields []fieldRow, name string, e entry) string {
 		}
 	case MCPServer:
 		u, err := url.Parse(e.server.URL)
-		if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" || strings.ContainsAny(e.server.URL, "\"\\\n\r") {
+		if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" ||
+			strings.ContainsAny(e.server.URL, "\"\\\n\r") {
 			return "url must be an https address without a user and a fragment"
 		}
 		if e.server.Transport != "http" && e.server.Transport != "sse" {
@@ -84,12 +87,13 @@ func wrong(fields []fieldRow, name string, e entry) string {
 	return ""
 }
 
+// answerPurpose is the place that an answer is sealed for.
 func answerPurpose(account, blockerID string) string {
 	return "blocker-answer/" + account + "/" + blockerID
 }
 
-// lock finds a blocker and locks its task, and with it everything about the
-// task, until tx ends.
+// lock finds a blocker and locks its task, and so all blockers of the task, until tx
+// ends. It fails as find does.
 func (s *Service) lock(tx *db.Tx, blockerID string) (row, error) {
 	r, err := find(tx, blockerID)
 	if err != nil {
@@ -98,10 +102,10 @@ func (s *Service) lock(tx *db.Tx, blockerID string) (row, error) {
 	if err := s.Tasks.Lock(tx, r.TaskID); err != nil {
 		return r, err
 	}
-	return find(tx, blockerID) // as it is now
+	return find(tx, blockerID) // it may have changed before the lock
 }
 
-// finish closes an open blocker.
+// finish closes an open blocker; errClosed if it is closed.
 func (s *Service) finish(tx *db.Tx, r *row, state string, sealed *string) error {
 	by := policy.From(tx.Context()).Label()
 	n, err := closeBlocker.Exec(tx, closeBlockerArgs{
@@ -117,35 +121,39 @@ func (s *Service) finish(tx *db.Tx, r *row, state string, sealed *string) error 
 	return nil
 }
 
+// closed is the answer of a call about a blocker, before fields are filled in.
 func closed(r *row, kind string) Closed {
 	return Closed{BlockerID: r.ID, State: r.State, Kind: kind, TaskID: r.TaskID, Landed: []string{}, Stanzas: []MCPStanza{}}
 }
 
-const withdrawnWord = "A question of yours was withdrawn: nobody will answer it. Go on without it if you can, or say in your report what is missing."
+// withdrawnText tells a run that a blocker was withdrawn.
+const withdrawnText = "A question of yours was withdrawn: nobody will answer it. " +
+	"Go on without it if you can, or say in your report what is missing."
 
-// Word is what a run is told of the blockers of a task of tx.Account that were
-// answered or filled in: the questions, the answers, the names of values, never
-// a value, and where the servers are. It is empty if there are none. With a
-// run, it is of that run's blockers alone.
-func Word(tx *db.Tx, ring *seal.Keyring, taskID, runID string) (string, error) {
-	rows, err := closedOf.All(tx, tx.Account, taskID, runID)
+// AnswerText is the text that tells a run about the blockers of a task of tx.Account
+// that were answered or filled in: the questions, the answers, the names of values
+// but never a value, and the addresses of servers. It is empty if there are none. If
+// runID is not empty, it is about the blockers of that run alone.
+func AnswerText(tx *db.Tx, ring *seal.Keyring, taskID, runID string) (string, error) {
+	rows, err := answeredOf.All(tx, tx.Account, taskID, runID)
 	if err != nil || len(rows) == 0 {
 		return "", err
 	}
 	var parts []string
 	for i := range rows {
 		var b strings.Builder
-		if err := tell(tx, ring, &b, &rows[i]); err != nil {
+		if err := writeAnswer(tx, ring, &b, &rows[i]); err != nil {
 			return "", err
 		}
-		if part := b.String(); !slices.Contains(parts, part) { // two runs may have asked in the same words
+		if part := b.String(); !slices.Contains(parts, part) { // two runs may have asked the same
 			parts = append(parts, part)
 		}
 	}
 	return strings.Join(parts, ""), nil
 }
 
-func tell(tx *db.Tx, ring *seal.Keyring, b *strings.Builder, r *row) error {
+// writeAnswer writes the part of AnswerText about one blocker.
+func writeAnswer(tx *db.Tx, ring *seal.Keyring, b *strings.Builder, r *row) error {
 	fmt.Fprintf(b, "You asked: %s\n", strings.Join(strings.Fields(r.Question), " "))
 	if r.Answer != nil {
 		text, err := ring.Unseal(answerPurpose(tx.Account, r.ID), *r.Answer)
@@ -180,43 +188,48 @@ func tell(tx *db.Tx, ring *seal.Keyring, b *strings.Builder, r *row) error {
 		if err != nil {
 			return fmt.Errorf("address of %s in blocker %s: %w", f.Name, r.ID, err)
 		}
-		fmt.Fprintf(b, "The MCP server %s (transport %s) is %s. You reach it at $YARDMASTER_SECRETS_URL/%s%s, without a credential: its token is added on the way.\n",
+		fmt.Fprintf(b, "The MCP server %s (transport %s) is %s. "+
+			"You reach it at $YARDMASTER_SECRETS_URL/%s%s, without a credential: its token is added on the way.\n",
 			strings.TrimPrefix(f.Name, mcpPrefix), *f.Transport, u, hostOf(u), u.RequestURI())
 	}
 	return nil
 }
 
-// hostOf is the host of a server as tokens are kept for it.
+// hostOf is the host of a server in the form of Value.Host.
 func hostOf(u *url.URL) string { return strings.TrimSuffix(strings.ToLower(u.Host), ":443") }
 
-// loadWord tells a process that is running already how to get what is new.
-const loadWord = "What is new is not in your environment yet. A shell loads it with: eval \"$(curl -fsS \"$YARDMASTER_SECRETS_URL/-/env\")\"\nGo on with the task."
+// loadText tells a running process how to load new values.
+const loadText = "What is new is not in your environment yet. " +
+	"A shell loads it with: eval \"$(curl -fsS \"$YARDMASTER_SECRETS_URL/-/env\")\"\nGo on with the task."
 
-// resume lets go on what waited for a blocker that has just been closed.
+// resume lets the task of a blocker that was just closed go on, or files an ask if the
+// task is over.
 func (s *Service) resume(tx *db.Tx, r *row) (Closed, error) {
 	out := closed(r, Recorded)
-	waiting, err := s.inherit(tx, r)
+	waiting, err := s.assign(tx, r)
 	if err != nil {
 		return out, err
 	}
-	said, err := Word(tx, s.Ring, r.TaskID, r.RunID)
+	answers, err := AnswerText(tx, s.Ring, r.TaskID, r.RunID)
 	if err != nil {
 		return out, err
 	}
-	word := said + loadWord
+	text := answers + loadText
 	if len(waiting) > 0 {
-		word = "" // it waits for more
+		text = "" // the task waits for more
 	}
-	how, err := s.Tasks.Resume(tx, r.TaskID, r.RunID, word, word != "")
+	effect, err := s.Tasks.Resume(tx, r.TaskID, r.RunID, text, text != "")
 	switch {
 	case err != nil:
 		return out, err
-	case how != "":
-		out.Kind = how
+	case effect != "":
+		out.Kind = effect
 		return out, nil
 	}
-	askID, err := s.Asks.File(tx, FollowUp{BlockerID: r.ID, TaskID: r.TaskID, RepoID: r.RepoID, Title: "Go on with what a blocker stopped",
-		Body: said + "\nThe task that asked, " + r.TaskID + ", has moved on. Decide what of its work is left.\n"})
+	askID, err := s.Asks.File(tx, FollowUp{
+		BlockerID: r.ID, TaskID: r.TaskID, RepoID: r.RepoID, Title: "Go on with what a blocker stopped",
+		Body: answers + "\nThe task that asked, " + r.TaskID + ", has moved on. Decide what of its work is left.\n",
+	})
 	if err != nil {
 		return out, err
 	}
@@ -224,8 +237,11 @@ func (s *Service) resume(tx *db.Tx, r *row) (Closed, error) {
 	return out, nil
 }
 
-// land fills in fields of a locked blocker, all of them or none.
-func (s *Service) land(tx *db.Tx, r *row, values map[string]entry) (Closed, error) {
+// fillIn stores values of the form of a locked blocker, all of them or none, and
+// closes the blocker with the last field. It fails with errClosed, with
+// fault.Conflict and the slug field-landed for a field that has its value, and with
+// fault.Unprocessable for values that cannot be stored.
+func (s *Service) fillIn(tx *db.Tx, r *row, values map[string]entry) (Closed, error) {
 	out := closed(r, Recorded)
 	if r.State != Open {
 		return out, errClosed
@@ -239,7 +255,7 @@ func (s *Service) land(tx *db.Tx, r *row, values map[string]entry) (Closed, erro
 	}
 	refused := map[string]string{}
 	for name, e := range values {
-		if why := wrong(fields, name, e); why != "" {
+		if why := entryFault(fields, name, e); why != "" {
 			refused[name] = why
 		}
 	}
@@ -249,7 +265,7 @@ func (s *Service) land(tx *db.Tx, r *row, values map[string]entry) (Closed, erro
 	by := policy.From(tx.Context()).Label()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		i := slices.IndexFunc(fields, func(f fieldRow) bool { return f.Name == name })
-		n, err := landField.Exec(tx, landFieldArgs{BlockerID: r.ID, Name: name, LandedAt: tx.Now, LandedBy: by})
+		n, err := fillField.Exec(tx, fillFieldArgs{BlockerID: r.ID, Name: name, LandedAt: tx.Now, LandedBy: by})
 		if err != nil {
 			return out, err
 		}
@@ -257,7 +273,7 @@ func (s *Service) land(tx *db.Tx, r *row, values map[string]entry) (Closed, erro
 			return out, fault.Reason("field-landed", "The field "+name+" has its value already.").With("field", name)
 		}
 		fields[i].LandedAt = &tx.Now
-		stanza, err := s.keep(tx, by, r, &fields[i], values[name])
+		stanza, err := s.store(tx, by, r, &fields[i], values[name])
 		if err != nil {
 			return out, err
 		}
@@ -282,8 +298,9 @@ func (s *Service) land(tx *db.Tx, r *row, values map[string]entry) (Closed, erro
 		landedData{AskID: out.AskID, Fields: landed, Kind: out.Kind, TaskID: r.TaskID})
 }
 
-// keep puts what was filled into one field, and is not wrong, where it belongs.
-func (s *Service) keep(tx *db.Tx, by string, r *row, f *fieldRow, e entry) (*MCPStanza, error) {
+// store puts a valid entry into the vault. It returns the stanza for an MCP server,
+// and fails with fault.Unprocessable if the vault refuses the value.
+func (s *Service) store(tx *db.Tx, by string, r *row, f *fieldRow, e entry) (*MCPStanza, error) {
 	v := Value{RepoID: r.RepoID, Name: f.Name, Environment: f.Environment, Value: e.text}
 	var stanza *MCPStanza
 	if f.Kind == MCPServer {
@@ -293,7 +310,7 @@ func (s *Service) keep(tx *db.Tx, by string, r *row, f *fieldRow, e entry) (*MCP
 		}
 		v = Value{Name: tokenRef(f.Name), Value: e.server.Token, Host: hostOf(u)}
 		stanza = stanzaOf(strings.TrimPrefix(f.Name, mcpPrefix), u.String(), e.server.Transport, v.Name)
-		if _, err := placeServer.Exec(tx, placeServerArgs{
+		if _, err := setServer.Exec(tx, setServerArgs{
 			BlockerID: r.ID, Name: f.Name, URL: new(stanza.URL), Transport: new(stanza.Transport),
 		}); err != nil {
 			return nil, err
@@ -310,14 +327,16 @@ func (s *Service) keep(tx *db.Tx, by string, r *row, f *fieldRow, e entry) (*MCP
 	return stanza, err
 }
 
-// tokenRef names the account's secret that holds the token of an MCP server.
+// tokenRef is the name of the account's secret with the token of an MCP server.
 func tokenRef(field string) string {
 	name := strings.ToUpper(strings.TrimPrefix(field, mcpPrefix))
 	return "MCP_" + strings.ReplaceAll(name, "-", "_") + "_TOKEN"
 }
 
-// stanzaOf is an MCP server as the policy file spells it.
+// stanzaOf is an MCP server in the form of the policy file.
 func stanzaOf(name, address, transport, ref string) *MCPStanza {
-	return &MCPStanza{Server: name, URL: address, Transport: transport, TokenRef: ref,
-		YAML: fmt.Sprintf("mcp_servers:\n  %q:\n    url: %q\n    transport: %s\n    token_ref: %s\n", name, address, transport, ref)}
+	return &MCPStanza{
+		Server: name, URL: address, Transport: transport, TokenRef: ref,
+		YAML: fmt.Sprintf("mcp_servers:\n  %q:\n    url: %q\n    transport: %s\n    token_ref: %s\n", name, address, transport, ref),
+	}
 }
