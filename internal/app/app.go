@@ -66,29 +66,24 @@ type App struct {
 	clients *seal.Keyring // for what outlives master keys
 	mail    *mail.Outbox
 	notary  *notary.Notary
-	host    *builtin.Host
+	host    *builtin.Host  // for its HTTP door and its lost folders; domains are given hosts
 	readers *event.Readers // of what is done after an event
 	model   *scripted.Server
 	prices  *llm.Prices
 	cache   *limit.Shared // nil: requests are counted in this process alone
 	base    string        // address others reach us at
 	// What tests replace; complete fills in the rest.
-	clock     func() time.Time // of what is kept in memory
-	line      box.Bus          // to boxes
-	code      codeHost         // of repositories and pull requests
-	foresight task.Foresight
-	backoff   []time.Duration // of tasks that are tried again
-	setup     string
-	parts     parts
-	watching  watching
+	clock       func() time.Time // of what is kept in memory
+	line        box.Bus          // to boxes
+	hosts       *codehost.Hosts
+	repoFolders repo.Folders // of the built-in host
+	foresight   task.Foresight
+	backoff     []time.Duration // of tasks that are tried again
+	setup       string
+	parts       parts
+	watching    watching
 	// stopping is true from when the process was asked to end.
 	stopping atomic.Bool
-}
-
-// codeHost is a code host with folders of its own.
-type codeHost interface {
-	codehost.Host
-	repo.Folders
 }
 
 // Run is the control plane from start to stop: it returns nil once ctx has
@@ -124,11 +119,14 @@ func (a *App) complete() {
 	if a.line == nil {
 		a.line = a.bus
 	}
-	if a.code == nil {
-		a.code = a.host
+	if a.hosts == nil {
+		a.hosts = codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: a.host, Forge: a.host}})
+	}
+	if a.repoFolders == nil {
+		a.repoFolders = a.host
 	}
 	if a.foresight == nil {
-		a.foresight = flow.Foresight{DB: a.db, Host: a.host}
+		a.foresight = flow.Foresight{DB: a.db, Hosts: a.hosts}
 	}
 }
 

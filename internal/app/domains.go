@@ -247,28 +247,28 @@ func (a *App) wire() parts {
 	}))
 	p.task = add(&p, task.New(task.Needs{
 		DB: a.db, Hub: a.hub, QueueCap: int64(a.cfg.QueueCap), Backoff: a.backoff, DefaultTemplate: template.Default,
-		Repos: flow.TaskRepos{Host: a.host}, Templates: flow.TaskTemplates{}, Related: flow.TaskRelations{}, Foresight: a.foresight,
+		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.TaskTemplates{}, Related: flow.TaskRelations{}, Foresight: a.foresight,
 	}))
 	author := a.author()
 	p.repo = add(&p, repo.New(repo.Needs{
-		DB: a.db, Hub: a.hub, Host: a.code, Folders: a.code, Attempts: flow.GitTokens{DB: a.db}, Holders: flow.Holders{SignIn: p.signin},
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, Folders: a.repoFolders, Attempts: flow.GitTokens{DB: a.db}, Holders: flow.Holders{SignIn: p.signin},
 		Pulls: flow.Pulls{}, Logger: a.log,
 	}))
-	p.ci = add(&p, ci.New(ci.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Tasks: flow.CheckTasks{Tasks: p.task, Host: a.host}}))
+	p.ci = add(&p, ci.New(ci.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts}}))
 	p.pull = add(&p, pull.New(pull.Needs{
-		DB: a.db, Hub: a.hub, Host: a.code, BaseURL: a.base, Logger: a.log, Bot: author,
-		Tasks: flow.PullTasks{Tasks: p.task, Host: a.host}, Checks: flow.Checks{Service: p.ci}, People: flow.Signers{Address: author.Email},
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author,
+		Tasks: flow.PullTasks{Tasks: p.task, Hosts: a.hosts}, Checks: flow.Checks{Service: p.ci}, People: flow.Signers{Address: author.Email},
 	}))
 	add(&p, onboarding.New(onboarding.Needs{DB: a.db, Rungs: flow.Rungs{Tasks: p.task}}))
 	p.run = add(&p, run.New(run.Needs{
 		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway",
 		CommitName: author.Name, CommitEmail: author.Email, Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring},
-		Boxes: flow.RunBoxes{}, Vault: vaults, Branches: flow.Branches{DB: a.db, Host: a.code},
+		Boxes: flow.RunBoxes{}, Vault: vaults, Branches: flow.Branches{DB: a.db, Hosts: a.hosts},
 		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci}, Asks: flow.RunAsks{},
 	}))
 	p.box = add(&p, box.New(box.Needs{DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run}))
 	p.plan = add(&p, plan.New(plan.Needs{
-		DB: a.db, Tasks: p.task, Host: a.host, Logger: a.log, Scouts: flow.Scouts{Runs: p.run}, Repos: flow.PlanRepos{Repos: p.repo},
+		DB: a.db, Tasks: p.task, Hosts: a.hosts, Logger: a.log, Scouts: flow.Scouts{Runs: p.run}, Repos: flow.PlanRepos{Repos: p.repo},
 		Asks: flow.PlanAsks{Hub: a.hub}, Pulls: flow.Pulls{}, CommitName: author.Name, CommitEmail: author.Email,
 	}))
 	p.budget = add(&p, budget.New(budget.Needs{
@@ -281,14 +281,14 @@ func (a *App) wire() parts {
 	}))
 	p.ask = add(&p, ask.New(ask.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, Judge: flow.TriageModel{DB: a.db, Gateway: p.gateway},
-		Queue: flow.AskQueue{Tasks: p.task, Host: a.host}, Boxes: flow.AskBoxes{}, Plans: flow.AskPlans{Plans: p.plan, Host: a.host}, Budgets: flow.JudgeStops{},
+		Queue: flow.AskQueue{Tasks: p.task, Hosts: a.hosts}, Boxes: flow.AskBoxes{}, Plans: flow.AskPlans{Plans: p.plan, Hosts: a.hosts}, Budgets: flow.JudgeStops{},
 	}))
 	p.blocker = add(&p, blocker.New(blocker.Needs{
 		DB: a.db, Ring: a.ring, BaseURL: a.base, Repos: flow.BlockerRepos{}, Vault: flow.BlockerVault{Service: vaults},
 		Tasks: flow.BlockerTasks{Tasks: p.task}, Asks: flow.BlockerAsks{Hub: a.hub},
 	}))
 	add(&p, escalation.New(escalation.Needs{DB: a.db}))
-	add(&p, backlog.New(backlog.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Host: backlog.NoIssues{}, Asks: flow.BacklogAsks{Hub: a.hub}}))
+	add(&p, backlog.New(backlog.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Hub: a.hub}}))
 	add(&p, overview.New(overview.Needs{DB: a.db}))
 	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Topics: topics(p)}))
 	add(&p, audit.New(audit.Needs{DB: a.db}))

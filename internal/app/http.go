@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/api/idempotency"
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/rest"
+	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/observe"
@@ -55,9 +56,8 @@ func (a *App) served() http.Handler {
 		Own: a.cfg.OwnOrigins, Proxies: a.cfg.Proxies, Origins: a.cfg.MCPOrigins,
 		Patience: a.cfg.BodyTime, Page: web.Failure, Programs: programs,
 	}, a.parts.ops(a.opts.Version))
-	hooks := a.parts.repo.Hooks()
-	hooks.Otherwise = api
-	git := a.host.Handler(hooks)
+	repos := a.parts.repo
+	git := a.host.Handler(builtin.Hooks{Authorize: repos.Access, Create: repos.Create, Pushed: repos.Pushed, Otherwise: api})
 	gateway := http.StripPrefix("/gateway", a.parts.gateway.Caller().Gateway)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
 )
@@ -27,7 +26,7 @@ func TestMergeIsLookedAtByAnotherNode(t *testing.T) {
 			w := newWorld(t, e)
 			account, repoID, pr := id.New(), id.New(), id.New()
 			dead, other := w.nodes[0], w.nodes[1]
-			r := codehost.Repo{Owner: account, Name: "web"}
+			r := builtIn(account, "web")
 			w.forge.install(r, before)
 			head := w.forge.push(r, "b", "")
 			ctx, stop := context.WithCancel(db.WithAccount(t.Context(), account))

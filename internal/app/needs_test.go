@@ -27,7 +27,7 @@ func TestSeveralAtOnceAreAsEach(t *testing.T) {
 		for _, id := range []string{"r1", "r2"} {
 			y.in(y.acct, func(tx *db.Tx) error { _, err := addRepo.Exec(tx, id, y.acct, id); return err })
 		}
-		templates, repos := flow.TaskTemplates{}, flow.TaskRepos{Host: y.host}
+		templates, repos := flow.TaskTemplates{}, flow.TaskRepos{Hosts: y.hosts}
 		names := []string{"default", "plain", "shell", "keyless", "wrong", "vague", "walled", "gone"}
 		y.in(y.acct, func(tx *db.Tx) error {
 			want := map[string]task.Need{}

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"yardmaster/internal/codehost"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
@@ -75,7 +74,7 @@ func TestLostRepositories(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(git, "acme", "web.git")); !os.IsNotExist(err) {
 			t.Errorf("there is another in its place: %v", err)
 		}
-		if _, err := two.host.Head(t.Context(), codehost.Repo{Owner: "acme", Name: "web"}, "main"); fault.From(err).Slug != "repository-lost" {
+		if _, err := two.host.Head(t.Context(), builtIn("acme", "web"), "main"); fault.From(err).Slug != "repository-lost" {
 			t.Errorf("what the product asks of it: %v", err)
 		}
 		if err := os.RemoveAll(git); err != nil {
@@ -88,7 +87,7 @@ func TestLostRepositories(t *testing.T) {
 		if health.Status != "ok" {
 			t.Errorf("health with the folder back: %+v", health)
 		}
-		if _, err := two.host.Head(t.Context(), codehost.Repo{Owner: "acme", Name: "web"}, "main"); err != nil {
+		if _, err := two.host.Head(t.Context(), builtIn("acme", "web"), "main"); err != nil {
 			t.Error(err)
 		}
 	})

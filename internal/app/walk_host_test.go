@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/domain/repo"
 )
 
@@ -44,7 +45,20 @@ type forgeRepo struct {
 	merged   []string          // heads that Merge brought into the base, oldest first
 }
 
-var _ codeHost = (*forge)(nil)
+var (
+	_ codehost.Host = (*forge)(nil)
+	_ repo.Folders  = (*forge)(nil)
+)
+
+// served are the hosts of a server whose built-in one is f.
+func (f *forge) served() *codehost.Hosts {
+	return codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: f, Forge: &builtin.Host{}}})
+}
+
+// builtIn names a repository of the built-in host.
+func builtIn(owner, name string) codehost.Repo {
+	return codehost.Repo{Host: codehost.BuiltIn, Owner: owner, Name: name}
+}
 
 // Missing finds no folder missing: there are none.
 func (f *forge) Missing([]codehost.Repo) []codehost.Repo { return nil }

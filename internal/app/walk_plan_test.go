@@ -58,7 +58,7 @@ func (m *walk) authorPlan() {
 	var made string
 	err := n.db.Write(m.as(), func(tx *db.Tx) error {
 		for i, repoID := range repos {
-			r, err := flow.TaskRepos{Host: n.host}.ByID(tx, repoID)
+			r, err := flow.TaskRepos{Hosts: n.hosts}.ByID(tx, repoID)
 			if err != nil {
 				return err
 			}

@@ -29,7 +29,7 @@ func (m *walk) pullActions() map[string]func() {
 }
 
 func (m *walk) hostRepo(repoID string) codehost.Repo {
-	return codehost.Repo{Owner: m.account, Name: repoNames[slices.Index(m.repos, repoID)]}
+	return builtIn(m.account, repoNames[slices.Index(m.repos, repoID)])
 }
 
 func (pr *pullRow) open() bool { return pr.State == pull.Open }
@@ -171,7 +171,7 @@ func (m *walk) pushed(a *attempt) {
 
 func (m *walk) repoOf(a *attempt) codehost.Repo {
 	owner, name, _ := strings.Cut(a.start.Repo, "/")
-	return codehost.Repo{Owner: owner, Name: name}
+	return builtIn(owner, name)
 }
 
 // repaired ends a round: with a commit, with nothing to add, or without.

@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"yardmaster/internal/codehost"
-	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/domain/pull"
 )
 
@@ -22,9 +21,9 @@ func (m *walk) tell(repoID string, branches ...string) {
 }
 
 func (m *walk) tellOn(n *node, r codehost.Repo, who string, branches ...string) {
-	e := builtin.PushEvent{Repo: r, Who: who}
+	e := codehost.PushEvent{Repo: r, Who: who}
 	for _, b := range branches {
-		e.Updates = append(e.Updates, builtin.RefUpdate{Ref: "refs/heads/" + b, New: m.forge.at(r, b)})
+		e.Updates = append(e.Updates, codehost.RefUpdate{Ref: "refs/heads/" + b, New: m.forge.at(r, b)})
 	}
 	if err := n.parts.repo.OnPush(m.as(), e); err != nil {
 		m.complain(err)

@@ -132,7 +132,7 @@ func newWorld(t *testing.T, e db.Engine) *world {
 // boot starts a node on a database. It remembers nothing.
 func (w *world) boot(d *db.DB) *node {
 	a := &App{cfg: w.cfg, opts: Options{Version: "test"}, log: slog.New(complaints{w}), db: d, hub: event.NewHub(), ring: w.ring, clients: w.ring, host: w.host, prices: llm.DefaultPrices(), base: "http://127.0.0.1:1",
-		clock: w.now, line: quietBus{}, code: w.forge, foresight: mergeless{}, backoff: []time.Duration{time.Second, time.Minute}}
+		clock: w.now, line: quietBus{}, hosts: w.forge.served(), repoFolders: w.forge, foresight: mergeless{}, backoff: []time.Duration{time.Second, time.Minute}}
 	var err error
 	if a.mail, err = outbox(a); err != nil {
 		w.t.Fatal(err)

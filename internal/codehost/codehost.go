@@ -1,10 +1,19 @@
-// Package codehost is the interface to a server of git repositories: facts about
-// branches and files, and the few changes that are made on the server (merge,
-// delete a branch). It does not know pull requests: their numbers, reviews and
-// checks are rows of our own database.
+// Package codehost is the interface to servers of git repositories.
 //
-// A Host is safe for concurrent use. An error that a caller can act on is one of
-// the faults below.
+// A host has two sides. Host answers facts about branches and files, and makes the
+// few changes that are made on the server (merge, delete a branch). Forge is the
+// part of a host that is not git, such as issues. Hosts finds both for a repository:
+// a server may be connected to several hosts. A pull request is known to none of
+// them: its number, its state and its checks are rows of our own database.
+//
+// An error that a caller can act on is one of the faults in codehost.go, or
+// ErrUnknownHost or ErrCannot.
+//
+//   - codehost.go, diff.go: Host
+//   - forge.go: Forge
+//   - hosts.go: Hosts
+//   - names.go, links.go: names of repositories, refs, commits and issues
+//   - push.go: the rights of a git credential, and what a push changed
 package codehost
 
 import (
@@ -38,7 +47,7 @@ var (
 	ErrTooLarge = fault.New(fault.TooLarge, "file-too-large", "A file is larger than 1 MiB, or there are too many.")
 )
 
-// Host is one code host.
+// Host is the git side of one code host. It is safe for concurrent use.
 //
 // A rev is a branch name, a full ref name (refs/...), a full commit SHA, or
 // "HEAD" for the default branch. A SHA is 40 lower-case hexadecimal digits.

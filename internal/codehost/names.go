@@ -9,9 +9,32 @@ import (
 
 // Repo names a repository. Neither the zero value nor a name that Validate refuses
 // is ever used in a path or a URL.
-type Repo struct{ Owner, Name string }
+//
+// Two Repos may differ although they name one repository: a host may have renamed
+// it in between. Compare their Keys, and use a Key as the key of a map.
+type Repo struct {
+	Host string // name of its host in Hosts, such as BuiltIn
+	// ID is the permanent id that the host gave the repository. It is empty at a host
+	// that never renames a repository, as the built-in one: there owner and name are
+	// permanent.
+	ID          string
+	Owner, Name string
+}
 
+// String is owner/name.
 func (r Repo) String() string { return r.Owner + "/" + r.Name }
+
+// Key identifies a repository among those of all hosts, for good.
+type Key struct{ host, id string }
+
+// Key answers the key of the repository: its host, and its ID or, without one, its
+// owner and name.
+func (r Repo) Key() Key {
+	if r.ID == "" {
+		return Key{r.Host, r.String()}
+	}
+	return Key{r.Host, r.ID}
+}
 
 var (
 	ownerPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-func named(s string) Repo {
+func parse(s string) Repo {
 	owner, name, _ := strings.Cut(s, "/")
-	return Repo{owner, name}
+	return Repo{Host: BuiltIn, Owner: owner, Name: name}
 }
 
 func TestRepoNames(t *testing.T) {
 	for _, s := range []string{"acme/shop", "a/.github", "acme_2/a.b-c_d", "A/B", "acme/...x"} {
-		if r := named(s); r.Validate() != nil || r.String() != s {
+		if r := parse(s); r.Validate() != nil || r.String() != s {
 			t.Errorf("%q is refused: %v", s, r.Validate())
 		}
 	}
@@ -22,7 +22,7 @@ func TestRepoNames(t *testing.T) {
 		"acme/x.git", "acme/x.GIT", "acme/a b", "acme/a\n", "acme/é", "acme/a\x00", "acme/a%2fb", `acme/a\b`,
 		"acme/" + strings.Repeat("a", 101),
 	} {
-		if named(s).Validate() == nil {
+		if parse(s).Validate() == nil {
 			t.Errorf("%q is taken", s)
 		}
 	}

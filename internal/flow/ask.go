@@ -8,7 +8,6 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ask"
-	"yardmaster/internal/domain/backlog"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
@@ -26,12 +25,12 @@ import (
 // AskQueue implements ask.Queue.
 type AskQueue struct {
 	Tasks *task.Service
-	Host  codehost.Host // that tasks clone from
+	Hosts *codehost.Hosts // that tasks clone from
 }
 
 // Mint queues a task with the template that its repository wishes for.
 func (q AskQueue) Mint(tx *db.Tx, n ask.NewTask) (string, error) {
-	r, err := TaskRepos{Host: q.Host}.ByID(tx, n.RepoID)
+	r, err := TaskRepos{Hosts: q.Hosts}.ByID(tx, n.RepoID)
 	if err != nil {
 		return "", err
 	}
@@ -73,7 +72,7 @@ func (AskBoxes) Fleet(tx *db.Tx) (f ask.Fleet, err error) {
 // AskPlans implements ask.Plans.
 type AskPlans struct {
 	Plans *plan.Service
-	Host  codehost.Host // that tasks clone from
+	Hosts *codehost.Hosts // that tasks clone from
 }
 
 // Author makes a plan with a group for each slice.
@@ -83,7 +82,7 @@ func (p AskPlans) Author(tx *db.Tx, n ask.NewPlan) (string, error) {
 		AskID: &n.AskID, RequestedBy: &n.RequestedBy, Hold: n.Hold,
 	}
 	for i, s := range n.Slices {
-		r, err := TaskRepos{Host: p.Host}.ByID(tx, s.RepoID)
+		r, err := TaskRepos{Hosts: p.Hosts}.ByID(tx, s.RepoID)
 		if err != nil {
 			return "", err
 		}
@@ -206,7 +205,7 @@ func (a BlockerAsks) File(tx *db.Tx, f blocker.FollowUp) (string, error) {
 type BacklogAsks struct{ Hub *event.Hub }
 
 // File files the ask of an issue, once, for the person that by names.
-func (a BacklogAsks) File(tx *db.Tx, repoID, by string, i backlog.Issue) (bool, error) {
+func (a BacklogAsks) File(tx *db.Tx, repoID, by string, i codehost.Issue) (bool, error) {
 	person, _ := strings.CutPrefix(by, "user:")
 	if person == by {
 		person = ""

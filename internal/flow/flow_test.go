@@ -7,7 +7,6 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
-	"yardmaster/internal/domain/backlog"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/event"
@@ -104,7 +103,7 @@ func TestAsksOfSiblings(t *testing.T) {
 		}
 
 		for i, fresh := range []bool{true, false} {
-			if is, err := (BacklogAsks{hub}).File(tx, "web", "user:ann", backlog.Issue{Key: "1", Title: "t"}); err != nil || is != fresh {
+			if is, err := (BacklogAsks{hub}).File(tx, "web", "user:ann", codehost.Issue{Key: "1", Title: "t"}); err != nil || is != fresh {
 				t.Errorf("time %d: %v, %v", i, is, err)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"yardmaster/internal/codehost"
-	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/repo"
@@ -36,8 +35,8 @@ type PlanRepos struct{ Repos *repo.Service }
 // Wrote records a commit of a plan's documents as a push, though the caller may
 // be gone.
 func (p PlanRepos) Wrote(ctx context.Context, r codehost.Repo, branch, old, sha string) error {
-	err := p.Repos.OnPush(context.WithoutCancel(ctx), builtin.PushEvent{
-		Repo: r, Who: "plan.file", Updates: []builtin.RefUpdate{{Ref: "refs/heads/" + branch, Old: old, New: sha}},
+	err := p.Repos.OnPush(context.WithoutCancel(ctx), codehost.PushEvent{
+		Repo: r, Who: "plan.file", Updates: []codehost.RefUpdate{{Ref: "refs/heads/" + branch, Old: old, New: sha}},
 	})
 	if err != nil {
 		return fmt.Errorf("record the commit of a plan: %w", err)

@@ -38,7 +38,7 @@ const (
 // CheckTasks implements ci.Tasks.
 type CheckTasks struct {
 	Tasks *task.Service
-	Host  codehost.Host // that tasks clone from
+	Hosts *codehost.Hosts // that tasks clone from
 }
 
 // Check queues the task that runs the check of a repository on a commit.
@@ -47,7 +47,7 @@ func (c CheckTasks) Check(tx *db.Tx, r repo.Ref, prID, sha string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	t, err := c.Tasks.Create(tx, TaskRepos{Host: c.Host}.Of(r), task.Spec{
+	t, err := c.Tasks.Create(tx, TaskRepos{Hosts: c.Hosts}.Of(r), task.Spec{
 		Kind: task.KindCI, Sink: task.SinkDirect, Priority: checkPriority, Confidence: 1,
 		Title: fmt.Sprintf("Check %.10s", sha), Problem: r.Policy.Checks.Command,
 		Command: []string{"sh", "-c", r.Policy.Checks.Command}, Checkout: sha, PRID: &prID, RequestedBy: asker(&work),
@@ -67,7 +67,7 @@ func (Checks) Of(tx *db.Tx, prID, sha string) (pull.Check, bool, error) {
 // PullTasks implements pull.Tasks.
 type PullTasks struct {
 	Tasks *task.Service
-	Host  codehost.Host // that tasks clone from
+	Hosts *codehost.Hosts // that tasks clone from
 }
 
 // Repair queues the task of a round, with the template of the task whose work it
@@ -77,7 +77,7 @@ func (p PullTasks) Repair(tx *db.Tx, r repo.Ref, round pull.Round) (string, erro
 	if err != nil {
 		return "", err
 	}
-	to := TaskRepos{Host: p.Host}.Of(r)
+	to := TaskRepos{Hosts: p.Hosts}.Of(r)
 	t, err := p.Tasks.Create(tx, to, task.Spec{
 		Kind: task.KindBabysit, Sink: task.SinkQueued, Priority: repairPriority, Confidence: 1, Title: round.Title, Problem: round.Problem,
 		Template: cmp.Or(work.Template, to.Template, p.Tasks.DefaultTemplate), Branch: round.Branch, PRID: &round.PRID,

@@ -145,10 +145,10 @@ type RunAsks struct{}
 // OfRuns lists the ids of the asks that runs filed.
 func (RunAsks) OfRuns(tx *db.Tx, runIDs []string) ([]string, error) { return ask.OfRuns(tx, runIDs) }
 
-// Branches asks a code host where branches are. It is run.Branches.
+// Branches asks the code hosts where branches are. It is run.Branches.
 type Branches struct {
-	DB   *db.DB
-	Host codehost.Host
+	DB    *db.DB
+	Hosts *codehost.Hosts
 }
 
 // At is the commit of a branch, empty if there is no such branch.
@@ -161,7 +161,11 @@ func (b Branches) At(ctx context.Context, repoID, branch string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	sha, err := b.Host.Head(ctx, r.HostRepo(), branch)
+	host, err := b.Hosts.Of(r.HostRepo())
+	if err != nil {
+		return "", err
+	}
+	sha, err := host.Head(ctx, r.HostRepo(), branch)
 	if errors.Is(err, codehost.ErrNotFound) {
 		err = nil
 	}

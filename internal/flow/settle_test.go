@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/blocker"
@@ -36,7 +37,7 @@ func eachSettling(t *testing.T, fn func(*testing.T, *settling)) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		stand := standin.Tasks{Agent: "claude", Places: 9}
 		y := &settling{t: t, db: d, tasks: task.New(task.Needs{DB: d, Hub: event.NewHub(), QueueCap: task.Uncapped, DefaultTemplate: "default",
-			Repos: TaskRepos{Host: nowhere{}}, Templates: stand, Related: stand, Foresight: stand})}
+			Repos: TaskRepos{Hosts: addresses()}, Templates: stand, Related: stand, Foresight: stand})}
 		y.Settler = Settler{Tasks: y.tasks}
 		y.write(func(tx *db.Tx) error {
 			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Repo{ID: "repo", Account: "acme", Name: "web"}, seed.Box{ID: "box", Account: "acme"})
@@ -49,6 +50,11 @@ func eachSettling(t *testing.T, fn func(*testing.T, *settling)) {
 type nowhere struct{ codehost.Host }
 
 func (nowhere) CloneURL(r codehost.Repo) string { return "http://host/" + r.String() }
+
+// addresses are the hosts of a server whose built-in one is nowhere.
+func addresses() *codehost.Hosts {
+	return codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: nowhere{}, Forge: &builtin.Host{}}})
+}
 
 func (y *settling) write(fn func(*db.Tx) error) {
 	y.t.Helper()

@@ -20,13 +20,13 @@ import (
 )
 
 // TaskRepos tells tasks and runs of repositories. It is task.Repos.
-type TaskRepos struct{ Host codehost.Host }
+type TaskRepos struct{ Hosts *codehost.Hosts }
 
 // Of is a repository as tasks and runs see it.
 func (t TaskRepos) Of(r repo.Ref) task.Repo {
 	return task.Repo{
-		ID: r.ID, Owner: r.Owner, Name: r.Name, Enabled: r.Enabled, DefaultBranch: r.DefaultBranch,
-		CloneURL: t.Host.CloneURL(r.HostRepo()), Template: r.Policy.Agent.Template, Isolation: r.Policy.Agent.Isolation,
+		ID: r.ID, Owner: r.Owner, Name: r.Name, HostRepo: r.HostRepo(), Enabled: r.Enabled, DefaultBranch: r.DefaultBranch,
+		CloneURL: t.Hosts.CloneURL(r.HostRepo()), Template: r.Policy.Agent.Template, Isolation: r.Policy.Agent.Isolation,
 		Conflicts: r.Policy.Conflicts, CheckTimeout: r.Policy.CheckTimeout(),
 	}
 }
@@ -149,8 +149,8 @@ const glance = 5 * time.Second
 
 // Foresight asks the code host what commits change. It is task.Foresight.
 type Foresight struct {
-	DB   *db.DB
-	Host codehost.Host
+	DB    *db.DB
+	Hosts *codehost.Hosts
 }
 
 func (f Foresight) repo(ctx context.Context, id string) (r repo.Ref, err error) {
@@ -167,9 +167,13 @@ func (f Foresight) Changes(ctx context.Context, repoID, sha string) ([]string, e
 	if err != nil {
 		return nil, err
 	}
+	host, err := f.Hosts.Of(r.HostRepo())
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, glance)
 	defer cancel()
-	c, err := f.Host.Compare(ctx, r.HostRepo(), r.DefaultBranch, sha)
+	c, err := host.Compare(ctx, r.HostRepo(), r.DefaultBranch, sha)
 	return c.Paths, err
 }
 
@@ -182,8 +186,12 @@ func (f Foresight) Conflicts(ctx context.Context, repoID, a, b string) ([]string
 	if !codehost.ValidSHA(a) || !codehost.ValidSHA(b) {
 		return nil, fmt.Errorf("%q or %q is no commit", a, b)
 	}
+	host, err := f.Hosts.Of(r.HostRepo())
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, glance)
 	defer cancel()
-	_, paths, err := f.Host.Mergeable(ctx, r.HostRepo(), a, b)
+	_, paths, err := host.Mergeable(ctx, r.HostRepo(), a, b)
 	return paths, err
 }

@@ -10,6 +10,7 @@
 // two calls other than Missing's, so several servers may share the folder.
 //
 //   - builtin.go: repositories, revs and files; upkeep
+//   - forge.go: the records beside git, of which there are none
 //   - http.go, push.go, pktline.go: smart HTTP
 //   - transfer.go, limit.go: limits of transfers
 //   - compare.go, diff.go, outcome.go: questions about commits
@@ -19,6 +20,7 @@ package builtin
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,22 +41,27 @@ import (
 
 // Config is the configuration of a Host.
 type Config struct {
+	Name    string // of the host in codehost.Hosts; codehost.BuiltIn if empty
 	Root    string // folder of the repositories: Root/owner/name.git; made if missing
 	BaseURL string // of this server, without a slash at the end
 	Git     string // the git program, 2.39 or later; "git" if empty
 	Logger  *slog.Logger
 }
 
-// Host implements codehost.Host.
+// Host implements codehost.Host and codehost.Forge. It has the repositories that
+// bear its name; a repository of another host is codehost.ErrNotFound.
 type Host struct {
-	root, baseURL, git string
-	env                []string
-	log                *slog.Logger
-	transferLimit      transferLimit
-	lost               sync.Map // codehost.Repo -> struct{}, see Missing
+	name, root, baseURL, git string
+	env                      []string
+	log                      *slog.Logger
+	transferLimit            transferLimit
+	lost                     sync.Map // codehost.Key -> codehost.Repo, see Missing
 }
 
-var _ codehost.Host = (*Host)(nil)
+var (
+	_ codehost.Host  = (*Host)(nil)
+	_ codehost.Forge = (*Host)(nil)
+)
 
 // New makes a Host. It fails unless git is installed and can merge without a work
 // tree (2.39).
@@ -76,7 +83,10 @@ func New(cfg Config) (*Host, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{root: root, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), git: git, env: environment(), log: cfg.Logger}
+	h := &Host{
+		name: cmp.Or(cfg.Name, codehost.BuiltIn), root: root, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), git: git,
+		env: environment(), log: cfg.Logger,
+	}
 
 	out, err := h.output(context.Background(), "", "version")
 	if err != nil {
@@ -104,12 +114,12 @@ func (h *Host) path(r codehost.Repo) string {
 // open answers the folder of an existing repository. It fails with
 // codehost.ErrNotFound or codehost.ErrLost.
 func (h *Host) open(r codehost.Repo) (string, error) {
-	if r.Validate() != nil {
+	if r.Host != h.name || r.Validate() != nil {
 		return "", codehost.ErrNotFound
 	}
 	dir := h.path(r)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		if _, lost := h.lost.Load(r); lost {
+		if _, lost := h.lost.Load(r.Key()); lost {
 			return "", codehost.ErrLost
 		}
 		return "", codehost.ErrNotFound
@@ -125,7 +135,7 @@ func (h *Host) open(r codehost.Repo) (string, error) {
 func (h *Host) Missing(all []codehost.Repo) (missing []codehost.Repo) {
 	for _, r := range all {
 		if _, err := os.Stat(h.path(r)); errors.Is(err, fs.ErrNotExist) {
-			h.lost.Store(r, struct{}{})
+			h.lost.Store(r.Key(), r)
 			missing = append(missing, r)
 		}
 	}
@@ -134,9 +144,10 @@ func (h *Host) Missing(all []codehost.Repo) (missing []codehost.Repo) {
 
 // Lost are the repositories that Missing has answered and that still have no folder.
 func (h *Host) Lost() (lost []codehost.Repo) {
-	h.lost.Range(func(k, _ any) bool {
-		if _, err := h.open(k.(codehost.Repo)); errors.Is(err, codehost.ErrLost) {
-			lost = append(lost, k.(codehost.Repo))
+	h.lost.Range(func(k, v any) bool {
+		r := v.(codehost.Repo)
+		if _, err := h.open(r); errors.Is(err, codehost.ErrLost) {
+			lost = append(lost, r)
 		} else {
 			h.lost.Delete(k)
 		}
@@ -148,6 +159,9 @@ func (h *Host) Lost() (lost []codehost.Repo) {
 // Create implements codehost.Host. Authorize guards every repository here, so
 // CreateOptions.Private changes nothing.
 func (h *Host) Create(ctx context.Context, r codehost.Repo, o codehost.CreateOptions) error {
+	if r.Host != h.name {
+		return codehost.ErrNotFound
+	}
 	if err := r.Validate(); err != nil {
 		return err
 	}

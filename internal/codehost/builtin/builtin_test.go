@@ -29,7 +29,7 @@ func TestCreateAndInfo(t *testing.T) {
 	if want := (codehost.Info{DefaultBranch: "trunk", Empty: true}); err != nil || info != want {
 		t.Errorf("Info = %+v, %v, want %+v", info, err, want)
 	}
-	if err := s.Create(ctx, codehost.Repo{Owner: "acme", Name: "b"},
+	if err := s.Create(ctx, at("acme", "b"),
 		codehost.CreateOptions{DefaultBranch: "a b"}); !fault.IsKind(err, fault.Invalid) {
 		t.Errorf("Create with a bad branch: %v", err)
 	}
@@ -38,7 +38,7 @@ func TestCreateAndInfo(t *testing.T) {
 		t.Errorf("left over: %v, %v", left, err)
 	}
 
-	r := codehost.Repo{Owner: "acme", Name: "two"}
+	r := at("acme", "two")
 	w := start(t, s, r)
 	info, err = s.Info(ctx, r)
 	if want := (codehost.Info{DefaultBranch: "main", HeadSHA: w.git("rev-parse", "HEAD")}); err != nil || info != want {
@@ -46,11 +46,41 @@ func TestCreateAndInfo(t *testing.T) {
 	}
 }
 
+// Two hosts have repositories of one name, each its own.
+func TestOtherHostsAreUnknown(t *testing.T) {
+	s, ctx := newSite(t, ""), t.Context()
+	start(t, s, shop)
+	for _, name := range []string{"", "elsewhere"} {
+		r := shop
+		r.Host = name
+		if _, err := s.Info(ctx, r); !errors.Is(err, codehost.ErrNotFound) {
+			t.Errorf("Info at %q: %v, want ErrNotFound", name, err)
+		}
+		r.Name = "new"
+		if err := s.Create(ctx, r, codehost.CreateOptions{}); !errors.Is(err, codehost.ErrNotFound) {
+			t.Errorf("Create at %q: %v, want ErrNotFound", name, err)
+		}
+	}
+	other, err := New(Config{Name: "elsewhere", Root: t.TempDir(), BaseURL: "http://other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := codehost.Repo{Host: "elsewhere", Owner: shop.Owner, Name: shop.Name}
+	if err := other.Create(ctx, there, codehost.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := other.Info(ctx, there); err != nil || !info.Empty {
+		t.Errorf("Info of the other one = %+v, %v", info, err)
+	}
+	if _, err := other.Info(ctx, shop); !errors.Is(err, codehost.ErrNotFound) {
+		t.Errorf("the other host has %s: %v", shop, err)
+	}
+}
+
 func TestHostileNamesStayInside(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
-	for _, r := range []codehost.Repo{{}, {Owner: "..", Name: "x"}, {Owner: "acme", Name: ".."},
-		{Owner: "acme", Name: "../acme/shop"}, {Owner: "a/b", Name: "c"}, {Owner: ".", Name: "x"}} {
+	for _, r := range []codehost.Repo{at("", ""), at("..", "x"), at("acme", ".."), at("acme", "../acme/shop"), at("a/b", "c"), at(".", "x")} {
 		if err := s.Create(ctx, r, codehost.CreateOptions{}); !fault.IsKind(err, fault.Invalid) {
 			t.Errorf("Create(%q): %v", r, err)
 		}

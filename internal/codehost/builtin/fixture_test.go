@@ -16,7 +16,12 @@ import (
 	"yardmaster/internal/fault"
 )
 
-var shop = codehost.Repo{Owner: "acme", Name: "shop"}
+var shop = at("acme", "shop")
+
+// at names a repository of the host of these tests.
+func at(owner, name string) codehost.Repo {
+	return codehost.Repo{Host: codehost.BuiltIn, Owner: owner, Name: name}
+}
 
 // site is a host behind a real HTTP server, and the calls of its hooks.
 type site struct {
@@ -25,8 +30,8 @@ type site struct {
 
 	mu     sync.Mutex
 	wrap   func(http.Handler) http.Handler
-	access map[string]map[codehost.Repo]Access // by token
-	events []PushEvent
+	access map[string]map[codehost.Repo]codehost.Access // by token
+	events []codehost.PushEvent
 	create func(codehost.Repo) error
 }
 
@@ -36,7 +41,7 @@ func newSite(t testing.TB, git string) *site {
 	s := &site{
 		url:    "http://" + srv.Listener.Addr().String(),
 		wrap:   func(h http.Handler) http.Handler { return h },
-		access: make(map[string]map[codehost.Repo]Access),
+		access: make(map[string]map[codehost.Repo]codehost.Access),
 		create: func(codehost.Repo) error { return nil },
 	}
 	h, err := New(Config{Root: filepath.Join(t.TempDir(), "repos"), BaseURL: s.url, Git: git})
@@ -45,17 +50,17 @@ func newSite(t testing.TB, git string) *site {
 	}
 	s.Host = h
 	handler := h.Handler(Hooks{
-		Authorize: func(_ context.Context, _, token string, r codehost.Repo) (Access, error) {
+		Authorize: func(_ context.Context, _, token string, r codehost.Repo) (codehost.Access, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			repos, ok := s.access[token]
 			if !ok {
-				return Access{}, fault.New(fault.Unauthenticated, "", "no")
+				return codehost.Access{}, fault.New(fault.Unauthenticated, "", "no")
 			}
 			return repos[r], nil
 		},
 		Create: func(_ context.Context, r codehost.Repo) error { return s.create(r) },
-		Pushed: func(_ context.Context, e PushEvent) {
+		Pushed: func(_ context.Context, e codehost.PushEvent) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.events = append(s.events, e)
@@ -82,11 +87,11 @@ func (s *site) between(f func(w http.ResponseWriter, r *http.Request, next http.
 }
 
 // allow gives a token access to a repository.
-func (s *site) allow(token string, r codehost.Repo, a Access) {
+func (s *site) allow(token string, r codehost.Repo, a codehost.Access) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.access[token] == nil {
-		s.access[token] = make(map[codehost.Repo]Access)
+		s.access[token] = make(map[codehost.Repo]codehost.Access)
 	}
 	a.Who = token
 	s.access[token][r] = a
@@ -98,7 +103,7 @@ func (s *site) remote(token string, r codehost.Repo) string {
 }
 
 // heard removes and answers the events so far.
-func (s *site) heard() []PushEvent {
+func (s *site) heard() []codehost.PushEvent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.events

@@ -22,47 +22,13 @@ const (
 	maxTransfer = 30 * time.Minute // of one request or git process; bytes that pass extend a request
 )
 
-// Access is what a credential may do with one repository. The zero value permits
-// nothing, and hides whether the repository exists.
-type Access struct {
-	Read   bool
-	Push   []string // full ref names, or prefixes that end in "/*"
-	Create bool     // pushing to a repository that does not exist creates it
-	Who    string   // for PushEvent, for the record of the request, and for the limit of transfers
-	// Account is the id of the account that the credential is good for, for the
-	// record of the request.
-	Account string
-}
-
-// MayPush tells whether the credential may create, move or delete a ref.
-func (a Access) MayPush(ref string) bool {
-	for _, p := range a.Push {
-		prefix, any := strings.CutSuffix(p, "*")
-		if ref == p || any && strings.HasSuffix(prefix, "/") && strings.HasPrefix(ref, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
-// PushEvent lists the refs that a push has really changed.
-type PushEvent struct {
-	Repo    codehost.Repo
-	Who     string
-	Updates []RefUpdate
-}
-
-// RefUpdate is one changed ref. Old is codehost.ZeroSHA for a new ref, New for a
-// deleted one.
-type RefUpdate struct{ Ref, Old, New string }
-
 // Hooks connect the HTTP handler to the rest of the product.
 type Hooks struct {
 	// Authorize decides the access of a credential of HTTP basic authentication. A
 	// fault of kind Unauthenticated asks the client for another credential; a valid
-	// credential without access to the repository gets the zero Access. An invalid
+	// credential without access to the repository gets the zero codehost.Access. An invalid
 	// repository name is passed as the zero Repo.
-	Authorize func(ctx context.Context, user, password string, r codehost.Repo) (Access, error)
+	Authorize func(ctx context.Context, user, password string, r codehost.Repo) (codehost.Access, error)
 
 	// Create permits a push to create a repository. It may be called again for the
 	// same one, after a concurrent or failed push. The client sees the detail of a
@@ -71,7 +37,7 @@ type Hooks struct {
 
 	// Pushed is called after git has moved the refs and before the response ends;
 	// its context outlives the client's connection.
-	Pushed func(ctx context.Context, e PushEvent)
+	Pushed func(ctx context.Context, e codehost.PushEvent)
 
 	// Otherwise serves every request that is no git client's.
 	Otherwise http.Handler
@@ -108,7 +74,7 @@ type request struct {
 	w      *transfer
 	r      *http.Request
 	repo   codehost.Repo
-	access Access
+	access codehost.Access
 	exists bool
 }
 
@@ -117,7 +83,7 @@ type request struct {
 func (h *Host) admit(w *transfer, r *http.Request, hooks Hooks) *request {
 	w.Header().Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
 	user, password, ok := r.BasicAuth()
-	repo := codehost.Repo{Owner: r.PathValue("owner"), Name: strings.TrimSuffix(r.PathValue("name"), ".git")}
+	repo := codehost.Repo{Host: h.name, Owner: r.PathValue("owner"), Name: strings.TrimSuffix(r.PathValue("name"), ".git")}
 	if !ok {
 		challenge(w, r)
 		return nil

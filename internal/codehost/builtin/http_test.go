@@ -18,7 +18,7 @@ import (
 	"yardmaster/internal/codehost"
 )
 
-var everything = Access{Read: true, Push: []string{"refs/*"}}
+var everything = codehost.Access{Read: true, Push: []string{"refs/*"}}
 
 // get answers a request's status, headers and body.
 func get(t *testing.T, method, url, token, contentType, body string) (int, http.Header, string) {
@@ -50,7 +50,7 @@ func TestClone(t *testing.T) {
 		w.commit("more", "README.md", "more\n")
 	}
 	w.git("push", "-q", "origin", "main")
-	s.allow("reader", shop, Access{Read: true})
+	s.allow("reader", shop, codehost.Access{Read: true})
 	url := s.remote("reader", shop)
 
 	for name, args := range map[string][]string{
@@ -88,7 +88,7 @@ func TestClone(t *testing.T) {
 func TestFetchWithCompressedRequest(t *testing.T) {
 	s := newSite(t, "")
 	w := start(t, s, shop)
-	s.allow("reader", shop, Access{Read: true})
+	s.allow("reader", shop, codehost.Access{Read: true})
 	clone := work{t, filepath.Join(t.TempDir(), "c")}
 	work{t, "/"}.git("clone", "-q", s.remote("reader", shop), clone.dir)
 	push := []string{"push", "-q", "origin"}
@@ -118,7 +118,7 @@ func TestFetchWithCompressedRequest(t *testing.T) {
 func TestForeignLooksUnknown(t *testing.T) {
 	s := newSite(t, "")
 	start(t, s, shop)
-	s.allow("mine", codehost.Repo{Owner: "me", Name: "mine"}, everything)
+	s.allow("mine", at("me", "mine"), everything)
 	for _, token := range []string{"", "wrong", "mine"} {
 		for _, route := range []string{"GET info/refs?service=git-upload-pack", "GET info/refs?service=git-receive-pack",
 			"GET info/refs", "POST git-upload-pack", "POST git-receive-pack"} {
@@ -248,7 +248,7 @@ func TestAbandonedFetchIsKilled(t *testing.T) {
 	}
 	s := newSite(t, script)
 	start(t, s, shop)
-	s.allow("reader", shop, Access{Read: true})
+	s.allow("reader", shop, codehost.Access{Read: true})
 	served := make(chan struct{})
 	s.between(func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		defer close(served)

@@ -25,7 +25,7 @@ func pkt(s string) string { return fmt.Sprintf("%04x%s", len(s)+4, s) }
 
 // push is the head of a receive-pack request: the part before the pack.
 type push struct {
-	updates      []RefUpdate
+	updates      []codehost.RefUpdate
 	capabilities []string
 	raw          []byte // unchanged, to be replayed to git
 }
@@ -67,7 +67,7 @@ func readPush(r *bufio.Reader) (push, error) {
 		if len(p.updates) == maxCommands {
 			return push{}, fmt.Errorf("%w: more than %d commands", errMalformed, maxCommands)
 		}
-		p.updates = append(p.updates, RefUpdate{Ref: f[2], Old: f[0], New: f[1]})
+		p.updates = append(p.updates, codehost.RefUpdate{Ref: f[2], Old: f[0], New: f[1]})
 	}
 }
 

@@ -74,7 +74,7 @@ func TestRefusalIsWellFormed(t *testing.T) {
 		var want []string
 		for range maxCommands {
 			ref := "refs/heads/" + strings.Repeat("a", 200)
-			p.updates = append(p.updates, RefUpdate{Ref: ref})
+			p.updates = append(p.updates, codehost.RefUpdate{Ref: ref})
 			want = append(want, "ng "+ref+" two lines\n")
 		}
 		var got []string

@@ -154,7 +154,7 @@ func (q *request) run(ctx context.Context, p push, rest io.Reader) error {
 	defer func() { <-sent }()
 	failed := run(ctx, c, "receive-pack")
 
-	var changed []RefUpdate
+	var changed []codehost.RefUpdate
 	for _, u := range p.updates {
 		if report.ok[u.Ref] && before[u.Ref] != u.New {
 			changed = append(changed, u)
@@ -166,7 +166,7 @@ func (q *request) run(ctx context.Context, p push, rest io.Reader) error {
 				q.host.log.ErrorContext(ctx, "git: default branch", "repo", q.repo.String(), "err", err)
 			}
 		}
-		q.hooks.Pushed(ctx, PushEvent{Repo: q.repo, Who: q.access.Who, Updates: changed})
+		q.hooks.Pushed(ctx, codehost.PushEvent{Repo: q.repo, Who: q.access.Who, Updates: changed})
 	}
 	return failed
 }
@@ -183,7 +183,7 @@ func feed(git io.WriteCloser, client io.Reader) {
 
 // refs answers the commits of the refs of updates; codehost.ZeroSHA for a missing
 // ref.
-func (h *Host) refs(ctx context.Context, dir string, updates []RefUpdate) (map[string]string, error) {
+func (h *Host) refs(ctx context.Context, dir string, updates []codehost.RefUpdate) (map[string]string, error) {
 	at := make(map[string]string)
 	args := []string{"for-each-ref", "--format=%(objectname) %(refname)"}
 	for _, u := range updates {
@@ -203,7 +203,7 @@ func (h *Host) refs(ctx context.Context, dir string, updates []RefUpdate) (map[s
 
 // adopt makes the first branch that was pushed to an empty repository its default,
 // unless the default branch exists now.
-func (h *Host) adopt(ctx context.Context, dir string, changed []RefUpdate) error {
+func (h *Host) adopt(ctx context.Context, dir string, changed []codehost.RefUpdate) error {
 	branch, err := h.defaultBranch(ctx, dir)
 	if err != nil {
 		return err

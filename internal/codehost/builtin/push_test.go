@@ -23,10 +23,19 @@ import (
 
 const taskRef = "refs/heads/svc/greet--0a1b2c3d"
 
+// pushed is the event of a push to shop.
+func pushed(who string, updates ...codehost.RefUpdate) codehost.PushEvent {
+	return codehost.PushEvent{Repo: shop, Who: who, Updates: updates}
+}
+
+func moved(ref, from, to string) codehost.RefUpdate {
+	return codehost.RefUpdate{Ref: ref, Old: from, New: to}
+}
+
 func TestPushPolicy(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
-	s.allow("task", shop, Access{Read: true, Push: []string{taskRef, "refs/wip/7/*"}})
+	s.allow("task", shop, codehost.Access{Read: true, Push: []string{taskRef, "refs/wip/7/*"}})
 	url := s.remote("task", shop)
 	main := w.git("rev-parse", "main")
 	w.git("checkout", "-q", "-b", "mine")
@@ -36,7 +45,7 @@ func TestPushPolicy(t *testing.T) {
 	if strings.Contains(out, "error") {
 		t.Errorf("push: %s", out)
 	}
-	want := []PushEvent{{shop, "task", []RefUpdate{{taskRef, codehost.ZeroSHA, one}, {"refs/wip/7/1", codehost.ZeroSHA, one}}}}
+	want := []codehost.PushEvent{pushed("task", moved(taskRef, codehost.ZeroSHA, one), moved("refs/wip/7/1", codehost.ZeroSHA, one))}
 	if diff := cmp.Diff(want, s.heard()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
@@ -67,7 +76,7 @@ func TestPushPolicy(t *testing.T) {
 	w.git("push", "-q", url, "mine:"+taskRef) // changes nothing
 	w.git("push", "-q", url, ":"+taskRef)
 	w.git("push", "-q", url, ":"+taskRef) // already deleted, which git permits
-	want = []PushEvent{{shop, "task", []RefUpdate{{taskRef, one, two}}}, {shop, "task", []RefUpdate{{taskRef, two, codehost.ZeroSHA}}}}
+	want = []codehost.PushEvent{pushed("task", moved(taskRef, one, two)), pushed("task", moved(taskRef, two, codehost.ZeroSHA))}
 	if diff := cmp.Diff(want, s.heard()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
@@ -78,26 +87,11 @@ func TestPushPolicy(t *testing.T) {
 	}
 }
 
-func TestMayPush(t *testing.T) {
-	a := Access{Push: []string{"refs/heads/a", "refs/wip/*", "refs/tags/v*", "*"}}
-	for ref, want := range map[string]bool{
-		"refs/heads/a": true, "refs/wip/1/2": true, "refs/heads/ab": false, "refs/heads/a/b": false, "refs/wip": false,
-		"refs/wipe/x": false, "refs/tags/v1": false, "refs/x": false,
-	} {
-		if got := a.MayPush(ref); got != want {
-			t.Errorf("MayPush(%s) = %v", ref, got)
-		}
-	}
-	if (Access{}).MayPush("refs/heads/a") {
-		t.Error("the zero Access may push")
-	}
-}
-
 func TestPushCreatesRepository(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
-	fresh := codehost.Repo{Owner: "acme", Name: "fresh"}
-	s.allow("all", fresh, Access{Read: true, Push: []string{"refs/heads/*"}, Create: true})
+	fresh := at("acme", "fresh")
+	s.allow("all", fresh, codehost.Access{Read: true, Push: []string{"refs/heads/*"}, Create: true})
 	url := s.remote("all", fresh)
 	w.fails("ls-remote", url)
 
@@ -179,7 +173,7 @@ func TestPushesAtOnce(t *testing.T) {
 	if main, err := s.Head(ctx, shop, "main"); main != won || err != nil {
 		t.Errorf("main is at %s, %v, the winner pushed %s", main, err, won)
 	}
-	want := []PushEvent{{shop, "all", []RefUpdate{{"refs/heads/main", old, won}}}}
+	want := []codehost.PushEvent{pushed("all", moved("refs/heads/main", old, won))}
 	if diff := cmp.Diff(want, s.heard()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
@@ -203,7 +197,7 @@ func TestLargePush(t *testing.T) {
 		t.Errorf("main is at %s, %v", main, err)
 	}
 	// A refused push is read to its end, so that the client reads the reason.
-	s.allow("task", shop, Access{Read: true, Push: []string{taskRef}})
+	s.allow("task", shop, codehost.Access{Read: true, Push: []string{taskRef}})
 	w.large(5 << 20)
 	if out := w.fails("push", s.remote("task", shop), "main"); !strings.Contains(out, "this token may only push") {
 		t.Errorf("a large refused push: %s", out)

@@ -83,7 +83,9 @@ var (
 	setSession    = db.SWith[setSessionArgs](`UPDATE asks SET session_id = :session_id
 		WHERE account_id = :account_id AND id = :id AND claim = :claim`)
 
-	repoByName = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
+	// repoByName finds the repository that a name addresses, as repo.ByName does.
+	repoByName = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3
+		ORDER BY enabled DESC, created_at, id LIMIT 1`)
 
 	taskByID = db.Q[taskRef](`SELECT id, repo_id, status FROM tasks WHERE account_id = $1 AND id = $2`)
 )

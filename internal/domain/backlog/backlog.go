@@ -1,13 +1,13 @@
-// Package backlog imports the issues that are open at a repository's host: an
-// operator asks for it, a job is queued, and any node files an ask for each
-// issue that has none yet. A host that keeps no issues, as the built-in one,
-// has nothing to import, and the job says so.
+// Package backlog imports the open issues of a repository's code host. An operator
+// asks for an import, which is queued as a job; any node takes the job and files an
+// ask for each issue that has none yet. A host that keeps no issues, as the built-in
+// one, has nothing to import, and the event of the job's end says so.
 package backlog
 
 import (
-	"context"
 	"log/slog"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
@@ -24,40 +24,11 @@ const (
 	Failed  State = "failed" // the host did not answer, again and again
 )
 
-// Issue is one that is open at the host.
-type Issue struct {
-	Key   string // what the host knows it by, for good; unique in the repository
-	Title string
-	Body  string
-}
-
-// Repo is the repository to import for.
-type Repo struct {
-	ID      string
-	Host    string
-	Owner   string
-	Name    string
-	Enabled bool
-}
-
-// Host lists the issues of repositories.
-type Host interface {
-	// Issues lists what is open in a repository; kept is false for a host that
-	// keeps no issues.
-	Issues(ctx context.Context, r Repo) (open []Issue, kept bool, err error)
-}
-
-// NoIssues is a Host that keeps none, as the built-in one.
-type NoIssues struct{}
-
-// Issues answers that there are none.
-func (NoIssues) Issues(context.Context, Repo) ([]Issue, bool, error) { return nil, false, nil }
-
-// Asks is where issues go.
+// Asks is the part of asks that an import needs.
 type Asks interface {
-	// File files an ask in tx.Account, and tells whether it is a new one. By is a
-	// label of the record.
-	File(tx *db.Tx, repoID, by string, i Issue) (filed bool, err error)
+	// File files the ask of an issue in tx.Account, unless there is one of its key
+	// already, and tells whether File filed it. by is a label of the record.
+	File(tx *db.Tx, repoID, by string, i codehost.Issue) (filed bool, err error)
 }
 
 // Needs is what New asks for.
@@ -65,7 +36,7 @@ type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
 	Logger *slog.Logger
-	Host   Host
+	Hosts  *codehost.Hosts
 	Asks   Asks
 }
 

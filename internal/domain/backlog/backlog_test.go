@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
@@ -37,23 +39,29 @@ type yard struct {
 	t      *testing.T
 	ctx    context.Context
 	now    time.Time
-	open   []Issue
+	open   []codehost.Issue
 	away   error
 	during func()            // the next question to the host
 	asks   map[string]string // by repository and key: by whom
 }
 
-// Issues implements Host.
-func (y *yard) Issues(context.Context, Repo) ([]Issue, bool, error) {
+// Can implements codehost.Forge.
+func (y *yard) Can(c codehost.Capability) bool { return c == codehost.KeepIssues }
+
+// Issues implements codehost.Forge.
+func (y *yard) Issues(_ context.Context, r codehost.Repo) ([]codehost.Issue, error) {
+	if r != (codehost.Repo{Host: "elsewhere", Owner: "acme", Name: "web"}) {
+		y.t.Errorf("asked for the issues of %+v", r)
+	}
 	if during := y.during; during != nil {
 		y.during = nil
 		during()
 	}
-	return y.open, true, y.away
+	return y.open, y.away
 }
 
 // File implements Asks.
-func (y *yard) File(tx *db.Tx, repoID, by string, i Issue) (bool, error) {
+func (y *yard) File(tx *db.Tx, repoID, by string, i codehost.Issue) (bool, error) {
 	if tx.Account != "acme" {
 		y.t.Errorf("filed in %q", tx.Account)
 	}
@@ -70,7 +78,12 @@ func onBoth(t *testing.T, fn func(*yard)) {
 		y := y
 		*y = yard{t: t, now: y.now, asks: map[string]string{}}
 		y.ctx = policy.With(db.WithAccount(t.Context(), "ops"), policy.Actor{Credential: policy.System})
-		y.Service = New(Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Host: y, Asks: y})
+		builtIn := &builtin.Host{}
+		hosts := codehost.NewHosts(map[string]codehost.Sides{
+			codehost.BuiltIn: {Host: builtIn, Forge: builtIn},
+			"elsewhere":      {Host: builtIn, Forge: y},
+		})
+		y.Service = New(Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: hosts, Asks: y})
 		err := d.Write(y.ctx, func(tx *db.Tx) error {
 			for _, a := range []string{"acme", "ops"} {
 				if err := seed.Add(tx, seed.Account{ID: a}); err != nil {
@@ -113,7 +126,7 @@ func TestImport(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
 		for i := range 2*batch + 7 {
-			y.open = append(y.open, Issue{Key: fmt.Sprint(i), Title: "t", Body: "b"})
+			y.open = append(y.open, codehost.Issue{Key: fmt.Sprint(i), Title: "t", Body: "b"})
 		}
 		job, err := y.request()
 		if err != nil {
@@ -127,7 +140,7 @@ func TestImport(t *testing.T) {
 		if s, kinds := y.stands(job); s != (standing{Done, int64(len(y.open)), 1}) || fmt.Sprint(kinds) != "[backlog.import_requested backlog.imported]" {
 			y.t.Errorf("%+v %v", s, kinds)
 		}
-		y.open = append(y.open[:10], Issue{Key: "new"})
+		y.open = append(y.open[:10], codehost.Issue{Key: "new"})
 		if job, err = y.request(); err != nil {
 			y.t.Fatal(err)
 		}
@@ -169,7 +182,7 @@ func TestHostIsAway(t *testing.T) {
 func TestNodeDies(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
-		y.open = []Issue{{Key: "1"}, {Key: "2"}}
+		y.open = []codehost.Issue{{Key: "1"}, {Key: "2"}}
 		job, err := y.request()
 		if err != nil {
 			y.t.Fatal(err)

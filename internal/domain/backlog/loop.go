@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -63,7 +64,7 @@ func (s *Service) pass(ctx context.Context) {
 }
 
 func (s *Service) work(ctx context.Context, j job, claim string) error {
-	var r Repo
+	var r repoRow
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		r, err = repoByID.One(tx, tx.Account, j.RepoID)
 		return err
@@ -71,9 +72,7 @@ func (s *Service) work(ctx context.Context, j job, claim string) error {
 	if err != nil {
 		return err
 	}
-	asking, cancel := context.WithTimeout(ctx, hold/2)
-	open, kept, err := s.Host.Issues(asking, r)
-	cancel()
+	open, kept, err := s.openIssues(ctx, r.hostRepo())
 	if err != nil {
 		return errors.Join(err, s.again(ctx, j, claim))
 	}
@@ -87,8 +86,21 @@ func (s *Service) work(ctx context.Context, j job, claim string) error {
 	})
 }
 
+// openIssues asks the host for the open issues of a repository; kept is false for a
+// host that keeps no issues.
+func (s *Service) openIssues(ctx context.Context, r codehost.Repo) (open []codehost.Issue, kept bool, err error) {
+	forge, err := s.Hosts.Forge(r)
+	if err != nil || !forge.Can(codehost.KeepIssues) {
+		return nil, false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, hold/2)
+	defer cancel()
+	open, err = forge.Issues(ctx, r)
+	return open, true, err
+}
+
 // file files some of the issues.
-func (s *Service) file(ctx context.Context, j job, claim string, some []Issue) error {
+func (s *Service) file(ctx context.Context, j job, claim string, some []codehost.Issue) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		if n, err := renew.Exec(tx, renewArgs{AccountID: tx.Account, ID: j.ID, Claim: claim, DueAt: tx.Now.Add(hold)}); err != nil || n == 0 {
 			return errors.Join(err, errLost)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/repo"
@@ -59,7 +60,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 					return err
 				}
 			}
-			id, err := repo.Install(tx, "acme", "web", repo.BuiltIn, "main", true)
+			id, err := repo.Install(tx, codehost.Repo{Host: codehost.BuiltIn, Owner: "acme", Name: "web"}, "main", true)
 			if err != nil {
 				return err
 			}

@@ -59,7 +59,11 @@ func (s *Service) execute(ctx context.Context, in executeIn) (out Filed, err err
 	if err != nil || found {
 		return out, err
 	}
-	commit, files, err := s.Host.ReadDir(ctx, hostRepo(repo), repo.DefaultBranch, in.Dir)
+	host, err := s.Hosts.Of(repo.HostRepo)
+	if err != nil {
+		return out, err
+	}
+	commit, files, err := host.ReadDir(ctx, repo.HostRepo, repo.DefaultBranch, in.Dir)
 	switch {
 	case errors.Is(err, codehost.ErrNotFound):
 		return out, refused([]Problem{{onCodeHost, in.Dir, "there is no such directory on the default branch"}})
@@ -180,8 +184,6 @@ func problem(d *directory, sl *slice, repo task.Repo, dir string) string {
 	}
 	return text
 }
-
-func hostRepo(r task.Repo) codehost.Repo { return codehost.Repo{Owner: r.Owner, Name: r.Name} }
 
 // refused is the one answer to a directory that is no plan: all that is wrong
 // with it.

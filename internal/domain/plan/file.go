@@ -137,14 +137,18 @@ func (s *Service) look(ctx context.Context, repo, dir string) (at site, err erro
 	if err != nil {
 		return at, err
 	}
-	at.commit, err = s.Host.Head(ctx, hostRepo(at.repo), at.repo.DefaultBranch)
+	host, err := s.Hosts.Of(at.repo.HostRepo)
+	if err != nil {
+		return at, err
+	}
+	at.commit, err = host.Head(ctx, at.repo.HostRepo, at.repo.DefaultBranch)
 	if errors.Is(err, codehost.ErrNotFound) {
 		return at, nil
 	}
 	if err != nil {
 		return at, err
 	}
-	_, at.present, err = s.Host.ReadDir(ctx, hostRepo(at.repo), at.commit, dir)
+	_, at.present, err = host.ReadDir(ctx, at.repo.HostRepo, at.commit, dir)
 	if errors.Is(err, codehost.ErrNotFound) {
 		err = nil
 	}
@@ -210,10 +214,13 @@ func (s *Service) ground(ctx context.Context, at site, scouts []ScoutEvidence, p
 				return nil, err
 			}
 		}
+		host, err := s.Hosts.Of(repo.HostRepo)
+		if err != nil {
+			return nil, err
+		}
 		commit := commits[repo.FullName()]
 		if commit == "" {
-			var err error
-			if commit, err = s.Host.Head(ctx, hostRepo(repo), repo.DefaultBranch); err != nil && !errors.Is(err, codehost.ErrNotFound) {
+			if commit, err = host.Head(ctx, repo.HostRepo, repo.DefaultBranch); err != nil && !errors.Is(err, codehost.ErrNotFound) {
 				return nil, err
 			}
 			commits[repo.FullName()] = commit
@@ -230,7 +237,7 @@ func (s *Service) ground(ctx context.Context, at site, scouts []ScoutEvidence, p
 			file := place{repo.ID, c.path}
 			n, known := lines[file]
 			if !known {
-				b, _, err := s.Host.ReadFile(ctx, hostRepo(repo), commit, c.path)
+				b, _, err := host.ReadFile(ctx, repo.HostRepo, commit, c.path)
 				switch {
 				case errors.Is(err, codehost.ErrNotFound):
 					n = -1
@@ -269,15 +276,18 @@ func (s *Service) write(ctx context.Context, at site, dir, title string, files m
 			o.Remove = append(o.Remove, dir+"/"+name)
 		}
 	}
-	host := hostRepo(at.repo)
-	if commit, err = s.Host.WriteFiles(ctx, host, o); err != nil || commit == at.commit {
+	host, err := s.Hosts.Of(at.repo.HostRepo)
+	if err != nil {
+		return "", err
+	}
+	if commit, err = host.WriteFiles(ctx, at.repo.HostRepo, o); err != nil || commit == at.commit {
 		return commit, err
 	}
 	// A retry finds the documents there and goes on: only the plan is what the
 	// request stands for.
-	if err := s.Repos.Wrote(db.BeforeCommit(ctx, nil), host, o.Branch, at.commit, commit); err != nil {
+	if err := s.Repos.Wrote(db.BeforeCommit(ctx, nil), at.repo.HostRepo, o.Branch, at.commit, commit); err != nil {
 		// It is on the branch; the next sweep records it.
-		s.Logger.Error("documents of a plan were committed but not recorded", "repo", host.String(), "error", err)
+		s.Logger.Error("documents of a plan were committed but not recorded", "repo", at.repo.HostRepo.String(), "error", err)
 	}
 	return commit, nil
 }

@@ -43,7 +43,9 @@ type repoRow struct {
 }
 
 func (r repoRow) repo() task.Repo {
-	return task.Repo{ID: r.ID, Owner: r.Owner, Name: r.Name, Enabled: r.Enabled, DefaultBranch: "main"}
+	return task.Repo{
+		ID: r.ID, Owner: r.Owner, Name: r.Name, HostRepo: hostRepo(r.Owner, r.Name), Enabled: r.Enabled, DefaultBranch: "main",
+	}
 }
 
 func repoByID(tx *db.Tx, id string) (task.Repo, error) {
@@ -130,10 +132,11 @@ func newFixture(t testing.TB, e db.Engine) *fixture {
 		t.Fatal(err)
 	}
 	f.host = host
+	hosts := codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: host}})
 	stand := related{standin.Tasks{Agent: "builtin"}, f}
 	tasks := task.New(task.Needs{DB: d, Hub: event.NewHub(), QueueCap: task.Uncapped, DefaultTemplate: "default",
 		Repos: repos{standin.Repos(repoByID)}, Templates: stand, Related: stand, Foresight: stand})
-	f.Service = New(Needs{DB: d, Tasks: tasks, Host: host, CommitName: "Yard", CommitEmail: "yard@example.com", Logger: slog.New(slog.DiscardHandler),
+	f.Service = New(Needs{DB: d, Tasks: tasks, Hosts: hosts, CommitName: "Yard", CommitEmail: "yard@example.com", Logger: slog.New(slog.DiscardHandler),
 		Scouts: f, Repos: f, Asks: f, Pulls: f})
 	task.Moved.On(d, f.TaskMoved)
 	task.StuckChanged.On(d, f.TaskStuck)
@@ -232,10 +235,15 @@ func (f *fixture) newTask(dependsOn ...string) (id string) {
 	return id
 }
 
+// hostRepo names a repository of the host.
+func hostRepo(owner, name string) codehost.Repo {
+	return codehost.Repo{Host: codehost.BuiltIn, Owner: owner, Name: name}
+}
+
 // commit makes a repository of the host with files, or changes them.
 func (f *fixture) commit(repo string, files map[string]string) {
 	f.t.Helper()
-	r := codehost.Repo{Owner: "acme", Name: repo}
+	r := hostRepo("acme", repo)
 	ctx := context.Background()
 	head, err := f.host.Head(ctx, r, "main")
 	if err != nil {
@@ -362,7 +370,7 @@ func (f *fixture) live() {
 // files lists a folder of acme/web.
 func (f *fixture) files(folder string) []string {
 	f.t.Helper()
-	_, files, err := f.host.ReadDir(context.Background(), codehost.Repo{Owner: "acme", Name: "web"}, "main", folder)
+	_, files, err := f.host.ReadDir(context.Background(), hostRepo("acme", "web"), "main", folder)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -204,7 +204,7 @@ type Pulls interface {
 type Needs struct {
 	DB     *db.DB
 	Tasks  *task.Service
-	Host   codehost.Host
+	Hosts  *codehost.Hosts
 	Logger *slog.Logger
 	Scouts Scouts
 	Repos  Repos

@@ -40,7 +40,11 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	}
 	// What the merge would change is looked at first, and merged into the base
 	// that was looked at.
-	l, mergeErr := s.look(ctx, r, pr.BaseRef, d.HeadSHA)
+	var l looked
+	host, mergeErr := s.Hosts.Of(r.HostRepo())
+	if mergeErr == nil {
+		l, mergeErr = s.look(ctx, r, pr.BaseRef, d.HeadSHA)
+	}
 	if mergeErr == nil && !l.done {
 		if ordered, err := s.ordered(ctx, d, l.protected); err != nil || !ordered {
 			return err
@@ -51,7 +55,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 		if message, err = s.message(ctx, pr, d); err != nil {
 			return err
 		}
-		sha, mergeErr = s.Host.Merge(ctx, r.HostRepo(), codehost.MergeOptions{
+		sha, mergeErr = host.Merge(ctx, r.HostRepo(), codehost.MergeOptions{
 			Base: pr.BaseRef, Head: pr.HeadRef, HeadSHA: d.HeadSHA, BaseSHA: l.base, Method: codehost.Method(r.Policy.Merge.Method),
 			Title: fmt.Sprintf("%s (#%d)", pr.Title, pr.Number), Body: message,
 			Author: s.Bot, Committer: s.Bot,
@@ -70,7 +74,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 		s.Logger.WarnContext(ctx, "merge", slog.String("pr", pr.ID), slog.Any("error", mergeErr))
 	} else if r.Policy.Merge.DeleteBranch {
 		// A branch that moved on or is gone is left as it is.
-		err := s.Host.DeleteBranch(ctx, r.HostRepo(), pr.HeadRef, d.HeadSHA)
+		err := host.DeleteBranch(ctx, r.HostRepo(), pr.HeadRef, d.HeadSHA)
 		if err != nil && !errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, codehost.ErrHeadMoved) {
 			s.complain(ctx, "delete the merged branch of "+pr.ID, err)
 		}

@@ -118,10 +118,14 @@ func (h DiffHunk) place() string {
 // changes asks the code host. What was merged is shown by its merge where the
 // branch's own commits are gone.
 func (s *Service) changes(ctx context.Context, r codehost.Repo, pr row, since, path string) (codehost.Diff, error) {
+	host, err := s.Hosts.Of(r)
+	if err != nil {
+		return codehost.Diff{}, err
+	}
 	o := codehost.DiffOptions{From: pr.BaseSHA, To: pr.HeadSHA, SinceFork: true, Path: path}
 	if since != "" {
 		if len(since) < len(codehost.ZeroSHA) {
-			whole, err := s.Host.Commit(ctx, r, since)
+			whole, err := host.Commit(ctx, r, since)
 			switch {
 			case errors.Is(err, codehost.ErrNotFound):
 				return codehost.Diff{}, fault.Field("since_sha", "is the beginning of no commit of this repository")
@@ -134,14 +138,14 @@ func (s *Service) changes(ctx context.Context, r codehost.Repo, pr row, since, p
 		}
 		o.From, o.SinceFork = since, false
 	}
-	d, err := s.Host.Diff(ctx, r, o)
+	d, err := host.Diff(ctx, r, o)
 	if since != "" && errors.Is(err, codehost.ErrNotFound) {
-		if _, missing := s.Host.Compare(ctx, r, since, since); errors.Is(missing, codehost.ErrNotFound) {
+		if _, missing := host.Compare(ctx, r, since, since); errors.Is(missing, codehost.ErrNotFound) {
 			return d, fault.Field("since_sha", "is no commit of this repository")
 		}
 	}
 	if since == "" && pr.MergeSHA != nil && errors.Is(err, codehost.ErrNotFound) {
-		d, err = s.Host.Diff(ctx, r, codehost.DiffOptions{To: *pr.MergeSHA, Path: path})
+		d, err = host.Diff(ctx, r, codehost.DiffOptions{To: *pr.MergeSHA, Path: path})
 	}
 	if errors.Is(err, codehost.ErrNotFound) {
 		err = fault.Reason("commits_gone", "The code host no longer has the commits of this pull request.")

@@ -237,10 +237,14 @@ type facts struct {
 var errNoRepo = errors.New("the repository has no commit at the code host")
 
 func (s *Service) factsAt(ctx context.Context, r codehost.Repo, d factsRow) (f facts, err error) {
-	if info, err := s.Host.Info(ctx, r); err != nil || info.Empty {
+	host, err := s.Hosts.Of(r)
+	if err != nil {
+		return f, err
+	}
+	if info, err := host.Info(ctx, r); err != nil || info.Empty {
 		return f, errors.Join(errNoRepo, err) // of a repository that was lost nothing can be said
 	}
-	switch head, err := s.Host.Head(ctx, r, d.HeadRef); {
+	switch head, err := host.Head(ctx, r, d.HeadRef); {
 	case errors.Is(err, codehost.ErrNotFound):
 		f.gone = true
 	case err != nil:
@@ -250,23 +254,23 @@ func (s *Service) factsAt(ctx context.Context, r codehost.Repo, d factsRow) (f f
 		return f, nil
 	}
 	f.mergeable = "unknown"
-	if f.merge, err = s.Host.Landed(ctx, r, d.BaseRef, d.HeadSHA); err != nil {
+	if f.merge, err = host.Landed(ctx, r, d.BaseRef, d.HeadSHA); err != nil {
 		return f, err
 	}
 	if f.merge != "" {
-		had, err := s.Host.Landed(ctx, r, d.BaseSHA, d.HeadSHA)
+		had, err := host.Landed(ctx, r, d.BaseSHA, d.HeadSHA)
 		if errors.Is(err, codehost.ErrNotFound) {
 			err = nil // the base was pushed backwards, too
 		}
 		f.empty = had != ""
 		return f, err
 	}
-	c, err := s.Host.Compare(ctx, r, d.BaseRef, d.HeadSHA)
+	c, err := host.Compare(ctx, r, d.BaseRef, d.HeadSHA)
 	if err != nil {
 		return f, err
 	}
 	f.base, f.patch, f.mergeable = c.BaseSHA, c.PatchID, "conflict"
-	ok, _, err := s.Host.Mergeable(ctx, r, c.BaseSHA, d.HeadSHA)
+	ok, _, err := host.Mergeable(ctx, r, c.BaseSHA, d.HeadSHA)
 	if ok {
 		f.mergeable = "clean"
 	}

@@ -42,7 +42,11 @@ type looked struct {
 
 // look tries the merge of a head.
 func (s *Service) look(ctx context.Context, r repo.Ref, baseRef, head string) (looked, error) {
-	o, err := s.Host.Outcome(ctx, r.HostRepo(), baseRef, head)
+	host, err := s.Hosts.Of(r.HostRepo())
+	if err != nil {
+		return looked{}, err
+	}
+	o, err := host.Outcome(ctx, r.HostRepo(), baseRef, head)
 	if err != nil {
 		return looked{}, fmt.Errorf("look at what %s would change: %w", head, err)
 	}
@@ -60,11 +64,11 @@ func (s *Service) look(ctx context.Context, r repo.Ref, baseRef, head string) (l
 	if len(p.Paths) == 0 {
 		return out, nil
 	}
-	was, err := repo.PolicyAt(ctx, s.Host, r.HostRepo(), o.BaseSHA)
+	was, err := repo.PolicyAt(ctx, host, r.HostRepo(), o.BaseSHA)
 	if err != nil {
 		return looked{}, fmt.Errorf("read the policy file at %s: %w", o.BaseSHA, err)
 	}
-	would, err := repo.PolicyAt(ctx, s.Host, r.HostRepo(), o.Tree)
+	would, err := repo.PolicyAt(ctx, host, r.HostRepo(), o.Tree)
 	if err != nil {
 		return looked{}, fmt.Errorf("read the policy file at %s: %w", o.Tree, err)
 	}

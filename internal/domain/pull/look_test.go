@@ -263,7 +263,7 @@ func TestBaseMovesBehindTheLook(t *testing.T) {
 		sha := y.branch("svc/a", func() { y.file(".svc/policy.yml", "version: 1\nmerge: {mode: auto}\n"); y.file("work", "1") })
 		y.host.during = func() {
 			y.host.during = nil
-			if _, err := y.host.Host.Merge(context.Background(), codehost.Repo{Owner: "acme", Name: "web"}, codehost.MergeOptions{
+			if _, err := y.host.Host.Merge(context.Background(), webRepo, codehost.MergeOptions{
 				Base: "main", Head: "tight", HeadSHA: strict, Method: codehost.MethodMerge, Title: "Tighten", Author: y.Bot, Committer: y.Bot}); err != nil {
 				t.Error(err)
 			}

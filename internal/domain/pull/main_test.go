@@ -68,6 +68,19 @@ type yard struct {
 	http     http.Handler
 }
 
+// webRepo is the repository of a yard.
+var webRepo = at("web")
+
+// at names a repository of acme at the built-in host.
+func at(name string) codehost.Repo {
+	return codehost.Repo{Host: codehost.BuiltIn, Owner: "acme", Name: name}
+}
+
+// served are the hosts of a server whose built-in one is host.
+func served(host codehost.Host) *codehost.Hosts {
+	return codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: &builtin.Host{}}})
+}
+
 // flaky is a code host that fails for as long as there is an error.
 type flaky struct {
 	codehost.Host
@@ -154,7 +167,8 @@ func open(t *testing.T, e db.Engine) *yard {
 	tell := y.tell
 	y.ci = ci.New(ci.Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Tasks: tasks{y}})
 	y.Service = New(Needs{
-		DB: d, Hub: event.NewHub(), Host: y.host, BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler), Tasks: tasks{y}, Checks: checks{y.ci}, People: nobody{},
+		DB: d, Hub: event.NewHub(), Hosts: served(y.host), BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler),
+		Tasks: tasks{y}, Checks: checks{y.ci}, People: nobody{},
 		Bot: codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
 	})
 	y.queue = func(tx *db.Tx) (string, error) {
@@ -189,10 +203,10 @@ func open(t *testing.T, e db.Engine) *yard {
 				return err
 			}
 		}
-		y.repo, err = repo.Install(tx, "acme", "web", repo.BuiltIn, "main", true)
+		y.repo, err = repo.Install(tx, webRepo, "main", true)
 		return err
 	})
-	if err := host.Create(t.Context(), codehost.Repo{Owner: "acme", Name: "web"}, codehost.CreateOptions{}); err != nil {
+	if err := host.Create(t.Context(), webRepo, codehost.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	y.git("init", "--quiet", "--initial-branch=main")

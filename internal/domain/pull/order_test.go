@@ -128,7 +128,7 @@ func TestReferringDoesNotLock(t *testing.T) {
 	for _, name := range []string{"one", "other"} {
 		var repoID string
 		y.write(func(tx *db.Tx) (err error) {
-			repoID, err = repo.Install(tx, "acme", name, repo.BuiltIn, "main", true)
+			repoID, err = repo.Install(tx, at(name), "main", true)
 			if err == nil {
 				_, err = seed.SetPolicy.Exec(tx, repoID, "version: 1\nchecks: {command: make}\n")
 			}

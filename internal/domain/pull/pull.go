@@ -135,7 +135,7 @@ type People interface {
 type Needs struct {
 	DB      *db.DB
 	Hub     *event.Hub
-	Host    codehost.Host
+	Hosts   *codehost.Hosts
 	BaseURL string // of the pages of pull requests
 	Logger  *slog.Logger
 	Tasks   Tasks

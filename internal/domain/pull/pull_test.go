@@ -50,10 +50,10 @@ func TestApprovedHeadIsMerged(t *testing.T) {
 		y.wantActions(pr, "applied")
 		y.wantTold("task-svc/a", "merged")
 		y.wantTold(pr, "event")
-		if head, err := y.Host.Head(y.ctx(), codehost.Repo{Owner: "acme", Name: "web"}, "main"); err != nil || head != *got.MergeSHA {
+		if head, err := y.host.Head(y.ctx(), webRepo, "main"); err != nil || head != *got.MergeSHA {
 			t.Errorf("main is at %s (%v), want the merge %s", head, err, *got.MergeSHA)
 		}
-		if _, err := y.Host.Head(y.ctx(), codehost.Repo{Owner: "acme", Name: "web"}, "svc/a"); !errors.Is(err, codehost.ErrNotFound) {
+		if _, err := y.host.Head(y.ctx(), webRepo, "svc/a"); !errors.Is(err, codehost.ErrNotFound) {
 			t.Errorf("the merged branch: %v, want it gone", err)
 		}
 		y.refused("pr_not_open", pr, "approve", sha)
@@ -79,15 +79,14 @@ func TestMergeIsRepeatedHarmlessly(t *testing.T) {
 				y.policy("version: 1\nmerge: {mode: auto, method: " + string(method) + "}\n")
 				sha := y.commit("svc/a", "a", "1\n")
 				pr := y.propose("svc/a", sha)
-				name := codehost.Repo{Owner: "acme", Name: "web"}
 				if due, err := y.take(y.ctx()); err != nil || len(due) != 1 {
 					t.Fatal(due, err)
 				}
-				first, err := y.Host.Merge(y.ctx(), name, codehost.MergeOptions{Base: "main", Head: "svc/a", HeadSHA: sha, Method: method, Title: "before the crash", Author: y.Bot, Committer: y.Bot})
+				first, err := y.host.Merge(y.ctx(), webRepo, codehost.MergeOptions{Base: "main", Head: "svc/a", HeadSHA: sha, Method: method, Title: "before the crash", Author: y.Bot, Committer: y.Bot})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := y.Host.DeleteBranch(y.ctx(), name, "svc/a", sha); err != nil {
+				if err := y.host.DeleteBranch(y.ctx(), webRepo, "svc/a", sha); err != nil {
 					t.Fatal(err)
 				}
 				y.pass(hold)
@@ -163,7 +162,7 @@ func TestPushAfterApproval(t *testing.T) {
 		before := y.git("rev-parse", "main")
 		y.pass(0)
 		y.wantActions(pr, "stale pending") // it was found to have moved
-		if head, err := y.Host.Head(y.ctx(), codehost.Repo{Owner: "acme", Name: "web"}, "main"); err != nil || head != before {
+		if head, err := y.host.Head(y.ctx(), webRepo, "main"); err != nil || head != before {
 			t.Errorf("main moved to %s: %v", head, err)
 		}
 		y.moved("svc/a", evil)
@@ -314,7 +313,7 @@ func TestPolicyDecides(t *testing.T) {
 		if got := y.pr(pr); got.State != Merged {
 			t.Errorf("mode auto leaves it %s", got.State)
 		}
-		if _, err := y.Host.Head(y.ctx(), codehost.Repo{Owner: "acme", Name: "web"}, "svc/b"); err != nil {
+		if _, err := y.host.Head(y.ctx(), webRepo, "svc/b"); err != nil {
 			t.Errorf("delete_branch is false: %v", err)
 		}
 	})

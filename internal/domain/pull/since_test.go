@@ -41,6 +41,6 @@ func TestDiffSinceTheFirstDigits(t *testing.T) {
 	wrong(before[:6], "")
 	wrong("main", "")
 	wrong("0000000", "is the beginning of no commit")
-	y.Host = unsure{y.Host}
+	y.Hosts = served(unsure{y.host})
 	wrong(before[:7], "is the beginning of several commits")
 }

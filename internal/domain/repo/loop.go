@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"yardmaster/internal/codehost"
-	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/observe"
@@ -56,7 +55,7 @@ func (s *Service) Pass(ctx context.Context, packed map[string]time.Time) {
 	var now time.Time
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		now = tx.Now
-		rows, err = allBuiltIn.All(tx, BuiltIn)
+		rows, err = allAt.All(tx, codehost.BuiltIn)
 		return err
 	})
 	if err != nil {
@@ -107,7 +106,7 @@ func (s *Service) RefreshDue(ctx context.Context) {
 		s.complain(ctx, "take the policy files that are due", err)
 	}
 	for _, r := range due {
-		name := codehost.Repo{Owner: r.Owner, Name: r.Name}
+		name := codehost.Repo{Host: r.Host, ID: r.HostRepoID, Owner: r.Owner, Name: r.Name}
 		err := s.Refresh(ctx, name)
 		if err == nil || errors.Is(err, codehost.ErrNotFound) {
 			err = s.DB.Write(ctx, func(tx *db.Tx) error {
@@ -126,7 +125,7 @@ func (s *Service) RefreshDue(ctx context.Context) {
 func (s *Service) FindLost(ctx context.Context) error {
 	var rows []row
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		rows, err = allBuiltIn.All(tx, BuiltIn)
+		rows, err = allAt.All(tx, codehost.BuiltIn)
 		return err
 	})
 	if err == nil {
@@ -182,9 +181,13 @@ func (s *Service) reconcile(ctx context.Context, r row) error {
 			return err
 		}
 	}
-	e := builtin.PushEvent{Repo: name, Who: "reconciled"}
+	host, err := s.Hosts.Of(name)
+	if err != nil {
+		return err
+	}
+	e := codehost.PushEvent{Repo: name, Who: "reconciled"}
 	for branch, known := range heads {
-		sha, err := s.Host.Head(ctx, name, branch)
+		sha, err := host.Head(ctx, name, branch)
 		if errors.Is(err, codehost.ErrNotFound) {
 			continue // deleted: the pull request shows its last head
 		}
@@ -192,17 +195,17 @@ func (s *Service) reconcile(ctx context.Context, r row) error {
 			return fmt.Errorf("head of %s: %w", branch, err)
 		}
 		if sha != known {
-			e.Updates = append(e.Updates, builtin.RefUpdate{Ref: "refs/heads/" + branch, Old: known, New: sha})
+			e.Updates = append(e.Updates, codehost.RefUpdate{Ref: "refs/heads/" + branch, Old: known, New: sha})
 		}
 	}
-	info, err := s.Host.Info(ctx, name)
+	info, err := host.Info(ctx, name)
 	if errors.Is(err, codehost.ErrNotFound) {
 		return nil // installed, but never pushed to
 	}
 	if err != nil {
 		return err
 	}
-	file, err := PolicyAt(ctx, s.Host, name, info.DefaultBranch)
+	file, err := PolicyAt(ctx, host, name, info.DefaultBranch)
 	if err != nil {
 		return err
 	}

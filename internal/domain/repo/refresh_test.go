@@ -37,8 +37,8 @@ func TestRefreshSoon(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		s.make()
-		host := &interrupted{Host: s.Host, first: func() error { return nil }}
-		s.Host = host
+		host := &interrupted{Host: s.host, first: func() error { return nil }}
+		s.Hosts = served(host)
 		soon := func() {
 			s.write("acme", func(tx *db.Tx) error {
 				r, _, err := ByName(tx, "acme", "web")

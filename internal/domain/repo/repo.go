@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"yardmaster/internal/codehost"
-	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
@@ -43,9 +42,6 @@ type Repository struct {
 	LastActivityAt     *time.Time `json:"last_activity_at" doc:"when its default branch was last pushed to; null before"`
 	CreatedAt          time.Time  `json:"created_at" doc:"when it was made known"`
 }
-
-// BuiltIn is the host value of repositories this server keeps itself.
-const BuiltIn = "builtin"
 
 // Attempts resolves the git tokens of runs.
 type Attempts interface {
@@ -87,7 +83,7 @@ type Folders interface {
 type Needs struct {
 	DB       *db.DB
 	Hub      *event.Hub
-	Host     codehost.Host
+	Hosts    *codehost.Hosts
 	Folders  Folders
 	Attempts Attempts
 	Holders  Holders
@@ -99,7 +95,7 @@ type Needs struct {
 type Service struct {
 	Needs
 
-	recording sync.Map // codehost.Repo -> *sync.Mutex
+	recording sync.Map // codehost.Key -> *sync.Mutex
 }
 
 // New makes the service. It panics if something that it needs is lacking.
@@ -108,16 +104,11 @@ func New(n Needs) *Service {
 	return &Service{Needs: n}
 }
 
-// Hooks are the questions of the built-in host, and what it tells of pushes.
-func (s *Service) Hooks() builtin.Hooks {
-	return builtin.Hooks{
-		Authorize: s.Access,
-		Create:    s.Create,
-		Pushed: func(ctx context.Context, e builtin.PushEvent) {
-			if err := s.OnPush(ctx, e); err != nil {
-				s.Logger.Error("a push was stored but not recorded; the next sweep will", slog.String("repo", e.Repo.String()), slog.Any("error", err))
-			}
-		},
+// Pushed is OnPush for a host that has nobody to tell an error: Pushed logs the
+// error, and the next pass of Loop records what OnPush did not.
+func (s *Service) Pushed(ctx context.Context, e codehost.PushEvent) {
+	if err := s.OnPush(ctx, e); err != nil {
+		s.Logger.Error("a push was stored but not recorded; the next sweep will", slog.String("repo", e.Repo.String()), slog.Any("error", err))
 	}
 }
 
@@ -130,65 +121,76 @@ type Ref struct {
 	Enabled       bool
 	Policy        Policy // in force: as far as Floors allow
 	Floors        Floors // of its account
+
+	host, hostID string
 }
 
 // FullName is owner/name.
 func (r Ref) FullName() string { return r.Owner + "/" + r.Name }
 
 // HostRepo names the repository at its host.
-func (r Ref) HostRepo() codehost.Repo { return codehost.Repo{Owner: r.Owner, Name: r.Name} }
+func (r Ref) HostRepo() codehost.Repo {
+	return codehost.Repo{Host: r.host, ID: r.hostID, Owner: r.Owner, Name: r.Name}
+}
 
-// Install makes a repository known, enabled from the start. Everything that
-// makes repositories (first boot, the built-in host, the command line, a code
-// host's install webhook) comes through here.
-func Install(tx *db.Tx, owner, name, host, defaultBranch string, private bool) (string, error) {
+// Install adds a repository to tx.Account and answers its id. Every repository comes
+// to be known through Install. The repository is enabled, unless the account has
+// enabled one of the same name at another host: a name addresses one repository. A
+// repository that is known already is an error of which db.IsUnique tells.
+func Install(tx *db.Tx, r codehost.Repo, defaultBranch string, private bool) (string, error) {
+	_, taken, err := enabledByName.Maybe(tx, tx.Account, r.Owner, r.Name)
+	if err != nil {
+		return "", err
+	}
 	newID := id.New()
 	if _, err := insert.Exec(tx, insertArgs{
-		ID: newID, AccountID: tx.Account, Owner: owner, Name: name, Host: host, DefaultBranch: defaultBranch,
-		Private: private, Enabled: true, CreatedAt: tx.Micros(),
+		ID: newID, AccountID: tx.Account, Owner: r.Owner, Name: r.Name, Host: r.Host, HostRepoID: r.ID, DefaultBranch: defaultBranch,
+		Private: private, Enabled: !taken, CreatedAt: tx.Micros(),
 	}); err != nil {
 		return "", err
 	}
-	return newID, installedEvent.Record(tx, event.Subject{ID: newID, RepoID: newID}, installedData{Repo: owner + "/" + name, Host: host})
+	return newID, installedEvent.Record(tx, event.Subject{ID: newID, RepoID: newID}, installedData{Repo: r.String(), Host: r.Host})
 }
 
 // Access decides what the holder of a git password may do with a repository.
 // It answers a fault.Unauthenticated for a password that is worth nothing, and
 // no access for repositories the holder may not see.
-func (s *Service) Access(ctx context.Context, _, password string, r codehost.Repo) (builtin.Access, error) {
+func (s *Service) Access(ctx context.Context, _, password string, r codehost.Repo) (codehost.Access, error) {
 	if a, ok, err := s.Attempts.Attempt(ctx, password); err != nil {
-		return builtin.Access{}, err
+		return codehost.Access{}, err
 	} else if ok {
 		var row row
 		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 			row, ok, err = byIDAnywhere.Maybe(tx, a.RepoID)
 			return err
 		})
-		if err != nil || !ok || row.Owner != r.Owner || row.Name != r.Name {
-			return builtin.Access{}, err
+		if err != nil || !ok || row.ref().HostRepo().Key() != r.Key() {
+			return codehost.Access{}, err
 		}
-		return builtin.Access{Read: true, Push: a.Push, Who: a.Who, Account: row.AccountID}, nil
+		return codehost.Access{Read: true, Push: a.Push, Who: a.Who, Account: row.AccountID}, nil
 	}
 	actor, err := s.Holders.Authenticate(ctx, password)
 	if err != nil {
-		return builtin.Access{}, err
+		return codehost.Access{}, err
 	}
 	if actor.Anonymous() {
-		return builtin.Access{}, policy.Unauthenticated()
+		return codehost.Access{}, policy.Unauthenticated()
 	}
 	var known, own bool
 	err = s.DB.Read(db.WithAccount(ctx, actor.AccountID), func(tx *db.Tx) (err error) {
-		if _, known, err = byName.Maybe(tx, tx.Account, r.Owner, r.Name); err != nil {
+		row, there, err := byPlace.Maybe(tx, r.Host, r.Owner, r.Name)
+		if err != nil {
 			return err
 		}
+		known = there && row.AccountID == tx.Account
 		login, err := people.AccountLogin(tx, tx.Account)
 		own = login == r.Owner
 		return err
 	})
 	if err != nil || !known && !own {
-		return builtin.Access{}, err
+		return codehost.Access{}, err
 	}
-	a := builtin.Access{Who: actor.Label(), Account: actor.AccountID}
+	a := codehost.Access{Who: actor.Label(), Account: actor.AccountID}
 	a.Read = actor.Scopes.Has(policy.Scopes(policy.ReadRepos))
 	if actor.Scopes.Has(policy.Scopes(policy.WriteRepos)) {
 		a.Push = []string{"refs/heads/*", "refs/tags/*"}
@@ -197,7 +199,7 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 	return a, nil
 }
 
-// Create installs a repository of the built-in host on its first push.
+// Create installs a repository in the account of its owner, on the first push to it.
 func (s *Service) Create(ctx context.Context, r codehost.Repo) error {
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
 		owner, ok, err := people.AccountByLogin(tx, r.Owner)
@@ -208,27 +210,35 @@ func (s *Service) Create(ctx context.Context, r codehost.Repo) error {
 			return fault.Missing("account")
 		}
 		tx.Account = owner
-		_, err = Install(tx, r.Owner, r.Name, BuiltIn, "main", true)
+		_, err = Install(tx, r, "main", true)
 		return err
 	})
-	if db.IsUnique(err) { // somebody else's first push came first, or there were pushes long ago
-		return s.unlessLost(ctx, r)
+	if db.IsUnique(err) { // another first push was faster, or there were pushes long ago
+		return s.unlessLost(ctx, r, err)
 	}
 	return err
 }
 
-// unlessLost fails if there were pushes to a repository of which the host knows
-// nothing any more.
-func (s *Service) unlessLost(ctx context.Context, r codehost.Repo) error {
+// unlessLost answers nil for a known repository, and codehost.ErrLost if its host has
+// lost what was pushed to it. For an unknown one it answers unknown.
+func (s *Service) unlessLost(ctx context.Context, r codehost.Repo, unknown error) error {
 	var known row
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		known, _, err = byNameAnywhere.Maybe(tx, r.Owner, r.Name)
+	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+		row, ok, err := byPlace.Maybe(tx, r.Host, r.Owner, r.Name)
+		if err == nil && !ok {
+			err = unknown
+		}
+		known = row
 		return err
 	})
 	if err != nil || known.LastActivityAt == nil {
 		return err
 	}
-	if _, err = s.Host.Info(ctx, r); errors.Is(err, codehost.ErrNotFound) {
+	host, err := s.Hosts.Of(r)
+	if err != nil {
+		return err
+	}
+	if _, err = host.Info(ctx, r); errors.Is(err, codehost.ErrNotFound) {
 		return codehost.ErrLost
 	}
 	return err
@@ -238,11 +248,15 @@ func (s *Service) unlessLost(ctx context.Context, r codehost.Repo) error {
 // default branch of a new repository, the policy file, and the heads of pull
 // requests. Pushes that come at once are told of in any order: what is recorded
 // is what the host has by now, for one push of a repository after the other.
-func (s *Service) OnPush(ctx context.Context, e builtin.PushEvent) error {
-	turn, _ := s.recording.LoadOrStore(e.Repo, new(sync.Mutex))
-	turn.(*sync.Mutex).Lock()
-	defer turn.(*sync.Mutex).Unlock()
-	info, err := s.Host.Info(ctx, e.Repo)
+func (s *Service) OnPush(ctx context.Context, e codehost.PushEvent) error {
+	host, err := s.Hosts.Of(e.Repo)
+	if err != nil {
+		return err
+	}
+	recording, _ := s.recording.LoadOrStore(e.Repo.Key(), new(sync.Mutex))
+	recording.(*sync.Mutex).Lock()
+	defer recording.(*sync.Mutex).Unlock()
+	info, err := host.Info(ctx, e.Repo)
 	if err != nil {
 		return err
 	}
@@ -252,19 +266,19 @@ func (s *Service) OnPush(ctx context.Context, e builtin.PushEvent) error {
 		if !isBranch {
 			continue
 		}
-		switch heads[branch], err = s.Host.Head(ctx, e.Repo, branch); {
+		switch heads[branch], err = host.Head(ctx, e.Repo, branch); {
 		case errors.Is(err, codehost.ErrNotFound):
 			heads[branch] = codehost.ZeroSHA
 		case err != nil:
 			return err
 		}
 	}
-	pol, err := PolicyAt(ctx, s.Host, e.Repo, info.DefaultBranch)
+	pol, err := PolicyAt(ctx, host, e.Repo, info.DefaultBranch)
 	if err != nil {
 		return err
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		r, ok, err := byNameAnywhere.Maybe(tx, e.Repo.Owner, e.Repo.Name)
+		r, ok, err := byPlace.Maybe(tx, e.Repo.Host, e.Repo.Owner, e.Repo.Name)
 		if err != nil || !ok {
 			return err
 		}
@@ -298,7 +312,7 @@ func (s *Service) OnPush(ctx context.Context, e builtin.PushEvent) error {
 
 // Refresh reads the policy file of a repository again.
 func (s *Service) Refresh(ctx context.Context, r codehost.Repo) error {
-	return s.OnPush(ctx, builtin.PushEvent{Repo: r})
+	return s.OnPush(ctx, codehost.PushEvent{Repo: r})
 }
 
 // File is a policy file as it stands somewhere.

@@ -33,13 +33,19 @@ func TestStatements(t *testing.T) {
 }
 
 var (
-	web        = codehost.Repo{Owner: "acme", Name: "web"}
+	web        = at("acme", "web")
 	everything = []policy.Scope{policy.ReadRepos, policy.WriteRepos}
 )
+
+// at names a repository of the built-in host.
+func at(owner, name string) codehost.Repo {
+	return codehost.Repo{Host: codehost.BuiltIn, Owner: owner, Name: name}
+}
 
 // site is the repositories of acme and rival at a real code host.
 type site struct {
 	*Service
+	host *builtin.Host
 	t    *testing.T
 	http http.Handler
 	root string
@@ -83,8 +89,9 @@ func onBoth(t *testing.T, fn func(*testing.T, *site)) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.host = host
 		s.Service = New(Needs{
-			DB: d, Hub: event.NewHub(), Host: host, Folders: host, Attempts: s, Holders: holders{}, Pulls: noPulls{}, Logger: slog.New(slog.DiscardHandler),
+			DB: d, Hub: event.NewHub(), Hosts: served(host), Folders: host, Attempts: s, Holders: holders{}, Pulls: noPulls{}, Logger: slog.New(slog.DiscardHandler),
 		})
 		PushedEvent.On(d, func(tx *db.Tx, e event.Event[Push]) error {
 			tx.AfterCommit(func() {
@@ -109,6 +116,11 @@ func onBoth(t *testing.T, fn func(*testing.T, *site)) {
 	})
 }
 
+// served are the hosts of a server whose built-in one is host.
+func served(host codehost.Host) *codehost.Hosts {
+	return codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: &builtin.Host{}}})
+}
+
 func (s *site) write(account string, fn func(*db.Tx) error) {
 	s.t.Helper()
 	if err := s.DB.Write(db.WithAccount(context.Background(), account), fn); err != nil {
@@ -122,7 +134,7 @@ func (s *site) make() {
 	if err := s.Create(s.t.Context(), web); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.Host.Create(s.t.Context(), web, codehost.CreateOptions{}); err != nil {
+	if err := s.host.Create(s.t.Context(), web, codehost.CreateOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 	s.git("init", "--quiet", "--initial-branch=main")
@@ -170,7 +182,9 @@ func (s *site) commit(path, text string) (sha string) {
 
 func (s *site) tell(branch, sha string) {
 	s.t.Helper()
-	e := builtin.PushEvent{Repo: web, Who: "ann", Updates: []builtin.RefUpdate{{Ref: "refs/heads/" + branch, Old: codehost.ZeroSHA, New: sha}, {Ref: "refs/tags/v1", New: sha}}}
+	e := codehost.PushEvent{Repo: web, Who: "ann", Updates: []codehost.RefUpdate{
+		{Ref: "refs/heads/" + branch, Old: codehost.ZeroSHA, New: sha}, {Ref: "refs/tags/v1", New: sha},
+	}}
 	if err := s.OnPush(s.t.Context(), e); err != nil {
 		s.t.Fatal(err)
 	}
@@ -277,7 +291,7 @@ func TestAccess(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		s.make()
-		fresh, foreign := codehost.Repo{Owner: "acme", Name: "fresh"}, codehost.Repo{Owner: "rival", Name: "web"}
+		fresh, foreign := at("acme", "fresh"), at("rival", "web")
 		for name, c := range map[string]struct {
 			password           string
 			repo               codehost.Repo
@@ -341,7 +355,7 @@ func TestCreateRaces(t *testing.T) {
 		if s.call("acme", 200, "GET", "/v1/repos", "", &page); len(page.Data) != 1 {
 			t.Errorf("%d repositories", len(page.Data))
 		}
-		if err := s.Create(t.Context(), codehost.Repo{Owner: "nobody", Name: "web"}); err == nil {
+		if err := s.Create(t.Context(), at("nobody", "web")); err == nil {
 			t.Error("a repository of nobody's was made")
 		}
 	})
@@ -377,7 +391,7 @@ func TestSwitches(t *testing.T) {
 			}
 		}
 		s.write("rival", func(tx *db.Tx) error {
-			_, err := Install(tx, "rival", "secret", BuiltIn, "main", true)
+			_, err := Install(tx, at("rival", "secret"), "main", true)
 			return err
 		})
 		s.call("rival", 402, "PATCH", "/v1/repos/rival/secret", `{"enabled": true}`, nil)

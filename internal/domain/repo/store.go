@@ -13,6 +13,7 @@ type row struct {
 	Owner              string
 	Name               string
 	Host               string
+	HostRepoID         string
 	DefaultBranch      string
 	Private            bool
 	Enabled            bool
@@ -46,7 +47,10 @@ func (r row) policy() Policy {
 func (r row) ref() Ref {
 	floors := r.floors()
 	inForce, _ := floors.Clamp(r.policy())
-	return Ref{r.ID, r.AccountID, r.Owner, r.Name, r.DefaultBranch, r.Enabled, inForce, floors}
+	return Ref{
+		ID: r.ID, AccountID: r.AccountID, Owner: r.Owner, Name: r.Name, DefaultBranch: r.DefaultBranch, Enabled: r.Enabled,
+		Policy: inForce, Floors: floors, host: r.Host, hostID: r.HostRepoID,
+	}
 }
 
 func (r row) floors() Floors {
@@ -56,20 +60,27 @@ func (r row) floors() Floors {
 	return r.Floors.V
 }
 
-const columns = `id, account_id, owner, name, host, default_branch, private, enabled, donations_enabled, ai_first,
+const columns = `id, account_id, owner, name, host, host_repo_id, default_branch, private, enabled, donations_enabled, ai_first,
 	canary_enabled, public_stats_enabled, policy_sha, policy_yml, policy_error, last_activity_at, created_at,
 	(SELECT f.floors FROM account_floors f WHERE f.account_id = repos.account_id) AS floors`
 
 var (
-	insert = db.SWith[insertArgs](`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
-		VALUES (:id, :account_id, :owner, :name, :host, :default_branch, :private, :enabled, :created_at)`)
-	byName         = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`).Kept()
-	byID           = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND id = $2`)
-	byIDAnywhere   = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE id = $1`)
-	byNameAnywhere = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE owner = $1 AND name = $2`)
-	lockID         = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND id = $2`).ForUpdate()
-	allBuiltIn     = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 ORDER BY id`)
-	activity       = db.SWith[activityArgs](`UPDATE repos SET last_activity_at = :last_activity_at, default_branch = :default_branch,
+	insert = db.SWith[insertArgs](`INSERT INTO repos (id, account_id, owner, name, host, host_repo_id, default_branch, private, enabled,
+		created_at)
+		VALUES (:id, :account_id, :owner, :name, :host, :host_repo_id, :default_branch, :private, :enabled, :created_at)`)
+	// byName finds the repository that a name addresses in an account: the one that
+	// is enabled, else the oldest.
+	byName = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3
+		ORDER BY enabled DESC, created_at, id LIMIT 1`).Kept()
+	enabledByName = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3 AND enabled`)
+	byID          = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND id = $2`)
+	byIDAnywhere  = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE id = $1`)
+	// byPlace finds a repository by its place, the host and the name there, in
+	// whatever account.
+	byPlace  = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 AND owner = $2 AND name = $3`)
+	lockID   = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND id = $2`).ForUpdate()
+	allAt    = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 ORDER BY id`)
+	activity = db.SWith[activityArgs](`UPDATE repos SET last_activity_at = :last_activity_at, default_branch = :default_branch,
 		policy_sha = :policy_sha, policy_yml = :policy_yml, policy_error = :policy_error
 		WHERE id = :id`)
 	allOfAccount = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 ORDER BY id`)
@@ -86,7 +97,8 @@ var (
 var (
 	setRefreshDue = db.S(`UPDATE repos SET refresh_due = $3 WHERE account_id = $1 AND id = $2`)
 	// takeRefreshDue puts off what it answers: no other node takes it meanwhile.
-	takeRefreshDue = db.Q[refreshRow](`UPDATE repos SET refresh_due = $2 WHERE refresh_due <= $1 RETURNING owner, name, id, refresh_due`)
+	takeRefreshDue = db.Q[refreshRow](`UPDATE repos SET refresh_due = $2 WHERE refresh_due <= $1 
+		RETURNING host, host_repo_id, owner, name, id, refresh_due`)
 	// refreshed leaves alone what was made due again meanwhile.
 	refreshed     = db.S(`UPDATE repos SET refresh_due = NULL WHERE id = $1 AND refresh_due = $2`)
 	pullInRefresh = db.S(`UPDATE repos SET refresh_due = $1 WHERE refresh_due > $2`)
@@ -94,8 +106,8 @@ var (
 
 // refreshRow is a repository whose policy file is to be read again.
 type refreshRow struct {
-	Owner, Name, ID string
-	RefreshDue      int64
+	Host, HostRepoID, Owner, Name, ID string
+	RefreshDue                        int64
 }
 
 // ClockSetBack makes those repositories due whose policy file would be read
@@ -129,9 +141,9 @@ type activityArgs struct {
 
 // insertArgs are the parameters of insert.
 type insertArgs struct {
-	ID, AccountID, Owner, Name, Host, DefaultBranch string
-	Private, Enabled                                bool
-	CreatedAt                                       int64
+	ID, AccountID, Owner, Name, Host, HostRepoID, DefaultBranch string
+	Private, Enabled                                            bool
+	CreatedAt                                                   int64
 }
 
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {

@@ -36,7 +36,9 @@ const selection = `SELECT s.id, s.run_id, s.task_id, r.owner, r.name, s.trigger,
 
 var (
 	byID   = db.Q[row](selection + `$1 AND s.id = $2`)
-	repoID = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
+	// repoID finds the repository that a name addresses, as repo.ByName does.
+	repoID = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3
+		ORDER BY enabled DESC, created_at, id LIMIT 1`)
 
 	insertOwn = db.SWith[insertOwnArgs](`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at, requested_by)
 		VALUES (:id, :account_id, :repo_id, :trigger, :kind, :started_at, :requested_by)`)

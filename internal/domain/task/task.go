@@ -9,6 +9,7 @@ package task
 import (
 	"time"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 )
 
@@ -159,6 +160,7 @@ type Budget struct {
 type Repo struct {
 	ID            string
 	Owner, Name   string
+	HostRepo      codehost.Repo // the repository as its code host names it
 	Enabled       bool
 	DefaultBranch string
 	CloneURL      string

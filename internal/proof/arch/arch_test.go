@@ -62,7 +62,7 @@ var edges = map[string]string{
 	"llm":              "fault observe",
 	"llm/scripted":     "",
 
-	"flow":  "codehost codehost/builtin db domain/* event id llm money policy protocol seal",
+	"flow":  "codehost db domain/* event id llm money policy protocol seal",
 	"needs": "",
 
 	// The machine side. It shares the wire with the server, not its rooms.
@@ -126,7 +126,6 @@ var between = map[string]string{
 	"domain/access -> domain/invitation": "an applicant is decided about and invited in one transaction",
 	"domain/member -> domain/invitation": "a member is invited in one transaction",
 	"domain/member -> domain/signin":     "browsers leave an account with the member, in one transaction",
-	"domain/repo -> codehost/builtin":    "the built-in host asks the domain who may read and push",
 }
 
 // measuring is the package that weighs the program and its parts against
