@@ -111,6 +111,14 @@ func (s *Service) complain(ctx context.Context, what string, err error, more ...
 // take lets questions expire that nobody answered, and takes an action that is
 // due, if one is: for a while no other node takes it.
 func (s *Service) take(ctx context.Context) (due []dueRow, err error) {
+	var any bool
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		any, err = anyDue.One(tx, tx.Micros())
+		return err
+	})
+	if err != nil || !any {
+		return nil, err
+	}
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		old, err := expire.All(tx, tx.Micros())
 		if err != nil {

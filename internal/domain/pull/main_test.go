@@ -66,6 +66,7 @@ type yard struct {
 	ci       *ci.Service
 	queue    func(*db.Tx) (checkTask string, err error)
 	http     http.Handler
+	writes   atomic.Int64 // write transactions so far
 }
 
 // webRepo is the repository of a yard.
@@ -158,7 +159,14 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 func open(t *testing.T, e db.Engine) *yard {
 	y := &yard{t: t, clock: new(atomic.Int64), root: t.TempDir(), work: t.TempDir(), told: map[string]string{}}
 	y.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
-	d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: func() time.Time { return time.UnixMicro(y.clock.Load()) }})
+	d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{
+		Clock: func() time.Time { return time.UnixMicro(y.clock.Load()) },
+		Observe: func(_ context.Context, x db.Transaction) {
+			if x.Kind == "write" {
+				y.writes.Add(1)
+			}
+		},
+	})
 	host, err := builtin.New(builtin.Config{Root: y.root, BaseURL: "http://host"})
 	if err != nil {
 		t.Fatal(err)

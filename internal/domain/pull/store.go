@@ -220,6 +220,9 @@ var (
 	expireNeeds = db.S(`UPDATE pulls SET needs = 'expired', needs_at = $2 WHERE id = $1 AND state = 'open' AND needs = 'asked'`)
 	expire      = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
 		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)
+	// anyDue tells whether expire or takeDue would change a row.
+	anyDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pull_actions WHERE state = 'pending' AND expires_at <= $1)
+		OR EXISTS (SELECT 1 FROM pull_actions WHERE state = 'approved' AND due_at <= $1)`)
 	takeDue = db.Q[dueRow](`UPDATE pull_actions SET due_at = $2, tries = tries + 1
 		WHERE id IN (SELECT id FROM pull_actions WHERE state = 'approved' AND due_at <= $1 ORDER BY due_at LIMIT 1)
 			AND due_at <= $1 AND state = 'approved'

@@ -97,8 +97,19 @@ func (s *Service) RefreshSoon(tx *db.Tx, repoID string) error {
 // again after refreshHold; that of a repository which the host lacks is left to
 // Pass.
 func (s *Service) RefreshDue(ctx context.Context) {
+	var any bool
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		any, err = anyRefreshDue.One(tx, tx.Now)
+		return err
+	})
+	if err != nil {
+		s.complain(ctx, "look for policy files that are due", err)
+	}
+	if err != nil || !any {
+		return
+	}
 	var due []refreshRow
-	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
 		due, err = takeRefreshDue.All(tx, tx.Now, tx.Now.Add(refreshHold))
 		return err
 	})

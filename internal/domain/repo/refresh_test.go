@@ -92,5 +92,11 @@ func TestRefreshSoon(t *testing.T) {
 		s.write("acme", ClockSetBack)
 		s.RefreshDue(t.Context())
 		holds(text, false)
+
+		before := s.writes.Load()
+		s.RefreshDue(t.Context())
+		if n := s.writes.Load() - before; n > 0 {
+			t.Errorf("%d transactions write although nothing is due", n)
+		}
 	})
 }

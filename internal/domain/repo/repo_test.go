@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"yardmaster/internal/api/op"
@@ -51,6 +52,8 @@ type site struct {
 	root string
 	work string
 
+	writes *atomic.Int64 // write transactions so far
+
 	attempt Attempt // whose token is "live"; none without a repository
 
 	mu     sync.Mutex
@@ -83,8 +86,14 @@ type noPulls struct{}
 func (noPulls) OpenHeads(*db.Tx, string) (map[string]string, error) { return nil, nil }
 
 func onBoth(t *testing.T, fn func(*testing.T, *site)) {
-	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		s := &site{t: t, root: t.TempDir(), work: t.TempDir()}
+	var writes atomic.Int64
+	count := func(_ context.Context, x db.Transaction) {
+		if x.Kind == "write" {
+			writes.Add(1)
+		}
+	}
+	dbtest.RunWith(t, db.Options{Observe: count}, func(t *testing.T, d *db.DB) {
+		s := &site{t: t, root: t.TempDir(), work: t.TempDir(), writes: &writes}
 		host, err := builtin.New(builtin.Config{Root: s.root, BaseURL: "http://host"})
 		if err != nil {
 			t.Fatal(err)

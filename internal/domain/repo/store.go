@@ -96,6 +96,7 @@ var (
 
 var (
 	setRefreshDue = db.S(`UPDATE repos SET refresh_due = $3 WHERE account_id = $1 AND id = $2`)
+	anyRefreshDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM repos WHERE refresh_due <= $1)`)
 	// takeRefreshDue puts off what it answers: no other node takes it meanwhile.
 	takeRefreshDue = db.Q[refreshRow](`UPDATE repos SET refresh_due = $2 WHERE refresh_due <= $1 
 		RETURNING host, host_repo_id, owner, name, id, refresh_due`)

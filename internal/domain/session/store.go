@@ -35,7 +35,7 @@ const selection = `SELECT s.id, s.run_id, s.task_id, r.owner, r.name, s.trigger,
 	FROM sessions s LEFT JOIN repos r ON r.id = s.repo_id WHERE s.account_id = `
 
 var (
-	byID   = db.Q[row](selection + `$1 AND s.id = $2`)
+	byID = db.Q[row](selection + `$1 AND s.id = $2`)
 	// repoID finds the repository that a name addresses, as repo.ByName does.
 	repoID = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3
 		ORDER BY enabled DESC, created_at, id LIMIT 1`)
