@@ -14,9 +14,9 @@ import (
 // it in between. Compare their Keys, and use a Key as the key of a map.
 type Repo struct {
 	Host string // name of its host in Hosts, such as BuiltIn
-	// ID is the permanent id that the host gave the repository. It is empty at a host
-	// that never renames a repository, as the built-in one: there owner and name are
-	// permanent.
+	// ID is the permanent id that the host gave the repository; every Repo of a host
+	// that gives ids has one. ID is empty at a host that never renames a repository, as
+	// the built-in one: there owner and name are permanent.
 	ID          string
 	Owner, Name string
 }

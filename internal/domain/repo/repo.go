@@ -164,7 +164,7 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 			row, ok, err = byIDAnywhere.Maybe(tx, a.RepoID)
 			return err
 		})
-		if err != nil || !ok || row.ref().HostRepo().Key() != r.Key() {
+		if err != nil || !ok || row.Host != r.Host || row.Owner != r.Owner || row.Name != r.Name {
 			return codehost.Access{}, err
 		}
 		return codehost.Access{Read: true, Push: a.Push, Who: a.Who, Account: row.AccountID}, nil
@@ -176,18 +176,17 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 	if actor.Anonymous() {
 		return codehost.Access{}, policy.Unauthenticated()
 	}
+	var there row
 	var known, own bool
 	err = s.DB.Read(db.WithAccount(ctx, actor.AccountID), func(tx *db.Tx) (err error) {
-		row, there, err := byPlace.Maybe(tx, r.Host, r.Owner, r.Name)
-		if err != nil {
+		if there, known, err = byPlace.Maybe(tx, r.Host, r.Owner, r.Name); err != nil {
 			return err
 		}
-		known = there && row.AccountID == tx.Account
 		login, err := people.AccountLogin(tx, tx.Account)
 		own = login == r.Owner
 		return err
 	})
-	if err != nil || !known && !own {
+	if err != nil || known && there.AccountID != actor.AccountID || !known && !own {
 		return codehost.Access{}, err
 	}
 	a := codehost.Access{Who: actor.Label(), Account: actor.AccountID}
