@@ -13,7 +13,7 @@ import (
 	"yardmaster/internal/needs"
 )
 
-// State is where an import stands.
+// State is the state of an import.
 type State string
 
 // The states.
@@ -21,7 +21,7 @@ const (
 	Queued  State = "queued"
 	Running State = "running"
 	Done    State = "done"
-	Failed  State = "failed" // the host did not answer, again and again
+	Failed  State = "failed" // the host failed to answer maxTries times
 )
 
 // Asks is the part of asks that an import needs.
@@ -31,7 +31,7 @@ type Asks interface {
 	File(tx *db.Tx, repoID, by string, i codehost.Issue) (filed bool, err error)
 }
 
-// Needs is what New asks for.
+// Needs are the parts that New needs.
 type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
@@ -40,10 +40,10 @@ type Needs struct {
 	Asks   Asks
 }
 
-// Service holds the imports.
+// Service queues imports and carries them out.
 type Service struct{ Needs }
 
-// New makes the service. It panics if something that it needs is lacking.
+// New makes a Service. It panics if a part is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

@@ -41,8 +41,8 @@ type yard struct {
 	now    time.Time
 	open   []codehost.Issue
 	away   error
-	during func()            // the next question to the host
-	asks   map[string]string // by repository and key: by whom
+	during func()            // called once, by the next question to the host
+	asks   map[string]string // the label of the filer, by repository and key
 }
 
 // Can implements codehost.Forge.
@@ -120,8 +120,8 @@ func (y *yard) stands(job string) (s standing, kinds []string) {
 	return s, kinds
 }
 
-// One import at a time; each issue becomes one ask, however often it is
-// imported.
+// A repository has one import at a time. Each issue becomes one ask, also when it is
+// imported again.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
@@ -151,7 +151,7 @@ func TestImport(t *testing.T) {
 	})
 }
 
-// A host that does not answer is asked again later, and given up in the end.
+// A host that does not answer is asked again later. After maxTries the import has failed.
 func TestHostIsAway(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
@@ -177,8 +177,8 @@ func TestHostIsAway(t *testing.T) {
 	})
 }
 
-// What a node had that died is taken up by another, which makes it whole; the
-// first, come back to life, changes nothing any more.
+// Another node takes over the import of a node that died, and completes it. The first
+// node changes nothing when it goes on afterwards.
 func TestNodeDies(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {

@@ -16,30 +16,30 @@ import (
 )
 
 const (
-	// hold is how long a node has an import for: after a crash another takes it
-	// up then. It is renewed with each batch.
+	// hold is the time for which a node has an import, renewed with each batch. If
+	// the node crashes, another one takes the import after that time.
 	hold = time.Minute
-	// sweep is how often a node looks for imports that nobody told it of.
+	// sweep is the time between two searches for due imports without a notice.
 	sweep = 30 * time.Second
-	// batch is how many issues become asks in one transaction.
+	// batch is the number of issues that become asks in one transaction.
 	batch = 50
-	// maxTries is how often a host is asked that fails to answer.
+	// maxTries limits the tries of an import whose host fails to answer.
 	maxTries = 5
 )
 
-// errLost ends the work on an import that another node has by now.
+// errLost ends the work on an import that another node has taken.
 var errLost = errors.New("backlog: another node has it")
 
-// Loop makes the imports that are due until ctx ends. Any node may run it: an
-// import is taken in the database, for a while, and an issue that has its ask
-// gets no second one.
+// Loop carries out due imports until ctx ends. Several nodes may run Loop at once: a
+// node takes an import in the database, for the time of hold, and an issue that has an
+// ask gets no second one.
 func (s *Service) Loop(ctx context.Context) error {
 	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
 	s.Hub.Sweep(ctx, "backlog.sweep", event.BacklogTopic, sweep, s.pass)
 	return nil
 }
 
-// pass makes what is due now.
+// pass carries out the imports that are due.
 func (s *Service) pass(ctx context.Context) {
 	claim := id.New()
 	for ctx.Err() == nil {
@@ -99,28 +99,30 @@ func (s *Service) openIssues(ctx context.Context, r codehost.Repo) (open []codeh
 	return open, true, err
 }
 
-// file files some of the issues.
+// file files the asks of some issues. It fails with errLost if another node has the
+// import.
 func (s *Service) file(ctx context.Context, j job, claim string, some []codehost.Issue) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		if n, err := renew.Exec(tx, renewArgs{AccountID: tx.Account, ID: j.ID, Claim: claim, DueAt: tx.Now.Add(hold)}); err != nil || n == 0 {
 			return errors.Join(err, errLost)
 		}
-		fresh := 0
+		added := 0
 		for _, i := range some {
-			is, err := s.Asks.File(tx, j.RepoID, event.Operator, i)
+			isNew, err := s.Asks.File(tx, j.RepoID, event.Operator, i)
 			if err != nil {
 				return err
 			}
-			if is {
-				fresh++
+			if isNew {
+				added++
 			}
 		}
-		_, err := credit.Exec(tx, creditArgs{AccountID: tx.Account, ID: j.ID, Claim: claim, Filed: fresh})
+		_, err := credit.Exec(tx, creditArgs{AccountID: tx.Account, ID: j.ID, Claim: claim, Filed: added})
 		return err
 	})
 }
 
-// again puts an import off whose host did not answer, or gives it up.
+// again puts off an import whose host did not answer. After maxTries it ends the import
+// as failed.
 func (s *Service) again(ctx context.Context, j job, claim string) error {
 	if j.Tries >= maxTries {
 		return s.end(ctx, j, claim, Failed, func(tx *db.Tx, about event.Subject, filed int64) error {
@@ -135,8 +137,8 @@ func (s *Service) again(ctx context.Context, j job, claim string) error {
 	})
 }
 
-// end writes down what came of an import, once. record writes the event, and is
-// told how many asks were filed.
+// end records the end of an import, once. record writes the event; filed is the number
+// of asks that the import has filed.
 func (s *Service) end(ctx context.Context, j job, claim string, as State, record func(tx *db.Tx, about event.Subject, filed int64) error) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		n, err := finish.Exec(tx, finishArgs{AccountID: tx.Account, ID: j.ID, Claim: claim, State: as, FinishedAt: tx.Now})

@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Ops are the capabilities of this package.
+// Ops lists the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "account.backlog_import", Method: "POST", Path: "/v1/admin/accounts/{id}/repos/{owner}/{repo}/backlog-import",
@@ -61,7 +61,7 @@ func (s *Service) request(ctx context.Context, in requestIn) (out Import, err er
 		if err != nil {
 			return err
 		}
-		if n == 0 { // a twin was queued at this very moment; it is as good
+		if n == 0 { // another request has queued an import meanwhile
 			out, err = inFlight.One(tx, in.ID, r.ID)
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"yardmaster/internal/db"
 )
 
-// job is an import that was taken up.
+// job is an import that this node has taken.
 type job struct {
 	ID          string
 	AccountID   string
@@ -81,12 +81,12 @@ type insertArgs struct {
 	DueAt                              time.Time
 }
 
-// longestWait is the longest that an import waits for its next try.
+// longestWait limits the time from now to the next try of an import.
 const longestWait = 30 * time.Minute
 
 var pullIn = db.S(`UPDATE backlog_imports SET due_at = $1 WHERE state IN ('queued', 'running') AND due_at > $2`)
 
-// ClockSetBack makes imports due that would wait for longer than longestWait.
+// ClockSetBack makes those imports due now that would wait for longer than longestWait.
 func ClockSetBack(tx *db.Tx) error {
 	_, err := pullIn.Exec(tx, tx.Now, tx.Now.Add(longestWait))
 	return err

@@ -1,6 +1,6 @@
-// Package ci is the checks of commits: a repository's own command, which a task
-// runs on a box. Each check is a row here, from the task that is queued for it
-// to what the command came to.
+// Package ci is the checks of commits. A check runs the repository's own command, by
+// a task on a box. Its row begins when the task is queued, and ends with the result of
+// the command.
 package ci
 
 import (
@@ -22,8 +22,8 @@ const (
 	Running   = "running"
 	Passed    = "passed"
 	Failed    = "failed"
-	Lost      = "lost"      // it ended without a result
-	Cancelled = "cancelled" // by a person, or because it is of no use any more
+	Lost      = "lost"      // the check ended without a result
+	Cancelled = "cancelled" // by a person, or because nothing needs the check any more
 )
 
 // Check is one run of a repository's own test command.
@@ -40,14 +40,14 @@ type Check struct {
 	FinishedAt *time.Time `json:"finished_at"`
 }
 
-// Tasks is what checks ask of tasks.
+// Tasks is the part of tasks that checks need.
 type Tasks interface {
-	// Check queues a task of tx.Account that runs a repository's check on a
-	// commit. What it refuses is a fault.
+	// Check queues a task of tx.Account that runs the check of a repository on a
+	// commit. It fails with a fault if the queue does not take the task.
 	Check(tx *db.Tx, r repo.Ref, prID, sha string) (taskID string, err error)
 }
 
-// Needs is what New asks for.
+// Needs are the parts that New needs.
 type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
@@ -55,18 +55,18 @@ type Needs struct {
 	Tasks  Tasks
 }
 
-// Service has checks run.
+// Service queues checks and records their results.
 type Service struct{ Needs }
 
-// New makes the service. It panics if something that it needs is lacking.
+// New makes a Service. It panics if a part is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
 }
 
-// Queue has the check of a repository of tx.Account run on the head of a pull
-// request. A head that comes back is checked again, in the same row. What Tasks
-// refuses is a fault.
+// Queue queues the check of a repository of tx.Account for the head of a pull request.
+// A head that comes back is checked again, in the same row. Queue fails with the fault
+// of Tasks.
 func (s *Service) Queue(tx *db.Tx, r repo.Ref, prID, sha string) error {
 	taskID, err := s.Tasks.Check(tx, r, prID, sha)
 	if err != nil {
@@ -79,17 +79,18 @@ func (s *Service) Queue(tx *db.Tx, r repo.Ref, prID, sha string) error {
 	return err
 }
 
-// Result is the outcome of a check, for those who mend what it found.
+// Result is the result of a check, for the tasks that repair a head.
 type Result struct {
 	Command  string
 	ExitCode *int64 // nil: the command was never run to its end
-	Output   string // its end
+	Output   string // the end of the output
 }
 
-// Of answers what came of the check of a head; false if there was none.
+// Of answers the result of the check of a head; false if there was no check.
 func Of(tx *db.Tx, prID, sha string) (Result, bool, error) { return resultOf.Maybe(tx, prID, sha) }
 
-// Moved tells that the task of a check of tx.Account runs, or waits again.
+// Moved records that the task of a check of tx.Account runs, or waits again. A task of
+// no check changes nothing.
 func (s *Service) Moved(tx *db.Tx, taskID string, running bool) error {
 	c, ok, err := byTask.Maybe(tx, tx.Account, taskID)
 	if err != nil || !ok {
@@ -106,13 +107,13 @@ func (s *Service) Moved(tx *db.Tx, taskID string, running bool) error {
 	return runningEvent.Record(tx, event.Subject{ID: c.ID, RepoID: c.RepoID}, begunData{SHA: c.SHA})
 }
 
-// Outcome is how the task of a check ended.
+// Outcome is the end of the task of a check.
 type Outcome struct {
 	TaskID, RunID, BoxID string
 	ExitCode             *int // nil: the command was never run to its end
 	Output               string
-	Why                  string // without an exit code: why there is none
-	Cancelled            bool   // by a person, or because nobody needs it any more
+	Why                  string // the reason why there is no exit code
+	Cancelled            bool   // by a person, or because nothing needs the check any more
 }
 
 // status is the state of a check with the outcome.
@@ -147,18 +148,18 @@ func (s *Service) Finish(tx *db.Tx, o Outcome) error {
 	return Ended.Send(tx, End{PRID: c.PRID, RepoID: c.RepoID, SHA: c.SHA, Passed: status == Passed, ExitCode: o.ExitCode, Why: o.Why})
 }
 
-// sweep is how often checks are looked for whose tasks ended without a result.
+// sweep is the time between two searches for checks whose tasks ended without a result.
 const sweep = 10 * time.Second
 
-// Loop ends checks whose tasks ended without a result, until ctx ends. Any node
-// may run it. What fails is logged and tried again.
+// Loop ends checks whose tasks ended without a result, until ctx ends. Several nodes
+// may run Loop at once. A failure is logged, and the next pass tries again.
 func (s *Service) Loop(ctx context.Context) error {
 	s.Hub.Sweep(ctx, "ci.sweep", event.PullTopic, sweep, s.Pass)
 	return nil
 }
 
-// Pass ends the checks that are lost by now. What fails for one keeps no other
-// from its turn.
+// Pass ends the checks whose tasks have ended without a result. A failure for one check
+// does not keep Pass from the others.
 func (s *Service) Pass(ctx context.Context) {
 	var all []lostRow
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {

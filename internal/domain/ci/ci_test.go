@@ -26,7 +26,7 @@ var audited = db.Q[string](`SELECT kind FROM audit WHERE account_id = 'acme' AND
 
 var zero, two = 0, 2
 
-// yard is the checks of acme/web.
+// yard holds the checks of acme/web.
 type yard struct {
 	*Service
 	t      *testing.T
@@ -172,7 +172,7 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// A check that no task can be queued for is none.
+// Without a task in the queue there is no check.
 func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -184,8 +184,8 @@ func TestNoRoom(t *testing.T) {
 	})
 }
 
-// A check whose task ended without a result is lost, or was cancelled; a box
-// that ends the run of a lost one all the same is believed.
+// A check whose task ended without a result is lost, or was cancelled. If a box ends
+// the run of a lost check after all, its result counts.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -218,7 +218,7 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// Nobody is shown the checks of another account.
+// Rows does not list the checks of another account.
 func TestRowsAreTheAccounts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {

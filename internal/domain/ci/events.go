@@ -29,12 +29,12 @@ var endedEvents = map[string]event.Kind[endedData]{
 	Cancelled: event.Declare[endedData]("ci.cancelled", Topic, "The check of a commit was cancelled, or is of no use any more."),
 }
 
-// End is how the check of the head of a pull request ended.
+// End is the end of the check of the head of a pull request.
 type End struct {
 	PRID, RepoID, SHA string
 	Passed            bool
 	ExitCode          *int   // nil: the command was never run to its end
-	Why               string // without an exit code: why there is none
+	Why               string // the reason why there is no exit code
 }
 
 // Ended is sent when the check of a head has ended.

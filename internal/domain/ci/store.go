@@ -30,7 +30,8 @@ var (
 	lost   = db.Q[lostRow](`SELECT c.account_id, c.task_id, COALESCE(t.failure, t.status) AS why, t.status = 'cancelled' AS cancelled
 		FROM ci_runs c JOIN tasks t ON t.id = c.task_id
 		WHERE c.finished_at IS NULL AND t.status IN ('failed', 'cancelled') LIMIT 50`)
-	// A check that was lost is not lost again; it may have been run again since.
+	// end leaves a check alone that has ended, unless a run has brought a result: the
+	// task of a lost check may have been run again.
 	end = db.SWith[endArgs](`UPDATE ci_runs SET status = :status, run_id = :run_id, box_id = :box_id,
 		exit_code = :exit_code, output = :output, finished_at = :finished_at
 		WHERE id = :id AND (finished_at IS NULL OR :run_id <> '')`)
@@ -53,8 +54,8 @@ type endArgs struct {
 	FinishedAt               int64
 }
 
-// Rows are the checks of tx.Account with the ids, or, for nil, its newest, up to
-// limit.
+// Rows lists the checks of tx.Account with the ids, newest first. Without ids (nil) it
+// lists the newest checks. It lists at most limit.
 func Rows(tx *db.Tx, ids []string, limit int) ([]Check, error) {
 	b := db.Build(`SELECT c.id, r.owner || '/' || r.name AS repo, c.pr_id, c.sha, c.command, c.status, c.exit_code,
 		c.created_at, c.started_at, c.finished_at
