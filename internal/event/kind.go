@@ -86,7 +86,8 @@ type Any interface {
 // catalogue is filled while packages initialise and only read afterwards.
 var catalogue struct {
 	sync.Mutex
-	kinds map[string]*kind
+	kinds   map[string]*kind
+	signals map[string]*signal
 }
 
 var validName = regexp.MustCompile(`^[a-z_]+\.[a-z_]+$`)
@@ -216,12 +217,22 @@ type Signal[T any] struct{ *signal }
 type signal struct{ name, doc string }
 
 // DeclareSignal declares a signal. It is for package-level variables. It panics if
-// the name is malformed or there is no sentence.
+// the name is taken or malformed, or if there is no sentence.
 func DeclareSignal[T any](name, doc string) Signal[T] {
-	if !validName.MatchString(name) || !strings.HasSuffix(doc, ".") {
+	s := &signal{name, doc}
+	catalogue.Lock()
+	defer catalogue.Unlock()
+	switch {
+	case !validName.MatchString(name) || !strings.HasSuffix(doc, "."):
 		panic("event: signal " + name + " needs a name and a sentence")
+	case catalogue.signals[name] != nil:
+		panic("event: signal " + name + " is declared twice")
 	}
-	return Signal[T]{&signal{name, doc}}
+	if catalogue.signals == nil {
+		catalogue.signals = map[string]*signal{}
+	}
+	catalogue.signals[name] = s
+	return Signal[T]{s}
 }
 
 // Send calls the subscribers of the signal. It returns the error of one that fails.
@@ -258,6 +269,37 @@ func subscribe(d *db.DB, to, fn any) {
 		heard.of = map[any][]any{}
 	}
 	heard.of[to] = append(heard.of[to], fn)
+}
+
+// SignalSubscribers counts the subscribers on d of every declared signal, by name.
+func SignalSubscribers(d *db.DB) map[string]int {
+	catalogue.Lock()
+	defer catalogue.Unlock()
+	out := map[string]int{}
+	for name, s := range catalogue.signals {
+		out[name] = count(d, s)
+	}
+	return out
+}
+
+// KindSubscribers counts the subscribers on d of every declared kind of event, by
+// name. Readers are not counted: they are told after the commit.
+func KindSubscribers(d *db.DB) map[string]int {
+	catalogue.Lock()
+	defer catalogue.Unlock()
+	out := map[string]int{}
+	for name, k := range catalogue.kinds {
+		out[name] = count(d, k)
+	}
+	return out
+}
+
+// count returns the number of subscribers on d of a *kind or *signal.
+func count(d *db.DB, of any) int {
+	heard := subscriptions.Of(d)
+	heard.RLock()
+	defer heard.RUnlock()
+	return len(heard.of[of])
 }
 
 // Detach removes all subscribers and readers from d, for a program that starts
