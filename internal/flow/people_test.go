@@ -120,3 +120,59 @@ func TestRedeem(t *testing.T) {
 		})
 	})
 }
+
+// TestProvidersAny holds that the page of sign-ins offers a company's own way once
+// one account has it.
+func TestProvidersAny(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, tx *db.Tx) {
+		for _, want := range []bool{false, true} {
+			if got, err := (Providers{}).Any(tx); err != nil || got != want {
+				t.Errorf("%v, %v, want %v", got, err, want)
+			}
+			if !want {
+				if err := seed.Add(tx, seed.Provider{Account: "acme"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+// TestGiftsFollowOwners holds that the queues are woken whose capacity changes when
+// an account gets an owner or loses one: its own, and that of the account where what
+// the person was given counts now. They are woken after the commit.
+func TestGiftsFollowOwners(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		in := newGate(t, d)
+		in.write(t, func(tx *db.Tx) error {
+			return seed.Add(tx, seed.Account{ID: "home"}, seed.Account{ID: "other"}, seed.Member{Account: "home", User: "eve", Role: "owner"})
+		})
+		hub := in.gifts.Ledger.Hub
+		woken := map[string]<-chan struct{}{}
+		for _, account := range []string{"acme", "home", "other", ""} {
+			woken[account] = hub.Watch(event.QueueTopic(account))
+		}
+		is := func(account string) bool {
+			select {
+			case <-woken[account]:
+				return true
+			default:
+				return false
+			}
+		}
+		in.write(t, func(tx *db.Tx) error {
+			err := in.gifts.OwnersChanged(tx, invitation.Owner{AccountID: "acme", UserID: "eve"})
+			if is("acme") || is("home") || is("") {
+				t.Error("a queue is woken before the commit")
+			}
+			return err
+		})
+		for account, want := range map[string]bool{"acme": true, "home": true, "": true, "other": false} {
+			if is(account) != want {
+				t.Errorf("the queue of %q is woken: %v", account, is(account))
+			}
+		}
+	})
+}

@@ -111,13 +111,13 @@ func (b Box) Add(tx *db.Tx) error {
 }
 
 // Task is a queued task of an account, pending unless Status is said. Kind and
-// Sink are work and queued, the title and the branch the ID, unless they are
-// said.
+// Sink are work and queued, the template is default, the title and the branch the
+// ID, unless they are said.
 type Task struct {
-	ID, Account, Repo, Kind, Sink, Status, Title, Problem string
-	Branch, Pull                                          *string
-	Budget                                                *int64 // micro-dollars
-	By                                                    *string
+	ID, Account, Repo, Kind, Sink, Status, Title, Problem, Template string
+	Branch, Pull                                                    *string
+	Budget                                                          *int64 // micro-dollars
+	By                                                              *string
 }
 
 // Add inserts the task. It returns the fault of the database.
@@ -129,7 +129,7 @@ func (t Task) Add(tx *db.Tx) error {
 	return done(addTask.Exec(tx, addTaskArgs{
 		ID: t.ID, AccountID: t.Account, RepoID: t.Repo, Kind: cmp.Or(t.Kind, "work"), Sink: cmp.Or(t.Sink, "queued"),
 		Title: cmp.Or(t.Title, t.ID), Problem: t.Problem, Status: cmp.Or(t.Status, "pending"), Branch: branch,
-		PRID: t.Pull, BudgetMicros: t.Budget, RequestedBy: t.By,
+		Template: cmp.Or(t.Template, "default"), PRID: t.Pull, BudgetMicros: t.Budget, RequestedBy: t.By,
 	}))
 }
 
@@ -180,6 +180,13 @@ type Plan struct{ ID, Account, Repo string }
 
 // Add inserts the plan. It returns the fault of the database.
 func (p Plan) Add(tx *db.Tx) error { return done(addPlan.Exec(tx, p.ID, p.Account, p.Repo)) }
+
+// Provider is the identity provider of an account, whose client secret nobody can
+// open.
+type Provider struct{ Account string }
+
+// Add inserts the provider. It returns the fault of the database.
+func (p Provider) Add(tx *db.Tx) error { return done(addProvider.Exec(tx, p.Account)) }
 
 // Session is the session of a run, or of an ask if it has none.
 type Session struct {

@@ -19,6 +19,7 @@ func TestDefaults(t *testing.T) {
 				Repo{ID: "web", Account: "acme"}, Box{ID: "box", Account: "acme"}, Task{ID: "task", Account: "acme", Repo: "web"},
 				Run{ID: "run", Account: "acme", Task: "task", Repo: "web", Box: "box"}, Pull{ID: "pr", Account: "acme", Repo: "web"},
 				Action{ID: "ask", Account: "acme", Pull: "pr", Kind: "merge"}, Plan{ID: "plan", Account: "acme", Repo: "web"},
+				Provider{Account: "acme"},
 				Session{ID: "session", Account: "acme", Repo: "web"})
 		})
 		if err != nil {

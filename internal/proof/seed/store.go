@@ -17,7 +17,7 @@ var (
 		VALUES (:id, :account_id, :id, 'org', :account_id, 'enrolled', '', :id, 0, :slots, :agents, '["landlock"]', 'online', 0)`)
 	addTask = db.SWith[addTaskArgs](`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at,
 		branch, template, pr_id, budget_micros, created_by, requested_by, created_at, updated_at)
-		VALUES (:id, :account_id, :repo_id, :kind, :sink, :title, :problem, :status, 0, :branch, 'default', :pr_id,
+		VALUES (:id, :account_id, :repo_id, :kind, :sink, :title, :problem, :status, 0, :branch, :template, :pr_id,
 		:budget_micros, 'system', :requested_by, 0, 0)`)
 	addRun = db.SWith[addRunArgs](`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state,
 		lease_expires_at, agent, template, created_at, progress_at)
@@ -31,6 +31,8 @@ var (
 		VALUES (:id, :account_id, :pr_id, :kind, :head_sha, :state, :decided_by, 1, :decided_at, 9, 0)`)
 	addPlan = db.S(`INSERT INTO plans (id, account_id, repo_id, title, overview, source, revision, hold, created_by, created_at)
 		VALUES ($1, $2, $3, 't', '', 'file', 1, FALSE, 'system', 0)`)
+	addProvider = db.S(`INSERT INTO org_sso (account_id, issuer, client_id, sealed, domains, role, created_at, updated_at)
+		VALUES ($1, 'https://idp.example.com', 'client', '', '[]', 'member', 0, 0)`)
 	addSession = db.SWith[addSessionArgs](`INSERT INTO sessions (id, account_id, repo_id, run_id, task_id, trigger, kind, requested_by, started_at)
 		VALUES (:id, :account_id, :repo_id, :run_id, :task_id, :trigger, :kind, :requested_by, 0)`)
 )
@@ -82,10 +84,10 @@ type addRunArgs struct {
 
 // addTaskArgs are the parameters of addTask.
 type addTaskArgs struct {
-	ID, AccountID, RepoID, Kind, Sink, Title, Problem, Status, Branch string
-	PRID                                                              *string `db:"pr_id"`
-	BudgetMicros                                                      *int64
-	RequestedBy                                                       *string
+	ID, AccountID, RepoID, Kind, Sink, Title, Problem, Status, Branch, Template string
+	PRID                                                                        *string `db:"pr_id"`
+	BudgetMicros                                                                *int64
+	RequestedBy                                                                 *string
 }
 
 // addBoxArgs are the parameters of addBox.
@@ -111,23 +113,25 @@ type addMemberArgs struct {
 // Changes to rows of a domain that a test is not of. Their parameters are the
 // id of the row, or the account and the user, and then the new values.
 var (
-	SetAdmin    = db.S(`UPDATE users SET platform_admin = TRUE WHERE id = $1`)
-	SetRole     = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
-	DropMember  = db.S(`DELETE FROM memberships WHERE account_id = $1 AND user_id = $2`)
-	SetEnabled  = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
-	SetPolicy   = db.S(`UPDATE repos SET policy_yml = $2 WHERE id = $1`)
-	SetPresence = db.S(`UPDATE boxes SET presence = $2 WHERE id = $1`)
-	SetState    = db.S(`UPDATE boxes SET state = $2 WHERE id = $1`)
-	SetUnfit    = db.S(`UPDATE boxes SET unfit = $2 WHERE id = $1`)
-	SetTarget   = db.S(`UPDATE boxes SET owner_target = $2, owner_id = $3 WHERE id = $1`)
-	SetLevels   = db.S(`UPDATE boxes SET isolation = $2, isolation_holds = $3 WHERE id = $1`)
-	CancelTask  = db.S(`UPDATE tasks SET status = 'cancelled' WHERE id = $1`)
-	TouchTask   = db.S(`UPDATE tasks SET updated_at = updated_at + 1 WHERE id = $1`)
-	SetPull     = db.S(`UPDATE tasks SET pr_id = $2 WHERE id = $1`)
-	SetReview   = db.S(`UPDATE tasks SET kind = 'review', pr_id = $2 WHERE id = $1`)
-	SetPlan     = db.S(`UPDATE tasks SET pr_id = $2, plan_id = $3 WHERE id = $1`)
-	SetNeeds    = db.S(`UPDATE pulls SET needs = $2 WHERE id = $1`)
-	EndRun      = db.S(`UPDATE runs SET ended_at = 1, state = 'ended' WHERE id = $1`)
+	SetAdmin     = db.S(`UPDATE users SET platform_admin = TRUE WHERE id = $1`)
+	SetRole      = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
+	DropMember   = db.S(`DELETE FROM memberships WHERE account_id = $1 AND user_id = $2`)
+	SetEnabled   = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
+	SetPolicy    = db.S(`UPDATE repos SET policy_yml = $2 WHERE id = $1`)
+	SetPresence  = db.S(`UPDATE boxes SET presence = $2 WHERE id = $1`)
+	SetState     = db.S(`UPDATE boxes SET state = $2 WHERE id = $1`)
+	SetUnfit     = db.S(`UPDATE boxes SET unfit = $2 WHERE id = $1`)
+	SetTarget    = db.S(`UPDATE boxes SET owner_target = $2, owner_id = $3 WHERE id = $1`)
+	SetLevels    = db.S(`UPDATE boxes SET isolation = $2, isolation_holds = $3 WHERE id = $1`)
+	CancelTask   = db.S(`UPDATE tasks SET status = 'cancelled' WHERE id = $1`)
+	TouchTask    = db.S(`UPDATE tasks SET updated_at = updated_at + 1 WHERE id = $1`)
+	SetPull      = db.S(`UPDATE tasks SET pr_id = $2 WHERE id = $1`)
+	SetReview    = db.S(`UPDATE tasks SET kind = 'review', pr_id = $2 WHERE id = $1`)
+	SetPlan      = db.S(`UPDATE tasks SET pr_id = $2, plan_id = $3 WHERE id = $1`)
+	SetNeeds     = db.S(`UPDATE pulls SET needs = $2 WHERE id = $1`)
+	SetStackedOn = db.S(`UPDATE tasks SET stacked_on = $2 WHERE id = $1`)
+	SetReport    = db.S(`UPDATE runs SET report = $2 WHERE id = $1`)
+	EndRun       = db.S(`UPDATE runs SET ended_at = 1, state = 'ended' WHERE id = $1`)
 
 	RevokeTokens = db.S(`UPDATE tokens SET revoked_at = $1`) // of every account
 	PutTemplate  = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, $3, 0, 0)
